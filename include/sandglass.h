@@ -1,0 +1,228 @@
+/* libsandglass: run untrusted code in a hardened sandbox.
+ *
+ *     struct sg_result r;
+ *     struct sg_error e;
+ *     if (sg_execute_code("print(1+1)", 10, SG_PYTHON, NULL, &r, &e) < 0)
+ *         return fprintf(stderr, "%s\n", e.message), 1;
+ *     fwrite(r.stdout_data, 1, r.stdout_len, stdout);
+ *     sg_result_free(&r);
+ *
+ * Rules that hold for every function:
+ *   - it returns 0, or a negative errno and fills *e (e may be NULL);
+ *   - what it returns through a pointer is written on success only;
+ *   - it needs root (CAP_SYS_ADMIN in the initial user namespace) and says so if it has not got it;
+ *   - an options structure starts from its initialiser, SG_OPTIONS_INIT or SG_EXEC_INIT; a zero or
+ *     NULL field means the default;
+ *   - handles are not locked: use one from one thread at a time. Different handles are independent.
+ *
+ * sandglass(3) is the manual page. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SG_VERSION "0.1.0"
+#define SG_EXPORT  __attribute__((visibility("default")))
+
+/* ---- errors ------------------------------------------------------------------------------- */
+
+enum sg_error_kind {
+    SG_ERR_NONE,
+    SG_ERR_INTERNAL,    /* our bug, or the kernel refused something it should not */
+    SG_ERR_INVALID,     /* the caller's input is wrong */
+    SG_ERR_NOT_FOUND,   /* a named file, mount source, user or sandbox is not there */
+    SG_ERR_DENIED,      /* the policy refuses it without approval, or permissions do */
+    SG_ERR_UNSUPPORTED, /* this host or this build cannot do it */
+    SG_ERR_LIMIT,       /* a quota or a full resource: slots, disk, descriptors */
+    SG_ERR_GONE,        /* the sandbox has ended */
+    SG_ERR_MAX_
+};
+
+/* Lives on the caller's stack and never allocates: it can be filled after a failed allocation and
+ * between fork and exec. The message is one line: what happened, to which input, what to do. */
+struct sg_error {
+    enum sg_error_kind kind;
+    int code; /* negative errno */
+    char message[488];
+};
+
+/* "invalid", "not_found", ...: the name used in JSON. */
+SG_EXPORT const char *sg_error_kind_name(enum sg_error_kind kind);
+
+/* ---- what to run, and inside which limits --------------------------------------------------- */
+
+enum sg_language { SG_PYTHON, SG_JAVASCRIPT, SG_TYPESCRIPT, SG_BASH, SG_LANGUAGE_MAX_ };
+
+SG_EXPORT const char *sg_language_name(enum sg_language language);
+/* Accepts the names above and the usual short forms (py, js, ts, sh). */
+SG_EXPORT int sg_language_parse(const char *name, enum sg_language *ret, struct sg_error *e);
+
+/* From the suffix: .py, .js, .mjs, .cjs, .ts, .mts, .cts, .sh, .bash. */
+SG_EXPORT int sg_language_of_path(const char *path, enum sg_language *ret, struct sg_error *e);
+
+enum sg_network { SG_NETWORK_BLOCK, SG_NETWORK_ALLOW };
+
+struct sg_limits {
+    uint64_t memory_bytes; /* default 1 GiB; swap is never used */
+    uint64_t disk_bytes;   /* default 512 MiB; kept in memory and charged to it */
+    uint64_t disk_inodes;  /* default: one per 4 KiB of disk, at least 4,096 */
+    uint32_t cpus_milli;   /* default 1000 = one core */
+    uint32_t pids;         /* default 512, threads included */
+};
+
+struct sg_mount {
+    const char *source; /* a host directory or file, below one of the policy's roots */
+    const char *target; /* absolute path inside */
+    bool writable;      /* needs approval under the default policy */
+};
+
+/* What may run by itself (least privilege by default) and what needs `approved`. */
+struct sg_policy {
+    const char *const *mount_roots;   /* NULL-terminated; NULL: SG_DEFAULT_MOUNT_ROOTS */
+    bool allow_network;               /* network without approval */
+    bool allow_writable_mounts;       /* writable mounts without approval */
+};
+
+#define SG_DEFAULT_MOUNT_ROOTS                                                                     \
+    {                                                                                              \
+        "/home", "/srv", "/mnt", "/media", "/opt", "/tmp", "/var/tmp", NULL                        \
+    }
+
+struct sg_options {
+    size_t size; /* sizeof(struct sg_options): set by the initialiser, lets the struct grow */
+    struct sg_limits limits;
+    enum sg_network network;
+    const struct sg_mount *mounts;
+    size_t n_mounts;
+    const struct sg_policy *policy; /* NULL: the default policy */
+    bool approved;                  /* a person, or the caller on their behalf, said yes */
+    const char *hostname;           /* default "sandbox" */
+};
+
+#define SG_OPTIONS_INIT {.size = sizeof(struct sg_options)}
+
+/* ---- one execution -------------------------------------------------------------------------- */
+
+enum sg_stream { SG_STDOUT = 1, SG_STDERR = 2 };
+
+struct sg_exec {
+    size_t size;
+    const char *const *argv; /* NULL-terminated; found through PATH inside */
+    const char *const *env;  /* NULL-terminated "K=V", added to a small default environment */
+    const char *cwd;         /* default: the user's home */
+    const char *user;        /* "user" (default) or "root", or any name in the sandbox's passwd */
+    uint64_t timeout_ms;     /* default 30,000 */
+    uint64_t output_limit;   /* bytes kept of each stream; default 8 MiB; the rest is dropped */
+    const void *stdin_data;  /* NULL: empty, unless stdin_fd is set */
+    size_t stdin_len;
+    int stdin_fd; /* a descriptor to feed stdin from, or -1 (the initialiser's value) */
+    bool tty;     /* a pseudo-terminal: stdout and stderr become one stream */
+    uint16_t tty_rows, tty_cols;
+    /* Called with each piece of output as it comes. When set, the result keeps no output. */
+    void (*on_output)(void *arg, enum sg_stream stream, const void *data, size_t len);
+    void *on_output_arg;
+    /* When this descriptor becomes readable the program is killed and the call returns; -1: none. */
+    int interrupt_fd;
+};
+
+#define SG_EXEC_INIT {.size = sizeof(struct sg_exec), .stdin_fd = -1, .interrupt_fd = -1}
+
+enum sg_status {
+    SG_STATUS_SUCCESS,         /* the program ended with status 0 */
+    SG_STATUS_EXECUTION_ERROR, /* it ended otherwise */
+    SG_STATUS_TIMEOUT,         /* it was ended by its time limit */
+    SG_STATUS_SETUP_ERROR,     /* it never ran */
+    SG_STATUS_MAX_
+};
+
+/* Which limit shaped the result. The program's own exit status is kept beside it. */
+enum sg_limit {
+    SG_LIMIT_NONE,
+    SG_LIMIT_TIME,
+    SG_LIMIT_MEMORY,
+    SG_LIMIT_PIDS,
+    SG_LIMIT_DISK,
+    SG_LIMIT_OUTPUT,
+    SG_LIMIT_MAX_
+};
+
+SG_EXPORT const char *sg_status_name(enum sg_status status);
+SG_EXPORT const char *sg_limit_name(enum sg_limit limit); /* "memory"...; NULL for SG_LIMIT_NONE */
+
+struct sg_usage {
+    uint64_t cpu_user_us, cpu_system_us;
+    uint64_t memory_peak_bytes;
+    uint64_t disk_bytes; /* in use when the program ended */
+    uint64_t stdout_bytes, stderr_bytes; /* written by the program, dropped ones included */
+};
+
+struct sg_result {
+    char *stdout_data, *stderr_data; /* NUL-terminated for convenience; may hold NULs inside */
+    size_t stdout_len, stderr_len;
+    int exit_code; /* 0..255; 128 + signal; 124 after a timeout */
+    int signal;    /* the signal that ended it, or 0 */
+    uint64_t duration_us;
+    enum sg_status status;
+    enum sg_limit limit;
+    char error_message[256]; /* empty on success */
+    struct sg_usage usage;
+    struct sg_limits limits_applied;
+    uint64_t timeout_ms, output_limit; /* as applied */
+};
+
+SG_EXPORT void sg_result_free(struct sg_result *r);
+
+/* ---- one-shot ------------------------------------------------------------------------------- */
+
+struct sg_run {
+    struct sg_options options;
+    struct sg_exec exec; /* argv is ignored by sg_execute_code and sg_execute_file */
+};
+
+#define SG_RUN_INIT {.options = SG_OPTIONS_INIT, .exec = SG_EXEC_INIT}
+
+/* Makes a sandbox, runs, removes the sandbox. `run` may be NULL. A result is given also when the
+ * program failed, timed out or hit a limit; an error means that it could not be run. */
+SG_EXPORT int sg_execute_code(const char *code, size_t len, enum sg_language language,
+                              const struct sg_run *run, struct sg_result *ret, struct sg_error *e);
+/* The language comes from the file's suffix when `language` is SG_LANGUAGE_MAX_. */
+SG_EXPORT int sg_execute_file(const char *path, enum sg_language language,
+                              const struct sg_run *run, struct sg_result *ret, struct sg_error *e);
+SG_EXPORT int sg_execute_command(const struct sg_run *run, struct sg_result *ret,
+                                 struct sg_error *e);
+
+/* ---- sandboxes that live on ------------------------------------------------------------------ */
+
+/* An engine prepares what sandboxes share (id ranges, layers, helper processes). Opening one costs
+ * about a millisecond; keep it for many sandboxes. max_sandboxes 0 means 1024. */
+struct sg_engine;
+SG_EXPORT int sg_engine_open(uint32_t max_sandboxes, struct sg_engine **ret, struct sg_error *e);
+/* Ends every sandbox of the engine. NULL is allowed. */
+SG_EXPORT void sg_engine_close(struct sg_engine *engine);
+
+struct sg_sandbox;
+SG_EXPORT int sg_sandbox_open(struct sg_engine *engine, const struct sg_options *options,
+                              struct sg_sandbox **ret, struct sg_error *e);
+/* 20 characters of [a-z0-9]. */
+SG_EXPORT const char *sg_sandbox_id(const struct sg_sandbox *sandbox);
+SG_EXPORT int sg_sandbox_exec(struct sg_sandbox *sandbox, const struct sg_exec *exec,
+                              struct sg_result *ret, struct sg_error *e);
+/* Runs code as sg_execute_code does, in this sandbox: files written by earlier calls are there. */
+SG_EXPORT int sg_sandbox_run_code(struct sg_sandbox *sandbox, const char *code, size_t len,
+                                  enum sg_language language, const struct sg_exec *exec,
+                                  struct sg_result *ret, struct sg_error *e);
+SG_EXPORT int sg_sandbox_write_file(struct sg_sandbox *sandbox, const char *user, const char *path,
+                                    const void *data, size_t len, struct sg_error *e);
+SG_EXPORT int sg_sandbox_read_file(struct sg_sandbox *sandbox, const char *user, const char *path,
+                                   size_t max, char **ret, size_t *ret_len, struct sg_error *e);
+/* Kills, waits, removes and checks that nothing is left. NULL is allowed. */
+SG_EXPORT int sg_sandbox_close(struct sg_sandbox *sandbox, struct sg_error *e);
+
+#ifdef __cplusplus
+}
+#endif

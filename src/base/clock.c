@@ -1,0 +1,32 @@
+#include "base/clock.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <time.h>
+
+#include "base/base.h"
+
+#define NS_PER_MS 1000000u
+#define NS_PER_S  1000000000u
+
+uint64_t clock_ns(void)
+{
+    struct timespec t;
+    int r = clock_gettime(CLOCK_BOOTTIME, &t);
+
+    assert(r == 0);
+    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+int clock_poll_ms(uint64_t deadline_ns)
+{
+    uint64_t now = clock_ns();
+
+    if (deadline_ns <= now)
+        return 0;
+
+    /* Rounded up, so that a poll that returns for the time has really reached the deadline. */
+    uint64_t left = deadline_ns - now;
+    uint64_t ms = left / NS_PER_MS + (left % NS_PER_MS != 0);
+    return ms < INT_MAX ? (int)ms : INT_MAX;
+}

@@ -1,0 +1,18 @@
+/* Filling the one error type of the project, struct sg_error (sandglass.h). */
+#pragma once
+
+#include <sandglass.h>
+
+#include "base/base.h"
+
+/* Each returns `code` (a negative errno), so that `return err_set(...)` reads well. e may be NULL.
+ */
+int err_set(struct sg_error *e, enum sg_error_kind kind, int code, const char *fmt, ...)
+    PRINTF(4, 5);
+/* Like err_set, with ": strerror(errno)" appended and kind and code derived from errno. */
+int err_errno(struct sg_error *e, const char *fmt, ...) PRINTF(2, 3);
+/* Prefixes context: "<context>: <message so far>". Returns r. */
+int err_wrap(struct sg_error *e, int r, const char *fmt, ...) PRINTF(3, 4);
+
+/* The kind that an errno (positive) usually means to a caller. */
+enum sg_error_kind err_kind_of(int err);

@@ -1,0 +1,10 @@
+/* Names of sandboxes: 20 characters of [a-z0-9], 103 bits from the kernel's generator. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define ID_LEN 20
+
+void id_random(char ret[ID_LEN + 1]);
+bool id_valid(const char *s);

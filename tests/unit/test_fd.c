@@ -1,0 +1,398 @@
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include "base/fd.h"
+#include "tap.h"
+
+static size_t open_fds(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    size_t n = 0;
+
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+static int scratch(const char *text)
+{
+    int fd = memfd_create("scratch", MFD_CLOEXEC);
+
+    if (fd_write_all(fd, text, strlen(text)) < 0)
+        abort();
+    lseek(fd, 0, SEEK_SET);
+    return fd;
+}
+
+/* ---- reading and writing ------------------------------------------------------------------- */
+
+TEST(write_all_then_read_all)
+{
+    AUTO(close_p) int fd = scratch("some text");
+    AUTO(free_p) char *text = NULL;
+    size_t len = 0;
+
+    EXPECT(fd_read_all(fd, 100, &text, &len) == 0);
+    EXPECT_STR(text, "some text");
+    EXPECT(len == 9);
+}
+
+TEST(read_all_of_nothing)
+{
+    AUTO(close_p) int fd = scratch("");
+    AUTO(free_p) char *text = NULL;
+    size_t len = 99;
+
+    EXPECT(fd_read_all(fd, 0, &text, &len) == 0);
+    EXPECT_STR(text, "");
+    EXPECT(len == 0);
+}
+
+TEST(read_all_limit_is_exact)
+{
+    AUTO(close_p) int fd = scratch("12345678");
+    AUTO(free_p) char *text = NULL;
+    size_t len = 99;
+
+    EXPECT(fd_read_all(fd, 7, &text, &len) == -EFBIG);
+    EXPECT(!text && len == 99);
+    lseek(fd, 0, SEEK_SET);
+    EXPECT(fd_read_all(fd, 8, &text, &len) == 0);
+    EXPECT_STR(text, "12345678");
+    EXPECT(len == 8);
+}
+
+/* Sizes around the first buffer and its doublings, each with a limit that just does and just does
+ * not. */
+TEST(read_all_at_buffer_boundaries)
+{
+    static const size_t sizes[] = {1, 4094, 4095, 4096, 4097, 8191, 8192, 8193, 100000};
+
+    for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+        AUTO(close_p) int fd = memfd_create("scratch", MFD_CLOEXEC);
+        AUTO(free_p) char *data = xcalloc(sizes[i], 1), *text = NULL;
+        size_t len = 0;
+
+        for (size_t k = 0; k < sizes[i]; k++)
+            data[k] = (char)(k * 31 % 251);
+        EXPECT(fd_write_all(fd, data, sizes[i]) == 0);
+        lseek(fd, 0, SEEK_SET);
+        EXPECT(fd_read_all(fd, sizes[i], &text, &len) == 0);
+        EXPECT(len == sizes[i] && memcmp(text, data, len) == 0 && text[len] == '\0');
+        lseek(fd, 0, SEEK_SET);
+        EXPECT(fd_read_all(fd, sizes[i] - 1, &text, &len) == -EFBIG);
+    }
+}
+
+TEST(read_all_without_limit_and_length)
+{
+    AUTO(close_p) int fd = scratch("abc");
+    AUTO(free_p) char *text = NULL;
+
+    EXPECT(fd_read_all(fd, SIZE_MAX, &text, NULL) == 0);
+    EXPECT_STR(text, "abc");
+}
+
+TEST(bad_descriptors)
+{
+    char *text = NULL;
+
+    EXPECT(fd_write_all(-1, "x", 1) == -EBADF);
+    EXPECT(fd_write_all(-1, "", 0) == 0);
+    EXPECT(fd_read_all(-1, 10, &text, NULL) == -EBADF);
+    EXPECT(!text);
+    EXPECT(fd_set_nonblock(-1, true) == -EBADF);
+}
+
+static void on_alarm(int sig)
+{
+    (void)sig;
+}
+
+static void *slow_reader(void *arg)
+{
+    int fd = *(int *)arg;
+    char buf[3000];
+    size_t total = 0;
+    ssize_t n;
+
+    usleep(30000); /* the writer fills the pipe, sleeps and is interrupted meanwhile */
+    while ((n = read(fd, buf, sizeof(buf))) > 0)
+        total += (size_t)n;
+    return (void *)total;
+}
+
+TEST(write_all_survives_short_writes_and_signals)
+{
+    struct sigaction sa = {.sa_handler = on_alarm}, old;
+    enum { LEN = 1 << 20 };
+    AUTO(free_p) char *data = xcalloc(LEN, 1);
+    pthread_t reader;
+    sigset_t alarms;
+    void *total;
+    int p[2];
+
+    EXPECT(pipe2(p, O_CLOEXEC) == 0);
+    sigaction(SIGALRM, &sa, &old); /* no SA_RESTART */
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarms, NULL); /* the reader inherits this */
+    pthread_create(&reader, NULL, slow_reader, &p[0]);
+    pthread_sigmask(SIG_UNBLOCK, &alarms, NULL);
+    ualarm(5000, 2000);
+    EXPECT(fd_write_all(p[1], data, LEN) == 0);
+    ualarm(0, 0);
+    close(p[1]);
+    pthread_join(reader, &total);
+    EXPECT((size_t)total == LEN);
+    sigaction(SIGALRM, &old, NULL);
+    close(p[0]);
+}
+
+TEST(nonblock_on_and_off)
+{
+    char *text = NULL;
+    int p[2];
+
+    EXPECT(pipe2(p, O_CLOEXEC) == 0);
+    EXPECT(fd_set_nonblock(p[0], true) == 0);
+    EXPECT(fcntl(p[0], F_GETFL) & O_NONBLOCK);
+    EXPECT(fd_read_all(p[0], 10, &text, NULL) == -EAGAIN);
+    EXPECT(fd_set_nonblock(p[0], false) == 0);
+    EXPECT(!(fcntl(p[0], F_GETFL) & O_NONBLOCK));
+    close(p[0]);
+    close(p[1]);
+}
+
+TEST(file_read_relative_to_a_directory)
+{
+    AUTO(close_p) int proc = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    AUTO(free_p) char *text = NULL;
+    size_t before = open_fds(), len = 0;
+
+    EXPECT(file_read(proc, "comm", 64, &text, &len) == 0);
+    EXPECT(len > 1 && text[len - 1] == '\n');
+    EXPECT(file_read(proc, "comm", 1, &text, &len) == -EFBIG);
+    EXPECT(file_read(proc, "no-such-file", 64, &text, &len) == -ENOENT);
+    EXPECT(file_read(AT_FDCWD, "/proc", 64, &text, &len) == -EISDIR);
+    EXPECT(open_fds() == before);
+}
+
+TEST(file_write_to_a_control_file)
+{
+    AUTO(free_p) char *old = NULL, *text = NULL;
+
+    EXPECT(file_read(AT_FDCWD, "/proc/self/comm", 64, &old, NULL) == 0);
+    EXPECT(file_write(AT_FDCWD, "/proc/self/comm", "renamed") == 0);
+    EXPECT(file_read(AT_FDCWD, "/proc/self/comm", 64, &text, NULL) == 0);
+    EXPECT_STR(text, "renamed\n");
+    EXPECT(file_write(AT_FDCWD, "/proc/self/comm", old) == 0);
+}
+
+TEST(file_write_creates_nothing)
+{
+    char path[] = "/tmp/test_fd.XXXXXX";
+    AUTO(close_p) int fd = mkstemp(path);
+    size_t before = open_fds();
+
+    EXPECT(fd >= 0);
+    EXPECT(file_write(AT_FDCWD, path, "abcdef") == 0);
+    EXPECT(file_write(AT_FDCWD, path, "xy") == 0);
+    AUTO(free_p) char *text = NULL;
+    EXPECT(file_read(AT_FDCWD, path, 64, &text, NULL) == 0);
+    EXPECT_STR(text, "xycdef"); /* one write(2) at the start, no truncation */
+    unlink(path);
+    EXPECT(file_write(AT_FDCWD, path, "again") == -ENOENT);
+    EXPECT(access(path, F_OK) < 0);
+    EXPECT(file_write(AT_FDCWD, "/proc/self/oom_score_adj", "not a number") == -EINVAL);
+    EXPECT(open_fds() == before);
+}
+
+/* ---- passing descriptors ------------------------------------------------------------------- */
+
+struct pair {
+    int s[2];
+};
+
+static struct pair pair_open(int type)
+{
+    struct pair p;
+
+    if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, p.s) < 0)
+        abort();
+    return p;
+}
+
+static void pair_close(struct pair *p)
+{
+    close(p->s[0]);
+    close(p->s[1]);
+}
+
+TEST(message_without_descriptors)
+{
+    AUTO(pair_close) struct pair p = pair_open(SOCK_STREAM);
+    char buf[16];
+    size_t n = 0;
+
+    EXPECT(fd_send(p.s[0], "hello", 5, NULL, 0) == 0);
+    EXPECT(fd_recv(p.s[1], buf, sizeof(buf), NULL, &n) == 5);
+    EXPECT(n == 0 && memcmp(buf, "hello", 5) == 0);
+}
+
+TEST(received_descriptors_work_and_are_close_on_exec)
+{
+    AUTO(pair_close) struct pair p = pair_open(SOCK_SEQPACKET);
+    int a = scratch("first"), b = scratch("second"), fds[4] = {-1, -1, -1, -1};
+    AUTO(free_p) char *ta = NULL, *tb = NULL;
+    size_t n = ARRAY_SIZE(fds);
+    char buf[16];
+
+    EXPECT(fcntl(a, F_SETFD, 0) == 0);
+    EXPECT(fd_send(p.s[0], "x", 1, (int[]){a, b}, 2) == 0);
+    close(a);
+    close(b);
+    EXPECT(fd_recv(p.s[1], buf, sizeof(buf), fds, &n) == 1);
+    EXPECT(n == 2 && fds[2] == -1);
+    EXPECT(fcntl(fds[0], F_GETFD) & FD_CLOEXEC);
+    EXPECT(fcntl(fds[1], F_GETFD) & FD_CLOEXEC);
+    EXPECT(fd_read_all(fds[0], 10, &ta, NULL) == 0 && fd_read_all(fds[1], 10, &tb, NULL) == 0);
+    EXPECT_STR(ta, "first");
+    EXPECT_STR(tb, "second");
+    close(fds[0]);
+    close(fds[1]);
+}
+
+TEST(surplus_descriptors_are_closed)
+{
+    AUTO(pair_close) struct pair p = pair_open(SOCK_STREAM);
+    AUTO(close_p) int a = scratch("a");
+    int fds[2] = {-1, -1};
+    size_t before = open_fds(), n = 1;
+    char buf[4];
+
+    EXPECT(fd_send(p.s[0], "x", 1, (int[]){a, a, a, a}, 4) == 0);
+    EXPECT(fd_recv(p.s[1], buf, sizeof(buf), fds, &n) == 1);
+    EXPECT(n == 1 && fds[0] >= 0 && fds[1] == -1);
+    EXPECT(open_fds() == before + 1);
+    close(fds[0]);
+
+    n = 0;
+    EXPECT(fd_send(p.s[0], "x", 1, (int[]){a, a}, 2) == 0);
+    EXPECT(fd_recv(p.s[1], buf, sizeof(buf), NULL, &n) == 1);
+    EXPECT(n == 0 && open_fds() == before);
+}
+
+TEST(as_many_as_allowed_and_no_more)
+{
+    AUTO(pair_close) struct pair p = pair_open(SOCK_STREAM);
+    AUTO(close_p) int a = scratch("a");
+    int many[FD_PASS_MAX + 1], fds[FD_PASS_MAX];
+    size_t before = open_fds(), n = FD_PASS_MAX;
+    char buf[4];
+
+    for (size_t i = 0; i < ARRAY_SIZE(many); i++)
+        many[i] = a;
+    EXPECT(fd_send(p.s[0], "x", 1, many, FD_PASS_MAX + 1) == -EINVAL);
+    EXPECT(fd_send(p.s[0], "x", 1, many, FD_PASS_MAX) == 0);
+    EXPECT(fd_recv(p.s[1], buf, sizeof(buf), fds, &n) == 1);
+    EXPECT(n == FD_PASS_MAX && open_fds() == before + FD_PASS_MAX);
+    for (size_t i = 0; i < n; i++)
+        close(fds[i]);
+    EXPECT(open_fds() == before);
+}
+
+/* A hostile peer may send what fd_send never would: 253 descriptors, the kernel's own limit. */
+TEST(more_than_the_control_buffer_holds_leaks_nothing)
+{
+    enum { KERNEL_MAX = 253 };
+    AUTO(pair_close) struct pair p = pair_open(SOCK_STREAM);
+    AUTO(close_p) int a = scratch("a");
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(KERNEL_MAX * sizeof(int))];
+    } control = {0};
+    struct iovec iov = {.iov_base = (char[]){"x"}, .iov_len = 1};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = control.bytes,
+                         .msg_controllen = sizeof(control.bytes)};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+    size_t before = open_fds(), n = 2;
+    int fds[2];
+    char buf[4];
+
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(KERNEL_MAX * sizeof(int));
+    for (size_t i = 0; i < KERNEL_MAX; i++)
+        memcpy(CMSG_DATA(c) + i * sizeof(int), &a, sizeof(int));
+    EXPECT(sendmsg(p.s[0], &msg, MSG_NOSIGNAL) == 1);
+    EXPECT(fd_recv(p.s[1], buf, sizeof(buf), fds, &n) == 1);
+    EXPECT(n == 2 && open_fds() == before + 2);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+TEST(message_longer_than_the_buffer_is_refused_whole)
+{
+    AUTO(pair_close) struct pair p = pair_open(SOCK_SEQPACKET);
+    AUTO(close_p) int a = scratch("a");
+    size_t before = open_fds(), n = 4;
+    int fds[4];
+    char buf[4];
+
+    EXPECT(fd_send(p.s[0], "12345", 5, &a, 1) == 0);
+    EXPECT(fd_recv(p.s[1], buf, sizeof(buf), fds, &n) == -EMSGSIZE);
+    EXPECT(n == 0 && open_fds() == before);
+
+    n = 4;
+    EXPECT(fd_send(p.s[0], "1234", 4, NULL, 0) == 0);
+    EXPECT(fd_recv(p.s[1], buf, sizeof(buf), fds, &n) == 4);
+}
+
+TEST(byte_stream_gives_a_long_message_in_parts)
+{
+    AUTO(pair_close) struct pair p = pair_open(SOCK_STREAM);
+    AUTO(close_p) int a = scratch("a");
+    size_t n = 1;
+    char buf[4];
+    int fd;
+
+    EXPECT(fd_send(p.s[0], "123456", 6, &a, 1) == 0);
+    EXPECT(fd_recv(p.s[1], buf, sizeof(buf), &fd, &n) == 4 && n == 1);
+    close(fd);
+    n = 1;
+    EXPECT(fd_recv(p.s[1], buf, sizeof(buf), &fd, &n) == 2 && n == 0);
+    EXPECT(memcmp(buf, "56", 2) == 0);
+}
+
+TEST(end_of_file_and_errors)
+{
+    AUTO(pair_close) struct pair p = pair_open(SOCK_STREAM);
+    size_t n = 3;
+    int fds[3];
+    char buf[4];
+
+    EXPECT(fd_send(p.s[0], "", 0, NULL, 0) == -EINVAL);
+    EXPECT(fd_set_nonblock(p.s[1], true) == 0);
+    EXPECT(fd_recv(p.s[1], buf, sizeof(buf), fds, &n) == -EAGAIN);
+    EXPECT(n == 0);
+
+    n = 3;
+    shutdown(p.s[0], SHUT_WR);
+    EXPECT(fd_recv(p.s[1], buf, sizeof(buf), fds, &n) == 0);
+    EXPECT(n == 0);
+
+    shutdown(p.s[1], SHUT_RDWR);
+    EXPECT(fd_send(p.s[0], "x", 1, NULL, 0) == -EPIPE); /* and no SIGPIPE */
+    EXPECT(fd_send(p.s[0], "x", 1, (int[]){-1}, 1) == -EBADF);
+    EXPECT(fd_send(-1, "x", 1, NULL, 0) == -EBADF);
+}
+
+TAP_MAIN
