@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Writes the seeds of the channel's fuzz targets to fuzz/corpus/: one small file per thing a peer can do."""
+import pathlib
+import struct
+
+CORPUS = pathlib.Path(__file__).parent / "corpus"
+OPEN, DATA, EOF, CONTROL, EVENT, END, CANCEL, CREDIT = range(1, 9)
+PROCESS_START, PROCESS_LIST, FILE_READ, PING = 1, 2, 4, 12
+DISCARD, CONTINUE = 3, 4
+
+
+def frame(stream, kind, sub=0, payload=b"", reserved=0):
+    return struct.pack("<IIBBH", len(payload), stream, kind, sub, reserved) + payload
+
+
+def u32(*values):
+    return struct.pack(f"<{len(values)}I", *values)
+
+
+def string(s):
+    return u32(len(s)) + s + b"\0"
+
+
+def request(stream, op, body=b"", total=None):
+    return frame(stream, OPEN, op, u32(len(body) if total is None else total) + body)
+
+
+def end(stream, status=0, message=b"", result=b""):
+    return frame(stream, END, 0, u32(status) + string(message) + result)
+
+
+# mode byte, size of the pieces / 16 (0: all at once), then the bytes
+HOST = {
+    "process": b"\x00\x00" + frame(1, EVENT, 1, u32(7)) + frame(1, DATA, 1, b"out") + frame(1, DATA, 2, b"err") + end(1),
+    "error": b"\x0a\x01" + frame(2, EVENT, 3) + end(2, 2, b"no such file") + end(1) + end(3),
+    "gone": b"\x08\x00" + end(1) + end(1) + frame(1, DATA, 1, b"late") + end(4),
+    "credit": b"\x04\x00" + frame(3, CREDIT, 0, u32(0x40000)) + frame(1, CREDIT, 0, u32(1)),
+    "choked": b"\x14\x00" + frame(1, CREDIT, 0, u32(0x80000)) + frame(2, CREDIT, 0, u32(0x80000)),
+    "drained": b"\x04\x02" + b"".join(frame(i % 3 + 1, CREDIT, 0, u32(0x80000)) for i in range(12)),
+    "grant": b"\x00\x00" + frame(1, DATA, 1, bytes(0x10000)),
+    "corked": b"\x34\x00" + frame(1, CREDIT, 0, u32(0x3FFC0000)),
+    "bad-end": b"\x00\x00" + frame(1, END, 0, u32(0, 9) + b"short\0"),
+    "bad-credit": b"\x00\x00" + frame(1, CREDIT, 0, u32(0xFFFFFFFF)),
+    "bad-stream": b"\x00\x00" + frame(9, EVENT, 1, u32(7)),
+    "bad-reserved": b"\x00\x00" + frame(1, EVENT, 1, u32(7), reserved=1),
+    "too-long": b"\x00\x00" + struct.pack("<IIBBH", 0x10001, 1, DATA, 1, 0),
+}
+AGENT = {
+    "ping": b"\x01\x00" + request(1, PING) + request(2, PING, b"hello"),
+    "process": b"\x01\x01" + request(1, PROCESS_START, b"argv") + frame(1, DATA, 0, b"in") + frame(1, EOF) + frame(1, CANCEL),
+    "control": b"\x01\x00" + request(1, PROCESS_START) + frame(1, CONTROL, 2, u32(24, 80)) + frame(1, CONTROL, DISCARD, u32(1)),
+    "continue": b"\x01\x00" + request(1, PING, b"ab", 6) + frame(1, CONTROL, CONTINUE, b"cd") + frame(1, CONTROL, CONTINUE, b"ef"),
+    "cancel-half": b"\x01\x00" + request(1, PING, b"ab", 6) + frame(1, CANCEL),
+    "too-big": b"\x01\x00" + request(1, PING, b"", 0x200001) + request(2, PING, b"", 0x200000),
+    "read": b"\x01\x00" + request(1, FILE_READ) + frame(1, CREDIT, 0, u32(0x10000)) + frame(1, CANCEL),
+    "grant": b"\x01\x00" + request(1, PROCESS_START) + frame(1, DATA, 0, bytes(0x10000)),
+    "crowd": b"\x01\x00" + request(1, PING, b"", 0x200000) + request(2, PING, b"", 0x200000) + request(3, PING, b"", 1),
+    "deaf": b"\x00\x00" + b"".join(request(i, PROCESS_LIST) for i in range(1, 30)),
+    "crossing": b"\x01\x00" + request(1, PING) + frame(1, CANCEL) + frame(1, EOF) + request(5, 99),
+    "bad-order": b"\x01\x00" + request(5, PING) + request(4, PING),
+    "bad-eof": b"\x01\x00" + request(1, PROCESS_START) + frame(1, EOF) + frame(1, DATA, 0, b"x"),
+}
+WIRE = {
+    "numbers": b"\x04\x01\x02\x00" + b"\x05" + u32(7) + u32(1, 2),
+    "strings": b"\x03\x0b\x00" + string(b"") + string(b"hello"),
+    "nul-inside": b"\x0b\x00" + u32(3) + b"a\0c\0",
+    "long": b"\x03\x00" + string(b"four"),
+    "short": b"\x01\x00" + b"\x01\x02",
+}
+
+for target, seeds in {"chan_host": HOST, "chan_agent": AGENT, "wire": WIRE}.items():
+    (CORPUS / target).mkdir(parents=True, exist_ok=True)
+    for name, data in seeds.items():
+        (CORPUS / target / name).write_bytes(data)
