@@ -1,0 +1,127 @@
+#include "warden/cgroup.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/fd.h"
+
+/* Does the comma-separated list hold the word? */
+static bool has_word(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (const char *p = list; (p = strstr(p, word)) != NULL; p += n)
+        if ((p == list || p[-1] == ',') && (p[n] == ',' || p[n] == '\0'))
+            return true;
+    return false;
+}
+
+int cgroup_find_mount(const char *controller, struct cgroup_mount *ret)
+{
+    AUTO(free_p) char *text = NULL;
+    char *save = NULL;
+    int r = file_read(AT_FDCWD, "/proc/self/mounts", 1u << 20, &text, NULL);
+
+    if (r < 0)
+        return r;
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char path[256], type[32], options[256];
+        if (sscanf(line, "%*s %255s %31s %255s", path, type, options) != 3)
+            continue;
+        if (controller ? strcmp(type, "cgroup") != 0 || !has_word(options, controller)
+                       : strcmp(type, "cgroup2") != 0)
+            continue;
+        snprintf(ret->path, sizeof ret->path, "%s", path);
+        return 0;
+    }
+    return -ENOENT;
+}
+
+int cgroup_kill_listed(int dirfd, const char *procs_file)
+{
+    AUTO(free_p) char *text = NULL;
+    int n = 0;
+
+    if (file_read(dirfd, procs_file, 4u << 20, &text, NULL) < 0)
+        return 0;
+    for (char *p = text; *p;) {
+        char *end;
+        long pid = strtol(p, &end, 10);
+        if (end == p)
+            break;
+        /* 0 would be our own process group: a process of another pid namespace shows as that. */
+        if (pid > 1) {
+            kill((pid_t)pid, SIGKILL);
+            n++;
+        }
+        p = *end ? end + 1 : end;
+    }
+    return n;
+}
+
+uint64_t cgroup_read_key(int dirfd, const char *file, const char *key)
+{
+    AUTO(free_p) char *text = NULL;
+    size_t n = strlen(key);
+
+    if (file_read(dirfd, file, 64u << 10, &text, NULL) < 0)
+        return 0;
+    for (const char *p = text; p && *p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL)
+        if (strncmp(p, key, n) == 0 && p[n] == ' ')
+            return strtoull(p + n + 1, NULL, 10);
+    return 0;
+}
+
+uint64_t cgroup_read_u64(int dirfd, const char *file)
+{
+    AUTO(free_p) char *text = NULL;
+
+    if (file_read(dirfd, file, 256, &text, NULL) < 0)
+        return 0;
+    return strtoull(text, NULL, 10);
+}
+
+int cgroup_rmdir(int parent_fd, const char *name)
+{
+    for (int tries = 0;; tries++) {
+        if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+            return 0;
+        if (errno != EBUSY || tries == 200)
+            return -errno;
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+}
+
+const struct cgroup_ops *cgroup_host(struct sg_error *e)
+{
+    static const struct cgroup_ops *found;
+    struct cgroup_mount m;
+
+    if (found)
+        return found;
+    if (cgroup_find_mount("memory", &m) == 0)
+        found = &cgroup_v1;
+    else if (cgroup_find_mount(NULL, &m) == 0)
+        found = &cgroup_v2;
+    else
+        err_set(e, SG_ERR_UNSUPPORTED, -ENOSYS,
+                "no control groups are mounted: mount cgroup2 on /sys/fs/cgroup");
+    return found;
+}
+
+int cgroup_create(uint32_t slot, struct cgroup **ret, struct sg_error *e)
+{
+    const struct cgroup_ops *ops = cgroup_host(e);
+
+    return ops ? ops->create(slot, ret, e) : -ENOSYS;
+}
+
+int cgroup_sweep(uint32_t slot, struct sg_error *e)
+{
+    const struct cgroup_ops *ops = cgroup_host(e);
+
+    return ops ? ops->sweep(slot, e) : -ENOSYS;
+}

@@ -1,0 +1,64 @@
+/* Control groups of a sandbox, v1 and v2 behind one interface chosen at run time.
+ *
+ * A sandbox's groups are named after its id slot: <hierarchy>/sandglass/<slot>. They are made with the slot,
+ * reused by the next sandbox in it (making and removing memory groups is what grows the kernel's slabs),
+ * and removed when the slot is given back or swept. */
+#pragma once
+
+#include <sandglass.h>
+
+#include "base/err.h"
+
+#define CGROUP_FDS_MAX 6
+
+struct cgroup;
+
+struct cgroup_stats {
+    uint64_t memory_peak;
+    uint64_t oom_kills;  /* since the group was made */
+    uint64_t pids_hits;  /* forks refused by the limit, since the group was made */
+};
+
+struct cgroup_ops {
+    const char *name; /* "v1", "v2" */
+    /* Makes the groups with device rules in place. The limits come later. */
+    int (*create)(uint32_t slot, struct cgroup **ret, struct sg_error *e);
+    int (*set_limits)(struct cgroup *c, const struct sg_limits *l, struct sg_error *e);
+    int (*freeze)(struct cgroup *c, bool on, struct sg_error *e);
+    void (*stats)(struct cgroup *c, struct cgroup_stats *ret);
+    /* SIGKILL to everything in it, thawed. */
+    void (*kill)(struct cgroup *c);
+    bool (*empty)(struct cgroup *c);
+    /* Removes the groups; they must be empty. Frees c. */
+    int (*destroy)(struct cgroup *c, struct sg_error *e);
+    /* For a slot left by a crash: kill, thaw, wait, remove. 0 also if there is nothing. */
+    int (*sweep)(uint32_t slot, struct sg_error *e);
+};
+
+extern const struct cgroup_ops cgroup_v1, cgroup_v2;
+
+/* Common head of both implementations. */
+struct cgroup {
+    const struct cgroup_ops *ops;
+    int attach[CGROUP_FDS_MAX]; /* write "0" to each to join */
+    size_t n_attach;
+};
+
+/* The hierarchy of this host: v1 if memory is a v1 controller, else v2. Found once. */
+const struct cgroup_ops *cgroup_host(struct sg_error *e);
+int cgroup_create(uint32_t slot, struct cgroup **ret, struct sg_error *e);
+int cgroup_sweep(uint32_t slot, struct sg_error *e);
+
+/* Shared by the implementations. */
+struct cgroup_mount {
+    char path[256];
+};
+/* The mount point of a v1 controller, or of v2 when controller is NULL. -ENOENT if there is none. */
+int cgroup_find_mount(const char *controller, struct cgroup_mount *ret);
+/* Signals every process listed in the file; returns how many there were. */
+int cgroup_kill_listed(int dirfd, const char *procs_file);
+/* The number after `key ` in a flat-keyed file, or 0. */
+uint64_t cgroup_read_key(int dirfd, const char *file, const char *key);
+uint64_t cgroup_read_u64(int dirfd, const char *file);
+/* rmdir, retried for a moment while the last process is still leaving. */
+int cgroup_rmdir(int parent_fd, const char *name);

@@ -1,0 +1,268 @@
+/* Five v1 hierarchies, one directory each. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/fd.h"
+#include "warden/cgroup.h"
+
+enum { MEMORY, PIDS, CPU, FREEZER, DEVICES, N_CONTROLLERS };
+
+static const char *const controllers[N_CONTROLLERS] = {"memory", "pids", "cpu", "freezer",
+                                                       "devices"};
+
+/* null, zero, full, random, urandom, tty, ptmx, and the terminals of devpts */
+static const char *const devices_allowed[] = {"c 1:3 rw", "c 1:5 rw", "c 1:7 rw",  "c 1:8 rw",
+                                              "c 1:9 rw", "c 5:0 rw", "c 5:2 rw", "c 136:* rw"};
+
+struct v1 {
+    struct cgroup base;
+    uint32_t slot;
+    int dir[N_CONTROLLERS]; /* the group itself */
+};
+
+/* <mount>/sandglass of each controller; opened once per process, never closed. */
+static int parents[N_CONTROLLERS];
+static bool parents_open;
+
+static int open_parent(int k, struct sg_error *e)
+{
+    struct cgroup_mount m;
+    char path[sizeof m.path + sizeof "/sandglass"];
+
+    if (cgroup_find_mount(controllers[k], &m) < 0)
+        return err_set(e, SG_ERR_UNSUPPORTED, -ENOSYS,
+                       "the cgroup v1 controller '%s' is not mounted: mount it, or boot with cgroup v2",
+                       controllers[k]);
+    snprintf(path, sizeof path, "%s/sandglass", m.path);
+    if (mkdir(path, 0755) < 0 && errno != EEXIST)
+        return err_errno(e, "make the control group '%s'", path);
+    parents[k] = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parents[k] < 0)
+        return err_errno(e, "open the control group '%s'", path);
+    return 0;
+}
+
+static int open_parents(struct sg_error *e)
+{
+    for (int k = 0; k < N_CONTROLLERS && !parents_open; k++) {
+        int r = open_parent(k, e);
+        if (r < 0)
+            return r;
+    }
+    parents_open = true;
+    return 0;
+}
+
+static void v1_free(struct v1 *c)
+{
+    for (int k = 0; k < N_CONTROLLERS; k++)
+        close_p(&c->dir[k]);
+    for (size_t i = 0; i < c->base.n_attach; i++)
+        close_p(&c->base.attach[i]);
+    free(c);
+}
+
+static int open_group(struct v1 *c, int k, const char *name, struct sg_error *e)
+{
+    int fd;
+
+    if (mkdirat(parents[k], name, 0755) < 0 && errno != EEXIST)
+        return err_errno(e, "make control group %s/sandglass/%s", controllers[k], name);
+    c->dir[k] = openat(parents[k], name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (c->dir[k] < 0)
+        return err_errno(e, "open control group %s/sandglass/%s", controllers[k], name);
+    fd = openat(c->dir[k], "tasks", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno(e, "open tasks of %s/sandglass/%s", controllers[k], name);
+    c->base.attach[c->base.n_attach++] = fd;
+    return 0;
+}
+
+static int set_devices(struct v1 *c, struct sg_error *e)
+{
+    int r = file_write(c->dir[DEVICES], "devices.deny", "a");
+
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(devices_allowed); i++)
+        r = file_write(c->dir[DEVICES], "devices.allow", devices_allowed[i]);
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "set device rules: %s", strerror(-r));
+    return 0;
+}
+
+static int v1_create(uint32_t slot, struct cgroup **ret, struct sg_error *e)
+{
+    struct v1 *c;
+    char name[16];
+    int r = open_parents(e);
+
+    if (r < 0)
+        return r;
+    c = xcalloc(1, sizeof *c);
+    *c = (struct v1){.base.ops = &cgroup_v1, .slot = slot, .dir = {-1, -1, -1, -1, -1}};
+    snprintf(name, sizeof name, "%u", slot);
+    for (int k = 0; k < N_CONTROLLERS && r == 0; k++)
+        r = open_group(c, k, name, e);
+    if (r == 0)
+        r = set_devices(c, e);
+    if (r < 0) {
+        v1_free(c);
+        return r;
+    }
+    *ret = &c->base;
+    return 0;
+}
+
+static int put_u64(int dirfd, const char *file, uint64_t v)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%llu", (unsigned long long)v);
+    return file_write(dirfd, file, text);
+}
+
+/* memsw >= memory must hold at every moment, so the order depends on the direction. With swap accounting
+ * off the second file is absent and the kernel has no limit to set. */
+static int set_memory(int dirfd, uint64_t bytes)
+{
+    int r;
+
+    put_u64(dirfd, "memory.max_usage_in_bytes", 0);
+    put_u64(dirfd, "memory.swappiness", 0);
+    r = put_u64(dirfd, "memory.memsw.limit_in_bytes", bytes);
+    if (r == -ENOENT)
+        return put_u64(dirfd, "memory.limit_in_bytes", bytes);
+    if (r == 0)
+        return put_u64(dirfd, "memory.limit_in_bytes", bytes);
+    r = put_u64(dirfd, "memory.limit_in_bytes", bytes);
+    return r < 0 ? r : put_u64(dirfd, "memory.memsw.limit_in_bytes", bytes);
+}
+
+static int v1_set_limits(struct cgroup *base, const struct sg_limits *l, struct sg_error *e)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+    int r = set_memory(c->dir[MEMORY], l->memory_bytes);
+
+    if (r == 0)
+        r = put_u64(c->dir[PIDS], "pids.max", l->pids + 1); /* the agent is one */
+    if (r == 0)
+        r = put_u64(c->dir[CPU], "cpu.cfs_quota_us", (uint64_t)l->cpus_milli * 100);
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "set limits of control group %u: %s", c->slot,
+                       strerror(-r));
+    put_u64(c->dir[CPU], "cpu.shares", 256); /* the host's own work comes first */
+    return 0;
+}
+
+static int v1_freeze(struct cgroup *base, bool on, struct sg_error *e)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+    const char *want = on ? "FROZEN" : "THAWED";
+
+    for (int tries = 0; tries < 2000; tries++) {
+        AUTO(free_p) char *state = NULL;
+        int r = file_write(c->dir[FREEZER], "freezer.state", want);
+        if (r == 0)
+            r = file_read(c->dir[FREEZER], "freezer.state", 64, &state, NULL);
+        if (r < 0)
+            return err_set(e, SG_ERR_INTERNAL, r, "freezer of group %u: %s", c->slot, strerror(-r));
+        if (strncmp(state, want, 6) == 0)
+            return 0;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT, "group %u does not become %s", c->slot, want);
+}
+
+static void v1_stats(struct cgroup *base, struct cgroup_stats *ret)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+
+    ret->memory_peak = cgroup_read_u64(c->dir[MEMORY], "memory.max_usage_in_bytes");
+    ret->oom_kills = cgroup_read_key(c->dir[MEMORY], "memory.oom_control", "oom_kill");
+    ret->pids_hits = cgroup_read_key(c->dir[PIDS], "pids.events", "max");
+}
+
+static void v1_kill(struct cgroup *base)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+
+    cgroup_kill_listed(c->dir[PIDS], "cgroup.procs");
+    file_write(c->dir[FREEZER], "freezer.state", "THAWED"); /* a frozen task does not die */
+}
+
+static bool v1_empty(struct cgroup *base)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+    AUTO(free_p) char *text = NULL;
+    size_t len = 0;
+
+    return file_read(c->dir[PIDS], "cgroup.procs", 4u << 20, &text, &len) == 0 && len == 0;
+}
+
+static int remove_all(uint32_t slot, struct sg_error *e)
+{
+    char name[16];
+    int r = 0;
+
+    snprintf(name, sizeof name, "%u", slot);
+    for (int k = 0; k < N_CONTROLLERS; k++) {
+        int one = cgroup_rmdir(parents[k], name);
+        if (one < 0)
+            r = err_set(e, SG_ERR_INTERNAL, one, "remove control group %s/sandglass/%s: %s",
+                        controllers[k], name, strerror(-one));
+    }
+    return r;
+}
+
+static int v1_destroy(struct cgroup *base, struct sg_error *e)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+    uint32_t slot = c->slot;
+
+    v1_free(c);
+    return remove_all(slot, e);
+}
+
+/* A crash may have come between two attaches: each hierarchy has its own list of processes. */
+static bool kill_in(int k, const char *name)
+{
+    AUTO(close_p) int dir = openat(parents[k], name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool busy = dir >= 0 && cgroup_kill_listed(dir, "cgroup.procs") > 0;
+
+    if (busy && k == FREEZER)
+        file_write(dir, "freezer.state", "THAWED");
+    return busy;
+}
+
+static int v1_sweep(uint32_t slot, struct sg_error *e)
+{
+    char name[16];
+    int r = open_parents(e);
+
+    if (r < 0)
+        return r;
+    snprintf(name, sizeof name, "%u", slot);
+    for (int tries = 0; tries < 400; tries++) {
+        bool busy = false;
+        for (int k = 0; k < N_CONTROLLERS; k++)
+            busy |= kill_in(k, name);
+        if (!busy)
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+    return remove_all(slot, e);
+}
+
+const struct cgroup_ops cgroup_v1 = {
+    .name = "v1",
+    .create = v1_create,
+    .set_limits = v1_set_limits,
+    .freeze = v1_freeze,
+    .stats = v1_stats,
+    .kill = v1_kill,
+    .empty = v1_empty,
+    .destroy = v1_destroy,
+    .sweep = v1_sweep,
+};

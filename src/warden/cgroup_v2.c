@@ -1,0 +1,229 @@
+/* The unified hierarchy: one directory, devices by BPF (devices_bpf.c). */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/fd.h"
+#include "warden/cgroup.h"
+#include "warden/devices_bpf.h"
+
+struct v2 {
+    struct cgroup base;
+    uint32_t slot;
+    int dir;
+};
+
+static int parent = -1; /* <mount>/sandglass; opened once per process, never closed */
+
+static int enable_controllers(int dirfd, const char *where, struct sg_error *e)
+{
+    static const char *const wanted[] = {"+memory", "+pids", "+cpu"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+        int r = file_write(dirfd, "cgroup.subtree_control", wanted[i]);
+        if (r < 0)
+            return err_set(e, SG_ERR_UNSUPPORTED, r,
+                           "enable the cgroup v2 controller '%s' in '%s': %s; see cgroup.controllers there",
+                           wanted[i] + 1, where, strerror(-r));
+    }
+    return 0;
+}
+
+static int open_parent(struct sg_error *e)
+{
+    struct cgroup_mount m;
+    char path[sizeof m.path + sizeof "/sandglass"];
+    AUTO(close_p) int top = -1, fd = -1;
+    int r;
+
+    if (parent >= 0)
+        return 0;
+    r = cgroup_find_mount(NULL, &m);
+    if (r < 0)
+        return err_set(e, SG_ERR_UNSUPPORTED, r, "cgroup v2 is not mounted");
+    snprintf(path, sizeof path, "%s/sandglass", m.path);
+    if (mkdir(path, 0755) < 0 && errno != EEXIST)
+        return err_errno(e, "make the control group '%s'", path);
+    top = open(m.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (top < 0 || fd < 0)
+        return err_errno(e, "open the control group '%s'", path);
+    r = enable_controllers(top, m.path, e);
+    if (r == 0)
+        r = enable_controllers(fd, path, e);
+    if (r < 0)
+        return r;
+    parent = steal_fd(&fd);
+    return 0;
+}
+
+static void v2_free(struct v2 *c)
+{
+    close_p(&c->dir);
+    for (size_t i = 0; i < c->base.n_attach; i++)
+        close_p(&c->base.attach[i]);
+    free(c);
+}
+
+static int v2_fill(struct v2 *c, struct sg_error *e)
+{
+    char name[16];
+    int fd;
+
+    snprintf(name, sizeof name, "%u", c->slot);
+    if (mkdirat(parent, name, 0755) < 0 && errno != EEXIST)
+        return err_errno(e, "make control group sandglass/%s", name);
+    c->dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (c->dir < 0)
+        return err_errno(e, "open control group sandglass/%s", name);
+    fd = openat(c->dir, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno(e, "open cgroup.procs of sandglass/%s", name);
+    c->base.attach[c->base.n_attach++] = fd;
+    return devices_bpf_attach(c->dir, e);
+}
+
+static int v2_create(uint32_t slot, struct cgroup **ret, struct sg_error *e)
+{
+    struct v2 *c;
+    int r = open_parent(e);
+
+    if (r < 0)
+        return r;
+    c = xcalloc(1, sizeof *c);
+    *c = (struct v2){.base.ops = &cgroup_v2, .slot = slot, .dir = -1};
+    r = v2_fill(c, e);
+    if (r < 0) {
+        v2_free(c);
+        return r;
+    }
+    *ret = &c->base;
+    return 0;
+}
+
+static int put_u64(int dirfd, const char *file, uint64_t v, const char *suffix)
+{
+    char text[48];
+
+    snprintf(text, sizeof text, "%llu%s", (unsigned long long)v, suffix);
+    return file_write(dirfd, file, text);
+}
+
+static int v2_set_limits(struct cgroup *base, const struct sg_limits *l, struct sg_error *e)
+{
+    struct v2 *c = CONTAINER_OF(base, struct v2, base);
+    int r = put_u64(c->dir, "memory.max", l->memory_bytes, "");
+
+    if (r == 0)
+        r = put_u64(c->dir, "pids.max", l->pids + 1, ""); /* the agent is one */
+    if (r == 0)
+        r = put_u64(c->dir, "cpu.max", (uint64_t)l->cpus_milli * 100, " 100000");
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "set limits of control group %u: %s", c->slot,
+                       strerror(-r));
+    file_write(c->dir, "memory.swap.max", "0"); /* absent without swap */
+    file_write(c->dir, "memory.peak", "0");     /* resettable since 6.12; else the group's own peak */
+    file_write(c->dir, "cpu.weight", "25");     /* the host's own work comes first */
+    return 0;
+}
+
+static int v2_freeze(struct cgroup *base, bool on, struct sg_error *e)
+{
+    struct v2 *c = CONTAINER_OF(base, struct v2, base);
+    int r = file_write(c->dir, "cgroup.freeze", on ? "1" : "0");
+
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "freeze group %u: %s", c->slot, strerror(-r));
+    for (int tries = 0; tries < 2000; tries++) {
+        if (cgroup_read_key(c->dir, "cgroup.events", "frozen") == (on ? 1u : 0u))
+            return 0;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT, "group %u does not become %s", c->slot,
+                   on ? "frozen" : "thawed");
+}
+
+static void v2_stats(struct cgroup *base, struct cgroup_stats *ret)
+{
+    struct v2 *c = CONTAINER_OF(base, struct v2, base);
+
+    ret->memory_peak = cgroup_read_u64(c->dir, "memory.peak");
+    ret->oom_kills = cgroup_read_key(c->dir, "memory.events", "oom_kill");
+    ret->pids_hits = cgroup_read_key(c->dir, "pids.events", "max");
+}
+
+/* cgroup.kill needs 5.14; the list does for older kernels. v2 kills frozen tasks as well. */
+static void kill_dir(int dir)
+{
+    if (file_write(dir, "cgroup.kill", "1") < 0)
+        cgroup_kill_listed(dir, "cgroup.procs");
+}
+
+static void v2_kill(struct cgroup *base)
+{
+    kill_dir(CONTAINER_OF(base, struct v2, base)->dir);
+}
+
+static bool v2_empty(struct cgroup *base)
+{
+    struct v2 *c = CONTAINER_OF(base, struct v2, base);
+
+    return cgroup_read_key(c->dir, "cgroup.events", "populated") == 0;
+}
+
+static int remove_group(uint32_t slot, struct sg_error *e)
+{
+    char name[16];
+    int r;
+
+    snprintf(name, sizeof name, "%u", slot);
+    r = cgroup_rmdir(parent, name);
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "remove control group sandglass/%s: %s", name,
+                       strerror(-r));
+    return 0;
+}
+
+static int v2_destroy(struct cgroup *base, struct sg_error *e)
+{
+    struct v2 *c = CONTAINER_OF(base, struct v2, base);
+    uint32_t slot = c->slot;
+
+    v2_free(c);
+    return remove_group(slot, e);
+}
+
+static int v2_sweep(uint32_t slot, struct sg_error *e)
+{
+    AUTO(close_p) int dir = -1;
+    char name[16];
+    int r = open_parent(e);
+
+    if (r < 0)
+        return r;
+    snprintf(name, sizeof name, "%u", slot);
+    dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return 0;
+    for (int tries = 0; tries < 400; tries++) {
+        if (cgroup_read_key(dir, "cgroup.events", "populated") == 0)
+            break;
+        kill_dir(dir);
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+    return remove_group(slot, e);
+}
+
+const struct cgroup_ops cgroup_v2 = {
+    .name = "v2",
+    .create = v2_create,
+    .set_limits = v2_set_limits,
+    .freeze = v2_freeze,
+    .stats = v2_stats,
+    .kill = v2_kill,
+    .empty = v2_empty,
+    .destroy = v2_destroy,
+    .sweep = v2_sweep,
+};

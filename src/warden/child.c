@@ -1,0 +1,45 @@
+#include "warden/child.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/sys.h"
+
+static int wait_dead(int pidfd, int timeout_ms)
+{
+    struct pollfd p = {.fd = pidfd, .events = POLLIN};
+    uint64_t deadline = clock_ns() + (uint64_t)timeout_ms * 1000000u;
+
+    for (;;) {
+        int r = poll(&p, 1, clock_poll_ms(deadline));
+        if (r > 0)
+            return 0;
+        if (r == 0)
+            return -ETIMEDOUT;
+        if (errno != EINTR)
+            return -errno;
+    }
+}
+
+int child_end(int *pidfd, int timeout_ms, struct rusage *ret_usage)
+{
+    siginfo_t info;
+    int r;
+
+    if (*pidfd < 0)
+        return 0;
+    syscall(SYS_pidfd_send_signal, *pidfd, SIGKILL, NULL, 0);
+    r = wait_dead(*pidfd, timeout_ms);
+    if (r < 0)
+        return r;
+    /* A program that uses the library may have reaped it already with a wait of its own: fine. */
+    if (ret_usage)
+        memset(ret_usage, 0, sizeof *ret_usage);
+    syscall(SYS_waitid, P_PIDFD, *pidfd, &info, WEXITED | __WALL, ret_usage);
+    close(steal_fd(pidfd));
+    return 0;
+}

@@ -1,0 +1,220 @@
+#include "warden/domain.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "base/fd.h"
+#include "base/sys.h"
+#include "warden/child.h"
+#include "warden/idmap.h"
+#include "warden/images.h"
+#include "warden/stage/layers.h"
+#include "warden/stage/stage.h"
+
+#define HELPER_END_MS 5000
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
+
+/* The agent program in memory, sealed: nobody can change it, and no path leads to it. */
+static int agent_memfd(struct sg_error *e)
+{
+    unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+    AUTO(close_p) int fd = memfd_create("sandglass-agent", flags | MFD_EXEC);
+    int r;
+
+    if (fd < 0 && errno == EINVAL) /* before 6.3 every memfd was executable */
+        fd = memfd_create("sandglass-agent", flags);
+    if (fd < 0)
+        return err_errno(e, "make a memfd for the agent");
+    r = fd_write_all(fd, sg_agent_image, (size_t)(sg_agent_image_end - sg_agent_image));
+    if (r < 0)
+        return err_set(e, err_kind_of(-r), r, "write the agent's memfd: %s", strerror(-r));
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+        return err_errno(e, "seal the agent's memfd");
+    return steal_fd(&fd);
+}
+
+/* In the child: only the given descriptors, from STAGE_CONTROL_FD on; standard ones are /dev/null, so
+ * that no terminal of the caller is ever held inside. No allocation, no return. */
+static _Noreturn void exec_helper(int image, const char *role, const int *fds, int n)
+{
+    char *argv[] = {(char *)(uintptr_t)role, NULL}, *envp[] = {NULL};
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    sigset_t none;
+
+    /* Out of the way first: a source may sit on a target's number. */
+    int high[3] = {fcntl(image, F_DUPFD_CLOEXEC, 64)};
+    for (int i = 0; i < n; i++)
+        high[i + 1] = fcntl(fds[i], F_DUPFD_CLOEXEC, 64);
+    for (int i = 0; i < 3; i++)
+        dup2(null, i);
+    for (int i = 0; i < n; i++)
+        dup2(high[i + 1], STAGE_CONTROL_FD + i);
+    sys_close_range((unsigned)(STAGE_CONTROL_FD + n), ~0U, CLOSE_RANGE_CLOEXEC);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    syscall(SYS_execveat, high[0], "", argv, envp, AT_EMPTY_PATH);
+    _exit(127);
+}
+
+static int start_helper(int image, const char *role, uint64_t flags, int *socks, int userns,
+                        int *ret_pidfd, struct sg_error *e)
+{
+    struct clone_args args = {.flags = flags | CLONE_PIDFD, .pidfd = (uintptr_t)ret_pidfd,
+                              .exit_signal = SIGCHLD};
+    pid_t pid = sys_clone3(&args);
+
+    if (pid < 0)
+        return err_errno(e, "start %s", role);
+    if (pid == 0) {
+        int fds[2] = {socks[1], userns};
+        exec_helper(image, role, fds, userns < 0 ? 1 : 2);
+    }
+    close(steal_fd(&socks[1]));
+    return pid;
+}
+
+static int pair(int type, int ret[2], struct sg_error *e)
+{
+    if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ret) < 0)
+        return err_errno(e, "make a socket pair");
+    return 0;
+}
+
+static int open_ns(pid_t pid, const char *which, struct sg_error *e)
+{
+    char path[48];
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%d/ns/%s", pid, which);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? err_errno(e, "open '%s'", path) : fd;
+}
+
+/* F and W, kept by the holder. Returns the holder's pid. */
+static int start_holder(struct domain *d, int image, struct sg_error *e)
+{
+    int socks[2], pid, r = pair(SOCK_STREAM, socks, e);
+    char map[48];
+
+    if (r < 0)
+        return r;
+    d->holder_sock = socks[0];
+    pid = start_helper(image, "sandglass-holder", CLONE_NEWUSER | CLONE_NEWPID, socks, -1,
+                       &d->holder_pidfd, e);
+    if (pid < 0) {
+        close_p(&socks[1]);
+        if (pid == -ENOSPC || pid == -EPERM)
+            return err_set(e, SG_ERR_UNSUPPORTED, pid,
+                           "this kernel gives no user namespaces (%s): see 'sandglass doctor'",
+                           strerror(-pid));
+        return pid;
+    }
+    snprintf(map, sizeof map, "0 %u %u", slot_first_id(d->slots.first), d->slots.count * SLOT_IDS);
+    r = idmap_write(pid, map, map, e);
+    return r < 0 ? r : pid;
+}
+
+/* The calling thread's children are born in W for a moment. */
+static int start_in(int pidns, struct domain *d, int image, int userns, struct sg_error *e)
+{
+    AUTO(close_p) int own = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+    int socks[2], r = pair(SOCK_SEQPACKET, socks, e);
+
+    if (r < 0)
+        return r;
+    d->spawner_sock = socks[0];
+    if (own < 0 || setns(pidns, CLONE_NEWPID) < 0) {
+        close_p(&socks[1]);
+        return err_errno(e, "enter the domain's pid namespace");
+    }
+    r = start_helper(image, "sandglass-spawner", 0, socks, userns, &d->spawner_pidfd, e);
+    close_p(&socks[1]);
+    if (setns(own, CLONE_NEWPID) < 0 && r >= 0)
+        return err_errno(e, "leave the domain's pid namespace");
+    return r;
+}
+
+static int start_spawner(struct domain *d, int image, pid_t holder, struct sg_error *e)
+{
+    AUTO(close_p) int userns = open_ns(holder, "user", e);
+    AUTO(close_p) int pidns = userns < 0 ? -1 : open_ns(holder, "pid", e);
+
+    if (pidns < 0)
+        return -ESRCH;
+    return start_in(pidns, d, image, userns, e);
+}
+
+int domain_open(uint32_t max_sandboxes, struct domain *ret, struct sg_error *e)
+{
+    struct domain d = {.slots.fd = -1, .holder_pidfd = -1, .holder_sock = -1,
+                       .spawner_pidfd = -1, .spawner_sock = -1};
+    AUTO(close_p) int image = -1;
+    int r = slots_take(&d.slots, max_sandboxes + 1, e);
+
+    if (r == 0)
+        r = image = agent_memfd(e);
+    if (r >= 0)
+        r = start_holder(&d, image, e);
+    if (r >= 0)
+        r = start_spawner(&d, image, r, e);
+    if (r < 0) {
+        domain_close(&d);
+        return r;
+    }
+    *ret = d;
+    return 0;
+}
+
+void domain_close(struct domain *d)
+{
+    /* The spawner first: it must not clone while W ends. Then the holder, and W with it. */
+    child_end(&d->spawner_pidfd, HELPER_END_MS, NULL);
+    child_end(&d->holder_pidfd, HELPER_END_MS, NULL);
+    close_p(&d->spawner_sock);
+    close_p(&d->holder_sock);
+    slots_release(&d->slots);
+}
+
+int domain_spawn_begin(struct domain *d, const struct domain_order *order, struct sg_error *e)
+{
+    bool shared_ids = LAYER_OMITTED(order->omit, LAYER_UIDS);
+    struct spawn_request q = {.magic = STAGE_MAGIC,
+                              .first_id = (shared_ids ? 1 : order->index) * SLOT_IDS,
+                              .omit = order->omit,
+                              .n_cgroups = (uint32_t)order->n_cgroups};
+    int fds[1 + STAGE_CGROUPS_MAX] = {order->channel_fd}, r;
+
+    memcpy(fds + 1, order->cgroup_fds, order->n_cgroups * sizeof fds[0]);
+    r = fd_send(d->spawner_sock, &q, sizeof q, fds, 1 + order->n_cgroups);
+    /* A spawner that has failed left its reason in the socket: the second half reads it. */
+    if (r < 0 && r != -EPIPE)
+        return err_set(e, SG_ERR_INTERNAL, r, "ask the spawner: %s", strerror(-r));
+    return 0;
+}
+
+int domain_spawn_finish(struct domain *d, struct domain_child *ret, struct sg_error *e)
+{
+    struct spawn_reply reply;
+    int fds[2] = {-1, -1};
+    size_t n = 2;
+    ssize_t got = fd_recv(d->spawner_sock, &reply, sizeof reply, fds, &n);
+
+    if (got != (ssize_t)sizeof reply)
+        return err_set(e, SG_ERR_INTERNAL, -EPIPE, "the spawner has ended unexpectedly");
+    if (reply.code < 0)
+        return err_set(e, err_kind_of(-reply.code), reply.code, "%.255s", reply.message);
+    if (n != 2)
+        return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the spawner sent %zu descriptors", n);
+    *ret = (struct domain_child){.pidfd = fds[0], .userns = fds[1]};
+    return 0;
+}

@@ -1,0 +1,206 @@
+#include "warden/layers.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <linux/securebits.h>
+
+#include "base/sys.h"
+
+#define UPPER_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define LOWER_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY)
+
+static const struct {
+    const char *name;
+    mode_t mode;
+} scratch_dirs[] = {{"root", 0755}, {"root-work", 0755}, {"usr", 0755}, {"usr-work", 0755}};
+
+/* What the kernel says beyond errno when a mount is refused. */
+static int mount_error(int fs, struct sg_error *e, const char *what)
+{
+    char why[160];
+    int saved = errno;
+    ssize_t n = fs < 0 ? -1 : read(fs, why, sizeof why - 1);
+
+    errno = saved;
+    if (n <= 0)
+        return err_errno(e, "%s", what);
+    why[n] = '\0';
+    why[strcspn(why, "\n")] = '\0';
+    return err_errno(e, "%s (%s)", what, n > 2 ? why + 2 : why); /* "e overlay: ..." */
+}
+
+static int make_tmpfs(const struct layers_spec *spec, int *ret, struct sg_error *e)
+{
+    AUTO(close_p) int fs = sys_fsopen("tmpfs");
+    char size[24], inodes[24];
+
+    snprintf(size, sizeof size, "%llu", (unsigned long long)spec->disk_bytes);
+    snprintf(inodes, sizeof inodes, "%llu", (unsigned long long)spec->disk_inodes);
+    if (fs < 0 || sys_fsconfig_string(fs, "size", size) < 0 ||
+        sys_fsconfig_string(fs, "nr_inodes", inodes) < 0 ||
+        sys_fsconfig_string(fs, "mode", "0755") < 0 || sys_fsconfig_create(fs) < 0)
+        return mount_error(fs, e, "make the scratch file system");
+    *ret = sys_fsmount(fs, UPPER_FLAGS);
+    return *ret < 0 ? err_errno(e, "mount the scratch file system") : 0;
+}
+
+static int idmap(int mount_fd, int userns, unsigned set)
+{
+    struct mount_attr a = {.attr_set = MOUNT_ATTR_IDMAP | set, .userns_fd = (uint64_t)userns};
+
+    return sys_mount_setattr(mount_fd, 0, &a) < 0 ? -errno : 0;
+}
+
+static int make_scratch(const struct layers_spec *spec, int *ret, struct sg_error *e)
+{
+    AUTO(close_p) int fd = -1;
+    int r = make_tmpfs(spec, &fd, e);
+
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < ARRAY_SIZE(scratch_dirs); i++)
+        if (mkdirat(fd, scratch_dirs[i].name, scratch_dirs[i].mode) < 0 ||
+            fchmodat(fd, scratch_dirs[i].name, scratch_dirs[i].mode, 0) < 0)
+            return err_errno(e, "fill the scratch file system");
+    r = idmap(fd, spec->userns, 0);
+    if (r == -EINVAL) {
+        /* tmpfs has id maps since 6.3. Before, the ids on it are the host's. */
+        for (size_t i = 0; i < ARRAY_SIZE(scratch_dirs); i++)
+            if (fchownat(fd, scratch_dirs[i].name, spec->first_id, spec->first_id, 0) < 0)
+                return err_errno(e, "give the scratch file system to the sandbox");
+        r = 0;
+    }
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "map the ids of the scratch file system: %s",
+                       strerror(-r));
+    *ret = steal_fd(&fd);
+    return 0;
+}
+
+static int open_lower(int dir, int userns, const char *what, int *ret, struct sg_error *e)
+{
+    AUTO(close_p) int fd =
+        sys_open_tree(dir, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+    int r;
+
+    if (fd < 0)
+        return err_errno(e, "clone %s", what);
+    r = idmap(fd, userns, LOWER_FLAGS);
+    if (r < 0)
+        return err_set(e, r == -EINVAL ? SG_ERR_UNSUPPORTED : SG_ERR_INTERNAL, r,
+                       "map the ids of %s: %s; its file system must support id-mapped mounts", what,
+                       strerror(-r));
+    *ret = steal_fd(&fd);
+    return 0;
+}
+
+/* The overlay acts with the file-system ids and capabilities of whoever mounts it. Host root has no id
+ * on the mapped layers, so it is the sandbox's root id, with the capabilities kept. */
+static int become_mounter(uint32_t id, int *ret_bits)
+{
+    int bits = prctl(PR_GET_SECUREBITS);
+
+    if (bits < 0 || prctl(PR_SET_SECUREBITS, bits | SECBIT_NO_SETUID_FIXUP) < 0)
+        return -errno;
+    syscall(SYS_setfsgid, id);
+    syscall(SYS_setfsuid, id);
+    *ret_bits = bits;
+    return 0;
+}
+
+static void become_self(int bits)
+{
+    syscall(SYS_setfsuid, geteuid());
+    syscall(SYS_setfsgid, getegid());
+    prctl(PR_SET_SECUREBITS, bits);
+}
+
+static int create_as(int fs, uint32_t id)
+{
+    int bits, r = become_mounter(id, &bits);
+
+    if (r < 0) {
+        errno = -r;
+        return -1;
+    }
+    r = sys_fsconfig_create(fs);
+    int saved = errno;
+    become_self(bits);
+    errno = saved;
+    return r;
+}
+
+static int make_overlay(const struct layers_spec *spec, const char *lower, int scratch,
+                        const char *name, int *ret, struct sg_error *e)
+{
+    AUTO(close_p) int fs = sys_fsopen("overlay");
+    char upper[48], work[48];
+
+    snprintf(upper, sizeof upper, "/proc/self/fd/%d/%s", scratch, name);
+    snprintf(work, sizeof work, "/proc/self/fd/%d/%s-work", scratch, name);
+    if (fs < 0 || sys_fsconfig_string(fs, "lowerdir", lower) < 0 ||
+        sys_fsconfig_string(fs, "upperdir", upper) < 0 ||
+        sys_fsconfig_string(fs, "workdir", work) < 0 ||
+        sys_fsconfig_string(fs, "redirect_dir", "nofollow") < 0 ||
+        sys_fsconfig_string(fs, "metacopy", "off") < 0 ||
+        sys_fsconfig_string(fs, "index", "off") < 0 || sys_fsconfig_string(fs, "xino", "off") < 0 ||
+        sys_fsconfig_flag(fs, "volatile") < 0 || create_as(fs, spec->first_id) < 0)
+        return mount_error(fs, e, "make the overlay");
+    *ret = sys_fsmount(fs, UPPER_FLAGS);
+    return *ret < 0 ? err_errno(e, "mount the overlay") : 0;
+}
+
+int lower_layers_open(const struct template *t, int userns, struct lower_layers *ret,
+                      struct sg_error *e)
+{
+    struct lower_layers l = LOWER_LAYERS_NONE;
+    int r = open_lower(t->dir, userns, "the template in '" TEMPLATE_DIR "'", &l.template, e);
+
+    if (r == 0)
+        r = open_lower(t->host_usr, userns, "the host's /usr", &l.host_usr, e);
+    if (r < 0) {
+        lower_layers_close(&l);
+        return r;
+    }
+    *ret = l;
+    return 0;
+}
+
+void lower_layers_close(struct lower_layers *l)
+{
+    close_p(&l->template);
+    close_p(&l->host_usr);
+    *l = (struct lower_layers)LOWER_LAYERS_NONE;
+}
+
+int layers_build(const struct layers_spec *spec, struct layers *ret, struct sg_error *e)
+{
+    AUTO(close_p) int scratch = -1;
+    struct layers l = {.root = -1, .usr = -1};
+    char root[64], usr[96];
+    int r = make_scratch(spec, &scratch, e);
+
+    snprintf(root, sizeof root, "/proc/self/fd/%d/root", spec->lower->template);
+    snprintf(usr, sizeof usr, "/proc/self/fd/%d/usr:/proc/self/fd/%d", spec->lower->template,
+             spec->lower->host_usr);
+    if (r == 0)
+        r = make_overlay(spec, root, scratch, "root", &l.root, e);
+    if (r == 0)
+        r = make_overlay(spec, usr, scratch, "usr", &l.usr, e);
+    if (r < 0) {
+        layers_close(&l);
+        return r;
+    }
+    *ret = l;
+    return 0;
+}
+
+void layers_close(struct layers *l)
+{
+    close_p(&l->root);
+    close_p(&l->usr);
+}

@@ -1,0 +1,263 @@
+/* Ids, capabilities and limits. Raw system calls throughout: the libc wrappers would signal other
+ * threads, and there are none. */
+#include "warden/stage/confine.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "base/fd.h"
+#include "base/sys.h"
+#include "warden/stage/layers.h"
+
+#define CAP(c)    (UINT64_C(1) << (c))
+#define KEEP_HARD RLIM_INFINITY
+
+/* What set-up tools (apt, pip, npm, su) need of "root" inside, and nothing that reaches the kernel.
+ */
+#define ROOT_CAPS                                                                    \
+    (CAP(CAP_CHOWN) | CAP(CAP_DAC_OVERRIDE) | CAP(CAP_FOWNER) | CAP(CAP_FSETID) |    \
+     CAP(CAP_SETUID) | CAP(CAP_SETGID) | CAP(CAP_KILL) | CAP(CAP_NET_BIND_SERVICE) | \
+     CAP(CAP_SYS_CHROOT))
+/* What root may do to files when the agent works for it. */
+#define ROOT_FS_CAPS (CAP(CAP_CHOWN) | CAP(CAP_DAC_OVERRIDE) | CAP(CAP_FOWNER) | CAP(CAP_FSETID))
+#define AGENT_CAPS                                                                  \
+    (ROOT_CAPS | CAP(CAP_SETPCAP) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_SYS_ADMIN) | \
+     CAP(CAP_SYS_RESOURCE))
+
+#define AGENT_FILES 8192 /* 1,024 processes with three pipes each, and some */
+
+static int caps_get(uint64_t *effective, uint64_t *permitted)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct d[2];
+
+    if (syscall(SYS_capget, &head, d) < 0)
+        return -errno;
+    *effective = d[0].effective | (uint64_t)d[1].effective << 32;
+    *permitted = d[0].permitted | (uint64_t)d[1].permitted << 32;
+    return 0;
+}
+
+/* The inheritable set, and with it the ambient one, becomes empty. */
+static int caps_set(uint64_t effective, uint64_t permitted)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct d[2] = {
+        {.effective = (uint32_t)effective, .permitted = (uint32_t)permitted},
+        {.effective = (uint32_t)(effective >> 32), .permitted = (uint32_t)(permitted >> 32)},
+    };
+
+    return syscall(SYS_capset, &head, d) < 0 ? -errno : 0;
+}
+
+/* Newer kernels know capabilities that our headers do not: go on until the kernel says stop. */
+static int bound_caps(uint64_t keep)
+{
+    for (unsigned long c = 0; c < 64; c++) {
+        if (keep & CAP(c))
+            continue;
+        if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0)
+            return errno == EINVAL && c > 0 ? 0 : -errno;
+    }
+    return 0;
+}
+
+static int set_ids(uint32_t uid, uint32_t gid)
+{
+    if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, gid, gid, gid) < 0 ||
+        syscall(SYS_setresuid, uid, uid, uid) < 0)
+        return -errno;
+    return 0;
+}
+
+/* Never above what we have ourselves: that would need a privilege, and the host chose its limits.
+ */
+static int set_limit(int resource, rlim_t soft, rlim_t hard)
+{
+    struct rlimit old;
+
+    if (getrlimit(resource, &old) < 0)
+        return -errno;
+    if (hard > old.rlim_max)
+        hard = old.rlim_max;
+    if (soft > hard)
+        soft = hard;
+    struct rlimit new = {.rlim_cur = soft, .rlim_max = hard};
+    return setrlimit(resource, &new) < 0 ? -errno : 0;
+}
+
+static int limit_process(const struct agent_config *config, struct sg_error *e)
+{
+    const struct {
+        int resource;
+        rlim_t soft, hard;
+    } limits[] = {
+        {RLIMIT_CORE, 0, 0},
+        {RLIMIT_NOFILE, 1024, 4096},
+        {RLIMIT_NPROC, config->pids, config->pids},
+        {RLIMIT_FSIZE, config->disk_bytes, config->disk_bytes},
+        {RLIMIT_MEMLOCK, 64 * 1024, 64 * 1024},
+        {RLIMIT_MSGQUEUE, 64 * 1024, 64 * 1024},
+        {RLIMIT_SIGPENDING, 1024, 1024},
+        {RLIMIT_RTPRIO, 0, 0},
+        {RLIMIT_NICE, 0, 0},
+        {RLIMIT_STACK, 8 * 1024 * 1024, KEEP_HARD},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+        int r = set_limit(limits[i].resource, limits[i].soft, limits[i].hard);
+        if (r < 0)
+            return err_set(e, SG_ERR_INTERNAL, r, "set resource limit %d: %s", limits[i].resource,
+                           strerror(-r));
+    }
+    return 0;
+}
+
+/* When memory runs out a program dies, not the agent. The file belongs to the host's root while we are
+ * undumpable, as a copy of the agent is; the ids are still the agent's, so nobody inside can use the gap. */
+static int volunteer_for_oom(struct sg_error *e)
+{
+    int r;
+
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    r = file_write(AT_FDCWD, "/proc/self/oom_score_adj", "1000");
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    return r < 0
+               ? err_set(e, SG_ERR_INTERNAL, r, "write /proc/self/oom_score_adj: %s", strerror(-r))
+               : 0;
+}
+
+static int limit_caps(const struct agent_config *config, struct sg_error *e)
+{
+    if (LAYER_OMITTED(config->omit, LAYER_CAPS))
+        return 0;
+    int r = bound_caps(ROOT_CAPS);
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "drop capabilities: %s", strerror(-r));
+    if (prctl(PR_SET_SECUREBITS, SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,
+              0, 0, 0) < 0)
+        return err_errno(e, "lock the ambient capabilities");
+    return 0;
+}
+
+static int become(const struct agent_user *as, const struct agent_config *config,
+                  struct sg_error *e)
+{
+    int r = set_ids(as->uid, as->gid);
+
+    if (r < 0)
+        return err_set(e, err_kind_of(-r), r, "become user '%s': %s", as->name, strerror(-r));
+    /* Until exec this is a copy of the agent: no other process of the user may look into it. */
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+        return err_errno(e, "become undumpable");
+    if (as->uid == 0 && LAYER_OMITTED(config->omit, LAYER_CAPS))
+        return 0;
+    uint64_t caps = as->uid == 0 ? ROOT_CAPS : 0;
+    r = caps_set(caps, caps);
+    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "set capabilities: %s", strerror(-r)) : 0;
+}
+
+int confine_process(const struct agent_user *as, const struct agent_config *config,
+                    struct sg_error *e)
+{
+    int r = volunteer_for_oom(e);
+
+    if (r == 0 && !LAYER_OMITTED(config->omit, LAYER_RLIMITS))
+        r = limit_process(config, e);
+    if (r == 0)
+        r = limit_caps(config, e);
+    if (r == 0)
+        r = become(as, config, e);
+    if (r < 0)
+        return r;
+    if (!LAYER_OMITTED(config->omit, LAYER_NNP) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return err_errno(e, "set no_new_privs");
+    if (LAYER_OMITTED(config->omit, LAYER_SECCOMP))
+        return 0;
+    r = seccomp_load(config->filter);
+    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "load the system-call filter: %s", strerror(-r))
+                 : 0;
+}
+
+static int leave_root(struct sg_error *e)
+{
+    int r = prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 ? -errno : set_ids(AGENT_UID, AGENT_UID);
+
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "become the agent's user: %s", strerror(-r));
+    prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
+    return 0;
+}
+
+int confine_agent(const struct agent_config *config, struct sg_error *e)
+{
+    uint64_t effective, permitted;
+    int r = set_limit(RLIMIT_NOFILE, AGENT_FILES, KEEP_HARD);
+
+    if (r == 0)
+        r = caps_get(&effective, &permitted);
+    if (r == 0 && !LAYER_OMITTED(config->omit, LAYER_CAPS)) {
+        permitted &= AGENT_CAPS;
+        r = bound_caps(AGENT_CAPS);
+    }
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "prepare the agent: %s", strerror(-r));
+
+    if (LAYER_OMITTED(config->omit, LAYER_AGENT)) {
+        r = set_ids(0, 0);
+        if (r < 0)
+            return err_set(e, SG_ERR_INTERNAL, r, "leave the groups: %s", strerror(-r));
+    } else {
+        r = leave_root(e);
+        if (r < 0)
+            return r;
+    }
+    r = caps_set(permitted, permitted);
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "keep the agent's capabilities: %s", strerror(-r));
+    bool dumpable = LAYER_OMITTED(config->omit, LAYER_AGENT);
+    if (prctl(PR_SET_DUMPABLE, (unsigned long)dumpable, 0, 0, 0) < 0)
+        return err_errno(e, "make the agent undumpable");
+    return 0;
+}
+
+/* What the agent itself may do, while it works as somebody else. */
+static uint64_t own_effective, own_permitted;
+
+int confine_fs_begin(const struct agent_user *as)
+{
+    uint64_t caps = as->uid == 0 ? ROOT_FS_CAPS : 0;
+    int r = caps_get(&own_effective, &own_permitted);
+
+    if (r < 0)
+        return r;
+    if (syscall(SYS_setgroups, 0, NULL) < 0)
+        return -errno;
+    /* These two answer the previous id, never an error: what counts is what a second call says. */
+    syscall(SYS_setfsgid, as->gid);
+    syscall(SYS_setfsuid, as->uid);
+    if (syscall(SYS_setfsgid, -1) != as->gid || syscall(SYS_setfsuid, -1) != as->uid)
+        r = -EPERM;
+    if (r == 0)
+        r = caps_set(caps & own_permitted, own_permitted);
+    if (r < 0)
+        confine_fs_end();
+    return r;
+}
+
+/* Going back to one's own ids and effective capabilities needs no privilege. Not being back would
+ * mean that the next operation runs as the wrong user: there is nothing sane to do but end. */
+void confine_fs_end(void)
+{
+    long uid = syscall(SYS_geteuid), gid = syscall(SYS_getegid);
+
+    syscall(SYS_setfsgid, gid);
+    syscall(SYS_setfsuid, uid);
+    if (syscall(SYS_setfsgid, -1) != gid || syscall(SYS_setfsuid, -1) != uid ||
+        caps_set(own_effective, own_permitted) < 0)
+        abort();
+}

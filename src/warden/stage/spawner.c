@@ -1,0 +1,173 @@
+/* Holder and spawner of a domain.
+ *
+ * The holder is pid 1 of W: it does nothing, and when it goes (the warden closed its socket, or died) the
+ * kernel ends everything in W. The spawner clones sandboxes, one request at a time. */
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/sys.h"
+#include "warden/stage/layers.h"
+#include "warden/stage/stage.h"
+
+int holder_main(void)
+{
+    char c;
+
+    prctl(PR_SET_NAME, "sg-holder");
+    signal(SIGCHLD, SIG_IGN); /* orphans of W are reaped by the kernel */
+    while (read(STAGE_CONTROL_FD, &c, 1) < 0 && errno == EINTR)
+        ;
+    return 0;
+}
+
+/* The ids of F: from here on the spawner is root there and nobody outside. */
+static int enter_domain(struct sg_error *e)
+{
+    if (setns(STAGE_USERNS_FD, CLONE_NEWUSER) < 0)
+        return err_errno(e, "enter the domain's user namespace");
+    close(STAGE_USERNS_FD);
+    if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, 0, 0, 0) < 0 ||
+        syscall(SYS_setresuid, 0, 0, 0) < 0)
+        return err_errno(e, "become root of the domain");
+    /* Changing ids made us undumpable, which would give our children's /proc entries to the host's root
+     * and keep us from writing their id maps. */
+    prctl(PR_SET_DUMPABLE, 1);
+    return 0;
+}
+
+static int write_map(int procfd, pid_t pid, const char *which, uint32_t first_id,
+                     struct sg_error *e)
+{
+    char path[48], text[48];
+    int r;
+
+    snprintf(path, sizeof path, "%d/%s", pid, which);
+    snprintf(text, sizeof text, "0 %u 65536", first_id);
+    r = file_write(procfd, path, text);
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "write %s: %s", which, strerror(-r));
+    return 0;
+}
+
+/* The child must not start before its ids are mapped: it waits for a byte in this pipe. One pipe does for all
+ * children, since they are made one after the other. */
+static int start_line[2];
+
+static _Noreturn void child_main(int channel_fd, const int *cgroup_fds,
+                                 const struct spawn_request *q)
+{
+    char go;
+
+    if (read(start_line[0], &go, 1) != 1)
+        _exit(1);
+    stage_main(channel_fd, cgroup_fds, q);
+}
+
+static int spawn(int procfd, const struct spawn_request *q, const int *fds, int ret_fds[2],
+                 struct sg_error *e)
+{
+    AUTO(close_p) int pidfd = -1;
+    struct clone_args args = {
+        .flags = CLONE_PARENT | CLONE_PIDFD | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
+                 CLONE_NEWIPC | CLONE_NEWUTS,
+        .pidfd = (uintptr_t)&pidfd,
+    };
+    char path[32];
+    pid_t pid;
+    int r, userns;
+
+    pid = sys_clone3(&args);
+    if (pid < 0)
+        return err_errno(e, "clone a sandbox");
+    if (pid == 0)
+        child_main(fds[0], fds + 1, q);
+
+    r = write_map(procfd, pid, "uid_map", q->first_id, e);
+    if (r == 0)
+        r = write_map(procfd, pid, "gid_map", q->first_id, e);
+    if (r < 0) {
+        syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+        return r;
+    }
+    snprintf(path, sizeof path, "%d/ns/user", pid);
+    userns = openat(procfd, path, O_RDONLY | O_CLOEXEC);
+    if (userns < 0)
+        return err_errno(e, "open the sandbox's user namespace");
+    if (write(start_line[1], "g", 1) != 1)
+        return err_errno(e, "start the sandbox");
+    ret_fds[0] = steal_fd(&pidfd);
+    ret_fds[1] = userns;
+    return 0;
+}
+
+/* Returns false when the warden is gone. */
+static bool serve_one(int procfd)
+{
+    struct spawn_request q;
+    struct spawn_reply reply = {0};
+    struct sg_error e = {0};
+    int in[1 + STAGE_CGROUPS_MAX], out[2] = {-1, -1};
+    size_t n = ARRAY_SIZE(in);
+    ssize_t got = fd_recv(STAGE_CONTROL_FD, &q, sizeof q, in, &n);
+
+    if (got <= 0)
+        return got == -EINTR;
+    if (got != sizeof q || q.magic != STAGE_MAGIC || n != 1 + (size_t)q.n_cgroups)
+        return false;
+    reply.code = spawn(procfd, &q, in, out, &e);
+    snprintf(reply.message, sizeof reply.message, "%.255s", e.message);
+    fd_send(STAGE_CONTROL_FD, &reply, sizeof reply, out, reply.code < 0 ? 0 : 2);
+    for (size_t i = 0; i < n; i++)
+        close(in[i]);
+    for (size_t i = 0; i < 2; i++)
+        close_p(&out[i]);
+    if (LAYER_OMITTED(q.omit, LAYER_NETNS))
+        return true;
+    /* Ready for the next one while this one starts. */
+    return netns_renew(procfd, &e) == 0;
+}
+
+static int prepare(int *ret_procfd, struct sg_error *e)
+{
+    int r = stage_prepare(e);
+
+    if (r == 0)
+        r = root_prepare(e);
+    if (r < 0)
+        return r;
+    if (pipe2(start_line, O_CLOEXEC) < 0)
+        return err_errno(e, "make a pipe");
+    *ret_procfd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (*ret_procfd < 0)
+        return err_errno(e, "open the domain's /proc");
+    r = enter_domain(e);
+    return r < 0 ? r : netns_renew(*ret_procfd, e);
+}
+
+int spawner_main(void)
+{
+    struct spawn_reply reply = {0};
+    struct sg_error e = {0};
+    int procfd = -1;
+
+    prctl(PR_SET_NAME, "sg-spawner");
+    reply.code = prepare(&procfd, &e);
+    if (reply.code < 0) {
+        /* Answers the first request, so that the reason is not lost. */
+        snprintf(reply.message, sizeof reply.message, "%.255s", e.message);
+        fd_send(STAGE_CONTROL_FD, &reply, sizeof reply, NULL, 0);
+        return 1;
+    }
+    while (serve_one(procfd))
+        ;
+    return 0;
+}

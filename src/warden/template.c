@@ -1,0 +1,284 @@
+#include "warden/template.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+
+#include "base/fd.h"
+#include "base/ids.h"
+#include "warden/images.h"
+#include "warden/template_etc.h"
+#include "warden/tree.h"
+
+static void closedir_p(DIR **d)
+{
+    if (*d)
+        closedir(*d);
+}
+
+static int make_dir(int at, const struct template_dir *d, struct sg_error *e)
+{
+    if (mkdirat(at, d->path, d->mode) < 0 || fchmodat(at, d->path, d->mode, 0) < 0 ||
+        fchownat(at, d->path, d->uid, d->gid, 0) < 0)
+        return err_errno(e, "make '%s' of the template", d->path);
+    return 0;
+}
+
+static int make_file(int at, const char *path, const void *data, size_t len, mode_t mode,
+                     struct sg_error *e)
+{
+    AUTO(close_p) int fd = openat(at, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    int r;
+
+    if (fd < 0 || fchmod(fd, mode) < 0)
+        return err_errno(e, "make '%s' of the template", path);
+    r = fd_write_all(fd, data, len);
+    if (r < 0)
+        return err_set(e, err_kind_of(-r), r, "write '%s' of the template: %s", path, strerror(-r));
+    return 0;
+}
+
+/* "/etc/python3*" and the like: a pattern that matches nothing is fine. */
+static int copy_matches(int at, const char *pattern, struct sg_error *e)
+{
+    glob_t found = {0};
+    int r = 0;
+
+    if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc && r == 0; i++)
+            r = tree_copy(found.gl_pathv[i], at, found.gl_pathv[i] + 1, e);
+    globfree(&found);
+    return r;
+}
+
+static int fill_root(int at, struct sg_error *e)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < template_n_dirs && r == 0; i++)
+        r = make_dir(at, &template_dirs[i], e);
+    for (size_t i = 0; i < template_n_copies && r == 0; i++)
+        r = copy_matches(at, template_copies[i], e);
+    for (size_t i = 0; i < template_n_files && r == 0; i++) {
+        const struct template_file *f = &template_files[i];
+        r = make_file(at, f->path, f->text, strlen(f->text), f->mode, e);
+        if (r == 0 && fchownat(at, f->path, f->uid, f->gid, 0) < 0)
+            r = err_errno(e, "own '%s' of the template", f->path);
+    }
+    for (size_t i = 0; i < template_n_links && r == 0; i++)
+        if (symlinkat(template_links[i].to, at, template_links[i].path) < 0)
+            r = err_errno(e, "link '%s' of the template", template_links[i].path);
+    return r;
+}
+
+static bool is_shown(const char *name)
+{
+    for (size_t i = 0; i < template_n_usr_shown; i++)
+        if (strcmp(name, template_usr_shown[i]) == 0)
+            return true;
+    return false;
+}
+
+/* An overlay takes a character device 0:0 in an upper layer as "not there". */
+static int hide_the_rest(int at, int host_usr, struct sg_error *e)
+{
+    AUTO(closedir_p) DIR *d = NULL;
+    struct dirent *entry;
+    int fd = openat(host_usr, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d)
+        return err_errno(e, "list the host's /usr");
+    while ((entry = readdir(d)) != NULL) {
+        const char *name = entry->d_name;
+        if (name[0] == '.' && (name[1] == '\0' || strcmp(name, "..") == 0))
+            continue;
+        if (is_shown(name) || strcmp(name, "local") == 0)
+            continue;
+        if (mknodat(at, name, S_IFCHR, makedev(0, 0)) < 0)
+            return err_errno(e, "hide /usr/%s in the template", name);
+    }
+    return 0;
+}
+
+static int fill_usr(int at, int host_usr, struct sg_error *e)
+{
+    static const char *const local[] = {"local",         "local/bin", "local/etc", "local/games",
+                                        "local/include", "local/lib", "local/sbin", "local/share",
+                                        "local/src",     "bin"};
+    AUTO(close_p) int local_fd = -1;
+
+    for (size_t i = 0; i < ARRAY_SIZE(local); i++)
+        if (mkdirat(at, local[i], 0755) < 0)
+            return err_errno(e, "make /usr/%s of the template", local[i]);
+    local_fd = openat(at, "local", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (local_fd < 0 || fsetxattr(local_fd, "trusted.overlay.opaque", "y", 1, 0) < 0)
+        return err_errno(e, "hide the host's /usr/local in the template");
+    int r = make_file(at, "bin/sudo", sg_sudo_image, (size_t)(sg_sudo_image_end - sg_sudo_image),
+                      0755, e);
+    return r < 0 ? r : hide_the_rest(at, host_usr, e);
+}
+
+static int make_sub(int at, const char *name, struct sg_error *e)
+{
+    int fd;
+
+    if (mkdirat(at, name, 0755) < 0 || fchmodat(at, name, 0755, 0) < 0)
+        return err_errno(e, "make '%s' of the template", name);
+    fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return err_errno(e, "open '%s' of the template", name);
+    return fd;
+}
+
+static int build(int at, int host_usr, struct sg_error *e)
+{
+    AUTO(close_p) int root = make_sub(at, "root", e);
+    AUTO(close_p) int usr = root < 0 ? -1 : make_sub(at, "usr", e);
+    int r;
+
+    if (usr < 0)
+        return -EIO;
+    r = fill_root(root, e);
+    return r < 0 ? r : fill_usr(usr, host_usr, e);
+}
+
+/* Templates of earlier versions: an engine holds a shared lock on the one it uses. */
+static void remove_unused(int top, const char *keep)
+{
+    AUTO(closedir_p) DIR *d = NULL;
+    struct dirent *entry;
+    int fd = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    d = fd < 0 ? NULL : fdopendir(fd);
+    while (d && (entry = readdir(d)) != NULL) {
+        AUTO(close_p) int one = -1;
+        if (strncmp(entry->d_name, "template-", 9) != 0 || strcmp(entry->d_name, keep) == 0)
+            continue;
+        one = openat(top, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (one >= 0 && flock(one, LOCK_EX | LOCK_NB) == 0)
+            tree_remove(top, entry->d_name, NULL);
+    }
+}
+
+/* Built aside and renamed into place, so that it is whole or absent; of two that race, one wins. */
+static int build_aside(int top, const char *name, int host_usr, struct sg_error *e)
+{
+    AUTO(close_p) int at = -1;
+    char id[ID_LEN + 1], aside[64];
+    mode_t old = umask(022);
+    int r;
+
+    id_random(id);
+    snprintf(aside, sizeof aside, "template-new-%s", id);
+    at = make_sub(top, aside, e);
+    if (at >= 0)
+        flock(at, LOCK_SH);
+    r = at < 0 ? at : build(at, host_usr, e);
+    umask(old);
+    if (r == 0 && renameat(top, aside, top, name) < 0 && errno != EEXIST && errno != ENOTEMPTY)
+        r = err_errno(e, "put the template into '" TEMPLATE_DIR "'");
+    tree_remove(top, aside, NULL);
+    if (r == 0)
+        remove_unused(top, name);
+    return r;
+}
+
+/* FNV-1a. */
+static uint64_t hash(uint64_t h, const void *data, size_t len)
+{
+    for (const uint8_t *p = data; len > 0; p++, len--)
+        h = (h ^ *p) * 1099511628211u;
+    return h;
+}
+
+static uint64_t hash_str(uint64_t h, const char *s)
+{
+    return hash(h, s, strlen(s) + 1);
+}
+
+/* Of all that the template is made of, apart from the host's files. Only the ends of the sudo program: its build
+ * id is in the first page. */
+static uint64_t content_hash(void)
+{
+    size_t sudo_len = (size_t)(sg_sudo_image_end - sg_sudo_image);
+    uint64_t h = hash(1469598103934665603u, sg_sudo_image, sudo_len < 4096 ? sudo_len : 4096);
+
+    h = hash(h, &sudo_len, sizeof sudo_len);
+    for (size_t i = 0; i < template_n_dirs; i++)
+        h = hash_str(h, template_dirs[i].path) ^ template_dirs[i].mode;
+    for (size_t i = 0; i < template_n_files; i++)
+        h = hash_str(hash_str(h, template_files[i].path), template_files[i].text);
+    for (size_t i = 0; i < template_n_links; i++)
+        h = hash_str(hash_str(h, template_links[i].path), template_links[i].to);
+    for (size_t i = 0; i < template_n_copies; i++)
+        h = hash_str(h, template_copies[i]);
+    for (size_t i = 0; i < template_n_usr_shown; i++)
+        h = hash_str(h, template_usr_shown[i]);
+    return h;
+}
+
+static int template_name(int host_usr, char *ret, size_t cap, struct sg_error *e)
+{
+    struct stat st;
+
+    if (fstat(host_usr, &st) < 0)
+        return err_errno(e, "look at the host's /usr");
+    snprintf(ret, cap, "template-" SG_VERSION "-%llx-%llx-%llx", (unsigned long long)content_hash(),
+             (unsigned long long)st.st_ino,
+             (unsigned long long)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec);
+    return 0;
+}
+
+static int open_template(int top, const char *name, struct template *ret)
+{
+    AUTO(close_p) int at = openat(top, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+    if (at < 0)
+        return -errno;
+    if (flock(at, LOCK_SH | LOCK_NB) < 0)
+        return -EAGAIN; /* somebody is removing it */
+    ret->dir = steal_fd(&at);
+    return 0;
+}
+
+int template_open(struct template *ret, struct sg_error *e)
+{
+    struct template t = {.dir = -1, .host_usr = -1};
+    AUTO(close_p) int top = -1;
+    char name[128];
+    int r;
+
+    if (mkdir(TEMPLATE_DIR, 0700) < 0 && errno != EEXIST)
+        return err_errno(e, "make '" TEMPLATE_DIR "' for the template");
+    top = open(TEMPLATE_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    t.host_usr = open("/usr", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (top < 0 || t.host_usr < 0)
+        r = err_errno(e, "open '" TEMPLATE_DIR "' and /usr");
+    else
+        r = template_name(t.host_usr, name, sizeof name, e);
+    if (r == 0 && open_template(top, name, &t) < 0) {
+        r = build_aside(top, name, t.host_usr, e);
+        if (r == 0 && open_template(top, name, &t) < 0)
+            r = err_errno(e, "open the template '%s'", name);
+    }
+    if (r < 0) {
+        template_close(&t);
+        return err_wrap(e, r, "prepare the default template");
+    }
+    *ret = t;
+    return 0;
+}
+
+void template_close(struct template *t)
+{
+    close_p(&t->dir);
+    close_p(&t->host_usr);
+}
