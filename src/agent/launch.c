@@ -1,0 +1,162 @@
+#include "agent/launch.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/sys.h"
+#include "warden/stage/confine.h"
+
+/* Puts the three in place and moves whatever would be in their way. */
+static int place_fds(const struct launch *l, int *cwd_fd, int *report_fd)
+{
+    int from[3];
+
+    for (int i = 0; i < 3; i++) {
+        from[i] = l->stdio[i];
+        if (from[i] < 3 && from[i] != i)
+            from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 3);
+        if (from[i] < 0)
+            return -errno;
+    }
+    if (*cwd_fd < 3)
+        *cwd_fd = fcntl(*cwd_fd, F_DUPFD_CLOEXEC, 3);
+    if (*report_fd < 3)
+        *report_fd = fcntl(*report_fd, F_DUPFD_CLOEXEC, 3);
+    if (*cwd_fd < 0 || *report_fd < 0)
+        return -errno;
+
+    for (int i = 0; i < 3; i++)
+        if (dup2(from[i], i) < 0 || fcntl(i, F_SETFD, 0) < 0)
+            return -errno;
+    return sys_close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0 ? -errno : 0;
+}
+
+static const char *env_path(const char *const *envp)
+{
+    for (; *envp; envp++)
+        if (strncmp(*envp, "PATH=", 5) == 0)
+            return *envp + 5;
+    return LAUNCH_PATH;
+}
+
+static int try_exec(const char *path, const struct launch *l)
+{
+    execve(path, (char *const *)(uintptr_t)l->argv, (char *const *)(uintptr_t)l->envp);
+    return -errno;
+}
+
+/* Like execvp, but in the PATH of the new program. Returns on failure only. */
+static int exec_in_path(const struct launch *l)
+{
+    int worst = -ENOENT;
+    const char *end;
+
+    for (const char *dir = env_path(l->envp);; dir = end + 1) {
+        char path[PATH_MAX];
+
+        end = strchrnul(dir, ':');
+        int n = snprintf(path, sizeof(path), "%.*s%s%s", (int)(end - dir), dir,
+                         end > dir ? "/" : "", l->program);
+        if (n > 0 && (size_t)n < sizeof(path)) {
+            int r = try_exec(path, l);
+            if (r == -EACCES)
+                worst = r;
+            else if (r != -ENOENT && r != -ENOTDIR)
+                return r;
+        }
+        if (!*end)
+            return worst;
+    }
+}
+
+static int explain(const struct launch *l, int r, struct sg_error *e)
+{
+    bool bare = !strchr(l->program, '/');
+    const char *why = strerror(-r);
+
+    if (r == -ENOENT)
+        why = bare ? "not found in PATH inside the sandbox"
+                   : "no such file inside the sandbox, or its interpreter is missing";
+    else if (r == -EACCES)
+        why = "permission denied: is it an executable file, and readable for this user?";
+    else if (r == -ENOEXEC)
+        why = "not a program: a script needs a first line such as '#!/bin/sh'";
+    else if (r == -E2BIG)
+        why = "arguments and environment are too long";
+    else if (r == -EAGAIN)
+        why = "too many processes: raise the pids limit";
+    else if (r == -ENOMEM)
+        why = "out of memory: raise the memory limit";
+    return err_set(e, err_kind_of(-r), r, "cannot run '%.200s': %s", l->program, why);
+}
+
+static int become_program(const struct launch *l, const struct agent_config *config, int *report_fd,
+                          struct sg_error *e)
+{
+    int cwd_fd = l->cwd_fd;
+    sigset_t none;
+
+    if (setsid() < 0)
+        return err_errno(e, "start a session");
+    int r = place_fds(l, &cwd_fd, report_fd);
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "set up standard input and output: %s", strerror(-r));
+    if (l->tty && ioctl(0, TIOCSCTTY, 0) < 0)
+        return err_errno(e, "take the terminal");
+    umask(022);
+    r = confine_process(l->as, config, e);
+    if (r < 0)
+        return r;
+    if (fchdir(cwd_fd) < 0)
+        return err_errno(e, "enter the working directory as user '%s'", l->as->name);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    r = strchr(l->program, '/') ? try_exec(l->program, l) : exec_in_path(l);
+    return explain(l, r, e);
+}
+
+int launch_start(const struct launch *l, const struct agent_config *config, pid_t *ret_pid,
+                 int *ret_report_fd, struct sg_error *e)
+{
+    int p[2];
+
+    if (pipe2(p, O_CLOEXEC | O_NONBLOCK) < 0)
+        return err_errno(e, "make a pipe");
+    /* Not vfork: the child may be stopped by another process of its user before exec. */
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct sg_error why = {0};
+
+        become_program(l, config, &p[1], &why);
+        fd_write_all(p[1], &why, sizeof(why));
+        _exit(127);
+    }
+    int r = pid < 0 ? explain(l, -errno, e) : 0;
+    close(p[1]);
+    if (r < 0) {
+        close(p[0]);
+        return r;
+    }
+    *ret_pid = pid;
+    *ret_report_fd = p[0];
+    return 0;
+}
+
+int launch_result(int report_fd, struct sg_error *e)
+{
+    struct sg_error why;
+    ssize_t n = read(report_fd, &why, sizeof(why));
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (n != (ssize_t)sizeof(why))
+        return 1;
+    *e = why;
+    return why.code < 0 ? why.code : err_set(e, SG_ERR_INTERNAL, -EIO, "the start failed");
+}

@@ -1,0 +1,25 @@
+/* Starting one program as one user: fork, session, standard descriptors, confinement, exec. */
+#pragma once
+
+#include <sys/types.h>
+
+#include "agent/agent.h"
+
+#define LAUNCH_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+struct launch {
+    const struct agent_user *as;
+    const char *program;     /* without a slash: looked up in the PATH of envp */
+    const char *const *argv; /* NULL-terminated, as is envp */
+    const char *const *envp;
+    int cwd_fd; /* O_PATH; entered with the permissions of `as` */
+    int stdio[3];
+    bool tty; /* stdio[0] becomes the controlling terminal */
+};
+
+/* Returns as soon as there is a child, also one that will fail. *ret_report_fd is non-blocking. */
+int launch_start(const struct launch *l, const struct agent_config *config, pid_t *ret_pid,
+                 int *ret_report_fd, struct sg_error *e);
+/* What became of it: 1 exec has succeeded (or the child was killed), 0 not known yet, negative with
+ * *e filled: it could not be started and has ended. */
+int launch_result(int report_fd, struct sg_error *e);

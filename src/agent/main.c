@@ -1,0 +1,15 @@
+/* The program that is exec'ed from the sealed memfd, in one of two roles. It trusts what the warden gave it
+ * (descriptors, argv[0]) and nothing else. */
+#include <string.h>
+
+#include "base/base.h"
+#include "warden/stage/stage.h"
+
+int main(int argc, char **argv)
+{
+    if (argc == 1 && strcmp(argv[0], "sandglass-holder") == 0)
+        return holder_main();
+    if (argc == 1 && strcmp(argv[0], "sandglass-spawner") == 0)
+        return spawner_main();
+    return 2;
+}

@@ -1,0 +1,145 @@
+#include "agent/reaper.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#define REAP_PER_TURN  512 /* a storm of orphans must not keep the channel waiting */
+#define SESSION_PASSES 3   /* members may fork while they are being counted */
+
+static void tell(struct reaper *r, pid_t pid, int status, const struct rusage *usage)
+{
+    for (struct child *c = r->children; c; c = c->next)
+        if (c->pid == pid) {
+            reaper_forget(c);
+            c->on_exit(c, status, usage);
+            return;
+        }
+}
+
+static void reap(struct loop_task *task)
+{
+    struct reaper *r = CONTAINER_OF(task, struct reaper, task);
+
+    for (unsigned i = 0; i < REAP_PER_TURN; i++) {
+        struct rusage usage;
+        int status;
+        pid_t pid = wait4(-1, &status, WNOHANG | __WALL, &usage);
+
+        if (pid <= 0)
+            return;
+        tell(r, pid, status, &usage);
+    }
+    loop_task_queue(r->loop, task);
+}
+
+static void on_signal(struct loop_source *src, uint32_t events)
+{
+    struct reaper *r = CONTAINER_OF(src, struct reaper, src);
+    struct signalfd_siginfo info;
+
+    (void)events;
+    while (read(src->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+        ;
+    loop_task_queue(r->loop, &r->task);
+}
+
+int reaper_init(struct reaper *r, struct loop *loop)
+{
+    sigset_t all, child;
+
+    *r = (struct reaper){.loop = loop, .src = {.fd = -1, .fn = on_signal}, .task.fn = reap};
+    sigfillset(&all);
+    if (sigprocmask(SIG_SETMASK, &all, NULL) < 0)
+        return -errno;
+    for (int s = 1; s < 32; s++)
+        if (s != SIGKILL && s != SIGSTOP)
+            signal(s, SIG_DFL);
+
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    int fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0)
+        return -errno;
+    int res = loop_watch(loop, &r->src, fd, EPOLLIN);
+    if (res < 0)
+        close(fd);
+    return res;
+}
+
+void reaper_done(struct reaper *r)
+{
+    int fd = r->src.fd;
+
+    loop_task_cancel(&r->task);
+    loop_unwatch(r->loop, &r->src);
+    close_p(&fd);
+}
+
+void reaper_add(struct reaper *r, struct child *child)
+{
+    child->next = r->children;
+    child->link = &r->children;
+    if (r->children)
+        r->children->link = &child->next;
+    r->children = child;
+}
+
+void reaper_forget(struct child *child)
+{
+    if (!child->link)
+        return;
+    *child->link = child->next;
+    if (child->next)
+        child->next->link = child->link;
+    child->link = NULL;
+}
+
+/* The sixth field of /proc/PID/stat. The second, a name in brackets, may hold anything. */
+static pid_t session_of(int procfd, const char *pid)
+{
+    char path[32], text[512];
+    int session = -1;
+
+    snprintf(path, sizeof(path), "%.20s/stat", pid);
+    AUTO(close_p) int fd = openat(procfd, path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (n <= 0)
+        return -1;
+    text[n] = '\0';
+    const char *rest = strrchr(text, ')');
+    if (!rest || sscanf(rest, ") %*c %*d %*d %d", &session) != 1)
+        return -1;
+    return session;
+}
+
+static bool kill_members(pid_t session)
+{
+    bool found = false;
+    DIR *proc = opendir("/proc");
+    const struct dirent *d;
+
+    if (!proc)
+        return false;
+    while ((d = readdir(proc))) {
+        if (d->d_name[0] < '1' || d->d_name[0] > '9')
+            continue;
+        pid_t pid = (pid_t)strtol(d->d_name, NULL, 10);
+        if (pid > 1 && session_of(dirfd(proc), d->d_name) == session && kill(pid, SIGKILL) == 0)
+            found = true;
+    }
+    closedir(proc);
+    return found;
+}
+
+void session_kill(pid_t leader)
+{
+    kill(leader, SIGKILL);
+    kill(-leader, SIGKILL);
+    for (unsigned i = 0; i < SESSION_PASSES && kill_members(leader); i++)
+        ;
+}

@@ -1,0 +1,255 @@
+/* From frames to operations. */
+#include "agent/serve.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "agent/path.h"
+
+char agent_scratch[FRAME_PAYLOAD_MAX];
+
+static void free_op(struct loop_trash *trash)
+{
+    free(CONTAINER_OF(trash, struct op, trash));
+}
+
+void *op_new(struct agent *a, struct chan_stream *s, const struct op_ops *ops, size_t size)
+{
+    struct op *op = xcalloc(1, size);
+
+    op->ops = ops;
+    op->agent = a;
+    op->stream = s;
+    op->trash.fn = free_op;
+    op->next = a->ops;
+    op->link = &a->ops;
+    if (a->ops)
+        a->ops->link = &op->next;
+    a->ops = op;
+    chan_stream_set_owner(s, op);
+    return op;
+}
+
+static void op_release(struct op *op)
+{
+    op->stream = NULL;
+    *op->link = op->next;
+    if (op->next)
+        op->next->link = op->link;
+    op->ops->destroy(op);
+    loop_throw_away(&op->agent->loop, &op->trash);
+}
+
+void op_end(struct op *op, const struct strbuf *result)
+{
+    chan_end(op->agent->chan, op->stream, 0, NULL, result ? result->buf : NULL,
+             result ? result->len : 0);
+    op_release(op);
+}
+
+void op_fail(struct op *op, const struct sg_error *e)
+{
+    chan_end(op->agent->chan, op->stream, -e->code, e->message, NULL, 0);
+    op_release(op);
+}
+
+bool op_may_send(const struct op *op)
+{
+    return chan_credit(op->stream) > 0;
+}
+
+int request_user(struct wire_reader *r, const struct agent_user **ret, struct sg_error *e)
+{
+    const char *name = wire_get_str(r, OPS_NAME_MAX);
+    const struct agent_user *as = agent_user_find(name);
+
+    if (!r->bad && !as)
+        return err_set(e, SG_ERR_NOT_FOUND, -ESRCH,
+                       "the sandbox has no user '%s': use 'user' or 'root'", name);
+    if (r->bad)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "the request has no valid user name");
+    *ret = as;
+    return 0;
+}
+
+int request_path(struct wire_reader *r, const struct agent_user *as, char *ret, struct sg_error *e)
+{
+    const char *path = wire_get_str(r, OPS_PATH_MAX - 1);
+
+    if (r->bad || path_absolute(as, path, ret) < 0)
+        return err_set(e, SG_ERR_INVALID, -ENAMETOOLONG,
+                       "a path is malformed, or longer than %d bytes", OPS_PATH_MAX - 1);
+    return 0;
+}
+
+int request_done(const struct wire_reader *r, struct sg_error *e)
+{
+    return wire_done(r) ? 0 : err_set(e, SG_ERR_INVALID, -EINVAL, "the request is malformed");
+}
+
+static int ping(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e)
+{
+    int res = request_done(r, e);
+
+    if (res == 0)
+        chan_end(a->chan, s, 0, NULL, NULL, 0);
+    return res;
+}
+
+static int (*const handlers[OP_MAX_])(struct agent *, struct chan_stream *, struct wire_reader *,
+                                      struct sg_error *) = {
+    [OP_PROCESS_START] = process_start,   [OP_PROCESS_LIST] = process_list,
+    [OP_PROCESS_SIGNAL] = process_signal, [OP_FILE_READ] = file_read_start,
+    [OP_FILE_WRITE] = file_write_start,   [OP_FILE_LIST] = file_list_start,
+    [OP_FILE_STAT] = file_stat,           [OP_FILE_MOVE] = file_move_start,
+    [OP_FILE_REMOVE] = file_remove_start, [OP_FILE_MKDIR] = file_mkdir,
+    [OP_FILE_WATCH] = file_watch_start,   [OP_PING] = ping,
+};
+
+static void on_open(struct chan *c, struct chan_stream *s, uint8_t op, const void *req, size_t len)
+{
+    struct agent *a = chan_arg(c);
+    struct sg_error e = {0};
+    struct wire_reader r;
+    int res;
+
+    wire_reader_init(&r, req, len);
+    if (op >= OP_MAX_ || !handlers[op])
+        res = err_set(&e, SG_ERR_UNSUPPORTED, -ENOSYS, "the agent knows no operation %d", op);
+    else
+        res = handlers[op](a, s, &r, &e);
+    if (res < 0)
+        chan_end(c, s, -res, e.message, NULL, 0);
+}
+
+static void on_data(struct chan *c, struct chan_stream *s, uint8_t sub, const void *p, size_t len)
+{
+    struct op *op = chan_stream_owner(s);
+
+    if (op->ops->data)
+        op->ops->data(op, sub, p, len);
+    else
+        chan_consumed(c, s, len);
+}
+
+static void on_eof(struct chan *c, struct chan_stream *s)
+{
+    struct op *op = chan_stream_owner(s);
+
+    (void)c;
+    if (op->ops->eof)
+        op->ops->eof(op);
+}
+
+static void on_control(struct chan *c, struct chan_stream *s, uint8_t what, const void *p,
+                       size_t len)
+{
+    struct op *op = chan_stream_owner(s);
+    struct wire_reader r;
+
+    (void)c;
+    wire_reader_init(&r, p, len);
+    if (op->ops->control)
+        op->ops->control(op, what, &r);
+}
+
+static void on_cancel(struct chan *c, struct chan_stream *s)
+{
+    struct op *op = chan_stream_owner(s);
+    struct sg_error e = {0};
+
+    (void)c;
+    if (op->ops->cancel) {
+        op->ops->cancel(op);
+        return;
+    }
+    err_set(&e, SG_ERR_GONE, -ECANCELED, "cancelled");
+    op_fail(op, &e);
+}
+
+static void on_credit(struct chan *c, struct chan_stream *s)
+{
+    struct op *op = chan_stream_owner(s);
+
+    (void)c;
+    if (op->ops->resume)
+        op->ops->resume(op);
+}
+
+/* The loop pumps after every turn; being woken is all there is to it. */
+static void on_channel_ready(struct loop_source *src, uint32_t events)
+{
+    (void)src;
+    (void)events;
+}
+
+/* /dev/null becomes 0, 1 and 2: nothing that the agent was started with stays open, and what a
+ * program without input reads does not depend on what root inside later does to /dev. */
+static int settle_standard_fds(void)
+{
+    int fd = open("/dev/null", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    struct stat st;
+
+    if (fd < 0)
+        return -errno;
+    int r = fstat(fd, &st) < 0 ? -errno : S_ISCHR(st.st_mode) ? 0 : -ENODEV;
+    for (int i = 0; r == 0 && i < 3; i++)
+        if (dup2(fd, i) < 0)
+            r = -errno;
+    if (fd > 2)
+        close(fd);
+    return r;
+}
+
+static int agent_init(struct agent *a, int channel_fd)
+{
+    static const struct chan_handlers h = {.on_open = on_open,
+                                           .on_eof = on_eof,
+                                           .on_control = on_control,
+                                           .on_cancel = on_cancel,
+                                           .on_data = on_data,
+                                           .on_credit = on_credit};
+    int r = settle_standard_fds();
+
+    umask(0); /* requests say which mode they want */
+    if (r == 0)
+        r = loop_init(&a->loop);
+    if (r == 0)
+        r = reaper_init(&a->reaper, &a->loop);
+    door_init(&a->door, a);
+    a->chan = chan_new(channel_fd, CHAN_AGENT, &h, a);
+    a->chan_src = (struct loop_source){.fd = -1, .fn = on_channel_ready};
+    return r;
+}
+
+static int watch_channel(struct agent *a, uint32_t *watched)
+{
+    uint32_t events = (chan_wants_read(a->chan) ? (uint32_t)EPOLLIN : 0) |
+                      (chan_wants_write(a->chan) ? (uint32_t)EPOLLOUT : 0);
+    int r = events == *watched ? 0 : loop_watch(&a->loop, &a->chan_src, chan_fd(a->chan), events);
+
+    *watched = events;
+    return r;
+}
+
+int agent_serve(int channel_fd, const struct agent_config *config)
+{
+    struct agent a = {.config = config, .loop = {.epoll_fd = -1}};
+    uint32_t watched = 0;
+    int r = agent_init(&a, channel_fd);
+
+    while (r == 0) {
+        r = watch_channel(&a, &watched);
+        if (r == 0)
+            r = loop_turn(&a.loop);
+        if (r == 0)
+            r = chan_pump(a.chan);
+    }
+    while (a.ops)
+        op_release(a.ops);
+    door_done(&a.door);
+    reaper_done(&a.reaper);
+    chan_free(a.chan);
+    loop_done(&a.loop);
+    return r == -EPIPE ? 0 : r;
+}

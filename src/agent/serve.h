@@ -1,0 +1,78 @@
+/* What the files of the agent share: the agent, and the operations it has under way. */
+#pragma once
+
+#include "agent/agent.h"
+#include "agent/door.h"
+#include "agent/loop.h"
+#include "agent/reaper.h"
+#include "channel/chan.h"
+#include "channel/wire.h"
+
+struct op;
+
+struct agent {
+    struct loop loop;
+    const struct agent_config *config;
+    struct chan *chan;
+    struct loop_source chan_src;
+    struct op *ops; /* all that have not ended */
+    struct reaper reaper;
+    struct door door;
+};
+
+/* Where bytes pass through; nothing is kept in it from call to call. Untouched pages cost nothing.
+ */
+extern char agent_scratch[FRAME_PAYLOAD_MAX];
+
+/* Those that are NULL: bytes are dropped, EOF and CONTROL ignored, CANCEL ends the operation. */
+struct op_ops {
+    void (*data)(struct op *op, uint8_t sub, const void *p, size_t len); /* owes chan_consumed */
+    void (*eof)(struct op *op);
+    void (*control)(struct op *op, uint8_t what, struct wire_reader *r);
+    void (*cancel)(struct op *op);
+    void (*resume)(struct op *op);  /* op_may_send() was false and may be true again */
+    void (*destroy)(struct op *op); /* releases all but the object itself */
+};
+
+/* The first member of every operation that outlives its OPEN. */
+struct op {
+    const struct op_ops *ops;
+    struct agent *agent;
+    struct chan_stream *stream;
+    struct loop_trash trash;
+    struct op *next, **link;
+};
+
+void *op_new(struct agent *a, struct chan_stream *s, const struct op_ops *ops, size_t size);
+/* Each sends END, releases what the operation holds and throws it away. */
+void op_end(struct op *op, const struct strbuf *result); /* result may be NULL */
+void op_fail(struct op *op, const struct sg_error *e);
+/* False while the host is slow. For events too: they are not counted, only held back. */
+bool op_may_send(const struct op *op);
+
+/* The common fields of requests. */
+int request_user(struct wire_reader *r, const struct agent_user **ret, struct sg_error *e);
+/* `ret` has OPS_PATH_MAX bytes; the path in it is absolute. */
+int request_path(struct wire_reader *r, const struct agent_user *as, char *ret, struct sg_error *e);
+int request_done(const struct wire_reader *r, struct sg_error *e);
+
+/* One per operation. Negative: the stream ends with *e. 0: it has been answered, or an op will. */
+int process_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
+                  struct sg_error *e);
+int process_list(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e);
+int process_signal(struct agent *a, struct chan_stream *s, struct wire_reader *r,
+                   struct sg_error *e);
+int file_read_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
+                    struct sg_error *e);
+int file_write_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
+                     struct sg_error *e);
+int file_list_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
+                    struct sg_error *e);
+int file_stat(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e);
+int file_move_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
+                    struct sg_error *e);
+int file_remove_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
+                      struct sg_error *e);
+int file_mkdir(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e);
+int file_watch_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
+                     struct sg_error *e);

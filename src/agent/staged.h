@@ -1,0 +1,24 @@
+/* A file that appears whole or not at all: written beside its place under a name nobody knows, then
+ * renamed there. Call these between confine_fs_begin and confine_fs_end, but for staged_write. */
+#pragma once
+
+#include <limits.h>
+#include <sys/types.h>
+
+#include "agent/agent.h"
+
+#define STAGED_NAME_MAX 40
+
+struct staged {
+    int dirfd, fd; /* fd is -1 once it is over */
+    char name[NAME_MAX + 1];
+    char temp[STAGED_NAME_MAX];
+};
+
+/* An existing file must be writable for the user, and keeps its mode; root also keeps its owner. */
+int staged_open(struct staged *s, const struct agent_user *as, const char *path, mode_t mode,
+                bool make_parents);
+int staged_write(struct staged *s, const void *data, size_t len);
+int staged_commit(struct staged *s);
+/* Removes what was written. Does nothing after a commit, or on one that was never opened. */
+void staged_abort(struct staged *s);
