@@ -1,0 +1,386 @@
+#include "provider/process.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "warden/cgroup.h"
+#include "warden/child.h"
+#include "warden/domain.h"
+#include "warden/hostmount.h"
+#include "warden/layers.h"
+#include "warden/stage/layers.h"
+#include "warden/stage/stage.h"
+#include "warden/template.h"
+
+#define START_MS 15000
+#define END_MS   5000
+
+/* What a slot keeps between the sandboxes it holds: making these again costs more than all the rest. */
+struct slot {
+    struct cgroup *cgroup;
+    struct lower_layers lower;
+    struct instance *used_by;
+    bool lost; /* something in it would not die */
+};
+
+struct provider {
+    struct template template;
+    struct domain domain;
+    unsigned omit;
+    struct instance *next; /* prepared ahead, its spawn begun but not finished; or NULL */
+    uint32_t n_slots;
+    uint32_t rotor; /* where to look for a free slot: round robin rests an id range before reuse */
+    struct slot slots[];
+};
+
+struct instance {
+    struct provider *provider;
+    uint32_t index; /* into slots */
+    int channel, pidfd, userns;
+    bool frozen;
+    struct cgroup_stats baseline;
+};
+
+int provider_open(uint32_t max_instances, unsigned omit, struct provider **ret, struct sg_error *e)
+{
+    struct provider *p;
+    int r;
+
+    if (geteuid() != 0)
+        return err_set(e, SG_ERR_DENIED, -EPERM,
+                       "making sandboxes needs root: run it with sudo, or as a root service");
+    p = xcalloc(1, sizeof *p + max_instances * sizeof p->slots[0]);
+    p->n_slots = max_instances;
+    p->omit = omit;
+    for (uint32_t i = 0; i < max_instances; i++)
+        p->slots[i].lower = (struct lower_layers)LOWER_LAYERS_NONE;
+    r = domain_open(max_instances, &p->domain, e);
+    if (r == 0) {
+        r = template_open(&p->template, e);
+        if (r < 0)
+            domain_close(&p->domain);
+    }
+    if (r < 0) {
+        free(p);
+        return r;
+    }
+    *ret = p;
+    return 0;
+}
+
+void provider_close(struct provider *p)
+{
+    if (!p)
+        return;
+    for (uint32_t i = 0; i < p->n_slots; i++) {
+        struct slot *s = &p->slots[i];
+        if (s->used_by)
+            instance_destroy(s->used_by, NULL, NULL);
+        lower_layers_close(&s->lower);
+        if (s->cgroup)
+            s->cgroup->ops->destroy(s->cgroup, NULL);
+    }
+    domain_close(&p->domain);
+    template_close(&p->template);
+    free(p);
+}
+
+static int find_slot(struct provider *p, uint32_t *ret, struct sg_error *e)
+{
+    for (uint32_t n = 0; n < p->n_slots; n++) {
+        uint32_t i = (p->rotor + n) % p->n_slots;
+        if (p->slots[i].used_by || p->slots[i].lost)
+            continue;
+        p->rotor = (i + 1) % p->n_slots;
+        *ret = i;
+        return 0;
+    }
+    return err_set(e, SG_ERR_LIMIT, -EAGAIN,
+                   "all %u sandboxes of this engine are in use: close one first", p->n_slots);
+}
+
+/* Index 0 of the domain's slots is its own. */
+static uint32_t slot_number(const struct instance *i)
+{
+    return i->provider->domain.slots.first + i->index + 1;
+}
+
+static int ask_spawner(struct instance *i, struct sg_error *e)
+{
+    const struct cgroup *cg = i->provider->slots[i->index].cgroup;
+    AUTO(close_p) int theirs = -1;
+    int socks[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, socks) < 0)
+        return err_errno(e, "make the channel");
+    i->channel = socks[0];
+    theirs = socks[1];
+    struct domain_order order = {.index = i->index + 1,
+                                 .omit = i->provider->omit,
+                                 .channel_fd = theirs,
+                                 .cgroup_fds = cg->attach,
+                                 .n_cgroups = cg->n_attach};
+    return domain_spawn_begin(&i->provider->domain, &order, e);
+}
+
+/* First half of creation: all that does not depend on whose sandbox it becomes. */
+static int instance_begin(struct provider *p, struct instance **ret, struct sg_error *e)
+{
+    struct instance *i;
+    uint32_t index = 0;
+    int r = find_slot(p, &index, e);
+
+    if (r < 0)
+        return r;
+    i = xcalloc(1, sizeof *i);
+    *i = (struct instance){.provider = p, .index = index, .channel = -1, .pidfd = -1, .userns = -1};
+    p->slots[index].used_by = i;
+    if (!p->slots[index].cgroup)
+        r = cgroup_create(slot_number(i), &p->slots[index].cgroup, e);
+    if (r == 0)
+        r = ask_spawner(i, e);
+    if (r < 0) {
+        instance_destroy(i, NULL, NULL);
+        return r;
+    }
+    *ret = i;
+    return 0;
+}
+
+static int await_spawned(struct instance *i, struct sg_error *e)
+{
+    struct slot *s = &i->provider->slots[i->index];
+    struct domain_child child;
+    int r = domain_spawn_finish(&i->provider->domain, &child, e);
+
+    if (r < 0)
+        return r;
+    i->pidfd = child.pidfd;
+    i->userns = child.userns;
+    if (s->lower.template < 0)
+        r = lower_layers_open(&i->provider->template, i->userns, &s->lower, e);
+    return r;
+}
+
+static int apply_limits(struct instance *i, const struct sg_limits *limits, struct sg_error *e)
+{
+    struct cgroup *cg = i->provider->slots[i->index].cgroup;
+    int r = 0;
+
+    if (!LAYER_OMITTED(i->provider->omit, LAYER_CGROUP))
+        r = cg->ops->set_limits(cg, limits, e);
+    cg->ops->stats(cg, &i->baseline);
+    return r;
+}
+
+/* Everything the stage needs, in the order of struct stage_setup. */
+struct fd_list {
+    int fds[STAGE_FDS_MAX];
+    size_t n;
+};
+
+static void fd_list_close(struct fd_list *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        close_p(&l->fds[i]);
+}
+
+static int add_layers(const struct instance *i, const struct instance_spec *spec,
+                      struct fd_list *list, struct sg_error *e)
+{
+    unsigned omit = i->provider->omit;
+    uint32_t slot = LAYER_OMITTED(omit, LAYER_UIDS) ? i->provider->domain.slots.first + 1
+                                                    : slot_number(i);
+    bool unlimited = LAYER_OMITTED(omit, LAYER_DISK);
+    struct layers_spec ls = {.lower = &i->provider->slots[i->index].lower,
+                             .userns = i->userns,
+                             .first_id = slot_first_id(slot),
+                             .disk_bytes = unlimited ? 0 : spec->limits.disk_bytes,
+                             .disk_inodes = unlimited ? 0 : spec->limits.disk_inodes};
+    struct layers l;
+    int r = layers_build(&ls, &l, e);
+
+    if (r < 0)
+        return r;
+    list->fds[list->n++] = l.root;
+    list->fds[list->n++] = l.usr;
+    for (size_t m = 0; m < spec->n_mounts; m++) {
+        struct hostmount_spec hs = {.source = spec->mounts[m].source,
+                                    .writable = spec->mounts[m].writable,
+                                    .roots = spec->mount_roots,
+                                    .userns = i->userns,
+                                    .first_id = ls.first_id};
+        r = hostmount_open(&hs, &list->fds[list->n], e);
+        if (r < 0)
+            return r;
+        list->n++;
+    }
+    return 0;
+}
+
+static int send_setup(struct instance *i, const struct instance_spec *spec, struct sg_error *e)
+{
+    struct stage_setup setup = {.magic = STAGE_MAGIC,
+                                .n_mounts = (uint32_t)spec->n_mounts,
+                                .pids = spec->limits.pids,
+                                .disk_bytes = spec->limits.disk_bytes};
+    AUTO(fd_list_close) struct fd_list list = {.n = 0};
+    int r = add_layers(i, spec, &list, e);
+
+    if (r < 0)
+        return r;
+    snprintf(setup.hostname, sizeof setup.hostname, "%s", spec->hostname);
+    for (size_t m = 0; m < spec->n_mounts; m++)
+        snprintf(setup.targets[m], sizeof setup.targets[m], "%s", spec->mounts[m].target);
+    r = fd_send(i->channel, &setup, sizeof setup, list.fds, list.n);
+    if (r < 0 && r != -EPIPE) /* a sandbox that failed before has said why: read that instead */
+        return err_set(e, SG_ERR_INTERNAL, r, "send the setup: %s", strerror(-r));
+    return 0;
+}
+
+static int await_reply(struct instance *i, struct sg_error *e)
+{
+    uint64_t deadline = clock_ns() + START_MS * 1000000ull;
+    struct stage_reply reply;
+    size_t have = 0;
+
+    while (have < sizeof reply) {
+        struct pollfd p = {.fd = i->channel, .events = POLLIN};
+        int r = poll(&p, 1, clock_poll_ms(deadline));
+        if (r == 0)
+            return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT, "the sandbox did not start in %d s",
+                           START_MS / 1000);
+        ssize_t n = r < 0 ? -1 : recv(i->channel, (char *)&reply + have, sizeof reply - have, 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return err_set(e, SG_ERR_INTERNAL, -EPIPE, "the sandbox ended while it was being set up");
+        have += (size_t)n;
+    }
+    if (reply.code == 0)
+        return 0;
+    reply.message[sizeof reply.message - 1] = '\0';
+    if (reply.kind <= SG_ERR_NONE || reply.kind >= SG_ERR_MAX_)
+        reply.kind = SG_ERR_INTERNAL;
+    return err_set(e, (enum sg_error_kind)reply.kind, reply.code < 0 ? reply.code : -EIO, "%s",
+                   reply.message);
+}
+
+/* Second half. */
+static int instance_finish(struct instance *i, const struct instance_spec *spec, struct sg_error *e)
+{
+    int r = apply_limits(i, &spec->limits, e), r2 = await_spawned(i, r < 0 ? NULL : e);
+
+    if (r < 0 || r2 < 0)
+        return r < 0 ? r : r2;
+    r = send_setup(i, spec, e);
+    return r < 0 ? r : await_reply(i, e);
+}
+
+int instance_create(struct provider *p, const struct instance_spec *spec, struct instance **ret,
+                    struct sg_error *e)
+{
+    struct instance *i = p->next;
+    int r = 0;
+
+    if (spec->n_mounts > STAGE_MOUNTS_MAX)
+        return err_set(e, SG_ERR_INVALID, -E2BIG, "%zu mounts: at most %d are possible",
+                       spec->n_mounts, STAGE_MOUNTS_MAX);
+    p->next = NULL;
+    if (!i)
+        r = instance_begin(p, &i, e);
+    if (r < 0)
+        return r;
+    r = instance_finish(i, spec, e);
+    if (r < 0) {
+        instance_destroy(i, NULL, NULL);
+        return r;
+    }
+    /* One ahead, unless this is a one-shot. If it fails, the next creation will say so. */
+    if (p->n_slots > 1)
+        instance_begin(p, &p->next, NULL);
+    *ret = i;
+    return 0;
+}
+
+int instance_take_channel(struct instance *i)
+{
+    return steal_fd(&i->channel);
+}
+
+void instance_stats(struct instance *i, struct instance_stats *ret)
+{
+    struct cgroup *cg = i->provider->slots[i->index].cgroup;
+    struct cgroup_stats now;
+
+    cg->ops->stats(cg, &now);
+    *ret = (struct instance_stats){.memory_peak = now.memory_peak,
+                                   .oom_kills = now.oom_kills - i->baseline.oom_kills,
+                                   .pids_hits = now.pids_hits - i->baseline.pids_hits};
+}
+
+int instance_freeze(struct instance *i, bool on, struct sg_error *e)
+{
+    struct cgroup *cg = i->provider->slots[i->index].cgroup;
+    int r = cg->ops->freeze(cg, on, e);
+
+    if (r == 0)
+        i->frozen = on;
+    return r;
+}
+
+static uint64_t timeval_us(struct timeval t)
+{
+    return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_usec;
+}
+
+/* pid 1 of the sandbox dies last: the kernel ends everything else in its pid namespace first. */
+static int end_processes(struct instance *i, struct cgroup *cg, struct rusage *usage,
+                         struct sg_error *e)
+{
+    int r;
+
+    if (i->frozen)
+        cg->ops->kill(cg);
+    r = child_end(&i->pidfd, END_MS, usage);
+    if (r == -ETIMEDOUT && cg) {
+        cg->ops->kill(cg);
+        r = child_end(&i->pidfd, END_MS, usage);
+    }
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "a sandbox does not end: its id range %u stays taken",
+                       slot_number(i));
+    if (cg && !cg->ops->empty(cg)) {
+        cg->ops->kill(cg);
+        return err_set(e, SG_ERR_INTERNAL, -EBUSY, "control group %u is not empty after its sandbox",
+                       slot_number(i));
+    }
+    return 0;
+}
+
+int instance_destroy(struct instance *i, struct instance_usage *ret, struct sg_error *e)
+{
+    struct slot *s = &i->provider->slots[i->index];
+    struct rusage usage = {0};
+    int r;
+
+    if (i == i->provider->next) { /* its spawn is still under way */
+        i->provider->next = NULL;
+        await_spawned(i, NULL);
+    }
+    close_p(&i->channel);
+    close_p(&i->userns);
+    r = end_processes(i, s->cgroup, &usage, e);
+    if (ret)
+        *ret = (struct instance_usage){.cpu_user_us = timeval_us(usage.ru_utime),
+                                       .cpu_system_us = timeval_us(usage.ru_stime)};
+    close_p(&i->pidfd);
+    s->lost = r < 0;
+    s->used_by = NULL;
+    free(i);
+    return r;
+}

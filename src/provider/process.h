@@ -1,0 +1,45 @@
+/* The process provider: sandboxes made of namespaces, control groups, layers and filters (src/warden).
+ *
+ * Nothing above this header knows how isolation is made: it gets a channel to an agent.
+ *
+ *   life of an instance:  create -> running <-> frozen -> destroy -> gone
+ *   destroy is complete or says why not: kill, thaw, wait, check that the control group is empty. An
+ *   instance that will not die keeps its slot for ever (its ids must not be reused) and is reported. */
+#pragma once
+
+#include <sandglass.h>
+
+#include "base/err.h"
+
+struct provider;
+struct instance;
+
+/* omit: control builds only, see warden/stage/layers.h. */
+int provider_open(uint32_t max_instances, unsigned omit, struct provider **ret, struct sg_error *e);
+/* Destroys the instances that are left. NULL is allowed. */
+void provider_close(struct provider *p);
+
+struct instance_spec {
+    struct sg_limits limits; /* all set */
+    const char *hostname;
+    const struct sg_mount *mounts;
+    size_t n_mounts;
+    const char *const *mount_roots; /* NULL-terminated */
+};
+
+int instance_create(struct provider *p, const struct instance_spec *spec, struct instance **ret,
+                    struct sg_error *e);
+/* The host's end of the channel; the caller takes it over, once. */
+int instance_take_channel(struct instance *i);
+
+struct instance_stats {
+    uint64_t memory_peak, oom_kills, pids_hits; /* since creation */
+};
+void instance_stats(struct instance *i, struct instance_stats *ret);
+int instance_freeze(struct instance *i, bool on, struct sg_error *e);
+
+struct instance_usage {
+    uint64_t cpu_user_us, cpu_system_us; /* of everything that ever ran in it */
+};
+/* Frees i in any case. */
+int instance_destroy(struct instance *i, struct instance_usage *ret, struct sg_error *e);

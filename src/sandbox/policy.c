@@ -1,0 +1,51 @@
+/* The approval guard: what may run by itself. The policy is the operator's, the approval is the caller's. */
+#include <string.h>
+
+#include "sandbox/sandbox.h"
+
+static const struct sg_policy default_policy;
+
+static const struct sg_policy *policy_of(const struct sg_options *o)
+{
+    return o->policy ? o->policy : &default_policy;
+}
+
+static int check_mount(const struct sg_options *o, const struct sg_mount *m, struct sg_error *e)
+{
+    if (!m->source || !m->target || m->target[0] != '/' || strstr(m->target, "/../") ||
+        strcmp(m->target, "/") == 0 || strlen(m->target) > 500)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "mount target '%s' must be an absolute path below / without '..'",
+                       m->target ? m->target : "");
+    if (m->writable && !o->approved && !policy_of(o)->allow_writable_mounts)
+        return err_set(e, SG_ERR_DENIED, -EACCES,
+                       "refused by policy rule 'writable-mounts': '%s' would be writable; approve it "
+                       "(--approve), mount it read-only, or allow it in the policy",
+                       m->source);
+    return 0;
+}
+
+int policy_check(const struct sg_options *o, struct sg_error *e)
+{
+    for (size_t i = 0; i < o->n_mounts; i++) {
+        int r = check_mount(o, &o->mounts[i], e);
+        if (r < 0)
+            return r;
+    }
+    if (o->network == SG_NETWORK_BLOCK)
+        return 0;
+    if (!o->approved && !policy_of(o)->allow_network)
+        return err_set(e, SG_ERR_DENIED, -EACCES,
+                       "refused by policy rule 'network': the code would reach the network; approve it "
+                       "(--approve) or allow it in the policy");
+    return err_set(e, SG_ERR_UNSUPPORTED, -ENOSYS,
+                   "network 'allow' needs the egress guard, which this version does not have; use "
+                   "--network block");
+}
+
+const char *const *policy_mount_roots(const struct sg_options *o)
+{
+    static const char *const default_roots[] = SG_DEFAULT_MOUNT_ROOTS;
+
+    return policy_of(o)->mount_roots ? policy_of(o)->mount_roots : default_roots;
+}

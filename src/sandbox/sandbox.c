@@ -1,0 +1,192 @@
+/* Engines and sandboxes of the public library. */
+#include "sandbox/sandbox.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "sandbox/control.h"
+
+#define ENGINE_DEFAULT 1024u
+#define ENGINE_MAX     16384u
+#define HOSTNAME_MAX   63
+#define WRITE_MS       60000ull
+
+int sg_engine_open(uint32_t max_sandboxes, struct sg_engine **ret, struct sg_error *e)
+{
+    struct sg_engine *engine;
+    int r;
+
+    if (max_sandboxes > ENGINE_MAX)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "an engine holds at most %u sandboxes", ENGINE_MAX);
+    engine = xcalloc(1, sizeof *engine);
+    r = provider_open(max_sandboxes ? max_sandboxes : ENGINE_DEFAULT, control_omit(),
+                      &engine->provider, e);
+    if (r < 0) {
+        free(engine);
+        return r;
+    }
+    *ret = engine;
+    return 0;
+}
+
+void sg_engine_close(struct sg_engine *engine)
+{
+    if (!engine)
+        return;
+    provider_close(engine->provider);
+    free(engine);
+}
+
+static int check_hostname(const char *name, struct sg_error *e)
+{
+    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.");
+
+    if (n == 0 || name[n] != '\0' || n > HOSTNAME_MAX || name[0] == '-' || name[0] == '.')
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "host name '%.64s' must be 1 to 63 letters, digits, dots or dashes", name);
+    return 0;
+}
+
+static int open_instance(struct sg_engine *engine, const struct sg_options *o,
+                         struct sg_sandbox *s, struct sg_error *e)
+{
+    struct instance_spec spec = {.hostname = o->hostname ? o->hostname : "sandbox",
+                                 .mounts = o->mounts,
+                                 .n_mounts = o->n_mounts,
+                                 .mount_roots = policy_mount_roots(o)};
+    int r = limits_complete(&o->limits, &spec.limits, e);
+
+    if (r == 0)
+        r = check_hostname(spec.hostname, e);
+    if (r == 0)
+        r = policy_check(o, e);
+    if (r == 0)
+        r = instance_create(engine->provider, &spec, &s->instance, e);
+    s->limits = spec.limits;
+    return r;
+}
+
+int sg_sandbox_open(struct sg_engine *engine, const struct sg_options *options,
+                    struct sg_sandbox **ret, struct sg_error *e)
+{
+    static const struct sg_options defaults = SG_OPTIONS_INIT;
+    const struct sg_options *o = options ? options : &defaults;
+    struct sg_sandbox *s;
+    int r;
+
+    if (o->size != sizeof *o)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "struct sg_options was not initialised with "
+                                                   "SG_OPTIONS_INIT");
+    s = xcalloc(1, sizeof *s);
+    id_random(s->id);
+    r = open_instance(engine, o, s, e);
+    if (r < 0) {
+        free(s);
+        return r;
+    }
+    s->session = session_new(instance_take_channel(s->instance));
+    *ret = s;
+    return 0;
+}
+
+const char *sg_sandbox_id(const struct sg_sandbox *sandbox)
+{
+    return sandbox->id;
+}
+
+static int check_exec(const struct sg_exec *x, struct sg_error *e)
+{
+    if (x->size != sizeof *x)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "struct sg_exec was not initialised with SG_EXEC_INIT");
+    return 0;
+}
+
+int sg_sandbox_exec(struct sg_sandbox *sandbox, const struct sg_exec *exec, struct sg_result *ret,
+                    struct sg_error *e)
+{
+    int r = check_exec(exec, e);
+
+    if (r < 0)
+        return r;
+    chan_cork(session_chan(sandbox->session));
+    return exec_run(sandbox, exec, NULL, ret, e);
+}
+
+int sg_sandbox_run_code(struct sg_sandbox *sandbox, const char *code, size_t len,
+                        enum sg_language language, const struct sg_exec *exec,
+                        struct sg_result *ret, struct sg_error *e)
+{
+    const struct language *l = language_get(language);
+    struct sg_exec x = SG_EXEC_INIT;
+    const char *argv[ARRAY_SIZE(l->argv) + 1] = {NULL};
+    struct file_write write;
+    char name[32], path[64];
+    int r;
+
+    if (!l)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "unknown language");
+    if (exec)
+        x = *exec;
+    r = check_exec(&x, e);
+    if (r < 0)
+        return r;
+    snprintf(name, sizeof name, "main.%.*s", (int)strcspn(l->suffixes, " "), l->suffixes);
+    snprintf(path, sizeof path, "%s/%s",
+             x.user && strcmp(x.user, "root") == 0 ? "/root" : "/home/user", name);
+    for (size_t i = 0; i < ARRAY_SIZE(l->argv) && l->argv[i]; i++)
+        argv[i] = strcmp(l->argv[i], "@") == 0 ? path : l->argv[i];
+    x.argv = argv;
+
+    /* The file and the program that uses it leave together. */
+    chan_cork(session_chan(sandbox->session));
+    r = file_write_begin(sandbox->session, &write, x.user ? x.user : "user", path, 0644, code, len,
+                         e);
+    if (r < 0)
+        chan_uncork(session_chan(sandbox->session));
+    else
+        r = exec_run(sandbox, &x, &write, ret, e);
+    call_done(&write.call);
+    return r;
+}
+
+int sg_sandbox_write_file(struct sg_sandbox *sandbox, const char *user, const char *path,
+                          const void *data, size_t len, struct sg_error *e)
+{
+    struct file_write write;
+    int r = file_write_begin(sandbox->session, &write, user ? user : "user", path, 0644, data, len,
+                             e);
+
+    if (r == 0)
+        r = session_wait(sandbox->session, &write.call, clock_ns() + WRITE_MS * 1000000u, e);
+    if (r == 0)
+        r = call_error(&write.call, e);
+    call_done(&write.call);
+    return r;
+}
+
+int sg_sandbox_read_file(struct sg_sandbox *sandbox, const char *user, const char *path, size_t max,
+                         char **ret, size_t *ret_len, struct sg_error *e)
+{
+    return file_read_whole(sandbox->session, user ? user : "user", path, max, ret, ret_len, e);
+}
+
+int sg_sandbox_close(struct sg_sandbox *sandbox, struct sg_error *e)
+{
+    int r;
+
+    if (!sandbox)
+        return 0;
+    session_free(sandbox->session);
+    r = instance_destroy(sandbox->instance, NULL, e);
+    free(sandbox);
+    return r;
+}
+
+void sg_result_free(struct sg_result *r)
+{
+    free(r->stdout_data);
+    free(r->stderr_data);
+    *r = (struct sg_result){0};
+}

@@ -1,0 +1,41 @@
+/* The sandbox object behind the public library. */
+#pragma once
+
+#include <sandglass.h>
+
+#include "base/ids.h"
+#include "provider/process.h"
+#include "sandbox/session.h"
+
+struct sg_engine {
+    struct provider *provider;
+};
+
+struct sg_sandbox {
+    char id[ID_LEN + 1];
+    struct instance *instance;
+    struct session *session;
+    struct sg_limits limits;
+    bool broken; /* the channel failed: nothing but closing is possible */
+};
+
+/* limits.c: fills in defaults and refuses what makes no sense. */
+int limits_complete(const struct sg_limits *given, struct sg_limits *ret, struct sg_error *e);
+
+/* policy.c: the approval guard. Says 0, or names the rule that refuses. */
+int policy_check(const struct sg_options *o, struct sg_error *e);
+const char *const *policy_mount_roots(const struct sg_options *o); /* NULL-terminated */
+
+/* languages.c: how a piece of code is run. */
+struct language {
+    const char *name;
+    const char *short_name;
+    const char *suffixes; /* space-separated, the first names main.<suffix> */
+    const char *argv[6];  /* "@" stands for the path of the code */
+};
+const struct language *language_get(enum sg_language l);
+
+/* exec.c: runs one program. `pending` is a file write that was begun for it, or NULL: if that fails the
+ * program is ended and the write's error is the result. */
+int exec_run(struct sg_sandbox *s, const struct sg_exec *x, struct file_write *pending,
+             struct sg_result *ret, struct sg_error *e);
