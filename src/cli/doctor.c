@@ -1,0 +1,141 @@
+/* sandglass doctor: what this kernel and host offer, what is missing, how to fix it. */
+#include "cli/doctor.h"
+
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/ui.h"
+
+static const struct check_group *const groups[] = {
+    &doctor_host,        &doctor_namespaces, &doctor_filesystems,
+    &doctor_confinement, &doctor_cgroups,    &doctor_runtimes,
+};
+
+static const struct {
+    const char *name, *colour;
+} states[] = {
+    [CHECK_OK] = {"ok", "\033[32m"},
+    [CHECK_WARN] = {"warn", "\033[33m"},
+    [CHECK_MISSING] = {"missing", "\033[1;31m"},
+};
+_Static_assert(ARRAY_SIZE(states) == CHECK_MAX_, "every state has a name");
+
+/* ---- for people -------------------------------------------------------------------------------
+ */
+
+static void print_check(const struct check *c, const struct check_result *r, bool colour)
+{
+    printf("  %s%-8s%s %-24s %s\n", colour ? states[r->state].colour : "", states[r->state].name,
+           colour ? "\033[0m" : "", c->name, r->value);
+    if (r->fix[0])
+        printf("           %-24s -> %s\n", "", r->fix);
+}
+
+static void print_summary(const unsigned count[CHECK_MAX_])
+{
+    if (count[CHECK_MISSING])
+        printf("\nSandboxes cannot run here: %u missing, %u to improve, %u fine.\n",
+               count[CHECK_MISSING], count[CHECK_WARN], count[CHECK_OK]);
+    else
+        printf("\nSandboxes can run here: %u fine, %u to improve.\n", count[CHECK_OK],
+               count[CHECK_WARN]);
+}
+
+/* ---- for programs ------------------------------------------------------------------------------
+ */
+
+static void json_pair(struct json *j, const char *key, const char *value)
+{
+    json_key(j, key);
+    json_string(j, value);
+}
+
+static void json_check(struct json *j, const char *group, const struct check *c,
+                       const struct check_result *r)
+{
+    json_object_begin(j);
+    json_pair(j, "group", group);
+    json_pair(j, "name", c->name);
+    json_pair(j, "state", states[r->state].name);
+    json_pair(j, "value", r->value);
+    json_pair(j, "fix", r->fix[0] ? r->fix : NULL);
+    json_object_end(j);
+}
+
+static void json_summary(struct json *j, const unsigned count[CHECK_MAX_])
+{
+    json_key(j, "summary");
+    json_object_begin(j);
+    for (int i = 0; i < CHECK_MAX_; i++) {
+        json_key(j, states[i].name);
+        json_u64(j, count[i]);
+    }
+    json_key(j, "can_run");
+    json_bool(j, count[CHECK_MISSING] == 0);
+    json_object_end(j);
+}
+
+/* ---- the round ----------------------------------------------------------------------------------
+ */
+
+static void examine(const struct check_group *g, struct json *j, bool colour,
+                    unsigned count[CHECK_MAX_])
+{
+    if (!j)
+        printf("%s%s%s\n", colour ? "\033[1m" : "", g->title, colour ? "\033[0m" : "");
+    for (size_t i = 0; i < g->n; i++) {
+        struct check_result r = {0};
+
+        g->checks[i].probe(&r);
+        count[r.state]++;
+        if (j)
+            json_check(j, g->title, &g->checks[i], &r);
+        else
+            print_check(&g->checks[i], &r, colour);
+    }
+}
+
+static int examine_all(bool as_json)
+{
+    unsigned count[CHECK_MAX_] = {0};
+    bool colour = !as_json && ui_has_colour(STDOUT_FILENO);
+    struct strbuf out;
+    struct json j;
+
+    strbuf_init(&out, 256 * 1024);
+    json_init(&j, &out);
+    json_object_begin(&j);
+    json_key(&j, "checks");
+    json_array_begin(&j);
+    for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
+        examine(groups[i], as_json ? &j : NULL, colour, count);
+    json_array_end(&j);
+    json_summary(&j, count);
+    json_object_end(&j);
+    if (as_json)
+        puts(out.buf);
+    else
+        print_summary(count);
+    strbuf_done(&out);
+    return count[CHECK_MISSING] != 0;
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+    struct cli_plain o;
+    struct sg_error e;
+
+    if (cli_parse_plain(argc, argv, &o, &e) < 0)
+        return ui_usage("doctor", e.message);
+    if (!o.help)
+        return examine_all(o.json);
+    printf("Usage: sandglass doctor [OPTION]...\n\n"
+           "Shows what this kernel and host offer to sandboxes, what is missing and how to fix "
+           "it.\n\n");
+    cli_print_options(stdout, &cli_plain_syntax);
+    printf("\nExit status: 0 if sandboxes can run here, 1 if something they need is missing.\n");
+    return 0;
+}

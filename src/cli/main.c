@@ -1,0 +1,112 @@
+/* sandglass: the command line. Each verb is a file of its own; this is the table of them. */
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/suggest.h"
+#include "cli/ui.h"
+
+struct verb {
+    const char *name;
+    const char *summary;
+    int (*fn)(int argc, char **argv);
+};
+
+static const struct verb verbs[] = {
+    {"run", "run code, a file or a command in a sandbox", cmd_run},
+    {"doctor", "show what this kernel and host offer and what is missing", cmd_doctor},
+    {"version", "show the version", cmd_version},
+    {"help", "show help, or the help of a verb", cmd_help},
+};
+
+static void print_help(void)
+{
+    printf("Usage: sandglass VERB [OPTION]... [ARGUMENT]...\n\n"
+           "Runs untrusted code in a hardened sandbox of its own.\n\n");
+    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+        printf("  %-10s%s\n", verbs[i].name, verbs[i].summary);
+    printf("\nExample: sandglass run 'print(1+1)'\n"
+           "Each verb has --help and a manual page: man sandglass-run.\n");
+}
+
+static const struct verb *find_verb(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+        if (strcmp(verbs[i].name, name) == 0)
+            return &verbs[i];
+    return NULL;
+}
+
+static int unknown_verb(const char *name)
+{
+    const char *names[ARRAY_SIZE(verbs)];
+
+    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+        names[i] = verbs[i].name;
+    const char *near = suggest_nearest(name, names, ARRAY_SIZE(names));
+    if (near)
+        ui_error("unknown verb '%.64s'; did you mean '%s'? (see 'sandglass --help')", name, near);
+    else
+        ui_error("unknown verb '%.64s' (see 'sandglass --help')", name);
+    return CLI_EXIT_USAGE;
+}
+
+int cmd_help(int argc, char **argv)
+{
+    char help[] = "--help", *args[] = {argv[0], help, NULL};
+
+    if (argc > 2) {
+        ui_error("help takes one verb at most (see 'sandglass --help')");
+        return CLI_EXIT_USAGE;
+    }
+    if (argc < 2 || strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
+        strcmp(argv[1], "-h") == 0) {
+        print_help();
+        return 0;
+    }
+    const struct verb *v = find_verb(argv[1]);
+    if (!v)
+        return unknown_verb(argv[1]);
+    args[0] = argv[1];
+    return v->fn(2, args);
+}
+
+/* We run as root and open files: none of them may land on a standard descriptor that our caller
+ * left closed, where a message would be written into it. */
+static void occupy_standard_fds(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
+static int dispatch(int argc, char **argv)
+{
+    if (argc < 2) {
+        ui_error("no verb given: try 'sandglass run CODE' or 'sandglass --help'");
+        return CLI_EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return cmd_help(1, argv + 1);
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
+        return cmd_version(1, argv + 1);
+    const struct verb *v = find_verb(argv[1]);
+    return v ? v->fn(argc - 1, argv + 1) : unknown_verb(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    occupy_standard_fds();
+    int status = dispatch(argc, argv);
+
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        ui_error("cannot write to standard output: %s", strerror(errno));
+        return status ? status : 1;
+    }
+    return status;
+}

@@ -1,0 +1,207 @@
+/* sandglass run: one program in one sandbox, its streams connected to ours. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "cli/cli.h"
+#include "cli/live_output.h"
+#include "cli/report.h"
+#include "cli/run_inputs.h"
+#include "cli/terminal.h"
+#include "cli/ui.h"
+
+#define JSON_ROOM   (64u * 1024)
+#define JSON_GROWTH 6 /* an escaped byte is \u00XX at worst */
+
+static void print_help(void)
+{
+    printf("Usage: sandglass run [OPTION]... CODE\n"
+           "       sandglass run [OPTION]... -f FILE\n"
+           "       sandglass run [OPTION]... -\n"
+           "       sandglass run [OPTION]... -- COMMAND [ARG]...\n\n"
+           "Runs code, a file, standard input or a command in a sandbox of its own.\n\n");
+    cli_print_options(stdout, &run_syntax);
+    printf("\nExit status: the program's own; 124 after a timeout; 125 if the sandbox could not be "
+           "set\n"
+           "up; 2 for bad usage; 128 + N if signal N ended sandglass or the program.\n");
+}
+
+/* From here on a signal is no longer the end of us but an event: the library sees it on the
+ * descriptor, takes the sandbox down and returns. A closed pipe is an error of write(2). */
+static int open_signals(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+        sigaddset(&set, signals[i]);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* The signal that arrived, or 0. */
+static int taken_signal(int signal_fd)
+{
+    struct signalfd_siginfo info;
+
+    return read(signal_fd, &info, sizeof(info)) == sizeof(info) ? (int)info.ssi_signo : 0;
+}
+
+static void fill_run(struct sg_run *run, const struct run_options *o, const struct run_inputs *in)
+{
+    run->options.limits = o->limits;
+    run->options.network = o->network;
+    run->options.mounts = o->mounts;
+    run->options.n_mounts = o->n_mounts;
+    run->options.policy = &in->policy.policy;
+    run->options.approved = o->approve;
+    run->options.hostname = o->hostname;
+
+    run->exec.argv = (const char *const *)o->command;
+    run->exec.env = (const char *const *)in->env.v;
+    run->exec.cwd = o->cwd;
+    run->exec.user = o->user;
+    run->exec.timeout_ms = o->timeout_ms;
+    run->exec.output_limit = o->output_limit;
+    if (o->source != RUN_SOURCE_STDIN)
+        run->exec.stdin_fd = STDIN_FILENO;
+    run->exec.tty = o->tty;
+    if (o->tty)
+        terminal_size(&run->exec.tty_rows, &run->exec.tty_cols);
+}
+
+static int call_library(const struct run_inputs *in, const struct sg_run *run,
+                        struct sg_result *ret, struct sg_error *e)
+{
+    if (!in->code)
+        return sg_execute_command(run, ret, e);
+    return sg_execute_code(in->code, in->code_len, in->language, run, ret, e);
+}
+
+/* Writes what is in `out` and frees it. Returns `status` unless writing fails. */
+static int put_json(struct strbuf *out, int status)
+{
+    int r = out->truncated ? -ENOMEM : fd_write_all(STDOUT_FILENO, out->buf, out->len);
+
+    strbuf_done(out);
+    if (r == 0)
+        return status;
+    ui_error("cannot write the result: %s", strerror(-r));
+    return r == -EPIPE ? CLI_EXIT_SIGNAL + SIGPIPE : CLI_EXIT_SETUP;
+}
+
+static void note_interruption(struct sg_result *r, int sig)
+{
+    r->exit_code = CLI_EXIT_SIGNAL + sig;
+    snprintf(r->error_message, sizeof(r->error_message),
+             "interrupted: sandglass received signal %d (%s)", sig, strsignal(sig));
+}
+
+/* One JSON object on standard output, whatever happens. */
+static int run_json(const struct run_inputs *in, struct sg_run *run, int signal_fd)
+{
+    uint64_t started = clock_ns();
+    struct sg_result result;
+    struct sg_error e;
+    struct strbuf out;
+
+    if (call_library(in, run, &result, &e) < 0) {
+        strbuf_init(&out, JSON_ROOM);
+        report_setup_json(&out, &e, (clock_ns() - started) / 1000);
+        return put_json(&out, CLI_EXIT_SETUP);
+    }
+    int sig = taken_signal(signal_fd);
+    if (sig)
+        note_interruption(&result, sig);
+    int status = result.exit_code;
+    strbuf_init(&out, JSON_ROOM + JSON_GROWTH * (result.stdout_len + result.stderr_len));
+    report_json(&out, &result);
+    sg_result_free(&result);
+    return put_json(&out, status);
+}
+
+/* The exit status when the run was cut short from our side, 0 if it was not. */
+static int cut_short(const struct live_output *out, int signal_fd)
+{
+    int sig = taken_signal(signal_fd);
+
+    if (out->gone && out->error != EPIPE) {
+        ui_error("cannot write the program's output: %s", strerror(out->error));
+        return CLI_EXIT_SETUP;
+    }
+    if (out->gone)
+        return CLI_EXIT_SIGNAL + SIGPIPE;
+    return sig ? CLI_EXIT_SIGNAL + sig : 0;
+}
+
+/* Output passes through as it comes. */
+static int run_live(const struct run_options *o, const struct run_inputs *in, struct sg_run *run,
+                    int signal_fd)
+{
+    AUTO(terminal_restore) struct terminal terminal = {.fd = -1};
+    struct live_output out;
+    struct sg_result result;
+    struct sg_error e;
+    char line[256];
+
+    live_output_init(&out, signal_fd, o->timeout_ms);
+    run->exec.on_output = live_output_write;
+    run->exec.on_output_arg = &out;
+    if (o->tty)
+        terminal_raw(&terminal, STDIN_FILENO);
+    int r = call_library(in, run, &result, &e);
+    live_output_done(&out);
+    terminal_restore(&terminal);
+    int status = cut_short(&out, signal_fd);
+    if (r < 0) {
+        if (!status)
+            ui_error("%s", e.message);
+        return status ? status : CLI_EXIT_SETUP;
+    }
+    if (!status && !o->quiet && report_line(line, sizeof(line), &result))
+        ui_note("%s", line);
+    if (!status)
+        status = result.exit_code;
+    sg_result_free(&result);
+    return status;
+}
+
+static int run_parsed(const struct run_options *o)
+{
+    AUTO(run_inputs_done) struct run_inputs in = {0};
+    AUTO(close_p) int signal_fd = -1;
+    struct sg_run run = SG_RUN_INIT;
+    struct sg_error e;
+
+    if (run_inputs_load(o, &in, &e) < 0) {
+        ui_error("%s", e.message);
+        return CLI_EXIT_USAGE;
+    }
+    signal_fd = open_signals();
+    if (signal_fd < 0) {
+        ui_error("cannot watch for signals: %s", strerror(errno));
+        return CLI_EXIT_SETUP;
+    }
+    fill_run(&run, o, &in);
+    run.exec.interrupt_fd = signal_fd;
+    return o->json ? run_json(&in, &run, signal_fd) : run_live(o, &in, &run, signal_fd);
+}
+
+int cmd_run(int argc, char **argv)
+{
+    AUTO(run_options_done) struct run_options o = {0};
+    struct sg_error e;
+
+    if (run_options_parse(argc, argv, &o, &e) < 0)
+        return ui_usage("run", e.message);
+    if (o.help) {
+        print_help();
+        return 0;
+    }
+    return run_parsed(&o);
+}
