@@ -1,0 +1,49 @@
+# The front door. The build itself is CMakeLists.txt; `make help` lists what can be asked for.
+PREFIX ?= /usr/local
+DESTDIR ?=
+JOBS ?= $(shell nproc)
+
+build = cmake --preset $(1) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
+
+.PHONY: all start test asan tsan fuzz bench format lint install clean help
+
+all: ## build the programs into build/bin and the libraries into build/lib
+	@$(call build,release)
+
+start: ## install what is missing, build, and run a first program in a sandbox
+	@tools/install-deps --build --runtime
+	@$(MAKE) --no-print-directory all
+	@tools/demo
+
+test: ## install what is missing, build, run every test
+	@tools/install-deps --build --runtime --test
+	@JOBS=$(JOBS) tools/test-all
+
+asan tsan: ## unit tests and corpora under the sanitizers
+	@$(call build,$@)
+	@ctest --preset $@
+
+fuzz: ## search for bugs, 60 s for each fuzz target
+	@tools/install-deps --build --test
+	@$(call build,fuzz)
+	@tools/fuzz-all
+
+bench: all ## speed and memory, as ratios
+	@tools/install-deps --build --runtime --bench
+	@$(call build,dev)
+	@tests/perf/run
+
+format: ## bring all C files into the house format
+	@clang-format -i $$(tools/lint --list-c)
+
+lint: ## check format, layering, sizes and scripts
+	@tools/lint
+
+install: all ## install below $(DESTDIR)$(PREFIX)
+	@DESTDIR=$(DESTDIR) cmake --install build/release --strip --prefix $(PREFIX)
+
+clean: ## remove everything that was built
+	@rm -rf build
+
+help: ## show this list
+	@sed -n 's/^\([a-z ]*\):.*## /\1\t/p' Makefile | expand -t 12

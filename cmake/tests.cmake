@@ -1,0 +1,62 @@
+# Test programs. All of them land in <build>/tests and none is installed.
+
+set(tests_dir ${CMAKE_BINARY_DIR}/tests)
+
+# Everything but the files with a main function, as an archive: a test pulls in the objects it uses. It also has the
+# host compiler look at the code of the inside.
+set(testable_sources ${engine_sources} ${inside_sources} ${sudo_sources} ${cli_sources})
+list(REMOVE_DUPLICATES testable_sources)
+list(FILTER testable_sources EXCLUDE REGEX "/(main|sudo/sudo)\\.c$")
+add_library(testable STATIC ${testable_sources} ${CMAKE_BINARY_DIR}/normal/embed.S)
+add_dependencies(testable normal_agent normal_sudo)
+target_link_libraries(testable PRIVATE flags)
+
+function(test_program target dir)
+    add_executable(${target} ${ARGN})
+    target_link_libraries(${target} PRIVATE testable flags)
+    target_compile_definitions(${target} PRIVATE SG_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${tests_dir}/${dir})
+endfunction()
+
+sources(unit_sources tests/unit/test_*.c)
+foreach(source ${unit_sources})
+    get_filename_component(name ${source} NAME_WE)
+    test_program(${name} unit ${source})
+    target_include_directories(${name} PRIVATE tests/unit)
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 60)
+endforeach()
+
+# With SANDGLASS_FUZZ these programs search; without, they replay the corpus as a test.
+sources(fuzz_sources fuzz/fuzz_*.c)
+foreach(source ${fuzz_sources})
+    get_filename_component(name ${source} NAME_WE)
+    string(REPLACE fuzz_ "" corpus ${name})
+    if(SANDGLASS_FUZZ)
+        test_program(${name} fuzz ${source})
+        target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    else()
+        test_program(${name} fuzz ${source} fuzz/replay_main.c)
+        add_test(NAME ${name} COMMAND ${name} ${CMAKE_SOURCE_DIR}/fuzz/corpus/${corpus})
+        set_tests_properties(${name} PROPERTIES TIMEOUT 120)
+    endif()
+endforeach()
+
+sources(perf_sources tests/perf/*.c)
+foreach(source ${perf_sources})
+    get_filename_component(name ${source} NAME_WE)
+    test_program(${name} perf ${source})
+endforeach()
+
+sources(example_sources examples/*.c)
+foreach(source ${example_sources})
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(example_${name} ${source})
+    target_link_libraries(example_${name} PRIVATE libsandglass flags)
+    set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name}
+        RUNTIME_OUTPUT_DIRECTORY ${tests_dir}/examples)
+endforeach()
+
+add_variant(control SG_CONTROL=1)
+add_cli(sandglass-control control)
+set_target_properties(sandglass-control PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${tests_dir})
