@@ -2,6 +2,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 JOBS ?= $(shell nproc)
+MAKEFLAGS += --no-print-directory
 
 build = cmake --preset $(1) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
 
@@ -12,7 +13,7 @@ all: ## build the programs into build/bin and the libraries into build/lib
 
 start: ## install what is missing, build, and run a first program in a sandbox
 	@tools/install-deps --build --runtime
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) all
 	@tools/demo
 
 test: ## install what is missing, build, run every test

@@ -83,7 +83,10 @@ _sandglass()
     run)
         _sandglass_run "$cur" "$prev"
         ;;
-    doctor | version)
+    doctor)
+        _sandglass_words "--json --sweep --syscalls --help -h" "$cur"
+        ;;
+    version)
         _sandglass_words "--json --help -h" "$cur"
         ;;
     help)

@@ -220,8 +220,23 @@ SG_EXPORT int sg_sandbox_write_file(struct sg_sandbox *sandbox, const char *user
                                     const void *data, size_t len, struct sg_error *e);
 SG_EXPORT int sg_sandbox_read_file(struct sg_sandbox *sandbox, const char *user, const char *path,
                                    size_t max, char **ret, size_t *ret_len, struct sg_error *e);
+/* Stops every process where it is, and lets it go on. Memory and files are kept. */
+SG_EXPORT int sg_sandbox_pause(struct sg_sandbox *sandbox, struct sg_error *e);
+SG_EXPORT int sg_sandbox_resume(struct sg_sandbox *sandbox, struct sg_error *e);
 /* Kills, waits, removes and checks that nothing is left. NULL is allowed. */
 SG_EXPORT int sg_sandbox_close(struct sg_sandbox *sandbox, struct sg_error *e);
+
+/* ---- the host ------------------------------------------------------------------------------- */
+
+struct sg_host_state {
+    uint32_t slots_used;  /* id ranges held by running programs: one per sandbox, one per engine */
+    uint32_t slots_stale; /* left by programs that crashed; swept when they are needed again */
+};
+SG_EXPORT int sg_host_state(struct sg_host_state *ret, struct sg_error *e);
+/* Removes what crashed programs left: processes, control groups, id ranges. Returns how many ranges. */
+SG_EXPORT int sg_host_sweep(struct sg_error *e);
+/* The system-call policy of every sandbox as text, one call a line. The caller frees it. */
+SG_EXPORT char *sg_syscall_policy(void);
 
 #ifdef __cplusplus
 }

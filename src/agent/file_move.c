@@ -106,8 +106,16 @@ static int move_open(struct mover *m, const char *from, const char *to)
     if (errno != EXDEV)
         return -errno;
 
+    if (fstatat(m->from_dir, m->name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+        return -EXDEV;
+    /* before the copy: could the original go? */
+    r = path_check_writable(m->from_dir, ".");
+    if (r < 0)
+        return r;
     m->from = path_open(m->from_dir, m->name, O_RDONLY | O_NOFOLLOW, 0);
-    if (m->from < 0 || fstat(m->from, &st) < 0 || !S_ISREG(st.st_mode))
+    if (m->from < 0)
+        return m->from;
+    if (fstat(m->from, &st) < 0 || !S_ISREG(st.st_mode))
         return -EXDEV;
     return staged_open(&m->staged, m->as, to, st.st_mode, false);
 }

@@ -12,29 +12,25 @@
 #include "base/sys.h"
 #include "warden/stage/confine.h"
 
-/* Puts the three in place and moves whatever would be in their way. */
-static int place_fds(const struct launch *l, int *cwd_fd, int *report_fd)
-{
-    int from[3];
+#define REPORT_FD 3
+#define CWD_FD    4
 
-    for (int i = 0; i < 3; i++) {
-        from[i] = l->stdio[i];
-        if (from[i] < 3 && from[i] != i)
-            from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 3);
+/* Puts the standard three, the report and the directory in place and closes everything else: none
+ * of what the agent holds is left in a process that takes on another user. */
+static int place_fds(const struct launch *l, int report_fd)
+{
+    int from[5] = {l->stdio[0], l->stdio[1], l->stdio[2], report_fd, l->cwd_fd};
+
+    for (int i = 0; i < 5; i++) {
+        if (from[i] <= CWD_FD)
+            from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, CWD_FD + 1);
         if (from[i] < 0)
             return -errno;
     }
-    if (*cwd_fd < 3)
-        *cwd_fd = fcntl(*cwd_fd, F_DUPFD_CLOEXEC, 3);
-    if (*report_fd < 3)
-        *report_fd = fcntl(*report_fd, F_DUPFD_CLOEXEC, 3);
-    if (*cwd_fd < 0 || *report_fd < 0)
-        return -errno;
-
-    for (int i = 0; i < 3; i++)
-        if (dup2(from[i], i) < 0 || fcntl(i, F_SETFD, 0) < 0)
+    for (int i = 0; i < 5; i++)
+        if (dup3(from[i], i, i < REPORT_FD ? 0 : O_CLOEXEC) < 0)
             return -errno;
-    return sys_close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0 ? -errno : 0;
+    return sys_close_range(CWD_FD + 1, ~0U, 0) < 0 ? -errno : 0;
 }
 
 static const char *env_path(const char *const *envp)
@@ -96,24 +92,22 @@ static int explain(const struct launch *l, int r, struct sg_error *e)
     return err_set(e, err_kind_of(-r), r, "cannot run '%.200s': %s", l->program, why);
 }
 
-static int become_program(const struct launch *l, const struct agent_config *config, int *report_fd,
+/* In the child, with its descriptors in place. Returns on failure only. */
+static int become_program(const struct launch *l, const struct agent_config *config,
                           struct sg_error *e)
 {
-    int cwd_fd = l->cwd_fd;
     sigset_t none;
+    int r;
 
     if (setsid() < 0)
         return err_errno(e, "start a session");
-    int r = place_fds(l, &cwd_fd, report_fd);
-    if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "set up standard input and output: %s", strerror(-r));
     if (l->tty && ioctl(0, TIOCSCTTY, 0) < 0)
         return err_errno(e, "take the terminal");
     umask(022);
     r = confine_process(l->as, config, e);
     if (r < 0)
         return r;
-    if (fchdir(cwd_fd) < 0)
+    if (fchdir(CWD_FD) < 0)
         return err_errno(e, "enter the working directory as user '%s'", l->as->name);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -133,8 +127,10 @@ int launch_start(const struct launch *l, const struct agent_config *config, pid_
     if (pid == 0) {
         struct sg_error why = {0};
 
-        become_program(l, config, &p[1], &why);
-        fd_write_all(p[1], &why, sizeof(why));
+        if (place_fds(l, p[1]) < 0)
+            _exit(126);
+        become_program(l, config, &why);
+        fd_write_all(REPORT_FD, &why, sizeof(why));
         _exit(127);
     }
     int r = pid < 0 ? explain(l, -errno, e) : 0;

@@ -9,7 +9,11 @@ int main(int argc, char **argv)
 {
     if (argc == 1 && strcmp(argv[0], "sandglass-holder") == 0)
         return holder_main();
-    if (argc == 1 && strcmp(argv[0], "sandglass-spawner") == 0)
+    if (argc == 1 && strcmp(argv[0], "sandglass-spawner") == 0) {
+        /* What `ps` shows of the agents, which are copies of the spawner. */
+        memset(argv[0], 0, strlen(argv[0]));
+        memcpy(argv[0], "sandglass-agent", sizeof "sandglass-agent");
         return spawner_main();
+    }
     return 2;
 }

@@ -8,6 +8,10 @@
 
 #include "base/sys.h"
 
+#ifndef SYS_faccessat2
+#define SYS_faccessat2 439
+#endif
+
 #define LINKS_MAX   40 /* as the kernel has it */
 #define TRIES_MAX   64 /* of openat2 when directories move under it */
 #define PARENT_MODE 0755
@@ -214,6 +218,14 @@ int path_open_target(const char *path, bool make, int *ret_dirfd, char ret_name[
     *ret_dirfd = steal_fd(&dir);
     *ret = st;
     return 0;
+}
+
+/* With AT_EACCESS the kernel asks for the current file-system ids, not for the real ones. */
+int path_check_writable(int dirfd, const char *name)
+{
+    long r = syscall(SYS_faccessat2, dirfd, name, W_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW);
+
+    return r < 0 ? -errno : 0;
 }
 
 int path_error(struct sg_error *e, int r, const char *verb, const char *path)

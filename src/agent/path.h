@@ -33,5 +33,8 @@ int path_open_target(const char *path, bool make, int *ret_dirfd, char ret_name[
 /* Opens a directory (O_PATH), making it and its parents if they are missing. */
 int path_open_dir(const char *path, bool make, int *ret_fd);
 
+/* Whether the user may write to `name` in dirfd, which is not followed. 0 or -errno. */
+int path_check_writable(int dirfd, const char *name);
+
 /* One line about a failed file operation. Returns r. */
 int path_error(struct sg_error *e, int r, const char *verb, const char *path);

@@ -99,22 +99,22 @@ void reaper_forget(struct child *child)
     child->link = NULL;
 }
 
-/* The sixth field of /proc/PID/stat. The second, a name in brackets, may hold anything. */
-static pid_t session_of(int procfd, const char *pid)
+/* The third and sixth fields of /proc/PID/stat. The second, a name in brackets, may hold anything.
+ */
+static bool is_member(int procfd, const char *pid, pid_t session)
 {
-    char path[32], text[512];
-    int session = -1;
+    char path[32], text[512], state = 'Z';
+    int sid = -1;
 
     snprintf(path, sizeof(path), "%.20s/stat", pid);
     AUTO(close_p) int fd = openat(procfd, path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
     if (n <= 0)
-        return -1;
+        return false;
     text[n] = '\0';
     const char *rest = strrchr(text, ')');
-    if (!rest || sscanf(rest, ") %*c %*d %*d %d", &session) != 1)
-        return -1;
-    return session;
+    return rest && sscanf(rest, ") %c %*d %*d %d", &state, &sid) == 2 && sid == session &&
+           state != 'Z' && state != 'X';
 }
 
 static bool kill_members(pid_t session)
@@ -129,7 +129,7 @@ static bool kill_members(pid_t session)
         if (d->d_name[0] < '1' || d->d_name[0] > '9')
             continue;
         pid_t pid = (pid_t)strtol(d->d_name, NULL, 10);
-        if (pid > 1 && session_of(dirfd(proc), d->d_name) == session && kill(pid, SIGKILL) == 0)
+        if (pid > 1 && is_member(dirfd(proc), d->d_name, session) && kill(pid, SIGKILL) == 0)
             found = true;
     }
     closedir(proc);

@@ -176,11 +176,11 @@ static void on_credit(struct chan *c, struct chan_stream *s)
         op->ops->resume(op);
 }
 
-/* The loop pumps after every turn; being woken is all there is to it. */
+/* Pumped between turns, where nothing is being dispatched. */
 static void on_channel_ready(struct loop_source *src, uint32_t events)
 {
-    (void)src;
     (void)events;
+    CONTAINER_OF(src, struct agent, chan_src)->chan_ready = true;
 }
 
 /* /dev/null becomes 0, 1 and 2: nothing that the agent was started with stays open, and what a
@@ -243,7 +243,8 @@ int agent_serve(int channel_fd, const struct agent_config *config)
         if (r == 0)
             r = loop_turn(&a.loop);
         if (r == 0)
-            r = chan_pump(a.chan);
+            r = a.chan_ready ? chan_pump(a.chan) : chan_flush(a.chan);
+        a.chan_ready = false;
     }
     while (a.ops)
         op_release(a.ops);

@@ -15,6 +15,7 @@ struct agent {
     const struct agent_config *config;
     struct chan *chan;
     struct loop_source chan_src;
+    bool chan_ready;
     struct op *ops; /* all that have not ended */
     struct reaper reaper;
     struct door door;

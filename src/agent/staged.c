@@ -8,18 +8,6 @@
 #include "agent/path.h"
 #include "base/fd.h"
 #include "base/ids.h"
-#include "base/sys.h"
-
-#ifndef SYS_faccessat2
-#define SYS_faccessat2 439
-#endif
-
-/* With AT_EACCESS the kernel asks for the current file-system ids, not for the real ones. */
-static int check_writable(int dirfd, const char *name)
-{
-    return syscall(SYS_faccessat2, dirfd, name, W_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) < 0 ? -errno
-                                                                                            : 0;
-}
 
 static int take_over(int fd, const struct agent_user *as, const struct stat *old)
 {
@@ -39,7 +27,7 @@ int staged_open(struct staged *s, const struct agent_user *as, const char *path,
     if (r < 0)
         return r;
     if (old.st_nlink > 0)
-        r = check_writable(s->dirfd, s->name);
+        r = path_check_writable(s->dirfd, s->name);
     if (r == 0) {
         id_random(random);
         snprintf(s->temp, sizeof(s->temp), ".%s.part", random);

@@ -158,8 +158,8 @@ static bool take_message(int conn, pid_t pid)
         return false;
     wire_reader_init(&r, buf, 4);
     uint32_t sig = wire_get_u32(&r);
-    if (may_forward(sig))
-        kill(-pid, (int)sig);
+    if (may_forward(sig) && kill(-pid, (int)sig) < 0)
+        kill(pid, (int)sig); /* its group comes with its session */
     return true;
 }
 

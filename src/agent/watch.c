@@ -27,7 +27,7 @@ struct watcher {
     struct loop_source src;
     struct loop_task task;
     const struct agent_user *as;
-    int fd, top;
+    int fd;
     bool recursive, paused;
     bool ready; /* EVENT_WATCHING was sent */
     struct watched *watched;
@@ -80,10 +80,22 @@ static void forget(struct watcher *w, size_t i)
     w->watched[i] = w->watched[--w->n];
 }
 
+/* A directory of the tree. The top is opened anew: holding it would keep a removed directory alive,
+ * and its removal from being told. */
+static int open_below(const struct watcher *w, const char *path)
+{
+    AUTO(close_p) int top = -1;
+    int r = path_open_dir(w->path, false, &top);
+
+    if (r < 0)
+        return r;
+    return path_open_beneath(top, path[0] ? path : ".", O_PATH | O_DIRECTORY);
+}
+
 /* As the user. Leaves the agent in the directory: the caller returns to the root. */
 static int watch_dir(struct watcher *w, const char *path)
 {
-    AUTO(close_p) int dir = path_open_beneath(w->top, path[0] ? path : ".", O_PATH | O_DIRECTORY);
+    AUTO(close_p) int dir = open_below(w, path);
 
     if (dir < 0)
         return dir;
@@ -102,7 +114,7 @@ static int watch_tree(struct watcher *w, const char *path)
 
     if (r < 0 || !w->recursive)
         return r;
-    int top = path_open_beneath(w->top, path[0] ? path : ".", O_PATH | O_DIRECTORY);
+    int top = open_below(w, path);
     if (top < 0)
         return top;
     w->walking = true;
@@ -317,7 +329,6 @@ static void watch_destroy(struct op *op)
     loop_unwatch(&op->agent->loop, &w->src);
     stop_walking(w);
     close_p(&w->fd);
-    close_p(&w->top);
     strbuf_done(&w->todo);
     while (w->n > 0)
         forget(w, w->n - 1);
@@ -336,9 +347,7 @@ static int watch_open(struct watcher *w)
     r = confine_fs_begin(w->as);
     if (r < 0)
         return r;
-    r = path_open_dir(w->path, false, &w->top);
-    if (r == 0)
-        r = watch_tree(w, "");
+    r = watch_tree(w, "");
     confine_fs_end();
     if (chdir("/") < 0)
         r = -errno;
@@ -365,7 +374,7 @@ int file_watch_start(struct agent *a, struct chan_stream *s, struct wire_reader 
     w->src = (struct loop_source){.fd = -1, .fn = on_inotify};
     w->task.fn = watch_turn;
     w->as = as;
-    w->fd = w->top = -1;
+    w->fd = -1;
     w->recursive = (flags & FILE_RECURSIVE) != 0;
     strbuf_init(&w->todo, TODO_MAX);
     memcpy(w->path, path, sizeof(path));

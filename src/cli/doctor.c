@@ -123,19 +123,75 @@ static int examine_all(bool as_json)
     return count[CHECK_MISSING] != 0;
 }
 
+/* ---- the verb -----------------------------------------------------------------------------------
+ */
+
+struct doctor_options {
+    bool json, help, sweep, syscalls;
+};
+
+static int apply_json(void *self, const char *value, struct sg_error *e)
+{
+    (void)value, (void)e;
+    ((struct doctor_options *)self)->json = true;
+    return 0;
+}
+
+static int apply_help(void *self, const char *value, struct sg_error *e)
+{
+    (void)value, (void)e;
+    ((struct doctor_options *)self)->help = true;
+    return 0;
+}
+
+static int apply_sweep(void *self, const char *value, struct sg_error *e)
+{
+    (void)value, (void)e;
+    ((struct doctor_options *)self)->sweep = true;
+    return 0;
+}
+
+static int apply_syscalls(void *self, const char *value, struct sg_error *e)
+{
+    (void)value, (void)e;
+    ((struct doctor_options *)self)->syscalls = true;
+    return 0;
+}
+
+static const struct cli_option options[] = {
+    {"json", 0, NULL, "print one JSON object", apply_json},
+    {"sweep", 0, NULL, "remove what crashed runs left, then examine", apply_sweep},
+    {"syscalls", 0, NULL, "print the system-call policy of sandboxes instead", apply_syscalls},
+    {"help", 'h', NULL, "show this text", apply_help},
+};
+const struct cli_syntax doctor_syntax = {options, ARRAY_SIZE(options), NULL};
+
+static int print_syscalls(void)
+{
+    AUTO(free_p) char *text = sg_syscall_policy();
+
+    fputs(text, stdout);
+    return 0;
+}
+
 int cmd_doctor(int argc, char **argv)
 {
-    struct cli_plain o;
+    struct doctor_options o = {0};
     struct sg_error e;
+    char **rest;
 
-    if (cli_parse_plain(argc, argv, &o, &e) < 0)
+    if (cli_parse(&doctor_syntax, argc, argv, &o, &rest, &e) < 0)
         return ui_usage("doctor", e.message);
+    if (o.syscalls && !o.help)
+        return print_syscalls();
+    if (o.sweep && !o.help && sg_host_sweep(&e) < 0)
+        return ui_error("%s", e.message), 1;
     if (!o.help)
         return examine_all(o.json);
     printf("Usage: sandglass doctor [OPTION]...\n\n"
            "Shows what this kernel and host offer to sandboxes, what is missing and how to fix "
            "it.\n\n");
-    cli_print_options(stdout, &cli_plain_syntax);
+    cli_print_options(stdout, &doctor_syntax);
     printf("\nExit status: 0 if sandboxes can run here, 1 if something they need is missing.\n");
     return 0;
 }

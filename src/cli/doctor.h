@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/base.h"
+#include "cli/options.h"
 
 enum check_state {
     CHECK_OK,
@@ -28,6 +29,8 @@ struct check_group {
     const struct check *checks;
     size_t n;
 };
+
+extern const struct cli_syntax doctor_syntax;
 
 extern const struct check_group doctor_host, doctor_namespaces, doctor_filesystems,
     doctor_confinement, doctor_cgroups, doctor_runtimes;

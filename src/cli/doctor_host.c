@@ -156,6 +156,29 @@ static void check_template_space(struct check_result *r)
     check_space(r, "/var/lib", "what sandboxes start from");
 }
 
+/* What programs that crashed left behind. It is swept when it is needed; a person may want it gone before. */
+static void check_stale(struct check_result *r)
+{
+    struct sg_host_state state;
+    struct sg_error e;
+
+    if (geteuid() != 0) {
+        check_ok(r, "not looked at: needs root");
+        return;
+    }
+    if (sg_host_state(&state, &e) < 0) {
+        check_missing(r, "%s", e.message);
+        check_fix(r, "make /run/sandglass usable for root");
+        return;
+    }
+    if (state.slots_stale == 0) {
+        check_ok(r, "nothing left by crashed runs; %u id ranges in use", state.slots_used);
+        return;
+    }
+    check_warn(r, "%u id ranges left by crashed runs", state.slots_stale);
+    check_fix(r, "sandglass doctor --sweep");
+}
+
 static const struct check host_checks[] = {
     {"root", check_root},
     {"kernel", check_kernel},
@@ -163,6 +186,7 @@ static const struct check host_checks[] = {
     {"state directory", check_state_space},
     {"template directory", check_template_space},
     {"open files", check_open_files},
+    {"left-overs", check_stale},
 };
 const struct check_group doctor_host = {"Host", host_checks, ARRAY_SIZE(host_checks)};
 

@@ -144,7 +144,7 @@ static int try_idmapped_path(void *arg)
     return r < 0 ? r : idmapped_tree(AT_FDCWD, arg, &tree);
 }
 
-/* With lower idmapped and attached at SCRATCH/lower, an overlay above it. */
+/* An overlay above the mapped lower, which is attached at SCRATCH/lower. */
 static int mount_overlay(int lower)
 {
     AUTO(close_p) int fs = -1, fd = -1;
@@ -175,7 +175,7 @@ static int try_overlay(void *arg)
         mkdir(SCRATCH "/lower", 0755) < 0 || mkdir(SCRATCH "/upper", 0755) < 0 ||
         mkdir(SCRATCH "/work", 0755) < 0)
         return -errno;
-    r = idmapped_tree(AT_FDCWD, SCRATCH "/lower", &lower);
+    r = idmapped_tree(AT_FDCWD, "/usr", &lower);
     return r < 0 ? r : mount_overlay(lower);
 }
 
@@ -201,13 +201,19 @@ static void check_mount_api(struct check_result *r)
 
 static void check_idmapped_tmpfs(struct check_result *r)
 {
-    report(r, probe_in_child(try_idmapped_tmpfs, NULL), "needs Linux 6.3 or later");
+    int err = probe_in_child(try_idmapped_tmpfs, NULL);
+
+    report(r, err, "");
+    if (err == -EINVAL) {
+        check_warn(r, "%s: the ids on scratch disks are the host's", strerror(EINVAL));
+        check_fix(r, "sandboxes run; Linux 6.3 or later maps them");
+    }
 }
 
 static void check_overlay(struct check_result *r)
 {
     report(r, probe_in_child(try_overlay, NULL),
-           "needs Linux 6.3 or later with CONFIG_OVERLAY_FS; if it is a module: modprobe overlay");
+           "needs Linux 5.19 or later with CONFIG_OVERLAY_FS; if it is a module: modprobe overlay");
 }
 
 static void check_mapped(struct check_result *r, const char *dir)

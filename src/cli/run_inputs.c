@@ -19,10 +19,7 @@ static int language_of(const struct run_options *o, enum sg_language *ret, struc
     dot = strrchr(base, '.');
     if (!dot || dot == base)
         return 0;
-    if (sg_language_parse(dot + 1, ret, NULL) < 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "the suffix of '%.128s' names no language: add --language", o->source_text);
-    return 0;
+    return sg_language_of_path(o->source_text, ret, e);
 }
 
 static int load_code(const struct run_options *o, struct run_inputs *in, struct sg_error *e)

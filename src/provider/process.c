@@ -23,7 +23,9 @@
 struct slot {
     struct cgroup *cgroup;
     struct lower_layers lower;
+    struct cgroup_stats seen; /* its counters never go back: what was there before */
     struct instance *used_by;
+    bool worn; /* has held a sandbox */
     bool lost; /* something in it would not die */
 };
 
@@ -42,7 +44,6 @@ struct instance {
     uint32_t index; /* into slots */
     int channel, pidfd, userns;
     bool frozen;
-    struct cgroup_stats baseline;
 };
 
 int provider_open(uint32_t max_instances, unsigned omit, struct provider **ret, struct sg_error *e)
@@ -70,23 +71,6 @@ int provider_open(uint32_t max_instances, unsigned omit, struct provider **ret, 
     }
     *ret = p;
     return 0;
-}
-
-void provider_close(struct provider *p)
-{
-    if (!p)
-        return;
-    for (uint32_t i = 0; i < p->n_slots; i++) {
-        struct slot *s = &p->slots[i];
-        if (s->used_by)
-            instance_destroy(s->used_by, NULL, NULL);
-        lower_layers_close(&s->lower);
-        if (s->cgroup)
-            s->cgroup->ops->destroy(s->cgroup, NULL);
-    }
-    domain_close(&p->domain);
-    template_close(&p->template);
-    free(p);
 }
 
 static int find_slot(struct provider *p, uint32_t *ret, struct sg_error *e)
@@ -168,12 +152,15 @@ static int await_spawned(struct instance *i, struct sg_error *e)
 
 static int apply_limits(struct instance *i, const struct sg_limits *limits, struct sg_error *e)
 {
-    struct cgroup *cg = i->provider->slots[i->index].cgroup;
+    struct slot *s = &i->provider->slots[i->index];
+    struct cgroup *cg = s->cgroup;
     int r = 0;
 
     if (!LAYER_OMITTED(i->provider->omit, LAYER_CGROUP))
         r = cg->ops->set_limits(cg, limits, e);
-    cg->ops->stats(cg, &i->baseline);
+    if (s->worn)
+        cg->ops->stats(cg, &s->seen);
+    s->worn = true;
     return r;
 }
 
@@ -199,6 +186,7 @@ static int add_layers(const struct instance *i, const struct instance_spec *spec
     struct layers_spec ls = {.lower = &i->provider->slots[i->index].lower,
                              .userns = i->userns,
                              .first_id = slot_first_id(slot),
+                             .allow_suid = LAYER_OMITTED(omit, LAYER_NNP),
                              .disk_bytes = unlimited ? 0 : spec->limits.disk_bytes,
                              .disk_inodes = unlimited ? 0 : spec->limits.disk_inodes};
     struct layers l;
@@ -312,15 +300,16 @@ int instance_take_channel(struct instance *i)
     return steal_fd(&i->channel);
 }
 
-void instance_stats(struct instance *i, struct instance_stats *ret)
+void instance_events(struct instance *i, struct instance_events *ret)
 {
-    struct cgroup *cg = i->provider->slots[i->index].cgroup;
+    struct slot *s = &i->provider->slots[i->index];
     struct cgroup_stats now;
 
-    cg->ops->stats(cg, &now);
-    *ret = (struct instance_stats){.memory_peak = now.memory_peak,
-                                   .oom_kills = now.oom_kills - i->baseline.oom_kills,
-                                   .pids_hits = now.pids_hits - i->baseline.pids_hits};
+    s->cgroup->ops->stats(s->cgroup, &now);
+    *ret = (struct instance_events){.memory_peak = now.memory_peak,
+                                    .oom_kills = now.oom_kills - s->seen.oom_kills,
+                                    .pids_hits = now.pids_hits - s->seen.pids_hits};
+    s->seen = now;
 }
 
 int instance_freeze(struct instance *i, bool on, struct sg_error *e)
@@ -368,10 +357,6 @@ int instance_destroy(struct instance *i, struct instance_usage *ret, struct sg_e
     struct rusage usage = {0};
     int r;
 
-    if (i == i->provider->next) { /* its spawn is still under way */
-        i->provider->next = NULL;
-        await_spawned(i, NULL);
-    }
     close_p(&i->channel);
     close_p(&i->userns);
     r = end_processes(i, s->cgroup, &usage, e);
@@ -380,7 +365,43 @@ int instance_destroy(struct instance *i, struct instance_usage *ret, struct sg_e
                                        .cpu_system_us = timeval_us(usage.ru_stime)};
     close_p(&i->pidfd);
     s->lost = r < 0;
+    if (s->lost)
+        slots_lose(&i->provider->domain.slots, slot_number(i));
     s->used_by = NULL;
     free(i);
+    return r;
+}
+
+static int slot_close(struct slot *s, struct sg_error *e)
+{
+    int r = s->used_by ? instance_destroy(s->used_by, NULL, e) : 0, r2 = 0;
+
+    lower_layers_close(&s->lower);
+    if (s->cgroup)
+        r2 = s->cgroup->ops->destroy(s->cgroup, r < 0 ? NULL : e);
+    return r < 0 ? r : r2;
+}
+
+int provider_close(struct provider *p, struct sg_error *e)
+{
+    int r = 0;
+
+    if (!p)
+        return 0;
+    if (p->next)
+        await_spawned(p->next, NULL);
+    p->next = NULL;
+    /* All of them get the signal before the first is waited for. */
+    for (uint32_t i = 0; i < p->n_slots; i++)
+        if (p->slots[i].used_by)
+            child_kill(p->slots[i].used_by->pidfd);
+    domain_kill(&p->domain);
+    for (uint32_t i = 0; i < p->n_slots; i++) {
+        int one = slot_close(&p->slots[i], r < 0 ? NULL : e);
+        r = r < 0 ? r : one;
+    }
+    domain_close(&p->domain);
+    template_close(&p->template);
+    free(p);
     return r;
 }

@@ -16,8 +16,8 @@ struct instance;
 
 /* omit: control builds only, see warden/stage/layers.h. */
 int provider_open(uint32_t max_instances, unsigned omit, struct provider **ret, struct sg_error *e);
-/* Destroys the instances that are left. NULL is allowed. */
-void provider_close(struct provider *p);
+/* Destroys the instances that are left, all at once. Tells of the first that would not go. NULL is allowed. */
+int provider_close(struct provider *p, struct sg_error *e);
 
 struct instance_spec {
     struct sg_limits limits; /* all set */
@@ -32,10 +32,11 @@ int instance_create(struct provider *p, const struct instance_spec *spec, struct
 /* The host's end of the channel; the caller takes it over, once. */
 int instance_take_channel(struct instance *i);
 
-struct instance_stats {
-    uint64_t memory_peak, oom_kills, pids_hits; /* since creation */
+struct instance_events {
+    uint64_t oom_kills, pids_hits; /* since the last call, or since creation */
+    uint64_t memory_peak;          /* since creation */
 };
-void instance_stats(struct instance *i, struct instance_stats *ret);
+void instance_events(struct instance *i, struct instance_events *ret);
 int instance_freeze(struct instance *i, bool on, struct sg_error *e);
 
 struct instance_usage {

@@ -233,14 +233,13 @@ static int read_ending(const struct call *c, struct ending *ret, struct sg_error
 }
 
 static enum sg_limit which_limit(const struct exec *x, const struct ending *end,
-                                 const struct instance_stats *before,
-                                 const struct instance_stats *after)
+                                 const struct instance_events *events)
 {
     if (x->timed_out)
         return SG_LIMIT_TIME;
-    if (after->oom_kills > before->oom_kills)
+    if (events->oom_kills > 0)
         return SG_LIMIT_MEMORY;
-    if (after->pids_hits > before->pids_hits)
+    if (events->pids_hits > 0)
         return SG_LIMIT_PIDS;
     if (end->disk_full || (end->how == PROC_KILLED && end->code == SIGXFSZ))
         return SG_LIMIT_DISK;
@@ -312,10 +311,9 @@ static void fill_result(struct exec *x, const struct ending *end, struct sg_resu
         explain(r);
 }
 
-static int finish(struct exec *x, const struct instance_stats *before, uint64_t started,
-                  struct sg_result *ret, struct sg_error *e)
+static int finish(struct exec *x, uint64_t started, struct sg_result *ret, struct sg_error *e)
 {
-    struct instance_stats after;
+    struct instance_events events;
     struct ending end = {0};
     int r = call_error(&x->call, e);
 
@@ -323,14 +321,14 @@ static int finish(struct exec *x, const struct instance_stats *before, uint64_t 
         r = read_ending(&x->call, &end, e);
     if (r < 0)
         return r;
-    instance_stats(x->sandbox->instance, &after);
+    instance_events(x->sandbox->instance, &events);
     struct sg_result res = {
         .duration_us = (clock_ns() - started) / 1000,
-        .limit = which_limit(x, &end, before, &after),
+        .limit = which_limit(x, &end, &events),
         .limits_applied = x->sandbox->limits,
         .timeout_ms = x->x->timeout_ms ? x->x->timeout_ms : TIMEOUT_DEFAULT_MS,
         .output_limit = x->output_limit,
-        .usage.memory_peak_bytes = after.memory_peak,
+        .usage.memory_peak_bytes = events.memory_peak,
     };
     fill_result(x, &end, &res);
     *ret = res;
@@ -343,21 +341,19 @@ int exec_run(struct sg_sandbox *s, const struct sg_exec *q, struct file_write *p
     uint64_t started = clock_ns(), timeout = q->timeout_ms ? q->timeout_ms : TIMEOUT_DEFAULT_MS;
     struct exec x = {.sandbox = s, .x = q,
                      .output_limit = q->output_limit ? q->output_limit : OUTPUT_DEFAULT};
-    struct instance_stats before;
     int r;
 
     if (s->broken)
         return err_set(e, SG_ERR_GONE, -EPIPE, "this sandbox has ended");
     strbuf_init(&x.out[0].kept, x.output_limit);
     strbuf_init(&x.out[1].kept, x.output_limit);
-    instance_stats(s->instance, &before);
     r = begin(&x, e);
     chan_uncork(session_chan(s->session));
     if (r == 0)
         r = run_loop(&x, pending, started + timeout * 1000000u, e);
     s->broken = r == -EPIPE || r == -EPROTO || r == -ETIMEDOUT || r == -ECONNRESET;
     if (r == 0)
-        r = finish(&x, &before, started, ret, e);
+        r = finish(&x, started, ret, e);
     call_done(&x.call);
     strbuf_done(&x.out[0].kept);
     strbuf_done(&x.out[1].kept);

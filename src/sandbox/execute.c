@@ -39,13 +39,14 @@ static int execute(const struct job *j, struct sg_result *ret, struct sg_error *
     r = sg_sandbox_open(engine, &j->run->options, &s, e);
     if (r == 0) {
         r = run_job(s, j, &result, e);
-        closed = sg_sandbox_close(s, r < 0 ? NULL : e);
-        if (r == 0 && closed < 0) {
-            sg_result_free(&result);
-            r = closed;
-        }
+        sandbox_leave(s);
     }
-    sg_engine_close(engine);
+    /* Sandbox and helpers end together: one wait instead of three. */
+    closed = engine_close(engine, r < 0 ? NULL : e);
+    if (r == 0 && closed < 0) {
+        sg_result_free(&result);
+        r = closed;
+    }
     if (r == 0)
         *ret = result;
     return r;

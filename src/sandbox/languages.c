@@ -66,5 +66,5 @@ int sg_language_of_path(const char *path, enum sg_language *ret, struct sg_error
             return 0;
         }
     return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   "cannot tell the language of '%s' from its name: say it with --language", path);
+                   "the suffix of '%.128s' names no language: add --language", path);
 }

@@ -30,12 +30,18 @@ int sg_engine_open(uint32_t max_sandboxes, struct sg_engine **ret, struct sg_err
     return 0;
 }
 
+int engine_close(struct sg_engine *engine, struct sg_error *e)
+{
+    int r = provider_close(engine->provider, e);
+
+    free(engine);
+    return r;
+}
+
 void sg_engine_close(struct sg_engine *engine)
 {
-    if (!engine)
-        return;
-    provider_close(engine->provider);
-    free(engine);
+    if (engine)
+        engine_close(engine, NULL);
 }
 
 static int check_hostname(const char *name, struct sg_error *e)
@@ -114,6 +120,16 @@ int sg_sandbox_exec(struct sg_sandbox *sandbox, const struct sg_exec *exec, stru
     return exec_run(sandbox, exec, NULL, ret, e);
 }
 
+int sg_sandbox_pause(struct sg_sandbox *sandbox, struct sg_error *e)
+{
+    return instance_freeze(sandbox->instance, true, e);
+}
+
+int sg_sandbox_resume(struct sg_sandbox *sandbox, struct sg_error *e)
+{
+    return instance_freeze(sandbox->instance, false, e);
+}
+
 int sg_sandbox_run_code(struct sg_sandbox *sandbox, const char *code, size_t len,
                         enum sg_language language, const struct sg_exec *exec,
                         struct sg_result *ret, struct sg_error *e)
@@ -139,7 +155,11 @@ int sg_sandbox_run_code(struct sg_sandbox *sandbox, const char *code, size_t len
         argv[i] = strcmp(l->argv[i], "@") == 0 ? path : l->argv[i];
     x.argv = argv;
 
-    /* The file and the program that uses it leave together. */
+    if (len > CHAN_WINDOW) {
+        r = sg_sandbox_write_file(sandbox, x.user, path, code, len, e);
+        return r < 0 ? r : sg_sandbox_exec(sandbox, &x, ret, e);
+    }
+    /* What fits into the window leaves together with the program that uses it: one trip instead of two. */
     chan_cork(session_chan(sandbox->session));
     r = file_write_begin(sandbox->session, &write, x.user ? x.user : "user", path, 0644, code, len,
                          e);
@@ -172,16 +192,18 @@ int sg_sandbox_read_file(struct sg_sandbox *sandbox, const char *user, const cha
     return file_read_whole(sandbox->session, user ? user : "user", path, max, ret, ret_len, e);
 }
 
+struct instance *sandbox_leave(struct sg_sandbox *s)
+{
+    struct instance *i = s->instance;
+
+    session_free(s->session);
+    free(s);
+    return i;
+}
+
 int sg_sandbox_close(struct sg_sandbox *sandbox, struct sg_error *e)
 {
-    int r;
-
-    if (!sandbox)
-        return 0;
-    session_free(sandbox->session);
-    r = instance_destroy(sandbox->instance, NULL, e);
-    free(sandbox);
-    return r;
+    return sandbox ? instance_destroy(sandbox_leave(sandbox), NULL, e) : 0;
 }
 
 void sg_result_free(struct sg_result *r)

@@ -19,6 +19,11 @@ struct sg_sandbox {
     bool broken; /* the channel failed: nothing but closing is possible */
 };
 
+/* sandbox.c. Frees the handle; the instance stays until it is destroyed, or its engine closed. */
+struct instance *sandbox_leave(struct sg_sandbox *s);
+/* Like sg_engine_close, but tells what could not be ended. */
+int engine_close(struct sg_engine *engine, struct sg_error *e);
+
 /* limits.c: fills in defaults and refuses what makes no sense. */
 int limits_complete(const struct sg_limits *given, struct sg_limits *ret, struct sg_error *e);
 

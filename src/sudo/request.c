@@ -1,6 +1,7 @@
 #include "sudo/request.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <limits.h>
 #include <string.h>

@@ -19,23 +19,28 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
+/* Read once: the hierarchies do not move while we run. */
+static const char *mounts_text(void)
+{
+    static char *text;
+
+    if (!text)
+        file_read(AT_FDCWD, "/proc/self/mounts", 4u << 20, &text, NULL);
+    return text ? text : "";
+}
+
 int cgroup_find_mount(const char *controller, struct cgroup_mount *ret)
 {
-    AUTO(free_p) char *text = NULL;
-    char *save = NULL;
-    int r = file_read(AT_FDCWD, "/proc/self/mounts", 1u << 20, &text, NULL);
-
-    if (r < 0)
-        return r;
-    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+    for (const char *line = mounts_text(); *line;) {
         char path[256], type[32], options[256];
-        if (sscanf(line, "%*s %255s %31s %255s", path, type, options) != 3)
-            continue;
-        if (controller ? strcmp(type, "cgroup") != 0 || !has_word(options, controller)
-                       : strcmp(type, "cgroup2") != 0)
-            continue;
-        snprintf(ret->path, sizeof ret->path, "%s", path);
-        return 0;
+        int n = sscanf(line, "%*s %255s %31s %255s", path, type, options);
+        if (n == 3 && (controller ? strcmp(type, "cgroup") == 0 && has_word(options, controller)
+                                  : strcmp(type, "cgroup2") == 0)) {
+            snprintf(ret->path, sizeof ret->path, "%s", path);
+            return 0;
+        }
+        line = strchrnul(line, '\n');
+        line += *line == '\n';
     }
     return -ENOENT;
 }

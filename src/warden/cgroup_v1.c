@@ -45,15 +45,34 @@ static int open_parent(int k, struct sg_error *e)
     return 0;
 }
 
+/* Groups inherit their parent's device rules when they are made, so the rules are set on the parent, once. A new
+ * group, or one that a crash left half made, lists everything. */
+static int set_devices(int dir, struct sg_error *e)
+{
+    AUTO(free_p) char *list = NULL;
+    int r = file_read(dir, "devices.list", 4096, &list, NULL);
+
+    if (r == 0 && strncmp(list, "a ", 2) != 0)
+        return 0;
+    if (r == 0)
+        r = file_write(dir, "devices.deny", "a");
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(devices_allowed); i++)
+        r = file_write(dir, "devices.allow", devices_allowed[i]);
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "set device rules: %s", strerror(-r));
+    return 0;
+}
+
 static int open_parents(struct sg_error *e)
 {
-    for (int k = 0; k < N_CONTROLLERS && !parents_open; k++) {
-        int r = open_parent(k, e);
-        if (r < 0)
-            return r;
-    }
-    parents_open = true;
-    return 0;
+    int r = 0;
+
+    for (int k = 0; k < N_CONTROLLERS && r == 0 && !parents_open; k++)
+        r = open_parent(k, e);
+    if (r == 0 && !parents_open)
+        r = set_devices(parents[DEVICES], e);
+    parents_open |= r == 0;
+    return r;
 }
 
 static void v1_free(struct v1 *c)
@@ -81,17 +100,6 @@ static int open_group(struct v1 *c, int k, const char *name, struct sg_error *e)
     return 0;
 }
 
-static int set_devices(struct v1 *c, struct sg_error *e)
-{
-    int r = file_write(c->dir[DEVICES], "devices.deny", "a");
-
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(devices_allowed); i++)
-        r = file_write(c->dir[DEVICES], "devices.allow", devices_allowed[i]);
-    if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "set device rules: %s", strerror(-r));
-    return 0;
-}
-
 static int v1_create(uint32_t slot, struct cgroup **ret, struct sg_error *e)
 {
     struct v1 *c;
@@ -105,8 +113,6 @@ static int v1_create(uint32_t slot, struct cgroup **ret, struct sg_error *e)
     snprintf(name, sizeof name, "%u", slot);
     for (int k = 0; k < N_CONTROLLERS && r == 0; k++)
         r = open_group(c, k, name, e);
-    if (r == 0)
-        r = set_devices(c, e);
     if (r < 0) {
         v1_free(c);
         return r;
@@ -130,7 +136,6 @@ static int set_memory(int dirfd, uint64_t bytes)
     int r;
 
     put_u64(dirfd, "memory.max_usage_in_bytes", 0);
-    put_u64(dirfd, "memory.swappiness", 0);
     r = put_u64(dirfd, "memory.memsw.limit_in_bytes", bytes);
     if (r == -ENOENT)
         return put_u64(dirfd, "memory.limit_in_bytes", bytes);

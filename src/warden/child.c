@@ -9,6 +9,12 @@
 #include "base/clock.h"
 #include "base/sys.h"
 
+void child_kill(int pidfd)
+{
+    if (pidfd >= 0)
+        syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+}
+
 static int wait_dead(int pidfd, int timeout_ms)
 {
     struct pollfd p = {.fd = pidfd, .events = POLLIN};
@@ -32,7 +38,7 @@ int child_end(int *pidfd, int timeout_ms, struct rusage *ret_usage)
 
     if (*pidfd < 0)
         return 0;
-    syscall(SYS_pidfd_send_signal, *pidfd, SIGKILL, NULL, 0);
+    child_kill(*pidfd);
     r = wait_dead(*pidfd, timeout_ms);
     if (r < 0)
         return r;

@@ -1,6 +1,7 @@
 #include "warden/domain.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -43,6 +44,23 @@ static int agent_memfd(struct sg_error *e)
     return steal_fd(&fd);
 }
 
+/* Exec takes a process's capabilities when its id is not mapped yet, as the holder's may not be. It keeps the two
+ * that making a network namespace in F takes. */
+static void keep_network_caps(void)
+{
+    static const int caps[] = {CAP_SYS_ADMIN, CAP_NET_ADMIN};
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct d[2];
+
+    if (syscall(SYS_capget, &head, d) < 0)
+        return;
+    for (size_t i = 0; i < ARRAY_SIZE(caps); i++)
+        d[0].inheritable |= 1u << caps[i];
+    syscall(SYS_capset, &head, d);
+    for (size_t i = 0; i < ARRAY_SIZE(caps); i++)
+        prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, caps[i], 0, 0);
+}
+
 /* In the child: only the given descriptors, from STAGE_CONTROL_FD on; standard ones are /dev/null, so
  * that no terminal of the caller is ever held inside. No allocation, no return. */
 static _Noreturn void exec_helper(int image, const char *role, const int *fds, int n)
@@ -52,7 +70,7 @@ static _Noreturn void exec_helper(int image, const char *role, const int *fds, i
     sigset_t none;
 
     /* Out of the way first: a source may sit on a target's number. */
-    int high[3] = {fcntl(image, F_DUPFD_CLOEXEC, 64)};
+    int high[4] = {fcntl(image, F_DUPFD_CLOEXEC, 64)};
     for (int i = 0; i < n; i++)
         high[i + 1] = fcntl(fds[i], F_DUPFD_CLOEXEC, 64);
     for (int i = 0; i < 3; i++)
@@ -66,28 +84,23 @@ static _Noreturn void exec_helper(int image, const char *role, const int *fds, i
     _exit(127);
 }
 
-static int start_helper(int image, const char *role, uint64_t flags, int *socks, int userns,
+/* fds: the helper's own, closed here; the first is its end of a socket pair. Returns its pid. */
+static int start_helper(int image, const char *role, uint64_t flags, int *fds, int n,
                         int *ret_pidfd, struct sg_error *e)
 {
     struct clone_args args = {.flags = flags | CLONE_PIDFD, .pidfd = (uintptr_t)ret_pidfd,
                               .exit_signal = SIGCHLD};
     pid_t pid = sys_clone3(&args);
+    int r = pid < 0 ? err_errno(e, "start %s", role) : pid;
 
-    if (pid < 0)
-        return err_errno(e, "start %s", role);
     if (pid == 0) {
-        int fds[2] = {socks[1], userns};
-        exec_helper(image, role, fds, userns < 0 ? 1 : 2);
+        if (flags & CLONE_NEWUSER)
+            keep_network_caps();
+        exec_helper(image, role, fds, n);
     }
-    close(steal_fd(&socks[1]));
-    return pid;
-}
-
-static int pair(int type, int ret[2], struct sg_error *e)
-{
-    if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ret) < 0)
-        return err_errno(e, "make a socket pair");
-    return 0;
+    for (int i = 0; i < n; i++)
+        close_p(&fds[i]);
+    return r;
 }
 
 static int open_ns(pid_t pid, const char *which, struct sg_error *e)
@@ -101,72 +114,78 @@ static int open_ns(pid_t pid, const char *which, struct sg_error *e)
 }
 
 /* F and W, kept by the holder. Returns the holder's pid. */
-static int start_holder(struct domain *d, int image, struct sg_error *e)
+static int start_holder(struct domain *d, int image, int netns_sock, struct sg_error *e)
 {
-    int socks[2], pid, r = pair(SOCK_STREAM, socks, e);
+    int socks[2], pid, r;
     char map[48];
 
-    if (r < 0)
-        return r;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, socks) < 0)
+        return err_errno(e, "make a socket pair");
     d->holder_sock = socks[0];
-    pid = start_helper(image, "sandglass-holder", CLONE_NEWUSER | CLONE_NEWPID, socks, -1,
-                       &d->holder_pidfd, e);
-    if (pid < 0) {
-        close_p(&socks[1]);
-        if (pid == -ENOSPC || pid == -EPERM)
-            return err_set(e, SG_ERR_UNSUPPORTED, pid,
-                           "this kernel gives no user namespaces (%s): see 'sandglass doctor'",
-                           strerror(-pid));
+    pid = start_helper(image, "sandglass-holder", CLONE_NEWUSER | CLONE_NEWPID,
+                       (int[]){socks[1], netns_sock}, 2, &d->holder_pidfd, e);
+    if (pid == -ENOSPC || pid == -EPERM)
+        return err_set(e, SG_ERR_UNSUPPORTED, pid,
+                       "this kernel gives no user namespaces (%s): see 'sandglass doctor'",
+                       strerror(-pid));
+    if (pid < 0)
         return pid;
-    }
     snprintf(map, sizeof map, "0 %u %u", slot_first_id(d->slots.first), d->slots.count * SLOT_IDS);
     r = idmap_write(pid, map, map, e);
     return r < 0 ? r : pid;
 }
 
 /* The calling thread's children are born in W for a moment. */
-static int start_in(int pidns, struct domain *d, int image, int userns, struct sg_error *e)
+static int start_spawner(struct domain *d, int image, pid_t holder, int netns_sock,
+                         struct sg_error *e)
 {
     AUTO(close_p) int own = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
-    int socks[2], r = pair(SOCK_SEQPACKET, socks, e);
+    AUTO(close_p) int pidns = open_ns(holder, "pid", e);
+    int userns = pidns < 0 ? -1 : open_ns(holder, "user", e), socks[2], r;
 
-    if (r < 0)
-        return r;
+    if (userns < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0) {
+        close_p(&userns);
+        close_p(&netns_sock);
+        return pidns < 0 ? pidns : err_errno(e, "prepare the spawner");
+    }
     d->spawner_sock = socks[0];
+    int fds[] = {socks[1], netns_sock, userns};
     if (own < 0 || setns(pidns, CLONE_NEWPID) < 0) {
-        close_p(&socks[1]);
+        for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+            close_p(&fds[i]);
         return err_errno(e, "enter the domain's pid namespace");
     }
-    r = start_helper(image, "sandglass-spawner", 0, socks, userns, &d->spawner_pidfd, e);
-    close_p(&socks[1]);
+    r = start_helper(image, "sandglass-spawner", 0, fds, 3, &d->spawner_pidfd, e);
     if (setns(own, CLONE_NEWPID) < 0 && r >= 0)
         return err_errno(e, "leave the domain's pid namespace");
     return r;
 }
 
-static int start_spawner(struct domain *d, int image, pid_t holder, struct sg_error *e)
+static int start_helpers(struct domain *d, struct sg_error *e)
 {
-    AUTO(close_p) int userns = open_ns(holder, "user", e);
-    AUTO(close_p) int pidns = userns < 0 ? -1 : open_ns(holder, "pid", e);
+    AUTO(close_p) int image = agent_memfd(e);
+    int netns[2], r;
 
-    if (pidns < 0)
-        return -ESRCH;
-    return start_in(pidns, d, image, userns, e);
+    if (image < 0)
+        return image;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, netns) < 0)
+        return err_errno(e, "make a socket pair");
+    r = start_holder(d, image, netns[0], e);
+    if (r < 0) {
+        close(netns[1]);
+        return r;
+    }
+    return start_spawner(d, image, r, netns[1], e);
 }
 
 int domain_open(uint32_t max_sandboxes, struct domain *ret, struct sg_error *e)
 {
     struct domain d = {.slots.fd = -1, .holder_pidfd = -1, .holder_sock = -1,
                        .spawner_pidfd = -1, .spawner_sock = -1};
-    AUTO(close_p) int image = -1;
     int r = slots_take(&d.slots, max_sandboxes + 1, e);
 
     if (r == 0)
-        r = image = agent_memfd(e);
-    if (r >= 0)
-        r = start_holder(&d, image, e);
-    if (r >= 0)
-        r = start_spawner(&d, image, r, e);
+        r = start_helpers(&d, e);
     if (r < 0) {
         domain_close(&d);
         return r;
@@ -175,9 +194,15 @@ int domain_open(uint32_t max_sandboxes, struct domain *ret, struct sg_error *e)
     return 0;
 }
 
+void domain_kill(struct domain *d)
+{
+    child_kill(d->spawner_pidfd);
+    child_kill(d->holder_pidfd);
+}
+
 void domain_close(struct domain *d)
 {
-    /* The spawner first: it must not clone while W ends. Then the holder, and W with it. */
+    domain_kill(d);
     child_end(&d->spawner_pidfd, HELPER_END_MS, NULL);
     child_end(&d->holder_pidfd, HELPER_END_MS, NULL);
     close_p(&d->spawner_sock);

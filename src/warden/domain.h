@@ -14,7 +14,9 @@ struct domain {
 
 /* Room for max_sandboxes. */
 int domain_open(uint32_t max_sandboxes, struct domain *ret, struct sg_error *e);
-/* Ends everything in it. Sandboxes' control groups must be gone already. */
+/* SIGKILL to the helpers, and with W's first process to all in W; nothing is waited for. */
+void domain_kill(struct domain *d);
+/* Waits for them and gives the slots back. The sandboxes' control groups must be gone already. */
 void domain_close(struct domain *d);
 
 struct domain_child {

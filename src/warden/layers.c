@@ -121,7 +121,7 @@ static void become_self(int bits)
 
 static int create_as(int fs, uint32_t id)
 {
-    int bits, r = become_mounter(id, &bits);
+    int bits = 0, r = become_mounter(id, &bits);
 
     if (r < 0) {
         errno = -r;
@@ -150,7 +150,7 @@ static int make_overlay(const struct layers_spec *spec, const char *lower, int s
         sys_fsconfig_string(fs, "index", "off") < 0 || sys_fsconfig_string(fs, "xino", "off") < 0 ||
         sys_fsconfig_flag(fs, "volatile") < 0 || create_as(fs, spec->first_id) < 0)
         return mount_error(fs, e, "make the overlay");
-    *ret = sys_fsmount(fs, UPPER_FLAGS);
+    *ret = sys_fsmount(fs, spec->allow_suid ? MOUNT_ATTR_NODEV : UPPER_FLAGS);
     return *ret < 0 ? err_errno(e, "mount the overlay") : 0;
 }
 

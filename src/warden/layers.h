@@ -24,6 +24,7 @@ struct layers_spec {
     int userns;        /* of the sandbox */
     uint32_t first_id; /* its root as a host id: who the overlays are mounted as */
     uint64_t disk_bytes, disk_inodes; /* 0: no limit (control builds) */
+    bool allow_suid;                  /* control builds */
 };
 
 /* Overlays for / and /usr. Their upper layers share one tmpfs, which is the sandbox's disk. */

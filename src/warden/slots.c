@@ -6,6 +6,8 @@
 
 #include "warden/cgroup.h"
 
+enum { USED = 1, LOST = 2 };
+
 static int open_table(struct sg_error *e)
 {
     int fd;
@@ -69,7 +71,7 @@ static int mark_used(int fd, uint32_t first, uint32_t count, struct sg_error *e)
         int r = sweep_stale(fd, first + i, e);
         if (r < 0)
             return r;
-        r = put_byte(fd, first + i, 1);
+        r = put_byte(fd, first + i, USED);
         if (r < 0)
             return err_set(e, r == -ENOSPC ? SG_ERR_LIMIT : SG_ERR_INTERNAL, r,
                            "write the id table '" SLOTS_DIR "/slots': %s; free some space on /run",
@@ -99,12 +101,18 @@ int slots_take(struct slots *s, uint32_t count, struct sg_error *e)
                    "no %u free id ranges in a row on this host: end some sandboxes", count);
 }
 
+void slots_lose(struct slots *s, uint32_t slot)
+{
+    put_byte(s->fd, slot, LOST);
+}
+
 void slots_release(struct slots *s)
 {
     if (s->fd < 0)
         return;
     for (uint32_t i = 0; i < s->count; i++)
-        put_byte(s->fd, s->first + i, 0);
+        if (get_byte(s->fd, s->first + i) == USED)
+            put_byte(s->fd, s->first + i, 0);
     close(s->fd); /* drops the locks */
     s->fd = -1;
 }

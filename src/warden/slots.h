@@ -5,7 +5,7 @@
  *
  *   locked by a process             in use
  *   not locked, byte is 0           free
- *   not locked, byte is 1           stale: its owner died without cleaning up
+ *   not locked, byte is not 0       stale: its owner died without cleaning up, or gave up on it (lost)
  *
  * The lock is an open-file-description lock on that byte, so the kernel drops it with the owner and no
  * pid is ever compared. The byte outlives the owner: whoever takes a stale slot first sweeps what the
@@ -27,7 +27,9 @@ struct slots {
 
 /* Takes `count` neighbouring slots, sweeping stale ones. */
 int slots_take(struct slots *s, uint32_t count, struct sg_error *e);
-/* Gives them back. Call it when nothing uses the ids any more. */
+/* The slot's ids are still used by something that would not die: it is not given back, but left stale. */
+void slots_lose(struct slots *s, uint32_t slot);
+/* Gives the others back. Call it when nothing uses their ids any more. */
 void slots_release(struct slots *s);
 
 static inline uint32_t slot_first_id(uint32_t slot)

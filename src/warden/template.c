@@ -204,8 +204,8 @@ static uint64_t hash_str(uint64_t h, const char *s)
     return hash(h, s, strlen(s) + 1);
 }
 
-/* Of all that the template is made of, apart from the host's files. Only the ends of the sudo program: its build
- * id is in the first page. */
+/* Of all that the template is made of: our tables, when the host's files among it were changed, and the first page
+ * of the sudo program, which holds its build id. */
 static uint64_t content_hash(void)
 {
     size_t sudo_len = (size_t)(sg_sudo_image_end - sg_sudo_image);
@@ -218,8 +218,12 @@ static uint64_t content_hash(void)
         h = hash_str(hash_str(h, template_files[i].path), template_files[i].text);
     for (size_t i = 0; i < template_n_links; i++)
         h = hash_str(hash_str(h, template_links[i].path), template_links[i].to);
-    for (size_t i = 0; i < template_n_copies; i++)
+    for (size_t i = 0; i < template_n_copies; i++) {
+        struct stat st;
         h = hash_str(h, template_copies[i]);
+        if (stat(template_copies[i], &st) == 0)
+            h = hash(h, &st.st_mtim, sizeof st.st_mtim);
+    }
     for (size_t i = 0; i < template_n_usr_shown; i++)
         h = hash_str(h, template_usr_shown[i]);
     return h;

@@ -7,8 +7,8 @@
  *   usr/    upper of two lower layers of /usr: sudo, whiteouts over what is not on the list, an
  *           empty /usr/local. The other is the host's /usr itself.
  *
- * The folder's name carries the version, and the identity and change time of the host's /usr directory: when an
- * entry appears there, the name changes and the template is made anew, so the list holds. */
+ * The folder's name carries a hash of all it is made of, and the identity and modification time of the host's /usr
+ * directory: when an entry appears there, the name changes and the template is made anew, so the list holds. */
 #pragma once
 
 #include "base/err.h"

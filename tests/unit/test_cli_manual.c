@@ -5,6 +5,7 @@
 #include <fcntl.h>
 
 #include "base/fd.h"
+#include "cli/doctor.h"
 #include "cli/run_options.h"
 
 TAP_MAIN
@@ -41,12 +42,12 @@ static void expect_word(const char *file, const char *text, const char *word)
     EXPECT(found);
 }
 
-TEST(manual_has_every_option)
+static void expect_entries(const char *page, const struct cli_syntax *syntax)
 {
-    AUTO(free_p) char *text = load(SG_SOURCE_DIR "/man/sandglass-run.1.scd");
+    AUTO(free_p) char *text = load(page);
 
-    for (size_t i = 0; i < run_syntax.n_options; i++) {
-        const struct cli_option *o = &run_syntax.options[i];
+    for (size_t i = 0; i < syntax->n_options; i++) {
+        const struct cli_option *o = &syntax->options[i];
         char entry[64];
 
         if (o->letter)
@@ -57,6 +58,12 @@ TEST(manual_has_every_option)
             printf("# no entry for --%s\n", o->name);
         EXPECT(strstr(text, entry) != NULL);
     }
+}
+
+TEST(manual_has_every_option)
+{
+    expect_entries(SG_SOURCE_DIR "/man/sandglass-run.1.scd", &run_syntax);
+    expect_entries(SG_SOURCE_DIR "/man/sandglass-doctor.1.scd", &doctor_syntax);
 }
 
 static bool is_option(const char *name, size_t len)

@@ -117,8 +117,9 @@ static int limit_process(const struct agent_config *config, struct sg_error *e)
     return 0;
 }
 
-/* When memory runs out a program dies, not the agent. The file belongs to the host's root while we are
- * undumpable, as a copy of the agent is; the ids are still the agent's, so nobody inside can use the gap. */
+/* When memory runs out a program dies, not the agent. The file belongs to the host's root while we
+ * are undumpable, as a copy of the agent is; the ids are still the agent's, so nobody inside can
+ * use the gap. */
 static int volunteer_for_oom(struct sg_error *e)
 {
     int r;

@@ -25,15 +25,15 @@
 #include "warden/stage/stage.h"
 
 /* Tells about the host or its other tenants, or could be used to change it. */
-static const char *const masked_files[] = {
+static const char *masked_files[] = {
     "config.gz", "cgroups",    "fb",        "interrupts",  "iomem",         "ioports",
     "kallsyms",  "kcore",      "key-users", "keys",        "kmsg",          "kpagecgroup",
     "kpagecount", "kpageflags", "latency_stats", "locks",   "modules",       "pagetypeinfo",
     "sched_debug", "slabinfo", "sysrq-trigger", "timer_list", "timer_stats", "vmallocinfo",
 };
-static const char *const masked_dirs[] = {"acpi", "asound", "driver", "dynamic_debug", "scsi"};
+static const char *masked_dirs[] = {"acpi", "asound", "driver", "dynamic_debug", "scsi"};
 /* Needed by programs, never to be written. */
-static const char *const readonly_dirs[] = {"sys", "irq", "bus", "fs"};
+static const char *readonly_dirs[] = {"sys", "irq", "bus", "fs"};
 
 static const char *const nested_limits[] = {"user", "mnt", "net", "pid",
                                             "ipc",  "uts", "cgroup", "time"};
@@ -97,6 +97,18 @@ static int pivot_here(struct sg_error *e)
     return 0;
 }
 
+/* Kernels differ in what /proc has. The spawner looks once, for all sandboxes. */
+static void drop_absent(const char *list[], size_t n)
+{
+    char path[64];
+
+    for (size_t i = 0; i < n; i++) {
+        snprintf(path, sizeof path, "/proc/%s", list[i]);
+        if (access(path, F_OK) < 0)
+            list[i] = NULL;
+    }
+}
+
 int root_prepare(struct sg_error *e)
 {
     int r;
@@ -112,19 +124,23 @@ int root_prepare(struct sg_error *e)
     r = pivot_here(e);
     if (r < 0)
         return r;
+    drop_absent(masked_files, ARRAY_SIZE(masked_files));
+    drop_absent(masked_dirs, ARRAY_SIZE(masked_dirs));
+    drop_absent(readonly_dirs, ARRAY_SIZE(readonly_dirs));
     if (mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | TINY_FLAGS, NULL) < 0)
         return err_errno(e, "make the domain's tmpfs read-only");
     return 0;
 }
 
-/* Absent entries are fine: kernels differ. */
 static int mask(const char *const names[], size_t n, const char *with, struct sg_error *e)
 {
     char path[64];
 
     for (size_t i = 0; i < n; i++) {
+        if (!names[i])
+            continue;
         snprintf(path, sizeof path, ASIDE "/proc/%s", names[i]);
-        if (mount(with, path, NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
+        if (mount(with, path, NULL, MS_BIND, NULL) < 0)
             return err_errno(e, "mask %s", path + sizeof ASIDE - 1);
     }
     return 0;
@@ -135,13 +151,11 @@ static int make_readonly(struct sg_error *e)
     char path[64];
 
     for (size_t i = 0; i < ARRAY_SIZE(readonly_dirs); i++) {
+        if (!readonly_dirs[i])
+            continue;
         snprintf(path, sizeof path, ASIDE "/proc/%s", readonly_dirs[i]);
-        if (mount(path, path, NULL, MS_BIND, NULL) < 0) {
-            if (errno == ENOENT)
-                continue;
-            return err_errno(e, "bind %s", path + sizeof ASIDE - 1);
-        }
-        if (mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | PROC_FLAGS, NULL) < 0)
+        if (mount(path, path, NULL, MS_BIND, NULL) < 0 ||
+            mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | PROC_FLAGS, NULL) < 0)
             return err_errno(e, "make %s read-only", path + sizeof ASIDE - 1);
     }
     return 0;

@@ -18,14 +18,52 @@
 #include "warden/stage/layers.h"
 #include "warden/stage/stage.h"
 
+/* In a child of the holder, because whoever makes a network namespace stays in it. */
+static _Noreturn void make_first_netns(void)
+{
+    AUTO(close_p) int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct spawn_reply reply = {0};
+    struct sg_error e = {0};
+    int ns = -1;
+
+    reply.code = netns_renew(proc, &e);
+    if (reply.code == 0)
+        ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (reply.code == 0 && ns < 0)
+        reply.code = err_errno(&e, "open the first network namespace");
+    snprintf(reply.message, sizeof reply.message, "%.255s", e.message);
+    fd_send(STAGE_NETNS_FD, &reply, sizeof reply, &ns, reply.code < 0 ? 0 : 1);
+    _exit(0);
+}
+
 int holder_main(void)
 {
     char c;
 
     prctl(PR_SET_NAME, "sg-holder");
     signal(SIGCHLD, SIG_IGN); /* orphans of W are reaped by the kernel */
+    if (fork() == 0)
+        make_first_netns();
+    close(STAGE_NETNS_FD);
     while (read(STAGE_CONTROL_FD, &c, 1) < 0 && errno == EINTR)
         ;
+    return 0;
+}
+
+static int enter_first_netns(struct sg_error *e)
+{
+    AUTO(close_p) int ns = -1;
+    struct spawn_reply reply;
+    size_t n = 1;
+    ssize_t got = fd_recv(STAGE_NETNS_FD, &reply, sizeof reply, &ns, &n);
+
+    if (got != (ssize_t)sizeof reply)
+        return err_set(e, SG_ERR_INTERNAL, -EPIPE, "the holder ended while the domain was being made");
+    if (reply.code < 0)
+        return err_set(e, err_kind_of(-reply.code), reply.code, "%.255s", reply.message);
+    if (setns(ns, CLONE_NEWNET) < 0)
+        return err_errno(e, "enter the first network namespace");
+    close(STAGE_NETNS_FD);
     return 0;
 }
 
@@ -150,7 +188,7 @@ static int prepare(int *ret_procfd, struct sg_error *e)
     if (*ret_procfd < 0)
         return err_errno(e, "open the domain's /proc");
     r = enter_domain(e);
-    return r < 0 ? r : netns_renew(*ret_procfd, e);
+    return r < 0 ? r : enter_first_netns(e);
 }
 
 int spawner_main(void)

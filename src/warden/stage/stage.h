@@ -1,6 +1,6 @@
 /* The way from the warden to a running agent, and the two messages on it.
  *
- *   warden (host root)                spawner (root of F, pid 2 of W)        future agent (pid 1 of C)
+ *   warden (host root)                spawner (root of F, in W)              future agent (pid 1 of C)
  *   ------------------                -------------------------------        -------------------------
  *   spawn_request + channel     --->  clone3(user, mnt, pid, ipc, uts ns)
  *     and cgroup fds                  writes its uid and gid map         --> joins the control groups,
@@ -15,7 +15,8 @@
  *
  * The spawner clones with CLONE_PARENT: the agent is the warden's own child, so that the warden alone
  * reaps it. The network namespace is the spawner's current one: made ahead, owned by F, so root inside has
- * no power over it; the spawner then moves on to a fresh one.
+ * no power over it; the spawner then moves on to a fresh one. The very first comes from the holder, which makes
+ * it while the spawner is busy with mounts.
  *
  * The agent is not exec'ed: it is a copy of the spawner, a small static program that was exec'ed from a
  * sealed memfd and has never held anything but these messages. */
@@ -28,7 +29,8 @@
 
 /* Descriptors the holder and the spawner are started with. */
 #define STAGE_CONTROL_FD 3
-#define STAGE_USERNS_FD  4
+#define STAGE_NETNS_FD   4 /* a socket from the holder to the spawner */
+#define STAGE_USERNS_FD  5 /* spawner only */
 
 #define STAGE_MAGIC      0x73676c31u /* "sgl1" */
 #define STAGE_MOUNTS_MAX 16

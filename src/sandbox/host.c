@@ -1,0 +1,24 @@
+/* What a program can ask about the host as a whole. */
+#include "base/strbuf.h"
+#include "sandbox/sandbox.h"
+#include "warden/slots.h"
+#include "warden/stage/seccomp.h"
+
+int sg_host_state(struct sg_host_state *ret, struct sg_error *e)
+{
+    return slots_count(&ret->slots_used, &ret->slots_stale, e);
+}
+
+int sg_host_sweep(struct sg_error *e)
+{
+    return slots_sweep_all(e);
+}
+
+char *sg_syscall_policy(void)
+{
+    struct strbuf text;
+
+    strbuf_init(&text, 1u << 20);
+    seccomp_explain(&text);
+    return strbuf_detach(&text, NULL);
+}

@@ -1,0 +1,308 @@
+/* A real agent to test against: pid 1 of its own user, pid and mount namespaces, with its own user
+ * id, its capabilities and undumpable, over empty /home, /root, /run and /tmp; and the host's end
+ * of its channel. Needs root, as the program does. */
+#pragma once
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "agent/agent.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "channel/chan.h"
+#include "channel/wire.h"
+#include "tap.h"
+#include "warden/stage/confine.h"
+
+#define AGENT_WAIT_MS 20000
+
+struct agent_host {
+    pid_t pid; /* of the agent's parent */
+    struct chan *chan;
+};
+
+/* One operation and everything that came back. */
+struct call {
+    struct chan_stream *stream;
+    bool started, watching, ended;
+    bool hold; /* take output but grant no credit for it */
+    uint32_t pid;
+    int status;
+    unsigned entries;
+    size_t held;
+    char message[512];
+    struct strbuf out, err, result, events;
+};
+
+static inline void agent_main(int fd)
+{
+    static struct seccomp_prog filter;
+    struct sg_error e = {0};
+    struct agent_config config = {.filter = &filter, .disk_bytes = 64u << 20, .pids = 4096};
+    static const char *const dirs[] = {"/home", "/root", "/run", "/tmp"};
+
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("proc", "/proc", "proc", 0, NULL) < 0)
+        _exit(101);
+    for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+        if (mount("t", dirs[i], "tmpfs", 0, "mode=0755,size=64m") < 0)
+            _exit(102);
+    if (chmod("/tmp", 01777) < 0 || mkdir("/home/user", 0755) < 0 ||
+        chown("/home/user", 1000, 1000) < 0 || chdir("/") < 0)
+        _exit(103);
+    if (seccomp_compile(&filter, &e) < 0 || confine_agent(&config, &e) < 0) {
+        printf("# %s\n", e.message);
+        fflush(stdout);
+        _exit(104);
+    }
+    _exit(agent_serve(fd, &config) < 0);
+}
+
+/* The namespaces need a parent outside to write the id maps: as in a sandbox, ids inside are others
+ * outside, and root outside is nobody inside. */
+static inline void agent_parent(int fd)
+{
+    int go[2], ready[2], status;
+    char c, path[64];
+
+    if (pipe2(go, O_CLOEXEC) < 0 || pipe2(ready, O_CLOEXEC) < 0)
+        _exit(100);
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) < 0 ||
+            write(ready[1], "", 1) != 1 || read(go[0], &c, 1) != 1 || setresgid(0, 0, 0) < 0 ||
+            setresuid(0, 0, 0) < 0)
+            _exit(100);
+        pid = fork();
+        if (pid == 0)
+            agent_main(fd);
+        close(fd);
+        waitpid(pid, &status, 0);
+        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 99);
+    }
+    close(fd);
+    if (read(ready[0], &c, 1) != 1)
+        _exit(98);
+    snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
+    int r = file_write(AT_FDCWD, path, "0 300000000 65536");
+    snprintf(path, sizeof(path), "/proc/%d/gid_map", pid);
+    if (r < 0 || file_write(AT_FDCWD, path, "0 300000000 65536") < 0 || write(go[1], "", 1) != 1)
+        _exit(97);
+    waitpid(pid, &status, 0);
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 96);
+}
+
+static inline void host_on_event(struct chan *c, struct chan_stream *s, uint8_t what, const void *p,
+                                 size_t len)
+{
+    struct call *call = chan_stream_owner(s);
+    struct wire_reader r;
+
+    (void)c;
+    wire_reader_init(&r, p, len);
+    if (what == EVENT_STARTED) {
+        call->started = true;
+        call->pid = wire_get_u32(&r);
+    } else if (what == EVENT_WATCHING) {
+        call->watching = true;
+    } else if (what == EVENT_CHANGE) {
+        uint32_t change = wire_get_u32(&r);
+        strbuf_addf(&call->events, "%u:%s\n", change, wire_get_str(&r, OPS_PATH_MAX));
+    } else if (what == EVENT_ENTRY) {
+        call->entries++;
+        wire_get_str(&r, OPS_PATH_MAX);
+        strbuf_addf(&call->events, "%s\n", wire_get_str(&r, OPS_PATH_MAX));
+    }
+}
+
+static inline void host_on_end(struct chan *c, struct chan_stream *s, int status,
+                               const char *message, const void *result, size_t len)
+{
+    struct call *call = chan_stream_owner(s);
+
+    (void)c;
+    call->ended = true;
+    call->stream = NULL;
+    call->status = status;
+    snprintf(call->message, sizeof(call->message), "%s", message);
+    strbuf_add(&call->result, result, len);
+}
+
+static inline void host_on_data(struct chan *c, struct chan_stream *s, uint8_t sub, const void *p,
+                                size_t len)
+{
+    struct call *call = chan_stream_owner(s);
+
+    strbuf_add(sub == CHAN_STDERR ? &call->err : &call->out, p, len);
+    if (call->hold)
+        call->held += len;
+    else
+        chan_consumed(c, s, len);
+}
+
+static inline void host_on_credit(struct chan *c, struct chan_stream *s)
+{
+    (void)c;
+    (void)s;
+}
+
+static inline void host_start(struct agent_host *h)
+{
+    static const struct chan_handlers handlers = {.on_event = host_on_event,
+                                                  .on_end = host_on_end,
+                                                  .on_data = host_on_data,
+                                                  .on_credit = host_on_credit};
+    int fds[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+        abort();
+    fflush(stdout);
+    h->pid = fork();
+    if (h->pid == 0) {
+        close(fds[0]);
+        agent_parent(fds[1]);
+    }
+    close(fds[1]);
+    h->chan = chan_new(fds[0], CHAN_HOST, &handlers, NULL);
+}
+
+/* The agent must end by itself, and without an error, when the channel closes. */
+static inline void host_stop(struct agent_host *h)
+{
+    int status;
+
+    chan_free(h->chan);
+    waitpid(h->pid, &status, 0);
+    EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static inline bool host_wait(struct agent_host *h, const bool *flag, int ms)
+{
+    uint64_t deadline = clock_ns() + (uint64_t)ms * 1000000;
+
+    while (!*flag && clock_ns() < deadline) {
+        struct pollfd p = {.fd = chan_fd(h->chan),
+                           .events = (short)(POLLIN | (chan_wants_write(h->chan) ? POLLOUT : 0))};
+        poll(&p, 1, clock_poll_ms(deadline));
+        if (chan_pump(h->chan) < 0) {
+            printf("# the channel broke\n");
+            return false;
+        }
+    }
+    return *flag;
+}
+
+static inline void call_init(struct call *c)
+{
+    *c = (struct call){0};
+    strbuf_init(&c->out, 64u << 20);
+    strbuf_init(&c->err, 64u << 20);
+    strbuf_init(&c->result, 1u << 20);
+    strbuf_init(&c->events, 64u << 20);
+}
+
+static inline void call_done(struct call *c)
+{
+    strbuf_done(&c->out);
+    strbuf_done(&c->err);
+    strbuf_done(&c->result);
+    strbuf_done(&c->events);
+}
+
+/* fmt: 's' const char *, 'u' uint32_t, 'U' uint64_t. */
+static inline void call_open(struct agent_host *h, struct call *c, enum chan_op op, const char *fmt,
+                             ...)
+{
+    struct strbuf req;
+    va_list ap;
+
+    call_init(c);
+    strbuf_init(&req, OPS_OPEN_MAX);
+    va_start(ap, fmt);
+    for (; *fmt; fmt++) {
+        if (*fmt == 's')
+            wire_put_str(&req, va_arg(ap, const char *));
+        else if (*fmt == 'u')
+            wire_put_u32(&req, va_arg(ap, uint32_t));
+        else
+            wire_put_u64(&req, va_arg(ap, uint64_t));
+    }
+    va_end(ap);
+    c->stream = chan_open(h->chan, op, req.buf, req.len, c);
+    strbuf_done(&req);
+}
+
+/* Runs it to its end. The caller owes call_done. */
+#define CALL(h, c, ...)                                   \
+    do {                                                  \
+        call_open(h, c, __VA_ARGS__);                     \
+        EXPECT(host_wait(h, &(c)->ended, AGENT_WAIT_MS)); \
+    } while (0)
+
+/* A shell as `user` in its home. */
+static inline void shell_open(struct agent_host *h, struct call *c, const char *user,
+                              uint32_t flags, const char *script)
+{
+    call_open(h, c, OP_PROCESS_START, "ssuuuusssu", user, "", flags, 24u, 80u, 3u, "/bin/bash",
+              "-c", script, 0u);
+}
+
+static inline void shell(struct agent_host *h, struct call *c, const char *user, const char *script)
+{
+    shell_open(h, c, user, 0, script);
+    EXPECT(host_wait(h, &c->ended, AGENT_WAIT_MS));
+}
+
+struct process_result {
+    uint32_t how, code;
+    uint64_t utime_us, stime_us, maxrss, disk_used;
+    uint32_t disk_full;
+    uint64_t dropped_out, dropped_err;
+};
+
+static inline struct process_result call_process(const struct call *c)
+{
+    struct process_result p = {.how = 99, .code = 99};
+    struct wire_reader r;
+
+    EXPECT(c->status == 0);
+    if (c->status != 0)
+        printf("# %s\n", c->message);
+    wire_reader_init(&r, c->result.buf, c->result.len);
+    p.how = wire_get_u32(&r);
+    p.code = wire_get_u32(&r);
+    p.utime_us = wire_get_u64(&r);
+    p.stime_us = wire_get_u64(&r);
+    p.maxrss = wire_get_u64(&r);
+    p.disk_used = wire_get_u64(&r);
+    p.disk_full = wire_get_u32(&r);
+    p.dropped_out = wire_get_u64(&r);
+    p.dropped_err = wire_get_u64(&r);
+    EXPECT(wire_done(&r));
+    return p;
+}
+
+/* The output of a script, which must succeed. Valid until the next call. */
+static inline const char *shell_says(struct agent_host *h, const char *user, const char *script)
+{
+    static char text[65536];
+    struct call c;
+
+    shell(h, &c, user, script);
+    struct process_result p = call_process(&c);
+    EXPECT(p.how == PROC_EXITED && p.code == 0);
+    if (c.err.len > 0)
+        printf("# %s: %s\n", script, c.err.buf);
+    snprintf(text, sizeof(text), "%s", c.out.buf);
+    call_done(&c);
+    return text;
+}
