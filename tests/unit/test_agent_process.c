@@ -342,7 +342,7 @@ static long agent_rss_kib(struct agent_host *h)
 
 TEST(slow_host_bounds_memory)
 {
-    enum { N = 200 };
+    enum { N = 100 };
     static struct call flood[N];
     struct agent_host h;
     bool never = false;
@@ -355,7 +355,7 @@ TEST(slow_host_bounds_memory)
         EXPECT(host_wait(&h, &flood[i].started, AGENT_WAIT_MS));
     }
     host_wait(&h, &never, 1000);
-    long grown_kib = agent_rss_kib(&h) - before_kib; /* 50 MiB if every stream were filled */
+    long grown_kib = agent_rss_kib(&h) - before_kib; /* 25 MiB if every stream were filled */
     EXPECT(grown_kib < 16 * 1024);
     if (grown_kib >= 16 * 1024)
         printf("# the agent grew by %ld KiB\n", grown_kib);
@@ -398,7 +398,7 @@ TEST(orphans_are_reaped)
 
     host_start(&h);
     EXPECT_STR(shell_says(&h, "user",
-                          "for i in {1..3000}; do (true &) ; done; sleep 0.5; "
+                          "for i in {1..1000}; do (true &) ; done; sleep 0.5; "
                           "grep -l 'State:.Z' /proc/[0-9]*/status 2>/dev/null | wc -l"),
                "0\n");
     host_stop(&h);

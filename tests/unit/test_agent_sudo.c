@@ -1,25 +1,22 @@
-/* sudo inside a sandbox: the program SUDO_PROGRAM against the agent's door. */
+/* sudo inside a sandbox: the real program against the agent's door. */
 #include "agent_host.h"
 
 #include <dirent.h>
 
 #include "base/fd.h"
 #include "sudo/protocol.h"
+#include "warden/images.h"
 
 #define SUDO "/tmp/bin/sudo"
 
 /* /tmp of the agent is its own: the program is carried there through the file operations. */
 static void sudo_start(struct agent_host *h)
 {
-    AUTO(close_p) int fd = open(SUDO_PROGRAM, O_RDONLY | O_CLOEXEC);
+    size_t len = (size_t)(sg_sudo_image_end - sg_sudo_image);
     bool never = false;
     struct call c;
-    char *data;
-    size_t len;
 
     host_start(h);
-    if (fd_read_all(fd, 16u << 20, &data, &len) < 0)
-        abort();
     call_open(h, &c, OP_FILE_WRITE, "ssuu", "root", SUDO, 0755u, FILE_PARENTS);
     for (size_t at = 0; at < len && !c.ended;) {
         size_t n = chan_credit(c.stream);
@@ -27,14 +24,13 @@ static void sudo_start(struct agent_host *h)
         n = n < len - at ? n : len - at;
         n = n < FRAME_PAYLOAD_MAX ? n : FRAME_PAYLOAD_MAX;
         if (n > 0)
-            chan_send(h->chan, c.stream, 0, data + at, n);
+            chan_send(h->chan, c.stream, 0, sg_sudo_image + at, n);
         at += n;
         host_wait(h, &never, n > 0 ? 0 : 5);
     }
     chan_eof(h->chan, c.stream);
     EXPECT(host_wait(h, &c.ended, AGENT_WAIT_MS) && c.status == 0);
     call_done(&c);
-    free(data);
 }
 
 /* Runs a script that calls $S and expects this output (both streams) and status. */

@@ -1,0 +1,166 @@
+/* The id table, on the real /run/sandglass. Needs root, as everything that makes sandboxes does. */
+#include "tap.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "warden/cgroup.h"
+#include "warden/slots.h"
+
+TAP_MAIN
+
+static bool overlap(const struct slots *a, const struct slots *b)
+{
+    return a->first < b->first + b->count && b->first < a->first + a->count;
+}
+
+TEST(runs_are_disjoint)
+{
+    struct slots a, b, c;
+    struct sg_error e = {0};
+
+    EXPECT(slots_take(&a, 3, &e) == 0);
+    EXPECT(slots_take(&b, 1, &e) == 0);
+    EXPECT(slots_take(&c, 70, &e) == 0);
+    EXPECT(!overlap(&a, &b) && !overlap(&b, &c) && !overlap(&a, &c));
+    slots_release(&a);
+    slots_release(&b);
+    slots_release(&c);
+}
+
+TEST(another_process_gets_other_slots)
+{
+    struct slots mine;
+    struct sg_error e = {0};
+    int status, p[2];
+
+    EXPECT(slots_take(&mine, 2, &e) == 0 && pipe(p) == 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct slots theirs;
+        _exit(slots_take(&theirs, 2, NULL) == 0 && !overlap(&mine, &theirs) ? 0 : 1);
+    }
+    EXPECT(waitpid(pid, &status, 0) == pid && status == 0);
+    slots_release(&mine);
+    slots_sweep_all(NULL); /* the child's, who did not release them */
+}
+
+TEST(a_freed_slot_is_taken_again)
+{
+    struct slots a, b;
+    struct sg_error e = {0};
+
+    EXPECT(slots_take(&a, 1, &e) == 0);
+    uint32_t first = a.first;
+    slots_release(&a);
+    EXPECT(slots_take(&b, 1, &e) == 0);
+    EXPECT(b.first <= first);
+    slots_release(&b);
+}
+
+TEST(ids_do_not_reach_special_values)
+{
+    EXPECT(slot_first_id(0) == SLOTS_FIRST_ID);
+    EXPECT(slot_first_id(SLOTS_MAX - 1) + SLOT_IDS - 1 < 0xf0000000u);
+}
+
+/* Killed, and nobody else reaps it: orphans of this test come to us. */
+static bool was_killed(pid_t pid)
+{
+    int status = 0;
+
+    return waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
+/* A process that takes a slot, puts a sleeper into its control group and dies with it. */
+static pid_t crash_with_sleeper(uint32_t *ret_slot)
+{
+    int p[2], q[2];
+    pid_t sleeper = -1;
+
+    EXPECT(pipe(p) == 0 && pipe(q) == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct slots s;
+        struct cgroup *cg;
+        if (slots_take(&s, 1, NULL) < 0 || cgroup_create(s.first, &cg, NULL) < 0)
+            _exit(1);
+        pid_t child = fork();
+        if (child == 0) {
+            for (size_t i = 0; i < cg->n_attach; i++)
+                if (write(cg->attach[i], "0", 1) != 1)
+                    _exit(1);
+            close(s.fd); /* a sandbox's processes hold no lock */
+            EXPECT(write(q[1], "r", 1) == 1);
+            for (;;)
+                pause();
+        }
+        char ready;
+        EXPECT(read(q[0], &ready, 1) == 1);
+        EXPECT(write(p[1], &s.first, sizeof s.first) > 0 && write(p[1], &child, sizeof child) > 0);
+        raise(SIGKILL);
+    }
+    EXPECT(read(p[0], ret_slot, sizeof *ret_slot) == sizeof *ret_slot);
+    EXPECT(read(p[0], &sleeper, sizeof sleeper) == sizeof sleeper);
+    waitpid(pid, NULL, 0);
+    return sleeper;
+}
+
+TEST(a_crash_leaves_a_stale_slot_that_is_swept)
+{
+    uint32_t used, stale, slot = 0;
+    struct sg_error e = {0};
+    char path[64];
+    pid_t sleeper = crash_with_sleeper(&slot);
+
+    EXPECT(kill(sleeper, 0) == 0);
+    EXPECT(slots_count(&used, &stale, &e) == 0 && stale >= 1);
+    EXPECT(slots_sweep_all(&e) >= 1);
+    EXPECT(slots_count(&used, &stale, &e) == 0 && stale == 0);
+    EXPECT(was_killed(sleeper));
+    snprintf(path, sizeof path, "/sys/fs/cgroup/pids/sandglass/%u", slot);
+    EXPECT(access(path, F_OK) < 0);
+    snprintf(path, sizeof path, "/sys/fs/cgroup/sandglass/%u", slot);
+    EXPECT(access(path, F_OK) < 0);
+}
+
+TEST(taking_a_stale_slot_sweeps_it_first)
+{
+    uint32_t slot = 0, n = 0;
+    struct slots taken[64];
+    struct sg_error e = {0};
+    pid_t sleeper = crash_with_sleeper(&slot);
+
+    /* First fit: taking one by one comes to it, whatever others hold. */
+    do
+        EXPECT(slots_take(&taken[n], 1, &e) == 0);
+    while (taken[n++].first < slot && n < ARRAY_SIZE(taken));
+    EXPECT(taken[n - 1].first == slot);
+    EXPECT(was_killed(sleeper));
+    while (n > 0)
+        slots_release(&taken[--n]);
+}
+
+TEST(a_lost_slot_is_not_given_back)
+{
+    struct slots s;
+    uint32_t used, stale;
+    struct sg_error e = {0};
+
+    EXPECT(slots_take(&s, 2, &e) == 0);
+    slots_lose(&s, s.first + 1);
+    slots_release(&s);
+    EXPECT(slots_count(&used, &stale, &e) == 0 && stale == 1);
+    EXPECT(slots_sweep_all(&e) == 1);
+}
+
+TEST(too_many_is_a_clear_error)
+{
+    struct slots s;
+    struct sg_error e = {0};
+
+    EXPECT(slots_take(&s, SLOTS_MAX + 1, &e) < 0);
+    EXPECT(e.kind == SG_ERR_LIMIT && strstr(e.message, "end some sandboxes"));
+}
