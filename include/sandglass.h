@@ -83,14 +83,14 @@ struct sg_mount {
 
 /* What may run by itself (least privilege by default) and what needs `approved`. */
 struct sg_policy {
-    const char *const *mount_roots;   /* NULL-terminated; NULL: SG_DEFAULT_MOUNT_ROOTS */
-    bool allow_network;               /* network without approval */
-    bool allow_writable_mounts;       /* writable mounts without approval */
+    const char *const *mount_roots; /* NULL-terminated; NULL: SG_DEFAULT_MOUNT_ROOTS */
+    bool allow_network;             /* network without approval */
+    bool allow_writable_mounts;     /* writable mounts without approval */
 };
 
-#define SG_DEFAULT_MOUNT_ROOTS                                                                     \
-    {                                                                                              \
-        "/home", "/srv", "/mnt", "/media", "/opt", "/tmp", "/var/tmp", NULL                        \
+#define SG_DEFAULT_MOUNT_ROOTS                                              \
+    {                                                                       \
+        "/home", "/srv", "/mnt", "/media", "/opt", "/tmp", "/var/tmp", NULL \
     }
 
 struct sg_options {
@@ -104,7 +104,10 @@ struct sg_options {
     const char *hostname;           /* default "sandbox" */
 };
 
-#define SG_OPTIONS_INIT {.size = sizeof(struct sg_options)}
+#define SG_OPTIONS_INIT                   \
+    {                                     \
+        .size = sizeof(struct sg_options) \
+    }
 
 /* ---- one execution -------------------------------------------------------------------------- */
 
@@ -126,11 +129,15 @@ struct sg_exec {
     /* Called with each piece of output as it comes. When set, the result keeps no output. */
     void (*on_output)(void *arg, enum sg_stream stream, const void *data, size_t len);
     void *on_output_arg;
-    /* When this descriptor becomes readable the program is killed and the call returns; -1: none. */
+    /* When this descriptor becomes readable the program is killed and the call returns; -1: none.
+     */
     int interrupt_fd;
 };
 
-#define SG_EXEC_INIT {.size = sizeof(struct sg_exec), .stdin_fd = -1, .interrupt_fd = -1}
+#define SG_EXEC_INIT                                                       \
+    {                                                                      \
+        .size = sizeof(struct sg_exec), .stdin_fd = -1, .interrupt_fd = -1 \
+    }
 
 enum sg_status {
     SG_STATUS_SUCCESS,         /* the program ended with status 0 */
@@ -157,7 +164,7 @@ SG_EXPORT const char *sg_limit_name(enum sg_limit limit); /* "memory"...; NULL f
 struct sg_usage {
     uint64_t cpu_user_us, cpu_system_us;
     uint64_t memory_peak_bytes;
-    uint64_t disk_bytes; /* in use when the program ended */
+    uint64_t disk_bytes;                 /* in use when the program ended */
     uint64_t stdout_bytes, stderr_bytes; /* written by the program, dropped ones included */
 };
 
@@ -184,15 +191,18 @@ struct sg_run {
     struct sg_exec exec; /* argv is ignored by sg_execute_code and sg_execute_file */
 };
 
-#define SG_RUN_INIT {.options = SG_OPTIONS_INIT, .exec = SG_EXEC_INIT}
+#define SG_RUN_INIT                                      \
+    {                                                    \
+        .options = SG_OPTIONS_INIT, .exec = SG_EXEC_INIT \
+    }
 
 /* Makes a sandbox, runs, removes the sandbox. `run` may be NULL. A result is given also when the
  * program failed, timed out or hit a limit; an error means that it could not be run. */
 SG_EXPORT int sg_execute_code(const char *code, size_t len, enum sg_language language,
                               const struct sg_run *run, struct sg_result *ret, struct sg_error *e);
 /* The language comes from the file's suffix when `language` is SG_LANGUAGE_MAX_. */
-SG_EXPORT int sg_execute_file(const char *path, enum sg_language language,
-                              const struct sg_run *run, struct sg_result *ret, struct sg_error *e);
+SG_EXPORT int sg_execute_file(const char *path, enum sg_language language, const struct sg_run *run,
+                              struct sg_result *ret, struct sg_error *e);
 SG_EXPORT int sg_execute_command(const struct sg_run *run, struct sg_result *ret,
                                  struct sg_error *e);
 
@@ -233,7 +243,8 @@ struct sg_host_state {
     uint32_t slots_stale; /* left by programs that crashed; swept when they are needed again */
 };
 SG_EXPORT int sg_host_state(struct sg_host_state *ret, struct sg_error *e);
-/* Removes what crashed programs left: processes, control groups, id ranges. Returns how many ranges. */
+/* Removes what crashed programs left: processes, control groups, id ranges. Returns how many
+ * ranges. */
 SG_EXPORT int sg_host_sweep(struct sg_error *e);
 /* The system-call policy of every sandbox as text, one call a line. The caller frees it. */
 SG_EXPORT char *sg_syscall_policy(void);

@@ -156,7 +156,8 @@ static void check_template_space(struct check_result *r)
     check_space(r, "/var/lib", "what sandboxes start from");
 }
 
-/* What programs that crashed left behind. It is swept when it is needed; a person may want it gone before. */
+/* What programs that crashed left behind. It is swept when it is needed; a person may want it gone
+ * before. */
 static void check_stale(struct check_result *r)
 {
     struct sg_host_state state;

@@ -19,7 +19,8 @@
 #define START_MS 15000
 #define END_MS   5000
 
-/* What a slot keeps between the sandboxes it holds: making these again costs more than all the rest. */
+/* What a slot keeps between the sandboxes it holds: making these again costs more than all the
+ * rest. */
 struct slot {
     struct cgroup *cgroup;
     struct lower_layers lower;
@@ -105,6 +106,7 @@ static int ask_spawner(struct instance *i, struct sg_error *e)
     theirs = socks[1];
     struct domain_order order = {.index = i->index + 1,
                                  .omit = i->provider->omit,
+                                 .last = i->provider->n_slots == 1,
                                  .channel_fd = theirs,
                                  .cgroup_fds = cg->attach,
                                  .n_cgroups = cg->n_attach};
@@ -145,7 +147,7 @@ static int await_spawned(struct instance *i, struct sg_error *e)
         return r;
     i->pidfd = child.pidfd;
     i->userns = child.userns;
-    if (s->lower.template < 0)
+    if (s->lower.template <0)
         r = lower_layers_open(&i->provider->template, i->userns, &s->lower, e);
     return r;
 }
@@ -180,8 +182,8 @@ static int add_layers(const struct instance *i, const struct instance_spec *spec
                       struct fd_list *list, struct sg_error *e)
 {
     unsigned omit = i->provider->omit;
-    uint32_t slot = LAYER_OMITTED(omit, LAYER_UIDS) ? i->provider->domain.slots.first + 1
-                                                    : slot_number(i);
+    uint32_t slot =
+        LAYER_OMITTED(omit, LAYER_UIDS) ? i->provider->domain.slots.first + 1 : slot_number(i);
     bool unlimited = LAYER_OMITTED(omit, LAYER_DISK);
     struct layers_spec ls = {.lower = &i->provider->slots[i->index].lower,
                              .userns = i->userns,
@@ -246,7 +248,8 @@ static int await_reply(struct instance *i, struct sg_error *e)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return err_set(e, SG_ERR_INTERNAL, -EPIPE, "the sandbox ended while it was being set up");
+            return err_set(e, SG_ERR_INTERNAL, -EPIPE,
+                           "the sandbox ended while it was being set up");
         have += (size_t)n;
     }
     if (reply.code == 0)
@@ -345,8 +348,8 @@ static int end_processes(struct instance *i, struct cgroup *cg, struct rusage *u
                        slot_number(i));
     if (cg && !cg->ops->empty(cg)) {
         cg->ops->kill(cg);
-        return err_set(e, SG_ERR_INTERNAL, -EBUSY, "control group %u is not empty after its sandbox",
-                       slot_number(i));
+        return err_set(e, SG_ERR_INTERNAL, -EBUSY,
+                       "control group %u is not empty after its sandbox", slot_number(i));
     }
     return 0;
 }

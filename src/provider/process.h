@@ -1,10 +1,12 @@
-/* The process provider: sandboxes made of namespaces, control groups, layers and filters (src/warden).
+/* The process provider: sandboxes made of namespaces, control groups, layers and filters
+ * (src/warden).
  *
  * Nothing above this header knows how isolation is made: it gets a channel to an agent.
  *
  *   life of an instance:  create -> running <-> frozen -> destroy -> gone
- *   destroy is complete or says why not: kill, thaw, wait, check that the control group is empty. An
- *   instance that will not die keeps its slot for ever (its ids must not be reused) and is reported. */
+ *   destroy is complete or says why not: kill, thaw, wait, check that the control group is empty.
+ * An instance that will not die keeps its slot for ever (its ids must not be reused) and is
+ * reported. */
 #pragma once
 
 #include <sandglass.h>
@@ -16,7 +18,8 @@ struct instance;
 
 /* omit: control builds only, see warden/stage/layers.h. */
 int provider_open(uint32_t max_instances, unsigned omit, struct provider **ret, struct sg_error *e);
-/* Destroys the instances that are left, all at once. Tells of the first that would not go. NULL is allowed. */
+/* Destroys the instances that are left, all at once. Tells of the first that would not go. NULL is
+ * allowed. */
 int provider_close(struct provider *p, struct sg_error *e);
 
 struct instance_spec {

@@ -9,10 +9,10 @@
 #include "channel/wire.h"
 #include "sandbox/sandbox.h"
 
-#define TIMEOUT_DEFAULT_MS  30000u
-#define OUTPUT_DEFAULT      (8u << 20)
-#define END_GRACE_NS        5000000000ull /* from CANCEL to END */
-#define STDIN_CHUNK         (64u * 1024)
+#define TIMEOUT_DEFAULT_MS 30000u
+#define OUTPUT_DEFAULT     (8u << 20)
+#define END_GRACE_NS       5000000000ull /* from CANCEL to END */
+#define STDIN_CHUNK        (64u * 1024)
 
 struct output {
     struct strbuf kept;
@@ -264,8 +264,7 @@ static void explain(struct sg_result *r)
         snprintf(r->error_message, sizeof r->error_message, "timed out after %s", text);
         break;
     case SG_LIMIT_MEMORY:
-        snprintf(r->error_message, sizeof r->error_message,
-                 "out of memory: the limit is %s (%s)",
+        snprintf(r->error_message, sizeof r->error_message, "out of memory: the limit is %s (%s)",
                  format_size(l->memory_bytes, text, sizeof text), ended);
         break;
     case SG_LIMIT_PIDS:
@@ -339,8 +338,8 @@ int exec_run(struct sg_sandbox *s, const struct sg_exec *q, struct file_write *p
              struct sg_result *ret, struct sg_error *e)
 {
     uint64_t started = clock_ns(), timeout = q->timeout_ms ? q->timeout_ms : TIMEOUT_DEFAULT_MS;
-    struct exec x = {.sandbox = s, .x = q,
-                     .output_limit = q->output_limit ? q->output_limit : OUTPUT_DEFAULT};
+    struct exec x = {
+        .sandbox = s, .x = q, .output_limit = q->output_limit ? q->output_limit : OUTPUT_DEFAULT};
     int r;
 
     if (s->broken)

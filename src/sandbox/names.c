@@ -2,10 +2,10 @@
 #include "base/err.h"
 
 static const char *const error_kinds[] = {
-    [SG_ERR_NONE] = "none",           [SG_ERR_INTERNAL] = "internal",
-    [SG_ERR_INVALID] = "invalid",     [SG_ERR_NOT_FOUND] = "not_found",
-    [SG_ERR_DENIED] = "denied",       [SG_ERR_UNSUPPORTED] = "unsupported",
-    [SG_ERR_LIMIT] = "limit",         [SG_ERR_GONE] = "gone",
+    [SG_ERR_NONE] = "none",       [SG_ERR_INTERNAL] = "internal",
+    [SG_ERR_INVALID] = "invalid", [SG_ERR_NOT_FOUND] = "not_found",
+    [SG_ERR_DENIED] = "denied",   [SG_ERR_UNSUPPORTED] = "unsupported",
+    [SG_ERR_LIMIT] = "limit",     [SG_ERR_GONE] = "gone",
 };
 _Static_assert(ARRAY_SIZE(error_kinds) == SG_ERR_MAX_, "a name for every error kind");
 

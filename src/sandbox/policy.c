@@ -1,4 +1,5 @@
-/* The approval guard: what may run by itself. The policy is the operator's, the approval is the caller's. */
+/* The approval guard: what may run by itself. The policy is the operator's, the approval is the
+ * caller's. */
 #include <string.h>
 
 #include "sandbox/sandbox.h"
@@ -36,10 +37,11 @@ static int check_mount(const struct sg_options *o, const struct sg_mount *m, str
                        "mount target '%s' must be an absolute path below / without '..'",
                        m->target ? m->target : "");
     if (m->writable && !o->approved && !policy_of(o)->allow_writable_mounts)
-        return err_set(e, SG_ERR_DENIED, -EACCES,
-                       "refused by policy rule 'writable-mounts': '%s' would be writable; approve it "
-                       "(--approve), mount it read-only, or allow it in the policy",
-                       m->source);
+        return err_set(
+            e, SG_ERR_DENIED, -EACCES,
+            "refused by policy rule 'writable-mounts': '%s' would be writable; approve it "
+            "(--approve), mount it read-only, or allow it in the policy",
+            m->source);
     return 0;
 }
 
@@ -53,9 +55,10 @@ int policy_check(const struct sg_options *o, struct sg_error *e)
     if (o->network == SG_NETWORK_BLOCK)
         return 0;
     if (!o->approved && !policy_of(o)->allow_network)
-        return err_set(e, SG_ERR_DENIED, -EACCES,
-                       "refused by policy rule 'network': the code would reach the network; approve it "
-                       "(--approve) or allow it in the policy");
+        return err_set(
+            e, SG_ERR_DENIED, -EACCES,
+            "refused by policy rule 'network': the code would reach the network; approve it "
+            "(--approve) or allow it in the policy");
     return err_set(e, SG_ERR_UNSUPPORTED, -ENOSYS,
                    "network 'allow' needs the egress guard, which this version does not have; use "
                    "--network block");

@@ -18,7 +18,8 @@ int sg_engine_open(uint32_t max_sandboxes, struct sg_engine **ret, struct sg_err
     int r;
 
     if (max_sandboxes > ENGINE_MAX)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "an engine holds at most %u sandboxes", ENGINE_MAX);
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "an engine holds at most %u sandboxes",
+                       ENGINE_MAX);
     engine = xcalloc(1, sizeof *engine);
     r = provider_open(max_sandboxes ? max_sandboxes : ENGINE_DEFAULT, control_omit(),
                       &engine->provider, e);
@@ -54,8 +55,8 @@ static int check_hostname(const char *name, struct sg_error *e)
     return 0;
 }
 
-static int open_instance(struct sg_engine *engine, const struct sg_options *o,
-                         struct sg_sandbox *s, struct sg_error *e)
+static int open_instance(struct sg_engine *engine, const struct sg_options *o, struct sg_sandbox *s,
+                         struct sg_error *e)
 {
     struct instance_spec spec = {.hostname = o->hostname ? o->hostname : "sandbox",
                                  .mounts = o->mounts,
@@ -82,8 +83,9 @@ int sg_sandbox_open(struct sg_engine *engine, const struct sg_options *options,
     int r;
 
     if (o->size != sizeof *o)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "struct sg_options was not initialised with "
-                                                   "SG_OPTIONS_INIT");
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "struct sg_options was not initialised with "
+                       "SG_OPTIONS_INIT");
     s = xcalloc(1, sizeof *s);
     id_random(s->id);
     r = open_instance(engine, o, s, e);
@@ -159,7 +161,8 @@ int sg_sandbox_run_code(struct sg_sandbox *sandbox, const char *code, size_t len
         r = sg_sandbox_write_file(sandbox, x.user, path, code, len, e);
         return r < 0 ? r : sg_sandbox_exec(sandbox, &x, ret, e);
     }
-    /* What fits into the window leaves together with the program that uses it: one trip instead of two. */
+    /* What fits into the window leaves together with the program that uses it: one trip instead of
+     * two. */
     chan_cork(session_chan(sandbox->session));
     r = file_write_begin(sandbox->session, &write, x.user ? x.user : "user", path, 0644, code, len,
                          e);
@@ -175,8 +178,8 @@ int sg_sandbox_write_file(struct sg_sandbox *sandbox, const char *user, const ch
                           const void *data, size_t len, struct sg_error *e)
 {
     struct file_write write;
-    int r = file_write_begin(sandbox->session, &write, user ? user : "user", path, 0644, data, len,
-                             e);
+    int r =
+        file_write_begin(sandbox->session, &write, user ? user : "user", path, 0644, data, len, e);
 
     if (r == 0)
         r = session_wait(sandbox->session, &write.call, clock_ns() + WRITE_MS * 1000000u, e);

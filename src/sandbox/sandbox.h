@@ -40,7 +40,7 @@ struct language {
 };
 const struct language *language_get(enum sg_language l);
 
-/* exec.c: runs one program. `pending` is a file write that was begun for it, or NULL: if that fails the
- * program is ended and the write's error is the result. */
+/* exec.c: runs one program. `pending` is a file write that was begun for it, or NULL: if that fails
+ * the program is ended and the write's error is the result. */
 int exec_run(struct sg_sandbox *s, const struct sg_exec *x, struct file_write *pending,
              struct sg_result *ret, struct sg_error *e);

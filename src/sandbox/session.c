@@ -12,7 +12,8 @@ struct session {
     struct chan *chan;
 };
 
-static void on_data(struct chan *chan, struct chan_stream *s, uint8_t sub, const void *p, size_t len)
+static void on_data(struct chan *chan, struct chan_stream *s, uint8_t sub, const void *p,
+                    size_t len)
 {
     struct call *c = chan_stream_owner(s);
 

@@ -31,14 +31,15 @@ void call_done(struct call *c);
 /* The agent's refusal as an error, or 0. */
 int call_error(const struct call *c, struct sg_error *e);
 
-/* Waits for one thing to happen on the channel or on the n other descriptors (whose revents are set), or
- * for the deadline (0: none). Returns 0, or -EPIPE and such when the sandbox is gone. */
+/* Waits for one thing to happen on the channel or on the n other descriptors (whose revents are
+ * set), or for the deadline (0: none). Returns 0, or -EPIPE and such when the sandbox is gone. */
 int session_step(struct session *s, struct pollfd *others, size_t n, uint64_t deadline_ns,
                  struct sg_error *e);
 /* Until the call has ended. */
 int session_wait(struct session *s, struct call *c, uint64_t deadline_ns, struct sg_error *e);
 
-/* files.c. The write is begun only: data up to CHAN_WINDOW goes out at once, more as the agent takes it. */
+/* files.c. The write is begun only: data up to CHAN_WINDOW goes out at once, more as the agent
+ * takes it. */
 struct file_write {
     struct call call;
     struct session *session;

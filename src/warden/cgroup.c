@@ -19,14 +19,26 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* Read once: the hierarchies do not move while we run. */
+/* The lines of control groups in the list of mounts. Read once: the hierarchies do not move while
+ * we run. */
 static const char *mounts_text(void)
 {
     static char *text;
+    char *to, *next;
 
-    if (!text)
-        file_read(AT_FDCWD, "/proc/self/mounts", 4u << 20, &text, NULL);
-    return text ? text : "";
+    if (text || file_read(AT_FDCWD, "/proc/self/mounts", 4u << 20, &text, NULL) < 0)
+        return text ? text : "";
+    to = text;
+    for (char *line = text; *line; line = next) {
+        char *end = strchrnul(line, '\n');
+        next = end + (*end == '\n');
+        if (memmem(line, (size_t)(end - line), " cgroup", 7)) {
+            memmove(to, line, (size_t)(next - line));
+            to += next - line;
+        }
+    }
+    *to = '\0';
+    return text;
 }
 
 int cgroup_find_mount(const char *controller, struct cgroup_mount *ret)

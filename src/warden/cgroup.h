@@ -1,8 +1,8 @@
 /* Control groups of a sandbox, v1 and v2 behind one interface chosen at run time.
  *
- * A sandbox's groups are named after its id slot: <hierarchy>/sandglass/<slot>. They are made with the slot,
- * reused by the next sandbox in it (making and removing memory groups is what grows the kernel's slabs),
- * and removed when the slot is given back or swept. */
+ * A sandbox's groups are named after its id slot: <hierarchy>/sandglass/<slot>. They are made with
+ * the slot, reused by the next sandbox in it (making and removing memory groups is what grows the
+ * kernel's slabs), and removed when the slot is given back or swept. */
 #pragma once
 
 #include <sandglass.h>
@@ -15,8 +15,8 @@ struct cgroup;
 
 struct cgroup_stats {
     uint64_t memory_peak;
-    uint64_t oom_kills;  /* since the group was made */
-    uint64_t pids_hits;  /* forks refused by the limit, since the group was made */
+    uint64_t oom_kills; /* since the group was made */
+    uint64_t pids_hits; /* forks refused by the limit, since the group was made */
 };
 
 struct cgroup_ops {
@@ -53,7 +53,8 @@ int cgroup_sweep(uint32_t slot, struct sg_error *e);
 struct cgroup_mount {
     char path[256];
 };
-/* The mount point of a v1 controller, or of v2 when controller is NULL. -ENOENT if there is none. */
+/* The mount point of a v1 controller, or of v2 when controller is NULL. -ENOENT if there is none.
+ */
 int cgroup_find_mount(const char *controller, struct cgroup_mount *ret);
 /* Signals every process listed in the file; returns how many there were. */
 int cgroup_kill_listed(int dirfd, const char *procs_file);

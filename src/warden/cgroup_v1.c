@@ -1,4 +1,4 @@
-/* Five v1 hierarchies, one directory each. */
+/* Five v1 hierarchies: a directory of its own in four of them, a shared one in `devices`. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static const char *const controllers[N_CONTROLLERS] = {"memory", "pids", "cpu", 
                                                        "devices"};
 
 /* null, zero, full, random, urandom, tty, ptmx, and the terminals of devpts */
-static const char *const devices_allowed[] = {"c 1:3 rw", "c 1:5 rw", "c 1:7 rw",  "c 1:8 rw",
+static const char *const devices_allowed[] = {"c 1:3 rw", "c 1:5 rw", "c 1:7 rw", "c 1:8 rw",
                                               "c 1:9 rw", "c 5:0 rw", "c 5:2 rw", "c 136:* rw"};
 
 struct v1 {
@@ -33,9 +33,10 @@ static int open_parent(int k, struct sg_error *e)
     char path[sizeof m.path + sizeof "/sandglass"];
 
     if (cgroup_find_mount(controllers[k], &m) < 0)
-        return err_set(e, SG_ERR_UNSUPPORTED, -ENOSYS,
-                       "the cgroup v1 controller '%s' is not mounted: mount it, or boot with cgroup v2",
-                       controllers[k]);
+        return err_set(
+            e, SG_ERR_UNSUPPORTED, -ENOSYS,
+            "the cgroup v1 controller '%s' is not mounted: mount it, or boot with cgroup v2",
+            controllers[k]);
     snprintf(path, sizeof path, "%s/sandglass", m.path);
     if (mkdir(path, 0755) < 0 && errno != EEXIST)
         return err_errno(e, "make the control group '%s'", path);
@@ -45,8 +46,8 @@ static int open_parent(int k, struct sg_error *e)
     return 0;
 }
 
-/* Groups inherit their parent's device rules when they are made, so the rules are set on the parent, once. A new
- * group, or one that a crash left half made, lists everything. */
+/* The device rules are the same for all sandboxes, so they share one group. A new group, or one
+ * that a crash left half made, lists everything. */
 static int set_devices(int dir, struct sg_error *e)
 {
     AUTO(free_p) char *list = NULL;
@@ -84,20 +85,26 @@ static void v1_free(struct v1 *c)
     free(c);
 }
 
+static int add_attach(struct v1 *c, int k, int dir, struct sg_error *e)
+{
+    int fd = openat(dir, "tasks", O_WRONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return err_errno(e, "open tasks of control group %s/sandglass", controllers[k]);
+    c->base.attach[c->base.n_attach++] = fd;
+    return 0;
+}
+
 static int open_group(struct v1 *c, int k, const char *name, struct sg_error *e)
 {
-    int fd;
-
+    if (k == DEVICES) /* the rules are the same for all */
+        return add_attach(c, k, parents[k], e);
     if (mkdirat(parents[k], name, 0755) < 0 && errno != EEXIST)
         return err_errno(e, "make control group %s/sandglass/%s", controllers[k], name);
     c->dir[k] = openat(parents[k], name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (c->dir[k] < 0)
         return err_errno(e, "open control group %s/sandglass/%s", controllers[k], name);
-    fd = openat(c->dir[k], "tasks", O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return err_errno(e, "open tasks of %s/sandglass/%s", controllers[k], name);
-    c->base.attach[c->base.n_attach++] = fd;
-    return 0;
+    return add_attach(c, k, c->dir[k], e);
 }
 
 static int v1_create(uint32_t slot, struct cgroup **ret, struct sg_error *e)
@@ -129,8 +136,8 @@ static int put_u64(int dirfd, const char *file, uint64_t v)
     return file_write(dirfd, file, text);
 }
 
-/* memsw >= memory must hold at every moment, so the order depends on the direction. With swap accounting
- * off the second file is absent and the kernel has no limit to set. */
+/* memsw >= memory must hold at every moment, so the order depends on the direction. With swap
+ * accounting off the second file is absent and the kernel has no limit to set. */
 static int set_memory(int dirfd, uint64_t bytes)
 {
     int r;
@@ -212,7 +219,7 @@ static int remove_all(uint32_t slot, struct sg_error *e)
     int r = 0;
 
     snprintf(name, sizeof name, "%u", slot);
-    for (int k = 0; k < N_CONTROLLERS; k++) {
+    for (int k = 0; k < DEVICES; k++) {
         int one = cgroup_rmdir(parents[k], name);
         if (one < 0)
             r = err_set(e, SG_ERR_INTERNAL, one, "remove control group %s/sandglass/%s: %s",
@@ -251,7 +258,7 @@ static int v1_sweep(uint32_t slot, struct sg_error *e)
     snprintf(name, sizeof name, "%u", slot);
     for (int tries = 0; tries < 400; tries++) {
         bool busy = false;
-        for (int k = 0; k < N_CONTROLLERS; k++)
+        for (int k = 0; k < DEVICES; k++)
             busy |= kill_in(k, name);
         if (!busy)
             break;

@@ -24,9 +24,10 @@ static int enable_controllers(int dirfd, const char *where, struct sg_error *e)
     for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
         int r = file_write(dirfd, "cgroup.subtree_control", wanted[i]);
         if (r < 0)
-            return err_set(e, SG_ERR_UNSUPPORTED, r,
-                           "enable the cgroup v2 controller '%s' in '%s': %s; see cgroup.controllers there",
-                           wanted[i] + 1, where, strerror(-r));
+            return err_set(
+                e, SG_ERR_UNSUPPORTED, r,
+                "enable the cgroup v2 controller '%s' in '%s': %s; see cgroup.controllers there",
+                wanted[i] + 1, where, strerror(-r));
     }
     return 0;
 }
@@ -124,8 +125,8 @@ static int v2_set_limits(struct cgroup *base, const struct sg_limits *l, struct 
         return err_set(e, SG_ERR_INTERNAL, r, "set limits of control group %u: %s", c->slot,
                        strerror(-r));
     file_write(c->dir, "memory.swap.max", "0"); /* absent without swap */
-    file_write(c->dir, "memory.peak", "0");     /* resettable since 6.12; else the group's own peak */
-    file_write(c->dir, "cpu.weight", "25");     /* the host's own work comes first */
+    file_write(c->dir, "memory.peak", "0"); /* resettable since 6.12; else the group's own peak */
+    file_write(c->dir, "cpu.weight", "25"); /* the host's own work comes first */
     return 0;
 }
 

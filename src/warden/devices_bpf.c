@@ -5,18 +5,27 @@
 #include <sys/syscall.h>
 
 /* Registers: r1 context on entry; r2 access type, r3 major, r4 minor. */
-#define LOAD(dst, field)                                                                           \
-    {.code = BPF_LDX | BPF_W | BPF_MEM, .dst_reg = (dst), .src_reg = BPF_REG_1,                    \
-     .off = offsetof(struct bpf_cgroup_dev_ctx, field)}
-#define AND(dst, k) {.code = BPF_ALU | BPF_AND | BPF_K, .dst_reg = (dst), .imm = (k)}
-#define JNE(reg, k, skip)                                                                          \
-    {.code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = (reg), .imm = (k), .off = (skip)}
-#define JEQ(reg, k, skip)                                                                          \
-    {.code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = (reg), .imm = (k), .off = (skip)}
-#define RETURN(k)                                                                                  \
-    {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = (k)},                       \
-    {                                                                                              \
-        .code = BPF_JMP | BPF_EXIT                                                                 \
+#define LOAD(dst, field)                                                           \
+    {                                                                              \
+        .code = BPF_LDX | BPF_W | BPF_MEM, .dst_reg = (dst), .src_reg = BPF_REG_1, \
+        .off = offsetof(struct bpf_cgroup_dev_ctx, field)                          \
+    }
+#define AND(dst, k)                                                     \
+    {                                                                   \
+        .code = BPF_ALU | BPF_AND | BPF_K, .dst_reg = (dst), .imm = (k) \
+    }
+#define JNE(reg, k, skip)                                                              \
+    {                                                                                  \
+        .code = BPF_JMP | BPF_JNE | BPF_K, .dst_reg = (reg), .imm = (k), .off = (skip) \
+    }
+#define JEQ(reg, k, skip)                                                              \
+    {                                                                                  \
+        .code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = (reg), .imm = (k), .off = (skip) \
+    }
+#define RETURN(k)                                                            \
+    {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = (k)}, \
+    {                                                                        \
+        .code = BPF_JMP | BPF_EXIT                                           \
     }
 
 static const struct bpf_insn program[] = {

@@ -3,5 +3,6 @@
 
 #include "base/err.h"
 
-/* Allows null, zero, full, random, urandom, tty, ptmx and devpts terminals; denies every other device. */
+/* Allows null, zero, full, random, urandom, tty, ptmx and devpts terminals; denies every other
+ * device. */
 int devices_bpf_attach(int cgroup_fd, struct sg_error *e);

@@ -20,6 +20,7 @@
 #include "warden/stage/stage.h"
 
 #define HELPER_END_MS 5000
+#define HELPER_STACK  (16u * 1024)
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
@@ -44,8 +45,8 @@ static int agent_memfd(struct sg_error *e)
     return steal_fd(&fd);
 }
 
-/* Exec takes a process's capabilities when its id is not mapped yet, as the holder's may not be. It keeps the two
- * that making a network namespace in F takes. */
+/* Exec takes a process's capabilities when its id is not mapped yet, as the holder's may not be. It
+ * keeps the two that making a network namespace in F takes. */
 static void keep_network_caps(void)
 {
     static const int caps[] = {CAP_SYS_ADMIN, CAP_NET_ADMIN};
@@ -61,23 +62,35 @@ static void keep_network_caps(void)
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, caps[i], 0, 0);
 }
 
-/* In the child: only the given descriptors, from STAGE_CONTROL_FD on; standard ones are /dev/null, so
- * that no terminal of the caller is ever held inside. No allocation, no return. */
-static _Noreturn void exec_helper(int image, const char *role, const int *fds, int n)
+struct helper {
+    const char *role;
+    int image;
+    int flags; /* namespaces to make */
+    const int *fds;
+    int n;
+};
+
+/* In the child: only the given descriptors, from STAGE_CONTROL_FD on; standard ones are /dev/null,
+ * so that no terminal of the caller is ever held inside. It shares our memory until exec: no
+ * allocation. */
+static int exec_helper(void *arg)
 {
-    char *argv[] = {(char *)(uintptr_t)role, NULL}, *envp[] = {NULL};
+    const struct helper *h = arg;
+    char *argv[] = {(char *)(uintptr_t)h->role, NULL}, *envp[] = {NULL};
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     sigset_t none;
 
+    if (h->flags & CLONE_NEWUSER)
+        keep_network_caps();
     /* Out of the way first: a source may sit on a target's number. */
-    int high[4] = {fcntl(image, F_DUPFD_CLOEXEC, 64)};
-    for (int i = 0; i < n; i++)
-        high[i + 1] = fcntl(fds[i], F_DUPFD_CLOEXEC, 64);
+    int high[4] = {fcntl(h->image, F_DUPFD_CLOEXEC, 64)};
+    for (int i = 0; i < h->n; i++)
+        high[i + 1] = fcntl(h->fds[i], F_DUPFD_CLOEXEC, 64);
     for (int i = 0; i < 3; i++)
         dup2(null, i);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < h->n; i++)
         dup2(high[i + 1], STAGE_CONTROL_FD + i);
-    sys_close_range((unsigned)(STAGE_CONTROL_FD + n), ~0U, CLOSE_RANGE_CLOEXEC);
+    sys_close_range((unsigned)(STAGE_CONTROL_FD + h->n), ~0U, CLOSE_RANGE_CLOEXEC);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     syscall(SYS_execveat, high[0], "", argv, envp, AT_EMPTY_PATH);
@@ -85,19 +98,23 @@ static _Noreturn void exec_helper(int image, const char *role, const int *fds, i
 }
 
 /* fds: the helper's own, closed here; the first is its end of a socket pair. Returns its pid. */
-static int start_helper(int image, const char *role, uint64_t flags, int *fds, int n,
-                        int *ret_pidfd, struct sg_error *e)
+static int start_helper(int image, const char *role, int flags, int *fds, int n, int *ret_pidfd,
+                        struct sg_error *e)
 {
-    struct clone_args args = {.flags = flags | CLONE_PIDFD, .pidfd = (uintptr_t)ret_pidfd,
-                              .exit_signal = SIGCHLD};
-    pid_t pid = sys_clone3(&args);
-    int r = pid < 0 ? err_errno(e, "start %s", role) : pid;
+    struct helper h = {.role = role, .image = image, .flags = flags, .fds = fds, .n = n};
+    AUTO(free_p) char *stack = xcalloc(1, HELPER_STACK);
+    sigset_t all, old;
 
-    if (pid == 0) {
-        if (flags & CLONE_NEWUSER)
-            keep_network_caps();
-        exec_helper(image, role, fds, n);
-    }
+    /* As vfork does it: our memory is lent to the child until it execs, so nothing is copied
+     * however large the program is that uses us. No handler of that program may run in the child
+     * meanwhile. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pid_t pid = clone(exec_helper, stack + HELPER_STACK,
+                      CLONE_VM | CLONE_VFORK | CLONE_PIDFD | flags | SIGCHLD, &h, ret_pidfd);
+    int r = pid < 0 ? err_errno(e, "start %s", role) : pid;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+
     for (int i = 0; i < n; i++)
         close_p(&fds[i]);
     return r;
@@ -180,8 +197,11 @@ static int start_helpers(struct domain *d, struct sg_error *e)
 
 int domain_open(uint32_t max_sandboxes, struct domain *ret, struct sg_error *e)
 {
-    struct domain d = {.slots.fd = -1, .holder_pidfd = -1, .holder_sock = -1,
-                       .spawner_pidfd = -1, .spawner_sock = -1};
+    struct domain d = {.slots.fd = -1,
+                       .holder_pidfd = -1,
+                       .holder_sock = -1,
+                       .spawner_pidfd = -1,
+                       .spawner_sock = -1};
     int r = slots_take(&d.slots, max_sandboxes + 1, e);
 
     if (r == 0)
@@ -216,6 +236,7 @@ int domain_spawn_begin(struct domain *d, const struct domain_order *order, struc
     struct spawn_request q = {.magic = STAGE_MAGIC,
                               .first_id = (shared_ids ? 1 : order->index) * SLOT_IDS,
                               .omit = order->omit,
+                              .last = order->last,
                               .n_cgroups = (uint32_t)order->n_cgroups};
     int fds[1 + STAGE_CGROUPS_MAX] = {order->channel_fd}, r;
 

@@ -1,13 +1,13 @@
-/* A domain: the user namespace F that owns a run of id slots, the pid namespace W in which its sandboxes live,
- * and the two helper processes in them (stage.h). One per tenant: whatever goes wrong in one domain cannot
- * reach the ids or processes of another. */
+/* A domain: the user namespace F that owns a run of id slots, the pid namespace W in which its
+ * sandboxes live, and the two helper processes in them (stage.h). One per tenant: whatever goes
+ * wrong in one domain cannot reach the ids or processes of another. */
 #pragma once
 
 #include "base/err.h"
 #include "warden/slots.h"
 
 struct domain {
-    struct slots slots;   /* the first is F's own; each further one is for a sandbox */
+    struct slots slots; /* the first is F's own; each further one is for a sandbox */
     int holder_pidfd, holder_sock;
     int spawner_pidfd, spawner_sock;
 };
@@ -23,11 +23,13 @@ struct domain_child {
     int pidfd;
     int userns;
 };
-/* Clones a sandbox for the index-th slot (1..). It waits on its end of the channel for a stage_setup. In two
- * halves, so that the caller can work meanwhile; the second must follow before the next first. */
+/* Clones a sandbox for the index-th slot (1..). It waits on its end of the channel for a
+ * stage_setup. In two halves, so that the caller can work meanwhile; the second must follow before
+ * the next first. */
 struct domain_order {
     uint32_t index;
     unsigned omit;
+    bool last;      /* no other will follow */
     int channel_fd; /* the sandbox's end; stays the caller's to close */
     const int *cgroup_fds;
     size_t n_cgroups;

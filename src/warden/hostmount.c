@@ -54,15 +54,17 @@ static int check_source(const struct hostmount_spec *spec, int fd, struct stat *
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "mount source '%s' is neither a directory nor a regular file", spec->source);
     if (!allowed(real, spec->roots))
-        return err_set(e, SG_ERR_DENIED, -EACCES,
-                       "refused by policy rule 'mount-roots': '%s' is outside the allowed roots; add it "
-                       "with 'mount-root' in the policy",
-                       real);
+        return err_set(
+            e, SG_ERR_DENIED, -EACCES,
+            "refused by policy rule 'mount-roots': '%s' is outside the allowed roots; add it "
+            "with 'mount-root' in the policy",
+            real);
     if (spec->writable && ret_st->st_uid == 0)
-        return err_set(e, SG_ERR_DENIED, -EACCES,
-                       "mount source '%s' belongs to root and cannot be writable: files made inside must "
-                       "not become root's; chown it to another user, or mount it read-only",
-                       spec->source);
+        return err_set(
+            e, SG_ERR_DENIED, -EACCES,
+            "mount source '%s' belongs to root and cannot be writable: files made inside must "
+            "not become root's; chown it to another user, or mount it read-only",
+            spec->source);
     return 0;
 }
 

@@ -1,12 +1,12 @@
 /* A host directory or file inside a sandbox.
  *
- * The source is opened first and judged by what was opened: its real path must be below one of the operator's
- * roots, so neither a link nor a race leads elsewhere.
+ * The source is opened first and judged by what was opened: its real path must be below one of the
+ * operator's roots, so neither a link nor a race leads elsewhere.
  *
- * Ids. Whoever owns the source is `user` (1000) inside: what that person may read, the code may read, and what
- * the code writes belongs to them. Nobody else's id exists on the mount; in particular no file of the
- * host's root can be made, which would be a way out through set-uid programs. A source that root owns can be
- * mounted read-only, with ids as they are on disk. */
+ * Ids. Whoever owns the source is `user` (1000) inside: what that person may read, the code may
+ * read, and what the code writes belongs to them. Nobody else's id exists on the mount; in
+ * particular no file of the host's root can be made, which would be a way out through set-uid
+ * programs. A source that root owns can be mounted read-only, with ids as they are on disk. */
 #pragma once
 
 #include "base/err.h"

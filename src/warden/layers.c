@@ -83,8 +83,8 @@ static int make_scratch(const struct layers_spec *spec, int *ret, struct sg_erro
 
 static int open_lower(int dir, int userns, const char *what, int *ret, struct sg_error *e)
 {
-    AUTO(close_p) int fd =
-        sys_open_tree(dir, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+    AUTO(close_p)
+    int fd = sys_open_tree(dir, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
     int r;
 
     if (fd < 0)
@@ -98,8 +98,8 @@ static int open_lower(int dir, int userns, const char *what, int *ret, struct sg
     return 0;
 }
 
-/* The overlay acts with the file-system ids and capabilities of whoever mounts it. Host root has no id
- * on the mapped layers, so it is the sandbox's root id, with the capabilities kept. */
+/* The overlay acts with the file-system ids and capabilities of whoever mounts it. Host root has no
+ * id on the mapped layers, so it is the sandbox's root id, with the capabilities kept. */
 static int become_mounter(uint32_t id, int *ret_bits)
 {
     int bits = prctl(PR_GET_SECUREBITS);

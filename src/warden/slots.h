@@ -1,16 +1,17 @@
 /* Who owns which user ids on this host.
  *
- * Ids from SLOTS_FIRST_ID upward are cut into slots of 65,536. A table in /run/sandglass/slots, shared by
- * every sandglass process of the machine, has one byte per slot:
+ * Ids from SLOTS_FIRST_ID upward are cut into slots of 65,536. A table in /run/sandglass/slots,
+ * shared by every sandglass process of the machine, has one byte per slot:
  *
  *   locked by a process             in use
  *   not locked, byte is 0           free
- *   not locked, byte is not 0       stale: its owner died without cleaning up, or gave up on it (lost)
+ *   not locked, byte is not 0       stale: its owner died without cleaning up, or gave up on it
+ * (lost)
  *
- * The lock is an open-file-description lock on that byte, so the kernel drops it with the owner and no
- * pid is ever compared. The byte outlives the owner: whoever takes a stale slot first sweeps what the
- * name of the slot still refers to (its control groups and the processes in them), and only then uses
- * the ids again. A crash can therefore never give two sandboxes the same ids. */
+ * The lock is an open-file-description lock on that byte, so the kernel drops it with the owner and
+ * no pid is ever compared. The byte outlives the owner: whoever takes a stale slot first sweeps
+ * what the name of the slot still refers to (its control groups and the processes in them), and
+ * only then uses the ids again. A crash can therefore never give two sandboxes the same ids. */
 #pragma once
 
 #include "base/err.h"
@@ -27,7 +28,8 @@ struct slots {
 
 /* Takes `count` neighbouring slots, sweeping stale ones. */
 int slots_take(struct slots *s, uint32_t count, struct sg_error *e);
-/* The slot's ids are still used by something that would not die: it is not given back, but left stale. */
+/* The slot's ids are still used by something that would not die: it is not given back, but left
+ * stale. */
 void slots_lose(struct slots *s, uint32_t slot);
 /* Gives the others back. Call it when nothing uses their ids any more. */
 void slots_release(struct slots *s);

@@ -110,7 +110,7 @@ static int hide_the_rest(int at, int host_usr, struct sg_error *e)
 
 static int fill_usr(int at, int host_usr, struct sg_error *e)
 {
-    static const char *const local[] = {"local",         "local/bin", "local/etc", "local/games",
+    static const char *const local[] = {"local",         "local/bin", "local/etc",  "local/games",
                                         "local/include", "local/lib", "local/sbin", "local/share",
                                         "local/src",     "bin"};
     AUTO(close_p) int local_fd = -1;
@@ -204,8 +204,8 @@ static uint64_t hash_str(uint64_t h, const char *s)
     return hash(h, s, strlen(s) + 1);
 }
 
-/* Of all that the template is made of: our tables, when the host's files among it were changed, and the first page
- * of the sudo program, which holds its build id. */
+/* Of all that the template is made of: our tables, when the host's files among it were changed, and
+ * the first page of the sudo program, which holds its build id. */
 static uint64_t content_hash(void)
 {
     size_t sudo_len = (size_t)(sg_sudo_image_end - sg_sudo_image);

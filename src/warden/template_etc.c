@@ -143,6 +143,6 @@ const char *const template_copies[] = {
 };
 const size_t template_n_copies = ARRAY_SIZE(template_copies);
 
-const char *const template_usr_shown[] = {"bin",    "games", "include", "lib",  "lib32",
-                                          "lib64",  "libexec", "libx32", "sbin", "share"};
+const char *const template_usr_shown[] = {"bin",   "games",   "include", "lib",  "lib32",
+                                          "lib64", "libexec", "libx32",  "sbin", "share"};
 const size_t template_n_usr_shown = ARRAY_SIZE(template_usr_shown);

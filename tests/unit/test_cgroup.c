@@ -1,4 +1,5 @@
-/* Control groups of this host through the common interface, and what can be tried of v2 beside v1. */
+/* Control groups of this host through the common interface, and what can be tried of v2 beside v1.
+ */
 #include "tap.h"
 
 #include <fcntl.h>
@@ -201,7 +202,8 @@ TEST(a_group_with_processes_is_not_removed)
     drop(cg);
 }
 
-/* The unified hierarchy may be mounted beside v1 without controllers: devices are BPF, so they work there. */
+/* The unified hierarchy may be mounted beside v1 without controllers: devices are BPF, so they work
+ * there. */
 TEST(the_device_program_of_v2_decides)
 {
     struct cgroup_mount m;

@@ -7,13 +7,16 @@
 #include "agent/agent.h"
 #include "base/err.h"
 
-/* In the child, just before exec. Standard descriptors are in place; all others are close-on-exec. */
+/* In the child, just before exec. Standard descriptors are in place; all others are close-on-exec.
+ */
 int confine_process(const struct agent_user *as, const struct agent_config *config,
                     struct sg_error *e);
-/* In the future pid 1, once: leaves uid 0, keeps the capabilities the agent needs, becomes undumpable. */
+/* In the future pid 1, once: leaves uid 0, keeps the capabilities the agent needs, becomes
+ * undumpable. */
 int confine_agent(const struct agent_config *config, struct sg_error *e);
 
-/* For a file operation in the agent itself: the file-system ids, groups and capabilities of `as` for the
- * calling thread, and back. Everything in between is done with the permissions of that user. */
+/* For a file operation in the agent itself: the file-system ids, groups and capabilities of `as`
+ * for the calling thread, and back. Everything in between is done with the permissions of that
+ * user. */
 int confine_fs_begin(const struct agent_user *as);
 void confine_fs_end(void);

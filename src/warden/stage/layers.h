@@ -1,19 +1,20 @@
-/* Layers of protection that a control build (SG_CONTROL, tests only) can leave out, one bit each, so that
- * the attack suite can be shown to notice. A normal build compiles every LAYER_OMITTED() to false. */
+/* Layers of protection that a control build (SG_CONTROL, tests only) can leave out, one bit each,
+ * so that the attack suite can be shown to notice. A normal build compiles every LAYER_OMITTED() to
+ * false. */
 #pragma once
 
-#define LAYER_SECCOMP     (1u << 0)
-#define LAYER_NESTED_NS   (1u << 1)  /* user.max_*_namespaces = 0 */
-#define LAYER_CAPS        (1u << 2)  /* bounding set */
-#define LAYER_NNP         (1u << 3)  /* no_new_privs, and nosuid on the mounts */
-#define LAYER_PROC_MASK   (1u << 4)  /* masked and read-only /proc */
-#define LAYER_RLIMITS     (1u << 5)
-#define LAYER_CGROUP      (1u << 6)  /* memory, pids, cpu */
-#define LAYER_DISK        (1u << 7)  /* size and inodes of the scratch */
-#define LAYER_NETNS       (1u << 8)
-#define LAYER_UIDS        (1u << 9)  /* own id range: all sandboxes share the first one */
-#define LAYER_AGENT       (1u << 10) /* own uid and undumpable agent */
-#define LAYER_PIVOT       (1u << 11) /* the old root stays mounted, at /oldroot */
+#define LAYER_SECCOMP   (1u << 0)
+#define LAYER_NESTED_NS (1u << 1) /* user.max_*_namespaces = 0 */
+#define LAYER_CAPS      (1u << 2) /* bounding set */
+#define LAYER_NNP       (1u << 3) /* no_new_privs, and nosuid on the mounts */
+#define LAYER_PROC_MASK (1u << 4) /* masked and read-only /proc */
+#define LAYER_RLIMITS   (1u << 5)
+#define LAYER_CGROUP    (1u << 6) /* memory, pids, cpu */
+#define LAYER_DISK      (1u << 7) /* size and inodes of the scratch */
+#define LAYER_NETNS     (1u << 8)
+#define LAYER_UIDS      (1u << 9)  /* own id range: all sandboxes share the first one */
+#define LAYER_AGENT     (1u << 10) /* own uid and undumpable agent */
+#define LAYER_PIVOT     (1u << 11) /* the old root stays mounted, at /oldroot */
 
 #ifdef SG_CONTROL
 #define LAYER_OMITTED(omit, layer) (((omit) & (layer)) != 0)

@@ -1,8 +1,8 @@
 /* From detached mounts to the root directory of a sandbox.
  *
- * The spawner lives in a mount namespace that holds two mounts only, so that cloning it is cheap and shows
- * nothing: a tiny read-only tmpfs and a /proc (the kernel lets a user namespace mount /proc only where
- * one is fully visible already).
+ * The spawner lives in a mount namespace that holds two mounts only, so that cloning it is cheap
+ * and shows nothing: a tiny read-only tmpfs and a /proc (the kernel lets a user namespace mount
+ * /proc only where one is fully visible already).
  *
  *   /new         where the sandbox's root is attached
  *   /aside       proc and dev of the sandbox, until there is a root to move them to
@@ -26,16 +26,17 @@
 
 /* Tells about the host or its other tenants, or could be used to change it. */
 static const char *masked_files[] = {
-    "config.gz", "cgroups",    "fb",        "interrupts",  "iomem",         "ioports",
-    "kallsyms",  "kcore",      "key-users", "keys",        "kmsg",          "kpagecgroup",
-    "kpagecount", "kpageflags", "latency_stats", "locks",   "modules",       "pagetypeinfo",
-    "sched_debug", "slabinfo", "sysrq-trigger", "timer_list", "timer_stats", "vmallocinfo",
+    "config.gz",     "cgroups",     "fb",           "interrupts",  "iomem",
+    "ioports",       "kallsyms",    "kcore",        "key-users",   "keys",
+    "kmsg",          "kpagecgroup", "kpagecount",   "kpageflags",  "latency_stats",
+    "locks",         "modules",     "pagetypeinfo", "sched_debug", "slabinfo",
+    "sysrq-trigger", "timer_list",  "timer_stats",  "vmallocinfo",
 };
 static const char *masked_dirs[] = {"acpi", "asound", "driver", "dynamic_debug", "scsi"};
 /* Needed by programs, never to be written. */
 static const char *readonly_dirs[] = {"sys", "irq", "bus", "fs"};
 
-static const char *const nested_limits[] = {"user", "mnt", "net", "pid",
+static const char *const nested_limits[] = {"user", "mnt", "net",    "pid",
                                             "ipc",  "uts", "cgroup", "time"};
 
 #define ASIDE      "/aside"
@@ -48,24 +49,22 @@ static const struct {
     mode_t mode;
     unsigned major, minor;
 } tiny_nodes[] = {
-    {"new", S_IFDIR | 0755, 0, 0},          {"proc", S_IFDIR | 0755, 0, 0},
-    {"aside", S_IFDIR | 0755, 0, 0},        {"aside/proc", S_IFDIR | 0755, 0, 0},
-    {"aside/dev", S_IFDIR | 0755, 0, 0},
-    {"mask", S_IFDIR | 0755, 0, 0},         {"mask/dir", S_IFDIR, 0, 0},
-    {"mask/file", S_IFREG, 0, 0},           {"dev", S_IFDIR | 0755, 0, 0},
-    {"dev/pts", S_IFDIR | 0755, 0, 0},      {"dev/shm", S_IFDIR | 0755, 0, 0},
-    {"dev/null", S_IFCHR | 0666, 1, 3},     {"dev/zero", S_IFCHR | 0666, 1, 5},
-    {"dev/full", S_IFCHR | 0666, 1, 7},     {"dev/random", S_IFCHR | 0666, 1, 8},
-    {"dev/urandom", S_IFCHR | 0666, 1, 9},  {"dev/tty", S_IFCHR | 0666, 5, 0},
+    {"new", S_IFDIR | 0755, 0, 0},        {"proc", S_IFDIR | 0755, 0, 0},
+    {"aside", S_IFDIR | 0755, 0, 0},      {"aside/proc", S_IFDIR | 0755, 0, 0},
+    {"aside/dev", S_IFDIR | 0755, 0, 0},  {"mask", S_IFDIR | 0755, 0, 0},
+    {"mask/dir", S_IFDIR, 0, 0},          {"mask/file", S_IFREG, 0, 0},
+    {"dev", S_IFDIR | 0755, 0, 0},        {"dev/pts", S_IFDIR | 0755, 0, 0},
+    {"dev/shm", S_IFDIR | 0755, 0, 0},    {"dev/null", S_IFCHR | 0666, 1, 3},
+    {"dev/zero", S_IFCHR | 0666, 1, 5},   {"dev/full", S_IFCHR | 0666, 1, 7},
+    {"dev/random", S_IFCHR | 0666, 1, 8}, {"dev/urandom", S_IFCHR | 0666, 1, 9},
+    {"dev/tty", S_IFCHR | 0666, 5, 0},
 };
 
 static const struct {
     const char *path, *to;
 } tiny_links[] = {
-    {"dev/fd", "/proc/self/fd"},
-    {"dev/stdin", "/proc/self/fd/0"},
-    {"dev/stdout", "/proc/self/fd/1"},
-    {"dev/stderr", "/proc/self/fd/2"},
+    {"dev/fd", "/proc/self/fd"},       {"dev/stdin", "/proc/self/fd/0"},
+    {"dev/stdout", "/proc/self/fd/1"}, {"dev/stderr", "/proc/self/fd/2"},
     {"dev/ptmx", "pts/ptmx"},
 };
 
@@ -170,7 +169,8 @@ static int forbid_nested_namespaces(struct sg_error *e)
         snprintf(path, sizeof path, ASIDE "/proc/sys/user/max_%s_namespaces", nested_limits[i]);
         int r = file_write(AT_FDCWD, path, "0");
         if (r < 0 && r != -ENOENT)
-            return err_set(e, SG_ERR_INTERNAL, r, "write %s: %s", path + sizeof ASIDE - 1, strerror(-r));
+            return err_set(e, SG_ERR_INTERNAL, r, "write %s: %s", path + sizeof ASIDE - 1,
+                           strerror(-r));
     }
     return 0;
 }
@@ -201,8 +201,8 @@ static int mount_dev(struct sg_error *e)
     return 0;
 }
 
-/* A mount point for a user's mount: made in the sandbox's own layer if it is not there. Nothing inside can
- * race with us yet, but the template could hold a symbolic link: none is followed. */
+/* A mount point for a user's mount: made in the sandbox's own layer if it is not there. Nothing
+ * inside can race with us yet, but the template could hold a symbolic link: none is followed. */
 static int make_target(const char *target, bool is_dir, int *ret_fd, struct sg_error *e)
 {
     struct open_how how = {.flags = O_PATH | O_CLOEXEC,
@@ -219,7 +219,8 @@ static int make_target(const char *target, bool is_dir, int *ret_fd, struct sg_e
         if (len == 0)
             break;
         if (len > NAME_MAX)
-            return err_set(e, SG_ERR_INVALID, -ENAMETOOLONG, "mount target '%s' has a too long name", target);
+            return err_set(e, SG_ERR_INVALID, -ENAMETOOLONG,
+                           "mount target '%s' has a too long name", target);
         memcpy(part, p, len);
         part[len] = '\0';
         p += len;

@@ -1,7 +1,7 @@
 /* Holder and spawner of a domain.
  *
- * The holder is pid 1 of W: it does nothing, and when it goes (the warden closed its socket, or died) the
- * kernel ends everything in W. The spawner clones sandboxes, one request at a time. */
+ * The holder is pid 1 of W: it does nothing, and when it goes (the warden closed its socket, or
+ * died) the kernel ends everything in W. The spawner clones sandboxes, one request at a time. */
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
@@ -58,7 +58,8 @@ static int enter_first_netns(struct sg_error *e)
     ssize_t got = fd_recv(STAGE_NETNS_FD, &reply, sizeof reply, &ns, &n);
 
     if (got != (ssize_t)sizeof reply)
-        return err_set(e, SG_ERR_INTERNAL, -EPIPE, "the holder ended while the domain was being made");
+        return err_set(e, SG_ERR_INTERNAL, -EPIPE,
+                       "the holder ended while the domain was being made");
     if (reply.code < 0)
         return err_set(e, err_kind_of(-reply.code), reply.code, "%.255s", reply.message);
     if (setns(ns, CLONE_NEWNET) < 0)
@@ -76,8 +77,8 @@ static int enter_domain(struct sg_error *e)
     if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, 0, 0, 0) < 0 ||
         syscall(SYS_setresuid, 0, 0, 0) < 0)
         return err_errno(e, "become root of the domain");
-    /* Changing ids made us undumpable, which would give our children's /proc entries to the host's root
-     * and keep us from writing their id maps. */
+    /* Changing ids made us undumpable, which would give our children's /proc entries to the host's
+     * root and keep us from writing their id maps. */
     prctl(PR_SET_DUMPABLE, 1);
     return 0;
 }
@@ -96,8 +97,8 @@ static int write_map(int procfd, pid_t pid, const char *which, uint32_t first_id
     return 0;
 }
 
-/* The child must not start before its ids are mapped: it waits for a byte in this pipe. One pipe does for all
- * children, since they are made one after the other. */
+/* The child must not start before its ids are mapped: it waits for a byte in this pipe. One pipe
+ * does for all children, since they are made one after the other. */
 static int start_line[2];
 
 static _Noreturn void child_main(int channel_fd, const int *cgroup_fds,
@@ -168,7 +169,7 @@ static bool serve_one(int procfd)
         close(in[i]);
     for (size_t i = 0; i < 2; i++)
         close_p(&out[i]);
-    if (LAYER_OMITTED(q.omit, LAYER_NETNS))
+    if (q.last || LAYER_OMITTED(q.omit, LAYER_NETNS))
         return true;
     /* Ready for the next one while this one starts. */
     return netns_renew(procfd, &e) == 0;

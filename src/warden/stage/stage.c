@@ -60,8 +60,8 @@ static int join_cgroups(const int *fds, size_t n, struct sg_error *e)
     return 0;
 }
 
-/* What needs no decision yet. The channel moves to a number of its own, and nothing else of the spawner's
- * stays open. */
+/* What needs no decision yet. The channel moves to a number of its own, and nothing else of the
+ * spawner's stays open. */
 static int prepare(int channel_fd, const int *cgroup_fds, const struct spawn_request *q,
                    struct sg_error *e)
 {
@@ -92,10 +92,8 @@ static int finish(unsigned omit, struct agent_config *config, struct sg_error *e
     if (sethostname(setup.hostname, strnlen(setup.hostname, sizeof setup.hostname)) < 0)
         return err_errno(e, "set the host name");
     sys_close_range(CHANNEL_FD + 1, ~0U, 0);
-    *config = (struct agent_config){.filter = &filter,
-                                    .disk_bytes = setup.disk_bytes,
-                                    .pids = setup.pids,
-                                    .omit = omit};
+    *config = (struct agent_config){
+        .filter = &filter, .disk_bytes = setup.disk_bytes, .pids = setup.pids, .omit = omit};
     return confine_agent(config, e);
 }
 

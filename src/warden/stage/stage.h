@@ -1,25 +1,26 @@
 /* The way from the warden to a running agent, and the two messages on it.
  *
- *   warden (host root)                spawner (root of F, in W)              future agent (pid 1 of C)
- *   ------------------                -------------------------------        -------------------------
+ *   warden (host root)                spawner (root of F, in W)              future agent (pid 1 of
+ * C)
+ *   ------------------                ------------------------------- -------------------------
  *   spawn_request + channel     --->  clone3(user, mnt, pid, ipc, uts ns)
- *     and cgroup fds                  writes its uid and gid map         --> joins the control groups,
- *   pidfd, user ns fd           <---  spawn_reply                            builds /proc and /dev aside,
- *                                     (makes the next network namespace)     waits on the channel
+ *     and cgroup fds                  writes its uid and gid map         --> joins the control
+ * groups, pidfd, user ns fd           <---  spawn_reply                            builds /proc and
+ * /dev aside, (makes the next network namespace)     waits on the channel
  *   ... the sandbox is prepared; whose it is and what it may use is not decided yet ...
  *   builds the layers for that
  *   user namespace
  *   stage_setup + mount fds     ------------------------------------------>  attaches the layers,
- *   first bytes on the channel  <------------------------------------------  pivot_root, stage_reply,
- *                                                                            agent_serve()
+ *   first bytes on the channel  <------------------------------------------  pivot_root,
+ * stage_reply, agent_serve()
  *
- * The spawner clones with CLONE_PARENT: the agent is the warden's own child, so that the warden alone
- * reaps it. The network namespace is the spawner's current one: made ahead, owned by F, so root inside has
- * no power over it; the spawner then moves on to a fresh one. The very first comes from the holder, which makes
- * it while the spawner is busy with mounts.
+ * The spawner clones with CLONE_PARENT: the agent is the warden's own child, so that the warden
+ * alone reaps it. The network namespace is the spawner's current one: made ahead, owned by F, so
+ * root inside has no power over it; the spawner then moves on to a fresh one. The very first comes
+ * from the holder, which makes it while the spawner is busy with mounts.
  *
- * The agent is not exec'ed: it is a copy of the spawner, a small static program that was exec'ed from a
- * sealed memfd and has never held anything but these messages. */
+ * The agent is not exec'ed: it is a copy of the spawner, a small static program that was exec'ed
+ * from a sealed memfd and has never held anything but these messages. */
 #pragma once
 
 #include <limits.h>
@@ -32,15 +33,16 @@
 #define STAGE_NETNS_FD   4 /* a socket from the holder to the spawner */
 #define STAGE_USERNS_FD  5 /* spawner only */
 
-#define STAGE_MAGIC      0x73676c31u /* "sgl1" */
-#define STAGE_MOUNTS_MAX 16
+#define STAGE_MAGIC       0x73676c31u /* "sgl1" */
+#define STAGE_MOUNTS_MAX  16
 #define STAGE_CGROUPS_MAX 6
 
 struct spawn_request {
     uint32_t magic;
-    uint32_t first_id; /* of the sandbox's 65,536 ids, counted in F */
-    uint32_t omit;     /* control builds: see layers.h */
+    uint32_t first_id;  /* of the sandbox's 65,536 ids, counted in F */
+    uint32_t omit;      /* control builds: see layers.h */
     uint32_t n_cgroups; /* descriptors to write "0" to, after the channel's */
+    uint32_t last;      /* no other will follow: no need to be ready for it */
 };
 
 struct spawn_reply {
@@ -73,14 +75,16 @@ int spawner_main(void);
 
 /* In the spawner, once: what all sandboxes share. */
 int stage_prepare(struct sg_error *e);
-/* In the new sandbox, mapped: prepares, waits for its stage_setup, does it and serves. Never returns. */
+/* In the new sandbox, mapped: prepares, waits for its stage_setup, does it and serves. Never
+ * returns. */
 _Noreturn void stage_main(int channel_fd, const int *cgroup_fds, const struct spawn_request *q);
 
-/* netns.c: leaves the calling process in a fresh network namespace with only lo, up. procfd is a /proc. */
+/* netns.c: leaves the calling process in a fresh network namespace with only lo, up. procfd is a
+ * /proc. */
 int netns_renew(int procfd, struct sg_error *e);
 
-/* root.c, in the order of use. In the spawner, once: a mount namespace with nothing in it but what follows
- * needs. */
+/* root.c, in the order of use. In the spawner, once: a mount namespace with nothing in it but what
+ * follows needs. */
 int root_prepare(struct sg_error *e);
 /* In the sandbox: /proc and /dev, aside. */
 int root_build(unsigned omit, struct sg_error *e);
