@@ -96,10 +96,13 @@ static uint32_t slot_number(const struct instance *i)
 
 static int ask_spawner(struct instance *i, struct sg_error *e)
 {
-    const struct cgroup *cg = i->provider->slots[i->index].cgroup;
+    struct cgroup *cg = i->provider->slots[i->index].cgroup;
+    AUTO(cgroup_doors_close) struct cgroup_doors doors = {.n = 0};
     AUTO(close_p) int theirs = -1;
-    int socks[2];
+    int socks[2], r = cg->ops->open_doors(cg, &doors, e);
 
+    if (r < 0)
+        return r;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, socks) < 0)
         return err_errno(e, "make the channel");
     i->channel = socks[0];
@@ -108,8 +111,8 @@ static int ask_spawner(struct instance *i, struct sg_error *e)
                                  .omit = i->provider->omit,
                                  .last = i->provider->n_slots == 1,
                                  .channel_fd = theirs,
-                                 .cgroup_fds = cg->attach,
-                                 .n_cgroups = cg->n_attach};
+                                 .cgroup_fds = doors.fds,
+                                 .n_cgroups = doors.n};
     return domain_spawn_begin(&i->provider->domain, &order, e);
 }
 
@@ -269,6 +272,7 @@ static int instance_finish(struct instance *i, const struct instance_spec *spec,
     if (r < 0 || r2 < 0)
         return r < 0 ? r : r2;
     r = send_setup(i, spec, e);
+    close(steal_fd(&i->userns));
     return r < 0 ? r : await_reply(i, e);
 }
 

@@ -79,6 +79,23 @@ int cgroup_kill_listed(int dirfd, const char *procs_file)
     return n;
 }
 
+int cgroup_doors_add(struct cgroup_doors *d, int dirfd, const char *file, struct sg_error *e)
+{
+    int fd = openat(dirfd, file, O_WRONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return err_errno(e, "open '%s' of a control group", file);
+    d->fds[d->n++] = fd;
+    return 0;
+}
+
+void cgroup_doors_close(struct cgroup_doors *d)
+{
+    for (size_t i = 0; i < d->n; i++)
+        close(d->fds[i]);
+    d->n = 0;
+}
+
 uint64_t cgroup_read_key(int dirfd, const char *file, const char *key)
 {
     AUTO(free_p) char *text = NULL;

@@ -19,10 +19,18 @@ struct cgroup_stats {
     uint64_t pids_hits; /* forks refused by the limit, since the group was made */
 };
 
+struct cgroup_doors {
+    int fds[CGROUP_FDS_MAX];
+    size_t n;
+};
+void cgroup_doors_close(struct cgroup_doors *d);
+
 struct cgroup_ops {
     const char *name; /* "v1", "v2" */
     /* Makes the groups with device rules in place. The limits come later. */
     int (*create)(uint32_t slot, struct cgroup **ret, struct sg_error *e);
+    /* Descriptors to write "0" to, each of which moves the writer into one hierarchy's group. */
+    int (*open_doors)(struct cgroup *c, struct cgroup_doors *ret, struct sg_error *e);
     int (*set_limits)(struct cgroup *c, const struct sg_limits *l, struct sg_error *e);
     int (*freeze)(struct cgroup *c, bool on, struct sg_error *e);
     void (*stats)(struct cgroup *c, struct cgroup_stats *ret);
@@ -40,8 +48,6 @@ extern const struct cgroup_ops cgroup_v1, cgroup_v2;
 /* Common head of both implementations. */
 struct cgroup {
     const struct cgroup_ops *ops;
-    int attach[CGROUP_FDS_MAX]; /* write "0" to each to join */
-    size_t n_attach;
 };
 
 /* The hierarchy of this host: v1 if memory is a v1 controller, else v2. Found once. */
@@ -58,6 +64,8 @@ struct cgroup_mount {
 int cgroup_find_mount(const char *controller, struct cgroup_mount *ret);
 /* Signals every process listed in the file; returns how many there were. */
 int cgroup_kill_listed(int dirfd, const char *procs_file);
+/* Adds one file of a group, opened for writing. */
+int cgroup_doors_add(struct cgroup_doors *d, int dirfd, const char *file, struct sg_error *e);
 /* The number after `key ` in a flat-keyed file, or 0. */
 uint64_t cgroup_read_key(int dirfd, const char *file, const char *key);
 uint64_t cgroup_read_u64(int dirfd, const char *file);

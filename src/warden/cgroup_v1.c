@@ -20,7 +20,7 @@ static const char *const devices_allowed[] = {"c 1:3 rw", "c 1:5 rw", "c 1:7 rw"
 struct v1 {
     struct cgroup base;
     uint32_t slot;
-    int dir[N_CONTROLLERS]; /* the group itself */
+    int dir[DEVICES]; /* the group itself; DEVICES has none */
 };
 
 /* <mount>/sandglass of each controller; opened once per process, never closed. */
@@ -78,33 +78,32 @@ static int open_parents(struct sg_error *e)
 
 static void v1_free(struct v1 *c)
 {
-    for (int k = 0; k < N_CONTROLLERS; k++)
+    for (int k = 0; k < DEVICES; k++)
         close_p(&c->dir[k]);
-    for (size_t i = 0; i < c->base.n_attach; i++)
-        close_p(&c->base.attach[i]);
     free(c);
-}
-
-static int add_attach(struct v1 *c, int k, int dir, struct sg_error *e)
-{
-    int fd = openat(dir, "tasks", O_WRONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return err_errno(e, "open tasks of control group %s/sandglass", controllers[k]);
-    c->base.attach[c->base.n_attach++] = fd;
-    return 0;
 }
 
 static int open_group(struct v1 *c, int k, const char *name, struct sg_error *e)
 {
-    if (k == DEVICES) /* the rules are the same for all */
-        return add_attach(c, k, parents[k], e);
     if (mkdirat(parents[k], name, 0755) < 0 && errno != EEXIST)
         return err_errno(e, "make control group %s/sandglass/%s", controllers[k], name);
     c->dir[k] = openat(parents[k], name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (c->dir[k] < 0)
         return err_errno(e, "open control group %s/sandglass/%s", controllers[k], name);
-    return add_attach(c, k, c->dir[k], e);
+    return 0;
+}
+
+static int v1_open_doors(struct cgroup *base, struct cgroup_doors *ret, struct sg_error *e)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+    int r = 0;
+
+    ret->n = 0;
+    for (int k = 0; k < N_CONTROLLERS && r == 0; k++)
+        r = cgroup_doors_add(ret, k == DEVICES ? parents[k] : c->dir[k], "tasks", e);
+    if (r < 0)
+        cgroup_doors_close(ret);
+    return r;
 }
 
 static int v1_create(uint32_t slot, struct cgroup **ret, struct sg_error *e)
@@ -116,9 +115,9 @@ static int v1_create(uint32_t slot, struct cgroup **ret, struct sg_error *e)
     if (r < 0)
         return r;
     c = xcalloc(1, sizeof *c);
-    *c = (struct v1){.base.ops = &cgroup_v1, .slot = slot, .dir = {-1, -1, -1, -1, -1}};
+    *c = (struct v1){.base.ops = &cgroup_v1, .slot = slot, .dir = {-1, -1, -1, -1}};
     snprintf(name, sizeof name, "%u", slot);
-    for (int k = 0; k < N_CONTROLLERS && r == 0; k++)
+    for (int k = 0; k < DEVICES && r == 0; k++)
         r = open_group(c, k, name, e);
     if (r < 0) {
         v1_free(c);
@@ -270,6 +269,7 @@ static int v1_sweep(uint32_t slot, struct sg_error *e)
 const struct cgroup_ops cgroup_v1 = {
     .name = "v1",
     .create = v1_create,
+    .open_doors = v1_open_doors,
     .set_limits = v1_set_limits,
     .freeze = v1_freeze,
     .stats = v1_stats,

@@ -63,15 +63,12 @@ static int open_parent(struct sg_error *e)
 static void v2_free(struct v2 *c)
 {
     close_p(&c->dir);
-    for (size_t i = 0; i < c->base.n_attach; i++)
-        close_p(&c->base.attach[i]);
     free(c);
 }
 
 static int v2_fill(struct v2 *c, struct sg_error *e)
 {
     char name[16];
-    int fd;
 
     snprintf(name, sizeof name, "%u", c->slot);
     if (mkdirat(parent, name, 0755) < 0 && errno != EEXIST)
@@ -79,11 +76,13 @@ static int v2_fill(struct v2 *c, struct sg_error *e)
     c->dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (c->dir < 0)
         return err_errno(e, "open control group sandglass/%s", name);
-    fd = openat(c->dir, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return err_errno(e, "open cgroup.procs of sandglass/%s", name);
-    c->base.attach[c->base.n_attach++] = fd;
     return devices_bpf_attach(c->dir, e);
+}
+
+static int v2_open_doors(struct cgroup *base, struct cgroup_doors *ret, struct sg_error *e)
+{
+    ret->n = 0;
+    return cgroup_doors_add(ret, CONTAINER_OF(base, struct v2, base)->dir, "cgroup.procs", e);
 }
 
 static int v2_create(uint32_t slot, struct cgroup **ret, struct sg_error *e)
@@ -220,6 +219,7 @@ static int v2_sweep(uint32_t slot, struct sg_error *e)
 const struct cgroup_ops cgroup_v2 = {
     .name = "v2",
     .create = v2_create,
+    .open_doors = v2_open_doors,
     .set_limits = v2_set_limits,
     .freeze = v2_freeze,
     .stats = v2_stats,

@@ -42,8 +42,12 @@ static void drop(struct cgroup *cg)
 
 static void join(struct cgroup *cg)
 {
-    for (size_t i = 0; i < cg->n_attach; i++)
-        if (write(cg->attach[i], "0", 1) != 1)
+    struct cgroup_doors doors;
+
+    if (cg->ops->open_doors(cg, &doors, &e) < 0)
+        _exit(9);
+    for (size_t i = 0; i < doors.n; i++)
+        if (write(doors.fds[i], "0", 1) != 1)
             _exit(9);
 }
 

@@ -89,8 +89,11 @@ static pid_t crash_with_sleeper(uint32_t *ret_slot)
             _exit(1);
         pid_t child = fork();
         if (child == 0) {
-            for (size_t i = 0; i < cg->n_attach; i++)
-                if (write(cg->attach[i], "0", 1) != 1)
+            struct cgroup_doors doors;
+            if (cg->ops->open_doors(cg, &doors, NULL) < 0)
+                _exit(1);
+            for (size_t i = 0; i < doors.n; i++)
+                if (write(doors.fds[i], "0", 1) != 1)
                     _exit(1);
             close(s.fd); /* a sandbox's processes hold no lock */
             EXPECT(write(q[1], "r", 1) == 1);
