@@ -58,5 +58,6 @@ foreach(source ${example_sources})
 endforeach()
 
 add_variant(control SG_CONTROL=1)
-add_cli(sandglass-control control)
-set_target_properties(sandglass-control PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${tests_dir})
+static_program(sandglass-control ${tests_dir}/sandglass-control
+    "${cli_sources};${engine_sources};${control_embed}" SG_CONTROL=1)
+add_dependencies(sandglass-control control_agent control_sudo)

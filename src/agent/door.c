@@ -1,10 +1,6 @@
 #include "agent/door.h"
 
 #include <fcntl.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 
 #include "agent/serve.h"
 #include "base/clock.h"
@@ -110,27 +106,13 @@ void door_init(struct door *d, struct agent *a)
         .agent = a, .listen = {.fd = -1, .fn = on_knock}, .fd = -1, .retry.fn = on_retry};
 }
 
-static int bind_door(int fd)
-{
-    struct sockaddr_un addr = {.sun_family = AF_UNIX, .sun_path = SUDO_SOCKET};
-
-    if (mkdir(SUDO_DIR, 0755) < 0 && errno != EEXIST)
-        return -errno;
-    if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0)
-        return 0;
-    /* left by the life before a snapshot */
-    if (errno != EADDRINUSE || unlink(SUDO_SOCKET) < 0)
-        return -errno;
-    return bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 ? -errno : 0;
-}
-
 void door_open(struct door *d)
 {
-    if (d->tried)
-        return;
-    d->tried = true;
     AUTO(close_p) int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || bind_door(fd) < 0 || listen(fd, BACKLOG) < 0)
+    struct sockaddr_un addr;
+    socklen_t len = sudo_address(&addr);
+
+    if (fd < 0 || bind(fd, (struct sockaddr *)&addr, len) < 0 || listen(fd, BACKLOG) < 0)
         return;
     d->fd = steal_fd(&fd);
     listen_again(d);

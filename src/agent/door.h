@@ -16,13 +16,12 @@ struct door {
     struct agent *agent;
     struct loop_source listen; /* not watched while a child is about to accept, or all are taken */
     int fd;                    /* -1: closed */
-    bool tried;
     unsigned sessions;
     struct loop_timer retry;
 };
 
 void door_init(struct door *d, struct agent *a);
-/* Opens it the first time. A sandbox without a door works, but for sudo. */
+/* Before the first program starts. A sandbox without a door works, but for sudo. */
 void door_open(struct door *d);
 void door_done(struct door *d);
 

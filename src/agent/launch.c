@@ -107,8 +107,9 @@ static int become_program(const struct launch *l, const struct agent_config *con
     r = confine_process(l->as, config, e);
     if (r < 0)
         return r;
-    if (fchdir(CWD_FD) < 0)
-        return err_errno(e, "enter the working directory as user '%s'", l->as->name);
+    if (fchdir(CWD_FD) < 0 && !(l->cwd_optional && chdir("/") == 0))
+        return err_errno(e, "cannot use '%.200s' as working directory of user '%s'", l->cwd,
+                         l->as->name);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     r = strchr(l->program, '/') ? try_exec(l->program, l) : exec_in_path(l);

@@ -12,7 +12,9 @@ struct launch {
     const char *program;     /* without a slash: looked up in the PATH of envp */
     const char *const *argv; /* NULL-terminated, as is envp */
     const char *const *envp;
-    int cwd_fd; /* O_PATH; entered with the permissions of `as` */
+    int cwd_fd;        /* O_PATH; entered with the permissions of `as` */
+    const char *cwd;   /* its path, for the error */
+    bool cwd_optional; /* as a last resort the program starts in / */
     int stdio[3];
     bool tty; /* stdio[0] becomes the controlling terminal */
 };

@@ -145,6 +145,7 @@ int process_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
                        .argv = q.args.v,
                        .envp = q.env.v,
                        .cwd_fd = cwd,
+                       .cwd = q.cwd,
                        .stdio = {f.inside[0], f.inside[1], f.inside[2]},
                        .tty = (q.flags & PROC_PTY) != 0};
     res = launch_start(&l, a->config, &pid, &report_fd, e);
@@ -156,6 +157,5 @@ int process_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
     p->out[1].fd = steal_fd(&f.err);
     p->in.fd = steal_fd(&f.in);
     join_command(&q.args, p->command);
-    door_open(&a->door);
     return 0;
 }

@@ -217,6 +217,8 @@ static int agent_init(struct agent *a, int channel_fd)
     if (r == 0)
         r = reaper_init(&a->reaper, &a->loop);
     door_init(&a->door, a);
+    if (r == 0)
+        door_open(&a->door);
     a->chan = chan_new(channel_fd, CHAN_AGENT, &h, a);
     a->chan_src = (struct loop_source){.fd = -1, .fn = on_channel_ready};
     return r;

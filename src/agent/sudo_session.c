@@ -133,6 +133,8 @@ static int start(const struct sudo_request *q, const int fds[SUDO_FDS],
                        .argv = q->args.v,
                        .envp = q->env.v,
                        .cwd_fd = cwd,
+                       .cwd = q->cwd,
+                       .cwd_optional = true,
                        .stdio = {fds[0], fds[1], fds[2]},
                        .tty = (q->flags & SUDO_TTY) != 0};
     return launch_start(&l, config, ret_pid, ret_report, e);
@@ -258,13 +260,12 @@ void sudo_session(int listen_fd, int ready_fd, const struct agent_config *config
     if (c.conn < 0 || c.signals < 0 || !buf)
         _exit(1);
 
-    ssize_t len = check_peer(c.conn, &e);
-    if (len == 0) {
-        len = receive(c.conn, buf, fds);
-        if (len < 0)
-            err_set(&e, SG_ERR_INVALID, (int)len, "no valid request came: %s", strerror((int)-len));
-    }
-    if (len < 0 || parse(&q, buf, (size_t)len, &e) < 0 ||
+    /* The request is read in any case: closing with something unread would take the answer with it.
+     */
+    ssize_t len = receive(c.conn, buf, fds);
+    if (len < 0)
+        err_set(&e, SG_ERR_INVALID, (int)len, "no valid request came: %s", strerror((int)-len));
+    if (len < 0 || check_peer(c.conn, &e) < 0 || parse(&q, buf, (size_t)len, &e) < 0 ||
         start(&q, fds, config, &c.pid, &c.report, &e) < 0)
         refuse(c.conn, &e);
     for (int i = 0; i < SUDO_FDS; i++)

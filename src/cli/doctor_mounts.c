@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "base/fd.h"
+#include "base/sys.h"
 #include "cli/doctor.h"
 
 #define MAP_BASE  100000 /* any range will do */
@@ -28,11 +29,11 @@ static int private_mounts(void)
 
 static int new_tmpfs(int *ret_fd)
 {
-    AUTO(close_p) int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
+    AUTO(close_p) int fs = sys_fsopen("tmpfs");
 
-    if (fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+    if (fs < 0 || sys_fsconfig_create(fs) < 0)
         return -errno;
-    int fd = fsmount(fs, FSMOUNT_CLOEXEC, 0);
+    int fd = sys_fsmount(fs, 0);
     if (fd < 0)
         return -errno;
     *ret_fd = fd;
@@ -101,9 +102,9 @@ static int idmapped_tree(int dirfd, const char *path, int *ret_fd)
 
     if (r < 0)
         return r;
-    tree = open_tree(dirfd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    tree = sys_open_tree(dirfd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
     struct mount_attr attr = {.attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)userns};
-    if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+    if (tree < 0 || sys_mount_setattr(tree, 0, &attr) < 0)
         return -errno;
     *ret_fd = steal_fd(&tree);
     return 0;
@@ -131,7 +132,7 @@ static int try_idmapped_tmpfs(void *arg)
         r = new_tmpfs(&fd);
     if (r < 0)
         return r;
-    if (move_mount(fd, "", AT_FDCWD, SCRATCH, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+    if (sys_move_mount(fd, AT_FDCWD, SCRATCH) < 0)
         return -errno;
     return idmapped_tree(AT_FDCWD, SCRATCH, &tree);
 }
@@ -149,15 +150,14 @@ static int mount_overlay(int lower)
 {
     AUTO(close_p) int fs = -1, fd = -1;
 
-    if (move_mount(lower, "", AT_FDCWD, SCRATCH "/lower", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+    if (sys_move_mount(lower, AT_FDCWD, SCRATCH "/lower") < 0)
         return -errno;
-    fs = fsopen("overlay", FSOPEN_CLOEXEC);
-    if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "lowerdir", SCRATCH "/lower", 0) < 0 ||
-        fsconfig(fs, FSCONFIG_SET_STRING, "upperdir", SCRATCH "/upper", 0) < 0 ||
-        fsconfig(fs, FSCONFIG_SET_STRING, "workdir", SCRATCH "/work", 0) < 0 ||
-        fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+    fs = sys_fsopen("overlay");
+    if (fs < 0 || sys_fsconfig_string(fs, "lowerdir", SCRATCH "/lower") < 0 ||
+        sys_fsconfig_string(fs, "upperdir", SCRATCH "/upper") < 0 ||
+        sys_fsconfig_string(fs, "workdir", SCRATCH "/work") < 0 || sys_fsconfig_create(fs) < 0)
         return -errno;
-    fd = fsmount(fs, FSMOUNT_CLOEXEC, 0);
+    fd = sys_fsmount(fs, 0);
     return fd < 0 ? -errno : 0;
 }
 
@@ -171,9 +171,8 @@ static int try_overlay(void *arg)
         r = new_tmpfs(&tmpfs);
     if (r < 0)
         return r;
-    if (move_mount(tmpfs, "", AT_FDCWD, SCRATCH, MOVE_MOUNT_F_EMPTY_PATH) < 0 ||
-        mkdir(SCRATCH "/lower", 0755) < 0 || mkdir(SCRATCH "/upper", 0755) < 0 ||
-        mkdir(SCRATCH "/work", 0755) < 0)
+    if (sys_move_mount(tmpfs, AT_FDCWD, SCRATCH) < 0 || mkdir(SCRATCH "/lower", 0755) < 0 ||
+        mkdir(SCRATCH "/upper", 0755) < 0 || mkdir(SCRATCH "/work", 0755) < 0)
         return -errno;
     r = idmapped_tree(AT_FDCWD, "/usr", &lower);
     return r < 0 ? r : mount_overlay(lower);

@@ -1,9 +1,12 @@
 #include "provider/process.h"
 
+#include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -47,6 +50,27 @@ struct instance {
     bool frozen;
 };
 
+/* Being root is not always enough. Asked only when something was refused. */
+static int explain_rights(int r, struct sg_error *e)
+{
+    AUTO(free_p) char *map = NULL;
+    unsigned long long count = 0;
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct caps[2] = {0};
+
+    if (file_read(AT_FDCWD, "/proc/self/uid_map", 4096, &map, NULL) == 0 &&
+        sscanf(map, "%*u %*u %llu", &count) == 1 && count != UINT32_MAX)
+        return err_set(
+            e, SG_ERR_DENIED, r,
+            "making sandboxes needs the host's root, not the root of a user namespace: see "
+            "'sandglass doctor'");
+    if (syscall(SYS_capget, &head, caps) == 0 && !(caps[0].effective & 1u << CAP_SYS_ADMIN))
+        return err_set(e, SG_ERR_DENIED, r,
+                       "making sandboxes needs root with CAP_SYS_ADMIN, which is missing here: see "
+                       "'sandglass doctor'");
+    return r;
+}
+
 int provider_open(uint32_t max_instances, unsigned omit, struct provider **ret, struct sg_error *e)
 {
     struct provider *p;
@@ -68,7 +92,7 @@ int provider_open(uint32_t max_instances, unsigned omit, struct provider **ret, 
     }
     if (r < 0) {
         free(p);
-        return r;
+        return r == -EPERM ? explain_rights(r, e) : r;
     }
     *ret = p;
     return 0;

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/parse.h"
+#include "base/signame.h"
 #include "channel/wire.h"
 #include "sandbox/sandbox.h"
 
@@ -255,7 +256,7 @@ static void explain(struct sg_result *r)
 
     if (r->signal)
         snprintf(ended, sizeof ended, "killed by signal %d (SIG%s)", r->signal,
-                 sigabbrev_np(r->signal) ? sigabbrev_np(r->signal) : "?");
+                 signal_name(r->signal));
     else
         snprintf(ended, sizeof ended, "exit status %d", r->exit_code);
     switch (r->limit) {

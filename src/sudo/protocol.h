@@ -13,8 +13,14 @@
  * If sudo goes away first, the command gets SIGHUP, and SIGKILL SUDO_HANGUP_MS later. */
 #pragma once
 
-#define SUDO_DIR         "/run/sandglass"
-#define SUDO_SOCKET      SUDO_DIR "/sudo"
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+/* An abstract name: it belongs to the sandbox's network namespace, where the agent takes it before
+ * anybody else runs, and costs no file. */
+#define SUDO_NAME        "sandglass-sudo"
 #define SUDO_MAGIC       0x73675355u
 #define SUDO_MESSAGE_MAX (128u * 1024)
 #define SUDO_HANGUP_MS   2000
@@ -22,6 +28,13 @@
 
 /* request flags */
 #define SUDO_TTY 1u /* the first descriptor is a terminal that becomes the command's own */
+
+static inline socklen_t sudo_address(struct sockaddr_un *ret)
+{
+    *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+    memcpy(ret->sun_path + 1, SUDO_NAME, sizeof SUDO_NAME - 1);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof SUDO_NAME);
+}
 
 enum sudo_result {
     SUDO_EXITED,  /* code: its exit status */

@@ -20,11 +20,12 @@ static const int forwarded[] = {SIGINT,  SIGTERM, SIGHUP,   SIGQUIT,
 
 static int connect_to_agent(void)
 {
-    struct sockaddr_un addr = {.sun_family = AF_UNIX, .sun_path = SUDO_SOCKET};
+    struct sockaddr_un addr;
+    socklen_t len = sudo_address(&addr);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-    if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
-        sudo_die("cannot reach the sandbox's agent at " SUDO_SOCKET ": %s", strerror(errno));
+    if (fd < 0 || connect(fd, (struct sockaddr *)&addr, len) < 0)
+        sudo_die("cannot reach the sandbox's agent: %s", strerror(errno));
     return fd;
 }
 

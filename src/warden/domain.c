@@ -141,7 +141,7 @@ static int start_holder(struct domain *d, int image, int netns_sock, struct sg_e
     d->holder_sock = socks[0];
     pid = start_helper(image, "sandglass-holder", CLONE_NEWUSER | CLONE_NEWPID,
                        (int[]){socks[1], netns_sock}, 2, &d->holder_pidfd, e);
-    if (pid == -ENOSPC || pid == -EPERM)
+    if (pid == -ENOSPC || pid == -EPERM || pid == -EINVAL)
         return err_set(e, SG_ERR_UNSUPPORTED, pid,
                        "this kernel gives no user namespaces (%s): see 'sandglass doctor'",
                        strerror(-pid));

@@ -275,7 +275,11 @@ int template_open(struct template *ret, struct sg_error *e)
     }
     if (r < 0) {
         template_close(&t);
-        return err_wrap(e, r, "prepare the default template");
+        if (r == -ENOSPC || r == -EDQUOT)
+            return err_set(e, SG_ERR_LIMIT, r,
+                           "no space for the default template in '" TEMPLATE_DIR
+                           "': free some space there");
+        return err_wrap(e, r, "prepare the default template in '" TEMPLATE_DIR "'");
     }
     *ret = t;
     return 0;

@@ -78,7 +78,7 @@ static inline void agent_parent(int fd)
         _exit(100);
     pid_t pid = fork();
     if (pid == 0) {
-        if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) < 0 ||
+        if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET) < 0 ||
             write(ready[1], "", 1) != 1 || read(go[0], &c, 1) != 1 || setresgid(0, 0, 0) < 0 ||
             setresuid(0, 0, 0) < 0)
             _exit(100);

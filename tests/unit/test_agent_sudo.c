@@ -198,7 +198,7 @@ TEST(hostile_clients)
 {
     static const char attack[] =
         "exec python3 -c \"\nimport socket, array, os, time\n"
-        "P='" SUDO_SOCKET "'\n"
+        "P='\\0" SUDO_NAME "'\n"
         "def c():\n s=socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); "
         "s.connect(P); return s\n"
         "fds=[os.open('/dev/null',0) for i in range(253)]\n"
@@ -230,7 +230,7 @@ TEST(hostile_clients)
     expect(&h, "user",
            "python3 -c \"\nimport socket\nl=[]\nfor i in range(70):\n"
            " s=socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); s.settimeout(0.1)\n"
-           " try: s.connect('" SUDO_SOCKET "')\n except OSError: pass\n l.append(s)\n"
+           " try: s.connect('\\0" SUDO_NAME "')\n except OSError: pass\n l.append(s)\n"
            "import time; time.sleep(0.5)\n\"; $S id -u",
            "0\n", 0);
     host_stop(&h);

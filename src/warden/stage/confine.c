@@ -28,6 +28,9 @@
     (ROOT_CAPS | CAP(CAP_SETPCAP) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_SYS_ADMIN) | \
      CAP(CAP_SYS_RESOURCE))
 
+/* The control group's limit comes first: it counts what it refuses, so that the result can name it. */
+#define NPROC_MORE 64
+
 #define AGENT_FILES 8192 /* 1,024 processes with three pipes each, and some */
 
 static int caps_get(uint64_t *effective, uint64_t *permitted)
@@ -98,7 +101,7 @@ static int limit_process(const struct agent_config *config, struct sg_error *e)
     } limits[] = {
         {RLIMIT_CORE, 0, 0},
         {RLIMIT_NOFILE, 1024, 4096},
-        {RLIMIT_NPROC, config->pids, config->pids},
+        {RLIMIT_NPROC, config->pids + NPROC_MORE, config->pids + NPROC_MORE},
         {RLIMIT_FSIZE, config->disk_bytes, config->disk_bytes},
         {RLIMIT_MEMLOCK, 64 * 1024, 64 * 1024},
         {RLIMIT_MSGQUEUE, 64 * 1024, 64 * 1024},

@@ -1,0 +1,4 @@
+/* "KILL" for 9 and so on; "?" for a number without a name. (musl has no sigabbrev_np.) */
+#pragma once
+
+const char *signal_name(int sig);
