@@ -259,19 +259,19 @@ static int send_setup(struct instance *i, const struct instance_spec *spec, stru
     return 0;
 }
 
-static int await_reply(struct instance *i, struct sg_error *e)
+static int await_reply(int channel_fd, struct sg_error *e)
 {
     uint64_t deadline = clock_ns() + START_MS * 1000000ull;
     struct stage_reply reply;
     size_t have = 0;
 
     while (have < sizeof reply) {
-        struct pollfd p = {.fd = i->channel, .events = POLLIN};
+        struct pollfd p = {.fd = channel_fd, .events = POLLIN};
         int r = poll(&p, 1, clock_poll_ms(deadline));
         if (r == 0)
             return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT, "the sandbox did not start in %d s",
                            START_MS / 1000);
-        ssize_t n = r < 0 ? -1 : recv(i->channel, (char *)&reply + have, sizeof reply - have, 0);
+        ssize_t n = r < 0 ? -1 : recv(channel_fd, (char *)&reply + have, sizeof reply - have, 0);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -297,7 +297,7 @@ static int instance_finish(struct instance *i, const struct instance_spec *spec,
         return r < 0 ? r : r2;
     r = send_setup(i, spec, e);
     close(steal_fd(&i->userns));
-    return r < 0 ? r : await_reply(i, e);
+    return r;
 }
 
 int instance_create(struct provider *p, const struct instance_spec *spec, struct instance **ret,
@@ -319,11 +319,19 @@ int instance_create(struct provider *p, const struct instance_spec *spec, struct
         instance_destroy(i, NULL, NULL);
         return r;
     }
-    /* One ahead, unless this is a one-shot. If it fails, the next creation will say so. */
-    if (p->n_slots > 1)
-        instance_begin(p, &p->next, NULL);
     *ret = i;
     return 0;
+}
+
+int instance_await(struct instance *i, int channel_fd, struct sg_error *e)
+{
+    struct provider *p = i->provider;
+    int r = await_reply(channel_fd, e);
+
+    /* One ahead, unless this is a one-shot. If it fails, the next creation will say so. */
+    if (r == 0 && p->n_slots > 1 && !p->next)
+        instance_begin(p, &p->next, NULL);
+    return r;
 }
 
 int instance_take_channel(struct instance *i)

@@ -3,7 +3,7 @@
  *
  * Nothing above this header knows how isolation is made: it gets a channel to an agent.
  *
- *   life of an instance:  create -> running <-> frozen -> destroy -> gone
+ *   life of an instance:  create -> starting -> await -> running <-> frozen -> destroy -> gone
  *   destroy is complete or says why not: kill, thaw, wait, check that the control group is empty.
  * An instance that will not die keeps its slot for ever (its ids must not be reused) and is
  * reported. */
@@ -30,10 +30,14 @@ struct instance_spec {
     const char *const *mount_roots; /* NULL-terminated */
 };
 
+/* Returns while the sandbox is still entering its root. Its channel takes requests from now on, and
+ * instance_await must be called before the first answer is read. */
 int instance_create(struct provider *p, const struct instance_spec *spec, struct instance **ret,
                     struct sg_error *e);
 /* The host's end of the channel; the caller takes it over, once. */
 int instance_take_channel(struct instance *i);
+/* Says whether the sandbox is up, or why not. */
+int instance_await(struct instance *i, int channel_fd, struct sg_error *e);
 
 struct instance_events {
     uint64_t oom_kills, pids_hits; /* since the last call, or since creation */

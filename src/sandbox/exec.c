@@ -350,6 +350,8 @@ int exec_run(struct sg_sandbox *s, const struct sg_exec *q, struct file_write *p
     r = begin(&x, e);
     chan_uncork(session_chan(s->session));
     if (r == 0)
+        r = sandbox_await(s, e);
+    if (r == 0)
         r = run_loop(&x, pending, started + timeout * 1000000u, e);
     s->broken = r == -EPIPE || r == -EPROTO || r == -ETIMEDOUT || r == -ECONNRESET;
     if (r == 0)

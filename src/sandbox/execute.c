@@ -36,7 +36,7 @@ static int execute(const struct job *j, struct sg_result *ret, struct sg_error *
         r = sg_engine_open(1, &engine, e);
     if (r < 0)
         return r;
-    r = sg_sandbox_open(engine, &j->run->options, &s, e);
+    r = sandbox_begin(engine, &j->run->options, &s, e);
     if (r == 0) {
         r = run_job(s, j, &result, e);
         sandbox_leave(s);

@@ -74,8 +74,8 @@ static int open_instance(struct sg_engine *engine, const struct sg_options *o, s
     return r;
 }
 
-int sg_sandbox_open(struct sg_engine *engine, const struct sg_options *options,
-                    struct sg_sandbox **ret, struct sg_error *e)
+int sandbox_begin(struct sg_engine *engine, const struct sg_options *options,
+                  struct sg_sandbox **ret, struct sg_error *e)
 {
     static const struct sg_options defaults = SG_OPTIONS_INIT;
     const struct sg_options *o = options ? options : &defaults;
@@ -94,6 +94,32 @@ int sg_sandbox_open(struct sg_engine *engine, const struct sg_options *options,
         return r;
     }
     s->session = session_new(instance_take_channel(s->instance));
+    s->starting = true;
+    *ret = s;
+    return 0;
+}
+
+int sandbox_await(struct sg_sandbox *s, struct sg_error *e)
+{
+    if (!s->starting)
+        return 0;
+    s->starting = false;
+    return instance_await(s->instance, chan_fd(session_chan(s->session)), e);
+}
+
+int sg_sandbox_open(struct sg_engine *engine, const struct sg_options *options,
+                    struct sg_sandbox **ret, struct sg_error *e)
+{
+    struct sg_sandbox *s;
+    int r = sandbox_begin(engine, options, &s, e);
+
+    if (r < 0)
+        return r;
+    r = sandbox_await(s, e);
+    if (r < 0) {
+        sg_sandbox_close(s, NULL);
+        return r;
+    }
     *ret = s;
     return 0;
 }
@@ -178,9 +204,11 @@ int sg_sandbox_write_file(struct sg_sandbox *sandbox, const char *user, const ch
                           const void *data, size_t len, struct sg_error *e)
 {
     struct file_write write;
-    int r =
-        file_write_begin(sandbox->session, &write, user ? user : "user", path, 0644, data, len, e);
+    int r = sandbox_await(sandbox, e);
 
+    if (r < 0)
+        return r;
+    r = file_write_begin(sandbox->session, &write, user ? user : "user", path, 0644, data, len, e);
     if (r == 0)
         r = session_wait(sandbox->session, &write.call, clock_ns() + WRITE_MS * 1000000u, e);
     if (r == 0)

@@ -16,10 +16,16 @@ struct sg_sandbox {
     struct instance *instance;
     struct session *session;
     struct sg_limits limits;
-    bool broken; /* the channel failed: nothing but closing is possible */
+    bool starting; /* sandbox_await has not been called */
+    bool broken;   /* the channel failed: nothing but closing is possible */
 };
 
-/* sandbox.c. Frees the handle; the instance stays until it is destroyed, or its engine closed. */
+/* sandbox.c. sg_sandbox_open in two halves: requests may be sent in between, which saves a one-shot
+ * the wait. */
+int sandbox_begin(struct sg_engine *engine, const struct sg_options *options,
+                  struct sg_sandbox **ret, struct sg_error *e);
+int sandbox_await(struct sg_sandbox *s, struct sg_error *e);
+/* Frees the handle; the instance stays until it is destroyed, or its engine closed. */
 struct instance *sandbox_leave(struct sg_sandbox *s);
 /* Like sg_engine_close, but tells what could not be ended. */
 int engine_close(struct sg_engine *engine, struct sg_error *e);
