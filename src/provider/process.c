@@ -218,13 +218,11 @@ static int add_layers(const struct instance *i, const struct instance_spec *spec
                              .allow_suid = LAYER_OMITTED(omit, LAYER_NNP),
                              .disk_bytes = unlimited ? 0 : spec->limits.disk_bytes,
                              .disk_inodes = unlimited ? 0 : spec->limits.disk_inodes};
-    struct layers l;
-    int r = layers_build(&ls, &l, e);
+    int r = layers_build(&ls, &list->fds[0], e);
 
     if (r < 0)
         return r;
-    list->fds[list->n++] = l.root;
-    list->fds[list->n++] = l.usr;
+    list->n = STAGE_FIXED_FDS;
     for (size_t m = 0; m < spec->n_mounts; m++) {
         struct hostmount_spec hs = {.source = spec->mounts[m].source,
                                     .writable = spec->mounts[m].writable,

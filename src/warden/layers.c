@@ -16,7 +16,7 @@
 static const struct {
     const char *name;
     mode_t mode;
-} scratch_dirs[] = {{"root", 0755}, {"root-work", 0755}, {"usr", 0755}, {"usr-work", 0755}};
+} scratch_dirs[] = {{"upper", 0755}, {"work", 0755}};
 
 /* What the kernel says beyond errno when a mount is refused. */
 static int mount_error(int fs, struct sg_error *e, const char *what)
@@ -134,26 +134,6 @@ static int create_as(int fs, uint32_t id)
     return r;
 }
 
-static int make_overlay(const struct layers_spec *spec, const char *lower, int scratch,
-                        const char *name, int *ret, struct sg_error *e)
-{
-    AUTO(close_p) int fs = sys_fsopen("overlay");
-    char upper[48], work[48];
-
-    snprintf(upper, sizeof upper, "/proc/self/fd/%d/%s", scratch, name);
-    snprintf(work, sizeof work, "/proc/self/fd/%d/%s-work", scratch, name);
-    if (fs < 0 || sys_fsconfig_string(fs, "lowerdir", lower) < 0 ||
-        sys_fsconfig_string(fs, "upperdir", upper) < 0 ||
-        sys_fsconfig_string(fs, "workdir", work) < 0 ||
-        sys_fsconfig_string(fs, "redirect_dir", "nofollow") < 0 ||
-        sys_fsconfig_string(fs, "metacopy", "off") < 0 ||
-        sys_fsconfig_string(fs, "index", "off") < 0 || sys_fsconfig_string(fs, "xino", "off") < 0 ||
-        sys_fsconfig_flag(fs, "volatile") < 0 || create_as(fs, spec->first_id) < 0)
-        return mount_error(fs, e, "make the overlay");
-    *ret = sys_fsmount(fs, spec->allow_suid ? MOUNT_ATTR_NODEV : UPPER_FLAGS);
-    return *ret < 0 ? err_errno(e, "mount the overlay") : 0;
-}
-
 int lower_layers_open(const struct template *t, int userns, struct lower_layers *ret,
                       struct sg_error *e)
 {
@@ -177,30 +157,27 @@ void lower_layers_close(struct lower_layers *l)
     *l = (struct lower_layers)LOWER_LAYERS_NONE;
 }
 
-int layers_build(const struct layers_spec *spec, struct layers *ret, struct sg_error *e)
+int layers_build(const struct layers_spec *spec, int *ret_overlay, struct sg_error *e)
 {
-    AUTO(close_p) int scratch = -1;
-    struct layers l = {.root = -1, .usr = -1};
-    char root[64], usr[96];
+    AUTO(close_p) int scratch = -1, fs = -1;
+    char lower[80], upper[48], work[48];
     int r = make_scratch(spec, &scratch, e);
 
-    snprintf(root, sizeof root, "/proc/self/fd/%d/root", spec->lower->template);
-    snprintf(usr, sizeof usr, "/proc/self/fd/%d/usr:/proc/self/fd/%d", spec->lower->template,
-             spec->lower->host_usr);
-    if (r == 0)
-        r = make_overlay(spec, root, scratch, "root", &l.root, e);
-    if (r == 0)
-        r = make_overlay(spec, usr, scratch, "usr", &l.usr, e);
-    if (r < 0) {
-        layers_close(&l);
+    if (r < 0)
         return r;
-    }
-    *ret = l;
-    return 0;
-}
-
-void layers_close(struct layers *l)
-{
-    close_p(&l->root);
-    close_p(&l->usr);
+    snprintf(lower, sizeof lower, "/proc/self/fd/%d:/proc/self/fd/%d", spec->lower->template,
+             spec->lower->host_usr);
+    snprintf(upper, sizeof upper, "/proc/self/fd/%d/upper", scratch);
+    snprintf(work, sizeof work, "/proc/self/fd/%d/work", scratch);
+    fs = sys_fsopen("overlay");
+    if (fs < 0 || sys_fsconfig_string(fs, "lowerdir", lower) < 0 ||
+        sys_fsconfig_string(fs, "upperdir", upper) < 0 ||
+        sys_fsconfig_string(fs, "workdir", work) < 0 ||
+        sys_fsconfig_string(fs, "redirect_dir", "nofollow") < 0 ||
+        sys_fsconfig_string(fs, "metacopy", "off") < 0 ||
+        sys_fsconfig_string(fs, "index", "off") < 0 || sys_fsconfig_string(fs, "xino", "off") < 0 ||
+        sys_fsconfig_flag(fs, "volatile") < 0 || create_as(fs, spec->first_id) < 0)
+        return mount_error(fs, e, "make the overlay");
+    *ret_overlay = sys_fsmount(fs, spec->allow_suid ? MOUNT_ATTR_NODEV : UPPER_FLAGS);
+    return *ret_overlay < 0 ? err_errno(e, "mount the overlay") : 0;
 }

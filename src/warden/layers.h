@@ -30,10 +30,6 @@ struct layers_spec {
     bool allow_suid;                  /* control builds */
 };
 
-/* Overlays for / and /usr. Their upper layers share one tmpfs, which is the sandbox's disk. */
-struct layers {
-    int root, usr;
-};
-
-int layers_build(const struct layers_spec *spec, struct layers *ret, struct sg_error *e);
-void layers_close(struct layers *l);
+/* The overlay of the template over the host's /usr. Its upper layer is a tmpfs, which is the
+ * sandbox's disk. */
+int layers_build(const struct layers_spec *spec, int *ret_overlay, struct sg_error *e);

@@ -140,14 +140,10 @@ static int make_sub(int at, const char *name, struct sg_error *e)
 
 static int build(int at, int host_usr, struct sg_error *e)
 {
-    AUTO(close_p) int root = make_sub(at, "root", e);
-    AUTO(close_p) int usr = root < 0 ? -1 : make_sub(at, "usr", e);
-    int r;
+    AUTO(close_p) int root = make_sub(at, TEMPLATE_ROOT, e);
+    int r = root < 0 ? root : fill_root(root, e);
 
-    if (usr < 0)
-        return -EIO;
-    r = fill_root(root, e);
-    return r < 0 ? r : fill_usr(usr, host_usr, e);
+    return r < 0 ? r : fill_usr(at, host_usr, e);
 }
 
 /* Templates of earlier versions: an engine holds a shared lock on the one it uses. */
@@ -212,6 +208,7 @@ static uint64_t content_hash(void)
     uint64_t h = hash(1469598103934665603u, sg_sudo_image, sudo_len < 4096 ? sudo_len : 4096);
 
     h = hash(h, &sudo_len, sizeof sudo_len);
+    h = hash_str(h, TEMPLATE_ROOT);
     for (size_t i = 0; i < template_n_dirs; i++)
         h = hash_str(h, template_dirs[i].path) ^ template_dirs[i].mode;
     for (size_t i = 0; i < template_n_files; i++)

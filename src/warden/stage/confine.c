@@ -28,7 +28,8 @@
     (ROOT_CAPS | CAP(CAP_SETPCAP) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_SYS_ADMIN) | \
      CAP(CAP_SYS_RESOURCE))
 
-/* The control group's limit comes first: it counts what it refuses, so that the result can name it. */
+/* The control group's limit comes first: it counts what it refuses, so that the result can name it.
+ */
 #define NPROC_MORE 64
 
 #define AGENT_FILES 8192 /* 1,024 processes with three pipes each, and some */

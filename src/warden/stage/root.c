@@ -5,7 +5,7 @@
  * /proc only where one is fully visible already).
  *
  *   /new         where the sandbox's root is attached
- *   /aside       proc and dev of the sandbox, until there is a root to move them to
+ *   /aside       proc, dev and usr of the sandbox, until there is a root for them
  *   /mask/file   mode 000 and owned by the host's root, who is nobody inside: opening it
  *   /mask/dir    fails for root inside as well. They cover what /proc should not show.
  *   /dev         the device nodes
@@ -52,7 +52,8 @@ static const struct {
     {"new", S_IFDIR | 0755, 0, 0},        {"proc", S_IFDIR | 0755, 0, 0},
     {"aside", S_IFDIR | 0755, 0, 0},      {"aside/proc", S_IFDIR | 0755, 0, 0},
     {"aside/dev", S_IFDIR | 0755, 0, 0},  {"mask", S_IFDIR | 0755, 0, 0},
-    {"mask/dir", S_IFDIR, 0, 0},          {"mask/file", S_IFREG, 0, 0},
+    {"mask/dir", S_IFDIR, 0, 0},          {"mask/empty", S_IFDIR | 0555, 0, 0},
+    {"aside/usr", S_IFDIR | 0755, 0, 0},  {"mask/file", S_IFREG, 0, 0},
     {"dev", S_IFDIR | 0755, 0, 0},        {"dev/pts", S_IFDIR | 0755, 0, 0},
     {"dev/shm", S_IFDIR | 0755, 0, 0},    {"dev/null", S_IFCHR | 0666, 1, 3},
     {"dev/zero", S_IFCHR | 0666, 1, 5},   {"dev/full", S_IFCHR | 0666, 1, 7},
@@ -232,6 +233,10 @@ static int make_target(const char *target, bool is_dir, int *ret_fd, struct sg_e
             return err_errno(e, "make the mount target '%s'", target);
         }
         int next = sys_openat2(dir, part, &how);
+        if (next < 0 && errno == ELOOP)
+            return err_set(
+                e, SG_ERR_INVALID, -ELOOP,
+                "mount target '%s' leads through a symbolic link: name the real directory", target);
         if (next < 0)
             return err_errno(e, "open the mount target '%s'", target);
         close(dir);
@@ -279,21 +284,31 @@ int root_build(unsigned omit, struct sg_error *e)
     return r < 0 ? r : mount_proc(omit, e);
 }
 
-int root_enter(const struct stage_setup *setup, const struct root_fds *fds, unsigned omit,
+/* One overlay, two places: its folder .sandbox is the root, itself is /usr, where that folder is
+ * not to be seen a second time. */
+static int attach_overlay(int overlay, struct sg_error *e)
+{
+    if (sys_move_mount(overlay, AT_FDCWD, ASIDE "/usr") < 0 ||
+        mount(ASIDE "/usr/.sandbox", "/new", NULL, MS_BIND, NULL) < 0 ||
+        mount("/mask/empty", ASIDE "/usr/.sandbox", NULL, MS_BIND, NULL) < 0)
+        return err_errno(e, "attach the root layer");
+    return 0;
+}
+
+int root_enter(const struct stage_setup *setup, const int *mounts, unsigned omit,
                struct sg_error *e)
 {
-    int r;
+    int r = attach_overlay(mounts[0], e);
 
-    if (sys_move_mount(fds->root, AT_FDCWD, "/new") < 0)
-        return err_errno(e, "attach the root layer");
-    if (sys_move_mount(fds->usr, AT_FDCWD, "/new/usr") < 0)
-        return err_errno(e, "attach /usr");
-    if (mount(ASIDE "/dev", "/new/dev", NULL, MS_MOVE, NULL) < 0 ||
+    if (r < 0)
+        return r;
+    if (mount(ASIDE "/usr", "/new/usr", NULL, MS_MOVE, NULL) < 0 ||
+        mount(ASIDE "/dev", "/new/dev", NULL, MS_MOVE, NULL) < 0 ||
         mount(ASIDE "/proc", "/new/proc", NULL, MS_MOVE, NULL) < 0)
-        return err_errno(e, "attach /dev and /proc");
+        return err_errno(e, "attach /usr, /dev and /proc");
     /* Shared memory is a folder of the root layer, so that one limit holds for all. */
     if (mount("/new/run/shm", "/new/dev/shm", NULL, MS_BIND, NULL) < 0)
         return err_errno(e, "attach /dev/shm");
-    r = attach_mounts(setup, fds->mounts, e);
+    r = attach_mounts(setup, mounts + STAGE_FIXED_FDS, e);
     return r < 0 ? r : leave_old_root(omit, e);
 }

@@ -85,8 +85,7 @@ static int finish(unsigned omit, struct agent_config *config, struct sg_error *e
 
     if (r < 0)
         return r;
-    struct root_fds root = {.root = fds[0], .usr = fds[1], .mounts = fds + STAGE_FIXED_FDS};
-    r = root_enter(&setup, &root, omit, e);
+    r = root_enter(&setup, fds, omit, e);
     if (r < 0)
         return r;
     if (sethostname(setup.hostname, strnlen(setup.hostname, sizeof setup.hostname)) < 0)

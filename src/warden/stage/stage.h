@@ -50,7 +50,7 @@ struct spawn_reply {
     char message[256];
 };
 
-/* Descriptors come in this order: root, usr, one per mount. */
+/* Descriptors come in this order: the overlay, one per mount. */
 struct stage_setup {
     uint32_t magic;
     uint32_t n_mounts;
@@ -60,7 +60,7 @@ struct stage_setup {
     char targets[STAGE_MOUNTS_MAX][512];
 };
 
-#define STAGE_FIXED_FDS 2
+#define STAGE_FIXED_FDS 1
 #define STAGE_FDS_MAX   (STAGE_FIXED_FDS + STAGE_MOUNTS_MAX)
 
 struct stage_reply {
@@ -88,10 +88,6 @@ int netns_renew(int procfd, struct sg_error *e);
 int root_prepare(struct sg_error *e);
 /* In the sandbox: /proc and /dev, aside. */
 int root_build(unsigned omit, struct sg_error *e);
-/* From detached mounts to the sandbox's root directory. */
-struct root_fds {
-    int root, usr;
-    const int *mounts;
-};
-int root_enter(const struct stage_setup *setup, const struct root_fds *fds, unsigned omit,
+/* From detached mounts, in the order of struct stage_setup, to the sandbox's root directory. */
+int root_enter(const struct stage_setup *setup, const int *mounts, unsigned omit,
                struct sg_error *e);
