@@ -99,6 +99,8 @@ struct sg_options {
     enum sg_network network;
     const struct sg_mount *mounts;
     size_t n_mounts;
+    const char *mount_owner;        /* who inside stands for the owners of mounted directories:
+                                     * "user" (default) or "root" */
     const struct sg_policy *policy; /* NULL: the default policy */
     bool approved;                  /* a person, or the caller on their behalf, said yes */
     const char *hostname;           /* default "sandbox" */

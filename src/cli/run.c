@@ -57,6 +57,7 @@ static void fill_run(struct sg_run *run, const struct run_options *o, const stru
     run->options.limits = o->limits;
     run->options.network = o->network;
     run->options.mounts = o->mounts;
+    run->options.mount_owner = o->user && strcmp(o->user, "root") == 0 ? "root" : NULL;
     run->options.n_mounts = o->n_mounts;
     run->options.policy = &in->policy.policy;
     run->options.approved = o->approve;

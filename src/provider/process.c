@@ -228,7 +228,8 @@ static int add_layers(const struct instance *i, const struct instance_spec *spec
                                     .writable = spec->mounts[m].writable,
                                     .roots = spec->mount_roots,
                                     .userns = i->userns,
-                                    .first_id = ls.first_id};
+                                    .first_id = ls.first_id,
+                                    .owner_inside = spec->mount_owner};
         r = hostmount_open(&hs, &list->fds[list->n], e);
         if (r < 0)
             return r;

@@ -28,6 +28,7 @@ struct instance_spec {
     const struct sg_mount *mounts;
     size_t n_mounts;
     const char *const *mount_roots; /* NULL-terminated */
+    uint32_t mount_owner;           /* the id inside that stands for the owners of the sources */
 };
 
 /* Returns while the sandbox is still entering its root. Its channel takes requests from now on, and

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/agent.h"
 #include "base/clock.h"
 #include "sandbox/control.h"
 
@@ -62,10 +63,15 @@ static int open_instance(struct sg_engine *engine, const struct sg_options *o, s
                                  .mounts = o->mounts,
                                  .n_mounts = o->n_mounts,
                                  .mount_roots = policy_mount_roots(o)};
+    const struct agent_user *owner = agent_user_find(o->mount_owner ? o->mount_owner : "user");
     int r = limits_complete(&o->limits, &spec.limits, e);
 
     if (r == 0)
         r = check_hostname(spec.hostname, e);
+    if (r == 0 && !owner)
+        r = err_set(e, SG_ERR_INVALID, -EINVAL, "mount owner '%.32s': use user or root",
+                    o->mount_owner);
+    spec.mount_owner = owner ? owner->uid : 0;
     if (r == 0)
         r = policy_check(o, e);
     if (r == 0)
@@ -176,9 +182,12 @@ int sg_sandbox_run_code(struct sg_sandbox *sandbox, const char *code, size_t len
     r = check_exec(&x, e);
     if (r < 0)
         return r;
+    const struct agent_user *user = agent_user_find(x.user ? x.user : "user");
+    if (!user)
+        return err_set(e, SG_ERR_NOT_FOUND, -ESRCH, "unknown user '%.32s': use user or root",
+                       x.user);
     snprintf(name, sizeof name, "main.%.*s", (int)strcspn(l->suffixes, " "), l->suffixes);
-    snprintf(path, sizeof path, "%s/%s",
-             x.user && strcmp(x.user, "root") == 0 ? "/root" : "/home/user", name);
+    snprintf(path, sizeof path, "%s/%s", user->home, name);
     for (size_t i = 0; i < ARRAY_SIZE(l->argv) && l->argv[i]; i++)
         argv[i] = strcmp(l->argv[i], "@") == 0 ? path : l->argv[i];
     x.argv = argv;

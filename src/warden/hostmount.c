@@ -9,8 +9,6 @@
 #include "base/sys.h"
 #include "warden/idmap.h"
 
-#define USER_INSIDE 1000u
-
 static bool below(const char *path, const char *root)
 {
     size_t n = strlen(root);
@@ -73,8 +71,8 @@ static int open_idmap(const struct hostmount_spec *spec, const struct stat *st, 
 {
     struct idmap_one map = {.disk_uid = st->st_uid,
                             .disk_gid = st->st_gid,
-                            .host_uid = spec->first_id + USER_INSIDE,
-                            .host_gid = spec->first_id + USER_INSIDE};
+                            .host_uid = spec->first_id + spec->owner_inside,
+                            .host_gid = spec->first_id + spec->owner_inside};
 
     if (st->st_uid != 0)
         return idmap_open(&map, ret, e);

@@ -274,8 +274,8 @@ int template_open(struct template *ret, struct sg_error *e)
         template_close(&t);
         if (r == -ENOSPC || r == -EDQUOT)
             return err_set(e, SG_ERR_LIMIT, r,
-                           "no space for the default template in '" TEMPLATE_DIR
-                           "': free some space there");
+                           "prepare the default template in '" TEMPLATE_DIR
+                           "': No space left: free some space there");
         return err_wrap(e, r, "prepare the default template in '" TEMPLATE_DIR "'");
     }
     *ret = t;
