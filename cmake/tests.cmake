@@ -61,3 +61,8 @@ add_variant(control SG_CONTROL=1)
 static_program(sandglass-control ${tests_dir}/sandglass-control
     "${cli_sources};${engine_sources};${control_embed}" SG_CONTROL=1)
 add_dependencies(sandglass-control control_agent control_sudo)
+add_library(libsandglass_control SHARED $<TARGET_OBJECTS:control_engine>)
+target_link_libraries(libsandglass_control PRIVATE flags)
+target_link_options(libsandglass_control PRIVATE -Wl,--version-script=${map})
+set_target_properties(libsandglass_control PROPERTIES OUTPUT_NAME sandglass-control
+    LINKER_LANGUAGE C LIBRARY_OUTPUT_DIRECTORY ${tests_dir})

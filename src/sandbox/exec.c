@@ -136,11 +136,12 @@ static int begin(struct exec *x, struct sg_error *e)
     const struct sg_exec *q = x->x;
     bool has_stdin = q->stdin_data || q->stdin_fd >= 0;
     AUTO(strbuf_done) struct strbuf req;
-    int r = check_request(q, e);
+    int r;
 
+    strbuf_init(&req, OPS_OPEN_MAX);
+    r = check_request(q, e);
     if (r < 0)
         return r;
-    strbuf_init(&req, OPS_OPEN_MAX);
     wire_put_str(&req, q->user ? q->user : "user");
     wire_put_str(&req, q->cwd ? q->cwd : "");
     wire_put_u32(&req, (q->tty ? PROC_PTY : 0) | (has_stdin ? PROC_STDIN : 0));

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/securebits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -130,17 +131,46 @@ static int open_ns(pid_t pid, const char *which, struct sg_error *e)
     return fd < 0 ? err_errno(e, "open '%s'", path) : fd;
 }
 
+/* What the kernel counts per user (inotify instances, message queues, pending signals...) it also
+ * counts for whoever made each user namespace above. If that were the host's root, one sandbox
+ * could use up root's share; so F is made under its own first id. The capabilities stay. */
+struct identity {
+    int securebits, dumpable;
+};
+
+static int identity_take(uint32_t id, struct identity *ret)
+{
+    ret->dumpable = prctl(PR_GET_DUMPABLE);
+    ret->securebits = prctl(PR_GET_SECUREBITS);
+    if (ret->securebits < 0 ||
+        prctl(PR_SET_SECUREBITS, ret->securebits | SECBIT_NO_SETUID_FIXUP) < 0 ||
+        syscall(SYS_setresuid, -1, id, -1) < 0)
+        return -errno;
+    return 0;
+}
+
+static void identity_give_back(const struct identity *old)
+{
+    syscall(SYS_setresuid, -1, getuid(), -1);
+    prctl(PR_SET_SECUREBITS, old->securebits);
+    prctl(PR_SET_DUMPABLE, old->dumpable == 1); /* changing ids had cleared it */
+}
+
 /* F and W, kept by the holder. Returns the holder's pid. */
 static int start_holder(struct domain *d, int image, int netns_sock, struct sg_error *e)
 {
+    struct identity self;
     int socks[2], pid, r;
     char map[48];
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, socks) < 0)
         return err_errno(e, "make a socket pair");
     d->holder_sock = socks[0];
-    pid = start_helper(image, "sandglass-holder", CLONE_NEWUSER | CLONE_NEWPID,
-                       (int[]){socks[1], netns_sock}, 2, &d->holder_pidfd, e);
+    r = identity_take(slot_first_id(d->slots.first), &self);
+    pid = r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "take the domain's id: %s", strerror(-r))
+                : start_helper(image, "sandglass-holder", CLONE_NEWUSER | CLONE_NEWPID,
+                               (int[]){socks[1], netns_sock}, 2, &d->holder_pidfd, e);
+    identity_give_back(&self);
     if (pid == -ENOSPC || pid == -EPERM || pid == -EINVAL)
         return err_set(e, SG_ERR_UNSUPPORTED, pid,
                        "this kernel gives no user namespaces (%s): see 'sandglass doctor'",

@@ -109,7 +109,7 @@ TEST(programs_are_confined)
     EXPECT_STR(shell_says(&h, "user",
                           "ulimit -c; ulimit -n; ulimit -Hn; ulimit -s; ulimit -l; "
                           "ulimit -u; ulimit -f; cat /proc/self/oom_score_adj"),
-               "0\n1024\n4096\n8192\n64\n4096\n65536\n1000\n");
+               "0\n1024\n4096\n8192\n64\n4160\n65536\n1000\n");
     EXPECT_STR(
         shell_says(&h, "root", "cd /proc/self/fd; for f in *; do [ -e $f ] && echo $f; done; true"),
         "0\n1\n2\n");

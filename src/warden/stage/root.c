@@ -36,8 +36,13 @@ static const char *masked_dirs[] = {"acpi", "asound", "driver", "dynamic_debug",
 /* Needed by programs, never to be written. */
 static const char *readonly_dirs[] = {"sys", "irq", "bus", "fs"};
 
-static const char *const nested_limits[] = {"user", "mnt", "net",    "pid",
-                                            "ipc",  "uts", "cgroup", "time"};
+static const char *const nested_limits[] = {
+    "user_namespaces", "mnt_namespaces", "net_namespaces",    "pid_namespaces",
+    "ipc_namespaces",  "uts_namespaces", "cgroup_namespaces", "time_namespaces",
+};
+
+#define INOTIFY_INSTANCES "32"
+#define INOTIFY_WATCHES   "16384"
 
 #define ASIDE      "/aside"
 #define PROC_FLAGS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
@@ -161,19 +166,35 @@ static int make_readonly(struct sg_error *e)
     return 0;
 }
 
+static int set_user_limit(const char *name, const char *value, struct sg_error *e)
+{
+    char path[64];
+    int r;
+
+    snprintf(path, sizeof path, ASIDE "/proc/sys/user/max_%s", name);
+    r = file_write(AT_FDCWD, path, value);
+    if (r < 0 && r != -ENOENT)
+        return err_set(e, SG_ERR_INTERNAL, r, "write %s: %s", path + sizeof ASIDE - 1,
+                       strerror(-r));
+    return 0;
+}
+
 /* The kernel itself then refuses namespaces inside, whatever the system-call filter says. */
 static int forbid_nested_namespaces(struct sg_error *e)
 {
-    char path[64];
+    int r = 0;
 
-    for (size_t i = 0; i < ARRAY_SIZE(nested_limits); i++) {
-        snprintf(path, sizeof path, ASIDE "/proc/sys/user/max_%s_namespaces", nested_limits[i]);
-        int r = file_write(AT_FDCWD, path, "0");
-        if (r < 0 && r != -ENOENT)
-            return err_set(e, SG_ERR_INTERNAL, r, "write %s: %s", path + sizeof ASIDE - 1,
-                           strerror(-r));
-    }
-    return 0;
+    for (size_t i = 0; i < ARRAY_SIZE(nested_limits) && r == 0; i++)
+        r = set_user_limit(nested_limits[i], "0", e);
+    return r;
+}
+
+/* The host's limit on inotify is shared by the sandboxes of a domain: none may take all of it. */
+static int share_inotify(struct sg_error *e)
+{
+    int r = set_user_limit("inotify_instances", INOTIFY_INSTANCES, e);
+
+    return r < 0 ? r : set_user_limit("inotify_watches", INOTIFY_WATCHES, e);
 }
 
 static int mount_proc(unsigned omit, struct sg_error *e)
@@ -184,6 +205,8 @@ static int mount_proc(unsigned omit, struct sg_error *e)
         return err_errno(e, "mount /proc");
     if (!LAYER_OMITTED(omit, LAYER_NESTED_NS))
         r = forbid_nested_namespaces(e);
+    if (r == 0 && !LAYER_OMITTED(omit, LAYER_UIDS))
+        r = share_inotify(e);
     if (r < 0 || LAYER_OMITTED(omit, LAYER_PROC_MASK))
         return r;
     r = mask(masked_files, ARRAY_SIZE(masked_files), "/mask/file", e);
