@@ -174,7 +174,7 @@ static int try_overlay(void *arg)
     if (sys_move_mount(tmpfs, AT_FDCWD, SCRATCH) < 0 || mkdir(SCRATCH "/lower", 0755) < 0 ||
         mkdir(SCRATCH "/upper", 0755) < 0 || mkdir(SCRATCH "/work", 0755) < 0)
         return -errno;
-    r = idmapped_tree(AT_FDCWD, "/usr", &lower);
+    r = idmapped_tree(AT_FDCWD, "/var/lib", &lower);
     return r < 0 ? r : mount_overlay(lower);
 }
 
@@ -227,11 +227,6 @@ static void check_mapped(struct check_result *r, const char *dir)
     report(r, probe_in_child(try_idmapped_path, path), fix);
 }
 
-static void check_usr(struct check_result *r)
-{
-    check_mapped(r, "/usr");
-}
-
 static void check_var_lib(struct check_result *r)
 {
     check_mapped(r, "/var/lib");
@@ -241,7 +236,6 @@ static const struct check mount_checks[] = {
     {"mount API", check_mount_api},
     {"tmpfs, ids mapped", check_idmapped_tmpfs},
     {"overlay on mapped layers", check_overlay},
-    {"/usr, ids mapped", check_usr},
     {"/var/lib, ids mapped", check_var_lib},
 };
 const struct check_group doctor_filesystems = {"File systems", mount_checks,

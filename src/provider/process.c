@@ -26,7 +26,7 @@
  * rest. */
 struct slot {
     struct cgroup *cgroup;
-    struct lower_layers lower;
+    int lower;                /* see layers_open_lower; -1: not yet */
     struct cgroup_stats seen; /* its counters never go back: what was there before */
     struct instance *used_by;
     bool worn; /* has held a sandbox */
@@ -83,7 +83,7 @@ int provider_open(uint32_t max_instances, unsigned omit, struct provider **ret, 
     p->n_slots = max_instances;
     p->omit = omit;
     for (uint32_t i = 0; i < max_instances; i++)
-        p->slots[i].lower = (struct lower_layers)LOWER_LAYERS_NONE;
+        p->slots[i].lower = -1;
     r = domain_open(max_instances, &p->domain, e);
     if (r == 0) {
         r = template_open(&p->template, e);
@@ -174,8 +174,8 @@ static int await_spawned(struct instance *i, struct sg_error *e)
         return r;
     i->pidfd = child.pidfd;
     i->userns = child.userns;
-    if (s->lower.template <0)
-        r = lower_layers_open(&i->provider->template, i->userns, &s->lower, e);
+    if (s->lower < 0)
+        r = layers_open_lower(&i->provider->template, i->userns, &s->lower, e);
     return r;
 }
 
@@ -212,22 +212,24 @@ static int add_layers(const struct instance *i, const struct instance_spec *spec
     uint32_t slot =
         LAYER_OMITTED(omit, LAYER_UIDS) ? i->provider->domain.slots.first + 1 : slot_number(i);
     bool unlimited = LAYER_OMITTED(omit, LAYER_DISK);
-    struct layers_spec ls = {.lower = &i->provider->slots[i->index].lower,
+    struct layers_spec ls = {.template = &i->provider->template,
+                             .lower = i->provider->slots[i->index].lower,
                              .userns = i->userns,
                              .first_id = slot_first_id(slot),
                              .allow_suid = LAYER_OMITTED(omit, LAYER_NNP),
                              .disk_bytes = unlimited ? 0 : spec->limits.disk_bytes,
                              .disk_inodes = unlimited ? 0 : spec->limits.disk_inodes};
-    int r = layers_build(&ls, &list->fds[0], e);
+    struct layers l;
+    int r = layers_build(&ls, &l, e);
 
     if (r < 0)
         return r;
-    list->n = STAGE_FIXED_FDS;
+    list->fds[list->n++] = l.root;
+    list->fds[list->n++] = l.usr;
     for (size_t m = 0; m < spec->n_mounts; m++) {
         struct hostmount_spec hs = {.source = spec->mounts[m].source,
                                     .writable = spec->mounts[m].writable,
                                     .roots = spec->mount_roots,
-                                    .userns = i->userns,
                                     .first_id = ls.first_id,
                                     .owner_inside = spec->mount_owner};
         r = hostmount_open(&hs, &list->fds[list->n], e);
@@ -414,7 +416,7 @@ static int slot_close(struct slot *s, struct sg_error *e)
 {
     int r = s->used_by ? instance_destroy(s->used_by, NULL, e) : 0, r2 = 0;
 
-    lower_layers_close(&s->lower);
+    close_p(&s->lower);
     if (s->cgroup)
         r2 = s->cgroup->ops->destroy(s->cgroup, r < 0 ? NULL : e);
     return r < 0 ? r : r2;

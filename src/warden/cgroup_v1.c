@@ -135,20 +135,22 @@ static int put_u64(int dirfd, const char *file, uint64_t v)
     return file_write(dirfd, file, text);
 }
 
-/* memsw >= memory must hold at every moment, so the order depends on the direction. With swap
- * accounting off the second file is absent and the kernel has no limit to set. */
+/* memsw >= memory must hold at every moment, so the order depends on the direction; a new group and
+ * a lower limit want the memory first. With swap accounting off the second file is absent and there
+ * is no limit to set. */
 static int set_memory(int dirfd, uint64_t bytes)
 {
     int r;
 
     put_u64(dirfd, "memory.max_usage_in_bytes", 0);
-    r = put_u64(dirfd, "memory.memsw.limit_in_bytes", bytes);
-    if (r == -ENOENT)
-        return put_u64(dirfd, "memory.limit_in_bytes", bytes);
-    if (r == 0)
-        return put_u64(dirfd, "memory.limit_in_bytes", bytes);
     r = put_u64(dirfd, "memory.limit_in_bytes", bytes);
-    return r < 0 ? r : put_u64(dirfd, "memory.memsw.limit_in_bytes", bytes);
+    if (r == -EINVAL) {
+        r = put_u64(dirfd, "memory.memsw.limit_in_bytes", bytes);
+        return r < 0 ? r : put_u64(dirfd, "memory.limit_in_bytes", bytes);
+    }
+    if (r == 0)
+        r = put_u64(dirfd, "memory.memsw.limit_in_bytes", bytes);
+    return r == -ENOENT ? 0 : r;
 }
 
 static int v1_set_limits(struct cgroup *base, const struct sg_limits *l, struct sg_error *e)
@@ -163,7 +165,6 @@ static int v1_set_limits(struct cgroup *base, const struct sg_limits *l, struct 
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "set limits of control group %u: %s", c->slot,
                        strerror(-r));
-    put_u64(c->dir[CPU], "cpu.shares", 256); /* the host's own work comes first */
     return 0;
 }
 

@@ -125,7 +125,6 @@ static int v2_set_limits(struct cgroup *base, const struct sg_limits *l, struct 
                        strerror(-r));
     file_write(c->dir, "memory.swap.max", "0"); /* absent without swap */
     file_write(c->dir, "memory.peak", "0"); /* resettable since 6.12; else the group's own peak */
-    file_write(c->dir, "cpu.weight", "25"); /* the host's own work comes first */
     return 0;
 }
 

@@ -66,23 +66,29 @@ static int check_source(const struct hostmount_spec *spec, int fd, struct stat *
     return 0;
 }
 
-static int open_idmap(const struct hostmount_spec *spec, const struct stat *st, int *ret,
-                      struct sg_error *e)
+/* Whose ids are seen on the mount: see hostmount.h. Root's files are nobody's inside. */
+static int map_owner(const struct hostmount_spec *spec, const struct stat *st,
+                     struct mount_attr *attr, int *ret_userns, struct sg_error *e)
 {
     struct idmap_one map = {.disk_uid = st->st_uid,
                             .disk_gid = st->st_gid,
                             .host_uid = spec->first_id + spec->owner_inside,
                             .host_gid = spec->first_id + spec->owner_inside};
+    int r;
 
-    if (st->st_uid != 0)
-        return idmap_open(&map, ret, e);
-    *ret = fcntl(spec->userns, F_DUPFD_CLOEXEC, 0);
-    return *ret < 0 ? err_errno(e, "copy a descriptor") : 0;
+    if (st->st_uid == 0)
+        return 0;
+    r = idmap_open(&map, ret_userns, e);
+    if (r < 0)
+        return r;
+    attr->attr_set |= MOUNT_ATTR_IDMAP;
+    attr->userns_fd = (uint64_t)*ret_userns;
+    return 0;
 }
 
 int hostmount_open(const struct hostmount_spec *spec, int *ret_fd, struct sg_error *e)
 {
-    struct mount_attr a = {.attr_set = MOUNT_ATTR_IDMAP | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV};
+    struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV};
     AUTO(close_p) int source = open(spec->source, O_PATH | O_CLOEXEC);
     AUTO(close_p) int tree = -1, userns = -1;
     struct stat st;
@@ -92,16 +98,15 @@ int hostmount_open(const struct hostmount_spec *spec, int *ret_fd, struct sg_err
         return err_errno(e, "mount source '%s'", spec->source);
     r = check_source(spec, source, &st, e);
     if (r == 0)
-        r = open_idmap(spec, &st, &userns, e);
+        r = map_owner(spec, &st, &attr, &userns, e);
     if (r < 0)
         return r;
     tree = sys_open_tree(source, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
     if (tree < 0)
         return err_errno(e, "clone the mount source '%s'", spec->source);
-    a.userns_fd = (uint64_t)userns;
     if (!spec->writable)
-        a.attr_set |= MOUNT_ATTR_RDONLY;
-    if (sys_mount_setattr(tree, 0, &a) < 0)
+        attr.attr_set |= MOUNT_ATTR_RDONLY;
+    if (sys_mount_setattr(tree, 0, &attr) < 0)
         return err_errno(e, "map the ids of mount source '%s'", spec->source);
     *ret_fd = steal_fd(&tree);
     return 0;

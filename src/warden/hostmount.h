@@ -5,8 +5,8 @@
  *
  * Ids. Whoever owns the source is one user inside, `user` or root: what that person may read, the
  * code may read, and what the code writes belongs to them. Nobody else's id exists on the mount; in
- * particular no file of the host's root can be made, which would be a way out through set-uid
- * programs. A source that root owns can be mounted read-only, with ids as they are on disk. */
+ * particular no file of the host's root can be made or changed, whatever happens inside. A source
+ * that root owns can be mounted read-only; what everybody may read can be read there. */
 #pragma once
 
 #include "base/err.h"
@@ -15,7 +15,6 @@ struct hostmount_spec {
     const char *source;
     bool writable;
     const char *const *roots; /* NULL-terminated, absolute */
-    int userns;               /* of the sandbox */
     uint32_t first_id;        /* its first id on the host */
     uint32_t owner_inside;    /* the id that stands for the source's owner */
 };

@@ -81,19 +81,35 @@ static int make_scratch(const struct layers_spec *spec, int *ret, struct sg_erro
     return 0;
 }
 
-static int open_lower(int dir, int userns, const char *what, int *ret, struct sg_error *e)
+int layers_open_lower(const struct template *t, int userns, int *ret, struct sg_error *e)
 {
     AUTO(close_p)
-    int fd = sys_open_tree(dir, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+    int fd = sys_open_tree(t->dir, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
     int r;
 
     if (fd < 0)
-        return err_errno(e, "clone %s", what);
+        return err_errno(e, "clone the template");
     r = idmap(fd, userns, LOWER_FLAGS);
     if (r < 0)
         return err_set(e, r == -EINVAL ? SG_ERR_UNSUPPORTED : SG_ERR_INTERNAL, r,
-                       "map the ids of %s: %s; its file system must support id-mapped mounts", what,
+                       "map the ids of '" TEMPLATE_DIR
+                       "': %s; its file system must support id-mapped mounts",
                        strerror(-r));
+    *ret = steal_fd(&fd);
+    return 0;
+}
+
+/* Its ids are not mapped: to the sandbox all of it belongs to nobody, so even one that could make
+ * the mount writable could not write a byte of the host's programs. */
+static int open_usr(const struct layers_spec *spec, int *ret, struct sg_error *e)
+{
+    struct mount_attr a = {.attr_set = LOWER_FLAGS};
+    AUTO(close_p)
+    int fd = sys_open_tree(spec->template->host_usr, "",
+                           OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+
+    if (fd < 0 || sys_mount_setattr(fd, 0, &a) < 0)
+        return err_errno(e, "clone the host's /usr");
     *ret = steal_fd(&fd);
     return 0;
 }
@@ -134,42 +150,14 @@ static int create_as(int fs, uint32_t id)
     return r;
 }
 
-int lower_layers_open(const struct template *t, int userns, struct lower_layers *ret,
-                      struct sg_error *e)
+static int make_overlay(const struct layers_spec *spec, int scratch, int *ret, struct sg_error *e)
 {
-    struct lower_layers l = LOWER_LAYERS_NONE;
-    int r = open_lower(t->dir, userns, "the template in '" TEMPLATE_DIR "'", &l.template, e);
+    AUTO(close_p) int fs = sys_fsopen("overlay");
+    char lower[48], upper[48], work[48];
 
-    if (r == 0)
-        r = open_lower(t->host_usr, userns, "the host's /usr", &l.host_usr, e);
-    if (r < 0) {
-        lower_layers_close(&l);
-        return r;
-    }
-    *ret = l;
-    return 0;
-}
-
-void lower_layers_close(struct lower_layers *l)
-{
-    close_p(&l->template);
-    close_p(&l->host_usr);
-    *l = (struct lower_layers)LOWER_LAYERS_NONE;
-}
-
-int layers_build(const struct layers_spec *spec, int *ret_overlay, struct sg_error *e)
-{
-    AUTO(close_p) int scratch = -1, fs = -1;
-    char lower[80], upper[48], work[48];
-    int r = make_scratch(spec, &scratch, e);
-
-    if (r < 0)
-        return r;
-    snprintf(lower, sizeof lower, "/proc/self/fd/%d:/proc/self/fd/%d", spec->lower->template,
-             spec->lower->host_usr);
+    snprintf(lower, sizeof lower, "/proc/self/fd/%d", spec->lower);
     snprintf(upper, sizeof upper, "/proc/self/fd/%d/upper", scratch);
     snprintf(work, sizeof work, "/proc/self/fd/%d/work", scratch);
-    fs = sys_fsopen("overlay");
     if (fs < 0 || sys_fsconfig_string(fs, "lowerdir", lower) < 0 ||
         sys_fsconfig_string(fs, "upperdir", upper) < 0 ||
         sys_fsconfig_string(fs, "workdir", work) < 0 ||
@@ -178,6 +166,30 @@ int layers_build(const struct layers_spec *spec, int *ret_overlay, struct sg_err
         sys_fsconfig_string(fs, "index", "off") < 0 || sys_fsconfig_string(fs, "xino", "off") < 0 ||
         sys_fsconfig_flag(fs, "volatile") < 0 || create_as(fs, spec->first_id) < 0)
         return mount_error(fs, e, "make the overlay");
-    *ret_overlay = sys_fsmount(fs, spec->allow_suid ? MOUNT_ATTR_NODEV : UPPER_FLAGS);
-    return *ret_overlay < 0 ? err_errno(e, "mount the overlay") : 0;
+    *ret = sys_fsmount(fs, spec->allow_suid ? MOUNT_ATTR_NODEV : UPPER_FLAGS);
+    return *ret < 0 ? err_errno(e, "mount the overlay") : 0;
+}
+
+int layers_build(const struct layers_spec *spec, struct layers *ret, struct sg_error *e)
+{
+    AUTO(close_p) int scratch = -1;
+    struct layers l = {.root = -1, .usr = -1};
+    int r = make_scratch(spec, &scratch, e);
+
+    if (r == 0)
+        r = make_overlay(spec, scratch, &l.root, e);
+    if (r == 0)
+        r = open_usr(spec, &l.usr, e);
+    if (r < 0) {
+        layers_close(&l);
+        return r;
+    }
+    *ret = l;
+    return 0;
+}
+
+void layers_close(struct layers *l)
+{
+    close_p(&l->root);
+    close_p(&l->usr);
 }

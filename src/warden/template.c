@@ -8,8 +8,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <sys/xattr.h>
 
 #include "base/fd.h"
 #include "base/ids.h"
@@ -78,54 +76,6 @@ static int fill_root(int at, struct sg_error *e)
     return r;
 }
 
-static bool is_shown(const char *name)
-{
-    for (size_t i = 0; i < template_n_usr_shown; i++)
-        if (strcmp(name, template_usr_shown[i]) == 0)
-            return true;
-    return false;
-}
-
-/* An overlay takes a character device 0:0 in an upper layer as "not there". */
-static int hide_the_rest(int at, int host_usr, struct sg_error *e)
-{
-    AUTO(closedir_p) DIR *d = NULL;
-    struct dirent *entry;
-    int fd = openat(host_usr, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    d = fd < 0 ? NULL : fdopendir(fd);
-    if (!d)
-        return err_errno(e, "list the host's /usr");
-    while ((entry = readdir(d)) != NULL) {
-        const char *name = entry->d_name;
-        if (name[0] == '.' && (name[1] == '\0' || strcmp(name, "..") == 0))
-            continue;
-        if (is_shown(name) || strcmp(name, "local") == 0)
-            continue;
-        if (mknodat(at, name, S_IFCHR, makedev(0, 0)) < 0)
-            return err_errno(e, "hide /usr/%s in the template", name);
-    }
-    return 0;
-}
-
-static int fill_usr(int at, int host_usr, struct sg_error *e)
-{
-    static const char *const local[] = {"local",         "local/bin", "local/etc",  "local/games",
-                                        "local/include", "local/lib", "local/sbin", "local/share",
-                                        "local/src",     "bin"};
-    AUTO(close_p) int local_fd = -1;
-
-    for (size_t i = 0; i < ARRAY_SIZE(local); i++)
-        if (mkdirat(at, local[i], 0755) < 0)
-            return err_errno(e, "make /usr/%s of the template", local[i]);
-    local_fd = openat(at, "local", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (local_fd < 0 || fsetxattr(local_fd, "trusted.overlay.opaque", "y", 1, 0) < 0)
-        return err_errno(e, "hide the host's /usr/local in the template");
-    int r = make_file(at, "bin/sudo", sg_sudo_image, (size_t)(sg_sudo_image_end - sg_sudo_image),
-                      0755, e);
-    return r < 0 ? r : hide_the_rest(at, host_usr, e);
-}
-
 static int make_sub(int at, const char *name, struct sg_error *e)
 {
     int fd;
@@ -138,12 +88,12 @@ static int make_sub(int at, const char *name, struct sg_error *e)
     return fd;
 }
 
-static int build(int at, int host_usr, struct sg_error *e)
+static int build(int at, struct sg_error *e)
 {
-    AUTO(close_p) int root = make_sub(at, TEMPLATE_ROOT, e);
-    int r = root < 0 ? root : fill_root(root, e);
+    size_t len = (size_t)(sg_sudo_image_end - sg_sudo_image);
+    int r = fill_root(at, e);
 
-    return r < 0 ? r : fill_usr(at, host_usr, e);
+    return r < 0 ? r : make_file(at, "usr/local/bin/sudo", sg_sudo_image, len, 0755, e);
 }
 
 /* Templates of earlier versions: an engine holds a shared lock on the one it uses. */
@@ -165,7 +115,7 @@ static void remove_unused(int top, const char *keep)
 }
 
 /* Built aside and renamed into place, so that it is whole or absent; of two that race, one wins. */
-static int build_aside(int top, const char *name, int host_usr, struct sg_error *e)
+static int build_aside(int top, const char *name, struct sg_error *e)
 {
     AUTO(close_p) int at = -1;
     char id[ID_LEN + 1], aside[64];
@@ -177,7 +127,7 @@ static int build_aside(int top, const char *name, int host_usr, struct sg_error 
     at = make_sub(top, aside, e);
     if (at >= 0)
         flock(at, LOCK_SH);
-    r = at < 0 ? at : build(at, host_usr, e);
+    r = at < 0 ? at : build(at, e);
     umask(old);
     if (r == 0 && renameat(top, aside, top, name) < 0 && errno != EEXIST && errno != ENOTEMPTY)
         r = err_errno(e, "put the template into '" TEMPLATE_DIR "'");
@@ -208,7 +158,6 @@ static uint64_t content_hash(void)
     uint64_t h = hash(1469598103934665603u, sg_sudo_image, sudo_len < 4096 ? sudo_len : 4096);
 
     h = hash(h, &sudo_len, sizeof sudo_len);
-    h = hash_str(h, TEMPLATE_ROOT);
     for (size_t i = 0; i < template_n_dirs; i++)
         h = hash_str(h, template_dirs[i].path) ^ template_dirs[i].mode;
     for (size_t i = 0; i < template_n_files; i++)
@@ -221,21 +170,7 @@ static uint64_t content_hash(void)
         if (stat(template_copies[i], &st) == 0)
             h = hash(h, &st.st_mtim, sizeof st.st_mtim);
     }
-    for (size_t i = 0; i < template_n_usr_shown; i++)
-        h = hash_str(h, template_usr_shown[i]);
     return h;
-}
-
-static int template_name(int host_usr, char *ret, size_t cap, struct sg_error *e)
-{
-    struct stat st;
-
-    if (fstat(host_usr, &st) < 0)
-        return err_errno(e, "look at the host's /usr");
-    snprintf(ret, cap, "template-" SG_VERSION "-%llx-%llx-%llx", (unsigned long long)content_hash(),
-             (unsigned long long)st.st_ino,
-             (unsigned long long)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec);
-    return 0;
 }
 
 static int open_template(int top, const char *name, struct template *ret)
@@ -261,12 +196,11 @@ int template_open(struct template *ret, struct sg_error *e)
         return err_errno(e, "make '" TEMPLATE_DIR "' for the template");
     top = open(TEMPLATE_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     t.host_usr = open("/usr", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (top < 0 || t.host_usr < 0)
-        r = err_errno(e, "open '" TEMPLATE_DIR "' and /usr");
-    else
-        r = template_name(t.host_usr, name, sizeof name, e);
+    r = top < 0 || t.host_usr < 0 ? err_errno(e, "open '" TEMPLATE_DIR "' and /usr") : 0;
+    snprintf(name, sizeof name, "template-" SG_VERSION "-%016llx",
+             (unsigned long long)content_hash());
     if (r == 0 && open_template(top, name, &t) < 0) {
-        r = build_aside(top, name, t.host_usr, e);
+        r = build_aside(top, name, e);
         if (r == 0 && open_template(top, name, &t) < 0)
             r = err_errno(e, "open the template '%s'", name);
     }

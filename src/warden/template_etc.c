@@ -28,6 +28,15 @@ const struct template_dir template_dirs[] = {
     {"sys/devices/system/cpu", 0555, 0, 0},
     {"tmp", 01777, 0, 0},
     {"usr", 0755, 0, 0},
+    {"usr/local", 0755, 0, 0},
+    {"usr/local/bin", 0755, 0, 0},
+    {"usr/local/etc", 0755, 0, 0},
+    {"usr/local/games", 0755, 0, 0},
+    {"usr/local/include", 0755, 0, 0},
+    {"usr/local/lib", 0755, 0, 0},
+    {"usr/local/sbin", 0755, 0, 0},
+    {"usr/local/share", 0755, 0, 0},
+    {"usr/local/src", 0755, 0, 0},
     {"var", 0755, 0, 0},
     {"var/cache", 0755, 0, 0},
     {"var/cache/apt", 0755, 0, 0},
@@ -142,7 +151,3 @@ const char *const template_copies[] = {
     "/sys/devices/system/cpu/present",
 };
 const size_t template_n_copies = ARRAY_SIZE(template_copies);
-
-const char *const template_usr_shown[] = {"bin",   "games",   "include", "lib",  "lib32",
-                                          "lib64", "libexec", "libx32",  "sbin", "share"};
-const size_t template_n_usr_shown = ARRAY_SIZE(template_usr_shown);

@@ -31,6 +31,3 @@ extern const size_t template_n_links;
 /* Host files and directories copied if they are there: caches and data of the programs of /usr. */
 extern const char *const template_copies[];
 extern const size_t template_n_copies;
-/* Entries of the host's /usr that sandboxes see. */
-extern const char *const template_usr_shown[];
-extern const size_t template_n_usr_shown;

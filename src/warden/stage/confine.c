@@ -94,14 +94,14 @@ static int set_limit(int resource, rlim_t soft, rlim_t hard)
     return setrlimit(resource, &new) < 0 ? -errno : 0;
 }
 
-static int limit_process(const struct agent_config *config, struct sg_error *e)
+/* For the agent and, inherited, for every program. */
+static int limit_resources(const struct agent_config *config, struct sg_error *e)
 {
     const struct {
         int resource;
         rlim_t soft, hard;
     } limits[] = {
         {RLIMIT_CORE, 0, 0},
-        {RLIMIT_NOFILE, 1024, 4096},
         {RLIMIT_NPROC, config->pids + NPROC_MORE, config->pids + NPROC_MORE},
         {RLIMIT_FSIZE, config->disk_bytes, config->disk_bytes},
         {RLIMIT_MEMLOCK, 64 * 1024, 64 * 1024},
@@ -121,6 +121,14 @@ static int limit_process(const struct agent_config *config, struct sg_error *e)
     return 0;
 }
 
+/* The one limit that is lower for programs than for the agent. */
+static int limit_files(struct sg_error *e)
+{
+    int r = set_limit(RLIMIT_NOFILE, 1024, 4096);
+
+    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "limit open files: %s", strerror(-r)) : 0;
+}
+
 /* When memory runs out a program dies, not the agent. The file belongs to the host's root while we
  * are undumpable, as a copy of the agent is; the ids are still the agent's, so nobody inside can
  * use the gap. */
@@ -136,11 +144,15 @@ static int volunteer_for_oom(struct sg_error *e)
                : 0;
 }
 
+/* What no program can ever have. The agent keeps what it holds: it never execs, so the bounding set
+ * only binds its children. */
 static int limit_caps(const struct agent_config *config, struct sg_error *e)
 {
+    int r;
+
     if (LAYER_OMITTED(config->omit, LAYER_CAPS))
         return 0;
-    int r = bound_caps(ROOT_CAPS);
+    r = bound_caps(ROOT_CAPS);
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "drop capabilities: %s", strerror(-r));
     if (prctl(PR_SET_SECUREBITS, SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,
@@ -172,9 +184,7 @@ int confine_process(const struct agent_user *as, const struct agent_config *conf
     int r = volunteer_for_oom(e);
 
     if (r == 0 && !LAYER_OMITTED(config->omit, LAYER_RLIMITS))
-        r = limit_process(config, e);
-    if (r == 0)
-        r = limit_caps(config, e);
+        r = limit_files(e);
     if (r == 0)
         r = become(as, config, e);
     if (r < 0)
@@ -198,34 +208,37 @@ static int leave_root(struct sg_error *e)
     return 0;
 }
 
-int confine_agent(const struct agent_config *config, struct sg_error *e)
+static int keep_agent_caps(const struct agent_config *config, struct sg_error *e)
 {
     uint64_t effective, permitted;
+    int r = caps_get(&effective, &permitted);
+
+    if (r == 0 && !LAYER_OMITTED(config->omit, LAYER_CAPS))
+        permitted &= AGENT_CAPS;
+    if (r == 0)
+        r = caps_set(permitted, permitted);
+    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "keep the agent's capabilities: %s", strerror(-r))
+                 : 0;
+}
+
+int confine_agent(const struct agent_config *config, struct sg_error *e)
+{
+    bool as_root = LAYER_OMITTED(config->omit, LAYER_AGENT);
     int r = set_limit(RLIMIT_NOFILE, AGENT_FILES, KEEP_HARD);
 
-    if (r == 0)
-        r = caps_get(&effective, &permitted);
-    if (r == 0 && !LAYER_OMITTED(config->omit, LAYER_CAPS)) {
-        permitted &= AGENT_CAPS;
-        r = bound_caps(AGENT_CAPS);
-    }
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "prepare the agent: %s", strerror(-r));
-
-    if (LAYER_OMITTED(config->omit, LAYER_AGENT)) {
-        r = set_ids(0, 0);
-        if (r < 0)
-            return err_set(e, SG_ERR_INTERNAL, r, "leave the groups: %s", strerror(-r));
-    } else {
+    if (!LAYER_OMITTED(config->omit, LAYER_RLIMITS))
+        r = limit_resources(config, e);
+    if (r == 0)
+        r = limit_caps(config, e);
+    if (r == 0 && !as_root)
         r = leave_root(e);
-        if (r < 0)
-            return r;
-    }
-    r = caps_set(permitted, permitted);
+    if (r == 0)
+        r = keep_agent_caps(config, e);
     if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "keep the agent's capabilities: %s", strerror(-r));
-    bool dumpable = LAYER_OMITTED(config->omit, LAYER_AGENT);
-    if (prctl(PR_SET_DUMPABLE, (unsigned long)dumpable, 0, 0, 0) < 0)
+        return r;
+    if (prctl(PR_SET_DUMPABLE, (unsigned long)as_root, 0, 0, 0) < 0)
         return err_errno(e, "make the agent undumpable");
     return 0;
 }

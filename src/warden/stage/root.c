@@ -5,12 +5,14 @@
  * /proc only where one is fully visible already).
  *
  *   /new         where the sandbox's root is attached
- *   /aside       proc, dev and usr of the sandbox, until there is a root for them
+ *   /aside       proc, dev and usr/local of the sandbox, until they have their place
  *   /mask/file   mode 000 and owned by the host's root, who is nobody inside: opening it
  *   /mask/dir    fails for root inside as well. They cover what /proc should not show.
  *   /dev         the device nodes
  *   /proc        of W */
+#include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +43,10 @@ static const char *const nested_limits[] = {
     "ipc_namespaces",  "uts_namespaces", "cgroup_namespaces", "time_namespaces",
 };
 
+/* Directories of the host's /usr that a sandbox sees. */
+static const char *const usr_shown[] = {"bin",   "games",   "include", "lib",  "lib32",
+                                        "lib64", "libexec", "libx32",  "sbin", "share"};
+
 #define INOTIFY_INSTANCES "32"
 #define INOTIFY_WATCHES   "16384"
 
@@ -54,15 +60,15 @@ static const struct {
     mode_t mode;
     unsigned major, minor;
 } tiny_nodes[] = {
-    {"new", S_IFDIR | 0755, 0, 0},        {"proc", S_IFDIR | 0755, 0, 0},
-    {"aside", S_IFDIR | 0755, 0, 0},      {"aside/proc", S_IFDIR | 0755, 0, 0},
-    {"aside/dev", S_IFDIR | 0755, 0, 0},  {"mask", S_IFDIR | 0755, 0, 0},
-    {"mask/dir", S_IFDIR, 0, 0},          {"mask/empty", S_IFDIR | 0555, 0, 0},
-    {"aside/usr", S_IFDIR | 0755, 0, 0},  {"mask/file", S_IFREG, 0, 0},
-    {"dev", S_IFDIR | 0755, 0, 0},        {"dev/pts", S_IFDIR | 0755, 0, 0},
-    {"dev/shm", S_IFDIR | 0755, 0, 0},    {"dev/null", S_IFCHR | 0666, 1, 3},
-    {"dev/zero", S_IFCHR | 0666, 1, 5},   {"dev/full", S_IFCHR | 0666, 1, 7},
-    {"dev/random", S_IFCHR | 0666, 1, 8}, {"dev/urandom", S_IFCHR | 0666, 1, 9},
+    {"new", S_IFDIR | 0755, 0, 0},         {"proc", S_IFDIR | 0755, 0, 0},
+    {"aside", S_IFDIR | 0755, 0, 0},       {"aside/proc", S_IFDIR | 0755, 0, 0},
+    {"aside/dev", S_IFDIR | 0755, 0, 0},   {"mask", S_IFDIR | 0755, 0, 0},
+    {"mask/dir", S_IFDIR, 0, 0},           {"mask/empty", S_IFDIR | 0555, 0, 0},
+    {"aside/local", S_IFDIR | 0755, 0, 0}, {"mask/file", S_IFREG, 0, 0},
+    {"dev", S_IFDIR | 0755, 0, 0},         {"dev/pts", S_IFDIR | 0755, 0, 0},
+    {"dev/shm", S_IFDIR | 0755, 0, 0},     {"dev/null", S_IFCHR | 0666, 1, 3},
+    {"dev/zero", S_IFCHR | 0666, 1, 5},    {"dev/full", S_IFCHR | 0666, 1, 7},
+    {"dev/random", S_IFCHR | 0666, 1, 8},  {"dev/urandom", S_IFCHR | 0666, 1, 9},
     {"dev/tty", S_IFCHR | 0666, 5, 0},
 };
 
@@ -307,28 +313,65 @@ int root_build(unsigned omit, struct sg_error *e)
     return r < 0 ? r : mount_proc(omit, e);
 }
 
-/* One overlay, two places: its folder .sandbox is the root, itself is /usr, where that folder is
- * not to be seen a second time. */
-static int attach_overlay(int overlay, struct sg_error *e)
+static void closedir_p(DIR **d)
 {
-    if (sys_move_mount(overlay, AT_FDCWD, ASIDE "/usr") < 0 ||
-        mount(ASIDE "/usr/.sandbox", "/new", NULL, MS_BIND, NULL) < 0 ||
-        mount("/mask/empty", ASIDE "/usr/.sandbox", NULL, MS_BIND, NULL) < 0)
-        return err_errno(e, "attach the root layer");
+    if (*d)
+        closedir(*d);
+}
+
+static bool is_shown(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(usr_shown); i++)
+        if (strcmp(name, usr_shown[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Whatever else the host has in /usr is covered, so that what is shown is a list. */
+static int cover_unlisted(struct sg_error *e)
+{
+    AUTO(closedir_p) DIR *d = opendir("/new/usr");
+    struct dirent *entry;
+    char path[sizeof "/new/usr/" + NAME_MAX];
+
+    if (!d)
+        return err_errno(e, "list /usr");
+    while ((entry = readdir(d)) != NULL) {
+        const char *name = entry->d_name;
+        const char *cover = entry->d_type == DT_DIR ? "/mask/empty" : "/mask/file";
+        if (entry->d_type == DT_LNK || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+            strcmp(name, "local") == 0 || is_shown(name))
+            continue;
+        snprintf(path, sizeof path, "/new/usr/%s", name);
+        if (mount(cover, path, NULL, MS_BIND, NULL) < 0)
+            return err_errno(e, "cover %s", path + 4);
+    }
     return 0;
+}
+
+/* The host's /usr, with our own local in it: that one is a folder of the root layer. */
+static int attach_usr(int usr, struct sg_error *e)
+{
+    if (mount("/new/usr/local", ASIDE "/local", NULL, MS_BIND, NULL) < 0 ||
+        sys_move_mount(usr, AT_FDCWD, "/new/usr") < 0 ||
+        mount(ASIDE "/local", "/new/usr/local", NULL, MS_MOVE, NULL) < 0)
+        return err_errno(e, "attach /usr and /usr/local");
+    return cover_unlisted(e);
 }
 
 int root_enter(const struct stage_setup *setup, const int *mounts, unsigned omit,
                struct sg_error *e)
 {
-    int r = attach_overlay(mounts[0], e);
+    int r;
 
+    if (sys_move_mount(mounts[0], AT_FDCWD, "/new") < 0)
+        return err_errno(e, "attach the root layer");
+    r = attach_usr(mounts[1], e);
     if (r < 0)
         return r;
-    if (mount(ASIDE "/usr", "/new/usr", NULL, MS_MOVE, NULL) < 0 ||
-        mount(ASIDE "/dev", "/new/dev", NULL, MS_MOVE, NULL) < 0 ||
+    if (mount(ASIDE "/dev", "/new/dev", NULL, MS_MOVE, NULL) < 0 ||
         mount(ASIDE "/proc", "/new/proc", NULL, MS_MOVE, NULL) < 0)
-        return err_errno(e, "attach /usr, /dev and /proc");
+        return err_errno(e, "attach /dev and /proc");
     /* Shared memory is a folder of the root layer, so that one limit holds for all. */
     if (mount("/new/run/shm", "/new/dev/shm", NULL, MS_BIND, NULL) < 0)
         return err_errno(e, "attach /dev/shm");

@@ -50,7 +50,7 @@ struct spawn_reply {
     char message[256];
 };
 
-/* Descriptors come in this order: the overlay, one per mount. */
+/* Descriptors come in this order: root, usr, one per mount. */
 struct stage_setup {
     uint32_t magic;
     uint32_t n_mounts;
@@ -60,7 +60,7 @@ struct stage_setup {
     char targets[STAGE_MOUNTS_MAX][512];
 };
 
-#define STAGE_FIXED_FDS 1
+#define STAGE_FIXED_FDS 2
 #define STAGE_FDS_MAX   (STAGE_FIXED_FDS + STAGE_MOUNTS_MAX)
 
 struct stage_reply {

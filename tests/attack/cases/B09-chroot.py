@@ -2,7 +2,7 @@
 # title: leaving through chroot, or through what set-up left mounted
 # users: user root
 # control: pivot
-OWN = re.compile(r"^/(usr|dev|dev/(pts|shm|mqueue)|proc(/.*)?|sys(/.*)?)?$")
+OWN = re.compile(r"^/(usr|usr/(local|src|etc)|dev|dev/(pts|shm|mqueue)|proc(/.*)?|sys(/.*)?)?$")
 root = os.stat("/")
 
 

@@ -4,7 +4,7 @@
 # options: --timeout 60s
 import socket
 
-DOOR = "/run/sandglass/sudo"
+DOOR = "\0sandglass-sudo"
 
 
 def scan(family, address):
@@ -38,7 +38,7 @@ for name in ("tcp", "tcp6", "udp", "udp6", "raw", "packet", "netlink_x"):
 for line in open("/proc/net/unix").read().splitlines()[1:]:
     parts = line.split()
     path = parts[7] if len(parts) > 7 else ""
-    if path and path != DOOR:
+    if path and path != DOOR.replace("\0", "@"):
         pwned(f"a unix socket {path} can be reached")
 interfaces = [line.split(":")[0].strip() for line in open("/proc/net/dev").read().splitlines()[2:]]
 if interfaces != ["lo"]:

@@ -23,8 +23,11 @@ open("/etc/passwd", "w").write("root:x:4242:4242::/evil:/tmp/trap\n"
                                "user:x:0:0::/evil:/tmp/trap\nagent:x:65535:0::/:\n")
 open("/etc/group", "w").write("user:x:0:\n")
 open("/etc/nsswitch.conf", "w").write("passwd: evil\nhosts: evil\n")
-for path in ("/usr/bin/sh", "/usr/bin/bash", "/usr/bin/dash", "/usr/bin/env", "/usr/bin/sudo",
-             "/usr/bin/mount", "/usr/sbin/init", "/usr/bin/su"):
+for path in ("/bin", "/sbin", "/lib", "/lib64"):
+    os.unlink(path)
+    os.mkdir(path)
+for name in ("sh", "bash", "dash", "env", "sudo", "mount", "init", "su"):
+    path = "/usr/local/bin/" + name
     os.path.lexists(path) and os.unlink(path)
     open(path, "w").write(trap)
     os.chmod(path, 0o6755)
@@ -68,7 +71,7 @@ with Engine() as engine:
             print("#", e)
     check("C04 the agent keeps answering", wrong)
     for name in ("sh", "env", "bash"):
-        box.exec(f"/usr/bin/{name}", user="root", cwd="/")
+        box.exec(name, user="root", cwd="/")
     log = box.read("/tmp/log", user="root").decode()
     ran = set(log.split("\n")) - {""}
     check(

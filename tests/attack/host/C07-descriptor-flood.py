@@ -25,7 +25,7 @@ while time.monotonic() < deadline:
     door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     door.setblocking(False)
     try:
-        door.connect("/run/sandglass/sudo")
+        door.connect("\\0sandglass-sudo")
         for _ in range(4):
             door.sendmsg([b"USgs" + bytes(60)], burden)
             sent += 1
