@@ -42,12 +42,6 @@ foreach(source ${fuzz_sources})
     endif()
 endforeach()
 
-sources(perf_sources tests/perf/*.c)
-foreach(source ${perf_sources})
-    get_filename_component(name ${source} NAME_WE)
-    test_program(${name} perf ${source})
-endforeach()
-
 sources(example_sources examples/*.c)
 foreach(source ${example_sources})
     get_filename_component(name ${source} NAME_WE)

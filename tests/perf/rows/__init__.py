@@ -1,0 +1,1 @@
+"""The rows of the benchmark's table, one module for each kind."""
