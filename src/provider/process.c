@@ -197,12 +197,14 @@ static int apply_limits(struct instance *i, const struct sg_limits *limits, stru
 struct fd_list {
     int fds[STAGE_FDS_MAX];
     size_t n;
+    int after; /* not sent, but closed with the others */
 };
 
 static void fd_list_close(struct fd_list *l)
 {
     for (size_t i = 0; i < l->n; i++)
         close_p(&l->fds[i]);
+    close_p(&l->after);
 }
 
 static int add_layers(const struct instance *i, const struct instance_spec *spec,
@@ -226,6 +228,7 @@ static int add_layers(const struct instance *i, const struct instance_spec *spec
         return r;
     list->fds[list->n++] = l.root;
     list->fds[list->n++] = l.usr;
+    list->after = l.scratch;
     for (size_t m = 0; m < spec->n_mounts; m++) {
         struct hostmount_spec hs = {.source = spec->mounts[m].source,
                                     .writable = spec->mounts[m].writable,
@@ -246,7 +249,7 @@ static int send_setup(struct instance *i, const struct instance_spec *spec, stru
                                 .n_mounts = (uint32_t)spec->n_mounts,
                                 .pids = spec->limits.pids,
                                 .disk_bytes = spec->limits.disk_bytes};
-    AUTO(fd_list_close) struct fd_list list = {.n = 0};
+    AUTO(fd_list_close) struct fd_list list = {.after = -1};
     int r = add_layers(i, spec, &list, e);
 
     if (r < 0)
@@ -298,6 +301,9 @@ static int instance_finish(struct instance *i, const struct instance_spec *spec,
         return r < 0 ? r : r2;
     r = send_setup(i, spec, e);
     close(steal_fd(&i->userns));
+    /* A one-shot has no use for it any more, and the sandbox is busy now. */
+    if (i->provider->n_slots == 1)
+        close(steal_fd(&i->provider->slots[i->index].lower));
     return r;
 }
 

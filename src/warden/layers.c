@@ -172,12 +172,11 @@ static int make_overlay(const struct layers_spec *spec, int scratch, int *ret, s
 
 int layers_build(const struct layers_spec *spec, struct layers *ret, struct sg_error *e)
 {
-    AUTO(close_p) int scratch = -1;
-    struct layers l = {.root = -1, .usr = -1};
-    int r = make_scratch(spec, &scratch, e);
+    struct layers l = {.root = -1, .usr = -1, .scratch = -1};
+    int r = make_scratch(spec, &l.scratch, e);
 
     if (r == 0)
-        r = make_overlay(spec, scratch, &l.root, e);
+        r = make_overlay(spec, l.scratch, &l.root, e);
     if (r == 0)
         r = open_usr(spec, &l.usr, e);
     if (r < 0) {
@@ -192,4 +191,5 @@ void layers_close(struct layers *l)
 {
     close_p(&l->root);
     close_p(&l->usr);
+    close_p(&l->scratch);
 }

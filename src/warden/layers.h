@@ -17,6 +17,7 @@ struct layers_spec {
  * host's /usr, read-only. */
 struct layers {
     int root, usr;
+    int scratch; /* the tmpfs; of no further use, but closing it takes a while: see below */
 };
 
 int layers_build(const struct layers_spec *spec, struct layers *ret, struct sg_error *e);

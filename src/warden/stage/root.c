@@ -108,18 +108,6 @@ static int pivot_here(struct sg_error *e)
     return 0;
 }
 
-/* Kernels differ in what /proc has. The spawner looks once, for all sandboxes. */
-static void drop_absent(const char *list[], size_t n)
-{
-    char path[64];
-
-    for (size_t i = 0; i < n; i++) {
-        snprintf(path, sizeof path, "/proc/%s", list[i]);
-        if (access(path, F_OK) < 0)
-            list[i] = NULL;
-    }
-}
-
 int root_prepare(struct sg_error *e)
 {
     int r;
@@ -135,15 +123,13 @@ int root_prepare(struct sg_error *e)
     r = pivot_here(e);
     if (r < 0)
         return r;
-    drop_absent(masked_files, ARRAY_SIZE(masked_files));
-    drop_absent(masked_dirs, ARRAY_SIZE(masked_dirs));
-    drop_absent(readonly_dirs, ARRAY_SIZE(readonly_dirs));
     if (mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | TINY_FLAGS, NULL) < 0)
         return err_errno(e, "make the domain's tmpfs read-only");
     return 0;
 }
 
-static int mask(const char *const names[], size_t n, const char *with, struct sg_error *e)
+/* Kernels differ in what /proc has: an absent entry is fine. */
+static int mask(const char *names[], size_t n, const char *with, struct sg_error *e)
 {
     char path[64];
 
@@ -151,10 +137,28 @@ static int mask(const char *const names[], size_t n, const char *with, struct sg
         if (!names[i])
             continue;
         snprintf(path, sizeof path, ASIDE "/proc/%s", names[i]);
-        if (mount(with, path, NULL, MS_BIND, NULL) < 0)
+        if (mount(with, path, NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
             return err_errno(e, "mask %s", path + sizeof ASIDE - 1);
     }
     return 0;
+}
+
+static void strike_absent(const char *names[], size_t n)
+{
+    char path[64];
+
+    for (size_t i = 0; i < n; i++) {
+        snprintf(path, sizeof path, "/proc/%s", names[i] ? names[i] : "");
+        if (access(path, F_OK) < 0)
+            names[i] = NULL;
+    }
+}
+
+void root_learn(void)
+{
+    strike_absent(masked_files, ARRAY_SIZE(masked_files));
+    strike_absent(masked_dirs, ARRAY_SIZE(masked_dirs));
+    strike_absent(readonly_dirs, ARRAY_SIZE(readonly_dirs));
 }
 
 static int make_readonly(struct sg_error *e)
@@ -165,8 +169,9 @@ static int make_readonly(struct sg_error *e)
         if (!readonly_dirs[i])
             continue;
         snprintf(path, sizeof path, ASIDE "/proc/%s", readonly_dirs[i]);
-        if (mount(path, path, NULL, MS_BIND, NULL) < 0 ||
-            mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | PROC_FLAGS, NULL) < 0)
+        if (mount(path, path, NULL, MS_BIND, NULL) < 0 && errno == ENOENT)
+            continue;
+        if (mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | PROC_FLAGS, NULL) < 0)
             return err_errno(e, "make %s read-only", path + sizeof ASIDE - 1);
     }
     return 0;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "base/err.h"
@@ -26,6 +27,8 @@ static _Noreturn void make_first_netns(void)
     struct sg_error e = {0};
     int ns = -1;
 
+    /* Whoever waits for this has more to do meanwhile, and there may be two processors only. */
+    setpriority(PRIO_PROCESS, 0, 10);
     reply.code = netns_renew(proc, &e);
     if (reply.code == 0)
         ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -172,6 +175,7 @@ static bool serve_one(int procfd)
     if (q.last || LAYER_OMITTED(q.omit, LAYER_NETNS))
         return true;
     /* Ready for the next one while this one starts. */
+    root_learn();
     return netns_renew(procfd, &e) == 0;
 }
 

@@ -86,6 +86,8 @@ int netns_renew(int procfd, struct sg_error *e);
 /* root.c, in the order of use. In the spawner, once: a mount namespace with nothing in it but what
  * follows needs. */
 int root_prepare(struct sg_error *e);
+/* In the spawner, when there is time: what later sandboxes need not try. */
+void root_learn(void);
 /* In the sandbox: /proc and /dev, aside. */
 int root_build(unsigned omit, struct sg_error *e);
 /* From detached mounts, in the order of struct stage_setup, to the sandbox's root directory. */
