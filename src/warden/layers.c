@@ -99,21 +99,6 @@ int layers_open_lower(const struct template *t, int userns, int *ret, struct sg_
     return 0;
 }
 
-/* Its ids are not mapped: to the sandbox all of it belongs to nobody, so even one that could make
- * the mount writable could not write a byte of the host's programs. */
-static int open_usr(const struct layers_spec *spec, int *ret, struct sg_error *e)
-{
-    struct mount_attr a = {.attr_set = LOWER_FLAGS};
-    AUTO(close_p)
-    int fd = sys_open_tree(spec->template->host_usr, "",
-                           OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
-
-    if (fd < 0 || sys_mount_setattr(fd, 0, &a) < 0)
-        return err_errno(e, "clone the host's /usr");
-    *ret = steal_fd(&fd);
-    return 0;
-}
-
 /* The overlay acts with the file-system ids and capabilities of whoever mounts it. Host root has no
  * id on the mapped layers, so it is the sandbox's root id, with the capabilities kept. */
 static int become_mounter(uint32_t id, int *ret_bits)
@@ -150,7 +135,7 @@ static int create_as(int fs, uint32_t id)
     return r;
 }
 
-static int make_overlay(const struct layers_spec *spec, int scratch, int *ret, struct sg_error *e)
+static int make_root(const struct layers_spec *spec, int scratch, int *ret, struct sg_error *e)
 {
     AUTO(close_p) int fs = sys_fsopen("overlay");
     char lower[48], upper[48], work[48];
@@ -165,9 +150,28 @@ static int make_overlay(const struct layers_spec *spec, int scratch, int *ret, s
         sys_fsconfig_string(fs, "metacopy", "off") < 0 ||
         sys_fsconfig_string(fs, "index", "off") < 0 || sys_fsconfig_string(fs, "xino", "off") < 0 ||
         sys_fsconfig_flag(fs, "volatile") < 0 || create_as(fs, spec->first_id) < 0)
-        return mount_error(fs, e, "make the overlay");
+        return mount_error(fs, e, "make the root overlay");
     *ret = sys_fsmount(fs, spec->allow_suid ? MOUNT_ATTR_NODEV : UPPER_FLAGS);
-    return *ret < 0 ? err_errno(e, "mount the overlay") : 0;
+    return *ret < 0 ? err_errno(e, "mount the root overlay") : 0;
+}
+
+/* The host's /usr below an empty layer (an overlay wants two). It has no upper layer, so nothing in
+ * it can ever be written, and its ids are not mapped, so it all belongs to nobody. That it is an
+ * overlay gives the sandbox inodes of its own: watches and locks on them meet nobody else's. */
+static int make_usr(const struct layers_spec *spec, int *ret, struct sg_error *e)
+{
+    AUTO(close_p) int fs = sys_fsopen("overlay");
+    char lower[80];
+
+    snprintf(lower, sizeof lower, "/proc/self/fd/%d/" TEMPLATE_EMPTY ":/proc/self/fd/%d",
+             spec->template->dir, spec->template->host_usr);
+    if (fs < 0 || sys_fsconfig_string(fs, "lowerdir", lower) < 0 ||
+        sys_fsconfig_string(fs, "redirect_dir", "nofollow") < 0 ||
+        sys_fsconfig_string(fs, "metacopy", "off") < 0 ||
+        sys_fsconfig_string(fs, "xino", "off") < 0 || sys_fsconfig_create(fs) < 0)
+        return mount_error(fs, e, "make the overlay of /usr");
+    *ret = sys_fsmount(fs, LOWER_FLAGS);
+    return *ret < 0 ? err_errno(e, "mount the overlay of /usr") : 0;
 }
 
 int layers_build(const struct layers_spec *spec, struct layers *ret, struct sg_error *e)
@@ -176,9 +180,9 @@ int layers_build(const struct layers_spec *spec, struct layers *ret, struct sg_e
     int r = make_scratch(spec, &l.scratch, e);
 
     if (r == 0)
-        r = make_overlay(spec, l.scratch, &l.root, e);
+        r = make_root(spec, l.scratch, &l.root, e);
     if (r == 0)
-        r = open_usr(spec, &l.usr, e);
+        r = make_usr(spec, &l.usr, e);
     if (r < 0) {
         layers_close(&l);
         return r;

@@ -13,8 +13,8 @@ struct layers_spec {
     bool allow_suid;                  /* control builds */
 };
 
-/* root is an overlay over the template whose upper layer is a tmpfs, the sandbox's disk; usr is the
- * host's /usr, read-only. */
+/* root is an overlay over the template whose upper layer is a tmpfs, the sandbox's disk; usr is a
+ * read-only overlay of the host's /usr. */
 struct layers {
     int root, usr;
     int scratch; /* the tmpfs; of no further use, but closing it takes a while: see below */

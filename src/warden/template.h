@@ -11,7 +11,8 @@
 
 #include "base/err.h"
 
-#define TEMPLATE_DIR "/var/lib/sandglass"
+#define TEMPLATE_DIR   "/var/lib/sandglass"
+#define TEMPLATE_EMPTY "mnt" /* a folder of it with nothing inside */
 
 struct template
 {
