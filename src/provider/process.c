@@ -193,49 +193,28 @@ static int apply_limits(struct instance *i, const struct sg_limits *limits, stru
     return r;
 }
 
-/* Everything the stage needs, in the order of struct stage_setup. */
+/* Everything the stage needs, in the order of struct stage_setup; the first are the layers'. */
 struct fd_list {
     int fds[STAGE_FDS_MAX];
     size_t n;
-    int after; /* not sent, but closed with the others */
 };
 
 static void fd_list_close(struct fd_list *l)
 {
-    for (size_t i = 0; i < l->n; i++)
+    for (size_t i = STAGE_FIXED_FDS; i < l->n; i++)
         close_p(&l->fds[i]);
-    close_p(&l->after);
 }
 
-static int add_layers(const struct instance *i, const struct instance_spec *spec,
-                      struct fd_list *list, struct sg_error *e)
+static int add_mounts(const struct instance_spec *spec, uint32_t first_id, struct fd_list *list,
+                      struct sg_error *e)
 {
-    unsigned omit = i->provider->omit;
-    uint32_t slot =
-        LAYER_OMITTED(omit, LAYER_UIDS) ? i->provider->domain.slots.first + 1 : slot_number(i);
-    bool unlimited = LAYER_OMITTED(omit, LAYER_DISK);
-    struct layers_spec ls = {.template = &i->provider->template,
-                             .lower = i->provider->slots[i->index].lower,
-                             .userns = i->userns,
-                             .first_id = slot_first_id(slot),
-                             .allow_suid = LAYER_OMITTED(omit, LAYER_NNP),
-                             .disk_bytes = unlimited ? 0 : spec->limits.disk_bytes,
-                             .disk_inodes = unlimited ? 0 : spec->limits.disk_inodes};
-    struct layers l;
-    int r = layers_build(&ls, &l, e);
-
-    if (r < 0)
-        return r;
-    list->fds[list->n++] = l.root;
-    list->fds[list->n++] = l.usr;
-    list->after = l.scratch;
     for (size_t m = 0; m < spec->n_mounts; m++) {
         struct hostmount_spec hs = {.source = spec->mounts[m].source,
                                     .writable = spec->mounts[m].writable,
                                     .roots = spec->mount_roots,
-                                    .first_id = ls.first_id,
+                                    .first_id = first_id,
                                     .owner_inside = spec->mount_owner};
-        r = hostmount_open(&hs, &list->fds[list->n], e);
+        int r = hostmount_open(&hs, &list->fds[list->n], e);
         if (r < 0)
             return r;
         list->n++;
@@ -243,14 +222,15 @@ static int add_layers(const struct instance *i, const struct instance_spec *spec
     return 0;
 }
 
-static int send_setup(struct instance *i, const struct instance_spec *spec, struct sg_error *e)
+static int send_setup(struct instance *i, const struct instance_spec *spec, const struct layers *l,
+                      uint32_t first_id, struct sg_error *e)
 {
     struct stage_setup setup = {.magic = STAGE_MAGIC,
                                 .n_mounts = (uint32_t)spec->n_mounts,
                                 .pids = spec->limits.pids,
                                 .disk_bytes = spec->limits.disk_bytes};
-    AUTO(fd_list_close) struct fd_list list = {.after = -1};
-    int r = add_layers(i, spec, &list, e);
+    AUTO(fd_list_close) struct fd_list list = {.fds = {l->root, l->usr}, .n = STAGE_FIXED_FDS};
+    int r = add_mounts(spec, first_id, &list, e);
 
     if (r < 0)
         return r;
@@ -292,18 +272,40 @@ static int await_reply(int channel_fd, struct sg_error *e)
                    reply.message);
 }
 
-/* Second half. */
+static uint32_t first_host_id(const struct instance *i)
+{
+    bool shared = LAYER_OMITTED(i->provider->omit, LAYER_UIDS);
+
+    return slot_first_id(shared ? i->provider->domain.slots.first + 1 : slot_number(i));
+}
+
+/* Second half. What does not need the spawner's answer is done before waiting for it. */
 static int instance_finish(struct instance *i, const struct instance_spec *spec, struct sg_error *e)
 {
-    int r = apply_limits(i, &spec->limits, e), r2 = await_spawned(i, r < 0 ? NULL : e);
+    struct provider *p = i->provider;
+    bool unlimited = LAYER_OMITTED(p->omit, LAYER_DISK);
+    struct layers_spec ls = {.template = &p->template,
+                             .first_id = first_host_id(i),
+                             .allow_suid = LAYER_OMITTED(p->omit, LAYER_NNP),
+                             .disk_bytes = unlimited ? 0 : spec->limits.disk_bytes,
+                             .disk_inodes = unlimited ? 0 : spec->limits.disk_inodes};
+    AUTO(layers_close) struct layers l = LAYERS_NONE;
+    int r = apply_limits(i, &spec->limits, e), r2;
 
+    if (r == 0)
+        r = layers_begin(&ls, &l, e);
+    r2 = await_spawned(i, r < 0 ? NULL : e);
     if (r < 0 || r2 < 0)
         return r < 0 ? r : r2;
-    r = send_setup(i, spec, e);
+    ls.lower = p->slots[i->index].lower;
+    ls.userns = i->userns;
+    r = layers_finish(&ls, &l, e);
+    if (r == 0)
+        r = send_setup(i, spec, &l, ls.first_id, e);
     close(steal_fd(&i->userns));
     /* A one-shot has no use for it any more, and the sandbox is busy now. */
-    if (i->provider->n_slots == 1)
-        close(steal_fd(&i->provider->slots[i->index].lower));
+    if (p->n_slots == 1)
+        close(steal_fd(&p->slots[i->index].lower));
     return r;
 }
 
@@ -366,6 +368,11 @@ int instance_freeze(struct instance *i, bool on, struct sg_error *e)
     if (r == 0)
         i->frozen = on;
     return r;
+}
+
+void instance_kill(struct instance *i)
+{
+    child_kill(i->pidfd);
 }
 
 static uint64_t timeval_us(struct timeval t)

@@ -47,6 +47,10 @@ struct instance_events {
 void instance_events(struct instance *i, struct instance_events *ret);
 int instance_freeze(struct instance *i, bool on, struct sg_error *e);
 
+/* SIGKILL to all of it, without waiting: instance_destroy, which must follow, then has less to wait
+ * for. */
+void instance_kill(struct instance *i);
+
 struct instance_usage {
     uint64_t cpu_user_us, cpu_system_us; /* of everything that ever ran in it */
 };

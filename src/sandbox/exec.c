@@ -354,6 +354,8 @@ int exec_run(struct sg_sandbox *s, const struct sg_exec *q, struct file_write *p
         r = sandbox_await(s, e);
     if (r == 0)
         r = run_loop(&x, pending, started + timeout * 1000000u, e);
+    if (s->one_shot)
+        instance_kill(s->instance); /* it dies while we look at its counters */
     s->broken = r == -EPIPE || r == -EPROTO || r == -ETIMEDOUT || r == -ECONNRESET;
     if (r == 0)
         r = finish(&x, started, ret, e);

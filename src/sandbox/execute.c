@@ -38,6 +38,7 @@ static int execute(const struct job *j, struct sg_result *ret, struct sg_error *
         return r;
     r = sandbox_begin(engine, &j->run->options, &s, e);
     if (r == 0) {
+        s->one_shot = true;
         r = run_job(s, j, &result, e);
         sandbox_leave(s);
     }

@@ -16,6 +16,7 @@ struct sg_sandbox {
     struct instance *instance;
     struct session *session;
     struct sg_limits limits;
+    bool one_shot; /* ends with its first program */
     bool starting; /* sandbox_await has not been called */
     bool broken;   /* the channel failed: nothing but closing is possible */
 };

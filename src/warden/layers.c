@@ -13,10 +13,7 @@
 #define UPPER_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 #define LOWER_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY)
 
-static const struct {
-    const char *name;
-    mode_t mode;
-} scratch_dirs[] = {{"upper", 0755}, {"work", 0755}};
+static const char *const scratch_dirs[] = {"upper", "work"};
 
 /* What the kernel says beyond errno when a mount is refused. */
 static int mount_error(int fs, struct sg_error *e, const char *what)
@@ -63,21 +60,26 @@ static int make_scratch(const struct layers_spec *spec, int *ret, struct sg_erro
     if (r < 0)
         return r;
     for (size_t i = 0; i < ARRAY_SIZE(scratch_dirs); i++)
-        if (mkdirat(fd, scratch_dirs[i].name, scratch_dirs[i].mode) < 0 ||
-            fchmodat(fd, scratch_dirs[i].name, scratch_dirs[i].mode, 0) < 0)
+        if (mkdirat(fd, scratch_dirs[i], 0755) < 0 || fchmodat(fd, scratch_dirs[i], 0755, 0) < 0)
             return err_errno(e, "fill the scratch file system");
-    r = idmap(fd, spec->userns, 0);
+    *ret = steal_fd(&fd);
+    return 0;
+}
+
+static int map_scratch(const struct layers_spec *spec, int fd, struct sg_error *e)
+{
+    int r = idmap(fd, spec->userns, 0);
+
     if (r == -EINVAL) {
         /* tmpfs has id maps since 6.3. Before, the ids on it are the host's. */
         for (size_t i = 0; i < ARRAY_SIZE(scratch_dirs); i++)
-            if (fchownat(fd, scratch_dirs[i].name, spec->first_id, spec->first_id, 0) < 0)
+            if (fchownat(fd, scratch_dirs[i], spec->first_id, spec->first_id, 0) < 0)
                 return err_errno(e, "give the scratch file system to the sandbox");
         r = 0;
     }
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "map the ids of the scratch file system: %s",
                        strerror(-r));
-    *ret = steal_fd(&fd);
     return 0;
 }
 
@@ -174,21 +176,18 @@ static int make_usr(const struct layers_spec *spec, int *ret, struct sg_error *e
     return *ret < 0 ? err_errno(e, "mount the overlay of /usr") : 0;
 }
 
-int layers_build(const struct layers_spec *spec, struct layers *ret, struct sg_error *e)
+int layers_begin(const struct layers_spec *spec, struct layers *l, struct sg_error *e)
 {
-    struct layers l = {.root = -1, .usr = -1, .scratch = -1};
-    int r = make_scratch(spec, &l.scratch, e);
+    int r = make_scratch(spec, &l->scratch, e);
 
-    if (r == 0)
-        r = make_root(spec, l.scratch, &l.root, e);
-    if (r == 0)
-        r = make_usr(spec, &l.usr, e);
-    if (r < 0) {
-        layers_close(&l);
-        return r;
-    }
-    *ret = l;
-    return 0;
+    return r < 0 ? r : make_usr(spec, &l->usr, e);
+}
+
+int layers_finish(const struct layers_spec *spec, struct layers *l, struct sg_error *e)
+{
+    int r = map_scratch(spec, l->scratch, e);
+
+    return r < 0 ? r : make_root(spec, l->scratch, &l->root, e);
 }
 
 void layers_close(struct layers *l)
