@@ -120,7 +120,7 @@ struct sg_exec {
     const char *const *argv; /* NULL-terminated; found through PATH inside */
     const char *const *env;  /* NULL-terminated "K=V", added to a small default environment */
     const char *cwd;         /* default: the user's home */
-    const char *user;        /* "user" (default) or "root", or any name in the sandbox's passwd */
+    const char *user;        /* "user" (default) or "root" */
     uint64_t timeout_ms;     /* default 30,000 */
     uint64_t output_limit;   /* bytes kept of each stream; default 8 MiB; the rest is dropped */
     const void *stdin_data;  /* NULL: empty, unless stdin_fd is set */
@@ -241,7 +241,8 @@ SG_EXPORT int sg_sandbox_close(struct sg_sandbox *sandbox, struct sg_error *e);
 /* ---- the host ------------------------------------------------------------------------------- */
 
 struct sg_host_state {
-    uint32_t slots_used;  /* id ranges held by running programs: one per sandbox, one per engine */
+    uint32_t slots_used;  /* id ranges held by running programs: as many as their engines have room
+                             for, and one each */
     uint32_t slots_stale; /* left by programs that crashed; swept when they are needed again */
 };
 SG_EXPORT int sg_host_state(struct sg_host_state *ret, struct sg_error *e);

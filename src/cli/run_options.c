@@ -13,7 +13,7 @@
 #define CPUS_MIN       10u /* thousandths */
 #define CPUS_MAX       (1024u * 1000)
 #define USER_MAX       32
-#define HOSTNAME_MAX   64
+#define HOSTNAME_MAX   63
 
 static int invalid(struct sg_error *e, const char *option, const char *value, const char *expected)
 {
