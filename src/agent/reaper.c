@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #define REAP_PER_TURN  512 /* a storm of orphans must not keep the channel waiting */
+#define SIGNALS        64  /* all the kernel has */
 #define SESSION_PASSES 3   /* members may fork while they are being counted */
 
 static void tell(struct reaper *r, pid_t pid, int status, const struct rusage *usage)
@@ -48,6 +50,21 @@ static void on_signal(struct loop_source *src, uint32_t events)
     loop_task_queue(r->loop, &r->task);
 }
 
+/* Programs inherit what is ignored. By the system call itself: libc keeps its own two signals (32,
+ * 33) from us, and some callers, make for one, leave them ignored. */
+static void default_signals(void)
+{
+    static const struct {
+        void (*handler)(int);
+        unsigned long flags;
+        void (*restorer)(void);
+        uint64_t mask;
+    } action = {.handler = SIG_DFL};
+
+    for (int s = 1; s <= SIGNALS; s++)
+        syscall(SYS_rt_sigaction, s, &action, NULL, sizeof action.mask);
+}
+
 int reaper_init(struct reaper *r, struct loop *loop)
 {
     sigset_t all, child;
@@ -56,9 +73,7 @@ int reaper_init(struct reaper *r, struct loop *loop)
     sigfillset(&all);
     if (sigprocmask(SIG_SETMASK, &all, NULL) < 0)
         return -errno;
-    for (int s = 1; s < 32; s++)
-        if (s != SIGKILL && s != SIGSTOP)
-            signal(s, SIG_DFL);
+    default_signals();
 
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);

@@ -112,8 +112,8 @@ except OSError as e:
     sg run -u "$user" --disk 64M -- sh -c 'dd if=/dev/zero of=a bs=1M count=40 2>/dev/null && stat -c %s a'
     check "$user: --disk raises it" gives 0 41943040
 done
-sg run --json -u root --disk 8M -- dd if=/dev/zero of=/usr/bin/big bs=1M count=100
-check "/usr shares the limit" limit_is disk
+sg run --json -u root --disk 8M -- dd if=/dev/zero of=/usr/local/bin/big bs=1M count=100
+check "/usr/local shares the limit" limit_is disk
 
 # ---- output --------------------------------------------------------------------------------------
 

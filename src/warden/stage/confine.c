@@ -103,7 +103,6 @@ static int limit_resources(const struct agent_config *config, struct sg_error *e
     } limits[] = {
         {RLIMIT_CORE, 0, 0},
         {RLIMIT_NPROC, config->pids + NPROC_MORE, config->pids + NPROC_MORE},
-        {RLIMIT_FSIZE, config->disk_bytes, config->disk_bytes},
         {RLIMIT_MEMLOCK, 64 * 1024, 64 * 1024},
         {RLIMIT_MSGQUEUE, 64 * 1024, 64 * 1024},
         {RLIMIT_SIGPENDING, 1024, 1024},
@@ -121,12 +120,15 @@ static int limit_resources(const struct agent_config *config, struct sg_error *e
     return 0;
 }
 
-/* The one limit that is lower for programs than for the agent. */
-static int limit_files(struct sg_error *e)
+/* What the agent itself must not be held to. */
+static int limit_files(const struct agent_config *config, struct sg_error *e)
 {
     int r = set_limit(RLIMIT_NOFILE, 1024, 4096);
 
-    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "limit open files: %s", strerror(-r)) : 0;
+    if (r == 0)
+        r = set_limit(RLIMIT_FSIZE, config->disk_bytes, config->disk_bytes);
+
+    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "limit files: %s", strerror(-r)) : 0;
 }
 
 /* When memory runs out a program dies, not the agent. The file belongs to the host's root while we
@@ -184,7 +186,7 @@ int confine_process(const struct agent_user *as, const struct agent_config *conf
     int r = volunteer_for_oom(e);
 
     if (r == 0 && !LAYER_OMITTED(config->omit, LAYER_RLIMITS))
-        r = limit_files(e);
+        r = limit_files(config, e);
     if (r == 0)
         r = become(as, config, e);
     if (r < 0)
