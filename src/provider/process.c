@@ -157,7 +157,7 @@ static int instance_begin(struct provider *p, struct instance **ret, struct sg_e
     if (r == 0)
         r = ask_spawner(i, e);
     if (r < 0) {
-        instance_destroy(i, NULL, NULL);
+        instance_destroy(i, NULL);
         return r;
     }
     *ret = i;
@@ -325,7 +325,7 @@ int instance_create(struct provider *p, const struct instance_spec *spec, struct
         return r;
     r = instance_finish(i, spec, e);
     if (r < 0) {
-        instance_destroy(i, NULL, NULL);
+        instance_destroy(i, NULL);
         return r;
     }
     *ret = i;
@@ -375,23 +375,17 @@ void instance_kill(struct instance *i)
     child_kill(i->pidfd);
 }
 
-static uint64_t timeval_us(struct timeval t)
-{
-    return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_usec;
-}
-
 /* pid 1 of the sandbox dies last: the kernel ends everything else in its pid namespace first. */
-static int end_processes(struct instance *i, struct cgroup *cg, struct rusage *usage,
-                         struct sg_error *e)
+static int end_processes(struct instance *i, struct cgroup *cg, struct sg_error *e)
 {
     int r;
 
     if (i->frozen)
         cg->ops->kill(cg);
-    r = child_end(&i->pidfd, END_MS, usage);
+    r = child_end(&i->pidfd, END_MS);
     if (r == -ETIMEDOUT && cg) {
         cg->ops->kill(cg);
-        r = child_end(&i->pidfd, END_MS, usage);
+        r = child_end(&i->pidfd, END_MS);
     }
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "a sandbox does not end: its id range %u stays taken",
@@ -404,30 +398,32 @@ static int end_processes(struct instance *i, struct cgroup *cg, struct rusage *u
     return 0;
 }
 
-int instance_destroy(struct instance *i, struct instance_usage *ret, struct sg_error *e)
+int instance_destroy(struct instance *i, struct sg_error *e)
 {
     struct slot *s = &i->provider->slots[i->index];
-    struct rusage usage = {0};
     int r;
 
     close_p(&i->channel);
     close_p(&i->userns);
-    r = end_processes(i, s->cgroup, &usage, e);
-    if (ret)
-        *ret = (struct instance_usage){.cpu_user_us = timeval_us(usage.ru_utime),
-                                       .cpu_system_us = timeval_us(usage.ru_stime)};
+    r = end_processes(i, s->cgroup, e);
     close_p(&i->pidfd);
     s->lost = r < 0;
     if (s->lost)
         slots_lose(&i->provider->domain.slots, slot_number(i));
     s->used_by = NULL;
     free(i);
+    if (r == 0 && s->cgroup && !s->cgroup->ops->reusable) {
+        r = s->cgroup->ops->destroy(s->cgroup, e);
+        s->cgroup = NULL;
+        s->worn = false;
+        s->seen = (struct cgroup_stats){0};
+    }
     return r;
 }
 
 static int slot_close(struct slot *s, struct sg_error *e)
 {
-    int r = s->used_by ? instance_destroy(s->used_by, NULL, e) : 0, r2 = 0;
+    int r = s->used_by ? instance_destroy(s->used_by, e) : 0, r2 = 0;
 
     close_p(&s->lower);
     if (s->cgroup)

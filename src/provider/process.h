@@ -51,8 +51,5 @@ int instance_freeze(struct instance *i, bool on, struct sg_error *e);
  * for. */
 void instance_kill(struct instance *i);
 
-struct instance_usage {
-    uint64_t cpu_user_us, cpu_system_us; /* of everything that ever ran in it */
-};
 /* Frees i in any case. */
-int instance_destroy(struct instance *i, struct instance_usage *ret, struct sg_error *e);
+int instance_destroy(struct instance *i, struct sg_error *e);

@@ -243,7 +243,7 @@ struct instance *sandbox_leave(struct sg_sandbox *s)
 
 int sg_sandbox_close(struct sg_sandbox *sandbox, struct sg_error *e)
 {
-    return sandbox ? instance_destroy(sandbox_leave(sandbox), NULL, e) : 0;
+    return sandbox ? instance_destroy(sandbox_leave(sandbox), e) : 0;
 }
 
 void sg_result_free(struct sg_result *r)

@@ -1,8 +1,8 @@
 /* Control groups of a sandbox, v1 and v2 behind one interface chosen at run time.
  *
  * A sandbox's groups are named after its id slot: <hierarchy>/sandglass/<slot>. They are made with
- * the slot, reused by the next sandbox in it (making and removing memory groups is what grows the
- * kernel's slabs), and removed when the slot is given back or swept. */
+ * the slot and removed when it is given back or swept. v1 groups are reused by the next sandbox in
+ * the slot: making and removing memory groups is what grows the kernel's slabs. */
 #pragma once
 
 #include <sandglass.h>
@@ -27,6 +27,7 @@ void cgroup_doors_close(struct cgroup_doors *d);
 
 struct cgroup_ops {
     const char *name; /* "v1", "v2" */
+    bool reusable;    /* a group can serve one sandbox after the other */
     /* Makes the groups with device rules in place. The limits come later. */
     int (*create)(uint32_t slot, struct cgroup **ret, struct sg_error *e);
     /* Descriptors to write "0" to, each of which moves the writer into one hierarchy's group. */

@@ -269,6 +269,7 @@ static int v1_sweep(uint32_t slot, struct sg_error *e)
 
 const struct cgroup_ops cgroup_v1 = {
     .name = "v1",
+    .reusable = true,
     .create = v1_create,
     .open_doors = v1_open_doors,
     .set_limits = v1_set_limits,

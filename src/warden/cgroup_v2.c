@@ -124,7 +124,6 @@ static int v2_set_limits(struct cgroup *base, const struct sg_limits *l, struct 
         return err_set(e, SG_ERR_INTERNAL, r, "set limits of control group %u: %s", c->slot,
                        strerror(-r));
     file_write(c->dir, "memory.swap.max", "0"); /* absent without swap */
-    file_write(c->dir, "memory.peak", "0"); /* resettable since 6.12; else the group's own peak */
     return 0;
 }
 
@@ -217,6 +216,7 @@ static int v2_sweep(uint32_t slot, struct sg_error *e)
 
 const struct cgroup_ops cgroup_v2 = {
     .name = "v2",
+    .reusable = false, /* the peak of its memory cannot be reset */
     .create = v2_create,
     .open_doors = v2_open_doors,
     .set_limits = v2_set_limits,

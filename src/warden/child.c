@@ -31,7 +31,7 @@ static int wait_dead(int pidfd, int timeout_ms)
     }
 }
 
-int child_end(int *pidfd, int timeout_ms, struct rusage *ret_usage)
+int child_end(int *pidfd, int timeout_ms)
 {
     siginfo_t info;
     int r;
@@ -43,9 +43,7 @@ int child_end(int *pidfd, int timeout_ms, struct rusage *ret_usage)
     if (r < 0)
         return r;
     /* A program that uses the library may have reaped it already with a wait of its own: fine. */
-    if (ret_usage)
-        memset(ret_usage, 0, sizeof *ret_usage);
-    syscall(SYS_waitid, P_PIDFD, *pidfd, &info, WEXITED | __WALL, ret_usage);
+    syscall(SYS_waitid, P_PIDFD, *pidfd, &info, WEXITED | __WALL, NULL);
     close(steal_fd(pidfd));
     return 0;
 }

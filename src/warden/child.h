@@ -1,12 +1,9 @@
 /* Children of the warden, by pidfd. */
 #pragma once
 
-#include <sys/resource.h>
-
 #include "base/err.h"
 
 void child_kill(int pidfd); /* -1 is allowed */
-/* SIGKILL, then wait up to timeout_ms until it is dead, then reap. 0, or -ETIMEDOUT. Its own and
- * its children's resource usage goes to *ret_usage if that is given. Closes and resets *pidfd on
- * success. */
-int child_end(int *pidfd, int timeout_ms, struct rusage *ret_usage);
+/* SIGKILL, then wait up to timeout_ms until it is dead, then reap. 0, or -ETIMEDOUT. Closes and
+ * resets *pidfd on success. */
+int child_end(int *pidfd, int timeout_ms);

@@ -54,14 +54,24 @@ static int bpf(enum bpf_cmd cmd, union bpf_attr *attr)
     return (int)syscall(SYS_bpf, cmd, attr, sizeof *attr);
 }
 
-int devices_bpf_attach(int cgroup_fd, struct sg_error *e)
+/* One program for all groups; it stays loaded as long as we run. */
+static int load_once(void)
 {
+    static int prog = -1;
     union bpf_attr load = {.prog_type = BPF_PROG_TYPE_CGROUP_DEVICE,
                            .insns = (uintptr_t)program,
                            .insn_cnt = ARRAY_SIZE(program),
                            .license = (uintptr_t) "Apache-2.0"};
+
+    if (prog < 0)
+        prog = bpf(BPF_PROG_LOAD, &load);
+    return prog;
+}
+
+int devices_bpf_attach(int cgroup_fd, struct sg_error *e)
+{
     union bpf_attr attach = {.attach_type = BPF_CGROUP_DEVICE};
-    AUTO(close_p) int prog = bpf(BPF_PROG_LOAD, &load);
+    int prog = load_once();
 
     if (prog < 0)
         return err_errno(e, "load the device program");

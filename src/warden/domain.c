@@ -135,23 +135,25 @@ static int open_ns(pid_t pid, const char *which, struct sg_error *e)
  * counts for whoever made each user namespace above. If that were the host's root, one sandbox
  * could use up root's share; so F is made under its own first id. The capabilities stay. */
 struct identity {
+    uid_t real;
     int securebits, dumpable;
 };
 
 static int identity_take(uint32_t id, struct identity *ret)
 {
+    ret->real = getuid();
     ret->dumpable = prctl(PR_GET_DUMPABLE);
     ret->securebits = prctl(PR_GET_SECUREBITS);
     if (ret->securebits < 0 ||
         prctl(PR_SET_SECUREBITS, ret->securebits | SECBIT_NO_SETUID_FIXUP) < 0 ||
-        syscall(SYS_setresuid, -1, id, -1) < 0)
+        syscall(SYS_setresuid, id, id, -1) < 0) /* both, or exec takes it for a set-uid program */
         return -errno;
     return 0;
 }
 
 static void identity_give_back(const struct identity *old)
 {
-    syscall(SYS_setresuid, -1, getuid(), -1);
+    syscall(SYS_setresuid, old->real, 0, -1);
     prctl(PR_SET_SECUREBITS, old->securebits);
     prctl(PR_SET_DUMPABLE, old->dumpable == 1); /* changing ids had cleared it */
 }
@@ -253,8 +255,8 @@ void domain_kill(struct domain *d)
 void domain_close(struct domain *d)
 {
     domain_kill(d);
-    child_end(&d->spawner_pidfd, HELPER_END_MS, NULL);
-    child_end(&d->holder_pidfd, HELPER_END_MS, NULL);
+    child_end(&d->spawner_pidfd, HELPER_END_MS);
+    child_end(&d->holder_pidfd, HELPER_END_MS);
     close_p(&d->spawner_sock);
     close_p(&d->holder_sock);
     slots_release(&d->slots);

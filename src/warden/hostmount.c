@@ -106,8 +106,15 @@ int hostmount_open(const struct hostmount_spec *spec, int *ret_fd, struct sg_err
         return err_errno(e, "clone the mount source '%s'", spec->source);
     if (!spec->writable)
         attr.attr_set |= MOUNT_ATTR_RDONLY;
-    if (sys_mount_setattr(tree, 0, &attr) < 0)
-        return err_errno(e, "map the ids of mount source '%s'", spec->source);
+    r = sys_mount_setattr(tree, 0, &attr);
+    if (r < 0 && errno == EINVAL)
+        return err_set(
+            e, SG_ERR_UNSUPPORTED, -EINVAL,
+            "the file system of mount source '%s' cannot map ids on this kernel: copy it to "
+            "ext4, xfs or btrfs",
+            spec->source);
+    if (r < 0)
+        return err_errno(e, "mount source '%s'", spec->source);
     *ret_fd = steal_fd(&tree);
     return 0;
 }

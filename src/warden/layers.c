@@ -1,15 +1,20 @@
 #include "warden/layers.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <linux/securebits.h>
 
 #include "base/sys.h"
 
+#define CHILD_STACK (64u * 1024)
 #define UPPER_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 #define LOWER_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY)
 
@@ -137,12 +142,11 @@ static int create_as(int fs, uint32_t id)
     return r;
 }
 
-static int make_root(const struct layers_spec *spec, int scratch, int *ret, struct sg_error *e)
+static int configure_root(int fs, int lower_fd, int scratch)
 {
-    AUTO(close_p) int fs = sys_fsopen("overlay");
     char lower[48], upper[48], work[48];
 
-    snprintf(lower, sizeof lower, "/proc/self/fd/%d", spec->lower);
+    snprintf(lower, sizeof lower, "/proc/self/fd/%d", lower_fd);
     snprintf(upper, sizeof upper, "/proc/self/fd/%d/upper", scratch);
     snprintf(work, sizeof work, "/proc/self/fd/%d/work", scratch);
     if (fs < 0 || sys_fsconfig_string(fs, "lowerdir", lower) < 0 ||
@@ -150,9 +154,82 @@ static int make_root(const struct layers_spec *spec, int scratch, int *ret, stru
         sys_fsconfig_string(fs, "workdir", work) < 0 ||
         sys_fsconfig_string(fs, "redirect_dir", "nofollow") < 0 ||
         sys_fsconfig_string(fs, "metacopy", "off") < 0 ||
-        sys_fsconfig_string(fs, "index", "off") < 0 || sys_fsconfig_string(fs, "xino", "off") < 0 ||
-        sys_fsconfig_flag(fs, "volatile") < 0 || create_as(fs, spec->first_id) < 0)
+        sys_fsconfig_string(fs, "index", "off") < 0 || sys_fsconfig_string(fs, "xino", "off") < 0)
+        return -1;
+    return sys_fsconfig_flag(fs, "volatile");
+}
+
+/* Before Linux 6.15 the layers of an overlay must be attached in the mount namespace of whoever
+ * makes it. A child that shares our memory and descriptors, but no mounts, does it there; the
+ * overlay keeps its own references, so nothing of the child's namespace has to stay. */
+struct attached {
+    int fs, lower, scratch;
+    uint32_t id;
+    int r;
+};
+
+static int create_attached_main(void *arg)
+{
+    struct attached *a = arg;
+
+    /* The place does not matter: the layers are named by descriptors. */
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        sys_move_mount(a->lower, AT_FDCWD, "/usr") < 0 ||
+        sys_move_mount(a->scratch, AT_FDCWD, "/usr") < 0 || create_as(a->fs, a->id) < 0)
+        a->r = -errno;
+    return 0;
+}
+
+static int create_attached(struct attached *a)
+{
+    AUTO(free_p) char *stack = xcalloc(1, CHILD_STACK);
+    sigset_t all, old;
+    pid_t pid;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pid = clone(create_attached_main, stack + CHILD_STACK, CLONE_VM | CLONE_VFORK | CLONE_FILES, a);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (pid < 0)
+        return -1;
+    while (waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR)
+        ;
+    errno = -a->r;
+    return a->r < 0 ? -1 : 0;
+}
+
+/* The lower layer of the slot cannot be attached twice, so this takes one of its own. */
+static int create_root_attached(const struct layers_spec *spec, int scratch, int *ret_fs,
+                                struct sg_error *e)
+{
+    AUTO(close_p) int fs = sys_fsopen("overlay"), lower = -1;
+    int r = layers_open_lower(spec->template, spec->userns, &lower, e);
+
+    if (r < 0)
+        return r;
+    struct attached a = {.fs = fs, .lower = lower, .scratch = scratch, .id = spec->first_id};
+    if (configure_root(fs, lower, scratch) < 0 || create_attached(&a) < 0)
         return mount_error(fs, e, "make the root overlay");
+    *ret_fs = steal_fd(&fs);
+    return 0;
+}
+
+static int make_root(const struct layers_spec *spec, int scratch, int *ret, struct sg_error *e)
+{
+    static bool must_attach; /* found out by the first */
+    AUTO(close_p) int fs = must_attach ? -1 : sys_fsopen("overlay");
+
+    if (must_attach || configure_root(fs, spec->lower, scratch) < 0 ||
+        create_as(fs, spec->first_id) < 0) {
+        if (!must_attach && errno != EINVAL)
+            return mount_error(fs, e, "make the root overlay");
+        close_p(&fs);
+        fs = -1;
+        int r = create_root_attached(spec, scratch, &fs, e);
+        if (r < 0)
+            return r;
+        must_attach = true;
+    }
     *ret = sys_fsmount(fs, spec->allow_suid ? MOUNT_ATTR_NODEV : UPPER_FLAGS);
     return *ret < 0 ? err_errno(e, "mount the root overlay") : 0;
 }

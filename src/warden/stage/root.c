@@ -360,7 +360,7 @@ static int attach_usr(int usr, struct sg_error *e)
     if (mount("/new/usr/local", ASIDE "/local", NULL, MS_BIND, NULL) < 0 ||
         sys_move_mount(usr, AT_FDCWD, "/new/usr") < 0 ||
         mount(ASIDE "/local", "/new/usr/local", NULL, MS_MOVE, NULL) < 0)
-        return err_errno(e, "attach /usr and /usr/local");
+        return err_errno(e, "attach /usr and /usr/local; the host must have both");
     return cover_unlisted(e);
 }
 
