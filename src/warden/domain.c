@@ -205,6 +205,7 @@ static int start_spawner(struct domain *d, int image, pid_t holder, int netns_so
         return err_errno(e, "enter the domain's pid namespace");
     }
     r = start_helper(image, "sandglass-spawner", 0, fds, 3, &d->spawner_pidfd, e);
+    sched_yield(); /* it has more to do than we, and there may be two processors only */
     if (setns(own, CLONE_NEWPID) < 0 && r >= 0)
         return err_errno(e, "leave the domain's pid namespace");
     return r;
