@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -279,6 +280,13 @@ int domain_spawn_begin(struct domain *d, const struct domain_order *order, struc
     if (r < 0 && r != -EPIPE)
         return err_set(e, SG_ERR_INTERNAL, r, "ask the spawner: %s", strerror(-r));
     return 0;
+}
+
+bool domain_spawn_ready(struct domain *d)
+{
+    struct pollfd p = {.fd = d->spawner_sock, .events = POLLIN};
+
+    return poll(&p, 1, 0) == 1;
 }
 
 int domain_spawn_finish(struct domain *d, struct domain_child *ret, struct sg_error *e)

@@ -35,4 +35,6 @@ struct domain_order {
     size_t n_cgroups;
 };
 int domain_spawn_begin(struct domain *d, const struct domain_order *order, struct sg_error *e);
+/* Whether the second half would not wait. */
+bool domain_spawn_ready(struct domain *d);
 int domain_spawn_finish(struct domain *d, struct domain_child *ret, struct sg_error *e);

@@ -16,13 +16,12 @@ struct contender {
     char *const *command;                     /* a command, or else */
     struct sg_engine *engine;                 /* a sandbox around this program: */
     const char *const *program;
-    const struct sg_options *options;
 };
 
 static void run_in_sandbox(struct contender *c)
 {
     double t0 = now_us();
-    struct sg_sandbox *s = sandbox_open(c->engine, c->options);
+    struct sg_sandbox *s = sandbox_open(c->engine, NULL);
     double t1 = now_us();
     sandbox_exec(s, c->program, NULL);
     double t2 = now_us();
@@ -69,17 +68,14 @@ static void take_turns(struct contender *c, size_t n, long warm_up, long rounds)
     }
 }
 
-/* The programs, and the options that show them inside. */
+/* The programs, and how they are started. The static one is below /usr, so that every contender
+ * sees it where it is. */
 struct programs {
     char static_path[512], dynamic_path[16];
     char *bare[2], *bwrap_static[12], *bwrap_dynamic[12];
-    const char *roots[2];
-    struct sg_mount mount;
-    struct sg_policy policy;
-    struct sg_options mounted;
+    const char *static_inside[2];
 };
 
-static const char *const static_inside[] = {BENCH_DIR "/true", NULL};
 static const char *const dynamic_inside[] = {"/bin/true", NULL};
 
 /* What bwrap is run with everywhere: the host's files read-only, its own /dev and /proc. */
@@ -98,18 +94,12 @@ static void bwrap_around(char *program, char *ret[12])
 
 static void programs_init(struct programs *p, const char *dir)
 {
-    *p = (struct programs){.dynamic_path = "/bin/true",
-                           .roots = {dir, NULL},
-                           .mount = {.source = dir, .target = BENCH_DIR},
-                           .mounted = SG_OPTIONS_INIT};
+    *p = (struct programs){.dynamic_path = "/bin/true"};
     snprintf(p->static_path, sizeof p->static_path, "%s/true", dir);
     p->bare[0] = p->static_path;
+    p->static_inside[0] = p->static_path;
     bwrap_around(p->static_path, p->bwrap_static);
     bwrap_around(p->dynamic_path, p->bwrap_dynamic);
-    p->policy.mount_roots = p->roots;
-    p->mounted.mounts = &p->mount;
-    p->mounted.n_mounts = 1;
-    p->mounted.policy = &p->policy;
 }
 
 int verb_engine(int argc, char **argv)
@@ -126,8 +116,7 @@ int verb_engine(int argc, char **argv)
          .exec.name = "engine.static.exec",
          .close.name = "engine.static.close",
          .engine = engine,
-         .program = static_inside,
-         .options = &p.mounted},
+         .program = p.static_inside},
         {.whole.name = "engine.static.bwrap", .command = p.bwrap_static},
         {.whole.name = "engine.dynamic",
          .create.name = "engine.dynamic.create",
@@ -152,10 +141,7 @@ int verb_series(int argc, char **argv)
         return 2;
     programs_init(&p, argv[1]);
     struct contender c[] = {
-        {.whole.name = "series.engine",
-         .engine = engine_open(SLOTS),
-         .program = static_inside,
-         .options = &p.mounted},
+        {.whole.name = "series.engine", .engine = engine_open(SLOTS), .program = p.static_inside},
         {.whole.name = "series.bwrap", .command = p.bwrap_static},
     };
     struct series mean[] = {{.name = "series.engine"}, {.name = "series.bwrap"}};

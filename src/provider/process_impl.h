@@ -1,0 +1,53 @@
+/* What process.c and start.c share. */
+#pragma once
+
+#include "provider/process.h"
+#include "warden/cgroup.h"
+#include "warden/domain.h"
+#include "warden/template.h"
+
+/* What a slot keeps between the sandboxes it holds: making these again costs more than all the
+ * rest. */
+struct slot {
+    struct cgroup *cgroup;
+    int lower;                /* see layers_open_lower; -1: not yet */
+    struct cgroup_stats seen; /* its counters never go back: what was there before */
+    struct instance *used_by;
+    bool worn; /* has held a sandbox */
+    bool lost; /* something in it would not die */
+};
+
+struct provider {
+    struct template template;
+    struct domain domain;
+    unsigned omit;
+    struct instance *next;     /* prepared ahead; or NULL */
+    struct instance_spec last; /* what was asked for last, if the next can be made like it */
+    bool have_last;
+    uint32_t n_slots;
+    uint32_t rotor; /* where to look for a free slot: round robin rests an id range before reuse */
+    struct slot slots[];
+};
+
+struct instance {
+    struct provider *provider;
+    uint32_t index; /* into slots */
+    int channel, pidfd, userns;
+    bool spawning; /* asked for, not answered yet */
+    bool frozen;
+};
+
+/* Index 0 of the domain's slots is its own. */
+static inline uint32_t slot_number(const struct instance *i)
+{
+    return i->provider->domain.slots.first + i->index + 1;
+}
+
+/* start.c. First half of creation: all that does not depend on whose sandbox it becomes. */
+int instance_begin(struct provider *p, struct instance **ret, struct sg_error *e);
+/* Second half. */
+int instance_finish(struct instance *i, const struct instance_spec *spec, struct sg_error *e);
+/* The spawner's answer to the first half; it must be taken before the next is asked for. */
+int instance_await_spawned(struct instance *i, struct sg_error *e);
+/* The sandbox's own word, in the channel. */
+int instance_await_reply(int channel_fd, struct sg_error *e);
