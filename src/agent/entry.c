@@ -80,10 +80,8 @@ int file_stat(struct agent *a, struct chan_stream *s, struct wire_reader *r, str
     const struct agent_user *as;
     char path[OPS_PATH_MAX];
     struct strbuf out;
-    int res = request_user(r, &as, e);
+    int res = request_target(r, &as, path, e);
 
-    if (res == 0)
-        res = request_path(r, as, path, e);
     if (res == 0)
         res = request_done(r, e);
     if (res < 0)
@@ -123,10 +121,8 @@ int file_mkdir(struct agent *a, struct chan_stream *s, struct wire_reader *r, st
 {
     const struct agent_user *as;
     char path[OPS_PATH_MAX];
-    int res = request_user(r, &as, e);
+    int res = request_target(r, &as, path, e);
 
-    if (res == 0)
-        res = request_path(r, as, path, e);
     if (res < 0)
         return res;
     uint32_t mode = wire_get_u32(r), flags = wire_get_u32(r);

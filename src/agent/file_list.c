@@ -125,10 +125,8 @@ int file_list_start(struct agent *a, struct chan_stream *s, struct wire_reader *
 {
     const struct agent_user *as;
     char path[OPS_PATH_MAX];
-    int res = request_user(r, &as, e);
+    int res = request_target(r, &as, path, e);
 
-    if (res == 0)
-        res = request_path(r, as, path, e);
     if (res < 0)
         return res;
     uint32_t depth = wire_get_u32(r);

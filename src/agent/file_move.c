@@ -125,10 +125,8 @@ int file_move_start(struct agent *a, struct chan_stream *s, struct wire_reader *
 {
     char from[OPS_PATH_MAX], to[OPS_PATH_MAX];
     const struct agent_user *as;
-    int res = request_user(r, &as, e);
+    int res = request_target(r, &as, from, e);
 
-    if (res == 0)
-        res = request_path(r, as, from, e);
     if (res == 0)
         res = request_path(r, as, to, e);
     if (res == 0)

@@ -112,10 +112,8 @@ int file_read_start(struct agent *a, struct chan_stream *s, struct wire_reader *
     const struct agent_user *as;
     char path[OPS_PATH_MAX];
     struct stat st;
-    int fd = -1, res = request_user(r, &as, e);
+    int fd = -1, res = request_target(r, &as, path, e);
 
-    if (res == 0)
-        res = request_path(r, as, path, e);
     if (res < 0)
         return res;
     uint64_t offset = wire_get_u64(r), max = wire_get_u64(r);
@@ -201,10 +199,8 @@ int file_write_start(struct agent *a, struct chan_stream *s, struct wire_reader 
     const struct agent_user *as;
     char path[OPS_PATH_MAX];
     struct staged staged;
-    int res = request_user(r, &as, e);
+    int res = request_target(r, &as, path, e);
 
-    if (res == 0)
-        res = request_path(r, as, path, e);
     if (res < 0)
         return res;
     uint32_t mode = wire_get_u32(r), flags = wire_get_u32(r);

@@ -80,10 +80,8 @@ static void start_request_done(struct start_request *q)
 
 static int read_request(struct wire_reader *r, struct start_request *q, struct sg_error *e)
 {
-    int res = request_user(r, &q->as, e);
+    int res = request_target(r, &q->as, q->cwd, e);
 
-    if (res == 0)
-        res = request_path(r, q->as, q->cwd, e);
     if (res < 0)
         return res;
     q->flags = wire_get_u32(r);

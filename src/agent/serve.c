@@ -58,7 +58,7 @@ bool op_may_send(const struct op *op)
     return chan_credit(op->stream) > 0;
 }
 
-int request_user(struct wire_reader *r, const struct agent_user **ret, struct sg_error *e)
+static int request_user(struct wire_reader *r, const struct agent_user **ret, struct sg_error *e)
 {
     const char *name = wire_get_str(r, OPS_NAME_MAX);
     const struct agent_user *as = agent_user_find(name);
@@ -80,6 +80,19 @@ int request_path(struct wire_reader *r, const struct agent_user *as, char *ret, 
         return err_set(e, SG_ERR_INVALID, -ENAMETOOLONG,
                        "a path is malformed, or longer than %d bytes", OPS_PATH_MAX - 1);
     return 0;
+}
+
+int request_target(struct wire_reader *r, const struct agent_user **ret_as, char *ret_path,
+                   struct sg_error *e)
+{
+    const struct agent_user *as = NULL;
+    int res = request_user(r, &as, e);
+
+    if (res == 0)
+        res = request_path(r, as, ret_path, e);
+    if (res == 0)
+        *ret_as = as;
+    return res;
 }
 
 int request_done(const struct wire_reader *r, struct sg_error *e)

@@ -51,9 +51,10 @@ void op_fail(struct op *op, const struct sg_error *e);
 /* False while the host is slow. For events too: they are not counted, only held back. */
 bool op_may_send(const struct op *op);
 
-/* The common fields of requests. */
-int request_user(struct wire_reader *r, const struct agent_user **ret, struct sg_error *e);
-/* `ret` has OPS_PATH_MAX bytes; the path in it is absolute. */
+/* The common fields of requests: for whom, and where. A path has OPS_PATH_MAX bytes and is
+ * absolute. */
+int request_target(struct wire_reader *r, const struct agent_user **ret_as, char *ret_path,
+                   struct sg_error *e);
 int request_path(struct wire_reader *r, const struct agent_user *as, char *ret, struct sg_error *e);
 int request_done(const struct wire_reader *r, struct sg_error *e);
 
