@@ -18,6 +18,15 @@ uint64_t clock_ns(void)
     return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
+int64_t clock_wall_ms(void)
+{
+    struct timespec t;
+    int r = clock_gettime(CLOCK_REALTIME, &t);
+
+    assert(r == 0);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / NS_PER_MS;
+}
+
 int clock_poll_ms(uint64_t deadline_ns)
 {
     uint64_t now = clock_ns();

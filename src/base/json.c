@@ -6,7 +6,7 @@
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-void json_init(struct json *j, struct strbuf *out)
+void jw_init(struct json *j, struct strbuf *out)
 {
     *j = (struct json){.out = out};
 }
@@ -40,22 +40,22 @@ static void end(struct json *j, char bracket)
     strbuf_addch(j->out, bracket);
 }
 
-void json_object_begin(struct json *j)
+void jw_object_begin(struct json *j)
 {
     begin(j, '{');
 }
 
-void json_object_end(struct json *j)
+void jw_object_end(struct json *j)
 {
     end(j, '}');
 }
 
-void json_array_begin(struct json *j)
+void jw_array_begin(struct json *j)
 {
     begin(j, '[');
 }
 
-void json_array_end(struct json *j)
+void jw_array_end(struct json *j)
 {
     end(j, ']');
 }
@@ -137,7 +137,7 @@ static void add_quoted(struct strbuf *out, const void *data, size_t len)
     strbuf_addch(out, '"');
 }
 
-void json_key(struct json *j, const char *key)
+void jw_key(struct json *j, const char *key)
 {
     assert(j->depth > 0 && !j->after_key);
     before_value(j);
@@ -146,39 +146,39 @@ void json_key(struct json *j, const char *key)
     j->after_key = true;
 }
 
-void json_bytes(struct json *j, const void *data, size_t len)
+void jw_bytes(struct json *j, const void *data, size_t len)
 {
     before_value(j);
     add_quoted(j->out, data, len);
 }
 
-void json_string(struct json *j, const char *s)
+void jw_string(struct json *j, const char *s)
 {
     if (s)
-        json_bytes(j, s, strlen(s));
+        jw_bytes(j, s, strlen(s));
     else
-        json_null(j);
+        jw_null(j);
 }
 
-void json_u64(struct json *j, uint64_t v)
+void jw_u64(struct json *j, uint64_t v)
 {
     before_value(j);
     strbuf_addf(j->out, "%" PRIu64, v);
 }
 
-void json_i64(struct json *j, int64_t v)
+void jw_i64(struct json *j, int64_t v)
 {
     before_value(j);
     strbuf_addf(j->out, "%" PRId64, v);
 }
 
-void json_fixed(struct json *j, uint64_t v, unsigned decimals)
+void jw_fixed(struct json *j, uint64_t v, unsigned decimals)
 {
     uint64_t scale = 1;
 
     assert(decimals <= 19); /* 10^19 is the largest power that fits */
     if (decimals == 0) {
-        json_u64(j, v);
+        jw_u64(j, v);
         return;
     }
     for (unsigned i = 0; i < decimals; i++)
@@ -187,13 +187,13 @@ void json_fixed(struct json *j, uint64_t v, unsigned decimals)
     strbuf_addf(j->out, "%" PRIu64 ".%0*" PRIu64, v / scale, (int)decimals, v % scale);
 }
 
-void json_bool(struct json *j, bool v)
+void jw_bool(struct json *j, bool v)
 {
     before_value(j);
     strbuf_addstr(j->out, v ? "true" : "false");
 }
 
-void json_null(struct json *j)
+void jw_null(struct json *j)
 {
     before_value(j);
     strbuf_addstr(j->out, "null");

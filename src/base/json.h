@@ -1,5 +1,6 @@
-/* A streaming JSON writer. It adds commas and escapes; nesting errors are our bugs and assert.
- * Strings of unknown bytes are written as UTF-8: each invalid byte becomes U+FFFD. */
+/* A streaming JSON writer (its functions are jw_*, since json_* belongs to jansson). It adds commas
+ * and escapes; nesting errors are our bugs and assert. Strings of unknown bytes are written as
+ * UTF-8: each invalid byte becomes U+FFFD. */
 #pragma once
 
 #include "base/strbuf.h"
@@ -13,16 +14,16 @@ struct json {
     bool after_key;
 };
 
-void json_init(struct json *j, struct strbuf *out);
-void json_object_begin(struct json *j);
-void json_object_end(struct json *j);
-void json_array_begin(struct json *j);
-void json_array_end(struct json *j);
-void json_key(struct json *j, const char *key);
-void json_string(struct json *j, const char *s); /* NULL writes null */
-void json_bytes(struct json *j, const void *data, size_t len);
-void json_u64(struct json *j, uint64_t v);
-void json_i64(struct json *j, int64_t v);
-void json_fixed(struct json *j, uint64_t v, unsigned decimals); /* 1234, 3 -> 1.234 */
-void json_bool(struct json *j, bool v);
-void json_null(struct json *j);
+void jw_init(struct json *j, struct strbuf *out);
+void jw_object_begin(struct json *j);
+void jw_object_end(struct json *j);
+void jw_array_begin(struct json *j);
+void jw_array_end(struct json *j);
+void jw_key(struct json *j, const char *key);
+void jw_string(struct json *j, const char *s); /* NULL writes null */
+void jw_bytes(struct json *j, const void *data, size_t len);
+void jw_u64(struct json *j, uint64_t v);
+void jw_i64(struct json *j, int64_t v);
+void jw_fixed(struct json *j, uint64_t v, unsigned decimals); /* 1234, 3 -> 1.234 */
+void jw_bool(struct json *j, bool v);
+void jw_null(struct json *j);

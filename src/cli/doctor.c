@@ -49,33 +49,33 @@ static void print_summary(const unsigned count[CHECK_MAX_])
 
 static void json_pair(struct json *j, const char *key, const char *value)
 {
-    json_key(j, key);
-    json_string(j, value);
+    jw_key(j, key);
+    jw_string(j, value);
 }
 
 static void json_check(struct json *j, const char *group, const struct check *c,
                        const struct check_result *r)
 {
-    json_object_begin(j);
+    jw_object_begin(j);
     json_pair(j, "group", group);
     json_pair(j, "name", c->name);
     json_pair(j, "state", states[r->state].name);
     json_pair(j, "value", r->value);
     json_pair(j, "fix", r->fix[0] ? r->fix : NULL);
-    json_object_end(j);
+    jw_object_end(j);
 }
 
 static void json_summary(struct json *j, const unsigned count[CHECK_MAX_])
 {
-    json_key(j, "summary");
-    json_object_begin(j);
+    jw_key(j, "summary");
+    jw_object_begin(j);
     for (int i = 0; i < CHECK_MAX_; i++) {
-        json_key(j, states[i].name);
-        json_u64(j, count[i]);
+        jw_key(j, states[i].name);
+        jw_u64(j, count[i]);
     }
-    json_key(j, "can_run");
-    json_bool(j, count[CHECK_MISSING] == 0);
-    json_object_end(j);
+    jw_key(j, "can_run");
+    jw_bool(j, count[CHECK_MISSING] == 0);
+    jw_object_end(j);
 }
 
 /* ---- the round ----------------------------------------------------------------------------------
@@ -106,15 +106,15 @@ static int examine_all(bool as_json)
     struct json j;
 
     strbuf_init(&out, 256 * 1024);
-    json_init(&j, &out);
-    json_object_begin(&j);
-    json_key(&j, "checks");
-    json_array_begin(&j);
+    jw_init(&j, &out);
+    jw_object_begin(&j);
+    jw_key(&j, "checks");
+    jw_array_begin(&j);
     for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
         examine(groups[i], as_json ? &j : NULL, colour, count);
-    json_array_end(&j);
+    jw_array_end(&j);
     json_summary(&j, count);
-    json_object_end(&j);
+    jw_object_end(&j);
     if (as_json)
         puts(out.buf);
     else

@@ -8,40 +8,40 @@
 
 static void key_u64(struct json *j, const char *key, uint64_t v)
 {
-    json_key(j, key);
-    json_u64(j, v);
+    jw_key(j, key);
+    jw_u64(j, v);
 }
 
 static void key_string(struct json *j, const char *key, const char *s)
 {
-    json_key(j, key);
-    json_string(j, s);
+    jw_key(j, key);
+    jw_string(j, s);
 }
 
 /* Thousandths as a number with three decimals. */
 static void key_milli(struct json *j, const char *key, uint64_t v)
 {
-    json_key(j, key);
-    json_fixed(j, v, 3);
+    jw_key(j, key);
+    jw_fixed(j, v, 3);
 }
 
 static void write_usage(struct json *j, const struct sg_usage *u)
 {
-    json_key(j, "resource_usage");
-    json_object_begin(j);
+    jw_key(j, "resource_usage");
+    jw_object_begin(j);
     key_milli(j, "cpu_user_ms", u->cpu_user_us);
     key_milli(j, "cpu_system_ms", u->cpu_system_us);
     key_u64(j, "memory_peak_bytes", u->memory_peak_bytes);
     key_u64(j, "disk_bytes", u->disk_bytes);
     key_u64(j, "stdout_bytes", u->stdout_bytes);
     key_u64(j, "stderr_bytes", u->stderr_bytes);
-    json_object_end(j);
+    jw_object_end(j);
 }
 
 static void write_limits(struct json *j, const struct sg_result *r)
 {
-    json_key(j, "limits_applied");
-    json_object_begin(j);
+    jw_key(j, "limits_applied");
+    jw_object_begin(j);
     key_u64(j, "timeout_ms", r->timeout_ms);
     key_u64(j, "memory_bytes", r->limits_applied.memory_bytes);
     key_milli(j, "cpus", r->limits_applied.cpus_milli);
@@ -49,28 +49,28 @@ static void write_limits(struct json *j, const struct sg_result *r)
     key_u64(j, "disk_bytes", r->limits_applied.disk_bytes);
     key_u64(j, "disk_inodes", r->limits_applied.disk_inodes);
     key_u64(j, "output_bytes", r->output_limit);
-    json_object_end(j);
+    jw_object_end(j);
 }
 
 void report_json(struct strbuf *out, const struct sg_result *r)
 {
     struct json j;
 
-    json_init(&j, out);
-    json_object_begin(&j);
-    json_key(&j, "stdout");
-    json_bytes(&j, r->stdout_data ? r->stdout_data : "", r->stdout_len);
-    json_key(&j, "stderr");
-    json_bytes(&j, r->stderr_data ? r->stderr_data : "", r->stderr_len);
-    json_key(&j, "exit_code");
-    json_i64(&j, r->exit_code);
+    jw_init(&j, out);
+    jw_object_begin(&j);
+    jw_key(&j, "stdout");
+    jw_bytes(&j, r->stdout_data ? r->stdout_data : "", r->stdout_len);
+    jw_key(&j, "stderr");
+    jw_bytes(&j, r->stderr_data ? r->stderr_data : "", r->stderr_len);
+    jw_key(&j, "exit_code");
+    jw_i64(&j, r->exit_code);
     key_milli(&j, "duration_ms", r->duration_us);
     key_string(&j, "status", sg_status_name(r->status));
     key_string(&j, "error_message", r->error_message[0] ? r->error_message : NULL);
     key_string(&j, "limit", sg_limit_name(r->limit));
     write_usage(&j, &r->usage);
     write_limits(&j, r);
-    json_object_end(&j);
+    jw_object_end(&j);
     strbuf_addch(out, '\n');
 }
 
@@ -78,19 +78,19 @@ void report_setup_json(struct strbuf *out, const struct sg_error *e, uint64_t du
 {
     struct json j;
 
-    json_init(&j, out);
-    json_object_begin(&j);
+    jw_init(&j, out);
+    jw_object_begin(&j);
     key_string(&j, "stdout", "");
     key_string(&j, "stderr", "");
-    json_key(&j, "exit_code");
-    json_i64(&j, CLI_EXIT_SETUP);
+    jw_key(&j, "exit_code");
+    jw_i64(&j, CLI_EXIT_SETUP);
     key_milli(&j, "duration_ms", duration_us);
     key_string(&j, "status", sg_status_name(SG_STATUS_SETUP_ERROR));
     key_string(&j, "error_message", e->message);
     key_string(&j, "limit", NULL);
     key_string(&j, "resource_usage", NULL);
     key_string(&j, "limits_applied", NULL);
-    json_object_end(&j);
+    jw_object_end(&j);
     strbuf_addch(out, '\n');
 }
 

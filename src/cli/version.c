@@ -11,13 +11,13 @@ static void print_json(void)
     struct json j;
 
     strbuf_init(&out, 4096);
-    json_init(&j, &out);
-    json_object_begin(&j);
-    json_key(&j, "name");
-    json_string(&j, "sandglass");
-    json_key(&j, "version");
-    json_string(&j, SG_VERSION);
-    json_object_end(&j);
+    jw_init(&j, &out);
+    jw_object_begin(&j);
+    jw_key(&j, "name");
+    jw_string(&j, "sandglass");
+    jw_key(&j, "version");
+    jw_string(&j, SG_VERSION);
+    jw_object_end(&j);
     puts(out.buf);
     strbuf_done(&out);
 }

@@ -13,13 +13,13 @@ static void start(void)
 {
     strbuf_done(&out);
     strbuf_init(&out, 1 << 20);
-    json_init(&j, &out);
+    jw_init(&j, &out);
 }
 
 static const char *quoted(const char *data, size_t len)
 {
     start();
-    json_bytes(&j, data, len);
+    jw_bytes(&j, data, len);
     return out.buf;
 }
 
@@ -28,41 +28,41 @@ static const char *quoted(const char *data, size_t len)
 TEST(empty_containers)
 {
     start();
-    json_object_begin(&j);
-    json_object_end(&j);
+    jw_object_begin(&j);
+    jw_object_end(&j);
     EXPECT_STR(out.buf, "{}");
 
     start();
-    json_array_begin(&j);
-    json_array_end(&j);
+    jw_array_begin(&j);
+    jw_array_end(&j);
     EXPECT_STR(out.buf, "[]");
 }
 
 TEST(every_value_and_every_comma)
 {
     start();
-    json_object_begin(&j);
-    json_key(&j, "text");
-    json_string(&j, "hi");
-    json_key(&j, "none");
-    json_string(&j, NULL);
-    json_key(&j, "list");
-    json_array_begin(&j);
-    json_u64(&j, UINT64_MAX);
-    json_i64(&j, INT64_MIN);
-    json_array_begin(&j);
-    json_array_end(&j);
-    json_object_begin(&j);
-    json_key(&j, "a");
-    json_bool(&j, true);
-    json_key(&j, "b");
-    json_bool(&j, false);
-    json_object_end(&j);
-    json_null(&j);
-    json_array_end(&j);
-    json_key(&j, "last");
-    json_u64(&j, 0);
-    json_object_end(&j);
+    jw_object_begin(&j);
+    jw_key(&j, "text");
+    jw_string(&j, "hi");
+    jw_key(&j, "none");
+    jw_string(&j, NULL);
+    jw_key(&j, "list");
+    jw_array_begin(&j);
+    jw_u64(&j, UINT64_MAX);
+    jw_i64(&j, INT64_MIN);
+    jw_array_begin(&j);
+    jw_array_end(&j);
+    jw_object_begin(&j);
+    jw_key(&j, "a");
+    jw_bool(&j, true);
+    jw_key(&j, "b");
+    jw_bool(&j, false);
+    jw_object_end(&j);
+    jw_null(&j);
+    jw_array_end(&j);
+    jw_key(&j, "last");
+    jw_u64(&j, 0);
+    jw_object_end(&j);
     EXPECT_STR(out.buf, "{\"text\":\"hi\",\"none\":null,\"list\":[18446744073709551615,"
                         "-9223372036854775808,[],{\"a\":true,\"b\":false},null],\"last\":0}");
     EXPECT(j.depth == 0 && !j.after_key);
@@ -71,10 +71,10 @@ TEST(every_value_and_every_comma)
 TEST(values_at_the_top)
 {
     start();
-    json_u64(&j, 5);
+    jw_u64(&j, 5);
     EXPECT_STR(out.buf, "5");
     start();
-    json_string(&j, "");
+    jw_string(&j, "");
     EXPECT_STR(out.buf, "\"\"");
 }
 
@@ -98,7 +98,7 @@ TEST(fixed_point)
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         start();
-        json_fixed(&j, cases[i].v, cases[i].decimals);
+        jw_fixed(&j, cases[i].v, cases[i].decimals);
         EXPECT_STR(out.buf, cases[i].s);
     }
 }
@@ -119,10 +119,10 @@ TEST(escapes)
 TEST(keys_are_escaped_too)
 {
     start();
-    json_object_begin(&j);
-    json_key(&j, "a\"b\n\xff");
-    json_null(&j);
-    json_object_end(&j);
+    jw_object_begin(&j);
+    jw_key(&j, "a\"b\n\xff");
+    jw_null(&j);
+    jw_object_end(&j);
     EXPECT_STR(out.buf, "{\"a\\\"b\\n" FFFD "\":null}");
 }
 
@@ -187,11 +187,11 @@ TEST(nesting_up_to_the_bound)
 {
     start();
     for (int i = 0; i < JSON_DEPTH_MAX; i++)
-        json_array_begin(&j);
-    json_u64(&j, 1);
-    json_u64(&j, 2);
+        jw_array_begin(&j);
+    jw_u64(&j, 1);
+    jw_u64(&j, 2);
     for (int i = 0; i < JSON_DEPTH_MAX; i++)
-        json_array_end(&j);
+        jw_array_end(&j);
     EXPECT_STR(out.buf, "[[[[[[[[[[[[[[[[1,2]]]]]]]]]]]]]]]]");
 }
 
@@ -201,8 +201,8 @@ TEST(a_full_buffer_is_marked)
     struct json w;
 
     strbuf_init(&small, 5);
-    json_init(&w, &small);
-    json_string(&w, "0123456789");
+    jw_init(&w, &small);
+    jw_string(&w, "0123456789");
     EXPECT_STR(small.buf, "\"0123");
     EXPECT(small.truncated);
     strbuf_done(&small);
@@ -228,31 +228,31 @@ static bool dies(void (*fn)(void))
 static void too_deep(void)
 {
     for (int i = 0; i <= JSON_DEPTH_MAX; i++)
-        json_array_begin(&j);
+        jw_array_begin(&j);
 }
 
 static void end_without_begin(void)
 {
-    json_object_end(&j);
+    jw_object_end(&j);
 }
 
 static void two_keys(void)
 {
-    json_object_begin(&j);
-    json_key(&j, "a");
-    json_key(&j, "b");
+    jw_object_begin(&j);
+    jw_key(&j, "a");
+    jw_key(&j, "b");
 }
 
 static void end_after_key(void)
 {
-    json_object_begin(&j);
-    json_key(&j, "a");
-    json_object_end(&j);
+    jw_object_begin(&j);
+    jw_key(&j, "a");
+    jw_object_end(&j);
 }
 
 static void key_at_the_top(void)
 {
-    json_key(&j, "a");
+    jw_key(&j, "a");
 }
 
 TEST(nesting_errors_abort)
