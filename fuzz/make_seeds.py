@@ -5,7 +5,7 @@ import struct
 
 CORPUS = pathlib.Path(__file__).parent / "corpus"
 OPEN, DATA, EOF, CONTROL, EVENT, END, CANCEL, CREDIT = range(1, 9)
-PROCESS_START, PROCESS_LIST, FILE_READ, PING = 1, 2, 4, 12
+PROCESS_START, PROCESS_LIST, FILE_READ, PING = 1, 2, 7, 17
 DISCARD, CONTINUE = 3, 4
 
 
@@ -34,16 +34,16 @@ HOST = {
     "process": b"\x00\x00" + frame(1, EVENT, 1, u32(7)) + frame(1, DATA, 1, b"out") + frame(1, DATA, 2, b"err") + end(1),
     "error": b"\x0a\x01" + frame(2, EVENT, 3) + end(2, 2, b"no such file") + end(1) + end(3),
     "gone": b"\x08\x00" + end(1) + end(1) + frame(1, DATA, 1, b"late") + end(4),
-    "credit": b"\x04\x00" + frame(3, CREDIT, 0, u32(0x40000)) + frame(1, CREDIT, 0, u32(1)),
-    "choked": b"\x14\x00" + frame(1, CREDIT, 0, u32(0x80000)) + frame(2, CREDIT, 0, u32(0x80000)),
-    "drained": b"\x04\x02" + b"".join(frame(i % 3 + 1, CREDIT, 0, u32(0x80000)) for i in range(12)),
-    "grant": b"\x00\x00" + frame(1, DATA, 1, bytes(0x10000)),
-    "corked": b"\x34\x00" + frame(1, CREDIT, 0, u32(0x3FFC0000)),
+    "credit": b"\x04\x00" + frame(3, CREDIT, 0, u32(0x80000)) + frame(1, CREDIT, 0, u32(1)),
+    "choked": b"\x14\x00" + frame(1, CREDIT, 0, u32(0x100000)) + frame(2, CREDIT, 0, u32(0x100000)),
+    "drained": b"\x04\x02" + b"".join(frame(i % 3 + 1, CREDIT, 0, u32(0x100000)) for i in range(12)),
+    "grant": b"\x00\x00" + frame(1, DATA, 1, bytes(0x20000)),
+    "corked": b"\x34\x00" + frame(1, CREDIT, 0, u32(0x3FF80000)),
     "bad-end": b"\x00\x00" + frame(1, END, 0, u32(0, 9) + b"short\0"),
     "bad-credit": b"\x00\x00" + frame(1, CREDIT, 0, u32(0xFFFFFFFF)),
     "bad-stream": b"\x00\x00" + frame(9, EVENT, 1, u32(7)),
     "bad-reserved": b"\x00\x00" + frame(1, EVENT, 1, u32(7), reserved=1),
-    "too-long": b"\x00\x00" + struct.pack("<IIBBH", 0x10001, 1, DATA, 1, 0),
+    "too-long": b"\x00\x00" + struct.pack("<IIBBH", 0x20001, 1, DATA, 1, 0),
 }
 AGENT = {
     "ping": b"\x01\x00" + request(1, PING) + request(2, PING, b"hello"),
@@ -53,7 +53,7 @@ AGENT = {
     "cancel-half": b"\x01\x00" + request(1, PING, b"ab", 6) + frame(1, CANCEL),
     "too-big": b"\x01\x00" + request(1, PING, b"", 0x200001) + request(2, PING, b"", 0x200000),
     "read": b"\x01\x00" + request(1, FILE_READ) + frame(1, CREDIT, 0, u32(0x10000)) + frame(1, CANCEL),
-    "grant": b"\x01\x00" + request(1, PROCESS_START) + frame(1, DATA, 0, bytes(0x10000)),
+    "grant": b"\x01\x00" + request(1, PROCESS_START) + frame(1, DATA, 0, bytes(0x20000)),
     "crowd": b"\x01\x00" + request(1, PING, b"", 0x200000) + request(2, PING, b"", 0x200000) + request(3, PING, b"", 1),
     "deaf": b"\x00\x00" + b"".join(request(i, PROCESS_LIST) for i in range(1, 30)),
     "crossing": b"\x01\x00" + request(1, PING) + frame(1, CANCEL) + frame(1, EOF) + request(5, 99),
@@ -67,8 +67,19 @@ WIRE = {
     "long": b"\x03\x00" + string(b"four"),
     "short": b"\x01\x00" + b"\x01\x02",
 }
+# what is read, then the payload
+REQUESTS = {
+    "args": b"\x00" + u32(2) + string(b"echo") + string(b"hello"),
+    "no-command": b"\x00" + u32(1) + string(b""),
+    "many": b"\x00" + u32(4097),
+    "variables": b"\x01" + u32(2) + string(b"HOME=/elsewhere") + string(b"A="),
+    "no-value": b"\x01" + u32(1) + string(b"NAME"),
+    "metadata": b"\x02" + u32(2) + string(b"author") + string(b"me") + string(b"empty") + string(b""),
+    "metadata-long": b"\x02" + u32(2) + string(b"a") + string(b"v" * 4000) + string(b"b") + string(b"w" * 96),
+    "metadata-key": b"\x02" + u32(1) + string(b"k" * 247) + string(b""),
+}
 
-for target, seeds in {"chan_host": HOST, "chan_agent": AGENT, "wire": WIRE}.items():
+for target, seeds in {"chan_host": HOST, "chan_agent": AGENT, "wire": WIRE, "requests": REQUESTS}.items():
     (CORPUS / target).mkdir(parents=True, exist_ok=True)
     for name, data in seeds.items():
         (CORPUS / target / name).write_bytes(data)

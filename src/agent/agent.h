@@ -25,9 +25,23 @@ struct agent_config {
     const struct seccomp_prog *filter; /* for every process but the agent */
     uint64_t disk_bytes;               /* RLIMIT_FSIZE */
     uint32_t pids;                     /* RLIMIT_NPROC */
+    bool line;                         /* what agent_serve is given: see there */
     unsigned omit; /* layers left out: control builds only, see stage/layers.h */
 };
 
-/* Serves the channel until its other end is closed, then returns; the caller exits and with it the
- * whole pid namespace. Called with every namespace, mount and capability in place. */
-int agent_serve(int channel_fd, const struct agent_config *config);
+/* Serves, then returns; the caller exits and with it the whole pid namespace. Called with every
+ * namespace, mount and capability in place.
+ *
+ * Without config->line, fd is the channel, and the agent ends when that is closed. With it, fd is a
+ * line: a socket that brings channels, each as one byte with one descriptor. The agent never sends
+ * anything on it.
+ *
+ *              a channel comes                 another comes
+ *   waiting ------------------> serving ---------------------------> serving (the new one)
+ *      ^                           |
+ *      +---------------------------+  it is closed, or its peer broke the protocol
+ *
+ * A channel that ends takes its operations with it; processes with PROC_DETACH go on, and a later
+ * channel finds them by pid or tag. When the line closes, or brings anything else, the agent ends.
+ */
+int agent_serve(int fd, const struct agent_config *config);

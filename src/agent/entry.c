@@ -5,11 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/path.h"
+#include "agent/meta.h"
 #include "agent/serve.h"
 #include "warden/stage/confine.h"
-
-#define ENTRY_MAX (3 * OPS_PATH_MAX)
 
 static uint32_t entry_type(mode_t mode)
 {
@@ -36,31 +34,120 @@ static const char *last_component(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
+static uint64_t nanoseconds(struct timespec t)
+{
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void put_status(struct strbuf *out, const struct stat *st, const char *path)
+{
+    wire_put_str(out, last_component(path));
+    wire_put_str(out, path);
+    wire_put_u32(out, entry_type(st->st_mode));
+    wire_put_u32(out, st->st_mode & 07777);
+    wire_put_u32(out, st->st_uid);
+    wire_put_u32(out, st->st_gid);
+    put_owner(out, st->st_uid);
+    put_owner(out, st->st_gid);
+    wire_put_u64(out, (uint64_t)st->st_size);
+    wire_put_u64(out, nanoseconds(st->st_mtim));
+}
+
+static void put_target(struct strbuf *out, const char *path, const struct stat *st)
+{
+    wire_put_str(out, path);
+    wire_put_u32(out, entry_type(st->st_mode));
+    wire_put_u32(out, st->st_mode & 07777);
+    wire_put_u64(out, (uint64_t)st->st_size);
+}
+
+int entry_put_file(struct strbuf *out, int fd, const struct stat *st, const char *path)
+{
+    static const struct stat none;
+
+    put_status(out, st, path);
+    wire_put_str(out, "");
+    put_target(out, "", &none);
+    meta_put(out, fd);
+    return out->truncated ? -ENOMEM : 0;
+}
+
+/* Where an open file is now, as the kernel says it. */
+static int resolved(int fd, char ret[OPS_PATH_MAX])
+{
+    char link[32];
+    ssize_t n;
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    n = readlink(link, ret, OPS_PATH_MAX - 1);
+    if (n < 0)
+        return -errno;
+    ret[n] = '\0';
+    return ret[0] == '/' ? 0 : -ENOENT;
+}
+
+/* A link that cannot be followed, for whatever reason, is one that leads nowhere. */
+static void put_link_target(struct strbuf *out, int dirfd, const char *name)
+{
+    AUTO(close_p) int fd = path_open(dirfd, name, O_PATH, 0);
+    char path[OPS_PATH_MAX] = "";
+    struct stat st = {0};
+
+    if (fd < 0 || fstat(fd, &st) < 0 || resolved(fd, path) < 0) {
+        st = (struct stat){0};
+        put_target(out, "", &st);
+        wire_put_u32(out, 0);
+        return;
+    }
+    put_target(out, path, &st);
+    meta_put(out, fd);
+}
+
+static int put_link(struct strbuf *out, int dirfd, const char *name, const struct stat *st,
+                    const char *path)
+{
+    char target[OPS_PATH_MAX];
+    ssize_t n = readlinkat(dirfd, name, target, sizeof(target) - 1);
+
+    if (n < 0)
+        return -errno;
+    target[n] = '\0';
+    put_status(out, st, path);
+    wire_put_str(out, target);
+    put_link_target(out, dirfd, name);
+    return out->truncated ? -ENOMEM : 0;
+}
+
 int entry_put(struct strbuf *out, int dirfd, const char *name, const char *path)
 {
-    char target[OPS_PATH_MAX] = "";
     struct stat st;
 
     if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) < 0)
         return -errno;
-    if (S_ISLNK(st.st_mode)) {
-        ssize_t n = readlinkat(dirfd, name, target, sizeof(target) - 1);
-        if (n < 0)
-            return -errno;
-        target[n] = '\0';
-    }
-    wire_put_str(out, last_component(path));
-    wire_put_str(out, path);
-    wire_put_u32(out, entry_type(st.st_mode));
-    wire_put_u32(out, st.st_mode & 07777);
-    wire_put_u32(out, st.st_uid);
-    wire_put_u32(out, st.st_gid);
-    put_owner(out, st.st_uid);
-    put_owner(out, st.st_gid);
-    wire_put_u64(out, (uint64_t)st.st_size);
-    wire_put_u64(out, (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec);
-    wire_put_str(out, target);
-    return out->truncated ? -ENOMEM : 0;
+    if (S_ISLNK(st.st_mode))
+        return put_link(out, dirfd, name, &st, path);
+    if (name[0] == '\0')
+        return entry_put_file(out, dirfd, &st, path);
+    AUTO(close_p) int fd = path_open(dirfd, name, O_PATH | O_NOFOLLOW, 0);
+    if (fd < 0)
+        return fd;
+    return fstat(fd, &st) < 0 ? -errno : entry_put_file(out, fd, &st, path);
+}
+
+/* Through the parent: a link itself can be looked at, but not followed from its descriptor. */
+int entry_put_path(struct strbuf *out, const char *path)
+{
+    AUTO(close_p) int dir = -1;
+    char name[NAME_MAX + 1];
+    int r = path_open_parent(path, false, &dir, name);
+
+    if (r == 0)
+        return entry_put(out, dir, name, path);
+    if (r != -EINVAL)
+        return r;
+    /* "/" and the like are no links */
+    AUTO(close_p) int fd = path_open(AT_FDCWD, path, O_PATH, 0);
+    return fd < 0 ? fd : entry_put(out, fd, "", path);
 }
 
 static int stat_as(const struct agent_user *as, const char *path, struct strbuf *out)
@@ -69,8 +156,7 @@ static int stat_as(const struct agent_user *as, const char *path, struct strbuf 
 
     if (r < 0)
         return r;
-    AUTO(close_p) int fd = path_open(AT_FDCWD, path, O_PATH | O_NOFOLLOW, 0);
-    r = fd < 0 ? fd : entry_put(out, fd, "", path);
+    r = entry_put_path(out, path);
     confine_fs_end();
     return r;
 }
@@ -86,9 +172,7 @@ int file_stat(struct agent *a, struct chan_stream *s, struct wire_reader *r, str
         res = request_done(r, e);
     if (res < 0)
         return res;
-    for (size_t len = strlen(path); len > 1 && path[len - 1] == '/';)
-        path[--len] = '\0';
-
+    path_trim(path);
     strbuf_init(&out, ENTRY_MAX);
     res = stat_as(as, path, &out);
     if (res == 0)
@@ -99,28 +183,34 @@ int file_stat(struct agent *a, struct chan_stream *s, struct wire_reader *r, str
     return res;
 }
 
-static int mkdir_as(const struct agent_user *as, const char *path, mode_t mode, bool parents)
+/* What is in the way of a new directory: -EEXIST for one that is there already. */
+static int already_there(int dirfd, const char *name)
+{
+    AUTO(close_p) int fd = path_open(dirfd, name, O_PATH | O_DIRECTORY, 0);
+
+    return fd >= 0 ? -EEXIST : -ENOTDIR;
+}
+
+static int make_dir(const char *path, mode_t mode, bool parents, struct strbuf *out)
 {
     AUTO(close_p) int dir = -1;
     char name[NAME_MAX + 1];
-    struct stat st;
-    int r = confine_fs_begin(as);
+    int r = path_open_parent(path, parents, &dir, name);
 
+    if (r == -EINVAL) /* "/" and the like are always there */
+        return -EEXIST;
     if (r < 0)
         return r;
-    r = path_open_parent(path, parents, &dir, name);
-    if (r == 0 && mkdirat(dir, name, mode & 01777) < 0)
-        r = -errno;
-    if (r == -EEXIST && parents && fstatat(dir, name, &st, 0) == 0 && S_ISDIR(st.st_mode))
-        r = 0;
-    confine_fs_end();
-    return r == -EINVAL ? -EEXIST : r; /* "/" and the like are always there */
+    if (mkdirat(dir, name, mode & 01777) < 0)
+        return errno == EEXIST ? already_there(dir, name) : -errno;
+    return entry_put(out, dir, name, path);
 }
 
 int file_mkdir(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e)
 {
     const struct agent_user *as;
     char path[OPS_PATH_MAX];
+    struct strbuf out;
     int res = request_target(r, &as, path, e);
 
     if (res < 0)
@@ -129,9 +219,17 @@ int file_mkdir(struct agent *a, struct chan_stream *s, struct wire_reader *r, st
     res = request_done(r, e);
     if (res < 0)
         return res;
-    res = mkdir_as(as, path, mode, (flags & FILE_PARENTS) != 0);
-    if (res < 0)
-        return path_error(e, res, "make the directory", path);
-    chan_end(a->chan, s, 0, NULL, NULL, 0);
-    return 0;
+    path_trim(path);
+    strbuf_init(&out, ENTRY_MAX);
+    res = confine_fs_begin(as);
+    if (res == 0) {
+        res = make_dir(path, mode, (flags & FILE_PARENTS) != 0, &out);
+        confine_fs_end();
+    }
+    if (res == 0)
+        chan_end(a->chan, s, 0, NULL, out.buf, out.len);
+    else
+        path_error(e, res, "make the directory", path);
+    strbuf_done(&out);
+    return res;
 }

@@ -10,7 +10,6 @@
 
 #define ENTRIES_MAX    100000
 #define ENTRIES_A_TURN 256
-#define ENTRY_SIZE_MAX (FRAME_PAYLOAD_MAX / 2)
 
 struct lister {
     struct op op;
@@ -48,7 +47,7 @@ static int send_entry(struct lister *l, const struct walk_entry *entry)
     int n = snprintf(path, sizeof(path), "%s%s%s", l->path, slash, entry->path);
     if (n < 0 || (size_t)n >= sizeof(path))
         return -ENAMETOOLONG;
-    strbuf_init(&out, ENTRY_SIZE_MAX);
+    strbuf_init(&out, ENTRY_MAX);
     int r = entry_put(&out, entry->dirfd, entry->name, path);
     if (r == 0) {
         chan_event(l->op.agent->chan, l->op.stream, EVENT_ENTRY, out.buf, out.len);
@@ -67,7 +66,8 @@ static int list_some(struct lister *l)
         int r = walk_next(&l->walk, &entry);
         if (r <= 0)
             return r;
-        r = send_entry(l, &entry);
+        if (r == 1)
+            r = send_entry(l, &entry);
         if (r < 0)
             return r;
     }
@@ -115,7 +115,7 @@ static int list_open(struct lister *l, uint32_t depth)
         return r;
     r = path_open_dir(l->path, false, &fd);
     if (r == 0)
-        r = walk_init(&l->walk, fd, depth);
+        r = walk_init(&l->walk, fd, depth, false);
     confine_fs_end();
     return r;
 }
@@ -135,8 +135,7 @@ int file_list_start(struct agent *a, struct chan_stream *s, struct wire_reader *
         res = err_set(e, SG_ERR_INVALID, -EINVAL, "a list has a depth of at least 1");
     if (res < 0)
         return res;
-    for (size_t len = strlen(path); len > 1 && path[len - 1] == '/';)
-        path[--len] = '\0';
+    path_trim(path);
 
     struct lister *l = op_new(a, s, &list_ops, sizeof(*l));
     l->task.fn = list_turn;

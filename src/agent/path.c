@@ -25,6 +25,12 @@ int path_absolute(const struct agent_user *as, const char *path, char *ret)
     return n >= 0 && n < OPS_PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
+void path_trim(char *path)
+{
+    for (size_t len = strlen(path); len > 1 && path[len - 1] == '/';)
+        path[--len] = '\0';
+}
+
 static bool in_proc(int fd)
 {
     struct statfs fs;
@@ -198,7 +204,7 @@ int path_open_target(const char *path, bool make, int *ret_dirfd, char ret_name[
             return links > LINKS_MAX ? -ELOOP : -EACCES;
 
         if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-            if (errno != ENOENT || links > 0)
+            if (errno != ENOENT)
                 return -errno;
             st = (struct stat){0};
             break;
@@ -238,5 +244,9 @@ int path_error(struct sg_error *e, int r, const char *verb, const char *path)
         why = "the sandbox's disk is full";
     else if (r == -ELOOP)
         why = "too many symbolic links, or one that the kernel makes up";
+    else if (r == -ESTALE)
+        why = "it became shorter meanwhile";
+    else if (r == -EOPNOTSUPP)
+        why = "metadata cannot be kept with it: user attributes on tmpfs need Linux 6.6";
     return err_set(e, err_kind_of(-r), r, "cannot %s '%.300s': %s", verb, path, why);
 }

@@ -15,6 +15,9 @@
 /* Absolute, or relative to the home of `as`. `ret` has OPS_PATH_MAX bytes. 0 or -ENAMETOOLONG. */
 int path_absolute(const struct agent_user *as, const char *path, char *ret);
 
+/* Takes trailing slashes off, but for "/" itself. */
+void path_trim(char *path);
+
 /* openat2 without magic links, always O_CLOEXEC | O_NOCTTY | O_NONBLOCK. The descriptor or -errno.
  */
 int path_open(int dirfd, const char *path, int flags, mode_t mode);
@@ -26,8 +29,8 @@ int path_open_beneath(int dirfd, const char *path, int flags);
  */
 int path_open_parent(const char *path, bool make, int *ret_dirfd, char ret_name[NAME_MAX + 1]);
 /* Where writing to `path` would end: as above, after following symbolic links at the end of the
- * path. *ret is the regular file there, with st_nlink == 0 if there is none. A link to nothing:
- * -ENOENT; a directory: -EISDIR; any other kind of file: -EINVAL. */
+ * path. *ret is the regular file there, with st_nlink == 0 if there is none. A directory: -EISDIR;
+ * any other kind of file: -EINVAL. */
 int path_open_target(const char *path, bool make, int *ret_dirfd, char ret_name[NAME_MAX + 1],
                      struct stat *ret);
 /* Opens a directory (O_PATH), making it and its parents if they are missing. */

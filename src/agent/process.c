@@ -1,49 +1,20 @@
-/* A process from fork to END, and the list of all. See proc.h for its states. */
+/* A process from fork to what is left of it. See proc.h for its states. */
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 
 #include "agent/launch.h"
 #include "agent/proc.h"
 #include "base/clock.h"
 
-#define SIGNAL_MAX 64
-
-static uint64_t microseconds(struct timeval tv)
+static void proc_over(struct proc *p)
 {
-    return (uint64_t)tv.tv_sec * 1000000 + (uint64_t)tv.tv_usec;
-}
-
-/* The root's upper layer is the scratch space, and statfs of an overlay answers for that. */
-static void put_disk(struct strbuf *out)
-{
-    struct statfs fs = {0};
-    bool known = statfs("/", &fs) == 0;
-    uint64_t used = ((uint64_t)fs.f_blocks - (uint64_t)fs.f_bfree) * (uint64_t)fs.f_bsize;
-
-    wire_put_u64(out, used);
-    wire_put_u32(out, (known && fs.f_blocks > 0 && fs.f_bavail == 0 ? 1u : 0u) |
-                          (known && fs.f_files > 0 && fs.f_ffree == 0 ? 2u : 0u));
-}
-
-static void proc_end(struct proc *p)
-{
-    bool killed = WIFSIGNALED(p->status);
-    struct strbuf out;
-
-    strbuf_init(&out, 256);
-    wire_put_u32(&out, killed ? PROC_KILLED : PROC_EXITED);
-    wire_put_u32(&out, (uint32_t)(killed ? WTERMSIG(p->status) : WEXITSTATUS(p->status)));
-    wire_put_u64(&out, microseconds(p->usage.ru_utime));
-    wire_put_u64(&out, microseconds(p->usage.ru_stime));
-    wire_put_u64(&out, (uint64_t)p->usage.ru_maxrss * 1024);
-    put_disk(&out);
-    wire_put_u64(&out, p->out[0].dropped);
-    wire_put_u64(&out, p->out[1].dropped);
-    op_end(&p->op, &out);
-    strbuf_done(&out);
+    loop_timer_cancel(&p->grace);
+    proc_output_close(p);
+    p->over = true;
+    procs_keep(p);
+    while (p->streams)
+        proc_tell_end(p, p->streams);
 }
 
 /* When to stop waiting for more output; 0: not before what is owed was delivered. */
@@ -54,8 +25,8 @@ static uint64_t drain_deadline(const struct proc *p)
     bool owed = p->out[0].owed > 0 || p->out[1].owed > 0;
 
     if (owed)
-        return p->cancelled ? last : 0;
-    if (p->cancelled)
+        return p->hurried ? last : 0;
+    if (p->hurried)
         return p->exit_ns;
     quiet += GRACE_QUIET_NS;
     return quiet < last ? quiet : last;
@@ -67,9 +38,9 @@ void proc_check_end(struct proc *p)
     bool closed = p->out[0].fd < 0 && p->out[1].fd < 0;
 
     if (closed || (deadline > 0 && clock_ns() >= deadline))
-        proc_end(p);
+        proc_over(p);
     else if (deadline > 0)
-        loop_timer_set(&p->op.agent->loop, &p->grace, deadline);
+        loop_timer_set(&p->agent->loop, &p->grace, deadline);
 }
 
 static void on_grace(struct loop_timer *timer)
@@ -77,7 +48,18 @@ static void on_grace(struct loop_timer *timer)
     proc_check_end(CONTAINER_OF(timer, struct proc, grace));
 }
 
-/* Learns whether exec has succeeded. False: the operation has ended. */
+static void proc_failed(struct proc *p, const struct sg_error *e)
+{
+    reaper_forget(&p->child);
+    proc_output_close(p);
+    proc_input_close(p);
+    p->over = true;
+    while (p->streams)
+        op_fail(&p->streams->op, e);
+    procs_forget(p);
+}
+
+/* Learns whether exec has succeeded. False: it has not, and the process is forgotten. */
 static bool take_report(struct proc *p)
 {
     struct sg_error e = {0};
@@ -86,25 +68,21 @@ static bool take_report(struct proc *p)
     if (r == 0)
         return true;
     if (r < 0) {
-        reaper_forget(&p->child);
-        op_fail(&p->op, &e);
+        proc_failed(p, &e);
         return false;
     }
-    loop_unwatch(&p->op.agent->loop, &p->report);
+    loop_unwatch(&p->agent->loop, &p->report);
     close_p(&p->report_fd);
     p->report_fd = -1;
-
-    struct strbuf pid;
-    strbuf_init(&pid, 16);
-    wire_put_u32(&pid, (uint32_t)p->child.pid);
-    chan_event(p->op.agent->chan, p->op.stream, EVENT_STARTED, pid.buf, pid.len);
-    strbuf_done(&pid);
+    for (struct proc_stream *s = p->streams; s; s = s->next)
+        proc_tell_started(p, s);
 
     /* Not before: the host hears that a program runs, then what it writes. */
-    r = proc_stdio_watch(p);
+    r = proc_output_watch(p);
     if (r < 0) {
+        proc_kill(p);
         err_set(&e, SG_ERR_LIMIT, r, "watch the program's output: %s", strerror(-r));
-        op_fail(&p->op, &e);
+        proc_failed(p, &e);
     }
     return r == 0;
 }
@@ -125,11 +103,13 @@ static void on_exit_status(struct child *child, int status, const struct rusage 
     p->status = status;
     p->usage = *usage;
     p->exit_ns = clock_ns();
-    proc_stdio_exited(p);
+    loop_timer_cancel(&p->limit);
+    proc_output_exited(p);
+    proc_input_close(p);
     proc_check_end(p);
 }
 
-static void proc_signal(const struct proc *p, uint32_t sig)
+void proc_signal(struct proc *p, uint32_t sig)
 {
     if (p->exited || sig == 0 || sig > SIGNAL_MAX)
         return;
@@ -138,149 +118,62 @@ static void proc_signal(const struct proc *p, uint32_t sig)
         kill(p->child.pid, (int)sig);
 }
 
-static void proc_data(struct op *op, uint8_t sub, const void *data, size_t len)
+void proc_kill(struct proc *p)
 {
-    struct proc *p = CONTAINER_OF(op, struct proc, op);
-
-    if (sub == CHAN_STDIN)
-        proc_input_data(p, data, len);
-    else
-        chan_consumed(op->agent->chan, op->stream, len);
-}
-
-static void proc_eof(struct op *op)
-{
-    proc_input_eof(CONTAINER_OF(op, struct proc, op));
-}
-
-static void proc_control(struct op *op, uint8_t what, struct wire_reader *r)
-{
-    struct proc *p = CONTAINER_OF(op, struct proc, op);
-    uint32_t a = wire_get_u32(r);
-
-    if (r->bad)
+    if (p->over)
         return;
-    if (what == CONTROL_SIGNAL) {
-        proc_signal(p, a);
-    } else if (what == CONTROL_DISCARD) {
-        proc_discard(p, a);
-    } else if (what == CONTROL_RESIZE && p->tty) {
-        uint32_t cols = wire_get_u32(r);
-        if (wire_done(r) && p->out[0].fd >= 0)
-            pty_resize(p->out[0].fd, a, cols);
-    }
-}
-
-static void proc_cancel(struct op *op)
-{
-    struct proc *p = CONTAINER_OF(op, struct proc, op);
-
-    p->cancelled = true;
+    p->hurried = true;
     if (p->exited)
         proc_check_end(p);
     else
         session_kill(p->child.pid);
 }
 
-static void proc_resume(struct op *op)
+static void on_limit(struct loop_timer *timer)
 {
-    proc_stdio_resume(CONTAINER_OF(op, struct proc, op));
+    struct proc *p = CONTAINER_OF(timer, struct proc, limit);
+
+    p->timed_out = true;
+    proc_kill(p);
 }
 
-static void proc_destroy(struct op *op)
+static uint64_t limit_deadline(uint64_t timeout_ms)
 {
-    struct proc *p = CONTAINER_OF(op, struct proc, op);
+    uint64_t now = clock_ns(), room = (UINT64_MAX - now) / 1000000;
 
-    if (!p->exited && p->child.link)
-        session_kill(p->child.pid);
-    reaper_forget(&p->child);
-    loop_timer_cancel(&p->grace);
-    loop_unwatch(&op->agent->loop, &p->report);
-    close_p(&p->report_fd);
-    proc_stdio_close(p);
+    return now + (timeout_ms < room ? timeout_ms : room) * 1000000;
 }
 
-static const struct op_ops proc_ops = {.data = proc_data,
-                                       .eof = proc_eof,
-                                       .control = proc_control,
-                                       .cancel = proc_cancel,
-                                       .resume = proc_resume,
-                                       .destroy = proc_destroy};
-
-struct proc *proc_new(struct agent *a, struct chan_stream *s, const struct agent_user *as,
-                      pid_t pid, int report_fd)
+void proc_new(struct agent *a, struct chan_stream *s, const struct proc_start *q)
 {
-    struct proc *p = op_new(a, s, &proc_ops, sizeof(*p));
+    struct proc *p = xcalloc(1, sizeof(*p));
 
-    proc_stdio_init(p);
-    p->as = as;
-    p->child = (struct child){.pid = pid, .on_exit = on_exit_status};
+    p->agent = a;
+    p->as = q->as;
+    p->tty = q->tty;
+    p->tag = xstrdup(q->tag);
+    p->note = xstrdup(q->note);
+    memcpy(p->command, q->command, sizeof(p->command));
+    proc_output_init(p);
+    proc_input_init(p, q->in);
+    p->out[0].fd = q->out;
+    p->out[1].fd = q->err;
+    p->child = (struct child){.pid = q->pid, .on_exit = on_exit_status};
     p->report = (struct loop_source){.fd = -1, .fn = on_report};
-    p->report_fd = report_fd;
+    p->report_fd = q->report_fd;
     p->grace.fn = on_grace;
+    p->limit.fn = on_limit;
+    procs_add(p);
+
+    struct proc_stream *stream = proc_subscribe(p, s);
+    stream->owner = !q->detach;
+    stream->fed = true;
+    proc_feed_add(&stream->feed, &stream->op, p);
+    stream->feed.closes = true;
+
     reaper_add(&a->reaper, &p->child);
     /* Should this fail, the report is read when the process ends. */
-    loop_watch(&a->loop, &p->report, report_fd, EPOLLIN);
-    return p;
-}
-
-static struct proc *as_proc(struct op *op)
-{
-    return op->ops == &proc_ops ? CONTAINER_OF(op, struct proc, op) : NULL;
-}
-
-int process_list(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e)
-{
-    /* All of them fit into one END: CHAN_STREAMS_MAX of 60 bytes each. */
-    size_t n = 0, command_max = COMMAND_MAX - 1;
-    struct strbuf out;
-    int res = request_done(r, e);
-
-    if (res < 0)
-        return res;
-    for (struct op *op = a->ops; op; op = op->next)
-        n += as_proc(op) && !as_proc(op)->exited;
-    if (n > FRAME_PAYLOAD_MAX / 2 / COMMAND_MAX)
-        command_max = 24;
-    strbuf_init(&out, FRAME_PAYLOAD_MAX - 1024);
-    wire_put_u32(&out, (uint32_t)n);
-    for (struct op *op = a->ops; op; op = op->next) {
-        struct proc *p = as_proc(op);
-        char command[COMMAND_MAX];
-
-        if (!p || p->exited)
-            continue;
-        wire_put_u32(&out, (uint32_t)p->child.pid);
-        wire_put_str(&out, p->as->name);
-        snprintf(command, sizeof(command), "%.*s", (int)command_max, p->command);
-        wire_put_str(&out, command);
-    }
-    chan_end(a->chan, s, 0, NULL, out.buf, out.len);
-    strbuf_done(&out);
-    return 0;
-}
-
-int process_signal(struct agent *a, struct chan_stream *s, struct wire_reader *r,
-                   struct sg_error *e)
-{
-    uint32_t pid = wire_get_u32(r), sig = wire_get_u32(r);
-    int res = request_done(r, e);
-
-    if (res < 0)
-        return res;
-    if (sig == 0 || sig > SIGNAL_MAX)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "there is no signal %u: use 1 to %d", sig,
-                       SIGNAL_MAX);
-    for (struct op *op = a->ops; op; op = op->next) {
-        struct proc *p = as_proc(op);
-
-        if (!p || p->exited || (uint32_t)p->child.pid != pid)
-            continue;
-        if (kill(p->child.pid, (int)sig) < 0)
-            return err_errno(e, "signal process %u", pid);
-        chan_end(a->chan, s, 0, NULL, NULL, 0);
-        return 0;
-    }
-    return err_set(e, SG_ERR_NOT_FOUND, -ESRCH, "no process %u was started here and still runs",
-                   pid);
+    loop_watch(&a->loop, &p->report, q->report_fd, EPOLLIN);
+    if (q->timeout_ms > 0)
+        loop_timer_set(&a->loop, &p->limit, limit_deadline(q->timeout_ms));
 }

@@ -69,6 +69,8 @@ struct start_request {
     const struct agent_user *as;
     char cwd[OPS_PATH_MAX];
     uint32_t flags, rows, cols;
+    uint64_t timeout_ms;
+    const char *tag, *note;
     struct strings args, env;
 };
 
@@ -87,6 +89,13 @@ static int read_request(struct wire_reader *r, struct start_request *q, struct s
     q->flags = wire_get_u32(r);
     q->rows = wire_get_u32(r);
     q->cols = wire_get_u32(r);
+    q->timeout_ms = wire_get_u64(r);
+    q->tag = wire_get_str(r, OPS_TAG_MAX);
+    q->note = wire_get_str(r, OPS_NOTE_MAX);
+    if (r->bad)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "the request is malformed, its tag is over %d bytes or its note over %u",
+                       OPS_TAG_MAX, OPS_NOTE_MAX);
     res = environ_read_args(r, &q->args, e);
     if (res == 0)
         res = environ_read_variables(r, &q->env, e);
@@ -131,9 +140,12 @@ int process_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
     AUTO(start_request_done) struct start_request q = {0};
     AUTO(stdio_fds_done) struct stdio_fds f = {.in = -1, .out = -1, .err = -1};
     AUTO(close_p) int cwd = -1;
-    int report_fd, res = read_request(r, &q, e);
-    pid_t pid;
+    struct proc_start start = {0};
+    char command[COMMAND_MAX] = "";
+    int res = read_request(r, &q, e);
 
+    if (res == 0)
+        res = procs_admit(a, q.note, e);
     if (res == 0)
         res = prepare_as_user(&q, &f, &cwd, e);
     if (res < 0)
@@ -146,14 +158,20 @@ int process_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
                        .cwd = q.cwd,
                        .stdio = {f.inside[0], f.inside[1], f.inside[2]},
                        .tty = (q.flags & PROC_PTY) != 0};
-    res = launch_start(&l, a->config, &pid, &report_fd, e);
+    res = launch_start(&l, a->config, &start.pid, &start.report_fd, e);
     if (res < 0)
         return res;
-    struct proc *p = proc_new(a, s, q.as, pid, report_fd);
-    p->tty = l.tty;
-    p->out[0].fd = steal_fd(&f.out);
-    p->out[1].fd = steal_fd(&f.err);
-    p->in.fd = steal_fd(&f.in);
-    join_command(&q.args, p->command);
+    join_command(&q.args, command);
+    start.as = q.as;
+    start.in = steal_fd(&f.in);
+    start.out = steal_fd(&f.out);
+    start.err = steal_fd(&f.err);
+    start.tty = l.tty;
+    start.detach = (q.flags & PROC_DETACH) != 0;
+    start.timeout_ms = q.timeout_ms;
+    start.tag = q.tag;
+    start.note = q.note;
+    start.command = command;
+    proc_new(a, s, &start);
     return 0;
 }

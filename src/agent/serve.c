@@ -53,6 +53,14 @@ void op_fail(struct op *op, const struct sg_error *e)
     op_release(op);
 }
 
+void op_cancelled(struct op *op)
+{
+    struct sg_error e = {0};
+
+    err_set(&e, SG_ERR_GONE, -ECANCELED, "cancelled");
+    op_fail(op, &e);
+}
+
 bool op_may_send(const struct op *op)
 {
     return chan_credit(op->stream) > 0;
@@ -64,7 +72,7 @@ static int request_user(struct wire_reader *r, const struct agent_user **ret, st
     const struct agent_user *as = agent_user_find(name);
 
     if (!r->bad && !as)
-        return err_set(e, SG_ERR_NOT_FOUND, -ESRCH,
+        return err_set(e, SG_ERR_NOT_FOUND, -EUSERS,
                        "the sandbox has no user '%s': use 'user' or 'root'", name);
     if (r->bad)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "the request has no valid user name");
@@ -111,12 +119,23 @@ static int ping(struct agent *a, struct chan_stream *s, struct wire_reader *r, s
 
 static int (*const handlers[OP_MAX_])(struct agent *, struct chan_stream *, struct wire_reader *,
                                       struct sg_error *) = {
-    [OP_PROCESS_START] = process_start,   [OP_PROCESS_LIST] = process_list,
-    [OP_PROCESS_SIGNAL] = process_signal, [OP_FILE_READ] = file_read_start,
-    [OP_FILE_WRITE] = file_write_start,   [OP_FILE_LIST] = file_list_start,
-    [OP_FILE_STAT] = file_stat,           [OP_FILE_MOVE] = file_move_start,
-    [OP_FILE_REMOVE] = file_remove_start, [OP_FILE_MKDIR] = file_mkdir,
-    [OP_FILE_WATCH] = file_watch_start,   [OP_PING] = ping,
+    [OP_PROCESS_START] = process_start,
+    [OP_PROCESS_LIST] = process_list,
+    [OP_PROCESS_SIGNAL] = process_signal,
+    [OP_PROCESS_ATTACH] = process_attach,
+    [OP_PROCESS_INPUT] = process_input,
+    [OP_PROCESS_RESIZE] = process_resize,
+    [OP_FILE_READ] = file_read_start,
+    [OP_FILE_WRITE] = file_write_start,
+    [OP_FILE_LIST] = file_list_start,
+    [OP_FILE_STAT] = file_stat,
+    [OP_FILE_MOVE] = file_move_start,
+    [OP_FILE_REMOVE] = file_remove_start,
+    [OP_FILE_MKDIR] = file_mkdir,
+    [OP_FILE_WATCH] = file_watch_start,
+    [OP_NET_CONNECT] = net_connect_start,
+    [OP_DISK] = disk_answer,
+    [OP_PING] = ping,
 };
 
 static void on_open(struct chan *c, struct chan_stream *s, uint8_t op, const void *req, size_t len)
@@ -169,15 +188,12 @@ static void on_control(struct chan *c, struct chan_stream *s, uint8_t what, cons
 static void on_cancel(struct chan *c, struct chan_stream *s)
 {
     struct op *op = chan_stream_owner(s);
-    struct sg_error e = {0};
 
     (void)c;
-    if (op->ops->cancel) {
+    if (op->ops->cancel)
         op->ops->cancel(op);
-        return;
-    }
-    err_set(&e, SG_ERR_GONE, -ECANCELED, "cancelled");
-    op_fail(op, &e);
+    else
+        op_cancelled(op);
 }
 
 static void on_credit(struct chan *c, struct chan_stream *s)
@@ -214,7 +230,7 @@ static int settle_standard_fds(void)
     return r;
 }
 
-static int agent_init(struct agent *a, int channel_fd)
+static void channel_begin(struct agent *a, int fd)
 {
     static const struct chan_handlers h = {.on_open = on_open,
                                            .on_eof = on_eof,
@@ -222,50 +238,91 @@ static int agent_init(struct agent *a, int channel_fd)
                                            .on_cancel = on_cancel,
                                            .on_data = on_data,
                                            .on_credit = on_credit};
+
+    a->chan = chan_new(fd, CHAN_AGENT, &h, a);
+    a->chan_ready = true; /* requests may be there already */
+}
+
+/* Processes that are not their stream's go on; everything else that was asked for ends. */
+static void channel_end(struct agent *a)
+{
+    while (a->ops)
+        op_release(a->ops);
+    loop_unwatch(&a->loop, &a->chan_src);
+    a->chan_events = 0;
+    chan_free(a->chan);
+    a->chan = NULL;
+}
+
+static int channel_watch(struct agent *a)
+{
+    uint32_t events = (chan_wants_read(a->chan) ? (uint32_t)EPOLLIN : 0) |
+                      (chan_wants_write(a->chan) ? (uint32_t)EPOLLOUT : 0);
+    int r =
+        events == a->chan_events ? 0 : loop_watch(&a->loop, &a->chan_src, chan_fd(a->chan), events);
+
+    a->chan_events = events;
+    return r;
+}
+
+static int channel_serve(struct agent *a)
+{
+    int r = a->chan_ready ? chan_pump(a->chan) : chan_flush(a->chan);
+
+    a->chan_ready = false;
+    if (r == 0)
+        r = channel_watch(a);
+    if (r < 0 && a->config->line) {
+        channel_end(a);
+        r = 0;
+    }
+    return r;
+}
+
+static int agent_init(struct agent *a, int fd)
+{
     int r = settle_standard_fds();
 
     umask(0); /* requests say which mode they want */
+    a->chan_src = (struct loop_source){.fd = -1, .fn = on_channel_ready};
     if (r == 0)
         r = loop_init(&a->loop);
     if (r == 0)
         r = reaper_init(&a->reaper, &a->loop);
+    procs_init(&a->procs, &a->loop);
     door_init(&a->door, a);
     if (r == 0)
         door_open(&a->door);
-    a->chan = chan_new(channel_fd, CHAN_AGENT, &h, a);
-    a->chan_src = (struct loop_source){.fd = -1, .fn = on_channel_ready};
+    line_init(&a->line, &a->loop);
+    if (r == 0 && a->config->line)
+        r = line_open(&a->line, fd);
+    else if (r == 0)
+        channel_begin(a, fd);
     return r;
 }
 
-static int watch_channel(struct agent *a, uint32_t *watched)
-{
-    uint32_t events = (chan_wants_read(a->chan) ? (uint32_t)EPOLLIN : 0) |
-                      (chan_wants_write(a->chan) ? (uint32_t)EPOLLOUT : 0);
-    int r = events == *watched ? 0 : loop_watch(&a->loop, &a->chan_src, chan_fd(a->chan), events);
-
-    *watched = events;
-    return r;
-}
-
-int agent_serve(int channel_fd, const struct agent_config *config)
+int agent_serve(int fd, const struct agent_config *config)
 {
     struct agent a = {.config = config, .loop = {.epoll_fd = -1}};
-    uint32_t watched = 0;
-    int r = agent_init(&a, channel_fd);
+    int r = agent_init(&a, fd);
 
     while (r == 0) {
-        r = watch_channel(&a, &watched);
+        if (a.line.channel >= 0) {
+            channel_end(&a);
+            channel_begin(&a, steal_fd(&a.line.channel));
+        }
+        if (a.chan)
+            r = channel_serve(&a);
         if (r == 0)
             r = loop_turn(&a.loop);
-        if (r == 0)
-            r = a.chan_ready ? chan_pump(a.chan) : chan_flush(a.chan);
-        a.chan_ready = false;
+        if (r == 0 && a.line.over)
+            r = -EPIPE;
     }
-    while (a.ops)
-        op_release(a.ops);
+    channel_end(&a);
+    procs_done(&a.procs);
+    line_done(&a.line);
     door_done(&a.door);
     reaper_done(&a.reaper);
-    chan_free(a.chan);
     loop_done(&a.loop);
     return r == -EPIPE ? 0 : r;
 }

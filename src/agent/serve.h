@@ -3,23 +3,46 @@
 
 #include "agent/agent.h"
 #include "agent/door.h"
+#include "agent/line.h"
 #include "agent/loop.h"
 #include "agent/reaper.h"
 #include "channel/chan.h"
 #include "channel/wire.h"
 
 struct op;
+struct proc;
+
+struct proc_list {
+    struct proc *first, **tail; /* oldest first */
+    size_t n;
+};
+
+/* See proc.h. */
+struct procs {
+    struct loop *loop;
+    struct proc_list living, kept;
+    size_t notes; /* bytes, of all that live */
+    uint64_t serial;
+    struct loop_timer expiry;
+};
 
 struct agent {
     struct loop loop;
     const struct agent_config *config;
-    struct chan *chan;
+    struct chan *chan; /* NULL between channels, which a line brings */
     struct loop_source chan_src;
+    uint32_t chan_events;
     bool chan_ready;
-    struct op *ops; /* all that have not ended */
+    struct op *ops; /* all that have not ended: none without a channel */
+    struct procs procs;
     struct reaper reaper;
     struct door door;
+    struct line line;
 };
+
+/* procs.c */
+void procs_init(struct procs *t, struct loop *loop);
+void procs_done(struct procs *t);
 
 /* Where bytes pass through; nothing is kept in it from call to call. Untouched pages cost nothing.
  */
@@ -48,6 +71,7 @@ void *op_new(struct agent *a, struct chan_stream *s, const struct op_ops *ops, s
 /* Each sends END, releases what the operation holds and throws it away. */
 void op_end(struct op *op, const struct strbuf *result); /* result may be NULL */
 void op_fail(struct op *op, const struct sg_error *e);
+void op_cancelled(struct op *op); /* fails as the host wished */
 /* False while the host is slow. For events too: they are not counted, only held back. */
 bool op_may_send(const struct op *op);
 
@@ -64,6 +88,12 @@ int process_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
 int process_list(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e);
 int process_signal(struct agent *a, struct chan_stream *s, struct wire_reader *r,
                    struct sg_error *e);
+int process_attach(struct agent *a, struct chan_stream *s, struct wire_reader *r,
+                   struct sg_error *e);
+int process_input(struct agent *a, struct chan_stream *s, struct wire_reader *r,
+                  struct sg_error *e);
+int process_resize(struct agent *a, struct chan_stream *s, struct wire_reader *r,
+                   struct sg_error *e);
 int file_read_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
                     struct sg_error *e);
 int file_write_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
@@ -78,3 +108,6 @@ int file_remove_start(struct agent *a, struct chan_stream *s, struct wire_reader
 int file_mkdir(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e);
 int file_watch_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
                      struct sg_error *e);
+int net_connect_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
+                      struct sg_error *e);
+int disk_answer(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e);

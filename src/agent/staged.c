@@ -9,15 +9,10 @@
 #include "base/fd.h"
 #include "base/ids.h"
 
-static int take_over(int fd, const struct agent_user *as, const struct stat *old)
-{
-    if (as->uid == 0 && fchown(fd, old->st_uid, old->st_gid) < 0)
-        return -errno;
-    return fchmod(fd, old->st_mode & 07777) < 0 ? -errno : 0;
-}
+#define NEW_SUFFIX      ".part"
+#define REPLACES_SUFFIX ".over"
 
-int staged_open(struct staged *s, const struct agent_user *as, const char *path, mode_t mode,
-                bool make_parents)
+int staged_open(struct staged *s, const char *path, mode_t mode, bool make_parents)
 {
     char random[ID_LEN + 1];
     struct stat old;
@@ -26,17 +21,20 @@ int staged_open(struct staged *s, const struct agent_user *as, const char *path,
     int r = path_open_target(path, make_parents, &s->dirfd, s->name, &old);
     if (r < 0)
         return r;
-    if (old.st_nlink > 0)
+    bool replaces = old.st_nlink > 0;
+    if (replaces)
         r = path_check_writable(s->dirfd, s->name);
     if (r == 0) {
         id_random(random);
-        snprintf(s->temp, sizeof(s->temp), ".%s.part", random);
+        snprintf(s->temp, sizeof(s->temp), ".%s%s", random,
+                 replaces ? REPLACES_SUFFIX : NEW_SUFFIX);
         s->fd = openat(s->dirfd, s->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                        mode & 0777);
         r = s->fd < 0 ? -errno : 0;
     }
-    if (r == 0 && old.st_nlink > 0)
-        r = take_over(s->fd, as, &old);
+    /* without the bits that would give its new owner's rights away */
+    if (r == 0 && replaces && fchmod(s->fd, old.st_mode & 0777) < 0)
+        r = -errno;
     if (r < 0)
         staged_abort(s);
     return r;
@@ -54,10 +52,22 @@ static void forget(struct staged *s)
     s->fd = s->dirfd = -1;
 }
 
-int staged_commit(struct staged *s)
+/* A file of this size gets this size: nothing but a change that watches hear of, under the name
+ * that it has now. */
+static void announce(int fd)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) == 0 && ftruncate(fd, st.st_size) < 0)
+        return; /* it is written all the same */
+}
+
+int staged_commit(struct staged *s, int *ret_fd)
 {
     if (renameat(s->dirfd, s->temp, s->dirfd, s->name) < 0)
         return -errno;
+    announce(s->fd);
+    *ret_fd = steal_fd(&s->fd);
     forget(s);
     return 0;
 }
@@ -67,4 +77,19 @@ void staged_abort(struct staged *s)
     if (s->fd >= 0)
         unlinkat(s->dirfd, s->temp, 0);
     forget(s);
+}
+
+enum staged_kind staged_kind_of(const char *name)
+{
+    char id[ID_LEN + 1];
+
+    if (name[0] != '.' || strlen(name) != 1 + ID_LEN + strlen(NEW_SUFFIX))
+        return STAGED_NOT;
+    memcpy(id, name + 1, ID_LEN);
+    id[ID_LEN] = '\0';
+    if (!id_valid(id))
+        return STAGED_NOT;
+    if (strcmp(name + 1 + ID_LEN, NEW_SUFFIX) == 0)
+        return STAGED_NEW;
+    return strcmp(name + 1 + ID_LEN, REPLACES_SUFFIX) == 0 ? STAGED_REPLACES : STAGED_NOT;
 }

@@ -102,7 +102,7 @@ static int parse(struct sudo_request *q, const char *buf, size_t len, struct sg_
     const char *user = wire_get_str(&r, OPS_NAME_MAX);
     q->as = agent_user_find(user);
     if (!q->as)
-        return err_set(e, SG_ERR_NOT_FOUND, -ESRCH, "unknown user %s", user);
+        return err_set(e, SG_ERR_NOT_FOUND, -EUSERS, "unknown user %s", user);
     if (path_absolute(q->as, wire_get_str(&r, OPS_PATH_MAX - 1), q->cwd) < 0)
         return err_set(e, SG_ERR_INVALID, -ENAMETOOLONG, "the working directory is too deep");
     q->program = wire_get_str(&r, OPS_PATH_MAX - 1);

@@ -5,54 +5,62 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TODO_MAX (8u * 1024 * 1024)
+#define BYTES_MAX    (8u * 1024 * 1024)
+#define NAMES_A_STEP 128
 
-struct todo_tail {
-    uint32_t depth, len; /* len: of the path and its NUL */
+/* One directory on the way down. A name is a byte that says whether it is a directory, the name and
+ * a NUL. */
+struct walk_level {
+    struct walk_level *above;
+    struct strbuf text;
+    const char **sorted; /* NULL: still being read */
+    size_t n, next;
+    size_t here_len; /* of the path of the level above */
+    bool enter;      /* the entry told last is a directory to go into */
 };
 
-int walk_init(struct walk *w, int topfd, uint32_t max_depth)
+static int level_push(struct walk *w)
 {
-    *w = (struct walk){.top = topfd, .max_depth = max_depth, .depth = 1};
-    strbuf_init(&w->todo, TODO_MAX);
-    w->dir = path_open_beneath(topfd, ".", O_RDONLY | O_DIRECTORY);
-    return w->dir < 0 ? w->dir : dirents_init(&w->names);
+    struct walk_level *l = xcalloc(1, sizeof(*l));
+
+    strbuf_init(&l->text, BYTES_MAX);
+    l->above = w->level;
+    w->level = l;
+    w->depth++;
+    dirents_reset(&w->names);
+    w->dir = path_open_beneath(w->top, w->here[0] ? w->here : ".", O_RDONLY | O_DIRECTORY);
+    return w->dir;
+}
+
+static void level_pop(struct walk *w)
+{
+    struct walk_level *l = w->level;
+
+    w->level = l->above;
+    w->depth--;
+    w->here[l->here_len] = '\0';
+    w->bytes -= l->text.len;
+    strbuf_done(&l->text);
+    free(l->sorted);
+    free(l);
+    close_p(&w->dir);
+    w->dir = -1;
+}
+
+int walk_init(struct walk *w, int topfd, uint32_t max_depth, bool dirs_only)
+{
+    *w = (struct walk){.top = topfd, .dir = -1, .max_depth = max_depth, .dirs_only = dirs_only};
+    int r = dirents_init(&w->names);
+
+    return r < 0 ? r : level_push(w) < 0 ? w->dir : 0;
 }
 
 void walk_done(struct walk *w)
 {
+    while (w->level)
+        level_pop(w);
     close_p(&w->top);
-    close_p(&w->dir);
-    strbuf_done(&w->todo);
     dirents_done(&w->names);
-}
-
-static int push(struct walk *w, const char *path)
-{
-    struct todo_tail tail = {w->depth + 1, (uint32_t)strlen(path) + 1};
-
-    strbuf_add(&w->todo, path, tail.len);
-    strbuf_add(&w->todo, &tail, sizeof(tail));
-    return w->todo.truncated ? -E2BIG : 0;
-}
-
-/* Opens the next directory that is still there and readable. 1, or 0 if none is left. */
-static int pop(struct walk *w)
-{
-    while (w->todo.len > 0) {
-        struct todo_tail tail;
-
-        memcpy(&tail, w->todo.buf + w->todo.len - sizeof(tail), sizeof(tail));
-        w->todo.len -= sizeof(tail) + tail.len;
-        memcpy(w->here, w->todo.buf + w->todo.len, tail.len);
-        w->todo.buf[w->todo.len] = '\0';
-        w->depth = tail.depth;
-        w->dir = path_open_beneath(w->top, w->here, O_RDONLY | O_DIRECTORY);
-        if (w->dir >= 0)
-            return 1;
-    }
-    w->dir = -1;
-    return 0;
 }
 
 static bool is_dir(int dirfd, const struct dirent_name *d)
@@ -64,34 +72,115 @@ static bool is_dir(int dirfd, const struct dirent_name *d)
     return fstatat(dirfd, d->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
-static int fill(struct walk *w, const struct dirent_name *d, struct walk_entry *ret)
+/* 0, or -E2BIG. */
+static int keep_name(struct walk *w, const struct dirent_name *d)
 {
+    struct walk_level *l = w->level;
+    bool dir = is_dir(w->dir, d);
+    size_t before = l->text.len;
+
+    if (w->dirs_only && !dir)
+        return 0;
+    strbuf_addch(&l->text, dir ? 'd' : '-');
+    strbuf_add(&l->text, d->name, strlen(d->name) + 1);
+    w->bytes += l->text.len - before;
+    l->n++;
+    return l->text.truncated || w->bytes > BYTES_MAX ? -E2BIG : 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a + 1, *(const char *const *)b + 1);
+}
+
+static int sort_names(struct walk_level *l)
+{
+    const char *p = l->text.buf;
+
+    l->sorted = calloc(l->n + 1, sizeof(*l->sorted));
+    if (!l->sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < l->n; i++) {
+        l->sorted[i] = p;
+        p += strlen(p) + 1;
+    }
+    qsort(l->sorted, l->n, sizeof(*l->sorted), by_name);
+    return 0;
+}
+
+static int read_names(struct walk *w)
+{
+    struct dirent_name d;
+
+    for (unsigned i = 0; i < NAMES_A_STEP; i++) {
+        int r = dirents_next(&w->names, w->dir, &d);
+
+        if (r == 0)
+            r = sort_names(w->level);
+        else if (r == 1 && keep_name(w, &d) == 0)
+            continue;
+        else if (r == 1)
+            r = -E2BIG;
+        return r < 0 ? r : WALK_BUSY;
+    }
+    return WALK_BUSY;
+}
+
+/* Goes into the directory that was told last. One that is gone, or closed to us, holds nothing. */
+static int go_down(struct walk *w)
+{
+    const char *name = w->level->sorted[w->level->next - 1] + 1;
+    size_t len = strlen(w->here);
+
+    w->level->enter = false;
+    snprintf(w->here + len, sizeof(w->here) - len, "%s%s", len ? "/" : "", name);
+    close_p(&w->dir);
+    level_push(w);
+    w->level->here_len = len;
+    if (w->dir < 0)
+        level_pop(w);
+    return WALK_BUSY;
+}
+
+/* Back from a directory below. If this one cannot be found again, what is left in it is lost. */
+static int come_back(struct walk *w)
+{
+    w->dir = path_open_beneath(w->top, w->here[0] ? w->here : ".", O_RDONLY | O_DIRECTORY);
+    if (w->dir < 0)
+        level_pop(w);
+    return WALK_BUSY;
+}
+
+static int tell_next(struct walk *w, struct walk_entry *ret)
+{
+    struct walk_level *l = w->level;
+    const char *name = l->sorted[l->next++];
     int n =
-        snprintf(ret->path, sizeof(ret->path), "%s%s%s", w->here, w->here[0] ? "/" : "", d->name);
+        snprintf(ret->path, sizeof(ret->path), "%s%s%s", w->here, w->here[0] ? "/" : "", name + 1);
 
     if (n < 0 || (size_t)n >= sizeof(ret->path))
         return -ENAMETOOLONG;
     ret->dirfd = w->dir;
-    ret->name = d->name;
-    ret->is_dir = is_dir(w->dir, d);
-    int r = ret->is_dir && w->depth < w->max_depth ? push(w, ret->path) : 0;
-    return r < 0 ? r : 1;
+    ret->name = name + 1;
+    ret->is_dir = name[0] == 'd';
+    l->enter = ret->is_dir && w->depth < w->max_depth;
+    return 1;
 }
 
 int walk_next(struct walk *w, struct walk_entry *ret)
 {
-    for (;;) {
-        struct dirent_name d;
+    struct walk_level *l = w->level;
 
-        if (w->dir < 0 && pop(w) == 0)
-            return 0;
-        int r = dirents_next(&w->names, w->dir, &d);
-        if (r == 1)
-            return fill(w, &d, ret);
-        close(w->dir);
-        w->dir = -1;
-        dirents_reset(&w->names);
-        if (r < 0)
-            return r;
-    }
+    if (!l)
+        return 0;
+    if (w->dir < 0)
+        return come_back(w);
+    if (!l->sorted)
+        return read_names(w);
+    if (l->enter)
+        return go_down(w);
+    if (l->next < l->n)
+        return tell_next(w, ret);
+    level_pop(w);
+    return w->level ? WALK_BUSY : 0;
 }

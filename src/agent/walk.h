@@ -1,19 +1,26 @@
-/* Everything below a directory, one entry at a time, without recursion and with two descriptors.
+/* Everything below a directory, one entry at a time, without recursion and with two descriptors:
+ * names in lexical order, a directory before what is in it.
  *
- * Directories still to be visited are kept as paths below the top and opened again from there,
- * beneath it and without following links, so a tree that is changed meanwhile can hide entries but
- * not lead elsewhere. A tree too deep for its paths to be named is an error, not a shorter list. */
+ * A directory's names are read before the first of them is told. Of the directories that are under
+ * way only names are kept; each is opened again from the top, beneath it and without following
+ * links, so a tree that is changed meanwhile can hide entries but not lead elsewhere. A tree too
+ * deep for its paths to be named is an error, not a shorter list. */
 #pragma once
 
 #include "agent/dirents.h"
 #include "agent/path.h"
 #include "base/strbuf.h"
 
+struct walk_level;
+
 struct walk {
-    int top, dir; /* dir is -1 between directories */
-    uint32_t max_depth, depth;
-    char here[OPS_PATH_MAX]; /* path of dir below top, "" for top itself */
-    struct strbuf todo;      /* a stack: path, NUL, depth, length of both */
+    int top, dir; /* dir is -1 when it has to be opened anew */
+    uint32_t max_depth;
+    bool dirs_only;
+    char here[OPS_PATH_MAX]; /* path of the level below top, "" for top itself */
+    struct walk_level *level;
+    uint32_t depth;
+    size_t bytes; /* of all names that are kept */
     struct dirents names;
 };
 
@@ -24,9 +31,12 @@ struct walk_entry {
     char path[OPS_PATH_MAX]; /* below the top */
 };
 
-/* Takes over topfd, an O_PATH descriptor. max_depth 1: its direct children. 0 or -errno. */
-int walk_init(struct walk *w, int topfd, uint32_t max_depth);
+/* Takes over topfd, an O_PATH descriptor. max_depth 1: its direct children. dirs_only: other files
+ * are passed over. 0 or -errno. */
+int walk_init(struct walk *w, int topfd, uint32_t max_depth, bool dirs_only);
 void walk_done(struct walk *w);
-/* 1 and an entry, valid until the next call; 0 at the end; -ENAMETOOLONG, -E2BIG if too much is
- * waiting to be visited, or another -errno. Call as the user. */
+
+#define WALK_BUSY 2
+/* 1 and an entry, valid until the next call; WALK_BUSY: something was done, ask again; 0 at the
+ * end; -ENAMETOOLONG, -E2BIG if there is too much to keep, or another -errno. Call as the user. */
 int walk_next(struct walk *w, struct walk_entry *ret);

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <sys/inotify.h>
 
+#include "agent/entry.h"
 #include "agent/serve.h"
+#include "agent/staged.h"
 #include "agent/walk.h"
 #include "warden/stage/confine.h"
 
@@ -28,8 +30,9 @@ struct watcher {
     struct loop_task task;
     const struct agent_user *as;
     int fd;
-    bool recursive, paused;
-    bool ready; /* EVENT_WATCHING was sent */
+    bool recursive, entries, paused;
+    bool ready;       /* EVENT_WATCHING was sent */
+    uint32_t replace; /* cookie of a staged file on its way to one that was there before */
     struct watched *watched;
     size_t n, cap;
     bool walking; /* below `base` */
@@ -39,14 +42,37 @@ struct watcher {
     char path[OPS_PATH_MAX];
 };
 
+/* What is there now. A change whose file is gone again comes without. */
+static void put_change_entry(const struct watcher *w, uint32_t what, const char *path,
+                             struct strbuf *out)
+{
+    bool wanted = what == WATCH_CREATE || what == WATCH_WRITE || what == WATCH_CHMOD;
+    const char *slash = strcmp(w->path, "/") == 0 ? "" : "/";
+    char full[OPS_PATH_MAX];
+    struct strbuf entry;
+    int n = snprintf(full, sizeof(full), "%s%s%s", w->path, slash, path);
+    bool known = wanted && n > 0 && (size_t)n < sizeof(full);
+
+    strbuf_init(&entry, ENTRY_MAX);
+    known = known && entry_put_path(&entry, full) == 0;
+    wire_put_u32(out, known);
+    if (known)
+        strbuf_add(out, entry.buf, entry.len);
+    strbuf_done(&entry);
+}
+
+/* As the user, but for WATCH_OVERFLOW. */
 static void send_change(struct watcher *w, uint32_t what, const char *path)
 {
     struct strbuf out;
 
-    strbuf_init(&out, 2 * OPS_PATH_MAX);
+    strbuf_init(&out, OPS_PATH_MAX + ENTRY_MAX + 64);
     wire_put_u32(&out, what);
     wire_put_str(&out, path);
-    chan_event(w->op.agent->chan, w->op.stream, EVENT_CHANGE, out.buf, out.len);
+    if (w->entries)
+        put_change_entry(w, what, path, &out);
+    if (!out.truncated)
+        chan_event(w->op.agent->chan, w->op.stream, EVENT_CHANGE, out.buf, out.len);
     strbuf_done(&out);
 }
 
@@ -119,7 +145,7 @@ static int watch_tree(struct watcher *w, const char *path)
         return top;
     w->walking = true;
     snprintf(w->base, sizeof(w->base), "%s", path);
-    return walk_init(&w->walk, top, UINT32_MAX);
+    return walk_init(&w->walk, top, UINT32_MAX, !w->ready);
 }
 
 /* What may happen to a directory between being seen and being watched. */
@@ -138,6 +164,8 @@ static int walk_some(struct watcher *w)
         int r = walk_next(&w->walk, &entry);
         if (r <= 0)
             return r;
+        if (r == WALK_BUSY || staged_kind_of(entry.name) != STAGED_NOT)
+            continue;
         r = join(path, w->base, entry.path);
         /* what is in a new directory was made before anybody could see it made */
         if (r == 0 && w->ready)
@@ -261,6 +289,19 @@ struct last_change {
     char path[OPS_PATH_MAX];
 };
 
+/* The traces of a file that is written aside and renamed: only its end, the file itself, counts. */
+static bool is_staging(struct watcher *w, const struct inotify_event *ev, const char *name)
+{
+    enum staged_kind kind = staged_kind_of(name);
+    bool arrives = w->replace != 0 && ev->cookie == w->replace && (ev->mask & IN_MOVED_TO);
+
+    if (kind == STAGED_REPLACES && (ev->mask & IN_MOVED_FROM))
+        w->replace = ev->cookie;
+    if (arrives)
+        w->replace = 0;
+    return arrives || kind != STAGED_NOT;
+}
+
 static void take_event(struct watcher *w, const struct inotify_event *ev, struct last_change *last)
 {
     const char *name = ev->len > 0 ? ev->name : "";
@@ -279,6 +320,8 @@ static void take_event(struct watcher *w, const struct inotify_event *ev, struct
         forget(w, i);
         return;
     }
+    if (is_staging(w, ev, name))
+        return;
     /* a directory's own changes come from the one above it, but for the top */
     if (name[0] == '\0' && (path[0] != '\0' || !(ev->mask & IN_DELETE_SELF)))
         return;
@@ -302,6 +345,11 @@ static void on_inotify(struct loop_source *src, uint32_t events)
         w->paused = true;
         return;
     }
+    int r = confine_fs_begin(w->as);
+    if (r < 0) {
+        watch_failed(w, r);
+        return;
+    }
     ssize_t n = read(w->fd, buf, sizeof(buf));
     for (ssize_t at = 0; at < n;) {
         const struct inotify_event *ev = (const void *)(buf + at);
@@ -309,6 +357,7 @@ static void on_inotify(struct loop_source *src, uint32_t events)
         take_event(w, ev, &last);
         at += (ssize_t)(sizeof(*ev) + ev->len);
     }
+    confine_fs_end();
 }
 
 static void watch_resume(struct op *op)
@@ -374,8 +423,10 @@ int file_watch_start(struct agent *a, struct chan_stream *s, struct wire_reader 
     w->as = as;
     w->fd = -1;
     w->recursive = (flags & FILE_RECURSIVE) != 0;
+    w->entries = (flags & FILE_ENTRIES) != 0;
     strbuf_init(&w->todo, TODO_MAX);
     memcpy(w->path, path, sizeof(path));
+    path_trim(w->path);
     res = watch_open(w);
     if (res < 0)
         watch_failed(w, res);

@@ -49,8 +49,8 @@
 #include "base/base.h"
 
 #define FRAME_HEADER      12
-#define FRAME_PAYLOAD_MAX (64u * 1024)
-#define CHAN_WINDOW       (256u * 1024)
+#define FRAME_PAYLOAD_MAX (128u * 1024)
+#define CHAN_WINDOW       (512u * 1024)
 #define CHAN_STREAMS_MAX  1024
 
 enum frame_type {

@@ -3,50 +3,77 @@
  *
  * Paths are absolute, or relative to the user's home; they are resolved inside the sandbox with the
  * permissions of `user`. `user` is a name in the sandbox's /etc/passwd as the template made it:
- * "user" or "root". */
+ * "user" or "root"; any other is refused with EUSERS. docs/internals/channel.md has the errors. */
 #pragma once
 
 #include <stdint.h>
 
 #define OPS_PATH_MAX 4096
 #define OPS_NAME_MAX 32
+#define OPS_TAG_MAX  256
+#define OPS_NOTE_MAX (1024u * 1024)
 #define OPS_ARG_MAX  (128u * 1024)      /* one argument or variable, as the kernel has it */
 #define OPS_ARGS_MAX 4096               /* arguments, and variables */
 #define OPS_OPEN_MAX (2u * 1024 * 1024) /* all of an OPEN request; sent as OPEN + CONTINUE... */
 
 enum chan_op {
-    /* request: user str, cwd str ("" = home), flags u32, rows u32, cols u32,
-     *          n_args u32, args str..., n_env u32, "K=V" str...
+    /* request: user str, cwd str ("" = home), flags u32, rows u32, cols u32, timeout_ms u64 (0 =
+     *          none), tag str, note str, n_args u32, args str..., n_env u32, "K=V" str...
+     * `tag` is a name for later requests, "" for none; `note` is the host's own, kept and listed.
      * EVENT_STARTED when exec has succeeded; DATA from the host is stdin, EOF closes it;
      * DATA to the host is CHAN_STDOUT / CHAN_STDERR (a pty: CHAN_STDOUT only).
      * END when the process has exited and its output is drained. Payload: struct of END below.
-     * CANCEL kills the process group. */
+     * At the time limit the session is killed. CANCEL kills it too, but for PROC_DETACH. -EAGAIN:
+     * too many run, or their notes are too long, taken together. */
     OP_PROCESS_START = 1,
-    /* request: none. END result: n u32, then per process: pid u32, user str, command str. */
+    /* request: none. DATA: per living process pid u32, user str, tag str, note str, command str.
+     * END result: n u32. */
     OP_PROCESS_LIST,
-    /* request: pid u32, signal u32. The pid must be one that PROCESS_START reported. */
+    /* request: pid u32, tag str, signal u32. SIGKILL goes to the whole session, any other to the
+     * process group. Here and below: pid 0 means "by tag"; -ESRCH if there is no such process that
+     * PROCESS_START made. */
     OP_PROCESS_SIGNAL,
+    /* request: pid u32, tag str. Joins the subscribers of a process: EVENT_STARTED, DATA from now
+     * on, END. A process that exited less than PROC_KEPT_MS ago still answers STARTED and END. */
+    OP_PROCESS_ATTACH,
+    /* request: pid u32, tag str, flags u32 (INPUT_*). DATA is written to its stdin, in order with
+     * what others write. END after EOF, when all has been taken. -EINVAL: it has no stdin of that
+     * kind; -EPIPE: its stdin is closed. */
+    OP_PROCESS_INPUT,
+    /* request: pid u32, tag str, rows u32, cols u32. -ENOTTY without a terminal. */
+    OP_PROCESS_RESIZE,
 
-    /* request: user str, path str, offset u64, max u64 (0 = to the end). DATA = the bytes.
-     * Regular files only. */
+    /* request: user str, path str, offset u64, max u64 (0 = to the end). EVENT_ENTRY of
+     * the file itself, links followed, then DATA = the bytes: size - offset of them, or max if that
+     * is less. Regular files only. -ESTALE: it became shorter meanwhile. */
     OP_FILE_READ,
-    /* request: user str, path str, mode u32 (e.g. 0644), flags u32 (FILE_*). DATA..., EOF.
+    /* request: user str, path str, mode u32 (e.g. 0644; one that exists keeps its own), flags u32
+     *          (FILE_PARENTS), metadata. DATA..., EOF. END result: one entry.
      * The file appears whole or not at all: written beside its place and renamed there. */
     OP_FILE_WRITE,
-    /* request: user str, path str, depth u32 (1 = direct children). EVENT_ENTRY per entry. */
+    /* request: user str, path str, depth u32 (1 = direct children). EVENT_ENTRY per entry, in
+     * lexical order, a directory before what is in it. */
     OP_FILE_LIST,
-    /* request: user str, path str. END result: one entry. */
+    /* request: user str, path str. END result: one entry, of the link itself if it is one. */
     OP_FILE_STAT,
-    /* request: user str, from str, to str. */
+    /* request: user str, from str, to str, flags u32 (FILE_PARENTS). END result: one entry. */
     OP_FILE_MOVE,
     /* request: user str, path str, flags u32 (FILE_RECURSIVE). Symbolic links are removed, not
        followed. */
     OP_FILE_REMOVE,
-    /* request: user str, path str, mode u32, flags u32 (FILE_PARENTS). */
+    /* request: user str, path str, mode u32, flags u32 (FILE_PARENTS). END result: one entry.
+     * -EEXIST: it is there, and a directory; -ENOTDIR: it, or a parent, is no directory. */
     OP_FILE_MKDIR,
-    /* request: user str, path str, flags u32 (FILE_RECURSIVE).
+    /* request: user str, path str, flags u32 (FILE_RECURSIVE, FILE_ENTRIES).
      * EVENT_WATCHING once set up, then EVENT_CHANGE until CANCEL. */
     OP_FILE_WATCH,
+    /* request: port u32 (1..65535). Connects to that TCP port of the sandbox's loopback, 127.0.0.1
+     * then ::1. EVENT_STARTED (empty) when connected. DATA both ways; EOF shuts our direction down.
+     * END when the server has closed and all it sent is delivered; -ECONNREFUSED if nobody listens.
+     */
+    OP_NET_CONNECT,
+    /* request: none. END result: disk_total u64, disk_used u64, both in bytes. */
+    OP_DISK,
     /* request: none; answers END at once. The host's watchdog. */
     OP_PING,
     OP_MAX_
@@ -55,10 +82,27 @@ enum chan_op {
 /* OP_PROCESS_START flags */
 #define PROC_PTY   1u /* a pseudo-terminal of rows x cols is the process's stdin, stdout, stderr */
 #define PROC_STDIN 2u /* without it stdin is /dev/null */
+/* The process is not its stream's: CANCEL, and the loss of the channel, only take a subscriber
+ * away. Output is read at the pace of the slowest subscriber, and dropped while there is none. */
+#define PROC_DETACH 4u
+
+#define PROC_KEPT_MS 30000 /* how long a process that has exited is remembered */
+
+/* OP_PROCESS_INPUT flags */
+#define INPUT_PTY   1u /* meant for a terminal; without it, for a pipe */
+#define INPUT_CLOSE 2u /* EOF closes the process's stdin too */
 
 /* OP_FILE_* flags */
 #define FILE_RECURSIVE 1u
 #define FILE_PARENTS   2u
+#define FILE_ENTRIES   4u /* changes carry the entry */
+
+/* Metadata of a file: n u32, then key str, value str each. Kept as the extended attributes
+ * user.e2b.<key>. */
+#define FILE_XATTR_PREFIX  "user.e2b."
+#define FILE_META_KEY_MAX  246
+#define FILE_META_KEYS_MAX 256
+#define FILE_META_MAX      4096 /* keys and values together */
 
 enum chan_data { CHAN_STDIN = 0, CHAN_STDOUT = 1, CHAN_STDERR = 2 };
 
@@ -71,10 +115,12 @@ enum chan_control {
 };
 
 enum chan_event {
-    EVENT_STARTED = 1, /* u32 pid inside the sandbox */
-    EVENT_ENTRY,       /* one file entry: see below */
-    EVENT_WATCHING,    /* empty */
-    EVENT_CHANGE,      /* u32 enum watch_change, path str relative to the watched directory */
+    EVENT_STARTED =
+        1,          /* of a process: u32 pid inside the sandbox, u32 1 if it has a terminal, or 0 */
+    EVENT_ENTRY,    /* one file entry: see below */
+    EVENT_WATCHING, /* empty */
+    EVENT_CHANGE,   /* u32 enum watch_change, path str relative to the watched directory, then
+                     * with FILE_ENTRIES: u32 0, or 1 and the entry */
     EVENT_MAX_
 };
 
@@ -88,14 +134,17 @@ enum watch_change {
 };
 
 /* A file entry: name str, path str, type u32 (enum entry_type), mode u32 (07777), uid u32, gid u32,
- * owner str, group str, size u64, mtime_ns u64, symlink_target str ("" if none). */
+ * owner str, group str, size u64, mtime_ns u64, symlink_target str (as written; "" if no link),
+ * then of what a link leads to: target_path str (resolved; "" if no link, or dangling), target_type
+ * u32, target_mode u32, target_size u64; then metadata (of the link's target if it is a link). */
 enum entry_type { ENTRY_OTHER, ENTRY_FILE, ENTRY_DIR, ENTRY_SYMLINK };
 
 /* END payload: status u32 (0 or a positive errno), message str (empty when status is 0), then the
- * operation's result if status is 0. For OP_PROCESS_START the result is:
+ * operation's result if status is 0. For OP_PROCESS_START and _ATTACH the result is:
  *   how u32 (0 exited, 1 killed by signal), code u32 (exit status or signal),
  *   utime_us u64, stime_us u64, maxrss_bytes u64,
  *   disk_used u64, disk_full u32 (bit 0: no blocks left, bit 1: no inodes left), dropped u64
- *   (output bytes read and dropped after CONTROL_DISCARD, stdout), dropped u64 (stderr). */
+ *   (output bytes read and dropped after CONTROL_DISCARD, stdout), dropped u64 (stderr),
+ *   timed_out u32 (1: its own time limit ended it). */
 #define PROC_EXITED 0u
 #define PROC_KILLED 1u

@@ -52,7 +52,7 @@ static void take_output(struct call *c, uint8_t sub, const void *p, size_t len)
     else if (keep)
         strbuf_add(&o->kept, p, keep);
     if (keep < len && !o->cut) {
-        AUTO(strbuf_done) struct strbuf q;
+        AUTO(strbuf_done) struct strbuf q = {0};
         o->cut = true;
         strbuf_init(&q, 16);
         wire_put_u32(&q, channel);
@@ -135,7 +135,7 @@ static int begin(struct exec *x, struct sg_error *e)
 {
     const struct sg_exec *q = x->x;
     bool has_stdin = q->stdin_data || q->stdin_fd >= 0;
-    AUTO(strbuf_done) struct strbuf req;
+    AUTO(strbuf_done) struct strbuf req = {0};
     int r;
 
     strbuf_init(&req, OPS_OPEN_MAX);
@@ -147,12 +147,15 @@ static int begin(struct exec *x, struct sg_error *e)
     wire_put_u32(&req, (q->tty ? PROC_PTY : 0) | (has_stdin ? PROC_STDIN : 0));
     wire_put_u32(&req, q->tty_rows ? q->tty_rows : 24);
     wire_put_u32(&req, q->tty_cols ? q->tty_cols : 80);
+    wire_put_u64(&req, 0); /* the deadline is kept here: it also ends a sandbox that hangs */
+    wire_put_str(&req, "");
+    wire_put_str(&req, "");
     put_list(&req, q->argv);
     put_list(&req, q->env);
     x->call.on_data = take_output;
     x->call.on_credit = send_stdin_data;
     x->stdin_open = has_stdin;
-    r = call_begin(x->sandbox->session, &x->call, OP_PROCESS_START, &req, e);
+    r = session_call_begin(x->sandbox->session, &x->call, OP_PROCESS_START, &req, e);
     if (r == 0)
         send_stdin_data(&x->call);
     return r;
@@ -183,7 +186,7 @@ static int wait_for_write(struct exec *x, struct file_write *w, struct sg_error 
 
     if (!w || !w->call.ended || w->call.status == 0)
         return 0;
-    r = call_error(&w->call, e);
+    r = session_call_error(&w->call, e);
     if (x->call.stream)
         chan_cancel(session_chan(x->sandbox->session), x->call.stream);
     return r;
@@ -229,6 +232,7 @@ static int read_ending(const struct call *c, struct ending *ret, struct sg_error
     ret->disk_full = wire_get_u32(&r);
     ret->dropped[0] = wire_get_u64(&r);
     ret->dropped[1] = wire_get_u64(&r);
+    wire_get_u32(&r); /* whether its own time limit ended it: it has none */
     if (!wire_done(&r) || ret->code > 255)
         return err_set(e, SG_ERR_GONE, -EPROTO, "the sandbox sent a malformed result");
     return 0;
@@ -316,7 +320,7 @@ static int finish(struct exec *x, uint64_t started, struct sg_result *ret, struc
 {
     struct instance_events events;
     struct ending end = {0};
-    int r = call_error(&x->call, e);
+    int r = session_call_error(&x->call, e);
 
     if (r == 0)
         r = read_ending(&x->call, &end, e);
@@ -359,7 +363,7 @@ int exec_run(struct sg_sandbox *s, const struct sg_exec *q, struct file_write *p
     s->broken = r == -EPIPE || r == -EPROTO || r == -ETIMEDOUT || r == -ECONNRESET;
     if (r == 0)
         r = finish(&x, started, ret, e);
-    call_done(&x.call);
+    session_call_done(&x.call);
     strbuf_done(&x.out[0].kept);
     strbuf_done(&x.out[1].kept);
     return r;

@@ -184,7 +184,7 @@ int sg_sandbox_run_code(struct sg_sandbox *sandbox, const char *code, size_t len
         return r;
     const struct agent_user *user = agent_user_find(x.user ? x.user : "user");
     if (!user)
-        return err_set(e, SG_ERR_NOT_FOUND, -ESRCH, "unknown user '%.32s': use user or root",
+        return err_set(e, SG_ERR_NOT_FOUND, -EUSERS, "unknown user '%.32s': use user or root",
                        x.user);
     snprintf(name, sizeof name, "main.%.*s", (int)strcspn(l->suffixes, " "), l->suffixes);
     snprintf(path, sizeof path, "%s/%s", user->home, name);
@@ -205,7 +205,7 @@ int sg_sandbox_run_code(struct sg_sandbox *sandbox, const char *code, size_t len
         chan_uncork(session_chan(sandbox->session));
     else
         r = exec_run(sandbox, &x, &write, ret, e);
-    call_done(&write.call);
+    session_call_done(&write.call);
     return r;
 }
 
@@ -221,8 +221,8 @@ int sg_sandbox_write_file(struct sg_sandbox *sandbox, const char *user, const ch
     if (r == 0)
         r = session_wait(sandbox->session, &write.call, clock_ns() + WRITE_MS * 1000000u, e);
     if (r == 0)
-        r = call_error(&write.call, e);
-    call_done(&write.call);
+        r = session_call_error(&write.call, e);
+    session_call_done(&write.call);
     return r;
 }
 

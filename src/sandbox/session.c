@@ -90,8 +90,8 @@ struct chan *session_chan(struct session *s)
     return s->chan;
 }
 
-int call_begin(struct session *s, struct call *c, enum chan_op op, const struct strbuf *request,
-               struct sg_error *e)
+int session_call_begin(struct session *s, struct call *c, enum chan_op op,
+                       const struct strbuf *request, struct sg_error *e)
 {
     strbuf_init(&c->result, FRAME_PAYLOAD_MAX);
     if (request->truncated)
@@ -104,18 +104,20 @@ int call_begin(struct session *s, struct call *c, enum chan_op op, const struct 
     return 0;
 }
 
-void call_done(struct call *c)
+void session_call_done(struct call *c)
 {
     if (c->stream)
         chan_stream_set_owner(c->stream, NULL);
     strbuf_done(&c->result);
 }
 
-int call_error(const struct call *c, struct sg_error *e)
+int session_call_error(const struct call *c, struct sg_error *e)
 {
     if (c->status == 0)
         return 0;
-    return err_set(e, err_kind_of(c->status), -c->status, "%s", c->message);
+    /* the agent's word for a user it does not have */
+    return err_set(e, c->status == EUSERS ? SG_ERR_NOT_FOUND : err_kind_of(c->status), -c->status,
+                   "%s", c->message);
 }
 
 int session_step(struct session *s, struct pollfd *others, size_t n, uint64_t deadline_ns,

@@ -25,11 +25,11 @@ struct session *session_new(int channel_fd);
 void session_free(struct session *s); /* calls under way are forgotten */
 struct chan *session_chan(struct session *s);
 
-int call_begin(struct session *s, struct call *c, enum chan_op op, const struct strbuf *request,
-               struct sg_error *e);
-void call_done(struct call *c);
+int session_call_begin(struct session *s, struct call *c, enum chan_op op,
+                       const struct strbuf *request, struct sg_error *e);
+void session_call_done(struct call *c);
 /* The agent's refusal as an error, or 0. */
-int call_error(const struct call *c, struct sg_error *e);
+int session_call_error(const struct call *c, struct sg_error *e);
 
 /* Waits for one thing to happen on the channel or on the n other descriptors (whose revents are
  * set), or for the deadline (0: none). Returns 0, or -EPIPE and such when the sandbox is gone. */

@@ -57,6 +57,16 @@ check "root: cannot change the host's programs" gives 0 /usr/bin/env
 sg run -u root -- sh -c 'cp /usr/bin/true /usr/local/bin/ls && ls / && rm /usr/local/bin/ls && ls -d /'
 check "root: /usr/local is its own and comes first" gives 0 /
 
+# Each sandbox is a boot of its own, and nobody inside can change which.
+BOOT_ID='cat /proc/sys/kernel/random/boot_id; cd /proc/sys/kernel/random; echo x > boot_id; rm -f boot_id; cat boot_id'
+sg run -u root -- sh -c "$BOOT_ID" && cp "$T/out" "$T/first"
+sg run -- sh -c "$BOOT_ID"
+check "each sandbox has a boot id of its own, and keeps it" all \
+    [ "$(sort -u "$T/first" | grep -cE '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')" = 1 ] -- \
+    [ "$(cat "$T/out" "$T/first" /proc/sys/kernel/random/boot_id | sort -u | wc -l)" = 3 ]
+sg run -- sh -c 'touch f; python3 -c "import os; os.setxattr(\"f\", \"user.k\", b\"v\"); print(os.getxattr(\"f\", \"user.k\"))"'
+check "files can have attributes" gives 0 "b'v'"
+
 # ---- network (E4) --------------------------------------------------------------------------------
 
 NET='import errno, socket, sys, time

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <fcntl.h>
+#include <net/if.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -28,6 +30,7 @@
 struct agent_host {
     pid_t pid; /* of the agent's parent */
     struct chan *chan;
+    int line; /* -1: the agent has its channel for good */
 };
 
 /* One operation and everything that came back. */
@@ -41,13 +44,23 @@ struct call {
     size_t held;
     char message[512];
     struct strbuf out, err, result, events;
+    struct strbuf entry; /* the last that came */
 };
 
-static inline void agent_main(int fd)
+static inline bool lo_up(void)
+{
+    struct ifreq r = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+    AUTO(close_p) int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    return s >= 0 && ioctl(s, SIOCSIFFLAGS, &r) == 0;
+}
+
+static inline void agent_main(int fd, bool line)
 {
     static struct seccomp_prog filter;
     struct sg_error e = {0};
-    struct agent_config config = {.filter = &filter, .disk_bytes = 64u << 20, .pids = 4096};
+    struct agent_config config = {
+        .filter = &filter, .disk_bytes = 64u << 20, .pids = 4096, .line = line};
     static const char *const dirs[] = {"/home", "/root", "/run", "/tmp"};
 
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
@@ -57,7 +70,7 @@ static inline void agent_main(int fd)
         if (mount("t", dirs[i], "tmpfs", 0, "mode=0755,size=64m") < 0)
             _exit(102);
     if (chmod("/tmp", 01777) < 0 || mkdir("/home/user", 0755) < 0 ||
-        chown("/home/user", 1000, 1000) < 0 || chdir("/") < 0)
+        chown("/home/user", 1000, 1000) < 0 || chdir("/") < 0 || !lo_up())
         _exit(103);
     if (seccomp_compile(&filter, &e) < 0 || confine_agent(&config, &e) < 0) {
         printf("# %s\n", e.message);
@@ -69,7 +82,7 @@ static inline void agent_main(int fd)
 
 /* The namespaces need a parent outside to write the id maps: as in a sandbox, ids inside are others
  * outside, and root outside is nobody inside. */
-static inline void agent_parent(int fd)
+static inline void agent_parent(int fd, bool line)
 {
     int go[2], ready[2], status;
     char c, path[64];
@@ -84,7 +97,7 @@ static inline void agent_parent(int fd)
             _exit(100);
         pid = fork();
         if (pid == 0)
-            agent_main(fd);
+            agent_main(fd, line);
         close(fd);
         waitpid(pid, &status, 0);
         _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 99);
@@ -99,6 +112,12 @@ static inline void agent_parent(int fd)
         _exit(97);
     waitpid(pid, &status, 0);
     _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 96);
+}
+
+static inline void host_keep_entry(struct call *call, const struct wire_reader *r)
+{
+    strbuf_reset(&call->entry);
+    strbuf_add(&call->entry, r->p, (size_t)(r->end - r->p));
 }
 
 static inline void host_on_event(struct chan *c, struct chan_stream *s, uint8_t what, const void *p,
@@ -116,9 +135,14 @@ static inline void host_on_event(struct chan *c, struct chan_stream *s, uint8_t 
         call->watching = true;
     } else if (what == EVENT_CHANGE) {
         uint32_t change = wire_get_u32(&r);
-        strbuf_addf(&call->events, "%u:%s\n", change, wire_get_str(&r, OPS_PATH_MAX));
+        const char *path = wire_get_str(&r, OPS_PATH_MAX);
+        bool plain = wire_done(&r), with = !plain && wire_get_u32(&r) == 1;
+        strbuf_addf(&call->events, "%u:%s%s\n", change, path, plain ? "" : with ? "+" : "-");
+        if (with)
+            host_keep_entry(call, &r);
     } else if (what == EVENT_ENTRY) {
         call->entries++;
+        host_keep_entry(call, &r);
         wire_get_str(&r, OPS_PATH_MAX);
         strbuf_addf(&call->events, "%s\n", wire_get_str(&r, OPS_PATH_MAX));
     }
@@ -155,12 +179,19 @@ static inline void host_on_credit(struct chan *c, struct chan_stream *s)
     (void)s;
 }
 
-static inline void host_start(struct agent_host *h)
+static inline struct chan *host_chan(int fd)
 {
     static const struct chan_handlers handlers = {.on_event = host_on_event,
                                                   .on_end = host_on_end,
                                                   .on_data = host_on_data,
                                                   .on_credit = host_on_credit};
+
+    return chan_new(fd, CHAN_HOST, &handlers, NULL);
+}
+
+/* Returns our end of the agent's socket. */
+static inline int host_fork(struct agent_host *h, bool line)
+{
     int fds[2];
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
@@ -169,20 +200,53 @@ static inline void host_start(struct agent_host *h)
     h->pid = fork();
     if (h->pid == 0) {
         close(fds[0]);
-        agent_parent(fds[1]);
+        agent_parent(fds[1], line);
     }
     close(fds[1]);
-    h->chan = chan_new(fds[0], CHAN_HOST, &handlers, NULL);
+    return fds[0];
 }
 
-/* The agent must end by itself, and without an error, when the channel closes. */
-static inline void host_stop(struct agent_host *h)
+static inline void host_start(struct agent_host *h)
+{
+    h->line = -1;
+    h->chan = host_chan(host_fork(h, false));
+}
+
+/* Over a line: a new channel, in place of the one there was. */
+static inline void host_connect(struct agent_host *h)
+{
+    int fds[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+        abort();
+    EXPECT(fd_send(h->line, "c", 1, &fds[1], 1) == 0);
+    close(fds[1]);
+    chan_free(h->chan);
+    h->chan = host_chan(fds[0]);
+}
+
+static inline void host_start_line(struct agent_host *h)
+{
+    h->chan = NULL;
+    h->line = host_fork(h, true);
+    host_connect(h);
+}
+
+/* The agent ends by itself, and without an error. */
+static inline bool host_ended(struct agent_host *h)
 {
     int status;
 
-    chan_free(h->chan);
     waitpid(h->pid, &status, 0);
-    EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* It must, when its line or channel closes. */
+static inline void host_stop(struct agent_host *h)
+{
+    chan_free(h->chan);
+    close_p(&h->line);
+    EXPECT(host_ended(h));
 }
 
 static inline bool host_wait(struct agent_host *h, const bool *flag, int ms)
@@ -208,6 +272,7 @@ static inline void call_init(struct call *c)
     strbuf_init(&c->err, 64u << 20);
     strbuf_init(&c->result, 1u << 20);
     strbuf_init(&c->events, 64u << 20);
+    strbuf_init(&c->entry, FRAME_PAYLOAD_MAX);
 }
 
 static inline void call_done(struct call *c)
@@ -216,6 +281,7 @@ static inline void call_done(struct call *c)
     strbuf_done(&c->err);
     strbuf_done(&c->result);
     strbuf_done(&c->events);
+    strbuf_done(&c->entry);
 }
 
 /* fmt: 's' const char *, 'u' uint32_t, 'U' uint64_t. */
@@ -241,6 +307,16 @@ static inline void call_open(struct agent_host *h, struct call *c, enum chan_op 
     strbuf_done(&req);
 }
 
+/* Until it has said so much. */
+static inline bool host_wait_output(struct agent_host *h, struct call *c, const char *text)
+{
+    uint64_t deadline = clock_ns() + AGENT_WAIT_MS * 1000000ull;
+
+    while (!strstr(c->out.buf, text) && !c->ended && clock_ns() < deadline)
+        host_wait(h, &c->ended, 10);
+    return strstr(c->out.buf, text) != NULL;
+}
+
 /* Runs it to its end. The caller owes call_done. */
 #define CALL(h, c, ...)                                   \
     do {                                                  \
@@ -252,8 +328,8 @@ static inline void call_open(struct agent_host *h, struct call *c, enum chan_op 
 static inline void shell_open(struct agent_host *h, struct call *c, const char *user,
                               uint32_t flags, const char *script)
 {
-    call_open(h, c, OP_PROCESS_START, "ssuuuusssu", user, "", flags, 24u, 80u, 3u, "/bin/bash",
-              "-c", script, 0u);
+    call_open(h, c, OP_PROCESS_START, "ssuuuUssusssu", user, "", flags, 24u, 80u, (uint64_t)0, "",
+              "", 3u, "/bin/bash", "-c", script, 0u);
 }
 
 static inline void shell(struct agent_host *h, struct call *c, const char *user, const char *script)
@@ -267,6 +343,7 @@ struct process_result {
     uint64_t utime_us, stime_us, maxrss, disk_used;
     uint32_t disk_full;
     uint64_t dropped_out, dropped_err;
+    uint32_t timed_out;
 };
 
 static inline struct process_result call_process(const struct call *c)
@@ -287,6 +364,7 @@ static inline struct process_result call_process(const struct call *c)
     p.disk_full = wire_get_u32(&r);
     p.dropped_out = wire_get_u64(&r);
     p.dropped_err = wire_get_u64(&r);
+    p.timed_out = wire_get_u32(&r);
     EXPECT(wire_done(&r));
     return p;
 }

@@ -20,7 +20,7 @@ static void sudo_start(struct agent_host *h)
     struct call c;
 
     host_start(h);
-    call_open(h, &c, OP_FILE_WRITE, "ssuu", "root", SUDO_PATH, 0755u, FILE_PARENTS);
+    call_open(h, &c, OP_FILE_WRITE, "ssuuu", "root", SUDO_PATH, 0755u, FILE_PARENTS, 0u);
     for (size_t at = 0; at < len && !c.ended;) {
         size_t n = chan_credit(c.stream);
 

@@ -40,7 +40,7 @@ static void write_raw(struct bed *b, const void *p, size_t len)
 static int frame(struct bed *b, uint32_t stream, uint8_t type, uint8_t sub, const void *p,
                  size_t len)
 {
-    AUTO(strbuf_done) struct strbuf s;
+    AUTO(strbuf_done) struct strbuf s = {0};
 
     strbuf_init(&s, 1u << 20);
     wire_put_u32(&s, (uint32_t)len);
@@ -305,12 +305,13 @@ TEST(absurd_credit_ends_the_channel)
 
 TEST(frames_arrive_byte_by_byte)
 {
-    static const char bytes[] = "\5\0\0\0\1\0\0\0\1\14\0\0"
-                                "\1\0\0\0x"
-                                "\3\0\0\0\1\0\0\0\2\0\0\0"
-                                "abc";
+    char bytes[] = "\5\0\0\0\1\0\0\0\1?\0\0"
+                   "\1\0\0\0x"
+                   "\3\0\0\0\1\0\0\0\2\0\0\0"
+                   "abc";
     struct bed b;
 
+    bytes[9] = OP_PING;
     bed_open(&b, CHAN_AGENT);
     for (size_t i = 0; i < sizeof(bytes) - 1; i++) {
         write_raw(&b, bytes + i, 1);
@@ -367,10 +368,12 @@ static unsigned refills;
 static void refill(struct chan *c, struct chan_stream *s, uint8_t sub, const void *p, size_t len)
 {
     struct bed *b = CONTAINER_OF(chan_arg(c), struct bed, log);
-    static char frame_bytes[FRAME_HEADER + FRAME_PAYLOAD_MAX] = "\0\0\1\0\1\0\0\0\2";
+    static uint8_t frame_bytes[FRAME_HEADER + FRAME_PAYLOAD_MAX];
+    struct frame f = {.stream = 1, .type = FRAME_DATA, .len = FRAME_PAYLOAD_MAX};
 
     (void)sub;
     (void)p;
+    frame_encode_header(frame_bytes, &f);
     chan_consumed(c, s, len);
     if (++refills < 1000)
         write_raw(b, frame_bytes, sizeof(frame_bytes));

@@ -377,6 +377,9 @@ int root_enter(const struct stage_setup *setup, const int *mounts, unsigned omit
     if (mount(ASIDE "/dev", "/new/dev", NULL, MS_MOVE, NULL) < 0 ||
         mount(ASIDE "/proc", "/new/proc", NULL, MS_MOVE, NULL) < 0)
         return err_errno(e, "attach /dev and /proc");
+    r = boot_id_renew(e);
+    if (r < 0)
+        return r;
     /* Shared memory is a folder of the root layer, so that one limit holds for all. */
     if (mount("/new/run/shm", "/new/dev/shm", NULL, MS_BIND, NULL) < 0)
         return err_errno(e, "attach /dev/shm");

@@ -100,16 +100,14 @@ static int write_map(int procfd, pid_t pid, const char *which, uint32_t first_id
     return 0;
 }
 
-/* The child must not start before its ids are mapped: it waits for a byte in this pipe. One pipe
- * does for all children, since they are made one after the other. */
-static int start_line[2];
-
-static _Noreturn void child_main(int channel_fd, const int *cgroup_fds,
+/* The child must not start before its ids are mapped: it waits for a byte in a pipe. Each has one
+ * of its own, since the next may be cloned before this one has read it. */
+static _Noreturn void child_main(int start_line, int channel_fd, const int *cgroup_fds,
                                  const struct spawn_request *q)
 {
     char go;
 
-    if (read(start_line[0], &go, 1) != 1)
+    if (read(start_line, &go, 1) != 1)
         _exit(1);
     stage_main(channel_fd, cgroup_fds, q);
 }
@@ -117,7 +115,7 @@ static _Noreturn void child_main(int channel_fd, const int *cgroup_fds,
 static int spawn(int procfd, const struct spawn_request *q, const int *fds, int ret_fds[2],
                  struct sg_error *e)
 {
-    AUTO(close_p) int pidfd = -1;
+    AUTO(close_p) int pidfd = -1, wait_end = -1, go_end = -1;
     struct clone_args args = {
         .flags = CLONE_PARENT | CLONE_PIDFD | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
                  CLONE_NEWIPC | CLONE_NEWUTS,
@@ -125,13 +123,17 @@ static int spawn(int procfd, const struct spawn_request *q, const int *fds, int 
     };
     char path[32];
     pid_t pid;
-    int r, userns;
+    int r, userns, start_line[2];
 
+    if (pipe2(start_line, O_CLOEXEC) < 0)
+        return err_errno(e, "make a pipe");
+    wait_end = start_line[0];
+    go_end = start_line[1];
     pid = sys_clone3(&args);
     if (pid < 0)
         return err_errno(e, "clone a sandbox");
     if (pid == 0)
-        child_main(fds[0], fds + 1, q);
+        child_main(wait_end, fds[0], fds + 1, q);
 
     r = write_map(procfd, pid, "uid_map", q->first_id, e);
     if (r == 0)
@@ -144,7 +146,7 @@ static int spawn(int procfd, const struct spawn_request *q, const int *fds, int 
     userns = openat(procfd, path, O_RDONLY | O_CLOEXEC);
     if (userns < 0)
         return err_errno(e, "open the sandbox's user namespace");
-    if (write(start_line[1], "g", 1) != 1)
+    if (write(go_end, "g", 1) != 1)
         return err_errno(e, "start the sandbox");
     ret_fds[0] = steal_fd(&pidfd);
     ret_fds[1] = userns;
@@ -187,8 +189,6 @@ static int prepare(int *ret_procfd, struct sg_error *e)
         r = root_prepare(e);
     if (r < 0)
         return r;
-    if (pipe2(start_line, O_CLOEXEC) < 0)
-        return err_errno(e, "make a pipe");
     *ret_procfd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (*ret_procfd < 0)
         return err_errno(e, "open the domain's /proc");

@@ -91,8 +91,11 @@ static int finish(unsigned omit, struct agent_config *config, struct sg_error *e
     if (sethostname(setup.hostname, strnlen(setup.hostname, sizeof setup.hostname)) < 0)
         return err_errno(e, "set the host name");
     sys_close_range(CHANNEL_FD + 1, ~0U, 0);
-    *config = (struct agent_config){
-        .filter = &filter, .disk_bytes = setup.disk_bytes, .pids = setup.pids, .omit = omit};
+    *config = (struct agent_config){.filter = &filter,
+                                    .disk_bytes = setup.disk_bytes,
+                                    .pids = setup.pids,
+                                    .line = (setup.flags & STAGE_LINE) != 0,
+                                    .omit = omit};
     return confine_agent(config, e);
 }
 

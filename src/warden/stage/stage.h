@@ -1,18 +1,19 @@
-/* The way from the warden to a running agent, and the two messages on it.
+/* The way from the warden to a running agent, and the messages on it.
  *
- *   warden (host root)                spawner (root of F, in W)              future agent (pid 1 of
- * C)
- *   ------------------                ------------------------------- -------------------------
- *   spawn_request + channel     --->  clone3(user, mnt, pid, ipc, uts ns)
- *     and cgroup fds                  writes its uid and gid map         --> joins the control
- * groups, pidfd, user ns fd           <---  spawn_reply                            builds /proc and
- * /dev aside, (makes the next network namespace)     waits on the channel
+ *   warden (host root)             spawner (root of F, in W)    future agent (pid 1 of C)
+ *   ------------------             -------------------------    -------------------------
+ *   spawn_request + channel   -->  clone3(user, mnt, pid,
+ *     and cgroup fds               ipc, uts ns), id maps   -->  joins the control groups,
+ *   pidfd, user ns fd         <--  spawn_reply                  builds /proc and /dev aside,
+ *                                  (next network namespace)     waits on the channel
  *   ... the sandbox is prepared; whose it is and what it may use is not decided yet ...
  *   builds the layers for that
  *   user namespace
- *   stage_setup + mount fds     ------------------------------------------>  attaches the layers,
- *   first bytes on the channel  <------------------------------------------  pivot_root,
- * stage_reply, agent_serve()
+ *   stage_setup + mount fds   ------------------------------->  attaches the layers, pivot_root
+ *   first bytes on the socket <-------------------------------  stage_reply, agent_serve()
+ *
+ * From then on the socket is the channel. With STAGE_LINE it is a line: the warden sends the agent
+ * channels over it, and closes it to end the sandbox. See agent_serve.
  *
  * The spawner clones with CLONE_PARENT: the agent is the warden's own child, so that the warden
  * alone reaps it. The network namespace is the spawner's current one: made ahead, owned by F, so
@@ -56,9 +57,13 @@ struct stage_setup {
     uint32_t n_mounts;
     uint64_t disk_bytes;
     uint32_t pids;
+    uint32_t flags; /* STAGE_LINE */
     char hostname[64];
     char targets[STAGE_MOUNTS_MAX][512];
 };
+
+/* The socket becomes a line: each channel comes as one byte with one descriptor. */
+#define STAGE_LINE 1u
 
 #define STAGE_FIXED_FDS 2
 #define STAGE_FDS_MAX   (STAGE_FIXED_FDS + STAGE_MOUNTS_MAX)
@@ -82,6 +87,9 @@ _Noreturn void stage_main(int channel_fd, const int *cgroup_fds, const struct sp
 /* netns.c: leaves the calling process in a fresh network namespace with only lo, up. procfd is a
  * /proc. */
 int netns_renew(int procfd, struct sg_error *e);
+
+/* boot_id.c: with /new and /new/proc in place. */
+int boot_id_renew(struct sg_error *e);
 
 /* root.c, in the order of use. In the spawner, once: a mount namespace with nothing in it but what
  * follows needs. */
