@@ -2,17 +2,18 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "warden/child.h"
 #include "warden/layers.h"
 #include "warden/stage/stage.h"
 
 #define DEFAULT_HOSTNAME "sandbox"
-#define END_MS           5000
 
 /* Being root is not always enough. Asked only when something was refused. */
 static int explain_rights(int r, struct sg_error *e)
@@ -62,16 +63,23 @@ int provider_open(uint32_t max_instances, unsigned omit, struct provider **ret, 
     return 0;
 }
 
+/* Differs from others in its limits only. */
+static bool is_plain(const struct instance_spec *spec)
+{
+    return spec->n_mounts == 0 && !spec->layer && !spec->line &&
+           strcmp(spec->hostname, DEFAULT_HOSTNAME) == 0;
+}
+
 /* Whether the next one, made like the last, would do. */
 static bool same_as_last(const struct provider *p, const struct instance_spec *spec)
 {
-    return p->have_last && spec->n_mounts == 0 && strcmp(spec->hostname, DEFAULT_HOSTNAME) == 0 &&
+    return p->have_last && is_plain(spec) &&
            memcmp(&spec->limits, &p->last.limits, sizeof spec->limits) == 0;
 }
 
 static void remember(struct provider *p, const struct instance_spec *spec)
 {
-    p->have_last = spec->n_mounts == 0 && strcmp(spec->hostname, DEFAULT_HOSTNAME) == 0;
+    p->have_last = is_plain(spec);
     p->last = (struct instance_spec){.limits = spec->limits, .hostname = DEFAULT_HOSTNAME};
 }
 
@@ -120,7 +128,7 @@ int instance_create(struct provider *p, const struct instance_spec *spec, struct
 int instance_await(struct instance *i, int channel_fd, struct sg_error *e)
 {
     struct provider *p = i->provider;
-    int r = instance_await_reply(channel_fd, e);
+    int r = instance_await_reply(i, channel_fd, e);
 
     /* One ahead, unless this is a one-shot. If it fails, the next creation will say so. */
     if (r == 0 && p->n_slots > 1 && !p->next)
@@ -148,7 +156,7 @@ void instance_events(struct instance *i, struct instance_events *ret)
 int instance_freeze(struct instance *i, bool on, struct sg_error *e)
 {
     struct cgroup *cg = i->provider->slots[i->index].cgroup;
-    int r = cg->ops->freeze(cg, on, e);
+    int r = cgroup_freeze(cg, on, e);
 
     if (r == 0)
         i->frozen = on;
@@ -173,50 +181,15 @@ static void prepare_next(struct provider *p)
     }
 }
 
-/* pid 1 of the sandbox dies last: the kernel ends everything else in its pid namespace first. */
-static int end_processes(struct instance *i, struct cgroup *cg, struct sg_error *e)
-{
-    int r;
-
-    if (i->frozen)
-        cg->ops->kill(cg);
-    r = child_end(&i->pidfd, END_MS);
-    if (r == -ETIMEDOUT && cg) {
-        cg->ops->kill(cg);
-        r = child_end(&i->pidfd, END_MS);
-    }
-    if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "a sandbox does not end: its id range %u stays taken",
-                       slot_number(i));
-    if (cg && !cg->ops->empty(cg)) {
-        cg->ops->kill(cg);
-        return err_set(e, SG_ERR_INTERNAL, -EBUSY,
-                       "control group %u is not empty after its sandbox", slot_number(i));
-    }
-    return 0;
-}
-
 int instance_destroy(struct instance *i, struct sg_error *e)
 {
-    struct slot *s = &i->provider->slots[i->index];
     int r;
 
-    close_p(&i->channel);
-    close_p(&i->userns);
-    child_kill(i->pidfd);
+    instance_end(i);
     prepare_next(i->provider);
-    r = end_processes(i, s->cgroup, e);
-    close_p(&i->pidfd);
-    s->lost = r < 0;
-    if (s->lost)
-        slots_lose(&i->provider->domain.slots, slot_number(i));
-    s->used_by = NULL;
-    free(i);
-    if (r == 0 && s->cgroup && !s->cgroup->ops->reusable) {
-        r = s->cgroup->ops->destroy(s->cgroup, e);
-        s->cgroup = NULL;
-        s->worn = false;
-        s->seen = (struct cgroup_stats){0};
+    while ((r = instance_ended(i, e)) == -EAGAIN) {
+        struct pollfd p = {.fd = i->pidfd, .events = POLLIN};
+        poll(&p, 1, clock_poll_ms(i->end_deadline_ns));
     }
     return r;
 }
@@ -237,9 +210,10 @@ int provider_close(struct provider *p, struct sg_error *e)
 
     if (!p)
         return 0;
-    if (p->next && p->next->spawning)
-        instance_await_spawned(p->next, NULL);
     p->next = NULL;
+    for (uint32_t i = 0; i < p->n_slots; i++)
+        if (p->slots[i].used_by && p->slots[i].used_by->spawning)
+            instance_await_spawned(p->slots[i].used_by, NULL);
     /* All of them get the signal before the first is waited for. */
     for (uint32_t i = 0; i < p->n_slots; i++)
         if (p->slots[i].used_by)

@@ -6,7 +6,10 @@
  *   life of an instance:  create -> starting -> await -> running <-> frozen -> destroy -> gone
  *   destroy is complete or says why not: kill, thaw, wait, check that the control group is empty.
  * An instance that will not die keeps its slot for ever (its ids must not be reused) and is
- * reported. */
+ * reported.
+ *
+ * Creating and destroying come twice: as calls that wait, for the library, and in steps that do
+ * not, for the server. An owner uses one way or the other. */
 #pragma once
 
 #include <sandglass.h>
@@ -29,6 +32,11 @@ struct instance_spec {
     size_t n_mounts;
     const char *const *mount_roots; /* NULL-terminated */
     uint32_t mount_owner;           /* the id inside that stands for the owners of the sources */
+    /* The socket is no channel but a line, over which channels are sent: see instance_connect. */
+    bool line;
+    /* A directory between the template and the sandbox's own files, with ids 0..65535 on disk, or
+     * NULL. It is only read during instance_finish. */
+    const int *layer;
 };
 
 /* Returns while the sandbox is still entering its root. Its channel takes requests from now on, and
@@ -53,3 +61,47 @@ void instance_kill(struct instance *i);
 
 /* Frees i in any case. */
 int instance_destroy(struct instance *i, struct sg_error *e);
+
+/* ---- in steps --------------------------------------------------------------------------------
+ *
+ *   instance_begin -> provider_fd readable -> instance_finish -> instance_fd readable ->
+ *   instance_started -> running -> instance_end -> instance_pidfd readable -> instance_ended
+ *
+ * Between begin and finish no other instance of the provider can be begun. */
+
+/* From now on instances have their processor time counted. */
+void provider_account(struct provider *p);
+int provider_fd(const struct provider *p);
+/* Gives back what one unused slot keeps for its next sandbox; false if none keeps anything. */
+bool provider_trim(struct provider *p);
+
+/* All that does not depend on whose sandbox it becomes. */
+int instance_begin(struct provider *p, struct instance **ret, struct sg_error *e);
+/* All the rest. After an error, only instance_end makes sense. */
+int instance_finish(struct instance *i, const struct instance_spec *spec, struct sg_error *e);
+int instance_fd(const struct instance *i);
+/* Says whether the sandbox is up, or why not; -EAGAIN: it has not said yet. */
+int instance_started(struct instance *i, struct sg_error *e);
+/* Sends the sandbox its end of a new channel; the one it had is over. Does not wait. */
+int instance_connect(struct instance *i, int channel_fd, struct sg_error *e);
+
+struct instance_stats {
+    uint64_t oom_kills, pids_hits; /* since creation, if instance_events was never called */
+    uint64_t cpu_usec;             /* since creation */
+    uint64_t memory_bytes, memory_cache;
+};
+void instance_stats(struct instance *i, struct instance_stats *ret);
+/* Asks for it; instance_frozen says when it is so. Thawing is done when it returns. */
+int instance_freeze_ask(struct instance *i, bool on, struct sg_error *e);
+bool instance_frozen(struct instance *i);
+/* Where the files that the sandbox has changed are: its upper layer, as an overlay has it, with the
+ * sandbox's id 0 as *ret_first_id. -1 without `line`. */
+int instance_upper(const struct instance *i, uint32_t *ret_first_id);
+
+/* Readable when pid 1 of the sandbox has ended. -1 before instance_finish. */
+int instance_pidfd(const struct instance *i);
+/* Kills. Call instance_ended when instance_pidfd becomes readable, and at instance_end_deadline. */
+void instance_end(struct instance *i);
+uint64_t instance_end_deadline(const struct instance *i);
+/* -EAGAIN: not yet. Otherwise i has been freed: 0, or it is lost. */
+int instance_ended(struct instance *i, struct sg_error *e);

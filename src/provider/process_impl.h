@@ -4,6 +4,7 @@
 #include "provider/process.h"
 #include "warden/cgroup.h"
 #include "warden/domain.h"
+#include "warden/stage/stage.h"
 #include "warden/template.h"
 
 /* What a slot keeps between the sandboxes it holds: making these again costs more than all the
@@ -21,6 +22,7 @@ struct provider {
     struct template template;
     struct domain domain;
     unsigned omit;
+    bool account;              /* of processor time */
     struct instance *next;     /* prepared ahead; or NULL */
     struct instance_spec last; /* what was asked for last, if the next can be made like it */
     bool have_last;
@@ -33,8 +35,13 @@ struct instance {
     struct provider *provider;
     uint32_t index; /* into slots */
     int channel, pidfd, userns;
+    int upper;     /* see instance_upper */
     bool spawning; /* asked for, not answered yet */
-    bool frozen;
+    bool frozen;   /* or asked to be */
+    bool hunted;   /* to be ended: pid 1 did not die, its whole group has been killed */
+    uint64_t end_deadline_ns;
+    struct stage_reply reply; /* as far as it has come */
+    size_t reply_len;
 };
 
 /* Index 0 of the domain's slots is its own. */
@@ -43,11 +50,9 @@ static inline uint32_t slot_number(const struct instance *i)
     return i->provider->domain.slots.first + i->index + 1;
 }
 
-/* start.c. First half of creation: all that does not depend on whose sandbox it becomes. */
-int instance_begin(struct provider *p, struct instance **ret, struct sg_error *e);
-/* Second half. */
-int instance_finish(struct instance *i, const struct instance_spec *spec, struct sg_error *e);
-/* The spawner's answer to the first half; it must be taken before the next is asked for. */
+/* start.c. Its root as a host id. */
+uint32_t instance_first_id(const struct instance *i);
+/* The spawner's answer to instance_begin; it must be taken before the next is asked for. */
 int instance_await_spawned(struct instance *i, struct sg_error *e);
 /* The sandbox's own word, in the channel. */
-int instance_await_reply(int channel_fd, struct sg_error *e);
+int instance_await_reply(struct instance *i, int channel_fd, struct sg_error *e);

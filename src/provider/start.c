@@ -53,6 +53,19 @@ static int ask_spawner(struct instance *i, struct sg_error *e)
     return asked;
 }
 
+static int make_groups(struct instance *i, struct sg_error *e)
+{
+    struct slot *s = &i->provider->slots[i->index];
+    int r;
+
+    if (s->cgroup)
+        return 0;
+    r = cgroup_create(slot_number(i), &s->cgroup, e);
+    if (r == 0 && i->provider->account)
+        r = s->cgroup->ops->account(s->cgroup, e);
+    return r;
+}
+
 int instance_begin(struct provider *p, struct instance **ret, struct sg_error *e)
 {
     struct instance *i;
@@ -62,10 +75,10 @@ int instance_begin(struct provider *p, struct instance **ret, struct sg_error *e
     if (r < 0)
         return r;
     i = xcalloc(1, sizeof *i);
-    *i = (struct instance){.provider = p, .index = index, .channel = -1, .pidfd = -1, .userns = -1};
+    *i = (struct instance){
+        .provider = p, .index = index, .channel = -1, .pidfd = -1, .userns = -1, .upper = -1};
     p->slots[index].used_by = i;
-    if (!p->slots[index].cgroup)
-        r = cgroup_create(slot_number(i), &p->slots[index].cgroup, e);
+    r = make_groups(i, e);
     if (r == 0)
         r = ask_spawner(i, e);
     if (r < 0) {
@@ -141,6 +154,7 @@ static int send_setup(struct instance *i, const struct instance_spec *spec, cons
     struct stage_setup setup = {.magic = STAGE_MAGIC,
                                 .n_mounts = (uint32_t)spec->n_mounts,
                                 .pids = spec->limits.pids,
+                                .flags = spec->line ? STAGE_LINE : 0,
                                 .disk_bytes = spec->limits.disk_bytes};
     AUTO(fd_list_close) struct fd_list list = {.fds = {l->root, l->usr}, .n = STAGE_FIXED_FDS};
     int r = add_mounts(spec, first_id, &list, e);
@@ -156,36 +170,55 @@ static int send_setup(struct instance *i, const struct instance_spec *spec, cons
     return 0;
 }
 
-int instance_await_reply(int channel_fd, struct sg_error *e)
+static int judge_reply(struct stage_reply *reply, struct sg_error *e)
 {
-    uint64_t deadline = clock_ns() + START_MS * 1000000ull;
-    struct stage_reply reply;
-    size_t have = 0;
+    if (reply->code == 0)
+        return 0;
+    reply->message[sizeof reply->message - 1] = '\0';
+    if (reply->kind <= SG_ERR_NONE || reply->kind >= SG_ERR_MAX_)
+        reply->kind = SG_ERR_INTERNAL;
+    return err_set(e, (enum sg_error_kind)reply->kind,
+                   reply->code < 0 && reply->code != -EAGAIN ? reply->code : -EIO, "%s",
+                   reply->message);
+}
 
-    while (have < sizeof reply) {
-        struct pollfd p = {.fd = channel_fd, .events = POLLIN};
-        int r = poll(&p, 1, clock_poll_ms(deadline));
-        if (r == 0)
-            return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT, "the sandbox did not start in %d s",
-                           START_MS / 1000);
-        ssize_t n = r < 0 ? -1 : recv(channel_fd, (char *)&reply + have, sizeof reply - have, 0);
+static int take_reply(struct instance *i, int channel_fd, struct sg_error *e)
+{
+    while (i->reply_len < sizeof i->reply) {
+        ssize_t n = recv(channel_fd, (char *)&i->reply + i->reply_len,
+                         sizeof i->reply - i->reply_len, MSG_DONTWAIT);
         if (n < 0 && errno == EINTR)
             continue;
+        if (n < 0 && errno == EAGAIN)
+            return -EAGAIN;
         if (n <= 0)
             return err_set(e, SG_ERR_INTERNAL, -EPIPE,
                            "the sandbox ended while it was being set up");
-        have += (size_t)n;
+        i->reply_len += (size_t)n;
     }
-    if (reply.code == 0)
-        return 0;
-    reply.message[sizeof reply.message - 1] = '\0';
-    if (reply.kind <= SG_ERR_NONE || reply.kind >= SG_ERR_MAX_)
-        reply.kind = SG_ERR_INTERNAL;
-    return err_set(e, (enum sg_error_kind)reply.kind, reply.code < 0 ? reply.code : -EIO, "%s",
-                   reply.message);
+    return judge_reply(&i->reply, e);
 }
 
-static uint32_t first_host_id(const struct instance *i)
+int instance_started(struct instance *i, struct sg_error *e)
+{
+    return take_reply(i, i->channel, e);
+}
+
+int instance_await_reply(struct instance *i, int channel_fd, struct sg_error *e)
+{
+    uint64_t deadline = clock_ns() + START_MS * 1000000ull;
+    int r;
+
+    while ((r = take_reply(i, channel_fd, e)) == -EAGAIN) {
+        struct pollfd p = {.fd = channel_fd, .events = POLLIN};
+        if (poll(&p, 1, clock_poll_ms(deadline)) == 0)
+            return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT, "the sandbox did not start in %d s",
+                           START_MS / 1000);
+    }
+    return r;
+}
+
+uint32_t instance_first_id(const struct instance *i)
 {
     bool shared = LAYER_OMITTED(i->provider->omit, LAYER_UIDS);
 
@@ -198,7 +231,7 @@ int instance_finish(struct instance *i, const struct instance_spec *spec, struct
     struct provider *p = i->provider;
     bool unlimited = LAYER_OMITTED(p->omit, LAYER_DISK);
     struct layers_spec ls = {.template = &p->template,
-                             .first_id = first_host_id(i),
+                             .first_id = instance_first_id(i),
                              .allow_suid = LAYER_OMITTED(p->omit, LAYER_NNP),
                              .disk_bytes = unlimited ? 0 : spec->limits.disk_bytes,
                              .disk_inodes = unlimited ? 0 : spec->limits.disk_inodes};
@@ -211,8 +244,11 @@ int instance_finish(struct instance *i, const struct instance_spec *spec, struct
     if (r < 0 || r2 < 0)
         return r < 0 ? r : r2;
     ls.lower = p->slots[i->index].lower;
+    ls.layer = spec->layer ? *spec->layer : -1;
     ls.userns = i->userns;
     r = layers_finish(&ls, &l, e);
+    if (r == 0 && spec->line)
+        r = layers_open_upper(&l, &i->upper, e);
     if (r == 0)
         r = send_setup(i, spec, &l, ls.first_id, e);
     close(steal_fd(&i->userns));

@@ -8,6 +8,8 @@
 
 #include "base/fd.h"
 
+#define FREEZE_MS 2000
+
 /* Does the comma-separated list hold the word? */
 static bool has_word(const char *list, const char *word)
 {
@@ -153,9 +155,32 @@ int cgroup_create(uint32_t slot, struct cgroup **ret, struct sg_error *e)
     return ops ? ops->create(slot, ret, e) : -ENOSYS;
 }
 
+int cgroup_freeze(struct cgroup *c, bool on, struct sg_error *e)
+{
+    int r = c->ops->freeze(c, on, e);
+
+    for (int tries = 0; r == 0 && on && !c->ops->frozen(c); tries++) {
+        if (tries == FREEZE_MS * 5)
+            return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT, "a control group does not freeze");
+        nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+    }
+    return r;
+}
+
+bool cgroup_strike(uint32_t slot)
+{
+    const struct cgroup_ops *ops = cgroup_host(NULL);
+
+    return ops && ops->strike(slot, NULL);
+}
+
 int cgroup_sweep(uint32_t slot, struct sg_error *e)
 {
     const struct cgroup_ops *ops = cgroup_host(e);
 
-    return ops ? ops->sweep(slot, e) : -ENOSYS;
+    if (!ops)
+        return -ENOSYS;
+    for (int tries = 0; tries < 400 && ops->strike(slot, e); tries++)
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    return ops->remove(slot, e);
 }

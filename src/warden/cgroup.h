@@ -19,6 +19,12 @@ struct cgroup_stats {
     uint64_t pids_hits; /* forks refused by the limit, since the group was made */
 };
 
+/* Of this moment. */
+struct cgroup_usage {
+    uint64_t cpu_usec;                   /* since set_limits; 0 if it is not counted (account) */
+    uint64_t memory_bytes, memory_cache; /* all that is charged; of that, files, the disk's too */
+};
+
 struct cgroup_doors {
     int fds[CGROUP_FDS_MAX];
     size_t n;
@@ -33,15 +39,22 @@ struct cgroup_ops {
     /* Descriptors to write "0" to, each of which moves the writer into one hierarchy's group. */
     int (*open_doors)(struct cgroup *c, struct cgroup_doors *ret, struct sg_error *e);
     int (*set_limits)(struct cgroup *c, const struct sg_limits *l, struct sg_error *e);
+    /* Before open_doors, if usage is to tell the processor time too. */
+    int (*account)(struct cgroup *c, struct sg_error *e);
+    /* Asks for it; frozen() says when it is so. Thawing is done when it returns. */
     int (*freeze)(struct cgroup *c, bool on, struct sg_error *e);
+    bool (*frozen)(struct cgroup *c);
     void (*stats)(struct cgroup *c, struct cgroup_stats *ret);
+    void (*usage)(struct cgroup *c, struct cgroup_usage *ret);
     /* SIGKILL to everything in it, thawed. */
     void (*kill)(struct cgroup *c);
     bool (*empty)(struct cgroup *c);
     /* Removes the groups; they must be empty. Frees c. */
     int (*destroy)(struct cgroup *c, struct sg_error *e);
-    /* For a slot left by a crash: kill, thaw, wait, remove. 0 also if there is nothing. */
-    int (*sweep)(uint32_t slot, struct sg_error *e);
+    /* For a slot left by a crash: kills and thaws what is there. False: nothing was. */
+    bool (*strike)(uint32_t slot, struct sg_error *e);
+    /* Removes its groups, which must be empty. 0 also if there are none. */
+    int (*remove)(uint32_t slot, struct sg_error *e);
 };
 
 extern const struct cgroup_ops cgroup_v1, cgroup_v2;
@@ -54,7 +67,12 @@ struct cgroup {
 /* The hierarchy of this host: v1 if memory is a v1 controller, else v2. Found once. */
 const struct cgroup_ops *cgroup_host(struct sg_error *e);
 int cgroup_create(uint32_t slot, struct cgroup **ret, struct sg_error *e);
+/* Freezes and waits until it is so. */
+int cgroup_freeze(struct cgroup *c, bool on, struct sg_error *e);
+/* For a slot left by a crash: kill, thaw, wait, remove. 0 also if there is nothing. */
 int cgroup_sweep(uint32_t slot, struct sg_error *e);
+/* The first step of it, without waiting. False: nothing lives there. */
+bool cgroup_strike(uint32_t slot);
 
 /* Shared by the implementations. */
 struct cgroup_mount {

@@ -1,17 +1,17 @@
-/* Five v1 hierarchies: a directory of its own in four of them, a shared one in `devices`. */
+/* v1 hierarchies: a directory of its own in each but `devices`, where one is shared. Processor time
+ * is counted by a hierarchy that is used only when asked for; often it is the same as `cpu`. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/fd.h"
 #include "warden/cgroup.h"
 
-enum { MEMORY, PIDS, CPU, FREEZER, DEVICES, N_CONTROLLERS };
+enum { MEMORY, PIDS, CPU, FREEZER, CPUACCT, N_OWN, DEVICES = N_OWN, N_CONTROLLERS };
 
-static const char *const controllers[N_CONTROLLERS] = {"memory", "pids", "cpu", "freezer",
-                                                       "devices"};
+static const char *const controllers[N_CONTROLLERS] = {"memory",  "pids",    "cpu",
+                                                       "freezer", "cpuacct", "devices"};
 
 /* null, zero, full, random, urandom, tty, ptmx, and the terminals of devpts */
 static const char *const devices_allowed[] = {"c 1:3 rw", "c 1:5 rw", "c 1:7 rw", "c 1:8 rw",
@@ -20,19 +20,25 @@ static const char *const devices_allowed[] = {"c 1:3 rw", "c 1:5 rw", "c 1:7 rw"
 struct v1 {
     struct cgroup base;
     uint32_t slot;
-    int dir[DEVICES]; /* the group itself; DEVICES has none */
+    int dir[N_OWN]; /* the groups; -1 if there is none of its own */
 };
 
-/* <mount>/sandglass of each controller; opened once per process, never closed. */
+/* <mount>/sandglass of each controller; opened once per process, never closed. That of CPUACCT is
+ * -1 if there is none, or it is CPU's. */
 static int parents[N_CONTROLLERS];
 static bool parents_open;
 
 static int open_parent(int k, struct sg_error *e)
 {
-    struct cgroup_mount m;
+    struct cgroup_mount m, cpu;
     char path[sizeof m.path + sizeof "/sandglass"];
+    int r = cgroup_find_mount(controllers[k], &m);
 
-    if (cgroup_find_mount(controllers[k], &m) < 0)
+    parents[k] = -1;
+    if (k == CPUACCT && (r < 0 || (cgroup_find_mount(controllers[CPU], &cpu) == 0 &&
+                                   strcmp(m.path, cpu.path) == 0)))
+        return 0;
+    if (r < 0)
         return err_set(
             e, SG_ERR_UNSUPPORTED, -ENOSYS,
             "the cgroup v1 controller '%s' is not mounted: mount it, or boot with cgroup v2",
@@ -78,7 +84,7 @@ static int open_parents(struct sg_error *e)
 
 static void v1_free(struct v1 *c)
 {
-    for (int k = 0; k < DEVICES; k++)
+    for (int k = 0; k < N_OWN; k++)
         close_p(&c->dir[k]);
     free(c);
 }
@@ -99,8 +105,11 @@ static int v1_open_doors(struct cgroup *base, struct cgroup_doors *ret, struct s
     int r = 0;
 
     ret->n = 0;
-    for (int k = 0; k < N_CONTROLLERS && r == 0; k++)
-        r = cgroup_doors_add(ret, k == DEVICES ? parents[k] : c->dir[k], "tasks", e);
+    for (int k = 0; k < N_CONTROLLERS && r == 0; k++) {
+        int dir = k == DEVICES ? parents[k] : c->dir[k];
+        if (dir >= 0)
+            r = cgroup_doors_add(ret, dir, "tasks", e);
+    }
     if (r < 0)
         cgroup_doors_close(ret);
     return r;
@@ -115,9 +124,9 @@ static int v1_create(uint32_t slot, struct cgroup **ret, struct sg_error *e)
     if (r < 0)
         return r;
     c = xcalloc(1, sizeof *c);
-    *c = (struct v1){.base.ops = &cgroup_v1, .slot = slot, .dir = {-1, -1, -1, -1}};
+    *c = (struct v1){.base.ops = &cgroup_v1, .slot = slot, .dir = {-1, -1, -1, -1, -1}};
     snprintf(name, sizeof name, "%u", slot);
-    for (int k = 0; k < DEVICES && r == 0; k++)
+    for (int k = 0; k < CPUACCT && r == 0; k++)
         r = open_group(c, k, name, e);
     if (r < 0) {
         v1_free(c);
@@ -125,6 +134,21 @@ static int v1_create(uint32_t slot, struct cgroup **ret, struct sg_error *e)
     }
     *ret = &c->base;
     return 0;
+}
+
+static int v1_account(struct cgroup *base, struct sg_error *e)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+    char name[16];
+
+    snprintf(name, sizeof name, "%u", c->slot);
+    return parents[CPUACCT] < 0 ? 0 : open_group(c, CPUACCT, name, e);
+}
+
+/* Where processor time is counted, if it is. */
+static int cpuacct_dir(const struct v1 *c)
+{
+    return parents[CPUACCT] < 0 ? c->dir[CPU] : c->dir[CPUACCT];
 }
 
 static int put_u64(int dirfd, const char *file, uint64_t v)
@@ -165,26 +189,28 @@ static int v1_set_limits(struct cgroup *base, const struct sg_limits *l, struct 
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "set limits of control group %u: %s", c->slot,
                        strerror(-r));
+    if (cpuacct_dir(c) >= 0)
+        put_u64(cpuacct_dir(c), "cpuacct.usage", 0);
     return 0;
 }
 
 static int v1_freeze(struct cgroup *base, bool on, struct sg_error *e)
 {
     struct v1 *c = CONTAINER_OF(base, struct v1, base);
-    const char *want = on ? "FROZEN" : "THAWED";
+    int r = file_write(c->dir[FREEZER], "freezer.state", on ? "FROZEN" : "THAWED");
 
-    for (int tries = 0; tries < 2000; tries++) {
-        AUTO(free_p) char *state = NULL;
-        int r = file_write(c->dir[FREEZER], "freezer.state", want);
-        if (r == 0)
-            r = file_read(c->dir[FREEZER], "freezer.state", 64, &state, NULL);
-        if (r < 0)
-            return err_set(e, SG_ERR_INTERNAL, r, "freezer of group %u: %s", c->slot, strerror(-r));
-        if (strncmp(state, want, 6) == 0)
-            return 0;
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    }
-    return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT, "group %u does not become %s", c->slot, want);
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "freezer of group %u: %s", c->slot, strerror(-r));
+    return 0;
+}
+
+static bool v1_frozen(struct cgroup *base)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+    AUTO(free_p) char *state = NULL;
+
+    return file_read(c->dir[FREEZER], "freezer.state", 64, &state, NULL) == 0 &&
+           strncmp(state, "FROZEN", 6) == 0;
 }
 
 static void v1_stats(struct cgroup *base, struct cgroup_stats *ret)
@@ -194,6 +220,16 @@ static void v1_stats(struct cgroup *base, struct cgroup_stats *ret)
     ret->memory_peak = cgroup_read_u64(c->dir[MEMORY], "memory.max_usage_in_bytes");
     ret->oom_kills = cgroup_read_key(c->dir[MEMORY], "memory.oom_control", "oom_kill");
     ret->pids_hits = cgroup_read_key(c->dir[PIDS], "pids.events", "max");
+}
+
+static void v1_usage(struct cgroup *base, struct cgroup_usage *ret)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+    int cpuacct = cpuacct_dir(c);
+
+    ret->cpu_usec = cpuacct < 0 ? 0 : cgroup_read_u64(cpuacct, "cpuacct.usage") / 1000;
+    ret->memory_bytes = cgroup_read_u64(c->dir[MEMORY], "memory.usage_in_bytes");
+    ret->memory_cache = cgroup_read_key(c->dir[MEMORY], "memory.stat", "total_cache");
 }
 
 static void v1_kill(struct cgroup *base)
@@ -213,14 +249,14 @@ static bool v1_empty(struct cgroup *base)
     return file_read(c->dir[PIDS], "cgroup.procs", 4u << 20, &text, &len) == 0 && len == 0;
 }
 
-static int remove_all(uint32_t slot, struct sg_error *e)
+static int v1_remove(uint32_t slot, struct sg_error *e)
 {
     char name[16];
-    int r = 0;
+    int r = open_parents(e);
 
     snprintf(name, sizeof name, "%u", slot);
-    for (int k = 0; k < DEVICES; k++) {
-        int one = cgroup_rmdir(parents[k], name);
+    for (int k = 0; k < N_OWN && parents_open; k++) {
+        int one = parents[k] < 0 ? 0 : cgroup_rmdir(parents[k], name);
         if (one < 0)
             r = err_set(e, SG_ERR_INTERNAL, one, "remove control group %s/sandglass/%s: %s",
                         controllers[k], name, strerror(-one));
@@ -234,7 +270,7 @@ static int v1_destroy(struct cgroup *base, struct sg_error *e)
     uint32_t slot = c->slot;
 
     v1_free(c);
-    return remove_all(slot, e);
+    return v1_remove(slot, e);
 }
 
 /* A crash may have come between two attaches: each hierarchy has its own list of processes. */
@@ -248,23 +284,17 @@ static bool kill_in(int k, const char *name)
     return busy;
 }
 
-static int v1_sweep(uint32_t slot, struct sg_error *e)
+static bool v1_strike(uint32_t slot, struct sg_error *e)
 {
+    bool busy = false;
     char name[16];
-    int r = open_parents(e);
 
-    if (r < 0)
-        return r;
+    if (open_parents(e) < 0)
+        return false;
     snprintf(name, sizeof name, "%u", slot);
-    for (int tries = 0; tries < 400; tries++) {
-        bool busy = false;
-        for (int k = 0; k < DEVICES; k++)
-            busy |= kill_in(k, name);
-        if (!busy)
-            break;
-        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-    }
-    return remove_all(slot, e);
+    for (int k = 0; k < N_OWN; k++)
+        busy |= parents[k] >= 0 && kill_in(k, name);
+    return busy;
 }
 
 const struct cgroup_ops cgroup_v1 = {
@@ -273,10 +303,14 @@ const struct cgroup_ops cgroup_v1 = {
     .create = v1_create,
     .open_doors = v1_open_doors,
     .set_limits = v1_set_limits,
+    .account = v1_account,
     .freeze = v1_freeze,
+    .frozen = v1_frozen,
     .stats = v1_stats,
+    .usage = v1_usage,
     .kill = v1_kill,
     .empty = v1_empty,
     .destroy = v1_destroy,
-    .sweep = v1_sweep,
+    .strike = v1_strike,
+    .remove = v1_remove,
 };

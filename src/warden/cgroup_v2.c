@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/fd.h"
 #include "warden/cgroup.h"
@@ -127,6 +126,12 @@ static int v2_set_limits(struct cgroup *base, const struct sg_limits *l, struct 
     return 0;
 }
 
+static int v2_account(struct cgroup *base, struct sg_error *e)
+{
+    (void)base, (void)e; /* always counted */
+    return 0;
+}
+
 static int v2_freeze(struct cgroup *base, bool on, struct sg_error *e)
 {
     struct v2 *c = CONTAINER_OF(base, struct v2, base);
@@ -134,13 +139,14 @@ static int v2_freeze(struct cgroup *base, bool on, struct sg_error *e)
 
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "freeze group %u: %s", c->slot, strerror(-r));
-    for (int tries = 0; tries < 2000; tries++) {
-        if (cgroup_read_key(c->dir, "cgroup.events", "frozen") == (on ? 1u : 0u))
-            return 0;
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    }
-    return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT, "group %u does not become %s", c->slot,
-                   on ? "frozen" : "thawed");
+    return 0;
+}
+
+static bool v2_frozen(struct cgroup *base)
+{
+    struct v2 *c = CONTAINER_OF(base, struct v2, base);
+
+    return cgroup_read_key(c->dir, "cgroup.events", "frozen") == 1;
 }
 
 static void v2_stats(struct cgroup *base, struct cgroup_stats *ret)
@@ -150,6 +156,16 @@ static void v2_stats(struct cgroup *base, struct cgroup_stats *ret)
     ret->memory_peak = cgroup_read_u64(c->dir, "memory.peak");
     ret->oom_kills = cgroup_read_key(c->dir, "memory.events", "oom_kill");
     ret->pids_hits = cgroup_read_key(c->dir, "pids.events", "max");
+}
+
+/* A group of v2 serves one sandbox only: its counters began with it. */
+static void v2_usage(struct cgroup *base, struct cgroup_usage *ret)
+{
+    struct v2 *c = CONTAINER_OF(base, struct v2, base);
+
+    ret->cpu_usec = cgroup_read_key(c->dir, "cpu.stat", "usage_usec");
+    ret->memory_bytes = cgroup_read_u64(c->dir, "memory.current");
+    ret->memory_cache = cgroup_read_key(c->dir, "memory.stat", "file");
 }
 
 /* cgroup.kill needs 5.14; the list does for older kernels. v2 kills frozen tasks as well. */
@@ -171,11 +187,13 @@ static bool v2_empty(struct cgroup *base)
     return cgroup_read_key(c->dir, "cgroup.events", "populated") == 0;
 }
 
-static int remove_group(uint32_t slot, struct sg_error *e)
+static int v2_remove(uint32_t slot, struct sg_error *e)
 {
     char name[16];
-    int r;
+    int r = open_parent(e);
 
+    if (r < 0)
+        return r;
     snprintf(name, sizeof name, "%u", slot);
     r = cgroup_rmdir(parent, name);
     if (r < 0)
@@ -190,28 +208,22 @@ static int v2_destroy(struct cgroup *base, struct sg_error *e)
     uint32_t slot = c->slot;
 
     v2_free(c);
-    return remove_group(slot, e);
+    return v2_remove(slot, e);
 }
 
-static int v2_sweep(uint32_t slot, struct sg_error *e)
+static bool v2_strike(uint32_t slot, struct sg_error *e)
 {
     AUTO(close_p) int dir = -1;
     char name[16];
-    int r = open_parent(e);
 
-    if (r < 0)
-        return r;
+    if (open_parent(e) < 0)
+        return false;
     snprintf(name, sizeof name, "%u", slot);
     dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0)
-        return 0;
-    for (int tries = 0; tries < 400; tries++) {
-        if (cgroup_read_key(dir, "cgroup.events", "populated") == 0)
-            break;
-        kill_dir(dir);
-        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-    }
-    return remove_group(slot, e);
+    if (dir < 0 || cgroup_read_key(dir, "cgroup.events", "populated") == 0)
+        return false;
+    kill_dir(dir);
+    return true;
 }
 
 const struct cgroup_ops cgroup_v2 = {
@@ -220,10 +232,14 @@ const struct cgroup_ops cgroup_v2 = {
     .create = v2_create,
     .open_doors = v2_open_doors,
     .set_limits = v2_set_limits,
+    .account = v2_account,
     .freeze = v2_freeze,
+    .frozen = v2_frozen,
     .stats = v2_stats,
+    .usage = v2_usage,
     .kill = v2_kill,
     .empty = v2_empty,
     .destroy = v2_destroy,
-    .sweep = v2_sweep,
+    .strike = v2_strike,
+    .remove = v2_remove,
 };

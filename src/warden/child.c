@@ -31,19 +31,25 @@ static int wait_dead(int pidfd, int timeout_ms)
     }
 }
 
-int child_end(int *pidfd, int timeout_ms)
+int child_reap(int *pidfd)
 {
     siginfo_t info;
-    int r;
 
     if (*pidfd < 0)
         return 0;
-    child_kill(*pidfd);
-    r = wait_dead(*pidfd, timeout_ms);
-    if (r < 0)
-        return r;
+    if (wait_dead(*pidfd, 0) < 0)
+        return -EAGAIN;
     /* A program that uses the library may have reaped it already with a wait of its own: fine. */
     syscall(SYS_waitid, P_PIDFD, *pidfd, &info, WEXITED | __WALL, NULL);
     close(steal_fd(pidfd));
     return 0;
+}
+
+int child_end(int *pidfd, int timeout_ms)
+{
+    int r;
+
+    child_kill(*pidfd);
+    r = *pidfd < 0 ? 0 : wait_dead(*pidfd, timeout_ms);
+    return r < 0 ? r : child_reap(pidfd);
 }

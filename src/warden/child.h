@@ -7,3 +7,5 @@ void child_kill(int pidfd); /* -1 is allowed */
 /* SIGKILL, then wait up to timeout_ms until it is dead, then reap. 0, or -ETIMEDOUT. Closes and
  * resets *pidfd on success. */
 int child_end(int *pidfd, int timeout_ms);
+/* Reaps it if it is dead; -EAGAIN if it is not. Closes and resets *pidfd on success. */
+int child_reap(int *pidfd);

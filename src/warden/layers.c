@@ -88,22 +88,26 @@ static int map_scratch(const struct layers_spec *spec, int fd, struct sg_error *
     return 0;
 }
 
-int layers_open_lower(const struct template *t, int userns, int *ret, struct sg_error *e)
+int layers_map_dir(int dir, const char *name, int userns, int *ret, struct sg_error *e)
 {
     AUTO(close_p)
-    int fd = sys_open_tree(t->dir, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+    int fd = sys_open_tree(dir, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
     int r;
 
     if (fd < 0)
-        return err_errno(e, "clone the template");
+        return err_errno(e, "clone '%s'", name);
     r = idmap(fd, userns, LOWER_FLAGS);
     if (r < 0)
         return err_set(e, r == -EINVAL ? SG_ERR_UNSUPPORTED : SG_ERR_INTERNAL, r,
-                       "map the ids of '" TEMPLATE_DIR
-                       "': %s; its file system must support id-mapped mounts",
-                       strerror(-r));
+                       "map the ids of '%s': %s; its file system must support id-mapped mounts",
+                       name, strerror(-r));
     *ret = steal_fd(&fd);
     return 0;
+}
+
+int layers_open_lower(const struct template *t, int userns, int *ret, struct sg_error *e)
+{
+    return layers_map_dir(t->dir, TEMPLATE_DIR, userns, ret, e);
 }
 
 /* The overlay acts with the file-system ids and capabilities of whoever mounts it. Host root has no
@@ -142,11 +146,15 @@ static int create_as(int fs, uint32_t id)
     return r;
 }
 
-static int configure_root(int fs, int lower_fd, int scratch)
+/* layer: or -1. */
+static int configure_root(int fs, int lower_fd, int layer, int scratch)
 {
-    char lower[48], upper[48], work[48];
+    char lower[80], upper[48], work[48];
+    int n = 0;
 
-    snprintf(lower, sizeof lower, "/proc/self/fd/%d", lower_fd);
+    if (layer >= 0)
+        n = snprintf(lower, sizeof lower, "/proc/self/fd/%d:", layer);
+    snprintf(lower + n, sizeof lower - (size_t)n, "/proc/self/fd/%d", lower_fd);
     snprintf(upper, sizeof upper, "/proc/self/fd/%d/upper", scratch);
     snprintf(work, sizeof work, "/proc/self/fd/%d/work", scratch);
     if (fs < 0 || sys_fsconfig_string(fs, "lowerdir", lower) < 0 ||
@@ -163,7 +171,7 @@ static int configure_root(int fs, int lower_fd, int scratch)
  * makes it. A child that shares our memory and descriptors, but no mounts, does it there; the
  * overlay keeps its own references, so nothing of the child's namespace has to stay. */
 struct attached {
-    int fs, lower, scratch;
+    int fs, lower, layer, scratch;
     uint32_t id;
     int r;
 };
@@ -175,6 +183,7 @@ static int create_attached_main(void *arg)
     /* The place does not matter: the layers are named by descriptors. */
     if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
         sys_move_mount(a->lower, AT_FDCWD, "/usr") < 0 ||
+        (a->layer >= 0 && sys_move_mount(a->layer, AT_FDCWD, "/usr") < 0) ||
         sys_move_mount(a->scratch, AT_FDCWD, "/usr") < 0 || create_as(a->fs, a->id) < 0)
         a->r = -errno;
     return 0;
@@ -199,7 +208,7 @@ static int create_attached(struct attached *a)
 }
 
 /* The lower layer of the slot cannot be attached twice, so this takes one of its own. */
-static int create_root_attached(const struct layers_spec *spec, int scratch, int *ret_fs,
+static int create_root_attached(const struct layers_spec *spec, int layer, int scratch, int *ret_fs,
                                 struct sg_error *e)
 {
     AUTO(close_p) int fs = sys_fsopen("overlay"), lower = -1;
@@ -207,8 +216,9 @@ static int create_root_attached(const struct layers_spec *spec, int scratch, int
 
     if (r < 0)
         return r;
-    struct attached a = {.fs = fs, .lower = lower, .scratch = scratch, .id = spec->first_id};
-    if (configure_root(fs, lower, scratch) < 0 || create_attached(&a) < 0)
+    struct attached a = {
+        .fs = fs, .lower = lower, .layer = layer, .scratch = scratch, .id = spec->first_id};
+    if (configure_root(fs, lower, layer, scratch) < 0 || create_attached(&a) < 0)
         return mount_error(fs, e, "make the root overlay");
     *ret_fs = steal_fd(&fs);
     return 0;
@@ -217,15 +227,20 @@ static int create_root_attached(const struct layers_spec *spec, int scratch, int
 static int make_root(const struct layers_spec *spec, int scratch, int *ret, struct sg_error *e)
 {
     static bool must_attach; /* found out by the first */
-    AUTO(close_p) int fs = must_attach ? -1 : sys_fsopen("overlay");
+    AUTO(close_p) int fs = must_attach ? -1 : sys_fsopen("overlay"), layer = -1;
+    int r = 0;
 
-    if (must_attach || configure_root(fs, spec->lower, scratch) < 0 ||
+    if (spec->layer >= 0)
+        r = layers_map_dir(spec->layer, "a snapshot", spec->userns, &layer, e);
+    if (r < 0)
+        return r;
+    if (must_attach || configure_root(fs, spec->lower, layer, scratch) < 0 ||
         create_as(fs, spec->first_id) < 0) {
         if (!must_attach && errno != EINVAL)
             return mount_error(fs, e, "make the root overlay");
         close_p(&fs);
         fs = -1;
-        int r = create_root_attached(spec, scratch, &fs, e);
+        r = create_root_attached(spec, layer, scratch, &fs, e);
         if (r < 0)
             return r;
         must_attach = true;
@@ -265,6 +280,16 @@ int layers_finish(const struct layers_spec *spec, struct layers *l, struct sg_er
     int r = map_scratch(spec, l->scratch, e);
 
     return r < 0 ? r : make_root(spec, l->scratch, &l->root, e);
+}
+
+int layers_open_upper(const struct layers *l, int *ret, struct sg_error *e)
+{
+    int fd = openat(l->scratch, scratch_dirs[0], O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0)
+        return err_errno(e, "open the upper layer");
+    *ret = fd;
+    return 0;
 }
 
 void layers_close(struct layers *l)

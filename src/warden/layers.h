@@ -10,6 +10,7 @@ struct layers_spec {
     bool allow_suid;                  /* control builds */
     /* For the second half: */
     int lower;         /* of the sandbox's slot: see layers_open_lower */
+    int layer;         /* a directory over it, with ids 0..65535 on disk; -1: none */
     int userns;        /* of the sandbox */
     uint32_t first_id; /* its root as a host id: who the overlay is mounted as */
 };
@@ -31,7 +32,13 @@ struct layers {
 int layers_begin(const struct layers_spec *spec, struct layers *l, struct sg_error *e);
 int layers_finish(const struct layers_spec *spec, struct layers *l, struct sg_error *e);
 void layers_close(struct layers *l);
+/* The directory where the root's changed files are. Its ids are those of the host. It outlives the
+ * descriptors of the layers. */
+int layers_open_upper(const struct layers *l, int *ret, struct sg_error *e);
 
+/* A read-only clone of a directory with its ids 0..65535 mapped to those of userns. `name` is for
+ * errors. */
+int layers_map_dir(int dir, const char *name, int userns, int *ret, struct sg_error *e);
 /* The template with its ids mapped into the range of a slot. It depends on nothing else, so a slot
  * keeps it for all the sandboxes it will hold. userns: any user namespace whose ids 0..65535 are
  * the slot's. */

@@ -65,17 +65,25 @@ static int sweep_stale(int fd, uint32_t slot, struct sg_error *e)
     return 1;
 }
 
+/* All at once: a server takes thousands. */
 static int mark_used(int fd, uint32_t first, uint32_t count, struct sg_error *e)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        int r = sweep_stale(fd, first + i, e);
-        if (r < 0)
-            return r;
-        r = put_byte(fd, first + i, USED);
-        if (r < 0)
-            return err_set(e, r == -ENOSPC ? SG_ERR_LIMIT : SG_ERR_INTERNAL, r,
-                           "write the id table '" SLOTS_DIR "/slots': %s; free some space on /run",
-                           strerror(-r));
+    AUTO(free_p) uint8_t *bytes = xcalloc(count, 1);
+    int r = 0;
+
+    if (pread(fd, bytes, count, first) < 0)
+        return err_errno(e, "read the id table '" SLOTS_DIR "/slots'");
+    for (uint32_t i = 0; i < count && r >= 0; i++)
+        r = bytes[i] ? sweep_stale(fd, first + i, e) : 0;
+    if (r < 0)
+        return r;
+    memset(bytes, USED, count);
+    errno = ENOSPC; /* what a short write means */
+    if (pwrite(fd, bytes, count, first) != (ssize_t)count) {
+        r = -errno;
+        return err_set(e, r == -ENOSPC ? SG_ERR_LIMIT : SG_ERR_INTERNAL, r,
+                       "write the id table '" SLOTS_DIR "/slots': %s; free some space on /run",
+                       strerror(-r));
     }
     return 0;
 }
@@ -126,24 +134,36 @@ static uint32_t table_size(int fd)
     return st.st_size > SLOTS_MAX ? SLOTS_MAX : (uint32_t)st.st_size;
 }
 
+/* All of them are struck before the first is waited for. One that does not die is waited for; of
+ * several, only the first. */
 int slots_sweep_all(struct sg_error *e)
 {
     AUTO(close_p) int fd = open_table(e);
-    int swept = 0;
+    AUTO(free_p) bool *ours = NULL;
+    uint32_t n;
+    int swept = 0, failed = 0;
 
     if (fd < 0)
         return fd;
-    for (uint32_t slot = 0, n = table_size(fd); slot < n; slot++) {
-        if (get_byte(fd, slot) == 0 || lock(fd, F_WRLCK, slot, 1) < 0)
+    n = table_size(fd);
+    ours = xcalloc(n + 1, sizeof *ours);
+    for (uint32_t slot = 0; slot < n; slot++) {
+        ours[slot] = get_byte(fd, slot) != 0 && lock(fd, F_WRLCK, slot, 1) == 0;
+        if (ours[slot])
+            cgroup_strike(slot);
+    }
+    for (uint32_t slot = 0; slot < n; slot++) {
+        if (!ours[slot] || (failed < 0 && cgroup_strike(slot)))
             continue;
-        int r = sweep_stale(fd, slot, e);
-        if (r < 0)
-            return r;
+        int r = sweep_stale(fd, slot, failed < 0 ? NULL : e);
+        if (r < 0) {
+            failed = r;
+            continue;
+        }
         swept += r;
         put_byte(fd, slot, 0);
-        lock(fd, F_UNLCK, slot, 1);
     }
-    return swept;
+    return failed < 0 ? failed : swept; /* closing drops the locks */
 }
 
 int slots_count(uint32_t *ret_used, uint32_t *ret_stale, struct sg_error *e)

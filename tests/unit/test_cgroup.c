@@ -106,6 +106,40 @@ static int eat_memory(void)
     return 0;
 }
 
+static struct cgroup *watched;
+
+/* Uses 100 ms of a processor and 8 MiB, and looks at the group while it has them. */
+static int use_some(void)
+{
+    char *p = mmap(NULL, 8u << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct cgroup_usage u = {0};
+
+    for (size_t i = 0; i < 8u << 20; i += 4096)
+        p[i] = 1;
+    while (clock() < CLOCKS_PER_SEC / 10)
+        ;
+    watched->ops->usage(watched, &u);
+    return u.cpu_usec > 50000 && u.cpu_usec < 5000000 && u.memory_bytes >= 8u << 20 &&
+                   u.memory_cache <= u.memory_bytes
+               ? 0
+               : 1;
+}
+
+TEST(usage_tells_processor_time_and_memory)
+{
+    struct cgroup_usage u = {0};
+
+    watched = make();
+    EXPECT(watched->ops->account(watched, &e) == 0);
+    EXPECT(watched->ops->set_limits(watched, &limits, &e) == 0);
+    EXPECT(in_group(watched, use_some) == 0);
+    /* The next sandbox in a group that is used again starts from nothing. */
+    EXPECT(watched->ops->set_limits(watched, &limits, &e) == 0);
+    watched->ops->usage(watched, &u);
+    EXPECT(!watched->ops->reusable || u.cpu_usec < 50000);
+    drop(watched);
+}
+
 TEST(memory_limit_kills_and_is_counted)
 {
     struct cgroup *cg = make();
@@ -150,14 +184,14 @@ TEST(frozen_processes_stand_still_and_can_be_killed)
     }
     while (atomic_load(count) == 0)
         ms(1);
-    EXPECT(cg->ops->freeze(cg, true, &e) == 0);
+    EXPECT(cgroup_freeze(cg, true, &e) == 0);
     unsigned then = atomic_load(count);
     ms(50);
     EXPECT(atomic_load(count) == then);
-    EXPECT(cg->ops->freeze(cg, false, &e) == 0);
+    EXPECT(cgroup_freeze(cg, false, &e) == 0);
     ms(50);
     EXPECT(atomic_load(count) > then);
-    EXPECT(cg->ops->freeze(cg, true, &e) == 0);
+    EXPECT(cgroup_freeze(cg, true, &e) == 0);
     EXPECT(!cg->ops->empty(cg));
     cg->ops->kill(cg);
     EXPECT(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));

@@ -1,0 +1,129 @@
+/* Orders: what the front asks of the warden, and what the warden tells the front.
+ *
+ * One SOCK_SEQPACKET socket, one struct per message, descriptors beside it. The front parses the
+ * world's text and has no privilege; the warden is root and reads nothing but these structs. It
+ * checks every field: a front that was taken over can order what any tenant could, and no more.
+ *
+ *   front                                  warden
+ *         <--- TELL_LISTENER + socket      each socket to accept on
+ *         <--- TELL_SETTINGS + memfd       the settings, as text (serve/settings.h)
+ *         <--- TELL_TLS + memfd, memfd     certificate chain and key, if there is TLS
+ *         <--- TELL_SANDBOX + note, chan   each one that lives (a front that was restarted)
+ *         <--- TELL_READY
+ *   ORDER_... (seq) ---------------------> answered by TELL_REPLY with the same seq, in any order
+ *         <--- TELL_ENDED, TELL_PAUSED...  what happened without an order
+ *         <--- TELL_DRAIN                  finish what is under way, then exit
+ *
+ * A sandbox here is:
+ *
+ *              CREATE                        KILL, deadline, its own end
+ *   (nothing) --------> running ----------------------------------------> gone (TELL_ENDED)
+ *                        ^   | PAUSE, deadline              ^  ^
+ *                 RESUME |   v                              |  |
+ *                       paused (memory kept, frozen) -------+  |
+ *                       stored (files only, no process) -------+
+ *
+ * Of the time between the front's death and the next front nothing is lost: deadlines are the
+ * warden's, processes are the agent's. */
+#pragma once
+
+#include <sandglass.h>
+
+#include "base/ids.h"
+
+#define ORDER_MAGIC      0x73676f31u /* "sgo1" */
+#define ORDER_NOTE_MAX   (1024u * 1024)
+#define ORDER_TENANT_LEN 20 /* as ID_LEN: tenants are named like sandboxes */
+
+enum order_op {
+    /* id, tenant, limits, deadline_ns, on_expiry, layer ("": the plain template).
+     * Descriptor: a memfd with the note, the front's own description of it, at most ORDER_NOTE_MAX
+     * bytes; the warden keeps it for the next front and never reads it.
+     * A limit that is 0 is the server's own. Reply: the channel. -EEXIST: the id is taken; -EAGAIN:
+     * no more room; -ENOENT: no such layer. */
+    ORDER_CREATE = 1,
+    /* id, and a new note as descriptor. */
+    ORDER_NOTE,
+    /* id, deadline_ns, on_expiry, of which the deadline may have passed. */
+    ORDER_DEADLINE,
+    /* id. Answered when it is gone; TELL_ENDED comes first. */
+    ORDER_KILL,
+    /* id, flags: ORDER_FILES_ONLY. Answered when nothing runs any more. The deadline stops.
+     * -EALREADY: it is paused already. */
+    ORDER_PAUSE,
+    /* id, deadline_ns, on_expiry, limits; flags: ORDER_FILES_ONLY boots it afresh from its files
+     * even if memory was kept. Reply: a channel if it was booted; without one, the old channel goes
+     * on. `state` of the reply says which it was before. A limit that is 0 stays as it was; limits
+     * count when it is booted only. -EALREADY: it runs. */
+    ORDER_RESUME,
+    /* id. Reply: stats. */
+    ORDER_STATS,
+    /* id, layer: keeps the files as they are now under that name (20 of [a-z0-9]); flags:
+     * ORDER_DURABLE survives the server. The sandbox stands still meanwhile. Reply:
+     * stats.disk_bytes. -EEXIST: the name is taken; -ENOSPC; -EOPNOTSUPP: the state directory
+     * cannot hold any. */
+    ORDER_SNAPSHOT,
+    /* layer: forgets the name; the files go when no sandbox uses them. -ENOENT. */
+    ORDER_FORGET,
+    ORDER_MAX_
+};
+
+/* flags */
+#define ORDER_FILES_ONLY 1u
+#define ORDER_DURABLE    2u
+
+enum order_expiry { EXPIRY_KILL, EXPIRY_PAUSE, EXPIRY_PAUSE_FILES, EXPIRY_MAX_ };
+
+struct order {
+    uint32_t magic, op;
+    uint64_t seq;
+    uint32_t flags, on_expiry;
+    uint64_t deadline_ns; /* clock_ns(); 0: none */
+    struct sg_limits limits;
+    char id[ID_LEN + 1], tenant[ORDER_TENANT_LEN + 1], layer[ID_LEN + 1];
+};
+
+enum order_tell {
+    TELL_REPLY = 1,
+    TELL_LISTENER, /* descriptor: listening socket; flags: TELL_TLS_HERE */
+    TELL_SETTINGS, /* descriptor: memfd. Again after SIGHUP */
+    TELL_TLS,      /* descriptors: certificate chain, key. Again after SIGHUP */
+    TELL_SANDBOX,  /* id, tenant, state, deadline, started; descriptors: note, channel (unless
+                    * stored) */
+    TELL_READY,
+    TELL_ENDED,  /* id, end: why */
+    TELL_PAUSED, /* id, state: its deadline paused it */
+    TELL_DRAIN,
+    TELL_MAX_
+};
+
+#define TELL_TLS_HERE 1u
+
+enum order_state { STATE_RUNNING = 1, STATE_PAUSED, STATE_STORED, STATE_MAX_ };
+
+enum order_end {
+    END_KILLED = 1, /* by order */
+    END_EXPIRED,    /* its deadline */
+    END_DIED,       /* pid 1 ended by itself: code inside, or the kernel, killed it */
+    END_FAILED,     /* the warden could not go on with it: message */
+    END_MAX_
+};
+
+struct order_stats {
+    uint64_t cpu_usec; /* used since it was made */
+    uint64_t memory_used, memory_cache, memory_total;
+    uint64_t oom_kills, pids_hits; /* since it was made */
+    uint64_t disk_bytes;           /* of a snapshot */
+};
+
+struct order_answer {
+    uint32_t magic, tell;
+    uint64_t seq;
+    int32_t code;       /* 0 or -errno */
+    int32_t error_kind; /* enum sg_error_kind */
+    char message[256];
+    uint32_t flags, state, end;
+    char id[ID_LEN + 1], tenant[ORDER_TENANT_LEN + 1];
+    uint64_t deadline_ns, started_ns; /* clock_ns() */
+    struct order_stats stats;
+};

@@ -1,0 +1,459 @@
+#include "order/settings.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "order/address.h"
+
+#define ENGINE_MAX 16384u
+
+enum kind { TEXT, PATH, LISTEN, YES_NO, SIZE, MILLI, COUNT, TIME, CHOICE };
+
+struct row {
+    struct setting_info info;
+    enum kind kind;
+    size_t offset, size;
+    uint64_t min, max;          /* SIZE, MILLI, COUNT, TIME */
+    const char *const *choices; /* CHOICE; NULL-terminated */
+};
+
+static const char *const log_choices[] = {"text", "json", NULL};
+static const char *const level_choices[] = {"debug", "info", "warn", "error", NULL};
+
+#define AT(field) \
+    .offset = offsetof(struct settings, field), .size = sizeof(((struct settings *)0)->field)
+#define MIB    (1024ull * 1024)
+#define TIB    (1024ull * 1024 * MIB)
+#define DAY_MS 86400000ull
+
+static const struct row rows[SETTING_MAX_] = {
+    [SETTING_listen] = {{"listen", "ADDR[,ADDR...]", SETTINGS_LISTEN, "addresses to serve on",
+                         true},
+                        LISTEN,
+                        AT(listen)},
+    [SETTING_state] = {{"state", "DIR", SETTINGS_STATE_DIR, "where keys and snapshots are kept",
+                        true},
+                       PATH,
+                       AT(state)},
+    [SETTING_tls_cert] = {{"tls_cert", "FILE", "", "certificate chain (PEM): serve HTTPS", false},
+                          PATH,
+                          AT(tls_cert)},
+    [SETTING_tls_key] = {{"tls_key", "FILE", "", "its private key (PEM)", false},
+                         PATH,
+                         AT(tls_key)},
+    [SETTING_domain] = {{"domain", "NAME[:PORT]", "", "ports of sandboxes are PORT-ID.NAME", false},
+                        TEXT,
+                        AT(domain)},
+    [SETTING_insecure] = {{"insecure", NULL, "no", "allow other machines in without TLS", true},
+                          YES_NO,
+                          AT(insecure)},
+    [SETTING_front_user] =
+        {{"front_user", "USER", "",
+          "user of the process that speaks HTTP (default: sandglass if it exists)", true},
+         TEXT,
+         AT(front_user)},
+    [SETTING_front_program] = {{"front_program", "FILE", "",
+                                "that process's program, for tests and packagers", true},
+                               PATH,
+                               AT(front_program)},
+    [SETTING_sandbox_memory] = {{"sandbox_memory", "SIZE", "1G", "memory of a sandbox", false},
+                                SIZE,
+                                AT(sandbox_memory),
+                                16 * MIB,
+                                8 * TIB},
+    [SETTING_sandbox_disk] = {{"sandbox_disk", "SIZE", "1G",
+                               "disk of a sandbox, kept in memory too", false},
+                              SIZE,
+                              AT(sandbox_disk),
+                              MIB,
+                              8 * TIB},
+    [SETTING_sandbox_cpus] = {{"sandbox_cpus", "NUMBER", "2", "processors of a sandbox", false},
+                              MILLI,
+                              AT(sandbox_cpus_milli),
+                              10,
+                              1024000},
+    [SETTING_sandbox_pids] = {{"sandbox_pids", "NUMBER", "512",
+                               "processes and threads of a sandbox", false},
+                              COUNT,
+                              AT(sandbox_pids),
+                              1,
+                              32768},
+    [SETTING_pool_min] = {{"pool_min", "NUMBER", "2", "sandboxes that wait ready, at least", false},
+                          COUNT,
+                          AT(pool_min),
+                          0,
+                          1024},
+    [SETTING_pool_max] =
+        {{"pool_max", "NUMBER", "32", "and at most", false}, COUNT, AT(pool_max), 0, 1024},
+    [SETTING_tenant_sandboxes] = {{"tenant_sandboxes", "NUMBER", "1000",
+                                   "sandboxes of one tenant at a time", false},
+                                  COUNT,
+                                  AT(tenant_sandboxes),
+                                  1,
+                                  ENGINE_MAX / 2},
+    [SETTING_tenant_idle] = {{"tenant_idle", "TIME", "10m",
+                              "how long a tenant without sandboxes keeps a pool", false},
+                             TIME,
+                             AT(tenant_idle_ms),
+                             1000,
+                             DAY_MS},
+    [SETTING_max_timeout] = {{"max_timeout", "TIME", "24h", "longest life that can be asked for",
+                              false},
+                             TIME,
+                             AT(max_timeout_ms),
+                             1000,
+                             3650 * DAY_MS},
+    [SETTING_default_template] = {{"default_template", "NAME", "base",
+                                   "template of a sandbox that names none", false},
+                                  TEXT,
+                                  AT(default_template)},
+    [SETTING_log] = {{"log", "text|json", "text", "form of the log on standard error", false},
+                     CHOICE,
+                     AT(log),
+                     .choices = log_choices},
+    [SETTING_log_level] = {{"log_level", "LEVEL", "info", "debug, info, warn or error", false},
+                           CHOICE,
+                           AT(log_level),
+                           .choices = level_choices},
+};
+
+const struct setting_info *setting_info(enum setting k)
+{
+    return &rows[k].info;
+}
+
+void setting_env(enum setting k, char ret[SETTINGS_ENV_MAX])
+{
+    snprintf(ret, SETTINGS_ENV_MAX, "SANDGLASS_%s", rows[k].info.key);
+    for (char *p = ret; *p; p++)
+        if (*p >= 'a' && *p <= 'z')
+            *p = (char)(*p - 'a' + 'A');
+}
+
+void setting_flag(enum setting k, char ret[SETTINGS_ENV_MAX])
+{
+    snprintf(ret, SETTINGS_ENV_MAX, "%s", rows[k].info.key);
+    for (char *p = ret; *p; p++)
+        if (*p == '_')
+            *p = '-';
+}
+
+static void put_number(void *at, size_t size, uint64_t v)
+{
+    uint32_t small = (uint32_t)v;
+
+    if (size == sizeof small)
+        memcpy(at, &small, size);
+    else
+        memcpy(at, &v, size);
+}
+
+static uint64_t get_number(const void *at, size_t size)
+{
+    uint32_t small;
+    uint64_t v;
+
+    if (size == sizeof small)
+        return memcpy(&small, at, size), small;
+    return memcpy(&v, at, size), v;
+}
+
+/* What goes into a line of text must come out of it again. */
+static int set_text(const struct row *row, char *at, const char *what, const char *value,
+                    struct sg_error *e)
+{
+    size_t n = strlen(value);
+
+    for (const char *p = value; *p; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            return err_set(e, SG_ERR_INVALID, -EINVAL, "%s has a control character", what);
+    if (n >= row->size)
+        return err_set(e, SG_ERR_INVALID, -ENAMETOOLONG, "%s is longer than %zu bytes", what,
+                       row->size - 1);
+    if (row->kind == PATH && n > 0 && value[0] != '/')
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s needs an absolute path, not '%.64s'", what,
+                       value);
+    memcpy(at, value, n + 1);
+    return 0;
+}
+
+static int set_listen(const struct row *row, char *at, const char *what, const char *value,
+                      struct sg_error *e)
+{
+    const char *cursor = value;
+    struct address a;
+    int r, n = 0;
+
+    while ((r = address_next(what, &cursor, &a, e)) > 0)
+        n++;
+    if (r < 0)
+        return r;
+    if (n == 0)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s names no address", what);
+    return set_text(row, at, what, value, e);
+}
+
+static int set_yes_no(bool *at, const char *what, const char *value, struct sg_error *e)
+{
+    static const char *const yes[] = {"yes", "true", "on", "1"};
+    static const char *const no[] = {"no", "false", "off", "0"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(yes); i++)
+        if (strcmp(value, yes[i]) == 0 || strcmp(value, no[i]) == 0) {
+            *at = strcmp(value, yes[i]) == 0;
+            return 0;
+        }
+    return err_set(e, SG_ERR_INVALID, -EINVAL, "%s '%.64s' is neither yes nor no", what, value);
+}
+
+static int set_choice(const struct row *row, void *at, const char *what, const char *value,
+                      struct sg_error *e)
+{
+    char list[64] = "";
+
+    for (uint32_t i = 0; row->choices[i]; i++) {
+        size_t n = strlen(list);
+        if (strcmp(value, row->choices[i]) == 0) {
+            put_number(at, row->size, i);
+            return 0;
+        }
+        snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", row->choices[i]);
+    }
+    return err_set(e, SG_ERR_INVALID, -EINVAL, "%s '%.64s' is none of %s", what, value, list);
+}
+
+/* For people, or as settings_parse_text reads it back. */
+static void format_number(const struct row *row, uint64_t v, bool exact, char *buf, size_t cap)
+{
+    if (row->kind == MILLI)
+        snprintf(buf, cap, "%" PRIu64 ".%03u", v / 1000, (unsigned)(v % 1000));
+    else if (row->kind == SIZE && !exact)
+        format_size(v, buf, cap);
+    else if (row->kind == TIME && !exact)
+        format_duration_us(v * 1000, buf, cap);
+    else
+        snprintf(buf, cap, "%" PRIu64 "%s", v, row->kind == TIME ? "ms" : "");
+}
+
+static int set_number(const struct row *row, void *at, const char *what, const char *value,
+                      struct sg_error *e)
+{
+    char min[32], max[32];
+    uint32_t milli = 0;
+    uint64_t v = 0;
+    int r;
+
+    if (row->kind == SIZE) {
+        r = parse_size(what, value, &v, e);
+    } else if (row->kind == TIME) {
+        r = parse_duration_ms(what, value, &v, e);
+    } else if (row->kind == MILLI) {
+        r = parse_milli(what, value, &milli, e);
+        v = milli;
+    } else {
+        r = parse_u64(what, value, row->min, row->max, &v, e);
+    }
+    if (r < 0)
+        return r;
+    format_number(row, row->min, false, min, sizeof min);
+    format_number(row, row->max, false, max, sizeof max);
+    if (v < row->min || v > row->max)
+        return err_set(e, SG_ERR_INVALID, -ERANGE, "%s '%.64s' is out of range: use %s to %s", what,
+                       value, min, max);
+    put_number(at, row->size, v);
+    return 0;
+}
+
+int settings_set(struct settings *s, enum setting k, const char *what, const char *value,
+                 struct sg_error *e)
+{
+    const struct row *row = &rows[k];
+    void *at = (char *)s + row->offset;
+
+    switch (row->kind) {
+    case TEXT:
+    case PATH:
+        return set_text(row, at, what, value, e);
+    case LISTEN:
+        return set_listen(row, at, what, value, e);
+    case YES_NO:
+        return set_yes_no(at, what, value, e);
+    case CHOICE:
+        return set_choice(row, at, what, value, e);
+    case SIZE:
+    case MILLI:
+    case COUNT:
+    case TIME:
+        break;
+    }
+    return set_number(row, at, what, value, e);
+}
+
+void settings_init(struct settings *s)
+{
+    *s = (struct settings){0};
+    for (enum setting k = 0; k < SETTING_MAX_; k++) {
+        int r = settings_set(s, k, rows[k].info.key, rows[k].info.normal, NULL);
+        assert(r == 0);
+    }
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* In place, without blanks around it. */
+static char *trim(char *s)
+{
+    char *end = s + strlen(s);
+
+    while (end > s && is_blank(end[-1]))
+        *--end = '\0';
+    while (is_blank(*s))
+        s++;
+    return s;
+}
+
+static int parse_line(struct settings *s, const char *where, char *line, struct sg_error *e)
+{
+    char *equals = strchr(line, '='), what[256];
+
+    if (!equals)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s: write 'key = value', not '%.64s'", where,
+                       line);
+    *equals = '\0';
+    char *key = trim(line), *value = trim(equals + 1);
+    for (enum setting k = 0; k < SETTING_MAX_; k++)
+        if (strcmp(key, rows[k].info.key) == 0) {
+            snprintf(what, sizeof what, "%s: %s", where, key);
+            return settings_set(s, k, what, value, e);
+        }
+    return err_set(e, SG_ERR_INVALID, -EINVAL,
+                   "%s: unknown setting '%.64s' (see sandglass.conf(5))", where, key);
+}
+
+int settings_parse_text(struct settings *s, const char *name, char *text, struct sg_error *e)
+{
+    char *rest = text, *line, where[192];
+
+    for (unsigned number = 1; (line = strsep(&rest, "\n")); number++) {
+        line = trim(line);
+        if (*line == '\0' || *line == '#')
+            continue;
+        snprintf(where, sizeof where, "%.160s:%u", name, number);
+        int r = parse_line(s, where, line, e);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int settings_parse_env(struct settings *s, struct sg_error *e)
+{
+    for (enum setting k = 0; k < SETTING_MAX_; k++) {
+        char name[SETTINGS_ENV_MAX];
+        setting_env(k, name);
+        const char *value = getenv(name);
+        int r = value ? settings_set(s, k, name, value, e) : 0;
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* It becomes a part of host names. */
+static int check_domain(const char *domain, struct sg_error *e)
+{
+    static const char host[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.";
+    size_t n = strspn(domain, host);
+    uint64_t port;
+
+    if (domain[0] == '\0')
+        return 0;
+    if (n == 0 || domain[0] == '.' || domain[0] == '-' ||
+        (domain[n] &&
+         (domain[n] != ':' || parse_u64("", domain + n + 1, 1, 65535, &port, NULL) < 0)))
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "domain '%.64s' is no host name: use for example box.example.com or "
+                       "box.test:8443",
+                       domain);
+    return 0;
+}
+
+static int check_listen(const struct settings *s, struct sg_error *e)
+{
+    const char *cursor = s->listen;
+    struct address a;
+    int r;
+
+    while ((r = address_next("listen", &cursor, &a, e)) > 0) {
+        char text[ADDRESS_TEXT_MAX];
+        if (a.loopback || s->tls_cert[0] || s->insecure)
+            continue;
+        address_format(&a, text);
+        return err_set(e, SG_ERR_DENIED, -EPERM,
+                       "%s can be reached from other machines: give --tls-cert and --tls-key, or "
+                       "--insecure if something in front of it does TLS",
+                       text);
+    }
+    return r;
+}
+
+int settings_check(const struct settings *s, struct sg_error *e)
+{
+    if (!s->tls_cert[0] != !s->tls_key[0])
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "tls_cert and tls_key go together: %s is missing",
+                       s->tls_cert[0] ? "tls_key" : "tls_cert");
+    if (s->pool_min > s->pool_max)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "pool_min %u is more than pool_max %u",
+                       s->pool_min, s->pool_max);
+    if (!s->state[0])
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "state names no directory");
+    int r = check_domain(s->domain, e);
+    return r < 0 ? r : check_listen(s, e);
+}
+
+static bool is_text(const struct row *row)
+{
+    return row->kind == TEXT || row->kind == PATH || row->kind == LISTEN;
+}
+
+bool settings_same(const struct settings *a, const struct settings *b, enum setting k)
+{
+    const struct row *row = &rows[k];
+    const char *x = (const char *)a + row->offset, *y = (const char *)b + row->offset;
+
+    return is_text(row) ? strcmp(x, y) == 0 : memcmp(x, y, row->size) == 0;
+}
+
+void settings_copy(struct settings *to, const struct settings *from, enum setting k)
+{
+    memcpy((char *)to + rows[k].offset, (const char *)from + rows[k].offset, rows[k].size);
+}
+
+void settings_print(const struct settings *s, struct strbuf *out)
+{
+    for (enum setting k = 0; k < SETTING_MAX_; k++) {
+        const struct row *row = &rows[k];
+        const char *at = (const char *)s + row->offset;
+        char number[32];
+
+        strbuf_addf(out, "%s = ", row->info.key);
+        if (is_text(row)) {
+            strbuf_addstr(out, at);
+        } else if (row->kind == YES_NO) {
+            strbuf_addstr(out, *(const bool *)at ? "yes" : "no");
+        } else if (row->kind == CHOICE) {
+            strbuf_addstr(out, row->choices[get_number(at, row->size)]);
+        } else {
+            format_number(row, get_number(at, row->size), true, number, sizeof number);
+            strbuf_addstr(out, number);
+        }
+        strbuf_addch(out, '\n');
+    }
+}

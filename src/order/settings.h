@@ -1,0 +1,96 @@
+/* The settings of a server. One table (settings.c) says of each how it is called, read, written and
+ * explained; the configuration file, the environment, the flags of `sandglass serve` and its manual
+ * all follow it.
+ *
+ *   key in the file    tls_cert = /etc/ssl/box.pem
+ *   environment        SANDGLASS_TLS_CERT=/etc/ssl/box.pem
+ *   flag               --tls-cert /etc/ssl/box.pem
+ *
+ * A flag is stronger than the environment, and that is stronger than the file. The warden gives the
+ * front the result as text in the file's own form. */
+#pragma once
+
+#include "base/err.h"
+#include "base/strbuf.h"
+
+#define SETTINGS_TEXT_MAX  (64u * 1024)
+#define SETTINGS_PATH_MAX  512
+#define SETTINGS_ENV_MAX   48
+#define SETTINGS_LISTEN    "127.0.0.1:3000"
+#define SETTINGS_STATE_DIR "/var/lib/sandglass/server"
+
+enum settings_log { SETTINGS_LOG_TEXT, SETTINGS_LOG_JSON };
+enum settings_level { LEVEL_DEBUG, LEVEL_INFO, LEVEL_WARN, LEVEL_ERROR, LEVEL_MAX_ };
+
+struct settings {
+    char listen[SETTINGS_PATH_MAX]; /* order/address.h reads it */
+    char state[SETTINGS_PATH_MAX];
+    char tls_cert[SETTINGS_PATH_MAX], tls_key[SETTINGS_PATH_MAX]; /* both or none */
+    char domain[256];                                             /* may have a port; "" if none */
+    bool insecure;
+    char front_user[64], front_program[SETTINGS_PATH_MAX]; /* "": the usual one */
+    uint64_t sandbox_memory, sandbox_disk;                 /* bytes */
+    uint32_t sandbox_cpus_milli, sandbox_pids;
+    uint32_t pool_min, pool_max;
+    uint32_t tenant_sandboxes;
+    uint64_t tenant_idle_ms;
+    uint64_t max_timeout_ms;
+    char default_template[128];
+    enum settings_log log;
+    enum settings_level log_level;
+};
+
+/* Every key; enum setting and the flags of `serve` are made from this list. */
+#define SETTINGS_KEYS(X) \
+    X(listen)            \
+    X(state)             \
+    X(tls_cert)          \
+    X(tls_key)           \
+    X(domain)            \
+    X(insecure)          \
+    X(front_user)        \
+    X(front_program)     \
+    X(sandbox_memory)    \
+    X(sandbox_disk)      \
+    X(sandbox_cpus)      \
+    X(sandbox_pids)      \
+    X(pool_min)          \
+    X(pool_max)          \
+    X(tenant_sandboxes)  \
+    X(tenant_idle)       \
+    X(max_timeout)       \
+    X(default_template)  \
+    X(log)               \
+    X(log_level)
+
+#define SETTINGS_ENUM(key) SETTING_##key,
+enum setting { SETTINGS_KEYS(SETTINGS_ENUM) SETTING_MAX_ };
+
+struct setting_info {
+    const char *key;
+    const char *argument; /* "SIZE" in the help; NULL: yes or no, and a flag without a value */
+    const char *normal;   /* the default, as text */
+    const char *help;
+    bool fixed; /* cannot change while the server runs */
+};
+const struct setting_info *setting_info(enum setting k);
+/* "SANDGLASS_TLS_CERT" and "tls-cert". */
+void setting_env(enum setting k, char ret[SETTINGS_ENV_MAX]);
+void setting_flag(enum setting k, char ret[SETTINGS_ENV_MAX]);
+
+void settings_init(struct settings *s); /* the defaults */
+/* `what` names the origin of the value in the error. */
+int settings_set(struct settings *s, enum setting k, const char *what, const char *value,
+                 struct sg_error *e);
+/* Lines `key = value`; empty ones and those that begin with # are skipped. `name` is the file's in
+ * errors. The text is changed. */
+int settings_parse_text(struct settings *s, const char *name, char *text, struct sg_error *e);
+int settings_parse_env(struct settings *s, struct sg_error *e);
+/* What no setting can tell alone. */
+int settings_check(const struct settings *s, struct sg_error *e);
+/* Whether two have the same value for a key. */
+bool settings_same(const struct settings *a, const struct settings *b, enum setting k);
+/* Takes one key's value over. */
+void settings_copy(struct settings *to, const struct settings *from, enum setting k);
+/* All of them, as settings_parse_text reads them. */
+void settings_print(const struct settings *s, struct strbuf *out);

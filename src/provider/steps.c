@@ -1,0 +1,170 @@
+/* What an owner with an event loop uses: see "in steps" in process.h. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "provider/process_impl.h"
+#include "warden/child.h"
+
+#define END_NS 5000000000ull
+
+static struct slot *slot_of(const struct instance *i)
+{
+    return &i->provider->slots[i->index];
+}
+
+void provider_account(struct provider *p)
+{
+    p->account = true;
+}
+
+int provider_fd(const struct provider *p)
+{
+    return p->domain.spawner_sock;
+}
+
+bool provider_trim(struct provider *p)
+{
+    for (uint32_t n = 0; n < p->n_slots; n++) {
+        struct slot *s = &p->slots[n];
+        if (s->used_by || s->lost || (!s->cgroup && s->lower < 0))
+            continue;
+        close_p(&s->lower);
+        s->lower = -1;
+        if (s->cgroup)
+            s->cgroup->ops->destroy(steal_ptr(&s->cgroup), NULL);
+        s->worn = false;
+        s->seen = (struct cgroup_stats){0};
+        return true;
+    }
+    return false;
+}
+
+int instance_fd(const struct instance *i)
+{
+    return i->channel;
+}
+
+int instance_pidfd(const struct instance *i)
+{
+    return i->pidfd;
+}
+
+int instance_upper(const struct instance *i, uint32_t *ret_first_id)
+{
+    *ret_first_id = instance_first_id(i);
+    return i->upper;
+}
+
+/* The line is a byte stream that the sandbox need not read: it is never waited for. */
+int instance_connect(struct instance *i, int channel_fd, struct sg_error *e)
+{
+    int r = fd_set_nonblock(i->channel, true);
+
+    if (r == 0)
+        r = fd_send(i->channel, "c", 1, &channel_fd, 1);
+    if (r < 0)
+        return err_set(e, SG_ERR_GONE, r, "the sandbox takes no channel: %s", strerror(-r));
+    return 0;
+}
+
+void instance_stats(struct instance *i, struct instance_stats *ret)
+{
+    struct slot *s = slot_of(i);
+    struct cgroup_stats now;
+    struct cgroup_usage usage;
+
+    s->cgroup->ops->stats(s->cgroup, &now);
+    s->cgroup->ops->usage(s->cgroup, &usage);
+    *ret = (struct instance_stats){.oom_kills = now.oom_kills - s->seen.oom_kills,
+                                   .pids_hits = now.pids_hits - s->seen.pids_hits,
+                                   .cpu_usec = usage.cpu_usec,
+                                   .memory_bytes = usage.memory_bytes,
+                                   .memory_cache = usage.memory_cache};
+}
+
+int instance_freeze_ask(struct instance *i, bool on, struct sg_error *e)
+{
+    struct cgroup *cg = slot_of(i)->cgroup;
+    int r = cg->ops->freeze(cg, on, e);
+
+    if (r == 0)
+        i->frozen = on;
+    return r;
+}
+
+bool instance_frozen(struct instance *i)
+{
+    struct cgroup *cg = slot_of(i)->cgroup;
+
+    return cg->ops->frozen(cg);
+}
+
+/* Its upper layer is let go while the sandbox still has it: whoever is last takes the files away,
+ * which can be many. */
+void instance_end(struct instance *i)
+{
+    struct cgroup *cg = slot_of(i)->cgroup;
+
+    close_p(&i->channel);
+    close_p(&i->userns);
+    close_p(&i->upper);
+    i->channel = i->userns = i->upper = -1;
+    if (i->frozen)
+        cg->ops->kill(cg);
+    child_kill(i->pidfd);
+    i->end_deadline_ns = clock_ns() + END_NS;
+}
+
+uint64_t instance_end_deadline(const struct instance *i)
+{
+    return i->end_deadline_ns;
+}
+
+/* pid 1 of the sandbox dies last: the kernel ends everything else in its pid namespace first. If it
+ * does not die in time, the whole group is killed and waited for once more. */
+static int check_ended(struct instance *i, struct cgroup *cg, struct sg_error *e)
+{
+    int r = child_reap(&i->pidfd);
+
+    if (r == -EAGAIN && clock_ns() < i->end_deadline_ns)
+        return -EAGAIN;
+    if (r == -EAGAIN && cg && !i->hunted) {
+        cg->ops->kill(cg);
+        i->hunted = true;
+        i->end_deadline_ns = clock_ns() + END_NS;
+        return -EAGAIN;
+    }
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT,
+                       "a sandbox does not end: its id range %u stays taken", slot_number(i));
+    if (cg && !cg->ops->empty(cg)) {
+        cg->ops->kill(cg);
+        return err_set(e, SG_ERR_INTERNAL, -EBUSY,
+                       "control group %u is not empty after its sandbox", slot_number(i));
+    }
+    return 0;
+}
+
+int instance_ended(struct instance *i, struct sg_error *e)
+{
+    struct slot *s = slot_of(i);
+    int r = check_ended(i, s->cgroup, e);
+
+    if (r == -EAGAIN)
+        return r;
+    close_p(&i->pidfd);
+    s->lost = r < 0;
+    if (s->lost)
+        slots_lose(&i->provider->domain.slots, slot_number(i));
+    s->used_by = NULL;
+    free(i);
+    if (r == 0 && s->cgroup && !s->cgroup->ops->reusable) {
+        r = s->cgroup->ops->destroy(steal_ptr(&s->cgroup), e);
+        s->worn = false;
+        s->seen = (struct cgroup_stats){0};
+    }
+    return r;
+}

@@ -1,0 +1,340 @@
+#include "serve/guest.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "serve/grave.h"
+#include "serve/guest_impl.h"
+#include "serve/log.h"
+#include "serve/server.h"
+
+static const char *const end_names[] = {[END_KILLED] = "killed",
+                                        [END_EXPIRED] = "its time was over",
+                                        [END_DIED] = "died",
+                                        [END_FAILED] = "failed"};
+_Static_assert(ARRAY_SIZE(end_names) == END_MAX_, "a name for each end");
+
+/* ---- the table ---------------------------------------------------------------------------------
+ */
+
+static struct guest **bucket_of(struct server *s, const char *id)
+{
+    uint32_t h = 2166136261u;
+
+    for (const char *p = id; *p; p++)
+        h = (h ^ (uint8_t)*p) * 16777619u;
+    return &s->guests[h % GUEST_BUCKETS];
+}
+
+struct guest *guest_find(struct server *s, const char *id)
+{
+    for (struct guest *g = *bucket_of(s, id); g; g = g->next)
+        if (strcmp(g->id, id) == 0)
+            return g;
+    return NULL;
+}
+
+static void drop_waiters(struct waiter **list)
+{
+    while (*list) {
+        struct waiter *w = *list;
+        *list = w->next;
+        free(w);
+    }
+}
+
+static void guest_free(struct guest *g)
+{
+    struct server *s = g->server;
+
+    for (struct guest **p = bucket_of(s, g->id); *p; p = &(*p)->next)
+        if (*p == g) {
+            *p = g->next;
+            break;
+        }
+    timer_cancel(&s->reactor, &g->timer);
+    reactor_unwatch(&s->reactor, &g->process);
+    layer_release(s, g->layer);
+    layer_release(s, g->new_layer);
+    drop_waiters(&g->waiting);
+    drop_waiters(&g->kills);
+    close_p(&g->note);
+    free(g);
+}
+
+/* ---- its instance
+ * -------------------------------------------------------------------------------- */
+
+static void on_process(struct event_source *src, uint32_t events)
+{
+    struct guest *g = CONTAINER_OF(src, struct guest, process);
+
+    (void)events;
+    guest_end(g, END_DIED);
+}
+
+void guest_adopt(struct guest *g, struct instance *i)
+{
+    g->instance = i;
+    g->started_ns = clock_ns();
+    g->process.fn = on_process;
+    reactor_watch(&g->server->reactor, &g->process, instance_pidfd(i), EPOLLIN);
+}
+
+int guest_connect(struct guest *g, struct sg_error *e)
+{
+    int socks[2], r;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, socks) < 0)
+        return err_errno(e, "make a channel");
+    r = instance_connect(g->instance, socks[1], e);
+    close(socks[1]);
+    if (r == 0)
+        return socks[0];
+    close(socks[0]);
+    return r;
+}
+
+void guest_drop_instance(struct guest *g, grave_done done)
+{
+    struct instance *i = g->instance;
+
+    reactor_unwatch(&g->server->reactor, &g->process);
+    timer_cancel(&g->server->reactor, &g->timer);
+    g->instance = NULL;
+    grave_dig(g->server, i, done, g);
+}
+
+/* ---- its end
+ * ------------------------------------------------------------------------------------- */
+
+static void gone(struct guest *g)
+{
+    struct server *s = g->server;
+    struct order_answer a = {.tell = TELL_ENDED, .end = g->doom};
+    enum settings_level level =
+        g->doom == END_KILLED || g->doom == END_EXPIRED ? LEVEL_DEBUG : LEVEL_WARN;
+
+    log_sandbox(level, g->id, "ended: %s", end_names[g->doom]);
+    snprintf(a.id, sizeof a.id, "%s", g->id);
+    snprintf(a.tenant, sizeof a.tenant, "%s", g->tenant);
+    front_tell(s, &a, NULL, 0);
+    for (struct waiter *w = g->kills; w; w = w->next)
+        front_answer(s, &w->ticket, NULL, -1);
+    guest_free(g);
+}
+
+static void on_gone(void *arg, int r, const struct sg_error *e)
+{
+    struct guest *g = arg;
+
+    (void)r, (void)e; /* one that is lost is logged; to the front it is gone */
+    ward_return(g->ward);
+    gone(g);
+}
+
+void guest_end(struct guest *g, enum order_end why)
+{
+    if (g->doom == 0)
+        g->doom = why;
+    /* What is on its way must arrive before it can be ended. */
+    if (g->phase == ENDING || g->phase == MAKING || g->phase == BOOTING || g->phase == STOWING)
+        return;
+    guest_abandon_job(g);
+    g->phase = ENDING;
+    if (g->instance)
+        guest_drop_instance(g, on_gone);
+    else
+        gone(g);
+}
+
+void guest_kill(struct guest *g, const struct ticket *t)
+{
+    struct waiter *w = xcalloc(1, sizeof *w);
+
+    w->ticket = *t;
+    w->next = g->kills;
+    g->kills = w;
+    guest_end(g, END_KILLED);
+}
+
+/* ---- its beginning
+ * -------------------------------------------------------------------------------- */
+
+void guest_describe(const struct guest *g, struct order_answer *ret)
+{
+    enum phase phase = g->phase == SAVING ? g->job.from : g->phase;
+
+    snprintf(ret->id, sizeof ret->id, "%s", g->id);
+    snprintf(ret->tenant, sizeof ret->tenant, "%s", g->tenant);
+    ret->deadline_ns = g->deadline_ns;
+    ret->started_ns = g->started_ns;
+    ret->state = phase == RUNNING || phase == FREEZING ? STATE_RUNNING
+                 : phase == PAUSED                     ? STATE_PAUSED
+                                                       : STATE_STORED;
+}
+
+static void on_unwanted(void *arg, int r, const struct sg_error *e)
+{
+    (void)r, (void)e;
+    ward_return(arg);
+}
+
+/* It never was one that others knew of. */
+static void give_up_making(struct guest *g, int r, const struct sg_error *e)
+{
+    front_answer_error(g->server, &g->job.ticket, r, e);
+    for (struct waiter *w = g->kills; w; w = w->next)
+        front_answer(g->server, &w->ticket, NULL, -1);
+    guest_free(g);
+}
+
+static void on_made(void *arg, struct instance *i, const struct sg_error *e)
+{
+    struct guest *g = arg;
+    struct order_answer a = {0};
+    struct sg_error own = {0};
+    int r = i ? 0 : e->code, fd = -1;
+
+    if (i && (g->doom || !ticket_valid(g->server, &g->job.ticket)))
+        r = err_set(&own, SG_ERR_GONE, -ECANCELED, "the sandbox was ended before it had started");
+    g->instance = i;
+    if (r == 0)
+        r = fd = guest_connect(g, &own);
+    if (r < 0) {
+        if (i)
+            grave_dig(g->server, i, on_unwanted, g->ward);
+        give_up_making(g, r, i ? &own : e);
+        return;
+    }
+    guest_adopt(g, i);
+    g->phase = RUNNING;
+    guest_describe(g, &a);
+    front_answer(g->server, &g->job.ticket, &a, fd);
+    close(fd);
+    log_sandbox(LEVEL_DEBUG, g->id, "created");
+    guest_settle(g, RUNNING);
+}
+
+void guest_create(struct server *s, const struct ticket *t, const struct order *o,
+                  struct layer *layer, int note)
+{
+    struct guest *g = xcalloc(1, sizeof *g), **bucket = bucket_of(s, o->id);
+    struct sg_error e = {0};
+    int r;
+
+    *g = (struct guest){.server = s,
+                        .next = *bucket,
+                        .phase = MAKING,
+                        .layer = layer ? layer_use(layer) : NULL,
+                        .limits = o->limits,
+                        .note = note,
+                        .deadline_ns = o->deadline_ns,
+                        .on_expiry = (enum order_expiry)o->on_expiry,
+                        .process.fd = -1,
+                        .job = {.ticket = *t}};
+    *bucket = g;
+    snprintf(g->id, sizeof g->id, "%s", o->id);
+    snprintf(g->tenant, sizeof g->tenant, "%s", o->tenant);
+    r = ward_get(s, g->tenant, &g->ward, &e);
+    if (r < 0) {
+        give_up_making(g, r, &e);
+        return;
+    }
+    g->request =
+        (struct ward_request){.limits = g->limits, .layer = g->layer, .done = on_made, .arg = g};
+    ward_request(g->ward, &g->request);
+}
+
+/* ---- what is done at once
+ * -------------------------------------------------------------------------- */
+
+void guest_note(struct guest *g, const struct ticket *t, int note)
+{
+    close_p(&g->note);
+    g->note = note;
+    front_answer(g->server, t, NULL, -1);
+}
+
+void guest_deadline(struct guest *g, const struct ticket *t, uint64_t deadline_ns,
+                    enum order_expiry on_expiry)
+{
+    g->deadline_ns = deadline_ns;
+    g->on_expiry = on_expiry;
+    if (g->phase == RUNNING && deadline_ns)
+        timer_set(&g->server->reactor, &g->timer, deadline_ns);
+    else if (g->phase == RUNNING)
+        timer_cancel(&g->server->reactor, &g->timer);
+    front_answer(g->server, t, NULL, -1);
+}
+
+void guest_stats(struct guest *g, const struct ticket *t)
+{
+    struct order_answer a = {.stats.memory_total = g->limits.memory_bytes};
+    struct instance_stats now = {0};
+
+    if (g->instance)
+        instance_stats(g->instance, &now);
+    guest_describe(g, &a);
+    a.stats.cpu_usec = now.cpu_usec;
+    a.stats.memory_cache = now.memory_cache;
+    if (now.memory_bytes > now.memory_cache)
+        a.stats.memory_used = now.memory_bytes - now.memory_cache;
+    a.stats.oom_kills = now.oom_kills;
+    a.stats.pids_hits = now.pids_hits;
+    front_answer(g->server, t, &a, -1);
+}
+
+/* ---- all of them
+ * ------------------------------------------------------------------------------------ */
+
+void guests_front_gone(struct server *s)
+{
+    for (size_t i = 0; i < GUEST_BUCKETS; i++)
+        for (struct guest *g = s->guests[i]; g; g = g->next)
+            if (g->phase == MAKING)
+                guest_end(g, END_KILLED);
+}
+
+static void introduce(struct guest *g)
+{
+    struct order_answer a = {.tell = TELL_SANDBOX};
+    struct sg_error e;
+    int fds[2] = {g->note, -1};
+
+    if (g->instance) {
+        fds[1] = guest_connect(g, &e);
+        if (fds[1] < 0) {
+            log_sandbox(LEVEL_WARN, g->id, "%s", e.message);
+            guest_end(g, END_FAILED);
+            return;
+        }
+    }
+    guest_describe(g, &a);
+    lseek(g->note, 0, SEEK_SET);
+    front_tell(g->server, &a, fds, fds[1] < 0 ? 1 : 2);
+    close_p(&fds[1]);
+}
+
+void guests_introduce(struct server *s)
+{
+    struct guest *next;
+
+    for (size_t i = 0; i < GUEST_BUCKETS; i++)
+        for (struct guest *g = s->guests[i]; g; g = next) {
+            next = g->next;
+            if (g->phase != MAKING && g->phase != ENDING && g->doom == 0)
+                introduce(g);
+        }
+}
+
+void guests_close(struct server *s)
+{
+    for (size_t i = 0; i < GUEST_BUCKETS; i++)
+        while (s->guests[i]) {
+            guest_abandon_job(s->guests[i]);
+            guest_free(s->guests[i]);
+        }
+}

@@ -1,0 +1,44 @@
+/* A guest: a sandbox as the server keeps it, from its order to its end.
+ *
+ *   making -> RUNNING <-> freezing -> PAUSED
+ *                |  ^        |  ^        |
+ *                |  |        v  |        |
+ *                |  +----- saving <------+     files are being written, nothing runs
+ *                |           |  ^
+ *                |           v  |
+ *                |       stowing -> STORED -> booting -> RUNNING
+ *                v
+ *   (any) --> ending --> gone
+ *
+ * In the phases in capitals it waits for orders. In the others a job is under way; orders that come
+ * meanwhile wait, but for its end, its deadline, its note and its figures. A job whose order came
+ * from a front that is gone is finished all the same where it changes a sandbox that others know
+ * of: the next front is told as if it had happened by itself. One that was being made is ended,
+ * because nobody knows of it. */
+#pragma once
+
+#include "order/order.h"
+
+struct server;
+struct guest;
+struct layer;
+struct ticket;
+
+struct guest *guest_find(struct server *s, const char *id);
+/* All that was checked before: the id is free, limits are complete. Takes the note over. */
+void guest_create(struct server *s, const struct ticket *t, const struct order *o,
+                  struct layer *layer, int note);
+void guest_note(struct guest *g, const struct ticket *t, int note);
+void guest_deadline(struct guest *g, const struct ticket *t, uint64_t deadline_ns,
+                    enum order_expiry on_expiry);
+void guest_kill(struct guest *g, const struct ticket *t);
+void guest_stats(struct guest *g, const struct ticket *t);
+/* ORDER_PAUSE, ORDER_RESUME, ORDER_SNAPSHOT. */
+void guest_order(struct guest *g, const struct ticket *t, const struct order *o);
+
+/* The front has ended. */
+void guests_front_gone(struct server *s);
+/* Tells a new front of each that lives. */
+void guests_introduce(struct server *s);
+/* Forgets them all; the wards end them. */
+void guests_close(struct server *s);

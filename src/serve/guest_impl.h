@@ -1,0 +1,75 @@
+/* What guest.c and guest_job.c share. */
+#pragma once
+
+#include "serve/front_process.h"
+#include "serve/guest.h"
+#include "serve/layer.h"
+#include "serve/reactor.h"
+#include "serve/ward.h"
+
+enum phase { MAKING, RUNNING, FREEZING, SAVING, STOWING, PAUSED, STORED, BOOTING, ENDING };
+
+enum job_kind {
+    JOB_NONE,
+    JOB_PAUSE,    /* to PAUSED */
+    JOB_STORE,    /* to STORED */
+    JOB_RESTART,  /* from PAUSED through STORED to RUNNING */
+    JOB_BOOT,     /* from STORED to RUNNING */
+    JOB_SNAPSHOT, /* and back */
+};
+
+struct job {
+    enum job_kind kind;
+    struct ticket ticket; /* .turn 0: the deadline's */
+    enum phase from;
+    bool answered;
+    struct order order; /* what was asked, if anything was */
+};
+
+/* An order that waits for the one before it, or a kill that waits for the end. */
+struct waiter {
+    struct waiter *next;
+    struct ticket ticket;
+    struct order order;
+};
+
+struct guest {
+    struct server *server;
+    struct guest *next; /* of its bucket */
+    char id[ID_LEN + 1], tenant[ORDER_TENANT_LEN + 1];
+    enum phase phase;
+    struct ward *ward; /* of the instance */
+    struct instance *instance;
+    struct layer *layer; /* what it was made from; NULL: the template alone */
+    struct sg_limits limits;
+    int note;
+    uint64_t deadline_ns, started_ns;
+    enum order_expiry on_expiry;
+    struct event_source process; /* pid 1 of the instance */
+    struct timer timer;          /* RUNNING: the deadline. FREEZING: when to look */
+    uint64_t freeze_until_ns, freeze_step_ns;
+    struct job job;
+    struct ward_request request; /* MAKING, BOOTING */
+    struct layer *new_layer;     /* STOWING: what it will be made from */
+    struct save *save;           /* SAVING */
+    struct waiter *waiting, *kills;
+    unsigned n_waiting;
+    enum order_end doom; /* 0, or why it ends as soon as that is possible */
+};
+
+/* guest.c */
+/* Takes an instance over: watches it. */
+void guest_adopt(struct guest *g, struct instance *i);
+/* A new channel to its agent; returns our end, to be sent to the front. */
+int guest_connect(struct guest *g, struct sg_error *e);
+/* The instance, if there is one, is let go and killed; done may be NULL. */
+void guest_drop_instance(struct guest *g, void (*done)(void *arg, int r, const struct sg_error *e));
+void guest_end(struct guest *g, enum order_end why);
+/* What is known of it, as the front is told. */
+void guest_describe(const struct guest *g, struct order_answer *ret);
+
+/* guest_job.c */
+/* Enters a phase in which it waits: arms the deadline, takes the next order. */
+void guest_settle(struct guest *g, enum phase phase);
+/* Its end is near: whatever is under way is given up, and whoever waits is told. */
+void guest_abandon_job(struct guest *g);

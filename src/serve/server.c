@@ -1,0 +1,260 @@
+#include "serve/server.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "serve/guest.h"
+#include "serve/layer.h"
+#include "serve/log.h"
+#include "serve/orders.h"
+#include "serve/ward.h"
+#include "warden/slots.h"
+
+#define DRAIN_NS 10000000000ull
+#define NOFILE   1048576u
+
+/* What runs the server, apart from what its parts share. */
+struct run {
+    struct server server;
+    const struct serve_call *call;
+    struct event_source signals;
+    struct timer patience; /* draining: when it is over */
+    bool draining, over;
+};
+
+/* ---- signals
+ * --------------------------------------------------------------------------------------- */
+
+static void report_fixed(const struct settings *now, const struct settings *new)
+{
+    for (enum setting k = 0; k < SETTING_MAX_; k++)
+        if (setting_info(k)->fixed && !settings_same(now, new, k))
+            log_line(LEVEL_WARN, "%s has changed: that takes effect when the server is restarted",
+                     setting_info(k)->key);
+}
+
+/* What cannot change keeps its value. */
+static void keep_fixed(const struct settings *now, struct settings *new)
+{
+    for (enum setting k = 0; k < SETTING_MAX_; k++)
+        if (setting_info(k)->fixed)
+            settings_copy(new, now, k);
+}
+
+static void reload(struct run *run)
+{
+    struct server *s = &run->server;
+    struct tls_text tls = {0};
+    struct settings new;
+    struct sg_error e = {0};
+    int r = serve_settings(run->call, &new, &e);
+
+    if (r == 0) {
+        report_fixed(&s->settings, &new);
+        keep_fixed(&s->settings, &new);
+        if (!new.tls_cert[0] != !s->tls.cert)
+            r = err_set(&e, SG_ERR_INVALID, -EINVAL,
+                        "TLS can only be switched on or off by a restart");
+    }
+    if (r == 0)
+        r = serve_tls(&new, &tls, &e);
+    if (r < 0) {
+        log_line(LEVEL_ERROR, "the settings stay as they were: %s", e.message);
+        return;
+    }
+    tls_text_done(&s->tls);
+    s->tls = tls;
+    s->settings = new;
+    log_set(new.log, new.log_level);
+    wards_renew(s);
+    orders_tell_settings(s);
+    log_line(LEVEL_INFO, "the settings have been read again");
+}
+
+static void on_patience(struct timer *timer)
+{
+    struct run *run = CONTAINER_OF(timer, struct run, patience);
+
+    log_line(LEVEL_WARN, "requests are still under way: ending them");
+    run->over = true;
+}
+
+static void drain(struct run *run)
+{
+    if (run->draining) {
+        run->over = true;
+        return;
+    }
+    run->draining = true;
+    log_line(LEVEL_INFO, "finishing: no new requests are taken");
+    front_process_drain(&run->server);
+    run->patience.fn = on_patience;
+    timer_set(&run->server.reactor, &run->patience, clock_ns() + DRAIN_NS);
+}
+
+static void on_signal(struct event_source *src, uint32_t events)
+{
+    struct run *run = CONTAINER_OF(src, struct run, signals);
+    struct signalfd_siginfo info;
+
+    (void)events;
+    if (read(src->fd, &info, sizeof info) != sizeof info)
+        return;
+    if (info.ssi_signo == SIGHUP)
+        reload(run);
+    else
+        drain(run);
+}
+
+static int watch_signals(struct run *run, struct sg_error *e)
+{
+    sigset_t set;
+    int fd;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0)
+        return err_errno(e, "make a signalfd");
+    run->signals = (struct event_source){.fd = -1, .fn = on_signal};
+    reactor_watch(&run->server.reactor, &run->signals, fd, EPOLLIN);
+    return 0;
+}
+
+/* ---- start and end
+ * ---------------------------------------------------------------------------------- */
+
+/* A sandbox takes about a dozen descriptors. A core of ours would hold the server's key. */
+static void set_limits(void)
+{
+    struct rlimit l = {NOFILE, NOFILE}, none = {0};
+
+    umask(022);
+    setrlimit(RLIMIT_CORE, &none);
+    if (setrlimit(RLIMIT_NOFILE, &l) == 0 || getrlimit(RLIMIT_NOFILE, &l) < 0)
+        return;
+    l.rlim_cur = l.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &l);
+}
+
+static void on_idle(struct reactor *re)
+{
+    struct server *s = CONTAINER_OF(re, struct server, reactor);
+
+    if (wards_idle(s))
+        reactor_want_idle(re);
+}
+
+/* What a server that was killed has left: processes, groups, id ranges. Those of others that run
+ * are not touched. */
+static void sweep(void)
+{
+    struct sg_error e = {0};
+    int n = slots_sweep_all(&e);
+
+    if (n < 0)
+        log_line(LEVEL_WARN, "%s", e.message);
+    else if (n > 0)
+        log_line(LEVEL_INFO, "removed what a server that was killed had left: %d id ranges", n);
+}
+
+static int start(struct run *run, struct sg_error *e)
+{
+    struct server *s = &run->server;
+    const struct serve_call *call = run->call;
+    int r = reactor_init(&s->reactor, e);
+
+    s->reactor.idle = on_idle;
+    if (r == 0)
+        r = watch_signals(run, e);
+    if (r == 0)
+        r = serve_tls(&s->settings, &s->tls, e);
+    if (r == 0)
+        r = front_process_init(
+            s, s->settings.front_program[0] ? s->settings.front_program : call->front_program, e);
+    if (r == 0)
+        r = state_open(&s->state, s->settings.state, s->front.uid, s->front.gid, e);
+    if (r < 0)
+        return r;
+    if (!s->state.maps_ids)
+        log_line(LEVEL_WARN,
+                 "the file system of '%s' has no id-mapped mounts: snapshots and pauses without "
+                 "memory will be refused; use a --state on ext4, xfs or btrfs",
+                 s->state.path);
+    sweep();
+    r = layers_load(s, e);
+    if (r == 0)
+        r = serve_listen(s, e);
+    return r < 0 ? r : front_process_start(s, e);
+}
+
+static int turns(struct run *run, struct sg_error *e)
+{
+    struct server *s = &run->server;
+
+    while (!run->over && !(run->draining && !front_process_lives(s))) {
+        int r = reactor_turn(&s->reactor);
+        if (r < 0)
+            return err_set(e, SG_ERR_INTERNAL, r, "wait for events: %s", strerror(-r));
+        if (front_process_given_up(s))
+            return err_set(
+                e, SG_ERR_INTERNAL, -ECHILD,
+                "the front ended %d times without becoming ready: see its messages above",
+                FRONT_DEATHS_MAX);
+    }
+    return 0;
+}
+
+static void finish(struct run *run)
+{
+    struct server *s = &run->server;
+
+    front_process_end(s);
+    for (size_t i = 0; i < s->n_listeners; i++)
+        close(s->listeners[i]);
+    guests_close(s);
+    wards_close(s);
+    layers_unload(s);
+    state_close(&s->state);
+    tls_text_done(&s->tls);
+    close_p(&run->signals.fd);
+    reactor_done(&s->reactor);
+}
+
+int serve_run(const struct serve_call *call, struct sg_error *e)
+{
+    AUTO(free_p) struct run *run = xcalloc(1, sizeof *run);
+    int r;
+
+    *run = (struct run){
+        .server = {.reactor.epoll_fd = -1,
+                   .state = STATE_NONE,
+                   .front = {.pidfd = -1, .sock = -1, .process.fd = -1, .orders.fd = -1}},
+        .call = call,
+        .signals.fd = -1};
+    r = serve_settings(call, &run->server.settings, e);
+    if (r < 0)
+        return r;
+    if (geteuid() != 0)
+        return err_set(e, SG_ERR_DENIED, -EPERM,
+                       "a server needs root: run it with sudo, or as a root service");
+    log_set(run->server.settings.log, run->server.settings.log_level);
+    set_limits();
+    r = start(run, e);
+    if (r == 0)
+        r = turns(run, e);
+    finish(run);
+    if (r == 0)
+        log_line(LEVEL_INFO, "the server has ended");
+    return r;
+}

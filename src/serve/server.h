@@ -1,0 +1,63 @@
+/* The warden process of a server: what its parts share.
+ *
+ *   server.c   start, signals, reload, end            front_process.c  the process that speaks HTTP
+ *   state.c    the state directory                    orders.c         what the front asks for
+ *   guest.c    sandboxes by id, and what they do      ward.c           a tenant's domain and pool
+ *   grave.c    sandboxes that end                     layer.c          snapshots
+ *   reactor.c  the event loop                         log.c            what is said about it all
+ *
+ * One thread; nothing waits. What takes long is done by the kernel (a sandbox that ends), by a
+ * child (a snapshot that is written) or in steps (a sandbox that is made). */
+#pragma once
+
+#include "order/order.h"
+#include "order/settings.h"
+#include "serve/front_process.h"
+#include "serve/reactor.h"
+#include "serve/state.h"
+
+#define GUEST_BUCKETS 4096
+
+#define LISTENERS_MAX 16
+
+struct guest;
+struct ward;
+struct layer;
+
+/* Certificate chain and key, as the files had them; NULL without TLS. */
+struct tls_text {
+    char *cert, *key;
+    size_t cert_len, key_len;
+};
+void tls_text_done(struct tls_text *t);
+
+struct server {
+    struct reactor reactor;
+    struct settings settings;
+    struct state state;
+    struct front_process front;
+    struct guest *guests[GUEST_BUCKETS];
+    struct ward *wards;
+    struct layer *layers;
+    size_t n_graves; /* sandboxes that have not ended yet */
+    int listeners[LISTENERS_MAX];
+    size_t n_listeners;
+    struct tls_text tls;
+};
+
+/* How `sandglass serve` was called; what SIGHUP reads again. */
+struct serve_call {
+    const char *config;              /* NULL: SERVE_CONFIG if it is there */
+    const char *flags[SETTING_MAX_]; /* as given; NULL: not given */
+    const char *front_program;       /* unless the settings name another */
+};
+
+#define SERVE_CONFIG "/etc/sandglass.conf"
+
+/* config.c. File, environment, flags. */
+int serve_settings(const struct serve_call *call, struct settings *ret, struct sg_error *e);
+int serve_tls(const struct settings *settings, struct tls_text *ret, struct sg_error *e);
+/* The sockets of s->settings.listen. */
+int serve_listen(struct server *s, struct sg_error *e);
+/* Serves until a signal ends it. Returns the exit status. */
+int serve_run(const struct serve_call *call, struct sg_error *e);

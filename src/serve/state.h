@@ -1,0 +1,30 @@
+/* The state directory of a server.
+ *
+ *   STATE/            root, 0711
+ *     lock            held while a server uses it; holds that server's pid
+ *     front/          the front's own, 0700: its database
+ *     layers/         root, 0700: snapshots, one directory each
+ *     work/           root, 0700: layers that end with the server; emptied when one starts
+ *
+ * layers/ and work/ hold files that sandboxes made, with the ids they had inside: nobody but root
+ * may get there. */
+#pragma once
+
+#include "base/err.h"
+
+struct state {
+    char path[512];
+    int dir, lock, layers, work;
+    bool maps_ids; /* whether layers on its file system can be given to sandboxes */
+};
+
+#define STATE_NONE                                      \
+    {                                                   \
+        .dir = -1, .lock = -1, .layers = -1, .work = -1 \
+    }
+
+/* Makes what is missing, takes the lock, empties work/. The front's directory is given to these
+ * ids. */
+int state_open(struct state *s, const char *path, uint32_t front_uid, uint32_t front_gid,
+               struct sg_error *e);
+void state_close(struct state *s);

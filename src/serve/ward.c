@@ -1,0 +1,529 @@
+#include "serve/ward.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "sandbox/sandbox.h"
+#include "serve/grave.h"
+#include "serve/layer.h"
+#include "serve/log.h"
+#include "serve/server.h"
+
+#define SECOND_NS   1000000000ull
+#define QUIET_NS    (30 * SECOND_NS) /* how often to look at a ward that nobody asks */
+#define START_NS    (15 * SECOND_NS)
+#define SLOTS_MAX_  16384u
+#define SPARE_SLOTS 16u
+#define HOSTNAME    "sandbox"
+
+struct birth {
+    struct ward *ward;
+    struct birth *next, **link; /* of ward->births; link is NULL while asked for */
+    struct instance *instance;
+    struct sg_limits limits;
+    bool plain; /* of the template alone */
+    bool ready;
+    struct ward_request *owner; /* who gets it; NULL: the pool */
+    struct event_source line;   /* starting: its word. Ready: its end */
+    struct timer timer;
+};
+
+static void push(struct ward *w);
+
+/* ---- what the pool holds -----------------------------------------------------------------------
+ */
+
+static void pool_limits(const struct server *s, struct sg_limits *ret)
+{
+    struct sg_limits l = {.memory_bytes = s->settings.sandbox_memory,
+                          .disk_bytes = s->settings.sandbox_disk,
+                          .cpus_milli = s->settings.sandbox_cpus_milli,
+                          .pids = s->settings.sandbox_pids};
+
+    if (limits_complete(&l, ret, NULL) < 0)
+        *ret = l;
+}
+
+static bool same_limits(const struct sg_limits *a, const struct sg_limits *b)
+{
+    return a->memory_bytes == b->memory_bytes && a->disk_bytes == b->disk_bytes &&
+           a->disk_inodes == b->disk_inodes && a->cpus_milli == b->cpus_milli && a->pids == b->pids;
+}
+
+static uint32_t pool_target(const struct ward *w)
+{
+    const struct settings *t = &w->server->settings;
+    uint32_t n = w->demand > w->taken ? w->demand : w->taken;
+
+    return n < t->pool_min ? t->pool_min : n > t->pool_max ? t->pool_max : n;
+}
+
+/* Those on their way count. */
+static uint32_t pool_size(const struct ward *w)
+{
+    uint32_t n = w->n_ready + (w->asked && !w->requests);
+
+    for (const struct birth *b = w->births; b; b = b->next)
+        n += !b->ready && !b->owner;
+    return n;
+}
+
+static bool wants_refill(const struct ward *w)
+{
+    return !w->broken && !w->asked && clock_ns() >= w->refused_ns && pool_size(w) < pool_target(w);
+}
+
+/* ---- births ------------------------------------------------------------------------------------
+ */
+
+static void birth_link(struct birth *b)
+{
+    struct ward *w = b->ward;
+
+    b->next = w->births;
+    b->link = &w->births;
+    if (b->next)
+        b->next->link = &b->next;
+    w->births = b;
+}
+
+/* Out of the ward; the instance stays. */
+static void birth_free(struct birth *b)
+{
+    struct ward *w = b->ward;
+
+    reactor_unwatch(&w->server->reactor, &b->line);
+    timer_cancel(&w->server->reactor, &b->timer);
+    if (b->link) {
+        *b->link = b->next;
+        if (b->next)
+            b->next->link = b->link;
+        if (b->ready)
+            w->n_ready--;
+        else
+            w->n_starting--;
+    }
+    free(b);
+}
+
+/* A sandbox of the ward that nobody has is gone, or never was one. */
+static void on_unborn_gone(void *arg, int r, const struct sg_error *e)
+{
+    (void)r, (void)e;
+    ward_return(arg);
+}
+
+static void birth_end(struct birth *b)
+{
+    struct ward *w = b->ward;
+    struct instance *i = b->instance;
+
+    birth_free(b);
+    w->n_out++;
+    grave_dig(w->server, i, on_unborn_gone, w);
+}
+
+static void birth_fail(struct birth *b, const struct sg_error *e)
+{
+    struct ward_request *owner = b->owner;
+
+    if (!owner) {
+        log_line(LEVEL_WARN, "a sandbox for the pool: %s", e->message);
+        b->ward->refused_ns = clock_ns() + SECOND_NS;
+    }
+    birth_end(b);
+    if (owner)
+        owner->done(owner->arg, NULL, e);
+}
+
+static void hand_over(struct birth *b, struct ward_request *to)
+{
+    struct ward *w = b->ward;
+    struct instance *i = b->instance;
+
+    birth_free(b);
+    w->n_out++;
+    to->done(to->arg, i, NULL);
+}
+
+static bool fits(const struct birth *b, const struct ward_request *q)
+{
+    return b->plain && !q->layer && same_limits(&b->limits, &q->limits);
+}
+
+/* The first request that waits for one like this. */
+static struct ward_request *take_fitting_request(struct ward *w, const struct birth *b)
+{
+    for (struct ward_request **p = &w->requests; *p; p = &(*p)->next)
+        if (fits(b, *p)) {
+            struct ward_request *q = *p;
+            *p = q->next;
+            if (!*p)
+                w->requests_end = p;
+            return q;
+        }
+    return NULL;
+}
+
+/* One that waits in the pool has died. */
+static void on_ready_gone(struct event_source *src, uint32_t events)
+{
+    struct birth *b = CONTAINER_OF(src, struct birth, line);
+    struct sg_error e = {.message = "it has ended while it waited"};
+
+    (void)events;
+    birth_fail(b, &e);
+}
+
+static void on_word(struct event_source *src, uint32_t events)
+{
+    struct birth *b = CONTAINER_OF(src, struct birth, line);
+    struct ward *w = b->ward;
+    struct sg_limits usual;
+    struct sg_error e = {0};
+    int r = instance_started(b->instance, &e);
+
+    (void)events;
+    if (r == -EAGAIN)
+        return;
+    if (r < 0) {
+        birth_fail(b, &e);
+        return;
+    }
+    if (!b->owner)
+        b->owner = take_fitting_request(w, b);
+    if (b->owner) {
+        hand_over(b, b->owner);
+        return;
+    }
+    timer_cancel(&w->server->reactor, &b->timer);
+    reactor_unwatch(&w->server->reactor, &b->line);
+    b->line.fn = on_ready_gone;
+    reactor_watch(&w->server->reactor, &b->line, instance_pidfd(b->instance), EPOLLIN);
+    b->ready = true;
+    w->n_starting--;
+    w->n_ready++;
+    pool_limits(w->server, &usual);
+    if (!same_limits(&b->limits, &usual))
+        birth_end(b); /* the settings have changed meanwhile */
+}
+
+static void on_late(struct timer *timer)
+{
+    struct birth *b = CONTAINER_OF(timer, struct birth, timer);
+    struct sg_error e = {0};
+
+    err_set(&e, SG_ERR_INTERNAL, -ETIMEDOUT, "the sandbox did not start in %u s",
+            (unsigned)(START_NS / SECOND_NS));
+    birth_fail(b, &e);
+}
+
+/* Files are kept in memory too: what a sandbox may use is the sum, so that a full disk is a full
+ * disk and not the end of its programs. */
+static struct instance_spec spec_of(const struct sg_limits *limits, const struct layer *layer)
+{
+    struct instance_spec spec = {.limits = *limits, .hostname = HOSTNAME, .line = true};
+
+    spec.limits.memory_bytes += limits->disk_bytes;
+    if (layer)
+        spec.layer = layer_dir(layer);
+    return spec;
+}
+
+/* The spawner has answered. Whose it becomes is decided now. */
+static void birth_go_on(struct birth *b)
+{
+    struct ward *w = b->ward;
+    struct ward_request *q = w->requests;
+    struct sg_error e = {0};
+
+    w->asked = NULL;
+    b->owner = q;
+    if (q) {
+        w->requests = q->next;
+        if (!w->requests)
+            w->requests_end = &w->requests;
+        b->limits = q->limits;
+    } else {
+        pool_limits(w->server, &b->limits);
+    }
+    b->plain = !q || !q->layer;
+    birth_link(b);
+    w->n_starting++;
+    struct instance_spec spec = spec_of(&b->limits, q ? q->layer : NULL);
+    int r = instance_finish(b->instance, &spec, &e);
+    if (r == -EPIPE)
+        w->broken = true;
+    if (r < 0) {
+        birth_fail(b, &e);
+        return;
+    }
+    b->line.fn = on_word;
+    b->timer.fn = on_late;
+    reactor_watch(&w->server->reactor, &b->line, instance_fd(b->instance), EPOLLIN);
+    timer_set(&w->server->reactor, &b->timer, clock_ns() + START_NS);
+}
+
+static void fail_requests(struct ward *w, const struct sg_error *e)
+{
+    while (w->requests) {
+        struct ward_request *q = w->requests;
+        w->requests = q->next;
+        if (!w->requests)
+            w->requests_end = &w->requests;
+        q->done(q->arg, NULL, e);
+    }
+}
+
+static void on_spawner(struct event_source *src, uint32_t events)
+{
+    struct ward *w = CONTAINER_OF(src, struct ward, spawner);
+    struct sg_error e = {0};
+
+    (void)events;
+    reactor_unwatch(&w->server->reactor, &w->spawner);
+    if (w->asked && !w->requests) {
+        reactor_want_idle(&w->server->reactor); /* it is for the pool: no hurry */
+        return;
+    }
+    if (w->asked)
+        birth_go_on(w->asked);
+    else
+        w->broken = true; /* it says nothing unasked: it has ended */
+    if (w->broken) {
+        log_line(LEVEL_ERROR, "the spawner of a tenant has ended; the next sandbox gets another");
+        err_set(&e, SG_ERR_INTERNAL, -EPIPE, "the tenant's domain has failed: try again");
+        fail_requests(w, &e);
+        return;
+    }
+    push(w);
+}
+
+static int ask(struct ward *w, struct sg_error *e)
+{
+    struct birth *b = xcalloc(1, sizeof *b);
+    int r;
+
+    *b = (struct birth){.ward = w, .line.fd = -1};
+    r = instance_begin(w->provider, &b->instance, e);
+    if (r < 0) {
+        free(b);
+        return r;
+    }
+    w->asked = b;
+    return 0;
+}
+
+/* Goes on with what can be gone on with. */
+static void push(struct ward *w)
+{
+    struct reactor *re = &w->server->reactor;
+    struct sg_error e = {0};
+
+    while (!w->asked && w->requests && !w->broken && ask(w, &e) < 0) {
+        struct ward_request *q = w->requests;
+        w->requests = q->next;
+        if (!w->requests)
+            w->requests_end = &w->requests;
+        q->done(q->arg, NULL, &e);
+    }
+    if (w->spawner.fd < 0 && !w->broken)
+        reactor_watch(re, &w->spawner, provider_fd(w->provider), EPOLLIN);
+    if (wants_refill(w))
+        reactor_want_idle(re);
+}
+
+/* ---- requests ----------------------------------------------------------------------------------
+ */
+
+void ward_request(struct ward *w, struct ward_request *q)
+{
+    struct birth *starting = NULL;
+
+    w->taken++;
+    if (w->tick.at_ns > clock_ns() + SECOND_NS)
+        timer_set(&w->server->reactor, &w->tick, clock_ns() + SECOND_NS);
+    for (struct birth *b = w->births; b; b = b->next) {
+        if (b->owner || !fits(b, q))
+            continue;
+        if (b->ready) {
+            hand_over(b, q);
+            push(w);
+            return;
+        }
+        starting = b;
+    }
+    if (starting) {
+        starting->owner = q;
+    } else {
+        q->next = NULL;
+        *w->requests_end = q;
+        w->requests_end = &q->next;
+    }
+    push(w);
+}
+
+void ward_return(struct ward *w)
+{
+    w->n_out--;
+    w->idle_since_ns = clock_ns();
+    push(w);
+}
+
+/* ---- the ward itself
+ * ----------------------------------------------------------------------------- */
+
+static uint32_t room(const struct settings *t)
+{
+    uint32_t n = 2 * t->tenant_sandboxes + t->pool_max + SPARE_SLOTS; /* as many paused ones */
+
+    return n < SLOTS_MAX_ ? n : SLOTS_MAX_;
+}
+
+static bool is_used(const struct ward *w)
+{
+    return w->n_out > 0 || w->requests || w->asked || w->n_starting > 0;
+}
+
+static void ward_close(struct ward *w)
+{
+    struct sg_error e;
+
+    for (struct ward **p = &w->server->wards; *p; p = &(*p)->next)
+        if (*p == w) {
+            *p = w->next;
+            break;
+        }
+    while (w->births)
+        birth_free(w->births);
+    free(w->asked);
+    reactor_unwatch(&w->server->reactor, &w->spawner);
+    timer_cancel(&w->server->reactor, &w->tick);
+    if (provider_close(w->provider, &e) < 0)
+        log_line(LEVEL_ERROR, "%s", e.message);
+    free(w);
+}
+
+/* Ends what is too many in the pool. */
+static void shrink(struct ward *w, uint32_t target)
+{
+    uint32_t over = w->n_ready > target ? w->n_ready - target : 0;
+    struct birth *next;
+
+    for (struct birth *b = w->births; b && over > 0; b = next) {
+        next = b->next;
+        if (!b->ready)
+            continue;
+        birth_end(b);
+        over--;
+    }
+}
+
+static void on_tick(struct timer *timer)
+{
+    struct ward *w = CONTAINER_OF(timer, struct ward, tick);
+    uint64_t now = clock_ns(), idle_ns = w->server->settings.tenant_idle_ms * 1000000ull;
+    bool old = w->n_out == 0 && now - w->idle_since_ns >= idle_ns;
+
+    w->demand = w->demand - (w->demand + 7) / 8;
+    if (w->taken > w->demand)
+        w->demand = w->taken;
+    w->taken = 0;
+    w->broken |= old;
+    shrink(w, w->broken ? 0 : pool_target(w));
+    if (w->broken && !is_used(w))
+        reactor_want_idle(&w->server->reactor);
+    timer_set(&w->server->reactor, &w->tick,
+              now + (w->demand || w->broken || idle_ns < QUIET_NS ? SECOND_NS : QUIET_NS));
+    push(w);
+}
+
+static int ward_open(struct server *s, const char *tenant, struct ward **ret, struct sg_error *e)
+{
+    struct ward *w = xcalloc(1, sizeof *w);
+    int r;
+
+    *w = (struct ward){.server = s,
+                       .spawner = {.fd = -1, .fn = on_spawner},
+                       .tick.fn = on_tick,
+                       .idle_since_ns = clock_ns()};
+    w->requests_end = &w->requests;
+    snprintf(w->tenant, sizeof w->tenant, "%s", tenant);
+    r = provider_open(room(&s->settings), 0, &w->provider, e);
+    if (r < 0) {
+        free(w);
+        return r;
+    }
+    provider_account(w->provider);
+    w->next = s->wards;
+    s->wards = w;
+    timer_set(&s->reactor, &w->tick, clock_ns() + SECOND_NS);
+    push(w);
+    *ret = w;
+    return 0;
+}
+
+int ward_get(struct server *s, const char *tenant, struct ward **ret, struct sg_error *e)
+{
+    for (struct ward *w = s->wards; w; w = w->next)
+        if (!w->broken && strcmp(w->tenant, tenant) == 0) {
+            *ret = w;
+            return 0;
+        }
+    return ward_open(s, tenant, ret, e);
+}
+
+void wards_renew(struct server *s)
+{
+    for (struct ward *w = s->wards; w; w = w->next) {
+        shrink(w, 0);
+        push(w);
+    }
+}
+
+/* Closing: what its slots keep goes one by one. */
+static bool close_idle(struct ward *w)
+{
+    if (is_used(w))
+        return false;
+    if (!provider_trim(w->provider))
+        ward_close(w);
+    return true;
+}
+
+static bool ward_idle(struct ward *w)
+{
+    struct sg_error e = {0};
+
+    if (w->broken)
+        return close_idle(w);
+    if (w->asked && !w->requests && w->spawner.fd < 0) {
+        birth_go_on(w->asked);
+        push(w);
+        return true;
+    }
+    if (!wants_refill(w))
+        return false;
+    if (ask(w, &e) < 0) {
+        w->refused_ns = clock_ns() + SECOND_NS;
+        log_line(LEVEL_WARN, "a sandbox for the pool: %s", e.message);
+        return false;
+    }
+    push(w);
+    return true;
+}
+
+bool wards_idle(struct server *s)
+{
+    for (struct ward *w = s->wards; w; w = w->next)
+        if (ward_idle(w))
+            return true;
+    return false;
+}
+
+void wards_close(struct server *s)
+{
+    while (s->wards)
+        ward_close(s->wards);
+}

@@ -1,0 +1,65 @@
+/* A ward: the domain of one tenant, and the sandboxes that wait ready in it.
+ *
+ *   a birth:   asked for ------> starting ------> ready (pool) ------> taken
+ *              (the spawner)   (its own word)        ^    by a request that it fits
+ *
+ * Births are made one after the other, because a domain's spawner clones one at a time; several may
+ * be starting. What a birth becomes is decided when the spawner has answered: the first request
+ * that waits gets it, and if none does, it goes to the pool. A request that asks for the plain
+ * template and the usual limits takes one from the pool at once.
+ *
+ * The pool's size follows demand: what was taken in the busiest second of late, which is forgotten
+ * by an eighth each second, between pool_min and pool_max. Refilling is idle work.
+ *
+ * A ward that nobody has used for `tenant_idle` is closed. One whose spawner has died takes no more
+ * requests, and is closed when its last sandbox is gone; the tenant gets another. */
+#pragma once
+
+#include "order/order.h"
+#include "provider/process.h"
+#include "serve/reactor.h"
+
+struct server;
+struct layer;
+struct birth;
+
+/* Exactly one call for each request: i is running and the callee's, or NULL and e says why. */
+typedef void (*ward_done)(void *arg, struct instance *i, const struct sg_error *e);
+
+struct ward_request {
+    struct sg_limits limits;
+    struct layer *layer; /* NULL: the plain template. Stays there until done */
+    ward_done done;
+    void *arg;
+    struct ward_request *next;
+};
+
+struct ward {
+    struct ward *next;
+    struct server *server;
+    char tenant[ORDER_TENANT_LEN + 1];
+    struct provider *provider;
+    bool broken; /* takes no more requests */
+    struct event_source spawner;
+    struct birth *asked;  /* not answered by the spawner */
+    struct birth *births; /* starting and ready */
+    struct ward_request *requests, **requests_end;
+    uint32_t n_starting, n_ready;
+    uint32_t n_out;         /* sandboxes that were taken and are not gone */
+    uint32_t taken, demand; /* this second; of late */
+    uint64_t idle_since_ns, refused_ns;
+    struct timer tick;
+};
+
+/* The tenant's; opened if there is none. */
+int ward_get(struct server *s, const char *tenant, struct ward **ret, struct sg_error *e);
+/* `request` stays the caller's until it is done. It may be done before this returns. */
+void ward_request(struct ward *w, struct ward_request *request);
+/* A sandbox that was taken is gone. */
+void ward_return(struct ward *w);
+/* After a change of settings: the pool's sandboxes are made anew. */
+void wards_renew(struct server *s);
+/* A small piece of work; true if there is more. */
+bool wards_idle(struct server *s);
+/* Ends everything, waits for it. */
+void wards_close(struct server *s);

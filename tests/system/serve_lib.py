@@ -1,0 +1,293 @@
+"""Drives the warden process of a server without a real front: starts `sandglass serve` with
+serve_puppet.py, speaks the orders of src/order/order.h, and the channel of a sandbox as far as
+running a command takes."""
+import collections
+import glob
+import os
+import random
+import select
+import signal
+import socket
+import string
+import struct
+import subprocess
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SANDGLASS = os.environ.get("SG") or os.path.join(HERE, "../../build/bin/sandglass")
+PATIENCE_S = 20
+
+MAGIC = 0x73676F31
+CREATE, NOTE, DEADLINE, KILL, PAUSE, RESUME, STATS, SNAPSHOT, FORGET = range(1, 10)
+FILES_ONLY, DURABLE = 1, 2
+EXPIRY_KILL, EXPIRY_PAUSE, EXPIRY_FILES = range(3)
+REPLY, LISTENER, SETTINGS, TLS, SANDBOX, READY, ENDED, PAUSED, DRAIN = range(1, 10)
+RUNNING, FROZEN, STORED = 1, 2, 3
+END_KILLED, END_EXPIRED, END_DIED, END_FAILED = 1, 2, 3, 4
+
+ORDER = struct.Struct("=IIQIIQQQQII21s21s21sx")
+ANSWER = struct.Struct("=IIQii256sIII21s21s2xQQ7Q")
+Answer = collections.namedtuple(
+    "Answer", "magic tell seq code kind message flags state end id tenant deadline started cpu used "
+              "cache total oom pids disk fds")
+
+
+def now_ns():
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+def new_id():
+    return "".join(random.choices(string.ascii_lowercase + string.digits, k=20))
+
+
+def wait_for(condition, what, patience=PATIENCE_S):
+    """The first true value of condition()."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.01)
+    raise AssertionError(f"this did not come in {patience} s: {what}")
+
+
+class Refused(Exception):
+    def __init__(self, answer):
+        super().__init__(f"{os.strerror(-answer.code)}: {answer.message}")
+        self.errno = -answer.code
+
+
+class Orders:
+    """One front's end of the orders."""
+
+    def __init__(self, sock):
+        self.sock, self.seq = sock, 0
+        self.replies, self.tells = {}, []
+
+    def receive(self, timeout=PATIENCE_S):
+        """Takes one message; False if none comes."""
+        poll = select.poll()
+        poll.register(self.sock, select.POLLIN)
+        if not poll.poll(timeout * 1000):
+            return False
+        data, fds, _, _ = socket.recv_fds(self.sock, 4096, 4)
+        assert len(data) == ANSWER.size, f"a message of {len(data)} bytes"
+        fields = [f.split(b"\0")[0].decode() if isinstance(f, bytes) else f
+                  for f in ANSWER.unpack(data)]
+        a = Answer(*fields, fds)
+        assert a.magic == MAGIC
+        if a.tell == REPLY:
+            self.replies[a.seq] = a
+        else:
+            self.tells.append(a)
+        return True
+
+    def send(self, op, id_="", tenant="", layer="", flags=0, deadline=0, expiry=EXPIRY_KILL,
+             memory=0, disk=0, cpus=0, pids=0, fd=None):
+        self.seq += 1
+        data = ORDER.pack(MAGIC, op, self.seq, flags, expiry, deadline, memory, disk, 0, cpus, pids,
+                          id_.encode(), tenant.encode(), layer.encode())
+        socket.send_fds(self.sock, [data], [fd] if fd is not None else [])
+        return self.seq
+
+    def answer(self, seq):
+        end = time.monotonic() + PATIENCE_S
+        while seq not in self.replies:
+            assert time.monotonic() < end and self.receive(), f"no answer to order {seq}"
+        a = self.replies.pop(seq)
+        if a.code < 0:
+            raise Refused(a)
+        return a
+
+    def order(self, *args, **kwargs):
+        return self.answer(self.send(*args, **kwargs))
+
+    def refused(self, *args, **kwargs):
+        """The errno of an order that must be refused."""
+        try:
+            self.order(*args, **kwargs)
+        except Refused as e:
+            return e.errno
+        raise AssertionError("the order was not refused")
+
+    def tell(self, kind, id_=None, patience=PATIENCE_S):
+        """Waits for something that is told unasked."""
+        end = time.monotonic() + patience
+        while True:
+            for a in self.tells:
+                if a.tell == kind and id_ in (None, a.id):
+                    self.tells.remove(a)
+                    return a
+            assert time.monotonic() < end and self.receive(max(0, end - time.monotonic())), \
+                f"told nothing of kind {kind}, only {[t.tell for t in self.tells]}"
+
+    def create(self, id_=None, note=b"{}", **kwargs):
+        """A running sandbox: (id, channel)."""
+        id_ = id_ or new_id()
+        return id_, Channel(self.created(self.ask_create(id_, note, **kwargs)))
+
+    def ask_create(self, id_, note=b"{}", tenant="t" * 20, **kwargs):
+        fd = os.memfd_create("note")
+        os.write(fd, note)
+        try:
+            return self.send(CREATE, id_, tenant, fd=fd, **kwargs)
+        finally:
+            os.close(fd)
+
+    def created(self, seq):
+        a = self.answer(seq)
+        assert len(a.fds) == 1 and a.state == RUNNING, a
+        return a.fds[0]
+
+
+class Server:
+    def __init__(self, *options, state=None, patience=PATIENCE_S, env=None):
+        self.top = state or tempfile.mkdtemp(prefix="sandglass-serve.", dir=os.environ.get("T"))
+        self.state = os.path.join(self.top, "state")
+        self.puppet = None
+        self.log = open(os.path.join(self.top, "log"), "ab+")
+        self.process = subprocess.Popen(
+            [SANDGLASS, "serve", "--config", self.config(),
+             "--listen", "127.0.0.1:0", "--state", self.state, "--front-program",
+             os.path.join(HERE, "serve_puppet.py"), *options],
+            stdout=self.log, stderr=self.log, env=env)
+        self.patience = patience
+
+    def config(self):
+        path = os.path.join(self.top, "conf")
+        if not os.path.exists(path):
+            open(path, "w").close()
+            os.chmod(path, 0o644)
+        return path
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind:
+            print(self.said()[-3000:])
+        self.end(signal.SIGTERM if kind is None else signal.SIGKILL)
+        self.log.close()
+
+    def said(self):
+        with open(os.path.join(self.top, "log"), errors="replace") as f:
+            return f.read()
+
+    def front(self):
+        """Becomes the front that has just been started, up to its greeting."""
+        def connect():
+            assert self.process.poll() is None, "the server has ended: " + self.said()
+            for path in glob.glob(os.path.join(self.state, "front", "puppet.*[0-9]")):
+                s = socket.socket(socket.AF_UNIX)
+                try:
+                    s.connect(path)
+                    self.front_pid = int(path.rsplit(".", 1)[1])
+                    return s
+                except OSError:
+                    s.close()
+            return None
+        self.puppet = wait_for(connect, "a front", self.patience)
+        _, fds, _, _ = socket.recv_fds(self.puppet, 1, 1)
+        self.orders = Orders(socket.socket(fileno=fds[0]))
+        return self.orders
+
+    def ready(self):
+        o = self.front()
+        o.tell(READY)
+        return o
+
+    def kill_front(self):
+        os.kill(self.front_pid, signal.SIGKILL)
+
+    def end(self, how=signal.SIGTERM):
+        """Ends it; the exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+            if self.puppet and how != signal.SIGKILL:
+                self.puppet.close()  # finishes at once
+            self.process.wait(PATIENCE_S)
+        if self.puppet:
+            self.puppet.close()
+        return self.process.returncode
+
+
+# ---- the channel of a sandbox -----------------------------------------------------------------------
+
+FRAME = struct.Struct("<IIBBH")
+OPEN, DATA, EOF, CONTROL, EVENT, END, CANCEL, CREDIT = range(1, 9)
+PROCESS_START, PROCESS_LIST = 1, 2
+PROC_DETACH = 4
+
+
+def wire_str(s):
+    b = s if isinstance(s, bytes) else s.encode()
+    return struct.pack("<I", len(b)) + b + b"\0"
+
+
+class Channel:
+    def __init__(self, fd):
+        self.sock = socket.socket(fileno=fd)
+        self.sock.settimeout(PATIENCE_S)
+        self.stream = 0
+
+    def close(self):
+        self.sock.close()
+
+    def exactly(self, n):
+        data = b""
+        while len(data) < n:
+            more = self.sock.recv(n - len(data))
+            if not more:
+                raise EOFError("the channel was closed")
+            data += more
+        return data
+
+    def frame(self):
+        length, stream, kind, sub, _ = FRAME.unpack(self.exactly(FRAME.size))
+        return stream, kind, sub, self.exactly(length)
+
+    def put(self, stream, kind, sub, payload=b""):
+        self.sock.sendall(FRAME.pack(len(payload), stream, kind, sub, 0) + payload)
+
+    def open(self, op, request):
+        self.stream += 1
+        self.put(self.stream, OPEN, op, struct.pack("<I", len(request)) + request)
+        return self.stream
+
+    def start(self, *argv, user="root", flags=0, cwd="/"):
+        request = wire_str(user) + wire_str(cwd) + struct.pack("<IIIQ", flags, 0, 0, 0)
+        request += wire_str("") + wire_str("")
+        request += struct.pack("<I", len(argv)) + b"".join(map(wire_str, argv))
+        return self.open(PROCESS_START, request + struct.pack("<I", 0))
+
+    def started(self, stream):
+        """Waits until it runs; its pid inside."""
+        while True:
+            who, kind, sub, payload = self.frame()
+            if who == stream and kind == EVENT:
+                return struct.unpack_from("<I", payload)[0]
+            assert kind != END, payload
+
+    def run(self, script, user="root"):
+        """(exit status, output) of a shell script; standard error comes with it."""
+        stream = self.start("/bin/bash", "-c", script, user=user)
+        out = b""
+        while True:
+            who, kind, sub, payload = self.frame()
+            if who != stream:
+                continue
+            if kind == DATA:
+                out += payload
+                self.put(stream, CREDIT, 0, struct.pack("<I", len(payload)))
+            elif kind == END:
+                status, length = struct.unpack_from("<II", payload)
+                if status:
+                    raise OSError(status, payload[8:8 + length].decode())
+                how, code = struct.unpack_from("<II", payload, 9 + length)
+                return (code if how == 0 else 128 + code), out.decode(errors="replace")
+
+    def out(self, script, user="root"):
+        status, text = self.run(script, user)
+        assert status == 0, f"status {status} of {script!r}: {text}"
+        return text.strip()
