@@ -1,0 +1,148 @@
+/* The body of a request: what is done with its bytes. */
+#include "http/impl.h"
+
+/* The bytes that may be missing at most: no burst buys more silence than the grace. */
+static int64_t full_credit(const struct req *r)
+{
+    const struct http_limits *l = &r->conn->server->limits;
+
+    return (int64_t)l->body_rate * l->body_grace_ms / 1000;
+}
+
+bool body_flows(const struct req *r)
+{
+    return !r->body_over && r->body_mode != BODY_LEFT && !r->body_paused &&
+           r->answer != ANSWER_DONE;
+}
+
+bool body_skippable(const struct req *r)
+{
+    if (r->body_over)
+        return true;
+    /* A client that waits for 100 Continue may send the body or not: nobody can tell. */
+    return !r->expect && (r->pub.content_length < 0 || r->body_left <= HTTP_DROP_MAX);
+}
+
+static void deliver(struct req *r, const char *p, size_t n)
+{
+    int64_t most = full_credit(r);
+
+    r->body_credit = r->body_credit + (int64_t)n < most ? r->body_credit + (int64_t)n : most;
+    if (r->body_mode == BODY_STREAM) {
+        r->pub.on_body(&r->pub, p, n);
+        return;
+    }
+    strbuf_add(&r->collected, p, n);
+    if (r->collected.truncated)
+        conn_refuse(r->conn, 413, "the request's body is too large");
+}
+
+/* Takes the next piece of the body off the bytes. Returns how many were used, or -EINVAL. */
+static ssize_t next_piece(struct req *r, const char *p, size_t n, const char **ret, size_t *ret_len)
+{
+    ssize_t used;
+
+    if (r->pub.content_length < 0) {
+        used = chunked_feed(&r->chunks, p, n, ret, ret_len);
+        r->body_over = used >= 0 && chunked_done(&r->chunks);
+        return used;
+    }
+    *ret = p;
+    *ret_len = n < r->body_left ? n : (size_t)r->body_left;
+    r->body_left -= *ret_len;
+    r->body_over = r->body_left == 0;
+    return (ssize_t)*ret_len;
+}
+
+size_t body_feed(struct req *r, const char *p, size_t n)
+{
+    const char *piece;
+    size_t len;
+
+    if (!body_flows(r) || n == 0)
+        return 0;
+    ssize_t used = next_piece(r, p, n, &piece, &len);
+    if (used < 0) {
+        conn_refuse(r->conn, 400, "the request's body is not chunked as it says");
+        return n;
+    }
+    r->expect = false;
+    if (len > 0)
+        deliver(r, piece, len);
+    return (size_t)used;
+}
+
+ssize_t body_skip(struct req *r, const char *p, size_t n)
+{
+    const char *piece;
+    size_t len;
+    ssize_t used = next_piece(r, p, n, &piece, &len);
+
+    if (used >= 0)
+        r->body_dropped += (size_t)used;
+    return used < 0 || r->body_dropped > HTTP_DROP_MAX ? -1 : used;
+}
+
+bool body_tell_end(struct req *r)
+{
+    if (!r->body_over || r->body_told || r->body_mode == BODY_LEFT || r->body_paused ||
+        http_req_over(&r->pub))
+        return false;
+    r->body_told = true;
+    if (r->body_mode == BODY_STREAM)
+        r->pub.on_body_end(&r->pub);
+    else
+        r->collect_done(&r->pub, r->collected.buf, r->collected.len);
+    return true;
+}
+
+/* Somebody wants the body: a client that waits to be asked is asked. */
+static void want(struct req *r, enum body_mode mode)
+{
+    r->body_mode = mode;
+    r->body_credit = full_credit(r);
+    if (r->expect && !r->started)
+        io_write(r->conn, &(struct iovec){(void *)(uintptr_t) "HTTP/1.1 100 Continue\r\n\r\n", 25},
+                 1);
+    r->expect = false;
+    conn_wake(r->conn);
+}
+
+void http_body_collect(struct http_req *req, size_t max,
+                       void (*done)(struct http_req *req, const char *body, size_t len))
+{
+    struct req *r = req_of(req);
+
+    if (http_req_over(req) || r->body_mode != BODY_LEFT)
+        return;
+    if (req->content_length > 0 && (uint64_t)req->content_length > max) {
+        conn_refuse(r->conn, 413, "the request's body is too large");
+        return;
+    }
+    strbuf_init(&r->collected, max);
+    r->collect_done = done;
+    want(r, BODY_COLLECT);
+}
+
+void http_body_stream(struct http_req *req)
+{
+    struct req *r = req_of(req);
+
+    if (!http_req_over(req) && r->body_mode == BODY_LEFT)
+        want(r, BODY_STREAM);
+}
+
+void http_body_pause(struct http_req *req)
+{
+    req_of(req)->body_paused = true;
+}
+
+void http_body_resume(struct http_req *req)
+{
+    struct req *r = req_of(req);
+
+    if (!r->body_paused || http_req_over(req))
+        return;
+    r->body_paused = false;
+    conn_wake(r->conn);
+}

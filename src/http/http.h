@@ -1,0 +1,176 @@
+/* An HTTP/1.1 server on libuv and llhttp: connections, requests, bodies in both directions.
+ *
+ * One thread, callbacks. A connection handles one request at a time; bytes of the next wait in the
+ * socket. Nothing is unbounded: a head has limits, a body is given piece by piece or collected up
+ * to a limit, and what is written waits in a queue with a high-water mark that the writer must
+ * heed.
+ *
+ * Life of a request:
+ *
+ *   head parsed --> on_request --> body: collected, streamed, or left --> reply --> on_close
+ *                                                                           ^
+ *                        the client goes away, or is too slow --------------+
+ *
+ * on_request gets a request whose head is whole. The owner sets req->owner and req->on_close when
+ * it will answer later. on_close comes exactly once, as the last call: after the answer was handed
+ * to the socket, or when the client is gone before. No pointer to the request may be used after it.
+ * Every function here may be called from inside every callback, and does nothing on a request whose
+ * client is gone. None of them calls back: callbacks come from the loop, on_close too (but see
+ * http_server_free). A client that shuts down its sending direction before it has its answer is
+ * taken as gone.
+ *
+ * A request that breaks the framing (see conn.c) is answered 400 in the error shape, and the
+ * connection closed; nothing that follows on it is read. */
+#pragma once
+
+#include <uv.h>
+
+#include "base/err.h"
+#include "base/strbuf.h"
+
+struct http_server;
+struct http_conn;
+struct http_req;
+
+/* Limits. */
+struct http_limits {
+    size_t head_max;        /* request line and headers; default 32 KiB */
+    size_t target_max;      /* default 8 KiB */
+    unsigned headers_max;   /* default 100 */
+    unsigned head_ms;       /* from the first byte of a head to its end; default 10 s. Also for
+                             * the first byte after a connect, and for the TLS handshake */
+    unsigned idle_ms;       /* between requests; default 640 s: SDKs keep connections */
+    unsigned body_rate;     /* bytes a second that a body must bring; default 1024 */
+    unsigned body_grace_ms; /* averaged over this time; default 10 s */
+    unsigned stall_ms;      /* a client that takes none of what waits for it; default 300 s */
+    unsigned conns_max;     /* of the server; default 8192 */
+    unsigned conns_per_ip;  /* not for loopback; default 512 */
+};
+#define HTTP_LIMITS_DEFAULT                                                               \
+    {                                                                                     \
+        .head_max = 32768, .target_max = 8192, .headers_max = 100, .head_ms = 10000,      \
+        .idle_ms = 640000, .body_rate = 1024, .body_grace_ms = 10000, .stall_ms = 300000, \
+        .conns_max = 8192, .conns_per_ip = 512                                            \
+    }
+
+struct http_header {
+    const char *name; /* lower case */
+    const char *value;
+};
+
+enum http_method {
+    HTTP_M_GET,
+    HTTP_M_HEAD,
+    HTTP_M_POST,
+    HTTP_M_PUT,
+    HTTP_M_PATCH,
+    HTTP_M_DELETE,
+    HTTP_M_OPTIONS,
+    HTTP_M_OTHER, /* valid, and never routed: method_name has it */
+};
+
+#define HTTP_PARAMS_MAX 4
+
+struct http_req {
+    /* What was asked; strings are NUL-terminated, valid until on_close, and hold no NUL inside. */
+    enum http_method method;
+    const char *method_name;
+    const char *target; /* as it came */
+    const char *path;   /* without the query; not decoded */
+    const char *query;  /* after '?', not decoded; "" if none */
+    const char *host;   /* lower case, port included; "" in HTTP/1.0 without it */
+    const struct http_header *headers;
+    size_t n_headers;
+    int64_t content_length; /* -1: chunked */
+    bool upgrade;           /* asks for another protocol (Connection: upgrade) */
+    bool tls;
+    char peer[46];                       /* address of the client, as text */
+    const char *params[HTTP_PARAMS_MAX]; /* of the route's pattern, decoded: see router.h */
+
+    /* The owner's. */
+    struct http_server *server;
+    void *owner;
+    void (*on_close)(struct http_req *req);
+    void (*on_writable)(struct http_req *req); /* http_write said false, now it may go on */
+    void (*on_body)(struct http_req *req, const char *data, size_t len);
+    void (*on_body_end)(struct http_req *req);
+    bool body_may_rest; /* no body_rate: a stream of messages, which come when they come */
+};
+
+/* ---- server --------------------------------------------------------------------------------- */
+
+/* limits NULL: the defaults. */
+struct http_server *http_server_new(uv_loop_t *loop, const struct http_limits *limits,
+                                    void (*on_request)(struct http_req *req), void *arg);
+void *http_server_arg(const struct http_server *s);
+/* Accepts on a listening socket; takes it over. tls: needs http_server_set_tls before. */
+int http_server_listen(struct http_server *s, int fd, bool tls, struct sg_error *e);
+/* PEM texts. For connections from now on; the old ones keep theirs. TLS 1.2 and later only. */
+int http_server_set_tls(struct http_server *s, const char *cert_pem, size_t cert_len,
+                        const char *key_pem, size_t key_len, struct sg_error *e);
+/* No new connections; idle ones are closed, the others after the answer they are giving. `done` is
+ * called when none is left. */
+void http_server_drain(struct http_server *s, void (*done)(void *arg), void *arg);
+size_t http_server_connections(const struct http_server *s);
+/* Closes everything at once; on_close is called for each request, before this returns. The loop
+ * must turn once more after it. */
+void http_server_free(struct http_server *s);
+
+/* ---- request -------------------------------------------------------------------------------- */
+
+/* The value of a header, or NULL. `name` in lower case. If it came twice: the first. */
+const char *http_header_get(const struct http_req *req, const char *name);
+/* A query parameter, percent- and plus-decoded once, into a NUL-terminated string that lives as
+ * long as the request. NULL if absent; "" if it is there without a value. Invalid escapes stay as
+ * they are, and so does all of a value with %00. */
+const char *http_query_get(struct http_req *req, const char *name);
+/* Memory that lives as long as the request. */
+void *http_req_alloc(struct http_req *req, size_t size);
+/* True once the client is gone or the answer is complete. */
+bool http_req_over(const struct http_req *req);
+
+/* The body. One of the two, during on_request or later; until then it waits in the socket. If
+ * neither was called, what is left of it is read and dropped after the answer, up to 64 KiB; more
+ * closes the connection. `Expect: 100-continue` is answered when the body is first wanted. */
+/* All of it, up to max bytes: beyond, 413 is answered and `done` not called. */
+void http_body_collect(struct http_req *req, size_t max,
+                       void (*done)(struct http_req *req, const char *body, size_t len));
+/* Piece by piece to on_body, then on_body_end; both must be set. */
+void http_body_stream(struct http_req *req);
+void http_body_pause(struct http_req *req);
+void http_body_resume(struct http_req *req);
+
+/* ---- answer --------------------------------------------------------------------------------- */
+
+/* Adds a header to the answer that is about to start. A value with CR, LF or NUL is a bug of ours
+ * and left out, as is what goes beyond 64 KiB in all. Content-Length, Transfer-Encoding, Connection
+ * and Date are the server's. */
+void http_add_header(struct http_req *req, const char *name, const char *value);
+/* A whole answer. content_type NULL: none. Status 204 and 304 have no body; an empty body of any
+ * other has Content-Length: 0. */
+void http_reply(struct http_req *req, int status, const char *content_type, const void *body,
+                size_t len);
+/* An answer in pieces. length -1: chunked (HTTP/1.0: until close). */
+void http_start(struct http_req *req, int status, const char *content_type, int64_t length);
+/* False: more than HTTP_WRITE_HIGH wait; the data was taken all the same, stop until on_writable. A
+ * writer that goes on until 8 MiB wait loses its connection. Also false when the request is over.
+ * Data beyond the length that was given to http_start is dropped. */
+bool http_write(struct http_req *req, const void *data, size_t len);
+/* The answer is complete. If fewer bytes than announced were written it cannot be: http_abort. */
+void http_finish(struct http_req *req);
+/* Drops the connection as it is: an answer that was started and cannot be completed. */
+void http_abort(struct http_req *req);
+bool http_started(const struct http_req *req);
+
+#define HTTP_WRITE_HIGH (256u * 1024)
+
+const char *http_status_text(int status);
+
+/* ---- another protocol -------------------------------------------------------------------------
+ */
+
+/* The connection becomes a plain pipe of bytes: on_body brings what the client sends (pause and
+ * resume as with a body; on_body_end: it has shut its direction down), http_write writes as is,
+ * http_finish closes after what was written. Instead of http_start; the caller writes the answer's
+ * head itself. A request that has a body which was not read to its end is aborted. */
+void http_take_over(struct http_req *req);

@@ -1,0 +1,73 @@
+/* Query parameters. */
+#include "http/impl.h"
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Decodes one byte at p, of `left` bytes, and returns how many it took. */
+static size_t decode_byte(const char *p, size_t left, bool plus, char *ret)
+{
+    if (*p == '%' && left >= 3 && hex_digit(p[1]) >= 0 && hex_digit(p[2]) >= 0) {
+        *ret = (char)(hex_digit(p[1]) << 4 | hex_digit(p[2]));
+        return 3;
+    }
+    *ret = *p == '+' && plus ? ' ' : *p;
+    return 1;
+}
+
+char *http_decode(struct http_req *req, const char *text, size_t len, bool plus)
+{
+    char *out = http_req_alloc(req, len + 1), *end = out;
+
+    for (size_t i = 0; i < len; end++) {
+        i += decode_byte(text + i, len - i, plus, end);
+        if (*end == '\0')
+            return NULL;
+    }
+    *end = '\0';
+    return out;
+}
+
+/* Whether the encoded name, of `len` bytes, is `name`. */
+static bool name_is(const char *text, size_t len, const char *name)
+{
+    for (size_t i = 0; i < len; name++) {
+        char c;
+
+        i += decode_byte(text + i, len - i, true, &c);
+        if (c == '\0' || c != *name)
+            return false;
+    }
+    return *name == '\0';
+}
+
+/* A NUL would cut the string short, so a value that has one is left as it came: it is there, and
+ * nothing that it could be taken for. */
+static const char *decode_value(struct http_req *req, const char *text, size_t len)
+{
+    char *value = http_decode(req, text, len, true);
+
+    if (value)
+        return value;
+    value = http_req_alloc(req, len + 1);
+    memcpy(value, text, len);
+    value[len] = '\0';
+    return value;
+}
+
+const char *http_query_get(struct http_req *req, const char *name)
+{
+    for (const char *p = req->query; *p;) {
+        size_t pair = strcspn(p, "&"), key = strcspn(p, "=&");
+
+        if (name_is(p, key, name))
+            return key < pair ? decode_value(req, p + key + 1, pair - key - 1) : "";
+        p += pair + (p[pair] == '&');
+    }
+    return NULL;
+}
