@@ -1,0 +1,370 @@
+#include "store/db.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#define FILE_NAME      "/server.db"
+#define APPLICATION_ID 0x73676c31 /* "sgl1" */
+#define BUSY_MS        2000
+
+/* Never changed once released: a new version adds one. */
+static const char *const migrations[] = {
+    "CREATE TABLE tenant ("
+    " id TEXT NOT NULL PRIMARY KEY,"
+    " name TEXT NOT NULL UNIQUE,"
+    " max_sandboxes INTEGER NOT NULL DEFAULT 0,"
+    " created_ms INTEGER NOT NULL) STRICT;"
+    "CREATE TABLE key ("
+    " id TEXT NOT NULL PRIMARY KEY,"
+    " tenant TEXT NOT NULL REFERENCES tenant (id),"
+    " name TEXT NOT NULL,"
+    " hash BLOB NOT NULL UNIQUE,"
+    " hint TEXT NOT NULL,"
+    " created_ms INTEGER NOT NULL,"
+    " used_ms INTEGER NOT NULL DEFAULT 0,"
+    " revoked_ms INTEGER NOT NULL DEFAULT 0) STRICT;"
+    "CREATE TABLE secret ("
+    " name TEXT NOT NULL PRIMARY KEY,"
+    " value BLOB NOT NULL) STRICT;"
+    "CREATE TABLE snapshot ("
+    " seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " id TEXT NOT NULL UNIQUE,"
+    " tenant TEXT NOT NULL REFERENCES tenant (id),"
+    " name TEXT NOT NULL,"
+    " tag TEXT NOT NULL,"
+    " sandbox TEXT NOT NULL,"
+    " base_template TEXT NOT NULL,"
+    " created_ms INTEGER NOT NULL,"
+    " bytes INTEGER NOT NULL) STRICT;"
+    "CREATE INDEX snapshot_of_tenant ON snapshot (tenant, seq);"
+    "CREATE UNIQUE INDEX snapshot_by_name ON snapshot (tenant, name, tag) WHERE name <> '';"
+    "CREATE TABLE loose_layer ("
+    " id TEXT NOT NULL PRIMARY KEY) STRICT;"
+    "CREATE TRIGGER layer_named AFTER INSERT ON snapshot"
+    " BEGIN DELETE FROM loose_layer WHERE id = new.id; END;"
+    "CREATE TRIGGER layer_loose AFTER DELETE ON snapshot"
+    " BEGIN INSERT OR IGNORE INTO loose_layer (id) VALUES (old.id); END;",
+};
+#define SCHEMA_VERSION ((int)ARRAY_SIZE(migrations))
+
+#define DB_STATEMENT(name, text) text,
+static const char *const texts[] = {STORE_STATEMENTS(DB_STATEMENT)};
+_Static_assert(ARRAY_SIZE(texts) == DB_MAX_, "a text for each statement");
+
+int db_error(const struct store *s, const char *doing, struct sg_error *e)
+{
+    const char *why = s->db ? sqlite3_errmsg(s->db) : "out of memory";
+    int code = s->db ? sqlite3_extended_errcode(s->db) : SQLITE_NOMEM;
+
+    switch (code & 0xff) {
+    case SQLITE_NOTADB:
+        return err_set(e, SG_ERR_INVALID, -EUCLEAN,
+                       "'%s' is no database: move it away and start again, or restore a copy",
+                       s->path);
+    case SQLITE_CORRUPT:
+        return err_set(e, SG_ERR_INVALID, -EUCLEAN,
+                       "'%s' is damaged (%s): move it away and start again, or restore a copy",
+                       s->path, why);
+    case SQLITE_FULL:
+        return err_set(e, SG_ERR_LIMIT, -ENOSPC, "%s: no space for '%s'", doing, s->path);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return err_set(e, SG_ERR_LIMIT, -EBUSY, "%s: '%s' is in use by another process", doing,
+                       s->path);
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+        return err_set(e, SG_ERR_DENIED, -EACCES, "%s: cannot open or write '%s' (%s)", doing,
+                       s->path, why);
+    default:
+        return err_set(e, SG_ERR_INTERNAL, -EIO, "%s: '%s': %s", doing, s->path, why);
+    }
+}
+
+int db_statement(struct store *s, enum db_statement which, sqlite3_stmt **ret, struct sg_error *e)
+{
+    sqlite3_stmt **st = &s->statements[which];
+
+    if (!*st && sqlite3_prepare_v3(s->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, st, NULL) !=
+                    SQLITE_OK)
+        return db_error(s, "prepare a query", e);
+    sqlite3_reset(*st);
+    sqlite3_clear_bindings(*st);
+    *ret = *st;
+    return 0;
+}
+
+int db_step(struct store *s, sqlite3_stmt *st, struct sg_error *e)
+{
+    int code = sqlite3_step(st), r = 0;
+
+    if (code == SQLITE_ROW)
+        return 1;
+    if (code != SQLITE_DONE)
+        r = db_error(s, "use the database", e);
+    sqlite3_reset(st);
+    return r;
+}
+
+int db_run(struct store *s, sqlite3_stmt *st, struct sg_error *e)
+{
+    int r = db_step(s, st, e);
+
+    sqlite3_reset(st);
+    return r < 0 ? r : 0;
+}
+
+static int execute(struct store *s, const char *sql, const char *doing, struct sg_error *e)
+{
+    return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : db_error(s, doing, e);
+}
+
+void db_set_durable(struct store *s, bool on)
+{
+    const char *sql = on ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = OFF";
+
+    sqlite3_exec(s->db, sql, NULL, NULL, NULL);
+}
+
+void db_set_wait(struct store *s, bool on)
+{
+    sqlite3_busy_timeout(s->db, on ? BUSY_MS : 0);
+}
+
+int db_begin(struct store *s, struct sg_error *e)
+{
+    return execute(s, "BEGIN IMMEDIATE", "begin a change", e);
+}
+
+int db_commit(struct store *s, struct sg_error *e)
+{
+    int r = execute(s, "COMMIT", "write a change", e);
+
+    if (r < 0)
+        db_rollback(s);
+    return r;
+}
+
+void db_rollback(struct store *s)
+{
+    sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+void db_bind(sqlite3_stmt *st, int i, const char *text)
+{
+    if (text)
+        sqlite3_bind_text(st, i, text, -1, SQLITE_STATIC);
+}
+
+void db_column(sqlite3_stmt *st, int i, char *ret, size_t cap)
+{
+    const unsigned char *text = sqlite3_column_text(st, i);
+
+    snprintf(ret, cap, "%s", text ? (const char *)text : "");
+}
+
+static int read_int(struct store *s, const char *sql, int *ret, struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = 0;
+
+    if (sqlite3_prepare_v2(s->db, sql, -1, &st, NULL) != SQLITE_OK)
+        return db_error(s, "open the database", e);
+    if (sqlite3_step(st) == SQLITE_ROW)
+        *ret = sqlite3_column_int(st, 0);
+    else
+        r = db_error(s, "open the database", e);
+    sqlite3_finalize(st);
+    return r;
+}
+
+/* Is it ours, and of which version? An empty file becomes ours. */
+static int read_version(struct store *s, int *ret, struct sg_error *e)
+{
+    int application, version, objects;
+    int r = read_int(s, "PRAGMA application_id", &application, e);
+
+    if (r == 0)
+        r = read_int(s, "PRAGMA user_version", &version, e);
+    if (r == 0)
+        r = read_int(s, "SELECT count(*) FROM sqlite_schema", &objects, e);
+    if (r < 0)
+        return r;
+    bool fresh = application == 0 && version == 0 && objects == 0;
+
+    if (!fresh && application != APPLICATION_ID)
+        return err_set(e, SG_ERR_INVALID, -EUCLEAN, "'%s' is the database of another program",
+                       s->path);
+    if (version < 0 || version > SCHEMA_VERSION)
+        return err_set(e, SG_ERR_UNSUPPORTED, -EPROTO,
+                       "'%s' was written by a later version of sandglass (its schema is %d, this "
+                       "program knows %d)",
+                       s->path, version, SCHEMA_VERSION);
+    *ret = version;
+    return 0;
+}
+
+static int migrate_locked(struct store *s, struct sg_error *e)
+{
+    int version = 0;
+    int r = read_version(s, &version, e);
+
+    for (; r == 0 && version < SCHEMA_VERSION; version++) {
+        char mark[96];
+
+        snprintf(mark, sizeof(mark), "PRAGMA application_id = %d; PRAGMA user_version = %d",
+                 APPLICATION_ID, version + 1);
+        r = execute(s, migrations[version], "bring the database to this version", e);
+        if (r == 0)
+            r = execute(s, mark, "bring the database to this version", e);
+    }
+    return r;
+}
+
+static int migrate(struct store *s, struct sg_error *e)
+{
+    int r = db_begin(s, e);
+
+    if (r < 0)
+        return r;
+    r = migrate_locked(s, e);
+    if (r < 0) {
+        db_rollback(s);
+        return r;
+    }
+    return db_commit(s, e);
+}
+
+/* Made by us and not by SQLite, so that nobody else can read it at any moment. The -wal and -shm
+ * files get the same mode. An existing file is not opened here: closing a descriptor of it would
+ * drop the locks of this process's other connections. */
+static int make_file(const char *path, struct sg_error *e)
+{
+    struct stat st;
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+    if (fd >= 0) {
+        close(fd);
+        return 0;
+    }
+    if (errno != EEXIST)
+        return err_errno(e, "make '%s'", path);
+    if (lstat(path, &st) < 0)
+        return err_errno(e, "look at '%s'", path);
+    if (!S_ISREG(st.st_mode))
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "'%s' is not a regular file", path);
+    if ((st.st_mode & 077) && chmod(path, 0600) < 0)
+        return err_errno(e, "make '%s' private", path);
+    return 0;
+}
+
+static int check_whole(struct store *s, struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = 0;
+
+    if (sqlite3_prepare_v2(s->db, "PRAGMA quick_check(1)", -1, &st, NULL) != SQLITE_OK)
+        return db_error(s, "check the database", e);
+    if (sqlite3_step(st) != SQLITE_ROW) {
+        r = db_error(s, "check the database", e);
+    } else {
+        char verdict[160];
+
+        db_column(st, 0, verdict, sizeof(verdict));
+        if (strcmp(verdict, "ok") != 0)
+            r = err_set(e, SG_ERR_INVALID, -EUCLEAN,
+                        "'%s' is damaged (%s): move it away and start again, or restore a copy",
+                        s->path, verdict);
+    }
+    sqlite3_finalize(st);
+    return r;
+}
+
+/* SQLite makes every path absolute, and fails if a directory above may not be searched by this
+ * user. Here a name is used as it is; the working directory never changes. */
+static int same_name(sqlite3_vfs *vfs, const char *name, int cap, char *ret)
+{
+    (void)vfs;
+    return snprintf(ret, (size_t)cap, "%s", name) < cap ? SQLITE_OK : SQLITE_CANTOPEN;
+}
+
+static const char *own_vfs(void)
+{
+    static sqlite3_vfs own;
+
+    if (!own.zName) {
+        own = *sqlite3_vfs_find(NULL);
+        own.zName = "sandglass";
+        own.xFullPathname = same_name;
+        sqlite3_vfs_register(&own, 0);
+    }
+    return own.zName;
+}
+
+static int open_db(struct store *s, struct sg_error *e)
+{
+    int r = make_file(s->path, e);
+
+    if (r < 0)
+        return r;
+    if (sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, own_vfs()) !=
+        SQLITE_OK)
+        return db_error(s, "open the database", e);
+    sqlite3_extended_result_codes(s->db, 1);
+    db_set_wait(s, true);
+    /* The file is input like any other: its schema may not call functions or be written to. */
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    r = migrate(s, e);
+    if (r == 0)
+        r = check_whole(s, e);
+    if (r == 0)
+        r = execute(s,
+                    "PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON; "
+                    "PRAGMA cell_size_check = ON",
+                    "open the database", e);
+    if (r == 0)
+        db_set_durable(s, true);
+    return r;
+}
+
+/* Programs that open it at the same moment take turns: the change to WAL tolerates no other. */
+static int open_in_turn(struct store *s, const char *dir, struct sg_error *e)
+{
+    AUTO(close_p) int turn = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (turn < 0 || flock(turn, LOCK_EX) < 0)
+        return err_errno(e, "open the directory '%s'", dir);
+    return open_db(s, e);
+}
+
+int store_open(const char *dir, struct store **ret, struct sg_error *e)
+{
+    struct store *s = xcalloc(1, sizeof(*s));
+    size_t len = strlen(dir);
+
+    s->path = xcalloc(1, len + sizeof(FILE_NAME));
+    memcpy(s->path, dir, len);
+    memcpy(s->path + len, FILE_NAME, sizeof(FILE_NAME));
+    int r = open_in_turn(s, dir, e);
+    if (r < 0) {
+        store_close(s);
+        return r;
+    }
+    *ret = s;
+    return 0;
+}
+
+void store_close(struct store *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < DB_MAX_; i++)
+        sqlite3_finalize(s->statements[i]);
+    sqlite3_close(s->db);
+    free(s->keys);
+    free(s->path);
+    free(s);
+}

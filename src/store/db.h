@@ -1,0 +1,79 @@
+/* The database under the store: the file, its schema, its statements. For store/ only.
+ *
+ * The file is ours if its application id says so, and as new as `user_version`; migrations bring an
+ * older one forward, each in one transaction. A file that is damaged, foreign or from a later
+ * version is refused with a message that says which. */
+#pragma once
+
+#include <sqlite3.h>
+
+#include "store/store.h"
+
+/* Prepared when first used, and kept. */
+#define STORE_STATEMENTS(X)                                                                      \
+    X(DATA_VERSION, "PRAGMA data_version")                                                       \
+    X(TENANT_ADD, "INSERT INTO tenant (id, name, created_ms) VALUES (?1, ?2, ?3) "               \
+                  "ON CONFLICT (name) DO NOTHING")                                               \
+    X(TENANT_BY_NAME, "SELECT id, name, max_sandboxes FROM tenant WHERE name = ?1")              \
+    X(TENANT_BY_ID, "SELECT id, name, max_sandboxes FROM tenant WHERE id = ?1")                  \
+    X(TENANT_COUNT, "SELECT count(*) FROM tenant")                                               \
+    X(KEY_ADD, "INSERT INTO key (id, tenant, name, hash, hint, created_ms) "                     \
+               "VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                                \
+    X(KEY_BY_HASH, "SELECT t.id, t.name, t.max_sandboxes, k.id, k.used_ms, k.hash FROM key k "   \
+                   "JOIN tenant t ON t.id = k.tenant WHERE k.hash = ?1 AND k.revoked_ms = 0")    \
+    X(KEY_USED, "UPDATE key SET used_ms = ?2 WHERE id = ?1")                                     \
+    X(KEY_LIST, "SELECT k.id, t.id, t.name, k.name, k.hint, k.created_ms, k.used_ms, "           \
+                "k.revoked_ms FROM key k JOIN tenant t ON t.id = k.tenant "                      \
+                "WHERE ?1 IS NULL OR t.id = ?1 ORDER BY k.created_ms, k.id")                     \
+    X(KEY_REVOKE, "UPDATE key SET revoked_ms = ?3 WHERE (id = ?1 OR hash = ?2) "                 \
+                  "AND revoked_ms = 0")                                                          \
+    X(KEY_EXISTS, "SELECT 1 FROM key WHERE id = ?1 OR hash = ?2")                                \
+    X(SECRET_ADD, "INSERT INTO secret (name, value) VALUES (?1, ?2) "                            \
+                  "ON CONFLICT (name) DO NOTHING")                                               \
+    X(SECRET_GET, "SELECT value FROM secret WHERE name = ?1")                                    \
+    X(SNAPSHOT_ADD, "INSERT INTO snapshot (id, tenant, name, tag, sandbox, base_template, "      \
+                    "created_ms, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                \
+    X(SNAPSHOT_BY_ID, "SELECT " SNAPSHOT_COLUMNS " FROM snapshot WHERE tenant = ?1 AND id = ?2") \
+    X(SNAPSHOT_BY_NAME, "SELECT " SNAPSHOT_COLUMNS " FROM snapshot "                             \
+                        "WHERE tenant = ?1 AND name = ?2 AND tag = ?3")                          \
+    X(SNAPSHOT_REMOVE, "DELETE FROM snapshot WHERE tenant = ?1 AND id = ?2")                     \
+    X(LAYER_ADD, "INSERT OR IGNORE INTO loose_layer (id) VALUES (?1)")                           \
+    X(LAYER_REMOVE, "DELETE FROM loose_layer WHERE id = ?1")                                     \
+    X(LAYER_LIST, "SELECT id FROM loose_layer")                                                  \
+    X(SNAPSHOT_LIST, "SELECT " SNAPSHOT_COLUMNS " FROM snapshot "                                \
+                     "WHERE tenant = ?1 AND seq < ?2 ORDER BY seq DESC")
+
+#define SNAPSHOT_COLUMNS "seq, id, tenant, name, tag, sandbox, base_template, created_ms, bytes"
+
+#define DB_STATEMENT(name, text) DB_##name,
+enum db_statement { STORE_STATEMENTS(DB_STATEMENT) DB_MAX_ };
+#undef DB_STATEMENT
+
+struct key_cache;
+
+struct store {
+    sqlite3 *db;
+    char *path;
+    sqlite3_stmt *statements[DB_MAX_];
+    struct key_cache *keys;
+};
+
+/* A statement, reset, with nothing bound. */
+int db_statement(struct store *s, enum db_statement which, sqlite3_stmt **ret, struct sg_error *e);
+/* 1: there is a row; 0: done, and the statement reset; -errno. */
+int db_step(struct store *s, sqlite3_stmt *st, struct sg_error *e);
+/* For a statement that has no rows, or whose first is enough. */
+int db_run(struct store *s, sqlite3_stmt *st, struct sg_error *e);
+/* Commits from now on wait for the disk, or do not: for what may be lost. */
+void db_set_durable(struct store *s, bool on);
+/* Whether a call may wait for another process that is writing. */
+void db_set_wait(struct store *s, bool on);
+int db_begin(struct store *s, struct sg_error *e);
+int db_commit(struct store *s, struct sg_error *e);
+void db_rollback(struct store *s);
+/* The error of the last call. */
+int db_error(const struct store *s, const char *doing, struct sg_error *e);
+
+void db_bind(sqlite3_stmt *st, int i, const char *text); /* NULL binds NULL */
+/* A column as a string, cut to what fits. */
+void db_column(sqlite3_stmt *st, int i, char *ret, size_t cap);
