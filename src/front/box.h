@@ -1,0 +1,91 @@
+/* A sandbox as the front knows it.
+ *
+ *              box_create             box_pause, auto-pause
+ *   (nothing) ------------> running ------------------------> paused
+ *                             ^  |                              |  |
+ *                             |  |       box_resume             |  |
+ *                             |  +<-----------------------------+  |
+ *                             +--> ended (killed, expired, died) <-+
+ *
+ * While one of those is under way `busy` says which, and another waits for it to be over. Killing
+ * never waits.
+ *
+ * A box is found by tenant and id. What is ended is out of the table at once; the object itself
+ * lives until the last box_unref. The truth is the warden's: the front keeps a copy, and describes
+ * each box to the warden in a note (spec.h) from which a later front makes the object again. */
+#pragma once
+
+#include "base/ids.h"
+#include "channel/chan.h"
+#include "front/front.h"
+#include "front/log.h"
+#include "front/metrics.h"
+#include "front/spec.h"
+#include "order/order.h"
+
+enum box_state { BOX_STARTING, BOX_RUNNING, BOX_PAUSED, BOX_ENDED };
+enum box_busy { BUSY_NO, BUSY_PAUSING, BUSY_RESUMING, BUSY_SNAPSHOT };
+
+struct link;
+
+struct box {
+    struct front *front;
+    char id[ID_LEN + 1];
+    struct box_spec spec;
+    enum box_state state;
+    enum box_busy busy;
+    bool stored;          /* paused without memory */
+    uint64_t deadline_ns; /* clock_ns(); 0 while paused */
+    uint64_t seen_ns;     /* when this front came to know it */
+    int64_t end_ms;       /* wall clock: when it ends; of a paused one, when it would have */
+    struct link *link;    /* to the agent; NULL if stored or ended */
+    struct box_log log;
+    struct box_metrics metrics;
+    struct watchers *watchers; /* envd's: watches that are polled; NULL until used */
+    void (*watchers_free)(struct watchers *w); /* set with it */
+    struct settle *waiting;                    /* for a transition to be over */
+    unsigned refs;
+    struct box *next_in_bucket;
+};
+
+struct box *box_ref(struct box *b);
+void box_unref(struct box *b);
+
+/* boxes.c: the table. */
+struct boxes *boxes_new(void);
+/* For the control plane: only a tenant's own, of any state but ended; NULL otherwise. */
+struct box *box_get(struct front *f, const char *tenant, const char *id);
+/* For the data plane, where the id and the sandbox's own token are the authority. */
+struct box *box_find(struct front *f, const char *id);
+/* Calls fn for each until it says false. */
+void boxes_each(struct front *f, bool (*fn)(struct box *b, void *arg), void *arg);
+size_t boxes_count(struct front *f, const char *tenant); /* running and starting ones */
+
+/* A new deadline (clock_ns), and the wall-clock time that is told for it. */
+void box_set_deadline(struct box *b, uint64_t deadline_ns);
+
+/* lifecycle.c. Each is answered through `done`, exactly once, perhaps before it returns. r is 0 or
+ * -errno with e filled. The operation goes on when whoever asked for it is gone. */
+typedef void (*box_done)(void *arg, struct box *b, int r, const struct sg_error *e);
+/* Takes over spec (box_spec_done is the callee's from then on). `layer` as in order.h, or NULL. At
+ * most `limit` of a tenant's sandboxes run at once: -EDQUOT; the place is taken before anything
+ * else happens. */
+void box_create(struct front *f, struct box_spec *spec, const char *layer, uint64_t timeout_ms,
+                uint32_t limit, box_done done, void *arg);
+void box_kill(struct box *b, box_done done, void *arg);
+void box_pause(struct box *b, bool keep_memory, box_done done, void *arg);
+void box_resume(struct box *b, bool use_memory, uint64_t timeout_ms, box_done done, void *arg);
+/* The new end: now + timeout. extend_only: never earlier than it is. */
+void box_set_timeout(struct box *b, uint64_t timeout_ms, bool extend_only, box_done done,
+                     void *arg);
+/* Tells the warden a changed spec. */
+void box_note_changed(struct box *b);
+/* Keeps the files under `layer` (an id_random name). bytes: how many there are. */
+typedef void (*box_saved)(void *arg, int r, const struct sg_error *e, uint64_t bytes);
+void box_snapshot(struct box *b, const char *layer, bool durable, box_saved done, void *arg);
+void box_forget_layer(struct front *f, const char *layer);
+/* Those that an earlier front was killed over. Once, at the start. */
+int boxes_forget_loose_layers(struct front *f, struct sg_error *e);
+/* For a request to a port of it: at once if it runs; a paused one is woken if it may be
+ * (autoResume); otherwise -ENOENT. */
+void box_wake(struct box *b, box_done done, void *arg);

@@ -1,0 +1,134 @@
+/* The table of sandboxes. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "front/call.h"
+#include "front/lifecycle.h"
+
+#define BUCKETS 4096u /* a power of two; a server holds thousands at most */
+
+struct boxes {
+    struct box *buckets[BUCKETS];
+};
+
+struct boxes *boxes_new(void)
+{
+    return xcalloc(1, sizeof(struct boxes));
+}
+
+/* Ids are random: any of their characters will do. */
+static struct box **bucket_of(struct boxes *t, const char *id)
+{
+    uint32_t h = 2166136261u;
+
+    for (const char *p = id; *p; p++)
+        h = (h ^ (unsigned char)*p) * 16777619u;
+    return &t->buckets[h & (BUCKETS - 1)];
+}
+
+void boxes_add(struct box *b)
+{
+    struct box **bucket = bucket_of(b->front->boxes, b->id);
+
+    b->next_in_bucket = *bucket;
+    *bucket = box_ref(b);
+}
+
+void boxes_remove(struct box *b)
+{
+    for (struct box **at = bucket_of(b->front->boxes, b->id); *at; at = &(*at)->next_in_bucket) {
+        if (*at != b)
+            continue;
+        *at = b->next_in_bucket;
+        box_unref(b);
+        return;
+    }
+}
+
+struct box *box_find(struct front *f, const char *id)
+{
+    if (!id_valid(id))
+        return NULL;
+    for (struct box *b = *bucket_of(f->boxes, id); b; b = b->next_in_bucket)
+        if (memcmp(b->id, id, ID_LEN) == 0)
+            return b;
+    return NULL;
+}
+
+struct box *box_get(struct front *f, const char *tenant, const char *id)
+{
+    struct box *b = box_find(f, id);
+
+    return b && strcmp(b->spec.tenant, tenant) == 0 && b->state != BOX_STARTING ? b : NULL;
+}
+
+void boxes_each(struct front *f, bool (*fn)(struct box *b, void *arg), void *arg)
+{
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct box *b = f->boxes->buckets[i], *next; b; b = next) {
+            next = b->next_in_bucket;
+            if (!fn(b, arg))
+                return;
+        }
+}
+
+struct counting {
+    const char *tenant;
+    size_t n;
+};
+
+static bool count_one(struct box *b, void *arg)
+{
+    struct counting *c = arg;
+
+    c->n += (b->state == BOX_RUNNING || b->state == BOX_STARTING) &&
+            strcmp(b->spec.tenant, c->tenant) == 0;
+    return true;
+}
+
+size_t boxes_count(struct front *f, const char *tenant)
+{
+    struct counting c = {.tenant = tenant};
+
+    boxes_each(f, count_one, &c);
+    return c.n;
+}
+
+struct box *box_new(struct front *f, const char *id, struct box_spec *spec)
+{
+    struct box *b = xcalloc(1, sizeof *b);
+
+    b->front = f;
+    b->refs = 1;
+    memcpy(b->id, id, ID_LEN);
+    b->spec = *spec;
+    box_spec_init(spec); /* its contents are the box's now */
+    return b;
+}
+
+struct box *box_ref(struct box *b)
+{
+    b->refs++;
+    return b;
+}
+
+void box_unref(struct box *b)
+{
+    if (!b || --b->refs > 0)
+        return;
+    link_free(b->link);
+    if (b->watchers)
+        b->watchers_free(b->watchers);
+    box_log_done(&b->log);
+    box_metrics_done(&b->metrics);
+    box_spec_done(&b->spec);
+    free(b);
+}
+
+void box_set_deadline(struct box *b, uint64_t deadline_ns)
+{
+    int64_t left_ms = ((int64_t)deadline_ns - (int64_t)clock_ns()) / 1000000;
+
+    b->deadline_ns = deadline_ns;
+    b->end_ms = clock_wall_ms() + left_ms;
+}

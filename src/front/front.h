@@ -1,0 +1,40 @@
+/* The front: everything that speaks HTTP, in one unprivileged process. This is what its parts
+ * share.
+ *
+ *   server/   main, and which part a request belongs to
+ *   e2b/      the control plane          envd/     port 49983 of a sandbox
+ *   forward/  every other port           front/    what those stand on: sandboxes (box.h), calls to
+ *                                                  agents (call.h), orders (warden.h), keys
+ * (auth.h)
+ */
+#pragma once
+
+#include <jansson.h>
+#include <uv.h>
+
+#include "base/err.h"
+#include "http/http.h"
+#include "order/settings.h"
+
+struct store;
+struct warden;
+struct boxes;
+
+struct front {
+    uv_loop_t *loop;
+    struct settings settings;
+    struct http_server *http;
+    struct store *store;
+    struct warden *warden;
+    struct boxes *boxes;
+    bool draining;
+};
+
+/* The front of a request: the server's argument. */
+static inline struct front *front_of(const struct http_req *req)
+{
+    return http_server_arg(req->server);
+}
+
+#define FRONT_ENVD_VERSION "0.6.13" /* unlocks every feature that the SDKs ask a version for */
+#define FRONT_ENVD_PORT    49983

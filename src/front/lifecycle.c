@@ -1,0 +1,573 @@
+/* The transitions of a sandbox: orders to the warden, and what follows from the answers. */
+#include "front/lifecycle.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "front/call.h"
+#include "front/identity.h"
+#include "front/past.h"
+#include "front/warden.h"
+#include "store/store.h"
+
+#define NS_PER_MS 1000000ull
+
+/* Who waits for a transition to be over, to begin another or to use the sandbox. */
+struct settle {
+    struct settle *next;
+    box_done again;
+    void *arg;
+};
+
+/* One transition under way: who asked for it. */
+struct transition {
+    struct box *box;
+    box_done done;
+    void *arg;
+    uint64_t deadline_ns, timeout_ms;
+    bool memory;
+};
+
+static struct transition *transition_new(struct box *b, enum box_busy busy, box_done done,
+                                         void *arg)
+{
+    struct transition *t = xcalloc(1, sizeof *t);
+
+    *t = (struct transition){.box = box_ref(b), .done = done, .arg = arg};
+    if (busy != BUSY_NO)
+        b->busy = busy;
+    return t;
+}
+
+/* Lets those who waited look again. They may begin the next transition, so the list is taken first.
+ */
+static void settled(struct box *b)
+{
+    struct settle *list = b->waiting;
+
+    b->busy = BUSY_NO;
+    b->waiting = NULL;
+    while (list) {
+        struct settle *s = list;
+        list = s->next;
+        s->again(s->arg, b, 0, NULL);
+        free(s);
+    }
+}
+
+static void wait_until_settled(struct box *b, box_done again, void *arg)
+{
+    struct settle *s = xcalloc(1, sizeof *s), **at = &b->waiting;
+
+    *s = (struct settle){.again = again, .arg = arg};
+    while (*at)
+        at = &(*at)->next;
+    *at = s;
+}
+
+static void transition_end(struct transition *t, bool was_busy, int r, const struct sg_error *e)
+{
+    struct box *b = t->box;
+
+    if (t->done)
+        t->done(t->arg, b, r, e);
+    if (was_busy)
+        settled(b);
+    free(t);
+    box_unref(b);
+}
+
+static void order_for(const struct box *b, enum order_op op, struct order *ret)
+{
+    *ret = (struct order){.op = op};
+    memcpy(ret->id, b->id, sizeof ret->id);
+    memcpy(ret->tenant, b->spec.tenant, sizeof ret->tenant);
+    ret->limits = b->spec.limits;
+    ret->on_expiry = !b->spec.auto_pause         ? EXPIRY_KILL
+                     : b->spec.auto_pause_memory ? EXPIRY_PAUSE
+                                                 : EXPIRY_PAUSE_FILES;
+}
+
+static int gone_error(struct sg_error *e)
+{
+    return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "the sandbox has ended");
+}
+
+/* ---- create ------------------------------------------------------------------------------------
+ */
+
+static void ended(struct box *b)
+{
+    if (b->state == BOX_ENDED)
+        return;
+    b->state = BOX_ENDED;
+    box_ref(b);
+    boxes_remove(b);
+    link_free(steal_ptr(&b->link));
+    settled(b);
+    past_keep(b);
+    box_unref(b);
+}
+
+static void on_created(void *arg, const struct order_answer *a, int fd)
+{
+    struct transition *t = arg;
+    struct box *b = t->box;
+    struct sg_error e = {0};
+    int r = warden_error(a, &e);
+
+    if (r == 0 && fd < 0)
+        r = err_set(&e, SG_ERR_INTERNAL, -EPROTO, "the warden sent no channel");
+    if (r < 0) {
+        close_p(&fd);
+        ended(b);
+    } else {
+        b->link = link_new(b, fd);
+        b->state = BOX_RUNNING;
+        identity_write(b);
+        box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Sandbox created from template %s",
+                    b->spec.template_id);
+    }
+    transition_end(t, false, r, &e);
+}
+
+static int check_room(struct front *f, const struct box_spec *spec, uint32_t limit,
+                      struct sg_error *e)
+{
+    if (f->draining)
+        return err_set(e, SG_ERR_LIMIT, -EAGAIN, "the server is shutting down");
+    if (boxes_count(f, spec->tenant) >= limit)
+        return err_set(e, SG_ERR_LIMIT, -EDQUOT,
+                       "you have reached the maximum number of concurrent sandboxes: the limit is "
+                       "%u; kill or pause one first",
+                       limit);
+    return 0;
+}
+
+void box_create(struct front *f, struct box_spec *spec, const char *layer, uint64_t timeout_ms,
+                uint32_t limit, box_done done, void *arg)
+{
+    struct sg_error e = {0};
+    struct order o;
+    char id[ID_LEN + 1];
+    int note = -1, r = check_room(f, spec, limit, &e);
+
+    spec->timeout_ms = timeout_ms;
+    spec->created_ms = spec->started_ms = clock_wall_ms();
+    if (r == 0)
+        r = note = box_spec_save(spec, &e);
+    if (r < 0) {
+        box_spec_done(spec);
+        done(arg, NULL, r, &e);
+        return;
+    }
+    id_random(id);
+    struct box *b = box_new(f, id, spec);
+    b->seen_ns = clock_ns();
+    box_set_deadline(b, b->seen_ns + timeout_ms * NS_PER_MS);
+    boxes_add(b);
+    order_for(b, ORDER_CREATE, &o);
+    o.deadline_ns = b->deadline_ns;
+    snprintf(o.layer, sizeof o.layer, "%s", layer ? layer : "");
+    warden_order(f, &o, note, on_created, transition_new(b, BUSY_NO, done, arg));
+    box_unref(b);
+}
+
+/* ---- kill ---------------------------------------------------------------------------------------
+ */
+
+static void on_killed(void *arg, const struct order_answer *a, int fd)
+{
+    struct sg_error e = {0};
+    int r = warden_error(a, &e);
+
+    close_p(&fd);
+    if (r == -ENOENT) /* its deadline was faster: gone is gone */
+        r = 0;
+    transition_end(arg, false, r, &e);
+}
+
+void box_kill(struct box *b, box_done done, void *arg)
+{
+    struct order o;
+
+    order_for(b, ORDER_KILL, &o);
+    warden_order(b->front, &o, -1, on_killed, transition_new(b, BUSY_NO, done, arg));
+    /* Nobody finds it from now on; that it will be gone is certain. */
+    box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Sandbox killed");
+    ended(b);
+}
+
+/* ---- pause and resume ---------------------------------------------------------------------------
+ */
+
+static void now_paused(struct box *b, bool stored)
+{
+    b->deadline_ns = 0;
+    b->state = BOX_PAUSED;
+    b->stored = stored;
+    if (stored)
+        link_free(steal_ptr(&b->link));
+    else
+        link_drop_calls(b->link);
+    box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Sandbox paused, %s",
+                stored ? "files only" : "memory kept");
+}
+
+static void on_paused(void *arg, const struct order_answer *a, int fd)
+{
+    struct transition *t = arg;
+    struct sg_error e = {0};
+    int r = warden_error(a, &e);
+
+    close_p(&fd);
+    if (r == 0 && t->box->state == BOX_RUNNING)
+        now_paused(t->box, a->state == STATE_STORED);
+    transition_end(t, true, r, &e);
+}
+
+static void pause_again(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct transition *t = arg;
+
+    (void)r, (void)e;
+    box_pause(b, t->memory, t->done, t->arg);
+    free(t);
+    box_unref(b);
+}
+
+void box_pause(struct box *b, bool keep_memory, box_done done, void *arg)
+{
+    struct sg_error e = {0};
+    struct transition *t;
+    struct order o;
+
+    if (b->state == BOX_ENDED || b->state == BOX_PAUSED) {
+        int r = b->state == BOX_ENDED
+                    ? gone_error(&e)
+                    : err_set(&e, SG_ERR_GONE, -EALREADY,
+                              "Error pausing sandbox - sandbox '%s' is already paused", b->id);
+        done(arg, b, r, &e);
+        return;
+    }
+    t = transition_new(b, BUSY_NO, done, arg);
+    t->memory = keep_memory;
+    if (b->busy != BUSY_NO) {
+        wait_until_settled(b, pause_again, t);
+        return;
+    }
+    b->busy = BUSY_PAUSING;
+    order_for(b, ORDER_PAUSE, &o);
+    o.flags = keep_memory ? 0 : ORDER_FILES_ONLY;
+    warden_order(b->front, &o, -1, on_paused, t);
+}
+
+static void on_resumed(void *arg, const struct order_answer *a, int fd)
+{
+    struct transition *t = arg;
+    struct box *b = t->box;
+    struct sg_error e = {0};
+    int r = warden_error(a, &e);
+
+    if (r == 0 && b->state == BOX_PAUSED) {
+        bool booted = fd >= 0;
+        if (booted) {
+            link_free(b->link);
+            b->link = link_new(b, steal_fd(&fd));
+            identity_write(b);
+        }
+        b->state = BOX_RUNNING;
+        b->stored = false;
+        box_set_deadline(b, t->deadline_ns);
+        b->spec.timeout_ms = t->timeout_ms;
+        b->spec.started_ms = clock_wall_ms();
+        box_note_changed(b);
+        box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Sandbox resumed%s",
+                    booted ? " from its files" : "");
+    }
+    close_p(&fd);
+    transition_end(t, true, r, &e);
+}
+
+static void resume_again(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct transition *t = arg;
+
+    (void)r, (void)e;
+    box_resume(b, t->memory, t->timeout_ms, t->done, t->arg);
+    free(t);
+    box_unref(b);
+}
+
+void box_resume(struct box *b, bool use_memory, uint64_t timeout_ms, box_done done, void *arg)
+{
+    struct sg_error e = {0};
+    struct transition *t;
+    struct order o;
+
+    if (b->state == BOX_ENDED || (b->state == BOX_RUNNING && b->busy != BUSY_PAUSING)) {
+        int r = b->state == BOX_ENDED
+                    ? gone_error(&e)
+                    : err_set(&e, SG_ERR_GONE, -EALREADY, "Sandbox %s is already running", b->id);
+        done(arg, b, r, &e);
+        return;
+    }
+    t = transition_new(b, BUSY_NO, done, arg);
+    t->memory = use_memory;
+    t->timeout_ms = timeout_ms;
+    if (b->busy != BUSY_NO) {
+        wait_until_settled(b, resume_again, t);
+        return;
+    }
+    b->busy = BUSY_RESUMING;
+    t->deadline_ns = clock_ns() + timeout_ms * NS_PER_MS;
+    order_for(b, ORDER_RESUME, &o);
+    o.flags = use_memory ? 0 : ORDER_FILES_ONLY;
+    o.deadline_ns = t->deadline_ns;
+    warden_order(b->front, &o, -1, on_resumed, t);
+}
+
+static void wake_again(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct transition *t = arg;
+
+    (void)e;
+    if (r < 0 && r != -EALREADY)
+        t->done(t->arg, b, r, e);
+    else
+        box_wake(b, t->done, t->arg);
+    free(t);
+    box_unref(b);
+}
+
+void box_wake(struct box *b, box_done done, void *arg)
+{
+    bool may_wake = b->spec.auto_resume && !b->stored;
+    struct sg_error e = {0};
+
+    if (b->state == BOX_RUNNING && b->busy != BUSY_PAUSING) {
+        done(arg, b, 0, NULL);
+    } else if (b->state == BOX_ENDED || b->state == BOX_STARTING ||
+               (!may_wake && b->busy != BUSY_RESUMING)) {
+        done(arg, b, gone_error(&e), &e);
+    } else {
+        struct transition *t = transition_new(b, BUSY_NO, done, arg);
+        if (b->busy != BUSY_NO)
+            wait_until_settled(b, wake_again, t);
+        else
+            box_resume(b, true, b->spec.timeout_ms, wake_again, t);
+    }
+}
+
+/* ---- deadline, note, files ----------------------------------------------------------------------
+ */
+
+static void on_deadline_set(void *arg, const struct order_answer *a, int fd)
+{
+    struct transition *t = arg;
+    struct sg_error e = {0};
+    int r = warden_error(a, &e);
+
+    close_p(&fd);
+    if (r == 0 && t->box->state == BOX_RUNNING) {
+        box_set_deadline(t->box, t->deadline_ns);
+        t->box->spec.timeout_ms = t->timeout_ms;
+    }
+    transition_end(t, false, r, &e);
+}
+
+void box_set_timeout(struct box *b, uint64_t timeout_ms, bool extend_only, box_done done, void *arg)
+{
+    uint64_t deadline = clock_ns() + timeout_ms * NS_PER_MS;
+    struct sg_error e = {0};
+    struct order o;
+
+    if (b->state != BOX_RUNNING) {
+        done(arg, b, gone_error(&e), &e);
+        return;
+    }
+    if (extend_only && deadline <= b->deadline_ns) {
+        done(arg, b, 0, NULL);
+        return;
+    }
+    struct transition *t = transition_new(b, BUSY_NO, done, arg);
+    t->deadline_ns = deadline;
+    t->timeout_ms = timeout_ms;
+    order_for(b, ORDER_DEADLINE, &o);
+    o.deadline_ns = deadline;
+    warden_order(b->front, &o, -1, on_deadline_set, t);
+}
+
+static void on_noted(void *arg, const struct order_answer *a, int fd)
+{
+    (void)arg, (void)a;
+    close_p(&fd);
+}
+
+void box_note_changed(struct box *b)
+{
+    int note = box_spec_save(&b->spec, NULL);
+    struct order o;
+
+    if (note < 0)
+        return; /* it was saved before, and has not grown past the limit since: out of memory */
+    order_for(b, ORDER_NOTE, &o);
+    warden_order(b->front, &o, note, on_noted, NULL);
+}
+
+struct saving {
+    struct box *box;
+    char layer[ID_LEN + 1];
+    box_saved done;
+    void *arg;
+};
+
+static void on_saved(void *arg, const struct order_answer *a, int fd)
+{
+    struct saving *s = arg;
+    struct sg_error e = {0};
+    int r = warden_error(a, &e);
+
+    close_p(&fd);
+    if (r < 0)
+        store_layer_gone(s->box->front->store, s->layer);
+    s->done(s->arg, r, &e, a->stats.disk_bytes);
+    settled(s->box);
+    box_unref(s->box);
+    free(s);
+}
+
+void box_snapshot(struct box *b, const char *layer, bool durable, box_saved done, void *arg)
+{
+    struct sg_error e = {0};
+    struct saving *s;
+    struct order o;
+    int r = 0;
+
+    if (b->busy != BUSY_NO || b->state == BOX_ENDED)
+        r = err_set(&e, SG_ERR_GONE, -EBUSY,
+                    "Sandbox %s is being paused, resumed or snapshotted: try again", b->id);
+    if (r == 0)
+        r = store_layer_loose(b->front->store, layer, &e);
+    if (r < 0) {
+        done(arg, r, &e, 0);
+        return;
+    }
+    s = xcalloc(1, sizeof *s);
+    *s = (struct saving){.box = box_ref(b), .done = done, .arg = arg};
+    b->busy = BUSY_SNAPSHOT;
+    order_for(b, ORDER_SNAPSHOT, &o);
+    o.flags = durable ? ORDER_DURABLE : 0;
+    snprintf(o.layer, sizeof o.layer, "%s", layer);
+    memcpy(s->layer, o.layer, sizeof s->layer);
+    warden_order(b->front, &o, -1, on_saved, s);
+}
+
+struct forgetting {
+    struct front *front;
+    char layer[ID_LEN + 1];
+};
+
+static void on_forgotten(void *arg, const struct order_answer *a, int fd)
+{
+    struct forgetting *g = arg;
+
+    close_p(&fd);
+    if (a->code == 0 || a->code == -ENOENT)
+        store_layer_gone(g->front->store, g->layer);
+    free(g);
+}
+
+void box_forget_layer(struct front *f, const char *layer)
+{
+    struct forgetting *g = xcalloc(1, sizeof *g);
+    struct order o = {.op = ORDER_FORGET};
+
+    g->front = f;
+    snprintf(o.layer, sizeof o.layer, "%s", layer);
+    memcpy(g->layer, o.layer, sizeof g->layer);
+    warden_order(f, &o, -1, on_forgotten, g);
+}
+
+static void forget_one(const char *id, void *arg)
+{
+    box_forget_layer(arg, id);
+}
+
+int boxes_forget_loose_layers(struct front *f, struct sg_error *e)
+{
+    return store_layers_each(f->store, forget_one, f, e);
+}
+
+/* ---- what the warden tells ----------------------------------------------------------------------
+ */
+
+void box_told_sandbox(struct front *f, const struct order_answer *a, int note_fd, int channel_fd)
+{
+    struct box_spec spec;
+    struct sg_error e = {0};
+    int r = note_fd < 0 ? -EPROTO : box_spec_load(note_fd, &spec, &e);
+
+    close_p(&note_fd);
+    if (r < 0 || !id_valid(a->id)) {
+        struct order o = {.op = ORDER_KILL};
+        fprintf(stderr, "front: error: sandbox %.20s cannot be taken over: %s\n", a->id, e.message);
+        close_p(&channel_fd);
+        memcpy(o.id, a->id, sizeof o.id);
+        warden_order(f, &o, -1, on_noted, NULL);
+        return;
+    }
+    struct box *b = box_new(f, a->id, &spec);
+    b->seen_ns = clock_ns();
+    box_set_deadline(b, a->deadline_ns);
+    b->state = a->state == STATE_RUNNING ? BOX_RUNNING : BOX_PAUSED;
+    b->stored = a->state == STATE_STORED;
+    if (b->state == BOX_PAUSED) {
+        b->deadline_ns = 0;
+        b->end_ms = b->spec.started_ms + (int64_t)b->spec.timeout_ms;
+    }
+    if (channel_fd >= 0)
+        b->link = link_new(b, channel_fd);
+    boxes_add(b);
+    box_unref(b);
+}
+
+/* Whose doing it was: the deadline's, the code's inside, or ours. */
+static void log_end(struct box *b, const struct order_answer *a)
+{
+    switch ((enum order_end)a->end) {
+    case END_EXPIRED:
+        box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Sandbox ended: its time is over");
+        break;
+    case END_DIED:
+        box_log_add(&b->log, LOG_ERROR, SOURCE_SANDBOX, 0,
+                    "Sandbox ended: its first process was killed from inside or by the kernel");
+        break;
+    case END_FAILED:
+        box_log_add(&b->log, LOG_ERROR, SOURCE_SERVER, 0, "Sandbox ended: the server failed: %s",
+                    a->message);
+        break;
+    case END_KILLED:
+    case END_MAX_:
+        break;
+    }
+}
+
+void box_told_ended(struct front *f, const struct order_answer *a)
+{
+    struct box *b = box_find(f, a->id);
+
+    if (!b)
+        return;
+    log_end(b, a);
+    ended(b);
+}
+
+void box_told_paused(struct front *f, const struct order_answer *a)
+{
+    struct box *b = box_find(f, a->id);
+
+    if (b && b->state == BOX_RUNNING)
+        now_paused(b, a->state == STATE_STORED);
+}

@@ -1,0 +1,142 @@
+#include "front/metrics.h"
+
+#include "base/clock.h"
+#include "channel/wire.h"
+#include "front/call.h"
+#include "front/warden.h"
+
+#define TICK_MS    250
+#define A_TICK_MAX 32                      /* the warden has other things to do */
+#define FIRST_NS   (1000 * 1000 * 1000ull) /* many sandboxes do not live longer than that */
+
+/* One sample under way: first the warden's figures, then the agent's. */
+struct sample {
+    struct box *box;
+    struct metric m;
+    struct call call;
+    void (*done)(void *arg, const struct metric *m);
+    void *arg;
+};
+
+static void keep(struct box_metrics *m, const struct metric *s)
+{
+    if (!m->ring)
+        m->ring = xcalloc(METRICS_KEPT, sizeof *m->ring);
+    if (m->n == METRICS_KEPT) {
+        m->first = (m->first + 1) % METRICS_KEPT;
+        m->n--;
+    }
+    m->ring[(m->first + m->n++) % METRICS_KEPT] = *s;
+}
+
+static void finish(struct sample *s, bool ok)
+{
+    s->box->metrics.sampling = false;
+    if (ok)
+        keep(&s->box->metrics, &s->m);
+    if (s->done)
+        s->done(s->arg, ok ? &s->m : NULL);
+    box_unref(s->box);
+    free(s);
+}
+
+static void on_disk(struct call *c, int status, const char *message, const void *result, size_t len)
+{
+    struct sample *s = c->owner;
+    struct wire_reader r;
+
+    (void)message;
+    wire_reader_init(&r, result, len);
+    s->m.disk_total = wire_get_u64(&r);
+    s->m.disk_used = wire_get_u64(&r);
+    finish(s, status == 0 && wire_done(&r));
+}
+
+static void on_stats(void *arg, const struct order_answer *a, int fd)
+{
+    struct sample *s = arg;
+    struct box_metrics *m = &s->box->metrics;
+    uint64_t now = clock_ns();
+
+    close_p(&fd);
+    if (a->code < 0) {
+        finish(s, false);
+        return;
+    }
+    uint64_t since = m->last_ns ? now - m->last_ns : 0;
+    uint64_t used = a->stats.cpu_usec - m->last_cpu_usec;
+    s->m = (struct metric){.ms = clock_wall_ms(),
+                           .cpu_pct = since ? (float)used * 100000.0f / (float)since : 0,
+                           .memory_used = a->stats.memory_used,
+                           .memory_cache = a->stats.memory_cache,
+                           .memory_total = a->stats.memory_total};
+    m->last_ns = now;
+    m->last_cpu_usec = a->stats.cpu_usec;
+    s->call = (struct call){.owner = s, .on_end = on_disk};
+    if (call_begin(&s->call, s->box, OP_DISK, NULL, NULL) < 0)
+        finish(s, false);
+}
+
+void box_metrics_sample(struct box *b, void (*done)(void *arg, const struct metric *m), void *arg)
+{
+    struct sample *s = xcalloc(1, sizeof *s);
+    struct order o = {.op = ORDER_STATS};
+
+    *s = (struct sample){.box = box_ref(b), .done = done, .arg = arg};
+    b->metrics.sampling = true;
+    memcpy(o.id, b->id, sizeof o.id);
+    warden_order(b->front, &o, -1, on_stats, s);
+}
+
+struct tick {
+    uint64_t now;
+    unsigned n;
+};
+
+static bool sample_if_due(struct box *b, void *arg)
+{
+    struct tick *t = arg;
+    struct box_metrics *m = &b->metrics;
+
+    if (b->state != BOX_RUNNING || b->busy != BUSY_NO || m->sampling)
+        return true;
+    if (m->last_ns == 0 && b->seen_ns + FIRST_NS > t->now)
+        return true;
+    if (m->last_ns != 0 && m->last_ns + METRICS_EVERY_MS * 1000000ull > t->now)
+        return true;
+    box_metrics_sample(b, NULL, NULL);
+    return ++t->n < A_TICK_MAX;
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct tick t = {.now = clock_ns()};
+
+    boxes_each(timer->data, sample_if_due, &t);
+}
+
+void metrics_start(struct front *f)
+{
+    static uv_timer_t timer;
+
+    uv_timer_init(f->loop, &timer);
+    timer.data = f;
+    uv_timer_start(&timer, on_tick, TICK_MS, TICK_MS);
+    uv_unref((uv_handle_t *)&timer);
+}
+
+void box_metrics_done(struct box_metrics *m)
+{
+    free(m->ring);
+    *m = (struct box_metrics){0};
+}
+
+uint32_t box_metrics_count(const struct box_metrics *m)
+{
+    return m->n;
+}
+
+const struct metric *box_metrics_get(const struct box_metrics *m, uint32_t i)
+{
+    return &m->ring[(m->first + i) % METRICS_KEPT];
+}

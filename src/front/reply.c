@@ -1,0 +1,152 @@
+#include "front/reply.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+
+#define JSON_BODY_DEPTH 32
+#define ERROR_MAX       4096
+
+void reply_json(struct http_req *req, int status, const struct strbuf *json)
+{
+    if (json->truncated)
+        reply_error(req, 500, "the answer is too large");
+    else
+        http_reply(req, status, "application/json", json->buf, json->len);
+}
+
+void reply_empty(struct http_req *req, int status)
+{
+    http_reply(req, status, NULL, NULL, 0);
+}
+
+void reply_error(struct http_req *req, int status, const char *fmt, ...)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    char message[1024];
+    struct json j;
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(message, sizeof message, fmt, ap);
+    va_end(ap);
+    strbuf_init(&out, ERROR_MAX);
+    jw_init(&j, &out);
+    jw_object_begin(&j);
+    jw_key(&j, "code");
+    jw_i64(&j, status);
+    jw_key(&j, "message");
+    jw_bytes(&j, message, strlen(message));
+    jw_object_end(&j);
+    http_reply(req, status, "application/json", out.buf, out.len);
+}
+
+int status_of_error(const struct sg_error *e)
+{
+    switch (e->kind) {
+    case SG_ERR_INVALID:
+        return 400;
+    case SG_ERR_NOT_FOUND:
+        return 404;
+    case SG_ERR_DENIED:
+        return 403;
+    case SG_ERR_UNSUPPORTED:
+        return 501;
+    case SG_ERR_LIMIT:
+        return e->code == -EDQUOT ? 429 : e->code == -ENOSPC ? 507 : 503;
+    case SG_ERR_GONE:
+        return e->code == -EALREADY || e->code == -EBUSY ? 409 : 404;
+    case SG_ERR_NONE:
+    case SG_ERR_INTERNAL:
+    case SG_ERR_MAX_:
+        break;
+    }
+    return e->code == -EALREADY || e->code == -EBUSY ? 409 : 500;
+}
+
+void reply_sg_error(struct http_req *req, const struct sg_error *e)
+{
+    int status = status_of_error(e);
+
+    if (status == 500) {
+        fprintf(stderr, "front: error: %s %s: %s\n", req->method_name, req->path, e->message);
+        reply_error(req, status, "Internal error: the server's log has the reason");
+        return;
+    }
+    reply_error(req, status, "%s", e->message);
+}
+
+void reply_no_sandbox(struct http_req *req, const char *id)
+{
+    reply_error(req, 404, "Sandbox \"%.64s\" doesn't exist or you don't have access to it", id);
+}
+
+void reply_gone(struct http_req *req, const char *id)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct json j;
+
+    strbuf_init(&out, ERROR_MAX);
+    jw_init(&j, &out);
+    jw_object_begin(&j);
+    jw_key(&j, "sandboxId");
+    jw_bytes(&j, id, strnlen(id, 64));
+    jw_key(&j, "message");
+    jw_string(&j, "The sandbox was not found");
+    jw_key(&j, "code");
+    jw_i64(&j, 502);
+    jw_object_end(&j);
+    http_reply(req, 502, "application/json", out.buf, out.len);
+}
+
+/* jansson would take 2,048 levels; what we are asked never has more than a few. Strings are
+ * skipped, so that brackets in them do not count. */
+static bool too_deep(const char *body, size_t len)
+{
+    size_t depth = 0;
+    bool in_string = false;
+
+    for (size_t i = 0; i < len; i++) {
+        char c = body[i];
+        if (in_string) {
+            i += c == '\\';
+            in_string = c != '"';
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '{' || c == '[') {
+            if (++depth > JSON_BODY_DEPTH)
+                return true;
+        } else if ((c == '}' || c == ']') && depth > 0) {
+            depth--;
+        }
+    }
+    return false;
+}
+
+json_t *request_json(struct http_req *req, const char *body, size_t len, bool empty_ok)
+{
+    json_error_t e;
+    json_t *v;
+
+    if (len == 0 && empty_ok)
+        return json_object();
+    if (too_deep(body, len)) {
+        reply_error(req, 400, "Error when parsing request: nested more than %d levels deep",
+                    JSON_BODY_DEPTH);
+        return NULL;
+    }
+    v = json_loadb(body, len, JSON_REJECT_DUPLICATES, &e);
+    if (!v) {
+        reply_error(req, 400, "Error when parsing request: not valid JSON at byte %d: %s",
+                    e.position, e.text);
+        return NULL;
+    }
+    if (!json_is_object(v)) {
+        json_decref(v);
+        reply_error(req, 400, "Error when parsing request: the body must be a JSON object");
+        return NULL;
+    }
+    return v;
+}

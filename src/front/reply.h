@@ -1,0 +1,20 @@
+/* Answers in the shapes that E2B's programs expect. */
+#pragma once
+
+#include "front/front.h"
+
+/* {"code":status,"message":"..."} */
+void reply_error(struct http_req *req, int status, const char *fmt, ...) PRINTF(3, 4);
+/* The status that goes with the error's kind and errno, and its message. An internal one is logged
+ * and answered without detail. */
+void reply_sg_error(struct http_req *req, const struct sg_error *e);
+int status_of_error(const struct sg_error *e);
+void reply_json(struct http_req *req, int status, const struct strbuf *json);
+void reply_empty(struct http_req *req, int status);
+/* 404 with the one message that unknown and foreign sandboxes get. */
+void reply_no_sandbox(struct http_req *req, const char *id);
+/* 502, on the data plane: the sandbox is not there, or is paused and may not be woken. */
+void reply_gone(struct http_req *req, const char *id);
+/* A body as JSON: bounded depth, no duplicate keys, no trailing bytes. NULL: 400 was answered. An
+ * empty body gives an empty object if empty_ok. */
+json_t *request_json(struct http_req *req, const char *body, size_t len, bool empty_ok);

@@ -1,0 +1,54 @@
+/* The log of a sandbox stays within its bounds and keeps the newest. */
+#include <stdio.h>
+#include <string.h>
+
+#include "front/log.h"
+#include "tap.h"
+
+TEST(lines)
+{
+    struct box_log l = {0};
+    const struct log_entry *e;
+
+    box_log_add(&l, LOG_INFO, SOURCE_SERVER, 0, "created %d", 1);
+    box_log_output(&l, 7, "stdout", "one\ntwo\n\nthree", 14);
+    box_log_output(&l, 7, "stderr", "oops\n", 5);
+    EXPECT(box_log_count(&l) == 5);
+    e = box_log_get(&l, 0);
+    EXPECT(strcmp(e->text, "created 1") == 0 && e->source == SOURCE_SERVER && !e->stream);
+    e = box_log_get(&l, 2);
+    EXPECT(strcmp(e->text, "two") == 0 && e->pid == 7 && strcmp(e->stream, "stdout") == 0 &&
+           e->source == SOURCE_SANDBOX && e->level == LOG_INFO);
+    EXPECT(box_log_get(&l, 4)->level == LOG_WARN);
+    box_log_done(&l);
+}
+
+TEST(bounds)
+{
+    struct box_log l = {0};
+    static char flood[BOX_LOG_BYTES * 3];
+
+    memset(flood, 'x', sizeof flood);
+    box_log_output(&l, 1, "stdout", flood, sizeof flood);
+    EXPECT(box_log_count(&l) == 1 && box_log_get(&l, 0)->len == BOX_LOG_LINE);
+    for (size_t i = 100; i < sizeof flood; i += 100)
+        flood[i] = '\n';
+    box_log_output(&l, 1, "stdout", flood, sizeof flood);
+    EXPECT(l.bytes <= BOX_LOG_BYTES);
+    for (int i = 0; i < 20000; i++)
+        box_log_add(&l, LOG_DEBUG, SOURCE_SERVER, 0, "entry %d", i);
+    EXPECT(l.bytes <= BOX_LOG_BYTES && box_log_count(&l) > 100);
+    EXPECT(strcmp(box_log_get(&l, box_log_count(&l) - 1)->text, "entry 19999") == 0);
+    EXPECT(strncmp(box_log_get(&l, 0)->text, "entry ", 6) == 0);
+    box_log_done(&l);
+    EXPECT(box_log_count(&l) == 0);
+}
+
+TEST(levels)
+{
+    for (int i = 0; i < LOG_LEVEL_MAX_; i++)
+        EXPECT(log_level_parse(log_level_name((enum log_level)i)) == (enum log_level)i);
+    EXPECT(log_level_parse("loud") == LOG_LEVEL_MAX_);
+}
+
+TAP_MAIN
