@@ -1,0 +1,31 @@
+/* The objects of answers, as E2B's programs read them. */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/json.h"
+#include "front/box.h"
+#include "front/metrics.h"
+#include "store/store.h"
+
+#define SHAPE_CLIENT_ID "sandglass" /* deprecated, and still required of every answer */
+#define SHAPE_TIME_LEN  25
+
+/* "2026-11-15T12:00:00.123Z" */
+void shape_time(int64_t ms, char ret[SHAPE_TIME_LEN]);
+void shape_time_key(struct json *j, const char *key, int64_t ms);
+/* A value that jansson holds. */
+void shape_value(struct json *j, const json_t *v);
+
+/* What create, connect, resume and fork answer: with the sandbox's tokens. */
+void shape_sandbox(struct json *j, const struct box *b);
+void shape_detail(struct json *j, const struct box *b);
+void shape_listed(struct json *j, const struct box *b);
+void shape_metric(struct json *j, const struct metric *m, const struct box *b);
+void shape_error(struct json *j, int code, const char *message);
+
+/* A pausing one counts as paused: it can be resumed, and nothing else. */
+bool shape_is_paused(const struct box *b);
+/* Processors and sizes as E2B counts them: whole, and never 0. */
+uint32_t shape_cpus(const struct sg_limits *l);
+uint64_t shape_mib(uint64_t bytes);

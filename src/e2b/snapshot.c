@@ -1,0 +1,232 @@
+/* Snapshots: the files of a sandbox under a name, from which others can be made. */
+#include "base/clock.h"
+#include "e2b/field.h"
+#include "e2b/page.h"
+#include "e2b/sandbox.h"
+#include "e2b/shape.h"
+#include "e2b/template.h"
+
+#define ANSWER_MAX (1024u * 1024)
+
+/* "team/name:tag", or "id:default" for one without a name. */
+static void write_info(struct json *j, const char *tenant_name, const struct store_snapshot *s)
+{
+    char name[2 * STORE_NAME_MAX + 2], id[3 * STORE_NAME_MAX + 4];
+
+    snprintf(name, sizeof(name), "%s/%s", tenant_name, s->name);
+    snprintf(id, sizeof(id), "%s:%s", s->name[0] ? name : s->id, s->tag);
+    jw_object_begin(j);
+    jw_key(j, "snapshotID");
+    jw_string(j, id);
+    jw_key(j, "names");
+    jw_array_begin(j);
+    if (s->name[0])
+        jw_string(j, name);
+    jw_array_end(j);
+    jw_object_end(j);
+}
+
+/* ---- create ------------------------------------------------------------------------------------
+ */
+
+struct saving {
+    struct e2b_req *q;
+    struct store_snapshot snap;
+};
+
+/* Written down, it exists. If that fails the files go, and so do those that lost their name. */
+static int write_down(struct front *f, const struct store_snapshot *snap, struct sg_error *e)
+{
+    char replaced[ID_LEN + 1];
+    int r = store_snapshot_add(f->store, snap, replaced, e);
+
+    if (r < 0)
+        box_forget_layer(f, snap->id);
+    else if (replaced[0])
+        box_forget_layer(f, replaced);
+    return r;
+}
+
+/* It is kept even if nobody waits for the answer: it can be found by its name and its sandbox. */
+static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
+{
+    AUTO(free_p) struct saving *s = arg;
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct sg_error failed;
+    struct json j;
+
+    strbuf_init(&out, ANSWER_MAX);
+    s->snap.bytes = bytes;
+    if (r == 0) {
+        r = write_down(s->q->front, &s->snap, &failed);
+        e = &failed;
+    }
+    if (!e2b_back(s->q))
+        return;
+    if (r < 0) {
+        e2b_failed(s->q, e);
+        return;
+    }
+    jw_init(&j, &out);
+    write_info(&j, s->q->tenant.name, &s->snap);
+    reply_json(s->q->http, 201, &out);
+}
+
+/* The name that was asked for. */
+static int parse_name(struct e2b_req *q, struct store_snapshot *snap, struct sg_error *e)
+{
+    const char *name = NULL;
+    struct template_ref ref;
+    int r = field_string(q->body, "name", REF_TEXT_MAX, &name, e);
+
+    snprintf(snap->tag, sizeof(snap->tag), "%s", REF_DEFAULT_TAG);
+    if (r < 0 || !name)
+        return r;
+    r = template_ref_parse(name, &ref, e);
+    if (r < 0)
+        return err_wrap(e, r, "Invalid name");
+    r = template_ref_own(&ref, q->tenant.name, e);
+    if (r < 0)
+        return r;
+    if (template_is_builtin(ref.name))
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "Invalid name: '%s' is a template that comes with the server", ref.name);
+    memcpy(snap->name, ref.name, sizeof(snap->name));
+    memcpy(snap->tag, ref.tag, sizeof(snap->tag));
+    return 0;
+}
+
+/* The built-in template at the bottom of it. */
+static void find_base(struct e2b_req *q, const struct box *b, struct store_snapshot *snap)
+{
+    struct template_ref ref = {.tag = REF_DEFAULT_TAG};
+    struct template_found t = {.base = "base"};
+
+    snprintf(ref.name, sizeof(ref.name), "%.*s", STORE_NAME_MAX, b->spec.template_id);
+    template_find(q->front->store, &q->tenant, &ref, &t, NULL);
+    memcpy(snap->base_template, t.base, sizeof(snap->base_template));
+}
+
+static void create_with_body(struct e2b_req *q)
+{
+    struct box *b = e2b_box(q);
+    struct store_snapshot snap = {.created_ms = clock_wall_ms()};
+    struct sg_error e;
+
+    if (!b)
+        return;
+    if (parse_name(q, &snap, &e) < 0) {
+        reply_sg_error(q->http, &e);
+        return;
+    }
+    if (shape_is_paused(b)) {
+        reply_error(q->http, 409,
+                    "Sandbox '%s' is paused and cannot be snapshotted; resume it "
+                    "first",
+                    b->id);
+        return;
+    }
+    struct saving *s = xcalloc(1, sizeof(*s));
+    find_base(q, b, &snap);
+    id_random(snap.id);
+    memcpy(snap.tenant, q->tenant.id, sizeof(snap.tenant));
+    memcpy(snap.sandbox, b->id, sizeof(snap.sandbox));
+    *s = (struct saving){.q = q, .snap = snap};
+    e2b_wait(q);
+    box_snapshot(b, s->snap.id, true, on_saved, s);
+}
+
+void snapshot_create(struct http_req *req)
+{
+    e2b_with_body(req, create_with_body);
+}
+
+/* ---- list --------------------------------------------------------------------------------------
+ */
+
+struct listing {
+    struct e2b_req *q;
+    struct json *j;
+    struct template_ref ref;
+    bool by_name;
+    char sandbox[ID_LEN + 1]; /* "": of all */
+    bool by_sandbox;
+    unsigned left;
+    struct page_cursor last;
+    bool more;
+};
+
+static bool add_one(const struct store_snapshot *s, void *arg)
+{
+    struct listing *l = arg;
+
+    if (l->by_sandbox && strcmp(s->sandbox, l->sandbox) != 0)
+        return true;
+    if (l->by_name && strcmp(s->name, l->ref.name) != 0 && strcmp(s->id, l->ref.name) != 0)
+        return true;
+    if (l->by_name && l->ref.tagged && strcmp(s->tag, l->ref.tag) != 0)
+        return true;
+    if (l->left == 0) {
+        l->more = true;
+        return false;
+    }
+    l->left--;
+    l->last.at = s->seq;
+    write_info(l->j, l->q->tenant.name, s);
+    return true;
+}
+
+/* False: answered. */
+static bool parse_filters(struct listing *l)
+{
+    struct http_req *req = l->q->http;
+    const char *name = http_query_get(req, "name"), *sandbox = http_query_get(req, "sandboxID");
+    struct sg_error e;
+
+    if (sandbox) {
+        l->by_sandbox = true;
+        if (e2b_short_id(sandbox, l->sandbox) < 0) {
+            reply_error(req, 400, "Invalid sandbox ID");
+            return false;
+        }
+    }
+    if (!name)
+        return true;
+    l->by_name = true;
+    if (template_ref_parse(name, &l->ref, &e) < 0) {
+        reply_error(req, 400, "Invalid name: %s", e.message);
+        return false;
+    }
+    if (template_ref_own(&l->ref, l->q->tenant.name, &e) < 0) {
+        reply_sg_error(req, &e);
+        return false;
+    }
+    return true;
+}
+
+void snapshot_list(struct http_req *req)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct e2b_req *q = e2b_of(req);
+    struct json j;
+    struct listing l = {.q = q, .j = &j, .last.list = PAGE_SNAPSHOTS};
+    struct page page;
+    struct sg_error e;
+
+    if (!parse_filters(&l) || !page_of_request(q, PAGE_SNAPSHOTS, false, &page))
+        return;
+    l.left = page.limit;
+    strbuf_init(&out, ANSWER_MAX);
+    jw_init(&j, &out);
+    jw_array_begin(&j);
+    if (store_snapshots_each(q->front->store, q->tenant.id,
+                             page.has_cursor ? page.cursor.at : STORE_NEWEST, add_one, &l,
+                             &e) < 0) {
+        reply_sg_error(req, &e);
+        return;
+    }
+    jw_array_end(&j);
+    if (l.more)
+        page_next(q, &l.last);
+    reply_json(req, 200, &out);
+}

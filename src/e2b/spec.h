@@ -1,0 +1,25 @@
+/* A create request as a sandbox's specification. Nothing is looked up here: the template is only
+ * named. */
+#pragma once
+
+#include "front/spec.h"
+#include "order/settings.h"
+
+enum spec_version { SPEC_V1, SPEC_V2 };
+
+#define SPEC_TIMEOUT_V1_S 15
+#define SPEC_TIMEOUT_V2_S 300
+
+struct create_request {
+    struct box_spec spec;      /* without tenant, template and alias */
+    const char *template_name; /* lives as long as the body */
+    uint64_t timeout_ms;
+};
+
+/* SG_ERR_INVALID, or SG_ERR_UNSUPPORTED for what E2B has and we have not. On success the spec is
+ * the caller's to give away or free. */
+int create_request_parse(const json_t *body, enum spec_version version,
+                         const struct settings *settings, struct create_request *ret,
+                         struct sg_error *e);
+/* A second sandbox of the same kind: all of it, with tokens of its own. */
+void spec_copy(const struct box_spec *from, struct box_spec *ret);
