@@ -1,0 +1,10 @@
+/* What the front takes from itself before it reads the first byte from outside. It was started
+ * without privilege (serve/front_process.c); what it never does is forbidden on top: starting
+ * programs, dialling out, and the system calls that kernels are attacked with. A front that was
+ * taken over can then neither run a program nor open a connection: it can only use the descriptors
+ * it has. */
+#pragma once
+
+#include "base/err.h"
+
+int confine_front(struct sg_error *e);

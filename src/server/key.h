@@ -1,0 +1,10 @@
+/* sandglass key: the API keys of a server, whether it runs or not. Works on the store directly; a
+ * server that runs sees the change with its next request. */
+#pragma once
+
+#include "cli/options.h"
+
+extern const struct cli_syntax key_create_syntax, key_list_syntax, key_revoke_syntax;
+
+/* argv[0] is "key". The result is the exit status. */
+int key_main(int argc, char **argv);

@@ -1,0 +1,171 @@
+/* sandglass-front: the part of `sandglass serve` that speaks HTTP. The warden starts it, with their
+ * socket as descriptor 3 and its own directory as working directory; see order/order.h for what
+ * comes over it. `sandglass key` is here too, since this program has the store. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "front/lifecycle.h"
+#include "front/warden.h"
+#include "server/banner.h"
+#include "server/confine.h"
+#include "server/dispatch.h"
+#include "server/key.h"
+#include "store/store.h"
+
+#define ORDER_FD      3
+#define LISTENERS_MAX 16
+#define PEM_MAX       (1024u * 1024)
+
+struct listener {
+    int fd;
+    bool tls;
+};
+
+/* What has been told before TELL_READY. */
+static struct {
+    struct listener listeners[LISTENERS_MAX];
+    size_t n;
+    bool ready;
+} told;
+
+static _Noreturn void give_up(const struct sg_error *e)
+{
+    fprintf(stderr, "front: error: %s\n", e->message);
+    exit(1);
+}
+
+static void take_settings(struct front *f, int fd)
+{
+    AUTO(free_p) char *text = NULL;
+    struct settings s;
+    struct sg_error e = {0};
+    size_t len;
+
+    settings_init(&s);
+    if (lseek(fd, 0, SEEK_SET) < 0 || fd_read_all(fd, SETTINGS_TEXT_MAX, &text, &len) < 0)
+        err_set(&e, SG_ERR_INTERNAL, -EIO, "the warden's settings cannot be read");
+    else if (settings_parse_text(&s, "settings", text, &e) == 0)
+        f->settings = s;
+    if (e.kind != SG_ERR_NONE)
+        give_up(&e);
+}
+
+static void take_tls(struct front *f, int cert_fd, int key_fd)
+{
+    AUTO(free_p) char *cert = NULL, *key = NULL;
+    struct sg_error e = {0};
+    size_t cert_len, key_len;
+
+    if (lseek(cert_fd, 0, SEEK_SET) < 0 || lseek(key_fd, 0, SEEK_SET) < 0 ||
+        fd_read_all(cert_fd, PEM_MAX, &cert, &cert_len) < 0 ||
+        fd_read_all(key_fd, PEM_MAX, &key, &key_len) < 0) {
+        err_set(&e, SG_ERR_INTERNAL, -EIO, "certificate and key cannot be read");
+        give_up(&e);
+    }
+    int r = http_server_set_tls(f->http, cert, cert_len, key, key_len, &e);
+    explicit_bzero(key, key_len);
+    if (r == 0)
+        return;
+    if (!told.ready)
+        give_up(&e);
+    fprintf(stderr, "front: error: the certificate stays as it was: %s\n", e.message);
+}
+
+static void begin(struct front *f)
+{
+    struct sg_error e = {0};
+
+    if (store_open(".", &f->store, &e) < 0 || boxes_forget_loose_layers(f, &e) < 0 ||
+        banner_print(f, told.n > 0 ? told.listeners[0].fd : -1, &e) < 0)
+        give_up(&e);
+    for (size_t i = 0; i < told.n; i++)
+        if (http_server_listen(f->http, told.listeners[i].fd, told.listeners[i].tls, &e) < 0)
+            give_up(&e);
+    metrics_start(f);
+    told.ready = true;
+}
+
+static void on_drained(void *arg)
+{
+    (void)arg;
+    exit(0);
+}
+
+static void on_tell(struct front *f, const struct order_answer *a, int *fds, size_t n)
+{
+    switch ((enum order_tell)a->tell) {
+    case TELL_LISTENER:
+        if (n == 1 && told.n < LISTENERS_MAX)
+            told.listeners[told.n++] =
+                (struct listener){steal_fd(&fds[0]), (a->flags & TELL_TLS_HERE) != 0};
+        break;
+    case TELL_SETTINGS:
+        if (n == 1)
+            take_settings(f, fds[0]);
+        break;
+    case TELL_TLS:
+        if (n == 2)
+            take_tls(f, fds[0], fds[1]);
+        break;
+    case TELL_SANDBOX:
+        box_told_sandbox(f, a, n > 0 ? steal_fd(&fds[0]) : -1, n > 1 ? steal_fd(&fds[1]) : -1);
+        break;
+    case TELL_READY:
+        begin(f);
+        break;
+    case TELL_ENDED:
+        box_told_ended(f, a);
+        break;
+    case TELL_PAUSED:
+        box_told_paused(f, a);
+        break;
+    case TELL_DRAIN:
+        f->draining = true;
+        http_server_drain(f->http, on_drained, NULL);
+        break;
+    case TELL_REPLY:
+    case TELL_MAX_:
+        break;
+    }
+    for (size_t i = 0; i < n; i++)
+        close_p(&fds[i]);
+}
+
+/* Nothing can be served without it, and a new one starts a new front. */
+static void on_warden_gone(struct front *f)
+{
+    (void)f;
+    exit(0);
+}
+
+static int serve(void)
+{
+    static const struct http_limits limits = HTTP_LIMITS_DEFAULT;
+    static const struct warden_handlers handlers = {.on_tell = on_tell, .on_gone = on_warden_gone};
+    static struct front front;
+    struct sg_error e = {0};
+
+    if (fcntl(ORDER_FD, F_SETFD, FD_CLOEXEC) < 0) {
+        fprintf(stderr, "sandglass-front: 'sandglass serve' starts this program; it is of no use "
+                        "alone\n");
+        return 2;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    front.loop = uv_default_loop();
+    front.boxes = boxes_new();
+    settings_init(&front.settings);
+    front.http = http_server_new(front.loop, &limits, dispatch_request, &front);
+    if (warden_open(&front, ORDER_FD, &handlers, &e) < 0 || confine_front(&e) < 0)
+        give_up(&e);
+    return uv_run(front.loop, UV_RUN_DEFAULT);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "key") == 0)
+        return key_main(argc - 1, argv + 1);
+    return serve();
+}
