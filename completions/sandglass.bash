@@ -69,10 +69,162 @@ _sandglass_run()
     fi
 }
 
+# ---- the server --------------------------------------------------------------------------------
+
+# The value of an option of serve; fails if the word before is no option that takes one.
+_sandglass_serve_value()
+{
+    local option=$1 cur=$2
+
+    case $option in
+    --config | -c | --tls-cert | --tls-key | --front-program)
+        _sandglass_files "$cur"
+        ;;
+    --state)
+        compopt -o filenames
+        mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+        ;;
+    --front-user)
+        mapfile -t COMPREPLY < <(compgen -u -- "$cur")
+        ;;
+    --listen)
+        _sandglass_words "127.0.0.1:3000 [::1]:3000" "$cur"
+        ;;
+    --sandbox-memory | --sandbox-disk)
+        _sandglass_words "512M 1G 2G 4G" "$cur"
+        ;;
+    --max-timeout | --tenant-idle)
+        _sandglass_words "10m 1h 24h" "$cur"
+        ;;
+    --log)
+        _sandglass_words "text json" "$cur"
+        ;;
+    --log-level)
+        _sandglass_words "debug info warn error" "$cur"
+        ;;
+    --domain | --sandbox-cpus | --sandbox-pids | --pool-min | --pool-max | --tenant-sandboxes | \
+        --default-template) ;;
+    *)
+        return 1
+        ;;
+    esac
+}
+
+_sandglass_serve()
+{
+    local cur=$1 prev=$2
+
+    _sandglass_serve_value "$prev" "$cur" && return
+    _sandglass_words "--config -c --listen --state --tls-cert --tls-key --domain --insecure
+        --front-user --front-program --sandbox-memory --sandbox-disk --sandbox-cpus --sandbox-pids
+        --pool-min --pool-max --tenant-sandboxes --tenant-idle --max-timeout --default-template
+        --log --log-level --help -h" "$cur"
+}
+
+# What to do comes first, then the options of that.
+_sandglass_key()
+{
+    local cur=$1 prev=$2
+
+    if ((COMP_CWORD == 2)); then
+        _sandglass_words "create list revoke --help -h" "$cur"
+        return
+    fi
+    case $prev in
+    --state)
+        compopt -o filenames
+        mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+        return
+        ;;
+    --tenant | --name)
+        return
+        ;;
+    esac
+    case ${COMP_WORDS[2]} in
+    create)
+        _sandglass_words "--tenant --name --state --json --help -h" "$cur"
+        ;;
+    list)
+        _sandglass_words "--tenant --state --json --help -h" "$cur"
+        ;;
+    revoke)
+        _sandglass_words "--state --help -h" "$cur"
+        ;;
+    esac
+}
+
+# ---- verbs that talk to a server ---------------------------------------------------------------
+
+# The ids of sandboxes. Asks the server, so only when there is a key to ask with.
+_sandglass_ids()
+{
+    [[ -n ${E2B_API_KEY-} ]] || return
+    _sandglass_words "$("${COMP_WORDS[0]}" ps -q 2>/dev/null)" "$1"
+}
+
+# The value of an option of such a verb; fails if the word before is no option that takes one.
+_sandglass_client_value()
+{
+    local option=$1 cur=$2
+
+    case $option in
+    --api-key-file | --env-file)
+        _sandglass_files "$cur"
+        ;;
+    --state)
+        _sandglass_words "running paused" "$cur"
+        ;;
+    --level)
+        _sandglass_words "debug info warn error" "$cur"
+        ;;
+    --user | -u)
+        _sandglass_words "user root" "$cur"
+        ;;
+    --env | -e)
+        mapfile -t COMPREPLY < <(compgen -v -- "$cur")
+        ;;
+    --timeout | --since)
+        _sandglass_words "30s 5m 10m 1h" "$cur"
+        ;;
+    --url | --metadata | -m | --name | --cwd | -w) ;;
+    *)
+        return 1
+        ;;
+    esac
+}
+
+_sandglass_client()
+{
+    local verb=$1 cur=$2 prev=$3 options="--url --api-key-file --help -h"
+
+    case $verb in
+    ps) options+=" --state --metadata -m --quiet -q --json" ;;
+    create) options+=" --timeout --env -e --env-file --metadata -m --name --auto-pause --json" ;;
+    exec) options+=" --interactive -i --tty -t --user -u --cwd -w --env -e --timeout --detach -d" ;;
+    cp) options+=" --user -u --quiet -q" ;;
+    logs) options+=" --follow -f --level --since --json" ;;
+    kill) options+=" --all --yes -y --quiet -q" ;;
+    pause) options+=" --quiet -q" ;;
+    resume) options+=" --timeout --quiet -q" ;;
+    top) options+=" --once --json" ;;
+    esac
+    # A letter may be a flag here and take a value there.
+    if [[ " $options " == *" $prev "* ]] && _sandglass_client_value "$prev" "$cur"; then
+        return
+    fi
+    if [[ $cur == -* ]]; then
+        _sandglass_words "$options" "$cur"
+    elif [[ $verb == cp ]]; then
+        _sandglass_files "$cur"
+    elif [[ $verb != ps && $verb != create ]]; then
+        _sandglass_ids "$cur"
+    fi
+}
+
 _sandglass()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run doctor version help"
+    local verbs="run serve key ps create exec cp logs kill pause resume top doctor version help"
 
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
@@ -82,6 +234,15 @@ _sandglass()
     case ${COMP_WORDS[1]} in
     run)
         _sandglass_run "$cur" "$prev"
+        ;;
+    serve)
+        _sandglass_serve "$cur" "$prev"
+        ;;
+    key)
+        _sandglass_key "$cur" "$prev"
+        ;;
+    ps | create | exec | cp | logs | kill | pause | resume | top)
+        _sandglass_client "${COMP_WORDS[1]}" "$cur" "$prev"
         ;;
     doctor)
         _sandglass_words "--json --sweep --syscalls --help -h" "$cur"

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/delegate.h"
 #include "cli/suggest.h"
 #include "cli/ui.h"
 
@@ -13,8 +14,33 @@ struct verb {
     int (*fn)(int argc, char **argv);
 };
 
+/* Verbs that talk to a server are a program of their own, which has libraries that this one, small
+ * and static, has not. */
+static int cmd_client(int argc, char **argv)
+{
+    (void)argc;
+    return delegate("sandglass-client", argv);
+}
+
+static int cmd_key(int argc, char **argv)
+{
+    (void)argc;
+    return delegate("sandglass-front", argv);
+}
+
 static const struct verb verbs[] = {
     {"run", "run code, a file or a command in a sandbox", cmd_run},
+    {"serve", "serve sandboxes to E2B programs", cmd_serve},
+    {"key", "make, list and revoke the keys of a server", cmd_key},
+    {"ps", "list the sandboxes of a server", cmd_client},
+    {"create", "make a sandbox", cmd_client},
+    {"exec", "run a command in a sandbox", cmd_client},
+    {"cp", "copy files to and from a sandbox", cmd_client},
+    {"logs", "show the log of a sandbox", cmd_client},
+    {"kill", "end sandboxes", cmd_client},
+    {"pause", "stop sandboxes and keep them", cmd_client},
+    {"resume", "let paused sandboxes go on", cmd_client},
+    {"top", "show what sandboxes use", cmd_client},
     {"doctor", "show what this kernel and host offer and what is missing", cmd_doctor},
     {"version", "show the version", cmd_version},
     {"help", "show help, or the help of a verb", cmd_help},

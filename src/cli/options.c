@@ -97,32 +97,48 @@ static int parse_positional(const struct cli_syntax *s, const char *arg, void *s
     return s->positional(self, arg, e);
 }
 
-int cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *self, char ***ret_rest,
-              struct sg_error *e)
+/* With `command`, the second argument that is no option begins the rest. */
+static int parse_all(const struct cli_syntax *syntax, bool command, int argc, char **argv,
+                     void *self, char ***ret_rest, struct sg_error *e)
 {
     char **rest = NULL;
+    size_t n_positional = 0;
 
     for (int i = 1; i < argc; i++) {
         const char *arg = argv[i];
+        bool is_option = arg[0] == '-' && arg[1];
         int r;
 
-        if (strcmp(arg, "--") == 0) {
-            rest = &argv[i + 1];
+        if (strcmp(arg, "--") == 0 || (command && !is_option && n_positional > 0)) {
+            rest = is_option ? &argv[i + 1] : &argv[i];
             break;
         }
-        if (arg[0] == '-' && arg[1] == '-')
+        if (is_option && arg[1] == '-')
             r = parse_long(syntax, argc, argv, &i, self, e);
-        else if (arg[0] == '-' && arg[1])
+        else if (is_option)
             r = parse_short(syntax, argc, argv, &i, self, e);
         else
             r = parse_positional(syntax, arg, self, e);
         if (r < 0)
             return r;
+        n_positional += !is_option;
     }
     if (rest && *rest && !syntax->positional)
         return parse_positional(syntax, *rest, self, e);
     *ret_rest = rest;
     return 0;
+}
+
+int cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *self, char ***ret_rest,
+              struct sg_error *e)
+{
+    return parse_all(syntax, false, argc, argv, self, ret_rest, e);
+}
+
+int cli_parse_command(const struct cli_syntax *syntax, int argc, char **argv, void *self,
+                      char ***ret_rest, struct sg_error *e)
+{
+    return parse_all(syntax, true, argc, argv, self, ret_rest, e);
 }
 
 static int apply_json(void *self, const char *value, struct sg_error *e)

@@ -27,6 +27,10 @@ struct cli_syntax {
  * ends with argv's NULL. */
 int cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *self, char ***ret_rest,
               struct sg_error *e);
+/* The same for a verb that ends in a command: after the first positional argument, what is neither
+ * an option nor "--" begins *ret_rest. */
+int cli_parse_command(const struct cli_syntax *syntax, int argc, char **argv, void *self,
+                      char ***ret_rest, struct sg_error *e);
 
 /* Verbs that know --json and --help and no arguments. */
 struct cli_plain {

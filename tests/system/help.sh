@@ -2,7 +2,8 @@
 # Help, version, manual pages and completion: all there, and all telling the same.
 . "$(dirname "$0")/lib.sh"
 
-VERBS="run doctor version help"
+CLIENT_VERBS="ps create exec cp logs kill pause resume top"
+VERBS="run serve key $CLIENT_VERBS doctor version help"
 
 # ---- help ------------------------------------------------------------------------------------------
 
@@ -13,7 +14,7 @@ for way in --help -h help; do
         check "sandglass $way names $verb" out_has "^  $verb +[a-z]"
     done
 done
-for verb in run doctor version; do
+for verb in run serve key $CLIENT_VERBS doctor version; do
     sg "$verb" --help
     check "sandglass $verb --help" all status_is 0 -- err_is '' -- out_has "^Usage: sandglass $verb"
     cp "$T/out" "$T/help"
@@ -70,14 +71,18 @@ check "version knows its options" refuses 2 "unknown option '--frob'"
 
 # ---- manual pages ------------------------------------------------------------------------------------
 
-for page in sandglass.1 sandglass-run.1 sandglass-doctor.1 sandglass.3; do
+PAGES="sandglass.1 sandglass.3 sandglass.conf.5"
+for verb in run serve key $CLIENT_VERBS doctor; do
+    PAGES+=" sandglass-$verb.1"
+done
+for page in $PAGES; do
     check "$page is written" test -s "$TOP/man/$page.scd"
     scdoc <"$TOP/man/$page.scd" >"$T/$page" 2>"$T/err"
     check "$page is well formed" test -s "$T/$page"
     MANWIDTH=100 man -l "$T/$page" 2>"$T/warnings" | col -b >"$T/${page}.txt"
     check "$page is shown without complaint" all test -s "$T/$page.txt" -- test ! -s "$T/warnings"
 done
-for verb in run doctor; do
+for verb in run serve $CLIENT_VERBS doctor; do
     for option in $("$SG" "$verb" --help | grep -oE '^  (-[a-zA-Z], |    )--[a-z-]+|^  -[a-zA-Z],' | grep -oE -- '--?[a-zA-Z-]+'); do
         check "sandglass-$verb(1) has $option" grep -qE -- "^ *.*(^|[ ,])$option([ ,=]|$)" "$T/sandglass-$verb.1.txt"
     done
@@ -103,6 +108,7 @@ done
 # ---- completion --------------------------------------------------------------------------------------
 
 COMPLETION=$TOP/completions/sandglass.bash
+unset E2B_API_KEY
 check "the completion is valid" bash -n "$COMPLETION"
 # complete WORD...: what is offered for the last word.
 complete_words()
@@ -119,7 +125,8 @@ complete_words()
         printf '%s\n' "${COMPREPLY[@]}" | sort | tr '\n' ' '
     )
 }
-check "it completes verbs" [ "$(complete_words sandglass '')" = "--help --version doctor help run version " ]
+check "it completes verbs" [ "$(complete_words sandglass '')" = \
+    "$(tr ' ' '\n' <<<"--help --version $VERBS" | sort | tr '\n' ' ')" ]
 check "... that begin so" [ "$(complete_words sandglass d)" = "doctor " ]
 for option in $("$SG" run --help | grep -oE '^  (-[a-zA-Z], |    )--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
     check "it completes run $option" [ "$(complete_words sandglass run "$option" | tr ' ' '\n' | grep -cx -- "$option")" = 1 ]
@@ -132,6 +139,15 @@ check "it completes files" [ "$(complete_words sandglass run -f a-fi)" = "a-file
 for option in $("$SG" doctor --help | grep -oE -- '^  (-[a-zA-Z], |    )--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
     check "it completes doctor $option" [ "$(complete_words sandglass doctor "$option")" = "$option " ]
 done
+for verb in $CLIENT_VERBS; do
+    for option in $("$SG" "$verb" --help | grep -oE -- '^  (-[a-zA-Z], |    )--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+        check "it completes $verb $option" \
+            [ "$(complete_words sandglass "$verb" "$option" | tr ' ' '\n' | grep -cx -- "$option")" = 1 ]
+    done
+done
+check "it completes the states of ps" [ "$(complete_words sandglass ps --state '')" = "paused running " ]
+check "it completes the files of cp" [ "$(complete_words sandglass cp a-fi)" = "a-file.py " ]
+check "it asks no server without a key" [ "$(complete_words sandglass exec '')" = " " ]
 check "it completes help VERB" [ "$(complete_words sandglass help v)" = "version " ]
 check "it offers nothing for a number" [ "$(complete_words sandglass run --pids '')" = " " ]
 check "bash loads and uses it" \

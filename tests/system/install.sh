@@ -9,7 +9,9 @@ P=$D/usr/local
 LIB=$(dirname "$(find "$P" -name 'libsandglass.so' | head -n 1)")
 
 check "nothing outside the prefix" [ "$(find "$D" -mindepth 1 -maxdepth 2 | sort | tr '\n' ' ')" = "$D/usr $P " ]
-for file in bin/sandglass include/sandglass.h share/man/man1/sandglass.1 share/man/man1/sandglass-run.1 \
+for file in bin/sandglass libexec/sandglass/sandglass-client libexec/sandglass/sandglass-front \
+    include/sandglass.h share/man/man1/sandglass.1 share/man/man1/sandglass-run.1 \
+    share/man/man1/sandglass-exec.1 \
     share/man/man1/sandglass-doctor.1 share/man/man3/sandglass.3 share/bash-completion/completions/sandglass; do
     check "$file" test -s "$P/$file"
 done
@@ -33,10 +35,17 @@ for user in $USERS; do
 done
 sg doctor --json
 check "the installed program: doctor" all status_is 0 -- json 'r["summary"]["can_run"]'
+sg ps --help
+check "the installed program: its client" all status_is 0 -- out_has '^Usage: sandglass ps'
+env -u E2B_API_KEY "$SG" ps >"$T/out" 2>"$T/err"
+STATUS=$?
+check "the installed program: a verb without a key" refuses 2 "no API key.*sandglass key create"
 cp "$SG" "$T/moved"
 SG=$T/moved
 sg run 'print("anywhere")'
 check "it needs nothing beside itself" gives 0 anywhere
+sg ps
+check "... but for a verb that another program does" refuses 125 "libexec/sandglass/sandglass-client.*install all of it"
 check "it is stripped" is_not sh -c 'nm "$1" 2>/dev/null | grep -q " T main"' sh "$SG"
 
 # ---- the library -------------------------------------------------------------------------------------

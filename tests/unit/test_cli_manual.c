@@ -1,5 +1,5 @@
-/* Every option of `sandglass run` stands in its manual page and in the shell completion, and the
- * manual has none that does not exist. SG_SOURCE_DIR is the root of the source tree. */
+/* Every option of a verb stands in its manual page and in the shell completion, and the manual has
+ * none that does not exist. SG_SOURCE_DIR is the root of the source tree. */
 #include "tap.h"
 
 #include <fcntl.h>
@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "cli/doctor.h"
 #include "cli/run_options.h"
+#include "client/client.h"
 
 TAP_MAIN
 
@@ -60,62 +61,114 @@ static void expect_entries(const char *page, const struct cli_syntax *syntax)
     }
 }
 
+static const char *page_of(const struct client_verb *verb)
+{
+    static char path[256];
+
+    snprintf(path, sizeof(path), SG_SOURCE_DIR "/man/sandglass-%s.1.scd", verb->name);
+    return path;
+}
+
 TEST(manual_has_every_option)
 {
     expect_entries(SG_SOURCE_DIR "/man/sandglass-run.1.scd", &run_syntax);
     expect_entries(SG_SOURCE_DIR "/man/sandglass-doctor.1.scd", &doctor_syntax);
+    for (size_t i = 0; i < client_n_verbs; i++)
+        expect_entries(page_of(client_verbs[i]), client_verbs[i]->syntax);
 }
 
-static bool is_option(const char *name, size_t len)
+static bool is_option(const struct cli_syntax *syntax, const char *name, size_t len)
 {
-    for (size_t i = 0; i < run_syntax.n_options; i++)
-        if (strlen(run_syntax.options[i].name) == len &&
-            strncmp(run_syntax.options[i].name, name, len) == 0)
+    for (size_t i = 0; i < syntax->n_options; i++)
+        if (strlen(syntax->options[i].name) == len &&
+            strncmp(syntax->options[i].name, name, len) == 0)
             return true;
     return false;
 }
 
-TEST(manual_has_no_other_option)
+static void expect_no_other(const char *page, const struct cli_syntax *syntax)
 {
-    AUTO(free_p) char *text = load(SG_SOURCE_DIR "/man/sandglass-run.1.scd");
+    AUTO(free_p) char *text = load(page);
     size_t seen = 0;
 
     for (const char *p = text; (p = strstr(p, "*--")); seen++) {
         p += strlen("*--");
         size_t len = strcspn(p, "*");
 
-        if (len > 0 && !is_option(p, len)) {
+        if (len > 0 && !is_option(syntax, p, len)) {
             tap_failures++;
-            printf("# the manual has --%.*s\n", (int)len, p);
+            printf("# %s has --%.*s\n", page, (int)len, p);
         }
     }
-    EXPECT(seen >= run_syntax.n_options);
+    EXPECT(seen >= syntax->n_options);
+}
+
+TEST(manual_has_no_other_option)
+{
+    expect_no_other(SG_SOURCE_DIR "/man/sandglass-run.1.scd", &run_syntax);
+    for (size_t i = 0; i < client_n_verbs; i++)
+        expect_no_other(page_of(client_verbs[i]), client_verbs[i]->syntax);
+}
+
+static void expect_completed(const char *what, const char *text, const struct cli_syntax *syntax)
+{
+    for (size_t i = 0; i < syntax->n_options; i++) {
+        const struct cli_option *o = &syntax->options[i];
+        char word[64];
+
+        snprintf(word, sizeof(word), "--%s", o->name);
+        expect_word(what, text, word);
+        snprintf(word, sizeof(word), "-%c", o->letter);
+        if (o->letter)
+            expect_word(what, text, word);
+    }
+}
+
+/* The line of the completion that lists a verb's own options, with those of all verbs. */
+static char *options_line(const char *text, const char *verb)
+{
+    const char *shared = strstr(text, "options=\"");
+    char start[64], *both = NULL;
+
+    snprintf(start, sizeof(start), "\n    %s) options+=", verb);
+    const char *own = strstr(text, start);
+    EXPECT(own && shared);
+    if (!own || !shared)
+        return xstrdup("");
+    own++;
+    if (asprintf(&both, "%.*s\n%.*s", (int)strcspn(own, "\n"), own, (int)strcspn(shared, "\n"),
+                 shared) < 0)
+        return xstrdup("");
+    return both;
 }
 
 TEST(completion_has_every_option)
 {
     AUTO(free_p) char *text = load(SG_SOURCE_DIR "/completions/sandglass.bash");
 
-    for (size_t i = 0; i < run_syntax.n_options; i++) {
-        const struct cli_option *o = &run_syntax.options[i];
-        char word[64];
+    expect_completed("the completion", text, &run_syntax);
+    for (size_t i = 0; i < client_n_verbs; i++) {
+        AUTO(free_p) char *line = options_line(text, client_verbs[i]->name);
 
-        snprintf(word, sizeof(word), "--%s", o->name);
-        expect_word("the completion", text, word);
-        snprintf(word, sizeof(word), "-%c", o->letter);
-        if (o->letter)
-            expect_word("the completion", text, word);
+        expect_completed(client_verbs[i]->name, line, client_verbs[i]->syntax);
     }
 }
 
-TEST(names_and_letters_are_unique)
+static void expect_unique(const struct cli_syntax *syntax)
 {
-    for (size_t i = 0; i < run_syntax.n_options; i++) {
-        for (size_t k = i + 1; k < run_syntax.n_options; k++) {
-            const struct cli_option *a = &run_syntax.options[i], *b = &run_syntax.options[k];
+    for (size_t i = 0; i < syntax->n_options; i++) {
+        for (size_t k = i + 1; k < syntax->n_options; k++) {
+            const struct cli_option *a = &syntax->options[i], *b = &syntax->options[k];
 
             EXPECT(strcmp(a->name, b->name) != 0);
             EXPECT(!a->letter || a->letter != b->letter);
         }
     }
+}
+
+TEST(names_and_letters_are_unique)
+{
+    expect_unique(&run_syntax);
+    for (size_t i = 0; i < client_n_verbs; i++)
+        expect_unique(client_verbs[i]->syntax);
 }

@@ -1,0 +1,16 @@
+# sandglass-client: the verbs that talk to a server. It is a program of its own, linked with the
+# system's libcurl and jansson, which the static sandglass has not; sandglass execs it.
+
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(CLIENT REQUIRED IMPORTED_TARGET libcurl>=7.85 jansson>=2.13)
+
+sources(client_sources src/client/*.c)
+# What it shares with the command line.
+sources(client_cli_sources src/cli/env_list.c src/cli/options.c src/cli/suggest.c
+    src/cli/terminal.c src/cli/text_file.c src/cli/ui.c)
+
+add_executable(sandglass-client ${client_sources} ${client_cli_sources} ${base_sources})
+target_link_libraries(sandglass-client PRIVATE PkgConfig::CLIENT flags)
+set_target_properties(sandglass-client PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${SANDGLASS_LIBEXEC_OUTPUT})
+install(TARGETS sandglass-client DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/sandglass)

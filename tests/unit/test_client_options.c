@@ -1,0 +1,203 @@
+/* Command lines of the verbs that talk to a server: what they mean and what they refuse. */
+#include "tap.h"
+
+#include "cli/env_list.h"
+#include "client/client.h"
+#include "client/create_options.h"
+#include "client/exec_options.h"
+
+TAP_MAIN
+
+#define ARGS_MAX 16
+
+/* Splits a line at its blanks and gives it to the verb. */
+static int parse(const struct client_verb *verb, void *options, const char *line,
+                 struct sg_error *e)
+{
+    static char text[512];
+    static char *argv[ARGS_MAX + 1];
+    int argc = 0;
+
+    snprintf(text, sizeof(text), "%s %s", verb->name, line);
+    memset(argv, 0, sizeof(argv));
+    for (char *p = text, *word; (word = strsep(&p, " ")) && argc < ARGS_MAX;)
+        if (*word)
+            argv[argc++] = word;
+    return client_parse(verb, argc, argv, options, e);
+}
+
+static void expect_refused(const struct client_verb *verb, const char *line, const char *words)
+{
+    AUTO(free_p) void *options = xcalloc(1, verb->options_size);
+    struct sg_error e = {0};
+
+    EXPECT(parse(verb, options, line, &e) < 0);
+    if (!strstr(e.message, words))
+        printf("# %s %s: '%s' does not say '%s'\n", verb->name, line, e.message, words);
+    EXPECT(strstr(e.message, words) != NULL);
+}
+
+static void expect_taken(const struct client_verb *verb, const char *line)
+{
+    AUTO(free_p) void *options = xcalloc(1, verb->options_size);
+    struct sg_error e = {0};
+
+    EXPECT(parse(verb, options, line, &e) == 0);
+    EXPECT_STR(e.message, "");
+}
+
+/* ---- exec ----------------------------------------------------------------------------------- */
+
+static void expect_command(const char *line, const char *id, const char *command)
+{
+    struct exec_options o = {0};
+    struct sg_error e = {0};
+    char joined[256] = "";
+
+    EXPECT(parse(&exec_verb, &o, line, &e) == 0);
+    EXPECT_STR(e.message, "");
+    for (char **arg = o.command; arg && *arg; arg++) {
+        size_t len = strlen(joined);
+
+        snprintf(joined + len, sizeof(joined) - len, "%s%s", len ? " " : "", *arg);
+    }
+    EXPECT_STR(o.id ? o.id : "", id);
+    EXPECT_STR(joined, command);
+    env_list_done(&o.env);
+}
+
+TEST(a_command_keeps_its_options)
+{
+    expect_command("iabc ls -la /", "iabc", "ls -la /");
+    expect_command("-it iabc bash", "iabc", "bash");
+    expect_command("iabc -u root ls -u x --help", "iabc", "ls -u x --help");
+    expect_command("iabc -- ls -la", "iabc", "ls -la");
+    expect_command("--env A=1 iabc -e B=2 -- -strange", "iabc", "-strange");
+    expect_command("iabc sh -c x -- y", "iabc", "sh -c x -- y");
+}
+
+TEST(options_of_exec)
+{
+    struct exec_options o = {0};
+
+    EXPECT(parse(&exec_verb, &o, "-it -u root -w /tmp -e A=1 --timeout 1.5s iabc sh", NULL) == 0);
+    EXPECT(o.interactive && o.tty && !o.detach);
+    EXPECT_STR(o.user, "root");
+    EXPECT_STR(o.cwd, "/tmp");
+    EXPECT(o.timeout_ms == 1500);
+    EXPECT(o.env.n == 1 && strcmp(o.env.v[0], "A=1") == 0);
+    env_list_done(&o.env);
+}
+
+TEST(bad_exec)
+{
+    expect_refused(&exec_verb, "", "no sandbox given");
+    expect_refused(&exec_verb, "iabc", "nothing to run");
+    expect_refused(&exec_verb, "iabc --", "nothing to run");
+    expect_refused(&exec_verb, "-- iabc ls", "no sandbox given");
+    expect_refused(&exec_verb, "../x ls", "is not the id of a sandbox");
+    expect_refused(&exec_verb, "-d -t iabc ls", "--detach");
+    expect_refused(&exec_verb, "-d --timeout 5s iabc ls", "--detach");
+    expect_refused(&exec_verb, "--timeout 0 iabc ls", "--timeout");
+    expect_refused(&exec_verb, "--timeout soon iabc ls", "--timeout");
+    expect_refused(&exec_verb, "-u a:b iabc ls", "--user");
+    expect_refused(&exec_verb, "--interactiv iabc ls", "did you mean '--interactive'");
+}
+
+/* ---- create --------------------------------------------------------------------------------- */
+
+TEST(options_of_create)
+{
+    struct create_options o = {0};
+
+    EXPECT(parse(&create_verb, &o, "--timeout 90 -m a=1 --name box -m a=2 --auto-pause -e X=y tpl",
+                 NULL) == 0);
+    EXPECT_STR(o.template, "tpl");
+    EXPECT(o.timeout_s == 90 && o.auto_pause);
+    EXPECT(o.n_metadata == 2);
+    EXPECT_STR(o.metadata[0], "a=2");
+    EXPECT_STR(o.metadata[1], "name=box");
+    create_options_done(&o);
+}
+
+TEST(times_of_create)
+{
+    struct create_options o = {0};
+
+    EXPECT(parse(&create_verb, &o, "--timeout 1500ms", NULL) == 0 && o.timeout_s == 2);
+    EXPECT(parse(&create_verb, &o, "--timeout 1ms", NULL) == 0 && o.timeout_s == 1);
+    EXPECT(parse(&create_verb, &o, "--timeout 2h", NULL) == 0 && o.timeout_s == 7200);
+    expect_refused(&create_verb, "--timeout 0", "between 1s and 366d");
+    expect_refused(&create_verb, "--timeout 400d", "between 1s and 366d");
+}
+
+TEST(bad_create)
+{
+    expect_refused(&create_verb, "-m novalue", "is not KEY=VALUE");
+    expect_refused(&create_verb, "-m =v", "is not KEY=VALUE");
+    expect_refused(&create_verb, "-e 1X=2", "expected NAME=value");
+    expect_refused(&create_verb, "a b", "unexpected argument 'b'");
+}
+
+/* ---- the others ----------------------------------------------------------------------------- */
+
+TEST(ids_on_the_command_line)
+{
+    expect_taken(&kill_verb, "iabc idef");
+    expect_taken(&kill_verb, "--all");
+    expect_taken(&kill_verb, "-q -- iabc");
+    expect_refused(&kill_verb, "", "no sandbox given");
+    expect_refused(&kill_verb, "--all iabc", "both --all and ids");
+    expect_refused(&kill_verb, "-- -q", "is not the id of a sandbox");
+    expect_refused(&pause_verb, "", "no sandbox given");
+    expect_refused(&pause_verb, "--all", "unknown option '--all'");
+    expect_taken(&resume_verb, "iabc --timeout 1h");
+    expect_taken(&top_verb, "");
+    expect_taken(&top_verb, "--once iabc");
+    expect_refused(&top_verb, "a/b", "is not the id of a sandbox");
+}
+
+TEST(options_of_ps)
+{
+    expect_taken(&ps_verb, "--state running -m a=b -m c=d -q");
+    expect_refused(&ps_verb, "--state gone", "--state 'gone' is not running or paused");
+    expect_refused(&ps_verb, "-m a", "is not KEY=VALUE");
+    expect_refused(&ps_verb, "iabc", "unexpected argument");
+}
+
+TEST(options_of_logs)
+{
+    expect_taken(&logs_verb, "-f --level warn --since 5m iabc");
+    expect_taken(&logs_verb, "--since 2026-03-01T12:00:00Z iabc");
+    expect_refused(&logs_verb, "", "no sandbox given");
+    expect_refused(&logs_verb, "--level loud iabc", "--level 'loud'");
+    expect_refused(&logs_verb, "--since today iabc", "--since 'today' is no time");
+    expect_refused(&logs_verb, "iabc idef", "unexpected argument 'idef'");
+}
+
+TEST(places_of_cp)
+{
+    expect_taken(&cp_verb, "a iabc:b");
+    expect_taken(&cp_verb, "iabc:b -");
+    expect_taken(&cp_verb, "-- -a iabc:b");
+    expect_refused(&cp_verb, "a", "cp needs two places");
+    expect_refused(&cp_verb, "a b", "neither 'a' nor 'b' is in a sandbox");
+    expect_refused(&cp_verb, "ia:b ic:d", "both places are in sandboxes");
+    expect_refused(&cp_verb, "a b c:d", "unexpected argument 'c:d'");
+}
+
+TEST(every_verb_has_help_and_the_shared_options)
+{
+    EXPECT(client_n_verbs == 9);
+    for (size_t i = 0; i < client_n_verbs; i++) {
+        const struct client_verb *verb = client_verbs[i];
+        AUTO(free_p) struct client_common *options = xcalloc(1, verb->options_size);
+
+        EXPECT(parse(verb, options, "--url http://x --api-key-file f -h", NULL) == 0);
+        EXPECT(options->help);
+        EXPECT_STR(options->url, "http://x");
+        EXPECT_STR(options->key_file, "f");
+        expect_refused(verb, "--api-key-file=", "--api-key-file");
+        expect_refused(verb, "--frobnicate", "unknown option");
+    }
+}
