@@ -11,10 +11,10 @@ build = cmake --preset $(1) --log-level=WARNING >/dev/null && cmake --build --pr
 all: ## build the programs into build/bin and the libraries into build/lib
 	@$(call build,release)
 
-start: ## install what is missing, build, and run a first program in a sandbox
+start: ## install what is missing, build, start the server and run a first cell through it
 	@tools/install-deps --build --runtime
 	@$(MAKE) all
-	@tools/demo
+	@tools/start
 
 test: ## install what is missing, build, run every test
 	@tools/install-deps --build --runtime --test

@@ -4,12 +4,15 @@ set(tests_dir ${CMAKE_BINARY_DIR}/tests)
 
 # Everything but the files with a main function, as an archive: a test pulls in the objects it uses. It also has the
 # host compiler look at the code of the inside.
-set(testable_sources ${engine_sources} ${inside_sources} ${sudo_sources} ${cli_sources})
+set(testable_sources ${engine_sources} ${inside_sources} ${sudo_sources} ${cli_sources}
+    ${front_sources} ${client_sources})
 list(REMOVE_DUPLICATES testable_sources)
 list(FILTER testable_sources EXCLUDE REGEX "/(main|sudo/sudo)\\.c$")
-add_library(testable STATIC ${testable_sources} ${CMAKE_BINARY_DIR}/normal/embed.S)
+add_library(testable STATIC ${testable_sources} ${CMAKE_BINARY_DIR}/normal/embed.S
+    $<TARGET_OBJECTS:llhttp>)
 add_dependencies(testable normal_agent normal_sudo)
-target_link_libraries(testable PRIVATE flags)
+target_include_directories(testable SYSTEM PUBLIC ${LLHTTP_INCLUDE})
+target_link_libraries(testable PUBLIC PkgConfig::FRONT PkgConfig::CLIENT PRIVATE flags)
 
 function(test_program target dir)
     add_executable(${target} ${ARGN})
