@@ -1,0 +1,420 @@
+// Files: reading, writing, describing, moving, removing.
+import { assert, common, e2b, folder, fresh, near, rejects, run, same, sh, sha256, test } from './lib.mjs'
+
+const { AuthenticationError, FileNotFoundError, InvalidArgumentError } = e2b
+const BIG = Buffer.alloc(20 * 1024 * 1024)
+for (let i = 0; i < BIG.length; i += 4) BIG.writeUInt32LE((i * 2654435761) >>> 0, i)
+
+const stream = (data, step = 65536) => {
+  let at = 0
+  return new ReadableStream({
+    pull(c) {
+      if (at >= data.length) return c.close()
+      c.enqueue(new Uint8Array(data.subarray(at, at + step)))
+      at += step
+    },
+  })
+}
+
+async function drain(readable) {
+  const parts = []
+  for await (const part of readable) parts.push(Buffer.from(part))
+  return Buffer.concat(parts)
+}
+
+const buffer = (data) => data.buffer.slice(data.byteOffset, data.byteOffset + data.length)
+
+test('write and read text', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  const info = await box.files.write(`${dir}/note.txt`, 'héllo\n')
+  assert.deepEqual([info.name, info.path, info.type], ['note.txt', `${dir}/note.txt`, 'file'])
+  assert.equal(await box.files.read(`${dir}/note.txt`), 'héllo\n')
+  assert.equal(await sh(box, `cat ${dir}/note.txt`), 'héllo')
+})
+
+test('read: text, bytes, blob, stream', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  const data = Buffer.from([0, 1, 2, 255, 254, 10, 195, 188])
+  await box.files.write(`${dir}/bin`, buffer(data))
+  const bytes = await box.files.read(`${dir}/bin`, { format: 'bytes' })
+  assert.ok(bytes instanceof Uint8Array)
+  assert.deepEqual(Buffer.from(bytes), data)
+  const blob = await box.files.read(`${dir}/bin`, { format: 'blob' })
+  assert.deepEqual(Buffer.from(await blob.arrayBuffer()), data)
+  assert.deepEqual(await drain(await box.files.read(`${dir}/bin`, { format: 'stream' })), data)
+  assert.equal(await box.files.read(`${dir}/bin`, { format: 'text' }), data.toString())
+})
+
+test('write: ArrayBuffer, Blob, stream, each as form, as plain bytes and compressed', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  const data = BIG.subarray(0, 300_001)
+  const kinds = { text: () => data.toString('latin1'), array: () => buffer(data), blob: () => new Blob([data]), stream: () => stream(data) }
+  const ways = [{}, { useOctetStream: true }, { useOctetStream: false }, { gzip: true }]
+  for (const [kind, make] of Object.entries(kinds))
+    for (const way of ways) {
+      const path = `${dir}/${kind}`
+      const info = await box.files.write(path, make(), way)
+      assert.equal(info.path, path)
+      const wanted = kind === 'text' ? Buffer.from(data.toString('latin1')) : data
+      same(sha256(await box.files.read(path, { format: 'bytes' })), sha256(wanted), `${kind} ${JSON.stringify(way)}`)
+    }
+})
+
+test('an empty file, in every format and way', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  for (const way of [{}, { useOctetStream: true }, { gzip: true }]) {
+    await box.files.write(`${dir}/empty`, '', way)
+    assert.equal(await box.files.read(`${dir}/empty`), '')
+    assert.equal((await box.files.read(`${dir}/empty`, { format: 'bytes' })).length, 0)
+    assert.equal((await box.files.read(`${dir}/empty`, { format: 'blob' })).size, 0)
+    assert.equal((await drain(await box.files.read(`${dir}/empty`, { format: 'stream' }))).length, 0)
+    assert.equal((await box.files.getInfo(`${dir}/empty`)).size, 0)
+  }
+})
+
+test('20 MB in every way, and back', async () => {
+  const box = await fresh()
+  const wanted = sha256(BIG)
+  const ways = [
+    ['form', () => buffer(BIG), {}],
+    ['bytes', () => new Blob([BIG]), { useOctetStream: true }],
+    ['stream', () => stream(BIG), {}],
+    ['gzip', () => stream(BIG), { gzip: true }],
+  ]
+  for (const [name, make, way] of ways) {
+    await box.files.write('/home/user/big', make(), way)
+    same((await sh(box, 'sha256sum big')).split(' ')[0], wanted, name)
+  }
+  same(sha256(await box.files.read('/home/user/big', { format: 'bytes' })), wanted, 'read')
+  same(sha256(await drain(await box.files.read('/home/user/big', { format: 'stream' }))), wanted, 'read as a stream')
+  same(sha256(await box.files.read('/home/user/big', { format: 'bytes', gzip: true })), wanted, 'read compressed')
+  assert.equal((await box.files.getInfo('/home/user/big')).size, BIG.length)
+})
+
+test('a stream that is given up does no harm', async () => {
+  const box = await common()
+  await box.files.write('/tmp/long', buffer(BIG))
+  const reader = (await box.files.read('/tmp/long', { format: 'stream' })).getReader()
+  await reader.read()
+  await reader.cancel()
+  assert.equal(await sh(box, 'echo fine'), 'fine')
+  await box.files.remove('/tmp/long')
+})
+
+test('write overwrites, and shorter is shorter', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  await box.files.write(`${dir}/f`, 'a long first text')
+  await box.files.write(`${dir}/f`, 'short')
+  assert.equal(await box.files.read(`${dir}/f`), 'short')
+})
+
+test('write keeps the mode of a file that is there', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  await box.files.write(`${dir}/script`, '#!/bin/sh\necho one\n')
+  await sh(box, `chmod 750 ${dir}/script`)
+  await box.files.write(`${dir}/script`, '#!/bin/sh\necho two\n')
+  assert.equal(await sh(box, `${dir}/script`), 'two')
+})
+
+test('write makes the directories above, owned by the user', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  await box.files.write(`${dir}/a/b/c.txt`, 'deep')
+  assert.equal(await box.files.read(`${dir}/a/b/c.txt`), 'deep')
+  assert.equal((await box.files.getInfo(`${dir}/a/b`)).owner, 'user')
+})
+
+test('write many at once', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  const files = [
+    { path: `${dir}/text`, data: 'text' },
+    { path: `${dir}/sub/with space ü.bin`, data: buffer(Buffer.from([1, 0, 2])) },
+    { path: `${dir}/blob`, data: new Blob(['blob']) },
+    { path: `${dir}/empty`, data: '' },
+  ]
+  const infos = await box.files.write(files)
+  assert.deepEqual(infos.map((i) => i.path), files.map((f) => f.path))
+  assert.deepEqual(infos.map((i) => i.name), ['text', 'with space ü.bin', 'blob', 'empty'])
+  assert.equal(await box.files.read(`${dir}/text`), 'text')
+  assert.deepEqual([...(await box.files.read(`${dir}/sub/with space ü.bin`, { format: 'bytes' }))], [1, 0, 2])
+  assert.equal(await box.files.read(`${dir}/blob`), 'blob')
+  assert.equal(await box.files.read(`${dir}/empty`), '')
+  const plain = await box.files.writeFiles([{ path: `${dir}/one`, data: 'one' }, { path: `${dir}/two`, data: 'two' }], { useOctetStream: true })
+  assert.equal(plain.length, 2)
+  assert.deepEqual(await box.files.write([]), [])
+  assert.equal((await box.files.write([{ path: `${dir}/single`, data: 'x' }])).length, 1)
+})
+
+test('write many: the same path twice is refused', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  const twice = [{ path: `${dir}/f`, data: 'one' }, { path: `${dir}/f`, data: 'two' }]
+  await rejects(box.files.write(twice), InvalidArgumentError)
+})
+
+test('names that are hard to write down', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  const names = ['with space', "it's", 'a"b', 'ünï💥', '-dash', 'per%cent%20', 'plus+plus', 'q?a#b&c=d', 'back\\slash', 'two\nlines', '..hidden', 'semi;colon']
+  for (const name of names) {
+    const path = `${dir}/${name}`
+    for (const way of [{}, { useOctetStream: true }]) {
+      const info = await box.files.write(path, name, way)
+      assert.deepEqual([info.name, info.path], [name, path])
+    }
+    assert.equal(await box.files.read(path), name)
+    assert.equal(await box.files.exists(path), true)
+    assert.equal((await box.files.getInfo(path)).name, name)
+  }
+  assert.deepEqual((await box.files.list(dir)).map((e) => e.name).sort(), [...names].sort())
+  assert.equal(await sh(box, `ls -1qA ${dir} | wc -l`), String(names.length))
+  for (const name of names) await box.files.remove(`${dir}/${name}`)
+  assert.deepEqual(await box.files.list(dir), [])
+})
+
+test('paths: relative and ~ mean the home, ~other means nothing', async () => {
+  const box = await common()
+  await box.files.write('relative.txt', 'one')
+  assert.equal(await box.files.read('/home/user/relative.txt'), 'one')
+  assert.equal(await box.files.read('~/relative.txt'), 'one')
+  assert.equal((await box.files.getInfo('~')).path, '/home/user')
+  await box.files.write('~/tilde.txt', 'two', { user: 'root' })
+  assert.equal(await box.files.read('/root/tilde.txt', { user: 'root' }), 'two')
+  await rejects(box.files.getInfo('~root/x'), InvalidArgumentError)
+  await rejects(box.files.read('~root/x'), InvalidArgumentError)
+})
+
+test('user: whose file it becomes, and what may be touched', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  await box.files.write(`${dir}/mine`, 'x')
+  await box.files.write(`${dir}/roots`, 'x', { user: 'root' })
+  const owner = async (path) => (await box.files.getInfo(path)).owner
+  assert.deepEqual([await owner(`${dir}/mine`), await owner(`${dir}/roots`)], ['user', 'root'])
+  await assert.rejects(box.files.write('/etc/not-mine', 'x'), Error)
+  assert.equal(await box.files.exists('/etc/not-mine'), false)
+  await box.files.write('/root/secret', 'x', { user: 'root' })
+  await assert.rejects(box.files.read('/root/secret'), Error)
+  await assert.rejects(box.files.remove('/etc/passwd'), Error)
+  await rejects(box.files.read(`${dir}/mine`, { user: 'nobody-here' }), AuthenticationError)
+  await rejects(box.files.write(`${dir}/mine`, 'y', { user: 'nobody-here' }), AuthenticationError)
+  await rejects(box.files.list(dir, { user: 'nobody-here' }), AuthenticationError)
+})
+
+test('getInfo: everything about a file and a directory', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  await box.files.write(`${dir}/f`, '12345')
+  await sh(box, `chmod 640 ${dir}/f; chmod 1777 ${dir}; touch -d @1700000000.5 ${dir}/f`)
+  const file = await box.files.getInfo(`${dir}/f`)
+  const { modifiedTime, ...rest } = file
+  assert.deepEqual(rest, {
+    name: 'f', type: 'file', path: `${dir}/f`, size: 5, mode: 0o640, permissions: '-rw-r-----',
+    owner: 'user', group: 'user', symlinkTarget: undefined, metadata: undefined,
+  })
+  assert.equal(+modifiedTime, 1700000000500)
+  const info = await box.files.getInfo(dir)
+  assert.deepEqual([info.type, info.mode & 0o777], ['dir', 0o777])
+  assert.match(info.permissions, /^d.*rwxrwxrw[xt]$/)
+  await box.files.write(`${dir}/new`, '')
+  near((await box.files.getInfo(`${dir}/new`)).modifiedTime, Date.now(), 5000, 'modifiedTime')
+})
+
+test('symbolic links', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  await box.files.write(`${dir}/target`, 'through')
+  await sh(box, `cd ${dir} && ln -s target link && ln -s nowhere dangling && mkdir d && ln -s d dlink && ln -s loop loop`)
+  const link = await box.files.getInfo(`${dir}/link`)
+  assert.deepEqual([link.type, link.symlinkTarget, link.permissions], ['file', `${dir}/target`, 'Lrwxrwxrwx'])
+  assert.equal((await box.files.getInfo(`${dir}/dlink`)).type, 'dir')
+  assert.equal((await box.files.getInfo(`${dir}/dangling`)).type, undefined)
+  assert.deepEqual((await box.files.list(dir)).map((e) => e.name), ['d', 'dlink', 'link', 'target'])
+  assert.equal(await box.files.read(`${dir}/link`), 'through')
+  await box.files.write(`${dir}/link`, 'changed')
+  assert.equal(await box.files.read(`${dir}/target`), 'changed')
+  assert.equal((await box.files.getInfo(`${dir}/link`)).symlinkTarget, `${dir}/target`, 'still a link')
+  await box.files.write(`${dir}/d/inner`, 'x')
+  assert.deepEqual((await box.files.list(`${dir}/dlink`)).map((e) => e.path), [`${dir}/dlink/inner`])
+  await box.files.remove(`${dir}/link`)
+  assert.equal(await box.files.exists(`${dir}/target`), true)
+  await box.files.remove(`${dir}/dlink`)
+  assert.equal(await box.files.exists(`${dir}/d/inner`), true)
+  await rejects(box.files.read(`${dir}/dangling`), FileNotFoundError)
+  await assert.rejects(box.files.read(`${dir}/loop`), Error)
+})
+
+test('list: depth, order, and what it says', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  await box.files.write([
+    { path: `${dir}/b/x/deep/deeper`, data: '1' },
+    { path: `${dir}/b/a`, data: '22' },
+    { path: `${dir}/a`, data: '' },
+    { path: `${dir}/c`, data: '' },
+  ])
+  const names = async (depth) => (await box.files.list(dir, { depth })).map((e) => e.path.slice(dir.length + 1))
+  assert.deepEqual(await names(undefined), ['a', 'b', 'c'])
+  assert.deepEqual(await names(1), ['a', 'b', 'c'])
+  assert.deepEqual(await names(2), ['a', 'b', 'b/a', 'b/x', 'c'])
+  assert.deepEqual(await names(9), ['a', 'b', 'b/a', 'b/x', 'b/x/deep', 'b/x/deep/deeper', 'c'])
+  const entry = (await box.files.list(dir, { depth: 2 })).find((e) => e.name === 'a' && e.size === 2)
+  assert.deepEqual(entry, await box.files.getInfo(`${dir}/b/a`))
+  await rejects(box.files.list(dir, { depth: 0 }), InvalidArgumentError)
+})
+
+test('list: an empty directory, two thousand files, a file, nothing', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  assert.deepEqual(await box.files.list(dir), [])
+  await sh(box, `cd ${dir} && seq -f 'file-%04g' 1 2000 | xargs touch`)
+  const names = (await box.files.list(dir)).map((e) => e.name)
+  assert.deepEqual(names, Array.from({ length: 2000 }, (_, i) => `file-${String(i + 1).padStart(4, '0')}`))
+  await rejects(box.files.list(`${dir}/file-0001`), InvalidArgumentError, /not a directory/)
+  await rejects(box.files.list(`${dir}/no`), FileNotFoundError)
+})
+
+test('makeDir: true, then false; parents too; not over a file', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  assert.equal(await box.files.makeDir(`${dir}/a/b/c`), true)
+  assert.equal(await box.files.makeDir(`${dir}/a/b/c`), false)
+  assert.equal((await box.files.getInfo(`${dir}/a/b/c`)).owner, 'user')
+  await box.files.write(`${dir}/file`, '')
+  await rejects(box.files.makeDir(`${dir}/file`), InvalidArgumentError)
+  assert.equal(await box.files.makeDir(`${dir}/root`, { user: 'root' }), true)
+  assert.equal((await box.files.getInfo(`${dir}/root`)).owner, 'root')
+})
+
+test('rename: files, directories, into new directories, over another', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  await box.files.write(`${dir}/one`, 'one')
+  const entry = await box.files.rename(`${dir}/one`, `${dir}/sub/new/two`)
+  assert.deepEqual([entry.name, entry.path, entry.size, entry.type], ['two', `${dir}/sub/new/two`, 3, 'file'])
+  assert.equal(await box.files.exists(`${dir}/one`), false)
+  await box.files.rename(`${dir}/sub`, `${dir}/moved`)
+  assert.equal(await box.files.read(`${dir}/moved/new/two`), 'one')
+  await box.files.write(`${dir}/other`, 'other')
+  await box.files.rename(`${dir}/other`, `${dir}/moved/new/two`)
+  assert.equal(await box.files.read(`${dir}/moved/new/two`), 'other')
+  await rejects(box.files.rename(`${dir}/no`, `${dir}/there`), FileNotFoundError)
+})
+
+test('remove: files, whole trees, and what is not there', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  await box.files.write(`${dir}/a/b/c`, 'x')
+  await box.files.remove(`${dir}/a/b/c`)
+  assert.equal(await box.files.exists(`${dir}/a/b/c`), false)
+  await box.files.write(`${dir}/a/b/c`, 'x')
+  await box.files.remove(`${dir}/a`)
+  assert.equal(await box.files.exists(`${dir}/a`), false)
+  await box.files.remove(`${dir}/a`)
+})
+
+test('exists: files, directories, links, nothing', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  await box.files.write(`${dir}/f`, '')
+  await sh(box, `ln -s nowhere ${dir}/dangling`)
+  const there = async (path) => box.files.exists(path)
+  assert.deepEqual(await Promise.all([dir, `${dir}/f`, `${dir}/dangling`, `${dir}/no`, `${dir}/f/below`].map(there)), [true, true, true, false, false])
+})
+
+test('errors: nothing there, a directory, a file where a directory should be', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  await box.files.write(`${dir}/file`, '')
+  await rejects(box.files.read(`${dir}/no`), FileNotFoundError, /path '.*\/no' does not exist/)
+  await rejects(box.files.read(`${dir}/no`, { format: 'stream' }), FileNotFoundError)
+  await rejects(box.files.getInfo(`${dir}/no`), FileNotFoundError)
+  await rejects(box.files.read(dir), InvalidArgumentError)
+  await rejects(box.files.write(dir, 'x'), InvalidArgumentError)
+  await rejects(box.files.write(dir, 'x', { useOctetStream: true }), InvalidArgumentError)
+  await assert.rejects(box.files.write(`${dir}/file/below`, 'x'), Error)
+})
+
+test('special files: an answer, never a wait', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  await sh(box, `mkfifo ${dir}/fifo; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("${dir}/socket")'`)
+  for (const path of [`${dir}/fifo`, `${dir}/socket`, '/dev/tty', '/dev/zero']) {
+    await assert.rejects(box.files.read(path, { requestTimeoutMs: 5000 }), (err) => err.name !== 'AbortError' && !/timeout/i.test(err.message), path)
+  }
+  assert.equal(await box.files.exists(`${dir}/fifo`), true)
+})
+
+test('what /proc has reads whole, though it says size 0', async () => {
+  const box = await common()
+  assert.match(await box.files.read('/proc/meminfo'), /^MemTotal:[^]*DirectMap/)
+})
+
+test('metadata: written, read, listed, kept by rename, replaced by the next write', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  const metadata = { origin: 'e2e', Upper: 'Case Value', 'x-y_z.1': 'a=b; c "d"' }
+  const stored = { origin: 'e2e', upper: 'Case Value', 'x-y_z.1': 'a=b; c "d"' }
+  for (const way of [{}, { useOctetStream: true }]) {
+    const info = await box.files.write(`${dir}/f`, 'x', { metadata, ...way })
+    assert.deepEqual(info.metadata, stored)
+    assert.deepEqual((await box.files.getInfo(`${dir}/f`)).metadata, stored)
+  }
+  assert.deepEqual((await box.files.list(dir))[0].metadata, stored)
+  const moved = await box.files.rename(`${dir}/f`, `${dir}/g`)
+  assert.deepEqual(moved.metadata, stored)
+  await box.files.write(`${dir}/g`, 'y', { metadata: { other: '1' } })
+  assert.deepEqual((await box.files.getInfo(`${dir}/g`)).metadata, { other: '1' })
+  await box.files.write(`${dir}/g`, 'z')
+  assert.equal((await box.files.getInfo(`${dir}/g`)).metadata, undefined)
+})
+
+test('metadata: the same as attributes inside, both ways', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  await box.files.write(`${dir}/f`, 'x', { metadata: { colour: 'blue' } })
+  const get = `import os; print({n: os.getxattr("${dir}/f", n) for n in os.listxattr("${dir}/f")})`
+  same(await sh(box, `python3 -c '${get}'`), "{'user.e2b.colour': b'blue'}")
+  await sh(box, `python3 -c 'import os; os.setxattr("${dir}/f", "user.e2b.size", b"large"); os.setxattr("${dir}/f", "user.other", b"no")'`)
+  assert.deepEqual((await box.files.getInfo(`${dir}/f`)).metadata, { colour: 'blue', size: 'large' })
+})
+
+test('metadata: what cannot be one is refused', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  await rejects(box.files.write(`${dir}/f`, 'x', { metadata: { 'a b': '1' } }), InvalidArgumentError)
+  await rejects(box.files.write(`${dir}/f`, 'x', { metadata: { a: 'ü' } }), InvalidArgumentError)
+  await rejects(box.files.write(`${dir}/f`, 'x', { metadata: { ['k'.repeat(300)]: '1' } }), InvalidArgumentError)
+  await rejects(box.files.write(`${dir}/f`, 'x', { metadata: { a: 'v'.repeat(5000) } }), InvalidArgumentError)
+  assert.equal(await box.files.exists(`${dir}/f`), false)
+})
+
+test('a hundred at once', async () => {
+  const box = await common()
+  const dir = await folder(box)
+  const names = Array.from({ length: 100 }, (_, i) => `${dir}/${i}`)
+  await Promise.all(names.map((n) => box.files.write(n, `content of ${n}`)))
+  const read = await Promise.all(names.map((n) => box.files.read(n)))
+  assert.deepEqual(read, names.map((n) => `content of ${n}`))
+})
+
+test('paths do not lead out', async () => {
+  const box = await common()
+  const { readFile } = await import('node:fs/promises')
+  const hostname = await readFile('/proc/sys/kernel/random/boot_id', 'utf8')
+  assert.equal(await box.files.read('/../../../../etc/passwd'), await box.files.read('/etc/passwd'))
+  assert.notEqual(await box.files.read('/../proc/sys/kernel/random/boot_id'), hostname)
+  await sh(box, 'ln -sfn / /tmp/top; ln -sfn ../../../../../../../etc/passwd /tmp/up')
+  assert.equal(await box.files.read('/tmp/up'), await box.files.read('/etc/passwd'))
+  assert.equal(await box.files.read('/tmp/top/../etc/passwd'), await box.files.read('/etc/passwd'))
+  await rejects(box.files.read('/tmp/a\0b'), InvalidArgumentError)
+})
+
+await run()
