@@ -1,0 +1,53 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "load.h"
+
+static const struct {
+    const char *name;
+    int (*fn)(const struct server *s, int argc, char **argv);
+} verbs[] = {
+    {"create", verb_create},     {"interactive", verb_interactive},
+    {"burst", verb_burst},       {"churn", verb_churn},
+    {"pause", verb_pause},       {"streams", verb_streams},
+    {"transfer", verb_transfer}, {"health", verb_health},
+};
+
+double now_us(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+long count_of(const char *text)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+
+    if (*end || n <= 0)
+        fail("read a number", text);
+    return n;
+}
+
+_Noreturn void fail(const char *what, const char *why)
+{
+    fprintf(stderr, "load: %s: %s\n", what, why);
+    exit(1);
+}
+
+/* load PORT KEY VERB ARGUMENT... */
+int main(int argc, char **argv)
+{
+    if (argc < 4)
+        fail("usage", "load PORT KEY VERB ARGUMENT...");
+    struct server s = {.port = (int)count_of(argv[1]), .key = argv[2]};
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
+        if (strcmp(verbs[i].name, argv[3]) == 0)
+            return verbs[i].fn(&s, argc - 4, argv + 4);
+    fail("unknown verb", argv[3]);
+}
