@@ -9,6 +9,7 @@
 #include "front/identity.h"
 #include "front/past.h"
 #include "front/warden.h"
+#include "order/log.h"
 #include "store/store.h"
 
 #define NS_PER_MS 1000000ull
@@ -512,7 +513,7 @@ void box_told_sandbox(struct front *f, const struct order_answer *a, int note_fd
     close_p(&note_fd);
     if (r < 0 || !id_valid(a->id)) {
         struct order o = {.op = ORDER_KILL};
-        fprintf(stderr, "front: error: sandbox %.20s cannot be taken over: %s\n", a->id, e.message);
+        log_sandbox(LEVEL_ERROR, a->id, "it cannot be taken over: %s", e.message);
         close_p(&channel_fd);
         memcpy(o.id, a->id, sizeof o.id);
         warden_order(f, &o, -1, on_noted, NULL);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "order/log.h"
 
 #define JSON_BODY_DEPTH 32
 #define ERROR_MAX       4096
@@ -71,7 +72,7 @@ void reply_sg_error(struct http_req *req, const struct sg_error *e)
     int status = status_of_error(e);
 
     if (status == 500) {
-        fprintf(stderr, "front: error: %s %s: %s\n", req->method_name, req->path, e->message);
+        log_line(LEVEL_ERROR, "%s %s: %s", req->method_name, req->path, e->message);
         reply_error(req, status, "Internal error: the server's log has the reason");
         return;
     }

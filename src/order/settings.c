@@ -88,7 +88,7 @@ static const struct row rows[SETTING_MAX_] = {
                           1024},
     [SETTING_pool_max] =
         {{"pool_max", "NUMBER", "32", "and at most", false}, COUNT, AT(pool_max), 0, 1024},
-    [SETTING_tenant_sandboxes] = {{"tenant_sandboxes", "NUMBER", "1000",
+    [SETTING_tenant_sandboxes] = {{"tenant_sandboxes", "NUMBER", "100",
                                    "sandboxes of one tenant at a time", false},
                                   COUNT,
                                   AT(tenant_sandboxes),

@@ -77,7 +77,7 @@ void rpc_fail(struct rpc_call *c, enum rpc_code code, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(message, sizeof(message), fmt, ap);
     va_end(ap);
-    rpc_call_over(c);
+    rpc_abandon(c);
     if (!c->streaming) {
         rpc_answer_error(c->req, rpc_code_status(code), code, message);
         return;
@@ -111,22 +111,17 @@ bool rpc_send(struct rpc_call *c, json_t *value)
     return !c->blocked;
 }
 
-static void end_stream(struct rpc_call *c)
+void rpc_finish(struct rpc_call *c)
 {
     AUTO(strbuf_done) struct strbuf frame = {0};
 
+    if (c->over)
+        return;
+    rpc_abandon(c);
     frame_init(&frame);
     strbuf_addstr(&frame, "{}");
     write_frame(c, RPC_ENVELOPE_END, &frame);
     http_finish(c->req);
-}
-
-void rpc_finish(struct rpc_call *c)
-{
-    if (c->over)
-        return;
-    rpc_call_over(c);
-    end_stream(c);
 }
 
 void rpc_answer_pump(struct rpc_call *c)
@@ -160,7 +155,7 @@ void rpc_reply_encoded(struct rpc_call *c, struct strbuf *body)
         rpc_fail(c, RPC_RESOURCE_EXHAUSTED, "the answer is too large");
         return;
     }
-    rpc_call_over(c);
+    rpc_abandon(c);
     if (counted) {
         /* Piece by piece: what is written at once waits in the connection, which has its limit. */
         c->rest = *body;
@@ -189,9 +184,4 @@ void rpc_reply(struct rpc_call *c, json_t *value)
     rpc_encode(c->method->out, c->codec, value, &out);
     json_decref(value);
     rpc_reply_encoded(c, &out);
-}
-
-void rpc_abandon(struct rpc_call *c)
-{
-    rpc_call_over(c);
 }

@@ -3,8 +3,6 @@
 
 #include "rpc/rpc.h"
 
-/* The handler's part is over: its on_close is called, once. */
-void rpc_call_over(struct rpc_call *c);
 /* Writes more of a large answer. */
 void rpc_answer_pump(struct rpc_call *c);
 /* A unary error. */

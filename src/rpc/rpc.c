@@ -29,7 +29,7 @@ static void on_timer_closed(uv_handle_t *h)
     call_free(h->data);
 }
 
-void rpc_call_over(struct rpc_call *c)
+void rpc_abandon(struct rpc_call *c)
 {
     if (c->over)
         return;
@@ -44,7 +44,7 @@ static void on_close(struct http_req *req)
 {
     struct rpc_call *c = req->owner;
 
-    rpc_call_over(c);
+    rpc_abandon(c);
     if (c->service->release)
         c->service->release(c->context);
     if (c->timer_used)

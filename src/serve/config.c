@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 #include "order/address.h"
-#include "serve/log.h"
+#include "order/log.h"
 #include "serve/server.h"
 
 #define PEM_MAX (1024u * 1024)

@@ -16,7 +16,7 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "serve/guest.h"
-#include "serve/log.h"
+#include "order/log.h"
 #include "serve/orders.h"
 #include "serve/server.h"
 #include "warden/child.h"

@@ -1,6 +1,6 @@
 #include "serve/grave.h"
 
-#include "serve/log.h"
+#include "order/log.h"
 #include "serve/server.h"
 
 struct grave {

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "serve/grave.h"
 #include "serve/guest_impl.h"
-#include "serve/log.h"
+#include "order/log.h"
 #include "serve/server.h"
 
 static const char *const end_names[] = {[END_KILLED] = "killed",

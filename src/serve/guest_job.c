@@ -7,7 +7,7 @@
 #include "sandbox/sandbox.h"
 #include "serve/grave.h"
 #include "serve/guest_impl.h"
-#include "serve/log.h"
+#include "order/log.h"
 #include "serve/server.h"
 
 #define FREEZE_NS      2000000000ull

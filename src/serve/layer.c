@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "provider/process.h"
-#include "serve/log.h"
+#include "order/log.h"
 #include "serve/server.h"
 #include "warden/child.h"
 #include "warden/layer_save.h"

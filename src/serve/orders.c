@@ -10,7 +10,7 @@
 #include "sandbox/sandbox.h"
 #include "serve/guest.h"
 #include "serve/layer.h"
-#include "serve/log.h"
+#include "order/log.h"
 #include "serve/server.h"
 
 /* ---- what each order must carry ---------------------------------------------------------------

@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "serve/guest.h"
 #include "serve/layer.h"
-#include "serve/log.h"
+#include "order/log.h"
 #include "serve/orders.h"
 #include "serve/ward.h"
 #include "warden/slots.h"

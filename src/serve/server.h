@@ -4,7 +4,7 @@
  *   state.c    the state directory                    orders.c         what the front asks for
  *   guest.c    sandboxes by id, and what they do      ward.c           a tenant's domain and pool
  *   grave.c    sandboxes that end                     layer.c          snapshots
- *   reactor.c  the event loop                         log.c            what is said about it all
+ *   reactor.c  the event loop                         (order/log.c)    what is said about it all
  *
  * One thread; nothing waits. What takes long is done by the kernel (a sandbox that ends), by a
  * child (a snapshot that is written) or in steps (a sandbox that is made). */

@@ -7,7 +7,7 @@
 #include "sandbox/sandbox.h"
 #include "serve/grave.h"
 #include "serve/layer.h"
-#include "serve/log.h"
+#include "order/log.h"
 #include "serve/server.h"
 
 #define SECOND_NS   1000000000ull

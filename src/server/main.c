@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "front/lifecycle.h"
 #include "front/warden.h"
+#include "order/log.h"
 #include "server/banner.h"
 #include "server/confine.h"
 #include "server/dispatch.h"
@@ -33,7 +34,7 @@ static struct {
 
 static _Noreturn void give_up(const struct sg_error *e)
 {
-    fprintf(stderr, "front: error: %s\n", e->message);
+    log_line(LEVEL_ERROR, "front: %s", e->message);
     exit(1);
 }
 
@@ -49,6 +50,7 @@ static void take_settings(struct front *f, int fd)
         err_set(&e, SG_ERR_INTERNAL, -EIO, "the warden's settings cannot be read");
     else if (settings_parse_text(&s, "settings", text, &e) == 0)
         f->settings = s;
+    log_set(f->settings.log, f->settings.log_level);
     if (e.kind != SG_ERR_NONE)
         give_up(&e);
 }
@@ -71,7 +73,7 @@ static void take_tls(struct front *f, int cert_fd, int key_fd)
         return;
     if (!told.ready)
         give_up(&e);
-    fprintf(stderr, "front: error: the certificate stays as it was: %s\n", e.message);
+    log_line(LEVEL_ERROR, "the certificate stays as it was: %s", e.message);
 }
 
 static void begin(struct front *f)

@@ -165,10 +165,11 @@ class Server:
         return self
 
     def __exit__(self, kind, *_):
-        if kind:
-            print(self.said()[-3000:])
+        said = self.said()[-3000:]
         self.end(signal.SIGTERM if kind is None else signal.SIGKILL)
         self.log.close()
+        if kind:
+            print(said)
 
     def said(self):
         with open(os.path.join(self.top, "log"), errors="replace") as f:

@@ -46,7 +46,7 @@ TEST(defaults_are_as_documented)
     EXPECT(!s.insecure);
     EXPECT(s.sandbox_memory == 1u << 30 && s.sandbox_disk == 1u << 30);
     EXPECT(s.sandbox_cpus_milli == 2000 && s.sandbox_pids == 512);
-    EXPECT(s.pool_min == 2 && s.pool_max == 32 && s.tenant_sandboxes == 1000);
+    EXPECT(s.pool_min == 2 && s.pool_max == 32 && s.tenant_sandboxes == 100);
     EXPECT(s.max_timeout_ms == 24u * 3600 * 1000 && s.tenant_idle_ms == 600000);
     EXPECT(s.log == SETTINGS_LOG_TEXT && s.log_level == LEVEL_INFO);
 }

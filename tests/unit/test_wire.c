@@ -4,7 +4,7 @@
 
 TEST(round_trip)
 {
-    AUTO(strbuf_done) struct strbuf s;
+    AUTO(strbuf_done) struct strbuf s = {0};
     struct wire_reader r;
 
     strbuf_init(&s, 1024);
@@ -27,7 +27,7 @@ TEST(round_trip)
 TEST(layout)
 {
     static const char want[] = "\x01\x04\x03\x02\x01\x02\0\0\0hi"; /* and the string's NUL */
-    AUTO(strbuf_done) struct strbuf s;
+    AUTO(strbuf_done) struct strbuf s = {0};
 
     strbuf_init(&s, 64);
     wire_put_u8(&s, 1);
@@ -38,7 +38,7 @@ TEST(layout)
 
 TEST(every_cut_is_bad)
 {
-    AUTO(strbuf_done) struct strbuf s;
+    AUTO(strbuf_done) struct strbuf s = {0};
 
     strbuf_init(&s, 64);
     wire_put_u64(&s, 1);

@@ -1,4 +1,4 @@
-#include "serve/log.h"
+#include "order/log.h"
 
 #include <stdarg.h>
 #include <stdio.h>
