@@ -33,6 +33,7 @@ struct settings {
     uint32_t sandbox_cpus_milli, sandbox_pids;
     uint32_t pool_min, pool_max;
     uint32_t tenant_sandboxes;
+    uint32_t tenant_rate; /* requests a second; 0: no limit */
     uint64_t tenant_idle_ms;
     uint64_t max_timeout_ms;
     char default_template[128];
@@ -57,6 +58,7 @@ struct settings {
     X(pool_min)          \
     X(pool_max)          \
     X(tenant_sandboxes)  \
+    X(tenant_rate)       \
     X(tenant_idle)       \
     X(max_timeout)       \
     X(default_template)  \
