@@ -45,6 +45,8 @@ struct proc_feed {
     struct proc *proc;
     bool is_input; /* ends when all of it has been taken, fails when it cannot be */
     bool closes;   /* its end is the end of the process's input */
+    bool fed;      /* has brought something */
+    size_t owed;   /* bytes of it that the process has not taken */
     struct proc_feed *next, **link;
 };
 

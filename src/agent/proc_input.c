@@ -29,11 +29,24 @@ static void credit(const struct proc_feed *f, size_t n)
         chan_consumed(f->op->agent->chan, f->op->stream, n);
 }
 
+/* The input is gone before the feed said that it was at its end. If the process had taken all, as
+ * one that was told to exit has, nothing is wrong. */
+static void feed_cut_off(struct proc_feed *f)
+{
+    struct sg_error e = {0};
+
+    err_set(&e, SG_ERR_GONE, -EPIPE, "process %d no longer reads its standard input",
+            (int)f->proc->child.pid);
+    if (f->fed && f->owed == 0)
+        op_end(f->op, NULL);
+    else
+        op_fail(f->op, &e);
+}
+
 /* The host must not wait for credit for bytes that nobody will ever read. */
 void proc_input_close(struct proc *p)
 {
     struct proc_input *in = &p->in;
-    struct sg_error e = {0};
 
     if (in->fd < 0)
         return;
@@ -42,21 +55,20 @@ void proc_input_close(struct proc *p)
     in->fd = -1;
     for (; in->first; queue_pop(in))
         credit(in->first->from, in->first->len - in->first->at);
-    err_set(&e, SG_ERR_GONE, -EPIPE, "process %d no longer reads its standard input",
-            (int)p->child.pid);
     for (struct proc_feed *f = in->feeds, *next; f; f = next) {
         next = f->next;
         if (f->is_input)
-            op_fail(f->op, &e);
+            feed_cut_off(f);
     }
 }
 
 /* Returns the bytes taken; closes the input if the process no longer reads. */
-static size_t input_write(struct proc *p, const struct proc_feed *f, const void *data, size_t len)
+static size_t input_write(struct proc *p, struct proc_feed *f, const void *data, size_t len)
 {
     ssize_t n = write(p->in.fd, data, len);
 
     if (n > 0) {
+        f->owed -= (size_t)n;
         credit(f, (size_t)n);
         return (size_t)n;
     }
@@ -161,6 +173,8 @@ void proc_feed_data(struct proc_feed *f, const void *data, size_t len)
     bool is_input = f->is_input; /* then closing the input ends f */
     size_t n = 0;
 
+    f->fed = true;
+    f->owed += len;
     if (p->in.fd >= 0 && !p->in.first)
         n = input_write(p, f, data, len);
     if (n == len)

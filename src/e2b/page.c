@@ -109,6 +109,9 @@ bool page_of_request(struct e2b_req *q, enum page_list list, bool ascending, str
             return false;
         }
         p.has_cursor = true;
+    } else if (!token && http_query_has(q->http, "nextToken")) {
+        reply_error(q->http, 400, "Invalid next token");
+        return false;
     }
     *ret = p;
     return true;

@@ -1,6 +1,6 @@
 /* A forwarded request.
  *
- *   connecting --STARTED--> sent --first head--> answering --body's end--> over
+ *   connecting --STARTED--> [TLS handshake] --> sent --head--> answering --body's end--> over
  *                                      `-- 101 --> piped --either end closes--> over
  *
  * Bytes to the server that its credit does not cover wait in `out`, and the client's body is paused
@@ -16,6 +16,7 @@
 #include "forward/refusal.h"
 #include "forward/request_head.h"
 #include "forward/response.h"
+#include "forward/tls_client.h"
 #include "front/call.h"
 #include "front/reply.h"
 
@@ -29,8 +30,9 @@ struct forward {
     struct http_req *req;
     unsigned port;
     char host[256];
-    const char *upgrade; /* the protocol asked for, or NULL */
-    uv_timer_t *silence; /* freed by its close callback */
+    const char *upgrade;    /* the protocol asked for, or NULL */
+    uv_timer_t *silence;    /* freed by its close callback */
+    struct tls_client *tls; /* NULL: plain */
     struct strbuf out;
     size_t out_off;
     struct response response;
@@ -60,6 +62,7 @@ static void on_close(struct http_req *req)
 
     stop_timer(f);
     call_cancel(&f->call);
+    tls_client_free(f->tls);
     response_done(&f->response);
     strbuf_done(&f->out);
     box_unref(f->box);
@@ -93,10 +96,9 @@ static size_t waiting(const struct forward *f)
     return f->out.len - f->out_off;
 }
 
-static void send_out(struct forward *f, const void *data, size_t len)
+/* As the connection carries it. */
+static void send_raw(struct forward *f, const char *p, size_t len)
 {
-    const char *p = data;
-
     if (waiting(f) == 0) {
         size_t n = call_credit(&f->call);
         n = n < len ? n : len;
@@ -107,6 +109,24 @@ static void send_out(struct forward *f, const void *data, size_t len)
     strbuf_add(&f->out, p, len);
     if (f->out.truncated)
         give_up(f, 502, "The request could not be passed on");
+}
+
+static void send_out(struct forward *f, const char *p, size_t len)
+{
+    if (f->tls)
+        tls_client_send(f->tls, p, len);
+    else
+        send_raw(f, p, len);
+}
+
+/* Our direction is over, once all of it is sent. */
+static void send_end(struct forward *f)
+{
+    if (f->tls)
+        tls_client_close(f->tls);
+    f->shut = true;
+    if (waiting(f) == 0)
+        call_eof(&f->call);
 }
 
 /* The client may send more, or has to wait. */
@@ -158,9 +178,7 @@ static void on_body_end(struct http_req *req)
     if (f->over)
         return;
     if (f->piped) {
-        f->shut = true;
-        if (waiting(f) == 0)
-            call_eof(&f->call);
+        send_end(f);
     } else if (req->content_length < 0) {
         send_out(f, "0\r\n\r\n", 5);
     }
@@ -237,25 +255,35 @@ static void on_answer_body(struct response *r, const char *p, size_t len)
     write_client(r->owner, p, len);
 }
 
-static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
+/* Bytes of the server, without TLS. */
+static void receive(struct forward *f, const char *p, size_t len)
 {
-    struct forward *f = c->owner;
-    const char *bytes = p;
     struct sg_error e = {0};
     size_t used = 0;
 
-    (void)sub;
+    if (f->over)
+        return;
     stop_timer(f);
-    if (!f->piped && response_feed(&f->response, bytes, len, &used, &e) < 0) {
+    if (!f->piped && response_feed(&f->response, p, len, &used, &e) < 0)
         give_up(f, 502, e.message);
-        return;
-    }
-    if (f->response.state == RESPONSE_DONE) {
+    else if (f->response.state == RESPONSE_DONE)
         finish(f);
+    else if (f->piped && used < len)
+        write_client(f, p + used, len - used);
+}
+
+static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
+{
+    struct forward *f = c->owner;
+    struct sg_error e = {0};
+
+    (void)sub;
+    if (!f->tls)
+        receive(f, p, len);
+    else if (tls_client_feed(f->tls, p, len, &e) < 0)
+        give_up(f, 502, e.message);
+    if (f->over)
         return;
-    }
-    if (f->piped && used < len)
-        write_client(f, bytes + used, len - used);
     if (f->choked)
         f->owed += len;
     else
@@ -263,6 +291,34 @@ static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
 }
 
 /* ---- the connection ------------------------------------------------------------------------- */
+
+static bool speaks_tls(const struct forward *f)
+{
+    const json_t *ports = json_object_get(f->box->spec.network, "httpsPorts");
+
+    for (size_t i = 0; i < json_array_size(ports); i++)
+        if (json_integer_value(json_array_get(ports, i)) == f->port)
+            return true;
+    return false;
+}
+
+static void on_tls_ready(void *arg)
+{
+    send_request(arg);
+}
+
+static void on_tls_plain(void *arg, const char *p, size_t len)
+{
+    receive(arg, p, len);
+}
+
+static void on_tls_sealed(void *arg, const char *p, size_t len)
+{
+    send_raw(arg, p, len);
+}
+
+static const struct tls_client_handlers tls_handlers = {
+    .on_ready = on_tls_ready, .on_plain = on_tls_plain, .on_sealed = on_tls_sealed};
 
 static void on_event(struct call *c, uint8_t what, const void *p, size_t len)
 {
@@ -272,7 +328,10 @@ static void on_event(struct call *c, uint8_t what, const void *p, size_t len)
     if (what != EVENT_STARTED || f->connected)
         return;
     f->connected = true;
-    send_request(f);
+    if (speaks_tls(f))
+        f->tls = tls_client_new(f->host, &tls_handlers, f);
+    else
+        send_request(f);
 }
 
 static void on_end(struct call *c, int status, const char *message, const void *result, size_t len)

@@ -7,8 +7,8 @@
  * neither end can make the other see a message that we did not. One connection for one request:
  * nothing is pooled, since the server inside may be another one the next moment.
  *
- *   refusal.c   what is said instead when there is nothing to forward
- *   tls.c       servers inside that speak TLS (httpsPorts) */
+ *   refusal.c      what is said instead when there is nothing to forward
+ *   tls_client.c   servers inside that speak TLS (httpsPorts) */
 #pragma once
 
 #include "front/box.h"

@@ -122,8 +122,10 @@ void http_server_free(struct http_server *s);
 const char *http_header_get(const struct http_req *req, const char *name);
 /* A query parameter, percent- and plus-decoded once, into a NUL-terminated string that lives as
  * long as the request. NULL if absent; "" if it is there without a value. Invalid escapes stay as
- * they are, and so does all of a value with %00. */
+ * they are; a value with %00 counts as absent. */
 const char *http_query_get(struct http_req *req, const char *name);
+/* Whether it came at all, with whatever value. */
+bool http_query_has(const struct http_req *req, const char *name);
 /* Memory that lives as long as the request. */
 void *http_req_alloc(struct http_req *req, size_t size);
 /* True once the client is gone or the answer is complete. */

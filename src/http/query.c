@@ -46,28 +46,32 @@ static bool name_is(const char *text, size_t len, const char *name)
     return *name == '\0';
 }
 
-/* A NUL would cut the string short, so a value that has one is left as it came: it is there, and
- * nothing that it could be taken for. */
-static const char *decode_value(struct http_req *req, const char *text, size_t len)
-{
-    char *value = http_decode(req, text, len, true);
-
-    if (value)
-        return value;
-    value = http_req_alloc(req, len + 1);
-    memcpy(value, text, len);
-    value[len] = '\0';
-    return value;
-}
-
-const char *http_query_get(struct http_req *req, const char *name)
+/* The parameter's value as it came, of *ret_len bytes; NULL if it is absent. */
+static const char *find(const struct http_req *req, const char *name, size_t *ret_len)
 {
     for (const char *p = req->query; *p;) {
         size_t pair = strcspn(p, "&"), key = strcspn(p, "=&");
 
-        if (name_is(p, key, name))
-            return key < pair ? decode_value(req, p + key + 1, pair - key - 1) : "";
+        if (name_is(p, key, name)) {
+            *ret_len = key < pair ? pair - key - 1 : 0;
+            return p + (key < pair ? key + 1 : pair);
+        }
         p += pair + (p[pair] == '&');
     }
     return NULL;
+}
+
+const char *http_query_get(struct http_req *req, const char *name)
+{
+    size_t len;
+    const char *value = find(req, name, &len);
+
+    return value ? http_decode(req, value, len, true) : NULL;
+}
+
+bool http_query_has(const struct http_req *req, const char *name)
+{
+    size_t len;
+
+    return find(req, name, &len) != NULL;
 }

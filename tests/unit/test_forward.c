@@ -252,6 +252,66 @@ TEST(websockets)
     rig_stop(&r);
 }
 
+/* A server that speaks TLS only, with a key of its own making. */
+TEST(tls_inside)
+{
+    struct rig_program g;
+    struct rig r;
+
+    rig_start(&r, route);
+    rig_shell(&r, &g,
+              "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj "
+              "/CN=x -keyout k -out c 2>/dev/null; exec python3 -uc \"\n"
+              "import socket, ssl\n"
+              "x=ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER); x.load_cert_chain('c','k')\n"
+              "s=socket.socket(); s.bind(('127.0.0.1',0)); s.listen()\n"
+              "print(s.getsockname()[1])\n"
+              "while True:\n"
+              " try:\n"
+              "  c=x.wrap_socket(s.accept()[0], server_side=True)\n"
+              "  d=b''\n"
+              "  while not d.endswith(b'END'): d+=c.recv(65536)\n"
+              "  n=b'%d' % len(d.split(b'\\r\\n\\r\\n',1)[1])\n"
+              "  c.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 3000000\\r\\nX-Got: '+n+"
+              "b'\\r\\n\\r\\n'+b'y'*3000000)\n"
+              "  c.close()\n"
+              " except OSError: pass\n\"");
+    EXPECT(rig_wait(&r, &g.line));
+    wanted_port = (unsigned)strtoul(g.out.buf, NULL, 10);
+
+    static char body[2000003];
+    AUTO(strbuf_done) struct strbuf q = {0};
+    memset(body, 'x', 2000000);
+    memcpy(body + 2000000, "END", 3);
+    strbuf_init(&q, 4u << 20);
+    strbuf_addf(&q,
+                "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                "Content-Length: %zu\r\n\r\n",
+                sizeof(body));
+    strbuf_add(&q, body, sizeof(body));
+    EXPECT_HAS(rig_ask(&r, q.buf, q.len), "HTTP/1.1 502 "); /* it is not known to speak TLS */
+    r.box->spec.network = json_pack("{s[ii]}", "httpsPorts", 1, (int)wanted_port);
+    const char *a = rig_ask(&r, q.buf, q.len);
+    EXPECT_HAS(a, "HTTP/1.1 200 ");
+    EXPECT_HAS(a, "x-got: 2000003\r\n");
+    EXPECT(strlen(rig_body(a)) == 3000000);
+    rig_program_done(&r, &g);
+
+    /* One that does not speak it after all. */
+    rig_shell(&r, &g,
+              "exec python3 -uc \"\nimport socket\n"
+              "s=socket.socket(); s.bind(('127.0.0.1',0)); s.listen()\n"
+              "print(s.getsockname()[1])\n"
+              "while True: c=s.accept()[0]; c.sendall(b'HTTP/1.1 400 Bad\\r\\n\\r\\n')\n\"");
+    EXPECT(rig_wait(&r, &g.line));
+    wanted_port = (unsigned)strtoul(g.out.buf, NULL, 10);
+    json_array_append_new(json_object_get(r.box->spec.network, "httpsPorts"),
+                          json_integer(wanted_port));
+    EXPECT_HAS(ask(&r, GET("/", "")), "does not speak TLS");
+    rig_program_done(&r, &g);
+    rig_stop(&r);
+}
+
 /* ---- pace ----------------------------------------------------------------------------------- */
 
 #define LARGE (30u << 20)
