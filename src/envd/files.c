@@ -86,9 +86,24 @@ static void reply_no_user(struct http_req *req, const char *user)
     reply_error(req, 401, "error looking up user '%.64s': user: unknown user %.64s", user, user);
 }
 
+/* A value that cannot be a string would otherwise count as not given. */
+static bool query_clean(struct http_req *req)
+{
+    static const char *const names[] = {"path", "username", "signature", "signature_expiration"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        if (http_query_has(req, names[i]) && !http_query_get(req, names[i])) {
+            reply_error(req, 400, "query parameter '%s' must not hold a NUL byte", names[i]);
+            return false;
+        }
+    return true;
+}
+
 bool files_admit(struct box *b, struct http_req *req, enum files_access access,
                  struct files_target *ret)
 {
+    if (!query_clean(req))
+        return false;
     const char *why = refusal(b, req, access), *user = http_query_get(req, "username");
 
     if (why) {

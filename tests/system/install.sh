@@ -12,14 +12,15 @@ check "nothing outside the prefix" [ "$(find "$D" -mindepth 1 -maxdepth 2 | sort
 for file in bin/sandglass libexec/sandglass/sandglass-client libexec/sandglass/sandglass-front \
     include/sandglass.h share/man/man1/sandglass.1 share/man/man1/sandglass-run.1 \
     share/man/man1/sandglass-exec.1 \
-    share/man/man1/sandglass-doctor.1 share/man/man3/sandglass.3 share/bash-completion/completions/sandglass; do
+    share/man/man1/sandglass-doctor.1 share/man/man3/sandglass.3 share/bash-completion/completions/sandglass \
+    lib/systemd/system/sandglass.service; do
     check "$file" test -s "$P/$file"
 done
 check "the library, with its links" \
     [ "$(basename "$(readlink -f "$LIB/libsandglass.so")")" = "$(basename "$(readlink -f "$LIB/libsandglass.so.0")")" ]
 check "the static library" test -s "$LIB/libsandglass.a"
 check "programs are for everybody to start, files are not" \
-    [ -z "$(find "$P" -type f \( -name '*.[13h]' -o -name '*.a' \) -perm /111)$(find "$P" -perm /022 ! -type l)$(find "$P/bin" -type f ! -perm 755)" ]
+    [ -z "$(find "$P" -type f \( -name '*.[13h]' -o -name '*.a' -o -name '*.service' \) -perm /111)$(find "$P" -perm /022 ! -type l)$(find "$P/bin" -type f ! -perm 755)" ]
 check "no set-uid program" [ -z "$(find "$P" -perm /6000)" ]
 check "no path of the build is in them" \
     is_not grep -rqs "$TOP/" "$P/bin" "$P/include" "$P/share"

@@ -281,6 +281,8 @@ TEST(what_cannot_be_read)
         {TO_BOX, "/files?path=f&username=ghost", "401", "error looking up user 'ghost'"},
         {TO_BOX, "/files?path=f&username=..%2fx", "401", "error looking up user '../x'"},
         {TO_BOX, "/files?path=/proc/1/environ", "403", ""},
+        {TO_BOX, "/files?path=f%00", "400", "'path' must not hold a NUL"},
+        {TO_BOX, "/files?path=f&username=%00", "400", "'username' must not hold a NUL"},
         {TO_BOX, "/files?path=pipe", "400", ""},
         {TO_BOX, "/files?path=/dev/zero", "400", ""},
         {TO_BOX, "/files?path=loop", "400", ""},

@@ -234,6 +234,7 @@ check "nothing is left" no_groups
 # ---- nothing adds up -----------------------------------------------------------------------------------
 
 # With room for a few namespaces only, one that is not given back is missed soon.
+ROOM=$(grep -H . /proc/sys/user/max_*_namespaces)
 for kind in user mnt pid net ipc uts cgroup; do
     echo 24 >/proc/sys/user/max_${kind}_namespaces
 done
@@ -246,6 +247,9 @@ many()
     done
 }
 check "thirty runs need no more namespaces than a few" many
+while IFS=: read -r file number; do
+    echo "$number" >"$file"
+done <<<"$ROOM"
 check "no group is left" no_groups
 
 finish

@@ -1,0 +1,60 @@
+"""G09: one tenant asks all the time; another one is served as before."""
+import http.client
+import os
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
+from host import check, finish  # noqa: E402
+from server import Site, answered  # noqa: E402
+
+SECONDS, GROSS_S, LIMIT = 4, 5, 5
+
+
+def flood(site, key, stop, counts):
+    c = http.client.HTTPConnection("127.0.0.1", site.port, timeout=30)
+    while not stop.is_set():
+        for method, path, body in (("GET", "/v2/sandboxes", None), ("POST", "/v2/sandboxes",
+                                                                   '{"templateID":"base"}'),
+                                   ("GET", "/sandboxes/zzzzzzzzzzzzzzzzzzzz", None)):
+            c.request(method, path, body, {"X-API-Key": key})
+            r = c.getresponse()
+            r.read()
+            counts[r.status] = counts.get(r.status, 0) + 1
+    c.close()
+
+
+def others(site, key, seconds):
+    wrong, times, deadline = [], [], time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        began = time.monotonic()
+        box = site.create(key)
+        wrong += answered("kill", box.site.api("DELETE", f"/sandboxes/{box.id}", key=key), 204)
+        times.append(time.monotonic() - began)
+        time.sleep(0.05)
+    times.sort()
+    return wrong, times
+
+
+with Site("--tenant-sandboxes", str(LIMIT)) as site:
+    other = site.key_of("other")
+    _, alone = others(site, other, 1)
+    stop, counts = threading.Event(), {}
+    threads = [threading.Thread(target=flood, args=(site, site.key, stop, counts)) for _ in range(8)]
+    for t in threads:
+        t.start()
+    wrong, times = others(site, other, SECONDS)
+    stop.set()
+    for t in threads:
+        t.join()
+    note = (f"create and kill: alone p50 {alone[len(alone) // 2] * 1e3:.1f} ms, beside it "
+            f"{times[len(times) // 2] * 1e3:.1f} ms, worst {times[-1] * 1e3:.0f} ms")
+    if times[-1] > GROSS_S:
+        wrong.append(f"the other tenant waited {times[-1]:.1f} s")
+    check("G09 a tenant that asks all the time does not shut another one out", wrong, note)
+    check("G09 it does not get more than its share",
+          [] if counts.get(201) == LIMIT and counts.get(429) else [f"{counts}"], f"{counts}")
+    check("G09 and is told nothing but that", [s for s in counts if s not in (200, 201, 404, 429)])
+    check("G09 the server goes on", site.trouble())
+finish()
