@@ -9,7 +9,8 @@
  *
  * Memory is bounded. Input: one frame, and CHAN_ASSEMBLY_MAX bytes of unfinished requests; nothing
  * is held while idle. Output: once CHAN_BACKLOG_HIGH is queued, and until half of it has gone,
- * chan_credit() is 0, chan_open() refuses, and the agent takes no more input. The host always takes
+ * chan_credit() is 0 and the agent takes no more input. chan_open() refuses later, when half of
+ * CHAN_BACKLOG_MAX is queued: uploads must not keep other operations out. The host always takes
  * input, so the two ends cannot wait for each other. Events are not counted by credit: the agent
  * must stop producing them while chan_backlog() is over CHAN_BACKLOG_HIGH. Whoever passes
  * CHAN_BACKLOG_MAX loses the channel (-ENOBUFS). */

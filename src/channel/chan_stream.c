@@ -103,7 +103,7 @@ struct chan_stream *chan_open(struct chan *c, enum chan_op op, const void *req, 
 {
     assert(c->side == CHAN_HOST);
     if (c->n_streams >= CHAN_STREAMS_MAX || c->last_id == UINT32_MAX || len > OPS_OPEN_MAX ||
-        c->choked)
+        chan_backlog(c) + len > CHAN_BACKLOG_MAX / 2)
         return NULL;
 
     struct chan_stream *s = chan_stream_add(c, c->last_id + 1);

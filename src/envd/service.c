@@ -146,6 +146,8 @@ enum rpc_code service_code(int status)
     case ENFILE:
         return RPC_RESOURCE_EXHAUSTED;
     case ELOOP:
+    case ENOTEMPTY: /* somebody puts files there while it is being removed */
+    case EBUSY:
         return RPC_FAILED_PRECONDITION;
     case EUSERS:
         return RPC_UNAUTHENTICATED;

@@ -346,6 +346,7 @@ static void close_now(struct http_conn *c)
     close(c->fd);
     strbuf_done(&c->in);
     strbuf_done(&c->out);
+    c->server->waiting -= c->counted;
 }
 
 static void on_event(uv_poll_t *poll, int status, int events);

@@ -15,8 +15,12 @@
 #include "http/head.h"
 #include "http/http.h"
 
-#define HTTP_TICK_MS         250
-#define HTTP_LINGER_MS       2000
+#define HTTP_TICK_MS   250
+#define HTTP_LINGER_MS 2000
+/* Of all connections together. Beyond, clients that leave more than a little waiting are cut off.
+ */
+#define HTTP_WAITING_MAX     (256u << 20)
+#define HTTP_WAITING_LITTLE  (64u << 10)
 #define HTTP_WRITE_MAX       (8u << 20) /* a writer that does not heed HTTP_WRITE_HIGH is cut off */
 #define HTTP_READ_SIZE       (256u * 1024) /* the server's read buffer */
 #define HTTP_READ_HEAD       (16u * 1024)  /* at most this much is read ahead of a head */
@@ -56,6 +60,7 @@ struct http_conn {
     struct strbuf in; /* read and not yet used */
     struct strbuf out;
     size_t in_off, out_off;
+    size_t counted; /* of what waits: in the server's sum */
     struct head_scan scan;
     uint64_t since;     /* the loop's time when the state began */
     uint64_t out_since; /* when the client last took something */
@@ -129,6 +134,7 @@ struct http_server {
     LIST_HEAD(, http_conn) conns;
     TAILQ_HEAD(, http_conn) dirty;
     size_t n_conns, n_dirty, n_handles;
+    size_t waiting; /* bytes that clients have not taken yet */
     struct peer_count **peers;
     SSL_CTX *tls;
     char *buf;

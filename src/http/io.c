@@ -15,6 +15,12 @@ size_t io_waiting(const struct http_conn *c)
     return c->out.len - c->out_off;
 }
 
+static void count_waiting(struct http_conn *c)
+{
+    c->server->waiting += io_waiting(c) - c->counted;
+    c->counted = io_waiting(c);
+}
+
 ssize_t io_read(struct http_conn *c, char *buf, size_t cap)
 {
     ssize_t n;
@@ -74,6 +80,7 @@ static void out_consume(struct http_conn *c, size_t n)
         strbuf_consume(&c->out, c->out_off);
         c->out_off = 0;
     }
+    count_waiting(c);
 }
 
 void io_flush(struct http_conn *c)
@@ -116,7 +123,9 @@ void io_write(struct http_conn *c, const struct iovec *parts, size_t n)
         strbuf_add(&c->out, (const char *)parts[i].iov_base + skip, parts[i].iov_len - skip);
         sent -= skip;
     }
-    if (c->out.truncated || io_waiting(c) > HTTP_WRITE_MAX)
+    count_waiting(c);
+    if (c->out.truncated || io_waiting(c) > HTTP_WRITE_MAX ||
+        (c->server->waiting > HTTP_WAITING_MAX && io_waiting(c) > HTTP_WAITING_LITTLE))
         conn_lose(c);
     conn_wake(c);
 }

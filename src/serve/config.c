@@ -98,6 +98,19 @@ static int read_pem(const char *what, const char *path, char **ret, size_t *ret_
     return 0;
 }
 
+/* Group access is what packages of certificates use; everybody is too many. */
+static int check_private(const char *path, struct sg_error *e)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return err_errno(e, "look at tls_key '%s'", path);
+    if (st.st_mode & S_IRWXO)
+        return err_set(e, SG_ERR_DENIED, -EACCES,
+                       "tls_key '%s' can be used by every user of this machine: chmod o= it", path);
+    return 0;
+}
+
 int serve_tls(const struct settings *settings, struct tls_text *ret, struct sg_error *e)
 {
     AUTO(tls_text_done) struct tls_text t = {0};
@@ -105,6 +118,8 @@ int serve_tls(const struct settings *settings, struct tls_text *ret, struct sg_e
 
     if (settings->tls_cert[0]) {
         r = read_pem("tls_cert", settings->tls_cert, &t.cert, &t.cert_len, e);
+        if (r == 0)
+            r = check_private(settings->tls_key, e);
         if (r == 0)
             r = read_pem("tls_key", settings->tls_key, &t.key, &t.key_len, e);
     }

@@ -398,7 +398,6 @@ TEST(a_peer_that_does_not_read_chokes_the_sender)
     EXPECT(sent >= CHAN_BACKLOG_HIGH && sent < ARRAY_SIZE(s) * CHAN_WINDOW);
     EXPECT(chan_backlog(p.host) < CHAN_BACKLOG_HIGH + CHAN_WINDOW + 1024);
     EXPECT(chan_credit(s[15]) == 0);
-    EXPECT(!chan_open(p.host, OP_PING, NULL, 0, NULL));
     EXPECT(chan_pump(p.host) == 0 && p.h.credits == 0);
 
     settle(&p); /* the agent reads at last */
@@ -406,6 +405,27 @@ TEST(a_peer_that_does_not_read_chokes_the_sender)
     EXPECT(p.h.credits >= ARRAY_SIZE(s));
     EXPECT(chan_credit(s[15]) == CHAN_WINDOW);
     EXPECT(chan_open(p.host, OP_PING, NULL, 0, NULL));
+    pair_close(&p);
+}
+
+TEST(uploads_do_not_keep_operations_out_but_a_full_queue_does)
+{
+    struct pair p;
+    AUTO(free_p) char *bytes = pattern(CHAN_WINDOW);
+    AUTO(free_p) char *request = pattern(256 * 1024);
+    unsigned opened = 0;
+
+    pair_open(&p);
+    while (chan_backlog(p.host) < CHAN_BACKLOG_HIGH) {
+        struct chan_stream *s = chan_open(p.host, OP_FILE_WRITE, "x", 1, NULL);
+        chan_send(p.host, s, 0, bytes, chan_credit(s));
+    }
+    EXPECT(chan_open(p.host, OP_PING, NULL, 0, NULL));
+    while (opened < 100 && chan_open(p.host, OP_PROCESS_START, request, 256 * 1024, NULL))
+        opened++;
+    EXPECT(opened > 0 && opened < 100);
+    EXPECT(chan_backlog(p.host) <= CHAN_BACKLOG_MAX / 2 + 4096);
+    EXPECT(chan_pump(p.host) == 0); /* and the channel is alive */
     pair_close(&p);
 }
 
