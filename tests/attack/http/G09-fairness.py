@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 from host import check, finish  # noqa: E402
 from server import Site, answered  # noqa: E402
 
-SECONDS, GROSS_S, LIMIT = 4, 5, 5
+SECONDS, GROSS_S, LIMIT, RATE = 4, 5, 5, 20
 
 
 def flood(site, key, stop, counts):
@@ -57,4 +57,17 @@ with Site("--tenant-sandboxes", str(LIMIT)) as site:
           [] if counts.get(201) == LIMIT and counts.get(429) else [f"{counts}"], f"{counts}")
     check("G09 and is told nothing but that", [s for s in counts if s not in (200, 201, 404, 429)])
     check("G09 the server goes on", site.trouble())
+
+with Site("--tenant-rate", str(RATE)) as site:
+    other = site.key_of("other")
+    answers = [site.api("GET", "/v2/sandboxes") for _ in range(4 * RATE)]
+    counts = {status: sum(a.status == status for a in answers) for status in (200, 429)}
+    refused = next((a for a in answers if a.status == 429), None)
+    wrong = [] if counts[200] >= RATE and counts[429] > 0 and sum(counts.values()) == 4 * RATE \
+        else [f"{counts}"]
+    if refused and refused.header("Retry-After") != ["1"]:
+        wrong.append(f"no Retry-After: {refused}")
+    check("G09 more requests than the rate are answered 429", wrong, f"{counts}")
+    check("G09 another tenant's are not",
+          answered("list", site.api("GET", "/v2/sandboxes", key=other), 200))
 finish()
