@@ -156,6 +156,9 @@ void files_fail(struct http_req *req, const struct box *b, const struct files_ta
     case EAGAIN:
         reply_error(req, 429, "%s", message);
         return;
+    case EOPNOTSUPP:
+        reply_error(req, 501, "%s", message);
+        return;
     case EACCES:
     case EPERM:
     case EROFS:

@@ -95,7 +95,11 @@ int layers_map_dir(int dir, const char *name, int userns, int *ret, struct sg_er
     int r;
 
     if (fd < 0)
-        return err_errno(e, "clone '%s'", name);
+        /* A detached clone counts as a mount namespace. */
+        return errno != ENOSPC ? err_errno(e, "clone '%s'", name)
+                               : err_set(e, SG_ERR_LIMIT, -EAGAIN,
+                                         "the kernel allows no more mount namespaces: raise the "
+                                         "sysctl user.max_mnt_namespaces");
     r = idmap(fd, userns, LOWER_FLAGS);
     if (r < 0)
         return err_set(e, r == -EINVAL ? SG_ERR_UNSUPPORTED : SG_ERR_INTERNAL, r,
