@@ -19,7 +19,7 @@ sources(front_cli_sources src/cli/options.c src/cli/suggest.c src/cli/ui.c src/c
 add_executable(sandglass-front ${front_sources} ${front_cli_sources} ${shared_sources}
     $<TARGET_OBJECTS:llhttp>)
 target_include_directories(sandglass-front SYSTEM PRIVATE ${LLHTTP_INCLUDE})
-target_link_libraries(sandglass-front PRIVATE PkgConfig::FRONT flags)
+target_link_libraries(sandglass-front PRIVATE PkgConfig::FRONT m flags)
 set_target_properties(sandglass-front PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${SANDGLASS_LIBEXEC_OUTPUT})
 install(TARGETS sandglass-front DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/sandglass)

@@ -12,7 +12,7 @@ add_library(testable STATIC ${testable_sources} ${CMAKE_BINARY_DIR}/normal/embed
     $<TARGET_OBJECTS:llhttp>)
 add_dependencies(testable normal_agent normal_sudo)
 target_include_directories(testable SYSTEM PUBLIC ${LLHTTP_INCLUDE})
-target_link_libraries(testable PUBLIC PkgConfig::FRONT PkgConfig::CLIENT PRIVATE flags)
+target_link_libraries(testable PUBLIC PkgConfig::FRONT PkgConfig::CLIENT m PRIVATE flags)
 
 function(test_program target dir)
     add_executable(${target} ${ARGN})

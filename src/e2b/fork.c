@@ -21,7 +21,6 @@ struct fork {
     struct front *front;
     struct box_spec spec; /* what each becomes */
     uint64_t timeout_ms;
-    uint32_t limit;
     char layer[ID_LEN + 1];
     size_t count, pending;
     struct fork_result results[];
@@ -106,7 +105,7 @@ static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
 
         spec_copy(&f->spec, &spec);
         f->results[i].fork = f;
-        box_create(f->front, &spec, f->layer, f->timeout_ms, f->limit, on_created, &f->results[i]);
+        box_create(f->front, &spec, f->layer, f->timeout_ms, on_created, &f->results[i]);
     }
     if (--f->pending == 0)
         finish(f);
@@ -154,11 +153,7 @@ static void fork_with_body(struct e2b_req *q)
         return;
     }
     struct fork *f = xcalloc(1, sizeof(*f) + (size_t)count * sizeof(f->results[0]));
-    *f = (struct fork){.q = q,
-                       .front = q->front,
-                       .timeout_ms = timeout_ms,
-                       .limit = e2b_sandbox_limit(q),
-                       .count = (size_t)count};
+    *f = (struct fork){.q = q, .front = q->front, .timeout_ms = timeout_ms, .count = (size_t)count};
     spec_copy(&b->spec, &f->spec);
     id_random(f->layer);
     e2b_wait(q);

@@ -137,16 +137,19 @@ void sandbox_pause(struct http_req *req)
     e2b_with_body(req, pause_with_body);
 }
 
-static void on_resumed(void *arg, struct box *b, int r, const struct sg_error *e)
+static void answer(struct e2b_req *q, int status, struct box *b, int r, const struct sg_error *e)
 {
-    struct e2b_req *q = arg;
-
     if (!e2b_back(q))
         return;
     if (r < 0)
         e2b_failed(q, e);
     else
-        sandbox_reply(q, 201, b);
+        sandbox_reply(q, status, b);
+}
+
+static void on_resumed(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    answer(arg, 201, b, r, e);
 }
 
 static void resume_with_body(struct e2b_req *q)
@@ -185,14 +188,7 @@ void sandbox_resume(struct http_req *req)
 
 static void on_extended(void *arg, struct box *b, int r, const struct sg_error *e)
 {
-    struct e2b_req *q = arg;
-
-    if (!e2b_back(q))
-        return;
-    if (r < 0)
-        e2b_failed(q, e);
-    else
-        sandbox_reply(q, 200, b);
+    answer(arg, 200, b, r, e);
 }
 
 static void extend_and_reply(struct e2b_req *q, struct box *b, uint64_t timeout_ms)
@@ -206,12 +202,10 @@ static void extend_and_reply(struct e2b_req *q, struct box *b, uint64_t timeout_
 /* Somebody else's resume may have been faster: then it runs, and this is a connect to that. */
 static void on_connected(void *arg, struct box *b, int r, const struct sg_error *e)
 {
-    struct e2b_req *q = arg;
-
-    if (r != -EALREADY)
-        on_resumed(q, b, r, e);
-    else if (e2b_back(q))
-        sandbox_reply(q, 200, b);
+    if (r == -EALREADY)
+        answer(arg, 200, b, 0, NULL);
+    else
+        answer(arg, 201, b, r, e);
 }
 
 static void connect_to(struct e2b_req *q, uint32_t default_s)

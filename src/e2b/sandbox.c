@@ -69,8 +69,7 @@ static void create(struct e2b_req *q, enum spec_version version)
         return;
     }
     e2b_wait(q);
-    box_create(q->front, &c.spec, t.layer[0] ? t.layer : NULL, c.timeout_ms, e2b_sandbox_limit(q),
-               on_created, q);
+    box_create(q->front, &c.spec, t.layer[0] ? t.layer : NULL, c.timeout_ms, on_created, q);
 }
 
 static void create_v1(struct e2b_req *q)

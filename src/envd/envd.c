@@ -1,5 +1,6 @@
 #include "envd/envd.h"
 
+#include "envd/files.h"
 #include <string.h>
 
 #include "base/json.h"
@@ -93,6 +94,11 @@ static bool token_given(const struct box *b, const struct http_req *req)
     const char *token = http_header_get(req, "x-access-token");
 
     return b->spec.envd_token[0] == '\0' || (token && token_equal(b->spec.envd_token, token));
+}
+
+bool envd_allows(const struct box *b, struct http_req *req)
+{
+    return token_given(b, req) || (strcmp(req->path, "/files") == 0 && files_allow(b, req));
 }
 
 void envd_request(struct box *b, struct http_req *req)

@@ -17,6 +17,9 @@
 /* Answers a request to a sandbox that runs. A reference to the box is held by whoever answers
  * later, for as long as the request lives. */
 void envd_request(struct box *b, struct http_req *req);
+/* Whether the sandbox's token, or a signature made with it, came along: whoever may not talk to a
+ * sandbox may not wake it either. */
+bool envd_allows(const struct box *b, struct http_req *req);
 
 /* The routes that are not RPC. All but /health and /files are reached only with the sandbox's
  * access token, if it has one; /files looks at token and signature by itself. CORS headers have

@@ -48,6 +48,11 @@ static const char *refusal(const struct box *b, struct http_req *req, enum files
     return NULL;
 }
 
+bool files_allow(const struct box *b, struct http_req *req)
+{
+    return refusal(b, req, req->method == HTTP_M_GET ? FILES_READ : FILES_WRITE) == NULL;
+}
+
 struct search {
     struct signature_check *check;
     const char *signature;

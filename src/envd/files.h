@@ -24,6 +24,8 @@ enum files_access { FILES_READ, FILES_WRITE };
  * wrong signature. That it has expired is not looked at: that is said by the sandbox. */
 struct box *files_box_by_signature(struct front *f, struct http_req *req);
 
+/* Whether token or signature are right. */
+bool files_allow(const struct box *b, struct http_req *req);
 /* Checks token or signature, and the user's name. False: it was answered. */
 bool files_admit(struct box *b, struct http_req *req, enum files_access access,
                  struct files_target *ret);

@@ -377,6 +377,11 @@ static const char *refusal(const struct box *b, const struct http_req *req)
     return NULL;
 }
 
+bool forward_allows(const struct box *b, const struct http_req *req)
+{
+    return refusal(b, req) == NULL;
+}
+
 static void choose_host(struct forward *f)
 {
     const char *mask = json_string_value(json_object_get(f->box->spec.network, "maskRequestHost"));

@@ -16,3 +16,5 @@
 
 /* Answers a request to a port of a sandbox that runs. */
 void forward_request(struct box *b, unsigned port, struct http_req *req);
+/* Whether it would be let through: whoever may not talk to a sandbox may not wake it either. */
+bool forward_allows(const struct box *b, const struct http_req *req);

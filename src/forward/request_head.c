@@ -30,6 +30,7 @@ static const char *const not_for_the_server[] = {
     "e2b-sandbox-id",
     "e2b-sandbox-port",
     "e2b-traffic-access-token",
+    "x-api-key", /* a key of the whole tenant is nothing for code inside */
 };
 
 static bool listed(const char *const *names, size_t n, const char *name)

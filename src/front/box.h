@@ -59,7 +59,7 @@ struct box *box_get(struct front *f, const char *tenant, const char *id);
 struct box *box_find(struct front *f, const char *id);
 /* Calls fn for each until it says false. */
 void boxes_each(struct front *f, bool (*fn)(struct box *b, void *arg), void *arg);
-size_t boxes_count(struct front *f, const char *tenant); /* running and starting ones */
+size_t boxes_count(struct front *f, const char *tenant); /* that run, or are about to */
 
 /* A new deadline (clock_ns), and the wall-clock time that is told for it. */
 void box_set_deadline(struct box *b, uint64_t deadline_ns);
@@ -67,11 +67,11 @@ void box_set_deadline(struct box *b, uint64_t deadline_ns);
 /* lifecycle.c. Each is answered through `done`, exactly once, perhaps before it returns. r is 0 or
  * -errno with e filled. The operation goes on when whoever asked for it is gone. */
 typedef void (*box_done)(void *arg, struct box *b, int r, const struct sg_error *e);
-/* Takes over spec (box_spec_done is the callee's from then on). `layer` as in order.h, or NULL. At
- * most `limit` of a tenant's sandboxes run at once: -EDQUOT; the place is taken before anything
- * else happens. */
+/* Takes over spec (box_spec_done is the callee's from then on). `layer` as in order.h, or NULL. No
+ * more than tenant_sandboxes of a tenant run at once: -EDQUOT, here and in box_resume; the place is
+ * taken before anything else happens. */
 void box_create(struct front *f, struct box_spec *spec, const char *layer, uint64_t timeout_ms,
-                uint32_t limit, box_done done, void *arg);
+                box_done done, void *arg);
 void box_kill(struct box *b, box_done done, void *arg);
 void box_pause(struct box *b, bool keep_memory, box_done done, void *arg);
 void box_resume(struct box *b, bool use_memory, uint64_t timeout_ms, box_done done, void *arg);
@@ -80,7 +80,7 @@ void box_set_timeout(struct box *b, uint64_t timeout_ms, bool extend_only, box_d
                      void *arg);
 /* Tells the warden a changed spec. */
 void box_note_changed(struct box *b);
-/* Keeps the files under `layer` (an id_random name). bytes: how many there are. */
+/* layers.c. Keeps the files under `layer` (an id_random name). bytes: how many there are. */
 typedef void (*box_saved)(void *arg, int r, const struct sg_error *e, uint64_t bytes);
 void box_snapshot(struct box *b, const char *layer, bool durable, box_saved done, void *arg);
 void box_forget_layer(struct front *f, const char *layer);

@@ -81,7 +81,7 @@ static bool count_one(struct box *b, void *arg)
 {
     struct counting *c = arg;
 
-    c->n += (b->state == BOX_RUNNING || b->state == BOX_STARTING) &&
+    c->n += (b->state == BOX_RUNNING || b->state == BOX_STARTING || b->busy == BUSY_RESUMING) &&
             strcmp(b->spec.tenant, c->tenant) == 0;
     return true;
 }

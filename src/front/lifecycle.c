@@ -43,7 +43,7 @@ static struct transition *transition_new(struct box *b, enum box_busy busy, box_
 
 /* Lets those who waited look again. They may begin the next transition, so the list is taken first.
  */
-static void settled(struct box *b)
+void box_settled(struct box *b)
 {
     struct settle *list = b->waiting;
 
@@ -74,12 +74,12 @@ static void transition_end(struct transition *t, bool was_busy, int r, const str
     if (t->done)
         t->done(t->arg, b, r, e);
     if (was_busy)
-        settled(b);
+        box_settled(b);
     free(t);
     box_unref(b);
 }
 
-static void order_for(const struct box *b, enum order_op op, struct order *ret)
+void box_order(const struct box *b, enum order_op op, struct order *ret)
 {
     *ret = (struct order){.op = op};
     memcpy(ret->id, b->id, sizeof ret->id);
@@ -106,7 +106,7 @@ static void ended(struct box *b)
     box_ref(b);
     boxes_remove(b);
     link_free(steal_ptr(&b->link));
-    settled(b);
+    box_settled(b);
     past_keep(b);
     box_unref(b);
 }
@@ -133,12 +133,17 @@ static void on_created(void *arg, const struct order_answer *a, int fd)
     transition_end(t, false, r, &e);
 }
 
-static int check_room(struct front *f, const struct box_spec *spec, uint32_t limit,
-                      struct sg_error *e)
+/* One more sandbox of the tenant runs. */
+static int check_room(struct front *f, const char *tenant, struct sg_error *e)
 {
+    uint32_t limit = f->settings.tenant_sandboxes;
+    struct store_tenant t;
+
     if (f->draining)
         return err_set(e, SG_ERR_LIMIT, -EAGAIN, "the server is shutting down");
-    if (boxes_count(f, spec->tenant) >= limit)
+    if (store_tenant_get(f->store, tenant, &t) == 0 && t.max_sandboxes > 0)
+        limit = t.max_sandboxes;
+    if (boxes_count(f, tenant) >= limit)
         return err_set(e, SG_ERR_LIMIT, -EDQUOT,
                        "you have reached the maximum number of concurrent sandboxes: the limit is "
                        "%u; kill or pause one first",
@@ -147,12 +152,12 @@ static int check_room(struct front *f, const struct box_spec *spec, uint32_t lim
 }
 
 void box_create(struct front *f, struct box_spec *spec, const char *layer, uint64_t timeout_ms,
-                uint32_t limit, box_done done, void *arg)
+                box_done done, void *arg)
 {
     struct sg_error e = {0};
     struct order o;
     char id[ID_LEN + 1];
-    int note = -1, r = check_room(f, spec, limit, &e);
+    int note = -1, r = check_room(f, spec->tenant, &e);
 
     spec->timeout_ms = timeout_ms;
     spec->created_ms = spec->started_ms = clock_wall_ms();
@@ -168,7 +173,7 @@ void box_create(struct front *f, struct box_spec *spec, const char *layer, uint6
     b->seen_ns = clock_ns();
     box_set_deadline(b, b->seen_ns + timeout_ms * NS_PER_MS);
     boxes_add(b);
-    order_for(b, ORDER_CREATE, &o);
+    box_order(b, ORDER_CREATE, &o);
     o.deadline_ns = b->deadline_ns;
     snprintf(o.layer, sizeof o.layer, "%s", layer ? layer : "");
     warden_order(f, &o, note, on_created, transition_new(b, BUSY_NO, done, arg));
@@ -193,7 +198,7 @@ void box_kill(struct box *b, box_done done, void *arg)
 {
     struct order o;
 
-    order_for(b, ORDER_KILL, &o);
+    box_order(b, ORDER_KILL, &o);
     warden_order(b->front, &o, -1, on_killed, transition_new(b, BUSY_NO, done, arg));
     /* Nobody finds it from now on; that it will be gone is certain. */
     box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Sandbox killed");
@@ -259,7 +264,7 @@ void box_pause(struct box *b, bool keep_memory, box_done done, void *arg)
         return;
     }
     b->busy = BUSY_PAUSING;
-    order_for(b, ORDER_PAUSE, &o);
+    box_order(b, ORDER_PAUSE, &o);
     o.flags = keep_memory ? 0 : ORDER_FILES_ONLY;
     warden_order(b->front, &o, -1, on_paused, t);
 }
@@ -321,9 +326,14 @@ void box_resume(struct box *b, bool use_memory, uint64_t timeout_ms, box_done do
         wait_until_settled(b, resume_again, t);
         return;
     }
+    int r = check_room(b->front, b->spec.tenant, &e);
+    if (r < 0) {
+        transition_end(t, false, r, &e);
+        return;
+    }
     b->busy = BUSY_RESUMING;
     t->deadline_ns = clock_ns() + timeout_ms * NS_PER_MS;
-    order_for(b, ORDER_RESUME, &o);
+    box_order(b, ORDER_RESUME, &o);
     o.flags = use_memory ? 0 : ORDER_FILES_ONLY;
     o.deadline_ns = t->deadline_ns;
     warden_order(b->front, &o, -1, on_resumed, t);
@@ -361,7 +371,7 @@ void box_wake(struct box *b, box_done done, void *arg)
     }
 }
 
-/* ---- deadline, note, files ----------------------------------------------------------------------
+/* ---- deadline, note ----------------------------------------------------------------------
  */
 
 static void on_deadline_set(void *arg, const struct order_answer *a, int fd)
@@ -374,6 +384,7 @@ static void on_deadline_set(void *arg, const struct order_answer *a, int fd)
     if (r == 0 && t->box->state == BOX_RUNNING) {
         box_set_deadline(t->box, t->deadline_ns);
         t->box->spec.timeout_ms = t->timeout_ms;
+        box_note_changed(t->box);
     }
     transition_end(t, false, r, &e);
 }
@@ -395,7 +406,7 @@ void box_set_timeout(struct box *b, uint64_t timeout_ms, bool extend_only, box_d
     struct transition *t = transition_new(b, BUSY_NO, done, arg);
     t->deadline_ns = deadline;
     t->timeout_ms = timeout_ms;
-    order_for(b, ORDER_DEADLINE, &o);
+    box_order(b, ORDER_DEADLINE, &o);
     o.deadline_ns = deadline;
     warden_order(b->front, &o, -1, on_deadline_set, t);
 }
@@ -413,92 +424,8 @@ void box_note_changed(struct box *b)
 
     if (note < 0)
         return; /* it was saved before, and has not grown past the limit since: out of memory */
-    order_for(b, ORDER_NOTE, &o);
+    box_order(b, ORDER_NOTE, &o);
     warden_order(b->front, &o, note, on_noted, NULL);
-}
-
-struct saving {
-    struct box *box;
-    char layer[ID_LEN + 1];
-    box_saved done;
-    void *arg;
-};
-
-static void on_saved(void *arg, const struct order_answer *a, int fd)
-{
-    struct saving *s = arg;
-    struct sg_error e = {0};
-    int r = warden_error(a, &e);
-
-    close_p(&fd);
-    if (r < 0)
-        store_layer_gone(s->box->front->store, s->layer);
-    s->done(s->arg, r, &e, a->stats.disk_bytes);
-    settled(s->box);
-    box_unref(s->box);
-    free(s);
-}
-
-void box_snapshot(struct box *b, const char *layer, bool durable, box_saved done, void *arg)
-{
-    struct sg_error e = {0};
-    struct saving *s;
-    struct order o;
-    int r = 0;
-
-    if (b->busy != BUSY_NO || b->state == BOX_ENDED)
-        r = err_set(&e, SG_ERR_GONE, -EBUSY,
-                    "Sandbox %s is being paused, resumed or snapshotted: try again", b->id);
-    if (r == 0)
-        r = store_layer_loose(b->front->store, layer, &e);
-    if (r < 0) {
-        done(arg, r, &e, 0);
-        return;
-    }
-    s = xcalloc(1, sizeof *s);
-    *s = (struct saving){.box = box_ref(b), .done = done, .arg = arg};
-    b->busy = BUSY_SNAPSHOT;
-    order_for(b, ORDER_SNAPSHOT, &o);
-    o.flags = durable ? ORDER_DURABLE : 0;
-    snprintf(o.layer, sizeof o.layer, "%s", layer);
-    memcpy(s->layer, o.layer, sizeof s->layer);
-    warden_order(b->front, &o, -1, on_saved, s);
-}
-
-struct forgetting {
-    struct front *front;
-    char layer[ID_LEN + 1];
-};
-
-static void on_forgotten(void *arg, const struct order_answer *a, int fd)
-{
-    struct forgetting *g = arg;
-
-    close_p(&fd);
-    if (a->code == 0 || a->code == -ENOENT)
-        store_layer_gone(g->front->store, g->layer);
-    free(g);
-}
-
-void box_forget_layer(struct front *f, const char *layer)
-{
-    struct forgetting *g = xcalloc(1, sizeof *g);
-    struct order o = {.op = ORDER_FORGET};
-
-    g->front = f;
-    snprintf(o.layer, sizeof o.layer, "%s", layer);
-    memcpy(g->layer, o.layer, sizeof g->layer);
-    warden_order(f, &o, -1, on_forgotten, g);
-}
-
-static void forget_one(const char *id, void *arg)
-{
-    box_forget_layer(arg, id);
-}
-
-int boxes_forget_loose_layers(struct front *f, struct sg_error *e)
-{
-    return store_layers_each(f->store, forget_one, f, e);
 }
 
 /* ---- what the warden tells ----------------------------------------------------------------------

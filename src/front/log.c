@@ -92,10 +92,12 @@ void box_log_output(struct box_log *l, uint32_t pid, const char *stream, const v
         p = end - BOX_LOG_BYTES;
     while (p < end) {
         const char *nl = memchr(p, '\n', (size_t)(end - p));
-        const char *stop = nl ? nl : end;
+        const char *stop = nl ? nl : end, *next = stop + 1;
+        if (stop > p && stop[-1] == '\r') /* as a terminal ends its lines */
+            stop--;
         if (stop > p)
             add(l, &head, p, (size_t)(stop - p));
-        p = stop + 1;
+        p = next;
     }
 }
 

@@ -164,6 +164,8 @@ bool http_write(struct http_req *req, const void *data, size_t len)
     }
     if (r->answer == ANSWER_FIXED)
         r->answer_left -= len;
+    if (io_waiting(c) > HTTP_WRITE_MAX)
+        conn_lose(c);
     if (io_waiting(c) > HTTP_WRITE_HIGH)
         r->choked = true;
     return !r->choked && !c->gone;

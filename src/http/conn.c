@@ -420,7 +420,7 @@ void conn_start(struct http_conn *c)
     const struct http_limits *l = &c->server->limits;
 
     strbuf_init(&c->in, l->head_max + HTTP_READ_CHUNKS);
-    strbuf_init(&c->out, 2 * (size_t)HTTP_WRITE_MAX);
+    strbuf_init(&c->out, HTTP_REPLY_MAX);
     enter(c, c->ssl ? CONN_HANDSHAKE : CONN_HEAD);
     arm(c);
 }

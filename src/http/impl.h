@@ -22,6 +22,7 @@
 #define HTTP_WAITING_MAX     (256u << 20)
 #define HTTP_WAITING_LITTLE  (64u << 10)
 #define HTTP_WRITE_MAX       (8u << 20) /* a writer that does not heed HTTP_WRITE_HIGH is cut off */
+#define HTTP_REPLY_MAX       (80u << 20)   /* a whole answer that waits */
 #define HTTP_READ_SIZE       (256u * 1024) /* the server's read buffer */
 #define HTTP_READ_HEAD       (16u * 1024)  /* at most this much is read ahead of a head */
 #define HTTP_READ_CHUNKS     (64u * 1024)  /* and of a paused chunked body */

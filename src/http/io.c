@@ -124,7 +124,7 @@ void io_write(struct http_conn *c, const struct iovec *parts, size_t n)
         sent -= skip;
     }
     count_waiting(c);
-    if (c->out.truncated || io_waiting(c) > HTTP_WRITE_MAX ||
+    if (c->out.truncated ||
         (c->server->waiting > HTTP_WAITING_MAX && io_waiting(c) > HTTP_WAITING_LITTLE))
         conn_lose(c);
     conn_wake(c);

@@ -26,7 +26,7 @@ static int find_slot(struct provider *p, uint32_t *ret, struct sg_error *e)
         return 0;
     }
     return err_set(e, SG_ERR_LIMIT, -EAGAIN,
-                   "all %u sandboxes of this engine are in use: close one first", p->n_slots);
+                   "all %u places for sandboxes are in use: end one first", p->n_slots);
 }
 
 static int ask_spawner(struct instance *i, struct sg_error *e)

@@ -19,6 +19,19 @@
 /* Refused with EPERM. Not an allow-list: what libc, OpenSSL and SQLite call differs from version to
  * version, and a server that dies after an upgrade helps nobody. */
 static const int refused[] = {
+#ifdef SYS_fork /* the old ways of calls that are listed below too */
+    SYS_fork,
+    SYS_vfork,
+    SYS_symlink,
+    SYS_mknod,
+#endif
+    SYS_open_tree,
+    SYS_move_mount,
+    SYS_fsopen,
+    SYS_fsmount,
+    SYS_fsconfig,
+    SYS_fspick,
+    SYS_mount_setattr,
     SYS_execve,
     SYS_execveat,
     SYS_ptrace,
@@ -57,7 +70,7 @@ static const int refused[] = {
     SYS_mknodat,
 };
 
-#define FILTER_MAX (ARRAY_SIZE(refused) * 2 + 16)
+#define FILTER_MAX (ARRAY_SIZE(refused) * 2 + 18)
 
 struct program {
     struct sock_filter code[FILTER_MAX];
@@ -84,6 +97,11 @@ static void build(struct program *p)
     add_return(p, SECCOMP_RET_KILL_PROCESS);
     add(p,
         (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)));
+#ifdef __X32_SYSCALL_BIT
+    /* The same calls under other numbers. */
+    add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, __X32_SYSCALL_BIT, 0, 1));
+    add_return(p, SECCOMP_RET_KILL_PROCESS);
+#endif
     for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
         add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)refused[i], 0, 1));
         add_return(p, no);

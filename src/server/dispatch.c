@@ -90,6 +90,21 @@ static void on_client_gone(struct http_req *req)
     ((struct arrival *)req->owner)->req = NULL;
 }
 
+/* One that is paused is only woken for who may use it. The others get their refusal from where it
+ * is given anyway; /health, which refuses nobody, tells them that it does not run. */
+static bool may_wake(struct http_req *req, struct box *b, unsigned port)
+{
+    bool allowed = port == FRONT_ENVD_PORT ? envd_allows(b, req) : forward_allows(b, req);
+
+    if (allowed)
+        return true;
+    if (port == FRONT_ENVD_PORT && strcmp(req->path, "/health") == 0)
+        reply_gone(req, b->id);
+    else
+        answer(req, b, port);
+    return false;
+}
+
 static void to_sandbox(struct http_req *req, const char *id, unsigned port)
 {
     struct box *b = box_find(front_of(req), id);
@@ -102,6 +117,8 @@ static void to_sandbox(struct http_req *req, const char *id, unsigned port)
         answer(req, b, port);
         return;
     }
+    if (!may_wake(req, b, port))
+        return;
     struct arrival *a = xcalloc(1, sizeof *a);
     *a = (struct arrival){.req = req, .box = box_ref(b), .port = port};
     req->owner = a;

@@ -125,8 +125,10 @@ static int state_dir(const char *flag, char ret[SETTINGS_PATH_MAX], struct sg_er
         r = err_set(e, err_kind_of(-r), r, "cannot read '" CONFIG_FILE "': %s", strerror(-r));
     if (r == 0)
         r = settings_parse_env(&s, e);
-    if (r == 0 && flag)
-        r = settings_set(&s, SETTING_state, "--state", flag, e);
+    if (r == 0 && flag) {
+        AUTO(free_p) char *absolute = realpath(flag, NULL);
+        r = settings_set(&s, SETTING_state, "--state", absolute ? absolute : flag, e);
+    }
     if (r == 0)
         memcpy(ret, s.state, sizeof(s.state));
     return r;

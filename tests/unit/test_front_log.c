@@ -20,6 +20,9 @@ TEST(lines)
     EXPECT(strcmp(e->text, "two") == 0 && e->pid == 7 && strcmp(e->stream, "stdout") == 0 &&
            e->source == SOURCE_SANDBOX && e->level == LOG_INFO);
     EXPECT(box_log_get(&l, 4)->level == LOG_WARN);
+    box_log_output(&l, 7, "pty", "typed\r\n\r\n", 9);
+    EXPECT(box_log_count(&l) == 6);
+    EXPECT_STR(box_log_get(&l, 5)->text, "typed");
     box_log_done(&l);
 }
 
