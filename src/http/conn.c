@@ -291,8 +291,16 @@ static void read_end(struct http_conn *c)
 static void read_some(struct http_conn *c)
 {
     char *buf = c->server->buf;
-    ssize_t n = io_read(c, buf, read_size(c));
+    ssize_t n;
 
+    /* A body that was paused and goes on: what it left behind comes before anything new, which
+     * there might be no room for. */
+    if (c->req && c->in.len > 0) {
+        use_rest(c);
+        if (c->gone || c->in.len > 0 || !wants_read(c))
+            return;
+    }
+    n = io_read(c, buf, read_size(c));
     if (n == -EAGAIN)
         return;
     if (n < 0) {

@@ -39,6 +39,7 @@ TEST(what_a_server_is_told)
         {"e2b-sandbox-id", "x"},
         {"e2b-sandbox-port", "3000"},
         {"e2b-traffic-access-token", "secret"},
+        {"x-api-key", "secret"},
         {"x-access-token", "passes"},
     };
     struct http_req req = request(headers, ARRAY_SIZE(headers));

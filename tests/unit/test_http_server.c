@@ -488,6 +488,36 @@ TEST(a_streamed_body)
     stop();
 }
 
+static void resume_body(uv_prepare_t *prepare)
+{
+    (void)prepare;
+    if (seen.pending)
+        http_body_resume(seen.pending);
+}
+
+/* Right before the loop looks at sockets: new bytes come while old ones are still kept. */
+TEST(a_body_that_is_paused_and_resumed_all_the_time)
+{
+    AUTO(strbuf_done) struct strbuf chunked = {0};
+    uv_prepare_t prepare;
+    size_t total = 0;
+
+    start();
+    seen.pause = true;
+    uv_prepare_init(&h.loop, &prepare);
+    uv_prepare_start(&prepare, resume_body);
+    strbuf_init(&chunked, 8 << 20);
+    for (unsigned i = 0; i < 300; i++, total += 20000)
+        strbuf_addf(&chunked, "4e20\r\n%020000u\r\n", i);
+    strbuf_addstr(&chunked, "0\r\n\r\n");
+    client_send(&cl, HEAD("POST", "/stream") "Transfer-Encoding: chunked\r\n\r\n");
+    client_send_bytes(&cl, chunked.buf, chunked.len);
+    WAIT_UNTIL(&h, seen.body_ended || seen.closed);
+    EXPECT(seen.body_ended && seen.body.len == total);
+    uv_close((uv_handle_t *)&prepare, NULL);
+    stop();
+}
+
 TEST(a_paused_body_is_not_read)
 {
     size_t sent = 0;

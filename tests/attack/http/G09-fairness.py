@@ -58,6 +58,16 @@ with Site("--tenant-sandboxes", str(LIMIT)) as site:
     check("G09 and is told nothing but that", [s for s in counts if s not in (200, 201, 404, 429)])
     check("G09 the server goes on", site.trouble())
 
+    boxes = [site.create(other) for _ in range(LIMIT)]
+    paused = f"/sandboxes/{boxes[0].id}"
+    wrong = answered("pause", site.api("POST", f"{paused}/pause", {}, other), 204)
+    boxes.append(site.create(other))
+    wrong += answered("connect", site.api("POST", f"/v2{paused}/connect", {}, other), 429)
+    wrong += answered("resume", site.api("POST", f"{paused}/resume", {}, other), 429)
+    wrong += answered("kill", site.api("DELETE", f"/sandboxes/{boxes[1].id}", key=other), 204)
+    wrong += answered("connect then", site.api("POST", f"/v2{paused}/connect", {}, other), 201)
+    check("G09 pausing and resuming is no way around the limit", wrong)
+
 with Site("--tenant-rate", str(RATE)) as site:
     other = site.key_of("other")
     answers = [site.api("GET", "/v2/sandboxes") for _ in range(4 * RATE)]

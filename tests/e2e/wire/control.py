@@ -376,3 +376,18 @@ def _():
     for odd in (encoded.replace("%", "%25"), box.id.upper(), box.id + "x", box.id[:-1], "%00", "%ff", "..", "a" * 3000, f"{box.id}%2F"):
         a = api("GET", f"/sandboxes/{odd}")
         assert a.status in (400, 404), f"{odd[:60]}: {a}"
+
+
+@test("a paused sandbox with autoResume is woken only by who may use it")
+def _():
+    box = fresh({"autoPause": True, "autoResume": {"enabled": True}})
+    state = lambda: api("GET", f"/sandboxes/{box.id}").json["state"]
+    to_envd = {"E2b-Sandbox-Id": box.id, "E2b-Sandbox-Port": "49983"}
+    empty(api("POST", f"/sandboxes/{box.id}/pause"))
+    same(ask("GET", "/envs", headers=to_envd).status, 401)
+    same(ask("GET", "/envs", headers={**to_envd, "X-Access-Token": "0" * 40}).status, 401)
+    same(ask("GET", "/files?path=/etc/hostname&signature=v1_x", headers=to_envd).status, 401)
+    same(ask("GET", "/health", headers=to_envd).status, 502)
+    same(state(), "paused")
+    same(ask("GET", "/envs", headers={**to_envd, "X-Access-Token": box.token}).status, 200)
+    same(state(), "running")
