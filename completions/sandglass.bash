@@ -103,7 +103,7 @@ _sandglass_serve_value()
         _sandglass_words "debug info warn error" "$cur"
         ;;
     --domain | --sandbox-cpus | --sandbox-pids | --pool-min | --pool-max | --tenant-sandboxes | \
-        --tenant-rate | --default-template) ;;
+        --tenant-snapshots | --tenant-rate | --default-template) ;;
     *)
         return 1
         ;;
@@ -117,7 +117,7 @@ _sandglass_serve()
     _sandglass_serve_value "$prev" "$cur" && return
     _sandglass_words "--config -c --listen --state --tls-cert --tls-key --domain --insecure
         --front-user --front-program --sandbox-memory --sandbox-disk --sandbox-cpus --sandbox-pids
-        --pool-min --pool-max --tenant-sandboxes --tenant-rate --tenant-idle --max-timeout --default-template
+        --pool-min --pool-max --tenant-sandboxes --tenant-snapshots --tenant-rate --tenant-idle --max-timeout --default-template
         --log --log-level --help -h" "$cur"
 }
 

@@ -107,6 +107,19 @@ static void find_base(struct e2b_req *q, const struct box *b, struct store_snaps
     memcpy(snap->base_template, t.base, sizeof(snap->base_template));
 }
 
+static int check_room(struct e2b_req *q, struct sg_error *e)
+{
+    uint32_t n = 0, limit = q->front->settings.tenant_snapshots;
+    int r = store_snapshots_count(q->front->store, q->tenant.id, &n, e);
+
+    if (r == 0 && n >= limit)
+        return err_set(e, SG_ERR_LIMIT, -EDQUOT,
+                       "you have reached the maximum number of snapshots: the limit is %u; delete "
+                       "one first",
+                       limit);
+    return r;
+}
+
 static void create_with_body(struct e2b_req *q)
 {
     struct box *b = e2b_box(q);
@@ -115,7 +128,7 @@ static void create_with_body(struct e2b_req *q)
 
     if (!b)
         return;
-    if (parse_name(q, &snap, &e) < 0) {
+    if (parse_name(q, &snap, &e) < 0 || check_room(q, &e) < 0) {
         reply_sg_error(q->http, &e);
         return;
     }

@@ -34,6 +34,7 @@ struct settings {
     uint32_t pool_min, pool_max;
     uint32_t tenant_sandboxes;
     uint32_t tenant_rate; /* requests a second; 0: no limit */
+    uint32_t tenant_snapshots;
     uint64_t tenant_idle_ms;
     uint64_t max_timeout_ms;
     char default_template[128];
@@ -59,6 +60,7 @@ struct settings {
     X(pool_max)          \
     X(tenant_sandboxes)  \
     X(tenant_rate)       \
+    X(tenant_snapshots)  \
     X(tenant_idle)       \
     X(max_timeout)       \
     X(default_template)  \

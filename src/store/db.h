@@ -37,6 +37,7 @@
     X(SNAPSHOT_BY_NAME, "SELECT " SNAPSHOT_COLUMNS " FROM snapshot "                             \
                         "WHERE tenant = ?1 AND name = ?2 AND tag = ?3")                          \
     X(SNAPSHOT_REMOVE, "DELETE FROM snapshot WHERE tenant = ?1 AND id = ?2")                     \
+    X(SNAPSHOT_COUNT, "SELECT count(*) FROM snapshot WHERE tenant = ?1")                         \
     X(LAYER_ADD, "INSERT OR IGNORE INTO loose_layer (id) VALUES (?1)")                           \
     X(LAYER_REMOVE, "DELETE FROM loose_layer WHERE id = ?1")                                     \
     X(LAYER_LIST, "SELECT id FROM loose_layer")                                                  \

@@ -61,6 +61,22 @@ int store_snapshot_get(struct store *s, const char *tenant, const char *ref,
     return r;
 }
 
+int store_snapshots_count(struct store *s, const char *tenant, uint32_t *ret, struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = db_statement(s, DB_SNAPSHOT_COUNT, &st, e);
+
+    if (r < 0)
+        return r;
+    db_bind(st, 1, tenant);
+    r = db_step(s, st, e);
+    if (r > 0) {
+        *ret = (uint32_t)sqlite3_column_int64(st, 0);
+        sqlite3_reset(st);
+    }
+    return r < 0 ? r : 0;
+}
+
 static int insert(struct store *s, const struct store_snapshot *snap, struct sg_error *e)
 {
     sqlite3_stmt *st;

@@ -67,6 +67,7 @@ int store_snapshot_add(struct store *s, const struct store_snapshot *snap,
 int store_snapshot_get(struct store *s, const char *tenant, const char *ref,
                        struct store_snapshot *ret, struct sg_error *e);
 /* -ENOENT: it was not there. */
+int store_snapshots_count(struct store *s, const char *tenant, uint32_t *ret, struct sg_error *e);
 int store_snapshot_remove(struct store *s, const char *tenant, const char *id, struct sg_error *e);
 #define STORE_NEWEST INT64_MAX
 /* Newest first, those with a seq below `before`, until fn says false. */

@@ -282,6 +282,7 @@ static void clean_up(void)
     size_t i;
 
     server.front.settings.tenant_sandboxes = 1000;
+    server.front.settings.tenant_snapshots = 100;
     json_array_foreach(all, i, v)
         EXPECT(call_acme("DELETE", NULL, "/sandboxes/%s", field_of(v, "sandboxID"))->status == 204);
     json_decref(all);

@@ -550,6 +550,23 @@ TEST(pages)
 /* ---- snapshots, templates, fork ----------------------------------------------------------------
  */
 
+TEST(snapshots_have_a_limit)
+{
+    char id[ID_LEN + 1];
+
+    make_sandbox("{}", id);
+    server.front.settings.tenant_snapshots = 1;
+    EXPECT(call_acme("POST", "{\"name\":\"one\"}", "/sandboxes/%s/snapshots", id)->status == 201);
+    struct answer *a = call_acme("POST", "{\"name\":\"two\"}", "/sandboxes/%s/snapshots", id);
+    EXPECT(a->status == 429);
+    EXPECT(strstr(field_of(a->json, "message"), "the limit is 1"));
+    EXPECT(call_acme("DELETE", NULL, "/templates/one")->status == 204);
+    EXPECT(call_acme("POST", "{\"name\":\"two\"}", "/sandboxes/%s/snapshots", id)->status == 201);
+    EXPECT(call_acme("DELETE", NULL, "/templates/two")->status == 204);
+    EXPECT(call_acme("DELETE", NULL, "/sandboxes/%s", id)->status == 204);
+    server.front.settings.tenant_snapshots = 100;
+}
+
 TEST(snapshots)
 {
     char id[ID_LEN + 1], bare[64];
