@@ -679,7 +679,7 @@ def tenants():
         pids = [wait_for(lambda: host_processes(w), "a process")[0] for w in ("33166", "36055")]
         spaces = [os.readlink(f"/proc/{p}/ns/user") for p in pids]
         uids = [os.stat(f"/proc/{p}").st_uid >> 16 for p in pids]
-        assert len(set(spaces)) == 2 and abs(uids[0] - uids[1]) > 1000
+        assert len(set(spaces)) == 2 and abs(uids[0] - uids[1]) > 100
 
 
 def children(server, name):
