@@ -23,8 +23,7 @@ static const struct {
 };
 _Static_assert(ARRAY_SIZE(states) == CHECK_MAX_, "every state has a name");
 
-/* ---- for people -------------------------------------------------------------------------------
- */
+/* ---- for people ------------------------------------------------------------------------------ */
 
 static void print_check(const struct check *c, const struct check_result *r, bool colour)
 {
@@ -44,8 +43,7 @@ static void print_summary(const unsigned count[CHECK_MAX_])
                count[CHECK_WARN]);
 }
 
-/* ---- for programs ------------------------------------------------------------------------------
- */
+/* ---- for programs ---------------------------------------------------------------------------- */
 
 static void json_pair(struct json *j, const char *key, const char *value)
 {
@@ -78,8 +76,7 @@ static void json_summary(struct json *j, const unsigned count[CHECK_MAX_])
     jw_object_end(j);
 }
 
-/* ---- the round ----------------------------------------------------------------------------------
- */
+/* ---- the round ------------------------------------------------------------------------------- */
 
 static void examine(const struct check_group *g, struct json *j, bool colour,
                     unsigned count[CHECK_MAX_])
@@ -123,8 +120,7 @@ static int examine_all(bool as_json)
     return count[CHECK_MISSING] != 0;
 }
 
-/* ---- the verb -----------------------------------------------------------------------------------
- */
+/* ---- the verb -------------------------------------------------------------------------------- */
 
 struct doctor_options {
     bool json, help, sweep, syscalls;

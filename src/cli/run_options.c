@@ -80,8 +80,7 @@ static int apply_language(void *self, const char *value, struct sg_error *e)
     return r < 0 ? err_wrap(e, r, "--language") : 0;
 }
 
-/* ---- limits -----------------------------------------------------------------------------------
- */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 static int size_between(const char *option, const char *value, uint64_t min, uint64_t max,
                         uint64_t *ret, struct sg_error *e)
@@ -162,8 +161,7 @@ static int apply_pids(void *self, const char *value, struct sg_error *e)
     return r;
 }
 
-/* ---- mounts and environment ---------------------------------------------------------------------
- */
+/* ---- mounts and environment ------------------------------------------------------------------ */
 
 static char *absolute_path(const char *path, size_t len)
 {

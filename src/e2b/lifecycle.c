@@ -113,8 +113,7 @@ void sandbox_refresh(struct http_req *req)
     e2b_with_body(req, refresh_with_body);
 }
 
-/* ---- pause and resume --------------------------------------------------------------------------
- */
+/* ---- pause and resume ------------------------------------------------------------------------ */
 
 static void pause_with_body(struct e2b_req *q)
 {
@@ -183,8 +182,7 @@ void sandbox_resume(struct http_req *req)
     e2b_with_body(req, resume_with_body);
 }
 
-/* ---- connect -----------------------------------------------------------------------------------
- */
+/* ---- connect --------------------------------------------------------------------------------- */
 
 static void on_extended(void *arg, struct box *b, int r, const struct sg_error *e)
 {

@@ -138,8 +138,7 @@ static void reply_page(struct e2b_req *q, const struct list_query *query, const 
     free(f.boxes);
 }
 
-/* ---- the query ---------------------------------------------------------------------------------
- */
+/* ---- the query ------------------------------------------------------------------------------- */
 
 static int parse_order(const char *text, bool *ret_ascending, struct sg_error *e)
 {

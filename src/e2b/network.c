@@ -30,8 +30,7 @@ static int invalid(struct sg_error *e, const char *fmt, ...)
     return err_set(e, SG_ERR_INVALID, -EINVAL, "%s", message);
 }
 
-/* ---- addresses and names -----------------------------------------------------------------------
- */
+/* ---- addresses and names --------------------------------------------------------------------- */
 
 /* An address, or one with the length of a prefix. Of a network, *ret_zero tells whether its address
  * is all zeros. */
@@ -135,8 +134,7 @@ static int copy_entries(const json_t *given, const char *name, json_t *to,
     return r;
 }
 
-/* ---- the parts of outgoing traffic -------------------------------------------------------------
- */
+/* ---- the parts of outgoing traffic ----------------------------------------------------------- */
 
 static bool is_port(const char *s)
 {
@@ -324,8 +322,7 @@ static int copy_egress(const json_t *given, json_t *to, struct sg_error *e)
     return r;
 }
 
-/* ---- incoming traffic --------------------------------------------------------------------------
- */
+/* ---- incoming traffic ------------------------------------------------------------------------ */
 
 static int check_mask(const char *host, struct sg_error *e)
 {

@@ -130,8 +130,7 @@ void sandbox_kill(struct http_req *req)
     box_kill(b, on_killed, q);
 }
 
-/* ---- network -----------------------------------------------------------------------------------
- */
+/* ---- network --------------------------------------------------------------------------------- */
 
 static void update_network(struct e2b_req *q)
 {

@@ -26,8 +26,7 @@ static void write_info(struct json *j, const char *tenant_name, const struct sto
     jw_object_end(j);
 }
 
-/* ---- create ------------------------------------------------------------------------------------
- */
+/* ---- create ---------------------------------------------------------------------------------- */
 
 struct saving {
     struct e2b_req *q;
@@ -154,8 +153,7 @@ void snapshot_create(struct http_req *req)
     e2b_with_body(req, create_with_body);
 }
 
-/* ---- list --------------------------------------------------------------------------------------
- */
+/* ---- list ------------------------------------------------------------------------------------ */
 
 struct listing {
     struct e2b_req *q;

@@ -95,8 +95,7 @@ static int gone_error(struct sg_error *e)
     return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "the sandbox has ended");
 }
 
-/* ---- create ------------------------------------------------------------------------------------
- */
+/* ---- create ---------------------------------------------------------------------------------- */
 
 static void ended(struct box *b)
 {
@@ -180,8 +179,7 @@ void box_create(struct front *f, struct box_spec *spec, const char *layer, uint6
     box_unref(b);
 }
 
-/* ---- kill ---------------------------------------------------------------------------------------
- */
+/* ---- kill ------------------------------------------------------------------------------------ */
 
 static void on_killed(void *arg, const struct order_answer *a, int fd)
 {
@@ -205,8 +203,7 @@ void box_kill(struct box *b, box_done done, void *arg)
     ended(b);
 }
 
-/* ---- pause and resume ---------------------------------------------------------------------------
- */
+/* ---- pause and resume ------------------------------------------------------------------------ */
 
 static void now_paused(struct box *b, bool stored)
 {
@@ -371,8 +368,7 @@ void box_wake(struct box *b, box_done done, void *arg)
     }
 }
 
-/* ---- deadline, note ----------------------------------------------------------------------
- */
+/* ---- deadline, note -------------------------------------------------------------------------- */
 
 static void on_deadline_set(void *arg, const struct order_answer *a, int fd)
 {
@@ -428,8 +424,7 @@ void box_note_changed(struct box *b)
     warden_order(b->front, &o, note, on_noted, NULL);
 }
 
-/* ---- what the warden tells ----------------------------------------------------------------------
- */
+/* ---- what the warden tells ------------------------------------------------------------------- */
 
 void box_told_sandbox(struct front *f, const struct order_answer *a, int note_fd, int channel_fd)
 {

@@ -168,8 +168,7 @@ bool http_started(const struct http_req *req);
 
 const char *http_status_text(int status);
 
-/* ---- another protocol -------------------------------------------------------------------------
- */
+/* ---- another protocol ------------------------------------------------------------------------ */
 
 /* The connection becomes a plain pipe of bytes: on_body brings what the client sends (pause and
  * resume as with a body; on_body_end: it has shut its direction down), http_write writes as is,

@@ -5,9 +5,9 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "order/log.h"
 #include "serve/grave.h"
 #include "serve/guest_impl.h"
-#include "order/log.h"
 #include "serve/server.h"
 
 static const char *const end_names[] = {[END_KILLED] = "killed",
@@ -16,8 +16,7 @@ static const char *const end_names[] = {[END_KILLED] = "killed",
                                         [END_FAILED] = "failed"};
 _Static_assert(ARRAY_SIZE(end_names) == END_MAX_, "a name for each end");
 
-/* ---- the table ---------------------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static struct guest **bucket_of(struct server *s, const char *id)
 {

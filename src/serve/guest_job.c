@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "order/log.h"
 #include "sandbox/sandbox.h"
 #include "serve/grave.h"
 #include "serve/guest_impl.h"
-#include "order/log.h"
 #include "serve/server.h"
 
 #define FREEZE_NS      2000000000ull

@@ -10,8 +10,8 @@
 
 #include "base/fd.h"
 #include "base/sys.h"
-#include "provider/process.h"
 #include "order/log.h"
+#include "provider/process.h"
 #include "serve/server.h"
 #include "warden/child.h"
 #include "warden/layer_save.h"

@@ -7,14 +7,13 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "order/log.h"
 #include "sandbox/sandbox.h"
 #include "serve/guest.h"
 #include "serve/layer.h"
-#include "order/log.h"
 #include "serve/server.h"
 
-/* ---- what each order must carry ---------------------------------------------------------------
- */
+/* ---- what each order must carry -------------------------------------------------------------- */
 
 /* What a field that is zero stands for, and the bounds of those that are not. */
 static int complete_limits(const struct server *s, struct sg_limits *l, struct sg_error *e)
@@ -144,8 +143,7 @@ int orders_take(struct server *s, struct order *o, int fd)
     return 0;
 }
 
-/* ---- what a new front is told -----------------------------------------------------------------
- */
+/* ---- what a new front is told ---------------------------------------------------------------- */
 
 /* A fresh one each time: the place to read from is shared by all who hold it. */
 static int text_memfd(const char *text, size_t len, struct sg_error *e)

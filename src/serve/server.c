@@ -9,9 +9,9 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "order/log.h"
 #include "serve/guest.h"
 #include "serve/layer.h"
-#include "order/log.h"
 #include "serve/orders.h"
 #include "serve/ward.h"
 #include "warden/slots.h"

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "order/log.h"
 #include "sandbox/sandbox.h"
 #include "serve/grave.h"
 #include "serve/layer.h"
-#include "order/log.h"
 #include "serve/server.h"
 
 #define SECOND_NS   1000000000ull
@@ -31,8 +31,7 @@ struct birth {
 
 static void push(struct ward *w);
 
-/* ---- what the pool holds -----------------------------------------------------------------------
- */
+/* ---- what the pool holds --------------------------------------------------------------------- */
 
 static void pool_limits(const struct server *s, struct sg_limits *ret)
 {
@@ -74,8 +73,7 @@ static bool wants_refill(const struct ward *w)
     return !w->broken && !w->asked && clock_ns() >= w->refused_ns && pool_size(w) < pool_target(w);
 }
 
-/* ---- births ------------------------------------------------------------------------------------
- */
+/* ---- births ---------------------------------------------------------------------------------- */
 
 static void birth_link(struct birth *b)
 {
@@ -334,8 +332,7 @@ static void push(struct ward *w)
         reactor_want_idle(re);
 }
 
-/* ---- requests ----------------------------------------------------------------------------------
- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 void ward_request(struct ward *w, struct ward_request *q)
 {

@@ -23,8 +23,7 @@ struct key_options {
     bool json, help;
 };
 
-/* ---- options -----------------------------------------------------------------------------------
- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static int apply_state(void *self, const char *value, struct sg_error *e)
 {
@@ -104,8 +103,7 @@ const struct cli_syntax key_list_syntax = {list_options, ARRAY_SIZE(list_options
 const struct cli_syntax key_revoke_syntax = {revoke_options, ARRAY_SIZE(revoke_options),
                                              apply_which};
 
-/* ---- the store ---------------------------------------------------------------------------------
- */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 /* Where `sandglass serve` would look: the flag, the environment, the configuration file. */
 static int state_dir(const char *flag, char ret[SETTINGS_PATH_MAX], struct sg_error *e)
@@ -175,8 +173,7 @@ static int open_store(const struct key_options *o, struct store **ret, struct sg
     return r < 0 ? err_wrap(e, r, "in '%s'", dir) : 0;
 }
 
-/* ---- what is printed ---------------------------------------------------------------------------
- */
+/* ---- what is printed ------------------------------------------------------------------------- */
 
 /* "2026-11-15T12:00:00Z"; "" if it never was. */
 static void format_time(int64_t ms, char ret[TIME_LEN + 1])
@@ -276,8 +273,7 @@ static bool list_one(const struct store_key *k, void *arg)
     return true;
 }
 
-/* ---- the three ---------------------------------------------------------------------------------
- */
+/* ---- the three ------------------------------------------------------------------------------- */
 
 static int key_create(struct store *s, const struct key_options *o, struct sg_error *e)
 {

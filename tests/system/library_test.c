@@ -31,8 +31,7 @@ static int run_python(const char *code, const struct sg_run *run, struct sg_resu
     return r;
 }
 
-/* ---- one-shot ---------------------------------------------------------------------------------
- */
+/* ---- one-shot -------------------------------------------------------------------------------- */
 
 static void execute_code(void)
 {
@@ -135,8 +134,7 @@ static void large_standard_input(void)
     free(data);
 }
 
-/* ---- limits and errors ------------------------------------------------------------------------
- */
+/* ---- limits and errors ----------------------------------------------------------------------- */
 
 static void timeouts(void)
 {
@@ -278,8 +276,7 @@ static void needs_root(void)
     EXPECT(e.kind == SG_ERR_DENIED && strstr(e.message, "root"));
 }
 
-/* ---- output as it comes, interruption -----------------------------------------------------------
- */
+/* ---- output as it comes, interruption -------------------------------------------------------- */
 
 struct heard {
     char text[2][256];
@@ -344,8 +341,7 @@ static void terminal(void)
     sg_result_free(&r);
 }
 
-/* ---- sandboxes that live on ---------------------------------------------------------------------
- */
+/* ---- sandboxes that live on ------------------------------------------------------------------ */
 
 static int shell(struct sg_sandbox *s, const char *user, const char *command, struct sg_result *ret)
 {

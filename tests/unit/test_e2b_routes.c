@@ -7,8 +7,7 @@ TAP_MAIN
 
 #define SECOND_NS 1000000000ull
 
-/* ---- keys and routes ---------------------------------------------------------------------------
- */
+/* ---- keys and routes ------------------------------------------------------------------------- */
 
 TEST(health_needs_no_key)
 {
@@ -105,8 +104,7 @@ TEST(bodies_that_are_no_json)
     EXPECT(server.n_orders == 0);
 }
 
-/* ---- create, get, kill -------------------------------------------------------------------------
- */
+/* ---- create, get, kill ----------------------------------------------------------------------- */
 
 TEST(create_get_kill)
 {
@@ -290,8 +288,7 @@ TEST(ids_that_are_none)
                "Sandbox \"doesnotexist\" doesn't exist or you don't have access to it");
 }
 
-/* ---- lifecycle ---------------------------------------------------------------------------------
- */
+/* ---- lifecycle ------------------------------------------------------------------------------- */
 
 static uint64_t left_s(void)
 {
@@ -419,8 +416,7 @@ TEST(what_a_sandbox_does_at_its_end)
     clean_up();
 }
 
-/* ---- network -----------------------------------------------------------------------------------
- */
+/* ---- network --------------------------------------------------------------------------------- */
 
 TEST(network_is_kept_without_the_password)
 {
@@ -454,8 +450,7 @@ TEST(network_is_kept_without_the_password)
     clean_up();
 }
 
-/* ---- list --------------------------------------------------------------------------------------
- */
+/* ---- list ------------------------------------------------------------------------------------ */
 
 static size_t listed(const char *query)
 {
@@ -547,8 +542,7 @@ TEST(pages)
     clean_up();
 }
 
-/* ---- snapshots, templates, fork ----------------------------------------------------------------
- */
+/* ---- snapshots, templates, fork -------------------------------------------------------------- */
 
 TEST(snapshots_have_a_limit)
 {
@@ -719,8 +713,7 @@ TEST(each_fork_may_fail_by_itself)
     clean_up();
 }
 
-/* ---- logs and metrics --------------------------------------------------------------------------
- */
+/* ---- logs and metrics ------------------------------------------------------------------------ */
 
 static void expect_first(const struct answer *a, const char *list, const char *message)
 {

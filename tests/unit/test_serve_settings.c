@@ -182,8 +182,7 @@ TEST(flags_are_stronger_than_the_environment_and_that_than_the_file)
     EXPECT(serve_settings(&call, &s, &e) == -ENOENT);
 }
 
-/* ---- every place that names them ---------------------------------------------------------------
- */
+/* ---- every place that names them ------------------------------------------------------------- */
 
 static char *load(const char *path)
 {
