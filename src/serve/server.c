@@ -85,6 +85,12 @@ static void on_patience(struct timer *timer)
     run->over = true;
 }
 
+static void close_listeners(struct server *s)
+{
+    while (s->n_listeners > 0)
+        close(s->listeners[--s->n_listeners]);
+}
+
 static void drain(struct run *run)
 {
     if (run->draining) {
@@ -94,6 +100,8 @@ static void drain(struct run *run)
     run->draining = true;
     log_line(LEVEL_INFO, "finishing: no new requests are taken");
     front_process_drain(&run->server);
+    /* The front closes its own: new callers are refused at once, and not left to wait. */
+    close_listeners(&run->server);
     run->patience.fn = on_patience;
     timer_set(&run->server.reactor, &run->patience, clock_ns() + DRAIN_NS);
 }
@@ -220,8 +228,7 @@ static void finish(struct run *run)
     struct server *s = &run->server;
 
     front_process_end(s);
-    for (size_t i = 0; i < s->n_listeners; i++)
-        close(s->listeners[i]);
+    close_listeners(s);
     guests_close(s);
     wards_close(s);
     layers_unload(s);

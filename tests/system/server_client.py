@@ -40,9 +40,16 @@ class Server:
                 break
         raise RuntimeError(f"the server did not start: {self.process.stderr.read()}")
 
+    def end(self):
+        """Tells it to end."""
+        self.process.send_signal(signal.SIGTERM)
+
     def stop(self):
         """Ends it as an operator would; the exit status."""
-        self.process.send_signal(signal.SIGTERM)
+        self.end()
+        return self.ended()
+
+    def ended(self):
         status = self.process.wait(30)
         self.process.stdout.close()
         self.process.stderr.close()

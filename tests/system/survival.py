@@ -148,12 +148,36 @@ def warden_dies(server):
     check("new ones work", client.run(box, "echo ok") == (0, "ok\n"))
 
 
+def drains(server):
+    client, ended = Client(server), {}
+    box = client.create()
+    waiting = threading.Thread(
+        target=lambda: ended.update(result=client.run(box, "echo on; sleep 1.5; echo done")))
+    waiting.start()
+    until(lambda: client.unary(box, "process.Process/List", {})[1].get("processes"))
+    server.end()
+
+    def refused():
+        try:
+            client.raw("GET", "/health")
+        except ConnectionRefusedError:
+            return True
+        except REFUSED:
+            pass  # it was in the queue when the queue went
+        return False
+
+    check("a server that is told to end refuses new callers at once", until(refused, 1))
+    waiting.join()
+    check("and finishes what is under way", ended.get("result") == (0, "on\ndone\n"), str(ended))
+    check("SIGTERM ends it with status 0", server.ended() == 0)
+
+
 def main():
     server = Server(sys.argv[1], sys.argv[2])
     server.start()
     front_dies(server)
     warden_dies(server)
-    check("SIGTERM ends it with status 0", server.stop() == 0)
+    drains(server)
     print(f"# steps {number}")
 
 
