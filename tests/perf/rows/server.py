@@ -1,15 +1,16 @@
 """The server over HTTP on loopback: sandboxes made and used, bytes moved, small requests."""
 import json
-import os
 import pathlib
-import re
 import shutil
-import signal
 import subprocess
+import sys
 import tempfile
 
 from . import programs
 from .report import Times, by_case
+
+sys.path.insert(0, str(programs.ROOT / "tests/system"))
+import server_client  # noqa: E402
 
 LOAD = programs.OUTPUT / "load"
 BARE = programs.OUTPUT / "bare"
@@ -34,49 +35,19 @@ def build():
                    check=True)
 
 
-class Server:
-    """`sandglass serve` on a free port, with a state directory of its own."""
+class Server(server_client.Server):
+    """One that is there for a `with`."""
 
     def __init__(self, *options):
-        self.state = tempfile.mkdtemp(prefix="sandglass-bench-")
-        self.log = open(programs.OUTPUT / "server.log", "w", encoding="utf-8")
-        self.process = subprocess.Popen(
-            [programs.SANDGLASS, "serve", "--listen", "127.0.0.1:0", "--state", self.state,
-             *options], stdout=subprocess.PIPE, stderr=self.log, text=True,
-            env=programs.ENVIRONMENT)
-        self.port = self.key = None
-        for line in self.process.stdout:
-            found = re.search(r"E2B_API_URL=http://127\.0\.0\.1:(\d+)", line)
-            self.port = int(found[1]) if found else self.port
-            found = re.search(r"E2B_API_KEY=(\w+)", line)
-            if found:
-                self.key = found[1]
-                return
-        raise RuntimeError("the server did not start: see build/bench/server.log")
+        super().__init__(programs.SANDGLASS, tempfile.mkdtemp(prefix="sandglass-bench-"), *options)
 
     def __enter__(self):
+        self.start()
         return self
 
     def __exit__(self, *_):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(30)
-        self.log.close()
+        self.stop()
         shutil.rmtree(self.state, ignore_errors=True)
-
-    def front(self):
-        """The pid of the process that speaks HTTP."""
-        for name in os.listdir("/proc"):
-            if not name.isdigit():
-                continue
-            try:
-                with open(f"/proc/{name}/stat", encoding="utf-8") as file:
-                    comm, fields = file.read().split("(", 1)[1].rsplit(")", 1)
-            except OSError:
-                continue  # it has ended meanwhile
-            if comm.startswith("sandglass-front") and \
-                    int(fields.split()[1]) == self.process.pid:
-                return int(name)
-        raise RuntimeError("the server has no front")
 
     def memory_mib(self):
         with open(f"/proc/{self.front()}/status", encoding="ascii") as file:
@@ -132,8 +103,8 @@ def lives(report, s):
     samples = s.load("burst", BURST)
     report.save("server-burst", samples)
     times = by_case(samples)
-    percentile(report, f"{BURST} creates and a command each, at once, all done",
-               times["all of the burst"], 50, 1000)
+    report.row(f"{BURST} creates and a command each, at once, all done",
+               times["all of the burst"].p50, 1000, "ms", f"each: {times['burst']}")
 
     samples = s.load("churn", CHURN_S, 4)
     report.save("server-churn", samples)
