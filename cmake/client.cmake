@@ -2,7 +2,8 @@
 # system's libcurl and jansson, which the static sandglass has not; sandglass execs it.
 
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(CLIENT REQUIRED IMPORTED_TARGET libcurl>=7.85 jansson>=2.13)
+# libedit edits the lines of the prompt (BSD licence), libpng reads pictures for terminals that want sixels.
+pkg_check_modules(CLIENT REQUIRED IMPORTED_TARGET libcurl>=7.85 jansson>=2.13 libedit>=3.1 libpng>=1.6)
 
 sources(client_sources src/client/*.c)
 # What it shares with the command line.

@@ -12,7 +12,7 @@ target_include_directories(llhttp SYSTEM PUBLIC ${LLHTTP_INCLUDE})
 target_compile_options(llhttp PRIVATE -DLLHTTP_STRICT_MODE=1 -O2 -g ${harden_flags} ${sanitize_flags} -w)
 
 sources(front_sources src/order/*.c src/http/*.c src/rpc/*.c src/store/*.c src/front/*.c
-    src/envd/*.c src/forward/*.c src/e2b/*.c src/server/*.c)
+    src/envd/*.c src/interpreter/*.c src/forward/*.c src/e2b/*.c src/server/*.c)
 # The table of options is the same as the command line's.
 sources(front_cli_sources src/cli/options.c src/cli/suggest.c src/cli/ui.c src/cli/terminal.c)
 

@@ -96,6 +96,12 @@ _sandglass_serve_value()
     --max-timeout | --tenant-idle)
         _sandglass_words "10m 1h 24h" "$cur"
         ;;
+    --warm-kernels)
+        _sandglass_words "standard science none" "$cur"
+        ;;
+    --kernel-fork)
+        _sandglass_words "auto plain" "$cur"
+        ;;
     --log)
         _sandglass_words "text json" "$cur"
         ;;
@@ -117,7 +123,8 @@ _sandglass_serve()
     _sandglass_serve_value "$prev" "$cur" && return
     _sandglass_words "--config -c --listen --state --tls-cert --tls-key --domain --insecure
         --front-user --front-program --sandbox-memory --sandbox-disk --sandbox-cpus --sandbox-pids
-        --pool-min --pool-max --tenant-sandboxes --tenant-snapshots --tenant-rate --tenant-idle --max-timeout --default-template
+        --pool-min --pool-max --warm-kernels --kernel-fork --tenant-sandboxes --tenant-snapshots
+        --tenant-rate --tenant-idle --max-timeout --default-template
         --log --log-level --help -h" "$cur"
 }
 
@@ -186,6 +193,9 @@ _sandglass_client_value()
     --timeout | --since)
         _sandglass_words "30s 5m 10m 1h" "$cur"
         ;;
+    --language | -l)
+        _sandglass_words "python javascript typescript bash r java" "$cur"
+        ;;
     --url | --metadata | -m | --name | --cwd | -w) ;;
     *)
         return 1
@@ -201,6 +211,7 @@ _sandglass_client()
     ps) options+=" --state --metadata -m --quiet -q --json" ;;
     create) options+=" --timeout --env -e --env-file --metadata -m --name --auto-pause --json" ;;
     exec) options+=" --interactive -i --tty -t --user -u --cwd -w --env -e --timeout --detach -d" ;;
+    repl) options+=" --language -l --timeout --env -e --keep --json --no-color" ;;
     cp) options+=" --user -u --quiet -q" ;;
     logs) options+=" --follow -f --level --since --json" ;;
     kill) options+=" --all --yes -y --quiet -q" ;;
@@ -224,7 +235,7 @@ _sandglass_client()
 _sandglass()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run serve key ps create exec cp logs kill pause resume top doctor version help"
+    local verbs="run serve key ps create exec repl cp logs kill pause resume top doctor version help"
 
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
@@ -241,7 +252,7 @@ _sandglass()
     key)
         _sandglass_key "$cur" "$prev"
         ;;
-    ps | create | exec | cp | logs | kill | pause | resume | top)
+    ps | create | exec | repl | cp | logs | kill | pause | resume | top)
         _sandglass_client "${COMP_WORDS[1]}" "$cur" "$prev"
         ;;
     doctor)

@@ -44,7 +44,7 @@ static void on_data(struct chan *c, struct chan_stream *s, uint8_t sub, const vo
 {
     size_t n = chan_credit(s) < len ? chan_credit(s) : len;
 
-    assert(sub <= CHAN_STDERR && len > 0);
+    assert(sub <= CHAN_KERNEL && len > 0);
     chan_send(c, s, CHAN_STDOUT, p, n);
     chan_consumed(c, s, len);
 }

@@ -62,7 +62,7 @@ static void on_data(struct chan *c, struct chan_stream *s, uint8_t sub, const vo
     const struct host *h = chan_arg(c);
     size_t *unconsumed = chan_stream_owner(s);
 
-    assert(sub <= CHAN_STDERR && len > 0);
+    assert(sub <= CHAN_KERNEL && len > 0);
     feed_touch(p, len);
     *unconsumed += len;
     assert(*unconsumed <= CHAN_WINDOW);

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the seeds of the channel's fuzz targets to fuzz/corpus/: one small file per thing a peer can do."""
+"""Writes the seeds of the fuzz targets that a sandbox speaks to: one small file per thing a peer can do, in fuzz/corpus/."""
 import pathlib
 import struct
 
 CORPUS = pathlib.Path(__file__).parent / "corpus"
 OPEN, DATA, EOF, CONTROL, EVENT, END, CANCEL, CREDIT = range(1, 9)
-PROCESS_START, PROCESS_LIST, FILE_READ, PING = 1, 2, 7, 17
+PROCESS_START, PROCESS_LIST, FILE_READ, PING = 1, 2, 7, 24
 DISCARD, CONTINUE = 3, 4
 
 
@@ -79,7 +79,45 @@ REQUESTS = {
     "metadata-key": b"\x02" + u32(1) + string(b"k" * 247) + string(b""),
 }
 
-for target, seeds in {"chan_host": HOST, "chan_agent": AGENT, "wire": WIRE, "requests": REQUESTS}.items():
+
+def cell(*frames):
+    """Frames of a cell: what it is (0-3: packet R, T, J, r; 4, 5: output), length, bytes."""
+    return b"".join(bytes([what, len(data)]) + data for what, data in frames)
+
+
+LINES = {
+    "result": cell((0, b"m"), (1, b"text\0002"), (2, b'chart\0{"type":"line","elements":[{"points":[[1,2.5e3]]}]}'), (3, b"")),
+    "output": cell((4, b"out\xe4\xb8"), (5, b"err\xff"), (4, b"\x96\n\0\x1b[0m\"\\"), (4, b"\xf0\x9f\x98")),
+    "pieces": cell((0, b"d"), (1, b"html\0<b>\xc3"), (1, b"html\0\xa9</b>"), (2, b'data\0{"a":[1,'), (2, b"data\0tr"), (2, b"data\0ue]}"), (3, b"")),
+    "error": cell((0, b"e"), (1, b"name\0ValueError"), (1, b"value\0bad \xed\xa0\x80"), (1, b"traceback\0a\nb"), (3, b""), (0, b"e"), (1, b"name\0x")),
+    "surrogates": cell((0, b"m"), (2, b'json\0["\\ud83d\\ude00","\\ud83d","\\ude00\\u0000",-0.0e-1,18446744073709551616]'), (3, b"")),
+    "broken-json": cell((0, b"m"), (2, b'data\0{"a":[{"b":"\\u12'), (1, b"text\0x"), (2, b"json\0[1,]"), (2, b'extra\0{"k":nul}'), (2, b'chart\0{"a":1,}'), (3, b"")),
+    "deep": cell((0, b"m"), (2, b"json\0" + b"[" * 65), (3, b"")),
+    "disorder": cell((1, b"text\0x"), (3, b""), (0, b"mm"), (0, b"m"), (1, b"text\0a"), (1, b"html\0b"), (1, b"text\0c"), (4, b"held"), (0, b"d"), (6, b"Ttext\0d"), (6, b"Z"), (1, b"nokey")),
+}
+
+
+def packets(*all):
+    return b"".join(struct.pack("<H", len(p)) + p for p in all)
+
+
+# packets of a kernel; an empty one is the beginning of a cell
+KERNEL_PACKETS = {
+    "cell": packets(b"Q", b"", b"Rm", b"Ttext\x002", b"Jdata\0{}", b"r", b"F" + u32(1)),
+    "cells": packets(b"Q", b"", b"F" + u32(1), b"", b"Re", b"Tname\0E", b"r", b"F" + u32(2), b""),
+    "stray": packets(b"Q", b"Rd", b"", b"Ttext\0late", b"r", b"F" + u32(1), b"Rd", b"r"),
+    "stray-end": packets(b"Q", b"Rd", b"", b"F" + u32(1), b"r", b"", b"F" + u32(2)),
+    "not-ready": packets(b"Rm"),
+    "wrong-cell": packets(b"Q", b"", b"F" + u32(2)),
+    "no-cell": packets(b"Q", b"F" + u32(0)),
+    "half-result": packets(b"Q", b"", b"Rm", b"F" + u32(1)),
+    "no-key": packets(b"Q", b"", b"Rm", b"T\0text"),
+    "long-key": packets(b"Q", b"", b"Rm", b"T" + b"k" * 33 + b"\0text"),
+    "twice": packets(b"Q", b"Q"),
+}
+
+for target, seeds in {"chan_host": HOST, "chan_agent": AGENT, "wire": WIRE, "requests": REQUESTS, "interpreter_lines": LINES,
+                      "kernel_packets": KERNEL_PACKETS}.items():
     (CORPUS / target).mkdir(parents=True, exist_ok=True)
     for name, data in seeds.items():
         (CORPUS / target / name).write_bytes(data)

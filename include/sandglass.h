@@ -134,6 +134,15 @@ struct sg_exec {
     /* When this descriptor becomes readable the program is killed and the call returns; -1: none.
      */
     int interrupt_fd;
+    /* sg_execute_code and sg_sandbox_run_code: the code is a cell of a notebook and not a program.
+     * The value of its last expression is printed, top-level await works, and so does what else
+     * kernels have. No difference for SG_BASH. */
+    bool cell;
+    /* Called with each result of a cell when the cell is over: a JSON object, {"main": true,
+     * "text": "2"}; keys are those of E2B's results (png, html, chart, ...). The code can write
+     * these too: treat them as output. At most 32 MiB in all. */
+    void (*on_result)(void *arg, const char *json, size_t len);
+    void *on_result_arg;
 };
 
 #define SG_EXEC_INIT                                                       \

@@ -26,15 +26,18 @@ struct agent_config {
     uint64_t disk_bytes;               /* RLIMIT_FSIZE */
     uint32_t pids;                     /* RLIMIT_NPROC */
     bool line;                         /* what agent_serve is given: see there */
-    unsigned omit; /* layers left out: control builds only, see stage/layers.h */
+    bool twins;                        /* kernels can be asked for on the line */
+    const char *kernels; /* where their programs are; NULL: where a template has them */
+    unsigned omit;       /* layers left out: control builds only, see stage/layers.h */
 };
 
 /* Serves, then returns; the caller exits and with it the whole pid namespace. Called with every
  * namespace, mount and capability in place.
  *
  * Without config->line, fd is the channel, and the agent ends when that is closed. With it, fd is a
- * line: a socket that brings channels, each as one byte with one descriptor. The agent never sends
- * anything on it.
+ * line: a socket that brings channels, and with config->twins kernels, each as a struct
+ * line_message (stage/stage.h) with descriptors. All the agent sends on it is that it wants a
+ * kernel.
  *
  *              a channel comes                 another comes
  *   waiting ------------------> serving ---------------------------> serving (the new one)

@@ -155,7 +155,8 @@ static void start_mv(struct mover *m)
                        .envp = env,
                        .cwd_fd = cwd,
                        .cwd = "/",
-                       .stdio = {0, 1, 2}};
+                       .stdio = {0, 1, 2},
+                       .control = -1};
     int r =
         cwd < 0 ? -errno : launch_start(&l, m->op.agent->config, &m->mv.pid, &m->report_fd, NULL);
 

@@ -12,25 +12,40 @@
 #include "base/sys.h"
 #include "warden/stage/confine.h"
 
-#define REPORT_FD 3
-#define CWD_FD    4
+/* What the child has: the program's own, then ours, which are gone with exec. */
+enum { CONTROL_FD = 3, REPORT_FD, CWD_FD, CHILD_FDS };
 
-/* Puts the standard three, the report and the directory in place and closes everything else: none
- * of what the agent holds is left in a process that takes on another user. */
+int launch_pipe(int *ret_read, int *ret_write, bool ours_is_write)
+{
+    int p[2];
+
+    if (pipe2(p, O_CLOEXEC) < 0)
+        return -errno;
+    *ret_read = p[0];
+    *ret_write = p[1];
+    return fd_set_nonblock(p[ours_is_write], true);
+}
+
+/* Puts these in place and closes everything else: none of what the agent holds is left in a process
+ * that takes on another user. */
 static int place_fds(const struct launch *l, int report_fd)
 {
-    int from[5] = {l->stdio[0], l->stdio[1], l->stdio[2], report_fd, l->cwd_fd};
+    int from[CHILD_FDS] = {l->stdio[0], l->stdio[1], l->stdio[2], l->control, report_fd, l->cwd_fd};
 
-    for (int i = 0; i < 5; i++) {
-        if (from[i] <= CWD_FD)
-            from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, CWD_FD + 1);
+    for (int i = 0; i < CHILD_FDS; i++) {
+        if (i == CONTROL_FD && l->control < 0)
+            continue;
+        if (from[i] < CHILD_FDS)
+            from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, CHILD_FDS);
         if (from[i] < 0)
             return -errno;
     }
-    for (int i = 0; i < 5; i++)
-        if (dup3(from[i], i, i < REPORT_FD ? 0 : O_CLOEXEC) < 0)
+    for (int i = 0; i < CHILD_FDS; i++)
+        if (from[i] < 0)
+            close(i);
+        else if (dup3(from[i], i, i < REPORT_FD ? 0 : O_CLOEXEC) < 0)
             return -errno;
-    return sys_close_range(CWD_FD + 1, ~0U, 0) < 0 ? -errno : 0;
+    return sys_close_range(CHILD_FDS, ~0U, 0) < 0 ? -errno : 0;
 }
 
 static const char *env_path(const char *const *envp)

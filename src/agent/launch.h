@@ -16,8 +16,13 @@ struct launch {
     const char *cwd;   /* its path, for the error */
     bool cwd_optional; /* as a last resort the program starts in / */
     int stdio[3];
-    bool tty; /* stdio[0] becomes the controlling terminal */
+    int control; /* becomes descriptor 3; -1: none */
+    bool tty;    /* stdio[0] becomes the controlling terminal */
 };
+
+/* A pipe between us and a program, our end of it non-blocking. Call as the program's user: it may
+ * open /dev/stdout, which is a check on the pipe's owner. 0 or -errno. */
+int launch_pipe(int *ret_read, int *ret_write, bool ours_is_write);
 
 /* Returns as soon as there is a child, also one that will fail. *ret_report_fd is non-blocking. */
 int launch_start(const struct launch *l, const struct agent_config *config, pid_t *ret_pid,

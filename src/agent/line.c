@@ -2,21 +2,34 @@
 
 #include "base/fd.h"
 
+/* False: this is nothing that a warden sends here. Otherwise the descriptors are taken. */
+static bool take(struct line *l, const struct line_message *m, const int *fds, size_t n)
+{
+    if (m->what == LINE_CHANNEL && n == 1) {
+        close_p(&l->channel);
+        l->channel = fds[0];
+    } else if (m->what == LINE_KERNEL && n == LINE_FDS_MAX && m->pid > 1 && l->on_kernel) {
+        l->on_kernel(l, m->pid, fds);
+    } else if (m->what == LINE_NO_KERNEL && n == 0 && l->on_no_kernel) {
+        l->on_no_kernel(l);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 /* One message: false if there is none now, or the line is over. */
 static bool take_message(struct line *l)
 {
-    int fds[2];
+    struct line_message m;
+    int fds[LINE_FDS_MAX + 1];
     size_t n = ARRAY_SIZE(fds);
-    char byte;
-    ssize_t got = fd_recv(l->fd, &byte, 1, fds, &n);
+    ssize_t got = fd_recv(l->fd, &m, sizeof(m), fds, &n);
 
     if (got == -EAGAIN)
         return false;
-    if (got == 1 && n == 1) {
-        close_p(&l->channel);
-        l->channel = fds[0];
+    if (got == (ssize_t)sizeof(m) && take(l, &m, fds, n))
         return true;
-    }
     while (got >= 0 && n > 0)
         close(fds[--n]);
     l->over = true;
@@ -28,7 +41,7 @@ static void on_line(struct loop_source *src, uint32_t events)
     struct line *l = CONTAINER_OF(src, struct line, src);
 
     (void)events;
-    while (take_message(l))
+    while (!l->over && take_message(l))
         ;
 }
 
@@ -50,4 +63,11 @@ void line_done(struct line *l)
     loop_unwatch(l->loop, &l->src);
     close_p(&l->fd);
     close_p(&l->channel);
+}
+
+int line_ask(struct line *l)
+{
+    struct line_message m = {.what = LINE_KERNEL};
+
+    return l->fd < 0 ? -ENOTCONN : fd_send(l->fd, &m, sizeof(m), NULL, 0);
 }

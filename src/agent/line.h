@@ -1,7 +1,11 @@
-/* The line: where a warden that outlives its front sends the agent its channels. See agent.h. */
+/* The line: where a warden that outlives its front sends the agent its channels, and kernels. See
+ * agent.h; the messages are in stage/stage.h. */
 #pragma once
 
+#include <sys/types.h>
+
 #include "agent/loop.h"
+#include "warden/stage/stage.h"
 
 struct line {
     struct loop *loop;
@@ -9,9 +13,15 @@ struct line {
     int fd;      /* -1: there is none */
     int channel; /* the newest that came and was not taken; -1: none */
     bool over;   /* closed, or broken */
+    /* A kernel came, whether it was asked for or not. The descriptors are the callee's. NULL: they
+     * are not expected here. */
+    void (*on_kernel)(struct line *l, pid_t pid, const int fds[LINE_FDS_MAX]);
+    void (*on_no_kernel)(struct line *l);
 };
 
 void line_init(struct line *l, struct loop *loop);
 /* Takes over fd. */
 int line_open(struct line *l, int fd);
 void line_done(struct line *l);
+/* Asks for a kernel. 0: one of the two above will be called. */
+int line_ask(struct line *l);

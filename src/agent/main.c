@@ -1,9 +1,10 @@
-/* The program that is exec'ed from the sealed memfd, in one of two roles. It trusts what the warden
+/* The program that is exec'ed from the sealed memfd, in one of three roles. It trusts what the warden
  * gave it (descriptors, argv[0]) and nothing else. */
 #include <string.h>
 
 #include "base/base.h"
 #include "warden/stage/stage.h"
+#include "warden/twin/twin.h"
 
 int main(int argc, char **argv)
 {
@@ -15,5 +16,7 @@ int main(int argc, char **argv)
         memcpy(argv[0], "sandglass-agent", sizeof "sandglass-agent");
         return spawner_main();
     }
+    if (argc == 1 && strcmp(argv[0], "sandglass-broker") == 0)
+        return broker_main();
     return 2;
 }

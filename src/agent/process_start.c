@@ -7,7 +7,6 @@
 #include "agent/launch.h"
 #include "agent/path.h"
 #include "agent/proc.h"
-#include "base/fd.h"
 #include "warden/stage/confine.h"
 
 /* Both ends of what connects the agent and the program. */
@@ -26,29 +25,16 @@ static void stdio_fds_done(struct stdio_fds *f)
     close_p(&f->err);
 }
 
-static int make_pipe(int *ret_read, int *ret_write, bool ours_is_write)
-{
-    int p[2];
-
-    if (pipe2(p, O_CLOEXEC) < 0)
-        return -errno;
-    *ret_read = p[0];
-    *ret_write = p[1];
-    return fd_set_nonblock(p[ours_is_write], true);
-}
-
-/* Made with the user's ids: the program may open /dev/stdout, which is a check on the pipe's owner.
- */
 static int make_pipes(uint32_t flags, struct stdio_fds *f)
 {
     int r = 0;
 
     if (flags & PROC_STDIN)
-        r = make_pipe(&f->inside[0], &f->in, true);
+        r = launch_pipe(&f->inside[0], &f->in, true);
     if (r == 0)
-        r = make_pipe(&f->out, &f->inside[1], false);
+        r = launch_pipe(&f->out, &f->inside[1], false);
     if (r == 0)
-        r = make_pipe(&f->err, &f->inside[2], false);
+        r = launch_pipe(&f->err, &f->inside[2], false);
     return r;
 }
 
@@ -157,6 +143,7 @@ int process_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
                        .cwd_fd = cwd,
                        .cwd = q.cwd,
                        .stdio = {f.inside[0], f.inside[1], f.inside[2]},
+                       .control = -1,
                        .tty = (q.flags & PROC_PTY) != 0};
     res = launch_start(&l, a->config, &start.pid, &start.report_fd, e);
     if (res < 0)

@@ -134,6 +134,13 @@ static int (*const handlers[OP_MAX_])(struct agent *, struct chan_stream *, stru
     [OP_FILE_MKDIR] = file_mkdir,
     [OP_FILE_WATCH] = file_watch_start,
     [OP_NET_CONNECT] = net_connect_start,
+    [OP_KERNEL_EXECUTE] = kernel_execute,
+    [OP_KERNEL_CREATE] = kernel_create,
+    [OP_KERNEL_LIST] = kernel_list,
+    [OP_KERNEL_REMOVE] = kernel_remove,
+    [OP_KERNEL_RESTART] = kernel_restart,
+    [OP_KERNEL_INTERRUPT] = kernel_stop_cell,
+    [OP_KERNEL_WARM] = kernel_warm,
     [OP_DISK] = disk_answer,
     [OP_PING] = ping,
 };
@@ -294,6 +301,7 @@ static int agent_init(struct agent *a, int fd)
     if (r == 0)
         door_open(&a->door);
     line_init(&a->line, &a->loop);
+    kernels_init(a);
     if (r == 0 && a->config->line)
         r = line_open(&a->line, fd);
     else if (r == 0)
@@ -319,6 +327,7 @@ int agent_serve(int fd, const struct agent_config *config)
             r = -EPIPE;
     }
     channel_end(&a);
+    kernels_done(&a);
     procs_done(&a.procs);
     line_done(&a.line);
     door_done(&a.door);

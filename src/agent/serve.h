@@ -2,6 +2,7 @@
 #pragma once
 
 #include "agent/agent.h"
+#include "agent/countdown.h"
 #include "agent/door.h"
 #include "agent/line.h"
 #include "agent/loop.h"
@@ -26,6 +27,20 @@ struct procs {
     struct loop_timer expiry;
 };
 
+struct context;
+struct kernel;
+
+/* See kernels.h. */
+struct kernels {
+    struct context *first, **tail; /* oldest first */
+    size_t n;
+    uint64_t serial;
+    size_t held;          /* bytes of code and variables, of all executions */
+    struct kernel *spare; /* came ahead of any need */
+    enum { ASKED_NOT, ASKED, ASKED_LATE } asked; /* the warden, for a kernel */
+    struct countdown answer;
+};
+
 struct agent {
     struct loop loop;
     const struct agent_config *config;
@@ -35,6 +50,7 @@ struct agent {
     bool chan_ready;
     struct op *ops; /* all that have not ended: none without a channel */
     struct procs procs;
+    struct kernels kernels;
     struct reaper reaper;
     struct door door;
     struct line line;
@@ -43,6 +59,10 @@ struct agent {
 /* procs.c */
 void procs_init(struct procs *t, struct loop *loop);
 void procs_done(struct procs *t);
+
+/* kernel_start.c, after line_init */
+void kernels_init(struct agent *a);
+void kernels_done(struct agent *a);
 
 /* Where bytes pass through; nothing is kept in it from call to call. Untouched pages cost nothing.
  */
@@ -110,4 +130,16 @@ int file_watch_start(struct agent *a, struct chan_stream *s, struct wire_reader 
                      struct sg_error *e);
 int net_connect_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
                       struct sg_error *e);
+int kernel_execute(struct agent *a, struct chan_stream *s, struct wire_reader *r,
+                   struct sg_error *e);
+int kernel_create(struct agent *a, struct chan_stream *s, struct wire_reader *r,
+                  struct sg_error *e);
+int kernel_list(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e);
+int kernel_remove(struct agent *a, struct chan_stream *s, struct wire_reader *r,
+                  struct sg_error *e);
+int kernel_restart(struct agent *a, struct chan_stream *s, struct wire_reader *r,
+                   struct sg_error *e);
+int kernel_stop_cell(struct agent *a, struct chan_stream *s, struct wire_reader *r,
+                     struct sg_error *e);
+int kernel_warm(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e);
 int disk_answer(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e);

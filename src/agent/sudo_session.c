@@ -136,6 +136,7 @@ static int start(const struct sudo_request *q, const int fds[SUDO_FDS],
                        .cwd = q->cwd,
                        .cwd_optional = true,
                        .stdio = {fds[0], fds[1], fds[2]},
+                       .control = -1,
                        .tty = (q->flags & SUDO_TTY) != 0};
     return launch_start(&l, config, ret_pid, ret_report, e);
 }

@@ -198,3 +198,9 @@ void jw_null(struct json *j)
     before_value(j);
     strbuf_addstr(j->out, "null");
 }
+
+void jw_raw(struct json *j, const char *json, size_t len)
+{
+    before_value(j);
+    strbuf_add(j->out, json, len);
+}

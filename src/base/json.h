@@ -27,3 +27,4 @@ void jw_i64(struct json *j, int64_t v);
 void jw_fixed(struct json *j, uint64_t v, unsigned decimals); /* 1234, 3 -> 1.234 */
 void jw_bool(struct json *j, bool v);
 void jw_null(struct json *j);
+void jw_raw(struct json *j, const char *json, size_t len); /* a value that is JSON already */

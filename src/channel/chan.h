@@ -46,8 +46,8 @@ struct chan_handlers {
                    const void *result, size_t len);
     /* both: bytes arrived. The receiver owes chan_consumed() for them, now or later. */
     void (*on_data)(struct chan *c, struct chan_stream *s, uint8_t sub, const void *p, size_t len);
-    /* both: chan_credit() was 0 and is not any more. Also comes, once per stream, when a full
-     * output queue has drained. */
+    /* both: chan_credit() was 0, or below the stream's mark, and is not any more. Also comes, once
+     * per stream, when a full output queue has drained. */
     void (*on_credit)(struct chan *c, struct chan_stream *s);
 };
 
@@ -101,6 +101,8 @@ void chan_end(struct chan *c, struct chan_stream *s, int status, const char *mes
 /* Both. At most chan_credit() bytes may be sent, and none after chan_eof; asserted. So is consuming
  * more than arrived. */
 size_t chan_credit(const struct chan_stream *s);
+/* For what must not be cut to the credit there is: on_credit waits until it is at least `mark`. */
+void chan_set_mark(struct chan_stream *s, size_t mark);
 void chan_send(struct chan *c, struct chan_stream *s, uint8_t sub, const void *p, size_t len);
 void chan_consumed(struct chan *c, struct chan_stream *s, size_t len);
 

@@ -119,14 +119,14 @@ static int dispatch_data(struct chan *c, struct chan_stream *s, const struct fra
 static int dispatch_credit(struct chan *c, struct chan_stream *s, const struct frame *f)
 {
     struct wire_reader r;
-    bool had_none = chan_credit(s) == 0;
+    bool had_none = chan_credit(s) < s->mark;
 
     wire_reader_init(&r, f->payload, f->len);
     uint32_t grant = wire_get_u32(&r);
     if (grant == 0 || grant > CHAN_CREDIT_MAX - s->send_credit)
         return -EPROTO;
     s->send_credit += grant;
-    if (had_none && chan_credit(s) > 0 && !s->assembling)
+    if (had_none && chan_credit(s) >= s->mark && !s->assembling)
         c->handlers.on_credit(c, s);
     return 0;
 }

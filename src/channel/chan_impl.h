@@ -16,6 +16,7 @@ struct chan_stream {
     uint32_t send_credit; /* bytes of DATA the peer still lets us send */
     uint32_t recv_credit; /* bytes of DATA we still let the peer send */
     uint32_t owed;        /* consumed, not granted again yet */
+    uint32_t mark;        /* of send_credit: less than this counts as none for on_credit */
     uint8_t op;
     bool eof;              /* the host has ended its direction */
     bool cancelled;        /* CANCEL was sent, or received */

@@ -39,6 +39,7 @@ struct chan_stream *chan_stream_add(struct chan *c, uint32_t id)
     s->chan = c;
     s->id = id;
     s->send_credit = s->recv_credit = CHAN_WINDOW;
+    s->mark = 1;
     c->streams[c->n_streams++] = s;
     c->last_id = id;
     return s;
@@ -200,6 +201,12 @@ size_t chan_credit(const struct chan_stream *s)
     if (s->over || c->choked || c->write_dead || (c->side == CHAN_HOST && s->eof))
         return 0;
     return s->send_credit < CHAN_WINDOW ? s->send_credit : CHAN_WINDOW;
+}
+
+void chan_set_mark(struct chan_stream *s, size_t mark)
+{
+    assert(mark > 0 && mark <= CHAN_WINDOW / 2);
+    s->mark = (uint32_t)mark;
 }
 
 void chan_send(struct chan *c, struct chan_stream *s, uint8_t sub, const void *p, size_t len)

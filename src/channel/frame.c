@@ -12,7 +12,7 @@ static const struct {
 } rules[FRAME_TYPE_MAX_] = {
     [FRAME_OPEN] = {4, FRAME_PAYLOAD_MAX, 1,
                     UINT8_MAX}, /* an unknown operation is answered by END */
-    [FRAME_DATA] = {1, FRAME_PAYLOAD_MAX, CHAN_STDIN, CHAN_STDERR},
+    [FRAME_DATA] = {1, FRAME_PAYLOAD_MAX, CHAN_STDIN, CHAN_KERNEL},
     [FRAME_EOF] = {0, 0, 0, 0},
     [FRAME_CONTROL] = {0, FRAME_PAYLOAD_MAX, 1, CONTROL_MAX_ - 1},
     [FRAME_EVENT] = {0, FRAME_PAYLOAD_MAX, 1, EVENT_MAX_ - 1},

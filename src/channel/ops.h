@@ -72,6 +72,34 @@ enum chan_op {
      * END when the server has closed and all it sent is delivered; -ECONNREFUSED if nobody listens.
      */
     OP_NET_CONNECT,
+    /* Kernels: interpreters that keep their state between pieces of code, here called cells. A
+     * context is a place for one kernel, with an id (KERNEL_ID_LEN characters); each language has a
+     * default one. They are the sandbox's, not the channel's. -ENOENT: no such context; -EINVAL: no
+     * such language, and the message lists what there is; -EAGAIN: too many.
+     *
+     * request: context str ("": the language's default), language str ("": python; "" if a context
+     *          is given), timeout_ms u64 (0 = none), n_env u32, "K=V" str..., n_cell_env u32, "K=V"
+     *          str... `env` is for a kernel that is to be started, `cell_env` for this cell alone.
+     * DATA is the code, EOF its end: at most KERNEL_CODE_MAX bytes, -E2BIG beyond. The cells of a
+     * context run one after the other, in the order of their EOFs. EVENT_EXECUTING when it is this
+     * one's turn; then DATA to the host: CHAN_STDOUT, CHAN_STDERR, and CHAN_KERNEL, which brings
+     * the results (kernels/README.md), one packet a frame. END result: how u32 (KERNEL_*), code u32
+     * (KERNEL_DIED: exit status, or 128 + signal, or KERNEL_CODE_UNKNOWN), timed_out u32 (0 or 1).
+     * One that never had its turn ends without EVENT_EXECUTING. -EIO: no kernel can be started.
+     * CANCEL takes it out of the queue, or interrupts it; so does the loss of the channel. */
+    OP_KERNEL_EXECUTE,
+    /* request: language str, cwd str ("": home). A new context. END result: one context. */
+    OP_KERNEL_CREATE,
+    /* request: none. EVENT_CONTEXT each, the defaults of python and javascript among them, whether
+     * they were used or not. */
+    OP_KERNEL_LIST,
+    /* request: context str. */
+    OP_KERNEL_REMOVE,
+    OP_KERNEL_RESTART,   /* END result: one context */
+    OP_KERNEL_INTERRUPT, /* the cell that runs there, if one does */
+    /* request: language str, n_env u32, "K=V" str...: starts its default kernel if there is none.
+     * Does not wait for it. */
+    OP_KERNEL_WARM,
     /* request: none. END result: disk_total u64, disk_used u64, both in bytes. */
     OP_DISK,
     /* request: none; answers END at once. The host's watchdog. */
@@ -104,7 +132,27 @@ enum chan_op {
 #define FILE_META_KEYS_MAX 256
 #define FILE_META_MAX      4096 /* keys and values together */
 
-enum chan_data { CHAN_STDIN = 0, CHAN_STDOUT = 1, CHAN_STDERR = 2 };
+enum chan_data { CHAN_STDIN = 0, CHAN_STDOUT = 1, CHAN_STDERR = 2, CHAN_KERNEL = 3 };
+
+#define KERNEL_ID_LEN   36 /* as a UUID is written */
+#define KERNEL_CODE_MAX (16u * 1024 * 1024)
+#define KERNELS_MAX     64 /* contexts of a sandbox */
+/* How a copy of a zygote ended is told to its parent only, which is outside. */
+#define KERNEL_CODE_UNKNOWN 0xffffffffu
+
+/* How a cell ended. But for the first, what the kernel knew is gone. */
+enum kernel_end {
+    KERNEL_DONE,      /* by itself, perhaps with an error or interrupted: its packets have told */
+    KERNEL_DIED,      /* its kernel ended: code */
+    KERNEL_RESTARTED, /* by request */
+    KERNEL_REMOVED,   /* by request */
+    KERNEL_STUCK,     /* it did not heed the interrupt, and was killed */
+    KERNEL_BROKE,     /* it broke its protocol, and was killed */
+    KERNEL_END_MAX_
+};
+
+/* A context: id str, language str, cwd str, state u32, cells u32 (run so far), is_default u32. */
+enum kernel_state { KERNEL_ABSENT, KERNEL_STARTING, KERNEL_IDLE, KERNEL_BUSY };
 
 enum chan_control {
     CONTROL_SIGNAL = 1, /* u32 signal: to the process group of this stream's process */
@@ -121,6 +169,9 @@ enum chan_event {
     EVENT_WATCHING, /* empty */
     EVENT_CHANGE,   /* u32 enum watch_change, path str relative to the watched directory, then
                      * with FILE_ENTRIES: u32 0, or 1 and the entry */
+    EVENT_EXECUTING, /* u32 number of the cell, from 1; str: "", or why what the kernel knew before
+                      * is gone */
+    EVENT_CONTEXT,   /* one context: see above */
     EVENT_MAX_
 };
 

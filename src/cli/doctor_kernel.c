@@ -3,11 +3,15 @@
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "base/fd.h"
 #include "cli/doctor.h"
+#include "warden/twin/cpu.h"
 
 /* ---- namespaces
  * ------------------------------------------------------------------------------------- */
@@ -136,18 +140,39 @@ static void check_landlock(struct check_result *r)
         "a further barrier, not required: boot with lsm=landlock,... (CONFIG_SECURITY_LANDLOCK)");
 }
 
+/* Traces a child of its own, as the warden does to copy warm interpreters. */
+static int try_trace(void *arg)
+{
+    pid_t pid = fork();
+    int r;
+
+    (void)arg;
+    if (pid < 0)
+        return -errno;
+    if (pid == 0)
+        for (;;)
+            pause();
+    r = ptrace(PTRACE_SEIZE, pid, NULL, NULL) < 0 ? -errno : 0;
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    return r;
+}
+
 static void check_ptrace(struct check_result *r)
 {
     long scope = probe_sysctl("kernel/yama/ptrace_scope");
+    int err = CPU_KNOWN ? probe_in_child(try_trace, NULL) : -ENOSYS;
 
-    if (scope < 0)
-        check_ok(r, "not restricted (no Yama)");
-    else if (scope < 3)
-        check_ok(r, "Yama scope %ld", scope);
-    else {
-        check_warn(r, "Yama scope 3: no tracing at all, so no live fork of interpreters");
-        check_fix(r, "set kernel.yama.ptrace_scope to 2 or less; 3 lasts until the next boot");
+    if (err == 0) {
+        check_ok(r, "warm interpreters are copied as twins");
+        return;
     }
+    check_warn(r, "%s: warm interpreters are copied by plain fork, and cannot be forked live",
+               CPU_KNOWN ? strerror(-err) : "no twins on this processor");
+    if (scope >= 3)
+        check_fix(r, "set kernel.yama.ptrace_scope to 2 or less; 3 lasts until the next boot");
+    else if (CPU_KNOWN)
+        check_fix(r, "allow ptrace in the container or service that sandglass runs in");
 }
 
 /* ---- settings that keep users of the host apart

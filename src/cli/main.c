@@ -35,6 +35,7 @@ static const struct verb verbs[] = {
     {"ps", "list the sandboxes of a server", cmd_client},
     {"create", "make a sandbox", cmd_client},
     {"exec", "run a command in a sandbox", cmd_client},
+    {"repl", "a prompt that runs code in a sandbox", cmd_client},
     {"cp", "copy files to and from a sandbox", cmd_client},
     {"logs", "show the log of a sandbox", cmd_client},
     {"kill", "end sandboxes", cmd_client},

@@ -52,7 +52,18 @@ static void write_limits(struct json *j, const struct sg_result *r)
     jw_object_end(j);
 }
 
-void report_json(struct strbuf *out, const struct sg_result *r)
+static void write_results(struct json *j, const struct strbuf *results)
+{
+    const char *line = results->buf, *end = results->buf + results->len, *stop;
+
+    jw_key(j, "results");
+    jw_array_begin(j);
+    for (; (stop = memchr(line, '\n', (size_t)(end - line))); line = stop + 1)
+        jw_raw(j, line, (size_t)(stop - line));
+    jw_array_end(j);
+}
+
+void report_json(struct strbuf *out, const struct sg_result *r, const struct strbuf *results)
 {
     struct json j;
 
@@ -62,6 +73,7 @@ void report_json(struct strbuf *out, const struct sg_result *r)
     jw_bytes(&j, r->stdout_data ? r->stdout_data : "", r->stdout_len);
     jw_key(&j, "stderr");
     jw_bytes(&j, r->stderr_data ? r->stderr_data : "", r->stderr_len);
+    write_results(&j, results);
     jw_key(&j, "exit_code");
     jw_i64(&j, r->exit_code);
     key_milli(&j, "duration_ms", r->duration_us);
@@ -82,6 +94,9 @@ void report_setup_json(struct strbuf *out, const struct sg_error *e, uint64_t du
     jw_object_begin(&j);
     key_string(&j, "stdout", "");
     key_string(&j, "stderr", "");
+    jw_key(&j, "results");
+    jw_array_begin(&j);
+    jw_array_end(&j);
     jw_key(&j, "exit_code");
     jw_i64(&j, CLI_EXIT_SETUP);
     key_milli(&j, "duration_ms", duration_us);

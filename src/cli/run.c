@@ -14,7 +14,8 @@
 #include "cli/ui.h"
 
 #define JSON_ROOM   (64u * 1024)
-#define JSON_GROWTH 6 /* an escaped byte is \u00XX at worst */
+#define RESULTS_MAX (33u * 1024 * 1024) /* the library gives 32 MiB at most, without line ends */
+#define JSON_GROWTH 6                   /* an escaped byte is \u00XX at worst */
 
 static void print_help(void)
 {
@@ -71,6 +72,8 @@ static void fill_run(struct sg_run *run, const struct run_options *o, const stru
     run->exec.output_limit = o->output_limit;
     if (o->source != RUN_SOURCE_STDIN)
         run->exec.stdin_fd = STDIN_FILENO;
+    /* A file is a program; what is typed here is a cell, whose value one wants to see. */
+    run->exec.cell = o->source == RUN_SOURCE_CODE || o->source == RUN_SOURCE_STDIN;
     run->exec.tty = o->tty;
     if (o->tty)
         terminal_size(&run->exec.tty_rows, &run->exec.tty_cols);
@@ -103,14 +106,26 @@ static void note_interruption(struct sg_result *r, int sig)
              "interrupted: sandglass received signal %d (%s)", sig, strsignal(sig));
 }
 
+static void keep_result(void *arg, const char *json, size_t len)
+{
+    struct strbuf *results = arg;
+
+    strbuf_add(results, json, len);
+    strbuf_addch(results, '\n');
+}
+
 /* One JSON object on standard output, whatever happens. */
 static int run_json(const struct run_inputs *in, struct sg_run *run, int signal_fd)
 {
+    AUTO(strbuf_done) struct strbuf results = {0};
     uint64_t started = clock_ns();
     struct sg_result result;
     struct sg_error e;
     struct strbuf out;
 
+    strbuf_init(&results, RESULTS_MAX);
+    run->exec.on_result = keep_result;
+    run->exec.on_result_arg = &results;
     if (call_library(in, run, &result, &e) < 0) {
         strbuf_init(&out, JSON_ROOM);
         report_setup_json(&out, &e, (clock_ns() - started) / 1000);
@@ -120,8 +135,9 @@ static int run_json(const struct run_inputs *in, struct sg_run *run, int signal_
     if (sig)
         note_interruption(&result, sig);
     int status = result.exit_code;
-    strbuf_init(&out, JSON_ROOM + JSON_GROWTH * (result.stdout_len + result.stderr_len));
-    report_json(&out, &result);
+    strbuf_init(&out, JSON_ROOM + JSON_GROWTH * (result.stdout_len + result.stderr_len) +
+                          2 * results.len);
+    report_json(&out, &result, &results);
     sg_result_free(&result);
     return put_json(&out, status);
 }

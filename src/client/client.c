@@ -12,8 +12,8 @@
 #define USER_MAX    64
 
 const struct client_verb *const client_verbs[] = {
-    &ps_verb,   &create_verb, &exec_verb,   &cp_verb,  &logs_verb,
-    &kill_verb, &pause_verb,  &resume_verb, &top_verb,
+    &ps_verb,   &create_verb, &exec_verb,  &repl_verb,   &cp_verb,
+    &logs_verb, &kill_verb,   &pause_verb, &resume_verb, &top_verb,
 };
 const size_t client_n_verbs = ARRAY_SIZE(client_verbs);
 

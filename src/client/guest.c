@@ -5,7 +5,6 @@
 #include "client/web.h"
 #include "client/jr.h"
 
-#define ENVD_PORT "49983"
 #define URL_MAX   (32u * 1024)
 #define USER_ROOM 512
 
@@ -53,7 +52,7 @@ static int take_details(struct guest *v, const json_t *details, struct sg_error 
                        "have",
                        v->id);
     v->token = *token ? xstrdup(token) : NULL;
-    v->url = settings_envd_url(&v->client->settings, v->id, domain);
+    v->url = settings_port_url(&v->client->settings, v->port, v->id, domain);
     return 0;
 }
 
@@ -63,7 +62,7 @@ static int ask(struct guest *v, struct sg_error *e)
     AUTO(strbuf_done) struct strbuf path = {0};
 
     if (v->client->settings.debug) {
-        v->url = settings_envd_url(&v->client->settings, v->id, NULL);
+        v->url = settings_port_url(&v->client->settings, v->port, v->id, NULL);
         return 0;
     }
     api_path(&path, v->id, "");
@@ -85,14 +84,22 @@ static char *basic_authorization(const char *user)
     return strbuf_detach(&out, NULL);
 }
 
-int guest_open(struct guest *v, struct client *c, const char *id, const char *user,
-               struct sg_error *e)
+int guest_open_port(struct guest *v, struct client *c, const char *id, const char *port,
+                    struct sg_error *e)
 {
-    *v = (struct guest){.client = c, .id = id};
+    *v = (struct guest){.client = c, .id = id, .port = port};
     int r = ask(v, e);
     if (r < 0)
         guest_close(v);
-    else if (user)
+    return r;
+}
+
+int guest_open(struct guest *v, struct client *c, const char *id, const char *user,
+               struct sg_error *e)
+{
+    int r = guest_open_port(v, c, id, SETTINGS_ENVD_PORT, e);
+
+    if (r == 0 && user)
         v->authorization = basic_authorization(user);
     return r;
 }
@@ -112,7 +119,7 @@ struct curl_slist *guest_headers(const struct guest *v, const char *content_type
     struct curl_slist *list = NULL;
 
     web_add_header(&list, "E2b-Sandbox-Id", v->id);
-    web_add_header(&list, "E2b-Sandbox-Port", ENVD_PORT);
+    web_add_header(&list, "E2b-Sandbox-Port", v->port);
     if (v->token)
         web_add_header(&list, "X-Access-Token", v->token);
     if (v->authorization)

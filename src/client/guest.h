@@ -1,4 +1,5 @@
-/* The daemon of one sandbox (port 49983): where it is, how to speak to it, single calls. */
+/* One sandbox: where it is, how to speak to its daemon (port 49983) or to another port of it, and
+ * single calls of the daemon. */
 #pragma once
 
 #include "base/strbuf.h"
@@ -8,7 +9,7 @@ struct json_t;
 
 struct guest {
     struct client *client;
-    const char *id;
+    const char *id, *port;
     char *url;           /* base */
     char *token;         /* NULL: none is needed */
     char *authorization; /* the user, NULL: the sandbox's default */
@@ -18,6 +19,9 @@ struct guest {
  * wake up by itself is refused. user may be NULL. */
 int guest_open(struct guest *v, struct client *c, const char *id, const char *user,
                struct sg_error *e);
+/* The same for another port than the daemon's. */
+int guest_open_port(struct guest *v, struct client *c, const char *id, const char *port,
+                    struct sg_error *e);
 void guest_close(struct guest *v);
 
 /* Headers of every request; content_type may be NULL. Freed with web_headers_done. */

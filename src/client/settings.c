@@ -4,8 +4,6 @@
 
 #define DEFAULT_DOMAIN  "e2b.app"
 #define DEBUG_API_URL   "http://localhost:3000"
-#define DEBUG_ENVD_URL  "http://localhost:49983"
-#define ENVD_PORT       "49983"
 #define KEY_MAX         1024
 #define PRINTABLE_FIRST '!'
 #define PRINTABLE_LAST  '~'
@@ -66,7 +64,7 @@ static int load_urls(struct settings *s, const char *url, struct sg_error *e)
     return r;
 }
 
-/* E2B's own domains have one host for all sandboxes, which looks at the headers. */
+/* E2B's own domains have one host for the daemons of all sandboxes, which looks at the headers. */
 static bool has_common_host(const char *domain)
 {
     static const char *const names[] = {"e2b.app", "e2b.dev", "e2b.pro", "e2b-staging.dev"};
@@ -77,19 +75,20 @@ static bool has_common_host(const char *domain)
     return false;
 }
 
-char *settings_envd_url(const struct settings *s, const char *id, const char *domain)
+char *settings_port_url(const struct settings *s, const char *port, const char *id,
+                        const char *domain)
 {
     char *url = NULL;
 
     if (s->sandbox_url)
         return xstrdup(s->sandbox_url);
     if (s->debug)
-        return xstrdup(DEBUG_ENVD_URL);
+        return format("http://localhost:", port, "");
     if (!domain || !*domain)
         domain = s->domain;
-    if (has_common_host(domain))
+    if (strcmp(port, SETTINGS_ENVD_PORT) == 0 && has_common_host(domain))
         return format("https://sandbox.", domain, "");
-    return asprintf(&url, "https://" ENVD_PORT "-%s.%s", id, domain) < 0 ? xstrdup("") : url;
+    return asprintf(&url, "https://%s-%s.%s", port, id, domain) < 0 ? xstrdup("") : url;
 }
 
 /* ---- the key -------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
  *
  *   E2B_API_KEY       the key
  *   E2B_API_URL       the control plane           default https://api.DOMAIN
- *   E2B_SANDBOX_URL   what answers for sandboxes  default by DOMAIN, see settings_envd_url
+ *   E2B_SANDBOX_URL   what answers for sandboxes  default by DOMAIN, see settings_port_url
  *   E2B_DOMAIN        may have a port             default e2b.app
  *   E2B_DEBUG=true    one sandbox on this machine, without a control plane
  *
@@ -12,6 +12,7 @@
 #include "base/err.h"
 
 #define SETTINGS_LOCAL_URL "http://127.0.0.1:3000"
+#define SETTINGS_ENVD_PORT "49983" /* the daemon of a sandbox: processes and files */
 
 struct settings {
     char *api_key;     /* NULL in debug mode only */
@@ -26,6 +27,7 @@ struct settings {
 int settings_load(struct settings *ret, const char *url, const char *key_file, struct sg_error *e);
 void settings_done(struct settings *s);
 
-/* The base URL of a sandbox's port 49983. `domain` is what the server said about the sandbox, ""
- * or NULL for nothing. */
-char *settings_envd_url(const struct settings *s, const char *id, const char *domain);
+/* The base URL of a port of a sandbox. `domain` is what the server said about the sandbox, "" or
+ * NULL for nothing. */
+char *settings_port_url(const struct settings *s, const char *port, const char *id,
+                        const char *domain);

@@ -3,10 +3,9 @@
  *
  *   server/   main, and which part a request belongs to
  *   e2b/      the control plane          envd/     port 49983 of a sandbox
- *   forward/  every other port           front/    what those stand on: sandboxes (box.h), calls to
- *                                                  agents (call.h), orders (warden.h), keys
- * (auth.h)
- */
+ *   forward/  every other port           interpreter/  port 49999
+ *   front/    what those stand on: sandboxes (box.h), calls to agents (call.h), orders (warden.h),
+ *             keys (auth.h) */
 #pragma once
 
 #include <jansson.h>
@@ -38,3 +37,5 @@ static inline struct front *front_of(const struct http_req *req)
 
 #define FRONT_ENVD_VERSION "0.6.13" /* unlocks every feature that the SDKs ask a version for */
 #define FRONT_ENVD_PORT    49983
+
+#define FRONT_INTERPRETER_PORT 49999

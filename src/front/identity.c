@@ -50,14 +50,29 @@ void identity_write(struct box *b)
     box_uncork(b);
 }
 
-void identity_envs(const struct box *b, void (*fn)(void *arg, const char *name, const char *value),
-                   void *arg)
+void envs_put(json_t *envs, struct strbuf *request)
 {
     const char *name;
     json_t *value;
 
-    json_object_foreach(b->spec.envs, name, value) fn(arg, name, json_string_value(value));
-    fn(arg, "E2B_SANDBOX", "true");
-    fn(arg, "E2B_SANDBOX_ID", b->id);
-    fn(arg, "E2B_TEMPLATE_ID", b->spec.template_id);
+    wire_put_u32(request, (uint32_t)json_object_size(envs));
+    json_object_foreach(envs, name, value)
+    {
+        AUTO(strbuf_done) struct strbuf pair = {0};
+        strbuf_init(&pair, OPS_OPEN_MAX);
+        strbuf_addf(&pair, "%s=%s", name, json_string_value(value));
+        request->truncated |= pair.truncated;
+        wire_put_str(request, pair.buf);
+    }
+}
+
+void identity_put_envs(const struct box *b, json_t *more, struct strbuf *request)
+{
+    json_t *all = json_pack("{s:s, s:s, s:s}", "E2B_SANDBOX", "true", "E2B_SANDBOX_ID", b->id,
+                            "E2B_TEMPLATE_ID", b->spec.template_id);
+
+    json_object_update(all, b->spec.envs);
+    json_object_update(all, more);
+    envs_put(all, request);
+    json_decref(all);
 }

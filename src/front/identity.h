@@ -6,6 +6,10 @@
 /* Writes /run/e2b/.E2B_SANDBOX, .E2B_SANDBOX_ID and .E2B_TEMPLATE_ID. Sent ahead of any other
  * request, so whatever comes later finds them; nobody waits for it. */
 void identity_write(struct box *b);
-/* Calls fn for each variable that every program of the sandbox gets: the caller's, then ours. */
-void identity_envs(const struct box *b, void (*fn)(void *arg, const char *name, const char *value),
-                   void *arg);
+/* Variables in a request of the agent: n u32, "K=V" str... Those that every program of the sandbox
+ * has, then the sandbox's own, then `more`, an object of strings or NULL; the last of a name
+ * counts.
+ */
+void identity_put_envs(const struct box *b, json_t *more, struct strbuf *request);
+/* The same with nothing but an object of strings, or NULL. */
+void envs_put(json_t *envs, struct strbuf *request);

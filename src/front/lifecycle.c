@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "front/call.h"
 #include "front/identity.h"
+#include "front/warm.h"
 #include "front/past.h"
 #include "front/warden.h"
 #include "order/log.h"
@@ -110,6 +111,16 @@ static void ended(struct box *b)
     box_unref(b);
 }
 
+/* The first that a new agent hears, in one write. */
+static void greet(struct box *b)
+{
+    box_cork(b);
+    identity_write(b);
+    if (b->spec.interpreter)
+        box_warm_kernel(b);
+    box_uncork(b);
+}
+
 static void on_created(void *arg, const struct order_answer *a, int fd)
 {
     struct transition *t = arg;
@@ -125,7 +136,7 @@ static void on_created(void *arg, const struct order_answer *a, int fd)
     } else {
         b->link = link_new(b, fd);
         b->state = BOX_RUNNING;
-        identity_write(b);
+        greet(b);
         box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Sandbox created from template %s",
                     b->spec.template_id);
     }
@@ -278,7 +289,7 @@ static void on_resumed(void *arg, const struct order_answer *a, int fd)
         if (booted) {
             link_free(b->link);
             b->link = link_new(b, steal_fd(&fd));
-            identity_write(b);
+            greet(b);
         }
         b->state = BOX_RUNNING;
         b->stored = false;

@@ -102,6 +102,24 @@ void reply_gone(struct http_req *req, const char *id)
     http_reply(req, 502, "application/json", out.buf, out.len);
 }
 
+/* Pages of any origin may ask: what gives access is a token in a header that no browser adds by
+ * itself. "*" does not stand for Authorization. */
+void reply_add_cors(struct http_req *req)
+{
+    http_add_header(req, "Access-Control-Allow-Origin", "*");
+    http_add_header(req, "Access-Control-Expose-Headers",
+                    "Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Location, Cache-Control, "
+                    "X-Content-Type-Options");
+}
+
+void reply_preflight(struct http_req *req)
+{
+    http_add_header(req, "Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE");
+    http_add_header(req, "Access-Control-Allow-Headers", "*, Authorization");
+    http_add_header(req, "Access-Control-Max-Age", "7200");
+    reply_empty(req, 204);
+}
+
 /* jansson would take 2,048 levels; what we are asked never has more than a few. Strings are
  * skipped, so that brackets in them do not count. */
 static bool too_deep(const char *body, size_t len)

@@ -15,6 +15,9 @@ void reply_empty(struct http_req *req, int status);
 void reply_no_sandbox(struct http_req *req, const char *id);
 /* 502, on the data plane: the sandbox is not there, or is paused and may not be woken. */
 void reply_gone(struct http_req *req, const char *id);
+/* CORS, on the data plane: the headers of every answer, and the answer to a preflight. */
+void reply_add_cors(struct http_req *req);
+void reply_preflight(struct http_req *req);
 /* A body as JSON: bounded depth, no duplicate keys, no trailing bytes. NULL: 400 was answered. An
  * empty body gives an empty object if empty_ok. */
 json_t *request_json(struct http_req *req, const char *body, size_t len, bool empty_ok);

@@ -52,6 +52,7 @@ static const struct field fields[] = {
     FIELD("autoPause", FLAG, auto_pause),
     FIELD("autoPauseMemory", FLAG, auto_pause_memory),
     FIELD("autoResume", FLAG, auto_resume),
+    FIELD("interpreter", FLAG, interpreter),
     FIELD("timeoutMs", NUMBER64, timeout_ms),
     FIELD("createdMs", NUMBER64, created_ms),
     FIELD("startedMs", NUMBER64, started_ms),

@@ -21,6 +21,7 @@ struct box_spec {
     char envd_token[SPEC_TOKEN_LEN + 1];    /* "" if not secured */
     char traffic_token[SPEC_TOKEN_LEN + 1]; /* "" if ports are public */
     bool auto_pause, auto_pause_memory, auto_resume;
+    bool interpreter;               /* its template is for code: a kernel is started with it */
     uint64_t timeout_ms;            /* the last one given: what auto-resume uses */
     int64_t created_ms, started_ms; /* wall clock; started changes on resume */
     struct sg_limits limits;

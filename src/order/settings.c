@@ -10,7 +10,7 @@
 
 #define ENGINE_MAX 16384u
 
-enum kind { TEXT, PATH, LISTEN, YES_NO, SIZE, MILLI, COUNT, TIME, CHOICE };
+enum kind { TEXT, PATH, LISTEN, MODULES, YES_NO, SIZE, MILLI, COUNT, TIME, CHOICE };
 
 struct row {
     struct setting_info info;
@@ -20,6 +20,7 @@ struct row {
     const char *const *choices; /* CHOICE; NULL-terminated */
 };
 
+static const char *const fork_choices[] = {"auto", "plain", NULL};
 static const char *const log_choices[] = {"text", "json", NULL};
 static const char *const level_choices[] = {"debug", "info", "warn", "error", NULL};
 
@@ -88,6 +89,18 @@ static const struct row rows[SETTING_MAX_] = {
                           1024},
     [SETTING_pool_max] =
         {{"pool_max", "NUMBER", "32", "and at most", false}, COUNT, AT(pool_max), 0, 1024},
+    [SETTING_warm_kernels] = {{"warm_kernels", "SET", "standard",
+                               "what kernels have loaded: standard, science, MODULE,..., or none: "
+                               "no warm ones",
+                               false},
+                              MODULES,
+                              AT(warm_kernels)},
+    [SETTING_kernel_fork] = {{"kernel_fork", "auto|plain", "auto",
+                              "how warm kernels are copied: as twins if the host can, or plainly",
+                              false},
+                             CHOICE,
+                             AT(kernel_fork),
+                             .choices = fork_choices},
     [SETTING_tenant_sandboxes] = {{"tenant_sandboxes", "NUMBER", "100",
                                    "sandboxes of one tenant at a time", false},
                                   COUNT,
@@ -208,6 +221,20 @@ static int set_listen(const struct row *row, char *at, const char *what, const c
     return set_text(row, at, what, value, e);
 }
 
+static int set_modules(const struct row *row, char *at, const char *what, const char *value,
+                       struct sg_error *e)
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,";
+
+    if (value[0] == '\0' || value[strspn(value, allowed)] != '\0')
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "%s '%.64s' is neither standard, science, none nor names of modules with "
+                       "commas between",
+                       what, value);
+    return set_text(row, at, what, value, e);
+}
+
 static int set_yes_no(bool *at, const char *what, const char *value, struct sg_error *e)
 {
     static const char *const yes[] = {"yes", "true", "on", "1"};
@@ -291,6 +318,8 @@ int settings_set(struct settings *s, enum setting k, const char *what, const cha
         return set_text(row, at, what, value, e);
     case LISTEN:
         return set_listen(row, at, what, value, e);
+    case MODULES:
+        return set_modules(row, at, what, value, e);
     case YES_NO:
         return set_yes_no(at, what, value, e);
     case CHOICE:
@@ -432,7 +461,7 @@ int settings_check(const struct settings *s, struct sg_error *e)
 
 static bool is_text(const struct row *row)
 {
-    return row->kind == TEXT || row->kind == PATH || row->kind == LISTEN;
+    return row->kind == TEXT || row->kind == PATH || row->kind == LISTEN || row->kind == MODULES;
 }
 
 bool settings_same(const struct settings *a, const struct settings *b, enum setting k)

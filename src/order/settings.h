@@ -20,6 +20,7 @@
 #define SETTINGS_STATE_DIR "/var/lib/sandglass/server"
 
 enum settings_log { SETTINGS_LOG_TEXT, SETTINGS_LOG_JSON };
+enum settings_fork { FORK_AUTO, FORK_PLAIN };
 enum settings_level { LEVEL_DEBUG, LEVEL_INFO, LEVEL_WARN, LEVEL_ERROR, LEVEL_MAX_ };
 
 struct settings {
@@ -32,6 +33,8 @@ struct settings {
     uint64_t sandbox_memory, sandbox_disk;                 /* bytes */
     uint32_t sandbox_cpus_milli, sandbox_pids;
     uint32_t pool_min, pool_max;
+    enum settings_fork kernel_fork;
+    char warm_kernels[512]; /* standard, science, none, or names of modules with commas between */
     uint32_t tenant_sandboxes;
     uint32_t tenant_rate; /* requests a second; 0: no limit */
     uint32_t tenant_snapshots;
@@ -58,6 +61,8 @@ struct settings {
     X(sandbox_pids)      \
     X(pool_min)          \
     X(pool_max)          \
+    X(warm_kernels)      \
+    X(kernel_fork)       \
     X(tenant_sandboxes)  \
     X(tenant_rate)       \
     X(tenant_snapshots)  \

@@ -188,7 +188,7 @@ int instance_destroy(struct instance *i, struct sg_error *e)
     instance_end(i);
     prepare_next(i->provider);
     while ((r = instance_ended(i, e)) == -EAGAIN) {
-        struct pollfd p = {.fd = i->pidfd, .events = POLLIN};
+        struct pollfd p = {.fd = instance_pidfd(i), .events = POLLIN};
         poll(&p, 1, clock_poll_ms(i->end_deadline_ns));
     }
     return r;

@@ -34,6 +34,7 @@ struct instance_spec {
     uint32_t mount_owner;           /* the id inside that stands for the owners of the sources */
     /* The socket is no channel but a line, over which channels are sent: see instance_connect. */
     bool line;
+    bool twins; /* ... and asks for kernels on it */
     /* A directory between the template and the sandbox's own files, with ids 0..65535 on disk, or
      * NULL. It is only read during instance_finish. */
     const int *layer;
@@ -98,10 +99,47 @@ bool instance_frozen(struct instance *i);
  * sandbox's id 0 as *ret_first_id. -1 without `line`. */
 int instance_upper(const struct instance *i, uint32_t *ret_first_id);
 
-/* Readable when pid 1 of the sandbox has ended. -1 before instance_finish. */
+/* Readable when pid 1 of the sandbox has ended, and after that, when another process that it must
+ * be waited for has. -1 before instance_finish. */
 int instance_pidfd(const struct instance *i);
 /* Kills. Call instance_ended when instance_pidfd becomes readable, and at instance_end_deadline. */
 void instance_end(struct instance *i);
 uint64_t instance_end_deadline(const struct instance *i);
 /* -EAGAIN: not yet. Otherwise i has been freed: 0, or it is lost. */
 int instance_ended(struct instance *i, struct sg_error *e);
+
+/* ---- kernels ---------------------------------------------------------------------------------
+ *
+ * Warm interpreters for sandboxes (warden/twin/twin.h), made one after the other by a process of
+ * the provider's, from a zygote. With `line` and `twins` in their spec only. None of this waits. */
+
+/* Starts that process, or another in its place. */
+int provider_kernels_open(struct provider *p, struct sg_error *e);
+int provider_kernels_fd(const struct provider *p);
+/* A zygote, to replace any other. It sees the files of `home`, a sandbox that nobody else uses.
+ * plain: see twin.h. Without, a host that cannot do it answers SG_ERR_UNSUPPORTED. */
+int provider_zygote_ask(struct provider *p, struct instance *home, const char *imports, bool plain,
+                        struct sg_error *e);
+/* A kernel for the sandbox's agent. One at a time; -EALREADY. */
+int instance_kernel_ask(struct instance *i, struct sg_error *e);
+
+/* Asked for and not answered. */
+bool instance_kernel_pending(const struct instance *i);
+
+enum kernel_news_kind {
+    NEWS_NONE,
+    NEWS_ZYGOTE, /* there is one now; or with an error, there is none (any more) */
+    NEWS_KERNEL, /* the sandbox's agent has it; or with an error, it has not */
+    NEWS_GONE,   /* the process that makes them */
+};
+struct kernel_news {
+    enum kernel_news_kind kind;
+    struct instance *instance; /* NEWS_KERNEL: NULL if it has ended meanwhile */
+};
+/* When provider_kernels_fd is readable: what it says. -EAGAIN: nothing more. */
+int provider_kernels_take(struct provider *p, struct kernel_news *ret, struct sg_error *e);
+/* When instance_fd of a running sandbox is readable: 0, its agent asks for a kernel; -EAGAIN; else
+ * it says what no agent says. */
+int instance_kernel_wanted(struct instance *i);
+/* Tells its agent that there is none to be had. */
+int instance_kernel_refuse(struct instance *i, struct sg_error *e);

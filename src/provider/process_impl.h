@@ -27,9 +27,12 @@ struct provider {
     struct instance_spec last; /* what was asked for last, if the next can be made like it */
     bool have_last;
     uint32_t n_slots;
+    uint64_t kernel_seq; /* of the last request to the broker */
     uint32_t rotor; /* where to look for a free slot: round robin rests an id range before reuse */
     struct slot slots[];
 };
+
+#define TWINS_MAX 128
 
 struct instance {
     struct provider *provider;
@@ -39,6 +42,12 @@ struct instance {
     bool spawning; /* asked for, not answered yet */
     bool frozen;   /* or asked to be */
     bool hunted;   /* to be ended: pid 1 did not die, its whole group has been killed */
+    uint32_t pids;
+    uint64_t disk_bytes;
+    int kernel_ends[3];    /* of the kernel that is asked for: control, output, errors */
+    uint64_t kernel_asked; /* request; 0: none */
+    int twins[TWINS_MAX];  /* pidfds: they must be gone before its groups are used again */
+    size_t n_twins;
     uint64_t end_deadline_ns;
     struct stage_reply reply; /* as far as it has come */
     size_t reply_len;
@@ -54,5 +63,9 @@ static inline uint32_t slot_number(const struct instance *i)
 uint32_t instance_first_id(const struct instance *i);
 /* The spawner's answer to instance_begin; it must be taken before the next is asked for. */
 int instance_await_spawned(struct instance *i, struct sg_error *e);
+/* kernels.c. True: none is left. */
+bool instance_drop_dead_twins(struct instance *i);
+/* Also forgets the kernel that was asked for. */
+void instance_kill_twins(struct instance *i);
 /* The sandbox's own word, in the channel. */
 int instance_await_reply(struct instance *i, int channel_fd, struct sg_error *e);

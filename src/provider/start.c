@@ -75,8 +75,13 @@ int instance_begin(struct provider *p, struct instance **ret, struct sg_error *e
     if (r < 0)
         return r;
     i = xcalloc(1, sizeof *i);
-    *i = (struct instance){
-        .provider = p, .index = index, .channel = -1, .pidfd = -1, .userns = -1, .upper = -1};
+    *i = (struct instance){.provider = p,
+                           .index = index,
+                           .channel = -1,
+                           .pidfd = -1,
+                           .userns = -1,
+                           .upper = -1,
+                           .kernel_ends = {-1, -1, -1}};
     p->slots[index].used_by = i;
     r = make_groups(i, e);
     if (r == 0)
@@ -154,7 +159,8 @@ static int send_setup(struct instance *i, const struct instance_spec *spec, cons
     struct stage_setup setup = {.magic = STAGE_MAGIC,
                                 .n_mounts = (uint32_t)spec->n_mounts,
                                 .pids = spec->limits.pids,
-                                .flags = spec->line ? STAGE_LINE : 0,
+                                .flags =
+                                    (spec->line ? STAGE_LINE : 0) | (spec->twins ? STAGE_TWINS : 0),
                                 .disk_bytes = spec->limits.disk_bytes};
     AUTO(fd_list_close) struct fd_list list = {.fds = {l->root, l->usr}, .n = STAGE_FIXED_FDS};
     int r = add_mounts(spec, first_id, &list, e);
@@ -243,6 +249,8 @@ int instance_finish(struct instance *i, const struct instance_spec *spec, struct
     r2 = instance_await_spawned(i, r < 0 ? NULL : e);
     if (r < 0 || r2 < 0)
         return r < 0 ? r : r2;
+    i->pids = spec->limits.pids;
+    i->disk_bytes = spec->limits.disk_bytes;
     ls.lower = p->slots[i->index].lower;
     ls.layer = spec->layer ? *spec->layer : -1;
     ls.userns = i->userns;

@@ -49,7 +49,7 @@ int instance_fd(const struct instance *i)
 
 int instance_pidfd(const struct instance *i)
 {
-    return i->pidfd;
+    return i->pidfd >= 0 || i->n_twins == 0 ? i->pidfd : i->twins[0];
 }
 
 int instance_upper(const struct instance *i, uint32_t *ret_first_id)
@@ -61,10 +61,11 @@ int instance_upper(const struct instance *i, uint32_t *ret_first_id)
 /* The line is a byte stream that the sandbox need not read: it is never waited for. */
 int instance_connect(struct instance *i, int channel_fd, struct sg_error *e)
 {
+    struct line_message m = {.what = LINE_CHANNEL};
     int r = fd_set_nonblock(i->channel, true);
 
     if (r == 0)
-        r = fd_send(i->channel, "c", 1, &channel_fd, 1);
+        r = fd_send(i->channel, &m, sizeof m, &channel_fd, 1);
     if (r < 0)
         return err_set(e, SG_ERR_GONE, r, "the sandbox takes no channel: %s", strerror(-r));
     return 0;
@@ -108,6 +109,7 @@ void instance_end(struct instance *i)
 {
     struct cgroup *cg = slot_of(i)->cgroup;
 
+    instance_kill_twins(i);
     close_p(&i->channel);
     close_p(&i->userns);
     close_p(&i->upper);
@@ -129,6 +131,8 @@ static int check_ended(struct instance *i, struct cgroup *cg, struct sg_error *e
 {
     int r = child_reap(&i->pidfd);
 
+    if (r == 0 && !instance_drop_dead_twins(i))
+        r = -EAGAIN;
     if (r == -EAGAIN && clock_ns() < i->end_deadline_ns)
         return -EAGAIN;
     if (r == -EAGAIN && cg && !i->hunted) {

@@ -341,7 +341,7 @@ static int finish(struct exec *x, uint64_t started, struct sg_result *ret, struc
 }
 
 int exec_run(struct sg_sandbox *s, const struct sg_exec *q, struct file_write *pending,
-             struct sg_result *ret, struct sg_error *e)
+             const char *results, struct sg_result *ret, struct sg_error *e)
 {
     uint64_t started = clock_ns(), timeout = q->timeout_ms ? q->timeout_ms : TIMEOUT_DEFAULT_MS;
     struct exec x = {
@@ -358,6 +358,8 @@ int exec_run(struct sg_sandbox *s, const struct sg_exec *q, struct file_write *p
         r = sandbox_await(s, e);
     if (r == 0)
         r = run_loop(&x, pending, started + timeout * 1000000u, e);
+    if (r == 0 && results)
+        results_give(s, q, results);
     if (s->one_shot)
         instance_kill(s->instance); /* it dies while we look at its counters */
     s->broken = r == -EPIPE || r == -EPROTO || r == -ETIMEDOUT || r == -ECONNRESET;

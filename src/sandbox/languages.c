@@ -10,11 +10,25 @@ static const char run_typescript[] =
     "--banner='import{createRequire as $r}from\"node:module\";const require=$r(import.meta.url);' "
     "< \"$0\" > \"${0%.*}.mjs\" && exec node --enable-source-maps \"${0%.*}.mjs\"";
 
+/* Where the template has the kernels, see kernels/README.md. Python is given the file in the
+ * folder: to find it by the folder costs it more than to compile it. */
+#define KERNELS "/usr/local/lib/sandglass/kernels"
+#define PYTHON  KERNELS "/python/__main__.py"
+#define NODE    KERNELS "/javascript/main.mjs"
+
 static const struct language languages[] = {
-    [SG_PYTHON] = {"python", "py", "py", {"python3", "@"}},
-    [SG_JAVASCRIPT] = {"javascript", "js", "js mjs cjs", {"node", "@"}},
-    [SG_TYPESCRIPT] = {"typescript", "ts", "ts mts cts", {"sh", "-c", run_typescript, "@"}},
-    [SG_BASH] = {"bash", "sh", "sh bash", {"bash", "@"}},
+    [SG_PYTHON] = {"python", "py", "py", {"python3", "@"}, {"python3", PYTHON, "--once", "@"}},
+    [SG_JAVASCRIPT] = {"javascript",
+                       "js",
+                       "js mjs cjs",
+                       {"node", "@"},
+                       {"node", NODE, "javascript", "--once", "@"}},
+    [SG_TYPESCRIPT] = {"typescript",
+                       "ts",
+                       "ts mts cts",
+                       {"sh", "-c", run_typescript, "@"},
+                       {"node", NODE, "typescript", "--once", "@"}},
+    [SG_BASH] = {"bash", "sh", "sh bash", {"bash", "@"}, {NULL}},
 };
 _Static_assert(ARRAY_SIZE(languages) == SG_LANGUAGE_MAX_, "an entry for every language");
 

@@ -151,7 +151,7 @@ int sg_sandbox_exec(struct sg_sandbox *sandbox, const struct sg_exec *exec, stru
     if (r < 0)
         return r;
     chan_cork(session_chan(sandbox->session));
-    return exec_run(sandbox, exec, NULL, ret, e);
+    return exec_run(sandbox, exec, NULL, NULL, ret, e);
 }
 
 int sg_sandbox_pause(struct sg_sandbox *sandbox, struct sg_error *e)
@@ -164,15 +164,67 @@ int sg_sandbox_resume(struct sg_sandbox *sandbox, struct sg_error *e)
     return instance_freeze(sandbox->instance, false, e);
 }
 
+/* A command line for code, and the texts in it. */
+struct code_command {
+    const char *argv[10];
+    char path[64]; /* of the code */
+    char results[64];
+    bool has_results;
+};
+
+static void make_command(struct code_command *c, const struct language *l, const char *home,
+                         const struct sg_exec *x)
+{
+    bool cell = x->cell && l->cell[0];
+    const char *const *words = cell ? l->cell : l->program;
+    char id[ID_LEN + 1];
+    size_t n = 0;
+
+    *c = (struct code_command){.has_results = cell && x->on_result};
+    snprintf(c->path, sizeof c->path, "%s/main.%.*s", home, (int)strcspn(l->suffixes, " "),
+             l->suffixes);
+    for (; n < ARRAY_SIZE(l->program) && words[n]; n++)
+        c->argv[n] = strcmp(words[n], "@") == 0 ? c->path : words[n];
+    if (!c->has_results)
+        return;
+    id_random(id); /* a file of an earlier cell would be added to */
+    snprintf(c->results, sizeof c->results, "/tmp/.sandglass-results-%s", id);
+    c->argv[n++] = "--results";
+    c->argv[n] = c->results;
+}
+
+/* What fits into the window leaves together with the program that uses it: one trip instead of
+ * two. */
+static int run_command(struct sg_sandbox *s, const struct code_command *c, const char *code,
+                       size_t len, const struct sg_exec *x, struct sg_result *ret,
+                       struct sg_error *e)
+{
+    const char *results = c->has_results ? c->results : NULL;
+    bool together = len <= CHAN_WINDOW;
+    struct file_write write = {0};
+    int r = together ? 0 : sg_sandbox_write_file(s, x->user, c->path, code, len, e);
+
+    if (r < 0)
+        return r;
+    chan_cork(session_chan(s->session));
+    if (together)
+        r = file_write_begin(s->session, &write, x->user ? x->user : "user", c->path, 0644, code,
+                             len, e);
+    if (r < 0)
+        chan_uncork(session_chan(s->session));
+    else
+        r = exec_run(s, x, together ? &write : NULL, results, ret, e);
+    session_call_done(&write.call);
+    return r;
+}
+
 int sg_sandbox_run_code(struct sg_sandbox *sandbox, const char *code, size_t len,
                         enum sg_language language, const struct sg_exec *exec,
                         struct sg_result *ret, struct sg_error *e)
 {
     const struct language *l = language_get(language);
     struct sg_exec x = SG_EXEC_INIT;
-    const char *argv[ARRAY_SIZE(l->argv) + 1] = {NULL};
-    struct file_write write;
-    char name[32], path[64];
+    struct code_command command;
     int r;
 
     if (!l)
@@ -186,27 +238,9 @@ int sg_sandbox_run_code(struct sg_sandbox *sandbox, const char *code, size_t len
     if (!user)
         return err_set(e, SG_ERR_NOT_FOUND, -EUSERS, "unknown user '%.32s': use user or root",
                        x.user);
-    snprintf(name, sizeof name, "main.%.*s", (int)strcspn(l->suffixes, " "), l->suffixes);
-    snprintf(path, sizeof path, "%s/%s", user->home, name);
-    for (size_t i = 0; i < ARRAY_SIZE(l->argv) && l->argv[i]; i++)
-        argv[i] = strcmp(l->argv[i], "@") == 0 ? path : l->argv[i];
-    x.argv = argv;
-
-    if (len > CHAN_WINDOW) {
-        r = sg_sandbox_write_file(sandbox, x.user, path, code, len, e);
-        return r < 0 ? r : sg_sandbox_exec(sandbox, &x, ret, e);
-    }
-    /* What fits into the window leaves together with the program that uses it: one trip instead of
-     * two. */
-    chan_cork(session_chan(sandbox->session));
-    r = file_write_begin(sandbox->session, &write, x.user ? x.user : "user", path, 0644, code, len,
-                         e);
-    if (r < 0)
-        chan_uncork(session_chan(sandbox->session));
-    else
-        r = exec_run(sandbox, &x, &write, ret, e);
-    session_call_done(&write.call);
-    return r;
+    make_command(&command, l, user->home, &x);
+    x.argv = command.argv;
+    return run_command(sandbox, &command, code, len, &x, ret, e);
 }
 
 int sg_sandbox_write_file(struct sg_sandbox *sandbox, const char *user, const char *path,

@@ -38,16 +38,21 @@ int limits_complete(const struct sg_limits *given, struct sg_limits *ret, struct
 int policy_check(const struct sg_options *o, struct sg_error *e);
 const char *const *policy_mount_roots(const struct sg_options *o); /* NULL-terminated */
 
-/* languages.c: how a piece of code is run. */
+/* languages.c: how a piece of code is run. "@" stands for the path of the code. */
 struct language {
     const char *name;
     const char *short_name;
-    const char *suffixes; /* space-separated, the first names main.<suffix> */
-    const char *argv[6];  /* "@" stands for the path of the code */
+    const char *suffixes;   /* space-separated, the first names main.<suffix> */
+    const char *program[6]; /* as a program of its own */
+    const char *cell[6];    /* as a cell, by a kernel; none: there is no difference */
 };
 const struct language *language_get(enum sg_language l);
 
 /* exec.c: runs one program. `pending` is a file write that was begun for it, or NULL: if that fails
- * the program is ended and the write's error is the result. */
+ * the program is ended and the write's error is the result. `results` is where a kernel notes the
+ * results of a cell, or NULL. */
 int exec_run(struct sg_sandbox *s, const struct sg_exec *x, struct file_write *pending,
-             struct sg_result *ret, struct sg_error *e);
+             const char *results, struct sg_result *ret, struct sg_error *e);
+
+/* results.c: gives what is in that file to x->on_result, and removes it. */
+void results_give(struct sg_sandbox *s, const struct sg_exec *x, const char *path);

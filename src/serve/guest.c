@@ -8,7 +8,12 @@
 #include "order/log.h"
 #include "serve/grave.h"
 #include "serve/guest_impl.h"
+#include "serve/kernels.h"
 #include "serve/server.h"
+
+/* Kernels that a sandbox may ask for in a while. */
+#define ASKS_MAX 50
+#define ASKS_NS  1000000000ull
 
 static const char *const end_names[] = {[END_KILLED] = "killed",
                                         [END_EXPIRED] = "its time was over",
@@ -55,6 +60,7 @@ static void guest_free(struct guest *g)
         }
     timer_cancel(&s->reactor, &g->timer);
     reactor_unwatch(&s->reactor, &g->process);
+    reactor_unwatch(&s->reactor, &g->line);
     layer_release(s, g->layer);
     layer_release(s, g->new_layer);
     drop_waiters(&g->waiting);
@@ -74,12 +80,41 @@ static void on_process(struct event_source *src, uint32_t events)
     guest_end(g, END_DIED);
 }
 
+/* Copies are made by us, at nobody's cost: who asks without end starts kernels itself. */
+static bool may_ask(struct guest *g)
+{
+    uint64_t now = clock_ns();
+
+    if (now - g->asks_since_ns >= ASKS_NS) {
+        g->asks_since_ns = now;
+        g->n_asks = 0;
+    }
+    return ++g->n_asks <= ASKS_MAX;
+}
+
+static void on_line(struct event_source *src, uint32_t events)
+{
+    struct guest *g = CONTAINER_OF(src, struct guest, line);
+    struct sg_error e;
+    int r = instance_kernel_wanted(g->instance);
+
+    (void)events;
+    if (r == 0 && may_ask(g))
+        kernels_want(g->ward, g->instance);
+    else if (r == 0)
+        instance_kernel_refuse(g->instance, &e);
+    else if (r != -EAGAIN)
+        reactor_unwatch(&g->server->reactor, &g->line); /* its end is told by its process */
+}
+
 void guest_adopt(struct guest *g, struct instance *i)
 {
     g->instance = i;
     g->started_ns = clock_ns();
     g->process.fn = on_process;
+    g->line.fn = on_line;
     reactor_watch(&g->server->reactor, &g->process, instance_pidfd(i), EPOLLIN);
+    reactor_watch(&g->server->reactor, &g->line, instance_fd(i), EPOLLIN);
 }
 
 int guest_connect(struct guest *g, struct sg_error *e)
@@ -101,6 +136,7 @@ void guest_drop_instance(struct guest *g, grave_done done)
     struct instance *i = g->instance;
 
     reactor_unwatch(&g->server->reactor, &g->process);
+    reactor_unwatch(&g->server->reactor, &g->line);
     timer_cancel(&g->server->reactor, &g->timer);
     g->instance = NULL;
     grave_dig(g->server, i, done, g);
@@ -233,6 +269,7 @@ void guest_create(struct server *s, const struct ticket *t, const struct order *
                         .deadline_ns = o->deadline_ns,
                         .on_expiry = (enum order_expiry)o->on_expiry,
                         .process.fd = -1,
+                        .line.fd = -1,
                         .job = {.ticket = *t}};
     *bucket = g;
     snprintf(g->id, sizeof g->id, "%s", o->id);

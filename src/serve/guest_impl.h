@@ -46,7 +46,10 @@ struct guest {
     uint64_t deadline_ns, started_ns;
     enum order_expiry on_expiry;
     struct event_source process; /* pid 1 of the instance */
-    struct timer timer;          /* RUNNING: the deadline. FREEZING: when to look */
+    struct event_source line;    /* its agent asks for a kernel */
+    uint64_t asks_since_ns;
+    unsigned n_asks;    /* since then */
+    struct timer timer; /* RUNNING: the deadline. FREEZING: when to look */
     uint64_t freeze_until_ns, freeze_step_ns;
     struct job job;
     struct ward_request request; /* MAKING, BOOTING */

@@ -16,6 +16,7 @@
 
 static void take_next_order(struct guest *g);
 static void boot(struct guest *g);
+static void freeze(struct guest *g);
 
 /* ---- the end of a job
  * ----------------------------------------------------------------------------- */
@@ -297,11 +298,22 @@ static void on_freeze_look(struct timer *timer)
     not_frozen(g, &e);
 }
 
+static void on_kernel_wait(struct timer *timer)
+{
+    freeze(CONTAINER_OF(timer, struct guest, timer));
+}
+
+/* A kernel that is being put into it would stand still half made: that takes a moment. */
 static void freeze(struct guest *g)
 {
     struct sg_error e = {0};
 
     g->phase = FREEZING;
+    if (instance_kernel_pending(g->instance)) {
+        g->timer.fn = on_kernel_wait;
+        timer_set(&g->server->reactor, &g->timer, clock_ns() + FREEZE_STEP_NS);
+        return;
+    }
     if (instance_freeze_ask(g->instance, true, &e) < 0) {
         not_frozen(g, &e);
         return;

@@ -7,6 +7,7 @@
 #include "order/log.h"
 #include "sandbox/sandbox.h"
 #include "serve/grave.h"
+#include "serve/kernels.h"
 #include "serve/layer.h"
 #include "serve/server.h"
 
@@ -24,6 +25,7 @@ struct birth {
     struct sg_limits limits;
     bool plain; /* of the template alone */
     bool ready;
+    bool fed;                   /* its agent has a kernel */
     struct ward_request *owner; /* who gets it; NULL: the pool */
     struct event_source line;   /* starting: its word. Ready: its end */
     struct timer timer;
@@ -203,7 +205,9 @@ static void on_word(struct event_source *src, uint32_t events)
     w->n_starting--;
     w->n_ready++;
     pool_limits(w->server, &usual);
-    if (!same_limits(&b->limits, &usual))
+    if (same_limits(&b->limits, &usual))
+        kernels_feed(w, b->instance);
+    else
         birth_end(b); /* the settings have changed meanwhile */
 }
 
@@ -221,7 +225,8 @@ static void on_late(struct timer *timer)
  * disk and not the end of its programs. */
 static struct instance_spec spec_of(const struct sg_limits *limits, const struct layer *layer)
 {
-    struct instance_spec spec = {.limits = *limits, .hostname = HOSTNAME, .line = true};
+    struct instance_spec spec = {
+        .limits = *limits, .hostname = HOSTNAME, .line = true, .twins = true};
 
     spec.limits.memory_bytes += limits->disk_bytes;
     if (layer)
@@ -334,31 +339,50 @@ static void push(struct ward *w)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
+static int readiness(const struct birth *b)
+{
+    return b->ready + (b->ready && b->fed);
+}
+
 void ward_request(struct ward *w, struct ward_request *q)
 {
-    struct birth *starting = NULL;
+    struct birth *best = NULL;
 
     w->taken++;
     if (w->tick.at_ns > clock_ns() + SECOND_NS)
         timer_set(&w->server->reactor, &w->tick, clock_ns() + SECOND_NS);
-    for (struct birth *b = w->births; b; b = b->next) {
-        if (b->owner || !fits(b, q))
-            continue;
-        if (b->ready) {
-            hand_over(b, q);
-            push(w);
-            return;
-        }
-        starting = b;
-    }
-    if (starting) {
-        starting->owner = q;
+    for (struct birth *b = w->births; b; b = b->next)
+        if (!b->owner && fits(b, q) && (!best || readiness(b) > readiness(best)))
+            best = b;
+    if (best && best->ready) {
+        hand_over(best, q);
+    } else if (best) {
+        best->owner = q;
     } else {
         q->next = NULL;
         *w->requests_end = q;
         w->requests_end = &q->next;
     }
     push(w);
+}
+
+void ward_usual_limits(const struct ward *w, struct sg_limits *ret)
+{
+    pool_limits(w->server, ret);
+}
+
+void ward_feed_all(struct ward *w)
+{
+    for (struct birth *b = w->births; b; b = b->next)
+        if (b->ready && !b->fed)
+            kernels_feed(w, b->instance);
+}
+
+void ward_fed(struct ward *w, struct instance *i, bool has_kernel)
+{
+    for (struct birth *b = w->births; b; b = b->next)
+        if (b->instance == i)
+            b->fed = has_kernel;
 }
 
 void ward_return(struct ward *w)
@@ -395,6 +419,7 @@ static void ward_close(struct ward *w)
     while (w->births)
         birth_free(w->births);
     free(w->asked);
+    kernels_stop(w);
     reactor_unwatch(&w->server->reactor, &w->spawner);
     timer_cancel(&w->server->reactor, &w->tick);
     if (provider_close(w->provider, &e) < 0)
@@ -457,6 +482,7 @@ static int ward_open(struct server *s, const char *tenant, struct ward **ret, st
     s->wards = w;
     timer_set(&s->reactor, &w->tick, clock_ns() + SECOND_NS);
     push(w);
+    kernels_start(w);
     *ret = w;
     return 0;
 }

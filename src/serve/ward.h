@@ -34,6 +34,17 @@ struct ward_request {
     struct ward_request *next;
 };
 
+/* See kernels.h. */
+struct ward_kernels {
+    enum { KERNELS_OFF, KERNELS_HOMELESS, KERNELS_LOADING, KERNELS_READY, KERNELS_RESTING } state;
+    bool plain; /* not by twins */
+    struct instance *home;
+    struct ward_request request; /* HOMELESS */
+    struct event_source broker, home_end;
+    struct timer rest;
+    uint64_t rest_ns;
+};
+
 struct ward {
     struct ward *next;
     struct server *server;
@@ -49,12 +60,18 @@ struct ward {
     uint32_t taken, demand; /* this second; of late */
     uint64_t idle_since_ns, refused_ns;
     struct timer tick;
+    struct ward_kernels kernels;
 };
 
 /* The tenant's; opened if there is none. */
 int ward_get(struct server *s, const char *tenant, struct ward **ret, struct sg_error *e);
 /* `request` stays the caller's until it is done. It may be done before this returns. */
 void ward_request(struct ward *w, struct ward_request *request);
+/* For kernels.c: limits that the pool's sandboxes have; the sandboxes of the pool that have no
+ * kernel yet are to be fed; one of them has its kernel now, or has not got it. */
+void ward_usual_limits(const struct ward *w, struct sg_limits *ret);
+void ward_feed_all(struct ward *w);
+void ward_fed(struct ward *w, struct instance *i, bool has_kernel);
 /* A sandbox that was taken is gone. */
 void ward_return(struct ward *w);
 /* After a change of settings: the pool's sandboxes are made anew. */

@@ -9,6 +9,7 @@
 #include "forward/forward.h"
 #include "front/box.h"
 #include "front/reply.h"
+#include "interpreter/interpreter.h"
 
 #define PORT_MAX 65535u
 
@@ -60,8 +61,11 @@ bool dispatch_parse_host(const char *host, const char *domain, unsigned *ret_por
 
 static void answer(struct http_req *req, struct box *b, unsigned port)
 {
+    /* Ports that are not public are so for the interpreter too; forward.h says it. */
     if (port == FRONT_ENVD_PORT)
         envd_request(b, req);
+    else if (port == FRONT_INTERPRETER_PORT && forward_allows(b, req))
+        interpreter_request(b, req);
     else
         forward_request(b, port, req);
 }
@@ -94,7 +98,10 @@ static void on_client_gone(struct http_req *req)
  * is given anyway; /health, which refuses nobody, tells them that it does not run. */
 static bool may_wake(struct http_req *req, struct box *b, unsigned port)
 {
-    bool allowed = port == FRONT_ENVD_PORT ? envd_allows(b, req) : forward_allows(b, req);
+    bool allowed = port == FRONT_ENVD_PORT
+                       ? envd_allows(b, req)
+                       : forward_allows(b, req) &&
+                             (port != FRONT_INTERPRETER_PORT || interpreter_allows(b, req));
 
     if (allowed)
         return true;

@@ -1,12 +1,15 @@
 #include "warden/child.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/sys.h"
 
 void child_kill(int pidfd)
@@ -52,4 +55,17 @@ int child_end(int *pidfd, int timeout_ms)
     child_kill(*pidfd);
     r = *pidfd < 0 ? 0 : wait_dead(*pidfd, timeout_ms);
     return r < 0 ? r : child_reap(pidfd);
+}
+
+int child_pid(int pidfd)
+{
+    AUTO(free_p) char *text = NULL;
+    char path[48];
+    int pid = 0;
+
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", pidfd);
+    if (pidfd < 0 || file_read(AT_FDCWD, path, 4096, &text, NULL) < 0)
+        return 0;
+    const char *line = strstr(text, "\nPid:");
+    return line && sscanf(line, "\nPid: %d", &pid) == 1 && pid > 0 ? pid : 0;
 }

@@ -185,31 +185,60 @@ static int start_holder(struct domain *d, int image, int netns_sock, struct sg_e
     return r < 0 ? r : pid;
 }
 
-/* The calling thread's children are born in W for a moment. */
-static int start_spawner(struct domain *d, int image, pid_t holder, int netns_sock,
-                         struct sg_error *e)
+/* A helper in W. `fds` as of start_helper, with room for one more, the domain's user namespace. The
+ * calling thread's children are born in W for a moment. */
+static int start_in_domain(struct domain *d, int image, const char *role, int *fds, int n,
+                           int *ret_pidfd, struct sg_error *e)
 {
     AUTO(close_p) int own = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
-    AUTO(close_p) int pidns = open_ns(holder, "pid", e);
-    int userns = pidns < 0 ? -1 : open_ns(holder, "user", e), socks[2], r;
+    AUTO(close_p) int pidns = open_ns(d->holder_pid, "pid", e);
+    int r = pidns < 0 ? pidns : open_ns(d->holder_pid, "user", e);
 
-    if (userns < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0) {
-        close_p(&userns);
-        close_p(&netns_sock);
-        return pidns < 0 ? pidns : err_errno(e, "prepare the spawner");
-    }
-    d->spawner_sock = socks[0];
-    int fds[] = {socks[1], netns_sock, userns};
-    if (own < 0 || setns(pidns, CLONE_NEWPID) < 0) {
-        for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+    fds[n] = r;
+    if (r >= 0 && (own < 0 || setns(pidns, CLONE_NEWPID) < 0))
+        r = err_errno(e, "enter the domain's pid namespace");
+    if (r < 0) {
+        for (int i = 0; i <= n; i++)
             close_p(&fds[i]);
-        return err_errno(e, "enter the domain's pid namespace");
+        return r;
     }
-    r = start_helper(image, "sandglass-spawner", 0, fds, 3, &d->spawner_pidfd, e);
+    r = start_helper(image, role, 0, fds, n + 1, ret_pidfd, e);
     sched_yield(); /* it has more to do than we, and there may be two processors only */
     if (setns(own, CLONE_NEWPID) < 0 && r >= 0)
         return err_errno(e, "leave the domain's pid namespace");
     return r;
+}
+
+static int start_spawner(struct domain *d, int image, int netns_sock, struct sg_error *e)
+{
+    int socks[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0) {
+        int r = err_errno(e, "make a socket pair");
+        close_p(&netns_sock);
+        return r;
+    }
+    d->spawner_sock = socks[0];
+    int fds[3] = {socks[1], netns_sock};
+    return start_in_domain(d, image, "sandglass-spawner", fds, 2, &d->spawner_pidfd, e);
+}
+
+int domain_start_broker(struct domain *d, struct sg_error *e)
+{
+    AUTO(close_p) int image = agent_memfd(e);
+    int socks[2], r;
+
+    if (image < 0)
+        return image;
+    child_end(&d->broker_pidfd, HELPER_END_MS);
+    close_p(&d->broker_sock);
+    d->broker_pidfd = d->broker_sock = -1;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0)
+        return err_errno(e, "make a socket pair");
+    d->broker_sock = socks[0];
+    int fds[2] = {socks[1]};
+    r = start_in_domain(d, image, "sandglass-broker", fds, 1, &d->broker_pidfd, e);
+    return r < 0 ? r : 0;
 }
 
 static int start_helpers(struct domain *d, struct sg_error *e)
@@ -226,7 +255,8 @@ static int start_helpers(struct domain *d, struct sg_error *e)
         close(netns[1]);
         return r;
     }
-    return start_spawner(d, image, r, netns[1], e);
+    d->holder_pid = r;
+    return start_spawner(d, image, netns[1], e);
 }
 
 int domain_open(uint32_t max_sandboxes, struct domain *ret, struct sg_error *e)
@@ -235,7 +265,9 @@ int domain_open(uint32_t max_sandboxes, struct domain *ret, struct sg_error *e)
                        .holder_pidfd = -1,
                        .holder_sock = -1,
                        .spawner_pidfd = -1,
-                       .spawner_sock = -1};
+                       .spawner_sock = -1,
+                       .broker_pidfd = -1,
+                       .broker_sock = -1};
     int r = slots_take(&d.slots, max_sandboxes + 1, e);
 
     if (r == 0)
@@ -250,6 +282,7 @@ int domain_open(uint32_t max_sandboxes, struct domain *ret, struct sg_error *e)
 
 void domain_kill(struct domain *d)
 {
+    child_kill(d->broker_pidfd);
     child_kill(d->spawner_pidfd);
     child_kill(d->holder_pidfd);
 }
@@ -257,8 +290,10 @@ void domain_kill(struct domain *d)
 void domain_close(struct domain *d)
 {
     domain_kill(d);
+    child_end(&d->broker_pidfd, HELPER_END_MS);
     child_end(&d->spawner_pidfd, HELPER_END_MS);
     child_end(&d->holder_pidfd, HELPER_END_MS);
+    close_p(&d->broker_sock);
     close_p(&d->spawner_sock);
     close_p(&d->holder_sock);
     slots_release(&d->slots);

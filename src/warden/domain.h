@@ -10,10 +10,15 @@ struct domain {
     struct slots slots; /* the first is F's own; each further one is for a sandbox */
     int holder_pidfd, holder_sock;
     int spawner_pidfd, spawner_sock;
+    int broker_pidfd, broker_sock; /* -1: none */
+    int holder_pid;
 };
 
 /* Room for max_sandboxes. */
 int domain_open(uint32_t max_sandboxes, struct domain *ret, struct sg_error *e);
+/* Starts the broker of kernels (twin/twin.h), which answers on broker_sock. One that has ended is
+ * replaced. */
+int domain_start_broker(struct domain *d, struct sg_error *e);
 /* SIGKILL to the helpers, and with W's first process to all in W; nothing is waited for. */
 void domain_kill(struct domain *d);
 /* Waits for them and gives the slots back. The sandboxes' control groups must be gone already. */

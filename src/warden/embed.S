@@ -1,5 +1,4 @@
-/* The static programs that run inside sandboxes, as read-only data: see images.h. The build gives
- * their paths. */
+/* What sandboxes get from us, as read-only data: see images.h. The build gives the paths. */
     .macro image name, path
     .globl \name, \name\()_end
     .hidden \name, \name\()_end
@@ -15,5 +14,6 @@
     .section .rodata
     image sg_agent_image, SG_AGENT_IMAGE
     image sg_sudo_image, SG_SUDO_IMAGE
+    image sg_kernels_image, SG_KERNELS_IMAGE
 
     .section .note.GNU-stack, "", %progbits

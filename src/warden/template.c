@@ -1,6 +1,8 @@
 #include "warden/template.h"
 
+#include <assert.h>
 #include <dirent.h>
+#include <endian.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
@@ -88,12 +90,41 @@ static int make_sub(int at, const char *name, struct sg_error *e)
     return fd;
 }
 
+static int unpack_kernels(int at, struct sg_error *e)
+{
+    const uint8_t *p = sg_kernels_image + KERNELS_HASH_LEN;
+    int r = 0;
+
+    while (p < sg_kernels_image_end && r == 0) {
+        struct kernels_entry entry;
+        char path[256];
+
+        memcpy(&entry, p, sizeof entry);
+        p += sizeof entry;
+        entry.path_len = le32toh(entry.path_len);
+        entry.len = le32toh(entry.len);
+        assert(entry.path_len > 0 && entry.path_len < sizeof path &&
+               (size_t)entry.path_len + entry.len <= (size_t)(sg_kernels_image_end - p));
+        memcpy(path, p, entry.path_len);
+        path[entry.path_len] = '\0';
+        p += entry.path_len;
+        if (path[entry.path_len - 1] == '/')
+            r = make_dir(at, &(struct template_dir){path, 0755, 0, 0}, e);
+        else
+            r = make_file(at, path, p, entry.len, 0644, e);
+        p += entry.len;
+    }
+    return r;
+}
+
 static int build(int at, struct sg_error *e)
 {
     size_t len = (size_t)(sg_sudo_image_end - sg_sudo_image);
     int r = fill_root(at, e);
 
-    return r < 0 ? r : make_file(at, "usr/local/bin/sudo", sg_sudo_image, len, 0755, e);
+    if (r == 0)
+        r = make_file(at, "usr/local/bin/sudo", sg_sudo_image, len, 0755, e);
+    return r < 0 ? r : unpack_kernels(at, e);
 }
 
 /* Templates of earlier versions: an engine holds a shared lock on the one it uses. */
@@ -150,14 +181,15 @@ static uint64_t hash_str(uint64_t h, const char *s)
     return hash(h, s, strlen(s) + 1);
 }
 
-/* Of all that the template is made of: our tables, when the host's files among it were changed, and
- * the first page of the sudo program, which holds its build id. */
+/* Of all that the template is made of: our tables, when the host's files among it were changed, the
+ * first page of the sudo program, which holds its build id, and the hash in the pack of kernels. */
 static uint64_t content_hash(void)
 {
     size_t sudo_len = (size_t)(sg_sudo_image_end - sg_sudo_image);
     uint64_t h = hash(1469598103934665603u, sg_sudo_image, sudo_len < 4096 ? sudo_len : 4096);
 
     h = hash(h, &sudo_len, sizeof sudo_len);
+    h = hash(h, sg_kernels_image, KERNELS_HASH_LEN);
     for (size_t i = 0; i < template_n_dirs; i++)
         h = hash_str(h, template_dirs[i].path) ^ template_dirs[i].mode;
     for (size_t i = 0; i < template_n_files; i++)

@@ -160,8 +160,8 @@ export function mine(box) {
 
 // One sandbox for all tests of a file that do not mind each other.
 let shared
-export function common() {
-  shared ??= Sandbox.create({ timeoutMs: 300_000 })
+export function common(Class = Sandbox) {
+  shared ??= Class.create({ timeoutMs: 300_000 })
   return shared
 }
 

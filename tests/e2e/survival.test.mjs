@@ -1,78 +1,9 @@
 // The server itself: what outlives its front, its own end, and a crash. These tests start servers of
 // their own, because they end them.
-import { execFileSync, spawn } from 'node:child_process'
-import fs from 'node:fs'
-import net from 'node:net'
-import os from 'node:os'
+import { execFileSync } from 'node:child_process'
 import path from 'node:path'
-import { assert, e2b, eventually, rejects, run, Sandbox, sh, sleep, test, TOP, unique } from './lib.mjs'
-
-const SG = process.env.SANDGLASS ?? path.join(TOP, 'build/bin/sandglass')
-const scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'sandglass-e2e-survival.'))
-fs.chmodSync(scratch, 0o755) // the front is not root
-const children = new Set()
-process.on('exit', () => {
-  for (const child of children) child.kill('SIGKILL')
-  fs.rmSync(scratch, { recursive: true, force: true })
-})
-
-const freePort = () =>
-  new Promise((resolve) => {
-    const server = net.createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address()
-      server.close(() => resolve(port))
-    })
-  })
-
-// Starts a program that serves, without waiting for it.
-function launch(args) {
-  const child = spawn(SG, ['serve', ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
-  const server = { child, out: '', err: '' }
-  children.add(child)
-  child.stdout.on('data', (d) => { server.out += d })
-  child.stderr.on('data', (d) => { server.err += d })
-  server.ended = new Promise((resolve) => child.on('exit', (code, signal) => {
-    children.delete(child)
-    resolve(code ?? signal)
-  }))
-  return server
-}
-
-async function start(state = path.join(scratch, `state-${unique()}`), key) {
-  const port = await freePort()
-  const server = launch(['--listen', `127.0.0.1:${port}`, '--state', state])
-  const url = `http://127.0.0.1:${port}`
-  await eventually('the server answers', async () => (await fetch(`${url}/health`)).status === 204).catch((err) => assert.fail(`${err.message}\n${server.err}`))
-  const told = server.out.match(/^ *export E2B_API_KEY=(e2b_[0-9a-f]{40})$/m)?.[1]
-  Object.assign(server, { state, url, as: { apiKey: key ?? told, apiUrl: url, sandboxUrl: url, timeoutMs: 120_000 } })
-  return server
-}
-
-async function stop(server, signal = 'SIGTERM') {
-  server.child.kill(signal)
-  const timer = setTimeout(() => server.child.kill('SIGKILL'), 20_000)
-  const status = await server.ended
-  clearTimeout(timer)
-  return status
-}
-
-// The pid of the front of a server: its child that runs that program.
-function front(server) {
-  for (const pid of fs.readdirSync('/proc').filter((n) => /^\d+$/.test(n)))
-    try {
-      const parent = Number(fs.readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ')[1])
-      if (parent === server.child.pid && path.basename(fs.readlinkSync(`/proc/${pid}/exe`)) === 'sandglass-front') return Number(pid)
-    } catch {}
-  return undefined
-}
-
-async function killFront(server) {
-  const old = front(server)
-  assert.ok(old, 'there is a front')
-  process.kill(old, 'SIGKILL')
-  await eventually('there is a new front', () => ![undefined, old].includes(front(server)))
-  await eventually('it answers', async () => (await fetch(`${server.url}/health`)).status === 204)
-}
+import { assert, e2b, eventually, rejects, run, Sandbox, sh, sleep, test } from './lib.mjs'
+import { freePort, killFront, launch, scratch, SG, start, stop } from './server.mjs'
 
 test('the front is killed: sandboxes, programs, files, times and tokens are still there', async () => {
   const server = await start()

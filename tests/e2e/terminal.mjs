@@ -27,7 +27,8 @@ export class Terminal {
   constructor({ cols = 200, rows = 50 } = {}) {
     this.socket = `sandglass-e2e-${process.pid}-${count++}`
     this.from = 0
-    const env = { ...surroundings, PS1: 'ready> ', TERM: 'xterm-256color' }
+    // Without HISTFILE a shell that is ended writes into the home while that is being removed.
+    const env = { ...surroundings, PS1: 'ready> ', TERM: 'xterm-256color', HISTFILE: '' }
     const shell = ['bash', '--norc', '--noprofile']
     execFileSync('tmux', ['-L', this.socket, '-f', '/dev/null', 'new-session', '-d', '-x', cols, '-y', rows, ...shell].map(String), { env })
     this.tmux('set-option', '-g', 'history-limit', '5000')

@@ -5,6 +5,6 @@ be told. TAP on standard output; E2B_API_KEY, E2B_API_URL and E2E_OTHER_KEY come
 import re
 import sys
 
-from wire import binary, control, files, hostile, process, tap, tenants
+from wire import binary, control, files, hostile, interpreter, process, tap, tenants
 
-tap.main([control, tenants, process, files, binary, hostile], re.compile(sys.argv[1] if sys.argv[1:] else ""))
+tap.main([control, tenants, process, files, binary, hostile, interpreter], re.compile(sys.argv[1] if sys.argv[1:] else ""))

@@ -2,7 +2,7 @@
 # Help, version, manual pages and completion: all there, and all telling the same.
 . "$(dirname "$0")/lib.sh"
 
-CLIENT_VERBS="ps create exec cp logs kill pause resume top"
+CLIENT_VERBS="ps create exec repl cp logs kill pause resume top"
 VERBS="run serve key $CLIENT_VERBS doctor version help"
 
 # ---- help ------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ grep -oE '\bSG_(ERR|STATUS|LIMIT)_[A-Z]+\b' "$TOP/include/sandglass.h" | grep -v
 while read -r word; do
     check "sandglass(3) has $word" grep -q "$word" "$T/sandglass.3.txt"
 done <"$T/words"
-for field in stdout stderr exit_code duration_ms status error_message limit resource_usage limits_applied; do
+for field in stdout stderr results exit_code duration_ms status error_message limit resource_usage limits_applied; do
     check "sandglass-run(1) explains the field $field" grep -qE "^ +(stdout, )?$field" "$T/sandglass-run.1.txt"
 done
 

@@ -2,7 +2,7 @@
 # E1: `--json` prints one ExecutionResult, with the same fields whatever was run and however it ended.
 . "$(dirname "$0")/lib.sh"
 
-FIELDS='["stdout", "stderr", "exit_code", "duration_ms", "status", "error_message", "limit",
+FIELDS='["stdout", "stderr", "results", "exit_code", "duration_ms", "status", "error_message", "limit",
          "resource_usage", "limits_applied"]'
 USAGE='["cpu_user_ms", "cpu_system_ms", "memory_peak_bytes", "disk_bytes", "stdout_bytes", "stderr_bytes"]'
 LIMITS='["timeout_ms", "memory_bytes", "cpus", "pids", "disk_bytes", "disk_inodes", "output_bytes"]'
@@ -13,6 +13,7 @@ well_formed()
     local rule
     rule="list(r) == $FIELDS
         and type(r['stdout']) is str and type(r['stderr']) is str
+        and type(r['results']) is list and all(type(v) is dict for v in r['results'])
         and type(r['exit_code']) is int and r['exit_code'] == $STATUS
         and type(r['duration_ms']) in (int, float) and r['duration_ms'] >= 0
         and r['status'] in ('success', 'timeout', 'execution_error', 'setup_error')
@@ -76,12 +77,31 @@ for bad in "--timeout -1s" "--memory lots" "--language cobol" "--no-such-option"
     check "bad usage stays text on standard error: $bad" refuses 2 .
 done
 
+# ---- results of a cell ---------------------------------------------------------------------------
+
+sg run --json $'display("shown")\n[1, "two"]'
+check "results: what was displayed, and the value" all well_formed -- \
+    json '[x["main"] for x in r["results"]] == [False, True] and r["results"][1]["text"] == "[1, \u0027two\u0027]" and r["stdout"].endswith("two\u0027]\n")'
+sg run --json $'class S:\n  def _repr_svg_(self): return "<svg/>"\nS()'
+check "... in all their forms" json 'r["results"][0]["svg"] == "<svg/>" and "text" in r["results"][0]'
+sg run --json -l js '({a: 1})'
+check "... of javascript too" json 'r["results"][0]["main"] is True and "1" in r["results"][0]["text"]'
+sg run --json $'display(1)\nimport time\ntime.sleep(60)' --timeout 1s
+check "... as far as they came" json 'r["status"] == "timeout" and [x["text"] for x in r["results"]] == ["1"]'
+sg run --json -- true
+check "a command has none" all well_formed -- json 'r["results"] == []'
+sg run --json $'import glob, sys\ndisplay(1)
+for f in glob.glob("/tmp/.sandglass-results-*"):
+    open(f, "a").write("not json\\n[1]\\n{\\"a\\": 1}\\n{\\"a\\": \\"\\x01\\"}\\n{\\"cut")'
+check "what the code itself writes there is checked" all well_formed -- \
+    json '[x.get("text") or x["a"] for x in r["results"]] == ["1", 1]'
+
 # ---- text ----------------------------------------------------------------------------------------
 
 sg run --json 'print("quote \" backslash \\ tab \t bell \a null \0 del \x7f ünï ☃ 🎉", end="")'
 check "every character comes back as it was" \
     json 'r["stdout"] == "quote \" backslash \\ tab \t bell \a null \0 del \x7f ünï ☃ 🎉"'
-sg run --json 'import sys; sys.stdout.buffer.write(b"a\xff\xfeb\xe2\x98")'
+sg run --json 'import sys; sys.stdout.buffer.write(b"a\xff\xfeb\xe2\x98");'
 check "bytes that are not UTF-8 become U+FFFD" \
     json 'r["stdout"][0] == "a" and "b" in r["stdout"] and "\ufffd" in r["stdout"] and r["stdout"].strip("ab\ufffd") == "" and r["resource_usage"]["stdout_bytes"] == 6'
 sg run --json 'print("<script>&</script>\u2028\x1b[31m", end="")'

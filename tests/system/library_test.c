@@ -76,6 +76,47 @@ static void every_language(void)
     }
 }
 
+struct results {
+    char text[256];
+};
+
+static void note_result(void *arg, const char *json, size_t len)
+{
+    struct results *all = arg;
+    size_t n = strlen(all->text);
+
+    snprintf(all->text + n, sizeof(all->text) - n, "%.*s|", (int)len, json);
+}
+
+static void cells(void)
+{
+    struct sg_engine *engine = NULL;
+    struct sg_sandbox *s = NULL;
+    struct sg_exec x = SG_EXEC_INIT;
+    struct sg_error e = {0};
+    struct sg_result r;
+
+    EXPECT(sg_engine_open(2, &engine, &e) == 0);
+    EXPECT(sg_sandbox_open(engine, NULL, &s, &e) == 0);
+    x.on_result = note_result;
+    for (int i = 0; i < 3; i++) {
+        struct results all = {""};
+
+        x.on_result_arg = &all;
+        x.cell = i > 0;
+        EXPECT(sg_sandbox_run_code(s, LITERAL("x = 20\nx + 22"), SG_PYTHON, &x, &r, &e) == 0);
+        EXPECT(strcmp(r.stdout_data, i > 0 ? "42\n" : "") == 0 && r.exit_code == 0);
+        EXPECT(i > 0 ? strstr(all.text, "\"42\"") != NULL : all.text[0] == '\0');
+        EXPECT(strchr(all.text, '|') == strrchr(all.text, '|')); /* nothing of the run before */
+        sg_result_free(&r);
+    }
+    EXPECT(sg_sandbox_run_code(s, LITERAL("ls -A /tmp"), SG_BASH, &x, &r, &e) == 0);
+    EXPECT(strcmp(r.stdout_data, "") == 0);
+    sg_result_free(&r);
+    sg_sandbox_close(s, NULL);
+    sg_engine_close(engine);
+}
+
 static void execute_file(void)
 {
     char path[] = "/tmp/sandglass-library-XXXXXX.sh";
@@ -487,6 +528,7 @@ static const struct {
 } cases[] = {
     {"execute_code", execute_code},
     {"every_language", every_language},
+    {"cells", cells},
     {"execute_file", execute_file},
     {"execute_command", execute_command},
     {"large_standard_input", large_standard_input},

@@ -70,11 +70,45 @@ check "typescript may use require() too" gives 0 "function"
 
 sg run -l typescript $'const a: number = 1;\nconst b: = 2;\n'
 check "a mistake in typescript is told with its line" \
-    all status_is 1 -- err_has 'main\.ts:2:'
+    all status_is 1 -- err_has 'cell-1:2'
 
 sg run -l ts $'function f(x: number): never {\n  throw new Error("boom " + x);\n}\nf(7);\n'
 check "an exception in typescript has the line of the source" \
-    all status_is 1 -- err_has 'main\.ts:2'
+    all status_is 1 -- err_has 'cell-1:2'
+printf 'const a: number = 1;\nthrow new Error("boom")\n' >"$T/throws.ts"
+sg run -f "$T/throws.ts"
+check "... and of a file" all status_is 1 -- err_has 'main\.ts:2'
+
+# ---- cells ---------------------------------------------------------------------------------------
+
+sg run '1+1'
+check "code is a cell: its value is printed" gives 0 2
+sg run $'x = [1, 2]\nx.append(3)\nx'
+check "... the one of its last line" gives 0 '[1, 2, 3]'
+sg run 'x = 1'
+check "... if there is one" gives 0 ''
+sg run '1+1;'
+check "... and no semicolon after it" gives 0 ''
+sg run $'print("first")\ndisplay(2)\n3'
+check "... after what was written and displayed before" gives 0 $'first\n2\n3'
+sg run 'import asyncio; await asyncio.sleep(0, "awaited")'
+check "top-level await" gives 0 awaited
+sg run -l js 'const x = await Promise.resolve([1, 2]); x.length'
+check "javascript has values too" gives 0 2
+sg run -l ts 'const x: number = 6; x * 7'
+check "... and typescript" gives 0 42
+sg run -l bash 'false'
+check "bash has a status as ever" all status_is 1 -- out_is ''
+run "$SG" run - <<<'20 + 2'
+check "standard input is a cell" gives 0 22
+printf '20 + 2\n' >"$T/value.py"
+sg run -f "$T/value.py"
+check "a file is a program: values of it are not printed" gives 0 ''
+run "$SG" run 'input() + "!"' <<<line
+check "a cell may read from standard input" gives 0 'line!'
+sg run $'def f():\n    1/0\nf()'
+check "an error points into the cell, and to nothing else" \
+    all status_is 1 -- err_has 'line 2' -- err_has 'ZeroDivisionError' -- is_not err_has 'sandglass'
 
 for pair in "py:print('p')" "js:console.log('p')" "ts:console.log('p' as string)" "sh:echo p"; do
     suffix=${pair%%:*}
@@ -206,11 +240,11 @@ check "output without a line feed" gives 0 "no newline at the end 0no newline at
 "$PY" -c 'import sys; sys.stdout.buffer.write(bytes(range(256)) * 512)' >"$T/bytes"
 for user in $USERS; do
     sg run -u "$user" 'import sys
-sys.stdout.buffer.write(bytes(range(256)) * 512)'
+sys.stdout.buffer.write(bytes(range(256)) * 512);'
     check "$user: every byte passes unchanged" cmp "$T/bytes" "$T/out"
 
     sg run -u "$user" 'import sys
-sys.stdout.write("o" * 1000000); sys.stderr.write("e" * 1000000)'
+sys.stdout.write("o" * 1000000); sys.stderr.write("e" * 1000000);'
     check "$user: 1 MB on both streams, status" status_is 0
     check "$user: 1 MB of standard output" [ "$(tr -d o <"$T/out" | wc -c; wc -c <"$T/out")" = "$(printf '0\n1000000')" ]
     check "$user: 1 MB of standard error" [ "$(tr -d e <"$T/err" | wc -c; wc -c <"$T/err")" = "$(printf '0\n1000000')" ]

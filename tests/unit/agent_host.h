@@ -24,6 +24,7 @@
 #include "channel/wire.h"
 #include "tap.h"
 #include "warden/stage/confine.h"
+#include "warden/stage/stage.h"
 
 #define AGENT_WAIT_MS 20000
 
@@ -37,6 +38,7 @@ struct agent_host {
 struct call {
     struct chan_stream *stream;
     bool started, watching, ended;
+    bool executing;
     bool hold; /* take output but grant no credit for it */
     uint32_t pid;
     int status;
@@ -45,6 +47,7 @@ struct call {
     char message[512];
     struct strbuf out, err, result, events;
     struct strbuf entry; /* the last that came */
+    struct strbuf story; /* output and packets of a kernel, as they came */
 };
 
 static inline bool lo_up(void)
@@ -55,12 +58,21 @@ static inline bool lo_up(void)
     return s >= 0 && ioctl(s, SIOCSIFFLAGS, &r) == 0;
 }
 
+/* Whether agents on a line may ask for kernels there. */
+static bool host_twins;
+/* Where agents find the kernels' programs. */
+static const char *host_kernels = SG_SOURCE_DIR "/kernels";
+
 static inline void agent_main(int fd, bool line)
 {
     static struct seccomp_prog filter;
     struct sg_error e = {0};
-    struct agent_config config = {
-        .filter = &filter, .disk_bytes = 64u << 20, .pids = 4096, .line = line};
+    struct agent_config config = {.filter = &filter,
+                                  .disk_bytes = 64u << 20,
+                                  .pids = 4096,
+                                  .line = line,
+                                  .twins = line && host_twins,
+                                  .kernels = host_kernels};
     static const char *const dirs[] = {"/home", "/root", "/run", "/tmp"};
 
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
@@ -145,7 +157,27 @@ static inline void host_on_event(struct chan *c, struct chan_stream *s, uint8_t 
         host_keep_entry(call, &r);
         wire_get_str(&r, OPS_PATH_MAX);
         strbuf_addf(&call->events, "%s\n", wire_get_str(&r, OPS_PATH_MAX));
+    } else if (what == EVENT_EXECUTING) {
+        uint32_t cell = wire_get_u32(&r);
+        call->executing = true;
+        strbuf_addf(&call->events, "%u:%s\n", cell, wire_get_str(&r, 1024));
+    } else if (what == EVENT_CONTEXT) {
+        call->entries++;
+        host_keep_entry(call, &r);
+        const char *id = wire_get_str(&r, KERNEL_ID_LEN), *language = wire_get_str(&r, 64);
+        const char *cwd = wire_get_str(&r, OPS_PATH_MAX);
+        uint32_t state = wire_get_u32(&r), cells = wire_get_u32(&r);
+        strbuf_addf(&call->events, "%s %s %s %u %u %u\n", id, language, cwd, state, cells,
+                    wire_get_u32(&r));
     }
+}
+
+static inline void host_tell_story(struct call *call, uint8_t sub, const char *p, size_t len)
+{
+    strbuf_addch(&call->story, sub == CHAN_KERNEL ? 'k' : sub == CHAN_STDERR ? '2' : '1');
+    for (size_t i = 0; i < len && !call->story.truncated; i++)
+        strbuf_addch(&call->story, (char)(p[i] ? p[i] : '='));
+    strbuf_addch(&call->story, '\n');
 }
 
 static inline void host_on_end(struct chan *c, struct chan_stream *s, int status,
@@ -166,7 +198,9 @@ static inline void host_on_data(struct chan *c, struct chan_stream *s, uint8_t s
 {
     struct call *call = chan_stream_owner(s);
 
-    strbuf_add(sub == CHAN_STDERR ? &call->err : &call->out, p, len);
+    host_tell_story(call, sub, p, len);
+    if (sub != CHAN_KERNEL)
+        strbuf_add(sub == CHAN_STDERR ? &call->err : &call->out, p, len);
     if (call->hold)
         call->held += len;
     else
@@ -219,7 +253,8 @@ static inline void host_connect(struct agent_host *h)
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
         abort();
-    EXPECT(fd_send(h->line, "c", 1, &fds[1], 1) == 0);
+    struct line_message m = {.what = LINE_CHANNEL};
+    EXPECT(fd_send(h->line, &m, sizeof(m), &fds[1], 1) == 0);
     close(fds[1]);
     chan_free(h->chan);
     h->chan = host_chan(fds[0]);
@@ -273,6 +308,7 @@ static inline void call_init(struct call *c)
     strbuf_init(&c->result, 1u << 20);
     strbuf_init(&c->events, 64u << 20);
     strbuf_init(&c->entry, FRAME_PAYLOAD_MAX);
+    strbuf_init(&c->story, 1u << 20);
 }
 
 static inline void call_done(struct call *c)
@@ -282,6 +318,7 @@ static inline void call_done(struct call *c)
     strbuf_done(&c->result);
     strbuf_done(&c->events);
     strbuf_done(&c->entry);
+    strbuf_done(&c->story);
 }
 
 /* fmt: 's' const char *, 'u' uint32_t, 'U' uint64_t. */

@@ -81,6 +81,7 @@ TEST(a_broken_channel_is_only_that)
 {
     struct agent_host h;
     struct call c;
+    struct line_message channel = {.what = LINE_CHANNEL};
     int fds[2];
 
     host_start_line(&h);
@@ -88,7 +89,7 @@ TEST(a_broken_channel_is_only_that)
     call_done(&c);
     for (int i = 0; i < 20; i++) {
         EXPECT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
-        EXPECT(fd_send(h.line, "c", 1, &fds[1], 1) == 0);
+        EXPECT(fd_send(h.line, &channel, sizeof(channel), &fds[1], 1) == 0);
         close(fds[1]);
         EXPECT(write(fds[0], "this is no frame, nor will it be", 32) == 32);
         if (i % 2)
@@ -104,26 +105,43 @@ TEST(a_broken_channel_is_only_that)
 
 TEST(anything_else_on_the_line_ends_the_agent)
 {
+    static const struct {
+        struct line_message m;
+        size_t len;
+        size_t n_fds;
+        bool twins;
+    } bad[] = {
+        {{'x', 0}, sizeof(struct line_message), 0, false},
+        {{LINE_CHANNEL, 0}, 1, 1, false}, /* half of one */
+        {{LINE_CHANNEL, 0}, sizeof(struct line_message), 0, false},
+        {{LINE_CHANNEL, 0}, sizeof(struct line_message), 2, false},
+        {{LINE_KERNEL, 77}, sizeof(struct line_message), 4, false}, /* was never offered */
+        {{LINE_NO_KERNEL, 0}, sizeof(struct line_message), 0, false},
+        {{LINE_KERNEL, 77}, sizeof(struct line_message), 3, true},
+        {{LINE_KERNEL, 77}, sizeof(struct line_message), 5, true},
+        {{LINE_KERNEL, 1}, sizeof(struct line_message), 4, true}, /* the agent itself */
+        {{LINE_KERNEL, -1}, sizeof(struct line_message), 4, true},
+        {{LINE_NO_KERNEL, 0}, sizeof(struct line_message), 1, true},
+    };
     struct agent_host h;
     struct call c;
     int fds[2];
 
-    host_start_line(&h);
-    start_server(&h, &c);
-    call_done(&c);
-    EXPECT(write(h.line, "x", 1) == 1);
-    EXPECT(host_ended(&h));
-    chan_free(h.chan);
-    close(h.line);
-
-    host_start_line(&h);
-    EXPECT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
-    EXPECT(fd_send(h.line, "c", 1, fds, 2) == 0);
-    EXPECT(host_ended(&h));
+    EXPECT(pipe2(fds, O_CLOEXEC) == 0);
+    int many[] = {fds[0], fds[0], fds[0], fds[0], fds[0]};
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        host_twins = bad[i].twins;
+        host_start_line(&h);
+        start_server(&h, &c);
+        call_done(&c);
+        EXPECT(fd_send(h.line, &bad[i].m, bad[i].len, many, bad[i].n_fds) == 0);
+        EXPECT(host_ended(&h));
+        chan_free(h.chan);
+        close(h.line);
+    }
+    host_twins = false;
     close(fds[0]);
     close(fds[1]);
-    chan_free(h.chan);
-    close(h.line);
 
     /* and so does its end, whether there is a channel or not */
     for (int with = 0; with < 2; with++) {

@@ -231,6 +231,38 @@ TEST(sender_stops_at_the_window_and_resumes_by_credit)
     pair_close(&p);
 }
 
+/* What is sent in one piece waits for as much credit as that takes. */
+TEST(credit_below_the_mark_is_none)
+{
+    struct pair p;
+    struct chan_stream *as;
+    AUTO(free_p) char *bytes = pattern(CHAN_WINDOW);
+
+    pair_open(&p);
+    struct chan_stream *s = open_stream(&p, &as);
+    chan_set_mark(as, CHAN_WINDOW / 2);
+    chan_send(p.agent, as, CHAN_STDOUT, bytes, CHAN_WINDOW / 4 * 3);
+    settle(&p);
+    EXPECT(chan_credit(as) == CHAN_WINDOW / 4);
+    chan_consumed(p.host, s, CHAN_WINDOW / 4);
+    settle(&p);
+    EXPECT(chan_credit(as) == CHAN_WINDOW / 2 && p.a.credits == 1);
+    chan_consumed(p.host, s, CHAN_WINDOW / 4);
+    settle(&p);
+    EXPECT(p.a.credits == 1);
+
+    chan_send(p.agent, as, CHAN_STDOUT, bytes, CHAN_WINDOW / 4 * 3);
+    settle(&p);
+    EXPECT(chan_credit(as) == 0);
+    chan_consumed(p.host, s, CHAN_WINDOW / 4);
+    settle(&p);
+    EXPECT(chan_credit(as) == CHAN_WINDOW / 4 && p.a.credits == 1); /* not yet */
+    chan_consumed(p.host, s, CHAN_WINDOW / 4);
+    settle(&p);
+    EXPECT(p.a.credits == 2);
+    pair_close(&p);
+}
+
 TEST(many_windows_flow_in_both_directions)
 {
     struct pair p;

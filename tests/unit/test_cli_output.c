@@ -165,11 +165,16 @@ TEST(json_result)
                           .limits_applied = {.memory_bytes = 64u << 20, .cpus_milli = 500},
                           .timeout_ms = 30000,
                           .output_limit = 1024};
+    AUTO(strbuf_done) struct strbuf results = {0};
     struct strbuf out;
 
+    strbuf_init(&results, 65536);
+    strbuf_addstr(&results, "{\"main\":true,\"text\":\"2\"}\n{\"main\":false}\n");
     strbuf_init(&out, 65536);
-    report_json(&out, &r);
-    EXPECT_STR(out.buf, "{\"stdout\":\"a\xef\xbf\xbd\\\"\\n\",\"stderr\":\"\",\"exit_code\":137,"
+    report_json(&out, &r, &results);
+    EXPECT_STR(out.buf, "{\"stdout\":\"a\xef\xbf\xbd\\\"\\n\",\"stderr\":\"\","
+                        "\"results\":[{\"main\":true,\"text\":\"2\"},{\"main\":false}],"
+                        "\"exit_code\":137,"
                         "\"duration_ms\":12.345,\"status\":\"execution_error\","
                         "\"error_message\":\"out of memory\",\"limit\":\"memory\","
                         "\"resource_usage\":{\"cpu_user_ms\":1.500,\"cpu_system_ms\":0.000,"
@@ -187,7 +192,8 @@ TEST(json_of_a_setup_error)
 
     strbuf_init(&out, 65536);
     report_setup_json(&out, &e, 1000);
-    EXPECT_STR(out.buf, "{\"stdout\":\"\",\"stderr\":\"\",\"exit_code\":125,\"duration_ms\":1.000,"
+    EXPECT_STR(out.buf, "{\"stdout\":\"\",\"stderr\":\"\",\"results\":[],\"exit_code\":125,"
+                        "\"duration_ms\":1.000,"
                         "\"status\":\"setup_error\",\"error_message\":\"needs root\","
                         "\"limit\":null,\"resource_usage\":null,\"limits_applied\":null}\n");
     strbuf_done(&out);

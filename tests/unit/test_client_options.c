@@ -5,6 +5,7 @@
 #include "client/client.h"
 #include "client/create_options.h"
 #include "client/exec_options.h"
+#include "client/repl_options.h"
 
 TAP_MAIN
 
@@ -139,6 +140,36 @@ TEST(bad_create)
     expect_refused(&create_verb, "a b", "unexpected argument 'b'");
 }
 
+/* ---- repl ----------------------------------------------------------------------------------- */
+
+TEST(options_of_repl)
+{
+    struct repl_options o = {0}, plain = {0};
+
+    EXPECT(parse(&repl_verb, &plain, "", NULL) == 0);
+    EXPECT(!plain.id && !plain.timeout_s && !plain.keep);
+    EXPECT_STR(plain.language, "python");
+    EXPECT(parse(&repl_verb, &o, "-l js --timeout 1h --keep --no-color -e A=1", NULL) == 0);
+    EXPECT_STR(o.language, "js");
+    EXPECT(o.timeout_s == 3600 && o.keep && o.no_colour && !o.json && o.env.n == 1);
+    env_list_done(&o.env);
+    expect_taken(&repl_verb, "iabc --json --timeout 5m");
+    expect_refused(&repl_verb, "iabc idef", "unexpected argument 'idef'");
+    expect_refused(&repl_verb, "../x", "is not the id of a sandbox");
+    expect_refused(&repl_verb, "--language ../x", "--language '../x'");
+    expect_refused(&repl_verb, "--timeout 0", "--timeout");
+}
+
+TEST(variables_are_for_a_new_sandbox)
+{
+    struct repl_options o = {0};
+    struct sg_error e = {0};
+
+    EXPECT(parse(&repl_verb, &o, "-e A=1 iabc", &e) < 0);
+    EXPECT(strstr(e.message, "--env is for a new sandbox") != NULL);
+    env_list_done(&o.env);
+}
+
 /* ---- the others ----------------------------------------------------------------------------- */
 
 TEST(ids_on_the_command_line)
@@ -188,7 +219,7 @@ TEST(places_of_cp)
 
 TEST(every_verb_has_help_and_the_shared_options)
 {
-    EXPECT(client_n_verbs == 9);
+    EXPECT(client_n_verbs == 10);
     for (size_t i = 0; i < client_n_verbs; i++) {
         const struct client_verb *verb = client_verbs[i];
         AUTO(free_p) struct client_common *options = xcalloc(1, verb->options_size);

@@ -36,7 +36,7 @@ static void expect_urls(const char *url, const char *said, const char *api, cons
     EXPECT_STR(e.message, "");
     if (!s.api_url)
         return;
-    guest = settings_envd_url(&s, "iabc", said);
+    guest = settings_port_url(&s, SETTINGS_ENVD_PORT, "iabc", said);
     EXPECT_STR(s.api_url, api);
     EXPECT_STR(guest, sandbox);
 }
@@ -97,6 +97,20 @@ TEST(one_url_leaves_the_other_to_the_domain)
     fresh();
     setenv("E2B_SANDBOX_URL", "http://127.0.0.1:9", 1);
     expect_urls(NULL, NULL, "https://api.e2b.app", "http://127.0.0.1:9");
+}
+
+TEST(other_ports)
+{
+    AUTO(settings_done) struct settings s = {0};
+    AUTO(free_p) char *own = NULL, *common = NULL;
+
+    fresh();
+    setenv("E2B_DOMAIN", "e2b.dev", 1);
+    EXPECT(settings_load(&s, NULL, NULL, NULL) == 0);
+    own = settings_port_url(&s, "49999", "iabc", "box.test");
+    common = settings_port_url(&s, "49999", "iabc", NULL);
+    EXPECT_STR(own, "https://49999-iabc.box.test");
+    EXPECT_STR(common, "https://49999-iabc.e2b.dev");
 }
 
 TEST(debug_mode)

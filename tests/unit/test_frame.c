@@ -93,8 +93,8 @@ TEST(length_and_sub_must_fit_the_type)
         {3, FRAME_OPEN, OP_PING, false},
         {4, FRAME_OPEN, 0, false},
         {4, FRAME_OPEN, 255, true}, /* unknown, but the agent can say so */
-        {1, FRAME_DATA, CHAN_STDERR, true},
-        {1, FRAME_DATA, CHAN_STDERR + 1, false},
+        {1, FRAME_DATA, CHAN_KERNEL, true},
+        {1, FRAME_DATA, CHAN_KERNEL + 1, false},
         {0, FRAME_DATA, CHAN_STDOUT, false},
         {1, FRAME_EOF, 0, false},
         {0, FRAME_EOF, 1, false},

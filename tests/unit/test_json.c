@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 
 #include "base/json.h"
+#include "base/json_check.h"
 #include "tap.h"
 
 #define FFFD "\xef\xbf\xbd"
@@ -263,6 +264,82 @@ TEST(nesting_errors_abort)
     EXPECT(dies(end_after_key));
     EXPECT(dies(key_at_the_top));
     strbuf_done(&out);
+}
+
+TEST(raw_values)
+{
+    strbuf_init(&out, 4096);
+    jw_init(&j, &out);
+    jw_array_begin(&j);
+    jw_raw(&j, "{\"a\":1}", 7);
+    jw_raw(&j, "{}", 2);
+    jw_array_end(&j);
+    EXPECT_STR(out.buf, "[{\"a\":1},{}]");
+    strbuf_done(&out);
+}
+
+TEST(objects_of_others)
+{
+    static const char *const good[] = {
+        "{}",
+        " { } ",
+        "{\"a\": [1, -0.5e+3, true, false, null, \"x\", {}]}",
+        "{\"\\u00e9\\n\\\"\\/\": \"\xc3\xa9\xe2\x82\xac\xf0\x9d\x84\x9e\"}",
+    };
+    static const char *const bad[] = {
+        "",
+        "[]",
+        "1",
+        "null",
+        "{",
+        "{}}",
+        "{} {}",
+        "{\"a\"}",
+        "{\"a\":}",
+        "{\"a\":1,}",
+        "{a:1}",
+        "{'a':1}",
+        "{\"a\":01}",
+        "{\"a\":1.}",
+        "{\"a\":+1}",
+        "{\"a\":NaN}",
+        "{\"a\":tru}",
+        "{\"a\":\"\n\"}",
+        "{\"a\":\"\\x\"}",
+        "{\"a\":\"\\u12g4\"}",
+        "{\"a\":\"\xff\"}",
+        "{\"a\":\"\xc3\"}",
+        "{\"a\":\"\xc0\x80\"}",
+        "{\"a\":\"\xed\xa0\x80\"}",
+        "{\"a\":\"\xf4\x90\x80\x80\"}",
+        "{\"a\":\"x",
+        "{\"a\":[}",
+        "{\"a\":\"\\",
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+        EXPECT(json_check_object(good[i], strlen(good[i])));
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        if (json_check_object(bad[i], strlen(bad[i])))
+            printf("# taken: %s\n", bad[i]);
+        EXPECT(!json_check_object(bad[i], strlen(bad[i])));
+    }
+    EXPECT(!json_check_object("{\0}", 3));
+}
+
+TEST(depth_of_others_is_bounded)
+{
+    char deep[512] = "{\"a\":";
+    size_t n = 5;
+
+    memset(deep + n, '[', 63);
+    memset(deep + n + 63, ']', 63);
+    memcpy(deep + n + 126, "}", 2);
+    EXPECT(json_check_object(deep, strlen(deep)));
+    memset(deep + n, '[', 64);
+    memset(deep + n + 64, ']', 64);
+    memcpy(deep + n + 128, "}", 2);
+    EXPECT(!json_check_object(deep, strlen(deep)));
 }
 
 TAP_MAIN

@@ -32,7 +32,8 @@
  */
 #define NPROC_MORE 64
 
-#define AGENT_FILES 8192 /* 1,024 processes with three pipes each, and some */
+#define AGENT_LIMITS (CONFINE_LIMITS - 2)
+#define AGENT_FILES  8192 /* 1,024 processes with three pipes each, and some */
 
 static int caps_get(uint64_t *effective, uint64_t *permitted)
 {
@@ -80,7 +81,7 @@ static int set_ids(uint32_t uid, uint32_t gid)
 
 /* Never above what we have ourselves: that would need a privilege, and the host chose its limits.
  */
-static int set_limit(int resource, rlim_t soft, rlim_t hard)
+static int bounded_limit(int resource, rlim_t soft, rlim_t hard, struct confine_limit *ret)
 {
     struct rlimit old;
 
@@ -88,47 +89,60 @@ static int set_limit(int resource, rlim_t soft, rlim_t hard)
         return -errno;
     if (hard > old.rlim_max)
         hard = old.rlim_max;
-    if (soft > hard)
-        soft = hard;
-    struct rlimit new = {.rlim_cur = soft, .rlim_max = hard};
-    return setrlimit(resource, &new) < 0 ? -errno : 0;
+    *ret = (struct confine_limit){
+        .resource = resource,
+        .value = {.rlim_cur = soft < hard ? soft : hard, .rlim_max = hard},
+    };
+    return 0;
 }
 
-/* For the agent and, inherited, for every program. */
-static int limit_resources(const struct agent_config *config, struct sg_error *e)
+int confine_limits(const struct agent_config *config, struct confine_limit ret[CONFINE_LIMITS])
 {
+    const rlim_t nproc = config->pids + NPROC_MORE;
     const struct {
         int resource;
         rlim_t soft, hard;
-    } limits[] = {
+    } limits[CONFINE_LIMITS] = {
         {RLIMIT_CORE, 0, 0},
-        {RLIMIT_NPROC, config->pids + NPROC_MORE, config->pids + NPROC_MORE},
+        {RLIMIT_NPROC, nproc, nproc},
         {RLIMIT_MEMLOCK, 64 * 1024, 64 * 1024},
         {RLIMIT_MSGQUEUE, 64 * 1024, 64 * 1024},
         {RLIMIT_SIGPENDING, 1024, 1024},
         {RLIMIT_RTPRIO, 0, 0},
         {RLIMIT_NICE, 0, 0},
         {RLIMIT_STACK, 8 * 1024 * 1024, KEEP_HARD},
+        /* The agent itself is not held to these: AGENT_LIMITS. */
+        {RLIMIT_NOFILE, 1024, 4096},
+        {RLIMIT_FSIZE, config->disk_bytes, config->disk_bytes},
     };
+    int r = 0;
 
-    for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
-        int r = set_limit(limits[i].resource, limits[i].soft, limits[i].hard);
-        if (r < 0)
-            return err_set(e, SG_ERR_INTERNAL, r, "set resource limit %d: %s", limits[i].resource,
-                           strerror(-r));
-    }
-    return 0;
+    for (size_t i = 0; i < CONFINE_LIMITS && r == 0; i++)
+        r = bounded_limit(limits[i].resource, limits[i].soft, limits[i].hard, &ret[i]);
+    return r;
+}
+
+static int set_limits(const struct agent_config *config, size_t from, size_t to, struct sg_error *e)
+{
+    struct confine_limit l[CONFINE_LIMITS];
+    int r = confine_limits(config, l);
+
+    for (size_t i = from; i < to && r == 0; i++)
+        if (setrlimit(l[i].resource, &l[i].value) < 0)
+            r = -errno;
+    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "set resource limits: %s", strerror(-r)) : 0;
+}
+
+/* For the agent and, inherited, for every program. */
+static int limit_resources(const struct agent_config *config, struct sg_error *e)
+{
+    return set_limits(config, 0, AGENT_LIMITS, e);
 }
 
 /* What the agent itself must not be held to. */
 static int limit_files(const struct agent_config *config, struct sg_error *e)
 {
-    int r = set_limit(RLIMIT_NOFILE, 1024, 4096);
-
-    if (r == 0)
-        r = set_limit(RLIMIT_FSIZE, config->disk_bytes, config->disk_bytes);
-
-    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "limit files: %s", strerror(-r)) : 0;
+    return set_limits(config, AGENT_LIMITS, CONFINE_LIMITS, e);
 }
 
 /* When memory runs out a program dies, not the agent. The file belongs to the host's root while we
@@ -226,8 +240,11 @@ static int keep_agent_caps(const struct agent_config *config, struct sg_error *e
 int confine_agent(const struct agent_config *config, struct sg_error *e)
 {
     bool as_root = LAYER_OMITTED(config->omit, LAYER_AGENT);
-    int r = set_limit(RLIMIT_NOFILE, AGENT_FILES, KEEP_HARD);
+    struct confine_limit files;
+    int r = bounded_limit(RLIMIT_NOFILE, AGENT_FILES, KEEP_HARD, &files);
 
+    if (r == 0 && setrlimit(RLIMIT_NOFILE, &files.value) < 0)
+        r = -errno;
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "prepare the agent: %s", strerror(-r));
     if (!LAYER_OMITTED(config->omit, LAYER_RLIMITS))

@@ -3,9 +3,18 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/resource.h>
 
 #include "agent/agent.h"
 #include "base/err.h"
+
+/* The resource limits of programs, for those that set them another way (warden/twin). */
+#define CONFINE_LIMITS 10
+struct confine_limit {
+    int resource;
+    struct rlimit value;
+};
+int confine_limits(const struct agent_config *config, struct confine_limit ret[CONFINE_LIMITS]);
 
 /* In the child, just before exec. Standard descriptors are in place; all others are close-on-exec.
  */

@@ -71,12 +71,11 @@ static int enter_first_netns(struct sg_error *e)
     return 0;
 }
 
-/* The ids of F: from here on the spawner is root there and nobody outside. */
-static int enter_domain(struct sg_error *e)
+int stage_enter_domain(int userns_fd, struct sg_error *e)
 {
-    if (setns(STAGE_USERNS_FD, CLONE_NEWUSER) < 0)
+    if (setns(userns_fd, CLONE_NEWUSER) < 0)
         return err_errno(e, "enter the domain's user namespace");
-    close(STAGE_USERNS_FD);
+    close(userns_fd);
     if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, 0, 0, 0) < 0 ||
         syscall(SYS_setresuid, 0, 0, 0) < 0)
         return err_errno(e, "become root of the domain");
@@ -192,7 +191,7 @@ static int prepare(int *ret_procfd, struct sg_error *e)
     *ret_procfd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (*ret_procfd < 0)
         return err_errno(e, "open the domain's /proc");
-    r = enter_domain(e);
+    r = stage_enter_domain(STAGE_USERNS_FD, e);
     return r < 0 ? r : enter_first_netns(e);
 }
 

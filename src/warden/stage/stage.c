@@ -95,6 +95,7 @@ static int finish(unsigned omit, struct agent_config *config, struct sg_error *e
                                     .disk_bytes = setup.disk_bytes,
                                     .pids = setup.pids,
                                     .line = (setup.flags & STAGE_LINE) != 0,
+                                    .twins = (setup.flags & STAGE_TWINS) != 0,
                                     .omit = omit};
     return confine_agent(config, e);
 }

@@ -62,8 +62,22 @@ struct stage_setup {
     char targets[STAGE_MOUNTS_MAX][512];
 };
 
-/* The socket becomes a line: each channel comes as one byte with one descriptor. */
-#define STAGE_LINE 1u
+#define STAGE_LINE  1u /* the socket becomes a line */
+#define STAGE_TWINS 2u /* ... on which kernels can be asked for */
+
+/* What goes over a line, and the descriptors beside it. The warden sends channels, and kernels that
+ * it was asked for (src/warden/twin); the agent asks for kernels, one at a time. */
+struct line_message {
+    uint32_t what;
+    int32_t pid; /* LINE_KERNEL to the agent: its process, as seen inside */
+};
+enum line_what {
+    LINE_CHANNEL = 'c', /* to the agent: one descriptor */
+    LINE_KERNEL = 'k',  /* to the agent: control socket, read ends of its stdout and stderr, pidfd.
+                         * From the agent: a kernel, please */
+    LINE_NO_KERNEL = 'n', /* to the agent: there is none to be had, now */
+};
+#define LINE_FDS_MAX 4
 
 #define STAGE_FIXED_FDS 2
 #define STAGE_FDS_MAX   (STAGE_FIXED_FDS + STAGE_MOUNTS_MAX)
@@ -78,6 +92,8 @@ struct stage_reply {
 int holder_main(void);
 int spawner_main(void);
 
+/* The ids of F: from here on the caller is root there and nobody outside. Takes the descriptor. */
+int stage_enter_domain(int userns_fd, struct sg_error *e);
 /* In the spawner, once: what all sandboxes share. */
 int stage_prepare(struct sg_error *e);
 /* In the new sandbox, mapped: prepares, waits for its stage_setup, does it and serves. Never

@@ -1,4 +1,6 @@
 """What sandboxes hold while they live, and leave when they have ended."""
+import ctypes
+import functools
 import glob
 import json
 import os
@@ -14,14 +16,16 @@ SETTLE_S = 3
 PATIENCE_S = 20
 SLAB_PERCENT = 5
 
+SYS_KCMP, KCMP_VM = 312, 1
+
 SLOT_TABLE = "/run/sandglass/slots"
 
 
 class Session:
     """A bench process that stops at checkpoints until it is told to go on."""
 
-    def __init__(self, *arguments):
-        self.process = subprocess.Popen([programs.BENCH, *map(str, arguments)], text=True,
+    def __init__(self, *arguments, program=programs.BENCH):
+        self.process = subprocess.Popen([program, *map(str, arguments)], text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         env=programs.ENVIRONMENT)
         self.pid = self.process.pid
@@ -51,23 +55,42 @@ def meminfo():
 
 
 def family(pid):
-    """A process and its children: agents are children of whoever holds the engine."""
-    found = [pid]
+    """A process and all that descend from it: agents, and the kernels of their sandboxes."""
+    children = {}
     for path in glob.glob("/proc/[0-9]*/stat"):
         try:
             with open(path, encoding="utf-8", errors="replace") as file:
                 fields = file.read().rsplit(")", 1)[1].split()
         except OSError:
             continue  # it has ended meanwhile
-        if int(fields[1]) == pid:
-            found.append(int(path.split("/")[2]))
+        children.setdefault(int(fields[1]), []).append(int(path.split("/")[2]))
+    found = [pid]
+    for member in found:
+        found += children.get(member, [])
+    return found
+
+
+def compare_memory(a, b):
+    """Below, at or above 0: an order of processes in which those that share all memory are equal."""
+    order = ctypes.CDLL(None, use_errno=True).syscall(SYS_KCMP, a, b, KCMP_VM, 0, 0)
+    if order < 0:
+        raise OSError(ctypes.get_errno(), f"compare the memory of {a} and {b}")
+    return {0: 0, 1: -1}.get(order, 1)
+
+
+def owners(pids):
+    """One of those that share all memory, as the two processes of a kernel do."""
+    found = []
+    for pid in sorted(pids, key=functools.cmp_to_key(compare_memory)):
+        if not found or compare_memory(found[-1], pid) != 0:
+            found.append(pid)
     return found
 
 
 def anonymous_kib(pid):
     """Memory of the family's own, a page that several share counted in shares."""
     total = 0
-    for member in family(pid):
+    for member in owners(family(pid)):
         with open(f"/proc/{member}/smaps_rollup", encoding="ascii") as file:
             total += sum(int(line.split()[1]) for line in file if line.startswith("Pss_Anon:"))
     return total
@@ -94,12 +117,15 @@ def idle(report):
     samples = session.finish()
     report.save("idle", [{"before": before, "after": after}, *samples])
 
-    each = {name: (after[key] - before[key]) / SANDBOXES for name, key in PARTS.items()}
-    report.row(f"{SANDBOXES} idle sandboxes, memory of each", sum(each.values()), 1024, "KiB",
-               ", ".join(f"{name} {value:.0f}" for name, value in each.items()))
+    each(report, f"{SANDBOXES} idle sandboxes", SANDBOXES, before, after, 1024)
+
+
+def each(report, what, count, before, after, limit_kib):
+    parts = {name: (after[key] - before[key]) / count for name, key in PARTS.items()}
+    report.row(f"{what}, memory of each", sum(parts.values()), limit_kib, "KiB",
+               ", ".join(f"{name} {value:.0f}" for name, value in parts.items()))
     for name, key in CROSS_CHECKS.items():
-        report.row(f"{SANDBOXES} idle sandboxes, {name} less by, each",
-                   (before[key] - after[key]) / SANDBOXES, unit="KiB")
+        report.row(f"{what}, {name} less by, each", (before[key] - after[key]) / count, unit="KiB")
 
 
 def lines_of(command):

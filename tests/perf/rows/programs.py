@@ -44,12 +44,12 @@ def build():
                     LIBRARY, "-o", BENCH], check=True)
 
 
-def bench(*arguments):
-    """Runs the C half and returns its figures."""
-    run = subprocess.run([BENCH, *map(str, arguments)], stdin=subprocess.DEVNULL, text=True,
+def bench(*arguments, program=(BENCH,)):
+    """Runs the C half, or another program, and returns its figures."""
+    run = subprocess.run([*program, *map(str, arguments)], stdin=subprocess.DEVNULL, text=True,
                          stdout=subprocess.PIPE, env=ENVIRONMENT, check=False)
     if run.returncode != 0:
-        raise RuntimeError(f"'bench {arguments[0]}' ended with {run.returncode}")
+        raise RuntimeError(f"'{program[-1].name} {arguments[0]}' ended with {run.returncode}")
     return [json.loads(line) for line in run.stdout.splitlines()]
 
 

@@ -49,9 +49,9 @@ class Server(server_client.Server):
         self.stop()
         shutil.rmtree(self.state, ignore_errors=True)
 
-    def memory_mib(self):
+    def memory_mib(self, field="VmRSS"):
         with open(f"/proc/{self.front()}/status", encoding="ascii") as file:
-            return next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) / 1024
+            return next(int(line.split()[1]) for line in file if line.startswith(field)) / 1024
 
     def load(self, *arguments, at_checkpoint=None):
         command = [LOAD, str(self.port), self.key, *map(str, arguments)]

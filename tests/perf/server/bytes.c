@@ -11,17 +11,6 @@
 
 #define PIECE (1024 * 1024)
 
-/* The front's memory is read by whoever started us, at the line that says so. */
-static void checkpoint(const char *name)
-{
-    char c;
-
-    printf("{\"checkpoint\":\"%s\"}\n", name);
-    fflush(stdout);
-    if (read(STDIN_FILENO, &c, 1) != 1)
-        exit(1);
-}
-
 int verb_transfer(const struct server *s, int argc, char **argv)
 {
     long mib = argc > 0 ? count_of(argv[0]) : 1024;

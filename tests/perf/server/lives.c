@@ -9,11 +9,6 @@
 
 #define REST_US 4000 /* between rounds, for the pool to fill up again */
 
-static void print_us(const char *name, double us)
-{
-    printf("{\"case\":\"%s\",\"us\":%.1f}\n", name, us);
-}
-
 int verb_create(const struct server *s, int argc, char **argv)
 {
     long n = argc > 0 ? count_of(argv[0]) : 500;

@@ -53,7 +53,15 @@ int verb_pause(const struct server *s, int argc, char **argv);
 int verb_streams(const struct server *s, int argc, char **argv);
 int verb_transfer(const struct server *s, int argc, char **argv);
 int verb_health(const struct server *s, int argc, char **argv);
+int verb_twins(const struct server *s, int argc, char **argv);
+int verb_first_cells(const struct server *s, int argc, char **argv);
+int verb_cells(const struct server *s, int argc, char **argv);
+int verb_crowd(const struct server *s, int argc, char **argv);
+int verb_output(const struct server *s, int argc, char **argv);
 
 double now_us(void);
 long count_of(const char *text);
+void print_us(const char *name, double us);
+/* Memory is read by whoever started us, at the line that says so. */
+void checkpoint(const char *name);
 _Noreturn void fail(const char *what, const char *why);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "load.h"
 
@@ -14,6 +15,9 @@ static const struct {
     {"burst", verb_burst},       {"churn", verb_churn},
     {"pause", verb_pause},       {"streams", verb_streams},
     {"transfer", verb_transfer}, {"health", verb_health},
+    {"twins", verb_twins},       {"first-cells", verb_first_cells},
+    {"cells", verb_cells},       {"crowd", verb_crowd},
+    {"output", verb_output},
 };
 
 double now_us(void)
@@ -32,6 +36,21 @@ long count_of(const char *text)
     if (*end || n <= 0)
         fail("read a number", text);
     return n;
+}
+
+void print_us(const char *name, double us)
+{
+    printf("{\"case\":\"%s\",\"us\":%.1f}\n", name, us);
+}
+
+void checkpoint(const char *name)
+{
+    char c;
+
+    printf("{\"checkpoint\":\"%s\"}\n", name);
+    fflush(stdout);
+    if (read(STDIN_FILENO, &c, 1) != 1)
+        exit(1);
 }
 
 _Noreturn void fail(const char *what, const char *why)

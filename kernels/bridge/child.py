@@ -1,0 +1,84 @@
+"""The interpreter's process: started with the descriptors it needs, waited for together with the
+things that can happen to a cell.
+
+It has a process group of its own, with the programs that it starts: SIGINT is meant for a cell,
+and we know when one runs. The session is ours, by which the agent ends everything.
+"""
+import os
+import select
+import signal
+import sys
+
+from .loop import CannotRun
+
+# Python ignores or handles these; programs must not.
+RESET = (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ)
+FALLBACK_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+def find_program(*names):
+    folders = f"{os.environ.get('PATH', '')}:{FALLBACK_PATH}".split(":")
+    for name in names:
+        for folder in folders:
+            path = os.path.join(folder, name)
+            if os.path.isabs(path) and os.access(path, os.X_OK) and os.path.isfile(path):
+                return path
+    raise CannotRun(f"{names[0]} is not installed in this sandbox")
+
+
+class Child:
+    """A process. Descriptors given by number are its own under the same number."""
+
+    def __init__(self, bridge, argv, moves, environment=None):
+        """`moves`: (ours, the child's) descriptors, made in this order."""
+        self._bridge = bridge
+        actions = [(os.POSIX_SPAWN_DUP2, ours, theirs) for ours, theirs in moves]
+        try:
+            self.pid = os.posix_spawn(argv[0], argv, environment or os.environb,
+                                      file_actions=actions, setpgroup=0, setsigdef=RESET, setsigmask=())
+        except OSError as e:
+            raise CannotRun(f"{argv[0]} cannot be started: {e.strerror}") from e
+        self.pidfd = os.pidfd_open(self.pid)
+        self._poll = select.poll()
+        self._poll.register(self.pidfd, select.POLLIN)
+        self._poll.register(bridge.interrupts.fd, select.POLLIN)
+        self._poll.register(bridge.control.fd, 0)
+
+    def watch(self, fd):
+        self._poll.register(fd, select.POLLIN)
+
+    def unwatch(self, fd):
+        self._poll.unregister(fd)
+
+    def wait(self, timeout=None):
+        """The descriptors that have something to say. Ends us when the agent has gone."""
+        ready = {fd for fd, _ in self._poll.poll(None if timeout is None else timeout * 1000)}
+        if self._bridge.control.fd in ready:
+            self.kill()
+            sys.exit(0)
+        return ready
+
+    def interrupt(self):
+        """SIGINT to the process, and to the programs that it has started."""
+        try:
+            os.killpg(self.pid, signal.SIGINT)
+        except ProcessLookupError:
+            pass
+
+    def kill(self):
+        signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+
+    def reap(self):
+        """How it ended: exit status, or the negative number of the signal."""
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self.pidfd)
+        return os.waitstatus_to_exitcode(status)
+
+
+def describe_end(status):
+    if status >= 0:
+        return f"ended with status {status}"
+    try:
+        return f"was killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was killed by signal {-status}"

@@ -1,0 +1,152 @@
+/*
+ * The kernel: takes packets from the control socket and runs cells (kernels/README.md).
+ *
+ * The socket is read by one of Node's threads, so that timers and promises of earlier cells go on
+ * between cells. A cell begins under the guard (interrupt.mjs); if it is not over then, it waits,
+ * and the event loop goes on. Packets that come meanwhile are kept.
+ */
+import { read } from 'node:fs';
+import {
+    changeDirectory,
+    lendVariables,
+    refuseExit,
+    refuseInput,
+    setVariable,
+    SystemExit,
+} from './environment.mjs';
+import { cleanStacks, describeError } from './errors.mjs';
+import { Evaluator } from './evaluate.mjs';
+import { beginWait, catchInterrupts, endWait, guarded, Interrupted, takeMark } from './interrupt.mjs';
+import { offerModules } from './modules.mjs';
+import { conclude, failure } from './outcome.mjs';
+import { startOutput, takeOutput } from './output.mjs';
+import { makeDisplay } from './render.mjs';
+import { cancelTimers, keepTimers, startTimers } from './timers.mjs';
+import { die, sendFinished, sendReady, sendResult } from './wire.mjs';
+
+const CONTROL = 3;
+const PACKET_MAX = (128 << 10) + 16;
+
+class Kernel {
+    constructor(typescript) {
+        this.evaluator = new Evaluator(typescript);
+        this.packets = [];
+        this.pieces = [];
+        this.variables = [];
+        this.cell = null;
+    }
+
+    listen() {
+        const buffer = Buffer.allocUnsafe(PACKET_MAX);
+        read(CONTROL, buffer, 0, buffer.length, null, (error, size) => {
+            if (error !== null && error.code !== 'EAGAIN' && error.code !== 'EINTR') die();
+            /* No thread reads now, so that this does not wait for one. */
+            if (error === null && size === 0) process.reallyExit(0);
+            this.listen();
+            if (error === null) this.packets.push(buffer.subarray(0, size));
+            this.work();
+        });
+    }
+
+    work() {
+        while (this.cell === null && this.packets.length > 0) this.handle(this.packets.shift());
+    }
+
+    handle(packet) {
+        const payload = packet.subarray(1);
+        switch (String.fromCharCode(packet[0])) {
+        case 'G':
+            setVariable(payload.toString());
+            break;
+        case 'D':
+            changeDirectory(payload.toString());
+            break;
+        case 'V':
+            this.variables.push(payload.toString());
+            break;
+        case 'C':
+            this.pieces.push(payload);
+            break;
+        case 'X':
+            this.pieces.push(payload.subarray(4));
+            this.run(payload.readUInt32LE(0), Buffer.concat(this.pieces.splice(0)).toString());
+            break;
+        default:
+            die();
+        }
+    }
+
+    run(number, code) {
+        const cell = { number, waits: false, over: false, result: null };
+        this.cell = cell;
+        cell.putBack = lendVariables(this.variables.splice(0));
+        startOutput();
+        startTimers();
+        takeMark();
+        const done = (result) => this.end(cell, result);
+        const settle = (outcome) => conclude(outcome, done);
+        if (!guarded(() => this.evaluator.run(code, `cell-${number}`, settle))) this.interrupt(cell);
+        if (cell.over) {
+            this.finish(cell);
+        } else {
+            cell.waits = true;
+            beginWait(() => this.interrupt(cell));
+        }
+    }
+
+    interrupt(cell) {
+        cancelTimers();
+        this.end(cell, failure(new Interrupted()));
+    }
+
+    /* The first result counts: an interrupted cell may go on in the background. */
+    end(cell, result) {
+        if (cell.over) return;
+        cell.over = true;
+        cell.result = result;
+        if (cell.waits) endWait(() => this.finish(cell));
+    }
+
+    finish(cell) {
+        cell.putBack();
+        if (cell.result !== null) sendResult(cell.result.kind, cell.result.fields);
+        this.cell = null;
+        sendFinished(cell.number);
+        if (cell.waits) this.work();
+    }
+
+    /* Results are a cell's. What the background shows between cells is printed. */
+    display(fields) {
+        if (this.cell !== null) sendResult('d', fields);
+        else if (typeof fields.text === 'string') process.stdout.write(`${fields.text}\n`);
+    }
+}
+
+function reportUncaught(error, origin) {
+    if (error instanceof SystemExit) return;
+    const how = origin === 'unhandledRejection' ? 'Uncaught (in promise)' : 'Uncaught';
+    process.stderr.write(`${how} ${describeError(error).traceback}\n`);
+}
+
+export function serve(typescript) {
+    cleanStacks();
+    takeOutput();
+    refuseInput();
+    catchInterrupts();
+    keepTimers();
+    process.argv.length = 1;
+    const kernel = new Kernel(typescript);
+    offerModules(typescript?.compileModule ?? null);
+    const display = makeDisplay((fields) => kernel.display(fields));
+    Object.defineProperty(globalThis, 'display', {
+        value: display,
+        writable: true,
+        configurable: true,
+    });
+    refuseExit((exit) => {
+        if (kernel.cell !== null) kernel.end(kernel.cell, failure(exit));
+    });
+    process.on('uncaughtException', reportUncaught);
+    sendReady();
+    kernel.listen();
+}

@@ -1,0 +1,48 @@
+/*
+ * One file as one cell, without the protocol: `sandglass run`. The process is the user's here:
+ * standard input can be read, exit ends it, a signal too, and it is over when nothing is left to do.
+ */
+import { appendFileSync, readFileSync, writeSync } from 'node:fs';
+import { cleanStacks } from './errors.mjs';
+import { Evaluator } from './evaluate.mjs';
+import { offerModules } from './modules.mjs';
+import { conclude } from './outcome.mjs';
+import { makeDisplay } from './render.mjs';
+
+const UNSETTLED = 13; /* as Node says it */
+
+function record(file, kind, fields) {
+    const line = kind === 'm' ? { main: true } : { main: false };
+    for (const [name, value] of Object.entries(fields))
+        line[name] = typeof value === 'string' ? value : JSON.parse(value.json);
+    appendFileSync(file, `${JSON.stringify(line)}\n`);
+}
+
+export function runOnce(typescript, file, results) {
+    let over = false;
+    const show = (kind, fields) => {
+        if (typeof fields.text === 'string') process.stdout.write(`${fields.text}\n`);
+        if (results !== null) record(results, kind, fields);
+    };
+    const finish = (result) => {
+        over = true;
+        if (result === null) return;
+        if (result.kind === 'e') {
+            process.stderr.write(`${result.fields.traceback}\n`);
+            process.exitCode = 1;
+        } else {
+            show(result.kind, result.fields);
+        }
+    };
+    const code = readFileSync(file, 'utf8');
+    cleanStacks();
+    process.argv.length = 1;
+    offerModules(typescript?.compileModule ?? null);
+    globalThis.display = makeDisplay((fields) => show('d', fields));
+    process.on('exit', (status) => {
+        if (over || status !== 0) return;
+        writeSync(2, 'the cell waits for something that will never come\n');
+        process.exitCode = UNSETTLED;
+    });
+    new Evaluator(typescript).run(code, 'cell-1', (outcome) => conclude(outcome, finish));
+}

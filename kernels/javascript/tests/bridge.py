@@ -1,0 +1,125 @@
+"""Starts a kernel as the agent does and speaks for it with a test.
+
+Node can make neither a seqpacket socket nor plain pipes for a child, so this program does. It takes
+lines of JSON on standard input and writes lines of JSON to standard output:
+
+    {"send": base64}  {"signal": number}  {"close": true}  {"hold": true}  {"hold": false}
+    {"packet": base64}  {"stdout": base64}  {"stderr": base64}  {"exit": status}
+
+As in the agent, what is in the pipes is passed on before a packet. `hold` stops reading them.
+"""
+
+import base64
+import json
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+
+
+class Bridge:
+    def __init__(self, command):
+        self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.out, out = os.pipe()
+        self.err, err = os.pipe()
+        self.child = self.start(command, theirs.fileno(), out, err)
+        theirs.close()
+        os.close(out)
+        os.close(err)
+        self.selector = selectors.DefaultSelector()
+        for file, handler in (
+            (0, self.on_line),
+            (self.control, self.on_packet),
+            (self.out, lambda: self.on_output(self.out, "stdout")),
+            (self.err, lambda: self.on_output(self.err, "stderr")),
+        ):
+            self.selector.register(file, selectors.EVENT_READ, handler)
+        os.set_blocking(self.out, False)
+        os.set_blocking(self.err, False)
+        self.held = False
+        self.input = b""
+
+    @staticmethod
+    def start(command, control, out, err):
+        def arrange():
+            os.setpgid(0, 0)
+            os.dup2(control, 3)
+
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            close_fds=False,
+            preexec_fn=arrange,
+        )
+
+    @staticmethod
+    def say(**message):
+        sys.stdout.write(json.dumps(message) + "\n")
+        sys.stdout.flush()
+
+    def on_output(self, fd, name):
+        while not self.held:
+            try:
+                data = os.read(fd, 1 << 20)
+            except BlockingIOError:
+                return
+            if not data:
+                if fd in self.selector.get_map():
+                    self.selector.unregister(fd)
+                return
+            self.say(**{name: base64.b64encode(data).decode()})
+
+    def drain(self):
+        self.on_output(self.out, "stdout")
+        self.on_output(self.err, "stderr")
+
+    def on_packet(self):
+        try:
+            packet = self.control.recv(1 << 20)
+        except ConnectionResetError:
+            packet = b""
+        self.drain()
+        if packet:
+            self.say(packet=base64.b64encode(packet).decode())
+        else:
+            self.selector.unregister(self.control)
+
+    def on_line(self):
+        data = os.read(0, 1 << 20)
+        if not data:
+            os.killpg(self.child.pid, signal.SIGKILL)
+            sys.exit(0)
+        *lines, self.input = (self.input + data).split(b"\n")
+        for line in lines:
+            self.obey(json.loads(line))
+
+    def obey(self, order):
+        if "send" in order:
+            self.control.send(base64.b64decode(order["send"]))
+        elif "signal" in order:
+            os.killpg(self.child.pid, order["signal"])
+        elif "close" in order:
+            self.control.shutdown(socket.SHUT_RDWR)
+        elif "hold" in order:
+            self.held = order["hold"]
+            for fd in (self.out, self.err):
+                if self.held:
+                    self.selector.unregister(fd)
+                else:
+                    name = "stdout" if fd == self.out else "stderr"
+                    handler = lambda fd=fd, name=name: self.on_output(fd, name)
+                    self.selector.register(fd, selectors.EVENT_READ, handler)
+
+    def run(self):
+        while self.child.poll() is None:
+            for key, _ in self.selector.select(0.05):
+                key.data()
+        self.drain()
+        self.say(exit=self.child.returncode)
+
+
+Bridge(sys.argv[1:]).run()

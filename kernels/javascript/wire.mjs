@@ -1,0 +1,89 @@
+/*
+ * The control socket: packets to the agent (kernels/README.md). One write is one packet.
+ *
+ * A socket that is gone, or is another file now because the cell closed it, ends the kernel: the
+ * agent then starts a new one. It ends by a signal, since exit() would wait for the thread that
+ * reads.
+ */
+import { fstatSync, writeSync } from 'node:fs';
+
+const CONTROL = 3;
+const PACKET_MAX = 64 << 10;
+
+let identity = null;
+/* A result has begun. An interrupt may keep it from being sent to its end. */
+let open = false;
+
+function sameSocket() {
+    const { dev, ino } = fstatSync(CONTROL);
+    identity ??= { dev, ino };
+    return dev === identity.dev && ino === identity.ino;
+}
+
+export function die() {
+    process.kill(process.pid, 'SIGKILL');
+}
+
+function write(packet) {
+    for (;;) {
+        try {
+            writeSync(CONTROL, packet);
+            return;
+        } catch (error) {
+            if (error.code !== 'EAGAIN' && error.code !== 'EINTR') die();
+        }
+    }
+}
+
+function number(kind, value) {
+    const packet = Buffer.alloc(5);
+    packet.write(kind, 'latin1');
+    packet.writeUInt32LE(value, 1);
+    return packet;
+}
+
+/* Pieces end between characters, so that each is UTF-8 by itself. */
+function field(kind, key, text) {
+    const head = Buffer.from(`${kind}${key}\0`);
+    const bytes = Buffer.from(text);
+    const room = PACKET_MAX - head.length;
+    let at = 0;
+    do {
+        let end = Math.min(at + room, bytes.length);
+        while (end < bytes.length && (bytes[end] & 0xc0) === 0x80) end--;
+        write(Buffer.concat([head, bytes.subarray(at, end)]));
+        at = end;
+    } while (at < bytes.length);
+}
+
+export function sendReady() {
+    sameSocket();
+    write(Buffer.from('Q'));
+}
+
+/* `kind`: m, d or e. */
+export function sendResult(kind, fields) {
+    closeResult();
+    open = true;
+    write(Buffer.from(`R${kind}`));
+    for (const [key, value] of Object.entries(fields)) {
+        if (typeof value === 'string') field('T', key, value);
+        else field('J', key, value.json);
+    }
+    closeResult();
+}
+
+function closeResult() {
+    if (open) write(Buffer.from('r'));
+    open = false;
+}
+
+export function sendFinished(cell) {
+    try {
+        if (!sameSocket()) die();
+    } catch {
+        die();
+    }
+    closeResult();
+    write(number('F', cell));
+}

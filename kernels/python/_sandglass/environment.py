@@ -1,0 +1,47 @@
+"""The environment and the working directory, as the agent's packets set them."""
+
+import os
+import time
+
+from . import usersite
+
+
+def set_variable(payload):
+    """`KEY=VALUE`. Returns what the variable was before: (key, value or None)."""
+    key, found, value = payload.partition(b"=")
+    if not found or not key or b"\0" in payload:
+        return None
+    before = os.environb.get(key)
+    os.environb[key] = value
+    _changed(key)
+    return key, before
+
+
+def put_back(changes):
+    """Undoes set_variable(), the last first."""
+    for key, value in reversed(changes):
+        if value is None:
+            os.environb.pop(key, None)
+        else:
+            os.environb[key] = value
+        _changed(key)
+
+
+def _changed(key):
+    if key == b"TZ":
+        time.tzset()
+    elif key in (b"HOME", b"PYTHONUSERBASE"):
+        usersite.locate()
+
+
+def change_directory(payload):
+    """Creates what does not exist; the home if that cannot be done."""
+    path = os.fsdecode(payload)
+    for folder, create in ((path, False), (path, True), (os.path.expanduser("~"), False), ("/", False)):
+        try:
+            if create:
+                os.makedirs(folder, exist_ok=True)
+            os.chdir(folder)
+            return
+        except (OSError, ValueError):
+            pass

@@ -1,0 +1,139 @@
+"""The kernel: packets in, cells run, results out."""
+
+import importlib.util
+import os
+import sys
+
+from . import environment
+from . import hygiene
+from . import interrupt
+from . import rehearsal
+from . import usersite
+from . import world
+from . import zygote
+from .protocol import Control
+from .session import Session
+from .streams import Streams
+
+
+class Kernel:
+    def __init__(self, fd=3):
+        self.control = Control(fd)
+        self.streams = Streams()
+        self.session = None
+        self.pieces = []
+        self.cell_environment = []
+
+    def settle_in(self):
+        """Makes this interpreter a kernel's, but for what belongs to the process: descriptors,
+        process id, environment. A zygote does this too, so that a copy has little left to do."""
+        self.streams.install()
+        self.session = Session(self.control)
+        world.enter(self.session)
+        world.whole_prints(self.streams)
+        world.order_programs(self.streams)
+        world.no_stdin()
+        world.Libc().unbuffer_stdout()
+        interrupt.install()
+        interrupt.cell_ends(self.control.waiting)
+
+    def take_over(self):
+        """Makes this process the kernel."""
+        self.control.guard()
+        self.streams.guard()
+        usersite.locate()
+
+    def idle_as_zygote(self, imports):
+        """Waits, all warmed up, to be copied. Only in a copy does this return: its language."""
+        zygote.load(imports)
+        rehearsal.rehearse(Kernel)
+        zygote.freeze()
+        interrupt.cell_ends(self.control.waiting)
+        self.control.ready()
+        kind, payload = self.control.recv()
+        if kind != "B":
+            os._exit(0)
+        hygiene.refresh()
+        return payload.decode("utf-8", "replace") or "python"
+
+    def serve(self):
+        """Takes packets until the agent is gone."""
+        while self.step():
+            pass
+
+    def step(self):
+        """One packet."""
+        kind, payload = self.control.recv()
+        if kind == "X":
+            self.run(int.from_bytes(payload[:4], "little"), payload[4:])
+        elif kind == "C":
+            self.pieces.append(payload)
+        elif kind == "G":
+            environment.set_variable(payload)
+        elif kind == "V":
+            change = environment.set_variable(payload)
+            if change is not None:
+                self.cell_environment.append(change)
+        elif kind == "D":
+            environment.change_directory(payload)
+        return kind != ""
+
+    def run(self, number, code):
+        """One cell, from its text to the packet that says it is over."""
+        interrupt.cell_begins()
+        if self.pieces:
+            code = b"".join(self.pieces) + code
+            self.pieces.clear()
+        usersite.look()
+        self.session.execute(code.decode("utf-8", "surrogateescape"))
+        self.clean_up()
+        interrupt.cell_ends(self.control.waiting)
+        self.control.finished(number)
+
+    def clean_up(self):
+        """Makes good what the cell may have broken, so that the next one works."""
+        self.streams.settle()
+        self.control.restore()
+        if self.cell_environment:
+            environment.put_back(self.cell_environment)
+            self.cell_environment.clear()
+
+
+def leave():
+    """The end. Threads of cells may run on forever, so nobody waits for them."""
+    import atexit
+
+    try:
+        atexit._run_exitfuncs()
+    finally:
+        os._exit(0)
+
+
+def serve_bridge(control, language):
+    """Hands over to the program that serves other languages, which lives beside this one."""
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    folder = os.path.join(os.path.dirname(here), "bridge")
+    spec = importlib.util.spec_from_file_location(
+        "bridge", os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
+    )
+    bridge = importlib.util.module_from_spec(spec)
+    sys.modules["bridge"] = bridge
+    spec.loader.exec_module(bridge)
+    bridge.serve(control, language)
+
+
+def main(arguments):
+    """`arguments` as the README has them: none, or --zygote [--imports NAMES]."""
+    kernel, language = Kernel(), "python"
+    kernel.settle_in()
+    if arguments:
+        language = kernel.idle_as_zygote(arguments[2] if len(arguments) > 2 else "")
+    kernel.take_over()
+    if language != "python":
+        serve_bridge(kernel.control, language)
+        return
+    if arguments:
+        zygote.touch()
+    kernel.control.ready()
+    kernel.serve()
+    leave()

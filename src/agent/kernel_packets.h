@@ -1,0 +1,36 @@
+/* Whether a packet of a kernel is one that may come now (kernels/README.md). A kernel is a program
+ * of the sandbox's user, whose code can write to the control socket itself: everything is checked,
+ * and nothing is done here but checking.
+ *
+ *   Q, then any number of:   R (T | J)* r   at any time: the result of a cell if one ran when it
+ *                                           began, else nobody's
+ *                            F number       in a cell, outside of a result */
+#pragma once
+
+#include "base/base.h"
+
+#define KERNEL_PACKET_MAX (64u * 1024)
+#define KERNEL_KEY_MAX    32
+#define KERNEL_RESULT_MAX (64u * 1024 * 1024) /* packets of one result, taken together */
+
+struct kernel_packets {
+    bool ready;     /* Q has come */
+    bool running;   /* a cell */
+    uint32_t cell;  /* its number */
+    bool in_result; /* since R */
+    bool stray;     /* ... which began when no cell ran */
+    size_t result;  /* bytes of it */
+};
+
+enum kernel_packet {
+    PACKET_READY,  /* Q */
+    PACKET_BEGIN,  /* R, of a cell */
+    PACKET_RESULT, /* what follows it */
+    PACKET_STRAY,  /* part of nobody's result */
+    PACKET_DONE    /* F */
+};
+
+/* The cell of that number begins. */
+void kernel_packets_run(struct kernel_packets *s, uint32_t cell);
+/* What the packet is, an enum kernel_packet, or -EPROTO: it must not come now, or ever. */
+int kernel_packets_check(struct kernel_packets *s, const void *packet, size_t len);

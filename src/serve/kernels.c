@@ -1,0 +1,214 @@
+#include "serve/kernels.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "order/log.h"
+#include "serve/grave.h"
+#include "serve/server.h"
+
+#define REST_NS     1000000000ull
+#define REST_MAX_NS (64 * REST_NS)
+
+static void rest(struct ward *w);
+
+static const char *imports_of(const struct ward *w)
+{
+    const char *name = w->server->settings.warm_kernels;
+
+    return strcmp(name, "standard") == 0 ? "" : name;
+}
+
+static bool wanted(const struct ward *w)
+{
+    return strcmp(w->server->settings.warm_kernels, "none") != 0;
+}
+
+/* ---- the zygote ------------------------------------------------------------------------------ */
+
+static void on_home_gone(void *arg, int r, const struct sg_error *e)
+{
+    (void)r, (void)e;
+    ward_return(arg);
+}
+
+static void leave_home(struct ward *w)
+{
+    struct ward_kernels *k = &w->kernels;
+
+    reactor_unwatch(&w->server->reactor, &k->home_end);
+    if (!k->home)
+        return;
+    w->n_out++; /* until it is gone */
+    grave_dig(w->server, steal_ptr(&k->home), on_home_gone, w);
+}
+
+static void load(struct ward *w)
+{
+    struct ward_kernels *k = &w->kernels;
+    struct sg_error e = {0};
+    int r = 0;
+
+    if (k->broker.fd < 0) {
+        r = provider_kernels_open(w->provider, &e);
+        if (r == 0)
+            reactor_watch(&w->server->reactor, &k->broker, provider_kernels_fd(w->provider),
+                          EPOLLIN);
+    }
+    if (r == 0)
+        r = provider_zygote_ask(w->provider, k->home, imports_of(w), k->plain, &e);
+    k->state = KERNELS_LOADING;
+    if (r < 0) {
+        log_line(LEVEL_WARN, "kernels will start cold: %s", e.message);
+        rest(w);
+    }
+}
+
+static void on_home_ended(struct event_source *src, uint32_t events)
+{
+    struct ward *w = CONTAINER_OF(src, struct ward, kernels.home_end);
+
+    (void)events;
+    leave_home(w);
+    rest(w);
+}
+
+/* It is not one of the sandboxes that keep a ward in use. */
+static void on_home(void *arg, struct instance *i, const struct sg_error *e)
+{
+    struct ward *w = arg;
+    struct ward_kernels *k = &w->kernels;
+
+    if (!i) {
+        log_line(LEVEL_WARN, "kernels will start cold: %s", e->message);
+        rest(w);
+        return;
+    }
+    w->n_out--;
+    k->home = i;
+    reactor_watch(&w->server->reactor, &k->home_end, instance_pidfd(i), EPOLLIN);
+    load(w);
+}
+
+static void find_home(struct ward *w)
+{
+    struct ward_kernels *k = &w->kernels;
+
+    k->state = KERNELS_HOMELESS;
+    k->request = (struct ward_request){.done = on_home, .arg = w};
+    ward_usual_limits(w, &k->request.limits);
+    ward_request(w, &k->request);
+}
+
+static void on_rested(struct timer *timer)
+{
+    struct ward *w = CONTAINER_OF(timer, struct ward, kernels.rest);
+
+    if (w->broken)
+        return;
+    if (w->kernels.home)
+        load(w);
+    else
+        find_home(w);
+}
+
+/* Longer each time: what cannot work is not tried all day. */
+static void rest(struct ward *w)
+{
+    struct ward_kernels *k = &w->kernels;
+
+    k->state = KERNELS_RESTING;
+    timer_set(&w->server->reactor, &k->rest, clock_ns() + k->rest_ns);
+    if (k->rest_ns < REST_MAX_NS)
+        k->rest_ns *= 2;
+}
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+void kernels_feed(struct ward *w, struct instance *i)
+{
+    struct sg_error e = {0};
+
+    if (w->kernels.state == KERNELS_READY && instance_kernel_ask(i, &e) < 0)
+        log_line(LEVEL_WARN, "a kernel for the pool: %s", e.message);
+}
+
+static void refuse(struct instance *i)
+{
+    struct sg_error e;
+
+    if (instance_kernel_refuse(i, &e) < 0)
+        log_line(LEVEL_DEBUG, "%s", e.message);
+}
+
+void kernels_want(struct ward *w, struct instance *i)
+{
+    struct sg_error e = {0};
+    int r = w->kernels.state == KERNELS_READY ? instance_kernel_ask(i, &e) : -ENODEV;
+
+    if (r < 0 && r != -EALREADY) /* the one that is on its way will do */
+        refuse(i);
+}
+
+static void on_zygote(struct ward *w, int r, const struct sg_error *e)
+{
+    if (r < 0 && e->kind == SG_ERR_UNSUPPORTED && !w->kernels.plain) {
+        log_line(LEVEL_INFO, "kernels are made by plain fork: %s", e->message);
+        w->kernels.plain = true;
+        load(w);
+        return;
+    }
+    if (r < 0) {
+        log_line(LEVEL_WARN, "kernels start cold for now: %s", e->message);
+        rest(w);
+        return;
+    }
+    w->kernels.state = KERNELS_READY;
+    w->kernels.rest_ns = REST_NS;
+    ward_feed_all(w);
+}
+
+static void on_broker(struct event_source *src, uint32_t events)
+{
+    struct ward *w = CONTAINER_OF(src, struct ward, kernels.broker);
+    struct sg_error e = {0};
+    struct kernel_news news;
+    int r = provider_kernels_take(w->provider, &news, &e);
+
+    (void)events;
+    if (news.kind == NEWS_ZYGOTE) {
+        on_zygote(w, r, &e);
+    } else if (news.kind == NEWS_KERNEL && news.instance) {
+        ward_fed(w, news.instance, r == 0);
+        if (r < 0) {
+            log_line(LEVEL_WARN, "a kernel could not be made: %s", e.message);
+            refuse(news.instance);
+        }
+    } else if (news.kind == NEWS_GONE) {
+        reactor_unwatch(&w->server->reactor, &w->kernels.broker);
+        log_line(LEVEL_WARN, "kernels start cold for now: %s", e.message);
+        rest(w);
+    }
+}
+
+void kernels_start(struct ward *w)
+{
+    w->kernels = (struct ward_kernels){.broker = {.fd = -1, .fn = on_broker},
+                                       .home_end = {.fd = -1, .fn = on_home_ended},
+                                       .plain = w->server->settings.kernel_fork == FORK_PLAIN,
+                                       .rest.fn = on_rested,
+                                       .rest_ns = REST_NS};
+    w->kernels.state = wanted(w) ? KERNELS_RESTING : KERNELS_OFF;
+    if (wanted(w)) /* whoever opened the ward comes first */
+        timer_set(&w->server->reactor, &w->kernels.rest, clock_ns());
+}
+
+void kernels_stop(struct ward *w)
+{
+    struct ward_kernels *k = &w->kernels;
+
+    timer_cancel(&w->server->reactor, &k->rest);
+    reactor_unwatch(&w->server->reactor, &k->broker);
+    reactor_unwatch(&w->server->reactor, &k->home_end);
+    k->state = KERNELS_OFF;
+}

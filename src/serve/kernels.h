@@ -1,0 +1,22 @@
+/* The kernels of a ward: warm interpreters for its sandboxes (provider/process.h, *kernels*).
+ *
+ *   off --> homeless --> loading --> ready
+ *              ^            |          |
+ *              +-- resting <+----------+   it has failed, or died
+ *
+ * The zygote that kernels are copied from sees the files of a sandbox of its own, its home, which
+ * nobody else uses. While there is no zygote, agents that ask are told so and start a kernel
+ * themselves: slower, and the same.
+ *
+ * A sandbox that waits in the pool gets a kernel ahead of need; any other when its agent asks. */
+#pragma once
+
+#include "serve/ward.h"
+
+/* Begins to have kernels, if the settings want any. Once the ward can make sandboxes. */
+void kernels_start(struct ward *w);
+void kernels_stop(struct ward *w);
+/* One that waits in the pool, and has none yet. */
+void kernels_feed(struct ward *w, struct instance *i);
+/* Its agent asks for one: it gets an answer. */
+void kernels_want(struct ward *w, struct instance *i);

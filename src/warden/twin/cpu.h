@@ -1,0 +1,52 @@
+/* What depends on the processor: registers of a stopped process, and the few instructions that work
+ * off a table of system calls. Without an implementation for it, twins are not to be had. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#ifdef __x86_64__
+#define CPU_KNOWN 1
+#else
+#define CPU_KNOWN 0
+#endif
+
+/* One entry of a table. The code works until an entry's nr is CPU_TABLE_END, then traps. */
+struct cpu_call {
+    int64_t nr;
+    int64_t args[6];
+    int64_t ret; /* filled in */
+};
+#define CPU_TABLE_END (-1)
+
+extern const uint8_t cpu_code[];
+extern const size_t cpu_code_len;
+
+#define CPU_EXTENDED_MAX 16384
+
+/* All that makes up the state of a stopped thread. */
+struct cpu_state {
+    struct user_regs_struct regs;
+    uint8_t extended[CPU_EXTENDED_MAX]; /* floating point and vectors */
+    size_t extended_len;
+    uint64_t sigmask;
+};
+
+/* Each 0 or -errno. */
+int cpu_save(pid_t pid, struct cpu_state *ret);
+int cpu_load(pid_t pid, const struct cpu_state *s);
+/* The state was saved inside a blocking system call that reads from `fd`: where its instruction is,
+ * or 0 if it was not. */
+uint64_t cpu_reading_from(pid_t pid, const struct cpu_state *s, int fd);
+/* Changes the state so that the interrupted call is made again. */
+void cpu_restart_call(struct cpu_state *s);
+/* Sets the registers so that the process, once continued, makes one call at the instruction `at`,
+ * or works off a table. `s` is any state of it. */
+int cpu_aim_call(pid_t pid, const struct cpu_state *s, uint64_t at, const struct cpu_call *c);
+int cpu_aim_table(pid_t pid, const struct cpu_state *s, uint64_t code, uint64_t table,
+                  uint64_t stack);
+/* What the call just made has returned. */
+int cpu_result(pid_t pid, int64_t *ret);

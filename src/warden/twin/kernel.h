@@ -1,0 +1,18 @@
+/* Making a kernel: a pair (H, K) from a held zygote, as twin.h tells it. */
+#pragma once
+
+#include "warden/twin/zygote.h"
+
+struct kernel {
+    pid_t h, k;     /* as seen in W; without a twin, h is k */
+    pid_t k_inside; /* as seen in its sandbox */
+};
+
+/* fds as TWIN_KERNEL_FDS, then doors, then the broker's own pid namespace; they stay the caller's.
+ * On failure nothing is left of it. */
+int kernel_make(struct zygote *z, const struct twin_request *q, const int *fds, struct kernel *ret,
+                struct sg_error *e);
+
+/* plain.c: the same, for a zygote that forks itself. */
+int kernel_make_plain(struct zygote *z, const struct twin_request *q, const int *fds,
+                      struct kernel *ret, struct sg_error *e);
