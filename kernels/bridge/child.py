@@ -82,3 +82,12 @@ def describe_end(status):
         return f"was killed by {signal.Signals(-status).name}"
     except ValueError:
         return f"was killed by signal {-status}"
+
+
+def write_all(fd, data):
+    """To a pipe that the child reads. If it has ended, whoever waits for it sees that."""
+    try:
+        while data:
+            data = data[os.write(fd, data):]
+    except BrokenPipeError:
+        pass

@@ -20,7 +20,7 @@ import json
 import os
 import struct
 
-from .child import Child, describe_end
+from .child import Child, describe_end, write_all
 
 IN, OUT = 60, 61  # the driver's descriptors
 
@@ -57,12 +57,7 @@ class Interpreter:
         self.kind = ""
 
     def send(self, kind, payload):
-        data = struct.pack(">I", 1 + len(payload)) + kind + payload
-        try:
-            while data:
-                data = data[os.write(self.to_driver, data):]
-        except BrokenPipeError:
-            pass  # it has ended: whoever waits for it sees that
+        write_all(self.to_driver, struct.pack(">I", 1 + len(payload)) + kind + payload)
 
     def set(self, name, value):
         if self.child:

@@ -70,9 +70,11 @@ class Interpreter:
         environment["JPY_PARENT_PID"] = str(os.getpid())
         # Output comes in messages; a kernel repeats on its own streams what its programs wrote.
         null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-        self.child = Child(self.bridge, [self.program(argv[0]), *argv[1:]], ((null, 1), (null, 2)),
-                           environment)
-        os.close(null)
+        try:
+            self.child = Child(self.bridge, [self.program(argv[0]), *argv[1:]], ((null, 1), (null, 2)),
+                               environment)
+        finally:
+            os.close(null)
         self.client = self.jupyter_client.BlockingKernelClient(connection_file=self.connection)
         self.client.load_connection_file()
         self.client.start_channels()

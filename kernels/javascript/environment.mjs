@@ -19,8 +19,11 @@ export class SystemExit extends Error {
     }
 }
 
-/* `exited` learns of it first, since the cell may catch what is thrown. */
-export function refuseExit(exited) {
+/* `exited` learns of it first, since the cell may catch what is thrown. What ends the process all
+ * the same ends it by `die`: exit() would wait for the thread that reads the control socket. */
+export function refuseExit(exited, die) {
+    process.reallyExit = die;
+    process.on('exit', die);
     process.exit = (status = process.exitCode ?? 0) => {
         const exit = new SystemExit(status);
         exited(exit);

@@ -84,7 +84,7 @@ function head(error) {
         const { code } = error;
         if (error instanceof Error && typeof code === 'string' && code.startsWith('ERR_'))
             return `${error.name} [${code}]: ${error.message}`;
-        return Error.prototype.toString.call(error);
+        return bounded(Error.prototype.toString.call(error));
     } catch {
         return '<error that cannot be described>';
     }

@@ -26,6 +26,7 @@ import { die, sendFinished, sendReady, sendResult } from './wire.mjs';
 
 const CONTROL = 3;
 const PACKET_MAX = (128 << 10) + 16;
+const { reallyExit } = process;
 
 class Kernel {
     constructor(typescript) {
@@ -40,8 +41,8 @@ class Kernel {
         const buffer = Buffer.allocUnsafe(PACKET_MAX);
         read(CONTROL, buffer, 0, buffer.length, null, (error, size) => {
             if (error !== null && error.code !== 'EAGAIN' && error.code !== 'EINTR') die();
-            /* No thread reads now, so that this does not wait for one. */
-            if (error === null && size === 0) process.reallyExit(0);
+            /* No thread reads now, so this does not wait for one. */
+            if (error === null && size === 0) reallyExit.call(process, 0);
             this.listen();
             if (error === null) this.packets.push(buffer.subarray(0, size));
             this.work();
@@ -145,7 +146,7 @@ export function serve(typescript) {
     });
     refuseExit((exit) => {
         if (kernel.cell !== null) kernel.end(kernel.cell, failure(exit));
-    });
+    }, die);
     process.on('uncaughtException', reportUncaught);
     sendReady();
     kernel.listen();

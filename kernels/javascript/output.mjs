@@ -13,6 +13,9 @@ import { types } from 'node:util';
 const CHANGE_MS = 0.2;
 const FULL_MS = 1;
 
+/* The cell may change its own. */
+const { from: bufferFrom } = Buffer;
+
 const clock = new Int32Array(new SharedArrayBuffer(4));
 let last = 0;
 
@@ -36,9 +39,19 @@ function writeAll(fd, chunk) {
 /* `write` itself is replaced: a Writable that is interrupted in the middle of one never writes
  * again. */
 function makeStream(fd) {
+    const put = (chunk, encoding) => {
+        try {
+            writeAll(fd, bytesOf(chunk, encoding));
+            return null;
+        } catch (error) {
+            if (error.syscall !== 'write') throw error;
+            /* A pipe that the cell has closed takes nothing more; that is no reason to end. */
+            return error;
+        }
+    };
     const stream = new Writable({
         write(chunk, encoding, done) {
-            stream.write(chunk);
+            put(chunk);
             done();
         },
         /* As with Node's own, nothing closes the standard streams. */
@@ -49,14 +62,7 @@ function makeStream(fd) {
     });
     stream.write = (chunk, encoding, done) => {
         const callback = typeof encoding === 'function' ? encoding : done;
-        let failure = null;
-        try {
-            writeAll(fd, bytesOf(chunk, encoding));
-        } catch (error) {
-            if (error.syscall !== 'write') throw error;
-            /* A pipe that the cell has closed takes nothing more; that is no reason to end. */
-            failure = error;
-        }
+        const failure = put(chunk, encoding);
         if (typeof callback === 'function') process.nextTick(callback, failure);
         return true;
     };
@@ -67,7 +73,7 @@ function makeStream(fd) {
 
 function bytesOf(chunk, encoding) {
     if (typeof chunk === 'string')
-        return Buffer.from(chunk, typeof encoding === 'string' ? encoding : 'utf8');
+        return bufferFrom(chunk, typeof encoding === 'string' ? encoding : 'utf8');
     if (types.isUint8Array(chunk)) return chunk;
     const error = new TypeError('The "chunk" argument must be of type string or Uint8Array');
     throw Object.assign(error, { code: 'ERR_INVALID_ARG_TYPE' });

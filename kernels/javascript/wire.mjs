@@ -10,6 +10,10 @@ import { fstatSync, writeSync } from 'node:fs';
 const CONTROL = 3;
 const PACKET_MAX = 64 << 10;
 
+/* The cell may change its own. */
+const { alloc, concat, from } = Buffer;
+const { kill, pid } = process;
+
 let identity = null;
 /* A result has begun. An interrupt may keep it from being sent to its end. */
 let open = false;
@@ -21,7 +25,7 @@ function sameSocket() {
 }
 
 export function die() {
-    process.kill(process.pid, 'SIGKILL');
+    kill.call(process, pid, 'SIGKILL');
 }
 
 function write(packet) {
@@ -36,7 +40,7 @@ function write(packet) {
 }
 
 function number(kind, value) {
-    const packet = Buffer.alloc(5);
+    const packet = alloc(5);
     packet.write(kind, 'latin1');
     packet.writeUInt32LE(value, 1);
     return packet;
@@ -44,28 +48,28 @@ function number(kind, value) {
 
 /* Pieces end between characters, so that each is UTF-8 by itself. */
 function field(kind, key, text) {
-    const head = Buffer.from(`${kind}${key}\0`);
-    const bytes = Buffer.from(text);
+    const head = from(`${kind}${key}\0`);
+    const bytes = from(text);
     const room = PACKET_MAX - head.length;
     let at = 0;
     do {
         let end = Math.min(at + room, bytes.length);
         while (end < bytes.length && (bytes[end] & 0xc0) === 0x80) end--;
-        write(Buffer.concat([head, bytes.subarray(at, end)]));
+        write(concat([head, bytes.subarray(at, end)]));
         at = end;
     } while (at < bytes.length);
 }
 
 export function sendReady() {
     sameSocket();
-    write(Buffer.from('Q'));
+    write(from('Q'));
 }
 
 /* `kind`: m, d or e. */
 export function sendResult(kind, fields) {
     closeResult();
     open = true;
-    write(Buffer.from(`R${kind}`));
+    write(from(`R${kind}`));
     for (const [key, value] of Object.entries(fields)) {
         if (typeof value === 'string') field('T', key, value);
         else field('J', key, value.json);
@@ -74,7 +78,7 @@ export function sendResult(kind, fields) {
 }
 
 function closeResult() {
-    if (open) write(Buffer.from('r'));
+    if (open) write(from('r'));
     open = false;
 }
 

@@ -50,6 +50,7 @@ static int resolve_template(struct e2b_req *q, struct create_request *c, struct 
     snprintf(c->spec.tenant, sizeof(c->spec.tenant), "%s", q->tenant.id);
     snprintf(c->spec.template_id, sizeof(c->spec.template_id), "%s", ret->id);
     snprintf(c->spec.alias, sizeof(c->spec.alias), "%s", ret->alias);
+    c->spec.interpreter = strcmp(ret->base, TEMPLATE_INTERPRETER) == 0;
     return 0;
 }
 

@@ -13,7 +13,7 @@ static const struct builtin {
     const char *id, *alias;
 } builtins[] = {
     {"sgbase00000000000000", "base"},
-    {"sgcodeinterpreter001", "code-interpreter-v1"},
+    {"sgcodeinterpreter001", TEMPLATE_INTERPRETER},
 };
 
 static const struct builtin *find_builtin(const char *name)

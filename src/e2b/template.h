@@ -5,6 +5,8 @@
 #include "e2b/ref.h"
 #include "e2b/request.h"
 
+#define TEMPLATE_INTERPRETER "code-interpreter-v1"
+
 struct template_found {
     char id[ID_LEN + 1];
     char alias[STORE_NAME_MAX + 1]; /* "" if it has none */

@@ -7,26 +7,6 @@
 #include "envd/service.h"
 #include "front/reply.h"
 
-/* ---- CORS ----------------------------------------------------------------------------------- */
-
-/* Pages of any origin may ask: what gives access is a token in a header that no browser adds by
- * itself. "*" does not stand for Authorization. */
-static void add_cors(struct http_req *req)
-{
-    http_add_header(req, "Access-Control-Allow-Origin", "*");
-    http_add_header(req, "Access-Control-Expose-Headers",
-                    "Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Location, Cache-Control, "
-                    "X-Content-Type-Options");
-}
-
-static void reply_preflight(struct http_req *req)
-{
-    http_add_header(req, "Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE");
-    http_add_header(req, "Access-Control-Allow-Headers", "*, Authorization");
-    http_add_header(req, "Access-Control-Max-Age", "7200");
-    reply_empty(req, 204);
-}
-
 /* ---- routes --------------------------------------------------------------------------------- */
 
 static void reply_internal_path(struct http_req *req)
@@ -107,7 +87,7 @@ void envd_request(struct box *b, struct http_req *req)
     const struct rpc_service *service = service_of(req->path);
     bool other_method = false;
 
-    add_cors(req);
+    reply_add_cors(req);
     if (req->method == HTTP_M_OPTIONS) {
         reply_preflight(req);
         return;

@@ -12,6 +12,7 @@
 
 #include "envd/messages.h"
 #include "envd/process.h"
+#include "front/identity.h"
 
 #define CHUNK_STD 32768 /* of output in one message */
 #define CHUNK_PTY 16384
@@ -250,28 +251,6 @@ static void stream_begin(struct stream *s, enum chan_op op, const struct strbuf 
         service_fail(s->rpc, s->user, r == -EPIPE ? CALL_GONE : -r, e.message);
 }
 
-/* What every process of the sandbox has, then the sandbox's own, then the request's. */
-static void put_environment(const struct box *b, json_t *config, struct strbuf *request)
-{
-    json_t *all = json_pack("{s:s, s:s}", "E2B_SANDBOX", "true", "E2B_SANDBOX_ID", b->id);
-    const char *key;
-    json_t *value;
-
-    json_object_set_new(all, "E2B_TEMPLATE_ID", rpc_text(b->spec.template_id));
-    json_object_update(all, b->spec.envs);
-    json_object_update(all, json_object_get(config, "envs"));
-    wire_put_u32(request, (uint32_t)json_object_size(all));
-    json_object_foreach(all, key, value)
-    {
-        AUTO(strbuf_done) struct strbuf pair = {0};
-        strbuf_init(&pair, OPS_OPEN_MAX);
-        strbuf_addf(&pair, "%s=%s", key, json_string_value(value));
-        request->truncated |= pair.truncated;
-        wire_put_str(request, pair.buf);
-    }
-    json_decref(all);
-}
-
 /* For people: the command in one line, and not all of a long one. */
 static char *command_line(json_t *config)
 {
@@ -320,7 +299,7 @@ static bool put_start(struct stream *s, json_t *message, struct strbuf *request)
     wire_put_str(request, rpc_str(message, "tag"));
     wire_put_str(request, note.buf);
     put_command(config, request);
-    put_environment(s->box, config, request);
+    identity_put_envs(s->box, json_object_get(config, "envs"), request);
     if (!note.truncated && !request->truncated)
         return true;
     rpc_fail(s->rpc, RPC_INVALID_ARGUMENT,

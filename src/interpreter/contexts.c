@@ -79,7 +79,7 @@ static bool write_context(struct json *j, const void *p, size_t len)
     struct wire_reader r;
 
     wire_reader_init(&r, p, len);
-    const char *id = wire_get_str(&r, KERNEL_ID_LEN), *language = wire_get_str(&r, OPS_NAME_MAX);
+    const char *id = wire_get_str(&r, KERNEL_ID_LEN), *language = wire_get_str(&r, LANGUAGE_MAX);
     const char *cwd = wire_get_str(&r, OPS_PATH_MAX);
     for (int i = 0; i < 3; i++)
         wire_get_u32(&r); /* state, cells, is_default */

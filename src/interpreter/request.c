@@ -72,19 +72,19 @@ static bool get_string(struct http_req *req, const json_t *body, const char *nam
 
 /* In lower case, and the names that SDKs use besides. A longer one is cut: it is none that there
  * is, and whoever says so lists those. */
-static void normal_language(const char *given, char ret[OPS_NAME_MAX + 1])
+static void normal_language(const char *given, char ret[LANGUAGE_MAX + 1])
 {
-    snprintf(ret, OPS_NAME_MAX + 1, "%s", given);
+    snprintf(ret, LANGUAGE_MAX + 1, "%s", given);
     for (char *p = ret; *p; p++)
         if (*p >= 'A' && *p <= 'Z')
             *p = (char)(*p - 'A' + 'a');
     if (strcmp(ret, "js") == 0)
-        snprintf(ret, OPS_NAME_MAX + 1, "javascript");
+        snprintf(ret, LANGUAGE_MAX + 1, "javascript");
     else if (strcmp(ret, "ts") == 0)
-        snprintf(ret, OPS_NAME_MAX + 1, "typescript");
+        snprintf(ret, LANGUAGE_MAX + 1, "typescript");
 }
 
-static bool get_language(struct http_req *req, const json_t *body, char ret[OPS_NAME_MAX + 1])
+static bool get_language(struct http_req *req, const json_t *body, char ret[LANGUAGE_MAX + 1])
 {
     const char *given;
 

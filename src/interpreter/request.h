@@ -10,19 +10,20 @@
 /* Code, with room for what escapes add to it, and variables. */
 #define EXECUTE_BODY_MAX (KERNEL_CODE_MAX + 4u * 1024 * 1024)
 #define CONTEXT_BODY_MAX (64u * 1024)
+#define LANGUAGE_MAX     256 /* of its name */
 
 struct execute_request {
     json_t *body; /* code and envs point into it; the caller's to release */
     const char *code;
     size_t code_len;
     char context[KERNEL_ID_LEN + 1]; /* "" if none was given */
-    char language[OPS_NAME_MAX + 1];
+    char language[LANGUAGE_MAX + 1];
     json_t *envs; /* object of strings, or NULL */
     uint64_t timeout_ms;
 };
 
 struct context_request {
-    char language[OPS_NAME_MAX + 1];
+    char language[LANGUAGE_MAX + 1];
     char cwd[OPS_PATH_MAX]; /* "": home */
 };
 

@@ -56,7 +56,7 @@ class State(BashTest):
         self.check("echo $?", "0\n")
 
     def test_nothing_of_ours_is_visible(self):
-        self.check("a=1; set | grep -iE 'sandglass|token|cell'; declare -F; alias; trap -p INT EXIT ERR DEBUG; jobs")
+        self.check("a=1; set | grep -iE 'sandglass|token|cell'; declare -F; trap -p INT EXIT ERR DEBUG; jobs")
 
     def test_descriptors(self):
         self.check("ls /proc/self/fd | tr '\\n' ' '; readlink /proc/self/fd/0",

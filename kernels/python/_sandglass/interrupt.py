@@ -3,15 +3,23 @@
 `armed` is true while the cell's code runs, or what it defined (a repr). In between, a signal is
 only noted, and raised when the kernel arms again. A signal that comes while the kernel is idle is
 dropped, unless a cell has been sent already: then it was meant for that one.
+
+Some packages cannot be imported again if their first import was interrupted: their C half has kept
+what their Python half has lost. While one of these is being imported the signal waits.
 """
 
 import _signal
 import _thread
+import os
+import time
+
+WHOLE_IMPORTS = frozenset(("asyncio", "numpy", "pandas"))
 
 
 class _State:
     armed = False  # raise at once
     pending = False  # came while the kernel itself was at work
+    cell = 0  # counts them
     main = _thread.get_ident()
     arrived = None  # tells whether a cell is on its way; None while one runs
     idle_loop = None  # given the frame: whether an event loop was interrupted, and has been told
@@ -51,6 +59,7 @@ def disarm():
 def cell_begins():
     """Signals are for the cell now."""
     state.arrived = None
+    state.cell += 1
 
 
 def cell_ends(arrived):
@@ -62,9 +71,26 @@ def cell_ends(arrived):
         install()
 
 
+def _in_import(frame):
+    """Whether one of these packages is being imported."""
+    while frame is not None:
+        if frame.f_code.co_name == "_find_and_load" and frame.f_locals.get("name") in WHOLE_IMPORTS:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _again(cell):
+    time.sleep(0.02)
+    if state.cell == cell and state.arrived is None:
+        os.kill(os.getpid(), _signal.SIGINT)
+
+
 def on_sigint(_number, frame):
     if state.armed:
-        if state.idle_loop is None or not state.idle_loop(frame):
+        if _in_import(frame):
+            _thread.start_new_thread(_again, (state.cell,))
+        elif state.idle_loop is None or not state.idle_loop(frame):
             raise KeyboardInterrupt
     elif state.arrived is None or state.arrived():
         state.pending = True

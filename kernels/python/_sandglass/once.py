@@ -3,6 +3,8 @@
 Standard input, output and error are the caller's. Results are printed where they happen.
 """
 
+import os
+import signal
 import sys
 
 from . import interrupt
@@ -17,36 +19,28 @@ class Printer:
     """A sink that prints, and keeps a record if there is a file for it."""
 
     def __init__(self, stream, record):
-        import os
-
         self.stream = stream
         self.record = record
-        self._getpid, self.pid = os.getpid, os.getpid()
+        self.pid = os.getpid()
 
     def is_here(self):
-        return self._getpid() == self.pid
+        return os.getpid() == self.pid
 
     def send_result(self, kind, fields):
         if kind == "e":
             print(fields["traceback"], file=sys.__stderr__)
             return
-        fields = self._within_limits(kind, fields)
-        if "text" in fields:
-            print(fields["text"], file=self.stream)
+        # As an agent would get them: within the limits.
+        kept = {}
+        for _, key, data in protocol.prepare(kind, fields):
+            name = key.decode()
+            kept[name] = data.decode() if name == "text" else fields[name]
+        if "text" in kept:
+            print(kept["text"], file=self.stream)
         if self.record:
-            line = protocol.to_json({"main": kind == "m", **fields})
+            line = protocol.to_json({"main": kind == "m", **kept})
             with open(self.record, "ab") as file:
                 file.write(line + b"\n")
-
-    @staticmethod
-    def _within_limits(kind, fields):
-        """The fields as an agent would get them."""
-        sent = {key.decode() for _, key, _ in protocol.prepare(kind, fields)}
-        kept = {key: value for key, value in fields.items() if key in sent}
-        for tag, key, data in protocol.prepare(kind, fields):
-            if key == b"text":
-                kept["text"] = data.decode()
-        return kept
 
 
 def _status(error):
@@ -87,4 +81,5 @@ def main(arguments):
     interrupt.install()
     interrupt.cell_begins()
     error = session.execute(code.decode("utf-8", "surrogateescape"))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # while threads are waited for
     sys.exit(_status(error))

@@ -14,18 +14,22 @@ KERNEL = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PYTHON = "/usr/bin/python3"  # the one that templates have
 DEADLINE = 60
 
-# Runs the program in an interpreter that has no IPython.
-WITHOUT_IPYTHON = f"""
+_WITHOUT = f"""
 import runpy, sys
 from importlib.machinery import PathFinder
-find = PathFinder.find_spec
+find, hidden = PathFinder.find_spec, sys.argv[1]
 def hide(name, path=None, target=None):
-    return None if name.partition(".")[0] == "IPython" else find(name, path, target)
+    return None if name.partition(".")[0] == hidden else find(name, path, target)
 PathFinder.find_spec = hide
 sys.argv = sys.argv[1:]
 sys.path.insert(0, "")
 runpy.run_path({KERNEL!r}, run_name="__main__")
 """
+
+
+def without(package):
+    """The program in an interpreter that does not have a package."""
+    return PYTHON, "-c", _WITHOUT, package
 
 
 class Result(dict):
@@ -108,7 +112,6 @@ class Kernel:
         os.close(out)
         os.close(err)
         self.number = 0
-        self.stray = []
         if ready:
             self.wait_ready()
 

@@ -37,6 +37,18 @@ class Interrupt(KernelTest):
     def test_asyncio_run(self):
         self.interrupted("import asyncio\nasyncio.run(asyncio.sleep(60))")
 
+    def test_import(self):
+        """Interrupted at any moment of the import, it works at the next try."""
+        for delay in range(1, 60, 6):
+            kernel = self.own()
+            kernel.start("import asyncio, email.mime.text, xml.dom.minidom, http.server\nwhile True: pass")
+            time.sleep(delay / 1000)
+            kernel.interrupt()
+            self.assertEqual(kernel.finish().error["name"], "KeyboardInterrupt")
+            cell = kernel.run("import asyncio, email.mime.text, xml.dom.minidom, http.server\n"
+                              "print('go')\nawait asyncio.sleep(60)", interrupt_when="go")
+            self.assertEqual(cell.error["name"], "KeyboardInterrupt", cell.error["traceback"])
+
     def test_repr(self):
         self.interrupted("class R:\n    def __repr__(self):\n        while True: pass\nR()")
 

@@ -4,7 +4,7 @@ import os
 import tempfile
 import unittest
 
-from harness import PYTHON, WITHOUT_IPYTHON, KernelTest
+from harness import Kernel, KernelTest, without
 
 
 class Common(KernelTest):
@@ -219,7 +219,7 @@ class WithIPython(Common):
 
 
 class WithoutIPython(Common):
-    program = (PYTHON, "-c", WITHOUT_IPYTHON, "-")
+    program = without("IPython")
 
     def test_it_is_hidden(self):
         self.fails("import IPython.core.interactiveshell", "ModuleNotFoundError")
@@ -237,6 +237,15 @@ class WithoutIPython(Common):
     def test_display_classes(self):
         cell = self.run_cell("from IPython.display import HTML, display\ndisplay(HTML('<p>'))")
         self.assertEqual(cell.shown[0]["html"], "<p>")
+
+
+class WithoutPip(unittest.TestCase):
+    def test_says_so(self):
+        kernel = Kernel(program=without("pip"))
+        self.addCleanup(kernel.close)
+        error = kernel.run("%pip install x").error
+        self.assertEqual(error["name"], "UsageError")
+        self.assertIn("pip is not installed", error["value"])
 
 
 del Common, KernelTest  # nothing to run by themselves

@@ -72,6 +72,13 @@ class Born(KernelTest):
     def test_await(self):
         self.assertEqual(self.value("import asyncio\nawait asyncio.sleep(0, 1)"), "1")
 
+    def test_another_language(self):
+        kernel = self.own("--zygote")
+        kernel.send("B", "bash")
+        kernel.wait_ready()
+        kernel.send("G", "PATH=/usr/bin:/bin")
+        self.assertEqual(kernel.run("echo $((6 * 7))").out, "42\n")
+
     def test_unknown_import_is_left_out(self):
         kernel = self.own("--zygote", "--imports", "no_such_module,colorsys")
         kernel.send("B", "python")
@@ -113,7 +120,7 @@ sys.path.insert(0, sys.orig_argv[-2])
 from _sandglass import kernel, protocol
 read, copied = protocol.Control.recv, []
 def recv(self):
-    if not copied:
+    if not copied and self.fd == 3:
         copied.append(True)
         for number in range({COPIES}):
             if os.fork() == 0:

@@ -147,6 +147,23 @@ class Site:
         return wrong + ([f"the front was started {starts} times"] if starts != 1 else [])
 
 
+class Cell:
+    def __init__(self, lines):
+        said = {"stdout": [], "stderr": []}
+        self.text, self.error = None, None
+        for line in lines:
+            if line["type"] in said:
+                said[line["type"]].append(line["text"])
+            elif line["type"] == "result" and line["is_main_result"]:
+                self.text = line.get("text")
+            elif line["type"] == "error":
+                self.error = f"{line['name']}: {line['value']}"
+        self.out, self.err = ("".join(said[name]) for name in ("stdout", "stderr"))
+
+    def __str__(self):
+        return f"{self.error or self.text}\n{self.out[-1500:]}\n{self.err[-1500:]}"
+
+
 class Box:
     def __init__(self, site, made):
         self.site, self.made = site, made
@@ -185,6 +202,14 @@ class Box:
         """Puts a program into the home and starts it."""
         self.put("attack.py", code)
         return self.spawn("exec python3 attack.py")
+
+    def cell(self, code, **more):
+        """What came of a cell of the code interpreter."""
+        headers = self.headers(**{"Content-Type": "application/json", "E2b-Sandbox-Port": "49999"})
+        a = self.site.ask("POST", "/execute", headers, json.dumps({"code": code, **more}))
+        if a.status != 200:
+            raise RuntimeError(f"no cell: {a}")
+        return Cell([json.loads(line) for line in a.body.splitlines()])
 
     def kill(self):
         return self.site.api("DELETE", f"/sandboxes/{self.id}")
