@@ -10,7 +10,6 @@
 #include <sys/ioctl.h>
 
 #define RED        "\033[31m"
-#define GREEN      "\033[32m"
 #define RESET      "\033[0m"
 #define SHOWN_MAX  (REPL_LINE_MAX * 2)
 #define DUMP_FLAGS (JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_SORT_KEYS)
@@ -18,6 +17,7 @@
 void repl_show_init(struct repl_show *s, bool terminal, bool colour, bool json)
 {
     *s = (struct repl_show){.terminal = terminal, .colour = colour, .json = json};
+    s->colour_errors = colour && isatty(STDERR_FILENO);
 }
 
 void repl_show_begin(struct repl_show *s)
@@ -37,7 +37,7 @@ static int write_all(int fd, const char *data, size_t len, struct sg_error *e)
     return 0;
 }
 
-/* Text of the cell, in a colour or none. */
+/* Text of the cell; colour: NULL for none. */
 static int put(struct repl_show *s, int fd, const char *colour, struct repl_text t,
                struct sg_error *e)
 {
@@ -46,13 +46,13 @@ static int put(struct repl_show *s, int fd, const char *colour, struct repl_text
     if (t.len == 0)
         return 0;
     strbuf_init(&out, SHOWN_MAX);
-    if (s->colour && colour)
+    if (colour)
         strbuf_addstr(&out, colour);
     if (s->terminal)
         repl_filter(&s->filter[fd == STDERR_FILENO], &out, t.text, t.len);
     else
         strbuf_add(&out, t.text, t.len);
-    if (s->colour && colour)
+    if (colour)
         strbuf_addstr(&out, RESET);
     s->in_line = t.text[t.len - 1] != '\n';
     return write_all(fd, out.buf, out.len, e);
@@ -218,7 +218,7 @@ static int show_error(struct repl_show *s, const struct repl_event *event, struc
         repl_filter(&filter, &clean, trace.text, trace.len);
     else
         strbuf_addf(&clean, "%s: %s", name.text, value.text);
-    repl_traceback(&out, clean.buf, name.text, s->colour);
+    repl_traceback(&out, clean.buf, name.text, s->colour_errors);
     return write_all(STDERR_FILENO, out.buf, out.len, e);
 }
 
@@ -238,7 +238,8 @@ int repl_show_event(struct repl_show *s, const struct repl_event *event, struct 
     case REPL_EVENT_STDOUT:
         return put(s, STDOUT_FILENO, NULL, repl_event_text(event, "text"), e);
     case REPL_EVENT_STDERR:
-        return put(s, STDERR_FILENO, RED, repl_event_text(event, "text"), e);
+        return put(s, STDERR_FILENO, s->colour_errors ? RED : NULL, repl_event_text(event, "text"),
+                   e);
     case REPL_EVENT_RESULT:
         return show_result(s, event, e);
     case REPL_EVENT_ERROR:

@@ -8,11 +8,12 @@
 
 struct repl_show {
     bool colour;
-    bool terminal;  /* standard output is one, and a person reads it */
-    bool json;      /* the server's lines, nothing else */
-    uint64_t count; /* number of the last cell */
-    bool failed;    /* the cell ended with an error */
-    bool in_line;   /* the cursor is not at the beginning of a line */
+    bool colour_errors; /* standard error may be elsewhere */
+    bool terminal;      /* standard output is one, and a person reads it */
+    bool json;          /* the server's lines, nothing else */
+    uint64_t count;     /* number of the last cell */
+    bool failed;        /* the cell ended with an error */
+    bool in_line;       /* the cursor is not at the beginning of a line */
     bool asked_sixel, has_sixel;
     struct repl_filter filter[2]; /* for standard output and error */
 };

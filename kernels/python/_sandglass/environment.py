@@ -37,10 +37,12 @@ def _changed(key):
 def change_directory(payload):
     """Creates what does not exist; the home if that cannot be done."""
     path = os.fsdecode(payload)
-    for folder, create in ((path, False), (path, True), (os.path.expanduser("~"), False), ("/", False)):
+    try:
+        os.makedirs(path, exist_ok=True)
+    except (OSError, ValueError):
+        pass
+    for folder in (path, os.path.expanduser("~"), "/"):
         try:
-            if create:
-                os.makedirs(folder, exist_ok=True)
             os.chdir(folder)
             return
         except (OSError, ValueError):

@@ -43,13 +43,17 @@ class Kernel:
         self.streams.guard()
         usersite.locate()
 
-    def idle_as_zygote(self, imports):
+    def idle_as_zygote(self, imports, plain):
         """Waits, all warmed up, to be copied. Only in a copy does this return: its language."""
         zygote.load(imports)
         rehearsal.rehearse(Kernel)
         zygote.freeze()
         interrupt.cell_ends(self.control.waiting)
         self.control.ready()
+        if plain:
+            from .plain import wait_to_be_copied
+
+            wait_to_be_copied()
         kind, payload = self.control.recv()
         if kind != "B":
             os._exit(0)
@@ -123,11 +127,12 @@ def serve_bridge(control, language):
 
 
 def main(arguments):
-    """`arguments` as the README has them: none, or --zygote [--imports NAMES]."""
+    """`arguments`: none, or --zygote or --plain [--imports NAMES]."""
     kernel, language = Kernel(), "python"
     kernel.settle_in()
     if arguments:
-        language = kernel.idle_as_zygote(arguments[2] if len(arguments) > 2 else "")
+        imports = arguments[2] if len(arguments) > 2 else ""
+        language = kernel.idle_as_zygote(imports, arguments[0] == "--plain")
     kernel.take_over()
     if language != "python":
         serve_bridge(kernel.control, language)

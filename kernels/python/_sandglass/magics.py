@@ -1,7 +1,8 @@
 """Magics: what `%name`, `%%name`, `!command` and `name?` do.
 
 Those that are used all the time are here, and work the same with IPython and without it; they cost
-no import of it, which takes longer than most cells. All others are IPython's, where it is installed.
+no import of it, which takes longer than most cells. All others are IPython's, where it is
+installed.
 """
 
 import importlib.util
@@ -59,7 +60,7 @@ class Magics:
         for name, program in SCRIPTS.items():
             self.cells[name] = lambda text, body, at, p=program: self._script(p, text, body)
         for name, kind in SHOWN.items():
-            self.cells[name] = lambda text, body, at, kind=kind: rich.display({kind: body}, raw=True)
+            self.cells[name] = lambda text, body, at, k=kind: rich.display({k: body}, raw=True)
 
     def line(self, name, text):
         """`%name text`"""
@@ -110,7 +111,8 @@ class Magics:
     @staticmethod
     def _unknown(name, known, mark, theirs):
         more = "" if theirs else " IPython, which has more, is not installed."
-        return f"there is no magic {name}. There are: {', '.join(mark + n for n in sorted(known))}.{more}"
+        names = ", ".join(mark + n for n in sorted(known))
+        return f"there is no magic {name}. There are: {names}.{more}"
 
     # -- running code -------------------------------------------------------------------------
 
@@ -178,7 +180,7 @@ class Magics:
 
     def line_pip(self, text):
         if importlib.util.find_spec("pip") is None:
-            raise UsageError("pip is not installed in this sandbox: install python3-pip in its template")
+            raise UsageError("pip is not installed here: add python3-pip to the template")
         words = shlex.split(shell.expand(text, self.namespace))
         command = [sys.executable or "python3", "-m", "pip", *words]
         self.namespace["_exit_code"] = shell.run(command, env=shell.environment("pip"))

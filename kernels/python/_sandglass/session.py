@@ -30,7 +30,11 @@ class Session:
         self._magics = None
         self.namespace = self.main.__dict__
         self.namespace.update(
-            __builtins__=builtins, In=self.inputs, Out=self.outputs, _ih=self.inputs, _oh=self.outputs
+            __builtins__=builtins,
+            In=self.inputs,
+            Out=self.outputs,
+            _ih=self.inputs,
+            _oh=self.outputs,
         )
         for name in ("_", "__", "___"):
             self._unders[name] = self.namespace[name] = ""

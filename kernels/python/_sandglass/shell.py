@@ -17,7 +17,7 @@ SHELLS = ("/bin/bash", "/bin/sh")
 
 
 class Lines(list):
-    """What a program printed, as lines; also as one text, by .n with line ends, by .s with spaces."""
+    """What a program printed, as lines; as one text by .n (line ends) and .s (spaces)."""
 
     @property
     def l(self):

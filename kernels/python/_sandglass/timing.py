@@ -49,8 +49,8 @@ class Measured:
 
     def __str__(self):
         return (
-            f"{show_seconds(self.average)} ± {show_seconds(self.stdev)} per loop (mean ± std. dev. "
-            f"of {self.repeat} run{'s' * (self.repeat != 1)}, "
+            f"{show_seconds(self.average)} ± {show_seconds(self.stdev)} per loop "
+            f"(mean ± std. dev. of {self.repeat} run{'s' * (self.repeat != 1)}, "
             f"{self.loops:,} loop{'s' * (self.loops != 1)} each)"
         )
 

@@ -16,13 +16,13 @@ from . import session as sessions
 from . import world
 
 STANDARD = (
-    "abc argparse ast array base64 binascii bisect calendar collections concurrent.futures contextlib "
-    "copy csv dataclasses datetime decimal difflib email enum fnmatch fractions functools glob gzip "
-    "hashlib heapq hmac html http.client inspect io itertools json linecache locale logging "
-    "math numbers operator os pathlib pickle platform pprint queue random re secrets select "
-    "shlex shutil signal socket ssl statistics string struct subprocess sys tempfile textwrap threading "
-    "time timeit traceback types typing unicodedata urllib.parse urllib.request uuid warnings weakref "
-    "zipfile zlib asyncio"
+    "abc argparse ast array base64 binascii bisect calendar collections concurrent.futures "
+    "contextlib copy csv dataclasses datetime decimal difflib email enum fnmatch fractions "
+    "functools glob gzip hashlib heapq hmac html http.client inspect io itertools json "
+    "linecache locale logging math numbers operator os pathlib pickle platform pprint queue "
+    "random re secrets select shlex shutil signal socket ssl statistics string struct "
+    "subprocess sys tempfile textwrap threading time timeit traceback types typing "
+    "unicodedata urllib.parse urllib.request uuid warnings weakref zipfile zlib asyncio"
 ).split()
 SCIENCE = ("numpy", "pandas", "matplotlib", "matplotlib.pyplot")
 
@@ -78,7 +78,7 @@ def names(imports):
 
 
 def load(imports):
-    """Imports and warms up. A module that is not there is left out: a cell that needs it says so."""
+    """Imports and warms up. A module that is not there is left out: cells that need it say so."""
     sys.dont_write_bytecode = True
     os.environ.update(SINGLE_THREADED)
     for name in names(imports):

@@ -121,7 +121,8 @@ class Kernel:
             raise AssertionError(f"the kernel did not start: {cell.err}")
 
     def send(self, kind, payload=b""):
-        self.control.send(kind.encode() + (payload.encode() if isinstance(payload, str) else payload))
+        data = payload.encode() if isinstance(payload, str) else payload
+        self.control.send(kind.encode() + data)
 
     def start(self, code):
         """Sends a cell. Returns its number."""

@@ -70,7 +70,8 @@ class Abuse(KernelTest):
         self.assertEqual(cell.out, "held\n")
 
     def test_fork(self):
-        cell = self.survives("import os\npid = os.fork()\nif pid: os.waitpid(pid, 0)\nprint('end')\n'value'")
+        cell = self.survives("import os\npid = os.fork()\nif pid: os.waitpid(pid, 0)\n"
+                             "print('end')\n'value'")
         self.assertEqual(cell.out, "end\nend\n")
         self.assertEqual([r["text"] for r in cell.results], ["value"])
 
@@ -84,19 +85,22 @@ class Abuse(KernelTest):
 
     def test_fork_child_exits(self):
         cell = self.survives(
-            "import os, sys\npid = os.fork()\nif not pid: sys.exit(7)\nos.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])"
+            "import os, sys\npid = os.fork()\nif not pid: sys.exit(7)\n"
+            "os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])"
         )
         self.assertEqual([r["text"] for r in cell.results], ["7"])
 
     def test_fork_child_displays(self):
-        cell = self.survives("import os\npid = os.fork()\nif not pid: display('child')\nelse: os.waitpid(pid, 0)")
+        cell = self.survives("import os\npid = os.fork()\nif not pid: display('child')\n"
+                             "else: os.waitpid(pid, 0)")
         self.assertEqual(cell.out, "child\n")
         self.assertEqual(cell.results, [])
 
     def test_multiprocessing(self):
         kernel = self.own()
         kernel.run("import multiprocessing as m\ndef f(x): return x * x")
-        self.assertEqual(kernel.run("with m.Pool(2) as p: r = p.map(f, [1, 2, 3])\nr").text, "[1, 4, 9]")
+        self.assertEqual(kernel.run("with m.Pool(2) as p: r = p.map(f, [1, 2, 3])\n"
+                                    "r").text, "[1, 4, 9]")
 
     def test_programs_do_not_get_the_socket(self):
         cell = self.run_cell("!ls -l /proc/self/fd")
@@ -114,10 +118,12 @@ class Abuse(KernelTest):
         self.survives("import sys\ndel sys.modules['__main__']")
 
     def test_modules_shadowed(self):
-        self.survives("import sys\nsys.modules['json'] = None\nsys.modules['traceback'] = None\n1/0")
+        self.survives("import sys\nsys.modules['json'] = None\nsys.modules['traceback'] = None\n"
+                      "1/0")
 
     def test_modules_patched(self):
-        self.survives("import os, json, linecache\nlinecache.cache = None\njson.dumps = None\n{'a': 1}")
+        self.survives("import os, json, linecache\nlinecache.cache = None\njson.dumps = None\n"
+                      "{'a': 1}")
 
     def test_directory_removed(self):
         self.survives("import os, tempfile\nd = tempfile.mkdtemp()\nos.chdir(d)\nos.rmdir(d)")

@@ -44,7 +44,8 @@ class Errors(KernelTest):
         text = self.traceback("x = 1\ny = = 2", "SyntaxError")
         number = self.kernel.number
         self.assertEqual(
-            text, f"  Cell In[{number}], line 2\n    y = = 2\n        ^\nSyntaxError: invalid syntax"
+            text, f"  Cell In[{number}], line 2\n    y = = 2\n        ^\n"
+                  f"SyntaxError: invalid syntax"
         )
 
     def test_indentation_error(self):
@@ -66,13 +67,15 @@ class Errors(KernelTest):
 
     def test_chain_without_end(self):
         text = self.traceback(
-            "e = None\nfor i in range(5000):\n    n = ValueError(i)\n    n.__cause__ = e\n    e = n\nraise e",
+            "e = None\nfor i in range(5000):\n    n = ValueError(i)\n    n.__cause__ = e\n"
+            "    e = n\nraise e",
             "ValueError",
         )
         self.assertLess(len(text), 20000)
 
     def test_circular_chain(self):
-        self.traceback("a = ValueError(1)\nb = ValueError(2)\na.__cause__ = b\nb.__cause__ = a\nraise a",
+        self.traceback("a = ValueError(1)\nb = ValueError(2)\na.__cause__ = b\nb.__cause__ = a\n"
+                       "raise a",
                        "ValueError")
 
     def test_group(self):
@@ -136,7 +139,8 @@ class Errors(KernelTest):
         self.assertIn("return", self.value("import inspect\ninspect.getsource(shown)"))
 
     def test_print_exc(self):
-        cell = self.run_cell("import traceback\ntry:\n    1/0\nexcept Exception:\n    traceback.print_exc()")
+        cell = self.run_cell("import traceback\ntry:\n    1/0\nexcept Exception:\n"
+                             "    traceback.print_exc()")
         self.assertIn("1/0", cell.err)
 
     def test_last_error_is_kept(self):

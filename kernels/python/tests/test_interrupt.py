@@ -41,7 +41,8 @@ class Interrupt(KernelTest):
         """Interrupted at any moment of the import, it works at the next try."""
         for delay in range(1, 60, 6):
             kernel = self.own()
-            kernel.start("import asyncio, email.mime.text, xml.dom.minidom, http.server\nwhile True: pass")
+            kernel.start("import asyncio, email.mime.text, xml.dom.minidom, http.server\n"
+                         "while True: pass")
             time.sleep(delay / 1000)
             kernel.interrupt()
             self.assertEqual(kernel.finish().error["name"], "KeyboardInterrupt")
@@ -53,11 +54,13 @@ class Interrupt(KernelTest):
         self.interrupted("class R:\n    def __repr__(self):\n        while True: pass\nR()")
 
     def test_display(self):
-        self.interrupted("class R:\n    def _repr_html_(self):\n        while True: pass\ndisplay(R())")
+        self.interrupted("class R:\n    def _repr_html_(self):\n        while True: pass\n"
+                         "display(R())")
 
     def test_str_of_an_exception(self):
         cell = self.run_cell(
-            "class E(Exception):\n    def __str__(self):\n        print('go')\n        while True: pass\nraise E",
+            "class E(Exception):\n    def __str__(self):\n        print('go')\n"
+            "        while True: pass\nraise E",
             interrupt_when="go",
         )
         self.assertIsNotNone(cell.error)
@@ -81,7 +84,8 @@ class Interrupt(KernelTest):
 
     def test_can_be_caught(self):
         cell = self.run_cell(
-            "import time\ntry:\n    print('go')\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    r = 'caught'\nr",
+            "import time\ntry:\n    print('go')\n    time.sleep(60)\nexcept KeyboardInterrupt:\n"
+            "    r = 'caught'\nr",
             interrupt_when="go",
         )
         self.assertEqual(cell.text, "caught")
@@ -122,7 +126,8 @@ class Interrupt(KernelTest):
     def test_thread_goes_on(self):
         kernel = self.own()
         cell = kernel.run(
-            "import threading, time\nn = 0\ndef work():\n    global n\n    while True:\n        n += 1\n        time.sleep(0.001)\n"
+            "import threading, time\nn = 0\ndef work():\n    global n\n    while True:\n"
+            "        n += 1\n        time.sleep(0.001)\n"
             "threading.Thread(target=work, daemon=True).start()\nprint('go')\ntime.sleep(60)",
             interrupt_when="go",
         )

@@ -195,7 +195,8 @@ class WithIPython(Common):
         kernel.run("get_ipython()")
         self.assertEqual(kernel.run("1/0").error["name"], "ZeroDivisionError")
         self.assertEqual(kernel.run("display(5)").shown[0]["text"], "5")
-        self.assertEqual(kernel.run("from IPython.display import display as d\nd(6)").shown[0]["text"], "6")
+        self.assertEqual(kernel.run("from IPython.display import display as d\n"
+                                    "d(6)").shown[0]["text"], "6")
 
     def test_error_in_a_magic_of_ipython(self):
         cell = self.run_cell("%%prun\n1/0")

@@ -27,7 +27,9 @@ class Once(unittest.TestCase):
         self.assertEqual(self.once("x = 1").stdout, "")
 
     def test_display_in_order(self):
-        self.assertEqual(self.once("print(1)\ndisplay(2)\nprint(3)\n!echo 4\n5").stdout, "1\n2\n3\n4\n5\n")
+        self.assertEqual(self.once("print(1)\ndisplay(2)\nprint(3)\n!echo 4\n5").stdout, "1\n2\n"
+                                                                                         "3\n4\n"
+                                                                                         "5\n")
 
     def test_error(self):
         done = self.once("1/0")

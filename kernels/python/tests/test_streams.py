@@ -29,7 +29,8 @@ class Streams(KernelTest):
 
     def test_print_behaves(self):
         cell = self.run_cell(
-            "import io\nf = io.StringIO()\nprint('x', file=f)\nprint(end='')\nprint('y', sep=None, end=None)\n"
+            "import io\nf = io.StringIO()\nprint('x', file=f)\nprint(end='')\n"
+            "print('y', sep=None, end=None)\n"
             "print('z', flush=True)\nf.getvalue()"
         )
         self.assertEqual(cell.out, "y\nz\n")
@@ -47,7 +48,8 @@ class Streams(KernelTest):
 
     def test_order_with_programs(self):
         cell = self.run_cell(
-            "import os, subprocess, sys\nprint('1', file=sys.stderr)\nsubprocess.run(['echo', '2'])\n"
+            "import os, subprocess, sys\nprint('1', file=sys.stderr)\n"
+            "subprocess.run(['echo', '2'])\n"
             "print('3', file=sys.stderr)\nos.system('echo 4')\nprint('5', file=sys.stderr)"
         )
         self.assertEqual(b"".join(t for _, t in merged(cell)), b"1\n2\n3\n4\n5\n")
@@ -76,7 +78,8 @@ class Streams(KernelTest):
         self.assertEqual(cell.text, "3")
 
     def test_buffer_and_text_in_order(self):
-        cell = self.run_cell("import sys\nprint('a')\nsys.stdout.buffer.write(b'b\\n')\nprint('c');")
+        cell = self.run_cell("import sys\nprint('a')\nsys.stdout.buffer.write(b'b\\n')\n"
+                             "print('c');")
         self.assertEqual(cell.out, "a\nb\nc\n")
 
     def test_looks_like_a_stream(self):
@@ -95,7 +98,8 @@ class Streams(KernelTest):
         kernel = self.own()
         kernel.run(
             "import threading, time\n"
-            "def work():\n    while True:\n        time.sleep(0.01)\n        print('tick')\n        display('lost?')\n"
+            "def work():\n    while True:\n        time.sleep(0.01)\n        print('tick')\n"
+            "        display('lost?')\n"
             "threading.Thread(target=work, daemon=True).start()"
         )
         time.sleep(0.1)
@@ -114,7 +118,8 @@ class Streams(KernelTest):
 
     def test_redirect(self):
         cell = self.run_cell(
-            "import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()) as f:\n    print('in')\nf.getvalue()"
+            "import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()) as f:\n"
+            "    print('in')\nf.getvalue()"
         )
         self.assertEqual((cell.out, cell.text), ("", "in\\n"))
 

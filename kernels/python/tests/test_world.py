@@ -33,7 +33,8 @@ class World(KernelTest):
         self.assertEqual(names.text, "['In', 'Out']")
 
     def test_pickle(self):
-        code = "import pickle\nclass P:\n    pass\np = P()\np.a = 5\npickle.loads(pickle.dumps(p)).a"
+        code = "import pickle\nclass P:\n    pass\np = P()\np.a = 5\n"
+               "pickle.loads(pickle.dumps(p)).a"
         self.assertEqual(self.value(code), "5")
 
     def test_dataclass_and_enum(self):
@@ -201,14 +202,16 @@ class Await(KernelTest):
 
     def test_loop_is_the_same(self):
         self.run_cell("import asyncio\na = asyncio.get_running_loop()\nawait asyncio.sleep(0)")
-        self.assertEqual(self.value("await asyncio.sleep(0)\na is asyncio.get_running_loop()"), "True")
+        self.assertEqual(self.value("await asyncio.sleep(0)\n"
+                                    "a is asyncio.get_running_loop()"), "True")
 
     def test_task_of_an_earlier_cell(self):
         self.run_cell("import asyncio\nt = asyncio.create_task(asyncio.sleep(0.01, 'done'))")
         self.assertEqual(self.value("await t"), "done")
 
     def test_asyncio_run(self):
-        code = "import asyncio\nasync def m():\n    await asyncio.sleep(0)\n    return 8\nasyncio.run(m())"
+        code = "import asyncio\nasync def m():\n    await asyncio.sleep(0)\n    return 8\n"
+               "asyncio.run(m())"
         self.assertEqual(self.value(code), "8")
         self.assertEqual(self.value("await m()"), "8")
 

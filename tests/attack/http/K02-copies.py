@@ -1,0 +1,174 @@
+"""K02: a copied kernel is confined as a program that the agent starts, belongs to its sandbox, and reaches
+neither what it was copied from nor the other copies."""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
+from host import check, children, finish, pids, poll, status  # noqa: E402
+from server import Site  # noqa: E402
+
+FIRST_SANDBOX_ID = 0x10000000
+
+# What a process may, and where it is.
+SELF = r"""
+import ctypes, json, os, signal, sys
+same = "Uid Gid Groups CapInh CapPrm CapEff CapBnd CapAmb NoNewPrivs Seccomp Umask SigBlk Speculation_Store_Bypass".split()
+status = dict(l.split(":\t", 1) for l in open("/proc/self/status").read().splitlines() if ":\t" in l)
+prctl = ctypes.CDLL(None).prctl
+print(json.dumps({
+    **{name: status.get(name, "").strip() for name in same},
+    "limits": open("/proc/self/limits").read().splitlines(),
+    "namespaces": {n: os.readlink(f"/proc/self/ns/{n}") for n in sorted(os.listdir("/proc/self/ns"))},
+    "mounts": open("/proc/self/mountinfo").read(),
+    "cgroup": open("/proc/self/cgroup").read(),
+    "oom_score_adj": open("/proc/self/oom_score_adj").read().strip(),
+    "personality": open("/proc/self/personality").read().strip() if os.access("/proc/self/personality", os.R_OK) else "",
+    "death signal": "", "securebits": prctl(27), "keepcaps": prctl(7), "subreaper": 0,
+    "root": os.readlink("/proc/self/root"), "scheduler": os.sched_getscheduler(0), "nice": os.nice(0),
+    "affinity": sorted(os.sched_getaffinity(0)),
+}))
+"""
+
+ALIVE = r"""
+import os
+alive = []
+for pid in range(1, 33000):
+    try:
+        os.kill(pid, 0)
+        alive.append(pid)
+    except ProcessLookupError:
+        pass
+    except PermissionError:
+        alive.append(pid)
+seen = sorted(int(p) for p in os.listdir("/proc") if p.isdigit())
+threads = {int(t) for p in seen for t in os.listdir(f"/proc/{p}/task")}
+print(sorted(set(alive) - threads), seen[:1], len(seen), os.getppid(), os.getsid(0) == os.getpid())
+"""
+
+
+def warm_kernel(site, **fields):
+    """A sandbox whose default kernel is a copy."""
+    for _ in range(100):
+        box = site.create(**fields)
+        if box.cell("import os\nos.getppid()").text == "0":
+            return box
+        box.kill()
+    raise RuntimeError("no kernel is a copy")
+
+
+def about_rights(site):
+    box = warm_kernel(site)
+    here = json.loads(box.cell(SELF).out)
+    box.put("self.py", SELF.encode())
+    there = json.loads(box.says("python3 self.py"))
+    check("K02 it may what a program of the agent may",
+          [f"{k}: {here[k]} is not {there[k]}" for k in there if here[k] != there[k]])
+    zero = [k for k in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb") if int(here[k], 16)]
+    check("K02 no capabilities, no new privileges, a filter",
+          [f"{k} is {here[k]}" for k in zero]
+          + [f"{k} is {here[k]}" for k, v in (("NoNewPrivs", "1"), ("Seccomp", "2")) if here[k] != v])
+
+
+def about_processes(site):
+    box, twin = warm_kernel(site), warm_kernel(site)
+    for name, one in (("one", box), ("its twin", twin)):
+        cell = one.cell(ALIVE)
+        check(f"K02 no process but its own can be seen or signalled: {name}",
+              [] if cell.out.startswith("[] [1] ") and cell.out.rstrip().endswith(" 0 True") else [str(cell)])
+    twin.cell("x = 'untouched'")
+    box.cell("import os, signal\nfor pid in range(2, 33000):\n    if pid != os.getpid():\n        try: os.kill(pid, 9)\n"
+             "        except OSError: pass")
+    box.cell("os.kill(-1, 15)")
+    cell = twin.cell("x")
+    check("K02 a twin does not feel the signals of the other",
+          [] if cell.text == "untouched" and not cell.err else [str(cell)])
+
+
+def about_memory(site):
+    box, twin = warm_kernel(site), warm_kernel(site)
+    twin.cell("x = 'untouched'")
+    cell = box.cell("y = []\nwhile True:\n    y.append(bytearray(b'x') * (8 << 20))")
+    check("K02 memory beyond the sandbox's is refused, or the kernel ends, and that is said",
+          [] if cell.error and cell.error.startswith(("MemoryError", "UnexpectedEndOfExecution")) else [str(cell)])
+    check("K02 ... and it has another", [] if poll(lambda: box.cell("y = 0\n1 + 1").text == "2") else ["no"])
+    cell = twin.cell("x")
+    check("K02 ... the twin's memory is not touched",
+          [] if cell.text == "untouched" and not cell.err else [str(cell)])
+    check("K02 ... and kernels are still copied", [] if warm_kernel(site) else ["no"])
+
+
+def about_bombs(site):
+    box = warm_kernel(site)
+    box.cell("import os, time\ntry:\n    while True:\n        if os.fork() == 0: time.sleep(600)\nexcept OSError: pass")
+    site.ask("POST", f"/contexts/{default_of(box)}/restart", box.headers(**{"E2b-Sandbox-Port": "49999"}))
+    check("K02 a fork bomb of a cell stays in its sandbox, and goes with its kernel",
+          [] if poll(lambda: box.cell("1 + 1").text == "2") else ["the context does not recover"])
+    check("K02 ... which can be used", box.trouble())
+
+
+def default_of(box):
+    listed = box.site.ask("GET", "/contexts", box.headers(**{"E2b-Sandbox-Port": "49999"})).json()
+    return next(c["id"] for c in listed if c["language"] == "python")
+
+
+def inside(pid):
+    return int(status(pid).get("Uid", "0").split()[0]) >= FIRST_SANDBOX_ID
+
+
+def read(path):
+    with open(path) as f:
+        return f.read()
+
+
+def about_host(site):
+    """As the host sees it: in the agent's group and namespaces, and buried when it ends."""
+    box = warm_kernel(site)
+    mark = f"mark{os.urandom(6).hex()}"
+    box.cell(f"open('/proc/self/comm', 'w').write('{mark[:14]}');")
+    found = [pid for pid in pids() if status(pid).get("Name") == mark[:14]]
+    if len(found) != 1 or not inside(found[0]):
+        check("K02 the host finds it among the sandboxes", [f"found {found}"])
+        return
+    pid = found[0]
+    space = os.readlink(f"/proc/{pid}/ns/pid")
+    agents = [p for p in pids() if status(p).get("Name") == "sg-agent" and same_space(p, space)]
+    check("K02 it is charged to its own sandbox",
+          [] if len(agents) == 1 and read(f"/proc/{pid}/cgroup") == read(f"/proc/{agents[0]}/cgroup")
+          else [f"agents {agents}, {read(f'/proc/{pid}/cgroup')}"])
+    box.kill()
+    gone = poll(lambda: not os.path.exists(f"/proc/{pid}"))
+    check("K02 it ends with its sandbox, and is buried", [] if gone else [f"{pid} is still there"])
+
+
+def same_space(pid, space):
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid") == space
+    except OSError:
+        return False
+
+
+def tree(pid):
+    below = [p for child in children(pid) for p in tree(child)]
+    return [pid, *below]
+
+
+def about_graves(site):
+    box = warm_kernel(site)
+    for _ in range(20):
+        box.cell("import os\nos._exit(0)")
+    def dead():
+        return [p for p in tree(site.process.pid) if status(p).get("State", "").startswith("Z")]
+    check("K02 kernels that end leave no dead processes",
+          [] if poll(lambda: not dead()) else [f"dead: {[status(p).get('Name') for p in dead()]}"])
+
+
+with Site("--sandbox-memory", "256M", "--sandbox-pids", "64") as site:
+    about_rights(site)
+    about_processes(site)
+    about_memory(site)
+    about_bombs(site)
+    about_host(site)
+    about_graves(site)
+    check("K02 the server goes on", site.trouble())
+finish()
