@@ -1,10 +1,10 @@
-/* Runs cells in Java, with the JDK's jshell in this process. How it speaks with the bridge is told in
- * driver.py; in addition, `i` interrupts the cell. */
+/* Runs cells in Java, with the JDK's jshell in this process. How it speaks with the bridge is told
+ * in driver.py; in addition, `i` interrupts the cell. */
 
-import java.io.DataInputStream;
-import java.io.DataOutputStream;
 import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
 import java.io.FileDescriptor;
 import java.io.FileInputStream;
 import java.io.FileOutputStream;
@@ -22,6 +22,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import jdk.jshell.DeclarationSnippet;
 import jdk.jshell.Diag;
 import jdk.jshell.EvalException;
 import jdk.jshell.JShell;
@@ -65,8 +66,8 @@ public class Driver {
         output = new DataOutputStream(new BufferedOutputStream(new FileOutputStream(out)));
         environment = environmentMap();
         Stream.driver = this;
-        System.setOut(new PrintStream(new Stream(FileDescriptor.out), true, StandardCharsets.UTF_8));
-        System.setErr(new PrintStream(new Stream(FileDescriptor.err), true, StandardCharsets.UTF_8));
+        System.setOut(Stream.printer(FileDescriptor.out));
+        System.setErr(Stream.printer(FileDescriptor.err));
         System.setIn(new NoInput());
     }
 
@@ -144,6 +145,10 @@ public class Driver {
 
         Stream(FileDescriptor descriptor) {
             file = new FileOutputStream(descriptor);
+        }
+
+        static PrintStream printer(FileDescriptor descriptor) {
+            return new PrintStream(new Stream(descriptor), true, StandardCharsets.UTF_8);
         }
 
         @Override
@@ -282,11 +287,8 @@ public class Driver {
                 reportException(event.exception());
                 return false;
             }
-            if (event.status() == Snippet.Status.RECOVERABLE_DEFINED
-                || event.status() == Snippet.Status.RECOVERABLE_NOT_DEFINED)
-                System.err.println("Note: " + String.join(", ",
-                    shell.unresolvedDependencies((jdk.jshell.DeclarationSnippet) event.snippet()).toList())
-                    + " must be declared before this can be used");
+            if (event.snippet() instanceof DeclarationSnippet declaration)
+                noteUnresolved(declaration);
             if (isLast && hasValue(event) && !code.stripTrailing().endsWith(";")) {
                 send('R', "m");
                 send('T', "text\0" + event.value());
@@ -296,16 +298,24 @@ public class Driver {
         return true;
     }
 
+    void noteUnresolved(DeclarationSnippet snippet) {
+        List<String> names = shell.unresolvedDependencies(snippet).toList();
+        if (!names.isEmpty())
+            System.err.println("Note: " + String.join(", ", names)
+                + " must be declared before this can be used");
+    }
+
     static boolean hasValue(SnippetEvent event) {
         Snippet.SubKind kind = event.snippet().subKind();
         boolean isExpression = kind == Snippet.SubKind.TEMP_VAR_EXPRESSION_SUBKIND
-            || kind == Snippet.SubKind.VAR_VALUE_SUBKIND || kind == Snippet.SubKind.OTHER_EXPRESSION_SUBKIND;
+            || kind == Snippet.SubKind.VAR_VALUE_SUBKIND
+            || kind == Snippet.SubKind.OTHER_EXPRESSION_SUBKIND;
         return isExpression && event.value() != null && !event.value().isEmpty()
             && !event.value().equals("null");
     }
 
     static int lineOf(String code, int at) {
-        return 1 + (int) code.substring(0, Math.min(at, code.length())).chars().filter(c -> c == '\n').count();
+        return 1 + (int) code.substring(0, at).chars().filter(c -> c == '\n').count();
     }
 
     static String place(String code, int at) {
@@ -318,18 +328,18 @@ public class Driver {
         for (Diag diag : shell.diagnostics(snippet).toList()) {
             if (!diag.isError())
                 continue;
-            int at = start + (int) Math.max(0, diag.getPosition());
+            int at = Math.min(start + (int) Math.max(0, diag.getPosition()), code.length());
             String message = diag.getMessage(null);
             if (first == null)
                 first = place(code, at) + ": " + message.lines().findFirst().orElse("");
             lines.add(place(code, at) + ": error: " + message);
-            at = Math.min(at, code.length());
             int from = code.lastIndexOf('\n', at - 1) + 1;
             int to = code.indexOf('\n', at);
             lines.add("    " + code.substring(from, to < 0 ? code.length() : Math.max(from, to)));
             lines.add("    " + " ".repeat(Math.max(0, at - from)) + "^");
         }
-        sendError("CompileError", first == null ? "the code was rejected" : first, String.join("\n", lines));
+        sendError("CompileError", first == null ? "the code was rejected" : first,
+            String.join("\n", lines));
     }
 
     void reportException(JShellException exception) {
@@ -349,19 +359,24 @@ public class Driver {
     static String nameOf(Throwable e) {
         if (e instanceof EvalException eval)
             return eval.getExceptionClassName();
-        return e instanceof UnresolvedReferenceException ? "UnresolvedReference" : e.getClass().getName();
+        if (e instanceof UnresolvedReferenceException)
+            return "UnresolvedReference";
+        return e.getClass().getName();
     }
 
     /* jshell calls the file of a snippet `#ID`, and counts its lines from 1. */
     String describe(StackTraceElement element) {
         String file = element.getFileName();
-        Origin origin = file != null && file.startsWith("#") ? origins.get(file.substring(1)) : null;
+        boolean isSnippet = file != null && file.startsWith("#");
+        Origin origin = isSnippet ? origins.get(file.substring(1)) : null;
         if (origin == null)
             return element.toString();
         String where = "line " + (origin.line + element.getLineNumber() - 1) + " of "
             + (origin.cell == cell ? "the cell" : "cell " + origin.cell);
         String method = element.getMethodName();
-        return method.isEmpty() || method.startsWith("do_it") ? where
-            : (element.getClassName().isEmpty() ? "" : element.getClassName() + ".") + method + " (" + where + ")";
+        if (method.isEmpty() || method.startsWith("do_it"))
+            return where;
+        String type = element.getClassName();
+        return (type.isEmpty() ? method : type + "." + method) + " (" + where + ")";
     }
 }

@@ -7,9 +7,9 @@ again, for when something has ended the first line. Reports go through a pipe th
 have, with a secret token. Files and pipe are reached through /proc/<our pid>/fd, so that the
 shell's programs inherit nothing.
 
-SIGINT must not come while the shell reads a line, which it would drop half-way, nor while it changes
-what it does at SIGINT, which would end it. So it is ignored between cells, and the shell reports that
-a cell begins: it is sent after that only.
+SIGINT must not come while the shell reads a line, which it would drop half-way, nor while it
+changes what it does at SIGINT, which would end it. So it is ignored between cells, and the shell
+reports that a cell begins: it is sent after that only.
 
 Assignments in front of the source command are what makes the variables of one cell go away after
 it; PS1 and the like are among them, because the shell would prompt to standard error. (`builtin .`
@@ -99,8 +99,8 @@ class Interpreter:
         status = self.shell.reap()
         os.close(self.commands)
         self.shell = None
-        text = (f"bash {describe_end(status)}: the next cell gets a new shell, without the variables "
-                "of this one")
+        text = (f"bash {describe_end(status)}: the next cell gets a new shell, without the "
+                "variables of this one")
         if status < 0:
             self.bridge.error("ShellKilled", text)
         else:
@@ -116,7 +116,8 @@ class Interpreter:
         assignments = b" ".join(b"%s=%s" % (name, quote(value)) for name, value in variables
                                 if IDENTIFIER.match(name))
         return (b"\\builtin trap - INT; \\builtin trap '%s' RETURN; "
-                b"\\builtin printf '%s begin\\n' >%s; %s %s \\. %s </dev/null; { \\. %s; } 2>/dev/null"
+                b"\\builtin printf '%s begin\\n' >%s; "
+                b"%s %s \\. %s </dev/null; { \\. %s; } 2>/dev/null"
                 % (self.return_trap(), self.token, self.reports_path, QUIET, assignments,
                    self.cell_path, self.report_path))
 

@@ -35,7 +35,8 @@ class Child:
         actions = [(os.POSIX_SPAWN_DUP2, ours, theirs) for ours, theirs in moves]
         try:
             self.pid = os.posix_spawn(argv[0], argv, environment or os.environb,
-                                      file_actions=actions, setpgroup=0, setsigdef=RESET, setsigmask=())
+                                      file_actions=actions, setpgroup=0, setsigdef=RESET,
+                                      setsigmask=())
         except OSError as e:
             raise CannotRun(f"{argv[0]} cannot be started: {e.strerror}") from e
         self.pidfd = os.pidfd_open(self.pid)

@@ -1,7 +1,7 @@
 # Runs cells in R. How it speaks with the bridge is told in driver.py.
 #
-# Everything of ours is in an environment of its own, and interrupts are held back but while a cell's
-# code runs.
+# Everything of ours is in an environment of its own, and interrupts are held back but while a
+# cell's code runs.
 
 local({
 
@@ -58,16 +58,18 @@ rows_max <- 60L
 
 html_table <- function(x) {
     cut <- nrow(x) > rows_max
-    shown <- if (cut) x[c(seq_len(rows_max / 2L), seq(nrow(x) - rows_max / 2L + 1L, nrow(x))), , drop = FALSE] else x
+    half <- rows_max / 2L
+    shown <- if (cut) x[c(seq_len(half), seq(nrow(x) - half + 1L, nrow(x))), , drop = FALSE] else x
     cells <- vapply(shown, function(column) escape_html(enc2utf8(trimws(format(column)))),
                     character(nrow(shown)))
     dim(cells) <- dim(shown)
     row <- function(head, values, tag)
-        paste0("<tr><th>", head, "</th>", paste0("<", tag, ">", values, "</", tag, ">", collapse = ""), "</tr>")
+        paste0("<tr><th>", head, "</th>",
+               paste0("<", tag, ">", values, "</", tag, ">", collapse = ""), "</tr>")
     lines <- vapply(seq_len(nrow(shown)), function(i)
         row(escape_html(rownames(shown)[i]), cells[i, ], "td"), "")
     if (cut)
-        lines <- append(lines, row("⋮", rep("⋮", ncol(shown)), "td"), rows_max / 2L)
+        lines <- append(lines, row("⋮", rep("⋮", ncol(shown)), "td"), half)
     paste0("<table>\n<caption>", nrow(x), " × ", ncol(x), "</caption>\n<thead>",
            row("", escape_html(names(x)), "th"), "</thead>\n<tbody>\n",
            paste(lines, collapse = "\n"), "\n</tbody>\n</table>")
@@ -87,7 +89,8 @@ json_column <- function(x) {
     none <- is.na(x)
     text <- if (inherits(x, "POSIXt")) json_string(format(x, "%Y-%m-%dT%H:%M:%S"))
             else if (is.numeric(x) && is.null(attr(x, "class")))
-                ifelse(is.finite(x), format(x, digits = 15L, trim = TRUE, scientific = FALSE), "null")
+                ifelse(is.finite(x), format(x, digits = 15L, trim = TRUE, scientific = FALSE),
+                       "null")
             else if (is.logical(x)) ifelse(x, "true", "false")
             else json_string(as.character(x))
     text[none] <- "null"
@@ -97,7 +100,8 @@ json_column <- function(x) {
 json_table <- function(x) {
     simple <- vapply(x, function(column) is.atomic(column) || inherits(column, "POSIXt"), NA)
     x <- x[simple]
-    paste0("{", paste(json_string(names(x)), vapply(x, json_column, ""), sep = ":", collapse = ","), "}")
+    columns <- paste(json_string(names(x)), vapply(x, json_column, ""), sep = ":")
+    paste0("{", paste(columns, collapse = ","), "}")
 }
 
 draws <- function(value) inherits(value, c("ggplot", "trellis", "grob", "recordedplot"))
@@ -106,10 +110,14 @@ show_value <- function(kind, value) {
     if (draws(value))
         return(invisible(print(value)))
     lines <- capture.output(if (isS4(value)) methods::show(value) else print(value))
-    frame <- is.data.frame(value) && ncol(value) > 0L
+    table <- is.data.frame(value) && ncol(value) > 0L
     send_result(kind, paste(lines, collapse = "\n"),
-                if (frame) tryCatch(html_table(value), error = function(e) NULL),
-                if (frame) tryCatch(json_table(value), error = function(e) NULL))
+                if (table) tryCatch(html_table(value), error = function(e) NULL),
+                if (table) tryCatch(json_table(value), error = function(e) NULL))
+    if (kind == "d") {
+        send("S")
+        read_frame()
+    }
 }
 
 # ---- plots -----------------------------------------------------------------------------------
@@ -119,14 +127,16 @@ device <- 0L
 open_device <- function(...) {
     dir.create(plots, showWarnings = FALSE)
     grDevices::png(file.path(plots, "%04d.png"), type = "cairo", units = "in",
-                   width = getOption("repr.plot.width", 7), height = getOption("repr.plot.height", 7),
+                   width = getOption("repr.plot.width", 7),
+                   height = getOption("repr.plot.height", 7),
                    res = getOption("repr.plot.res", 120))
     device <<- grDevices::dev.cur()
 }
 
 # A page is whole when the next one begins, or the cell is over.
 send_plots <- function() {
-    if (device %in% grDevices::dev.list() && identical(names(grDevices::dev.list())[grDevices::dev.list() == device], "png"))
+    open <- grDevices::dev.list()
+    if (any(open == device & names(open) == "png"))
         grDevices::dev.off(device)
     device <<- 0L
     for (path in sort(list.files(plots, full.names = TRUE))) {
@@ -137,8 +147,12 @@ send_plots <- function() {
     }
 }
 
-options(device = open_device, bitmapType = "cairo", warn = 1, width = 100, pager = function(files, ...)
-    for (path in files) writeLines(readLines(path)), menu.graphics = FALSE)
+show_files <- function(files, ...)
+    for (path in files)
+        writeLines(readLines(path))
+
+options(device = open_device, bitmapType = "cairo", warn = 1, width = 100, pager = show_files,
+        menu.graphics = FALSE)
 
 # ---- cells -----------------------------------------------------------------------------------
 
@@ -166,8 +180,7 @@ user_calls <- function(calls, depth) {
     if (!is.na(at))
         calls <- calls[-seq_len(min(at + 1L, length(calls)))]
     text <- vapply(calls, function(call) paste(deparse(call, nlines = 1L), collapse = ""), "")
-    ours <- grepl("^(\\.handleSimpleError|h\\(simpleError|withCallingHandlers|doTryCatch|tryCatch)", text)
-    text[!ours]
+    text[!grepl("^(\\.handleSimpleError|h\\(simpleError|\\(function \\(condition)", text)]
 }
 
 is_ours <- function(call) identical(call, quote(eval(expressions[[i]], globalenv())))
@@ -179,7 +192,7 @@ report <- function(condition, calls, line) {
             else paste0("Error in ", paste(deparse(call, nlines = 1L), collapse = ""))
     name <- setdiff(class(condition), c("simpleError", "rlang_error"))[1L]
     send_error(if (is.na(name) || name == "error") "Error" else name, value,
-               c(paste0(head, ": ", value), if (line > 0L) paste0("  at line ", line, " of the cell"),
+               c(paste0(head, ": ", value), paste0("  at line ", line, " of the cell"),
                  if (length(calls)) c("Traceback:", paste0(seq_along(calls), ". ", calls))))
 }
 
@@ -206,19 +219,21 @@ evaluate <- function(expressions, code) {
                 allowInterrupts(withVisible(eval(expressions[[i]], globalenv()))),
                 error = on_error, warning = on_warning)
             if (result$visible && !(quiet && i == last))
-                withCallingHandlers(allowInterrupts(show_value(if (i == last) "m" else "d", result$value)),
-                                    error = on_error)
+                withCallingHandlers(
+                    allowInterrupts(show_value(if (i == last) "m" else "d", result$value)),
+                    error = on_error)
         }
     }, error = function(e) report(e, calls, line),
-       interrupt = function(e) send_error("KeyboardInterrupt", "the cell was interrupted",
-                                          paste0("KeyboardInterrupt\n  at line ", line, " of the cell")))
+       interrupt = function(e)
+           send_error("KeyboardInterrupt", "the cell was interrupted",
+                      paste0("KeyboardInterrupt\n  at line ", line, " of the cell")))
 }
 
 run <- function(bytes) {
     code <- rawToChar(bytes[bytes != 0L])
     Encoding(code) <- "UTF-8"
-    expressions <- tryCatch(parse(text = code, srcfile = srcfilecopy("cell", strsplit(code, "\n")[[1L]]),
-                                  keep.source = TRUE),
+    source <- srcfilecopy("cell", strsplit(code, "\n")[[1L]])
+    expressions <- tryCatch(parse(text = code, srcfile = source, keep.source = TRUE),
         error = function(e) {
             text <- sub("^(cell|<text>):([0-9]+):[0-9]+:", "line \\2:", conditionMessage(e))
             send_error("SyntaxError", strsplit(text, "\n")[[1L]][1L], text)
@@ -228,7 +243,8 @@ run <- function(bytes) {
         evaluate(expressions, code)
     while (sink.number() > 0L)
         sink()
-    tryCatch(send_plots(), error = function(e) message("the plots cannot be shown: ", conditionMessage(e)))
+    tryCatch(send_plots(), error = function(e)
+        message("the plots cannot be shown: ", conditionMessage(e)))
 }
 
 suspendInterrupts(repeat {

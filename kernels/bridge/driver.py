@@ -11,9 +11,9 @@ what it is, and a payload.
                                            P  key, NUL, path of a file: in base64; it is removed
                                            r  the result is whole
                                            F  the cell is over
-                                           S  make the pipes 1 and 2 empty, and answer with s
+                                           S  answer with s when all that was written is read
 
-S is for a driver that writes to both of its streams, and cannot ask the kernel how much is in a pipe.
+S is for what has to stay in order: output to one stream after output to the other or a result.
 """
 import base64
 import json

@@ -1,13 +1,14 @@
-"""SIGINT: noted while a cell runs, or is on its way in, to be handed on to the interpreter. At any
-other time it means nothing.
+"""SIGINT: noted while a cell runs, to be handed on to the interpreter.
+
+At any other time it means nothing, even if a cell has been sent already: it may have been meant for
+the one before, and the agent repeats it if it was not.
 """
 import os
 import signal
 
 
 class Interrupts:
-    def __init__(self, control):
-        self._control = control
+    def __init__(self):
         self._running = False
         self.count = 0  # since the cell began
         # Readable when another one has come: wakes up poll().
@@ -16,7 +17,7 @@ class Interrupts:
         signal.signal(signal.SIGINT, self._on_signal)
 
     def _on_signal(self, _number, _frame):
-        if self._running or self._control.waiting():
+        if self._running:
             self.count += 1
             try:
                 os.write(self._writer, b"!")

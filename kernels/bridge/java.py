@@ -12,7 +12,8 @@ OPTIONS = (
     "-Dfile.encoding=UTF-8",
     # A start is 1.9 s of processor time instead of 2.6: the optimizing compiler is for what is
     # really hot, and not for the compiler of the cells.
-    "-XX:+UseSerialGC", "-XX:Tier4InvocationThreshold=50000", "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:+UseSerialGC",
+    "-XX:Tier4InvocationThreshold=50000", "-XX:Tier4MinInvocationThreshold=6000",
     "-XX:Tier4CompileThreshold=150000", "-XX:Tier4BackEdgeThreshold=400000",
 )
 

@@ -71,15 +71,16 @@ class Interpreter:
         # Output comes in messages; a kernel repeats on its own streams what its programs wrote.
         null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         try:
-            self.child = Child(self.bridge, [self.program(argv[0]), *argv[1:]], ((null, 1), (null, 2)),
-                               environment)
+            self.child = Child(self.bridge, [self.program(argv[0]), *argv[1:]],
+                               ((null, 1), (null, 2)), environment)
         finally:
             os.close(null)
         self.client = self.jupyter_client.BlockingKernelClient(connection_file=self.connection)
         self.client.load_connection_file()
         self.client.start_channels()
         self.wait_until_ready()
-        for channel in (self.client.iopub_channel, self.client.shell_channel, self.client.stdin_channel):
+        client = self.client
+        for channel in (client.iopub_channel, client.shell_channel, client.stdin_channel):
             self.child.watch(channel.socket.fd)
 
     def expand(self, argument):
@@ -88,8 +89,10 @@ class Interpreter:
 
     @staticmethod
     def program(name):
-        # "python" is what specs say for the Python they were installed with.
-        return name if "/" in name else find_program(name, *(["python3"] if name == "python" else []))
+        if "/" in name:
+            return name
+        # "python" is what specs say for the Python that they were installed with.
+        return find_program("python3") if name == "python" else find_program(name)
 
     def wait_until_ready(self):
         for _ in range(START_SECONDS * 10):
@@ -130,7 +133,7 @@ class Interpreter:
         if self.child is None:
             self.start()
         if variables:
-            self.bridge.note(f"the kernel '{self.name}' cannot be given variables for one cell only")
+            self.bridge.note(f"the kernel '{self.name}' cannot be given variables for one cell")
         if self.bridge.interrupts.count:  # while it was starting
             self.bridge.interrupted()
             return
@@ -175,7 +178,8 @@ class Interpreter:
 
     def on_output(self, kind, content):
         if kind == "stream":
-            stream = self.bridge.streams.stderr if content["name"] == "stderr" else self.bridge.streams.stdout
+            streams = self.bridge.streams
+            stream = streams.stderr if content["name"] == "stderr" else streams.stdout
             stream.write(content["text"])
         elif kind in ("execute_result", "display_data"):
             fields = self.fields(content.get("data") or {})
@@ -222,5 +226,5 @@ class Interpreter:
     def on_end(self):
         status = self.child.reap()
         self.forget()
-        self.bridge.error("KernelDied", f"the kernel '{self.name}' {describe_end(status)}: the next cell "
-                          "gets a new one, without the variables of this one")
+        self.bridge.error("KernelDied", f"the kernel '{self.name}' {describe_end(status)}: the "
+                          "next cell gets a new one, without the variables of this one")

@@ -33,7 +33,8 @@ class Bridge:
         self.control = control
         self.streams = Streams()
         self.streams.guard()
-        self.interrupts = Interrupts(control)
+        control.keep_order_with(self.streams)
+        self.interrupts = Interrupts()
 
     def result(self, kind, fields):
         self.control.send_result(kind, fields)
@@ -46,9 +47,11 @@ class Bridge:
         self.error("KeyboardInterrupt", "the cell was interrupted")
 
     def settle(self):
-        """Waits until the agent has read what is in the pipes."""
+        """Waits until the agent has read what is in the pipes, and the results."""
         for fd in (1, 2):
             self.streams.wait(fd)
+        if self.streams.result_sent:
+            self.streams.wait_for_results()
 
     def note(self, text):
         """A line of ours, to standard error."""

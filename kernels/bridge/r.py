@@ -11,7 +11,8 @@ class Interpreter(driver.Interpreter):
     name = "R"
 
     def command(self):
-        return [find_program("R"), "--no-echo", "--no-restore", "--no-save", f"--file={PROGRAM}", "--args"]
+        return [find_program("R"), "--no-echo", "--no-restore", "--no-save", f"--file={PROGRAM}",
+                "--args"]
 
     def environment(self):
         """R takes text for ASCII if nobody says otherwise."""

@@ -2,8 +2,9 @@
  * The process, as a cell finds it: its variables and directory, and what of it a cell cannot have
  * because it is the kernel's.
  */
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
+import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 
 const NO_INPUT = 'standard input cannot be read in a cell: put the data into the code or a file';
@@ -60,11 +61,18 @@ export function changeDirectory(path) {
         if (error.code !== 'ENOENT') return goHome();
     }
     try {
-        mkdirSync(path, { recursive: true });
+        makeDirectory(path);
         process.chdir(path);
     } catch {
         goHome();
     }
+}
+
+/* mkdirSync's own recursion never ends below /proc. */
+function makeDirectory(path) {
+    const parent = dirname(path);
+    if (parent !== path && !existsSync(parent)) makeDirectory(parent);
+    mkdirSync(path);
 }
 
 function goHome() {

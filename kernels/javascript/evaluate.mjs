@@ -96,7 +96,14 @@ export class Evaluator {
     }
 
     next(job) {
-        const { value: way, done } = job.ways.next();
+        let step;
+        try {
+            step = job.ways.next();
+        } catch (error) {
+            job.done({ error: describeError(error) });
+            return;
+        }
+        const { value: way, done } = step;
         if (done) {
             this.refuse(job);
         } else if (way instanceof Refusal) {
@@ -197,6 +204,8 @@ export class Evaluator {
 
     answer(job, failure, response) {
         dropImports(job.id);
+        /* The process ends, and with it the cell. */
+        if (failure?.message.includes('context was destroyed')) return;
         if (failure) {
             job.done({ error: describeError(new Error(failure.message)) });
             return;

@@ -19,7 +19,7 @@ import { Evaluator } from './evaluate.mjs';
 import { beginWait, catchInterrupts, endWait, guarded, Interrupted, takeMark } from './interrupt.mjs';
 import { offerModules } from './modules.mjs';
 import { conclude, failure } from './outcome.mjs';
-import { startOutput, takeOutput } from './output.mjs';
+import { passResult, startOutput, takeOutput } from './output.mjs';
 import { makeDisplay } from './render.mjs';
 import { cancelTimers, keepTimers, startTimers } from './timers.mjs';
 import { die, sendFinished, sendReady, sendResult } from './wire.mjs';
@@ -41,12 +41,17 @@ class Kernel {
         const buffer = Buffer.allocUnsafe(PACKET_MAX);
         read(CONTROL, buffer, 0, buffer.length, null, (error, size) => {
             if (error !== null && error.code !== 'EAGAIN' && error.code !== 'EINTR') die();
-            /* No thread reads now, so this does not wait for one. */
-            if (error === null && size === 0) reallyExit.call(process, 0);
+            if (error === null && size === 0) this.close();
             this.listen();
             if (error === null) this.packets.push(buffer.subarray(0, size));
             this.work();
         });
+    }
+
+    /* No thread reads now, so exit does not wait for one. */
+    close() {
+        if (this.cell !== null) this.cell.over = true;
+        reallyExit.call(process, 0);
     }
 
     work() {
@@ -118,8 +123,12 @@ class Kernel {
 
     /* Results are a cell's. What the background shows between cells is printed. */
     display(fields) {
-        if (this.cell !== null) sendResult('d', fields);
-        else if (typeof fields.text === 'string') process.stdout.write(`${fields.text}\n`);
+        if (this.cell !== null) {
+            sendResult('d', fields);
+            passResult();
+        } else if (typeof fields.text === 'string') {
+            process.stdout.write(`${fields.text}\n`);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
  * One file as one cell, without the protocol: `sandglass run`. The process is the user's here:
  * standard input can be read, exit ends it, a signal too, and it is over when nothing is left to do.
  */
-import { appendFileSync, readFileSync, writeSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { cleanStacks } from './errors.mjs';
 import { Evaluator } from './evaluate.mjs';
 import { offerModules } from './modules.mjs';
@@ -39,10 +39,11 @@ export function runOnce(typescript, file, results) {
     process.argv.length = 1;
     offerModules(typescript?.compileModule ?? null);
     globalThis.display = makeDisplay((fields) => show('d', fields));
-    process.on('exit', (status) => {
-        if (over || status !== 0) return;
-        writeSync(2, 'the cell waits for something that will never come\n');
+    process.on('beforeExit', () => {
+        if (over) return;
+        process.stderr.write('the cell waits for something that will never come\n');
         process.exitCode = UNSETTLED;
+        over = true;
     });
     new Evaluator(typescript).run(code, 'cell-1', (outcome) => conclude(outcome, finish));
 }

@@ -3,8 +3,9 @@
  * cell prints, what programs print that it starts, and the packets on the control socket come in
  * order. Node's own streams would also make the pipe non-blocking, for those programs too.
  *
- * Between the two pipes only the agent's reading makes an order, and Node cannot ask how much of a
- * pipe is unread. A short pause at each change from one to the other lets the agent come by.
+ * Between the two pipes, and from a result to what is written after it, only the agent's reading
+ * makes an order, and Node cannot ask how much of a pipe is unread. A short pause at each change
+ * lets the agent come by.
  */
 import { writeSync } from 'node:fs';
 import { Writable } from 'node:stream';
@@ -12,6 +13,7 @@ import { types } from 'node:util';
 
 const CHANGE_MS = 0.2;
 const FULL_MS = 1;
+const RESULT = -1;
 
 /* The cell may change its own. */
 const { from: bufferFrom } = Buffer;
@@ -79,9 +81,14 @@ function bytesOf(chunk, encoding) {
     throw Object.assign(error, { code: 'ERR_INVALID_ARG_TYPE' });
 }
 
-/* The pause is for the order within a cell. */
+/* A cell begins: nothing of it is unread. */
 export function startOutput() {
     last = 0;
+}
+
+/* A result has been sent: what is written next comes after it. */
+export function passResult() {
+    last = RESULT;
 }
 
 export function takeOutput() {

@@ -12,8 +12,8 @@ ZYGOTES = ("--zygote", "--plain")
 def main(arguments):
     sys.path[0] = os.path.dirname(os.path.abspath(__file__))
     shape = arguments[::2]
-    zygote = arguments[:1] and arguments[0] in ZYGOTES
-    if not arguments or zygote and (len(arguments) == 1 or shape[1:] and arguments[1] == "--imports"):
+    zygote = len(arguments) in (1, 3) and arguments[0] in ZYGOTES
+    if not arguments or zygote and arguments[1:2] in ([], ["--imports"]):
         from _sandglass.kernel import main as serve
     elif shape in (["--once"], ["--once", "--results"]) and len(arguments) == 2 * len(shape):
         from _sandglass.once import main as serve

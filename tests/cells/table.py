@@ -17,10 +17,6 @@ class BadTable(Exception):
     pass
 
 
-def languages():
-    return sorted(n[: -len(".cells")] for n in os.listdir(HERE) if n.endswith(".cells"))
-
-
 def section(title, lines, where):
     """{name, field, how, value}: `displayed html has` is (displayed, html, has)."""
     words = title.split()

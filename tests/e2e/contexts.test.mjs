@@ -1,7 +1,7 @@
 // Contexts: several kernels in one sandbox, their languages, variables, folders and order.
 import http from 'node:http'
 import { ask, began, context, err, fails, fresh, Interpreter, main, out, PORT, shared, value } from './code.mjs'
-import { assert, e2b, eventually, rejects, run, same, sleep, test, unique } from './lib.mjs'
+import { assert, e2b, rejects, run, same, sleep, test, unique } from './lib.mjs'
 
 const { NotFoundError, SandboxError, TimeoutError, InvalidArgumentError } = e2b
 const UNKNOWN = '00000000-0000-4000-8000-000000000000'

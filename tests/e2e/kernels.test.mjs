@@ -1,6 +1,6 @@
 // Kernels in trouble: what ends them, what outlives what, and what cells do that nobody should.
 import fs from 'node:fs'
-import { ask, began, context, err, fails, fresh, Interpreter, main, out, PORT, shared, value } from './code.mjs'
+import { ask, began, context, err, fails, fresh, Interpreter, main, out, PORT, value } from './code.mjs'
 import { assert, e2b, eventually, mine, rejects, run, same, sh, sleep, test } from './lib.mjs'
 import { killFront, start, stop } from './server.mjs'
 
@@ -41,6 +41,12 @@ test('warm kernels of science have it loaded', async () => {
   assert.equal(await value(box, 'np.ones((300, 300)).dot(np.ones((300, 300)))[0, 0]'), '300.0')
   assert.equal(await stop(server), 0)
 }, { seconds: 60 })
+
+test('a cell is a user, and may become root', async () => {
+  const box = await fresh()
+  const opts = await context(box)
+  same(out(await box.runCode('!id -un; sudo id -un', opts)), 'user\nroot\n')
+})
 
 test('many sandboxes at once, all with a kernel', async () => {
   const boxes = await Promise.all(Array.from({ length: 12 }, () => fresh()))

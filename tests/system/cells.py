@@ -1,6 +1,6 @@
 """Runs the cells of tests/cells by `sandglass run`: those that need no cell before them.
 
-    cells.py SANDGLASS [LANGUAGE...]
+    cells.py SANDGLASS LANGUAGE...
 
 Prints `ok - NAME` or `not ok - NAME`, then comments."""
 import concurrent.futures
@@ -90,7 +90,7 @@ def cells(languages):
 
 
 def main(program, *languages):
-    todo = list(cells(languages or table.languages()))
+    todo = list(cells(languages))
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         runs = pool.map(lambda job: Run(program, job[0], job[1]["code"]), todo)
         for (language, cell), run in zip(todo, runs):

@@ -1,5 +1,6 @@
 """The bash kernel."""
 import os
+import pathlib
 import signal
 import time
 import unittest
@@ -56,7 +57,8 @@ class State(BashTest):
         self.check("echo $?", "0\n")
 
     def test_nothing_of_ours_is_visible(self):
-        self.check("a=1; set | grep -iE 'sandglass|token|cell'; declare -F; trap -p INT EXIT ERR DEBUG; jobs")
+        self.check("a=1; set | grep -iE 'sandglass|token|cell'")
+        self.check("declare -F; trap -p INT EXIT ERR DEBUG; jobs; history")
 
     def test_descriptors(self):
         self.check("ls /proc/self/fd | tr '\\n' ' '; readlink /proc/self/fd/0",
@@ -178,7 +180,7 @@ class Modes(BashTest):
         self.check("echo still", "still\n")
 
     def test_functions_that_hide_builtins(self):
-        self.check("printf() { :; }; trap() { :; }; set() { :; }; alias cd='echo cd'; echo ok", "ok\n")
+        self.check("printf() { :; }; trap() { :; }; set() { :; }; alias cd='echo cd'")
         self.check("echo still", "still\n")
 
 
@@ -251,8 +253,8 @@ class Input(BashTest):
         self.check("cat\necho after\nbash\necho end", "after\nend\n")
 
     def test_pipes_and_redirections(self):
-        self.check("printf 'b\\na\\n' | sort; read x <<<in; echo $x; while read y; do echo \"<$y>\"; done < <(echo p)",
-                   "a\nb\nin\n<p>\n")
+        self.check("printf 'b\\na\\n' | sort; read x <<<in; echo $x", "a\nb\nin\n")
+        self.check("while read y; do echo \"<$y>\"; done < <(echo p)", "<p>\n")
 
 
 class Environment(BashTest):
@@ -340,10 +342,10 @@ class Interrupt(BashTest):
             with open(f"/proc/{shell}/task/{shell}/children") as file:
                 children = file.read().split()
             try:
-                names = [open(f"/proc/{pid}/comm").read().strip() for pid in children]
+                names = [pathlib.Path(f"/proc/{pid}/comm").read_text() for pid in children]
             except FileNotFoundError:
                 continue
-            if "bash" not in names:
+            if "bash\n" not in names:
                 return
 
     def interrupted(self, code):
@@ -377,7 +379,8 @@ class Interrupt(BashTest):
     def test_program_that_swallows_the_first(self):
         self.check("x=kept")
         answer = self.interrupt_when(
-            "bash -c 'n=0; trap \"((++n>1)) && exit 1\" INT; echo go; while :; do sleep 0.1; done'", "go")
+            "bash -c 'n=0; trap \"((++n>1)) && exit 1\" INT; echo go; while :; do sleep 0.1; done'",
+            "go")
         self.assertEqual([e["name"] for e in answer.errors], ["KeyboardInterrupt"])
         self.check("echo $x", "kept\n")
 
@@ -388,10 +391,11 @@ class Interrupt(BashTest):
         self.check("x=1")
         for _ in range(8):
             self.kernel.start("echo go; sleep 60")
-            self.kernel.finish(until=lambda a: "go" in a.stdout)
-            self.kernel.interrupt()
-            self.kernel.interrupt()
-            answer = self.kernel.interrupt_until_end()
+            answer = self.kernel.finish(until=lambda a: "go" in a.stdout)
+            if answer.finished is None:  # one of the cell before may have come late
+                self.kernel.interrupt()
+                self.kernel.interrupt()
+                answer = self.kernel.interrupt_until_end()
             self.assertEqual([e["name"] for e in answer.errors], ["KeyboardInterrupt"])
         self.check("echo $x", "1\n")
 

@@ -42,8 +42,8 @@ class Cells(JavaTest):
         self.check("r + s()", '"twotwo"')
 
     def test_streams_in_order(self):
-        self.check('for (int i = 0; i < 3; i++) {\n  System.out.println("o" + i);\n  System.err.println("e" + i);\n}',
-                   None, "o0\no1\no2\n", "e0\ne1\ne2\n")
+        self.check('for (int i = 0; i < 3; i++) {\n  System.out.println("o" + i);\n'
+                   '  System.err.println("e" + i);\n}', None, "o0\no1\no2\n", "e0\ne1\ne2\n")
         self.check('System.out.print("no newline")', None, "no newline")
 
     def test_imports(self):
@@ -52,19 +52,20 @@ class Cells(JavaTest):
         self.check("Stream.of(3, 1, 2).sorted().collect(Collectors.toList())", "[1, 2, 3]")
 
     def test_unicode(self):
-        self.check('System.out.println("żółw 🐢"); "żółw".length()', "4", "żółw 🐢\n", pieces=5)
+        self.check('System.out.println("żółw 🐢"); "żółw".length()', "4", "żółw 🐢\n",
+                   pieces=5)
 
     def test_class_with_many_lines(self):
         self.check("class Counter {\n  private int n;\n\n  int next() {\n    return ++n;\n  }\n}\n"
                    "var c = new Counter();\nc.next();\nc.next()", "2")
 
     def test_threads(self):
-        self.check('Thread t = new Thread(() -> System.out.println("thread"));\nt.start();\nt.join();',
-                   None, "thread\n")
+        self.check('Thread t = new Thread(() -> System.out.println("thread"));\n'
+                   't.start();\nt.join();', None, "thread\n")
 
     def test_child_process(self):
-        self.check('new String(new ProcessBuilder("echo", "child").start().getInputStream().readAllBytes()).trim()',
-                   '"child"')
+        self.check('var p = new ProcessBuilder("echo", "child").start();\n'
+                   'new String(p.getInputStream().readAllBytes()).trim()', '"child"')
 
     def test_input_is_refused(self):
         error = self.error("System.in.read()")
@@ -76,7 +77,8 @@ class Errors(JavaTest):
     def test_exception(self):
         self.check("int divide(int a, int b) {\n    return a / b;\n}")
         error = self.error("int before = 1;\ndivide(before, 0)")
-        self.assertEqual((error["name"], error["value"]), ("java.lang.ArithmeticException", "/ by zero"))
+        self.assertEqual(error["name"], "java.lang.ArithmeticException")
+        self.assertEqual(error["value"], "/ by zero")
         lines = error["traceback"].splitlines()
         self.assertEqual(lines[0], "java.lang.ArithmeticException: / by zero")
         self.assertRegex(lines[1], r"at divide \(line 2 of cell \d+\)")
@@ -88,11 +90,13 @@ class Errors(JavaTest):
 
     def test_compile_error(self):
         error = self.error("int a = 1;\nint b = nope + 1;")
-        self.assertEqual((error["name"], error["value"]), ("CompileError", "line 2: cannot find symbol"))
+        self.assertEqual(error["name"], "CompileError")
+        self.assertEqual(error["value"], "line 2: cannot find symbol")
         self.assertIn("    int b = nope + 1;\n            ^", error["traceback"])
 
     def test_ends_the_cell(self):
-        answer = self.run_cell('System.out.println("a");\nint z = "text";\nSystem.out.println("b");')
+        answer = self.run_cell('System.out.println("a");\nint z = "text";\n'
+                               'System.out.println("b");')
         self.assertEqual((answer.stdout, len(answer.errors)), ("a\n", 1))
 
     def test_incomplete_and_invalid(self):
@@ -117,12 +121,13 @@ class Life(JavaTest):
     def test_environment(self):
         self.check('System.getenv("V")', '"1=2"', env={"V": "1=2"})
         self.check('System.getenv("V")')
-        self.check('System.getenv("HOME") + System.getProperty("user.dir")', f'"/tmp{self.directory}"')
+        self.check('System.getenv("HOME") + System.getProperty("user.dir")',
+                   f'"/tmp{self.directory}"')
         self.kernel.send(b"G", b"LATE=yes")
         self.check('System.getenv("LATE")', '"yes"')
 
     def test_environment_of_children(self):
-        self.check('ProcessBuilder b = new ProcessBuilder("sh", "-c", "echo $V"); b.environment();\n'
+        self.check('var b = new ProcessBuilder("sh", "-c", "echo $V"); b.environment();\n'
                    'new String(b.start().getInputStream().readAllBytes()).trim()',
                    '"child"', env={"V": "child"})
 

@@ -7,6 +7,9 @@ import unittest
 from harness import Kernel, KernelTest
 
 
+IPYKERNEL = ["python", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+
+
 class JupyterTest(KernelTest):
     language = "python3"
     shared = True
@@ -36,22 +39,24 @@ class Cells(JupyterTest):
         self.check("f(y)", "8")
 
     def test_streams(self):
-        self.check("import sys\nprint('out')\nprint('err', file=sys.stderr)", None, "out\n", "err\n")
+        self.check("import sys\nprint('out')\nprint('err', file=sys.stderr)", None,
+                   "out\n", "err\n")
 
     def test_output_of_programs(self):
         self.check("import subprocess; subprocess.run(['echo', 'child']);", None, "child\n")
 
     def test_display(self):
-        answer = self.run_cell("from IPython.display import HTML, Markdown, SVG, JSON\n"
-                               "display(HTML('<b>h</b>'), Markdown('*m*'), JSON({'a': [1]}))\n'last'")
+        answer = self.run_cell(
+            "from IPython.display import HTML, Markdown, JSON\n"
+            "display(HTML('<b>h</b>'), Markdown('*m*'), JSON({'a': [1]}))\n'last'")
         self.assertEqual([kind for kind, _ in answer.results], ["d", "d", "d", "m"])
         self.assertEqual(answer.results[0][1]["html"], "<b>h</b>")
         self.assertEqual(answer.results[1][1]["markdown"], "*m*")
         self.assertEqual(answer.results[2][1]["json"], {"a": [1]})
 
     def test_unknown_type(self):
-        answer = self.run_cell("display({'application/x-own': {'k': 1}, 'text/plain': 't'}, raw=True)")
-        self.assertEqual(answer.results, [("d", {"text": "t", "extra": {"application/x-own": {"k": 1}}})])
+        answer = self.run_cell("display({'app/own': {'k': 1}, 'text/plain': 't'}, raw=True)")
+        self.assertEqual(answer.results, [("d", {"text": "t", "extra": {"app/own": {"k": 1}}})])
 
     def test_unicode(self):
         self.check("print('żółw 🐢')", None, "żółw 🐢\n", pieces=4)
@@ -126,21 +131,22 @@ class Life(JupyterTest):
         return self.new_kernel(environment={"JUPYTER_PATH": self.directory}, language="own")
 
     def test_own_spec(self):
-        kernel = self.spec({"argv": ["python", "-m", "ipykernel_launcher", "-f", "{connection_file}"],
-                            "env": {"FROM_SPEC": "yes"}, "interrupt_mode": "signal"})
+        kernel = self.spec({"argv": IPYKERNEL, "env": {"FROM_SPEC": "yes"},
+                            "interrupt_mode": "signal"})
         self.assertEqual(kernel.run("import os; os.environ['FROM_SPEC']").text, "'yes'")
         kernel.close()
 
     def test_interrupt_by_message(self):
-        kernel = self.spec({"argv": ["python", "-m", "ipykernel_launcher", "-f", "{connection_file}"],
-                            "interrupt_mode": "message"})
+        kernel = self.spec({"argv": IPYKERNEL, "interrupt_mode": "message"})
         kernel.start("print('go')\nwhile True: pass")
         kernel.finish(until=lambda a: "go" in a.stdout)
-        self.assertEqual([e["name"] for e in kernel.interrupt_until_end().errors], ["KeyboardInterrupt"])
+        answer = kernel.interrupt_until_end()
+        self.assertEqual([e["name"] for e in answer.errors], ["KeyboardInterrupt"])
         kernel.close()
 
     def test_broken_specs(self):
-        for content, text in (("{", "cannot be used"), ("[]", "names no program"), ({"argv": []}, "names no program"),
+        for content, text in (("{", "cannot be used"), ("[]", "names no program"),
+                              ({"argv": []}, "names no program"),
                               ({"argv": ["nosuchprogram"]}, "not installed"),
                               ({"argv": ["false"]}, "ended with status 1")):
             kernel = self.spec(content)

@@ -1,6 +1,7 @@
 """The R kernel."""
 import base64
 import os
+import struct
 import time
 import unittest
 
@@ -43,7 +44,8 @@ class Cells(RTest):
 
     def test_every_visible_value(self):
         answer = self.run_cell("1\nx <- 2\n3")
-        self.assertEqual([(k, f["text"]) for k, f in answer.results], [("d", "[1] 1"), ("m", "[1] 3")])
+        self.assertEqual([(k, f["text"]) for k, f in answer.results],
+                         [("d", "[1] 1"), ("m", "[1] 3")])
 
     def test_order(self):
         self.check('for (i in 1:3) { cat("a\\n"); flush(stdout()) }; 1', "[1] 1", "a\na\na\n")
@@ -60,12 +62,14 @@ class Cells(RTest):
         self.check('readline("? ")', '[1] ""', "? \n")
         self.check('con <- file("stdin"); n <- length(readLines(con)); close(con); n', "[1] 0")
 
-    def test_s4_and_factor(self):
-        self.check('setClass("P", representation(n = "numeric")); setMethod("show", "P", function(object) cat("P!\\n"))')
+    def test_s4(self):
+        self.check('setClass("P", representation(n = "numeric"))\n'
+                   'setMethod("show", "P", function(object) cat("P!\\n"))')
         self.check('new("P", n = 1)', "P!")
 
     def test_long_cell(self):
-        self.check("".join(f"a{i} <- {i}\n" for i in range(5000)) + "a4999", "[1] 4999", pieces=3)
+        lines = "".join(f"a{i} <- {i}\n" for i in range(5000))
+        self.check(lines + "a4999", "[1] 4999", pieces=3)
 
     def test_nothing_of_ours_is_visible(self):
         self.check("rm(list = ls()); ls(all.names = TRUE)", "character(0)")
@@ -91,7 +95,8 @@ class Frames(RTest):
         self.assertEqual(fields["data"], {"i": list(range(1, 1001))})
         self.assertEqual(fields["html"].count("<tr>"), 62)
         self.assertEqual(self.run_cell("data.frame()").text, "data frame with 0 columns and 0 rows")
-        self.assertEqual(self.run_cell("data.frame(a = numeric())").results[0][1]["data"], {"a": []})
+        fields = self.run_cell("data.frame(a = numeric())").results[0][1]
+        self.assertEqual(fields["data"], {"a": []})
 
 
 class Plots(RTest):
@@ -118,13 +123,16 @@ class Plots(RTest):
             self.assertTrue(file.read().startswith(b"%PDF"))
 
     def test_size(self):
-        png, = self.plots("options(repr.plot.width = 4, repr.plot.height = 3, repr.plot.res = 100); plot.new()")
-        self.assertEqual((int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")), (400, 300))
+        png, = self.plots("options(repr.plot.width = 4, repr.plot.height = 3)\n"
+                          "options(repr.plot.res = 100)\n"
+                          "plot.new()")
+        self.assertEqual(struct.unpack_from(">II", png, 16), (400, 300))
 
 
 class Errors(RTest):
     def test_error(self):
-        error = self.error('f <- function(n) stop("bad ", n)\ng <- function() f(3)\ng()')
+        error = self.error('f <- function(n) stop("bad ", n)\n'
+                           'g <- function() f(3)\ng()')
         self.assertEqual((error["name"], error["value"]), ("Error", "bad 3"))
         self.assertEqual(error["traceback"].splitlines(), [
             "Error in f(3): bad 3", "  at line 3 of the cell", "Traceback:", "1. g()", "2. f(3)",
@@ -141,12 +149,14 @@ class Errors(RTest):
         self.assertIn("line 1: unexpected ')'", self.error(")")["value"])
 
     def test_named_condition(self):
-        error = self.error('stop(structure(class = c("myCondition", "error", "condition"), list(message = "m", call = NULL)))')
+        error = self.error('stop(structure(class = c("myCondition", "error", "condition"), '
+                           'list(message = "m", call = NULL)))')
         self.assertEqual((error["name"], error["value"]), ("myCondition", "m"))
         self.assertEqual(self.error("library(nosuchlibrary)")["name"], "packageNotFoundError")
 
     def test_error_while_printing(self):
-        error = self.error('print.bad <- function(x, ...) stop("no print"); structure(1, class = "bad")')
+        error = self.error('print.bad <- function(x, ...) stop("no print")\n'
+                           'structure(1, class = "bad")')
         self.assertEqual(error["value"], "no print")
         self.check("1", "[1] 1")
 

@@ -7,12 +7,14 @@ cell cannot see, so the code stays one piece: one frame in tracebacks, one corou
 What is no Python is looked at again, with the magics in mind: code without any pays nothing.
 """
 
-import ast
-import linecache
+import _ast as ast  # what the interpreter has by itself: `--once` must not wait for modules
+import sys
+from importlib.machinery import PathFinder
 
 TOP_LEVEL_AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 FUTURES = 0x1FE0000  # the flags of __future__, which last from one cell to the next
 VALUE = "_sandglass_value"
+CALL = "_sandglass_magic"  # what syntax.py makes of magics
 
 
 def name_of(number):
@@ -22,10 +24,46 @@ def name_of(number):
 
 def remember(filename, source):
     """Lets tracebacks, inspect and pdb show the cell's lines. They are cut when first needed."""
+    linecache = sys.modules.get("linecache")
+    if linecache is None:
+        _Late.of(filename, source)
+        return
     try:
         linecache.cache[filename] = (lambda: source,)
     except TypeError:  # a cell has put something else there
         linecache.cache = {}
+
+
+class _Late:
+    """A finder that waits for somebody to load linecache, and tells it about the cells so far. To
+    load it takes longer than most cells."""
+
+    cells = {}
+
+    @classmethod
+    def of(cls, filename, source):
+        cls.cells[filename] = source
+        if cls not in sys.meta_path:
+            sys.meta_path.insert(0, cls)
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name != "linecache":
+            return None
+        sys.meta_path.remove(cls)
+        spec = PathFinder.find_spec(name)
+        if spec is not None:
+            spec.loader.exec_module = cls.exec_module(spec.loader.exec_module)
+        return spec
+
+    @classmethod
+    def exec_module(cls, original):
+        def exec_module(module):
+            original(module)
+            for filename, source in cls.cells.items():
+                module.cache[filename] = (lambda source=source: source,)
+
+        return exec_module
 
 
 def compile_cell(source, filename, flags=0):
@@ -58,7 +96,8 @@ def _compile_statements(source, filename, flags):
         name = ast.Name(VALUE, ast.Store())
         tree.body[-1] = ast.Assign([name], last.value, None)
         for node in (tree.body[-1], name):
-            ast.copy_location(node, last)
+            node.lineno, node.end_lineno = last.lineno, last.end_lineno
+            node.col_offset, node.end_col_offset = last.col_offset, last.end_col_offset
     return compile(tree, filename, "exec", flags, True)
 
 

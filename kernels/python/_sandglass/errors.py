@@ -6,15 +6,13 @@ keep the cell from ending.
 """
 
 import os
-import re
 import sys
-import traceback
 import types
 
 HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 FRAMES_MAX = 40  # of one traceback: recursion over several functions is not folded by Python
 CHAIN_MAX = 25
-CELL = re.compile(r'\A([ |+-]*)File "(Cell In\[\d+\])", line (\d+)(?:, in <module>)?')
+CELL = r'\A([ |+-]*)File "(Cell In\[\d+\])", line (\d+)(?:, in <module>)?'
 
 
 def describe(error):
@@ -22,14 +20,18 @@ def describe(error):
     name = _name(error)
     try:
         value = str(error)
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         value = "<the exception's str() failed>"
     limit = sys.getrecursionlimit()
     try:
         if limit < 1000:  # set by the cell, and not enough for what follows
             sys.setrecursionlimit(1000)
         text = _format(error)
-    except Exception as failure:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as failure:
         text = f"{name}: {value}\n<its traceback cannot be shown: {_name(failure)}>"
     finally:
         sys.setrecursionlimit(limit)
@@ -48,12 +50,15 @@ def _name(error):
 
 
 def _format(error):
+    import re
+    import traceback
+
     _trim_all(error)
     shown = traceback.TracebackException(
         type(error), error, error.__traceback__, limit=None, compact=True
     )
     _bound(shown, CHAIN_MAX)
-    return "".join(CELL.sub(_cell_line, chunk, count=1) for chunk in shown.format())
+    return "".join(re.sub(CELL, _cell_line, chunk, count=1) for chunk in shown.format())
 
 
 def _cell_line(found):
@@ -128,6 +133,8 @@ class _Cut:
         self.stack = stack
 
     def format(self, **options):
+        import traceback
+
         half = FRAMES_MAX // 2
         head = traceback.StackSummary.from_list(self.stack[:half])
         tail = traceback.StackSummary.from_list(self.stack[-half:])

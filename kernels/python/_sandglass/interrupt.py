@@ -2,7 +2,8 @@
 
 `armed` is true while the cell's code runs, or what it defined (a repr). In between, a signal is
 only noted, and raised when the kernel arms again. A signal that comes while the kernel is idle is
-dropped, unless a cell has been sent already: then it was meant for that one.
+dropped, even if a cell has been sent already: it may have been meant for the one before, and the
+agent repeats it if it was not.
 
 Some packages cannot be imported again if their first import was interrupted: their C half has kept
 what their Python half has lost. While one of these is being imported the signal waits.
@@ -21,7 +22,7 @@ class _State:
     pending = False  # came while the kernel itself was at work
     cell = 0  # counts them
     main = _thread.get_ident()
-    arrived = None  # tells whether a cell is on its way; None while one runs
+    in_cell = False
     idle_loop = None  # given the frame: whether an event loop was interrupted, and has been told
 
 
@@ -58,15 +59,13 @@ def disarm():
 
 def cell_begins():
     """Signals are for the cell now."""
-    state.arrived = None
+    state.in_cell = True
     state.cell += 1
 
 
-def cell_ends(arrived):
-    """Signals are for nobody, unless `arrived()` says that the next cell has come."""
-    state.armed = False
-    state.pending = False
-    state.arrived = arrived
+def cell_ends():
+    """Signals are for nobody."""
+    state.in_cell = state.armed = state.pending = False
     if _signal.getsignal(_signal.SIGINT) is not on_sigint:
         install()
 
@@ -82,7 +81,7 @@ def _in_import(frame):
 
 def _again(cell):
     time.sleep(0.02)
-    if state.cell == cell and state.arrived is None:
+    if state.cell == cell and state.in_cell:
         os.kill(os.getpid(), _signal.SIGINT)
 
 
@@ -92,7 +91,7 @@ def on_sigint(_number, frame):
             _thread.start_new_thread(_again, (state.cell,))
         elif state.idle_loop is None or not state.idle_loop(frame):
             raise KeyboardInterrupt
-    elif state.arrived is None or state.arrived():
+    elif state.in_cell:
         state.pending = True
 
 

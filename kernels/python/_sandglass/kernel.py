@@ -1,8 +1,15 @@
-"""The kernel: packets in, cells run, results out."""
+"""The kernel: packets in, cells run, results out.
 
+Some modules are loaded here that others would load when they need them: a cell may have put
+something else in their place by then, and a copy has them already."""
+
+import ast  # noqa: F401
 import importlib.util
+import json  # noqa: F401
 import os
+import re  # noqa: F401
 import sys
+import traceback  # noqa: F401
 
 from . import environment
 from . import hygiene
@@ -20,6 +27,7 @@ class Kernel:
     def __init__(self, fd=3):
         self.control = Control(fd)
         self.streams = Streams()
+        self.control.keep_order_with(self.streams)
         self.session = None
         self.pieces = []
         self.cell_environment = []
@@ -35,7 +43,7 @@ class Kernel:
         world.no_stdin()
         world.Libc().unbuffer_stdout()
         interrupt.install()
-        interrupt.cell_ends(self.control.waiting)
+        interrupt.cell_ends()
 
     def take_over(self):
         """Makes this process the kernel."""
@@ -48,7 +56,7 @@ class Kernel:
         zygote.load(imports)
         rehearsal.rehearse(Kernel)
         zygote.freeze()
-        interrupt.cell_ends(self.control.waiting)
+        interrupt.cell_ends()
         self.control.ready()
         if plain:
             from .plain import wait_to_be_copied
@@ -91,7 +99,7 @@ class Kernel:
         usersite.look()
         self.session.execute(code.decode("utf-8", "surrogateescape"))
         self.clean_up()
-        interrupt.cell_ends(self.control.waiting)
+        interrupt.cell_ends()
         self.control.finished(number)
 
     def clean_up(self):

@@ -284,7 +284,7 @@ class Magics:
             raise UsageError("%%writefile needs the name of a file")
         exists = os.path.exists(name)
         with open(name, "a" if "a" in options else "w", encoding="utf-8") as file:
-            file.write(body)
+            file.write(body if body.endswith("\n") else body + "\n")
         done = "Appending to" if "a" in options else "Overwriting" if exists else "Writing"
         print(f"{done} {name}")
 

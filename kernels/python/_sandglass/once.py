@@ -3,8 +3,8 @@
 Standard input, output and error are the caller's. Results are printed where they happen.
 """
 
+import _signal
 import os
-import signal
 import sys
 
 from . import interrupt
@@ -81,5 +81,5 @@ def main(arguments):
     interrupt.install()
     interrupt.cell_begins()
     error = session.execute(code.decode("utf-8", "surrogateescape"))
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # while threads are waited for
+    _signal.signal(_signal.SIGINT, _signal.default_int_handler)  # while threads are waited for
     sys.exit(_status(error))

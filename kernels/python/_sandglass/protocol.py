@@ -11,7 +11,6 @@ import _thread
 import codecs
 import fcntl
 import os
-from json import dumps
 
 from .interrupt import Shield
 from .streams import Streams  # for bridges, which need both
@@ -23,6 +22,7 @@ PACKET_OUT = 64 * 1024
 RESULT_MAX = 32 * 1024 * 1024
 JSON_MAX = 8 * 1024 * 1024
 ERROR_MAX = 1024 * 1024
+SIOCOUTQ = 0x5411
 GUARD_FD = 230  # where the spare copy of the socket is kept: beyond what cells close by a range
 
 JSON_FIELDS = frozenset(("json", "data", "chart", "extra"))
@@ -55,6 +55,8 @@ def _finite(value):
 
 def to_json(value):
     """JSON as UTF-8. Raises ValueError, TypeError or RecursionError for what has no JSON."""
+    from json import dumps
+
     try:
         text = dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (ValueError, TypeError):
@@ -121,6 +123,7 @@ class Control:
     def __init__(self, fd=3):
         self.fd = fd
         self.out = fd
+        self.streams = None  # those that have to stay in order with results
         self.pid = os.getpid()
         self.shield = Shield()
         self._identity = None
@@ -129,6 +132,11 @@ class Control:
         self._view = memoryview(self._buffer)
         self._cell_open = False
         os.set_inheritable(fd, False)
+
+    def keep_order_with(self, streams):
+        """What is written to the streams after a result comes after it."""
+        self.streams = streams
+        streams.results_unread = self.unread
 
     def guard(self):
         """From now on survive a cell that closes the descriptor, by a copy with a high number,
@@ -168,13 +176,8 @@ class Control:
             return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10)
 
     def recv(self):
-        """The next packet: (type, payload). ('', b'') when the agent is gone.
-
-        The buffer's first byte is 0 unless a packet has come: that is how the handler of SIGINT
-        can tell whether the signal was meant for a cell which is already here.
-        """
+        """The next packet: (type, payload). ('', b'') when the agent is gone."""
         buffer = self._buffer
-        buffer[0] = 0
         try:
             n = os.readv(self.fd, (buffer,))
         except OSError:
@@ -185,16 +188,12 @@ class Control:
             self._cell_open = True
         return chr(buffer[0]), self._view[1:n].tobytes()
 
-    def waiting(self):
-        """Whether a packet is here or on its way in. For the handler of SIGINT."""
-        if self._buffer[0]:
-            return True
-        count = bytearray(4)
+    def unread(self):
+        """Whether the agent has still to read something that was sent."""
         try:
-            fcntl.ioctl(self.fd, 0x541B, count)  # FIONREAD
+            return any(fcntl.ioctl(self.out, SIOCOUTQ, bytes(4)))
         except OSError:
             return False
-        return any(count)
 
     def send_result(self, kind, fields):
         """Sends one result: kind 'm', 'd' or 'e'; fields by name, None is no field. Nothing is
@@ -213,6 +212,8 @@ class Control:
                 else:
                     self._send_pieces(head, data)
             self._write(b"r")
+        if self.streams is not None:
+            self.streams.result_sent = True
         return True
 
     def _send_pieces(self, head, data):
@@ -236,7 +237,6 @@ class Control:
             os._exit(0)
         with self.shield, self._lock:
             self._cell_open = False
-            self._buffer[0] = 0
             self._write(b"F" + number.to_bytes(4, "little"))
 
     def ready(self):

@@ -79,7 +79,7 @@ class Session:
         namespace = self.namespace
         if code.co_flags & COROUTINE:
             value = _aio().run(eval(code, namespace))
-        elif "asyncio" in sys.modules and code.co_names and _aio().wants_loop(code):
+        elif ("asyncio" in sys.modules or "asyncio" in code.co_names) and _aio().wants_loop(code):
             value = _aio().run(_aio().inside(code, namespace))
         else:
             value = eval(code, namespace)

@@ -2,7 +2,8 @@
 
 The agent reads two pipes, and cannot see which was written first. So whoever writes to one waits
 until the other is empty. That also orders what programs and C libraries wrote, since it is the
-pipe that is looked at and not what went through here.
+pipe that is looked at and not what went through here. The same goes for results, which take a
+third way, the control socket: what is written after one waits until it has been read.
 """
 
 import fcntl
@@ -44,6 +45,8 @@ class _Raw(io.RawIOBase):
 
     def write(self, data):
         if self._streams.ordered:
+            if self._streams.result_sent:
+                self._streams.wait_for_results()
             count = self._count
             try:
                 fcntl.ioctl(self._other, FIONREAD, count)
@@ -91,6 +94,8 @@ class Streams:
 
     def __init__(self, ordered=None):
         self.ordered = ordered
+        self.result_sent = False  # and perhaps not read yet
+        self.results_unread = None  # tells whether that is so
         self._rest_until = 0.0
         self.spares = ()
         self.stdout = self._make(1, "<stdout>")
@@ -144,10 +149,26 @@ class Streams:
             pause = min(pause * 2, 0.001)
         self._rest_until = time.monotonic() + REST
 
+    def wait_for_results(self):
+        """Waits until the agent has read the results that were sent, 20 ms at most."""
+        self.result_sent = False
+        now, pause = time.monotonic(), 0.00002
+        if now < self._rest_until:
+            return
+        end = now + WAIT_MAX
+        while self.results_unread():
+            if time.monotonic() >= end:
+                self._rest_until = end + REST
+                return
+            time.sleep(pause)
+            pause = min(pause * 2, 0.001)
+
     def drain(self):
         """Before a program is started: what was written so far must not come after its output."""
         if not self.ordered:
             return
+        if self.result_sent:
+            self.wait_for_results()
         count = bytearray(4)
         for fd in (1, 2):
             try:

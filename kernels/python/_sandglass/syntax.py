@@ -7,7 +7,7 @@ expression is ever taken for a magic.
 
 import re
 
-CALL = "_sandglass_magic"
+from .compiler import CALL
 
 _ASSIGN = re.compile(r"^(\s*)([\w.,\s\[\]\"'*()]+?=\s*)([%!])(?!=)(.*)$", re.S)
 _LINE = re.compile(r"^(\s*)(%|!!|!)(?![%=])(.*)$", re.S)

@@ -4,10 +4,10 @@ import builtins
 import os
 import sys
 
+from . import compiler
 from . import ipython
 from . import rich
 from . import stdin
-from . import syntax
 from . import usersite
 
 
@@ -20,7 +20,7 @@ def enter(session):
     usersite.install()  # before the finder of rich, which comes when all others have failed
     builtins.display = rich.display
     builtins.get_ipython = ipython.getter(session)
-    setattr(builtins, syntax.CALL, session.magics)
+    setattr(builtins, compiler.CALL, session.magics)
     rich.install(session.show)
 
 

@@ -160,11 +160,8 @@ class Kernel:
                 continue
             if self.control not in ready:
                 continue
-            packet = self.control.recv(1 << 18)
-            # What was written before the packet is in the pipes by now.
-            while self._drain(select.select([self.out, self.err], [], [], 0)[0], cell):
-                pass
-            result = self._packet(packet, cell, result)
+            # There was no output: what was written before this packet has been read.
+            result = self._packet(self.control.recv(1 << 18), cell, result)
         return cell
 
     def _drain(self, ready, cell):

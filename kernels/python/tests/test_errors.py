@@ -107,6 +107,9 @@ class Errors(KernelTest):
         self.assertIn("failed", error["value"])
         self.assertIn("E: ", error["traceback"])
 
+    def test_str_that_exits(self):
+        self.fails("class E(Exception):\n    def __str__(self): exit(1)\nraise E", "E")
+
     def test_str_that_returns_no_text(self):
         self.fails("class E(Exception):\n    def __str__(self): return 5\nraise E", "E")
 

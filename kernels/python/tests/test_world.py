@@ -33,9 +33,8 @@ class World(KernelTest):
         self.assertEqual(names.text, "['In', 'Out']")
 
     def test_pickle(self):
-        code = "import pickle\nclass P:\n    pass\np = P()\np.a = 5\n"
-               "pickle.loads(pickle.dumps(p)).a"
-        self.assertEqual(self.value(code), "5")
+        self.run_cell("import pickle\nclass P:\n    pass\np = P()\np.a = 5")
+        self.assertEqual(self.value("pickle.loads(pickle.dumps(p)).a"), "5")
 
     def test_dataclass_and_enum(self):
         code = """
@@ -210,9 +209,8 @@ class Await(KernelTest):
         self.assertEqual(self.value("await t"), "done")
 
     def test_asyncio_run(self):
-        code = "import asyncio\nasync def m():\n    await asyncio.sleep(0)\n    return 8\n"
-               "asyncio.run(m())"
-        self.assertEqual(self.value(code), "8")
+        self.run_cell("import asyncio\nasync def m():\n    await asyncio.sleep(0)\n    return 8")
+        self.assertEqual(self.value("asyncio.run(m())"), "8")
         self.assertEqual(self.value("await m()"), "8")
 
     def test_error(self):

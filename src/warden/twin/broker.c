@@ -207,18 +207,18 @@ static int wait_ms(const struct broker *b)
     return b->zygote_seq ? clock_poll_ms(b->zygote.deadline_ns) : -1;
 }
 
-/* A wait inside a request may have eaten the signal of another process: children are looked at in
- * every turn. */
+/* A wait inside a request may have eaten the signal that another process has ended: children are
+ * looked at before every wait, not only when the signal comes. */
 static void serve(struct broker *b)
 {
     for (;;) {
+        reap(b);
         struct pollfd p[] = {{.fd = CONTROL_FD, .events = POLLIN},
                              {.fd = b->children, .events = POLLIN},
                              {.fd = b->zygote_seq ? b->zygote.control : -1, .events = POLLIN}};
 
         if (poll(p, ARRAY_SIZE(p), wait_ms(b)) < 0 && errno != EINTR)
             return;
-        reap(b);
         if (b->zygote_seq && b->zygote.pid > 0)
             look_at_zygote(b);
         if (p[0].revents && !take_request(b))

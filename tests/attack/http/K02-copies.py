@@ -12,8 +12,8 @@ FIRST_SANDBOX_ID = 0x10000000
 
 # What a process may, and where it is.
 SELF = r"""
-import ctypes, json, os, signal, sys
-same = "Uid Gid Groups CapInh CapPrm CapEff CapBnd CapAmb NoNewPrivs Seccomp Umask SigBlk Speculation_Store_Bypass".split()
+import ctypes, json, os
+same = "Uid Gid Groups CapInh CapPrm CapEff CapAmb NoNewPrivs Seccomp Umask SigBlk Speculation_Store_Bypass".split()
 status = dict(l.split(":\t", 1) for l in open("/proc/self/status").read().splitlines() if ":\t" in l)
 prctl = ctypes.CDLL(None).prctl
 print(json.dumps({
@@ -24,7 +24,7 @@ print(json.dumps({
     "cgroup": open("/proc/self/cgroup").read(),
     "oom_score_adj": open("/proc/self/oom_score_adj").read().strip(),
     "personality": open("/proc/self/personality").read().strip() if os.access("/proc/self/personality", os.R_OK) else "",
-    "death signal": "", "securebits": prctl(27), "keepcaps": prctl(7), "subreaper": 0,
+    "keepcaps": prctl(7), "bounding": status["CapBnd"].strip(),
     "root": os.readlink("/proc/self/root"), "scheduler": os.sched_getscheduler(0), "nice": os.nice(0),
     "affinity": sorted(os.sched_getaffinity(0)),
 }))
@@ -62,12 +62,30 @@ def about_rights(site):
     here = json.loads(box.cell(SELF).out)
     box.put("self.py", SELF.encode())
     there = json.loads(box.says("python3 self.py"))
+    # The agent's programs may ask for capabilities that a copy has not even in its bounding set.
+    bounding = int(here.pop("bounding"), 16), int(there.pop("bounding"), 16)
     check("K02 it may what a program of the agent may",
-          [f"{k}: {here[k]} is not {there[k]}" for k in there if here[k] != there[k]])
-    zero = [k for k in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb") if int(here[k], 16)]
+          [f"{k}: {here[k]} is not {there[k]}" for k in there if here[k] != there[k]]
+          + ([f"bounding sets {bounding}"] if bounding[0] & ~bounding[1] else []))
+    zero = [k for k in ("CapInh", "CapPrm", "CapEff", "CapAmb") if int(here[k], 16)]
     check("K02 no capabilities, no new privileges, a filter",
           [f"{k} is {here[k]}" for k in zero]
           + [f"{k} is {here[k]}" for k, v in (("NoNewPrivs", "1"), ("Seccomp", "2")) if here[k] != v])
+
+
+def about_descriptors(site):
+    """0 to 3, and what the kernel keeps to put them back; programs have the first three alone."""
+    box = warm_kernel(site)
+    code = ("import os\nfor fd in sorted(map(int, os.listdir('/proc/self/fd'))):\n"
+            "    try: print(fd, os.readlink(f'/proc/self/fd/{fd}').split(':')[0])\n    except OSError: pass")
+    opened = [line.split() for line in box.cell(code).out.splitlines()]
+    kinds = {"0": "/dev/null", "1": "pipe", "2": "pipe", "3": "socket"}
+    wrong = [line for line in opened if line[1] != kinds.get(line[0], line[1])
+             or line[1] not in kinds.values()]
+    check("K02 nothing is open but what a kernel has", [f"{wrong} of {opened}"] if wrong or len(opened) > 8 else [])
+    seen = box.cell("import subprocess\nsubprocess.run(['ls', '/proc/self/fd'], close_fds=False)").out.split()
+    check("K02 programs of a cell have standard streams alone",
+          [] if seen[:3] == ["0", "1", "2"] and len(seen) == 4 else [str(seen)])
 
 
 def about_processes(site):
@@ -165,6 +183,7 @@ def about_graves(site):
 
 with Site("--sandbox-memory", "256M", "--sandbox-pids", "64") as site:
     about_rights(site)
+    about_descriptors(site)
     about_processes(site)
     about_memory(site)
     about_bombs(site)

@@ -71,7 +71,7 @@ def family(pid):
 
 
 def compare_memory(a, b):
-    """Below, at or above 0: an order of processes in which those that share all memory are equal."""
+    """Below, at or above 0: an order in which processes that share all memory are equal."""
     order = ctypes.CDLL(None, use_errno=True).syscall(SYS_KCMP, a, b, KCMP_VM, 0, 0)
     if order < 0:
         raise OSError(ctypes.get_errno(), f"compare the memory of {a} and {b}")

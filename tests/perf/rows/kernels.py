@@ -4,7 +4,7 @@ ipykernel takes turns with us where the two are compared."""
 import subprocess
 
 from . import footprint, programs, server
-from .report import Times, by_case
+from .report import by_case
 
 KERNELS = programs.OUTPUT / "kernels"
 TESTABLE = programs.ROOT / "build/dev/lib/libtestable.a"

@@ -1,7 +1,6 @@
 """MIME types and the fields of a result they belong to."""
 
 import binascii
-import json
 
 from . import plain
 
@@ -97,6 +96,8 @@ def _extra(value):
 def _parsed(value):
     if not isinstance(value, str):
         return value
+    import json
+
     try:
         return json.loads(value)
     except ValueError:
