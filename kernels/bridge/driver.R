@@ -108,8 +108,9 @@ draws <- function(value) inherits(value, c("ggplot", "trellis", "grob", "recorde
 
 show_value <- function(kind, value) {
     if (draws(value))
-        return(invisible(print(value)))
-    lines <- capture.output(if (isS4(value)) methods::show(value) else print(value))
+        return(allowInterrupts(print(value)))
+    lines <- allowInterrupts(
+        capture.output(if (isS4(value)) methods::show(value) else print(value)))
     table <- is.data.frame(value) && ncol(value) > 0L
     send_result(kind, paste(lines, collapse = "\n"),
                 if (table) tryCatch(html_table(value), error = function(e) NULL),
@@ -219,9 +220,8 @@ evaluate <- function(expressions, code) {
                 allowInterrupts(withVisible(eval(expressions[[i]], globalenv()))),
                 error = on_error, warning = on_warning)
             if (result$visible && !(quiet && i == last))
-                withCallingHandlers(
-                    allowInterrupts(show_value(if (i == last) "m" else "d", result$value)),
-                    error = on_error)
+                withCallingHandlers(show_value(if (i == last) "m" else "d", result$value),
+                                    error = on_error)
         }
     }, error = function(e) report(e, calls, line),
        interrupt = function(e)

@@ -129,10 +129,9 @@ static int repl_fn(struct client *c, void *options)
 const struct client_verb repl_verb = {
     .name = "repl",
     .usage = "[OPTION]... [ID]\n[OPTION]... [ID] < FILE",
-    .about =
-        "A prompt that runs cells of code in a sandbox: in ID, or in one that is made for it and "
-        "ends with it.\nIf standard input is no terminal it is run as one cell; the exit "
-        "status is 1 if it ends with an error.",
+    .about = "A prompt that runs cells of code in a sandbox: in ID, or in one that is made for it "
+             "and ends\nwith it. If standard input is no terminal it is run as one cell; the exit "
+             "status is 1 if that\nends with an error.",
     .syntax = &repl_syntax,
     .options_size = sizeof(struct repl_options),
     .check = repl_options_check,

@@ -1,7 +1,6 @@
 /* Shell code: words open and close, documents stand inside, and brackets need not match. */
 #include "client/repl_whole.h"
 
-
 #define WORD_MAX 64
 #define HERE_MAX 8
 

@@ -50,6 +50,13 @@ class Cells(RTest):
     def test_order(self):
         self.check('for (i in 1:3) { cat("a\\n"); flush(stdout()) }; 1', "[1] 1", "a\na\na\n")
 
+    def test_output_after_a_result(self):
+        for _ in range(20):
+            self.kernel.start('"value"\ncat("after\\n")\nSys.sleep(0.01)')
+            first = self.kernel.finish(until=lambda a: a.out or a.results)
+            self.assertEqual((len(first.results), first.stdout), (1, ""))
+            self.kernel.finish()
+
     def test_unicode(self):
         self.check('cat("żółw 🐢\\n"); nchar("żółw")', "[1] 4", "żółw 🐢\n")
 
@@ -187,6 +194,13 @@ class Life(RTest):
             answer = self.interrupt_when(code, "go")
             self.assertEqual([e["name"] for e in answer.errors], ["KeyboardInterrupt"], code)
         self.check("x", '[1] "kept"')
+
+    def test_interrupt_while_printing(self):
+        answer = self.interrupt_when(
+            'print.slow <- function(x, ...) repeat {}; cat("go\\n"); structure(1, class = "slow")',
+            "go")
+        self.assertEqual([e["name"] for e in answer.errors], ["KeyboardInterrupt"])
+        self.check("1", "[1] 1")
 
     def test_interrupt_between_cells(self):
         self.check("x <- 1")
