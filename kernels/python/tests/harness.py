@@ -145,6 +145,13 @@ class Kernel:
     def interrupt(self):
         os.killpg(self.process.pid, signal.SIGINT)
 
+    def interrupt_until_it_ends(self, every=0.02):
+        """As the agent does: a signal may come before the cell has begun, and is repeated."""
+        self.interrupt()
+        while not select.select([self.control], [], [], every)[0]:
+            self.interrupt()
+        return self.finish()
+
     def _collect(self, interrupt_when=None):
         """Reads until the cell is over, output before packets, as the agent does."""
         cell, result, end = Cell(), None, time.monotonic() + DEADLINE
