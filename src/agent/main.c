@@ -1,5 +1,5 @@
-/* The program that is exec'ed from the sealed memfd, in one of three roles. It trusts what the warden
- * gave it (descriptors, argv[0]) and nothing else. */
+/* The program that is exec'ed from the sealed memfd, in one of three roles. It trusts what the
+ * warden gave it (descriptors, argv[0]) and nothing else. */
 #include <string.h>
 
 #include "base/base.h"

@@ -90,14 +90,11 @@ static const struct row rows[SETTING_MAX_] = {
     [SETTING_pool_max] =
         {{"pool_max", "NUMBER", "32", "and at most", false}, COUNT, AT(pool_max), 0, 1024},
     [SETTING_warm_kernels] = {{"warm_kernels", "SET", "standard",
-                               "what kernels have loaded: standard, science, MODULE,..., or none: "
-                               "no warm ones",
-                               false},
+                               "what waiting kernels have loaded, or none", false},
                               MODULES,
                               AT(warm_kernels)},
     [SETTING_kernel_fork] = {{"kernel_fork", "auto|plain", "auto",
-                              "how warm kernels are copied: as twins if the host can, or plainly",
-                              false},
+                              "how they are copied: as twins if possible", false},
                              CHOICE,
                              AT(kernel_fork),
                              .choices = fork_choices},
