@@ -39,7 +39,8 @@ static void compact(struct frames *f)
     if (f->at <= f->bytes.len / 2)
         return;
     strbuf_consume(&f->bytes, f->at);
-    f->last = frames_empty(f) ? SIZE_MAX : f->last - f->at;
+    if (f->last != SIZE_MAX)
+        f->last -= f->at;
     f->at = 0;
 }
 
