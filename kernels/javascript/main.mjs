@@ -1,35 +1,27 @@
 /*
  * The JavaScript and TypeScript kernel: see kernels/README.md for what it is told and how, and
- * kernel.mjs for how it is made.
+ * kernel.cjs for how it is made.
  *
  *     node main.mjs javascript|typescript [--once FILE [--results FILE]]
+ *
+ * The modules are CommonJS, which Node loads in half the time.
  */
-import { parseArgs } from 'node:util';
+import { createRequire } from 'node:module';
 
 const USAGE = 'usage: main.mjs javascript|typescript [--once FILE [--results FILE]]\n';
+const LANGUAGES = ['javascript', 'typescript'];
 
-function readArguments() {
-    try {
-        return parseArgs({
-            options: { once: { type: 'string' }, results: { type: 'string' } },
-            allowPositionals: true,
-        });
-    } catch {
-        return { positionals: [], values: {} };
-    }
-}
+const require = createRequire(import.meta.url);
+const [language, once, file, results, out, ...rest] = process.argv.slice(2);
+const known = LANGUAGES.includes(language) && rest.length === 0;
+const asked = once === '--once' && file !== undefined;
+const recorded = results === undefined || (results === '--results' && out !== undefined);
 
-const { positionals, values } = readArguments();
-const [language] = positionals;
-if (positionals.length !== 1 || !['javascript', 'typescript'].includes(language)) {
+if (!known || (once !== undefined && !(asked && recorded))) {
     process.stderr.write(USAGE);
-    process.exit(2);
-}
-const typescript = language === 'typescript' ? await import('./typescript.mjs') : null;
-if (values.once === undefined) {
-    const { serve } = await import('./kernel.mjs');
-    serve(typescript);
+    process.exitCode = 2;
 } else {
-    const { runOnce } = await import('./once.mjs');
-    runOnce(typescript, values.once, values.results ?? null);
+    const typescript = language === 'typescript' ? require('./typescript.cjs') : null;
+    if (asked) require('./once.cjs').runOnce(typescript, file, out ?? null);
+    else require('./kernel.cjs').serve(typescript);
 }

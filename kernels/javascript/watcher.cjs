@@ -1,7 +1,7 @@
 'use strict';
 /*
- * The thread that looks for SIGINT while a cell waits: see interrupt.mjs. It sleeps while none does.
- * CommonJS, because that loads without help of threads that the cell may keep busy.
+ * The thread that looks for SIGINT while a cell waits: see interrupt.cjs. It sleeps while none
+ * does.
  */
 const { Session } = require('node:inspector');
 const { parentPort, workerData } = require('node:worker_threads');

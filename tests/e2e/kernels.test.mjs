@@ -42,6 +42,45 @@ test('warm kernels of science have it loaded', async () => {
   assert.equal(await stop(server), 0)
 }, { seconds: 60 })
 
+test('kernels by plain fork are the same', async () => {
+  const server = await start(undefined, undefined, ['--kernel-fork', 'plain'])
+  const box = await Interpreter.create({ ...server.as, envs: { A: 'b' } })
+  await eventually('a copied one', async () => (await value(box, 'import os\nos.getppid()', await context(box))) === '0')
+  const opts = await context(box)
+  assert.equal(await value(box, 'import os\nx = 20\n(os.environ["A"], os.getcwd(), x + 1)', opts), "('b', '/home/user', 21)")
+  assert.equal(await value(box, 'x', opts), '20')
+  assert.equal(out(await box.runCode('echo $A', { language: 'bash' })), 'b\n')
+  assert.equal(await stop(server), 0)
+})
+
+// The warm process that a server copies kernels from.
+function zygote(server) {
+  const parent = (pid) => Number(fs.readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ')[1])
+  for (const name of fs.readdirSync('/proc').filter((n) => /^\d+$/.test(n)))
+    try {
+      if (!fs.readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0').includes('--zygote')) continue
+      for (let pid = parent(name); pid > 1; pid = parent(pid)) if (pid === server.child.pid) return Number(name)
+    } catch {}
+  return undefined
+}
+
+test('the process that kernels are copied from dies: cells go on, and it is replaced', async () => {
+  const server = await start()
+  const box = await Interpreter.create(server.as)
+  const warm = async () => (await value(box, 'import os\nos.getppid()', await context(box))) === '0'
+  await eventually('a copied one', warm)
+  const opts = await context(box)
+  await value(box, 'x = 1', opts)
+  const old = zygote(server)
+  assert.ok(old, 'there is one')
+  process.kill(old, 'SIGKILL')
+  assert.equal(await value(box, '"new"', await context(box)), 'new')
+  assert.equal(await value(box, 'x', opts), '1')
+  await eventually('there is another', () => ![undefined, old].includes(zygote(server)))
+  await eventually('a copied one again', warm)
+  assert.equal(await stop(server), 0)
+})
+
 test('a cell is a user, and may become root', async () => {
   const box = await fresh()
   const opts = await context(box)

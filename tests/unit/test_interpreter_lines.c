@@ -487,6 +487,11 @@ TEST(frames_in_order_and_joined)
     EXPECT(frames_add(&f, 1, true, "!", 1)); /* joins one that is partly gone */
     EXPECT(frames_take(&f, 9, &sub, &p, &n) && sub == 1 && n == 2 && memcmp(p, "z!", 2) == 0);
     EXPECT(frames_empty(&f));
+    /* After all was taken, and nobody has looked whether there is more. */
+    EXPECT(frames_add(&f, 1, true, "one", 3));
+    EXPECT(frames_take(&f, 9, &sub, &p, &n) && n == 3 && frames_empty(&f));
+    EXPECT(frames_add(&f, 1, true, "two", 3) && frames_add(&f, 1, true, "!", 1));
+    EXPECT(frames_take(&f, 9, &sub, &p, &n) && n == 4 && memcmp(p, "two!", 4) == 0);
     frames_done(&f);
 }
 

@@ -3,10 +3,10 @@
 Node can make neither a seqpacket socket nor plain pipes for a child, so this program does. It takes
 lines of JSON on standard input and writes lines of JSON to standard output:
 
-    {"send": base64}  {"signal": number}  {"close": true}  {"hold": true}  {"hold": false}
+    {"send": base64}  {"signal": number}  {"close": true}
     {"packet": base64}  {"stdout": base64}  {"stderr": base64}  {"exit": status}
 
-As in the agent, what is in the pipes is passed on before a packet. `hold` stops reading them.
+As in the agent, what is in the pipes is passed on before a packet.
 """
 
 import base64
@@ -38,7 +38,6 @@ class Bridge:
             self.selector.register(file, selectors.EVENT_READ, handler)
         os.set_blocking(self.out, False)
         os.set_blocking(self.err, False)
-        self.held = False
         self.input = b""
 
     @staticmethod
@@ -62,7 +61,7 @@ class Bridge:
         sys.stdout.flush()
 
     def on_output(self, fd, name):
-        while not self.held:
+        while True:
             try:
                 data = os.read(fd, 1 << 20)
             except BlockingIOError:
@@ -104,15 +103,6 @@ class Bridge:
             os.killpg(self.child.pid, order["signal"])
         elif "close" in order:
             self.control.shutdown(socket.SHUT_RDWR)
-        elif "hold" in order:
-            self.held = order["hold"]
-            for fd in (self.out, self.err):
-                if self.held:
-                    self.selector.unregister(fd)
-                else:
-                    name = "stdout" if fd == self.out else "stderr"
-                    handler = lambda fd=fd, name=name: self.on_output(fd, name)
-                    self.selector.register(fd, selectors.EVENT_READ, handler)
 
     def run(self):
         while self.child.poll() is None:

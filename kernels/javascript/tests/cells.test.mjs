@@ -12,7 +12,10 @@ let directory;
 before(async () => {
     directory = mkdtempSync(path.join(tmpdir(), 'cells-'));
     writeFileSync(path.join(directory, 'own.mjs'), 'export const a = 1; export default "d";');
-    writeFileSync(path.join(directory, 'own.cjs'), 'module.exports = { b: 2, get c() { return 3 } };');
+    writeFileSync(
+        path.join(directory, 'own.cjs'),
+        'module.exports = { b: 2, get c() { return 3 } };',
+    );
     writeFileSync(path.join(directory, 'data.json'), '{"k": [1]}');
     writeFileSync(path.join(directory, 'throws.mjs'), '\nthrow new RangeError("at load");');
     const modules = path.join(directory, 'node_modules', 'pack');
@@ -60,7 +63,11 @@ const VALUES = [
     ['a promise is waited for', ['Promise.resolve(7)'], '7'],
     ['a promise of a promise', ['(async () => new Promise((r) => setTimeout(r, 5, 8)))()'], '8'],
     ['await of a timer', ['await new Promise((r) => setTimeout(r, 20)); 9'], '9'],
-    ['await in a loop', ['let sum = 0; for await (const n of [1, Promise.resolve(2)]) sum += n; sum'], '3'],
+    [
+        'await in a loop',
+        ['let sum = 0; for await (const n of [1, Promise.resolve(2)]) sum += n; sum'],
+        '3',
+    ],
     ['var persists', ['var v1 = 1', 'v1'], '1'],
     ['let persists', ['let l1 = 1', 'l1 += 1', 'l1'], '2'],
     ['const persists', ['const c1 = 1', 'c1'], '1'],
@@ -79,8 +86,21 @@ const VALUES = [
     ['function, then class', ['function K4() {}', 'class K4 { a = 4 }', 'new K4().a'], '4'],
     ['let, then var', ['let v2 = 1', 'var v2 = 2', 'v2'], '2'],
     ['var, then let', ['var v3 = 1', 'let v3', 'String(v3)'], 'undefined'],
-    ['all of it once more', ['var v4 = 1', 'let v4 = 2', 'const v4 = 3', 'class v4 {}', 'var v4 = 5', 'v4'], '5'],
-    ['a new function is seen by old ones', ['function g1() { return g2() }', 'function g2() { return 1 }', 'function g2() { return 2 }', 'g1()'], '2'],
+    [
+        'all of it once more',
+        ['var v4 = 1', 'let v4 = 2', 'const v4 = 3', 'class v4 {}', 'var v4 = 5', 'v4'],
+        '5',
+    ],
+    [
+        'a new function is seen by old ones',
+        [
+            'function g1() { return g2() }',
+            'function g2() { return 1 }',
+            'function g2() { return 2 }',
+            'g1()',
+        ],
+        '2',
+    ],
     ['a name whose value failed', ['let failing = nope()', 'let failing = 1', 'failing'], '1'],
     ['strict code', ['"use strict"; (function () { return this })() === undefined'], 'true'],
     ['this is the global object', ['this === globalThis'], 'true'],
@@ -89,14 +109,22 @@ const VALUES = [
     ['a whole import', ['import * as os from "os"; typeof os.cpus'], 'function'],
     ['imports in several lines', ['import {\n  join,\n} from "path"\njoin("x", "y")'], 'x/y'],
     ['an import again', ['import path from "path"', 'import path from "path"', 'path.sep'], '/'],
-    ['an import over a function', ['function sep2() {}', 'import { sep as sep2 } from "path"', 'sep2'], '/'],
+    [
+        'an import over a function',
+        ['function sep2() {}', 'import { sep as sep2 } from "path"', 'sep2'],
+        '/',
+    ],
     ['an import of a file', ['import d, { a } from "./own.mjs"; d + a'], 'd1'],
     ['an import of CommonJS', ['import { b, c } from "./own.cjs"; b + c'], '5'],
     ['an import of JSON', ['import data from "./data.json" with { type: "json" }; data.k[0]'], '1'],
     ['an import of a package', ['import { how } from "pack"; how'], 'import'],
     ['import() of a builtin', ['(await import("node:fs")).existsSync("/")'], 'true'],
     ['import() of a file', ['(await import("./own.mjs")).a'], '1'],
-    ['import() in a function', ['const lazy = () => import("./own.mjs")', '(await lazy()).default'], 'd'],
+    [
+        'import() in a function',
+        ['const lazy = () => import("./own.mjs")', '(await lazy()).default'],
+        'd',
+    ],
     ['require of a builtin', ['require("fs").existsSync("/")'], 'true'],
     ['require of a file', ['require("./own.cjs").b'], '2'],
     ['require of a package', ['require("pack").how'], 'require'],
@@ -107,7 +135,11 @@ const VALUES = [
     ['a main export', ['export default function def() { return 2 }', 'def()'], '2'],
     ['fetch is there', ['typeof fetch'], 'function'],
     ['a promisified timer', ['await require("util").promisify(setTimeout)(5, "x")'], 'x'],
-    ['a sleep', ['import { setTimeout as sleep } from "node:timers/promises"; await sleep(5, "y")'], 'y'],
+    [
+        'a sleep',
+        ['import { setTimeout as sleep } from "node:timers/promises"; await sleep(5, "y")'],
+        'y',
+    ],
 ];
 
 for (const [what, cells, expected] of VALUES) {
@@ -122,32 +154,122 @@ for (const [what, cells, expected] of VALUES) {
 /* A cell, the name and the value of its error, and what its traceback has. */
 const ERRORS = [
     ['thrown', 'throw new TypeError("no")', 'TypeError', 'no', ['TypeError: no', /cell-\d+:1:7/]],
-    ['its line is shown', 'let q1\n  q1.x', 'TypeError', /undefined/, ['\n  q1.x\n     ^\n', /cell-\d+:2:6/]],
-    ['in a function', 'function fe() {\n  nope1()\n}\nfe()', 'ReferenceError', 'nope1 is not defined', [/at fe \(cell-\d+:2:3\)/, /at cell-\d+:4:1/]],
-    ['after await', 'await 1\nawait new Promise(r => setTimeout(r, 5))\nnope2', 'ReferenceError', /nope2/, [/cell-\d+:3:1/]],
-    ['a rejected promise', 'await Promise.reject(new RangeError("r"))', 'RangeError', 'r', ['RangeError: r']],
+    [
+        'its line is shown',
+        'let q1\n  q1.x',
+        'TypeError',
+        /undefined/,
+        ['\n  q1.x\n     ^\n', /cell-\d+:2:6/],
+    ],
+    [
+        'in a function',
+        'function fe() {\n  nope1()\n}\nfe()',
+        'ReferenceError',
+        'nope1 is not defined',
+        [/at fe \(cell-\d+:2:3\)/, /at cell-\d+:4:1/],
+    ],
+    [
+        'after await',
+        'await 1\nawait new Promise(r => setTimeout(r, 5))\nnope2',
+        'ReferenceError',
+        /nope2/,
+        [/cell-\d+:3:1/],
+    ],
+    [
+        'a rejected promise',
+        'await Promise.reject(new RangeError("r"))',
+        'RangeError',
+        'r',
+        ['RangeError: r'],
+    ],
     ['one that is the last value', 'Promise.reject(new Error("last"))', 'Error', 'last', []],
     ['a string', 'throw "text"', 'Uncaught', 'text', ['Uncaught text']],
     ['undefined', 'throw undefined', 'Uncaught', 'undefined', []],
-    ['an own class', 'class Mine extends Error { name = "Mine" }; throw new Mine("m")', 'Mine', 'm', []],
-    ['its cause', 'throw new Error("o", { cause: new Error("inner") })', 'Error', 'o', ['[cause]', 'inner']],
+    [
+        'an own class',
+        'class Mine extends Error { name = "Mine" }; throw new Mine("m")',
+        'Mine',
+        'm',
+        [],
+    ],
+    [
+        'its cause',
+        'throw new Error("o", { cause: new Error("inner") })',
+        'Error',
+        'o',
+        ['[cause]', 'inner'],
+    ],
     ['its code', 'require("fs").readFileSync("/nope")', 'Error', /ENOENT/, ["code: 'ENOENT'"]],
-    ['of Node', 'Buffer.alloc("x")', 'TypeError', /must be of type number/, ['[ERR_INVALID_ARG_TYPE]']],
-    ['recursion', 'function deep() { deep() } deep()', 'RangeError', 'Maximum call stack size exceeded', []],
+    [
+        'of Node',
+        'Buffer.alloc("x")',
+        'TypeError',
+        /must be of type number/,
+        ['[ERR_INVALID_ARG_TYPE]'],
+    ],
+    [
+        'recursion',
+        'function deep() { deep() } deep()',
+        'RangeError',
+        'Maximum call stack size exceeded',
+        [],
+    ],
     ['a constant', 'const k1 = 1; k1 = 2', 'TypeError', 'Assignment to constant variable.', []],
-    ['a syntax error', 'let a1 = 1\nlet b1 = = 2', 'SyntaxError', "Unexpected token '='", ['\nlet b1 = = 2\n         ^\n', /cell-\d+:2:10/]],
-    ['a name twice in a cell', 'let t1; let t1', 'SyntaxError', "Identifier 't1' has already been declared", []],
+    [
+        'a syntax error',
+        'let a1 = 1\nlet b1 = = 2',
+        'SyntaxError',
+        "Unexpected token '='",
+        ['\nlet b1 = = 2\n         ^\n', /cell-\d+:2:10/],
+    ],
+    [
+        'a name twice in a cell',
+        'let t1; let t1',
+        'SyntaxError',
+        "Identifier 't1' has already been declared",
+        [],
+    ],
     ['a bracket', 'foo(', 'SyntaxError', /Unexpected|missing/, []],
     ['a string without end', '"abc', 'SyntaxError', 'Invalid or unexpected token', []],
     ['return', 'return 1', 'SyntaxError', 'Illegal return statement', []],
-    ['a package that is not there', 'let z1\nimport x from "no-such-package"', 'Error', /no-such-package/, [/cell-\d+:2:1/]],
-    ['an export that is not there', 'import { nope } from "fs"', 'SyntaxError', /does not provide an export named 'nope'/, []],
+    [
+        'a package that is not there',
+        'let z1\nimport x from "no-such-package"',
+        'Error',
+        /no-such-package/,
+        [/cell-\d+:2:1/],
+    ],
+    [
+        'an export that is not there',
+        'import { nope } from "fs"',
+        'SyntaxError',
+        /does not provide an export named 'nope'/,
+        [],
+    ],
     ['in a module', 'import "./throws.mjs"', 'RangeError', 'at load', [/throws\.mjs:2/]],
     ['exit', 'process.exit(3)', 'SystemExit', '3', [/cell-\d+:1/]],
-    ['exit later', 'setTimeout(() => process.exit(4), 5); await new Promise(() => {})', 'SystemExit', '4', []],
+    [
+        'exit later',
+        'setTimeout(() => process.exit(4), 5); await new Promise(() => {})',
+        'SystemExit',
+        '4',
+        [],
+    ],
     ['exit that is caught', 'try { process.exit(5) } catch {}', 'SystemExit', '5', []],
-    ['reading standard input', 'process.stdin.on("data", () => {})', 'Error', /standard input cannot be read/, []],
-    ['reading it by line', 'require("readline").createInterface({ input: process.stdin })', 'Error', /standard input/, []],
+    [
+        'reading standard input',
+        'process.stdin.on("data", () => {})',
+        'Error',
+        /standard input cannot be read/,
+        [],
+    ],
+    [
+        'reading it by line',
+        'require("readline").createInterface({ input: process.stdin })',
+        'Error',
+        /standard input/,
+        [],
+    ],
     ['iterating it', 'for await (const x of process.stdin) {}', 'Error', /standard input/, []],
 ];
 
@@ -185,7 +307,9 @@ test('error: the stack that a cell prints is clean', async () => {
 });
 
 test('output: console goes to the right streams', async () => {
-    const code = ['log', 'info', 'debug', 'error', 'warn'].map((f) => `console.${f}("${f}")`).join(';');
+    const code = ['log', 'info', 'debug', 'error', 'warn']
+        .map((f) => `console.${f}("${f}")`)
+        .join(';');
     const { stdout, stderr } = await kernel.run(code);
     assert.equal(stdout, 'log\ninfo\ndebug\n');
     assert.equal(stderr, 'error\nwarn\n');
@@ -205,7 +329,8 @@ test('output: from programs, in order with the cell', async () => {
     const { stdout } = await kernel.run(
         'const { execSync } = require("child_process");' +
             'for (const i of [1, 2]) { console.log("a" + i);' +
-            'execSync("echo b" + ' + 'i, { stdio: "inherit" }) } process.stdout.write("c")',
+            'execSync("echo b" + ' +
+            'i, { stdio: "inherit" }) } process.stdout.write("c")',
     );
     assert.equal(stdout, 'a1\nb1\na2\nb2\nc');
 });
@@ -231,18 +356,38 @@ test('output: while the cell runs', async () => {
 });
 
 test('output: not UTF-8', async () => {
-    const { stdout } = await kernel.run('process.stdout.write(Buffer.from([0xff, 0x41])), undefined');
+    const { stdout } = await kernel.run(
+        'process.stdout.write(Buffer.from([0xff, 0x41])), undefined',
+    );
     assert.equal(stdout, '\ufffdA');
 });
 
 test('output: a stream can be replaced and put back', async () => {
-    await kernel.run('const seen1 = []; const w1 = process.stdout.write; process.stdout.write = (x) => seen1.push(x)');
+    await kernel.run(
+        'const seen1 = []; const w1 = process.stdout.write; process.stdout.write = (x) => seen1.push(x)',
+    );
     assert.equal((await kernel.run('console.log("caught")')).stdout, '');
-    assert.equal((await kernel.run('process.stdout.write = w1; console.log(seen1.length)')).stdout, '1\n');
+    assert.equal(
+        (await kernel.run('process.stdout.write = w1; console.log(seen1.length)')).stdout,
+        '1\n',
+    );
+});
+
+test('output: what was printed is not kept', async () => {
+    await kernel.run(
+        'for (let i = 0; i < 1000; i++) console.log({ big: new Array(10000).fill(i) })',
+    );
+    const { text } = await kernel.run(
+        'require("v8").setFlagsFromString("--expose-gc"); require("vm").runInNewContext("gc")();' +
+            'process.memoryUsage().heapUsed < 40e6',
+    );
+    assert.equal(text, 'true');
 });
 
 test('output: callbacks of write', async () => {
-    const { text } = await kernel.run('await new Promise((r) => process.stdout.write("x", () => r("called")))');
+    const { text } = await kernel.run(
+        'await new Promise((r) => process.stdout.write("x", () => r("called")))',
+    );
     assert.equal(text, 'called');
 });
 
@@ -273,11 +418,17 @@ test('background: what it displays between cells is printed', async () => {
     assert.equal(kernel.results.length, 0);
 });
 
-const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=';
+const PNG =
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=';
 
 /* A cell, and the fields of its first result. */
 const RICH = [
-    ['an object has JSON', '({ a: [1, "x", null, true], d: new Date(0) })', 'm', { json: { a: [1, 'x', null, true], d: '1970-01-01T00:00:00.000Z' } }],
+    [
+        'an object has JSON',
+        '({ a: [1, "x", null, true], d: new Date(0) })',
+        'm',
+        { json: { a: [1, 'x', null, true], d: '1970-01-01T00:00:00.000Z' } },
+    ],
     ['an array has JSON', '[1, 2]', 'm', { text: '[ 1, 2 ]', json: [1, 2] }],
     ['a class has none', 'new (class Z { a = 1 })()', 'm', { text: 'Z { a: 1 }', json: undefined }],
     ['nor has what JSON cannot say', '[1, () => 2]', 'm', { json: undefined }],
@@ -295,13 +446,38 @@ const RICH = [
     ['display.png of base64', `display.png("${PNG}")`, 'd', { png: PNG }],
     ['display.jpeg', 'display.jpeg(new Uint8Array([1, 2]))', 'd', { jpeg: 'AQI=' }],
     ['display.chart', 'display.chart({ type: "line" })', 'd', { chart: { type: 'line' } }],
-    ['display.bundle', 'display.bundle({ "text/html": "h", "x/y": [1] })', 'd', { html: 'h', extra: { 'x/y': [1] } }],
+    [
+        'display.bundle',
+        'display.bundle({ "text/html": "h", "x/y": [1] })',
+        'd',
+        { html: 'h', extra: { 'x/y': [1] } },
+    ],
     ['bytes that are a picture', `Buffer.from("${PNG}", "base64")`, 'm', { png: PNG }],
     ['bytes that are a JPEG', 'new Uint8Array([255, 216, 255, 1])', 'm', { jpeg: '/9j/AQ==' }],
-    ['an object that shows itself', '({ [Symbol.for("Jupyter.display")]: () => ({ "text/html": "<i>", "text/plain": "i" }) })', 'm', { html: '<i>', text: 'i' }],
-    ['one that takes its time', '({ [Symbol.for("Jupyter.display")]: async () => ({ "text/html": "<u>" }) })', 'm', { html: '<u>' }],
-    ['one that cannot', '({ [Symbol.for("Jupyter.display")]() { throw new TypeError("cannot") } })', 'e', { name: 'TypeError', value: 'cannot' }],
-    ['one that cannot be described', '({ [Symbol.for("nodejs.util.inspect.custom")]() { throw new Error("repr") } })', 'm', { text: '<value that cannot be described: repr>' }],
+    [
+        'an object that shows itself',
+        '({ [Symbol.for("Jupyter.display")]: () => ({ "text/html": "<i>", "text/plain": "i" }) })',
+        'm',
+        { html: '<i>', text: 'i' },
+    ],
+    [
+        'one that takes its time',
+        '({ [Symbol.for("Jupyter.display")]: async () => ({ "text/html": "<u>" }) })',
+        'm',
+        { html: '<u>' },
+    ],
+    [
+        'one that cannot',
+        '({ [Symbol.for("Jupyter.display")]() { throw new TypeError("cannot") } })',
+        'e',
+        { name: 'TypeError', value: 'cannot' },
+    ],
+    [
+        'one that cannot be described',
+        '({ [Symbol.for("nodejs.util.inspect.custom")]() { throw new Error("repr") } })',
+        'm',
+        { text: '<value that cannot be described: repr>' },
+    ],
 ];
 
 for (const [what, cell, kind, fields] of RICH) {

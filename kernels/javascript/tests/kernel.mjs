@@ -122,7 +122,8 @@ export class Kernel {
         for (const [key, value] of Object.entries(env)) this.send('V', `${key}=${value}`);
         const bytes = Buffer.from(code);
         let at = 0;
-        for (; bytes.length - at > 65536; at += 65536) this.send('C', bytes.subarray(at, at + 65536));
+        for (; bytes.length - at > 65536; at += 65536)
+            this.send('C', bytes.subarray(at, at + 65536));
         const number = Buffer.alloc(4);
         number.writeUInt32LE(++this.number);
         this.send('X', Buffer.concat([number, bytes.subarray(at)]));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { lex } from '../lexer.mjs';
+import { lex } from '../lexer.cjs';
 
 /* The tokens, one space between; regular expressions in angle brackets. */
 function tokens(code) {
@@ -14,7 +14,11 @@ function tokens(code) {
 
 const TABLE = [
     ['a division', 'a/b/c', 'a / b / c'],
-    ['a regular expression after =', 'x = /re[/]x/g.test(a) / 2', 'x = </re[/]x/g> . test ( a ) / 2'],
+    [
+        'a regular expression after =',
+        'x = /re[/]x/g.test(a) / 2',
+        'x = </re[/]x/g> . test ( a ) / 2',
+    ],
     ['one after a condition', 'if (x) /re/.test(y)', 'if ( x ) </re/> . test ( y )'],
     ['one after a block', '{} /x/g', '{ } </x/g>'],
     ['one after a function', 'function f(){} /x/g', 'function f ( ) { } </x/g>'],
@@ -29,7 +33,11 @@ const TABLE = [
     ['a division of a property', 'a.return / 2 / b', 'a . return / 2 / b'],
     ['a division after a step', 'a++ / b / c', 'a ++ / b / c'],
     ['a division on a new line', 'x\n/y/z', 'x / y / z'],
-    ['a template with templates', '`a${ {b:`${c}`}.b }d`+/x/', '`a${ { b : `${ c }` } . b }d` + </x/>'],
+    [
+        'a template with templates',
+        '`a${ {b:`${c}`}.b }d`+/x/',
+        '`a${ { b : `${ c }` } . b }d` + </x/>',
+    ],
     ['quotes in strings', '"a\\"b" + \'c\\\'d\'', '"a\\"b" + \'c\\\'d\''],
     ['comments', 'a /* / */ b // /x/\nc', 'a b c'],
     ['numbers', '1/2/.5/1n/0xffn/1e-3/1_000', '1 / 2 / .5 / 1n / 0xffn / 1e-3 / 1_000'],
@@ -49,7 +57,7 @@ for (const [what, code, expected] of TABLE) {
 
 test('lexer: its own source', async () => {
     const { readFile } = await import('node:fs/promises');
-    const code = await readFile(new URL('../lexer.mjs', import.meta.url), 'utf8');
+    const code = await readFile(new URL('../lexer.cjs', import.meta.url), 'utf8');
     const found = lex(code);
     assert.notEqual(found, null);
     for (const { kind, start, end } of found) {

@@ -30,11 +30,16 @@ test('once: output and the value', () => {
 
 test('once: TypeScript', () => {
     const code = 'enum E { A = "a" }; const e: E = E.A; e';
-    assert.deepEqual(once(code, { language: 'typescript' }), { status: 0, stdout: 'a\n', stderr: '' });
+    assert.deepEqual(once(code, { language: 'typescript' }), {
+        status: 0,
+        stdout: 'a\n',
+        stderr: '',
+    });
 });
 
 test('once: standard input can be read', () => {
-    const code = 'let all = ""; for await (const piece of process.stdin) all += piece; all.toUpperCase()';
+    const code =
+        'let all = ""; for await (const piece of process.stdin) all += piece; all.toUpperCase()';
     assert.equal(once(code, { input: 'hello' }).stdout, 'HELLO\n');
     assert.equal(once('require("fs").readFileSync(0, "utf8")', { input: 'sync' }).stdout, 'sync\n');
 });
@@ -43,7 +48,10 @@ test('once: an error', () => {
     const { status, stdout, stderr } = once('console.log(1)\nnope()');
     assert.equal(status, 1);
     assert.equal(stdout, '1\n');
-    assert.match(stderr, /cell-1:2\nnope\(\)\n\^\n\nReferenceError: nope is not defined\n {4}at cell-1:2:1\n$/);
+    assert.match(
+        stderr,
+        /cell-1:2\nnope\(\)\n\^\n\nReferenceError: nope is not defined\n {4}at cell-1:2:1\n$/,
+    );
 });
 
 test('once: a syntax error', () => {
@@ -84,7 +92,10 @@ test('once: results as lines of JSON', () => {
     const results = path.join(directory, 'results');
     const { stdout } = once('display.html("<b>"); display("d"); ({ a: 1 })', { results });
     assert.equal(stdout, 'd\n{ a: 1 }\n');
-    const lines = readFileSync(results, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line));
+    const lines = readFileSync(results, 'utf8')
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line));
     assert.deepEqual(lines, [
         { main: false, html: '<b>' },
         { main: false, text: 'd' },
@@ -94,7 +105,9 @@ test('once: results as lines of JSON', () => {
 
 test('once: wrong arguments', () => {
     for (const args of [[], ['cobol'], ['javascript', '--what']]) {
-        const { status, stderr } = spawnSync(process.execPath, [MAIN, ...args], { encoding: 'utf8' });
+        const { status, stderr } = spawnSync(process.execPath, [MAIN, ...args], {
+            encoding: 'utf8',
+        });
         assert.equal(status, 2);
         assert.match(stderr, /^usage: /);
     }

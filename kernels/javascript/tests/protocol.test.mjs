@@ -45,9 +45,14 @@ test('protocol: a variable for one cell', () =>
     withKernel(async (kernel) => {
         kernel.send('G', 'KEPT=before');
         const env = { KEPT: 'lent', NEW: 'x' };
-        const { text } = await kernel.run('await null; process.env.KEPT + process.env.NEW', { env });
+        const { text } = await kernel.run('await null; process.env.KEPT + process.env.NEW', {
+            env,
+        });
         assert.equal(text, 'lentx');
-        assert.equal((await kernel.run('process.env.KEPT + ("NEW" in process.env)')).text, 'beforefalse');
+        assert.equal(
+            (await kernel.run('process.env.KEPT + ("NEW" in process.env)')).text,
+            'beforefalse',
+        );
     }));
 
 test('protocol: programs get the variables', () =>
@@ -102,7 +107,9 @@ test('protocol: the socket is closed while a cell waits', async () => {
 
 test('protocol: programs do not get the socket', () =>
     withKernel(async (kernel) => {
-        const { text } = await kernel.run('require("child_process").execSync("ls /proc/self/fd").toString()');
+        const { text } = await kernel.run(
+            'require("child_process").execSync("ls /proc/self/fd").toString()',
+        );
         assert.ok(!text.split('\n').includes('3') || !text.includes('4'), text);
         const code = 'require("child_process").spawnSync("sh", ["-c", "echo x >&3"]).status !== 0';
         assert.equal((await kernel.run(code)).text, 'true');
@@ -110,7 +117,9 @@ test('protocol: programs do not get the socket', () =>
 
 test('protocol: output is never a packet', () =>
     withKernel(async (kernel) => {
-        const { stdout, results } = await kernel.run('console.log("Rm"); console.log("F\\0\\0\\0\\0"); undefined');
+        const { stdout, results } = await kernel.run(
+            'console.log("Rm"); console.log("F\\0\\0\\0\\0"); undefined',
+        );
         assert.equal(stdout, 'Rm\nF\0\0\0\0\n');
         assert.equal(results.length, 0);
     }));
@@ -181,7 +190,9 @@ test('bad input: changed prototypes', () =>
     withKernel(async (kernel) => {
         await kernel.run('Object.prototype.extra = 1; Array.prototype.more = 2');
         assert.equal((await kernel.run('[1, 2]')).text, '[ 1, 2 ]');
-        await kernel.run('Promise.prototype.then = null; Buffer.from = null; JSON.parse = JSON.stringify = null');
+        await kernel.run(
+            'Promise.prototype.then = null; Buffer.from = null; JSON.parse = JSON.stringify = null',
+        );
         const { stdout, text } = await kernel.run('console.log("still"); 7');
         assert.equal(stdout, 'still\n');
         assert.equal(text, '7');
@@ -189,7 +200,8 @@ test('bad input: changed prototypes', () =>
 
 test('bad input: standard descriptors that are closed', () =>
     withKernel(async (kernel) => {
-        const close = 'for (const fd of [0, 1, 2]) require("fs").closeSync(fd); console.log(1); console.error(2); 5';
+        const close =
+            'for (const fd of [0, 1, 2]) require("fs").closeSync(fd); console.log(1); console.error(2); 5';
         assert.equal((await kernel.run(close)).text, '5');
         assert.equal((await kernel.run('1 + 1')).text, '2');
     }));
@@ -197,11 +209,17 @@ test('bad input: standard descriptors that are closed', () =>
 /* What ends the kernel: the agent sees it at once, and starts another. */
 const DEADLY = [
     ['a closed control socket', 'require("fs").closeSync(3)'],
-    ['another file in its place', 'require("fs").closeSync(3); require("fs").openSync("/dev/null"); 5'],
+    [
+        'another file in its place',
+        'require("fs").closeSync(3); require("fs").openSync("/dev/null"); 5',
+    ],
     ['a signal', 'process.kill(process.pid, "SIGKILL")'],
     ['abort', 'process.abort()'],
     ['the real exit', 'process.reallyExit(3)'],
-    ['an error that nobody catches', 'process.removeAllListeners("uncaughtException"); setTimeout(() => nope, 5); undefined'],
+    [
+        'an error that nobody catches',
+        'process.removeAllListeners("uncaughtException"); setTimeout(() => nope, 5); undefined',
+    ],
 ];
 
 for (const [what, cell] of DEADLY) {

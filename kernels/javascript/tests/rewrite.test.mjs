@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Cell } from '../rewrite.mjs';
+import { Cell } from '../rewrite.cjs';
 
 const TABLE = [
     ['a constant can be declared again', 'const x = 1', 'let   x = 1'],
-    ['one that is assigned to stays one', 'const x = 1; x = 2; 0;', 'const x = 1; x = 2; $mport.hold(7,(0));'],
+    [
+        'one that is assigned to stays one',
+        'const x = 1; x = 2; 0;',
+        'const x = 1; x = 2; $mport.hold(7,(0));',
+    ],
     ['one without a value is left to V8', 'const x;', 'const x;'],
     ['inner constants stay', '{ const x = 1 }', '{ const x = 1 }'],
     ['constants of loops stay', 'for (const x of y) {}', 'for (const x of y) {}'],
@@ -19,6 +23,12 @@ const TABLE = [
     ['import.meta', 'let m = import.meta.url', 'let m = $mport.meta.url'],
     ['in a string nothing happens', 'let m = "import(x) const"', 'let m = "import(x) const"'],
     ['exported declarations', 'export const a = 1', '       let   a = 1'],
+    [
+        'exports of another module',
+        'export { from, a as from } from "x"; 5;',
+        '; $mport.hold(7,(5));',
+    ],
+    ['all of another module', 'export * as all from "x"', ';'],
     ['lists of exports', 'export { a, b as c };', ';'],
 ];
 
@@ -31,7 +41,10 @@ test('rewrite: imports become declarations, lines stay', () => {
     assert.equal(cell.emit(7), 'let {"default": a, "b": c} = $mport.module(7, 0);\n\n\n;\nlet z');
     assert.deepEqual(
         cell.imports.map(({ source, names }) => [source, names]),
-        [['x', ['default', 'b']], ['y', []]],
+        [
+            ['x', ['default', 'b']],
+            ['y', []],
+        ],
     );
 });
 

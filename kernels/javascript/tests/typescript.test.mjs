@@ -33,18 +33,60 @@ const VALUES = [
     ['an enum', ['enum Color { Red, Green = "g" }', 'Color.Green'], 'g'],
     ['an enum, backwards', ['enum Up { A, B }; Up[1]'], 'B'],
     ['generics', ['function id<T>(v: T): T { return v }', 'id<string>("i")'], 'i'],
-    ['a generic call is no comparison', ['const first = <T,>(l: T[]): T => l[0]; first<number>([7])'], '7'],
+    [
+        'a generic call is no comparison',
+        ['const first = <T,>(l: T[]): T => l[0]; first<number>([7])'],
+        '7',
+    ],
     ['comparisons', ['const lo = 1, hi = 3; lo < 2 && hi > (2)'], 'true'],
-    ['parameter properties', ['class Q { constructor(private readonly v: number) {} get() { return this.v } }', 'new Q(4).get()'], '4'],
-    ['an abstract class', ['abstract class B { abstract f(): number }', 'class C extends B { f() { return 3 } }; new C().f()'], '3'],
+    [
+        'parameter properties',
+        [
+            'class Q { constructor(private readonly v: number) {} get() { return this.v } }',
+            'new Q(4).get()',
+        ],
+        '4',
+    ],
+    [
+        'an abstract class',
+        [
+            'abstract class B { abstract f(): number }',
+            'class C extends B { f() { return 3 } }; new C().f()',
+        ],
+        '3',
+    ],
     ['a namespace', ['namespace N { export const v = 3 }', 'N.v'], '3'],
-    ['a decorator', ['function twice(t: any, k: string, d: PropertyDescriptor) { const f = d.value; d.value = function () { return 2 * f.call(this) } }', 'class D { @twice m() { return 21 } }; new D().m()'], '42'],
-    ['a type import', ['import type { Stats } from "node:fs"; import { existsSync, type PathLike } from "node:fs"', 'existsSync("/" as PathLike)'], 'true'],
-    ['an import that is used later', ['import { join } from "node:path"; let unused: number', 'join("a", "b")'], 'a/b'],
+    [
+        'a decorator',
+        [
+            'function twice(t: any, k: string, d: PropertyDescriptor) { const f = d.value; d.value = function () { return 2 * f.call(this) } }',
+            'class D { @twice m() { return 21 } }; new D().m()',
+        ],
+        '42',
+    ],
+    [
+        'a type import',
+        [
+            'import type { Stats } from "node:fs"; import { existsSync, type PathLike } from "node:fs"',
+            'existsSync("/" as PathLike)',
+        ],
+        'true',
+    ],
+    [
+        'an import that is used later',
+        ['import { join } from "node:path"; let unused: number', 'join("a", "b")'],
+        'a/b',
+    ],
     ['not null', ['let maybe: string | null = "m"; maybe!.length'], '1'],
     ['satisfies', ['const cfg = { a: 1 } satisfies Record<string, number>; cfg.a'], '1'],
     ['an object with a type', ['{ a: 1 } as object'], '{ a: 1 }'],
-    ['overloads', ['function ov(a: string): string;\nfunction ov(a: number): number;\nfunction ov(a: any) { return a }\nov(3)'], '3'],
+    [
+        'overloads',
+        [
+            'function ov(a: string): string;\nfunction ov(a: number): number;\nfunction ov(a: any) { return a }\nov(3)',
+        ],
+        '3',
+    ],
     ['await', ['const w: number = await Promise.resolve<number>(3); w'], '3'],
     ['const again', ['const again: number = 1', 'const again: string = "2"', 'again'], '2'],
     ['exported types', ['export interface E { e: 1 }; export const ev: E = { e: 1 }; ev.e'], '1'],
@@ -74,7 +116,9 @@ test('typescript: places in a stack are those of the cell', async () => {
 });
 
 test('typescript: and of a stack that a cell prints', async () => {
-    const { stdout } = await kernel.run('type U = 1\n\ntry { null!.x } catch (e: any) { console.log(e.stack) }');
+    const { stdout } = await kernel.run(
+        'type U = 1\n\ntry { null!.x } catch (e: any) { console.log(e.stack) }',
+    );
     assert.match(stdout, /cell-\d+:3:/);
 });
 
@@ -100,7 +144,10 @@ test('typescript: without esbuild plain code runs, and the rest says what is mis
         env: { ...process.env, ESBUILD_BINARY_PATH: '/nowhere/esbuild' },
     });
     assert.equal((await bare.run('1 + 1')).text, '2');
-    assert.match((await bare.run('let x: number = 1')).error.value, /esbuild, which is not installed/);
+    assert.match(
+        (await bare.run('let x: number = 1')).error.value,
+        /esbuild, which is not installed/,
+    );
     assert.equal((await bare.run('2 + 2')).text, '4');
     bare.stop();
 });

@@ -36,15 +36,16 @@ def judge(box, case):
     return wrong
 
 
-def main():
-    with Site() as site:
+def attack(way):
+    with Site("--kernel-fork", way) as site:
         box = site.create()
         poll(lambda: site.create().cell("import os\nos.getppid()").text == "0")
         for case in filter(suited, all_cases()):
-            check(f"K01 {case.id} {case.title}, from a kernel", judge(box, case))
-        check("K01 the sandbox goes on", box.trouble())
-        check("K01 the server goes on", site.trouble())
+            check(f"K01 {case.id} {case.title}, from a kernel ({way})", judge(box, case))
+        check(f"K01 the sandbox goes on ({way})", box.trouble())
+        check(f"K01 the server goes on ({way})", site.trouble())
 
 
-main()
+for way in ("auto", "plain"):
+    attack(way)
 finish()

@@ -5,10 +5,18 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
-from host import check, children, finish, pids, poll, status  # noqa: E402
+import host  # noqa: E402
+from host import children, finish, pids, poll, status  # noqa: E402
 from server import Site  # noqa: E402
 
 FIRST_SANDBOX_ID = 0x10000000
+WAYS = ("auto", "plain")  # of copying
+way = WAYS[0]
+
+
+def check(name, wrong):
+    host.check(f"{name} ({way})", wrong)
+
 
 # What a process may, and where it is.
 SELF = r"""
@@ -181,13 +189,18 @@ def about_graves(site):
           [] if poll(lambda: not dead()) else [f"dead: {[status(p).get('Name') for p in dead()]}"])
 
 
-with Site("--sandbox-memory", "256M", "--sandbox-pids", "64") as site:
-    about_rights(site)
-    about_descriptors(site)
-    about_processes(site)
-    about_memory(site)
-    about_bombs(site)
-    about_host(site)
-    about_graves(site)
-    check("K02 the server goes on", site.trouble())
+def attack():
+    with Site("--sandbox-memory", "256M", "--sandbox-pids", "64", "--kernel-fork", way) as site:
+        about_rights(site)
+        about_descriptors(site)
+        about_processes(site)
+        about_memory(site)
+        about_bombs(site)
+        about_host(site)
+        about_graves(site)
+        check("K02 the server goes on", site.trouble())
+
+
+for way in WAYS:
+    attack()
 finish()

@@ -1,3 +1,4 @@
+'use strict';
 /*
  * Values as results: the fields of kernels/README.md, name -> text, or { json: text }.
  *
@@ -5,7 +6,7 @@
  * shown, by the method Symbol.for('Jupyter.display'), gives a MIME bundle. Bytes that are a
  * picture are a picture.
  */
-import { inspect, types } from 'node:util';
+const { inspect, types } = require('node:util');
 
 const DISPLAY = Symbol.for('Jupyter.display');
 const RESULT_MAX = 32 << 20;
@@ -51,7 +52,8 @@ function describe(value) {
     try {
         return inspect(value);
     } catch (error) {
-        return `<value that cannot be described: ${attempt(() => String(error?.message ?? error))}>`;
+        const why = attempt(() => String(error?.message ?? error));
+        return `<value that cannot be described: ${why}>`;
     }
 }
 
@@ -156,14 +158,16 @@ function fit(fields) {
             note = leftOut(name, size);
         }
     }
-    if (note !== null) fitting.text = fitting.text === undefined ? note : `${fitting.text}\n${note}`;
+    if (note !== null)
+        fitting.text = fitting.text === undefined ? note : `${fitting.text}\n${note}`;
     return fitting;
 }
 
 /* -> the fields of a value, or a promise of them if its method Jupyter.display is asynchronous. */
-export function render(value) {
+function render(value) {
     const type = typeof value;
-    const how = value !== null && (type === 'object' || type === 'function') ? value[DISPLAY] : null;
+    const how =
+        value !== null && (type === 'object' || type === 'function') ? value[DISPLAY] : null;
     if (typeof how !== 'function') return fit(ofValue(value));
     const finish = (bundle) => {
         if (bundle === null || typeof bundle !== 'object') return fit(ofValue(value));
@@ -174,7 +178,7 @@ export function render(value) {
 }
 
 /* The global `display`: shows values while the cell runs. `send` takes fields. */
-export function makeDisplay(send) {
+function makeDisplay(send) {
     const show = (value) => {
         const fields = render(value);
         return types.isPromise(fields) ? fields.then(send) : send(fields);
@@ -190,3 +194,5 @@ export function makeDisplay(send) {
     display.bundle = (bundle) => show({ [DISPLAY]: () => bundle });
     return display;
 }
+
+module.exports = { render, makeDisplay };

@@ -1,3 +1,4 @@
+'use strict';
 /*
  * The control socket: packets to the agent (kernels/README.md). One write is one packet.
  *
@@ -5,7 +6,7 @@
  * agent then starts a new one. It ends by a signal, since exit() would wait for the thread that
  * reads.
  */
-import { fstatSync, writeSync } from 'node:fs';
+const { fstatSync, writeSync } = require('node:fs');
 
 const CONTROL = 3;
 const PACKET_MAX = 64 << 10;
@@ -24,7 +25,7 @@ function sameSocket() {
     return dev === identity.dev && ino === identity.ino;
 }
 
-export function die() {
+function die() {
     kill.call(process, pid, 'SIGKILL');
 }
 
@@ -60,13 +61,13 @@ function field(kind, key, text) {
     } while (at < bytes.length);
 }
 
-export function sendReady() {
+function sendReady() {
     sameSocket();
     write(from('Q'));
 }
 
 /* `kind`: m, d or e. */
-export function sendResult(kind, fields) {
+function sendResult(kind, fields) {
     closeResult();
     open = true;
     write(from(`R${kind}`));
@@ -82,7 +83,7 @@ function closeResult() {
     open = false;
 }
 
-export function sendFinished(cell) {
+function sendFinished(cell) {
     try {
         if (!sameSocket()) die();
     } catch {
@@ -91,3 +92,5 @@ export function sendFinished(cell) {
     closeResult();
     write(number('F', cell));
 }
+
+module.exports = { die, sendReady, sendResult, sendFinished };

@@ -1,28 +1,36 @@
+'use strict';
 /*
  * The kernel: takes packets from the control socket and runs cells (kernels/README.md).
  *
  * The socket is read by one of Node's threads, so that timers and promises of earlier cells go on
- * between cells. A cell begins under the guard (interrupt.mjs); if it is not over then, it waits,
+ * between cells. A cell begins under the guard (interrupt.cjs); if it is not over then, it waits,
  * and the event loop goes on. Packets that come meanwhile are kept.
  */
-import { read } from 'node:fs';
-import {
+const { read } = require('node:fs');
+const {
     changeDirectory,
     lendVariables,
     refuseExit,
     refuseInput,
     setVariable,
     SystemExit,
-} from './environment.mjs';
-import { cleanStacks, describeError } from './errors.mjs';
-import { Evaluator } from './evaluate.mjs';
-import { beginWait, catchInterrupts, endWait, guarded, Interrupted, takeMark } from './interrupt.mjs';
-import { offerModules } from './modules.mjs';
-import { conclude, failure } from './outcome.mjs';
-import { passResult, startOutput, takeOutput } from './output.mjs';
-import { makeDisplay } from './render.mjs';
-import { cancelTimers, keepTimers, startTimers } from './timers.mjs';
-import { die, sendFinished, sendReady, sendResult } from './wire.mjs';
+} = require('./environment.cjs');
+const { cleanStacks, describeError } = require('./errors.cjs');
+const { Evaluator } = require('./evaluate.cjs');
+const {
+    beginWait,
+    catchInterrupts,
+    endWait,
+    guarded,
+    Interrupted,
+    takeMark,
+} = require('./interrupt.cjs');
+const { offerModules } = require('./modules.cjs');
+const { conclude, failure } = require('./outcome.cjs');
+const { passResult, startOutput, takeOutput } = require('./output.cjs');
+const { makeDisplay } = require('./render.cjs');
+const { cancelTimers, keepTimers, startTimers } = require('./timers.cjs');
+const { die, sendFinished, sendReady, sendResult } = require('./wire.cjs');
 
 const CONTROL = 3;
 const PACKET_MAX = (128 << 10) + 16;
@@ -61,24 +69,24 @@ class Kernel {
     handle(packet) {
         const payload = packet.subarray(1);
         switch (String.fromCharCode(packet[0])) {
-        case 'G':
-            setVariable(payload.toString());
-            break;
-        case 'D':
-            changeDirectory(payload.toString());
-            break;
-        case 'V':
-            this.variables.push(payload.toString());
-            break;
-        case 'C':
-            this.pieces.push(payload);
-            break;
-        case 'X':
-            this.pieces.push(payload.subarray(4));
-            this.run(payload.readUInt32LE(0), Buffer.concat(this.pieces.splice(0)).toString());
-            break;
-        default:
-            die();
+            case 'G':
+                setVariable(payload.toString());
+                break;
+            case 'D':
+                changeDirectory(payload.toString());
+                break;
+            case 'V':
+                this.variables.push(payload.toString());
+                break;
+            case 'C':
+                this.pieces.push(payload);
+                break;
+            case 'X':
+                this.pieces.push(payload.subarray(4));
+                this.run(payload.readUInt32LE(0), Buffer.concat(this.pieces.splice(0)).toString());
+                break;
+            default:
+                die();
         }
     }
 
@@ -91,7 +99,12 @@ class Kernel {
         takeMark();
         const done = (result) => this.end(cell, result);
         const settle = (outcome) => conclude(outcome, done);
-        if (!guarded(() => this.evaluator.run(code, `cell-${number}`, settle))) this.interrupt(cell);
+        try {
+            const name = `cell-${number}`;
+            if (!guarded(() => this.evaluator.run(code, name, settle))) this.interrupt(cell);
+        } catch (error) {
+            this.end(cell, failure(error));
+        }
         if (cell.over) {
             this.finish(cell);
         } else {
@@ -138,12 +151,11 @@ function reportUncaught(error, origin) {
     process.stderr.write(`${how} ${describeError(error).traceback}\n`);
 }
 
-export function serve(typescript) {
+function serve(typescript) {
     cleanStacks();
     takeOutput();
     refuseInput();
     catchInterrupts();
-    keepTimers();
     process.argv.length = 1;
     const kernel = new Kernel(typescript);
     offerModules(typescript?.compileModule ?? null);
@@ -159,4 +171,8 @@ export function serve(typescript) {
     process.on('uncaughtException', reportUncaught);
     sendReady();
     kernel.listen();
+    /* After Q: the first packet is taken in the next turn at the earliest. */
+    keepTimers();
 }
+
+module.exports = { serve };

@@ -1,17 +1,18 @@
+'use strict';
 /*
  * The timers of a cell. Those it has set go on when it is over, as in any notebook. But when it is
  * interrupted they are cancelled: a loop that sleeps between its rounds would go on for ever,
  * since nothing else can reach into it.
  */
-import { createRequire, syncBuiltinESMExports } from 'node:module';
-import { promisify } from 'node:util';
+const { syncBuiltinESMExports } = require('node:module');
+const { promisify } = require('node:util');
 
 /* Above this, those that are done are forgotten. */
 const MANY = 1000;
 
 let current = new Set();
 let many = MANY;
-let abort = new AbortController();
+let abort = null;
 
 function keep(timer) {
     if (current.size >= many) {
@@ -23,18 +24,18 @@ function keep(timer) {
 }
 
 /* A new cell begins: the timers of the one before are nobody's. */
-export function startTimers() {
+function startTimers() {
     if (current.size > 0) current = new Set();
     many = MANY;
-    abort = new AbortController();
+    abort = null;
 }
 
-export function cancelTimers() {
+function cancelTimers() {
     for (const timer of current) {
         clearTimeout(timer);
         clearImmediate(timer);
     }
-    abort.abort();
+    abort?.abort();
     startTimers();
 }
 
@@ -58,6 +59,7 @@ function wrap(name, sleep) {
 /* `at`: which argument is the options. */
 function abortable(original, at) {
     return (...args) => {
+        abort ??= new AbortController();
         const { signal } = args[at] ?? {};
         const any = signal ? AbortSignal.any([signal, abort.signal]) : abort.signal;
         while (args.length < at) args.push(undefined);
@@ -66,8 +68,7 @@ function abortable(original, at) {
     };
 }
 
-export function keepTimers() {
-    const require = createRequire(import.meta.url);
+function keepTimers() {
     const timers = require('node:timers');
     const sleeping = require('node:timers/promises');
     sleeping.setTimeout = abortable(sleeping.setTimeout, 2);
@@ -78,3 +79,5 @@ export function keepTimers() {
     timers.setInterval = wrap('setInterval');
     syncBuiltinESMExports();
 }
+
+module.exports = { startTimers, cancelTimers, keepTimers };

@@ -1,3 +1,4 @@
+'use strict';
 /*
  * TypeScript, without its types: esbuild takes them away, and nobody checks them.
  *
@@ -6,11 +7,11 @@
  * as it stands is run as that, unless it could mean something else in TypeScript. That is so only
  * for `f<T>(x)`, which JavaScript reads as two comparisons.
  */
-import { spawnSync } from 'node:child_process';
-import { existsSync, rmSync } from 'node:fs';
-import { SourceMap } from 'node:module';
-import path from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+const { spawnSync } = require('node:child_process');
+const { existsSync, rmSync } = require('node:fs');
+const { SourceMap } = require('node:module');
+const path = require('node:path');
+const { fileURLToPath, pathToFileURL } = require('node:url');
 
 const ESBUILD = process.env.ESBUILD_BINARY_PATH || 'esbuild';
 const OUTPUT_MAX = 256 << 20;
@@ -23,12 +24,16 @@ const MESSAGE = /\[ERROR\] (.*)\n\n\s+[^\n]*?:(\d+):(\d+):/;
 const EXTENSIONS = ['.ts', '.mts', '.cts', '.tsx'];
 
 function esbuild(args, input) {
-    const run = spawnSync(ESBUILD, ['--log-level=error', '--color=false', '--log-limit=1', ...args], {
-        input,
-        encoding: 'utf8',
-        maxBuffer: OUTPUT_MAX,
-        stdio: ['pipe', 'pipe', 'pipe'],
-    });
+    const run = spawnSync(
+        ESBUILD,
+        ['--log-level=error', '--color=false', '--log-limit=1', ...args],
+        {
+            input,
+            encoding: 'utf8',
+            maxBuffer: OUTPUT_MAX,
+            stdio: ['pipe', 'pipe', 'pipe'],
+        },
+    );
     if (run.error?.code === 'ENOENT')
         throw new Error('TypeScript needs esbuild, which is not installed here');
     if (run.error) throw run.error;
@@ -43,12 +48,12 @@ function failure({ stderr, signal }) {
 }
 
 /* Whether the code has to be stripped, though it may be JavaScript as well. */
-export function surely(code) {
+function surely(code) {
     return code.includes('<') && /(?<!=)>/.test(code);
 }
 
 /* -> { text, map } or { error, line, column } */
-export function strip(code) {
+function strip(code) {
     const args = ['--loader=ts', '--sourcemap=inline', '--sources-content=false', '--charset=utf8'];
     const run = esbuild([...args, `--tsconfig-raw=${OPTIONS}`], code);
     if (run.status !== 0) return failure(run);
@@ -78,7 +83,7 @@ function fileOf(specifier) {
 
 /* A TypeScript file as a module, with those it imports; packages stay outside, so it is put beside
  * the file until it is loaded. -> { url, done() }, or null if the specifier is no such file. */
-export function compileModule(specifier) {
+function compileModule(specifier) {
     const file = fileOf(specifier);
     if (file === null) return null;
     const name = `.${path.basename(file)}.${process.pid}.${Date.now().toString(36)}.mjs`;
@@ -99,3 +104,5 @@ export function compileModule(specifier) {
     }
     return { url: pathToFileURL(out).href, done: () => rmSync(out, { force: true }) };
 }
+
+module.exports = { surely, strip, compileModule };

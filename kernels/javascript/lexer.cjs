@@ -1,8 +1,9 @@
+'use strict';
 /*
  * The tokens of a piece of JavaScript.
  *
  * V8 parses the cells; what it cannot do is to take an `import` in a script, and to declare a name
- * again with another keyword. For these a cell is rewritten (rewrite.mjs), and for that one has to
+ * again with another keyword. For these a cell is rewritten (rewrite.cjs), and for that one has to
  * know where code is and where strings, templates, comments and regular expressions are. Nothing
  * more is understood here. What cannot be read gives null: then V8 gets the cell as it is, and says
  * what is wrong with it.
@@ -13,8 +14,10 @@
 
 const NAME = /(?:[\p{ID_Continue}$\u200c\u200d]|\\u(?:\{[\da-fA-F]+\}|[\da-fA-F]{4}))+/uy;
 const NAME_START = /[\p{ID_Start}$_\\]/u;
-const NUMBER =
-    /0[xXoObB][\da-fA-F_]+n?|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d[\d_]*)?n?/y;
+/* The same without the tables of Unicode, which take a millisecond to set up. */
+const PLAIN_NAME = /[\w$]+/y;
+const PLAIN_START = /[A-Za-z$_]/;
+const NUMBER = /0[xXoObB][\da-fA-F_]+n?|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d[\d_]*)?n?/y;
 const PUNCTUATOR = new RegExp(
     '>>>=|\\.\\.\\.|===|!==|\\*\\*=|<<=|>>=|>>>|&&=|\\|\\|=|\\?\\?=|=>|==|!=|<=|>=|&&|\\|\\||' +
         '\\?\\?|\\?\\.(?!\\d)|\\+\\+|--|\\+=|-=|\\*=|/=|%=|&=|\\|=|\\^=|<<|>>|\\*\\*|' +
@@ -26,8 +29,10 @@ const SPACE = /[^\S\n\r\u2028\u2029]+/y;
 
 /* Keywords after which an operand comes. */
 const BEFORE_OPERAND = new Set(
-    ('return typeof case do else in instanceof new void delete throw yield await default ' +
-        'extends').split(' '),
+    (
+        'return typeof case do else in instanceof new void delete throw yield await default ' +
+        'extends'
+    ).split(' '),
 );
 const CONTROL = new Set(['if', 'while', 'for', 'with']);
 const BEFORE_BLOCK = new Set(['else', 'do', 'try', 'finally']);
@@ -114,8 +119,7 @@ class Lexer {
         if (c === '`') return this.template();
         if ((c >= '0' && c <= '9') || (c === '.' && /\d/.test(this.code[this.at + 1] ?? '')))
             return this.push('number', this.match(NUMBER), true);
-        if (NAME_START.test(String.fromCodePoint(this.code.codePointAt(this.at))))
-            return this.name();
+        if (this.startsName(c)) return this.name();
         if (c === '/' && !this.last()?.operand) return this.regex();
         if (c === '}' && this.open.at(-1)?.text === '`') {
             this.open.pop();
@@ -124,8 +128,19 @@ class Lexer {
         return this.punctuator();
     }
 
+    startsName(c) {
+        if (c < '\x80' && c !== '\\') return PLAIN_START.test(c);
+        return NAME_START.test(String.fromCodePoint(this.code.codePointAt(this.at)));
+    }
+
+    nameEnd() {
+        const end = this.match(PLAIN_NAME);
+        const next = end < 0 ? '\\' : this.code[end];
+        return next === '\\' || next >= '\x80' ? this.match(NAME) : end;
+    }
+
     name() {
-        const end = this.match(NAME);
+        const end = this.nameEnd();
         if (end < 0) return false;
         const text = this.code.slice(this.at, end);
         const before = this.last();
@@ -145,7 +160,7 @@ class Lexer {
         return false;
     }
 
-    /* A template's piece: from the backquote, or the brace that ends a substitution, to the next. */
+    /* A piece of a template: from a backquote, or the brace after a substitution, to the next. */
     template() {
         for (let i = this.at + 1; i < this.code.length; i++) {
             const c = this.code[i];
@@ -169,8 +184,8 @@ class Lexer {
             else if (c === '[') inClass = true;
             else if (c === ']') inClass = false;
             else if (c === '/' && !inClass) {
-                NAME.lastIndex = i + 1;
-                const end = NAME.test(this.code) ? NAME.lastIndex : i + 1;
+                PLAIN_NAME.lastIndex = i + 1;
+                const end = PLAIN_NAME.test(this.code) ? PLAIN_NAME.lastIndex : i + 1;
                 return this.push('regex', end, true);
             }
         }
@@ -259,7 +274,9 @@ class Lexer {
 }
 
 /* -> the tokens, or null if this is not JavaScript. */
-export function lex(code) {
+function lex(code) {
     const lexer = new Lexer(code);
     return lexer.run() ? lexer.tokens : null;
 }
+
+module.exports = { lex };

@@ -1,3 +1,4 @@
+'use strict';
 /*
  * A cell, as V8's REPL mode takes it.
  *
@@ -14,8 +15,8 @@
  *  - Where `var` or `function` meets `let` or `class` of another cell, V8 refuses before anything
  *    has run, and names the name; the cell is then emitted once more with that declaration changed.
  */
-import { runInThisContext } from 'node:vm';
-import { lex } from './lexer.mjs';
+const { runInThisContext } = require('node:vm');
+const { lex } = require('./lexer.cjs');
 
 const ASSIGNS = new Set('= += -= *= /= %= **= <<= >>= >>>= &= |= ^= &&= ||= ??='.split(' '));
 /* Punctuators that an expression does not go on with. */
@@ -24,8 +25,10 @@ const CLOSERS = new Set([')', ']', '}']);
 const REFUSAL = 'throw new TypeError("Assignment to constant variable.");';
 /* What a statement begins with that is not an expression. */
 const STATEMENTS = new Set(
-    ('break case catch class const continue debugger default do else enum export finally for ' +
-        'function if import let return switch throw try var while with').split(' '),
+    (
+        'break case catch class const continue debugger default do else enum export finally for ' +
+        'function if import let return switch throw try var while with'
+    ).split(' '),
 );
 
 class Rewriter {
@@ -158,7 +161,7 @@ class Rewriter {
             return at + 3;
         }
         if (!this.is(at, '{')) return -1;
-        for (at++; !this.is(at, '}'); ) {
+        for (at++; !this.is(at, '}');) {
             if (!this.isName(at) && !this.isString(at)) return -1;
             const name = this.isString(at) ? this.value(at) : this.text(at);
             let local = this.text(at++);
@@ -186,7 +189,9 @@ class Rewriter {
         const found = {};
         for (let i = at + 1; i <= end; i++)
             if (this.is(i, ':') && this.isString(i + 1))
-                found[this.isString(i - 1) ? this.value(i - 1) : this.text(i - 1)] = this.value(i + 1);
+                found[this.isString(i - 1) ? this.value(i - 1) : this.text(i - 1)] = this.value(
+                    i + 1,
+                );
         return found;
     }
 
@@ -219,7 +224,8 @@ class Rewriter {
             return i + 1;
         }
         let at = i + 1;
-        while (at < this.tokens.length && !this.is(at, '}') && !this.is(at, 'from')) at++;
+        while (this.tokens[at]?.depth > 0 || this.is(at, '{') || this.is(at, '*')) at++;
+        if (this.is(at, 'as')) at += 2;
         if (this.is(at, '}') && this.is(at + 1, 'from')) at++;
         if (this.is(at, 'from') && this.isString(at + 1)) {
             const offset = this.tokens[i].start;
@@ -341,24 +347,25 @@ class Rewriter {
     declare(declaration, keyword) {
         const { start, end, names, body, empty, lines, parts } = declaration;
         switch (declaration.keyword) {
-        case 'import': {
-            const text = (id) => `${keyword} ${parts.map((part) => part(id)).join(', ')};${lines}`;
-            return [{ start, end, text: parts.length > 0 ? text : `;${lines}` }];
-        }
-        case 'class':
-        case 'function':
-            if (keyword === declaration.keyword) return [];
-            return [
-                { start, end, text: `${keyword} ${[...names][0]} = ` },
-                { start: body, end: body, text: ';' },
-            ];
-        default: {
-            const edits = [{ start, end, text: keyword.padEnd(end - start) }];
-            /* `let x;` makes it undefined; `var x;` alone would leave what it was. */
-            if (declaration.keyword === 'let' && keyword !== 'let' && empty > 0)
-                edits.push({ start: empty, end: empty, text: ' = undefined' });
-            return edits;
-        }
+            case 'import': {
+                const text = (id) =>
+                    `${keyword} ${parts.map((part) => part(id)).join(', ')};${lines}`;
+                return [{ start, end, text: parts.length > 0 ? text : `;${lines}` }];
+            }
+            case 'class':
+            case 'function':
+                if (keyword === declaration.keyword) return [];
+                return [
+                    { start, end, text: `${keyword} ${[...names][0]} = ` },
+                    { start: body, end: body, text: ';' },
+                ];
+            default: {
+                const edits = [{ start, end, text: keyword.padEnd(end - start) }];
+                /* `let x;` makes it undefined; `var x;` alone would leave what it was. */
+                if (declaration.keyword === 'let' && keyword !== 'let' && empty > 0)
+                    edits.push({ start: empty, end: empty, text: ' = undefined' });
+                return edits;
+            }
         }
     }
 }
@@ -374,7 +381,7 @@ const WAYS = {
     var: ['var', 'let', 'const'],
 };
 
-export class Cell {
+class Cell {
     /* `constants`: the names that earlier cells declared by const. */
     constructor(code, constants) {
         this.code = code;
@@ -466,3 +473,5 @@ function placeOf(text, at) {
     const before = text.slice(0, at).split('\n');
     return [before.length - 1, before.at(-1).length];
 }
+
+module.exports = { Cell };

@@ -1,15 +1,16 @@
+'use strict';
 /*
  * Interrupting a cell.
  *
  * JavaScript sees a signal only when it returns to the event loop, which a busy cell does not. Node
  * has a thread of its own for this, behind the option breakOnSigint of vm: while a script with it
- * runs, SIGINT ends the script. So the cell's first stretch, up to where it waits for something, and
- * everything else of the user's that the kernel calls, goes through one such script, the guard.
+ * runs, SIGINT ends the script. So a cell's first stretch, up to where it waits for something, and
+ * the making of its result, go through one such script, the guard.
  *
  * When the cell waits, the event loop calls it back, and no guard is around that. Then a second
  * thread (watcher.cjs) looks for the signal. It tells the event loop, which ends the cell; if that
- * does not happen, the cell is busy, and the watcher has V8 end whatever runs. It takes 10 MiB and is
- * made when a cell first waits.
+ * does not happen, the cell is busy, and the watcher has V8 end whatever runs. It takes 10 MiB and
+ * is made when a cell first waits.
  *
  * Node's thread is started once and for all here: vm would put SIGINT back to its default, which
  * ends the process, each time a script is over. A signal that finds no guard leaves a mark, and
@@ -18,9 +19,9 @@
  * V8 ends a callback without its `finally`, so Node's count of nested callbacks is wrong
  * afterwards. Its check is switched off and the count put back to zero.
  */
-import { createRequire } from 'node:module';
-import vm from 'node:vm';
-import { GUARD } from './errors.mjs';
+const path = require('node:path');
+const vm = require('node:vm');
+const { GUARD } = require('./errors.cjs');
 
 /* The one word that is shared with the watcher: these, or the number of the wait. */
 const IDLE = 0;
@@ -38,7 +39,7 @@ let wait = 0;
 let onInterrupt = null;
 const shared = new Int32Array(new SharedArrayBuffer(4));
 
-export class Interrupted extends Error {
+class Interrupted extends Error {
     constructor() {
         super('the cell was interrupted');
         this.stack = `${this.name}: ${this.message}`;
@@ -61,7 +62,7 @@ function bindings() {
     return found;
 }
 
-/* Lets process.on('SIGINT') of a cell not take the signal from the kernel. */
+/* process.on('SIGINT') of a cell must not take the signal from the kernel. */
 function keepSignal() {
     const own = process.listeners('newListener').find((f) => f.name === 'startListeningIfSignal');
     if (own === undefined) return;
@@ -71,7 +72,7 @@ function keepSignal() {
     });
 }
 
-export function catchInterrupts() {
+function catchInterrupts() {
     const found = bindings();
     binding = found.contextify;
     hooks = found.hooks;
@@ -87,14 +88,14 @@ export function catchInterrupts() {
 }
 
 /* -> whether a SIGINT has come since the last call, or since a guard took one */
-export function takeMark() {
+function takeMark() {
     const marked = binding.stopSigintWatchdog();
     binding.startSigintWatchdog();
     return marked;
 }
 
 /* Runs `call`, and what it has put off to the end of this turn. -> false if it was interrupted. */
-export function guarded(call) {
+function guarded(call) {
     relax();
     body = () => {
         body = null;
@@ -120,7 +121,7 @@ function relax() {
 }
 
 /* From now on the cell is called by the event loop; `interrupted` is called if SIGINT comes. */
-export function beginWait(interrupted) {
+function beginWait(interrupted) {
     onInterrupt = interrupted;
     relax();
     wait = (wait % WAITS_MAX) + 1;
@@ -130,7 +131,7 @@ export function beginWait(interrupted) {
 }
 
 /* The cell is over, or about to be: calls `then` as soon as V8 will not be made to end it. */
-export function endWait(then) {
+function endWait(then) {
     onInterrupt = null;
     const state = Atomics.compareExchange(shared, 0, wait, IDLE);
     Atomics.notify(shared, 0);
@@ -149,8 +150,8 @@ export function endWait(then) {
 
 /* Without a moment's delay: the cell may be busy in the next turn. */
 function startWatcher() {
-    const { Worker } = createRequire(import.meta.url)('node:worker_threads');
-    watcher = new Worker(new URL('watcher.cjs', import.meta.url), { workerData: shared });
+    const { Worker } = require('node:worker_threads');
+    watcher = new Worker(path.join(__dirname, 'watcher.cjs'), { workerData: shared });
     watcher.unref();
     watcher.on('message', (told) => {
         if (told !== wait) return;
@@ -161,3 +162,5 @@ function startWatcher() {
         watcher = null;
     });
 }
+
+module.exports = { Interrupted, catchInterrupts, takeMark, guarded, beginWait, endWait };

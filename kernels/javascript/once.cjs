@@ -1,13 +1,16 @@
+'use strict';
 /*
  * One file as one cell, without the protocol: `sandglass run`. The process is the user's here:
- * standard input can be read, exit ends it, a signal too, and it is over when nothing is left to do.
+ * standard input can be read, exit ends it, a signal too, and it is over when nothing is left to
+ * do.
  */
-import { appendFileSync, readFileSync } from 'node:fs';
-import { cleanStacks } from './errors.mjs';
-import { Evaluator } from './evaluate.mjs';
-import { offerModules } from './modules.mjs';
-import { conclude } from './outcome.mjs';
-import { makeDisplay } from './render.mjs';
+const { appendFileSync, readFileSync } = require('node:fs');
+const { cleanStacks } = require('./errors.cjs');
+const { Evaluator } = require('./evaluate.cjs');
+const { offerModules } = require('./modules.cjs');
+const { conclude } = require('./outcome.cjs');
+const { takeConsole } = require('./output.cjs');
+const { makeDisplay } = require('./render.cjs');
 
 const UNSETTLED = 13; /* as Node says it */
 
@@ -18,7 +21,7 @@ function record(file, kind, fields) {
     appendFileSync(file, `${JSON.stringify(line)}\n`);
 }
 
-export function runOnce(typescript, file, results) {
+function runOnce(typescript, file, results) {
     let over = false;
     const show = (kind, fields) => {
         if (typeof fields.text === 'string') process.stdout.write(`${fields.text}\n`);
@@ -36,6 +39,7 @@ export function runOnce(typescript, file, results) {
     };
     const code = readFileSync(file, 'utf8');
     cleanStacks();
+    takeConsole();
     process.argv.length = 1;
     offerModules(typescript?.compileModule ?? null);
     globalThis.display = makeDisplay((fields) => show('d', fields));
@@ -47,3 +51,5 @@ export function runOnce(typescript, file, results) {
     });
     new Evaluator(typescript).run(code, 'cell-1', (outcome) => conclude(outcome, finish));
 }
+
+module.exports = { runOnce };

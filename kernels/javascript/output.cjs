@@ -1,3 +1,4 @@
+'use strict';
 /*
  * process.stdout and process.stderr of a cell: each write is done when it returns, so that what a
  * cell prints, what programs print that it starts, and the packets on the control socket come in
@@ -7,9 +8,9 @@
  * makes an order, and Node cannot ask how much of a pipe is unread. A short pause at each change
  * lets the agent come by.
  */
-import { writeSync } from 'node:fs';
-import { Writable } from 'node:stream';
-import { types } from 'node:util';
+const { writeSync } = require('node:fs');
+const { Writable } = require('node:stream');
+const { types } = require('node:util');
 
 const CHANGE_MS = 0.2;
 const FULL_MS = 1;
@@ -28,7 +29,7 @@ function pause(ms) {
 function writeAll(fd, chunk) {
     if (last !== 0 && last !== fd) pause(CHANGE_MS);
     last = fd;
-    for (let at = 0; at < chunk.length; ) {
+    for (let at = 0; at < chunk.length;) {
         try {
             at += writeSync(fd, chunk, at);
         } catch (error) {
@@ -82,16 +83,16 @@ function bytesOf(chunk, encoding) {
 }
 
 /* A cell begins: nothing of it is unread. */
-export function startOutput() {
+function startOutput() {
     last = 0;
 }
 
 /* A result has been sent: what is written next comes after it. */
-export function passResult() {
+function passResult() {
     last = RESULT;
 }
 
-export function takeOutput() {
+function takeOutput() {
     for (const [name, fd] of [
         ['stdout', 1],
         ['stderr', 2],
@@ -103,4 +104,13 @@ export function takeOutput() {
             enumerable: true,
         });
     }
+    takeConsole();
 }
+
+/* Node's console tells the inspector too, which keeps the last thousand messages with all their
+ * values. This one only writes. */
+function takeConsole() {
+    Object.assign(console, new console.Console(process.stdout, process.stderr));
+}
+
+module.exports = { passResult, startOutput, takeConsole, takeOutput };

@@ -1,3 +1,4 @@
+'use strict';
 /*
  * Errors as the user of a cell is to see them.
  *
@@ -5,12 +6,12 @@
  * console.error) is as clean as what the kernel reports: no frames of the kernel, and positions in
  * the cell as it was written, not as it was rewritten or stripped of types.
  */
-import { inspect } from 'node:util';
+const { inspect } = require('node:util');
 
-const KERNEL = new URL('.', import.meta.url).href;
+const KERNEL = `${__dirname}/`;
 const LOADER = 'node:internal/modules/';
-/* The script that every call into a cell goes through (interrupt.mjs). */
-export const GUARD = `${KERNEL}guard`;
+/* The script that every call into a cell goes through (interrupt.cjs). */
+const GUARD = `${KERNEL}guard`;
 
 const CELLS_MAX = 500;
 const SOURCES_MAX = 16 << 20;
@@ -25,7 +26,7 @@ let size = 0;
 /* Files that only look like the user's. */
 const hidden = new Set();
 
-export function remember(name, source, map) {
+function remember(name, source, map) {
     forget(name);
     cells.set(name, { source, map });
     size += source.length;
@@ -42,12 +43,12 @@ function forget(name) {
     cells.delete(name);
 }
 
-export function hideFrames(file) {
+function hideFrames(file) {
     hidden.add(file);
 }
 
 /* The position in the cell as written; lines and columns from 1. */
-export function locate(name, line, column) {
+function locate(name, line, column) {
     const mapped = cells.get(name)?.map?.(line - 1, column - 1);
     return mapped ? [mapped[0] + 1, mapped[1] + 1] : [line, column];
 }
@@ -90,7 +91,7 @@ function head(error) {
     }
 }
 
-export function cleanStacks() {
+function cleanStacks() {
     Error.prepareStackTrace = (error, frames) => {
         const lines = ofUser(frames).map((frame) => `\n    at ${describeFrame(frame)}`);
         return head(error) + lines.join('');
@@ -125,7 +126,7 @@ function attempt(make, fallback) {
 
 /* -> { name, value, traceback } of whatever was thrown. `place`: { name, line, column } of what the
  * error is about, if the stack cannot tell. */
-export function describeError(thrown, place = null) {
+function describeError(thrown, place = null) {
     if (!(thrown instanceof Error) && Object.prototype.toString.call(thrown) !== '[object Error]') {
         const text = attempt(() => (typeof thrown === 'string' ? thrown : inspect(thrown)), '');
         return { name: 'Uncaught', value: bounded(text), traceback: bounded(`Uncaught ${text}`) };
@@ -139,7 +140,7 @@ export function describeError(thrown, place = null) {
 }
 
 /* The same for an error that V8 found before the cell ran: its stack is only the kernel's. */
-export function describeRefusal({ name, message }, place) {
+function describeRefusal({ name, message }, place) {
     const at = `    at ${place.name}:${place.line}:${place.column}`;
     const traceback = `${excerpt(place)}${name}: ${message}\n${at}`;
     return { name, value: bounded(message), traceback: bounded(traceback) };
@@ -150,3 +151,13 @@ function placeOf(stack) {
     if (found === null) return null;
     return { name: found[1], line: Number(found[2]), column: Number(found[3]) };
 }
+
+module.exports = {
+    GUARD,
+    remember,
+    hideFrames,
+    locate,
+    cleanStacks,
+    describeError,
+    describeRefusal,
+};

@@ -1,12 +1,13 @@
+'use strict';
 /*
  * What a cell can load: import, import() and require, all relative to the current directory, as if
  * the cell were a file there.
  */
-import { createRequire, Module } from 'node:module';
-import path from 'node:path';
-import { pathToFileURL } from 'node:url';
-import vm from 'node:vm';
-import { hideFrames } from './errors.mjs';
+const { createRequire, Module } = require('node:module');
+const path = require('node:path');
+const { pathToFileURL } = require('node:url');
+const vm = require('node:vm');
+const { hideFrames } = require('./errors.cjs');
 
 let directory = null;
 let load = null;
@@ -61,8 +62,8 @@ function pick(module, names, source, strict) {
         if (inner !== null && inner !== undefined && name in Object(inner)) {
             found[name] = inner[name];
         } else if (strict) {
-            const what = `The requested module '${source}' does not provide an export named '${name}'`;
-            throw new SyntaxError(what);
+            const what = `does not provide an export named '${name}'`;
+            throw new SyntaxError(`The requested module '${source}' ${what}`);
         }
     }
     return found;
@@ -70,7 +71,7 @@ function pick(module, names, source, strict) {
 
 /* Loads a cell's static imports, to be fetched by $mport.module(id, index). `strict`: a name that
  * is not exported is an error; in TypeScript it may be a type. */
-export async function loadImports(id, imports, strict) {
+async function loadImports(id, imports, strict) {
     const modules = [];
     for (const { source, attributes, names, offset } of imports) {
         try {
@@ -84,20 +85,20 @@ export async function loadImports(id, imports, strict) {
 }
 
 /* An error, and which import of the cell it comes from. */
-export class ImportFailure {
+class ImportFailure {
     constructor(error, offset) {
         this.error = error;
         this.offset = offset;
     }
 }
 
-export function dropImports(id) {
+function dropImports(id) {
     loaded.delete(id);
 }
 
-/* -> { value } of a cell's last expression, or null if that was none. It is fetched here, because the
- * inspector would send it as text, however large it is. */
-export function takeHeld(id) {
+/* -> { value } of a cell's last expression, or null if that was none. It is fetched here, because
+ * the inspector would send it as text, however large it is. */
+function takeHeld(id) {
     const found = held.get(id) ?? null;
     held.delete(id);
     return found;
@@ -120,8 +121,8 @@ function makeRequire() {
     return require;
 }
 
-/* `compile` turns a TypeScript file into a module, if it is one (typescript.mjs), or is null. */
-export function offerModules(compile) {
+/* `compile` turns a TypeScript file into a module, if it is one (typescript.cjs), or is null. */
+function offerModules(compile) {
     compileModule = compile;
     hideWarning();
     const mport = (specifier, options) => importModule(specifier, options);
@@ -158,3 +159,5 @@ export function offerModules(compile) {
         Object.defineProperty(globalThis, name, { get, set, configurable: true });
     }
 }
+
+module.exports = { loadImports, ImportFailure, dropImports, takeHeld, offerModules };

@@ -1,15 +1,16 @@
+'use strict';
 /*
  * Runs cells, by V8's own REPL mode: Runtime.evaluate of the inspector, in this thread.
  *
  * A cell may be read in several ways: `{a: 1}` as an object or as a block, TypeScript as it is or
- * stripped of types, a declaration with this or that keyword (rewrite.mjs). V8 compiles before it
+ * stripped of types, a declaration with this or that keyword (rewrite.cjs). V8 compiles before it
  * runs anything, and says at once that it cannot, so the ways are tried one after the other.
  */
-import { Session } from 'node:inspector';
-import vm from 'node:vm';
-import { describeError, describeRefusal, locate, remember } from './errors.mjs';
-import { dropImports, ImportFailure, loadImports, takeHeld } from './modules.mjs';
-import { Cell } from './rewrite.mjs';
+const { Session } = require('node:inspector');
+const vm = require('node:vm');
+const { describeError, describeRefusal, locate, remember } = require('./errors.cjs');
+const { dropImports, ImportFailure, loadImports, takeHeld } = require('./modules.cjs');
+const { Cell } = require('./rewrite.cjs');
 
 const TAKEN = /^Identifier '(.+)' has already been declared$/;
 const GROUP = 'cell';
@@ -60,7 +61,7 @@ class Hand {
     }
 }
 
-export class Evaluator {
+class Evaluator {
     /* `typescript` is null, or the module of that name. */
     constructor(typescript) {
         this.typescript = typescript;
@@ -71,8 +72,8 @@ export class Evaluator {
         this.count = 0;
     }
 
-    /* Calls done({ value }), done({ thrown }) or done({ error }), at once or later; error is described
-     * already. `name` is what positions are said in. */
+    /* Calls done({ value }), done({ thrown }) or done({ error }), at once or later; error is
+     * described already. `name` is what positions are said in. */
     run(code, name, done) {
         const job = { code, name, done, id: this.count++, ways: this.ways(code), refusal: null };
         this.next(job);
@@ -82,7 +83,7 @@ export class Evaluator {
     *ways(code) {
         const braces = /^\s*\{/.test(code) && !/;\s*$/.test(code);
         const read = function* (make) {
-            if (braces) yield make(`(${code}\n)`, (line, column) => [line, line ? column : column - 1]);
+            if (braces) yield make(`(${code}\n)`, withoutParenthesis);
             yield make(code, null);
         };
         if (!this.typescript?.surely(code)) yield* read((text, map) => ({ text, map }));
@@ -125,7 +126,6 @@ export class Evaluator {
     prepare(job, way) {
         job.cell = new Cell(way.text, this.constants);
         job.way = way;
-        this.rememberText(job, way.text);
         const { imports } = job.cell;
         if (imports.length === 0 || !compiles(job.cell.emit(job.id))) {
             this.start(job);
@@ -149,12 +149,14 @@ export class Evaluator {
 
     failImport(job, failure) {
         if (!(failure instanceof ImportFailure)) throw failure;
-        const before = job.way.text.slice(0, failure.offset).split('\n');
-        const [line, column] = locate(job.name, before.length, before.at(-1).length + 1);
+        const { name, code, way } = job;
+        remember(name, code, way.map);
+        const before = way.text.slice(0, failure.offset).split('\n');
+        const [line, column] = locate(name, before.length, before.at(-1).length + 1);
         const { error } = failure;
         if (error instanceof Error && !error.stack.includes('\n    at '))
-            error.stack += `\n    at ${job.name}:${line}:${column}`;
-        job.done({ error: describeError(error, { name: job.name, line, column }) });
+            error.stack += `\n    at ${name}:${line}:${column}`;
+        job.done({ error: describeError(error, { name, line, column }) });
     }
 
     start(job) {
@@ -168,8 +170,8 @@ export class Evaluator {
         this.next(job);
     }
 
-    /* Whether the cell may be emitted in another way. A clash with another cell's name has no place;
-     * one within the cell has. */
+    /* Whether the cell may be emitted in another way. A clash with another cell's name has no
+     * place; one within the cell has. */
     otherwise({ cell }, { error, line, column }) {
         const taken = line === 1 && column === 1 ? TAKEN.exec(error?.message) : null;
         if (taken !== null) return cell.refused(taken[1]);
@@ -221,6 +223,11 @@ export class Evaluator {
     }
 }
 
+/* A place in what a parenthesis was put before. */
+function withoutParenthesis(line, column) {
+    return [line, line === 0 ? column - 1 : column];
+}
+
 function compiles(text) {
     try {
         new vm.Script(`async () => {${text}\n}`);
@@ -229,3 +236,5 @@ function compiles(text) {
         return false;
     }
 }
+
+module.exports = { Evaluator };

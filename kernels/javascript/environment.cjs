@@ -1,16 +1,17 @@
+'use strict';
 /*
  * The process, as a cell finds it: its variables and directory, and what of it a cell cannot have
  * because it is the kernel's.
  */
-import { existsSync, mkdirSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { dirname } from 'node:path';
-import { Readable } from 'node:stream';
+const { existsSync, mkdirSync } = require('node:fs');
+const { homedir } = require('node:os');
+const { dirname } = require('node:path');
+const { Readable } = require('node:stream');
 
 const NO_INPUT = 'standard input cannot be read in a cell: put the data into the code or a file';
 
 /* What process.exit() throws: the cell ends, the kernel goes on. */
-export class SystemExit extends Error {
+class SystemExit extends Error {
     constructor(status) {
         super(String(status));
     }
@@ -22,7 +23,7 @@ export class SystemExit extends Error {
 
 /* `exited` learns of it first, since the cell may catch what is thrown. What ends the process all
  * the same ends it by `die`: exit() would wait for the thread that reads the control socket. */
-export function refuseExit(exited, die) {
+function refuseExit(exited, die) {
     process.reallyExit = die;
     process.on('exit', die);
     process.exit = (status = process.exitCode ?? 0) => {
@@ -33,7 +34,7 @@ export function refuseExit(exited, die) {
 }
 
 /* A stream that can be had and asked, but not read. */
-export function refuseInput() {
+function refuseInput() {
     const refuse = () => {
         throw new Error(NO_INPUT);
     };
@@ -53,7 +54,7 @@ export function refuseInput() {
     });
 }
 
-export function changeDirectory(path) {
+function changeDirectory(path) {
     try {
         process.chdir(path);
         return;
@@ -83,13 +84,13 @@ function goHome() {
     }
 }
 
-export function setVariable(assignment) {
+function setVariable(assignment) {
     const at = assignment.indexOf('=');
     if (at > 0) process.env[assignment.slice(0, at)] = assignment.slice(at + 1);
 }
 
 /* Sets variables for one cell. -> puts them back. */
-export function lendVariables(assignments) {
+function lendVariables(assignments) {
     const before = new Map();
     for (const assignment of assignments) {
         const key = assignment.slice(0, assignment.indexOf('='));
@@ -103,3 +104,12 @@ export function lendVariables(assignments) {
         }
     };
 }
+
+module.exports = {
+    SystemExit,
+    refuseExit,
+    refuseInput,
+    changeDirectory,
+    setVariable,
+    lendVariables,
+};

@@ -1,20 +1,21 @@
+'use strict';
 /*
- * From what a cell came to (evaluate.mjs) to its result: { kind, fields }, or null if there is nothing
- * to show. A promise is waited for.
+ * From what a cell came to (evaluate.cjs) to its result: { kind, fields }, or null if there is
+ * nothing to show. A promise is waited for.
  */
-import { types } from 'node:util';
-import { describeError } from './errors.mjs';
-import { render } from './render.mjs';
+const { types } = require('node:util');
+const { describeError } = require('./errors.cjs');
+const { render } = require('./render.cjs');
 
 /* The cell may change its own. */
 const { then } = Promise.prototype;
 
-export function failure(error) {
+function failure(error) {
     return { kind: 'e', fields: describeError(error) };
 }
 
 /* Calls done(result), at once or later. Runs code of the user: how values want to be shown. */
-export function conclude(outcome, done) {
+function conclude(outcome, done) {
     if ('error' in outcome) {
         done({ kind: 'e', fields: outcome.error });
     } else if ('thrown' in outcome) {
@@ -50,3 +51,5 @@ function follow(value, next, done) {
         (error) => done(failure(error)),
     );
 }
+
+module.exports = { failure, conclude };
