@@ -259,15 +259,44 @@ void kernel_born(struct kernel *k, const char *language)
     kernel_queue(k, 'B', language);
 }
 
+static void send_env(struct kernel *k, const struct strings *env, bool defaults_too)
+{
+    const char *own = env->own.buf, *end = own + env->own.len;
+
+    for (size_t i = 0; i < env->n; i++)
+        if (defaults_too || env->v[i] < own || env->v[i] >= end)
+            kernel_queue(k, 'G', env->v[i]);
+}
+
+int kernel_settle(struct kernel *k, struct sg_error *e)
+{
+    static const char nothing[sizeof(uint32_t)] = {0}; /* a list of no variables */
+    const struct agent_user *as = agent_user_find("user");
+    AUTO(strings_done) struct strings env = {0};
+    struct wire_reader r;
+
+    wire_reader_init(&r, nothing, sizeof(nothing));
+    int res = environ_read_variables(&r, &env, e);
+    if (res == 0)
+        res = environ_add_defaults(&env, as, as->home, false, e);
+    if (res < 0)
+        return res;
+    send_env(k, &env, true);
+    kernel_queue(k, 'D', as->home);
+    k->settled = true;
+    return 0;
+}
+
 int kernel_furnish(struct kernel *k, const struct context *c, struct sg_error *e)
 {
     AUTO(strings_done) struct strings env = {0};
+    bool at_home = k->settled && strcmp(c->cwd, agent_user_find("user")->home) == 0;
     int r = read_env(c, &env, e);
 
     if (r < 0)
         return r;
-    for (size_t i = 0; i < env.n; i++)
-        kernel_queue(k, 'G', env.v[i]);
-    kernel_queue(k, 'D', c->cwd);
+    send_env(k, &env, !at_home);
+    if (!at_home)
+        kernel_queue(k, 'D', c->cwd);
     return 0;
 }

@@ -126,6 +126,7 @@ static void on_kernel(struct line *l, pid_t pid, const int fds[LINE_FDS_MAX])
     } else if (k && !t->spare) {
         t->spare = k;
         kernel_born(k, "python");
+        kernel_settle(k, NULL); /* otherwise when it is taken */
     } else if (k) {
         kernel_free(k);
     } else {

@@ -95,10 +95,11 @@ struct kernel {
     bool has_code;
     struct strbuf code;
     size_t code_at;
-    bool dead;   /* the process has ended */
-    bool ending; /* and all its packets were read */
-    int status;  /* of wait; nothing of a twin */
-    bool over;   /* nobody's any more: the object is in the bin */
+    bool settled; /* has the usual environment, in its user's home */
+    bool dead;    /* the process has ended */
+    bool ending;  /* and all its packets were read */
+    int status;   /* of wait; nothing of a twin */
+    bool over;    /* nobody's any more: the object is in the bin */
     struct loop_trash trash;
 };
 
@@ -166,8 +167,10 @@ void kernel_language_name(const char *name, char ret[KERNEL_LANGUAGE_MAX + 1]);
 struct kernel *kernel_launch(struct context *c, struct sg_error *e); /* NULL on error */
 /* Takes over the descriptors. NULL: they are no good, and closed. */
 struct kernel *kernel_from_twin(struct agent *a, pid_t pid, const int fds[LINE_FDS_MAX]);
-/* To a twin: what it becomes; then whose it is. */
+/* To a twin: what it becomes; then whose it is. A spare is settled in between, with all that does
+ * not depend on whose it will be, so that its first cell need not wait for it. */
 void kernel_born(struct kernel *k, const char *language);
+int kernel_settle(struct kernel *k, struct sg_error *e);
 int kernel_furnish(struct kernel *k, const struct context *c, struct sg_error *e);
 void kernel_interrupt(struct kernel *k);
 /* The process alone, which is no longer a kernel. */
