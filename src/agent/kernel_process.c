@@ -283,6 +283,7 @@ int kernel_settle(struct kernel *k, struct sg_error *e)
         return res;
     send_env(k, &env, true);
     kernel_queue(k, 'D', as->home);
+    kernel_queue(k, 'W', "");
     k->settled = true;
     return 0;
 }

@@ -111,6 +111,18 @@ static void on_no_kernel(struct line *l)
     ask(a);
 }
 
+/* All that its first cell will need is made ready: what fails now is done then. */
+static void keep_spare(struct agent *a, struct kernel *k)
+{
+    struct kernel_language python;
+
+    a->kernels.spare = k;
+    kernel_born(k, "python");
+    kernel_settle(k, NULL);
+    if (kernel_language_find("python", &python, NULL) == 0)
+        context_default(a, &python, NULL);
+}
+
 static void on_kernel(struct line *l, pid_t pid, const int fds[LINE_FDS_MAX])
 {
     struct agent *a = CONTAINER_OF(l, struct agent, line);
@@ -124,9 +136,7 @@ static void on_kernel(struct line *l, pid_t pid, const int fds[LINE_FDS_MAX])
         kernel_born(k, c->language.name);
         take_twin(c, k);
     } else if (k && !t->spare) {
-        t->spare = k;
-        kernel_born(k, "python");
-        kernel_settle(k, NULL); /* otherwise when it is taken */
+        keep_spare(a, k);
     } else if (k) {
         kernel_free(k);
     } else {

@@ -204,7 +204,7 @@ test('the kernel ends: javascript and bash', async () => {
 test('the kernel ends between cells: the next one is told', async () => {
   const box = await fresh()
   const pid = await value(box, 'import os\nx = 1\nos.getpid()')
-  await sh(box, `kill -9 ${pid}`)
+  await sh(box, `kill -9 ${pid}; while kill -0 ${pid} 2>/dev/null; do sleep 0.01; done`)
   const execution = await box.runCode('"x" in globals()')
   assert.equal(execution.text, 'False')
   assert.match(err(execution), /^sandglass: .*variables/m)

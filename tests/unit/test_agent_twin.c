@@ -104,6 +104,7 @@ static void start_cell(struct agent_host *h, struct peer *p, struct call *c)
     cell_open(h, c, "", "", 0, "code");
     EXPECT_STR(peer_passes(h, p, 'G', &n), "D/home/user");
     EXPECT(n == 7);
+    EXPECT_STR(peer_hears(h, p), "W");
     EXPECT_STR(peer_hears(h, p), "X\1===code");
     EXPECT(host_wait(h, &c->executing, AGENT_WAIT_MS));
 }
@@ -125,6 +126,7 @@ TEST(a_spare_is_warm_and_is_used)
     unsigned n; /* all that does not depend on whose it will be comes at once */
     EXPECT_STR(peer_passes(&h, &p, 'G', &n), "D/home/user");
     EXPECT(n == 7);
+    EXPECT_STR(peer_hears(&h, &p), "W");
     peer_give(&h, &more); /* one is enough */
     EXPECT(peer_killed(&h, &more));
     peer_done(&more);

@@ -88,6 +88,8 @@ class Kernel:
                 self.cell_environment.append(change)
         elif kind == "D":
             environment.change_directory(payload)
+        elif kind == "W":
+            zygote.touch()
         return kind != ""
 
     def run(self, number, code):
@@ -145,8 +147,6 @@ def main(arguments):
     if language != "python":
         serve_bridge(kernel.control, language)
         return
-    if arguments:
-        zygote.touch()
     kernel.control.ready()
     kernel.serve()
     leave()

@@ -91,9 +91,9 @@ def load(imports):
 
 
 def touch():
-    """In a copy, before it says that it is ready: a cell by the way that real ones go, so that the
-    pages which it changes are the copy's own by then. What it displays goes nowhere: the
-    socket takes nothing while no cell runs."""
+    """In a copy that waits: a cell by the way that real ones go, so that the pages which it changes
+    are the copy's own by then. What it displays goes nowhere: the socket takes nothing while
+    no cell runs."""
     _scratch.execute(WARM[0])
 
 
