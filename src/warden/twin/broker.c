@@ -18,6 +18,9 @@
 #include "warden/twin/tracee.h"
 #include "warden/twin/zygote.h"
 
+/* How long to leave the processors to the kernel that was just made, before the next is begun. */
+#define QUIET_MS 3
+
 #define CONTROL_FD STAGE_CONTROL_FD
 #define USERNS_FD  (STAGE_CONTROL_FD + 1)
 
@@ -113,10 +116,17 @@ static void make_kernel(struct broker *b, const struct twin_request *q, int *fds
     answer(q, r, &e, k.k_inside, pidfds, r < 0 ? 0 : 2);
     close_p(&pidfds[0]);
     close_p(&pidfds[1]);
-    if (b->zygote.broken) {
-        zygote_end(&b->zygote);
-        answer_zygote(b, 0, r, &e);
-    }
+}
+
+static void drop_broken_zygote(struct broker *b)
+{
+    struct sg_error e = {0};
+
+    if (!b->zygote.broken)
+        return;
+    err_set(&e, SG_ERR_INTERNAL, -EIO, "the zygote of a domain could not be copied");
+    zygote_end(&b->zygote);
+    answer_zygote(b, 0, -EIO, &e);
 }
 
 /* False when the warden is gone. */
@@ -170,7 +180,9 @@ static void process_ended(struct broker *b, pid_t pid)
         }
         return;
     }
-    if (pid == b->zygote.pid)
+    if (pid == b->zygote.ahead)
+        b->zygote.ahead = 0;
+    else if (pid == b->zygote.pid)
         zygote_died(b);
 }
 
@@ -202,9 +214,16 @@ static void look_at_zygote(struct broker *b)
     answer_zygote(b, seq, r < 0 ? r : 0, &e);
 }
 
+static bool lacks_copy(const struct broker *b)
+{
+    return b->zygote.held && !b->zygote.plain && b->zygote.ahead == 0;
+}
+
 static int wait_ms(const struct broker *b)
 {
-    return b->zygote_seq ? clock_poll_ms(b->zygote.deadline_ns) : -1;
+    if (b->zygote_seq)
+        return clock_poll_ms(b->zygote.deadline_ns);
+    return lacks_copy(b) ? QUIET_MS : -1;
 }
 
 /* A wait inside a request may have eaten the signal that another process has ended: children are
@@ -217,12 +236,16 @@ static void serve(struct broker *b)
                              {.fd = b->children, .events = POLLIN},
                              {.fd = b->zygote_seq ? b->zygote.control : -1, .events = POLLIN}};
 
-        if (poll(p, ARRAY_SIZE(p), wait_ms(b)) < 0 && errno != EINTR)
+        int n = poll(p, ARRAY_SIZE(p), wait_ms(b));
+        if (n < 0 && errno != EINTR)
             return;
+        if (n == 0 && lacks_copy(b))
+            kernel_copy_ahead(&b->zygote);
         if (b->zygote_seq && b->zygote.pid > 0)
             look_at_zygote(b);
         if (p[0].revents && !take_request(b))
             return;
+        drop_broken_zygote(b);
     }
 }
 

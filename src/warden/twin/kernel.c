@@ -76,13 +76,38 @@ static int let_go(const struct zygote *z, const struct kernel *k, struct sg_erro
     return tracee_release(k->k, e);
 }
 
+static int take_copy(struct zygote *z, pid_t *ret, struct sg_error *e)
+{
+    int r = 0;
+
+    if (z->ahead > 0) {
+        *ret = z->ahead;
+        z->ahead = 0;
+    } else {
+        r = fork_zygote(z, ret, e);
+        z->broken = r < 0;
+    }
+    return r;
+}
+
+void kernel_copy_ahead(struct zygote *z)
+{
+    struct sg_error e;
+    pid_t pid = 0;
+
+    z->broken = fork_zygote(z, &pid, &e) < 0;
+    if (!z->broken)
+        z->ahead = pid;
+    else if (pid > 0)
+        tracee_kill(pid);
+}
+
 static int make(struct zygote *z, const struct twin_request *q, const int *fds, struct kernel *k,
                 struct sg_error *e)
 {
     size_t n = TWIN_KERNEL_FDS + q->n_doors + 1;
-    int r = fork_zygote(z, &k->h, e);
+    int r = take_copy(z, &k->h, e);
 
-    z->broken = r < 0;
     if (r == 0)
         r = tables_set_limits(z, k->h, q->pids, q->disk_bytes, e);
     if (r == 0) {

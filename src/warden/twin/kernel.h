@@ -8,6 +8,9 @@ struct kernel {
     pid_t k_inside; /* as seen in its sandbox */
 };
 
+/* Makes the copy for the next kernel ahead of need: most of the time that a kernel takes is for
+ * copying the zygote's page tables. For one that is held, and has none. */
+void kernel_copy_ahead(struct zygote *z);
 /* fds as TWIN_KERNEL_FDS, then doors, then the broker's own pid namespace; they stay the caller's.
  * On failure nothing is left of it. */
 int kernel_make(struct zygote *z, const struct twin_request *q, const int *fds, struct kernel *ret,

@@ -316,6 +316,8 @@ void zygote_take_back(struct zygote *z)
 
 void zygote_lost(struct zygote *z)
 {
+    if (z->ahead > 0)
+        tracee_kill(z->ahead);
     close_p(&z->control);
     close_p(&z->fds);
     close_p(&z->seen_fds);

@@ -28,6 +28,7 @@ struct zygote {
     int fds;              /* held: where copies get their descriptors from */
     int seen_fds;         /* the other end of it */
     uint64_t deadline_ns; /* loading */
+    pid_t ahead;          /* held: a copy that waits to be used; 0: none */
     uint32_t n_doors;
     const struct seccomp_prog *filter; /* of every copy */
     struct cpu_state state;
