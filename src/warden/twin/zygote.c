@@ -28,6 +28,7 @@
 
 #define LOAD_NS    60000000000ull
 #define SETTLE_NS  5000000000ull
+#define MAPS_MAX   (1u << 20)
 #define CONTROL_FD 3
 #define COPIES_FD  4 /* out of the interpreter's way until it is held */
 
@@ -249,6 +250,44 @@ static int map_page(struct zygote *z, struct sg_error *e)
     return r;
 }
 
+/* The kernel does not copy what a mapping of a file has in the page tables, unless the mapping has
+ * a page of its own; each copy would fault all of the interpreter's code in again. So one word is
+ * written over itself. */
+static void own_a_page(pid_t pid, uint64_t at)
+{
+    long word;
+
+    errno = 0;
+    word = ptrace(PTRACE_PEEKDATA, pid, (void *)(uintptr_t)at, NULL);
+    if (errno == 0)
+        ptrace(PTRACE_POKEDATA, pid, (void *)(uintptr_t)at, (void *)word);
+}
+
+static void own_the_code(const struct zygote *z)
+{
+    static const char *const wanted[] = {"/usr/bin/python3", "/libc.so"};
+    AUTO(free_p) char *maps = NULL;
+    char path[32];
+
+    snprintf(path, sizeof path, "/proc/%d/maps", z->pid);
+    if (file_read(AT_FDCWD, path, MAPS_MAX, &maps, NULL) < 0)
+        return;
+    for (char *line = maps, *next; line && *line; line = next) {
+        unsigned long long start;
+        char read, write;
+
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        if (sscanf(line, "%llx-%*x %c%c", &start, &read, &write) != 3 || read != 'r' ||
+            write == 'w')
+            continue;
+        for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+            if (strstr(line, wanted[i]))
+                own_a_page(z->pid, start);
+    }
+}
+
 /* What a kernel cannot tell is not registered, as far as the copies are concerned. */
 static void learn_thread(struct zygote *z)
 {
@@ -290,6 +329,7 @@ int zygote_hold(struct zygote *z, const struct seccomp_prog *filter, struct sg_e
     if (r < 0)
         return r;
     learn_thread(z);
+    own_the_code(z);
     r = tables_install(z, filter, e);
     if (r < 0)
         return r;
