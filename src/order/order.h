@@ -71,6 +71,7 @@ enum order_op {
 /* flags */
 #define ORDER_FILES_ONLY 1u
 #define ORDER_DURABLE    2u
+#define ORDER_KERNEL     4u /* CREATE: its agent will want a kernel: made while the front is told */
 
 enum order_expiry { EXPIRY_KILL, EXPIRY_PAUSE, EXPIRY_PAUSE_FILES, EXPIRY_MAX_ };
 

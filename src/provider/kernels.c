@@ -158,6 +158,11 @@ int instance_kernel_ask(struct instance *i, struct sg_error *e)
     return r;
 }
 
+bool instance_has_kernel(const struct instance *i)
+{
+    return i->kernel_asked != 0 || i->n_twins > 0;
+}
+
 bool instance_kernel_pending(const struct instance *i)
 {
     return i->kernel_asked != 0;

@@ -123,6 +123,7 @@ int provider_zygote_ask(struct provider *p, struct instance *home, const char *i
 /* A kernel for the sandbox's agent. One at a time; -EALREADY. */
 int instance_kernel_ask(struct instance *i, struct sg_error *e);
 
+bool instance_has_kernel(const struct instance *i); /* or will have */
 /* Asked for and not answered. */
 bool instance_kernel_pending(const struct instance *i);
 

@@ -115,6 +115,8 @@ void guest_adopt(struct guest *g, struct instance *i)
     g->line.fn = on_line;
     reactor_watch(&g->server->reactor, &g->process, instance_pidfd(i), EPOLLIN);
     reactor_watch(&g->server->reactor, &g->line, instance_fd(i), EPOLLIN);
+    if (g->kernel && !instance_has_kernel(i))
+        kernels_feed(g->ward, i);
 }
 
 int guest_connect(struct guest *g, struct sg_error *e)
@@ -268,6 +270,7 @@ void guest_create(struct server *s, const struct ticket *t, const struct order *
                         .note = note,
                         .deadline_ns = o->deadline_ns,
                         .on_expiry = (enum order_expiry)o->on_expiry,
+                        .kernel = (o->flags & ORDER_KERNEL) != 0,
                         .process.fd = -1,
                         .line.fd = -1,
                         .job = {.ticket = *t}};

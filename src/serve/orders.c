@@ -127,7 +127,8 @@ int orders_take(struct server *s, struct order *o, int fd)
 
     o->id[ID_LEN] = o->tenant[ORDER_TENANT_LEN] = o->layer[ID_LEN] = '\0';
     if (o->magic != ORDER_MAGIC || o->op == 0 || o->op >= ORDER_MAX_ ||
-        o->on_expiry >= EXPIRY_MAX_ || o->flags & ~(ORDER_FILES_ONLY | ORDER_DURABLE))
+        o->on_expiry >= EXPIRY_MAX_ ||
+        o->flags & ~(ORDER_FILES_ONLY | ORDER_DURABLE | ORDER_KERNEL))
         return -EPROTO;
     owned = fd;
     if (o->op == ORDER_FORGET)

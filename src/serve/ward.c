@@ -14,6 +14,7 @@
 #define SECOND_NS   1000000000ull
 #define QUIET_NS    (30 * SECOND_NS) /* how often to look at a ward that nobody asks */
 #define START_NS    (15 * SECOND_NS)
+#define CALM_NS     5000000ull
 #define SLOTS_MAX_  16384u
 #define SPARE_SLOTS 16u
 #define HOSTNAME    "sandbox"
@@ -72,7 +73,22 @@ static uint32_t pool_size(const struct ward *w)
 
 static bool wants_refill(const struct ward *w)
 {
-    return !w->broken && !w->asked && clock_ns() >= w->refused_ns && pool_size(w) < pool_target(w);
+    uint64_t now = clock_ns();
+    bool calm = now >= w->calm_ns || 2 * w->n_ready < pool_target(w);
+
+    return !w->broken && !w->asked && calm && now >= w->refused_ns && pool_size(w) < pool_target(w);
+}
+
+static void on_calm(struct timer *timer)
+{
+    push(CONTAINER_OF(timer, struct ward, calm));
+}
+
+/* One was taken: what is to be done with it comes first. */
+static void keep_calm(struct ward *w)
+{
+    w->calm_ns = clock_ns() + CALM_NS;
+    timer_set(&w->server->reactor, &w->calm, w->calm_ns);
 }
 
 /* ---- births ---------------------------------------------------------------------------------- */
@@ -355,6 +371,7 @@ void ward_request(struct ward *w, struct ward_request *q)
         if (!b->owner && fits(b, q) && (!best || readiness(b) > readiness(best)))
             best = b;
     if (best && best->ready) {
+        keep_calm(w);
         hand_over(best, q);
     } else if (best) {
         best->owner = q;
@@ -422,6 +439,7 @@ static void ward_close(struct ward *w)
     kernels_stop(w);
     reactor_unwatch(&w->server->reactor, &w->spawner);
     timer_cancel(&w->server->reactor, &w->tick);
+    timer_cancel(&w->server->reactor, &w->calm);
     if (provider_close(w->provider, &e) < 0)
         log_line(LEVEL_ERROR, "%s", e.message);
     free(w);
@@ -469,6 +487,7 @@ static int ward_open(struct server *s, const char *tenant, struct ward **ret, st
     *w = (struct ward){.server = s,
                        .spawner = {.fd = -1, .fn = on_spawner},
                        .tick.fn = on_tick,
+                       .calm.fn = on_calm,
                        .idle_since_ns = clock_ns()};
     w->requests_end = &w->requests;
     snprintf(w->tenant, sizeof w->tenant, "%s", tenant);

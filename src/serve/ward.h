@@ -9,7 +9,9 @@
  * template and the usual limits takes one from the pool at once.
  *
  * The pool's size follows demand: what was taken in the busiest second of late, which is forgotten
- * by an eighth each second, between pool_min and pool_max. Refilling is idle work.
+ * by an eighth each second, between pool_min and pool_max. Refilling is idle work; while the pool
+ * is at least half full it also waits for a moment after each sandbox that was taken, whose first
+ * work would have to share the processors with it.
  *
  * A ward that nobody has used for `tenant_idle` is closed. One whose spawner has died takes no more
  * requests, and is closed when its last sandbox is gone; the tenant gets another. */
@@ -59,7 +61,8 @@ struct ward {
     uint32_t n_out;         /* sandboxes that were taken and are not gone */
     uint32_t taken, demand; /* this second; of late */
     uint64_t idle_since_ns, refused_ns;
-    struct timer tick;
+    uint64_t calm_ns; /* until when the pool is not refilled, if it is half full */
+    struct timer tick, calm;
     struct ward_kernels kernels;
 };
 
