@@ -43,7 +43,7 @@ struct scan {
 static const struct rules *find_rules(const char *language)
 {
     static const char *const names[][2] = {
-        {"py", "python"}, {"js", "javascript"}, {"ts", "typescript"}};
+        {"py", "python"}, {"js", "javascript"}, {"ts", "typescript"}, {"sh", "bash"}};
 
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
         if (strcmp(language, names[i][0]) == 0)

@@ -183,8 +183,8 @@ void box_create(struct front *f, struct box_spec *spec, const char *layer, uint6
     b->seen_ns = clock_ns();
     box_set_deadline(b, b->seen_ns + timeout_ms * NS_PER_MS);
     boxes_add(b);
-    o.flags = b->spec.interpreter ? ORDER_KERNEL : 0;
     box_order(b, ORDER_CREATE, &o);
+    o.flags = b->spec.interpreter ? ORDER_KERNEL : 0;
     o.deadline_ns = b->deadline_ns;
     snprintf(o.layer, sizeof o.layer, "%s", layer ? layer : "");
     warden_order(f, &o, note, on_created, transition_new(b, BUSY_NO, done, arg));

@@ -1,5 +1,5 @@
 /* A domain: the user namespace F that owns a run of id slots, the pid namespace W in which its
- * sandboxes live, and the two helper processes in them (stage.h). One per tenant: whatever goes
+ * sandboxes live, and the helper processes in them (stage.h, twin.h). One per tenant: whatever goes
  * wrong in one domain cannot reach the ids or processes of another. */
 #pragma once
 
