@@ -125,12 +125,16 @@ static void rest(struct ward *w)
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-void kernels_feed(struct ward *w, struct instance *i)
+bool kernels_feed(struct ward *w, struct instance *i)
 {
     struct sg_error e = {0};
 
-    if (w->kernels.state == KERNELS_READY && instance_kernel_ask(i, &e) < 0)
-        log_line(LEVEL_WARN, "a kernel for the pool: %s", e.message);
+    if (w->kernels.state != KERNELS_READY)
+        return false;
+    if (instance_kernel_ask(i, &e) == 0)
+        return true;
+    log_line(LEVEL_WARN, "a kernel for the pool: %s", e.message);
+    return false;
 }
 
 static void refuse(struct instance *i)
@@ -165,7 +169,7 @@ static void on_zygote(struct ward *w, int r, const struct sg_error *e)
     }
     w->kernels.state = KERNELS_READY;
     w->kernels.rest_ns = REST_NS;
-    ward_feed_all(w);
+    reactor_want_idle(&w->server->reactor); /* the pool has none yet */
 }
 
 static void on_broker(struct event_source *src, uint32_t events)

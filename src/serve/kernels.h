@@ -16,7 +16,7 @@
 /* Begins to have kernels, if the settings want any. Once the ward can make sandboxes. */
 void kernels_start(struct ward *w);
 void kernels_stop(struct ward *w);
-/* One that waits in the pool, and has none yet. */
-void kernels_feed(struct ward *w, struct instance *i);
+/* One whose agent has none, and has not asked. False: there is none to be had now. */
+bool kernels_feed(struct ward *w, struct instance *i);
 /* Its agent asks for one: it gets an answer. */
 void kernels_want(struct ward *w, struct instance *i);

@@ -222,7 +222,7 @@ static void on_word(struct event_source *src, uint32_t events)
     w->n_ready++;
     pool_limits(w->server, &usual);
     if (same_limits(&b->limits, &usual))
-        kernels_feed(w, b->instance);
+        reactor_want_idle(&w->server->reactor); /* it has no kernel yet */
     else
         birth_end(b); /* the settings have changed meanwhile */
 }
@@ -388,11 +388,14 @@ void ward_usual_limits(const struct ward *w, struct sg_limits *ret)
     pool_limits(w->server, ret);
 }
 
-void ward_feed_all(struct ward *w)
+/* A kernel for one that has none. After refilling: under a storm of requests nobody has the time to
+ * use kernels. */
+static bool feed_one(struct ward *w)
 {
     for (struct birth *b = w->births; b; b = b->next)
-        if (b->ready && !b->fed)
-            kernels_feed(w, b->instance);
+        if (b->ready && !instance_has_kernel(b->instance))
+            return kernels_feed(w, b->instance);
+    return false;
 }
 
 void ward_fed(struct ward *w, struct instance *i, bool has_kernel)
@@ -546,7 +549,7 @@ static bool ward_idle(struct ward *w)
         return true;
     }
     if (!wants_refill(w))
-        return false;
+        return feed_one(w);
     if (ask(w, &e) < 0) {
         w->refused_ns = clock_ns() + SECOND_NS;
         log_line(LEVEL_WARN, "a sandbox for the pool: %s", e.message);

@@ -24,6 +24,7 @@
 #include "channel/wire.h"
 #include "tap.h"
 #include "warden/stage/confine.h"
+#include "warden/tree.h"
 #include "warden/stage/stage.h"
 
 #define AGENT_WAIT_MS 20000
@@ -60,10 +61,24 @@ static inline bool lo_up(void)
 
 /* Whether agents on a line may ask for kernels there. */
 static bool host_twins;
-/* Where agents find the kernels' programs. */
-static const char *host_kernels = SG_SOURCE_DIR "/kernels";
+/* Where agents find the kernels' programs: a copy, since the sources may be in one of the
+ * directories that are covered, or where nobody else may look. */
+#define HOST_KERNELS "/run/kernels"
+static const char *host_kernels = HOST_KERNELS;
 
-static inline void agent_main(int fd, bool line)
+/* `from` was opened by root outside. */
+static inline bool copy_kernels(int from)
+{
+    char path[48];
+    bool done;
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d/.", from);
+    done = from >= 0 && tree_copy(path, AT_FDCWD, HOST_KERNELS, NULL) == 0;
+    close_p(&from);
+    return done;
+}
+
+static inline void agent_main(int fd, bool line, int kernels)
 {
     static struct seccomp_prog filter;
     struct sg_error e = {0};
@@ -82,7 +97,7 @@ static inline void agent_main(int fd, bool line)
         if (mount("t", dirs[i], "tmpfs", 0, "mode=0755,size=64m") < 0)
             _exit(102);
     if (chmod("/tmp", 01777) < 0 || mkdir("/home/user", 0755) < 0 ||
-        chown("/home/user", 1000, 1000) < 0 || chdir("/") < 0 || !lo_up())
+        chown("/home/user", 1000, 1000) < 0 || chdir("/") < 0 || !lo_up() || !copy_kernels(kernels))
         _exit(103);
     if (seccomp_compile(&filter, &e) < 0 || confine_agent(&config, &e) < 0) {
         printf("# %s\n", e.message);
@@ -97,6 +112,7 @@ static inline void agent_main(int fd, bool line)
 static inline void agent_parent(int fd, bool line)
 {
     int go[2], ready[2], status;
+    int kernels = open(SG_SOURCE_DIR "/kernels", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     char c, path[64];
 
     if (pipe2(go, O_CLOEXEC) < 0 || pipe2(ready, O_CLOEXEC) < 0)
@@ -109,8 +125,9 @@ static inline void agent_parent(int fd, bool line)
             _exit(100);
         pid = fork();
         if (pid == 0)
-            agent_main(fd, line);
+            agent_main(fd, line, kernels);
         close(fd);
+        close_p(&kernels);
         waitpid(pid, &status, 0);
         _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 99);
     }

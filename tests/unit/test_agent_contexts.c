@@ -188,7 +188,7 @@ TEST(a_kernel_that_cannot_start)
     EXPECT(strstr(c.message, "/nowhere/python"));
     call_done(&c);
     host_stop(&h);
-    host_kernels = SG_SOURCE_DIR "/kernels";
+    host_kernels = HOST_KERNELS;
 }
 
 TEST(bounds)

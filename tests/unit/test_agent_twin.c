@@ -207,7 +207,7 @@ TEST(node_is_never_a_twin)
     EXPECT(strncmp(c.message, "cannot start the javascript kernel: ", 36) == 0);
     call_done(&c);
     host_stop(&h);
-    host_kernels = SG_SOURCE_DIR "/kernels";
+    host_kernels = HOST_KERNELS;
 }
 
 TEST(what_was_written_before_comes_before)
