@@ -250,6 +250,15 @@ static struct instance_spec spec_of(const struct sg_limits *limits, const struct
     return spec;
 }
 
+/* What runs in it goes on. */
+static void break_ward(struct ward *w)
+{
+    if (w->broken)
+        return;
+    w->broken = true;
+    log_line(LEVEL_ERROR, "the spawner of a tenant has ended; the next sandbox gets another");
+}
+
 /* The spawner has answered. Whose it becomes is decided now. */
 static void birth_go_on(struct birth *b)
 {
@@ -273,7 +282,7 @@ static void birth_go_on(struct birth *b)
     struct instance_spec spec = spec_of(&b->limits, q ? q->layer : NULL);
     int r = instance_finish(b->instance, &spec, &e);
     if (r == -EPIPE)
-        w->broken = true;
+        break_ward(w);
     if (r < 0) {
         birth_fail(b, &e);
         return;
@@ -309,9 +318,8 @@ static void on_spawner(struct event_source *src, uint32_t events)
     if (w->asked)
         birth_go_on(w->asked);
     else
-        w->broken = true; /* it says nothing unasked: it has ended */
+        break_ward(w); /* it says nothing unasked: it has ended */
     if (w->broken) {
-        log_line(LEVEL_ERROR, "the spawner of a tenant has ended; the next sandbox gets another");
         err_set(&e, SG_ERR_INTERNAL, -EPIPE, "the tenant's domain has failed: try again");
         fail_requests(w, &e);
         return;

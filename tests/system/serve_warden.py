@@ -696,7 +696,7 @@ def children(server, name):
 
 @case("sandboxes wait ready, and go when their tenant has been away for long")
 def pool():
-    with Server("--pool-min", "3", "--tenant-idle", "1s") as s:
+    with Server("--pool-min", "3", "--tenant-idle", "1s", "--warm-kernels", "none") as s:
         o = s.ready()
         assert not children(s, "sg-agent"), "nobody has asked for one"
         id_, _ = o.create()
