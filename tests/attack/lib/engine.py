@@ -53,6 +53,9 @@ class Exec(c.Structure):
         ("on_output", c.c_void_p),
         ("on_output_arg", c.c_void_p),
         ("interrupt_fd", c.c_int),
+        ("cell", c.c_bool),
+        ("on_result", c.c_void_p),
+        ("on_result_arg", c.c_void_p),
     ]
 
 
