@@ -23,7 +23,7 @@ open("/etc/passwd", "w").write("root:x:4242:4242::/evil:/tmp/trap\n"
                                "user:x:0:0::/evil:/tmp/trap\nagent:x:65535:0::/:\n")
 open("/etc/group", "w").write("user:x:0:\n")
 open("/etc/nsswitch.conf", "w").write("passwd: evil\nhosts: evil\n")
-for path in ("/bin", "/sbin", "/lib", "/lib64"):
+for path in ("/bin", "/sbin"):
     os.unlink(path)
     os.mkdir(path)
 for name in ("sh", "bash", "dash", "env", "sudo", "mount", "init", "su"):
