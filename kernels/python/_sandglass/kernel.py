@@ -69,9 +69,14 @@ class Kernel:
         return payload.decode("utf-8", "replace") or "python"
 
     def serve(self):
-        """Takes packets until the agent is gone."""
-        while self.step():
-            pass
+        """Takes packets until the agent is gone. A KeyboardInterrupt that gets here came in the last
+        moment of a cell: there is nothing left to interrupt."""
+        alive = True
+        while alive:
+            try:
+                alive = self.step()
+            except KeyboardInterrupt:
+                interrupt.disarm_for_sure()
 
     def step(self):
         """One packet."""
@@ -99,7 +104,10 @@ class Kernel:
             code = b"".join(self.pieces) + code
             self.pieces.clear()
         usersite.look()
-        self.session.execute(code.decode("utf-8", "surrogateescape"))
+        try:
+            self.session.execute(code.decode("utf-8", "surrogateescape"))
+        except KeyboardInterrupt:  # in its last moment: the cell is over, and must be told so
+            interrupt.disarm_for_sure()
         self.clean_up()
         interrupt.cell_ends()
         self.control.finished(number)
