@@ -40,30 +40,18 @@ bool exec_control_wants_input(const struct exec_control *c)
     return c->pid && c->input.len == 0 && !c->close && !c->input_over;
 }
 
-static size_t take_answer(char *data, size_t size, size_t n, void *arg)
-{
-    struct strbuf *out = arg;
-
-    strbuf_add(out, data, size * n);
-    return out->truncated ? 0 : size * n;
-}
-
 static void begin(struct exec_control *c, enum exec_call call, const char *method)
 {
     c->call = call;
     guest_url(c->guest, &c->url, method);
     c->headers = guest_headers(c->guest, "application/json");
     web_add_header(&c->headers, "Connect-Protocol-Version", "1");
-    strbuf_init(&c->reply.body, WEB_REPLY_MAX);
     struct web_request q = {.method = "POST",
                             .url = c->url.buf,
                             .headers = c->headers,
                             .body = c->body.buf,
                             .body_len = c->body.len};
-    web_prepare(c->easy, &q);
-    curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)WEB_CALL_TIMEOUT_MS);
-    curl_easy_setopt(c->easy, CURLOPT_WRITEFUNCTION, take_answer);
-    curl_easy_setopt(c->easy, CURLOPT_WRITEDATA, &c->reply.body);
+    web_prepare_call(c->easy, &q, &c->reply);
     curl_multi_add_handle(c->multi, c->easy);
 }
 

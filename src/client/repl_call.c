@@ -37,14 +37,6 @@ void repl_call_done(struct repl_call *c)
     curl_easy_cleanup(c->easy);
 }
 
-static size_t take_answer(char *data, size_t size, size_t n, void *arg)
-{
-    struct strbuf *out = arg;
-
-    strbuf_add(out, data, size * n);
-    return out->truncated ? 0 : size * n;
-}
-
 void repl_call_post(struct repl_call *c, struct strbuf *url, struct strbuf *body,
                     struct curl_slist **headers)
 {
@@ -54,15 +46,11 @@ void repl_call_post(struct repl_call *c, struct strbuf *url, struct strbuf *body
     c->body = *body;
     c->headers = steal_ptr(headers);
     *url = *body = (struct strbuf){0};
-    strbuf_init(&c->reply.body, WEB_REPLY_MAX);
     struct web_request q = {.method = "POST",
                             .url = c->url.buf,
                             .headers = c->headers,
                             .body = c->body.buf,
                             .body_len = c->body.len};
-    web_prepare(c->easy, &q);
-    curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)WEB_CALL_TIMEOUT_MS);
-    curl_easy_setopt(c->easy, CURLOPT_WRITEFUNCTION, take_answer);
-    curl_easy_setopt(c->easy, CURLOPT_WRITEDATA, &c->reply.body);
+    web_prepare_call(c->easy, &q, &c->reply);
     repl_watch_add(c->watch, c->easy, &c->transfer);
 }

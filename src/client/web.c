@@ -161,17 +161,23 @@ static size_t take_header(char *data, size_t size, size_t n, void *arg)
     return len;
 }
 
-int web_call(CURL *easy, const struct web_request *q, struct web_reply *ret, struct sg_error *e)
+void web_prepare_call(CURL *easy, const struct web_request *q, struct web_reply *reply)
 {
-    struct web_reply reply = {0};
-
-    strbuf_init(&reply.body, WEB_REPLY_MAX);
+    *reply = (struct web_reply){0};
+    strbuf_init(&reply->body, WEB_REPLY_MAX);
     web_prepare(easy, q);
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)WEB_CALL_TIMEOUT_MS);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, &reply);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, reply);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
-    curl_easy_setopt(easy, CURLOPT_HEADERDATA, &reply);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, reply);
+}
+
+int web_call(CURL *easy, const struct web_request *q, struct web_reply *ret, struct sg_error *e)
+{
+    struct web_reply reply;
+
+    web_prepare_call(easy, q, &reply);
     int r = web_perform(easy, q->url, e);
     if (r < 0) {
         if (reply.body.truncated)

@@ -38,6 +38,9 @@ int web_perform(CURL *easy, const char *url, struct sg_error *e);
 /* What a result of libcurl means. Returns 0 for CURLE_OK. */
 int web_result(CURL *easy, CURLcode code, const char *url, struct sg_error *e);
 
-/* A request and its whole answer, bounded in size and time. */
+/* The same for a request whose whole answer is wanted, bounded in size and time: it goes into
+ * `reply`, which must be web_reply_done in any case. */
+void web_prepare_call(CURL *easy, const struct web_request *q, struct web_reply *reply);
+/* Such a request, made and waited for. */
 int web_call(CURL *easy, const struct web_request *q, struct web_reply *ret, struct sg_error *e);
 void web_reply_done(struct web_reply *r);

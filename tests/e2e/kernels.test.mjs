@@ -53,15 +53,18 @@ test('kernels by plain fork are the same', async () => {
   assert.equal(await stop(server), 0)
 })
 
-// The warm process that a server copies kernels from.
+// The warm process that a server copies kernels from: of all that look like it, copies too, the oldest.
 function zygote(server) {
-  const parent = (pid) => Number(fs.readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ')[1])
+  const stat = (pid) => fs.readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ')
+  const parent = (pid) => Number(stat(pid)[1])
+  const found = []
   for (const name of fs.readdirSync('/proc').filter((n) => /^\d+$/.test(n)))
     try {
       if (!fs.readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0').includes('--zygote')) continue
-      for (let pid = parent(name); pid > 1; pid = parent(pid)) if (pid === server.child.pid) return Number(name)
+      for (let pid = parent(name); pid > 1; pid = parent(pid))
+        if (pid === server.child.pid) found.push({ pid: Number(name), start: Number(stat(name)[19]) })
     } catch {}
-  return undefined
+  return found.sort((a, b) => a.start - b.start)[0]?.pid
 }
 
 test('the process that kernels are copied from dies: cells go on, and it is replaced', async () => {
@@ -76,8 +79,8 @@ test('the process that kernels are copied from dies: cells go on, and it is repl
   process.kill(old, 'SIGKILL')
   assert.equal(await value(box, '"new"', await context(box)), 'new')
   assert.equal(await value(box, 'x', opts), '1')
-  await eventually('there is another', () => ![undefined, old].includes(zygote(server)))
-  await eventually('a copied one again', warm)
+  // More than the few that may have been made ahead.
+  await eventually('copied ones again', async () => (await warm()) && (await warm()) && (await warm()) && (await warm()))
   assert.equal(await stop(server), 0)
 })
 

@@ -236,3 +236,19 @@ class KernelTest(unittest.TestCase):
 
 if __name__ == "__main__":
     sys.exit("this is a module of the tests")
+
+
+class CellTest(KernelTest):
+    """Cells of one kernel, one after the other, and what each is to answer."""
+
+    shared = True
+
+    def check(self, code, text=None, stdout="", stderr="", **options):
+        answer = self.run_cell(code, **options)
+        self.assertEqual((answer.text, answer.stdout, answer.stderr, answer.errors),
+                         (text, stdout, stderr, []))
+        return answer
+
+    def error(self, code):
+        error, = self.run_cell(code).errors
+        return error

@@ -2,22 +2,11 @@
 import time
 import unittest
 
-from harness import KernelTest
+from harness import CellTest
 
 
-class JavaTest(KernelTest):
+class JavaTest(CellTest):
     language = "java"
-    shared = True
-
-    def check(self, code, text=None, stdout="", stderr="", **options):
-        answer = self.run_cell(code, **options)
-        self.assertEqual((answer.text, answer.stdout, answer.stderr, answer.errors),
-                         (text, stdout, stderr, []))
-        return answer
-
-    def error(self, code):
-        error, = self.run_cell(code).errors
-        return error
 
 
 class Cells(JavaTest):

@@ -4,25 +4,14 @@ import os
 import time
 import unittest
 
-from harness import Kernel, KernelTest
+from harness import CellTest, Kernel
 
 
 IPYKERNEL = ["python", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
 
 
-class JupyterTest(KernelTest):
+class JupyterTest(CellTest):
     language = "python3"
-    shared = True
-
-    def check(self, code, text=None, stdout="", stderr="", **options):
-        answer = self.run_cell(code, **options)
-        self.assertEqual((answer.text, answer.stdout, answer.stderr, answer.errors),
-                         (text, stdout, stderr, []))
-        return answer
-
-    def error(self, code):
-        error, = self.run_cell(code).errors
-        return error
 
 
 class Cells(JupyterTest):
