@@ -2,7 +2,7 @@
 # libraries; `sandglass serve` starts it.
 
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(FRONT REQUIRED IMPORTED_TARGET libuv jansson libssl libcrypto sqlite3 zlib)
+pkg_check_modules(FRONT REQUIRED IMPORTED_TARGET libuv jansson libssl libcrypto sqlite3 zlib libpq)
 
 # Debian ships llhttp as C sources, kept current with node's.
 find_path(LLHTTP_INCLUDE llhttp.h PATHS /usr/share/include/llhttp NO_DEFAULT_PATH REQUIRED)
@@ -12,11 +12,27 @@ target_include_directories(llhttp SYSTEM PUBLIC ${LLHTTP_INCLUDE})
 target_compile_options(llhttp PRIVATE -DLLHTTP_STRICT_MODE=1 -O2 -g ${harden_flags} ${sanitize_flags} -w)
 
 sources(front_sources src/order/*.c src/http/*.c src/rpc/*.c src/store/*.c src/front/*.c
-    src/envd/*.c src/interpreter/*.c src/forward/*.c src/e2b/*.c src/server/*.c)
+    src/envd/*.c src/interpreter/*.c src/forward/*.c src/context/*.c src/e2b/*.c src/tools/*.c src/v1/*.c src/mcp/*.c
+    src/server/*.c)
+include(cmake/migrations.cmake)
+list(APPEND front_sources ${migrations_source})
 # The table of options is the same as the command line's.
 sources(front_cli_sources src/cli/options.c src/cli/suggest.c src/cli/ui.c src/cli/terminal.c)
 
-add_executable(sandglass-front ${front_sources} ${front_cli_sources} ${shared_sources}
+# The programs of run_analysis are a part of it, since it may not be able to read where they were installed; copies are
+# installed for who wants to change them.
+sources(analysis_programs analysis/*.py)
+set(front_embed ${CMAKE_SOURCE_DIR}/src/tools/embed.S)
+foreach(program ${analysis_programs})
+    get_filename_component(name ${program} NAME_WE)
+    list(APPEND analysis_paths "SG_${name}=\"${program}\"")
+endforeach()
+set_source_files_properties(${front_embed} PROPERTIES OBJECT_DEPENDS "${analysis_programs}"
+    COMPILE_DEFINITIONS "${analysis_paths}")
+install(FILES ${analysis_programs} ${CMAKE_SOURCE_DIR}/analysis/README.md
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/sandglass/analysis)
+
+add_executable(sandglass-front ${front_sources} ${front_embed} ${front_cli_sources} ${shared_sources}
     $<TARGET_OBJECTS:llhttp>)
 target_include_directories(sandglass-front SYSTEM PRIVATE ${LLHTTP_INCLUDE})
 target_link_libraries(sandglass-front PRIVATE PkgConfig::FRONT m flags)

@@ -8,7 +8,7 @@ set(testable_sources ${engine_sources} ${inside_sources} ${sudo_sources} ${cli_s
     ${front_sources} ${client_sources})
 list(REMOVE_DUPLICATES testable_sources)
 list(FILTER testable_sources EXCLUDE REGEX "/(main|sudo/sudo)\\.c$")
-add_library(testable STATIC ${testable_sources} ${CMAKE_BINARY_DIR}/normal/embed.S
+add_library(testable STATIC ${testable_sources} ${CMAKE_BINARY_DIR}/normal/embed.S ${front_embed}
     $<TARGET_OBJECTS:llhttp>)
 add_dependencies(testable normal_agent normal_sudo)
 target_include_directories(testable SYSTEM PUBLIC ${LLHTTP_INCLUDE})

@@ -80,9 +80,12 @@ _sandglass_serve_value()
     --config | -c | --tls-cert | --tls-key | --front-program)
         _sandglass_files "$cur"
         ;;
-    --state)
+    --state | --analysis)
         compopt -o filenames
         mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+        ;;
+    --store)
+        _sandglass_words "sqlite memory postgresql://" "$cur"
         ;;
     --front-user)
         mapfile -t COMPREPLY < <(compgen -u -- "$cur")
@@ -93,7 +96,7 @@ _sandglass_serve_value()
     --sandbox-memory | --sandbox-disk)
         _sandglass_words "512M 1G 2G 4G" "$cur"
         ;;
-    --max-timeout | --tenant-idle)
+    --max-timeout | --tenant-idle | --context-ttl | --execution-timeout | --execution-timeout-max | --reap-every)
         _sandglass_words "10m 1h 24h" "$cur"
         ;;
     --warm-kernels)
@@ -109,7 +112,8 @@ _sandglass_serve_value()
         _sandglass_words "debug info warn error" "$cur"
         ;;
     --domain | --sandbox-cpus | --sandbox-pids | --pool-min | --pool-max | --tenant-sandboxes | \
-        --tenant-snapshots | --tenant-rate | --default-template) ;;
+        --tenant-snapshots | --tenant-rate | --default-template | --public-url | --context-template | \
+        --tenant-contexts | --conversation-contexts | --code-max | --reap-batch) ;;
     *)
         return 1
         ;;
@@ -124,7 +128,9 @@ _sandglass_serve()
     _sandglass_words "--config -c --listen --state --tls-cert --tls-key --domain --insecure
         --front-user --front-program --sandbox-memory --sandbox-disk --sandbox-cpus --sandbox-pids
         --pool-min --pool-max --warm-kernels --kernel-fork --tenant-sandboxes --tenant-snapshots
-        --tenant-rate --tenant-idle --max-timeout --default-template
+        --tenant-rate --tenant-idle --max-timeout --store --public-url --context-template --context-ttl
+        --tenant-contexts --conversation-contexts --execution-timeout --execution-timeout-max --code-max
+        --reap-every --reap-batch --analysis --default-template
         --log --log-level --help -h" "$cur"
 }
 
@@ -160,6 +166,44 @@ _sandglass_key()
     esac
 }
 
+_sandglass_tenant()
+{
+    local cur=$1 prev=$2
+
+    if ((COMP_CWORD == 2)); then
+        _sandglass_words "list set --help -h" "$cur"
+        return
+    fi
+    case $prev in
+    --state)
+        compopt -o filenames
+        mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+        return
+        ;;
+    --max-sandboxes | --max-contexts | --max-conversation-contexts)
+        _sandglass_words "default 5 10 20 50" "$cur"
+        return
+        ;;
+    --execution-timeout | --execution-timeout-max)
+        _sandglass_words "default 30s 1m 10m" "$cur"
+        return
+        ;;
+    --code-max | --memory)
+        _sandglass_words "default 100K 512M 2G" "$cur"
+        return
+        ;;
+    esac
+    case ${COMP_WORDS[2]} in
+    list)
+        _sandglass_words "--state --json --help -h" "$cur"
+        ;;
+    set)
+        _sandglass_words "--max-sandboxes --max-contexts --max-conversation-contexts
+            --execution-timeout --execution-timeout-max --code-max --memory --state --help -h" "$cur"
+        ;;
+    esac
+}
+
 # ---- verbs that talk to a server ---------------------------------------------------------------
 
 # The ids of sandboxes. Asks the server, so only when there is a key to ask with.
@@ -167,6 +211,16 @@ _sandglass_ids()
 {
     [[ -n ${E2B_API_KEY-} ]] || return
     _sandglass_words "$("${COMP_WORDS[0]}" ps -q 2>/dev/null)" "$1"
+}
+
+# What ctx does, then the ids of contexts for those that take one.
+_sandglass_ctx()
+{
+    if ((COMP_CWORD == 2)); then
+        _sandglass_words "ls get touch branch merge rm" "$1"
+    elif [[ -n ${E2B_API_KEY-} && " get touch rm " == *" ${COMP_WORDS[2]} "* ]]; then
+        _sandglass_words "$("${COMP_WORDS[0]}" ctx ls -q 2>/dev/null)" "$1"
+    fi
 }
 
 # The value of an option of such a verb; fails if the word before is no option that takes one.
@@ -190,13 +244,20 @@ _sandglass_client_value()
     --env | -e)
         mapfile -t COMPREPLY < <(compgen -v -- "$cur")
         ;;
-    --timeout | --since)
+    --timeout | --since | --ttl)
         _sandglass_words "30s 5m 10m 1h" "$cur"
+        ;;
+    --status | -s)
+        _sandglass_words "creating ready terminated error all" "$cur"
+        ;;
+    --inherit)
+        _sandglass_words "none files" "$cur"
         ;;
     --language | -l)
         _sandglass_words "python javascript typescript bash r java" "$cur"
         ;;
-    --url | --metadata | -m | --name | --cwd | -w) ;;
+    --url | --metadata | -m | --name | --cwd | -w | --conversation | -c | --path | -p | --template | \
+        --from | --to) ;;
     *)
         return 1
         ;;
@@ -218,6 +279,9 @@ _sandglass_client()
     pause) options+=" --quiet -q" ;;
     resume) options+=" --timeout --quiet -q" ;;
     top) options+=" --once --json" ;;
+    ctx) options+=" --status -s --inherit --ttl --conversation --expired --yes -y --quiet -q --json" ;;
+    usage) options+=" --from --to --json" ;;
+    mcp) options+=" --conversation -c --path -p" ;;
     esac
     # A letter may be a flag here and take a value there.
     if [[ " $options " == *" $prev "* ]] && _sandglass_client_value "$prev" "$cur"; then
@@ -227,7 +291,9 @@ _sandglass_client()
         _sandglass_words "$options" "$cur"
     elif [[ $verb == cp ]]; then
         _sandglass_files "$cur"
-    elif [[ $verb != ps && $verb != create ]]; then
+    elif [[ $verb == ctx ]]; then
+        _sandglass_ctx "$cur"
+    elif [[ $verb != ps && $verb != create && $verb != usage && $verb != mcp ]]; then
         _sandglass_ids "$cur"
     fi
 }
@@ -235,7 +301,8 @@ _sandglass_client()
 _sandglass()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run serve key ps create exec repl cp logs kill pause resume top doctor version help"
+    local verbs="run serve key tenant ps create exec repl cp logs kill pause resume top ctx usage mcp doctor version
+        help"
 
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
@@ -252,7 +319,10 @@ _sandglass()
     key)
         _sandglass_key "$cur" "$prev"
         ;;
-    ps | create | exec | repl | cp | logs | kill | pause | resume | top)
+    tenant)
+        _sandglass_tenant "$cur" "$prev"
+        ;;
+    ps | create | exec | repl | cp | logs | kill | pause | resume | top | ctx | usage | mcp)
         _sandglass_client "${COMP_WORDS[1]}" "$cur" "$prev"
         ;;
     doctor)

@@ -39,6 +39,13 @@ void id_random(char ret[ID_LEN + 1])
     ret[ID_LEN] = '\0';
 }
 
+void id_from_bytes(const unsigned char bytes[ID_LEN], char ret[ID_LEN + 1])
+{
+    for (size_t i = 0; i < ID_LEN; i++)
+        ret[i] = alphabet[bytes[i] % SYMBOLS];
+    ret[ID_LEN] = '\0';
+}
+
 bool id_valid(const char *s)
 {
     return strnlen(s, ID_LEN + 1) == ID_LEN && strspn(s, alphabet) == ID_LEN;

@@ -22,7 +22,8 @@ static int cmd_client(int argc, char **argv)
     return delegate("sandglass-client", argv);
 }
 
-static int cmd_key(int argc, char **argv)
+/* And those that work on the store of a server are the front's. */
+static int cmd_front(int argc, char **argv)
 {
     (void)argc;
     return delegate("sandglass-front", argv);
@@ -31,7 +32,8 @@ static int cmd_key(int argc, char **argv)
 static const struct verb verbs[] = {
     {"run", "run code, a file or a command in a sandbox", cmd_run},
     {"serve", "serve sandboxes to E2B programs", cmd_serve},
-    {"key", "make, list and revoke the keys of a server", cmd_key},
+    {"key", "make, list and revoke the keys of a server", cmd_front},
+    {"tenant", "list the tenants of a server and set their limits", cmd_front},
     {"ps", "list the sandboxes of a server", cmd_client},
     {"create", "make a sandbox", cmd_client},
     {"exec", "run a command in a sandbox", cmd_client},
@@ -42,6 +44,9 @@ static const struct verb verbs[] = {
     {"pause", "stop sandboxes and keep them", cmd_client},
     {"resume", "let paused sandboxes go on", cmd_client},
     {"top", "show what sandboxes use", cmd_client},
+    {"ctx", "show and change the contexts of conversations", cmd_client},
+    {"usage", "show what sandboxes have used, day by day", cmd_client},
+    {"mcp", "offer a server's tools to an MCP client", cmd_client},
     {"doctor", "show what this kernel and host offer and what is missing", cmd_doctor},
     {"version", "show the version", cmd_version},
     {"help", "show help, or the help of a verb", cmd_help},

@@ -89,11 +89,11 @@ enum order_tell {
     TELL_LISTENER, /* descriptor: listening socket; flags: TELL_TLS_HERE */
     TELL_SETTINGS, /* descriptor: memfd. Again after SIGHUP */
     TELL_TLS,      /* descriptors: certificate chain, key. Again after SIGHUP */
-    TELL_SANDBOX,  /* id, tenant, state, deadline, started; descriptors: note, channel (unless
-                    * stored) */
+    TELL_SANDBOX,  /* id, tenant, state, deadline, started, usage; descriptors: note, channel
+                    * (unless stored) */
     TELL_READY,
-    TELL_ENDED,  /* id, end: why */
-    TELL_PAUSED, /* id, state: its deadline paused it */
+    TELL_ENDED,  /* id, end: why; usage as it was when it was let go */
+    TELL_PAUSED, /* id, state: its deadline paused it; usage, as in the reply to PAUSE */
     TELL_DRAIN,
     TELL_MAX_
 };
@@ -111,9 +111,10 @@ enum order_end {
 };
 
 struct order_stats {
-    uint64_t cpu_usec; /* used since it was made */
+    /* Usage. The first is of all its life, also before it was booted again. */
+    uint64_t cpu_usec;
     uint64_t memory_used, memory_cache, memory_total;
-    uint64_t oom_kills, pids_hits; /* since it was made */
+    uint64_t oom_kills, pids_hits; /* since it was booted; ORDER_STATS only */
     uint64_t disk_bytes;           /* of a snapshot */
 };
 

@@ -60,7 +60,7 @@ static const struct row rows[SETTING_MAX_] = {
                                 "that process's program, for tests and packagers", true},
                                PATH,
                                AT(front_program)},
-    [SETTING_sandbox_memory] = {{"sandbox_memory", "SIZE", "1G", "memory of a sandbox", false},
+    [SETTING_sandbox_memory] = {{"sandbox_memory", "SIZE", "2G", "memory of a sandbox", false},
                                 SIZE,
                                 AT(sandbox_memory),
                                 16 * MIB,
@@ -132,6 +132,68 @@ static const struct row rows[SETTING_MAX_] = {
                                    "template of a sandbox that names none", false},
                                   TEXT,
                                   AT(default_template)},
+    [SETTING_store] = {{"store", "WHERE", "sqlite",
+                        "contexts: sqlite, memory or postgresql://USER@HOST/DB", true},
+                       TEXT,
+                       AT(store)},
+    [SETTING_public_url] = {{"public_url", "URL", "",
+                             "this server, for clients of others on the same database", false},
+                            TEXT,
+                            AT(public_url)},
+    [SETTING_context_template] = {{"context_template", "NAME", "code-interpreter-v1",
+                                   "template of a context that names none", false},
+                                  TEXT,
+                                  AT(context_template)},
+    [SETTING_context_ttl] = {{"context_ttl", "TIME", "30m", "how long an unused context lives",
+                              false},
+                             TIME,
+                             AT(context_ttl_ms),
+                             1000,
+                             365 * DAY_MS},
+    [SETTING_tenant_contexts] = {{"tenant_contexts", "NUMBER", "10",
+                                  "sandboxes of a tenant's contexts at a time", false},
+                                 COUNT,
+                                 AT(tenant_contexts),
+                                 1,
+                                 ENGINE_MAX},
+    [SETTING_conversation_contexts] = {{"conversation_contexts", "NUMBER", "5",
+                                        "and of one conversation's", false},
+                                       COUNT,
+                                       AT(conversation_contexts),
+                                       1,
+                                       ENGINE_MAX},
+    [SETTING_execution_timeout] = {{"execution_timeout", "TIME", "1m",
+                                    "time of a tool's code that names none", false},
+                                   TIME,
+                                   AT(execution_timeout_ms),
+                                   1000,
+                                   DAY_MS},
+    [SETTING_execution_timeout_max] = {{"execution_timeout_max", "TIME", "10m",
+                                        "and the longest that it can name", false},
+                                       TIME,
+                                       AT(execution_timeout_max_ms),
+                                       1000,
+                                       DAY_MS},
+    [SETTING_code_max] = {{"code_max", "SIZE", "100K", "code that a tool takes", false},
+                          SIZE,
+                          AT(code_max),
+                          1024,
+                          16 * MIB},
+    [SETTING_reap_every] = {{"reap_every", "TIME", "1m", "how often expired contexts are ended",
+                             false},
+                            TIME,
+                            AT(reap_every_ms),
+                            100,
+                            DAY_MS},
+    [SETTING_reap_batch] = {{"reap_batch", "NUMBER", "50", "and how many in one go", false},
+                            COUNT,
+                            AT(reap_batch),
+                            1,
+                            200},
+    [SETTING_analysis] = {{"analysis", "DIR", "", "programs of run_analysis, if not our own",
+                           false},
+                          PATH,
+                          AT(analysis)},
     [SETTING_log] = {{"log", "text|json", "text", "form of the log on standard error", false},
                      CHOICE,
                      AT(log),
@@ -441,8 +503,47 @@ static int check_listen(const struct settings *s, struct sg_error *e)
     return r;
 }
 
+/* Without repeating it: it may have a password. */
+static int check_store(const char *store, struct sg_error *e)
+{
+    static const char *const known[] = {"postgresql://", "postgres://"};
+
+    if (strcmp(store, "sqlite") == 0 || strcmp(store, "memory") == 0)
+        return 0;
+    for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+        if (strncmp(store, known[i], strlen(known[i])) == 0)
+            return 0;
+    return err_set(e, SG_ERR_INVALID, -EINVAL,
+                   "store is neither sqlite nor memory nor begins with postgresql://");
+}
+
+static int check_url(const char *url, struct sg_error *e)
+{
+    bool known = strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
+    size_t len = strlen(url);
+
+    for (size_t i = 0; i < len; i++)
+        known &= url[i] > 0x20 && url[i] < 0x7f;
+    if (len > 0 && (!known || url[len - 1] == '/'))
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "public_url must be like https://box.example.com, without a slash at its "
+                       "end: '%s'",
+                       url);
+    return 0;
+}
+
 int settings_check(const struct settings *s, struct sg_error *e)
 {
+    int r = check_store(s->store, e);
+
+    if (r == 0)
+        r = check_url(s->public_url, e);
+    if (r < 0)
+        return r;
+    if (s->execution_timeout_ms > s->execution_timeout_max_ms)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "execution_timeout is longer than execution_timeout_max");
+
     if (!s->tls_cert[0] != !s->tls_key[0])
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "tls_cert and tls_key go together: %s is missing",
@@ -452,7 +553,7 @@ int settings_check(const struct settings *s, struct sg_error *e)
                        s->pool_min, s->pool_max);
     if (!s->state[0])
         return err_set(e, SG_ERR_INVALID, -EINVAL, "state names no directory");
-    int r = check_domain(s->domain, e);
+    r = check_domain(s->domain, e);
     return r < 0 ? r : check_listen(s, e);
 }
 

@@ -41,35 +41,57 @@ struct settings {
     uint64_t tenant_idle_ms;
     uint64_t max_timeout_ms;
     char default_template[128];
+    char store[SETTINGS_PATH_MAX]; /* sqlite, memory, or where PostgreSQL is: may have a password */
+    char public_url[256];          /* "": other servers cannot send clients here */
+    char context_template[128];
+    uint64_t context_ttl_ms;
+    uint32_t tenant_contexts, conversation_contexts;
+    uint64_t execution_timeout_ms, execution_timeout_max_ms;
+    uint64_t code_max; /* bytes */
+    uint64_t reap_every_ms;
+    uint32_t reap_batch;
+    char analysis[SETTINGS_PATH_MAX]; /* "": those that come with the program */
     enum settings_log log;
     enum settings_level log_level;
 };
 
 /* Every key; enum setting and the flags of `serve` are made from this list. */
-#define SETTINGS_KEYS(X) \
-    X(listen)            \
-    X(state)             \
-    X(tls_cert)          \
-    X(tls_key)           \
-    X(domain)            \
-    X(insecure)          \
-    X(front_user)        \
-    X(front_program)     \
-    X(sandbox_memory)    \
-    X(sandbox_disk)      \
-    X(sandbox_cpus)      \
-    X(sandbox_pids)      \
-    X(pool_min)          \
-    X(pool_max)          \
-    X(warm_kernels)      \
-    X(kernel_fork)       \
-    X(tenant_sandboxes)  \
-    X(tenant_rate)       \
-    X(tenant_snapshots)  \
-    X(tenant_idle)       \
-    X(max_timeout)       \
-    X(default_template)  \
-    X(log)               \
+#define SETTINGS_KEYS(X)     \
+    X(listen)                \
+    X(state)                 \
+    X(tls_cert)              \
+    X(tls_key)               \
+    X(domain)                \
+    X(insecure)              \
+    X(front_user)            \
+    X(front_program)         \
+    X(sandbox_memory)        \
+    X(sandbox_disk)          \
+    X(sandbox_cpus)          \
+    X(sandbox_pids)          \
+    X(pool_min)              \
+    X(pool_max)              \
+    X(warm_kernels)          \
+    X(kernel_fork)           \
+    X(tenant_sandboxes)      \
+    X(tenant_rate)           \
+    X(tenant_snapshots)      \
+    X(tenant_idle)           \
+    X(max_timeout)           \
+    X(default_template)      \
+    X(store)                 \
+    X(public_url)            \
+    X(context_template)      \
+    X(context_ttl)           \
+    X(tenant_contexts)       \
+    X(conversation_contexts) \
+    X(execution_timeout)     \
+    X(execution_timeout_max) \
+    X(code_max)              \
+    X(reap_every)            \
+    X(reap_batch)            \
+    X(analysis)              \
+    X(log)                   \
     X(log_level)
 
 #define SETTINGS_ENUM(key) SETTING_##key,

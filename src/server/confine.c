@@ -37,10 +37,7 @@ static const int refused[] = {
     SYS_ptrace,
     SYS_process_vm_readv,
     SYS_process_vm_writev,
-    SYS_connect,
     SYS_bind,
-
-    SYS_socket,
     SYS_mount,
     SYS_umount2,
     SYS_pivot_root,
@@ -70,7 +67,10 @@ static const int refused[] = {
     SYS_mknodat,
 };
 
-#define FILTER_MAX (ARRAY_SIZE(refused) * 2 + 18)
+/* The clerk does nothing else. */
+static const int refused_but_to_the_clerk[] = {SYS_socket, SYS_connect};
+
+#define FILTER_MAX ((ARRAY_SIZE(refused) + ARRAY_SIZE(refused_but_to_the_clerk)) * 2 + 18)
 
 struct program {
     struct sock_filter code[FILTER_MAX];
@@ -87,10 +87,16 @@ static void add_return(struct program *p, uint32_t action)
     add(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
 }
 
-static void build(struct program *p)
+static void add_refusals(struct program *p, const int *calls, size_t n)
 {
-    const uint32_t no = SECCOMP_RET_ERRNO | EPERM;
+    for (size_t i = 0; i < n; i++) {
+        add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i], 0, 1));
+        add_return(p, SECCOMP_RET_ERRNO | EPERM);
+    }
+}
 
+static void build(struct program *p, bool clerk)
+{
     add(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
                                         offsetof(struct seccomp_data, arch)));
     add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0));
@@ -102,10 +108,9 @@ static void build(struct program *p)
     add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, __X32_SYSCALL_BIT, 0, 1));
     add_return(p, SECCOMP_RET_KILL_PROCESS);
 #endif
-    for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
-        add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)refused[i], 0, 1));
-        add_return(p, no);
-    }
+    add_refusals(p, refused, ARRAY_SIZE(refused));
+    if (!clerk)
+        add_refusals(p, refused_but_to_the_clerk, ARRAY_SIZE(refused_but_to_the_clerk));
     /* clone3 hides its flags in memory: libc falls back to clone, which may only make threads. */
     add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1));
     add_return(p, SECCOMP_RET_ERRNO | ENOSYS);
@@ -113,19 +118,29 @@ static void build(struct program *p)
     add(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
                                         offsetof(struct seccomp_data, args[0])));
     add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0));
-    add_return(p, no);
+    add_return(p, SECCOMP_RET_ERRNO | EPERM);
     add_return(p, SECCOMP_RET_ALLOW);
 }
 
-int confine_front(struct sg_error *e)
+static int load(bool clerk, const char *whose, struct sg_error *e)
 {
     struct program p = {.n = 0};
     struct sock_fprog prog = {.filter = p.code};
 
-    build(&p);
+    build(&p, clerk);
     prog.len = p.n;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0)
-        return err_errno(e, "load the front's system-call filter");
+        return err_errno(e, "load the %s's system-call filter", whose);
     return 0;
+}
+
+int confine_front(struct sg_error *e)
+{
+    return load(false, "front", e);
+}
+
+int confine_clerk(struct sg_error *e)
+{
+    return load(true, "clerk", e);
 }

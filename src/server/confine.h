@@ -8,3 +8,6 @@
 #include "base/err.h"
 
 int confine_front(struct sg_error *e);
+/* The same for the clerk (store/clerk.h), a process beside it, which may dial out: to the database.
+ * It reads nothing of clients but what the front hands it as parameters of statements. */
+int confine_clerk(struct sg_error *e);

@@ -1,36 +1,22 @@
 #include "server/key.h"
 
-#include <fcntl.h>
-#include <grp.h>
-#include <sys/stat.h>
+#include <string.h>
 #include <time.h>
 
-#include "base/fd.h"
 #include "base/json.h"
-#include "cli/cli.h"
-#include "cli/suggest.h"
 #include "cli/ui.h"
-#include "order/settings.h"
-#include "store/store.h"
+#include "server/manage.h"
 
-#define CONFIG_FILE    "/etc/sandglass.conf"
 #define DEFAULT_TENANT "default" /* the one that a server makes when it first starts */
 #define LIST_MAX       (16u * 1024 * 1024)
 #define TIME_LEN       20
 
 struct key_options {
-    const char *state, *tenant, *name, *which;
-    bool json, help;
+    struct manage_options base;
+    const char *tenant, *name;
 };
 
 /* ---- options --------------------------------------------------------------------------------- */
-
-static int apply_state(void *self, const char *value, struct sg_error *e)
-{
-    (void)e;
-    ((struct key_options *)self)->state = value;
-    return 0;
-}
 
 static int apply_tenant(void *self, const char *value, struct sg_error *e)
 {
@@ -46,132 +32,25 @@ static int apply_name(void *self, const char *value, struct sg_error *e)
     return 0;
 }
 
-static int apply_json(void *self, const char *value, struct sg_error *e)
-{
-    (void)value, (void)e;
-    ((struct key_options *)self)->json = true;
-    return 0;
-}
-
-static int apply_help(void *self, const char *value, struct sg_error *e)
-{
-    (void)value, (void)e;
-    ((struct key_options *)self)->help = true;
-    return 0;
-}
-
-static int apply_which(void *self, const char *arg, struct sg_error *e)
-{
-    struct key_options *o = self;
-
-    if (o->which)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "revoke takes one key at a time");
-    o->which = arg;
-    return 0;
-}
-
-#define OPTION_STATE                                                   \
-    {                                                                  \
-        "state", 0, "DIR", "the server's state directory", apply_state \
-    }
-#define OPTION_HELP                                     \
-    {                                                   \
-        "help", 'h', NULL, "show this text", apply_help \
-    }
-#define OPTION_JSON                               \
-    {                                             \
-        "json", 0, NULL, "print JSON", apply_json \
-    }
-
 static const struct cli_option create_options[] = {
     {"tenant", 0, "NAME", "whose key it is; made if it is new", apply_tenant},
     {"name", 0, "NAME", "what the key is for, shown in the list", apply_name},
-    OPTION_STATE,
-    OPTION_JSON,
-    OPTION_HELP,
+    MANAGE_STATE,
+    MANAGE_JSON,
+    MANAGE_HELP,
 };
 static const struct cli_option list_options[] = {
     {"tenant", 0, "NAME", "the keys of this tenant only", apply_tenant},
-    OPTION_STATE,
-    OPTION_JSON,
-    OPTION_HELP,
+    MANAGE_STATE,
+    MANAGE_JSON,
+    MANAGE_HELP,
 };
-static const struct cli_option revoke_options[] = {OPTION_STATE, OPTION_HELP};
+static const struct cli_option revoke_options[] = {MANAGE_STATE, MANAGE_HELP};
 
 const struct cli_syntax key_create_syntax = {create_options, ARRAY_SIZE(create_options), NULL};
 const struct cli_syntax key_list_syntax = {list_options, ARRAY_SIZE(list_options), NULL};
 const struct cli_syntax key_revoke_syntax = {revoke_options, ARRAY_SIZE(revoke_options),
-                                             apply_which};
-
-/* ---- the store ------------------------------------------------------------------------------- */
-
-/* Where `sandglass serve` would look: the flag, the environment, the configuration file. */
-static int state_dir(const char *flag, char ret[SETTINGS_PATH_MAX], struct sg_error *e)
-{
-    AUTO(free_p) char *text = NULL;
-    struct settings s;
-    size_t len;
-    int r;
-
-    settings_init(&s);
-    r = file_read(AT_FDCWD, CONFIG_FILE, SETTINGS_TEXT_MAX, &text, &len);
-    if (r == 0)
-        r = settings_parse_text(&s, CONFIG_FILE, text, e);
-    else if (r == -ENOENT)
-        r = 0;
-    else
-        r = err_set(e, err_kind_of(-r), r, "cannot read '" CONFIG_FILE "': %s", strerror(-r));
-    if (r == 0)
-        r = settings_parse_env(&s, e);
-    if (r == 0 && flag) {
-        AUTO(free_p) char *absolute = realpath(flag, NULL);
-        r = settings_set(&s, SETTING_state, "--state", absolute ? absolute : flag, e);
-    }
-    if (r == 0)
-        memcpy(ret, s.state, sizeof(s.state));
-    return r;
-}
-
-/* Enters the directory. The files belong to the front's user. Becoming it, and not giving new files
- * away afterwards, leaves nothing for that user to redirect. */
-static int become_owner(const char *dir, struct sg_error *e)
-{
-    AUTO(close_p) int fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    struct stat st;
-
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT,
-                       "there is no server in '%s': start one with 'sandglass serve', or name its "
-                       "directory with --state",
-                       dir);
-    /* That user may not be able to go there, if what is above belongs to root alone. */
-    if (fd < 0 || fstat(fd, &st) < 0 || fchdir(fd) < 0)
-        return err_errno(e, "open '%s'", dir);
-    if (geteuid() == st.st_uid)
-        return 0;
-    if (geteuid() != 0)
-        return err_set(e, SG_ERR_DENIED, -EACCES, "the keys in '%s' are root's to manage: use sudo",
-                       dir);
-    if (setgroups(0, NULL) < 0 || setresgid(st.st_gid, st.st_gid, st.st_gid) < 0 ||
-        setresuid(st.st_uid, st.st_uid, st.st_uid) < 0)
-        return err_errno(e, "become user %u, who owns '%s'", st.st_uid, dir);
-    return 0;
-}
-
-static int open_store(const struct key_options *o, struct store **ret, struct sg_error *e)
-{
-    char state[SETTINGS_PATH_MAX], dir[SETTINGS_PATH_MAX + 8];
-    int r = state_dir(o->state, state, e);
-
-    if (r < 0)
-        return r;
-    snprintf(dir, sizeof(dir), "%s/front", state);
-    r = become_owner(dir, e);
-    if (r < 0)
-        return r;
-    r = store_open(".", ret, e);
-    return r < 0 ? err_wrap(e, r, "in '%s'", dir) : 0;
-}
+                                             manage_apply_which};
 
 /* ---- what is printed ------------------------------------------------------------------------- */
 
@@ -217,18 +96,6 @@ static void json_one(struct json *j, const struct store_key *k, const char *secr
     jw_object_end(j);
 }
 
-/* Names are anybody's text: nothing in them may drive the terminal. */
-static void print_cell(const char *text, int width)
-{
-    char clean[STORE_NAME_MAX + 1];
-    size_t n = 0;
-
-    for (; text[n] && n < STORE_NAME_MAX; n++)
-        clean[n] = (unsigned char)text[n] < 0x20 || text[n] == 0x7f ? '?' : text[n];
-    clean[n] = '\0';
-    printf("%-*s  ", width, clean[0] ? clean : "-");
-}
-
 /* To the minute: "2026-11-15 12:00". */
 static void print_time(int64_t ms)
 {
@@ -240,10 +107,10 @@ static void print_time(int64_t ms)
 
 static void print_row(const struct store_key *k)
 {
-    print_cell(k->id, ID_LEN);
-    print_cell(k->tenant_name, 16);
-    print_cell(k->name, 16);
-    print_cell(k->hint, 15);
+    manage_print_cell(k->id, ID_LEN);
+    manage_print_cell(k->tenant_name, 16);
+    manage_print_cell(k->name, 16);
+    manage_print_cell(k->hint, 15);
     print_time(k->created_ms);
     print_time(k->used_ms);
     printf("%s\n", k->revoked_ms ? "revoked" : "active");
@@ -275,8 +142,9 @@ static bool list_one(const struct store_key *k, void *arg)
 
 /* ---- the three ------------------------------------------------------------------------------- */
 
-static int key_create(struct store *s, const struct key_options *o, struct sg_error *e)
+static int key_create(struct store *s, const void *options, struct sg_error *e)
 {
+    const struct key_options *o = options;
     struct store_tenant tenant;
     char key[STORE_KEY_LEN + 1];
     struct store_key info;
@@ -286,7 +154,7 @@ static int key_create(struct store *s, const struct key_options *o, struct sg_er
         r = store_key_create(s, tenant.id, o->name ? o->name : "", key, &info, e);
     if (r < 0)
         return r;
-    if (o->json) {
+    if (o->base.json) {
         AUTO(strbuf_done) struct strbuf out = {0};
         struct json j;
 
@@ -301,11 +169,12 @@ static int key_create(struct store *s, const struct key_options *o, struct sg_er
     return 0;
 }
 
-static int key_list(struct store *s, const struct key_options *o, struct sg_error *e)
+static int key_list(struct store *s, const void *options, struct sg_error *e)
 {
+    const struct key_options *o = options;
     AUTO(strbuf_done) struct strbuf out = {0};
     struct json j;
-    struct listing l = {.tenant = o->tenant, .j = o->json ? &j : NULL};
+    struct listing l = {.tenant = o->tenant, .j = o->base.json ? &j : NULL};
 
     strbuf_init(&out, LIST_MAX);
     jw_init(&j, &out);
@@ -316,100 +185,36 @@ static int key_list(struct store *s, const struct key_options *o, struct sg_erro
         return r;
     if (out.truncated)
         return err_set(e, SG_ERR_LIMIT, -E2BIG, "too many keys to list: choose some with --tenant");
-    if (o->json)
+    if (o->base.json)
         puts(out.buf);
     else if (!l.any)
         ui_note("there are no keys%s", o->tenant ? " of this tenant" : "");
     return 0;
 }
 
-static int key_revoke(struct store *s, const struct key_options *o, struct sg_error *e)
+static int key_revoke(struct store *s, const void *options, struct sg_error *e)
 {
-    return store_key_revoke(s, o->which, e);
+    const struct key_options *o = options;
+    return store_key_revoke(s, o->base.which, e);
 }
 
-static const struct action {
-    const char *name, *arguments, *summary;
-    const struct cli_syntax *syntax;
-    int (*run)(struct store *s, const struct key_options *o, struct sg_error *e);
-} actions[] = {
+static const struct manage_action actions[] = {
     {"create", "", "Makes a key and prints it. It is shown only this once.", &key_create_syntax,
-     key_create},
-    {"list", "", "Lists the keys of all tenants.", &key_list_syntax, key_list},
-    {"revoke", " ID|KEY", "Makes a key useless, at once.", &key_revoke_syntax, key_revoke},
+     NULL, key_create},
+    {"list", "", "Lists the keys of all tenants.", &key_list_syntax, NULL, key_list},
+    {"revoke", " ID|KEY", "Makes a key useless, at once.", &key_revoke_syntax,
+     "which key? give its id or the key itself", key_revoke},
 };
-
-static void print_help(void)
-{
-    printf("Usage: sandglass key create|list|revoke [OPTION]...\n\n"
-           "Manages the API keys of 'sandglass serve'.\n");
-    for (size_t i = 0; i < ARRAY_SIZE(actions); i++) {
-        printf("\nsandglass key %s [OPTION]...%s\n%s\n", actions[i].name, actions[i].arguments,
-               actions[i].summary);
-        cli_print_options(stdout, actions[i].syntax);
-    }
-}
-
-static int run_action(const struct action *a, int argc, char **argv)
-{
-    struct key_options o = {0};
-    struct store *s = NULL;
-    struct sg_error e;
-    char **rest;
-
-    if (cli_parse(a->syntax, argc, argv, &o, &rest, &e) < 0)
-        return ui_usage("key", e.message);
-    if (o.help) {
-        print_help();
-        return 0;
-    }
-    if (!o.which && a->syntax->positional && rest)
-        o.which = rest[0];
-    if (!o.which && a->syntax->positional)
-        return ui_usage("key", "which key? give its id or the key itself");
-    int r = open_store(&o, &s, &e);
-    if (r == 0)
-        r = a->run(s, &o, &e);
-    store_close(s);
-    if (r < 0)
-        ui_error("%s", e.message);
-    return r < 0;
-}
-
-static int unknown_action(const char *name)
-{
-    const char *names[ARRAY_SIZE(actions)];
-    char message[160];
-
-    for (size_t i = 0; i < ARRAY_SIZE(actions); i++)
-        names[i] = actions[i].name;
-    const char *near = suggest_nearest(name, names, ARRAY_SIZE(names));
-    snprintf(message, sizeof(message), "'%.64s' is none of create, list, revoke%s%s%s", name,
-             near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-    return ui_usage("key", message);
-}
-
-static int dispatch(int argc, char **argv)
-{
-    if (argc < 2)
-        return ui_usage("key", "what to do? create, list or revoke");
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        print_help();
-        return 0;
-    }
-    for (size_t i = 0; i < ARRAY_SIZE(actions); i++)
-        if (strcmp(actions[i].name, argv[1]) == 0)
-            return run_action(&actions[i], argc - 1, argv + 1);
-    return unknown_action(argv[1]);
-}
 
 int key_main(int argc, char **argv)
 {
-    int status = dispatch(argc, argv);
+    static const struct manage_verb verb = {
+        .name = "key",
+        .summary = "Manages the API keys of 'sandglass serve'.",
+        .actions = actions,
+        .n_actions = ARRAY_SIZE(actions),
+        .options_size = sizeof(struct key_options),
+    };
 
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        ui_error("cannot write to standard output: %s", strerror(errno));
-        return status ? status : 1;
-    }
-    return status;
+    return manage_main(&verb, argc, argv);
 }

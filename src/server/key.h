@@ -1,5 +1,4 @@
-/* sandglass key: the API keys of a server, whether it runs or not. Works on the store directly; a
- * server that runs sees the change with its next request. */
+/* sandglass key: the API keys of a server. */
 #pragma once
 
 #include "cli/options.h"

@@ -6,7 +6,6 @@
 
 #define FILE_NAME      "/server.db"
 #define APPLICATION_ID 0x73676c31 /* "sgl1" */
-#define BUSY_MS        2000
 
 /* Never changed once released: a new version adds one. */
 static const char *const migrations[] = {
@@ -45,6 +44,70 @@ static const char *const migrations[] = {
     " BEGIN DELETE FROM loose_layer WHERE id = new.id; END;"
     "CREATE TRIGGER layer_loose AFTER DELETE ON snapshot"
     " BEGIN INSERT OR IGNORE INTO loose_layer (id) VALUES (old.id); END;",
+
+    "ALTER TABLE tenant ADD COLUMN max_contexts INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE tenant ADD COLUMN max_conversation_contexts INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE tenant ADD COLUMN execution_timeout_ms INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE tenant ADD COLUMN execution_timeout_max_ms INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE tenant ADD COLUMN code_max INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE tenant ADD COLUMN memory INTEGER NOT NULL DEFAULT 0;"
+    "CREATE TABLE context ("
+    " id TEXT NOT NULL PRIMARY KEY,"
+    " tenant TEXT NOT NULL,"
+    " conversation TEXT NOT NULL,"
+    " path TEXT NOT NULL,"
+    " template_id TEXT NOT NULL,"
+    " node TEXT NOT NULL,"
+    " sandbox TEXT NOT NULL DEFAULT '',"
+    " status TEXT NOT NULL CHECK (status IN ('creating', 'ready', 'terminated', 'error')),"
+    " ttl_ms INTEGER NOT NULL,"
+    " created_ms INTEGER NOT NULL,"
+    " making_ms INTEGER NOT NULL," /* when its sandbox was last begun */
+    " used_ms INTEGER NOT NULL,"
+    " expires_ms INTEGER NOT NULL,"
+    " terminated_ms INTEGER NOT NULL DEFAULT 0,"
+    " error TEXT NOT NULL DEFAULT '',"
+    " cpu_us INTEGER NOT NULL DEFAULT 0,"
+    " memory_mib_ms INTEGER NOT NULL DEFAULT 0,"
+    " bytes_in INTEGER NOT NULL DEFAULT 0,"
+    " bytes_out INTEGER NOT NULL DEFAULT 0,"
+    " executions INTEGER NOT NULL DEFAULT 0,"
+    " sandboxes INTEGER NOT NULL DEFAULT 0) STRICT;"
+    "CREATE UNIQUE INDEX context_of_path ON context (tenant, conversation, path)"
+    " WHERE status IN ('creating', 'ready');"
+    "CREATE INDEX context_counted ON context (tenant, conversation, status, sandbox)"
+    " WHERE (status = 'creating' OR (status = 'ready' AND sandbox <> ''));"
+    "CREATE INDEX context_of_tenant ON context (tenant, created_ms, id);"
+    "CREATE INDEX context_active ON context (tenant, created_ms, id)"
+    " WHERE status IN ('creating', 'ready');"
+    "CREATE INDEX context_of_conversation ON context (tenant, conversation, created_ms, id);"
+    "CREATE INDEX context_of_sandbox ON context (tenant, sandbox, created_ms, id)"
+    " WHERE sandbox <> '';"
+    "CREATE INDEX context_expiry ON context (expires_ms) WHERE status = 'ready';"
+    "CREATE INDEX context_making ON context (making_ms) WHERE status = 'creating';"
+    "CREATE TABLE path ("
+    " seq INTEGER PRIMARY KEY,"
+    " tenant TEXT NOT NULL,"
+    " conversation TEXT NOT NULL,"
+    " path TEXT NOT NULL,"
+    " parent TEXT NOT NULL DEFAULT '',"
+    " merged_into TEXT NOT NULL DEFAULT '',"
+    " created_ms INTEGER NOT NULL,"
+    " UNIQUE (tenant, conversation, path)) STRICT;"
+    "CREATE TABLE usage_day ("
+    " tenant TEXT NOT NULL,"
+    " day TEXT NOT NULL,"
+    " cpu_us INTEGER NOT NULL,"
+    " memory_mib_ms INTEGER NOT NULL,"
+    " bytes_in INTEGER NOT NULL,"
+    " bytes_out INTEGER NOT NULL,"
+    " executions INTEGER NOT NULL,"
+    " sandboxes INTEGER NOT NULL,"
+    " PRIMARY KEY (tenant, day)) STRICT, WITHOUT ROWID;"
+    "CREATE TABLE node ("
+    " id TEXT NOT NULL PRIMARY KEY,"
+    " url TEXT NOT NULL,"
+    " seen_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;",
 };
 #define SCHEMA_VERSION ((int)ARRAY_SIZE(migrations))
 
@@ -116,6 +179,11 @@ int db_run(struct store *s, sqlite3_stmt *st, struct sg_error *e)
     return r < 0 ? r : 0;
 }
 
+int db_changed(const struct store *s)
+{
+    return sqlite3_changes(s->db);
+}
+
 static int execute(struct store *s, const char *sql, const char *doing, struct sg_error *e)
 {
     return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : db_error(s, doing, e);
@@ -123,24 +191,32 @@ static int execute(struct store *s, const char *sql, const char *doing, struct s
 
 void db_set_durable(struct store *s, bool on)
 {
-    const char *sql = on ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = OFF";
+    const char *sql = on ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL";
 
     sqlite3_exec(s->db, sql, NULL, NULL, NULL);
 }
 
-void db_set_wait(struct store *s, bool on)
+void db_set_wait(struct store *s, int ms)
 {
-    sqlite3_busy_timeout(s->db, on ? BUSY_MS : 0);
+    sqlite3_busy_timeout(s->db, ms);
+}
+
+static int run_statement(struct store *s, enum db_statement which, struct sg_error *e)
+{
+    sqlite3_stmt *st = NULL;
+    int r = db_statement(s, which, &st, e);
+
+    return r < 0 ? r : db_run(s, st, e);
 }
 
 int db_begin(struct store *s, struct sg_error *e)
 {
-    return execute(s, "BEGIN IMMEDIATE", "begin a change", e);
+    return run_statement(s, DB_BEGIN, e);
 }
 
 int db_commit(struct store *s, struct sg_error *e)
 {
-    int r = execute(s, "COMMIT", "write a change", e);
+    int r = run_statement(s, DB_COMMIT, e);
 
     if (r < 0)
         db_rollback(s);
@@ -303,21 +379,25 @@ static const char *own_vfs(void)
     return own.zName;
 }
 
+static int connect_db(struct store *s, int flags, const char *vfs, struct sg_error *e)
+{
+    if (sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | flags,
+                        vfs) != SQLITE_OK)
+        return db_error(s, "open the database", e);
+    sqlite3_extended_result_codes(s->db, 1);
+    db_set_wait(s, DB_WAIT_MS);
+    /* The file is input like any other: its schema may not call functions or be written to. */
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    return migrate(s, e);
+}
+
 static int open_db(struct store *s, struct sg_error *e)
 {
     int r = make_file(s->path, e);
 
-    if (r < 0)
-        return r;
-    if (sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, own_vfs()) !=
-        SQLITE_OK)
-        return db_error(s, "open the database", e);
-    sqlite3_extended_result_codes(s->db, 1);
-    db_set_wait(s, true);
-    /* The file is input like any other: its schema may not call functions or be written to. */
-    sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    r = migrate(s, e);
+    if (r == 0)
+        r = connect_db(s, 0, own_vfs(), e);
     if (r == 0)
         r = check_whole(s, e);
     if (r == 0)
@@ -349,6 +429,20 @@ int store_open(const char *dir, struct store **ret, struct sg_error *e)
     memcpy(s->path, dir, len);
     memcpy(s->path + len, FILE_NAME, sizeof(FILE_NAME));
     int r = open_in_turn(s, dir, e);
+    if (r < 0) {
+        store_close(s);
+        return r;
+    }
+    *ret = s;
+    return 0;
+}
+
+int db_open_memory(struct store **ret, struct sg_error *e)
+{
+    struct store *s = xcalloc(1, sizeof(*s));
+
+    s->path = xstrdup(":memory:");
+    int r = connect_db(s, SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY, NULL, e);
     if (r < 0) {
         store_close(s);
         return r;

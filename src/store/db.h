@@ -7,19 +7,34 @@
 
 #include <sqlite3.h>
 
+#include "store/contexts_sql.h"
 #include "store/store.h"
+
+#define TENANT_COLUMNS                                                             \
+    "t.id, t.name, t.max_sandboxes, t.max_contexts, t.max_conversation_contexts, " \
+    "t.execution_timeout_ms, t.execution_timeout_max_ms, t.code_max, t.memory"
 
 /* Prepared when first used, and kept. */
 #define STORE_STATEMENTS(X)                                                                      \
     X(DATA_VERSION, "PRAGMA data_version")                                                       \
+    X(BEGIN, "BEGIN IMMEDIATE")                                                                  \
+    X(COMMIT, "COMMIT")                                                                          \
     X(TENANT_ADD, "INSERT INTO tenant (id, name, created_ms) VALUES (?1, ?2, ?3) "               \
                   "ON CONFLICT (name) DO NOTHING")                                               \
-    X(TENANT_BY_NAME, "SELECT id, name, max_sandboxes FROM tenant WHERE name = ?1")              \
-    X(TENANT_BY_ID, "SELECT id, name, max_sandboxes FROM tenant WHERE id = ?1")                  \
+    X(TENANT_BY_NAME, "SELECT " TENANT_COLUMNS " FROM tenant t WHERE t.name = ?1")               \
+    X(TENANT_BY_ID, "SELECT " TENANT_COLUMNS " FROM tenant t WHERE t.id = ?1")                   \
+    X(TENANT_LIST, "SELECT " TENANT_COLUMNS " FROM tenant t ORDER BY t.name")                    \
+    X(TENANT_SET, "UPDATE tenant SET max_sandboxes = coalesce(?2, max_sandboxes), "              \
+                  "max_contexts = coalesce(?3, max_contexts), "                                  \
+                  "max_conversation_contexts = coalesce(?4, max_conversation_contexts), "        \
+                  "execution_timeout_ms = coalesce(?5, execution_timeout_ms), "                  \
+                  "execution_timeout_max_ms = coalesce(?6, execution_timeout_max_ms), "          \
+                  "code_max = coalesce(?7, code_max), memory = coalesce(?8, memory) "            \
+                  "WHERE name = ?1")                                                             \
     X(TENANT_COUNT, "SELECT count(*) FROM tenant")                                               \
     X(KEY_ADD, "INSERT INTO key (id, tenant, name, hash, hint, created_ms) "                     \
                "VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                                \
-    X(KEY_BY_HASH, "SELECT t.id, t.name, t.max_sandboxes, k.id, k.used_ms, k.hash FROM key k "   \
+    X(KEY_BY_HASH, "SELECT k.id, k.used_ms, k.hash, " TENANT_COLUMNS " FROM key k "              \
                    "JOIN tenant t ON t.id = k.tenant WHERE k.hash = ?1 AND k.revoked_ms = 0")    \
     X(KEY_USED, "UPDATE key SET used_ms = ?2 WHERE id = ?1")                                     \
     X(KEY_LIST, "SELECT k.id, t.id, t.name, k.name, k.hint, k.created_ms, k.used_ms, "           \
@@ -28,6 +43,14 @@
     X(KEY_REVOKE, "UPDATE key SET revoked_ms = ?3 WHERE (id = ?1 OR hash = ?2) "                 \
                   "AND revoked_ms = 0")                                                          \
     X(KEY_EXISTS, "SELECT 1 FROM key WHERE id = ?1 OR hash = ?2")                                \
+    X(KEY_COPIES, "SELECT k.id, t.id, t.name, k.name, k.hint, k.created_ms, k.revoked_ms, "      \
+                  "lower(hex(k.hash)) FROM key k JOIN tenant t ON t.id = k.tenant "              \
+                  "ORDER BY k.created_ms, k.id")                                                 \
+    X(KEY_MARK, "SELECT count(*) || ' ' || total(revoked_ms > 0) || ' ' || "                     \
+                "coalesce(max(created_ms), 0) || ' ' || coalesce(max(revoked_ms), 0) FROM key")  \
+    X(KEY_TAKE, "INSERT INTO key (id, tenant, name, hash, hint, created_ms, revoked_ms) "        \
+                "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING")                    \
+    X(KEY_TAKE_END, "UPDATE key SET revoked_ms = ?2 WHERE id = ?1 AND revoked_ms = 0")           \
     X(SECRET_ADD, "INSERT INTO secret (name, value) VALUES (?1, ?2) "                            \
                   "ON CONFLICT (name) DO NOTHING")                                               \
     X(SECRET_GET, "SELECT value FROM secret WHERE name = ?1")                                    \
@@ -42,7 +65,8 @@
     X(LAYER_REMOVE, "DELETE FROM loose_layer WHERE id = ?1")                                     \
     X(LAYER_LIST, "SELECT id FROM loose_layer")                                                  \
     X(SNAPSHOT_LIST, "SELECT " SNAPSHOT_COLUMNS " FROM snapshot "                                \
-                     "WHERE tenant = ?1 AND seq < ?2 ORDER BY seq DESC")
+                     "WHERE tenant = ?1 AND seq < ?2 ORDER BY seq DESC")                         \
+    CONTEXT_STATEMENTS(X)
 
 #define SNAPSHOT_COLUMNS "seq, id, tenant, name, tag, sandbox, base_template, created_ms, bytes"
 
@@ -59,16 +83,23 @@ struct store {
     struct key_cache *keys;
 };
 
+/* One that nobody else can see, in memory. */
+int db_open_memory(struct store **ret, struct sg_error *e);
+
 /* A statement, reset, with nothing bound. */
 int db_statement(struct store *s, enum db_statement which, sqlite3_stmt **ret, struct sg_error *e);
 /* 1: there is a row; 0: done, and the statement reset; -errno. */
 int db_step(struct store *s, sqlite3_stmt *st, struct sg_error *e);
+/* Of the last statement that was run: how many rows it changed. */
+int db_changed(const struct store *s);
 /* For a statement that has no rows, or whose first is enough. */
 int db_run(struct store *s, sqlite3_stmt *st, struct sg_error *e);
-/* Commits from now on wait for the disk, or do not: for what may be lost. */
+/* Commits from now on wait for the disk, or do not: for what a power cut may take. It leaves a
+ * database that is whole either way. */
 void db_set_durable(struct store *s, bool on);
-/* Whether a call may wait for another process that is writing. */
-void db_set_wait(struct store *s, bool on);
+/* How long a call may wait for another process that is writing. */
+#define DB_WAIT_MS 2000
+void db_set_wait(struct store *s, int ms);
 int db_begin(struct store *s, struct sg_error *e);
 int db_commit(struct store *s, struct sg_error *e);
 void db_rollback(struct store *s);
@@ -78,3 +109,8 @@ int db_error(const struct store *s, const char *doing, struct sg_error *e);
 void db_bind(sqlite3_stmt *st, int i, const char *text); /* NULL binds NULL */
 /* A column as a string, cut to what fits. */
 void db_column(sqlite3_stmt *st, int i, char *ret, size_t cap);
+
+/* TENANT_COLUMNS, of which the first is column i. */
+void db_tenant(sqlite3_stmt *st, int i, struct store_tenant *ret);
+/* What is remembered of keys may have changed. */
+void db_keys_changed(struct store *s);

@@ -48,7 +48,7 @@ static bool hash_key(const char *key, struct hash *ret)
     return true;
 }
 
-static void forget_all(struct store *s)
+void db_keys_changed(struct store *s)
 {
     if (s->keys)
         *s->keys = (struct key_cache){0};
@@ -79,7 +79,7 @@ static int cache_revalidate(struct store *s)
     int64_t version = sqlite3_column_int64(st, 0);
     sqlite3_reset(st);
     if (s->keys && s->keys->data_version != version) {
-        forget_all(s);
+        db_keys_changed(s);
         s->keys->data_version = version;
     }
     return 0;
@@ -98,14 +98,11 @@ static int cache_load(struct store *s, const struct hash *hash, struct cached_ke
     r = db_step(s, st, NULL);
     if (r <= 0)
         return r < 0 ? r : -ENOENT;
-    db_column(st, 0, k.tenant.id, sizeof(k.tenant.id));
-    db_column(st, 1, k.tenant.name, sizeof(k.tenant.name));
-    int64_t max = sqlite3_column_int64(st, 2);
-    k.tenant.max_sandboxes = max < 0 || max > UINT32_MAX ? 0 : (uint32_t)max;
-    db_column(st, 3, k.id, sizeof(k.id));
-    k.used_ms = sqlite3_column_int64(st, 4);
-    bool same = sqlite3_column_bytes(st, 5) == sizeof(hash->bytes) &&
-                same_hash(hash, sqlite3_column_blob(st, 5));
+    db_column(st, 0, k.id, sizeof(k.id));
+    k.used_ms = sqlite3_column_int64(st, 1);
+    bool same = sqlite3_column_bytes(st, 2) == sizeof(hash->bytes) &&
+                same_hash(hash, sqlite3_column_blob(st, 2));
+    db_tenant(st, 3, &k.tenant);
     sqlite3_reset(st);
     if (!same)
         return -ENOENT;
@@ -126,12 +123,12 @@ static void note_use(struct store *s, struct cached_key *k)
         return;
     db_bind(st, 1, k->id);
     sqlite3_bind_int64(st, 2, now);
-    db_set_wait(s, false);
+    db_set_wait(s, 0);
     db_set_durable(s, false);
     if (db_run(s, st, NULL) == 0)
         k->used_ms = now;
     db_set_durable(s, true);
-    db_set_wait(s, true);
+    db_set_wait(s, DB_WAIT_MS);
 }
 
 int store_key_check(struct store *s, const char *key, struct store_tenant *ret)
@@ -285,6 +282,6 @@ int store_key_revoke(struct store *s, const char *which, struct sg_error *e)
         return r;
     sqlite3_bind_int64(st, 3, clock_wall_ms());
     r = db_run(s, st, e);
-    forget_all(s);
+    db_keys_changed(s);
     return r;
 }

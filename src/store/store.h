@@ -1,6 +1,7 @@
-/* What outlives the server: tenants, keys, and the names of snapshots. SQLite, one file in the
- * state directory, WAL; another process (`sandglass key`) may write at the same time, and its
- * changes are seen by the next call. Calls block for microseconds; none reads more than it says. */
+/* What outlives the server: tenants, keys, names of snapshots, and contexts (contexts.h). SQLite,
+ * one file in the state directory, WAL; another process (`sandglass key`) may write at the same
+ * time, and its changes are seen by the next call. Calls block for microseconds; none reads more
+ * than it says. */
 #pragma once
 
 #include "base/err.h"
@@ -11,10 +12,21 @@ struct store;
 #define STORE_NAME_MAX 64
 #define STORE_KEY_LEN  44 /* "e2b_" and 40 hexadecimal digits */
 
+/* The limits of a tenant. 0: the server's setting. */
 struct store_tenant {
     char id[ID_LEN + 1];
     char name[STORE_NAME_MAX + 1];
-    uint32_t max_sandboxes; /* 0: the server's default */
+    uint32_t max_sandboxes;
+    uint32_t max_contexts, max_conversation_contexts; /* their sandboxes at a time */
+    uint64_t execution_timeout_ms, execution_timeout_max_ms;
+    uint64_t code_max; /* bytes that a tool takes */
+    uint64_t memory;   /* bytes for a sandbox */
+};
+
+/* A change of limits: NULL leaves one as it is. */
+struct store_limits {
+    const uint64_t *max_sandboxes, *max_contexts, *max_conversation_contexts;
+    const uint64_t *execution_timeout_ms, *execution_timeout_max_ms, *code_max, *memory;
 };
 
 struct store_key {
@@ -39,10 +51,17 @@ struct store_snapshot {
 int store_open(const char *dir, struct store **ret, struct sg_error *e);
 void store_close(struct store *s);
 
-/* Makes the tenant if it is new. Names: 1 to 64 of [a-z0-9_-]. */
+/* Makes the tenant if it is new. Names: 1 to 64 of [a-z0-9_-]. The id of a new one follows from its
+ * name, so that servers which share a database of contexts mean the same tenant by it. */
 int store_tenant_ensure(struct store *s, const char *name, struct store_tenant *ret,
                         struct sg_error *e);
 int store_tenant_get(struct store *s, const char *id, struct store_tenant *ret);
+/* Calls fn for each, by name, until it says false. */
+int store_tenants_each(struct store *s, bool (*fn)(const struct store_tenant *, void *), void *arg,
+                       struct sg_error *e);
+/* -ENOENT: no tenant has that name. */
+int store_tenant_limit(struct store *s, const char *name, const struct store_limits *limits,
+                       struct sg_error *e);
 int store_tenants_count(struct store *s, uint32_t *ret, struct sg_error *e);
 
 /* The key itself is returned once, here, and only its hash kept. */

@@ -1,6 +1,10 @@
 #include "store/db.h"
 
+#include <openssl/sha.h>
+
 #include "base/clock.h"
+
+#define ID_PREFIX "sandglass tenant "
 
 static bool name_valid(const char *name)
 {
@@ -8,6 +12,38 @@ static bool name_valid(const char *name)
 
     return len > 0 && len <= STORE_NAME_MAX &&
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == len;
+}
+
+static void id_of_name(const char *name, char ret[ID_LEN + 1])
+{
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    char text[sizeof(ID_PREFIX) + STORE_NAME_MAX];
+    int len = snprintf(text, sizeof(text), ID_PREFIX "%s", name);
+
+    _Static_assert(sizeof(digest) >= ID_LEN, "bytes for an id");
+    SHA256((const unsigned char *)text, (size_t)len, digest);
+    id_from_bytes(digest, ret);
+}
+
+/* A number that is not what we would write is as if it had not been set. */
+static uint64_t column_limit(sqlite3_stmt *st, int i, uint64_t max)
+{
+    int64_t n = sqlite3_column_int64(st, i);
+
+    return n < 0 || (uint64_t)n > max ? 0 : (uint64_t)n;
+}
+
+void db_tenant(sqlite3_stmt *st, int i, struct store_tenant *ret)
+{
+    db_column(st, i, ret->id, sizeof(ret->id));
+    db_column(st, i + 1, ret->name, sizeof(ret->name));
+    ret->max_sandboxes = (uint32_t)column_limit(st, i + 2, UINT32_MAX);
+    ret->max_contexts = (uint32_t)column_limit(st, i + 3, UINT32_MAX);
+    ret->max_conversation_contexts = (uint32_t)column_limit(st, i + 4, UINT32_MAX);
+    ret->execution_timeout_ms = column_limit(st, i + 5, INT64_MAX);
+    ret->execution_timeout_max_ms = column_limit(st, i + 6, INT64_MAX);
+    ret->code_max = column_limit(st, i + 7, INT64_MAX);
+    ret->memory = column_limit(st, i + 8, INT64_MAX);
 }
 
 /* The row that the statement stands on, or finds: -ENOENT. */
@@ -20,10 +56,7 @@ static int take_tenant(struct store *s, sqlite3_stmt *st, struct store_tenant *r
         return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "no such tenant");
     if (r < 0)
         return r;
-    db_column(st, 0, ret->id, sizeof(ret->id));
-    db_column(st, 1, ret->name, sizeof(ret->name));
-    int64_t max = sqlite3_column_int64(st, 2);
-    ret->max_sandboxes = max < 0 || max > UINT32_MAX ? 0 : (uint32_t)max;
+    db_tenant(st, 0, ret);
     sqlite3_reset(st);
     return 0;
 }
@@ -41,7 +74,7 @@ int store_tenant_ensure(struct store *s, const char *name, struct store_tenant *
     int r = db_statement(s, DB_TENANT_ADD, &st, e);
     if (r < 0)
         return r;
-    id_random(id);
+    id_of_name(name, id);
     db_bind(st, 1, id);
     db_bind(st, 2, name);
     sqlite3_bind_int64(st, 3, clock_wall_ms());
@@ -63,6 +96,55 @@ int store_tenant_get(struct store *s, const char *id, struct store_tenant *ret)
         return r;
     db_bind(st, 1, id);
     return take_tenant(s, st, ret, NULL);
+}
+
+int store_tenants_each(struct store *s, bool (*fn)(const struct store_tenant *, void *), void *arg,
+                       struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = db_statement(s, DB_TENANT_LIST, &st, e);
+
+    if (r < 0)
+        return r;
+    while ((r = db_step(s, st, e)) > 0) {
+        struct store_tenant t;
+
+        db_tenant(st, 0, &t);
+        if (!fn(&t, arg))
+            break;
+    }
+    sqlite3_reset(st);
+    return r < 0 ? r : 0;
+}
+
+static void bind_limit(sqlite3_stmt *st, int i, const uint64_t *value)
+{
+    if (value)
+        sqlite3_bind_int64(st, i, *value > INT64_MAX ? INT64_MAX : (int64_t)*value);
+}
+
+int store_tenant_limit(struct store *s, const char *name, const struct store_limits *limits,
+                       struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = db_statement(s, DB_TENANT_SET, &st, e);
+
+    if (r < 0)
+        return r;
+    db_bind(st, 1, name);
+    bind_limit(st, 2, limits->max_sandboxes);
+    bind_limit(st, 3, limits->max_contexts);
+    bind_limit(st, 4, limits->max_conversation_contexts);
+    bind_limit(st, 5, limits->execution_timeout_ms);
+    bind_limit(st, 6, limits->execution_timeout_max_ms);
+    bind_limit(st, 7, limits->code_max);
+    bind_limit(st, 8, limits->memory);
+    r = db_run(s, st, e);
+    if (r == 0 && db_changed(s) == 0)
+        r = err_set(e, SG_ERR_NOT_FOUND, -ENOENT,
+                    "no tenant '%.80s': 'sandglass tenant list' has them", name);
+    db_keys_changed(s);
+    return r;
 }
 
 int store_tenants_count(struct store *s, uint32_t *ret, struct sg_error *e)

@@ -44,7 +44,7 @@ TEST(defaults_are_as_documented)
     EXPECT_STR(s.state, "/var/lib/sandglass/server");
     EXPECT_STR(s.tls_cert, "");
     EXPECT(!s.insecure);
-    EXPECT(s.sandbox_memory == 1u << 30 && s.sandbox_disk == 1u << 30);
+    EXPECT(s.sandbox_memory == 2ull << 30 && s.sandbox_disk == 1u << 30);
     EXPECT(s.sandbox_cpus_milli == 2000 && s.sandbox_pids == 512);
     EXPECT(s.pool_min == 2 && s.pool_max == 32 && s.tenant_sandboxes == 100);
     EXPECT(s.max_timeout_ms == 24u * 3600 * 1000 && s.tenant_idle_ms == 600000);
@@ -57,12 +57,12 @@ TEST(a_file_of_lines)
     struct sg_error e = {0};
 
     EXPECT(parse(&s,
-                 "# comment\n\n  listen=[::1]:80 , 127.0.0.1:81\r\n\tsandbox_memory = 2G  \n"
+                 "# comment\n\n  listen=[::1]:80 , 127.0.0.1:81\r\n\tsandbox_memory = 3G  \n"
                  "domain = box.test:8443\ninsecure = yes\nlog = json\nsandbox_cpus = 0.5\n"
                  "max_timeout = 90m",
                  &e) == 0);
     EXPECT_STR(s.listen, "[::1]:80 , 127.0.0.1:81");
-    EXPECT(s.sandbox_memory == 2ull << 30 && s.insecure && s.log == SETTINGS_LOG_JSON);
+    EXPECT(s.sandbox_memory == 3ull << 30 && s.insecure && s.log == SETTINGS_LOG_JSON);
     EXPECT_STR(s.domain, "box.test:8443");
     EXPECT(s.sandbox_cpus_milli == 500 && s.max_timeout_ms == 5400000);
 }

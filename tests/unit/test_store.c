@@ -1,64 +1,14 @@
 /* The store on a directory of its own: what is written is found again, by this connection, by
  * another, and by a later one. */
-#include "tap.h"
+#include "store_place.h"
 
 #include <fcntl.h>
-#include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/fd.h"
-#include "store/store.h"
 
 TAP_MAIN
-
-struct place {
-    char dir[64], file[96];
-};
-
-static struct place place_make(void)
-{
-    struct place p = {.dir = "/tmp/test_store.XXXXXX"};
-
-    EXPECT(mkdtemp(p.dir) != NULL);
-    snprintf(p.file, sizeof(p.file), "%s/server.db", p.dir);
-    return p;
-}
-
-static void place_remove(const struct place *p)
-{
-    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
-
-    for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
-        char path[128];
-
-        snprintf(path, sizeof(path), "%s%s", p->file, suffixes[i]);
-        unlink(path);
-    }
-    EXPECT(rmdir(p->dir) == 0);
-}
-
-static struct store *open_ok(const struct place *p)
-{
-    struct store *s = NULL;
-    struct sg_error e;
-
-    if (store_open(p->dir, &s, &e) < 0) {
-        printf("Bail out! %s\n", e.message);
-        exit(1);
-    }
-    return s;
-}
-
-static void make_key(struct store *s, const char *tenant, char key[STORE_KEY_LEN + 1],
-                     struct store_key *info)
-{
-    struct store_tenant t;
-    struct sg_error e;
-
-    EXPECT(store_tenant_ensure(s, tenant, &t, &e) == 0);
-    EXPECT(store_key_create(s, t.id, "laptop", key, info, &e) == 0);
-}
 
 TEST(tenant_is_made_once)
 {
@@ -322,15 +272,6 @@ TEST(what_is_no_database_is_refused)
     unlink(p.file);
     EXPECT(store_open("/nonexistent/x", &s, &e) == -ENOENT);
     place_remove(&p);
-}
-
-static void run_sql(const struct place *p, const char *sql)
-{
-    sqlite3 *db;
-
-    EXPECT(sqlite3_open(p->file, &db) == SQLITE_OK);
-    EXPECT(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK);
-    sqlite3_close(db);
 }
 
 TEST(foreign_and_later_databases_are_refused)

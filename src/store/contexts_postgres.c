@@ -1,0 +1,350 @@
+/* Contexts in PostgreSQL. Each call is one statement, one round trip and one transaction; what it
+ * does is a function of the schema (migrations/), so that the rules are where the rows are. */
+#include "store/contexts_postgres.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "store/contexts_common.h"
+
+#define USAGE_MAX   ((uint64_t)1 << 53) /* of one addition: what JSON can say */
+#define ADDS_BYTES  (1536u * 1024)
+#define NUMBER_SIZE 24
+
+struct postgres {
+    struct ctx_store base;
+    struct clerk *clerk;
+};
+
+static struct postgres *postgres_of(struct ctx_store *s)
+{
+    return CONTAINER_OF(s, struct postgres, base);
+}
+
+static void on_rows(void *arg, const struct clerk_rows *rows)
+{
+    struct pg_call *call = arg;
+    struct ctx_reply reply = {.r = rows->r};
+
+    if (rows->r < 0)
+        reply.e = rows->e;
+    else
+        call->read(call, rows, &reply);
+    call->done(call->arg, &reply);
+    pg_reply_done(&reply);
+    free(call);
+}
+
+static struct pg_call *call_new(ctx_done done, void *arg)
+{
+    struct pg_call *call = xcalloc(1, sizeof *call);
+
+    *call = (struct pg_call){.done = done, .arg = arg, .read = pg_read_rows};
+    return call;
+}
+
+static struct pg_call *call_about(const char *id, ctx_done done, void *arg)
+{
+    struct pg_call *call = call_new(done, arg);
+
+    snprintf(call->id, sizeof call->id, "%s", id);
+    return call;
+}
+
+/* tenant NULL: the rows of all. */
+#define SEND(s, call, statement, tenant, ...)                                              \
+    do {                                                                                   \
+        const char *const params_[] = {__VA_ARGS__};                                       \
+        clerk_call(postgres_of(s)->clerk, statement, tenant, params_, ARRAY_SIZE(params_), \
+                   on_rows, call);                                                         \
+    } while (0)
+
+/* Lives as long as the block that it is in. */
+#define NUMBER(n) number((char[NUMBER_SIZE]){0}, n)
+
+static const char *number(char *buf, uint64_t n)
+{
+    snprintf(buf, NUMBER_SIZE, "%llu", (unsigned long long)(n < INT64_MAX ? n : INT64_MAX));
+    return buf;
+}
+
+/* ---- one context ------------------------------------------------------------------------------
+ */
+
+static void pg_claim(struct ctx_store *s, const struct ctx_claim *q, ctx_done done, void *arg)
+{
+    struct pg_call *call = call_new(done, arg);
+
+    call->limits = q->limits;
+    SEND(s, call,
+         "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass.claim_context($1, $2, $3, $4, "
+                                                 "$5, $6, $7, $8, $9, $10, $11) f",
+         q->tenant, q->tenant, q->conversation, q->path, q->id, q->node, q->template_id,
+         NUMBER(q->ttl_ms), NUMBER(q->default_ttl_ms), NUMBER(q->lease_ms),
+         NUMBER(q->limits.tenant), NUMBER(q->limits.conversation));
+}
+
+static void pg_replace(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox,
+                       const char *node, const struct ctx_limits *limits, ctx_done done, void *arg)
+{
+    struct pg_call *call = call_about(id, done, arg);
+
+    call->limits = *limits;
+    SEND(s, call,
+         "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass.replace_context($1, $2, $3, $4, "
+                                                 "$5, $6) f",
+         tenant, tenant, id, sandbox, node, NUMBER(limits->tenant), NUMBER(limits->conversation));
+}
+
+static void pg_settle(struct ctx_store *s, const char *tenant, const char *id, const char *node,
+                      const char *sandbox, const char *error, ctx_done done, void *arg)
+{
+    char clean[CTX_ERROR_MAX + 1];
+
+    ctx_clean_text(clean, sizeof clean, error ? error : "");
+    SEND(s, call_about(id, done, arg),
+         "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass.settle_context($1, $2, $3, $4, "
+                                                 "$5) f",
+         tenant, tenant, id, node, sandbox, clean);
+}
+
+static void pg_touch(struct ctx_store *s, const char *tenant, const char *id, uint64_t ttl_ms,
+                     ctx_done done, void *arg)
+{
+    SEND(s, call_about(id, done, arg),
+         "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass.touch_context($1, $2, $3) f",
+         tenant, tenant, id, NUMBER(ttl_ms));
+}
+
+static void pg_lost(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox,
+                    ctx_done done, void *arg)
+{
+    SEND(s, call_about(id, done, arg), "SELECT sandglass.lose_sandbox($1, $2, $3)", tenant, tenant,
+         id, sandbox);
+}
+
+static void pg_terminate(struct ctx_store *s, const char *tenant, const char *id, ctx_done done,
+                         void *arg)
+{
+    SEND(s, call_about(id, done, arg),
+         "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass.terminate_context($1, $2) f",
+         tenant, tenant, id);
+}
+
+static void read_one(const struct pg_call *call, const struct clerk_rows *rows,
+                     struct ctx_reply *ret)
+{
+    if (rows->n == 0)
+        ret->r = ctx_error_unknown(&ret->e, call->id);
+    else
+        pg_read_rows(call, rows, ret);
+}
+
+static void pg_get(struct ctx_store *s, const char *tenant, const char *id, ctx_done done,
+                   void *arg)
+{
+    struct pg_call *call = call_about(id, done, arg);
+
+    call->read = read_one;
+    SEND(s, call,
+         "SELECT 'ok', " PG_ROW("d") " FROM sandglass.context_detail d"
+                                     " WHERE d.tenant_id = $1 AND d.id = $2",
+         tenant, tenant, id);
+}
+
+/* ---- several ----------------------------------------------------------------------------------
+ */
+
+/* "{creating,ready}" */
+static void status_array(unsigned statuses, char *ret, size_t cap)
+{
+    size_t n = (size_t)snprintf(ret, cap, "{");
+
+    for (unsigned i = 0; i < CTX_STATUS_MAX_; i++)
+        if (statuses & (1u << i))
+            n += (size_t)snprintf(ret + n, cap - n, "%s%s", n > 1 ? "," : "",
+                                  ctx_status_text((enum ctx_status)i));
+    snprintf(ret + n, cap - n, "}");
+}
+
+static void pg_list(struct ctx_store *s, const struct ctx_list *q, ctx_done done, void *arg)
+{
+    struct pg_call *call = call_new(done, arg);
+    char statuses[64];
+
+    status_array(q->statuses, statuses, sizeof statuses);
+    call->limit = q->limit < CTX_LIST_MAX ? q->limit : CTX_LIST_MAX;
+    /* The rows of the page first, by an index alone, then what belongs to each. */
+    SEND(s, call,
+         "SELECT 'ok', " PG_ROW(
+             "d") " FROM ("
+                  "  SELECT c.id, c.created_at FROM sandglass.context c"
+                  "   WHERE c.tenant_id = $1"
+                  "     AND ($2::text IS NULL OR c.conversation_id = $2)"
+                  "     AND ($3::text IS NULL OR c.path_id = $3)"
+                  "     AND ($4::text IS NULL OR c.sandbox_id = $4)"
+                  "     AND c.sandbox_status = ANY ($5::text[])"
+                  "     AND ($6::bigint = 0 OR"
+                  "          (c.created_at, c.id) < (to_timestamp($6::bigint / 1000.0), $7::text))"
+                  "   ORDER BY c.created_at DESC, c.id DESC LIMIT $8::bigint) page"
+                  "  JOIN sandglass.context_detail d ON d.tenant_id = $1 AND d.id = page.id"
+                  " ORDER BY page.created_at DESC, page.id DESC",
+         q->tenant, q->tenant, q->conversation, q->path, q->sandbox, statuses,
+         NUMBER((uint64_t)q->before_ms), q->before_id, NUMBER(call->limit + 1));
+}
+
+static void pg_branch(struct ctx_store *s, const char *tenant, const char *conversation,
+                      const char *from, const char *to, ctx_done done, void *arg)
+{
+    struct pg_call *call = call_new(done, arg);
+
+    snprintf(call->path, sizeof call->path, "%s", to);
+    SEND(s, call, "SELECT sandglass.branch_path($1, $2, $3, $4)", tenant, tenant, conversation,
+         from, to);
+}
+
+static void pg_merge(struct ctx_store *s, const char *tenant, const char *conversation,
+                     const char *source, const char *target, ctx_done done, void *arg)
+{
+    SEND(s, call_new(done, arg),
+         "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass.merge_path($1, $2, $3, $4) f",
+         tenant, tenant, conversation, source, target);
+}
+
+static void pg_paths(struct ctx_store *s, const char *tenant, const char *conversation,
+                     ctx_done done, void *arg)
+{
+    struct pg_call *call = call_new(done, arg);
+
+    call->read = pg_read_paths;
+    SEND(s, call,
+         "SELECT p.path_id, p.parent_path_id, p.merged_into, sandglass.ms(p.created_at), c.id,"
+         "       c.sandbox_status"
+         "  FROM sandglass.path p"
+         "  LEFT JOIN sandglass.context c ON c.tenant_id = p.tenant_id"
+         "       AND c.conversation_id = p.conversation_id AND c.path_id = p.path_id"
+         "       AND c.sandbox_status IN ('creating', 'ready')"
+         " WHERE p.tenant_id = $1 AND p.conversation_id = $2"
+         " ORDER BY p.seq LIMIT $3::bigint",
+         tenant, tenant, conversation, NUMBER(CTX_LIST_MAX));
+}
+
+/* ---- the server's own -------------------------------------------------------------------------
+ */
+
+static void pg_expire(struct ctx_store *s, const char *node, const char *tenant, uint64_t lease_ms,
+                      size_t limit, ctx_done done, void *arg)
+{
+    SEND(s, call_new(done, arg),
+         "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass.expire_contexts($1, $2, $3, $4) "
+                                                 "f",
+         tenant, node, tenant, NUMBER(lease_ms),
+         NUMBER(limit < CTX_LIST_MAX ? limit : CTX_LIST_MAX));
+}
+
+static void pg_recover(struct ctx_store *s, const char *node, ctx_done done, void *arg)
+{
+    SEND(s, call_new(done, arg),
+         "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass.recover_contexts($1, $2) f", NULL,
+         node, NUMBER(CTX_LIST_MAX));
+}
+
+static void pg_seen(struct ctx_store *s, const char *node, const char *url, ctx_done done,
+                    void *arg)
+{
+    SEND(s, call_new(done, arg), "SELECT sandglass.node_seen($1, $2)", NULL, node, url);
+}
+
+/* ---- usage ------------------------------------------------------------------------------------
+ */
+
+static void write_count(struct json *j, const char *key, uint64_t n)
+{
+    jw_key(j, key);
+    jw_u64(j, n < USAGE_MAX ? n : USAGE_MAX);
+}
+
+static void write_add(struct json *j, const struct ctx_usage_add *add)
+{
+    jw_object_begin(j);
+    jw_key(j, "tenant");
+    jw_string(j, add->tenant);
+    jw_key(j, "context");
+    jw_string(j, add->context);
+    write_count(j, "cpu_us", add->usage.cpu_us);
+    write_count(j, "memory_mib_ms", add->usage.memory_mib_ms);
+    write_count(j, "bytes_in", add->usage.bytes_in);
+    write_count(j, "bytes_out", add->usage.bytes_out);
+    write_count(j, "executions", add->usage.executions);
+    write_count(j, "sandboxes", add->usage.sandboxes);
+    jw_object_end(j);
+}
+
+static void pg_usage_add(struct ctx_store *s, const struct ctx_usage_add *adds, size_t n,
+                         ctx_done done, void *arg)
+{
+    AUTO(strbuf_done) struct strbuf text = {0};
+    struct json j;
+
+    strbuf_init(&text, ADDS_BYTES);
+    jw_init(&j, &text);
+    jw_array_begin(&j);
+    for (size_t i = 0; i < n; i++)
+        write_add(&j, &adds[i]);
+    jw_array_end(&j);
+    SEND(s, call_new(done, arg), "SELECT sandglass.add_usage($1::jsonb)", NULL, text.buf);
+}
+
+static void pg_usage_get(struct ctx_store *s, const char *tenant, const char *from, const char *to,
+                         ctx_done done, void *arg)
+{
+    struct pg_call *call = call_new(done, arg);
+
+    call->read = pg_read_days;
+    /* As texts: a day that no month has is a bound like any other. */
+    SEND(s, call,
+         "SELECT to_char(u.day, 'YYYY-MM-DD'), u.cpu_us, u.memory_mib_ms, u.bytes_in, u.bytes_out,"
+         "       u.executions, u.sandboxes"
+         "  FROM sandglass.usage_day u"
+         " WHERE u.tenant_id = $1 AND to_char(u.day, 'YYYY-MM-DD') BETWEEN $2 AND $3"
+         " ORDER BY u.day LIMIT 400",
+         tenant, tenant, from, to);
+}
+
+/* -----------------------------------------------------------------------------------------------
+ */
+
+static void pg_close(struct ctx_store *s)
+{
+    clerk_dismiss(postgres_of(s)->clerk);
+    free(postgres_of(s));
+}
+
+static const struct ctx_store_ops ops = {
+    .close = pg_close,
+    .claim = pg_claim,
+    .replace = pg_replace,
+    .settle = pg_settle,
+    .touch = pg_touch,
+    .lost = pg_lost,
+    .terminate = pg_terminate,
+    .get = pg_get,
+    .list = pg_list,
+    .branch = pg_branch,
+    .merge = pg_merge,
+    .paths = pg_paths,
+    .expire = pg_expire,
+    .recover = pg_recover,
+    .seen = pg_seen,
+    .usage_add = pg_usage_add,
+    .usage_get = pg_usage_get,
+};
+
+struct ctx_store *ctx_store_postgres(uv_loop_t *loop, struct clerk *c)
+{
+    struct postgres *p = xcalloc(1, sizeof *p);
+
+    *p = (struct postgres){.base = {.ops = &ops, .loop = loop}, .clerk = c};
+    return &p->base;
+}

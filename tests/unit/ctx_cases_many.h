@@ -1,0 +1,334 @@
+/* Many rows: lists and pages, paths, tenants, usage. */
+#pragma once
+
+#include "ctx_rig.h"
+
+#define CTX_CASES_MANY(X, kind)      \
+    X(kind, list_filters)            \
+    X(kind, list_pages)              \
+    X(kind, tenants_are_apart)       \
+    X(kind, branch_notes_a_path)     \
+    X(kind, branch_onto_a_live_path) \
+    X(kind, merge_ends_the_source)   \
+    X(kind, paths_in_order)          \
+    X(kind, usage_adds_up)           \
+    X(kind, usage_of_others)         \
+    X(kind, usage_is_bounded)
+
+static struct ctx_answer list_by(struct ctx_rig *t, const char *conversation, const char *path,
+                                 const char *sandbox, unsigned statuses)
+{
+    struct ctx_list q = {.tenant = t->tenant,
+                         .conversation = conversation,
+                         .path = path,
+                         .sandbox = sandbox,
+                         .statuses = statuses,
+                         .before_id = "",
+                         .limit = 50};
+
+    return CALL(t, list, &q);
+}
+
+static void case_list_filters(struct ctx_rig *t)
+{
+    struct ctx_row a = rig_ready(t, "talk", "a"), b = rig_ready(t, "talk", "b"),
+                   c = rig_ready(t, "other", "a"), made = rig_claim(t, "other", "b").row,
+                   bad = rig_claim(t, "other", "bad").row;
+
+    EXPECT(CALL(t, terminate, t->tenant, b.id).r == 0);
+    EXPECT(CALL(t, settle, t->tenant, bad.id, t->node, NULL, "no").r == 0);
+    EXPECT(list_by(t, NULL, NULL, NULL, CTX_ALL).n == 5);
+    struct ctx_answer l = list_by(t, NULL, NULL, NULL, CTX_ACTIVE);
+    EXPECT(l.n == 3 && !l.more && rig_has(&l, a.id) && rig_has(&l, c.id) && rig_has(&l, made.id));
+    l = list_by(t, "talk", NULL, NULL, CTX_ALL);
+    EXPECT(l.n == 2 && rig_has(&l, a.id) && rig_has(&l, b.id));
+    l = list_by(t, "talk", NULL, NULL, CTX_ACTIVE);
+    EXPECT(l.n == 1 && rig_has(&l, a.id));
+    l = list_by(t, NULL, "a", NULL, CTX_ALL);
+    EXPECT(l.n == 2 && rig_has(&l, a.id) && rig_has(&l, c.id));
+    l = list_by(t, "other", "a", NULL, CTX_ALL);
+    EXPECT(l.n == 1 && rig_has(&l, c.id));
+    l = list_by(t, NULL, NULL, c.sandbox, CTX_ALL);
+    EXPECT(l.n == 1 && rig_has(&l, c.id));
+    EXPECT(list_by(t, "talk", NULL, c.sandbox, CTX_ALL).n == 0);
+    l = list_by(t, NULL, NULL, NULL, 1u << CTX_TERMINATED);
+    EXPECT(l.n == 1 && rig_has(&l, b.id));
+    l = list_by(t, NULL, NULL, NULL, 1u << CTX_ERROR | 1u << CTX_CREATING);
+    EXPECT(l.n == 2 && rig_has(&l, bad.id) && rig_has(&l, made.id));
+    EXPECT(list_by(t, NULL, NULL, NULL, 0).n == 0);
+    EXPECT(list_by(t, "none", NULL, NULL, CTX_ALL).n == 0);
+    EXPECT(list_by(t, "%", NULL, NULL, CTX_ALL).n == 0);
+}
+
+/* In any size of page: each row once, none missed, newest first. Many are of the same moment. */
+static void check_pages(struct ctx_rig *t, size_t limit, size_t total, bool in_conversation)
+{
+    struct ctx_list q = {.tenant = t->tenant,
+                         .conversation = in_conversation ? "talk" : NULL,
+                         .statuses = CTX_ALL,
+                         .before_id = "",
+                         .limit = limit};
+    struct ctx_row last = {0};
+    size_t n = 0;
+
+    for (;;) {
+        struct ctx_answer a = CALL(t, list, &q);
+
+        EXPECT(a.r == 0 && a.n <= limit);
+        for (size_t i = 0; i < a.n; i++) {
+            const struct ctx_row *row = &a.rows[i];
+
+            EXPECT(n == 0 || row->created_ms < last.created_ms ||
+                   (row->created_ms == last.created_ms && strcmp(row->id, last.id) < 0));
+            last = *row;
+            n++;
+        }
+        if (a.r < 0 || a.n == 0 || !a.more)
+            break;
+        q.before_ms = last.created_ms;
+        q.before_id = last.id;
+    }
+    EXPECT(n == total);
+}
+
+#define PAGE_ROWS 47
+
+static void case_list_pages(struct ctx_rig *t)
+{
+    for (int i = 0; i < PAGE_ROWS; i++) {
+        char path[32];
+
+        snprintf(path, sizeof(path), "path %d", i);
+        EXPECT(rig_claim(t, i % 2 ? "talk" : "other", path).r == 0);
+    }
+    check_pages(t, 1, PAGE_ROWS, false);
+    check_pages(t, 10, PAGE_ROWS, false);
+    check_pages(t, PAGE_ROWS, PAGE_ROWS, false);
+    check_pages(t, CTX_LIST_MAX, PAGE_ROWS, false);
+    check_pages(t, 5, PAGE_ROWS / 2, true);
+}
+
+static void case_tenants_are_apart(struct ctx_rig *t)
+{
+    char other[ID_LEN + 1];
+    struct ctx_row mine = rig_ready_ttl(t, "talk", "main", 50);
+    struct ctx_usage_add add = {.usage = {.cpu_us = 5}};
+
+    EXPECT(CALL(t, branch, t->tenant, "talk", "main", "side").r == 0);
+    id_random(other);
+    rig_wait_past(t, mine.id, mine.expires_ms);
+    EXPECT(CALL(t, get, other, mine.id).r == -ENOENT);
+    EXPECT(CALL(t, touch, other, mine.id, 0).r == -ENOENT);
+    EXPECT(CALL(t, terminate, other, mine.id).r == -ENOENT);
+    EXPECT(CALL(t, expire, t->node, other, RIG_LEASE_MS, 10).n == 0);
+    EXPECT(CALL(t, paths, other, "talk").n == 0);
+    struct ctx_answer a = CALL(t, merge, other, "talk", "main", "side");
+    EXPECT(a.r == 0 && a.n == 0);
+    EXPECT(CALL(t, branch, other, "talk", "x", "main").r == 0);
+    struct ctx_list q = {.tenant = other, .statuses = CTX_ALL, .before_id = "", .limit = 10};
+    EXPECT(CALL(t, list, &q).n == 0);
+    q.sandbox = mine.sandbox;
+    EXPECT(CALL(t, list, &q).n == 0);
+    snprintf(add.tenant, sizeof(add.tenant), "%s", other);
+    snprintf(add.context, sizeof(add.context), "%s", mine.id);
+    EXPECT(CALL(t, usage_add, &add, 1).r == 0);
+    struct ctx_row now = rig_get(t, mine.id);
+    EXPECT(now.status == CTX_READY && now.usage.cpu_us == 0 && now.parent[0] == '\0');
+    EXPECT(CALL(t, usage_get, t->tenant, "2000-01-01", "2999-12-31").n == 0);
+    a = CALL(t, paths, t->tenant, "talk");
+    EXPECT(a.n == 2 && a.paths[0].merged_into[0] == '\0');
+    EXPECT_STR(a.paths[0].context, mine.id);
+}
+
+/* ---- paths ------------------------------------------------------------------------------------
+ */
+
+static const struct ctx_path *find_path(const struct ctx_answer *a, const char *path)
+{
+    static const struct ctx_path none;
+
+    for (size_t i = 0; i < a->n; i++)
+        if (strcmp(a->paths[i].path, path) == 0)
+            return &a->paths[i];
+    printf("# no path '%s'\n", path);
+    tap_failures++;
+    return &none;
+}
+
+static void case_branch_notes_a_path(struct ctx_rig *t)
+{
+    struct ctx_row main_row = rig_ready(t, "talk", "main");
+
+    EXPECT(CALL(t, branch, t->tenant, "talk", "main", "side").r == 0);
+    struct ctx_answer a = CALL(t, paths, t->tenant, "talk");
+    EXPECT(a.r == 0 && a.n == 2);
+    const struct ctx_path *p = find_path(&a, "side");
+    EXPECT_STR(p->parent, "main");
+    EXPECT_STR(p->context, "");
+    EXPECT(p->created_ms > 0);
+    p = find_path(&a, "main");
+    EXPECT_STR(p->parent, "");
+    EXPECT_STR(p->context, main_row.id);
+    EXPECT(p->status == CTX_READY);
+    /* Its context, made later, knows whence it comes. */
+    struct ctx_answer c = rig_claim(t, "talk", "side");
+    EXPECT(c.claimed == CLAIM_NEW);
+    EXPECT_STR(c.row.parent, "main");
+    a = CALL(t, paths, t->tenant, "talk");
+    p = find_path(&a, "side");
+    EXPECT_STR(p->context, c.row.id);
+    EXPECT(p->status == CTX_CREATING);
+    /* Of a path that nobody has heard of: it is lazy. */
+    EXPECT(CALL(t, branch, t->tenant, "talk 2", "nowhere", "side").r == 0);
+    a = CALL(t, paths, t->tenant, "talk 2");
+    EXPECT_STR(find_path(&a, "side")->parent, "nowhere");
+    /* Branched anew: the last word counts. */
+    EXPECT(CALL(t, branch, t->tenant, "talk 2", "elsewhere", "side").r == 0);
+    a = CALL(t, paths, t->tenant, "talk 2");
+    EXPECT_STR(find_path(&a, "side")->parent, "elsewhere");
+}
+
+static void case_branch_onto_a_live_path(struct ctx_rig *t)
+{
+    struct ctx_row row = rig_ready(t, "talk", "side");
+    struct ctx_answer a = CALL(t, branch, t->tenant, "talk", "main", "side");
+
+    EXPECT(a.r == -EEXIST && rig_get(t, row.id).parent[0] == '\0');
+    EXPECT(rig_claim(t, "talk", "making").claimed == CLAIM_NEW);
+    EXPECT(CALL(t, branch, t->tenant, "talk", "main", "making").r == -EEXIST);
+    EXPECT(CALL(t, terminate, t->tenant, row.id).r == 0);
+    EXPECT(CALL(t, branch, t->tenant, "talk", "main", "side").r == 0);
+}
+
+static void case_merge_ends_the_source(struct ctx_rig *t)
+{
+    struct ctx_row source = rig_ready(t, "talk", "side"), target = rig_ready(t, "talk", "main");
+    struct ctx_answer a = CALL(t, merge, t->tenant, "talk", "side", "main");
+
+    EXPECT(a.r == 0 && a.n == 1 && a.row.status == CTX_TERMINATED && a.row.terminated_ms > 0);
+    EXPECT_STR(a.row.id, source.id);
+    EXPECT_STR(a.row.sandbox, source.sandbox);
+    struct ctx_row now = rig_get(t, target.id);
+    EXPECT(now.status == CTX_READY && now.used_ms == target.used_ms);
+    a = CALL(t, paths, t->tenant, "talk");
+    EXPECT_STR(find_path(&a, "side")->merged_into, "main");
+    EXPECT_STR(find_path(&a, "side")->context, "");
+    EXPECT_STR(find_path(&a, "main")->merged_into, "");
+    /* Again, and without a context: there is nothing to end. */
+    a = CALL(t, merge, t->tenant, "talk", "side", "main");
+    EXPECT(a.r == 0 && a.n == 0);
+    a = CALL(t, merge, t->tenant, "talk", "never", "main");
+    EXPECT(a.r == 0 && a.n == 0);
+    EXPECT(rig_claim(t, "talk", "side").claimed == CLAIM_NEW);
+}
+
+static void case_paths_in_order(struct ctx_rig *t)
+{
+    static const char *const order[] = {"zebra", "apple", "mango", "kiwi"};
+
+    for (size_t i = 0; i + 1 < ARRAY_SIZE(order); i++)
+        EXPECT(CALL(t, branch, t->tenant, "talk", order[i], order[i + 1]).r == 0);
+    struct ctx_answer a = CALL(t, paths, t->tenant, "talk");
+    EXPECT(a.n == ARRAY_SIZE(order));
+    for (size_t i = 0; i < a.n && i < ARRAY_SIZE(order); i++) {
+        EXPECT_STR(a.paths[i].path, order[i]);
+        EXPECT_STR(a.paths[i].parent, i > 0 ? order[i - 1] : "");
+    }
+    EXPECT(CALL(t, paths, t->tenant, "another").n == 0);
+}
+
+/* ---- usage ------------------------------------------------------------------------------------
+ */
+
+static struct ctx_usage_add adding(struct ctx_rig *t, const char *context, struct ctx_usage u)
+{
+    struct ctx_usage_add add = {.usage = u};
+
+    snprintf(add.tenant, sizeof(add.tenant), "%s", t->tenant);
+    snprintf(add.context, sizeof(add.context), "%s", context);
+    return add;
+}
+
+/* Of all days: midnight may pass while the test runs. */
+static struct ctx_usage used(struct ctx_rig *t, const char *from, const char *to)
+{
+    struct ctx_answer a = CALL(t, usage_get, t->tenant, from, to);
+    struct ctx_usage sum = {0};
+
+    EXPECT(a.r == 0 && a.n <= 2);
+    for (size_t i = 0; i < a.n; i++) {
+        const struct ctx_usage *u = &a.days[i].usage;
+
+        EXPECT(strlen(a.days[i].day) == CTX_DAY_LEN && a.days[i].day[4] == '-');
+        EXPECT(i == 0 || strcmp(a.days[i - 1].day, a.days[i].day) < 0);
+        sum.cpu_us += u->cpu_us;
+        sum.memory_mib_ms += u->memory_mib_ms;
+        sum.bytes_in += u->bytes_in;
+        sum.bytes_out += u->bytes_out;
+        sum.executions += u->executions;
+        sum.sandboxes += u->sandboxes;
+    }
+    return sum;
+}
+
+static void case_usage_adds_up(struct ctx_rig *t)
+{
+    struct ctx_row a = rig_ready(t, "talk", "a"), b = rig_ready(t, "talk", "b");
+    const struct ctx_usage first = {1, 2, 3, 4, 5, 6}, second = {10, 20, 30, 40, 50, 60};
+    struct ctx_usage_add adds[] = {
+        adding(t, a.id, first),
+        adding(t, b.id, second),
+        adding(t, a.id, second),
+        adding(t, "", first),
+    };
+
+    EXPECT(CALL(t, usage_add, adds, ARRAY_SIZE(adds)).r == 0);
+    struct ctx_usage u = rig_get(t, a.id).usage;
+    EXPECT(u.cpu_us == 11 && u.memory_mib_ms == 22 && u.bytes_in == 33);
+    EXPECT(u.bytes_out == 44 && u.executions == 55 && u.sandboxes == 66);
+    EXPECT(rig_get(t, b.id).usage.sandboxes == 60);
+    u = used(t, "2000-01-01", "2999-12-31");
+    EXPECT(u.cpu_us == 22 && u.memory_mib_ms == 44 && u.bytes_in == 66);
+    EXPECT(u.bytes_out == 88 && u.executions == 110 && u.sandboxes == 132);
+    EXPECT(CALL(t, usage_add, adds, 1).r == 0);
+    EXPECT(used(t, "2000-01-01", "2999-12-31").cpu_us == 23);
+    EXPECT(used(t, "2000-01-01", "2001-01-01").cpu_us == 0);
+    EXPECT(used(t, "2990-01-01", "2999-12-31").cpu_us == 0);
+    EXPECT(used(t, "2999-12-31", "2000-01-01").cpu_us == 0);
+    /* It stays when the context has ended. */
+    EXPECT(CALL(t, terminate, t->tenant, a.id).r == 0);
+    EXPECT(CALL(t, usage_add, adds, 1).r == 0);
+    EXPECT(rig_get(t, a.id).usage.cpu_us == 13);
+}
+
+static void case_usage_of_others(struct ctx_rig *t)
+{
+    char nothing[ID_LEN + 1], first[ID_LEN + 1];
+    struct ctx_usage_add two[2];
+
+    id_random(nothing);
+    memcpy(first, t->tenant, sizeof(first));
+    /* A context that is not there: the tenant's day counts all the same. */
+    two[0] = adding(t, nothing, (struct ctx_usage){.executions = 3});
+    id_random(t->tenant);
+    two[1] = adding(t, "", (struct ctx_usage){.executions = 7});
+    EXPECT(CALL(t, usage_add, two, 2).r == 0);
+    EXPECT(used(t, "2000-01-01", "2999-12-31").executions == 7);
+    memcpy(t->tenant, first, sizeof(first));
+    EXPECT(used(t, "2000-01-01", "2999-12-31").executions == 3);
+    EXPECT(CALL(t, usage_add, two, 0).r == 0);
+}
+
+static void case_usage_is_bounded(struct ctx_rig *t)
+{
+    struct ctx_row row = rig_ready(t, "talk", "main");
+    struct ctx_usage_add add = adding(t, row.id, (struct ctx_usage){.cpu_us = UINT64_MAX});
+
+    for (int i = 0; i < 3; i++)
+        EXPECT(CALL(t, usage_add, &add, 1).r == 0);
+    uint64_t most = rig_get(t, row.id).usage.cpu_us;
+    EXPECT(most >= 1ull << 52); /* as much as is kept, and never less than before */
+    add.usage.cpu_us = 1;
+    EXPECT(CALL(t, usage_add, &add, 1).r == 0);
+    EXPECT(rig_get(t, row.id).usage.cpu_us >= most);
+}
