@@ -1,5 +1,7 @@
 #include "e2b/field.h"
 
+#include <string.h>
+
 #define HOUR_MS (3600ull * 1000)
 
 const json_t *field_get(const json_t *object, const char *name)
@@ -7,6 +9,23 @@ const json_t *field_get(const json_t *object, const char *name)
     const json_t *v = json_object_get(object, name);
 
     return json_is_null(v) ? NULL : v;
+}
+
+int fields_known(const json_t *object, const char *const *names, size_t n, struct sg_error *e)
+{
+    /* The iterator does not change the object; its type only does not say so. */
+    json_t *walk = (json_t *)(uintptr_t)object;
+
+    for (void *at = json_object_iter(walk); at; at = json_object_iter_next(walk, at)) {
+        const char *name = json_object_iter_key(at);
+        size_t i = 0;
+
+        while (i < n && strcmp(names[i], name) != 0)
+            i++;
+        if (i == n)
+            return err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "unknown field '%.64s'", name);
+    }
+    return 0;
 }
 
 static int wrong(const char *name, const char *what, struct sg_error *e)

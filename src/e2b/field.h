@@ -10,6 +10,8 @@
 
 /* The value, or NULL if it is absent or null. */
 const json_t *field_get(const json_t *object, const char *name);
+/* No field but these: the first other one is named in the error. */
+int fields_known(const json_t *object, const char *const *names, size_t n, struct sg_error *e);
 int field_bool(const json_t *object, const char *name, bool *ret, struct sg_error *e);
 /* -1 absent, 0 or 1. */
 int field_tristate(const json_t *object, const char *name, int *ret, struct sg_error *e);

@@ -9,6 +9,7 @@
  * and refused when nothing is left. */
 #include "base/clock.h"
 #include "e2b/field.h"
+#include "e2b/path.h"
 #include "e2b/sandbox.h"
 #include "e2b/spec.h"
 
@@ -79,6 +80,8 @@ static void timeout_with_body(struct e2b_req *q)
         reply_error(q->http, 400, FIELD_ERROR "'timeout' is required");
     else if (seconds < 0)
         reply_error(q->http, 400, FIELD_ERROR "'timeout' must not be negative");
+    else if (b->spec.context[0] && seconds > 0)
+        path_set_timeout(q, b, (uint64_t)seconds * 1000);
     else
         move_end(q, b, (uint64_t)seconds * 1000, false);
 }

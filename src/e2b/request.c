@@ -1,6 +1,7 @@
 #include "e2b/request.h"
 
-#define BODY_MAX (1024u * 1024)
+#define BODY_MAX   (1024u * 1024)
+#define VALUES_MAX (BODY_MAX / 2) /* of JSON: more do not fit into a body of the usual length */
 
 static void drop_if_over(struct e2b_req *q)
 {
@@ -30,10 +31,33 @@ struct e2b_req *e2b_req_new(struct http_req *req, const struct store_tenant *ten
     return q;
 }
 
+/* A tree of small values takes far more memory than their text. Strings are skipped. */
+static bool too_many_values(const char *body, size_t len)
+{
+    bool in_string = false;
+    size_t values = 0;
+
+    for (size_t i = 0; i < len && values <= VALUES_MAX; i++) {
+        char c = body[i];
+        if (in_string) {
+            i += c == '\\';
+            in_string = c != '"';
+        } else {
+            in_string = c == '"';
+            values += c == ',' || c == '[' || c == '{';
+        }
+    }
+    return values > VALUES_MAX;
+}
+
 static void on_body(struct http_req *req, const char *body, size_t len)
 {
     struct e2b_req *q = e2b_of(req);
 
+    if (len > BODY_MAX && too_many_values(body, len)) {
+        reply_error(req, 413, "the body has more than %u values", VALUES_MAX);
+        return;
+    }
     q->body = request_json(req, body, len, true);
     if (q->body)
         q->handler(q);
@@ -41,8 +65,13 @@ static void on_body(struct http_req *req, const char *body, size_t len)
 
 void e2b_with_body(struct http_req *req, void (*handler)(struct e2b_req *q))
 {
+    e2b_with_long_body(req, BODY_MAX, handler);
+}
+
+void e2b_with_long_body(struct http_req *req, size_t max, void (*handler)(struct e2b_req *q))
+{
     e2b_of(req)->handler = handler;
-    http_body_collect(req, BODY_MAX, on_body);
+    http_body_collect(req, max, on_body);
 }
 
 void e2b_wait(struct e2b_req *q)

@@ -30,6 +30,8 @@ static inline struct e2b_req *e2b_of(struct http_req *req)
 struct e2b_req *e2b_req_new(struct http_req *req, const struct store_tenant *tenant);
 /* Reads the body as JSON, then calls the handler. Too much of it, or no JSON: answered. */
 void e2b_with_body(struct http_req *req, void (*handler)(struct e2b_req *q));
+/* The same for one that may be longer: at most max bytes. */
+void e2b_with_long_body(struct http_req *req, size_t max, void (*handler)(struct e2b_req *q));
 
 /* One more callback is on its way. */
 void e2b_wait(struct e2b_req *q);

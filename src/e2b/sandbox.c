@@ -1,10 +1,10 @@
 #include "e2b/sandbox.h"
 
+#include "e2b/create.h"
 #include "e2b/field.h"
 #include "e2b/network.h"
+#include "e2b/path.h"
 #include "e2b/shape.h"
-#include "e2b/spec.h"
-#include "e2b/template.h"
 
 #define ANSWER_MAX (4u * 1024 * 1024) /* metadata and rules, escaped */
 
@@ -35,42 +35,22 @@ static void on_created(void *arg, struct box *b, int r, const struct sg_error *e
         sandbox_reply(q, 201, b);
 }
 
-/* Names the template in the spec. */
-static int resolve_template(struct e2b_req *q, struct create_request *c, struct template_found *ret,
-                            struct sg_error *e)
-{
-    struct template_ref ref;
-    int r = template_ref_parse(c->template_name, &ref, e);
-
-    if (r < 0)
-        return err_wrap(e, r, "Invalid template reference");
-    r = template_find(q->front->store, &q->tenant, &ref, ret, e);
-    if (r < 0)
-        return r;
-    snprintf(c->spec.tenant, sizeof(c->spec.tenant), "%s", q->tenant.id);
-    snprintf(c->spec.template_id, sizeof(c->spec.template_id), "%s", ret->id);
-    snprintf(c->spec.alias, sizeof(c->spec.alias), "%s", ret->alias);
-    c->spec.interpreter = strcmp(ret->base, TEMPLATE_INTERPRETER) == 0;
-    return 0;
-}
-
 static void create(struct e2b_req *q, enum spec_version version)
 {
-    struct create_request c;
-    struct template_found t;
+    struct front *f = q->front;
+    struct create_plan p;
     struct sg_error e;
 
-    if (create_request_parse(q->body, version, &q->front->settings, &c, &e) < 0) {
-        reply_sg_error(q->http, &e);
+    if (path_is_named(q->body)) {
+        path_create(q, version);
         return;
     }
-    if (resolve_template(q, &c, &t, &e) < 0) {
-        box_spec_done(&c.spec);
+    if (create_plan(f->store, &f->settings, &q->tenant, q->body, version, NULL, &p, &e) < 0) {
         reply_sg_error(q->http, &e);
         return;
     }
     e2b_wait(q);
-    box_create(q->front, &c.spec, t.layer[0] ? t.layer : NULL, c.timeout_ms, on_created, q);
+    box_create(f, &p.spec, p.layer[0] ? p.layer : NULL, p.timeout_ms, on_created, q);
 }
 
 static void create_v1(struct e2b_req *q)

@@ -21,12 +21,14 @@
 #include "front/log.h"
 #include "front/metrics.h"
 #include "front/spec.h"
+#include "front/usage.h"
 #include "order/order.h"
 
 enum box_state { BOX_STARTING, BOX_RUNNING, BOX_PAUSED, BOX_ENDED };
 enum box_busy { BUSY_NO, BUSY_PAUSING, BUSY_RESUMING, BUSY_SNAPSHOT };
 
 struct link;
+struct context;
 
 struct box {
     struct front *front;
@@ -41,9 +43,13 @@ struct box {
     struct link *link;    /* to the agent; NULL if stored or ended */
     struct box_log log;
     struct box_metrics metrics;
+    struct box_usage usage;
     struct watchers *watchers; /* envd's: watches that are polled; NULL until used */
     void (*watchers_free)(struct watchers *w); /* set with it */
     struct settle *waiting;                    /* for a transition to be over */
+    struct context *context; /* context/'s: that it is the sandbox of, as far as this front knows */
+    uint64_t used_ns;        /* when its agent was last asked something for a client */
+    unsigned holds;          /* of those who work in it */
     unsigned refs;
     struct box *next_in_bucket;
 };
@@ -60,6 +66,9 @@ struct box *box_find(struct front *f, const char *id);
 /* Calls fn for each until it says false. */
 void boxes_each(struct front *f, bool (*fn)(struct box *b, void *arg), void *arg);
 size_t boxes_count(struct front *f, const char *tenant); /* that run, or are about to */
+
+/* Somebody works in it, or waits for an answer of its agent. */
+bool box_in_use(const struct box *b);
 
 /* A new deadline (clock_ns), and the wall-clock time that is told for it. */
 void box_set_deadline(struct box *b, uint64_t deadline_ns);

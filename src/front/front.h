@@ -18,14 +18,19 @@
 struct store;
 struct warden;
 struct boxes;
+struct box;
+struct contexts;
 
 struct front {
     uv_loop_t *loop;
     struct settings settings;
+    char url[256]; /* where it is reached from this machine; "" if that is not known */
     struct http_server *http;
     struct store *store;
     struct warden *warden;
     struct boxes *boxes;
+    struct contexts *contexts;
+    void (*on_box_ended)(struct box *b); /* it is out of the table; NULL if nobody asks */
     bool draining;
 };
 

@@ -31,6 +31,7 @@ static void write_file(struct box *b, const char *path, const char *text)
     wire_put_u32(&q, FILE_PARENTS);
     wire_put_u32(&q, 0);
     c->owner = (void *)(uintptr_t)path;
+    c->uncounted = true;
     c->on_end = on_written;
     if (call_begin(c, b, OP_FILE_WRITE, &q, NULL) < 0) {
         free(c);

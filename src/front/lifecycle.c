@@ -108,6 +108,8 @@ static void ended(struct box *b)
     link_free(steal_ptr(&b->link));
     box_settled(b);
     past_keep(b);
+    if (b->front->on_box_ended)
+        b->front->on_box_ended(b);
     box_unref(b);
 }
 
@@ -136,6 +138,7 @@ static void on_created(void *arg, const struct order_answer *a, int fd)
     } else {
         b->link = link_new(b, fd);
         b->state = BOX_RUNNING;
+        usage_made(b);
         greet(b);
         box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Sandbox created from template %s",
                     b->spec.template_id);
@@ -195,13 +198,15 @@ void box_create(struct front *f, struct box_spec *spec, const char *layer, uint6
 
 static void on_killed(void *arg, const struct order_answer *a, int fd)
 {
+    struct transition *t = arg;
     struct sg_error e = {0};
     int r = warden_error(a, &e);
 
     close_p(&fd);
     if (r == -ENOENT) /* its deadline was faster: gone is gone */
         r = 0;
-    transition_end(arg, false, r, &e);
+    usage_kill_answered(t->box);
+    transition_end(t, false, r, &e);
 }
 
 void box_kill(struct box *b, box_done done, void *arg)
@@ -209,6 +214,7 @@ void box_kill(struct box *b, box_done done, void *arg)
     struct order o;
 
     box_order(b, ORDER_KILL, &o);
+    usage_kill_ordered(b);
     warden_order(b->front, &o, -1, on_killed, transition_new(b, BUSY_NO, done, arg));
     /* Nobody finds it from now on; that it will be gone is certain. */
     box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Sandbox killed");
@@ -217,8 +223,11 @@ void box_kill(struct box *b, box_done done, void *arg)
 
 /* ---- pause and resume ------------------------------------------------------------------------ */
 
-static void now_paused(struct box *b, bool stored)
+static void now_paused(struct box *b, const struct order_answer *a)
 {
+    bool stored = a->state == STATE_STORED;
+
+    usage_paused(b, &a->stats);
     b->deadline_ns = 0;
     b->state = BOX_PAUSED;
     b->stored = stored;
@@ -238,7 +247,7 @@ static void on_paused(void *arg, const struct order_answer *a, int fd)
 
     close_p(&fd);
     if (r == 0 && t->box->state == BOX_RUNNING)
-        now_paused(t->box, a->state == STATE_STORED);
+        now_paused(t->box, a);
     transition_end(t, true, r, &e);
 }
 
@@ -293,6 +302,7 @@ static void on_resumed(void *arg, const struct order_answer *a, int fd)
             greet(b);
         }
         b->state = BOX_RUNNING;
+        usage_resumed(b);
         b->stored = false;
         box_set_deadline(b, t->deadline_ns);
         b->spec.timeout_ms = t->timeout_ms;
@@ -464,6 +474,7 @@ void box_told_sandbox(struct front *f, const struct order_answer *a, int note_fd
     }
     if (channel_fd >= 0)
         b->link = link_new(b, channel_fd);
+    usage_taken_over(b, &a->stats);
     boxes_add(b);
     box_unref(b);
 }
@@ -493,6 +504,7 @@ void box_told_ended(struct front *f, const struct order_answer *a)
 {
     struct box *b = box_find(f, a->id);
 
+    usage_ended(b, a);
     if (!b)
         return;
     log_end(b, a);
@@ -504,5 +516,5 @@ void box_told_paused(struct front *f, const struct order_answer *a)
     struct box *b = box_find(f, a->id);
 
     if (b && b->state == BOX_RUNNING)
-        now_paused(b, a->state == STATE_STORED);
+        now_paused(b, a);
 }

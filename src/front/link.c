@@ -1,6 +1,7 @@
 /* The channel to one sandbox's agent on the loop, and the calls on it. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "front/call.h"
 #include "front/lifecycle.h"
 
@@ -91,6 +92,8 @@ static void on_data(struct chan *c, struct chan_stream *s, uint8_t sub, const vo
 {
     struct call *call = chan_stream_owner(s);
 
+    if (call && !call->uncounted)
+        call->box->usage.total.bytes_out += len;
     if (call && call->on_data)
         call->on_data(call, sub, p, len);
     else
@@ -186,8 +189,22 @@ int call_begin(struct call *c, struct box *b, enum chan_op op, const struct strb
     if (c->next)
         c->next->link = &c->next;
     l->calls = c;
+    if (!c->uncounted)
+        b->used_ns = clock_ns();
+    if (!c->uncounted && (op == OP_PROCESS_START || op == OP_KERNEL_EXECUTE))
+        b->usage.total.executions++;
     watch(l);
     return 0;
+}
+
+bool box_in_use(const struct box *b)
+{
+    if (b->holds > 0)
+        return true;
+    for (const struct call *c = b->link ? b->link->calls : NULL; c; c = c->next)
+        if (!c->uncounted)
+            return true;
+    return false;
 }
 
 void call_cancel(struct call *c)
@@ -213,6 +230,8 @@ void call_send(struct call *c, uint8_t sub, const void *p, size_t len)
 {
     if (!c->stream)
         return;
+    if (!c->uncounted)
+        c->box->usage.total.bytes_in += len;
     chan_send(c->via->chan, c->stream, sub, p, len);
     watch(c->via);
 }

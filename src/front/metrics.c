@@ -72,7 +72,8 @@ static void on_stats(void *arg, const struct order_answer *a, int fd)
                            .memory_total = a->stats.memory_total};
     m->last_ns = now;
     m->last_cpu_usec = a->stats.cpu_usec;
-    s->call = (struct call){.owner = s, .on_end = on_disk};
+    usage_sampled(s->box, &a->stats);
+    s->call = (struct call){.owner = s, .uncounted = true, .on_end = on_disk};
     if (call_begin(&s->call, s->box, OP_DISK, NULL, NULL) < 0)
         finish(s, false);
 }

@@ -9,6 +9,7 @@
 
 #define JSON_BODY_DEPTH 32
 #define ERROR_MAX       4096
+#define LOCATION_MAX    (16u * 1024)
 
 void reply_json(struct http_req *req, int status, const struct strbuf *json)
 {
@@ -76,12 +77,37 @@ void reply_sg_error(struct http_req *req, const struct sg_error *e)
         reply_error(req, status, "Internal error: the server's log has the reason");
         return;
     }
+    /* What is missing now may be there in a moment: a place, memory, the database. */
+    if (status == 503)
+        http_add_header(req, "Retry-After", "1");
     reply_error(req, status, "%s", e->message);
 }
 
 void reply_no_sandbox(struct http_req *req, const char *id)
 {
     reply_error(req, 404, "Sandbox \"%.64s\" doesn't exist or you don't have access to it", id);
+}
+
+void reply_add_location(struct http_req *req, const char *url)
+{
+    AUTO(strbuf_done) struct strbuf location = {0};
+    size_t len = strlen(url);
+
+    while (len > 0 && url[len - 1] == '/')
+        len--;
+    strbuf_init(&location, LOCATION_MAX);
+    strbuf_add(&location, url, len);
+    /* Not the target itself, which may be a whole URL. */
+    strbuf_addstr(&location, req->path);
+    if (req->query[0])
+        strbuf_addf(&location, "?%s", req->query);
+    http_add_header(req, "Location", location.buf);
+}
+
+void reply_elsewhere(struct http_req *req, const char *url)
+{
+    reply_add_location(req, url);
+    reply_error(req, 307, "another server has this: %s", url);
 }
 
 void reply_gone(struct http_req *req, const char *id)

@@ -6,13 +6,17 @@
 /* {"code":status,"message":"..."} */
 void reply_error(struct http_req *req, int status, const char *fmt, ...) PRINTF(3, 4);
 /* The status that goes with the error's kind and errno, and its message. An internal one is logged
- * and answered without detail. */
+ * and answered without detail. 503 says when to try again. */
 void reply_sg_error(struct http_req *req, const struct sg_error *e);
 int status_of_error(const struct sg_error *e);
 void reply_json(struct http_req *req, int status, const struct strbuf *json);
 void reply_empty(struct http_req *req, int status);
 /* 404 with the one message that unknown and foreign sandboxes get. */
 void reply_no_sandbox(struct http_req *req, const char *id);
+/* 307 to the server that has what was asked for, with the same target: method and body stay. */
+void reply_elsewhere(struct http_req *req, const char *url);
+/* The header that says where, for an answer with a body of its own. */
+void reply_add_location(struct http_req *req, const char *url);
 /* 502, on the data plane: the sandbox is not there, or is paused and may not be woken. */
 void reply_gone(struct http_req *req, const char *id);
 /* CORS, on the data plane: the headers of every answer, and the answer to a preflight. */

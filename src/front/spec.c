@@ -32,15 +32,19 @@ struct field {
     const char *name;
     enum field_type type;
     size_t offset, size;
+    bool later; /* notes of an earlier version do not have it */
 };
 
-#define FIELD(n, t, m)                                                        \
-    {                                                                         \
-        n, t, offsetof(struct box_spec, m), sizeof(((struct box_spec *)0)->m) \
+#define FIELD_(n, t, m, later)                                                       \
+    {                                                                                \
+        n, t, offsetof(struct box_spec, m), sizeof(((struct box_spec *)0)->m), later \
     }
+#define FIELD(n, t, m)       FIELD_(n, t, m, false)
+#define FIELD_LATER(n, t, m) FIELD_(n, t, m, true)
 
 static const struct field fields[] = {
     FIELD("tenant", TEXT, tenant),
+    FIELD_LATER("context", TEXT, context),
     FIELD("template", TEXT, template_id),
     FIELD("alias", TEXT, alias),
     FIELD("metadata", OBJECT, metadata),
@@ -94,6 +98,8 @@ static int field_load(const struct field *f, const json_t *v, struct box_spec *s
     int64_t wide = json_integer_value(v);
     int32_t narrow = (int32_t)wide;
 
+    if (!v && f->later)
+        return 0;
     switch (f->type) {
     case TEXT:
         if (!json_is_string(v) || json_string_length(v) >= f->size)

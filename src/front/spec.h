@@ -13,6 +13,7 @@
 
 struct box_spec {
     char tenant[ID_LEN + 1];
+    char context[ID_LEN + 1];                              /* whose sandbox it is; "" if of none */
     char template_id[SPEC_NAME_MAX], alias[SPEC_NAME_MAX]; /* alias may be "" */
     json_t *metadata;                       /* object of strings, or NULL if none was given */
     json_t *envs;                           /* object of strings; never NULL */

@@ -22,6 +22,7 @@ void box_warm_kernel(struct box *b)
     wire_put_str(&q, "python");
     identity_put_envs(b, NULL, &q);
     c->on_end = on_warm;
+    c->uncounted = true;
     if (call_begin(c, b, OP_KERNEL_WARM, &q, NULL) < 0)
         free(c);
     else

@@ -92,6 +92,8 @@ struct instance_stats {
     uint64_t memory_bytes, memory_cache;
 };
 void instance_stats(struct instance *i, struct instance_stats *ret);
+/* Without what has happened, which is 0: quick enough for the moment before it is killed. */
+void instance_usage(struct instance *i, struct instance_stats *ret);
 /* Asks for it; instance_frozen says when it is so. Thawing is done when it returns. */
 int instance_freeze_ask(struct instance *i, bool on, struct sg_error *e);
 bool instance_frozen(struct instance *i);

@@ -71,19 +71,26 @@ int instance_connect(struct instance *i, int channel_fd, struct sg_error *e)
     return 0;
 }
 
+void instance_usage(struct instance *i, struct instance_stats *ret)
+{
+    struct cgroup *cg = slot_of(i)->cgroup;
+    struct cgroup_usage usage;
+
+    cg->ops->usage(cg, &usage);
+    *ret = (struct instance_stats){.cpu_usec = usage.cpu_usec,
+                                   .memory_bytes = usage.memory_bytes,
+                                   .memory_cache = usage.memory_cache};
+}
+
 void instance_stats(struct instance *i, struct instance_stats *ret)
 {
     struct slot *s = slot_of(i);
     struct cgroup_stats now;
-    struct cgroup_usage usage;
 
+    instance_usage(i, ret);
     s->cgroup->ops->stats(s->cgroup, &now);
-    s->cgroup->ops->usage(s->cgroup, &usage);
-    *ret = (struct instance_stats){.oom_kills = now.oom_kills - s->seen.oom_kills,
-                                   .pids_hits = now.pids_hits - s->seen.pids_hits,
-                                   .cpu_usec = usage.cpu_usec,
-                                   .memory_bytes = usage.memory_bytes,
-                                   .memory_cache = usage.memory_cache};
+    ret->oom_kills = now.oom_kills - s->seen.oom_kills;
+    ret->pids_hits = now.pids_hits - s->seen.pids_hits;
 }
 
 int instance_freeze_ask(struct instance *i, bool on, struct sg_error *e)

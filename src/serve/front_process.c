@@ -99,7 +99,11 @@ static void drop_rights(const struct front_process *f)
 static _Noreturn void become_front(struct server *s, int sock, pid_t parent)
 {
     struct front_process *f = &s->front;
-    char *argv[] = {(char *)(uintptr_t)f->program, NULL}, *envp[] = {NULL};
+    /* It must know before it has the settings: what it starts for a database, it starts first. */
+    bool database = strncmp(s->settings.store, "postgres", 8) == 0;
+    char with_clerk[] = "--clerk";
+    char *argv[] = {(char *)(uintptr_t)f->program, database ? with_clerk : NULL, NULL};
+    char *envp[] = {NULL};
     int null = open("/dev/null", O_RDONLY);
     sigset_t none;
 

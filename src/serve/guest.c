@@ -133,10 +133,35 @@ int guest_connect(struct guest *g, struct sg_error *e)
     return r;
 }
 
+static void add_usage(const struct guest *g, const struct instance_stats *now,
+                      struct order_stats *ret)
+{
+    *ret = (struct order_stats){.cpu_usec = g->spent.cpu_usec + now->cpu_usec,
+                                .memory_cache = now->memory_cache,
+                                .memory_total = g->limits.memory_bytes,
+                                .oom_kills = now->oom_kills,
+                                .pids_hits = now->pids_hits};
+    if (now->memory_bytes > now->memory_cache)
+        ret->memory_used = now->memory_bytes - now->memory_cache;
+}
+
+void guest_usage(const struct guest *g, struct order_stats *ret)
+{
+    struct instance_stats now;
+
+    *ret = g->spent;
+    if (!g->instance)
+        return;
+    instance_usage(g->instance, &now);
+    add_usage(g, &now, ret);
+}
+
+/* What it has used is read first: its group's next sandbox begins at nothing. */
 void guest_drop_instance(struct guest *g, grave_done done)
 {
     struct instance *i = g->instance;
 
+    guest_usage(g, &g->spent);
     reactor_unwatch(&g->server->reactor, &g->process);
     reactor_unwatch(&g->server->reactor, &g->line);
     timer_cancel(&g->server->reactor, &g->timer);
@@ -157,6 +182,7 @@ static void gone(struct guest *g)
     log_sandbox(level, g->id, "ended: %s", end_names[g->doom]);
     snprintf(a.id, sizeof a.id, "%s", g->id);
     snprintf(a.tenant, sizeof a.tenant, "%s", g->tenant);
+    guest_usage(g, &a.stats);
     front_tell(s, &a, NULL, 0);
     for (struct waiter *w = g->kills; w; w = w->next)
         front_answer(s, &w->ticket, NULL, -1);
@@ -311,18 +337,13 @@ void guest_deadline(struct guest *g, const struct ticket *t, uint64_t deadline_n
 
 void guest_stats(struct guest *g, const struct ticket *t)
 {
-    struct order_answer a = {.stats.memory_total = g->limits.memory_bytes};
+    struct order_answer a = {0};
     struct instance_stats now = {0};
 
     if (g->instance)
         instance_stats(g->instance, &now);
     guest_describe(g, &a);
-    a.stats.cpu_usec = now.cpu_usec;
-    a.stats.memory_cache = now.memory_cache;
-    if (now.memory_bytes > now.memory_cache)
-        a.stats.memory_used = now.memory_bytes - now.memory_cache;
-    a.stats.oom_kills = now.oom_kills;
-    a.stats.pids_hits = now.pids_hits;
+    add_usage(g, &now, &a.stats);
     front_answer(g->server, t, &a, -1);
 }
 
@@ -352,6 +373,7 @@ static void introduce(struct guest *g)
         }
     }
     guest_describe(g, &a);
+    guest_usage(g, &a.stats);
     lseek(g->note, 0, SEEK_SET);
     front_tell(g->server, &a, fds, fds[1] < 0 ? 1 : 2);
     close_p(&fds[1]);

@@ -56,6 +56,7 @@ struct guest {
     struct ward_request request; /* MAKING, BOOTING */
     struct layer *new_layer;     /* STOWING: what it will be made from */
     struct save *save;           /* SAVING */
+    struct order_stats spent;    /* by its instances that are gone: the memory is the last one's */
     struct waiter *waiting, *kills;
     unsigned n_waiting;
     enum order_end doom; /* 0, or why it ends as soon as that is possible */
@@ -71,6 +72,8 @@ void guest_drop_instance(struct guest *g, void (*done)(void *arg, int r, const s
 void guest_end(struct guest *g, enum order_end why);
 /* What is known of it, as the front is told. */
 void guest_describe(const struct guest *g, struct order_answer *ret);
+/* What it has used; of one without an instance, up to the end of the last. */
+void guest_usage(const struct guest *g, struct order_stats *ret);
 
 /* guest_job.c */
 /* Enters a phase in which it waits: arms the deadline, takes the next order. */

@@ -52,6 +52,7 @@ static void tell_paused(struct guest *g, enum phase phase)
 
     g->phase = phase;
     guest_describe(g, &a);
+    guest_usage(g, &a.stats);
     log_sandbox(LEVEL_DEBUG, g->id, phase == PAUSED ? "paused" : "stored");
     if (ticket_valid(g->server, &g->job.ticket)) {
         front_answer(g->server, &g->job.ticket, &a, -1);

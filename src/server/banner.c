@@ -6,7 +6,6 @@
 #include "order/address.h"
 #include "store/store.h"
 
-/* The address that a program on this machine would use: the domain's, or that of a listener. */
 static void own_url(const struct settings *s, int listener, char *ret, size_t cap)
 {
     struct address a = {.len = sizeof a.addr};
@@ -19,6 +18,13 @@ static void own_url(const struct settings *s, int listener, char *ret, size_t ca
     if (getsockname(listener, (struct sockaddr *)&a.addr, &a.len) == 0)
         address_format(&a, text);
     snprintf(ret, cap, "http%s://%s", s->tls_cert[0] ? "s" : "", text);
+}
+
+void banner_url(const struct settings *s, int listener, char *ret, size_t cap)
+{
+    own_url(s, listener, ret, cap);
+    if (strstr(ret, "://0.0.0.0") || strstr(ret, "://[::]"))
+        ret[0] = '\0';
 }
 
 int banner_print(struct front *f, int listener, struct sg_error *e)

@@ -1,12 +1,15 @@
 /* sandglass-front: the part of `sandglass serve` that speaks HTTP. The warden starts it, with their
  * socket as descriptor 3 and its own directory as working directory; see order/order.h for what
- * comes over it. `sandglass key` is here too, since this program has the store. */
+ * comes over it. `sandglass key` and `sandglass tenant` are here too, since this program has the
+ * store. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/fd.h"
+#include "context/context.h"
+#include "context/usage.h"
 #include "front/lifecycle.h"
 #include "front/warden.h"
 #include "order/log.h"
@@ -14,6 +17,8 @@
 #include "server/confine.h"
 #include "server/dispatch.h"
 #include "server/key.h"
+#include "server/tenant.h"
+#include "store/clerk.h"
 #include "store/store.h"
 
 #define ORDER_FD      3
@@ -32,11 +37,29 @@ static struct {
     bool ready;
 } told;
 
+/* Started before this program gives its rights up, if there is a database to talk to. */
+static struct clerk *clerk;
+
 static _Noreturn void give_up(const struct sg_error *e)
 {
     log_line(LEVEL_ERROR, "front: %s", e->message);
     exit(1);
 }
+
+static void log_clerk(bool bad, const char *line)
+{
+    log_line(bad ? LEVEL_WARN : LEVEL_INFO, "%s", line);
+}
+
+/* As with the warden: a new front has a new one. */
+static void on_clerk_gone(void)
+{
+    log_line(LEVEL_ERROR, "front: the clerk has ended");
+    exit(1);
+}
+
+static const struct clerk_hooks clerk_hooks = {
+    .confine = confine_clerk, .log = log_clerk, .gone = on_clerk_gone};
 
 static void take_settings(struct front *f, int fd)
 {
@@ -76,12 +99,26 @@ static void take_tls(struct front *f, int cert_fd, int key_fd)
     log_line(LEVEL_ERROR, "the certificate stays as it was: %s", e.message);
 }
 
-static void begin(struct front *f)
+static int open_contexts(struct front *f, struct ctx_store **ret, struct sg_error *e)
+{
+    const char *where = f->settings.store;
+    bool here = strcmp(where, "sqlite") == 0;
+
+    if (here || strcmp(where, "memory") == 0)
+        return ctx_store_sqlite(f->loop, here ? f->store : NULL, ret, e);
+    if (!clerk)
+        return err_set(e, SG_ERR_INTERNAL, -EINVAL, "started without a clerk for its database");
+    clerk_connect(clerk, f->loop, where);
+    *ret = ctx_store_postgres(f->loop, steal_ptr(&clerk));
+    return 0;
+}
+
+/* What a client may count on from the first connection on is there. */
+static void open_doors(struct front *f)
 {
     struct sg_error e = {0};
 
-    if (store_open(".", &f->store, &e) < 0 || boxes_forget_loose_layers(f, &e) < 0 ||
-        banner_print(f, told.n > 0 ? told.listeners[0].fd : -1, &e) < 0)
+    if (banner_print(f, told.n > 0 ? told.listeners[0].fd : -1, &e) < 0)
         give_up(&e);
     for (size_t i = 0; i < told.n; i++)
         if (http_server_listen(f->http, told.listeners[i].fd, told.listeners[i].tls, &e) < 0)
@@ -90,10 +127,27 @@ static void begin(struct front *f)
     told.ready = true;
 }
 
-static void on_drained(void *arg)
+static void begin(struct front *f)
+{
+    struct ctx_store *contexts = NULL;
+    struct sg_error e = {0};
+
+    if (told.n > 0)
+        banner_url(&f->settings, told.listeners[0].fd, f->url, sizeof(f->url));
+    if (store_open(".", &f->store, &e) < 0 || boxes_forget_loose_layers(f, &e) < 0 ||
+        open_contexts(f, &contexts, &e) < 0 || contexts_start(f, contexts, open_doors, &e) < 0)
+        give_up(&e);
+}
+
+static void leave(void *arg)
 {
     (void)arg;
     exit(0);
+}
+
+static void on_drained(void *arg)
+{
+    usage_finish(arg, leave, NULL);
 }
 
 static void on_tell(struct front *f, const struct order_answer *a, int *fds, size_t n)
@@ -126,7 +180,7 @@ static void on_tell(struct front *f, const struct order_answer *a, int *fds, siz
         break;
     case TELL_DRAIN:
         f->draining = true;
-        http_server_drain(f->http, on_drained, NULL);
+        http_server_drain(f->http, on_drained, f);
         break;
     case TELL_REPLY:
     case TELL_MAX_:
@@ -143,7 +197,7 @@ static void on_warden_gone(struct front *f)
     exit(0);
 }
 
-static int serve(void)
+static int serve(bool with_clerk)
 {
     static const struct http_limits limits = HTTP_LIMITS_DEFAULT;
     static const struct warden_handlers handlers = {.on_tell = on_tell, .on_gone = on_warden_gone};
@@ -156,6 +210,8 @@ static int serve(void)
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
+    if (with_clerk && clerk_start(&clerk_hooks, &clerk, &e) < 0)
+        give_up(&e);
     front.loop = uv_default_loop();
     front.boxes = boxes_new();
     settings_init(&front.settings);
@@ -169,5 +225,7 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "key") == 0)
         return key_main(argc - 1, argv + 1);
-    return serve();
+    if (argc > 1 && strcmp(argv[1], "tenant") == 0)
+        return tenant_main(argc - 1, argv + 1);
+    return serve(argc > 1 && strcmp(argv[1], "--clerk") == 0);
 }

@@ -1,0 +1,76 @@
+/* What the files of context/ share. */
+#pragma once
+
+#include "context/context.h"
+
+/* How long a server may take to make a sandbox, before another believes that it never will. */
+#define CONTEXT_LEASE_MS 30000
+/* The warden's deadline is this much after the row's, and after the next turn of the reaper: it is
+ * for the case that nobody else ends the sandbox. */
+#define CONTEXT_GRACE_MS 60000
+
+enum obtain_step { OBTAIN_NONE, OBTAIN_CLAIM, OBTAIN_REPLACE, OBTAIN_CREATE, OBTAIN_WAKE };
+
+/* Who waits for the sandbox of a path. */
+struct waiter {
+    struct waiter *next;
+    struct store_tenant tenant;
+    uint64_t ttl_ms;
+    char template_id[CTX_TEMPLATE_MAX + 1]; /* "": the setting's */
+    context_spec spec;
+    context_done done;
+    void *arg;
+};
+
+/* A path of which this server has the sandbox, or is about to know. */
+struct context {
+    struct front *front;
+    char tenant[ID_LEN + 1];
+    char conversation[CTX_NAME_MAX + 1], path[CTX_NAME_MAX + 1];
+    struct ctx_row row; /* as the store last said */
+    struct box *box;    /* NULL: none here */
+    uint64_t told_ns;   /* when the store last heard of a use */
+    uint64_t looked_ns; /* told_ns when the row was last asked for */
+    enum obtain_step step;
+    unsigned attempts;      /* of this obtaining */
+    bool replacing;         /* the sandbox that is made takes the place of a lost one */
+    bool telling, checking; /* a touch, or a look, is under way */
+    struct waiter *waiters; /* in order; empty: nothing is under way */
+    struct context *next_in_bucket;
+};
+
+struct contexts {
+    struct front *front;
+    struct ctx_store *store;
+    char node[ID_LEN + 1];
+    bool recovered;      /* what an earlier front left is ended: there may be new ones */
+    struct sg_error why; /* not yet */
+    void (*on_started)(struct front *f);
+    struct reaper *reaper;
+    struct context **buckets;
+    size_t n;
+};
+
+/* manager.c */
+struct context *contexts_find(struct front *f, const char *tenant, const char *conversation,
+                              const char *path);
+struct context *contexts_find_or_add(struct front *f, const char *tenant, const char *conversation,
+                                     const char *path);
+/* Frees it if it has no sandbox and nobody waits. */
+void context_drop_if_idle(struct context *c);
+/* Calls fn for each; it may drop that one. */
+void contexts_each(struct front *f, void (*fn)(struct context *c, void *arg), void *arg);
+/* They belong together from now on. A box that it had before is ended. */
+void context_attach(struct context *c, struct box *b);
+void context_detach(struct context *c);
+/* The row is final: its sandbox, if it is here, is ended. done may be NULL. */
+void context_end_box(struct front *f, const struct ctx_row *row, box_done done, void *arg);
+/* Moves the warden's deadline after the row's. */
+void context_move_deadline(struct context *c);
+/* Whether another server has what the row says, and can be asked. Fills a->elsewhere, or a->r and e
+ * if it lives and did not say where it is. */
+bool context_is_elsewhere(struct front *f, const struct ctx_row *row, struct context_answer *a,
+                          struct sg_error *e);
+
+/* reaper.c */
+void reaper_start(struct front *f);

@@ -1,0 +1,389 @@
+/* Get-or-create: the sandbox of a path, for all who ask for it at the same time. The steps are
+ * drawn in context.h. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "context/impl.h"
+#include "order/log.h"
+
+#define ATTEMPTS_MAX 5 /* of one obtaining: others may end or replace the row meanwhile */
+#define BUSY_MS      20
+#define BUSY_TRIES   (CONTEXT_LEASE_MS / BUSY_MS)
+
+static void claim(struct context *c);
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static struct waiter *take_first(struct context *c)
+{
+    struct waiter *w = c->waiters;
+
+    c->waiters = w->next;
+    return w;
+}
+
+/* To all. They may ask for the same path again at once, which begins anew: so it is over before the
+ * first of them hears of it. */
+static void answer_all(struct context *c, const struct context_answer *answer)
+{
+    struct waiter *list = c->waiters;
+    struct context_answer a = *answer;
+    struct ctx_row row;
+
+    if (a.row) {
+        row = *a.row;
+        a.row = &row;
+        if (a.elsewhere)
+            a.elsewhere = row.node_url;
+    }
+    if (a.box)
+        box_ref(a.box);
+    c->waiters = NULL;
+    c->step = OBTAIN_NONE;
+    c->attempts = 0;
+    c->replacing = false;
+    context_drop_if_idle(c);
+    while (list) {
+        struct waiter *w = list;
+        list = w->next;
+        w->done(w->arg, &a);
+        a.created = a.replaced = false; /* for the others it was there */
+        free(w);
+    }
+    box_unref(a.box);
+}
+
+static void fail_all(struct context *c, int r, const struct sg_error *e)
+{
+    answer_all(c, &(struct context_answer){.r = r, .e = e});
+}
+
+static void succeed(struct context *c, bool created)
+{
+    c->told_ns = clock_ns();
+    context_move_deadline(c);
+    answer_all(c, &(struct context_answer){.row = &c->row,
+                                           .box = c->box,
+                                           .created = created,
+                                           .replaced = created && c->replacing});
+}
+
+/* The row is not any more what it was. */
+static void again(struct context *c)
+{
+    struct sg_error e;
+
+    if (++c->attempts < ATTEMPTS_MAX) {
+        claim(c);
+        return;
+    }
+    int r = err_set(&e, SG_ERR_LIMIT, -EAGAIN,
+                    "the context of path '%.64s' is changed by others all the time: try again",
+                    c->path);
+    fail_all(c, r, &e);
+}
+
+/* ---- a sandbox is made ------------------------------------------------------------------------
+ */
+
+static void on_failure_settled(void *arg, const struct ctx_reply *reply)
+{
+    struct context *c = arg;
+
+    if (reply->r < 0 && reply->r != -ESTALE)
+        log_line(LEVEL_WARN,
+                 "a context without a sandbox stays in the store until it is reaped: %s",
+                 reply->e.message);
+    if (c->waiters)
+        again(c);
+    else
+        c->step = OBTAIN_NONE;
+    context_drop_if_idle(c);
+}
+
+/* The one whose sandbox cannot be made. The others may want another kind, or have more luck; but if
+ * the server has no room, that holds for all. */
+static void not_made(struct context *c, int r, const struct sg_error *e, bool for_all)
+{
+    struct ctx_store *s = c->front->contexts->store;
+    char id[ID_LEN + 1], message[CTX_ERROR_MAX + 1];
+    struct waiter *w = take_first(c);
+    struct waiter *rest = for_all ? steal_ptr(&c->waiters) : NULL;
+    struct context_answer a = {.r = r, .e = e};
+
+    if (!for_all)
+        c->attempts = 0; /* the next one has as many as this one had */
+    memcpy(id, c->row.id, sizeof(id));
+    snprintf(message, sizeof(message), "%.*s", CTX_ERROR_MAX,
+             e->kind == SG_ERR_INTERNAL ? "the sandbox could not be made" : e->message);
+    s->ops->settle(s, c->tenant, id, c->front->contexts->node, NULL, message, on_failure_settled,
+                   c);
+    w->next = rest;
+    while (w) {
+        struct waiter *next = w->next;
+        w->done(w->arg, &a);
+        free(w);
+        w = next;
+    }
+}
+
+static void on_settled(void *arg, const struct ctx_reply *reply)
+{
+    struct context *c = arg;
+    struct box *b = c->box;
+
+    if (reply->r == 0) {
+        c->row = reply->rows[0];
+        if (b) {
+            succeed(c, true);
+        } else { /* it has ended since */
+            again(c);
+        }
+        return;
+    }
+    /* The row is another's, or nobody can say whose: no sandbox without a row. */
+    if (b) {
+        box_ref(b);
+        context_detach(c);
+        box_kill(b, NULL, NULL);
+        box_unref(b);
+    }
+    if (reply->r == -ESTALE)
+        again(c);
+    else
+        fail_all(c, reply->r, &reply->e);
+}
+
+static void on_box(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct context *c = arg;
+    struct ctx_store *s = c->front->contexts->store;
+
+    if (r < 0) {
+        not_made(c, r, e, true);
+        return;
+    }
+    context_attach(c, b);
+    s->ops->settle(s, c->tenant, c->row.id, c->front->contexts->node, b->id, NULL, on_settled, c);
+}
+
+static void create(struct context *c)
+{
+    const struct settings *settings = &c->front->settings;
+    char layer[ID_LEN + 1] = "";
+    struct sg_error e = {0};
+    struct box_spec spec;
+    struct waiter *w = c->waiters;
+    int r = w->spec(w->arg, c->replacing ? c->row.template_id : NULL, &spec, layer, &e);
+
+    c->step = OBTAIN_CREATE;
+    if (r < 0) {
+        not_made(c, r, &e, false);
+        return;
+    }
+    snprintf(spec.context, sizeof(spec.context), "%s", c->row.id);
+    if (w->tenant.memory > 0)
+        spec.limits.memory_bytes = w->tenant.memory;
+    box_create(c->front, &spec, layer[0] ? layer : NULL,
+               c->row.ttl_ms + settings->reap_every_ms + CONTEXT_GRACE_MS, on_box, c);
+}
+
+/* ---- one that is there ------------------------------------------------------------------------
+ */
+
+static void limits_of(const struct context *c, struct ctx_limits *ret)
+{
+    struct context_limits l;
+
+    context_limits(c->front, &c->waiters->tenant, &l);
+    *ret = (struct ctx_limits){.tenant = l.tenant, .conversation = l.conversation};
+}
+
+static void on_replaced(void *arg, const struct ctx_reply *reply)
+{
+    struct context *c = arg;
+
+    if (reply->r == -ESTALE) {
+        again(c);
+    } else if (reply->r < 0) {
+        fail_all(c, reply->r, &reply->e);
+    } else {
+        c->row = reply->rows[0];
+        c->replacing = true;
+        create(c);
+    }
+}
+
+static void replace(struct context *c)
+{
+    struct ctx_store *s = c->front->contexts->store;
+    struct ctx_limits limits;
+
+    limits_of(c, &limits);
+    c->step = OBTAIN_REPLACE;
+    s->ops->replace(s, c->tenant, c->row.id, c->row.sandbox, c->front->contexts->node, &limits,
+                    on_replaced, c);
+}
+
+static void on_awake(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct context *c = arg;
+
+    if (r == 0 || r == -EALREADY) {
+        context_attach(c, b);
+        succeed(c, false);
+    } else if (b->state == BOX_ENDED) {
+        replace(c);
+    } else {
+        fail_all(c, r, e);
+    }
+}
+
+static void found(struct context *c)
+{
+    struct context_answer a = {0};
+    struct sg_error e;
+
+    if (context_is_elsewhere(c->front, &c->row, &a, &e)) {
+        answer_all(c, &a);
+        return;
+    }
+    struct box *b = c->row.sandbox[0] ? box_get(c->front, c->tenant, c->row.sandbox) : NULL;
+    if (!b || strcmp(b->spec.context, c->row.id) != 0) {
+        replace(c);
+    } else if (b->state == BOX_RUNNING && b->busy != BUSY_PAUSING) {
+        context_attach(c, b);
+        succeed(c, false);
+    } else {
+        c->step = OBTAIN_WAKE;
+        box_resume(b, true, c->row.ttl_ms + CONTEXT_GRACE_MS, on_awake, c);
+    }
+}
+
+/* ---- whose is the path? -----------------------------------------------------------------------
+ */
+
+struct pause {
+    uv_timer_t timer;
+    struct context *context;
+};
+
+static void on_pause_closed(uv_handle_t *h)
+{
+    free(h->data);
+}
+
+static void on_pause_over(uv_timer_t *t)
+{
+    struct pause *p = t->data;
+    struct context *c = p->context;
+
+    uv_close((uv_handle_t *)t, on_pause_closed);
+    claim(c);
+}
+
+/* Another server makes it, and does not say where it is: until it has. */
+static void look_again_soon(struct context *c)
+{
+    struct pause *p = xcalloc(1, sizeof(*p));
+
+    p->context = c;
+    p->timer.data = p;
+    uv_timer_init(c->front->loop, &p->timer);
+    uv_timer_start(&p->timer, on_pause_over, BUSY_MS, 0);
+}
+
+static void on_busy(struct context *c)
+{
+    struct context_answer a = {0};
+    struct sg_error e;
+
+    if (context_is_elsewhere(c->front, &c->row, &a, &e) && a.elsewhere)
+        answer_all(c, &a);
+    else if (++c->attempts < BUSY_TRIES)
+        look_again_soon(c);
+    else
+        fail_all(c,
+                 err_set(&e, SG_ERR_LIMIT, -EAGAIN,
+                         "another server is making the sandbox: try "
+                         "again"),
+                 &e);
+}
+
+static void on_claimed(void *arg, const struct ctx_reply *reply)
+{
+    struct context *c = arg;
+
+    if (reply->r < 0) {
+        fail_all(c, reply->r, &reply->e);
+        return;
+    }
+    c->row = reply->rows[0];
+    switch (reply->claimed) {
+    case CLAIM_FOUND:
+        found(c);
+        break;
+    case CLAIM_NEW:
+        /* One that this server had for the path belongs to a row that is over. */
+        if (c->box) {
+            struct box *old = box_ref(c->box);
+            context_detach(c);
+            box_kill(old, NULL, NULL);
+            box_unref(old);
+        }
+        c->replacing = false;
+        create(c);
+        break;
+    case CLAIM_BUSY:
+        on_busy(c);
+        break;
+    }
+}
+
+static void claim(struct context *c)
+{
+    struct contexts *t = c->front->contexts;
+    const struct settings *settings = &c->front->settings;
+    struct waiter *w = c->waiters;
+    char id[ID_LEN + 1];
+
+    id_random(id);
+    c->step = OBTAIN_CLAIM;
+    struct ctx_claim q = {.tenant = c->tenant,
+                          .conversation = c->conversation,
+                          .path = c->path,
+                          .id = id,
+                          .node = t->node,
+                          .template_id =
+                              w->template_id[0] ? w->template_id : settings->context_template,
+                          .ttl_ms = w->ttl_ms,
+                          .default_ttl_ms = settings->context_ttl_ms,
+                          .lease_ms = CONTEXT_LEASE_MS};
+    limits_of(c, &q.limits);
+    t->store->ops->claim(t->store, &q, on_claimed, c);
+}
+
+void context_obtain(struct front *f, const struct context_ask *ask, context_done done, void *arg)
+{
+    struct sg_error e;
+
+    if (!f->contexts->recovered) {
+        const char *why = f->contexts->why.message;
+        int r = err_set(&e, SG_ERR_LIMIT, -EAGAIN, "contexts wait for their database%s%.400s",
+                        why[0] ? ": " : "", why);
+        done(arg, &(struct context_answer){.r = r, .e = &e});
+        return;
+    }
+    struct context *c = contexts_find_or_add(f, ask->tenant->id, ask->conversation, ask->path);
+    struct waiter *w = xcalloc(1, sizeof(*w)), **at = &c->waiters;
+
+    *w = (struct waiter){
+        .tenant = *ask->tenant, .ttl_ms = ask->ttl_ms, .spec = ask->spec, .done = done, .arg = arg};
+    if (ask->template_id)
+        snprintf(w->template_id, sizeof(w->template_id), "%s", ask->template_id);
+    while (*at)
+        at = &(*at)->next;
+    *at = w;
+    if (c->step == OBTAIN_NONE)
+        claim(c);
+}

@@ -1,0 +1,309 @@
+/* What nobody asks for: contexts whose time is over, uses that the store has not heard of, what a
+ * crash left.
+ *
+ *   at the start     rows that this node was making are ended; sandboxes find their rows again
+ *   twice a second   contexts that were used past us (E2B's SDKs, a program that runs) are touched
+ *   each reap_every  expired rows, a batch at a time; rows that others ended; sandboxes without one
+ *   each 5 seconds   this node lives
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "context/impl.h"
+#include "context/usage.h"
+#include "order/log.h"
+
+#define TICK_MS 500
+
+struct reaper {
+    struct front *front;
+    uv_timer_t tick, reap, alive;
+    bool reaping;
+    size_t pending, ended; /* of this turn */
+    bool more;
+};
+
+static uint64_t ms_since(uint64_t ns)
+{
+    return (clock_ns() - ns) / 1000000;
+}
+
+/* ---- uses that were not told ------------------------------------------------------------------
+ */
+
+/* A touch that is under way. Until it is answered the path may have got another context. */
+struct telling {
+    struct context *context;
+    char id[ID_LEN + 1];
+    uint64_t told_ns; /* before it */
+};
+
+static void on_touched(void *arg, const struct ctx_reply *reply)
+{
+    AUTO(free_p) struct telling *x = arg;
+    struct context *c = x->context;
+    bool same = c->step == OBTAIN_NONE && strcmp(c->row.id, x->id) == 0;
+
+    c->telling = false;
+    if (same && reply->r == 0) {
+        c->row = reply->rows[0];
+        context_move_deadline(c);
+    } else if (same && reply->r == -ENOENT && c->box) {
+        /* Somebody else has ended it. */
+        struct ctx_row row = c->row;
+        snprintf(row.sandbox, sizeof(row.sandbox), "%s", c->box->id);
+        context_end_box(c->front, &row, NULL, NULL);
+        return;
+    } else if (same && reply->r < 0) {
+        c->told_ns = x->told_ns;
+    }
+    context_drop_if_idle(c);
+}
+
+static void tell_use(struct context *c, void *arg)
+{
+    struct ctx_store *s = c->front->contexts->store;
+    const struct box *b = c->box;
+    uint64_t rest = c->row.ttl_ms / 10;
+
+    (void)arg;
+    if (!b || c->telling || c->step != OBTAIN_NONE)
+        return;
+    /* One that stands still was paused to be kept. */
+    if (!box_in_use(b) && b->used_ns <= c->told_ns && b->state != BOX_PAUSED)
+        return;
+    if (ms_since(c->told_ns) < rest)
+        return;
+    struct telling *x = xcalloc(1, sizeof(*x));
+    x->context = c;
+    memcpy(x->id, c->row.id, sizeof(x->id));
+    x->told_ns = c->told_ns;
+    c->telling = true;
+    c->told_ns = clock_ns();
+    s->ops->touch(s, c->tenant, c->row.id, 0, on_touched, x);
+}
+
+static void on_tick(uv_timer_t *t)
+{
+    struct reaper *r = t->data;
+
+    if (r->front->contexts->recovered)
+        contexts_each(r->front, tell_use, NULL);
+}
+
+/* ---- what has expired -------------------------------------------------------------------------
+ */
+
+static void reap(struct reaper *r);
+
+static void on_box_gone(void *arg, struct box *b, int code, const struct sg_error *e)
+{
+    struct reaper *r = arg;
+
+    (void)b, (void)code, (void)e;
+    if (--r->pending > 0)
+        return;
+    if (r->more) {
+        reap(r);
+        return;
+    }
+    r->reaping = false;
+    if (r->ended > 0)
+        log_line(LEVEL_INFO, "%zu expired context%s ended", r->ended, r->ended == 1 ? "" : "s");
+}
+
+static void on_expired(void *arg, const struct ctx_reply *reply)
+{
+    struct reaper *r = arg;
+
+    r->more = reply->r == 0 && reply->n >= r->front->settings.reap_batch;
+    r->pending = 1;
+    if (reply->r < 0) {
+        log_line(LEVEL_WARN, "expired contexts cannot be looked for: %s", reply->e.message);
+    } else {
+        r->ended += reply->n;
+        r->pending += reply->n;
+        for (size_t i = 0; i < reply->n; i++)
+            context_end_box(r->front, &reply->rows[i], on_box_gone, r);
+    }
+    on_box_gone(r, NULL, 0, NULL);
+}
+
+static void reap(struct reaper *r)
+{
+    struct contexts *t = r->front->contexts;
+
+    t->store->ops->expire(t->store, t->node, NULL, CONTEXT_LEASE_MS, r->front->settings.reap_batch,
+                          on_expired, r);
+}
+
+/* ---- sandboxes and rows that do not agree ------------------------------------------------------
+ */
+
+/* A row that another server or the operator has changed. */
+static void on_looked(void *arg, const struct ctx_reply *reply)
+{
+    struct context *c = arg;
+
+    c->checking = false;
+    bool known = reply->r == 0 || reply->r == -ENOENT;
+    bool agrees = reply->r == 0 && reply->rows[0].status == CTX_READY && c->box &&
+                  strcmp(reply->rows[0].sandbox, c->box->id) == 0;
+    if (known && !agrees && c->box && c->step == OBTAIN_NONE && c->told_ns == c->looked_ns) {
+        struct box *b = box_ref(c->box);
+        context_detach(c);
+        box_kill(b, NULL, NULL);
+        box_unref(b);
+    }
+    context_drop_if_idle(c);
+}
+
+static void look(struct context *c, void *arg)
+{
+    struct ctx_store *s = c->front->contexts->store;
+
+    (void)arg;
+    if (!c->box || c->checking || c->step != OBTAIN_NONE ||
+        ms_since(c->told_ns) < c->front->settings.reap_every_ms)
+        return;
+    c->checking = true;
+    c->looked_ns = c->told_ns;
+    s->ops->get(s, c->tenant, c->row.id, on_looked, c);
+}
+
+/* A sandbox that names a context which this front has not heard of. */
+struct stray {
+    struct front *front;
+    char id[ID_LEN + 1];
+};
+
+static void on_stray(void *arg, const struct ctx_reply *reply)
+{
+    struct stray *x = arg;
+    struct box *b = box_find(x->front, x->id);
+    const struct ctx_row *row = reply->r == 0 ? &reply->rows[0] : NULL;
+
+    if (b && !b->context && (reply->r == 0 || reply->r == -ENOENT)) {
+        if (row && row->status == CTX_READY && strcmp(row->sandbox, b->id) == 0 &&
+            strcmp(row->node, x->front->contexts->node) == 0) {
+            struct context *c =
+                contexts_find_or_add(x->front, row->tenant, row->conversation, row->path);
+            if (c->step == OBTAIN_NONE) {
+                c->row = *row;
+                c->told_ns = clock_ns();
+                context_attach(c, b);
+            }
+        } else {
+            log_sandbox(LEVEL_INFO, b->id, "its context is over: ended");
+            box_kill(b, NULL, NULL);
+        }
+    }
+    free(x);
+}
+
+static bool find_stray(struct box *b, void *arg)
+{
+    struct front *f = arg;
+    struct ctx_store *s = f->contexts->store;
+
+    if (!b->spec.context[0] || b->context || b->state == BOX_STARTING)
+        return true;
+    struct stray *x = xcalloc(1, sizeof(*x));
+    x->front = f;
+    memcpy(x->id, b->id, sizeof(x->id));
+    s->ops->get(s, b->spec.tenant, b->spec.context, on_stray, x);
+    return true;
+}
+
+static void on_reap(uv_timer_t *t)
+{
+    struct reaper *r = t->data;
+
+    /* The setting may have changed. */
+    uv_timer_set_repeat(t, r->front->settings.reap_every_ms);
+    if (!r->front->contexts->recovered)
+        return;
+    contexts_each(r->front, look, NULL);
+    boxes_each(r->front, find_stray, r->front);
+    if (r->reaping)
+        return;
+    r->reaping = true;
+    r->ended = 0;
+    reap(r);
+}
+
+/* ---- the start --------------------------------------------------------------------------------
+ */
+
+static void recover(struct reaper *r);
+
+static void on_recovered(void *arg, const struct ctx_reply *reply)
+{
+    struct reaper *r = arg;
+    struct contexts *t = r->front->contexts;
+    void (*started)(struct front * f) = t->on_started;
+
+    t->on_started = NULL;
+    if (reply->r == 0 && !t->recovered) {
+        t->recovered = true;
+        if (reply->n > 0)
+            log_line(LEVEL_INFO, "%zu context%s half-made when the last front ended: cleaned up",
+                     reply->n, reply->n == 1 ? "" : "s");
+        boxes_each(r->front, find_stray, r->front);
+    } else if (reply->r < 0) {
+        t->why = reply->e;
+        log_line(LEVEL_WARN, "contexts wait for their database: %s", reply->e.message);
+    }
+    if (started)
+        started(r->front);
+}
+
+static void recover(struct reaper *r)
+{
+    struct contexts *t = r->front->contexts;
+
+    t->store->ops->recover(t->store, t->node, on_recovered, r);
+}
+
+static void on_seen(void *arg, const struct ctx_reply *reply)
+{
+    struct reaper *r = arg;
+    struct contexts *t = r->front->contexts;
+
+    if (reply->r < 0)
+        t->why = reply->e;
+    else if (!t->recovered)
+        recover(r);
+}
+
+static void on_alive(uv_timer_t *timer)
+{
+    struct reaper *r = timer->data;
+    struct contexts *t = r->front->contexts;
+
+    const char *url = r->front->settings.public_url;
+
+    t->store->ops->seen(t->store, t->node, url[0] ? url : r->front->url, on_seen, r);
+}
+
+static void every(struct reaper *r, uv_timer_t *t, uv_timer_cb fn, uint64_t ms)
+{
+    uv_timer_init(r->front->loop, t);
+    t->data = r;
+    uv_timer_start(t, fn, ms, ms);
+    uv_unref((uv_handle_t *)t);
+}
+
+void reaper_start(struct front *f)
+{
+    struct reaper *r = xcalloc(1, sizeof(*r));
+
+    r->front = f;
+    f->contexts->reaper = r;
+    every(r, &r->tick, on_tick, TICK_MS);
+    every(r, &r->reap, on_reap, f->settings.reap_every_ms);
+    every(r, &r->alive, on_alive, CTX_NODE_SEEN_MS);
+    usage_start(f);
+    on_alive(&r->alive);
+    recover(r);
+}

@@ -1,0 +1,611 @@
+/* The manager of contexts, with the store in memory and a warden that does what the test says. */
+#include "tap.h"
+
+#include "e2b_server.h"
+
+#include "context/context.h"
+#include "context/impl.h"
+#include "store/contexts.h"
+
+#define ASKERS 64
+#define OTHER  "othernodeothernodeot"
+#define DEAD   "deadnodedeadnodedead"
+
+/* ---- a store that can fail --------------------------------------------------------------------
+ */
+
+/* The real one, but for `settle`. */
+static struct {
+    struct ctx_store *real;
+    struct ctx_store_ops ops;
+    const struct ctx_store_ops *real_ops;
+    int settle_fails; /* the next one, with this; 0: it does not */
+    bool end_first;   /* somebody terminates the row before it is settled */
+} shaky;
+
+struct delayed {
+    uv_timer_t timer;
+    ctx_done done;
+    void *arg;
+    struct ctx_reply reply;
+};
+
+static void on_delayed_closed(uv_handle_t *h)
+{
+    free(h->data);
+}
+
+static void on_delayed(uv_timer_t *t)
+{
+    struct delayed *d = t->data;
+
+    d->done(d->arg, &d->reply);
+    uv_close((uv_handle_t *)t, on_delayed_closed);
+}
+
+static void answer_later(int r, ctx_done done, void *arg)
+{
+    struct delayed *d = xcalloc(1, sizeof(*d));
+
+    d->done = done;
+    d->arg = arg;
+    d->reply.r = err_set(&d->reply.e, SG_ERR_LIMIT, r, "the test said so");
+    d->timer.data = d;
+    uv_timer_init(server.front.loop, &d->timer);
+    uv_timer_start(&d->timer, on_delayed, 1, 0);
+}
+
+static void on_ended_first(void *arg, const struct ctx_reply *reply)
+{
+    (void)arg;
+    EXPECT(reply->r == 0);
+}
+
+static void shaky_settle(struct ctx_store *s, const char *tenant, const char *id, const char *node,
+                         const char *sandbox, const char *error, ctx_done done, void *arg)
+{
+    int r = shaky.settle_fails;
+
+    shaky.settle_fails = 0;
+    if (shaky.end_first)
+        s->ops->terminate(s, tenant, id, on_ended_first, NULL);
+    shaky.end_first = false;
+    if (r < 0)
+        answer_later(r, done, arg);
+    else
+        shaky.real_ops->settle(s, tenant, id, node, sandbox, error, done, arg);
+}
+
+/* ---- asking ------------------------------------------------------------------------------------
+ */
+
+struct asked {
+    bool came;
+    int r;
+    char message[sizeof(((struct sg_error *)0)->message)];
+    struct ctx_row row;
+    char sandbox[ID_LEN + 1];
+    bool has_row, created, replaced;
+    char elsewhere[CTX_URL_MAX + 1];
+    int spec_fails;
+    char template_id[CTX_TEMPLATE_MAX + 1]; /* that the spec was asked for */
+};
+
+static int make_spec(void *arg, const char *template_id, struct box_spec *ret,
+                     char layer[ID_LEN + 1], struct sg_error *e)
+{
+    struct asked *a = arg;
+
+    snprintf(a->template_id, sizeof(a->template_id), "%s", template_id ? template_id : "");
+    if (a->spec_fails)
+        return err_set(e, SG_ERR_INVALID, a->spec_fails, "a bad specification");
+    box_spec_init(ret);
+    ret->envs = json_object();
+    snprintf(ret->tenant, sizeof(ret->tenant), "%s", server.acme_tenant.id);
+    snprintf(ret->template_id, sizeof(ret->template_id), "base");
+    layer[0] = '\0';
+    return 0;
+}
+
+static void on_answer(void *arg, const struct context_answer *answer)
+{
+    struct asked *a = arg;
+
+    EXPECT(!a->came);
+    a->came = true;
+    a->r = answer->r;
+    snprintf(a->message, sizeof(a->message), "%s", answer->e ? answer->e->message : "");
+    a->has_row = answer->row != NULL;
+    if (answer->row)
+        a->row = *answer->row;
+    snprintf(a->sandbox, sizeof(a->sandbox), "%s", answer->box ? answer->box->id : "");
+    a->created = answer->created;
+    a->replaced = answer->replaced;
+    snprintf(a->elsewhere, sizeof(a->elsewhere), "%s", answer->elsewhere ? answer->elsewhere : "");
+}
+
+static void turn_until(const bool *flag)
+{
+    uint64_t deadline = clock_ns() + SERVER_DEADLINE_NS;
+
+    while (!*flag && clock_ns() < deadline)
+        server_turn(-1);
+    EXPECT(*flag);
+}
+
+static void turn_for(unsigned ms)
+{
+    uint64_t until = clock_ns() + ms * 1000000ull;
+
+    while (clock_ns() < until)
+        server_turn(-1);
+}
+
+static void on_started(struct front *f)
+{
+    (void)f;
+}
+
+/* Once: the manager on a store of its own. */
+static void begin(void)
+{
+    static bool begun;
+    struct front *f = &server.front;
+    struct sg_error e;
+
+    server.n_orders = 0;
+    if (begun)
+        return;
+    begun = true;
+    if (ctx_store_sqlite(f->loop, NULL, &shaky.real, &e) < 0)
+        server_fail(e.message);
+    shaky.real_ops = shaky.real->ops;
+    shaky.ops = *shaky.real_ops;
+    shaky.ops.settle = shaky_settle;
+    shaky.real->ops = &shaky.ops;
+    f->settings.reap_every_ms = 100;
+    f->settings.tenant_contexts = 1000;
+    f->settings.tenant_sandboxes = 1000;
+    EXPECT(contexts_start(f, shaky.real, on_started, &e) == 0);
+    turn_until(&f->contexts->recovered);
+}
+
+static void ask_path(struct asked *a, const char *conversation, const char *path, uint64_t ttl_ms)
+{
+    struct context_ask q = {.tenant = &server.acme_tenant,
+                            .conversation = conversation,
+                            .path = path,
+                            .ttl_ms = ttl_ms,
+                            .spec = make_spec};
+
+    *a = (struct asked){.spec_fails = a->spec_fails};
+    context_obtain(&server.front, &q, on_answer, a);
+}
+
+/* The answer to one who asks alone. */
+static struct asked *obtain(const char *conversation, const char *path)
+{
+    static struct asked a;
+
+    a = (struct asked){0};
+    ask_path(&a, conversation, path, 60000);
+    turn_until(&a.came);
+    return &a;
+}
+
+static size_t orders(enum order_op op)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < server.n_orders; i++)
+        n += server.orders[i].op == (uint32_t)op;
+    return n;
+}
+
+/* ---- one path ----------------------------------------------------------------------------------
+ */
+
+TEST(many_who_ask_for_a_path_get_one_sandbox)
+{
+    static struct asked asked[ASKERS];
+    size_t created = 0;
+
+    begin();
+    for (size_t i = 0; i < ASKERS; i++)
+        ask_path(&asked[i], "many", "main", 60000);
+    for (size_t i = 0; i < ASKERS; i++) {
+        turn_until(&asked[i].came);
+        EXPECT(asked[i].r == 0);
+        EXPECT_STR(asked[i].sandbox, asked[0].sandbox);
+        EXPECT_STR(asked[i].row.id, asked[0].row.id);
+        created += asked[i].created;
+    }
+    EXPECT(created == 1 && asked[0].created);
+    EXPECT(asked[0].row.status == CTX_READY);
+    EXPECT(orders(ORDER_CREATE) == 1);
+}
+
+TEST(later_it_is_found_and_lives_longer)
+{
+    begin();
+    struct asked first = *obtain("found", "main");
+    turn_for(5);
+    struct asked *second = obtain("found", "main");
+
+    EXPECT(first.created && !second->created && !second->replaced);
+    EXPECT_STR(first.sandbox, second->sandbox);
+    EXPECT(second->row.expires_ms > first.row.expires_ms);
+    EXPECT(orders(ORDER_CREATE) == 1);
+}
+
+TEST(paths_conversations_and_odd_names_are_apart)
+{
+    begin();
+    struct asked a = *obtain("apart", "main");
+    struct asked b = *obtain("apart", "other");
+    struct asked c = *obtain("apartm", "ain");
+    struct asked d = *obtain("a'; DROP TABLE context; --", "%s\xc3\xa9");
+
+    EXPECT(a.created && b.created && c.created && d.created);
+    EXPECT(strcmp(a.sandbox, b.sandbox) != 0 && strcmp(a.sandbox, c.sandbox) != 0);
+    EXPECT_STR(d.row.path, "%s\xc3\xa9");
+}
+
+TEST(a_sandbox_that_is_gone_is_replaced_and_said_to_be)
+{
+    begin();
+    struct asked first = *obtain("gone", "main");
+    box_kill(box_find(&server.front, first.sandbox), NULL, NULL);
+    turn_for(5);
+    struct asked *second = obtain("gone", "main");
+
+    EXPECT(second->r == 0 && second->created && second->replaced);
+    EXPECT_STR(second->row.id, first.row.id);
+    EXPECT(strcmp(second->sandbox, first.sandbox) != 0);
+    EXPECT_STR(second->template_id, first.row.template_id);
+    EXPECT(!obtain("gone", "main")->replaced);
+}
+
+TEST(a_paused_sandbox_is_woken)
+{
+    begin();
+    struct asked first = *obtain("paused", "main");
+    box_pause(box_find(&server.front, first.sandbox), true, NULL, NULL);
+    turn_for(5);
+    EXPECT(box_find(&server.front, first.sandbox)->state == BOX_PAUSED);
+    struct asked *second = obtain("paused", "main");
+
+    EXPECT(second->r == 0 && !second->created);
+    EXPECT_STR(second->sandbox, first.sandbox);
+    EXPECT(box_find(&server.front, first.sandbox)->state == BOX_RUNNING);
+}
+
+/* ---- when it cannot be made --------------------------------------------------------------------
+ */
+
+static struct ctx_row row_of(const char *id)
+{
+    static struct asked a;
+
+    a = (struct asked){0};
+    context_get(&server.front, server.acme_tenant.id, id, on_answer, &a);
+    turn_until(&a.came);
+    EXPECT(a.r == 0);
+    return a.row;
+}
+
+TEST(the_server_has_no_room_then_it_has)
+{
+    begin();
+    server.fail[ORDER_CREATE] = -EAGAIN;
+    struct asked a = *obtain("full", "main");
+    server.fail[ORDER_CREATE] = 0;
+    EXPECT(a.r == -EAGAIN);
+    EXPECT_STR(a.message, "the test said so");
+    EXPECT(obtain("full", "main")->created);
+}
+
+TEST(one_who_asks_for_what_cannot_be_spoils_it_for_nobody_else)
+{
+    static struct asked bad, good;
+
+    begin();
+    bad.spec_fails = -EINVAL;
+    ask_path(&bad, "spoilt", "main", 60000);
+    ask_path(&good, "spoilt", "main", 60000);
+    turn_until(&bad.came);
+    turn_until(&good.came);
+    EXPECT(bad.r == -EINVAL && !bad.has_row);
+    EXPECT(good.r == 0 && good.created);
+}
+
+TEST(a_sandbox_that_the_store_does_not_hear_of_is_ended)
+{
+    begin();
+    shaky.settle_fails = -EAGAIN;
+    struct asked a = *obtain("unheard", "main");
+
+    EXPECT(a.r == -EAGAIN);
+    EXPECT(orders(ORDER_CREATE) == 1 && orders(ORDER_KILL) == 1);
+    struct asked *b = obtain("unheard", "main");
+    EXPECT(b->r == 0 && b->created);
+}
+
+TEST(ended_by_somebody_while_it_is_made)
+{
+    begin();
+    shaky.end_first = true;
+    struct asked *a = obtain("ended", "main");
+
+    EXPECT(a->r == 0 && a->created);
+    EXPECT(orders(ORDER_CREATE) == 2 && orders(ORDER_KILL) == 1);
+    EXPECT(row_of(a->row.id).status == CTX_READY);
+}
+
+TEST(limits_name_themselves_and_a_lost_sandbox_does_not_count)
+{
+    begin();
+    server.front.settings.conversation_contexts = 2;
+    struct asked first = *obtain("limited", "a");
+    EXPECT(obtain("limited", "b")->created);
+    struct asked third = *obtain("limited", "c");
+    EXPECT(third.r == -EDQUOT && strstr(third.message, "2"));
+    EXPECT(!obtain("limited", "a")->created);
+    box_kill(box_find(&server.front, first.sandbox), NULL, NULL);
+    turn_for(5);
+    EXPECT(obtain("limited", "c")->created);
+    server.front.settings.conversation_contexts = 1000;
+}
+
+/* ---- ends ---------------------------------------------------------------------------------------
+ */
+
+TEST(terminate_ends_row_and_sandbox)
+{
+    struct asked end = {0};
+
+    begin();
+    struct asked a = *obtain("over", "main");
+    context_terminate(&server.front, server.acme_tenant.id, a.row.id, on_answer, &end);
+    turn_until(&end.came);
+    EXPECT(end.r == 0 && end.row.status == CTX_TERMINATED && end.row.terminated_ms > 0);
+    EXPECT(!box_find(&server.front, a.sandbox));
+    EXPECT(orders(ORDER_KILL) == 1);
+    struct asked *again = obtain("over", "main");
+    EXPECT(again->created && !again->replaced && strcmp(again->row.id, a.row.id) != 0);
+}
+
+TEST(another_tenant_ends_nothing)
+{
+    struct asked end = {0};
+
+    begin();
+    struct asked a = *obtain("mine", "main");
+    context_terminate(&server.front, "betabetabetabetabeta", a.row.id, on_answer, &end);
+    turn_until(&end.came);
+    EXPECT(end.r == -ENOENT);
+    EXPECT(box_find(&server.front, a.sandbox));
+}
+
+TEST(what_is_not_used_expires_and_what_is_used_does_not)
+{
+    static struct asked idle, busy;
+
+    begin();
+    ask_path(&idle, "idle", "main", 1000);
+    ask_path(&busy, "busy", "main", 1000);
+    turn_until(&idle.came);
+    turn_until(&busy.came);
+    struct box *b = box_find(&server.front, busy.sandbox);
+    context_hold(b);
+    uint64_t deadline = clock_ns() + SERVER_DEADLINE_NS;
+    while (box_find(&server.front, idle.sandbox) && clock_ns() < deadline)
+        server_turn(-1);
+    EXPECT(!box_find(&server.front, idle.sandbox));
+    EXPECT(row_of(idle.row.id).status == CTX_TERMINATED);
+    turn_for(600);
+    EXPECT(box_find(&server.front, busy.sandbox) == b);
+    context_release(b);
+    while (box_find(&server.front, busy.sandbox) && clock_ns() < deadline)
+        server_turn(-1);
+    EXPECT(!box_find(&server.front, busy.sandbox));
+}
+
+static void ignore_reply(void *arg, const struct ctx_reply *reply)
+{
+    EXPECT(reply->r == 0);
+    *(bool *)arg = true;
+}
+
+TEST(a_row_that_others_ended_takes_its_sandbox_along)
+{
+    bool came = false;
+
+    begin();
+    struct asked a = *obtain("from outside", "main");
+    shaky.real->ops->terminate(shaky.real, server.acme_tenant.id, a.row.id, ignore_reply, &came);
+    turn_until(&came);
+    uint64_t deadline = clock_ns() + SERVER_DEADLINE_NS;
+    while (box_find(&server.front, a.sandbox) && clock_ns() < deadline)
+        server_turn(-1);
+    EXPECT(!box_find(&server.front, a.sandbox));
+}
+
+TEST(a_sandbox_whose_row_is_nobodys_is_ended)
+{
+    struct box_spec spec;
+    char layer[ID_LEN + 1];
+    struct asked a = {0};
+
+    begin();
+    make_spec(&a, NULL, &spec, layer, NULL);
+    snprintf(spec.context, sizeof(spec.context), "nosuchcontextnosuchc");
+    box_create(&server.front, &spec, NULL, 60000, NULL, NULL);
+    turn_for(5);
+    EXPECT(orders(ORDER_CREATE) == 1);
+    uint64_t deadline = clock_ns() + SERVER_DEADLINE_NS;
+    while (orders(ORDER_KILL) == 0 && clock_ns() < deadline)
+        server_turn(-1);
+    EXPECT(orders(ORDER_KILL) == 1);
+}
+
+static void on_counted(void *arg, int r, const struct sg_error *e, size_t n)
+{
+    struct asked *a = arg;
+
+    (void)e;
+    a->came = true;
+    a->r = r;
+    a->row.usage.executions = n;
+}
+
+TEST(cleanup_of_a_conversation)
+{
+    struct asked end = {0};
+
+    begin();
+    struct asked a = *obtain("whole", "a"), b = *obtain("whole", "b"), c = *obtain("rest", "a");
+    context_cleanup(&server.front, server.acme_tenant.id, "whole", on_counted, &end);
+    turn_until(&end.came);
+    EXPECT(end.r == 0 && end.row.usage.executions == 2);
+    EXPECT(!box_find(&server.front, a.sandbox) && !box_find(&server.front, b.sandbox));
+    EXPECT(box_find(&server.front, c.sandbox));
+}
+
+/* ---- branches -----------------------------------------------------------------------------------
+ */
+
+static void branch(struct asked *a, const char *from, const char *to, bool files)
+{
+    struct context_ask q = {.tenant = &server.acme_tenant,
+                            .conversation = "tree",
+                            .path = to,
+                            .ttl_ms = 60000,
+                            .spec = make_spec};
+
+    *a = (struct asked){0};
+    context_branch(&server.front, &q, from, files, on_answer, a);
+    turn_until(&a->came);
+}
+
+TEST(a_branch_is_lazy_unless_it_has_files)
+{
+    struct asked a;
+
+    begin();
+    branch(&a, "nowhere", "lazy", false);
+    EXPECT(a.r == 0 && !a.has_row);
+    branch(&a, "nowhere", "lazy", true);
+    EXPECT(a.r == 0 && !a.has_row);
+    EXPECT(orders(ORDER_CREATE) == 0);
+
+    obtain("tree", "main");
+    branch(&a, "main", "leaf", true);
+    EXPECT(a.r == 0 && a.has_row && a.created && a.sandbox[0]);
+    const struct order *made = last_order(ORDER_CREATE);
+    EXPECT(made && made->layer[0]);
+    EXPECT(orders(ORDER_SNAPSHOT) == 1);
+    branch(&a, "main", "leaf", false);
+    EXPECT(a.r == -EEXIST);
+    EXPECT(strstr(a.message, "leaf"));
+}
+
+TEST(merging_ends_the_source)
+{
+    struct asked end = {0};
+
+    begin();
+    struct asked source = *obtain("merge", "source"), target = *obtain("merge", "target");
+    context_merge(&server.front, server.acme_tenant.id, "merge", "source", "target", on_answer,
+                  &end);
+    turn_until(&end.came);
+    EXPECT(end.r == 0 && end.has_row);
+    EXPECT_STR(end.row.id, source.row.id);
+    EXPECT(!box_find(&server.front, source.sandbox) && box_find(&server.front, target.sandbox));
+    end = (struct asked){0};
+    context_merge(&server.front, server.acme_tenant.id, "merge", "source", "target", on_answer,
+                  &end);
+    turn_until(&end.came);
+    EXPECT(end.r == 0 && !end.has_row);
+}
+
+/* ---- other servers ------------------------------------------------------------------------------
+ */
+
+/* A context of another node, which has a sandbox there. */
+static void of_other(const char *conversation, const char *node, const char *url)
+{
+    struct ctx_claim q = {.tenant = server.acme_tenant.id,
+                          .conversation = conversation,
+                          .path = "main",
+                          .node = node,
+                          .template_id = "base",
+                          .default_ttl_ms = 60000,
+                          .lease_ms = 60000,
+                          .limits = {1000, 1000}};
+    char id[ID_LEN + 1], sandbox[ID_LEN + 1];
+    bool came = false;
+
+    id_random(id);
+    id_random(sandbox);
+    q.id = id;
+    shaky.real->ops->claim(shaky.real, &q, ignore_reply, &came);
+    turn_until(&came);
+    came = false;
+    shaky.real->ops->settle(shaky.real, q.tenant, id, node, sandbox, NULL, ignore_reply, &came);
+    turn_until(&came);
+    if (!url)
+        return;
+    came = false;
+    shaky.real->ops->seen(shaky.real, node, url, ignore_reply, &came);
+    turn_until(&came);
+}
+
+TEST(what_a_dead_server_had_is_replaced_here)
+{
+    begin();
+    of_other("dead", DEAD, NULL);
+    struct asked *a = obtain("dead", "main");
+    EXPECT(a->r == 0 && a->created && a->replaced && !a->elsewhere[0]);
+    EXPECT_STR(a->row.node, server.front.contexts->node);
+}
+
+TEST(what_another_server_has_is_asked_for_there)
+{
+    begin();
+    of_other("theirs", OTHER, "http://other.example:3000");
+    struct asked *a = obtain("theirs", "main");
+    EXPECT(a->r == 0 && !a->created && !a->sandbox[0]);
+    EXPECT_STR(a->elsewhere, "http://other.example:3000");
+    EXPECT(orders(ORDER_CREATE) == 0);
+
+    of_other("unknown place", OTHER, "");
+    a = obtain("unknown place", "main");
+    EXPECT(a->r == -EAGAIN && strstr(a->message, "public_url"));
+}
+
+/* ---- names
+ * --------------------------------------------------------------------------------------- */
+
+TEST(names)
+{
+    char longest[CTX_NAME_MAX + 2];
+    struct sg_error e;
+
+    memset(longest, 'x', sizeof(longest));
+    longest[CTX_NAME_MAX] = '\0';
+    EXPECT(context_name_check("id", longest, &e) == 0);
+    longest[CTX_NAME_MAX] = 'x';
+    longest[CTX_NAME_MAX + 1] = '\0';
+    EXPECT(context_name_check("id", longest, &e) == -EINVAL && strstr(e.message, "256"));
+    EXPECT(context_name_check("conversationId", "", &e) == -EINVAL);
+    EXPECT(strstr(e.message, "conversationId"));
+    EXPECT(context_name_check("id", NULL, &e) == -EINVAL);
+    EXPECT(context_name_check("id", "a/b?c=d e\xc3\xa9\xf0\x9f\x8c\xb3\xe2\x82\xac", &e) == 0);
+    static const char *const bad[] = {"a\nb",     "\x7f",         "\xc2\x85", "\xff",
+                                      "\xc0\xaf", "\xed\xa0\x80", "\xe2\x82", "\xf5\x80\x80\x80"};
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        EXPECT(context_name_check("id", bad[i], &e) == -EINVAL);
+}
+
+TAP_MAIN
