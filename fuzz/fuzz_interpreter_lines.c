@@ -51,7 +51,7 @@ static void frame(struct lines *l, struct results *r, uint8_t what, const void *
         strbuf_add(&packet, p, len);
         results_packet(r, packet.buf, packet.len);
     } else if (what % 8 < 6) {
-        if (!results_open(r)) /* as execute.c has it */
+        if (!results_open(r)) /* as cell.c has it */
             lines_output(l, what % 2 ? LINES_STDERR : LINES_STDOUT, p, len);
     } else {
         results_packet(r, p, len);

@@ -63,6 +63,7 @@ class Interpreter:
         self.shell = None
         self.commands = -1
         self.status = 0  # of the last cell, which the next finds in $?
+        self.ended = 0  # the status of the last shell that ended
         self.modes = set()  # `set -e`, `-x` and `-v` are off between cells
 
     # ---- shell ---------------------------------------------------------------------------------
@@ -97,6 +98,7 @@ class Interpreter:
 
     def on_end(self):
         status = self.shell.reap()
+        self.ended = status if status >= 0 else 128 - status
         os.close(self.commands)
         self.shell = None
         text = (f"bash {describe_end(status)}: the next cell gets a new shell, without the "
@@ -150,11 +152,13 @@ class Interpreter:
         self.modes.clear()
         self.feed(self.begin_line(variables))
         self.feed_report()
-        if self.wait():
-            if self.bridge.interrupts.count:
-                self.bridge.interrupted()
-            elif self.status in PARSE_FAILED:
-                self.explain_syntax(code)
+        if not self.wait():
+            return self.ended
+        if self.bridge.interrupts.count:
+            self.bridge.interrupted()
+        elif self.status in PARSE_FAILED:
+            self.explain_syntax(code)
+        return self.status
 
     def feed_report(self):
         """A line without quotes or braces: if an interrupt has swallowed its beginning, the rest of

@@ -3,7 +3,8 @@
 An interpreter is started when its first cell comes. By then environment and directory are known,
 which some of them cannot change later. It is an object with
 
-    run(code, variables)   a cell: bytes, and a list of (name, value) for it alone
+    run(code, variables)   a cell: bytes, and a list of (name, value) for it alone. Returns the
+                           status it ended with, where the language has such a thing
     set(name, value)       a variable of the environment, from now on
     chdir(path)            go there, from now on
     close()                the end
@@ -102,15 +103,16 @@ class Kernel:
         self.code.clear()
         self.variables.clear()
         self.bridge.interrupts.begin()
+        status = None
         try:
             if self.interpreter is None:
                 self.interpreter = start(self.bridge, self.language)
-            self.interpreter.run(code, variables)
+            status = self.interpreter.run(code, variables)
         except CannotRun as e:
             self.interpreter = None
             self.bridge.error("KernelError", str(e))
         self.bridge.interrupts.end()
-        self.bridge.control.finished(number)
+        self.bridge.control.finished(number, status or 0)
 
 
 def split(payload):

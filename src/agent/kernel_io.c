@@ -287,7 +287,7 @@ static void release_held(struct kernel *k)
 
     k->held_len = 0;
     if (k->held[0] == 'F')
-        context_cell_over(k->context, KERNEL_DONE, 0);
+        context_cell_over(k->context, KERNEL_DONE, len == 6 ? k->held[5] : 0);
     else
         send_out(k, CHAN_KERNEL, k->held, len);
 }

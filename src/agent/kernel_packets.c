@@ -52,7 +52,7 @@ static int check_whole(struct kernel_packets *s, size_t len)
 
 static int check_done(struct kernel_packets *s, const uint8_t *p, size_t len)
 {
-    if (!s->running || len != 5)
+    if (!s->running || (len != 5 && len != 6))
         return -EPROTO;
     uint32_t cell =
         (uint32_t)p[1] | (uint32_t)p[2] << 8 | (uint32_t)p[3] << 16 | (uint32_t)p[4] << 24;

@@ -4,7 +4,7 @@
  *
  *   Q, then any number of:   R (T | J)* r   at any time: the result of a cell if one ran when it
  *                                           began, else nobody's
- *                            F number       in a cell, outside of a result */
+ *                            F number [status]   in a cell, outside of a result */
 #pragma once
 
 #include "base/base.h"

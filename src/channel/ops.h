@@ -84,7 +84,8 @@ enum chan_op {
      * context run one after the other, in the order of their EOFs. EVENT_EXECUTING when it is this
      * one's turn; then DATA to the host: CHAN_STDOUT, CHAN_STDERR, and CHAN_KERNEL, which brings
      * the results (kernels/README.md), one packet a frame. END result: how u32 (KERNEL_*), code u32
-     * (KERNEL_DIED: exit status, or 128 + signal, or KERNEL_CODE_UNKNOWN), timed_out u32 (0 or 1).
+     * (KERNEL_DIED: exit status, or 128 + signal, or KERNEL_CODE_UNKNOWN; KERNEL_DONE: the cell's
+     * own status, 0..255, where the language has one), timed_out u32 (0 or 1).
      * One that never had its turn ends without EVENT_EXECUTING. -EIO: no kernel can be started.
      * CANCEL takes it out of the queue, or interrupts it; so does the loss of the channel. */
     OP_KERNEL_EXECUTE,

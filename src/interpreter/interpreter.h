@@ -5,7 +5,8 @@
  *   routes.c     who may ask, which function answers, CORS; GET /health
  *   contexts.c   the contexts: list, create, remove, restart, interrupt
  *   request.c    what a body asks for
- *   execute.c    POST /execute: a cell from the request to the last line
+ *   execute.c    POST /execute                          cell.c       a cell, from its code to its
+ *                                                       last line: the tools use it too
  *   ending.c     what the end of a cell means to its client
  *   lines.c      the answer, a JSON object a line      results.c    packets of a kernel to lines
  *   escape.c     text of a line, in ASCII               json_text.c  JSON of a line, checked

@@ -10,6 +10,8 @@
 #include "front/box.h"
 #include "front/reply.h"
 #include "interpreter/interpreter.h"
+#include "mcp/mcp.h"
+#include "v1/v1.h"
 
 #define PORT_MAX 65535u
 
@@ -174,6 +176,10 @@ void dispatch_request(struct http_req *req)
         to_sandbox(req, host_id, host_port);
     } else if (strcmp(req->path, "/files") == 0) {
         by_signature(req);
+    } else if (strncmp(req->path, "/v1/", strlen("/v1/")) == 0) {
+        v1_request(req);
+    } else if (strcmp(req->path, "/mcp") == 0) {
+        mcp_request(req);
     } else {
         e2b_request(req);
     }

@@ -3,6 +3,8 @@
  *   Host is PORT-ID.DOMAIN                   that port of that sandbox
  *   header E2b-Sandbox-Id (, E2b-Sandbox-Port) the same
  *   /files with a signature                  the sandbox whose token made it
+ *   /v1/...                                  execution contexts and tools
+ *   /mcp                                     the same for clients of MCP
  *   anything else                            the control plane
  *
  * Host and headers that name different sandboxes or ports are refused. */

@@ -1,5 +1,6 @@
 /* A sandbox's port 49999 to test against: the real server and interpreter, and an agent made by
- * hand, which says what the test has it say; all in one process and on one loop. */
+ * hand, which says what the test has it say; all in one process and on one loop. A test that
+ * serves something else defines HOST_SERVES(req). */
 #pragma once
 
 #include "channel/wire.h"
@@ -7,6 +8,10 @@
 #include "front/lifecycle.h"
 #include "http_client.h"
 #include "interpreter/interpreter.h"
+
+#ifndef HOST_SERVES
+#define HOST_SERVES(req) interpreter_request(box, req)
+#endif
 
 #define ID    "abcdefghij0123456789"
 #define TOKEN "0123456789abcdef0123456789abcdef01234567"
@@ -24,6 +29,8 @@ static struct {
     unsigned opens, seen, eofs, cancels;
     uint8_t op;
     struct strbuf request, code;
+    struct chan_stream *before; /* the one before, and what it asked for */
+    struct strbuf request_before;
 } agent;
 
 static inline void agent_watch(void);
@@ -51,7 +58,10 @@ static inline void agent_on_open(struct chan *c, struct chan_stream *s, uint8_t 
     (void)c;
     agent.opens++;
     agent.eofs = 0;
+    agent.before = agent.stream;
     agent.stream = s;
+    strbuf_reset(&agent.request_before);
+    strbuf_add(&agent.request_before, agent.request.buf, agent.request.len);
     agent.op = op;
     strbuf_reset(&agent.request);
     strbuf_add(&agent.request, req, len);
@@ -92,7 +102,7 @@ static inline void agent_on_credit(struct chan *c, struct chan_stream *s)
 
 static inline void on_request(struct http_req *req)
 {
-    interpreter_request(box, req);
+    HOST_SERVES(req);
 }
 
 static inline void begin(void)
@@ -119,6 +129,7 @@ static inline void begin(void)
     box->link = link_new(box, ends[0]);
     memset(&agent, 0, sizeof(agent));
     strbuf_init(&agent.request, OPS_OPEN_MAX);
+    strbuf_init(&agent.request_before, OPS_OPEN_MAX);
     strbuf_init(&agent.code, KERNEL_CODE_MAX);
     agent.chan = chan_new(ends[1], CHAN_AGENT, &handlers, NULL);
     agent.poll = xcalloc(1, sizeof(*agent.poll));
@@ -146,6 +157,7 @@ static inline void end(void)
     EXPECT(uv_loop_close(&host.loop) == 0);
     chan_free(agent.chan);
     strbuf_done(&agent.request);
+    strbuf_done(&agent.request_before);
     strbuf_done(&agent.code);
 }
 

@@ -21,7 +21,7 @@ class Answer:
     def __init__(self):
         self.out, self.err = bytearray(), bytearray()
         self.results = []  # (kind, fields)
-        self.finished = None
+        self.finished = self.status = None
 
     @property
     def stdout(self):
@@ -162,7 +162,8 @@ class Kernel:
                 self.fields[key] = json.loads(text) if is_json else text
             self.fields = None
         elif kind == b"F":
-            answer.finished, = struct.unpack("<I", payload)
+            answer.finished, = struct.unpack("<I", payload[:4])
+            answer.status = payload[4] if len(payload) > 4 else 0
             assert answer.finished == self.number and self.fields is None
         else:
             raise AssertionError(f"unknown packet {packet[:20]}")

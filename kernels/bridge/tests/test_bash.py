@@ -56,6 +56,12 @@ class State(BashTest):
         self.check("echo $?", "7\n")
         self.check("echo $?", "0\n")
 
+    def test_status_is_told(self):
+        for code, status in (("(exit 7)", 7), ("true", 0), ("false; true", 0), ("set -e; false", 1),
+                             ("if", 2), ("exit 3", 3), ("kill -9 $$", 137)):
+            with self.subTest(code):
+                self.assertEqual(self.run_cell(code).status, status)
+
     def test_nothing_of_ours_is_visible(self):
         self.check("a=1; set | grep -iE 'sandglass|token|cell'")
         self.check("declare -F; trap -p INT EXIT ERR DEBUG; jobs; history")

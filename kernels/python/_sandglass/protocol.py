@@ -231,13 +231,13 @@ class Control:
         """False in a child which a cell has forked."""
         return self.pid == os.getpid()
 
-    def finished(self, number):
-        """The cell is over."""
+    def finished(self, number, status=0):
+        """The cell is over. Its status is a shell's."""
         if not self.is_here():
             os._exit(0)
         with self.shield, self._lock:
             self._cell_open = False
-            self._write(b"F" + number.to_bytes(4, "little"))
+            self._write(b"F" + number.to_bytes(4, "little") + (bytes((status,)) if status else b""))
 
     def ready(self):
         """Ready for the first cell."""

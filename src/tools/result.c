@@ -1,0 +1,87 @@
+#include <string.h>
+
+#include "tools/tools.h"
+
+bool tool_unavailable(const struct tool_result *r)
+{
+    return r->status == 429 || r->status >= 500;
+}
+
+static void put_refusal(struct json *j, const struct tool_result *r)
+{
+    jw_key(j, "code");
+    jw_i64(j, r->status);
+    jw_key(j, "message");
+    jw_string(j, r->refusal.message);
+    if (!tool_unavailable(r))
+        return;
+    jw_key(j, "unavailable");
+    jw_bool(j, true);
+}
+
+static void put_text(struct json *j, const char *key, const struct strbuf *text)
+{
+    jw_key(j, key);
+    jw_bytes(j, text->buf, text->len);
+}
+
+/* JSON that is there already, or null. */
+static void put_json(struct json *j, const char *key, const char *json)
+{
+    jw_key(j, key);
+    if (json)
+        jw_raw(j, json, strlen(json));
+    else
+        jw_null(j);
+}
+
+static void put_place(struct json *j, const struct tool_result *r)
+{
+    jw_key(j, "sandboxId");
+    jw_string(j, r->sandbox);
+    jw_key(j, "contextId");
+    jw_string(j, r->context);
+    jw_key(j, "wasCreated");
+    jw_bool(j, r->was_created);
+    jw_key(j, "replaced");
+    jw_bool(j, r->replaced);
+}
+
+static void put_outcome(struct json *j, const struct tool_result *r)
+{
+    jw_key(j, "success");
+    jw_bool(j, r->success);
+    put_text(j, "stdout", r->out);
+    put_text(j, "stderr", r->err);
+    jw_key(j, "exitCode");
+    jw_i64(j, r->exit_code);
+    jw_key(j, "executionTimeMs");
+    jw_u64(j, r->ms);
+    put_place(j, r);
+    put_json(j, "results", r->results);
+    put_json(j, "error", r->error);
+    jw_key(j, "truncated");
+    jw_object_begin(j);
+    jw_key(j, "stdout");
+    jw_bool(j, r->out_cut);
+    jw_key(j, "stderr");
+    jw_bool(j, r->err_cut);
+    jw_object_end(j);
+}
+
+void tool_result_json(struct json *j, enum tool t, const struct tool_result *r)
+{
+    jw_object_begin(j);
+    if (r->status != 200) {
+        put_refusal(j, r);
+    } else {
+        put_outcome(j, r);
+        if (t == TOOL_RUN_ANALYSIS) {
+            put_json(j, "result", r->result);
+            put_json(j, "parsedOutput", r->parsed);
+            jw_key(j, "parseError");
+            jw_string(j, r->parse_error);
+        }
+    }
+    jw_object_end(j);
+}

@@ -1,0 +1,231 @@
+/* Paths of a conversation: where they come from, where they went, and which there are. */
+#include "e2b/field.h"
+#include "v1/check.h"
+#include "v1/handlers.h"
+#include "v1/reply.h"
+#include "v1/shape.h"
+
+#define INHERIT_MAX 64
+#define ANSWER_MAX  (1024u * 1024) /* CTX_LIST_MAX paths */
+
+/* ---- branch ---------------------------------------------------------------------------------- */
+
+static int parse_inherit(const struct e2b_req *q, bool *ret_files, struct sg_error *e)
+{
+    const char *inherit = "none";
+    int r = field_string(q->body, "inherit", INHERIT_MAX, &inherit, e);
+
+    if (r < 0)
+        return r;
+    if (strcmp(inherit, "state") == 0)
+        return err_set(e, SG_ERR_UNSUPPORTED, -ENOSYS,
+                       "'inherit' \"state\": not supported yet: use \"files\" or \"none\"");
+    if (strcmp(inherit, "none") != 0 && strcmp(inherit, "files") != 0)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       FIELD_ERROR "'inherit' must be \"none\" or \"files\"");
+    *ret_files = strcmp(inherit, "files") == 0;
+    return 0;
+}
+
+/* Nothing is made now, and whoever uses the path first says how its sandbox is to be. What is asked
+ * for here would be forgotten. */
+static int refuse_wishes(const struct e2b_req *q, struct sg_error *e)
+{
+    static const char *const wishes[] = {"ttlSeconds", "metadata", "envs", "network"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(wishes); i++)
+        if (field_get(q->body, wishes[i]))
+            return err_set(e, SG_ERR_INVALID, -EINVAL,
+                           FIELD_ERROR "'%s' goes with \"inherit\": \"files\" only: without, the "
+                                       "path gets its sandbox when it is first used",
+                           wishes[i]);
+    return 0;
+}
+
+static void on_branched(void *arg, const struct context_answer *a)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct e2b_req *q = arg;
+    struct json j;
+
+    if (!e2b_back(q) || !reply_usable(q, a))
+        return;
+    strbuf_init(&out, REPLY_MAX);
+    jw_init(&j, &out);
+    jw_object_begin(&j);
+    shape_text_key(&j, "conversationId",
+                   json_string_value(json_object_get(q->body, "conversationId")));
+    shape_text_key(&j, "pathId", json_string_value(json_object_get(q->body, "toPathId")));
+    shape_text_key(&j, "parentPathId", json_string_value(json_object_get(q->body, "fromPathId")));
+    shape_text_key(&j, "inherited", a->row ? "files" : "none");
+    shape_obtained(&j, a);
+    jw_object_end(&j);
+    reply_json(q->http, 201, &out);
+}
+
+static int parse_branch(struct e2b_req *q, struct context_ask *ask, const char **ret_from,
+                        bool *ret_files, struct sg_error *e)
+{
+    static const char *const known[] = {"conversationId", "fromPathId", "toPathId",
+                                        "inherit",        "ttlSeconds", "metadata",
+                                        "envs",           "network",    "tenantId"};
+    struct check_two two;
+    int r = check_body(q, known, ARRAY_SIZE(known), e);
+
+    if (r == 0)
+        r = check_two_paths(q, "fromPathId", "toPathId", &two, e);
+    if (r == 0)
+        r = parse_inherit(q, ret_files, e);
+    if (r == 0 && !*ret_files)
+        r = refuse_wishes(q, e);
+    if (r == 0)
+        r = check_ask(q, "toPathId", ask, e);
+    if (r == 0)
+        *ret_from = two.one;
+    return r;
+}
+
+static void branch(struct e2b_req *q)
+{
+    const char *from = NULL;
+    struct context_ask ask;
+    struct sg_error e;
+    bool files = false;
+
+    if (parse_branch(q, &ask, &from, &files, &e) < 0) {
+        reply_sg_error(q->http, &e);
+        return;
+    }
+    e2b_wait(q);
+    context_branch(q->front, &ask, from, files, on_branched, q);
+}
+
+void v1_branch(struct http_req *req)
+{
+    e2b_with_body(req, branch);
+}
+
+/* ---- merge, cleanup -------------------------------------------------------------------------- */
+
+static void on_merged(void *arg, const struct context_answer *a)
+{
+    static const char *const echoed[] = {"conversationId", "sourcePathId", "targetPathId"};
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct e2b_req *q = arg;
+    struct json j;
+
+    if (!e2b_back(q) || !reply_usable(q, a))
+        return;
+    strbuf_init(&out, REPLY_MAX);
+    jw_init(&j, &out);
+    jw_object_begin(&j);
+    for (size_t i = 0; i < ARRAY_SIZE(echoed); i++)
+        shape_text_key(&j, echoed[i], json_string_value(json_object_get(q->body, echoed[i])));
+    jw_key(&j, "terminated");
+    shape_context(&j, a->row);
+    jw_object_end(&j);
+    reply_json(q->http, 200, &out);
+}
+
+static void merge(struct e2b_req *q)
+{
+    static const char *const known[] = {"conversationId", "sourcePathId", "targetPathId",
+                                        "tenantId"};
+    struct check_two two;
+    struct sg_error e;
+
+    if (check_body(q, known, ARRAY_SIZE(known), &e) < 0 ||
+        check_two_paths(q, "sourcePathId", "targetPathId", &two, &e) < 0) {
+        reply_sg_error(q->http, &e);
+        return;
+    }
+    e2b_wait(q);
+    context_merge(q->front, q->tenant.id, two.conversation, two.one, two.other, on_merged, q);
+}
+
+void v1_merge(struct http_req *req)
+{
+    e2b_with_body(req, merge);
+}
+
+static void on_cleaned(void *arg, int r, const struct sg_error *e, size_t n)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct e2b_req *q = arg;
+    struct json j;
+
+    if (!e2b_back(q))
+        return;
+    if (r < 0) {
+        reply_failed(q, r, e);
+        return;
+    }
+    strbuf_init(&out, REPLY_MAX);
+    jw_init(&j, &out);
+    jw_object_begin(&j);
+    jw_key(&j, "terminated");
+    jw_u64(&j, n);
+    jw_object_end(&j);
+    reply_json(q->http, 200, &out);
+}
+
+static void cleanup(struct e2b_req *q)
+{
+    static const char *const known[] = {"conversationId", "tenantId"};
+    const char *conversation;
+    struct sg_error e;
+
+    if (check_body(q, known, ARRAY_SIZE(known), &e) < 0 ||
+        check_name(q->body, "conversationId", false, &conversation, &e) < 0) {
+        reply_sg_error(q->http, &e);
+        return;
+    }
+    e2b_wait(q);
+    context_cleanup(q->front, q->tenant.id, conversation, on_cleaned, q);
+}
+
+void v1_cleanup(struct http_req *req)
+{
+    e2b_with_body(req, cleanup);
+}
+
+/* ---- paths ----------------------------------------------------------------------------------- */
+
+static void on_paths(void *arg, const struct ctx_reply *reply)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct e2b_req *q = arg;
+    struct json j;
+
+    if (!e2b_back(q))
+        return;
+    if (reply->r < 0) {
+        reply_failed(q, reply->r, &reply->e);
+        return;
+    }
+    strbuf_init(&out, ANSWER_MAX);
+    jw_init(&j, &out);
+    jw_object_begin(&j);
+    jw_key(&j, "paths");
+    jw_array_begin(&j);
+    for (size_t i = 0; i < reply->n; i++)
+        shape_path(&j, &reply->paths[i]);
+    jw_array_end(&j);
+    jw_object_end(&j);
+    reply_json(q->http, 200, &out);
+}
+
+void v1_paths(struct http_req *req)
+{
+    struct e2b_req *q = e2b_of(req);
+    struct ctx_store *store = contexts_store(q->front);
+    const char *conversation;
+    struct sg_error e;
+
+    if (check_query_name(req, "conversationId", true, &conversation, &e) < 0) {
+        reply_sg_error(req, &e);
+        return;
+    }
+    e2b_wait(q);
+    store->ops->paths(store, q->tenant.id, conversation, on_paths, q);
+}

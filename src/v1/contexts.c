@@ -1,0 +1,104 @@
+#include "v1/check.h"
+#include "v1/handlers.h"
+#include "v1/reply.h"
+#include "v1/shape.h"
+
+/* ---- get-or-create --------------------------------------------------------------------------- */
+
+static void on_obtained(void *arg, const struct context_answer *a)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct e2b_req *q = arg;
+    struct json j;
+
+    /* If nobody waits any more it stays all the same: the next call on the path will find it. */
+    if (!e2b_back(q) || !reply_usable(q, a))
+        return;
+    strbuf_init(&out, REPLY_MAX);
+    jw_init(&j, &out);
+    jw_object_begin(&j);
+    shape_obtained(&j, a);
+    jw_key(&j, "replaced");
+    jw_bool(&j, a->replaced);
+    jw_object_end(&j);
+    reply_json(q->http, a->created ? 201 : 200, &out);
+}
+
+static void put(struct e2b_req *q)
+{
+    static const char *const known[] = {"conversationId", "pathId", "template", "ttlSeconds",
+                                        "metadata",       "envs",   "network",  "tenantId"};
+    struct context_ask ask;
+    struct sg_error e;
+
+    if (check_body(q, known, ARRAY_SIZE(known), &e) < 0 || check_ask(q, "pathId", &ask, &e) < 0) {
+        reply_sg_error(q->http, &e);
+        return;
+    }
+    e2b_wait(q);
+    context_obtain(q->front, &ask, on_obtained, q);
+}
+
+void v1_context_put(struct http_req *req)
+{
+    e2b_with_body(req, put);
+}
+
+/* ---- one, by its id -------------------------------------------------------------------------- */
+
+static void on_row(void *arg, const struct context_answer *a)
+{
+    struct e2b_req *q = arg;
+
+    if (!e2b_back(q))
+        return;
+    if (a->r == -ENOENT)
+        reply_no_context(q, q->id);
+    else if (reply_usable(q, a))
+        reply_context(q, a->row);
+}
+
+/* Notes the id for the answer. */
+static bool begin(struct e2b_req *q)
+{
+    const char *id = check_id(q);
+
+    if (!id)
+        return false;
+    snprintf(q->id, sizeof(q->id), "%s", id);
+    e2b_wait(q);
+    return true;
+}
+
+void v1_context_get(struct http_req *req)
+{
+    struct e2b_req *q = e2b_of(req);
+
+    if (begin(q))
+        context_get(q->front, q->tenant.id, q->id, on_row, q);
+}
+
+void v1_context_end(struct http_req *req)
+{
+    struct e2b_req *q = e2b_of(req);
+
+    if (begin(q))
+        context_terminate(q->front, q->tenant.id, q->id, on_row, q);
+}
+
+static void touch(struct e2b_req *q)
+{
+    static const char *const known[] = {"ttlSeconds", "tenantId"};
+    uint64_t ttl_ms;
+    struct sg_error e;
+
+    if (check_body(q, known, ARRAY_SIZE(known), &e) < 0 || check_ttl(q, &ttl_ms, &e) < 0)
+        reply_sg_error(q->http, &e);
+    else if (begin(q))
+        context_touch(q->front, q->tenant.id, q->id, ttl_ms, on_row, q);
+}
+
+void v1_context_touch(struct http_req *req)
+{
+    e2b_with_body(req, touch);
+}

@@ -1,0 +1,22 @@
+/* The routes of contexts, for the table in routes.c. */
+#pragma once
+
+#include "http/http.h"
+
+/* contexts.c */
+void v1_context_put(struct http_req *req);
+void v1_context_get(struct http_req *req);
+void v1_context_end(struct http_req *req);
+void v1_context_touch(struct http_req *req);
+
+/* list.c */
+void v1_contexts_list(struct http_req *req);
+
+/* branch.c */
+void v1_branch(struct http_req *req);
+void v1_merge(struct http_req *req);
+void v1_cleanup(struct http_req *req);
+void v1_paths(struct http_req *req);
+
+/* usage.c */
+void v1_usage(struct http_req *req);

@@ -1,0 +1,38 @@
+#include "v1/reply.h"
+
+#include "v1/shape.h"
+
+void reply_failed(struct e2b_req *q, int r, const struct sg_error *e)
+{
+    if (r == -EEXIST)
+        reply_error(q->http, 409, "%s", e->message);
+    else
+        reply_sg_error(q->http, e);
+}
+
+bool reply_usable(struct e2b_req *q, const struct context_answer *a)
+{
+    if (a->r < 0)
+        reply_failed(q, a->r, a->e);
+    else if (a->elsewhere)
+        reply_elsewhere(q->http, a->elsewhere);
+    else
+        return true;
+    return false;
+}
+
+void reply_context(struct e2b_req *q, const struct ctx_row *row)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct json j;
+
+    strbuf_init(&out, REPLY_MAX);
+    jw_init(&j, &out);
+    shape_context(&j, row);
+    reply_json(q->http, 200, &out);
+}
+
+void reply_no_context(struct e2b_req *q, const char *id)
+{
+    reply_error(q->http, 404, "Context \"%.64s\" doesn't exist or you don't have access to it", id);
+}

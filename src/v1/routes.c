@@ -1,0 +1,63 @@
+#include "v1/v1.h"
+
+#include "e2b/request.h"
+#include "front/auth.h"
+#include "http/router.h"
+#include "tools/tools.h"
+#include "v1/check.h"
+#include "v1/handlers.h"
+
+/* Each is an operation of docs/openapi.yaml: the test of that reads this table. */
+static const struct http_route routes[] = {
+    {HTTP_M_PUT, "/v1/contexts", v1_context_put, 0},
+    {HTTP_M_GET, "/v1/contexts", v1_contexts_list, 0},
+    {HTTP_M_GET, "/v1/contexts/{id}", v1_context_get, 0},
+    {HTTP_M_DELETE, "/v1/contexts/{id}", v1_context_end, 0},
+    {HTTP_M_POST, "/v1/contexts/{id}/touch", v1_context_touch, 0},
+    {HTTP_M_POST, "/v1/contexts/branch", v1_branch, 0},
+    {HTTP_M_POST, "/v1/contexts/merge", v1_merge, 0},
+    {HTTP_M_POST, "/v1/contexts/cleanup", v1_cleanup, 0},
+    {HTTP_M_GET, "/v1/paths", v1_paths, 0},
+    {HTTP_M_GET, "/v1/usage", v1_usage, 0},
+    {HTTP_M_GET, "/v1/tools", tools_list, 0},
+    {HTTP_M_POST, "/v1/tools/run_code", tools_run_code, 0},
+    {HTTP_M_POST, "/v1/tools/run_analysis", tools_run_analysis, 0},
+    {HTTP_M_POST, "/v1/execute", execute_once, 0},
+};
+
+static void begin(struct http_req *req, const struct store_tenant *tenant,
+                  const struct http_route *route)
+{
+    struct sg_error e;
+
+    if (check_query_tenant(req, tenant, &e) < 0) {
+        reply_sg_error(req, &e);
+        return;
+    }
+    e2b_req_new(req, tenant);
+    route->handler(req);
+}
+
+void v1_request(struct http_req *req)
+{
+    AUTO(strbuf_done) struct strbuf allow = {0};
+    const struct store_tenant *tenant = auth_tenant(req);
+    const struct http_route *route;
+
+    if (!tenant)
+        return;
+    strbuf_init(&allow, 256);
+    switch (http_route_find(routes, ARRAY_SIZE(routes), req, &route, &allow)) {
+    case HTTP_FOUND:
+        begin(req, tenant, route);
+        break;
+    case HTTP_NO_METHOD:
+        http_add_header(req, "Allow", allow.buf);
+        reply_error(req, 405, "method %s is not allowed here; allowed: %s", req->method_name,
+                    allow.buf);
+        break;
+    case HTTP_NO_PATH:
+        reply_error(req, 404, "no such route: %.200s", req->path);
+        break;
+    }
+}

@@ -1,0 +1,45 @@
+#include "v1/spec.h"
+
+#include "e2b/create.h"
+#include "e2b/field.h"
+
+int spec_of_body(void *arg, const char *template_id, struct box_spec *ret, char layer[ID_LEN + 1],
+                 struct sg_error *e)
+{
+    struct e2b_req *q = arg;
+    const struct settings *settings = &q->front->settings;
+    const json_t *given = field_get(q->body, "template");
+    /* In the words of E2B's create. */
+    json_t *body =
+        json_pack("{s:O*, s:O*, s:O*}", "metadata", json_object_get(q->body, "metadata"), "envVars",
+                  json_object_get(q->body, "envs"), "network", json_object_get(q->body, "network"));
+    struct create_plan plan;
+
+    if (!template_id)
+        template_id = given ? json_string_value(given) : settings->context_template;
+    int r =
+        create_plan(q->front->store, settings, &q->tenant, body, SPEC_V2, template_id, &plan, e);
+    json_decref(body);
+    if (r < 0)
+        return r;
+    *ret = plan.spec;
+    memcpy(layer, plan.layer, sizeof(plan.layer));
+    return 0;
+}
+
+int spec_check(struct e2b_req *q, struct sg_error *e)
+{
+    static const char *const fields[] = {"template", "metadata", "envs", "network"};
+    char layer[ID_LEN + 1];
+    struct box_spec spec;
+    bool any = false;
+
+    for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+        any = any || field_get(q->body, fields[i]);
+    if (!any)
+        return 0;
+    int r = spec_of_body(q, NULL, &spec, layer, e);
+    if (r == 0)
+        box_spec_done(&spec);
+    return r;
+}

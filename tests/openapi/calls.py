@@ -1,0 +1,358 @@
+"""What is asked of the server: every operation, every status that can be brought about, and all kinds
+of bad input."""
+import sqlite3
+import time
+
+UNKNOWN = "unknown0000000000000"
+LONG = "x" * 10240
+
+# Values of a conversation's or path's id that are refused.
+BAD_NAMES = [("empty", ""), ("10 KB", LONG), ("a newline", "a\nb"), ("DEL", "a\x7f"),
+             ("a C1 control", "a\x85b"), ("a number", 7), ("an object", {}), ("null", None)]
+ODD_NAMES = ["ü 漢字 😀", "../../etc/passwd", "'; DROP TABLE context; --", "%2e%2e/%00", "a" * 256,
+             "<script>", "\\\"'{}[]", "\u202e\ufeff"]
+
+
+def target_of(path):
+    return path.replace("{id}", UNKNOWN)
+
+
+def refusals(session, server):
+    """What every operation answers to a caller who is nobody, or somebody else."""
+    for method, path in session.document.operations:
+        target = target_of(path)
+        session.call(server, 401, method, target, key=False, what="no key")
+        session.call(server, 403, method, f"{target}?tenantId={UNKNOWN}", raw=b"{}",
+                     what="another tenant", says="tenantId")
+
+
+def bodies(session, server):
+    """What every operation with a body answers to one that is none."""
+    for (method, path), operation in session.document.operations.items():
+        if "requestBody" not in operation:
+            continue
+        for what, raw in (("no JSON", b"{"), ("an array", b"[]"), ("a key twice", b'{"a":1,"a":2}'),
+                          ("no UTF-8", b'{"a":"\xff"}'), ("too deep", b'{"a":' + b"[" * 99)):
+            session.call(server, 400, method, target_of(path), raw=raw, what=what)
+        session.call(server, 400, method, target_of(path), raw=b'{"nonsense":1}',
+                     what="an unknown field", says="nonsense")
+        session.call(server, 403, method, target_of(path), raw=b'{"tenantId":"someoneelse"}',
+                     what="another tenant in the body", says="tenantId")
+        session.call(server, 413, method, target_of(path), announced=1 << 30, what="1 GiB")
+
+
+def down(session, server):
+    """The database cannot be reached: what needs it is 503, with a time to try again."""
+    for method, path in session.document.operations:
+        if 503 not in session.document.statuses((method, path)) or path == "/v1/execute":
+            continue
+        body = {"/v1/contexts/branch": {"conversationId": "c", "fromPathId": "a", "toPathId": "b"},
+                "/v1/contexts/merge": {"conversationId": "c", "sourcePathId": "a",
+                                       "targetPathId": "b"},
+                "/v1/contexts": {"conversationId": "c", "pathId": "p"} if method == "PUT" else None,
+                "/v1/tools/run_code": {"conversationId": "c", "pathId": "p", "code": "1"},
+                "/v1/tools/run_analysis": {"conversationId": "c", "pathId": "p",
+                                           "analysisType": "custom", "code": "1"}}.get(path)
+        query = "?conversationId=c" if path == "/v1/paths" else ""
+        session.call(server, 503, method, target_of(path) + query, body, what="no database")
+
+
+def too_often(session, server):
+    """More requests than a tenant may make in a second."""
+    for operation in session.document.operations:
+        for _ in range(20):
+            answer = session.send(server, operation[0], target_of(operation[1]))
+            if answer.status == 429:
+                break
+        session.judge(operation, answer, 429, "too often")
+
+
+# ---- contexts ------------------------------------------------------------------------------------
+
+def contexts(session, server):
+    def put(status, what="", says="", **fields):
+        return session.call(server, status, "PUT", "/v1/contexts", fields, what=what, says=says)
+
+    made = put(201, conversationId="conv", pathId="main", template="base", ttlSeconds=600,
+               metadata={"k": "v"}, envs={"A": "b"}, network={"allowPublicTraffic": False})
+    put(200, conversationId="conv", pathId="main")
+    tenant, context = made["context"]["tenantId"], made["context"]["id"]
+    put(200, what="the own tenant", conversationId="conv", pathId="main", tenantId=tenant)
+    put(404, says="nowhere", conversationId="conv", pathId="main", template="nowhere")
+    for name in ("conversationId", "pathId"):
+        rest = {"conversationId": "conv", "pathId": "main"}
+        for what, value in BAD_NAMES:
+            put(400, f"{name}: {what}", name, **rest | {name: value})
+        del rest[name]
+        put(400, f"without {name}", name, **rest)
+    for what, ttl in (("negative", -1), ("zero", 0), ("a year", 31536000), ("a fraction", 1.5),
+                      ("text", "60"), ("huge", 10 ** 30)):
+        put(400, f"ttlSeconds: {what}", "" if what == "huge" else "ttlSeconds",
+            conversationId="conv", pathId="main", ttlSeconds=ttl)
+    for field, value in (("template", 7), ("template", "no such!"), ("metadata", []),
+                         ("metadata", {"a": 1}), ("envs", {"a": 1}), ("envs", {"=": "x"}),
+                         ("network", "none")):
+        put(400, f"{field}: {value}", conversationId="conv", pathId="main", **{field: value})
+    for name in ODD_NAMES:
+        answer = put(201, f"odd names: {ascii(name)[:30]}", conversationId=name, pathId=name,
+                     template="base")
+        same = answer["context"]["pathId"] == name == answer["context"]["conversationId"]
+        session.check(f"{ascii(name)[:30]} comes back as it was", [] if same else [answer])
+        end(session, server, answer["context"]["id"])
+    one(session, server, context)
+
+
+def end(session, server, context):
+    return session.call(server, 200, "DELETE", f"/v1/contexts/{context}")
+
+
+def one(session, server, context):
+    target = f"/v1/contexts/{context}"
+    session.call(server, 200, "GET", target)
+    for odd in (UNKNOWN, "x", "%20", "..%2f..", LONG[:4000]):
+        session.call(server, 404, "GET", f"/v1/contexts/{odd}", what=odd[:20])
+        session.call(server, 404, "DELETE", f"/v1/contexts/{odd}", what=odd[:20])
+        session.call(server, 404, "POST", f"/v1/contexts/{odd}/touch", {}, what=odd[:20])
+    session.call(server, 200, "POST", f"{target}/touch")
+    session.call(server, 200, "POST", f"{target}/touch", {"ttlSeconds": 1200})
+    session.call(server, 400, "POST", f"{target}/touch", {"ttlSeconds": 0})
+    listing(session, server)
+    ended = end(session, server, context)
+    same = end(session, server, context) == ended
+    session.check("ending twice is ending once", [] if same else [ended])
+    session.call(server, 200, "GET", target, what="one that has ended")
+    session.call(server, 404, "POST", f"{target}/touch", {}, what="one that has ended")
+
+
+def listing(session, server):
+    def get(status, query, what=""):
+        return session.call(server, status, "GET", f"/v1/contexts?{query}", what=what or query[:40])
+
+    get(200, "")
+    get(200, "conversationId=conv&pathId=main&limit=1")
+    get(200, f"sandboxId={UNKNOWN}")
+    page = get(200, "status=all&limit=2")
+    seen = [c["id"] for c in page["contexts"]]
+    while page["nextCursor"]:
+        page = get(200, f"status=all&limit=2&cursor={page['nextCursor']}", "the next page")
+        seen += [c["id"] for c in page["contexts"]]
+    twice = len(seen) != len(set(seen))
+    session.check("pages have each context once", [seen] if twice or len(seen) < 3 else [])
+    for query in ("limit=0", "limit=201", "limit=x", "status=none", "status=", "cursor=x",
+                  "sandboxId=x", "conversationId=", "pathId=", "conversationId=%ff", "pathId=%0a"):
+        get(400, query)
+
+
+# ---- paths ---------------------------------------------------------------------------------------
+
+def paths(session, server):
+    def branch(status, what="", says="", **fields):
+        asked = {"conversationId": "tree", "fromPathId": "root", "toPathId": "leaf"} | fields
+        return session.call(server, status, "POST", "/v1/contexts/branch", asked, what, says=says)
+
+    def merge(status, what="", **fields):
+        asked = {"conversationId": "tree", "sourcePathId": "leaf", "targetPathId": "root"} | fields
+        return session.call(server, status, "POST", "/v1/contexts/merge", asked, what)
+
+    branch(201, "from a path without a context")
+    branch(201, "files of a path without a context", inherit="files", envs={"A": "b"})
+    session.call(server, 201, "PUT", "/v1/contexts",
+                 {"conversationId": "tree", "pathId": "root", "template": "base"})
+    branch(201, "files", inherit="files", ttlSeconds=60, metadata={"k": "v"})
+    branch(409, "onto a path with a context", "leaf")
+    branch(409, "the same with files", "leaf", inherit="files")
+    branch(501, "state", inherit="state")
+    for value in ("all", "", 7):
+        branch(400, f"inherit: {value}", "inherit", inherit=value)
+    branch(400, "to itself", toPathId="root")
+    branch(400, "a wish without files", "ttlSeconds", ttlSeconds=60)
+    for name in ("conversationId", "fromPathId", "toPathId"):
+        for what, value in BAD_NAMES:
+            branch(400, f"{name}: {what}", name, **{name: value})
+    session.call(server, 200, "GET", "/v1/paths?conversationId=tree")
+    session.call(server, 200, "GET", "/v1/paths?conversationId=unknown")
+    session.call(server, 400, "GET", "/v1/paths")
+    session.call(server, 400, "GET", "/v1/paths?conversationId=")
+
+    merge(200)
+    merge(200, "once more")
+    merge(400, "into itself", targetPathId="leaf")
+    for name in ("conversationId", "sourcePathId", "targetPathId"):
+        for what, value in BAD_NAMES:
+            merge(400, f"{name}: {what}", **{name: value})
+    for body in (None, {}, {"conversationId": "tree"}):
+        session.call(server, 200, "POST", "/v1/contexts/cleanup", body)
+    session.call(server, 400, "POST", "/v1/contexts/cleanup", {"conversationId": ""})
+
+
+def usage(session, server):
+    session.call(server, 200, "GET", "/v1/usage")
+    session.call(server, 200, "GET", "/v1/usage?from=2024-02-01&to=2024-02-29")
+    for query in ("from=today", "to=2026-02-30", "from=2026-02-02&to=2026-02-01",
+                  "from=2000-01-01&to=2026-01-01"):
+        session.call(server, 400, "GET", f"/v1/usage?{query}", what=query)
+
+
+# ---- tools ---------------------------------------------------------------------------------------
+
+def tools(session, server):
+    for query in ("", "?format=mcp", "?format=openai", "?format=anthropic",
+                  "?conversationId=c&pathId=p"):
+        session.call(server, 200, "GET", f"/v1/tools{query}", what=query)
+    for query in ("?format=x", "?conversationId="):
+        session.call(server, 400, "GET", f"/v1/tools{query}", what=query)
+    run_code(session, server)
+    run_analysis(session, server)
+
+
+def stream(session, server, target, body):
+    """The events of a run: the last of them is the answer."""
+    operation = ("POST", target)
+    for what, more, accept in (("asked for in the body", {"stream": True}, None),
+                               ("asked for in a header", {}, "text/event-stream")):
+        events = session.call(server, 200, "POST", target, body | more, accept=accept, what=what)
+        content = session.document.operations[operation]["responses"]["200"]["content"]
+        problems = session.document.schema_problems(content["application/json"]["schema"],
+                                                    events[-1][1])
+        names = [name for name, _ in events]
+        if names[0] != "context" or names[-1] != "done" or "stdout" not in names:
+            problems.append(names)
+        session.check(f"a stream, {what}, ends with the answer", problems)
+
+
+def run_code(session, server):
+    target = "/v1/tools/run_code"
+
+    def run(status, code, what="", says="", **fields):
+        asked = {"conversationId": "tools", "pathId": "main", "code": code} | fields
+        return session.call(server, status, "POST", target, asked, what or code[:30], says=says)
+
+    answer = run(200, "import sys; print('out'); print('err', file=sys.stderr); 6 * 7")
+    wanted = (True, "out\n", "err\n", 0, "42")
+    got = (answer["success"], answer["stdout"], answer["stderr"], answer["exitCode"],
+           answer["results"][0].get("text"))
+    session.check("it ran", [] if got == wanted else [got])
+    run(200, "1 / 0")
+    run(200, "console.log(1)", language="javascript")
+    run(200, "echo $A", language="bash", envs={"A": "b"}, timeoutSeconds=10)
+    run(200, "import time; time.sleep(60)", "out of time", timeoutSeconds=0.5)
+    session.call(server, 200, "POST", f"{target}?conversationId=tools&pathId=main", {"code": "1"},
+                 what="bound by the query")
+    stream(session, server, target,
+           {"conversationId": "tools", "pathId": "main", "code": "print(1)"})
+    run(404, "1", "an unknown template", pathId="other", template="nowhere")
+    run(413, "#" * 200_000, "more code than allowed", "limit")
+    for field, value in (("code", ""), ("code", 7), ("language", "cobol"), ("timeoutSeconds", 0),
+                         ("timeoutSeconds", 100000), ("envs", {"a": 1}), ("stream", "yes")):
+        run(400, **{"code": "1", "what": f"{field}: {value}"} | {field: value})
+    for name in ("conversationId", "pathId"):
+        for what, value in BAD_NAMES:
+            run(400, "1", f"{name}: {what}", name, **{name: value})
+
+
+def run_analysis(session, server):
+    target = "/v1/tools/run_analysis"
+
+    def run(status, what="", **fields):
+        asked = {"conversationId": "tools", "pathId": "main", "analysisType": "custom"} | fields
+        return session.call(server, status, "POST", target, asked, what)
+
+    echo = "import json; print(json.dumps(parameters)); parameters"
+    answer = run(200, code=echo, parameters={"a": [1, "'\"\\", None]})
+    same = answer["parsedOutput"] == {"a": [1, "'\"\\", None]} and answer["parseError"] is None
+    session.check("parameters go in and come out", [] if same else [answer])
+    answer = run(200, "no JSON", code="print('{')")
+    told = answer["parseError"] and answer["stdout"] == "{\n"
+    session.check("what cannot be parsed is told beside it", [] if told else [answer])
+    run(200, "csv", code="print('a,b\\n1,2')", outputFormat="csv")
+    run(200, "text", code="print(1)", outputFormat="text")
+    run(200, "an error", code="1 / 0")
+    run(200, "data_analysis", analysisType="data_analysis", parameters={"records": [{"a": 1}]})
+    stream(session, server, target, {"conversationId": "tools", "pathId": "main",
+                                     "analysisType": "custom", "code": "print(1)"})
+    run(413, "more code than allowed", code="#" * 200_000)
+    run(400, "custom without code")
+    for field, value in (("analysisType", ""), ("analysisType", "../x"),
+                         ("analysisType", "astrology"), ("outputFormat", "xml"),
+                         ("timeoutSeconds", -1), ("code", 7)):
+        run(400, f"{field}: {value}", **{"code": "1"} | {field: value})
+    run(404, "an unknown template", pathId="other", template="nowhere", code="1")
+
+
+def execute(session, server):
+    target = "/v1/execute"
+
+    def run(status, what="", says="", **fields):
+        return session.call(server, status, "POST", target, fields, what, says)
+
+    def became(wanted, what, **fields):
+        answer = run(200, what, **fields)
+        session.check(f"{what}: {wanted}", [] if answer["status"] == wanted else [answer])
+
+    became("success", "code", code="print(input()[::-1])", stdin="olleh", sessionId="s",
+           limits={"memoryMb": 128, "cpus": 0.5, "outputBytes": 1000}, envs={"A": "b"})
+    became("success", "files", file="a/main.sh", language="sh",
+           files=[{"path": "a/main.sh", "content": ". a/b"}, {"path": "a/b", "content": "echo b"}])
+    became("execution_error", "an error", code="1 / 0")
+    became("timeout", "out of time", code="while True: pass", timeoutSeconds=1)
+    became("setup_error", "a path that cannot be", code="1",
+           files=[{"path": "/proc/none", "content": ""}])
+    run(413, "more code than allowed", "limit", code="#" * 200_000)
+    run(400, "nothing to run")
+    for field, value in (("code", ""), ("code", 7), ("language", "cobol"), ("timeoutSeconds", 0),
+                         ("timeoutSeconds", 301), ("timeoutSeconds", "1"), ("stdin", 7),
+                         ("limits", {"memoryMb": 1}), ("limits", {"disk": 1}), ("file", "none"),
+                         ("files", {}), ("envs", {"a": 1}), ("sessionId", "x" * 300)):
+        run(400, f"{field}: {str(value)[:30]}", **{"code": "1"} | {field: value})
+
+
+# ---- limits, and other servers -------------------------------------------------------------------
+
+def limits(session, server, contexts_max):
+    """As many sandboxes as the tenant may have, and then one more, in every way that makes one."""
+    session.call(server, 200, "POST", "/v1/contexts/cleanup", {"conversationId": "tools"})
+    for number in range(contexts_max):
+        answer = session.send(server, "PUT", "/v1/contexts",
+                              b'{"conversationId":"full","pathId":"%d","template":"base"}' % number)
+        session.judge(("PUT", "/v1/contexts"), answer, 201, f"{number + 1} of {contexts_max}")
+    for target, body in (("/v1/contexts", {"conversationId": "full", "pathId": "x"}),
+                         ("/v1/contexts/branch", {"conversationId": "full", "fromPathId": "0",
+                                                  "toPathId": "x", "inherit": "files"}),
+                         ("/v1/tools/run_code", {"conversationId": "full", "pathId": "x",
+                                                 "code": "1"}),
+                         ("/v1/tools/run_analysis", {"conversationId": "full", "pathId": "x",
+                                                     "analysisType": "custom", "code": "1"})):
+        method = "PUT" if target == "/v1/contexts" else "POST"
+        refused = session.call(server, 429, method, target, body, "one too many", str(contexts_max))
+        if "tools" in target:
+            session.check("the tool says that it is unavailable",
+                          [] if refused.get("unavailable") is True else [refused])
+    session.call(server, 200, "POST", "/v1/contexts/cleanup", {"conversationId": "full"})
+
+
+def elsewhere(session, server):
+    """A context whose sandbox another server has: the database is made to say so."""
+    made = session.call(server, 201, "PUT", "/v1/contexts",
+                        {"conversationId": "far", "pathId": "a", "template": "base"})
+    context, node = made["context"]["id"], "another0000000000000"
+    database = sqlite3.connect(f"{server.state}/front/server.db", timeout=10)
+    with database:
+        database.execute("INSERT INTO node (id, url, seen_ms) VALUES (?, ?, ?)",
+                         (node, "https://other.example/", int(time.time() * 1000)))
+        database.execute("UPDATE context SET node = ? WHERE id = ?", (node, context))
+    for method, target, body in (
+            ("PUT", "/v1/contexts", {"conversationId": "far", "pathId": "a"}),
+            ("POST", f"/v1/contexts/{context}/touch", {}),
+            ("DELETE", f"/v1/contexts/{context}", None),
+            ("POST", "/v1/contexts/merge", {"conversationId": "far", "sourcePathId": "a",
+                                            "targetPathId": "b"}),
+            ("POST", "/v1/contexts/branch", {"conversationId": "far", "fromPathId": "a",
+                                             "toPathId": "b", "inherit": "files"}),
+            ("POST", "/v1/tools/run_code?x=%20", {"conversationId": "far", "pathId": "a",
+                                                  "code": "1"}),
+            ("POST", "/v1/tools/run_analysis", {"conversationId": "far", "pathId": "a",
+                                                "analysisType": "custom", "code": "1"})):
+        session.call(server, 307, method, target, body, location=f"https://other.example{target}")
+    with database:
+        database.execute("DELETE FROM node WHERE id = ?", (node,))
+    database.close()

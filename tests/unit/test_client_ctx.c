@@ -1,0 +1,188 @@
+/* sandglass ctx: command lines, and the tree of a conversation's paths. */
+#include "tap.h"
+
+#include <jansson.h>
+#include <locale.h>
+
+#include "client/ctx.h"
+
+TAP_MAIN
+
+#define ARGS_MAX 16
+
+static struct ctx_options options;
+
+static int parse(const struct client_verb *verb, void *self, const char *line, struct sg_error *e)
+{
+    static char text[512];
+    static char *argv[ARGS_MAX + 1];
+    int argc = 0;
+
+    snprintf(text, sizeof(text), "%s %s", verb->name, line);
+    memset(argv, 0, sizeof(argv));
+    for (char *p = text, *word; (word = strsep(&p, " ")) && argc < ARGS_MAX;)
+        if (*word)
+            argv[argc++] = word;
+    return client_parse(verb, argc, argv, self, e);
+}
+
+static void expect_taken(const char *line, size_t n_args)
+{
+    struct sg_error e = {0};
+
+    options = (struct ctx_options){0};
+    EXPECT(parse(&ctx_verb, &options, line, &e) == 0);
+    EXPECT_STR(e.message, "");
+    EXPECT(options.n_args == n_args);
+}
+
+static void expect_refused(const char *line, const char *words)
+{
+    struct sg_error e = {0};
+
+    options = (struct ctx_options){0};
+    EXPECT(parse(&ctx_verb, &options, line, &e) < 0);
+    if (!strstr(e.message, words))
+        printf("# ctx %s: '%s' does not say '%s'\n", line, e.message, words);
+    EXPECT(strstr(e.message, words) != NULL);
+}
+
+TEST(each_action_takes_its_arguments)
+{
+    expect_taken("ls", 0);
+    expect_taken("ls --status all,ready c", 1);
+    expect_taken("--json ls", 0);
+    expect_taken("get abc", 1);
+    expect_taken("get c p --json", 2);
+    expect_taken("touch abc --ttl 90s", 1);
+    EXPECT(options.ttl_s == 90);
+    expect_taken("branch c from to --inherit files --ttl 1h", 3);
+    EXPECT_STR(options.inherit, "files");
+    expect_taken("merge c a b", 3);
+    expect_taken("rm a b c d e", 5);
+    expect_taken("rm --conversation c -y", 0);
+    expect_taken("rm --expired", 0);
+    expect_taken("--help", 0);
+    expect_taken("get -- -x", 1);
+}
+
+TEST(what_is_wrong_is_named)
+{
+    expect_refused("", "what to do is missing");
+    expect_refused("list", "'list' is not ls, get");
+    expect_refused("ls a b", "unexpected argument 'b': ls takes [CONVERSATION]");
+    expect_refused("get", "get takes ID, or CONVERSATION PATH");
+    expect_refused("get a b c", "unexpected argument 'c'");
+    expect_refused("branch c from", "branch takes CONVERSATION FROM TO");
+    expect_refused("merge c", "merge takes CONVERSATION SOURCE TARGET");
+    expect_refused("rm", "no context given");
+    expect_refused("rm a --expired", "one of them");
+    expect_refused("rm --conversation c --expired", "one of them");
+    expect_refused("get a --ttl 1h", "--ttl is no option of get");
+    expect_refused("ls --yes", "--yes is no option of ls");
+    expect_refused("merge c a b --inherit files", "--inherit is no option of merge");
+    expect_refused("touch a --ttl 0", "--ttl '0'");
+    expect_refused("ls --status=", "--status: the value is empty");
+    expect_refused("ls --nonsense", "unknown option");
+}
+
+TEST(usage_takes_days)
+{
+    AUTO(free_p) void *self = xcalloc(1, usage_verb.options_size);
+    struct sg_error e = {0};
+
+    EXPECT(parse(&usage_verb, self, "--from 2026-01-31 --to 2026-12-01", &e) == 0);
+    EXPECT(parse(&usage_verb, self, "--from yesterday", &e) < 0);
+    EXPECT_STR(e.message, "--from 'yesterday' is not a day such as 2026-03-31");
+    EXPECT(parse(&usage_verb, self, "--to 2026-1-31", &e) < 0);
+    EXPECT(parse(&usage_verb, self, "--to 2026-01-311", &e) < 0);
+    EXPECT(parse(&usage_verb, self, "today", &e) < 0);
+}
+
+/* ---- the tree -------------------------------------------------------------------------------- */
+
+/* Label and status of each line, without the title. */
+static const char *tree(const char *paths, const char *contexts, bool utf8)
+{
+    static char cut[4096];
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct sg_error e = {0};
+    json_t *p = json_loads(paths, 0, NULL), *c = json_loads(contexts, 0, NULL);
+    char *to = cut;
+
+    cut[0] = '\0';
+    setlocale(LC_CTYPE, "C.UTF-8");
+    strbuf_init(&out, 1u << 20);
+    EXPECT(p && c);
+    EXPECT(ctx_tree_format(p, c, utf8, 0, false, &out, &e) == 0);
+    json_decref(p);
+    json_decref(c);
+    /* Three blanks end a column, unless they are of the tree itself. */
+    for (const char *line = strchr(out.buf, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
+        const char *end = strstr(line, "   ");
+        while (end && strspn(line, " |`\xe2\x94\x82") >= (size_t)(end - line) + 3)
+            end = strstr(end + 1, "   ");
+        const char *status = end ? end + strspn(end, " ") : line;
+        to += snprintf(to, (size_t)(cut + sizeof(cut) - to), "%.*s [%.*s]\n",
+                       end ? (int)(end - line) : 0, line, (int)strcspn(status, " "), status);
+    }
+    return cut;
+}
+
+TEST(a_tree_has_children_below_their_parents)
+{
+    static const char paths[] =
+        "[{\"pathId\":\"main\",\"parentPathId\":null,\"contextId\":\"x\",\"sandboxStatus\":"
+        "\"ready\"},"
+        "{\"pathId\":\"a\",\"parentPathId\":\"main\",\"contextId\":null},"
+        "{\"pathId\":\"b\",\"parentPathId\":\"main\",\"mergedInto\":\"main\",\"contextId\":null},"
+        "{\"pathId\":\"c\",\"parentPathId\":\"a\",\"contextId\":\"y\",\"sandboxStatus\":"
+        "\"creating\"},"
+        "{\"pathId\":\"other\",\"parentPathId\":null,\"contextId\":null}]";
+
+    EXPECT_STR(tree(paths, "[]", false), "main [ready]\n"
+                                         "|- a [lazy]\n"
+                                         "|  `- c [creating]\n"
+                                         "`- b -> main [merged]\n"
+                                         "other [lazy]\n");
+    EXPECT_STR(tree(paths, "[]", true), "main [ready]\n"
+                                        "├─ a [lazy]\n"
+                                        "│  └─ c [creating]\n"
+                                        "└─ b → main [merged]\n"
+                                        "other [lazy]\n");
+}
+
+TEST(a_tree_of_nonsense_shows_each_path_once)
+{
+    EXPECT_STR(tree("[{\"pathId\":\"a\",\"parentPathId\":\"b\"},{\"pathId\":\"b\","
+                    "\"parentPathId\":\"a\"},{\"pathId\":\"c\",\"parentPathId\":\"c\"},"
+                    "{\"pathId\":\"d\",\"parentPathId\":\"gone\"}]",
+                    "[]", false),
+               "c [lazy]\n"
+               "d [lazy]\n"
+               "a [lazy]\n"
+               "`- b [lazy]\n");
+    EXPECT_STR(tree("[{\"pathId\":\"\\u001b[31m\"}]", "[]", false), "?[31m [lazy]\n");
+    tree("[7, {}, null, {\"pathId\": 1}]", "[8, {\"id\": []}]", false);
+    EXPECT_STR(tree("[]", "[]", false), "");
+}
+
+TEST(a_deep_tree_is_shown_and_a_huge_list_refused)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct sg_error e = {0};
+    json_t *paths = json_array(), *none = json_array();
+
+    for (int i = 0; i < 2000; i++) {
+        json_t *p = json_pack("{s:o}", "pathId", json_sprintf("%d", i));
+        json_object_set_new(p, "parentPathId", json_sprintf("%d", i - 1));
+        json_array_append_new(paths, p);
+    }
+    strbuf_init(&out, 256u << 20);
+    EXPECT(ctx_tree_format(paths, none, true, 100, false, &out, &e) == 0);
+    EXPECT(!out.truncated);
+    json_array_append_new(paths, json_pack("{s:s}", "pathId", "x"));
+    EXPECT(ctx_tree_format(paths, none, true, 100, false, &out, &e) == -E2BIG);
+    json_decref(paths);
+    json_decref(none);
+}

@@ -1,0 +1,807 @@
+/* Contexts over HTTP, with the real manager, a store in memory, and a warden that only answers. */
+#include "tap.h"
+
+#define SERVER_REQUEST dispatch_request
+#include "server/dispatch.h"
+
+#include "e2b_server.h"
+
+#include "context/context.h"
+
+TAP_MAIN
+
+#define OTHER_NODE "othernode00000000000"
+
+static struct ctx_store *store;
+static bool started;
+
+static void on_started(struct front *f)
+{
+    (void)f;
+    started = true;
+}
+
+__attribute__((constructor)) static void contexts_begin(void)
+{
+    struct sg_error e;
+
+    if (ctx_store_sqlite(server.front.loop, NULL, &store, &e) < 0 ||
+        contexts_start(&server.front, store, on_started, &e) < 0)
+        server_fail(e.message);
+    for (uint64_t end = clock_ns() + SERVER_DEADLINE_NS; !started && clock_ns() < end;)
+        server_turn(-1);
+    if (!started)
+        server_fail("contexts did not start");
+    server.front.settings.tenant_contexts = server.front.settings.conversation_contexts = 1000;
+}
+
+static const json_t *part(const json_t *object, const char *name)
+{
+    return json_object_get(object, name);
+}
+
+static long long number_of(const json_t *object, const char *name)
+{
+    return json_integer_value(part(object, name));
+}
+
+static struct answer *put(const char *conversation, const char *path)
+{
+    char body[1024];
+
+    snprintf(body, sizeof(body), "{\"conversationId\":\"%s\",\"pathId\":\"%s\"}", conversation,
+             path);
+    return call_acme("PUT", body, "/v1/contexts");
+}
+
+/* Makes one, and copies its id. */
+static void make(const char *conversation, const char *path, char id[ID_LEN + 1])
+{
+    struct answer *a = put(conversation, path);
+
+    if (a->status != 201)
+        printf("# %s\n", a->body);
+    EXPECT(a->status == 201);
+    snprintf(id, ID_LEN + 1, "%s", field_of(part(a->json, "context"), "id"));
+}
+
+static void end_all(void)
+{
+    json_t *all = json_incref(call_acme("GET", NULL, "/v1/contexts?limit=200")->json), *v;
+    size_t i;
+
+    json_array_foreach(json_object_get(all, "contexts"), i, v)
+        EXPECT(call_acme("DELETE", NULL, "/v1/contexts/%s", field_of(v, "id"))->status == 200);
+    json_decref(all);
+    clean_up();
+}
+
+static size_t orders_of(enum order_op op)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < server.n_orders; i++)
+        n += server.orders[i].op == (uint32_t)op;
+    return n;
+}
+
+/* ---- keys and routes ------------------------------------------------------------------------- */
+
+TEST(everything_needs_a_key)
+{
+    static const char *const targets[] = {"/v1/contexts", "/v1/nowhere", "/v1/usage?from=x", "/v1/",
+                                          "/v1/contexts/x"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(targets); i++) {
+        EXPECT(ask(NULL, "GET", targets[i], NULL)->status == 401);
+        EXPECT(
+            ask("e2b_0000000000000000000000000000000000000000", "GET", targets[i], NULL)->status ==
+            401);
+    }
+    EXPECT(ask(NULL, "PUT", "/v1/contexts", "{}")->status == 401);
+}
+
+TEST(unknown_paths_and_methods)
+{
+    struct answer *a = call_acme("GET", NULL, "/v1/nowhere");
+
+    EXPECT(a->status == 404 && number_of(a->json, "code") == 404);
+    EXPECT(call_acme("GET", NULL, "/v1/contexts/")->status == 404);
+    EXPECT(call_acme("GET", NULL, "/v1/")->status == 404);
+    a = call_acme("PATCH", NULL, "/v1/contexts");
+    EXPECT(a->status == 405 && strstr(a->text, "Allow: GET, PUT"));
+}
+
+/* ---- get-or-create --------------------------------------------------------------------------- */
+
+TEST(the_first_call_creates_the_others_find)
+{
+    struct answer *a = put("conv", "main");
+    const json_t *c = part(a->json, "context"), *s = part(a->json, "sandbox");
+    char id[ID_LEN + 1], sandbox[ID_LEN + 1];
+
+    EXPECT(a->status == 201);
+    EXPECT(json_is_true(part(a->json, "wasCreated")) && json_is_false(part(a->json, "replaced")));
+    snprintf(id, sizeof(id), "%s", field_of(c, "id"));
+    snprintf(sandbox, sizeof(sandbox), "%s", field_of(c, "sandboxId"));
+    EXPECT(id_valid(id) && id_valid(sandbox));
+    EXPECT_STR(field_of(c, "tenantId"), server.acme_tenant.id);
+    EXPECT_STR(field_of(c, "conversationId"), "conv");
+    EXPECT_STR(field_of(c, "pathId"), "main");
+    EXPECT_STR(field_of(c, "sandboxStatus"), "ready");
+    EXPECT_STR(field_of(c, "templateId"), "code-interpreter-v1");
+    EXPECT(json_is_null(part(c, "parentPathId")) && json_is_null(part(c, "terminatedAt")) &&
+           json_is_null(part(c, "errorMessage")));
+    EXPECT(number_of(c, "ttlSeconds") == 1800);
+    EXPECT(strlen(field_of(c, "expiresAt")) == strlen("2026-11-15T12:00:00.123Z"));
+    EXPECT(json_is_real(part(part(c, "resourceUsage"), "cpuSeconds")));
+    EXPECT_STR(field_of(s, "sandboxID"), sandbox);
+    EXPECT(strlen(field_of(s, "envdAccessToken")) == SPEC_TOKEN_LEN);
+
+    a = put("conv", "main");
+    EXPECT(a->status == 200 && json_is_false(part(a->json, "wasCreated")));
+    EXPECT_STR(field_of(part(a->json, "context"), "id"), id);
+    EXPECT_STR(field_of(part(a->json, "sandbox"), "sandboxID"), sandbox);
+    EXPECT(orders_of(ORDER_CREATE) == 1);
+
+    /* The same names of another tenant are another path. */
+    a = ask(server.beta, "PUT", "/v1/contexts",
+            "{\"conversationId\":\"conv\",\"pathId\":\"main\"}");
+    EXPECT(a->status == 201 && strcmp(field_of(part(a->json, "context"), "id"), id) != 0);
+    snprintf(id, sizeof(id), "%s", field_of(part(a->json, "context"), "id"));
+    EXPECT(call_acme("GET", NULL, "/v1/contexts/%s", id)->status == 404);
+    EXPECT(call_acme("DELETE", NULL, "/v1/contexts/%s", id)->status == 404);
+    EXPECT(call_acme("POST", "{}", "/v1/contexts/%s/touch", id)->status == 404);
+    char target[64];
+    snprintf(target, sizeof(target), "/v1/contexts/%s", id);
+    EXPECT(ask(server.beta, "DELETE", target, NULL)->status == 200);
+    end_all();
+}
+
+TEST(a_sandbox_is_as_it_was_asked_for)
+{
+    struct answer *a = call_acme("PUT",
+                                 "{\"conversationId\":\"c\",\"pathId\":\"\\u00fc \\ud83d\\ude00\","
+                                 "\"template\":\"base\",\"ttlSeconds\":60,\"metadata\":{\"k\":"
+                                 "\"v\"},\"envs\":{\"S\":\"canary\"},\"network\":{"
+                                 "\"allowPublicTraffic\":false}}",
+                                 "/v1/contexts");
+    const json_t *s = part(a->json, "sandbox");
+    char id[ID_LEN + 1];
+
+    EXPECT(a->status == 201);
+    EXPECT(number_of(part(a->json, "context"), "ttlSeconds") == 60);
+    EXPECT_STR(field_of(part(a->json, "context"), "templateId"), "base");
+    EXPECT_STR(field_of(part(a->json, "context"), "pathId"), "\xc3\xbc \xf0\x9f\x98\x80");
+    EXPECT_STR(field_of(s, "alias"), "base");
+    EXPECT(strlen(field_of(s, "trafficAccessToken")) == SPEC_TOKEN_LEN);
+    EXPECT(!strstr(a->text, "canary"));
+    snprintf(id, sizeof(id), "%s", field_of(s, "sandboxID"));
+    const struct box *b = box_find(&server.front, id);
+    EXPECT_STR(field_of(b->spec.metadata, "k"), "v");
+    EXPECT_STR(field_of(b->spec.envs, "S"), "canary");
+    end_all();
+}
+
+static void expect_refusal(const char *method, const char *target, const char *body, int status,
+                           const char *says)
+{
+    struct answer *a = ask(server.acme, method, target, body);
+
+    if (a->status != status || !strstr(message_of(a), says))
+        printf("# %s %s %.200s: %d %s\n", method, target, body ? body : "", a->status, a->body);
+    EXPECT(a->status == status && number_of(a->json, "code") == status);
+    EXPECT(strstr(message_of(a), says));
+}
+
+#define NAMES "\"conversationId\":\"c\",\"pathId\":\"p\""
+/* Of a path that never comes to be. */
+#define BAD "\"conversationId\":\"bad\",\"pathId\":\"p\""
+
+TEST(bad_bodies)
+{
+    static const struct {
+        const char *body;
+        int status;
+        const char *says;
+    } bad[] = {
+        {"", 400, "'conversationId' is required"},
+        {"{", 400, "not valid JSON"},
+        {"[]", 400, "must be a JSON object"},
+        {"{" BAD ",\"pathId\":\"p\"}", 400, "not valid JSON"},
+        {"{\"pathId\":\"p\"}", 400, "'conversationId' is required"},
+        {"{\"conversationId\":null,\"pathId\":\"p\"}", 400, "'conversationId' is required"},
+        {"{\"conversationId\":\"c\"}", 400, "'pathId' is required"},
+        {"{\"conversationId\":\"\",\"pathId\":\"p\"}", 400, "conversationId"},
+        {"{\"conversationId\":\"c\",\"pathId\":\"\"}", 400, "pathId"},
+        {"{\"conversationId\":7,\"pathId\":\"p\"}", 400, "'conversationId' must be a string"},
+        {"{\"conversationId\":\"a\\nb\",\"pathId\":\"p\"}", 400, "conversationId"},
+        {"{\"conversationId\":\"a\\u0000b\",\"pathId\":\"p\"}", 400, "not valid JSON"},
+        {"{\"conversationId\":\"a\\u007f\",\"pathId\":\"p\"}", 400, "conversationId"},
+        {"{\"conversationId\":\"a\\u0085\",\"pathId\":\"p\"}", 400, "conversationId"},
+        {"{" BAD ",\"ttlSeconds\":-1}", 400, "'ttlSeconds' must be from 1 to 86400"},
+        {"{" BAD ",\"ttlSeconds\":0}", 400, "'ttlSeconds' must be from 1 to 86400"},
+        {"{" BAD ",\"ttlSeconds\":31536000}", 400, "'ttlSeconds' must be from 1 to 86400"},
+        {"{" BAD ",\"ttlSeconds\":99999999999}", 400, "'ttlSeconds'"},
+        {"{" BAD ",\"ttlSeconds\":1.5}", 400, "'ttlSeconds' must be a whole number"},
+        {"{" BAD ",\"ttlSeconds\":\"60\"}", 400, "'ttlSeconds' must be a whole number"},
+        {"{" BAD ",\"ttl\":60}", 400, "unknown field 'ttl'"},
+        {"{" BAD ",\"tenantId\":\"another\"}", 403, "'tenantId'"},
+        {"{" BAD ",\"tenantId\":7}", 400, "'tenantId' must be a string"},
+        {"{" BAD ",\"template\":\"nowhere\"}", 404, "nowhere"},
+        {"{" BAD ",\"template\":\"a b!\"}", 400, "template"},
+        {"{" BAD ",\"template\":\"\"}", 400, "template"},
+        {"{" BAD ",\"template\":{}}", 400, "'template' must be a string"},
+        {"{" BAD ",\"metadata\":[]}", 400, "'metadata'"},
+        {"{" BAD ",\"metadata\":{\"a\":1}}", 400, "'metadata'"},
+        {"{" BAD ",\"envs\":{\"a\":1}}", 400, "env"},
+        {"{" BAD ",\"envs\":{\"a=b\":\"c\"}}", 400, "a=b"},
+        {"{" BAD ",\"network\":7}", 400, "'network'"},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        expect_refusal("PUT", "/v1/contexts", bad[i].body, bad[i].status, bad[i].says);
+    EXPECT(orders_of(ORDER_CREATE) == 0);
+    /* Nothing of it is in the store either. */
+    struct answer *a = call_acme("GET", NULL, "/v1/contexts?status=all&conversationId=bad");
+    EXPECT(json_array_size(part(a->json, "contexts")) == 0);
+}
+
+TEST(long_ids)
+{
+    char name[10240 + 1], body[10240 + 256];
+
+    memset(name, 'x', 10240);
+    for (size_t len = 10240; len >= 256; len = len == 10240 ? 257 : len - 1) {
+        snprintf(body, sizeof(body), "{\"conversationId\":\"c\",\"pathId\":\"%.*s\"}", (int)len,
+                 name);
+        if (len > 256)
+            expect_refusal("PUT", "/v1/contexts", body, 400, "'pathId' has more than 256 bytes");
+    }
+    EXPECT(call_acme("PUT", body, "/v1/contexts")->status == 201);
+    end_all();
+}
+
+TEST(mistakes_are_told_for_a_path_that_is_there_too)
+{
+    char id[ID_LEN + 1];
+
+    make("c", "p", id);
+    expect_refusal("PUT", "/v1/contexts", "{" NAMES ",\"template\":\"nowhere\"}", 404, "nowhere");
+    expect_refusal("PUT", "/v1/contexts", "{" NAMES ",\"envs\":[]}", 400, "env");
+    end_all();
+}
+
+TEST(the_own_tenant_may_be_named)
+{
+    char body[256];
+
+    snprintf(body, sizeof(body), "{" NAMES ",\"tenantId\":\"%s\"}", server.acme_tenant.id);
+    EXPECT(call_acme("PUT", body, "/v1/contexts")->status == 201);
+    EXPECT(call_acme("GET", NULL, "/v1/contexts?tenantId=%s", server.acme_tenant.id)->status ==
+           200);
+    expect_refusal("GET", "/v1/contexts?tenantId=another", NULL, 403, "'tenantId'");
+    expect_refusal("GET", "/v1/usage?tenantId=", NULL, 403, "'tenantId'");
+    expect_refusal("GET", "/v1/usage?tenantId=%00", NULL, 403, "'tenantId'");
+    end_all();
+}
+
+TEST(a_lost_sandbox_is_replaced_by_one_of_the_same_template)
+{
+    struct answer *a =
+        call_acme("PUT", "{" NAMES ",\"template\":\"base\",\"ttlSeconds\":60}", "/v1/contexts");
+    char id[ID_LEN + 1], sandbox[ID_LEN + 1];
+
+    EXPECT(a->status == 201);
+    snprintf(id, sizeof(id), "%s", field_of(part(a->json, "context"), "id"));
+    snprintf(sandbox, sizeof(sandbox), "%s", field_of(part(a->json, "context"), "sandboxId"));
+    EXPECT(call_acme("DELETE", NULL, "/sandboxes/%s", sandbox)->status == 204);
+    a = put("c", "p");
+    EXPECT(a->status == 201 && json_is_true(part(a->json, "replaced")));
+    EXPECT(json_is_true(part(a->json, "wasCreated")));
+    EXPECT_STR(field_of(part(a->json, "context"), "id"), id);
+    EXPECT_STR(field_of(part(a->json, "sandbox"), "alias"), "base");
+    EXPECT(strcmp(field_of(part(a->json, "context"), "sandboxId"), sandbox) != 0);
+    end_all();
+}
+
+TEST(no_room_is_503_with_a_time_to_try_again)
+{
+    server.fail[ORDER_CREATE] = -EAGAIN;
+    struct answer *a = put("c", "p");
+    server.fail[ORDER_CREATE] = 0;
+
+    EXPECT(a->status == 503 && strstr(a->text, "Retry-After: 1\r\n"));
+    a = call_acme("GET", NULL, "/v1/contexts?status=error&conversationId=c&pathId=p");
+    const json_t *c = json_array_get(part(a->json, "contexts"), 0);
+    EXPECT_STR(field_of(c, "sandboxStatus"), "error");
+    EXPECT(json_is_null(part(c, "sandboxId")) && json_is_string(part(c, "terminatedAt")));
+    EXPECT(json_string_length(part(c, "errorMessage")) > 0);
+    EXPECT(put("c", "p")->status == 201);
+    end_all();
+}
+
+TEST(limits_are_named)
+{
+    char id[ID_LEN + 1];
+
+    server.front.settings.conversation_contexts = 1;
+    make("c", "p", id);
+    expect_refusal("PUT", "/v1/contexts", "{\"conversationId\":\"c\",\"pathId\":\"q\"}", 429,
+                   "1 sandboxes of contexts at a time for one conversation");
+    server.front.settings.tenant_contexts = 1;
+    expect_refusal("PUT", "/v1/contexts", "{\"conversationId\":\"d\",\"pathId\":\"q\"}", 429,
+                   "1 sandboxes of contexts at a time for this tenant");
+    EXPECT(put("c", "p")->status == 200);
+    server.front.settings.tenant_contexts = server.front.settings.conversation_contexts = 1000;
+    end_all();
+}
+
+TEST(a_client_that_leaves_loses_nothing)
+{
+    int fd = client_connect();
+
+    server.silent = true;
+    client_send(fd, server.acme, "PUT", "/v1/contexts", "{" NAMES "}");
+    for (uint64_t end = clock_ns() + SERVER_DEADLINE_NS;
+         orders_of(ORDER_CREATE) == 0 && clock_ns() < end;)
+        server_turn(-1);
+    close(fd);
+    for (int i = 0; i < 5; i++)
+        server_turn(-1);
+    server.silent = false;
+    const struct order *o = last_order(ORDER_CREATE);
+    EXPECT(o != NULL);
+    if (o)
+        warden_answer(o);
+    EXPECT(put("c", "p")->status == 200);
+    EXPECT(orders_of(ORDER_CREATE) == 1);
+    end_all();
+}
+
+/* ---- one, by its id -------------------------------------------------------------------------- */
+
+TEST(get_touch_end)
+{
+    char id[ID_LEN + 1], expires[64];
+
+    make("c", "p", id);
+    struct answer *a = call_acme("GET", NULL, "/v1/contexts/%s", id);
+    EXPECT(a->status == 200);
+    EXPECT_STR(field_of(a->json, "id"), id);
+    snprintf(expires, sizeof(expires), "%s", field_of(a->json, "expiresAt"));
+    a = call_acme("POST", "{\"ttlSeconds\":7200}", "/v1/contexts/%s/touch", id);
+    EXPECT(a->status == 200 && number_of(a->json, "ttlSeconds") == 7200);
+    EXPECT(strcmp(field_of(a->json, "expiresAt"), expires) > 0);
+    a = call_acme("POST", NULL, "/v1/contexts/%s/touch", id);
+    EXPECT(a->status == 200 && number_of(a->json, "ttlSeconds") == 7200);
+    EXPECT(call_acme("POST", "{\"ttlSeconds\":0}", "/v1/contexts/%s/touch", id)->status == 400);
+    EXPECT(call_acme("POST", "{\"ttl\":1}", "/v1/contexts/%s/touch", id)->status == 400);
+    EXPECT(call_acme("POST", "{\"tenantId\":\"x\"}", "/v1/contexts/%s/touch", id)->status == 403);
+
+    a = call_acme("DELETE", NULL, "/v1/contexts/%s", id);
+    EXPECT(a->status == 200);
+    EXPECT_STR(field_of(a->json, "sandboxStatus"), "terminated");
+    EXPECT(json_is_string(part(a->json, "terminatedAt")));
+    EXPECT(orders_of(ORDER_KILL) == 1);
+    EXPECT(call_acme("DELETE", NULL, "/v1/contexts/%s", id)->status == 200);
+    EXPECT(call_acme("GET", NULL, "/v1/contexts/%s", id)->status == 200);
+    EXPECT(call_acme("POST", "{}", "/v1/contexts/%s/touch", id)->status == 404);
+    a = put("c", "p");
+    EXPECT(a->status == 201 && strcmp(field_of(part(a->json, "context"), "id"), id) != 0);
+    end_all();
+}
+
+TEST(ids_that_name_nothing)
+{
+    static const char *const ids[] = {"abcdefghij0123456789", "x",
+                                      "ABCDEFGHIJ0123456789", "abcdefghij01234567890",
+                                      "%27%20or%201",         "branch"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
+        EXPECT(call_acme("GET", NULL, "/v1/contexts/%s", ids[i])->status == 404);
+        EXPECT(call_acme("DELETE", NULL, "/v1/contexts/%s", ids[i])->status == 404);
+        EXPECT(call_acme("POST", "{}", "/v1/contexts/%s/touch", ids[i])->status == 404);
+    }
+    expect_refusal("GET", "/v1/contexts/abcdefghij0123456789", NULL, 404,
+                   "Context \"abcdefghij0123456789\" doesn't exist or you don't have access to it");
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+static size_t listed(const char *query)
+{
+    struct answer *a = call_acme("GET", NULL, "/v1/contexts%s", query);
+
+    if (a->status != 200)
+        printf("# %s: %s\n", query, a->body);
+    EXPECT(a->status == 200);
+    return json_array_size(part(a->json, "contexts"));
+}
+
+TEST(lists_are_filtered)
+{
+    char id[ID_LEN + 1], query[128];
+    struct answer *a;
+
+    make("list 1", "a", id);
+    make("list 1", "b", id);
+    make("list 2", "a", id);
+    EXPECT(listed("") == 3);
+    EXPECT(listed("?conversationId=list+1") == 2);
+    EXPECT(listed("?conversationId=list%201&pathId=b") == 1);
+    EXPECT(listed("?conversationId=none") == 0);
+    a = call_acme("GET", NULL, "/v1/contexts/%s", id);
+    snprintf(query, sizeof(query), "?sandboxId=%s", field_of(a->json, "sandboxId"));
+    EXPECT(listed(query) == 1);
+    EXPECT(call_acme("DELETE", NULL, "/v1/contexts/%s", id)->status == 200);
+    EXPECT(listed("") == 2);
+    EXPECT(listed("?status=ready,creating") == 2);
+    EXPECT(listed("?status=creating") == 0);
+    EXPECT(listed("?status=terminated&conversationId=list+2") == 1);
+    EXPECT(listed("?status=all&conversationId=list+2") == 1);
+    EXPECT(json_array_size(part(ask(server.beta, "GET", "/v1/contexts", NULL)->json, "contexts")) ==
+           0);
+    end_all();
+}
+
+TEST(a_sandbox_without_a_path_is_no_context)
+{
+    char id[ID_LEN + 1];
+
+    make_sandbox("{}", id);
+    EXPECT(listed("?status=all") == listed("?status=terminated,error"));
+    EXPECT(call_acme("GET", NULL, "/v1/contexts/%s", id)->status == 404);
+    clean_up();
+}
+
+TEST(lists_have_pages)
+{
+    char id[ID_LEN + 1], path[16], query[256] = "?conversationId=pages&limit=2";
+    size_t seen = 0, pages = 0;
+
+    for (int i = 0; i < 5; i++) {
+        snprintf(path, sizeof(path), "p%d", i);
+        make("pages", path, id);
+    }
+    for (; query[0] && pages < 5; pages++) {
+        struct answer *a = call_acme("GET", NULL, "/v1/contexts%s", query);
+        const json_t *rows = part(a->json, "contexts");
+
+        EXPECT(a->status == 200 && json_array_size(rows) > 0);
+        seen += json_array_size(rows);
+        if (pages == 0) /* the newest */
+            EXPECT_STR(field_of(json_array_get(rows, 0), "pathId"), "p4");
+        if (json_is_null(part(a->json, "nextCursor")))
+            query[0] = '\0';
+        else
+            snprintf(query, sizeof(query), "?conversationId=pages&limit=2&cursor=%s",
+                     field_of(a->json, "nextCursor"));
+    }
+    EXPECT(pages == 3 && seen == 5);
+    end_all();
+}
+
+TEST(bad_queries)
+{
+    static const struct {
+        const char *query, *says;
+    } bad[] = {
+        {"limit=0", "limit"},
+        {"limit=201", "limit"},
+        {"limit=-1", "limit"},
+        {"limit=x", "limit"},
+        {"limit=", "limit"},
+        {"status=running", "status \"running\""},
+        {"status=", "status"},
+        {"status=ready,", "status"},
+        {"cursor=", "cursor"},
+        {"cursor=x", "cursor"},
+        {"cursor=%00", "cursor"},
+        {"sandboxId=", "sandboxId"},
+        {"sandboxId=SANDBOX", "sandboxId"},
+        {"conversationId=", "conversationId"},
+        {"conversationId=%00", "conversationId"},
+        {"conversationId=%ff", "conversationId"},
+        {"conversationId=a%0ab", "conversationId"},
+        {"pathId=", "pathId"},
+    };
+    char target[128];
+
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        snprintf(target, sizeof(target), "/v1/contexts?%s", bad[i].query);
+        expect_refusal("GET", target, NULL, 400, bad[i].says);
+    }
+    expect_refusal("GET", "/v1/paths", NULL, 400, "'conversationId' is required");
+    expect_refusal("GET", "/v1/paths?conversationId=", NULL, 400, "conversationId");
+}
+
+/* ---- branch, merge, cleanup, paths ----------------------------------------------------------- */
+
+#define BRANCH "{\"conversationId\":\"tree\",\"fromPathId\":\"a\",\"toPathId\":\"b\""
+
+TEST(a_branch_is_lazy)
+{
+    struct answer *a = call_acme("POST", BRANCH "}", "/v1/contexts/branch");
+    char id[ID_LEN + 1];
+
+    EXPECT(a->status == 201);
+    EXPECT(json_is_null(part(a->json, "context")) && json_is_null(part(a->json, "sandbox")));
+    EXPECT(json_is_false(part(a->json, "wasCreated")));
+    EXPECT_STR(field_of(a->json, "conversationId"), "tree");
+    EXPECT_STR(field_of(a->json, "pathId"), "b");
+    EXPECT_STR(field_of(a->json, "parentPathId"), "a");
+    EXPECT_STR(field_of(a->json, "inherited"), "none");
+    /* A parent without a context has no files. */
+    a = call_acme("POST", BRANCH ",\"inherit\":\"files\"}", "/v1/contexts/branch");
+    EXPECT(a->status == 201);
+    EXPECT_STR(field_of(a->json, "inherited"), "none");
+    EXPECT(orders_of(ORDER_CREATE) == 0);
+    make("tree", "b", id);
+    a = call_acme("GET", NULL, "/v1/contexts/%s", id);
+    EXPECT_STR(field_of(a->json, "parentPathId"), "a");
+    a = call_acme("POST", BRANCH "}", "/v1/contexts/branch");
+    EXPECT(a->status == 409 && strstr(message_of(a), "'b' has a context already"));
+    end_all();
+}
+
+TEST(a_branch_with_files_is_made_at_once)
+{
+    char id[ID_LEN + 1];
+
+    make("tree", "a", id);
+    struct answer *a = call_acme(
+        "POST", BRANCH ",\"inherit\":\"files\",\"ttlSeconds\":90,\"metadata\":{\"k\":\"v\"}}",
+        "/v1/contexts/branch");
+    EXPECT(a->status == 201 && json_is_true(part(a->json, "wasCreated")));
+    EXPECT_STR(field_of(a->json, "inherited"), "files");
+    EXPECT_STR(field_of(part(a->json, "context"), "pathId"), "b");
+    EXPECT_STR(field_of(part(a->json, "context"), "parentPathId"), "a");
+    EXPECT(number_of(part(a->json, "context"), "ttlSeconds") == 90);
+    EXPECT(strlen(field_of(part(a->json, "sandbox"), "envdAccessToken")) == SPEC_TOKEN_LEN);
+    const struct order *o = last_order(ORDER_SNAPSHOT);
+    EXPECT(o != NULL);
+    if (o)
+        EXPECT_STR(last_order(ORDER_CREATE)->layer, o->layer);
+    end_all();
+}
+
+TEST(bad_branches)
+{
+    static const struct {
+        const char *more;
+        int status;
+        const char *says;
+    } bad[] = {
+        {",\"inherit\":\"state\"}", 501, "state"},
+        {",\"inherit\":\"all\"}", 400, "'inherit' must be"},
+        {",\"inherit\":\"\"}", 400, "'inherit' must be"},
+        {",\"inherit\":true}", 400, "'inherit' must be a string"},
+        {",\"template\":\"base\"}", 400, "unknown field 'template'"},
+        {",\"metadata\":{}}", 400, "'metadata' goes with"},
+        {",\"ttlSeconds\":5}", 400, "'ttlSeconds' goes with"},
+        {",\"inherit\":\"files\",\"ttlSeconds\":0}", 400, "'ttlSeconds' must be from"},
+        {",\"inherit\":\"files\",\"metadata\":7}", 400, "'metadata'"},
+        {",\"tenantId\":\"x\"}", 403, "'tenantId'"},
+        {",\"x\":1}", 400, "unknown field 'x'"},
+    };
+    char body[512];
+
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        snprintf(body, sizeof(body), "%s%s", BRANCH, bad[i].more);
+        expect_refusal("POST", "/v1/contexts/branch", body, bad[i].status, bad[i].says);
+    }
+    expect_refusal("POST", "/v1/contexts/branch",
+                   "{\"conversationId\":\"t\",\"fromPathId\":\"a\",\"toPathId\":\"a\"}", 400,
+                   "'fromPathId' and 'toPathId' are the same path");
+    expect_refusal("POST", "/v1/contexts/branch", "{\"conversationId\":\"t\",\"toPathId\":\"a\"}",
+                   400, "'fromPathId' is required");
+    expect_refusal("POST", "/v1/contexts/branch", "", 400, "'conversationId' is required");
+    EXPECT(orders_of(ORDER_CREATE) == 0);
+}
+
+TEST(a_merge_ends_its_source)
+{
+    static const char merge[] =
+        "{\"conversationId\":\"m\",\"sourcePathId\":\"b\",\"targetPathId\":\"a\"}";
+    char source[ID_LEN + 1], target[ID_LEN + 1];
+
+    make("m", "a", target);
+    make("m", "b", source);
+    struct answer *a = call_acme("POST", merge, "/v1/contexts/merge");
+    EXPECT(a->status == 200);
+    EXPECT_STR(field_of(a->json, "sourcePathId"), "b");
+    EXPECT_STR(field_of(a->json, "targetPathId"), "a");
+    EXPECT_STR(field_of(part(a->json, "terminated"), "id"), source);
+    EXPECT_STR(field_of(part(a->json, "terminated"), "sandboxStatus"), "terminated");
+    EXPECT(orders_of(ORDER_KILL) == 1);
+    a = call_acme("GET", NULL, "/v1/contexts/%s", target);
+    EXPECT_STR(field_of(a->json, "sandboxStatus"), "ready");
+    a = call_acme("POST", merge, "/v1/contexts/merge");
+    EXPECT(a->status == 200 && json_is_null(part(a->json, "terminated")));
+
+    expect_refusal("POST", "/v1/contexts/merge",
+                   "{\"conversationId\":\"m\",\"sourcePathId\":\"a\",\"targetPathId\":\"a\"}", 400,
+                   "'sourcePathId' and 'targetPathId' are the same path");
+    expect_refusal("POST", "/v1/contexts/merge",
+                   "{\"conversationId\":\"m\",\"sourcePathId\":\"a\",\"targetPathId\":\"b\","
+                   "\"into\":1}",
+                   400, "unknown field 'into'");
+    expect_refusal("POST", "/v1/contexts/merge", "{\"conversationId\":\"m\"}", 400,
+                   "'sourcePathId' is required");
+    end_all();
+}
+
+TEST(paths_of_a_conversation)
+{
+    char id[ID_LEN + 1];
+
+    make("walk", "root", id);
+    EXPECT(call_acme("POST",
+                     "{\"conversationId\":\"walk\",\"fromPathId\":\"root\",\"toPathId\":\"leaf\"}",
+                     "/v1/contexts/branch")
+               ->status == 201);
+    EXPECT(call_acme("POST",
+                     "{\"conversationId\":\"walk\",\"sourcePathId\":\"leaf\",\"targetPathId\":"
+                     "\"root\"}",
+                     "/v1/contexts/merge")
+               ->status == 200);
+    struct answer *a = call_acme("GET", NULL, "/v1/paths?conversationId=walk");
+    const json_t *paths = part(a->json, "paths"), *root = json_array_get(paths, 0),
+                 *leaf = json_array_get(paths, 1);
+    EXPECT(a->status == 200 && json_array_size(paths) == 2);
+    EXPECT_STR(field_of(root, "pathId"), "root");
+    EXPECT_STR(field_of(root, "contextId"), id);
+    EXPECT_STR(field_of(root, "sandboxStatus"), "ready");
+    EXPECT(json_is_null(part(root, "parentPathId")) && json_is_null(part(root, "mergedInto")));
+    EXPECT_STR(field_of(leaf, "pathId"), "leaf");
+    EXPECT_STR(field_of(leaf, "parentPathId"), "root");
+    EXPECT_STR(field_of(leaf, "mergedInto"), "root");
+    EXPECT(json_is_null(part(leaf, "contextId")) && json_is_null(part(leaf, "sandboxStatus")));
+    a = call_acme("GET", NULL, "/v1/paths?conversationId=unknown");
+    EXPECT(a->status == 200 && json_array_size(part(a->json, "paths")) == 0);
+    end_all();
+}
+
+TEST(cleanup)
+{
+    char id[ID_LEN + 1];
+
+    make("x", "a", id);
+    make("x", "b", id);
+    make("y", "a", id);
+    struct answer *a = call_acme("POST", "{\"conversationId\":\"x\"}", "/v1/contexts/cleanup");
+    EXPECT(a->status == 200 && number_of(a->json, "terminated") == 2);
+    EXPECT(listed("") == 1);
+    a = call_acme("POST", NULL, "/v1/contexts/cleanup");
+    EXPECT(a->status == 200 && number_of(a->json, "terminated") == 0);
+    /* One whose sandbox is in use does not expire, and the agents of this test never finish. */
+    a = call_acme("GET", NULL, "/v1/contexts/%s", id);
+    char sandbox[ID_LEN + 1];
+    snprintf(sandbox, sizeof(sandbox), "%s", field_of(a->json, "sandboxId"));
+    EXPECT(call_acme("DELETE", NULL, "/sandboxes/%s", sandbox)->status == 204);
+    EXPECT(call_acme("POST", "{\"ttlSeconds\":1}", "/v1/contexts/%s/touch", id)->status == 200);
+    long long ended = 0;
+    for (uint64_t end = clock_ns() + SERVER_DEADLINE_NS; ended == 0 && clock_ns() < end;) {
+        usleep(50000);
+        ended = number_of(call_acme("POST", "{}", "/v1/contexts/cleanup")->json, "terminated");
+    }
+    EXPECT(ended == 1 && listed("") == 0);
+    expect_refusal("POST", "/v1/contexts/cleanup", "{\"conversation\":\"x\"}", 400,
+                   "unknown field 'conversation'");
+    expect_refusal("POST", "/v1/contexts/cleanup", "{\"conversationId\":\"\"}", 400,
+                   "conversationId");
+    clean_up();
+}
+
+/* ---- usage ----------------------------------------------------------------------------------- */
+
+TEST(usage)
+{
+    char id[ID_LEN + 1];
+
+    make("u", "a", id);
+    struct answer *a = call_acme("GET", NULL, "/v1/usage");
+    EXPECT(a->status == 200);
+    EXPECT(number_of(part(a->json, "active"), "contexts") == 1);
+    EXPECT(number_of(part(a->json, "active"), "sandboxes") == 1);
+    EXPECT(number_of(part(a->json, "limits"), "executionSeconds") == 60);
+    EXPECT(number_of(part(a->json, "limits"), "executionMaxSeconds") == 600);
+    EXPECT(number_of(part(a->json, "limits"), "codeBytes") == 102400);
+    EXPECT(json_is_array(part(a->json, "days")));
+    EXPECT(json_is_real(part(part(a->json, "total"), "memoryGibSeconds")));
+    a = call_acme("GET", NULL, "/v1/usage?from=2024-01-01&to=2024-02-01");
+    EXPECT(a->status == 200 && json_array_size(part(a->json, "days")) == 0);
+    EXPECT_STR(field_of(a->json, "from"), "2024-01-01");
+    EXPECT_STR(field_of(a->json, "to"), "2024-02-01");
+    EXPECT(strstr(a->body, "\"cpuSeconds\":0.000"));
+    expect_refusal("GET", "/v1/usage?from=2024-02-30", NULL, 400, "from");
+    expect_refusal("GET", "/v1/usage?to=", NULL, 400, "to");
+    expect_refusal("GET", "/v1/usage?from=2020-01-01&to=2024-01-01", NULL, 400, "400 days");
+    end_all();
+}
+
+/* ---- other servers --------------------------------------------------------------------------- */
+
+static int store_r;
+static bool store_answered;
+
+static void on_store(void *arg, const struct ctx_reply *reply)
+{
+    (void)arg;
+    store_r = reply->r;
+    store_answered = true;
+}
+
+static int store_wait(void)
+{
+    for (uint64_t end = clock_ns() + SERVER_DEADLINE_NS; !store_answered && clock_ns() < end;)
+        server_turn(-1);
+    EXPECT(store_answered);
+    store_answered = false;
+    return store_r;
+}
+
+/* As if another server had made it. */
+static void make_elsewhere(const char *conversation, const char *path, const char *id)
+{
+    struct ctx_claim claim = {.tenant = server.acme_tenant.id,
+                              .conversation = conversation,
+                              .path = path,
+                              .id = id,
+                              .node = OTHER_NODE,
+                              .template_id = "base",
+                              .default_ttl_ms = 60000,
+                              .lease_ms = 60000,
+                              .limits = {1000, 1000}};
+
+    store->ops->seen(store, OTHER_NODE, "https://other.example:8443/", on_store, NULL);
+    EXPECT(store_wait() == 0);
+    store->ops->claim(store, &claim, on_store, NULL);
+    EXPECT(store_wait() == 0);
+    store->ops->settle(store, server.acme_tenant.id, id, OTHER_NODE, "sandbox0000000000000", NULL,
+                       on_store, NULL);
+    EXPECT(store_wait() == 0);
+}
+
+static void expect_redirect(const struct answer *a, const char *target)
+{
+    char location[256];
+
+    snprintf(location, sizeof(location), "\r\nLocation: https://other.example:8443%s\r\n", target);
+    if (a->status != 307 || !strstr(a->text, location))
+        printf("# %s\n", a->text);
+    EXPECT(a->status == 307 && strstr(a->text, location));
+    EXPECT(number_of(a->json, "code") == 307);
+}
+
+TEST(what_another_server_has_is_asked_there)
+{
+    static const char id[] = "ctxelsewhere00000000", merge[] =
+                                                         "{\"conversationId\":\"far\","
+                                                         "\"sourcePathId\":\"a\",\"targetPathId\":"
+                                                         "\"b\"}";
+
+    make_elsewhere("far", "a", id);
+    expect_redirect(
+        call_acme("PUT", "{\"conversationId\":\"far\",\"pathId\":\"a\"}", "/v1/contexts?x=%%20y"),
+        "/v1/contexts?x=%20y");
+    expect_redirect(call_acme("POST", "{}", "/v1/contexts/%s/touch", id),
+                    "/v1/contexts/ctxelsewhere00000000/touch");
+    expect_redirect(call_acme("DELETE", NULL, "/v1/contexts/%s", id),
+                    "/v1/contexts/ctxelsewhere00000000");
+    expect_redirect(call_acme("DELETE", NULL, "http://localhost/v1/contexts/%s", id),
+                    "/v1/contexts/ctxelsewhere00000000");
+    expect_redirect(call_acme("POST", merge, "/v1/contexts/merge"), "/v1/contexts/merge");
+    expect_redirect(call_acme("POST",
+                              "{\"conversationId\":\"far\",\"fromPathId\":\"a\",\"toPathId\":"
+                              "\"c\",\"inherit\":\"files\"}",
+                              "/v1/contexts/branch"),
+                    "/v1/contexts/branch");
+    /* What is only read is read here. */
+    EXPECT(call_acme("GET", NULL, "/v1/contexts/%s", id)->status == 200);
+    EXPECT(listed("?conversationId=far") == 1);
+    store->ops->terminate(store, server.acme_tenant.id, id, on_store, NULL);
+    EXPECT(store_wait() == 0);
+    clean_up();
+}
