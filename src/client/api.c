@@ -4,7 +4,8 @@
 #include "client/jr.h"
 #include "client/url.h"
 
-#define PAGES_MAX 10000
+#define PAGES_MAX     10000
+#define REDIRECTS_MAX 4
 
 static const struct {
     long status;
@@ -48,6 +49,40 @@ int api_refusal(const struct web_reply *reply, struct sg_error *e)
     return err_set(e, kind, code, "the server answered with status %ld%s", reply->status, hint);
 }
 
+/* Where another server of the same kind has what was asked for, or NULL. The one that says so has
+ * seen the key: sending it on tells it to nobody new, unless it goes over a line that others read.
+ */
+static char *other_place(struct client *c, const char *from, const struct web_reply *reply)
+{
+    char *to = NULL;
+
+    if (reply->status != 307)
+        return NULL;
+    curl_easy_getinfo(c->easy, CURLINFO_REDIRECT_URL, &to);
+    if (!to || (strncmp(from, "https:", 6) == 0 && strncmp(to, "https:", 6) != 0))
+        return NULL;
+    return xstrdup(to);
+}
+
+static int call_and_follow(struct client *c, struct web_request *q, struct web_reply *ret,
+                           struct sg_error *e)
+{
+    AUTO(free_p) char *url = NULL;
+    int r = web_call(c->easy, q, ret, e);
+
+    for (unsigned n = 0; r == 0 && n < REDIRECTS_MAX; n++) {
+        char *next = other_place(c, q->url, ret);
+
+        if (!next)
+            break;
+        free(url);
+        q->url = url = next;
+        web_reply_done(ret);
+        r = web_call(c->easy, q, ret, e);
+    }
+    return r;
+}
+
 static int request(struct client *c, const char *method, const char *path,
                    const struct strbuf *body, struct web_reply *ret, struct sg_error *e)
 {
@@ -69,7 +104,7 @@ static int request(struct client *c, const char *method, const char *path,
     struct web_request q = {.method = method, .url = url.buf, .headers = headers};
     q.body = body ? body->buf : NULL;
     q.body_len = body ? body->len : 0;
-    return web_call(c->easy, &q, ret, e);
+    return call_and_follow(c, &q, ret, e);
 }
 
 static int accept_reply(const struct web_reply *reply, json_t **ret, struct sg_error *e)

@@ -12,8 +12,8 @@
 #define USER_MAX    64
 
 const struct client_verb *const client_verbs[] = {
-    &ps_verb,   &create_verb, &exec_verb,  &repl_verb,   &cp_verb,
-    &logs_verb, &kill_verb,   &pause_verb, &resume_verb, &top_verb,
+    &ps_verb,    &create_verb, &exec_verb, &repl_verb, &cp_verb,    &logs_verb, &kill_verb,
+    &pause_verb, &resume_verb, &top_verb,  &ctx_verb,  &usage_verb, &mcp_verb,
 };
 const size_t client_n_verbs = ARRAY_SIZE(client_verbs);
 
@@ -128,7 +128,7 @@ static int run(const struct client_verb *verb, void *options)
 
     if (settings_load(&c.settings, common->url, common->key_file, &e) < 0) {
         ui_error("%s", e.message);
-        return CLI_EXIT_USAGE;
+        return verb->unready ? verb->unready(&e) : CLI_EXIT_USAGE;
     }
     c.easy = curl_easy_init();
     if (!c.easy)

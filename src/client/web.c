@@ -61,7 +61,9 @@ void web_prepare(CURL *easy, const struct web_request *q)
 
     curl_easy_reset(easy);
     curl_easy_setopt(easy, CURLOPT_URL, q->url);
-    /* No redirects: they would carry keys to another place. */
+    /* No redirects: they would carry keys to another place. Who may be followed is decided in
+     * api.c.
+     */
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, AGENT);

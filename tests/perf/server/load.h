@@ -4,6 +4,7 @@
  * Each verb prints its raw figures as JSON lines. An unexpected answer ends the program. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -58,6 +59,11 @@ int verb_first_cells(const struct server *s, int argc, char **argv);
 int verb_cells(const struct server *s, int argc, char **argv);
 int verb_crowd(const struct server *s, int argc, char **argv);
 int verb_output(const struct server *s, int argc, char **argv);
+int verb_paths_new(const struct server *s, int argc, char **argv);
+int verb_paths_found(const struct server *s, int argc, char **argv);
+int verb_paths_run(const struct server *s, int argc, char **argv);
+int verb_paths_race(const struct server *s, int argc, char **argv);
+int verb_paths_reap(const struct server *s, int argc, char **argv);
 
 double now_us(void);
 long count_of(const char *text);

@@ -11,13 +11,24 @@ static const struct {
     const char *name;
     int (*fn)(const struct server *s, int argc, char **argv);
 } verbs[] = {
-    {"create", verb_create},     {"interactive", verb_interactive},
-    {"burst", verb_burst},       {"churn", verb_churn},
-    {"pause", verb_pause},       {"streams", verb_streams},
-    {"transfer", verb_transfer}, {"health", verb_health},
-    {"twins", verb_twins},       {"first-cells", verb_first_cells},
-    {"cells", verb_cells},       {"crowd", verb_crowd},
+    {"create", verb_create},
+    {"interactive", verb_interactive},
+    {"burst", verb_burst},
+    {"churn", verb_churn},
+    {"pause", verb_pause},
+    {"streams", verb_streams},
+    {"transfer", verb_transfer},
+    {"health", verb_health},
+    {"twins", verb_twins},
+    {"first-cells", verb_first_cells},
+    {"cells", verb_cells},
+    {"crowd", verb_crowd},
     {"output", verb_output},
+    {"paths-new", verb_paths_new},
+    {"paths-found", verb_paths_found},
+    {"paths-run", verb_paths_run},
+    {"paths-race", verb_paths_race},
+    {"paths-reap", verb_paths_reap},
 };
 
 double now_us(void)

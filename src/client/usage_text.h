@@ -1,0 +1,11 @@
+/* What was used, as servers tell it in JSON and as people read it. */
+#pragma once
+
+#include "base/strbuf.h"
+
+struct json_t;
+
+/* Seconds, or GiB times seconds: more digits the smaller it is. Returns buf. */
+char *usage_number(double value, char *buf, size_t cap);
+/* Appends all of it in one line. */
+void usage_sentence(struct strbuf *out, const struct json_t *usage);
