@@ -12,8 +12,8 @@
 static const struct {
     const char *field, *image; /* image: its type, or NULL for a text */
 } forms[] = {
-    {"png", "image/png"}, {"jpeg", "image/jpeg"}, {"markdown", NULL},   {"text", NULL},
-    {"latex", NULL},      {"html", NULL},         {"javascript", NULL},
+    {"png", "image/png"}, {"jpeg", "image/jpeg"}, {"markdown", NULL}, {"text", NULL},
+    {"json", NULL},       {"latex", NULL},        {"html", NULL},     {"javascript", NULL},
 };
 
 /* Forms that are resources, whatever else there is. */
@@ -87,8 +87,10 @@ static void put_json(struct result *r, const json_t *v, bool as_resource)
         result_text(r, text, strlen(text));
 }
 
-static void put_resources(struct result *r, const json_t *one)
+static bool put_resources(struct result *r, const json_t *one)
 {
+    bool any = false;
+
     for (size_t i = 0; i < ARRAY_SIZE(resources); i++) {
         const json_t *v = json_object_get(one, resources[i].field);
         bool blob = strcmp(resources[i].field, "pdf") == 0;
@@ -98,23 +100,46 @@ static void put_resources(struct result *r, const json_t *one)
         else if (json_is_string(v))
             result_resource(r, resources[i].type, NULL, blob ? NULL : json_string_value(v),
                             blob ? json_string_value(v) : NULL, json_string_length(v));
+        any = any || json_is_object(v) || json_is_string(v);
     }
+    return any;
+}
+
+/* "<IPython.core.display.HTML object>": it stands for a form that it has not. */
+static bool says_nothing(const json_t *text)
+{
+    static const char tail[] = " object>";
+    const char *s = json_string_value(text);
+    size_t len = json_string_length(text), n = sizeof(tail) - 1;
+
+    return len > n && s[0] == '<' && memcmp(s + len - n, tail, n) == 0;
+}
+
+static bool put_form(struct result *r, const json_t *one)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+        const json_t *v = json_object_get(one, forms[i].field);
+
+        if (!v || json_is_null(v) || (strcmp(forms[i].field, "text") == 0 && says_nothing(v)))
+            continue;
+        if (forms[i].image && json_is_string(v))
+            result_image(r, forms[i].image, json_string_value(v), json_string_length(v));
+        else if (json_is_string(v))
+            put_text(r, "", json_string_value(v), json_string_length(v), false, SIZE_MAX);
+        else
+            put_json(r, v, false);
+        return true;
+    }
+    return false;
 }
 
 static void put_result(struct result *r, const json_t *one)
 {
-    const json_t *v = NULL;
-    size_t i = 0;
+    const json_t *text = json_object_get(one, "text");
+    bool form = put_form(r, one);
 
-    while (i < ARRAY_SIZE(forms) && !json_is_string(v = json_object_get(one, forms[i].field)))
-        i++;
-    if (i < ARRAY_SIZE(forms) && forms[i].image)
-        result_image(r, forms[i].image, json_string_value(v), json_string_length(v));
-    else if (json_object_get(one, "json"))
-        put_json(r, json_object_get(one, "json"), false);
-    else if (i < ARRAY_SIZE(forms))
-        put_text(r, "", json_string_value(v), json_string_length(v), false, SIZE_MAX);
-    put_resources(r, one);
+    if (!put_resources(r, one) && !form && json_is_string(text))
+        result_text(r, json_string_value(text), json_string_length(text));
 }
 
 /* ---- the same as data ----------------------------------------------------------------------- */

@@ -27,7 +27,7 @@ async function works(v1, id) {
     const answer = await put(v1, id)
     return [200, 201].includes(answer.status) && answer.json
   }, SOON_S)
-  const rows = await v1.contexts({ conversationId: id })
+  const rows = await v1.contexts({ conversationId: id, pathId: 'p' })
   assert.deepEqual(rows.map((c) => [c.id, c.sandboxId, c.sandboxStatus]), [[a.context.id, a.sandbox.sandboxID, 'ready']])
   assert.ok((await v1.sandboxes()).some((s) => s.sandboxID === a.sandbox.sandboxID))
 }

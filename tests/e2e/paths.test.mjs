@@ -166,7 +166,8 @@ function firstProcess(n) {
   const namespace = (pid) => look(pid, (p) => fs.readlinkSync(`/proc/${p}/ns/pid`))
   const inside = pids.find((pid) => look(pid, (p) => fs.readFileSync(`/proc/${p}/cmdline`, 'utf8')) === `sleep\0${n}\0`)
   const first = (pid) => look(pid, (p) => fs.readFileSync(`/proc/${p}/status`, 'utf8').match(/^NSpid:.*\t1$/m))
-  return Number(pids.find((pid) => first(pid) && namespace(pid) === namespace(inside)))
+  const its = inside && namespace(inside)
+  return its && Number(pids.find((pid) => first(pid) && namespace(pid) === its))
 }
 
 talk('a sandbox that is gone is replaced, and the answer says so', async (id) => {

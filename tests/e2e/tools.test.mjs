@@ -103,7 +103,7 @@ talk('out of time: 124, and the kernel goes on', async (id) => {
 talk('whoever leaves takes the cell along', async (id) => {
   await v1.code(id, 'main', 'import time\ninterrupted = False')
   const leaving = new AbortController()
-  const cell = v1.ask('POST', '/v1/tools/run_code', { conversationId: id, pathId: 'main', code: 'open("/tmp/begun", "w").close()\ntry:\n    time.sleep(600)\nexcept KeyboardInterrupt:\n    interrupted = True' }, { signal: leaving.signal })
+  const cell = v1.ask('POST', '/v1/tools/run_code', { conversationId: id, pathId: 'main', code: 'try:\n    open("/tmp/begun", "w").close()\n    time.sleep(600)\nexcept KeyboardInterrupt:\n    interrupted = True' }, { signal: leaving.signal })
   cell.catch(() => {})
   await eventually('it runs', async () => (await v1.code(id, 'main', 'ls /tmp', { language: 'bash' })).stdout.includes('begun'))
   leaving.abort()
@@ -200,7 +200,7 @@ talk('a stream that is left interrupts the cell', async (id) => {
   const res = await fetch(`${server.url}/v1/tools/run_code`, {
     method: 'POST', signal: leaving.signal,
     headers: { 'X-API-Key': v1.key, 'Content-Type': 'application/json', Accept: 'text/event-stream' },
-    body: JSON.stringify({ conversationId: id, pathId: 'main', code: 'print("go", flush=True)\ntry:\n    time.sleep(600)\nexcept KeyboardInterrupt:\n    interrupted = True' }),
+    body: JSON.stringify({ conversationId: id, pathId: 'main', code: 'try:\n    print("go", flush=True)\n    time.sleep(600)\nexcept KeyboardInterrupt:\n    interrupted = True' }),
   })
   let text = ''
   try {

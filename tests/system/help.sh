@@ -2,7 +2,7 @@
 # Help, version, manual pages and completion: all there, and all telling the same.
 . "$(dirname "$0")/lib.sh"
 
-CLIENT_VERBS="ps create exec repl cp logs kill pause resume top"
+CLIENT_VERBS="ps create exec repl cp logs kill pause resume top ctx usage mcp"
 VERBS="run serve key tenant $CLIENT_VERBS doctor version help"
 
 # ---- help ------------------------------------------------------------------------------------------

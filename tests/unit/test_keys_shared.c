@@ -71,6 +71,7 @@ static bool becomes(uv_loop_t *loop, struct server *s, const char *key, bool kno
         is = store_key_check(s->store, key, &t) == 0;
     }
     uv_close((uv_handle_t *)&tick, NULL);
+    uv_run(loop, UV_RUN_NOWAIT);
     return is == known;
 }
 
