@@ -170,3 +170,32 @@ bool json_check_object(const char *text, size_t len)
     skip_blanks(&c);
     return c.p == c.end;
 }
+
+/* ---- weight --------------------------------------------------------------------------------- */
+
+struct json_weight json_weigh(const char *text, size_t len)
+{
+    struct json_weight w = {0};
+    bool in_string = false;
+    size_t depth = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        char c = text[i];
+
+        if (in_string) {
+            i += c == '\\';
+            in_string = c != '"';
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == ',') {
+            w.values++;
+        } else if (c == '{' || c == '[') {
+            w.values += JSON_WEIGHT_NESTED;
+            depth++;
+            w.depth = depth > w.depth ? depth : w.depth;
+        } else if ((c == '}' || c == ']') && depth > 0) {
+            depth--;
+        }
+    }
+    return w;
+}

@@ -1,7 +1,5 @@
 /* sandglass ctx ls: contexts as a table. */
 #include "base/clock.h"
-#include "cli/terminal.h"
-#include "cli/ui.h"
 #include "client/api.h"
 #include "client/ctx.h"
 #include "client/jr.h"
@@ -97,17 +95,11 @@ static void print_table(const json_t *list)
         {"SANDBOX", false}, {"CONVERSATION", false}, {"PATH", false},
     };
     AUTO(table_done) struct table t = {0};
-    AUTO(strbuf_done) struct strbuf out = {0};
-    uint16_t rows, cols = 0;
 
     table_init(&t, columns, ARRAY_SIZE(columns));
     for (size_t i = 0; i < json_array_size(list); i++)
         add_row(&t, json_array_get(list, i));
-    if (isatty(STDOUT_FILENO))
-        terminal_size(&rows, &cols);
-    strbuf_init(&out, SIZE_MAX / 2);
-    table_format(&t, &out, cols, ui_has_colour(STDOUT_FILENO));
-    fputs(out.buf, stdout);
+    table_print(&t);
 }
 
 int ctx_ls(struct client *c, const struct ctx_options *o)

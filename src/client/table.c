@@ -3,6 +3,9 @@
 #include <wchar.h>
 #include <wctype.h>
 
+#include "cli/terminal.h"
+#include "cli/ui.h"
+
 #define GAP      "   "
 #define CUT_MARK "\xe2\x80\xa6" /* an ellipsis */
 #define CELL_MAX (64u * 1024)
@@ -148,4 +151,16 @@ void table_format(const struct table *t, struct strbuf *out, size_t width, bool 
         add_cell(out, cell->text, cell->width, colours ? colour_codes[cell->colour] : "",
                  t->columns[column].right, widths[column], column == last);
     }
+}
+
+void table_print(const struct table *t)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    uint16_t rows, cols = 0;
+
+    if (isatty(STDOUT_FILENO))
+        terminal_size(&rows, &cols);
+    strbuf_init(&out, SIZE_MAX / 2);
+    table_format(t, &out, cols, ui_has_colour(STDOUT_FILENO));
+    fputs(out.buf, stdout);
 }

@@ -32,6 +32,8 @@ void table_done(struct table *t);
 void table_add(struct table *t, enum table_colour colour, const char *text);
 /* Appends the title and the rows. width 0: the last column is as long as its text. */
 void table_format(const struct table *t, struct strbuf *out, size_t width, bool colours);
+/* All of it on standard output, as wide as the terminal if that is one. */
+void table_print(const struct table *t);
 
 /* Appends one line of text from outside, cleaned; returns how many columns it takes. */
 size_t table_clean(struct strbuf *out, const char *text, size_t len);

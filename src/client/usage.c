@@ -1,7 +1,5 @@
 /* sandglass usage: what a tenant has used, day by day. */
 #include "base/parse.h"
-#include "cli/terminal.h"
-#include "cli/ui.h"
 #include "client/api.h"
 #include "client/jr.h"
 #include "client/table.h"
@@ -77,18 +75,12 @@ static void print_usage(const json_t *answer)
     const json_t *days = json_object_get(answer, "days");
     const json_t *limits = json_object_get(answer, "limits");
     AUTO(table_done) struct table t = {0};
-    AUTO(strbuf_done) struct strbuf out = {0};
-    uint16_t rows, cols = 0;
 
     table_init(&t, columns, ARRAY_SIZE(columns));
     for (size_t i = 0; i < json_array_size(days); i++)
         add_row(&t, jr_text(json_array_get(days, i), "day"), json_array_get(days, i));
     add_row(&t, "total", json_object_get(answer, "total"));
-    if (isatty(STDOUT_FILENO))
-        terminal_size(&rows, &cols);
-    strbuf_init(&out, SIZE_MAX / 2);
-    table_format(&t, &out, cols, ui_has_colour(STDOUT_FILENO));
-    fputs(out.buf, stdout);
+    table_print(&t);
     printf("\nContexts now: %llu, of at most %llu, and %llu of one conversation\n",
            (unsigned long long)jr_count(json_object_get(answer, "active"), "contexts"),
            (unsigned long long)jr_count(limits, "contexts"),

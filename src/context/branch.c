@@ -103,7 +103,8 @@ static void on_parent(void *arg, const struct ctx_reply *reply)
         return;
     }
     struct box *parent = row ? box_get(b->front, b->tenant.id, row->sandbox) : NULL;
-    if (!parent) { /* there are no files to have */
+    /* No files to have; or those of another path, if the database says so. */
+    if (!parent || strcmp(parent->spec.context, row->id) != 0) {
         finish(b, &a);
         return;
     }

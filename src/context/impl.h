@@ -35,6 +35,7 @@ struct context {
     unsigned attempts;      /* of this obtaining */
     bool replacing;         /* the sandbox that is made takes the place of a lost one */
     bool telling, checking; /* a touch, or a look, is under way */
+    bool late;              /* that touch: without it, it would have expired */
     struct waiter *waiters; /* in order; empty: nothing is under way */
     struct context *next_in_bucket;
 };
@@ -47,8 +48,9 @@ struct contexts {
     struct sg_error why; /* not yet */
     void (*on_started)(struct front *f);
     struct reaper *reaper;
+    struct lost *lost; /* sandboxes whose end the store has not heard of */
+    size_t n_lost;
     struct context **buckets;
-    size_t n;
 };
 
 /* manager.c */
@@ -71,6 +73,10 @@ void context_move_deadline(struct context *c);
  * if it lives and did not say where it is. */
 bool context_is_elsewhere(struct front *f, const struct ctx_row *row, struct context_answer *a,
                           struct sg_error *e);
+
+/* lost.c */
+void lost_tell(const struct context *c, const struct box *b);
+void lost_tell_again(struct front *f);
 
 /* reaper.c */
 void reaper_start(struct front *f);

@@ -6,7 +6,7 @@
 
 #define BUCKETS 4096u /* a power of two */
 
-/* ---- the table ------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------ */
 
 static uint32_t mix(uint32_t h, const char *text)
 {
@@ -76,7 +76,7 @@ void contexts_each(struct front *f, void (*fn)(struct context *c, void *arg), vo
         }
 }
 
-/* ---- its sandbox ----------------------------------------------------------------------------- */
+/* ---- its sandbox ---------------------------------------------------------------------------- */
 
 static void on_nothing(void *arg, struct box *b, int r, const struct sg_error *e)
 {
@@ -109,25 +109,15 @@ void context_attach(struct context *c, struct box *b)
     b->context = c;
 }
 
-static void on_lost(void *arg, const struct ctx_reply *reply)
-{
-    (void)arg;
-    /* Whoever asks for the path next finds out again, and says so. */
-    if (reply->r < 0)
-        log_line(LEVEL_WARN, "a context's sandbox has ended, and the store was not told: %s",
-                 reply->e.message);
-}
-
 /* A sandbox that ended under a row that lives: the next who asks gets another. */
 static void on_box_ended(struct box *b)
 {
     struct context *c = b->context;
-    struct ctx_store *s = b->front->contexts->store;
 
     if (!c)
         return;
     context_detach(c);
-    s->ops->lost(s, c->tenant, c->row.id, b->id, on_lost, NULL);
+    lost_tell(c, b);
     context_drop_if_idle(c);
 }
 
@@ -196,7 +186,7 @@ void context_release(struct box *b)
     box_unref(b);
 }
 
-/* ---- names ----------------------------------------------------------------------------------- */
+/* ---- names ---------------------------------------------------------------------------------- */
 
 /* The length of the UTF-8 character at p, or 0: none, or a control character. */
 static size_t character(const unsigned char *p)
@@ -241,7 +231,7 @@ int context_name_check(const char *field, const char *value, struct sg_error *e)
     return 0;
 }
 
-/* ---- beginning ------------------------------------------------------------------------------- */
+/* ---- beginning ------------------------------------------------------------------------------ */
 
 struct ctx_store *contexts_store(struct front *f)
 {

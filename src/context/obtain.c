@@ -12,7 +12,7 @@
 
 static void claim(struct context *c);
 
-/* ---- answers --------------------------------------------------------------------------------- */
+/* ---- answers -------------------------------------------------------------------------------- */
 
 static struct waiter *take_first(struct context *c)
 {
@@ -83,8 +83,7 @@ static void again(struct context *c)
     fail_all(c, r, &e);
 }
 
-/* ---- a sandbox is made ------------------------------------------------------------------------
- */
+/* ---- a sandbox is made ---------------------------------------------------------------------- */
 
 static void on_failure_settled(void *arg, const struct ctx_reply *reply)
 {
@@ -188,8 +187,7 @@ static void create(struct context *c)
                c->row.ttl_ms + settings->reap_every_ms + CONTEXT_GRACE_MS, on_box, c);
 }
 
-/* ---- one that is there ------------------------------------------------------------------------
- */
+/* ---- one that is there ---------------------------------------------------------------------- */
 
 static void limits_of(const struct context *c, struct ctx_limits *ret)
 {
@@ -260,8 +258,7 @@ static void found(struct context *c)
     }
 }
 
-/* ---- whose is the path? -----------------------------------------------------------------------
- */
+/* ---- whose is the path? --------------------------------------------------------------------- */
 
 struct pause {
     uv_timer_t timer;

@@ -18,7 +18,7 @@
 struct reaper {
     struct front *front;
     uv_timer_t tick, reap, alive;
-    bool reaping;
+    bool due, reaping;
     size_t pending, ended; /* of this turn */
     bool more;
 };
@@ -28,8 +28,7 @@ static uint64_t ms_since(uint64_t ns)
     return (clock_ns() - ns) / 1000000;
 }
 
-/* ---- uses that were not told ------------------------------------------------------------------
- */
+/* ---- uses that were not told ---------------------------------------------------------------- */
 
 /* A touch that is under way. Until it is answered the path may have got another context. */
 struct telling {
@@ -79,22 +78,38 @@ static void tell_use(struct context *c, void *arg)
     memcpy(x->id, c->row.id, sizeof(x->id));
     x->told_ns = c->told_ns;
     c->telling = true;
+    c->late = ms_since(c->told_ns) >= c->row.ttl_ms;
     c->told_ns = clock_ns();
     s->ops->touch(s, c->tenant, c->row.id, 0, on_touched, x);
 }
 
+static void count_late(struct context *c, void *arg)
+{
+    *(size_t *)arg += c->telling && c->late;
+}
+
+static void reap(struct reaper *r);
+
+/* What is used must not expire because the store was away when it should have heard of it: so first
+ * it hears, then the reaper may look. */
 static void on_tick(uv_timer_t *t)
 {
     struct reaper *r = t->data;
+    size_t late = 0;
 
-    if (r->front->contexts->recovered)
-        contexts_each(r->front, tell_use, NULL);
+    if (!r->front->contexts->recovered)
+        return;
+    contexts_each(r->front, tell_use, NULL);
+    contexts_each(r->front, count_late, &late);
+    if (!r->due || r->reaping || late > 0)
+        return;
+    r->due = false;
+    r->reaping = true;
+    r->ended = 0;
+    reap(r);
 }
 
-/* ---- what has expired -------------------------------------------------------------------------
- */
-
-static void reap(struct reaper *r);
+/* ---- what has expired ----------------------------------------------------------------------- */
 
 static void on_box_gone(void *arg, struct box *b, int code, const struct sg_error *e)
 {
@@ -137,8 +152,7 @@ static void reap(struct reaper *r)
                           on_expired, r);
 }
 
-/* ---- sandboxes and rows that do not agree ------------------------------------------------------
- */
+/* ---- sandboxes and rows that do not agree --------------------------------------------------- */
 
 /* A row that another server or the operator has changed. */
 static void on_looked(void *arg, const struct ctx_reply *reply)
@@ -225,15 +239,12 @@ static void on_reap(uv_timer_t *t)
         return;
     contexts_each(r->front, look, NULL);
     boxes_each(r->front, find_stray, r->front);
-    if (r->reaping)
-        return;
-    r->reaping = true;
-    r->ended = 0;
-    reap(r);
+    lost_tell_again(r->front);
+    r->due = true;
+    on_tick(&r->tick);
 }
 
-/* ---- the start --------------------------------------------------------------------------------
- */
+/* ---- the start ------------------------------------------------------------------------------ */
 
 static void recover(struct reaper *r);
 

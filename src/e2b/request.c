@@ -1,7 +1,6 @@
 #include "e2b/request.h"
 
-#define BODY_MAX   (1024u * 1024)
-#define VALUES_MAX (BODY_MAX / 2) /* of JSON: more do not fit into a body of the usual length */
+#define BODY_MAX (1024u * 1024)
 
 static void drop_if_over(struct e2b_req *q)
 {
@@ -31,33 +30,10 @@ struct e2b_req *e2b_req_new(struct http_req *req, const struct store_tenant *ten
     return q;
 }
 
-/* A tree of small values takes far more memory than their text. Strings are skipped. */
-static bool too_many_values(const char *body, size_t len)
-{
-    bool in_string = false;
-    size_t values = 0;
-
-    for (size_t i = 0; i < len && values <= VALUES_MAX; i++) {
-        char c = body[i];
-        if (in_string) {
-            i += c == '\\';
-            in_string = c != '"';
-        } else {
-            in_string = c == '"';
-            values += c == ',' || c == '[' || c == '{';
-        }
-    }
-    return values > VALUES_MAX;
-}
-
 static void on_body(struct http_req *req, const char *body, size_t len)
 {
     struct e2b_req *q = e2b_of(req);
 
-    if (len > BODY_MAX && too_many_values(body, len)) {
-        reply_error(req, 413, "the body has more than %u values", VALUES_MAX);
-        return;
-    }
     q->body = request_json(req, body, len, true);
     if (q->body)
         q->handler(q);
@@ -72,6 +48,27 @@ void e2b_with_long_body(struct http_req *req, size_t max, void (*handler)(struct
 {
     e2b_of(req)->handler = handler;
     http_body_collect(req, max, on_body);
+}
+
+const struct http_route *e2b_route(struct http_req *req, const struct http_route *routes, size_t n)
+{
+    AUTO(strbuf_done) struct strbuf allow = {0};
+    const struct http_route *route = NULL;
+
+    strbuf_init(&allow, 256);
+    switch (http_route_find(routes, n, req, &route, &allow)) {
+    case HTTP_FOUND:
+        return route;
+    case HTTP_NO_METHOD:
+        http_add_header(req, "Allow", allow.buf);
+        reply_error(req, 405, "method %s is not allowed here; allowed: %s", req->method_name,
+                    allow.buf);
+        break;
+    case HTTP_NO_PATH:
+        reply_error(req, 404, "no such route: %.200s", req->path);
+        break;
+    }
+    return NULL;
 }
 
 void e2b_wait(struct e2b_req *q)

@@ -10,6 +10,7 @@
 #include "front/box.h"
 #include "front/front.h"
 #include "front/reply.h"
+#include "http/router.h"
 #include "store/store.h"
 
 struct e2b_req {
@@ -32,6 +33,9 @@ struct e2b_req *e2b_req_new(struct http_req *req, const struct store_tenant *ten
 void e2b_with_body(struct http_req *req, void (*handler)(struct e2b_req *q));
 /* The same for one that may be longer: at most max bytes. */
 void e2b_with_long_body(struct http_req *req, size_t max, void (*handler)(struct e2b_req *q));
+
+/* The route of these that a request is for; NULL: answered, 404 or 405. */
+const struct http_route *e2b_route(struct http_req *req, const struct http_route *routes, size_t n);
 
 /* One more callback is on its way. */
 void e2b_wait(struct e2b_req *q);

@@ -4,7 +4,6 @@
 #include "e2b/sandbox.h"
 #include "e2b/template.h"
 #include "front/auth.h"
-#include "http/router.h"
 
 /* What E2B has and we have not. Answered as such: a program that relies on it must not go on as if
  * it worked. */
@@ -145,31 +144,16 @@ static const struct http_route routes[] = {
 
 void e2b_request(struct http_req *req)
 {
-    AUTO(strbuf_done) struct strbuf allow = {0};
-    const struct store_tenant *tenant;
-    const struct http_route *route;
-
     if (req->method == HTTP_M_GET && strcmp(req->path, "/health") == 0) {
         reply_empty(req, 204);
         return;
     }
     /* Before anything is said about the path: which routes there are is nobody else's business. */
-    tenant = auth_tenant(req);
-    if (!tenant)
+    const struct store_tenant *tenant = auth_tenant(req);
+    const struct http_route *route = tenant ? e2b_route(req, routes, ARRAY_SIZE(routes)) : NULL;
+
+    if (!route)
         return;
-    strbuf_init(&allow, 256);
-    switch (http_route_find(routes, ARRAY_SIZE(routes), req, &route, &allow)) {
-    case HTTP_FOUND:
-        e2b_req_new(req, tenant);
-        route->handler(req);
-        break;
-    case HTTP_NO_METHOD:
-        http_add_header(req, "Allow", allow.buf);
-        reply_error(req, 405, "method %s is not allowed here; allowed: %s", req->method_name,
-                    allow.buf);
-        break;
-    case HTTP_NO_PATH:
-        reply_error(req, 404, "no such route: %.200s", req->path);
-        break;
-    }
+    e2b_req_new(req, tenant);
+    route->handler(req);
 }

@@ -7,20 +7,24 @@
 #define METADATA_MAX (64u * 1024)
 #define ENVS_MAX     (512u * 1024)
 
-/* The environment cannot hold these names. */
-static int check_env_names(const json_t *envs, struct sg_error *e)
+int spec_read_envs(const json_t *body, const char *field, const json_t **ret, struct sg_error *e)
 {
-    json_t *walk = (json_t *)(uintptr_t)envs;
+    const json_t *envs = NULL;
+    int r = field_strings(body, field, ENVS_MAX, &envs, e);
 
+    if (r < 0 || !envs)
+        return r;
+    json_t *walk = (json_t *)(uintptr_t)envs;
     for (void *at = json_object_iter(walk); at; at = json_object_iter_next(walk, at)) {
         const char *name = json_object_iter_key(at);
 
         if (!name[0] || strchr(name, '='))
             return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           FIELD_ERROR "'envVars' has the name \"%.64s\": a name is not empty and "
-                                       "has no '='",
-                           name);
+                           FIELD_ERROR "'%s' has the name \"%.64s\": a name is not empty and has "
+                                       "no '='",
+                           field, name);
     }
+    *ret = envs;
     return 0;
 }
 
@@ -80,9 +84,7 @@ static int parse_maps(const json_t *body, struct box_spec *s, struct sg_error *e
     int r = field_strings(body, "metadata", METADATA_MAX, &metadata, e);
 
     if (r == 0)
-        r = field_strings(body, "envVars", ENVS_MAX, &envs, e);
-    if (r == 0)
-        r = check_env_names(envs, e);
+        r = spec_read_envs(body, "envVars", &envs, e);
     if (r < 0)
         return r;
     s->metadata = metadata ? json_deep_copy(metadata) : NULL;
@@ -157,6 +159,7 @@ void spec_copy(const struct box_spec *from, struct box_spec *ret)
     json_incref(ret->metadata);
     json_incref(ret->envs);
     json_incref(ret->network);
+    ret->context[0] = '\0'; /* which has a sandbox already */
     if (ret->envd_token[0])
         token_random(ret->envd_token);
     if (ret->traffic_token[0])

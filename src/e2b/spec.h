@@ -21,5 +21,8 @@ struct create_request {
 int create_request_parse(const json_t *body, enum spec_version version,
                          const struct settings *settings, struct create_request *ret,
                          struct sg_error *e);
-/* A second sandbox of the same kind: all of it, with tokens of its own. */
+/* Environment variables, if the body has them: an object of strings, with names that the
+ * environment can hold. */
+int spec_read_envs(const json_t *body, const char *field, const json_t **ret, struct sg_error *e);
+/* A second sandbox of the same kind: all of it, with tokens of its own, and no context's. */
 void spec_copy(const struct box_spec *from, struct box_spec *ret);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "envd/messages.h"
 #include "envd/watch.h"
 
@@ -171,7 +172,7 @@ static struct watcher *watcher_new(struct watchers *all, uint32_t flags)
     all->n++;
     w->flags = flags;
     w->events = json_array();
-    w->call = (struct call){.owner = w, .on_event = on_event, .on_end = on_end};
+    w->call = (struct call){.owner = w, .lasting = true, .on_event = on_event, .on_end = on_end};
     strbuf_init(&w->request, 2 * OPS_PATH_MAX);
     return w;
 }
@@ -222,6 +223,7 @@ void watcher_get_events(struct rpc_call *c, json_t *message)
 
     if (!w)
         return;
+    box_of(c)->used_ns = clock_ns();
     if (w->asleep && watcher_begin(w, &e) < 0) {
         w->asleep = true;
         rpc_fail(c, RPC_UNAVAILABLE, "%s", e.message);

@@ -15,6 +15,7 @@ struct call {
     struct chan_stream *stream;
     void *owner;
     bool uncounted; /* the server's own doing: it is no use of the sandbox (usage.h) */
+    bool lasting;   /* it goes on without a client: that it does is no use of the sandbox */
     void (*on_event)(struct call *c, uint8_t what, const void *p, size_t len);
     /* The bytes are owed: call_consumed, now or later. */
     void (*on_data)(struct call *c, uint8_t sub, const void *p, size_t len);

@@ -202,7 +202,7 @@ bool box_in_use(const struct box *b)
     if (b->holds > 0)
         return true;
     for (const struct call *c = b->link ? b->link->calls : NULL; c; c = c->next)
-        if (!c->uncounted)
+        if (!c->uncounted && !c->lasting)
             return true;
     return false;
 }

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_check.h"
 #include "order/log.h"
 
-#define JSON_BODY_DEPTH 32
+#define JSON_BODY_DEPTH  32
+#define JSON_BODY_VALUES (512u * 1024)
 #define ERROR_MAX       4096
 #define LOCATION_MAX    (16u * 1024)
 
@@ -146,40 +148,32 @@ void reply_preflight(struct http_req *req)
     reply_empty(req, 204);
 }
 
-/* jansson would take 2,048 levels; what we are asked never has more than a few. Strings are
- * skipped, so that brackets in them do not count. */
-static bool too_deep(const char *body, size_t len)
+/* jansson would take 2,048 levels; what we are asked never has more than a few. */
+int body_weight_check(const char *body, size_t len, struct sg_error *e)
 {
-    size_t depth = 0;
-    bool in_string = false;
+    struct json_weight w = json_weigh(body, len);
 
-    for (size_t i = 0; i < len; i++) {
-        char c = body[i];
-        if (in_string) {
-            i += c == '\\';
-            in_string = c != '"';
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '{' || c == '[') {
-            if (++depth > JSON_BODY_DEPTH)
-                return true;
-        } else if ((c == '}' || c == ']') && depth > 0) {
-            depth--;
-        }
-    }
-    return false;
+    if (w.depth > JSON_BODY_DEPTH)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "nested more than %d levels deep",
+                       JSON_BODY_DEPTH);
+    if (w.values > JSON_BODY_VALUES)
+        return err_set(e, SG_ERR_INVALID, -E2BIG, 
+                       "more than %u values, of which an object or array counts as %d",
+                       JSON_BODY_VALUES, JSON_WEIGHT_NESTED);
+    return 0;
 }
 
 json_t *request_json(struct http_req *req, const char *body, size_t len, bool empty_ok)
 {
+    struct sg_error heavy;
     json_error_t e;
     json_t *v;
 
     if (len == 0 && empty_ok)
         return json_object();
-    if (too_deep(body, len)) {
-        reply_error(req, 400, "Error when parsing request: nested more than %d levels deep",
-                    JSON_BODY_DEPTH);
+    if (body_weight_check(body, len, &heavy) < 0) {
+        reply_error(req, heavy.code == -E2BIG ? 413 : 400, "Error when parsing request: %s",
+                    heavy.message);
         return NULL;
     }
     v = json_loadb(body, len, JSON_REJECT_DUPLICATES, &e);

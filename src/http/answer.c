@@ -188,6 +188,12 @@ void http_finish(struct http_req *req)
     conn_wake(r->conn);
 }
 
+void http_keep(struct http_req *req, size_t bytes)
+{
+    if (!http_req_over(req))
+        io_keep(req_of(req)->conn, bytes);
+}
+
 void http_abort(struct http_req *req)
 {
     if (http_req_over(req))

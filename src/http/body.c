@@ -35,6 +35,7 @@ static void deliver(struct req *r, const char *p, size_t n)
     strbuf_add(&r->collected, p, n);
     if (r->collected.truncated)
         conn_refuse(r->conn, 413, "the request's body is too large");
+    http_keep(&r->pub, r->collected.len);
 }
 
 /* Takes the next piece of the body off the bytes. Returns how many were used, or -EINVAL. */
@@ -89,10 +90,15 @@ bool body_tell_end(struct req *r)
         http_req_over(&r->pub))
         return false;
     r->body_told = true;
-    if (r->body_mode == BODY_STREAM)
+    if (r->body_mode == BODY_STREAM) {
         r->pub.on_body_end(&r->pub);
-    else
-        r->collect_done(&r->pub, r->collected.buf, r->collected.len);
+        return true;
+    }
+    /* The answer may take long: the body does not wait for it. */
+    AUTO(strbuf_done) struct strbuf body = r->collected;
+    strbuf_init(&r->collected, 0);
+    http_keep(&r->pub, 0);
+    r->collect_done(&r->pub, body.buf, body.len);
     return true;
 }
 

@@ -101,6 +101,7 @@ static void tell_close(struct req *r)
 
 static void drop_request(struct http_conn *c)
 {
+    io_keep(c, 0);
     req_free(steal_ptr(&c->req));
 }
 

@@ -134,7 +134,8 @@ bool http_req_over(const struct http_req *req);
 /* The body. One of the two, during on_request or later; until then it waits in the socket. If
  * neither was called, what is left of it is read and dropped after the answer, up to 64 KiB; more
  * closes the connection. `Expect: 100-continue` is answered when the body is first wanted. */
-/* All of it, up to max bytes: beyond, 413 is answered and `done` not called. */
+/* All of it, up to max bytes: beyond, 413 is answered and `done` not called. It is valid during
+ * `done` only. */
 void http_body_collect(struct http_req *req, size_t max,
                        void (*done)(struct http_req *req, const char *body, size_t len));
 /* Piece by piece to on_body, then on_body_end; both must be set. */
@@ -163,6 +164,10 @@ void http_finish(struct http_req *req);
 /* Drops the connection as it is: an answer that was started and cannot be completed. */
 void http_abort(struct http_req *req);
 bool http_started(const struct http_req *req);
+/* So many bytes wait for the client with the owner, who has them until the client takes them. They
+ * count with those that wait in connections: when all of these are too many, the client that has
+ * taken nothing for the longest time is cut off. 0: no more. */
+void http_keep(struct http_req *req, size_t bytes);
 
 #define HTTP_WRITE_HIGH (256u * 1024)
 

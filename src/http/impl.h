@@ -17,8 +17,8 @@
 
 #define HTTP_TICK_MS   250
 #define HTTP_LINGER_MS 2000
-/* Of all connections together. Beyond, clients that leave more than a little waiting are cut off.
- */
+/* Of all connections together, bodies that are not whole yet included. Beyond, clients that leave
+ * more than a little waiting are cut off, the slowest first. */
 #define HTTP_WAITING_MAX     (256u << 20)
 #define HTTP_WAITING_LITTLE  (64u << 10)
 #define HTTP_WRITE_MAX       (8u << 20) /* a writer that does not heed HTTP_WRITE_HIGH is cut off */
@@ -61,6 +61,7 @@ struct http_conn {
     struct strbuf in; /* read and not yet used */
     struct strbuf out;
     size_t in_off, out_off;
+    size_t kept;    /* by the request's owner, or of its body */
     size_t counted; /* of what waits: in the server's sum */
     struct head_scan scan;
     uint64_t since;     /* the loop's time when the state began */
@@ -215,6 +216,8 @@ ssize_t io_read(struct http_conn *c, char *buf, size_t cap);
 void io_write(struct http_conn *c, const struct iovec *iov, size_t n);
 void io_flush(struct http_conn *c);
 size_t io_waiting(const struct http_conn *c);
+/* Counts what the connection has kept, and cuts clients off if it is too much. */
+void io_keep(struct http_conn *c, size_t bytes);
 /* No more from us. */
 void io_shutdown(struct http_conn *c);
 

@@ -17,8 +17,47 @@ size_t io_waiting(const struct http_conn *c)
 
 static void count_waiting(struct http_conn *c)
 {
-    c->server->waiting += io_waiting(c) - c->counted;
-    c->counted = io_waiting(c);
+    size_t now = c->gone ? 0 : io_waiting(c) + c->kept;
+
+    c->server->waiting += now - c->counted;
+    c->counted = now;
+}
+
+/* Since when nothing has moved; of a body, since it began. */
+static uint64_t stands_since(const struct http_conn *c)
+{
+    return io_waiting(c) > 0 && c->out_since > c->since ? c->out_since : c->since;
+}
+
+/* Who has just come to be one too many is not to blame: the one who takes nothing is. */
+static struct http_conn *slowest(const struct http_server *s)
+{
+    struct http_conn *c, *found = NULL;
+
+    LIST_FOREACH(c, &s->conns, in_server)
+        if (c->counted > HTTP_WAITING_LITTLE &&
+            (!found || stands_since(c) < stands_since(found)))
+            found = c;
+    return found;
+}
+
+static void bound_waiting(struct http_server *s)
+{
+    struct http_conn *c;
+
+    while (s->waiting > HTTP_WAITING_MAX && (c = slowest(s))) {
+        conn_lose(c);
+        count_waiting(c);
+    }
+}
+
+void io_keep(struct http_conn *c, size_t bytes)
+{
+    if (c->kept == bytes)
+        return;
+    c->kept = bytes;
+    count_waiting(c);
+    bound_waiting(c->server);
 }
 
 ssize_t io_read(struct http_conn *c, char *buf, size_t cap)
@@ -123,10 +162,10 @@ void io_write(struct http_conn *c, const struct iovec *parts, size_t n)
         strbuf_add(&c->out, (const char *)parts[i].iov_base + skip, parts[i].iov_len - skip);
         sent -= skip;
     }
-    count_waiting(c);
-    if (c->out.truncated ||
-        (c->server->waiting > HTTP_WAITING_MAX && io_waiting(c) > HTTP_WAITING_LITTLE))
+    if (c->out.truncated)
         conn_lose(c);
+    count_waiting(c);
+    bound_waiting(c->server);
     conn_wake(c);
 }
 

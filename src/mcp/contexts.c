@@ -15,8 +15,6 @@ struct asking {
     char tenant[ID_LEN + 1];
 };
 
-static struct asking *asking_new(struct mcp_call *c);
-
 static void on_abandon(struct mcp_call *c)
 {
     ((struct asking *)c->work)->c = NULL;
@@ -46,7 +44,7 @@ static struct mcp_call *asking_end(struct asking *a)
 static void fail_with(struct mcp_call *c, int r, const char *message)
 {
     if (r == -EAGAIN)
-        mcp_call_fail(c, "%s is unavailable now: %s", c->tool->name, message);
+        mcp_call_fail(c, RESULT_UNAVAILABLE, c->tool->name, message);
     else
         mcp_call_fail(c, "%s", message);
 }
@@ -180,7 +178,7 @@ static void on_ended(void *arg, const struct context_answer *a)
         return;
     }
     if (a->elsewhere) {
-        mcp_call_fail(c, "The sandbox of this path is on another server. Use %s/mcp", a->elsewhere);
+        mcp_call_fail(c, RESULT_ELSEWHERE, a->elsewhere);
         return;
     }
     strbuf_init(&data, LIST_MAX);

@@ -43,10 +43,12 @@ static void on_close(struct http_req *req)
 
 /* ---- a stream ------------------------------------------------------------------------------- */
 
-static void finish(struct exchange *x);
-
 static void pump(struct exchange *x)
 {
+    if (x->out.truncated) {
+        http_abort(x->http); /* a part must not be taken for the whole */
+        return;
+    }
     while (!x->choked && x->written < x->out.len) {
         size_t n = x->out.len - x->written;
 
@@ -55,6 +57,7 @@ static void pump(struct exchange *x)
         x->written += n;
         x->wrote_ms = uv_now(x->front->loop);
     }
+    http_keep(x->http, x->out.len - x->written);
     if (x->written < x->out.len)
         return;
     strbuf_reset(&x->out);
@@ -91,6 +94,7 @@ static void start_stream(struct exchange *x)
         if (!*end)
             break;
     }
+    x->out.truncated |= gathered.truncated;
     http_add_header(x->http, "Cache-Control", "no-store");
     http_add_header(x->http, "X-Accel-Buffering", "no"); /* a proxy must not wait for more */
     http_start(x->http, 200, STREAM_TYPE, -1);
@@ -181,6 +185,7 @@ void exchange_answer(struct exchange *x, const struct strbuf *message)
         if (x->out.len > 0)
             strbuf_addch(&x->out, '\n');
         strbuf_add(&x->out, message->buf, message->len);
+        http_keep(x->http, x->out.len);
     }
     exchange_forgo(x);
 }

@@ -6,10 +6,10 @@
 
 static void put_refusal(struct result *r, const struct mcp_call *c, const struct once_result *once)
 {
-    bool unavailable = once->status == 429 || once->status >= 500;
-
-    result_textf(r, "%s%s%s", unavailable ? c->tool->name : "",
-                 unavailable ? " is unavailable now: " : "", once->refusal.message);
+    if (once->status == 429 || once->status >= 500)
+        result_textf(r, RESULT_UNAVAILABLE, c->tool->name, once->refusal.message);
+    else
+        result_textf(r, "%s", once->refusal.message);
 }
 
 static void build(struct result *r, const struct mcp_call *c, const struct once_result *once,

@@ -78,7 +78,6 @@ static void ask_agent(struct file_work *w)
 {
     struct writing *g = writing_of(w);
     AUTO(strbuf_done) struct strbuf request = {0};
-    struct sg_error e = {0};
 
     strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_str(&request, FILE_USER);
@@ -87,9 +86,7 @@ static void ask_agent(struct file_work *w)
     wire_put_u32(&request, FILE_PARENTS);
     wire_put_u32(&request, 0); /* metadata */
     w->call = (struct call){.owner = w, .on_credit = on_credit, .on_end = on_end};
-    if (call_begin(&w->call, w->box, OP_FILE_WRITE, &request, &e) < 0)
-        file_fail(w, -e.code, e.message);
-    else
+    if (file_call(w, OP_FILE_WRITE, &request))
         send_bytes(g);
 }
 

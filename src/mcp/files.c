@@ -81,9 +81,9 @@ static void on_context(void *arg, const struct context_answer *a)
     if (!c)
         return;
     if (a->r < 0)
-        mcp_call_fail(c, "%s is unavailable now: %s", c->tool->name, a->e->message);
+        mcp_call_fail(c, RESULT_UNAVAILABLE, c->tool->name, a->e->message);
     else
-        mcp_call_fail(c, "The sandbox of this path is on another server. Use %s/mcp", a->elsewhere);
+        mcp_call_fail(c, RESULT_ELSEWHERE, a->elsewhere);
 }
 
 void file_begin(struct mcp_call *c, struct file_work *w, const char *const *known, size_t n_known,
@@ -116,13 +116,14 @@ void file_begin(struct mcp_call *c, struct file_work *w, const char *const *know
     context_obtain(w->front, &ask, on_context, w);
 }
 
-void file_call(struct file_work *w, enum chan_op op, const struct strbuf *request)
+bool file_call(struct file_work *w, enum chan_op op, const struct strbuf *request)
 {
     struct sg_error e = {0};
     int r = call_begin(&w->call, w->box, op, request, &e);
 
     if (r < 0)
         file_fail(w, r == -EPIPE ? CALL_GONE : -r, e.message);
+    return r == 0;
 }
 
 /* ---- entries -------------------------------------------------------------------------------- */

@@ -34,8 +34,8 @@ struct file_entry {
  * that fails, which was answered then. `known`: the names of all arguments. */
 void file_begin(struct mcp_call *c, struct file_work *w, const char *const *known, size_t n_known,
                 const char *default_path);
-/* Callbacks of w->call must be set. */
-void file_call(struct file_work *w, enum chan_op op, const struct strbuf *request);
+/* Callbacks of w->call must be set. False: it failed, which was answered, and w is gone. */
+bool file_call(struct file_work *w, enum chan_op op, const struct strbuf *request);
 void file_done(struct file_work *w, struct result *r);
 /* status as in front/call.h. */
 void file_fail(struct file_work *w, int status, const char *message);

@@ -6,6 +6,10 @@
 #include "base/json.h"
 #include "mcp/version.h"
 
+/* What tools say in the same words: the tool and why; where the sandbox is. */
+#define RESULT_UNAVAILABLE "%s is unavailable now: %s"
+#define RESULT_ELSEWHERE   "The sandbox of this path is on another server. Use %s/mcp"
+
 struct result {
     struct strbuf out;
     struct json j;

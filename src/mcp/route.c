@@ -207,8 +207,14 @@ static bool check_batch(struct exchange *x)
 static void on_body(struct http_req *req, const char *body, size_t len)
 {
     struct exchange *x = req->owner;
+    struct sg_error heavy;
     json_error_t e;
 
+    if (body_weight_check(body, len, &heavy) < 0) {
+        exchange_refuse(req, heavy.code == -E2BIG ? 413 : 400, MESSAGE_INVALID_REQUEST,
+                        "The message is too large: %s", heavy.message);
+        return;
+    }
     x->body = json_loadb(body, len, JSON_REJECT_DUPLICATES, &e);
     if (!x->body) {
         exchange_refuse(req, 400, MESSAGE_PARSE_ERROR, "Parse error at byte %d: %s", e.position,
@@ -217,6 +223,8 @@ static void on_body(struct http_req *req, const char *body, size_t len)
     }
     if (read_version(x) && check_batch(x) && read_session(x) && read_place(x))
         take_body(x);
+    /* What a call needs of it, it has by now. */
+    json_decref(steal_ptr(&x->body));
 }
 
 static void post(struct http_req *req, const struct store_tenant *tenant)

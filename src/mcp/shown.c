@@ -2,8 +2,11 @@
 
 #include <string.h>
 
-#define FORM_MAX (64u * 1024) /* of one form of a result, as data */
-#define NOTHING  "(no output)"
+#include "base/json_check.h"
+
+#define FORM_MAX   (64u * 1024)  /* of one form of a result, as data */
+#define VALUES_MAX (256u * 1024) /* of JSON in results: code can make a tree of them very large */
+#define NOTHING    "(no output)"
 #define LOST                                                                      \
     "Note: the sandbox of this path was lost and replaced. Variables, files and " \
     "processes from before are gone."
@@ -236,16 +239,26 @@ static void build_refusal(struct result *ret, enum mcp_version version, enum too
 
     result_begin(ret, version);
     if (r->elsewhere)
-        result_textf(ret, "The sandbox of this path is on another server. Use %s/mcp",
-                     r->elsewhere);
+        result_textf(ret, RESULT_ELSEWHERE, r->elsewhere);
     else if (tool_unavailable(r))
-        result_textf(ret, "%s is unavailable now: %s", tool_name(t), r->refusal.message);
+        result_textf(ret, RESULT_UNAVAILABLE, tool_name(t), r->refusal.message);
     else
         result_textf(ret, "%s", r->refusal.message);
     strbuf_init(&data, MESSAGE_MAX);
     jw_init(&j, &data);
     tool_result_json(&j, t, r);
     result_end(ret, true, data.buf, data.len);
+}
+
+static bool too_heavy(const struct tool_result *r)
+{
+    const char *const texts[] = {r->results, r->result, r->parsed};
+    size_t values = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+        if (texts[i])
+            values += json_weigh(texts[i], strlen(texts[i])).values;
+    return values > VALUES_MAX;
 }
 
 void shown_run(struct result *ret, enum mcp_version version, enum tool t,
@@ -255,9 +268,11 @@ void shown_run(struct result *ret, enum mcp_version version, enum tool t,
         build_refusal(ret, version, t, r);
         return;
     }
-    build(ret, version, t, r, true);
-    if (!ret->out.truncated)
-        return;
-    result_done(ret);
+    if (!too_heavy(r)) {
+        build(ret, version, t, r, true);
+        if (!ret->out.truncated)
+            return;
+        result_done(ret);
+    }
     build(ret, version, t, r, false);
 }

@@ -19,6 +19,7 @@
 #include "server/key.h"
 #include "server/tenant.h"
 #include "store/clerk.h"
+#include "store/keys_shared.h"
 #include "store/store.h"
 
 #define ORDER_FD      3
@@ -109,6 +110,7 @@ static int open_contexts(struct front *f, struct ctx_store **ret, struct sg_erro
     if (!clerk)
         return err_set(e, SG_ERR_INTERNAL, -EINVAL, "started without a clerk for its database");
     clerk_connect(clerk, f->loop, where);
+    keys_shared_start(f->loop, f->store, clerk);
     *ret = ctx_store_postgres(f->loop, steal_ptr(&clerk));
     return 0;
 }

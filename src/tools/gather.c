@@ -3,11 +3,15 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "tools/budget.h"
 
 /* A line that is a result, with its type; those of output are far shorter. */
 #define LINE_MAX_ (TOOL_RESULTS_MAX + 1024)
 #define ERROR_MAX (8u * 1024 * 1024) /* three parts of 256 KiB, escaped */
 #define NOTE_MAX  256
+/* Why a result is left out. */
+#define TOO_LARGE "it is larger than an answer can be"
+#define NO_ROOM   "the server has no room for it now"
 
 void gather_init(struct gather *g)
 {
@@ -24,6 +28,7 @@ void gather_done(struct gather *g)
     strbuf_done(&g->results);
     strbuf_done(&g->line);
     free(g->error);
+    budget_hold(&g->taken, 0);
 }
 
 /* ---- what a line says ----------------------------------------------------------------------- */
@@ -101,6 +106,8 @@ static bool add_result(struct gather *g, const char *rest, size_t len)
 
     if (len + 2 > to->max - to->len)
         return left_out(g, "all of them are more than an answer can have");
+    if (!budget_hold(&g->taken, to->len + len))
+        return left_out(g, NO_ROOM);
     if (!first)
         strbuf_addch(to, ',');
     size_t at = to->len;
@@ -178,12 +185,14 @@ static bool end_of_line(struct gather *g, const char *p, size_t len)
     if (g->line.len == 0 && !g->skipping)
         return on_whole(g, p, len);
     strbuf_add(&g->line, p, len);
-    if (g->skipping || g->line.truncated)
-        more = left_out(g, "it is larger than an answer can be");
+    if (g->line.truncated)
+        g->skipping = TOO_LARGE;
+    if (g->skipping)
+        more = left_out(g, g->skipping);
     else
         more = on_whole(g, g->line.buf, g->line.len);
     strbuf_done(&g->line);
-    g->skipping = false;
+    g->skipping = NULL;
     return more;
 }
 
@@ -202,9 +211,11 @@ bool gather_bytes(struct gather *g, const char *p, size_t len)
     if (len == 0 || g->skipping)
         return more;
     strbuf_add(&g->line, p, len);
-    if (g->line.truncated) {
+    if (g->line.truncated)
+        g->skipping = TOO_LARGE;
+    else if (!budget_hold(&g->taken, g->results.len + g->line.len))
+        g->skipping = NO_ROOM;
+    if (g->skipping)
         strbuf_done(&g->line);
-        g->skipping = true;
-    }
     return more;
 }

@@ -2,8 +2,8 @@
  * results and error as JSON.
  *
  * Lines come in pieces of any length. Each is looked at when it is whole, and told on. Everything
- * is bounded: output is cut, a result for which there is no room is left out, and the output for
- * errors says so. */
+ * is bounded: output is cut, a result for which there is no room, here or on the server
+ * (budget.h), is left out, and the output for errors says so. */
 #pragma once
 
 #include "tools/tools.h"
@@ -20,7 +20,8 @@ struct gather {
     char *error;              /* JSON, or NULL */
 
     struct strbuf line; /* this and below: gather.c's */
-    bool skipping;
+    const char *skipping; /* why the rest of the line is not kept; NULL: it is */
+    size_t taken;         /* of the budget */
 };
 
 void gather_init(struct gather *g);

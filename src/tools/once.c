@@ -20,6 +20,7 @@
 #include "front/identity.h"
 #include "front/reply.h"
 #include "order/log.h"
+#include "tools/budget.h"
 #include "tools/once.h"
 
 #define NS_PER_MS     1000000ull
@@ -56,6 +57,7 @@ struct once {
     struct pour program;
     uint64_t began_ns;
     struct strbuf out, err;
+    size_t taken; /* of the budget, for these */
     struct strbuf message;
     struct once_result result;
     uv_timer_t *timer; /* to tell of the end later */
@@ -87,6 +89,7 @@ static void once_free(struct once *o)
     json_decref(o->request.body);
     strbuf_done(&o->out);
     strbuf_done(&o->err);
+    budget_hold(&o->taken, 0);
     strbuf_done(&o->message);
     free(o);
 }
@@ -191,11 +194,11 @@ static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
     struct strbuf *to = sub == CHAN_STDERR ? &o->err : &o->out;
     bool *cut = sub == CHAN_STDERR ? &o->result.err_cut : &o->result.out_cut;
 
-    if (sub == CHAN_STDOUT || sub == CHAN_STDERR) {
+    if ((sub == CHAN_STDOUT || sub == CHAN_STDERR) && !*cut) {
         strbuf_add(to, p, len);
-        if (to->truncated && !*cut)
+        *cut = to->truncated || !budget_hold(&o->taken, o->out.len + o->err.len);
+        if (*cut)
             discard(c, sub);
-        *cut = to->truncated;
     }
     call_consumed(c, len);
 }

@@ -27,8 +27,15 @@ static size_t hand_on(struct outlet *s, const char *p, size_t len)
     return at;
 }
 
+/* They count as if they waited in the connection. */
+static void count(struct outlet *s)
+{
+    http_keep(s->req, s->waiting.len - s->at);
+}
+
 static void finish_if_empty(struct outlet *s)
 {
+    count(s);
     if (s->at < s->waiting.len)
         return;
     strbuf_done(&s->waiting);
@@ -42,6 +49,7 @@ bool outlet_write(struct outlet *s, const void *p, size_t len)
     size_t n = s->waiting.len == 0 ? hand_on(s, p, len) : 0;
 
     strbuf_add(&s->waiting, (const char *)p + n, len - n);
+    count(s);
     if (s->waiting.truncated)
         http_abort(s->req);
     return !s->choked;

@@ -202,6 +202,8 @@ static void begin(struct e2b_req *q, enum tool tool)
     }
     h->run = tool_begin(q->front, &q->tenant, tool, q->body, http_query_get(req, "conversationId"),
                         http_query_get(req, "pathId"), &listener);
+    /* It was borrowed until here; code may run for long. */
+    json_decref(steal_ptr(&q->body));
 }
 
 static void run_code(struct e2b_req *q)

@@ -2,7 +2,6 @@
 
 #include "e2b/request.h"
 #include "front/auth.h"
-#include "http/router.h"
 #include "tools/tools.h"
 #include "v1/check.h"
 #include "v1/handlers.h"
@@ -25,39 +24,18 @@ static const struct http_route routes[] = {
     {HTTP_M_POST, "/v1/execute", execute_once, 0},
 };
 
-static void begin(struct http_req *req, const struct store_tenant *tenant,
-                  const struct http_route *route)
+void v1_request(struct http_req *req)
 {
+    const struct store_tenant *tenant = auth_tenant(req);
+    const struct http_route *route = tenant ? e2b_route(req, routes, ARRAY_SIZE(routes)) : NULL;
     struct sg_error e;
 
+    if (!route)
+        return;
     if (check_query_tenant(req, tenant, &e) < 0) {
         reply_sg_error(req, &e);
         return;
     }
     e2b_req_new(req, tenant);
     route->handler(req);
-}
-
-void v1_request(struct http_req *req)
-{
-    AUTO(strbuf_done) struct strbuf allow = {0};
-    const struct store_tenant *tenant = auth_tenant(req);
-    const struct http_route *route;
-
-    if (!tenant)
-        return;
-    strbuf_init(&allow, 256);
-    switch (http_route_find(routes, ARRAY_SIZE(routes), req, &route, &allow)) {
-    case HTTP_FOUND:
-        begin(req, tenant, route);
-        break;
-    case HTTP_NO_METHOD:
-        http_add_header(req, "Allow", allow.buf);
-        reply_error(req, 405, "method %s is not allowed here; allowed: %s", req->method_name,
-                    allow.buf);
-        break;
-    case HTTP_NO_PATH:
-        reply_error(req, 404, "no such route: %.200s", req->path);
-        break;
-    }
 }

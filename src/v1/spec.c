@@ -30,6 +30,7 @@ int spec_of_body(void *arg, const char *template_id, struct box_spec *ret, char 
 int spec_check(struct e2b_req *q, struct sg_error *e)
 {
     static const char *const fields[] = {"template", "metadata", "envs", "network"};
+    const json_t *envs = NULL;
     char layer[ID_LEN + 1];
     struct box_spec spec;
     bool any = false;
@@ -38,7 +39,10 @@ int spec_check(struct e2b_req *q, struct sg_error *e)
         any = any || field_get(q->body, fields[i]);
     if (!any)
         return 0;
-    int r = spec_of_body(q, NULL, &spec, layer, e);
+    /* Create knows it by another name, and would tell of that. */
+    int r = spec_read_envs(q->body, "envs", &envs, e);
+    if (r == 0)
+        r = spec_of_body(q, NULL, &spec, layer, e);
     if (r == 0)
         box_spec_done(&spec);
     return r;

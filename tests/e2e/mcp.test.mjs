@@ -239,6 +239,8 @@ everyWay('a great deal of output', async (client) => {
   const { content, isError } = await code(client, 'print("x" * 900_000)')
   assert.ok(!isError)
   assert.equal(content[0].text.length, 900_001)
+  const streamed = await code(client, 'import os, time\nfrom IPython.display import display, Image\ntime.sleep(1.5)\ndisplay(Image(b"\\x89PNG\\r\\n\\x1a\\n" + os.urandom(4_000_000), format="png"))', {}, { onprogress: () => {} })
+  assert.equal(Buffer.from(streamed.content[0].data, 'base64').length, 4_000_008)
   const result = await code(client, 'import base64, os\nfrom IPython.display import display, Image\nfor i in range(3):\n    display(Image(b"\\x89PNG\\r\\n\\x1a\\n" + os.urandom(2_500_000), format="png"))\nprint("all shown")')
   assert.match(texts(result).join('\n'), /all shown[^]*left out/)
   assert.ok(JSON.stringify(result).length < 8 << 20)

@@ -178,6 +178,7 @@ static pid_t session(const char *sql)
 
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        close(2); /* it is ended in the middle, and would say so */
         execl(SG_SOURCE_DIR "/tests/postgres", "postgres", "psql", pg_server()->dir, "-c", sql,
               NULL);
         _exit(127);

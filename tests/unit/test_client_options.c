@@ -188,6 +188,14 @@ TEST(ids_on_the_command_line)
     expect_refused(&top_verb, "a/b", "is not the id of a sandbox");
 }
 
+TEST(options_of_mcp)
+{
+    expect_taken(&mcp_verb, "");
+    expect_taken(&mcp_verb, "--conversation chat-1 -p main");
+    expect_refused(&mcp_verb, "--path=", "--path: give 1 to 256 bytes");
+    expect_refused(&mcp_verb, "chat-1", "unexpected argument");
+}
+
 TEST(options_of_ps)
 {
     expect_taken(&ps_verb, "--state running -m a=b -m c=d -q");

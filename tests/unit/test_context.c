@@ -14,13 +14,13 @@
 /* ---- a store that can fail --------------------------------------------------------------------
  */
 
-/* The real one, but for `settle`. */
+/* The real one, but for `settle` and `lost`. */
 static struct {
     struct ctx_store *real;
     struct ctx_store_ops ops;
     const struct ctx_store_ops *real_ops;
-    int settle_fails; /* the next one, with this; 0: it does not */
-    bool end_first;   /* somebody terminates the row before it is settled */
+    int settle_fails, lost_fails; /* the next one, with this; 0: it does not */
+    bool end_first;               /* somebody terminates the row before it is settled */
 } shaky;
 
 struct delayed {
@@ -74,6 +74,18 @@ static void shaky_settle(struct ctx_store *s, const char *tenant, const char *id
         answer_later(r, done, arg);
     else
         shaky.real_ops->settle(s, tenant, id, node, sandbox, error, done, arg);
+}
+
+static void shaky_lost(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox,
+                       ctx_done done, void *arg)
+{
+    int r = shaky.lost_fails;
+
+    shaky.lost_fails = 0;
+    if (r < 0)
+        answer_later(r, done, arg);
+    else
+        shaky.real_ops->lost(s, tenant, id, sandbox, done, arg);
 }
 
 /* ---- asking ------------------------------------------------------------------------------------
@@ -162,6 +174,7 @@ static void begin(void)
     shaky.real_ops = shaky.real->ops;
     shaky.ops = *shaky.real_ops;
     shaky.ops.settle = shaky_settle;
+    shaky.ops.lost = shaky_lost;
     shaky.real->ops = &shaky.ops;
     f->settings.reap_every_ms = 100;
     f->settings.tenant_contexts = 1000;
@@ -355,6 +368,20 @@ TEST(limits_name_themselves_and_a_lost_sandbox_does_not_count)
     turn_for(5);
     EXPECT(obtain("limited", "c")->created);
     server.front.settings.conversation_contexts = 1000;
+}
+
+TEST(a_sandbox_that_ends_while_the_store_is_away_is_told_of_later)
+{
+    begin();
+    struct asked a = *obtain("told later", "main");
+    shaky.lost_fails = -EAGAIN;
+    box_kill(box_find(&server.front, a.sandbox), NULL, NULL);
+    uint64_t deadline = clock_ns() + SERVER_DEADLINE_NS;
+    while (row_of(a.row.id).sandbox[0] && clock_ns() < deadline)
+        server_turn(-1);
+    EXPECT_STR(row_of(a.row.id).sandbox, "");
+    EXPECT(shaky.lost_fails == 0);
+    EXPECT(row_of(a.row.id).status == CTX_READY);
 }
 
 /* ---- ends ---------------------------------------------------------------------------------------
