@@ -31,7 +31,7 @@ struct mcp_call {
     struct exchange *x;
     const struct mcp_tool *tool;
     json_t *id, *token;      /* token NULL: no news of progress */
-    const json_t *arguments; /* an object */
+    const json_t *arguments; /* an object; while the tool begins */
     /* For arguments that name none. conversation may be NULL. */
     const char *conversation, *path;
 

@@ -44,8 +44,9 @@ class Answer:
 
 
 class Site:
-    def __init__(self, *options, tls=False):
+    def __init__(self, *options, tls=False, env=None):
         self.options, self.tls = options, tls
+        self.env = {**os.environ, **env} if env else None
         self.dir = tempfile.mkdtemp(prefix="sandglass-attack-", dir="/var/tmp")
         os.chmod(self.dir, 0o755)
         self.state, self.log = f"{self.dir}/state", f"{self.dir}/log"
@@ -56,7 +57,8 @@ class Site:
             self.process = subprocess.Popen(
                 [program.SANDGLASS, "serve", "--listen", "127.0.0.1:0", "--state", self.state,
                  *self.options],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True)
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True,
+                env=self.env)
         for line in self.process.stdout:
             found = re.search(r"Serving on https?://[\d.]+:(\d+)", line)
             self.port = int(found[1]) if found else self.port
