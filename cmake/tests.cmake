@@ -14,8 +14,19 @@ add_dependencies(testable normal_agent normal_sudo)
 target_include_directories(testable SYSTEM PUBLIC ${LLHTTP_INCLUDE})
 target_link_libraries(testable PUBLIC PkgConfig::FRONT PkgConfig::CLIENT m PRIVATE flags)
 
+# The files with a main function, for the compiler to look at: with `testable` that is all there is, so whoever only
+# wants to test need not build the programs too.
+set(main_sources ${engine_sources} ${inside_sources} ${sudo_sources} ${cli_sources} ${front_sources} ${client_sources})
+list(REMOVE_DUPLICATES main_sources)
+list(FILTER main_sources INCLUDE REGEX "/(main|sudo/sudo)\\.c$")
+add_library(mains OBJECT ${main_sources})
+target_include_directories(mains SYSTEM PRIVATE ${LLHTTP_INCLUDE})
+target_link_libraries(mains PRIVATE PkgConfig::FRONT PkgConfig::CLIENT flags)
+add_custom_target(unit-tests DEPENDS mains)
+
 function(test_program target dir)
     add_executable(${target} ${ARGN})
+    add_dependencies(unit-tests ${target})
     target_link_libraries(${target} PRIVATE testable flags)
     target_compile_definitions(${target} PRIVATE SG_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${tests_dir}/${dir})
@@ -49,6 +60,7 @@ sources(example_sources examples/*.c)
 foreach(source ${example_sources})
     get_filename_component(name ${source} NAME_WE)
     add_executable(example_${name} ${source})
+    add_dependencies(unit-tests example_${name})
     target_link_libraries(example_${name} PRIVATE libsandglass flags)
     set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name}
         RUNTIME_OUTPUT_DIRECTORY ${tests_dir}/examples)
@@ -63,3 +75,5 @@ target_link_libraries(libsandglass_control PRIVATE flags)
 target_link_options(libsandglass_control PRIVATE -Wl,--version-script=${map})
 set_target_properties(libsandglass_control PROPERTIES OUTPUT_NAME sandglass-control
     LINKER_LANGUAGE C LIBRARY_OUTPUT_DIRECTORY ${tests_dir})
+
+add_custom_target(tests DEPENDS unit-tests sandglass-control libsandglass_control)

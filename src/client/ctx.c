@@ -92,7 +92,7 @@ static const struct cli_option options[] = {
      apply_status},
     {"inherit", 0, "none|files", "branch: what the new path gets of the other (default: none)",
      apply_inherit},
-    {"ttl", 0, "TIME", "branch, touch: how long it lives unused: 10m, 2h", apply_ttl},
+    {"ttl", 0, "TIME", "touch, branch with files: how long it lives unused: 10m, 2h", apply_ttl},
     {"conversation", 0, "ID", "rm: all contexts of this conversation", apply_conversation},
     {"expired", 0, NULL, "rm: those whose time is over", apply_expired},
     {"yes", 'y', NULL, "rm: do not ask", apply_yes},

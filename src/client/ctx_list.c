@@ -91,8 +91,9 @@ static void add_row(struct table *t, const json_t *row)
 static void print_table(const json_t *list)
 {
     static const struct table_column columns[] = {
-        {"ID", false},      {"STATUS", false},       {"USED", false}, {"ENDS", false},
-        {"SANDBOX", false}, {"CONVERSATION", false}, {"PATH", false},
+        {"ID", TABLE_TEXT},   {"STATUS", TABLE_TEXT},   {"USED", TABLE_TEXT},
+        {"ENDS", TABLE_TEXT}, {"SANDBOX", TABLE_SPARE}, {"CONVERSATION", TABLE_NAME},
+        {"PATH", TABLE_NAME},
     };
     AUTO(table_done) struct table t = {0};
 

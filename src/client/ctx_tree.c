@@ -140,8 +140,8 @@ int ctx_tree_format(const json_t *paths, const json_t *contexts, bool utf8, size
                     bool colours, struct strbuf *out, struct sg_error *e)
 {
     static const struct table_column columns[] = {
-        {"PATH", false}, {"STATUS", false}, {"MADE", false},
-        {"USED", false}, {"ENDS", false},   {"CONTEXT", false},
+        {"PATH", TABLE_NAME}, {"STATUS", TABLE_TEXT}, {"MADE", TABLE_SPARE},
+        {"USED", TABLE_TEXT}, {"ENDS", TABLE_TEXT},   {"CONTEXT", TABLE_TEXT},
     };
     AUTO(tree_free_p) struct tree *t = xcalloc(1, sizeof(*t));
     AUTO(table_done) struct table table = {0};

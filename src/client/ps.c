@@ -92,8 +92,8 @@ static void add_row(struct table *t, const json_t *sandbox)
 static void print_table(const json_t *list)
 {
     static const struct table_column columns[] = {
-        {"ID", false},      {"TEMPLATE", false}, {"STATE", false},
-        {"STARTED", false}, {"ENDS", false},     {"METADATA", false},
+        {"ID", TABLE_TEXT},      {"TEMPLATE", TABLE_TEXT}, {"STATE", TABLE_TEXT},
+        {"STARTED", TABLE_TEXT}, {"ENDS", TABLE_TEXT},     {"METADATA", TABLE_TEXT},
     };
     AUTO(table_done) struct table t = {0};
 

@@ -9,6 +9,7 @@
 #define GAP      "   "
 #define CUT_MARK "\xe2\x80\xa6" /* an ellipsis */
 #define CELL_MAX (64u * 1024)
+#define NAME_MIN 12 /* what is left of a name, at least */
 #define BOLD     "\033[1m"
 #define RESET    "\033[0m"
 
@@ -131,25 +132,69 @@ static void add_cell(struct strbuf *out, const char *text, size_t text_width, co
     strbuf_addstr(out, last ? "\n" : GAP);
 }
 
+/* What the columns that are shown take, with the gaps between them. */
+static size_t line_width(const size_t *widths, size_t n)
+{
+    size_t total = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (widths[i] > 0)
+            total += widths[i] + (total > 0 ? strlen(GAP) : 0);
+    return total;
+}
+
+static size_t last_shown(const size_t *widths, size_t n)
+{
+    while (n > 1 && widths[n - 1] == 0)
+        n--;
+    return n - 1;
+}
+
+/* Whose end is missed the least: the longest name, or NULL. */
+static size_t *widest_name(const struct table *t, size_t *widths)
+{
+    size_t *widest = NULL;
+
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (t->columns[i].kind == TABLE_NAME && widths[i] > (widest ? *widest : NAME_MIN))
+            widest = &widths[i];
+    return widest;
+}
+
+static void fit(const struct table *t, size_t *widths, size_t width)
+{
+    size_t n = t->n_columns, *name;
+
+    for (size_t i = 0; i < n && line_width(widths, n) > width; i++)
+        if (t->columns[i].kind == TABLE_SPARE)
+            widths[i] = 0;
+    while (line_width(widths, n) > width && (name = widest_name(t, widths)))
+        (*name)--;
+    size_t over = line_width(widths, n), *last = &widths[last_shown(widths, n)];
+    over = over > width ? over - width : 0;
+    *last -= over < *last ? over : *last;
+}
+
 void table_format(const struct table *t, struct strbuf *out, size_t width, bool colours)
 {
-    size_t widths[TABLE_COLUMNS_MAX], used = 0, last = t->n_columns - 1;
+    size_t widths[TABLE_COLUMNS_MAX];
 
-    for (size_t i = 0; i < t->n_columns; i++) {
-        widths[i] = column_width(t, i);
-        used += i < last ? widths[i] + strlen(GAP) : 0;
-    }
-    if (width > 0 && used + widths[last] > width)
-        widths[last] = width > used ? width - used : 0;
     for (size_t i = 0; i < t->n_columns; i++)
-        add_cell(out, t->columns[i].title, strlen(t->columns[i].title), colours ? BOLD : "",
-                 t->columns[i].right, widths[i], i == last);
+        widths[i] = column_width(t, i);
+    if (width > 0)
+        fit(t, widths, width);
+    size_t last = last_shown(widths, t->n_columns);
+    for (size_t i = 0; i <= last; i++)
+        if (widths[i] > 0)
+            add_cell(out, t->columns[i].title, strlen(t->columns[i].title), colours ? BOLD : "",
+                     t->columns[i].kind == TABLE_NUMBER, widths[i], i == last);
     for (size_t i = 0; i < t->n_cells; i++) {
         const struct table_cell *cell = &t->cells[i];
         size_t column = i % t->n_columns;
 
-        add_cell(out, cell->text, cell->width, colours ? colour_codes[cell->colour] : "",
-                 t->columns[column].right, widths[column], column == last);
+        if (widths[column] > 0)
+            add_cell(out, cell->text, cell->width, colours ? colour_codes[cell->colour] : "",
+                     t->columns[column].kind == TABLE_NUMBER, widths[column], column == last);
     }
 }
 

@@ -6,9 +6,16 @@
 
 #define TABLE_COLUMNS_MAX 8
 
+enum table_kind {
+    TABLE_TEXT,
+    TABLE_NUMBER, /* at the right of its column */
+    TABLE_NAME,   /* of any length: cut before other columns are */
+    TABLE_SPARE,  /* left out if there is not room for all columns as they are */
+};
+
 struct table_column {
     const char *title;
-    bool right; /* numbers */
+    enum table_kind kind;
 };
 
 enum table_colour { TABLE_PLAIN, TABLE_GREEN, TABLE_YELLOW, TABLE_RED, TABLE_COLOUR_MAX_ };
@@ -30,7 +37,7 @@ void table_init(struct table *t, const struct table_column *columns, size_t n_co
 void table_done(struct table *t);
 /* The next cell of the row, then of the next row. */
 void table_add(struct table *t, enum table_colour colour, const char *text);
-/* Appends the title and the rows. width 0: the last column is as long as its text. */
+/* Appends the title and the rows. width 0: as wide as they are. */
 void table_format(const struct table *t, struct strbuf *out, size_t width, bool colours);
 /* All of it on standard output, as wide as the terminal if that is one. */
 void table_print(const struct table *t);

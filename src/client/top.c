@@ -137,8 +137,8 @@ static void add_row(struct table *t, const json_t *sandbox)
 static void format(const json_t *sandboxes, struct strbuf *out)
 {
     static const struct table_column columns[] = {
-        {"ID", false},   {"TEMPLATE", false}, {"STATE", false},
-        {"CPU %", true}, {"MEMORY", true},    {"DISK", true},
+        {"ID", TABLE_TEXT},      {"TEMPLATE", TABLE_TEXT}, {"STATE", TABLE_TEXT},
+        {"CPU %", TABLE_NUMBER}, {"MEMORY", TABLE_NUMBER}, {"DISK", TABLE_NUMBER},
     };
     AUTO(table_done) struct table t = {0};
 

@@ -69,8 +69,9 @@ static void add_row(struct table *t, const char *day, const json_t *u)
 static void print_usage(const json_t *answer)
 {
     static const struct table_column columns[] = {
-        {"DAY", false}, {"CPU s", true},      {"MEMORY GiB s", true}, {"IN", true},
-        {"OUT", true},  {"EXECUTIONS", true}, {"SANDBOXES", true},
+        {"DAY", TABLE_TEXT},         {"CPU s", TABLE_NUMBER}, {"MEMORY GiB s", TABLE_NUMBER},
+        {"IN", TABLE_NUMBER},        {"OUT", TABLE_NUMBER},   {"EXECUTIONS", TABLE_NUMBER},
+        {"SANDBOXES", TABLE_NUMBER},
     };
     const json_t *days = json_object_get(answer, "days");
     const json_t *limits = json_object_get(answer, "limits");
@@ -81,8 +82,8 @@ static void print_usage(const json_t *answer)
         add_row(&t, jr_text(json_array_get(days, i), "day"), json_array_get(days, i));
     add_row(&t, "total", json_object_get(answer, "total"));
     table_print(&t);
-    printf("\nContexts now: %llu, of at most %llu, and %llu of one conversation\n",
-           (unsigned long long)jr_count(json_object_get(answer, "active"), "contexts"),
+    printf("\nSandboxes of contexts now: %llu, of at most %llu, and %llu of one conversation\n",
+           (unsigned long long)jr_count(json_object_get(answer, "active"), "sandboxes"),
            (unsigned long long)jr_count(limits, "contexts"),
            (unsigned long long)jr_count(limits, "conversationContexts"));
 }

@@ -75,16 +75,22 @@ static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
         context_obtain(b->front, &ask, on_made, b);
 }
 
-static void on_parent_runs(void *arg, struct box *parent, int r, const struct sg_error *e)
+/* When the parent runs and nothing else is done with it: several may branch from it at a time. */
+static void save_files(void *arg, struct box *parent, int r, const struct sg_error *e)
 {
     struct branching *b = arg;
+    bool runs = parent->state == BOX_RUNNING && parent->busy != BUSY_PAUSING;
 
     if (r < 0 && r != -EALREADY) {
         fail(b, r, e);
-        return;
+    } else if (parent->state == BOX_ENDED || (runs && parent->busy == BUSY_NO)) {
+        id_random(b->layer);
+        box_snapshot(parent, b->layer, false, on_saved, b);
+    } else if (runs) {
+        box_when_settled(parent, save_files, b);
+    } else {
+        box_resume(parent, true, parent->spec.timeout_ms, save_files, b);
     }
-    id_random(b->layer);
-    box_snapshot(parent, b->layer, false, on_saved, b);
 }
 
 static void on_parent(void *arg, const struct ctx_reply *reply)
@@ -110,10 +116,7 @@ static void on_parent(void *arg, const struct ctx_reply *reply)
     }
     b->parent = box_ref(parent);
     snprintf(b->template_id, sizeof(b->template_id), "%s", row->template_id);
-    if (parent->state == BOX_RUNNING && parent->busy != BUSY_PAUSING)
-        on_parent_runs(b, parent, 0, NULL);
-    else
-        box_resume(parent, true, parent->spec.timeout_ms, on_parent_runs, b);
+    save_files(b, parent, 0, NULL);
 }
 
 static void on_noted(void *arg, const struct ctx_reply *reply)

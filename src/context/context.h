@@ -36,9 +36,9 @@ struct contexts;
 int contexts_start(struct front *f, struct ctx_store *store, void (*started)(struct front *f),
                    struct sg_error *e);
 
-/* How a sandbox is to be, if one must be made. Called at most once. template_id: what the row says,
- * or NULL for a path that is new. On success ret is filled, with its tenant and template, and layer
- * as for box_create ("": none). */
+/* How a sandbox is to be, if one must be made; asked again if that one came to nothing.
+ * template_id: what the row says, or NULL for a path that is new. On success ret is filled, with
+ * its tenant and template, and layer as for box_create ("": none). */
 typedef int (*context_spec)(void *arg, const char *template_id, struct box_spec *ret,
                             char layer[ID_LEN + 1], struct sg_error *e);
 

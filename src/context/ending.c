@@ -201,6 +201,8 @@ struct cleanup {
     char conversation[CTX_NAME_MAX + 1]; /* "": what has expired */
     size_t ended, pending;
     bool more;
+    int r; /* of the first that could not be ended */
+    struct sg_error e;
     context_counted done;
     void *arg;
 };
@@ -220,10 +222,10 @@ static void on_one_gone(void *arg, struct box *b, int r, const struct sg_error *
     (void)b, (void)r, (void)e;
     if (--c->pending > 0)
         return;
-    if (c->more)
+    if (c->r == 0 && c->more)
         cleanup_turn(c);
     else
-        cleanup_end(c, 0, NULL);
+        cleanup_end(c, c->r, &c->e);
 }
 
 static void on_expired(void *arg, const struct ctx_reply *reply)
@@ -250,9 +252,13 @@ static void on_one_ended(void *arg, const struct ctx_reply *reply)
         c->ended++;
         /* What another server has, that one ends when it next looks at the row. */
         context_end_box(c->front, &reply->rows[0], on_one_gone, c);
-    } else {
-        on_one_gone(c, NULL, 0, NULL);
+        return;
     }
+    if (reply->r < 0 && c->r == 0) {
+        c->r = reply->r;
+        c->e = reply->e;
+    }
+    on_one_gone(c, NULL, 0, NULL);
 }
 
 static void on_conversation(void *arg, const struct ctx_reply *reply)
@@ -274,7 +280,14 @@ static void on_conversation(void *arg, const struct ctx_reply *reply)
 static void cleanup_turn(struct cleanup *c)
 {
     struct contexts *t = c->front->contexts;
+    struct sg_error e;
 
+    if (!c->conversation[0] && !reaper_uses_told(c->front)) {
+        int r = err_set(&e, SG_ERR_LIMIT, -EAGAIN,
+                        "the store has not heard yet of all that is in use: try again");
+        cleanup_end(c, r, &e);
+        return;
+    }
     if (!c->conversation[0]) {
         t->store->ops->expire(t->store, t->node, c->tenant, CONTEXT_LEASE_MS,
                               c->front->settings.reap_batch, on_expired, c);

@@ -5,10 +5,6 @@
 
 /* How long a server may take to make a sandbox, before another believes that it never will. */
 #define CONTEXT_LEASE_MS 30000
-/* The warden's deadline is this much after the row's, and after the next turn of the reaper: it is
- * for the case that nobody else ends the sandbox. */
-#define CONTEXT_GRACE_MS 60000
-
 enum obtain_step { OBTAIN_NONE, OBTAIN_CLAIM, OBTAIN_REPLACE, OBTAIN_CREATE, OBTAIN_WAKE };
 
 /* Who waits for the sandbox of a path. */
@@ -29,14 +25,15 @@ struct context {
     char conversation[CTX_NAME_MAX + 1], path[CTX_NAME_MAX + 1];
     struct ctx_row row; /* as the store last said */
     struct box *box;    /* NULL: none here */
-    uint64_t told_ns;   /* when the store last heard of a use */
+    uint64_t told_ns;   /* when the store was last told of a use */
+    uint64_t heard_ns;  /* told_ns before the touch that is under way */
     uint64_t looked_ns; /* told_ns when the row was last asked for */
     enum obtain_step step;
-    unsigned attempts;      /* of this obtaining */
-    bool replacing;         /* the sandbox that is made takes the place of a lost one */
-    bool telling, checking; /* a touch, or a look, is under way */
-    bool late;              /* that touch: without it, it would have expired */
-    struct waiter *waiters; /* in order; empty: nothing is under way */
+    unsigned attempts, waits; /* of this obtaining */
+    bool replacing;           /* the sandbox that is made takes the place of a lost one */
+    bool telling, checking;   /* a touch, or a look, is under way */
+    bool awaited;             /* that touch: the reaper waits for it */
+    struct waiter *waiters;   /* in order; empty: nothing is under way */
     struct context *next_in_bucket;
 };
 
@@ -46,6 +43,8 @@ struct contexts {
     char node[ID_LEN + 1];
     bool recovered;      /* what an earlier front left is ended: there may be new ones */
     struct sg_error why; /* not yet */
+    uint64_t away_ns;    /* since when the store cannot be reached; 0: it can */
+    uint64_t back_ns;    /* when it came back after long; 0: it never was away */
     void (*on_started)(struct front *f);
     struct reaper *reaper;
     struct lost *lost; /* sandboxes whose end the store has not heard of */
@@ -65,10 +64,20 @@ void contexts_each(struct front *f, void (*fn)(struct context *c, void *arg), vo
 /* They belong together from now on. A box that it had before is ended. */
 void context_attach(struct context *c, struct box *b);
 void context_detach(struct context *c);
+/* Ends its sandbox, if it has one: the row is another's by now, or nobody's. */
+void context_kill_box(struct context *c);
+/* Somebody works in its sandbox, or has since the store was told; or it was paused to be kept. */
+bool context_used(const struct context *c);
 /* The row is final: its sandbox, if it is here, is ended. done may be NULL. */
 void context_end_box(struct front *f, const struct ctx_row *row, box_done done, void *arg);
-/* Moves the warden's deadline after the row's. */
+/* How long the warden lets the sandbox live from now on: until after the row's end and the next
+ * turn of the reaper, for the case that nobody else ends it. */
+uint64_t context_life_ms(const struct context *c);
 void context_move_deadline(struct context *c);
+/* Only if it is before the row's end: whoever resumes a sandbox names a time that he needs. */
+void context_keep_deadline(struct context *c);
+/* Whether a server that the store has not heard of for long is dead. */
+bool contexts_know_the_dead(const struct contexts *t);
 /* Whether another server has what the row says, and can be asked. Fills a->elsewhere, or a->r and e
  * if it lives and did not say where it is. */
 bool context_is_elsewhere(struct front *f, const struct ctx_row *row, struct context_answer *a,
@@ -80,3 +89,6 @@ void lost_tell_again(struct front *f);
 
 /* reaper.c */
 void reaper_start(struct front *f);
+/* Tells the store of uses. False: without what it has not heard yet, something that is used would
+ * have expired. */
+bool reaper_uses_told(struct front *f);

@@ -4,7 +4,9 @@
 #include "context/impl.h"
 #include "order/log.h"
 
-#define BUCKETS 4096u /* a power of two */
+#define BUCKETS    4096u /* a power of two */
+#define GRACE_MS   60000
+#define TTL_MAX_MS (3650ull * 86400 * 1000) /* as the settings: a database may say anything */
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
@@ -93,20 +95,32 @@ void context_detach(struct context *c)
     box_unref(b);
 }
 
+void context_kill_box(struct context *c)
+{
+    struct box *b = c->box;
+
+    if (!b)
+        return;
+    box_ref(b);
+    context_detach(c);
+    box_kill(b, NULL, NULL);
+    box_unref(b);
+}
+
 void context_attach(struct context *c, struct box *b)
 {
-    struct box *old = c->box;
-
-    if (old == b)
+    if (c->box == b)
         return;
-    if (old) {
-        box_ref(old);
-        context_detach(c);
-        box_kill(old, NULL, NULL);
-        box_unref(old);
-    }
+    context_kill_box(c);
     c->box = box_ref(b);
     b->context = c;
+}
+
+bool context_used(const struct context *c)
+{
+    const struct box *b = c->box;
+
+    return b && (box_in_use(b) || b->used_ns > c->told_ns || b->state == BOX_PAUSED);
 }
 
 /* A sandbox that ended under a row that lives: the next who asks gets another. */
@@ -132,21 +146,26 @@ void context_end_box(struct front *f, const struct ctx_row *row, box_done done, 
         return;
     }
     struct context *c = b->context;
+    box_ref(b);
     if (c) {
-        box_ref(b);
         context_detach(c);
         context_drop_if_idle(c);
-        box_kill(b, done, arg);
-        box_unref(b);
-    } else {
-        box_kill(b, done, arg);
     }
+    box_kill(b, done, arg);
+    box_unref(b);
+}
+
+uint64_t context_life_ms(const struct context *c)
+{
+    uint64_t ttl_ms = c->row.ttl_ms < TTL_MAX_MS ? c->row.ttl_ms : TTL_MAX_MS;
+
+    return ttl_ms + c->front->settings.reap_every_ms + GRACE_MS;
 }
 
 void context_move_deadline(struct context *c)
 {
     const uint64_t slack_ns = 5ull * 1000 * 1000 * 1000;
-    uint64_t ms = c->row.ttl_ms + c->front->settings.reap_every_ms + CONTEXT_GRACE_MS;
+    uint64_t ms = context_life_ms(c);
     uint64_t deadline = clock_ns() + ms * 1000000ull;
 
     /* An order for each use would be one too many; the grace has room for this. */
@@ -155,13 +174,41 @@ void context_move_deadline(struct context *c)
         box_set_timeout(c->box, ms, false, on_nothing, NULL);
 }
 
+void context_keep_deadline(struct context *c)
+{
+    uint64_t end_ns = c->told_ns + (context_life_ms(c) - GRACE_MS) * 1000000ull;
+
+    if (c->box && c->box->deadline_ns < end_ns)
+        context_move_deadline(c);
+}
+
+/* A store that nobody could reach has not heard of the others either: until they had the time to
+ * tell it, they are not dead. */
+bool contexts_know_the_dead(const struct contexts *t)
+{
+    return !t->back_ns || clock_ns() - t->back_ns > CTX_NODE_DEAD_MS * 1000000ull;
+}
+
+/* The database may say anything, and clients are sent there. */
+static bool is_address(const char *url)
+{
+    if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
+        return false;
+    for (const char *p = url; *p; p++)
+        if (*p <= ' ' || *p > '~')
+            return false;
+    return true;
+}
+
 bool context_is_elsewhere(struct front *f, const struct ctx_row *row, struct context_answer *a,
                           struct sg_error *e)
 {
-    if (strcmp(row->node, f->contexts->node) == 0 || !row->node_alive)
+    const struct contexts *t = f->contexts;
+
+    if (strcmp(row->node, t->node) == 0 || (!row->node_alive && contexts_know_the_dead(t)))
         return false;
     a->row = row;
-    if (row->node_url[0]) {
+    if (is_address(row->node_url)) {
         a->elsewhere = row->node_url;
     } else {
         a->r = err_set(e, SG_ERR_LIMIT, -EAGAIN,

@@ -7,8 +7,8 @@
 #include "order/log.h"
 
 #define ATTEMPTS_MAX 5 /* of one obtaining: others may end or replace the row meanwhile */
-#define BUSY_MS      20
-#define BUSY_TRIES   (CONTEXT_LEASE_MS / BUSY_MS)
+#define WAIT_MS      20
+#define WAITS_MAX    (CONTEXT_LEASE_MS / WAIT_MS)
 
 static void claim(struct context *c);
 
@@ -20,6 +20,13 @@ static struct waiter *take_first(struct context *c)
 
     c->waiters = w->next;
     return w;
+}
+
+static void over(struct context *c)
+{
+    c->step = OBTAIN_NONE;
+    c->attempts = c->waits = 0;
+    c->replacing = false;
 }
 
 /* To all. They may ask for the same path again at once, which begins anew: so it is over before the
@@ -39,9 +46,7 @@ static void answer_all(struct context *c, const struct context_answer *answer)
     if (a.box)
         box_ref(a.box);
     c->waiters = NULL;
-    c->step = OBTAIN_NONE;
-    c->attempts = 0;
-    c->replacing = false;
+    over(c);
     context_drop_if_idle(c);
     while (list) {
         struct waiter *w = list;
@@ -83,6 +88,46 @@ static void again(struct context *c)
     fail_all(c, r, &e);
 }
 
+/* ---- a moment later ------------------------------------------------------------------------- */
+
+struct pause {
+    uv_timer_t timer;
+    struct context *context;
+};
+
+static void on_pause_closed(uv_handle_t *h)
+{
+    free(h->data);
+}
+
+static void on_pause_over(uv_timer_t *t)
+{
+    struct pause *p = t->data;
+    struct context *c = p->context;
+
+    uv_close((uv_handle_t *)t, on_pause_closed);
+    claim(c);
+}
+
+/* What is there is about to be another: a server that does not say where it is makes the sandbox,
+ * or ours has ended and the warden has not told yet. */
+static void look_again_soon(struct context *c)
+{
+    struct sg_error e;
+
+    if (++c->waits >= WAITS_MAX) {
+        int r = err_set(&e, SG_ERR_LIMIT, -EAGAIN,
+                        "the sandbox of path '%.64s' is being made or ended: try again", c->path);
+        fail_all(c, r, &e);
+        return;
+    }
+    struct pause *p = xcalloc(1, sizeof(*p));
+    p->context = c;
+    p->timer.data = p;
+    uv_timer_init(c->front->loop, &p->timer);
+    uv_timer_start(&p->timer, on_pause_over, WAIT_MS, 0);
+}
+
 /* ---- a sandbox is made ---------------------------------------------------------------------- */
 
 static void on_failure_settled(void *arg, const struct ctx_reply *reply)
@@ -93,11 +138,11 @@ static void on_failure_settled(void *arg, const struct ctx_reply *reply)
         log_line(LEVEL_WARN,
                  "a context without a sandbox stays in the store until it is reaped: %s",
                  reply->e.message);
+    over(c);
     if (c->waiters)
-        again(c);
+        claim(c);
     else
-        c->step = OBTAIN_NONE;
-    context_drop_if_idle(c);
+        context_drop_if_idle(c);
 }
 
 /* The one whose sandbox cannot be made. The others may want another kind, or have more luck; but if
@@ -110,8 +155,6 @@ static void not_made(struct context *c, int r, const struct sg_error *e, bool fo
     struct waiter *rest = for_all ? steal_ptr(&c->waiters) : NULL;
     struct context_answer a = {.r = r, .e = e};
 
-    if (!for_all)
-        c->attempts = 0; /* the next one has as many as this one had */
     memcpy(id, c->row.id, sizeof(id));
     snprintf(message, sizeof(message), "%.*s", CTX_ERROR_MAX,
              e->kind == SG_ERR_INTERNAL ? "the sandbox could not be made" : e->message);
@@ -129,24 +172,21 @@ static void not_made(struct context *c, int r, const struct sg_error *e, bool fo
 static void on_settled(void *arg, const struct ctx_reply *reply)
 {
     struct context *c = arg;
-    struct box *b = c->box;
 
     if (reply->r == 0) {
         c->row = reply->rows[0];
-        if (b) {
+        if (c->box) {
             succeed(c, true);
         } else { /* it has ended since */
             again(c);
         }
         return;
     }
-    /* The row is another's, or nobody can say whose: no sandbox without a row. */
-    if (b) {
-        box_ref(b);
-        context_detach(c);
-        box_kill(b, NULL, NULL);
-        box_unref(b);
-    }
+    /* The row is another's, or nobody can say whose: no sandbox without a row. If it was settled
+     * and only the answer was lost, then it must not count as having this one. */
+    if (c->box && reply->r != -ESTALE)
+        lost_tell(c, c->box);
+    context_kill_box(c);
     if (reply->r == -ESTALE)
         again(c);
     else
@@ -168,7 +208,6 @@ static void on_box(void *arg, struct box *b, int r, const struct sg_error *e)
 
 static void create(struct context *c)
 {
-    const struct settings *settings = &c->front->settings;
     char layer[ID_LEN + 1] = "";
     struct sg_error e = {0};
     struct box_spec spec;
@@ -183,8 +222,7 @@ static void create(struct context *c)
     snprintf(spec.context, sizeof(spec.context), "%s", c->row.id);
     if (w->tenant.memory > 0)
         spec.limits.memory_bytes = w->tenant.memory;
-    box_create(c->front, &spec, layer[0] ? layer : NULL,
-               c->row.ttl_ms + settings->reap_every_ms + CONTEXT_GRACE_MS, on_box, c);
+    box_create(c->front, &spec, layer[0] ? layer : NULL, context_life_ms(c), on_box, c);
 }
 
 /* ---- one that is there ---------------------------------------------------------------------- */
@@ -227,11 +265,11 @@ static void on_awake(void *arg, struct box *b, int r, const struct sg_error *e)
 {
     struct context *c = arg;
 
-    if (r == 0 || r == -EALREADY) {
+    if (b->state == BOX_ENDED) {
+        replace(c);
+    } else if (r == 0 || r == -EALREADY) {
         context_attach(c, b);
         succeed(c, false);
-    } else if (b->state == BOX_ENDED) {
-        replace(c);
     } else {
         fail_all(c, r, e);
     }
@@ -249,46 +287,18 @@ static void found(struct context *c)
     struct box *b = c->row.sandbox[0] ? box_get(c->front, c->tenant, c->row.sandbox) : NULL;
     if (!b || strcmp(b->spec.context, c->row.id) != 0) {
         replace(c);
-    } else if (b->state == BOX_RUNNING && b->busy != BUSY_PAUSING) {
+    } else if (b->state != BOX_RUNNING || b->busy == BUSY_PAUSING) {
+        c->step = OBTAIN_WAKE;
+        box_resume(b, true, context_life_ms(c), on_awake, c);
+    } else if (box_is_breaking(b)) {
+        look_again_soon(c);
+    } else {
         context_attach(c, b);
         succeed(c, false);
-    } else {
-        c->step = OBTAIN_WAKE;
-        box_resume(b, true, c->row.ttl_ms + CONTEXT_GRACE_MS, on_awake, c);
     }
 }
 
 /* ---- whose is the path? --------------------------------------------------------------------- */
-
-struct pause {
-    uv_timer_t timer;
-    struct context *context;
-};
-
-static void on_pause_closed(uv_handle_t *h)
-{
-    free(h->data);
-}
-
-static void on_pause_over(uv_timer_t *t)
-{
-    struct pause *p = t->data;
-    struct context *c = p->context;
-
-    uv_close((uv_handle_t *)t, on_pause_closed);
-    claim(c);
-}
-
-/* Another server makes it, and does not say where it is: until it has. */
-static void look_again_soon(struct context *c)
-{
-    struct pause *p = xcalloc(1, sizeof(*p));
-
-    p->context = c;
-    p->timer.data = p;
-    uv_timer_init(c->front->loop, &p->timer);
-    uv_timer_start(&p->timer, on_pause_over, BUSY_MS, 0);
-}
 
 static void on_busy(struct context *c)
 {
@@ -297,14 +307,8 @@ static void on_busy(struct context *c)
 
     if (context_is_elsewhere(c->front, &c->row, &a, &e) && a.elsewhere)
         answer_all(c, &a);
-    else if (++c->attempts < BUSY_TRIES)
-        look_again_soon(c);
     else
-        fail_all(c,
-                 err_set(&e, SG_ERR_LIMIT, -EAGAIN,
-                         "another server is making the sandbox: try "
-                         "again"),
-                 &e);
+        look_again_soon(c);
 }
 
 static void on_claimed(void *arg, const struct ctx_reply *reply)
@@ -322,12 +326,7 @@ static void on_claimed(void *arg, const struct ctx_reply *reply)
         break;
     case CLAIM_NEW:
         /* One that this server had for the path belongs to a row that is over. */
-        if (c->box) {
-            struct box *old = box_ref(c->box);
-            context_detach(c);
-            box_kill(old, NULL, NULL);
-            box_unref(old);
-        }
+        context_kill_box(c);
         c->replacing = false;
         create(c);
         break;
@@ -353,6 +352,7 @@ static void claim(struct context *c)
                           .node = t->node,
                           .template_id =
                               w->template_id[0] ? w->template_id : settings->context_template,
+                          .in_use = context_used(c) ? c->box->id : NULL,
                           .ttl_ms = w->ttl_ms,
                           .default_ttl_ms = settings->context_ttl_ms,
                           .lease_ms = CONTEXT_LEASE_MS};

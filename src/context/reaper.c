@@ -13,11 +13,15 @@
 #include "context/usage.h"
 #include "order/log.h"
 
-#define TICK_MS 500
+#define TICK_MS      500
+#define CLOCK_SET_MS 500
+#define AWAY_LONG_MS (CTX_NODE_DEAD_MS / 2) /* of the store: beyond, all nodes seem to be dead */
 
 struct reaper {
     struct front *front;
     uv_timer_t tick, reap, alive;
+    int64_t clock_ms; /* how far the wall's clock is ahead of the monotonic one */
+    bool recovering;
     bool due, reaping;
     size_t pending, ended; /* of this turn */
     bool more;
@@ -34,7 +38,6 @@ static uint64_t ms_since(uint64_t ns)
 struct telling {
     struct context *context;
     char id[ID_LEN + 1];
-    uint64_t told_ns; /* before it */
 };
 
 static void on_touched(void *arg, const struct ctx_reply *reply)
@@ -54,38 +57,71 @@ static void on_touched(void *arg, const struct ctx_reply *reply)
         context_end_box(c->front, &row, NULL, NULL);
         return;
     } else if (same && reply->r < 0) {
-        c->told_ns = x->told_ns;
+        c->told_ns = c->heard_ns;
     }
     context_drop_if_idle(c);
 }
 
-static void tell_use(struct context *c, void *arg)
+static void tell(struct context *c)
 {
     struct ctx_store *s = c->front->contexts->store;
-    const struct box *b = c->box;
-    uint64_t rest = c->row.ttl_ms / 10;
-
-    (void)arg;
-    if (!b || c->telling || c->step != OBTAIN_NONE)
-        return;
-    /* One that stands still was paused to be kept. */
-    if (!box_in_use(b) && b->used_ns <= c->told_ns && b->state != BOX_PAUSED)
-        return;
-    if (ms_since(c->told_ns) < rest)
-        return;
     struct telling *x = xcalloc(1, sizeof(*x));
+
     x->context = c;
     memcpy(x->id, c->row.id, sizeof(x->id));
-    x->told_ns = c->told_ns;
     c->telling = true;
-    c->late = ms_since(c->told_ns) >= c->row.ttl_ms;
+    c->awaited = false;
+    c->heard_ns = c->told_ns;
     c->told_ns = clock_ns();
     s->ops->touch(s, c->tenant, c->row.id, 0, on_touched, x);
+    /* Whether the store hears of it or not: the warden must not end what is used. */
+    context_move_deadline(c);
 }
 
-static void count_late(struct context *c, void *arg)
+static void tell_use(struct context *c, void *arg)
 {
-    *(size_t *)arg += c->telling && c->late;
+    (void)arg;
+    if (c->step != OBTAIN_NONE)
+        return;
+    context_keep_deadline(c);
+    if (!c->telling && context_used(c) && ms_since(c->told_ns) >= c->row.ttl_ms / 10)
+        tell(c);
+}
+
+/* Whether the clock was set since the last time, or the machine slept. What is in use may then have
+ * expired although the store was told in time. */
+static bool clock_was_set(struct reaper *r)
+{
+    int64_t ahead_ms = clock_wall_ms() - (int64_t)(clock_ns() / 1000000);
+    bool set = ahead_ms - r->clock_ms > CLOCK_SET_MS;
+
+    r->clock_ms = ahead_ms;
+    return set;
+}
+
+/* Those in which somebody works now, however shortly ago the store was told. */
+static void tell_work(struct context *c, void *arg)
+{
+    (void)arg;
+    if (!c->box || !box_in_use(c->box) || c->step != OBTAIN_NONE)
+        return;
+    if (!c->telling)
+        tell(c);
+    c->awaited = true;
+}
+
+static void count_untold(struct context *c, void *arg)
+{
+    *(size_t *)arg += c->telling && (c->awaited || ms_since(c->heard_ns) >= c->row.ttl_ms);
+}
+
+bool reaper_uses_told(struct front *f)
+{
+    size_t untold = 0;
+
+    contexts_each(f, tell_use, NULL);
+    contexts_each(f, count_untold, &untold);
+    return untold == 0;
 }
 
 static void reap(struct reaper *r);
@@ -95,13 +131,12 @@ static void reap(struct reaper *r);
 static void on_tick(uv_timer_t *t)
 {
     struct reaper *r = t->data;
-    size_t late = 0;
+    struct contexts *contexts = r->front->contexts;
 
-    if (!r->front->contexts->recovered)
+    if (!contexts->recovered)
         return;
-    contexts_each(r->front, tell_use, NULL);
-    contexts_each(r->front, count_late, &late);
-    if (!r->due || r->reaping || late > 0)
+    bool told = reaper_uses_told(r->front);
+    if (!told || !r->due || r->reaping || !contexts_know_the_dead(contexts))
         return;
     r->due = false;
     r->reaping = true;
@@ -163,12 +198,8 @@ static void on_looked(void *arg, const struct ctx_reply *reply)
     bool known = reply->r == 0 || reply->r == -ENOENT;
     bool agrees = reply->r == 0 && reply->rows[0].status == CTX_READY && c->box &&
                   strcmp(reply->rows[0].sandbox, c->box->id) == 0;
-    if (known && !agrees && c->box && c->step == OBTAIN_NONE && c->told_ns == c->looked_ns) {
-        struct box *b = box_ref(c->box);
-        context_detach(c);
-        box_kill(b, NULL, NULL);
-        box_unref(b);
-    }
+    if (known && !agrees && c->step == OBTAIN_NONE && c->told_ns == c->looked_ns)
+        context_kill_box(c);
     context_drop_if_idle(c);
 }
 
@@ -240,13 +271,13 @@ static void on_reap(uv_timer_t *t)
     contexts_each(r->front, look, NULL);
     boxes_each(r->front, find_stray, r->front);
     lost_tell_again(r->front);
+    if (clock_was_set(r))
+        contexts_each(r->front, tell_work, NULL);
     r->due = true;
     on_tick(&r->tick);
 }
 
 /* ---- the start ------------------------------------------------------------------------------ */
-
-static void recover(struct reaper *r);
 
 static void on_recovered(void *arg, const struct ctx_reply *reply)
 {
@@ -255,13 +286,14 @@ static void on_recovered(void *arg, const struct ctx_reply *reply)
     void (*started)(struct front * f) = t->on_started;
 
     t->on_started = NULL;
-    if (reply->r == 0 && !t->recovered) {
+    r->recovering = false;
+    if (reply->r == 0) {
         t->recovered = true;
         if (reply->n > 0)
             log_line(LEVEL_INFO, "%zu context%s half-made when the last front ended: cleaned up",
                      reply->n, reply->n == 1 ? "" : "s");
         boxes_each(r->front, find_stray, r->front);
-    } else if (reply->r < 0) {
+    } else {
         t->why = reply->e;
         log_line(LEVEL_WARN, "contexts wait for their database: %s", reply->e.message);
     }
@@ -273,6 +305,10 @@ static void recover(struct reaper *r)
 {
     struct contexts *t = r->front->contexts;
 
+    /* Twice would end what is being made after the first time. */
+    if (t->recovered || r->recovering)
+        return;
+    r->recovering = true;
     t->store->ops->recover(t->store, t->node, on_recovered, r);
 }
 
@@ -281,10 +317,16 @@ static void on_seen(void *arg, const struct ctx_reply *reply)
     struct reaper *r = arg;
     struct contexts *t = r->front->contexts;
 
-    if (reply->r < 0)
+    if (reply->r < 0) {
         t->why = reply->e;
-    else if (!t->recovered)
-        recover(r);
+        if (!t->away_ns)
+            t->away_ns = clock_ns();
+        return;
+    }
+    if (t->away_ns && ms_since(t->away_ns) >= AWAY_LONG_MS)
+        t->back_ns = clock_ns();
+    t->away_ns = 0;
+    recover(r);
 }
 
 static void on_alive(uv_timer_t *timer)
@@ -310,6 +352,7 @@ void reaper_start(struct front *f)
     struct reaper *r = xcalloc(1, sizeof(*r));
 
     r->front = f;
+    clock_was_set(r);
     f->contexts->reaper = r;
     every(r, &r->tick, on_tick, TICK_MS);
     every(r, &r->reap, on_reap, f->settings.reap_every_ms);

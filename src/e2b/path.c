@@ -84,12 +84,18 @@ static void on_touched(void *arg, const struct context_answer *a)
         return;
     if (a->r < 0)
         e2b_failed(q, a->e);
+    else if (a->elsewhere)
+        reply_elsewhere(q->http, a->elsewhere);
     else
         reply_empty(q->http, 204);
 }
 
 void path_set_timeout(struct e2b_req *q, const struct box *b, uint64_t timeout_ms)
 {
+    uint64_t max = q->front->settings.max_timeout_ms;
+
+    if (timeout_ms > max)
+        timeout_ms = max;
     e2b_wait(q);
     context_touch(q->front, q->tenant.id, b->spec.context, timeout_ms, on_touched, q);
 }

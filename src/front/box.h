@@ -69,6 +69,8 @@ size_t boxes_count(struct front *f, const char *tenant); /* that run, or are abo
 
 /* Somebody works in it, or waits for an answer of its agent. */
 bool box_in_use(const struct box *b);
+/* Its agent is gone, and the warden will tell what became of it. */
+bool box_is_breaking(const struct box *b);
 
 /* A new deadline (clock_ns), and the wall-clock time that is told for it. */
 void box_set_deadline(struct box *b, uint64_t deadline_ns);
@@ -87,6 +89,9 @@ void box_resume(struct box *b, bool use_memory, uint64_t timeout_ms, box_done do
 /* The new end: now + timeout. extend_only: never earlier than it is. */
 void box_set_timeout(struct box *b, uint64_t timeout_ms, bool extend_only, box_done done,
                      void *arg);
+/* Calls `again` when the transition that is under way is over, or the box has ended; another may
+ * have begun by then. The caller holds a reference. */
+void box_when_settled(struct box *b, box_done again, void *arg);
 /* Tells the warden a changed spec. */
 void box_note_changed(struct box *b);
 /* layers.c. Keeps the files under `layer` (an id_random name). bytes: how many there are. */

@@ -58,7 +58,7 @@ void box_settled(struct box *b)
     }
 }
 
-static void wait_until_settled(struct box *b, box_done again, void *arg)
+void box_when_settled(struct box *b, box_done again, void *arg)
 {
     struct settle *s = xcalloc(1, sizeof *s), **at = &b->waiting;
 
@@ -278,7 +278,7 @@ void box_pause(struct box *b, bool keep_memory, box_done done, void *arg)
     t = transition_new(b, BUSY_NO, done, arg);
     t->memory = keep_memory;
     if (b->busy != BUSY_NO) {
-        wait_until_settled(b, pause_again, t);
+        box_when_settled(b, pause_again, t);
         return;
     }
     b->busy = BUSY_PAUSING;
@@ -342,7 +342,7 @@ void box_resume(struct box *b, bool use_memory, uint64_t timeout_ms, box_done do
     t->memory = use_memory;
     t->timeout_ms = timeout_ms;
     if (b->busy != BUSY_NO) {
-        wait_until_settled(b, resume_again, t);
+        box_when_settled(b, resume_again, t);
         return;
     }
     int r = check_room(b->front, b->spec.tenant, &e);
@@ -384,7 +384,7 @@ void box_wake(struct box *b, box_done done, void *arg)
     } else {
         struct transition *t = transition_new(b, BUSY_NO, done, arg);
         if (b->busy != BUSY_NO)
-            wait_until_settled(b, wake_again, t);
+            box_when_settled(b, wake_again, t);
         else
             box_resume(b, true, b->spec.timeout_ms, wake_again, t);
     }

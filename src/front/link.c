@@ -207,6 +207,11 @@ bool box_in_use(const struct box *b)
     return false;
 }
 
+bool box_is_breaking(const struct box *b)
+{
+    return b->link && b->link->broken;
+}
+
 void call_cancel(struct call *c)
 {
     struct link *l = c->via;

@@ -10,8 +10,8 @@
 
 #define JSON_BODY_DEPTH  32
 #define JSON_BODY_VALUES (512u * 1024)
-#define ERROR_MAX       4096
-#define LOCATION_MAX    (16u * 1024)
+#define ERROR_MAX        4096
+#define LOCATION_MAX     (16u * 1024)
 
 void reply_json(struct http_req *req, int status, const struct strbuf *json)
 {
@@ -157,7 +157,7 @@ int body_weight_check(const char *body, size_t len, struct sg_error *e)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "nested more than %d levels deep",
                        JSON_BODY_DEPTH);
     if (w.values > JSON_BODY_VALUES)
-        return err_set(e, SG_ERR_INVALID, -E2BIG, 
+        return err_set(e, SG_ERR_INVALID, -E2BIG,
                        "more than %u values, of which an object or array counts as %d",
                        JSON_BODY_VALUES, JSON_WEIGHT_NESTED);
     return 0;

@@ -24,6 +24,6 @@ void reply_add_cors(struct http_req *req);
 void reply_preflight(struct http_req *req);
 /* Whether a tree of the body's JSON is small enough to be made. -EINVAL: too deep; -E2BIG. */
 int body_weight_check(const char *body, size_t len, struct sg_error *e);
-/* A body as JSON: bounded depth and weight, no duplicate keys, no trailing bytes. NULL: 400 or 413 was answered. An
- * empty body gives an empty object if empty_ok. */
+/* A body as JSON: bounded depth and weight, no duplicate keys, no trailing bytes. NULL: 400 or 413
+ * was answered. An empty body gives an empty object if empty_ok. */
 json_t *request_json(struct http_req *req, const char *body, size_t len, bool empty_ok);

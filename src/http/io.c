@@ -35,9 +35,10 @@ static struct http_conn *slowest(const struct http_server *s)
     struct http_conn *c, *found = NULL;
 
     LIST_FOREACH(c, &s->conns, in_server)
-        if (c->counted > HTTP_WAITING_LITTLE &&
-            (!found || stands_since(c) < stands_since(found)))
+    {
+        if (c->counted > HTTP_WAITING_LITTLE && (!found || stands_since(c) < stands_since(found)))
             found = c;
+    }
     return found;
 }
 

@@ -139,6 +139,7 @@ static void reply_json_document(struct exchange *x)
     AUTO(strbuf_done) struct strbuf document = {0};
     int status = x->errors > 0 && !x->batch && x->error_status ? x->error_status : 200;
 
+    http_keep(x->http, 0); /* it waits in the connection from now on */
     if (x->out.truncated) {
         exchange_refuse(x->http, 500, MESSAGE_INTERNAL, "The answers are too long, taken together");
         return;

@@ -30,6 +30,7 @@
 #define CTX_URL_MAX      256
 #define CTX_DAY_LEN      10 /* "2026-11-15", UTC */
 #define CTX_LIST_MAX     200
+#define CTX_DAYS_MAX     400
 
 /*               settle           terminate, expire, merge
  *   CREATING ------------> READY ------------------------> TERMINATED
@@ -112,7 +113,8 @@ struct ctx_claim {
     const char *tenant, *conversation, *path;
     const char *id, *node; /* of a new row, and who makes its sandbox */
     const char *template_id;
-    uint64_t ttl_ms; /* 0: as it is; for a new row default_ttl_ms */
+    const char *in_use; /* a sandbox of this node in which somebody works, or NULL */
+    uint64_t ttl_ms;    /* 0: as it is; for a new row default_ttl_ms */
     uint64_t default_ttl_ms;
     uint64_t lease_ms; /* how long a node may take to make a sandbox */
     struct ctx_limits limits;
@@ -136,10 +138,10 @@ struct ctx_usage_add {
 struct ctx_store;
 struct ctx_store_ops {
     void (*close)(struct ctx_store *s);
-    /* One transaction. An active row that is READY and not expired is FOUND: used_ms is now,
-     * expires_ms now + ttl. One that is expired is terminated first, one that is CREATING for
-     * longer than lease_ms or on this very node (which would know) becomes an ERROR; then, as if
-     * there had been none, a new one is made, if the limits allow. */
+    /* One transaction. An active row that is READY and not expired, or whose sandbox is in_use, is
+     * FOUND: used_ms is now, expires_ms now + ttl. One that is expired is terminated first, one
+     * that is CREATING for longer than lease_ms or on this very node (which would know) becomes an
+     * ERROR; then, as if there had been none, a new one is made, if the limits allow. */
     void (*claim)(struct ctx_store *s, const struct ctx_claim *q, ctx_done done, void *arg);
     /* READY to CREATING on `node`, without a sandbox, if its sandbox still is `sandbox` ("": none);
      * -ESTALE. limits: only if it has none, since otherwise it is counted. */
@@ -186,7 +188,7 @@ struct ctx_store_ops {
 
     void (*usage_add)(struct ctx_store *s, const struct ctx_usage_add *adds, size_t n,
                       ctx_done done, void *arg);
-    /* Days from..to (inclusive), oldest first, at most 400. */
+    /* Days from..to (inclusive), oldest first, at most CTX_DAYS_MAX. */
     void (*usage_get)(struct ctx_store *s, const char *tenant, const char *from, const char *to,
                       ctx_done done, void *arg);
 };

@@ -79,8 +79,8 @@ static void pg_claim(struct ctx_store *s, const struct ctx_claim *q, ctx_done do
     call->limits = q->limits;
     SEND(s, call,
          "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass.claim_context($1, $2, $3, $4, "
-                                                 "$5, $6, $7, $8, $9, $10, $11) f",
-         q->tenant, q->tenant, q->conversation, q->path, q->id, q->node, q->template_id,
+                                                 "$5, $6, $7, $8, $9, $10, $11, $12) f",
+         q->tenant, q->tenant, q->conversation, q->path, q->id, q->node, q->template_id, q->in_use,
          NUMBER(q->ttl_ms), NUMBER(q->default_ttl_ms), NUMBER(q->lease_ms),
          NUMBER(q->limits.tenant), NUMBER(q->limits.conversation));
 }
@@ -308,8 +308,8 @@ static void pg_usage_get(struct ctx_store *s, const char *tenant, const char *fr
          "       u.executions, u.sandboxes"
          "  FROM sandglass.usage_day u"
          " WHERE u.tenant_id = $1 AND to_char(u.day, 'YYYY-MM-DD') BETWEEN $2 AND $3"
-         " ORDER BY u.day LIMIT 400",
-         tenant, tenant, from, to);
+         " ORDER BY u.day LIMIT $4::bigint",
+         tenant, tenant, from, to, NUMBER(CTX_DAYS_MAX));
 }
 
 /* -----------------------------------------------------------------------------------------------

@@ -203,6 +203,10 @@ void pg_read_paths(const struct pg_call *call, const struct clerk_rows *rows, st
 void pg_read_days(const struct pg_call *call, const struct clerk_rows *rows, struct ctx_reply *ret)
 {
     (void)call;
+    if (rows->n > CTX_DAYS_MAX) {
+        refuse(ret);
+        return;
+    }
     struct ctx_usage_day *read = xcalloc(rows->n + 1, sizeof *read);
     ret->days = read;
     for (size_t i = 0; i < rows->n; i++) {

@@ -88,7 +88,7 @@ static int claim(struct ctx_sqlite *s, const struct ctx_claim *q, struct answer 
     if (r < 0)
         return r;
     if (row->status == CTX_READY) {
-        if (row->expires_ms > now)
+        if (row->expires_ms > now || (q->in_use && strcmp(row->sandbox, q->in_use) == 0))
             return claim_found(s, q, row, a);
         r = ctx_end_row(s, row, CTX_TERMINATED, "", e);
     } else if (strcmp(row->node, q->node) == 0 || now - old.making_ms > ctx_number(q->lease_ms)) {

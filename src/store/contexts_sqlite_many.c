@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 
-#define DAYS_MAX 400
 #define ROWS_MAX 4096 /* of expire and recover; more are left for the next time */
 
 /* ---- lists ----------------------------------------------------------------------------------- */
@@ -303,13 +302,13 @@ void ctx_sqlite_usage_get(struct ctx_store *base, const char *tenant, const char
 {
     struct ctx_sqlite *s = ctx_sqlite_of(base);
     struct answer *a = ctx_answer(done, arg);
-    struct ctx_usage_day *days = xcalloc(DAYS_MAX, sizeof(*days));
+    struct ctx_usage_day *days = xcalloc(CTX_DAYS_MAX, sizeof(*days));
     sqlite3_stmt *st;
     int r = CTX_STATEMENT(s, DB_DAYS, &st, &a->reply.e, tenant, from, to);
 
     if (r == 0) {
-        sqlite3_bind_int64(st, 4, DAYS_MAX);
-        while (a->reply.n < DAYS_MAX && (r = db_step(s->db, st, &a->reply.e)) > 0)
+        sqlite3_bind_int64(st, 4, CTX_DAYS_MAX);
+        while (a->reply.n < CTX_DAYS_MAX && (r = db_step(s->db, st, &a->reply.e)) > 0)
             take_day(st, &days[a->reply.n++]);
         sqlite3_reset(st);
     }

@@ -180,25 +180,23 @@ static int read_format(const json_t *arguments, struct tool_call *ret, struct sg
                    "unknown outputFormat '%.64s': use json, text or csv", name);
 }
 
-int analysis_call_read(struct front *f, const struct store_tenant *tenant, const json_t *arguments,
+int analysis_call_read(const struct context_limits *limits, const json_t *arguments,
                        const char *conversation, const char *path, struct tool_call *ret,
                        struct sg_error *e)
 {
-    struct context_limits limits;
     struct tool_call c = {0};
     int r = fields_known(arguments, known, ARRAY_SIZE(known), e);
 
-    context_limits(f, tenant, &limits);
     if (r == 0)
         r = call_read_place(arguments, conversation, path, &c, e);
     if (r == 0)
         r = read_type(arguments, &c, e);
     if (r == 0)
-        r = read_custom(arguments, &limits, &c, e);
+        r = read_custom(arguments, limits, &c, e);
     if (r == 0)
         r = read_format(arguments, &c, e);
     if (r == 0)
-        r = call_read_timeout(arguments, &limits, &c, e);
+        r = call_read_timeout(arguments, limits, &c, e);
     if (r == 0)
         r = read_parameters(arguments, &c, e);
     if (r < 0)

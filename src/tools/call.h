@@ -23,10 +23,10 @@ struct tool_call {
 
 /* -E2BIG: over a limit, which is named. Any other error is of the kind that its status follows
  * from. On success the caller releases it. */
-int code_call_read(struct front *f, const struct store_tenant *tenant, const json_t *arguments,
+int code_call_read(const struct context_limits *limits, const json_t *arguments,
                    const char *conversation, const char *path, struct tool_call *ret,
                    struct sg_error *e);
-int analysis_call_read(struct front *f, const struct store_tenant *tenant, const json_t *arguments,
+int analysis_call_read(const struct context_limits *limits, const json_t *arguments,
                        const char *conversation, const char *path, struct tool_call *ret,
                        struct sg_error *e);
 void tool_call_done(struct tool_call *c);

@@ -141,25 +141,23 @@ static int read_language(const json_t *arguments, struct tool_call *ret, struct 
                    name);
 }
 
-int code_call_read(struct front *f, const struct store_tenant *tenant, const json_t *arguments,
+int code_call_read(const struct context_limits *limits, const json_t *arguments,
                    const char *conversation, const char *path, struct tool_call *ret,
                    struct sg_error *e)
 {
-    struct context_limits limits;
     struct tool_call c = {0};
     int r = fields_known(arguments, known, ARRAY_SIZE(known), e);
 
-    context_limits(f, tenant, &limits);
     if (r == 0)
         r = call_read_place(arguments, conversation, path, &c, e);
     if (r == 0)
         r = read_language(arguments, &c, e);
     if (r == 0)
-        r = call_read_code(arguments, &limits, &c.code, e);
+        r = call_read_code(arguments, limits, &c.code, e);
     if (r == 0 && !c.code)
         r = err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'code' is missing");
     if (r == 0)
-        r = call_read_timeout(arguments, &limits, &c, e);
+        r = call_read_timeout(arguments, limits, &c, e);
     if (r == 0)
         r = call_read_envs(arguments, &c.envs, e);
     if (r < 0)

@@ -55,14 +55,8 @@ static const char *outcome_text(enum once_outcome o)
 
 static void put_refusal(struct json *j, const struct once_result *r)
 {
-    jw_key(j, "code");
-    jw_i64(j, r->status);
-    jw_key(j, "message");
-    jw_string(j, r->refusal.message);
-    if (r->status != 429 && r->status < 500)
+    if (!result_put_refusal(j, r->status, &r->refusal))
         return;
-    jw_key(j, "unavailable");
-    jw_bool(j, true);
     jw_key(j, "status");
     jw_string(j, outcome_text(r->outcome));
     jw_key(j, "errorMessage");
@@ -103,13 +97,7 @@ static void put_outcome(struct json *j, const struct once_result *r)
     jw_string(j, r->session);
     jw_key(j, "sandboxId");
     jw_string(j, r->sandbox);
-    jw_key(j, "truncated");
-    jw_object_begin(j);
-    jw_key(j, "stdout");
-    jw_bool(j, r->out_cut);
-    jw_key(j, "stderr");
-    jw_bool(j, r->err_cut);
-    jw_object_end(j);
+    result_put_cut(j, r->out_cut, r->err_cut);
     put_usage(j, r);
 }
 

@@ -19,7 +19,7 @@ struct gather {
     size_t main_at, main_len; /* where the value of the cell is in it; length 0: there is none */
     char *error;              /* JSON, or NULL */
 
-    struct strbuf line; /* this and below: gather.c's */
+    struct strbuf line;   /* this and below: gather.c's */
     const char *skipping; /* why the rest of the line is not kept; NULL: it is */
     size_t taken;         /* of the budget */
 };

@@ -45,8 +45,13 @@ static int load_file(struct load *l)
 
     snprintf(path, sizeof(path), "%s/%s" SUFFIX, l->folder, l->name);
     AUTO(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return errno == ENOENT ? -ENOENT : err_errno(&l->e, "open %s", path);
+    if (fd < 0 && errno == ENOENT)
+        return -ENOENT;
+    if (fd < 0) {
+        int r = err_errno(&l->e, "open %s", path);
+        l->e.kind = SG_ERR_INTERNAL; /* for the log: where the folder is is no client's business */
+        return r;
+    }
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0 || st.st_size > PROGRAM_MAX)
         return err_set(&l->e, SG_ERR_INTERNAL, -EINVAL, "%s must be a file of 1 to %u bytes", path,
                        PROGRAM_MAX);

@@ -2,21 +2,38 @@
 
 #include "tools/tools.h"
 
-bool tool_unavailable(const struct tool_result *r)
+static bool is_unavailable(int status)
 {
-    return r->status == 429 || r->status >= 500;
+    return status == 429 || status >= 500;
 }
 
-static void put_refusal(struct json *j, const struct tool_result *r)
+bool tool_unavailable(const struct tool_result *r)
+{
+    return is_unavailable(r->status);
+}
+
+bool result_put_refusal(struct json *j, int status, const struct sg_error *e)
 {
     jw_key(j, "code");
-    jw_i64(j, r->status);
+    jw_i64(j, status);
     jw_key(j, "message");
-    jw_string(j, r->refusal.message);
-    if (!tool_unavailable(r))
-        return;
+    jw_string(j, e->message);
+    if (!is_unavailable(status))
+        return false;
     jw_key(j, "unavailable");
     jw_bool(j, true);
+    return true;
+}
+
+void result_put_cut(struct json *j, bool out, bool err)
+{
+    jw_key(j, "truncated");
+    jw_object_begin(j);
+    jw_key(j, "stdout");
+    jw_bool(j, out);
+    jw_key(j, "stderr");
+    jw_bool(j, err);
+    jw_object_end(j);
 }
 
 static void put_text(struct json *j, const char *key, const struct strbuf *text)
@@ -60,20 +77,14 @@ static void put_outcome(struct json *j, const struct tool_result *r)
     put_place(j, r);
     put_json(j, "results", r->results);
     put_json(j, "error", r->error);
-    jw_key(j, "truncated");
-    jw_object_begin(j);
-    jw_key(j, "stdout");
-    jw_bool(j, r->out_cut);
-    jw_key(j, "stderr");
-    jw_bool(j, r->err_cut);
-    jw_object_end(j);
+    result_put_cut(j, r->out_cut, r->err_cut);
 }
 
 void tool_result_json(struct json *j, enum tool t, const struct tool_result *r)
 {
     jw_object_begin(j);
     if (r->status != 200) {
-        put_refusal(j, r);
+        result_put_refusal(j, r->status, &r->refusal);
     } else {
         put_outcome(j, r);
         if (t == TOOL_RUN_ANALYSIS) {

@@ -466,12 +466,14 @@ static void on_program(void *arg, int res, json_t *code, const struct sg_error *
 static int read_arguments(struct tool_run *r, const json_t *arguments, const char *conversation,
                           const char *path, struct sg_error *e)
 {
+    struct context_limits limits;
+
     if (!json_is_object(arguments))
         return err_set(e, SG_ERR_INVALID, -EINVAL, "the arguments must be an object");
+    context_limits(r->front, &r->tenant, &limits);
     return r->tool == TOOL_RUN_CODE
-               ? code_call_read(r->front, &r->tenant, arguments, conversation, path, &r->call, e)
-               : analysis_call_read(r->front, &r->tenant, arguments, conversation, path, &r->call,
-                                    e);
+               ? code_call_read(&limits, arguments, conversation, path, &r->call, e)
+               : analysis_call_read(&limits, arguments, conversation, path, &r->call, e);
 }
 
 struct tool_run *tool_begin(struct front *f, const struct store_tenant *tenant, enum tool tool,

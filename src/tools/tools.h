@@ -112,6 +112,10 @@ extern const char once_description[];
 /* The object that /v1/execute answers. */
 void once_result_json(struct json *j, const struct once_result *r);
 
+/* result.c, for execute.c: what both kinds of answers have. True: it is `unavailable`. */
+bool result_put_refusal(struct json *j, int status, const struct sg_error *e);
+void result_put_cut(struct json *j, bool out, bool err);
+
 /* The routes: of v1/routes.c's table. */
 void tools_list(struct http_req *req);
 void tools_run_code(struct http_req *req);

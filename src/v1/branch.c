@@ -42,25 +42,25 @@ static int refuse_wishes(const struct e2b_req *q, struct sg_error *e)
     return 0;
 }
 
+static const char *body_text(const struct e2b_req *q, const char *field)
+{
+    return json_string_value(json_object_get(q->body, field));
+}
+
 static void on_branched(void *arg, const struct context_answer *a)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
     struct e2b_req *q = arg;
-    struct json j;
+    struct reply r;
 
-    if (!e2b_back(q) || !reply_usable(q, a))
+    if (!reply_came(q, a))
         return;
-    strbuf_init(&out, REPLY_MAX);
-    jw_init(&j, &out);
-    jw_object_begin(&j);
-    shape_text_key(&j, "conversationId",
-                   json_string_value(json_object_get(q->body, "conversationId")));
-    shape_text_key(&j, "pathId", json_string_value(json_object_get(q->body, "toPathId")));
-    shape_text_key(&j, "parentPathId", json_string_value(json_object_get(q->body, "fromPathId")));
-    shape_text_key(&j, "inherited", a->row ? "files" : "none");
-    shape_obtained(&j, a);
-    jw_object_end(&j);
-    reply_json(q->http, 201, &out);
+    struct json *j = reply_begin(&r, REPLY_MAX);
+    shape_text_key(j, "conversationId", body_text(q, "conversationId"));
+    shape_text_key(j, "pathId", body_text(q, "toPathId"));
+    shape_text_key(j, "parentPathId", body_text(q, "fromPathId"));
+    shape_text_key(j, "inherited", a->row ? "files" : "none");
+    shape_obtained(j, a);
+    reply_send(q, 201, &r);
 }
 
 static int parse_branch(struct e2b_req *q, struct context_ask *ask, const char **ret_from,
@@ -110,21 +110,17 @@ void v1_branch(struct http_req *req)
 static void on_merged(void *arg, const struct context_answer *a)
 {
     static const char *const echoed[] = {"conversationId", "sourcePathId", "targetPathId"};
-    AUTO(strbuf_done) struct strbuf out = {0};
     struct e2b_req *q = arg;
-    struct json j;
+    struct reply r;
 
-    if (!e2b_back(q) || !reply_usable(q, a))
+    if (!reply_came(q, a))
         return;
-    strbuf_init(&out, REPLY_MAX);
-    jw_init(&j, &out);
-    jw_object_begin(&j);
+    struct json *j = reply_begin(&r, REPLY_MAX);
     for (size_t i = 0; i < ARRAY_SIZE(echoed); i++)
-        shape_text_key(&j, echoed[i], json_string_value(json_object_get(q->body, echoed[i])));
-    jw_key(&j, "terminated");
-    shape_context(&j, a->row);
-    jw_object_end(&j);
-    reply_json(q->http, 200, &out);
+        shape_text_key(j, echoed[i], body_text(q, echoed[i]));
+    jw_key(j, "terminated");
+    shape_context(j, a->row);
+    reply_send(q, 200, &r);
 }
 
 static void merge(struct e2b_req *q)
@@ -148,25 +144,21 @@ void v1_merge(struct http_req *req)
     e2b_with_body(req, merge);
 }
 
-static void on_cleaned(void *arg, int r, const struct sg_error *e, size_t n)
+static void on_cleaned(void *arg, int res, const struct sg_error *e, size_t n)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
     struct e2b_req *q = arg;
-    struct json j;
+    struct reply r;
 
     if (!e2b_back(q))
         return;
-    if (r < 0) {
-        reply_failed(q, r, e);
+    if (res < 0) {
+        reply_failed(q, res, e);
         return;
     }
-    strbuf_init(&out, REPLY_MAX);
-    jw_init(&j, &out);
-    jw_object_begin(&j);
-    jw_key(&j, "terminated");
-    jw_u64(&j, n);
-    jw_object_end(&j);
-    reply_json(q->http, 200, &out);
+    struct json *j = reply_begin(&r, REPLY_MAX);
+    jw_key(j, "terminated");
+    jw_u64(j, n);
+    reply_send(q, 200, &r);
 }
 
 static void cleanup(struct e2b_req *q)
@@ -193,26 +185,18 @@ void v1_cleanup(struct http_req *req)
 
 static void on_paths(void *arg, const struct ctx_reply *reply)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
     struct e2b_req *q = arg;
-    struct json j;
+    struct reply r;
 
-    if (!e2b_back(q))
+    if (!reply_came_of_store(q, reply))
         return;
-    if (reply->r < 0) {
-        reply_failed(q, reply->r, &reply->e);
-        return;
-    }
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
-    jw_object_begin(&j);
-    jw_key(&j, "paths");
-    jw_array_begin(&j);
+    struct json *j = reply_begin(&r, ANSWER_MAX);
+    jw_key(j, "paths");
+    jw_array_begin(j);
     for (size_t i = 0; i < reply->n; i++)
-        shape_path(&j, &reply->paths[i]);
-    jw_array_end(&j);
-    jw_object_end(&j);
-    reply_json(q->http, 200, &out);
+        shape_path(j, &reply->paths[i]);
+    jw_array_end(j);
+    reply_send(q, 200, &r);
 }
 
 void v1_paths(struct http_req *req)

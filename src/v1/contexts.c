@@ -7,21 +7,17 @@
 
 static void on_obtained(void *arg, const struct context_answer *a)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
     struct e2b_req *q = arg;
-    struct json j;
+    struct reply r;
 
     /* If nobody waits any more it stays all the same: the next call on the path will find it. */
-    if (!e2b_back(q) || !reply_usable(q, a))
+    if (!reply_came(q, a))
         return;
-    strbuf_init(&out, REPLY_MAX);
-    jw_init(&j, &out);
-    jw_object_begin(&j);
-    shape_obtained(&j, a);
-    jw_key(&j, "replaced");
-    jw_bool(&j, a->replaced);
-    jw_object_end(&j);
-    reply_json(q->http, a->created ? 201 : 200, &out);
+    struct json *j = reply_begin(&r, REPLY_MAX);
+    shape_obtained(j, a);
+    jw_key(j, "replaced");
+    jw_bool(j, a->replaced);
+    reply_send(q, a->created ? 201 : 200, &r);
 }
 
 static void put(struct e2b_req *q)
@@ -50,11 +46,7 @@ static void on_row(void *arg, const struct context_answer *a)
 {
     struct e2b_req *q = arg;
 
-    if (!e2b_back(q))
-        return;
-    if (a->r == -ENOENT)
-        reply_no_context(q, q->id);
-    else if (reply_usable(q, a))
+    if (reply_came(q, a))
         reply_context(q, a->row);
 }
 
@@ -86,6 +78,18 @@ void v1_context_end(struct http_req *req)
         context_terminate(q->front, q->tenant.id, q->id, on_row, q);
 }
 
+static void on_touched(void *arg, const struct context_answer *a)
+{
+    struct e2b_req *q = arg;
+
+    if (!e2b_back(q))
+        return;
+    if (a->r == -ENOENT)
+        reply_error(q->http, 404, "Context \"%.64s\" has ended, or there never was one", q->id);
+    else if (reply_usable(q, a))
+        reply_context(q, a->row);
+}
+
 static void touch(struct e2b_req *q)
 {
     static const char *const known[] = {"ttlSeconds", "tenantId"};
@@ -95,7 +99,7 @@ static void touch(struct e2b_req *q)
     if (check_body(q, known, ARRAY_SIZE(known), &e) < 0 || check_ttl(q, &ttl_ms, &e) < 0)
         reply_sg_error(q->http, &e);
     else if (begin(q))
-        context_touch(q->front, q->tenant.id, q->id, ttl_ms, on_row, q);
+        context_touch(q->front, q->tenant.id, q->id, ttl_ms, on_touched, q);
 }
 
 void v1_context_touch(struct http_req *req)

@@ -68,8 +68,8 @@ int days_parse(const char *from, const char *to, int64_t now_ms, struct days *re
         return r;
     if (first > last)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "Invalid range: 'from' is later than 'to'");
-    if (last - first >= DAYS_MAX)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "Invalid range: at most %d days", DAYS_MAX);
+    if (last - first >= CTX_DAYS_MAX)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "Invalid range: at most %d days", CTX_DAYS_MAX);
     write_day(first, ret->from);
     write_day(last, ret->to);
     return 0;

@@ -3,8 +3,6 @@
 
 #include "store/contexts.h"
 
-#define DAYS_MAX 400 /* of a range: as many as the store tells at once */
-
 struct days {
     char from[CTX_DAY_LEN + 1], to[CTX_DAY_LEN + 1]; /* both inclusive */
 };

@@ -101,30 +101,22 @@ static int parse_query(struct e2b_req *q, struct ctx_list *ret, struct cursor *c
 
 static void on_listed(void *arg, const struct ctx_reply *reply)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
     char next[CURSOR_LEN + 1] = "";
     struct e2b_req *q = arg;
-    struct json j;
+    struct reply r;
 
-    if (!e2b_back(q))
+    if (!reply_came_of_store(q, reply))
         return;
-    if (reply->r < 0) {
-        reply_failed(q, reply->r, &reply->e);
-        return;
-    }
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
-    jw_object_begin(&j);
-    jw_key(&j, "contexts");
-    jw_array_begin(&j);
+    struct json *j = reply_begin(&r, ANSWER_MAX);
+    jw_key(j, "contexts");
+    jw_array_begin(j);
     for (size_t i = 0; i < reply->n; i++)
-        shape_context(&j, &reply->rows[i]);
-    jw_array_end(&j);
+        shape_context(j, &reply->rows[i]);
+    jw_array_end(j);
     if (reply->more && reply->n > 0)
         cursor_make(&reply->rows[reply->n - 1], next);
-    shape_nullable_key(&j, "nextCursor", next);
-    jw_object_end(&j);
-    reply_json(q->http, 200, &out);
+    shape_nullable_key(j, "nextCursor", next);
+    reply_send(q, 200, &r);
 }
 
 void v1_contexts_list(struct http_req *req)

@@ -6,6 +6,8 @@ void reply_failed(struct e2b_req *q, int r, const struct sg_error *e)
 {
     if (r == -EEXIST)
         reply_error(q->http, 409, "%s", e->message);
+    else if (r == -ENOENT && q->id[0])
+        reply_no_context(q, q->id);
     else
         reply_sg_error(q->http, e);
 }
@@ -19,6 +21,35 @@ bool reply_usable(struct e2b_req *q, const struct context_answer *a)
     else
         return true;
     return false;
+}
+
+bool reply_came(struct e2b_req *q, const struct context_answer *a)
+{
+    return e2b_back(q) && reply_usable(q, a);
+}
+
+bool reply_came_of_store(struct e2b_req *q, const struct ctx_reply *reply)
+{
+    if (!e2b_back(q))
+        return false;
+    if (reply->r < 0)
+        reply_failed(q, reply->r, &reply->e);
+    return reply->r == 0;
+}
+
+struct json *reply_begin(struct reply *r, size_t max)
+{
+    strbuf_init(&r->text, max);
+    jw_init(&r->json, &r->text);
+    jw_object_begin(&r->json);
+    return &r->json;
+}
+
+void reply_send(struct e2b_req *q, int status, struct reply *r)
+{
+    jw_object_end(&r->json);
+    reply_json(q->http, status, &r->text);
+    strbuf_done(&r->text);
 }
 
 void reply_context(struct e2b_req *q, const struct ctx_row *row)

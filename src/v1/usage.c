@@ -6,7 +6,7 @@
 #include "v1/reply.h"
 #include "v1/shape.h"
 
-#define ANSWER_MAX (256u * 1024) /* DAYS_MAX days */
+#define ANSWER_MAX (256u * 1024) /* CTX_DAYS_MAX days */
 
 struct usage_ask {
     struct e2b_req *q;
@@ -64,23 +64,19 @@ static void write_limits(struct json *j, const struct e2b_req *q)
 
 static void reply_usage(const struct usage_ask *u, const struct ctx_reply *reply)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    struct json j;
+    struct reply r;
+    struct json *j = reply_begin(&r, ANSWER_MAX);
 
-    strbuf_init(&out, ANSWER_MAX);
-    jw_init(&j, &out);
-    jw_object_begin(&j);
-    shape_text_key(&j, "from", u->days.from);
-    shape_text_key(&j, "to", u->days.to);
-    write_days(&j, reply);
-    jw_key(&j, "active");
-    jw_object_begin(&j);
-    key_count(&j, "contexts", u->contexts);
-    key_count(&j, "sandboxes", u->sandboxes);
-    jw_object_end(&j);
-    write_limits(&j, u->q);
-    jw_object_end(&j);
-    reply_json(u->q->http, 200, &out);
+    shape_text_key(j, "from", u->days.from);
+    shape_text_key(j, "to", u->days.to);
+    write_days(j, reply);
+    jw_key(j, "active");
+    jw_object_begin(j);
+    key_count(j, "contexts", u->contexts);
+    key_count(j, "sandboxes", u->sandboxes);
+    jw_object_end(j);
+    write_limits(j, u->q);
+    reply_send(u->q, 200, &r);
 }
 
 /* The last word: the days, or why there are none. */
@@ -88,11 +84,7 @@ static void on_days(void *arg, const struct ctx_reply *reply)
 {
     AUTO(free_p) struct usage_ask *u = arg;
 
-    if (!e2b_back(u->q))
-        return;
-    if (reply->r < 0)
-        reply_failed(u->q, reply->r, &reply->e);
-    else
+    if (reply_came_of_store(u->q, reply))
         reply_usage(u, reply);
 }
 

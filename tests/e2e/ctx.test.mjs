@@ -98,6 +98,9 @@ test('ls CONVERSATION: the tree of its paths', () =>
       assert.match(shown, /^│ {2}└─ bolder/m)
       assert.match(shown, /^└─ calm → main +merged/m)
       assert.match((await terminal.run(`LC_ALL=C ${command}`)).shown, /^\|- bold/m, 'ASCII without UTF-8')
+      await terminal.run('stty cols 70')
+      const narrow = (await terminal.run(command)).shown
+      assert.match(narrow, new RegExp(`^main +ready .* in \\d+ min +${main.id}$`, 'm'), 'the id is whole')
     } finally {
       terminal.end()
     }
@@ -206,7 +209,7 @@ test('usage: a table with a total, JSON, days', async () => {
   assert.match(lines[0], /^DAY +CPU s +MEMORY GiB s +IN +OUT +EXECUTIONS +SANDBOXES$/)
   assert.match(lines[1], /^20\d\d-\d\d-\d\d +\d+\.\d+ .* \d+ +\d+$/)
   assert.match(lines.at(-3), /^total +\d/)
-  assert.match(lines.at(-1), /^Contexts now: \d+, of at most 10, and 5 of one conversation$/)
+  assert.match(lines.at(-1), /^Sandboxes of contexts now: \d+, of at most 10, and 5 of one conversation$/)
   assert.ok(lines.slice(1, -2).every((line) => line.length === lines[0].length), lines.join('\n'))
   assert.deepEqual((await json(['usage', '--from', '2020-01-01', '--to', '2020-01-31'])).days, [])
   await fails(1, /./, ['usage', '--from', '2026-02-31', '--to', '2026-03-31'])

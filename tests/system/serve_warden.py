@@ -663,7 +663,7 @@ def stats():
         a, b = o.order(STATS, busy), o.order(STATS, idle)
         assert 300000 < a.cpu < 5000000, a.cpu
         assert b.cpu < 300000 and b.used < 40 << 20, b
-        assert a.total == 1 << 30
+        assert a.total == 2 << 30
         c.out("head -c 20M /dev/zero > /root/f")
         assert o.order(STATS, busy).cache > 20 << 20
 

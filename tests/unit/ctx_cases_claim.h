@@ -9,6 +9,7 @@
     X(kind, found_by_another_node)         \
     X(kind, ttl_of_claims)                 \
     X(kind, expired_is_ended_and_new)      \
+    X(kind, expired_in_use_is_found)       \
     X(kind, creating_elsewhere_is_busy)    \
     X(kind, creating_here_is_an_error)     \
     X(kind, lease_runs_out)                \
@@ -111,6 +112,25 @@ static void case_expired_is_ended_and_new(struct ctx_rig *t)
     EXPECT(old.status == CTX_TERMINATED && old.terminated_ms >= row.expires_ms);
     EXPECT_STR(old.sandbox, row.sandbox);
     EXPECT(rig_list(t, CTX_ACTIVE).n == 1 && rig_list(t, CTX_ALL).n == 2);
+}
+
+static void case_expired_in_use_is_found(struct ctx_rig *t)
+{
+    struct ctx_row row = rig_ready_ttl(t, "talk", "main", 50);
+    char id[ID_LEN + 1];
+    struct ctx_claim q = rig_ask(t, "talk", "main", id);
+
+    rig_wait_past(t, row.id, row.expires_ms);
+    q.in_use = row.sandbox;
+    struct ctx_answer a = CALL(t, claim, &q);
+    EXPECT(a.r == 0 && a.claimed == CLAIM_FOUND);
+    EXPECT_STR(a.row.id, row.id);
+    EXPECT(a.row.expires_ms == a.row.used_ms + 50 && a.row.used_ms >= row.expires_ms);
+    rig_wait_past(t, row.id, a.row.expires_ms);
+    q.in_use = "sandbox0000000000009"; /* of an earlier row, perhaps */
+    a = CALL(t, claim, &q);
+    EXPECT(a.r == 0 && a.claimed == CLAIM_NEW);
+    EXPECT(rig_get(t, row.id).status == CTX_TERMINATED);
 }
 
 static void case_creating_elsewhere_is_busy(struct ctx_rig *t)

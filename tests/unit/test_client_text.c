@@ -183,7 +183,8 @@ TEST(local_times)
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
-static const struct table_column columns[] = {{"NAME", false}, {"SIZE", true}, {"NOTE", false}};
+static const struct table_column columns[] = {
+    {"NAME", TABLE_TEXT}, {"SIZE", TABLE_NUMBER}, {"NOTE", TABLE_TEXT}};
 
 static void expect_table(const struct table *t, size_t width, bool colours, const char *text)
 {
@@ -259,6 +260,30 @@ TEST(the_last_column_is_cut)
     table_add(&t, TABLE_PLAIN, "0123456789");
     expect_table(&t, 20, false, "NAME   SIZE   NOTE\na         1   01234\342\200\246\n");
     expect_table(&t, 24, false, "NAME   SIZE   NOTE\na         1   0123456789\n");
+}
+
+TEST(tables_cut_names_and_leave_out_what_is_spare)
+{
+    static const struct table_column some[] = {
+        {"ID", TABLE_TEXT}, {"SPARE", TABLE_SPARE}, {"NAME", TABLE_NAME}, {"END", TABLE_TEXT}};
+    AUTO(table_done) struct table t = {0};
+
+    setlocale(LC_CTYPE, "C.UTF-8");
+    table_init(&t, some, ARRAY_SIZE(some));
+    table_add(&t, TABLE_PLAIN, "1");
+    table_add(&t, TABLE_PLAIN, "abcde");
+    table_add(&t, TABLE_PLAIN, "0123456789abcdef");
+    table_add(&t, TABLE_PLAIN, "end");
+    expect_table(&t, 35, false,
+                 "ID   SPARE   NAME               END\n"
+                 "1    abcde   0123456789abcdef   end\n");
+    expect_table(&t, 34, false, "ID   NAME               END\n1    0123456789abcdef   end\n");
+    expect_table(&t, 26, false,
+                 "ID   NAME              END\n1    0123456789abcd\342\200\246   end\n");
+    expect_table(
+        &t, 22, false,
+        "ID   NAME           E\342\200\246\n1    0123456789a\342\200\246   e\342\200\246\n");
+    expect_table(&t, 1, false, "ID   NAME\n1    0123456789a\342\200\246\n");
 }
 
 TEST(tables_grow)

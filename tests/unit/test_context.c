@@ -5,6 +5,7 @@
 
 #include "context/context.h"
 #include "context/impl.h"
+#include "front/lifecycle.h"
 #include "store/contexts.h"
 
 #define ASKERS 64
@@ -14,13 +15,15 @@
 /* ---- a store that can fail --------------------------------------------------------------------
  */
 
-/* The real one, but for `settle` and `lost`. */
+/* The real one, but for what may be told to fail. */
 static struct {
     struct ctx_store *real;
     struct ctx_store_ops ops;
     const struct ctx_store_ops *real_ops;
-    int settle_fails, lost_fails; /* the next one, with this; 0: it does not */
-    bool end_first;               /* somebody terminates the row before it is settled */
+    int settle_fails, lost_fails;     /* the next one, with this; 0: it does not */
+    int touch_fails, terminate_fails; /* each */
+    bool end_first;                   /* somebody terminates the row before it is settled */
+    bool settled_unheard;             /* it is settled, and the answer is lost */
 } shaky;
 
 struct delayed {
@@ -70,6 +73,9 @@ static void shaky_settle(struct ctx_store *s, const char *tenant, const char *id
     if (shaky.end_first)
         s->ops->terminate(s, tenant, id, on_ended_first, NULL);
     shaky.end_first = false;
+    if (shaky.settled_unheard)
+        shaky.real_ops->settle(s, tenant, id, node, sandbox, error, on_ended_first, NULL);
+    shaky.settled_unheard = false;
     if (r < 0)
         answer_later(r, done, arg);
     else
@@ -86,6 +92,24 @@ static void shaky_lost(struct ctx_store *s, const char *tenant, const char *id, 
         answer_later(r, done, arg);
     else
         shaky.real_ops->lost(s, tenant, id, sandbox, done, arg);
+}
+
+static void shaky_touch(struct ctx_store *s, const char *tenant, const char *id, uint64_t ttl_ms,
+                        ctx_done done, void *arg)
+{
+    if (shaky.touch_fails < 0)
+        answer_later(shaky.touch_fails, done, arg);
+    else
+        shaky.real_ops->touch(s, tenant, id, ttl_ms, done, arg);
+}
+
+static void shaky_terminate(struct ctx_store *s, const char *tenant, const char *id, ctx_done done,
+                            void *arg)
+{
+    if (shaky.terminate_fails < 0)
+        answer_later(shaky.terminate_fails, done, arg);
+    else
+        shaky.real_ops->terminate(s, tenant, id, done, arg);
 }
 
 /* ---- asking ------------------------------------------------------------------------------------
@@ -175,6 +199,8 @@ static void begin(void)
     shaky.ops = *shaky.real_ops;
     shaky.ops.settle = shaky_settle;
     shaky.ops.lost = shaky_lost;
+    shaky.ops.touch = shaky_touch;
+    shaky.ops.terminate = shaky_terminate;
     shaky.real->ops = &shaky.ops;
     f->settings.reap_every_ms = 100;
     f->settings.tenant_contexts = 1000;
@@ -293,6 +319,61 @@ TEST(a_paused_sandbox_is_woken)
     EXPECT(box_find(&server.front, first.sandbox)->state == BOX_RUNNING);
 }
 
+TEST(the_wardens_deadline_stays_after_the_rows)
+{
+    begin();
+    struct asked a = *obtain("resumed", "main");
+    struct box *b = box_find(&server.front, a.sandbox);
+    box_pause(b, true, NULL, NULL);
+    turn_for(5);
+    box_resume(b, true, 1000, NULL, NULL); /* as E2B's SDKs do, who know of no context */
+    turn_for(700);
+    EXPECT(b->state == BOX_RUNNING && b->deadline_ns > clock_ns() + 30000000000ull);
+}
+
+TEST(a_paused_sandbox_that_ends_while_it_is_woken_is_replaced)
+{
+    static struct asked second;
+
+    begin();
+    struct asked first = *obtain("woken", "main");
+    struct box *b = box_ref(box_find(&server.front, first.sandbox));
+    box_pause(b, true, NULL, NULL);
+    turn_for(5);
+    ask_path(&second, "woken", "main", 60000);
+    uint64_t deadline = clock_ns() + SERVER_DEADLINE_NS;
+    while (b->busy != BUSY_RESUMING && clock_ns() < deadline)
+        uv_run(server.front.loop, UV_RUN_NOWAIT); /* the warden has not answered yet */
+    EXPECT(b->busy == BUSY_RESUMING);
+    box_kill(b, NULL, NULL);
+    box_unref(b);
+    turn_until(&second.came);
+    EXPECT(second.r == 0 && second.created && second.replaced);
+    EXPECT(strcmp(second.sandbox, first.sandbox) != 0);
+    EXPECT(box_find(&server.front, second.sandbox));
+}
+
+TEST(a_sandbox_whose_agent_is_gone_is_not_handed_out)
+{
+    static struct asked second;
+
+    begin();
+    struct asked first = *obtain("breaking", "main");
+    struct box *b = box_find(&server.front, first.sandbox);
+    close_p(&server.agents[(server.n_agents - 1) % AGENTS_MAX]);
+    uint64_t deadline = clock_ns() + SERVER_DEADLINE_NS;
+    while (!box_is_breaking(b) && clock_ns() < deadline)
+        server_turn(-1);
+    ask_path(&second, "breaking", "main", 60000);
+    turn_for(50);
+    EXPECT(!second.came);
+    struct order_answer ended = {.tell = TELL_ENDED, .end = END_DIED};
+    memcpy(ended.id, first.sandbox, sizeof(ended.id));
+    box_told_ended(&server.front, &ended);
+    turn_until(&second.came);
+    EXPECT(second.r == 0 && second.created && second.replaced);
+}
+
 /* ---- when it cannot be made --------------------------------------------------------------------
  */
 
@@ -342,6 +423,42 @@ TEST(a_sandbox_that_the_store_does_not_hear_of_is_ended)
     EXPECT(orders(ORDER_CREATE) == 1 && orders(ORDER_KILL) == 1);
     struct asked *b = obtain("unheard", "main");
     EXPECT(b->r == 0 && b->created);
+}
+
+TEST(settled_but_nobody_heard_it_takes_no_place)
+{
+    begin();
+    server.front.settings.conversation_contexts = 1;
+    shaky.settle_fails = -EAGAIN;
+    shaky.settled_unheard = true;
+    struct asked a = *obtain("not heard", "main");
+
+    EXPECT(a.r == -EAGAIN);
+    turn_for(5);
+    EXPECT(obtain("not heard", "other")->created);
+    server.front.settings.conversation_contexts = 1000;
+}
+
+static void ask_again(void *arg, const struct context_answer *a)
+{
+    EXPECT(a->r == -EAGAIN);
+    server.fail[ORDER_CREATE] = 0;
+    ask_path(arg, "once more", "main", 60000);
+}
+
+TEST(who_is_refused_may_ask_again_at_once)
+{
+    static struct asked a;
+    struct context_ask q = {.tenant = &server.acme_tenant,
+                            .conversation = "once more",
+                            .path = "main",
+                            .spec = make_spec};
+
+    begin();
+    server.fail[ORDER_CREATE] = -EAGAIN;
+    context_obtain(&server.front, &q, ask_again, &a);
+    turn_until(&a.came);
+    EXPECT(a.r == 0 && a.created);
 }
 
 TEST(ended_by_somebody_while_it_is_made)
@@ -499,6 +616,47 @@ TEST(cleanup_of_a_conversation)
     EXPECT(box_find(&server.front, c.sandbox));
 }
 
+TEST(cleanup_says_what_it_could_not_end)
+{
+    struct asked end = {0};
+
+    begin();
+    struct asked a = *obtain("stuck", "a");
+    shaky.terminate_fails = -EAGAIN;
+    context_cleanup(&server.front, server.acme_tenant.id, "stuck", on_counted, &end);
+    turn_until(&end.came);
+    shaky.terminate_fails = 0;
+    EXPECT(end.r == -EAGAIN && end.row.usage.executions == 0);
+    EXPECT(box_find(&server.front, a.sandbox));
+}
+
+TEST(what_somebody_works_in_survives_that_the_store_was_away)
+{
+    static struct asked a;
+    struct asked end = {0};
+
+    begin();
+    ask_path(&a, "long cell", "main", 1000);
+    turn_until(&a.came);
+    struct box *b = box_find(&server.front, a.sandbox);
+    context_hold(b);
+    b->deadline_ns = clock_ns();
+    shaky.touch_fails = -EAGAIN;
+    turn_for(1600);
+    EXPECT(row_of(a.row.id).expires_ms < clock_wall_ms());
+    EXPECT(orders(ORDER_DEADLINE) > 0 && b->deadline_ns > clock_ns());
+    context_cleanup(&server.front, server.acme_tenant.id, NULL, on_counted, &end);
+    turn_until(&end.came);
+    EXPECT(end.r == -EAGAIN);
+    struct asked *again = obtain("long cell", "main");
+    EXPECT(again->r == 0 && !again->created);
+    EXPECT_STR(again->sandbox, a.sandbox);
+    shaky.touch_fails = 0;
+    turn_for(600);
+    EXPECT(box_find(&server.front, a.sandbox) == b);
+    context_release(b);
+}
+
 /* ---- branches -----------------------------------------------------------------------------------
  */
 
@@ -535,6 +693,28 @@ TEST(a_branch_is_lazy_unless_it_has_files)
     branch(&a, "main", "leaf", false);
     EXPECT(a.r == -EEXIST);
     EXPECT(strstr(a.message, "leaf"));
+}
+
+TEST(several_branch_from_one_parent_at_a_time)
+{
+    static const char *const names[] = {"one", "two", "three"};
+    static struct asked a[ARRAY_SIZE(names)];
+
+    begin();
+    obtain("twigs", "main");
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        struct context_ask q = {.tenant = &server.acme_tenant,
+                                .conversation = "twigs",
+                                .path = names[i],
+                                .spec = make_spec};
+        a[i] = (struct asked){0};
+        context_branch(&server.front, &q, "main", true, on_answer, &a[i]);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        turn_until(&a[i].came);
+        EXPECT(a[i].r == 0 && a[i].created);
+    }
+    EXPECT(orders(ORDER_SNAPSHOT) == ARRAY_SIZE(names));
 }
 
 TEST(merging_ends_the_source)
@@ -595,6 +775,17 @@ TEST(what_a_dead_server_had_is_replaced_here)
     struct asked *a = obtain("dead", "main");
     EXPECT(a->r == 0 && a->created && a->replaced && !a->elsewhere[0]);
     EXPECT_STR(a->row.node, server.front.contexts->node);
+}
+
+TEST(after_the_store_was_away_nobody_is_thought_dead_at_once)
+{
+    begin();
+    of_other("silent", DEAD, NULL);
+    server.front.contexts->back_ns = clock_ns();
+    struct asked *a = obtain("silent", "main");
+    EXPECT(a->r == -EAGAIN && orders(ORDER_CREATE) == 0);
+    server.front.contexts->back_ns = 0;
+    EXPECT(obtain("silent", "main")->replaced);
 }
 
 TEST(what_another_server_has_is_asked_for_there)

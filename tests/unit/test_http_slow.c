@@ -2,10 +2,11 @@
  * waits long; the clock ticks every quarter of a second. */
 #include "http_client.h"
 
-static struct http_req *pending;
+static struct http_req *pending, *keeping;
 static unsigned closed;
 static size_t body_bytes;
 static char block[64 * 1024];
+#define KEPT (100u << 20) /* by an owner; all clients together may leave 256 MiB */
 
 static void on_close(struct http_req *req)
 {
@@ -37,6 +38,8 @@ static void on_request(struct http_req *req)
     else if (strcmp(req->path, "/pour") == 0)
         for (http_start(req, 200, NULL, -1); http_write(req, block, sizeof(block));)
             ;
+    else if (strcmp(req->path, "/keep") == 0)
+        http_keep(keeping = req, KEPT);
     else if (strcmp(req->path, "/hang") != 0)
         http_body_stream(req);
 }
@@ -218,6 +221,35 @@ TEST(a_dropped_body_that_does_not_come)
     client_send(&cl, HEAD("POST", "/") "Content-Length: 10\r\n\r\n");
     EXPECT(client_wait(&cl, "hello"));
     EXPECT(client_wait_end(&cl));
+    stop();
+}
+
+TEST(too_much_that_waits_costs_the_slowest_his_connection)
+{
+    struct http_limits limits = quick();
+    struct client more[3];
+
+    start(&limits);
+    client_send(&cl, HEAD("GET", "/keep") "\r\n");
+    WAIT_UNTIL(&h, keeping);
+    turn_for_ms(20);
+    for (size_t i = 0; i < ARRAY_SIZE(more); i++) {
+        keeping = NULL;
+        client_open(&more[i], &h);
+        client_send(&more[i], HEAD("GET", "/keep") "\r\n");
+        WAIT_UNTIL(&h, keeping);
+        turn_for_ms(20);
+    }
+    /* Two fit: those who came last. What the others kept does not count any more. */
+    EXPECT(client_wait_end(&cl));
+    EXPECT(client_wait_end(&more[0]));
+    WAIT_UNTIL(&h, closed == 2);
+    EXPECT(http_server_connections(h.server) == 2);
+    http_keep(keeping, 0);
+    http_reply(keeping, 200, NULL, "hello", 5);
+    EXPECT(client_wait(&more[2], "hello"));
+    for (size_t i = 0; i < ARRAY_SIZE(more); i++)
+        client_close(&more[i]);
     stop();
 }
 

@@ -342,4 +342,23 @@ TEST(depth_of_others_is_bounded)
     EXPECT(!json_check_object(deep, strlen(deep)));
 }
 
+static struct json_weight weigh(const char *text)
+{
+    return json_weigh(text, strlen(text));
+}
+
+TEST(weight_is_told_before_a_tree_is_made)
+{
+    EXPECT(weigh("7").depth == 0 && weigh("7").values == 0);
+    EXPECT(weigh("{}").depth == 1 && weigh("{}").values == JSON_WEIGHT_NESTED);
+    EXPECT(weigh("[1,2,3]").values == JSON_WEIGHT_NESTED + 2);
+    EXPECT(weigh("[[],[[]]]").depth == 3 &&
+           weigh("[[],[[]]]").values == 4 * JSON_WEIGHT_NESTED + 1);
+    /* Text is no structure, whatever it has in it. */
+    EXPECT(weigh("\"[[{,,\\\"[,\"").values == 0);
+    EXPECT(weigh("\"\\\\\",[").depth == 1);
+    /* What is no JSON is weighed all the same, to its end. */
+    EXPECT(weigh("]]]}}[").depth == 1 && weigh("\"[[[").depth == 0 && weigh("\"\\").depth == 0);
+}
+
 TAP_MAIN

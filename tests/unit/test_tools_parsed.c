@@ -2,6 +2,7 @@
 #include "tools/parsed.h"
 
 #include "tap.h"
+#include "tools/budget.h"
 
 #define OUT(s)    "{\"type\":\"stdout\",\"text\":\"" s "\",\"timestamp\":\"T\"}\n"
 #define ERR(s)    "{\"type\":\"stderr\",\"text\":\"" s "\",\"timestamp\":\"T\"}\n"
@@ -221,6 +222,32 @@ TEST(what_is_no_table_is_told_with_its_row)
     EXPECT_STR(table("a\n\"x\"y\n"), "row 2: something follows the end of a field in quotes");
     EXPECT_STR(table("a\nx\"y\n"), "row 2: a quote in a field that does not begin with one");
     EXPECT(strstr(parse(FORMAT_CSV, OUT("a,b\\n1\\n")), "not a table: row 2"));
+}
+
+TEST(what_runs_have_gathered_is_bounded_for_all)
+{
+    size_t one = 0, other = 0, small = 0;
+
+    EXPECT(budget_hold(&one, BUDGET_MAX) && one == BUDGET_MAX - BUDGET_FREE);
+    EXPECT(!budget_hold(&other, 3 * BUDGET_FREE) && other == 0);
+    EXPECT(budget_hold(&other, 2 * BUDGET_FREE) && other == BUDGET_FREE);
+    /* A little is always there. */
+    EXPECT(budget_hold(&small, BUDGET_FREE) && small == 0);
+
+    char *line = xcalloc(1, 2 * BUDGET_FREE);
+    memset(line, 'x', 2 * BUDGET_FREE - 1);
+    memcpy(line, "{\"type\":\"result\",\"text\":\"", 25);
+    memcpy(line + 2 * BUDGET_FREE - 5, "\"}\n", 4);
+    struct gather g;
+    gather(&g, line, 65536);
+    EXPECT(g.results.len == 0 && strstr(g.err.buf, "no room"));
+    forget(&g);
+    EXPECT(budget_hold(&one, 0) && budget_hold(&other, 0));
+    gather(&g, line, 65536);
+    EXPECT(g.results.len > BUDGET_FREE && g.err.len == 0);
+    forget(&g);
+    EXPECT(budget_hold(&one, BUDGET_MAX) && budget_hold(&one, 0));
+    free(line);
 }
 
 TAP_MAIN

@@ -201,8 +201,8 @@ RETURNS void LANGUAGE sql VOLATILE AS $$
 $$;
 
 CREATE FUNCTION sandglass.claim_context(p_tenant text, p_conversation text, p_path text, p_id text,
-    p_node text, p_template text, p_ttl_ms bigint, p_default_ttl_ms bigint, p_lease_ms bigint,
-    p_tenant_limit bigint, p_conversation_limit bigint)
+    p_node text, p_template text, p_in_use text, p_ttl_ms bigint, p_default_ttl_ms bigint,
+    p_lease_ms bigint, p_tenant_limit bigint, p_conversation_limit bigint)
 RETURNS TABLE (outcome text, detail sandglass.context_detail) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     v_ttl interval := sandglass.from_ms(nullif(p_ttl_ms, 0));
@@ -217,7 +217,8 @@ BEGIN
            SET last_used_at = v_now, expires_at = v_now + coalesce(v_ttl, c.ttl),
                ttl = coalesce(v_ttl, c.ttl)
          WHERE c.tenant_id = p_tenant AND c.conversation_id = p_conversation
-           AND c.path_id = p_path AND c.sandbox_status = 'ready' AND c.expires_at > v_now
+           AND c.path_id = p_path AND c.sandbox_status = 'ready'
+           AND (c.expires_at > v_now OR c.sandbox_id = p_in_use)
         RETURNING c.id INTO v_id;
         IF FOUND THEN
             -- A use that a crash of the database forgets does no harm: it is not waited for.
@@ -236,7 +237,8 @@ BEGIN
            AND c.path_id = p_path AND c.sandbox_status IN ('creating', 'ready')
            FOR UPDATE;
         -- If it was being made until a moment ago, it is found now.
-        EXIT WHEN v_old.sandbox_status IS DISTINCT FROM 'ready' OR v_old.expires_at <= v_now;
+        EXIT WHEN v_old.sandbox_status IS DISTINCT FROM 'ready'
+               OR (v_old.expires_at <= v_now AND (v_old.sandbox_id = p_in_use) IS NOT TRUE);
     END LOOP;
 
     IF v_old.sandbox_status = 'creating' AND v_old.node_id <> p_node
