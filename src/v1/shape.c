@@ -38,7 +38,7 @@ void shape_usage(struct json *j, const struct ctx_usage *u)
     jw_key(j, "cpuSeconds");
     jw_fixed(j, u->cpu_us / 1000, 3);
     jw_key(j, "memoryGibSeconds");
-    jw_fixed(j, u->memory_mib_ms / 1024, 3);
+    jw_fixed(j, u->memory_mib_ms / 1024 * 1000 + u->memory_mib_ms % 1024 * 1000 / 1024, 6);
     for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
         jw_key(j, counts[i].key);
         jw_u64(j, counts[i].value);
