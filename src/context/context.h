@@ -4,6 +4,7 @@
  *   obtain.c     get-or-create: claim a row, make or replace its sandbox, answer all who wait
  *   ending.c     terminate, merge, cleanup        branch.c   a new path, with or without files
  *   reaper.c     what expired; uses that were not told; what a crash left
+ *   sweep.c      the sandboxes of many that ended
  *   lost.c       sandboxes that ended: told       usage.c    what sandboxes used, into the store
  *
  * The rows are the store's (store/contexts.h), and only what it says is true. What is kept here is

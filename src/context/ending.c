@@ -228,6 +228,14 @@ static void on_one_gone(void *arg, struct box *b, int r, const struct sg_error *
         cleanup_end(c, c->r, &c->e);
 }
 
+static void on_swept(void *arg)
+{
+    struct cleanup *c = arg;
+
+    c->pending = 1;
+    on_one_gone(c, NULL, 0, NULL);
+}
+
 static void on_expired(void *arg, const struct ctx_reply *reply)
 {
     struct cleanup *c = arg;
@@ -238,10 +246,7 @@ static void on_expired(void *arg, const struct ctx_reply *reply)
     }
     c->more = reply->n >= c->front->settings.reap_batch;
     c->ended += reply->n;
-    c->pending = reply->n + 1;
-    for (size_t i = 0; i < reply->n; i++)
-        context_end_box(c->front, &reply->rows[i], on_one_gone, c);
-    on_one_gone(c, NULL, 0, NULL);
+    context_end_boxes(c->front, reply->rows, reply->n, on_swept, c);
 }
 
 static void on_one_ended(void *arg, const struct ctx_reply *reply)

@@ -83,6 +83,10 @@ bool contexts_know_the_dead(const struct contexts *t);
 bool context_is_elsewhere(struct front *f, const struct ctx_row *row, struct context_answer *a,
                           struct sg_error *e);
 
+/* sweep.c: the same for many, a few at a time. done comes once, perhaps before it returns. */
+void context_end_boxes(struct front *f, const struct ctx_row *rows, size_t n,
+                       void (*done)(void *arg), void *arg);
+
 /* lost.c */
 void lost_tell(const struct context *c, const struct box *b);
 void lost_tell_again(struct front *f);

@@ -23,7 +23,7 @@ struct reaper {
     int64_t clock_ms; /* how far the wall's clock is ahead of the monotonic one */
     bool recovering;
     bool due, reaping;
-    size_t pending, ended; /* of this turn */
+    size_t ended; /* of this turn */
     bool more;
 };
 
@@ -146,13 +146,10 @@ static void on_tick(uv_timer_t *t)
 
 /* ---- what has expired ----------------------------------------------------------------------- */
 
-static void on_box_gone(void *arg, struct box *b, int code, const struct sg_error *e)
+static void on_swept(void *arg)
 {
     struct reaper *r = arg;
 
-    (void)b, (void)code, (void)e;
-    if (--r->pending > 0)
-        return;
     if (r->more) {
         reap(r);
         return;
@@ -165,18 +162,13 @@ static void on_box_gone(void *arg, struct box *b, int code, const struct sg_erro
 static void on_expired(void *arg, const struct ctx_reply *reply)
 {
     struct reaper *r = arg;
+    size_t n = reply->r == 0 ? reply->n : 0;
 
-    r->more = reply->r == 0 && reply->n >= r->front->settings.reap_batch;
-    r->pending = 1;
-    if (reply->r < 0) {
+    if (reply->r < 0)
         log_line(LEVEL_WARN, "expired contexts cannot be looked for: %s", reply->e.message);
-    } else {
-        r->ended += reply->n;
-        r->pending += reply->n;
-        for (size_t i = 0; i < reply->n; i++)
-            context_end_box(r->front, &reply->rows[i], on_box_gone, r);
-    }
-    on_box_gone(r, NULL, 0, NULL);
+    r->more = reply->r == 0 && n >= r->front->settings.reap_batch;
+    r->ended += n;
+    context_end_boxes(r->front, reply->rows, n, on_swept, r);
 }
 
 static void reap(struct reaper *r)

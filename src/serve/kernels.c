@@ -131,10 +131,11 @@ bool kernels_feed(struct ward *w, struct instance *i)
 
     if (w->kernels.state != KERNELS_READY)
         return false;
-    if (instance_kernel_ask(i, &e) == 0)
-        return true;
-    log_line(LEVEL_WARN, "a kernel for the pool: %s", e.message);
-    return false;
+    int r = instance_kernel_ask(i, &e);
+    /* A broker that has enough to do is no trouble: this one starts its kernel itself, if asked. */
+    if (r < 0)
+        log_line(r == -EAGAIN ? LEVEL_DEBUG : LEVEL_WARN, "a kernel for the pool: %s", e.message);
+    return r == 0;
 }
 
 static void refuse(struct instance *i)

@@ -1,5 +1,6 @@
 """Contexts: the sandbox of a path, made, found again, raced for and reaped, over HTTP."""
 import contextlib
+import sqlite3
 import subprocess
 import tempfile
 import time
@@ -16,7 +17,7 @@ STORED, LIVE = 10000, 1000
 REST_US = 30000  # between creations, for the pool and its kernels to fill up again
 WARM_S = 2
 # Limits that are not what is measured.
-OPTIONS = ("--tenant-contexts", "2000", "--tenant-sandboxes", "2000", "--tenant-rate", "0",
+OPTIONS = ("--tenant-contexts", "2000", "--tenant-sandboxes", str(LIVE + 20), "--tenant-rate", "0",
            "--reap-every", "24h")
 BAR_FOUND = {"SQLite": 0.3, "PostgreSQL": 0.8}
 
@@ -29,6 +30,9 @@ def postgres():
         run = subprocess.run([script, "start", directory], check=True, capture_output=True,
                              text=True)
         try:
+            subprocess.run([script, "psql", directory, "-c", "ALTER SYSTEM SET fsync = on", "-c",
+                            "ALTER SYSTEM SET full_page_writes = on", "-c",
+                            "SELECT pg_reload_conf()"], check=True, capture_output=True)
             yield run.stdout.strip()
         finally:
             subprocess.run([script, "stop", directory], check=True, capture_output=True)
@@ -73,9 +77,23 @@ def race(report, s):
     report.time("the same: until all have their answer", by_case(samples)["race"])
 
 
+def fill(s, n):
+    """Copies of a context that has ended, put into the file: to make and end as many takes minutes."""
+    s.load("paths-new", "past", 1, 3600, 1, "end")
+    with contextlib.closing(sqlite3.connect(f"{s.state}/front/server.db", timeout=10)) as db, db:
+        db.row_factory = sqlite3.Row
+        row = dict(db.execute("SELECT * FROM context WHERE conversation = 'past-0'").fetchone())
+        row.pop("seq", None)
+        names = list(row)
+        text = f"INSERT INTO context ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+        for i in range(1, n):
+            row |= {"id": f"{i:020}", "conversation": f"past-{i}"}
+            db.execute(text, [row[name] for name in names])
+
+
 def many(report, s):
     """As many in the store as a busy month leaves, a thousand of them alive."""
-    s.load("paths-new", "past", STORED - LIVE, 3600, 1, "end")
+    fill(s, STORED - LIVE)
     s.load("paths-new", "alive", LIVE, 3600, 1, "keep")
     samples = s.load("paths-found", "alive", LIVE, 2 * LIVE)
     report.save("contexts-many", samples)
