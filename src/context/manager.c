@@ -262,8 +262,8 @@ static size_t character(const unsigned char *p)
 int context_name_check(const char *field, const char *value, struct sg_error *e)
 {
     if (!value || !value[0])
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s is missing: give 1 to %d bytes", field,
-                       CTX_NAME_MAX);
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s is missing or empty: give 1 to %d bytes",
+                       field, CTX_NAME_MAX);
     if (strlen(value) > CTX_NAME_MAX)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "%s is longer than %d bytes", field,
                        CTX_NAME_MAX);
