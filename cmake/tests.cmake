@@ -5,23 +5,24 @@ set(tests_dir ${CMAKE_BINARY_DIR}/tests)
 # Everything but the files with a main function, as an archive: a test pulls in the objects it uses. It also has the
 # host compiler look at the code of the inside.
 set(testable_sources ${engine_sources} ${inside_sources} ${sudo_sources} ${cli_sources}
-    ${front_sources} ${client_sources})
+    ${front_sources} ${guard_sources} ${client_sources})
 list(REMOVE_DUPLICATES testable_sources)
 list(FILTER testable_sources EXCLUDE REGEX "/(main|sudo/sudo)\\.c$")
 add_library(testable STATIC ${testable_sources} ${CMAKE_BINARY_DIR}/normal/embed.S ${front_embed}
     $<TARGET_OBJECTS:llhttp>)
 add_dependencies(testable normal_agent normal_sudo)
 target_include_directories(testable SYSTEM PUBLIC ${LLHTTP_INCLUDE})
-target_link_libraries(testable PUBLIC PkgConfig::FRONT PkgConfig::CLIENT m PRIVATE flags)
+target_link_libraries(testable PUBLIC PkgConfig::FRONT PkgConfig::GUARD PkgConfig::CLIENT m PRIVATE flags)
 
 # The files with a main function, for the compiler to look at: with `testable` that is all there is, so whoever only
 # wants to test need not build the programs too.
-set(main_sources ${engine_sources} ${inside_sources} ${sudo_sources} ${cli_sources} ${front_sources} ${client_sources})
+set(main_sources ${engine_sources} ${inside_sources} ${sudo_sources} ${cli_sources} ${front_sources}
+    ${guard_sources} ${client_sources})
 list(REMOVE_DUPLICATES main_sources)
 list(FILTER main_sources INCLUDE REGEX "/(main|sudo/sudo)\\.c$")
 add_library(mains OBJECT ${main_sources})
 target_include_directories(mains SYSTEM PRIVATE ${LLHTTP_INCLUDE})
-target_link_libraries(mains PRIVATE PkgConfig::FRONT PkgConfig::CLIENT flags)
+target_link_libraries(mains PRIVATE PkgConfig::FRONT PkgConfig::GUARD PkgConfig::CLIENT flags)
 add_custom_target(unit-tests DEPENDS mains)
 
 function(test_program target dir)

@@ -28,7 +28,7 @@ _sandglass_run_value()
     --language | -l)
         _sandglass_words "python javascript typescript bash" "$cur"
         ;;
-    --network)
+    --network) # or a list of names and addresses
         _sandglass_words "block allow" "$cur"
         ;;
     --user | -u)
@@ -77,7 +77,7 @@ _sandglass_serve_value()
     local option=$1 cur=$2
 
     case $option in
-    --config | -c | --tls-cert | --tls-key | --front-program)
+    --config | -c | --tls-cert | --tls-key | --front-program | --guard-program | --egress-roots | --sanitise-patterns)
         _sandglass_files "$cur"
         ;;
     --state | --analysis)
@@ -87,7 +87,7 @@ _sandglass_serve_value()
     --store)
         _sandglass_words "sqlite memory postgresql://" "$cur"
         ;;
-    --front-user)
+    --front-user | --guard-user)
         mapfile -t COMPREPLY < <(compgen -u -- "$cur")
         ;;
     --listen)
@@ -105,6 +105,21 @@ _sandglass_serve_value()
     --kernel-fork)
         _sandglass_words "auto plain" "$cur"
         ;;
+    --egress-e2b-default)
+        _sandglass_words "open block" "$cur"
+        ;;
+    --egress-path)
+        _sandglass_words "auto sk_lookup tproxy redirect" "$cur"
+        ;;
+    --egress-fake-ip)
+        _sandglass_words "auto yes no" "$cur"
+        ;;
+    --sanitise | --sanitise-streams)
+        _sandglass_words "enforce report-only off" "$cur"
+        ;;
+    --audit-size)
+        _sandglass_words "16M 64M 256M" "$cur"
+        ;;
     --log)
         _sandglass_words "text json" "$cur"
         ;;
@@ -113,7 +128,8 @@ _sandglass_serve_value()
         ;;
     --domain | --sandbox-cpus | --sandbox-pids | --pool-min | --pool-max | --tenant-sandboxes | \
         --tenant-snapshots | --tenant-rate | --default-template | --public-url | --context-template | \
-        --tenant-contexts | --conversation-contexts | --code-max | --reap-batch) ;;
+        --tenant-contexts | --conversation-contexts | --code-max | --reap-batch | --egress-dns | --egress-internal | \
+        --egress-deny | --egress-flows | --egress-flow-rate | --egress-bytes | --audit-files) ;;
     *)
         return 1
         ;;
@@ -130,7 +146,10 @@ _sandglass_serve()
         --pool-min --pool-max --warm-kernels --kernel-fork --tenant-sandboxes --tenant-snapshots
         --tenant-rate --tenant-idle --max-timeout --store --public-url --context-template --context-ttl
         --tenant-contexts --conversation-contexts --execution-timeout --execution-timeout-max --code-max
-        --reap-every --reap-batch --analysis --default-template
+        --reap-every --reap-batch --analysis --default-template --guard-user --guard-program
+        --egress-e2b-default --egress-path --egress-dns --egress-internal --egress-deny --egress-roots
+        --egress-fake-ip --egress-quic --egress-dot --egress-ech --egress-flows --egress-flow-rate --egress-bytes
+        --sanitise --sanitise-streams --sanitise-always --sanitise-patterns --audit-size --audit-files
         --log --log-level --help -h" "$cur"
 }
 
@@ -204,6 +223,55 @@ _sandglass_tenant()
     esac
 }
 
+_sandglass_audit()
+{
+    local cur=$1 prev=$2
+
+    if ((COMP_CWORD == 2)); then
+        _sandglass_words "tail query verify --help -h" "$cur"
+        return
+    fi
+    case $prev in
+    --state)
+        compopt -o filenames
+        mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+        return
+        ;;
+    --key)
+        _sandglass_files "$cur"
+        return
+        ;;
+    --kind)
+        _sandglass_words "flow dns request policy secret sanitise quota start stop head" "$cur"
+        return
+        ;;
+    --verdict)
+        _sandglass_words "allow deny report" "$cur"
+        return
+        ;;
+    --since | --until)
+        _sandglass_words "5m 1h 1d" "$cur"
+        return
+        ;;
+    --sandbox | --tenant | --name | --limit | -n | --head)
+        return
+        ;;
+    esac
+    case ${COMP_WORDS[2]} in
+    tail)
+        _sandglass_words "--follow -f --sandbox --tenant --kind --verdict --name --limit -n --state --json
+            --help -h" "$cur"
+        ;;
+    query)
+        _sandglass_words "--sandbox --tenant --kind --verdict --name --since --until --limit -n --state --json
+            --help -h" "$cur"
+        ;;
+    verify)
+        _sandglass_words "--key --head --state --json --help -h" "$cur"
+        ;;
+    esac
+}
+
 # ---- verbs that talk to a server ---------------------------------------------------------------
 
 # The ids of sandboxes. Asks the server, so only when there is a key to ask with.
@@ -223,14 +291,27 @@ _sandglass_ctx()
     fi
 }
 
+# What secret does, then the names of those that are there.
+_sandglass_secret()
+{
+    if ((COMP_CWORD == 2)); then
+        _sandglass_words "set ls show rm" "$1"
+    elif [[ -n ${E2B_API_KEY-} && " set show rm " == *" ${COMP_WORDS[2]} "* ]]; then
+        _sandglass_words "$("${COMP_WORDS[0]}" secret ls -q 2>/dev/null)" "$1"
+    fi
+}
+
 # The value of an option of such a verb; fails if the word before is no option that takes one.
 _sandglass_client_value()
 {
     local option=$1 cur=$2
 
     case $option in
-    --api-key-file | --env-file)
+    --api-key-file | --env-file | --from-file)
         _sandglass_files "$cur"
+        ;;
+    --header)
+        _sandglass_words "authorization x-api-key api-key" "$cur"
         ;;
     --state)
         _sandglass_words "running paused" "$cur"
@@ -257,7 +338,7 @@ _sandglass_client_value()
         _sandglass_words "python javascript typescript bash r java" "$cur"
         ;;
     --url | --metadata | -m | --name | --cwd | -w | --conversation | -c | --path | -p | --template | \
-        --from | --to) ;;
+        --from | --to | --host) ;;
     *)
         return 1
         ;;
@@ -282,6 +363,7 @@ _sandglass_client()
     ctx) options+=" --status -s --inherit --ttl --conversation --expired --yes -y --quiet -q --json" ;;
     usage) options+=" --from --to --json" ;;
     mcp) options+=" --conversation -c --path -p" ;;
+    secret) options+=" --host --header --from-file --quiet -q --json" ;;
     esac
     # A letter may be a flag here and take a value there.
     if [[ " $options " == *" $prev "* ]] && _sandglass_client_value "$prev" "$cur"; then
@@ -293,6 +375,8 @@ _sandglass_client()
         _sandglass_files "$cur"
     elif [[ $verb == ctx ]]; then
         _sandglass_ctx "$cur"
+    elif [[ $verb == secret ]]; then
+        _sandglass_secret "$cur"
     elif [[ $verb != ps && $verb != create && $verb != usage && $verb != mcp ]]; then
         _sandglass_ids "$cur"
     fi
@@ -301,8 +385,8 @@ _sandglass_client()
 _sandglass()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run serve key tenant ps create exec repl cp logs kill pause resume top ctx usage mcp doctor version
-        help"
+    local verbs="run serve key tenant audit ps create exec repl cp logs kill pause resume top ctx usage mcp secret
+        doctor version help"
 
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
@@ -322,7 +406,10 @@ _sandglass()
     tenant)
         _sandglass_tenant "$cur" "$prev"
         ;;
-    ps | create | exec | repl | cp | logs | kill | pause | resume | top | ctx | usage | mcp)
+    audit)
+        _sandglass_audit "$cur" "$prev"
+        ;;
+    ps | create | exec | repl | cp | logs | kill | pause | resume | top | ctx | usage | mcp | secret)
         _sandglass_client "${COMP_WORDS[1]}" "$cur" "$prev"
         ;;
     doctor)

@@ -6,7 +6,8 @@
  *
  *   front                                  warden
  *         <--- TELL_LISTENER + socket      each socket to accept on
- *         <--- TELL_SETTINGS + memfd       the settings, as text (serve/settings.h)
+ *         <--- TELL_SETTINGS + memfds      the settings, as text (order/settings.h), and patterns
+ *         <--- TELL_GUARD + socket         to the guard
  *         <--- TELL_TLS + memfd, memfd     certificate chain and key, if there is TLS
  *         <--- TELL_SANDBOX + note, chan   each one that lives (a front that was restarted)
  *         <--- TELL_READY
@@ -37,8 +38,9 @@
 
 enum order_op {
     /* id, tenant, limits, deadline_ns, on_expiry, layer ("": the plain template).
-     * Descriptor: a memfd with the note, the front's own description of it, at most ORDER_NOTE_MAX
-     * bytes; the warden keeps it for the next front and never reads it.
+     * Descriptors: a memfd with the note, the front's own description of it, at most ORDER_NOTE_MAX
+     * bytes; the warden keeps it for the next front and never reads it. With ORDER_NETWORK a second
+     * one: the policy document for the guard (egress/document.h), never read either.
      * A limit that is 0 is the server's own. Reply: the channel. -EEXIST: the id is taken; -EAGAIN:
      * no more room; -ENOENT: no such layer. */
     ORDER_CREATE = 1,
@@ -63,6 +65,11 @@ enum order_op {
      * stats.disk_bytes. -EEXIST: the name is taken; -ENOSPC; -EOPNOTSUPP: the state directory
      * cannot hold any. */
     ORDER_SNAPSHOT,
+    /* id; flags: ORDER_NETWORK with a policy document as descriptor, or neither: nothing goes out.
+     * Answered when the guard enforces it: what it forbids has been reset. -EAGAIN: there is no
+     * guard at the moment; the policy is kept, and nothing goes out until there is one. A paused
+     * one gets it too. */
+    ORDER_POLICY,
     /* layer: forgets the name; the files go when no sandbox uses them. -ENOENT. */
     ORDER_FORGET,
     ORDER_MAX_
@@ -72,6 +79,7 @@ enum order_op {
 #define ORDER_FILES_ONLY 1u
 #define ORDER_DURABLE    2u
 #define ORDER_KERNEL     4u /* CREATE: its agent will want a kernel: made while the front is told */
+#define ORDER_NETWORK    8u /* CREATE, POLICY: it has a way out, to the guard */
 
 enum order_expiry { EXPIRY_KILL, EXPIRY_PAUSE, EXPIRY_PAUSE_FILES, EXPIRY_MAX_ };
 
@@ -87,7 +95,9 @@ struct order {
 enum order_tell {
     TELL_REPLY = 1,
     TELL_LISTENER, /* descriptor: listening socket; flags: TELL_TLS_HERE */
-    TELL_SETTINGS, /* descriptor: memfd. Again after SIGHUP */
+    TELL_SETTINGS, /* descriptors: memfds: settings, sanitise_patterns (may be empty). Again after
+                    * SIGHUP */
+    TELL_GUARD,    /* descriptor: socket to the guard (egress/wire.h), again for each new guard */
     TELL_TLS,      /* descriptors: certificate chain, key. Again after SIGHUP */
     TELL_SANDBOX,  /* id, tenant, state, deadline, started, usage; descriptors: note, channel
                     * (unless stored) */

@@ -21,6 +21,10 @@ struct row {
 };
 
 static const char *const fork_choices[] = {"auto", "plain", NULL};
+static const char *const egress_choices[] = {"open", "block", NULL};
+static const char *const path_choices[] = {"auto", "sk_lookup", "tproxy", "redirect", NULL};
+static const char *const fake_choices[] = {"auto", "yes", "no", NULL};
+static const char *const sanitise_choices[] = {"enforce", "report-only", "off", NULL};
 static const char *const log_choices[] = {"text", "json", NULL};
 static const char *const level_choices[] = {"debug", "info", "warn", "error", NULL};
 
@@ -194,6 +198,106 @@ static const struct row rows[SETTING_MAX_] = {
                            false},
                           PATH,
                           AT(analysis)},
+    [SETTING_guard_user] = {{"guard_user", "USER", "",
+                             "user of the process that all traffic out goes through (default: "
+                             "sandglass-guard if it exists)",
+                             true},
+                            TEXT,
+                            AT(guard_user)},
+    [SETTING_guard_program] = {{"guard_program", "FILE", "",
+                                "that process's program, for tests and packagers", true},
+                               PATH,
+                               AT(guard_program)},
+    [SETTING_egress_e2b_default] = {{"egress_e2b_default", "open|block", "open",
+                                     "network of a create that says nothing about it", false},
+                                    CHOICE,
+                                    AT(egress_e2b_default),
+                                    .choices = egress_choices},
+    [SETTING_egress_path] = {{"egress_path", "HOW", "auto",
+                              "how connections come to the guard: sk_lookup, tproxy or redirect",
+                              true},
+                             CHOICE,
+                             AT(egress_path),
+                             .choices = path_choices},
+    [SETTING_egress_dns] = {{"egress_dns", "ADDR[,ADDR...]", "auto",
+                             "name servers of the guard; auto: those of this machine", false},
+                            TEXT,
+                            AT(egress_dns)},
+    [SETTING_egress_internal] = {{"egress_internal", "LIST", "",
+                                  "internal addresses and networks that may be dialled", false},
+                                 TEXT,
+                                 AT(egress_internal)},
+    [SETTING_egress_deny] = {{"egress_deny", "LIST", "",
+                              "names, addresses and networks that no sandbox may reach", false},
+                             TEXT,
+                             AT(egress_deny)},
+    [SETTING_egress_roots] = {{"egress_roots", "FILE", "",
+                               "more certificates (PEM) to trust where traffic is inspected",
+                               false},
+                              PATH,
+                              AT(egress_roots)},
+    [SETTING_egress_fake_ip] = {{"egress_fake_ip", "auto|yes|no", "auto",
+                                 "answer names with addresses that stand for them", false},
+                                CHOICE,
+                                AT(egress_fake_ip),
+                                .choices = fake_choices},
+    [SETTING_egress_quic] = {{"egress_quic", NULL, "no", "let QUIC (UDP port 443) out", false},
+                             YES_NO,
+                             AT(egress_quic)},
+    [SETTING_egress_dot] = {{"egress_dot", NULL, "no", "let DNS over TLS (port 853) out", false},
+                            YES_NO,
+                            AT(egress_dot)},
+    [SETTING_egress_ech] = {{"egress_ech", NULL, "no",
+                             "believe the outer name of an encrypted ClientHello", false},
+                            YES_NO,
+                            AT(egress_ech)},
+    [SETTING_egress_flows] = {{"egress_flows", "NUMBER", "128",
+                               "connections of a sandbox at a time", false},
+                              COUNT,
+                              AT(egress_flows),
+                              1,
+                              8192},
+    [SETTING_egress_flow_rate] = {{"egress_flow_rate", "NUMBER", "200",
+                                   "new connections of a sandbox in a second; 0: no limit", false},
+                                  COUNT,
+                                  AT(egress_flow_rate),
+                                  0,
+                                  1000000},
+    [SETTING_egress_bytes] = {{"egress_bytes", "SIZE", "0",
+                               "bytes that a sandbox may send and receive; 0: no limit", false},
+                              SIZE,
+                              AT(egress_bytes),
+                              0,
+                              1024 * TIB},
+    [SETTING_sanitise] = {{"sanitise", "MODE", "enforce",
+                           "contexts and tools: enforce, report-only or off", false},
+                          CHOICE,
+                          AT(sanitise),
+                          .choices = sanitise_choices},
+    [SETTING_sanitise_streams] = {{"sanitise_streams", "MODE", "off",
+                                   "output of sandboxes made through E2B's API: the same", false},
+                                  CHOICE,
+                                  AT(sanitise_streams),
+                                  .choices = sanitise_choices},
+    [SETTING_sanitise_always] = {{"sanitise_always", NULL, "no",
+                                  "no tenant, key or call may say off", false},
+                                 YES_NO,
+                                 AT(sanitise_always)},
+    [SETTING_sanitise_patterns] = {{"sanitise_patterns", "FILE", "",
+                                    "more patterns: lines name = expression", false},
+                                   PATH,
+                                   AT(sanitise_patterns)},
+    [SETTING_audit_size] = {{"audit_size", "SIZE", "64M", "size of one file of the record", false},
+                            SIZE,
+                            AT(audit_size),
+                            64 * 1024,
+                            TIB},
+    [SETTING_audit_files] = {{"audit_files", "NUMBER", "16", "files of the record that are kept",
+                              false},
+                             COUNT,
+                             AT(audit_files),
+                             2,
+                             100000},
     [SETTING_log] = {{"log", "text|json", "text", "form of the log on standard error", false},
                      CHOICE,
                      AT(log),
@@ -406,6 +510,13 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
+/* `egress.dns` is `egress_dns`. */
+static void join_dotted(char *key)
+{
+    for (; (key = strchr(key, '.')); key++)
+        *key = '_';
+}
+
 /* In place, without blanks around it. */
 static char *trim(char *s)
 {
@@ -427,6 +538,7 @@ static int parse_line(struct settings *s, const char *where, char *line, struct 
                        line);
     *equals = '\0';
     char *key = trim(line), *value = trim(equals + 1);
+    join_dotted(key);
     for (enum setting k = 0; k < SETTING_MAX_; k++)
         if (strcmp(key, rows[k].info.key) == 0) {
             snprintf(what, sizeof what, "%s: %s", where, key);

@@ -21,6 +21,15 @@
 
 enum settings_log { SETTINGS_LOG_TEXT, SETTINGS_LOG_JSON };
 enum settings_fork { FORK_AUTO, FORK_PLAIN };
+enum settings_egress { EGRESS_OPEN, EGRESS_BLOCK };
+enum settings_path {
+    EGRESS_PATH_AUTO,
+    EGRESS_PATH_SK_LOOKUP,
+    EGRESS_PATH_TPROXY,
+    EGRESS_PATH_REDIRECT
+};
+enum settings_fake { FAKE_AUTO, FAKE_YES, FAKE_NO };
+enum settings_sanitise { SETTINGS_ENFORCE, SETTINGS_REPORT_ONLY, SETTINGS_OFF };
 enum settings_level { LEVEL_DEBUG, LEVEL_INFO, LEVEL_WARN, LEVEL_ERROR, LEVEL_MAX_ };
 
 struct settings {
@@ -51,6 +60,21 @@ struct settings {
     uint64_t reap_every_ms;
     uint32_t reap_batch;
     char analysis[SETTINGS_PATH_MAX]; /* "": those that come with the program */
+    char guard_user[64], guard_program[SETTINGS_PATH_MAX]; /* "": the usual one */
+    enum settings_egress egress_e2b_default;               /* of a create that says nothing */
+    enum settings_path egress_path;
+    char egress_dns[256];                          /* auto, or addresses */
+    char egress_internal[1024], egress_deny[1024]; /* lists; "": none */
+    char egress_roots[SETTINGS_PATH_MAX];          /* "": the system's alone */
+    enum settings_fake egress_fake_ip;
+    bool egress_quic, egress_dot, egress_ech;
+    uint32_t egress_flows, egress_flow_rate; /* of a sandbox */
+    uint64_t egress_bytes;                   /* 0: no limit */
+    enum settings_sanitise sanitise, sanitise_streams;
+    bool sanitise_always; /* no level below may say off */
+    char sanitise_patterns[SETTINGS_PATH_MAX];
+    uint64_t audit_size;
+    uint32_t audit_files;
     enum settings_log log;
     enum settings_level log_level;
 };
@@ -91,6 +115,27 @@ struct settings {
     X(reap_every)            \
     X(reap_batch)            \
     X(analysis)              \
+    X(guard_user)            \
+    X(guard_program)         \
+    X(egress_e2b_default)    \
+    X(egress_path)           \
+    X(egress_dns)            \
+    X(egress_internal)       \
+    X(egress_deny)           \
+    X(egress_roots)          \
+    X(egress_fake_ip)        \
+    X(egress_quic)           \
+    X(egress_dot)            \
+    X(egress_ech)            \
+    X(egress_flows)          \
+    X(egress_flow_rate)      \
+    X(egress_bytes)          \
+    X(sanitise)              \
+    X(sanitise_streams)      \
+    X(sanitise_always)       \
+    X(sanitise_patterns)     \
+    X(audit_size)            \
+    X(audit_files)           \
     X(log)                   \
     X(log_level)
 

@@ -67,6 +67,17 @@ TEST(a_file_of_lines)
     EXPECT(s.sandbox_cpus_milli == 500 && s.max_timeout_ms == 5400000);
 }
 
+TEST(a_dot_in_a_key_is_an_underscore)
+{
+    struct settings s;
+    struct sg_error e = {0};
+
+    EXPECT(parse(&s, "egress.e2b_default = block\negress.dns=192.0.2.1\naudit.files = 3", &e) == 0);
+    EXPECT(s.egress_e2b_default == EGRESS_BLOCK && s.audit_files == 3);
+    EXPECT_STR(s.egress_dns, "192.0.2.1"); /* and one in a value is a dot */
+    EXPECT(refused("egress.no_such = 1", "unknown setting 'egress_no_such'"));
+}
+
 TEST(errors_name_the_line)
 {
     EXPECT(refused("\nlisten = here", "file:2: listen 'here'"));

@@ -1,0 +1,13 @@
+# sandglass-guard: the process that all traffic out of sandboxes goes through. `sandglass serve` and `sandglass run`
+# start it; `sandglass audit` is a part of it, since it writes the record.
+
+pkg_check_modules(GUARD REQUIRED IMPORTED_TARGET libuv jansson libssl libcrypto zlib libhs)
+
+sources(guard_sources src/guard/*.c src/egress/*.c src/vault/*.c src/sanitise/*.c src/audit/*.c src/order/*.c
+    src/http/chunked.c src/cli/when.c)
+add_executable(sandglass-guard ${guard_sources} ${front_cli_sources} ${shared_sources} $<TARGET_OBJECTS:llhttp>)
+target_include_directories(sandglass-guard SYSTEM PRIVATE ${LLHTTP_INCLUDE})
+target_link_libraries(sandglass-guard PRIVATE PkgConfig::GUARD flags)
+set_target_properties(sandglass-guard PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${SANDGLASS_LIBEXEC_OUTPUT})
+install(TARGETS sandglass-guard DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/sandglass)
