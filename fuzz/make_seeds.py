@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Writes the seeds of the fuzz targets that a sandbox speaks to: one small file per thing a peer can do, in fuzz/corpus/."""
+import gzip
 import pathlib
 import struct
 
@@ -116,8 +117,226 @@ KERNEL_PACKETS = {
     "twice": packets(b"Q", b"Q"),
 }
 
+
+def vector(size, data):
+    return len(data).to_bytes(size, "big") + data
+
+
+def extension(kind, data):
+    return struct.pack(">H", kind) + vector(2, data)
+
+
+def server_name(name, kind=0):
+    return extension(0, vector(2, bytes([kind]) + vector(2, name)))
+
+
+def hello(*extensions):
+    """The body of a ClientHello."""
+    return b"\x03\x03" + bytes(32) + vector(1, b"") + vector(2, b"\x13\x01\x13\x02") + vector(1, b"\0") + vector(2, b"".join(extensions))
+
+
+def records(body, each=16384):
+    message = b"\x01" + vector(3, body)
+    return b"".join(b"\x16\x03\x01" + vector(2, message[i:i + each]) for i in range(0, len(message), each))
+
+
+# size of the records, then the body
+GUARD_HELLO = {
+    "name": b"\x10" + hello(server_name(b"a.test"), extension(43, b"\x02\x03\x04"), extension(16, vector(2, vector(1, b"h2")))),
+    "ech": b"\x01" + hello(server_name(b"cover.test"), extension(0xFE0D, b"\0" * 20)),
+    "address": b"\x20" + hello(server_name(b"93.184.216.34")),
+    "number": b"\x20" + hello(server_name(b"0x7f.1")),
+    "nul": b"\x07" + hello(server_name(b"a.test\0.evil.test")),
+    "twice": b"\x07" + hello(server_name(b"a.test"), server_name(b"b.test")),
+    "other-name": b"\x07" + hello(server_name(b"a.test", 1)),
+    "no-name": b"\x00" + hello(),
+    "old": b"\x00" + hello()[:-2],
+    "short": b"\x00" + hello(server_name(b"a.test"))[:-1],
+    "longer": b"\x00" + hello(server_name(b"a.test")) + b"\0",
+}
+GUARD_PEEK = {
+    "tls": records(hello(server_name(b"a.test"))),
+    "tls-pieces": records(hello(server_name(b"a.test")), 9) + b"\x17\x03\x03\x00\x01x",
+    "tls-alert-between": records(hello(server_name(b"a.test")), 9).replace(b"\x16\x03\x01\x00\x09", b"\x15\x03\x01\x00\x09"),
+    "tls-huge": b"\x16\x03\x01\x40\x00\x01\xff\xff\xff",
+    "ssl2": b"\x80\x2e\x01\x03\x01\x00\x15\x00\x00\x00\x10",
+    "get": b"GET /x?y HTTP/1.1\r\nHost: a.test\r\nAccept: */*\r\n\r\n",
+    "post": b"POST / HTTP/1.1\r\nhost: a.test:80\r\nContent-Length: 4\r\n\r\nbody",
+    "absolute": b"GET http://a.test:80/ HTTP/1.1\r\nHost: a.test\r\n\r\n",
+    "absolute-other": b"GET http://evil.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n",
+    "user": b"GET / HTTP/1.1\r\nHost: a.test:80@evil.test\r\n\r\n",
+    "two-hosts": b"GET / HTTP/1.1\r\nHost: a.test\r\nHost: b.test\r\n\r\n",
+    "address": b"GET / HTTP/1.0\r\nHost: [2606:2800::1]:80\r\n\r\n",
+    "connect": b"CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n",
+    "upgrade": b"GET / HTTP/1.1\r\nHost: a.test\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
+    "options": b"OPTIONS * HTTP/1.1\r\nHost: a.test\r\n\r\n",
+    "own-method": b"BREW /pot HTTP/1.1\r\nHost: a.test\r\n\r\n",
+    "h2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4",
+    "bare-lf": b"GET / HTTP/1.1\nHost: a.test\n\n",
+    "fold": b"GET / HTTP/1.1\r\nHost: a.test\r\n b\r\n\r\n",
+    "blank-first": b"\r\nGET / HTTP/1.1\r\nHost: a.test\r\n\r\n",
+    "ssh": b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n",
+}
+# with a password (1), to a name (2), then what the proxy says
+GUARD_SOCKS5 = {
+    "open": b"\x02\5\0\5\0\0\1\1\2\3\4\0\x50then",
+    "password": b"\x03\5\2\1\0\5\0\0\4" + bytes(18),
+    "bound-name": b"\x00\5\0\5\0\0\3\6a.test\0\x50",
+    "wrong-password": b"\x01\5\2\1\1",
+    "no-method": b"\x01\5\xff",
+    "not-offered": b"\x00\5\2",
+    "refused": b"\x02\5\0\5\5",
+    "unknown-code": b"\x02\5\0\5\x77",
+    "http": b"\x00HTTP/1.1 400 Bad Request\r\n",
+    "bad-type": b"\x00\5\0\5\0\0\2\0",
+}
+
+# the default, entries of allow (+) and deny (-), questions (?)
+GUARD_POLICY = {
+    "names": b"d\n+a.test\n+*.B.test.\n?A.TEST\n?a.test.\n?xa.test\n?b.test\n?x.b.test\n?x.y.b.test\n?b.test.evil.test\n?*.b.test\n?xn--a.b.test\n",
+    "networks": b"a\n+93.0.0.0/8\n-93.184.216.34\n-94.1.0.0/16\n-94.1.2.0/24\n+2606::/16\n-2606:2800::1\n?93.184.216.34\n?94.1.2.3\n?94.2.0.0\n?2606:2800::1\n",
+    "all": b"a\n+a.test\n+10.0.0.0/8\n-0.0.0.0/0\n?a.test\n?b.test\n?2606::1\n?10.1.1.1\n?b.test@10.1.1.1\n",
+    "all-six": b"d\n+::/0\n+::ffff:0:0/96\n?1.2.3.4\n?2606::1\n",
+    "six": b"d\n+::/0\n-::ffff:10.0.0.0/104\n-::ffff:0:0/95\n?10.0.0.1\n?::ffff:10.0.0.1\n?2606::1\n?::\n",
+    "carried": b"a\n-93.184.216.34\n+64:ff9b::/96\n?64:ff9b::5db8:d822\n?2002:5db8:d822::1\n?::93.184.216.34\n?x.test@64:ff9b::5db8:d822\n",
+    "denied-names": b"a\n-*.ads.test\n-ads.test\n+good.ads.test\n+1.2.3.4\n?x.ads.test\n?x.ads.test@1.2.3.4\n?good.ads.test@9.9.9.9\n?9.9.9.9\n",
+    "nested": b"d\n+*.test\n+*.b.test\n-x.b.test\n+*.x.b.test\n?y.x.b.test\n?x.b.test\n?test\n?a.test\n",
+    "addresses-as-names": b"d\n?127.1\n?2130706433\n?0x7f.1\n?0177.0.0.1\n?a.0x\n?1e100.net\n",
+    "bad-network": b"d\n+10.0.0.0/33\n?10.0.0.1\n",
+    "bad-name": b"d\n+a..test\n?a.test\n",
+    "bad-star": b"d\n+*\n?a.test\n",
+}
+GUARD_DOCUMENT = {
+    "open": b'{"default":"allow"}',
+    "list": b'{"tenant":"t","sandbox":"s","default":"deny","allow":["93.184.216.0/24","a.test","*.b.test"],"deny":["198.51.100.7"],"fakeIp":true,"flows":128,"flowRate":100,"bytes":0,"sanitise":"off"}',
+    "rules": b'{"default":"allow","rules":[{"domain":"api.test","headers":[["Authorization","Bearer ${e2b.secrets.k}"]]},{"domain":"*.test"}]}',
+    "secret": b'{"tenant":"t","default":"allow","secrets":[{"name":"k","sealed":"@SEALED@","placeholder":"sgph_1","hosts":["api.test","*.a.test"],"headers":["authorization"]}]}',
+    "moved": b'{"tenant":"u","default":"allow","secrets":[{"name":"k","sealed":"@SEALED@"}]}',
+    "proxy": b'{"default":"allow","proxy":{"address":"[2606:2800::1]:1080","username":"u"}}',
+    "two": b'{"tenant":"t","default":"allow","secrets":[{"name":"k","sealed":"@SEALED@"},{"name":"k","sealed":"@SEALED@"}]}',
+    "types": b'{"default":"allow","allow":{},"deny":[1],"rules":[[]],"flows":-1}',
+    "deep": b'{"default":"allow","x":' + b"[" * 20 + b"]" * 20 + b"}",
+    "cut": b'{"default":"allow","allow":["a.t',
+}
+
+
+def dns_name(name):
+    return b"".join(bytes([len(label)]) + label for label in name.split(b".") if label) + b"\0"
+
+
+def dns(name, kind, flags=0x0100, counts=(1, 0, 0, 0), rest=b"", class_=1):
+    return struct.pack(">HH4H", 0x1234, flags, *counts) + name + struct.pack(">HH", kind, class_) + rest
+
+
+def dns_opt(size=1232, version=0, options=b""):
+    return struct.pack(">BHHBBHH", 0, 41, size, 0, version, 0, len(options)) + options
+
+
+def dns_record(kind, data, owner=b"\xc0\x0c", ttl=60):
+    return owner + struct.pack(">HHIH", kind, 1, ttl, len(data)) + data
+
+
+# questions of a sandbox
+GUARD_DNS = {
+    "plain": dns(dns_name(b"WwW.a.test"), 1),
+    "edns": dns(dns_name(b"a.test"), 28, counts=(1, 0, 0, 1), rest=dns_opt(4096, 0, bytes.fromhex("0008000700011800010203"))),
+    "edns-twice": dns(dns_name(b"a.test"), 1, counts=(1, 0, 0, 2), rest=dns_opt() + dns_opt()),
+    "edns-version": dns(dns_name(b"a.test"), 1, counts=(1, 0, 0, 1), rest=dns_opt(version=1)),
+    "extra": dns(dns_name(b"a.test"), 1, counts=(1, 0, 0, 2), rest=dns_record(250, b"sig", b"\1k\xc0\x0c") + dns_opt()),
+    "answer": dns(dns_name(b"a.test"), 1, flags=0x8180),
+    "update": dns(dns_name(b"a.test"), 6, flags=0x2800),
+    "two": dns(dns_name(b"a.test"), 1, counts=(2, 0, 0, 0), rest=dns_name(b"b.test") + b"\0\1\0\1"),
+    "none": struct.pack(">HH4H", 0x1234, 0x0100, 0, 0, 0, 0),
+    "pointer": dns(b"\1a\xc0\x0c", 1),
+    "long": dns(dns_name(b".".join([b"a" * 63] * 3 + [b"b" * 61])), 255),
+    "too-long": dns(dns_name(b".".join([b"a" * 63] * 4)), 1),
+    "label-64": dns(b"\x40" + b"a" * 64 + b"\0", 1),
+    "binary": dns(b"\7a\0.evil\4test\0", 16),
+    "chaos": dns(dns_name(b"version.bind"), 16, class_=3),
+    "reverse": dns(dns_name(b"1.0.18.198.in-addr.arpa"), 12),
+    "reverse-6": dns(dns_name(b".".join([b"1"] + [b"0"] * 31) + b".ip6.arpa"), 12),
+    "junk": dns(dns_name(b"a.test"), 1, rest=b"junk"),
+}
+
+
+def dns_answer(which, kind, *records, flags=0x8180, others=(0, 0), rest=b""):
+    """An answer to aB.test; which: the number of the type in the target."""
+    return bytes([which]) + dns(dns_name(b"aB.test"), kind, flags, (1, len(records), *others), b"".join(records) + rest)
+
+
+DNS_SERVICE = bytes.fromhex("000100" "00000004" "00010004" "00010003" "026832" "00030002" "20fb" "00040004" "0a000001"
+                            "00050003" "656368" "000600020001")
+# the type that was asked for, then an upstream's answer
+GUARD_DNS_ANSWER = {
+    "a": dns_answer(0, 1, dns_record(1, b"\x5d\xb8\xd8\x22"), dns_record(1, b"\x0a\0\0\1", ttl=0x80000000)),
+    "aaaa": dns_answer(7, 28, dns_record(28, bytes(16))),
+    "chain": dns_answer(0, 1, dns_record(1, b"abcd", dns_name(b"c.test")), dns_record(5, b"\1c\xc0\x0f", b"\1b\xc0\x0f"),
+                        dns_record(5, b"\1b\xc0\x0f")),
+    "ring": dns_answer(0, 1, dns_record(5, b"\xc0\x0c")),
+    "cname": dns_answer(2, 5, dns_record(5, dns_name(b"b.test"))),
+    "mx": dns_answer(5, 15, dns_record(15, b"\0\x0a\4mail\xc0\x0c")),
+    "txt": dns_answer(6, 16, dns_record(16, b"\3abc\0\1x"), dns_record(16, b"\5abc")),
+    "srv": dns_answer(8, 33, dns_record(33, bytes(6) + b"\xc0\x0c")),
+    "soa": dns_answer(3, 6, dns_record(6, b"\2ns\xc0\x0c\4root\xc0\x0c" + bytes(20))),
+    "ptr": dns_answer(4, 12, dns_record(12, dns_name(b"one.test"))),
+    "https": dns_answer(10, 65, dns_record(65, DNS_SERVICE)),
+    "svcb": dns_answer(9, 64, dns_record(64, DNS_SERVICE[:2] + b"\1x\0" + DNS_SERVICE[3:])),
+    "nxdomain": dns_answer(0, 1, flags=0x8183, others=(1, 1), rest=dns_record(6, b"\0\0" + bytes(20), b"\4test\0") + dns_opt()),
+    "badvers": dns_answer(0, 1, others=(0, 1), rest=b"\0\0\x29\4\xd0\1\0\0\0\0\0"),
+    "cut": dns_answer(0, 1, dns_record(1, b"ab"), flags=0x8380),
+    "forward": dns_answer(0, 1, dns_record(1, b"abcd", b"\xc0\x19")),
+    "many": dns_answer(0, 1, *[dns_record(1, bytes([93, 184, 0, i])) for i in range(200)]),
+}
+
+HTTP_HOST = b"Host: a.test\r\n"
+# how it is cut and whether bodies are sanitised (0x40), then what a sandbox sends
+GUARD_HTTP_REQUEST = {
+    "get": b"\x00GET /x?y HTTP/1.1\r\n" + HTTP_HOST + b"X-Key: mine\r\nAuthorization: Bearer sgph_k\r\n\r\n",
+    "basic": b"\x80GET / HTTP/1.1\r\n" + HTTP_HOST + b"Authorization: Basic dTpzZ3BoX2s=\r\n\r\n",
+    "post": b"\x01POST / HTTP/1.1\r\n" + HTTP_HOST + b"Content-Length: 5\r\n\r\nhelloGET / HTTP/1.1\r\n" + HTTP_HOST + b"\r\n",
+    "chunked": b"\x41PUT / HTTP/1.1\r\n" + HTTP_HOST + b"Transfer-Encoding: chunked\r\n\r\n5;x=y\r\na@b.c\r\n0\r\nT: v\r\n\r\n",
+    "sanitised": b"\xc0POST / HTTP/1.1\r\n" + HTTP_HOST + b"Expect: 100-continue\r\nContent-Length: 15\r\n\r\nbob@example.com",
+    "gzip": b"\xc0POST / HTTP/1.1\r\n" + HTTP_HOST + b"Content-Encoding: gzip\r\nContent-Length: 35\r\n\r\n"
+            + gzip.compress(b"bob@example.com", mtime=0),
+    "absolute": b"\x00GET http://a.test:80?q HTTP/1.1\r\nHost: A.test.:80\r\nConnection: close, x\r\nX: 1\r\n\r\n",
+    "websocket": b"\x00GET / HTTP/1.1\r\n" + HTTP_HOST + b"Connection: upgrade\r\nUpgrade: websocket\r\n\r\n\x81\x01a",
+    "head-1.0": b"\x00HEAD / HTTP/1.0\r\n" + HTTP_HOST + b"\r\n",
+    "bad-both": b"\x00POST / HTTP/1.1\r\n" + HTTP_HOST + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "bad-host": b"\x00GET / HTTP/1.1\r\nHost: b.test\r\n\r\n",
+    "bad-fold": b"\x00GET / HTTP/1.1\r\n" + HTTP_HOST + b"A: b\r\n c\r\n\r\n",
+    "bad-preface": b"\x00PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+}
+# what was asked (0: GET twice, 1: HEAD, 2: 1.0, 3: WebSocket) and how it is cut, then what a server answers
+GUARD_HTTP_RESPONSE = {
+    "length": b"\x80HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n[s3cr3t-value/+~]HTTP/1.1 204 No\r\n\r\n",
+    "chunked": b"\x04HTTP/1.1 200 OK\r\nX: s3cr3t-value/+~\r\nTransfer-Encoding: chunked\r\n\r\n7\r\ns3cr3t-\r\n8\r\nvalue/+~\r\n0\r\n\r\n",
+    "close": b"\x00HTTP/1.0 200\r\n\r\nto the end czNjcjN0LXZhbHVlLyt+ %73%33cr3t",
+    "gzip": b"\x08HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(b"s3cr3t-value/+~", mtime=0),
+    "head": b"\x81HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHTTP/1.1 304 Same\r\nContent-Length: 9\r\n\r\n",
+    "old-client": b"\x02HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+    "interim": b"\x80HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    "websocket": b"\x03HTTP/1.1 101 Yes\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n\x81\x0fs3cr3t-value/+~ s3",
+    "bad-101": b"\x80HTTP/1.1 101 Yes\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
+    "bad-length": b"\x80HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
+    "bad-chunk": b"\x80HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n",
+    "bad-line": b"\x80220 smtp\r\n\r\n",
+}
+# how it is cut, the length of two secrets, these, the text
+GUARD_SCRUB = {
+    "plain": b"\x00\x0ehunter2sw0rdf1[hunter2][sw0rdf1]",
+    "percent": b"\x01\x08a/b%c d=a%2Fb%25c%20d%3D a%2fb%c+d=",
+    "base64": b"\x03\x0ehunter2sw0rdf1aHVudGVyMg== eGh1bnRlcjI= eHhodW50ZXIy",
+    "overlap": b"\x02\x0eabcdefgdefghijxabcdefghijx",
+    "half": b"\xff\x0ehunter2sw0rdf1hunter",
+}
+
 for target, seeds in {"chan_host": HOST, "chan_agent": AGENT, "wire": WIRE, "requests": REQUESTS, "interpreter_lines": LINES,
-                      "kernel_packets": KERNEL_PACKETS}.items():
+                      "kernel_packets": KERNEL_PACKETS, "guard_hello": GUARD_HELLO, "guard_peek": GUARD_PEEK,
+                      "guard_socks5": GUARD_SOCKS5,
+                      "guard_policy": GUARD_POLICY, "guard_document": GUARD_DOCUMENT,
+                      "guard_dns": GUARD_DNS, "guard_dns_answer": GUARD_DNS_ANSWER,
+                      "guard_http_request": GUARD_HTTP_REQUEST, "guard_http_response": GUARD_HTTP_RESPONSE,
+                      "guard_scrub": GUARD_SCRUB}.items():
     (CORPUS / target).mkdir(parents=True, exist_ok=True)
     for name, data in seeds.items():
         (CORPUS / target / name).write_bytes(data)

@@ -1,0 +1,390 @@
+#include "guard/audit_cmd.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "audit/audit.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/parse.h"
+#include "cli/ui.h"
+#include "cli/when.h"
+
+#define AUDIT_WHERE    "guard/audit"
+#define TAIL_DEFAULT   20
+#define QUERY_DEFAULT  100
+#define LINES_MAX      100000
+#define FOLLOW_LINES   10000 /* that one look may find new */
+#define FOLLOW_WAIT_NS 250000000
+#define PEM_MAX        4096
+
+struct audit_options {
+    struct action_options base;
+    struct audit_filter filter;
+    bool follow;
+    const char *key_file, *head;
+};
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static struct audit_filter *filter_of(void *self)
+{
+    return &((struct audit_options *)self)->filter;
+}
+
+static int apply_id(const char *flag, const char *value, const char **ret, struct sg_error *e)
+{
+    if (!id_valid(value))
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "%s '%.64s' is no id: it has %d letters and digits", flag, value, ID_LEN);
+    *ret = value;
+    return 0;
+}
+
+static int apply_sandbox(void *self, const char *value, struct sg_error *e)
+{
+    return apply_id("--sandbox", value, &filter_of(self)->sandbox, e);
+}
+
+static int apply_tenant(void *self, const char *value, struct sg_error *e)
+{
+    return apply_id("--tenant", value, &filter_of(self)->tenant, e);
+}
+
+static int apply_kind(void *self, const char *value, struct sg_error *e)
+{
+    (void)e;
+    filter_of(self)->kind = value;
+    return 0;
+}
+
+static int apply_verdict(void *self, const char *value, struct sg_error *e)
+{
+    if (strcmp(value, "allow") != 0 && strcmp(value, "deny") != 0 && strcmp(value, "report") != 0)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "--verdict '%.64s' is not allow, deny or report",
+                       value);
+    filter_of(self)->verdict = value;
+    return 0;
+}
+
+static int apply_name(void *self, const char *value, struct sg_error *e)
+{
+    (void)e;
+    filter_of(self)->name = value;
+    return 0;
+}
+
+static int apply_time(const char *flag, const char *value, int64_t *ret, struct sg_error *e)
+{
+    uint64_t ms;
+
+    if (when_parse_ms(value, ret) == 0 && *ret > 0)
+        return 0;
+    if (parse_duration_ms(flag, value, &ms, NULL) < 0 || ms > (uint64_t)clock_wall_ms())
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "%s '%.64s' is no time: use 30s, 5m, 1h or 2026-03-01T12:00:00Z", flag,
+                       value);
+    *ret = clock_wall_ms() - (int64_t)ms;
+    return 0;
+}
+
+static int apply_since(void *self, const char *value, struct sg_error *e)
+{
+    return apply_time("--since", value, &filter_of(self)->from_ms, e);
+}
+
+static int apply_until(void *self, const char *value, struct sg_error *e)
+{
+    return apply_time("--until", value, &filter_of(self)->to_ms, e);
+}
+
+static int apply_limit(void *self, const char *value, struct sg_error *e)
+{
+    uint64_t n;
+    int r = parse_u64("--limit", value, 1, LINES_MAX, &n, e);
+
+    if (r == 0)
+        filter_of(self)->limit = (uint32_t)n;
+    return r;
+}
+
+static int apply_follow(void *self, const char *value, struct sg_error *e)
+{
+    (void)value, (void)e;
+    ((struct audit_options *)self)->follow = true;
+    return 0;
+}
+
+static int apply_key(void *self, const char *value, struct sg_error *e)
+{
+    (void)e;
+    ((struct audit_options *)self)->key_file = value;
+    return 0;
+}
+
+static int apply_head(void *self, const char *value, struct sg_error *e)
+{
+    (void)e;
+    ((struct audit_options *)self)->head = value;
+    return 0;
+}
+
+#define FILTER_OPTIONS                                                                \
+    {"sandbox", 0, "ID", "of this sandbox", apply_sandbox},                           \
+        {"tenant", 0, "ID", "of this tenant", apply_tenant},                          \
+        {"kind", 0, "KIND",                                                           \
+         "flow, dns, request, policy, secret, sanitise, quota, start, stop"           \
+         " or head",                                                                  \
+         apply_kind},                                                                 \
+        {"verdict", 0, "VERDICT", "allow, deny or report", apply_verdict},            \
+    {                                                                                 \
+        "name", 0, "NAME", "about this name, or names below it: *.a.test", apply_name \
+    }
+
+static const struct cli_option tail_options[] = {
+    {"follow", 'f', NULL, "go on, with what comes", apply_follow},
+    FILTER_OPTIONS,
+    {"limit", 'n', "NUMBER", "how many (20)", apply_limit},
+    ACTION_STATE,
+    ACTION_JSON,
+    ACTION_HELP,
+};
+static const struct cli_option query_options[] = {
+    FILTER_OPTIONS,
+    {"since", 0, "TIME", "not before: 1h (ago) or 2026-03-01T12:00:00Z", apply_since},
+    {"until", 0, "TIME", "not after", apply_until},
+    {"limit", 'n', "NUMBER", "how many, the newest ones (100)", apply_limit},
+    ACTION_STATE,
+    ACTION_JSON,
+    ACTION_HELP,
+};
+static const struct cli_option verify_options[] = {
+    {"key", 0, "FILE", "public key that you trust, in place of the one beside the record",
+     apply_key},
+    {"head", 0, "SEQ:HASH", "a head that was noted before and must be there still", apply_head},
+    ACTION_STATE,
+    ACTION_JSON,
+    ACTION_HELP,
+};
+const struct cli_syntax audit_tail_syntax = {tail_options, ARRAY_SIZE(tail_options), NULL};
+const struct cli_syntax audit_query_syntax = {query_options, ARRAY_SIZE(query_options), NULL};
+const struct cli_syntax audit_verify_syntax = {verify_options, ARRAY_SIZE(verify_options), NULL};
+
+/* ---- tail and query -------------------------------------------------------------------------- */
+
+/* Lines as they are found, the newest first; people read the oldest first. */
+struct lines {
+    char **at;
+    size_t n, cap, max;
+    uint64_t newest; /* seq of the newest that was seen, also before */
+    uint64_t stop;   /* at this one, which was shown already */
+    bool heads;      /* they are wanted too */
+};
+
+static bool collect(const char *line, size_t len, uint64_t seq, void *arg)
+{
+    static const char head[] = "\"kind\":\"head\"";
+    struct lines *l = arg;
+
+    if (seq <= l->stop)
+        return false;
+    if (seq > l->newest)
+        l->newest = seq;
+    if (!l->heads && memmem(line, len, head, strlen(head)))
+        return true;
+    if (l->n == l->cap) {
+        size_t cap = l->cap ? l->cap * 2 : 64;
+        char **at = realloc(l->at, cap * sizeof(*at));
+
+        if (!at)
+            return false;
+        l->at = at;
+        l->cap = cap;
+    }
+    l->at[l->n] = strndup(line, len);
+    return l->at[l->n] && ++l->n < l->max;
+}
+
+static void show_and_forget(struct lines *l, enum audit_form form)
+{
+    while (l->n > 0) {
+        AUTO(free_p) char *line = l->at[--l->n];
+        audit_show(line, strlen(line), form);
+    }
+}
+
+static enum audit_form form_of(const struct audit_options *o)
+{
+    return o->base.json ? AUDIT_JSON : ui_has_colour(STDOUT_FILENO) ? AUDIT_COLOURS : AUDIT_TABLE;
+}
+
+/* Filters look for new lines again and again, until the reader of our output is gone. */
+static int follow(int dir, const struct audit_filter *f, struct lines *l, enum audit_form form,
+                  struct sg_error *e)
+{
+    int r = 0;
+
+    l->max = FOLLOW_LINES;
+    while (r == 0 && fflush(stdout) == 0) {
+        nanosleep(&(struct timespec){.tv_nsec = FOLLOW_WAIT_NS}, NULL);
+        l->stop = l->newest;
+        r = audit_query(dir, f, collect, l, e);
+        show_and_forget(l, form);
+    }
+    return r;
+}
+
+static int open_record(const struct audit_options *o, int *ret, struct sg_error *e)
+{
+    char dir[ACTION_DIR_MAX];
+    int r = action_enter(&o->base, AUDIT_WHERE, "records", dir, e);
+
+    if (r < 0)
+        return r;
+    *ret = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return *ret < 0 ? err_errno(e, "open '%s'", dir) : 0;
+}
+
+static int list(const struct audit_options *o, uint32_t limit, struct sg_error *e)
+{
+    AUTO(close_p) int dir = -1;
+    struct audit_filter f = o->filter;
+    struct lines l = {.max = f.limit ? f.limit : limit, .heads = f.kind != NULL};
+    enum audit_form form = form_of(o);
+    int r = open_record(o, &dir, e);
+
+    f.limit = 0;
+    if (r == 0)
+        r = audit_query(dir, &f, collect, &l, e);
+    if (r == 0) {
+        if (l.n > 0 || o->follow)
+            audit_show_title(form);
+        else if (form != AUDIT_JSON)
+            ui_note("there are no such records");
+        show_and_forget(&l, form);
+    }
+    if (r == 0 && o->follow)
+        r = follow(dir, &f, &l, form, e);
+    free(l.at);
+    return r;
+}
+
+/* ---- verify ---------------------------------------------------------------------------------- */
+
+static void json_number(struct json *j, const char *key, uint64_t n)
+{
+    jw_key(j, key);
+    jw_u64(j, n);
+}
+
+static void json_text(struct json *j, const char *key, const char *text)
+{
+    jw_key(j, key);
+    jw_string(j, text[0] ? text : NULL);
+}
+
+static void print_report_json(const struct audit_report *r)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct json j;
+
+    strbuf_init(&out, 4096);
+    jw_init(&j, &out);
+    jw_object_begin(&j);
+    jw_key(&j, "whole");
+    jw_bool(&j, r->bad_seq == 0);
+    json_number(&j, "records", r->records);
+    json_number(&j, "first", r->first_seq);
+    json_number(&j, "last", r->last_seq);
+    json_number(&j, "heads", r->heads);
+    json_number(&j, "unsigned", r->unsigned_records);
+    json_text(&j, "head", r->head);
+    jw_key(&j, "bad");
+    if (r->bad_seq)
+        jw_u64(&j, r->bad_seq);
+    else
+        jw_null(&j);
+    json_text(&j, "message", r->message);
+    jw_object_end(&j);
+    puts(out.buf);
+}
+
+static void print_report(const struct audit_report *r)
+{
+    bool colours = ui_has_colour(STDOUT_FILENO);
+
+    printf("%s%s%s\n", colours ? (r->bad_seq ? "\033[31m" : "\033[32m") : "",
+           r->bad_seq ? "broken" : "whole", colours ? "\033[0m" : "");
+    printf("  records     %" PRIu64 " (%" PRIu64 " to %" PRIu64 ")\n", r->records, r->first_seq,
+           r->last_seq);
+    printf("  heads       %" PRIu64 "\n", r->heads);
+    printf("  not signed  %" PRIu64 "%s\n", r->unsigned_records,
+           r->unsigned_records ? ", after the last head" : "");
+    if (r->head[0])
+        printf("  last head   %s\n", r->head);
+    if (r->bad_seq)
+        printf("  broken at   %" PRIu64 "\n", r->bad_seq);
+}
+
+static int verify(const struct audit_options *o, struct sg_error *e)
+{
+    AUTO(free_p) char *pem = NULL;
+    AUTO(close_p) int dir = -1;
+    struct audit_report report;
+    int r = 0;
+
+    /* As who called us, before we are another and elsewhere. */
+    if (o->key_file) {
+        r = file_read(AT_FDCWD, o->key_file, PEM_MAX, &pem, NULL);
+        if (r < 0)
+            return err_set(e, err_kind_of(-r), r, "cannot read --key '%s': %s", o->key_file,
+                           strerror(-r));
+    }
+    r = open_record(o, &dir, e);
+    if (r < 0)
+        return r;
+    r = audit_verify(dir, pem, o->head, &report, e);
+    if (r == 0 || r == -EBADMSG) {
+        if (o->base.json)
+            print_report_json(&report);
+        else
+            print_report(&report);
+    }
+    return r;
+}
+
+/* ---- the three ------------------------------------------------------------------------------- */
+
+enum { TAIL, QUERY, VERIFY };
+static const struct action actions[] = {
+    [TAIL] = {"tail", "", "Shows the last records.", &audit_tail_syntax, NULL},
+    [QUERY] = {"query", "", "Shows records that match.", &audit_query_syntax, NULL},
+    [VERIFY] = {"verify", "", "Checks that nothing was changed, left out or moved.",
+                &audit_verify_syntax, NULL},
+};
+
+static int run(const void *arg, size_t i, const void *options, struct sg_error *e)
+{
+    (void)arg;
+    if (i == VERIFY)
+        return verify(options, e);
+    return list(options, i == TAIL ? TAIL_DEFAULT : QUERY_DEFAULT, e);
+}
+
+int audit_main(int argc, char **argv)
+{
+    static const struct action_verb verb = {
+        .name = "audit",
+        .summary = "Shows what sandboxes have sent and asked for, and what was refused.",
+        .actions = actions,
+        .n_actions = ARRAY_SIZE(actions),
+        .options_size = sizeof(struct audit_options),
+        .run = run,
+    };
+
+    return actions_main(&verb, argc, argv);
+}

@@ -1,0 +1,239 @@
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "guard/ca.h"
+#include "guard/policy.h"
+
+#define CIPHERS_12   "ECDHE+AESGCM:ECDHE+CHACHA20"
+#define HOUR         3600l
+#define DAY          (24 * HOUR)
+#define LEAF_USED_MS (12 * HOUR * 1000) /* of its day: a connection that begins late has time */
+
+static const unsigned char protocols[] = "\x08http/1.1";
+
+/* Where systems have the roots that they trust, in one file: a directory would be read during
+ * handshakes, when no file can be opened any more. */
+static const char *const roots_files[] = {
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+};
+
+/* ---- contexts -------------------------------------------------------------------------------- */
+
+static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len,
+                           const unsigned char *in, unsigned in_len, void *arg)
+{
+    unsigned char *chosen = NULL;
+
+    (void)ssl, (void)arg;
+    if (SSL_select_next_proto(&chosen, out_len, protocols, sizeof protocols - 1, in, in_len) !=
+        OPENSSL_NPN_NEGOTIATED)
+        return SSL_TLSEXT_ERR_ALERT_FATAL;
+    *out = chosen;
+    return SSL_TLSEXT_ERR_OK;
+}
+
+/* A second ClientHello could ask for another name than the one that was judged. */
+static int check_name(SSL *ssl, int *alert, void *arg)
+{
+    const char *asked = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+    const char *name = SSL_get_app_data(ssl);
+    char normal[POLICY_NAME_MAX + 1];
+
+    (void)arg;
+    if (!asked)
+        return SSL_TLSEXT_ERR_NOACK;
+    if (name_normalise(asked, strlen(asked), normal) == 0 && strcmp(normal, name) == 0)
+        return SSL_TLSEXT_ERR_OK;
+    *alert = SSL_AD_UNRECOGNIZED_NAME;
+    return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+static SSL_CTX *context_new(const SSL_METHOD *method)
+{
+    SSL_CTX *ctx = SSL_CTX_new(method);
+
+    if (!ctx || SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) != 1 ||
+        SSL_CTX_set_cipher_list(ctx, CIPHERS_12) != 1) {
+        SSL_CTX_free(ctx);
+        return NULL;
+    }
+    SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
+    SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_num_tickets(ctx, 0);
+    /* Idle connections keep no buffers; a write that was refused is repeated from elsewhere. */
+    SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                              SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    return ctx;
+}
+
+static int add_roots(X509_STORE *store, const char *pem, size_t len, struct sg_error *e)
+{
+    BIO *bio = len <= INT32_MAX ? BIO_new_mem_buf(pem, (int)len) : NULL;
+    X509 *x = NULL;
+    bool ok = bio;
+
+    while (ok && (x = PEM_read_bio_X509(bio, NULL, NULL, NULL))) {
+        ok = X509_STORE_add_cert(store, x) == 1;
+        X509_free(x);
+    }
+    BIO_free(bio);
+    /* The end of the text is an error to OpenSSL too. */
+    if (ok && ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE)
+        ERR_clear_error();
+    return ok && ERR_peek_last_error() == 0 ? 0 : ca_error(e, "read egress_roots (PEM)");
+}
+
+static int trust_roots(struct ca *ca, struct sg_error *e)
+{
+    const struct guard *g = ca->guard;
+
+    for (size_t i = 0; i < ARRAY_SIZE(roots_files); i++)
+        if (SSL_CTX_load_verify_file(ca->server, roots_files[i]) == 1)
+            break;
+    ERR_clear_error(); /* a system without roots trusts those of the settings */
+    if (!g->roots_pem || g->roots_len == 0)
+        return 0;
+    return add_roots(SSL_CTX_get_cert_store(ca->server), g->roots_pem, g->roots_len, e);
+}
+
+int ca_contexts(struct ca *ca, struct sg_error *e)
+{
+    ca->leaf_key = EVP_EC_gen("P-256");
+    ca->sandbox = context_new(TLS_server_method());
+    ca->server = context_new(TLS_client_method());
+    if (!ca->leaf_key || !ca->sandbox || !ca->server ||
+        SSL_CTX_set_alpn_protos(ca->server, protocols, sizeof protocols - 1) != 0)
+        return ca_error(e, "set up TLS");
+    SSL_CTX_set_alpn_select_cb(ca->sandbox, choose_protocol, NULL);
+    SSL_CTX_set_tlsext_servername_callback(ca->sandbox, check_name);
+    SSL_CTX_set_verify(ca->server, SSL_VERIFY_PEER, NULL);
+    return trust_roots(ca, e);
+}
+
+static void leaf_done(struct ca_leaf *l)
+{
+    X509_free(l->cert);
+    sk_X509_pop_free(l->chain, X509_free);
+    *l = (struct ca_leaf){0};
+}
+
+void ca_contexts_done(struct ca *ca)
+{
+    for (size_t i = 0; i < CA_LEAVES; i++)
+        leaf_done(&ca->leaves[i]);
+    SSL_CTX_free(ca->sandbox);
+    SSL_CTX_free(ca->server);
+    EVP_PKEY_free(ca->leaf_key);
+}
+
+/* ---- leaves ---------------------------------------------------------------------------------- */
+
+static int mint(struct ca *ca, struct ca_leaf *l, struct sg_error *e)
+{
+    const char *names[] = {l->name};
+    char common_name[64];
+    EVP_PKEY *key = ca_box_key(ca, l->box, e);
+    X509 *box = NULL;
+
+    ca_box_name(l->box, common_name);
+    if (key)
+        box = ca_make_certificate(&(struct ca_certificate_spec){.common_name = common_name,
+                                                                .key = key,
+                                                                .issuer = ca->cert,
+                                                                .issuer_key = ca->key,
+                                                                .from_s = -DAY,
+                                                                .to_s = 7 * DAY,
+                                                                .names = names,
+                                                                .n_names = 1},
+                                  e);
+    /* A common name has at most 64 bytes. */
+    if (box)
+        l->cert = ca_make_certificate(
+            &(struct ca_certificate_spec){.common_name = strlen(l->name) <= 64 ? l->name : NULL,
+                                          .key = ca->leaf_key,
+                                          .issuer = box,
+                                          .issuer_key = key,
+                                          .from_s = -HOUR,
+                                          .to_s = DAY,
+                                          .path = -1,
+                                          .names = names,
+                                          .n_names = 1},
+            e);
+    EVP_PKEY_free(key);
+    l->chain = l->cert ? sk_X509_new_null() : NULL;
+    if (!l->chain || sk_X509_push(l->chain, box) <= 0) {
+        X509_free(box);
+        return l->cert ? ca_error(e, "make a certificate") : -EIO;
+    }
+    l->made_ms = clock_wall_ms();
+    return 0;
+}
+
+static struct ca_leaf *leaf_find(struct ca *ca, const char *box_id, const char *name,
+                                 struct sg_error *e)
+{
+    struct ca_leaf *oldest = &ca->leaves[0];
+    int64_t now = clock_wall_ms();
+
+    for (struct ca_leaf *l = ca->leaves; l < ca->leaves + CA_LEAVES; l++) {
+        if (l->used && strcmp(l->box, box_id) == 0 && strcmp(l->name, name) == 0) {
+            oldest = l;
+            break;
+        }
+        if (l->used < oldest->used)
+            oldest = l;
+    }
+    bool fresh = oldest->used && strcmp(oldest->box, box_id) == 0 &&
+                 strcmp(oldest->name, name) == 0 && now >= oldest->made_ms &&
+                 now - oldest->made_ms < LEAF_USED_MS;
+    if (!fresh) {
+        leaf_done(oldest);
+        snprintf(oldest->box, sizeof oldest->box, "%s", box_id);
+        snprintf(oldest->name, sizeof oldest->name, "%s", name);
+        if (mint(ca, oldest, e) < 0) {
+            leaf_done(oldest);
+            return NULL;
+        }
+    }
+    oldest->used = ++ca->clock;
+    return oldest;
+}
+
+SSL *ca_sandbox_side(struct ca *ca, const char *box_id, const char *name, struct sg_error *e)
+{
+    struct ca_leaf *l = leaf_find(ca, box_id, name, e);
+    SSL *ssl = l ? SSL_new(ca->sandbox) : NULL;
+
+    if (!l)
+        return NULL;
+    if (!ssl || SSL_use_cert_and_key(ssl, l->cert, ca->leaf_key, l->chain, 1) != 1) {
+        SSL_free(ssl);
+        ca_error(e, "show a certificate");
+        return NULL;
+    }
+    SSL_set_app_data(ssl, (void *)(uintptr_t)name);
+    SSL_set_accept_state(ssl);
+    return ssl;
+}
+
+SSL *ca_server_side(struct ca *ca, const char *name, struct sg_error *e)
+{
+    SSL *ssl = SSL_new(ca->server);
+    char host[POLICY_NAME_MAX + 1];
+
+    snprintf(host, sizeof host, "%s", name);
+    if (!ssl || SSL_set_tlsext_host_name(ssl, host) != 1 || SSL_set1_host(ssl, host) != 1) {
+        SSL_free(ssl);
+        ca_error(e, "set up TLS");
+        return NULL;
+    }
+    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    SSL_set_connect_state(ssl);
+    return ssl;
+}

@@ -1,0 +1,29 @@
+/* TCP connections of sandboxes; see guard.h for the steps. */
+#pragma once
+
+#include "guard/guard.h"
+
+#define PEEK_NS       3000000000ull
+#define PEEK_SHORT_NS 300000000ull /* where no name is needed to let it through */
+#define DIAL_NS       30000000000ull
+#define IDLE_NS       600000000000ull
+
+/* The sandbox's TCP listener is readable. */
+void flows_accept(struct subject *s);
+/* Its policy is another: flows that it would not let through are reset. */
+void flows_judge_again(struct subject *s);
+void flows_reset_all(struct subject *s, const char *why);
+
+/* udp.c */
+void udp_receive(struct subject *s);
+void udp_judge_again(struct subject *s);
+void udp_reset_all(struct subject *s);
+/* The warden's answer to GUARD_ASK_UDP; takes the descriptor over. */
+void udp_got_socket(struct guard *g, uint64_t seq, int code, int fd);
+
+/* quota.c */
+enum quota_what { QUOTA_OK, QUOTA_FLOWS, QUOTA_RATE, QUOTA_BYTES, QUOTA_GUARD };
+enum quota_what quota_take_flow(struct subject *s);
+void quota_give_flow(struct subject *s);
+/* false: it has no more. */
+bool quota_count(struct subject *s, uint64_t bytes);

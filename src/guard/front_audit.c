@@ -1,0 +1,233 @@
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "audit/audit.h"
+#include "base/fd.h"
+#include "guard/front_link.h"
+#include "guard/policy.h"
+
+#define JOBS_MAX    4                    /* at once; each may read all files */
+#define ANSWER_MAX  (2u * 1024 * 1024)   /* records beyond it are on the next page */
+#define ANSWER_ROOM (ANSWER_MAX + 65536) /* the last record of a page, and the end */
+#define WORD_MAX    16
+#define AUDIT_DIR   "audit"
+
+/* ---- reading the front's JSON ---------------------------------------------------------------- */
+
+/* A field of text. False: it is there and not as it should be. */
+static bool take_text(const json_t *o, const char *key, size_t max, const char **ret)
+{
+    const json_t *v = json_object_get(o, key);
+
+    *ret = json_string_value(v);
+    return !v || (*ret && json_string_length(v) <= max && strlen(*ret) == json_string_length(v));
+}
+
+static bool take_number(const json_t *o, const char *key, uint64_t max, uint64_t *ret)
+{
+    const json_t *v = json_object_get(o, key);
+
+    if (!v)
+        return true;
+    *ret = (uint64_t)json_integer_value(v);
+    return json_is_integer(v) && json_integer_value(v) >= 0 && *ret <= max;
+}
+
+/* How many of the object's fields are these: a field that we do not know is refused. */
+static bool only(const json_t *o, const char *const *keys)
+{
+    size_t n = 0;
+
+    for (; *keys; keys++)
+        n += json_object_get(o, *keys) != NULL;
+    return json_is_object(o) && json_object_size(o) == n;
+}
+
+static bool is_word(const char *s)
+{
+    return !s || (s[0] && s[strspn(s, "abcdefghijklmnopqrstuvwxyz")] == '\0');
+}
+
+static bool one_of(const char *s, const char *const *words)
+{
+    while (*words && strcmp(*words, s) != 0)
+        words++;
+    return *words != NULL;
+}
+
+/* ---- ASK_AUDIT ------------------------------------------------------------------------------- */
+
+static unsigned jobs; /* under way */
+
+struct job {
+    uv_work_t work;
+    struct front_asker from;
+    int dir; /* of the record */
+    struct audit_filter filter;
+    char tenant[ID_LEN + 1], sandbox[ID_LEN + 1];
+    char kind[WORD_MAX + 1], verdict[WORD_MAX + 1], name[POLICY_NAME_MAX + 3];
+    /* The thread's. */
+    struct strbuf out;
+    uint32_t found, limit;
+    uint64_t last; /* seq of the last record that is in the answer */
+    bool more;
+    int fd, r;
+    struct sg_error e;
+};
+
+static const char *keep(const char *text, char *buf, size_t cap)
+{
+    if (!text)
+        return NULL;
+    snprintf(buf, cap, "%s", text);
+    return buf;
+}
+
+static bool read_filter(const json_t *o, struct job *job)
+{
+    static const char *const known[] = {"sandbox", "kind",   "verdict", "name", "from",
+                                        "to",      "before", "limit",   NULL};
+    const char *sandbox = NULL, *kind = NULL, *verdict = NULL, *name = NULL;
+    uint64_t from = 0, to = 0, before = 0, limit = AUDIT_PAGE_MAX;
+
+    if (!only(o, known) || !take_text(o, "sandbox", ID_LEN, &sandbox) ||
+        !take_text(o, "kind", WORD_MAX, &kind) || !take_text(o, "verdict", WORD_MAX, &verdict) ||
+        !take_text(o, "name", POLICY_NAME_MAX + 2, &name) ||
+        !take_number(o, "from", INT64_MAX, &from) || !take_number(o, "to", INT64_MAX, &to) ||
+        !take_number(o, "before", INT64_MAX, &before) ||
+        !take_number(o, "limit", AUDIT_PAGE_MAX, &limit))
+        return false;
+    if ((sandbox && !id_valid(sandbox)) || !is_word(kind) || !is_word(verdict) || limit == 0)
+        return false;
+    job->limit = (uint32_t)limit;
+    job->filter = (struct audit_filter){
+        .tenant = job->tenant,
+        .sandbox = keep(sandbox, job->sandbox, sizeof(job->sandbox)),
+        .kind = keep(kind, job->kind, sizeof(job->kind)),
+        .verdict = keep(verdict, job->verdict, sizeof(job->verdict)),
+        .name = keep(name, job->name, sizeof(job->name)),
+        .from_ms = (int64_t)from,
+        .to_ms = (int64_t)to,
+        .before = before,
+    };
+    return true;
+}
+
+/* One more than is wanted is looked for: it tells whether there is another page. */
+static bool on_record(const char *line, size_t len, uint64_t seq, void *arg)
+{
+    struct job *job = arg;
+
+    if (job->found == job->limit || job->out.len > ANSWER_MAX) {
+        job->more = true;
+        return false;
+    }
+    if (job->found++ > 0)
+        strbuf_addch(&job->out, ',');
+    strbuf_add(&job->out, line, len);
+    job->last = seq;
+    return true;
+}
+
+static int write_answer(struct job *job)
+{
+    int fd = memfd_create("audit", MFD_CLOEXEC);
+    int r = fd < 0 ? -errno : fd_write_all(fd, job->out.buf, job->out.len);
+
+    if (r < 0) {
+        close_p(&fd);
+        return err_set(&job->e, SG_ERR_LIMIT, r, "no memory for the answer: %s", strerror(-r));
+    }
+    job->fd = fd;
+    return 0;
+}
+
+/* On a thread: it may take as long as reading all files does. */
+static void work(uv_work_t *w)
+{
+    struct job *job = w->data;
+
+    strbuf_init(&job->out, ANSWER_ROOM);
+    strbuf_addstr(&job->out, "{\"records\":[");
+    job->r = audit_query(job->dir, &job->filter, on_record, job, &job->e);
+    if (job->r < 0)
+        return;
+    if (job->more)
+        strbuf_addf(&job->out, "],\"next\":%llu}", (unsigned long long)job->last);
+    else
+        strbuf_addstr(&job->out, "],\"next\":null}");
+    job->r = write_answer(job);
+}
+
+static void after_work(uv_work_t *w, int status)
+{
+    struct job *job = w->data;
+
+    if (status < 0)
+        asker_refuse(&job->from, -EAGAIN, "the guard is about to end");
+    else if (job->r < 0)
+        asker_refuse(&job->from, job->r, job->e.message);
+    else
+        asker_answer(&job->from, 0, NULL, 0, steal_fd(&job->fd));
+    jobs--;
+    strbuf_done(&job->out);
+    close_p(&job->dir);
+    free(job);
+}
+
+void front_ask_audit(const struct front_asker *from, const char *tenant, const char *text,
+                     size_t len)
+{
+    json_t *o = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+    struct job *job = xcalloc(1, sizeof(*job));
+    bool good = id_valid(tenant);
+
+    job->from = *from;
+    job->fd = job->dir = -1;
+    job->work.data = job;
+    if (good)
+        memcpy(job->tenant, tenant, sizeof(job->tenant));
+    good = good && read_filter(o, job);
+    json_decref(o);
+    /* What has happened before the question is in the answer. */
+    if (good && from->guard->audit)
+        audit_flush(from->guard->audit);
+    if (good && jobs < JOBS_MAX)
+        job->dir = openat(from->guard->dir, AUDIT_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (job->dir >= 0 && uv_queue_work(from->guard->loop, &job->work, work, after_work) == 0) {
+        jobs++;
+        return;
+    }
+    if (!good)
+        asker_refuse(from, -EINVAL, "this is no filter of records");
+    else if (jobs >= JOBS_MAX)
+        asker_refuse(from, -EAGAIN, "too many ask about the record at once");
+    else
+        asker_refuse(from, -EIO, "the record cannot be read");
+    close_p(&job->dir);
+    free(job);
+}
+
+/* ---- ASK_RECORD ------------------------------------------------------------------------------ */
+
+void front_ask_record(struct guard *g, const char *tenant, const char *id, const char *text,
+                      size_t len)
+{
+    static const char *const known[] = {"kind", "name", "verdict", "rule", "detail", NULL};
+    static const char *const kinds[] = {"policy", "secret", "sanitise", NULL};
+    static const char *const verdicts[] = {"allow", "deny", "report", NULL};
+    json_t *o = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+    struct audit_record r = {.tenant = tenant, .sandbox = id[0] ? id : NULL};
+
+    if (g->audit && id_valid(tenant) && (!id[0] || id_valid(id)) && only(o, known) &&
+        take_text(o, "kind", WORD_MAX, &r.kind) && take_text(o, "name", AUDIT_TEXT_MAX, &r.name) &&
+        take_text(o, "verdict", WORD_MAX, &r.verdict) &&
+        take_text(o, "rule", AUDIT_TEXT_MAX, &r.rule) &&
+        take_text(o, "detail", AUDIT_TEXT_MAX, &r.detail) && r.kind && one_of(r.kind, kinds) &&
+        (!r.verdict || one_of(r.verdict, verdicts)))
+        audit_write(g->audit, &r);
+    json_decref(o);
+}

@@ -1,0 +1,32 @@
+/* The guard's end of its socket to the front (egress/wire.h). The front reads the world's requests:
+ * whoever took it over can ask here for the certificate of any sandbox, which is public, and see
+ * and add to the record as any tenant could. It gets no key and no secret, and cannot make the
+ * guard wait or grow: what is too long, too much at once or not understood is refused.
+ *
+ *   front_link.c   the socket, and which question it is
+ *   front_audit.c  questions about the record, answered by a thread, and what the front adds to it
+ */
+#pragma once
+
+#include "guard/guard.h"
+
+/* The socket to a new front, which is taken over; the old one is closed. -1: there is none. */
+void front_link_set(struct guard *g, int fd);
+
+/* ---- between the two files ------------------------------------------------------------------- */
+
+/* Which connection a question came from: its answer goes there or nowhere. */
+struct front_asker {
+    struct guard *guard;
+    uint64_t connection, seq;
+    uint32_t what;
+};
+/* code < 0: the payload is a message. fd (or -1) is sent along and closed. */
+void asker_answer(const struct front_asker *to, int code, const void *payload, size_t len, int fd);
+void asker_refuse(const struct front_asker *to, int code, const char *message);
+
+/* text: the payload, as JSON, with a NUL behind. */
+void front_ask_audit(const struct front_asker *from, const char *tenant, const char *text,
+                     size_t len);
+void front_ask_record(struct guard *g, const char *tenant, const char *id, const char *text,
+                      size_t len);

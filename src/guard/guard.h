@@ -1,0 +1,141 @@
+/* The guard: everything that leaves a sandbox goes through this process, or does not go.
+ *
+ * A sandbox's network namespace has only `lo`. Every address is local there, and what is sent to
+ * one comes to a listener that the warden has made inside and this process holds (egress/wire.h).
+ * It has no privilege: a user of its own, no capability, a filter. It reads bytes that sandboxes
+ * and the internet have written, so nothing in it may trust any of them.
+ *
+ *   warden_link.c  from the warden: sandboxes, policies      front_link.c  from the front:
+ * questions subject.c       sandboxes and their listeners             quota.c     what each may use
+ *   flow.c      a TCP connection, from accept to end      udp.c       the same for datagrams
+ *   peek.c      what protocol it is, and which name       dial.c      connecting to where it goes
+ *   relay.c     copying bytes                             socks5.c    through the sandbox's proxy
+ *   addr.c      addresses: which may never be dialled     hosts.c     those of this machine
+ *   cidr.c, names.c, policy.c   what a policy says        dns_*.c     names: resolver.h, dns.h
+ *   inspect_*.c, ca.c           inside TLS: inspect.h     record.c    what goes on record
+ *
+ * A flow:
+ *
+ *   accepted -> quota -> address: never? -> policy: address decides? --yes--> dial
+ *                                             | no: a name is needed
+ *                                             v
+ *                                           peek: first bytes, at most PEEK_MAX, PEEK_NS
+ *                                             v
+ *                         name allowed? -> resolve here -> each address: never? -> dial that one
+ *                                             v
+ *              (proxy: SOCKS5) -> relay, or inspect if the name has rules -> ended, on record
+ *
+ * At every step "no" resets the connection, with a reason where the protocol has room for one, and
+ * is on record. Nothing a sandbox says is believed: the port does not tell the protocol, the name
+ * does not tell the address, the address does not tell the name.
+ *
+ * A policy never changes; another takes its place, with a higher epoch, and all flows of the
+ * sandbox are judged again: those that it would not let through are reset. */
+#pragma once
+
+#include <uv.h>
+
+#include "base/err.h"
+#include "egress/wire.h"
+#include "guard/addr.h"
+#include "order/settings.h"
+
+struct audit_log;
+struct ca;
+struct deny_set;
+struct fakes;
+struct flow;
+struct front_link;
+struct hosts;
+struct learned;
+struct policy;
+struct question;
+struct resolver;
+struct sanitiser;
+struct udp_flow;
+struct vault_key;
+struct warden_link;
+
+struct guard {
+    uv_loop_t *loop;
+    struct settings settings;
+    int dir;                  /* its own directory: keys, the record */
+    struct warden_link *link; /* to the warden */
+    struct front_link *front; /* to the front; NULL if there is none */
+    struct hosts *hosts;
+    struct internal_set *internal; /* addresses that the operator lets be dialled */
+    struct deny_set *deny;         /* what the operator lets nobody reach */
+    char *roots_pem;               /* more roots to trust; NULL if there are none */
+    size_t roots_len;
+    char *patterns; /* more patterns for the sanitiser; NULL if there are none */
+    struct resolver *resolver;
+    struct sanitiser *sanitiser; /* NULL until the first that needs it */
+    struct vault_key *key;
+    struct ca *ca; /* NULL until the first sandbox that needs one */
+    struct audit_log *audit;
+    struct subject *subjects[4096];        /* by id */
+    size_t n_subjects, n_flows, max_flows; /* flows of all sandboxes: descriptors are finite */
+};
+
+/* ---- subject.c
+ * ----------------------------------------------------------------------------------- */
+
+/* What a sandbox may use; see quota.h. */
+struct quota {
+    uint32_t flows;                         /* open now, TCP and UDP */
+    uint64_t tokens_ns;                     /* new flows: a bucket, as time */
+    uint64_t bytes;                         /* both ways, in all its life */
+    bool told_flows, told_rate, told_bytes; /* on record already, in this minute */
+    uint64_t told_ns;
+};
+
+/* DNS's own: what was asked, and what of it is on record; see dns_budget.h. Hashes stand for names;
+ * each counts until then, in seconds. */
+struct dns_mark {
+    uint32_t hash, until;
+};
+struct dns_budget {
+    uint64_t second;
+    uint32_t asked;   /* in that second */
+    uint32_t pending; /* questions that are not answered yet */
+    struct dns_mark seen[200], told[64];
+};
+
+struct subject {
+    struct guard *guard;
+    struct subject *next;
+    char id[ID_LEN + 1], tenant[ID_LEN + 1];
+    uint64_t life, epoch;
+    enum egress_path path;
+    int tcp, udp;
+    uv_poll_t *tcp_poll, *udp_poll;
+    struct policy *policy;
+    struct quota quota;
+    struct dns_budget dns;
+    struct fakes *fakes;     /* NULL until used */
+    struct learned *learned; /* NULL until used */
+    struct flow *flows;      /* doubly linked: flow.h */
+    struct udp_flow *udp_flows;
+    struct question *questions; /* over UDP, not answered yet: udp.c */
+    unsigned refs;              /* the table's, each flow's, each question's */
+    bool gone;
+};
+
+struct subject *subject_find(struct guard *g, const char *id);
+struct subject *subject_ref(struct subject *s);
+void subject_unref(struct subject *s);
+
+/* ---- record.c -------------------------------------------------------------------------------- */
+
+/* A decision about one flow or question. Fields that are NULL or 0 are left out. */
+struct decision {
+    const char *kind;     /* "flow", "dns", ... */
+    const char *protocol; /* "tcp", ... */
+    bool allowed;
+    const char *rule; /* which entry or check decided: "allow *.b.test", "internal address" */
+    const char *name;
+    const struct net_addr *address;
+    const char *detail;
+    uint64_t up, down, ms;
+};
+void record_decision(struct subject *s, const struct decision *d);

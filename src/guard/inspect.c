@@ -1,0 +1,391 @@
+#include "guard/inspect.h"
+
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "guard/ca.h"
+#include "guard/handle.h"
+#include "guard/inspect_impl.h"
+
+#define STEPS_MAX 64 /* in one turn: others have connections too */
+
+/* ---- how it ends ----------------------------------------------------------------------------- */
+
+void inspect_record(struct inspect *i, bool allowed, const char *rule, const char *detail)
+{
+    record_decision(i->subject, &(struct decision){.kind = "request",
+                                                   .protocol = "http",
+                                                   .allowed = allowed,
+                                                   .rule = rule,
+                                                   .name = i->name,
+                                                   .detail = detail,
+                                                   .ms = uv_now(i->guard->loop) - i->request_ms});
+}
+
+void inspect_finish(struct inspect *i)
+{
+    side_flush(&i->server);
+    side_shut(&i->server, true);
+    watch_drop(&i->server_watch);
+    side_done(&i->server);
+    i->state = INSPECT_LINGER;
+}
+
+void inspect_abort(struct inspect *i, const char *why)
+{
+    if (i->down.state != DOWNLOAD_NONE)
+        inspect_record(i, true, i->rules.label, why);
+    i->error = why;
+    i->abrupt = true;
+    watch_drop(&i->server_watch);
+    side_cut(&i->server);
+    i->state = INSPECT_LINGER;
+}
+
+static const char *reason_of(int status)
+{
+    switch (status) {
+    case 400:
+        return "Bad Request";
+    case 405:
+        return "Method Not Allowed";
+    case 415:
+        return "Unsupported Media Type";
+    case 417:
+        return "Expectation Failed";
+    case 421:
+        return "Misdirected Request";
+    case 431:
+        return "Request Header Fields Too Large";
+    case 502:
+        return "Bad Gateway";
+    case 504:
+        return "Gateway Timeout";
+    case 505:
+        return "HTTP Version Not Supported";
+    default:
+        return "Refused";
+    }
+}
+
+void inspect_refuse(struct inspect *i, int status, const char *text)
+{
+    bool ours = status < 500; /* a decision about the request; else the server is at fault */
+
+    if (i->down.begun) {
+        inspect_abort(i, "refused within an answer");
+        return;
+    }
+    inspect_record(i, !ours, ours ? text : i->rules.label, ours ? NULL : text);
+    strbuf_addf(&i->sandbox.out,
+                "HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n"
+                "Connection: close\r\n\r\n",
+                status, reason_of(status), strlen("sandglass: \n") + strlen(text));
+    if (!i->to_head)
+        strbuf_addf(&i->sandbox.out, "sandglass: %s\n", text);
+    watch_drop(&i->server_watch);
+    side_cut(&i->server);
+    i->state = INSPECT_LINGER;
+}
+
+/* All is closed, the owner told, and i gone. */
+static void end(struct inspect *i)
+{
+    struct inspect_done d = {i->server.sent, i->server.received, i->error};
+    void (*done)(void *arg, const struct inspect_done *d) = i->done;
+    void *arg = i->arg;
+
+    if (i->state == INSPECT_OPEN && i->down.state != DOWNLOAD_NONE)
+        inspect_record(i, true, i->rules.label, "cut off");
+    watch_drop(&i->sandbox_watch);
+    watch_drop(&i->server_watch);
+    alarm_drop(&i->timer);
+    side_done(&i->sandbox);
+    side_done(&i->server);
+    inspect_upload_done(i);
+    inspect_download_done(i);
+    cleaner_done(&i->up.cleaner);
+    rules_done(&i->rules);
+    policy_unref(i->policy);
+    subject_unref(i->subject);
+    free(i);
+    done(arg, &d);
+}
+
+void inspect_reset(struct inspect *i)
+{
+    side_cut(&i->sandbox);
+    side_cut(&i->server);
+    i->over = true;
+    if (!i->busy)
+        end(i);
+}
+
+/* ---- deadlines ------------------------------------------------------------------------------- */
+
+/* A few bytes that look like the beginning of a secret, and nothing came after them. */
+static bool holds_little(const struct inspect *i)
+{
+    size_t n = i->down.scrubbed ? i->down.scrub.held.len : 0;
+
+    return n > 0 && n < INSPECT_QUIET_BYTES;
+}
+
+static bool waits_for_answer(const struct inspect *i)
+{
+    return i->state == INSPECT_OPEN && i->down.state == DOWNLOAD_HEAD &&
+           i->up.state == UPLOAD_SENT && side_pending(&i->server) == 0;
+}
+
+static bool shakes_hands(const struct inspect *i)
+{
+    return (!i->sandbox.ready && !i->sandbox.broken) ||
+           (i->server.fd >= 0 && !i->server.ready && !i->server.broken);
+}
+
+static uint64_t deadline(const struct inspect *i)
+{
+    uint64_t at = i->moved_ms + INSPECT_IDLE_MS, other = at;
+
+    if (i->state == INSPECT_LINGER)
+        return i->shut ? i->linger_ms + INSPECT_LINGER_MS : at;
+    if (shakes_hands(i))
+        other = i->began_ms + INSPECT_HANDSHAKE_MS;
+    else if (holds_little(i))
+        other = i->server_ms + INSPECT_QUIET_MS;
+    else if (waits_for_answer(i))
+        other = i->server_ms + i->first_byte_ms;
+    return other < at ? other : at;
+}
+
+static void on_deadline(struct inspect *i)
+{
+    uint64_t now = uv_now(i->guard->loop);
+    char text[INSPECT_WHY];
+
+    if (now < deadline(i))
+        return;
+    if (i->state == INSPECT_LINGER || now >= i->moved_ms + INSPECT_IDLE_MS) {
+        i->over = true;
+        if (i->state != INSPECT_LINGER)
+            i->error = "idle";
+    } else if (!i->sandbox.ready) {
+        i->error = "the sandbox makes no TLS handshake";
+        i->over = true;
+    } else if (shakes_hands(i)) {
+        i->server.broken = true;
+        snprintf(i->server.why, sizeof i->server.why, "no TLS handshake in time");
+    } else if (holds_little(i)) {
+        inspect_download_flush(i);
+    } else {
+        snprintf(text, sizeof text, "%s: no answer in time", i->name);
+        inspect_refuse(i, 504, text);
+    }
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+static bool linger_step(struct inspect *i)
+{
+    size_t len;
+
+    side_bytes(&i->sandbox, &len);
+    if (len > 0) {
+        side_take(&i->sandbox, len);
+        return true;
+    }
+    if (!i->shut && side_pending(&i->sandbox) == 0) {
+        i->shut = true;
+        i->linger_ms = uv_now(i->guard->loop);
+        /* In plain HTTP a body that ends with the connection has no other sign of being whole. */
+        if (i->abrupt && !i->tls && i->down.begun && i->down.written == FRAMING_CLOSE)
+            side_cut(&i->sandbox);
+        else
+            side_shut(&i->sandbox, !i->abrupt);
+        return true;
+    }
+    if (i->shut && i->sandbox.eof)
+        i->over = true;
+    return false;
+}
+
+static bool step(struct inspect *i)
+{
+    bool moved;
+
+    switch (i->state) {
+    case INSPECT_OPEN:
+        moved = inspect_response_step(i);
+        return (i->state == INSPECT_OPEN && inspect_request_step(i)) || moved;
+    case INSPECT_TUNNEL:
+        return inspect_tunnel_step(i);
+    case INSPECT_LINGER:
+        return linger_step(i);
+    }
+    return false;
+}
+
+static bool move(struct inspect *i)
+{
+    bool moved = side_handshake(&i->sandbox);
+
+    moved |= side_handshake(&i->server);
+    moved |= side_fill(&i->sandbox);
+    moved |= side_fill(&i->server);
+    moved |= step(i);
+    moved |= side_flush(&i->sandbox);
+    moved |= side_flush(&i->server);
+    return moved;
+}
+
+/* What the sandbox's side has run into; the text is for the owner, who reads it at once. */
+static void sandbox_broke(struct inspect *i)
+{
+    static char text[256]; /* one thread */
+
+    if (!i->sandbox.ready && !i->error) {
+        snprintf(text, sizeof text, "TLS with the sandbox: %s", i->sandbox.why);
+        i->error = text;
+    }
+    i->over = true;
+}
+
+static void count_bytes(struct inspect *i)
+{
+    uint64_t up = i->server.sent - i->told_up, down = i->server.received - i->told_down;
+
+    i->told_up += up;
+    i->told_down += down;
+    if (up + down > 0)
+        i->server_ms = uv_now(i->guard->loop);
+    if (up + down > 0 && i->count)
+        i->count(i->arg, up, down); /* which may reset it */
+}
+
+static void on_timer(uv_timer_t *t);
+static void on_ready(uv_poll_t *w, int status, int events);
+
+static void watch_side(const struct side *s, uv_poll_t *w, int *events)
+{
+    size_t waits = s->in.len - s->in_at;
+    bool alive = s->fd >= 0 && !s->broken;
+    int wanted = 0;
+
+    if (!w)
+        return;
+    if (alive && (s->want_write || (s->ready && side_pending(s) > 0)))
+        wanted |= UV_WRITABLE;
+    if (alive && (s->ready ? !s->eof && waits < SIDE_IN : !s->want_write))
+        wanted |= UV_READABLE;
+    if (wanted != *events)
+        watch_for(w, wanted, on_ready);
+    *events = wanted;
+}
+
+/* What to wait for. again: there is more that could be done now. */
+static void wait_for_more(struct inspect *i, bool again)
+{
+    uint64_t now = uv_now(i->guard->loop), at = deadline(i);
+
+    watch_side(&i->sandbox, i->sandbox_watch, &i->sandbox_events);
+    watch_side(&i->server, i->server_watch, &i->server_events);
+    alarm_set(i->timer, again || at <= now ? 0 : (at - now) * 1000000, on_timer);
+    if (i->up.state == UPLOAD_NONE && i->down.state == DOWNLOAD_NONE) {
+        side_rest(&i->sandbox);
+        side_rest(&i->server);
+    }
+}
+
+static void turn(struct inspect *i)
+{
+    uint64_t before = i->sandbox.received + i->sandbox.sent + i->server.received + i->server.sent;
+    bool moved = true;
+
+    i->busy = true;
+    if (!i->over)
+        on_deadline(i);
+    for (unsigned n = 0; n < STEPS_MAX && moved && !i->over; n++) {
+        moved = move(i);
+        if (i->sandbox.broken)
+            sandbox_broke(i);
+    }
+    if (before != i->sandbox.received + i->sandbox.sent + i->server.received + i->server.sent)
+        i->moved_ms = uv_now(i->guard->loop);
+    count_bytes(i);
+    i->busy = false;
+    if (i->over)
+        end(i);
+    else
+        wait_for_more(i, moved);
+}
+
+static void on_timer(uv_timer_t *t)
+{
+    turn(t->data);
+}
+
+static void on_ready(uv_poll_t *w, int status, int events)
+{
+    (void)status, (void)events; /* what it is, reading and writing will tell */
+    turn(w->data);
+}
+
+/* ---- how it begins --------------------------------------------------------------------------- */
+
+static int start_tls(struct inspect *i)
+{
+    struct guard *g = i->guard;
+    struct sg_error e;
+    SSL *sandbox, *server;
+
+    if (!policy_inspects(i->policy, i->name)) {
+        i->error = "no rule for the name: no certificate";
+        return -EPERM;
+    }
+    i->error = "no certificate could be made";
+    if (!g->ca && ca_new(g, g->dir, &g->ca, &e) < 0)
+        return -EIO;
+    sandbox = ca_sandbox_side(g->ca, i->subject->id, i->name, &e);
+    server = sandbox ? ca_server_side(g->ca, i->name, &e) : NULL;
+    if (!server) {
+        SSL_free(sandbox);
+        return -EIO;
+    }
+    i->error = NULL;
+    side_start_tls(&i->sandbox, sandbox);
+    side_start_tls(&i->server, server);
+    return 0;
+}
+
+struct inspect *inspect_new(const struct inspect_order *o)
+{
+    struct inspect *i = xcalloc(1, sizeof *i);
+    struct guard *g = o->subject->guard;
+    int on = 1;
+
+    *i = (struct inspect){.guard = g,
+                          .subject = subject_ref(o->subject),
+                          .policy = policy_ref(o->policy),
+                          .port = o->port,
+                          .tls = o->tls,
+                          .done = o->done,
+                          .count = o->count,
+                          .arg = o->arg,
+                          .began_ms = uv_now(g->loop),
+                          .moved_ms = uv_now(g->loop),
+                          .first_byte_ms = INSPECT_FIRST_BYTE_MS};
+    snprintf(i->name, sizeof i->name, "%s", o->name);
+    rules_init(&i->rules, i->subject, i->policy, i->name);
+    side_init(&i->sandbox, o->sandbox_fd, o->first, o->first_len);
+    side_init(&i->server, o->server_fd, NULL, 0);
+    setsockopt(o->sandbox_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(o->server_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    i->over = i->tls && start_tls(i) < 0;
+    i->sandbox_watch = watch_new(g->loop, o->sandbox_fd, i);
+    i->server_watch = watch_new(g->loop, o->server_fd, i);
+    i->timer = alarm_new(g->loop, i);
+    alarm_set(i->timer, 0, on_timer); /* nothing is called back before this returns */
+    return i;
+}

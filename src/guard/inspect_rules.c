@@ -1,0 +1,283 @@
+#include "guard/inspect_rules.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/base64.h"
+
+#define MARK     "${e2b.secrets."
+#define BASIC    (16u * 1024) /* of a user and password, decoded */
+#define BAD_RULE 502
+
+void rules_init(struct rules *r, struct subject *s, struct policy *p, const char *name)
+{
+    *r = (struct rules){.subject = s, .policy = p, .name = name, .rule = policy_rule(p, name)};
+    snprintf(r->label, sizeof r->label, "rules %s", r->rule ? r->rule->domain : name);
+}
+
+void rules_done(struct rules *r)
+{
+    scrub_free(r->scrub);
+    r->scrub = NULL;
+}
+
+static void on_record(struct rules *r, const struct policy_secret *s, bool allowed,
+                      const char *rule)
+{
+    record_decision(r->subject, &(struct decision){.kind = "secret",
+                                                   .allowed = allowed,
+                                                   .rule = rule,
+                                                   .name = r->name,
+                                                   .detail = s->name});
+}
+
+/* ---- a secret -------------------------------------------------------------------------------- */
+
+static int put_secret(struct rules *r, const struct policy_secret *s, struct strbuf *out,
+                      char why[RULES_WHY])
+{
+    if (s->value.len > SCRUB_VALUE_MAX || !http_is_value((char *)s->value.bytes, s->value.len)) {
+        snprintf(why, RULES_WHY, "the secret %s cannot be in a header: it %s", s->name,
+                 s->value.len > SCRUB_VALUE_MAX ? "is too long"
+                                                : "has line breaks or other controls");
+        return BAD_RULE;
+    }
+    if (!r->scrub)
+        r->scrub = scrub_new();
+    if (scrub_add(r->scrub, s->value.bytes, s->value.len))
+        on_record(r, s, true, r->label);
+    strbuf_add(out, s->value.bytes, s->value.len);
+    return 0;
+}
+
+/* ---- headers of the rule --------------------------------------------------------------------- */
+
+static int put_named(struct rules *r, const char *name, size_t len, struct strbuf *out,
+                     char why[RULES_WHY])
+{
+    const struct policy_secret *s = policy_secret(r->policy, name, len);
+
+    if (!s) {
+        snprintf(why, RULES_WHY, "the rule for %s names the secret %.*s, which is not there",
+                 r->name, (int)(len < 64 ? len : 64), name);
+        return BAD_RULE;
+    }
+    if (s->n_hosts > 0 && !policy_secret_goes_to(s, r->name)) {
+        on_record(r, s, false, "the secret is not for this host");
+        snprintf(why, RULES_WHY, "the rule for %s names the secret %s, which may not go there",
+                 r->name, s->name);
+        return BAD_RULE;
+    }
+    return put_secret(r, s, out, why);
+}
+
+/* A value of the rule, with its secrets in it. */
+static int expand(struct rules *r, const char *value, struct strbuf *out, char why[RULES_WHY])
+{
+    for (;;) {
+        const char *mark = strstr(value, MARK);
+        const char *name = mark ? mark + strlen(MARK) : NULL;
+        const char *end = mark ? strchr(name, '}') : NULL;
+        int status;
+
+        if (!end) {
+            strbuf_addstr(out, value);
+            return 0;
+        }
+        strbuf_add(out, value, (size_t)(mark - value));
+        status = put_named(r, name, (size_t)(end - name), out, why);
+        if (status)
+            return status;
+        value = end + 1;
+    }
+}
+
+static const struct policy_header *rule_header(const struct rules *r, struct http_text name)
+{
+    for (size_t i = 0; r->rule && i < r->rule->n_headers; i++)
+        if (http_text_is(name, r->rule->headers[i].name))
+            return &r->rule->headers[i];
+    return NULL;
+}
+
+static int write_rule(struct rules *r, struct strbuf *out, char why[RULES_WHY])
+{
+    for (size_t i = 0; r->rule && i < r->rule->n_headers; i++) {
+        const struct policy_header *h = &r->rule->headers[i];
+        int status;
+
+        if (http_is_own(h->name)) /* how messages are framed is nobody's to say */
+            continue;
+        strbuf_addstr(out, h->name);
+        strbuf_addstr(out, ": ");
+        status = expand(r, h->value, out, why);
+        if (status)
+            return status;
+        strbuf_addstr(out, "\r\n");
+    }
+    return 0;
+}
+
+/* ---- placeholders ---------------------------------------------------------------------------- */
+
+static bool in_header(const struct policy_secret *s, struct http_text name)
+{
+    static const char *const usual[] = {"authorization", "x-api-key", "api-key"};
+
+    for (size_t i = 0; i < s->n_headers; i++)
+        if (http_text_is(name, s->headers[i]))
+            return true;
+    for (size_t i = 0; s->n_headers == 0 && i < ARRAY_SIZE(usual); i++)
+        if (http_text_is(name, usual[i]))
+            return true;
+    return false;
+}
+
+static const char *find(struct http_text t, const char *what)
+{
+    return what[0] ? memmem(t.p, t.len, what, strlen(what)) : NULL;
+}
+
+/* The first placeholder in a text that may be replaced here. */
+static const struct policy_secret *first_placeholder(const struct rules *r, struct http_text name,
+                                                     struct http_text t, const char **ret_at)
+{
+    const struct policy_secret *all, *found = NULL;
+    size_t n = policy_secrets(r->policy, &all);
+
+    for (size_t i = 0; i < n; i++) {
+        const char *at = find(t, all[i].placeholder);
+
+        if (!at || (found && at > *ret_at) || !policy_secret_goes_to(&all[i], r->name) ||
+            !in_header(&all[i], name))
+            continue;
+        found = &all[i];
+        *ret_at = at;
+    }
+    return found;
+}
+
+static int replace(struct rules *r, struct http_text name, struct http_text t, struct strbuf *out,
+                   char why[RULES_WHY])
+{
+    const struct policy_secret *s;
+    const char *at = NULL;
+
+    while ((s = first_placeholder(r, name, t, &at))) {
+        size_t n = (size_t)(at - t.p) + strlen(s->placeholder);
+        int status;
+
+        strbuf_add(out, t.p, (size_t)(at - t.p));
+        status = put_secret(r, s, out, why);
+        if (status)
+            return status;
+        t = (struct http_text){t.p + n, t.len - n};
+    }
+    strbuf_add(out, t.p, t.len);
+    return 0;
+}
+
+/* A buffer in memory that stays where it is; to be wiped. */
+static struct strbuf fixed(char *mem, size_t size)
+{
+    mem[0] = '\0';
+    return (struct strbuf){.buf = mem, .cap = size, .max = size - 1};
+}
+
+/* git and others send a token as the password of Basic: the placeholder is inside base64 then.
+ * False: there is none. */
+static bool replace_basic(struct rules *r, const struct http_field *f, struct strbuf *out,
+                          int *status, char why[RULES_WHY])
+{
+    static char memory[2][BASIC]; /* one thread */
+    struct strbuf had = fixed(memory[0], BASIC), has = fixed(memory[1], BASIC);
+    const char *at;
+    size_t n = strlen("Basic ");
+
+    if (f->value.len <= n || f->value.len > BASIC || strncasecmp(f->value.p, "Basic ", n) != 0 ||
+        base64_decode(&had, f->value.p + n, f->value.len - n) < 0 || had.truncated)
+        return false;
+    struct http_text plain = {had.buf, had.len};
+    if (!first_placeholder(r, f->name, plain, &at))
+        return false;
+    *status = replace(r, f->name, plain, &has, why);
+    if (*status == 0 && has.truncated) {
+        snprintf(why, RULES_WHY, "the header with a placeholder is too long");
+        *status = BAD_RULE;
+    }
+    strbuf_addstr(out, "Basic ");
+    base64_encode(out, has.buf, has.len);
+    explicit_bzero(memory, sizeof memory);
+    return true;
+}
+
+static int write_field(struct rules *r, const struct http_field *f, struct strbuf *out,
+                       char why[RULES_WHY])
+{
+    int status = 0;
+
+    strbuf_add(out, f->name.p, f->name.len);
+    strbuf_addstr(out, ": ");
+    if (!replace_basic(r, f, out, &status, why))
+        status = replace(r, f->name, f->value, out, why);
+    strbuf_addstr(out, "\r\n");
+    return status;
+}
+
+/* Placeholders of secrets that are not for this host stay what they are: worth nothing. */
+static void note_strays(struct rules *r, const struct http_message *m)
+{
+    const struct policy_secret *all;
+    size_t n = policy_secrets(r->policy, &all);
+
+    for (size_t i = 0; i < n; i++) {
+        bool seen = false;
+
+        if (!all[i].placeholder[0] || policy_secret_goes_to(&all[i], r->name))
+            continue;
+        for (size_t k = 0; k < m->n_fields && !seen; k++)
+            seen = find(m->fields[k].value, all[i].placeholder);
+        if (seen || find(m->target, all[i].placeholder))
+            on_record(r, &all[i], false, "a placeholder toward another host");
+    }
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static void write_if_there(struct strbuf *out, const struct http_field *f)
+{
+    if (f)
+        http_write_field(out, f->name, f->value);
+}
+
+int rules_write(struct rules *r, const struct http_message *m, bool plain_body, struct strbuf *out,
+                char why[RULES_WHY])
+{
+    const struct http_field *encoding = NULL, *extensions = NULL;
+    int status = 0;
+
+    note_strays(r, m);
+    for (size_t i = 0; i < m->n_fields && status == 0; i++) {
+        const struct http_field *f = &m->fields[i];
+
+        if (!http_passes(m, f) || rule_header(r, f->name))
+            continue;
+        if (http_text_is(f->name, "accept-encoding"))
+            encoding = f;
+        else if (http_text_is(f->name, "sec-websocket-extensions"))
+            extensions = f;
+        else if (!plain_body || !http_text_is(f->name, "content-encoding"))
+            status = write_field(r, f, out, why);
+    }
+    if (status == 0)
+        status = write_rule(r, out, why);
+    /* What is to be scrubbed must not come packed. */
+    if (r->scrub) {
+        strbuf_addstr(out, "Accept-Encoding: identity\r\n");
+    } else {
+        write_if_there(out, encoding);
+        write_if_there(out, extensions);
+    }
+    return status;
+}

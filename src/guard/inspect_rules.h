@@ -1,0 +1,27 @@
+/* What a policy does to the headers of a request: sets those of the rule, puts secrets in the place
+ * of their placeholders. And what comes back is scrubbed of: every secret that was put in on this
+ * connection. */
+#pragma once
+
+#include "guard/guard.h"
+#include "guard/http_message.h"
+#include "guard/policy.h"
+#include "guard/scrub.h"
+
+#define RULES_WHY 256
+
+struct rules {
+    struct subject *subject;
+    struct policy *policy;
+    const char *name;                /* of the connection */
+    const struct policy_rule *rule;  /* or NULL */
+    struct scrub *scrub;             /* NULL: nothing was put in */
+    char label[POLICY_NAME_MAX + 8]; /* "rules NAME", for the record */
+};
+void rules_init(struct rules *r, struct subject *s, struct policy *p, const char *name);
+void rules_done(struct rules *r);
+/* Writes the fields of a request that pass, as the rules have them. plain_body: its
+ * Content-Encoding does not hold any more. 0, or the status to refuse the request with; why then
+ * says why. `out` must not move while it is written to: it gets secrets. */
+int rules_write(struct rules *r, const struct http_message *m, bool plain_body, struct strbuf *out,
+                char why[RULES_WHY]);

@@ -1,0 +1,150 @@
+/* sandglass-guard: see guard.h. The warden starts it, with their socket as descriptor 3 and its own
+ * directory as working directory. `sandglass audit` is here too, since this program writes the
+ * record. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "audit/audit.h"
+#include "base/fd.h"
+#include "base/filter.h"
+#include "guard/audit_cmd.h"
+#include "guard/handle.h"
+#include "guard/warden_link.h"
+#include "order/log.h"
+#include "vault/vault.h"
+
+#define WARDEN_FD   3
+#define FLUSH_MS    100
+#define DESCRIPTORS 64 /* our own, besides two for each flow and two for each sandbox */
+#define TRUST_KEY   "seal.key"
+#define AUDIT_DIR   "audit"
+
+static _Noreturn void give_up(const struct sg_error *e)
+{
+    log_line(LEVEL_ERROR, "guard: %s", e->message);
+    exit(1);
+}
+
+static int open_record(struct guard *g, struct sg_error *e)
+{
+    struct audit_limits limits = {.file_bytes = g->settings.audit_size,
+                                  .files = g->settings.audit_files};
+    AUTO(close_p) int dir = -1;
+
+    if (mkdirat(g->dir, AUDIT_DIR, 0700) < 0 && errno != EEXIST)
+        return err_errno(e, "make the directory of the record");
+    dir = openat(g->dir, AUDIT_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return err_errno(e, "open the directory of the record");
+    return audit_open(dir, &limits, &g->audit, e);
+}
+
+/* Once a line could not be written there is one warning, until one could. */
+static void on_flush(uv_timer_t *t)
+{
+    static bool failed;
+    struct guard *g = t->data;
+    int r = audit_flush(g->audit);
+
+    if (r < 0 && !failed)
+        log_line(LEVEL_ERROR, "guard: the record cannot be written: %s", strerror(-r));
+    failed = r < 0;
+}
+
+static void on_hosts(uv_poll_t *w, int status, int events)
+{
+    struct guard *g = w->data;
+
+    (void)status, (void)events;
+    hosts_update(g->hosts);
+}
+
+static void close_record(struct guard *g)
+{
+    audit_close(steal_ptr(&g->audit));
+}
+
+static struct guard guard;
+
+static void on_exit_close(void)
+{
+    close_record(&guard);
+}
+
+/* Sockets to the internet are all that it makes. */
+static int confine(struct sg_error *e)
+{
+    static const int refused[] = {SYS_bind, SYS_listen};
+    static const int families[] = {AF_INET, AF_INET6};
+
+    return filter_load(&(struct filter){.refused = refused,
+                                        .n_refused = ARRAY_SIZE(refused),
+                                        .families = families,
+                                        .n_families = ARRAY_SIZE(families)},
+                       "guard", e);
+}
+
+static size_t flows_that_fit(void)
+{
+    struct rlimit files = {0};
+
+    getrlimit(RLIMIT_NOFILE, &files);
+    return files.rlim_cur > 4 * DESCRIPTORS ? (size_t)(files.rlim_cur - DESCRIPTORS) / 3
+                                            : DESCRIPTORS;
+}
+
+static int start(struct guard *g, struct sg_error *e)
+{
+    int r = hosts_new(&g->hosts, e);
+
+    if (r == 0)
+        r = warden_link_open(g, WARDEN_FD, e);
+    if (r == 0)
+        r = vault_key_open(g->dir, TRUST_KEY, &g->key, e);
+    if (r == 0)
+        r = open_record(g, e);
+    return r < 0 ? r : confine(e);
+}
+
+static int serve(void)
+{
+    struct guard *g = &guard;
+    struct sg_error e = {0};
+    uv_timer_t *flush;
+    uv_poll_t *hosts;
+
+    if (fcntl(WARDEN_FD, F_SETFD, FD_CLOEXEC) < 0) {
+        fprintf(stderr, "sandglass-guard: 'sandglass serve' starts this program; it is of no use "
+                        "alone\n");
+        return 2;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    prctl(PR_SET_NAME, "sg-guard");
+    vault_harden_process();
+    umask(077);
+    g->loop = uv_default_loop();
+    g->max_flows = flows_that_fit();
+    g->dir = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (start(g, &e) < 0)
+        give_up(&e);
+    atexit(on_exit_close);
+    flush = alarm_new(g->loop, g);
+    uv_timer_start(flush, on_flush, FLUSH_MS, FLUSH_MS);
+    hosts = watch_new(g->loop, hosts_fd(g->hosts), g);
+    watch_for(hosts, UV_READABLE, on_hosts);
+    warden_link_start(g);
+    return uv_run(g->loop, UV_RUN_DEFAULT);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "audit") == 0)
+        return audit_main(argc - 1, argv + 1);
+    return serve();
+}

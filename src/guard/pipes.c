@@ -1,0 +1,48 @@
+#include "guard/pipes.h"
+
+#include <fcntl.h>
+
+#define KEPT_MAX  16
+#define WANT_SIZE (1024 * 1024) /* what a process without privilege may have */
+
+static struct pipe_pair *kept;
+static size_t n_kept;
+
+struct pipe_pair *pipes_take(void)
+{
+    struct pipe_pair *p = kept;
+    int size;
+
+    if (p) {
+        kept = p->next;
+        n_kept--;
+        return p;
+    }
+    p = xcalloc(1, sizeof *p);
+    if (pipe2(p->fds, O_CLOEXEC | O_NONBLOCK) < 0) {
+        free(p);
+        return NULL;
+    }
+    fcntl(p->fds[1], F_SETPIPE_SZ, WANT_SIZE); /* or it stays as it is */
+    size = fcntl(p->fds[1], F_GETPIPE_SZ);
+    p->size = size > 0 ? (size_t)size : 65536;
+    return p;
+}
+
+void pipes_give(struct pipe_pair *p)
+{
+    if (n_kept == KEPT_MAX) {
+        pipes_discard(p);
+        return;
+    }
+    p->next = kept;
+    kept = p;
+    n_kept++;
+}
+
+void pipes_discard(struct pipe_pair *p)
+{
+    close(p->fds[0]);
+    close(p->fds[1]);
+    free(p);
+}

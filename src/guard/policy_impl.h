@@ -1,0 +1,37 @@
+/* The inside of a policy, for policy.c and policy_requests.c. */
+#pragma once
+
+#include <jansson.h>
+
+#include "guard/entries.h"
+#include "guard/policy.h"
+
+struct policy {
+    unsigned refs;
+    char hash[2 * POLICY_HASH_LEN + 1];
+    bool default_deny, fake_ip;
+    struct entries allow, deny;
+    enum sanitise_mode sanitise;
+    struct policy_quota quota;
+
+    struct policy_rule *rules;
+    size_t n_rules;
+    struct names *rule_names; /* to the rules */
+    struct policy_secret *secrets;
+    size_t n_secrets;
+    struct names *secret_hosts; /* where a placeholder is replaced, to the secret */
+    struct policy_proxy *proxy; /* NULL: none */
+};
+
+/* Members of a document. One that is not there leaves *ret as it is; one of another type or beyond
+ * its limit is refused. */
+int document_string(const json_t *o, const char *key, size_t max, const char **ret,
+                    struct sg_error *e);
+int document_array(const json_t *o, const char *key, size_t max, const json_t **ret,
+                   struct sg_error *e);
+int document_refuse(struct sg_error *e, const char *fmt, ...) PRINTF(2, 3);
+
+/* Rules, secrets and the proxy. What was read is in p when it fails, too. */
+int policy_requests_read(struct policy *p, const json_t *document, const struct vault_key *key,
+                         struct sg_error *e);
+void policy_requests_done(struct policy *p);

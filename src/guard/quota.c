@@ -1,0 +1,76 @@
+/* What a sandbox may use of the network: connections at a time, new ones in a second, bytes. */
+#include "base/clock.h"
+#include "guard/flow.h"
+#include "guard/policy.h"
+
+#define NS_PER_S 1000000000ull
+#define TOLD_NS  (60 * NS_PER_S)
+
+/* Each limit is on record once a minute: a flood must not become one of records. */
+static void tell(struct subject *s, bool *told, const char *rule)
+{
+    uint64_t now = clock_ns();
+
+    if (now - s->quota.told_ns > TOLD_NS) {
+        s->quota.told_ns = now;
+        s->quota.told_flows = s->quota.told_rate = s->quota.told_bytes = false;
+    }
+    if (*told)
+        return;
+    *told = true;
+    record_decision(s, &(struct decision){.kind = "quota", .rule = rule});
+}
+
+/* A bucket that holds one second's worth, kept as the time at which it would be full. */
+static bool take_token(struct quota *q, uint32_t rate)
+{
+    uint64_t now = clock_ns(), one = NS_PER_S / rate;
+
+    if (q->tokens_ns < now)
+        q->tokens_ns = now;
+    if (q->tokens_ns - now > NS_PER_S)
+        return false;
+    q->tokens_ns += one;
+    return true;
+}
+
+enum quota_what quota_take_flow(struct subject *s)
+{
+    const struct policy_quota *limit = policy_quota(s->policy);
+    struct quota *q = &s->quota;
+
+    if (limit->flows && q->flows >= limit->flows) {
+        tell(s, &q->told_flows, "connections at a time");
+        return QUOTA_FLOWS;
+    }
+    if (limit->flow_rate && !take_token(q, limit->flow_rate)) {
+        tell(s, &q->told_rate, "new connections in a second");
+        return QUOTA_RATE;
+    }
+    if (limit->bytes && q->bytes >= limit->bytes) {
+        tell(s, &q->told_bytes, "bytes");
+        return QUOTA_BYTES;
+    }
+    if (s->guard->n_flows >= s->guard->max_flows)
+        return QUOTA_GUARD;
+    q->flows++;
+    s->guard->n_flows++;
+    return QUOTA_OK;
+}
+
+void quota_give_flow(struct subject *s)
+{
+    s->quota.flows--;
+    s->guard->n_flows--;
+}
+
+bool quota_count(struct subject *s, uint64_t bytes)
+{
+    const struct policy_quota *limit = policy_quota(s->policy);
+
+    s->quota.bytes += bytes;
+    if (!limit->bytes || s->quota.bytes <= limit->bytes)
+        return true;
+    tell(s, &s->quota.told_bytes, "bytes");
+    return false;
+}

@@ -1,0 +1,32 @@
+#include "audit/audit.h"
+#include "guard/guard.h"
+#include "guard/policy.h"
+
+void record_decision(struct subject *s, const struct decision *d)
+{
+    char address[NET_ADDR_TEXT_MAX] = "";
+    struct audit_record r = {
+        .kind = d->kind,
+        .tenant = s->tenant,
+        .sandbox = s->id,
+        .name = d->name,
+        .address = address,
+        .protocol = d->protocol,
+        .verdict = d->allowed ? "allow" : "deny",
+        .rule = d->rule,
+        .detail = d->detail,
+        .policy = s->policy ? policy_hash(s->policy) : NULL,
+        .up = d->up,
+        .down = d->down,
+        .ms = d->ms,
+    };
+
+    /* A guard of one sandbox may have none. */
+    if (!s->guard->audit)
+        return;
+    if (d->address) {
+        net_addr_text(d->address, address);
+        r.port = d->address->port;
+    }
+    audit_write(s->guard->audit, &r);
+}

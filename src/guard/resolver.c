@@ -1,0 +1,232 @@
+#include "guard/resolver.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "guard/handle.h"
+#include "guard/resolver_impl.h"
+
+/* A question of somebody: one flight, or for a lookup one for each family. */
+struct resolver_query {
+    struct waiter waiters[2];
+    struct guard *guard;
+    unsigned waiting;  /* of a lookup: families */
+    bool starting;     /* its end is said by whoever starts it */
+    uv_timer_t *grace; /* runs when one family has addresses and the other is not there yet */
+    resolver_done done;
+    resolver_raw_done raw_done;
+    void *arg;
+    struct resolved res;
+    bool absent; /* no such name */
+    int failed;
+};
+
+int resolver_new(struct guard *g, const char *servers, struct resolver **ret, struct sg_error *e)
+{
+    struct resolver *r = xcalloc(1, sizeof *r);
+    int result;
+
+    r->guard = g;
+    r->cache = resolver_cache_new();
+    result = resolver_servers_read(r, servers, e);
+    if (result < 0)
+        resolver_free(r);
+    else
+        *ret = r;
+    return result;
+}
+
+/* Questions under way come to their end: who waits for them need not know. */
+void resolver_free(struct resolver *r)
+{
+    if (!r)
+        return;
+    r->gone = true;
+    if (r->n_flights > 0)
+        return;
+    resolver_cache_free(r->cache);
+    free(r);
+}
+
+/* ---- addresses ------------------------------------------------------------------------------- */
+
+static void families(const struct guard *g, bool *v4, bool *v6)
+{
+    *v4 = hosts_has_v4(g->hosts);
+    *v6 = hosts_has_v6(g->hosts);
+    /* Without any way out there may still be one inside, to what the operator has named. */
+    if (!*v4 && !*v6)
+        *v4 = *v6 = true;
+}
+
+static bool has_address(const struct resolved *res, const struct net_addr *a)
+{
+    for (size_t i = 0; i < res->n; i++)
+        if (net_addr_equal(&res->addrs[i], a))
+            return true;
+    return false;
+}
+
+void resolver_addresses(const struct guard *g, const struct dns_answer *a, struct resolved *res)
+{
+    uint32_t ttl = resolver_cache_ttl(a);
+    bool v4, v6;
+
+    families(g, &v4, &v6);
+    if (res->ttl == 0 || ttl < res->ttl)
+        res->ttl = ttl;
+    for (size_t i = 0; i < a->n; i++) {
+        const struct dns_record *r = &a->records[i];
+        struct net_addr addr;
+
+        if (r->type == DNS_A)
+            net_addr_v4(r->data, 0, &addr);
+        else if (r->type == DNS_AAAA)
+            net_addr_v6(r->data, 0, &addr);
+        else
+            continue;
+        const char *why = guard_never_dials(g, &addr);
+        if (why)
+            res->dropped = why;
+        else if ((net_addr_is_v4(&addr) ? v4 : v6) && res->n < RESOLVER_ADDRS &&
+                 !has_address(res, &addr))
+            res->addrs[res->n++] = addr;
+    }
+}
+
+/* ---- questions ------------------------------------------------------------------------------- */
+
+static void query_free(struct resolver_query *q)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(q->waiters); i++)
+        flight_leave(&q->waiters[i]);
+    alarm_drop(&q->grace);
+    free(q);
+}
+
+void resolver_cancel(struct resolver_query *q)
+{
+    query_free(q);
+}
+
+static void lookup_end(struct resolver_query *q)
+{
+    struct resolved res = q->res;
+    resolver_done done = q->done;
+    void *arg = q->arg;
+
+    if (res.n > 0)
+        res.r = 0;
+    else if (res.dropped)
+        res.r = -EACCES;
+    else if (q->absent)
+        res.r = -ENOENT;
+    else
+        res.r = q->failed ? q->failed : -ENODATA;
+    if (res.ttl == 0)
+        res.ttl = RESOLVER_TTL_MIN;
+    query_free(q);
+    done(arg, &res);
+}
+
+static void on_grace(uv_timer_t *t)
+{
+    lookup_end(t->data);
+}
+
+/* False: it has ended. */
+static bool lookup_go_on(struct resolver_query *q)
+{
+    if (q->waiting == 0) {
+        lookup_end(q);
+        return false;
+    }
+    if (q->res.n > 0) {
+        q->grace = alarm_new(q->guard->loop, q);
+        alarm_set(q->grace, RESOLVER_GRACE_NS, on_grace);
+    }
+    return true;
+}
+
+static void on_part(struct waiter *w, int r, const struct dns_answer *a)
+{
+    struct resolver_query *q = w->query;
+
+    q->waiting--;
+    if (r < 0)
+        q->failed = r;
+    else if (a->rcode == DNS_NXDOMAIN)
+        q->absent = true;
+    else
+        resolver_addresses(q->guard, a, &q->res);
+    if (!q->starting)
+        lookup_go_on(q);
+}
+
+static void on_raw(struct waiter *w, int r, const struct dns_answer *a)
+{
+    struct resolver_query *q = w->query;
+    resolver_raw_done done = q->raw_done;
+    void *arg = q->arg;
+
+    query_free(q);
+    done(arg, r, a);
+}
+
+/* From the cache, or from a flight. done may come before this returns. */
+static void find_out(struct resolver *r, const char *name, uint16_t type, struct waiter *w)
+{
+    struct dns_answer a;
+    int result;
+
+    if (resolver_cache_get(r->cache, name, type, clock_ns(), &result, &a)) {
+        w->done(w, result, result < 0 ? NULL : &a);
+        return;
+    }
+    result = flight_wait(r, name, type, w);
+    if (result < 0)
+        w->done(w, result, NULL);
+}
+
+struct resolver_query *resolver_lookup(struct resolver *r, const char *name, resolver_done done,
+                                       void *arg)
+{
+    struct resolver_query *q = xcalloc(1, sizeof *q);
+    bool v4, v6;
+
+    q->guard = r->guard;
+    q->done = done;
+    q->arg = arg;
+    q->starting = true;
+    for (size_t i = 0; i < ARRAY_SIZE(q->waiters); i++)
+        q->waiters[i] = (struct waiter){.query = q, .done = on_part};
+    families(r->guard, &v4, &v6);
+    q->waiting = v4 + v6;
+    if (v4)
+        find_out(r, name, DNS_A, &q->waiters[0]);
+    if (v6)
+        find_out(r, name, DNS_AAAA, &q->waiters[1]);
+    q->starting = false;
+    return lookup_go_on(q) ? q : NULL;
+}
+
+struct resolver_query *resolver_ask(struct resolver *r, const char *name, uint16_t type,
+                                    resolver_raw_done done, void *arg)
+{
+    struct resolver_query *q = xcalloc(1, sizeof *q);
+    struct dns_answer a;
+    int result;
+
+    q->guard = r->guard;
+    q->raw_done = done;
+    q->arg = arg;
+    q->waiters[0] = (struct waiter){.query = q, .done = on_raw};
+    if (!resolver_cache_get(r->cache, name, type, clock_ns(), &result, &a)) {
+        result = flight_wait(r, name, type, &q->waiters[0]);
+        if (result == 0)
+            return q;
+    }
+    free(q);
+    done(arg, result, result < 0 ? NULL : &a);
+    return NULL;
+}

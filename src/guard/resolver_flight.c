@@ -1,0 +1,214 @@
+#include <string.h>
+
+#include "base/clock.h"
+#include "guard/dns_names.h"
+#include "guard/handle.h"
+#include "guard/resolver_impl.h"
+
+struct flight {
+    struct resolver *resolver;
+    struct flight *newer, *older;
+    struct waiter *waiters;
+    uint64_t hash, deadline_ns;
+    uv_timer_t *timer;
+    struct upstream *tries[RESOLVER_TRIES]; /* NULL: failed */
+    size_t servers[RESOLVER_TRIES];         /* which each asks */
+    unsigned n_tries;
+    bool landed;
+    uint16_t type;
+    char name[POLICY_NAME_MAX + 1];
+};
+
+/* Away from the list: nobody joins any more, and nothing comes. */
+static void take_down(struct flight *f)
+{
+    struct resolver *r = f->resolver;
+
+    for (unsigned i = 0; i < f->n_tries; i++) {
+        upstream_free(f->tries[i]);
+        f->tries[i] = NULL;
+    }
+    alarm_drop(&f->timer);
+    *(f->newer ? &f->newer->older : &r->newest) = f->older;
+    *(f->older ? &f->older->newer : &r->oldest) = f->newer;
+    f->landed = true;
+}
+
+static void flight_free(struct flight *f)
+{
+    struct resolver *r = f->resolver;
+
+    free(f);
+    r->n_flights--;
+    if (r->gone && r->n_flights == 0)
+        resolver_free(r);
+}
+
+static void unlink_waiter(struct waiter *w)
+{
+    if (w->next)
+        w->next->link = w->link;
+    *w->link = w->next;
+    w->flight = NULL;
+}
+
+/* Tells all who wait. Any of them may make others go, or ask again. */
+static void land(struct flight *f, int r, struct dns_answer *a)
+{
+    if (a) {
+        uint32_t ttl = resolver_cache_ttl(a);
+
+        for (size_t i = 0; i < a->n; i++)
+            a->records[i].ttl = ttl;
+    }
+    resolver_cache_put(f->resolver->cache, f->name, f->type, r, a, clock_ns());
+    take_down(f);
+    while (f->waiters) {
+        struct waiter *w = f->waiters;
+
+        unlink_waiter(w);
+        w->done(w, r, a);
+    }
+    flight_free(f);
+}
+
+static bool asks(const struct flight *f)
+{
+    for (unsigned i = 0; i < f->n_tries; i++)
+        if (f->tries[i])
+            return true;
+    return false;
+}
+
+static void on_answer(void *arg, struct upstream *u, int r, struct dns_answer *a);
+static void on_late(uv_timer_t *t);
+
+/* Asks the next server, or one after it if that cannot be. Without `again`, only those that were
+ * not asked yet. */
+static bool ask_next(struct flight *f, bool again)
+{
+    struct resolver *r = f->resolver;
+    uint64_t now = clock_ns(), left = f->deadline_ns > now ? f->deadline_ns - now : 0;
+
+    while (f->n_tries < RESOLVER_TRIES && (again || f->n_tries < r->n_servers)) {
+        unsigned i = f->n_tries++;
+
+        f->servers[i] = (r->preferred + i) % r->n_servers;
+        again = false;
+        if (upstream_ask(r->guard->loop, &r->servers[f->servers[i]], f->name, f->type, on_answer, f,
+                         &f->tries[i]) == 0) {
+            alarm_set(f->timer, left < RESOLVER_TRY_NS ? left : RESOLVER_TRY_NS, on_late);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void on_answer(void *arg, struct upstream *u, int r, struct dns_answer *a)
+{
+    struct flight *f = arg;
+
+    if (r == 0 && (a->rcode == DNS_NOERROR || a->rcode == DNS_NXDOMAIN)) {
+        for (unsigned i = 0; i < f->n_tries; i++)
+            if (f->tries[i] == u)
+                f->resolver->preferred = f->servers[i];
+        land(f, 0, a);
+        return;
+    }
+    for (unsigned i = 0; i < f->n_tries; i++)
+        if (f->tries[i] == u)
+            f->tries[i] = NULL;
+    upstream_free(u);
+    if (!ask_next(f, false) && !asks(f))
+        land(f, -EIO, NULL);
+}
+
+static void on_late(uv_timer_t *t)
+{
+    struct flight *f = t->data;
+    uint64_t now = clock_ns();
+
+    if (now >= f->deadline_ns)
+        land(f, -ETIMEDOUT, NULL);
+    else if (!ask_next(f, true))
+        alarm_set(f->timer, f->deadline_ns - now, on_late);
+}
+
+static struct flight *find(struct resolver *r, const char *name, uint16_t type, uint64_t hash)
+{
+    struct flight *f = r->newest;
+
+    while (f && (f->hash != hash || f->type != type || strcmp(f->name, name) != 0))
+        f = f->older;
+    return f;
+}
+
+/* Not now: who waits for it may be anybody, also who is asking. */
+static void give_up_oldest(struct resolver *r)
+{
+    struct flight *f = r->oldest;
+
+    while (f && f->deadline_ns == 0)
+        f = f->newer;
+    if (!f)
+        return;
+    f->deadline_ns = 0;
+    alarm_set(f->timer, 0, on_late);
+}
+
+static struct flight *flight_new(struct resolver *r, const char *name, uint16_t type, uint64_t hash)
+{
+    struct flight *f;
+
+    if (r->n_flights >= RESOLVER_FLIGHTS_MAX)
+        return NULL;
+    if (r->n_flights >= RESOLVER_FLIGHTS)
+        give_up_oldest(r);
+    f = xcalloc(1, sizeof *f);
+    f->resolver = r;
+    f->hash = hash;
+    f->type = type;
+    f->deadline_ns = clock_ns() + RESOLVER_NS;
+    f->timer = alarm_new(r->guard->loop, f);
+    snprintf(f->name, sizeof f->name, "%s", name);
+    f->older = r->newest;
+    *(r->newest ? &r->newest->newer : &r->oldest) = f;
+    r->newest = f;
+    r->n_flights++;
+    if (ask_next(f, false))
+        return f;
+    take_down(f);
+    flight_free(f);
+    return NULL;
+}
+
+int flight_wait(struct resolver *r, const char *name, uint16_t type, struct waiter *w)
+{
+    uint64_t hash = dns_name_hash(name, type);
+    struct flight *f = find(r, name, type, hash);
+
+    if (!f)
+        f = flight_new(r, name, type, hash);
+    if (!f)
+        return -EIO;
+    w->flight = f;
+    w->link = &f->waiters;
+    w->next = f->waiters;
+    if (w->next)
+        w->next->link = &w->next;
+    f->waiters = w;
+    return 0;
+}
+
+void flight_leave(struct waiter *w)
+{
+    struct flight *f = w->flight;
+
+    if (!f)
+        return;
+    unlink_waiter(w);
+    if (!f->waiters && !f->landed) {
+        take_down(f);
+        flight_free(f);
+    }
+}

@@ -1,0 +1,45 @@
+/* The resolver's parts: resolver.c has the questions of others, resolver_flight.c those under way,
+ * resolver_query.c one question to one server, resolver_cache.c what was answered. */
+#pragma once
+
+#include "guard/resolver.h"
+#include "guard/resolver_cache.h"
+#include "guard/resolver_query.h"
+
+#define RESOLVER_SERVERS  4
+#define RESOLVER_TRIES    4
+#define RESOLVER_TRY_NS   1500000000ull /* then the next server is asked too */
+#define RESOLVER_GRACE_NS 1000000000ull /* for the other family, once one has addresses */
+/* Under way at once. Above the first number the one that has waited longest gives up: who asks for
+ * names that nobody answers hurts itself. */
+#define RESOLVER_FLIGHTS     768
+#define RESOLVER_FLIGHTS_MAX 1024
+
+struct resolver {
+    struct guard *guard;
+    struct net_addr servers[RESOLVER_SERVERS];
+    size_t n_servers;
+    size_t preferred; /* the one that has answered last */
+    struct resolver_cache *cache;
+    struct flight *newest, *oldest;
+    size_t n_flights;
+    bool gone; /* freed when the last flight has ended */
+};
+
+/* resolver_servers.c */
+int resolver_servers_read(struct resolver *r, const char *servers, struct sg_error *e);
+
+/* ---- resolver_flight.c: a question under way, for all who ask it ------------------------------
+ */
+
+struct waiter {
+    struct flight *flight; /* NULL: it does not wait */
+    struct waiter *next, **link;
+    struct resolver_query *query;
+    void (*done)(struct waiter *w, int r, const struct dns_answer *a);
+};
+
+/* Begins to wait, for a flight that is under way or a new one. -errno: none can be begun. */
+int flight_wait(struct resolver *r, const char *name, uint16_t type, struct waiter *w);
+/* done does not come; a flight that nobody waits for ends. */
+void flight_leave(struct waiter *w);

@@ -1,0 +1,201 @@
+#include "guard/warden_link.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/fd.h"
+#include "guard/flow.h"
+#include "guard/front_link.h"
+#include "guard/handle.h"
+#include "order/log.h"
+
+#define FDS_MAX   3
+#define TURN_MAX  64
+#define FIRST_MS  10000
+#define QUEUE_MAX 4096
+
+struct waiting_message {
+    struct waiting_message *next;
+    struct guard_message m;
+};
+
+struct warden_link {
+    struct guard *guard;
+    int fd;
+    uv_poll_t *watch;
+    uint64_t seq;
+    struct waiting_message *queue, **queue_end; /* for room in the socket */
+    size_t n_queue;
+};
+
+static void on_event(uv_poll_t *w, int status, int events);
+
+static void link_send(struct warden_link *l, struct guard_message *m)
+{
+    struct waiting_message *w;
+
+    m->magic = GUARD_MAGIC;
+    if (!l->queue && fd_send(l->fd, m, sizeof *m, NULL, 0) != -EAGAIN)
+        return;
+    if (l->n_queue == QUEUE_MAX) /* a socket was asked for: its flow ends by its own time limit */
+        return;
+    w = xcalloc(1, sizeof *w);
+    w->m = *m;
+    *l->queue_end = w;
+    l->queue_end = &w->next;
+    l->n_queue++;
+    watch_for(l->watch, UV_READABLE | UV_WRITABLE, on_event);
+}
+
+static void flush(struct warden_link *l)
+{
+    while (l->queue) {
+        struct waiting_message *w = l->queue;
+        if (fd_send(l->fd, &w->m, sizeof w->m, NULL, 0) == -EAGAIN)
+            return;
+        l->queue = w->next;
+        l->n_queue--;
+        free(w);
+    }
+    l->queue_end = &l->queue;
+    watch_for(l->watch, UV_READABLE, on_event);
+}
+
+static void take_policy(struct warden_link *l, const struct guard_message *m, int document)
+{
+    struct guard_message a = {
+        .what = GUARD_APPLIED, .seq = m->seq, .life = m->life, .epoch = m->epoch};
+    struct sg_error e = {0};
+
+    memcpy(a.id, m->id, sizeof a.id);
+    a.code = subject_set_policy(l->guard, m, document, &e);
+    snprintf(a.message, sizeof a.message, "%.255s", e.message);
+    link_send(l, &a);
+}
+
+static void take_settings(struct warden_link *l, int *fds)
+{
+    struct sg_error e = {0};
+
+    if (settings_take(l->guard, fds[0], fds[1], fds[2], &e) < 0)
+        log_line(LEVEL_ERROR, "guard: the settings stay as they were: %s", e.message);
+}
+
+/* Takes over what it uses of the descriptors. */
+static void take(struct warden_link *l, const struct guard_message *m, int *fds, size_t n)
+{
+    switch ((enum guard_what)m->what) {
+    case GUARD_SETTINGS:
+        if (n == 3)
+            take_settings(l, fds);
+        break;
+    case GUARD_FRONT:
+        if (n == 1)
+            front_link_set(l->guard, steal_fd(&fds[0]));
+        break;
+    case GUARD_BOX:
+        if (n == 3)
+            subject_add(l->guard, m, steal_fd(&fds[0]), steal_fd(&fds[1]), fds[2]);
+        break;
+    case GUARD_POLICY:
+        if (n == 1)
+            take_policy(l, m, fds[0]);
+        break;
+    case GUARD_GONE:
+        subject_remove(l->guard, m);
+        break;
+    case GUARD_UDP:
+        udp_got_socket(l->guard, m->seq, m->code, n == 1 ? steal_fd(&fds[0]) : -1);
+        break;
+    case GUARD_APPLIED:
+    case GUARD_ASK_UDP:
+    case GUARD_READY:
+    case GUARD_MAX_:
+        break;
+    }
+}
+
+/* -EAGAIN: nothing there. Never returns when the warden is gone. */
+static int take_one(struct warden_link *l)
+{
+    struct guard_message m;
+    int fds[FDS_MAX] = {-1, -1, -1};
+    size_t n = FDS_MAX;
+    ssize_t got = fd_recv(l->fd, &m, sizeof m, fds, &n);
+
+    if (got == -EAGAIN || got == -EINTR)
+        return -EAGAIN;
+    if (got != (ssize_t)sizeof m || m.magic != GUARD_MAGIC)
+        exit(got == 0 ? 0 : 1);
+    m.id[ID_LEN] = m.tenant[ID_LEN] = '\0';
+    take(l, &m, fds, n);
+    for (size_t i = 0; i < FDS_MAX; i++)
+        close_p(&fds[i]);
+    return 0;
+}
+
+static void on_event(uv_poll_t *w, int status, int events)
+{
+    struct warden_link *l = w->data;
+
+    (void)status;
+    if (events & UV_WRITABLE)
+        flush(l);
+    for (unsigned i = 0; i < TURN_MAX && take_one(l) == 0; i++)
+        ;
+}
+
+int warden_link_open(struct guard *g, int fd, struct sg_error *e)
+{
+    struct warden_link *l = xcalloc(1, sizeof *l);
+    struct guard_message m;
+    int fds[FDS_MAX] = {-1, -1, -1}, r;
+    size_t n = FDS_MAX;
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    *l = (struct warden_link){.guard = g, .fd = fd};
+    l->queue_end = &l->queue;
+    g->link = l;
+    if (poll(&p, 1, FIRST_MS) != 1 || fd_recv(fd, &m, sizeof m, fds, &n) != sizeof m ||
+        m.magic != GUARD_MAGIC || m.what != GUARD_SETTINGS || n != 3)
+        return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the warden has sent no settings");
+    r = settings_take(g, fds[0], fds[1], fds[2], e);
+    for (size_t i = 0; i < FDS_MAX; i++)
+        close_p(&fds[i]);
+    return r < 0 ? r : fd_set_nonblock(fd, true);
+}
+
+void warden_link_start(struct guard *g)
+{
+    struct guard_message ready = {.what = GUARD_READY};
+
+    g->link->watch = watch_new(g->loop, g->link->fd, g->link);
+    watch_for(g->link->watch, UV_READABLE, on_event);
+    link_send(g->link, &ready);
+}
+
+/* The listener speaks of IPv4 addresses as mapped ones. */
+static void unmapped(const struct sockaddr_storage *from, struct sockaddr_storage *ret)
+{
+    struct net_addr a;
+
+    memset(ret, 0, sizeof *ret);
+    if (net_addr_from((const struct sockaddr *)from, &a) == 0)
+        net_addr_to(&a, ret);
+}
+
+uint64_t warden_link_ask_udp(struct warden_link *l, const struct subject *s,
+                             const struct sockaddr_storage *local,
+                             const struct sockaddr_storage *peer)
+{
+    struct guard_message m = {.what = GUARD_ASK_UDP, .seq = ++l->seq, .life = s->life};
+
+    memcpy(m.id, s->id, sizeof m.id);
+    unmapped(local, &m.local);
+    unmapped(peer, &m.peer);
+    link_send(l, &m);
+    return m.seq;
+}
