@@ -5,12 +5,13 @@
 
 #include "base/fd.h"
 
-#define TELL_FDS_MAX 2
+#define TELL_FDS_MAX  2
+#define ORDER_FDS_MAX 2
 
 /* An order that waits to be sent, then for its answer. */
 struct pending {
     struct order order;
-    int fd;
+    int fds[2]; /* -1: none; the second only after the first */
     warden_done done;
     void *arg;
     struct pending *next;
@@ -48,7 +49,8 @@ static struct pending *queue_take(struct queue *q, struct pending **at)
 
 static void pending_free(struct pending *p)
 {
-    close_p(&p->fd);
+    close_p(&p->fds[0]);
+    close_p(&p->fds[1]);
     free(p);
 }
 
@@ -66,13 +68,15 @@ static void send_queued(struct warden *w)
 {
     while (w->unsent.first) {
         struct pending *p = w->unsent.first;
-        int r = fd_send(w->sock, &p->order, sizeof p->order, &p->fd, p->fd >= 0 ? 1 : 0);
+        size_t n = (p->fds[0] >= 0 ? 1 : 0) + (p->fds[1] >= 0 ? 1 : 0);
+        int r = fd_send(w->sock, &p->order, sizeof p->order, p->fds, n);
 
         /* Any other failure means that the warden is gone, which reading will tell. */
         if (r == -EAGAIN)
             break;
-        close_p(&p->fd);
-        p->fd = -1;
+        close_p(&p->fds[0]);
+        close_p(&p->fds[1]);
+        p->fds[0] = p->fds[1] = -1;
         queue_add(&w->sent, queue_take(&w->unsent, &w->unsent.first));
     }
     watch(w);
@@ -80,12 +84,19 @@ static void send_queued(struct warden *w)
 
 void warden_order(struct front *f, struct order *o, int fd, warden_done done, void *arg)
 {
+    warden_order_two(f, o, fd, -1, done, arg);
+}
+
+/* The second is not there without the first. */
+void warden_order_two(struct front *f, struct order *o, int fd, int second, warden_done done,
+                      void *arg)
+{
     struct warden *w = f->warden;
     struct pending *p = xcalloc(1, sizeof *p);
 
     o->magic = ORDER_MAGIC;
     o->seq = ++w->seq;
-    *p = (struct pending){.order = *o, .fd = fd, .done = done, .arg = arg};
+    *p = (struct pending){.order = *o, .fds = {fd, second}, .done = done, .arg = arg};
     queue_add(&w->unsent, p);
     send_queued(w);
 }

@@ -16,5 +16,8 @@ struct warden_handlers {
 int warden_open(struct front *f, int sock, const struct warden_handlers *h, struct sg_error *e);
 /* Sends an order; magic and seq are filled in. fd (or -1) is sent along and closed. */
 void warden_order(struct front *f, struct order *o, int fd, warden_done done, void *arg);
+/* The same with two: a note and a policy document, say. */
+void warden_order_two(struct front *f, struct order *o, int fd, int second, warden_done done,
+                      void *arg);
 /* The error of an answer, or 0. */
 int warden_error(const struct order_answer *a, struct sg_error *e);

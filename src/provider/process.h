@@ -15,6 +15,7 @@
 #include <sandglass.h>
 
 #include "base/err.h"
+#include "egress/wire.h"
 
 struct provider;
 struct instance;
@@ -109,6 +110,34 @@ void instance_end(struct instance *i);
 uint64_t instance_end_deadline(const struct instance *i);
 /* -EAGAIN: not yet. Otherwise i has been freed: 0, or it is lost. */
 int instance_ended(struct instance *i, struct sg_error *e);
+
+/* ---- the way out -----------------------------------------------------------------------------
+ *
+ * A sandbox can reach nothing. With a way out, whatever it sends to anywhere comes to two sockets,
+ * which are for the guard (egress/wire.h). */
+
+/* Which way this host offers; `why` says what is wrong with better ones, or is "". wish: 0, or the
+ * only one that will do. */
+#define NETWORK_WHY 320
+int network_choose(enum egress_path wish, enum egress_path *ret, char why[NETWORK_WHY],
+                   struct sg_error *e);
+
+/* The larger part of the work, and nothing that the sandbox notices. Nothing if it was done. */
+int instance_network_prepare(struct instance *i, enum egress_path path, struct sg_error *e);
+bool instance_network_prepared(const struct instance *i);
+/* Opens it, which prepares it, or closes it: then connecting fails at once, and nothing that is
+ * under way goes on. */
+int instance_network_open(struct instance *i, enum egress_path path, struct sg_error *e);
+int instance_network_close(struct instance *i, struct sg_error *e);
+/* They stay the instance's. */
+struct network_sockets {
+    enum egress_path path;
+    int tcp, udp;
+};
+void instance_network_sockets(const struct instance *i, struct network_sockets *ret);
+/* For GUARD_ASK_UDP: returns a socket. */
+int instance_network_udp(struct instance *i, const struct sockaddr_storage *local,
+                         const struct sockaddr_storage *peer, struct sg_error *e);
 
 /* ---- kernels ---------------------------------------------------------------------------------
  *

@@ -4,6 +4,7 @@
 #include "provider/process.h"
 #include "warden/cgroup.h"
 #include "warden/domain.h"
+#include "warden/netpath.h"
 #include "warden/stage/stage.h"
 #include "warden/template.h"
 
@@ -48,6 +49,7 @@ struct instance {
     uint64_t kernel_asked; /* request; 0: none */
     int twins[TWINS_MAX];  /* pidfds: they must be gone before its groups are used again */
     size_t n_twins;
+    struct netpath netpath; /* its way out */
     uint64_t end_deadline_ns;
     struct stage_reply reply; /* as far as it has come */
     size_t reply_len;

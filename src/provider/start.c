@@ -81,6 +81,7 @@ int instance_begin(struct provider *p, struct instance **ret, struct sg_error *e
                            .pidfd = -1,
                            .userns = -1,
                            .upper = -1,
+                           .netpath = NETPATH_NONE,
                            .kernel_ends = {-1, -1, -1}};
     p->slots[index].used_by = i;
     r = make_groups(i, e);

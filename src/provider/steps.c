@@ -117,6 +117,7 @@ void instance_end(struct instance *i)
     struct cgroup *cg = slot_of(i)->cgroup;
 
     instance_kill_twins(i);
+    netpath_done(&i->netpath);
     close_p(&i->channel);
     close_p(&i->userns);
     close_p(&i->upper);

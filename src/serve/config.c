@@ -10,8 +10,9 @@
 #include "order/log.h"
 #include "serve/server.h"
 
-#define PEM_MAX (1024u * 1024)
-#define BACKLOG 4096
+#define PEM_MAX      (1024u * 1024)
+#define PATTERNS_MAX (256u * 1024)
+#define BACKLOG      4096
 
 /* It decides where the server listens and as whom it runs: nobody else may write it. */
 static int check_config_file(int fd, const char *path, struct sg_error *e)
@@ -86,13 +87,23 @@ void tls_text_done(struct tls_text *t)
     *t = (struct tls_text){0};
 }
 
+static int read_text(const char *what, const char *path, size_t max, char **ret, size_t *ret_len,
+                     struct sg_error *e)
+{
+    int r = file_read(AT_FDCWD, path, max, ret, ret_len);
+
+    return r < 0
+               ? err_set(e, err_kind_of(-r), r, "cannot read %s '%s': %s", what, path, strerror(-r))
+               : 0;
+}
+
 static int read_pem(const char *what, const char *path, char **ret, size_t *ret_len,
                     struct sg_error *e)
 {
-    int r = file_read(AT_FDCWD, path, PEM_MAX, ret, ret_len);
+    int r = read_text(what, path, PEM_MAX, ret, ret_len, e);
 
     if (r < 0)
-        return err_set(e, err_kind_of(-r), r, "cannot read %s '%s': %s", what, path, strerror(-r));
+        return r;
     if (!strstr(*ret, "-----BEGIN "))
         return err_set(e, SG_ERR_INVALID, -EINVAL, "%s '%s' is not in PEM form", what, path);
     return 0;
@@ -127,6 +138,30 @@ int serve_tls(const struct settings *settings, struct tls_text *ret, struct sg_e
         return r;
     *ret = t;
     t = (struct tls_text){0};
+    return 0;
+}
+
+void extra_text_done(struct extra_text *t)
+{
+    free(t->roots);
+    free(t->patterns);
+    *t = (struct extra_text){0};
+}
+
+int serve_extra(const struct settings *settings, struct extra_text *ret, struct sg_error *e)
+{
+    AUTO(extra_text_done) struct extra_text t = {0};
+    int r = 0;
+
+    if (settings->egress_roots[0])
+        r = read_pem("egress_roots", settings->egress_roots, &t.roots, &t.roots_len, e);
+    if (r == 0 && settings->sanitise_patterns[0])
+        r = read_text("sanitise_patterns", settings->sanitise_patterns, PATTERNS_MAX, &t.patterns,
+                      &t.patterns_len, e);
+    if (r < 0)
+        return r;
+    *ret = t;
+    t = (struct extra_text){0};
     return 0;
 }
 

@@ -66,6 +66,7 @@ static void guest_free(struct guest *g)
     drop_waiters(&g->waiting);
     drop_waiters(&g->kills);
     close_p(&g->note);
+    guest_network_done(g);
     free(g);
 }
 
@@ -115,6 +116,7 @@ void guest_adopt(struct guest *g, struct instance *i)
     g->line.fn = on_line;
     reactor_watch(&g->server->reactor, &g->process, instance_pidfd(i), EPOLLIN);
     reactor_watch(&g->server->reactor, &g->line, instance_fd(i), EPOLLIN);
+    guest_network_begin(g);
     if (g->kernel && !instance_has_kernel(i))
         kernels_feed(g->ward, i);
 }
@@ -162,6 +164,7 @@ void guest_drop_instance(struct guest *g, grave_done done)
     struct instance *i = g->instance;
 
     guest_usage(g, &g->spent);
+    guest_network_end(g);
     reactor_unwatch(&g->server->reactor, &g->process);
     reactor_unwatch(&g->server->reactor, &g->line);
     timer_cancel(&g->server->reactor, &g->timer);
@@ -282,7 +285,7 @@ static void on_made(void *arg, struct instance *i, const struct sg_error *e)
 }
 
 void guest_create(struct server *s, const struct ticket *t, const struct order *o,
-                  struct layer *layer, int note)
+                  struct layer *layer, int note, const struct policy_text *policy)
 {
     struct guest *g = xcalloc(1, sizeof *g), **bucket = bucket_of(s, o->id);
     struct sg_error e = {0};
@@ -301,6 +304,7 @@ void guest_create(struct server *s, const struct ticket *t, const struct order *
                         .line.fd = -1,
                         .job = {.ticket = *t}};
     *bucket = g;
+    guest_network_init(g, policy);
     snprintf(g->id, sizeof g->id, "%s", o->id);
     snprintf(g->tenant, sizeof g->tenant, "%s", o->tenant);
     r = ward_get(s, g->tenant, &g->ward, &e);

@@ -17,6 +17,7 @@
  * because nobody knows of it. */
 #pragma once
 
+#include "egress/wire.h"
 #include "order/order.h"
 
 struct server;
@@ -24,15 +25,23 @@ struct guest;
 struct layer;
 struct ticket;
 
+/* A policy document (egress/document.h), on the heap; without text: nothing goes out. */
+struct policy_text {
+    char *text;
+    size_t len;
+};
+
 struct guest *guest_find(struct server *s, const char *id);
-/* All that was checked before: the id is free, limits are complete. Takes the note over. */
+/* All that was checked before: the id is free, limits are complete. Takes note and policy over. */
 void guest_create(struct server *s, const struct ticket *t, const struct order *o,
-                  struct layer *layer, int note);
+                  struct layer *layer, int note, const struct policy_text *policy);
 void guest_note(struct guest *g, const struct ticket *t, int note);
 void guest_deadline(struct guest *g, const struct ticket *t, uint64_t deadline_ns,
                     enum order_expiry on_expiry);
 void guest_kill(struct guest *g, const struct ticket *t);
 void guest_stats(struct guest *g, const struct ticket *t);
+/* Takes the policy over. */
+void guest_policy(struct guest *g, const struct ticket *t, const struct policy_text *policy);
 /* ORDER_PAUSE, ORDER_RESUME, ORDER_SNAPSHOT. */
 void guest_order(struct guest *g, const struct ticket *t, const struct order *o);
 
@@ -40,5 +49,11 @@ void guest_order(struct guest *g, const struct ticket *t, const struct order *o)
 void guests_front_gone(struct server *s);
 /* Tells a new front of each that lives. */
 void guests_introduce(struct server *s);
+/* What the guard says of one of them. */
+void guests_policy_applied(struct server *s, const struct guard_message *m);
+void guests_ask_udp(struct server *s, const struct guard_message *m);
+/* Tells a new guard of each that has a way out. */
+void guests_introduce_guard(struct server *s);
+void guests_guard_gone(struct server *s);
 /* Forgets them all; the wards end them. */
 void guests_close(struct server *s);

@@ -1,4 +1,4 @@
-/* What guest.c and guest_job.c share. */
+/* What guest.c, guest_job.c and guest_network.c share. */
 #pragma once
 
 #include "serve/front_process.h"
@@ -33,6 +33,18 @@ struct waiter {
     struct order order;
 };
 
+/* Its way out; see guest_network.c. */
+struct guest_network {
+    struct policy_text policy;
+    uint64_t epoch; /* of the policy */
+    uint64_t life;  /* what the guard knows the instance by */
+    bool told;      /* the guard that is there knows of it */
+    /* A policy that the guard has been sent and not confirmed. */
+    struct policy_text asked;
+    struct ticket ticket;
+    struct timer timer;
+};
+
 struct guest {
     struct server *server;
     struct guest *next; /* of its bucket */
@@ -56,7 +68,8 @@ struct guest {
     struct ward_request request; /* MAKING, BOOTING */
     struct layer *new_layer;     /* STOWING: what it will be made from */
     struct save *save;           /* SAVING */
-    struct order_stats spent;    /* by its instances that are gone: the memory is the last one's */
+    struct guest_network network;
+    struct order_stats spent; /* by its instances that are gone: the memory is the last one's */
     struct waiter *waiting, *kills;
     unsigned n_waiting;
     enum order_end doom; /* 0, or why it ends as soon as that is possible */
@@ -74,6 +87,13 @@ void guest_end(struct guest *g, enum order_end why);
 void guest_describe(const struct guest *g, struct order_answer *ret);
 /* What it has used; of one without an instance, up to the end of the last. */
 void guest_usage(const struct guest *g, struct order_stats *ret);
+
+/* guest_network.c */
+void guest_network_init(struct guest *g, const struct policy_text *policy);
+/* It has an instance now; it is about to lose it. */
+void guest_network_begin(struct guest *g);
+void guest_network_end(struct guest *g);
+void guest_network_done(struct guest *g);
 
 /* guest_job.c */
 /* Enters a phase in which it waits: arms the deadline, takes the next order. */

@@ -3,12 +3,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "egress/text_fd.h"
 #include "order/log.h"
 #include "sandbox/sandbox.h"
+#include "serve/guard_process.h"
 #include "serve/guest.h"
 #include "serve/layer.h"
 #include "serve/server.h"
@@ -29,17 +30,42 @@ static int complete_limits(const struct server *s, struct sg_limits *l, struct s
     return limits_complete(l, l, e);
 }
 
-/* The note is kept and never read: only its size matters. Only files in memory have seals; of any
- * other, even asking for the size might wait for somebody. */
-static int check_note(int fd, struct sg_error *e)
+/* Only files in memory have seals; of any other, even asking for the size might wait for somebody.
+ */
+static int check_memfd(int fd, size_t max, const char *what, struct sg_error *e)
 {
     struct stat st;
 
     if (fd < 0 || fcntl(fd, F_GET_SEALS) < 0 || fstat(fd, &st) < 0)
-        return err_set(e, SG_ERR_INVALID, -EBADF, "the order came without a note");
-    if (st.st_size > ORDER_NOTE_MAX)
-        return err_set(e, SG_ERR_INVALID, -EFBIG, "the sandbox's description is over %u bytes",
-                       ORDER_NOTE_MAX);
+        return err_set(e, SG_ERR_INVALID, -EBADF, "the order came without a %s", what);
+    if (st.st_size > (off_t)max)
+        return err_set(e, SG_ERR_INVALID, -EFBIG, "the sandbox's %s is over %zu bytes", what, max);
+    return 0;
+}
+
+/* It is kept and never read. */
+static int check_note(int fd, struct sg_error *e)
+{
+    return check_memfd(fd, ORDER_NOTE_MAX, "description", e);
+}
+
+/* Of a policy the text is kept, and no descriptor. Without ORDER_NETWORK there is none. */
+static int read_policy(const struct order *o, int fd, struct policy_text *ret, struct sg_error *e)
+{
+    struct policy_text t = {0};
+    int r;
+
+    if (!(o->flags & ORDER_NETWORK)) {
+        *ret = t;
+        return 0;
+    }
+    r = check_memfd(fd, GUARD_DOCUMENT_MAX, "network policy", e);
+    if (r < 0)
+        return r;
+    r = lseek(fd, 0, SEEK_SET) < 0 ? -errno : fd_read_all(fd, GUARD_DOCUMENT_MAX, &t.text, &t.len);
+    if (r < 0)
+        return err_set(e, SG_ERR_INVALID, r, "read the sandbox's network policy: %s", strerror(-r));
+    *ret = t;
     return 0;
 }
 
@@ -58,11 +84,12 @@ static int check_layer(struct server *s, const char *name, struct layer **ret, s
     return 0;
 }
 
-static int order_create(struct server *s, const struct ticket *t, struct order *o, int *fd,
+static int order_create(struct server *s, const struct ticket *t, struct order *o, int *fds,
                         struct sg_error *e)
 {
+    struct policy_text policy = {0};
     struct layer *layer = NULL;
-    int r = check_note(*fd, e);
+    int r = check_note(fds[0], e);
 
     if (r == 0 && !id_valid(o->tenant))
         r = err_set(e, SG_ERR_INVALID, -EINVAL, "a tenant's name is 20 letters and digits");
@@ -73,11 +100,24 @@ static int order_create(struct server *s, const struct ticket *t, struct order *
     if (r == 0 && guest_find(s, o->id))
         r = err_set(e, SG_ERR_INVALID, -EEXIST, "there is a sandbox '%s' already", o->id);
     if (r == 0)
-        guest_create(s, t, o, layer, steal_fd(fd));
+        r = read_policy(o, fds[1], &policy, e);
+    if (r == 0)
+        guest_create(s, t, o, layer, steal_fd(&fds[0]), &policy);
     return r;
 }
 
-static int order_guest(struct server *s, const struct ticket *t, struct order *o, int *fd,
+static int order_policy(struct guest *g, const struct ticket *t, const struct order *o, int fd,
+                        struct sg_error *e)
+{
+    struct policy_text policy;
+    int r = read_policy(o, fd, &policy, e);
+
+    if (r == 0)
+        guest_policy(g, t, &policy);
+    return r;
+}
+
+static int order_guest(struct server *s, const struct ticket *t, struct order *o, int *fds,
                        struct sg_error *e)
 {
     struct guest *g = guest_find(s, o->id);
@@ -86,13 +126,15 @@ static int order_guest(struct server *s, const struct ticket *t, struct order *o
     if (!g)
         return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no sandbox '%s'", o->id);
     if (o->op == ORDER_NOTE)
-        r = check_note(*fd, e);
+        r = check_note(fds[0], e);
     if (o->op == ORDER_SNAPSHOT && !id_valid(o->layer))
         r = err_set(e, SG_ERR_INVALID, -EINVAL, "a snapshot's name is 20 letters and digits");
     if (r < 0)
         return r;
+    if (o->op == ORDER_POLICY)
+        return order_policy(g, t, o, fds[0], e);
     if (o->op == ORDER_NOTE)
-        guest_note(g, t, steal_fd(fd));
+        guest_note(g, t, steal_fd(&fds[0]));
     else if (o->op == ORDER_DEADLINE)
         guest_deadline(g, t, o->deadline_ns, (enum order_expiry)o->on_expiry);
     else if (o->op == ORDER_KILL)
@@ -118,9 +160,8 @@ static int order_forget(struct server *s, const struct ticket *t, struct order *
     return 0;
 }
 
-int orders_take(struct server *s, struct order *o, int fd)
+int orders_take(struct server *s, struct order *o, int fds[ORDER_FDS_MAX])
 {
-    AUTO(close_p) int owned = -1;
     struct ticket t = {.seq = o->seq, .turn = s->front.turn};
     struct sg_error e = {0};
     int r;
@@ -128,40 +169,22 @@ int orders_take(struct server *s, struct order *o, int fd)
     o->id[ID_LEN] = o->tenant[ORDER_TENANT_LEN] = o->layer[ID_LEN] = '\0';
     if (o->magic != ORDER_MAGIC || o->op == 0 || o->op >= ORDER_MAX_ ||
         o->on_expiry >= EXPIRY_MAX_ ||
-        o->flags & ~(ORDER_FILES_ONLY | ORDER_DURABLE | ORDER_KERNEL))
+        o->flags & ~(ORDER_FILES_ONLY | ORDER_DURABLE | ORDER_KERNEL | ORDER_NETWORK))
         return -EPROTO;
-    owned = fd;
     if (o->op == ORDER_FORGET)
         r = order_forget(s, &t, o, &e);
     else if (!id_valid(o->id))
         r = err_set(&e, SG_ERR_INVALID, -EINVAL, "a sandbox's id is 20 letters and digits");
     else if (o->op == ORDER_CREATE)
-        r = order_create(s, &t, o, &owned, &e);
+        r = order_create(s, &t, o, fds, &e);
     else
-        r = order_guest(s, &t, o, &owned, &e);
+        r = order_guest(s, &t, o, fds, &e);
     if (r < 0)
         front_answer_error(s, &t, r, &e);
     return 0;
 }
 
 /* ---- what a new front is told ---------------------------------------------------------------- */
-
-/* A fresh one each time: the place to read from is shared by all who hold it. */
-static int text_memfd(const char *text, size_t len, struct sg_error *e)
-{
-    AUTO(close_p) int fd = memfd_create("sandglass", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    int r;
-
-    if (fd < 0)
-        return err_errno(e, "make a memfd");
-    r = fd_write_all(fd, text, len);
-    if (r < 0)
-        return err_set(e, err_kind_of(-r), r, "write a memfd: %s", strerror(-r));
-    if (lseek(fd, 0, SEEK_SET) < 0 ||
-        fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
-        return err_errno(e, "seal a memfd");
-    return steal_fd(&fd);
-}
 
 static void tell_tls(struct server *s)
 {
@@ -183,14 +206,15 @@ void orders_tell_settings(struct server *s)
 {
     struct order_answer a = {.tell = TELL_SETTINGS};
     AUTO(strbuf_done) struct strbuf text = {0};
-    AUTO(close_p) int fd = -1;
+    AUTO(close_p) int fd = -1, patterns = -1;
     struct sg_error e;
 
     strbuf_init(&text, SETTINGS_TEXT_MAX);
     settings_print(&s->settings, &text);
     fd = text_memfd(text.buf, text.len, &e);
-    if (fd >= 0)
-        front_tell(s, &a, &fd, 1);
+    patterns = text_memfd(s->extra.patterns, s->extra.patterns_len, &e);
+    if (fd >= 0 && patterns >= 0)
+        front_tell(s, &a, (int[]){fd, patterns}, 2);
     else
         log_line(LEVEL_ERROR, "%s", e.message);
     tell_tls(s);
@@ -205,6 +229,7 @@ void orders_greet(struct server *s)
         front_tell(s, &a, &s->listeners[i], 1);
     }
     orders_tell_settings(s);
+    guard_meet_front(s);
     guests_introduce(s);
     front_tell(s, &ready, NULL, 0);
 }

@@ -6,9 +6,11 @@
 
 struct server;
 
-/* Takes the order and its descriptor (-1: none). 0: it is or will be answered. An error: it is no
- * order at all, and the descriptor stays the caller's. */
-int orders_take(struct server *s, struct order *o, int fd);
+#define ORDER_FDS_MAX 2
+
+/* Takes the order; of its descriptors (-1: none) those that it leaves there stay the caller's. 0:
+ * it is or will be answered. An error: it is no order at all. */
+int orders_take(struct server *s, struct order *o, int fds[ORDER_FDS_MAX]);
 /* Tells a new front everything it must know. */
 void orders_greet(struct server *s);
 /* Again after SIGHUP. */

@@ -10,14 +10,17 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "order/log.h"
+#include "provider/process.h"
+#include "serve/guard_process.h"
 #include "serve/guest.h"
 #include "serve/layer.h"
 #include "serve/orders.h"
 #include "serve/ward.h"
 #include "warden/slots.h"
 
-#define DRAIN_NS 10000000000ull
-#define NOFILE   1048576u
+#define DRAIN_NS       10000000000ull
+#define GUARD_GRACE_MS 2000 /* it has a record to finish */
+#define NOFILE         1048576u
 
 /* What runs the server, apart from what its parts share. */
 struct run {
@@ -47,10 +50,23 @@ static void keep_fixed(const struct settings *now, struct settings *new)
             settings_copy(new, now, k);
 }
 
+/* The old ones are the caller's then. */
+static void swap_texts(struct server *s, struct tls_text *tls, struct extra_text *extra)
+{
+    struct extra_text old_extra = s->extra;
+    struct tls_text old_tls = s->tls;
+
+    s->tls = *tls;
+    s->extra = *extra;
+    *tls = old_tls;
+    *extra = old_extra;
+}
+
 static void reload(struct run *run)
 {
     struct server *s = &run->server;
-    struct tls_text tls = {0};
+    AUTO(extra_text_done) struct extra_text extra = {0};
+    AUTO(tls_text_done) struct tls_text tls = {0};
     struct settings new;
     struct sg_error e = {0};
     int r = serve_settings(run->call, &new, &e);
@@ -64,15 +80,17 @@ static void reload(struct run *run)
     }
     if (r == 0)
         r = serve_tls(&new, &tls, &e);
+    if (r == 0)
+        r = serve_extra(&new, &extra, &e);
     if (r < 0) {
         log_line(LEVEL_ERROR, "the settings stay as they were: %s", e.message);
         return;
     }
-    tls_text_done(&s->tls);
-    s->tls = tls;
+    swap_texts(s, &tls, &extra);
     s->settings = new;
     log_set(new.log, new.log_level);
     wards_renew(s);
+    guard_tell_settings(s);
     orders_tell_settings(s);
     log_line(LEVEL_INFO, "the settings have been read again");
 }
@@ -142,7 +160,7 @@ static int watch_signals(struct run *run, struct sg_error *e)
 /* ---- start and end
  * ---------------------------------------------------------------------------------- */
 
-/* A sandbox takes about a dozen descriptors. A core of ours would hold the server's key. */
+/* A sandbox takes about fifteen descriptors. A core of ours would hold the server's key. */
 static void set_limits(void)
 {
     struct rlimit l = {NOFILE, NOFILE}, none = {0};
@@ -176,10 +194,52 @@ static void sweep(void)
         log_line(LEVEL_INFO, "removed what a server that was killed had left: %d id ranges", n);
 }
 
+static void choose_path(struct server *s)
+{
+    static const enum egress_path wishes[] = {[EGRESS_PATH_AUTO] = 0,
+                                              [EGRESS_PATH_SK_LOOKUP] = PATH_SK_LOOKUP,
+                                              [EGRESS_PATH_TPROXY] = PATH_TPROXY,
+                                              [EGRESS_PATH_REDIRECT] = PATH_REDIRECT};
+    struct sg_error e = {0};
+    char why[NETWORK_WHY];
+
+    if (network_choose(wishes[s->settings.egress_path], &s->path, why, &e) < 0)
+        log_line(LEVEL_ERROR, "nothing will leave any sandbox: %s", e.message);
+    else if (why[0])
+        log_line(LEVEL_WARN, "sandboxes' connections go a slower way: %s", why);
+}
+
+static int start_state(struct server *s, struct sg_error *e)
+{
+    int r = state_open(&s->state, s->settings.state, e);
+
+    if (r == 0)
+        r = state_give(&s->state, s->front.dir, s->front.uid, s->front.gid, e);
+    if (r == 0)
+        r = state_give(&s->state, s->guard.dir, s->guard.uid, s->guard.gid, e);
+    if (r == 0 && !s->state.maps_ids)
+        log_line(LEVEL_WARN,
+                 "the file system of '%s' has no id-mapped mounts: snapshots and pauses without "
+                 "memory will be refused; use a --state on ext4, xfs or btrfs",
+                 s->state.path);
+    return r;
+}
+
+/* The guard first: a front finds it there. A server without a guard serves: nothing leaves. */
+static int start_servants(struct server *s, struct sg_error *e)
+{
+    struct sg_error own = {0};
+
+    if (servant_start(&s->guard, &own) < 0)
+        log_line(LEVEL_ERROR, "nothing leaves any sandbox for now: %s", own.message);
+    return servant_start(&s->front, e);
+}
+
 static int start(struct run *run, struct sg_error *e)
 {
     struct server *s = &run->server;
     const struct serve_call *call = run->call;
+    const char *front = s->settings.front_program, *guard = s->settings.guard_program;
     int r = reactor_init(&s->reactor, e);
 
     s->reactor.idle = on_idle;
@@ -188,37 +248,36 @@ static int start(struct run *run, struct sg_error *e)
     if (r == 0)
         r = serve_tls(&s->settings, &s->tls, e);
     if (r == 0)
-        r = front_process_init(
-            s, s->settings.front_program[0] ? s->settings.front_program : call->front_program, e);
+        r = serve_extra(&s->settings, &s->extra, e);
     if (r == 0)
-        r = state_open(&s->state, s->settings.state, s->front.uid, s->front.gid, e);
+        r = front_process_init(s, front[0] ? front : call->front_program, e);
+    if (r == 0)
+        r = guard_process_init(s, guard[0] ? guard : call->guard_program, e);
+    if (r == 0)
+        r = start_state(s, e);
     if (r < 0)
         return r;
-    if (!s->state.maps_ids)
-        log_line(LEVEL_WARN,
-                 "the file system of '%s' has no id-mapped mounts: snapshots and pauses without "
-                 "memory will be refused; use a --state on ext4, xfs or btrfs",
-                 s->state.path);
     sweep();
+    choose_path(s);
     r = layers_load(s, e);
     if (r == 0)
         r = serve_listen(s, e);
-    return r < 0 ? r : front_process_start(s, e);
+    return r < 0 ? r : start_servants(s, e);
 }
 
 static int turns(struct run *run, struct sg_error *e)
 {
     struct server *s = &run->server;
 
-    while (!run->over && !(run->draining && !front_process_lives(s))) {
+    while (!run->over && !(run->draining && !servant_lives(&s->front))) {
         int r = reactor_turn(&s->reactor);
         if (r < 0)
             return err_set(e, SG_ERR_INTERNAL, r, "wait for events: %s", strerror(-r));
-        if (front_process_given_up(s))
+        if (servant_failed(&s->front))
             return err_set(
                 e, SG_ERR_INTERNAL, -ECHILD,
                 "the front ended %d times without becoming ready: see its messages above",
-                FRONT_DEATHS_MAX);
+                SERVANT_DEATHS_MAX);
     }
     return 0;
 }
@@ -227,13 +286,15 @@ static void finish(struct run *run)
 {
     struct server *s = &run->server;
 
-    front_process_end(s);
+    servant_end(&s->front, 0);
     close_listeners(s);
     guests_close(s);
     wards_close(s);
+    servant_end(&s->guard, GUARD_GRACE_MS);
     layers_unload(s);
     state_close(&s->state);
     tls_text_done(&s->tls);
+    extra_text_done(&s->extra);
     close_p(&run->signals.fd);
     reactor_done(&s->reactor);
 }
@@ -243,12 +304,12 @@ int serve_run(const struct serve_call *call, struct sg_error *e)
     AUTO(free_p) struct run *run = xcalloc(1, sizeof *run);
     int r;
 
-    *run = (struct run){
-        .server = {.reactor.epoll_fd = -1,
-                   .state = STATE_NONE,
-                   .front = {.pidfd = -1, .sock = -1, .process.fd = -1, .orders.fd = -1}},
-        .call = call,
-        .signals.fd = -1};
+    *run = (struct run){.server = {.reactor.epoll_fd = -1,
+                                   .state = STATE_NONE,
+                                   .front = SERVANT_NONE,
+                                   .guard = SERVANT_NONE},
+                        .call = call,
+                        .signals.fd = -1};
     r = serve_settings(call, &run->server.settings, e);
     if (r < 0)
         return r;

@@ -1,8 +1,9 @@
 /* The warden process of a server: what its parts share.
  *
  *   server.c   start, signals, reload, end            front_process.c  the process that speaks HTTP
- *   state.c    the state directory                    orders.c         what the front asks for
- *   guest.c    sandboxes by id, and what they do      ward.c           a tenant's domain and pool
+ *   state.c    the state directory                    guard_process.c  the one all traffic goes
+ * through guest.c    sandboxes by id, and what they do      orders.c         what the front asks
+ * for ward.c     a tenant's domain and pool             servant.c        what front and guard share
  *   grave.c    sandboxes that end                     layer.c          snapshots
  *   reactor.c  the event loop                         (order/log.c)    what is said about it all
  *
@@ -10,6 +11,7 @@
  * child (a snapshot that is written) or in steps (a sandbox that is made). */
 #pragma once
 
+#include "egress/wire.h"
 #include "order/order.h"
 #include "order/settings.h"
 #include "serve/front_process.h"
@@ -31,11 +33,20 @@ struct tls_text {
 };
 void tls_text_done(struct tls_text *t);
 
+/* Files that settings name, for front and guard; empty if none is named. */
+struct extra_text {
+    char *roots, *patterns;
+    size_t roots_len, patterns_len;
+};
+void extra_text_done(struct extra_text *t);
+
 struct server {
     struct reactor reactor;
     struct settings settings;
     struct state state;
-    struct front_process front;
+    struct servant front, guard;
+    enum egress_path path; /* how sandboxes' connections come to the guard; 0: not at all */
+    uint64_t lives;        /* of guests, counted */
     struct guest *guests[GUEST_BUCKETS];
     struct ward *wards;
     struct layer *layers;
@@ -43,13 +54,14 @@ struct server {
     int listeners[LISTENERS_MAX];
     size_t n_listeners;
     struct tls_text tls;
+    struct extra_text extra;
 };
 
 /* How `sandglass serve` was called; what SIGHUP reads again. */
 struct serve_call {
-    const char *config;              /* NULL: SERVE_CONFIG if it is there */
-    const char *flags[SETTING_MAX_]; /* as given; NULL: not given */
-    const char *front_program;       /* unless the settings name another */
+    const char *config;                        /* NULL: SERVE_CONFIG if it is there */
+    const char *flags[SETTING_MAX_];           /* as given; NULL: not given */
+    const char *front_program, *guard_program; /* unless the settings name others */
 };
 
 #define SERVE_CONFIG "/etc/sandglass.conf"
@@ -57,6 +69,7 @@ struct serve_call {
 /* config.c. File, environment, flags. */
 int serve_settings(const struct serve_call *call, struct settings *ret, struct sg_error *e);
 int serve_tls(const struct settings *settings, struct tls_text *ret, struct sg_error *e);
+int serve_extra(const struct settings *settings, struct extra_text *ret, struct sg_error *e);
 /* The sockets of s->settings.listen. */
 int serve_listen(struct server *s, struct sg_error *e);
 /* Serves until a signal ends it. Returns the exit status. */

@@ -115,25 +115,28 @@ static bool can_map_ids(int dir)
            layers_map_dir(dir, "", userns, &mapped, NULL) == 0;
 }
 
-int state_open(struct state *s, const char *path, uint32_t front_uid, uint32_t front_gid,
-               struct sg_error *e)
+int state_give(struct state *s, const char *name, uint32_t uid, uint32_t gid, struct sg_error *e)
+{
+    AUTO(close_p) int fd = open_sub(s->dir, name, uid, gid, e);
+
+    return fd < 0 ? fd : 0;
+}
+
+int state_open(struct state *s, const char *path, struct sg_error *e)
 {
     struct state t = STATE_NONE;
-    int r, front = -1;
+    int r;
 
     snprintf(t.path, sizeof t.path, "%s", path);
     r = t.dir = open_top(path, e);
     if (r >= 0)
         r = t.lock = take_lock(t.dir, path, e);
     if (r >= 0)
-        r = front = open_sub(t.dir, "front", front_uid, front_gid, e);
-    if (r >= 0)
         r = t.layers = open_sub(t.dir, "layers", 0, 0, e);
     if (r >= 0)
         r = empty_work(&t, e);
     if (r >= 0)
         r = t.work = open_sub(t.dir, "work", 0, 0, e);
-    close_p(&front);
     if (r < 0) {
         state_close(&t);
         return r;

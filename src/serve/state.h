@@ -3,6 +3,7 @@
  *   STATE/            root, 0711
  *     lock            held while a server uses it; holds that server's pid
  *     front/          the front's own, 0700: its database
+ *     guard/          the guard's own, 0700: its keys, and the record of what went out
  *     layers/         root, 0700: snapshots, one directory each
  *     work/           root, 0700: layers that end with the server; emptied when one starts
  *
@@ -23,8 +24,8 @@ struct state {
         .dir = -1, .lock = -1, .layers = -1, .work = -1 \
     }
 
-/* Makes what is missing, takes the lock, empties work/. The front's directory is given to these
- * ids. */
-int state_open(struct state *s, const char *path, uint32_t front_uid, uint32_t front_gid,
-               struct sg_error *e);
+/* Makes what is missing, takes the lock, empties work/. */
+int state_open(struct state *s, const char *path, struct sg_error *e);
+/* Makes a directory in it that belongs to these ids. */
+int state_give(struct state *s, const char *name, uint32_t uid, uint32_t gid, struct sg_error *e);
 void state_close(struct state *s);

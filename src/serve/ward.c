@@ -27,6 +27,7 @@ struct birth {
     bool plain; /* of the template alone */
     bool ready;
     bool fed;                   /* its agent has a kernel */
+    bool tried;                 /* to prepare its way out */
     struct ward_request *owner; /* who gets it; NULL: the pool */
     struct event_source line;   /* starting: its word. Ready: its end */
     struct timer timer;
@@ -222,7 +223,7 @@ static void on_word(struct event_source *src, uint32_t events)
     w->n_ready++;
     pool_limits(w->server, &usual);
     if (same_limits(&b->limits, &usual))
-        reactor_want_idle(&w->server->reactor); /* it has no kernel yet */
+        reactor_want_idle(&w->server->reactor); /* it has no kernel and no way out yet */
     else
         birth_end(b); /* the settings have changed meanwhile */
 }
@@ -406,6 +407,25 @@ static bool feed_one(struct ward *w)
     return false;
 }
 
+/* The way out of one that has none prepared: most of the work, done before it is asked for. */
+static bool prepare_one(struct ward *w)
+{
+    const struct server *s = w->server;
+    struct sg_error e = {0};
+
+    if (s->path == 0 || s->settings.egress_e2b_default == EGRESS_BLOCK)
+        return false;
+    for (struct birth *b = w->births; b; b = b->next) {
+        if (!b->ready || b->tried || instance_network_prepared(b->instance))
+            continue;
+        b->tried = true;
+        if (instance_network_prepare(b->instance, s->path, &e) < 0)
+            log_line(LEVEL_WARN, "a sandbox of the pool: %s", e.message);
+        return true;
+    }
+    return false;
+}
+
 void ward_fed(struct ward *w, struct instance *i, bool has_kernel)
 {
     for (struct birth *b = w->births; b; b = b->next)
@@ -557,7 +577,7 @@ static bool ward_idle(struct ward *w)
         return true;
     }
     if (!wants_refill(w))
-        return feed_one(w);
+        return prepare_one(w) || feed_one(w);
     if (ask(w, &e) < 0) {
         w->refused_ns = clock_ns() + SECOND_NS;
         log_line(LEVEL_WARN, "a sandbox for the pool: %s", e.message);

@@ -11,7 +11,8 @@
  * The pool's size follows demand: what was taken in the busiest second of late, which is forgotten
  * by an eighth each second, between pool_min and pool_max. Refilling is idle work; while the pool
  * is at least half full it also waits for a moment after each sandbox that was taken, whose first
- * work would have to share the processors with it.
+ * work would have to share the processors with it. What waits is made ready further: its way out is
+ * prepared (unless most sandboxes have none, egress_e2b_default), and it gets a kernel.
  *
  * A ward that nobody has used for `tenant_idle` is closed. One whose spawner has died takes no more
  * requests, and is closed when its last sandbox is gone; the tenant gets another. */
