@@ -65,7 +65,11 @@ SG_EXPORT int sg_language_parse(const char *name, enum sg_language *ret, struct 
 /* From the suffix: .py, .js, .mjs, .cjs, .ts, .mts, .cts, .sh, .bash. */
 SG_EXPORT int sg_language_of_path(const char *path, enum sg_language *ret, struct sg_error *e);
 
-enum sg_network { SG_NETWORK_BLOCK, SG_NETWORK_ALLOW };
+enum sg_network {
+    SG_NETWORK_BLOCK, /* nothing goes out */
+    SG_NETWORK_ALLOW, /* everything but network_deny */
+    SG_NETWORK_LIST,  /* nothing but network_allow */
+};
 
 struct sg_limits {
     uint64_t memory_bytes; /* default 1 GiB; swap is never used */
@@ -104,6 +108,17 @@ struct sg_options {
     const struct sg_policy *policy; /* NULL: the default policy */
     bool approved;                  /* a person, or the caller on their behalf, said yes */
     const char *hostname;           /* default "sandbox" */
+    /* NULL-terminated, or NULL: names ("example.com", "*.example.com"), addresses and networks
+     * ("192.0.2.0/24"). What is allowed is stronger than what is denied. A name that is allowed
+     * lets nobody reach its address by number. Internal addresses cannot be reached, whatever is
+     * said here, unless guard_settings names them. */
+    const char *const *network_allow;
+    const char *const *network_deny;
+    /* The program through which everything goes that leaves: one for all sandboxes of an engine,
+     * started for the first that needs it. NULL: as installed. */
+    const char *guard_program;
+    const char
+        *guard_settings; /* lines of sandglass.conf(5) for it, those of egress_...; or NULL */
 };
 
 #define SG_OPTIONS_INIT                   \

@@ -62,6 +62,18 @@ static size_t make_room(struct strbuf *s, size_t more)
     return more;
 }
 
+void strbuf_reserve(struct strbuf *s)
+{
+    make_room(s, s->max - s->len);
+}
+
+void strbuf_wipe(struct strbuf *s)
+{
+    if (s->cap > 0)
+        explicit_bzero(s->buf, s->cap);
+    strbuf_done(s);
+}
+
 void strbuf_add(struct strbuf *s, const void *data, size_t len)
 {
     size_t n = len > 0 ? make_room(s, len) : 0;

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "cli/doctor.h"
+#include "warden/netpath.h"
 #include "warden/twin/cpu.h"
 
 /* ---- namespaces
@@ -79,10 +80,28 @@ static void check_cgroup_ns(struct check_result *r)
     check_namespace(r, CLONE_NEWCGROUP, "user/max_cgroup_namespaces", "CONFIG_CGROUPS");
 }
 
+/* Without one sandboxes run, and reach nothing. */
+static void check_egress(struct check_result *r)
+{
+    char why[NETPATH_WHY];
+    enum egress_path path;
+    struct sg_error e;
+
+    if (netpath_probe(0, &path, why, &e) < 0) {
+        check_warn(r, "no way out of sandboxes");
+        check_fix(r, "%.300s", e.message);
+    } else if (why[0]) {
+        check_warn(r, "by %s, which is slower than others", netpath_name(path));
+        check_fix(r, "see why better ones do not work: %.250s", why);
+    } else {
+        check_ok(r, "by %s", netpath_name(path));
+    }
+}
+
 static const struct check namespace_checks[] = {
     {"user", check_user_ns},     {"mount", check_mount_ns}, {"pid", check_pid_ns},
     {"net", check_net_ns},       {"ipc", check_ipc_ns},     {"uts", check_uts_ns},
-    {"cgroup", check_cgroup_ns},
+    {"cgroup", check_cgroup_ns}, {"egress", check_egress},
 };
 const struct check_group doctor_namespaces = {"Namespaces", namespace_checks,
                                               ARRAY_SIZE(namespace_checks)};

@@ -29,11 +29,19 @@ static int cmd_front(int argc, char **argv)
     return delegate("sandglass-front", argv);
 }
 
+/* The record is the guard's. */
+static int cmd_guard(int argc, char **argv)
+{
+    (void)argc;
+    return delegate("sandglass-guard", argv);
+}
+
 static const struct verb verbs[] = {
     {"run", "run code, a file or a command in a sandbox", cmd_run},
     {"serve", "serve sandboxes to E2B programs", cmd_serve},
     {"key", "make, list and revoke the keys of a server", cmd_front},
     {"tenant", "list the tenants of a server and set their limits", cmd_front},
+    {"audit", "show what left sandboxes and what was refused", cmd_guard},
     {"ps", "list the sandboxes of a server", cmd_client},
     {"create", "make a sandbox", cmd_client},
     {"exec", "run a command in a sandbox", cmd_client},
@@ -47,6 +55,7 @@ static const struct verb verbs[] = {
     {"ctx", "show and change the contexts of conversations", cmd_client},
     {"usage", "show what sandboxes have used, day by day", cmd_client},
     {"mcp", "offer a server's tools to an MCP client", cmd_client},
+    {"secret", "keep secrets that sandboxes use and never see", cmd_client},
     {"doctor", "show what this kernel and host offer and what is missing", cmd_doctor},
     {"version", "show the version", cmd_version},
     {"help", "show help, or the help of a verb", cmd_help},

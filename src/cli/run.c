@@ -56,7 +56,11 @@ static int taken_signal(int signal_fd)
 static void fill_run(struct sg_run *run, const struct run_options *o, const struct run_inputs *in)
 {
     run->options.limits = o->limits;
-    run->options.network = o->network;
+    run->options.network = o->network.mode;
+    run->options.network_allow = o->network.allow;
+    run->options.network_deny = o->network.deny;
+    run->options.guard_program = in->guard_program;
+    run->options.guard_settings = in->guard_settings;
     run->options.mounts = o->mounts;
     run->options.mount_owner = o->user && strcmp(o->user, "root") == 0 ? "root" : NULL;
     run->options.n_mounts = o->n_mounts;

@@ -1,6 +1,7 @@
 #include "cli/run_inputs.h"
 
 #include "cli/text_file.h"
+#include "serve/server.h"
 
 #define CODE_HINT "put the data into a file and show it with --mount"
 #define ENV_HINT  "split it, or pass the values in a file with --mount"
@@ -71,6 +72,30 @@ static int load_env(const struct run_options *o, struct env_list *env, struct sg
     return 0;
 }
 
+/* What the operator says of all traffic holds here too: where names are looked up, what nobody may
+ * reach. It is in the server's settings. */
+static int load_guard(const struct run_options *o, struct run_inputs *in, struct sg_error *e)
+{
+    AUTO(strbuf_done) struct strbuf text = {0};
+    struct settings given, used;
+    int r = 0;
+
+    if (o->network.mode != SG_NETWORK_BLOCK)
+        r = serve_settings(&(struct serve_call){0}, &given, e);
+    if (r < 0 || o->network.mode == SG_NETWORK_BLOCK)
+        return r;
+    settings_init(&used);
+    used.log_level = LEVEL_ERROR; /* standard error is the program's */
+    for (enum setting k = 0; k < SETTING_MAX_; k++)
+        if (strncmp(setting_info(k)->key, "egress_", strlen("egress_")) == 0)
+            settings_copy(&used, &given, k);
+    strbuf_init(&text, SETTINGS_TEXT_MAX);
+    settings_print(&used, &text);
+    in->guard_settings = strbuf_detach(&text, NULL);
+    in->guard_program = given.guard_program[0] ? xstrdup(given.guard_program) : NULL;
+    return 0;
+}
+
 static int load_all(const struct run_options *o, struct run_inputs *in, struct sg_error *e)
 {
     int r = language_of(o, &in->language, e);
@@ -79,6 +104,8 @@ static int load_all(const struct run_options *o, struct run_inputs *in, struct s
         r = policy_file_load(&in->policy, o->policy, e);
     if (r == 0)
         r = load_env(o, &in->env, e);
+    if (r == 0)
+        r = load_guard(o, in, e);
     if (r == 0)
         r = load_code(o, in, e);
     return r;
@@ -98,6 +125,8 @@ int run_inputs_load(const struct run_options *o, struct run_inputs *ret, struct 
 void run_inputs_done(struct run_inputs *in)
 {
     free(in->code);
+    free(in->guard_settings);
+    free(in->guard_program);
     env_list_done(&in->env);
     policy_file_done(&in->policy);
     *in = (struct run_inputs){0};

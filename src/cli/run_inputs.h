@@ -1,4 +1,5 @@
-/* What the options of `sandglass run` name: the code, environment files, the policy. */
+/* What the options of `sandglass run` name: the code, environment files, the policy; and if there
+ * is a network, the settings of the guard. */
 #pragma once
 
 #include "cli/policy_file.h"
@@ -12,6 +13,7 @@ struct run_inputs {
     enum sg_language language;
     struct env_list env; /* environment files first, --env over them */
     struct policy_file policy;
+    char *guard_settings, *guard_program; /* NULL: the library's */
 };
 
 /* Reads standard input only if the code comes from there. On failure nothing is left to free. */

@@ -264,13 +264,7 @@ static int apply_network(void *self, const char *value, struct sg_error *e)
 {
     struct run_options *o = self;
 
-    if (strcmp(value, "block") == 0)
-        o->network = SG_NETWORK_BLOCK;
-    else if (strcmp(value, "allow") == 0)
-        o->network = SG_NETWORK_ALLOW;
-    else
-        return invalid(e, "--network", value, "'block' or 'allow'");
-    return 0;
+    return network_list_parse(&o->network, value, e);
 }
 
 static int apply_hostname(void *self, const char *value, struct sg_error *e)
@@ -325,7 +319,7 @@ static const struct cli_option options[] = {
     {"user", 'u', "NAME", "user (default) or root, inside the sandbox", apply_user},
     {"cwd", 'w', "DIR", "directory to start in (default: the user's home)", apply_cwd},
     {"hostname", 0, "NAME", "host name inside (default sandbox)", apply_hostname},
-    {"network", 0, "block|allow", "network access (default block)", apply_network},
+    {"network", 0, "block|allow|LIST", "what may be reached (default block)", apply_network},
     {"approve", 0, NULL, "agree to what the policy does not allow by itself", apply_approve},
     {"policy", 0, "FILE", "policy to use (default /etc/sandglass/policy)", apply_policy},
     {"tty", 't', NULL, "run on a pseudo-terminal", apply_tty},
@@ -391,5 +385,6 @@ void run_options_done(struct run_options *o)
         free((void *)(uintptr_t)o->mounts[i].target);
     }
     env_list_done(&o->env);
+    network_list_done(&o->network);
     *o = (struct run_options){0};
 }

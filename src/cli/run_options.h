@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cli/env_list.h"
+#include "cli/network_list.h"
 #include "cli/options.h"
 
 #define RUN_MOUNTS_MAX         64
@@ -34,7 +35,7 @@ struct run_options {
     const char *env_files[RUN_ENV_FILES_MAX];
     size_t n_env_files;
     const char *user, *cwd, *hostname, *policy;
-    enum sg_network network;
+    struct network_list network;
     bool approve, tty, json, quiet;
 };
 

@@ -100,10 +100,19 @@ static void print_help(void)
            "'name = value' in the configuration file: see sandglass.conf(5).\n");
 }
 
+static int find_program(const char *name, char path[PATH_MAX])
+{
+    int r = delegate_path(name, path, PATH_MAX);
+
+    if (r < 0)
+        ui_error("cannot find '%s': %s", name, strerror(-r));
+    return r;
+}
+
 int cmd_serve(int argc, char **argv)
 {
     struct serve_flags f = {0};
-    char program[PATH_MAX];
+    char front[PATH_MAX], guard[PATH_MAX];
     struct sg_error e = {0};
     char **rest;
     int r;
@@ -114,12 +123,10 @@ int cmd_serve(int argc, char **argv)
         print_help();
         return 0;
     }
-    r = delegate_path("sandglass-front", program, sizeof program);
-    if (r < 0) {
-        ui_error("cannot find 'sandglass-front': %s", strerror(-r));
+    if (find_program("sandglass-front", front) < 0 || find_program("sandglass-guard", guard) < 0)
         return CLI_EXIT_SETUP;
-    }
-    f.call.front_program = program;
+    f.call.front_program = front;
+    f.call.guard_program = guard;
     r = serve_run(&f.call, &e);
     if (r < 0)
         ui_error("%s", e.message);

@@ -15,6 +15,20 @@ void terminal_raw(struct terminal *t, int fd)
         t->fd = fd;
 }
 
+void terminal_hide(struct terminal *t, int fd)
+{
+    struct termios hidden;
+
+    t->fd = -1;
+    if (tcgetattr(fd, &t->saved) < 0)
+        return;
+    hidden = t->saved;
+    hidden.c_lflag &= ~(tcflag_t)ECHO;
+    hidden.c_lflag |= ICANON | ECHONL;
+    if (tcsetattr(fd, TCSAFLUSH, &hidden) == 0)
+        t->fd = fd;
+}
+
 void terminal_restore(struct terminal *t)
 {
     if (t->fd >= 0)

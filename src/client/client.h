@@ -63,7 +63,7 @@ int client_apply_help(void *self, const char *value, struct sg_error *e);
     }
 
 extern const struct client_verb ps_verb, create_verb, exec_verb, cp_verb, logs_verb, kill_verb,
-    pause_verb, resume_verb, top_verb, ctx_verb, usage_verb, mcp_verb, repl_verb;
+    pause_verb, resume_verb, top_verb, ctx_verb, usage_verb, mcp_verb, repl_verb, secret_verb;
 extern const struct client_verb *const client_verbs[];
 extern const size_t client_n_verbs;
 

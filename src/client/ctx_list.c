@@ -5,7 +5,7 @@
 #include "client/jr.h"
 #include "client/table.h"
 #include "client/url.h"
-#include "client/when.h"
+#include "cli/when.h"
 
 #define PAGE      "200"
 #define PAGES_MAX 10000

@@ -6,7 +6,7 @@
 #include "client/jr.h"
 #include "client/table.h"
 #include "client/usage_text.h"
-#include "client/when.h"
+#include "cli/when.h"
 
 #define LINE_MAX_ 4096
 

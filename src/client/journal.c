@@ -2,7 +2,7 @@
 
 #include "client/jr.h"
 #include "client/table.h"
-#include "client/when.h"
+#include "cli/when.h"
 
 #define DIM   "\033[2m"
 #define RESET "\033[0m"

@@ -6,7 +6,7 @@
 #include "client/journal.h"
 #include "client/jr.h"
 #include "client/url.h"
-#include "client/when.h"
+#include "cli/when.h"
 
 #include <time.h>
 

@@ -3,7 +3,7 @@
 #include "client/jr.h"
 #include "client/sandboxes.h"
 #include "client/table.h"
-#include "client/when.h"
+#include "cli/when.h"
 
 #define CELL_ROOM 4096
 

@@ -11,7 +11,7 @@
 #include "client/sandboxes.h"
 #include "client/table.h"
 #include "client/url.h"
-#include "client/when.h"
+#include "cli/when.h"
 
 #define EVERY_MS     2000
 #define RECENT_S     60 /* older figures say nothing about now */

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "context/impl.h"
+#include "front/outflow.h"
 #include "order/log.h"
 
 #define ATTEMPTS_MAX 5 /* of one obtaining: others may end or replace the row meanwhile */
@@ -156,8 +157,9 @@ static void not_made(struct context *c, int r, const struct sg_error *e, bool fo
     struct context_answer a = {.r = r, .e = e};
 
     memcpy(id, c->row.id, sizeof(id));
-    snprintf(message, sizeof(message), "%.*s", CTX_ERROR_MAX,
-             e->kind == SG_ERR_INTERNAL ? "the sandbox could not be made" : e->message);
+    outflow_stored_message(
+        c->front, e->kind == SG_ERR_INTERNAL ? "the sandbox could not be made" : e->message,
+        message, sizeof(message));
     s->ops->settle(s, c->tenant, id, c->front->contexts->node, NULL, message, on_failure_settled,
                    c);
     w->next = rest;

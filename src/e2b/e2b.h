@@ -8,7 +8,7 @@
  *   list.c       the list of sandboxes        field.c     fields of a body, by type
  *   snapshot.c   snapshots; fork.c            filter.c    what a list is to show
  *   template.c   templates                    page.c      tokens of the next page
- *   metrics.c, logs.c                         ref.c       names of templates
+ *   metrics.c, logs.c; secrets.c              ref.c       names of templates
  *   create.c     from a body to a sandbox's   shape.c     objects of the answers
  *                specification
  *

@@ -4,9 +4,9 @@
 #include <ctype.h>
 
 #include "e2b/field.h"
+#include "front/hostname.h"
 
 #define ENTRIES_MAX      1000
-#define ENTRY_MAX        253 /* a domain */
 #define PORTS_MAX        100
 #define HOST_MAX         255
 #define CREDENTIAL_MAX   255 /* of SOCKS5 */
@@ -59,34 +59,6 @@ static bool is_address(const char *s, bool *ret_zero)
     return strtol(prefix, NULL, 10) <= (v6 ? 128 : 32);
 }
 
-/* Labels of letters, digits and inner dashes; an underscore is seen in the wild. */
-static bool is_domain(const char *s)
-{
-    size_t len = strlen(s), label = 0;
-
-    if (len == 0 || len > ENTRY_MAX)
-        return false;
-    for (size_t i = 0; i <= len; i++) {
-        unsigned char c = (unsigned char)s[i];
-
-        if (c == '.' || c == '\0') {
-            if (label == 0 || label > 63 || s[i - 1] == '-' || s[i - label] == '-')
-                return false;
-            label = 0;
-        } else if ((c < 0x80 && isalnum(c)) || c == '-' || c == '_') {
-            label++;
-        } else {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool is_domain_pattern(const char *s)
-{
-    return is_domain(strncmp(s, "*.", 2) == 0 ? s + 2 : s);
-}
-
 static int check_denied(const char *entry, bool *ret_all, struct sg_error *e)
 {
     bool all = strcmp(entry, ALL_TRAFFIC) == 0, zero;
@@ -95,6 +67,15 @@ static int check_denied(const char *entry, bool *ret_all, struct sg_error *e)
         return invalid(e, "invalid denied CIDR %.80s", entry);
     *ret_all |= all;
     return 0;
+}
+
+static int check_denied_or_name(const char *entry, bool *ret_all, struct sg_error *e)
+{
+    bool zero;
+
+    if (!is_address(entry, &zero) && hostname_pattern_valid(entry))
+        return 0;
+    return check_denied(entry, ret_all, e);
 }
 
 static int check_allowed(const char *entry, bool *ret_domain, struct sg_error *e)
@@ -106,7 +87,7 @@ static int check_allowed(const char *entry, bool *ret_domain, struct sg_error *e
             return invalid(e, "invalid allowed address %.80s", entry);
         return 0;
     }
-    if (!is_domain_pattern(entry))
+    if (!hostname_pattern_valid(entry))
         return invalid(e, "invalid allowed address %.80s", entry);
     *ret_domain = true;
     return 0;
@@ -144,6 +125,22 @@ static bool is_port(const char *s)
            strtol(s, NULL, 10) <= 65535;
 }
 
+/* A name, an IPv4 address, or an IPv6 address in brackets. */
+static bool is_proxy_host(const char *host, size_t len)
+{
+    char name[HOST_MAX + 1];
+    bool bracketed = len > 2 && host[0] == '[' && host[len - 1] == ']', zero;
+
+    if (len > HOST_MAX)
+        return false;
+    memcpy(name, host, len);
+    name[len] = '\0';
+    if (!bracketed)
+        return hostname_valid(name);
+    name[len - 1] = '\0';
+    return strchr(name, ':') && !strchr(name, '/') && is_address(name + 1, &zero);
+}
+
 static int check_proxy(const char *address, const char *username, const char *password,
                        struct sg_error *e)
 {
@@ -151,7 +148,7 @@ static int check_proxy(const char *address, const char *username, const char *pa
 
     if (!address || !address[0])
         return invalid(e, "Invalid egress proxy config: egress proxy address must not be empty");
-    if (!colon || colon == address)
+    if (!colon || !is_proxy_host(address, (size_t)(colon - address)))
         return invalid(e, "Invalid egress proxy config: egress proxy address must be in host:port "
                           "form");
     if (!is_port(colon + 1))
@@ -276,12 +273,15 @@ static int copy_domain_rules(const char *domain, const json_t *rules, json_t *to
     if (strlen(domain) > RULE_DOMAIN_LEN)
         return invalid(e, "Rule domain \"%.40s...\" exceeds maximum length of %d characters.",
                        domain, RULE_DOMAIN_LEN);
-    if (!is_domain(domain))
+    if (!hostname_valid(domain))
         return invalid(e, "Rule domain \"%s\" is not a valid domain name.", domain);
     if (!json_is_array(rules))
         return invalid(e, FIELD_ERROR "'rules' must hold arrays");
     if (json_array_size(rules) > 1)
         return invalid(e, "Domain \"%s\" can have at most 1 transform rule.", domain);
+    for (void *at = json_object_iter(to); at; at = json_object_iter_next(to, at))
+        if (strcasecmp(json_object_iter_key(at), domain) == 0)
+            return invalid(e, "Domain \"%s\" can have at most 1 transform rule.", domain);
     json_t *copy = json_array();
     json_object_set_new(to, domain, copy);
     for (size_t i = 0; r == 0 && i < json_array_size(rules); i++)
@@ -305,14 +305,15 @@ static int copy_rules(const json_t *given, json_t *to, struct sg_error *e)
     return r;
 }
 
-static int copy_egress(const json_t *given, json_t *to, struct sg_error *e)
+static int copy_egress(const json_t *given, bool own, json_t *to, struct sg_error *e)
 {
     bool has_domain = false, denies_all = false;
-    int r = copy_entries(given, "denyOut", to, check_denied, &denies_all, e);
+    int r = copy_entries(given, "denyOut", to, own ? check_denied_or_name : check_denied,
+                         &denies_all, e);
 
     if (r == 0)
         r = copy_entries(given, "allowOut", to, check_allowed, &has_domain, e);
-    if (r == 0 && has_domain && !denies_all)
+    if (r == 0 && has_domain && !denies_all && !own)
         r = invalid(e, "When specifying allowed domains in allow out, you must include "
                        "'ALL_TRAFFIC' in deny out to block all other traffic.");
     if (r == 0)
@@ -385,13 +386,13 @@ static int copy_ingress(const json_t *given, json_t *to, struct sg_error *e)
     return 0;
 }
 
-int network_parse(const json_t *given, json_t **ret, struct sg_error *e)
+int network_parse(const json_t *given, bool own, json_t **ret, struct sg_error *e)
 {
     json_t *network = json_object();
     int r = copy_ingress(given, network, e);
 
     if (r == 0)
-        r = copy_egress(given, network, e);
+        r = copy_egress(given, own, network, e);
     if (r < 0)
         json_decref(network);
     else
@@ -403,7 +404,7 @@ int network_update(const json_t *body, const json_t *old, json_t **ret, struct s
 {
     static const char *const ingress[] = {"allowPublicTraffic", "maskRequestHost", "httpsPorts"};
     json_t *network = json_object();
-    int r = copy_egress(body, network, e);
+    int r = copy_egress(body, false, network, e);
 
     if (r < 0) {
         json_decref(network);
@@ -417,6 +418,12 @@ int network_update(const json_t *body, const json_t *old, json_t **ret, struct s
     }
     *ret = network;
     return 0;
+}
+
+void network_close(int *internet, const json_t *network)
+{
+    if (*internet < 0)
+        *internet = json_array_size(json_object_get(network, "denyOut")) > 0;
 }
 
 bool network_is_public(const json_t *network)

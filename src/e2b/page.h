@@ -11,7 +11,7 @@
 #define PAGE_KEY_LEN   32
 #define PAGE_TOKEN_LEN 128 /* at most */
 
-enum page_list { PAGE_SANDBOXES = 1, PAGE_SNAPSHOTS };
+enum page_list { PAGE_SANDBOXES = 1, PAGE_SNAPSHOTS, PAGE_SECRETS };
 
 /* After the element with this place and id. */
 struct page_cursor {

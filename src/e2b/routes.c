@@ -2,6 +2,7 @@
 
 #include "e2b/request.h"
 #include "e2b/sandbox.h"
+#include "e2b/secrets.h"
 #include "e2b/template.h"
 #include "front/auth.h"
 
@@ -31,11 +32,6 @@ static void no_tagging(struct http_req *req)
 static void no_volumes(struct http_req *req)
 {
     not_here(req, "Volumes", "use snapshots to keep files");
-}
-
-static void no_secrets(struct http_req *req)
-{
-    not_here(req, "Secrets", "give them to a sandbox in envVars");
 }
 
 static void no_accounts(struct http_req *req)
@@ -107,11 +103,11 @@ static const struct http_route routes[] = {
     {HTTP_M_PATCH, "/volumecontent/{id}/{what}", no_volumes, 0},
     {HTTP_M_DELETE, "/volumecontent/{id}/{what}", no_volumes, 0},
 
-    {HTTP_M_GET, "/secrets", no_secrets, 0},
-    {HTTP_M_POST, "/secrets", no_secrets, 0},
-    {HTTP_M_GET, "/secrets/{id}", no_secrets, 0},
-    {HTTP_M_POST, "/secrets/{id}", no_secrets, 0},
-    {HTTP_M_DELETE, "/secrets/{id}", no_secrets, 0},
+    {HTTP_M_GET, "/secrets", secrets_list, 0},
+    {HTTP_M_POST, "/secrets", secret_create, 0},
+    {HTTP_M_GET, "/secrets/{id}", secret_get, 0},
+    {HTTP_M_POST, "/secrets/{id}", secret_update, 0},
+    {HTTP_M_DELETE, "/secrets/{id}", secret_delete, 0},
 
     {HTTP_M_GET, "/teams", no_accounts, 0},
     {HTTP_M_GET, "/teams/{id}/metrics", no_accounts, 0},

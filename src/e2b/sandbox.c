@@ -5,6 +5,7 @@
 #include "e2b/network.h"
 #include "e2b/path.h"
 #include "e2b/shape.h"
+#include "front/egress.h"
 
 #define ANSWER_MAX (4u * 1024 * 1024) /* metadata and rules, escaped */
 
@@ -113,6 +114,19 @@ void sandbox_kill(struct http_req *req)
 
 /* ---- network --------------------------------------------------------------------------------- */
 
+static void on_network(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct e2b_req *q = arg;
+
+    (void)b;
+    if (!e2b_back(q))
+        return;
+    if (r < 0)
+        e2b_failed(q, e);
+    else
+        reply_empty(q->http, 204);
+}
+
 static void update_network(struct e2b_req *q)
 {
     struct box *b = e2b_box(q);
@@ -129,11 +143,8 @@ static void update_network(struct e2b_req *q)
         reply_sg_error(q->http, &e);
         return;
     }
-    json_decref(b->spec.network);
-    b->spec.network = network;
-    b->spec.allow_internet = internet;
-    box_note_changed(b);
-    reply_empty(q->http, 204);
+    e2b_wait(q);
+    box_set_network(b, network, internet, on_network, q);
 }
 
 void sandbox_network(struct http_req *req)

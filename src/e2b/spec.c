@@ -3,6 +3,7 @@
 #include "e2b/field.h"
 #include "e2b/network.h"
 #include "e2b/ref.h"
+#include "front/egress.h"
 
 #define METADATA_MAX (64u * 1024)
 #define ENVS_MAX     (512u * 1024)
@@ -96,7 +97,7 @@ static int parse_access(const json_t *body, enum spec_version version, struct bo
                         struct sg_error *e)
 {
     const json_t *network = NULL;
-    bool secure = version == SPEC_V2;
+    bool secure = version != SPEC_V1;
     int r = version == SPEC_V1 ? field_bool(body, "secure", &secure, e) : 0;
 
     if (r == 0)
@@ -104,9 +105,11 @@ static int parse_access(const json_t *body, enum spec_version version, struct bo
     if (r == 0)
         r = field_object(body, "network", &network, e);
     if (r == 0 && network)
-        r = network_parse(network, &s->network, e);
+        r = network_parse(network, version == SPEC_OWN, &s->network, e);
     if (r < 0)
         return r;
+    if (version == SPEC_OWN)
+        network_close(&s->allow_internet, s->network);
     if (!network_is_public(s->network) && !secure)
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "You cannot create a sandbox without public access unless you enable secure "
@@ -159,6 +162,8 @@ void spec_copy(const struct box_spec *from, struct box_spec *ret)
     json_incref(ret->metadata);
     json_incref(ret->envs);
     json_incref(ret->network);
+    json_incref(ret->secrets);
+    egress_forget_placeholders(ret);
     ret->context[0] = '\0'; /* which has a sandbox already */
     if (ret->envd_token[0])
         token_random(ret->envd_token);

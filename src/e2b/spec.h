@@ -5,7 +5,9 @@
 #include "front/spec.h"
 #include "order/settings.h"
 
-enum spec_version { SPEC_V1, SPEC_V2 };
+/* SPEC_OWN is for our own surface (contexts, tools): as V2, but nothing goes out that `network`
+ * does not name, and its denyOut may have names. */
+enum spec_version { SPEC_V1, SPEC_V2, SPEC_OWN };
 
 #define SPEC_TIMEOUT_V1_S 15
 #define SPEC_TIMEOUT_V2_S 300

@@ -13,6 +13,7 @@
 #include "envd/messages.h"
 #include "envd/process.h"
 #include "front/identity.h"
+#include "front/outflow.h"
 
 #define CHUNK_STD 32768 /* of output in one message */
 #define CHUNK_PTY 16384
@@ -30,11 +31,13 @@ struct stream {
     uint32_t pid;
     size_t owed;               /* bytes that wait for the client */
     char *command, *cwd, *why; /* why: of a start that failed */
+    struct outflow *outflow;   /* NULL: what it says is not sanitised */
 };
 
 static void stream_free(struct stream *s)
 {
     call_cancel(&s->call);
+    outflow_free(s->outflow);
     box_unref(s->box);
     free(s->command);
     free(s->cwd);
@@ -101,28 +104,57 @@ static void on_event(struct call *call, uint8_t what, const void *p, size_t len)
     rpc_set_keepalive(s->rpc, event("keepalive", json_object()));
 }
 
+static const char *kind_of(const struct stream *s, enum outflow_stream stream)
+{
+    return s->pty ? "pty" : stream == OUTFLOW_ERR ? "stderr" : "stdout";
+}
+
+/* Sends output that may go out. False: nobody is there any more. */
+static bool send_output(struct stream *s, enum outflow_stream stream, struct outflow_text text)
+{
+    const char *kind = kind_of(s, stream);
+    size_t most = s->pty ? CHUNK_PTY : CHUNK_STD;
+    struct rpc_call *rpc = s->rpc;
+
+    if (s->start && text.len > 0)
+        box_log_output(&s->box->log, s->pid, kind, text.p, text.len);
+    for (size_t at = 0, n; at < text.len; at += n) {
+        n = text.len - at < most ? text.len - at : most;
+        json_t *bytes = json_stringn_nocheck(text.p + at, n);
+        s->blocked = !rpc_send(rpc, event("data", json_pack("{s:o}", kind, bytes)));
+        if (rpc->over)
+            return false;
+    }
+    return true;
+}
+
+/* What the sanitiser held back to see how it goes on. */
+static bool flush_output(struct stream *s)
+{
+    return !s->outflow || (send_output(s, OUTFLOW_OUT, outflow_flush(s->outflow, OUTFLOW_OUT)) &&
+                           send_output(s, OUTFLOW_ERR, outflow_flush(s->outflow, OUTFLOW_ERR)));
+}
+
+static void on_quiet(void *arg)
+{
+    struct stream *s = arg;
+
+    if (s->rpc)
+        flush_output(s);
+}
+
 static void on_data(struct call *call, uint8_t sub, const void *p, size_t len)
 {
     struct stream *s = call->owner;
     struct rpc_call *rpc = s->rpc;
-    const char *kind = s->pty ? "pty" : sub == CHAN_STDERR ? "stderr" : "stdout";
-    size_t most = s->pty ? CHUNK_PTY : CHUNK_STD;
+    enum outflow_stream stream = sub == CHAN_STDERR ? OUTFLOW_ERR : OUTFLOW_OUT;
 
     if (!rpc || !s->started) {
         call_consumed(call, len);
         return;
     }
-    if (s->start)
-        box_log_output(&s->box->log, s->pid, kind, p, len);
     s->owed += len;
-    for (size_t at = 0, n; at < len; at += n) {
-        n = len - at < most ? len - at : most;
-        json_t *bytes = json_stringn_nocheck((const char *)p + at, n);
-        s->blocked = !rpc_send(rpc, event("data", json_pack("{s:o}", kind, bytes)));
-        if (rpc->over)
-            return;
-    }
-    if (!s->blocked)
+    if (send_output(s, stream, outflow_feed(s->outflow, stream, p, len)) && !s->blocked)
         on_writable(rpc);
 }
 
@@ -151,6 +183,8 @@ static bool read_ending(const void *result, size_t len, struct ending *ret)
 
 static void ended(struct stream *s, const struct ending *ending)
 {
+    if (s->rpc && !flush_output(s))
+        return;
     json_t *end = process_end_event(ending->killed, ending->code);
 
     if (s->start)
@@ -235,6 +269,10 @@ static struct stream *stream_new(struct rpc_call *c)
 
     s->rpc = c;
     s->box = box_ref(box_of(c));
+    s->outflow = outflow_new(
+        s->box->front,
+        outflow_mode_of(s->box->front, s->box->spec.tenant, s->box->spec.context[0] != '\0'),
+        s->box->spec.tenant, s->box->id, on_quiet, s);
     s->call = (struct call){.owner = s, .on_event = on_event, .on_data = on_data, .on_end = on_end};
     c->owner = s;
     c->on_close = on_close;

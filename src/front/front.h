@@ -20,6 +20,8 @@ struct warden;
 struct boxes;
 struct box;
 struct contexts;
+struct guard_link;
+struct outflow_patterns;
 
 struct front {
     uv_loop_t *loop;
@@ -28,9 +30,13 @@ struct front {
     struct http_server *http;
     struct store *store;
     struct warden *warden;
+    struct guard_link *guard; /* front/guard.h; NULL until there was one */
+    struct outflow_patterns *patterns; /* front/outflow.h: what is taken out of what is said */
     struct boxes *boxes;
     struct contexts *contexts;
     void (*on_box_ended)(struct box *b); /* it is out of the table; NULL if nobody asks */
+    /* A secret of the tenant has another value or other hosts, or is gone; NULL if nobody asks. */
+    void (*on_secret_changed)(struct front *f, const char *tenant, const char *name);
     bool draining;
 };
 

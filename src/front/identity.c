@@ -5,6 +5,7 @@
 
 #include "channel/wire.h"
 #include "front/call.h"
+#include "front/egress.h"
 
 #define DIR "/run/e2b/."
 
@@ -71,7 +72,10 @@ void identity_put_envs(const struct box *b, json_t *more, struct strbuf *request
 {
     json_t *all = json_pack("{s:s, s:s, s:s}", "E2B_SANDBOX", "true", "E2B_SANDBOX_ID", b->id,
                             "E2B_TEMPLATE_ID", b->spec.template_id);
+    json_t *egress = egress_envs(&b->spec);
 
+    json_object_update(all, egress);
+    json_decref(egress);
     json_object_update(all, b->spec.envs);
     json_object_update(all, more);
     envs_put(all, request);

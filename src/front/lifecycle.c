@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "front/call.h"
+#include "front/egress.h"
 #include "front/identity.h"
 #include "front/warm.h"
 #include "front/past.h"
@@ -123,6 +124,12 @@ static void greet(struct box *b)
     box_uncork(b);
 }
 
+/* It may have ended meanwhile: whoever uses it finds out. */
+static void on_installed(void *arg)
+{
+    transition_end(arg, false, 0, NULL);
+}
+
 static void on_created(void *arg, const struct order_answer *a, int fd)
 {
     struct transition *t = arg;
@@ -143,7 +150,10 @@ static void on_created(void *arg, const struct order_answer *a, int fd)
         box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Sandbox created from template %s",
                     b->spec.template_id);
     }
-    transition_end(t, false, r, &e);
+    if (r < 0)
+        transition_end(t, false, r, &e);
+    else
+        egress_install(b, on_installed, t);
 }
 
 /* One more sandbox of the tenant runs. */
@@ -170,27 +180,32 @@ void box_create(struct front *f, struct box_spec *spec, const char *layer, uint6
     struct sg_error e = {0};
     struct order o;
     char id[ID_LEN + 1];
-    int note = -1, r = check_room(f, spec->tenant, &e);
+    int note = -1, document = -1, r = check_room(f, spec->tenant, &e);
 
     spec->timeout_ms = timeout_ms;
     spec->created_ms = spec->started_ms = clock_wall_ms();
+    id_random(id);
+    if (r == 0)
+        r = egress_prepare(f, spec, &e);
+    if (r == 0)
+        r = egress_document(f, id, spec, &document, &e);
     if (r == 0)
         r = note = box_spec_save(spec, &e);
     if (r < 0) {
+        close_p(&document);
         box_spec_done(spec);
         done(arg, NULL, r, &e);
         return;
     }
-    id_random(id);
     struct box *b = box_new(f, id, spec);
     b->seen_ns = clock_ns();
     box_set_deadline(b, b->seen_ns + timeout_ms * NS_PER_MS);
     boxes_add(b);
     box_order(b, ORDER_CREATE, &o);
-    o.flags = b->spec.interpreter ? ORDER_KERNEL : 0;
+    o.flags = (b->spec.interpreter ? ORDER_KERNEL : 0) | (document >= 0 ? ORDER_NETWORK : 0);
     o.deadline_ns = b->deadline_ns;
     snprintf(o.layer, sizeof o.layer, "%s", layer ? layer : "");
-    warden_order(f, &o, note, on_created, transition_new(b, BUSY_NO, done, arg));
+    warden_order_two(f, &o, note, document, on_created, transition_new(b, BUSY_NO, done, arg));
     box_unref(b);
 }
 

@@ -178,8 +178,9 @@ json_t *request_json(struct http_req *req, const char *body, size_t len, bool em
     }
     v = json_loadb(body, len, JSON_REJECT_DUPLICATES, &e);
     if (!v) {
-        reply_error(req, 400, "Error when parsing request: not valid JSON at byte %d: %s",
-                    e.position, e.text);
+        /* jansson's words have a piece of the body in them. */
+        reply_error(req, 400, "Error when parsing request: not valid JSON at byte %d%s%s",
+                    e.position, req->body_secret ? "" : ": ", req->body_secret ? "" : e.text);
         return NULL;
     }
     if (!json_is_object(v)) {

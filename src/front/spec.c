@@ -20,6 +20,7 @@ void box_spec_done(struct box_spec *s)
     json_decref(s->metadata);
     json_decref(s->envs);
     json_decref(s->network);
+    json_decref(s->secrets);
     OPENSSL_cleanse(s->envd_token, sizeof s->envd_token);
     OPENSSL_cleanse(s->traffic_token, sizeof s->traffic_token);
     box_spec_init(s);
@@ -51,6 +52,7 @@ static const struct field fields[] = {
     FIELD("envs", OBJECT, envs),
     FIELD("network", OBJECT, network),
     FIELD("allowInternet", NUMBER32, allow_internet),
+    FIELD_LATER("secrets", OBJECT, secrets),
     FIELD("envdToken", TEXT, envd_token),
     FIELD("trafficToken", TEXT, traffic_token),
     FIELD("autoPause", FLAG, auto_pause),
@@ -116,7 +118,7 @@ static int field_load(const struct field *f, const json_t *v, struct box_spec *s
         memcpy(at, &wide, sizeof wide);
         return 0;
     case OBJECT:
-        if (json_is_object(v)) {
+        if (json_is_object(v) || json_is_array(v)) {
             json_t *own = json_deep_copy(v);
             memcpy(at, &own, sizeof own);
         }

@@ -70,6 +70,9 @@ size_t body_feed(struct req *r, const char *p, size_t n)
     r->expect = false;
     if (len > 0)
         deliver(r, piece, len);
+    /* It is in a buffer that belongs to the connection or to the server. */
+    if (r->pub.body_secret)
+        explicit_bzero((void *)(uintptr_t)p, (size_t)used);
     return (size_t)used;
 }
 
@@ -98,7 +101,10 @@ bool body_tell_end(struct req *r)
     AUTO(strbuf_done) struct strbuf body = r->collected;
     strbuf_init(&r->collected, 0);
     http_keep(&r->pub, 0);
+    bool secret = r->pub.body_secret;
     r->collect_done(&r->pub, body.buf, body.len);
+    if (secret)
+        strbuf_wipe(&body);
     return true;
 }
 
@@ -126,6 +132,8 @@ void http_body_collect(struct http_req *req, size_t max,
         return;
     }
     strbuf_init(&r->collected, max);
+    if (req->body_secret)
+        strbuf_reserve(&r->collected);
     r->collect_done = done;
     want(r, BODY_COLLECT);
 }

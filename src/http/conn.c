@@ -310,6 +310,7 @@ static void read_some(struct http_conn *c)
         read_end(c);
     } else if (c->in.len > 0) {
         strbuf_add(&c->in, buf, (size_t)n);
+        explicit_bzero(buf, (size_t)n); /* a body_secret may be in it: one copy is enough */
         if (c->in.truncated)
             conn_lose(c);
         use_rest(c);

@@ -95,6 +95,7 @@ struct http_req {
     void (*on_body)(struct http_req *req, const char *data, size_t len);
     void (*on_body_end)(struct http_req *req);
     bool body_may_rest; /* no body_rate: a stream of messages, which come when they come */
+    bool body_secret;   /* set before it is collected: wiped wherever this server has held it */
 };
 
 /* ---- server --------------------------------------------------------------------------------- */

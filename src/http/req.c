@@ -36,7 +36,10 @@ void req_free(struct req *r)
         free(b);
     }
     strbuf_done(&r->headers);
-    strbuf_done(&r->collected);
+    if (r->pub.body_secret)
+        strbuf_wipe(&r->collected);
+    else
+        strbuf_done(&r->collected);
     free(r);
 }
 

@@ -99,7 +99,9 @@ int tls_context(const char *cert_pem, size_t cert_len, const char *key_pem, size
         SSL_CTX_free(ctx);
         return r;
     }
-    SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    /* Of what was read, which may be a body_secret, OpenSSL keeps nothing. */
+    SSL_CTX_set_options(ctx,
+                        SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CLEANSE_PLAINTEXT);
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     /* Idle connections keep no buffers; a write that was refused is repeated from elsewhere. */
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |

@@ -63,6 +63,32 @@ static enum lines_stream stream_of(uint8_t sub)
     return sub == CHAN_STDERR ? LINES_STDERR : LINES_STDOUT;
 }
 
+static void write_output(struct cell *c, enum lines_stream stream, const void *p, size_t len)
+{
+    struct outflow_text text =
+        outflow_feed(c->outflow, stream == LINES_STDERR ? OUTFLOW_ERR : OUTFLOW_OUT, p, len);
+
+    lines_output(&c->lines, stream, text.p, text.len);
+}
+
+/* What the sanitiser held back to see how it goes on. */
+static void flush_output(struct cell *c)
+{
+    struct outflow_text text = outflow_flush(c->outflow, OUTFLOW_OUT);
+
+    lines_output(&c->lines, LINES_STDOUT, text.p, text.len);
+    text = outflow_flush(c->outflow, OUTFLOW_ERR);
+    lines_output(&c->lines, LINES_STDERR, text.p, text.len);
+}
+
+static void on_quiet(void *arg)
+{
+    struct cell *c = arg;
+
+    if (!results_open(&c->results) && !c->over)
+        flush_output(c);
+}
+
 static void write_held(struct cell *c)
 {
     char text[160];
@@ -71,9 +97,10 @@ static void write_held(struct cell *c)
     size_t n;
 
     while (frames_take(&c->held, LINE_TEXT_MAX, &sub, &p, &n))
-        lines_output(&c->lines, stream_of(sub), p, n);
+        write_output(c, stream_of(sub), p, n);
     if (c->lost == 0)
         return;
+    flush_output(c);
     snprintf(text, sizeof(text),
              "sandglass: %zu bytes of output left out: they came during a result\n", c->lost);
     lines_output(&c->lines, LINES_STDERR, text, strlen(text));
@@ -88,11 +115,13 @@ static bool is_output(uint8_t sub)
 static void write_frame(struct cell *c, uint8_t sub, const void *p, size_t len)
 {
     if (sub == CHAN_KERNEL) {
+        if (!results_open(&c->results))
+            flush_output(c);
         results_packet(&c->results, p, len);
         if (!results_open(&c->results))
             write_held(c);
     } else if (!results_open(&c->results)) {
-        lines_output(&c->lines, stream_of(sub), p, len);
+        write_output(c, stream_of(sub), p, len);
     } else if (!frames_add(&c->held, sub, true, p, len)) {
         c->lost += len;
     }
@@ -111,8 +140,11 @@ static void finish(struct cell *c)
     start(c);
     results_close(r);
     write_held(c);
+    flush_output(c);
     lines_output_end(&c->lines);
     bool failed = ending_error(&c->ending, c->message, c->request.timeout_ms, r);
+    for (size_t i = 0; failed && i < ERROR_PARTS_; i++)
+        outflow_clean(c->outflow, &r->error[i]);
     if (failed)
         lines_error(&c->lines, &r->error[ERROR_NAME], &r->error[ERROR_VALUE],
                     &r->error[ERROR_TRACEBACK]);
@@ -276,7 +308,9 @@ void cell_begin(struct cell *c, struct execute_request *request)
                             .on_credit = on_credit,
                             .on_end = on_end};
     c->lines = (struct lines){.write = on_line_bytes, .owner = c};
-    results_init(&c->results, &c->lines);
+    c->outflow =
+        outflow_new(c->box->front, c->sanitise, c->box->spec.tenant, c->box->id, on_quiet, c);
+    results_init(&c->results, &c->lines, c->outflow);
     frames_init(&c->queue, QUEUE_MAX);
     frames_init(&c->held, HELD_MAX);
     int r = ask(c, &e);
@@ -306,6 +340,7 @@ void cell_done(struct cell *c)
     results_done(&c->results);
     frames_done(&c->queue);
     frames_done(&c->held);
+    outflow_free(steal_ptr(&c->outflow));
     json_decref(c->request.body);
     free(c->message);
 }

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "front/call.h"
+#include "front/outflow.h"
 #include "interpreter/ending.h"
 #include "interpreter/frames.h"
 #include "interpreter/request.h"
@@ -22,6 +23,7 @@
 struct cell {
     struct box *box;
     struct execute_request request; /* taken over by cell_begin */
+    enum sanitise_mode sanitise;    /* of all that it says */
     void *owner;
     /* It is the cell's turn, or it has begun to wait for long: what is written follows. May be
      * NULL.
@@ -37,6 +39,8 @@ struct cell {
     bool running;    /* EVENT_EXECUTING has come */
     uint32_t number; /* of the cell in its kernel, then */
     struct ending ending;
+    struct outflow
+        *outflow; /* what was found in it, until cell_done; NULL if nothing is looked for */
 
     struct call call; /* this and below: cell.c's */
     size_t sent;
@@ -50,8 +54,8 @@ struct cell {
     char *message;
 };
 
-/* box, owner and the callbacks must be set; call.uncounted may be. The box must outlive the cell:
- * take a reference. Callbacks may come before it returns. */
+/* box, sanitise, owner and the callbacks must be set; call.uncounted may be. The box must outlive
+ * the cell: take a reference. Callbacks may come before it returns. */
 void cell_begin(struct cell *c, struct execute_request *request);
 void cell_resume(struct cell *c);
 /* Interrupts it if it runs; no more callbacks. */

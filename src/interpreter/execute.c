@@ -84,12 +84,15 @@ void interpreter_execute(struct http_req *req)
     struct execution *x = xcalloc(1, sizeof(*x));
 
     x->req = req;
-    x->cell = (struct cell){.box = box_ref(req->owner),
-                            .owner = x,
-                            .on_start = on_start,
-                            .on_write = on_write,
-                            .on_over = on_over,
-                            .on_refused = on_refused};
+    struct box *box = box_ref(req->owner);
+    x->cell = (struct cell){
+        .box = box,
+        .sanitise = outflow_mode_of(box->front, box->spec.tenant, box->spec.context[0] != '\0'),
+        .owner = x,
+        .on_start = on_start,
+        .on_write = on_write,
+        .on_over = on_over,
+        .on_refused = on_refused};
     req->owner = x;
     req->on_close = on_close;
     req->on_writable = on_writable;

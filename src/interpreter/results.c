@@ -2,34 +2,26 @@
 
 #include <string.h>
 
-enum field_type { TEXT, OBJECT, OBJECT_OR_ARRAY };
+enum field_type { TEXT, BASE64, OBJECT, OBJECT_OR_ARRAY };
 
 static const struct {
     const char *name;
     enum field_type type;
 } fields[] = {
-    {"text", TEXT},
-    {"html", TEXT},
-    {"markdown", TEXT},
-    {"svg", TEXT},
-    {"png", TEXT},
-    {"jpeg", TEXT},
-    {"pdf", TEXT},
-    {"latex", TEXT},
-    {"javascript", TEXT},
-    {"data", OBJECT},
-    {"json", OBJECT_OR_ARRAY},
-    {"chart", OBJECT},
+    {"text", TEXT},       {"html", TEXT},   {"markdown", TEXT},        {"svg", TEXT},
+    {"png", BASE64},      {"jpeg", BASE64}, {"pdf", BASE64},           {"latex", TEXT},
+    {"javascript", TEXT}, {"data", OBJECT}, {"json", OBJECT_OR_ARRAY}, {"chart", OBJECT},
     {"extra", OBJECT},
 };
 
 static const char *const error_parts[] = {"name", "value", "traceback"};
 _Static_assert(ARRAY_SIZE(error_parts) == ERROR_PARTS_, "a name for each part");
 
-void results_init(struct results *r, struct lines *l)
+void results_init(struct results *r, struct lines *l, struct outflow *o)
 {
     memset(r, 0, sizeof(*r));
     r->lines = l;
+    r->outflow = o;
     r->field = -1;
     for (size_t i = 0; i < ERROR_PARTS_; i++)
         strbuf_init(&r->error[i], RESULT_ERROR);
@@ -48,11 +40,16 @@ bool results_open(const struct results *r)
 
 /* ---- fields --------------------------------------------------------------------------------- */
 
+static bool is_text(enum field_type type)
+{
+    return type == TEXT || type == BASE64;
+}
+
 static int field_find(const char *key, size_t len, bool json)
 {
     for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
         if (strlen(fields[i].name) == len && memcmp(fields[i].name, key, len) == 0)
-            return json == (fields[i].type != TEXT) ? (int)i : -1;
+            return json == !is_text(fields[i].type) ? (int)i : -1;
     return -1;
 }
 
@@ -68,9 +65,10 @@ static void put_key(struct results *r)
     lines_put_str(r->lines, "\":");
 }
 
-static void field_end(struct results *r)
+/* Without what is held back of it. */
+static void field_over(struct results *r)
 {
-    if (r->field >= 0 && fields[r->field].type == TEXT) {
+    if (r->field >= 0 && is_text(fields[r->field].type)) {
         lines_put_text_end(r->lines, &r->text);
         lines_put_str(r->lines, "\"");
     } else if (r->field >= 0 && r->json_begun && !json_text_close(&r->json)) {
@@ -78,6 +76,7 @@ static void field_end(struct results *r)
         lines_put_str(r->lines, "null");
     }
     r->field = -1;
+    outflow_flush(r->outflow, OUTFLOW_RESULT);
 }
 
 static void field_begin(struct results *r, int field)
@@ -87,7 +86,7 @@ static void field_begin(struct results *r, int field)
     r->text = (struct escape){0};
     r->json_begun = false;
     r->json_bytes = 0;
-    if (fields[field].type == TEXT) {
+    if (is_text(fields[field].type)) {
         put_key(r);
         lines_put_str(r->lines, "\"");
     }
@@ -111,7 +110,7 @@ static void json_piece(struct results *r, const char *p, size_t len)
         if (len == 0)
             return;
         if (!json_may_begin(r, *p)) {
-            r->field = -1;
+            field_over(r);
             return;
         }
         put_key(r);
@@ -119,7 +118,22 @@ static void json_piece(struct results *r, const char *p, size_t len)
         r->json_begun = true;
     }
     if (r->json_bytes > RESULT_JSON || !json_text_add(&r->json, p, len))
-        field_end(r);
+        field_over(r);
+}
+
+static void field_piece(struct results *r, struct outflow_text text)
+{
+    if (is_text(fields[r->field].type))
+        lines_put_text(r->lines, &r->text, text.p, text.len);
+    else
+        json_piece(r, text.p, text.len);
+}
+
+static void field_end(struct results *r)
+{
+    if (r->field >= 0)
+        field_piece(r, outflow_flush(r->outflow, OUTFLOW_RESULT));
+    field_over(r);
 }
 
 /* ---- packets -------------------------------------------------------------------------------- */
@@ -147,10 +161,11 @@ static void value_piece(struct results *r, const char *key, size_t key_len, cons
             return;
         field_begin(r, field);
     }
-    if (json)
-        json_piece(r, p, len);
+    /* Pictures are nothing to read. */
+    if (fields[field].type == BASE64)
+        field_piece(r, (struct outflow_text){p, len});
     else
-        lines_put_text(r->lines, &r->text, p, len);
+        field_piece(r, outflow_feed(r->outflow, OUTFLOW_RESULT, p, len));
 }
 
 static void error_piece(struct results *r, const char *key, size_t key_len, const char *p,

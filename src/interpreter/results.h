@@ -11,6 +11,7 @@
  * counts. */
 #pragma once
 
+#include "front/outflow.h"
 #include "interpreter/json_text.h"
 #include "interpreter/lines.h"
 
@@ -23,6 +24,7 @@ enum error_part { ERROR_NAME, ERROR_VALUE, ERROR_TRACEBACK, ERROR_PARTS_ };
 
 struct results {
     struct lines *lines;
+    struct outflow *outflow; /* or NULL */
     enum { RESULT_NONE, RESULT_VALUE, RESULT_FAILURE, RESULT_IGNORED } kind;
     bool main;     /* the value of the cell */
     bool begun;    /* the line */
@@ -37,7 +39,7 @@ struct results {
     struct strbuf error[ERROR_PARTS_];
 };
 
-void results_init(struct results *r, struct lines *l);
+void results_init(struct results *r, struct lines *l, struct outflow *o);
 void results_done(struct results *r);
 void results_packet(struct results *r, const void *packet, size_t len);
 /* A line is half written. */

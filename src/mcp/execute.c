@@ -59,7 +59,7 @@ static void on_abandon(struct mcp_call *c)
 static void begin(struct mcp_call *c)
 {
     c->on_abandon = on_abandon;
-    c->work = once_begin(c->x->front, &c->x->tenant, c->arguments, on_done, c);
+    c->work = once_begin(c->x->front, &c->x->tenant, c->arguments, NULL, on_done, c);
 }
 
 const struct mcp_tool execute_code_tool = {

@@ -55,7 +55,7 @@ static int make_spec(void *arg, const char *template_id, struct box_spec *ret,
     const struct settings *settings = &w->front->settings;
     json_t *nothing_special = json_object();
     struct create_plan plan;
-    int r = create_plan(w->front->store, settings, &w->tenant, nothing_special, SPEC_V2,
+    int r = create_plan(w->front->store, settings, &w->tenant, nothing_special, SPEC_OWN,
                         template_id ? template_id : settings->context_template, &plan, e);
 
     json_decref(nothing_special);

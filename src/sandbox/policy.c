@@ -45,6 +45,34 @@ static int check_mount(const struct sg_options *o, const struct sg_mount *m, str
     return 0;
 }
 
+static int check_entries(const char *what, const char *const *list, struct sg_error *e)
+{
+    int r = 0;
+
+    for (; r == 0 && list && *list; list++)
+        r = network_entry_check(what, *list, e);
+    return r;
+}
+
+static int check_network(const struct sg_options *o, struct sg_error *e)
+{
+    int r;
+
+    if (o->network == SG_NETWORK_BLOCK)
+        return 0;
+    if (o->network == SG_NETWORK_LIST && (!o->network_allow || !o->network_allow[0]))
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "a network list with nothing in it: name what may be reached, or block it");
+    r = check_entries("network_allow", o->network_allow, e);
+    if (r == 0)
+        r = check_entries("network_deny", o->network_deny, e);
+    if (r == 0 && !o->approved && !policy_of(o)->allow_network)
+        r = err_set(e, SG_ERR_DENIED, -EACCES,
+                    "refused by policy rule 'network': the code would reach the network; approve "
+                    "it (--approve) or allow it in the policy");
+    return r;
+}
+
 int policy_check(const struct sg_options *o, struct sg_error *e)
 {
     for (size_t i = 0; i < o->n_mounts; i++) {
@@ -52,16 +80,7 @@ int policy_check(const struct sg_options *o, struct sg_error *e)
         if (r < 0)
             return r;
     }
-    if (o->network == SG_NETWORK_BLOCK)
-        return 0;
-    if (!o->approved && !policy_of(o)->allow_network)
-        return err_set(
-            e, SG_ERR_DENIED, -EACCES,
-            "refused by policy rule 'network': the code would reach the network; approve it "
-            "(--approve) or allow it in the policy");
-    return err_set(e, SG_ERR_UNSUPPORTED, -ENOSYS,
-                   "network 'allow' needs the egress guard, which this version does not have; use "
-                   "--network block");
+    return check_network(o, e);
 }
 
 const char *const *policy_mount_roots(const struct sg_options *o)

@@ -7,6 +7,7 @@
 #include "agent/agent.h"
 #include "base/clock.h"
 #include "sandbox/control.h"
+#include "sandbox/egress.h"
 
 #define ENGINE_DEFAULT 1024u
 #define ENGINE_MAX     16384u
@@ -34,8 +35,11 @@ int sg_engine_open(uint32_t max_sandboxes, struct sg_engine **ret, struct sg_err
 
 int engine_close(struct sg_engine *engine, struct sg_error *e)
 {
-    int r = provider_close(engine->provider, e);
+    int r;
 
+    egress_kill(engine->egress); /* it ends while the sandboxes do */
+    r = provider_close(engine->provider, e);
+    egress_close(engine->egress);
     free(engine);
     return r;
 }
@@ -56,6 +60,22 @@ static int check_hostname(const char *name, struct sg_error *e)
     return 0;
 }
 
+/* The guard starts while the sandbox does. */
+static int open_guarded(struct sg_engine *engine, const struct instance_spec *spec,
+                        const struct sg_options *o, struct sg_sandbox *s, struct sg_error *e)
+{
+    int r = engine->egress ? 0 : egress_open(o, &engine->egress, e);
+
+    if (r == 0)
+        r = instance_create(engine->provider, spec, &s->instance, e);
+    if (r < 0)
+        return r;
+    r = egress_admit(engine->egress, s->instance, s->id, o, e);
+    if (r < 0)
+        instance_destroy(s->instance, NULL);
+    return r;
+}
+
 static int open_instance(struct sg_engine *engine, const struct sg_options *o, struct sg_sandbox *s,
                          struct sg_error *e)
 {
@@ -74,27 +94,44 @@ static int open_instance(struct sg_engine *engine, const struct sg_options *o, s
     spec.mount_owner = owner ? owner->uid : 0;
     if (r == 0)
         r = policy_check(o, e);
-    if (r == 0)
+    if (r == 0 && o->network != SG_NETWORK_BLOCK)
+        r = open_guarded(engine, &spec, o, s, e);
+    else if (r == 0)
         r = instance_create(engine->provider, &spec, &s->instance, e);
     s->limits = spec.limits;
     return r;
 }
 
+/* A program that was compiled with an older header has a shorter one: what it does not have is
+ * zero. */
+static int complete_options(const struct sg_options *given, struct sg_options *ret,
+                            struct sg_error *e)
+{
+    static const struct sg_options defaults = SG_OPTIONS_INIT;
+
+    if (!given)
+        given = &defaults;
+    if (given->size > sizeof *ret || given->size < offsetof(struct sg_options, network_allow))
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "struct sg_options was not initialised with SG_OPTIONS_INIT");
+    *ret = (struct sg_options){0};
+    memcpy(ret, given, given->size);
+    return 0;
+}
+
 int sandbox_begin(struct sg_engine *engine, const struct sg_options *options,
                   struct sg_sandbox **ret, struct sg_error *e)
 {
-    static const struct sg_options defaults = SG_OPTIONS_INIT;
-    const struct sg_options *o = options ? options : &defaults;
+    struct sg_options o;
     struct sg_sandbox *s;
-    int r;
+    int r = complete_options(options, &o, e);
 
-    if (o->size != sizeof *o)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "struct sg_options was not initialised with "
-                       "SG_OPTIONS_INIT");
+    if (r < 0)
+        return r;
     s = xcalloc(1, sizeof *s);
+    s->engine = engine;
     id_random(s->id);
-    r = open_instance(engine, o, s, e);
+    r = open_instance(engine, &o, s, e);
     if (r < 0) {
         free(s);
         return r;
@@ -270,6 +307,7 @@ struct instance *sandbox_leave(struct sg_sandbox *s)
 {
     struct instance *i = s->instance;
 
+    egress_dismiss(s->engine->egress, s->id);
     session_free(s->session);
     free(s);
     return i;

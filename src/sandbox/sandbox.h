@@ -7,12 +7,16 @@
 #include "provider/process.h"
 #include "sandbox/session.h"
 
+struct egress;
+
 struct sg_engine {
     struct provider *provider;
+    struct egress *egress; /* NULL until a sandbox needs one */
 };
 
 struct sg_sandbox {
     char id[ID_LEN + 1];
+    struct sg_engine *engine;
     struct instance *instance;
     struct session *session;
     struct sg_limits limits;
@@ -37,6 +41,10 @@ int limits_complete(const struct sg_limits *given, struct sg_limits *ret, struct
 /* policy.c: the approval guard. Says 0, or names the rule that refuses. */
 int policy_check(const struct sg_options *o, struct sg_error *e);
 const char *const *policy_mount_roots(const struct sg_options *o); /* NULL-terminated */
+
+/* network.c: one of network_allow and network_deny. `what` names it in the error. */
+int network_entry_check(const char *what, const char *entry, struct sg_error *e);
+bool network_entry_is_name(const char *entry);
 
 /* languages.c: how a piece of code is run. "@" stands for the path of the code. */
 struct language {

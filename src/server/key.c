@@ -12,8 +12,9 @@
 #define TIME_LEN       20
 
 struct key_options {
-    struct manage_options base;
+    struct action_options base;
     const char *tenant, *name;
+    uint8_t sanitise; /* as the store has it */
 };
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -32,25 +33,31 @@ static int apply_name(void *self, const char *value, struct sg_error *e)
     return 0;
 }
 
+static int apply_sanitise(void *self, const char *value, struct sg_error *e)
+{
+    return manage_sanitise(value, &((struct key_options *)self)->sanitise, e);
+}
+
 static const struct cli_option create_options[] = {
     {"tenant", 0, "NAME", "whose key it is; made if it is new", apply_tenant},
     {"name", 0, "NAME", "what the key is for, shown in the list", apply_name},
-    MANAGE_STATE,
-    MANAGE_JSON,
-    MANAGE_HELP,
+    {"sanitise", 0, "MODE", "enforce, report-only or off, for who uses it", apply_sanitise},
+    ACTION_STATE,
+    ACTION_JSON,
+    ACTION_HELP,
 };
 static const struct cli_option list_options[] = {
     {"tenant", 0, "NAME", "the keys of this tenant only", apply_tenant},
-    MANAGE_STATE,
-    MANAGE_JSON,
-    MANAGE_HELP,
+    ACTION_STATE,
+    ACTION_JSON,
+    ACTION_HELP,
 };
-static const struct cli_option revoke_options[] = {MANAGE_STATE, MANAGE_HELP};
+static const struct cli_option revoke_options[] = {ACTION_STATE, ACTION_HELP};
 
 const struct cli_syntax key_create_syntax = {create_options, ARRAY_SIZE(create_options), NULL};
 const struct cli_syntax key_list_syntax = {list_options, ARRAY_SIZE(list_options), NULL};
 const struct cli_syntax key_revoke_syntax = {revoke_options, ARRAY_SIZE(revoke_options),
-                                             manage_apply_which};
+                                             action_apply_which};
 
 /* ---- what is printed ------------------------------------------------------------------------- */
 
@@ -88,6 +95,7 @@ static void json_one(struct json *j, const struct store_key *k, const char *secr
     json_pair(j, "tenant", k->tenant_name);
     json_pair(j, "name", k->name);
     json_pair(j, secret ? "key" : "hint", secret ? secret : k->hint);
+    json_pair(j, "sanitise", manage_sanitise_name(k->sanitise));
     json_time(j, "created", k->created_ms);
     if (!secret) {
         json_time(j, "last_used", k->used_ms);
@@ -152,8 +160,11 @@ static int key_create(struct store *s, const void *options, struct sg_error *e)
 
     if (r == 0)
         r = store_key_create(s, tenant.id, o->name ? o->name : "", key, &info, e);
+    if (r == 0 && o->sanitise)
+        r = store_key_sanitise(s, info.id, o->sanitise, e);
     if (r < 0)
         return r;
+    info.sanitise = o->sanitise;
     if (o->base.json) {
         AUTO(strbuf_done) struct strbuf out = {0};
         struct json j;
@@ -199,11 +210,13 @@ static int key_revoke(struct store *s, const void *options, struct sg_error *e)
 }
 
 static const struct manage_action actions[] = {
-    {"create", "", "Makes a key and prints it. It is shown only this once.", &key_create_syntax,
-     NULL, key_create},
-    {"list", "", "Lists the keys of all tenants.", &key_list_syntax, NULL, key_list},
-    {"revoke", " ID|KEY", "Makes a key useless, at once.", &key_revoke_syntax,
-     "which key? give its id or the key itself", key_revoke},
+    {{"create", "", "Makes a key and prints it. It is shown only this once.", &key_create_syntax,
+      NULL},
+     key_create},
+    {{"list", "", "Lists the keys of all tenants.", &key_list_syntax, NULL}, key_list},
+    {{"revoke", " ID|KEY", "Makes a key useless, at once.", &key_revoke_syntax,
+      "which key? give its id or the key itself"},
+     key_revoke},
 };
 
 int key_main(int argc, char **argv)

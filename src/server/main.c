@@ -10,8 +10,12 @@
 #include "base/fd.h"
 #include "context/context.h"
 #include "context/usage.h"
+#include "front/egress.h"
+#include "front/guard.h"
 #include "front/lifecycle.h"
+#include "front/outflow.h"
 #include "front/warden.h"
+#include "front/wipe.h"
 #include "order/log.h"
 #include "server/banner.h"
 #include "server/confine.h"
@@ -21,10 +25,12 @@
 #include "store/clerk.h"
 #include "store/keys_shared.h"
 #include "store/store.h"
+#include "vault/vault.h"
 
 #define ORDER_FD      3
 #define LISTENERS_MAX 16
 #define PEM_MAX       (1024u * 1024)
+#define PATTERNS_MAX  (256u * 1024)
 
 struct listener {
     int fd;
@@ -61,6 +67,24 @@ static void on_clerk_gone(void)
 
 static const struct clerk_hooks clerk_hooks = {
     .confine = confine_clerk, .log = log_clerk, .gone = on_clerk_gone};
+
+/* A file with a mistake in it does not stop a server that runs, nor start one that does not. */
+static void take_patterns(struct front *f, int fd)
+{
+    AUTO(free_p) char *text = NULL;
+    struct sg_error e = {0};
+    size_t len;
+
+    if (fd >= 0 && (lseek(fd, 0, SEEK_SET) < 0 || fd_read_all(fd, PATTERNS_MAX, &text, &len) < 0))
+        err_set(&e, SG_ERR_INTERNAL, -EIO, "sanitise_patterns: the file cannot be read");
+    else
+        outflow_set_patterns(f, text ? text : "", &e);
+    if (e.kind == SG_ERR_NONE)
+        return;
+    if (!told.ready)
+        give_up(&e);
+    log_line(LEVEL_ERROR, "the patterns of the sanitiser stay as they were: %s", e.message);
+}
 
 static void take_settings(struct front *f, int fd)
 {
@@ -161,8 +185,14 @@ static void on_tell(struct front *f, const struct order_answer *a, int *fds, siz
                 (struct listener){steal_fd(&fds[0]), (a->flags & TELL_TLS_HERE) != 0};
         break;
     case TELL_SETTINGS:
-        if (n == 1)
+        if (n > 0) {
             take_settings(f, fds[0]);
+            take_patterns(f, n > 1 ? fds[1] : -1);
+        }
+        break;
+    case TELL_GUARD:
+        if (n == 1)
+            guard_set_socket(f, steal_fd(&fds[0]));
         break;
     case TELL_TLS:
         if (n == 2)
@@ -212,6 +242,9 @@ static int serve(bool with_clerk)
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
+    wipe_json_memory();
+    vault_harden_process();
+    front.on_secret_changed = egress_secret_changed;
     if (with_clerk && clerk_start(&clerk_hooks, &clerk, &e) < 0)
         give_up(&e);
     front.loop = uv_default_loop();

@@ -22,9 +22,11 @@ enum limit {
 };
 
 struct tenant_options {
-    struct manage_options base;
+    struct action_options base;
     enum { LEFT, NORMAL, OWN } change[LIMIT_MAX_]; /* as it is, the server's, one of its own */
     struct settings own;
+    bool sanitises, always; /* --sanitise was given; and --sanitise-always */
+    uint8_t sanitise;       /* as the store has it */
 };
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -53,7 +55,23 @@ APPLY(timeout_max, EXECUTION_TIMEOUT_MAX, execution_timeout_max, "--execution-ti
 APPLY(code, CODE_MAX, code_max, "--code-max")
 APPLY(memory, MEMORY, sandbox_memory, "--memory")
 
-static const struct cli_option list_options[] = {MANAGE_STATE, MANAGE_JSON, MANAGE_HELP};
+static int apply_sanitise(void *self, const char *value, struct sg_error *e)
+{
+    struct tenant_options *o = self;
+
+    o->sanitises = true;
+    o->sanitise = 0;
+    return strcmp(value, "default") == 0 ? 0 : manage_sanitise(value, &o->sanitise, e);
+}
+
+static int apply_always(void *self, const char *value, struct sg_error *e)
+{
+    (void)value, (void)e;
+    ((struct tenant_options *)self)->always = true;
+    return 0;
+}
+
+static const struct cli_option list_options[] = {ACTION_STATE, ACTION_JSON, ACTION_HELP};
 static const struct cli_option set_options[] = {
     {"max-sandboxes", 0, "N", "sandboxes that it may have at a time", apply_sandboxes},
     {"max-contexts", 0, "N", "of these, sandboxes of contexts", apply_contexts},
@@ -62,13 +80,17 @@ static const struct cli_option set_options[] = {
     {"execution-timeout-max", 0, "TIME", "and the longest that it can name", apply_timeout_max},
     {"code-max", 0, "SIZE", "code that a tool takes", apply_code},
     {"memory", 0, "SIZE", "memory of a sandbox", apply_memory},
-    MANAGE_STATE,
-    MANAGE_HELP,
+    {"sanitise", 0, "MODE", "what is said is sanitised: enforce, report-only or off",
+     apply_sanitise},
+    {"sanitise-always", 0, NULL, "with --sanitise: its keys and calls may not say off",
+     apply_always},
+    ACTION_STATE,
+    ACTION_HELP,
 };
 
 const struct cli_syntax tenant_list_syntax = {list_options, ARRAY_SIZE(list_options), NULL};
 const struct cli_syntax tenant_set_syntax = {set_options, ARRAY_SIZE(set_options),
-                                             manage_apply_which};
+                                             action_apply_which};
 
 /* ---- list ------------------------------------------------------------------------------------ */
 
@@ -95,6 +117,10 @@ static void json_tenant(struct json *j, const struct store_tenant *t)
     json_limit(j, "execution_timeout_max_ms", t->execution_timeout_max_ms);
     json_limit(j, "code_max", t->code_max);
     json_limit(j, "memory", t->memory);
+    jw_key(j, "sanitise");
+    jw_string(j, manage_sanitise_name(t->sanitise));
+    jw_key(j, "sanitise_always");
+    jw_bool(j, t->sanitise_always);
     jw_object_end(j);
 }
 
@@ -135,8 +161,9 @@ static bool list_one(const struct store_tenant *t, void *arg)
         return true;
     }
     if (!l->any)
-        printf("%-16s  %-20s  %-9s  %-8s  %-12s  %-9s  %-9s  %-9s  %s\n", "NAME", "ID", "SANDBOXES",
-               "CONTEXTS", "CONVERSATION", "EXECUTION", "LONGEST", "CODE", "MEMORY");
+        printf("%-16s  %-20s  %-9s  %-8s  %-12s  %-9s  %-9s  %-9s  %-9s  %s\n", "NAME", "ID",
+               "SANDBOXES", "CONTEXTS", "CONVERSATION", "EXECUTION", "LONGEST", "CODE", "MEMORY",
+               "SANITISE");
     l->any = true;
     manage_print_cell(t->name, 16);
     manage_print_cell(t->id, ID_LEN);
@@ -146,8 +173,10 @@ static bool list_one(const struct store_tenant *t, void *arg)
     print_time(t->execution_timeout_ms, 9);
     print_time(t->execution_timeout_max_ms, 9);
     print_size(t->code_max, 9);
-    print_size(t->memory, 0);
-    putchar('\n');
+    print_size(t->memory, 9);
+    const char *mode = manage_sanitise_name(t->sanitise);
+    manage_print_cell(mode ? mode : "", t->sanitise_always ? 11 : 0);
+    puts(t->sanitise_always ? "always" : "");
     return true;
 }
 
@@ -198,9 +227,17 @@ static int tenant_set(struct store *s, const void *options, struct sg_error *e)
             change[i] = o->change[i] == OWN ? &values[i] : &normal;
         any = any || change[i];
     }
-    if (!any)
+    if (o->always && !o->sanitises)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "--sanitise-always goes with --sanitise MODE: name both");
+    if (!any && !o->sanitises)
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "nothing to set: name a limit, such as --max-contexts 20");
+    if (o->sanitises) {
+        int r = store_tenant_sanitise(s, o->base.which, o->sanitise, o->always, e);
+        if (r < 0 || !any)
+            return r;
+    }
     const struct store_limits limits = {
         .max_sandboxes = change[MAX_SANDBOXES],
         .max_contexts = change[MAX_CONTEXTS],
@@ -214,10 +251,12 @@ static int tenant_set(struct store *s, const void *options, struct sg_error *e)
 }
 
 static const struct manage_action actions[] = {
-    {"list", "", "Lists the tenants and their limits; '-' is the server's setting.",
-     &tenant_list_syntax, NULL, tenant_list},
-    {"set", " NAME", "Changes limits of a tenant. 'default' is the server's setting.",
-     &tenant_set_syntax, "which tenant? give its name", tenant_set},
+    {{"list", "", "Lists the tenants and their limits; '-' is the server's setting.",
+      &tenant_list_syntax, NULL},
+     tenant_list},
+    {{"set", " NAME", "Changes limits of a tenant. 'default' is the server's setting.",
+      &tenant_set_syntax, "which tenant? give its name"},
+     tenant_set},
 };
 
 int tenant_main(int argc, char **argv)

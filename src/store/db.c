@@ -108,6 +108,23 @@ static const char *const migrations[] = {
     " id TEXT NOT NULL PRIMARY KEY,"
     " url TEXT NOT NULL,"
     " seen_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;",
+
+    "CREATE TABLE vault ("
+    " seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " id TEXT NOT NULL UNIQUE,"
+    " tenant TEXT NOT NULL REFERENCES tenant (id),"
+    " name TEXT NOT NULL,"
+    " version INTEGER NOT NULL,"
+    " metadata TEXT NOT NULL,"
+    " sealed TEXT NOT NULL,"
+    " created_ms INTEGER NOT NULL,"
+    " updated_ms INTEGER NOT NULL,"
+    " UNIQUE (tenant, name)) STRICT;"
+    "CREATE INDEX vault_of_tenant ON vault (tenant, seq);",
+
+    "ALTER TABLE tenant ADD COLUMN sanitise INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE tenant ADD COLUMN sanitise_always INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE key ADD COLUMN sanitise INTEGER NOT NULL DEFAULT 0;",
 };
 #define SCHEMA_VERSION ((int)ARRAY_SIZE(migrations))
 

@@ -12,7 +12,8 @@
 
 #define TENANT_COLUMNS                                                             \
     "t.id, t.name, t.max_sandboxes, t.max_contexts, t.max_conversation_contexts, " \
-    "t.execution_timeout_ms, t.execution_timeout_max_ms, t.code_max, t.memory"
+    "t.execution_timeout_ms, t.execution_timeout_max_ms, t.code_max, t.memory, "   \
+    "t.sanitise, t.sanitise_always"
 
 /* Prepared when first used, and kept. */
 #define STORE_STATEMENTS(X)                                                                      \
@@ -31,14 +32,16 @@
                   "execution_timeout_max_ms = coalesce(?6, execution_timeout_max_ms), "          \
                   "code_max = coalesce(?7, code_max), memory = coalesce(?8, memory) "            \
                   "WHERE name = ?1")                                                             \
+    X(TENANT_SANITISE, "UPDATE tenant SET sanitise = ?2, sanitise_always = ?3 WHERE name = ?1")  \
     X(TENANT_COUNT, "SELECT count(*) FROM tenant")                                               \
     X(KEY_ADD, "INSERT INTO key (id, tenant, name, hash, hint, created_ms) "                     \
                "VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                                \
-    X(KEY_BY_HASH, "SELECT k.id, k.used_ms, k.hash, " TENANT_COLUMNS " FROM key k "              \
+    X(KEY_BY_HASH, "SELECT k.id, k.used_ms, k.hash, k.sanitise, " TENANT_COLUMNS " FROM key k "  \
                    "JOIN tenant t ON t.id = k.tenant WHERE k.hash = ?1 AND k.revoked_ms = 0")    \
+    X(KEY_SANITISE, "UPDATE key SET sanitise = ?2 WHERE id = ?1")                                \
     X(KEY_USED, "UPDATE key SET used_ms = ?2 WHERE id = ?1")                                     \
     X(KEY_LIST, "SELECT k.id, t.id, t.name, k.name, k.hint, k.created_ms, k.used_ms, "           \
-                "k.revoked_ms FROM key k JOIN tenant t ON t.id = k.tenant "                      \
+                "k.revoked_ms, k.sanitise FROM key k JOIN tenant t ON t.id = k.tenant "          \
                 "WHERE ?1 IS NULL OR t.id = ?1 ORDER BY k.created_ms, k.id")                     \
     X(KEY_REVOKE, "UPDATE key SET revoked_ms = ?3 WHERE (id = ?1 OR hash = ?2) "                 \
                   "AND revoked_ms = 0")                                                          \
@@ -66,9 +69,21 @@
     X(LAYER_LIST, "SELECT id FROM loose_layer")                                                  \
     X(SNAPSHOT_LIST, "SELECT " SNAPSHOT_COLUMNS " FROM snapshot "                                \
                      "WHERE tenant = ?1 AND seq < ?2 ORDER BY seq DESC")                         \
+    X(VAULT_COUNT, "SELECT count(*) FROM vault WHERE tenant = ?1")                               \
+    X(VAULT_ADD, "INSERT INTO vault (id, tenant, name, version, metadata, sealed, created_ms, "  \
+                 "updated_ms) VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?6) "                           \
+                 "ON CONFLICT (tenant, name) DO NOTHING")                                        \
+    X(VAULT_SET, "UPDATE vault SET version = version + 1, sealed = ?4, updated_ms = ?5, "        \
+                 "metadata = coalesce(?3, metadata) WHERE tenant = ?1 AND id = ?2")              \
+    X(VAULT_GET, "SELECT " VAULT_COLUMNS ", sealed FROM vault "                                  \
+                 "WHERE tenant = ?1 AND (id = ?2 OR name = ?2)")                                 \
+    X(VAULT_REMOVE, "DELETE FROM vault WHERE tenant = ?1 AND (id = ?2 OR name = ?2)")            \
+    X(VAULT_LIST, "SELECT " VAULT_COLUMNS " FROM vault "                                         \
+                  "WHERE tenant = ?1 AND seq < ?2 ORDER BY seq DESC")                            \
     CONTEXT_STATEMENTS(X)
 
 #define SNAPSHOT_COLUMNS "seq, id, tenant, name, tag, sandbox, base_template, created_ms, bytes"
+#define VAULT_COLUMNS    "seq, id, name, version, created_ms, updated_ms, metadata"
 
 #define DB_STATEMENT(name, text) DB_##name,
 enum db_statement { STORE_STATEMENTS(DB_STATEMENT) DB_MAX_ };

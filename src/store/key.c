@@ -102,7 +102,8 @@ static int cache_load(struct store *s, const struct hash *hash, struct cached_ke
     k.used_ms = sqlite3_column_int64(st, 1);
     bool same = sqlite3_column_bytes(st, 2) == sizeof(hash->bytes) &&
                 same_hash(hash, sqlite3_column_blob(st, 2));
-    db_tenant(st, 3, &k.tenant);
+    db_tenant(st, 4, &k.tenant);
+    k.tenant.key_sanitise = (uint8_t)sqlite3_column_int64(st, 3);
     sqlite3_reset(st);
     if (!same)
         return -ENOENT;
@@ -223,6 +224,20 @@ int store_key_create(struct store *s, const char *tenant_id, const char *name,
     return 0;
 }
 
+int store_key_sanitise(struct store *s, const char *id, uint8_t sanitise, struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = db_statement(s, DB_KEY_SANITISE, &st, e);
+
+    if (r < 0)
+        return r;
+    db_bind(st, 1, id);
+    sqlite3_bind_int64(st, 2, sanitise);
+    r = db_run(s, st, e);
+    db_keys_changed(s);
+    return r;
+}
+
 int store_keys_each(struct store *s, const char *tenant,
                     bool (*fn)(const struct store_key *, void *), void *arg, struct sg_error *e)
 {
@@ -243,6 +258,7 @@ int store_keys_each(struct store *s, const char *tenant,
         k.created_ms = sqlite3_column_int64(st, 5);
         k.used_ms = sqlite3_column_int64(st, 6);
         k.revoked_ms = sqlite3_column_int64(st, 7);
+        k.sanitise = (uint8_t)sqlite3_column_int64(st, 8);
         if (!fn(&k, arg))
             break;
     }

@@ -21,6 +21,10 @@ struct store_tenant {
     uint64_t execution_timeout_ms, execution_timeout_max_ms;
     uint64_t code_max; /* bytes that a tool takes */
     uint64_t memory;   /* bytes for a sandbox */
+    /* How what it says is sanitised: 0, the server's word counts; or one more than the number of
+     * the mode (sanitise/sanitise.h). key_: of the key that was checked. */
+    uint8_t sanitise, key_sanitise;
+    bool sanitise_always; /* none of its keys and calls may say off */
 };
 
 /* A change of limits: NULL leaves one as it is. */
@@ -34,6 +38,7 @@ struct store_key {
     char tenant[ID_LEN + 1], tenant_name[STORE_NAME_MAX + 1];
     char name[STORE_NAME_MAX + 1];
     char hint[16];                           /* its first and last characters */
+    uint8_t sanitise;                        /* as in struct store_tenant */
     int64_t created_ms, used_ms, revoked_ms; /* 0: never */
 };
 
@@ -62,6 +67,9 @@ int store_tenants_each(struct store *s, bool (*fn)(const struct store_tenant *, 
 /* -ENOENT: no tenant has that name. */
 int store_tenant_limit(struct store *s, const char *name, const struct store_limits *limits,
                        struct sg_error *e);
+/* As in struct store_tenant. -ENOENT. */
+int store_tenant_sanitise(struct store *s, const char *name, uint8_t sanitise, bool always,
+                          struct sg_error *e);
 int store_tenants_count(struct store *s, uint32_t *ret, struct sg_error *e);
 
 /* The key itself is returned once, here, and only its hash kept. */
@@ -69,6 +77,8 @@ int store_key_create(struct store *s, const char *tenant_id, const char *name,
                      char ret[STORE_KEY_LEN + 1], struct store_key *ret_info, struct sg_error *e);
 /* -ENOENT: unknown or revoked. Compared in constant time. The last use is noted, once a minute. */
 int store_key_check(struct store *s, const char *key, struct store_tenant *ret);
+/* As in struct store_tenant; by the key's id. */
+int store_key_sanitise(struct store *s, const char *id, uint8_t sanitise, struct sg_error *e);
 /* Calls fn for each, until it says false. tenant NULL: of all. */
 int store_keys_each(struct store *s, const char *tenant,
                     bool (*fn)(const struct store_key *, void *), void *arg, struct sg_error *e);

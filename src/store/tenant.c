@@ -44,6 +44,9 @@ void db_tenant(sqlite3_stmt *st, int i, struct store_tenant *ret)
     ret->execution_timeout_max_ms = column_limit(st, i + 6, INT64_MAX);
     ret->code_max = column_limit(st, i + 7, INT64_MAX);
     ret->memory = column_limit(st, i + 8, INT64_MAX);
+    ret->sanitise = (uint8_t)column_limit(st, i + 9, UINT8_MAX);
+    ret->sanitise_always = sqlite3_column_int64(st, i + 10) != 0;
+    ret->key_sanitise = 0;
 }
 
 /* The row that the statement stands on, or finds: -ENOENT. */
@@ -123,6 +126,31 @@ static void bind_limit(sqlite3_stmt *st, int i, const uint64_t *value)
         sqlite3_bind_int64(st, i, *value > INT64_MAX ? INT64_MAX : (int64_t)*value);
 }
 
+static int run_change(struct store *s, sqlite3_stmt *st, const char *name, struct sg_error *e)
+{
+    int r = db_run(s, st, e);
+
+    if (r == 0 && db_changed(s) == 0)
+        r = err_set(e, SG_ERR_NOT_FOUND, -ENOENT,
+                    "no tenant '%.80s': 'sandglass tenant list' has them", name);
+    db_keys_changed(s);
+    return r;
+}
+
+int store_tenant_sanitise(struct store *s, const char *name, uint8_t sanitise, bool always,
+                          struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = db_statement(s, DB_TENANT_SANITISE, &st, e);
+
+    if (r < 0)
+        return r;
+    db_bind(st, 1, name);
+    sqlite3_bind_int64(st, 2, sanitise);
+    sqlite3_bind_int64(st, 3, always);
+    return run_change(s, st, name, e);
+}
+
 int store_tenant_limit(struct store *s, const char *name, const struct store_limits *limits,
                        struct sg_error *e)
 {
@@ -139,12 +167,7 @@ int store_tenant_limit(struct store *s, const char *name, const struct store_lim
     bind_limit(st, 6, limits->execution_timeout_max_ms);
     bind_limit(st, 7, limits->code_max);
     bind_limit(st, 8, limits->memory);
-    r = db_run(s, st, e);
-    if (r == 0 && db_changed(s) == 0)
-        r = err_set(e, SG_ERR_NOT_FOUND, -ENOENT,
-                    "no tenant '%.80s': 'sandglass tenant list' has them", name);
-    db_keys_changed(s);
-    return r;
+    return run_change(s, st, name, e);
 }
 
 int store_tenants_count(struct store *s, uint32_t *ret, struct sg_error *e)

@@ -98,6 +98,7 @@ static void put_outcome(struct json *j, const struct once_result *r)
     jw_key(j, "sandboxId");
     jw_string(j, r->sandbox);
     result_put_cut(j, r->out_cut, r->err_cut);
+    result_put_sanitised(j, r->sanitised);
     put_usage(j, r);
 }
 
@@ -160,10 +161,11 @@ static void on_done(void *arg, const struct once_result *r)
 static void begin(struct e2b_req *q)
 {
     struct http_req *req = q->http;
+    struct sanitise_level sanitise;
     struct once_http *h;
     struct sg_error e;
 
-    if (take_own_fields(q, NULL, &e) < 0) {
+    if (take_own_fields(q, NULL, &sanitise, &e) < 0) {
         reply_sg_error(req, &e);
         return;
     }
@@ -173,7 +175,7 @@ static void begin(struct e2b_req *q)
     req->owner = h;
     req->on_close = on_close;
     req->on_writable = on_writable;
-    h->once = once_begin(q->front, &q->tenant, q->body, on_done, h);
+    h->once = once_begin(q->front, &q->tenant, q->body, &sanitise, on_done, h);
 }
 
 void execute_once(struct http_req *req)

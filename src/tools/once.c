@@ -18,6 +18,7 @@
 #include "e2b/create.h"
 #include "front/call.h"
 #include "front/identity.h"
+#include "front/outflow.h"
 #include "front/reply.h"
 #include "order/log.h"
 #include "tools/budget.h"
@@ -29,6 +30,7 @@
 #define USER          "user"
 #define EXIT_TIMEDOUT 124
 #define MESSAGE_MAX   1024
+#define SANITISED_MAX 8192
 #define DISK_PART     4                     /* of the memory, if that was named */
 #define DISK_MIN      (16ull * 1024 * 1024) /* with room for the files of a request */
 
@@ -58,6 +60,9 @@ struct once {
     uint64_t began_ns;
     struct strbuf out, err;
     size_t taken; /* of the budget, for these */
+    enum sanitise_mode sanitise;
+    struct outflow *outflow; /* NULL until there is a sandbox, and if nothing is looked for */
+    struct strbuf sanitised;
     struct strbuf message;
     struct once_result result;
     uv_timer_t *timer; /* to tell of the end later */
@@ -91,6 +96,8 @@ static void once_free(struct once *o)
     strbuf_done(&o->err);
     budget_hold(&o->taken, 0);
     strbuf_done(&o->message);
+    strbuf_done(&o->sanitised);
+    outflow_free(o->outflow);
     free(o);
 }
 
@@ -137,6 +144,37 @@ static void refuse(struct once *o, const struct sg_error *e)
     finish(o);
 }
 
+/* False: no more of it is kept. */
+static bool keep_output(struct once *o, bool err, struct outflow_text text)
+{
+    struct strbuf *to = err ? &o->err : &o->out;
+    bool *cut = err ? &o->result.err_cut : &o->result.out_cut;
+
+    if (*cut)
+        return false;
+    strbuf_add(to, text.p, text.len);
+    *cut = to->truncated || !budget_hold(&o->taken, o->out.len + o->err.len);
+    return !*cut;
+}
+
+static void flush_output(struct once *o)
+{
+    keep_output(o, false, outflow_flush(o->outflow, OUTFLOW_OUT));
+    keep_output(o, true, outflow_flush(o->outflow, OUTFLOW_ERR));
+}
+
+static void tell_sanitised(struct once *o)
+{
+    struct json j;
+
+    if (!outflow_found(o->outflow))
+        return;
+    strbuf_init(&o->sanitised, SANITISED_MAX);
+    jw_init(&j, &o->sanitised);
+    outflow_put_counts(o->outflow, &j);
+    o->result.sanitised = o->sanitised.buf;
+}
+
 PRINTF(3, 4)
 static void conclude(struct once *o, enum once_outcome outcome, const char *fmt, ...)
 {
@@ -148,6 +186,9 @@ static void conclude(struct once *o, enum once_outcome outcome, const char *fmt,
     va_end(ap);
     strbuf_init(&o->message, MESSAGE_MAX);
     strbuf_addstr(&o->message, text);
+    outflow_clean(o->outflow, &o->message);
+    flush_output(o);
+    tell_sanitised(o);
     o->result.status = 200;
     o->result.outcome = outcome;
     o->result.message = o->message.len > 0 ? o->message.buf : NULL;
@@ -191,15 +232,11 @@ static void discard(struct call *c, uint8_t sub)
 static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
 {
     struct once *o = ((struct pour *)c->owner)->once;
-    struct strbuf *to = sub == CHAN_STDERR ? &o->err : &o->out;
-    bool *cut = sub == CHAN_STDERR ? &o->result.err_cut : &o->result.out_cut;
+    bool err = sub == CHAN_STDERR;
 
-    if ((sub == CHAN_STDOUT || sub == CHAN_STDERR) && !*cut) {
-        strbuf_add(to, p, len);
-        *cut = to->truncated || !budget_hold(&o->taken, o->out.len + o->err.len);
-        if (*cut)
-            discard(c, sub);
-    }
+    if ((sub == CHAN_STDOUT || err) && !(err ? o->result.err_cut : o->result.out_cut) &&
+        !keep_output(o, err, outflow_feed(o->outflow, err ? OUTFLOW_ERR : OUTFLOW_OUT, p, len)))
+        discard(c, sub);
     call_consumed(c, len);
 }
 
@@ -350,6 +387,7 @@ static void on_created(void *arg, struct box *b, int r, const struct sg_error *e
     }
     snprintf(o->sandbox, sizeof(o->sandbox), "%s", b->id);
     o->result.sandbox = o->sandbox;
+    o->outflow = outflow_new(o->front, o->sanitise, o->tenant.id, o->sandbox, NULL, NULL);
     o->writing = o->request.n_files;
     box_cork(b);
     for (size_t i = 0; r == 0 && i < o->request.n_files; i++)
@@ -379,8 +417,8 @@ static void limit(struct sg_limits *l, const struct once_request *q)
 static int make_plan(struct once *o, struct create_plan *ret, struct sg_error *e)
 {
     struct front *f = o->front;
-    json_t *body = json_pack("{s:b}", "allow_internet_access", 0);
-    int r = create_plan(f->store, &f->settings, &o->tenant, body, SPEC_V2, TEMPLATE, ret, e);
+    json_t *body = json_object();
+    int r = create_plan(f->store, &f->settings, &o->tenant, body, SPEC_OWN, TEMPLATE, ret, e);
 
     json_decref(body);
     if (r < 0)
@@ -390,7 +428,7 @@ static int make_plan(struct once *o, struct create_plan *ret, struct sg_error *e
 }
 
 struct once *once_begin(struct front *f, const struct store_tenant *tenant, const json_t *arguments,
-                        once_done done, void *arg)
+                        const struct sanitise_level *sanitise, once_done done, void *arg)
 {
     struct once *o = xcalloc(1, sizeof(*o));
     struct create_plan plan;
@@ -398,6 +436,7 @@ struct once *once_begin(struct front *f, const struct store_tenant *tenant, cons
 
     o->front = f;
     o->tenant = *tenant;
+    o->sanitise = outflow_mode(f, tenant, true, sanitise, NULL);
     o->done = done;
     o->arg = arg;
     o->beginning = true;

@@ -36,6 +36,14 @@ void result_put_cut(struct json *j, bool out, bool err)
     jw_object_end(j);
 }
 
+void result_put_sanitised(struct json *j, const char *sanitised)
+{
+    if (!sanitised)
+        return;
+    jw_key(j, "sanitised");
+    jw_raw(j, sanitised, strlen(sanitised));
+}
+
 static void put_text(struct json *j, const char *key, const struct strbuf *text)
 {
     jw_key(j, key);
@@ -78,6 +86,7 @@ static void put_outcome(struct json *j, const struct tool_result *r)
     put_json(j, "results", r->results);
     put_json(j, "error", r->error);
     result_put_cut(j, r->out_cut, r->err_cut);
+    result_put_sanitised(j, r->sanitised);
 }
 
 void tool_result_json(struct json *j, enum tool t, const struct tool_result *r)

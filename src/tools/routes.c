@@ -10,6 +10,7 @@
 
 #include "e2b/field.h"
 #include "e2b/request.h"
+#include "front/outflow.h"
 #include "tools/call.h"
 #include "tools/routes.h"
 #include "tools/outlet.h"
@@ -158,7 +159,28 @@ static void on_done(void *arg, const struct tool_result *r)
 
 /* ---- the request ---------------------------------------------------------------------------- */
 
-int take_own_fields(struct e2b_req *q, bool *stream, struct sg_error *e)
+static int take_sanitise(struct e2b_req *q, struct sanitise_level *ret, struct sg_error *e)
+{
+    const char *name = NULL;
+    bool refused = false;
+    int r = field_string(q->body, "sanitise", SIZE_MAX, &name, e);
+
+    *ret = (struct sanitise_level){.set = name != NULL};
+    if (r == 0 && name && sanitise_mode_parse(name, &ret->mode) < 0)
+        r = err_set(e, SG_ERR_INVALID, -EINVAL,
+                    FIELD_ERROR "'sanitise' must be enforce, report-only or off");
+    json_object_del(q->body, "sanitise");
+    if (r < 0)
+        return r;
+    outflow_mode(q->front, &q->tenant, true, ret, &refused);
+    if (refused)
+        return err_set(e, SG_ERR_DENIED, -EACCES,
+                       "sanitise: off is not allowed here: the server or the tenant forbids it");
+    return 0;
+}
+
+int take_own_fields(struct e2b_req *q, bool *stream, struct sanitise_level *sanitise,
+                    struct sg_error *e)
 {
     const char *accept = http_header_get(q->http, "accept"), *tenant = q->tenant.id;
     int r = 0;
@@ -173,7 +195,7 @@ int take_own_fields(struct e2b_req *q, bool *stream, struct sg_error *e)
     if (r == 0 && strcmp(tenant, q->tenant.id) != 0)
         r = err_set(e, SG_ERR_DENIED, -EACCES, "tenantId is not that of the key");
     json_object_del(q->body, "tenantId");
-    return r;
+    return r < 0 ? r : take_sanitise(q, sanitise, e);
 }
 
 static void begin(struct e2b_req *q, enum tool tool)
@@ -184,7 +206,7 @@ static void begin(struct e2b_req *q, enum tool tool)
     struct sg_error e;
     bool stream;
 
-    if (take_own_fields(q, &stream, &e) < 0) {
+    if (take_own_fields(q, &stream, &listener.sanitise, &e) < 0) {
         reply_sg_error(req, &e);
         return;
     }

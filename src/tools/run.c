@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "e2b/create.h"
+#include "front/outflow.h"
 #include "front/reply.h"
 #include "interpreter/cell.h"
 #include "order/log.h"
@@ -28,6 +29,7 @@
 #define EXIT_FAILED   1
 #define EXIT_TIMEDOUT 124
 #define LINE_MAX_     2048
+#define SANITISED_MAX 8192
 
 struct tool_run {
     struct front *front;
@@ -53,8 +55,9 @@ struct tool_run {
     int gone_status; /* of a refusal, if it is not 0 */
     struct strbuf gone_message;
 
+    enum sanitise_mode sanitise;
     struct tool_result result;
-    struct strbuf results, parsed, value;
+    struct strbuf results, parsed, value, sanitised;
     struct sg_error parse_error;
     uv_timer_t *timer; /* NULL until something is to be done in the loop's next turn */
     void (*next)(struct tool_run *r);
@@ -100,6 +103,7 @@ static void run_free(struct tool_run *r)
     strbuf_done(&r->results);
     strbuf_done(&r->parsed);
     strbuf_done(&r->value);
+    strbuf_done(&r->sanitised);
     free(r);
 }
 
@@ -198,6 +202,19 @@ static void wrap_results(struct tool_run *r)
     r->result.results = r->results.truncated ? "[]" : r->results.buf;
 }
 
+static void tell_sanitised(struct tool_run *r)
+{
+    const struct outflow *o = r->before.error ? r->prelude.outflow : r->cell.outflow;
+    struct json j;
+
+    if (!outflow_found(o))
+        return;
+    strbuf_init(&r->sanitised, SANITISED_MAX);
+    jw_init(&j, &r->sanitised);
+    outflow_put_counts(o, &j);
+    r->result.sanitised = r->sanitised.buf;
+}
+
 /* All cells are over. */
 static void complete(struct tool_run *r)
 {
@@ -221,6 +238,7 @@ static void complete(struct tool_run *r)
     if (r->tool == TOOL_RUN_ANALYSIS)
         parse(r);
     wrap_results(r);
+    tell_sanitised(r);
     finish(r);
 }
 
@@ -304,6 +322,7 @@ static bool on_line(void *owner, const char *line, size_t len)
 static void cell_start(struct tool_run *r, struct cell *c, struct execute_request *request)
 {
     *c = (struct cell){.box = r->box,
+                       .sanitise = r->sanitise,
                        .owner = r,
                        .call.uncounted = c == &r->prelude,
                        .on_write = on_write,
@@ -365,7 +384,7 @@ static int make_spec(void *arg, const char *template_id, struct box_spec *ret,
                                                   : r->front->settings.context_template;
     json_t *body = json_object();
     struct create_plan plan;
-    int res = create_plan(r->front->store, &r->front->settings, &r->tenant, body, SPEC_V2, name,
+    int res = create_plan(r->front->store, &r->front->settings, &r->tenant, body, SPEC_OWN, name,
                           &plan, e);
 
     json_decref(body);
@@ -487,6 +506,7 @@ struct tool_run *tool_begin(struct front *f, const struct store_tenant *tenant, 
     r->tenant = *tenant;
     r->tool = tool;
     r->listener = *listener;
+    r->sanitise = outflow_mode(f, tenant, true, &listener->sanitise, NULL);
     r->began_ns = clock_ns();
     r->beginning = true;
     gather_init(&r->before);

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "context/context.h"
 #include "front/front.h"
+#include "sanitise/sanitise.h"
 #include "store/store.h"
 
 #define TOOL_OUTPUT_MAX  (1024u * 1024)      /* of stdout, and of stderr, in an answer */
@@ -41,6 +42,7 @@ struct tool_result {
     uint64_t ms; /* from the call to its end */
     const char *sandbox, *context;
     bool was_created, replaced;
+    const char *sanitised; /* JSON: what the sanitiser has found, by kinds; NULL: nothing */
     /* run_analysis only. JSON, or NULL: the value of the cell, and its output by the format. */
     const char *result, *parsed;
     const char *parse_error; /* NULL if it could be parsed */
@@ -49,6 +51,7 @@ struct tool_result {
 struct tool_run;
 struct tool_listener {
     void *arg;
+    struct sanitise_level sanitise; /* the call's own word, or none */
     /* One line: a JSON object with "type", without the newline. The first is of type "context" and
      * says where the code runs, the others are the cell's. False: no more until tool_run_resume,
      * but for those that have come already. NULL: not wanted. Must not cancel. */
@@ -97,22 +100,25 @@ struct once_result {
     const char *message;           /* NULL: nothing went wrong */
     const char *session, *sandbox; /* NULL: none was named; none was made */
     uint64_t cpu_us, memory_bytes, disk_bytes; /* used; memory: the most at a time */
+    const char *sanitised;                     /* as in struct tool_result */
 };
 
 struct once;
 typedef void (*once_done)(void *arg, const struct once_result *r);
 /* Makes a sandbox, runs a program in it, and ends it. Like tool_begin: arguments are borrowed, done
  * is the last callback and comes exactly once, not before this returns, unless once_cancel came
- * first. */
+ * first. sanitise: the call's own word, or NULL. */
 struct once *once_begin(struct front *f, const struct store_tenant *tenant, const json_t *arguments,
-                        once_done done, void *arg);
+                        const struct sanitise_level *sanitise, once_done done, void *arg);
 void once_cancel(struct once *o);
 json_t *once_schema(void); /* of the arguments; the caller's to release */
 extern const char once_description[];
 /* The object that /v1/execute answers. */
 void once_result_json(struct json *j, const struct once_result *r);
 
-/* result.c, for execute.c: what both kinds of answers have. True: it is `unavailable`. */
+/* result.c, for execute.c: what both kinds of answers have. */
+void result_put_sanitised(struct json *j, const char *sanitised);
+/* True: it is `unavailable`. */
 bool result_put_refusal(struct json *j, int status, const struct sg_error *e);
 void result_put_cut(struct json *j, bool out, bool err);
 

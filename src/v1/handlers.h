@@ -20,3 +20,6 @@ void v1_paths(struct http_req *req);
 
 /* usage.c */
 void v1_usage(struct http_req *req);
+
+/* audit.c */
+void v1_audit(struct http_req *req);

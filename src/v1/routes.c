@@ -18,6 +18,7 @@ static const struct http_route routes[] = {
     {HTTP_M_POST, "/v1/contexts/cleanup", v1_cleanup, 0},
     {HTTP_M_GET, "/v1/paths", v1_paths, 0},
     {HTTP_M_GET, "/v1/usage", v1_usage, 0},
+    {HTTP_M_GET, "/v1/audit", v1_audit, 0},
     {HTTP_M_GET, "/v1/tools", tools_list, 0},
     {HTTP_M_POST, "/v1/tools/run_code", tools_run_code, 0},
     {HTTP_M_POST, "/v1/tools/run_analysis", tools_run_analysis, 0},

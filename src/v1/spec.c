@@ -1,5 +1,7 @@
 #include "v1/spec.h"
 
+#include <string.h>
+
 #include "e2b/create.h"
 #include "e2b/field.h"
 
@@ -9,16 +11,26 @@ int spec_of_body(void *arg, const char *template_id, struct box_spec *ret, char 
     struct e2b_req *q = arg;
     const struct settings *settings = &q->front->settings;
     const json_t *given = field_get(q->body, "template");
+    const json_t *network = json_object_get(q->body, "network");
+    const char *word = json_string_value(network);
     /* In the words of E2B's create. */
-    json_t *body =
-        json_pack("{s:O*, s:O*, s:O*}", "metadata", json_object_get(q->body, "metadata"), "envVars",
-                  json_object_get(q->body, "envs"), "network", json_object_get(q->body, "network"));
+    json_t *body = json_pack("{s:O*, s:O*}", "metadata", json_object_get(q->body, "metadata"),
+                             "envVars", json_object_get(q->body, "envs"));
     struct create_plan plan;
 
+    if (word && strcmp(word, "open") != 0 && strcmp(word, "block") != 0) {
+        json_decref(body);
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       FIELD_ERROR "'network' must be \"block\", \"open\" or an object");
+    }
+    if (word)
+        json_object_set_new(body, "allow_internet_access", json_boolean(word[0] == 'o'));
+    else if (network)
+        json_object_set(body, "network", (json_t *)(uintptr_t)network);
     if (!template_id)
         template_id = given ? json_string_value(given) : settings->context_template;
     int r =
-        create_plan(q->front->store, settings, &q->tenant, body, SPEC_V2, template_id, &plan, e);
+        create_plan(q->front->store, settings, &q->tenant, body, SPEC_OWN, template_id, &plan, e);
     json_decref(body);
     if (r < 0)
         return r;

@@ -6,6 +6,7 @@
  *   list.c       pages of contexts            cursor.c   where a page begins
  *   branch.c     branch, merge, cleanup, paths
  *   usage.c      what a tenant used           days.c     from one day to another
+ *   audit.c      what left its sandboxes, as the guard has it on record
  *   spec.c       the sandbox that a body asks for
  *   shape.c      objects of the answers       reply.c    answers that several routes give
  *

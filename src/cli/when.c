@@ -1,4 +1,4 @@
-#include "client/when.h"
+#include "cli/when.h"
 
 #include <time.h>
 
