@@ -7,9 +7,9 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 include(CheckPIESupported)
 check_pie_supported()
 
-# No -fstrict-aliasing: scope cleanup reads every kind of pointer through a void **. No NDEBUG:
-# assertions stay on in a release.
-set(common_flags -O2 -D_GNU_SOURCE -ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -fno-strict-aliasing -fvisibility=hidden
+# No -fstrict-aliasing: scope cleanup reads every kind of pointer through a void **. No NDEBUG,
+# whatever build type is asked for: assertions stay on in a release.
+set(common_flags -O2 -UNDEBUG -D_GNU_SOURCE -ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -fno-strict-aliasing -fvisibility=hidden
     -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition
     -Wpointer-arith -Wcast-qual -Wwrite-strings -Wundef -Wformat=2 -Wswitch-enum
     -Wimplicit-fallthrough)

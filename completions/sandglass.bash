@@ -171,10 +171,14 @@ _sandglass_key()
     --tenant | --name)
         return
         ;;
+    --sanitise)
+        _sandglass_words "enforce report-only off" "$cur"
+        return
+        ;;
     esac
     case ${COMP_WORDS[2]} in
     create)
-        _sandglass_words "--tenant --name --state --json --help -h" "$cur"
+        _sandglass_words "--tenant --name --sanitise --state --json --help -h" "$cur"
         ;;
     list)
         _sandglass_words "--tenant --state --json --help -h" "$cur"
@@ -211,6 +215,10 @@ _sandglass_tenant()
         _sandglass_words "default 100K 512M 2G" "$cur"
         return
         ;;
+    --sanitise)
+        _sandglass_words "default enforce report-only off" "$cur"
+        return
+        ;;
     esac
     case ${COMP_WORDS[2]} in
     list)
@@ -218,7 +226,8 @@ _sandglass_tenant()
         ;;
     set)
         _sandglass_words "--max-sandboxes --max-contexts --max-conversation-contexts
-            --execution-timeout --execution-timeout-max --code-max --memory --state --help -h" "$cur"
+            --execution-timeout --execution-timeout-max --code-max --memory --sanitise --sanitise-always
+            --state --help -h" "$cur"
         ;;
     esac
 }

@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     size_t n;
 
     strbuf_init(&out, 64u << 20);
-    results_init(&results, &lines);
+    results_init(&results, &lines, NULL);
     for (; len >= 2; data += n, len -= n) {
         uint8_t what = data[0];
         n = data[1];

@@ -2,7 +2,7 @@
 // are tested there; here is what is left: keys, limits, a full disk, and what does not exist yet.
 import { api, assert, common, e2b, fresh, refused, rejects, run, same, Sandbox, sh, test } from './lib.mjs'
 
-const { AuthenticationError, BuildError, NotEnoughSpaceError, RateLimitError, SandboxError, Secret, SecretError, Template, TemplateError, TimeoutError, Volume, VolumeError } = e2b
+const { AuthenticationError, BuildError, NotEnoughSpaceError, RateLimitError, SandboxError, Secret, SecretError, SecretNotFoundError, Template, TemplateError, TimeoutError, Volume, VolumeError } = e2b
 
 test('AuthenticationError: no key, a wrong key, on every part of the API', async () => {
   const key = process.env.E2B_API_KEY
@@ -86,12 +86,10 @@ test('VolumeError: no volumes yet', async () => {
   await refused(fresh({ volumeMounts: { '/mnt/x': 'mine' } }), 501)
 })
 
-test('SecretError: no secrets yet', async () => {
-  await refused(Secret.create('name', 'value'), 501, /./, SecretError)
-  await refused(Secret.list().nextItems(), 501, /./, SecretError)
-  await refused(Secret.getInfo('name'), 501, /./, SecretError)
-  await refused(Secret.update('name', 'value'), 501, /./, SecretError)
-  await refused(Secret.destroy('name'), 501, /./, SecretError)
+test('SecretError, SecretNotFoundError', async () => {
+  await refused(Secret.create('sec_name', 'value'), 400, /name/, SecretError)
+  await rejects(Secret.getInfo('nobody'), SecretNotFoundError)
+  await rejects(Secret.update('nobody', 'value'), SecretNotFoundError)
 })
 
 test('no MCP gateway and no identity tokens yet', async () => {

@@ -44,7 +44,8 @@ def bodies(session, server):
 def down(session, server):
     """The database cannot be reached: what needs it is 503, with a time to try again."""
     for method, path in session.document.operations:
-        if 503 not in session.document.statuses((method, path)) or path == "/v1/execute":
+        if (503 not in session.document.statuses((method, path)) or
+                path in ("/v1/execute", "/v1/audit")):
             continue
         body = {"/v1/contexts/branch": {"conversationId": "c", "fromPathId": "a", "toPathId": "b"},
                 "/v1/contexts/merge": {"conversationId": "c", "sourcePathId": "a",
@@ -193,6 +194,17 @@ def usage(session, server):
         session.call(server, 400, "GET", f"/v1/usage?{query}", what=query)
 
 
+def audit(session, server):
+    """The record, after a sandbox was there whose policy is on it."""
+    session.call(server, 200, "GET", "/v1/audit")
+    session.call(server, 200, "GET", "/v1/audit?kind=flow&verdict=deny&name=*.a.test&limit=1"
+                 f"&from=2026-01-01T00:00:00Z&to=2126-01-01T00:00:00.5Z&sandboxId={UNKNOWN}&cursor=9")
+    for query in ("kind=x", "kind=", "verdict=maybe", "name=", "name=a%22b", "name=a%00", "limit=0",
+                  "limit=1001", "limit=x", "from=today", "to=1", "cursor=x", "cursor=0",
+                  "sandboxId=x", "sandboxId=%00", f"name={LONG[:300]}"):
+        session.call(server, 400, "GET", f"/v1/audit?{query}", what=query[:40])
+
+
 # ---- tools ---------------------------------------------------------------------------------------
 
 def tools(session, server):
@@ -220,6 +232,18 @@ def stream(session, server, target, body):
         session.check(f"a stream, {what}, ends with the answer", problems)
 
 
+def sanitised(session, run):
+    """What the code says is replaced, counted, or left; and the answer says so."""
+    says, found = "ann@example.com 10.1.2.3 10.1.2.4\n", {"email": 1, "ip_address": 2}
+    marks = "[EMAIL] [IP_ADDRESS] [IP_ADDRESS]\n"
+    for mode, out, counts in ((None, marks, found), ("enforce", marks, found),
+                              ("report-only", says, found), ("off", says, None)):
+        answer = run(200, f"print({says[:-1]!r})", f"sanitise: {mode}",
+                     **{"sanitise": mode} if mode else {})
+        got = (answer["stdout"], answer.get("sanitised"))
+        session.check(f"sanitise: {mode}", [] if got == (out, counts) else [got])
+
+
 def run_code(session, server):
     target = "/v1/tools/run_code"
 
@@ -236,6 +260,7 @@ def run_code(session, server):
     run(200, "console.log(1)", language="javascript")
     run(200, "echo $A", language="bash", envs={"A": "b"}, timeoutSeconds=10)
     run(200, "import time; time.sleep(60)", "out of time", timeoutSeconds=0.5)
+    sanitised(session, run)
     session.call(server, 200, "POST", f"{target}?conversationId=tools&pathId=main", {"code": "1"},
                  what="bound by the query")
     stream(session, server, target,
@@ -243,7 +268,8 @@ def run_code(session, server):
     run(404, "1", "an unknown template", pathId="other", template="nowhere")
     run(413, "#" * 200_000, "more code than allowed", "limit")
     for field, value in (("code", ""), ("code", 7), ("language", "cobol"), ("timeoutSeconds", 0),
-                         ("timeoutSeconds", 100000), ("envs", {"a": 1}), ("stream", "yes")):
+                         ("timeoutSeconds", 100000), ("envs", {"a": 1}), ("stream", "yes"),
+                         ("sanitise", "on"), ("sanitise", 1)):
         run(400, **{"code": "1", "what": f"{field}: {value}"} | {field: value})
     for name in ("conversationId", "pathId"):
         for what, value in BAD_NAMES:
@@ -297,6 +323,10 @@ def execute(session, server):
     became("timeout", "out of time", code="while True: pass", timeoutSeconds=1)
     became("setup_error", "a path that cannot be", code="1",
            files=[{"path": "/proc/none", "content": ""}])
+    answer = run(200, "sanitised", code="print('ann@example.com')")
+    got = (answer["stdout"], answer.get("sanitised"))
+    session.check("it is sanitised", [] if got == ("[EMAIL]\n", {"email": 1}) else [got])
+    run(200, "not sanitised", code="print('ann@example.com')", sanitise="off")
     run(413, "more code than allowed", "limit", code="#" * 200_000)
     run(400, "nothing to run")
     for field, value in (("code", ""), ("code", 7), ("language", "cobol"), ("timeoutSeconds", 0),

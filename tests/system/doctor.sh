@@ -13,7 +13,7 @@ check "a warning is followed by what to do" \
     [ "$(grep -c '^  warn ' "$T/out")" -eq "$(grep -A1 '^  warn ' "$T/out" | grep -c '^ *-> ')" ]
 check "the last line is the verdict" \
     sh -c 'tail -n 1 "$T/out" | grep -qE "^Sandboxes can run here: [0-9]+ fine, [0-9]+ to improve\.$"'
-for name in root kernel user mount pid net ipc uts cgroup seccomp memory pids cpu freezer python3 node bash; do
+for name in root kernel user mount pid net egress ipc uts cgroup seccomp memory pids cpu freezer python3 node bash; do
     check "there is a check of $name" out_has "^  (ok|warn) +$name "
 done
 check "no colours when it is not a terminal" is_not grep -q $'\033' "$T/out"
@@ -50,6 +50,9 @@ run unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"' sh
 check "no user namespaces: missing" all status_is 1 -- out_has '^  missing +user '
 run "$PY" "$HERE/without_userns.py" "$SG" doctor
 check "a kernel without user namespaces: missing" all status_is 1 -- out_has '^  missing '
+run "$PY" "$HERE/without_bpf.py" "$SG" doctor
+check "without BPF: another way out, and why" all status_is 0 -- out_has '^  warn +egress +by tproxy' -- \
+    out_has '-> .*sk_lookup: make a BPF map of sockets: Function not implemented'
 run unshare -m sh -c 'umount -R -l /sys/fs/cgroup && exec "$@"' sh "$SG" doctor
 check "no control groups: missing, and how to mount them" \
     all status_is 1 -- out_has '^  missing +mode +not mounted' -- out_has '-> mount -t cgroup2'

@@ -47,7 +47,8 @@ check "... and runs" gives 0 2
 run gcc -std=gnu17 -Wall -Wextra -Werror -I"$INCLUDE" -o "$T/library_test" "$HERE/library_test.c" -L"$LIB" -lsandglass
 check "library_test.c compiles" all status_is 0 -- err_is ''
 run "$T/library_test"
-check "library_test.c has cases" [ "$(wc -l <"$T/out")" -ge 19 ]
+check "library_test.c has cases" [ "$(wc -l <"$T/out")" -ge 22 ]
+export GUARD_OF_TESTS=$HERE/egress_echo.py
 mapfile -t names <"$T/out"
 for name in "${names[@]}"; do
     run "$T/library_test" "$name"

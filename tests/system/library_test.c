@@ -234,9 +234,9 @@ static void denied_without_approval(void)
     run.options.network = SG_NETWORK_ALLOW;
     EXPECT(sg_execute_code(LITERAL("1"), SG_PYTHON, &run, &r, &e) < 0);
     EXPECT(e.kind == SG_ERR_DENIED && strstr(e.message, "'network'"));
-    run.options.approved = true;
-    EXPECT(sg_execute_code(LITERAL("1"), SG_PYTHON, &run, &r, &e) < 0);
-    EXPECT(e.kind == SG_ERR_UNSUPPORTED && strstr(e.message, "egress guard"));
+    run.options.network = SG_NETWORK_LIST;
+    EXPECT(sg_execute_code(LITERAL("1"), SG_PYTHON, &run, &r, &e) == -EINVAL);
+    EXPECT(e.kind == SG_ERR_INVALID && strstr(e.message, "nothing in it"));
 }
 
 static void policy_and_approval(void)
@@ -497,6 +497,88 @@ static void closing_nothing(void)
     EXPECT(sg_limit_name(SG_LIMIT_NONE) == NULL);
 }
 
+/* ---- the network: the guard of these tests says where a connection was meant to go ------------
+ */
+
+#define ASK(address, port)                                                                        \
+    "python3 -c 'import socket; s = socket.create_connection((\"" address "\", " #port "), 10); " \
+    "print(s.makefile().read())' 2>&1 | tail -1"
+
+static struct sg_options with_network(const char *const *allow)
+{
+    struct sg_options o = SG_OPTIONS_INIT;
+
+    o.network = allow ? SG_NETWORK_LIST : SG_NETWORK_ALLOW;
+    o.network_allow = allow;
+    o.approved = true;
+    o.guard_program = getenv("GUARD_OF_TESTS");
+    return o;
+}
+
+static void says(struct sg_sandbox *s, const char *command, const char *expected)
+{
+    struct sg_result r;
+
+    if (shell(s, "user", command, &r) < 0) {
+        failures++;
+        return;
+    }
+    if (!strstr(r.stdout_data, expected))
+        printf("'%s' is not '%s'\n", r.stdout_data, expected);
+    EXPECT(strstr(r.stdout_data, expected) != NULL);
+    sg_result_free(&r);
+}
+
+static void network(void)
+{
+    static const char *const list[] = {"a.test", "192.0.2.0/24", NULL};
+    struct sg_options all = with_network(NULL), some = with_network(list);
+    struct sg_engine *engine = NULL;
+    struct sg_sandbox *s[3] = {NULL};
+    struct sg_error e = {0};
+
+    EXPECT(sg_engine_open(4, &engine, &e) == 0);
+    EXPECT(sg_sandbox_open(engine, NULL, &s[0], &e) == 0);
+    EXPECT(sg_sandbox_open(engine, &all, &s[1], &e) == 0);
+    EXPECT(sg_sandbox_open(engine, &some, &s[2], &e) == 0);
+    says(s[0], ASK("198.51.100.7", 80), "Network is unreachable");
+    says(s[1], ASK("198.51.100.7", 80), "198.51.100.7 80\n");
+    says(s[2], ASK("198.51.100.7", 7), "\"allow\":[\"a.test\",\"192.0.2.0/24\"]");
+    says(s[2], ASK("198.51.100.7", 7), sg_sandbox_id(s[2]));
+    says(s[1], ASK("198.51.100.7", 9), ""); /* the guard dies of it */
+    says(s[2], ASK("198.51.100.7", 443), "198.51.100.7 443\n");
+    EXPECT(sg_sandbox_close(s[1], &e) == 0);
+    EXPECT(sg_sandbox_pause(s[2], &e) == 0 && sg_sandbox_resume(s[2], &e) == 0);
+    says(s[2], ASK("198.51.100.7", 81), "198.51.100.7 81\n");
+    EXPECT(sg_sandbox_open(engine, &all, &s[1], &e) == 0);
+    says(s[1], ASK("198.51.100.7", 82), "198.51.100.7 82\n");
+    sg_engine_close(engine);
+    all.guard_program = "/nowhere/guard";
+    EXPECT(sg_engine_open(4, &engine, &e) == 0);
+    EXPECT(sg_sandbox_open(engine, &all, &s[0], &e) < 0 && strstr(e.message, "/nowhere/guard"));
+    EXPECT(sg_sandbox_open(engine, NULL, &s[0], &e) == 0);
+    sg_engine_close(engine);
+}
+
+/* What was compiled before the fields of the network were there. */
+static void older_options(void)
+{
+    struct sg_options o = SG_OPTIONS_INIT;
+    struct sg_engine *engine = NULL;
+    struct sg_sandbox *s = NULL;
+    struct sg_error e = {0};
+
+    memset(&o.network_allow, 0x55, sizeof o - offsetof(struct sg_options, network_allow));
+    o.size = offsetof(struct sg_options, network_allow);
+    EXPECT(sg_engine_open(2, &engine, &e) == 0);
+    EXPECT(sg_sandbox_open(engine, &o, &s, &e) == 0);
+    o.size--;
+    EXPECT(sg_sandbox_open(engine, &o, &s, &e) == -EINVAL);
+    o.size = sizeof o + 1;
+    EXPECT(sg_sandbox_open(engine, &o, &s, &e) == -EINVAL);
+    sg_engine_close(engine);
+}
+
 /* Descriptors, for callers that live long. */
 static unsigned open_descriptors(void)
 {
@@ -517,6 +599,12 @@ static void no_descriptor_leaks(void)
     before = open_descriptors();
     for (int i = 0; i < 5; i++) {
         EXPECT(run_python("print(1)", NULL, &r) == 0);
+        sg_result_free(&r);
+    }
+    for (int i = 0; i < 3; i++) {
+        struct sg_run run = SG_RUN_INIT;
+        run.options = with_network(NULL);
+        EXPECT(run_python("print(1)", &run, &r) == 0);
         sg_result_free(&r);
     }
     EXPECT(open_descriptors() == before);
@@ -545,6 +633,8 @@ static const struct {
     {"neighbours", neighbours},
     {"limits_in_a_row", limits_in_a_row},
     {"closing_nothing", closing_nothing},
+    {"network", network},
+    {"older_options", older_options},
     {"no_descriptor_leaks", no_descriptor_leaks},
 };
 

@@ -38,14 +38,16 @@ check "--approve changes nothing where nothing is asked" gives 0 approved
 sg run --approve -v "$T/root-a:/data:rw" -- sh -c 'touch /data/x && ls /data'
 check "--approve allows a writable mount" gives 0 $'dir\nx'
 sg run --approve --network allow 'print(1)'
-check "--approve --network allow: it needs the egress guard" refuses 125 "network 'allow' needs the egress guard.*--network block"
+check "--approve allows the network" gives 0 1
+sg run --network 198.51.100.7 'print(1)'
+check "a list is a network too" refuses 125 "refused by policy rule 'network'"
 sg run --network block 'print(1)'
 check "--network block is the default" gives 0 1
 sg run --json -v "$T/root-a:/data:rw" -- true
 check "a refusal in JSON" all status_is 125 -- \
     json 'r["status"] == "setup_error" and "writable-mounts" in r["error_message"]'
 sg run --network maybe 'print(1)'
-check "--network knows two words" refuses 2 "--network 'maybe' is not 'block' or 'allow'"
+check "--network knows two words and lists" refuses 2 "--network 'maybe' is not 'block', 'allow' or a list"
 
 # ---- a policy of one's own -----------------------------------------------------------------------
 
@@ -61,7 +63,7 @@ check "... and no others" refuses 125 "rule 'mount-roots'"
 
 policy 'allow network'
 sg run --policy "$T/policy" --network allow 'print(1)'
-check "allow network: the egress guard is still missing" refuses 125 "needs the egress guard"
+check "allow network: no approval needed" gives 0 1
 sg run --policy "$T/policy" -v "$T/root-a:/data:rw" -- true
 check "... and writable mounts need approval" refuses 125 "rule 'writable-mounts'"
 

@@ -19,10 +19,10 @@ SANDGLASS = os.environ.get("SG") or os.path.join(HERE, "../../build/bin/sandglas
 PATIENCE_S = 20
 
 MAGIC = 0x73676F31
-CREATE, NOTE, DEADLINE, KILL, PAUSE, RESUME, STATS, SNAPSHOT, FORGET = range(1, 10)
-FILES_ONLY, DURABLE = 1, 2
+CREATE, NOTE, DEADLINE, KILL, PAUSE, RESUME, STATS, SNAPSHOT, POLICY, FORGET = range(1, 11)
+FILES_ONLY, DURABLE, WITH_KERNEL, NETWORK = 1, 2, 4, 8
 EXPIRY_KILL, EXPIRY_PAUSE, EXPIRY_FILES = range(3)
-REPLY, LISTENER, SETTINGS, TLS, SANDBOX, READY, ENDED, PAUSED, DRAIN = range(1, 10)
+REPLY, LISTENER, SETTINGS, GUARD, TLS, SANDBOX, READY, ENDED, PAUSED, DRAIN = range(1, 11)
 RUNNING, FROZEN, STORED = 1, 2, 3
 END_KILLED, END_EXPIRED, END_DIED, END_FAILED = 1, 2, 3, 4
 
@@ -39,6 +39,12 @@ def now_ns():
 
 def new_id():
     return "".join(random.choices(string.ascii_lowercase + string.digits, k=20))
+
+
+def memfd(data):
+    fd = os.memfd_create("text")
+    os.write(fd, data)
+    return fd
 
 
 def wait_for(condition, what, patience=PATIENCE_S):
@@ -84,11 +90,11 @@ class Orders:
         return True
 
     def send(self, op, id_="", tenant="", layer="", flags=0, deadline=0, expiry=EXPIRY_KILL,
-             memory=0, disk=0, cpus=0, pids=0, fd=None):
+             memory=0, disk=0, cpus=0, pids=0, fd=None, second=None):
         self.seq += 1
         data = ORDER.pack(MAGIC, op, self.seq, flags, expiry, deadline, memory, disk, 0, cpus, pids,
                           id_.encode(), tenant.encode(), layer.encode())
-        socket.send_fds(self.sock, [data], [fd] if fd is not None else [])
+        socket.send_fds(self.sock, [data], [f for f in (fd, second) if f is not None])
         return self.seq
 
     def answer(self, seq):
@@ -127,11 +133,25 @@ class Orders:
         id_ = id_ or new_id()
         return id_, Channel(self.created(self.ask_create(id_, note, **kwargs)))
 
-    def ask_create(self, id_, note=b"{}", tenant="t" * 20, **kwargs):
-        fd = os.memfd_create("note")
-        os.write(fd, note)
+    def ask_create(self, id_, note=b"{}", tenant="t" * 20, policy=None, flags=0, **kwargs):
+        """With a policy it has a way out."""
+        fds = {"fd": memfd(note)}
+        if policy is not None:
+            fds["second"] = memfd(policy)
+            flags |= NETWORK
         try:
-            return self.send(CREATE, id_, tenant, fd=fd, **kwargs)
+            return self.send(CREATE, id_, tenant, flags=flags, **fds, **kwargs)
+        finally:
+            for fd in fds.values():
+                os.close(fd)
+
+    def ask_policy(self, id_, policy=None):
+        """Another policy; None: nothing goes out."""
+        if policy is None:
+            return self.send(POLICY, id_)
+        fd = memfd(policy)
+        try:
+            return self.send(POLICY, id_, flags=NETWORK, fd=fd)
         finally:
             os.close(fd)
 
@@ -150,6 +170,7 @@ class Server:
         self.process = subprocess.Popen(
             [SANDGLASS, "serve", "--config", self.config(),
              "--listen", "127.0.0.1:0", "--state", self.state, "--front-program",
+             os.path.join(HERE, "serve_puppet.py"), "--guard-program",
              os.path.join(HERE, "serve_puppet.py"), *options],
             stdout=self.log, stderr=self.log, env=env)
         self.patience = patience
@@ -175,22 +196,36 @@ class Server:
         with open(os.path.join(self.top, "log"), errors="replace") as f:
             return f.read()
 
-    def front(self):
-        """Becomes the front that has just been started, up to its greeting."""
+    def descriptors(self):
+        """What the warden has open."""
+        links = []
+        for fd in os.listdir(f"/proc/{self.process.pid}/fd"):
+            try:
+                links.append(os.readlink(f"/proc/{self.process.pid}/fd/{fd}"))
+            except OSError:
+                pass
+        return links
+
+    def become(self, which):
+        """Takes the place of the front or guard that has just been started: (puppet, pid, socket)."""
         def connect():
             assert self.process.poll() is None, "the server has ended: " + self.said()
-            for path in glob.glob(os.path.join(self.state, "front", "puppet.*[0-9]")):
+            for path in glob.glob(os.path.join(self.state, which, "puppet.*[0-9]")):
                 s = socket.socket(socket.AF_UNIX)
                 try:
                     s.connect(path)
-                    self.front_pid = int(path.rsplit(".", 1)[1])
-                    return s
+                    return s, int(path.rsplit(".", 1)[1])
                 except OSError:
                     s.close()
             return None
-        self.puppet = wait_for(connect, "a front", self.patience)
-        _, fds, _, _ = socket.recv_fds(self.puppet, 1, 1)
-        self.orders = Orders(socket.socket(fileno=fds[0]))
+        puppet, pid = wait_for(connect, f"a {which}", self.patience)
+        _, fds, _, _ = socket.recv_fds(puppet, 1, 1)
+        return puppet, pid, socket.socket(fileno=fds[0])
+
+    def front(self):
+        """Becomes the front, up to its greeting."""
+        self.puppet, self.front_pid, sock = self.become("front")
+        self.orders = Orders(sock)
         return self.orders
 
     def ready(self):

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""A front that does nothing by itself: it hands its socket to the test that connects to it, and ends
-when that hangs up."""
+"""A front or guard that does nothing by itself: it hands its socket to the test that connects to it, and
+ends when that hangs up, or the warden before."""
 import os
+import select
 import socket
 
 PATH = f"puppet.{os.getpid()}"
@@ -10,6 +11,11 @@ listener = socket.socket(socket.AF_UNIX)
 listener.bind(PATH + ".new")
 listener.listen()
 os.rename(PATH + ".new", PATH)
+poll = select.poll()
+poll.register(3, select.POLLHUP)
+poll.register(listener, select.POLLIN)
+if any(fd == 3 for fd, _ in poll.poll()):
+    os._exit(0)
 connection, _ = listener.accept()
 os.unlink(PATH)
 socket.send_fds(connection, [b"o"], [3])

@@ -40,6 +40,10 @@ serve --front-user root
 check "the front is never root" refuses 125 "front_user 'root' is root"
 serve --front-user nobody-of-this-name
 check "a user that does not exist" refuses 125 'no such user'
+serve --guard-user root
+check "nor is the guard" refuses 125 "guard_user 'root' is root"
+serve --egress-roots "$T/missing"
+check "certificates that are not there" refuses 125 "cannot read egress_roots '$T/missing'"
 serve --nonsense
 check "an unknown option" refuses 2 "unknown option '--nonsense'"
 sg serve --help

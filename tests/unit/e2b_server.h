@@ -260,7 +260,7 @@ static inline const char *message_of(const struct answer *a)
 }
 
 /* The last order of a kind, or NULL. */
-static const struct order *last_order(enum order_op op)
+static inline const struct order *last_order(enum order_op op)
 {
     for (size_t i = server.n_orders; i > 0; i--)
         if (server.orders[i - 1].op == (uint32_t)op)

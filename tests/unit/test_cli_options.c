@@ -232,11 +232,65 @@ TEST(names_and_paths)
 TEST(permissions)
 {
     EXPECT(PARSE("x") == 0);
-    EXPECT(o.network == SG_NETWORK_BLOCK && !o.approve && !o.policy);
+    EXPECT(o.network.mode == SG_NETWORK_BLOCK && !o.approve && !o.policy);
     EXPECT(PARSE("--network", "allow", "--approve", "--policy", "p", "x") == 0);
-    EXPECT(o.network == SG_NETWORK_ALLOW && o.approve);
+    EXPECT(o.network.mode == SG_NETWORK_ALLOW && o.approve);
+    EXPECT(!o.network.allow && !o.network.deny);
     EXPECT_STR(o.policy, "p");
-    REFUSED("'block' or 'allow'", "--network", "open", "x");
+    REFUSED("'block', 'allow' or a list", "--network", "open", "x");
+    REFUSED("'block', 'allow' or a list", "--network", "", "x");
+}
+
+TEST(network_lists)
+{
+    EXPECT(PARSE("--network", "a.test,*.b.test,192.0.2.7,!198.51.100.0/24,2001:db8::/32", "x") ==
+           0);
+    EXPECT(o.network.mode == SG_NETWORK_LIST);
+    EXPECT_STR(o.network.allow[0], "a.test");
+    EXPECT_STR(o.network.allow[1], "*.b.test");
+    EXPECT_STR(o.network.allow[2], "192.0.2.7");
+    EXPECT_STR(o.network.allow[3], "2001:db8::/32");
+    EXPECT(!o.network.allow[4]);
+    EXPECT_STR(o.network.deny[0], "198.51.100.0/24");
+    EXPECT(!o.network.deny[1]);
+    EXPECT(PARSE("--network", "!*.ads.test", "x") == 0);
+    EXPECT(o.network.mode == SG_NETWORK_ALLOW && !o.network.allow[0]);
+    EXPECT_STR(o.network.deny[0], "*.ads.test");
+    EXPECT(PARSE("--network", "a.test", "--network", "block", "x") == 0);
+    EXPECT(o.network.mode == SG_NETWORK_BLOCK && !o.network.allow);
+}
+
+TEST(bad_network_lists)
+{
+    static const char *const bad[] = {"a.test,",
+                                      ",a.test",
+                                      "a.test,,b.test",
+                                      "a..test",
+                                      ".test",
+                                      "a test.x",
+                                      "*",
+                                      "*.",
+                                      "a.*.test",
+                                      "**.test",
+                                      "http://a.test",
+                                      "a.test:443",
+                                      "192.0.2.256",
+                                      "192.0.2.7/33",
+                                      "192.0.2.0/",
+                                      "192.0.2.0/-1",
+                                      "2001:db8::/129",
+                                      "2001:db8",
+                                      "192.0.2",
+                                      "!!a.test",
+                                      "a.test/24",
+                                      "\xc3\xa9.test"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        bool refused = PARSE("--network", bad[i], "x") < 0 && strstr(e.message, "--network");
+        if (!refused)
+            printf("# '%s' is accepted\n", bad[i]);
+        EXPECT(refused);
+    }
 }
 
 TEST(a_terminal_and_json_exclude_each_other)

@@ -9,7 +9,7 @@
 #include "client/table.h"
 #include "base/base64.h"
 #include "client/url.h"
-#include "client/when.h"
+#include "cli/when.h"
 
 TAP_MAIN
 

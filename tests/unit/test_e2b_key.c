@@ -45,6 +45,11 @@ TEST(create_list_revoke)
     EXPECT(o.status == 1 && strstr(o.err, "no such key"));
     o = RUN("create", "--json");
     EXPECT(o.status == 0 && strstr(o.out, "\"key\":\"e2b_"));
+    EXPECT(strstr(o.out, "\"sanitise\":null"));
+    o = RUN("create", "--json", "--sanitise", "report-only");
+    EXPECT(o.status == 0 && strstr(o.out, "\"sanitise\":\"report-only\""));
+    EXPECT(strstr(RUN("list", "--json").out, "\"sanitise\":\"report-only\""));
+    EXPECT(RUN("create", "--sanitise", "never").status == 2);
     remove_state();
 }
 

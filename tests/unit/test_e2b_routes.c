@@ -59,7 +59,6 @@ TEST(what_is_not_here_says_so)
         {"GET", "/volumes"},
         {"DELETE", "/volumes/x"},
         {"GET", "/volumecontent/x/path"},
-        {"POST", "/secrets"},
         {"GET", "/teams"},
         {"GET", "/teams/x/metrics"},
         {"POST", "/api-keys"},

@@ -206,7 +206,7 @@ static void expect_network(const char *text, const char *words)
 {
     json_t *given = json(text), *got = NULL;
     struct sg_error e = {0};
-    int r = network_parse(given, &got, &e);
+    int r = network_parse(given, false, &got, &e);
 
     if (words) {
         if (!strstr(e.message, words))
@@ -278,7 +278,7 @@ TEST(rules_are_bounded_and_only_known_fields_kept)
                                       "\"extra\":1}");
     struct sg_error e;
 
-    EXPECT(network_parse(given, &got, &e) == 0);
+    EXPECT(network_parse(given, false, &got, &e) == 0);
     json_t *want = json("{\"rules\":{\"a.io\":[{\"transform\":{\"headers\":{\"X\":\"y\"}}}]}}");
     EXPECT(json_equal(got, want));
     json_decref(want);

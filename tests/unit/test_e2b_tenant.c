@@ -24,7 +24,7 @@ TEST(list_says_who_there_is)
     EXPECT(strstr(o.out, "acme") < strstr(o.out, "beta"));
     o = RUN("list", "--json");
     EXPECT(strstr(o.out, "\"name\":\"acme\",\"max_sandboxes\":null,\"max_contexts\":null"));
-    EXPECT(strstr(o.out, "\"code_max\":null,\"memory\":null}"));
+    EXPECT(strstr(o.out, "\"code_max\":null,\"memory\":null,"));
     remove_state();
 }
 
@@ -44,7 +44,7 @@ TEST(set_and_reset)
     EXPECT(strstr(o.out, "\"name\":\"acme\",\"max_sandboxes\":30,\"max_contexts\":20,"
                          "\"max_conversation_contexts\":7,\"execution_timeout_ms\":90000,"
                          "\"execution_timeout_max_ms\":1200000,\"code_max\":204800,"
-                         "\"memory\":2147483648}"));
+                         "\"memory\":2147483648,"));
     EXPECT(strstr(o.out, "\"name\":\"beta\",\"max_sandboxes\":null"));
     o = RUN("list");
     EXPECT(strstr(o.out, " 20 ") && strstr(o.out, "200 KiB") && strstr(o.out, "2 GiB"));
@@ -53,10 +53,34 @@ TEST(set_and_reset)
     o = RUN("list", "--json");
     EXPECT(strstr(o.out, "\"max_sandboxes\":30,\"max_contexts\":null,"
                          "\"max_conversation_contexts\":7"));
-    EXPECT(strstr(o.out, "\"code_max\":204800,\"memory\":null}"));
+    EXPECT(strstr(o.out, "\"code_max\":204800,\"memory\":null,"));
     /* The last word counts. */
     EXPECT(RUN("set", "acme", "--max-contexts", "9", "--max-contexts", "default").status == 0);
     EXPECT(strstr(RUN("list", "--json").out, "\"max_contexts\":null"));
+    remove_state();
+}
+
+TEST(how_it_is_sanitised)
+{
+    make_state();
+    EXPECT(KEY("create", "--tenant", "acme").status == 0);
+    EXPECT(strstr(RUN("list", "--json").out, "\"sanitise\":null,\"sanitise_always\":false}"));
+    EXPECT(RUN("set", "acme", "--sanitise", "report-only", "--sanitise-always").status == 0);
+    struct outcome o = RUN("list", "--json");
+    EXPECT(strstr(o.out, "\"max_contexts\":null"));
+    EXPECT(strstr(o.out, "\"sanitise\":\"report-only\",\"sanitise_always\":true}"));
+    EXPECT(strstr(RUN("list").out, "report-only  always"));
+    EXPECT(RUN("set", "acme", "--sanitise=off", "--max-contexts", "5").status == 0);
+    o = RUN("list", "--json");
+    EXPECT(strstr(o.out, "\"max_contexts\":5"));
+    EXPECT(strstr(o.out, "\"sanitise\":\"off\",\"sanitise_always\":false}"));
+    EXPECT(RUN("set", "acme", "--sanitise", "default").status == 0);
+    EXPECT(strstr(RUN("list", "--json").out, "\"sanitise\":null"));
+    o = RUN("set", "acme", "--sanitise", "on");
+    EXPECT(o.status == 2 && strstr(o.err, "use enforce, report-only or off"));
+    o = RUN("set", "acme", "--sanitise-always");
+    EXPECT(o.status == 1 && strstr(o.err, "goes with --sanitise"));
+    EXPECT(RUN("set", "nobody", "--sanitise", "off").status == 1);
     remove_state();
 }
 

@@ -21,7 +21,7 @@ static void begin(void)
 {
     strbuf_init(&out, 64u << 20);
     lines = (struct lines){.write = on_write, .owner = &out};
-    results_init(&results, &lines);
+    results_init(&results, &lines, NULL);
 }
 
 /* Every line must be JSON, and there is nothing but lines. */

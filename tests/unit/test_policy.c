@@ -36,14 +36,37 @@ TEST(writable_mounts_need_approval_and_the_rule_is_named)
     EXPECT(policy_check(&o, &e) == 0);
 }
 
-TEST(network_needs_approval_first_and_the_guard_then)
+TEST(network_needs_approval)
 {
+    static const char *const list[] = {"a.test", "192.0.2.0/24", NULL};
     struct sg_options o = {.size = sizeof o, .network = SG_NETWORK_ALLOW};
+    struct sg_policy p = {.allow_network = true};
 
     EXPECT(policy_check(&o, &e) == -EACCES && strstr(e.message, "'network'"));
+    o.network = SG_NETWORK_LIST;
+    o.network_allow = list;
+    EXPECT(policy_check(&o, &e) == -EACCES && strstr(e.message, "'network'"));
     o.approved = true;
-    EXPECT(policy_check(&o, &e) == -ENOSYS && e.kind == SG_ERR_UNSUPPORTED);
-    EXPECT(strstr(e.message, "egress guard") != NULL);
+    EXPECT(policy_check(&o, &e) == 0);
+    o.approved = false;
+    o.policy = &p;
+    EXPECT(policy_check(&o, &e) == 0);
+}
+
+TEST(network_lists_are_checked)
+{
+    static const char *const none[] = {NULL}, *const bad[] = {"a.test", "a b", NULL};
+    struct sg_options o = {.size = sizeof o, .network = SG_NETWORK_LIST, .approved = true};
+
+    EXPECT(policy_check(&o, &e) == -EINVAL);
+    o.network_allow = none;
+    EXPECT(policy_check(&o, &e) == -EINVAL);
+    o.network_allow = bad;
+    EXPECT(policy_check(&o, &e) == -EINVAL && strstr(e.message, "network_allow: 'a b'"));
+    o.network = SG_NETWORK_ALLOW;
+    o.network_allow = NULL;
+    o.network_deny = bad;
+    EXPECT(policy_check(&o, &e) == -EINVAL && strstr(e.message, "network_deny: 'a b'"));
 }
 
 TEST(mount_targets_must_be_plain_absolute_paths)

@@ -1,4 +1,5 @@
 /* The process service, as a client sees it, with a real agent behind. */
+#include "front/outflow.h"
 #include "envd_host.h"
 
 static uint32_t started_pid(struct client *c)
@@ -333,6 +334,31 @@ TEST(output_is_logged_and_no_value_of_a_variable_is)
     EXPECT(strstr(all.buf, "\nvisible\n") != NULL);
     EXPECT(strstr(all.buf, "ended: exit status 0") != NULL);
     EXPECT(strstr(all.buf, "secret-value") == NULL);
+    end();
+}
+
+/* "[EMAIL]" and not what was written, to the client and to the log; a prompt comes by itself. */
+TEST(output_is_sanitised_if_the_server_says_so)
+{
+    AUTO(strbuf_done) struct strbuf all = {0};
+    struct sg_error e;
+
+    begin();
+    front.settings.sanitise_streams = SETTINGS_ENFORCE;
+    EXPECT(outflow_set_patterns(&front, "", &e) == 0);
+    expect_stream(
+        START, SH("printf ann@exam; printf ple.com; printf 'x 10.1.2.3' >&2"),
+        TEXTS("{\"data\":{\"stdout\":\"W0VNQUlMXQ==\"}}", "{\"event\":{\"end\":{\"exited\":true"));
+    EXPECT(has(&client, "{\"data\":{\"stderr\":\"eCBbSVBfQUREUkVTU10=\"}}"));
+    strbuf_init(&all, 65536);
+    for (size_t i = 0; i < box_log_count(&box->log); i++)
+        strbuf_addf(&all, "%s\n", box_log_get(&box->log, i)->text);
+    EXPECT(strstr(all.buf, "[EMAIL]") && !strstr(all.buf, "\nann@example.com"));
+    expect_stream(
+        START, SH("printf 'name: '; sleep 0.2; echo x"),
+        TEXTS("{\"data\":{\"stdout\":\"bmFtZTog\"}}", "{\"data\":{\"stdout\":\"eAo=\"}}"));
+    front.settings.sanitise_streams = SETTINGS_OFF;
+    expect_stream(START, SH("echo ann@example.com"), TEXTS("YW5uQGV4YW1wbGUuY29tCg=="));
     end();
 }
 

@@ -45,6 +45,30 @@ TEST(limits_are_set_one_by_one)
     place_remove(&p);
 }
 
+TEST(how_a_tenant_and_a_key_are_sanitised)
+{
+    struct place p = place_make();
+    struct store *s = open_ok(&p);
+    char key[STORE_KEY_LEN + 1];
+    struct store_key info;
+    struct store_tenant t;
+    struct sg_error e;
+
+    make_key(s, "acme", key, &info);
+    EXPECT(store_key_check(s, key, &t) == 0);
+    EXPECT(t.sanitise == 0 && !t.sanitise_always && t.key_sanitise == 0);
+    EXPECT(store_tenant_sanitise(s, "acme", 2, true, &e) == 0);
+    EXPECT(store_key_sanitise(s, info.id, 3, &e) == 0);
+    EXPECT(store_key_check(s, key, &t) == 0);
+    EXPECT(t.sanitise == 2 && t.sanitise_always && t.key_sanitise == 3);
+    EXPECT(store_tenant_get(s, t.id, &t) == 0 && t.sanitise == 2 && t.key_sanitise == 0);
+    EXPECT(store_tenant_sanitise(s, "acme", 0, false, &e) == 0);
+    EXPECT(store_key_check(s, key, &t) == 0 && t.sanitise == 0 && !t.sanitise_always);
+    EXPECT(store_tenant_sanitise(s, "nobody", 1, false, &e) == -ENOENT);
+    store_close(s);
+    place_remove(&p);
+}
+
 /* By a server that has the key in its memory: its own change, and that of another process. */
 TEST(limits_are_seen_with_the_next_check_of_a_key)
 {

@@ -280,3 +280,20 @@ TEST(xcalloc_is_zeroed_and_xstrdup_copies)
 }
 
 TAP_MAIN
+
+/* What was written while it grew would stay behind in memory. */
+TEST(reserved_it_does_not_move)
+{
+    struct strbuf s;
+
+    strbuf_init(&s, 100000);
+    strbuf_reserve(&s);
+    const char *at = s.buf;
+    EXPECT(s.len == 0 && !s.truncated && s.buf[0] == '\0');
+    for (int i = 0; i < 10000; i++)
+        strbuf_addstr(&s, "0123456789");
+    EXPECT(s.buf == at && s.len == 100000 && !s.truncated);
+    strbuf_wipe(&s);
+    EXPECT(s.len == 0 && s.cap == 0 && s.buf[0] == '\0');
+    strbuf_wipe(&s);
+}

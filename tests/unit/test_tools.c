@@ -1,5 +1,6 @@
 /* The tools over HTTP, with a manager of contexts made by hand, which gives the one sandbox that
  * there is, and an agent made by hand in that. */
+#include "front/outflow.h"
 #include "e2b/request.h"
 
 static void serve(struct http_req *req);
@@ -219,6 +220,78 @@ TEST(code_is_run_and_answered)
     EXPECT(json_is_integer(json_object_get(v, "executionTimeMs")));
     EXPECT(json_object_size(v) == 12);
     json_decref(v);
+    end_tools();
+}
+
+/* ---- sanitising ------------------------------------------------------------------------------ */
+
+static void says_mail(const char *fields)
+{
+    run_code(fields);
+    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    agent_executing(1, "");
+    agent_data(CHAN_STDOUT, "to ann@exam", 11);
+    agent_data(CHAN_STDOUT, "ple.com", 7);
+    AGENT_PACKET("Rm");
+    AGENT_PACKET("Ttext\0"
+                 "10.1.2.3");
+    AGENT_PACKET("r");
+    agent_end(KERNEL_DONE, 0, false);
+}
+
+TEST(what_code_says_is_sanitised_as_the_call_asks)
+{
+    static const struct {
+        const char *fields, *out, *results, *found;
+    } cases[] = {
+        {"\"code\":\"1\"", "\"to [EMAIL]\"", "[IP_ADDRESS]", "{\"email\":1,\"ip_address\":1}"},
+        {"\"code\":\"1\",\"sanitise\":\"report-only\"", "\"to ann@example.com\"", "10.1.2.3",
+         "{\"email\":1,\"ip_address\":1}"},
+        {"\"code\":\"1\",\"sanitise\":\"off\"", "\"to ann@example.com\"", "10.1.2.3", "(absent)"},
+    };
+    struct sg_error e;
+
+    begin_tools();
+    EXPECT(outflow_set_patterns(&front, "", &e) == 0);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        says_mail(cases[i].fields);
+        json_t *v = answer(200);
+        expect_field(v, "stdout", cases[i].out);
+        expect_field(v, "sanitised", cases[i].found);
+        char *results = json_dumps(json_object_get(v, "results"), 0);
+        EXPECT(results && strstr(results, cases[i].results));
+        free(results);
+        json_decref(v);
+    }
+    end_tools();
+}
+
+TEST(off_where_it_is_forbidden_is_refused)
+{
+    struct sg_error e;
+
+    begin_tools();
+    EXPECT(outflow_set_patterns(&front, "", &e) == 0);
+    run_code("\"code\":\"1\",\"sanitise\":\"maybe\"");
+    expect_refused(
+        400, "Error parsing request body: 'sanitise' must be enforce, report-only or off", false);
+    front.settings.sanitise_always = true;
+    run_code("\"code\":\"1\",\"sanitise\":\"off\"");
+    expect_refused(403, "sanitise: off is not allowed here: the server or the tenant forbids it",
+                   false);
+    front.settings.sanitise_always = false;
+    tenant.sanitise_always = true;
+    run_code("\"code\":\"1\",\"sanitise\":\"off\"");
+    expect_refused(403, "sanitise: off is not allowed here: the server or the tenant forbids it",
+                   false);
+    /* The key may not either, and says nothing then. */
+    tenant.key_sanitise = SANITISE_OFF + 1;
+    says_mail("\"code\":\"1\"");
+    json_t *v = answer(200);
+    expect_field(v, "stdout", "\"to [EMAIL]\"");
+    json_decref(v);
+    tenant.sanitise_always = false;
+    tenant.key_sanitise = 0;
     end_tools();
 }
 

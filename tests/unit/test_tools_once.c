@@ -1,4 +1,5 @@
 /* POST /v1/execute: the real server, with a warden and an agent made by hand. */
+#include "front/outflow.h"
 #include "tap.h"
 
 #define FIELD          "Error when parsing request: "
@@ -234,6 +235,35 @@ TEST(code_runs_in_a_sandbox_of_its_own_which_is_ended)
     EXPECT(json_is_real(json_object_get(a->json, "duration")));
     EXPECT(json_is_string(json_object_get(a->json, "sandboxId")));
     agent_close();
+}
+
+TEST(what_a_program_says_is_sanitised)
+{
+    static const struct {
+        const char *body, *out, *err, *found;
+    } cases[] = {
+        {"{\"code\":\"1\"}", "\"to [EMAIL]\"", "\"[IP_ADDRESS]\\n\"",
+         "{\"email\":1,\"ip_address\":1}"},
+        {"{\"code\":\"1\",\"sanitise\":\"off\"}", "\"to ann@example.com\"", "\"10.1.2.3\\n\"",
+         "(absent)"},
+    };
+    struct sg_error e;
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        agent_open();
+        EXPECT(outflow_set_patterns(&server.front, "", &e) == 0);
+        int fd = post(cases[i].body);
+        expect_program(fd, false);
+        agent_output(CHAN_STDOUT, "to ann@exam", 11);
+        agent_output(CHAN_STDOUT, "ple.com", 7);
+        agent_output(CHAN_STDERR, "10.1.2.3\n", 9);
+        agent_ends(PROC_EXITED, 0, false);
+        struct answer *a = receive(fd);
+        expect_field(a->json, "stdout", cases[i].out);
+        expect_field(a->json, "stderr", cases[i].err);
+        expect_field(a->json, "sanitised", cases[i].found);
+        agent_close();
+    }
 }
 
 TEST(how_a_program_ended)

@@ -6,7 +6,10 @@
 
 #include "e2b_server.h"
 
+#include <sys/mman.h>
+
 #include "context/context.h"
+#include "front/guard.h"
 
 TAP_MAIN
 
@@ -804,4 +807,96 @@ TEST(what_another_server_has_is_asked_there)
     store->ops->terminate(store, server.acme_tenant.id, id, on_store, NULL);
     EXPECT(store_wait() == 0);
     clean_up();
+}
+
+/* ---- the record ------------------------------------------------------------------------------ */
+
+/* What the guard was asked, and the answer to a request that it answers so. */
+static struct {
+    struct ask ask;
+    char payload[4096];
+} asked;
+
+static struct answer *ask_with_guard(const char *target, int code, const char *text)
+{
+    struct ask a = {.magic = GUARD_MAGIC, .what = ASK_AUDIT, .code = code};
+    int pair[2], memory = memfd_create("answer", MFD_CLOEXEC), fd = client_connect();
+    uint64_t deadline = clock_ns() + SERVER_DEADLINE_NS;
+    ssize_t n;
+
+    if (memory < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        server_fail("a guard");
+    memset(&asked, 0, sizeof(asked));
+    guard_set_socket(&server.front, pair[0]);
+    client_send(fd, server.acme, "GET", target, NULL);
+    do {
+        server_turn(pair[1]);
+        n = recv(pair[1], &asked, sizeof(asked) - 1, MSG_DONTWAIT);
+    } while (n < 0 && clock_ns() < deadline);
+    a.seq = asked.ask.seq;
+    EXPECT(n > 0 && asked.ask.what == ASK_AUDIT);
+    EXPECT(fd_write_all(memory, text, strlen(text)) == 0);
+    EXPECT(fd_send(pair[1], &a, sizeof(a), &memory, code < 0 ? 0 : 1) == 0);
+    struct answer *answer = client_receive(fd);
+    close(memory);
+    close(pair[1]);
+    guard_set_socket(&server.front, -1);
+    return answer;
+}
+
+TEST(the_record_is_the_tenants_own)
+{
+    struct answer *a =
+        ask_with_guard("/v1/audit?kind=dns&verdict=deny&name=*.a.test&limit=7&cursor=99"
+                       "&sandboxId=abcdefghij0123456789&from=2026-01-01T00:00:00Z"
+                       "&to=2026-01-01T00:00:01.5Z",
+                       0, "{\"records\":[{\"seq\":9,\"rule\":\"],\\\"next\\\":1}\"}],\"next\":9}");
+
+    EXPECT(a->status == 200);
+    EXPECT(json_array_size(part(a->json, "records")) == 1);
+    EXPECT(number_of(json_array_get(part(a->json, "records"), 0), "seq") == 9);
+    EXPECT_STR(field_of(a->json, "nextCursor"), "9");
+    EXPECT_STR(asked.ask.tenant, server.acme_tenant.id);
+    EXPECT_STR(asked.payload,
+               "{\"sandbox\":\"abcdefghij0123456789\",\"kind\":\"dns\",\"verdict\":"
+               "\"deny\",\"name\":\"*.a.test\",\"from\":1767225600000,\"to\":1767225601500,"
+               "\"limit\":7,\"before\":99}");
+    a = ask_with_guard("/v1/audit", 0, "{\"records\":[],\"next\":null}");
+    EXPECT(a->status == 200 && json_array_size(part(a->json, "records")) == 0);
+    EXPECT(json_is_null(part(a->json, "nextCursor")));
+    EXPECT_STR(asked.payload, "{\"limit\":100}");
+}
+
+TEST(the_record_without_a_guard)
+{
+    struct answer *a = call_acme("GET", NULL, "/v1/audit");
+
+    EXPECT(a->status == 503 && strstr(a->text, "Retry-After: 1"));
+    EXPECT(ask_with_guard("/v1/audit", -EAGAIN, "")->status == 503);
+    EXPECT(ask_with_guard("/v1/audit", -EIO, "")->status == 500);
+    /* And with one that talks nonsense. */
+    static const char *const nonsense[] = {"",
+                                           "{}",
+                                           "{\"records\":[]}",
+                                           "{\"records\":[],\"next\":x}",
+                                           "{\"records\":[],\"next\":1",
+                                           ",",
+                                           "],\"next\":null}"};
+    for (size_t i = 0; i < ARRAY_SIZE(nonsense); i++)
+        EXPECT(ask_with_guard("/v1/audit", 0, nonsense[i])->status == 500);
+}
+
+TEST(bad_questions_about_the_record)
+{
+    static const char *const bad[] = {
+        "kind=x",   "kind=head",  "verdict=x", "name=",       "name=a%22",
+        "limit=0",  "limit=1001", "limit=",    "from=x",      "to=2026-01-01",
+        "cursor=x", "cursor=0",   "cursor=-1", "sandboxId=x", "tenantId=x"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        struct answer *a = call_acme("GET", NULL, "/v1/audit?%s", bad[i]);
+        if (a->status != (strstr(bad[i], "tenantId") ? 403 : 400))
+            printf("# %s: %d %s\n", bad[i], a->status, a->body);
+        EXPECT(a->status == (strstr(bad[i], "tenantId") ? 403 : 400));
+    }
 }

@@ -313,11 +313,6 @@ NOT_YET = """
     POST /volumes
     GET /volumes/v
     DELETE /volumes/v
-    GET /secrets
-    POST /secrets
-    GET /secrets/s
-    POST /secrets/s
-    DELETE /secrets/s
     GET /teams
     POST /api-keys
     POST /access-tokens

@@ -1,13 +1,10 @@
 """The code interpreter: first answers, cells in live kernels, what kernels hold, what cells write.
 
 ipykernel takes turns with us where the two are compared."""
-import subprocess
-
 from . import footprint, programs, server
 from .report import by_case
 
 KERNELS = programs.OUTPUT / "kernels"
-TESTABLE = programs.ROOT / "build/dev/lib/libtestable.a"
 CONTENDER = (programs.PYTHON, programs.SOURCES / "kernels/contender.py")
 
 FIRST_CELLS = 300
@@ -31,10 +28,7 @@ SETS = {"standard": "", "science": "science"}  # what the server calls them, wha
 
 def build():
     server.build()
-    subprocess.run(["gcc", *programs.WARNINGS, f"-I{programs.ROOT}/include",
-                    f"-I{programs.ROOT}/src", f"-I{programs.SOURCES}/engine",
-                    programs.SOURCES / "kernels/main.c", programs.SOURCES / "engine/tools.c",
-                    TESTABLE, "-o", KERNELS], check=True)
+    programs.link_inner(KERNELS, "kernels/main.c", "engine/tools.c")
 
 
 def kernels(report):

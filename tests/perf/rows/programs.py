@@ -13,6 +13,7 @@ INSIDE = OUTPUT / "bin"  # shown inside sandboxes
 BENCH = OUTPUT / "bench"
 SANDGLASS = ROOT / "build/bin/sandglass"
 LIBRARY = ROOT / "build/lib/libsandglass.a"
+TESTABLE = ROOT / "build/dev/lib/libtestable.a"
 
 PYTHON = "/usr/bin/python3"
 CODE = "print(1+1)"
@@ -26,7 +27,8 @@ WARNINGS = ["-std=gnu17", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra"]
 def check_host():
     if os.geteuid() != 0:
         raise RuntimeError("sandboxes need root: run sudo make bench")
-    for path in (SANDGLASS, LIBRARY, BWRAP[0], PYTHON, "/usr/sbin/runc", "/usr/bin/musl-gcc"):
+    for path in (SANDGLASS, LIBRARY, BWRAP[0], PYTHON, "/usr/sbin/runc", "/usr/bin/musl-gcc", "/usr/sbin/nft",
+                 "/usr/bin/microsocks"):
         if not os.path.exists(path):
             raise RuntimeError(f"{path} is missing: use make bench, which builds and installs it")
     # A thousand sandboxes in one process hold more than ten thousand descriptors.
@@ -42,6 +44,13 @@ def build():
     shutil.copy(SOURCES / "inside/files.py", INSIDE)
     subprocess.run(["gcc", *WARNINGS, f"-I{ROOT}/include", *(SOURCES / "engine").glob("*.c"),
                     LIBRARY, "-o", BENCH], check=True)
+
+
+def link_inner(output, *sources, libraries=()):
+    """A program that calls inner functions: these are in the library of the dev build alone."""
+    subprocess.run(["gcc", *WARNINGS, f"-I{ROOT}/include", f"-I{ROOT}/src", f"-I{SOURCES}/engine",
+                    *(SOURCES / source for source in sources), TESTABLE, *libraries, "-o", output],
+                   check=True)
 
 
 def bench(*arguments, program=(BENCH,)):

@@ -44,7 +44,7 @@ class Report:
 
 
 def number(value, unit):
-    text = f"{value:.2f}" if unit in ("x", "ms", "%") else str(round(value))
+    text = f"{value:.2f}" if unit in ("x", "ms", "us", "%") else str(round(value))
     return text + ("" if unit in ("x", "") else " ") + unit
 
 

@@ -14,10 +14,26 @@
     "import sys; b = ('x' * 99 + chr(10)) * 10000\\n" \
     "for _ in range(%ld): sys.stdout.write(b)"
 
+static const struct cell cells[] = {
+    {"1+1", "1+1", "\"text\":\"2\"", 0},
+    {"lines", /* 100 KB of what programs print */
+     "for i in range(1250): print(f'2026-01-01T10:{i // 60:02}:{i % 60:02} INFO worker-{i % 8} "
+     "processed item {i} of batch {i // 100} in {i * 37 % 991} ms, {i} rows')",
+     "INFO worker-7 processed item", 100000},
+};
+
+const struct cell *cell_named(const char *name)
+{
+    for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++)
+        if (strcmp(cells[i].name, name) == 0)
+            return &cells[i];
+    fail("no such cell", name);
+}
+
 /* As the SDKs send it. The code must need no escaping in JSON but what it has. */
 static uint64_t cell_send(int fd, const struct sandbox *b, const char *code, struct answer *ret)
 {
-    char headers[512], body[512];
+    char headers[512], body[1024];
     int len = snprintf(body, sizeof body, "{\"code\":\"%s\"}", code);
 
     snprintf(headers, sizeof headers,
@@ -90,9 +106,12 @@ int verb_first_cells(const struct server *s, int argc, char **argv)
     return 0;
 }
 
+/* cells ROUNDS [CELL] */
 int verb_cells(const struct server *s, int argc, char **argv)
 {
     long n = argc > 0 ? count_of(argv[0]) : 1000;
+    const struct cell *c = cell_named(argc > 1 ? argv[1] : "1+1");
+    static struct answer a;
     struct sandbox b;
     int control = dial(s), data = dial(s);
 
@@ -100,7 +119,9 @@ int verb_cells(const struct server *s, int argc, char **argv)
     cell(data, &b, "1+1", "2");
     for (long i = 0; i < n; i++) {
         double t = now_us();
-        cell(data, &b, "1+1", "2");
+        cell_send(data, &b, c->code, &a);
+        if (a.status != 200 || a.len < c->least || !strstr(a.body, c->says))
+            cell_failed(c->name, &a);
         print_us("cell", now_us() - t);
     }
     box_kill(control, s, &b);

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BODY_MAX 65536
+#define BODY_MAX (256 * 1024)
 
 struct server {
     int port;
@@ -44,6 +44,13 @@ void box_kill(int fd, const struct server *s, const struct sandbox *b);
 void command_start(int fd, const struct sandbox *b, const char *command);
 /* The same, until its end; it must be status 0. */
 void command_run(int fd, const struct sandbox *b, const char *command);
+
+/* cells.c. Code as it is in JSON, a part of its answer, and the least bytes that this has. */
+struct cell {
+    const char *name, *code, *says;
+    size_t least;
+};
+const struct cell *cell_named(const char *name);
 
 /* One verb each; argv[0] is the first argument behind the verb. */
 int verb_create(const struct server *s, int argc, char **argv);

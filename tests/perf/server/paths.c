@@ -98,29 +98,31 @@ int verb_paths_found(const struct server *s, int argc, char **argv)
     return 0;
 }
 
-static void run_code(int fd, const struct server *s, const char *conversation)
+static void run_code(int fd, const struct server *s, const char *conversation,
+                     const struct cell *cell)
 {
     static _Thread_local struct answer a;
-    char body[256];
+    char body[1024];
 
-    snprintf(body, sizeof body, "{\"conversationId\":\"%s\",\"pathId\":\"main\",\"code\":\"1+1\"}",
-             conversation);
+    snprintf(body, sizeof body, "{\"conversationId\":\"%s\",\"pathId\":\"main\",\"code\":\"%s\"}",
+             conversation, cell->code);
     call(fd, s, "POST", "/v1/tools/run_code", body, 200, &a);
-    if (!strstr(a.body, "\"text\":\"2\"") || !strstr(a.body, "\"success\":true"))
+    if (a.len < cell->least || !strstr(a.body, cell->says) || !strstr(a.body, "\"success\":true"))
         fail("run_code", a.body);
 }
 
-/* paths-run CONVERSATION ROUNDS */
+/* paths-run CONVERSATION ROUNDS [CELL] */
 int verb_paths_run(const struct server *s, int argc, char **argv)
 {
-    if (argc != 2)
-        fail("paths-run", "CONVERSATION ROUNDS");
+    if (argc < 2)
+        fail("paths-run", "CONVERSATION ROUNDS [CELL]");
+    const struct cell *cell = cell_named(argc > 2 ? argv[2] : "1+1");
     long rounds = count_of(argv[1]);
     int fd = dial(s);
-    run_code(fd, s, argv[0]);
+    run_code(fd, s, argv[0], cell);
     for (long i = 0; i < rounds; i++) {
         double t = now_us();
-        run_code(fd, s, argv[0]);
+        run_code(fd, s, argv[0], cell);
         print_us("run_code", now_us() - t);
     }
     return 0;
@@ -227,7 +229,7 @@ static void *serve_on(void *arg)
 
     while (!v->over) {
         double t = now_us();
-        run_code(fd, v->server, "served");
+        run_code(fd, v->server, "served", cell_named("1+1"));
         print_us("served", now_us() - t);
         usleep(1000);
     }
@@ -244,7 +246,7 @@ int verb_paths_reap(const struct server *s, int argc, char **argv)
     int fd = dial(s);
 
     (void)argc, (void)argv;
-    run_code(fd, s, "served");
+    run_code(fd, s, "served", cell_named("1+1"));
     if (pthread_create(&thread, NULL, serve_on, &v) != 0)
         fail("paths-reap", "cannot start a thread");
     double t = now_us();
