@@ -2,7 +2,7 @@
 # libraries; `sandglass serve` starts it.
 
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(FRONT REQUIRED IMPORTED_TARGET libuv jansson libssl libcrypto sqlite3 zlib libpq libhs)
+pkg_check_modules(FRONT REQUIRED IMPORTED_TARGET libuv jansson libssl libcrypto sqlite3 zlib libpq libhs libpcre2-8)
 
 # Debian ships llhttp as C sources, kept current with node's.
 find_path(LLHTTP_INCLUDE llhttp.h PATHS /usr/share/include/llhttp NO_DEFAULT_PATH REQUIRED)

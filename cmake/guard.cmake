@@ -1,7 +1,7 @@
 # sandglass-guard: the process that all traffic out of sandboxes goes through. `sandglass serve` and `sandglass run`
 # start it; `sandglass audit` is a part of it, since it writes the record.
 
-pkg_check_modules(GUARD REQUIRED IMPORTED_TARGET libuv jansson libssl libcrypto zlib libhs)
+pkg_check_modules(GUARD REQUIRED IMPORTED_TARGET libuv jansson libssl libcrypto zlib libhs libpcre2-8)
 
 sources(guard_sources src/guard/*.c src/egress/*.c src/vault/*.c src/sanitise/*.c src/audit/*.c src/order/*.c
     src/http/chunked.c src/cli/when.c)

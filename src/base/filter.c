@@ -4,8 +4,12 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <linux/udp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,6 +27,11 @@ static const int always[] = {
     SYS_vfork,
     SYS_symlink,
     SYS_mknod,
+#endif
+#ifdef SYS_iopl
+    SYS_iopl,
+    SYS_ioperm,
+    SYS_modify_ldt,
 #endif
     SYS_open_tree,
     SYS_move_mount,
@@ -63,11 +72,43 @@ static const int always[] = {
     SYS_pidfd_getfd,
     SYS_symlinkat,
     SYS_mknodat,
+    SYS_delete_module,
+    SYS_kexec_file_load,
+    SYS_name_to_handle_at,
+    SYS_fanotify_init,
+    SYS_process_madvise,
+    SYS_move_pages,
+    SYS_migrate_pages,
+    SYS_vmsplice,
+    SYS_syslog,
+    SYS_acct,
+    SYS_quotactl,
+    SYS_clock_settime,
+    SYS_settimeofday,
+    SYS_sethostname,
+    SYS_setdomainname,
+    SYS_shmget,
+    SYS_semget,
+    SYS_msgget,
+    SYS_mq_open,
 };
+
+/* What makes more of a socket than a connection has in it. */
+static const struct {
+    int level, name;
+} options[] = {
+    {IPPROTO_TCP, TCP_ULP},         /* TLS, ESP and more in the kernel */
+    {IPPROTO_UDP, UDP_ENCAP},       /* IPsec */
+    {SOL_SOCKET, SO_ATTACH_FILTER}, /* code of ours in the kernel */
+};
+
+static const int protocols[] = {0, IPPROTO_TCP, IPPROTO_UDP};
 
 #define REFUSED_MAX  16
 #define FAMILIES_MAX 8
-#define FILTER_MAX   ((ARRAY_SIZE(always) + REFUSED_MAX) * 2 + FAMILIES_MAX + 24)
+#define FILTER_MAX                                                                   \
+    ((ARRAY_SIZE(always) + REFUSED_MAX) * 2 + FAMILIES_MAX + ARRAY_SIZE(protocols) + \
+     ARRAY_SIZE(options) * 5 + 32)
 
 struct program {
     struct sock_filter code[FILTER_MAX];
@@ -115,14 +156,36 @@ static void add_arch(struct program *p)
 #endif
 }
 
-/* Jumps over itself for any other call. */
-static void add_families(struct program *p, const int *families, size_t n)
+/* An argument that is none of these is refused with that error. */
+static void add_one_of(struct program *p, unsigned argument, const int *these, size_t n, int error)
 {
-    add_jump(p, SYS_socket, 0, (uint8_t)(n + 3));
-    add_load(p, offsetof(struct seccomp_data, args[0]));
+    add_load(p, (uint32_t)offsetof(struct seccomp_data, args) + argument * 8);
     for (size_t i = 0; i < n; i++)
-        add_jump(p, (uint32_t)families[i], (uint8_t)(n - i), 0);
-    add_return(p, SECCOMP_RET_ERRNO | EAFNOSUPPORT);
+        add_jump(p, (uint32_t)these[i], (uint8_t)(n - i), 0);
+    add_return(p, SECCOMP_RET_ERRNO | (uint32_t)error);
+}
+
+/* Jumps over itself for any other call. */
+static void add_sockets(struct program *p, const int *families, size_t n)
+{
+    size_t others = n + ARRAY_SIZE(protocols) + 5;
+
+    add_jump(p, SYS_socket, 0, (uint8_t)others);
+    add_one_of(p, 0, families, n, EAFNOSUPPORT);
+    add_one_of(p, 2, protocols, ARRAY_SIZE(protocols), EPROTONOSUPPORT);
+    add_return(p, SECCOMP_RET_ALLOW);
+}
+
+static void add_options(struct program *p)
+{
+    add_jump(p, SYS_setsockopt, 0, (uint8_t)(ARRAY_SIZE(options) * 5 + 1));
+    for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+        add_load(p, offsetof(struct seccomp_data, args[1]));
+        add_jump(p, (uint32_t)options[i].level, 0, 3);
+        add_load(p, offsetof(struct seccomp_data, args[2]));
+        add_jump(p, (uint32_t)options[i].name, 0, 1);
+        add_return(p, SECCOMP_RET_ERRNO | EPERM);
+    }
     add_return(p, SECCOMP_RET_ALLOW);
 }
 
@@ -148,7 +211,8 @@ int filter_load(const struct filter *f, const char *whose, struct sg_error *e)
     add_refusals(&p, always, ARRAY_SIZE(always));
     add_refusals(&p, f->refused, f->n_refused);
     if (f->families)
-        add_families(&p, f->families, f->n_families);
+        add_sockets(&p, f->families, f->n_families);
+    add_options(&p);
     add_threads(&p);
     prog.len = p.n;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||

@@ -6,11 +6,12 @@
 #include "base/err.h"
 
 /* Whatever a process of the server is, it has no use for these: exec, ptrace, mounts, namespaces,
- * bpf, io_uring, keys, modules. New processes are refused too; threads work. */
+ * bpf, io_uring, keys, modules, options of sockets that load code. New processes are refused too;
+ * threads work. */
 struct filter {
     const int *refused; /* further calls */
     size_t n_refused;
-    const int *families; /* socket() makes these only; NULL: any */
+    const int *families; /* socket() makes these only, of TCP and UDP alone; NULL: any */
     size_t n_families;
 };
 int filter_load(const struct filter *f, const char *whose, struct sg_error *e);

@@ -134,7 +134,13 @@ static void update_network(struct e2b_req *q)
     int internet = -1;
     struct sg_error e;
 
-    if (!b || !sandbox_is_running(q, b))
+    if (!b)
+        return;
+    if (b->state == BOX_PAUSED && b->busy == BUSY_NO) {
+        reply_error(q->http, 409, "Sandbox \"%s\" is paused: resume it first", b->id);
+        return;
+    }
+    if (!sandbox_is_running(q, b))
         return;
     int r = field_tristate(q->body, "allow_internet_access", &internet, &e);
     if (r == 0)

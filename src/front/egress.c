@@ -7,11 +7,11 @@
 #include "base/fd.h"
 #include "egress/wire.h"
 #include "front/lifecycle.h"
+#include "front/outflow.h"
 #include "front/secret_text.h"
 #include "front/secrets_use.h"
 #include "front/warden.h"
 #include "order/log.h"
-#include "sanitise/sanitise.h"
 
 #define ALL_TRAFFIC "0.0.0.0/0"
 
@@ -90,12 +90,6 @@ static json_t *copy_rules(json_t *rules)
     return copy;
 }
 
-static const char *sanitise_name(const struct front *f, const struct box_spec *s)
-{
-    return sanitise_mode_name(
-        (enum sanitise_mode)(s->context[0] ? f->settings.sanitise : f->settings.sanitise_streams));
-}
-
 static json_t *make_document(struct front *f, const char *id, const struct box_spec *s)
 {
     const struct settings *set = &f->settings;
@@ -108,8 +102,9 @@ static json_t *make_document(struct front *f, const char *id, const struct box_s
         copy_list(allow), "deny",
         allows_all ? json_array() : copy_list(json_object_get(s->network, "denyOut")), "fakeIp",
         wants_fakes(f, s), "rules", copy_rules(json_object_get(s->network, "rules")), "sanitise",
-        sanitise_name(f, s), "flows", (int)set->egress_flows, "flowRate",
-        (int)set->egress_flow_rate, "bytes", (json_int_t)set->egress_bytes);
+        sanitise_mode_name(outflow_mode_of(f, s->tenant, s->context[0] != '\0')), "flows",
+        (int)set->egress_flows, "flowRate", (int)set->egress_flow_rate, "bytes",
+        (json_int_t)set->egress_bytes);
 
     if (json_is_object(proxy))
         json_object_set(d, "proxy", proxy);

@@ -30,7 +30,7 @@ struct front {
     struct http_server *http;
     struct store *store;
     struct warden *warden;
-    struct guard_link *guard; /* front/guard.h; NULL until there was one */
+    struct guard_link *guard;          /* front/guard.h; NULL until there was one */
     struct outflow_patterns *patterns; /* front/outflow.h: what is taken out of what is said */
     struct boxes *boxes;
     struct contexts *contexts;

@@ -34,6 +34,8 @@ struct ca {
     EVP_PKEY *key, *leaf_key;
     X509 *cert;
     SSL_CTX *sandbox, *server; /* contexts for either side */
+    char *roots;               /* that `server` was made with, beside the system's */
+    size_t roots_len;
     uint64_t clock;
     struct ca_leaf leaves[CA_LEAVES];
 };
@@ -67,5 +69,5 @@ void ca_contexts_done(struct ca *ca);
  * and refuses a client that asks for another; the caller has made sure that the name has a rule,
  * and keeps it as long as the SSL. */
 SSL *ca_sandbox_side(struct ca *ca, const char *box_id, const char *name, struct sg_error *e);
-/* The server's must have a certificate of that name. */
+/* The server's must have a certificate of that name. Roots of new settings are heeded. */
 SSL *ca_server_side(struct ca *ca, const char *name, struct sg_error *e);

@@ -89,31 +89,55 @@ static int add_roots(X509_STORE *store, const char *pem, size_t len, struct sg_e
     return ok && ERR_peek_last_error() == 0 ? 0 : ca_error(e, "read egress_roots (PEM)");
 }
 
-static int trust_roots(struct ca *ca, struct sg_error *e)
+static int trust_roots(SSL_CTX *ctx, const char *pem, size_t len, struct sg_error *e)
 {
-    const struct guard *g = ca->guard;
-
     for (size_t i = 0; i < ARRAY_SIZE(roots_files); i++)
-        if (SSL_CTX_load_verify_file(ca->server, roots_files[i]) == 1)
+        if (SSL_CTX_load_verify_file(ctx, roots_files[i]) == 1)
             break;
     ERR_clear_error(); /* a system without roots trusts those of the settings */
-    if (!g->roots_pem || g->roots_len == 0)
+    return len > 0 ? add_roots(SSL_CTX_get_cert_store(ctx), pem, len, e) : 0;
+}
+
+/* Made anew for other roots; the old one stays if that fails. */
+static int server_context(struct ca *ca, struct sg_error *e)
+{
+    const struct guard *g = ca->guard;
+    size_t len = g->roots_pem ? g->roots_len : 0;
+    SSL_CTX *ctx;
+    int r;
+
+    if (ca->server && ca->roots_len == len &&
+        (len == 0 || memcmp(ca->roots, g->roots_pem, len) == 0))
         return 0;
-    return add_roots(SSL_CTX_get_cert_store(ca->server), g->roots_pem, g->roots_len, e);
+    ctx = context_new(TLS_client_method());
+    if (!ctx || SSL_CTX_set_alpn_protos(ctx, protocols, sizeof protocols - 1) != 0)
+        r = ca_error(e, "set up TLS");
+    else
+        r = trust_roots(ctx, g->roots_pem, len, e);
+    if (r < 0) {
+        SSL_CTX_free(ctx);
+        return r;
+    }
+    SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
+    SSL_CTX_free(ca->server);
+    free(ca->roots);
+    ca->server = ctx;
+    ca->roots = xcalloc(1, len + 1);
+    ca->roots_len = len;
+    if (len > 0)
+        memcpy(ca->roots, g->roots_pem, len);
+    return 0;
 }
 
 int ca_contexts(struct ca *ca, struct sg_error *e)
 {
     ca->leaf_key = EVP_EC_gen("P-256");
     ca->sandbox = context_new(TLS_server_method());
-    ca->server = context_new(TLS_client_method());
-    if (!ca->leaf_key || !ca->sandbox || !ca->server ||
-        SSL_CTX_set_alpn_protos(ca->server, protocols, sizeof protocols - 1) != 0)
+    if (!ca->leaf_key || !ca->sandbox)
         return ca_error(e, "set up TLS");
     SSL_CTX_set_alpn_select_cb(ca->sandbox, choose_protocol, NULL);
     SSL_CTX_set_tlsext_servername_callback(ca->sandbox, check_name);
-    SSL_CTX_set_verify(ca->server, SSL_VERIFY_PEER, NULL);
-    return trust_roots(ca, e);
+    return server_context(ca, e);
 }
 
 static void leaf_done(struct ca_leaf *l)
@@ -130,6 +154,7 @@ void ca_contexts_done(struct ca *ca)
     SSL_CTX_free(ca->sandbox);
     SSL_CTX_free(ca->server);
     EVP_PKEY_free(ca->leaf_key);
+    free(ca->roots);
 }
 
 /* ---- leaves ---------------------------------------------------------------------------------- */
@@ -224,7 +249,7 @@ SSL *ca_sandbox_side(struct ca *ca, const char *box_id, const char *name, struct
 
 SSL *ca_server_side(struct ca *ca, const char *name, struct sg_error *e)
 {
-    SSL *ssl = SSL_new(ca->server);
+    SSL *ssl = server_context(ca, e) == 0 ? SSL_new(ca->server) : NULL;
     char host[POLICY_NAME_MAX + 1];
 
     snprintf(host, sizeof host, "%s", name);

@@ -21,7 +21,7 @@ struct dial {
     uv_poll_t *watch;
     uv_timer_t *timer;
     uint64_t deadline_ns;
-    const char *why; /* of an address that was left out */
+    const char *why; /* of the last address, if it was left out */
     int r;           /* of the last that failed */
     dial_done done;
     void *arg;
@@ -112,8 +112,8 @@ static bool try_next(struct dial *d)
 
         close_p(&d->fd);
         d->fd = -1;
+        d->why = why; /* not kept any longer than that: the operator's list may change */
         if (why) {
-            d->why = why;
             d->r = -EACCES;
             continue;
         }

@@ -8,14 +8,16 @@
 #define DIAL_NS       30000000000ull
 #define IDLE_NS       600000000000ull
 
-/* The sandbox's TCP listener is readable. */
-void flows_accept(struct subject *s);
+/* The sandbox's TCP listener is readable. False: it is to wait for a moment. */
+bool flows_accept(struct subject *s);
 /* Its policy is another: flows that it would not let through are reset. */
 void flows_judge_again(struct subject *s);
+/* What they are inspected with is about to go. */
+void flows_reset_inspected(struct subject *s);
 void flows_reset_all(struct subject *s, const char *why);
 
-/* udp.c */
-void udp_receive(struct subject *s);
+/* udp.c. As above. */
+bool udp_receive(struct subject *s);
 void udp_judge_again(struct subject *s);
 void udp_reset_all(struct subject *s);
 /* The warden's answer to GUARD_ASK_UDP; takes the descriptor over. */

@@ -73,8 +73,9 @@ struct guard {
     struct vault_key *key;
     struct ca *ca; /* NULL until the first sandbox that needs one */
     struct audit_log *audit;
-    struct subject *subjects[4096];        /* by id */
-    size_t n_subjects, n_flows, max_flows; /* flows of all sandboxes: descriptors are finite */
+    struct subject *subjects[4096]; /* by id */
+    size_t n_subjects, n_flows;     /* two descriptors each, and those are finite */
+    size_t max_pairs;
 };
 
 /* ---- subject.c
@@ -86,6 +87,7 @@ struct quota {
     uint64_t tokens_ns;                     /* new flows: a bucket, as time */
     uint64_t bytes;                         /* both ways, in all its life */
     bool told_flows, told_rate, told_bytes; /* on record already, in this minute */
+    bool told_guard;
     uint64_t told_ns;
 };
 
@@ -109,6 +111,7 @@ struct subject {
     enum egress_path path;
     int tcp, udp;
     uv_poll_t *tcp_poll, *udp_poll;
+    uv_timer_t *rest; /* runs while a listener is not looked at; NULL until used */
     struct policy *policy;
     struct quota quota;
     struct dns_budget dns;
@@ -124,6 +127,8 @@ struct subject {
 struct subject *subject_find(struct guard *g, const char *id);
 struct subject *subject_ref(struct subject *s);
 void subject_unref(struct subject *s);
+/* What its flows are judged by is another: those that are not let through any more are reset. */
+void subject_judge_again(struct subject *s);
 
 /* ---- record.c -------------------------------------------------------------------------------- */
 
@@ -137,5 +142,6 @@ struct decision {
     const struct net_addr *address;
     const char *detail;
     uint64_t up, down, ms;
+    const struct policy *policy; /* that it was judged by; NULL: the one in force */
 };
 void record_decision(struct subject *s, const struct decision *d);

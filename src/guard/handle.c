@@ -2,33 +2,63 @@
 
 #include <assert.h>
 
-static void free_handle(uv_handle_t *h)
+struct watch {
+    uv_poll_t poll;
+    uv_poll_cb fn;
+    int events; /* that are watched for */
+};
+
+static void free_watch(uv_handle_t *h)
+{
+    free(CONTAINER_OF((uv_poll_t *)h, struct watch, poll));
+}
+
+static void free_alarm(uv_handle_t *h)
 {
     free(h);
 }
 
 uv_poll_t *watch_new(uv_loop_t *loop, int fd, void *data)
 {
-    uv_poll_t *w = xcalloc(1, sizeof *w);
-    int r = uv_poll_init(loop, w, fd);
+    struct watch *w = xcalloc(1, sizeof *w);
+    int r = uv_poll_init(loop, &w->poll, fd);
 
     assert(r == 0); /* a socket, or an anonymous file that epoll takes */
-    w->data = data;
-    return w;
+    w->poll.data = data;
+    return &w->poll;
 }
 
-void watch_for(uv_poll_t *w, int events, uv_poll_cb fn)
+/* libuv stops to watch a socket that has an error. Errors pass: a port that nobody listens at, news
+ * that were lost. Whoever reads is told of them, and goes on. */
+static void on_poll(uv_poll_t *p, int status, int events)
 {
+    struct watch *w = CONTAINER_OF(p, struct watch, poll);
+
+    if (status < 0) {
+        uv_poll_start(p, w->events, on_poll);
+        events = w->events;
+    }
+    w->fn(p, status, events);
+}
+
+void watch_for(uv_poll_t *p, int events, uv_poll_cb fn)
+{
+    struct watch *w = CONTAINER_OF(p, struct watch, poll);
+
+    w->fn = fn;
+    if (events == w->events) /* libuv would take the descriptor out and put it in again */
+        return;
+    w->events = events;
     if (events)
-        uv_poll_start(w, events, fn);
+        uv_poll_start(p, events, on_poll);
     else
-        uv_poll_stop(w);
+        uv_poll_stop(p);
 }
 
 void watch_drop(uv_poll_t **w)
 {
     if (*w)
-        uv_close((uv_handle_t *)*w, free_handle);
+        uv_close((uv_handle_t *)*w, free_watch);
     *w = NULL;
 }
 
@@ -49,6 +79,6 @@ void alarm_set(uv_timer_t *t, uint64_t ns, uv_timer_cb fn)
 void alarm_drop(uv_timer_t **t)
 {
     if (*t)
-        uv_close((uv_handle_t *)*t, free_handle);
+        uv_close((uv_handle_t *)*t, free_alarm);
     *t = NULL;
 }

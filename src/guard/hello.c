@@ -120,7 +120,7 @@ static enum peek_what check_message(const uint8_t *message, size_t have, size_t 
         return PEEK_MORE;
     *ret_len = MESSAGE_HEADER + ((size_t)message[1] << 16 | (size_t)message[2] << 8 | message[3]);
     if (*ret_len > PEEK_MAX - RECORD_HEADER)
-        return PEEK_OTHER;
+        return PEEK_BAD;
     if (have + left > *ret_len)
         return PEEK_BAD;
     return have == *ret_len ? PEEK_TLS : PEEK_MORE;
@@ -164,7 +164,7 @@ void peek_tls(const uint8_t *p, size_t len, struct peek *ret)
     }
     ret->what = collect(p, len < PEEK_MAX ? len : PEEK_MAX, message, &message_len);
     if (ret->what == PEEK_MORE && len >= PEEK_MAX)
-        ret->what = PEEK_OTHER;
+        ret->what = PEEK_BAD;
     if (ret->what == PEEK_TLS &&
         !read_hello((struct cursor){message + MESSAGE_HEADER, message_len - MESSAGE_HEADER}, ret))
         *ret = (struct peek){.what = PEEK_BAD};

@@ -77,7 +77,7 @@ ssize_t http_scan(struct http_scan *s, const char *p, size_t len)
     for (; s->at < len; s->at++) {
         unsigned char c = (unsigned char)p[s->at];
 
-        if (s->at >= HTTP_MESSAGE_MAX)
+        if (s->at == HTTP_MESSAGE_MAX)
             return -E2BIG;
         if (s->at > 0 && (c == '\n') != (p[s->at - 1] == '\r'))
             return -EINVAL;
@@ -95,7 +95,7 @@ ssize_t http_scan(struct http_scan *s, const char *p, size_t len)
             return -EINVAL;
         }
     }
-    return 0;
+    return s->at < HTTP_MESSAGE_MAX ? 0 : -E2BIG;
 }
 
 /* ---- fields ---------------------------------------------------------------------------------- */

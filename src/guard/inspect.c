@@ -10,6 +10,9 @@
 #include "guard/inspect_impl.h"
 
 #define STEPS_MAX 64 /* in one turn: others have connections too */
+/* Not at once: libuv runs a timer that is due before it looks at any descriptor, again and again.
+ */
+#define AGAIN_NS 1000000
 
 /* ---- how it ends ----------------------------------------------------------------------------- */
 
@@ -288,10 +291,11 @@ static void watch_side(const struct side *s, uv_poll_t *w, int *events)
 static void wait_for_more(struct inspect *i, bool again)
 {
     uint64_t now = uv_now(i->guard->loop), at = deadline(i);
+    uint64_t ns = at <= now ? 0 : (at - now) * 1000000;
 
     watch_side(&i->sandbox, i->sandbox_watch, &i->sandbox_events);
     watch_side(&i->server, i->server_watch, &i->server_events);
-    alarm_set(i->timer, again || at <= now ? 0 : (at - now) * 1000000, on_timer);
+    alarm_set(i->timer, again ? AGAIN_NS : ns, on_timer);
     if (i->up.state == UPLOAD_NONE && i->down.state == DOWNLOAD_NONE) {
         side_rest(&i->sandbox);
         side_rest(&i->server);
@@ -308,12 +312,12 @@ static void turn(struct inspect *i)
         on_deadline(i);
     for (unsigned n = 0; n < STEPS_MAX && moved && !i->over; n++) {
         moved = move(i);
+        count_bytes(i);
         if (i->sandbox.broken)
             sandbox_broke(i);
     }
     if (before != i->sandbox.received + i->sandbox.sent + i->server.received + i->server.sent)
         i->moved_ms = uv_now(i->guard->loop);
-    count_bytes(i);
     i->busy = false;
     if (i->over)
         end(i);

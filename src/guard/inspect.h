@@ -11,9 +11,11 @@
  * something to scrub. A WebSocket passes after its handshake, scrubbed as the rest. CONNECT, TRACE
  * and h2c are refused.
  *
- *   inspect.c        the two sides and their loop      inspect_tls.c    TLS over memory, both sides
- *   http_message.c   heads, read and written           http_body.c      bodies: length, chunks, end
- *   inspect_rules.c  headers and secrets               scrub.c          secrets in what comes back
+ *   inspect.c            the loop, deadlines, the end   inspect_tls.c      a side: socket, TLS
+ *   inspect_request.c    to the server                  inspect_response.c and back
+ *   http_message.c       heads, read strictly           http_body.c        length, chunks, gzip
+ *   inspect_rules.c      headers and secrets            scrub.c            secrets that come back
+ *   inspect_sanitise.c   bodies of requests             ca.c, ca_leaf.c    certificates
  *
  * Memory is bounded: a side that does not read stops the other. */
 #pragma once

@@ -19,7 +19,7 @@
 #include "guard/inspect_tls.h"
 
 #define INSPECT_HANDSHAKE_MS  30000
-#define INSPECT_FIRST_BYTE_MS 30000 /* from the end of a request to the answer's first byte */
+#define INSPECT_FIRST_BYTE_MS 300000 /* from the end of a request to the answer's first byte */
 #define INSPECT_IDLE_MS       600000
 #define INSPECT_LINGER_MS     2000
 #define INSPECT_QUIET_MS      200 /* then a few bytes that only look like a secret's go out */

@@ -15,13 +15,15 @@
 #include "base/filter.h"
 #include "guard/audit_cmd.h"
 #include "guard/handle.h"
+#include "guard/pipes.h"
+#include "guard/resolver_impl.h"
 #include "guard/warden_link.h"
 #include "order/log.h"
 #include "vault/vault.h"
 
 #define WARDEN_FD   3
 #define FLUSH_MS    100
-#define DESCRIPTORS 64 /* our own, besides two for each flow and two for each sandbox */
+#define DESCRIPTORS (64 + 2 * PIPES_MAX + RESOLVER_FLIGHTS_MAX) /* besides flows and sandboxes */
 #define TRUST_KEY   "seal.key"
 #define AUDIT_DIR   "audit"
 
@@ -80,7 +82,7 @@ static void on_exit_close(void)
 /* Sockets to the internet are all that it makes. */
 static int confine(struct sg_error *e)
 {
-    static const int refused[] = {SYS_bind, SYS_listen};
+    static const int refused[] = {SYS_bind, SYS_listen, SYS_socketpair, SYS_kill, SYS_tkill};
     static const int families[] = {AF_INET, AF_INET6};
 
     return filter_load(&(struct filter){.refused = refused,
@@ -90,13 +92,13 @@ static int confine(struct sg_error *e)
                        "guard", e);
 }
 
-static size_t flows_that_fit(void)
+static size_t pairs_that_fit(void)
 {
     struct rlimit files = {0};
 
     getrlimit(RLIMIT_NOFILE, &files);
-    return files.rlim_cur > 4 * DESCRIPTORS ? (size_t)(files.rlim_cur - DESCRIPTORS) / 3
-                                            : DESCRIPTORS;
+    return files.rlim_cur > 2 * DESCRIPTORS ? (size_t)(files.rlim_cur - DESCRIPTORS) / 2
+                                            : (size_t)files.rlim_cur / 4;
 }
 
 static int start(struct guard *g, struct sg_error *e)
@@ -129,7 +131,7 @@ static int serve(void)
     vault_harden_process();
     umask(077);
     g->loop = uv_default_loop();
-    g->max_flows = flows_that_fit();
+    g->max_pairs = pairs_that_fit();
     g->dir = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (start(g, &e) < 0)
         give_up(&e);

@@ -93,8 +93,8 @@ static enum peek_what begins_like_http(const char *p, size_t len)
     if (!memchr("/*hH", p[n + 1], 4))
         return PEEK_OTHER;
     end = memchr(p, '\n', len);
-    if (!end)
-        return PEEK_MORE;
+    if (!end) /* in git's own protocol there is a NUL, and never the end of a line */
+        return memchr(p, 0, len) ? PEEK_OTHER : PEEK_MORE;
     return memmem(p, (size_t)(end - p), " HTTP/", 6) ? PEEK_HTTP : PEEK_OTHER;
 }
 
@@ -124,5 +124,5 @@ void peek_bytes(const uint8_t *p, size_t len, struct peek *ret)
     else
         peek_text(p, len < PEEK_MAX ? len : PEEK_MAX, ret);
     if (ret->what == PEEK_MORE && len >= PEEK_MAX)
-        ret->what = PEEK_OTHER;
+        ret->what = PEEK_BAD;
 }

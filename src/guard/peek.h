@@ -11,8 +11,9 @@ enum peek_what {
     PEEK_MORE,  /* not clear yet */
     PEEK_TLS,   /* a whole ClientHello; name, if it has one */
     PEEK_HTTP,  /* a whole head of an HTTP/1 request; name */
-    PEEK_OTHER, /* something else, or the beginning of one of these that is not whole in PEEK_MAX */
-    PEEK_BAD,   /* begins like TLS or HTTP and is malformed: never passed on */
+    PEEK_OTHER, /* something else */
+    PEEK_BAD, /* begins like TLS or HTTP, and is malformed or not whole in PEEK_MAX: never passed on
+               */
 };
 
 struct peek {

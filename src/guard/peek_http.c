@@ -240,5 +240,5 @@ void peek_http(const uint8_t *p, size_t len, struct peek *ret)
     if (r < 0 || (r > 0 && !judge_head(&h, ret)))
         *ret = (struct peek){.what = PEEK_BAD};
     if (r == 0 && len >= PEEK_MAX)
-        ret->what = PEEK_OTHER;
+        ret->what = PEEK_BAD;
 }

@@ -6,7 +6,7 @@
 #define WANT_SIZE (1024 * 1024) /* what a process without privilege may have */
 
 static struct pipe_pair *kept;
-static size_t n_kept;
+static size_t n_kept, n_pairs;
 
 struct pipe_pair *pipes_take(void)
 {
@@ -18,11 +18,14 @@ struct pipe_pair *pipes_take(void)
         n_kept--;
         return p;
     }
+    if (n_pairs == PIPES_MAX)
+        return NULL;
     p = xcalloc(1, sizeof *p);
     if (pipe2(p->fds, O_CLOEXEC | O_NONBLOCK) < 0) {
         free(p);
         return NULL;
     }
+    n_pairs++;
     fcntl(p->fds[1], F_SETPIPE_SZ, WANT_SIZE); /* or it stays as it is */
     size = fcntl(p->fds[1], F_GETPIPE_SZ);
     p->size = size > 0 ? (size_t)size : 65536;
@@ -45,4 +48,5 @@ void pipes_discard(struct pipe_pair *p)
     close(p->fds[0]);
     close(p->fds[1]);
     free(p);
+    n_pairs--;
 }

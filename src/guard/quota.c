@@ -14,6 +14,7 @@ static void tell(struct subject *s, bool *told, const char *rule)
     if (now - s->quota.told_ns > TOLD_NS) {
         s->quota.told_ns = now;
         s->quota.told_flows = s->quota.told_rate = s->quota.told_bytes = false;
+        s->quota.told_guard = false;
     }
     if (*told)
         return;
@@ -51,8 +52,10 @@ enum quota_what quota_take_flow(struct subject *s)
         tell(s, &q->told_bytes, "bytes");
         return QUOTA_BYTES;
     }
-    if (s->guard->n_flows >= s->guard->max_flows)
+    if (s->guard->n_flows + s->guard->n_subjects >= s->guard->max_pairs) {
+        tell(s, &q->told_guard, "connections of all sandboxes at a time");
         return QUOTA_GUARD;
+    }
     q->flows++;
     s->guard->n_flows++;
     return QUOTA_OK;

@@ -4,6 +4,7 @@
 
 void record_decision(struct subject *s, const struct decision *d)
 {
+    const struct policy *policy = d->policy ? d->policy : s->policy;
     char address[NET_ADDR_TEXT_MAX] = "";
     struct audit_record r = {
         .kind = d->kind,
@@ -15,7 +16,7 @@ void record_decision(struct subject *s, const struct decision *d)
         .verdict = d->allowed ? "allow" : "deny",
         .rule = d->rule,
         .detail = d->detail,
-        .policy = s->policy ? policy_hash(s->policy) : NULL,
+        .policy = policy ? policy_hash(policy) : NULL,
         .up = d->up,
         .down = d->down,
         .ms = d->ms,

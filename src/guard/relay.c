@@ -11,7 +11,7 @@
 #include "guard/pipes.h"
 
 #define BUFFER     (64u * 1024)
-#define TURN_BYTES (1024u * 1024) /* then others have their turn */
+#define TURN_BYTES (256u * 1024) /* then others have their turn */
 
 /* One direction. */
 struct way {
@@ -31,7 +31,6 @@ struct relay {
     uv_timer_t *timer;
     uint64_t used_ms;
     const char *error;
-    bool ended;
 };
 
 static char buffer[BUFFER]; /* one thread */
@@ -51,7 +50,6 @@ static void keep(struct way *w, const char *p, size_t len)
 
 static bool count(struct relay *r, const struct way *w, size_t n)
 {
-    r->used_ms = uv_now(r->o.guard->loop);
     return r->o.count(r->o.arg, w->up ? n : 0, w->up ? 0 : n);
 }
 
@@ -70,8 +68,8 @@ static int push(struct way *w)
     while (w->in_pipe > 0) {
         ssize_t n = splice(w->pipe->fds[0], NULL, w->to, NULL, w->in_pipe,
                            SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-        if (n < 0)
-            return -errno;
+        if (n <= 0)
+            return n < 0 ? -errno : -EPIPE;
         w->in_pipe -= (size_t)n;
     }
     return 0;
@@ -101,18 +99,25 @@ static ssize_t pull_small(struct way *w)
         sent = 0;
     if (sent < n)
         keep(w, buffer + sent, (size_t)(n - sent));
-    if (n == sizeof buffer)
+    if (n == sizeof buffer && !w->pipe)
         w->pipe = pipes_take();
     return n;
 }
 
-static int pass_end(struct way *w)
+/* Where splice says that all was read there may only be urgent data in the way: reading tells. */
+static ssize_t pull(struct way *w)
+{
+    ssize_t n = w->pipe ? pull_bulk(w) : 0;
+
+    return n != 0 ? n : pull_small(w);
+}
+
+static void pass_end(struct way *w)
 {
     if (w->eof && !w->shut && !has_pending(w)) {
         shutdown(w->to, SHUT_WR);
         w->shut = true;
     }
-    return 0;
 }
 
 /* Moves what can be moved now. 0, or -errno: it is broken. */
@@ -122,7 +127,7 @@ static int move(struct relay *r, struct way *w)
     int result = push(w);
 
     while (result == 0 && !w->eof && moved < TURN_BYTES) {
-        ssize_t n = w->pipe ? pull_bulk(w) : pull_small(w);
+        ssize_t n = pull(w);
         if (n == 0)
             w->eof = true;
         if (n < 0)
@@ -140,7 +145,8 @@ static int move(struct relay *r, struct way *w)
         pipes_give(steal_ptr(&w->pipe));
     if (result < 0 && result != -EAGAIN)
         return result;
-    return pass_end(w);
+    pass_end(w);
+    return 0;
 }
 
 static void on_event(uv_poll_t *poll, int status, int events);
@@ -196,6 +202,7 @@ static void on_event(uv_poll_t *poll, int status, int events)
     struct relay *r = poll->data;
     bool sandbox = poll == r->sandbox, broken;
 
+    r->used_ms = uv_now(r->o.guard->loop);
     /* An error of the socket shows when it is read. */
     if (status < 0)
         events = UV_READABLE | UV_WRITABLE;

@@ -5,6 +5,7 @@
 #include "audit/audit.h"
 #include "base/fd.h"
 #include "guard/dns.h"
+#include "guard/flow.h"
 #include "guard/policy.h"
 #include "guard/resolver.h"
 #include "guard/warden_link.h"
@@ -23,7 +24,8 @@ static int read_text(int fd, char **ret, size_t *ret_len, struct sg_error *e)
     return 0;
 }
 
-/* All of it or nothing. */
+/* All of it or nothing. Those that are NULL stay as they are: questions are under way in the
+ * resolver, and connections are inspected with the sanitiser. */
 struct parts {
     struct internal_set *internal;
     struct deny_set *deny;
@@ -39,17 +41,32 @@ static void parts_done(struct parts *p)
     sanitiser_free(p->sanitiser);
 }
 
+static void each_subject(struct guard *g, void (*fn)(struct subject *s))
+{
+    struct subject *next;
+
+    for (size_t i = 0; i < ARRAY_SIZE(g->subjects); i++)
+        for (struct subject *s = g->subjects[i]; s; s = next) {
+            next = s->next;
+            fn(s);
+        }
+}
+
 static void put_parts(struct guard *g, struct parts *p)
 {
-    struct parts old = {g->internal, g->deny, g->resolver, g->sanitiser};
+    struct parts old = {.internal = g->internal, .deny = g->deny};
 
     g->internal = steal_ptr(&p->internal);
     g->deny = steal_ptr(&p->deny);
-    if (p->resolver)
+    if (p->resolver) {
+        old.resolver = g->resolver;
         g->resolver = steal_ptr(&p->resolver);
-    else
-        old.resolver = NULL;
-    g->sanitiser = steal_ptr(&p->sanitiser);
+    }
+    if (p->sanitiser) {
+        each_subject(g, flows_reset_inspected);
+        old.sanitiser = g->sanitiser;
+        g->sanitiser = steal_ptr(&p->sanitiser);
+    }
     parts_done(&old);
 }
 
@@ -72,14 +89,15 @@ int settings_take(struct guard *g, int settings, int roots, int patterns, struct
         r = internal_set_new(s.egress_internal, &parts.internal, e);
     if (r == 0)
         r = deny_set_new(s.egress_deny, &parts.deny, e);
-    if (r == 0)
+    if (r == 0 && (!g->sanitiser || strcmp(more, g->patterns ? g->patterns : "") != 0))
         r = sanitiser_new(more_len ? more : NULL, &parts.sanitiser, e);
-    /* Questions are under way in the one that is there: it is replaced only for another answer. */
     if (r == 0 && (!g->resolver || strcmp(s.egress_dns, g->settings.egress_dns) != 0))
         r = resolver_new(g, s.egress_dns, &parts.resolver, e);
     if (r < 0)
         return r;
     put_parts(g, &parts);
+    free(g->patterns);
+    g->patterns = more_len ? steal_ptr(&more) : NULL;
     free(g->roots_pem);
     g->roots_pem = pem_len ? steal_ptr(&pem) : NULL;
     g->roots_len = pem_len;
@@ -88,5 +106,6 @@ int settings_take(struct guard *g, int settings, int roots, int patterns, struct
         audit_set_limits(
             g->audit, &(struct audit_limits){.file_bytes = s.audit_size, .files = s.audit_files});
     log_set(s.log, s.log_level);
+    each_subject(g, subject_judge_again);
     return 0;
 }

@@ -36,10 +36,12 @@ struct udp_flow {
     struct subject *subject;
     struct policy *policy; /* that it was judged by */
     struct udp_flow *next, **prev;
-    struct net_addr dst;
+    struct udp_flow *next_here;   /* in its place of `flows` */
+    struct udp_flow *next_asking; /* in its place of `asking`, until it has its socket */
+    struct net_addr dst, dialled;
     struct sockaddr_storage local, peer; /* where it was going, where it came from */
     char name[POLICY_NAME_MAX + 1];      /* that dst stands for; "" */
-    uint64_t seq;                        /* of what the warden was asked; 0: answered */
+    uint64_t seq;                        /* of what the warden was asked */
     int inside, outside;
     uv_poll_t *in_watch, *out_watch;
     uv_timer_t *timer;
@@ -53,6 +55,76 @@ struct udp_flow {
 
 static uint8_t bytes[DATAGRAM_MAX]; /* one thread */
 
+/* ---- finding one ----------------------------------------------------------------------------- */
+
+#define PLACES 4096
+
+static struct udp_flow *flows[PLACES];  /* of all sandboxes, by their two ends */
+static struct udp_flow *asking[PLACES]; /* by seq */
+
+static struct udp_flow **place_of(const struct subject *s, const struct sockaddr_storage *local,
+                                  const struct sockaddr_storage *peer)
+{
+    const struct sockaddr_in6 *ends[] = {(const struct sockaddr_in6 *)local,
+                                         (const struct sockaddr_in6 *)peer};
+    uint32_t h = 2166136261u ^ (uint32_t)((uintptr_t)s >> 4);
+
+    for (size_t e = 0; e < ARRAY_SIZE(ends); e++) {
+        for (size_t i = 0; i < sizeof ends[e]->sin6_addr; i++)
+            h = (h ^ ends[e]->sin6_addr.s6_addr[i]) * 16777619u;
+        h = (h ^ ends[e]->sin6_port) * 16777619u;
+    }
+    return &flows[(h ^ h >> 15) % PLACES];
+}
+
+static struct udp_flow *find(struct subject *s, const struct sockaddr_storage *local,
+                             const struct sockaddr_storage *peer)
+{
+    struct udp_flow *u = *place_of(s, local, peer);
+
+    while (u && (u->subject != s || memcmp(&u->local, local, sizeof *local) != 0 ||
+                 memcmp(&u->peer, peer, sizeof *peer) != 0))
+        u = u->next_here;
+    return u;
+}
+
+static void list(struct udp_flow *u)
+{
+    struct udp_flow **place = place_of(u->subject, &u->local, &u->peer);
+
+    u->next_here = *place;
+    *place = u;
+    u->next = u->subject->udp_flows;
+    u->prev = &u->subject->udp_flows;
+    if (u->next)
+        u->next->prev = &u->next;
+    u->subject->udp_flows = u;
+}
+
+/* It asks no more. */
+static void answered(struct udp_flow *u)
+{
+    struct udp_flow **at = &asking[u->seq % PLACES];
+
+    while (*at && *at != u)
+        at = &(*at)->next_asking;
+    if (*at)
+        *at = u->next_asking;
+}
+
+static void unlist(struct udp_flow *u)
+{
+    struct udp_flow **at = place_of(u->subject, &u->local, &u->peer);
+
+    while (*at != u)
+        at = &(*at)->next_here;
+    *at = u->next_here;
+    if (u->next)
+        u->next->prev = u->prev;
+    *u->prev = u->next;
+    answered(u);
+}
+
 /* ---- its end --------------------------------------------------------------------------------- */
 
 static void udp_end(struct udp_flow *u)
@@ -63,13 +135,15 @@ static void udp_end(struct udp_flow *u)
                          .allowed = u->allowed,
                          .rule = u->rule,
                          .name = u->name[0] ? u->name : learned_name(s, &u->dst),
-                         .address = &u->dst,
+                         .address = u->dialled.port ? &u->dialled : &u->dst,
                          .detail = u->error,
                          .up = u->up,
                          .down = u->down,
-                         .ms = (clock_ns() - u->began_ns) / 1000000};
+                         .ms = (clock_ns() - u->began_ns) / 1000000,
+                         .policy = u->policy};
 
     record_decision(s, &d);
+    unlist(u);
     if (u->query)
         resolver_cancel(u->query);
     watch_drop(&u->in_watch);
@@ -82,9 +156,6 @@ static void udp_end(struct udp_flow *u)
         u->waiting = g->next;
         free(g);
     }
-    if (u->next)
-        u->next->prev = u->prev;
-    *u->prev = u->next;
     quota_give_flow(s);
     policy_unref(u->policy);
     free(u);
@@ -100,30 +171,42 @@ static void refuse(struct udp_flow *u, const char *rule)
 
 /* ---- both ways ------------------------------------------------------------------------------- */
 
-/* Returns false if the flow is gone. */
-static bool copy(struct udp_flow *u, int from, int to, uint64_t *total)
+/* Or it is lost, as datagrams may be. A first try can fail for what became of the one before. */
+static void pass_on(int to, const uint8_t *p, size_t len)
+{
+    if (send(to, p, len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno == ECONNREFUSED)
+        send(to, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* One that was read. False: the flow is gone. */
+static bool take_datagram(struct udp_flow *u, int to, size_t len, uint64_t *total)
+{
+    *total += len;
+    u->used_ms = uv_now(u->subject->guard->loop);
+    if (!quota_count(u->subject, len)) {
+        u->error = "quota of bytes";
+        udp_end(u);
+        return false;
+    }
+    pass_on(to, bytes, len);
+    return true;
+}
+
+static void copy(struct udp_flow *u, int from, int to, uint64_t *total)
 {
     for (unsigned i = 0; i < TURN_MAX; i++) {
         ssize_t n = recv(from, bytes, sizeof bytes, 0);
         if (n < 0 && errno == EAGAIN)
-            return true;
+            return;
         if (n < 0 && errno != ECONNREFUSED) {
             u->error = "broken";
             udp_end(u);
-            return false;
+            return;
         }
-        if (n < 0)
-            continue; /* the far side said that nobody is there: so will the next answer be none */
-        *total += (uint64_t)n;
-        u->used_ms = uv_now(u->subject->guard->loop);
-        if (!quota_count(u->subject, (uint64_t)n)) {
-            u->error = "quota of bytes";
-            udp_end(u);
-            return false;
-        }
-        send(to, bytes, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT); /* or it is lost, as UDP may be */
+        /* Nobody there is no end: the next datagram may find somebody. */
+        if (n >= 0 && !take_datagram(u, to, (size_t)n, total))
+            return;
     }
-    return true;
 }
 
 static void on_event(uv_poll_t *w, int status, int events)
@@ -150,17 +233,15 @@ static void on_idle(uv_timer_t *t)
 
 void udp_got_socket(struct guard *g, uint64_t seq, int code, int fd)
 {
-    struct udp_flow *u = NULL;
+    struct udp_flow *u = asking[seq % PLACES];
 
-    for (size_t i = 0; !u && i < ARRAY_SIZE(g->subjects); i++)
-        for (struct subject *s = g->subjects[i]; !u && s; s = s->next)
-            for (u = s->udp_flows; u && u->seq != seq; u = u->next)
-                ;
+    while (u && u->seq != seq)
+        u = u->next_asking;
     if (!u) { /* it has ended meanwhile */
         close_p(&fd);
         return;
     }
-    u->seq = 0;
+    answered(u);
     if (code < 0 || fd < 0) {
         u->error = "no socket inside";
         udp_end(u);
@@ -176,7 +257,7 @@ void udp_got_socket(struct guard *g, uint64_t seq, int code, int fd)
         struct datagram *d = u->waiting;
         u->waiting = d->next;
         u->up += d->len;
-        send(u->outside, d->bytes, d->len, MSG_NOSIGNAL);
+        pass_on(u->outside, d->bytes, d->len);
         free(d);
     }
 }
@@ -215,24 +296,35 @@ static void open_ends(struct udp_flow *u, const struct net_addr *to)
         return;
     }
     u->seq = warden_link_ask_udp(g->link, u->subject, &u->local, &u->peer);
+    u->next_asking = asking[u->seq % PLACES];
+    asking[u->seq % PLACES] = u;
 }
 
 static void on_resolved(void *arg, const struct resolved *res)
 {
     struct udp_flow *u = arg;
-    struct net_addr to;
+    struct judgement j = {0};
 
     u->query = NULL;
     if (res->r == -EACCES) {
         refuse(u, res->dropped ? res->dropped : "internal address");
-    } else if (res->r < 0) {
+        return;
+    }
+    if (res->r < 0) {
         u->error = "the name cannot be resolved";
         udp_end(u);
-    } else {
-        to = res->addrs[0];
-        to.port = u->dst.port;
-        open_ends(u, &to);
+        return;
     }
+    /* A name that is not allowed as such leads nowhere that its address would not. */
+    for (size_t i = 0; i < res->n && j.verdict != VERDICT_ALLOW; i++) {
+        policy_judge_name(u->policy, u->name, &res->addrs[i], &j);
+        u->dialled = res->addrs[i];
+    }
+    u->dialled.port = u->dst.port;
+    if (j.verdict == VERDICT_ALLOW)
+        open_ends(u, &u->dialled);
+    else
+        refuse(u, j.rule);
 }
 
 static const char *refused_protocol(const struct guard *g, const struct net_addr *dst)
@@ -248,20 +340,24 @@ static const char *refused_protocol(const struct guard *g, const struct net_addr
 static void judge(const struct udp_flow *u, const struct policy *p, struct judgement *ret)
 {
     const struct guard *g = u->subject->guard;
+    const struct net_addr *to = u->dialled.port ? &u->dialled : u->name[0] ? NULL : &u->dst;
     struct judgement fallback = {0};
+    const char *why = refused_protocol(g, &u->dst);
 
     if (u->name[0])
-        policy_judge_name(p, u->name, NULL, ret);
+        policy_judge_name(p, u->name, to, ret);
     else
         policy_judge_address(p, &u->dst, ret, &fallback);
     if (ret->verdict == VERDICT_NAME)
         *ret = fallback;
-    if (u->name[0] && deny_set_name(g->deny, u->name))
-        *ret = (struct judgement){VERDICT_DENY, deny_set_name(g->deny, u->name)};
-    if (refused_protocol(g, &u->dst))
-        *ret = (struct judgement){VERDICT_DENY, refused_protocol(g, &u->dst)};
-    if (policy_proxy(p))
-        *ret = (struct judgement){VERDICT_DENY, "UDP beside the egress proxy"};
+    if (!why && u->name[0])
+        why = deny_set_name(g->deny, u->name);
+    if (!why && to)
+        why = guard_refuses(g, to);
+    if (!why && policy_proxy(p))
+        why = "UDP beside the egress proxy";
+    if (why)
+        *ret = (struct judgement){VERDICT_DENY, why};
 }
 
 static void begin(struct udp_flow *u)
@@ -290,24 +386,19 @@ static void begin(struct udp_flow *u)
     open_ends(u, &u->dst);
 }
 
-static struct udp_flow *find(struct subject *s, const struct sockaddr_storage *local,
-                             const struct sockaddr_storage *peer)
-{
-    for (struct udp_flow *u = s->udp_flows; u; u = u->next)
-        if (memcmp(&u->local, local, sizeof *local) == 0 &&
-            memcmp(&u->peer, peer, sizeof *peer) == 0)
-            return u;
-    return NULL;
-}
-
+/* A datagram that came to the listener, in `bytes`. */
 static void take(struct subject *s, const struct sockaddr_storage *local,
-                 const struct sockaddr_storage *peer, const uint8_t *p, size_t len)
+                 const struct sockaddr_storage *peer, size_t len)
 {
     struct udp_flow *u = find(s, local, peer);
     struct net_addr dst;
 
+    if (u && u->inside >= 0) { /* it was on its way when the socket was made */
+        take_datagram(u, u->outside, len, &u->up);
+        return;
+    }
     if (u) {
-        wait_with(u, p, len);
+        wait_with(u, bytes, len);
         return;
     }
     if (net_addr_from((const struct sockaddr *)local, &dst) < 0 || quota_take_flow(s) != QUOTA_OK)
@@ -315,8 +406,6 @@ static void take(struct subject *s, const struct sockaddr_storage *local,
     u = xcalloc(1, sizeof *u);
     *u = (struct udp_flow){.subject = subject_ref(s),
                            .policy = policy_ref(s->policy),
-                           .next = s->udp_flows,
-                           .prev = &s->udp_flows,
                            .dst = dst,
                            .local = *local,
                            .peer = *peer,
@@ -324,10 +413,8 @@ static void take(struct subject *s, const struct sockaddr_storage *local,
                            .outside = -1,
                            .began_ns = clock_ns(),
                            .used_ms = uv_now(s->guard->loop)};
-    if (u->next)
-        u->next->prev = &u->next;
-    s->udp_flows = u;
-    wait_with(u, p, len);
+    list(u);
+    wait_with(u, bytes, len);
     begin(u);
 }
 
@@ -354,6 +441,25 @@ static void question_free(struct question *q)
     subject_unref(s);
 }
 
+/* Where it comes from. The listener is an IPv6 socket, but on a machine without IPv6. */
+static void put_source(struct msghdr *m, const struct question *q)
+{
+    const struct in6_addr *local = &((const struct sockaddr_in6 *)&q->local)->sin6_addr;
+    struct in6_pktinfo v6 = {.ipi6_addr = *local};
+    struct in_pktinfo v4 = {0};
+    struct cmsghdr *c = CMSG_FIRSTHDR(m);
+    bool old = q->peer.ss_family == AF_INET;
+    size_t len = old ? sizeof v4 : sizeof v6;
+
+    memcpy(&v4.ipi_spec_dst, local->s6_addr + 12, 4);
+    c->cmsg_level = old ? IPPROTO_IP : IPPROTO_IPV6;
+    c->cmsg_type = old ? IP_PKTINFO : IPV6_PKTINFO;
+    c->cmsg_len = CMSG_LEN(len);
+    memcpy(CMSG_DATA(c), old ? (void *)&v4 : (void *)&v6, len);
+    m->msg_controllen = CMSG_SPACE(len);
+    m->msg_namelen = old ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+}
+
 /* From the address that was asked; the port is the listener's own. */
 static void answer(void *arg, const uint8_t *p, size_t len)
 {
@@ -364,18 +470,12 @@ static void answer(void *arg, const uint8_t *p, size_t len)
         char room[CMSG_SPACE(sizeof(struct in6_pktinfo))];
     } control = {0};
     struct msghdr m = {.msg_name = &q->peer,
-                       .msg_namelen = sizeof(struct sockaddr_in6),
                        .msg_iov = &io,
                        .msg_iovlen = 1,
                        .msg_control = &control,
                        .msg_controllen = sizeof control.room};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-    struct in6_pktinfo from = {.ipi6_addr = ((struct sockaddr_in6 *)&q->local)->sin6_addr};
 
-    c->cmsg_level = IPPROTO_IPV6;
-    c->cmsg_type = IPV6_PKTINFO;
-    c->cmsg_len = CMSG_LEN(sizeof from);
-    memcpy(CMSG_DATA(c), &from, sizeof from);
+    put_source(&m, q);
     sendmsg(q->subject->udp, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
     question_free(q);
 }
@@ -436,9 +536,9 @@ static bool original_destination(struct msghdr *m, struct sockaddr_storage *ret)
     return false;
 }
 
-void udp_receive(struct subject *s)
+bool udp_receive(struct subject *s)
 {
-    for (unsigned i = 0; i < TURN_MAX && !s->gone; i++) {
+    for (unsigned i = 0; i < TURN_MAX; i++) {
         struct sockaddr_storage peer = {0}, local;
         union {
             struct cmsghdr align;
@@ -454,14 +554,15 @@ void udp_receive(struct subject *s)
         ssize_t n = recvmsg(s->udp, &m, MSG_DONTWAIT);
 
         if (n < 0)
-            return;
+            return true;
         if (!original_destination(&m, &local))
             continue;
         if (((struct sockaddr_in6 *)&local)->sin6_port == htons(53))
             ask(s, &local, &peer, bytes, (size_t)n);
         else
-            take(s, &local, &peer, bytes, (size_t)n);
+            take(s, &local, &peer, (size_t)n);
     }
+    return false;
 }
 
 /* ---- another policy -------------------------------------------------------------------------- */
@@ -477,7 +578,11 @@ void udp_judge_again(struct subject *s)
         if (j.verdict != VERDICT_ALLOW) {
             u->error = "policy changed";
             udp_end(u);
+            continue;
         }
+        u->rule = j.rule;
+        policy_unref(u->policy);
+        u->policy = policy_ref(s->policy);
     }
 }
 

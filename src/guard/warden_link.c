@@ -71,7 +71,8 @@ static void take_policy(struct warden_link *l, const struct guard_message *m, in
     struct sg_error e = {0};
 
     memcpy(a.id, m->id, sizeof a.id);
-    a.code = subject_set_policy(l->guard, m, document, &e);
+    a.code = document < 0 ? err_set(&e, SG_ERR_LIMIT, -EMFILE, "the guard has no descriptor left")
+                          : subject_set_policy(l->guard, m, document, &e);
     snprintf(a.message, sizeof a.message, "%.255s", e.message);
     link_send(l, &a);
 }
@@ -99,10 +100,11 @@ static void take(struct warden_link *l, const struct guard_message *m, int *fds,
     case GUARD_BOX:
         if (n == 3)
             subject_add(l->guard, m, steal_fd(&fds[0]), steal_fd(&fds[1]), fds[2]);
+        else
+            log_line(LEVEL_ERROR, "guard: sandbox %s has no way out: descriptors were lost", m->id);
         break;
     case GUARD_POLICY:
-        if (n == 1)
-            take_policy(l, m, fds[0]);
+        take_policy(l, m, fds[0]); /* whose descriptor may have been lost */
         break;
     case GUARD_GONE:
         subject_remove(l->guard, m);

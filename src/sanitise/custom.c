@@ -1,15 +1,25 @@
 /* The operator's patterns. They see one line at a time, of at most SANITISE_HOLD bytes, as the
  * built-in kinds have left it, with marks in it. A match may take a mark as a whole; one that would
- * cut it gives way. */
+ * cut it gives way.
+ *
+ * They are PCRE2's, matched without backtracking. Vectorscan is not used for them: its older
+ * versions (5.4.9) lose matches of some expressions, such as q[a-z]{0,3}q. A line that takes too
+ * long or too much memory to match counts as one match, since a sandbox may have made it so. */
+#define PCRE2_CODE_UNIT_WIDTH 8
 #include <ctype.h>
+#include <pcre2.h>
 #include <string.h>
+#include <time.h>
 
 #include "sanitise/impl.h"
 
 #define NAME_MAX_   32
 #define REGEX_MAX   1024
 #define TEXT_MAX    (64u * 1024)
-#define MATCHES_MAX 16384
+#define MATCHES_MAX 8192
+#define WORKSPACE   4096
+#define STARTS      128         /* that are tried before it looks at the clock */
+#define LINE_NS     20000000ull /* of processor time, for one pattern and line */
 
 struct match {
     uint32_t from, to, id;
@@ -17,11 +27,12 @@ struct match {
 
 struct custom {
     char *names[SANITISE_CUSTOM_MAX];
-    char *regexes[SANITISE_CUSTOM_MAX];
+    pcre2_code *codes[SANITISE_CUSTOM_MAX];
     size_t n;
-    hs_database_t *db;
-    hs_scratch_t *scratch;
-    struct match *matches;
+    pcre2_match_data *data;
+    pcre2_match_context *limits;
+    int workspace[WORKSPACE];
+    struct match matches[MATCHES_MAX];
     size_t n_matches;
 };
 
@@ -41,11 +52,10 @@ void custom_free(struct custom *c)
         return;
     for (size_t i = 0; i < c->n; i++) {
         free(c->names[i]);
-        free(c->regexes[i]);
+        pcre2_code_free(c->codes[i]);
     }
-    hs_free_scratch(c->scratch);
-    hs_free_database(c->db);
-    free(c->matches);
+    pcre2_match_data_free(c->data);
+    pcre2_match_context_free(c->limits);
     free(c);
 }
 
@@ -73,18 +83,31 @@ static int check_name(const struct custom *c, const char *name, unsigned line, s
     return 0;
 }
 
-static int check_regex(const char *regex, unsigned line, struct sg_error *e)
+static int compile(const char *regex, unsigned line, pcre2_code **ret, struct sg_error *e)
 {
-    hs_compile_error_t *error = NULL;
-    hs_database_t *db = NULL;
+    uint32_t empty = 0, references = 0;
+    char why[160];
+    int error;
+    size_t at;
+    pcre2_code *code =
+        pcre2_compile((PCRE2_SPTR)regex, PCRE2_ZERO_TERMINATED,
+                      PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT, &error, &at, NULL);
 
-    if (hs_compile(regex, HS_FLAG_SOM_LEFTMOST, HS_MODE_BLOCK, NULL, &db, &error) == HS_SUCCESS) {
-        hs_free_database(db);
-        return 0;
+    if (!code) {
+        pcre2_get_error_message(error, (PCRE2_UCHAR *)why, sizeof(why));
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "line %u: %s (at character %zu)", line, why,
+                       at + 1);
     }
-    err_set(e, SG_ERR_INVALID, -EINVAL, "line %u: %s", line, error ? error->message : "no memory");
-    hs_free_compile_error(error);
-    return -EINVAL;
+    pcre2_pattern_info(code, PCRE2_INFO_MATCHEMPTY, &empty);
+    pcre2_pattern_info(code, PCRE2_INFO_BACKREFMAX, &references);
+    if (empty || references) {
+        pcre2_code_free(code);
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "line %u: %s", line,
+                       empty ? "it would match where there is nothing"
+                             : "references to what was matched before cannot be used");
+    }
+    *ret = code;
+    return 0;
 }
 
 static char *trimmed(char *text)
@@ -118,35 +141,10 @@ static int read_line(struct custom *c, char *text, unsigned line, struct sg_erro
     if (!*regex || strlen(regex) > REGEX_MAX)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "line %u: an expression has 1 to %d characters",
                        line, REGEX_MAX);
-    r = check_regex(regex, line, e);
+    r = compile(regex, line, &c->codes[c->n], e);
     if (r < 0)
         return r;
-    c->names[c->n] = xstrdup(name);
-    c->regexes[c->n++] = xstrdup(regex);
-    return 0;
-}
-
-static int compile_all(struct custom *c, struct sg_error *e)
-{
-    unsigned flags[SANITISE_CUSTOM_MAX], ids[SANITISE_CUSTOM_MAX];
-    const char *texts[SANITISE_CUSTOM_MAX];
-    hs_compile_error_t *error = NULL;
-
-    for (unsigned i = 0; i < c->n; i++) {
-        flags[i] = HS_FLAG_SOM_LEFTMOST;
-        ids[i] = i;
-        texts[i] = c->regexes[i];
-    }
-    if (hs_compile_multi(texts, flags, ids, (unsigned)c->n, HS_MODE_BLOCK, NULL, &c->db, &error) !=
-        HS_SUCCESS) {
-        err_set(e, SG_ERR_INVALID, -EINVAL, "the patterns together: %s",
-                error ? error->message : "no memory");
-        hs_free_compile_error(error);
-        return -EINVAL;
-    }
-    if (hs_alloc_scratch(c->db, &c->scratch) != HS_SUCCESS)
-        return err_set(e, SG_ERR_INTERNAL, -ENOMEM, "no memory for the patterns");
-    c->matches = xcalloc(MATCHES_MAX, sizeof(*c->matches));
+    c->names[c->n++] = xstrdup(name);
     return 0;
 }
 
@@ -164,8 +162,10 @@ int custom_new(const char *text, struct custom **ret, struct sg_error *e)
         char *one = strsep(&rest, "\n");
         r = read_line(c, one, line, e);
     }
-    if (r >= 0 && c->n)
-        r = compile_all(c, e);
+    c->data = pcre2_match_data_create(2, NULL);
+    c->limits = pcre2_match_context_create(NULL);
+    if (r >= 0 && (!c->data || !c->limits))
+        r = err_set(e, SG_ERR_INTERNAL, -ENOMEM, "no memory for the patterns");
     if (r < 0 || c->n == 0) {
         custom_free(c);
         c = NULL;
@@ -177,22 +177,37 @@ int custom_new(const char *text, struct custom **ret, struct sg_error *e)
 
 /* ---- using them ------------------------------------------------------------------------------ */
 
-static int on_custom(unsigned id, unsigned long long from, unsigned long long to, unsigned flags,
-                     void *arg)
+static uint64_t cpu_ns(void)
 {
-    struct custom *c = arg;
-    struct match *last = c->n_matches ? &c->matches[c->n_matches - 1] : NULL;
+    struct timespec t;
 
-    (void)flags;
-    /* They come by their ends: the same beginning again is a longer match. */
-    if (last && last->id == id && last->from == from) {
-        last->to = (uint32_t)to;
-        return 0;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Where one pattern matches, from left to right, the longest each. False: it cannot be told. */
+static bool find_all(struct custom *c, uint32_t id, const char *text, size_t len)
+{
+    const PCRE2_SIZE *found = pcre2_get_ovector_pointer(c->data);
+    uint64_t began = len > STARTS ? cpu_ns() : 0;
+
+    for (size_t at = 0; at < len;) {
+        size_t last = at + STARTS < len ? at + STARTS : len;
+        pcre2_set_offset_limit(c->limits, last);
+        int r = pcre2_dfa_match(c->codes[id], (PCRE2_SPTR)text, len, at, PCRE2_NOTEMPTY, c->data,
+                                c->limits, c->workspace, WORKSPACE);
+        if (r == PCRE2_ERROR_NOMATCH) {
+            if (began && cpu_ns() - began > LINE_NS)
+                return false;
+            at = last + 1;
+            continue;
+        }
+        if (r < 0 || c->n_matches == MATCHES_MAX || found[1] <= at)
+            return false;
+        c->matches[c->n_matches++] = (struct match){(uint32_t)found[0], (uint32_t)found[1], id};
+        at = found[1];
     }
-    if (c->n_matches == MATCHES_MAX)
-        return 1;
-    c->matches[c->n_matches++] = (struct match){(uint32_t)from, (uint32_t)to, id};
-    return 0;
+    return true;
 }
 
 static int by_beginning(const void *a, const void *b)
@@ -249,7 +264,13 @@ void custom_line(struct custom *c, const char *text, size_t len, const struct ma
     bool after_mark = false;
 
     c->n_matches = 0;
-    hs_scan(c->db, text, (unsigned)len, 0, c->scratch, on_custom, c);
+    for (uint32_t id = 0; id < c->n; id++) {
+        if (find_all(c, id, text, len))
+            continue;
+        c->matches[0] = (struct match){0, (uint32_t)len, id};
+        c->n_matches = 1;
+        break;
+    }
     qsort(c->matches, c->n_matches, sizeof(*c->matches), by_beginning);
     for (size_t i = 0; i < c->n_matches; i++) {
         struct match m = c->matches[i];

@@ -71,7 +71,8 @@ struct view_space { /* memory that views use again and again */
     struct view_step *steps;
 };
 
-/* len is at most WINDOW_MAX. */
+/* len is at most WINDOW_MAX. Unless it is final, an escape at its end that may go on is left out.
+ */
 void view_make(struct view *v, struct view_space *space, const char *raw, size_t len, bool final);
 void view_space_done(struct view_space *space);
 /* Where in the raw text the character is, or the end for n. */
@@ -227,6 +228,7 @@ void custom_line(struct custom *c, const char *text, size_t len, const struct ma
                  size_t n_marks, struct strbuf *out, struct sanitise_counts *counts);
 
 struct sanitiser {
+    unsigned refs; /* its owner's, and one of each stream but its own */
     hs_database_t *db;
     hs_scratch_t *scratch;
     struct custom *custom; /* or NULL */

@@ -20,9 +20,11 @@ static bool names_algorithm(const struct view *v, size_t from, size_t len)
 void spot_jwt(const struct view *v, size_t to, struct finds *out)
 {
     size_t start = to - 3;
-    size_t header = view_span(v, start, CC_TOKEN, HEADER_MAX);
 
-    if (!view_word_begins(v, start) || view_at(v, start - 1) == '-' || header < 16)
+    if (!view_word_begins(v, start) || view_at(v, start - 1) == '-')
+        return;
+    size_t header = view_span(v, start, CC_TOKEN, HEADER_MAX);
+    if (header < 16)
         return;
     /* One with a chain of certificates goes on; what has been seen must do. Four characters are
      * three bytes. */

@@ -1,10 +1,11 @@
 /* The sanitiser: takes out of what leaves a sandbox what should not leave it. One engine for
  * output, errors, results, stored messages and inspected request bodies.
  *
- * All patterns are one vectorscan database that every byte goes through once. What it finds is
- * looked at again by the kind's own check (Luhn, IBAN mod 97, PPSN check letter, the shape of a
- * JWT...), so that look-alikes stay. What is found is replaced by a mark, such as [EMAIL]: letters,
- * underscores and brackets only, which keeps JSON, CSV and shell text valid.
+ * Words that something may begin with are one vectorscan database that every byte goes through
+ * once; numbers have a pass of their own. What is found there is looked at again by the kind's own
+ * check (Luhn, IBAN mod 97, PPSN check letter, the shape of a JWT...), so that look-alikes stay.
+ * What is found is replaced by a mark, such as [EMAIL]: letters, underscores and brackets only,
+ * which keeps JSON, CSV and shell text valid.
  *
  * The built-in kinds cannot be switched off one by one. Patterns of the operator's come after them,
  * see the text that the built-in kinds have left, and so cannot bring anything back.
@@ -50,9 +51,10 @@ struct sanitise_counts {
 
 struct sanitiser; /* compiled; may be used by several streams of one thread */
 
-/* custom: lines `name = regular expression`, or NULL; names are [a-z][a-z0-9_]*, their mark is the
- * name in capitals. An error names the line. */
+/* custom: lines `name = regular expression` (PCRE2's), or NULL; names are [a-z][a-z0-9_]*, their
+ * mark is the name in capitals. An error names the line. */
 int sanitiser_new(const char *custom, struct sanitiser **ret, struct sg_error *e);
+/* Streams of it that are left go on. */
 void sanitiser_free(struct sanitiser *s);
 const char *sanitiser_kind_name(const struct sanitiser *s, unsigned kind); /* "email"; NULL */
 

@@ -15,6 +15,7 @@
 
 struct sanitise_stream {
     struct sanitiser *s;
+    bool counts_on_it; /* holds a reference */
     enum sanitise_mode mode;
     struct sanitise_counts counts;
     struct strbuf window;
@@ -22,7 +23,9 @@ struct sanitise_stream {
     bool after_mark; /* the last thing that went out was a mark */
     enum tail tail;  /* of a find that goes on */
     bool in_run;     /* state of TAIL_PEM */
-    bool in_string;  /* where the window begins, if this is JSON */
+    /* Whether a place is in a string, if this is JSON, whose strings end with the line. */
+    bool in_string;
+    size_t quoted_to; /* that place, in the view */
     /* For custom patterns: the line so far, with the marks in it. */
     struct strbuf line;
     struct mark *marks;
@@ -137,15 +140,22 @@ static void text_out(struct sanitise_stream *st, const char *text, size_t len, s
     }
 }
 
-/* Whether a place is in a string, if the text is JSON, whose strings end with the line. */
+/* Goes on from where it was asked last. */
 static bool in_string(struct sanitise_stream *st, const struct view *v, size_t at)
 {
-    const unsigned char *newline = memrchr(v->p, '\n', at);
-    bool in = newline ? false : st->in_string;
+    const unsigned char *from = v->p + st->quoted_to;
 
-    for (size_t i = newline ? (size_t)(newline - v->p) : 0; i < at; i++)
-        in ^= v->p[i] == '"';
-    return in;
+    if (at <= st->quoted_to)
+        return st->in_string;
+    const unsigned char *newline = memrchr(from, '\n', at - st->quoted_to);
+    if (newline) {
+        st->in_string = false;
+        from = newline;
+    }
+    for (; from < v->p + at; from++)
+        st->in_string ^= *from == '"';
+    st->quoted_to = at;
+    return st->in_string;
 }
 
 static void mark_out(struct sanitise_stream *st, const struct view *v, const struct find *f,
@@ -258,7 +268,8 @@ static void slide(struct sanitise_stream *st, const struct view *v)
 
     while (keep > 0 && done - keep < CONTEXT && v->p[keep - 1] != '\n' && v->p[keep - 1] != '\r')
         keep--;
-    st->in_string = in_string(st, v, keep);
+    in_string(st, v, done);
+    st->quoted_to -= keep;
     size_t raw = view_raw(v, keep);
     if (raw > st->done) /* an escape that was cut by a flush */
         raw = st->done;
@@ -307,6 +318,8 @@ struct sanitise_stream *sanitise_stream_new(struct sanitiser *s, enum sanitise_m
     struct sanitise_stream *st = xcalloc(1, sizeof(*st));
 
     st->s = s;
+    st->counts_on_it = s->own != NULL; /* which itself is the first */
+    s->refs += st->counts_on_it;
     st->mode = mode;
     strbuf_init(&st->window, WINDOW_MAX);
     strbuf_init(&st->line, 3 * LINE_MAX_);
@@ -322,6 +335,8 @@ void sanitise_stream_free(struct sanitise_stream *st)
     strbuf_done(&st->line);
     strbuf_done(&st->sink);
     free(st->marks);
+    if (st->counts_on_it)
+        sanitiser_free(st->s);
     free(st);
 }
 
@@ -331,7 +346,7 @@ void stream_restart(struct sanitise_stream *st, enum sanitise_mode mode)
     st->counts = (struct sanitise_counts){0};
     strbuf_reset(&st->window);
     strbuf_reset(&st->line);
-    st->done = st->n_marks = 0;
+    st->done = st->n_marks = st->quoted_to = 0;
     st->tail = TAIL_NONE;
     st->after_mark = st->in_run = st->in_string = false;
 }

@@ -129,9 +129,13 @@ static void add_key(size_t start, size_t end, enum sanitise_kind kind, unsigned 
 void spot_token(const struct view *v, size_t to, const struct token_form *form, struct finds *out)
 {
     size_t start = to - strlen(form->prefix);
-    size_t len = view_span(v, to, form->classes, AHEAD - 64);
 
-    if (len < form->min || !view_word_begins(v, start) || !satisfies(v, to, len, form->needs))
+    /* Nor in the middle of words with hyphens, of which there may be very many. */
+    if (!view_word_begins(v, start) ||
+        (view_at(v, start - 1) == '-' && cc_is(view_at(v, start - 2), CC_TOKEN)))
+        return;
+    size_t len = view_span(v, to, form->classes, AHEAD - 64);
+    if (len < form->min || !satisfies(v, to, len, form->needs))
         return;
     add_key(start, to + len, KIND_API_KEY, form->classes, out);
 }

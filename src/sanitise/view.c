@@ -83,8 +83,9 @@ static size_t escaped(const unsigned char *p, size_t n, unsigned char *ret)
     return 5;
 }
 
-#define ESC        0x1b
-#define COLOUR_MAX 24
+#define ESC           0x1b
+#define COLOUR_MAX    24
+#define CHARACTER_MAX (COLOUR_MAX + 16)
 
 /* The rest of a control sequence of the terminal after ESC: [1;31m */
 static size_t control_sequence(const unsigned char *p, size_t n)
@@ -114,6 +115,40 @@ static size_t one_escape(const unsigned char *p, size_t n, unsigned char *ret)
         return slashes + len;
     *ret = '\\';
     return slashes >= 2 ? 2 : 1;
+}
+
+/* Whether n bytes of a control sequence, without ESC, may be the beginning of a longer one. */
+static bool sequence_is_cut(const unsigned char *p, size_t n)
+{
+    size_t i = 1;
+
+    if (n == 0 || *p != '[')
+        return n == 0;
+    while (i < n && ((p[i] >= '0' && p[i] <= '9') || p[i] == ';'))
+        i++;
+    return i == n && n < COLOUR_MAX;
+}
+
+/* Whether the n bytes at p, which begin with a backslash or ESC, may be the beginning of a longer
+ * character. */
+static bool is_cut(const unsigned char *p, size_t n)
+{
+    size_t slashes = 0, i;
+    unsigned char c;
+
+    if (*p == ESC)
+        return sequence_is_cut(p + 1, n - 1);
+    while (slashes < 3 && slashes < n && p[slashes] == '\\')
+        slashes++;
+    if (slashes == n)
+        return true;
+    if (p[slashes] != 'u')
+        return false;
+    for (i = slashes + 1; i < n && i < slashes + 5 && hex_value(p[i]) >= 0; i++)
+        continue;
+    if (i < slashes + 5)
+        return i == n;
+    return escaped(p + slashes, n - slashes, &c) && c == ESC && sequence_is_cut(p + i, n - i);
 }
 
 /* The next backslash and the next ESC, each looked for once. */
@@ -152,6 +187,10 @@ void view_make(struct view *v, struct view_space *space, const char *raw, size_t
     unsigned char *out = space->text;
     size_t shift = 0;
     for (; at; at = next_escape(&escapes, p)) {
+        if (!final && end - at < CHARACTER_MAX && is_cut(at, (size_t)(end - at))) {
+            end = at; /* it will be seen when it is whole */
+            break;
+        }
         memcpy(out, p, (size_t)(at - p));
         out += at - p;
         size_t used = one_escape(at, (size_t)(end - at), out++);

@@ -170,7 +170,7 @@ static int take_sanitise(struct e2b_req *q, struct sanitise_level *ret, struct s
         r = err_set(e, SG_ERR_INVALID, -EINVAL,
                     FIELD_ERROR "'sanitise' must be enforce, report-only or off");
     json_object_del(q->body, "sanitise");
-    if (r < 0)
+    if (r < 0 || !name)
         return r;
     outflow_mode(q->front, &q->tenant, true, ret, &refused);
     if (refused)

@@ -21,7 +21,8 @@ from server_client import until  # noqa: E402
 USERS = ("user", "root")
 NAMES = {"allowOut": ["a.test", "*.b.test"], "denyOut": ["0.0.0.0/0"]}
 WITNESS = world.REGISTRY  # where it goes; nothing else does, in attacks
-UP, GONE = "01", {"06", "07"}  # of /proc/net/tcp: established; those that send nothing any more
+QUIET = {"05", "06", "07", "0A"}  # states in /proc/net/tcp in which nothing is sent: all was said, or it listens
+LOOPBACK = ("0100007F", "0000000000000000FFFF00000100007F")
 
 with open(f"{lib.HERE}/inside/probe.py") as _f:
     PROBE = _f.read()
@@ -43,7 +44,7 @@ def child(name):
 
 
 def guard():
-    return child("sandglass-guard")
+    return child("sg-guard")
 
 
 def told_no(answer):
@@ -58,8 +59,7 @@ def outside():
         for name in ("tcp", "tcp6"):
             with open(f"/proc/thread-self/net/{name}") as f:
                 found += [line.split() for line in f.readlines()[1:]]
-    return [line for line in found if line[3] not in GONE | {"0A"}
-            and not line[2].startswith("0100007F") and not line[2].startswith("0000000000000000FFFF00000100007F")]
+    return [line for line in found if line[3] not in QUIET and not line[2].startswith(LOOPBACK)]
 
 
 def records(box, **filters):
@@ -76,15 +76,16 @@ class Case(unittest.TestCase):
     maxDiff = None
 
     def __init_subclass__(cls):
-        for name, test in list(vars(cls).items()):
+        for name, test in inspect.getmembers(cls, inspect.isfunction):
             if name.startswith("test") and "user" in inspect.signature(test).parameters:
-                delattr(cls, name)
+                setattr(cls, name, None)
                 for user in USERS:
                     setattr(cls, f"{name}_as_{user}", lambda self, test=test, user=user: test(self, user))
 
     def setUp(self):
         until(lambda: not outside())
         self.before, self.guard = bed.now(), guard()
+        self.assertTrue(self.guard, "there is a guard")
 
     def tearDown(self):
         self.assertEqual(site.trouble(), [])

@@ -44,7 +44,7 @@ class Bytes(attack.Case):
         box = self.box()
         got = int(box.sh(f"curl -sS -m60 http://{world.A}/download/{3 * BYTES} | wc -c", user=user)[1].splitlines()[-1])
         self.assertLessEqual(got, BYTES + SLACK)
-        self.assertGreater(got, BYTES // 2)
+        self.assertGreater(got, BYTES // 8)
         self.spent(box, user)
 
     def test_E23_many_connections_at_once(self, user):
@@ -96,22 +96,28 @@ def start(host, port):
         self.sh(box, f"curl -sS -m20 -o /dev/null http://{world.A}/who http://{world.A}/who", "user")
         self.assertLess(time.monotonic() - began, seconds)
 
+    def hold(self, box, user, address, port):
+        """1,500 connections, held by a program that does nothing with them; ended with the test."""
+        code = self.FLOOD + f"""
+held = [start({address!r}, {port}) for _ in range(1500)]
+open("/tmp/held-{user}", "w").close()
+time.sleep(100)
+"""
+        path = f"/tmp/flood-{user}.py"
+        box.put(path, (attack.PROBE + code).encode())
+        sudo = "sudo " if user == "root" else ""
+        box.spawn(f"exec {sudo}python3 {path}")
+        self.assertTrue(attack.until(lambda: box.run(f"test -e /tmp/held-{user}")[0] == 0))
+
     def test_E24_idle_connections(self, user):
         box = self.box()
         fds, rss = host.fd_count(self.guard), host.rss_mib(self.guard)
-        code = self.FLOOD + f"""
-held = [start({world.A!r}, 80) for _ in range(1500)]
-time.sleep(1)
-open_ones = sum(attempt(s.getpeername) is not None and attempt(s.recv, 1, socket.MSG_PEEK) == "EAGAIN" for s in held)
-show(open_ones)
-time.sleep(1)
-"""
-        kept = self.probe(box, code, user)
-        self.assertLessEqual(kept, FLOWS)
-        self.assertGreater(kept, FLOWS // 2)
+        self.hold(box, user, world.A, 80)
+        self.others_work()
+        self.assertTrue(attack.until(lambda: len(self.before.reached(world.A)) >= FLOWS))
         self.assertLess(host.fd_count(self.guard) - fds, 8 * FLOWS)
         self.assertLess(host.rss_mib(self.guard) - rss, 32)
-        self.others_work()
+        self.assertLessEqual(len(self.before.reached(world.A)), FLOWS + 2)  # two of the others
         self.on_record(box, kind="quota", rule="connections at a time", verdict="deny")
 
     def test_E24_connections_that_are_dropped_at_once(self, user):
@@ -131,13 +137,10 @@ show(True)
     def test_E24_silent_ones_below_a_list_of_names(self, user):
         """Each is waited for, for a time: they may not be many."""
         box = self.box(network=attack.NAMES)
-        code = self.FLOOD + f"""
-held = [start({world.EVIL!r}, 443) for _ in range(1500)]
-time.sleep(0.5)
-show(sum(attempt(s.recv, 1, socket.MSG_PEEK) == "EAGAIN" for s in held))
-"""
+        fds = host.fd_count(self.guard)
         with self.nothing():
-            self.assertLessEqual(self.probe(box, code, user), FLOWS)
+            self.hold(box, user, world.EVIL, 443)
+            self.assertLess(host.fd_count(self.guard) - fds, 8 * FLOWS)
         self.others_work()
 
     def test_E24_datagrams_to_everywhere(self, user):

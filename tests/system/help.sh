@@ -2,8 +2,8 @@
 # Help, version, manual pages and completion: all there, and all telling the same.
 . "$(dirname "$0")/lib.sh"
 
-CLIENT_VERBS="ps create exec repl cp logs kill pause resume top ctx usage mcp"
-VERBS="run serve key tenant $CLIENT_VERBS doctor version help"
+CLIENT_VERBS="ps create exec repl cp logs kill pause resume top ctx secret usage mcp"
+VERBS="run serve key tenant audit $CLIENT_VERBS doctor version help"
 
 # ---- help ------------------------------------------------------------------------------------------
 
@@ -83,7 +83,7 @@ for page in $PAGES; do
     check "$page is shown without complaint" all test -s "$T/$page.txt" -- test ! -s "$T/warnings"
 done
 for verb in run serve $CLIENT_VERBS doctor; do
-    for option in $("$SG" "$verb" --help | grep -oE '^  (-[a-zA-Z], |    )--[a-z-]+|^  -[a-zA-Z],' | grep -oE -- '--?[a-zA-Z-]+'); do
+    for option in $("$SG" "$verb" --help | grep -oE '^  (-[a-zA-Z], |    )--[a-z0-9-]+|^  -[a-zA-Z],' | grep -oE -- '--?[a-zA-Z0-9-]+'); do
         check "sandglass-$verb(1) has $option" grep -qE -- "^ *.*(^|[ ,])$option([ ,=]|$)" "$T/sandglass-$verb.1.txt"
     done
 done
@@ -128,7 +128,7 @@ complete_words()
 check "it completes verbs" [ "$(complete_words sandglass '')" = \
     "$(tr ' ' '\n' <<<"--help --version $VERBS" | sort | tr '\n' ' ')" ]
 check "... that begin so" [ "$(complete_words sandglass d)" = "doctor " ]
-for option in $("$SG" run --help | grep -oE '^  (-[a-zA-Z], |    )--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+for option in $("$SG" run --help | grep -oE '^  (-[a-zA-Z], |    )--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+'); do
     check "it completes run $option" [ "$(complete_words sandglass run "$option" | tr ' ' '\n' | grep -cx -- "$option")" = 1 ]
 done
 check "it completes languages" [ "$(complete_words sandglass run --language '')" = "bash javascript python typescript " ]
@@ -136,11 +136,11 @@ check "it completes users" [ "$(complete_words sandglass run --user '')" = "root
 check "it completes --network" [ "$(complete_words sandglass run --network b)" = "block " ]
 touch "$T/a-file.py"
 check "it completes files" [ "$(complete_words sandglass run -f a-fi)" = "a-file.py " ]
-for option in $("$SG" doctor --help | grep -oE -- '^  (-[a-zA-Z], |    )--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+for option in $("$SG" doctor --help | grep -oE -- '^  (-[a-zA-Z], |    )--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+'); do
     check "it completes doctor $option" [ "$(complete_words sandglass doctor "$option")" = "$option " ]
 done
 for verb in $CLIENT_VERBS; do
-    for option in $("$SG" "$verb" --help | grep -oE -- '^  (-[a-zA-Z], |    )--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+    for option in $("$SG" "$verb" --help | grep -oE -- '^  (-[a-zA-Z], |    )--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+'); do
         check "it completes $verb $option" \
             [ "$(complete_words sandglass "$verb" "$option" | tr ' ' '\n' | grep -cx -- "$option")" = 1 ]
     done

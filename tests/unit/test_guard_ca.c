@@ -274,4 +274,29 @@ TEST(roots_that_are_no_certificates_are_refused)
     EXPECT(strstr(e.message, "egress_roots"));
 }
 
+TEST(roots_of_new_settings_are_heeded)
+{
+    struct guard g = {.key = guard.key};
+    struct sg_error e = {0};
+    struct ca *ca = NULL;
+    char *pem = NULL;
+    SSL *before, *after, *same;
+
+    EXPECT(ca_new(&g, -1, &ca, &e) == 0);
+    before = ca_server_side(ca, "api.test", &e);
+    BIO *bio = BIO_new(BIO_s_mem());
+    PEM_write_bio_X509(bio, ca->cert);
+    g.roots_len = (size_t)BIO_get_mem_data(bio, &pem);
+    g.roots_pem = pem;
+    after = ca_server_side(ca, "api.test", &e);
+    same = ca_server_side(ca, "api.test", &e);
+    EXPECT(SSL_get_SSL_CTX(before) != SSL_get_SSL_CTX(after));
+    EXPECT(SSL_get_SSL_CTX(same) == SSL_get_SSL_CTX(after));
+    SSL_free(before);
+    SSL_free(after);
+    SSL_free(same);
+    ca_free(ca);
+    BIO_free(bio);
+}
+
 TAP_MAIN

@@ -93,6 +93,7 @@ static void bed_stop(struct bed *t)
     EXPECT(t->s->refs == 1 && t->s->dns.pending == 0);
     policy_unref(t->s->policy);
     fakes_free(t->s->fakes);
+    learned_free(t->s->learned);
     free(t->s);
     resolver_free(t->guard->resolver);
     deny_set_free(t->guard->deny);

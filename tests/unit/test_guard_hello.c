@@ -333,7 +333,7 @@ TEST(empty_and_too_long_records_are_bad)
     EXPECT(k.what == PEEK_MORE);
 }
 
-TEST(a_hello_that_does_not_fit_is_something_else)
+TEST(a_hello_that_does_not_fit_is_never_passed_on)
 {
     struct bytes b;
     struct peek k;
@@ -341,7 +341,7 @@ TEST(a_hello_that_does_not_fit_is_something_else)
     size_t at = 0;
 
     peek_bytes((const uint8_t *)"\x16\x03\x01\x40\x00\x01\x00\x40\x00", 9, &k);
-    EXPECT(k.what == PEEK_OTHER);
+    EXPECT(k.what == PEEK_BAD);
     /* one byte in each record: what is announced fits, and is never whole */
     b.len = 0;
     put(&b, "\x01\x00\x20\x00", 4);
@@ -352,9 +352,9 @@ TEST(a_hello_that_does_not_fit_is_something_else)
     peek_bytes(small, PEEK_MAX - 1, &k);
     EXPECT(k.what == PEEK_MORE);
     peek_bytes(small, PEEK_MAX, &k);
-    EXPECT(k.what == PEEK_OTHER);
+    EXPECT(k.what == PEEK_BAD);
     peek_bytes(small, at, &k);
-    EXPECT(k.what == PEEK_OTHER);
+    EXPECT(k.what == PEEK_BAD);
 }
 
 TEST(hellos_of_ssl2_and_lone_bytes_are_something_else)

@@ -121,8 +121,10 @@ TEST(heads_have_limits)
     EXPECT(request(text.buf) == -E2BIG);
     strbuf_reset(&text);
     strbuf_addstr(&text, "GET / HTTP/1.1\r\nA: ");
-    while (text.len <= HTTP_MESSAGE_MAX)
+    while (text.len < HTTP_MESSAGE_MAX - 1)
         strbuf_addstr(&text, "x");
+    EXPECT(http_scan(&s, text.buf, text.len) == 0);
+    strbuf_addstr(&text, "x");
     EXPECT(http_scan(&s, text.buf, text.len) == -E2BIG);
 }
 

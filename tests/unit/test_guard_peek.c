@@ -42,6 +42,10 @@ TEST(other_protocols_are_something_else)
     EXPECT(what("{\"json\": 1}") == PEEK_OTHER);
     EXPECT(what("\x05\x01") == PEEK_OTHER);
     EXPECT(what("PING\r\n") == PEEK_OTHER);
+    const char git[] = "0032git-upload-pack /project.git\0host=a.test\0";
+    struct peek p;
+    peek_bytes((const uint8_t *)git, sizeof git - 1, &p);
+    EXPECT(p.what == PEEK_OTHER);
     EXPECT(what("*1\r\n$4\r\nPING\r\n") == PEEK_OTHER);
     EXPECT(what("USER x 0 * :x\r\n") == PEEK_OTHER);
     EXPECT(what("RENAME /a /b\r\n") == PEEK_OTHER);
@@ -274,7 +278,7 @@ TEST(piece_by_piece_is_the_same)
     }
 }
 
-TEST(a_head_that_does_not_fit_is_something_else)
+TEST(a_head_that_does_not_fit_is_never_passed_on)
 {
     static char text[PEEK_MAX + 64];
     struct peek k;
@@ -288,9 +292,9 @@ TEST(a_head_that_does_not_fit_is_something_else)
     peek_bytes((const uint8_t *)text, PEEK_MAX - 1, &k);
     EXPECT(k.what == PEEK_MORE);
     peek_bytes((const uint8_t *)text, PEEK_MAX, &k);
-    EXPECT(k.what == PEEK_OTHER && !k.name[0]);
+    EXPECT(k.what == PEEK_BAD && !k.name[0]);
     peek_bytes((const uint8_t *)text, sizeof(text), &k);
-    EXPECT(k.what == PEEK_OTHER);
+    EXPECT(k.what == PEEK_BAD);
 }
 
 TAP_MAIN

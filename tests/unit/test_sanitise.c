@@ -120,6 +120,46 @@ TEST(byte_by_byte_gives_the_same)
     }
 }
 
+static uint32_t dice(uint32_t *state, uint32_t n)
+{
+    *state = *state * 1664525 + 1013904223;
+    return (*state >> 8) % n;
+}
+
+/* Everything in the tables in one line, and fed in pieces of any length. */
+TEST(long_lines_in_pieces_give_the_same)
+{
+    static const char *const between[] = {" ", ", ", "; ", "\t", "\\n", " \\\"", "\x1b[1m ", "<b>"};
+
+    setup();
+    for (uint32_t round = 1; round <= 40; round++) {
+        AUTO(strbuf_done) struct strbuf in = {0}, whole = {0}, pieces = {0};
+        struct sanitise_stream *st = sanitise_stream_new(s, SANITISE_ENFORCE);
+        uint32_t state = round;
+        strbuf_init(&in, 4u << 20);
+        strbuf_init(&whole, 4u << 20);
+        strbuf_init(&pieces, 4u << 20);
+        while (in.len < 100000) {
+            const struct sanitise_table *t = dice(&state, 2) ? &positives : &lookalikes;
+            strbuf_addstr(&in, t->rows[dice(&state, (uint32_t)t->n)].in);
+            strbuf_addstr(&in, between[dice(&state, ARRAY_SIZE(between))]);
+            if (dice(&state, 8) == 0)
+                strbuf_addf(&in, "%*s", (int)dice(&state, 700), round % 2 ? "." : "");
+        }
+        for (size_t i = 0; round % 4 && i < in.len; i++)
+            in.buf[i] = in.buf[i] == '\n' ? ' ' : in.buf[i];
+        sanitise_text(s, SANITISE_ENFORCE, in.buf, in.len, &whole, NULL);
+        for (size_t at = 0, n; at < in.len; at += n) {
+            n = 1 + dice(&state, round % 3 ? 300 : 5000);
+            n = n < in.len - at ? n : in.len - at;
+            sanitise_feed(st, in.buf + at, n, &pieces);
+        }
+        sanitise_flush(st, &pieces);
+        EXPECT(whole.len == pieces.len && memcmp(whole.buf, pieces.buf, whole.len) == 0);
+        sanitise_stream_free(st);
+    }
+}
+
 /* A complete line is not held back; the beginning of one is. */
 TEST(lines_go_out_at_once)
 {

@@ -106,22 +106,41 @@ TEST(streams_give_the_same)
 /* Words at every place of lines of every length: none is lost to how they lie in memory. */
 TEST(none_is_lost)
 {
+    static const char *const words[] = {"a@b", "qxq", "k1c"}, *const marks[] = {"[PAIR]", "[WORD]",
+                                                                                "[ANY]"};
     struct sanitiser *s;
     struct sg_error e;
 
-    EXPECT(sanitiser_new("pair = [a-f]@[a-f]\nword = [A-Z]{3}-[0-9]+\nany = k[0-9]{1,2}c[a-f]*", &s,
+    EXPECT(sanitiser_new("pair = [a-f]@[a-f]\nword = q[a-z]{0,3}q\nany = k[0-9]{1,2}c[a-f]*", &s,
                          &e) == 0);
     for (size_t len = 1; len < 300; len++) {
         char text[320];
         memset(text, '.', sizeof(text));
         text[len + 8] = '\0';
-        for (size_t at = 0; at < len; at += 3) {
-            memcpy(text + at, at % 2 ? "a@b" : "k1c", 3);
+        for (size_t at = 0; at < len; at++) {
+            memcpy(text + at, words[at % 3], 3);
             AUTO(free_p) char *got = sanitised(s, text, NULL);
-            EXPECT(strstr(got, at % 2 ? "[PAIR]" : "[ANY]"));
+            EXPECT(strstr(got, marks[at % 3]));
             memcpy(text + at, "...", 3);
         }
     }
+    sanitiser_free(s);
+}
+
+/* In a line that would take too long the whole line goes. */
+TEST(a_line_that_was_made_to_be_slow)
+{
+    struct sanitiser *s;
+    struct sg_error e;
+    AUTO(strbuf_done) struct strbuf in = {0};
+
+    EXPECT(sanitiser_new("x = a[^b]*c[0-9]", &s, &e) == 0);
+    strbuf_init(&in, 1u << 16);
+    for (int i = 0; i < 4000; i++)
+        strbuf_addch(&in, 'a');
+    strbuf_addstr(&in, "c\nac1 ok\n");
+    AUTO(free_p) char *got = sanitised(s, in.buf, NULL);
+    EXPECT(strcmp(got, "[X]\n[X] ok\n") == 0 || strlen(got) == 4001 + strlen("\n[X] ok\n"));
     sanitiser_free(s);
 }
 

@@ -274,7 +274,7 @@ TEST(off_where_it_is_forbidden_is_refused)
     EXPECT(outflow_set_patterns(&front, "", &e) == 0);
     run_code("\"code\":\"1\",\"sanitise\":\"maybe\"");
     expect_refused(
-        400, "Error parsing request body: 'sanitise' must be enforce, report-only or off", false);
+        400, "Error when parsing request: 'sanitise' must be enforce, report-only or off", false);
     front.settings.sanitise_always = true;
     run_code("\"code\":\"1\",\"sanitise\":\"off\"");
     expect_refused(403, "sanitise: off is not allowed here: the server or the tenant forbids it",

