@@ -14,9 +14,9 @@
  *    "flows": 128, "flowRate": 100, "bytes": 0}             quotas; 0: none
  *
  * A sealed text can be read by the guard alone (vault/vault.h); what it was sealed for is
- * "TENANT/NAME". The proxy's password is the client's own and comes as it is. A document says nothing
- * about internal addresses: those are never dialled, whatever it says, unless the server's settings
- * name them. */
+ * "TENANT/NAME". The proxy's password is the client's own and comes as it is. A document says
+ * nothing about internal addresses: those are never dialled, whatever it says, unless the server's
+ * settings name them. */
 #pragma once
 
 #include "base/strbuf.h"

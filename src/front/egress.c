@@ -17,10 +17,18 @@
 
 /* ---- the document ---------------------------------------------------------------------------- */
 
+/* A list may come from a database. */
+static const char *text_at(const json_t *list, size_t i)
+{
+    const char *text = json_string_value(json_array_get(list, i));
+
+    return text ? text : "";
+}
+
 static bool has_all_traffic(const json_t *list)
 {
     for (size_t i = 0; i < json_array_size(list); i++)
-        if (strcmp(json_string_value(json_array_get(list, i)), ALL_TRAFFIC) == 0)
+        if (strcmp(text_at(list, i), ALL_TRAFFIC) == 0)
             return true;
     return false;
 }
@@ -58,7 +66,7 @@ static bool wants_fakes(const struct front *f, const struct box_spec *s)
     if (f->settings.egress_fake_ip != FAKE_AUTO)
         return f->settings.egress_fake_ip == FAKE_YES;
     for (size_t i = 0; i < json_array_size(allow); i++)
-        names |= is_name(json_string_value(json_array_get(allow, i)));
+        names |= is_name(text_at(allow, i));
     return names && denies_by_default(f, s);
 }
 
@@ -67,7 +75,7 @@ static json_t *copy_list(const json_t *list)
     json_t *copy = json_array();
 
     for (size_t i = 0; i < json_array_size(list); i++)
-        if (strcmp(json_string_value(json_array_get(list, i)), ALL_TRAFFIC) != 0)
+        if (strcmp(text_at(list, i), ALL_TRAFFIC) != 0)
             json_array_append(copy, json_array_get(list, i));
     return copy;
 }
@@ -222,21 +230,46 @@ void egress_forget_placeholders(struct box_spec *s)
 
 /* ---- a change -------------------------------------------------------------------------------- */
 
+/* What the client has said, and what secrets follow from it. */
+struct network {
+    json_t *fields, *secrets;
+    int allow_internet;
+};
+
 struct change {
     struct box *box;
+    struct network before; /* nothing in it: this is no change of these */
+    const json_t *now;     /* never looked into: it tells whether another has come meanwhile */
     box_done done;
     void *arg;
     int r;
     struct sg_error e;
 };
 
+static void swap_network(struct box_spec *s, struct network *n)
+{
+    struct network old = {s->network, s->secrets, s->allow_internet};
+
+    s->network = n->fields;
+    s->secrets = n->secrets;
+    s->allow_internet = n->allow_internet;
+    *n = old;
+}
+
+/* What could not be put in force is not what the sandbox has, nor what it gets when it resumes. */
 static void change_end(void *arg)
 {
     struct change *c = arg;
     struct box *b = c->box;
 
+    if (c->r < 0 && c->now && b->spec.network == c->now) {
+        swap_network(&b->spec, &c->before);
+        box_note_changed(b);
+    }
     if (c->done)
         c->done(c->arg, b, c->r, &c->e);
+    json_decref(c->before.fields);
+    json_decref(c->before.secrets);
     free(c);
     box_unref(b);
 }
@@ -255,14 +288,18 @@ static void on_policy(void *arg, const struct order_answer *a, int fd)
         egress_install(c->box, change_end, c);
 }
 
-/* The box's spec as it is now becomes what counts. */
-static void apply(struct box *b, box_done done, void *arg)
+/* The box's spec as it is now becomes what counts. before: taken over; NULL: it stays. */
+static void apply(struct box *b, const struct network *before, box_done done, void *arg)
 {
     struct change *c = xcalloc(1, sizeof *c);
     struct order o;
     int fd = -1;
 
     *c = (struct change){.box = box_ref(b), .done = done, .arg = arg};
+    if (before) {
+        c->before = *before;
+        c->now = b->spec.network;
+    }
     c->r = egress_document(b->front, b->id, &b->spec, &fd, &c->e);
     if (c->r < 0) {
         change_end(c);
@@ -276,9 +313,10 @@ static void apply(struct box *b, box_done done, void *arg)
 
 void box_set_network(struct box *b, json_t *network, int allow_internet, box_done done, void *arg)
 {
-    json_t *envs, *secrets;
+    struct network next = {.fields = network, .allow_internet = allow_internet};
+    json_t *envs;
     struct sg_error e = {0};
-    int r = gather(b->front, &b->spec, network, &envs, &secrets, &e);
+    int r = gather(b->front, &b->spec, network, &envs, &next.secrets, &e);
 
     if (r < 0) {
         json_decref(network);
@@ -286,12 +324,8 @@ void box_set_network(struct box *b, json_t *network, int allow_internet, box_don
         return;
     }
     json_decref(envs); /* those of a sandbox that runs stay as they are */
-    json_decref(b->spec.network);
-    json_decref(b->spec.secrets);
-    b->spec.network = network;
-    b->spec.secrets = secrets;
-    b->spec.allow_internet = allow_internet;
-    apply(b, done, arg);
+    swap_network(&b->spec, &next);
+    apply(b, &next, done, arg);
 }
 
 struct secret_change {
@@ -324,7 +358,7 @@ static bool renew_secret(struct box *b, void *arg)
     json_decref(envs);
     json_decref(b->spec.secrets);
     b->spec.secrets = secrets;
-    apply(b, NULL, NULL);
+    apply(b, NULL, NULL, NULL);
     return true;
 }
 

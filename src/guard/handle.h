@@ -8,8 +8,8 @@
 /* A descriptor to be watched; nothing yet. The descriptor stays the caller's and is closed after
  * watch_drop. */
 uv_poll_t *watch_new(uv_loop_t *loop, int fd, void *data);
-/* events 0: nothing. fn gets a status < 0 when the descriptor has an error, and is called again until
- * it was read. */
+/* events 0: nothing. fn gets a status < 0 when the descriptor has an error, and is called again
+ * until it was read. */
 void watch_for(uv_poll_t *w, int events, uv_poll_cb fn);
 void watch_drop(uv_poll_t **w); /* NULL inside is allowed */
 

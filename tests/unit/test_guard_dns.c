@@ -3,6 +3,7 @@
 #include "guard_upstream.h"
 #include "guard/dns.h"
 #include "guard/dns_budget.h"
+#include "guard/learned.h"
 #include "tap.h"
 
 TAP_MAIN

@@ -85,7 +85,7 @@ def datagrams(targets, data=b"hello", wait=0.7):
             s.send(data)
             sockets[s] = target
     deadline = time.monotonic() + wait
-    while (left := deadline - time.monotonic()) > 0 and len(answers) < len(sockets):
+    while sockets and (left := deadline - time.monotonic()) > 0:
         for s in select.select(list(sockets), [], [], left)[0]:
             answer = attempt(s.recv, 65535)
             target = sockets.pop(s)
