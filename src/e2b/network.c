@@ -263,24 +263,26 @@ static int copy_rule(const char *domain, const json_t *rule, json_t *to, struct 
     return r;
 }
 
-static int copy_domain_rules(const char *domain, const json_t *rules, json_t *to,
-                             struct sg_error *e)
+static int copy_domain_rules(const char *given, const json_t *rules, json_t *to, struct sg_error *e)
 {
+    char domain[RULE_DOMAIN_LEN + 1];
     int r = 0;
 
-    if (!domain[0])
+    if (!given[0])
         return invalid(e, "Rule domain must not be empty.");
-    if (strlen(domain) > RULE_DOMAIN_LEN)
+    if (strlen(given) > RULE_DOMAIN_LEN)
         return invalid(e, "Rule domain \"%.40s...\" exceeds maximum length of %d characters.",
-                       domain, RULE_DOMAIN_LEN);
-    if (!hostname_valid(domain))
+                       given, RULE_DOMAIN_LEN);
+    for (size_t i = 0; i <= strlen(given); i++)
+        domain[i] = (char)tolower((unsigned char)given[i]);
+    if (!hostname_pattern_valid(domain))
         return invalid(e, "Rule domain \"%s\" is not a valid domain name.", domain);
     if (!json_is_array(rules))
         return invalid(e, FIELD_ERROR "'rules' must hold arrays");
     if (json_array_size(rules) > 1)
         return invalid(e, "Domain \"%s\" can have at most 1 transform rule.", domain);
     for (void *at = json_object_iter(to); at; at = json_object_iter_next(to, at))
-        if (strcasecmp(json_object_iter_key(at), domain) == 0)
+        if (strcmp(json_object_iter_key(at), domain) == 0)
             return invalid(e, "Domain \"%s\" can have at most 1 transform rule.", domain);
     json_t *copy = json_array();
     json_object_set_new(to, domain, copy);

@@ -53,32 +53,36 @@ void flow_judge(const struct flow *f, const struct policy *p, struct flow_verdic
  * for a name opens that name and not the others that are served where it is. */
 static const char *disbelieved(const struct flow *f)
 {
-    bool hidden = f->peek.ech && !f->subject->guard->settings.egress_ech;
-
     if (f->peek.what == PEEK_BAD)
         return "malformed TLS or HTTP";
-    if (f->fake && hidden)
-        return "encrypted ClientHello";
     if (f->fake && f->peek.name[0] && strcmp(f->peek.name, f->name) != 0)
         return "another name than the one that its address stands for";
     return NULL;
 }
 
+/* Whether it is let through for a name that need not be the real one. The address has said the name
+ * if it stands for one, and who inspects it ends its TLS: nobody looks behind the outer name then.
+ */
+static bool is_hidden(const struct flow *f, const struct flow_verdict *v)
+{
+    return f->peek.ech && !f->subject->guard->settings.egress_ech && v->by_name && !v->inspect &&
+           !f->fake;
+}
+
 void flow_decide(struct flow *f)
 {
     const char *why = disbelieved(f);
-    bool hidden = f->peek.ech && !f->subject->guard->settings.egress_ech;
     struct flow_verdict v;
 
     if (why) {
         flow_refuse(f, why);
         return;
     }
-    if (hidden)
-        f->name[0] = '\0';
     flow_judge(f, f->policy, &v);
     if (!v.allowed) {
-        flow_refuse(f, hidden ? "encrypted ClientHello" : v.rule);
+        flow_refuse(f, v.rule);
+    } else if (is_hidden(f, &v)) {
+        flow_refuse(f, "encrypted ClientHello");
     } else if (v.by_name && f->peek.connect) {
         flow_refuse(f, "CONNECT through a name that is allowed");
     } else {

@@ -5,9 +5,9 @@
  * It has no privilege: a user of its own, no capability, a filter. It reads bytes that sandboxes
  * and the internet have written, so nothing in it may trust any of them.
  *
- *   warden_link.c  from the warden: sandboxes, policies      front_link.c  from the front:
- * questions subject.c       sandboxes and their listeners             quota.c     what each may use
- *   flow.c      a TCP connection, from accept to end      udp.c       the same for datagrams
+ *   warden_link.c  sandboxes, policies                    front_link.c  what the front asks
+ *   subject.c   sandboxes and their listeners             quota.c     what each may use
+ *   flow*.c     a TCP connection, from accept to end      udp.c       the same for datagrams
  *   peek.c      what protocol it is, and which name       dial.c      connecting to where it goes
  *   relay.c     copying bytes                             socks5.c    through the sandbox's proxy
  *   addr.c      addresses: which may never be dialled     hosts.c     those of this machine
@@ -24,6 +24,10 @@
  *                         name allowed? -> resolve here -> each address: never? -> dial that one
  *                                             v
  *              (proxy: SOCKS5) -> relay, or inspect if the name has rules -> ended, on record
+ *
+ * Where names could matter and the sandbox is silent, it is dialled and listened to there: its
+ * first bytes go on when they were judged. An address that stands for a name (dns.h) goes that way
+ * too.
  *
  * At every step "no" resets the connection, with a reason where the protocol has room for one, and
  * is on record. Nothing a sandbox says is believed: the port does not tell the protocol, the name

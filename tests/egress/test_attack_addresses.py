@@ -9,8 +9,9 @@ from attack import world
 
 REACH = """
 request = "GET /who HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n"
-show({f"{host} {port}": attempt(tcp, host, port, request.encode())
-      for host in sys.argv[2:] for port in map(int, sys.argv[1].split(","))})
+targets = [(host, port) for host in sys.argv[2:] for port in map(int, sys.argv[1].split(","))]
+answers = together(tcp, [(*target, request.encode()) for target in targets])
+show({f"{host} {port}": answer for (host, port), answer in zip(targets, answers)})
 """
 DATAGRAMS = """
 show(datagrams([(host, port) for host in sys.argv[2:] for port in map(int, sys.argv[1].split(","))]))

@@ -46,7 +46,7 @@ messages = {
     "another kind of name": hello(None, extension(0, b"\\0\\x09\\1\\0\\6a.test")), "noise": b"\\x16\\3\\1" + bytes(i * 73 % 251 for i in range(3000)),
     "session id over": good[:43] + b"\\xff" + good[44:], "then plain": good + b"GET / HTTP/1.1\\r\\nHost: evil.test\\r\\n\\r\\n",
 }
-show({name: len(attempt(tcp, sys.argv[1], 443, data)) for name, data in messages.items()})
+show(dict(zip(messages, map(len, together(tcp, [(sys.argv[1], 443, data) for data in messages.values()])))))
 """
     REQUESTS = [
         b"GET / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /evil HTTP/1.1\r\nHost: evil.test\r\n\r\n",
@@ -80,7 +80,7 @@ show({name: len(attempt(tcp, sys.argv[1], 443, data)) for name, data in messages
             box = self.box(network=policy)
             code = f"""
 fake = resolve("a.test")[1][0]
-show([attempt(tcp, host, 80, request) for request in {self.REQUESTS!r} for host in (fake, {world.EVIL!r})])
+show(together(tcp, [(host, 80, request) for request in {self.REQUESTS!r} for host in (fake, {world.EVIL!r})]))
 """
             with self.only(world.A, names=["a.test"]) as seen:
                 for i, answer in enumerate(self.probe(box, "WAIT_S = 1.5\n" + code, user)):
@@ -95,7 +95,7 @@ def say(request):
     with connect(fake, 443) as s, context.wrap_socket(s, server_hostname="a.test") as t:
         t.sendall(request)
         return rest(t)
-show([attempt(say, request) for request in {self.REQUESTS!r}])
+show(together(say, [(request,) for request in {self.REQUESTS!r}]))
 """
         with self.only(world.A, names=["a.test"]) as seen:
             for i, answer in enumerate(self.probe(box, "WAIT_S = 1.5\n" + code, user)):
@@ -168,7 +168,7 @@ show({{kind: [attempt(http, fake, 80, "a.test", f"/bad/{{kind}}"), attempt(https
     def test_servers_that_reset_hang_and_never_end(self, user):
         for policy, schemes in ((NAMES, "http"), (RULES, "http https")):
             box = self.box(network=policy)
-            out = self.sh(box, f"for p in {' '.join(self.ENDS)}; do for s in {schemes}; do (c=$(curl -s -m2 -o /dev/null -w "
+            out = self.sh(box, f"for p in {' '.join(self.ENDS)}; do for s in {schemes}; do (c=$(curl -s -m1.5 -o /dev/null -w "
                           "'%{http_code}' $s://a.test/$p); echo \"$p $? $c\") & done; done; wait", user)
             lines = [line.split() for line in out.splitlines()]
             self.assertEqual(len(lines), len(self.ENDS) * len(schemes.split()))

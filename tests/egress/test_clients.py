@@ -115,7 +115,7 @@ class Clients:
         """The server speaks first; by name, to whichever address stands for it."""
         out = self.run_("timeout 20 bash -c 'exec 3<>/dev/tcp/ssh.test/22; head -n1 <&3'", user)
         self.assertEqual(out.strip(), "SSH-2.0-bed")
-        out = self.run_("ssh -v -o BatchMode=yes -o StrictHostKeyChecking=no -o ConnectTimeout=10 git@ssh.test true 2>&1; true", user)
+        out = self.run_("timeout 1 ssh -v -o BatchMode=yes -o StrictHostKeyChecking=no git@ssh.test true 2>&1; true", user)
         self.assertIn("remote software version bed", out)
 
     def test_websocket(self, user):

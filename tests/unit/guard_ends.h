@@ -57,7 +57,7 @@ static bool is_quiet(uv_loop_t *loop, int ms)
 }
 
 /* Reads what has come: up to cap bytes in all. 1: more may come; 0: the end; < 0: broken. */
-static int take_bytes(int fd, char *buf, size_t cap, size_t *len)
+__attribute__((unused)) static int take_bytes(int fd, char *buf, size_t cap, size_t *len)
 {
     ssize_t n = 1;
 

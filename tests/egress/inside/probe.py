@@ -1,4 +1,5 @@
 """Stands in front of what a test runs inside a sandbox: attempts, and what came of each as a text."""
+import concurrent.futures
 import contextlib
 import errno
 import json
@@ -25,6 +26,12 @@ def attempt(function, *args, **kwargs):
     except OSError as e:
         return errno.errorcode.get(e.errno, type(e).__name__)
     return got.decode("latin-1") if isinstance(got, bytes) else got
+
+
+def together(function, arguments):
+    """What comes of each, all at once."""
+    with concurrent.futures.ThreadPoolExecutor(32) as pool:
+        return list(pool.map(lambda args: attempt(function, *args), arguments))
 
 
 def family(host):
