@@ -140,6 +140,8 @@ static int move(struct relay *r, struct way *w)
             return -EDQUOT;
         }
         result = push(w);
+        if (!w->pipe)
+            break; /* a small piece, as most are: there is hardly a second one yet */
     }
     if (w->pipe && w->in_pipe == 0 && moved < TURN_BYTES)
         pipes_give(steal_ptr(&w->pipe));
@@ -246,7 +248,9 @@ struct relay *relay_new(const struct relay_order *o)
         keep(&r->down, o->first_back, o->first_back_len);
         count(r, &r->down, o->first_back_len);
     }
-    push(&r->up);
+    /* What the sandbox said while the server was dialled is there. If that breaks it, the next
+     * event says so again. */
+    move(r, &r->up);
     push(&r->down);
     alarm_set(r->timer, IDLE_NS, on_idle);
     watch_both(r);

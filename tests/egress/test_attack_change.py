@@ -152,7 +152,8 @@ class Pause(attack.Case):
     def test_E27_programs_that_try_all_the_time(self, user):
         """Not one of their packets leaves around a pause."""
         box = self.box(network=NAMES)
-        box.spawn(f"while :; do curl -s -m1 -o /dev/null http://{world.EVIL}/; curl -s -m1 -o /dev/null http://evil.test/; done")
+        box.spawn(f"while :; do curl -s -m1 -o /dev/null http://{world.EVIL}/; curl -s -m1 -o /dev/null "
+                  f"http://evil.test/; done")
         with self.nothing():
             for _ in range(3):
                 self.pause(box)

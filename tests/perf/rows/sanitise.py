@@ -19,7 +19,7 @@ ON, OFF = (("--sanitise", mode, "--sanitise-streams", mode) for mode in ("enforc
 
 def sanitise(report):
     server.build()
-    programs.link_inner(SANITISE, "sanitise/main.c", libraries=("-lhs",))
+    programs.link_inner(SANITISE, "sanitise/main.c", libraries=("-lhs", "-lpcre2-8"))
     engine(report)
     run_code(report)
 
