@@ -15,8 +15,9 @@
  *
  * The listeners are made by the warden inside the sandbox's network namespace (warden/netpath.h)
  * and belong to it: a guard that ends is replaced, gets all of them again, and finds what came
- * meanwhile waiting in them. Nothing is lost but the connections that were open. With no guard
- * there, nobody accepts: nothing leaves.
+ * meanwhile waiting in them. Nothing is lost but the connections that were open,
+ * and what fake addresses stand for until the names are asked for again. With no guard there,
+ * nobody accepts: nothing leaves.
  *
  * A sandbox whose policy lets nothing out has no listeners, no route and is not told of.
  *

@@ -115,9 +115,8 @@ class Tampering(attack.Case):
         if user == "root":
             self.sh(box, f"printf 'nameserver {world.EVIL}\\nnameserver 8.8.8.8\\n' >/etc/resolv.conf", user)
         with self.only(world.A, names=["a.test"]):
-            self.assertIn('"who": "a"', self.sh(box,
-                                                "HOSTALIASES=/dev/null RES_OPTIONS='attempts:1' curl -sS -m10 "
-                                                f"http://a.test/who", user))
+            out = self.sh(box, "HOSTALIASES=/dev/null RES_OPTIONS='attempts:1' curl -sS -m10 http://a.test/who", user)
+            self.assertIn('"who": "a"', out)
             self.assertNotIn('"who"', box.sh("curl -sS -m5 http://evil.test/", user=user)[1])
 
     def test_E29_own_servers_on_all_addresses(self, user):
@@ -179,7 +178,8 @@ def unix():
     with socket.socket(socket.AF_UNIX) as s:
         s.connect("\\0neighbour-socket")
     return "reached"
-hosts = ("127.0.0.1", "::1", "192.0.2.1", "100::1", "0.0.0.0", "198.18.0.1", "10.0.0.1", {world.EDGE4!r}, {world.EDGE6!r})
+hosts = ("127.0.0.1", "::1", "192.0.2.1", "100::1", "0.0.0.0", "198.18.0.1", "10.0.0.1",
+         {world.EDGE4!r}, {world.EDGE6!r})
 show({{"tcp": [attempt(tcp, host, 7777) for host in hosts],
       "unix": attempt(unix), "listed": [l for l in open("/proc/net/unix") if "neighbour" in l],
       "shm": os.path.exists("/dev/shm/neighbour"), "sysv": ctypes.CDLL(None).shmget(0x5347, 4096, 0o666),

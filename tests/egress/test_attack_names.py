@@ -78,7 +78,7 @@ class Spoofs(attack.Case):
 
     def test_E11_host_on_any_port(self, user):
         box = self.box(network=NAMES)
-        code = f"show([attempt(http, {world.EVIL!r}, port, name) for port, name in ((80, 'a.test'), (8080, 'a.test:8080'))])"
+        code = f"show([attempt(http, {world.EVIL!r}, *to) for to in ((80, 'a.test'), (8080, 'a.test:8080'))])"
         with self.only(world.A, names=["a.test"]):
             for answer in self.probe(box, code, user):
                 self.assertIn('"who": "a"', answer)

@@ -132,8 +132,8 @@ show([attempt(https, fake, "a.test", context=ssl.create_default_context(cafile=p
     def test_E35_servers_that_are_not_who_they_say(self, user):
         """Inspection does not make a bad certificate a good one."""
         names = ["expired.test", "wrong.test", "stranger.test", "self.test"]
-        box = self.box(network={"allowOut": names, "denyOut": ["0.0.0.0/0"],
-                                "rules": {n: [{"transform": {"headers": {"Authorization": "Bearer x"}}}] for n in names}})
+        rule = [{"transform": {"headers": {"Authorization": "Bearer x"}}}]
+        box = self.box(network={"allowOut": names, "denyOut": ["0.0.0.0/0"], "rules": {n: rule for n in names}})
         for name in names:
             out = box.sh(f"curl -sS -m10 -o /dev/null -w '%{{http_code}}' https://{name}/who", user=user)[1]
             self.assertIn("502", out, name)

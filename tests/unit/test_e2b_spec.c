@@ -288,6 +288,8 @@ TEST(rules_are_bounded_and_only_known_fields_kept)
     expect_network("{\"rules\":{\"a.io\":[{},{}]}}", "at most 1 transform rule");
     expect_network("{\"rules\":{\"\":[]}}", "Rule domain must not be empty.");
     expect_network("{\"rules\":{\"a b\":[]}}", "is not a valid domain name");
+    expect_network("{\"rules\":{\"*\":[]}}", "is not a valid domain name");
+    expect_network("{\"rules\":{\"*.a.*.test\":[]}}", "is not a valid domain name");
     expect_network("{\"rules\":{\"a.io\":[{\"transform\":{\"headers\":{\"A B\":\"\"}}}]}}",
                    "must contain only valid HTTP token characters");
     expect_network("{\"rules\":{\"a.io\":[{\"transform\":{\"headers\":{\"\":\"\"}}}]}}",
