@@ -31,12 +31,19 @@ static void peer_give(struct agent_host *h, struct peer *p)
     p->pidfd = death[1];
 }
 
-static void peer_done(struct peer *p)
+static void peer_hang_up(struct peer *p)
 {
     close(p->control);
     close(p->out);
     close(p->err);
     close(p->pidfd);
+}
+
+/* Of one whose process has ended, or before nothing but the host's end: what comes of it has no
+ * place to go. */
+static void peer_done(struct peer *p)
+{
+    peer_hang_up(p);
     call_done(&p->body);
 }
 
@@ -155,7 +162,7 @@ TEST(a_twin_is_asked_for)
 {
     struct agent_host h;
     struct call c, other;
-    struct peer p;
+    struct peer p, late;
     unsigned n;
 
     start_twins(&h);
@@ -177,7 +184,7 @@ TEST(a_twin_is_asked_for)
     chan_cancel(h.chan, c.stream);
     EXPECT(host_wait(&h, &c.ended, AGENT_WAIT_MS));
     call_done(&c);
-    peer_done(&p);
+    peer_hang_up(&p);
 
     /* and so does one that is told nothing; what comes late is the next one's */
     call_open(&h, &c, OP_KERNEL_CREATE, "ss", "python", "");
@@ -188,10 +195,11 @@ TEST(a_twin_is_asked_for)
     EXPECT_STR(other.story.buf, "kRm\nkTtext=2\nkr\n");
     call_done(&other);
     call_done(&c);
-    peer_give(&h, &p);
-    EXPECT_STR(peer_hears(&h, &p), "Bpython");
-    peer_done(&p);
+    peer_give(&h, &late);
+    EXPECT_STR(peer_hears(&h, &late), "Bpython");
+    peer_done(&late);
     host_stop(&h);
+    call_done(&p.body);
 }
 
 TEST(node_is_never_a_twin)
