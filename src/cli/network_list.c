@@ -15,6 +15,9 @@ void network_list_done(struct network_list *l)
 /* A name without a dot is more likely a word that was meant otherwise, and nobody would find it. */
 static int check_entry(const char *entry, struct sg_error *e)
 {
+    if (strcmp(entry, "allow") == 0 || strcmp(entry, "block") == 0)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "--network: '%s' stands alone: leave it out of the list", entry);
     if (!strpbrk(entry, ".:"))
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "--network '%.64s' is not 'block', 'allow' or a list such as "

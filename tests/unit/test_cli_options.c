@@ -263,6 +263,8 @@ TEST(network_lists)
 TEST(bad_network_lists)
 {
     static const char *const bad[] = {"a.test,",
+                                      "allow,a.test",
+                                      "a.test,!block",
                                       ",a.test",
                                       "a.test,,b.test",
                                       "a..test",
