@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <limits.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "base/base.h"
@@ -25,6 +26,20 @@ int64_t clock_wall_ms(void)
 
     assert(r == 0);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / NS_PER_MS;
+}
+
+void clock_text(int64_t ms, char ret[CLOCK_TEXT_LEN])
+{
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm tm;
+
+    if (ms < 0 || !gmtime_r(&seconds, &tm) || tm.tm_year > 9999 - 1900) {
+        seconds = 0;
+        ms = 0;
+        gmtime_r(&seconds, &tm);
+    }
+    size_t n = strftime(ret, CLOCK_TEXT_LEN, "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(ret + n, CLOCK_TEXT_LEN - n, ".%03dZ", (int)(ms % 1000));
 }
 
 int clock_poll_ms(uint64_t deadline_ns)

@@ -17,6 +17,7 @@
 #define SYS_fsopen     430
 #define SYS_fsconfig   431
 #define SYS_fsmount    432
+#define SYS_fspick     433
 #endif
 #ifndef SYS_clone3
 #define SYS_clone3 435
@@ -79,6 +80,16 @@ static inline int sys_fsconfig_create(int fs)
 static inline int sys_fsmount(int fs, unsigned attrs)
 {
     return (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, attrs);
+}
+
+static inline int sys_fspick(int fd)
+{
+    return (int)syscall(SYS_fspick, fd, "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH);
+}
+
+static inline int sys_fsconfig_reconfigure(int fs)
+{
+    return (int)syscall(SYS_fsconfig, fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0);
 }
 
 static inline int sys_mount_setattr(int fd, unsigned flags, struct mount_attr *attr)

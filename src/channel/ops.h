@@ -101,6 +101,19 @@ enum chan_op {
     /* request: language str, n_env u32, "K=V" str...: starts its default kernel if there is none.
      * Does not wait for it. */
     OP_KERNEL_WARM,
+    /* Live fork (docs/internals/fork.md). request: wait_ms u64. No cell begins from now on. As soon
+     * as none runs: EVENT_KERNEL for each context, then EVENT_HELD; cells wait until CANCEL, the
+     * loss of the channel, or KERNEL_HOLD_MS later, when it ends by itself. -EBUSY: one still ran
+     * after wait_ms, and the message says in which context; nothing waits then. One at a time:
+     * -EALREADY. */
+    OP_KERNEL_HOLD,
+    /* request: n u32, then for each context: id str, language str, cwd str, is_default u32, cells
+     * u32, was u32 (pid of the kernel it was copied from, 0: without a kernel), note str (why what
+     * its kernel knew is gone, for its next cell; ""), n_env u32, "K=V" str...
+     * The contexts become these: those that were there are gone, with their kernels. Copies have
+     * come over the line before (LINE_KERNEL). END result: n u32, how many have a kernel. -ENOENT:
+     * a copy is not there, and nothing has changed. */
+    OP_KERNEL_ADOPT,
     /* request: none. END result: disk_total u64, disk_used u64, both in bytes. */
     OP_DISK,
     /* request: none; answers END at once. The host's watchdog. */
@@ -138,6 +151,7 @@ enum chan_data { CHAN_STDIN = 0, CHAN_STDOUT = 1, CHAN_STDERR = 2, CHAN_KERNEL =
 #define KERNEL_ID_LEN   36 /* as a UUID is written */
 #define KERNEL_CODE_MAX (16u * 1024 * 1024)
 #define KERNELS_MAX     64 /* contexts of a sandbox */
+#define KERNEL_HOLD_MS  10000
 /* How a copy of a zygote ended is told to its parent only, which is outside. */
 #define KERNEL_CODE_UNKNOWN 0xffffffffu
 
@@ -173,6 +187,9 @@ enum chan_event {
     EVENT_EXECUTING, /* u32 number of the cell, from 1; str: "", or why what the kernel knew before
                       * is gone */
     EVENT_CONTEXT,   /* one context: see above */
+    EVENT_KERNEL, /* one context: see above; then of its kernel: pid u32 (0: none), twin u32 (1: a
+                   * copy, which can be copied), n_env u32, "K=V" str... that it was started with */
+    EVENT_HELD,   /* empty */
     EVENT_MAX_
 };
 

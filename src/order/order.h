@@ -24,6 +24,9 @@
  *                       paused (memory kept, frozen) -------+  |
  *                       stored (files only, no process) -------+
  *
+ * A checkpoint is what a running sandbox was at one moment, files and kernels, under a name like a
+ * layer's. It goes with its sandbox unless it was made with KEEP.
+ *
  * Of the time between the front's death and the next front nothing is lost: deadlines are the
  * warden's, processes are the agent's. */
 #pragma once
@@ -70,7 +73,22 @@ enum order_op {
      * guard at the moment; the policy is kept, and nothing goes out until there is one. A paused
      * one gets it too. */
     ORDER_POLICY,
-    /* layer: forgets the name; the files go when no sandbox uses them. -ENOENT. */
+    /* Live fork (docs/internals/fork.md). id, layer, kernels: keeps the files and the kernels as
+     * they are now under that name. Descriptor: a note, as with CREATE. The front has had the agent
+     * hold its cells (OP_KERNEL_HOLD), and names the kernels, by their pids inside, that are to be
+     * copied. flags: ORDER_KEEP: it may outlive the sandbox; ORDER_DURABLE (with it): the files are
+     * saved too, as by SNAPSHOT, while the sandbox runs on; answered when that is done.
+     * Reply: a memfd with the report, JSON of the broker's (twin.h), which the warden never reads;
+     * stats.disk_bytes (DURABLE), stats.memory_used (what the copies alone hold, so far),
+     * paused_usec. -EBUSY: something is in the way, and the report lists what; -EOPNOTSUPP: this
+     * host, or this sandbox, cannot; -EEXIST; -ENOMEM. */
+    ORDER_CHECKPOINT,
+    /* id, layer: a checkpoint. Everything in the sandbox ends, and it goes on from there: files and
+     * kernels. The channel stays. The front then has the agent ADOPT the kernels. -ENOENT: no such
+     * checkpoint, or not this tenant's; -ENOMEM: its kernels are gone. */
+    ORDER_REWIND,
+    /* layer: forgets the name of a layer or a checkpoint; the files go when no sandbox uses them.
+     * -ENOENT. */
     ORDER_FORGET,
     ORDER_MAX_
 };
@@ -80,6 +98,16 @@ enum order_op {
 #define ORDER_DURABLE    2u
 #define ORDER_KERNEL     4u /* CREATE: its agent will want a kernel: made while the front is told */
 #define ORDER_NETWORK    8u /* CREATE, POLICY: it has a way out, to the guard */
+#define ORDER_KEEP       16u /* CHECKPOINT */
+/* CREATE: the layer is a checkpoint, and this sandbox the last that is made from it: its name is
+ * forgotten with that, also if it fails. */
+#define ORDER_LAST 32u
+/* CREATE: the layer may be a checkpoint whose kernels are to come along. Their copies are with the
+ * agent when the reply comes; the front has it ADOPT them. The reply's flags say whether it was so:
+ * TELL_KERNELS. Without, or if the kernels are gone, it gets the files. */
+#define ORDER_STATE 64u
+
+#define ORDER_KERNELS_MAX 64
 
 enum order_expiry { EXPIRY_KILL, EXPIRY_PAUSE, EXPIRY_PAUSE_FILES, EXPIRY_MAX_ };
 
@@ -90,25 +118,32 @@ struct order {
     uint64_t deadline_ns; /* clock_ns(); 0: none */
     struct sg_limits limits;
     char id[ID_LEN + 1], tenant[ORDER_TENANT_LEN + 1], layer[ID_LEN + 1];
+    uint32_t n_kernels; /* CHECKPOINT */
+    int32_t kernels[ORDER_KERNELS_MAX];
 };
 
 enum order_tell {
     TELL_REPLY = 1,
-    TELL_LISTENER, /* descriptor: listening socket; flags: TELL_TLS_HERE */
-    TELL_SETTINGS, /* descriptors: memfds: settings, sanitise_patterns (may be empty). Again after
-                    * SIGHUP */
-    TELL_GUARD,    /* descriptor: socket to the guard (egress/wire.h), again for each new guard */
-    TELL_TLS,      /* descriptors: certificate chain, key. Again after SIGHUP */
-    TELL_SANDBOX,  /* id, tenant, state, deadline, started, usage; descriptors: note, channel
-                    * (unless stored) */
+    TELL_LISTENER,   /* descriptor: listening socket; flags: TELL_TLS_HERE */
+    TELL_SETTINGS,   /* descriptors: memfds: settings, sanitise_patterns (may be empty). Again after
+                      * SIGHUP */
+    TELL_GUARD,      /* descriptor: socket to the guard (egress/wire.h), again for each new guard */
+    TELL_TLS,        /* descriptors: certificate chain, key. Again after SIGHUP */
+    TELL_SANDBOX,    /* id, tenant, state, deadline, started, usage; descriptors: note, channel
+                      * (unless stored) */
+    TELL_CHECKPOINT, /* layer, tenant, id ("": its sandbox is gone); flags: TELL_KERNELS;
+                      * descriptor: note. After all TELL_SANDBOX */
     TELL_READY,
-    TELL_ENDED,  /* id, end: why; usage as it was when it was let go */
-    TELL_PAUSED, /* id, state: its deadline paused it; usage, as in the reply to PAUSE */
+    TELL_ENDED,           /* id, end: why; usage as it was when it was let go */
+    TELL_PAUSED,          /* id, state: its deadline paused it; usage, as in the reply to PAUSE */
+    TELL_KERNELS_LOST,    /* layer: a checkpoint whose kernels have ended; its files are there */
+    TELL_CHECKPOINT_GONE, /* layer: all of it went with its sandbox */
     TELL_DRAIN,
     TELL_MAX_
 };
 
 #define TELL_TLS_HERE 1u
+#define TELL_KERNELS  2u /* CHECKPOINT, reply to CREATE: its kernels are there */
 
 enum order_state { STATE_RUNNING = 1, STATE_PAUSED, STATE_STORED, STATE_MAX_ };
 
@@ -135,7 +170,8 @@ struct order_answer {
     int32_t error_kind; /* enum sg_error_kind */
     char message[256];
     uint32_t flags, state, end;
-    char id[ID_LEN + 1], tenant[ORDER_TENANT_LEN + 1];
+    uint32_t paused_usec; /* CHECKPOINT: how long its kernels stood still */
+    char id[ID_LEN + 1], tenant[ORDER_TENANT_LEN + 1], layer[ID_LEN + 1];
     uint64_t deadline_ns, started_ns; /* clock_ns() */
     struct order_stats stats;
 };

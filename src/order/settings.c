@@ -8,7 +8,8 @@
 #include "base/parse.h"
 #include "order/address.h"
 
-#define ENGINE_MAX 16384u
+#define ENGINE_MAX      16384u
+#define CHECKPOINTS_MAX 1024u /* of a sandbox */
 
 enum kind { TEXT, PATH, LISTEN, MODULES, YES_NO, SIZE, MILLI, COUNT, TIME, CHOICE };
 
@@ -194,6 +195,33 @@ static const struct row rows[SETTING_MAX_] = {
                             AT(reap_batch),
                             1,
                             200},
+    [SETTING_checkpoints] = {{"checkpoints", "yes|no", "yes",
+                              "leave checkpoints before messages, to go back to", false},
+                             YES_NO,
+                             AT(checkpoints)},
+    [SETTING_checkpoint_keep] = {{"checkpoint_keep", "NUMBER", "20",
+                                  "the last of a sandbox that all stay", false},
+                                 COUNT,
+                                 AT(checkpoint_keep),
+                                 1,
+                                 CHECKPOINTS_MAX},
+    [SETTING_checkpoint_max] = {{"checkpoint_max", "NUMBER", "32",
+                                 "and with older ones, of which few stay", false},
+                                COUNT,
+                                AT(checkpoint_max),
+                                1,
+                                CHECKPOINTS_MAX},
+    [SETTING_checkpoint_age] = {{"checkpoint_age", "TIME", "24h", "how long one is kept", false},
+                                TIME,
+                                AT(checkpoint_age_ms),
+                                1000,
+                                365 * DAY_MS},
+    [SETTING_checkpoint_memory] = {{"checkpoint_memory", "SIZE", "16G",
+                                    "kernels of a tenant's checkpoints, in memory", false},
+                                   SIZE,
+                                   AT(checkpoint_memory),
+                                   0,
+                                   8 * TIB},
     [SETTING_analysis] = {{"analysis", "DIR", "", "programs of run_analysis, if not our own",
                            false},
                           PATH,
@@ -653,6 +681,10 @@ int settings_check(const struct settings *s, struct sg_error *e)
     if (s->execution_timeout_ms > s->execution_timeout_max_ms)
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "execution_timeout is longer than execution_timeout_max");
+    if (s->checkpoint_keep > s->checkpoint_max)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "checkpoint_keep %u is more than checkpoint_max %u", s->checkpoint_keep,
+                       s->checkpoint_max);
 
     if (!s->tls_cert[0] != !s->tls_key[0])
         return err_set(e, SG_ERR_INVALID, -EINVAL,

@@ -59,6 +59,10 @@ struct settings {
     uint64_t code_max; /* bytes */
     uint64_t reap_every_ms;
     uint32_t reap_batch;
+    bool checkpoints;                         /* before messages: whether they are left */
+    uint32_t checkpoint_keep, checkpoint_max; /* of a sandbox: the last ones, and all */
+    uint64_t checkpoint_age_ms;
+    uint64_t checkpoint_memory; /* of a tenant: what kernels of its checkpoints have in memory */
     char analysis[SETTINGS_PATH_MAX]; /* "": those that come with the program */
     char guard_user[64], guard_program[SETTINGS_PATH_MAX]; /* "": the usual one */
     enum settings_egress egress_e2b_default;               /* of a create that says nothing */
@@ -114,6 +118,11 @@ struct settings {
     X(code_max)              \
     X(reap_every)            \
     X(reap_batch)            \
+    X(checkpoints)           \
+    X(checkpoint_keep)       \
+    X(checkpoint_max)        \
+    X(checkpoint_age)        \
+    X(checkpoint_memory)     \
     X(analysis)              \
     X(guard_user)            \
     X(guard_program)         \

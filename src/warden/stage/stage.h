@@ -65,19 +65,29 @@ struct stage_setup {
 #define STAGE_LINE  1u /* the socket becomes a line */
 #define STAGE_TWINS 2u /* ... on which kernels can be asked for */
 
-/* What goes over a line, and the descriptors beside it. The warden sends channels, and kernels that
- * it was asked for (src/warden/twin); the agent asks for kernels, one at a time. */
+/* What goes over a line, and the descriptors beside it. The warden sends channels, kernels that it
+ * was asked for or that are copies (src/warden/twin), and new roots; the agent asks for kernels,
+ * one at a time, and says how a new root went. */
 struct line_message {
     uint32_t what;
     int32_t pid; /* LINE_KERNEL to the agent: its process, as seen inside */
+    int32_t
+        was; /* with it: the one that it is a copy of, as seen in that one's sandbox; 0: of none */
+    int32_t code; /* LINE_ROOT to the agent: LINE_ROOT_*. From it: 0 or -errno */
 };
 enum line_what {
     LINE_CHANNEL = 'c', /* to the agent: one descriptor */
     LINE_KERNEL = 'k',  /* to the agent: control socket, read ends of its stdout and stderr, pidfd.
                          * From the agent: a kernel, please */
     LINE_NO_KERNEL = 'n', /* to the agent: there is none to be had, now */
+    /* To the agent: a detached mount that becomes the root directory of all that runs inside
+     * (root_move); with LINE_ROOT_CLEAR everything inside but the agent is killed first, and
+     * contexts have no kernels. From the agent: how that went. -EBUSY: it writes a file for the
+     * host just now. */
+    LINE_ROOT = 'r',
 };
-#define LINE_FDS_MAX 4
+#define LINE_ROOT_CLEAR 1
+#define LINE_FDS_MAX    4
 
 #define STAGE_FIXED_FDS 2
 #define STAGE_FDS_MAX   (STAGE_FIXED_FDS + STAGE_MOUNTS_MAX)
@@ -117,3 +127,8 @@ int root_build(unsigned omit, struct sg_error *e);
 /* From detached mounts, in the order of struct stage_setup, to the sandbox's root directory. */
 int root_enter(const struct stage_setup *setup, const int *mounts, unsigned omit,
                struct sg_error *e);
+/* In the agent: the root that it has is replaced by this one, another overlay like it; /usr, /dev,
+ * /proc and their masks go along, /usr/local and /dev/shm are the new root's own. Processes whose
+ * root or working directory was the old root are in the new one; what else they have open in the
+ * old one they keep. On failure everything is as before. */
+int root_move(int new_root, struct sg_error *e);
