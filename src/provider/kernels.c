@@ -11,13 +11,9 @@
 #include "warden/child.h"
 #include "warden/twin/twin.h"
 
-/* What goes along with a request, or is kept of one; -1: not there. */
-struct ends {
-    int fds[TWIN_FDS_MAX];
-    size_t n;
-};
+_Static_assert(TWIN_FDS_MAX <= ENDS_MAX, "room for what goes along with a request");
 
-static void ends_close(struct ends *s)
+void ends_close(struct ends *s)
 {
     for (size_t i = 0; i < s->n; i++)
         close_p(&s->fds[i]);
@@ -68,8 +64,8 @@ static int add_doors(struct instance *i, struct ends *s, struct twin_request *q,
     return 0;
 }
 
-static int send_request(struct provider *p, const struct twin_request *q, const struct ends *s,
-                        struct sg_error *e)
+int broker_send(struct provider *p, const struct twin_request *q, const struct ends *s,
+                struct sg_error *e)
 {
     int r = fd_send(p->domain.broker_sock, q, sizeof *q, s->fds, s->n);
 
@@ -94,9 +90,11 @@ int provider_zygote_ask(struct provider *p, struct instance *home, const char *i
     if (r < 0)
         return r;
     snprintf(q.imports, sizeof q.imports, "%s", imports);
-    r = send_request(p, &q, &s, e);
-    if (r == 0)
+    r = broker_send(p, &q, &s, e);
+    if (r == 0) {
         home->kernel_asked = q.seq;
+        p->home = home;
+    }
     return r;
 }
 
@@ -127,7 +125,7 @@ static void drop_ends(struct instance *i)
     i->kernel_asked = 0;
 }
 
-int instance_kernel_ask(struct instance *i, struct sg_error *e)
+static int ask_kernel(struct instance *i, struct twin_request *q, struct sg_error *e)
 {
     static const char *const names[] = {
         [TWIN_K_USER] = "user",    [TWIN_K_MNT] = "mnt", [TWIN_K_PID] = "pid",
@@ -135,27 +133,47 @@ int instance_kernel_ask(struct instance *i, struct sg_error *e)
         [TWIN_K_CGROUP] = "cgroup"};
     struct provider *p = i->provider;
     AUTO(ends_close) struct ends s = {.n = 0};
-    struct twin_request q = {.magic = TWIN_MAGIC,
-                             .op = TWIN_KERNEL,
-                             .seq = ++p->kernel_seq,
-                             .pids = i->pids,
-                             .disk_bytes = i->disk_bytes};
     int r;
 
+    q->magic = TWIN_MAGIC;
+    q->op = TWIN_KERNEL;
+    q->seq = ++p->kernel_seq;
+    q->owner = instance_serial(i);
+    q->pids = i->pids;
+    q->disk_bytes = i->disk_bytes;
     if (i->kernel_asked)
         return err_set(e, SG_ERR_INVALID, -EALREADY, "a kernel was asked for already");
     r = add_namespaces(i, names, ARRAY_SIZE(names), &s, e);
     if (r == 0)
         r = make_ends(i, &s, e);
     if (r == 0)
-        r = add_doors(i, &s, &q, e);
+        r = add_doors(i, &s, q, e);
     if (r == 0)
-        r = send_request(p, &q, &s, e);
-    if (r < 0)
+        r = broker_send(p, q, &s, e);
+    if (r < 0) {
         drop_ends(i);
-    else
-        i->kernel_asked = q.seq;
-    return r;
+        return r;
+    }
+    i->kernel_asked = q->seq;
+    i->copied_mould = q->mould;
+    i->copied_was = q->was;
+    i->copied_last = (q->flags & TWIN_LAST) != 0;
+    return 0;
+}
+
+int instance_kernel_ask(struct instance *i, struct sg_error *e)
+{
+    struct twin_request q = {.was = 0};
+
+    return ask_kernel(i, &q, e);
+}
+
+int instance_kernel_copy(struct instance *i, uint64_t mould, int32_t was, bool last,
+                         struct sg_error *e)
+{
+    struct twin_request q = {.mould = mould, .was = was, .flags = last ? TWIN_LAST : 0};
+
+    return ask_kernel(i, &q, e);
 }
 
 bool instance_has_kernel(const struct instance *i)
@@ -196,31 +214,47 @@ bool instance_drop_dead_twins(struct instance *i)
             i->twins[n++] = i->twins[k];
     }
     i->n_twins = n;
-    return n == 0;
+    while (i->n_twins < ARRAY_SIZE(i->twins)) {
+        int mould = moulds_wait_for(i);
+        if (mould < 0)
+            break;
+        if (twin_is_dead(mould))
+            close(mould);
+        else
+            i->twins[i->n_twins++] = mould;
+    }
+    return i->n_twins == 0 && i->hold_asked == 0;
 }
 
 void instance_kill_twins(struct instance *i)
 {
     for (size_t k = 0; k < i->n_twins; k++)
         child_kill(i->twins[k]);
+    moulds_kill_of(i);
     drop_ends(i);
 }
 
+void instance_forget_twins(struct instance *i)
+{
+    while (i->n_twins > 0)
+        close(i->twins[--i->n_twins]);
+    moulds_forget(i);
+}
+
 /* The line is never waited for: an agent that does not read it has no use for kernels either. */
-static int tell_agent(struct instance *i, uint32_t what, int pid, const int *fds, size_t n,
+static int tell_agent(struct instance *i, const struct line_message *m, const int *fds, size_t n,
                       struct sg_error *e)
 {
-    struct line_message m = {.what = what, .pid = pid};
     int r = fd_set_nonblock(i->channel, true);
 
     if (r == 0)
-        r = fd_send(i->channel, &m, sizeof m, fds, n);
+        r = fd_send(i->channel, m, sizeof *m, fds, n);
     return r < 0 ? err_set(e, SG_ERR_GONE, r, "the sandbox takes no kernel: %s", strerror(-r)) : 0;
 }
 
 int instance_kernel_refuse(struct instance *i, struct sg_error *e)
 {
-    return tell_agent(i, LINE_NO_KERNEL, 0, NULL, 0, e);
+    return tell_agent(i, &(struct line_message){.what = LINE_NO_KERNEL}, NULL, 0, e);
 }
 
 static bool keep_twin(struct instance *i, int *pidfd)
@@ -237,14 +271,15 @@ static int hand_over(struct instance *i, const struct twin_reply *reply, int *fd
                      struct sg_error *e)
 {
     int all[LINE_FDS_MAX] = {i->kernel_ends[0], i->kernel_ends[1], i->kernel_ends[2], fds[0]};
+    struct line_message m = {.what = LINE_KERNEL, .pid = reply->pid, .was = i->copied_was};
 
     if (!keep_twin(i, &fds[1]))
         return err_set(e, SG_ERR_LIMIT, -EAGAIN, "the sandbox has %zu kernels already",
                        ARRAY_SIZE(i->twins));
-    return tell_agent(i, LINE_KERNEL, reply->pid, all, ARRAY_SIZE(all), e);
+    return tell_agent(i, &m, all, ARRAY_SIZE(all), e);
 }
 
-static int judge(const struct twin_reply *reply, struct sg_error *e)
+int broker_judge(const struct twin_reply *reply, struct sg_error *e)
 {
     bool known = reply->kind > SG_ERR_NONE && reply->kind < SG_ERR_MAX_;
 
@@ -276,11 +311,13 @@ static int take_kernel(struct provider *p, const struct twin_reply *reply, int *
                        struct kernel_news *ret, struct sg_error *e)
 {
     struct instance *i = asked_by(p, reply->seq);
-    int r = judge(reply, e);
+    int r = broker_judge(reply, e);
 
-    *ret = (struct kernel_news){.kind = NEWS_KERNEL, .instance = i};
+    *ret = (struct kernel_news){.kind = NEWS_KERNEL, .instance = i, .report = -1};
     if (r == 0 && n != 2)
         r = err_set(e, SG_ERR_INTERNAL, -EPROTO, "the broker sent %zu descriptors", n);
+    if (r == 0 && i && i->copied_last)
+        moulds_used_up(p, i->copied_mould, i->copied_was);
     if (r == 0 && !i)
         r = err_set(e, SG_ERR_GONE, -ESRCH, "the sandbox has ended");
     if (r == 0)
@@ -297,6 +334,7 @@ static void forget_asked(struct provider *p)
 {
     struct sg_error e;
 
+    moulds_gone(p);
     for (uint32_t n = 0; n < p->n_slots; n++) {
         struct instance *i = p->slots[n].used_by;
         if (!i || !i->kernel_asked)
@@ -306,14 +344,36 @@ static void forget_asked(struct provider *p)
     }
 }
 
+static int take_reply(struct provider *p, const struct twin_reply *reply, int *fds, size_t n,
+                      struct kernel_news *ret, struct sg_error *e)
+{
+    switch (reply->op) {
+    case TWIN_KERNEL:
+        return take_kernel(p, reply, fds, n, ret, e);
+    case TWIN_BEGUN:
+        take_begun(p, reply, fds, n);
+        return 0;
+    case TWIN_HOLD:
+        return moulds_take_held(p, reply, fds, n, ret, e);
+    case TWIN_GO:
+        return moulds_take_went(p, reply, ret, e);
+    case TWIN_LOST:
+        moulds_take_lost(p, reply->mould, ret);
+        return 0;
+    default:
+        ret->kind = NEWS_ZYGOTE;
+        return broker_judge(reply, e);
+    }
+}
+
 int provider_kernels_take(struct provider *p, struct kernel_news *ret, struct sg_error *e)
 {
     struct twin_reply reply;
-    int fds[2] = {-1, -1}, r;
+    int fds[1 + TWIN_KERNELS_MAX], r;
     size_t n = ARRAY_SIZE(fds);
     ssize_t got = fd_recv(p->domain.broker_sock, &reply, sizeof reply, fds, &n);
 
-    *ret = (struct kernel_news){.kind = NEWS_NONE};
+    *ret = (struct kernel_news){.kind = NEWS_NONE, .report = -1};
     if (got == -EAGAIN)
         return -EAGAIN;
     if (got != (ssize_t)sizeof reply || reply.magic != TWIN_MAGIC) {
@@ -322,26 +382,22 @@ int provider_kernels_take(struct provider *p, struct kernel_news *ret, struct sg
         return err_set(e, SG_ERR_INTERNAL, -EPIPE, "the broker of a domain has ended");
     }
     reply.message[sizeof reply.message - 1] = '\0';
-    if (reply.op == TWIN_KERNEL) {
-        r = take_kernel(p, &reply, fds, n, ret, e);
-    } else if (reply.op == TWIN_BEGUN) {
-        take_begun(p, &reply, fds, n);
-        r = 0;
-    } else {
-        ret->kind = NEWS_ZYGOTE;
-        r = judge(&reply, e);
-    }
-    close_p(&fds[0]);
-    close_p(&fds[1]);
+    r = take_reply(p, &reply, fds, n, ret, e);
+    for (size_t k = 0; k < n; k++)
+        close_p(&fds[k]);
     return r;
 }
 
-int instance_kernel_wanted(struct instance *i)
+int instance_line_take(struct instance *i, enum line_news *ret, int *ret_code)
 {
     struct line_message m;
     ssize_t n = recv(i->channel, &m, sizeof m, MSG_DONTWAIT);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return -EAGAIN;
-    return n == (ssize_t)sizeof m && m.what == LINE_KERNEL ? 0 : -EPROTO;
+    if (n != (ssize_t)sizeof m || (m.what != LINE_KERNEL && m.what != LINE_ROOT))
+        return -EPROTO;
+    *ret = m.what == LINE_ROOT ? LINE_ROOT_DONE : LINE_WANTS_KERNEL;
+    *ret_code = m.code;
+    return 0;
 }

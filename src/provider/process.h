@@ -19,6 +19,7 @@
 
 struct provider;
 struct instance;
+struct stack; /* warden/strata.h */
 
 /* omit: control builds only, see warden/stage/layers.h. */
 int provider_open(uint32_t max_instances, unsigned omit, struct provider **ret, struct sg_error *e);
@@ -98,9 +99,20 @@ void instance_usage(struct instance *i, struct instance_stats *ret);
 /* Asks for it; instance_frozen says when it is so. Thawing is done when it returns. */
 int instance_freeze_ask(struct instance *i, bool on, struct sg_error *e);
 bool instance_frozen(struct instance *i);
-/* Where the files that the sandbox has changed are: its upper layer, as an overlay has it, with the
- * sandbox's id 0 as *ret_first_id. -1 without `line`. */
-int instance_upper(const struct instance *i, uint32_t *ret_first_id);
+/* Where the files that the sandbox has changed are: as overlays have them, bottom first, the
+ * sandbox's id 0 being first_id there. Valid as long as the sandbox, or the stack. With `line`
+ * only. */
+#define STRATA_MAX 64
+struct strata_view {
+    size_t n;
+    uint32_t first_id;
+    struct {
+        int mount;
+        const char *dir;
+    } v[STRATA_MAX];
+};
+void instance_strata(const struct instance *i, struct strata_view *ret);
+void stack_strata(const struct stack *s, struct strata_view *ret);
 
 /* Readable when pid 1 of the sandbox has ended, and after that, when another process that it must
  * be waited for has. -1 before instance_finish. */
@@ -162,16 +174,83 @@ enum kernel_news_kind {
     NEWS_NONE,
     NEWS_ZYGOTE, /* there is one now; or with an error, there is none (any more) */
     NEWS_KERNEL, /* the sandbox's agent has it; or with an error, it has not */
-    NEWS_GONE,   /* the process that makes them */
+    NEWS_GONE,   /* the process that makes them; all moulds are gone too */
+    NEWS_HELD, /* a sandbox stands still and its kernels were copied; or with -EBUSY it goes on, or
+                  failed */
+    NEWS_WENT, /* it goes on */
+    NEWS_LOST, /* a mould has ended */
 };
+#define NEWS_KERNELS_MAX 64
 struct kernel_news {
     enum kernel_news_kind kind;
-    struct instance *instance; /* NEWS_KERNEL: NULL if it has ended meanwhile */
+    struct instance *instance;         /* KERNEL, HELD, WENT: NULL if it has ended meanwhile */
+    uint64_t mould;                    /* HELD, LOST */
+    int report;                        /* HELD: a memfd, the caller's, or -1 */
+    int32_t kernels[NEWS_KERNELS_MAX]; /* HELD: that were copied */
+    size_t n_kernels;
+    uint64_t memory_bytes;
+    uint32_t held_usec; /* WENT */
 };
 /* When provider_kernels_fd is readable: what it says. -EAGAIN: nothing more. */
 int provider_kernels_take(struct provider *p, struct kernel_news *ret, struct sg_error *e);
-/* When instance_fd of a running sandbox is readable: 0, its agent asks for a kernel; -EAGAIN; else
- * it says what no agent says. */
-int instance_kernel_wanted(struct instance *i);
+/* When instance_fd of a running sandbox is readable: what its agent says. -EAGAIN: nothing more;
+ * else it says what no agent says. */
+enum line_news { LINE_WANTS_KERNEL, LINE_ROOT_DONE };
+int instance_line_take(struct instance *i, enum line_news *ret, int *ret_code);
 /* Tells its agent that there is none to be had. */
 int instance_kernel_refuse(struct instance *i, struct sg_error *e);
+
+/* ---- live fork ---------------------------------------------------------------------------------
+ *
+ * docs/internals/fork.md has the steps. Files: what a sandbox has written is frozen as the topmost
+ * of a stack of strata (warden/strata.h), and it goes on with an empty layer over them; others can
+ * have the same stack. Kernels: moulds, copies that stand still, from which kernels are made; they
+ * go with the provider. None of this waits. */
+
+/* Whether this sandbox's files can be frozen: the host's kernel has what it takes. */
+bool instance_can_freeze(const struct instance *i);
+/* Freezing: makes the root that the sandbox will have, over what it has now. 0 with *ret_root -1:
+ * nothing was written since the last time, so it can stay where it is. The stack is what is frozen,
+ * and the caller's. layer as in struct instance_spec. */
+int instance_files_freeze(struct instance *i, const int *layer, struct stack **ret, int *ret_root,
+                          struct sg_error *e);
+/* A root over a stack, for a sandbox that is to have those files. */
+int instance_files_take(struct instance *i, const struct stack *s, const int *layer, int *ret_root,
+                        struct sg_error *e);
+/* Sends the agent the root that one of these made. LINE_ROOT_DONE follows. Takes the descriptor
+ * over. */
+int instance_root_send(struct instance *i, int root, bool clear, struct sg_error *e);
+/* What came of it. It has to be told before the next; of one that did not move, nothing is left but
+ * the caller's stack, whose top it writes on. */
+void instance_files_moved(struct instance *i, bool moved);
+/* After freezing and moving, when all that runs is in the new root: from now on the kernel itself
+ * lets nobody write to the old. -EBUSY: somebody has a file open there for writing. */
+int instance_files_seal(struct instance *i, struct sg_error *e);
+/* What it writes on: a directory, the caller's to close. */
+int instance_open_upper(const struct instance *i);
+/* In place of the stack it has, one that shows the same, taken over: counts when its root is made
+ * next. */
+void instance_files_swap(struct instance *i, struct stack *s);
+const struct stack *instance_stack(const struct instance *i);
+
+/* The mould's number is the caller's to remember; provider_mould_drop ends it. kernels: pids
+ * inside. keep: the moulds stay when the sandbox ends. NEWS_HELD follows, then the caller says go
+ * on. */
+struct hold_spec {
+    const int32_t *kernels;
+    size_t n_kernels;
+    bool keep;
+};
+int instance_hold(struct instance *i, const struct hold_spec *spec, uint64_t *ret_mould,
+                  struct sg_error *e);
+int instance_go(struct instance *i, bool moved, struct sg_error *e);
+/* A kernel from a mould. NEWS_KERNEL follows, when the agent has it. One at a time. */
+int instance_kernel_copy(struct instance *i, uint64_t mould, int32_t was, bool last,
+                         struct sg_error *e);
+void provider_mould_drop(struct provider *p, uint64_t mould);
+/* Where what a freed stack or a dropped root leaves is removed from: it may take long. */
+void provider_discard(struct provider *p, void (*fn)(void *arg, int mount, const char *dir),
+                      void *arg);
+/* The owner's own, and NULL at first. */
+void instance_set_user(struct instance *i, void *user);
+void *instance_user(const struct instance *i);

@@ -13,13 +13,18 @@
 #include "warden/stage/layers.h"
 #include "warden/stage/stage.h"
 
-#define START_MS 15000
+#define START_MS      15000
+#define HAUNTED_LOOKS 8 /* that finding a place may take */
 
 static int find_slot(struct provider *p, uint32_t *ret, struct sg_error *e)
 {
+    unsigned looks = HAUNTED_LOOKS;
+
     for (uint32_t n = 0; n < p->n_slots; n++) {
         uint32_t i = (p->rotor + n) % p->n_slots;
-        if (p->slots[i].used_by || p->slots[i].lost)
+        struct slot *s = &p->slots[i];
+        if (s->used_by || s->lost ||
+            (s->haunted && (looks == 0 || (looks--, !slot_lay_to_rest(s)))))
             continue;
         p->rotor = (i + 1) % p->n_slots;
         *ret = i;
@@ -80,7 +85,7 @@ int instance_begin(struct provider *p, struct instance **ret, struct sg_error *e
                            .channel = -1,
                            .pidfd = -1,
                            .userns = -1,
-                           .upper = -1,
+                           .old_root = -1,
                            .netpath = NETPATH_NONE,
                            .kernel_ends = {-1, -1, -1}};
     p->slots[index].used_by = i;
@@ -255,9 +260,14 @@ int instance_finish(struct instance *i, const struct instance_spec *spec, struct
     ls.lower = p->slots[i->index].lower;
     ls.layer = spec->layer ? *spec->layer : -1;
     ls.userns = i->userns;
+    ls.keep = spec->line;
     r = layers_finish(&ls, &l, e);
-    if (r == 0 && spec->line)
-        r = layers_open_upper(&l, &i->upper, e);
+    if (r == 0 && spec->line) {
+        i->scratch = scratch_use(l.scratch);
+        i->scratch->discard = p->discard;
+        i->scratch->discard_arg = p->discard_arg;
+        memcpy(i->upper, l.upper, sizeof i->upper);
+    }
     if (r == 0)
         r = send_setup(i, spec, &l, ls.first_id, e);
     close(steal_fd(&i->userns));

@@ -8,7 +8,8 @@
 #include "provider/process_impl.h"
 #include "warden/child.h"
 
-#define END_NS 5000000000ull
+#define END_NS        5000000000ull
+#define HAUNTED_BYTES (8u << 20)
 
 static struct slot *slot_of(const struct instance *i)
 {
@@ -50,12 +51,6 @@ int instance_fd(const struct instance *i)
 int instance_pidfd(const struct instance *i)
 {
     return i->pidfd >= 0 || i->n_twins == 0 ? i->pidfd : i->twins[0];
-}
-
-int instance_upper(const struct instance *i, uint32_t *ret_first_id)
-{
-    *ret_first_id = instance_first_id(i);
-    return i->upper;
 }
 
 /* The line is a byte stream that the sandbox need not read: it is never waited for. */
@@ -120,8 +115,8 @@ void instance_end(struct instance *i)
     netpath_done(&i->netpath);
     close_p(&i->channel);
     close_p(&i->userns);
-    close_p(&i->upper);
-    i->channel = i->userns = i->upper = -1;
+    i->channel = i->userns = -1;
+    instance_files_done(i);
     if (i->frozen)
         cg->ops->kill(cg);
     child_kill(i->pidfd);
@@ -160,6 +155,31 @@ static int check_ended(struct instance *i, struct cgroup *cg, struct sg_error *e
     return 0;
 }
 
+static uint64_t memory_of(struct slot *s)
+{
+    struct cgroup_usage usage;
+
+    s->cgroup->ops->usage(s->cgroup, &usage);
+    return usage.memory_bytes;
+}
+
+/* What was charged to its group stays so: the next sandbox gets another. */
+static int slot_renew(struct slot *s, struct sg_error *e)
+{
+    int r = s->cgroup->ops->destroy(steal_ptr(&s->cgroup), e);
+
+    s->worn = s->haunted = false;
+    s->seen = (struct cgroup_stats){0};
+    return r;
+}
+
+bool slot_lay_to_rest(struct slot *s)
+{
+    if (s->haunted && memory_of(s) <= HAUNTED_BYTES)
+        slot_renew(s, NULL);
+    return !s->haunted;
+}
+
 int instance_ended(struct instance *i, struct sg_error *e)
 {
     struct slot *s = slot_of(i);
@@ -172,11 +192,12 @@ int instance_ended(struct instance *i, struct sg_error *e)
     if (s->lost)
         slots_lose(&i->provider->domain.slots, slot_number(i));
     s->used_by = NULL;
+    bool shares = i->shares;
+    instance_forget_twins(i);
     free(i);
-    if (r == 0 && s->cgroup && !s->cgroup->ops->reusable) {
-        r = s->cgroup->ops->destroy(steal_ptr(&s->cgroup), e);
-        s->worn = false;
-        s->seen = (struct cgroup_stats){0};
-    }
+    if (r == 0 && s->cgroup && shares && memory_of(s) > HAUNTED_BYTES)
+        s->haunted = true;
+    else if (r == 0 && s->cgroup && (shares || !s->cgroup->ops->reusable))
+        r = slot_renew(s, e);
     return r;
 }

@@ -91,6 +91,16 @@ int cgroup_doors_add(struct cgroup_doors *d, int dirfd, const char *file, struct
     return 0;
 }
 
+int cgroup_open_procs(int dirfd, int *ret, struct sg_error *e)
+{
+    int fd = openat(dirfd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return err_errno(e, "open 'cgroup.procs' of a control group");
+    *ret = fd;
+    return 0;
+}
+
 void cgroup_doors_close(struct cgroup_doors *d)
 {
     for (size_t i = 0; i < d->n; i++)

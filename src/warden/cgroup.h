@@ -38,6 +38,8 @@ struct cgroup_ops {
     int (*create)(uint32_t slot, struct cgroup **ret, struct sg_error *e);
     /* Descriptors to write "0" to, each of which moves the writer into one hierarchy's group. */
     int (*open_doors)(struct cgroup *c, struct cgroup_doors *ret, struct sg_error *e);
+    /* A list of the processes in it, one pid a line, as whoever reads it sees them. */
+    int (*open_members)(struct cgroup *c, int *ret, struct sg_error *e);
     int (*set_limits)(struct cgroup *c, const struct sg_limits *l, struct sg_error *e);
     /* Before open_doors, if usage is to tell the processor time too. */
     int (*account)(struct cgroup *c, struct sg_error *e);
@@ -83,6 +85,8 @@ struct cgroup_mount {
 int cgroup_find_mount(const char *controller, struct cgroup_mount *ret);
 /* Signals every process listed in the file; returns how many there were. */
 int cgroup_kill_listed(int dirfd, const char *procs_file);
+/* The list of processes of a group, opened for reading. */
+int cgroup_open_procs(int dirfd, int *ret, struct sg_error *e);
 /* Adds one file of a group, opened for writing. */
 int cgroup_doors_add(struct cgroup_doors *d, int dirfd, const char *file, struct sg_error *e);
 /* The number after `key ` in a flat-keyed file, or 0. */

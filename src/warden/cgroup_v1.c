@@ -115,6 +115,11 @@ static int v1_open_doors(struct cgroup *base, struct cgroup_doors *ret, struct s
     return r;
 }
 
+static int v1_open_members(struct cgroup *base, int *ret, struct sg_error *e)
+{
+    return cgroup_open_procs(CONTAINER_OF(base, struct v1, base)->dir[PIDS], ret, e);
+}
+
 static int v1_create(uint32_t slot, struct cgroup **ret, struct sg_error *e)
 {
     struct v1 *c;
@@ -302,6 +307,7 @@ const struct cgroup_ops cgroup_v1 = {
     .reusable = true,
     .create = v1_create,
     .open_doors = v1_open_doors,
+    .open_members = v1_open_members,
     .set_limits = v1_set_limits,
     .account = v1_account,
     .freeze = v1_freeze,

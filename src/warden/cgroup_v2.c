@@ -84,6 +84,11 @@ static int v2_open_doors(struct cgroup *base, struct cgroup_doors *ret, struct s
     return cgroup_doors_add(ret, CONTAINER_OF(base, struct v2, base)->dir, "cgroup.procs", e);
 }
 
+static int v2_open_members(struct cgroup *base, int *ret, struct sg_error *e)
+{
+    return cgroup_open_procs(CONTAINER_OF(base, struct v2, base)->dir, ret, e);
+}
+
 static int v2_create(uint32_t slot, struct cgroup **ret, struct sg_error *e)
 {
     struct v2 *c;
@@ -231,6 +236,7 @@ const struct cgroup_ops cgroup_v2 = {
     .reusable = false, /* the peak of its memory cannot be reset */
     .create = v2_create,
     .open_doors = v2_open_doors,
+    .open_members = v2_open_members,
     .set_limits = v2_set_limits,
     .account = v2_account,
     .freeze = v2_freeze,

@@ -1,80 +1,40 @@
 #include "warden/layer_save.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/sendfile.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
 #include "base/base.h"
+#include "warden/layer_file.h"
 #include "warden/tree.h"
 
-#define OPAQUE       "trusted.overlay.opaque"
 #define DEPTH_MAX    2048 /* directories in each other: as deep as a path can name */
-#define SEND_MAX     (1u << 30)
-#define XATTR_MAX    65536
 #define IDS          65536u
 #define NOBODY       65534u
-#define DIR_FLAGS    (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define RENAME_FRESH 1u /* RENAME_NOREPLACE */
 
 struct work {
     const struct layer_save *save;
     int links; /* a folder with one link to each copied file that has several names, by inode */
     uint64_t bytes;
-    char *xattr_names, *xattr_value;
+    struct layer_xattrs *xattrs;
     struct sg_error *e;
 };
-
-static void closedir_p(DIR **d)
-{
-    if (*d)
-        closedir(*d);
-}
 
 static int fail(struct work *w, const char *what, const char *name)
 {
     return err_errno(w->e, "%s '%.64s' of the snapshot", what, name);
 }
 
-static bool is_whiteout(const struct stat *st)
+/* Of a call that says what is wrong by what it returns. */
+static int fail_with(struct work *w, int r, const char *what, const char *name)
 {
-    return S_ISCHR(st->st_mode) && st->st_rdev == makedev(0, 0);
-}
-
-static bool is_opaque(int dir)
-{
-    char v;
-
-    return fgetxattr(dir, OPAQUE, &v, 1) == 1 && v == 'y';
-}
-
-/* Opens a directory for reading its entries; the descriptor stays the caller's. */
-static DIR *list(int dir)
-{
-    int fd = openat(dir, ".", DIR_FLAGS);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-    if (!d)
-        close_p(&fd);
-    return d;
-}
-
-/* The next name, without . and ..; NULL at the end or on an error, with errno. */
-static const char *next_name(DIR *d)
-{
-    struct dirent *entry;
-
-    do {
-        errno = 0;
-        entry = readdir(d);
-    } while (entry && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
-    return entry ? entry->d_name : NULL;
+    errno = -r;
+    return fail(w, what, name);
 }
 
 /* ---- attributes
@@ -88,37 +48,16 @@ static uint32_t layer_id(const struct work *w, uint32_t id, bool from_upper)
     return id < IDS ? id : NOBODY;
 }
 
-static int copy_xattrs(struct work *w, int from, int to, const char *name)
-{
-    ssize_t n = flistxattr(from, w->xattr_names, XATTR_MAX);
-
-    if (n < 0)
-        return errno == ENOTSUP ? 0 : fail(w, "read the attributes of", name);
-    for (const char *p = w->xattr_names; p < w->xattr_names + n; p += strlen(p) + 1) {
-        if (strncmp(p, "user.", 5) != 0)
-            continue;
-        ssize_t len = fgetxattr(from, p, w->xattr_value, XATTR_MAX);
-        if (len < 0)
-            return fail(w, "read an attribute of", name);
-        if (fsetxattr(to, p, w->xattr_value, (size_t)len, 0) < 0) {
-            if (errno == ENOSPC || errno == E2BIG || errno == ERANGE)
-                errno = EOVERFLOW; /* of this file, and not of the disk */
-            return fail(w, "write an attribute of", name);
-        }
-    }
-    return 0;
-}
-
 /* The owner first: a change of it takes bits of the mode away. */
 static int copy_attributes(struct work *w, const struct stat *st, bool from_upper, int from, int to,
                            const char *name)
 {
     mode_t mode = st->st_mode & (S_ISDIR(st->st_mode) ? 07777 : 01777);
     struct timespec times[2] = {st->st_atim, st->st_mtim};
-    int r = copy_xattrs(w, from, to, name);
+    int r = layer_copy_xattrs(w->xattrs, from, to, false);
 
     if (r < 0)
-        return r;
+        return fail_with(w, r, "copy the attributes of", name);
     if (fchown(to, layer_id(w, st->st_uid, from_upper), layer_id(w, st->st_gid, from_upper)) < 0 ||
         fchmod(to, mode) < 0 || futimens(to, times) < 0)
         return fail(w, "set owner, mode and time of", name);
@@ -127,31 +66,6 @@ static int copy_attributes(struct work *w, const struct stat *st, bool from_uppe
 
 /* ---- what is no directory
  * ----------------------------------------------------------------------------- */
-
-/* Holes stay holes. */
-static int copy_data(struct work *w, int in, int out, off_t size, const char *name)
-{
-    off_t at = 0;
-
-    while ((at = lseek(in, at, SEEK_DATA)) >= 0 && at < size) {
-        off_t end = lseek(in, at, SEEK_HOLE);
-        if (end < 0 || lseek(out, at, SEEK_SET) < 0)
-            return fail(w, "read", name);
-        while (at < end) {
-            size_t left = (size_t)(end - at);
-            ssize_t n = sendfile(out, in, &at, left < SEND_MAX ? left : SEND_MAX);
-            if (n < 0 && errno == EINTR)
-                continue;
-            if (n < 0)
-                return fail(w, "copy", name);
-            if (n == 0)
-                break;
-        }
-    }
-    if (at < 0 && errno != ENXIO)
-        return fail(w, "read", name);
-    return ftruncate(out, size) < 0 ? fail(w, "write", name) : 0;
-}
 
 static int copy_file(struct work *w, int from, const char *name, bool from_upper, int to)
 {
@@ -167,8 +81,9 @@ static int copy_file(struct work *w, int from, const char *name, bool from_upper
     out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (out < 0)
         return fail(w, "make", name);
-    r = copy_data(w, in, out, st.st_size, name);
-    return r < 0 ? r : copy_attributes(w, &st, from_upper, in, out, name);
+    r = layer_copy_data(in, out, st.st_size);
+    return r < 0 ? fail_with(w, r, "copy", name)
+                 : copy_attributes(w, &st, from_upper, in, out, name);
 }
 
 /* A file with several names is copied once. */
@@ -218,6 +133,15 @@ static int make_fifo(struct work *w, const char *name, const struct stat *st, bo
     return 0;
 }
 
+static int make_whiteout(struct work *w, const char *name, int to)
+{
+    int r = layer_expect_whiteouts(to);
+
+    if (r < 0)
+        return fail_with(w, r, "prepare for a whiteout for", name);
+    return mknodat(to, name, S_IFCHR, makedev(0, 0)) < 0 ? fail(w, "make a whiteout for", name) : 0;
+}
+
 /* Sockets and devices are left out. */
 static int copy_other(struct work *w, int from, const char *name, const struct stat *st,
                       bool from_upper, int to)
@@ -230,9 +154,7 @@ static int copy_other(struct work *w, int from, const char *name, const struct s
         return copy_symlink(w, from, name, st, from_upper, to);
     if (S_ISFIFO(st->st_mode))
         return make_fifo(w, name, st, from_upper, to);
-    if (is_whiteout(st) && mknodat(to, name, S_IFCHR, makedev(0, 0)) < 0)
-        return fail(w, "make a whiteout for", name);
-    return 0;
+    return layer_is_whiteout(st) ? make_whiteout(w, name, to) : 0;
 }
 
 /* ---- directories
@@ -242,9 +164,9 @@ static int make_dir(struct work *w, int to, const char *name, bool opaque, int *
 {
     int fd;
 
-    if (mkdirat(to, name, 0700) < 0 || (fd = openat(to, name, DIR_FLAGS)) < 0)
+    if (mkdirat(to, name, 0700) < 0 || (fd = openat(to, name, LAYER_DIR_FLAGS)) < 0)
         return fail(w, "make", name);
-    if (opaque && fsetxattr(fd, OPAQUE, "y", 1, 0) < 0) {
+    if (opaque && fsetxattr(fd, LAYER_OPAQUE, "y", 1, 0) < 0) {
         int r = fail(w, "make an opaque", name);
         close(fd);
         return r;
@@ -255,7 +177,7 @@ static int make_dir(struct work *w, int to, const char *name, bool opaque, int *
 
 static int open_dir(struct work *w, int from, const char *name, struct stat *ret_st, int *ret)
 {
-    AUTO(close_p) int fd = openat(from, name, DIR_FLAGS);
+    AUTO(close_p) int fd = openat(from, name, LAYER_DIR_FLAGS);
 
     if (fd < 0 || fstat(fd, ret_st) < 0)
         return fail(w, "open", name);
@@ -274,12 +196,12 @@ static int link_below(struct work *w, int from, const char *name, int to, unsign
 
 static int link_entries(struct work *w, int from, int to, unsigned depth)
 {
-    AUTO(closedir_p) DIR *d = list(from);
+    AUTO(layer_closedir_p) DIR *d = layer_list(from);
     const char *name;
 
     if (!d)
         return fail(w, "list", "a directory");
-    while ((name = next_name(d)) != NULL) {
+    while ((name = layer_next(d)) != NULL) {
         int r = link_below(w, from, name, to, depth + 1);
         if (r < 0)
             return r;
@@ -295,7 +217,7 @@ static int link_dir(struct work *w, int from, const char *name, int to, unsigned
     int r = depth > DEPTH_MAX ? too_deep(w, name) : open_dir(w, from, name, &st, &in);
 
     if (r == 0)
-        r = make_dir(w, to, name, is_opaque(in), &out);
+        r = make_dir(w, to, name, layer_is_opaque(in), &out);
     if (r == 0)
         r = link_entries(w, in, out, depth);
     return r < 0 ? r : copy_attributes(w, &st, false, in, out, name);
@@ -310,6 +232,8 @@ static int link_below(struct work *w, int from, const char *name, int to, unsign
         return fail(w, "look at", name);
     if (S_ISDIR(st.st_mode))
         return link_dir(w, from, name, to, depth);
+    if (layer_is_whiteout(&st))
+        return make_whiteout(w, name, to);
     if (linkat(from, name, to, name, 0) == 0) {
         w->bytes += (uint64_t)st.st_blocks * 512;
         return 0;
@@ -337,13 +261,13 @@ static int take_upper(struct work *w, int upper, const char *name, int below, in
 /* What is below and not in upper. */
 static int link_rest(struct work *w, int upper, int below, int to, unsigned depth)
 {
-    AUTO(closedir_p) DIR *d = list(below);
+    AUTO(layer_closedir_p) DIR *d = layer_list(below);
     const char *name;
     struct stat st;
 
     if (!d)
         return fail(w, "list", "a directory");
-    while ((name = next_name(d)) != NULL) {
+    while ((name = layer_next(d)) != NULL) {
         if (fstatat(upper, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
             continue;
         int r =
@@ -357,12 +281,12 @@ static int link_rest(struct work *w, int upper, int below, int to, unsigned dept
 /* What is in two open directories, the second of which may be -1, into a third. */
 static int merge_entries(struct work *w, int upper, int below, int to, unsigned depth)
 {
-    AUTO(closedir_p) DIR *d = list(upper);
+    AUTO(layer_closedir_p) DIR *d = layer_list(upper);
     const char *name;
 
     if (!d)
         return fail(w, "list", "a directory");
-    while ((name = next_name(d)) != NULL) {
+    while ((name = layer_next(d)) != NULL) {
         int r = take_upper(w, upper, name, below, to, depth + 1);
         if (r < 0)
             return r;
@@ -386,7 +310,7 @@ static int open_below(struct work *w, int below, const char *name, int *ret, boo
     }
     r = open_dir(w, below, name, &st, ret);
     if (r == 0)
-        *opaque = is_opaque(*ret);
+        *opaque = layer_is_opaque(*ret);
     return r;
 }
 
@@ -398,7 +322,7 @@ static int merge_dir(struct work *w, int upper, const char *name, int below, int
     int r = depth > DEPTH_MAX ? too_deep(w, name) : open_dir(w, upper, name, &st, &up);
 
     if (r == 0) {
-        opaque = is_opaque(up);
+        opaque = layer_is_opaque(up);
         r = open_below(w, below, name, &low, &opaque);
     }
     if (r == 0)
@@ -416,13 +340,14 @@ static int write_tree(struct work *w, int aside)
 {
     const struct layer_save *l = w->save;
     bool has_upper = l->upper >= 0;
-    AUTO(close_p) int top = openat(has_upper ? l->upper : l->below, ".", DIR_FLAGS), out = -1;
+    AUTO(close_p) int top = openat(has_upper ? l->upper : l->below, ".", LAYER_DIR_FLAGS), out = -1;
     struct stat st;
     int r;
 
     if (top < 0 || fstat(top, &st) < 0)
         return fail(w, "open", "/");
-    if (mkdirat(aside, "links", 0700) < 0 || (w->links = openat(aside, "links", DIR_FLAGS)) < 0)
+    if (mkdirat(aside, "links", 0700) < 0 ||
+        (w->links = openat(aside, "links", LAYER_DIR_FLAGS)) < 0)
         return fail(w, "make", "links");
     r = make_dir(w, aside, "tree", false, &out);
     if (r == 0)
@@ -437,7 +362,7 @@ static int put_in_place(const struct layer_save *l, int aside, struct sg_error *
     if (syscall(SYS_renameat2, aside, "tree", l->parent, l->name, RENAME_FRESH) < 0)
         return err_errno(e, "put the snapshot into its place");
     if (l->durable) {
-        AUTO(close_p) int parent = openat(l->parent, ".", DIR_FLAGS);
+        AUTO(close_p) int parent = openat(l->parent, ".", LAYER_DIR_FLAGS);
         if (parent < 0 || fsync(parent) < 0) {
             int r = err_errno(e, "write the snapshot to disk");
             tree_remove(l->parent, l->name, NULL);
@@ -449,13 +374,13 @@ static int put_in_place(const struct layer_save *l, int aside, struct sg_error *
 
 int layer_save_write(const struct layer_save *l, uint64_t *ret_bytes, struct sg_error *e)
 {
-    AUTO(free_p) char *names = xcalloc(1, XATTR_MAX), *value = xcalloc(1, XATTR_MAX);
-    struct work w = {.save = l, .links = -1, .xattr_names = names, .xattr_value = value, .e = e};
+    AUTO(free_p) struct layer_xattrs *xattrs = xcalloc(1, sizeof *xattrs);
+    struct work w = {.save = l, .links = -1, .xattrs = xattrs, .e = e};
     AUTO(close_p) int aside = -1;
     int r;
 
     if (mkdirat(l->parent, l->aside, 0700) < 0 ||
-        (aside = openat(l->parent, l->aside, DIR_FLAGS)) < 0)
+        (aside = openat(l->parent, l->aside, LAYER_DIR_FLAGS)) < 0)
         r = err_errno(e, "make a directory for the snapshot");
     else
         r = write_tree(&w, aside);

@@ -18,10 +18,8 @@
 #define UPPER_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 #define LOWER_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY)
 
-static const char *const scratch_dirs[] = {"upper", "work"};
-
 /* What the kernel says beyond errno when a mount is refused. */
-static int mount_error(int fs, struct sg_error *e, const char *what)
+int layers_mount_error(int fs, struct sg_error *e, const char *what)
 {
     char why[160];
     int saved = errno;
@@ -35,21 +33,6 @@ static int mount_error(int fs, struct sg_error *e, const char *what)
     return err_errno(e, "%s (%s)", what, n > 2 ? why + 2 : why); /* "e overlay: ..." */
 }
 
-static int make_tmpfs(const struct layers_spec *spec, int *ret, struct sg_error *e)
-{
-    AUTO(close_p) int fs = sys_fsopen("tmpfs");
-    char size[24], inodes[24];
-
-    snprintf(size, sizeof size, "%llu", (unsigned long long)spec->disk_bytes);
-    snprintf(inodes, sizeof inodes, "%llu", (unsigned long long)spec->disk_inodes);
-    if (fs < 0 || sys_fsconfig_string(fs, "size", size) < 0 ||
-        sys_fsconfig_string(fs, "nr_inodes", inodes) < 0 ||
-        sys_fsconfig_string(fs, "mode", "0755") < 0 || sys_fsconfig_create(fs) < 0)
-        return mount_error(fs, e, "make the scratch file system");
-    *ret = sys_fsmount(fs, UPPER_FLAGS);
-    return *ret < 0 ? err_errno(e, "mount the scratch file system") : 0;
-}
-
 static int idmap(int mount_fd, int userns, unsigned set)
 {
     struct mount_attr a = {.attr_set = MOUNT_ATTR_IDMAP | set, .userns_fd = (uint64_t)userns};
@@ -57,35 +40,52 @@ static int idmap(int mount_fd, int userns, unsigned set)
     return sys_mount_setattr(mount_fd, 0, &a) < 0 ? -errno : 0;
 }
 
-static int make_scratch(const struct layers_spec *spec, int *ret, struct sg_error *e)
+/* A detached clone counts as a mount namespace. */
+static int clone_error(const char *what, struct sg_error *e)
 {
-    AUTO(close_p) int fd = -1;
-    int r = make_tmpfs(spec, &fd, e);
+    return errno != ENOSPC ? err_errno(e, "clone '%s'", what)
+                           : err_set(e, SG_ERR_LIMIT, -EAGAIN,
+                                     "the kernel allows no more mount namespaces: raise the sysctl "
+                                     "user.max_mnt_namespaces");
+}
 
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < ARRAY_SIZE(scratch_dirs); i++)
-        if (mkdirat(fd, scratch_dirs[i], 0755) < 0 || fchmodat(fd, scratch_dirs[i], 0755, 0) < 0)
-            return err_errno(e, "fill the scratch file system");
-    *ret = steal_fd(&fd);
+/* tmpfs has id maps since 6.3. Before, the ids on it are the host's, and nobody else can have what
+ * is there. */
+static int give_upper(const struct layers_spec *spec, struct sg_error *e)
+{
+    char work[STRATUM_NAME];
+
+    scratch_work_name(spec->upper, work);
+    if (fchownat(spec->scratch->mount, spec->upper, spec->first_id, spec->first_id, 0) < 0 ||
+        fchownat(spec->scratch->mount, work, spec->first_id, spec->first_id, 0) < 0)
+        return err_errno(e, "give the scratch file system to the sandbox");
     return 0;
 }
 
-static int map_scratch(const struct layers_spec *spec, int fd, struct sg_error *e)
+/* The scratch as the overlay is to see it. The mount itself is mapped if nobody needs it as it is.
+ */
+static int map_scratch(const struct layers_spec *spec, int *ret, struct sg_error *e)
 {
-    int r = idmap(fd, spec->userns, 0);
+    AUTO(close_p) int fd = -1;
+    int r;
 
-    if (r == -EINVAL) {
-        /* tmpfs has id maps since 6.3. Before, the ids on it are the host's. */
-        for (size_t i = 0; i < ARRAY_SIZE(scratch_dirs); i++)
-            if (fchownat(fd, scratch_dirs[i], spec->first_id, spec->first_id, 0) < 0)
-                return err_errno(e, "give the scratch file system to the sandbox");
-        r = 0;
-    }
-    if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "map the ids of the scratch file system: %s",
-                       strerror(-r));
-    return 0;
+    if (spec->keep)
+        fd = sys_open_tree(spec->scratch->mount, "",
+                           OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+    else
+        fd = fcntl(spec->scratch->mount, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0)
+        return clone_error("the scratch file system", e);
+    r = idmap(fd, spec->userns, 0);
+    spec->scratch->mapped = r == 0;
+    if (r == -EINVAL)
+        r = give_upper(spec, e);
+    else if (r < 0)
+        r = err_set(e, SG_ERR_INTERNAL, r, "map the ids of the scratch file system: %s",
+                    strerror(-r));
+    if (r == 0)
+        *ret = steal_fd(&fd);
+    return r;
 }
 
 int layers_map_dir(int dir, const char *name, int userns, int *ret, struct sg_error *e)
@@ -95,11 +95,7 @@ int layers_map_dir(int dir, const char *name, int userns, int *ret, struct sg_er
     int r;
 
     if (fd < 0)
-        /* A detached clone counts as a mount namespace. */
-        return errno != ENOSPC ? err_errno(e, "clone '%s'", name)
-                               : err_set(e, SG_ERR_LIMIT, -EAGAIN,
-                                         "the kernel allows no more mount namespaces: raise the "
-                                         "sysctl user.max_mnt_namespaces");
+        return clone_error(name, e);
     r = idmap(fd, userns, LOWER_FLAGS);
     if (r < 0)
         return err_set(e, r == -EINVAL ? SG_ERR_UNSUPPORTED : SG_ERR_INTERNAL, r,
@@ -150,19 +146,65 @@ static int create_as(int fs, uint32_t id)
     return r;
 }
 
-/* layer: or -1. */
-static int configure_root(int fs, int lower_fd, int layer, int scratch)
+/* The layers of a root overlay, as descriptors; -1: none. */
+struct parts {
+    int lower, layer, scratch;
+    int maps[STACK_MAX];   /* clones of the scratches of strata, one each */
+    int strata[STACK_MAX]; /* oldest first */
+    size_t n_maps, n_strata;
+};
+
+#define PARTS_NONE                              \
+    {                                           \
+        .lower = -1, .layer = -1, .scratch = -1 \
+    }
+
+static void parts_close(struct parts *p)
 {
-    char lower[80], upper[48], work[48];
+    close_p(&p->layer);
+    close_p(&p->scratch);
+    for (size_t i = 0; i < p->n_strata; i++)
+        close_p(&p->strata[i]);
+    for (size_t i = 0; i < p->n_maps; i++)
+        close_p(&p->maps[i]);
+}
+
+static int add_lower(int fs, int fd)
+{
+    char path[32];
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return sys_fsconfig_string(fs, "lowerdir+", path);
+}
+
+/* Kernels that cannot add them one by one (before 6.5) have no strata. */
+static int configure_lower(int fs, const struct parts *p)
+{
+    char lower[80];
     int n = 0;
 
-    if (layer >= 0)
-        n = snprintf(lower, sizeof lower, "/proc/self/fd/%d:", layer);
-    snprintf(lower + n, sizeof lower - (size_t)n, "/proc/self/fd/%d", lower_fd);
-    snprintf(upper, sizeof upper, "/proc/self/fd/%d/upper", scratch);
-    snprintf(work, sizeof work, "/proc/self/fd/%d/work", scratch);
-    if (fs < 0 || sys_fsconfig_string(fs, "lowerdir", lower) < 0 ||
-        sys_fsconfig_string(fs, "upperdir", upper) < 0 ||
+    if (p->n_strata == 0) {
+        if (p->layer >= 0)
+            n = snprintf(lower, sizeof lower, "/proc/self/fd/%d:", p->layer);
+        snprintf(lower + n, sizeof lower - (size_t)n, "/proc/self/fd/%d", p->lower);
+        return sys_fsconfig_string(fs, "lowerdir", lower);
+    }
+    for (size_t i = p->n_strata; i > 0; i--)
+        if (add_lower(fs, p->strata[i - 1]) < 0)
+            return -1;
+    if (p->layer >= 0 && add_lower(fs, p->layer) < 0)
+        return -1;
+    return add_lower(fs, p->lower);
+}
+
+static int configure_root(int fs, const struct parts *p, const char *upper_name)
+{
+    char upper[48 + STRATUM_NAME], work[48 + STRATUM_NAME], work_name[STRATUM_NAME];
+
+    scratch_work_name(upper_name, work_name);
+    snprintf(upper, sizeof upper, "/proc/self/fd/%d/%s", p->scratch, upper_name);
+    snprintf(work, sizeof work, "/proc/self/fd/%d/%s", p->scratch, work_name);
+    if (fs < 0 || configure_lower(fs, p) < 0 || sys_fsconfig_string(fs, "upperdir", upper) < 0 ||
         sys_fsconfig_string(fs, "workdir", work) < 0 ||
         sys_fsconfig_string(fs, "redirect_dir", "nofollow") < 0 ||
         sys_fsconfig_string(fs, "metacopy", "off") < 0 ||
@@ -212,39 +254,71 @@ static int create_attached(struct attached *a)
 }
 
 /* The lower layer of the slot cannot be attached twice, so this takes one of its own. */
-static int create_root_attached(const struct layers_spec *spec, int layer, int scratch, int *ret_fs,
+static int create_root_attached(const struct layers_spec *spec, const struct parts *p, int *ret_fs,
                                 struct sg_error *e)
 {
     AUTO(close_p) int fs = sys_fsopen("overlay"), lower = -1;
+    struct parts own = *p;
     int r = layers_open_lower(spec->template, spec->userns, &lower, e);
 
     if (r < 0)
         return r;
     struct attached a = {
-        .fs = fs, .lower = lower, .layer = layer, .scratch = scratch, .id = spec->first_id};
-    if (configure_root(fs, lower, layer, scratch) < 0 || create_attached(&a) < 0)
-        return mount_error(fs, e, "make the root overlay");
+        .fs = fs, .lower = lower, .layer = p->layer, .scratch = p->scratch, .id = spec->first_id};
+    own.lower = lower;
+    if (configure_root(fs, &own, spec->upper) < 0 || create_attached(&a) < 0)
+        return layers_mount_error(fs, e, "make the root overlay");
     *ret_fs = steal_fd(&fs);
     return 0;
 }
 
-static int make_root(const struct layers_spec *spec, int scratch, int *ret, struct sg_error *e)
+/* The strata of one scratch are reached through one clone of it. */
+static int map_strata(const struct layers_spec *spec, struct parts *p, struct sg_error *e)
+{
+    const struct scratch *from[STACK_MAX];
+
+    for (size_t i = 0; i < stack_depth(spec->stack); i++) {
+        const struct stratum *t = spec->stack->v[i];
+        size_t m = 0;
+
+        while (m < p->n_maps && from[m] != t->scratch)
+            m++;
+        if (m == p->n_maps) {
+            int r = layers_map_dir(t->scratch->mount, "a scratch file system", spec->userns,
+                                   &p->maps[m], e);
+            if (r < 0)
+                return r;
+            from[p->n_maps++] = t->scratch;
+        }
+        p->strata[i] = openat(p->maps[m], t->dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (p->strata[i] < 0)
+            return err_errno(e, "open a frozen layer");
+        p->n_strata++;
+    }
+    return 0;
+}
+
+static int make_root(const struct layers_spec *spec, int *ret, struct sg_error *e)
 {
     static bool must_attach; /* found out by the first */
-    AUTO(close_p) int fs = must_attach ? -1 : sys_fsopen("overlay"), layer = -1;
-    int r = 0;
+    AUTO(close_p) int fs = must_attach ? -1 : sys_fsopen("overlay");
+    AUTO(parts_close) struct parts p = PARTS_NONE;
+    int r = map_scratch(spec, &p.scratch, e);
 
-    if (spec->layer >= 0)
-        r = layers_map_dir(spec->layer, "a snapshot", spec->userns, &layer, e);
+    p.lower = spec->lower;
+    if (r == 0 && spec->layer >= 0)
+        r = layers_map_dir(spec->layer, "a snapshot", spec->userns, &p.layer, e);
+    if (r == 0)
+        r = map_strata(spec, &p, e);
     if (r < 0)
         return r;
-    if (must_attach || configure_root(fs, spec->lower, layer, scratch) < 0 ||
+    if (must_attach || configure_root(fs, &p, spec->upper) < 0 ||
         create_as(fs, spec->first_id) < 0) {
-        if (!must_attach && errno != EINVAL)
-            return mount_error(fs, e, "make the root overlay");
+        if ((!must_attach && errno != EINVAL) || p.n_strata > 0)
+            return layers_mount_error(fs, e, "make the root overlay");
         close_p(&fs);
         fs = -1;
-        r = create_root_attached(spec, layer, scratch, &fs, e);
+        r = create_root_attached(spec, &p, &fs, e);
         if (r < 0)
             return r;
         must_attach = true;
@@ -267,38 +341,37 @@ static int make_usr(const struct layers_spec *spec, int *ret, struct sg_error *e
         sys_fsconfig_string(fs, "redirect_dir", "nofollow") < 0 ||
         sys_fsconfig_string(fs, "metacopy", "off") < 0 ||
         sys_fsconfig_string(fs, "xino", "off") < 0 || sys_fsconfig_create(fs) < 0)
-        return mount_error(fs, e, "make the overlay of /usr");
+        return layers_mount_error(fs, e, "make the overlay of /usr");
     *ret = sys_fsmount(fs, LOWER_FLAGS);
     return *ret < 0 ? err_errno(e, "mount the overlay of /usr") : 0;
 }
 
 int layers_begin(const struct layers_spec *spec, struct layers *l, struct sg_error *e)
 {
-    int r = make_scratch(spec, &l->scratch, e);
+    int r = scratch_make(spec->disk_bytes, spec->disk_inodes, &l->scratch, e);
 
+    if (r == 0)
+        r = scratch_upper(l->scratch, NULL, l->upper, e);
     return r < 0 ? r : make_usr(spec, &l->usr, e);
 }
 
 int layers_finish(const struct layers_spec *spec, struct layers *l, struct sg_error *e)
 {
-    int r = map_scratch(spec, l->scratch, e);
+    struct layers_spec with = *spec;
 
-    return r < 0 ? r : make_root(spec, l->scratch, &l->root, e);
+    with.scratch = l->scratch;
+    with.upper = l->upper;
+    return make_root(&with, &l->root, e);
 }
 
-int layers_open_upper(const struct layers *l, int *ret, struct sg_error *e)
+int layers_make_root(const struct layers_spec *spec, int *ret, struct sg_error *e)
 {
-    int fd = openat(l->scratch, scratch_dirs[0], O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-    if (fd < 0)
-        return err_errno(e, "open the upper layer");
-    *ret = fd;
-    return 0;
+    return make_root(spec, ret, e);
 }
 
 void layers_close(struct layers *l)
 {
     close_p(&l->root);
     close_p(&l->usr);
-    close_p(&l->scratch);
+    scratch_release(l->scratch);
 }

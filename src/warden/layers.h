@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "warden/strata.h"
 #include "warden/template.h"
 
 struct layers_spec {
@@ -9,22 +10,29 @@ struct layers_spec {
     uint64_t disk_bytes, disk_inodes; /* 0: no limit (control builds) */
     bool allow_suid;                  /* control builds */
     /* For the second half: */
-    int lower;         /* of the sandbox's slot: see layers_open_lower */
-    int layer;         /* a directory over it, with ids 0..65535 on disk; -1: none */
-    int userns;        /* of the sandbox */
-    uint32_t first_id; /* its root as a host id: who the overlay is mounted as */
+    int lower;                 /* of the sandbox's slot: see layers_open_lower */
+    int layer;                 /* a directory over it, with ids 0..65535 on disk; -1: none */
+    int userns;                /* of the sandbox */
+    uint32_t first_id;         /* its root as a host id: who the overlay is mounted as */
+    bool keep;                 /* the scratch is needed later: only a clone of it is mapped */
+    const struct stack *stack; /* between layer and upper; NULL: none */
+    /* For layers_make_root; layers_finish knows them: */
+    struct scratch *scratch;
+    const char *upper;
 };
 
 /* root is an overlay over the template whose upper layer is on scratch, a tmpfs and the sandbox's
  * disk; usr is a read-only overlay of the host's /usr. Dropping a detached mount makes the kernel
  * wait for an RCU grace period, so close them when there is time. */
 struct layers {
-    int root, usr, scratch;
+    int root, usr;
+    struct scratch *scratch;
+    char upper[STRATUM_NAME]; /* on it */
 };
 
-#define LAYERS_NONE                          \
-    {                                        \
-        .root = -1, .usr = -1, .scratch = -1 \
+#define LAYERS_NONE           \
+    {                         \
+        .root = -1, .usr = -1 \
     }
 
 /* In two halves, since half of the work can be done before the sandbox's user namespace is there.
@@ -32,9 +40,10 @@ struct layers {
 int layers_begin(const struct layers_spec *spec, struct layers *l, struct sg_error *e);
 int layers_finish(const struct layers_spec *spec, struct layers *l, struct sg_error *e);
 void layers_close(struct layers *l);
-/* The directory where the root's changed files are. Its ids are those of the host. It outlives the
- * descriptors of the layers. */
-int layers_open_upper(const struct layers *l, int *ret, struct sg_error *e);
+/* A root alone, over an upper layer that is there. */
+int layers_make_root(const struct layers_spec *spec, int *ret, struct sg_error *e);
+/* err_errno, with what the kernel says beyond errno. */
+int layers_mount_error(int fs, struct sg_error *e, const char *what);
 
 /* A read-only clone of a directory with its ids 0..65535 mapped to those of userns. `name` is for
  * errors. */

@@ -2,12 +2,14 @@
  * warden's tests. */
 #include "tap.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
 #include "base/fd.h"
+#include "base/sys.h"
 #include "warden/layer_save.h"
 #include "warden/tree.h"
 
@@ -253,6 +255,41 @@ TEST(what_comes_from_below_is_not_copied)
     EXPECT(a.st_ino == b.st_ino);
     EXPECT(fstatat(top_fd, "out/it/d/l", &b, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(b.st_mode));
     EXPECT(fstatat(top_fd, "out/it/d", &b, 0) == 0 && (b.st_mode & 0777) == 0711);
+    end();
+}
+
+/* Whiteouts in a directory that only the layer has. */
+TEST(what_was_removed_is_not_listed)
+{
+    AUTO(close_p) int fs = sys_fsopen("overlay"), root = -1, listed = -1;
+    char lower[600];
+    struct sg_error e = {0};
+    uint64_t bytes;
+    size_t n = 0;
+
+    begin();
+    dir("below/d", false);
+    put("below/d/gone", "b");
+    put("below/d/stays", "b");
+    dir("below/e", false);
+    whiteout("below/e/gone");
+    dir("upper/d", false);
+    whiteout("upper/d/gone");
+    EXPECT(save(true, true, &bytes, &e) == 0);
+    snprintf(lower, sizeof lower, "%s/out/it:%s/upper/d", top, top);
+    EXPECT(sys_fsconfig_string(fs, "lowerdir", lower) == 0 && sys_fsconfig_create(fs) == 0);
+    root = sys_fsmount(fs, 0);
+    for (int i = 0; i < 2; i++) {
+        listed = openat(root, i ? "d" : "e", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *d = fdopendir(listed);
+        EXPECT(d != NULL);
+        for (struct dirent *entry; (entry = readdir(d)) != NULL;)
+            n += strcmp(entry->d_name, "gone") == 0;
+        closedir(d);
+        listed = -1;
+    }
+    EXPECT(n == 0);
+    EXPECT(faccessat(root, "d/stays", F_OK, 0) == 0);
     end();
 }
 

@@ -2,8 +2,9 @@
  *
  * Programs take the kernel's boot_id for the name of the machine's current run. The host's would be
  * the same in all sandboxes, and tell which of them share a host. So a file with a random one
- * covers it: on the sandbox's own layer, unlinked at once, and reachable by this mount only, which
- * is read-only. */
+ * covers it, on the sandbox's own layer, through a mount that is read-only. It keeps its name
+ * there: a file system with a file that has none and is in use cannot be made read-only, which live
+ * fork does (provider/files.c). Who removes it inside cannot be forked. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,8 +64,5 @@ int boot_id_renew(struct sg_error *e)
 
     unlink(SOURCE); /* a saved layer may hold anything */
     r = make_source(e);
-    if (r == 0)
-        r = cover(e);
-    unlink(SOURCE);
-    return r;
+    return r < 0 ? r : cover(e);
 }

@@ -14,43 +14,35 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "warden/stage/stage.h"
-#include "warden/twin/kernel.h"
+#include "warden/twin/broker.h"
 #include "warden/twin/tracee.h"
-#include "warden/twin/zygote.h"
 
 /* How long to leave the processors to the kernel that was just made, before the next is begun. */
 #define QUIET_MS 3
 
-#define CONTROL_FD STAGE_CONTROL_FD
+#define CONTROL_FD BROKER_CONTROL_FD
 #define USERNS_FD  (STAGE_CONTROL_FD + 1)
+_Static_assert(CONTROL_FD == STAGE_CONTROL_FD, "where the socket is");
 
-struct pair {
-    struct pair *next;
-    pid_t h, k; /* 0: it has ended */
-};
-
-struct broker {
-    struct zygote zygote;
-    uint64_t zygote_seq; /* of the request that is not answered; 0: none */
-    struct pair *pairs;
-    struct seccomp_prog filter;
-    int children; /* signalfd */
-    int own_pidns;
-};
+void broker_answer(const struct twin_request *q, int r, const struct sg_error *e,
+                   struct twin_reply *reply, const int *fds, size_t n)
+{
+    reply->magic = TWIN_MAGIC;
+    reply->op = q->op;
+    reply->seq = q->seq;
+    reply->code = r;
+    reply->kind = (int32_t)e->kind;
+    if (r < 0)
+        snprintf(reply->message, sizeof reply->message, "%.255s", e->message);
+    fd_send(CONTROL_FD, reply, sizeof *reply, fds, n);
+}
 
 static void answer(const struct twin_request *q, int r, const struct sg_error *e, pid_t pid,
                    const int *fds, size_t n)
 {
-    struct twin_reply reply = {.magic = TWIN_MAGIC,
-                               .op = q->op,
-                               .seq = q->seq,
-                               .code = r,
-                               .kind = (int32_t)e->kind,
-                               .pid = pid};
+    struct twin_reply reply = {.pid = pid};
 
-    if (r < 0)
-        snprintf(reply.message, sizeof reply.message, "%.255s", e->message);
-    fd_send(CONTROL_FD, &reply, sizeof reply, fds, n);
+    broker_answer(q, r, e, &reply, fds, n);
 }
 
 static void answer_zygote(struct broker *b, uint64_t seq, int r, const struct sg_error *e)
@@ -65,7 +57,7 @@ static void answer_zygote(struct broker *b, uint64_t seq, int r, const struct sg
 static int tell_begun(struct broker *b, struct sg_error *e)
 {
     struct twin_request begun = {.op = TWIN_BEGUN, .seq = b->zygote_seq};
-    AUTO(close_p) int pidfd = (int)syscall(SYS_pidfd_open, b->zygote.pid, 0);
+    AUTO(close_p) int pidfd = (int)syscall(SYS_pidfd_open, b->zygote.source.pid, 0);
 
     if (pidfd < 0)
         return err_errno(e, "open the zygote's pidfd");
@@ -80,7 +72,7 @@ static void start_zygote(struct broker *b, const struct twin_request *q, const i
 
     zygote_end(&b->zygote);
     b->zygote_seq = q->seq;
-    r = zygote_begin(&b->zygote, q, fds, &e);
+    r = zygote_begin(&b->zygote, &b->chute, q, fds, &e);
     if (r == 0)
         r = tell_begun(b, &e);
     if (r == 0)
@@ -102,15 +94,22 @@ static void make_kernel(struct broker *b, const struct twin_request *q, int *fds
 {
     struct sg_error e = {0};
     struct kernel k = {0};
+    uint64_t tid = b->zygote.source.thread.tid;
     int pidfds[2] = {-1, -1}, r;
 
     fds[n] = b->own_pidns;
-    r = kernel_make(&b->zygote, q, fds, &k, &e);
+    r = q->mould ? broker_make_copy(b, q, fds, &k, &tid, &e)
+                 : kernel_make(&b->zygote, &b->chute, q, fds, &k, &e);
     if (r == 0)
         r = open_pidfds(&k, pidfds, &e);
     if (r == 0 && k.h != k.k) {
         struct pair *p = xcalloc(1, sizeof *p);
-        *p = (struct pair){.next = b->pairs, .h = k.h, .k = k.k};
+        *p = (struct pair){.next = b->pairs,
+                           .h = k.h,
+                           .k = k.k,
+                           .k_inside = k.k_inside,
+                           .owner = q->owner,
+                           .tid = tid};
         b->pairs = p;
     }
     answer(q, r, &e, k.k_inside, pidfds, r < 0 ? 0 : 2);
@@ -129,27 +128,44 @@ static void drop_broken_zygote(struct broker *b)
     answer_zygote(b, 0, -EIO, &e);
 }
 
-/* False when the warden is gone. */
-static bool take_request(struct broker *b)
+static bool is_proper(const struct twin_request *q, ssize_t len, size_t n_fds)
 {
-    struct twin_request q;
-    int fds[TWIN_FDS_MAX + 1];
-    size_t n = TWIN_FDS_MAX, expected;
-    ssize_t got = fd_recv(CONTROL_FD, &q, sizeof q, fds, &n);
+    bool grouped = q->op == TWIN_ZYGOTE || q->op == TWIN_KERNEL;
+    size_t expected;
 
-    if (got <= 0)
-        return got == -EINTR || got == -EAGAIN;
-    expected = q.op == TWIN_ZYGOTE ? TWIN_ZYGOTE_FDS : TWIN_KERNEL_FDS;
-    if (got != sizeof q || q.magic != TWIN_MAGIC || q.n_doors < 1 || q.n_doors > TWIN_DOORS_MAX ||
-        n != expected + q.n_doors || q.imports[TWIN_IMPORTS_MAX - 1] != '\0')
+    if (len != sizeof *q || q->magic != TWIN_MAGIC || q->imports[TWIN_IMPORTS_MAX - 1] != '\0' ||
+        q->n_kernels > TWIN_KERNELS_MAX)
         return false;
-    if (q.op == TWIN_ZYGOTE)
-        start_zygote(b, &q, fds);
+    if (grouped && (q->n_doors < 1 || q->n_doors > TWIN_DOORS_MAX))
+        return false;
+    switch (q->op) {
+    case TWIN_ZYGOTE:
+        expected = TWIN_ZYGOTE_FDS + q->n_doors;
+        break;
+    case TWIN_KERNEL:
+        expected = TWIN_KERNEL_FDS + q->n_doors;
+        break;
+    case TWIN_HOLD:
+        expected = TWIN_HOLD_FDS + (q->flags & TWIN_KEEP ? 1 : 0);
+        break;
+    default:
+        expected = 0;
+    }
+    return n_fds == expected && q->op >= TWIN_ZYGOTE && q->op <= TWIN_DROP && q->op != TWIN_BEGUN;
+}
+
+static void obey(struct broker *b, const struct twin_request *q, int *fds, size_t n)
+{
+    if (q->op == TWIN_ZYGOTE)
+        start_zygote(b, q, fds);
+    else if (q->op == TWIN_KERNEL)
+        make_kernel(b, q, fds, n);
+    else if (q->op == TWIN_HOLD)
+        broker_hold(b, q, fds);
+    else if (q->op == TWIN_GO)
+        broker_go(b, q);
     else
-        make_kernel(b, &q, fds, n);
-    for (size_t i = 0; i < n; i++)
-        close(fds[i]);
-    return true;
+        broker_drop(b, q);
 }
 
 /* ---- what ends ------------------------------------------------------------------------------- */
@@ -166,6 +182,8 @@ static void zygote_died(struct broker *b)
 /* H is stopped: it only goes when it is killed, and K's memory with it. */
 static void process_ended(struct broker *b, pid_t pid)
 {
+    for (struct hold *h = b->holds; h; h = h->next)
+        hold_forget(h, pid);
     for (struct pair **at = &b->pairs; *at; at = &(*at)->next) {
         struct pair *p = *at;
         if (p->k != pid && p->h != pid)
@@ -180,9 +198,11 @@ static void process_ended(struct broker *b, pid_t pid)
         }
         return;
     }
+    if (broker_mould_lost(b, pid))
+        return;
     if (pid == b->zygote.ahead)
         b->zygote.ahead = 0;
-    else if (pid == b->zygote.pid)
+    else if (pid == b->zygote.source.pid)
         zygote_died(b);
 }
 
@@ -194,9 +214,51 @@ static void reap(struct broker *b)
 
     while (read(b->children, &info, sizeof info) > 0)
         ;
-    while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0)
-        if (!WIFSTOPPED(status))
+    while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+        if (WIFSTOPPED(status))
+            broker_loose(b, pid, status);
+        else
             process_ended(b, pid);
+    }
+}
+
+static bool is_gone(pid_t pid)
+{
+    return pid > 0 && kill(pid, 0) < 0 && errno == ESRCH;
+}
+
+/* One of those that a request was about, and that a wait inside it has reaped; or 0. */
+static pid_t find_gone(const struct broker *b, const struct twin_request *q)
+{
+    const struct mould *m = mould_find(b->moulds, q->mould);
+
+    for (const struct pair *p = b->pairs; p; p = p->next)
+        if (p->owner == q->owner && (is_gone(p->k) || is_gone(p->h)))
+            return is_gone(p->k) ? p->k : p->h;
+    for (const struct mould_kernel *k = m ? m->kernels : NULL; k; k = k->next)
+        if (is_gone(k->source.pid))
+            return k->source.pid;
+    return 0;
+}
+
+/* False when the warden is gone. */
+static bool take_request(struct broker *b)
+{
+    struct twin_request q;
+    int fds[TWIN_FDS_MAX + 1];
+    size_t n = TWIN_FDS_MAX;
+    ssize_t got = fd_recv(CONTROL_FD, &q, sizeof q, fds, &n);
+
+    if (got <= 0)
+        return got == -EINTR || got == -EAGAIN;
+    if (!is_proper(&q, got, n))
+        return false;
+    obey(b, &q, fds, n);
+    for (size_t i = 0; i < n; i++)
+        close(fds[i]);
+    for (pid_t pid = find_gone(b, &q); pid > 0; pid = find_gone(b, &q))
+        process_ended(b, pid);
+    return true;
 }
 
 /* ---- the process ----------------------------------------------------------------------------- */
@@ -214,16 +276,22 @@ static void look_at_zygote(struct broker *b)
     answer_zygote(b, seq, r < 0 ? r : 0, &e);
 }
 
+/* Nobody waits: a sandbox that stands still would. */
 static bool lacks_copy(const struct broker *b)
 {
-    return b->zygote.held && !b->zygote.plain && b->zygote.ahead == 0;
+    return b->zygote.held && !b->zygote.plain && b->zygote.ahead == 0 && !b->holds;
 }
 
 static int wait_ms(const struct broker *b)
 {
+    uint64_t held = broker_holds_deadline(b);
+    int ms = lacks_copy(b) ? QUIET_MS : -1;
+
     if (b->zygote_seq)
-        return clock_poll_ms(b->zygote.deadline_ns);
-    return lacks_copy(b) ? QUIET_MS : -1;
+        ms = clock_poll_ms(b->zygote.deadline_ns);
+    if (held && (ms < 0 || clock_poll_ms(held) < ms))
+        ms = clock_poll_ms(held);
+    return ms;
 }
 
 /* A wait inside a request may have eaten the signal that another process has ended: children are
@@ -241,11 +309,12 @@ static void serve(struct broker *b)
             return;
         if (n == 0 && lacks_copy(b))
             kernel_copy_ahead(&b->zygote);
-        if (b->zygote_seq && b->zygote.pid > 0)
+        if (b->zygote_seq && b->zygote.source.pid > 0)
             look_at_zygote(b);
         if (p[0].revents && !take_request(b))
             return;
         drop_broken_zygote(b);
+        broker_look_at_holds(b);
     }
 }
 
@@ -272,7 +341,7 @@ static int prepare(struct broker *b, struct sg_error *e)
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, NULL);
     b->children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-    return b->children < 0 ? err_errno(e, "watch for children") : 0;
+    return b->children < 0 ? err_errno(e, "watch for children") : chute_open(&b->chute, e);
 }
 
 int broker_main(void)

@@ -43,6 +43,18 @@ int cpu_load(pid_t pid, const struct cpu_state *s);
 uint64_t cpu_reading_from(pid_t pid, const struct cpu_state *s, int fd);
 /* Changes the state so that the interrupted call is made again. */
 void cpu_restart_call(struct cpu_state *s);
+/* Where its system-call instruction is, if it is inside any call; else 0. */
+uint64_t cpu_call_of(pid_t pid, const struct cpu_state *s);
+/* For a thread that is in none: writes such an instruction over the one that it would run next, all
+ * that has the memory being stopped. cpu_take_call puts back what was there. */
+int cpu_lend_call(pid_t pid, const struct cpu_state *s, uint64_t *ret_at, long *ret_saved);
+int cpu_take_call(pid_t pid, const struct cpu_state *s, long saved);
+/* Runs instructions of the kind that this file knows. */
+bool cpu_native(const struct cpu_state *s);
+/* There is a system-call instruction. */
+bool cpu_is_call(pid_t pid, uint64_t at);
+/* Stopped at the entry of a call: it is this one, made at the instruction `at`. */
+bool cpu_enters(pid_t pid, uint64_t at, const struct cpu_call *c);
 /* Sets the registers so that the process, once continued, makes one call at the instruction `at`,
  * or works off a table. `s` is any state of it. */
 int cpu_aim_call(pid_t pid, const struct cpu_state *s, uint64_t at, const struct cpu_call *c);

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <linux/audit.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -17,6 +18,20 @@
 #define ERESTARTNOHAND 514
 
 #define SYSCALL_LEN 2
+#define CODE_64     0x33 /* the code segment of 64-bit programs */
+#define FLAGS_PLAIN 0x202
+
+#ifndef PTRACE_GET_SYSCALL_INFO
+#define PTRACE_GET_SYSCALL_INFO 0x420e
+#endif
+#define OP_ENTRY 1
+
+/* As PTRACE_GET_SYSCALL_INFO answers. */
+struct call_info {
+    uint8_t op, pad[3];
+    uint32_t arch;
+    uint64_t instruction, stack, nr, args[6];
+};
 
 /* r15 points at the table's current entry. */
 const uint8_t cpu_code[] = {
@@ -78,17 +93,67 @@ int cpu_load(pid_t pid, const struct cpu_state *s)
     return set_regs(pid, &copy.regs);
 }
 
+bool cpu_is_call(pid_t pid, uint64_t at)
+{
+    uint8_t code[SYSCALL_LEN];
+
+    return tracee_read(pid, at, code, sizeof code) == 0 && code[0] == 0x0f && code[1] == 0x05;
+}
+
 uint64_t cpu_reading_from(pid_t pid, const struct cpu_state *s, int fd)
 {
     const struct user_regs_struct *r = &s->regs;
     bool reads = r->orig_rax == SYS_read || r->orig_rax == SYS_readv || r->orig_rax == SYS_recvfrom;
-    uint8_t code[SYSCALL_LEN];
 
-    if (!reads || r->rdi != (uint64_t)fd || (int64_t)r->rax != -ERESTARTSYS ||
-        tracee_read(pid, r->rip - SYSCALL_LEN, code, sizeof code) < 0 || code[0] != 0x0f ||
-        code[1] != 0x05)
+    if (!reads || r->rdi != (uint64_t)fd || (int64_t)r->rax != -ERESTARTSYS || !cpu_native(s))
         return 0;
-    return r->rip - SYSCALL_LEN;
+    return cpu_call_of(pid, s);
+}
+
+uint64_t cpu_call_of(pid_t pid, const struct cpu_state *s)
+{
+    uint64_t at = s->regs.rip - SYSCALL_LEN;
+
+    return (int64_t)s->regs.orig_rax >= 0 && cpu_is_call(pid, at) ? at : 0;
+}
+
+int cpu_lend_call(pid_t pid, const struct cpu_state *s, uint64_t *ret_at, long *ret_saved)
+{
+    void *at = (void *)(uintptr_t)s->regs.rip;
+    long word;
+
+    errno = 0;
+    word = ptrace(PTRACE_PEEKDATA, pid, at, NULL);
+    if (errno != 0 || ptrace(PTRACE_POKEDATA, pid, at, (void *)((word & ~0xffffL) | 0x050f)) < 0)
+        return -errno;
+    *ret_at = s->regs.rip;
+    *ret_saved = word;
+    return 0;
+}
+
+int cpu_take_call(pid_t pid, const struct cpu_state *s, long saved)
+{
+    void *at = (void *)(uintptr_t)s->regs.rip;
+
+    return ptrace(PTRACE_POKEDATA, pid, at, (void *)saved) < 0 ? -errno : 0;
+}
+
+bool cpu_native(const struct cpu_state *s)
+{
+    return s->regs.cs == CODE_64;
+}
+
+bool cpu_enters(pid_t pid, uint64_t at, const struct cpu_call *c)
+{
+    struct call_info info = {0};
+
+    if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, (void *)sizeof info, &info) < (long)sizeof info)
+        return false;
+    for (int i = 0; i < 6; i++)
+        if (info.args[i] != (uint64_t)c->args[i])
+            return false;
+    return info.op == OP_ENTRY && info.arch == AUDIT_ARCH_X86_64 &&
+           info.instruction == at + SYSCALL_LEN && info.nr == (uint64_t)c->nr;
 }
 
 void cpu_restart_call(struct cpu_state *s)
@@ -103,6 +168,7 @@ int cpu_aim_call(pid_t pid, const struct cpu_state *s, uint64_t at, const struct
     struct user_regs_struct r = s->regs;
 
     r.rip = at;
+    r.eflags = FLAGS_PLAIN; /* a program may have set its own to trap */
     r.rax = (uint64_t)c->nr;
     r.orig_rax = (uint64_t)-1;
     r.rdi = (uint64_t)c->args[0];
@@ -120,6 +186,7 @@ int cpu_aim_table(pid_t pid, const struct cpu_state *s, uint64_t code, uint64_t 
     struct user_regs_struct r = s->regs;
 
     r.rip = code;
+    r.eflags = FLAGS_PLAIN;
     r.r15 = table;
     r.rsp = stack;
     r.orig_rax = (uint64_t)-1;

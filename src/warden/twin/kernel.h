@@ -1,4 +1,4 @@
-/* Making a kernel: a pair (H, K) from a held zygote, as twin.h tells it. */
+/* Making a kernel: a pair (H, K) from a held zygote or from a mould, as twin.h tells it. */
 #pragma once
 
 #include "warden/twin/zygote.h"
@@ -13,9 +13,14 @@ struct kernel {
 void kernel_copy_ahead(struct zygote *z);
 /* fds as TWIN_KERNEL_FDS, then doors, then the broker's own pid namespace; they stay the caller's.
  * On failure nothing is left of it. */
-int kernel_make(struct zygote *z, const struct twin_request *q, const int *fds, struct kernel *ret,
-                struct sg_error *e);
+int kernel_make(struct zygote *z, const struct chute *c, const struct twin_request *q,
+                const int *fds, struct kernel *ret, struct sg_error *e);
+/* The same from a source that has its tables. last: the process itself becomes H, or dies; it must
+ * not be used again. */
+int kernel_make_from(const struct source *s, bool last, const struct chute *c,
+                     const struct twin_request *q, const int *fds, struct kernel *ret,
+                     struct sg_error *e);
 
-/* plain.c: the same, for a zygote that forks itself. */
+/* plain.c: for a zygote that forks itself. */
 int kernel_make_plain(struct zygote *z, const struct twin_request *q, const int *fds,
                       struct kernel *ret, struct sg_error *e);

@@ -12,8 +12,11 @@
 #define STEP_NS   2000000000ull /* the longest that any single step may take */
 #define KILL_NS   5000000000ull
 #define SECOND_NS 1000000000ull
+#define ENTRY_NS  200000000ull     /* from the aimed registers to the entry of the call */
+#define AT_CALL   (SIGTRAP | 0x80) /* the edge of a call, with PTRACE_O_TRACESYSGOOD */
 
-#define OPTIONS (PTRACE_O_TRACEFORK | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL)
+#define OPTIONS \
+    (PTRACE_O_TRACEFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)
 
 /* 0 with *ret_status, -ESRCH if it is dead (reaped, or not ours any more), -ETIMEDOUT. SIGCHLD
  * stays pending if it comes between the look and the wait. */
@@ -62,6 +65,26 @@ int tracee_seize(pid_t pid, struct sg_error *e)
     return 0;
 }
 
+/* A signal that comes first is delivered: the stop that was asked for follows. */
+int tracee_stop_by(pid_t pid, uint64_t deadline_ns)
+{
+    int status, r;
+
+    for (;;) {
+        r = wait_until(pid, deadline_ns, &status);
+        if (r < 0 || status >> 16 == PTRACE_EVENT_STOP)
+            return r;
+        ptrace(PTRACE_CONT, pid, NULL, (void *)(long)WSTOPSIG(status));
+    }
+}
+
+int tracee_visit(pid_t pid)
+{
+    if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) < 0 || ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) < 0)
+        return -errno;
+    return 0;
+}
+
 int tracee_stop(pid_t pid, struct sg_error *e)
 {
     int status;
@@ -76,13 +99,49 @@ int tracee_continue(pid_t pid, struct sg_error *e)
     return ptrace(PTRACE_CONT, pid, NULL, NULL) < 0 ? err_errno(e, "continue process %d", pid) : 0;
 }
 
-int tracee_finish_call(pid_t pid, struct sg_error *e)
+/* The next edge of a system call, or an event in the middle of one. */
+static int next_edge(pid_t pid, uint64_t deadline_ns, int *ret_status)
 {
-    int status;
+    if (ptrace(PTRACE_SYSCALL, pid, NULL, NULL) < 0)
+        return -errno;
+    return wait_until(pid, deadline_ns, ret_status);
+}
 
-    if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) < 0)
-        return err_errno(e, "finish the call of process %d", pid);
-    return tracee_wait(pid, &status, e);
+int tracee_enter_call(pid_t pid, const struct cpu_state *s, uint64_t at, const struct cpu_call *c,
+                      struct sg_error *e)
+{
+    int status = 0, r = cpu_aim_call(pid, s, at, c);
+
+    if (r == 0)
+        r = next_edge(pid, clock_ns() + ENTRY_NS, &status);
+    if (r == 0 && status >> 8 == AT_CALL && cpu_enters(pid, at, c))
+        return 0;
+    if (r != -ESRCH)
+        tracee_kill(pid);
+    return err_set(e, SG_ERR_INTERNAL, -ESRCH,
+                   "process %d was to make one call, and did something else: it was ended", pid);
+}
+
+int tracee_finish_fork(pid_t pid, pid_t *ret, struct sg_error *e)
+{
+    uint64_t deadline = clock_ns() + STEP_NS;
+    unsigned long born = 0;
+    int64_t said = -EPROTO;
+    int status = 0, r = next_edge(pid, deadline, &status);
+
+    if (r == 0 && status >> 8 == (SIGTRAP | PTRACE_EVENT_FORK << 8)) {
+        if (ptrace(PTRACE_GETEVENTMSG, pid, NULL, &born) < 0)
+            r = -errno;
+        *ret = (pid_t)born;
+        if (r == 0)
+            r = next_edge(pid, deadline, &status);
+    } else if (r == 0 && status >> 8 == AT_CALL && cpu_result(pid, &said) == 0 && said < 0) {
+        return err_set(e, err_kind_of((int)-said), (int)said, "copy process %d: %s", pid,
+                       strerror((int)-said));
+    }
+    if (r == 0 && status >> 8 != AT_CALL)
+        r = -EPROTO;
+    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "copy process %d: %s", pid, strerror(-r)) : 0;
 }
 
 int tracee_run_until(pid_t pid, int event, unsigned long *ret_message, struct sg_error *e)
@@ -137,6 +196,11 @@ int tracee_call(pid_t pid, const struct cpu_state *s, uint64_t at, const struct 
         r = err_set(e, SG_ERR_INTERNAL, (int)*ret, "call %d in process %d: %s", (int)c->nr, pid,
                     strerror((int)-*ret));
     return r;
+}
+
+void tracee_let_go(pid_t pid)
+{
+    ptrace(PTRACE_DETACH, pid, NULL, NULL);
 }
 
 int tracee_release(pid_t pid, struct sg_error *e)

@@ -19,9 +19,6 @@
 #include "warden/twin/tables.h"
 #include "warden/twin/tracee.h"
 
-#ifndef PTRACE_GET_RSEQ_CONFIGURATION
-#define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
-#endif
 #ifndef PR_GET_TID_ADDRESS
 #define PR_GET_TID_ADDRESS 40
 #endif
@@ -29,17 +26,12 @@
 #define LOAD_NS    60000000000ull
 #define SETTLE_NS  5000000000ull
 #define MAPS_MAX   (1u << 20)
+#define UMASK      022
 #define CONTROL_FD 3
 #define COPIES_FD  4 /* out of the interpreter's way until it is held */
 
 static const char python[] = "/usr/bin/python3",
                   program[] = "/usr/local/lib/sandglass/kernels/python";
-
-/* As PTRACE_GET_RSEQ_CONFIGURATION answers. */
-struct rseq_configuration {
-    uint64_t pointer;
-    uint32_t size, signature, flags, pad;
-};
 
 /* ---- starting it ----------------------------------------------------------------------------- */
 
@@ -94,12 +86,13 @@ static int place_fds(int control, int copies)
     return 0;
 }
 
-static int become_zygote(const struct zygote *z, const struct twin_request *q, const int *fds,
+static int become_zygote(const struct chute *c, const struct twin_request *q, const int *fds,
                          int control)
 {
     const struct agent_user *as = agent_user_find("user");
     uint32_t uid = q->first_id + as->uid;
-    int r = file_write(AT_FDCWD, "/proc/self/oom_score_adj", "1000");
+    struct sg_error e;
+    int r = source_be_victim(getpid(), OOM_KERNEL, &e);
 
     /* The memory group alone: its copies stay in all its other groups until they join their own,
      * and an H never does. */
@@ -108,7 +101,7 @@ static int become_zygote(const struct zygote *z, const struct twin_request *q, c
     if (r == 0)
         r = enter_namespaces(fds);
     if (r == 0)
-        r = place_fds(control, z->seen_fds);
+        r = place_fds(control, c->bottom);
     if (r == 0)
         r = keep_one_cap(uid);
     /* Changing ids had cleared it. Before it is held, nothing else ends it with the broker. */
@@ -118,7 +111,7 @@ static int become_zygote(const struct zygote *z, const struct twin_request *q, c
 }
 
 /* In the child. What went wrong is told in place of the interpreter's word. */
-static _Noreturn void run_zygote(const struct zygote *z, const struct twin_request *q,
+static _Noreturn void run_zygote(const struct chute *c, const struct twin_request *q,
                                  const int *fds, int control)
 {
     const char *argv[] = {python,      program,    q->plain ? "--plain" : "--zygote",
@@ -138,7 +131,7 @@ static _Noreturn void run_zygote(const struct zygote *z, const struct twin_reque
     signal(SIGCHLD, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    r = become_zygote(z, q, fds, control);
+    r = become_zygote(c, q, fds, control);
     if (r == 0) {
         execve(python, (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)envp);
         r = -errno;
@@ -148,28 +141,21 @@ static _Noreturn void run_zygote(const struct zygote *z, const struct twin_reque
     _exit(127);
 }
 
-int zygote_begin(struct zygote *z, const struct twin_request *q, const int *fds, struct sg_error *e)
+int zygote_begin(struct zygote *z, const struct chute *c, const struct twin_request *q,
+                 const int *fds, struct sg_error *e)
 {
-    int control[2], copies[2];
+    int control[2];
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
         return err_errno(e, "make a socket pair");
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, copies) < 0) {
-        int r = err_errno(e, "make a socket pair");
-        close(control[0]);
-        close(control[1]);
-        return r;
-    }
     *z = (struct zygote){.control = control[0],
-                         .fds = copies[0],
-                         .seen_fds = copies[1],
-                         .n_doors = q->n_doors,
+                         .source = {.n_doors = q->n_doors, .registered = true, .umask = UMASK},
                          .plain = q->plain != 0,
                          .deadline_ns = clock_ns() + LOAD_NS};
-    z->pid = fork();
-    if (z->pid == 0)
-        run_zygote(z, q, fds, control[1]);
-    int r = z->pid < 0 ? err_errno(e, "start the zygote") : 0;
+    z->source.pid = fork();
+    if (z->source.pid == 0)
+        run_zygote(c, q, fds, control[1]);
+    int r = z->source.pid < 0 ? err_errno(e, "start the zygote") : 0;
     close(control[1]);
     if (r < 0)
         zygote_lost(z);
@@ -201,20 +187,20 @@ static int take_word(struct zygote *z, struct sg_error *e)
 static int stop_in_read(struct zygote *z, struct sg_error *e)
 {
     uint64_t deadline = clock_ns() + SETTLE_NS;
-    int r = tracee_seize(z->pid, e);
+    int r = tracee_seize(z->source.pid, e);
 
     while (r == 0) {
-        r = tracee_stop(z->pid, e);
-        if (r == 0 && cpu_save(z->pid, &z->state) < 0)
+        r = tracee_stop(z->source.pid, e);
+        if (r == 0 && cpu_save(z->source.pid, &z->source.state) < 0)
             r = err_set(e, SG_ERR_INTERNAL, -EIO, "read the zygote's registers");
         if (r < 0)
             break;
-        z->call_at = cpu_reading_from(z->pid, &z->state, CONTROL_FD);
-        if (z->call_at)
+        z->source.call_at = cpu_reading_from(z->source.pid, &z->source.state, CONTROL_FD);
+        if (z->source.call_at)
             return 0;
         if (clock_ns() > deadline)
             return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT, "the zygote does not come to rest");
-        r = tracee_continue(z->pid, e);
+        r = tracee_continue(z->source.pid, e);
         poll(NULL, 0, 1);
     }
     return r;
@@ -226,7 +212,7 @@ static int inject(const struct zygote *z, int64_t nr, int64_t a, int64_t b, int6
     struct cpu_call call = {.nr = nr, .args = {a, b, c}};
     int64_t ret;
 
-    return tracee_call(z->pid, &z->state, z->call_at, &call, &ret, e);
+    return tracee_call(z->source.pid, &z->source.state, z->source.call_at, &call, &ret, e);
 }
 
 /* From here on nothing of it is open but the standard three and our socket, as 3. */
@@ -235,19 +221,6 @@ static int settle_fds(struct zygote *z, struct sg_error *e)
     int r = inject(z, SYS_dup3, COPIES_FD, CONTROL_FD, O_CLOEXEC, e);
 
     return r < 0 ? r : inject(z, SYS_close_range, COPIES_FD, ~0U, 0, e);
-}
-
-static int map_page(struct zygote *z, struct sg_error *e)
-{
-    struct cpu_call call = {.nr = SYS_mmap,
-                            .args = {0, TABLES_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
-                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0}};
-    int64_t at;
-    int r = tracee_call(z->pid, &z->state, z->call_at, &call, &at, e);
-
-    if (r == 0)
-        z->page = (uint64_t)at;
-    return r;
 }
 
 /* The kernel does not copy what a mapping of a file has in the page tables, unless the mapping has
@@ -269,7 +242,7 @@ static void own_the_code(const struct zygote *z)
     AUTO(free_p) char *maps = NULL;
     char path[32];
 
-    snprintf(path, sizeof path, "/proc/%d/maps", z->pid);
+    snprintf(path, sizeof path, "/proc/%d/maps", z->source.pid);
     if (file_read(AT_FDCWD, path, MAPS_MAX, &maps, NULL) < 0)
         return;
     for (char *line = maps, *next; line && *line; line = next) {
@@ -284,30 +257,20 @@ static void own_the_code(const struct zygote *z)
             continue;
         for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
             if (strstr(line, wanted[i]))
-                own_a_page(z->pid, start);
+                own_a_page(z->source.pid, start);
     }
 }
 
-/* What a kernel cannot tell is not registered, as far as the copies are concerned. */
+/* The kernel writes it to memory: to the page of the tables, as long as that is empty. */
 static void learn_thread(struct zygote *z)
 {
-    struct rseq_configuration rseq = {0};
-    void *robust = NULL;
-    size_t robust_len = 0;
+    struct source *s = &z->source;
     uint64_t tid = 0;
 
-    if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, z->pid, (void *)sizeof rseq, &rseq) > 0) {
-        z->thread.rseq = rseq.pointer;
-        z->thread.rseq_len = rseq.size;
-        z->thread.rseq_signature = rseq.signature;
-    }
-    if (syscall(SYS_get_robust_list, z->pid, &robust, &robust_len) == 0) {
-        z->thread.robust = (uint64_t)(uintptr_t)robust;
-        z->thread.robust_len = robust_len;
-    }
-    if (inject(z, SYS_prctl, PR_GET_TID_ADDRESS, (int64_t)z->page, 0, NULL) == 0 &&
-        tracee_read(z->pid, z->page, &tid, sizeof tid) == 0)
-        z->thread.tid = tid;
+    source_learn_thread(s->pid, &s->thread);
+    if (inject(z, SYS_prctl, PR_GET_TID_ADDRESS, (int64_t)s->page, 0, NULL) == 0 &&
+        tracee_read(s->pid, s->page, &tid, sizeof tid) == 0)
+        s->thread.tid = tid;
 }
 
 int zygote_hold(struct zygote *z, const struct seccomp_prog *filter, struct sg_error *e)
@@ -325,12 +288,12 @@ int zygote_hold(struct zygote *z, const struct seccomp_prog *filter, struct sg_e
     if (r == 0)
         r = settle_fds(z, e);
     if (r == 0)
-        r = map_page(z, e);
+        r = source_map_page(&z->source, e);
     if (r < 0)
         return r;
     learn_thread(z);
     own_the_code(z);
-    r = tables_install(z, filter, e);
+    r = tables_install(&z->source, filter, e);
     if (r < 0)
         return r;
     close(steal_fd(&z->control));
@@ -338,16 +301,25 @@ int zygote_hold(struct zygote *z, const struct seccomp_prog *filter, struct sg_e
     return 1;
 }
 
-void zygote_take_back(struct zygote *z)
+int chute_open(struct chute *ret, struct sg_error *e)
+{
+    int s[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, s) < 0)
+        return err_errno(e, "make a socket pair");
+    *ret = (struct chute){.top = s[0], .bottom = s[1]};
+    return 0;
+}
+
+void chute_clear(const struct chute *c)
 {
     int fds[TWIN_FDS_MAX + 1];
     size_t n;
     char byte;
 
-    fd_set_nonblock(z->seen_fds, true);
     for (;;) {
         n = ARRAY_SIZE(fds);
-        if (fd_recv(z->seen_fds, &byte, 1, fds, &n) <= 0)
+        if (fd_recv(c->bottom, &byte, 1, fds, &n) <= 0)
             return;
         while (n > 0)
             close(fds[--n]);
@@ -359,14 +331,12 @@ void zygote_lost(struct zygote *z)
     if (z->ahead > 0)
         tracee_kill(z->ahead);
     close_p(&z->control);
-    close_p(&z->fds);
-    close_p(&z->seen_fds);
     *z = (struct zygote)ZYGOTE_NONE;
 }
 
 void zygote_end(struct zygote *z)
 {
-    if (z->pid > 0)
-        tracee_kill(z->pid);
+    if (z->source.pid > 0)
+        tracee_kill(z->source.pid);
     zygote_lost(z);
 }

@@ -1,0 +1,281 @@
+#include "warden/strata_carry.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/xattr.h>
+
+#include "warden/layer_file.h"
+#include "warden/strata_origin.h"
+
+#define IMPURE    "trusted.overlay.impure" /* a directory in which copies are */
+#define PARTS_MAX (PATH_MAX / 2)
+
+/* A directory, as all strata have it that an overlay would look into: newest first, -1: not there.
+ */
+struct place {
+    size_t n;
+    int fd[STACK_MAX];
+};
+
+static void place_done(struct place *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        close_p(&p->fd[i]);
+    p->n = 0;
+}
+
+static int place_open_top(const struct stack *s, struct place *ret, struct sg_error *e)
+{
+    for (size_t i = s->n; i-- > 0;) {
+        int fd = openat(s->v[i]->scratch->mount, s->v[i]->dir, LAYER_DIR_FLAGS);
+        if (fd < 0)
+            return err_errno(e, "open a frozen layer");
+        ret->fd[ret->n++] = fd;
+    }
+    return 0;
+}
+
+/* Which stratum's entry the overlay shows; -1: none, or a whiteout. */
+static int place_find(const struct place *p, const char *name, struct stat *ret)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (p->fd[i] >= 0 && fstatat(p->fd[i], name, ret, AT_SYMLINK_NOFOLLOW) == 0)
+            return layer_is_whiteout(ret) ? -1 : (int)i;
+    return -1;
+}
+
+/* Goes into a directory, whose looks are those of the uppermost. false: there is none. */
+static bool place_enter(struct place *p, const char *name)
+{
+    struct stat st;
+    bool over = place_find(p, name, &st) < 0 || !S_ISDIR(st.st_mode), found = false;
+
+    for (size_t i = 0; i < p->n; i++) {
+        AUTO(close_p) int up = p->fd[i];
+        p->fd[i] = -1;
+        if (over || up < 0 || fstatat(up, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        if (S_ISDIR(st.st_mode))
+            p->fd[i] = openat(up, name, LAYER_DIR_FLAGS);
+        found |= p->fd[i] >= 0;
+        over = p->fd[i] < 0 || layer_is_opaque(p->fd[i]);
+    }
+    return found;
+}
+
+static int place_uppermost(const struct place *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (p->fd[i] >= 0)
+            return p->fd[i];
+    return -1;
+}
+
+/* The next part of a path, cut off it; NULL: that was the last. */
+static char *next_part(char **path)
+{
+    char *part;
+
+    while (**path == '/')
+        (*path)++;
+    part = *path;
+    *path += strcspn(part, "/");
+    if (**path)
+        *(*path)++ = '\0';
+    return *part ? part : NULL;
+}
+
+struct carry {
+    const struct stack *from;
+    struct layer_xattrs *xattrs;
+    char *parts[PARTS_MAX];              /* of the path; the last is the file */
+    struct timespec times[PARTS_MAX][2]; /* of the directories that they are in */
+    size_t n;
+};
+
+static int fail(struct carry *c, int r, size_t part, struct sg_error *e)
+{
+    return err_set(e, err_kind_of(-r), r, "take the open file '%.64s' along, at '%.64s': %s",
+                   c->parts[c->n - 1], c->parts[part], strerror(-r));
+}
+
+/* ---- the origin ------------------------------------------------------------------------------ */
+
+/* The origin that a frozen copy names is what is shown if it is there and has one link. What is on
+ * none of the strata's file systems is on one that nobody writes to. */
+static bool is_shown(const struct carry *c, const struct origin *o)
+{
+    for (size_t i = 0; i < c->from->n; i++) {
+        int scratch = c->from->v[i]->scratch->mount;
+        AUTO(close_p) int dir = openat(scratch, ".", LAYER_DIR_FLAGS), fd = -1;
+        unsigned char uuid[ORIGIN_UUID];
+        struct stat st;
+        if (dir < 0 || origin_file_system(dir, uuid) < 0 || !origin_is_on(o, uuid))
+            continue;
+        if (origin_open(o, dir, &fd) < 0 || fstat(fd, &st) < 0 || st.st_nlink != 1)
+            return false;
+        origin_keep(scratch, st.st_ino);
+        return true;
+    }
+    return true;
+}
+
+/* Without one the file is right too, but for its number. */
+static int give_origin(const struct carry *c, size_t stratum, int in, const struct stat *st,
+                       int out)
+{
+    struct origin o;
+
+    if (st->st_nlink != 1)
+        return 0;
+    if (origin_get(in, &o) < 0 || !is_shown(c, &o)) {
+        if (origin_make(in, &o) < 0)
+            return 0;
+        origin_keep(c->from->v[c->from->n - 1 - stratum]->scratch->mount, st->st_ino);
+    }
+    return origin_set(out, &o);
+}
+
+/* ---- copying --------------------------------------------------------------------------------- */
+
+static int fill_file(struct carry *c, size_t stratum, int in, int out)
+{
+    struct stat st;
+    int r;
+
+    if (fstat(in, &st) < 0)
+        return -errno;
+    if (!S_ISREG(st.st_mode))
+        return -EIO;
+    r = layer_copy_data(in, out, st.st_size);
+    if (r == 0)
+        r = give_origin(c, stratum, in, &st, out);
+    return r < 0 ? r : layer_copy_looks(c->xattrs, &st, in, out);
+}
+
+static int copy_file(struct carry *c, const struct place *p, int to)
+{
+    const char *name = c->parts[c->n - 1];
+    AUTO(close_p) int in = -1, out = -1;
+    struct stat st;
+    int i = place_find(p, name, &st), r;
+
+    if (i < 0)
+        return -ENOENT;
+    in = openat(p->fd[i], name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (in < 0)
+        return -errno;
+    out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (out < 0)
+        return errno == EEXIST ? 0 : -errno;
+    r = fill_file(c, (size_t)i, in, out);
+    if (r == 0 && fsetxattr(to, IMPURE, "y", 1, 0) < 0)
+        r = -errno;
+    if (r < 0)
+        unlinkat(to, name, 0);
+    return r;
+}
+
+/* Makes a directory in `to` that it then is. One that is there came with another file. */
+static int enter_copy(struct carry *c, const struct place *p, size_t part, int *to)
+{
+    int from = place_uppermost(p), fd;
+    bool fresh = mkdirat(*to, c->parts[part], 0700) == 0;
+    struct stat st;
+
+    if ((!fresh && errno != EEXIST) || (fd = openat(*to, c->parts[part], LAYER_DIR_FLAGS)) < 0)
+        return -errno;
+    close(*to);
+    *to = fd;
+    if (fstat(fresh ? from : fd, &st) < 0)
+        return -errno;
+    c->times[part + 1][0] = st.st_atim;
+    c->times[part + 1][1] = st.st_mtim;
+    return fresh ? layer_copy_looks(c->xattrs, &st, from, fd) : 0;
+}
+
+/* Nobody sees the new layer yet, so the way up is the way down. */
+static int put_times_back(struct carry *c, int *to, size_t depth)
+{
+    for (size_t i = depth + 1; i-- > 0;) {
+        int up = -1;
+        if (futimens(*to, c->times[i]) < 0 ||
+            (i > 0 && (up = openat(*to, "..", LAYER_DIR_FLAGS)) < 0))
+            return -errno;
+        close_p(to);
+        *to = up;
+    }
+    return 0;
+}
+
+static int copy_path(struct carry *c, struct place *p, int *to, struct sg_error *e)
+{
+    struct stat st;
+    size_t i = 0;
+    int r = 0, back;
+
+    if (fstat(*to, &st) < 0)
+        return fail(c, -errno, 0, e);
+    c->times[0][0] = st.st_atim;
+    c->times[0][1] = st.st_mtim;
+    for (; r == 0 && i + 1 < c->n; i++) {
+        r = place_enter(p, c->parts[i]) ? enter_copy(c, p, i, to) : -ENOENT;
+        if (r < 0)
+            return fail(c, r, i, e);
+    }
+    if (r == 0)
+        r = copy_file(c, p, *to);
+    back = put_times_back(c, to, i);
+    return r < 0 || (r = back) < 0 ? fail(c, r, i, e) : 0;
+}
+
+/* Whether there is something to take along. */
+static bool is_there(const struct carry *c, struct place *p)
+{
+    struct stat st;
+
+    for (size_t i = 0; i + 1 < c->n; i++)
+        if (!place_enter(p, c->parts[i]))
+            return false;
+    return place_find(p, c->parts[c->n - 1], &st) >= 0 && S_ISREG(st.st_mode);
+}
+
+static bool take_apart(struct carry *c, char *path)
+{
+    char *part;
+
+    while ((part = next_part(&path)) != NULL) {
+        if (c->n == PARTS_MAX || strcmp(part, ".") == 0 || strcmp(part, "..") == 0)
+            return false;
+        c->parts[c->n++] = part;
+    }
+    return c->n > 0;
+}
+
+int strata_carry(const struct stack *from, const struct scratch *scratch, const char *upper,
+                 const char *path, struct sg_error *e)
+{
+    AUTO(free_p) char *copy = xstrdup(path);
+    AUTO(free_p) struct carry *c = xcalloc(1, sizeof *c);
+    AUTO(free_p) struct layer_xattrs *xattrs = xcalloc(1, sizeof *xattrs);
+    AUTO(place_done) struct place p = {0};
+    AUTO(close_p) int to = -1;
+    int r;
+
+    c->from = from;
+    c->xattrs = xattrs;
+    if (!from || !take_apart(c, copy))
+        return 0;
+    r = place_open_top(from, &p, e);
+    if (r < 0 || !is_there(c, &p))
+        return r;
+    place_done(&p);
+    r = place_open_top(from, &p, e);
+    if (r < 0)
+        return r;
+    to = openat(scratch->mount, upper, LAYER_DIR_FLAGS);
+    if (to < 0)
+        return err_errno(e, "open a sandbox's upper layer");
+    return copy_path(c, &p, &to, e);
+}
