@@ -1,8 +1,10 @@
-/* What the agent reads out of requests: arguments, variables, metadata. The first byte chooses; the
- * rest is the payload. Beyond memory errors this checks what the code behind relies on. */
+/* What the agent reads out of requests: arguments, variables, metadata, contexts. The first byte
+ * chooses; the rest is the payload. Beyond memory errors this checks what the code behind relies
+ * on. */
 #include <assert.h>
 
 #include "agent/environ.h"
+#include "agent/kernels.h"
 #include "agent/meta.h"
 
 static void check_error(int r, const struct sg_error *e)
@@ -49,6 +51,30 @@ static void fuzz_meta(struct wire_reader *r)
     assert(total <= FILE_META_MAX);
 }
 
+static void fuzz_adopt(struct wire_reader *r)
+{
+    struct adopt_list l;
+    struct sg_error e = {0};
+    int res = adopt_read(r, &l, &e);
+
+    if (res < 0) {
+        check_error(res, &e);
+        return;
+    }
+    assert(l.n <= KERNELS_MAX);
+    for (size_t i = 0; i < l.n; i++) {
+        struct strings s = {0};
+        struct wire_reader env;
+
+        assert(strlen(l.v[i].id) == KERNEL_ID_LEN && l.v[i].cwd[0] == '/');
+        assert(!l.v[i].note || strlen(l.v[i].note) <= KERNEL_NOTE_MAX);
+        wire_reader_init(&env, l.v[i].env.buf, l.v[i].env.len);
+        assert(environ_read_variables(&env, &s, &e) == 0 && wire_done(&env));
+        strings_done(&s);
+    }
+    adopt_done(&l);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -58,9 +84,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     if (len == 0)
         return 0;
     wire_reader_init(&r, data + 1, len - 1);
-    if (data[0] % 3 == 2)
+    if (data[0] % 4 == 3)
+        fuzz_adopt(&r);
+    else if (data[0] % 4 == 2)
         fuzz_meta(&r);
     else
-        fuzz_args(&r, data[0] % 3 == 1);
+        fuzz_args(&r, data[0] % 4 == 1);
     return 0;
 }

@@ -6,7 +6,7 @@ import struct
 
 CORPUS = pathlib.Path(__file__).parent / "corpus"
 OPEN, DATA, EOF, CONTROL, EVENT, END, CANCEL, CREDIT = range(1, 9)
-PROCESS_START, PROCESS_LIST, FILE_READ, PING = 1, 2, 7, 24
+PROCESS_START, PROCESS_LIST, FILE_READ, PING = 1, 2, 7, 26
 DISCARD, CONTINUE = 3, 4
 
 
@@ -68,6 +68,11 @@ WIRE = {
     "long": b"\x03\x00" + string(b"four"),
     "short": b"\x01\x00" + b"\x01\x02",
 }
+def context(id, was, note=b"", *variables):
+    head = string(id) + string(b"python") + string(b"/home/user") + u32(1) + u32(5) + u32(was)
+    return head + string(note) + u32(len(variables)) + b"".join(map(string, variables))
+
+
 # what is read, then the payload
 REQUESTS = {
     "args": b"\x00" + u32(2) + string(b"echo") + string(b"hello"),
@@ -78,6 +83,9 @@ REQUESTS = {
     "metadata": b"\x02" + u32(2) + string(b"author") + string(b"me") + string(b"empty") + string(b""),
     "metadata-long": b"\x02" + u32(2) + string(b"a") + string(b"v" * 4000) + string(b"b") + string(b"w" * 96),
     "metadata-key": b"\x02" + u32(1) + string(b"k" * 247) + string(b""),
+    "contexts": b"\x03" + u32(2) + context(b"0" * 36, 7, b"", b"A=1") + context(b"f" * 36, 0, b"it is gone"),
+    "contexts-many": b"\x03" + u32(65) + context(b"0" * 36, 7),
+    "context-id": b"\x03" + u32(1) + context(b"0" * 35, 7),
 }
 
 

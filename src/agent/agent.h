@@ -35,9 +35,9 @@ struct agent_config {
  * namespace, mount and capability in place.
  *
  * Without config->line, fd is the channel, and the agent ends when that is closed. With it, fd is a
- * line: a socket that brings channels, and with config->twins kernels, each as a struct
+ * line: a socket that brings channels, new roots, and with config->twins kernels, each as a struct
  * line_message (stage/stage.h) with descriptors. All the agent sends on it is that it wants a
- * kernel.
+ * kernel, and how it went with a root.
  *
  *              a channel comes                 another comes
  *   waiting ------------------> serving ---------------------------> serving (the new one)

@@ -200,7 +200,7 @@ static void move_destroy(struct op *op)
     }
 }
 
-static const struct op_ops move_ops = {.destroy = move_destroy};
+static const struct op_ops move_ops = {.destroy = move_destroy, .writes = true};
 
 int file_move_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
                     struct sg_error *e)

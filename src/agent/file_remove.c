@@ -145,7 +145,7 @@ static void remove_destroy(struct op *op)
     close_p(&m->parent);
 }
 
-static const struct op_ops remove_ops = {.destroy = remove_destroy};
+static const struct op_ops remove_ops = {.destroy = remove_destroy, .writes = true};
 
 /* One file, or one empty directory. -ENOTEMPTY: there is a tree to take down. */
 static int remove_one(int dirfd, const char *name)

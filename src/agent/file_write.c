@@ -74,7 +74,7 @@ static void write_destroy(struct op *op)
 }
 
 static const struct op_ops write_ops = {
-    .data = write_data, .eof = write_eof, .destroy = write_destroy};
+    .data = write_data, .eof = write_eof, .destroy = write_destroy, .writes = true};
 
 struct write_request {
     const struct agent_user *as;

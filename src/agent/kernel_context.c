@@ -28,6 +28,7 @@ static void free_context(struct loop_trash *trash)
     struct context *c = CONTAINER_OF(trash, struct context, trash);
 
     strbuf_done(&c->env);
+    free(c->own_note);
     free(c);
 }
 

@@ -85,7 +85,7 @@ static void tell_executing(struct context *c, struct execution *x)
 {
     struct strbuf out;
 
-    strbuf_init(&out, 256);
+    strbuf_init(&out, KERNEL_NOTE_MAX + 64);
     wire_put_u32(&out, c->cells);
     wire_put_str(&out, c->note ? c->note : "");
     chan_event(c->agent->chan, x->op.stream, EVENT_EXECUTING, out.buf, out.len);
@@ -122,7 +122,7 @@ static void run_next(struct context *c)
 
 void context_advance(struct context *c)
 {
-    if (c->busy || !c->first)
+    if (c->busy || !c->first || c->agent->kernels.hold)
         return;
     if (!c->kernel && !c->wants_twin) {
         strbuf_done(&c->env);
@@ -148,6 +148,7 @@ void context_cell_over(struct context *c, enum kernel_end how, uint32_t code)
         tell_end(x, how, code);
     }
     context_advance(c);
+    kernels_hold_check(c->agent);
 }
 
 void context_interrupt(struct context *c)

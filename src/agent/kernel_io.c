@@ -300,7 +300,7 @@ static void hold(struct kernel *k, size_t len)
     note_owed(k);
 }
 
-/* What a kernel writes on its way is not a cell's. */
+/* What a new kernel writes on its way is not a cell's. */
 static void drop_kept(struct kernel *k)
 {
     note_owed(k);
@@ -316,7 +316,8 @@ static void take_packet(struct kernel *k, size_t len)
     if (what < 0) {
         kernel_is_broken(k);
     } else if (what == PACKET_READY) {
-        drop_kept(k);
+        if (k->was == 0)
+            drop_kept(k);
         kernel_is_ready(k);
     } else if (what == PACKET_RESULT) {
         send_out(k, CHAN_KERNEL, agent_scratch, len);

@@ -182,8 +182,8 @@ static void make_command(const struct context *c, struct command *ret)
     ret->argv[3] = NULL;
 }
 
-static struct kernel *kernel_adopt(struct context *c, pid_t pid, int report_fd, struct ends *f,
-                                   struct sg_error *e)
+static struct kernel *take_launched(struct context *c, pid_t pid, int report_fd, struct ends *f,
+                                    struct sg_error *e)
 {
     struct kernel *k = kernel_new(c->agent, pid);
 
@@ -228,16 +228,17 @@ struct kernel *kernel_launch(struct context *c, struct sg_error *e)
                        .stdio = {0, f.inside_out, f.inside_err},
                        .control = f.inside_control};
     r = launch_start(&l, c->agent->config, &pid, &report, e);
-    return r < 0 ? NULL : kernel_adopt(c, pid, report, &f, e);
+    return r < 0 ? NULL : take_launched(c, pid, report, &f, e);
 }
 
 /* ---- twins --------------------------------------------------------------------------------- */
 
-struct kernel *kernel_from_twin(struct agent *a, pid_t pid, const int fds[LINE_FDS_MAX])
+struct kernel *kernel_from_twin(struct agent *a, pid_t pid, pid_t was, const int fds[LINE_FDS_MAX])
 {
     struct kernel *k = kernel_new(a, pid);
     int r = 0;
 
+    k->was = was;
     k->control = fds[0];
     k->out[0].fd = fds[1];
     k->out[1].fd = fds[2];

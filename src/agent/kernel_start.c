@@ -5,7 +5,9 @@
 #include "agent/kernels.h"
 #include "agent/launch.h"
 
-#define NOTE_ENDED "the kernel ended between the cells: its variables are gone"
+#define NOTE_ENDED   "the kernel ended between the cells: its variables are gone"
+#define NOTE_CLEARED "the sandbox was taken to another state: the kernel's variables are gone"
+#define NOTE_NO_COPY "the copy of the kernel did not start: its variables are gone"
 #define NOTE_BROKE \
     "the kernel broke its protocol after a cell and was ended: its variables are gone"
 
@@ -123,13 +125,18 @@ static void keep_spare(struct agent *a, struct kernel *k)
         context_default(a, &python, NULL);
 }
 
-static void on_kernel(struct line *l, pid_t pid, const int fds[LINE_FDS_MAX])
+static void on_kernel(struct line *l, pid_t pid, pid_t was, const int fds[LINE_FDS_MAX])
 {
     struct agent *a = CONTAINER_OF(l, struct agent, line);
     struct kernels *t = &a->kernels;
-    struct kernel *k = kernel_from_twin(a, pid, fds);
+    struct kernel *k = kernel_from_twin(a, pid, was, fds);
     struct context *c = next_that_wants(a);
 
+    if (was > 0) { /* that is no answer */
+        if (k)
+            kernel_arrives(k);
+        return;
+    }
     answered(a);
     if (k && c) {
         c->wants_twin = false;
@@ -185,6 +192,8 @@ static void on_start_over(struct countdown *timer)
     struct context *c = CONTAINER_OF(timer, struct context, start);
     char why[64];
 
+    if (c->kernel && c->kernel->was > 0)
+        c->note = NOTE_NO_COPY;
     context_drop_kernel(c);
     snprintf(why, sizeof(why), "it was not ready after %d s", KERNEL_START_MS / 1000);
     start_failed(c, why);
@@ -236,35 +245,44 @@ static void died_at_start(struct context *c, struct kernel *k)
     }
 }
 
+/* One that is no context's. */
+static void let_go(struct kernel *k)
+{
+    if (k->agent->kernels.spare == k)
+        k->agent->kernels.spare = NULL;
+    kernel_leaves(k);
+    kernel_free(k);
+}
+
+/* Whether it never came so far as to know something. */
+static bool is_new(const struct kernel *k)
+{
+    return !k->packets.ready && k->was == 0;
+}
+
 void kernel_is_over(struct kernel *k)
 {
     struct context *c = k->context;
     uint32_t code = kernel_exit_code(k);
 
-    if (!c) {
-        k->agent->kernels.spare = NULL;
-        kernel_free(k);
-        return;
-    }
-    if (!k->packets.ready) {
+    if (!c)
+        let_go(k);
+    else if (is_new(k))
         died_at_start(c, k);
-        return;
-    }
-    context_lose_kernel(c, KERNEL_DIED, code, NOTE_ENDED);
+    else
+        context_lose_kernel(c, KERNEL_DIED, code, NOTE_ENDED);
 }
 
 void kernel_is_broken(struct kernel *k)
 {
     struct context *c = k->context;
 
-    if (!c) {
-        k->agent->kernels.spare = NULL;
-        kernel_free(k);
-    } else if (!k->packets.ready) {
+    if (!c)
+        let_go(k);
+    else if (is_new(k))
         start_again(c, "it broke its protocol");
-    } else {
+    else
         context_lose_kernel(c, KERNEL_BROKE, 0, NOTE_BROKE);
-    }
 }
 
 void context_lose_kernel(struct context *c, enum kernel_end how, uint32_t code, const char *note)
@@ -295,14 +313,42 @@ void kernels_init(struct agent *a)
     }
 }
 
+/* The kernels are not signalled here, each with all of its session: everybody is about to be. */
+void kernels_clear(struct agent *a)
+{
+    struct kernels *t = &a->kernels;
+
+    if (t->spare)
+        t->spare->dead = true;
+    for (struct kernel *k = t->arrived; k; k = k->next)
+        k->dead = true;
+    if (t->spare)
+        kernel_free(t->spare);
+    t->spare = NULL;
+    kernels_arrived_free(a);
+    for (struct context *c = t->first; c; c = c->next) {
+        if (c->kernel)
+            c->kernel->dead = true;
+        if (c->cells > 0 && !c->running)
+            c->note = NOTE_CLEARED;
+        context_drop_kernel(c);
+        context_end_waiting(c, KERNEL_RESTARTED);
+        context_cell_over(c, KERNEL_RESTARTED, 0);
+        c->failures = 0;
+        c->cells = 0;
+    }
+}
+
 /* At the end of the agent, which is the end of every process: there are no executions any more. */
 void kernels_done(struct agent *a)
 {
     struct kernels *t = &a->kernels;
 
     countdown_stop(&t->answer);
+    loop_task_cancel(&t->release);
     if (t->spare)
         kernel_free(t->spare);
+    kernels_arrived_free(a);
     while (t->first) {
         struct context *c = t->first;
 

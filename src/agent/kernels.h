@@ -20,6 +20,9 @@
  * agent starts the program itself: cold. A twin is not the agent's child: its end shows on its
  * pidfd, and how it ended is not known.
  *
+ * A twin can also be a copy of a kernel that ran, in this sandbox or another: it has arrived, is
+ * told so (Y), and waits until OP_KERNEL_ADOPT says which context it belongs to.
+ *
  * Order. What a cell wrote before it sent R, F, or died is delivered before that: what the two
  * pipes hold when the packet is read is owed first. Everything of a kernel stops while the host is
  * slow: with less credit than the largest packet takes, nothing of it is read. Output between cells
@@ -48,6 +51,7 @@
 #define KERNEL_START_MS     60000
 #define KERNEL_TWIN_MS      2000 /* for the warden to answer */
 #define KERNEL_GRACE_MS     5000
+#define KERNEL_NOTE_MAX     1000 /* of the host's */
 
 struct context;
 struct kernel;
@@ -78,7 +82,9 @@ struct kernel_piece {
 
 struct kernel {
     struct agent *agent;
-    struct context *context; /* NULL: a spare */
+    struct context *context; /* NULL: a spare, or it has arrived and waits */
+    pid_t was;               /* the kernel that it is a copy of, in its sandbox; 0: of a zygote */
+    struct kernel *next;     /* of those that have arrived */
     struct child child;      /* known to the reaper if it is ours */
     int report_fd;           /* of its launch; -1: a twin */
     struct loop_source pidfd_src;
@@ -118,6 +124,7 @@ struct context {
     struct countdown start;
     uint32_t cells;   /* that its kernel ran */
     const char *note; /* why what the kernel knew is gone, if nobody was told yet; else NULL */
+    char *own_note;   /* where that is one that the host gave */
 
     struct execution *first, **tail; /* those that wait */
     size_t n_waiting;
@@ -166,7 +173,7 @@ void kernel_language_name(const char *name, char ret[KERNEL_LANGUAGE_MAX + 1]);
 /* kernel_process.c: one process. */
 struct kernel *kernel_launch(struct context *c, struct sg_error *e); /* NULL on error */
 /* Takes over the descriptors. NULL: they are no good, and closed. */
-struct kernel *kernel_from_twin(struct agent *a, pid_t pid, const int fds[LINE_FDS_MAX]);
+struct kernel *kernel_from_twin(struct agent *a, pid_t pid, pid_t was, const int fds[LINE_FDS_MAX]);
 /* To a twin: what it becomes; then whose it is. A spare is settled in between, with all that does
  * not depend on whose it will be, so that its first cell need not wait for it. */
 void kernel_born(struct kernel *k, const char *language);
@@ -209,6 +216,33 @@ void context_lose_kernel(struct context *c, enum kernel_end how, uint32_t code, 
 void kernel_is_ready(struct kernel *k);
 void kernel_is_over(struct kernel *k);
 void kernel_is_broken(struct kernel *k);
+
+/* kernel_arrived.c: copies of kernels that ran, which belong to nobody yet. */
+void kernel_arrives(struct kernel *k);
+/* By the one that it was; or NULL. */
+struct kernel *kernel_arrived(const struct agent *a, uint32_t was);
+/* Out of the list: it is a context's, or has ended. */
+void kernel_leaves(struct kernel *k);
+void kernels_arrived_free(struct agent *a);
+
+/* kernel_adopt.c: what OP_KERNEL_ADOPT asks for. adopt_read checks what it can without an agent. */
+struct adopt {
+    char id[KERNEL_ID_LEN + 1], language[KERNEL_NAME_MAX + 1], cwd[OPS_PATH_MAX];
+    struct kernel_language found; /* by a later check */
+    bool is_default;
+    uint32_t cells, was;
+    char *note; /* NULL: none */
+    struct strbuf env;
+};
+struct adopt_list {
+    struct adopt *v;
+    size_t n;
+};
+int adopt_read(struct wire_reader *r, struct adopt_list *ret, struct sg_error *e);
+void adopt_done(struct adopt_list *l);
+
+/* kernel_hold.c: a cell has ended. */
+void kernels_hold_check(struct agent *a);
 
 /* kernel_execute.c: cells and those who wait for them. */
 void context_cells_init(struct context *c);

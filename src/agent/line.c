@@ -8,10 +8,13 @@ static bool take(struct line *l, const struct line_message *m, const int *fds, s
     if (m->what == LINE_CHANNEL && n == 1) {
         close_p(&l->channel);
         l->channel = fds[0];
-    } else if (m->what == LINE_KERNEL && n == LINE_FDS_MAX && m->pid > 1 && l->on_kernel) {
-        l->on_kernel(l, m->pid, fds);
+    } else if (m->what == LINE_KERNEL && n == LINE_FDS_MAX && m->pid > 1 && m->was >= 0 &&
+               l->on_kernel) {
+        l->on_kernel(l, m->pid, m->was, fds);
     } else if (m->what == LINE_NO_KERNEL && n == 0 && l->on_no_kernel) {
         l->on_no_kernel(l);
+    } else if (m->what == LINE_ROOT && n == 1 && (m->code & ~LINE_ROOT_CLEAR) == 0 && l->on_root) {
+        l->on_root(l, fds[0], m->code == LINE_ROOT_CLEAR);
     } else {
         return false;
     }
@@ -70,4 +73,13 @@ int line_ask(struct line *l)
     struct line_message m = {.what = LINE_KERNEL};
 
     return l->fd < 0 ? -ENOTCONN : fd_send(l->fd, &m, sizeof(m), NULL, 0);
+}
+
+/* Whoever does not take it has gone, which the loop will tell. */
+void line_rooted(struct line *l, int code)
+{
+    struct line_message m = {.what = LINE_ROOT, .code = code};
+
+    if (l->fd >= 0)
+        fd_send(l->fd, &m, sizeof(m), NULL, 0);
 }

@@ -9,9 +9,13 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
+
 #define REAP_PER_TURN  512 /* a storm of orphans must not keep the channel waiting */
 #define SIGNALS        64  /* all the kernel has */
 #define SESSION_PASSES 3   /* members may fork while they are being counted */
+#define PAUSE_MIN_US   50
+#define PAUSE_MAX_US   5000
 
 static void tell(struct reaper *r, pid_t pid, int status, const struct rusage *usage)
 {
@@ -37,6 +41,12 @@ static void reap(struct loop_task *task)
         tell(r, pid, status, &usage);
     }
     loop_task_queue(r->loop, task);
+}
+
+void reaper_reap(struct reaper *r)
+{
+    loop_task_cancel(&r->task);
+    reap(&r->task);
 }
 
 static void on_signal(struct loop_source *src, uint32_t events)
@@ -115,7 +125,7 @@ void reaper_forget(struct child *child)
 }
 
 /* The third and sixth fields of /proc/PID/stat. The second, a name in brackets, may hold anything.
- */
+ * Session 0: any. */
 static bool is_member(int procfd, const char *pid, pid_t session)
 {
     char path[32], text[512], state = 'Z';
@@ -128,10 +138,11 @@ static bool is_member(int procfd, const char *pid, pid_t session)
         return false;
     text[n] = '\0';
     const char *rest = strrchr(text, ')');
-    return rest && sscanf(rest, ") %c %*d %*d %d", &state, &sid) == 2 && sid == session &&
-           state != 'Z' && state != 'X';
+    return rest && sscanf(rest, ") %c %*d %*d %d", &state, &sid) == 2 &&
+           (session == 0 || sid == session) && state != 'Z' && state != 'X';
 }
 
+/* Whether there was one that ran. */
 static bool kill_members(pid_t session)
 {
     bool found = false;
@@ -139,7 +150,7 @@ static bool kill_members(pid_t session)
     const struct dirent *d;
 
     if (!proc)
-        return false;
+        return session == 0;
     while ((d = readdir(proc))) {
         if (d->d_name[0] < '1' || d->d_name[0] > '9')
             continue;
@@ -157,4 +168,22 @@ void session_kill(pid_t leader)
     kill(-leader, SIGKILL);
     for (unsigned i = 0; i < SESSION_PASSES && kill_members(leader); i++)
         ;
+}
+
+/* The parent of some is outside, so that they stay as dead processes until that one looks: those do
+ * not count. */
+int reaper_kill_everybody(struct reaper *r)
+{
+    uint64_t deadline = clock_ns() + EVERYBODY_MS * 1000000ull;
+    unsigned pause = PAUSE_MIN_US;
+
+    while (kill(-1, SIGKILL) == 0 && kill_members(0)) {
+        if (clock_ns() >= deadline)
+            return -EBUSY;
+        usleep(pause);
+        pause = 2 * pause < PAUSE_MAX_US ? 2 * pause : PAUSE_MAX_US;
+        reaper_reap(r);
+    }
+    reaper_reap(r);
+    return 0;
 }

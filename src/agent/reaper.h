@@ -27,5 +27,12 @@ void reaper_add(struct reaper *r, struct child *child);
 /* It is still reaped, but nobody is told. Does nothing if it is not listed. */
 void reaper_forget(struct child *child);
 
+/* Now, not when the loop comes to it. */
+void reaper_reap(struct reaper *r);
+/* SIGKILL for every other process, until none is left that runs: 0, or -EBUSY if one still does
+ * after EVERYBODY_MS. This waits. */
+#define EVERYBODY_MS 2000
+int reaper_kill_everybody(struct reaper *r);
+
 /* SIGKILL for the process, its group and all of its session: a shell gives each job a group. */
 void session_kill(pid_t leader);

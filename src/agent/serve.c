@@ -141,6 +141,8 @@ static int (*const handlers[OP_MAX_])(struct agent *, struct chan_stream *, stru
     [OP_KERNEL_RESTART] = kernel_restart,
     [OP_KERNEL_INTERRUPT] = kernel_stop_cell,
     [OP_KERNEL_WARM] = kernel_warm,
+    [OP_KERNEL_HOLD] = kernel_hold,
+    [OP_KERNEL_ADOPT] = kernel_adopt,
     [OP_DISK] = disk_answer,
     [OP_PING] = ping,
 };
@@ -301,6 +303,7 @@ static int agent_init(struct agent *a, int fd)
     if (r == 0)
         door_open(&a->door);
     line_init(&a->line, &a->loop);
+    agent_root_init(a);
     kernels_init(a);
     if (r == 0 && a->config->line)
         r = line_open(&a->line, fd);

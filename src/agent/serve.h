@@ -35,8 +35,12 @@ struct kernels {
     struct context *first, **tail; /* oldest first */
     size_t n;
     uint64_t serial;
-    size_t held;          /* bytes of code and variables, of all executions */
-    struct kernel *spare; /* came ahead of any need */
+    size_t held;            /* bytes of code and variables, of all executions */
+    struct kernel *spare;   /* came ahead of any need */
+    struct kernel *arrived; /* copies of kernels that ran elsewhere, until a context adopts them */
+    size_t n_arrived;
+    struct op *hold;                             /* OP_KERNEL_HOLD: no cell begins */
+    struct loop_task release;                    /* when it has ended */
     enum { ASKED_NOT, ASKED, ASKED_LATE } asked; /* the warden, for a kernel */
     struct countdown answer;
 };
@@ -63,6 +67,15 @@ void procs_done(struct procs *t);
 /* kernel_start.c, after line_init */
 void kernels_init(struct agent *a);
 void kernels_done(struct agent *a);
+/* Every process is about to be killed: contexts have no kernels, cells end. */
+void kernels_clear(struct agent *a);
+
+/* root.c, after line_init: new root directories that come over the line. */
+void agent_root_init(struct agent *a);
+
+/* watch.c: the root is another one, with the same files in it or not. Whoever watches sees nothing
+ * of that. */
+void file_watch_moved(struct agent *a, bool same);
 
 /* Where bytes pass through; nothing is kept in it from call to call. Untouched pages cost nothing.
  */
@@ -76,6 +89,7 @@ struct op_ops {
     void (*cancel)(struct op *op);
     void (*resume)(struct op *op);  /* op_may_send() was false and may be true again */
     void (*destroy)(struct op *op); /* releases all but the object itself */
+    bool writes;                    /* files, for the host: the root must stay where it is */
 };
 
 /* The first member of every operation that outlives its OPEN. */
@@ -142,4 +156,6 @@ int kernel_restart(struct agent *a, struct chan_stream *s, struct wire_reader *r
 int kernel_stop_cell(struct agent *a, struct chan_stream *s, struct wire_reader *r,
                      struct sg_error *e);
 int kernel_warm(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e);
+int kernel_hold(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e);
+int kernel_adopt(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e);
 int disk_answer(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e);

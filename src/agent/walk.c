@@ -63,6 +63,12 @@ void walk_done(struct walk *w)
     dirents_done(&w->names);
 }
 
+void walk_move(struct walk *w, int topfd)
+{
+    close_p(&w->top);
+    w->top = topfd;
+}
+
 static bool is_dir(int dirfd, const struct dirent_name *d)
 {
     struct stat st;

@@ -35,6 +35,9 @@ struct walk_entry {
  * are passed over. 0 or -errno. */
 int walk_init(struct walk *w, int topfd, uint32_t max_depth, bool dirs_only);
 void walk_done(struct walk *w);
+/* Goes on below another top, which is taken over: the same tree in another place. The dirfd of an
+ * entry may be of the old one. */
+void walk_move(struct walk *w, int topfd);
 
 #define WALK_BUSY 2
 /* 1 and an entry, valid until the next call; WALK_BUSY: something was done, ask again; 0 at the

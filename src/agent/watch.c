@@ -21,6 +21,7 @@
 
 struct watched {
     int wd;
+    bool old;   /* in a root that is no longer ours: only what it had to say before is waited for */
     char *path; /* below the top */
 };
 
@@ -34,7 +35,7 @@ struct watcher {
     bool ready;       /* EVENT_WATCHING was sent */
     uint32_t replace; /* cookie of a staged file on its way to one that was there before */
     struct watched *watched;
-    size_t n, cap;
+    size_t n, cap, n_old;
     bool walking; /* below `base` */
     struct walk walk;
     char base[OPS_PATH_MAX];
@@ -102,6 +103,7 @@ static int remember(struct watcher *w, int wd, const char *path)
 
 static void forget(struct watcher *w, size_t i)
 {
+    w->n_old -= w->watched[i].old;
     free(w->watched[i].path);
     w->watched[i] = w->watched[--w->n];
 }
@@ -125,7 +127,7 @@ static int watch_dir(struct watcher *w, const char *path)
 
     if (dir < 0)
         return dir;
-    if (w->n == WATCHES_MAX)
+    if (w->n - w->n_old == WATCHES_MAX)
         return -E2BIG;
     if (fchdir(dir) < 0)
         return -errno;
@@ -160,7 +162,7 @@ static int walk_some(struct watcher *w)
     struct walk_entry entry;
     char path[OPS_PATH_MAX];
 
-    for (unsigned i = 0; i < ENTRIES_A_TURN && op_may_send(&w->op); i++) {
+    for (unsigned i = 0; i < ENTRIES_A_TURN && (!w->ready || op_may_send(&w->op)); i++) {
         int r = walk_next(&w->walk, &entry);
         if (r <= 0)
             return r;
@@ -385,6 +387,88 @@ static void watch_destroy(struct op *op)
 }
 
 static const struct op_ops watch_ops = {.resume = watch_resume, .destroy = watch_destroy};
+
+/* ---- another root ---------------------------------------------------------------------------- */
+
+/* What it has seen and not told yet comes first, and IN_IGNORED after it. False: it was let go of
+ * before. */
+static bool let_go(struct watcher *w, size_t i)
+{
+    if (w->watched[i].old)
+        return false;
+    inotify_rm_watch(w->fd, w->watched[i].wd);
+    w->watched[i].old = true;
+    w->n_old++;
+    return true;
+}
+
+/* The same tree, seen from the new root. */
+static int watch_same(struct watcher *w)
+{
+    size_t n = w->n;
+    int r = 0, top;
+
+    for (size_t i = 0; i < n; i++) {
+        int res = let_go(w, i) ? watch_dir(w, w->watched[i].path) : 0;
+
+        if (res < 0 && !is_gone(res))
+            r = res;
+    }
+    if (!w->walking)
+        return r;
+    top = open_below(w, w->base);
+    if (top < 0)
+        stop_walking(w);
+    else
+        walk_move(&w->walk, top);
+    return r;
+}
+
+/* What is there now is not news. */
+static int watch_anew(struct watcher *w)
+{
+    bool ready = w->ready;
+    int r;
+
+    for (size_t i = 0; i < w->n; i++)
+        let_go(w, i);
+    stop_walking(w);
+    strbuf_reset(&w->todo);
+    w->ready = false;
+    r = watch_tree(w, "");
+    if (r >= 0 && w->walking)
+        while ((r = walk_some(w)) > 0)
+            ;
+    if (ready)
+        stop_walking(w);
+    w->ready = ready;
+    return r;
+}
+
+void file_watch_moved(struct agent *a, bool same)
+{
+    struct op *next;
+
+    for (struct op *op = a->ops; op; op = next) {
+        struct watcher *w = CONTAINER_OF(op, struct watcher, op);
+        int r;
+
+        next = op->next;
+        if (op->ops != &watch_ops)
+            continue;
+        r = confine_fs_begin(w->as);
+        if (r == 0) {
+            r = same ? watch_same(w) : watch_anew(w);
+            confine_fs_end();
+        }
+        if (chdir("/") < 0)
+            abort();
+        if (r < 0 && w->ready) /* else its walk finds out */
+            send_change(w, is_gone(r) ? WATCH_REMOVE : WATCH_OVERFLOW, "");
+    }
+}
+
+/* ---- the operation --------------------------------------------------------------------------- */
 
 static int watch_open(struct watcher *w)
 {

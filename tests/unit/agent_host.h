@@ -78,6 +78,25 @@ static inline bool copy_kernels(int from)
     return done;
 }
 
+/* A root directory of the test's own, in place of the machine's with some of it covered: what is
+ * done first, as root outside, then inside. See agent_root.h. */
+static bool (*host_outside)(void);
+static bool (*host_inside)(void);
+
+static inline bool host_cover(void)
+{
+    static const char *const dirs[] = {"/home", "/root", "/run", "/tmp"};
+
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("proc", "/proc", "proc", 0, NULL) < 0)
+        return false;
+    for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
+        if (mount("t", dirs[i], "tmpfs", 0, "mode=0755,size=64m") < 0)
+            return false;
+    return chmod("/tmp", 01777) == 0 && mkdir("/home/user", 0755) == 0 &&
+           chown("/home/user", 1000, 1000) == 0 && chdir("/") == 0;
+}
+
 static inline void agent_main(int fd, bool line, int kernels)
 {
     static struct seccomp_prog filter;
@@ -88,16 +107,10 @@ static inline void agent_main(int fd, bool line, int kernels)
                                   .line = line,
                                   .twins = line && host_twins,
                                   .kernels = host_kernels};
-    static const char *const dirs[] = {"/home", "/root", "/run", "/tmp"};
 
-    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-        mount("proc", "/proc", "proc", 0, NULL) < 0)
+    if (!(host_inside ? host_inside() : host_cover()))
         _exit(101);
-    for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
-        if (mount("t", dirs[i], "tmpfs", 0, "mode=0755,size=64m") < 0)
-            _exit(102);
-    if (chmod("/tmp", 01777) < 0 || mkdir("/home/user", 0755) < 0 ||
-        chown("/home/user", 1000, 1000) < 0 || chdir("/") < 0 || !lo_up() || !copy_kernels(kernels))
+    if (!lo_up() || !copy_kernels(kernels))
         _exit(103);
     if (seccomp_compile(&filter, &e) < 0 || confine_agent(&config, &e) < 0) {
         printf("# %s\n", e.message);
@@ -119,7 +132,8 @@ static inline void agent_parent(int fd, bool line)
         _exit(100);
     pid_t pid = fork();
     if (pid == 0) {
-        if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET) < 0 ||
+        if ((host_outside && !host_outside()) ||
+            unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET) < 0 ||
             write(ready[1], "", 1) != 1 || read(go[0], &c, 1) != 1 || setresgid(0, 0, 0) < 0 ||
             setresuid(0, 0, 0) < 0)
             _exit(100);
@@ -147,6 +161,23 @@ static inline void host_keep_entry(struct call *call, const struct wire_reader *
 {
     strbuf_reset(&call->entry);
     strbuf_add(&call->entry, r->p, (size_t)(r->end - r->p));
+}
+
+/* "ID LANGUAGE CWD STATE CELLS DEFAULT PID TWIN VARIABLES" */
+static inline void host_on_kernel(struct call *call, struct wire_reader *r)
+{
+    const char *id = wire_get_str(r, KERNEL_ID_LEN), *language = wire_get_str(r, 64);
+    const char *cwd = wire_get_str(r, OPS_PATH_MAX);
+    uint32_t n[6];
+
+    for (size_t i = 0; i < ARRAY_SIZE(n); i++)
+        n[i] = wire_get_u32(r);
+    strbuf_addf(&call->events, "%s %s %s %u %u %u %u %u ", id, language, cwd, n[0], n[1], n[2],
+                n[3], n[4]);
+    for (uint32_t i = 0; i < n[5]; i++)
+        strbuf_addf(&call->events, "%s%s", i ? "," : "", wire_get_str(r, OPS_ARG_MAX));
+    EXPECT(wire_done(r));
+    strbuf_addch(&call->events, '\n');
 }
 
 static inline void host_on_event(struct chan *c, struct chan_stream *s, uint8_t what, const void *p,
@@ -186,6 +217,10 @@ static inline void host_on_event(struct chan *c, struct chan_stream *s, uint8_t 
         uint32_t state = wire_get_u32(&r), cells = wire_get_u32(&r);
         strbuf_addf(&call->events, "%s %s %s %u %u %u\n", id, language, cwd, state, cells,
                     wire_get_u32(&r));
+    } else if (what == EVENT_KERNEL) {
+        host_on_kernel(call, &r);
+    } else if (what == EVENT_HELD) {
+        call->started = true;
     }
 }
 

@@ -111,17 +111,21 @@ TEST(anything_else_on_the_line_ends_the_agent)
         size_t n_fds;
         bool twins;
     } bad[] = {
-        {{'x', 0}, sizeof(struct line_message), 0, false},
-        {{LINE_CHANNEL, 0}, 1, 1, false}, /* half of one */
-        {{LINE_CHANNEL, 0}, sizeof(struct line_message), 0, false},
-        {{LINE_CHANNEL, 0}, sizeof(struct line_message), 2, false},
-        {{LINE_KERNEL, 77}, sizeof(struct line_message), 4, false}, /* was never offered */
-        {{LINE_NO_KERNEL, 0}, sizeof(struct line_message), 0, false},
-        {{LINE_KERNEL, 77}, sizeof(struct line_message), 3, true},
-        {{LINE_KERNEL, 77}, sizeof(struct line_message), 5, true},
-        {{LINE_KERNEL, 1}, sizeof(struct line_message), 4, true}, /* the agent itself */
-        {{LINE_KERNEL, -1}, sizeof(struct line_message), 4, true},
-        {{LINE_NO_KERNEL, 0}, sizeof(struct line_message), 1, true},
+        {{'x', 0, 0, 0}, sizeof(struct line_message), 0, false},
+        {{LINE_CHANNEL, 0, 0, 0}, 1, 1, false}, /* half of one */
+        {{LINE_CHANNEL, 0, 0, 0}, sizeof(struct line_message), 0, false},
+        {{LINE_CHANNEL, 0, 0, 0}, sizeof(struct line_message), 2, false},
+        {{LINE_KERNEL, 77, 0, 0}, sizeof(struct line_message), 4, false}, /* was never offered */
+        {{LINE_NO_KERNEL, 0, 0, 0}, sizeof(struct line_message), 0, false},
+        {{LINE_KERNEL, 77, 0, 0}, sizeof(struct line_message), 3, true},
+        {{LINE_KERNEL, 77, 0, 0}, sizeof(struct line_message), 5, true},
+        {{LINE_KERNEL, 1, 0, 0}, sizeof(struct line_message), 4, true}, /* the agent itself */
+        {{LINE_KERNEL, -1, 0, 0}, sizeof(struct line_message), 4, true},
+        {{LINE_NO_KERNEL, 0, 0, 0}, sizeof(struct line_message), 1, true},
+        {{LINE_KERNEL, 77, -1, 0}, sizeof(struct line_message), 4, true},
+        {{LINE_ROOT, 0, 0, 0}, sizeof(struct line_message), 0, true},
+        {{LINE_ROOT, 0, 0, 0}, sizeof(struct line_message), 2, false},
+        {{LINE_ROOT, 0, 0, 2}, sizeof(struct line_message), 1, false},
     };
     struct agent_host h;
     struct call c;

@@ -1,13 +1,17 @@
-"""What a copy of a zygote must not share with the other copies.
+"""What a copy of a zygote, or of a kernel that ran, must not share with the other copies.
 
 Everything in a zygote's memory is in each kernel made from it. What was drawn from the system's
 randomness is drawn anew here; what depends on a process id is too, since in its own
 sandbox a copy may well have the same one as the next. The environment starts empty.
+
+A copy of a kernel that ran keeps its environment, and what is the user's: a random generator that a
+cell has made is a value like any other, and goes on in the copy as it would have gone on.
 """
 
 import os
 import sys
 
+from . import copies
 from . import usersite
 
 _generators = []
@@ -21,6 +25,7 @@ def prepare():
     for path in [p for p in sys.path_importer_cache if not p.startswith("/usr/")]:
         del sys.path_importer_cache[path]
     _find_generators()
+    copies.track()
     ssl = sys.modules.get("_ssl")
     if ssl is not None:
         # Have its tables made here, not by the first reseeding in each copy.
@@ -45,31 +50,52 @@ def refresh():
     """In a copy, before anything else."""
     _reseed()
     _names()
+    matplotlib = sys.modules.get("matplotlib")
+    if matplotlib is not None:
+        _forget_folders(matplotlib)
     if os.environ:
         os.environ.clear()
     sys.dont_write_bytecode = False
 
 
+def renew():
+    """In a copy of a kernel that ran."""
+    _reseed()
+    _names()
+    uuid = sys.modules.get("uuid")
+    if uuid is not None:
+        # C's library has drawn a node and a sequence if it was used, and cannot be made to forget.
+        uuid._generate_time_safe = None
+        uuid._node = uuid._random_getnode()
+
+
 def _reseed():
-    for generator in _generators:
+    shared = [
+        getattr(sys.modules.get("random"), "_inst", None),
+        getattr(sys.modules.get("numpy.random.mtrand"), "_rand", None),
+    ]
+    known = {id(generator): generator for generator in _generators + shared}
+    for generator in known.values():
         try:
-            bits = getattr(generator, "bit_generator", None)
-            if bits is not None:
-                bits.state = type(bits)().state
-            else:
-                generator.seed()
-        except (TypeError, ValueError, NotImplementedError):  # one with a fixed sequence
-            pass
-    random = sys.modules.get("random")
-    if random is not None:
-        random.seed()
-    numpy_random = sys.modules.get("numpy.random")
-    if numpy_random is not None:
-        numpy_random.seed()
+            _draw(generator)
+        except (AttributeError, TypeError, ValueError, NotImplementedError):
+            pass  # one with a fixed sequence, or none
     ssl = sys.modules.get("_ssl")
     if ssl is not None:
         # OpenSSL would reseed itself by the process id alone.
         ssl.RAND_add(os.urandom(64), 64.0)
+
+
+def _draw(generator):
+    bits = getattr(generator, "bit_generator", None)
+    if bits is not None:
+        bits.state = type(bits)().state
+    elif type(getattr(generator, "_bit_generator", None)).__name__ == "MT19937":
+        # What its seed() would compute for long, the system has at once.
+        words = sys.modules["numpy"].frombuffer(os.urandom(4 * 624), "uint32")
+        generator.set_state(("MT19937", words, 624, 0, 0.0))
+    else:
+        generator.seed()
 
 
 def _names():
@@ -88,9 +114,6 @@ def _names():
     synchronize = sys.modules.get("multiprocessing.synchronize")
     if synchronize is not None and tempfile is not None:
         synchronize.SemLock._rand = tempfile._RandomNameSequence()
-    boundary = sys.modules.get("matplotlib")
-    if boundary is not None:
-        _forget_folders(boundary)
 
 
 def _forget_folders(matplotlib):

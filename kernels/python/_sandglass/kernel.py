@@ -11,6 +11,7 @@ import re  # noqa: F401
 import sys
 import traceback  # noqa: F401
 
+from . import copies
 from . import environment
 from . import hygiene
 from . import interrupt
@@ -95,7 +96,24 @@ class Kernel:
             environment.change_directory(payload)
         elif kind == "W":
             zygote.touch()
+        elif kind == "Y":
+            self.be_a_copy()
         return kind != ""
+
+    def be_a_copy(self):
+        """This process is a copy of a kernel that ran. The descriptors below 4 are its own. A cell
+        that comes waits until all is done; so the agent can be told early, unless the user has
+        something to be done too, which may take any time."""
+        copies.wake_up()
+        self.control.guard()
+        self.streams.guard()
+        hook = self.session.namespace.get("__on_fork__")
+        if hook is None:
+            self.control.ready()
+        hygiene.renew()
+        if hook is not None:
+            copies.run_hook(hook)
+            self.control.ready()
 
     def run(self, number, code):
         """One cell, from its text to the packet that says it is over."""

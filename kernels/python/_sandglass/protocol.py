@@ -141,11 +141,13 @@ class Control:
     def guard(self):
         """From now on survive a cell that closes the descriptor, by a copy with a high number,
         which is also the one that results are sent through: a cell may have a file under the other
-        number by then. Not done by a zygote, which has nothing open but 0 to 3."""
+        number by then. Not done by a zygote, which has nothing open but 0 to 3. A copy of a
+        kernel that ran may have it already."""
         self.pid = os.getpid()
         os.set_inheritable(self.fd, False)
         self._identity = self._of(self.fd)
-        self.out = self._copy(self.fd)
+        if self.out == self.fd or self._of(self.out) != self._identity:
+            self.out = self._copy(self.fd)
 
     def restore(self):
         """After a cell: have the socket under its own number again if the cell closed it, and the

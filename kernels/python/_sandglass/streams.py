@@ -113,10 +113,21 @@ class Streams:
         return text
 
     def guard(self):
-        """Now that 0 to 2 are the kernel's own: keep copies, and see whether order matters."""
+        """Now that 0 to 2 are the kernel's own: keep copies, and see whether order matters. A copy
+        of a kernel that ran may have them already."""
         if self.ordered is None:
             self.ordered = all(stat.S_ISFIFO(os.fstat(fd).st_mode) for fd in (1, 2))
-        self.spares = tuple(self._copy(fd) for fd in (0, 1, 2))
+        before = self.spares or (-1, -1, -1)
+        self.spares = tuple(
+            spare if self._is_same(spare, fd) else self._copy(fd) for fd, spare in enumerate(before)
+        )
+
+    @staticmethod
+    def _is_same(one, other):
+        try:
+            return os.path.samestat(os.fstat(one), os.fstat(other))
+        except OSError:
+            return False
 
     @staticmethod
     def _copy(fd):
