@@ -40,6 +40,11 @@ struct guest *guest_find(struct server *s, const char *id)
     return NULL;
 }
 
+const char *guest_tenant(const struct guest *g)
+{
+    return g->tenant;
+}
+
 static void drop_waiters(struct waiter **list)
 {
     while (*list) {
@@ -63,6 +68,8 @@ static void guest_free(struct guest *g)
     reactor_unwatch(&s->reactor, &g->line);
     layer_release(s, g->layer);
     layer_release(s, g->new_layer);
+    moment_release(g->fork.moment);
+    close_p(&g->fork.report);
     drop_waiters(&g->waiting);
     drop_waiters(&g->kills);
     close_p(&g->note);
@@ -97,10 +104,13 @@ static void on_line(struct event_source *src, uint32_t events)
 {
     struct guest *g = CONTAINER_OF(src, struct guest, line);
     struct sg_error e;
-    int r = instance_kernel_wanted(g->instance);
+    enum line_news news;
+    int code = 0, r = instance_line_take(g->instance, &news, &code);
 
     (void)events;
-    if (r == 0 && may_ask(g))
+    if (r == 0 && news == LINE_ROOT_DONE)
+        guest_rooted(g, code);
+    else if (r == 0 && may_ask(g))
         kernels_want(g->ward, g->instance);
     else if (r == 0)
         instance_kernel_refuse(g->instance, &e);
@@ -111,6 +121,7 @@ static void on_line(struct event_source *src, uint32_t events)
 void guest_adopt(struct guest *g, struct instance *i)
 {
     g->instance = i;
+    instance_set_user(i, g);
     g->started_ns = clock_ns();
     g->process.fn = on_process;
     g->line.fn = on_line;
@@ -165,6 +176,7 @@ void guest_drop_instance(struct guest *g, grave_done done)
 
     guest_usage(g, &g->spent);
     guest_network_end(g);
+    instance_set_user(i, NULL);
     reactor_unwatch(&g->server->reactor, &g->process);
     reactor_unwatch(&g->server->reactor, &g->line);
     timer_cancel(&g->server->reactor, &g->timer);
@@ -183,6 +195,7 @@ static void gone(struct guest *g)
         g->doom == END_KILLED || g->doom == END_EXPIRED ? LEVEL_DEBUG : LEVEL_WARN;
 
     log_sandbox(level, g->id, "ended: %s", end_names[g->doom]);
+    moments_guest_gone(s, g->id);
     snprintf(a.id, sizeof a.id, "%s", g->id);
     snprintf(a.tenant, sizeof a.tenant, "%s", g->tenant);
     guest_usage(g, &a.stats);
@@ -237,9 +250,8 @@ void guest_describe(const struct guest *g, struct order_answer *ret)
     snprintf(ret->tenant, sizeof ret->tenant, "%s", g->tenant);
     ret->deadline_ns = g->deadline_ns;
     ret->started_ns = g->started_ns;
-    ret->state = phase == RUNNING || phase == FREEZING ? STATE_RUNNING
-                 : phase == PAUSED                     ? STATE_PAUSED
-                                                       : STATE_STORED;
+    bool runs = phase == RUNNING || phase == FREEZING || phase == KEEPING || phase == BRANCHING;
+    ret->state = runs ? STATE_RUNNING : phase == PAUSED ? STATE_PAUSED : STATE_STORED;
 }
 
 static void on_unwanted(void *arg, int r, const struct sg_error *e)
@@ -257,35 +269,50 @@ static void give_up_making(struct guest *g, int r, const struct sg_error *e)
     guest_free(g);
 }
 
-static void on_made(void *arg, struct instance *i, const struct sg_error *e)
+int guest_made(struct guest *g, uint32_t flags, struct sg_error *e)
 {
-    struct guest *g = arg;
-    struct order_answer a = {0};
-    struct sg_error own = {0};
-    int r = i ? 0 : e->code, fd = -1;
+    struct order_answer a = {.flags = flags};
+    int fd = guest_connect(g, e);
 
-    if (i && (g->doom || !ticket_valid(g->server, &g->job.ticket)))
-        r = err_set(&own, SG_ERR_GONE, -ECANCELED, "the sandbox was ended before it had started");
-    g->instance = i;
-    if (r == 0)
-        r = fd = guest_connect(g, &own);
-    if (r < 0) {
-        if (i)
-            grave_dig(g->server, i, on_unwanted, g->ward);
-        give_up_making(g, r, i ? &own : e);
-        return;
-    }
-    guest_adopt(g, i);
+    if (fd < 0)
+        return fd;
     g->phase = RUNNING;
     guest_describe(g, &a);
     front_answer(g->server, &g->job.ticket, &a, fd);
     close(fd);
     log_sandbox(LEVEL_DEBUG, g->id, "created");
     guest_settle(g, RUNNING);
+    return 0;
+}
+
+static void on_made(void *arg, struct instance *i, const struct sg_error *e)
+{
+    struct guest *g = arg;
+    struct sg_error own = {0};
+
+    if (!i) {
+        give_up_making(g, e->code, e);
+        return;
+    }
+    if (g->doom || !ticket_valid(g->server, &g->job.ticket)) {
+        err_set(&own, SG_ERR_GONE, -ECANCELED, "the sandbox was ended before it had started");
+        grave_dig(g->server, i, on_unwanted, g->ward);
+        give_up_making(g, -ECANCELED, &own);
+        return;
+    }
+    guest_adopt(g, i);
+    if (g->fork.moment)
+        guest_branch(g);
+    else if (guest_made(g, 0, &own) < 0) {
+        front_answer_error(g->server, &g->job.ticket, own.code, &own);
+        g->phase = RUNNING;
+        guest_end(g, END_FAILED);
+    }
 }
 
 void guest_create(struct server *s, const struct ticket *t, const struct order *o,
-                  struct layer *layer, int note, const struct policy_text *policy)
+                  struct layer *layer, struct moment *moment, int note,
+                  const struct policy_text *policy)
 {
     struct guest *g = xcalloc(1, sizeof *g), **bucket = bucket_of(s, o->id);
     struct sg_error e = {0};
@@ -299,10 +326,11 @@ void guest_create(struct server *s, const struct ticket *t, const struct order *
                         .note = note,
                         .deadline_ns = o->deadline_ns,
                         .on_expiry = (enum order_expiry)o->on_expiry,
-                        .kernel = (o->flags & ORDER_KERNEL) != 0,
+                        .kernel = (o->flags & ORDER_KERNEL) != 0 && !moment,
+                        .fork = {.moment = moment ? moment_use(moment) : NULL, .report = -1},
                         .process.fd = -1,
                         .line.fd = -1,
-                        .job = {.ticket = *t}};
+                        .job = {.ticket = *t, .order = *o}};
     *bucket = g;
     guest_network_init(g, policy);
     snprintf(g->id, sizeof g->id, "%s", o->id);
@@ -312,8 +340,11 @@ void guest_create(struct server *s, const struct ticket *t, const struct order *
         give_up_making(g, r, &e);
         return;
     }
-    g->request =
-        (struct ward_request){.limits = g->limits, .layer = g->layer, .done = on_made, .arg = g};
+    g->request = (struct ward_request){.limits = g->limits,
+                                       .layer = moment ? NULL : g->layer,
+                                       .bare = moment != NULL,
+                                       .done = on_made,
+                                       .arg = g};
     ward_request(g->ward, &g->request);
 }
 
@@ -358,8 +389,10 @@ void guests_front_gone(struct server *s)
 {
     for (size_t i = 0; i < GUEST_BUCKETS; i++)
         for (struct guest *g = s->guests[i]; g; g = g->next)
-            if (g->phase == MAKING)
-                guest_end(g, END_KILLED);
+            if (g->phase == MAKING || (g->phase == BRANCHING && g->job.kind == JOB_BRANCH)) {
+                struct guest *gone = g;
+                guest_end(gone, END_KILLED);
+            }
 }
 
 static void introduce(struct guest *g)
@@ -390,7 +423,8 @@ void guests_introduce(struct server *s)
     for (size_t i = 0; i < GUEST_BUCKETS; i++)
         for (struct guest *g = s->guests[i]; g; g = next) {
             next = g->next;
-            if (g->phase != MAKING && g->phase != ENDING && g->doom == 0)
+            if (g->phase != MAKING && g->phase != ENDING && g->doom == 0 &&
+                g->job.kind != JOB_BRANCH)
                 introduce(g);
         }
 }

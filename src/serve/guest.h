@@ -7,8 +7,12 @@
  *                |           |  ^
  *                |           v  |
  *                |       stowing -> STORED -> booting -> RUNNING
- *                v
- *   (any) --> ending --> gone
+ *                |  ^
+ *                v  |
+ *              keeping                       a moment is made of it: guest_fork.c
+ *
+ *   making -> branching -> RUNNING -> branching -> RUNNING   from a moment, back to one:
+ * guest_branch.c (any) --> ending --> gone
  *
  * In the phases in capitals it waits for orders. In the others a job is under way; orders that come
  * meanwhile wait, but for its end, its deadline, its note and its figures. A job whose order came
@@ -23,7 +27,10 @@
 struct server;
 struct guest;
 struct layer;
+struct moment;
+struct ward;
 struct ticket;
+struct kernel_news;
 
 /* A policy document (egress/document.h), on the heap; without text: nothing goes out. */
 struct policy_text {
@@ -32,9 +39,21 @@ struct policy_text {
 };
 
 struct guest *guest_find(struct server *s, const char *id);
+const char *guest_tenant(const struct guest *g);
 /* All that was checked before: the id is free, limits are complete. Takes note and policy over. */
 void guest_create(struct server *s, const struct ticket *t, const struct order *o,
-                  struct layer *layer, int note, const struct policy_text *policy);
+                  struct layer *layer, struct moment *moment, int note,
+                  const struct policy_text *policy);
+/* Live fork. Takes the note over. */
+void guest_checkpoint(struct guest *g, const struct ticket *t, const struct order *o, int note);
+void guest_back_to(struct guest *g, const struct ticket *t, struct moment *m);
+/* What the broker says of a guest's instance. */
+void guest_held(struct guest *g, const struct kernel_news *news, int r, const struct sg_error *e);
+void guest_went(struct guest *g, const struct kernel_news *news, int r, const struct sg_error *e);
+/* False: it had not asked for a copy. */
+bool guest_copied(struct guest *g, int r, const struct sg_error *e);
+/* The broker of a ward has ended. */
+void guests_broker_gone(struct server *s, struct ward *w);
 void guest_note(struct guest *g, const struct ticket *t, int note);
 void guest_deadline(struct guest *g, const struct ticket *t, uint64_t deadline_ns,
                     enum order_expiry on_expiry);

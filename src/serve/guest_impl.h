@@ -1,13 +1,26 @@
-/* What guest.c, guest_job.c and guest_network.c share. */
+/* What guest.c, guest_job.c, guest_fork.c, guest_branch.c and guest_network.c share. */
 #pragma once
 
 #include "serve/front_process.h"
 #include "serve/guest.h"
 #include "serve/layer.h"
+#include "serve/moment.h"
 #include "serve/reactor.h"
 #include "serve/ward.h"
 
-enum phase { MAKING, RUNNING, FREEZING, SAVING, STOWING, PAUSED, STORED, BOOTING, ENDING };
+enum phase {
+    MAKING,
+    BRANCHING, /* has an instance, which gets files and kernels of a moment */
+    RUNNING,
+    KEEPING, /* a moment is made of it */
+    FREEZING,
+    SAVING,
+    STOWING,
+    PAUSED,
+    STORED,
+    BOOTING,
+    ENDING
+};
 
 enum job_kind {
     JOB_NONE,
@@ -16,6 +29,9 @@ enum job_kind {
     JOB_RESTART,  /* from PAUSED through STORED to RUNNING */
     JOB_BOOT,     /* from STORED to RUNNING */
     JOB_SNAPSHOT, /* and back */
+    JOB_CHECKPOINT,
+    JOB_BRANCH, /* from MAKING to RUNNING */
+    JOB_REWIND,
 };
 
 struct job {
@@ -45,6 +61,17 @@ struct guest_network {
     struct timer timer;
 };
 
+/* KEEPING, BRANCHING. */
+struct guest_fork {
+    struct moment *moment;
+    size_t n_copied; /* of its kernels */
+    bool moving;     /* the agent was sent a root */
+    bool moved;      /* and is there */
+    int report;      /* of the broker; -1: none */
+    uint64_t memory_bytes;
+    uint32_t paused_usec;
+};
+
 struct guest {
     struct server *server;
     struct guest *next; /* of its bucket */
@@ -69,6 +96,7 @@ struct guest {
     struct layer *new_layer;     /* STOWING: what it will be made from */
     struct save *save;           /* SAVING */
     struct guest_network network;
+    struct guest_fork fork;
     struct order_stats spent; /* by its instances that are gone: the memory is the last one's */
     struct waiter *waiting, *kills;
     unsigned n_waiting;
@@ -87,6 +115,18 @@ void guest_end(struct guest *g, enum order_end why);
 void guest_describe(const struct guest *g, struct order_answer *ret);
 /* What it has used; of one without an instance, up to the end of the last. */
 void guest_usage(const struct guest *g, struct order_stats *ret);
+
+/* guest_fork.c */
+/* What is under way of it is given up. */
+void guest_fork_abandon(struct guest *g);
+/* Its agent has the new root, or why not. */
+void guest_rooted(struct guest *g, int code);
+/* guest_branch.c. From MAKING, with its instance; from RUNNING, back to a moment. */
+void guest_branch(struct guest *g);
+void guest_rewind(struct guest *g, const struct ticket *t, struct moment *m);
+void guest_branch_rooted(struct guest *g, int code);
+/* guest.c: the answer to the order that made it. */
+int guest_made(struct guest *g, uint32_t flags, struct sg_error *e);
 
 /* guest_network.c */
 void guest_network_init(struct guest *g, const struct policy_text *policy);

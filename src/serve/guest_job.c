@@ -86,6 +86,7 @@ void guest_abandon_job(struct guest *g)
 
     if (g->save)
         layer_save_cancel(steal_ptr(&g->save));
+    guest_fork_abandon(g);
     if (g->job.kind != JOB_NONE && !g->job.answered)
         front_answer_error(g->server, &g->job.ticket, r, &e);
     g->job.kind = JOB_NONE;

@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "order/log.h"
 #include "serve/grave.h"
+#include "serve/guest.h"
+#include "serve/moment.h"
 #include "serve/server.h"
 
 #define REST_NS     1000000000ull
@@ -173,6 +175,26 @@ static void on_zygote(struct ward *w, int r, const struct sg_error *e)
     reactor_want_idle(&w->server->reactor); /* the pool has none yet */
 }
 
+/* Of a sandbox that has ended nobody wants the copies. */
+static void tell_guest(struct ward *w, const struct kernel_news *news, int r,
+                       const struct sg_error *e)
+{
+    struct guest *g = news->instance ? instance_user(news->instance) : NULL;
+    int report = news->report;
+
+    if (g && news->kind == NEWS_HELD) {
+        guest_held(g, news, r, e);
+        return;
+    }
+    if (g) {
+        guest_went(g, news, r, e);
+        return;
+    }
+    close_p(&report);
+    if (news->kind == NEWS_HELD && r == 0)
+        provider_mould_drop(w->provider, news->mould);
+}
+
 static void on_broker(struct event_source *src, uint32_t events)
 {
     struct ward *w = CONTAINER_OF(src, struct ward, kernels.broker);
@@ -183,6 +205,13 @@ static void on_broker(struct event_source *src, uint32_t events)
     (void)events;
     if (news.kind == NEWS_ZYGOTE) {
         on_zygote(w, r, &e);
+    } else if (news.kind == NEWS_HELD || news.kind == NEWS_WENT) {
+        tell_guest(w, &news, r, &e);
+    } else if (news.kind == NEWS_LOST) {
+        moments_lost(w->server, w, news.mould);
+    } else if (news.kind == NEWS_KERNEL && news.instance && instance_user(news.instance) &&
+               guest_copied(instance_user(news.instance), r, &e)) {
+        return;
     } else if (news.kind == NEWS_KERNEL && news.instance) {
         ward_fed(w, news.instance, r == 0);
         if (r < 0) {
@@ -191,6 +220,8 @@ static void on_broker(struct event_source *src, uint32_t events)
         }
     } else if (news.kind == NEWS_GONE) {
         reactor_unwatch(&w->server->reactor, &w->kernels.broker);
+        moments_lost(w->server, w, 0);
+        guests_broker_gone(w->server, w);
         log_line(LEVEL_WARN, "kernels start cold for now: %s", e.message);
         rest(w);
     }

@@ -12,6 +12,7 @@
 #include "base/sys.h"
 #include "order/log.h"
 #include "provider/process.h"
+#include "serve/errand.h"
 #include "serve/server.h"
 #include "warden/child.h"
 #include "warden/layer_save.h"
@@ -26,13 +27,6 @@ struct layer {
     bool durable;
     int dir;        /* -1: it is being written */
     unsigned users; /* the name counts as one */
-};
-
-/* A child that removes a directory. */
-struct removal {
-    struct server *server;
-    struct event_source process;
-    int pidfd;
 };
 
 struct save {
@@ -58,61 +52,23 @@ static int parent_of(const struct server *s, bool durable)
     return durable ? s->state.layers : s->state.work;
 }
 
-/* ---- children
- * -------------------------------------------------------------------------------------- */
-
-/* Like fork, but nothing that is open here stays open there, but for these: a copy of a lock or of
- * a line would outlive its sandbox. They are moved to 3 and up. */
-static pid_t fork_with(int *fds, size_t n, int *ret_pidfd)
-{
-    struct clone_args args = {
-        .flags = CLONE_PIDFD, .pidfd = (uintptr_t)ret_pidfd, .exit_signal = SIGCHLD};
-    pid_t parent = getpid(), pid = sys_clone3(&args);
-
-    if (pid != 0)
-        return pid;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(1);
-    signal(SIGTERM, SIG_DFL);
-    for (size_t i = 0; i < n; i++)
-        fds[i] = fds[i] < 0 ? -1 : fcntl(fds[i], F_DUPFD_CLOEXEC, 1000);
-    sys_close_range(3, 999, 0);
-    for (size_t i = 0; i < n; i++)
-        fds[i] = fds[i] < 0 ? -1 : dup3(fds[i], (int)(3 + i), O_CLOEXEC);
-    sys_close_range(1000, ~0U, 0);
-    return 0;
-}
-
 /* ---- removing
  * --------------------------------------------------------------------------------------- */
 
-static void on_removed(struct event_source *src, uint32_t events)
+static int removal_work(const int *fds, void *arg)
 {
-    struct removal *r = CONTAINER_OF(src, struct removal, process);
-
-    (void)events;
-    reactor_unwatch(&r->server->reactor, &r->process);
-    child_reap(&r->pidfd);
-    free(r);
+    return tree_remove(fds[0], arg, NULL);
 }
 
-/* If it cannot be done now, the next start does it. */
+static void on_removed(void *arg, int status)
+{
+    (void)status; /* if it could not be done, the next start does it */
+    free(arg);
+}
+
 static void remove_dir(struct server *s, int parent, const char *name)
 {
-    struct removal *r = xcalloc(1, sizeof *r);
-    int fds[] = {parent};
-
-    *r = (struct removal){.server = s, .pidfd = -1, .process = {.fd = -1, .fn = on_removed}};
-    pid_t pid = fork_with(fds, 1, &r->pidfd);
-    if (pid == 0)
-        _exit(tree_remove(fds[0], name, NULL) < 0);
-    if (pid < 0) {
-        log_line(LEVEL_WARN, "cannot remove a layer now: %s", strerror(errno));
-        free(r);
-        return;
-    }
-    reactor_watch(&s->reactor, &r->process, r->pidfd, EPOLLIN);
+    errand_start(s, &parent, 1, removal_work, on_removed, xstrdup(name));
 }
 
 /* Under a name that no layer has, and that the next start removes. */
@@ -254,12 +210,53 @@ void layers_unload(struct server *s)
 /* ---- saving
  * ------------------------------------------------------------------------------------------ */
 
-static _Noreturn void save_child(const struct layer_save *l, int out)
+/* Strata are applied one after the other; what is between two of them is a layer for a moment. */
+static int save_all(struct layer_save *l, const struct strata_view *strata, int work,
+                    uint64_t *ret_bytes, struct sg_error *e)
+{
+    struct layer_save between = *l;
+    char names[2][ID_LEN + 1], aside[ID_LEN + 8];
+    int r = 0;
+
+    l->upper = between.upper = -1;
+    between.parent = work;
+    between.durable = false;
+    for (size_t i = 0; i < strata->n && r == 0; i++) {
+        bool last = i + 1 == strata->n;
+        struct layer_save *to = last ? l : &between;
+        uint64_t bytes;
+
+        to->below = between.below;
+        to->upper = openat(strata->v[i].mount, strata->v[i].dir,
+                           O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (to->upper < 0)
+            return err_errno(e, "open the upper layer");
+        if (last)
+            break;
+        id_random(names[i % 2]);
+        snprintf(aside, sizeof aside, "new-%s", names[i % 2]);
+        between.aside = aside;
+        between.name = names[i % 2];
+        r = layer_save_write(&between, &bytes, e);
+        close(to->upper);
+        if (i > 0)
+            tree_remove(work, names[(i + 1) % 2], NULL);
+        between.below = openat(work, names[i % 2], O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    }
+    if (r == 0)
+        r = layer_save_write(l, ret_bytes, e);
+    if (strata->n > 1)
+        tree_remove(work, names[(strata->n - 2) % 2], NULL);
+    return r;
+}
+
+static _Noreturn void save_child(struct layer_save *l, const struct strata_view *strata, int work,
+                                 int out)
 {
     struct save_result result = {0};
     struct sg_error e = {0};
 
-    result.code = layer_save_write(l, &result.bytes, &e);
+    result.code = save_all(l, strata, work, &result.bytes, &e);
     result.kind = (int32_t)e.kind;
     snprintf(result.message, sizeof result.message, "%.255s", e.message);
     _exit(fd_write_all(out, &result, sizeof result) < 0);
@@ -321,25 +318,38 @@ void layer_save_cancel(struct save *v)
     child_kill(v->pidfd);
 }
 
+/* What the child has: descriptors of the same meaning, one after the other. */
+enum { SAVE_BELOW, SAVE_PARENT, SAVE_WORK, SAVE_OUT, SAVE_FIXED };
+
 static int save_start(struct server *s, struct save *v, const struct save_order *o,
                       struct sg_error *e)
 {
-    uint32_t first_id = 0;
-    int pipes[2], upper = o->from ? instance_upper(o->from, &first_id) : -1;
+    struct strata_view strata = {0};
+    int pipes[2], fds[SAVE_FIXED + STRATA_MAX];
 
+    if (o->from)
+        instance_strata(o->from, &strata);
+    else
+        stack_strata(o->stack, &strata);
     if (pipe2(pipes, O_CLOEXEC) < 0)
         return err_errno(e, "make a pipe");
-    int fds[] = {upper, o->below ? o->below->dir : -1, parent_of(s, o->durable), pipes[1]};
-    pid_t pid = fork_with(fds, ARRAY_SIZE(fds), &v->pidfd);
+    fds[SAVE_BELOW] = o->below ? o->below->dir : -1;
+    fds[SAVE_PARENT] = parent_of(s, o->durable);
+    fds[SAVE_WORK] = s->state.work;
+    fds[SAVE_OUT] = pipes[1];
+    for (size_t i = 0; i < strata.n; i++)
+        fds[SAVE_FIXED + i] = strata.v[i].mount;
+    pid_t pid = errand_fork(fds, SAVE_FIXED + strata.n, &v->pidfd);
     if (pid == 0) {
-        struct layer_save l = {.upper = fds[0],
-                               .first_id = first_id,
-                               .below = fds[1],
-                               .parent = fds[2],
+        struct layer_save l = {.first_id = strata.first_id,
+                               .below = fds[SAVE_BELOW],
+                               .parent = fds[SAVE_PARENT],
                                .aside = v->aside,
                                .name = v->layer->file,
                                .durable = o->durable};
-        save_child(&l, fds[3]);
+        for (size_t i = 0; i < strata.n; i++)
+            strata.v[i].mount = fds[SAVE_FIXED + i];
+        save_child(&l, &strata, fds[SAVE_WORK], fds[SAVE_OUT]);
     }
     close(pipes[1]);
     if (pid < 0) {

@@ -15,6 +15,7 @@
 struct server;
 struct layer;
 struct save;
+struct stack;
 struct instance;
 
 /* At start: those of an earlier server. */
@@ -34,6 +35,7 @@ struct save_order {
     bool durable;
     struct layer *below;         /* what the sandbox was made from, or NULL */
     const struct instance *from; /* frozen; NULL: just what is below */
+    const struct stack *stack;   /* in its place: strata; NULL: none */
 };
 /* l is the callee's (layer_use), or NULL and e says why. */
 typedef void (*save_done)(void *arg, struct layer *l, uint64_t bytes, const struct sg_error *e);

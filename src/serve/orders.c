@@ -12,6 +12,7 @@
 #include "serve/guard_process.h"
 #include "serve/guest.h"
 #include "serve/layer.h"
+#include "serve/moment.h"
 #include "serve/server.h"
 
 /* ---- what each order must carry -------------------------------------------------------------- */
@@ -84,10 +85,29 @@ static int check_layer(struct server *s, const char *name, struct layer **ret, s
     return 0;
 }
 
+/* What a new sandbox has: a moment, if there is one of that name; else a layer. */
+static int check_source(struct server *s, const struct order *o, struct moment **ret_moment,
+                        struct layer **ret_layer, struct sg_error *e)
+{
+    struct moment *m = o->layer[0] ? moment_find(s, o->layer) : NULL;
+
+    if (m && strcmp(m->tenant, o->tenant) != 0)
+        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no snapshot '%s'", o->layer);
+    /* Of a snapshot the files alone are wanted: those that are on disk. */
+    if (m && !(o->flags & ORDER_STATE) && layer_find(s, o->layer))
+        m = NULL;
+    *ret_moment = m;
+    if (!m)
+        return check_layer(s, o->layer, ret_layer, e);
+    *ret_layer = m->layer;
+    return 0;
+}
+
 static int order_create(struct server *s, const struct ticket *t, struct order *o, int *fds,
                         struct sg_error *e)
 {
     struct policy_text policy = {0};
+    struct moment *moment = NULL;
     struct layer *layer = NULL;
     int r = check_note(fds[0], e);
 
@@ -96,13 +116,13 @@ static int order_create(struct server *s, const struct ticket *t, struct order *
     if (r == 0)
         r = complete_limits(s, &o->limits, e);
     if (r == 0)
-        r = check_layer(s, o->layer, &layer, e);
+        r = check_source(s, o, &moment, &layer, e);
     if (r == 0 && guest_find(s, o->id))
         r = err_set(e, SG_ERR_INVALID, -EEXIST, "there is a sandbox '%s' already", o->id);
     if (r == 0)
         r = read_policy(o, fds[1], &policy, e);
     if (r == 0)
-        guest_create(s, t, o, layer, steal_fd(&fds[0]), &policy);
+        guest_create(s, t, o, layer, moment, steal_fd(&fds[0]), &policy);
     return r;
 }
 
@@ -115,6 +135,35 @@ static int order_policy(struct guest *g, const struct ticket *t, const struct or
     if (r == 0)
         guest_policy(g, t, &policy);
     return r;
+}
+
+/* Both are looked at by name, and must be the tenant's whose sandbox it is. */
+static int order_checkpoint(struct server *s, struct guest *g, const struct ticket *t,
+                            struct order *o, int *fds, struct sg_error *e)
+{
+    int r = check_note(fds[0], e);
+
+    if (r == 0 && !id_valid(o->layer))
+        r = err_set(e, SG_ERR_INVALID, -EINVAL, "a checkpoint's name is 20 letters and digits");
+    if (r == 0 && o->n_kernels > ORDER_KERNELS_MAX)
+        r = err_set(e, SG_ERR_INVALID, -E2BIG, "a sandbox has at most %d kernels",
+                    ORDER_KERNELS_MAX);
+    if (r == 0 && (moment_find(s, o->layer) || layer_find(s, o->layer)))
+        r = err_set(e, SG_ERR_INVALID, -EEXIST, "there is a checkpoint '%s' already", o->layer);
+    if (r == 0)
+        guest_checkpoint(g, t, o, steal_fd(&fds[0]));
+    return r;
+}
+
+static int order_rewind(struct server *s, struct guest *g, const struct ticket *t,
+                        const struct order *o, struct sg_error *e)
+{
+    struct moment *m = id_valid(o->layer) ? moment_find(s, o->layer) : NULL;
+
+    if (!m || strcmp(m->tenant, guest_tenant(g)) != 0)
+        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no checkpoint '%s'", o->layer);
+    guest_back_to(g, t, m);
+    return 0;
 }
 
 static int order_guest(struct server *s, const struct ticket *t, struct order *o, int *fds,
@@ -133,6 +182,10 @@ static int order_guest(struct server *s, const struct ticket *t, struct order *o
         return r;
     if (o->op == ORDER_POLICY)
         return order_policy(g, t, o, fds[0], e);
+    if (o->op == ORDER_CHECKPOINT)
+        return order_checkpoint(s, g, t, o, fds, e);
+    if (o->op == ORDER_REWIND)
+        return order_rewind(s, g, t, o, e);
     if (o->op == ORDER_NOTE)
         guest_note(g, t, steal_fd(&fds[0]));
     else if (o->op == ORDER_DEADLINE)
@@ -149,13 +202,17 @@ static int order_guest(struct server *s, const struct ticket *t, struct order *o
 static int order_forget(struct server *s, const struct ticket *t, struct order *o,
                         struct sg_error *e)
 {
+    struct moment *m = o->layer[0] ? moment_find(s, o->layer) : NULL;
     struct layer *l = NULL;
     int r = o->layer[0] ? check_layer(s, o->layer, &l, e)
                         : err_set(e, SG_ERR_INVALID, -EINVAL, "no snapshot was named");
 
-    if (r < 0)
+    if (r < 0 && !m)
         return r;
-    layer_forget(s, l);
+    if (m)
+        moment_forget(m);
+    if (l)
+        layer_forget(s, l);
     front_answer(s, t, NULL, -1);
     return 0;
 }
@@ -169,7 +226,8 @@ int orders_take(struct server *s, struct order *o, int fds[ORDER_FDS_MAX])
     o->id[ID_LEN] = o->tenant[ORDER_TENANT_LEN] = o->layer[ID_LEN] = '\0';
     if (o->magic != ORDER_MAGIC || o->op == 0 || o->op >= ORDER_MAX_ ||
         o->on_expiry >= EXPIRY_MAX_ ||
-        o->flags & ~(ORDER_FILES_ONLY | ORDER_DURABLE | ORDER_KERNEL | ORDER_NETWORK))
+        o->flags & ~(ORDER_FILES_ONLY | ORDER_DURABLE | ORDER_KERNEL | ORDER_NETWORK | ORDER_KEEP |
+                     ORDER_LAST | ORDER_STATE))
         return -EPROTO;
     if (o->op == ORDER_FORGET)
         r = order_forget(s, &t, o, &e);
@@ -231,5 +289,6 @@ void orders_greet(struct server *s)
     orders_tell_settings(s);
     guard_meet_front(s);
     guests_introduce(s);
+    moments_introduce(s);
     front_tell(s, &ready, NULL, 0);
 }

@@ -11,9 +11,11 @@
 #include "base/fd.h"
 #include "order/log.h"
 #include "provider/process.h"
+#include "serve/errand.h"
 #include "serve/guard_process.h"
 #include "serve/guest.h"
 #include "serve/layer.h"
+#include "serve/moment.h"
 #include "serve/orders.h"
 #include "serve/ward.h"
 #include "warden/slots.h"
@@ -177,7 +179,7 @@ static void on_idle(struct reactor *re)
 {
     struct server *s = CONTAINER_OF(re, struct server, reactor);
 
-    if (wards_idle(s))
+    if (errands_idle(s) || wards_idle(s))
         reactor_want_idle(re);
 }
 
@@ -288,7 +290,10 @@ static void finish(struct run *run)
 
     servant_end(&s->front, 0);
     close_listeners(s);
+    s->closing = true;
     guests_close(s);
+    moments_close(s);
+    errands_close(s);
     wards_close(s);
     servant_end(&s->guard, GUARD_GRACE_MS);
     layers_unload(s);

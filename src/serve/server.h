@@ -25,6 +25,8 @@
 struct guest;
 struct ward;
 struct layer;
+struct moment;
+struct discard;
 
 /* Certificate chain and key, as the files had them; NULL without TLS. */
 struct tls_text {
@@ -50,7 +52,11 @@ struct server {
     struct guest *guests[GUEST_BUCKETS];
     struct ward *wards;
     struct layer *layers;
-    size_t n_graves; /* sandboxes that have not ended yet */
+    struct moment *moments;
+    struct discard *discards; /* see errand.h */
+    bool squashing;           /* strata are being merged */
+    bool closing;             /* nothing is begun any more */
+    size_t n_graves;          /* sandboxes that have not ended yet */
     int listeners[LISTENERS_MAX];
     size_t n_listeners;
     struct tls_text tls;

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "order/log.h"
 #include "sandbox/sandbox.h"
+#include "serve/errand.h"
 #include "serve/grave.h"
 #include "serve/kernels.h"
 #include "serve/layer.h"
@@ -364,9 +365,10 @@ static void push(struct ward *w)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static int readiness(const struct birth *b)
+/* Those with a kernel are left to others if it is not wanted. */
+static int readiness(const struct birth *b, const struct ward_request *q)
 {
-    return b->ready + (b->ready && b->fed);
+    return b->ready + (b->ready && b->fed != q->bare);
 }
 
 void ward_request(struct ward *w, struct ward_request *q)
@@ -377,7 +379,7 @@ void ward_request(struct ward *w, struct ward_request *q)
     if (w->tick.at_ns > clock_ns() + SECOND_NS)
         timer_set(&w->server->reactor, &w->tick, clock_ns() + SECOND_NS);
     for (struct birth *b = w->births; b; b = b->next)
-        if (!b->owner && fits(b, q) && (!best || readiness(b) > readiness(best)))
+        if (!b->owner && fits(b, q) && (!best || readiness(b, q) > readiness(best, q)))
             best = b;
     if (best && best->ready) {
         keep_calm(w);
@@ -510,6 +512,12 @@ static void on_tick(struct timer *timer)
     push(w);
 }
 
+/* Files that no sandbox has any more. */
+static void discard(void *arg, int mount, const char *dir)
+{
+    errand_discard(arg, mount, dir);
+}
+
 static int ward_open(struct server *s, const char *tenant, struct ward **ret, struct sg_error *e)
 {
     struct ward *w = xcalloc(1, sizeof *w);
@@ -528,6 +536,7 @@ static int ward_open(struct server *s, const char *tenant, struct ward **ret, st
         return r;
     }
     provider_account(w->provider);
+    provider_discard(w->provider, discard, s); /* strata may outlive the ward */
     w->next = s->wards;
     s->wards = w;
     timer_set(&s->reactor, &w->tick, clock_ns() + SECOND_NS);

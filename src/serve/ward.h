@@ -32,6 +32,7 @@ typedef void (*ward_done)(void *arg, struct instance *i, const struct sg_error *
 struct ward_request {
     struct sg_limits limits;
     struct layer *layer; /* NULL: the plain template. Stays there until done */
+    bool bare;           /* the kernel that it may have is not wanted */
     ward_done done;
     void *arg;
     struct ward_request *next;

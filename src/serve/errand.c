@@ -1,0 +1,146 @@
+#include "serve/errand.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "base/fd.h"
+#include "base/sys.h"
+#include "order/log.h"
+#include "serve/server.h"
+#include "warden/strata_merge.h"
+
+#define DISCARDS_MAX 32 /* that one child removes */
+
+struct errand {
+    struct server *server;
+    struct event_source process;
+    pid_t pid;
+    int pidfd;
+    errand_done done;
+    void *arg;
+};
+
+struct discard {
+    struct discard *next;
+    int mount;
+    char dir[32];
+};
+
+pid_t errand_fork(int *fds, size_t n, int *ret_pidfd)
+{
+    struct clone_args args = {
+        .flags = CLONE_PIDFD, .pidfd = (uintptr_t)ret_pidfd, .exit_signal = SIGCHLD};
+    pid_t parent = getpid(), pid = sys_clone3(&args);
+
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    signal(SIGTERM, SIG_DFL);
+    for (size_t i = 0; i < n; i++)
+        fds[i] = fds[i] < 0 ? -1 : fcntl(fds[i], F_DUPFD_CLOEXEC, 1000);
+    sys_close_range(3, 999, 0);
+    for (size_t i = 0; i < n; i++)
+        fds[i] = fds[i] < 0 ? -1 : dup3(fds[i], (int)(3 + i), O_CLOEXEC);
+    sys_close_range(1000, ~0U, 0);
+    return 0;
+}
+
+static void on_ended(struct event_source *src, uint32_t events)
+{
+    struct errand *t = CONTAINER_OF(src, struct errand, process);
+    int status = 0;
+
+    (void)events;
+    reactor_unwatch(&t->server->reactor, &t->process);
+    if (waitpid(t->pid, &status, WNOHANG) != t->pid)
+        status = -1;
+    close_p(&t->pidfd);
+    if (t->done)
+        t->done(t->arg, status);
+    free(t);
+}
+
+void errand_start(struct server *s, const int *fds, size_t n, errand_work work, errand_done done,
+                  void *arg)
+{
+    struct errand *t = xcalloc(1, sizeof *t);
+    int own[ERRAND_FDS_MAX];
+
+    *t = (struct errand){
+        .server = s, .process = {.fd = -1, .fn = on_ended}, .pidfd = -1, .done = done, .arg = arg};
+    memcpy(own, fds, n * sizeof own[0]);
+    t->pid = errand_fork(own, n, &t->pidfd);
+    if (t->pid == 0)
+        _exit(work(own, arg) != 0);
+    if (t->pid < 0) {
+        log_line(LEVEL_WARN, "cannot start a child: %s", strerror(errno));
+        free(t);
+        if (done)
+            done(arg, -1);
+        return;
+    }
+    reactor_watch(&s->reactor, &t->process, t->pidfd, EPOLLIN);
+}
+
+/* ---- removing -------------------------------------------------------------------------------- */
+
+void errand_discard(struct server *s, int mount, const char *dir)
+{
+    struct discard *d;
+
+    if (s->closing) /* what is in memory goes anyway */
+        return;
+    d = xcalloc(1, sizeof *d);
+    d->mount = fcntl(mount, F_DUPFD_CLOEXEC, 0);
+    snprintf(d->dir, sizeof d->dir, "%s", dir);
+    d->next = s->discards;
+    s->discards = d;
+    reactor_want_idle(&s->reactor);
+}
+
+static int remove_all(const int *fds, void *arg)
+{
+    const struct discard *d = arg;
+
+    for (size_t i = 0; d && i < DISCARDS_MAX; i++, d = d->next)
+        if (fds[i] >= 0)
+            strata_remove(fds[i], d->dir, NULL);
+    return 0;
+}
+
+bool errands_idle(struct server *s)
+{
+    int fds[DISCARDS_MAX];
+    size_t n = 0;
+
+    if (!s->discards)
+        return false;
+    for (struct discard *d = s->discards; d && n < ARRAY_SIZE(fds); d = d->next)
+        fds[n++] = d->mount;
+    errand_start(s, fds, n, remove_all, NULL, s->discards);
+    while (n-- > 0) {
+        struct discard *d = s->discards;
+
+        s->discards = d->next;
+        close_p(&d->mount);
+        free(d);
+    }
+    return true;
+}
+
+void errands_close(struct server *s)
+{
+    while (s->discards) {
+        struct discard *d = s->discards;
+
+        s->discards = d->next;
+        close_p(&d->mount);
+        free(d);
+    }
+}

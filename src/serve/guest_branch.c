@@ -1,0 +1,192 @@
+/* A guest from a moment: one that is being made, or one that goes back.
+ *
+ *   files_take --root--> agent, which ends all that runs --LINE_ROOT--> a copy of each kernel -->
+ * answered
+ *
+ * Of one that is being made nothing is left if any of it fails. One that goes back has lost what
+ * ran; if its kernels cannot be had again it has the files, and the answer says so. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "order/log.h"
+#include "serve/guest_impl.h"
+#include "serve/server.h"
+
+#define BRANCH_NS 15000000000ull
+#define LOOK_NS   100000ull
+
+static void begin(struct guest *g);
+
+static void drop_moment(struct guest *g)
+{
+    struct moment *m = steal_ptr(&g->fork.moment);
+
+    if (g->job.kind == JOB_BRANCH && (g->job.order.flags & ORDER_LAST))
+        moment_forget(m);
+    moment_release(m);
+}
+
+static void fail(struct guest *g, int r, const struct sg_error *e)
+{
+    log_sandbox(LEVEL_WARN, g->id, "%s", e->message);
+    front_answer_error(g->server, &g->job.ticket, r, e);
+    g->job.answered = true;
+    drop_moment(g);
+    if (g->job.kind == JOB_BRANCH)
+        guest_end(g, END_FAILED);
+    else
+        guest_settle(g, RUNNING);
+}
+
+static void done(struct guest *g)
+{
+    uint32_t flags = g->fork.n_copied > 0 ? TELL_KERNELS : 0;
+    struct sg_error e = {0};
+
+    if (g->job.kind == JOB_REWIND) {
+        struct order_answer a = {.flags = flags};
+
+        front_answer(g->server, &g->job.ticket, &a, -1);
+        g->job.answered = true;
+        drop_moment(g);
+        guest_settle(g, RUNNING);
+        return;
+    }
+    drop_moment(g);
+    int r = guest_made(g, flags, &e);
+    if (r < 0)
+        fail(g, r, &e);
+}
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+/* The mould itself becomes the kernel's twin if nobody else will want it. */
+static bool is_last(const struct guest *g)
+{
+    const struct moment *m = g->fork.moment;
+    bool named_by_us = (g->job.order.flags & ORDER_LAST) && m->name[0];
+
+    return g->job.kind == JOB_BRANCH && m->users == (named_by_us ? 2 : 1) &&
+           (named_by_us || !m->name[0]);
+}
+
+static void copy_next(struct guest *g)
+{
+    struct moment *m = g->fork.moment;
+    struct sg_error e = {0};
+    int r;
+
+    bool wanted = g->job.kind == JOB_REWIND || (g->job.order.flags & ORDER_STATE);
+
+    if (!wanted || !m->ward || g->fork.n_copied == m->n_kernels) {
+        done(g);
+        return;
+    }
+    if (m->ward != g->ward) { /* the tenant has got another domain since */
+        moment_without_mould(m);
+        done(g);
+        return;
+    }
+    r = instance_kernel_copy(g->instance, m->mould, m->kernels[g->fork.n_copied], is_last(g), &e);
+    if (r < 0)
+        fail(g, r, &e);
+}
+
+bool guest_copied(struct guest *g, int r, const struct sg_error *e)
+{
+    if (g->phase != BRANCHING || g->fork.moving || !g->fork.moved)
+        return false;
+    g->fork.n_copied++;
+    if (r < 0)
+        fail(g, r, e);
+    else
+        copy_next(g);
+    return true;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+void guest_branch_rooted(struct guest *g, int code)
+{
+    struct sg_error e = {0};
+
+    if (code == 0) {
+        struct layer *old = g->layer;
+
+        g->layer = g->fork.moment->layer ? layer_use(g->fork.moment->layer) : NULL;
+        layer_release(g->server, old);
+        copy_next(g);
+        return;
+    }
+    err_set(&e, SG_ERR_INTERNAL, code < 0 ? code : -EIO,
+            "the sandbox could not take over the files of a checkpoint");
+    fail(g, e.code, &e);
+}
+
+static void take_files(struct guest *g)
+{
+    struct moment *m = g->fork.moment;
+    const int *layer = m->layer ? layer_dir(m->layer) : NULL;
+    struct sg_error e = {0};
+    int root = -1;
+    int r = instance_files_take(g->instance, m->stack, layer, &root, &e);
+
+    if (r == 0) {
+        r = instance_root_send(g->instance, root, true, &e);
+        g->fork.moving = r == 0;
+        if (r < 0)
+            instance_files_moved(g->instance, false);
+    }
+    if (r < 0)
+        fail(g, r, &e);
+}
+
+static void on_late(struct timer *timer)
+{
+    struct guest *g = CONTAINER_OF(timer, struct guest, timer);
+
+    log_sandbox(LEVEL_ERROR, g->id, "it did not become what it was to be in %llu s",
+                BRANCH_NS / 1000000000ull);
+    guest_end(g, END_FAILED);
+}
+
+static void on_look(struct timer *timer)
+{
+    begin(CONTAINER_OF(timer, struct guest, timer));
+}
+
+/* A kernel that is being put into it must be there, to be ended with the rest. */
+static void begin(struct guest *g)
+{
+    if (instance_kernel_pending(g->instance)) {
+        g->timer.fn = on_look;
+        timer_set(&g->server->reactor, &g->timer, clock_ns() + LOOK_NS);
+        return;
+    }
+    g->timer.fn = on_late;
+    timer_set(&g->server->reactor, &g->timer, clock_ns() + BRANCH_NS);
+    take_files(g);
+}
+
+void guest_branch(struct guest *g)
+{
+    g->phase = BRANCHING;
+    g->job.kind = JOB_BRANCH;
+    begin(g);
+}
+
+void guest_back_to(struct guest *g, const struct ticket *t, struct moment *m)
+{
+    struct sg_error e = {0};
+
+    if (g->phase != RUNNING) {
+        err_set(&e, SG_ERR_GONE, -EALREADY, "the sandbox does not run, or changes just now");
+        front_answer_error(g->server, t, -EALREADY, &e);
+        return;
+    }
+    g->job = (struct job){.kind = JOB_REWIND, .ticket = *t, .from = RUNNING};
+    g->fork = (struct guest_fork){.moment = moment_use(m), .report = -1};
+    g->phase = BRANCHING;
+    begin(g);
+}

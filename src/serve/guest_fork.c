@@ -1,0 +1,299 @@
+/* Making a moment of a guest (ORDER_CHECKPOINT), while its kernels stand still for about a
+ * millisecond. docs/internals/fork.md tells why in this order.
+ *
+ *   instance_hold --NEWS_HELD--> files_freeze --root--> agent --LINE_ROOT--> instance_go
+ *                      |            |  nothing written                          | NEWS_WENT
+ *                      |            +-------------------------------------------+
+ *                      v in the way                                             v
+ *                   refused                      files_seal --> named (saved, if durable) -->
+ * answered
+ *
+ * Whatever fails drops the moment; the guest goes on, in its new root if it had come there. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "order/log.h"
+#include "serve/guest_impl.h"
+#include "serve/server.h"
+#include "serve/squash.h"
+#include "warden/strata.h"
+
+#define KEEP_NS 8000000000ull /* more than TWIN_HELD_MS: by then it runs again in any case */
+
+static void forget_fork(struct guest *g)
+{
+    moment_release(steal_ptr(&g->fork.moment));
+    close_p(&g->fork.report);
+    g->fork = (struct guest_fork){.report = -1};
+}
+
+/* With the broker's report if there is one: it says what is in the way. */
+static void fail(struct guest *g, int r, const struct sg_error *e)
+{
+    struct order_answer a = {.code = r, .error_kind = (int32_t)e->kind};
+
+    log_sandbox(r == -EBUSY ? LEVEL_DEBUG : LEVEL_WARN, g->id, "no checkpoint: %s", e->message);
+    snprintf(a.message, sizeof a.message, "%.255s", e->message);
+    front_answer(g->server, &g->job.ticket, &a, g->fork.report);
+    g->job.answered = true;
+    forget_fork(g);
+    guest_settle(g, RUNNING);
+}
+
+/* The kernels go on where they are. */
+static void fail_held(struct guest *g, int r, const struct sg_error *e)
+{
+    instance_go(g->instance, false, NULL);
+    fail(g, r, e);
+}
+
+void guest_fork_abandon(struct guest *g)
+{
+    if (g->phase == KEEPING)
+        instance_go(g->instance, false, NULL);
+    if (g->fork.moving)
+        instance_files_moved(g->instance, false);
+    if (g->job.kind == JOB_BRANCH && (g->job.order.flags & ORDER_LAST) && g->fork.moment)
+        moment_forget(g->fork.moment);
+    forget_fork(g);
+}
+
+static void on_late(struct timer *timer)
+{
+    struct guest *g = CONTAINER_OF(timer, struct guest, timer);
+
+    log_sandbox(LEVEL_ERROR, g->id, "its agent does not answer");
+    guest_end(g, END_FAILED);
+}
+
+/* ---- the end of it --------------------------------------------------------------------------- */
+
+static void complete(struct guest *g, const struct ticket *t, uint64_t disk_bytes)
+{
+    struct order_answer a = {
+        .stats = {.disk_bytes = disk_bytes, .memory_used = g->fork.memory_bytes},
+        .flags = g->fork.moment->ward ? TELL_KERNELS : 0,
+        .paused_usec = g->fork.paused_usec};
+
+    front_answer(g->server, t, &a, g->fork.report);
+}
+
+/* A durable one is answered when its files are saved; the guest runs meanwhile, and may be gone. */
+struct keeping {
+    struct server *server;
+    struct ticket ticket;
+    struct moment *moment;
+    int report;
+    struct order_answer answer;
+};
+
+static void on_saved(void *arg, struct layer *l, uint64_t bytes, const struct sg_error *e)
+{
+    struct keeping *k = arg;
+    struct server *s = k->server;
+
+    if (!l) {
+        moment_forget(k->moment);
+        front_answer_error(s, &k->ticket, e->code, e);
+    } else {
+        /* Nobody knows its name if the front is gone. */
+        if (!ticket_valid(s, &k->ticket)) {
+            moment_forget(k->moment);
+            layer_forget(s, l);
+        }
+        layer_release(s, l);
+        k->answer.stats.disk_bytes = bytes;
+        front_answer(s, &k->ticket, &k->answer, k->report);
+    }
+    moment_release(k->moment);
+    close_p(&k->report);
+    free(k);
+}
+
+static void save_files(struct guest *g)
+{
+    struct moment *m = g->fork.moment;
+    struct keeping *k = xcalloc(1, sizeof *k);
+    struct save_order o = {.name = m->name, .durable = true, .below = m->layer, .stack = m->stack};
+    struct sg_error e = {0};
+
+    *k = (struct keeping){.server = g->server,
+                          .ticket = g->job.ticket,
+                          .moment = moment_use(m),
+                          .report = steal_fd(&g->fork.report),
+                          .answer = {.stats.memory_used = g->fork.memory_bytes,
+                                     .flags = m->ward ? TELL_KERNELS : 0,
+                                     .paused_usec = g->fork.paused_usec}};
+    if (!layer_save(g->server, &o, on_saved, k, &e))
+        on_saved(k, NULL, 0, &e);
+}
+
+static void keep(struct guest *g)
+{
+    struct moment *m = g->fork.moment;
+    bool durable = (g->job.order.flags & ORDER_DURABLE) != 0;
+
+    moment_name(m, g->job.order.layer);
+    if (durable)
+        save_files(g);
+    else
+        complete(g, &g->job.ticket, 0);
+    if (!durable && !ticket_valid(g->server, &g->job.ticket))
+        moment_forget(m);
+    g->job.answered = true;
+    forget_fork(g);
+    squash_consider(g->server, g);
+    guest_settle(g, RUNNING);
+}
+
+/* ---- its steps ------------------------------------------------------------------------------- */
+
+void guest_went(struct guest *g, const struct kernel_news *news, int r, const struct sg_error *e)
+{
+    struct sg_error own = {0};
+
+    if (g->phase != KEEPING)
+        return;
+    g->fork.paused_usec = news->held_usec;
+    if (r == 0 && g->fork.moved) {
+        r = instance_files_seal(g->instance, &own);
+        e = &own;
+    }
+    if (r < 0)
+        fail(g, r, e);
+    else
+        keep(g);
+}
+
+static void go(struct guest *g)
+{
+    struct sg_error e = {0};
+    int r = instance_go(g->instance, g->fork.moved, &e);
+
+    if (r < 0)
+        fail(g, r, &e);
+}
+
+void guest_rooted(struct guest *g, int code)
+{
+    struct sg_error e = {0};
+
+    if (!g->fork.moving)
+        return;
+    g->fork.moving = false;
+    g->fork.moved = code == 0;
+    instance_files_moved(g->instance, code == 0);
+    if (g->phase == BRANCHING) {
+        guest_branch_rooted(g, code);
+        return;
+    }
+    if (code == 0) {
+        go(g);
+        return;
+    }
+    if (code == -EBUSY)
+        err_set(&e, SG_ERR_GONE, -EBUSY,
+                "something was written or started in the sandbox at this moment: try again");
+    else
+        err_set(&e, SG_ERR_INTERNAL, code < 0 ? code : -EIO,
+                "the sandbox could not change to its new root");
+    fail_held(g, e.code, &e);
+}
+
+/* A new root, if anything was written; the stack is what is kept. */
+static void freeze_files(struct guest *g)
+{
+    const int *layer = g->layer ? layer_dir(g->layer) : NULL;
+    struct sg_error e = {0};
+    int root = -1, r;
+
+    r = instance_files_freeze(g->instance, layer, &g->fork.moment->stack, &root, &e);
+    if (r == 0 && root >= 0) {
+        r = instance_root_send(g->instance, root, false, &e);
+        g->fork.moving = true;
+        if (r < 0)
+            instance_files_moved(g->instance, false);
+    }
+    if (r < 0) {
+        g->fork.moving = false;
+        fail_held(g, r, &e);
+    } else if (root < 0) {
+        go(g);
+    }
+}
+
+void guest_held(struct guest *g, const struct kernel_news *news, int r, const struct sg_error *e)
+{
+    struct moment *m = g->fork.moment;
+    int report = news->report;
+
+    if (g->phase != KEEPING) {
+        close_p(&report);
+        if (r == 0)
+            provider_mould_drop(g->ward->provider, news->mould);
+        return;
+    }
+    g->fork.report = report;
+    g->fork.memory_bytes = news->memory_bytes;
+    if (r < 0) {
+        fail(g, r, e);
+        return;
+    }
+    if (news->n_kernels > 0)
+        moment_has_mould(m, g->ward, news->mould);
+    memcpy(m->kernels, news->kernels, sizeof m->kernels);
+    m->n_kernels = news->n_kernels;
+    freeze_files(g);
+}
+
+void guest_checkpoint(struct guest *g, const struct ticket *t, const struct order *o, int note)
+{
+    struct sg_error e = {0};
+    int r = 0;
+
+    if (g->phase != RUNNING)
+        r = err_set(&e, SG_ERR_GONE, -EALREADY, "the sandbox does not run, or changes just now");
+    else if (!instance_can_freeze(g->instance))
+        r = err_set(&e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
+                    "this host's kernel cannot share a sandbox's files: it takes Linux 6.15");
+    if (r < 0) {
+        close_p(&note);
+        front_answer_error(g->server, t, r, &e);
+        return;
+    }
+    struct moment *m = moment_new(g->server, g->tenant, g->id);
+    struct hold_spec spec = {
+        .kernels = o->kernels, .n_kernels = o->n_kernels, .keep = (o->flags & ORDER_KEEP) != 0};
+    uint64_t mould = 0;
+
+    m->keep = spec.keep;
+    m->note = note;
+    m->layer = g->layer ? layer_use(g->layer) : NULL;
+    g->job = (struct job){.kind = JOB_CHECKPOINT, .ticket = *t, .from = RUNNING, .order = *o};
+    g->fork = (struct guest_fork){.moment = m, .report = -1};
+    g->phase = KEEPING;
+    g->timer.fn = on_late;
+    timer_set(&g->server->reactor, &g->timer, clock_ns() + KEEP_NS);
+    r = instance_hold(g->instance, &spec, &mould, &e);
+    if (r < 0)
+        fail(g, r, &e);
+}
+
+void guests_broker_gone(struct server *s, struct ward *w)
+{
+    struct sg_error e = {0};
+    struct guest *next;
+
+    err_set(&e, SG_ERR_INTERNAL, -EPIPE, "what copies kernels has ended: try again");
+    for (size_t i = 0; i < GUEST_BUCKETS; i++)
+        for (struct guest *g = s->guests[i]; g; g = next) {
+            next = g->next;
+            if (g->ward != w)
+                continue;
+            if (g->phase == KEEPING && !g->fork.moving)
+                fail(g, -EPIPE, &e);
+            else if (g->phase == BRANCHING && !g->fork.moving)
+                guest_copied(g, -EPIPE, &e);
+        }
+}
