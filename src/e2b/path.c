@@ -5,9 +5,6 @@
 #include "e2b/field.h"
 #include "e2b/sandbox.h"
 
-#define KEY_CONVERSATION "sandglass.conversation"
-#define KEY_PATH         "sandglass.path"
-
 static const char *named(const json_t *body, const char *key)
 {
     return json_string_value(json_object_get(json_object_get(body, "metadata"), key));
@@ -15,7 +12,7 @@ static const char *named(const json_t *body, const char *key)
 
 bool path_is_named(const json_t *body)
 {
-    return named(body, KEY_CONVERSATION) || named(body, KEY_PATH);
+    return named(body, PATH_KEY_CONVERSATION) || named(body, PATH_KEY_PATH);
 }
 
 static int spec(void *arg, const char *template_id, struct box_spec *ret, char layer[ID_LEN + 1],
@@ -50,14 +47,15 @@ static void on_obtained(void *arg, const struct context_answer *a)
 
 void path_create(struct e2b_req *q, enum spec_version version)
 {
-    const char *conversation = named(q->body, KEY_CONVERSATION), *path = named(q->body, KEY_PATH);
+    const char *conversation = named(q->body, PATH_KEY_CONVERSATION),
+               *path = named(q->body, PATH_KEY_PATH);
     struct front *f = q->front;
     struct create_plan p;
     struct sg_error e;
-    int r = context_name_check("metadata " KEY_CONVERSATION, conversation, &e);
+    int r = context_name_check("metadata " PATH_KEY_CONVERSATION, conversation, &e);
 
     if (r == 0)
-        r = context_name_check("metadata " KEY_PATH, path, &e);
+        r = context_name_check("metadata " PATH_KEY_PATH, path, &e);
     /* What is wrong with the request is said whether a sandbox is needed or not. */
     if (r == 0)
         r = create_plan(f->store, &f->settings, &q->tenant, q->body, version, NULL, &p, &e);

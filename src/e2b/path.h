@@ -9,6 +9,9 @@
 #include "e2b/request.h"
 #include "e2b/spec.h"
 
+#define PATH_KEY_CONVERSATION "sandglass.conversation"
+#define PATH_KEY_PATH         "sandglass.path"
+
 /* Whether the body has one of the two, or both. */
 bool path_is_named(const json_t *body);
 /* Answers such a request, now or later. */

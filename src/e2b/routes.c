@@ -1,5 +1,6 @@
 #include "e2b/e2b.h"
 
+#include "e2b/checkpoints.h"
 #include "e2b/request.h"
 #include "e2b/sandbox.h"
 #include "e2b/secrets.h"
@@ -71,6 +72,10 @@ static const struct http_route routes[] = {
     {HTTP_M_PUT, "/sandboxes/{id}/network", sandbox_network, 0},
     {HTTP_M_POST, "/sandboxes/{id}/snapshots", snapshot_create, 0},
     {HTTP_M_POST, "/sandboxes/{id}/fork", sandbox_fork, 0},
+    {HTTP_M_POST, "/sandboxes/{id}/checkpoints", checkpoint_create, 0},
+    {HTTP_M_GET, "/sandboxes/{id}/checkpoints", checkpoint_list, 0},
+    {HTTP_M_DELETE, "/sandboxes/{id}/checkpoints/{checkpoint}", checkpoint_delete, 0},
+    {HTTP_M_POST, "/sandboxes/{id}/rewind", sandbox_rewind, 0},
     {HTTP_M_GET, "/snapshots", snapshot_list, 0},
 
     {HTTP_M_GET, "/templates", templates_list, 0},

@@ -1,26 +1,12 @@
 #include "e2b/shape.h"
 
-#include <time.h>
-
-void shape_time(int64_t ms, char ret[SHAPE_TIME_LEN])
-{
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm tm;
-
-    if (ms < 0 || !gmtime_r(&seconds, &tm) || tm.tm_year > 9999 - 1900) {
-        seconds = 0;
-        ms = 0;
-        gmtime_r(&seconds, &tm);
-    }
-    size_t n = strftime(ret, SHAPE_TIME_LEN, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(ret + n, SHAPE_TIME_LEN - n, ".%03dZ", (int)(ms % 1000));
-}
+#include "base/clock.h"
 
 void shape_time_key(struct json *j, const char *key, int64_t ms)
 {
-    char text[SHAPE_TIME_LEN];
+    char text[CLOCK_TEXT_LEN];
 
-    shape_time(ms, text);
+    clock_text(ms, text);
     jw_key(j, key);
     jw_string(j, text);
 }

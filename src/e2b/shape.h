@@ -9,10 +9,7 @@
 #include "store/store.h"
 
 #define SHAPE_CLIENT_ID "sandglass" /* deprecated, and still required of every answer */
-#define SHAPE_TIME_LEN  25
 
-/* "2026-11-15T12:00:00.123Z" */
-void shape_time(int64_t ms, char ret[SHAPE_TIME_LEN]);
 void shape_time_key(struct json *j, const char *key, int64_t ms);
 /* A value that jansson holds. */
 void shape_value(struct json *j, const json_t *v);

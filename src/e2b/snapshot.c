@@ -1,16 +1,22 @@
-/* Snapshots: the files of a sandbox under a name, from which others can be made. */
+/* Snapshots: the files of a sandbox under a name, from which others can be made. Its kernels are
+ * kept beside them if nothing is in the way, as a checkpoint of the same name: what is made from it
+ * has their variables, as long as the server lives. `state` says which it is: "warm" or "files". */
 #include "base/clock.h"
 #include "e2b/field.h"
 #include "e2b/page.h"
 #include "e2b/sandbox.h"
 #include "e2b/shape.h"
 #include "e2b/template.h"
+#include "front/checkpoint.h"
 
 #define ANSWER_MAX (1024u * 1024)
 
-/* "team/name:tag", or "id:default" for one without a name. */
-static void write_info(struct json *j, const char *tenant_name, const struct store_snapshot *s)
+/* "team/name:tag", or "id:default" for one without a name. report: of its kernels, or NULL. */
+static void write_info(struct json *j, struct e2b_req *q, const struct store_snapshot *s,
+                       const json_t *report)
 {
+    const char *tenant_name = q->tenant.name;
+    const struct checkpoint *warm = checkpoint_find(q->front, q->tenant.id, s->id);
     char name[2 * STORE_NAME_MAX + 2], id[3 * STORE_NAME_MAX + 4];
 
     snprintf(name, sizeof(name), "%s/%s", tenant_name, s->name);
@@ -23,6 +29,9 @@ static void write_info(struct json *j, const char *tenant_name, const struct sto
     if (s->name[0])
         jw_string(j, name);
     jw_array_end(j);
+    jw_key(j, "state");
+    jw_string(j, warm && warm->kernels ? "warm" : "files");
+    report_put(j, report);
     jw_object_end(j);
 }
 
@@ -30,8 +39,17 @@ static void write_info(struct json *j, const char *tenant_name, const struct sto
 
 struct saving {
     struct e2b_req *q;
+    struct box *box;
     struct store_snapshot snap;
+    json_t *report; /* of its kernels, and what was in their way */
 };
+
+static void saving_free(struct saving *s)
+{
+    json_decref(s->report);
+    box_unref(s->box);
+    free(s);
+}
 
 /* Written down, it exists. If that fails the files go, and so do those that lost their name. */
 static int write_down(struct front *f, const struct store_snapshot *snap, struct sg_error *e)
@@ -49,7 +67,7 @@ static int write_down(struct front *f, const struct store_snapshot *snap, struct
 /* It is kept even if nobody waits for the answer: it can be found by its name and its sandbox. */
 static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
 {
-    AUTO(free_p) struct saving *s = arg;
+    struct saving *s = arg;
     AUTO(strbuf_done) struct strbuf out = {0};
     struct sg_error failed;
     struct json j;
@@ -60,15 +78,36 @@ static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
         r = write_down(s->q->front, &s->snap, &failed);
         e = &failed;
     }
-    if (!e2b_back(s->q))
-        return;
-    if (r < 0) {
-        e2b_failed(s->q, e);
-        return;
+    if (e2b_back(s->q)) {
+        if (r < 0) {
+            e2b_failed(s->q, e);
+        } else {
+            jw_init(&j, &out);
+            write_info(&j, s->q, &s->snap, s->report);
+            reply_json(s->q->http, 201, &out);
+        }
     }
-    jw_init(&j, &out);
-    write_info(&j, s->q->tenant.name, &s->snap);
-    reply_json(s->q->http, 201, &out);
+    saving_free(s);
+}
+
+/* What is in the way of a copy is not in the way of the files. */
+static bool files_are_left(int r)
+{
+    return r == -EBUSY || r == -EOPNOTSUPP || r == -EDQUOT || r == -ENOMEM || r == -EPIPE;
+}
+
+static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
+                          const json_t *report)
+{
+    struct saving *s = arg;
+
+    s->report = report ? json_deep_copy(report) : json_object();
+    if (!json_object_get(s->report, "kernels"))
+        json_object_set_new(s->report, "kernels", json_array());
+    if (r < 0 && files_are_left(r) && s->box->state != BOX_ENDED && !shape_is_paused(s->box))
+        box_snapshot(s->box, s->snap.id, true, on_saved, s);
+    else
+        on_saved(s, r, e, r < 0 ? 0 : checkpoint_disk_bytes(c));
 }
 
 /* The name that was asked for. */
@@ -138,14 +177,16 @@ static void create_with_body(struct e2b_req *q)
                     b->id);
         return;
     }
+    struct checkpoint_ask ask = {.kind = CHECKPOINT_SNAPSHOT, .durable = true};
     struct saving *s = xcalloc(1, sizeof(*s));
     find_base(q, b, &snap);
     id_random(snap.id);
     memcpy(snap.tenant, q->tenant.id, sizeof(snap.tenant));
     memcpy(snap.sandbox, b->id, sizeof(snap.sandbox));
-    *s = (struct saving){.q = q, .snap = snap};
+    *s = (struct saving){.q = q, .box = box_ref(b), .snap = snap};
+    ask.name = s->snap.id;
     e2b_wait(q);
-    box_snapshot(b, s->snap.id, true, on_saved, s);
+    box_checkpoint(b, &ask, on_checkpoint, s);
 }
 
 void snapshot_create(struct http_req *req)
@@ -183,7 +224,7 @@ static bool add_one(const struct store_snapshot *s, void *arg)
     }
     l->left--;
     l->last.at = s->seq;
-    write_info(l->j, l->q->tenant.name, s);
+    write_info(l->j, l->q, s, NULL);
     return true;
 }
 

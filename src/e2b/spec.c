@@ -2,6 +2,7 @@
 
 #include "e2b/field.h"
 #include "e2b/network.h"
+#include "e2b/path.h"
 #include "e2b/ref.h"
 #include "front/egress.h"
 
@@ -156,6 +157,17 @@ int create_request_parse(const json_t *body, enum spec_version version,
     return r;
 }
 
+/* What names the path of a conversation (path.h) names that of the original. */
+static void leave_path(struct box_spec *s)
+{
+    json_t *metadata = json_copy(s->metadata);
+
+    json_object_del(metadata, PATH_KEY_CONVERSATION);
+    json_object_del(metadata, PATH_KEY_PATH);
+    json_decref(s->metadata);
+    s->metadata = metadata;
+}
+
 void spec_copy(const struct box_spec *from, struct box_spec *ret)
 {
     *ret = *from;
@@ -164,6 +176,8 @@ void spec_copy(const struct box_spec *from, struct box_spec *ret)
     json_incref(ret->network);
     json_incref(ret->secrets);
     egress_forget_placeholders(ret);
+    if (ret->context[0])
+        leave_path(ret);
     ret->context[0] = '\0'; /* which has a sandbox already */
     if (ret->envd_token[0])
         token_random(ret->envd_token);

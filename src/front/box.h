@@ -25,10 +25,12 @@
 #include "order/order.h"
 
 enum box_state { BOX_STARTING, BOX_RUNNING, BOX_PAUSED, BOX_ENDED };
-enum box_busy { BUSY_NO, BUSY_PAUSING, BUSY_RESUMING, BUSY_SNAPSHOT };
+/* A checkpoint is taken, or it goes back to one: BUSY_CHECKPOINT. */
+enum box_busy { BUSY_NO, BUSY_PAUSING, BUSY_RESUMING, BUSY_SNAPSHOT, BUSY_CHECKPOINT };
 
 struct link;
 struct context;
+struct replay;
 
 struct box {
     struct front *front;
@@ -47,6 +49,8 @@ struct box {
     struct watchers *watchers; /* envd's: watches that are polled; NULL until used */
     void (*watchers_free)(struct watchers *w); /* set with it */
     struct settle *waiting;                    /* for a transition to be over */
+    struct replay *replay;   /* front/replay.h: cells that could be run again; NULL until used */
+    bool has_copies;         /* copies of kernels came with it, and are its agent's */
     struct context *context; /* context/'s: that it is the sandbox of, as far as this front knows */
     uint64_t used_ns;        /* when its agent was last asked something for a client */
     unsigned holds;          /* of those who work in it */
@@ -78,9 +82,10 @@ void box_set_deadline(struct box *b, uint64_t deadline_ns);
 /* lifecycle.c. Each is answered through `done`, exactly once, perhaps before it returns. r is 0 or
  * -errno with e filled. The operation goes on when whoever asked for it is gone. */
 typedef void (*box_done)(void *arg, struct box *b, int r, const struct sg_error *e);
-/* Takes over spec (box_spec_done is the callee's from then on). `layer` as in order.h, or NULL. No
- * more than tenant_sandboxes of a tenant run at once: -EDQUOT, here and in box_resume; the place is
- * taken before anything else happens. */
+/* Takes over spec (box_spec_done is the callee's from then on). `layer` as in order.h, or NULL; if
+ * it is a snapshot whose kernels are there, they come along (checkpoint.h). No more than
+ * tenant_sandboxes of a tenant run at once: -EDQUOT, here and in box_resume; the place is taken
+ * before anything else happens. */
 void box_create(struct front *f, struct box_spec *spec, const char *layer, uint64_t timeout_ms,
                 box_done done, void *arg);
 void box_kill(struct box *b, box_done done, void *arg);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "front/call.h"
 #include "front/lifecycle.h"
+#include "front/replay.h"
 
 #define BUCKETS 4096u /* a power of two; a server holds thousands at most */
 
@@ -119,6 +120,7 @@ void box_unref(struct box *b)
     link_free(b->link);
     if (b->watchers)
         b->watchers_free(b->watchers);
+    replay_free(b->replay);
     box_log_done(&b->log);
     box_metrics_done(&b->metrics);
     box_spec_done(&b->spec);

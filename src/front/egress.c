@@ -328,6 +328,11 @@ void box_set_network(struct box *b, json_t *network, int allow_internet, box_don
     apply(b, &next, done, arg);
 }
 
+void box_apply_network(struct box *b, box_done done, void *arg)
+{
+    apply(b, NULL, done, arg);
+}
+
 struct secret_change {
     const char *tenant, *name;
 };

@@ -33,5 +33,7 @@ json_t *egress_envs(const struct box_spec *s);
 
 /* Another network for a running sandbox; takes `network` over. Answered when it is in force. */
 void box_set_network(struct box *b, json_t *network, int allow_internet, box_done done, void *arg);
+/* The policy that its spec has is put in force: of one that was made without. */
+void box_apply_network(struct box *b, box_done done, void *arg);
 /* struct front's on_secret_changed: sandboxes that use it get its new value. */
 void egress_secret_changed(struct front *f, const char *tenant, const char *name);

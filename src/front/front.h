@@ -20,6 +20,7 @@ struct warden;
 struct boxes;
 struct box;
 struct contexts;
+struct checkpoints;
 struct guard_link;
 struct outflow_patterns;
 
@@ -34,6 +35,7 @@ struct front {
     struct outflow_patterns *patterns; /* front/outflow.h: what is taken out of what is said */
     struct boxes *boxes;
     struct contexts *contexts;
+    struct checkpoints *checkpoints;     /* front/checkpoint.h; NULL until there was one */
     void (*on_box_ended)(struct box *b); /* it is out of the table; NULL if nobody asks */
     /* A secret of the tenant has another value or other hosts, or is gone; NULL if nobody asks. */
     void (*on_secret_changed)(struct front *f, const char *tenant, const char *name);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "front/checkpoint.h"
 #include "front/lifecycle.h"
 #include "front/warden.h"
 #include "store/store.h"
@@ -11,6 +12,7 @@
 struct saving {
     struct box *box;
     char layer[ID_LEN + 1];
+    bool durable;
     box_saved done;
     void *arg;
 };
@@ -30,6 +32,16 @@ static void on_saved(void *arg, const struct order_answer *a, int fd)
     free(s);
 }
 
+static void save_again(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    AUTO(free_p) struct saving *s = arg;
+
+    (void)r, (void)e;
+    box_snapshot(b, s->layer, s->durable, s->done, s->arg);
+    box_unref(b);
+}
+
+/* A checkpoint is over in a moment, unless it waits for a cell, as its client wanted. */
 void box_snapshot(struct box *b, const char *layer, bool durable, box_saved done, void *arg)
 {
     struct sg_error e = {0};
@@ -37,6 +49,13 @@ void box_snapshot(struct box *b, const char *layer, bool durable, box_saved done
     struct order o;
     int r = 0;
 
+    if (b->busy == BUSY_CHECKPOINT) {
+        s = xcalloc(1, sizeof *s);
+        *s = (struct saving){.box = box_ref(b), .durable = durable, .done = done, .arg = arg};
+        snprintf(s->layer, sizeof s->layer, "%s", layer);
+        box_when_settled(b, save_again, s);
+        return;
+    }
     if (b->busy != BUSY_NO || b->state == BOX_ENDED)
         r = err_set(&e, SG_ERR_GONE, -EBUSY,
                     "Sandbox %s is being paused, resumed or snapshotted: try again", b->id);
@@ -76,6 +95,7 @@ void box_forget_layer(struct front *f, const char *layer)
     struct forgetting *g = xcalloc(1, sizeof *g);
     struct order o = {.op = ORDER_FORGET};
 
+    checkpoint_layer_forgotten(f, layer);
     g->front = f;
     snprintf(o.layer, sizeof o.layer, "%s", layer);
     memcpy(g->layer, o.layer, sizeof g->layer);

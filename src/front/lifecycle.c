@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "front/call.h"
+#include "front/checkpoint.h"
 #include "front/egress.h"
 #include "front/identity.h"
 #include "front/warm.h"
@@ -29,7 +30,7 @@ struct transition {
     box_done done;
     void *arg;
     uint64_t deadline_ns, timeout_ms;
-    bool memory;
+    bool memory; /* kernels come along, or stay */
 };
 
 static struct transition *transition_new(struct box *b, enum box_busy busy, box_done done,
@@ -109,17 +110,18 @@ static void ended(struct box *b)
     link_free(steal_ptr(&b->link));
     box_settled(b);
     past_keep(b);
+    checkpoints_box_ended(b);
     if (b->front->on_box_ended)
         b->front->on_box_ended(b);
     box_unref(b);
 }
 
 /* The first that a new agent hears, in one write. */
-static void greet(struct box *b)
+static void greet(struct box *b, bool with_state)
 {
     box_cork(b);
     identity_write(b);
-    if (b->spec.interpreter)
+    if (b->spec.interpreter && !with_state)
         box_warm_kernel(b);
     box_uncork(b);
 }
@@ -145,8 +147,9 @@ static void on_created(void *arg, const struct order_answer *a, int fd)
     } else {
         b->link = link_new(b, fd);
         b->state = BOX_RUNNING;
+        b->has_copies = (a->flags & TELL_KERNELS) != 0;
         usage_made(b);
-        greet(b);
+        greet(b, t->memory);
         box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Sandbox created from template %s",
                     b->spec.template_id);
     }
@@ -174,20 +177,23 @@ static int check_room(struct front *f, const char *tenant, struct sg_error *e)
     return 0;
 }
 
-void box_create(struct front *f, struct box_spec *spec, const char *layer, uint64_t timeout_ms,
-                box_done done, void *arg)
+void box_make(struct front *f, struct box_spec *spec, const struct box_make *m, box_done done,
+              void *arg)
 {
     struct sg_error e = {0};
     struct order o;
     char id[ID_LEN + 1];
     int note = -1, document = -1, r = check_room(f, spec->tenant, &e);
+    bool with_state = (m->flags & ORDER_STATE) != 0;
 
-    spec->timeout_ms = timeout_ms;
+    spec->timeout_ms = m->timeout_ms;
+    snprintf(spec->checkpoint, sizeof spec->checkpoint, "%s", m->came_from ? m->came_from : "");
+    spec->checkpoint_serial = m->came_from ? checkpoints_serial(f) : 0;
     spec->created_ms = spec->started_ms = clock_wall_ms();
     id_random(id);
     if (r == 0)
         r = egress_prepare(f, spec, &e);
-    if (r == 0)
+    if (r == 0 && !m->closed)
         r = egress_document(f, id, spec, &document, &e);
     if (r == 0)
         r = note = box_spec_save(spec, &e);
@@ -199,14 +205,26 @@ void box_create(struct front *f, struct box_spec *spec, const char *layer, uint6
     }
     struct box *b = box_new(f, id, spec);
     b->seen_ns = clock_ns();
-    box_set_deadline(b, b->seen_ns + timeout_ms * NS_PER_MS);
+    box_set_deadline(b, b->seen_ns + m->timeout_ms * NS_PER_MS);
     boxes_add(b);
     box_order(b, ORDER_CREATE, &o);
-    o.flags = (b->spec.interpreter ? ORDER_KERNEL : 0) | (document >= 0 ? ORDER_NETWORK : 0);
+    o.flags = m->flags | (b->spec.interpreter && !with_state ? ORDER_KERNEL : 0) |
+              (document >= 0 ? ORDER_NETWORK : 0);
     o.deadline_ns = b->deadline_ns;
-    snprintf(o.layer, sizeof o.layer, "%s", layer ? layer : "");
-    warden_order_two(f, &o, note, document, on_created, transition_new(b, BUSY_NO, done, arg));
+    snprintf(o.layer, sizeof o.layer, "%s", m->layer ? m->layer : "");
+    struct transition *t = transition_new(b, BUSY_NO, done, arg);
+    t->memory = with_state;
+    warden_order_two(f, &o, note, document, on_created, t);
     box_unref(b);
+}
+
+void box_create(struct front *f, struct box_spec *spec, const char *layer, uint64_t timeout_ms,
+                box_done done, void *arg)
+{
+    struct box_make m = {.layer = layer, .timeout_ms = timeout_ms};
+
+    if (!layer || !box_create_warm(f, spec, layer, timeout_ms, done, arg))
+        box_make(f, spec, &m, done, arg);
 }
 
 /* ---- kill ------------------------------------------------------------------------------------ */
@@ -314,7 +332,7 @@ static void on_resumed(void *arg, const struct order_answer *a, int fd)
         if (booted) {
             link_free(b->link);
             b->link = link_new(b, steal_fd(&fd));
-            greet(b);
+            greet(b, false);
         }
         b->state = BOX_RUNNING;
         usage_resumed(b);

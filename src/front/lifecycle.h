@@ -10,6 +10,19 @@ void boxes_remove(struct box *b);
 
 /* lifecycle.c. An order about a box, with what orders about it have in common. */
 void box_order(const struct box *b, enum order_op op, struct order *ret);
+/* One that is made: as box_create, and what sandboxes from checkpoints have besides. */
+struct box_make {
+    const char *layer; /* or NULL */
+    uint64_t timeout_ms;
+    uint32_t flags;        /* ORDER_STATE, ORDER_LAST */
+    const char *came_from; /* a checkpoint; NULL: none */
+    bool closed;           /* nothing goes out yet, whatever its policy says */
+};
+void box_make(struct front *f, struct box_spec *spec, const struct box_make *m, box_done done,
+              void *arg);
+/* checkpoint_use.c: box_create from a snapshot whose kernels are there. False: it is none. */
+bool box_create_warm(struct front *f, struct box_spec *spec, const char *layer, uint64_t timeout_ms,
+                     box_done done, void *arg);
 /* A transition is over: lets those who waited look again. They may begin the next one. */
 void box_settled(struct box *b);
 /* What the warden tells. They take the descriptors over. */

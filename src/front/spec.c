@@ -46,6 +46,8 @@ struct field {
 static const struct field fields[] = {
     FIELD("tenant", TEXT, tenant),
     FIELD_LATER("context", TEXT, context),
+    FIELD_LATER("checkpoint", TEXT, checkpoint),
+    FIELD_LATER("checkpointSerial", NUMBER64, checkpoint_serial),
     FIELD("template", TEXT, template_id),
     FIELD("alias", TEXT, alias),
     FIELD("metadata", OBJECT, metadata),

@@ -130,7 +130,7 @@ static bool take_message(struct warden *w)
         return false;
     }
     a.message[sizeof a.message - 1] = '\0';
-    a.id[ID_LEN] = a.tenant[ORDER_TENANT_LEN] = '\0';
+    a.id[ID_LEN] = a.tenant[ORDER_TENANT_LEN] = a.layer[ID_LEN] = '\0';
     if (a.tell == TELL_REPLY) {
         take_reply(w, &a, fds, n);
         for (size_t i = 0; i < n; i++)

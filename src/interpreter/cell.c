@@ -114,6 +114,7 @@ static bool is_output(uint8_t sub)
 
 static void write_frame(struct cell *c, uint8_t sub, const void *p, size_t len)
 {
+    tape_add(c->tape, sub, p, len);
     if (sub == CHAN_KERNEL) {
         if (!results_open(&c->results))
             flush_output(c);
@@ -152,6 +153,8 @@ static void finish(struct cell *c)
     if (c->running)
         box_log_add(&c->box->log, LOG_INFO, SOURCE_SANDBOX, 0, "Cell %u ended%s%.64s", c->number,
                     failed ? ": " : "", failed ? r->error[ERROR_NAME].buf : "");
+    if (c->ending.status == 0 && c->ending.how == KERNEL_DONE && !c->ending.timed_out)
+        tape_end(steal_ptr(&c->tape), c->outflow);
     c->over = true;
     stop_timer(c);
     c->on_over(c, failed);
@@ -224,6 +227,7 @@ static void on_event(struct call *call, uint8_t what, const void *p, size_t len)
         return;
     c->running = true;
     c->number = number;
+    tape_running(c->tape, number);
     box_log_add(&c->box->log, LOG_INFO, SOURCE_SANDBOX, 0, "Cell %u of %s%s started", number,
                 c->request.context[0] ? "context " : "",
                 c->request.context[0]    ? c->request.context
@@ -310,6 +314,8 @@ void cell_begin(struct cell *c, struct execute_request *request)
     c->lines = (struct lines){.write = on_line_bytes, .owner = c};
     c->outflow =
         outflow_new(c->box->front, c->sanitise, c->box->spec.tenant, c->box->id, on_quiet, c);
+    c->tape = tape_new(c->box, c->request.context, c->request.language, c->request.code,
+                       c->request.code_len, c->request.envs);
     results_init(&c->results, &c->lines, c->outflow);
     frames_init(&c->queue, QUEUE_MAX);
     frames_init(&c->held, HELD_MAX);
@@ -337,6 +343,7 @@ void cell_cancel(struct cell *c)
 
 void cell_done(struct cell *c)
 {
+    tape_free(steal_ptr(&c->tape));
     results_done(&c->results);
     frames_done(&c->queue);
     frames_done(&c->held);

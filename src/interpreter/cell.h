@@ -16,6 +16,7 @@
 
 #include "front/call.h"
 #include "front/outflow.h"
+#include "front/replay.h"
 #include "interpreter/ending.h"
 #include "interpreter/frames.h"
 #include "interpreter/request.h"
@@ -44,6 +45,7 @@ struct cell {
 
     struct call call; /* this and below: cell.c's */
     size_t sent;
+    struct tape *tape; /* of what it says, if it may be run again one day; or NULL */
     uv_timer_t *timer;
     uint64_t wrote_ms;
     struct lines lines;

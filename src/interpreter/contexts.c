@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "front/replay.h"
 #include "front/reply.h"
 #include "interpreter/request.h"
 #include "interpreter/routes.h"
@@ -74,8 +75,10 @@ static void ask(struct ask *a, enum chan_op op, const struct strbuf *request)
         refuse_call(a->req, a->box, r == -EPIPE ? CALL_GONE : -r, e.message, a->context);
 }
 
-static bool write_context(struct json *j, const void *p, size_t len)
+/* What languages contexts have is of use later: of those in Python no cells are recorded. */
+static bool write_context(struct ask *a, const void *p, size_t len)
 {
+    struct json *j = &a->json;
     struct wire_reader r;
 
     wire_reader_init(&r, p, len);
@@ -85,6 +88,7 @@ static bool write_context(struct json *j, const void *p, size_t len)
         wire_get_u32(&r); /* state, cells, is_default */
     if (!wire_done(&r))
         return false;
+    replay_learn(a->box, id, language);
     jw_object_begin(j);
     jw_key(j, "id");
     jw_bytes(j, id, strlen(id));
@@ -102,7 +106,7 @@ static void on_context(struct call *call, uint8_t what, const void *p, size_t le
 {
     struct ask *a = call->owner;
 
-    if (what != EVENT_CONTEXT || !write_context(&a->json, p, len))
+    if (what != EVENT_CONTEXT || !write_context(a, p, len))
         nonsense(a);
 }
 
@@ -127,7 +131,7 @@ void interpreter_list(struct http_req *req)
 
 static bool create_done(struct ask *a, const void *result, size_t len)
 {
-    return write_context(&a->json, result, len);
+    return write_context(a, result, len);
 }
 
 static void create(struct http_req *req, const char *body, size_t len)
@@ -163,6 +167,8 @@ static void about_context(struct http_req *req, enum chan_op op)
     }
     strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_str(&request, a->context);
+    if (op != OP_KERNEL_INTERRUPT)
+        replay_forget(a->box, a->context);
     ask(a, op, &request);
 }
 

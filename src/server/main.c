@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "context/context.h"
 #include "context/usage.h"
+#include "front/checkpoint.h"
 #include "front/egress.h"
 #include "front/guard.h"
 #include "front/lifecycle.h"
@@ -150,6 +151,7 @@ static void open_doors(struct front *f)
         if (http_server_listen(f->http, told.listeners[i].fd, told.listeners[i].tls, &e) < 0)
             give_up(&e);
     metrics_start(f);
+    checkpoints_watch_age(f);
     told.ready = true;
 }
 
@@ -160,8 +162,10 @@ static void begin(struct front *f)
 
     if (told.n > 0)
         banner_url(&f->settings, told.listeners[0].fd, f->url, sizeof(f->url));
-    if (store_open(".", &f->store, &e) < 0 || boxes_forget_loose_layers(f, &e) < 0 ||
-        open_contexts(f, &contexts, &e) < 0 || contexts_start(f, contexts, open_doors, &e) < 0)
+    if (store_open(".", &f->store, &e) < 0 || boxes_forget_loose_layers(f, &e) < 0)
+        give_up(&e);
+    checkpoints_match_store(f);
+    if (open_contexts(f, &contexts, &e) < 0 || contexts_start(f, contexts, open_doors, &e) < 0)
         give_up(&e);
 }
 
@@ -200,6 +204,15 @@ static void on_tell(struct front *f, const struct order_answer *a, int *fds, siz
         break;
     case TELL_SANDBOX:
         box_told_sandbox(f, a, n > 0 ? steal_fd(&fds[0]) : -1, n > 1 ? steal_fd(&fds[1]) : -1);
+        break;
+    case TELL_CHECKPOINT:
+        checkpoint_told(f, a, n > 0 ? steal_fd(&fds[0]) : -1);
+        break;
+    case TELL_KERNELS_LOST:
+        checkpoint_told_lost(f, a);
+        break;
+    case TELL_CHECKPOINT_GONE:
+        checkpoint_told_gone(f, a);
         break;
     case TELL_READY:
         begin(f);

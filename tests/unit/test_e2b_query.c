@@ -1,6 +1,7 @@
 /* What queries and paths say: references, filters, tokens of pages, times, ids. */
 #include "tap.h"
 
+#include "base/clock.h"
 #include "e2b/filter.h"
 #include "e2b/page.h"
 #include "e2b/ref.h"
@@ -176,15 +177,15 @@ TEST(times)
 
 TEST(times_are_written_with_milliseconds)
 {
-    char text[SHAPE_TIME_LEN];
+    char text[CLOCK_TEXT_LEN];
 
-    shape_time(1794744000123, text);
+    clock_text(1794744000123, text);
     EXPECT_STR(text, "2026-11-15T12:00:00.123Z");
-    shape_time(0, text);
+    clock_text(0, text);
     EXPECT_STR(text, "1970-01-01T00:00:00.000Z");
-    shape_time(-5, text);
+    clock_text(-5, text);
     EXPECT_STR(text, "1970-01-01T00:00:00.000Z");
-    shape_time(INT64_MAX, text);
+    clock_text(INT64_MAX, text);
     EXPECT_STR(text, "1970-01-01T00:00:00.000Z");
 }
 

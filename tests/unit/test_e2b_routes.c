@@ -245,6 +245,10 @@ TEST(foreign_and_unknown_ids_get_the_same_answer)
         {"PUT", "/sandboxes/%s/network", "{}"},
         {"POST", "/sandboxes/%s/snapshots", "{}"},
         {"POST", "/sandboxes/%s/fork", "{}"},
+        {"POST", "/sandboxes/%s/checkpoints", "{}"},
+        {"GET", "/sandboxes/%s/checkpoints", NULL},
+        {"DELETE", "/sandboxes/%s/checkpoints/aaaaaaaaaaaaaaaaaaaa", NULL},
+        {"POST", "/sandboxes/%s/rewind", "{\"label\":\"x\"}"},
         {"GET", "/snapshots?sandboxID=%s", NULL},
     };
     char id[ID_LEN + 1], other[ID_LEN + 1], target[128];
@@ -382,6 +386,8 @@ TEST(pause_resume_connect)
     EXPECT(call_acme("POST", "{\"timeout\":5}", "/sandboxes/%s/timeout", id)->status == 404);
     EXPECT(call_acme("POST", "{}", "/sandboxes/%s/fork", id)->status == 409);
     EXPECT(call_acme("POST", "{}", "/sandboxes/%s/snapshots", id)->status == 409);
+    EXPECT(call_acme("POST", "{}", "/sandboxes/%s/checkpoints", id)->status == 409);
+    EXPECT(call_acme("POST", "{\"label\":\"x\"}", "/sandboxes/%s/rewind", id)->status == 409);
 
     a = call_acme("POST", "{\"timeout\":70}", "/v2/sandboxes/%s/connect", id);
     EXPECT(a->status == 201);
@@ -541,91 +547,7 @@ TEST(pages)
     clean_up();
 }
 
-/* ---- snapshots, templates, fork -------------------------------------------------------------- */
-
-TEST(snapshots_have_a_limit)
-{
-    char id[ID_LEN + 1];
-
-    make_sandbox("{}", id);
-    server.front.settings.tenant_snapshots = 1;
-    EXPECT(call_acme("POST", "{\"name\":\"one\"}", "/sandboxes/%s/snapshots", id)->status == 201);
-    struct answer *a = call_acme("POST", "{\"name\":\"two\"}", "/sandboxes/%s/snapshots", id);
-    EXPECT(a->status == 429);
-    EXPECT(strstr(field_of(a->json, "message"), "the limit is 1"));
-    EXPECT(call_acme("DELETE", NULL, "/templates/one")->status == 204);
-    EXPECT(call_acme("POST", "{\"name\":\"two\"}", "/sandboxes/%s/snapshots", id)->status == 201);
-    EXPECT(call_acme("DELETE", NULL, "/templates/two")->status == 204);
-    EXPECT(call_acme("DELETE", NULL, "/sandboxes/%s", id)->status == 204);
-    server.front.settings.tenant_snapshots = 100;
-}
-
-TEST(snapshots)
-{
-    char id[ID_LEN + 1], bare[64];
-
-    make_sandbox("{}", id);
-    struct answer *a = call_acme("POST", "{\"name\":\"Ready\"}", "/sandboxes/%s/snapshots", id);
-    EXPECT(a->status == 201);
-    EXPECT_STR(field_of(a->json, "snapshotID"), "acme/ready:default");
-    EXPECT_STR(json_string_value(json_array_get(json_object_get(a->json, "names"), 0)),
-               "acme/ready");
-    const struct order *o = last_order(ORDER_SNAPSHOT);
-    EXPECT(o->flags == ORDER_DURABLE && id_valid(o->layer));
-    char first[ID_LEN + 1];
-    memcpy(first, o->layer, sizeof(first));
-    a = call_acme("POST", "{\"name\":\"acme/ready:v2\"}", "/sandboxes/%s/snapshots", id);
-    EXPECT_STR(field_of(a->json, "snapshotID"), "acme/ready:v2");
-    a = call_acme("POST", "", "/sandboxes/%s/snapshots", id);
-    EXPECT(a->status == 201 && json_array_size(json_object_get(a->json, "names")) == 0);
-    snprintf(bare, sizeof(bare), "%s", field_of(a->json, "snapshotID"));
-    EXPECT(strlen(bare) == ID_LEN + 8 && strstr(bare, ":default"));
-
-    EXPECT(json_array_size(call_acme("GET", NULL, "/snapshots")->json) == 3);
-    EXPECT(json_array_size(call_acme("GET", NULL, "/snapshots?name=ready")->json) == 2);
-    EXPECT(json_array_size(call_acme("GET", NULL, "/snapshots?name=acme%%2Fready%%3Av2")->json) ==
-           1);
-    EXPECT(json_array_size(call_acme("GET", NULL, "/snapshots?name=none")->json) == 0);
-    EXPECT(json_array_size(call_acme("GET", NULL, "/snapshots?sandboxID=%s", id)->json) == 3);
-    EXPECT(json_array_size(call_acme("GET", NULL, "/snapshots?sandboxID=other")->json) == 0);
-    EXPECT(json_array_size(ask(server.beta, "GET", "/snapshots", NULL)->json) == 0);
-    EXPECT(call_acme("GET", NULL, "/snapshots?name=beta%%2Fx")->status == 400);
-    a = call_acme("GET", NULL, "/snapshots?limit=2");
-    char token[256];
-    EXPECT(json_array_size(a->json) == 2);
-    header_of(a, "X-Next-Token", token, sizeof(token));
-    EXPECT(json_array_size(call_acme("GET", NULL, "/snapshots?nextToken=%s", token)->json) == 1);
-
-    a = call_acme("POST", "{\"templateID\":\"acme/ready:default\"}", "/v2/sandboxes");
-    EXPECT(a->status == 201);
-    EXPECT_STR(last_order(ORDER_CREATE)->layer, first);
-    EXPECT_STR(field_of(a->json, "templateID"), first);
-    EXPECT_STR(field_of(a->json, "alias"), "ready");
-    EXPECT(ask(server.beta, "POST", "/v2/sandboxes", "{\"templateID\":\"acme/ready\"}")->status ==
-           404);
-    EXPECT(ask(server.beta, "DELETE", "/templates/acme%2Fready", NULL)->status == 404);
-
-    /* The name moves on: what it meant before is forgotten. */
-    EXPECT(call_acme("POST", "{\"name\":\"ready\"}", "/sandboxes/%s/snapshots", id)->status == 201);
-    EXPECT_STR(last_order(ORDER_FORGET)->layer, first);
-    EXPECT(call_acme("DELETE", NULL, "/templates/acme%%2Fready%%3Adefault")->status == 204);
-    EXPECT(call_acme("DELETE", NULL, "/templates/acme%%2Fready%%3Adefault")->status == 404);
-    EXPECT(json_array_size(call_acme("GET", NULL, "/templates/ready%%3Av2/tags")->json) == 1);
-    EXPECT(call_acme("DELETE", NULL, "/templates/ready")->status == 204);
-    EXPECT(call_acme("DELETE", NULL, "/templates/%.20s", bare)->status == 204);
-    EXPECT(json_array_size(call_acme("GET", NULL, "/snapshots")->json) == 0);
-
-    EXPECT(call_acme("POST", "{\"name\":\"a b\"}", "/sandboxes/%s/snapshots", id)->status == 400);
-    EXPECT(call_acme("POST", "{\"name\":\"beta/x\"}", "/sandboxes/%s/snapshots", id)->status ==
-           400);
-    EXPECT(call_acme("POST", "{\"name\":\"base\"}", "/sandboxes/%s/snapshots", id)->status == 400);
-    EXPECT(call_acme("POST", "{\"name\":7}", "/sandboxes/%s/snapshots", id)->status == 400);
-    server.fail[ORDER_SNAPSHOT] = -EIO;
-    EXPECT(call_acme("POST", "{}", "/sandboxes/%s/snapshots", id)->status == 500);
-    server.fail[ORDER_SNAPSHOT] = 0;
-    EXPECT(json_array_size(call_acme("GET", NULL, "/snapshots")->json) == 0);
-    clean_up();
-}
+/* ---- templates ------------------------------------------------------------------------------- */
 
 TEST(templates)
 {
@@ -652,64 +574,6 @@ TEST(templates)
     EXPECT(call_acme("DELETE", NULL, "/templates/%s", id)->status == 403);
     EXPECT(call_acme("DELETE", NULL, "/templates/none")->status == 404);
     EXPECT(json_array_size(call_acme("GET", NULL, "/templates/base/tags")->json) == 1);
-}
-
-TEST(fork)
-{
-    char id[ID_LEN + 1], token[SPEC_TOKEN_LEN + 1];
-
-    make_sandbox("{\"metadata\":{\"k\":\"v\"}}", id);
-    struct answer *a = call_acme("POST", "{}", "/v2/sandboxes/%s/connect", id);
-    snprintf(token, sizeof(token), "%s", field_of(a->json, "envdAccessToken"));
-    a = call_acme("POST", "{\"count\":3,\"timeout\":60}", "/sandboxes/%s/fork", id);
-    EXPECT(a->status == 201 && json_array_size(a->json) == 3);
-    const struct order *o = last_order(ORDER_SNAPSHOT);
-    EXPECT(o->flags == 0);
-    EXPECT_STR(last_order(ORDER_FORGET)->layer, o->layer);
-    EXPECT_STR(last_order(ORDER_CREATE)->layer, o->layer);
-    for (size_t i = 0; i < 3; i++) {
-        const json_t *one = json_object_get(json_array_get(a->json, i), "sandbox");
-
-        EXPECT(id_valid(field_of(one, "sandboxID")) && strcmp(field_of(one, "sandboxID"), id) != 0);
-        EXPECT(strlen(field_of(one, "envdAccessToken")) == SPEC_TOKEN_LEN);
-        EXPECT(strcmp(field_of(one, "envdAccessToken"), token) != 0);
-    }
-    EXPECT(listed("?metadata=k%3Dv") == 4);
-    EXPECT(json_array_size(call_acme("GET", NULL, "/snapshots")->json) == 0);
-    EXPECT(json_array_size(call_acme("POST", "", "/sandboxes/%s/fork", id)->json) == 1);
-
-    a = call_acme("POST", "{\"count\":0}", "/sandboxes/%s/fork", id);
-    EXPECT(a->status == 400);
-    EXPECT_STR(message_of(a), "Count must be at least 1");
-    EXPECT(call_acme("POST", "{\"count\":-5}", "/sandboxes/%s/fork", id)->status == 400);
-    EXPECT(call_acme("POST", "{\"count\":101}", "/sandboxes/%s/fork", id)->status == 400);
-    EXPECT(call_acme("POST", "{\"count\":1.0}", "/sandboxes/%s/fork", id)->status == 400);
-    clean_up();
-}
-
-TEST(each_fork_may_fail_by_itself)
-{
-    char id[ID_LEN + 1];
-
-    make_sandbox("{}", id);
-    server.front.settings.tenant_sandboxes = 4;
-    make_sandbox("{}", (char[ID_LEN + 1]){0});
-    struct answer *a = call_acme("POST", "{\"count\":3}", "/sandboxes/%s/fork", id);
-    EXPECT(a->status == 201 && json_array_size(a->json) == 3);
-    EXPECT(json_object_get(json_array_get(a->json, 0), "sandbox") != NULL);
-    const json_t *error = json_object_get(json_array_get(a->json, 2), "error");
-    EXPECT(json_integer_value(json_object_get(error, "code")) == 429);
-    EXPECT(last_order(ORDER_FORGET) != NULL);
-    EXPECT(call_acme("POST", "{\"count\":4}", "/sandboxes/%s/fork", id)->status == 400);
-    server.fail[ORDER_SNAPSHOT] = -EIO;
-    EXPECT(call_acme("POST", "{\"count\":1}", "/sandboxes/%s/fork", id)->status == 500);
-    server.fail[ORDER_SNAPSHOT] = 0;
-    /* All of them fail, before the first answer. */
-    server.front.settings.tenant_sandboxes = 4;
-    a = call_acme("POST", "{\"count\":2}", "/sandboxes/%s/fork", id);
-    EXPECT(a->status == 201 && json_array_size(a->json) == 2);
-    EXPECT(json_object_get(json_array_get(a->json, 0), "error") != NULL);
-    clean_up();
 }
 
 /* ---- logs and metrics ------------------------------------------------------------------------ */

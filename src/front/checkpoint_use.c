@@ -1,0 +1,239 @@
+/* What is made of a checkpoint: sandboxes, and the one it is of as it was then.
+ *
+ *   ORDER_CREATE, STATE --> the box has a channel --> adopt --> (replay, its policy) --> told
+ *   ORDER_REWIND --> adopt --> told
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "front/checkpoint_impl.h"
+#include "front/egress.h"
+#include "front/identity.h"
+#include "front/lifecycle.h"
+#include "front/replay.h"
+#include "front/warden.h"
+#include "front/warm.h"
+
+/* ---- a sandbox from one ---------------------------------------------------------------------- */
+
+struct making {
+    struct checkpoint *from;
+    struct box *box;
+    struct fork_ask ask;
+    json_t *report;
+    fork_done done;
+    void *arg;
+};
+
+static void made(struct making *m, int r, const struct sg_error *e)
+{
+    struct box *b = m->box;
+
+    m->from->uses--;
+    if (r < 0 && b)
+        box_kill(b, NULL, NULL);
+    m->done(m->arg, r < 0 ? NULL : b, r, e, m->report);
+    json_decref(m->report);
+    checkpoint_unref(m->from);
+    box_unref(b);
+    free(m);
+}
+
+static void on_policy(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    (void)b;
+    made(arg, r, e);
+}
+
+static void on_replayed(void *arg, int r, const struct sg_error *e)
+{
+    struct making *m = arg;
+
+    if (r < 0)
+        made(m, r, e);
+    else
+        box_apply_network(m->box, on_policy, m);
+}
+
+static void on_adopted(void *arg, int r, const struct sg_error *e, const char *gone)
+{
+    struct making *m = arg;
+
+    if (r < 0) {
+        made(m, r, e);
+        return;
+    }
+    m->report = report_kernels(m->from->contexts, gone);
+    if (m->box->spec.interpreter && (gone || !m->box->has_copies))
+        box_warm_kernel(m->box);
+    if (m->ask.replay)
+        replay_run(m->box, m->from, m->report, on_replayed, m);
+    else
+        made(m, 0, NULL);
+}
+
+static void on_made(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct making *m = arg;
+
+    if (r < 0) {
+        made(m, r, e);
+        return;
+    }
+    m->box = box_ref(b);
+    checkpoint_adopt(b, m->from, b->has_copies ? NULL : REASON_GONE, on_adopted, m);
+}
+
+void box_create_from(struct front *f, struct box_spec *spec, struct checkpoint *c,
+                     const struct fork_ask *ask, fork_done done, void *arg)
+{
+    struct making *m = xcalloc(1, sizeof *m);
+    bool last = ask->last && c->uses == 0;
+    struct box_make make = {.layer = c->name,
+                            .timeout_ms = ask->timeout_ms,
+                            .flags = ORDER_STATE | (last ? ORDER_LAST : 0),
+                            .came_from = c->kind == CHECKPOINT_FORK ? c->parent : c->name,
+                            .closed = ask->replay};
+
+    *m = (struct making){.from = checkpoint_ref(c), .ask = *ask, .done = done, .arg = arg};
+    c->uses++;
+    checkpoint_ref(c);
+    box_make(f, spec, &make, on_made, m);
+    /* The warden has the others' orders first, and keeps what they need. */
+    if (ask->last)
+        checkpoint_forget(c);
+    checkpoint_unref(c);
+}
+
+struct warm {
+    box_done done;
+    void *arg;
+};
+
+static void on_warm(void *arg, struct box *b, int r, const struct sg_error *e, const json_t *report)
+{
+    AUTO(free_p) struct warm *w = arg;
+
+    (void)report;
+    w->done(w->arg, b, r, e);
+}
+
+bool box_create_warm(struct front *f, struct box_spec *spec, const char *layer, uint64_t timeout_ms,
+                     box_done done, void *arg)
+{
+    struct checkpoint *c = checkpoint_find(f, spec->tenant, layer);
+    struct fork_ask ask = {.timeout_ms = timeout_ms};
+    struct warm *w;
+
+    if (!c || !c->kernels)
+        return false;
+    w = xcalloc(1, sizeof *w);
+    *w = (struct warm){.done = done, .arg = arg};
+    box_create_from(f, spec, c, &ask, on_warm, w);
+    return true;
+}
+
+/* ---- going back ------------------------------------------------------------------------------ */
+
+struct rewinding {
+    struct box *box;
+    struct checkpoint *to;
+    bool begun;
+    json_t *report;
+    checkpoint_done done;
+    void *arg;
+};
+
+static void back(struct rewinding *w, int r, const struct sg_error *e)
+{
+    struct box *b = w->box;
+
+    if (w->begun && b->busy == BUSY_CHECKPOINT)
+        box_settled(b);
+    w->done(w->arg, r < 0 ? NULL : w->to, r, e, w->report);
+    json_decref(w->report);
+    checkpoint_unref(w->to);
+    box_unref(b);
+    free(w);
+}
+
+/* Files that are the server's own are as they were too. */
+static void on_installed(void *arg)
+{
+    back(arg, 0, NULL);
+}
+
+static void on_rewound_adopted(void *arg, int r, const struct sg_error *e, const char *gone)
+{
+    struct rewinding *w = arg;
+    struct box *b = w->box;
+
+    if (r < 0) {
+        back(w, r, e);
+        return;
+    }
+    w->report = report_kernels(w->to->contexts, gone);
+    if (b->spec.interpreter && gone)
+        box_warm_kernel(b);
+    snprintf(b->spec.checkpoint, sizeof b->spec.checkpoint, "%s", w->to->name);
+    b->spec.checkpoint_serial = checkpoints_serial(b->front);
+    box_note_changed(b);
+    replay_forget_all(b);
+    if (strcmp(b->id, w->to->sandbox) != 0)
+        identity_write(b);
+    box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Sandbox went back to checkpoint %s",
+                w->to->name);
+    egress_install(b, on_installed, w);
+}
+
+static void on_rewound(void *arg, const struct order_answer *a, int fd)
+{
+    struct rewinding *w = arg;
+    struct sg_error e = {0};
+    int r = warden_error(a, &e);
+
+    close_p(&fd);
+    if (r == -ENOMEM) {
+        r = err_set(&e, SG_ERR_GONE, -ESTALE,
+                    "the kernels of checkpoint %s are gone: their memory was needed; its files are "
+                    "there, for a branch",
+                    w->to->name);
+    } else if (r == -ENOENT && w->box->state != BOX_ENDED) {
+        r = err_set(&e, SG_ERR_GONE, -ESTALE, "checkpoint %s is not there any more", w->to->name);
+    }
+    if (r < 0)
+        back(w, r, &e);
+    else
+        checkpoint_adopt(w->box, w->to, a->flags & TELL_KERNELS ? NULL : REASON_GONE,
+                         on_rewound_adopted, w);
+}
+
+static void begin(void *arg, struct box *b, int r, const struct sg_error *unused)
+{
+    struct rewinding *w = arg;
+    struct sg_error e = {0};
+    struct order o;
+
+    (void)r, (void)unused;
+    if (b->state != BOX_RUNNING) {
+        back(w, checkpoint_no_box(b, &e), &e);
+        return;
+    }
+    if (b->busy != BUSY_NO) {
+        box_when_settled(b, begin, w);
+        return;
+    }
+    b->busy = BUSY_CHECKPOINT;
+    w->begun = true;
+    box_order(b, ORDER_REWIND, &o);
+    memcpy(o.layer, w->to->name, sizeof o.layer);
+    warden_order(b->front, &o, -1, on_rewound, w);
+}
+
+void box_rewind(struct box *b, struct checkpoint *c, checkpoint_done done, void *arg)
+{
+    struct rewinding *w = xcalloc(1, sizeof *w);
+
+    *w = (struct rewinding){.box = box_ref(b), .to = checkpoint_ref(c), .done = done, .arg = arg};
+    begin(w, b, 0, NULL);
+}
