@@ -2,10 +2,13 @@
  *
  *   manager.c    the contexts that this server has, and who waits for them
  *   obtain.c     get-or-create: claim a row, make or replace its sandbox, answer all who wait
- *   ending.c     terminate, merge, cleanup        branch.c   a new path, with or without files
- *   reaper.c     what expired; uses that were not told; what a crash left
- *   sweep.c      the sandboxes of many that ended
- *   lost.c       sandboxes that ended: told       usage.c    what sandboxes used, into the store
+ *   ending.c     terminate, merge, cleanup        branch.c   a new path: of nothing, files, state
+ *   mark.c       a checkpoint before a message    moment.c   which one is meant
+ *   rewind.c     back to one; which there are     ready.c    a sandbox that something can be done
+ * to explore.c    the same sandbox several times   adopt.c    one of those instead of it reaper.c
+ * what expired; uses that were not told; what a crash left sweep.c      the sandboxes of many that
+ * ended lost.c       sandboxes that ended: told       usage.c    what sandboxes used, into the
+ * store
  *
  * The rows are the store's (store/contexts.h), and only what it says is true. What is kept here is
  * a copy for the sandboxes of this server: which box belongs to which row, and who waits.
@@ -13,7 +16,7 @@
  *                 claim: CLAIM_NEW         box_create, settle
  *   OBTAIN_CLAIM ------------------> OBTAIN_CREATE ------------> answered
  *      |   ^  \                            ^
- *      |   |   +-- CLAIM_FOUND, gone --> OBTAIN_REPLACE
+ *      |   |   +-- CLAIM_FOUND, gone --> OBTAIN_REPLACE     (or the first who waits brings another)
  *      |   +------------ -ESTALE ----------+
  *      +-- CLAIM_FOUND, its box runs, or was woken -----------> answered
  *      +-- it is another node's: its address -----------------> answered
@@ -25,7 +28,9 @@
  * and ends a sandbox whose row is another's or nobody's. */
 #pragma once
 
+#include "base/json.h"
 #include "front/box.h"
+#include "front/checkpoint.h"
 #include "store/contexts.h"
 #include "store/store.h"
 
@@ -49,6 +54,9 @@ struct context_ask {
     uint64_t ttl_ms;                 /* 0: as it is, or the setting */
     const char *template_id;         /* of the row, if it is new; NULL: the setting's */
     context_spec spec;
+    const char *checkpoint; /* what a sandbox is made from if one must be; NULL: its template */
+    bool last, replay;      /* of that: as in struct fork_ask */
+    struct box *bring;      /* it takes the place of the one that the path has; NULL: none does */
 };
 
 struct context_answer {
@@ -59,6 +67,9 @@ struct context_answer {
     bool created;          /* its sandbox was made for this very call */
     bool replaced;         /* for one that was lost: what it knew is gone */
     const char *elsewhere; /* URL of the server that has it, or NULL */
+    /* What came along from a checkpoint, or with -EBUSY what is in the way; NULL: nothing to say */
+    const json_t *report;
+    struct checkpoint *checkpoint; /* that it was rewound to */
 };
 typedef void (*context_done)(void *arg, const struct context_answer *a);
 
@@ -79,11 +90,67 @@ void context_touch(struct front *f, const char *tenant, const char *id, uint64_t
 void context_terminate(struct front *f, const char *tenant, const char *id, context_done done,
                        void *arg);
 
-/* A path that comes from another. Without files nothing is made: the row is NULL. With them the new
- * path has a sandbox at once, made of the files that the parent's has now (if the parent has none,
- * as without). -EEXIST (409). ask: of the new path. */
-void context_branch(struct front *f, const struct context_ask *ask, const char *from, bool files,
+/* What a new path gets of the one that it comes from. */
+enum context_inherit { INHERIT_NONE, INHERIT_FILES, INHERIT_STATE, INHERIT_REPLAY };
+struct context_from {
+    const char *path;
+    enum context_inherit inherit;
+    const char *message, *checkpoint; /* as it was then; both NULL: as it is now */
+    uint64_t wait_ms;                 /* for a cell that runs there */
+};
+
+/* Which checkpoint is meant. -ENOMSG: there never was one, as far as this front knows (404);
+ * -ESTALE: it was thinned away, or went with its sandbox (410). */
+int context_moment(struct box *b, const char *message, const char *checkpoint,
+                   struct checkpoint **ret, struct sg_error *e);
+
+/* A path that comes from another. With nothing of it nothing is made: the row is NULL. Else the new
+ * path has a sandbox at once; if the parent has none, as with nothing, unless a moment was named.
+ * -EEXIST (409); -EBUSY with a report; as context_moment, with the parent's box. ask: of the new
+ * path. */
+void context_branch(struct front *f, const struct context_ask *ask, const struct context_from *from,
                     context_done done, void *arg);
+/* Variables and files as they were. -ENOENT: it has ended; as context_moment, with the box. */
+void context_rewind(struct front *f, const char *tenant, const char *id, const char *message,
+                    const char *checkpoint, context_done done, void *arg);
+/* The box of an active context, for its checkpoints: NULL if it has none now. No use of it. */
+void context_look(struct front *f, const char *tenant, const char *id, context_done done,
+                  void *arg);
+
+/* Leaves a checkpoint before a message, unless the one that its sandbox has come from last is of
+ * the same. Only one of the two is not NULL: its id, or why there is none. */
+typedef void (*context_marked)(void *arg, const char *checkpoint, const char *skipped);
+void context_mark(struct box *b, const char *message, uint64_t wait_ms, context_marked done,
+                  void *arg);
+
+#define EXPLORE_MAX 64
+struct explore_ask {
+    const struct store_tenant *tenant;
+    const char *context;
+    size_t n;
+    uint64_t wait_ms, life_ms;
+    void (*copy)(const struct box_spec *from, struct box_spec *ret); /* what each is to be */
+};
+/* Sandboxes that are what a context's was at one moment. They name it and are not its sandbox. */
+struct exploration {
+    char id[ID_LEN + 1], tenant[ID_LEN + 1], context[ID_LEN + 1];
+    size_t n;
+    struct box *boxes[EXPLORE_MAX]; /* NULL: it has ended */
+    struct front *front;            /* this and below: explore.c's */
+    bool kept;
+    bool auto_pause; /* of the sandbox that they come from */
+    struct exploration *next;
+};
+/* All or none. x is the caller's until exploration_keep; NULL with an error. */
+typedef void (*explore_done)(void *arg, const struct context_answer *a, struct exploration *x);
+void context_explore(struct front *f, const struct explore_ask *ask, explore_done done, void *arg);
+/* They end by themselves in so long, and one can be adopted until then. 0: now. */
+void exploration_keep(struct exploration *x, uint64_t ms);
+/* The candidate is the context's sandbox from now on. What it had before, and the other candidates,
+ * end. -ENOENT: no such context; -ENOMSG: no such candidate of it. */
+void context_adopt(struct front *f, const struct store_tenant *tenant, const char *id,
+                   const char *candidate, context_done done, void *arg);
+
 /* The source's context ends: its row, or NULL if there was none. */
 void context_merge(struct front *f, const char *tenant, const char *conversation,
                    const char *source, const char *target, context_done done, void *arg);

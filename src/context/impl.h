@@ -14,6 +14,9 @@ struct waiter {
     uint64_t ttl_ms;
     char template_id[CTX_TEMPLATE_MAX + 1]; /* "": the setting's */
     context_spec spec;
+    char checkpoint[ID_LEN + 1]; /* "": none */
+    bool last, replay;
+    struct box *bring; /* or NULL */
     context_done done;
     void *arg;
 };
@@ -29,11 +32,13 @@ struct context {
     uint64_t heard_ns;  /* told_ns before the touch that is under way */
     uint64_t looked_ns; /* told_ns when the row was last asked for */
     enum obtain_step step;
-    unsigned attempts, waits; /* of this obtaining */
-    bool replacing;           /* the sandbox that is made takes the place of a lost one */
-    bool telling, checking;   /* a touch, or a look, is under way */
-    bool awaited;             /* that touch: the reaper waits for it */
-    struct waiter *waiters;   /* in order; empty: nothing is under way */
+    unsigned attempts, waits;        /* of this obtaining */
+    bool replacing;                  /* the sandbox that is made takes the place of a lost one */
+    bool telling, checking;          /* a touch, or a look, is under way */
+    bool awaited;                    /* that touch: the reaper waits for it */
+    struct waiter *waiters;          /* in order; empty: nothing is under way */
+    json_t *report;                  /* of the sandbox that is being settled; NULL: none */
+    char unmarked[CTX_NAME_MAX + 1]; /* the message that began without a checkpoint; "": none */
     struct context *next_in_bucket;
 };
 
@@ -49,6 +54,7 @@ struct contexts {
     struct reaper *reaper;
     struct lost *lost; /* sandboxes whose end the store has not heard of */
     size_t n_lost;
+    struct exploration *explorations;
     struct context **buckets;
 };
 
@@ -86,6 +92,19 @@ bool context_is_elsewhere(struct front *f, const struct ctx_row *row, struct con
 /* sweep.c: the same for many, a few at a time. done comes once, perhaps before it returns. */
 void context_end_boxes(struct front *f, const struct ctx_row *rows, size_t n,
                        void (*done)(void *arg), void *arg);
+
+/* ready.c: when it runs and nothing else is done with it; a paused one is woken. -ENOENT: it has
+ * ended. done comes once, perhaps before it returns. */
+void context_when_ready(struct box *b, box_done done, void *arg);
+
+/* moment.c: of the last message that the box has come from, or NULL. */
+struct checkpoint *moment_last(struct box *b);
+
+/* explore.c */
+struct exploration *exploration_of(const struct box *b);
+bool explorations_want(const struct box *b); /* it is one's, or being made for one */
+void explorations_end(struct front *f, const char *context); /* all of a context */
+void explorations_box_ended(struct box *b);
 
 /* lost.c */
 void lost_tell(const struct context *c, const struct box *b);

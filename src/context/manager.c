@@ -128,8 +128,10 @@ static void on_box_ended(struct box *b)
 {
     struct context *c = b->context;
 
-    if (!c)
+    if (!c) {
+        explorations_box_ended(b);
         return;
+    }
     context_detach(c);
     lost_tell(c, b);
     context_drop_if_idle(c);
@@ -139,6 +141,7 @@ void context_end_box(struct front *f, const struct ctx_row *row, box_done done, 
 {
     struct box *b = row->sandbox[0] ? box_find(f, row->sandbox) : NULL;
 
+    explorations_end(f, row->id);
     /* The row names it, and it must name the row: what a database says is not enough to end it. */
     if (!b || strcmp(b->spec.context, row->id) != 0) {
         if (done)

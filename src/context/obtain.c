@@ -23,6 +23,12 @@ static struct waiter *take_first(struct context *c)
     return w;
 }
 
+static void waiter_free(struct waiter *w)
+{
+    box_unref(w->bring);
+    free(w);
+}
+
 static void over(struct context *c)
 {
     c->step = OBTAIN_NONE;
@@ -36,8 +42,10 @@ static void answer_all(struct context *c, const struct context_answer *answer)
 {
     struct waiter *list = c->waiters;
     struct context_answer a = *answer;
+    json_t *report = steal_ptr(&c->report);
     struct ctx_row row;
 
+    a.report = report;
     if (a.row) {
         row = *a.row;
         a.row = &row;
@@ -54,8 +62,10 @@ static void answer_all(struct context *c, const struct context_answer *answer)
         list = w->next;
         w->done(w->arg, &a);
         a.created = a.replaced = false; /* for the others it was there */
-        free(w);
+        a.report = NULL;
+        waiter_free(w);
     }
+    json_decref(report);
     box_unref(a.box);
 }
 
@@ -148,13 +158,14 @@ static void on_failure_settled(void *arg, const struct ctx_reply *reply)
 
 /* The one whose sandbox cannot be made. The others may want another kind, or have more luck; but if
  * the server has no room, that holds for all. */
-static void not_made(struct context *c, int r, const struct sg_error *e, bool for_all)
+static void not_made(struct context *c, int r, const struct sg_error *e, const json_t *report,
+                     bool for_all)
 {
     struct ctx_store *s = c->front->contexts->store;
     char id[ID_LEN + 1], message[CTX_ERROR_MAX + 1];
     struct waiter *w = take_first(c);
     struct waiter *rest = for_all ? steal_ptr(&c->waiters) : NULL;
-    struct context_answer a = {.r = r, .e = e};
+    struct context_answer a = {.r = r, .e = e, .report = report};
 
     memcpy(id, c->row.id, sizeof(id));
     outflow_stored_message(
@@ -166,7 +177,7 @@ static void not_made(struct context *c, int r, const struct sg_error *e, bool fo
     while (w) {
         struct waiter *next = w->next;
         w->done(w->arg, &a);
-        free(w);
+        waiter_free(w);
         w = next;
     }
 }
@@ -201,11 +212,59 @@ static void on_box(void *arg, struct box *b, int r, const struct sg_error *e)
     struct ctx_store *s = c->front->contexts->store;
 
     if (r < 0) {
-        not_made(c, r, e, true);
+        not_made(c, r, e, NULL, true);
         return;
     }
     context_attach(c, b);
     s->ops->settle(s, c->tenant, c->row.id, c->front->contexts->node, b->id, NULL, on_settled, c);
+}
+
+static void on_forked(void *arg, struct box *b, int r, const struct sg_error *e,
+                      const json_t *report)
+{
+    struct context *c = arg;
+
+    /* What is in the way of a copy is not in the way of the others who wait. */
+    if (r < 0) {
+        not_made(c, r, e, report, false);
+        return;
+    }
+    json_decref(c->report);
+    c->report = report ? json_deep_copy(report) : NULL;
+    on_box(c, b, 0, NULL);
+}
+
+static void create_from(struct context *c, struct box_spec *spec)
+{
+    const struct waiter *w = c->waiters;
+    struct checkpoint *from = checkpoint_find(c->front, c->tenant, w->checkpoint);
+    struct fork_ask ask = {.timeout_ms = context_life_ms(c), .last = w->last, .replay = w->replay};
+    struct sg_error e;
+
+    if (from) {
+        box_create_from(c->front, spec, from, &ask, on_forked, c);
+        return;
+    }
+    box_spec_done(spec);
+    err_set(&e, SG_ERR_GONE, -ESTALE, "checkpoint %s is gone: it was thinned away meanwhile",
+            w->checkpoint);
+    not_made(c, -ESTALE, &e, NULL, false);
+}
+
+/* It takes its place if it still runs; if not, all stays as it was. */
+static void bring(struct context *c)
+{
+    struct box *b = c->waiters->bring;
+    struct sg_error e;
+
+    if (b->state != BOX_RUNNING)
+        b = c->box;
+    if (b && strcmp(b->spec.context, c->row.id) == 0) {
+        on_box(c, b, 0, NULL);
+        return;
+    }
+    err_set(&e, SG_ERR_NOT_FOUND, -ENOENT, "the context has ended");
+    not_made(c, -ENOENT, &e, NULL, false);
 }
 
 static void create(struct context *c)
@@ -214,17 +273,24 @@ static void create(struct context *c)
     struct sg_error e = {0};
     struct box_spec spec;
     struct waiter *w = c->waiters;
-    int r = w->spec(w->arg, c->replacing ? c->row.template_id : NULL, &spec, layer, &e);
 
     c->step = OBTAIN_CREATE;
+    if (w->bring) {
+        bring(c);
+        return;
+    }
+    int r = w->spec(w->arg, c->replacing ? c->row.template_id : NULL, &spec, layer, &e);
     if (r < 0) {
-        not_made(c, r, &e, false);
+        not_made(c, r, &e, NULL, false);
         return;
     }
     snprintf(spec.context, sizeof(spec.context), "%s", c->row.id);
     if (w->tenant.memory > 0)
         spec.limits.memory_bytes = w->tenant.memory;
-    box_create(c->front, &spec, layer[0] ? layer : NULL, context_life_ms(c), on_box, c);
+    if (w->checkpoint[0])
+        create_from(c, &spec);
+    else
+        box_create(c->front, &spec, layer[0] ? layer : NULL, context_life_ms(c), on_box, c);
 }
 
 /* ---- one that is there ---------------------------------------------------------------------- */
@@ -277,8 +343,25 @@ static void on_awake(void *arg, struct box *b, int r, const struct sg_error *e)
     }
 }
 
+/* Only the one who brings something that the row cannot have. */
+static void turn_away(struct context *c)
+{
+    struct waiter *w = take_first(c);
+    struct sg_error e;
+
+    err_set(&e, SG_ERR_NOT_FOUND, -ENOENT, "the context, or the sandbox for it, has ended");
+    over(c);
+    if (c->waiters)
+        claim(c);
+    else
+        context_drop_if_idle(c);
+    w->done(w->arg, &(struct context_answer){.r = -ENOENT, .e = &e});
+    waiter_free(w);
+}
+
 static void found(struct context *c)
 {
+    const struct box *brought = c->waiters->bring;
     struct context_answer a = {0};
     struct sg_error e;
 
@@ -286,8 +369,16 @@ static void found(struct context *c)
         answer_all(c, &a);
         return;
     }
+    if (brought &&
+        (brought->state != BOX_RUNNING || strcmp(brought->spec.context, c->row.id) != 0)) {
+        turn_away(c);
+        return;
+    }
     struct box *b = c->row.sandbox[0] ? box_get(c->front, c->tenant, c->row.sandbox) : NULL;
     if (!b || strcmp(b->spec.context, c->row.id) != 0) {
+        replace(c);
+    } else if (brought) {
+        context_attach(c, b); /* to end it when the other has its place */
         replace(c);
     } else if (b->state != BOX_RUNNING || b->busy == BUSY_PAUSING) {
         c->step = OBTAIN_WAKE;
@@ -376,8 +467,16 @@ void context_obtain(struct front *f, const struct context_ask *ask, context_done
     struct context *c = contexts_find_or_add(f, ask->tenant->id, ask->conversation, ask->path);
     struct waiter *w = xcalloc(1, sizeof(*w)), **at = &c->waiters;
 
-    *w = (struct waiter){
-        .tenant = *ask->tenant, .ttl_ms = ask->ttl_ms, .spec = ask->spec, .done = done, .arg = arg};
+    *w = (struct waiter){.tenant = *ask->tenant,
+                         .ttl_ms = ask->ttl_ms,
+                         .spec = ask->spec,
+                         .last = ask->last,
+                         .replay = ask->replay,
+                         .bring = ask->bring ? box_ref(ask->bring) : NULL,
+                         .done = done,
+                         .arg = arg};
+    if (ask->checkpoint)
+        snprintf(w->checkpoint, sizeof(w->checkpoint), "%s", ask->checkpoint);
     if (ask->template_id)
         snprintf(w->template_id, sizeof(w->template_id), "%s", ask->template_id);
     while (*at)

@@ -220,7 +220,11 @@ static void on_stray(void *arg, const struct ctx_reply *reply)
     struct box *b = box_find(x->front, x->id);
     const struct ctx_row *row = reply->r == 0 ? &reply->rows[0] : NULL;
 
-    if (b && !b->context && (reply->r == 0 || reply->r == -ENOENT)) {
+    struct context *path =
+        row ? contexts_find(x->front, row->tenant, row->conversation, row->path) : NULL;
+    bool made_now = path && path->step != OBTAIN_NONE; /* and soon to be attached, if it is its */
+
+    if (b && !b->context && !made_now && (reply->r == 0 || reply->r == -ENOENT)) {
         if (row && row->status == CTX_READY && strcmp(row->sandbox, b->id) == 0 &&
             strcmp(row->node, x->front->contexts->node) == 0) {
             struct context *c =
@@ -243,7 +247,7 @@ static bool find_stray(struct box *b, void *arg)
     struct front *f = arg;
     struct ctx_store *s = f->contexts->store;
 
-    if (!b->spec.context[0] || b->context || b->state == BOX_STARTING)
+    if (!b->spec.context[0] || b->context || b->state == BOX_STARTING || explorations_want(b))
         return true;
     struct stray *x = xcalloc(1, sizeof(*x));
     x->front = f;

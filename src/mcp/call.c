@@ -55,7 +55,9 @@ void mcp_call_begin(struct exchange *x, const struct message *m)
 {
     const json_t *name = json_object_get(m->params, "name"),
                  *arguments = json_object_get(m->params, "arguments");
-    json_t *token = json_object_get(json_object_get(m->params, "_meta"), "progressToken");
+    const json_t *meta = json_object_get(m->params, "_meta"),
+                 *message = json_object_get(meta, MESSAGE_META);
+    json_t *token = json_object_get(meta, "progressToken");
     const struct mcp_tool *tool = json_is_string(name) ? tool_find(json_string_value(name)) : NULL;
     char text[160];
 
@@ -69,6 +71,10 @@ void mcp_call_begin(struct exchange *x, const struct message *m)
         exchange_error(x, m->id, MESSAGE_INVALID_PARAMS, "arguments must be an object", NULL);
         return;
     }
+    if (message && !json_is_string(message)) {
+        exchange_error(x, m->id, MESSAGE_INVALID_PARAMS, MESSAGE_META " must be a string", NULL);
+        return;
+    }
     struct mcp_call *c = xcalloc(1, sizeof(*c));
     *c = (struct mcp_call){.x = x,
                            .tool = tool,
@@ -77,6 +83,7 @@ void mcp_call_begin(struct exchange *x, const struct message *m)
                            .arguments = arguments ? arguments : no_arguments(),
                            .conversation = x->conversation,
                            .path = x->path ? x->path : "main",
+                           .message = json_string_value(message),
                            .began_ms = uv_now(x->front->loop)};
     if (!c->conversation && x->session[0])
         c->conversation = x->session;

@@ -12,6 +12,9 @@
 #include "mcp/result.h"
 #include "tools/tools.h"
 
+/* In `_meta` of a call: which message of the conversation it belongs to. */
+#define MESSAGE_META "sandglass/messageId"
+
 #define CALL_LINE_MAX 200 /* bytes of a line of output in news of progress */
 
 struct mcp_call;
@@ -32,8 +35,9 @@ struct mcp_call {
     const struct mcp_tool *tool;
     json_t *id, *token;      /* token NULL: no news of progress */
     const json_t *arguments; /* an object; while the tool begins */
-    /* For arguments that name none. conversation may be NULL. */
-    const char *conversation, *path;
+    /* For arguments that name none; while the tool begins. conversation may be NULL, and message,
+     * which is the client's to say for each call (MESSAGE_META), too. */
+    const char *conversation, *path, *message;
 
     /* The tool's. */
     void *work;

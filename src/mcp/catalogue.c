@@ -4,6 +4,7 @@
 
 #define CONVERSATION "conversationId"
 #define PATH         "pathId"
+#define MESSAGE      "messageId"
 
 static const struct mcp_tool *const tools[] = {
     &run_code_tool,   &run_analysis_tool, &execute_code_tool,  &read_file_tool,
@@ -61,8 +62,11 @@ static json_t *schema_of(const struct mcp_tool *t, bool conversation_set, bool p
     remove_required(schema, PATH);
     if (conversation_set)
         tool_schema_bind(schema, CONVERSATION);
-    if (path_set)
+    /* A client that says the path says the message too, with each call. */
+    if (path_set) {
         tool_schema_bind(schema, PATH);
+        tool_schema_bind(schema, MESSAGE);
+    }
     return schema;
 }
 

@@ -63,9 +63,12 @@ static void begin(struct mcp_call *c)
     struct tool_listener listener = {
         .arg = c, .on_line = c->token ? on_line : NULL, .on_done = on_done};
 
+    struct tool_place place = {
+        .conversation = c->conversation, .path = c->path, .message = c->message};
+
     c->on_abandon = on_abandon;
-    c->work = tool_begin(c->x->front, &c->x->tenant, c->tool->runs, c->arguments, c->conversation,
-                         c->path, &listener);
+    c->work =
+        tool_begin(c->x->front, &c->x->tenant, c->tool->runs, c->arguments, &place, &listener);
 }
 
 const struct mcp_tool run_code_tool = {

@@ -181,14 +181,13 @@ static int read_format(const json_t *arguments, struct tool_call *ret, struct sg
 }
 
 int analysis_call_read(const struct context_limits *limits, const json_t *arguments,
-                       const char *conversation, const char *path, struct tool_call *ret,
-                       struct sg_error *e)
+                       const struct tool_place *place, struct tool_call *ret, struct sg_error *e)
 {
     struct tool_call c = {0};
     int r = fields_known(arguments, known, ARRAY_SIZE(known), e);
 
     if (r == 0)
-        r = call_read_place(arguments, conversation, path, &c, e);
+        r = call_read_place(arguments, place, &c, e);
     if (r == 0)
         r = read_type(arguments, &c, e);
     if (r == 0)

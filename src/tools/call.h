@@ -10,6 +10,7 @@ enum tool_format { FORMAT_JSON, FORMAT_TEXT, FORMAT_CSV, FORMAT_MAX_ };
 
 struct tool_call {
     char conversation[CTX_NAME_MAX + 1], path[CTX_NAME_MAX + 1];
+    char message[CTX_NAME_MAX + 1];           /* "": none, and no checkpoint */
     char template_name[CTX_TEMPLATE_MAX + 1]; /* "": the setting's */
     const char *kernel;                       /* language whose default kernel runs it */
     json_t *code;                             /* a string; NULL: that of `program` */
@@ -24,16 +25,14 @@ struct tool_call {
 /* -E2BIG: over a limit, which is named. Any other error is of the kind that its status follows
  * from. On success the caller releases it. */
 int code_call_read(const struct context_limits *limits, const json_t *arguments,
-                   const char *conversation, const char *path, struct tool_call *ret,
-                   struct sg_error *e);
+                   const struct tool_place *place, struct tool_call *ret, struct sg_error *e);
 int analysis_call_read(const struct context_limits *limits, const json_t *arguments,
-                       const char *conversation, const char *path, struct tool_call *ret,
-                       struct sg_error *e);
+                       const struct tool_place *place, struct tool_call *ret, struct sg_error *e);
 void tool_call_done(struct tool_call *c);
 
 /* code.c, for analysis.c: the fields that both have. */
-int call_read_place(const json_t *arguments, const char *conversation, const char *path,
-                    struct tool_call *ret, struct sg_error *e);
+int call_read_place(const json_t *arguments, const struct tool_place *place, struct tool_call *ret,
+                    struct sg_error *e);
 int call_read_timeout(const json_t *arguments, const struct context_limits *limits,
                       struct tool_call *ret, struct sg_error *e);
 /* A string that is not empty and not over the limit. NULL if there is none. */

@@ -7,8 +7,8 @@
 
 #define ENVS_MAX (512u * 1024)
 
-static const char *const known[] = {"conversationId", "pathId", "code",    "language",
-                                    "timeoutSeconds", "envs",   "template"};
+static const char *const known[] = {"conversationId", "pathId",         "messageId", "code",
+                                    "language",       "timeoutSeconds", "envs",      "template"};
 
 /* What a language is called here, and the kernel that knows it. */
 static const struct {
@@ -38,14 +38,14 @@ static int read_name(const json_t *arguments, const char *field, const char *fal
     return r;
 }
 
-int call_read_place(const json_t *arguments, const char *conversation, const char *path,
-                    struct tool_call *ret, struct sg_error *e)
+int call_read_place(const json_t *arguments, const struct tool_place *place, struct tool_call *ret,
+                    struct sg_error *e)
 {
     const char *template_name = "";
-    int r = read_name(arguments, "conversationId", conversation, ret->conversation, e);
+    int r = read_name(arguments, "conversationId", place->conversation, ret->conversation, e);
 
     if (r == 0)
-        r = read_name(arguments, "pathId", path, ret->path, e);
+        r = read_name(arguments, "pathId", place->path, ret->path, e);
     if (r == 0)
         r = field_string(arguments, "template", CTX_TEMPLATE_MAX, &template_name, e);
     if (r == 0)
@@ -142,14 +142,15 @@ static int read_language(const json_t *arguments, struct tool_call *ret, struct 
 }
 
 int code_call_read(const struct context_limits *limits, const json_t *arguments,
-                   const char *conversation, const char *path, struct tool_call *ret,
-                   struct sg_error *e)
+                   const struct tool_place *place, struct tool_call *ret, struct sg_error *e)
 {
     struct tool_call c = {0};
     int r = fields_known(arguments, known, ARRAY_SIZE(known), e);
 
     if (r == 0)
-        r = call_read_place(arguments, conversation, path, &c, e);
+        r = call_read_place(arguments, place, &c, e);
+    if (r == 0 && (place->message || field_get(arguments, "messageId")))
+        r = read_name(arguments, "messageId", place->message, c.message, e);
     if (r == 0)
         r = read_language(arguments, &c, e);
     if (r == 0)

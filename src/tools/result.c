@@ -72,6 +72,21 @@ static void put_place(struct json *j, const struct tool_result *r)
     jw_bool(j, r->replaced);
 }
 
+static void put_checkpoint(struct json *j, const struct tool_result *r)
+{
+    if (!r->message)
+        return;
+    jw_key(j, "checkpoint");
+    jw_object_begin(j);
+    jw_key(j, r->checkpoint ? "checkpointId" : "skipped");
+    jw_string(j, r->checkpoint ? r->checkpoint : r->skipped);
+    if (r->checkpoint) {
+        jw_key(j, "messageId");
+        jw_string(j, r->message);
+    }
+    jw_object_end(j);
+}
+
 static void put_outcome(struct json *j, const struct tool_result *r)
 {
     jw_key(j, "success");
@@ -83,6 +98,7 @@ static void put_outcome(struct json *j, const struct tool_result *r)
     jw_key(j, "executionTimeMs");
     jw_u64(j, r->ms);
     put_place(j, r);
+    put_checkpoint(j, r);
     put_json(j, "results", r->results);
     put_json(j, "error", r->error);
     result_put_cut(j, r->out_cut, r->err_cut);

@@ -222,8 +222,10 @@ static void begin(struct e2b_req *q, enum tool tool)
         listener.on_line = on_line;
         start_timer(h);
     }
-    h->run = tool_begin(q->front, &q->tenant, tool, q->body, http_query_get(req, "conversationId"),
-                        http_query_get(req, "pathId"), &listener);
+    struct tool_place place = {.conversation = http_query_get(req, "conversationId"),
+                               .path = http_query_get(req, "pathId"),
+                               .message = http_query_get(req, "messageId")};
+    h->run = tool_begin(q->front, &q->tenant, tool, q->body, &place, &listener);
     /* It was borrowed until here; code may run for long. */
     json_decref(steal_ptr(&q->body));
 }

@@ -1,13 +1,17 @@
 /* A run, from the arguments to what came of them.
  *
- *   read --> program_load --> context_obtain --> cells --> all over --> told --> freed
- *     |       (named types)         |              |
- *     +-----------------------------+--------------+--> refused --> told --> freed
+ *   read --> program_load --> context_obtain --> context_mark --> cells --> all over --> told
+ *     |       (named types)         |           (if a message      |                        |
+ *     |                             |              was named)      |                      freed
+ *     +-----------------------------+------------------------------+--> refused --> told ---^
  *
  * Code of an analysis has two cells: the first puts its parameters into place (analysis.c). They
  * are sent in one go, and the agent keeps the order, so that no other cell of the kernel comes
  * between them. If the first fails that is what is told, whatever the second did without
  * parameters.
+ *
+ * The checkpoint before a message waits for the cells that run, as this one will, and for no longer
+ * than this one may take. Whatever stands in its way, the code is run.
  *
  * A sandbox that is found gone before anything began is asked for once more: the manager makes
  * another. Afterwards it is an error of the code, since part of it has run. */
@@ -42,6 +46,7 @@ struct tool_run {
     struct box *box; /* held */
     char context[ID_LEN + 1], sandbox[ID_LEN + 1], elsewhere[CTX_URL_MAX + 1];
     bool was_created, replaced;
+    char checkpoint[ID_LEN + 1], skipped[sizeof(((struct sg_error *)0)->message)];
     struct cell prelude, cell;
     struct gather before, gather; /* what they said */
     bool prelude_runs, cell_runs;
@@ -231,6 +236,11 @@ static void complete(struct tool_run *r)
     r->result.context = r->context;
     r->result.was_created = r->was_created;
     r->result.replaced = r->replaced;
+    if (r->call.message[0]) {
+        r->result.message = r->call.message;
+        r->result.checkpoint = r->checkpoint[0] ? r->checkpoint : NULL;
+        r->result.skipped = r->skipped;
+    }
     r->result.out = &g->out;
     r->result.err = &g->err;
     r->result.out_cut = g->out_cut;
@@ -421,6 +431,35 @@ static void tell_context(struct tool_run *r)
     on_line(r, line.buf, line.len);
 }
 
+static void on_marked(void *arg, const char *checkpoint, const char *skipped)
+{
+    struct tool_run *r = arg;
+
+    r->waiting = false;
+    if (r->cancelled) {
+        run_free(r);
+        return;
+    }
+    snprintf(r->checkpoint, sizeof(r->checkpoint), "%s", checkpoint ? checkpoint : "");
+    snprintf(r->skipped, sizeof(r->skipped), "%s", skipped ? skipped : "");
+    start_cells(r);
+}
+
+static void enter(struct tool_run *r, struct box *b, const char *context)
+{
+    r->box = box_ref(b);
+    context_hold(r->box);
+    snprintf(r->context, sizeof(r->context), "%s", context);
+    snprintf(r->sandbox, sizeof(r->sandbox), "%s", b->id);
+    tell_context(r);
+    if (!r->call.message[0]) {
+        start_cells(r);
+        return;
+    }
+    r->waiting = true;
+    context_mark(b, r->call.message, r->call.timeout_ms, on_marked, r);
+}
+
 static void on_obtained(void *arg, const struct context_answer *a)
 {
     struct tool_run *r = arg;
@@ -442,14 +481,9 @@ static void on_obtained(void *arg, const struct context_answer *a)
         finish(r);
         return;
     }
-    r->box = box_ref(a->box);
-    context_hold(r->box);
-    snprintf(r->context, sizeof(r->context), "%s", a->row->id);
-    snprintf(r->sandbox, sizeof(r->sandbox), "%s", r->box->id);
     r->was_created |= a->created;
     r->replaced |= a->replaced;
-    tell_context(r);
-    start_cells(r);
+    enter(r, a->box, a->row->id);
 }
 
 static void obtain(struct tool_run *r)
@@ -482,25 +516,22 @@ static void on_program(void *arg, int res, json_t *code, const struct sg_error *
 
 /* ---- from outside --------------------------------------------------------------------------- */
 
-static int read_arguments(struct tool_run *r, const json_t *arguments, const char *conversation,
-                          const char *path, struct sg_error *e)
+static int read_arguments(struct tool_run *r, const json_t *arguments,
+                          const struct tool_place *place, struct sg_error *e)
 {
     struct context_limits limits;
 
     if (!json_is_object(arguments))
         return err_set(e, SG_ERR_INVALID, -EINVAL, "the arguments must be an object");
     context_limits(r->front, &r->tenant, &limits);
-    return r->tool == TOOL_RUN_CODE
-               ? code_call_read(&limits, arguments, conversation, path, &r->call, e)
-               : analysis_call_read(&limits, arguments, conversation, path, &r->call, e);
+    return r->tool == TOOL_RUN_CODE ? code_call_read(&limits, arguments, place, &r->call, e)
+                                    : analysis_call_read(&limits, arguments, place, &r->call, e);
 }
 
-struct tool_run *tool_begin(struct front *f, const struct store_tenant *tenant, enum tool tool,
-                            const json_t *arguments, const char *conversation, const char *path,
-                            const struct tool_listener *listener)
+static struct tool_run *run_new(struct front *f, const struct store_tenant *tenant, enum tool tool,
+                                const struct tool_listener *listener)
 {
     struct tool_run *r = xcalloc(1, sizeof(*r));
-    struct sg_error e;
 
     r->front = f;
     r->tenant = *tenant;
@@ -508,12 +539,22 @@ struct tool_run *tool_begin(struct front *f, const struct store_tenant *tenant, 
     r->listener = *listener;
     r->sanitise = outflow_mode(f, tenant, true, &listener->sanitise, NULL);
     r->began_ns = clock_ns();
-    r->beginning = true;
     gather_init(&r->before);
     gather_init(&r->gather);
     r->gather.owner = r;
     r->gather.on_line = on_line;
-    if (read_arguments(r, arguments, conversation, path, &e) < 0) {
+    return r;
+}
+
+struct tool_run *tool_begin(struct front *f, const struct store_tenant *tenant, enum tool tool,
+                            const json_t *arguments, const struct tool_place *place,
+                            const struct tool_listener *listener)
+{
+    struct tool_run *r = run_new(f, tenant, tool, listener);
+    struct sg_error e;
+
+    r->beginning = true;
+    if (read_arguments(r, arguments, place, &e) < 0) {
         refuse_error(r, &e);
     } else if (r->call.program[0]) {
         r->waiting = true;
@@ -521,6 +562,23 @@ struct tool_run *tool_begin(struct front *f, const struct store_tenant *tenant, 
     } else {
         obtain(r);
     }
+    r->beginning = false;
+    return r;
+}
+
+struct tool_run *tool_begin_in(struct box *b, const struct store_tenant *tenant,
+                               const char *context, const json_t *arguments,
+                               const struct tool_place *place, const struct tool_listener *listener)
+{
+    struct tool_run *r = run_new(b->front, tenant, TOOL_RUN_CODE, listener);
+    struct sg_error e;
+
+    r->beginning = true;
+    r->tried = true; /* there is no other */
+    if (read_arguments(r, arguments, place, &e) < 0)
+        refuse_error(r, &e);
+    else
+        enter(r, b, context);
     r->beginning = false;
     return r;
 }

@@ -11,6 +11,12 @@
     "\"pathId\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":256,"         \
     "\"description\":\"The path of the conversation. Each has a sandbox of its own.\"}"
 
+/* Whoever hosts the conversation knows which message this is: a model does not. */
+#define MESSAGE                                                                             \
+    "\"messageId\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":256,"                 \
+    "\"description\":\"Set by the application, not by a model: the message that this call " \
+    "belongs to. A checkpoint is left before it, to go back to.\"}"
+
 #define TIMEOUT                                                                               \
     "\"timeoutSeconds\":{\"type\":\"number\",\"exclusiveMinimum\":0,"                         \
     "\"description\":\"How long the code may run, in seconds.\"},"                            \
@@ -27,7 +33,7 @@ static const struct {
             "results (text, tables, images, charts) and its error, if there was one. Variables, "
             "files and processes are kept from one call to the next. The value of the last "
             "expression is a result. There is no access to the user's computer.",
-            "{\"type\":\"object\",\"properties\":{" PLACE ","
+            "{\"type\":\"object\",\"properties\":{" PLACE "," MESSAGE ","
             "\"code\":{\"type\":\"string\",\"minLength\":1,\"description\":\"The code to run.\"},"
             "\"language\":{\"type\":\"string\",\"enum\":[\"python\",\"javascript\",\"typescript\","
             "\"bash\",\"sh\"],\"default\":\"python\",\"description\":\"Its language. Each has "
@@ -129,7 +135,7 @@ static const struct form {
 
 static json_t *list_of(struct http_req *req, const struct form *form)
 {
-    static const char *const bindable[] = {"conversationId", "pathId"};
+    static const char *const bindable[] = {"conversationId", "pathId", "messageId"};
     json_t *list = json_array();
 
     for (int t = 0; t < TOOL_MAX_; t++) {
@@ -138,6 +144,9 @@ static json_t *list_of(struct http_req *req, const struct form *form)
         for (size_t i = 0; i < ARRAY_SIZE(bindable); i++)
             if (http_query_has(req, bindable[i]))
                 tool_schema_bind(schema, bindable[i]);
+        /* Who calls for a path of his own says the message too: no model is asked. */
+        if (http_query_has(req, "pathId"))
+            tool_schema_bind(schema, "messageId");
         json_array_append_new(list, form->make((enum tool)t, schema));
     }
     return list;
@@ -168,7 +177,8 @@ void tools_list(struct http_req *req)
 {
     struct sg_error e;
 
-    if (check_bound(req, "conversationId", &e) < 0 || check_bound(req, "pathId", &e) < 0) {
+    if (check_bound(req, "conversationId", &e) < 0 || check_bound(req, "pathId", &e) < 0 ||
+        check_bound(req, "messageId", &e) < 0) {
         reply_sg_error(req, &e);
         return;
     }

@@ -1,6 +1,7 @@
 /* The tools for language models: code in the sandbox of a path of a conversation.
  *
- *   run.c        a run: the path's sandbox, the cell, what came of it
+ *   run.c        a run: the path's sandbox, a checkpoint if that is asked for, the cell, what came
+ *                of it
  *   code.c       run_code: what is asked for       analysis.c   run_analysis: the same
  *   programs.c   its programs: ours, a folder's    schema.c     the tools, as models hear of them
  *   gather.c     the lines of a cell, gathered     parsed.c     output by its format; csv.c
@@ -42,6 +43,8 @@ struct tool_result {
     uint64_t ms; /* from the call to its end */
     const char *sandbox, *context;
     bool was_created, replaced;
+    /* The checkpoint before the message, or why there is none; all NULL: no message was named. */
+    const char *message, *checkpoint, *skipped;
     const char *sanitised; /* JSON: what the sanitiser has found, by kinds; NULL: nothing */
     /* run_analysis only. JSON, or NULL: the value of the cell, and its output by the format. */
     const char *result, *parsed;
@@ -61,12 +64,21 @@ struct tool_listener {
     void (*on_done)(void *arg, const struct tool_result *r);
 };
 
-/* `arguments`: an object as the schema says, borrowed. conversation and path: for arguments that
- * name none; NULL if there is nothing to fall back to. What is wrong with them is told by on_done
+/* What the application says of a call and the model does not: for arguments that name none. NULL,
+ * each: there is nothing to fall back to. */
+struct tool_place {
+    const char *conversation, *path, *message;
+};
+/* `arguments`: an object as the schema says, borrowed. What is wrong with them is told by on_done
  * too. */
 struct tool_run *tool_begin(struct front *f, const struct store_tenant *tenant, enum tool tool,
-                            const json_t *arguments, const char *conversation, const char *path,
+                            const json_t *arguments, const struct tool_place *place,
                             const struct tool_listener *listener);
+/* run_code in this very sandbox, which is none of a path: a candidate of `context`. */
+struct tool_run *tool_begin_in(struct box *b, const struct store_tenant *tenant,
+                               const char *context, const json_t *arguments,
+                               const struct tool_place *place,
+                               const struct tool_listener *listener);
 void tool_run_resume(struct tool_run *r);
 /* Interrupts the cell; no more callbacks. */
 void tool_run_cancel(struct tool_run *r);

@@ -10,36 +10,65 @@
 
 /* ---- branch ---------------------------------------------------------------------------------- */
 
-static int parse_inherit(const struct e2b_req *q, bool *ret_files, struct sg_error *e)
+static const char *const inherits[] = {[INHERIT_NONE] = "none",
+                                       [INHERIT_FILES] = "files",
+                                       [INHERIT_STATE] = "state",
+                                       [INHERIT_REPLAY] = "replay"};
+
+static int parse_inherit(const struct e2b_req *q, enum context_inherit *ret, struct sg_error *e)
 {
-    const char *inherit = "none";
+    const char *inherit = inherits[INHERIT_NONE];
     int r = field_string(q->body, "inherit", INHERIT_MAX, &inherit, e);
 
-    if (r < 0)
-        return r;
-    if (strcmp(inherit, "state") == 0)
-        return err_set(e, SG_ERR_UNSUPPORTED, -ENOSYS,
-                       "'inherit' \"state\": not supported yet: use \"files\" or \"none\"");
-    if (strcmp(inherit, "none") != 0 && strcmp(inherit, "files") != 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       FIELD_ERROR "'inherit' must be \"none\" or \"files\"");
-    *ret_files = strcmp(inherit, "files") == 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(inherits); i++)
+        if (strcmp(inherit, inherits[i]) == 0) {
+            *ret = (enum context_inherit)i;
+            return 0;
+        }
+    return r < 0 ? r
+                 : err_set(e, SG_ERR_INVALID, -EINVAL,
+                           FIELD_ERROR
+                           "'inherit' must be \"none\", \"files\", \"state\" or \"replay\"");
+}
+
+/* What is asked for and would be forgotten. With nothing inherited nothing is made now, and whoever
+ * uses the path first says how its sandbox is to be. */
+static int refuse_wishes(const struct e2b_req *q, enum context_inherit inherit, struct sg_error *e)
+{
+    static const char *const wishes[] = {"ttlSeconds", "metadata", "envs", "network", "waitMs"};
+    static const char *const moments[] = {"atMessageId", "checkpointId"};
+
+    for (size_t i = 0; inherit == INHERIT_NONE && i < ARRAY_SIZE(wishes); i++)
+        if (field_get(q->body, wishes[i]))
+            return err_set(e, SG_ERR_INVALID, -EINVAL,
+                           FIELD_ERROR "'%s' goes with \"inherit\": \"files\", \"state\" or "
+                                       "\"replay\" only: without, the path gets its sandbox when "
+                                       "it is first used",
+                           wishes[i]);
+    for (size_t i = 0; inherit < INHERIT_STATE && i < ARRAY_SIZE(moments); i++)
+        if (field_get(q->body, moments[i]))
+            return err_set(e, SG_ERR_INVALID, -EINVAL,
+                           FIELD_ERROR "'%s' goes with \"inherit\": \"state\" or \"replay\" only",
+                           moments[i]);
     return 0;
 }
 
-/* Nothing is made now, and whoever uses the path first says how its sandbox is to be. What is asked
- * for here would be forgotten. */
-static int refuse_wishes(const struct e2b_req *q, struct sg_error *e)
+static int parse_from(const struct e2b_req *q, struct context_from *ret, struct sg_error *e)
 {
-    static const char *const wishes[] = {"ttlSeconds", "metadata", "envs", "network"};
+    int r = parse_inherit(q, &ret->inherit, e);
 
-    for (size_t i = 0; i < ARRAY_SIZE(wishes); i++)
-        if (field_get(q->body, wishes[i]))
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           FIELD_ERROR "'%s' goes with \"inherit\": \"files\" only: without, the "
-                                       "path gets its sandbox when it is first used",
-                           wishes[i]);
-    return 0;
+    if (r == 0)
+        r = refuse_wishes(q, ret->inherit, e);
+    if (r == 0)
+        r = check_name(q->body, "atMessageId", false, &ret->message, e);
+    if (r == 0)
+        r = check_checkpoint(q, &ret->checkpoint, e);
+    if (r == 0)
+        r = check_wait(q, &ret->wait_ms, e);
+    if (r == 0 && ret->message && ret->checkpoint)
+        r = err_set(e, SG_ERR_INVALID, -EINVAL,
+                    FIELD_ERROR "'atMessageId' and 'checkpointId' both name a moment: give one");
+    return r;
 }
 
 static const char *body_text(const struct e2b_req *q, const char *field)
@@ -50,54 +79,55 @@ static const char *body_text(const struct e2b_req *q, const char *field)
 static void on_branched(void *arg, const struct context_answer *a)
 {
     struct e2b_req *q = arg;
+    const char *inherit = inherits[INHERIT_NONE];
     struct reply r;
 
     if (!reply_came(q, a))
         return;
-    struct json *j = reply_begin(&r, REPLY_MAX);
+    struct json *j = reply_begin(&r, REPLY_LONG_MAX);
+    if (a->row)
+        inherit = body_text(q, "inherit");
     shape_text_key(j, "conversationId", body_text(q, "conversationId"));
     shape_text_key(j, "pathId", body_text(q, "toPathId"));
     shape_text_key(j, "parentPathId", body_text(q, "fromPathId"));
-    shape_text_key(j, "inherited", a->row ? "files" : "none");
+    shape_text_key(j, "inherited", inherit);
     shape_obtained(j, a);
+    report_put(j, a->report);
     reply_send(q, 201, &r);
 }
 
-static int parse_branch(struct e2b_req *q, struct context_ask *ask, const char **ret_from,
-                        bool *ret_files, struct sg_error *e)
+static int parse_branch(struct e2b_req *q, struct context_ask *ask, struct context_from *from,
+                        struct sg_error *e)
 {
-    static const char *const known[] = {"conversationId", "fromPathId", "toPathId",
-                                        "inherit",        "ttlSeconds", "metadata",
-                                        "envs",           "network",    "tenantId"};
+    static const char *const known[] = {"conversationId", "fromPathId",   "toPathId", "inherit",
+                                        "ttlSeconds",     "metadata",     "envs",     "network",
+                                        "atMessageId",    "checkpointId", "waitMs",   "tenantId"};
     struct check_two two;
     int r = check_body(q, known, ARRAY_SIZE(known), e);
 
     if (r == 0)
         r = check_two_paths(q, "fromPathId", "toPathId", &two, e);
     if (r == 0)
-        r = parse_inherit(q, ret_files, e);
-    if (r == 0 && !*ret_files)
-        r = refuse_wishes(q, e);
+        r = parse_from(q, from, e);
     if (r == 0)
         r = check_ask(q, "toPathId", ask, e);
     if (r == 0)
-        *ret_from = two.one;
+        from->path = two.one;
     return r;
 }
 
 static void branch(struct e2b_req *q)
 {
-    const char *from = NULL;
+    struct context_from from = {0};
     struct context_ask ask;
     struct sg_error e;
-    bool files = false;
 
-    if (parse_branch(q, &ask, &from, &files, &e) < 0) {
+    if (parse_branch(q, &ask, &from, &e) < 0) {
         reply_sg_error(q->http, &e);
         return;
     }
     e2b_wait(q);
-    context_branch(q->front, &ask, from, files, on_branched, q);
+    context_branch(q->front, &ask, &from, on_branched, q);
 }
 
 void v1_branch(struct http_req *req)

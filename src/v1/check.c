@@ -85,6 +85,34 @@ int check_ttl(const struct e2b_req *q, uint64_t *ret_ms, struct sg_error *e)
     return 0;
 }
 
+int check_wait(const struct e2b_req *q, uint64_t *ret_ms, struct sg_error *e)
+{
+    int32_t ms = 0;
+    bool given;
+    int r = field_int(q->body, "waitMs", &given, &ms, e);
+
+    if (r < 0)
+        return r;
+    if (ms < 0 || ms > CHECKPOINT_WAIT_MAX_MS)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'waitMs' must be from 0 to %d",
+                       CHECKPOINT_WAIT_MAX_MS);
+    *ret_ms = (uint64_t)ms;
+    return 0;
+}
+
+int check_checkpoint(const struct e2b_req *q, const char **ret, struct sg_error *e)
+{
+    const char *id = NULL;
+    int r = field_string(q->body, "checkpointId", CTX_NAME_MAX, &id, e);
+
+    if (r == 0 && id && !id_valid(id))
+        r = err_set(e, SG_ERR_INVALID, -EINVAL,
+                    FIELD_ERROR "'checkpointId' has %d characters of a-z and 0-9", ID_LEN);
+    if (r == 0)
+        *ret = id;
+    return r;
+}
+
 int check_ask(struct e2b_req *q, const char *path_field, struct context_ask *ret,
               struct sg_error *e)
 {
@@ -122,12 +150,14 @@ int check_two_paths(const struct e2b_req *q, const char *one_field, const char *
     return r;
 }
 
-const char *check_id(struct e2b_req *q)
+bool check_id(struct e2b_req *q)
 {
     const char *id = q->http->params[0];
 
-    if (id_valid(id))
-        return id;
-    reply_no_context(q, id);
-    return NULL;
+    if (!id_valid(id)) {
+        reply_no_context(q, id);
+        return false;
+    }
+    snprintf(q->id, sizeof(q->id), "%s", id);
+    return true;
 }

@@ -21,11 +21,15 @@ int check_ttl(const struct e2b_req *q, uint64_t *ret_ms, struct sg_error *e);
  * which one names the path. */
 int check_ask(struct e2b_req *q, const char *path_field, struct context_ask *ret,
               struct sg_error *e);
+/* `waitMs`: 0 if it is absent. */
+int check_wait(const struct e2b_req *q, uint64_t *ret_ms, struct sg_error *e);
+/* The id of a checkpoint; NULL if it is absent. */
+int check_checkpoint(const struct e2b_req *q, const char **ret, struct sg_error *e);
 /* Two different paths of a conversation. */
 struct check_two {
     const char *conversation, *one, *other;
 };
 int check_two_paths(const struct e2b_req *q, const char *one_field, const char *other_field,
                     struct check_two *ret, struct sg_error *e);
-/* The context that the path of the request names; NULL: answered 404. */
-const char *check_id(struct e2b_req *q);
+/* Notes the context that the path of the request names, in q->id. False: answered 404. */
+bool check_id(struct e2b_req *q);

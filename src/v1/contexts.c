@@ -50,14 +50,10 @@ static void on_row(void *arg, const struct context_answer *a)
         reply_context(q, a->row);
 }
 
-/* Notes the id for the answer. */
 static bool begin(struct e2b_req *q)
 {
-    const char *id = check_id(q);
-
-    if (!id)
+    if (!check_id(q))
         return false;
-    snprintf(q->id, sizeof(q->id), "%s", id);
     e2b_wait(q);
     return true;
 }
@@ -85,7 +81,7 @@ static void on_touched(void *arg, const struct context_answer *a)
     if (!e2b_back(q))
         return;
     if (a->r == -ENOENT)
-        reply_error(q->http, 404, "Context \"%.64s\" has ended, or there never was one", q->id);
+        reply_ended(q);
     else if (reply_usable(q, a))
         reply_context(q, a->row);
 }

@@ -18,6 +18,14 @@ void v1_merge(struct http_req *req);
 void v1_cleanup(struct http_req *req);
 void v1_paths(struct http_req *req);
 
+/* checkpoints.c */
+void v1_checkpoints(struct http_req *req);
+void v1_rewind(struct http_req *req);
+
+/* explore.c */
+void v1_explore(struct http_req *req);
+void v1_adopt(struct http_req *req);
+
 /* usage.c */
 void v1_usage(struct http_req *req);
 

@@ -12,9 +12,41 @@ void reply_failed(struct e2b_req *q, int r, const struct sg_error *e)
         reply_sg_error(q->http, e);
 }
 
+static bool put_one(struct checkpoint *c, void *arg)
+{
+    checkpoint_put(arg, c);
+    return true;
+}
+
+void reply_put_checkpoints(struct json *j, struct box *b)
+{
+    jw_key(j, "checkpoints");
+    jw_array_begin(j);
+    if (b)
+        checkpoints_each(b->front, b->id, put_one, j);
+    jw_array_end(j);
+}
+
+/* 410, with what there is. */
+static void reply_thinned(struct e2b_req *q, const struct context_answer *a)
+{
+    struct reply r;
+    struct json *j = reply_begin(&r, REPLY_LONG_MAX);
+
+    jw_key(j, "code");
+    jw_i64(j, 410);
+    shape_text_key(j, "message", a->e->message);
+    reply_put_checkpoints(j, a->box);
+    reply_send(q, 410, &r);
+}
+
 bool reply_usable(struct e2b_req *q, const struct context_answer *a)
 {
-    if (a->r < 0)
+    if (a->r == -ESTALE)
+        reply_thinned(q, a);
+    else if (a->r == -EBUSY)
+        reply_fork_error(q->http, a->r, a->e, a->report);
+    else if (a->r < 0)
         reply_failed(q, a->r, a->e);
     else if (a->elsewhere)
         reply_elsewhere(q->http, a->elsewhere);
@@ -66,4 +98,9 @@ void reply_context(struct e2b_req *q, const struct ctx_row *row)
 void reply_no_context(struct e2b_req *q, const char *id)
 {
     reply_error(q->http, 404, "Context \"%.64s\" doesn't exist or you don't have access to it", id);
+}
+
+void reply_ended(struct e2b_req *q)
+{
+    reply_error(q->http, 404, "Context \"%.64s\" has ended, or there never was one", q->id);
 }

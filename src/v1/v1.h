@@ -5,6 +5,8 @@
  *   contexts.c   one context: get-or-create, get, end, touch
  *   list.c       pages of contexts            cursor.c   where a page begins
  *   branch.c     branch, merge, cleanup, paths
+ *   checkpoints.c   which there are, and back to one
+ *   explore.c    the same path several times, and one of them adopted
  *   usage.c      what a tenant used           days.c     from one day to another
  *   audit.c      what left its sandboxes, as the guard has it on record
  *   spec.c       the sandbox that a body asks for

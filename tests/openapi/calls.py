@@ -51,6 +51,9 @@ def down(session, server):
                 "/v1/contexts/merge": {"conversationId": "c", "sourcePathId": "a",
                                        "targetPathId": "b"},
                 "/v1/contexts": {"conversationId": "c", "pathId": "p"} if method == "PUT" else None,
+                "/v1/contexts/{id}/rewind": {"messageId": "m"},
+                "/v1/contexts/{id}/explore": {"codes": ["1"]},
+                "/v1/contexts/{id}/adopt": {"candidateId": UNKNOWN},
                 "/v1/tools/run_code": {"conversationId": "c", "pathId": "p", "code": "1"},
                 "/v1/tools/run_analysis": {"conversationId": "c", "pathId": "p",
                                            "analysisType": "custom", "code": "1"}}.get(path)
@@ -162,11 +165,18 @@ def paths(session, server):
     branch(201, "files", inherit="files", ttlSeconds=60, metadata={"k": "v"})
     branch(409, "onto a path with a context", "leaf")
     branch(409, "the same with files", "leaf", inherit="files")
-    branch(501, "state", inherit="state")
+    branch(201, "state", inherit="state", toPathId="copy", waitMs=1000)
     for value in ("all", "", 7):
         branch(400, f"inherit: {value}", "inherit", inherit=value)
     branch(400, "to itself", toPathId="root")
     branch(400, "a wish without files", "ttlSeconds", ttlSeconds=60)
+    branch(400, "a moment with files", "atMessageId", inherit="files", atMessageId="m")
+    branch(400, "two moments", "checkpointId", inherit="state", atMessageId="m",
+           checkpointId=UNKNOWN)
+    for field, value in (("waitMs", -1), ("waitMs", 600001), ("waitMs", "1"), ("checkpointId", "x"),
+                         ("atMessageId", ""), ("atMessageId", 7)):
+        branch(400, f"{field}: {value}", field, inherit="state", **{field: value})
+    branch(404, "a moment that never was", toPathId="other", inherit="state", atMessageId="never")
     for name in ("conversationId", "fromPathId", "toPathId"):
         for what, value in BAD_NAMES:
             branch(400, f"{name}: {what}", name, **{name: value})
@@ -184,6 +194,108 @@ def paths(session, server):
     for body in (None, {}, {"conversationId": "tree"}):
         session.call(server, 200, "POST", "/v1/contexts/cleanup", body)
     session.call(server, 400, "POST", "/v1/contexts/cleanup", {"conversationId": ""})
+
+
+# ---- checkpoints ---------------------------------------------------------------------------------
+
+def checkpoints(session, server):
+    """Messages, going back, and copies side by side. The server keeps three checkpoints at most."""
+    names = {"conversationId": "talk", "pathId": "main"}
+
+    def run(code, message):
+        return session.call(server, 200, "POST", "/v1/tools/run_code",
+                            names | {"code": code, "messageId": message}, f"message {message}")
+
+    def value(code):
+        answer = session.call(server, 200, "POST", "/v1/tools/run_code", names | {"code": code})
+        return answer["results"][0]["text"] if answer["results"] else answer["error"]
+
+    def same(what, got, wanted):
+        session.check(what, [] if got == wanted else [got])
+
+    first = run("x = [1]", "m1")
+    context = first["contextId"]
+    run("x.append(2); open('f', 'w').write('2')", "m2")
+    third = run("x.append(3); open('f', 'w').write('3')", "m3")
+    again = run("x.append(4)", "m3")
+    same("a message of two calls has one checkpoint", again["checkpoint"], third["checkpoint"])
+    there = session.call(server, 200, "GET", f"/v1/contexts/{context}/checkpoints")["checkpoints"]
+    same("they are listed", [c["messageId"] for c in there], ["m1", "m2", "m3"])
+    rewind(session, server, context, third["checkpoint"]["checkpointId"])
+    same("variables and files are as they were", value("x, open('f').read()"), "([1, 2], '2')")
+    session.call(server, 201, "POST", "/v1/contexts/branch",
+                 {"conversationId": "talk", "fromPathId": "main", "toPathId": "before2",
+                  "inherit": "state", "atMessageId": "m2"}, "at a message")
+    explore(session, server, context, value)
+    for number in range(4, 9):
+        run("1", f"m{number}")
+    thinned(session, server, context)
+    run("import threading, time; threading.Thread(target=time.sleep, args=(60,)).start()", "m9")
+    session.call(server, 409, "POST", f"/v1/contexts/{context}/explore", {"codes": ["1"]},
+                 "a thread")
+    session.call(server, 409, "POST", "/v1/contexts/branch",
+                 {"conversationId": "talk", "fromPathId": "main", "toPathId": "x",
+                  "inherit": "state"}, "a thread")
+    skipped = run("1", "m10")["checkpoint"]
+    same("what is in the way is told", list(skipped), ["skipped"])
+    session.call(server, 200, "POST", "/v1/contexts/cleanup", {"conversationId": "talk"})
+    session.call(server, 200, "GET", f"/v1/contexts/{context}/checkpoints", what="ended")
+    session.call(server, 404, "GET", f"/v1/contexts/{UNKNOWN}/checkpoints")
+    for name, body in (("rewind", {"messageId": "m1"}), ("explore", {"codes": ["1"]}),
+                       ("adopt", {"candidateId": UNKNOWN})):
+        session.call(server, 404, "POST", f"/v1/contexts/{context}/{name}", body, "it has ended")
+
+
+def rewind(session, server, context, checkpoint):
+    target = f"/v1/contexts/{context}/rewind"
+    session.call(server, 200, "POST", target, {"checkpointId": checkpoint})
+    session.call(server, 200, "POST", target, {"messageId": "m3"})
+    session.call(server, 404, "POST", target, {"messageId": "never"})
+    session.call(server, 404, "POST", target, {"checkpointId": UNKNOWN})
+    for body in ({}, {"messageId": ""}, {"messageId": 7}, {"checkpointId": "x"},
+                 {"messageId": "m1", "checkpointId": checkpoint}):
+        session.call(server, 400, "POST", target, body, str(body))
+
+
+def explore(session, server, context, value):
+    target = f"/v1/contexts/{context}/explore"
+    found = session.call(server, 200, "POST", target,
+                         {"codes": ["x.append('a'); x", "x.append('b'); x", "1 / 0"],
+                          "timeoutMs": 30000, "waitMs": 100, "keepSeconds": 60})
+    got = [r["results"][0]["text"] if r["results"] else r["error"]["name"]
+           for r in found["results"]]
+    wanted = ["[1, 2, 'a']", "[1, 2, 'b']", "ZeroDivisionError"]
+    session.check("each has its own", [] if got == wanted else [got])
+    none = session.call(server, 200, "POST", target, {"codes": ["x"], "keepSeconds": 0})
+    session.check("none is kept", [none] if "candidateId" in none["results"][0] else [])
+    for what, body in (("none", {"codes": []}), ("65", {"codes": ["1"] * 65}), ("", {}),
+                       ("empty", {"codes": [""]}), ("a number", {"codes": [1]}),
+                       ("language", {"codes": ["1"], "language": "cobol"}),
+                       ("timeoutMs", {"codes": ["1"], "timeoutMs": 0}),
+                       ("keepSeconds", {"codes": ["1"], "keepSeconds": -1}),
+                       ("waitMs", {"codes": ["1"], "waitMs": 1.5})):
+        session.call(server, 400, "POST", target, body, what)
+    session.call(server, 413, "POST", target, {"codes": ["#" * 200_000]}, "too much code")
+    target = f"/v1/contexts/{context}/adopt"
+    for body in ({}, {"candidateId": 7}, {"candidateId": "x"}):
+        session.call(server, 400, "POST", target, body, str(body))
+    session.call(server, 404, "POST", target, {"candidateId": UNKNOWN})
+    adopted = session.call(server, 200, "POST", target,
+                           {"candidateId": found["results"][1]["candidateId"]})
+    session.check("the candidate is the context's",
+                  [] if adopted["context"]["id"] == context and
+                  adopted["context"]["sandboxId"] == found["results"][1]["candidateId"] and
+                  value("x") == "[1, 2, 'b']" else [adopted])
+    session.call(server, 404, "POST", target, {"candidateId": found["results"][0]["candidateId"]},
+                 "another one")
+
+
+def thinned(session, server, context):
+    body = {"messageId": "m5"}  # the first of all stays
+    session.call(server, 410, "POST", f"/v1/contexts/{context}/rewind", body, "thinned away")
+    session.call(server, 410, "POST", "/v1/contexts/branch",
+                 {"conversationId": "talk", "fromPathId": "main", "toPathId": "x",
+                  "inherit": "state", "atMessageId": "m5"}, "thinned away")
 
 
 def usage(session, server):
@@ -269,7 +381,8 @@ def run_code(session, server):
     run(413, "#" * 200_000, "more code than allowed", "limit")
     for field, value in (("code", ""), ("code", 7), ("language", "cobol"), ("timeoutSeconds", 0),
                          ("timeoutSeconds", 100000), ("envs", {"a": 1}), ("stream", "yes"),
-                         ("sanitise", "on"), ("sanitise", 1)):
+                         ("sanitise", "on"), ("sanitise", 1), ("messageId", ""), ("messageId", 7),
+                         ("messageId", "a\nb")):
         run(400, **{"code": "1", "what": f"{field}: {value}"} | {field: value})
     for name in ("conversationId", "pathId"):
         for what, value in BAD_NAMES:
@@ -374,6 +487,10 @@ def elsewhere(session, server):
             ("PUT", "/v1/contexts", {"conversationId": "far", "pathId": "a"}),
             ("POST", f"/v1/contexts/{context}/touch", {}),
             ("DELETE", f"/v1/contexts/{context}", None),
+            ("GET", f"/v1/contexts/{context}/checkpoints", None),
+            ("POST", f"/v1/contexts/{context}/rewind", {"messageId": "m"}),
+            ("POST", f"/v1/contexts/{context}/explore", {"codes": ["1"]}),
+            ("POST", f"/v1/contexts/{context}/adopt", {"candidateId": UNKNOWN}),
             ("POST", "/v1/contexts/merge", {"conversationId": "far", "sourcePathId": "a",
                                             "targetPathId": "b"}),
             ("POST", "/v1/contexts/branch", {"conversationId": "far", "fromPathId": "a",

@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
@@ -45,6 +46,9 @@ static struct {
     /* What the warden answers to an operation: 0 or -errno. */
     int fail[ORDER_MAX_];
     bool silent; /* it does not answer at all */
+    /* What comes with an answer to ORDER_CHECKPOINT, and whether kernels do with one to CREATE from
+     * it; NULL: nothing. */
+    const char *report;
     char acme[STORE_KEY_LEN + 1], beta[STORE_KEY_LEN + 1];
     struct store_tenant acme_tenant;
 } server;
@@ -55,6 +59,15 @@ static void server_fail(const char *what)
     exit(1);
 }
 
+static int report_memfd(void)
+{
+    int fd = memfd_create("report", MFD_CLOEXEC);
+
+    if (fd < 0 || fd_write_all(fd, server.report, strlen(server.report)) < 0)
+        server_fail("make a report");
+    return fd;
+}
+
 static void warden_answer(const struct order *o)
 {
     struct order_answer a = {.magic = ORDER_MAGIC, .tell = TELL_REPLY, .seq = o->seq};
@@ -62,16 +75,26 @@ static void warden_answer(const struct order *o)
 
     a.code = server.fail[o->op];
     if (a.code < 0) {
-        a.error_kind = a.code == -EAGAIN ? SG_ERR_LIMIT : SG_ERR_INTERNAL;
+        a.error_kind = a.code == -EAGAIN       ? SG_ERR_LIMIT
+                       : a.code == -EOPNOTSUPP ? SG_ERR_UNSUPPORTED
+                                               : SG_ERR_INTERNAL;
         snprintf(a.message, sizeof(a.message), "the test said so");
     } else if (o->op == ORDER_CREATE || (o->op == ORDER_RESUME && (o->flags & ORDER_FILES_ONLY))) {
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
             server_fail("socketpair");
         server.agents[server.n_agents++ % AGENTS_MAX] = pair[1];
     }
+    if (o->op == ORDER_CHECKPOINT && server.report)
+        pair[0] = report_memfd();
+    if (server.report && (o->op == ORDER_CHECKPOINT || o->op == ORDER_REWIND ||
+                          (o->op == ORDER_CREATE && (o->flags & ORDER_STATE))))
+        a.flags = TELL_KERNELS;
     a.state = o->op == ORDER_PAUSE ? (o->flags & ORDER_FILES_ONLY ? STATE_STORED : STATE_PAUSED)
                                    : STATE_RUNNING;
-    a.stats = (struct order_stats){.cpu_usec = 1000, .memory_total = 1 << 30, .disk_bytes = 4096};
+    a.stats = (struct order_stats){.cpu_usec = 1000,
+                                   .memory_total = 1 << 30,
+                                   .memory_used = o->op == ORDER_CHECKPOINT ? 1 << 20 : 0,
+                                   .disk_bytes = 4096};
     if (fd_send(server.warden, &a, sizeof(a), pair, pair[0] >= 0 ? 1 : 0) < 0)
         server_fail("answer an order");
     close_p(&pair[0]);
@@ -292,6 +315,7 @@ static inline void clean_up(void)
         EXPECT(call_acme("DELETE", NULL, "/sandboxes/%s", field_of(v, "sandboxID"))->status == 204);
     json_decref(all);
     server.n_orders = 0;
+    server.report = NULL;
     while (server.n_agents > 0)
         close(server.agents[--server.n_agents % AGENTS_MAX]);
 }

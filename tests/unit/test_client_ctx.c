@@ -1,10 +1,12 @@
-/* sandglass ctx: command lines, and the tree of a conversation's paths. */
+/* sandglass ctx: command lines, and the trees of paths and checkpoints. */
 #include "tap.h"
 
 #include <jansson.h>
 #include <locale.h>
 
 #include "client/ctx.h"
+#include "client/table.h"
+#include "client/tree.h"
 
 TAP_MAIN
 
@@ -59,6 +61,22 @@ TEST(each_action_takes_its_arguments)
     expect_taken("branch c from to --inherit files --ttl 1h", 3);
     EXPECT_STR(options.inherit, "files");
     expect_taken("merge c a b", 3);
+    expect_taken("branch c from to", 3);
+    EXPECT(ctx_inherit(&options) == NULL);
+    expect_taken("branch c from to --state --wait 1.5s", 3);
+    EXPECT_STR(ctx_inherit(&options), "state");
+    EXPECT(options.wait_ms == 1500);
+    expect_taken("branch c from to --replay --at m1", 3);
+    EXPECT_STR(ctx_inherit(&options), "replay");
+    expect_taken("branch c from to --at m1", 3);
+    EXPECT_STR(ctx_inherit(&options), "state");
+    expect_taken("branch c from to --inherit state --at m1", 3);
+    expect_taken("log abc", 1);
+    expect_taken("log c p --json", 2);
+    expect_taken("rewind abc m1", 2);
+    expect_taken("rewind c p m1", 3);
+    expect_taken("rewind abc --checkpoint k", 1);
+    expect_taken("rewind c p --checkpoint k", 2);
     expect_taken("rm a b c d e", 5);
     expect_taken("rm --conversation c -y", 0);
     expect_taken("rm --expired", 0);
@@ -84,6 +102,18 @@ TEST(what_is_wrong_is_named)
     expect_refused("touch a --ttl 0", "--ttl '0'");
     expect_refused("ls --status=", "--status: the value is empty");
     expect_refused("ls --nonsense", "unknown option");
+    expect_refused("branch c a b --state --replay", "one of them");
+    expect_refused("branch c a b --state --inherit files", "one of them");
+    expect_refused("branch c a b --at m1 --inherit files", "--at needs --state or --replay");
+    expect_refused("branch c a b --wait 1s", "--wait needs --state or --replay");
+    expect_refused("branch c a b --state --wait 11m", "--wait '11m' is more than 10m");
+    expect_refused("branch c a b --at=", "--at: the value is empty");
+    expect_refused("ls --state", "--state is no option of ls");
+    expect_refused("log", "log takes ID, or CONVERSATION PATH");
+    expect_refused("log a --at m1", "--at is no option of log");
+    expect_refused("rewind abc", "how far back is missing");
+    expect_refused("rewind c p m1 --checkpoint k", "one of them");
+    expect_refused("rewind", "rewind takes ID MESSAGE");
 }
 
 TEST(usage_takes_days)
@@ -106,6 +136,7 @@ static const char *tree(const char *paths, const char *contexts, bool utf8)
 {
     static char cut[4096];
     AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(table_done) struct table t = {0};
     struct sg_error e = {0};
     json_t *p = json_loads(paths, 0, NULL), *c = json_loads(contexts, 0, NULL);
     char *to = cut;
@@ -114,7 +145,8 @@ static const char *tree(const char *paths, const char *contexts, bool utf8)
     setlocale(LC_CTYPE, "C.UTF-8");
     strbuf_init(&out, 1u << 20);
     EXPECT(p && c);
-    EXPECT(ctx_tree_format(p, c, utf8, 0, false, &out, &e) == 0);
+    EXPECT(ctx_tree_rows(p, c, utf8 ? TREE_UTF8 : 0, &t, &e) == 0);
+    table_format(&t, &out, 0, false);
     json_decref(p);
     json_decref(c);
     /* Three blanks end a column, unless they are of the tree itself. */
@@ -170,6 +202,7 @@ TEST(a_tree_of_nonsense_shows_each_path_once)
 TEST(a_deep_tree_is_shown_and_a_huge_list_refused)
 {
     AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(table_done) struct table t = {0}, more = {0};
     struct sg_error e = {0};
     json_t *paths = json_array(), *none = json_array();
 
@@ -179,10 +212,83 @@ TEST(a_deep_tree_is_shown_and_a_huge_list_refused)
         json_array_append_new(paths, p);
     }
     strbuf_init(&out, 256u << 20);
-    EXPECT(ctx_tree_format(paths, none, true, 100, false, &out, &e) == 0);
+    EXPECT(ctx_tree_rows(paths, none, TREE_UTF8, &t, &e) == 0);
+    table_format(&t, &out, 100, false);
     EXPECT(!out.truncated);
     json_array_append_new(paths, json_pack("{s:s}", "pathId", "x"));
-    EXPECT(ctx_tree_format(paths, none, true, 100, false, &out, &e) == -E2BIG);
+    EXPECT(ctx_tree_rows(paths, none, TREE_UTF8, &more, &e) == -E2BIG);
     json_decref(paths);
     json_decref(none);
+}
+
+/* ---- the log --------------------------------------------------------------------------------- */
+
+/* "ID<PARENT" for each, '*' after the one that is current; messages are "m" and the id. */
+static json_t *checkpoints_of(const char *text)
+{
+    AUTO(free_p) char *copy = xstrdup(text);
+    json_t *list = json_array();
+
+    for (char *p = copy, *word; (word = strsep(&p, " "));) {
+        size_t len = strcspn(word, "<*");
+        bool current = strchr(word, '*') != NULL;
+        json_t *one = json_pack("{s:o, s:o, s:i, s:b, s:b}", "messageId",
+                                json_sprintf("m%.*s", (int)len, word), "checkpointId",
+                                json_sprintf("%.*s", (int)len, word), "memoryBytes", 1 << 20,
+                                "kernels", 1, "current", current);
+
+        if (word[len] == '<')
+            json_object_set_new(one, "parentId", json_sprintf("%.1s", word + len + 1));
+        json_array_append_new(list, one);
+    }
+    return list;
+}
+
+static void expect_rows(json_t *list, const char *expected)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(table_done) struct table t = {0};
+    struct sg_error e = {0};
+
+    setlocale(LC_CTYPE, "C.UTF-8");
+    strbuf_init(&out, 1u << 20);
+    EXPECT(ctx_log_rows(list, 0, &t, &e) == 0);
+    table_format(&t, &out, 0, false);
+    EXPECT_STR(out.buf, expected);
+    json_decref(list);
+}
+
+TEST(a_log_is_straight_until_it_branches)
+{
+    expect_rows(checkpoints_of("1 2<1 3<2*"), "    MESSAGE   CHECKPOINT   MADE   MEMORY   KERNELS\n"
+                                              "    m1        1            -       1 MiB   yes\n"
+                                              "    m2        2            -       1 MiB   yes\n"
+                                              "*   m3        3            -       1 MiB   yes\n");
+    expect_rows(checkpoints_of("1 2<1 3<2 4<1 5<4*"),
+                "    MESSAGE   CHECKPOINT   MADE   MEMORY   KERNELS\n"
+                "    m1        1            -       1 MiB   yes\n"
+                "    |- m2     2            -       1 MiB   yes\n"
+                "    |  m3     3            -       1 MiB   yes\n"
+                "    `- m4     4            -       1 MiB   yes\n"
+                "*      m5     5            -       1 MiB   yes\n");
+}
+
+TEST(a_log_whose_first_ones_were_thinned_out)
+{
+    expect_rows(checkpoints_of("5<1 6<2 7<6"), "MESSAGE   CHECKPOINT   MADE   MEMORY   KERNELS\n"
+                                               "|- m5     5            -       1 MiB   yes\n"
+                                               "`- m6     6            -       1 MiB   yes\n"
+                                               "   m7     7            -       1 MiB   yes\n");
+}
+
+TEST(a_log_of_nonsense)
+{
+    expect_rows(json_array(), "MESSAGE   CHECKPOINT   MADE   MEMORY   KERNELS\n");
+    expect_rows(json_pack("[{}, n, i]", 7), "MESSAGE   CHECKPOINT   MADE   MEMORY   KERNELS\n"
+                                            "|- -                   -         0 B   files only\n"
+                                            "|- -                   -         0 B   files only\n"
+                                            "`- -                   -         0 B   files only\n");
+    expect_rows(checkpoints_of("1<2 2<1"), "MESSAGE   CHECKPOINT   MADE   MEMORY   KERNELS\n"
+                                           "m1        1            -       1 MiB   yes\n"
+                                           "m2        2            -       1 MiB   yes\n");
 }

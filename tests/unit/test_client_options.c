@@ -157,6 +157,10 @@ TEST(options_of_repl)
     expect_refused(&repl_verb, "iabc idef", "unexpected argument 'idef'");
     expect_refused(&repl_verb, "../x", "is not the id of a sandbox");
     expect_refused(&repl_verb, "--language ../x", "--language '../x'");
+    expect_taken(&repl_verb, "--no-checkpoints -c k1 iabc");
+    expect_refused(&repl_verb, "-c k1", "--context is of a sandbox");
+    expect_refused(&repl_verb, "-c ../x iabc", "--context '../x'");
+    expect_refused(&repl_verb, "-c k1 -l python iabc", "--context has its language");
     expect_refused(&repl_verb, "--timeout 0", "--timeout");
 }
 
@@ -214,6 +218,22 @@ TEST(options_of_logs)
     expect_refused(&logs_verb, "iabc idef", "unexpected argument 'idef'");
 }
 
+TEST(options_of_fork)
+{
+    expect_taken(&fork_verb, "iabc");
+    expect_taken(&fork_verb, "-n 100 --inherit replay --wait 0 --timeout 1h -v --json iabc");
+    expect_taken(&fork_verb, "iabc --count 1 --wait 10m --inherit files");
+    expect_refused(&fork_verb, "", "no sandbox given");
+    expect_refused(&fork_verb, "../x", "is not the id of a sandbox");
+    expect_refused(&fork_verb, "iabc idef", "unexpected argument 'idef': fork takes one sandbox");
+    expect_refused(&fork_verb, "-n 0 iabc", "--count '0'");
+    expect_refused(&fork_verb, "-n 101 iabc", "--count '101'");
+    expect_refused(&fork_verb, "-n many iabc", "--count 'many'");
+    expect_refused(&fork_verb, "--inherit all iabc", "--inherit 'all' is not state, files or");
+    expect_refused(&fork_verb, "--wait 11m iabc", "--wait '11m' is more than 10m");
+    expect_refused(&fork_verb, "--timeout 0 iabc", "--timeout");
+}
+
 TEST(places_of_cp)
 {
     expect_taken(&cp_verb, "a iabc:b");
@@ -227,7 +247,7 @@ TEST(places_of_cp)
 
 TEST(every_verb_has_help_and_the_shared_options)
 {
-    EXPECT(client_n_verbs == 14);
+    EXPECT(client_n_verbs == 15);
     for (size_t i = 0; i < client_n_verbs; i++) {
         const struct client_verb *verb = client_verbs[i];
         AUTO(free_p) struct client_common *options = xcalloc(1, verb->options_size);

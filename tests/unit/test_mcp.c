@@ -5,7 +5,7 @@
 #define SERVER_REQUEST dispatch_request
 #include "server/dispatch.h"
 
-#include "e2b_server.h"
+#include "fork_agents.h"
 
 #include "context/context.h"
 #include "mcp/session.h"
@@ -252,6 +252,9 @@ TEST(what_is_no_message)
         {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
          "\"run_code\",\"arguments\":[]}}",
          200, -32602},
+        {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
+         "\"run_code\",\"arguments\":{\"code\":\"1\"},\"_meta\":{\"sandglass/messageId\":7}}}",
+         200, -32602},
     };
     char headers[256];
 
@@ -362,6 +365,7 @@ TEST(the_list_of_tools)
                    strcmp(text_of(json_array_get(required, k)), "pathId") != 0);
     }
     EXPECT(has_property(a, "run_code", "conversationId") && has_property(a, "run_code", "pathId"));
+    EXPECT(has_property(a, "run_code", "messageId"));
     a = send_raw("POST", "/mcp?conversationId=a", server.acme, headers, LIST);
     EXPECT(!has_property(a, "run_code", "conversationId") && has_property(a, "run_code", "pathId"));
     size_t len = strlen(headers);
@@ -369,6 +373,7 @@ TEST(the_list_of_tools)
     a = send_raw("POST", "/mcp?conversationId=a", server.acme, headers, LIST);
     EXPECT(!has_property(a, "read_file", "conversationId") &&
            !has_property(a, "read_file", "pathId"));
+    EXPECT(!has_property(a, "run_code", "messageId"));
 }
 
 static struct answer *call_tool(const char *headers, const char *name, const char *arguments)
@@ -405,6 +410,7 @@ TEST(arguments_that_are_wrong)
         {"run_code", "{}", "code"},
         {"run_code", "{\"code\":\"1\",\"language\":\"cobol\"}", "language"},
         {"run_code", "{\"code\":\"1\",\"nonsense\":1}", "nonsense"},
+        {"run_code", "{\"code\":\"1\",\"messageId\":\"\"}", "messageId"},
         {"run_analysis", "{\"analysisType\":\"x\",\"parameters\":{}}", "analysisType"},
         {"read_file", "{}", "path"},
         {"read_file", "{\"path\":7}", "path"},
@@ -431,6 +437,26 @@ TEST(arguments_that_are_wrong)
         EXPECT(a->status == 200 && failed(a) && strstr(said(a), cases[i].message));
     }
     EXPECT(server.n_orders == 0);
+}
+
+/* The client says which message a call belongs to, and the model does not know. */
+TEST(a_call_of_a_message_leaves_a_checkpoint)
+{
+    char headers[256];
+
+    fork_agents_start();
+    session_headers(post(BOTH, INITIALIZE("2025-06-18")), headers, "");
+    struct answer *a =
+        post(headers, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{"
+                      "\"name\":\"run_code\",\"arguments\":{\"code\":\"1\"},"
+                      "\"_meta\":{\"sandglass/messageId\":\"m1\"}}}");
+    const json_t *left = part(part(a->json, "result", "structuredContent"), "checkpoint", NULL);
+    EXPECT_STR(text_of(part(left, "messageId", NULL)), "m1");
+    EXPECT(id_valid(text_of(part(left, "checkpointId", NULL))));
+    a = call_tool(headers, "end_context", "{}");
+    EXPECT(!failed(a));
+    clean_up();
+    uv_prepare_stop(&fork_agents.prepare);
 }
 
 TEST(contexts_of_a_path_without_one)

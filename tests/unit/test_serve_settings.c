@@ -47,6 +47,8 @@ TEST(defaults_are_as_documented)
     EXPECT(s.sandbox_memory == 2ull << 30 && s.sandbox_disk == 1u << 30);
     EXPECT(s.sandbox_cpus_milli == 2000 && s.sandbox_pids == 512);
     EXPECT(s.pool_min == 2 && s.pool_max == 32 && s.tenant_sandboxes == 100);
+    EXPECT(s.checkpoints && s.checkpoint_keep == 20 && s.checkpoint_max == 32);
+    EXPECT(s.checkpoint_age_ms == 86400000 && s.checkpoint_memory == 16ull << 30);
     EXPECT(s.max_timeout_ms == 24u * 3600 * 1000 && s.tenant_idle_ms == 600000);
     EXPECT(s.log == SETTINGS_LOG_TEXT && s.log_level == LEVEL_INFO);
 }
@@ -103,6 +105,8 @@ TEST(what_settings_mean_together)
     EXPECT(!refused("listen = 127.9.9.9:80, localhost:0, [::1]:1", ""));
     EXPECT(refused("tls_key = /k", "tls_cert is missing"));
     EXPECT(refused("pool_min = 4\npool_max = 3", "pool_min 4 is more than pool_max 3"));
+    EXPECT(refused("checkpoint_keep = 33", "checkpoint_keep 33 is more than checkpoint_max 32"));
+    EXPECT(refused("checkpoints = perhaps", "neither yes nor no"));
     EXPECT(refused("domain = .x", "no host name"));
     EXPECT(refused("domain = a b", "no host name"));
     EXPECT(refused("domain = a:b", "no host name"));

@@ -21,6 +21,14 @@ static struct {
     unsigned asked, holds;
     char conversation[CTX_NAME_MAX + 1], path[CTX_NAME_MAX + 1];
     char template_id[SPEC_NAME_MAX]; /* of the sandbox that would be made */
+    /* Checkpoints: how many were asked for, and the last; why there is none, or NULL. */
+    unsigned marks;
+    char message[CTX_NAME_MAX + 1];
+    uint64_t wait_ms;
+    const char *skipped;
+    bool mark_later; /* when mark_answer is called */
+    context_marked marked;
+    void *marked_arg;
     context_done done;
     void *arg;
 } manager;
@@ -86,6 +94,26 @@ void context_obtain(struct front *f, const struct context_ask *ask, context_done
     manager.arg = arg;
     if (!manager.later)
         manager_answer();
+}
+
+#define CHECKPOINT "checkpointcheckpoint"
+
+static void mark_answer(void)
+{
+    manager.marked(manager.marked_arg, manager.skipped ? NULL : CHECKPOINT, manager.skipped);
+}
+
+void context_mark(struct box *b, const char *message, uint64_t wait_ms, context_marked done,
+                  void *arg)
+{
+    EXPECT(b == box);
+    manager.marks++;
+    snprintf(manager.message, sizeof(manager.message), "%s", message);
+    manager.wait_ms = wait_ms;
+    manager.marked = done;
+    manager.marked_arg = arg;
+    if (!manager.mark_later)
+        mark_answer();
 }
 
 static void serve(struct http_req *req)
@@ -223,6 +251,52 @@ TEST(code_is_run_and_answered)
     end_tools();
 }
 
+TEST(a_message_leaves_a_checkpoint_before_the_code)
+{
+    begin_tools();
+    manager.mark_later = true;
+    run_code("\"code\":\"1\",\"messageId\":\"m \u00fc\",\"timeoutSeconds\":7");
+    for (uint64_t deadline = clock_ns() + WAIT_NS; manager.marks == 0 && clock_ns() < deadline;)
+        host_turn(&host);
+    EXPECT(manager.marks == 1 && manager.wait_ms == 7000 && agent.opens == 0);
+    EXPECT_STR(manager.message, "m \xc3\xbc");
+    mark_answer();
+    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    agent_end(KERNEL_DONE, 0, false);
+    json_t *v = answer(200);
+    expect_field(v, "checkpoint",
+                 "{\"checkpointId\":\"" CHECKPOINT "\",\"messageId\":\"m \xc3\xbc\"}");
+    json_decref(v);
+
+    /* What is in its way does not stop the code; the query may name the message. */
+    manager.mark_later = false;
+    manager.skipped = "a thread runs";
+    ask("POST", "/v1/tools/run_code?messageId=m2", "{" PLACE ",\"code\":\"1\"}");
+    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT_STR(manager.message, "m2");
+    agent_end(KERNEL_DONE, 0, false);
+    v = answer(200);
+    expect_field(v, "checkpoint", "{\"skipped\":\"a thread runs\"}");
+    json_decref(v);
+    end_tools();
+}
+
+TEST(a_client_that_leaves_while_a_checkpoint_is_left)
+{
+    begin_tools();
+    manager.mark_later = true;
+    run_code("\"code\":\"1\",\"messageId\":\"m\"");
+    for (uint64_t deadline = clock_ns() + WAIT_NS; manager.marks == 0 && clock_ns() < deadline;)
+        host_turn(&host);
+    close(steal_fd(&client.fd));
+    for (uint64_t deadline = clock_ns() + WAIT_NS; manager.holds > 0 && clock_ns() < deadline;)
+        host_turn(&host);
+    EXPECT(manager.holds == 0);
+    mark_answer();
+    EXPECT(agent.opens == 0);
+    end_tools();
+}
+
 /* ---- sanitising ------------------------------------------------------------------------------ */
 
 static void says_mail(const char *fields)
@@ -352,6 +426,9 @@ TEST(what_is_wrong_with_a_call_is_said)
         {"\"code\":\"1\",\"stream\":1",
          "Error when parsing request: 'stream' must be true or false", 400},
         {"\"code\":\"1\",\"tenantId\":\"other\"", "tenantId is not that of the key", 403},
+        {"\"code\":\"1\",\"messageId\":\"\"", "messageId must have 1 to 256 bytes", 400},
+        {"\"code\":\"1\",\"messageId\":7",
+         "Error when parsing request: 'messageId' must be a string", 400},
     };
     char body[2048], code[1002];
 
@@ -796,13 +873,20 @@ TEST(a_bound_list_leaves_the_path_out)
         const json_t *schema = json_object_get(json_array_get(list, i), "input_schema");
         const json_t *properties = json_object_get(schema, "properties");
         EXPECT(!json_object_get(properties, "conversationId") &&
-               !json_object_get(properties, "pathId") && json_object_get(properties, "code"));
+               !json_object_get(properties, "pathId") && json_object_get(properties, "code") &&
+               !json_object_get(properties, "messageId"));
     }
     expect_field(json_object_get(json_array_get(list, TOOL_RUN_ANALYSIS), "input_schema"),
                  "required", "[\"analysisType\"]");
     json_decref(list);
     ask("GET", "/v1/tools?format=xml", "");
     expect_refused(400, "unknown format: use mcp, openai or anthropic", false);
+    ask("GET", "/v1/tools?format=mcp", "");
+    list = answer(200);
+    const json_t *schema = json_object_get(json_array_get(list, TOOL_RUN_CODE), "inputSchema");
+    EXPECT(json_object_get(json_object_get(schema, "properties"), "messageId") != NULL);
+    expect_field(schema, "required", "[\"conversationId\",\"pathId\",\"code\"]");
+    json_decref(list);
     ask("GET", "/v1/tools?pathId=", "");
     expect_refused(400, "pathId must have 1 to 256 bytes", false);
     end_tools();

@@ -1,92 +1,15 @@
-/* Contexts over HTTP, with the real manager, a store in memory, and a warden that only answers. */
+/* Contexts over HTTP: one by one, in lists, as paths, and what other servers have. */
 #include "tap.h"
 
-#define SERVER_REQUEST dispatch_request
-#include "server/dispatch.h"
-
-#include "e2b_server.h"
+#include "v1_rig.h"
 
 #include <sys/mman.h>
 
-#include "context/context.h"
 #include "front/guard.h"
 
 TAP_MAIN
 
 #define OTHER_NODE "othernode00000000000"
-
-static struct ctx_store *store;
-static bool started;
-
-static void on_started(struct front *f)
-{
-    (void)f;
-    started = true;
-}
-
-__attribute__((constructor)) static void contexts_begin(void)
-{
-    struct sg_error e;
-
-    if (ctx_store_sqlite(server.front.loop, NULL, &store, &e) < 0 ||
-        contexts_start(&server.front, store, on_started, &e) < 0)
-        server_fail(e.message);
-    for (uint64_t end = clock_ns() + SERVER_DEADLINE_NS; !started && clock_ns() < end;)
-        server_turn(-1);
-    if (!started)
-        server_fail("contexts did not start");
-    server.front.settings.tenant_contexts = server.front.settings.conversation_contexts = 1000;
-}
-
-static const json_t *part(const json_t *object, const char *name)
-{
-    return json_object_get(object, name);
-}
-
-static long long number_of(const json_t *object, const char *name)
-{
-    return json_integer_value(part(object, name));
-}
-
-static struct answer *put(const char *conversation, const char *path)
-{
-    char body[1024];
-
-    snprintf(body, sizeof(body), "{\"conversationId\":\"%s\",\"pathId\":\"%s\"}", conversation,
-             path);
-    return call_acme("PUT", body, "/v1/contexts");
-}
-
-/* Makes one, and copies its id. */
-static void make(const char *conversation, const char *path, char id[ID_LEN + 1])
-{
-    struct answer *a = put(conversation, path);
-
-    if (a->status != 201)
-        printf("# %s\n", a->body);
-    EXPECT(a->status == 201);
-    snprintf(id, ID_LEN + 1, "%s", field_of(part(a->json, "context"), "id"));
-}
-
-static void end_all(void)
-{
-    json_t *all = json_incref(call_acme("GET", NULL, "/v1/contexts?limit=200")->json), *v;
-    size_t i;
-
-    json_array_foreach(json_object_get(all, "contexts"), i, v)
-        EXPECT(call_acme("DELETE", NULL, "/v1/contexts/%s", field_of(v, "id"))->status == 200);
-    json_decref(all);
-    clean_up();
-}
-
-static size_t orders_of(enum order_op op)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < server.n_orders; i++)
-        n += server.orders[i].op == (uint32_t)op;
-    return n;
-}
 
 /* ---- keys and routes ------------------------------------------------------------------------- */
 
@@ -184,17 +107,6 @@ TEST(a_sandbox_is_as_it_was_asked_for)
     EXPECT_STR(field_of(b->spec.metadata, "k"), "v");
     EXPECT_STR(field_of(b->spec.envs, "S"), "canary");
     end_all();
-}
-
-static void expect_refusal(const char *method, const char *target, const char *body, int status,
-                           const char *says)
-{
-    struct answer *a = ask(server.acme, method, target, body);
-
-    if (a->status != status || !strstr(message_of(a), says))
-        printf("# %s %s %.200s: %d %s\n", method, target, body ? body : "", a->status, a->body);
-    EXPECT(a->status == status && number_of(a->json, "code") == status);
-    EXPECT(strstr(message_of(a), says));
 }
 
 #define NAMES "\"conversationId\":\"c\",\"pathId\":\"p\""
@@ -521,8 +433,6 @@ TEST(bad_queries)
 
 /* ---- branch, merge, cleanup, paths ----------------------------------------------------------- */
 
-#define BRANCH "{\"conversationId\":\"tree\",\"fromPathId\":\"a\",\"toPathId\":\"b\""
-
 TEST(a_branch_is_lazy)
 {
     struct answer *a = call_acme("POST", BRANCH "}", "/v1/contexts/branch");
@@ -562,7 +472,8 @@ TEST(a_branch_with_files_is_made_at_once)
     EXPECT_STR(field_of(part(a->json, "context"), "parentPathId"), "a");
     EXPECT(number_of(part(a->json, "context"), "ttlSeconds") == 90);
     EXPECT(strlen(field_of(part(a->json, "sandbox"), "envdAccessToken")) == SPEC_TOKEN_LEN);
-    const struct order *o = last_order(ORDER_SNAPSHOT);
+    EXPECT(!part(a->json, "kernels"));
+    const struct order *o = last_order(ORDER_CHECKPOINT);
     EXPECT(o != NULL);
     if (o)
         EXPECT_STR(last_order(ORDER_CREATE)->layer, o->layer);
@@ -576,7 +487,18 @@ TEST(bad_branches)
         int status;
         const char *says;
     } bad[] = {
-        {",\"inherit\":\"state\"}", 501, "state"},
+        {",\"atMessageId\":\"m\"}", 400, "'atMessageId' goes with"},
+        {",\"inherit\":\"files\",\"atMessageId\":\"m\"}", 400, "'atMessageId' goes with"},
+        {",\"inherit\":\"files\",\"checkpointId\":\"m\"}", 400, "'checkpointId' goes with"},
+        {",\"inherit\":\"state\",\"checkpointId\":\"m\"}", 400, "'checkpointId' has 20"},
+        {",\"inherit\":\"state\",\"atMessageId\":\"\"}", 400, "atMessageId"},
+        {",\"inherit\":\"state\",\"atMessageId\":\"m\",\"checkpointId\":"
+         "\"abcdefghij0123456789\"}",
+         400, "give one"},
+        {",\"inherit\":\"state\",\"atMessageId\":\"m\"}", 404, "has no sandbox now"},
+        {",\"inherit\":\"state\",\"waitMs\":600001}", 400, "'waitMs' must be from 0 to 600000"},
+        {",\"inherit\":\"replay\",\"waitMs\":-1}", 400, "'waitMs' must be"},
+        {",\"waitMs\":1}", 400, "'waitMs' goes with"},
         {",\"inherit\":\"all\"}", 400, "'inherit' must be"},
         {",\"inherit\":\"\"}", 400, "'inherit' must be"},
         {",\"inherit\":true}", 400, "'inherit' must be a string"},
@@ -795,6 +717,15 @@ TEST(what_another_server_has_is_asked_there)
                     "/v1/contexts/ctxelsewhere00000000");
     expect_redirect(call_acme("DELETE", NULL, "http://localhost/v1/contexts/%s", id),
                     "/v1/contexts/ctxelsewhere00000000");
+    expect_redirect(call_acme("GET", NULL, "/v1/contexts/%s/checkpoints", id),
+                    "/v1/contexts/ctxelsewhere00000000/checkpoints");
+    expect_redirect(call_acme("POST", "{\"messageId\":\"m\"}", "/v1/contexts/%s/rewind", id),
+                    "/v1/contexts/ctxelsewhere00000000/rewind");
+    expect_redirect(call_acme("POST", "{\"codes\":[\"1\"]}", "/v1/contexts/%s/explore", id),
+                    "/v1/contexts/ctxelsewhere00000000/explore");
+    expect_redirect(call_acme("POST", "{\"candidateId\":\"abcdefghij0123456789\"}",
+                              "/v1/contexts/%s/adopt", id),
+                    "/v1/contexts/ctxelsewhere00000000/adopt");
     expect_redirect(call_acme("POST", merge, "/v1/contexts/merge"), "/v1/contexts/merge");
     expect_redirect(call_acme("POST",
                               "{\"conversationId\":\"far\",\"fromPathId\":\"a\",\"toPathId\":"
