@@ -93,14 +93,18 @@ _sandglass_serve_value()
     --listen)
         _sandglass_words "127.0.0.1:3000 [::1]:3000" "$cur"
         ;;
-    --sandbox-memory | --sandbox-disk)
+    --sandbox-memory | --sandbox-disk | --checkpoint-memory)
         _sandglass_words "512M 1G 2G 4G" "$cur"
         ;;
-    --max-timeout | --tenant-idle | --context-ttl | --execution-timeout | --execution-timeout-max | --reap-every)
+    --max-timeout | --tenant-idle | --context-ttl | --execution-timeout | --execution-timeout-max | --reap-every | \
+        --checkpoint-age)
         _sandglass_words "10m 1h 24h" "$cur"
         ;;
     --warm-kernels)
         _sandglass_words "standard science none" "$cur"
+        ;;
+    --checkpoints)
+        _sandglass_words "yes no" "$cur"
         ;;
     --kernel-fork)
         _sandglass_words "auto plain" "$cur"
@@ -129,7 +133,8 @@ _sandglass_serve_value()
     --domain | --sandbox-cpus | --sandbox-pids | --pool-min | --pool-max | --tenant-sandboxes | \
         --tenant-snapshots | --tenant-rate | --default-template | --public-url | --context-template | \
         --tenant-contexts | --conversation-contexts | --code-max | --reap-batch | --egress-dns | --egress-internal | \
-        --egress-deny | --egress-flows | --egress-flow-rate | --egress-bytes | --audit-files) ;;
+        --egress-deny | --egress-flows | --egress-flow-rate | --egress-bytes | --audit-files | \
+        --checkpoint-keep | --checkpoint-max) ;;
     *)
         return 1
         ;;
@@ -146,7 +151,8 @@ _sandglass_serve()
         --pool-min --pool-max --warm-kernels --kernel-fork --tenant-sandboxes --tenant-snapshots
         --tenant-rate --tenant-idle --max-timeout --store --public-url --context-template --context-ttl
         --tenant-contexts --conversation-contexts --execution-timeout --execution-timeout-max --code-max
-        --reap-every --reap-batch --analysis --default-template --guard-user --guard-program
+        --reap-every --reap-batch --checkpoints --checkpoint-keep --checkpoint-max --checkpoint-age
+        --checkpoint-memory --analysis --default-template --guard-user --guard-program
         --egress-e2b-default --egress-path --egress-dns --egress-internal --egress-deny --egress-roots
         --egress-fake-ip --egress-quic --egress-dot --egress-ech --egress-flows --egress-flow-rate --egress-bytes
         --sanitise --sanitise-streams --sanitise-always --sanitise-patterns --audit-size --audit-files
@@ -294,8 +300,8 @@ _sandglass_ids()
 _sandglass_ctx()
 {
     if ((COMP_CWORD == 2)); then
-        _sandglass_words "ls get touch branch merge rm" "$1"
-    elif [[ -n ${E2B_API_KEY-} && " get touch rm " == *" ${COMP_WORDS[2]} "* ]]; then
+        _sandglass_words "ls get touch branch log rewind merge rm" "$1"
+    elif [[ -n ${E2B_API_KEY-} && " get touch log rewind rm " == *" ${COMP_WORDS[2]} "* ]]; then
         _sandglass_words "$("${COMP_WORDS[0]}" ctx ls -q 2>/dev/null)" "$1"
     fi
 }
@@ -322,7 +328,8 @@ _sandglass_client_value()
     --header)
         _sandglass_words "authorization x-api-key api-key" "$cur"
         ;;
-    --state)
+    --state) # a flag of ctx
+        [[ ${COMP_WORDS[1]} == ps ]] || return 1
         _sandglass_words "running paused" "$cur"
         ;;
     --level)
@@ -334,20 +341,27 @@ _sandglass_client_value()
     --env | -e)
         mapfile -t COMPREPLY < <(compgen -v -- "$cur")
         ;;
-    --timeout | --since | --ttl)
+    --timeout | --since | --ttl | --wait)
         _sandglass_words "30s 5m 10m 1h" "$cur"
         ;;
     --status | -s)
         _sandglass_words "creating ready terminated error all" "$cur"
         ;;
     --inherit)
-        _sandglass_words "none files" "$cur"
+        if [[ ${COMP_WORDS[1]} == fork ]]; then
+            _sandglass_words "state files replay" "$cur"
+        else
+            _sandglass_words "none files state replay" "$cur"
+        fi
+        ;;
+    --count | -n)
+        _sandglass_words "2 4 8 16" "$cur"
         ;;
     --language | -l)
         _sandglass_words "python javascript typescript bash r java" "$cur"
         ;;
     --url | --metadata | -m | --name | --cwd | -w | --conversation | -c | --path | -p | --template | \
-        --from | --to | --host) ;;
+        --from | --to | --host | --at | --checkpoint | --context) ;;
     *)
         return 1
         ;;
@@ -362,14 +376,15 @@ _sandglass_client()
     ps) options+=" --state --metadata -m --quiet -q --json" ;;
     create) options+=" --timeout --env -e --env-file --metadata -m --name --auto-pause --json" ;;
     exec) options+=" --interactive -i --tty -t --user -u --cwd -w --env -e --timeout --detach -d" ;;
-    repl) options+=" --language -l --timeout --env -e --keep --json --no-color" ;;
+    repl) options+=" --language -l --context -c --timeout --env -e --keep --no-checkpoints --json --no-color" ;;
     cp) options+=" --user -u --quiet -q" ;;
     logs) options+=" --follow -f --level --since --json" ;;
     kill) options+=" --all --yes -y --quiet -q" ;;
     pause) options+=" --quiet -q" ;;
     resume) options+=" --timeout --quiet -q" ;;
+    fork) options+=" --count -n --inherit --wait --timeout --verbose -v --json" ;;
     top) options+=" --once --json" ;;
-    ctx) options+=" --status -s --inherit --ttl --conversation --expired --yes -y --quiet -q --json" ;;
+    ctx) options+=" --status -s --inherit --state --replay --at --wait --checkpoint --ttl --conversation --expired --yes -y --quiet -q --json" ;;
     usage) options+=" --from --to --json" ;;
     mcp) options+=" --conversation -c --path -p" ;;
     secret) options+=" --host --header --from-file --quiet -q --json" ;;
@@ -394,8 +409,8 @@ _sandglass_client()
 _sandglass()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run serve key tenant audit ps create exec repl cp logs kill pause resume top ctx usage mcp secret
-        doctor version help"
+    local verbs="run serve key tenant audit ps create exec repl cp logs kill pause resume fork top ctx usage mcp
+        secret doctor version help"
 
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
@@ -418,7 +433,7 @@ _sandglass()
     audit)
         _sandglass_audit "$cur" "$prev"
         ;;
-    ps | create | exec | repl | cp | logs | kill | pause | resume | top | ctx | usage | mcp | secret)
+    ps | create | exec | repl | cp | logs | kill | pause | resume | fork | top | ctx | usage | mcp | secret)
         _sandglass_client "${COMP_WORDS[1]}" "$cur" "$prev"
         ;;
     doctor)

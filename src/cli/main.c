@@ -51,6 +51,7 @@ static const struct verb verbs[] = {
     {"kill", "end sandboxes", cmd_client},
     {"pause", "stop sandboxes and keep them", cmd_client},
     {"resume", "let paused sandboxes go on", cmd_client},
+    {"fork", "copy a sandbox with its variables and files", cmd_client},
     {"top", "show what sandboxes use", cmd_client},
     {"ctx", "show and change the contexts of conversations", cmd_client},
     {"usage", "show what sandboxes have used, day by day", cmd_client},

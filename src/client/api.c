@@ -20,6 +20,7 @@ static const struct {
     {405, -ENOENT, SG_ERR_NOT_FOUND, ""},
     {408, -ETIMEDOUT, SG_ERR_LIMIT, ""},
     {409, -EEXIST, SG_ERR_INVALID, ""},
+    {410, -ESTALE, SG_ERR_NOT_FOUND, ""},
     {429, -EAGAIN, SG_ERR_LIMIT, ""},
     {501, -ENOSYS, SG_ERR_UNSUPPORTED, ""},
     {502, -ENXIO, SG_ERR_GONE, ""},
@@ -83,9 +84,10 @@ static int call_and_follow(struct client *c, struct web_request *q, struct web_r
     return r;
 }
 
-static int request(struct client *c, const char *method, const char *path,
-                   const struct strbuf *body, struct web_reply *ret, struct sg_error *e)
+static int request(struct client *c, const struct api_request *ask, struct web_reply *ret,
+                   struct sg_error *e)
 {
+    const struct strbuf *body = ask->body;
     AUTO(web_headers_done) struct curl_slist *headers = NULL;
     AUTO(strbuf_done) struct strbuf url = {0};
 
@@ -93,7 +95,7 @@ static int request(struct client *c, const char *method, const char *path,
         return err_set(e, SG_ERR_LIMIT, -E2BIG, "the request is too large");
     strbuf_init(&url, API_PATH_MAX + 1024);
     strbuf_addstr(&url, c->settings.api_url);
-    strbuf_addstr(&url, path);
+    strbuf_addstr(&url, ask->path);
     if (url.truncated)
         return err_set(e, SG_ERR_LIMIT, -E2BIG, "the request is too large");
     if (c->settings.api_key)
@@ -101,7 +103,8 @@ static int request(struct client *c, const char *method, const char *path,
     web_add_header(&headers, "Accept", "application/json");
     if (body)
         web_add_header(&headers, "Content-Type", "application/json");
-    struct web_request q = {.method = method, .url = url.buf, .headers = headers};
+    struct web_request q = {
+        .method = ask->method, .url = url.buf, .headers = headers, .more_ms = ask->more_ms};
     q.body = body ? body->buf : NULL;
     q.body_len = body ? body->len : 0;
     return call_and_follow(c, &q, ret, e);
@@ -114,13 +117,26 @@ static int accept_reply(const struct web_reply *reply, json_t **ret, struct sg_e
     return ret ? jr_parse(reply->body.buf, reply->body.len, ret, e) : 0;
 }
 
+int api_ask(struct client *c, const struct api_request *q, struct json_t **ret,
+            struct json_t **ret_refusal, struct sg_error *e)
+{
+    AUTO(web_reply_done) struct web_reply reply = {0};
+    int r = request(c, q, &reply, e);
+
+    if (r < 0)
+        return r;
+    r = accept_reply(&reply, ret, e);
+    if (r < 0 && ret_refusal && jr_parse(reply.body.buf, reply.body.len, ret_refusal, NULL) < 0)
+        *ret_refusal = NULL;
+    return r;
+}
+
 int api_call(struct client *c, const char *method, const char *path, const struct strbuf *body,
              struct json_t **ret, struct sg_error *e)
 {
-    AUTO(web_reply_done) struct web_reply reply = {0};
-    int r = request(c, method, path, body, &reply, e);
+    struct api_request q = {.method = method, .path = path, .body = body};
 
-    return r < 0 ? r : accept_reply(&reply, ret, e);
+    return api_ask(c, &q, ret, NULL, e);
 }
 
 int api_call_newest(struct client *c, const char *path, const struct strbuf *body_v2,
@@ -147,7 +163,8 @@ static int list_page(struct client *c, const char *path, char *token, size_t cap
     strbuf_addstr(&url, path);
     if (*token)
         url_add_query(&url, "nextToken", token);
-    int r = request(c, "GET", url.buf, NULL, &reply, e);
+    struct api_request q = {.method = "GET", .path = url.buf};
+    int r = request(c, &q, &reply, e);
     if (r == 0)
         r = accept_reply(&reply, &page, e);
     if (r < 0)

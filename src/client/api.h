@@ -12,6 +12,15 @@ struct json_t;
  * ret may be NULL. */
 int api_call(struct client *c, const char *method, const char *path, const struct strbuf *body,
              struct json_t **ret, struct sg_error *e);
+struct api_request {
+    const char *method, *path;
+    const struct strbuf *body;
+    uint64_t more_ms; /* that the server may take for it beyond what is usual */
+};
+/* The same for a request whose refusal says more than its message: *ret_refusal gets all of that,
+ * NULL if it was no JSON. */
+int api_ask(struct client *c, const struct api_request *q, struct json_t **ret,
+            struct json_t **ret_refusal, struct sg_error *e);
 /* Newer servers have this route below /v2, older ones do not. */
 int api_call_newest(struct client *c, const char *path, const struct strbuf *body_v2,
                     const struct strbuf *body_v1, struct json_t **ret, struct sg_error *e);

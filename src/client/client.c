@@ -12,8 +12,9 @@
 #define USER_MAX    64
 
 const struct client_verb *const client_verbs[] = {
-    &ps_verb,    &create_verb, &exec_verb, &repl_verb, &cp_verb,    &logs_verb, &kill_verb,
-    &pause_verb, &resume_verb, &top_verb,  &ctx_verb,  &usage_verb, &mcp_verb,  &secret_verb,
+    &ps_verb,   &create_verb, &exec_verb,  &repl_verb,   &cp_verb,
+    &logs_verb, &kill_verb,   &pause_verb, &resume_verb, &fork_verb,
+    &top_verb,  &ctx_verb,    &usage_verb, &mcp_verb,    &secret_verb,
 };
 const size_t client_n_verbs = ARRAY_SIZE(client_verbs);
 
@@ -85,6 +86,19 @@ int client_parse_seconds(const char *what, const char *value, uint64_t *ret, str
         return err_set(e, SG_ERR_INVALID, -ERANGE, "%s '%.64s' is not between 1s and 366d", what,
                        value);
     *ret = seconds;
+    return 0;
+}
+
+int client_parse_wait(const char *value, uint64_t *ret_ms, struct sg_error *e)
+{
+    uint64_t ms;
+    int r = parse_duration_ms("--wait", value, &ms, e);
+
+    if (r < 0)
+        return r;
+    if (ms > CLIENT_WAIT_MAX_MS)
+        return err_set(e, SG_ERR_INVALID, -ERANGE, "--wait '%.64s' is more than 10m", value);
+    *ret_ms = ms;
     return 0;
 }
 

@@ -63,7 +63,8 @@ int client_apply_help(void *self, const char *value, struct sg_error *e);
     }
 
 extern const struct client_verb ps_verb, create_verb, exec_verb, cp_verb, logs_verb, kill_verb,
-    pause_verb, resume_verb, top_verb, ctx_verb, usage_verb, mcp_verb, repl_verb, secret_verb;
+    pause_verb, resume_verb, fork_verb, top_verb, ctx_verb, usage_verb, mcp_verb, repl_verb,
+    secret_verb;
 extern const struct client_verb *const client_verbs[];
 extern const size_t client_n_verbs;
 
@@ -82,5 +83,8 @@ int client_check_id(const char *id, struct sg_error *e);
 int client_check_pair(const char *what, const char *pair, struct sg_error *e);
 /* The name of a user, which may not have a colon. */
 int client_take_user(const char *value, const char **ret, struct sg_error *e);
+/* --wait: how long for a cell to end, and how much longer a call may take for it. */
+#define CLIENT_WAIT_MAX_MS 600000
+int client_parse_wait(const char *value, uint64_t *ret_ms, struct sg_error *e);
 /* A time of at least a second, rounded up to whole ones. */
 int client_parse_seconds(const char *what, const char *value, uint64_t *ret, struct sg_error *e);

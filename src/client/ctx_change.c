@@ -1,6 +1,7 @@
 /* sandglass ctx branch, merge, rm. */
 #include "base/json.h"
 #include "client/api.h"
+#include "client/carry.h"
 #include "client/ctx.h"
 #include "client/jr.h"
 #include "client/table.h"
@@ -23,6 +24,12 @@ static void add_text(struct json *j, const char *key, const char *value)
     jw_string(j, value);
 }
 
+static void add_number(struct json *j, const char *key, uint64_t value)
+{
+    jw_key(j, key);
+    jw_u64(j, value);
+}
+
 /* A line of our own with words from outside in it. */
 static void say(const struct strbuf *line)
 {
@@ -37,8 +44,9 @@ static void say(const struct strbuf *line)
 
 int ctx_branch(struct client *c, const struct ctx_options *o)
 {
-    AUTO(jr_free_p) json_t *answer = NULL;
+    AUTO(jr_free_p) json_t *answer = NULL, *refusal = NULL;
     AUTO(strbuf_done) struct strbuf body = {0}, line = {0};
+    const char *inherit = ctx_inherit(o);
     struct sg_error e;
     struct json j;
 
@@ -46,14 +54,19 @@ int ctx_branch(struct client *c, const struct ctx_options *o)
     add_text(&j, "conversationId", o->args[0]);
     add_text(&j, "fromPathId", o->args[1]);
     add_text(&j, "toPathId", o->args[2]);
-    add_text(&j, "inherit", o->inherit);
-    if (o->given & CTX_TTL) {
-        jw_key(&j, "ttlSeconds");
-        jw_u64(&j, o->ttl_s);
-    }
+    add_text(&j, "inherit", inherit);
+    add_text(&j, "atMessageId", o->at);
+    if (o->given & CTX_WAIT)
+        add_number(&j, "waitMs", o->wait_ms);
+    if (o->given & CTX_TTL)
+        add_number(&j, "ttlSeconds", o->ttl_s);
     jw_object_end(&j);
-    if (api_call(c, "POST", "/v1/contexts/branch", &body, &answer, &e) < 0)
-        return client_fail(&e);
+    struct api_request q = {.method = "POST",
+                            .path = "/v1/contexts/branch",
+                            .body = &body,
+                            .more_ms = carry_more_ms(inherit, o->wait_ms)};
+    if (api_ask(c, &q, &answer, &refusal, &e) < 0)
+        return ctx_fail(&e, refusal);
     if (o->given & CTX_JSON)
         return jr_print(answer, &e) < 0 ? client_fail(&e) : 0;
     const json_t *row = json_object_get(answer, "context");
@@ -64,6 +77,7 @@ int ctx_branch(struct client *c, const struct ctx_options *o)
     else
         strbuf_addf(&line, "%s: its sandbox is made when it is first used", o->args[2]);
     say(&line);
+    carry_print_kernels(json_object_get(answer, "kernels"));
     return 0;
 }
 

@@ -100,7 +100,7 @@ static void print_table(const json_t *list)
     table_init(&t, columns, ARRAY_SIZE(columns));
     for (size_t i = 0; i < json_array_size(list); i++)
         add_row(&t, json_array_get(list, i));
-    table_print(&t);
+    table_print(&t, stdout);
 }
 
 int ctx_ls(struct client *c, const struct ctx_options *o)

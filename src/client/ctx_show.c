@@ -81,18 +81,17 @@ static int show(const struct ctx_options *o, const json_t *row)
     return 0;
 }
 
-/* The active context of a path. */
-static int find(struct client *c, const struct ctx_options *o, json_t **ret, struct sg_error *e)
+int ctx_find(struct client *c, const char *conversation, const char *path, json_t **ret,
+             struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *list = NULL;
-    int r = ctx_list(c, o->args[0], o->args[1], NULL, &list, e);
+    int r = ctx_list(c, conversation, path, NULL, &list, e);
 
     if (r < 0)
         return r;
     if (json_array_size(list) == 0)
         return err_set(e, SG_ERR_NOT_FOUND, -ENOENT,
-                       "path '%.64s' of conversation '%.64s' has no context", o->args[1],
-                       o->args[0]);
+                       "path '%.64s' of conversation '%.64s' has no context", path, conversation);
     *ret = json_incref(json_array_get(list, 0));
     return 0;
 }
@@ -102,7 +101,8 @@ int ctx_get(struct client *c, const struct ctx_options *o)
     AUTO(jr_free_p) json_t *row = NULL;
     AUTO(strbuf_done) struct strbuf path = {0};
     struct sg_error e;
-    int r = o->n_args == 2 ? find(c, o, &row, &e) : ctx_path(&path, o->args[0], "", &e);
+    int r = o->n_args == 2 ? ctx_find(c, o->args[0], o->args[1], &row, &e)
+                           : ctx_path(&path, o->args[0], "", &e);
 
     if (r == 0 && !row)
         r = api_call(c, "GET", path.buf, NULL, &row, &e);
@@ -115,7 +115,7 @@ int ctx_touch(struct client *c, const struct ctx_options *o)
     AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
     struct sg_error e;
     struct json j;
-    int r = o->n_args == 2 ? find(c, o, &found, &e) : 0;
+    int r = o->n_args == 2 ? ctx_find(c, o->args[0], o->args[1], &found, &e) : 0;
 
     if (r == 0)
         r = ctx_path(&path, found ? jr_text(found, "id") : o->args[0], "/touch", &e);

@@ -5,10 +5,12 @@
 #include "base/fd.h"
 #include "cli/ui.h"
 #include "client/jr.h"
+#include "client/repl_back.h"
 #include "client/url.h"
 
 struct command {
-    const char *name, *argument, *help;
+    const char *name, *argument, *help; /* an argument in brackets may be left out */
+    bool alive;                         /* needs a sandbox */
     int (*fn)(struct repl_session *s, const char *argument, struct sg_error *e);
 };
 
@@ -26,14 +28,14 @@ static int check_alive(const struct repl_session *s, struct sg_error *e)
 
 static int restart(struct repl_session *s, const char *argument, struct sg_error *e)
 {
-    int r = check_alive(s, e);
+    int r = repl_context_restart(&s->life.guest, current(s)->id, e);
 
     (void)argument;
-    if (r == 0)
-        r = repl_context_restart(&s->life.guest, current(s)->id, e);
     if (r < 0)
         return r;
     s->contexts[s->current].count = 0;
+    free(s->contexts[s->current].fresh);
+    s->contexts[s->current].fresh = NULL;
     printf("A fresh kernel: what it knew is gone.\n");
     return 0;
 }
@@ -49,12 +51,10 @@ static int renew(struct repl_session *s, const char *argument, struct sg_error *
 
 static int language(struct repl_session *s, const char *argument, struct sg_error *e)
 {
-    int r = check_alive(s, e);
-
-    if (r == 0 && !url_is_plain_name(argument))
-        r = err_set(e, SG_ERR_INVALID, -EINVAL, "'%.64s' is not the name of a language", argument);
-    if (r == 0)
-        r = repl_session_language(s, argument, e);
+    if (!url_is_plain_name(argument))
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "'%.64s' is not the name of a language",
+                       argument);
+    int r = repl_session_language(s, argument, e);
     if (r == 0)
         repl_input_language(&s->input, current(s)->language);
     return r;
@@ -62,10 +62,8 @@ static int language(struct repl_session *s, const char *argument, struct sg_erro
 
 static int use(struct repl_session *s, const char *argument, struct sg_error *e)
 {
-    int r = check_alive(s, e);
+    int r = repl_session_use(s, argument, e);
 
-    if (r == 0)
-        r = repl_session_use(s, argument, e);
     if (r == 0)
         repl_input_language(&s->input, current(s)->language);
     return r;
@@ -85,11 +83,9 @@ static void print_field(const json_t *object, const char *key, int width)
 static int contexts(struct repl_session *s, const char *argument, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *list = NULL;
-    int r = check_alive(s, e);
+    int r = repl_context_list(&s->life.guest, &list, e);
 
     (void)argument;
-    if (r == 0)
-        r = repl_context_list(&s->life.guest, &list, e);
     if (r < 0)
         return r;
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -129,14 +125,18 @@ static int quit(struct repl_session *s, const char *argument, struct sg_error *e
 static int help(struct repl_session *s, const char *argument, struct sg_error *e);
 
 static const struct command commands[] = {
-    {"help", NULL, "show this list", help},
-    {"restart", NULL, "a fresh kernel, which knows nothing of the cells before", restart},
-    {"language", "NAME", "go on in another language; the one before keeps its state", language},
-    {"contexts", NULL, "list the contexts of the sandbox: its kernels", contexts},
-    {"use", "ID", "go on in one of them", use},
-    {"new", NULL, "go on in a new sandbox", renew},
-    {"save", "FILE", "write the cells of this session to a file", save},
-    {"quit", NULL, "leave, as ^D does", quit},
+    {"help", NULL, "show this list", false, help},
+    {"restart", NULL, "a fresh kernel, which knows nothing of the cells before", true, restart},
+    {"back", "[N]", "undo the last cell, or the last N: variables and files", true, repl_back},
+    {"log", NULL, "list the cells that can be undone", true, repl_back_log},
+    {"fork", NULL, "copy the sandbox as it is now, and stay in this one", true, repl_back_fork},
+    {"language", "NAME", "go on in another language; the one before keeps its state", true,
+     language},
+    {"contexts", NULL, "list the contexts of the sandbox: its kernels", true, contexts},
+    {"use", "ID", "go on in one of them", true, use},
+    {"new", NULL, "go on in a new sandbox", false, renew},
+    {"save", "FILE", "write the cells of this session to a file", false, save},
+    {"quit", NULL, "leave, as ^D does", false, quit},
 };
 
 static int help(struct repl_session *s, const char *argument, struct sg_error *e)
@@ -164,11 +164,11 @@ void repl_command(struct repl_session *s, const char *line)
 
         if (strlen(c->name) != len || strncmp(line + 1, c->name, len) != 0)
             continue;
-        if (c->argument && !*argument)
+        if (c->argument && c->argument[0] != '[' && !*argument)
             return ui_error(":%s wants an argument: %s", c->name, c->argument);
         if (!c->argument && *argument)
             return ui_error(":%s takes no argument", c->name);
-        if (c->fn(s, argument, &e) < 0)
+        if ((c->alive && check_alive(s, &e) < 0) || c->fn(s, argument, &e) < 0)
             ui_error("%s", e.message);
         fflush(stdout);
         return;

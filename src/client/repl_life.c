@@ -12,7 +12,7 @@
 #define LOOK_AGAIN_S 5 /* when its time should be over, but it is there */
 #define EXTEND_PARTS 4 /* its time begins anew when one of so many parts of it is over */
 
-static uint64_t timeout_s(const struct repl_life *l)
+uint64_t repl_life_timeout_s(const struct repl_life *l)
 {
     return l->options->timeout_s ? l->options->timeout_s : REPL_TIMEOUT_S;
 }
@@ -41,7 +41,7 @@ static int create(struct repl_life *l, char **ret_id, struct sg_error *e)
     AUTO(strbuf_done) struct strbuf body_v2 = {0}, body_v1 = {0};
     AUTO(jr_free_p) json_t *sandbox = NULL;
     struct payload_create b = {
-        .template = REPL_TEMPLATE, .timeout_s = timeout_s(l), .env = &l->options->env};
+        .template = REPL_TEMPLATE, .timeout_s = repl_life_timeout_s(l), .env = &l->options->env};
 
     payload_create(&body_v2, &b);
     b.secure = true;
@@ -101,7 +101,7 @@ static void extend(struct repl_life *l)
 
     strbuf_init(&url, API_PATH_MAX);
     strbuf_addf(&url, "%s/sandboxes/%s/connect", s->api_url, l->id);
-    payload_timeout(&body, timeout_s(l));
+    payload_timeout(&body, repl_life_timeout_s(l));
     if (s->api_key)
         web_add_header(&headers, "X-API-KEY", s->api_key);
     web_add_header(&headers, "Content-Type", "application/json");
@@ -113,7 +113,7 @@ void repl_life_touch(struct repl_life *l)
     uint64_t now = clock_ns();
 
     if (!l->extended_ns || l->gone || l->call.busy || l->client->settings.debug ||
-        now - l->extended_ns < timeout_s(l) * NS_PER_S / EXTEND_PARTS)
+        now - l->extended_ns < repl_life_timeout_s(l) * NS_PER_S / EXTEND_PARTS)
         return;
     l->extended_ns = now;
     extend(l);
@@ -125,7 +125,7 @@ bool repl_life_is_over(struct repl_life *l)
     AUTO(strbuf_done) struct strbuf path = {0};
     struct sg_error e;
 
-    if (l->gone || !l->extended_ns || now - l->extended_ns < timeout_s(l) * NS_PER_S ||
+    if (l->gone || !l->extended_ns || now - l->extended_ns < repl_life_timeout_s(l) * NS_PER_S ||
         now - l->looked_ns < LOOK_AGAIN_S * NS_PER_S)
         return false;
     l->looked_ns = now;

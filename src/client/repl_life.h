@@ -25,6 +25,8 @@ void repl_life_init(struct repl_life *l, struct client *client, struct repl_watc
                     const struct repl_options *options);
 /* Makes a sandbox, or finds the one that was named (`fresh`: makes one in any case). */
 int repl_life_begin(struct repl_life *l, bool fresh, struct sg_error *e);
+/* How long one of our own lives when nobody is there. */
+uint64_t repl_life_timeout_s(const struct repl_life *l);
 /* Somebody is there. */
 void repl_life_touch(struct repl_life *l);
 /* Whether it has just been found to be over. Asks the server when its time should be. */

@@ -12,9 +12,10 @@ struct repl_options {
     struct client_common common;
     const char *id; /* NULL: a sandbox of our own */
     const char *language;
-    uint64_t timeout_s; /* 0: the default */
+    const char *context; /* of that sandbox to go on in, NULL: a new one */
+    uint64_t timeout_s;  /* 0: the default */
     struct env_list env;
-    bool keep, json, no_colour;
+    bool keep, json, no_colour, no_checkpoints;
 };
 
 extern const struct cli_syntax repl_syntax;

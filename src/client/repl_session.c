@@ -2,6 +2,7 @@
 
 #include "cli/ui.h"
 #include "client/jr.h"
+#include "client/repl_back.h"
 #include "client/url.h"
 
 /* ---- contexts ------------------------------------------------------------------------------- */
@@ -29,13 +30,16 @@ static int make_context(struct repl_session *s, const char *language, struct sg_
     return r < 0 ? r : add_context(s, id, name, true, e);
 }
 
-static void forget_contexts(struct repl_session *s)
+void repl_session_keep(struct repl_session *s, size_t n, size_t current)
 {
-    for (size_t i = 0; i < s->n_contexts; i++) {
-        free(s->contexts[i].id);
-        free(s->contexts[i].language);
+    while (s->n_contexts > n) {
+        struct repl_context *last = &s->contexts[--s->n_contexts];
+
+        free(last->id);
+        free(last->language);
+        free(last->fresh);
     }
-    s->n_contexts = s->current = 0;
+    s->current = current;
 }
 
 int repl_session_language(struct repl_session *s, const char *language, struct sg_error *e)
@@ -86,6 +90,14 @@ static void remove_contexts(struct repl_session *s)
 
 /* ---- from begin to end ---------------------------------------------------------------------- */
 
+/* Why there are none in this session, or NULL. */
+static const char *no_checkpoints(const struct client *c, const struct repl_options *o)
+{
+    if (o->no_checkpoints)
+        return "this prompt was started with --no-checkpoints";
+    return c->settings.debug ? "with E2B_DEBUG there is no server to ask for checkpoints" : NULL;
+}
+
 int repl_session_open(struct repl_session *s, struct client *c, const struct repl_options *o,
                       bool terminal, struct sg_error *e)
 {
@@ -96,15 +108,20 @@ int repl_session_open(struct repl_session *s, struct client *c, const struct rep
     strbuf_init(&s->cells, REPL_SESSION_MAX);
     repl_show_init(&s->show, terminal, colour, o->json);
     repl_life_init(&s->life, c, &s->watch, o);
+    repl_trail_init(&s->trail, c, no_checkpoints(c, o));
+    s->terminal = terminal;
     if (r == 0)
         r = repl_life_begin(&s->life, false, e);
-    return r < 0 ? r : make_context(s, o->language, e);
+    if (r < 0)
+        return r;
+    return o->context ? repl_session_use(s, o->context, e) : make_context(s, o->language, e);
 }
 
 void repl_session_close(struct repl_session *s)
 {
     remove_contexts(s);
-    forget_contexts(s);
+    repl_session_keep(s, 0, 0);
+    repl_trail_done(&s->trail);
     repl_life_done(&s->life);
     strbuf_done(&s->cells);
     repl_watch_close(&s->watch);
@@ -120,7 +137,8 @@ int repl_session_renew(struct repl_session *s, struct sg_error *e)
     int r = repl_life_begin(&s->life, true, e);
     if (r < 0)
         return r;
-    forget_contexts(s);
+    repl_session_keep(s, 0, 0);
+    repl_trail_renew(&s->trail);
     return make_context(s, language, e);
 }
 
@@ -162,7 +180,9 @@ int repl_session_run(struct repl_session *s, const char *code, size_t len, struc
     if (s->life.gone || s->n_contexts == 0)
         return err_set(e, SG_ERR_GONE, -ENXIO, "the sandbox has ended");
     repl_life_touch(&s->life);
-    s->show.count = 0; /* until the server tells */
+    if (s->terminal)
+        repl_back_mark(s, code, len); /* who sends one cell through a pipe does not go back */
+    s->show.count = 0;                /* until the server tells */
     repl_show_begin(&s->show);
     int r = repl_cell_run(&s->watch, &s->life.guest, &cell, e);
     if (s->show.count > 0)

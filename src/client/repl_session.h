@@ -5,14 +5,15 @@
 #include "client/repl_kernel.h"
 #include "client/repl_life.h"
 #include "client/repl_show.h"
+#include "client/repl_trail.h"
 
-#define REPL_CONTEXTS_MAX 16
-#define REPL_SESSION_MAX  (16u * 1024 * 1024)
+#define REPL_SESSION_MAX (16u * 1024 * 1024)
 
 struct repl_context {
     char *id, *language;
     uint64_t count; /* cells that ran */
     bool made;      /* by this session, which removes it */
+    char *fresh;    /* why its kernel cannot be copied, or NULL: it can, as far as we know */
 };
 
 struct repl_session {
@@ -24,7 +25,9 @@ struct repl_session {
     size_t n_contexts;
     size_t current;
     struct strbuf cells; /* that were run, for :save */
-    bool over;           /* :quit */
+    struct repl_trail trail;
+    bool terminal; /* a person is there */
+    bool over;     /* :quit */
 };
 
 int repl_session_open(struct repl_session *s, struct client *c, const struct repl_options *o,
@@ -37,6 +40,9 @@ int repl_session_renew(struct repl_session *s, struct sg_error *e);
 int repl_session_language(struct repl_session *s, const char *language, struct sg_error *e);
 /* Goes on in the context of this id. */
 int repl_session_use(struct repl_session *s, const char *id, struct sg_error *e);
+
+/* Only the first n contexts are there any more; goes on in one of them. */
+void repl_session_keep(struct repl_session *s, size_t n, size_t current);
 
 /* Runs code and shows what it does. 0 if the cell came to its end, with an error or without. */
 int repl_session_run(struct repl_session *s, const char *code, size_t len, struct sg_error *e);

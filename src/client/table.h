@@ -2,6 +2,8 @@
  * '?'. Widths are counted in columns of the terminal, so LC_CTYPE must be a UTF-8 one. */
 #pragma once
 
+#include <stdio.h>
+
 #include "base/strbuf.h"
 
 #define TABLE_COLUMNS_MAX 8
@@ -39,8 +41,8 @@ void table_done(struct table *t);
 void table_add(struct table *t, enum table_colour colour, const char *text);
 /* Appends the title and the rows. width 0: as wide as they are. */
 void table_format(const struct table *t, struct strbuf *out, size_t width, bool colours);
-/* All of it on standard output, as wide as the terminal if that is one. */
-void table_print(const struct table *t);
+/* All of it on standard output or error, as wide as the terminal if that is one. */
+void table_print(const struct table *t, FILE *to);
 
 /* Appends one line of text from outside, cleaned; returns how many columns it takes. */
 size_t table_clean(struct strbuf *out, const char *text, size_t len);

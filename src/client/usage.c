@@ -81,7 +81,7 @@ static void print_usage(const json_t *answer)
     for (size_t i = 0; i < json_array_size(days); i++)
         add_row(&t, jr_text(json_array_get(days, i), "day"), json_array_get(days, i));
     add_row(&t, "total", json_object_get(answer, "total"));
-    table_print(&t);
+    table_print(&t, stdout);
     printf("\nSandboxes of contexts now: %llu, of at most %llu, and %llu of one conversation\n",
            (unsigned long long)jr_count(json_object_get(answer, "active"), "sandboxes"),
            (unsigned long long)jr_count(limits, "contexts"),

@@ -168,7 +168,7 @@ void web_prepare_call(CURL *easy, const struct web_request *q, struct web_reply 
     *reply = (struct web_reply){0};
     strbuf_init(&reply->body, WEB_REPLY_MAX);
     web_prepare(easy, q);
-    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)WEB_CALL_TIMEOUT_MS);
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(WEB_CALL_TIMEOUT_MS + q->more_ms));
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, reply);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);

@@ -18,6 +18,7 @@ struct web_request {
     const struct curl_slist *headers;
     const char *body; /* NULL: none */
     size_t body_len;
+    uint64_t more_ms; /* that a call may take beyond WEB_CALL_TIMEOUT_MS */
 };
 
 struct web_reply {
