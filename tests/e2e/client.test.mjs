@@ -1,9 +1,10 @@
-// Our own verbs for a server: sandglass ps, create, exec, cp, logs, kill, pause, resume, top. They are
+// Our own verbs for a server: sandglass ps, create, exec, cp, logs, kill, pause, resume, fork, top. They are
 // checked against what E2B's SDK sees of the same server.
 import { execFile, spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { API, assert, eventually, fresh, KEY, mine, OTHER_KEY, run, same, Sandbox, sh, sha256, test, TOP, unique } from './lib.mjs'
+import { fresh as interpreter, value } from './code.mjs'
 import { home, surroundings, Terminal } from './terminal.mjs'
 
 const SG = process.env.SANDGLASS ?? path.join(TOP, 'build/bin/sandglass')
@@ -257,6 +258,56 @@ test('pause and resume', async () => {
   const info = await a.getInfo()
   assert.equal(info.state, 'running')
   assert.ok(Math.abs(info.endAt - Date.now() - 50_000) < 4000, `ends ${info.endAt}`)
+})
+
+test('fork: ids for scripts; variables and files come along, and each goes its own way', async () => {
+  const box = await interpreter()
+  const { id: context } = await box.createCodeContext()
+  await value(box, 'x = 41; open("kept", "w").write("of the first")', { context: { id: context } })
+  const ids = (await works(['fork', '-n', '2', '--timeout', '50s', box.sandboxId])).trim().split('\n')
+  same(ids.length, 2)
+  for (const id of ids) {
+    const info = await mine(await Sandbox.connect(id, { timeoutMs: 1000 })).getInfo()
+    assert.ok(Math.abs(info.endAt - info.startedAt - 50_000) < 4000, `${info.endAt - info.startedAt} ms`)
+    same(await works(['repl', '--context', context, id], { input: 'x += 1; f"{x} {open(\'kept\').read()}"' }), "'42 of the first'\n")
+  }
+  same(await value(box, 'x', { context: { id: context } }), '41')
+  const [{ sandbox, kernels }] = JSON.parse(await works(['fork', '--json', '--inherit', 'files', box.sandboxId]))
+  mine(await Sandbox.connect(sandbox.sandboxID))
+  assert.ok(kernels.every((k) => k.state === 'fresh'), JSON.stringify(kernels))
+})
+
+test('fork: a table of kernels on a terminal', async () => {
+  const box = await interpreter()
+  const js = await box.createCodeContext({ language: 'javascript' })
+  await value(box, '1', { context: js })
+  await inTerminal(async (t) => {
+    const { shown, status } = await t.run(`NO_COLOR=1 ${SG} fork ${box.sandboxId}`)
+    same(status, 0)
+    const [head, ...rows] = shown.trimEnd().split('\n')
+    assert.match(head, /^SANDBOX +CONTEXT +LANGUAGE +KERNEL/)
+    assert.ok(rows.some((r) => /^[a-z0-9]{20} +\S+ +python +carried/.test(r)), shown)
+    assert.ok(rows.some((r) => new RegExp(`^[a-z0-9]{20} +${js.id} +javascript +fresh +\\S`).test(r)), shown)
+    await Sandbox.kill(rows[0].split(' ')[0])
+  })
+})
+
+test('fork: what is in the way is listed with what helps, and the sandbox goes on', async () => {
+  const box = await interpreter()
+  await value(box, 'x = 1')
+  await box.commands.run('exec 5> /home/user/log; exec sleep 1000', { background: true })
+  const { status, stdout, stderr } = await sandglass(['fork', box.sandboxId])
+  same(status, 1)
+  same(stdout, '')
+  const [line, head, row, ...rest] = stderr.trimEnd().split('\n')
+  assert.match(line, /^sandglass: \S/)
+  assert.match(head, /^ *PID +COMMAND +WHAT +HOLDS$/)
+  assert.match(row, /^ *\d+ +sleep.* +\S*\/home\/user\/log$/)
+  assert.match(rest.join('\n'), /^What helps: \S/)
+  same(await value(box, 'x'), '1')
+  await works(['pause', box.sandboxId])
+  await fails(1, /paused/, ['fork', box.sandboxId])
+  await fails(1, /./, ['fork', 'i' + '0'.repeat(19)])
 })
 
 test('top: one look for programs, a live table on a terminal', async () => {

@@ -140,6 +140,35 @@ test('branch: lazy, with files, onto one that has a context', () =>
     await fails(1, /./, ['ctx', 'branch', talk, 'main', 'main'])
   }))
 
+test('branch --state, log, rewind: variables and files of any message', () =>
+  conversation(async (talk) => {
+    const say = (pathId, messageId, code) => v1('POST', '/v1/tools/run_code', { conversationId: talk, pathId, code, messageId })
+    const heard = async (pathId, code) => (await v1('POST', '/v1/tools/run_code', { conversationId: talk, pathId, code })).output.trim()
+    await say('main', 'm1', 'x = 1; open("f", "w").write("one")')
+    await say('main', 'm2', 'x = 2; open("f", "w").write("two")')
+    await say('main', 'm3', 'x = 3; del x')
+    const log = async () => (await works(['ctx', 'log', talk, 'main'])).trimEnd().split('\n')
+    const [head, ...rows] = await log()
+    assert.match(head, /^ +MESSAGE +CHECKPOINT +MADE +MEMORY +KERNELS$/)
+    assert.deepEqual(rows.map((r) => r.slice(0, 7).trimEnd()), ['    m1', '    m2', '*   m3'])
+    const checkpoints = await json(['ctx', 'log', talk, 'main'])
+    assert.deepEqual(checkpoints.map((c) => c.messageId), ['m1', 'm2', 'm3'])
+
+    assert.match(await works(['ctx', 'branch', talk, 'main', 'alt', '--at', 'm3']), /^alt: context \S+, sandbox \S+\n.*CONTEXT[^]* carried/)
+    same(await heard('alt', 'print(x, open("f").read())'), '2 two')
+    assert.match(await works(['ctx', 'rewind', talk, 'main', 'm2']), /^main: as it was before message m2 \(checkpoint \S+\)\n/)
+    same(await heard('main', 'print(x, open("f").read())'), '1 one')
+    await say('main', 'm2b', 'x = 20')
+    const [, ...after] = await log()
+    assert.deepEqual(after.map((r) => r.slice(0, 10).trimEnd()), ['    m1', '    m2', '    |- m3', '*   `- m2b'])
+    await works(['ctx', 'rewind', talk, 'main', '--checkpoint', checkpoints[2].checkpointId])
+    same(await heard('main', 'print(x, open("f").read())'), '2 two')
+    assert.match(await works(['ctx', 'branch', talk, 'main', 'now', '--state']), /^now: context /)
+    await fails(1, /nothing-like-it/, ['ctx', 'rewind', talk, 'main', 'nothing-like-it'])
+    await fails(1, /has no context/, ['ctx', 'log', talk, 'nowhere'])
+    await fails(1, /./, ['ctx', 'branch', talk, 'main', 'alt', '--state'])
+  }, []))
+
 test('merge: the source ends, the target stays', () =>
   conversation(async (talk, main, side) => {
     assert.match(await works(['ctx', 'merge', talk, 'side', 'main']), new RegExp(`^side: merged into main, context ${side.id} has ended\n$`))

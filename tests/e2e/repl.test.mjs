@@ -245,6 +245,76 @@ test('a terminal: commands', async () => {
   })
 })
 
+test('a terminal: :back undoes cells, variables and files, and the number goes back', async () => {
+  await atPrompt('', async (t, dir) => {
+    t.type('x = [1]; _ = open("f", "w").write("one")')
+    await t.shows(/In \[2\]:/)
+    t.type('x.append(2); _ = open("f", "w").write("two")')
+    await t.shows(/In \[3\]:/)
+    t.type('del x')
+    await t.shows(/In \[4\]:/)
+    t.type(':log')
+    await t.shows(/^:back 2 +2 .* x\.append/m)
+    t.type(':back')
+    await t.shows(/^Before cell 3: .*\nIn \[3\]:/m)
+    t.type('x, open("f").read()')
+    await t.shows(/Out\[3\]: \(\[1, 2\], 'two'\)/)
+    t.type(':back 2')
+    await t.shows(/^Before cell 2: .*\nIn \[2\]:/m)
+    t.type('x, open("f").read()')
+    await t.shows(/Out\[2\]: \(\[1\], 'one'\)/)
+    t.type(':back 7')
+    await t.shows(/there are 2 cells to go back/)
+    t.type(':save cells.py')
+    await t.shows(/written to cells\.py/)
+    same(fs.readFileSync(path.join(dir, 'cells.py'), 'utf8').split('\n').filter(Boolean).length, 2, 'without those that were undone')
+  })
+})
+
+test('a terminal: :fork copies the sandbox and stays in it', async () => {
+  await atPrompt('', async (t) => {
+    t.type('x = 41')
+    await t.shows(/In \[2\]:/)
+    t.type(':fork')
+    const [, context, id] = await t.shows(/^ +sandglass repl --context (\S+) ([a-z0-9]+)$/m)
+    mine(await Sandbox.connect(id))
+    t.type('x = 0; x')
+    await t.shows(/Out\[2\]: 0/)
+    t.press('C-d')
+    await t.shows(/ready> $/m)
+    same((await repl(['--context', context, id], 'x += 1; x')).stdout, '42\n')
+    same((await repl(['--context', context, id], 'x')).stdout, '42\n', 'the context stays')
+  })
+})
+
+test('a terminal: cells without a way back: JavaScript, what is in the way, --no-checkpoints', async () => {
+  await atPrompt('--language javascript', async (t) => {
+    t.type('let y = 1; y')
+    await t.shows(/Out\[1\]: 1/)
+    assert.doesNotMatch(t.screen(), /no way back/)
+    t.type(':back')
+    await t.shows(/there is no checkpoint before cell 1: \S/)
+  })
+  await atPrompt('', async (t) => {
+    t.type('import subprocess; p = subprocess.Popen(["sh", "-c", "exec 5> log; exec sleep 1000"])')
+    await t.shows(/In \[2\]:/)
+    t.type('1')
+    await t.shows(/no way back from this cell: .*pid \d+[\s\S]*Out\[2\]: 1/)
+    t.type('p.kill(); _ = p.wait()')
+    await t.shows(/In \[4\]:/)
+    t.type('x = 1')
+    await t.shows(/In \[5\]:/)
+    t.type(':back')
+    await t.shows(/^Before cell 4:/m)
+  })
+  await atPrompt('--no-checkpoints', async (t) => {
+    t.type('x = 1')
+    await t.shows(/In \[2\]:/)
+    t.type(':back')
+    await t.shows(/--no-checkpoints$/m)
+  })
+})
+
 test('a terminal: the sandbox ends with the prompt, or is kept with its contexts', async () => {
   let id
   await atPrompt('', async (t) => {

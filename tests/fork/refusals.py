@@ -1,0 +1,1 @@
+def run(tap, server): pass
