@@ -53,8 +53,9 @@ json_t *report_read(int memfd);
 size_t report_mark_carried(json_t *contexts, const json_t *broker);
 /* The same when none was, for that reason. */
 void report_mark_fresh(json_t *contexts, const char *reason);
-/* {"inTheWay": [...]} of what the broker says, or of a cell that runs. */
-json_t *report_in_the_way(const json_t *broker);
+/* {"inTheWay": [...]} of what the broker says, or if that is nothing, of a message; or of a cell
+ * that runs. */
+json_t *report_in_the_way(const json_t *broker, const char *message);
 json_t *report_cell_in_the_way(const char *message);
 /* {"kernels": [...]}. gone: the copies are not there (any more), for that reason; NULL: they are.
  */

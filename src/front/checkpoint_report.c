@@ -164,7 +164,15 @@ size_t report_mark_carried(json_t *contexts, const json_t *broker)
     return n;
 }
 
-json_t *report_in_the_way(const json_t *broker)
+static json_t *one_in_the_way(const char *what, const char *message, const char *remedy)
+{
+    json_t *holds = json_string(message);
+
+    return json_pack("{s:i, s:s, s:s, s:o, s:s}", "pid", 0, "command", "", "what", what, "holds",
+                     holds ? holds : json_string(""), "remedy", remedy);
+}
+
+json_t *report_in_the_way(const json_t *broker, const char *message)
 {
     const json_t *list = json_object_get(broker, "inTheWay");
     json_t *cut = json_array();
@@ -179,16 +187,16 @@ json_t *report_in_the_way(const json_t *broker)
                       cut_text(json_object_get(v, "holds"), HOLDS_MAX), "remedy",
                       cut_text(json_object_get(v, "remedy"), REMEDY_MAX)));
     }
+    /* The warden itself may have come upon something when all that runs was looked at. */
+    if (json_array_size(cut) == 0)
+        json_array_append_new(cut, one_in_the_way("restless", message, "try again"));
     return json_pack("{s:o}", "inTheWay", cut);
 }
 
 json_t *report_cell_in_the_way(const char *message)
 {
-    json_t *holds = json_string(message);
-
-    return json_pack("{s:[{s:i, s:s, s:s, s:o, s:s}]}", "inTheWay", "pid", 0, "command", "", "what",
-                     "cell", "holds", holds ? holds : json_string(""), "remedy",
-                     "wait for it (waitMs), or interrupt it");
+    return json_pack("{s:[o]}", "inTheWay",
+                     one_in_the_way("cell", message, "wait for it (waitMs), or interrupt it"));
 }
 
 /* ---- for people ------------------------------------------------------------------------------ */

@@ -95,7 +95,7 @@ static void on_taken(void *arg, const struct order_answer *a, int fd)
         taken(t, a, broker);
     } else {
         if (r == -EBUSY)
-            report = report_in_the_way(broker);
+            report = report_in_the_way(broker, e.message);
         else if (r == -EOPNOTSUPP)
             report = report_kernels(t->made->contexts, e.message);
         finish(t, r, &e, report);

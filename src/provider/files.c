@@ -9,6 +9,9 @@
 #include "provider/process_impl.h"
 #include "warden/child.h"
 #include "warden/layers.h"
+#include "warden/strata_carry.h"
+
+#define WRITTEN_MAX (4u << 20)
 
 _Static_assert(STRATA_MAX > STACK_MAX, "room for the upper layer too");
 
@@ -78,8 +81,25 @@ static int open_of_agent(const struct instance *i, const char *what, int flags, 
     return *ret < 0 ? err_errno(e, "open '%s'", path) : 0;
 }
 
-/* A root over the stack that is to be, with an empty upper layer on the sandbox's own scratch. */
-static int make_root(struct instance *i, const int *layer, int *ret, struct sg_error *e)
+/* What a kernel has open for writing is in the new upper layer from the start (strata_carry.h). One
+ * that cannot be has another number then, which few mind. */
+static int carry(const struct instance *i, int written, struct sg_error *e)
+{
+    AUTO(free_p) char *paths = NULL;
+    size_t len = 0;
+    int r =
+        lseek(written, 0, SEEK_SET) < 0 ? -errno : fd_read_all(written, WRITTEN_MAX, &paths, &len);
+
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "read what kernels write to: %s", strerror(-r));
+    for (const char *p = paths; r == 0 && p < paths + len; p += strlen(p) + 1)
+        r = strata_carry(i->move.stack, i->scratch, i->move.upper, p, e);
+    return r;
+}
+
+/* A root over the stack that is to be, with an upper layer on the sandbox's own scratch. */
+static int make_root(struct instance *i, const int *layer, int written, int *ret,
+                     struct sg_error *e)
 {
     struct provider *p = i->provider;
     AUTO(close_p) int userns = -1;
@@ -93,6 +113,8 @@ static int make_root(struct instance *i, const int *layer, int *ret, struct sg_e
                              .upper = i->move.upper};
     int r = scratch_upper(i->scratch, stack_top(i->move.stack), i->move.upper, e);
 
+    if (r == 0 && written >= 0)
+        r = carry(i, written, e);
     if (r == 0)
         r = open_of_agent(i, "ns/user", O_RDONLY, &userns, e);
     ls.userns = userns;
@@ -118,8 +140,8 @@ static int check_can(const struct instance *i, struct sg_error *e)
     return 0;
 }
 
-int instance_files_freeze(struct instance *i, const int *layer, struct stack **ret, int *ret_root,
-                          struct sg_error *e)
+int instance_files_freeze(struct instance *i, const int *layer, int written, struct stack **ret,
+                          int *ret_root, struct sg_error *e)
 {
     struct stratum *top;
     int r = check_can(i, e), root = -1;
@@ -140,7 +162,7 @@ int instance_files_freeze(struct instance *i, const int *layer, struct stack **r
     i->move.frozen = true;
     r = stack_push(instance_stack(i), top, &i->move.stack, e);
     if (r == 0)
-        r = make_root(i, layer, &root, e);
+        r = make_root(i, layer, written, &root, e);
     stratum_release(top);
     if (r < 0)
         return r;
@@ -149,8 +171,8 @@ int instance_files_freeze(struct instance *i, const int *layer, struct stack **r
     return 0;
 }
 
-int instance_files_take(struct instance *i, const struct stack *s, const int *layer, int *ret_root,
-                        struct sg_error *e)
+int instance_files_take(struct instance *i, const struct stack *s, const int *layer, int written,
+                        int *ret_root, struct sg_error *e)
 {
     int r = check_can(i, e);
 
@@ -159,7 +181,7 @@ int instance_files_take(struct instance *i, const struct stack *s, const int *la
     i->move.upper[0] = '\0';
     i->move.frozen = false;
     i->move.stack = stack_copy(s);
-    return make_root(i, layer, ret_root, e);
+    return make_root(i, layer, written, ret_root, e);
 }
 
 /* The old root is kept hold of, to be sealed. */

@@ -313,7 +313,7 @@ static int take_kernel(struct provider *p, const struct twin_reply *reply, int *
     struct instance *i = asked_by(p, reply->seq);
     int r = broker_judge(reply, e);
 
-    *ret = (struct kernel_news){.kind = NEWS_KERNEL, .instance = i, .report = -1};
+    *ret = (struct kernel_news){.kind = NEWS_KERNEL, .instance = i, .report = -1, .written = -1};
     if (r == 0 && n != 2)
         r = err_set(e, SG_ERR_INTERNAL, -EPROTO, "the broker sent %zu descriptors", n);
     if (r == 0 && i && i->copied_last)
@@ -369,11 +369,11 @@ static int take_reply(struct provider *p, const struct twin_reply *reply, int *f
 int provider_kernels_take(struct provider *p, struct kernel_news *ret, struct sg_error *e)
 {
     struct twin_reply reply;
-    int fds[1 + TWIN_KERNELS_MAX], r;
+    int fds[TWIN_HELD_FDS + TWIN_KERNELS_MAX], r;
     size_t n = ARRAY_SIZE(fds);
     ssize_t got = fd_recv(p->domain.broker_sock, &reply, sizeof reply, fds, &n);
 
-    *ret = (struct kernel_news){.kind = NEWS_NONE, .report = -1};
+    *ret = (struct kernel_news){.kind = NEWS_NONE, .report = -1, .written = -1};
     if (got == -EAGAIN)
         return -EAGAIN;
     if (got != (ssize_t)sizeof reply || reply.magic != TWIN_MAGIC) {

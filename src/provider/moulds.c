@@ -199,11 +199,14 @@ int moulds_take_held(struct provider *p, const struct twin_reply *reply, int *fd
                                 .instance = i,
                                 .mould = reply->mould,
                                 .report = -1,
+                                .written = -1,
                                 .memory_bytes = reply->memory_bytes};
-    if (r == 0 && (reply->n_kernels > TWIN_KERNELS_MAX || n != 1 + reply->n_kernels))
+    if (r == 0 && (reply->n_kernels > TWIN_KERNELS_MAX || n != TWIN_HELD_FDS + reply->n_kernels))
         r = err_set(e, SG_ERR_INTERNAL, -EPROTO, "the broker sent %zu descriptors", n);
     if (n > 0)
         ret->report = steal_fd(&fds[0]);
+    if (n > 1)
+        ret->written = steal_fd(&fds[1]);
     if (i)
         i->hold_asked = 0;
     if (r < 0)
@@ -212,8 +215,8 @@ int moulds_take_held(struct provider *p, const struct twin_reply *reply, int *fd
     memcpy(ret->kernels, reply->kernels, reply->n_kernels * sizeof ret->kernels[0]);
     of = reply->kept ? p->home : i;
     if (of)
-        keep_copies(p, reply, fds + 1, of);
-    for (size_t k = 1; !of && k < n; k++)
+        keep_copies(p, reply, fds + TWIN_HELD_FDS, of);
+    for (size_t k = TWIN_HELD_FDS; !of && k < n; k++)
         child_kill(fds[k]);
     if (of && of->end_deadline_ns != 0)
         end_copies(p, p->moulds);
@@ -225,8 +228,11 @@ int moulds_take_went(struct provider *p, const struct twin_reply *reply, struct 
 {
     struct instance *i = asked_hold(p, reply->seq);
 
-    *ret = (struct kernel_news){
-        .kind = NEWS_WENT, .instance = i, .report = -1, .held_usec = reply->held_usec};
+    *ret = (struct kernel_news){.kind = NEWS_WENT,
+                                .instance = i,
+                                .report = -1,
+                                .written = -1,
+                                .held_usec = reply->held_usec};
     if (i)
         i->hold_asked = 0;
     return broker_judge(reply, e);
@@ -240,7 +246,7 @@ void moulds_take_lost(struct provider *p, uint64_t number, struct kernel_news *r
     if (!m || m->ended)
         return;
     m->ended = true;
-    *ret = (struct kernel_news){.kind = NEWS_LOST, .mould = number, .report = -1};
+    *ret = (struct kernel_news){.kind = NEWS_LOST, .mould = number, .report = -1, .written = -1};
 }
 
 void moulds_used_up(struct provider *p, uint64_t number, int32_t was)

@@ -183,9 +183,10 @@ enum kernel_news_kind {
 #define NEWS_KERNELS_MAX 64
 struct kernel_news {
     enum kernel_news_kind kind;
-    struct instance *instance;         /* KERNEL, HELD, WENT: NULL if it has ended meanwhile */
-    uint64_t mould;                    /* HELD, LOST */
-    int report;                        /* HELD: a memfd, the caller's, or -1 */
+    struct instance *instance; /* KERNEL, HELD, WENT: NULL if it has ended meanwhile */
+    uint64_t mould;            /* HELD, LOST */
+    int report;                /* HELD: a memfd, the caller's, or -1 */
+    int written;               /* HELD: a memfd, the caller's, or -1: see instance_files_freeze */
     int32_t kernels[NEWS_KERNELS_MAX]; /* HELD: that were copied */
     size_t n_kernels;
     uint64_t memory_bytes;
@@ -211,12 +212,13 @@ int instance_kernel_refuse(struct instance *i, struct sg_error *e);
 bool instance_can_freeze(const struct instance *i);
 /* Freezing: makes the root that the sandbox will have, over what it has now. 0 with *ret_root -1:
  * nothing was written since the last time, so it can stay where it is. The stack is what is frozen,
- * and the caller's. layer as in struct instance_spec. */
-int instance_files_freeze(struct instance *i, const int *layer, struct stack **ret, int *ret_root,
-                          struct sg_error *e);
+ * and the caller's. layer as in struct instance_spec. written: paths of files that kernels have
+ * open for writing, as NEWS_HELD brings them: they keep their inode numbers. */
+int instance_files_freeze(struct instance *i, const int *layer, int written, struct stack **ret,
+                          int *ret_root, struct sg_error *e);
 /* A root over a stack, for a sandbox that is to have those files. */
-int instance_files_take(struct instance *i, const struct stack *s, const int *layer, int *ret_root,
-                        struct sg_error *e);
+int instance_files_take(struct instance *i, const struct stack *s, const int *layer, int written,
+                        int *ret_root, struct sg_error *e);
 /* Sends the agent the root that one of these made. LINE_ROOT_DONE follows. Takes the descriptor
  * over. */
 int instance_root_send(struct instance *i, int root, bool clear, struct sg_error *e);

@@ -130,7 +130,7 @@ static void take_files(struct guest *g)
     const int *layer = m->layer ? layer_dir(m->layer) : NULL;
     struct sg_error e = {0};
     int root = -1;
-    int r = instance_files_take(g->instance, m->stack, layer, &root, &e);
+    int r = instance_files_take(g->instance, m->stack, layer, m->written, &root, &e);
 
     if (r == 0) {
         r = instance_root_send(g->instance, root, true, &e);

@@ -205,10 +205,11 @@ void guest_rooted(struct guest *g, int code)
 static void freeze_files(struct guest *g)
 {
     const int *layer = g->layer ? layer_dir(g->layer) : NULL;
+    struct moment *m = g->fork.moment;
     struct sg_error e = {0};
     int root = -1, r;
 
-    r = instance_files_freeze(g->instance, layer, &g->fork.moment->stack, &root, &e);
+    r = instance_files_freeze(g->instance, layer, m->written, &m->stack, &root, &e);
     if (r == 0 && root >= 0) {
         r = instance_root_send(g->instance, root, false, &e);
         g->fork.moving = true;
@@ -226,15 +227,17 @@ static void freeze_files(struct guest *g)
 void guest_held(struct guest *g, const struct kernel_news *news, int r, const struct sg_error *e)
 {
     struct moment *m = g->fork.moment;
-    int report = news->report;
+    int report = news->report, written = news->written;
 
     if (g->phase != KEEPING) {
         close_p(&report);
+        close_p(&written);
         if (r == 0)
             provider_mould_drop(g->ward->provider, news->mould);
         return;
     }
     g->fork.report = report;
+    m->written = written;
     g->fork.memory_bytes = news->memory_bytes;
     if (r < 0) {
         fail(g, r, e);

@@ -180,7 +180,7 @@ static void tell_guest(struct ward *w, const struct kernel_news *news, int r,
                        const struct sg_error *e)
 {
     struct guest *g = news->instance ? instance_user(news->instance) : NULL;
-    int report = news->report;
+    int report = news->report, written = news->written;
 
     if (g && news->kind == NEWS_HELD) {
         guest_held(g, news, r, e);
@@ -191,6 +191,7 @@ static void tell_guest(struct ward *w, const struct kernel_news *news, int r,
         return;
     }
     close_p(&report);
+    close_p(&written);
     if (news->kind == NEWS_HELD && r == 0)
         provider_mould_drop(w->provider, news->mould);
 }

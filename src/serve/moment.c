@@ -13,7 +13,7 @@ struct moment *moment_new(struct server *s, const char *tenant, const char *gues
 {
     struct moment *m = xcalloc(1, sizeof *m);
 
-    *m = (struct moment){.server = s, .next = s->moments, .users = 1, .note = -1};
+    *m = (struct moment){.server = s, .next = s->moments, .users = 1, .written = -1, .note = -1};
     snprintf(m->tenant, sizeof m->tenant, "%s", tenant);
     snprintf(m->guest, sizeof m->guest, "%s", guest);
     s->moments = m;
@@ -47,6 +47,7 @@ static void moment_free(struct moment *m)
             *p = m->next;
             break;
         }
+    close_p(&m->written);
     close_p(&m->note);
     free(m);
 }

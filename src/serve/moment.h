@@ -32,7 +32,8 @@ struct moment {
     uint64_t mould;
     int32_t kernels[ORDER_KERNELS_MAX]; /* of it, as they were called inside */
     size_t n_kernels;
-    int note; /* the front's */
+    int written; /* paths, a memfd: see instance_files_freeze; -1: none */
+    int note;    /* the front's */
 };
 
 /* Used once, by the caller, and without a name yet. */

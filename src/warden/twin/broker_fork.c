@@ -38,7 +38,7 @@ static void unlink_hold(struct broker *b, struct hold *h)
 /* ---- holding --------------------------------------------------------------------------------- */
 
 struct fds {
-    int all[1 + TWIN_KERNELS_MAX];
+    int all[TWIN_HELD_FDS + TWIN_KERNELS_MAX];
     size_t n;
 };
 
@@ -67,7 +67,7 @@ static int begin(struct broker *b, const struct twin_request *q, const int *fds,
     AUTO(findings_done) struct findings f = {.more = 0};
     struct hold *h = NULL;
     struct mould *m = NULL;
-    int r, r2, report = -1;
+    int r, r2, report = -1, written = -1;
 
     if (hold_of(b, q->owner) || mould_find(b->moulds, q->mould))
         return err_set(e, SG_ERR_INVALID, -EALREADY, "the sandbox stands still already");
@@ -84,6 +84,11 @@ static int begin(struct broker *b, const struct twin_request *q, const int *fds,
         b->holds = h;
         m->next = b->moulds;
         b->moulds = m;
+    }
+    if (r == 0) {
+        r = findings_written_list(&f, &written, e);
+        if (r == 0)
+            ret->all[ret->n++] = written;
     }
     return r < 0 ? r : describe(m, reply, ret, e);
 }
@@ -184,6 +189,7 @@ int broker_make_copy(struct broker *b, const struct twin_request *q, const int *
     struct mould *m = mould_find(b->moulds, q->mould);
     struct mould_kernel *k = m ? mould_kernel_of(m, q->was) : NULL;
     bool last = (q->flags & TWIN_LAST) != 0;
+    pid_t h = 0;
     int r;
 
     if (!k)
@@ -193,7 +199,9 @@ int broker_make_copy(struct broker *b, const struct twin_request *q, const int *
     if (r < 0 && last)
         kill(k->source.pid, SIGKILL);
     if (r == 0)
-        r = kernel_make_from(&k->source, last, &b->chute, q, fds, ret, e);
+        r = mould_copy(k, last, &h, e);
+    if (r == 0)
+        r = kernel_make_from(&k->source, h, &b->chute, q, fds, ret, e);
     if (last)
         mould_remove(m, k);
     if (!m->kernels)

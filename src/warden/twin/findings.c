@@ -9,10 +9,11 @@
 #include "warden/twin/twin.h"
 
 /* A path of 4096 bytes, each of them escaped. */
-#define ONE_MAX    (32u << 10)
-#define KERNEL_MAX (64u << 10)
-#define KERNELS    (TWIN_REPORT_MAX / 2)
-#define IN_THE_WAY (TWIN_REPORT_MAX / 2 - 256)
+#define ONE_MAX     (32u << 10)
+#define WRITTEN_MAX (4u << 20)
+#define KERNEL_MAX  (64u << 10)
+#define KERNELS     (TWIN_REPORT_MAX / 2)
+#define IN_THE_WAY  (TWIN_REPORT_MAX / 2 - 256)
 
 void findings_init(struct findings *f)
 {
@@ -21,6 +22,7 @@ void findings_init(struct findings *f)
     strbuf_init(&f->in_the_way, IN_THE_WAY);
     strbuf_init(&f->files, KERNEL_MAX / 2);
     strbuf_init(&f->dropped, KERNEL_MAX / 2 - 256);
+    strbuf_init(&f->written, WRITTEN_MAX);
 }
 
 void findings_done(struct findings *f)
@@ -29,6 +31,7 @@ void findings_done(struct findings *f)
     strbuf_done(&f->in_the_way);
     strbuf_done(&f->files);
     strbuf_done(&f->dropped);
+    strbuf_done(&f->written);
 }
 
 /* An object, if there is room for all of it. */
@@ -127,22 +130,38 @@ void findings_kernel_end(struct findings *f, pid_t inside)
     put(f, &f->kernels, &out);
 }
 
-int findings_report(struct findings *f, int *ret_memfd, struct sg_error *e)
+void findings_written(struct findings *f, const char *path)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
+    strbuf_add(&f->written, path, strlen(path) + 1);
+}
+
+static int seal(const struct strbuf *text, int *ret_memfd, struct sg_error *e)
+{
     AUTO(close_p) int fd = memfd_create("sandglass-report", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     int r;
 
     if (fd < 0)
         return err_errno(e, "make a memfd for a report");
-    strbuf_init(&out, TWIN_REPORT_MAX);
-    strbuf_addf(&out, "{\"kernels\":[%s],\"inTheWay\":[%s],\"more\":%zu}", f->kernels.buf,
-                f->in_the_way.buf, f->more);
-    r = out.truncated ? -EFBIG : fd_write_all(fd, out.buf, out.len);
+    r = text->truncated ? -EFBIG : fd_write_all(fd, text->buf, text->len);
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "write a report: %s", strerror(-r));
     if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
         return err_errno(e, "seal a report");
     *ret_memfd = steal_fd(&fd);
     return 0;
+}
+
+int findings_report(struct findings *f, int *ret_memfd, struct sg_error *e)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+
+    strbuf_init(&out, TWIN_REPORT_MAX);
+    strbuf_addf(&out, "{\"kernels\":[%s],\"inTheWay\":[%s],\"more\":%zu}", f->kernels.buf,
+                f->in_the_way.buf, f->more);
+    return seal(&out, ret_memfd, e);
+}
+
+int findings_written_list(struct findings *f, int *ret_memfd, struct sg_error *e)
+{
+    return seal(&f->written, ret_memfd, e);
 }

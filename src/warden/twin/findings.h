@@ -10,6 +10,7 @@
 struct findings {
     struct strbuf kernels, in_the_way; /* lists */
     struct strbuf files, dropped;      /* of the kernel that is being looked at */
+    struct strbuf written;             /* paths, each with its NUL */
     size_t n_in_the_way, more;
 };
 
@@ -31,8 +32,11 @@ void findings_in_the_way(struct findings *f, const struct findings_who *who,
 /* A kernel that will be copied, and its descriptors from 4 on. */
 void findings_kernel_begin(struct findings *f);
 void findings_file(struct findings *f, int fd, const char *path, int64_t offset);
+/* One that it may write to. */
+void findings_written(struct findings *f, const char *path);
 void findings_dropped(struct findings *f, int fd, const char *what);
 void findings_kernel_end(struct findings *f, pid_t inside);
 
-/* Sealed. */
+/* Sealed: the report, and the paths of files that kernels may write to (TWIN_HOLD). */
 int findings_report(struct findings *f, int *ret_memfd, struct sg_error *e);
+int findings_written_list(struct findings *f, int *ret_memfd, struct sg_error *e);

@@ -121,21 +121,15 @@ int kernel_make(struct zygote *z, const struct chute *c, const struct twin_reque
     return r;
 }
 
-int kernel_make_from(const struct source *s, bool last, const struct chute *c,
+int kernel_make_from(const struct source *s, pid_t h, const struct chute *c,
                      const struct twin_request *q, const int *fds, struct kernel *ret,
                      struct sg_error *e)
 {
-    struct kernel k = {.h = last ? s->pid : 0};
-    int r = 0;
+    struct kernel k = {.h = h};
+    int r = q->n_doors == s->n_doors
+                ? make(s, c, q, fds, &k, e)
+                : err_set(e, SG_ERR_INTERNAL, -EINVAL, "a kernel's groups have changed");
 
-    if (q->n_doors != s->n_doors)
-        return err_set(e, SG_ERR_INTERNAL, -EINVAL, "a kernel's groups have changed");
-    if (!last)
-        r = source_copy(s->pid, &s->state, s->call_at, &k.h, e);
-    if (r == 0)
-        r = source_be_victim(k.h, OOM_KERNEL, e);
-    if (r == 0)
-        r = make(s, c, q, fds, &k, e);
     if (r == 0)
         *ret = k;
     else

@@ -15,9 +15,9 @@ void kernel_copy_ahead(struct zygote *z);
  * On failure nothing is left of it. */
 int kernel_make(struct zygote *z, const struct chute *c, const struct twin_request *q,
                 const int *fds, struct kernel *ret, struct sg_error *e);
-/* The same from a source that has its tables. last: the process itself becomes H, or dies; it must
- * not be used again. */
-int kernel_make_from(const struct source *s, bool last, const struct chute *c,
+/* The same from a source that has its tables. h: a copy of it, or itself; it is killed on failure.
+ */
+int kernel_make_from(const struct source *s, pid_t h, const struct chute *c,
                      const struct twin_request *q, const int *fds, struct kernel *ret,
                      struct sg_error *e);
 

@@ -312,10 +312,14 @@ static void pack(const struct scene *s, const struct subject *who, struct findin
         item.path = xstrdup(o->path);
         if (luggage_add(l, &item)) {
             findings_file(f, o->fd, o->path, item.offset);
+            if (own && is_writable(o))
+                findings_written(f, o->path);
             return;
         }
         free(item.path);
-        in_the_way(who, f, "file", o->path, "close files: more than 512 cannot be taken along");
+        if (!l->full)
+            in_the_way(who, f, "file", o->path, "close files: more than 512 cannot be taken along");
+        l->full = true;
     } else if (own && (is_writable(o) || o->at.nlink == 0)) {
         in_the_way(who, f, "file", o->path, "close it: it cannot be opened again by its name");
     } else {

@@ -24,10 +24,11 @@ struct luggage {
     struct rlimit files; /* how many it may have open */
     struct luggage_item *items;
     size_t n;
+    bool full; /* there is more than can be taken along */
 };
 
 void luggage_done(struct luggage *l); /* accepts a zeroed one */
-/* False: there are too many. */
+/* False if there is no room. */
 bool luggage_add(struct luggage *l, const struct luggage_item *item);
 
 /* The calls that open it again: in the kernel itself, under the numbers that are taken; and in a

@@ -9,7 +9,8 @@
 
 #include "base/fd.h"
 
-#define MAPS_MAX (16u << 20)
+#define MAPS_MAX  (16u << 20)
+#define SMAPS_MAX (64u << 20)
 
 /* From Linux 6.11 on, /proc/PID/maps can be asked. The list as text is long, and slow to make. */
 struct map_query {
@@ -24,17 +25,40 @@ struct map_query {
 /* The kernel's own name for memory that is shared by descent only. */
 static const char nameless[] = "/dev/zero (deleted)";
 
-/* A mapping that cannot be written now, of a file that was opened for it, can be made so. */
+/* A mapping that cannot be written now, of a file that was opened for writing, can be made so. It
+ * takes the kernel long to say that: it counts all pages along with it. */
+static bool may_become_writable(int dir, const char *range)
+{
+    AUTO(free_p) char *text = NULL;
+    const char *at, *end;
+
+    if (file_read(dir, "smaps", SMAPS_MAX, &text, NULL) < 0)
+        return true;
+    for (at = strstr(text, range); at && at != text && at[-1] != '\n';)
+        at = strstr(at + 1, range);
+    at = at ? strstr(at, "\nVmFlags:") : NULL;
+    end = at ? strchr(at + 1, '\n') : NULL;
+    return !end || memmem(at, (size_t)(end - at), " mw", 3);
+}
+
+/* How the file was opened is also how its link looks; but the kernel may remember the link from
+ * another mapping that was there before. What it tells wrongly this way round is noticed when the
+ * files are frozen. */
 static void judge(int dir, struct mapping *m)
 {
-    char path[64];
+    char path[64], *range = path + sizeof "map_files";
     struct stat st;
 
     m->anonymous = strcmp(m->name, nameless) == 0;
+    m->writable = (m->prot & PROT_WRITE) != 0;
+    if (m->writable || m->anonymous)
+        return;
     snprintf(path, sizeof path, "map_files/%llx-%llx", (unsigned long long)m->start,
              (unsigned long long)m->end);
-    m->writable = (m->prot & PROT_WRITE) || fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-                  (st.st_mode & S_IWUSR);
+    if (fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && !(st.st_mode & S_IWUSR))
+        return;
+    snprintf(range, 40, "%08llx-%08llx ", (unsigned long long)m->start, (unsigned long long)m->end);
+    m->writable = may_become_writable(dir, range);
 }
 
 static int ask_each(int dir, int maps, int (*fn)(const struct mapping *m, void *arg), void *arg)

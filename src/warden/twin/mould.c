@@ -24,6 +24,7 @@ struct mould *mould_new(uint64_t number, uint64_t owner)
 static void kernel_free(struct mould_kernel *k)
 {
     visit_done(&k->visit);
+    free(k->shared);
     free(k);
 }
 
@@ -49,16 +50,13 @@ static int join_group(pid_t pid, int door, struct sg_error *e)
     return 0;
 }
 
-static int call(const struct source *s, int64_t nr, int64_t a, int64_t b, int64_t c, int64_t d,
-                struct sg_error *e)
+static int call(pid_t pid, const struct source *s, const struct cpu_call *one, struct sg_error *e)
 {
-    struct cpu_call one = {.nr = nr, .args = {a, b, c, d, -1, 0}};
     int64_t ignored;
 
-    return tracee_call(s->pid, &s->state, s->call_at, &one, &ignored, e);
+    return tracee_call(pid, &s->state, s->call_at, one, &ignored, e);
 }
 
-/* from: K's memory, which can be read there whatever its protection is. */
 static int copy_memory(int from, pid_t to, uint64_t at, uint64_t len, char *buffer)
 {
     int r = 0;
@@ -71,24 +69,29 @@ static int copy_memory(int from, pid_t to, uint64_t at, uint64_t len, char *buff
     return r;
 }
 
-static int own_shared(const struct source *s, const struct mould_spec *spec, struct sg_error *e)
+/* from: a process that has it too. There it can be read whatever its protection is. */
+static int own_shared(pid_t pid, const struct source *s, const struct look_shared *shared, int from,
+                      struct sg_error *e)
 {
-    AUTO(close_p) int from = openat(spec->k->dir, "mem", O_RDONLY | O_CLOEXEC);
+    AUTO(close_p) int memory = openat(from, "mem", O_RDONLY | O_CLOEXEC);
     AUTO(free_p) char *buffer = xcalloc(1, CHUNK);
-    int r = from < 0 ? err_errno(e, "open a kernel's memory") : 0;
+    int r = memory < 0 ? err_errno(e, "open a kernel's memory") : 0;
 
-    for (size_t i = 0; i < spec->shared->n && r == 0; i++) {
-        uint64_t at = spec->shared->all[i].start, len = spec->shared->all[i].len;
-        int prot = spec->shared->all[i].prot;
-        r = call(s, SYS_mmap, (int64_t)at, (int64_t)len, PROT_READ | PROT_WRITE,
-                 MAP_FIXED | MAP_SHARED | MAP_ANONYMOUS, e);
+    for (size_t i = 0; i < shared->n && r == 0; i++) {
+        uint64_t at = shared->all[i].start, len = shared->all[i].len;
+        int prot = shared->all[i].prot;
+        struct cpu_call map = {.nr = SYS_mmap,
+                               .args = {(int64_t)at, (int64_t)len, PROT_READ | PROT_WRITE,
+                                        MAP_FIXED | MAP_SHARED | MAP_ANONYMOUS, -1, 0}};
+        struct cpu_call protect = {.nr = SYS_mprotect, .args = {(int64_t)at, (int64_t)len, prot}};
+        r = call(pid, s, &map, e);
         if (r == 0) {
-            r = copy_memory(from, s->pid, at, len, buffer);
+            r = copy_memory(memory, pid, at, len, buffer);
             if (r < 0)
                 err_set(e, SG_ERR_INTERNAL, r, "copy shared memory: %s", strerror(-r));
         }
         if (r == 0 && prot != (PROT_READ | PROT_WRITE))
-            r = call(s, SYS_mprotect, (int64_t)at, (int64_t)len, prot, 0, e);
+            r = call(pid, s, &protect, e);
     }
     return r;
 }
@@ -110,7 +113,7 @@ static int settle(const struct source *s, const struct mould_spec *spec, struct 
     if (r == 0 && (!cpu_is_call(s->pid, s->call_at) || covers_call(spec->shared, s->call_at)))
         r = err_set(e, SG_ERR_INTERNAL, -EPROTO, "a kernel's code is not in its copy");
     if (r == 0 && spec->shared->n > 0)
-        r = own_shared(s, spec, e);
+        r = own_shared(s->pid, s, spec->shared, spec->k->dir, e);
     return r;
 }
 
@@ -133,6 +136,10 @@ int mould_add(struct mould *m, const struct mould_spec *spec, struct sg_error *e
     visit_init(&k->visit);
     luggage_visit_copy(spec->luggage, &k->visit);
     k->source.visit = &k->visit;
+    if (spec->shared->n > 0) {
+        k->shared = xcalloc(1, sizeof *k->shared);
+        *k->shared = *spec->shared;
+    }
     k->next = m->kernels;
     m->kernels = k;
     r = k->visit.overflow ? err_set(e, SG_ERR_LIMIT, -E2BIG, "a kernel has too much open")
@@ -153,6 +160,29 @@ int mould_prepare(struct mould_kernel *k, uint32_t n_doors, const struct seccomp
         r = tables_install(&k->source, filter, e);
     if (r < 0)
         k->source.page = 0;
+    return r;
+}
+
+int mould_copy(struct mould_kernel *k, bool last, pid_t *ret, struct sg_error *e)
+{
+    const struct source *s = &k->source;
+    AUTO(close_p) int own = -1;
+    pid_t pid = s->pid;
+    int r = last ? 0 : source_copy(s->pid, &s->state, s->call_at, &pid, e);
+
+    if (r < 0)
+        return r;
+    if (!last && k->shared) {
+        r = sight_open(s->pid, &own);
+        r = r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "open a mould: %s", strerror(-r))
+                  : own_shared(pid, s, k->shared, own, e);
+    }
+    if (r == 0)
+        r = source_be_victim(pid, OOM_KERNEL, e);
+    if (r < 0)
+        tracee_kill(pid);
+    else
+        *ret = pid;
     return r;
 }
 

@@ -3,7 +3,8 @@
  * memory; K's registers and what it had open are noted beside it.
  *
  * Nobody but us has the memory of a mould: what was checked in it stays true. Memory that K shares
- * with its children is replaced by memory of the mould's own, with the same contents. */
+ * with its children is replaced by memory of the mould's own, with the same contents, and so it is
+ * in each copy of the mould. */
 #pragma once
 
 #include "warden/stage/seccomp.h"
@@ -14,7 +15,8 @@ struct mould_kernel {
     struct mould_kernel *next;
     pid_t was; /* as K is called in its sandbox */
     struct source source;
-    struct visit visit; /* opens what K had open */
+    struct visit visit;         /* opens what K had open */
+    struct look_shared *shared; /* NULL: none */
 };
 
 struct mould {
@@ -43,6 +45,9 @@ int mould_add(struct mould *m, const struct mould_spec *spec, struct sg_error *e
 /* Before a kernel is made from it: the tables, which are there afterwards. */
 int mould_prepare(struct mould_kernel *k, uint32_t n_doors, const struct seccomp_prog *filter,
                   struct sg_error *e);
+
+/* A copy of it, or with `last` itself: the H of a kernel to be made. */
+int mould_copy(struct mould_kernel *k, bool last, pid_t *ret, struct sg_error *e);
 
 struct mould *mould_find(struct mould *list, uint64_t number);
 struct mould_kernel *mould_kernel_of(struct mould *m, pid_t was);

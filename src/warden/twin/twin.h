@@ -106,6 +106,10 @@ enum twin_op { TWIN_ZYGOTE = 1, TWIN_BEGUN, TWIN_KERNEL, TWIN_HOLD, TWIN_GO, TWI
 #define TWIN_MOVED 2u /* GO */
 #define TWIN_KEEP  4u /* HOLD */
 
+/* Descriptors that come with a HOLD's reply before those of the kernels: the report, and a memfd
+ * with the paths, each with its NUL, of files of the sandbox's that its kernels may write to. */
+#define TWIN_HELD_FDS 2
+
 #define TWIN_KERNELS_MAX 64
 #define TWIN_HELD_MS     5000
 #define TWIN_REPORT_MAX  (256u * 1024)
