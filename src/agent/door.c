@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include "agent/launch.h"
 #include "agent/serve.h"
 #include "base/clock.h"
 #include "sudo/protocol.h"
@@ -63,6 +64,7 @@ static int start_session(struct door *d)
 
     if (pipe2(p, O_CLOEXEC | O_NONBLOCK) < 0)
         return -errno;
+    launch_counts();
     pid_t pid = fork();
     if (pid == 0)
         sudo_session(d->fd, p[1], a->config);

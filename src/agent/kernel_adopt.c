@@ -122,6 +122,7 @@ static bool make_one(struct agent *a, struct adopt *w)
     kernel_leaves(k);
     c->kernel = k;
     k->context = c;
+    kernel_variables(k, 'G', &c->env);
     if (!k->packets.ready)
         countdown_start(&c->start, KERNEL_START_MS);
     return true;

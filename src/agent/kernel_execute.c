@@ -93,15 +93,15 @@ static void tell_executing(struct context *c, struct execution *x)
     c->note = NULL;
 }
 
-static void send_variables(struct kernel *k, const struct strbuf *saved)
+void kernel_variables(struct kernel *k, char what, const struct strbuf *list)
 {
     AUTO(strings_done) struct strings s = {0};
     struct wire_reader r;
 
-    wire_reader_init(&r, saved->buf, saved->len);
+    wire_reader_init(&r, list->buf, list->len);
     if (environ_read_variables(&r, &s, NULL) == 0)
         for (size_t i = 0; i < s.n; i++)
-            kernel_queue(k, 'V', s.v[i]);
+            kernel_queue(k, what, s.v[i]);
 }
 
 static void run_next(struct context *c)
@@ -116,7 +116,7 @@ static void run_next(struct context *c)
     tell_executing(c, x);
     if (x->timeout_ms > 0)
         countdown_start(&c->limit, x->timeout_ms);
-    send_variables(c->kernel, &x->cell_env);
+    kernel_variables(c->kernel, 'V', &x->cell_env);
     kernel_run(c->kernel, c->cells, &x->code);
 }
 

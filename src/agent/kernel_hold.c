@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "agent/kernels.h"
+#include "agent/launch.h"
 
 #define EVENT_BYTES_MAX (FRAME_PAYLOAD_MAX - 64)
 
@@ -64,6 +65,7 @@ static void hold_go_on(struct holder *h)
             tell_context(&h->op, c);
             h->last = c->serial;
         } else {
+            a->kernels.launches = launch_count();
             chan_event(a->chan, h->op.stream, EVENT_HELD, NULL, 0);
             h->told = true;
         }

@@ -192,6 +192,8 @@ void kernel_io_init(struct kernel *k);
 int kernel_io_watch(struct kernel *k);
 void kernel_io_close(struct kernel *k);
 void kernel_queue(struct kernel *k, char what, const char *text);
+/* Each of a list of variables, as a packet of that kind. */
+void kernel_variables(struct kernel *k, char what, const struct strbuf *list);
 /* The code is taken over. */
 void kernel_run(struct kernel *k, uint32_t cell, struct strbuf *code);
 /* Reads its packets, and what is owed; when it is dead, ends it. */

@@ -131,6 +131,18 @@ static int become_program(const struct launch *l, const struct agent_config *con
     return explain(l, r, e);
 }
 
+static uint64_t n_started;
+
+uint64_t launch_count(void)
+{
+    return n_started;
+}
+
+void launch_counts(void)
+{
+    n_started++;
+}
+
 int launch_start(const struct launch *l, const struct agent_config *config, pid_t *ret_pid,
                  int *ret_report_fd, struct sg_error *e)
 {
@@ -139,6 +151,7 @@ int launch_start(const struct launch *l, const struct agent_config *config, pid_
     if (pipe2(p, O_CLOEXEC | O_NONBLOCK) < 0)
         return err_errno(e, "make a pipe");
     /* Not vfork: the child may be stopped by another process of its user before exec. */
+    launch_counts();
     pid_t pid = fork();
     if (pid == 0) {
         struct sg_error why = {0};

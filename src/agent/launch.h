@@ -27,6 +27,9 @@ int launch_pipe(int *ret_read, int *ret_write, bool ours_is_write);
 /* Returns as soon as there is a child, also one that will fail. *ret_report_fd is non-blocking. */
 int launch_start(const struct launch *l, const struct agent_config *config, pid_t *ret_pid,
                  int *ret_report_fd, struct sg_error *e);
+/* How many were started so far, sudo's among them. */
+uint64_t launch_count(void);
+void launch_counts(void); /* one more, that was not started here */
 /* What became of it: 1 exec has succeeded (or the child was killed), 0 not known yet, negative with
  * *e filled: it could not be started and has ended. */
 int launch_result(int report_fd, struct sg_error *e);

@@ -4,10 +4,8 @@
  *
  * What the agent has open for reading in the old root it reads to its end there. It must not be
  * writing: that would end up in a place that nobody sees. */
-#include <poll.h>
-
 #include "agent/kernels.h"
-#include "agent/proc.h"
+#include "agent/launch.h"
 
 static bool writes(const struct agent *a)
 {
@@ -17,28 +15,16 @@ static bool writes(const struct agent *a)
     return false;
 }
 
-/* A copy of the agent that is not a program yet: it has directories of the old root open. */
-static bool is_launching(int report_fd)
+/* Whoever was started since may not have been seen by the one who holds the others, and would be
+ * left behind in the old root. */
+static bool started_any(const struct agent *a)
 {
-    struct pollfd p = {.fd = report_fd, .events = POLLIN};
-
-    return report_fd >= 0 && poll(&p, 1, 0) == 0;
-}
-
-static bool launches(const struct agent *a)
-{
-    for (const struct proc *p = a->procs.living.first; p; p = p->next)
-        if (is_launching(p->report_fd))
-            return true;
-    for (const struct context *c = a->kernels.first; c; c = c->next)
-        if (c->kernel && is_launching(c->kernel->report_fd))
-            return true;
-    return false;
+    return !a->kernels.hold || a->kernels.launches != launch_count();
 }
 
 static int move_root(struct agent *a, int root, bool clear)
 {
-    int r = writes(a) || (!clear && launches(a)) ? -EBUSY : 0;
+    int r = writes(a) || (!clear && started_any(a)) ? -EBUSY : 0;
 
     if (r == 0 && clear) {
         kernels_clear(a);

@@ -40,6 +40,7 @@ struct kernels {
     struct kernel *arrived; /* copies of kernels that ran elsewhere, until a context adopts them */
     size_t n_arrived;
     struct op *hold;                             /* OP_KERNEL_HOLD: no cell begins */
+    uint64_t launches;                           /* launch_count() when it was told */
     struct loop_task release;                    /* when it has ended */
     enum { ASKED_NOT, ASKED, ASKED_LATE } asked; /* the warden, for a kernel */
     struct countdown answer;

@@ -7,8 +7,9 @@
 #include "client/jr.h"
 #include "client/url.h"
 
-#define BODY_MAX  1024
-#define COUNT_MAX 100
+#define BODY_MAX          1024
+#define COUNT_MAX         100
+#define DEFAULT_TIMEOUT_S 300
 
 struct fork_options {
     struct client_common common;
@@ -86,8 +87,7 @@ static const struct cli_option options[] = {
      "variables and files (default), files, or cells run again if need be", apply_inherit},
     {"wait", 0, "TIME", "wait so long for a cell to end: 500ms, 30s (default: not at all)",
      apply_wait},
-    {"timeout", 0, "TIME", "how long they live: 30s, 5m, 1h (default: the server's)",
-     apply_timeout},
+    {"timeout", 0, "TIME", "how long they live: 30s, 5m (default), 1h", apply_timeout},
     {"verbose", 'v', NULL, "show what became of each kernel, as on a terminal", apply_verbose},
     {"json", 0, NULL, "print the server's answer", apply_json},
     CLIENT_OPTIONS,
@@ -115,7 +115,7 @@ static int ask(struct client *c, const struct fork_options *o, json_t **ret, jso
     jw_init(&j, &body);
     jw_object_begin(&j);
     add_number(&j, "count", o->count);
-    add_number(&j, "timeout", o->timeout_s);
+    add_number(&j, "timeout", o->timeout_s ? o->timeout_s : DEFAULT_TIMEOUT_S);
     add_number(&j, "waitMs", o->wait_ms);
     if (o->inherit) {
         jw_key(&j, "inherit");

@@ -113,6 +113,8 @@ static int repl_fn(struct client *c, void *options)
     size_t len = 0;
     int status;
 
+    if (o->no_colour)
+        setenv("NO_COLOR", "1", 1); /* for messages too */
     /* First, so that a sandbox does not wait for it. */
     if (!terminal && text_fd_load("code", "standard input", STDIN_FILENO, REPL_CELL_MAX, CODE_HINT,
                                   &code, &len, &e) < 0)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "front/call.h"
 #include "front/checkpoint_impl.h"
 #include "front/egress.h"
 #include "front/identity.h"
@@ -21,6 +22,7 @@ struct making {
     struct box *box;
     struct fork_ask ask;
     json_t *report;
+    bool *failed_at_once; /* while it is being ordered: nothing was, if this is set */
     fork_done done;
     void *arg;
 };
@@ -30,6 +32,8 @@ static void made(struct making *m, int r, const struct sg_error *e)
     struct box *b = m->box;
 
     m->from->uses--;
+    if (m->failed_at_once)
+        *m->failed_at_once = true;
     if (r < 0 && b)
         box_kill(b, NULL, NULL);
     m->done(m->arg, r < 0 ? NULL : b, r, e, m->report);
@@ -81,27 +85,39 @@ static void on_made(void *arg, struct box *b, int r, const struct sg_error *e)
         return;
     }
     m->box = box_ref(b);
+    /* In one write. Whoever comes later finds both done; who waits for this waits for kernels
+     * alone. */
+    box_cork(b);
     checkpoint_adopt(b, m->from, b->has_copies ? NULL : REASON_GONE, on_adopted, m);
+    identity_write(b);
+    box_uncork(b);
 }
 
 void box_create_from(struct front *f, struct box_spec *spec, struct checkpoint *c,
                      const struct fork_ask *ask, fork_done done, void *arg)
 {
     struct making *m = xcalloc(1, sizeof *m);
-    bool last = ask->last && c->uses == 0;
+    bool last = ask->last && c->uses == 0, failed = false;
     struct box_make make = {.layer = c->name,
                             .timeout_ms = ask->timeout_ms,
                             .flags = ORDER_STATE | (last ? ORDER_LAST : 0),
                             .came_from = c->kind == CHECKPOINT_FORK ? c->parent : c->name,
                             .closed = ask->replay};
 
-    *m = (struct making){.from = checkpoint_ref(c), .ask = *ask, .done = done, .arg = arg};
+    *m = (struct making){.from = checkpoint_ref(c),
+                         .ask = *ask,
+                         .failed_at_once = &failed,
+                         .done = done,
+                         .arg = arg};
     c->uses++;
     checkpoint_ref(c);
     box_make(f, spec, &make, on_made, m);
-    /* The warden has the others' orders first, and keeps what they need. */
-    if (ask->last)
-        checkpoint_forget(c);
+    if (!failed)
+        m->failed_at_once = NULL;
+    if (last && !failed)
+        checkpoint_drop(c); /* the order says so */
+    else if (ask->last)
+        checkpoint_forget(c); /* the warden has the others' orders, and keeps what they need */
     checkpoint_unref(c);
 }
 

@@ -117,11 +117,11 @@ static void ended(struct box *b)
 }
 
 /* The first that a new agent hears, in one write. */
-static void greet(struct box *b, bool with_state)
+static void greet(struct box *b)
 {
     box_cork(b);
     identity_write(b);
-    if (b->spec.interpreter && !with_state)
+    if (b->spec.interpreter)
         box_warm_kernel(b);
     box_uncork(b);
 }
@@ -149,7 +149,8 @@ static void on_created(void *arg, const struct order_answer *a, int fd)
         b->state = BOX_RUNNING;
         b->has_copies = (a->flags & TELL_KERNELS) != 0;
         usage_made(b);
-        greet(b, t->memory);
+        if (!t->memory) /* checkpoint_use.c has more to say first */
+            greet(b);
         box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Sandbox created from template %s",
                     b->spec.template_id);
     }
@@ -332,7 +333,7 @@ static void on_resumed(void *arg, const struct order_answer *a, int fd)
         if (booted) {
             link_free(b->link);
             b->link = link_new(b, steal_fd(&fd));
-            greet(b, false);
+            greet(b);
         }
         b->state = BOX_RUNNING;
         usage_resumed(b);

@@ -146,6 +146,9 @@ int instance_files_freeze(struct instance *i, const int *layer, int written, str
     struct stratum *top;
     int r = check_can(i, e), root = -1;
 
+    /* What could not be sealed is in the stack, and may still be written to. */
+    if (r == 0)
+        r = instance_files_seal(i, e);
     if (r == 0)
         r = scratch_is_empty(i->scratch, i->upper, e);
     if (r < 0)
@@ -191,8 +194,6 @@ int instance_root_send(struct instance *i, int root, bool clear, struct sg_error
     AUTO(close_p) int fd = root;
     int r = 0;
 
-    close_p(&i->old_root);
-    i->old_root = -1;
     if (i->move.frozen)
         r = open_of_agent(i, "root", O_PATH | O_DIRECTORY, &i->old_root, e);
     if (r == 0)
@@ -203,6 +204,12 @@ int instance_root_send(struct instance *i, int root, bool clear, struct sg_error
             err_set(e, SG_ERR_GONE, r, "the sandbox takes no new root: %s", strerror(-r));
     }
     return r;
+}
+
+static void forget_old_root(struct instance *i)
+{
+    close_p(&i->old_root);
+    i->old_root = -1;
 }
 
 void instance_files_moved(struct instance *i, bool moved)
@@ -222,25 +229,27 @@ void instance_files_moved(struct instance *i, bool moved)
             stack_top(i->stack)->written = false;
     } else {
         stack_free(steal_ptr(&i->move.stack));
-        close_p(&i->old_root);
-        i->old_root = -1;
     }
+    /* Gone back, or still there. */
+    if (moved != i->move.frozen)
+        forget_old_root(i);
     if (!moved || !i->move.frozen)
         scratch_discard(i->scratch, left);
 }
 
 int instance_files_seal(struct instance *i, struct sg_error *e)
 {
-    AUTO(close_p) int old = i->old_root, fs = -1;
+    AUTO(close_p) int fs = -1;
 
-    i->old_root = -1;
-    if (old < 0)
+    if (i->old_root < 0)
         return 0;
-    fs = sys_fspick(old);
+    fs = sys_fspick(i->old_root);
     if (fs < 0 || sys_fsconfig_flag(fs, "ro") < 0)
         return err_errno(e, "seal a sandbox's files");
-    if (sys_fsconfig_reconfigure(fs) == 0)
+    if (sys_fsconfig_reconfigure(fs) == 0) {
+        forget_old_root(i);
         return 0;
+    }
     return errno == EBUSY ? err_set(e, SG_ERR_GONE, -EBUSY,
                                     "a file was open for writing while the files were frozen: "
                                     "close it, and try again")
@@ -255,8 +264,7 @@ void instance_files_swap(struct instance *i, struct stack *s)
 
 void instance_files_done(struct instance *i)
 {
-    close_p(&i->old_root);
-    i->old_root = -1;
+    forget_old_root(i);
     stack_free(steal_ptr(&i->move.stack));
     stack_free(steal_ptr(&i->stack));
     stack_free(steal_ptr(&i->same));

@@ -111,11 +111,19 @@ static void on_line(struct event_source *src, uint32_t events)
     if (r == 0 && news == LINE_ROOT_DONE)
         guest_rooted(g, code);
     else if (r == 0 && may_ask(g))
-        kernels_want(g->ward, g->instance);
+        g->asks = !kernels_want(g->ward, g->instance);
     else if (r == 0)
         instance_kernel_refuse(g->instance, &e);
     else if (r != -EAGAIN)
         reactor_unwatch(&g->server->reactor, &g->line); /* its end is told by its process */
+}
+
+void guests_ask_again(struct server *s, struct ward *w)
+{
+    for (size_t i = 0; i < GUEST_BUCKETS; i++)
+        for (struct guest *g = s->guests[i]; g; g = g->next)
+            if (g->asks && g->ward == w && g->instance)
+                g->asks = !kernels_want(w, g->instance);
 }
 
 void guest_adopt(struct guest *g, struct instance *i)
@@ -181,6 +189,7 @@ void guest_drop_instance(struct guest *g, grave_done done)
     reactor_unwatch(&g->server->reactor, &g->line);
     timer_cancel(&g->server->reactor, &g->timer);
     g->instance = NULL;
+    g->asks = false;
     grave_dig(g->server, i, done, g);
 }
 

@@ -52,6 +52,8 @@ void guest_held(struct guest *g, const struct kernel_news *news, int r, const st
 void guest_went(struct guest *g, const struct kernel_news *news, int r, const struct sg_error *e);
 /* False: it had not asked for a copy. */
 bool guest_copied(struct guest *g, int r, const struct sg_error *e);
+/* Kernels that its guests asked for can be had now, or not. */
+void guests_ask_again(struct server *s, struct ward *w);
 /* The broker of a ward has ended. */
 void guests_broker_gone(struct server *s, struct ward *w);
 void guest_note(struct guest *g, const struct ticket *t, int note);

@@ -88,6 +88,7 @@ struct guest {
     struct event_source line;    /* its agent asks for a kernel */
     uint64_t asks_since_ns;
     unsigned n_asks;    /* since then */
+    bool asks;          /* its agent waits for a kernel */
     bool kernel;        /* it will be asked for one: ORDER_KERNEL */
     struct timer timer; /* RUNNING: the deadline. FREEZING: when to look */
     uint64_t freeze_until_ns, freeze_step_ns;

@@ -123,6 +123,7 @@ static void rest(struct ward *w)
     timer_set(&w->server->reactor, &k->rest, clock_ns() + k->rest_ns);
     if (k->rest_ns < REST_MAX_NS)
         k->rest_ns *= 2;
+    guests_ask_again(w->server, w);
 }
 
 /* ---- kernels --------------------------------------------------------------------------------- */
@@ -148,13 +149,26 @@ static void refuse(struct instance *i)
         log_line(LEVEL_DEBUG, "%s", e.message);
 }
 
-void kernels_want(struct ward *w, struct instance *i)
+/* It is worth waiting for: it has not failed yet. */
+static bool is_coming(const struct ward *w)
+{
+    const struct ward_kernels *k = &w->kernels;
+
+    return k->rest_ns == REST_NS && (k->state == KERNELS_HOMELESS || k->state == KERNELS_LOADING ||
+                                     (k->state == KERNELS_RESTING && !k->home));
+}
+
+bool kernels_want(struct ward *w, struct instance *i)
 {
     struct sg_error e = {0};
+
+    if (is_coming(w))
+        return false;
     int r = w->kernels.state == KERNELS_READY ? instance_kernel_ask(i, &e) : -ENODEV;
 
     if (r < 0 && r != -EALREADY) /* the one that is on its way will do */
         refuse(i);
+    return true;
 }
 
 static void on_zygote(struct ward *w, int r, const struct sg_error *e)
@@ -172,6 +186,7 @@ static void on_zygote(struct ward *w, int r, const struct sg_error *e)
     }
     w->kernels.state = KERNELS_READY;
     w->kernels.rest_ns = REST_NS;
+    guests_ask_again(w->server, w);
     reactor_want_idle(&w->server->reactor); /* the pool has none yet */
 }
 

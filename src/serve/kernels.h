@@ -18,5 +18,7 @@ void kernels_start(struct ward *w);
 void kernels_stop(struct ward *w);
 /* One whose agent has none, and has not asked. False: there is none to be had now. */
 bool kernels_feed(struct ward *w, struct instance *i);
-/* Its agent asks for one: it gets an answer. */
-void kernels_want(struct ward *w, struct instance *i);
+/* Its agent asks for one: it gets an answer. False: the zygote is loading for the first time, and
+ * it is to ask again then (guests_ask_again): a kernel that was started in another way could not be
+ * forked. */
+bool kernels_want(struct ward *w, struct instance *i);

@@ -101,7 +101,7 @@ class Model:
         return m
 
     def become_copy(self):
-        """What a branch has not: pipes, files without a name, processes."""
+        """What a branch has not: pipes, processes."""
         self.history.append(COPIED)
         for fd in self.dropped():
             del self.files.fds[fd]
@@ -180,8 +180,7 @@ class Model:
 
     def dropped(self):
         """Descriptors that do not come along."""
-        return sorted(fd for fd, what in self.files.fds.items()
-                      if isinstance(what, Pipe) or what.entry.gone)
+        return sorted(fd for fd, what in self.files.fds.items() if isinstance(what, Pipe))
 
     def in_the_way(self):
         """{(what, holds)} of a checkpoint. With other threads nothing else is looked at in a kernel."""
@@ -193,7 +192,7 @@ class Model:
                 continue
             if what.locked:
                 found.add(("lock", place(what.entry)))
-            elif what.writes and (what.entry.gone or not what.inode.mode & 0o200):
+            elif what.entry.gone or what.writes and not what.inode.mode & 0o200:
                 found.add(("file", place(what.entry)))
         for memory in self.mine("m").values():
             if memory.opening:

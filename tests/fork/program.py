@@ -87,10 +87,13 @@ class Program:
         return [o for o in self.model.files.fds.values()
                 if isinstance(o, Opening) and o.entry is entry]
 
+    def single(self, path):
+        """Not several names, and a checkpoint: a change would show under one of them only."""
+        inode = self.entry(path).inode
+        return inode.links == 1 or not inode.frozen
+
     def changeable(self, path):
-        """Several names, and a checkpoint: a change would show under one of them only."""
-        inode = self.model.files.there(path).inode
-        return inode.mode & 0o200 and not (inode.frozen and inode.links > 1)
+        return self.entry(path).inode.mode & 0o200 and self.single(path)
 
     def changeable_file(self):
         return self.pick(p for p in self.paths() if self.changeable(p))
@@ -234,7 +237,7 @@ class Program:
         return path and f"os.symlink({self.random.choice((target, self.pick(NAMES)))!r}, {path!r})"
 
     def link(self):
-        path = self.pick(p for p in self.paths() if not any(
+        path = self.pick(p for p in self.paths() if self.single(p) and not any(
             o.writes for o in self.model.files.fds.values()
             if isinstance(o, Opening) and o.inode is self.entry(p).inode))
         if path is None:
@@ -243,16 +246,10 @@ class Program:
         return f"fails(lambda: os.link({self.as_program_says(path)}, {new!r}))"
 
     def may_go(self, entry):
-        """Without taking away what a buffer or a mapping needs. What is open by number alone may go,
-        rarely: a copy does not have it then, or there can be none."""
-        open_by = self.openings(entry)
-        if not open_by:
-            return True
-        objects = {v.fileno() for v in self.model.mine("f").values() if not isinstance(v, int)}
-        maps = {v.fd for v in self.model.mine("m").values()}
-        by_number = all(fd not in objects | maps
-                        for fd, o in self.model.files.fds.items() if o in open_by)
-        return by_number and entry.inode.links == 1 and self.random.random() < 0.2
+        """What is open, rarely: it is in the way of a copy then."""
+        mapped = {v.fd for v in self.model.mine("m").values()}
+        fds = {fd for fd, o in self.model.files.fds.items() if o in self.openings(entry)}
+        return not fds or not fds & mapped and self.random.random() < 0.2
 
     def unlink(self):
         path = self.pick(self.paths(self.pick("ffl")))
@@ -261,7 +258,7 @@ class Program:
         return f"os.unlink({self.as_program_says(path)})"
 
     def rename(self):
-        path = self.pick(self.paths(self.pick("fffl")))
+        path = self.pick(p for p in self.paths(self.pick("fffl")) if self.single(p))
         if path is None:
             return None
         new = self.beside(path)
@@ -430,7 +427,7 @@ class Program:
     def hinders(self, file):
         what = self.model.files.fds.get(file if isinstance(file, int) else file.fileno())
         return isinstance(what, Opening) and (
-            what.locked or what.writes and (what.entry.gone or not what.inode.mode & 0o200))
+            what.locked or what.entry.gone or what.writes and not what.inode.mode & 0o200)
 
     # ---- the end -------------------------------------------------------------------------------
 

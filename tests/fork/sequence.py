@@ -81,9 +81,9 @@ class Sequence:
         return False
 
     def check_kernels(self, side, answer):
-        states = [k["state"] for k in answer["kernels"]]
+        states = [k["state"] for k in answer.get("kernels", [])]
         if states != ["carried"]:
-            raise Wrong(f"kernels: {answer['kernels']}")
+            raise Wrong(f"kernels: {answer}")
         dropped = sorted(d["fd"] for d in answer["kernels"][0].get("dropped", []))
         if dropped != side.model.dropped():
             raise Wrong(f"dropped: {answer['kernels']}, and must have been {side.model.dropped()}")
@@ -149,15 +149,17 @@ class Sequence:
     # ---- from beginning to end -----------------------------------------------------------------
 
     def choose(self):
-        """The steps. There is a copy in each sequence, and something before it."""
+        """The steps. In each sequence there is a copy, or something is gone back to."""
         if self.without_copies:
             return [Sequence.cell] * self.length
+        copy = self.random.choice(((Sequence.fork,), (Sequence.checkpoint, Sequence.cell,
+                                                      Sequence.rewind)))
         kinds = (Sequence.cell, Sequence.checkpoint, Sequence.rewind, Sequence.forget,
                  Sequence.fork, Sequence.kill)
-        steps = [Sequence.cell,
-                 *self.random.choices(kinds, (45, 14, 12, 1, 20, 8), k=self.length - 2)]
-        copy = self.random.choice((Sequence.fork, Sequence.checkpoint))
-        steps.insert(self.random.randint(1, len(steps)), copy)
+        steps = [Sequence.cell, *self.random.choices(kinds, (45, 10, 15, 1, 20, 9),
+                                                     k=max(0, self.length - 1 - len(copy)))]
+        for step in copy:
+            steps.insert(self.random.randint(1, len(steps)), step)
         return steps
 
     def run(self):

@@ -15,6 +15,21 @@ static void expect_markers(struct agent_host *h, const char *marker)
                expected);
 }
 
+/* Cells are held while it moves, and nothing may have been started since. */
+static int move(struct agent_host *h, int root)
+{
+    struct call c;
+    int r;
+
+    call_open(h, &c, OP_KERNEL_HOLD, "U", (uint64_t)0);
+    EXPECT(host_wait(h, &c.started, AGENT_WAIT_MS));
+    r = root_send(h, root, 0);
+    chan_cancel(h->chan, c.stream);
+    EXPECT(host_wait(h, &c.ended, AGENT_WAIT_MS));
+    call_done(&c);
+    return r;
+}
+
 TEST(everything_moves)
 {
     struct agent_host h;
@@ -33,7 +48,7 @@ TEST(everything_moves)
 
     for (int i = 0; i < 3; i++) {
         const char *marker = i & 1 ? "three" : "two";
-        EXPECT(root_send(&h, root_make(marker), 0) == 0);
+        EXPECT(move(&h, root_make(marker)) == 0);
         expect_markers(&h, marker);
         EXPECT_STR(shell_says(&h, "root", MOUNTS), before);
         EXPECT_STR(shell_says(&h, "user",
@@ -71,11 +86,31 @@ TEST(a_root_that_was_tampered_with)
         EXPECT(renameat(root, bad[i].place, root, aside) == 0);
         if (bad[i].link)
             EXPECT(symlinkat(bad[i].link, root, bad[i].place) == 0);
-        EXPECT(root_send(&h, root, 0) < 0);
+        EXPECT(move(&h, root) < 0);
         expect_markers(&h, "one");
         EXPECT_STR(shell_says(&h, "root", MOUNTS), before);
     }
-    EXPECT(root_send(&h, root_make("two"), 0) == 0);
+    EXPECT(move(&h, root_make("two")) == 0);
+    expect_markers(&h, "two");
+    host_stop(&h);
+}
+
+TEST(not_when_something_was_started_meanwhile)
+{
+    struct agent_host h;
+    struct call c;
+
+    host_start_rooted(&h, "one");
+    EXPECT(root_send(&h, root_make("two"), 0) == -EBUSY); /* not held at all */
+    call_open(&h, &c, OP_KERNEL_HOLD, "U", (uint64_t)0);
+    EXPECT(host_wait(&h, &c.started, AGENT_WAIT_MS));
+    EXPECT_STR(shell_says(&h, "user", "cat marker"), "one");
+    EXPECT(root_send(&h, root_make("two"), 0) == -EBUSY);
+    expect_markers(&h, "one");
+    chan_cancel(h.chan, c.stream);
+    EXPECT(host_wait(&h, &c.ended, AGENT_WAIT_MS));
+    call_done(&c);
+    EXPECT(move(&h, root_make("two")) == 0);
     expect_markers(&h, "two");
     host_stop(&h);
 }
@@ -89,13 +124,13 @@ TEST(not_while_a_file_is_written)
     call_open(&h, &c, OP_FILE_WRITE, "ssuuu", "user", "new", 0644u, 0u, 0u);
     chan_send(h.chan, c.stream, 0, "abc", 3);
     EXPECT_STR(shell_says(&h, "user", "cat marker"), "one"); /* the agent has come so far */
-    EXPECT(root_send(&h, root_make("two"), 0) == -EBUSY);
+    EXPECT(move(&h, root_make("two")) == -EBUSY);
     EXPECT(root_send(&h, root_make("two"), LINE_ROOT_CLEAR) == -EBUSY);
     chan_eof(h.chan, c.stream);
     EXPECT(host_wait(&h, &c.ended, AGENT_WAIT_MS) && c.status == 0);
     call_done(&c);
     EXPECT_STR(shell_says(&h, "user", "cat new"), "abc");
-    EXPECT(root_send(&h, root_make("two"), 0) == 0);
+    EXPECT(move(&h, root_make("two")) == 0);
     host_stop(&h);
 }
 
@@ -120,7 +155,7 @@ TEST(watches_go_on)
             host_wait(&h, &never, 10);
         EXPECT_STR(c.events.buf, all);
         strbuf_reset(&c.events);
-        EXPECT(root_send(&h, root_make("two"), 0) == 0);
+        EXPECT(move(&h, root_make("two")) == 0);
         host_wait(&h, &never, 50);
         EXPECT_STR(c.events.buf, "");
     }

@@ -41,7 +41,8 @@ TEST(a_script_gets_ids)
 {
     static const struct fake_answer answers[] = {{"POST /sandboxes/i1/fork", 201, two_forks}, {0}};
 
-    expect_run(answers, &fork_verb, "i1", 0, "i2\ni3\n", "", "POST /sandboxes/i1/fork {}\n");
+    expect_run(answers, &fork_verb, "i1", 0, "i2\ni3\n", "",
+               "POST /sandboxes/i1/fork {\"timeout\":300}\n");
     expect_run(answers, &fork_verb, "i1 -n 2 --wait 2s --timeout 1m --inherit replay", 0,
                "i2\ni3\n", "",
                "POST /sandboxes/i1/fork {\"count\":2,\"timeout\":60,\"waitMs\":2000,\"inherit\":"

@@ -152,7 +152,7 @@ TEST(reports_are_bounded)
         strbuf_addf(&text, "%s{\"pid\":%d,\"command\":\"%0300d\",\"what\":[],\"holds\":null}",
                     i ? "," : "", i - 5, 1);
     strbuf_addstr(&text, "]}");
-    json_t *broker = report_of(text.buf, text.len), *way = report_in_the_way(broker);
+    json_t *broker = report_of(text.buf, text.len), *way = report_in_the_way(broker, "x");
     json_t *list = json_object_get(way, "inTheWay");
     EXPECT(json_array_size(list) == REPORT_WAY_MAX);
     EXPECT(json_integer_value(json_object_get(json_array_get(list, 0), "pid")) == 0);
@@ -169,7 +169,7 @@ TEST(reports_are_bounded)
         strbuf_addstr(&text, "\xe2\x82\xac");
     strbuf_addstr(&text, "\"}]}");
     broker = report_of(text.buf, text.len);
-    way = report_in_the_way(broker);
+    way = report_in_the_way(broker, "x");
     EXPECT(strlen(field_of(json_array_get(json_object_get(way, "inTheWay"), 0), "command")) == 256);
     json_decref(way);
     json_decref(broker);
@@ -190,8 +190,8 @@ TEST(reports_are_bounded)
     EXPECT(pipe(pipe_fds) == 0 && report_read(pipe_fds[0]) == NULL && report_read(-1) == NULL);
     close(pipe_fds[0]);
     close(pipe_fds[1]);
-    way = report_in_the_way(NULL);
-    EXPECT(json_array_size(json_object_get(way, "inTheWay")) == 0);
+    way = report_in_the_way(NULL, "a file");
+    EXPECT_STR(field_of(json_array_get(json_object_get(way, "inTheWay"), 0), "holds"), "a file");
     json_decref(way);
     way = report_cell_in_the_way("\xff");
     EXPECT(json_array_size(json_object_get(way, "inTheWay")) == 1);

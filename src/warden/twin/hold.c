@@ -457,30 +457,10 @@ int hold_begin(const struct twin_request *q, const int *fds, struct pair *pairs,
     return 0;
 }
 
-/* Who was started meanwhile by the agent may be in the old root still. What such a one has open
- * for writing there is noticed when the files are frozen. */
-static void find_late(struct hold *h)
-{
-    struct findings ignored;
-    struct held *last = h->all;
-    struct sg_error e;
-
-    while (last && last->next)
-        last = last->next;
-    findings_init(&ignored);
-    stop_all(h, &ignored, &e);
-    for (struct held *p = last ? last->next : h->all; p; p = p->next)
-        if (p->n_threads > 0)
-            look_at_unnamed(h, p, &ignored);
-    findings_done(&ignored);
-}
-
 int hold_end(struct hold *h, bool moved, struct sg_error *e)
 {
     int r = 0;
 
-    if (moved)
-        find_late(h);
     for (struct held *p = h->all; p; p = p->next) {
         struct sg_error one = {0};
         int r1 = 0;

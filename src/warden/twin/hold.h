@@ -6,9 +6,9 @@
  *   until a round finds nobody new: then nobody is left who could start anything
  *   all are looked at (look.h); if nothing is in the way, the kernels' Hs are copied (mould.h)
  *
- * Nobody is changed by being stopped, and all go on if we die. When the sandbox has got another
- * root meanwhile, each process is put into its directory again, and kernels get their files again,
- * by calls made in them (visit.h). */
+ * Nobody is changed by being stopped, and all go on if we die. The agent starts nobody meanwhile,
+ * or refuses the other root. When the sandbox has got one, each process is put into its directory
+ * again, and kernels get their files again, by calls made in them (visit.h). */
 #pragma once
 
 #include "warden/twin/kernel.h"

@@ -170,26 +170,44 @@ int tracee_await_birth(pid_t pid, struct sg_error *e)
     return r;
 }
 
+/* Resumes it by `how` until a trap. One that others have stopped says that once more when it is
+ * made to run. */
+static int run_to_trap(pid_t pid, int how, struct sg_error *e)
+{
+    int status = 0, r = 0;
+
+    for (int tries = 0; tries < 4 && r == 0; tries++) {
+        if (how != 0 && ptrace(how, pid, NULL, NULL) < 0)
+            return err_errno(e, "run process %d", pid);
+        r = tracee_wait(pid, &status, e);
+        if (r == 0 && status >> 8 == SIGTRAP)
+            return 0;
+        if (status >> 16 != PTRACE_EVENT_STOP || how == 0)
+            break;
+    }
+    return r < 0 ? r
+                 : err_set(e, SG_ERR_INTERNAL, -EPROTO, "process %d stopped with %#x in our calls",
+                           pid, (unsigned)status);
+}
+
 int tracee_await_trap(pid_t pid, struct sg_error *e)
 {
-    int status, r = tracee_wait(pid, &status, e);
+    return run_to_trap(pid, 0, e);
+}
 
-    if (r == 0 && status >> 8 != SIGTRAP)
-        r = err_set(e, SG_ERR_INTERNAL, -EPROTO, "process %d stopped with %#x in its table", pid,
-                    (unsigned)status);
-    return r;
+int tracee_run_table(pid_t pid, struct sg_error *e)
+{
+    return run_to_trap(pid, PTRACE_CONT, e);
 }
 
 int tracee_call(pid_t pid, const struct cpu_state *s, uint64_t at, const struct cpu_call *c,
                 int64_t *ret, struct sg_error *e)
 {
-    int status, r = cpu_aim_call(pid, s, at, c);
+    int r = cpu_aim_call(pid, s, at, c);
 
-    if (r == 0 && ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) < 0)
-        r = -errno;
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "make a call in process %d: %s", pid, strerror(-r));
-    r = tracee_wait(pid, &status, e);
+    r = run_to_trap(pid, PTRACE_SINGLESTEP, e);
     if (r == 0)
         r = cpu_result(pid, ret);
     if (r == 0 && *ret < 0)

@@ -33,6 +33,8 @@ int tracee_continue(pid_t pid, struct sg_error *e);
 int tracee_await_birth(pid_t pid, struct sg_error *e);
 /* Waits for the trap at the end of a table. */
 int tracee_await_trap(pid_t pid, struct sg_error *e);
+/* Continues it until then. */
+int tracee_run_table(pid_t pid, struct sg_error *e);
 /* Makes one system call at the instruction `at`. Negative results of the call are errors. */
 int tracee_call(pid_t pid, const struct cpu_state *s, uint64_t at, const struct cpu_call *c,
                 int64_t *ret, struct sg_error *e);

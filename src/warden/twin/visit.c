@@ -162,9 +162,7 @@ static int work(const struct stay *s, const struct visit *v, uint64_t page, size
         r = cpu_aim_table(s->tid, &s->state, page, page + CODE_ROOM, page);
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "write to process %d: %s", s->tid, strerror(-r));
-    r = tracee_continue(s->tid, e);
-    if (r == 0)
-        r = tracee_await_trap(s->tid, e);
+    r = tracee_run_table(s->tid, e);
     if (r == 0 && tracee_read(s->tid, page + CODE_ROOM, calls, visit_calls_len(v)) < 0)
         r = err_set(e, SG_ERR_INTERNAL, -EFAULT, "read from process %d", s->tid);
     return r < 0 ? r : visit_check(v, calls, e);

@@ -72,9 +72,12 @@ def about_rights(site):
     there = json.loads(box.says("python3 self.py"))
     # The agent's programs may ask for capabilities that a copy has not even in its bounding set.
     bounding = int(here.pop("bounding"), 16), int(there.pop("bounding"), 16)
+    # When memory runs out, programs die before kernels, and those before the agent.
+    victims = int(here.pop("oom_score_adj")), int(there.pop("oom_score_adj"))
     check("K02 it may what a program of the agent may",
           [f"{k}: {here[k]} is not {there[k]}" for k in there if here[k] != there[k]]
-          + ([f"bounding sets {bounding}"] if bounding[0] & ~bounding[1] else []))
+          + ([f"bounding sets {bounding}"] if bounding[0] & ~bounding[1] else [])
+          + ([f"oom_score_adj {victims}"] if victims != (900, 1000) else []))
     zero = [k for k in ("CapInh", "CapPrm", "CapEff", "CapAmb") if int(here[k], 16)]
     check("K02 no capabilities, no new privileges, a filter",
           [f"{k} is {here[k]}" for k in zero]
