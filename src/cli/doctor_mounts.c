@@ -178,6 +178,42 @@ static int try_overlay(void *arg)
     return r < 0 ? r : mount_overlay(lower);
 }
 
+/* As live fork does it: layers on mounts that are attached nowhere, one of them with its ids
+ * mapped, named one by one; and an overlay that becomes read-only. */
+static int try_strata(void *arg)
+{
+    AUTO(close_p) int tmpfs = -1, mapped = -1, fs = -1, root = -1, pick = -1;
+    char lower[40], below[40], upper[40], work[40];
+    int r = private_mounts();
+
+    (void)arg;
+    if (r == 0)
+        r = new_tmpfs(&tmpfs);
+    if (r < 0)
+        return r;
+    if (mkdirat(tmpfs, "a", 0755) < 0 || mkdirat(tmpfs, "b", 0755) < 0 ||
+        mkdirat(tmpfs, "u", 0755) < 0 || mkdirat(tmpfs, "w", 0755) < 0)
+        return -errno;
+    r = idmapped_tree(tmpfs, ".", &mapped);
+    if (r < 0)
+        return r;
+    snprintf(lower, sizeof(lower), "/proc/self/fd/%d/a", mapped);
+    snprintf(below, sizeof(below), "/proc/self/fd/%d/b", mapped);
+    snprintf(upper, sizeof(upper), "/proc/self/fd/%d/u", tmpfs);
+    snprintf(work, sizeof(work), "/proc/self/fd/%d/w", tmpfs);
+    fs = sys_fsopen("overlay");
+    if (fs < 0 || sys_fsconfig_string(fs, "lowerdir+", lower) < 0 ||
+        sys_fsconfig_string(fs, "lowerdir+", below) < 0 ||
+        sys_fsconfig_string(fs, "upperdir", upper) < 0 ||
+        sys_fsconfig_string(fs, "workdir", work) < 0 || sys_fsconfig_create(fs) < 0)
+        return -errno;
+    root = sys_fsmount(fs, 0);
+    pick = root < 0 ? -1 : sys_fspick(root);
+    return pick < 0 || sys_fsconfig_flag(pick, "ro") < 0 || sys_fsconfig_reconfigure(pick) < 0
+               ? -errno
+               : 0;
+}
+
 /* ---- checks
  * ------------------------------------------------------------------------------------------------
  */
@@ -215,6 +251,18 @@ static void check_overlay(struct check_result *r)
            "needs Linux 5.19 or later with CONFIG_OVERLAY_FS; if it is a module: modprobe overlay");
 }
 
+static void check_strata(struct check_result *r)
+{
+    int err = probe_in_child(try_strata, NULL);
+
+    if (err == 0) {
+        check_ok(r, "a running sandbox can be forked");
+        return;
+    }
+    check_warn(r, "%s: a sandbox's files are copied, and it cannot be forked live", strerror(-err));
+    check_fix(r, "needs Linux 6.15 or later");
+}
+
 static void check_mapped(struct check_result *r, const char *dir)
 {
     char path[32], fix[160];
@@ -236,6 +284,7 @@ static const struct check mount_checks[] = {
     {"mount API", check_mount_api},
     {"tmpfs, ids mapped", check_idmapped_tmpfs},
     {"overlay on mapped layers", check_overlay},
+    {"layers that are shared", check_strata},
     {"/var/lib, ids mapped", check_var_lib},
 };
 const struct check_group doctor_filesystems = {"File systems", mount_checks,

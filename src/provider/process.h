@@ -226,7 +226,8 @@ int instance_root_send(struct instance *i, int root, bool clear, struct sg_error
  * the caller's stack, whose top it writes on. */
 void instance_files_moved(struct instance *i, bool moved);
 /* After freezing and moving, when all that runs is in the new root: from now on the kernel itself
- * lets nobody write to the old. -EBUSY: somebody has a file open there for writing. */
+ * lets nobody write to the old. -EBUSY: somebody has a file open there for writing. As long as that
+ * is so it cannot be frozen again. */
 int instance_files_seal(struct instance *i, struct sg_error *e);
 /* What it writes on: a directory, the caller's to close. */
 int instance_open_upper(const struct instance *i);

@@ -269,7 +269,7 @@ test('fork: ids for scripts; variables and files come along, and each goes its o
   for (const id of ids) {
     const info = await mine(await Sandbox.connect(id, { timeoutMs: 1000 })).getInfo()
     assert.ok(Math.abs(info.endAt - info.startedAt - 50_000) < 4000, `${info.endAt - info.startedAt} ms`)
-    same(await works(['repl', '--context', context, id], { input: 'x += 1; f"{x} {open(\'kept\').read()}"' }), "'42 of the first'\n")
+    same(await works(['repl', '--context', context, id], { input: 'x += 1; f"{x} {open(\'kept\').read()}"' }), '42 of the first\n')
   }
   same(await value(box, 'x', { context: { id: context } }), '41')
   const [{ sandbox, kernels }] = JSON.parse(await works(['fork', '--json', '--inherit', 'files', box.sandboxId]))

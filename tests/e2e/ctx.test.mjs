@@ -143,7 +143,7 @@ test('branch: lazy, with files, onto one that has a context', () =>
 test('branch --state, log, rewind: variables and files of any message', () =>
   conversation(async (talk) => {
     const say = (pathId, messageId, code) => v1('POST', '/v1/tools/run_code', { conversationId: talk, pathId, code, messageId })
-    const heard = async (pathId, code) => (await v1('POST', '/v1/tools/run_code', { conversationId: talk, pathId, code })).output.trim()
+    const heard = async (pathId, code) => (await v1('POST', '/v1/tools/run_code', { conversationId: talk, pathId, code })).stdout.trim()
     await say('main', 'm1', 'x = 1; open("f", "w").write("one")')
     await say('main', 'm2', 'x = 2; open("f", "w").write("two")')
     await say('main', 'm3', 'x = 3; del x')

@@ -130,13 +130,13 @@ test('pause of files only: a new kernel', async () => {
   assert.equal(await value(box, '("x" in globals(), open("/home/user/f").read())'), "(False, 'kept')")
 })
 
-test('a snapshot: its sandboxes have working kernels of their own', async () => {
+test('a snapshot: its sandboxes have its variables, and kernels of their own', async () => {
   const box = await fresh()
   await value(box, 'x = 1\nopen("/home/user/module.py", "w").write("n = 5");')
   const { snapshotId } = await box.createSnapshot()
   const copies = await Promise.all([1, 2].map(async () => mine(await Interpreter.create(snapshotId, { timeoutMs: 60_000 }))))
   for (const copy of copies) {
-    assert.equal(await value(copy, 'import module\n("x" in globals(), module.n)'), '(False, 5)')
+    assert.equal(await value(copy, 'import module\n(x, module.n)'), '(1, 5)')
     assert.equal(await value(copy, '6 * 7', { language: 'js' }), '42')
   }
   assert.equal(await value(box, 'x'), '1')

@@ -289,11 +289,17 @@ test('a terminal: :fork copies the sandbox and stays in it', async () => {
 
 test('a terminal: cells without a way back: JavaScript, what is in the way, --no-checkpoints', async () => {
   await atPrompt('--language javascript', async (t) => {
-    t.type('let y = 1; y')
+    t.type('globalThis.y = 1; y')
     await t.shows(/Out\[1\]: 1/)
+    t.type('y + 1')
+    await t.shows(/Out\[2\]: 2/)
     assert.doesNotMatch(t.screen(), /no way back/)
     t.type(':back')
-    await t.shows(/there is no checkpoint before cell 1: \S/)
+    await t.shows(/there is no checkpoint before cell 2: \S/)
+    t.type(':back 2') // there was no kernel yet
+    await t.shows(/^Before cell 1:/m)
+    t.type('typeof y')
+    await t.shows(/Out\[1\]: '?undefined/)
   })
   await atPrompt('', async (t) => {
     t.type('import subprocess; p = subprocess.Popen(["sh", "-c", "exec 5> log; exec sleep 1000"])')

@@ -6,6 +6,18 @@ import time
 from . import usersite
 
 
+_given = {}  # by give()
+
+
+def give(payload):
+    """`KEY=VALUE`, of the sandbox. A copy is given those of its own sandbox anew; one that cells
+    have changed or removed since is theirs, and comes along as they left it."""
+    key, _, value = payload.partition(b"=")
+    if key not in _given or _given[key] == os.environb.get(key):
+        set_variable(payload)
+    _given[key] = value
+
+
 def set_variable(payload):
     """`KEY=VALUE`. Returns what the variable was before: (key, value or None)."""
     key, found, value = payload.partition(b"=")

@@ -87,7 +87,7 @@ class Kernel:
         elif kind == "C":
             self.pieces.append(payload)
         elif kind == "G":
-            environment.set_variable(payload)
+            environment.give(payload)
         elif kind == "V":
             change = environment.set_variable(payload)
             if change is not None:

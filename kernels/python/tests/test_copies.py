@@ -126,6 +126,18 @@ class CopyTest(unittest.TestCase):
 
 
 class Kept(CopyTest):
+    def test_variables_of_the_new_sandbox(self):
+        kernel = self.born()
+        for variable in ("ID=source", "SHAPE=round", "GONE=1"):
+            kernel.send("G", variable)
+        kernel.run("import os\nos.environ['SHAPE'] = 'square'\ndel os.environ['GONE']")
+        copy = self.copy(kernel)
+        for variable in ("ID=copy", "SHAPE=oval", "GONE=2", "NEW=3"):
+            copy.send("G", variable)
+        seen = "[os.environ.get(k) for k in ('ID', 'SHAPE', 'GONE', 'NEW')]"
+        self.assertEqual(self.value(copy, seen), "['copy', 'square', None, '3']")
+        self.assertEqual(self.value(kernel, seen), "['source', 'square', None, None]")
+
     def test_variables_and_history(self):
         kernel = self.born()
         kernel.run("import json\nx = [1, 2]\ndef f(): return len(x)\ng = (i for i in range(9))\nnext(g)")
