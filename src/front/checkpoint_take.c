@@ -56,6 +56,39 @@ int checkpoint_no_box(const struct box *b, struct sg_error *e)
 
 /* ---- the warden's part ----------------------------------------------------------------------- */
 
+static void finish_kept(struct taking *t)
+{
+    json_t *report = report_kernels(t->made->contexts, NULL);
+
+    finish(t, 0, NULL, report);
+    json_decref(report);
+}
+
+static void on_saved(void *arg, const struct order_answer *a, int fd)
+{
+    struct taking *t = arg;
+    struct sg_error e = {0};
+    int r = warden_error(a, &e);
+
+    close_p(&fd);
+    t->made->disk_bytes = a->stats.disk_bytes;
+    if (r == 0) {
+        finish_kept(t);
+        return;
+    }
+    checkpoint_forget(t->made);
+    finish(t, r, &e, NULL);
+}
+
+/* To disk, while the sandbox runs on. */
+static void save(struct taking *t)
+{
+    struct order o = {.op = ORDER_SAVE};
+
+    memcpy(o.layer, t->made->name, sizeof o.layer);
+    warden_order(t->box->front, &o, -1, on_saved, t);
+}
+
 static void taken(struct taking *t, const struct order_answer *a, const json_t *broker)
 {
     struct checkpoint *c = t->made;
@@ -64,7 +97,6 @@ static void taken(struct taking *t, const struct order_answer *a, const json_t *
 
     c->at_ms = clock_wall_ms();
     c->memory_bytes = a->stats.memory_used;
-    c->disk_bytes = a->stats.disk_bytes;
     c->kernels = report_mark_carried(c->contexts, broker) > 0 && (a->flags & TELL_KERNELS) != 0;
     checkpoint_add(c);
     if (b->state == BOX_ENDED && c->kind != CHECKPOINT_SNAPSHOT) {
@@ -73,13 +105,14 @@ static void taken(struct taking *t, const struct order_answer *a, const json_t *
         finish(t, r, &e, NULL);
         return;
     }
-    json_t *report = report_kernels(c->contexts, NULL);
     box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Checkpoint %s taken, %u us", c->name,
                 a->paused_usec);
     if (c->kind == CHECKPOINT_LABEL)
         checkpoints_thin(b->front, lineage_find(b->front, b->id));
-    finish(t, 0, NULL, report);
-    json_decref(report);
+    if (t->durable)
+        save(t);
+    else
+        finish_kept(t);
 }
 
 static void on_taken(void *arg, const struct order_answer *a, int fd)
@@ -134,7 +167,7 @@ static void order(struct taking *t)
         return;
     }
     box_order(b, ORDER_CHECKPOINT, &o);
-    o.flags = (c->kind == CHECKPOINT_SNAPSHOT ? ORDER_KEEP : 0) | (t->durable ? ORDER_DURABLE : 0);
+    o.flags = c->kind == CHECKPOINT_SNAPSHOT ? ORDER_KEEP : 0;
     memcpy(o.layer, c->name, sizeof o.layer);
     name_kernels(c->contexts, &o);
     t->ordered = true;

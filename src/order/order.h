@@ -76,13 +76,16 @@ enum order_op {
     /* Live fork (docs/internals/fork.md). id, layer, kernels: keeps the files and the kernels as
      * they are now under that name. Descriptor: a note, as with CREATE. The front has had the agent
      * hold its cells (OP_KERNEL_HOLD), and names the kernels, by their pids inside, that are to be
-     * copied. flags: ORDER_KEEP: it may outlive the sandbox; ORDER_DURABLE (with it): the files are
-     * saved too, as by SNAPSHOT, while the sandbox runs on; answered when that is done.
+     * copied. flags: ORDER_KEEP: it may outlive the sandbox.
      * Reply: a memfd with the report, JSON of the broker's (twin.h), which the warden never reads;
-     * stats.disk_bytes (DURABLE), stats.memory_used (what the copies alone hold, so far),
-     * paused_usec. -EBUSY: something is in the way, and the report lists what; -EOPNOTSUPP: this
-     * host, or this sandbox, cannot; -EEXIST; -ENOMEM. */
+     * stats.memory_used: what the kernels have in memory, shared at first; paused_usec. -EBUSY:
+     * something is in the way, and the report lists what; -EOPNOTSUPP: this host, or this sandbox,
+     * cannot; -EEXIST; -ENOMEM. */
     ORDER_CHECKPOINT,
+    /* layer: a checkpoint. Its files are written to disk under the same name, as by SNAPSHOT with
+     * DURABLE, while its sandbox runs on. Reply: stats.disk_bytes. If that fails it is forgotten.
+     */
+    ORDER_SAVE,
     /* id, layer: a checkpoint. Everything in the sandbox ends, and it goes on from there: files and
      * kernels. The channel stays. The front then has the agent ADOPT the kernels. -ENOENT: no such
      * checkpoint, or not this tenant's; -ENOMEM: its kernels are gone. */

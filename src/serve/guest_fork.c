@@ -5,8 +5,7 @@
  *                      |            |  nothing written                          | NEWS_WENT
  *                      |            +-------------------------------------------+
  *                      v in the way                                             v
- *                   refused                      files_seal --> named (saved, if durable) -->
- * answered
+ *                   refused                            files_seal --> named --> answered
  *
  * Whatever fails drops the moment; the guest goes on, in its new root if it had come there. */
 #include <stdio.h>
@@ -69,77 +68,16 @@ static void on_late(struct timer *timer)
 
 /* ---- the end of it --------------------------------------------------------------------------- */
 
-static void complete(struct guest *g, const struct ticket *t, uint64_t disk_bytes)
-{
-    struct order_answer a = {
-        .stats = {.disk_bytes = disk_bytes, .memory_used = g->fork.memory_bytes},
-        .flags = g->fork.moment->ward ? TELL_KERNELS : 0,
-        .paused_usec = g->fork.paused_usec};
-
-    front_answer(g->server, t, &a, g->fork.report);
-}
-
-/* A durable one is answered when its files are saved; the guest runs meanwhile, and may be gone. */
-struct keeping {
-    struct server *server;
-    struct ticket ticket;
-    struct moment *moment;
-    int report;
-    struct order_answer answer;
-};
-
-static void on_saved(void *arg, struct layer *l, uint64_t bytes, const struct sg_error *e)
-{
-    struct keeping *k = arg;
-    struct server *s = k->server;
-
-    if (!l) {
-        moment_forget(k->moment);
-        front_answer_error(s, &k->ticket, e->code, e);
-    } else {
-        /* Nobody knows its name if the front is gone. */
-        if (!ticket_valid(s, &k->ticket)) {
-            moment_forget(k->moment);
-            layer_forget(s, l);
-        }
-        layer_release(s, l);
-        k->answer.stats.disk_bytes = bytes;
-        front_answer(s, &k->ticket, &k->answer, k->report);
-    }
-    moment_release(k->moment);
-    close_p(&k->report);
-    free(k);
-}
-
-static void save_files(struct guest *g)
-{
-    struct moment *m = g->fork.moment;
-    struct keeping *k = xcalloc(1, sizeof *k);
-    struct save_order o = {.name = m->name, .durable = true, .below = m->layer, .stack = m->stack};
-    struct sg_error e = {0};
-
-    *k = (struct keeping){.server = g->server,
-                          .ticket = g->job.ticket,
-                          .moment = moment_use(m),
-                          .report = steal_fd(&g->fork.report),
-                          .answer = {.stats.memory_used = g->fork.memory_bytes,
-                                     .flags = m->ward ? TELL_KERNELS : 0,
-                                     .paused_usec = g->fork.paused_usec}};
-    if (!layer_save(g->server, &o, on_saved, k, &e))
-        on_saved(k, NULL, 0, &e);
-}
-
 static void keep(struct guest *g)
 {
     struct moment *m = g->fork.moment;
-    bool durable = (g->job.order.flags & ORDER_DURABLE) != 0;
+    struct order_answer a = {.stats.memory_used = m->memory_bytes,
+                             .flags = m->ward ? TELL_KERNELS : 0,
+                             .paused_usec = g->fork.paused_usec};
 
     moment_name(m, g->job.order.layer);
-    if (durable)
-        save_files(g);
-    else
-        complete(g, &g->job.ticket, 0);
-    if (!durable && !ticket_valid(g->server, &g->job.ticket))
+    front_answer(g->server, &g->job.ticket, &a, g->fork.report);
+    if (!ticket_valid(g->server, &g->job.ticket)) /* nobody knows its name */
         moment_forget(m);
     g->job.answered = true;
     forget_fork(g);
@@ -238,7 +176,7 @@ void guest_held(struct guest *g, const struct kernel_news *news, int r, const st
     }
     g->fork.report = report;
     m->written = written;
-    g->fork.memory_bytes = news->memory_bytes;
+    m->memory_bytes = news->memory_bytes;
     if (r < 0) {
         fail(g, r, e);
         return;

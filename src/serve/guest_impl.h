@@ -68,7 +68,6 @@ struct guest_fork {
     bool moving;     /* the agent was sent a root */
     bool moved;      /* and is there */
     int report;      /* of the broker; -1: none */
-    uint64_t memory_bytes;
     uint32_t paused_usec;
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "provider/process.h"
+#include "serve/front_process.h"
 #include "serve/layer.h"
 #include "serve/server.h"
 #include "serve/ward.h"
@@ -90,6 +91,46 @@ void moment_without_mould(struct moment *m)
         ward_return(w);
 }
 
+/* ---- on disk --------------------------------------------------------------------------------- */
+
+struct saving {
+    struct moment *moment;
+    struct ticket ticket;
+};
+
+static void on_saved(void *arg, struct layer *l, uint64_t bytes, const struct sg_error *e)
+{
+    struct saving *v = arg;
+    struct server *s = v->moment->server;
+    struct order_answer a = {.stats.disk_bytes = bytes};
+    bool wanted = ticket_valid(s, &v->ticket) && v->moment->name[0];
+
+    if (!l || !wanted)
+        moment_forget(v->moment);
+    if (l && !wanted)
+        layer_forget(s, l);
+    if (l)
+        front_answer(s, &v->ticket, &a, -1);
+    else
+        front_answer_error(s, &v->ticket, e->code, e);
+    layer_release(s, l);
+    moment_release(v->moment);
+    free(v);
+}
+
+void moment_save(struct moment *m, const struct ticket *t)
+{
+    struct save_order o = {.name = m->name, .durable = true, .below = m->layer, .stack = m->stack};
+    struct saving *v = xcalloc(1, sizeof *v);
+    struct sg_error e = {0};
+
+    *v = (struct saving){.moment = moment_use(m), .ticket = *t};
+    if (!layer_save(m->server, &o, on_saved, v, &e))
+        on_saved(v, NULL, 0, &e);
+}
+
+/* ---- what the front is told ------------------------------------------------------------------ */
+
 static void tell(struct moment *m, enum order_tell what)
 {
     struct order_answer a = {.tell = what};
@@ -132,7 +173,9 @@ void moments_guest_gone(struct server *s, const char *guest)
 void moments_introduce(struct server *s)
 {
     for (struct moment *m = s->moments; m; m = m->next) {
-        struct order_answer a = {.tell = TELL_CHECKPOINT, .flags = m->ward ? TELL_KERNELS : 0};
+        struct order_answer a = {.tell = TELL_CHECKPOINT,
+                                 .flags = m->ward ? TELL_KERNELS : 0,
+                                 .stats.memory_used = m->memory_bytes};
 
         if (!m->name[0])
             continue;

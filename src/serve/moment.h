@@ -17,6 +17,7 @@ struct server;
 struct ward;
 struct layer;
 struct stack;
+struct ticket;
 
 struct moment {
     struct moment *next;
@@ -32,8 +33,9 @@ struct moment {
     uint64_t mould;
     int32_t kernels[ORDER_KERNELS_MAX]; /* of it, as they were called inside */
     size_t n_kernels;
-    int written; /* paths, a memfd: see instance_files_freeze; -1: none */
-    int note;    /* the front's */
+    uint64_t memory_bytes; /* that they had */
+    int written;           /* paths, a memfd: see instance_files_freeze; -1: none */
+    int note;              /* the front's */
 };
 
 /* Used once, by the caller, and without a name yet. */
@@ -46,6 +48,8 @@ void moment_release(struct moment *m); /* NULL is allowed */
 void moment_forget(struct moment *m);
 /* Its mould is there, and the ward keeps it. */
 void moment_has_mould(struct moment *m, struct ward *w, uint64_t mould);
+/* ORDER_SAVE. */
+void moment_save(struct moment *m, const struct ticket *t);
 /* It is a sandbox's own now, or has ended. */
 void moment_without_mould(struct moment *m);
 

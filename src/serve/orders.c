@@ -199,6 +199,17 @@ static int order_guest(struct server *s, const struct ticket *t, struct order *o
     return 0;
 }
 
+static int order_save(struct server *s, const struct ticket *t, const struct order *o,
+                      struct sg_error *e)
+{
+    struct moment *m = o->layer[0] ? moment_find(s, o->layer) : NULL;
+
+    if (!m)
+        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no checkpoint '%s'", o->layer);
+    moment_save(m, t);
+    return 0;
+}
+
 static int order_forget(struct server *s, const struct ticket *t, struct order *o,
                         struct sg_error *e)
 {
@@ -231,6 +242,8 @@ int orders_take(struct server *s, struct order *o, int fds[ORDER_FDS_MAX])
         return -EPROTO;
     if (o->op == ORDER_FORGET)
         r = order_forget(s, &t, o, &e);
+    else if (o->op == ORDER_SAVE)
+        r = order_save(s, &t, o, &e);
     else if (!id_valid(o->id))
         r = err_set(&e, SG_ERR_INVALID, -EINVAL, "a sandbox's id is 20 letters and digits");
     else if (o->op == ORDER_CREATE)

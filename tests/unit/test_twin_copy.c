@@ -6,6 +6,11 @@
 
 #if CPU_KNOWN
 
+static void *shared_page(void)
+{
+    return mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+
 TEST(a_copy_has_the_memory_and_goes_its_own_way)
 {
     struct sg_error e = {0};
@@ -112,7 +117,7 @@ TEST(a_trap_or_a_loop_ends_the_twin)
 /* A page of K with a call in it, which another thread of the same memory rewrites all the time. */
 struct race {
     uint8_t *code;
-    uint64_t state[2];
+    pid_t *racer; /* shared with us */
 };
 
 static int race_on(void *arg)
@@ -133,7 +138,8 @@ static void begin_race(void *arg)
     char *stack = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     memcpy(r->code + 2, rest, sizeof rest);
-    if (clone(race_on, stack + 65536, CLONE_VM | SIGCHLD, r->code) < 0)
+    *r->racer = clone(race_on, stack + 65536, CLONE_VM | SIGCHLD, r->code);
+    if (*r->racer < 0)
         _exit(1);
 }
 
@@ -144,7 +150,8 @@ TEST(who_rewrites_the_instruction_gets_a_copy_or_nothing)
     for (int tries = 0; tries < 24; tries++) {
         struct sg_error e = {0};
         struct race r = {.code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
-                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)};
+                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+                         .racer = shared_page()};
         struct twin t = twin_start(begin_race, &r, &e);
         pid_t copy = 0;
         int got = source_copy(t.h, &t.state, (uint64_t)(uintptr_t)r.code, &copy, &e);
@@ -160,8 +167,10 @@ TEST(who_rewrites_the_instruction_gets_a_copy_or_nothing)
             tracee_kill(copy);
         }
         EXPECT(kill(t.k, 0) == 0);
+        kill(*r.racer, SIGKILL);
         twin_end(&t);
         munmap(r.code, 4096);
+        munmap(r.racer, 4096);
     }
     printf("# %d copied, %d ended\n", copied, ended);
     EXPECT(copied + ended == 24);
@@ -189,11 +198,6 @@ static struct subject subject_of(pid_t pid)
     EXPECT(sight_open(pid, &s.dir) == 0);
     EXPECT(sight_status(s.dir, &s.status) == 0);
     return s;
-}
-
-static void *shared_page(void)
-{
-    return mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }
 
 static void says(pid_t pid, const void *at, const char *what)

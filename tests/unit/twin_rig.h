@@ -51,6 +51,7 @@ static inline struct twin twin_start(void (*prepare)(void *arg), void *arg, stru
 {
     struct cpu_call twin = {.nr = SYS_clone, .args = {CLONE_VM | CLONE_PARENT | SIGCHLD}};
     struct twin t = {0};
+    char c = 'r';
     int s[2];
 
     block_sigchld();
@@ -59,18 +60,25 @@ static inline struct twin twin_start(void (*prepare)(void *arg), void *arg, stru
     if (t.k == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(s[1], 3);
+        syscall(SYS_close_range, 4, ~0U, 0);
         if (prepare)
             prepare(arg);
+        syscall(SYS_write, 3, &c, 1);
         add_ones();
     }
     close(s[1]);
     t.sock = s[0];
-    EXPECT(tracee_seize(t.k, e) == 0);
+    /* Whoever it starts before is not traced. */
+    if (read(t.sock, &c, 1) != 1 || tracee_seize(t.k, e) < 0) {
+        printf("# no twin can be had\n");
+        exit(1);
+    }
     for (int i = 0; i < 2000 && !t.call_at; i++) {
-        EXPECT(tracee_stop(t.k, e) == 0 && cpu_save(t.k, &t.state) == 0);
+        if (tracee_stop(t.k, e) < 0 || cpu_save(t.k, &t.state) < 0)
+            break;
         t.call_at = cpu_reading_from(t.k, &t.state, 3);
         if (!t.call_at) {
-            EXPECT(tracee_continue(t.k, e) == 0);
+            tracee_continue(t.k, e);
             poll(NULL, 0, 1);
         }
     }
@@ -99,6 +107,7 @@ static inline void twin_end(struct twin *t)
 {
     if (t->h > 0)
         tracee_kill(t->h);
-    tracee_kill(t->k);
+    if (t->k > 0)
+        tracee_kill(t->k);
     close(t->sock);
 }
