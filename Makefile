@@ -6,7 +6,7 @@ MAKEFLAGS += --no-print-directory
 
 build = cmake --preset $(1) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
 
-.PHONY: all start test test-vm asan tsan fuzz bench format lint install clean help
+.PHONY: all start test test-vm test-fork-long asan tsan fuzz bench format lint install clean help
 
 all: ## build the programs into build/bin and the libraries into build/lib
 	@$(call build,release)
@@ -23,6 +23,10 @@ test: ## install what is missing, build, run every test
 test-vm: all ## test with Debian's own kernel and cgroup v2, in a virtual machine
 	@tools/install-deps --vm
 	@tests/vm/run
+
+test-fork-long: all ## live fork against a model, 20,000 random sequences
+	@tools/install-deps --runtime
+	@tests/fork/run --long
 
 asan tsan: ## unit tests and corpora under the sanitizers
 	@$(call build,$@)
@@ -51,4 +55,4 @@ clean: ## remove everything that was built
 	@rm -rf build
 
 help: ## show this list
-	@sed -n 's/^\([a-z -]*\):.*## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z -]*\):.*## /\1\t/p' Makefile | expand -t 16

@@ -25,13 +25,24 @@ static const struct context *first_busy(const struct agent *a)
     return c;
 }
 
-static int say_busy(const struct context *c, struct sg_error *e)
+/* A copy that has not woken up yet knows all that it was copied with. It is waited for, also by
+ * whoever would not wait for a cell. */
+static const struct context *first_waking(const struct agent *a)
 {
-    return err_set(e, SG_ERR_LIMIT, -EBUSY, "a cell runs in context %s (%s): wait for it", c->id,
-                   c->language.name);
+    const struct context *c = a->kernels.first;
+
+    while (c && (!c->kernel || c->kernel->was == 0 || c->kernel->packets.ready))
+        c = c->next;
+    return c;
 }
 
-/* A kernel that is not ready yet has nothing to be copied. */
+static int say_busy(const struct context *c, struct sg_error *e)
+{
+    return err_set(e, SG_ERR_LIMIT, -EBUSY, "%s in context %s (%s): wait for it",
+                   c->busy ? "a cell runs" : "a copy wakes up", c->id, c->language.name);
+}
+
+/* Any other kernel that is not ready yet has nothing to be copied. */
 static void tell_context(struct op *op, const struct context *c)
 {
     const struct kernel *k = c->kernel && c->kernel->packets.ready ? c->kernel : NULL;
@@ -54,7 +65,7 @@ static void hold_go_on(struct holder *h)
     const struct context *c;
 
     if (!h->telling) {
-        if (first_busy(a))
+        if (first_busy(a) || first_waking(a))
             return;
         h->telling = true;
         countdown_start(&h->limit, KERNEL_HOLD_MS);
@@ -88,6 +99,8 @@ static void on_limit(struct countdown *timer)
     const struct context *busy = first_busy(h->op.agent);
     struct sg_error e = {0};
 
+    if (!busy)
+        busy = first_waking(h->op.agent);
     if (!h->telling && busy)
         say_busy(busy, &e);
     else
@@ -142,7 +155,7 @@ int kernel_hold(struct agent *a, struct chan_stream *s, struct wire_reader *r, s
     h->task.fn = on_task;
     countdown_init(&h->limit, &a->loop, on_limit);
     a->kernels.hold = &h->op;
-    countdown_start(&h->limit, wait_ms > 0 ? wait_ms : KERNEL_HOLD_MS);
+    countdown_start(&h->limit, first_busy(a) ? wait_ms : KERNEL_HOLD_MS);
     hold_go_on(h);
     return 0;
 }

@@ -185,6 +185,7 @@ void context_drop_kernel(struct context *c)
     if (c->kernel)
         kernel_free(c->kernel);
     c->kernel = NULL;
+    kernels_hold_check(c->agent);
 }
 
 static void on_start_over(struct countdown *timer)
@@ -214,6 +215,7 @@ void kernel_is_ready(struct kernel *k)
         return;
     countdown_stop(&c->start);
     c->failures = 0;
+    kernels_hold_check(c->agent);
     context_advance(c);
 }
 

@@ -22,6 +22,11 @@ void provider_discard(struct provider *p, void (*fn)(void *arg, int mount, const
     p->discard_arg = arg;
 }
 
+bool provider_idle(struct provider *p)
+{
+    return late_close(&p->late);
+}
+
 void instance_set_user(struct instance *i, void *user)
 {
     i->user = user;
@@ -108,6 +113,7 @@ static int make_root(struct instance *i, const int *layer, int written, int *ret
                              .layer = layer ? *layer : -1,
                              .first_id = instance_first_id(i),
                              .keep = true,
+                             .late = &p->late,
                              .stack = i->move.stack,
                              .scratch = i->scratch,
                              .upper = i->move.upper};

@@ -223,6 +223,8 @@ int provider_close(struct provider *p, struct sg_error *e)
         int one = slot_close(&p->slots[i], r < 0 ? NULL : e);
         r = r < 0 ? r : one;
     }
+    while (late_close(&p->late))
+        ;
     domain_close(&p->domain);
     template_close(&p->template);
     free(p);

@@ -75,6 +75,8 @@ int instance_destroy(struct instance *i, struct sg_error *e);
 /* From now on instances have their processor time counted. */
 void provider_account(struct provider *p);
 int provider_fd(const struct provider *p);
+/* A small piece of work that was put off; false if there is none. */
+bool provider_idle(struct provider *p);
 /* Gives back what one unused slot keeps for its next sandbox; false if none keeps anything. */
 bool provider_trim(struct provider *p);
 

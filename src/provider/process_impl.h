@@ -4,6 +4,7 @@
 #include "provider/process.h"
 #include "warden/cgroup.h"
 #include "warden/domain.h"
+#include "warden/layers.h"
 #include "warden/netpath.h"
 #include "warden/stage/stage.h"
 #include "warden/strata.h"
@@ -38,6 +39,7 @@ struct provider {
     struct mould_copies *moulds;
     void (*discard)(void *arg, int mount, const char *dir);
     void *discard_arg;
+    struct late late; /* of roots that were made */
     uint32_t rotor; /* where to look for a free slot: round robin rests an id range before reuse */
     struct slot slots[];
 };

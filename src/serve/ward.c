@@ -86,10 +86,11 @@ static void on_calm(struct timer *timer)
     push(CONTAINER_OF(timer, struct ward, calm));
 }
 
-/* One was taken: what is to be done with it comes first. */
-static void keep_calm(struct ward *w)
+/* One was taken: what is to be done with it comes first. That is more if it gets files and kernels
+ * of another. */
+static void keep_calm(struct ward *w, bool bare)
 {
-    w->calm_ns = clock_ns() + CALM_NS;
+    w->calm_ns = clock_ns() + (bare ? 2 * CALM_NS : CALM_NS);
     timer_set(&w->server->reactor, &w->calm, w->calm_ns);
 }
 
@@ -382,7 +383,7 @@ void ward_request(struct ward *w, struct ward_request *q)
         if (!b->owner && fits(b, q) && (!best || readiness(b, q) > readiness(best, q)))
             best = b;
     if (best && best->ready) {
-        keep_calm(w);
+        keep_calm(w, q->bare);
         hand_over(best, q);
     } else if (best) {
         best->owner = q;
@@ -580,6 +581,8 @@ static bool ward_idle(struct ward *w)
 
     if (w->broken)
         return close_idle(w);
+    if (clock_ns() >= w->calm_ns && provider_idle(w->provider))
+        return true;
     if (w->asked && !w->requests && w->spawner.fd < 0) {
         birth_go_on(w->asked);
         push(w);

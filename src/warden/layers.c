@@ -152,6 +152,7 @@ struct parts {
     int maps[STACK_MAX];   /* clones of the scratches of strata, one each */
     int strata[STACK_MAX]; /* oldest first */
     size_t n_maps, n_strata;
+    struct late *late;
 };
 
 #define PARTS_NONE                              \
@@ -159,14 +160,29 @@ struct parts {
         .lower = -1, .layer = -1, .scratch = -1 \
     }
 
+bool late_close(struct late *l)
+{
+    if (l->n == 0)
+        return false;
+    close(l->fds[--l->n]);
+    return true;
+}
+
+static void drop_mount(struct late *late, int *fd)
+{
+    if (late && *fd >= 0 && late->n < LATE_MAX)
+        late->fds[late->n++] = steal_fd(fd);
+    close_p(fd);
+}
+
 static void parts_close(struct parts *p)
 {
-    close_p(&p->layer);
-    close_p(&p->scratch);
     for (size_t i = 0; i < p->n_strata; i++)
         close_p(&p->strata[i]);
+    drop_mount(p->late, &p->layer);
+    drop_mount(p->late, &p->scratch);
     for (size_t i = 0; i < p->n_maps; i++)
-        close_p(&p->maps[i]);
+        drop_mount(p->late, &p->maps[i]);
 }
 
 static int add_lower(int fs, int fd)
@@ -306,6 +322,7 @@ static int make_root(const struct layers_spec *spec, int *ret, struct sg_error *
     int r = map_scratch(spec, &p.scratch, e);
 
     p.lower = spec->lower;
+    p.late = spec->late;
     if (r == 0 && spec->layer >= 0)
         r = layers_map_dir(spec->layer, "a snapshot", spec->userns, &p.layer, e);
     if (r == 0)

@@ -16,10 +16,21 @@ struct layers_spec {
     uint32_t first_id;         /* its root as a host id: who the overlay is mounted as */
     bool keep;                 /* the scratch is needed later: only a clone of it is mapped */
     const struct stack *stack; /* between layer and upper; NULL: none */
+    struct late *late;         /* takes what is to be closed when there is time; NULL: now */
     /* For layers_make_root; layers_finish knows them: */
     struct scratch *scratch;
     const char *upper;
 };
+
+/* Detached mounts that are no longer needed. Dropping one makes the kernel wait for an RCU grace
+ * period: up to half a millisecond. */
+#define LATE_MAX 256
+struct late {
+    int fds[LATE_MAX];
+    size_t n;
+};
+/* Closes one; false if there is none. */
+bool late_close(struct late *l);
 
 /* root is an overlay over the template whose upper layer is on scratch, a tmpfs and the sandbox's
  * disk; usr is a read-only overlay of the host's /usr. Dropping a detached mount makes the kernel

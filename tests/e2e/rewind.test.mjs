@@ -140,7 +140,7 @@ test('five messages; message 3 is edited: rewind, run', async () => {
   same(await text(talk, 'main', seen), "[1, 2, 3, 4] ['1', '2', '3', '4']\n")
   const log = execFileSync(SG, ['ctx', 'log', talk, 'main'], { encoding: 'utf8', env: { ...process.env, E2B_API_KEY: v1.key, E2B_API_URL: server.url } })
   assert.match(log, /^ *MESSAGE +CHECKPOINT/m)
-  assert.match(log, /\|- m3 [^]*`- m3-edited /, 'two ways from message 2')
+  assert.match(log, /\|- m4 [^]*`- m3-edited /, 'two ways from before message 3')
   assert.match(log, /^\* .*\bm5\b/m, 'where it is')
   execFileSync(SG, ['ctx', 'rewind', talk, 'main', 'm3-edited'], { env: { ...process.env, E2B_API_KEY: v1.key, E2B_API_URL: server.url } })
   same(await text(talk, 'main', seen), "[1, 2] ['1', '2']\n")

@@ -227,6 +227,18 @@ static void write_file(const char *dir, const char *name, const char *text)
     close(fd);
 }
 
+static void remove_all(const char *dir)
+{
+    static const char *const names[] = {"a", "b"};
+    char path[128];
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        unlink(path);
+    }
+    rmdir(dir);
+}
+
 static void open_files(void *arg)
 {
     const struct places *p = arg;
@@ -306,6 +318,8 @@ TEST(files_are_opened_again_under_their_numbers)
     twin_end(&t);
     visit_done(&v);
     luggage_done(&l);
+    remove_all(p.old);
+    remove_all(p.new);
 }
 
 TEST(a_file_that_is_gone_stays_what_it_was)
@@ -330,6 +344,7 @@ TEST(a_file_that_is_gone_stays_what_it_was)
     twin_end(&t);
     visit_done(&v);
     luggage_done(&l);
+    remove_all(p.old);
 }
 
 #else

@@ -189,12 +189,14 @@ static void process_ended(struct broker *b, pid_t pid)
         if (p->k != pid && p->h != pid)
             continue;
         if (p->k == pid && p->h > 0)
-            tracee_kill(p->h);
-        if (p->k == pid || p->k == 0) {
+            kill(p->h, SIGKILL); /* and not waited for: it may have much to give back */
+        if (p->k == pid)
+            p->k = 0;
+        else
+            p->h = 0;
+        if (p->k == 0 && p->h == 0) {
             *at = p->next;
             free(p);
-        } else {
-            p->h = 0;
         }
         return;
     }

@@ -40,7 +40,9 @@ int source_copy(pid_t pid, const struct cpu_state *state, uint64_t call_at, pid_
 /* For the tables. Nobody else may have the memory, and there must be the instruction still. */
 int source_map_page(struct source *s, struct sg_error *e);
 
-/* When memory runs out moulds die before kernels, and kernels before the agent. */
-#define OOM_KERNEL 900
+/* When memory runs out moulds die before kernels, and kernels before the agent. What one uses
+ * counts as well: the distance is such that a kernel which has taken up to half of its sandbox's
+ * memory since it was copied is spared. */
+#define OOM_KERNEL 500
 #define OOM_MOULD  1000
 int source_be_victim(pid_t pid, int score, struct sg_error *e);

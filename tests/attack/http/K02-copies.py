@@ -77,7 +77,7 @@ def about_rights(site):
     check("K02 it may what a program of the agent may",
           [f"{k}: {here[k]} is not {there[k]}" for k in there if here[k] != there[k]]
           + ([f"bounding sets {bounding}"] if bounding[0] & ~bounding[1] else [])
-          + ([f"oom_score_adj {victims}"] if victims != (900, 1000) else []))
+          + ([f"oom_score_adj {victims}"] if victims != (500, 1000) else []))
     zero = [k for k in ("CapInh", "CapPrm", "CapEff", "CapAmb") if int(here[k], 16)]
     check("K02 no capabilities, no new privileges, a filter",
           [f"{k} is {here[k]}" for k in zero]

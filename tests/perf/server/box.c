@@ -5,7 +5,7 @@
 
 #include "load.h"
 
-static void json_field(const char *json, const char *name, char *ret, size_t cap)
+void json_field(const char *json, const char *name, char *ret, size_t cap)
 {
     char key[64];
     const char *p;

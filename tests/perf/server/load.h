@@ -38,6 +38,8 @@ void call(int fd, const struct server *s, const char *method, const char *path, 
           int status, struct answer *ret);
 
 /* box.c */
+/* The text behind `"name":"`; it must be there. */
+void json_field(const char *json, const char *name, char *ret, size_t cap);
 void box_create(int fd, const struct server *s, struct sandbox *ret);
 void box_kill(int fd, const struct server *s, const struct sandbox *b);
 /* Starts `/bin/bash -l -c command` as the SDKs do; the answer is a stream of envelopes. */
@@ -51,6 +53,8 @@ struct cell {
     size_t least;
 };
 const struct cell *cell_named(const char *name);
+/* Asks, as the SDKs do. The code must need no escaping in JSON but what it has. */
+void cell_ask(int fd, const struct sandbox *b, const char *code);
 
 /* One verb each; argv[0] is the first argument behind the verb. */
 int verb_create(const struct server *s, int argc, char **argv);
@@ -66,6 +70,12 @@ int verb_first_cells(const struct server *s, int argc, char **argv);
 int verb_cells(const struct server *s, int argc, char **argv);
 int verb_crowd(const struct server *s, int argc, char **argv);
 int verb_output(const struct server *s, int argc, char **argv);
+int verb_forks(const struct server *s, int argc, char **argv);
+int verb_fork_fan(const struct server *s, int argc, char **argv);
+int verb_checkpoints(const struct server *s, int argc, char **argv);
+int verb_rewinds(const struct server *s, int argc, char **argv);
+int verb_fork_chain(const struct server *s, int argc, char **argv);
+int verb_fork_idle(const struct server *s, int argc, char **argv);
 int verb_paths_new(const struct server *s, int argc, char **argv);
 int verb_paths_found(const struct server *s, int argc, char **argv);
 int verb_paths_run(const struct server *s, int argc, char **argv);

@@ -9,20 +9,6 @@
 
 #define CALLERS_MAX 256
 
-/* The text behind `"name":"` in an answer. */
-static void text_field(const struct answer *a, const char *name, char *ret, size_t cap)
-{
-    char key[64];
-    const char *at;
-
-    snprintf(key, sizeof key, "\"%s\":\"", name);
-    at = strstr(a->body, key);
-    if (!at)
-        fail(name, a->body);
-    at += strlen(key);
-    snprintf(ret, cap, "%.*s", (int)strcspn(at, "\""), at);
-}
-
 static int put(int fd, const struct server *s, const char *conversation, long ttl_s,
                struct answer *ret)
 {
@@ -70,7 +56,7 @@ int verb_paths_new(const struct server *s, int argc, char **argv)
         if (put(fd, s, conversation, ttl, &a) != 201)
             fail("paths-new", "it was there already");
         print_us("new", now_us() - t);
-        text_field(&a, "id", id, sizeof id);
+        json_field(a.body, "id", id, sizeof id);
         if (strcmp(argv[4], "end") == 0)
             end(fd, s, id);
         usleep((useconds_t)rest);
@@ -156,9 +142,9 @@ static void *racer_main(void *arg)
     for (long i = 0; i < race->rounds; i++) {
         pthread_barrier_wait(&race->round);
         race->statuses[r->number] = put(fd, race->server, race->conversation, 600, a);
-        text_field(a, "sandboxID", race->sandboxes[r->number], sizeof race->sandboxes[0]);
+        json_field(a->body, "sandboxID", race->sandboxes[r->number], sizeof race->sandboxes[0]);
         if (r->number == 0)
-            text_field(a, "id", race->context, sizeof race->context);
+            json_field(a->body, "id", race->context, sizeof race->context);
         pthread_barrier_wait(&race->round);
     }
     close(fd);

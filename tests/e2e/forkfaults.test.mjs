@@ -1,0 +1,202 @@
+// kill -9 of whoever takes part in a fork, at any moment: the front, the broker, an agent, the server. Whatever it hits, a branch
+// is whole or not there, what should go on does, and nothing is left behind.
+import { execFileSync, spawnSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { checkpoint, fork, http, LONG, py, rewind, says, warm } from './fork.mjs'
+import { assert, eventually, run, sleep, test, TOP } from './lib.mjs'
+import { killFront, scratch, start, stop } from './server.mjs'
+
+const ROUNDS = LONG ? 300 : 12
+const HOST_STATE = ['-B', path.join(TOP, 'tests/system/host_state.py')]
+const before = path.join(scratch, 'before')
+execFileSync('/usr/bin/python3', [...HOST_STATE, 'save', before, String(process.pid)])
+
+// ---- processes ----------------------------------------------------------------------------------
+
+const read = (file) => {
+  try {
+    return fs.readFileSync(file, 'utf8')
+  } catch {
+    return ''
+  }
+}
+const link = (file) => {
+  try {
+    return fs.readlinkSync(file)
+  } catch {
+    return undefined
+  }
+}
+
+// All that come from a server: [{ pid, name }].
+function family(server) {
+  const parents = new Map()
+  for (const pid of fs.readdirSync('/proc').filter((n) => /^\d+$/.test(n))) {
+    const [, name, rest] = read(`/proc/${pid}/stat`).match(/^\d+ \((.*)\) \S (.*)/s) ?? []
+    if (rest) parents.set(Number(pid), { pid: Number(pid), name, parent: Number(rest.split(' ')[0]) })
+  }
+  const found = []
+  for (let next = [server.child.pid]; next.length; ) {
+    const mine = [...parents.values()].filter((p) => next.includes(p.parent))
+    found.push(...mine)
+    next = mine.map((p) => p.pid)
+  }
+  return found
+}
+
+const named = (server, name) => family(server).filter((p) => p.name === name).map((p) => p.pid)
+const kernels = (server) => family(server).filter((p) => p.name.startsWith('python')).length
+
+// The agent of a sandbox: in the same pid namespace as a process that has given itself a name.
+async function agentOf(server, box) {
+  const mark = `mark${Math.random().toString(36).slice(2, 10)}`
+  await says(box, `open("/proc/self/comm", "w").write("${mark}");`)
+  const space = link(`/proc/${named(server, mark)[0]}/ns/pid`)
+  assert.ok(space, 'the kernel is found')
+  return named(server, 'sg-agent').find((pid) => link(`/proc/${pid}/ns/pid`) === space)
+}
+
+// A call that somebody may cut short: its status, or undefined.
+const status = (as, method, route, body) => http(as).ask(method, route, body).then((a) => a.status, () => undefined)
+
+const STATE = 'x = list(range(1000))\nf = open("/home/user/f", "a+")\nf.write("start\\n")\nf.flush()\ndef whole():\n    f.seek(0)\n    return [sum(x), f.read(), sorted(__import__("os").listdir("/home/user"))]'
+const WHOLE = [499500, 'start\n', ['f']]
+
+// What there is: the source, and branches that are whole. All but the source are ended.
+async function wholeOrGone(server, box) {
+  const v1 = http(server.as)
+  assert.deepEqual(await eventually('the source answers', () => py(box, 'whole()')), WHOLE)
+  for (const { sandboxID } of await v1.sandboxes()) {
+    if (sandboxID === box.sandboxId) continue
+    const copy = await box.constructor.connect(sandboxID, server.as)
+    assert.deepEqual(await py(copy, 'whole()'), WHOLE, 'a branch that nobody was told of')
+    await copy.kill()
+  }
+}
+
+// ---- the front ----------------------------------------------------------------------------------
+
+test('the front, at any moment of a fork, a checkpoint and a rewind', async () => {
+  const server = await start()
+  const { as } = server
+  let box = await warm(as)
+  await says(box, STATE)
+  await checkpoint(box, { label: 'start' }, as)
+  const there = kernels(server)
+  const route = `/sandboxes/${box.sandboxId}`
+  const acts = [
+    () => status(as, 'POST', `${route}/fork`, { count: 2, timeout: 60 }),
+    () => status(as, 'POST', `${route}/checkpoints`, { label: 'later' }),
+    () => status(as, 'POST', `${route}/rewind`, { label: 'start' }),
+  ]
+  for (let round = 0; round < ROUNDS; round++) {
+    const call = acts[round % 3]()
+    await sleep((round * 1.3) % 15)
+    await killFront(server)
+    await call
+    await wholeOrGone(server, box)
+  }
+  await rewind(box, { label: 'start' }, as)
+  assert.deepEqual(await py(box, 'whole()'), WHOLE)
+  const { box: copy } = await fork(box, {}, as)
+  assert.deepEqual(await py(copy, 'whole()'), WHOLE)
+  await copy.kill()
+  // Copies that nobody has a name for have ended; what is kept are checkpoints that are listed.
+  const kept = (await http(as).gives(200, 'GET', `${route}/checkpoints`)).checkpoints.length
+  await eventually('no copy is left that nobody knows', () => kernels(server) <= there + kept)
+  await box.kill()
+  await eventually('all kernels are gone with it', () => kernels(server) < there)
+  assert.equal(await stop(server), 0)
+}, { seconds: LONG ? 600 : 60 })
+
+// ---- the broker ---------------------------------------------------------------------------------
+
+test('the broker, at any moment: what runs goes on, others can be forked again', async () => {
+  const server = await start()
+  const { as } = server
+  for (let round = 0; round < (LONG ? 30 : 3); round++) {
+    const box = await warm(as)
+    await says(box, STATE)
+    const call = status(as, 'POST', `/sandboxes/${box.sandboxId}/fork`, { count: 2, timeout: 60 })
+    await sleep(round * 2.5)
+    const brokers = named(server, 'sg-broker')
+    assert.ok(brokers.length > 0, 'there is a broker')
+    for (const pid of brokers) process.kill(pid, 'SIGKILL')
+    assert.ok([201, 409, 500, 503].includes(await call), 'the fork is answered')
+    await eventually('it is gone', () => brokers.every((pid) => !named(server, 'sg-broker').includes(pid)))
+    assert.deepEqual(await py(box, 'whole()'), WHOLE, 'the kernel goes on')
+    await box.kill()
+    for (const { sandboxID } of await http(as).sandboxes()) await http(as).ask('DELETE', `/sandboxes/${sandboxID}`)
+    const next = await warm(as)
+    await says(next, STATE)
+    const { box: copy } = await eventually('a new one can be forked', () => fork(next, {}, as))
+    assert.deepEqual(await py(copy, 'whole()'), WHOLE)
+    await Promise.all([copy.kill(), next.kill()])
+  }
+  assert.equal(await stop(server), 0)
+}, { seconds: LONG ? 600 : 60 })
+
+// ---- agents -------------------------------------------------------------------------------------
+
+test('the agent of the source, or of a branch, at any moment', async () => {
+  const server = await start()
+  const { as } = server
+  const other = await warm(as)
+  await says(other, STATE)
+  for (let round = 0; round < (LONG ? 60 : 6); round++) {
+    const box = await warm(as)
+    await says(box, STATE)
+    const agent = await agentOf(server, box)
+    const agents = named(server, 'sg-agent')
+    const call = http(as).ask('POST', `/sandboxes/${box.sandboxId}/fork`, { count: 2, timeout: 60 })
+    await sleep((round * 2) % 9)
+    // The source's own, or one that was not anybody's before: it may become a branch's.
+    const mine = [agent, await agentOf(server, other)]
+    const victim = round % 2 ? agent : agents.find((pid) => !mine.includes(pid))
+    if (victim) process.kill(victim, 'SIGKILL')
+    const answer = await call
+    assert.ok([201, 404, 409, 500, 503].includes(answer.status), `${answer.status} ${answer.text}`)
+    if (answer.status === 201)
+      for (const { sandbox } of answer.json) {
+        const copy = await box.constructor.connect(sandbox.sandboxID, as).catch(() => undefined)
+        if (copy) assert.deepEqual(await py(copy, 'whole()').catch(() => WHOLE), WHOLE)
+      }
+    if (victim !== agent) assert.deepEqual(await py(box, 'whole()'), WHOLE, 'the source goes on')
+    for (const { sandboxID } of await http(as).sandboxes())
+      if (sandboxID !== other.sandboxId) await http(as).ask('DELETE', `/sandboxes/${sandboxID}`)
+  }
+  assert.deepEqual(await py(other, 'whole()'), WHOLE, 'who had no part in it')
+  await other.kill()
+  assert.equal(await stop(server), 0)
+}, { seconds: LONG ? 600 : 60 })
+
+// ---- the server ---------------------------------------------------------------------------------
+
+test('the whole server, at any moment: nothing is left, the next one starts and forks', async () => {
+  let server = await start()
+  for (let round = 0; round < (LONG ? 40 : 4); round++) {
+    const { as } = server
+    const box = await warm(as)
+    await says(box, STATE)
+    const route = `/sandboxes/${box.sandboxId}`
+    const calls = [status(as, 'POST', `${route}/${round % 2 ? 'checkpoints' : 'fork'}`, round % 2 ? { label: 'a' } : { count: 3, timeout: 60 }), status(as, 'POST', `${route}/snapshots`, {})]
+    await sleep((round * 3) % 14)
+    server.child.kill('SIGKILL')
+    await server.ended
+    await Promise.all(calls)
+    server = await start(server.state, as.apiKey)
+  }
+  const box = await warm(server.as)
+  await says(box, STATE)
+  const { box: copy } = await fork(box, {}, server.as)
+  assert.deepEqual(await py(copy, 'whole()'), WHOLE)
+  assert.equal(await stop(server), 0)
+}, { seconds: LONG ? 600 : 60 })
+
+test('no process, namespace, mount, control group or place is left of any of this', () => {
+  const { status: left, stdout } = spawnSync('/usr/bin/python3', [...HOST_STATE, 'check', before, String(process.pid)], { encoding: 'utf8' })
+  assert.equal(left, 0, stdout)
+})
+
+await run()
