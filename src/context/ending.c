@@ -294,7 +294,7 @@ static void cleanup_turn(struct cleanup *c)
         return;
     }
     if (!c->conversation[0]) {
-        t->store->ops->expire(t->store, t->node, c->tenant, CONTEXT_LEASE_MS,
+        t->store->ops->expire(t->store, t->node, c->tenant, CONTEXT_STUCK_MS,
                               c->front->settings.reap_batch, on_expired, c);
         return;
     }

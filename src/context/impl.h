@@ -2,9 +2,12 @@
 #pragma once
 
 #include "context/context.h"
+#include "front/replay.h"
 
 /* How long a server may take to make a sandbox, before another believes that it never will. */
 #define CONTEXT_LEASE_MS 30000
+/* And before the reaper does, which nobody waits for: cells may have to run again first. */
+#define CONTEXT_STUCK_MS (CONTEXT_LEASE_MS + REPLAY_MS)
 enum obtain_step { OBTAIN_NONE, OBTAIN_CLAIM, OBTAIN_REPLACE, OBTAIN_CREATE, OBTAIN_WAKE };
 
 /* Who waits for the sandbox of a path. */

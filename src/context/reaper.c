@@ -175,7 +175,7 @@ static void reap(struct reaper *r)
 {
     struct contexts *t = r->front->contexts;
 
-    t->store->ops->expire(t->store, t->node, NULL, CONTEXT_LEASE_MS, r->front->settings.reap_batch,
+    t->store->ops->expire(t->store, t->node, NULL, CONTEXT_STUCK_MS, r->front->settings.reap_batch,
                           on_expired, r);
 }
 

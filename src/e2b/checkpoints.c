@@ -187,6 +187,9 @@ static void rewind_with_body(struct e2b_req *q)
     int r = field_string(q->body, "checkpointId", CHECKPOINT_LABEL_MAX, &name, &e);
     if (r == 0)
         r = field_string(q->body, "label", CHECKPOINT_LABEL_MAX, &label, &e);
+    /* Those without a label have none that could be named. */
+    if (r == 0 && label && !label[0])
+        r = err_set(&e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'label' is empty");
     if (r == 0 && !name == !label)
         r = err_set(&e, SG_ERR_INVALID, -EINVAL,
                     FIELD_ERROR "give one of 'checkpointId' and 'label'");

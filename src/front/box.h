@@ -51,6 +51,7 @@ struct box {
     struct settle *waiting;                    /* for a transition to be over */
     struct replay *replay;   /* front/replay.h: cells that could be run again; NULL until used */
     bool has_copies;         /* copies of kernels came with it, and are its agent's */
+    bool closed;             /* cells run again in it: nothing goes out, whatever its policy is */
     struct context *context; /* context/'s: that it is the sandbox of, as far as this front knows */
     uint64_t used_ns;        /* when its agent was last asked something for a client */
     unsigned holds;          /* of those who work in it */

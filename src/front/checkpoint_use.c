@@ -30,7 +30,14 @@ struct making {
 static void made(struct making *m, int r, const struct sg_error *e)
 {
     struct box *b = m->box;
+    struct sg_error lost;
 
+    /* Not found is what the sandbox would be that whoever asks has named. */
+    if (b && (r == -ENOENT || r == -EPIPE)) {
+        r = err_set(&lost, SG_ERR_GONE, -EBUSY,
+                    "the new sandbox was paused or has ended before it was ready");
+        e = &lost;
+    }
     m->from->uses--;
     if (m->failed_at_once)
         *m->failed_at_once = true;
@@ -43,20 +50,33 @@ static void made(struct making *m, int r, const struct sg_error *e)
     free(m);
 }
 
-static void on_policy(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_time(void *arg, struct box *b, int r, const struct sg_error *e)
 {
     (void)b;
     made(arg, r, e);
 }
 
-static void on_replayed(void *arg, int r, const struct sg_error *e)
+/* Its time begins now. */
+static void on_policy(void *arg, struct box *b, int r, const struct sg_error *e)
 {
     struct making *m = arg;
 
     if (r < 0)
         made(m, r, e);
     else
-        box_apply_network(m->box, on_policy, m);
+        box_set_timeout(b, m->ask.timeout_ms, false, on_time, m);
+}
+
+static void on_replayed(void *arg, int r, const struct sg_error *e)
+{
+    struct making *m = arg;
+
+    if (r < 0) {
+        made(m, r, e);
+        return;
+    }
+    m->box->closed = false;
+    box_apply_network(m->box, on_policy, m);
 }
 
 static void on_adopted(void *arg, int r, const struct sg_error *e, const char *gone)
@@ -99,7 +119,7 @@ void box_create_from(struct front *f, struct box_spec *spec, struct checkpoint *
     struct making *m = xcalloc(1, sizeof *m);
     bool last = ask->last && c->uses == 0, failed = false;
     struct box_make make = {.layer = c->name,
-                            .timeout_ms = ask->timeout_ms,
+                            .timeout_ms = ask->timeout_ms + (ask->replay ? REPLAY_MS : 0),
                             .flags = ORDER_STATE | (last ? ORDER_LAST : 0),
                             .came_from = c->kind == CHECKPOINT_FORK ? c->parent : c->name,
                             .closed = ask->replay};

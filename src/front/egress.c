@@ -300,7 +300,8 @@ static void apply(struct box *b, const struct network *before, box_done done, vo
         c->before = *before;
         c->now = b->spec.network;
     }
-    c->r = egress_document(b->front, b->id, &b->spec, &fd, &c->e);
+    if (!b->closed)
+        c->r = egress_document(b->front, b->id, &b->spec, &fd, &c->e);
     if (c->r < 0) {
         change_end(c);
         return;

@@ -205,6 +205,7 @@ void box_make(struct front *f, struct box_spec *spec, const struct box_make *m, 
         return;
     }
     struct box *b = box_new(f, id, spec);
+    b->closed = m->closed;
     b->seen_ns = clock_ns();
     box_set_deadline(b, b->seen_ns + m->timeout_ms * NS_PER_MS);
     boxes_add(b);
@@ -261,16 +262,18 @@ static void now_paused(struct box *b, const struct order_answer *a)
 {
     bool stored = a->state == STATE_STORED;
 
+    box_ref(b); /* one that is only being made may end with its calls */
     usage_paused(b, &a->stats);
     b->deadline_ns = 0;
     b->state = BOX_PAUSED;
     b->stored = stored;
+    box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Sandbox paused, %s",
+                stored ? "files only" : "memory kept");
     if (stored)
         link_free(steal_ptr(&b->link));
     else
         link_drop_calls(b->link);
-    box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Sandbox paused, %s",
-                stored ? "files only" : "memory kept");
+    box_unref(b);
 }
 
 static void on_paused(void *arg, const struct order_answer *a, int fd)

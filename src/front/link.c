@@ -143,26 +143,32 @@ static void on_poll_closed(uv_handle_t *h)
     free(h);
 }
 
-void link_free(struct link *l)
+/* Whoever hears of it may end the sandbox, and the link with it: that waits until all have heard.
+ */
+void link_drop_calls(struct link *l)
 {
-    if (!l)
-        return;
-    link_drop_calls(l);
-    l->doomed = l->pumping;
-    if (l->doomed)
+    bool nested = l->pumping;
+
+    l->pumping = true;
+    while (l->calls) {
+        struct call *c = l->calls;
+        call_cancel(c);
+        c->on_end(c, CALL_GONE, "the sandbox is not running any more", NULL, 0);
+    }
+    l->pumping = nested;
+    if (nested || !l->doomed)
         return;
     uv_close((uv_handle_t *)l->poll, on_poll_closed);
     chan_free(l->chan);
     free(l);
 }
 
-void link_drop_calls(struct link *l)
+void link_free(struct link *l)
 {
-    while (l->calls) {
-        struct call *c = l->calls;
-        call_cancel(c);
-        c->on_end(c, CALL_GONE, "the sandbox is not running any more", NULL, 0);
-    }
+    if (!l)
+        return;
+    l->doomed = true;
+    link_drop_calls(l);
 }
 
 int call_begin(struct call *c, struct box *b, enum chan_op op, const struct strbuf *request,

@@ -280,9 +280,11 @@ json_t *replay_of(struct box *b, json_t *contexts)
     json_array_foreach(contexts, i, entry)
     {
         json_int_t ran = json_integer_value(json_object_get(entry, "cells"));
+        bool runs = json_integer_value(json_object_get(entry, "pid")) > 0;
         json_t *cells;
 
-        if (json_is_true(json_object_get(entry, "carried")) || ran == 0)
+        /* What a kernel knew that has ended is not there either. */
+        if (json_is_true(json_object_get(entry, "carried")) || ran == 0 || !runs)
             continue;
         cells = whole_record(r, entry, ran);
         if (cells)

@@ -65,14 +65,19 @@ static void diverged(struct running *r, const char *got)
     json_t *cell = cell_now(r),
            *entry = entry_of(r->report, json_object_get(context_now(r), "context"));
     json_t *list = json_object_get(entry, "diverged"), *shown = json_object_get(cell, "shown");
+    json_t *said;
 
+    if (!entry)
+        return;
+    said = json_string(got); /* NULL: it is no text */
     if (!list) {
         list = json_array();
         json_object_set_new(entry, "diverged", list);
     }
     json_array_append_new(list,
-                          json_pack("{s:O, s:s, s:s}", "cell", json_object_get(cell, "number"),
-                                    "expected", shown ? json_string_value(shown) : "", "got", got));
+                          json_pack("{s:O, s:s, s:o}", "cell", json_object_get(cell, "number"),
+                                    "expected", shown ? json_string_value(shown) : "", "got",
+                                    said ? said : json_string("?")));
 }
 
 /* whole: all its cells ran. */

@@ -60,8 +60,8 @@ async function agentOf(server, box) {
 // A call that somebody may cut short: its status, or undefined.
 const status = (as, method, route, body) => http(as).ask(method, route, body).then((a) => a.status, () => undefined)
 
-const STATE = 'x = list(range(1000))\nf = open("/home/user/f", "a+")\nf.write("start\\n")\nf.flush()\ndef whole():\n    f.seek(0)\n    return [sum(x), f.read(), sorted(__import__("os").listdir("/home/user"))]'
-const WHOLE = [499500, 'start\n', ['f']]
+const STATE = 'x = list(range(1000))\nf = open("/home/user/f", "a+")\nf.write("start\\n")\nf.flush()\ndef whole():\n    f.seek(0)\n    return [sum(x), f.read(), __import__("glob").glob("/home/user/*")]'
+const WHOLE = [499500, 'start\n', ['/home/user/f']]
 
 // What there is: the source, and branches that are whole. All but the source are ended.
 async function wholeOrGone(server, box) {

@@ -26,6 +26,9 @@ CASES = (
     ("a file without a name, open for reading",
      OPEN + CLOSE + "\nf0 = os.open('a', os.O_RDONLY); os.unlink('a')",
      {("file", HOME + "a (deleted)")}, CLOSE),
+    ("a name that is gone, of a file that has another", OPEN + CLOSE +
+     "\nos.link('a', 'b'); f0 = os.open('a', os.O_RDONLY); os.unlink('a')",
+     {("file", HOME + "a (deleted)")}, CLOSE),
     ("a file that could not be opened for writing again", OPEN + "os.chmod('a', 0o400)",
      {("file", HOME + "a")}, CLOSE),
     ("a lock of an opening", OPEN + "lock(f0)", {("lock", HOME + "a")}, "unlock(f0)"),

@@ -20,6 +20,7 @@ static struct {
     struct fork_agent *first;
     unsigned holds, adopts, cells;
     bool cell_runs; /* in all of them: nothing can be held */
+    bool slow;      /* kernels are not taken over, and cells do not end */
 } fork_agents;
 
 static inline void fork_hold(struct chan *c, struct chan_stream *s)
@@ -57,7 +58,8 @@ static inline void fork_on_open(struct chan *c, struct chan_stream *s, uint8_t o
         strbuf_reset(&a->code);
     } else {
         fork_agents.adopts += op == OP_KERNEL_ADOPT;
-        chan_end(c, s, 0, NULL, "\1\0\0\0", 4);
+        if (op != OP_KERNEL_ADOPT || !fork_agents.slow)
+            chan_end(c, s, 0, NULL, "\1\0\0\0", 4);
     }
 }
 
@@ -86,7 +88,8 @@ static inline void fork_on_eof(struct chan *c, struct chan_stream *s)
     fork_agents.cells++;
     chan_event(c, s, EVENT_EXECUTING, begun.buf, begun.len);
     chan_send(c, s, CHAN_STDOUT, a->code.buf, a->code.len);
-    chan_end(c, s, 0, NULL, over.buf, over.len);
+    if (!fork_agents.slow)
+        chan_end(c, s, 0, NULL, over.buf, over.len);
 }
 
 static inline void fork_on_cancel(struct chan *c, struct chan_stream *s)

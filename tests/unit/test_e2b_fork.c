@@ -362,16 +362,13 @@ static void run_cell(struct box *b, uint32_t number, const char *code, const cha
     tape_end(t, NULL);
 }
 
-/* The agents say what the code is. */
-TEST(cells_run_again_with_nothing_to_go_out)
+/* A sandbox from what b is, where cells ran that say what their code is, and one that does not. */
+static void replay(struct box *b, struct replayed *p)
 {
+    struct fork_ask ask = {.timeout_ms = 60000, .last = true, .replay = true};
     struct checkpoint *c = checkpoint_new(&server.front);
-    struct replayed p = {0};
     struct box_spec spec;
-    char id[ID_LEN + 1];
 
-    make_sandbox("{}", id);
-    struct box *b = box_find(&server.front, id);
     run_cell(b, 1, "one", "one");
     run_cell(b, 2, "two", "2");
     c->kind = CHECKPOINT_FORK;
@@ -379,17 +376,33 @@ TEST(cells_run_again_with_nothing_to_go_out)
                             "javascript", "cwd", "", "default", 1, "cells", 2, "pid", 9, "carried",
                             0, "reason", "threads");
     c->cells = replay_of(b, c->contexts);
-    memcpy(c->sandbox, id, sizeof(id));
+    memcpy(c->sandbox, b->id, sizeof(c->sandbox));
     memcpy(c->tenant, b->spec.tenant, sizeof(c->tenant));
     id_random(c->name);
     checkpoint_add(c);
     spec_copy(&b->spec, &spec);
-    struct fork_ask ask = {.timeout_ms = 60000, .last = true, .replay = true};
-    box_create_from(&server.front, &spec, c, &ask, on_replayed, &p);
+    box_create_from(&server.front, &spec, c, &ask, on_replayed, p);
     checkpoint_unref(c);
-    for (uint64_t end = clock_ns() + SERVER_DEADLINE_NS; !p.came && clock_ns() < end;)
+}
+
+static bool turn_until(const bool *came, const unsigned *counter, unsigned n)
+{
+    for (uint64_t end = clock_ns() + SERVER_DEADLINE_NS; clock_ns() < end;) {
+        if (came ? *came : *counter >= n)
+            return true;
         server_turn(-1);
-    EXPECT(p.came && p.r == 0);
+    }
+    return false;
+}
+
+TEST(cells_run_again_with_nothing_to_go_out)
+{
+    struct replayed p = {0};
+    char id[ID_LEN + 1];
+
+    make_sandbox("{}", id);
+    replay(box_find(&server.front, id), &p);
+    EXPECT(turn_until(&p.came, NULL, 0) && p.r == 0);
     const json_t *kernel = nth(p.report, "kernels", 0), *diverged = nth(kernel, "diverged", 0);
     EXPECT_STR(field_of(kernel, "state"), "replayed");
     EXPECT(!json_object_get(kernel, "reason"));
@@ -399,7 +412,69 @@ TEST(cells_run_again_with_nothing_to_go_out)
     EXPECT_STR(field_of(diverged, "got"), "two");
     EXPECT(!(last_order(ORDER_CREATE)->flags & ORDER_NETWORK));
     EXPECT(last_order(ORDER_POLICY)->flags & ORDER_NETWORK);
+    /* Its time began when it was ready. */
+    EXPECT(last_order(ORDER_DEADLINE)->deadline_ns < last_order(ORDER_CREATE)->deadline_ns);
     json_decref(p.report);
+    clean_up();
+}
+
+static void on_nothing(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    (void)arg, (void)b, (void)r, (void)e;
+}
+
+/* Whoever lists sandboxes finds one in which cells run again, and may do anything to it. */
+TEST(what_is_not_ready_stays_closed_and_ends_when_it_is_paused)
+{
+    unsigned cells = fork_agents.cells, adopts = fork_agents.adopts;
+    struct order_answer paused = {.tell = TELL_PAUSED, .state = STATE_PAUSED};
+    struct replayed p = {0};
+    char id[ID_LEN + 1];
+
+    make_sandbox("{}", id);
+    replay(box_find(&server.front, id), &p);
+    EXPECT(turn_until(NULL, &fork_agents.adopts, adopts + 1));
+    fork_agents.slow = true;
+    EXPECT(turn_until(NULL, &fork_agents.cells, cells + 1));
+    memcpy(paused.id, last_order(ORDER_CREATE)->id, sizeof(paused.id));
+    struct box *b = box_find(&server.front, paused.id);
+    EXPECT(b && b->state == BOX_RUNNING && !p.came);
+    box_apply_network(b, on_nothing, NULL);
+    server_turn(-1);
+    EXPECT(!(last_order(ORDER_POLICY)->flags & ORDER_NETWORK));
+    box_told_paused(&server.front, &paused);
+    EXPECT(p.came && p.r == -EBUSY);
+    EXPECT(!box_find(&server.front, paused.id));
+    server_turn(-1);
+    EXPECT_STR(last_order(ORDER_KILL)->id, paused.id);
+    json_decref(p.report);
+
+    /* The same while it takes its kernels over. */
+    p = (struct replayed){0};
+    adopts = fork_agents.adopts;
+    replay(box_find(&server.front, id), &p);
+    EXPECT(turn_until(NULL, &fork_agents.adopts, adopts + 1));
+    memcpy(paused.id, last_order(ORDER_CREATE)->id, sizeof(paused.id));
+    box_told_paused(&server.front, &paused);
+    EXPECT(p.came && p.r == -EBUSY && !box_find(&server.front, paused.id));
+    fork_agents.slow = false;
+    json_decref(p.report);
+    clean_up();
+}
+
+/* A kernel that has ended says that it ran cells: nobody is told of it, and none runs again. */
+TEST(cells_of_what_has_ended_do_not_run_again)
+{
+    char id[ID_LEN + 1];
+
+    make_sandbox("{}", id);
+    struct box *b = box_find(&server.front, id);
+    run_cell(b, 1, "one", "one");
+    json_t *contexts =
+        json_pack("[{s:s,s:s,s:s,s:b,s:i,s:i,s:b}]", "id", FORK_KERNEL, "language", "javascript",
+                  "cwd", "", "default", 1, "cells", 1, "pid", 0, "carried", 0);
+    EXPECT(!replay_of(b, contexts));
+    json_decref(contexts);
     clean_up();
 }
 
@@ -479,6 +554,9 @@ TEST(rewind_goes_back)
     EXPECT(call_acme("POST", "{\"label\":\"m2\"}", "/sandboxes/%s/rewind", id)->status == 200);
     EXPECT_STR(last_order(ORDER_REWIND)->layer, three);
 
+    /* One without a label is not meant by a label that is none. */
+    take(id, "{}", three);
+    EXPECT(call_acme("POST", "{\"label\":\"\"}", "/sandboxes/%s/rewind", id)->status == 400);
     EXPECT(call_acme("POST", "{}", "/sandboxes/%s/rewind", id)->status == 400);
     EXPECT(
         call_acme("POST", "{\"label\":\"m2\",\"checkpointId\":\"x\"}", "/sandboxes/%s/rewind", id)

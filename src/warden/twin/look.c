@@ -91,7 +91,16 @@ static void look_at_itself(const struct scene *s, const struct subject *who, str
         in_the_way(who, f, "process", "a system-call filter of its own", "end the process");
 }
 
-/* The kernel makes no files read-only of which one is deleted and still used. */
+/* The kernel makes no files read-only of which one is deleted and still used. An overlay counts the
+ * names of a file below it, which stay when it is deleted, so its link tells too. */
+static bool is_deleted(const struct sight_at *at, const char *path)
+{
+    static const char mark[] = " (deleted)";
+    size_t len = strlen(path), n = sizeof mark - 1;
+
+    return at->nlink == 0 || (len > n && strcmp(path + len - n, mark) == 0);
+}
+
 static char *look_at_directory(const struct scene *s, const struct subject *who, struct findings *f)
 {
     char path[SIGHT_PATH_MAX];
@@ -99,7 +108,7 @@ static char *look_at_directory(const struct scene *s, const struct subject *who,
 
     if (sight_at(who->dir, "cwd", 0, &at) < 0 || sight_link(who->dir, "cwd", path) < 0)
         return NULL;
-    if (is_own(s, &at) && at.nlink == 0)
+    if (is_own(s, &at) && is_deleted(&at, path))
         in_the_way(who, f, "file", path, "change to a directory that exists");
     return found_again(s, &who->status, path, O_PATH | O_DIRECTORY, &at) ? xstrdup(path) : NULL;
 }
@@ -160,7 +169,7 @@ static int look_at_files(const struct scene *s, const struct subject *who, struc
             in_the_way(who, f, "lock", o.path, "release the lock, or end the process");
         else if (S_ISDIR(o.at.mode))
             in_the_way(who, f, "file", o.path, "close the directory, or end the process");
-        else if (is_writable(&o) || o.at.nlink == 0)
+        else if (is_writable(&o) || is_deleted(&o.at, o.path))
             in_the_way(who, f, "file", o.path, "close the file, or end the process");
     }
     return r;
@@ -320,7 +329,7 @@ static void pack(const struct scene *s, const struct subject *who, struct findin
         if (!l->full)
             in_the_way(who, f, "file", o->path, "close files: more than 512 cannot be taken along");
         l->full = true;
-    } else if (own && (is_writable(o) || o->at.nlink == 0)) {
+    } else if (own && (is_writable(o) || is_deleted(&o->at, o->path))) {
         in_the_way(who, f, "file", o->path, "close it: it cannot be opened again by its name");
     } else {
         drop(f, o);
