@@ -121,6 +121,8 @@ void checkpoint_told_lost(struct front *f, const struct order_answer *a);
 void checkpoint_told_gone(struct front *f, const struct order_answer *a);
 /* When the store is there: snapshots' checkpoints whose snapshot it does not know are forgotten. */
 void checkpoints_match_store(struct front *f);
+/* When all are told: sandboxes that an earlier front was taking back to one are taken there. */
+void boxes_finish_rewinds(struct front *f);
 /* Once: from now on those that are too old are forgotten. */
 void checkpoints_watch_age(struct front *f);
 /* A box has ended: what goes with it is not there any more. */

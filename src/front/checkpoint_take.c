@@ -167,7 +167,9 @@ static void order(struct taking *t)
         return;
     }
     box_order(b, ORDER_CHECKPOINT, &o);
-    o.flags = c->kind == CHECKPOINT_SNAPSHOT ? ORDER_KEEP : 0;
+    o.flags = c->kind == CHECKPOINT_SNAPSHOT ? ORDER_KEEP
+              : c->kind == CHECKPOINT_FORK   ? ORDER_SOON
+                                             : 0;
     memcpy(o.layer, c->name, sizeof o.layer);
     name_kernels(c->contexts, &o);
     t->ordered = true;

@@ -43,6 +43,10 @@ static void made(struct making *m, int r, const struct sg_error *e)
         *m->failed_at_once = true;
     if (r < 0 && b)
         box_kill(b, NULL, NULL);
+    if (r == 0) {
+        b->spec.unfinished = false;
+        box_note_changed(b);
+    }
     m->done(m->arg, r < 0 ? NULL : b, r, e, m->report);
     json_decref(m->report);
     checkpoint_unref(m->from);
@@ -180,10 +184,22 @@ struct rewinding {
     void *arg;
 };
 
+/* A front that is killed on the way leaves a sandbox without the kernels that have come for it: the
+ * next one goes the way once more. */
+static void note_goes_back(struct box *b, const char *name)
+{
+    if (strcmp(b->spec.goes_back, name) == 0)
+        return;
+    snprintf(b->spec.goes_back, sizeof b->spec.goes_back, "%s", name);
+    box_note_changed(b);
+}
+
 static void back(struct rewinding *w, int r, const struct sg_error *e)
 {
     struct box *b = w->box;
 
+    if (r < 0 && b->state != BOX_ENDED)
+        note_goes_back(b, "");
     if (w->begun && b->busy == BUSY_CHECKPOINT)
         box_settled(b);
     w->done(w->arg, r < 0 ? NULL : w->to, r, e, w->report);
@@ -213,7 +229,7 @@ static void on_rewound_adopted(void *arg, int r, const struct sg_error *e, const
         box_warm_kernel(b);
     snprintf(b->spec.checkpoint, sizeof b->spec.checkpoint, "%s", w->to->name);
     b->spec.checkpoint_serial = checkpoints_serial(b->front);
-    box_note_changed(b);
+    note_goes_back(b, "");
     replay_forget_all(b);
     if (strcmp(b->id, w->to->sandbox) != 0)
         identity_write(b);
@@ -261,6 +277,7 @@ static void begin(void *arg, struct box *b, int r, const struct sg_error *unused
     }
     b->busy = BUSY_CHECKPOINT;
     w->begun = true;
+    note_goes_back(b, w->to->name);
     box_order(b, ORDER_REWIND, &o);
     memcpy(o.layer, w->to->name, sizeof o.layer);
     warden_order(b->front, &o, -1, on_rewound, w);
@@ -272,4 +289,33 @@ void box_rewind(struct box *b, struct checkpoint *c, checkpoint_done done, void 
 
     *w = (struct rewinding){.box = box_ref(b), .to = checkpoint_ref(c), .done = done, .arg = arg};
     begin(w, b, 0, NULL);
+}
+
+static void on_finished(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
+                        const json_t *report)
+{
+    struct box *b = arg;
+
+    (void)c, (void)report;
+    if (r < 0)
+        box_log_add(&b->log, LOG_ERROR, SOURCE_SERVER, 0, "Sandbox did not go back: %s",
+                    e->message);
+    box_unref(b);
+}
+
+static bool finish_one(struct box *b, void *arg)
+{
+    struct checkpoint *c = checkpoint_find(b->front, b->spec.tenant, b->spec.goes_back);
+
+    (void)arg;
+    if (b->spec.goes_back[0] && c)
+        box_rewind(b, c, on_finished, box_ref(b));
+    else
+        note_goes_back(b, "");
+    return true;
+}
+
+void boxes_finish_rewinds(struct front *f)
+{
+    boxes_each(f, finish_one, NULL);
 }

@@ -190,6 +190,8 @@ void box_make(struct front *f, struct box_spec *spec, const struct box_make *m, 
     spec->timeout_ms = m->timeout_ms;
     snprintf(spec->checkpoint, sizeof spec->checkpoint, "%s", m->came_from ? m->came_from : "");
     spec->checkpoint_serial = m->came_from ? checkpoints_serial(f) : 0;
+    spec->unfinished = with_state;
+    spec->goes_back[0] = '\0';
     spec->created_ms = spec->started_ms = clock_wall_ms();
     id_random(id);
     if (r == 0)
@@ -513,6 +515,8 @@ void box_told_sandbox(struct front *f, const struct order_answer *a, int note_fd
         b->link = link_new(b, channel_fd);
     usage_taken_over(b, &a->stats);
     boxes_add(b);
+    if (b->spec.unfinished) /* a copy that its front did not live to finish */
+        box_kill(b, NULL, NULL);
     box_unref(b);
 }
 

@@ -48,6 +48,8 @@ static const struct field fields[] = {
     FIELD_LATER("context", TEXT, context),
     FIELD_LATER("checkpoint", TEXT, checkpoint),
     FIELD_LATER("checkpointSerial", NUMBER64, checkpoint_serial),
+    FIELD_LATER("unfinished", FLAG, unfinished),
+    FIELD_LATER("goesBack", TEXT, goes_back),
     FIELD("template", TEXT, template_id),
     FIELD("alias", TEXT, alias),
     FIELD("metadata", OBJECT, metadata),

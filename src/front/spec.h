@@ -16,6 +16,8 @@ struct box_spec {
     char context[ID_LEN + 1];    /* whose sandbox it is; "" if of none */
     char checkpoint[ID_LEN + 1]; /* that it was made from, or went back to last; "" */
     uint64_t checkpoint_serial;  /* of the last one that there was then: later ones follow it */
+    bool unfinished;             /* its kernels are not with their contexts yet: nobody has it */
+    char goes_back[ID_LEN + 1];  /* the checkpoint that it is going back to just now; "" */
     char template_id[SPEC_NAME_MAX], alias[SPEC_NAME_MAX]; /* alias may be "" */
     json_t *metadata;                       /* object of strings, or NULL if none was given */
     json_t *envs;                           /* object of strings; never NULL */

@@ -109,6 +109,8 @@ enum order_op {
  * agent when the reply comes; the front has it ADOPT them. The reply's flags say whether it was so:
  * TELL_KERNELS. Without, or if the kernels are gone, it gets the files. */
 #define ORDER_STATE 64u
+/* CHECKPOINT: a sandbox like it is ordered from it at once: one is made ready meanwhile. */
+#define ORDER_SOON 128u
 
 #define ORDER_KERNELS_MAX 64
 

@@ -349,6 +349,12 @@ void guest_create(struct server *s, const struct ticket *t, const struct order *
         give_up_making(g, r, &e);
         return;
     }
+    struct instance *ready = moment ? moment_take_ready(moment, g->ward, &g->limits) : NULL;
+    if (ready) {
+        guest_adopt(g, ready);
+        guest_branch_moving(g);
+        return;
+    }
     g->request = (struct ward_request){.limits = g->limits,
                                        .layer = moment ? NULL : g->layer,
                                        .bare = moment != NULL,

@@ -176,6 +176,15 @@ void guest_branch(struct guest *g)
     begin(g);
 }
 
+void guest_branch_moving(struct guest *g)
+{
+    g->phase = BRANCHING;
+    g->job.kind = JOB_BRANCH;
+    g->fork.moving = true;
+    g->timer.fn = on_late;
+    timer_set(&g->server->reactor, &g->timer, clock_ns() + BRANCH_NS);
+}
+
 void guest_back_to(struct guest *g, const struct ticket *t, struct moment *m)
 {
     struct sg_error e = {0};

@@ -157,9 +157,12 @@ static void freeze_files(struct guest *g)
     if (r < 0) {
         g->fork.moving = false;
         fail_held(g, r, &e);
-    } else if (root < 0) {
-        go(g);
+        return;
     }
+    if (root < 0)
+        go(g);
+    if (g->fork.moment == m && (g->job.order.flags & ORDER_SOON))
+        moment_prepare(m, g->ward, &g->limits);
 }
 
 void guest_held(struct guest *g, const struct kernel_news *news, int r, const struct sg_error *e)

@@ -123,6 +123,8 @@ void guest_fork_abandon(struct guest *g);
 void guest_rooted(struct guest *g, int code);
 /* guest_branch.c. From MAKING, with its instance; from RUNNING, back to a moment. */
 void guest_branch(struct guest *g);
+/* The same, for one whose agent has been sent the root already. */
+void guest_branch_moving(struct guest *g);
 void guest_rewind(struct guest *g, const struct ticket *t, struct moment *m);
 void guest_branch_rooted(struct guest *g, int code);
 /* guest.c: the answer to the order that made it. */

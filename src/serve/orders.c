@@ -238,7 +238,7 @@ int orders_take(struct server *s, struct order *o, int fds[ORDER_FDS_MAX])
     if (o->magic != ORDER_MAGIC || o->op == 0 || o->op >= ORDER_MAX_ ||
         o->on_expiry >= EXPIRY_MAX_ ||
         o->flags & ~(ORDER_FILES_ONLY | ORDER_DURABLE | ORDER_KERNEL | ORDER_NETWORK | ORDER_KEEP |
-                     ORDER_LAST | ORDER_STATE))
+                     ORDER_LAST | ORDER_STATE | ORDER_SOON))
         return -EPROTO;
     if (o->op == ORDER_FORGET)
         r = order_forget(s, &t, o, &e);

@@ -372,16 +372,45 @@ static int readiness(const struct birth *b, const struct ward_request *q)
     return b->ready + (b->ready && b->fed != q->bare);
 }
 
-void ward_request(struct ward *w, struct ward_request *q)
+static struct birth *best_for(struct ward *w, const struct ward_request *q)
 {
     struct birth *best = NULL;
 
-    w->taken++;
-    if (w->tick.at_ns > clock_ns() + SECOND_NS)
-        timer_set(&w->server->reactor, &w->tick, clock_ns() + SECOND_NS);
     for (struct birth *b = w->births; b; b = b->next)
         if (!b->owner && fits(b, q) && (!best || readiness(b, q) > readiness(best, q)))
             best = b;
+    return best;
+}
+
+static void count_taken(struct ward *w)
+{
+    w->taken++;
+    if (w->tick.at_ns > clock_ns() + SECOND_NS)
+        timer_set(&w->server->reactor, &w->tick, clock_ns() + SECOND_NS);
+}
+
+struct instance *ward_take(struct ward *w, const struct sg_limits *limits)
+{
+    struct ward_request like = {.limits = *limits, .bare = true};
+    struct birth *b = best_for(w, &like);
+    struct instance *i;
+
+    if (!b || !b->ready || instance_kernel_pending(b->instance))
+        return NULL;
+    i = b->instance;
+    count_taken(w);
+    keep_calm(w, true);
+    birth_free(b);
+    w->n_out++;
+    push(w);
+    return i;
+}
+
+void ward_request(struct ward *w, struct ward_request *q)
+{
+    struct birth *best = best_for(w, q);
+
+    count_taken(w);
     if (best && best->ready) {
         keep_calm(w, q->bare);
         hand_over(best, q);

@@ -72,6 +72,8 @@ struct ward {
 int ward_get(struct server *s, const char *tenant, struct ward **ret, struct sg_error *e);
 /* `request` stays the caller's until it is done. It may be done before this returns. */
 void ward_request(struct ward *w, struct ward_request *request);
+/* One that is ready and like that, the caller's from now on; NULL: there is none just now. */
+struct instance *ward_take(struct ward *w, const struct sg_limits *limits);
 /* For kernels.c: limits that the pool's sandboxes have; the sandboxes of the pool that have no
  * kernel yet are to be fed; one of them has its kernel now, or has not got it. */
 void ward_usual_limits(const struct ward *w, struct sg_limits *ret);

@@ -165,6 +165,7 @@ static void begin(struct front *f)
     if (store_open(".", &f->store, &e) < 0 || boxes_forget_loose_layers(f, &e) < 0)
         give_up(&e);
     checkpoints_match_store(f);
+    boxes_finish_rewinds(f);
     if (open_contexts(f, &contexts, &e) < 0 || contexts_start(f, contexts, open_doors, &e) < 0)
         give_up(&e);
 }

@@ -299,9 +299,14 @@ static int stop_kernels(struct hold *h, const struct twin_request *q, struct pai
         struct subject who = {.inside = q->kernels[i], .dir = -1};
         struct held *p;
 
-        if (!pair)
-            return err_set(e, SG_ERR_INVALID, -EINVAL, "process %d is no kernel that can be copied",
-                           q->kernels[i]);
+        if (!pair) {
+            findings_in_the_way(
+                f, &(struct findings_who){.dir = -1, .inside = q->kernels[i]},
+                &(struct finding){.what = "exec",
+                                  .holds = "it was made by a broker that has ended since",
+                                  .remedy = "restart the kernel: what it knew is lost"});
+            continue;
+        }
         who.pid = pair->k;
         if (held_find(h, pair->k))
             return err_set(e, SG_ERR_INVALID, -EINVAL, "kernel %d is named twice", q->kernels[i]);
