@@ -275,8 +275,9 @@ class Program:
         if not self.entry(path).inode.frozen:
             return f"os.rename({path!r}, {new!r})"
         below = [e for p, e in self.model.walk() if (p + "/").startswith(path + "/")]
-        if any(self.openings(e) or e is self.model.files.cwd or
-               e.inode.kind == "f" and e.inode.links > 1 for e in below):
+        used = {self.model.files.cwd, *(c.entry for c in self.model.mine("c").values())}
+        if any(self.openings(e) or e in used or e.inode.kind == "f" and e.inode.links > 1
+               for e in below):
             return None
         return f"move({path!r}, {new!r})"
 

@@ -5,6 +5,7 @@
 #include "fork_agents.h"
 #include "e2b/spec.h"
 #include "front/checkpoint_impl.h"
+#include "front/egress.h"
 #include "front/replay.h"
 
 TAP_MAIN
@@ -82,7 +83,7 @@ TEST(snapshots)
     EXPECT_STR(json_string_value(json_array_get(json_object_get(a->json, "names"), 0)),
                "acme/ready");
     const struct order *o = last_order(ORDER_CHECKPOINT);
-    EXPECT(o->flags == (ORDER_DURABLE | ORDER_KEEP) && id_valid(o->layer));
+    EXPECT(o->flags == ORDER_KEEP && id_valid(o->layer));
     char first[ID_LEN + 1];
     memcpy(first, o->layer, sizeof(first));
     a = call_acme("POST", "{\"name\":\"acme/ready:v2\"}", "/sandboxes/%s/snapshots", id);
@@ -211,7 +212,7 @@ TEST(fork)
     a = call_acme("POST", "{\"count\":3,\"timeout\":60}", "/sandboxes/%s/fork", id);
     EXPECT(a->status == 201 && json_array_size(a->json) == 3);
     const struct order *o = last_order(ORDER_CHECKPOINT);
-    EXPECT(o->flags == 0 && o->n_kernels == 1 && o->kernels[0] == 17);
+    EXPECT(o->flags == ORDER_SOON && o->n_kernels == 1 && o->kernels[0] == 17);
     EXPECT_STR(forgotten(), o->layer);
     EXPECT_STR(last_order(ORDER_CREATE)->layer, o->layer);
     EXPECT(last_order(ORDER_CREATE)->flags & ORDER_STATE);

@@ -419,9 +419,10 @@ static void run(struct box *b, const char *context, const char *language, uint32
 
 static json_t *contexts_that_ran(int javascript, int python)
 {
-    return json_pack("[{s:s,s:s,s:b,s:i,s:b},{s:s,s:s,s:b,s:i,s:b}]", "id", KERNEL_A, "language",
-                     "javascript", "default", 1, "cells", javascript, "carried", 0, "id", KERNEL_B,
-                     "language", "python", "default", 1, "cells", python, "carried", 0);
+    return json_pack("[{s:s,s:s,s:b,s:i,s:i,s:b},{s:s,s:s,s:b,s:i,s:i,s:b}]", "id", KERNEL_A,
+                     "language", "javascript", "default", 1, "cells", javascript, "pid", 17,
+                     "carried", 0, "id", KERNEL_B, "language", "python", "default", 1, "cells",
+                     python, "pid", 18, "carried", 0);
 }
 
 TEST(cells_are_recorded_in_order)
