@@ -204,6 +204,9 @@ TEST(copies_are_adopted)
     EXPECT(cell_wait(&h, &c).how == KERNEL_DONE);
     EXPECT_STR(c.events.buf, "6:\n");
     call_done(&c);
+    /* ... but for the variables that are another's now */
+    EXPECT_STR(peer_hears(&h, &b), "GA=1");
+    EXPECT_STR(peer_hears(&h, &b), "GB=2");
     cell_open(&h, &c, ID_B, "", 0, "b");
     EXPECT_STR(peer_hears(&h, &b), ""); /* it is not ready */
     peer_say(&b, "Q", 1);
@@ -223,6 +226,33 @@ TEST(copies_are_adopted)
     peer_done(&old);
     peer_done(&a);
     peer_done(&b);
+    host_stop(&h);
+}
+
+/* It knows all that it was copied with, and would be left out otherwise. */
+TEST(holding_waits_for_a_copy_that_wakes_up)
+{
+    struct agent_host h;
+    struct call hold, c;
+    struct peer old, a;
+    char expected[256];
+
+    start_idle(&h, &old);
+    peer_give_copy(&h, &a, 7);
+    EXPECT_STR(peer_hears(&h, &a), "Y");
+    CALL(&h, &c, OP_KERNEL_ADOPT, "u" ONE, 1u, ID_A, "python", "/tmp", 1u, 5u, 7u, "", 0u);
+    EXPECT(adopted(&c) == 1);
+    call_done(&c);
+    hold_open(&h, &hold, 0);
+    expect_ping(&h);
+    EXPECT(!hold.started && !hold.ended && hold.events.len == 0);
+    peer_say(&a, "Q", 1);
+    EXPECT(host_wait(&h, &hold.started, AGENT_WAIT_MS));
+    snprintf(expected, sizeof(expected), ID_A " python /tmp 2 5 1 %u 1 ", a.body.pid);
+    EXPECT(strstr(hold.events.buf, expected));
+    hold_end(&h, &hold);
+    peer_done(&old);
+    peer_done(&a);
     host_stop(&h);
 }
 

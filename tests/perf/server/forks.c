@@ -217,13 +217,15 @@ int verb_checkpoints(const struct server *s, int argc, char **argv)
         cell(r.data, &r.box, "x += 1; x", value);
         double after = now_us();
         cell(plain.data, &plain.box, "x += 1; x", value);
-        double never = now_us();
+        double begin = now_us();
         cell(r.data, &r.box, "x", value);
         double next = now_us();
+        cell(plain.data, &plain.box, "x", value);
+        double never = now_us();
         print_us("checkpoint", taken - t);
         print_us("cell after it", after - taken);
-        print_us("the next cell", next - never);
-        print_us("cell, never any", never - after);
+        print_us("the next cell", next - begin);
+        print_us("cell, never any", never - next);
     }
     print_paused(&r);
     box_kill(r.control, s, &r.box);
