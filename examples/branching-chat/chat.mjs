@@ -7,9 +7,9 @@ import { reply } from './model.mjs'
 import { Sandglass } from './sandglass.mjs'
 
 const HELP = `Say something, or:
-  /branch NAME [N]  a new path after turn N of this one, with the files as they are now
+  /branch NAME [N]  a new path after turn N of this one, with variables and files as they were then
   /switch NAME      go to a path
-  /edit N TEXT      say something else in turn N; what came after it is forgotten
+  /edit N TEXT      say something else in turn N; what came of it and after it is undone
   /merge NAME       end that path, and take its last answer along to this one
   /run CODE         run Python on this path without asking the model
   /tree             the paths, and which of them have a sandbox
@@ -42,7 +42,8 @@ const say = (who, text) => console.log(`${who}: ${harmless(text)}`)
 function showRun(name, run) {
   const sandbox = run.wasCreated ? 'new sandbox' : run.sandboxId ? 'same sandbox' : 'no sandbox'
   const lost = run.replaced ? ', its variables and files were lost' : ''
-  console.log(`  [${name} on ${conversation.current}: ${sandbox}${lost}]`)
+  const stuck = run.checkpoint?.skipped ? `, no way back: ${harmless(run.checkpoint.skipped)}` : ''
+  console.log(`  [${name} on ${conversation.current}: ${sandbox}${lost}${stuck}]`)
   const output = textOf(run)
   if (output) console.log(indent(harmless(output)))
 }
@@ -59,8 +60,9 @@ function textOf(run) {
 async function callTool(tools, { id, name, input }) {
   // A model may ask for anything. Only what it was offered is called.
   const known = tools.some((t) => t.name === name)
+  conversation.turn.ran ||= known
   const run = known
-    ? await sandglass.call(name, conversation.id, conversation.current, input)
+    ? await sandglass.call(name, conversation.id, conversation.current, input, conversation.turn.id)
     : { success: false, stdout: '', stderr: '', results: [], error: { name: 'ToolError', value: `there is no tool ${name}` } }
   showRun(name, run)
   return { type: 'tool_result', tool_use_id: id, content: textOf(run), is_error: !run.success }
@@ -106,11 +108,13 @@ const COMMANDS = {
   async branch(rest) {
     const [name, at = conversation.turns.length] = rest.split(/\s+/)
     if (!/^[\w-]{1,64}$/.test(name) || conversation.has(name)) throw new Mistake('/branch needs the name of a new path')
-    const from = conversation.current
     const turns = Number(at) === 0 ? 0 : turnNumber(at)
-    const { inherited } = await sandglass.branch(conversation.id, from, name)
+    // What the next turn found. One that this path has from another was run there.
+    const next = conversation.firstThatRan(turns + 1)
+    const from = next?.path ?? conversation.current
+    const { inherited } = await sandglass.branch(conversation.id, from, name, next?.id)
     conversation.branch(name, turns)
-    say('chat', `${name} branches off ${from} after turn ${turns}, ${inherited === 'files' ? 'with its files' : 'with nothing yet'}`)
+    say('chat', `${name} branches off ${from} after turn ${turns}, ${inherited === 'none' ? 'with nothing yet' : `as it ${next ? 'was then' : 'is now'}`}`)
   },
 
   async switch(name) {
@@ -121,6 +125,9 @@ const COMMANDS = {
   async edit(rest) {
     const [, n, text] = rest.match(/^(\S+)\s+(.+)$/) ?? []
     if (!text) throw new Mistake('/edit needs a turn and what to say instead')
+    const next = conversation.firstThatRan(turnNumber(n))
+    if (next && next.path !== conversation.current) throw new Mistake(`turn ${n} was said on ${next.path}: /switch ${next.path}, then /branch`)
+    if (next) await sandglass.rewind(conversation.id, conversation.current, next.id)
     conversation.rewind(turnNumber(n))
     console.log(`you: ${harmless(text)}`)
     await turn(text)
@@ -129,7 +136,7 @@ const COMMANDS = {
   async merge(name) {
     const source = conversation.paths.get(other(name))
     const { terminated } = await sandglass.merge(conversation.id, name, conversation.current)
-    const answer = source.at(-1)?.at(-1)?.content.find((part) => part.type === 'text')?.text ?? 'nothing was said there'
+    const answer = source.at(-1)?.messages.at(-1).content.find((part) => part.type === 'text')?.text ?? 'nothing was said there'
     conversation.say(`(from ${name})`)
     conversation.add('assistant', [{ type: 'text', text: answer }])
     conversation.drop(name)

@@ -26,7 +26,7 @@ const SKILLS = [
     say: (output, [, name]) => `The ${name} costs ${output} now.`,
   },
   {
-    // It trusts that the variable is there. On a new path it is not: then it looks into the file.
+    // It trusts that the variable is there. In a sandbox that was lost it is not: then it looks into the file.
     when: /\btotal\b/i,
     code: () => 'print(sum(costs.values()))',
     instead: () => `${LOAD}print(sum(costs.values()))`,

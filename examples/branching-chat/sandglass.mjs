@@ -1,7 +1,7 @@
 // What this chat needs of Sandglass: the sandbox of a path, and the tools that run in it.
 //
-// The conversation and the path are given by this program with every call, never by the model: a
-// model can neither name a path that is not its own nor reach another conversation.
+// The conversation, the path and the message are given by this program with every call, never by the
+// model: it can neither name a path that is not its own nor reach another conversation.
 
 // Code that a model wrote has no business on the network, unless you give it one.
 const NETWORK = { denyOut: ['0.0.0.0/0'] }
@@ -40,13 +40,19 @@ export class Sandglass {
     return this.#ask('GET', `/v1/tools?${new URLSearchParams({ format: 'anthropic', conversationId, pathId })}`)
   }
 
-  // Runs a tool on a path. The path gets its sandbox with the first call, and keeps it. A sandbox that
-  // cannot be had, or input that the tool does not take, is an answer too: the conversation goes on.
-  async call(tool, conversationId, pathId, input) {
+  // The path's context; its sandbox is made if it has none.
+  #obtain(conversationId, pathId) {
+    return this.#ask('PUT', '/v1/contexts', { conversationId, pathId, network: NETWORK })
+  }
+
+  // Runs a tool on a path. The path gets its sandbox with the first call, and keeps it. With the id of a
+  // message, a checkpoint is left before the first call of it: what branch() and rewind() go to. A sandbox
+  // that cannot be had, or input that the tool does not take, is an answer too: the conversation goes on.
+  async call(tool, conversationId, pathId, input, messageId) {
     try {
-      const obtained = await this.#ask('PUT', '/v1/contexts', { conversationId, pathId, network: NETWORK })
-      const place = new URLSearchParams({ conversationId, pathId })
-      const { conversationId: _, pathId: __, ...rest } = input
+      const obtained = await this.#obtain(conversationId, pathId)
+      const place = new URLSearchParams({ conversationId, pathId, ...(messageId ? { messageId } : {}) })
+      const { conversationId: _, pathId: __, messageId: ___, ...rest } = input
       const answer = await this.#ask('POST', `/v1/tools/${encodeURIComponent(tool)}?${place}`, rest)
       return { ...answer, wasCreated: obtained.wasCreated || answer.wasCreated, replaced: obtained.replaced || answer.replaced }
     } catch (err) {
@@ -56,9 +62,15 @@ export class Sandglass {
     }
   }
 
-  // A new path that begins with the files that its parent has now.
-  branch(conversationId, fromPathId, toPathId) {
-    return this.#ask('POST', '/v1/contexts/branch', { conversationId, fromPathId, toPathId, inherit: 'files', network: NETWORK })
+  // A new path with the variables and files that its parent had before a message; without one, that it has now.
+  branch(conversationId, fromPathId, toPathId, atMessageId) {
+    return this.#ask('POST', '/v1/contexts/branch', { conversationId, fromPathId, toPathId, inherit: 'state', atMessageId, network: NETWORK })
+  }
+
+  // Variables and files of a path as they were before a message.
+  async rewind(conversationId, pathId, messageId) {
+    const { context } = await this.#obtain(conversationId, pathId)
+    return this.#ask('POST', `/v1/contexts/${context.id}/rewind`, { messageId })
   }
 
   merge(conversationId, sourcePathId, targetPathId) {

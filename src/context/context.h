@@ -137,7 +137,7 @@ struct exploration {
     size_t n;
     struct box *boxes[EXPLORE_MAX]; /* NULL: it has ended */
     struct front *front;            /* this and below: explore.c's */
-    bool kept;
+    bool kept, dropping;
     bool auto_pause; /* of the sandbox that they come from */
     struct exploration *next;
 };

@@ -55,6 +55,12 @@ static bool is_empty(const struct exploration *x)
     return true;
 }
 
+static void free_if_over(struct exploration *x)
+{
+    if (x->kept && !x->dropping && is_empty(x))
+        exploration_free(x);
+}
+
 static void drop(struct exploration *x, size_t i)
 {
     struct box *b = steal_ptr(&x->boxes[i]);
@@ -65,10 +71,16 @@ static void drop(struct exploration *x, size_t i)
     box_unref(b);
 }
 
+/* Whoever runs something in the last of them hears of its end, and keeps x, of which nothing is
+ * left. */
 static void drop_all(struct exploration *x)
 {
+    bool nested = x->dropping;
+
+    x->dropping = true;
     for (size_t i = 0; i < x->n; i++)
         drop(x, i);
+    x->dropping = nested;
 }
 
 struct exploration *exploration_of(const struct box *b)
@@ -97,8 +109,7 @@ void explorations_box_ended(struct box *b)
     for (size_t i = 0; i < x->n; i++)
         if (x->boxes[i] == b)
             box_unref(steal_ptr(&x->boxes[i]));
-    if (x->kept && is_empty(x))
-        exploration_free(x);
+    free_if_over(x);
 }
 
 void explorations_end(struct front *f, const char *context)
@@ -108,8 +119,7 @@ void explorations_end(struct front *f, const char *context)
         if (strcmp(x->context, context) != 0)
             continue;
         drop_all(x);
-        if (x->kept)
-            exploration_free(x);
+        free_if_over(x);
     }
 }
 
@@ -126,8 +136,7 @@ void exploration_keep(struct exploration *x, uint64_t ms)
         if (x->boxes[i])
             box_set_timeout(x->boxes[i], ms, false, on_nothing, NULL);
     x->kept = true;
-    if (is_empty(x))
-        exploration_free(x);
+    free_if_over(x);
 }
 
 /* ---- making them ----------------------------------------------------------------------------- */
@@ -218,9 +227,9 @@ static int check_room(const struct exploring *g, struct sg_error *e)
     if (there + g->x->n <= limit)
         return 0;
     return err_set(e, SG_ERR_LIMIT, -EDQUOT,
-                   "%zu more sandboxes would be more than the tenant may have: the limit is %u, "
+                   "%zu more sandbox%s would be more than the tenant may have: the limit is %u, "
                    "and %zu run; explore with fewer codes, or end some first",
-                   g->x->n, limit, there);
+                   g->x->n, g->x->n == 1 ? "" : "es", limit, there);
 }
 
 static void on_ready(void *arg, struct box *b, int r, const struct sg_error *e)

@@ -33,9 +33,11 @@ static void made(struct making *m, int r, const struct sg_error *e)
     struct sg_error lost;
 
     /* Not found is what the sandbox would be that whoever asks has named. */
-    if (b && (r == -ENOENT || r == -EPIPE)) {
-        r = err_set(&lost, SG_ERR_GONE, -EBUSY,
-                    "the new sandbox was paused or has ended before it was ready");
+    if (r < 0 && (e->kind == SG_ERR_NOT_FOUND || e->kind == SG_ERR_GONE)) {
+        r = err_set(&lost, SG_ERR_GONE, -EBUSY, "%s: %s",
+                    b ? "the new sandbox was paused or has ended before it was ready"
+                      : "what the new sandbox is made from has ended meanwhile",
+                    e->message);
         e = &lost;
     }
     m->from->uses--;

@@ -257,8 +257,8 @@ int instance_files_seal(struct instance *i, struct sg_error *e)
         return 0;
     }
     return errno == EBUSY ? err_set(e, SG_ERR_GONE, -EBUSY,
-                                    "a file was open for writing while the files were frozen: "
-                                    "close it, and try again")
+                                    "a file of the sandbox is open for writing, or deleted and in "
+                                    "use: end what uses it, and try again")
                           : err_errno(e, "seal a sandbox's files");
 }
 

@@ -4,6 +4,7 @@
 
 #include "context_rig.h"
 #include "fork_agents.h"
+#include "front/call.h"
 
 __attribute__((constructor)) static void agents_begin(void)
 {
@@ -418,6 +419,40 @@ TEST(candidates_are_all_or_none_and_end_with_their_context)
     EXPECT(adopt(a.row.id, id)->r == -ENOENT);
     EXPECT(explore(a.row.id, 1).r == -ENOENT);
     EXPECT(rewind_to(a.row.id, "m1", NULL)->r == -ENOENT);
+}
+
+/* Runs in candidates: when the last is over these are kept, or not. */
+static struct {
+    struct call calls[3];
+    size_t open;
+    uint64_t keep_ms;
+} runs;
+
+static void on_run_over(struct call *c, int status, const char *message, const void *result,
+                        size_t len)
+{
+    (void)status, (void)message, (void)result, (void)len;
+    if (--runs.open == 0)
+        exploration_keep(c->owner, runs.keep_ms);
+}
+
+TEST(a_context_ends_while_its_candidates_run)
+{
+    begin();
+    for (size_t turn = 0; turn < 2; turn++) {
+        struct asked a = *obtain("ends", "main");
+        struct explored e = explore(a.row.id, ARRAY_SIZE(runs.calls));
+        runs.open = ARRAY_SIZE(runs.calls);
+        runs.keep_ms = turn * 60000;
+        for (size_t i = 0; i < runs.open; i++) {
+            runs.calls[i] = (struct call){.owner = e.x, .on_end = on_run_over};
+            EXPECT(call_begin(&runs.calls[i], e.x->boxes[i], OP_KERNEL_EXECUTE, NULL, NULL) == 0);
+        }
+        struct asked end = {0};
+        context_terminate(&server.front, server.acme_tenant.id, a.row.id, on_answer, &end);
+        turn_until(&end.came);
+        EXPECT(end.r == 0 && runs.open == 0 && server.front.contexts->explorations == NULL);
+    }
 }
 
 TAP_MAIN

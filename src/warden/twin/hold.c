@@ -378,8 +378,8 @@ static int look_at_all(struct hold *h, struct findings *f, struct sg_error *e)
             blame(p, f, "process", "it cannot be looked at", "end the process, or try again");
     }
     if (f->n_in_the_way > 0)
-        return err_set(e, SG_ERR_LIMIT, -EBUSY, "%zu things are in the way of a copy",
-                       f->n_in_the_way);
+        return err_set(e, SG_ERR_LIMIT, -EBUSY, "%zu thing%s in the way of a copy", f->n_in_the_way,
+                       f->n_in_the_way == 1 ? " is" : "s are");
     return 0;
 }
 

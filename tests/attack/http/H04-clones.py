@@ -3,13 +3,12 @@ their own: random numbers, ids, names, secrets, descriptors.
 
 What they do share: where a kernel's memory lies and the seed of its hashes, which were decided before it
 was copied; and the name of the host, which is `sandbox` everywhere."""
-import concurrent.futures
-import json
 import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
 import host  # noqa: E402
+from cells import draw, everywhere, repeats  # noqa: E402
 from host import finish, poll  # noqa: E402
 from server import Site  # noqa: E402
 
@@ -21,65 +20,6 @@ how = ""  # the server's kernels are made
 def check(name, wrong, *notes):
     host.check(f"{name} ({how})", wrong, *notes)
 
-
-# The first cell of each kernel.
-DRAW = r"""
-import json, os, random, secrets, ssl, sys, tempfile, uuid
-import multiprocessing.process
-
-def hello():
-    # A ClientHello is what a TLS client says first, with 32 random bytes in it.
-    inward, outward = ssl.MemoryBIO(), ssl.MemoryBIO()
-    o = ssl.create_default_context().wrap_bio(inward, outward, server_hostname="a.example")
-    try:
-        o.do_handshake()
-    except ssl.SSLWantReadError:
-        pass
-    return outward.read()[11:43].hex()
-
-def read(path):
-    # What is not there cannot be the same.
-    if not os.path.exists(path):
-        return os.urandom(16).hex()
-    with open(path) as f:
-        return f.read().strip()
-
-own = {
-    "random.random": random.random(),
-    "random.getrandbits": random.getrandbits(64),
-    "a new random.Random": random.Random().random(),
-    "uuid4": str(uuid.uuid4()),
-    "uuid1": str(uuid.uuid1()),
-    "its node": uuid.getnode(),
-    "a temporary name": tempfile.mktemp(),
-    "another": os.path.basename(tempfile.mkdtemp()),
-    "os.urandom": os.urandom(16).hex(),
-    "/dev/urandom": open("/dev/urandom", "rb").read(32).hex(),
-    "secrets": secrets.token_hex(16),
-    "OpenSSL": ssl.RAND_bytes(16).hex(),
-    "a TLS hello": hello(),
-    "the second": hello(),
-    "multiprocessing's key": bytes(multiprocessing.process.current_process().authkey).hex(),
-    "machine-id": read("/etc/machine-id"),
-    "boot_id": read("/proc/sys/kernel/random/boot_id"),
-}
-if "numpy" in sys.modules:
-    import numpy
-    own["numpy.random"] = numpy.random.random()
-    own["numpy's generator"] = numpy.random.default_rng().random()
-fds = sorted(int(name) for name in os.listdir("/proc/self/fd"))
-print(json.dumps({
-    "own": own,
-    "fds": fds,
-    "links": [os.readlink(f"/proc/self/fd/{fd}") for fd in fds if os.path.exists(f"/proc/self/fd/{fd}")],
-    "warm": os.getppid() == 0,
-    "hash": hash("seed"),
-    "address": id(None),
-    "processes": sorted(int(p) for p in os.listdir("/proc") if p.isdigit()),
-    "environment": sorted(os.environ),
-    "threads": len(os.listdir("/proc/self/task")),
-}))
-"""
 
 # Looks for a word in all its memory. It is never put together: what searches would find itself.
 SEARCH = r"""
@@ -101,33 +41,6 @@ with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", 0) as memory:
                   if data.startswith(second, hit.end())]
 print(found)
 """
-
-
-def everywhere(boxes, work):
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        return list(pool.map(work, boxes))
-
-
-def draw(box):
-    cell = box.cell(DRAW)
-    if cell.error or cell.err:
-        raise RuntimeError(f"the cell failed: {cell}")
-    return json.loads(cell.out)
-
-
-def repeats(drawn):
-    """Complaints about values that two have."""
-    wrong = []
-    for name in drawn[0]["own"]:
-        seen = {}
-        for number, d in enumerate(drawn):
-            seen.setdefault(d["own"][name], []).append(number)
-        wrong += [f"{name}: {value!r} is that of {numbers}" for value, numbers in seen.items()
-                  if len(numbers) > 1][:3]
-    for name in ("a TLS hello",):
-        wrong += [f"both TLS hellos of {n} are the same" for n, d in enumerate(drawn)
-                  if d["own"][name] == d["own"]["the second"]]
-    return wrong
 
 
 def descriptors(drawn):

@@ -6,6 +6,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lib"))
 import host  # noqa: E402
+from cells import ALIVE, SELF, warm_kernel  # noqa: E402
 from host import children, finish, pids, poll, status  # noqa: E402
 from server import Site  # noqa: E402
 
@@ -16,53 +17,6 @@ way = WAYS[0]
 
 def check(name, wrong):
     host.check(f"{name} ({way})", wrong)
-
-
-# What a process may, and where it is.
-SELF = r"""
-import ctypes, json, os
-same = "Uid Gid Groups CapInh CapPrm CapEff CapAmb NoNewPrivs Seccomp Umask SigBlk Speculation_Store_Bypass".split()
-status = dict(l.split(":\t", 1) for l in open("/proc/self/status").read().splitlines() if ":\t" in l)
-prctl = ctypes.CDLL(None).prctl
-print(json.dumps({
-    **{name: status.get(name, "").strip() for name in same},
-    "limits": open("/proc/self/limits").read().splitlines(),
-    "namespaces": {n: os.readlink(f"/proc/self/ns/{n}") for n in sorted(os.listdir("/proc/self/ns"))},
-    "mounts": open("/proc/self/mountinfo").read(),
-    "cgroup": open("/proc/self/cgroup").read(),
-    "oom_score_adj": open("/proc/self/oom_score_adj").read().strip(),
-    "personality": open("/proc/self/personality").read().strip() if os.access("/proc/self/personality", os.R_OK) else "",
-    "keepcaps": prctl(7), "bounding": status["CapBnd"].strip(),
-    "root": os.readlink("/proc/self/root"), "scheduler": os.sched_getscheduler(0), "nice": os.nice(0),
-    "affinity": sorted(os.sched_getaffinity(0)),
-}))
-"""
-
-ALIVE = r"""
-import os
-alive = []
-for pid in range(1, 33000):
-    try:
-        os.kill(pid, 0)
-        alive.append(pid)
-    except ProcessLookupError:
-        pass
-    except PermissionError:
-        alive.append(pid)
-seen = sorted(int(p) for p in os.listdir("/proc") if p.isdigit())
-threads = {int(t) for p in seen for t in os.listdir(f"/proc/{p}/task")}
-print(sorted(set(alive) - threads), seen[:1], len(seen), os.getppid(), os.getsid(0) == os.getpid())
-"""
-
-
-def warm_kernel(site, **fields):
-    """A sandbox whose default kernel is a copy."""
-    for _ in range(100):
-        box = site.create(**fields)
-        if box.cell("import os\nos.getppid()").text == "0":
-            return box
-        box.kill()
-    raise RuntimeError("no kernel is a copy")
 
 
 def about_rights(site):
