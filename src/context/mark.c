@@ -49,17 +49,28 @@ static void end(struct marking *m, const char *checkpoint, const char *skipped)
     free(m);
 }
 
+/* With what helps against the first thing that is in the way: the answer has no room for the list.
+ * Nothing in it was chosen by anybody inside. */
+static void end_without(struct marking *m, const struct sg_error *e, const json_t *report)
+{
+    const json_t *first = json_array_get(json_object_get(report, "inTheWay"), 0);
+    const char *what = json_string_value(json_object_get(first, "what"));
+    const char *remedy = json_string_value(json_object_get(first, "remedy"));
+    struct sg_error more = *e;
+
+    if (what && remedy)
+        snprintf(more.message, sizeof(more.message), "%.80s (%.20s): %.300s", e->message, what,
+                 remedy);
+    end(m, NULL, more.message);
+}
+
 static void on_taken(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
                      const json_t *report)
 {
-    struct marking *m = arg;
-
-    (void)report;
-    if (r < 0) {
-        end(m, NULL, e->message);
-        return;
-    }
-    end(m, c->name, NULL);
+    if (r < 0)
+        end_without(arg, e, report);
+    else
+        end(arg, c->name, NULL);
 }
 
 static void on_ready(void *arg, struct box *b, int r, const struct sg_error *e)

@@ -31,6 +31,7 @@ enum box_busy { BUSY_NO, BUSY_PAUSING, BUSY_RESUMING, BUSY_SNAPSHOT, BUSY_CHECKP
 struct link;
 struct context;
 struct replay;
+struct taking;
 
 struct box {
     struct front *front;
@@ -49,9 +50,10 @@ struct box {
     struct watchers *watchers; /* envd's: watches that are polled; NULL until used */
     void (*watchers_free)(struct watchers *w); /* set with it */
     struct settle *waiting;                    /* for a transition to be over */
-    struct replay *replay;   /* front/replay.h: cells that could be run again; NULL until used */
-    bool has_copies;         /* copies of kernels came with it, and are its agent's */
-    bool closed;             /* cells run again in it: nothing goes out, whatever its policy is */
+    struct replay *replay; /* front/replay.h: cells that could be run again; NULL until used */
+    struct taking *taking; /* checkpoint_take.c's: a checkpoint that waits for a cell; NULL: none */
+    bool has_copies;       /* copies of kernels came with it, and are its agent's */
+    bool closed;           /* cells run again in it: nothing goes out, whatever its policy is */
     struct context *context; /* context/'s: that it is the sandbox of, as far as this front knows */
     uint64_t used_ns;        /* when its agent was last asked something for a client */
     unsigned holds;          /* of those who work in it */

@@ -73,6 +73,8 @@ struct checkpoint_ask {
 void box_checkpoint(struct box *b, const struct checkpoint_ask *ask, checkpoint_done done,
                     void *arg);
 uint64_t checkpoint_disk_bytes(const struct checkpoint *c);
+/* One that still waits for a cell ends with -EBUSY, for something that would end the cell too. */
+void checkpoint_give_way(struct box *b);
 
 /* A sandbox with its files and kernels. Takes spec over. last: it is forgotten with that. `report`
  * says what came along. As box_create otherwise; the box is not in anybody's hands before its

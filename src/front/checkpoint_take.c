@@ -36,6 +36,8 @@ static void finish(struct taking *t, int r, const struct sg_error *e, const json
     struct box *b = t->box;
 
     call_cancel(&t->hold);
+    if (b->taking == t)
+        b->taking = NULL;
     if (r < 0 && t->loose)
         store_layer_gone(b->front->store, t->made->name);
     /* First, so that whoever asked can do something else with the box at once. */
@@ -173,6 +175,7 @@ static void order(struct taking *t)
     memcpy(o.layer, c->name, sizeof o.layer);
     name_kernels(c->contexts, &o);
     t->ordered = true;
+    b->taking = NULL;
     warden_order(b->front, &o, note, on_taken, t);
 }
 
@@ -274,8 +277,20 @@ static void begin(void *arg, struct box *b, int r, const struct sg_error *unused
         return;
     }
     b->busy = BUSY_CHECKPOINT;
+    b->taking = t;
     t->begun = true;
     hold(t);
+}
+
+void checkpoint_give_way(struct box *b)
+{
+    struct sg_error e = {0};
+
+    if (b->taking && b->taking->wait_ms > 0)
+        finish(b->taking,
+               err_set(&e, SG_ERR_GONE, -EBUSY,
+                       "a cell ran in the sandbox until it was paused, or went back"),
+               &e, NULL);
 }
 
 void box_checkpoint(struct box *b, const struct checkpoint_ask *ask, checkpoint_done done,

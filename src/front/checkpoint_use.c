@@ -269,6 +269,7 @@ static void begin(void *arg, struct box *b, int r, const struct sg_error *unused
     struct order o;
 
     (void)r, (void)unused;
+    checkpoint_give_way(b);
     if (b->state != BOX_RUNNING) {
         back(w, checkpoint_no_box(b, &e), &e);
         return;

@@ -306,6 +306,7 @@ void box_pause(struct box *b, bool keep_memory, box_done done, void *arg)
     struct transition *t;
     struct order o;
 
+    checkpoint_give_way(b);
     if (b->state == BOX_ENDED || b->state == BOX_PAUSED) {
         int r = b->state == BOX_ENDED
                     ? gone_error(&e)

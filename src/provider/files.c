@@ -12,6 +12,7 @@
 #include "warden/strata_carry.h"
 
 #define WRITTEN_MAX (4u << 20)
+#define CARRY_BYTES (64u << 20) /* all sandboxes wait while it is copied */
 
 _Static_assert(STRATA_MAX > STACK_MAX, "room for the upper layer too");
 
@@ -91,6 +92,7 @@ static int open_of_agent(const struct instance *i, const char *what, int flags, 
 static int carry(const struct instance *i, int written, struct sg_error *e)
 {
     AUTO(free_p) char *paths = NULL;
+    uint64_t room = CARRY_BYTES;
     size_t len = 0;
     int r =
         lseek(written, 0, SEEK_SET) < 0 ? -errno : fd_read_all(written, WRITTEN_MAX, &paths, &len);
@@ -98,7 +100,7 @@ static int carry(const struct instance *i, int written, struct sg_error *e)
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "read what kernels write to: %s", strerror(-r));
     for (const char *p = paths; r == 0 && p < paths + len; p += strlen(p) + 1)
-        r = strata_carry(i->move.stack, i->scratch, i->move.upper, p, e);
+        r = strata_carry(i->move.stack, i->scratch, i->move.upper, p, &room, e);
     return r;
 }
 

@@ -101,6 +101,9 @@ int instance_hold(struct instance *i, const struct hold_spec *spec, uint64_t *re
                              .n_kernels = (uint32_t)spec->n_kernels};
     int r;
 
+    if (p->domain.broker_sock < 0)
+        return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
+                       "kernels are not copied here: there are no warm ones, or not yet");
     if (i->hold_asked)
         return err_set(e, SG_ERR_INVALID, -EALREADY, "the sandbox is being held already");
     if (spec->n_kernels > TWIN_KERNELS_MAX)
@@ -109,6 +112,8 @@ int instance_hold(struct instance *i, const struct hold_spec *spec, uint64_t *re
     if (spec->n_kernels > 0)
         memcpy(q.kernels, spec->kernels, spec->n_kernels * sizeof q.kernels[0]);
     instance_drop_dead_twins(i);
+    if (spec->keep && p->home)
+        instance_drop_dead_twins(p->home); /* of those that were kept in it before */
     s.fds[s.n] = -1;
     r = group_of(i)->ops->open_members(group_of(i), &s.fds[s.n], e);
     s.n++;

@@ -1,7 +1,10 @@
 #include "serve/grave.h"
 
+#include "base/clock.h"
 #include "order/log.h"
 #include "serve/server.h"
+
+#define LOOK_NS 5000000ull
 
 struct grave {
     struct server *server;
@@ -21,8 +24,14 @@ static void look(struct grave *g)
     reactor_unwatch(&s->reactor, &g->process); /* its descriptor goes with it */
     r = instance_ended(g->instance, &e);
     if (r == -EAGAIN) {
-        reactor_watch(&s->reactor, &g->process, instance_pidfd(g->instance), EPOLLIN);
-        timer_set(&s->reactor, &g->timer, instance_end_deadline(g->instance));
+        int fd = instance_pidfd(g->instance);
+
+        /* Without one, what is to go is somebody's who will tell nobody: a copy that was being
+         * made of it. */
+        if (fd >= 0)
+            reactor_watch(&s->reactor, &g->process, fd, EPOLLIN);
+        timer_set(&s->reactor, &g->timer,
+                  fd >= 0 ? instance_end_deadline(g->instance) : clock_ns() + LOOK_NS);
         return;
     }
     timer_cancel(&s->reactor, &g->timer);

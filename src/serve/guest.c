@@ -100,6 +100,18 @@ static bool may_ask(struct guest *g)
     return ++g->n_asks <= ASKS_MAX;
 }
 
+/* One that stands still, or gets another root, would have the kernel in its old one. */
+static bool may_get_kernel(const struct guest *g)
+{
+    return g->instance && g->phase != KEEPING && g->phase != BRANCHING;
+}
+
+void guest_ask_again(struct guest *g)
+{
+    if (g->asks && may_get_kernel(g))
+        g->asks = !kernels_want(g->ward, g->instance);
+}
+
 static void on_line(struct event_source *src, uint32_t events)
 {
     struct guest *g = CONTAINER_OF(src, struct guest, line);
@@ -110,9 +122,10 @@ static void on_line(struct event_source *src, uint32_t events)
     (void)events;
     if (r == 0 && news == LINE_ROOT_DONE)
         guest_rooted(g, code);
-    else if (r == 0 && may_ask(g))
-        g->asks = !kernels_want(g->ward, g->instance);
-    else if (r == 0)
+    else if (r == 0 && may_ask(g)) {
+        g->asks = true;
+        guest_ask_again(g);
+    } else if (r == 0)
         instance_kernel_refuse(g->instance, &e);
     else if (r != -EAGAIN)
         reactor_unwatch(&g->server->reactor, &g->line); /* its end is told by its process */
@@ -122,8 +135,8 @@ void guests_ask_again(struct server *s, struct ward *w)
 {
     for (size_t i = 0; i < GUEST_BUCKETS; i++)
         for (struct guest *g = s->guests[i]; g; g = g->next)
-            if (g->asks && g->ward == w && g->instance)
-                g->asks = !kernels_want(w, g->instance);
+            if (g->ward == w)
+                guest_ask_again(g);
 }
 
 void guest_adopt(struct guest *g, struct instance *i)
@@ -402,12 +415,14 @@ void guest_stats(struct guest *g, const struct ticket *t)
 
 void guests_front_gone(struct server *s)
 {
+    struct guest *next;
+
     for (size_t i = 0; i < GUEST_BUCKETS; i++)
-        for (struct guest *g = s->guests[i]; g; g = g->next)
-            if (g->phase == MAKING || (g->phase == BRANCHING && g->job.kind == JOB_BRANCH)) {
-                struct guest *gone = g;
-                guest_end(gone, END_KILLED);
-            }
+        for (struct guest *g = s->guests[i]; g; g = next) {
+            next = g->next; /* one whose processes are dead already goes at once */
+            if (g->phase == MAKING || (g->phase == BRANCHING && g->job.kind == JOB_BRANCH))
+                guest_end(g, END_KILLED);
+        }
 }
 
 static void introduce(struct guest *g)

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "order/log.h"
 #include "serve/guest_impl.h"
+#include "serve/kernels.h"
 #include "serve/server.h"
 #include "serve/squash.h"
 #include "warden/strata.h"
@@ -58,12 +59,20 @@ void guest_fork_abandon(struct guest *g)
     forget_fork(g);
 }
 
+/* An agent that does not answer is nothing to go on with. A broker that does not has others to see
+ * to, which is not this guest's fault. */
 static void on_late(struct timer *timer)
 {
     struct guest *g = CONTAINER_OF(timer, struct guest, timer);
+    struct sg_error e = {0};
 
-    log_sandbox(LEVEL_ERROR, g->id, "its agent does not answer");
-    guest_end(g, END_FAILED);
+    if (g->fork.moving) {
+        log_sandbox(LEVEL_ERROR, g->id, "its agent does not answer");
+        guest_end(g, END_FAILED);
+        return;
+    }
+    err_set(&e, SG_ERR_LIMIT, -ETIMEDOUT, "what copies kernels has too much to do: try again");
+    fail_held(g, -ETIMEDOUT, &e);
 }
 
 /* ---- the end of it --------------------------------------------------------------------------- */
@@ -104,13 +113,15 @@ void guest_went(struct guest *g, const struct kernel_news *news, int r, const st
         keep(g);
 }
 
-static void go(struct guest *g)
+/* False: it has failed, and whatever else was asked of the guest is under way. */
+static bool go(struct guest *g)
 {
     struct sg_error e = {0};
     int r = instance_go(g->instance, g->fork.moved, &e);
 
     if (r < 0)
         fail(g, r, &e);
+    return r == 0;
 }
 
 void guest_rooted(struct guest *g, int code)
@@ -159,9 +170,9 @@ static void freeze_files(struct guest *g)
         fail_held(g, r, &e);
         return;
     }
-    if (root < 0)
-        go(g);
-    if (g->fork.moment == m && (g->job.order.flags & ORDER_SOON))
+    if (root < 0 && !go(g))
+        return;
+    if (g->job.order.flags & ORDER_SOON)
         moment_prepare(m, g->ward, &g->limits);
 }
 
@@ -219,7 +230,9 @@ void guest_checkpoint(struct guest *g, const struct ticket *t, const struct orde
     g->phase = KEEPING;
     g->timer.fn = on_late;
     timer_set(&g->server->reactor, &g->timer, clock_ns() + KEEP_NS);
-    r = instance_hold(g->instance, &spec, &mould, &e);
+    r = kernels_broker(g->ward, &e);
+    if (r == 0)
+        r = instance_hold(g->instance, &spec, &mould, &e);
     if (r < 0)
         fail(g, r, &e);
 }

@@ -106,6 +106,8 @@ struct guest {
 /* guest.c */
 /* Takes an instance over: watches it. */
 void guest_adopt(struct guest *g, struct instance *i);
+/* Its agent waits for a kernel, and may have one now. */
+void guest_ask_again(struct guest *g);
 /* A new channel to its agent; returns our end, to be sent to the front. */
 int guest_connect(struct guest *g, struct sg_error *e);
 /* The instance, if there is one, is let go and killed; done may be NULL. */

@@ -42,6 +42,8 @@ void guest_settle(struct guest *g, enum phase phase)
     timer_cancel(&g->server->reactor, &g->timer);
     if (phase == RUNNING && g->deadline_ns)
         timer_set(&g->server->reactor, &g->timer, g->deadline_ns);
+    if (phase == RUNNING)
+        guest_ask_again(g);
     take_next_order(g);
 }
 

@@ -41,22 +41,27 @@ static void leave_home(struct ward *w)
     reactor_unwatch(&w->server->reactor, &k->home_end);
     if (!k->home)
         return;
+    moments_home_gone(w->server, w);
     w->n_out++; /* until it is gone */
     grave_dig(w->server, steal_ptr(&k->home), on_home_gone, w);
+}
+
+int kernels_broker(struct ward *w, struct sg_error *e)
+{
+    struct event_source *broker = &w->kernels.broker;
+    int r = broker->fd >= 0 ? 0 : provider_kernels_open(w->provider, e);
+
+    if (r == 0 && broker->fd < 0)
+        reactor_watch(&w->server->reactor, broker, provider_kernels_fd(w->provider), EPOLLIN);
+    return r;
 }
 
 static void load(struct ward *w)
 {
     struct ward_kernels *k = &w->kernels;
     struct sg_error e = {0};
-    int r = 0;
+    int r = kernels_broker(w, &e);
 
-    if (k->broker.fd < 0) {
-        r = provider_kernels_open(w->provider, &e);
-        if (r == 0)
-            reactor_watch(&w->server->reactor, &k->broker, provider_kernels_fd(w->provider),
-                          EPOLLIN);
-    }
     if (r == 0)
         r = provider_zygote_ask(w->provider, k->home, imports_of(w), k->plain, &e);
     k->state = KERNELS_LOADING;
@@ -239,7 +244,8 @@ static void on_broker(struct event_source *src, uint32_t events)
         moments_lost(w->server, w, 0);
         guests_broker_gone(w->server, w);
         log_line(LEVEL_WARN, "kernels start cold for now: %s", e.message);
-        rest(w);
+        if (wanted(w))
+            rest(w);
     }
 }
 

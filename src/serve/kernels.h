@@ -16,6 +16,9 @@
 /* Begins to have kernels, if the settings want any. Once the ward can make sandboxes. */
 void kernels_start(struct ward *w);
 void kernels_stop(struct ward *w);
+/* Has the ward's broker started, if there is none: to copy a sandbox takes one, even one that has
+ * no kernel. */
+int kernels_broker(struct ward *w, struct sg_error *e);
 /* One whose agent has none, and has not asked. False: there is none to be had now. */
 bool kernels_feed(struct ward *w, struct instance *i);
 /* Its agent asks for one: it gets an answer. False: the zygote is loading for the first time, and

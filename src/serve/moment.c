@@ -188,32 +188,51 @@ static void tell(struct moment *m, enum order_tell what)
     front_tell(m->server, &a, NULL, 0);
 }
 
+static void lose(struct moment *m)
+{
+    if (m->name[0])
+        tell(m, TELL_KERNELS_LOST);
+    moment_without_mould(m);
+}
+
+/* From the beginning after each: what a ward gets back may let go of others. */
 void moments_lost(struct server *s, struct ward *w, uint64_t mould)
 {
-    for (struct moment *m = s->moments; m; m = m->next) {
-        if (m->ward != w || (mould && m->mould != mould))
-            continue;
-        moment_without_mould(m);
-        if (m->name[0])
-            tell(m, TELL_KERNELS_LOST);
+    struct moment *m = s->moments;
+
+    while (m) {
+        bool lost = m->ward == w && (mould == 0 || m->mould == mould);
+        if (lost)
+            lose(m);
+        m = lost ? s->moments : m->next;
+    }
+}
+
+void moments_home_gone(struct server *s, struct ward *w)
+{
+    struct moment *m = s->moments;
+
+    while (m) {
+        bool lost = m->ward == w && m->keep;
+        if (lost)
+            lose(m);
+        m = lost ? s->moments : m->next;
     }
 }
 
 void moments_guest_gone(struct server *s, const char *guest)
 {
-    struct moment *next;
+    struct moment *m = s->moments;
 
-    for (struct moment *m = s->moments; m; m = next) {
-        next = m->next;
-        if (strcmp(m->guest, guest) != 0)
-            continue;
-        if (!m->keep && m->name[0]) {
+    while (m) {
+        bool its = strcmp(m->guest, guest) == 0, ends = its && !m->keep && m->name[0];
+        if (ends)
             tell(m, TELL_CHECKPOINT_GONE);
+        if (its)
             m->guest[0] = '\0';
+        if (ends)
             moment_forget(m);
-        } else {
-            m->guest[0] = '\0';
-        }
+        m = ends ? s->moments : m->next;
     }
 }
 

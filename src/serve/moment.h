@@ -68,6 +68,8 @@ void moment_without_mould(struct moment *m);
 
 /* A mould of the ward has ended (0: all have). The front is told. */
 void moments_lost(struct server *s, struct ward *w, uint64_t mould);
+/* The zygote's home has ended, and with it the moulds in its group: those that were to be kept. */
+void moments_home_gone(struct server *s, struct ward *w);
 /* A sandbox has ended. */
 void moments_guest_gone(struct server *s, const char *guest);
 /* For a new front. */

@@ -230,15 +230,22 @@ static int copy_path(struct carry *c, struct place *p, int *to, struct sg_error 
     return r < 0 || (r = back) < 0 ? fail(c, r, i, e) : 0;
 }
 
-/* Whether there is something to take along. */
-static bool is_there(const struct carry *c, struct place *p)
+/* Whether there is something to take along, and room for it. */
+static bool is_there(const struct carry *c, struct place *p, uint64_t *room)
 {
     struct stat st;
+    uint64_t bytes;
 
     for (size_t i = 0; i + 1 < c->n; i++)
         if (!place_enter(p, c->parts[i]))
             return false;
-    return place_find(p, c->parts[c->n - 1], &st) >= 0 && S_ISREG(st.st_mode);
+    if (place_find(p, c->parts[c->n - 1], &st) < 0 || !S_ISREG(st.st_mode))
+        return false;
+    bytes = (uint64_t)st.st_blocks * 512;
+    if (bytes > *room)
+        return false;
+    *room -= bytes;
+    return true;
 }
 
 static bool take_apart(struct carry *c, char *path)
@@ -254,7 +261,7 @@ static bool take_apart(struct carry *c, char *path)
 }
 
 int strata_carry(const struct stack *from, const struct scratch *scratch, const char *upper,
-                 const char *path, struct sg_error *e)
+                 const char *path, uint64_t *room, struct sg_error *e)
 {
     AUTO(free_p) char *copy = xstrdup(path);
     AUTO(free_p) struct carry *c = xcalloc(1, sizeof *c);
@@ -268,7 +275,7 @@ int strata_carry(const struct stack *from, const struct scratch *scratch, const 
     if (!from || !take_apart(c, copy))
         return 0;
     r = place_open_top(from, &p, e);
-    if (r < 0 || !is_there(c, &p))
+    if (r < 0 || !is_there(c, &p, room))
         return r;
     place_done(&p);
     r = place_open_top(from, &p, e);

@@ -15,6 +15,7 @@
 /* upper: a directory of scratch that no overlay has yet, or none that has looked anything up in it.
  * path: absolute, inside, without links. 0 with nothing done: it is there already, it is no regular
  * file, or it is not in the stack; then it was not open for writing either. Else nothing of the
- * file is left in upper. */
+ * file is left in upper. *room: how many bytes may be copied, less what was; one that is larger is
+ * left to the overlay. */
 int strata_carry(const struct stack *from, const struct scratch *scratch, const char *upper,
-                 const char *path, struct sg_error *e);
+                 const char *path, uint64_t *room, struct sg_error *e);

@@ -36,11 +36,13 @@ you: What is the total?
   [run_code on main: same sandbox]
     510
 assistant: The total is 510.
-you: /branch cheaper 1
-chat: cheaper branches off main after turn 1, with its files
+you: Make the hotel 320
+  [run_code on main: same sandbox]
+    320
+assistant: The hotel costs 320 now.
+you: /branch cheaper 2
+chat: cheaper branches off main after turn 2, as it was then
 you: What is the total?
-  [run_code on cheaper: same sandbox]
-    NameError: name 'costs' is not defined
   [run_code on cheaper: same sandbox]
     510
 assistant: The total is 510.
@@ -53,23 +55,23 @@ you: What is the total?
     360
 assistant: The total is 360.
 you: /switch main
-chat: on main, 2 turns
+chat: on main, 3 turns
 you: What is the total?
   [run_code on main: same sandbox]
-    510
-assistant: The total is 510.
-you: /edit 1 Remember the costs: train 120, hotel 280, food 90
-you: Remember the costs: train 120, hotel 280, food 90
+    530
+assistant: The total is 530.
+you: /edit 3 Make the hotel 280
+you: Make the hotel 280
   [run_code on main: same sandbox]
-    3 costs
-assistant: I have written down 3 costs.
+    280
+assistant: The hotel costs 280 now.
 you: What is the total?
   [run_code on main: same sandbox]
     490
 assistant: The total is 490.
-you: /run print(sorted(costs), __import__("os").path.exists("costs.json"))
+you: /run print(costs["hotel"], __import__("json").load(open("costs.json"))["hotel"])
   [run_code on main: same sandbox]
-    ['food', 'hotel', 'train'] True
+    280 280
 you: /tree
   * main (has a sandbox)
     - cheaper (has a sandbox)
@@ -90,23 +92,37 @@ test('the demo says what it should, and leaves nothing behind', async () => {
   assert.deepEqual(await v1.sandboxes(), [])
 })
 
-test('it branches without variables, keeps off the network, and shows no control characters', async () => {
+test('it branches with variables and goes back without them, keeps off the network, and shows no control characters', async () => {
   const said = chat(`Remember the costs: train 1, food 2
 /branch side
 What is the total?
+/branch before 0
+What is the total?
+/edit 1 Make the train 5
+/switch main
 /run import socket; socket.create_connection(("1.1.1.1", 53), 5)
 /run print("\\x1b[31mred\\x1b[0m")
+/edit 1 Remember the costs: train 7
+What is the total?
+/run import threading; stop = threading.Event(); threading.Thread(target=stop.wait).start()
+What is the total?
+/run stop.set()
 /switch nowhere
+/edit 9 x
 /nonsense
 Sing a song
 `)
   assert.equal(await said.ended, 0, said.err)
-  assert.match(said.out, /\[run_code on side: same sandbox\]\n    NameError: name 'costs' is not defined\n  \[run_code on side: same sandbox\]\n    3\nassistant: The total is 3\./)
+  assert.match(said.out, /side branches off main after turn 1, as it is now\n.*\n  \[run_code on side: same sandbox\]\n    3\n/)
+  // What `side` has of main's turns was run on main: there it goes back to.
+  assert.match(said.out, /before branches off main after turn 0, as it was then\n.*\n.*\n    NameError/)
   assert.match(said.out, /(OSError|Error): .*(unreachable|timed out|refused|permitted)/i)
   assert.match(said.out, /·\[31mred·\[0m/)
   assert.doesNotMatch(said.out, /\x1b/)
+  assert.match(said.out, /The total is 7\./)
+  assert.match(said.out, /no way back: .*thread.*\]\n    7\n/)
   assert.match(said.out, /I only know about costs/)
-  same(said.err, 'there is no path nowhere\nthere is no /nonsense; /help says what there is\n')
+  same(said.err, 'there is no path nowhere\nthere is no turn 9 on main\nthere is no /nonsense; /help says what there is\n')
 })
 
 test('a tool that is not available does not end the conversation', async () => {

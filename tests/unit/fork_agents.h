@@ -20,7 +20,7 @@ static struct {
     struct fork_agent *first;
     unsigned holds, adopts, cells;
     bool cell_runs; /* in all of them: nothing can be held */
-    bool slow;      /* kernels are not taken over, and cells do not end */
+    bool slow;      /* kernels are not taken over, cells do not end, and are waited for */
 } fork_agents;
 
 static inline void fork_hold(struct chan *c, struct chan_stream *s)
@@ -32,6 +32,8 @@ static inline void fork_hold(struct chan *c, struct chan_stream *s)
         chan_end(c, s, EBUSY, "context " FORK_KERNEL, NULL, 0);
         return;
     }
+    if (fork_agents.slow)
+        return;
     strbuf_init(&p, 4096);
     wire_put_str(&p, FORK_KERNEL);
     wire_put_str(&p, "python");

@@ -575,6 +575,40 @@ TEST(rewind_goes_back)
     clean_up();
 }
 
+static void on_taken(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
+                     const json_t *report)
+{
+    (void)c, (void)e, (void)report;
+    *(int *)arg = r;
+}
+
+/* Whoever waits for a cell does not keep others from ending it. */
+TEST(a_checkpoint_that_waits_gives_way)
+{
+    struct checkpoint_ask ask = {.kind = CHECKPOINT_FORK, .wait_ms = 60000};
+    char id[ID_LEN + 1], one[ID_LEN + 1];
+    int r = 1;
+
+    make_sandbox("{}", id);
+    server.report = CARRIED;
+    take(id, "{\"label\":\"m1\"}", one);
+    struct box *b = box_find(&server.front, id);
+    for (int i = 0; i < 2; i++) {
+        unsigned holds = fork_agents.holds;
+
+        fork_agents.slow = true;
+        r = 1;
+        box_checkpoint(b, &ask, on_taken, &r);
+        EXPECT(turn_until(NULL, &fork_agents.holds, holds + 1) && r == 1);
+        fork_agents.slow = false;
+        struct answer *a = i == 0
+                               ? call_acme("POST", "{\"label\":\"m1\"}", "/sandboxes/%s/rewind", id)
+                               : call_acme("POST", "{}", "/sandboxes/%s/pause", id);
+        EXPECT(a->status == (i == 0 ? 200 : 204) && r == -EBUSY);
+    }
+    clean_up();
+}
+
 TEST(what_was_thinned_is_told_from_what_never_was)
 {
     struct settings *s = &server.front.settings;

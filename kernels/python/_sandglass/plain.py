@@ -80,7 +80,6 @@ def confine(packet, fds, keep):
     head = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
     call("capset", head, (ctypes.c_uint32 * 6)())
     prctl(PR_SET_NO_NEW_PRIVS, 1)
-    prctl(PR_SET_DUMPABLE, 1)
     os.setsid()
     os.umask(0o022)
     os.dup2(fds[STDOUT], 1)
@@ -92,6 +91,7 @@ def confine(packet, fds, keep):
     buffer = ctypes.create_string_buffer(instructions, len(instructions))
     program = Program(len(instructions) // INSN_BYTES, ctypes.addressof(buffer))
     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(program))
+    prctl(PR_SET_DUMPABLE, 1)  # last: from now on others of the same user may write its memory
 
 
 def fork(packet, fds):

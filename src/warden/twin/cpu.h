@@ -2,6 +2,7 @@
  * off a table of system calls. Without an implementation for it, twins are not to be had. */
 #pragma once
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,13 +15,16 @@
 #define CPU_KNOWN 0
 #endif
 
-/* One entry of a table. The code works until an entry's nr is CPU_TABLE_END, then traps. */
+/* One entry of a table. The code works until an entry's nr is CPU_TABLE_END, then traps. Whoever
+ * may send the process signals can make it stop with the same trap before: what a call returns is
+ * CPU_NOT_MADE until it is made. */
 struct cpu_call {
     int64_t nr;
     int64_t args[6];
     int64_t ret; /* filled in */
 };
 #define CPU_TABLE_END (-1)
+#define CPU_NOT_MADE  (-ECANCELED)
 
 extern const uint8_t cpu_code[];
 extern const size_t cpu_code_len;
@@ -49,6 +53,9 @@ uint64_t cpu_call_of(pid_t pid, const struct cpu_state *s);
  * that has the memory being stopped. cpu_take_call puts back what was there. */
 int cpu_lend_call(pid_t pid, const struct cpu_state *s, uint64_t *ret_at, long *ret_saved);
 int cpu_take_call(pid_t pid, const struct cpu_state *s, long saved);
+/* The memory that the instruction is in becomes the process's own: it may be that of a file, which
+ * others can write to. 0 or -errno. */
+int cpu_own_call(pid_t pid, uint64_t at);
 /* Runs instructions of the kind that this file knows. */
 bool cpu_native(const struct cpu_state *s);
 /* There is a system-call instruction. */

@@ -138,6 +138,16 @@ int cpu_take_call(pid_t pid, const struct cpu_state *s, long saved)
     return ptrace(PTRACE_POKEDATA, pid, at, (void *)saved) < 0 ? -errno : 0;
 }
 
+int cpu_own_call(pid_t pid, uint64_t at)
+{
+    void *where = (void *)(uintptr_t)at;
+    long word;
+
+    errno = 0;
+    word = ptrace(PTRACE_PEEKDATA, pid, where, NULL);
+    return errno != 0 || ptrace(PTRACE_POKEDATA, pid, where, (void *)word) < 0 ? -errno : 0;
+}
+
 bool cpu_native(const struct cpu_state *s)
 {
     return s->regs.cs == CODE_64;

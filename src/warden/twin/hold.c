@@ -14,6 +14,7 @@
 
 #define STOP_NS     200000000ull /* for all */
 #define IDLE_NS     100000000ull /* for a kernel to come to rest */
+#define LOOK_NS     1000000000ull
 #define ROUNDS      6
 #define THREADS_MAX 4096
 #define CONTROL_FD  3
@@ -153,6 +154,12 @@ static void blame_restless(const struct held *p, struct findings *f)
 
 /* ---- stopping -------------------------------------------------------------------------------- */
 
+/* Whoever cannot be looked at for another reason is still there. */
+static bool is_gone(int r)
+{
+    return r == -ENOENT || r == -ESRCH;
+}
+
 /* Asks a thread to stop: 1, or 0 if it is not there, or not ours to stop. */
 static size_t ask(struct held *p, pid_t tid, struct findings *f)
 {
@@ -170,13 +177,20 @@ static size_t ask_threads(struct held *p, struct findings *f)
 {
     AUTO(free_p) pid_t *tids = NULL;
     size_t n = 0, asked = 0;
+    int r;
 
-    if (sight_count_threads(p->subject.dir) == p->n_threads ||
-        sight_threads(p->subject.dir, &tids, &n) < 0)
+    if (sight_count_threads(p->subject.dir) == p->n_threads)
+        return 0;
+    r = sight_threads(p->subject.dir, &tids, &n);
+    if (r < 0 && !is_gone(r))
+        blame_restless(p, f);
+    if (r < 0)
         return 0;
     for (size_t i = 0; i < n && p->n_threads < THREADS_MAX; i++)
         if (!has_pid(p->threads, p->n_threads, tids[i]))
             asked += ask(p, tids[i], f);
+    if (p->n_threads == THREADS_MAX && n > THREADS_MAX)
+        blame_restless(p, f);
     return asked;
 }
 
@@ -188,11 +202,18 @@ static size_t ask_new(struct hold *h, pid_t pid, struct findings *f)
     const struct sight_status *s = &who.status;
     struct held *p;
     bool dead;
+    int r;
 
-    if (sight_open(pid, &who.dir) < 0)
-        return 0;
-    if (sight_status(who.dir, &who.status) < 0) {
-        close(who.dir);
+    r = sight_open(pid, &who.dir);
+    if (r == 0)
+        r = sight_status(who.dir, &who.status);
+    if (r < 0) {
+        if (!is_gone(r))
+            findings_in_the_way(f, &(struct findings_who){.dir = who.dir},
+                                &(struct finding){.what = "restless",
+                                                  .holds = "too many processes to look at",
+                                                  .remedy = "end some of them"});
+        close_p(&who.dir);
         return 0;
     }
     dead = (s->state == 'Z' || s->state == 'X') && s->threads <= 1;
@@ -369,7 +390,8 @@ static int look_at_unnamed(struct hold *h, struct held *p, struct findings *f)
 
 static int look_at_all(struct hold *h, struct findings *f, struct sg_error *e)
 {
-    for (struct held *p = h->all; p; p = p->next) {
+    h->scene.deadline_ns = clock_ns() + LOOK_NS;
+    for (struct held *p = h->all; p && clock_ns() < h->scene.deadline_ns; p = p->next) {
         if (p->n_threads == 0 && p->kernel && f->n_in_the_way == 0)
             return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", p->subject.inside);
         if (p->n_threads == 0)
@@ -377,6 +399,11 @@ static int look_at_all(struct hold *h, struct findings *f, struct sg_error *e)
         if ((p->kernel ? look_at_named(h, p, f) : look_at_unnamed(h, p, f)) < 0)
             blame(p, f, "process", "it cannot be looked at", "end the process, or try again");
     }
+    if (clock_ns() >= h->scene.deadline_ns && f->n_in_the_way == 0)
+        findings_in_the_way(f, &(struct findings_who){.dir = -1},
+                            &(struct finding){.what = "restless",
+                                              .holds = "more than can be looked at in a second",
+                                              .remedy = "close files, or end processes"});
     if (f->n_in_the_way > 0)
         return err_set(e, SG_ERR_LIMIT, -EBUSY, "%zu thing%s in the way of a copy", f->n_in_the_way,
                        f->n_in_the_way == 1 ? " is" : "s are");

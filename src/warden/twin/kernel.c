@@ -38,9 +38,11 @@ static int let_go(const struct source *s, const struct kernel *k, struct sg_erro
     struct cpu_call unmap = {.nr = SYS_munmap,
                              .args = {(int64_t)s->page, (int64_t)tables_bytes(s->visit)}};
     struct cpu_state state = s->state;
-    int64_t ignored;
-    int r = tracee_call(k->k, &s->state, s->call_at, &unmap, &ignored, e);
+    int64_t said = 0;
+    int r = tracee_call(k->k, &s->state, s->call_at, &unmap, &said, e);
 
+    if (r == 0 && said != 0)
+        r = err_set(e, SG_ERR_INTERNAL, -EPROTO, "a signal came while a kernel was made");
     if (r < 0)
         return r;
     cpu_restart_call(&state);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/sys.h"
 
@@ -25,7 +26,7 @@ int scene_learn(int root, struct scene *ret)
     struct sight_at at;
     int r;
 
-    *ret = (struct scene){.root = root};
+    *ret = (struct scene){.root = root, .deadline_ns = UINT64_MAX};
     r = sight_at(root, "", AT_EMPTY_PATH, &ret->at);
     if (r == 0 && ret->at.mount == 0)
         r = -ENOSYS;
@@ -34,6 +35,11 @@ int scene_learn(int root, struct scene *ret)
         if (sight_at(root, shown_at[i], AT_SYMLINK_NOFOLLOW, &at) == 0)
             ret->mounts[i + 1] = at.mount;
     return r;
+}
+
+static bool is_late(const struct scene *s)
+{
+    return clock_ns() > s->deadline_ns;
 }
 
 static bool is_own(const struct scene *s, const struct sight_at *at)
@@ -159,7 +165,7 @@ static int look_at_files(const struct scene *s, const struct subject *who, struc
 
     for (size_t i = 0; i < n && r == 0; i++) {
         o.fd = fds[i];
-        r = open_find(who, &o);
+        r = is_late(s) ? -ETIMEDOUT : open_find(who, &o);
         if (r < 0 || !is_stored(&o) || !is_own(s, &o.at))
             continue;
         r = open_look(who, &o);
@@ -178,15 +184,11 @@ static int look_at_files(const struct scene *s, const struct subject *who, struc
 /* Not memory: a file somewhere, that can be reached by its name. */
 static bool is_file(const struct mapping *m)
 {
-    static const char *const memory[] = {"/memfd:", "/SYSV", "/dev/zero", "/[", "/anon_hugepage"};
-
-    for (size_t i = 0; i < ARRAY_SIZE(memory); i++)
-        if (strncmp(m->name, memory[i], strlen(memory[i])) == 0)
-            return false;
-    return m->name[0] == '/';
+    return !m->memory && !m->anonymous && m->name[0] == '/';
 }
 
 struct mapping_look {
+    const struct scene *scene;
     const struct subject *who;
     struct findings *f;
     struct look_shared *shared; /* of a kernel */
@@ -196,7 +198,9 @@ static int other_maps(const struct mapping *m, void *arg)
 {
     struct mapping_look *l = arg;
 
-    if (m->writable && is_file(m))
+    if (is_late(l->scene))
+        return -ETIMEDOUT;
+    if (m->shared && m->writable && is_file(m))
         in_the_way(l->who, l->f, "mapping", m->name, "unmap the file, or end the process");
     return 0;
 }
@@ -204,13 +208,13 @@ static int other_maps(const struct mapping *m, void *arg)
 int look_at_other(const struct scene *s, const struct subject *who, struct findings *f,
                   char **ret_cwd)
 {
-    struct mapping_look l = {.who = who, .f = f};
+    struct mapping_look l = {.scene = s, .who = who, .f = f};
     int r;
 
     look_at_itself(s, who, f);
     r = look_at_files(s, who, f);
     if (r == 0)
-        r = mapping_each_shared(who->dir, other_maps, &l);
+        r = mapping_each(who->dir, other_maps, &l);
     if (r == 0)
         *ret_cwd = look_at_directory(s, who, f);
     return r;
@@ -223,7 +227,12 @@ static int kernel_maps(const struct mapping *m, void *arg)
     struct mapping_look *l = arg;
     struct look_shared *s = l->shared;
 
-    if (m->writable && !m->anonymous) {
+    if (is_late(l->scene))
+        return -ETIMEDOUT;
+    if (m->memory) {
+        in_the_way(l->who, l->f, "mapping", m->name,
+                   "unmap it: whoever has it open could write to it in a copy");
+    } else if (m->writable && !m->anonymous) {
         in_the_way(l->who, l->f, "mapping", m->name,
                    "flush and close it, or map it private (copy on write) or for reading");
     } else if (m->anonymous && s->n < LOOK_SHARED_MAX) {
@@ -238,10 +247,11 @@ static int kernel_maps(const struct mapping *m, void *arg)
     return s->bytes > LOOK_SHARED_BYTES_MAX;
 }
 
-static int look_at_memory(const struct subject *who, struct findings *f, struct look_shared *ret)
+static int look_at_memory(const struct scene *s, const struct subject *who, struct findings *f,
+                          struct look_shared *ret)
 {
-    struct mapping_look l = {.who = who, .f = f, .shared = ret};
-    int r = mapping_each_shared(who->dir, kernel_maps, &l);
+    struct mapping_look l = {.scene = s, .who = who, .f = f, .shared = ret};
+    int r = mapping_each(who->dir, kernel_maps, &l);
 
     if (r == 1)
         in_the_way(who, f, "memory", "more than 256 MiB of shared memory, or too many pieces",
@@ -378,7 +388,7 @@ static int look_at_openings(const struct scene *s, const struct subject *who, st
     for (size_t i = 0; i < n && r == 0; i++) {
         l->free_fd += fds[i] == l->free_fd;
         o.fd = fds[i];
-        r = open_find(who, &o);
+        r = is_late(s) ? -ETIMEDOUT : open_find(who, &o);
         if (r < 0)
             return r;
         if (o.fd >= LUGGAGE_FIRST) {
@@ -400,7 +410,7 @@ int look_at_kernel(const struct scene *s, const struct subject *who, struct find
     look_at_itself(s, who, f);
     r = look_at_openings(s, who, f, ret);
     if (r == 0)
-        r = look_at_memory(who, f, ret_shared);
+        r = look_at_memory(s, who, f, ret_shared);
     if (r == 0 && syscall(SYS_prlimit64, who->pid, RLIMIT_NOFILE, NULL, &ret->files) < 0)
         r = -errno;
     if (r < 0)

@@ -17,7 +17,8 @@
 struct scene {
     int root;
     struct sight_at at;
-    uint64_t mounts[3]; /* that show them */
+    uint64_t mounts[3];   /* that show them */
+    uint64_t deadline_ns; /* of all the looking: who has very much open is in the way then */
 };
 int scene_learn(int root, struct scene *ret);
 

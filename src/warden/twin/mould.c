@@ -110,7 +110,8 @@ static int settle(const struct source *s, const struct mould_spec *spec, struct 
 
     if (r == 0 && spec->door >= 0)
         r = join_group(s->pid, spec->door, e);
-    if (r == 0 && (!cpu_is_call(s->pid, s->call_at) || covers_call(spec->shared, s->call_at)))
+    if (r == 0 && (cpu_own_call(s->pid, s->call_at) < 0 || !cpu_is_call(s->pid, s->call_at) ||
+                   covers_call(spec->shared, s->call_at)))
         r = err_set(e, SG_ERR_INTERNAL, -EPROTO, "a kernel's code is not in its copy");
     if (r == 0 && spec->shared->n > 0)
         r = own_shared(s->pid, s, spec->shared, spec->k->dir, e);

@@ -77,7 +77,7 @@ struct list {
 static void add(struct list *l, int64_t nr, int64_t a, int64_t b, int64_t c, int64_t d)
 {
     if (l->n < l->max)
-        l->calls[l->n++] = (struct cpu_call){.nr = nr, .args = {a, b, c, d}};
+        l->calls[l->n++] = (struct cpu_call){.nr = nr, .args = {a, b, c, d}, .ret = CPU_NOT_MADE};
 }
 
 static int received(int which)
@@ -131,8 +131,6 @@ static void add_confinement(const struct source *s, const struct agent_user *as,
     add(l, SYS_setresuid, as->uid, as->uid, as->uid, 0);
     add(l, SYS_capset, AT(s, cap_head), AT(s, cap_data), 0, 0);
     add(l, SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0);
-    /* Changing ids had hidden its /proc entry from itself. */
-    add(l, SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0);
 }
 
 static void add_visit(struct source *s, struct list *l)
@@ -171,6 +169,9 @@ static void fill_k(struct source *s, struct list *l)
     if (t->robust)
         add(l, SYS_set_robust_list, (int64_t)t->robust, (int64_t)t->robust_len, 0, 0);
     add(l, SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, AT(s, filter), 0);
+    /* Changing ids had hidden its /proc entry, and with it its memory, from all of the same user.
+     * They may have it when there is nothing left to be done. */
+    add(l, SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0);
     add(l, CPU_TABLE_END, 0, 0, 0, 0);
 }
 

@@ -51,7 +51,7 @@ int tracee_wait(pid_t pid, int *ret_status, struct sg_error *e)
     int r = wait_until(pid, clock_ns() + STEP_NS, ret_status);
 
     if (r == -ESRCH)
-        return err_set(e, SG_ERR_INTERNAL, r, "process %d ended while it was worked on", pid);
+        return err_set(e, SG_ERR_GONE, r, "process %d ended while it was worked on", pid);
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "process %d did not stop in time", pid);
     return 0;
