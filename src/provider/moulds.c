@@ -105,7 +105,7 @@ int instance_hold(struct instance *i, const struct hold_spec *spec, uint64_t *re
         return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
                        "kernels are not copied here: there are no warm ones, or not yet");
     if (i->hold_asked)
-        return err_set(e, SG_ERR_INVALID, -EALREADY, "the sandbox is being held already");
+        return err_set(e, SG_ERR_GONE, -EALREADY, "the sandbox is being held already");
     if (spec->n_kernels > TWIN_KERNELS_MAX)
         return err_set(e, SG_ERR_INVALID, -E2BIG, "%zu kernels: at most %d can be copied",
                        spec->n_kernels, TWIN_KERNELS_MAX);

@@ -75,12 +75,27 @@ async function wholeOrGone(server, box) {
   }
 }
 
+// A test with a server of its own. What that has said is part of what went wrong; and it is not left behind.
+const hurt = (name, body, seconds) =>
+  test(name, async () => {
+    const mine = { server: await start() }
+    try {
+      await body(mine.server, mine)
+      assert.equal(await stop(mine.server), 0)
+
+    } catch (err) {
+      err.message += `\n${mine.server.err.split('\n').slice(-25).join('\n')}`
+      throw err
+    } finally {
+      await stop(mine.server, 'SIGTERM')
+    }
+  }, { seconds: LONG ? 900 : seconds })
+
 // ---- the front ----------------------------------------------------------------------------------
 
-test('the front, at any moment of a fork, a checkpoint and a rewind', async () => {
-  const server = await start()
+hurt('the front, at any moment of a fork, a checkpoint and a rewind', async (server) => {
   const { as } = server
-  let box = await warm(as)
+  const box = await warm(as)
   await says(box, STATE)
   await checkpoint(box, { label: 'start' }, as)
   const there = kernels(server)
@@ -107,13 +122,11 @@ test('the front, at any moment of a fork, a checkpoint and a rewind', async () =
   await eventually('no copy is left that nobody knows', () => kernels(server) <= there + kept)
   await box.kill()
   await eventually('all kernels are gone with it', () => kernels(server) < there)
-  assert.equal(await stop(server), 0)
-}, { seconds: LONG ? 600 : 60 })
+}, 60)
 
 // ---- the broker ---------------------------------------------------------------------------------
 
-test('the broker, at any moment: what runs goes on, others can be forked again', async () => {
-  const server = await start()
+hurt('the broker, at any moment: what runs goes on, others can be forked again', async (server) => {
   const { as } = server
   for (let round = 0; round < (LONG ? 30 : 3); round++) {
     const box = await warm(as)
@@ -138,13 +151,11 @@ test('the broker, at any moment: what runs goes on, others can be forked again',
       return made
     })
   }
-  assert.equal(await stop(server), 0)
-}, { seconds: LONG ? 600 : 60 })
+}, 60)
 
 // ---- agents -------------------------------------------------------------------------------------
 
-test('the agent of the source, or of a branch, at any moment', async () => {
-  const server = await start()
+hurt('the agent of the source, or of a branch, at any moment', async (server) => {
   const { as } = server
   const other = await warm(as)
   await says(other, STATE)
@@ -172,13 +183,12 @@ test('the agent of the source, or of a branch, at any moment', async () => {
   }
   assert.deepEqual(await py(other, 'whole()'), WHOLE, 'who had no part in it')
   await other.kill()
-  assert.equal(await stop(server), 0)
-}, { seconds: LONG ? 600 : 60 })
+}, 60)
 
 // ---- the server ---------------------------------------------------------------------------------
 
-test('the whole server, at any moment: nothing is left, the next one starts and forks', async () => {
-  let server = await start()
+hurt('the whole server, at any moment: nothing is left, the next one starts and forks', async (first, mine) => {
+  let server = first
   for (let round = 0; round < (LONG ? 40 : 4); round++) {
     const { as } = server
     const box = await warm(as)
@@ -189,14 +199,13 @@ test('the whole server, at any moment: nothing is left, the next one starts and 
     server.child.kill('SIGKILL')
     await server.ended
     await Promise.all(calls)
-    server = await start(server.state, as.apiKey)
+    server = mine.server = await start(server.state, as.apiKey)
   }
   const box = await warm(server.as)
   await says(box, STATE)
   const { box: copy } = await fork(box, {}, server.as)
   assert.deepEqual(await py(copy, 'whole()'), WHOLE)
-  assert.equal(await stop(server), 0)
-}, { seconds: LONG ? 600 : 60 })
+}, 60)
 
 test('no process, namespace, mount, control group or place is left of any of this', () => {
   const { status: left, stdout } = spawnSync('/usr/bin/python3', [...HOST_STATE, 'check', before, String(process.pid)], { encoding: 'utf8' })
