@@ -182,6 +182,29 @@ TEST(numbers_stay_when_strata_are_merged_and_removed)
     bed_end(&b);
 }
 
+TEST(what_is_too_large_is_left_to_the_overlay)
+{
+    uint64_t room = 4096;
+    struct bed b;
+    struct box a;
+    struct stat st;
+
+    bed_begin(&b);
+    box_begin(&a, &b, NULL, NULL);
+    inside(true);
+    put_text(a.root, "one", "x");
+    put_text(a.root, "two", "x");
+    inside(false);
+    box_freeze(&a, &b, NULL);
+    EXPECT(strata_carry(a.stack, a.scratch, a.upper, "/one", &room, NULL) == 0 && room == 0);
+    EXPECT(strata_carry(a.stack, a.scratch, a.upper, "/two", &room, NULL) == 0);
+    int upper = openat(a.scratch->mount, a.upper, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    EXPECT(fstatat(upper, "one", &st, 0) == 0 && fstatat(upper, "two", &st, 0) < 0);
+    close(upper);
+    box_end(&a);
+    bed_end(&b);
+}
+
 TEST(looks_of_files_and_their_directories)
 {
     struct timespec times[2] = {{.tv_sec = 5, .tv_nsec = 6}, {.tv_sec = 7, .tv_nsec = 8}};

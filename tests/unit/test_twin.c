@@ -1,5 +1,6 @@
 /* A tracer and its tracee: calls made in another process, tables worked off by it, and a read that
  * goes on afterwards as if nothing had been. */
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -123,6 +124,33 @@ TEST(a_table_is_worked_off_to_its_end)
     EXPECT(table[4].ret == getpid());
     tracee_kill(a.pid);
     close(a.sock);
+}
+
+/* The file stays with whoever has it open. */
+TEST(code_becomes_the_process_s_own)
+{
+    static const uint8_t code[8] = {0x0f, 0x05}, other[2] = {0x90, 0x90};
+    int fd = fcntl(memfd_create("code", 0), F_DUPFD, 10);
+    struct sg_error e = {0};
+    EXPECT(fd >= 0 && ftruncate(fd, PAGE) == 0 && pwrite(fd, code, sizeof code, 0) == sizeof code);
+    struct adder a = adder_start(&e);
+    struct cpu_call map = {.nr = SYS_mmap,
+                           .args = {0, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0}};
+    int64_t page = 0;
+
+    EXPECT(tracee_call(a.pid, &a.state, a.call_at, &map, &page, &e) == 0);
+    EXPECT(pwrite(fd, other, sizeof other, 0) == sizeof other);
+    EXPECT(!cpu_is_call(a.pid, (uint64_t)page));
+    EXPECT(pwrite(fd, code, sizeof other, 0) == sizeof other);
+    EXPECT(cpu_own_call(a.pid, (uint64_t)page) == 0);
+    EXPECT(pwrite(fd, other, sizeof other, 0) == sizeof other);
+    EXPECT(cpu_is_call(a.pid, (uint64_t)page));
+    map.args[3] = MAP_SHARED;
+    EXPECT(tracee_call(a.pid, &a.state, a.call_at, &map, &page, &e) == 0);
+    EXPECT(cpu_own_call(a.pid, (uint64_t)page) < 0); /* no way */
+    tracee_kill(a.pid);
+    close(a.sock);
+    close(fd);
 }
 
 TEST(an_interrupted_read_goes_on)

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -248,6 +249,40 @@ static void share_much(void)
     mmap(NULL, 257u << 20, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }
 
+/* Whoever has the descriptor writes into what the other maps and has not touched. */
+static void map_memory_of(int flags)
+{
+    int fd = memfd_create("m", 0), ro;
+    char name[32];
+
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    ro = open(name, O_RDONLY);
+    if (ftruncate(fd, 4096) < 0 ||
+        mmap(NULL, 4096, PROT_READ, flags, ro < 0 ? fd : ro, 0) == MAP_FAILED)
+        _exit(1);
+    close(fd);
+    close(ro);
+}
+
+static void map_memory_privately(void)
+{
+    map_memory_of(MAP_PRIVATE);
+}
+
+static void map_memory_for_reading(void)
+{
+    map_memory_of(MAP_SHARED);
+}
+
+static void attach_memory(void)
+{
+    int id = shmget(IPC_PRIVATE, 4096, 0600);
+
+    if (id < 0 || shmat(id, NULL, SHM_RDONLY) == MAP_FAILED)
+        _exit(1);
+    shmctl(id, IPC_RMID, NULL);
+}
+
 static void lock_a_file(void)
 {
     close(open("/l", O_WRONLY | O_CREAT, 0644));
@@ -345,12 +380,18 @@ TEST(memory_that_others_share_is_theirs)
     s = look(map_for_reading, false);
     EXPECT(s.f.n_in_the_way == 0);
     seen_done(&s);
+    s = look(map_memory_privately, false);
+    EXPECT(s.f.n_in_the_way == 0);
+    seen_done(&s);
 }
 
 TEST(what_a_kernel_cannot_take_along)
 {
     is_in_the_way(map_a_file, true, "mapping", "/m");
     is_in_the_way(map_for_later, true, "mapping", "/m3");
+    is_in_the_way(map_memory_privately, true, "mapping", "/memfd:m (deleted)");
+    is_in_the_way(map_memory_for_reading, true, "mapping", NULL);
+    is_in_the_way(attach_memory, true, "mapping", NULL);
     is_in_the_way(share_much, true, "memory", NULL);
     is_in_the_way(lock_a_file, true, "lock", "/l");
     is_in_the_way(delete_a_file, true, "file", "/gone (deleted)");

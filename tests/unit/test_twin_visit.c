@@ -185,6 +185,25 @@ TEST(what_fails_is_told_and_the_process_goes_on)
     munmap(o, sizeof *o);
 }
 
+/* A signal of the right kind looks like the end of the table. */
+TEST(calls_that_were_not_made_have_failed)
+{
+    struct cpu_call calls[2] = {{.ret = 0}};
+    struct sg_error e = {0};
+    struct visit v;
+
+    visit_init(&v);
+    luggage_visit_cwd("/", &v);
+    visit_add(&v, VISIT_ANY, &(struct cpu_call){.nr = SYS_getpid});
+    visit_place(&v, calls, 0);
+    EXPECT(visit_check(&v, calls, &e) == CPU_NOT_MADE);
+    calls[0].ret = 0;
+    EXPECT(visit_check(&v, calls, &e) == CPU_NOT_MADE);
+    calls[1].ret = -EPERM;
+    EXPECT(visit_check(&v, calls, &e) == 0);
+    visit_done(&v);
+}
+
 TEST(a_stopped_process_stays_so)
 {
     struct outcome *o = outcome_new();

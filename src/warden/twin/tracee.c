@@ -116,8 +116,9 @@ int tracee_enter_call(pid_t pid, const struct cpu_state *s, uint64_t at, const s
         r = next_edge(pid, clock_ns() + ENTRY_NS, &status);
     if (r == 0 && status >> 8 == AT_CALL && cpu_enters(pid, at, c))
         return 0;
-    if (r != -ESRCH)
-        tracee_kill(pid);
+    if (r == -ESRCH)
+        return err_set(e, SG_ERR_GONE, r, "process %d ended while it was worked on", pid);
+    tracee_kill(pid);
     return err_set(e, SG_ERR_INTERNAL, -ESRCH,
                    "process %d was to make one call, and did something else: it was ended", pid);
 }
