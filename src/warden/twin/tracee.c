@@ -142,7 +142,9 @@ int tracee_finish_fork(pid_t pid, pid_t *ret, struct sg_error *e)
     }
     if (r == 0 && status >> 8 != AT_CALL)
         r = -EPROTO;
-    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "copy process %d: %s", pid, strerror(-r)) : 0;
+    return r < 0 ? err_set(e, r == -ESRCH ? SG_ERR_GONE : SG_ERR_INTERNAL, r, "copy process %d: %s",
+                           pid, strerror(-r))
+                 : 0;
 }
 
 int tracee_run_until(pid_t pid, int event, unsigned long *ret_message, struct sg_error *e)
