@@ -19,18 +19,20 @@ SANDGLASS = os.environ.get("SG") or os.path.join(HERE, "../../build/bin/sandglas
 PATIENCE_S = 20
 
 MAGIC = 0x73676F31
-CREATE, NOTE, DEADLINE, KILL, PAUSE, RESUME, STATS, SNAPSHOT, POLICY, FORGET = range(1, 11)
+(CREATE, NOTE, DEADLINE, KILL, PAUSE, RESUME, STATS, SNAPSHOT, POLICY, CHECKPOINT, SAVE, REWIND,
+ FORGET) = range(1, 14)
 FILES_ONLY, DURABLE, WITH_KERNEL, NETWORK = 1, 2, 4, 8
 EXPIRY_KILL, EXPIRY_PAUSE, EXPIRY_FILES = range(3)
-REPLY, LISTENER, SETTINGS, GUARD, TLS, SANDBOX, READY, ENDED, PAUSED, DRAIN = range(1, 11)
+(REPLY, LISTENER, SETTINGS, GUARD, TLS, SANDBOX, TOLD_CHECKPOINT, READY, ENDED, PAUSED, KERNELS_LOST,
+ CHECKPOINT_GONE, DRAIN) = range(1, 14)
 RUNNING, FROZEN, STORED = 1, 2, 3
 END_KILLED, END_EXPIRED, END_DIED, END_FAILED = 1, 2, 3, 4
 
-ORDER = struct.Struct("=IIQIIQQQQII21s21s21sx")
-ANSWER = struct.Struct("=IIQii256sIII21s21s2xQQ7Q")
+ORDER = struct.Struct("=IIQIIQQQQII21s21s21sxI256s4x")
+ANSWER = struct.Struct("=IIQii256sIIII21s21s21sxQQ7Q")
 Answer = collections.namedtuple(
-    "Answer", "magic tell seq code kind message flags state end id tenant deadline started cpu used "
-              "cache total oom pids disk fds")
+    "Answer", "magic tell seq code kind message flags state end paused id tenant layer deadline started "
+              "cpu used cache total oom pids disk fds")
 
 
 def now_ns():
@@ -93,7 +95,7 @@ class Orders:
              memory=0, disk=0, cpus=0, pids=0, fd=None, second=None):
         self.seq += 1
         data = ORDER.pack(MAGIC, op, self.seq, flags, expiry, deadline, memory, disk, 0, cpus, pids,
-                          id_.encode(), tenant.encode(), layer.encode())
+                          id_.encode(), tenant.encode(), layer.encode(), 0, b"")
         socket.send_fds(self.sock, [data], [f for f in (fd, second) if f is not None])
         return self.seq
 

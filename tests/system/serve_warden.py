@@ -793,7 +793,7 @@ def garbage():
     with Server() as s:
         o = s.ready()
         kept, _ = o.create()
-        good = ORDER.pack(MAGIC, KILL, 1, 0, 0, 0, 0, 0, 0, 0, 0, kept.encode(), b"", b"")
+        good = ORDER.pack(MAGIC, KILL, 1, 0, 0, 0, 0, 0, 0, 0, 0, kept.encode(), b"", b"", 0, b"")
         rng = random.Random(1)
         for data in (b"x", b"\0" * 128, good[:-1], good + b"x", os.urandom(128), b"y" * 4000,
                      good[:4] + b"\xff" * 4 + good[8:], good[:16] + b"\xff" * 8 + good[24:],
