@@ -51,8 +51,6 @@ json_t *report_read_context(const void *event, size_t len);
 json_t *report_read(int memfd);
 /* Notes in `contexts` what was copied and what was dropped; how many were. */
 size_t report_mark_carried(json_t *contexts, const json_t *broker);
-/* The same when none was, for that reason. */
-void report_mark_fresh(json_t *contexts, const char *reason);
 /* {"inTheWay": [...]} of what the broker says, or if that is nothing, of a message; or of a cell
  * that runs. */
 json_t *report_in_the_way(const json_t *broker, const char *message);

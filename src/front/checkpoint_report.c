@@ -65,20 +65,6 @@ json_t *report_read_context(const void *event, size_t len)
     return entry;
 }
 
-void report_mark_fresh(json_t *contexts, const char *reason)
-{
-    json_t *entry;
-    size_t i;
-
-    json_array_foreach(contexts, i, entry)
-    {
-        if (!json_is_true(json_object_get(entry, "carried")))
-            continue;
-        json_object_set_new(entry, "carried", json_false());
-        json_object_set_new(entry, "reason", json_string(reason));
-    }
-}
-
 /* ---- the broker ------------------------------------------------------------------------------ */
 
 json_t *report_read(int memfd)

@@ -15,6 +15,9 @@
 #include "front/warden.h"
 #include "front/warm.h"
 
+#define FINISH_EVERY_MS 20
+#define FINISH_TRIES    500
+
 /* ---- a sandbox from one ---------------------------------------------------------------------- */
 
 struct making {
@@ -190,7 +193,7 @@ struct rewinding {
  * next one goes the way once more. */
 static void note_goes_back(struct box *b, const char *name)
 {
-    if (strcmp(b->spec.goes_back, name) == 0)
+    if (b->state == BOX_ENDED || strcmp(b->spec.goes_back, name) == 0)
         return;
     snprintf(b->spec.goes_back, sizeof b->spec.goes_back, "%s", name);
     box_note_changed(b);
@@ -200,7 +203,7 @@ static void back(struct rewinding *w, int r, const struct sg_error *e)
 {
     struct box *b = w->box;
 
-    if (r < 0 && b->state != BOX_ENDED)
+    if (r < 0)
         note_goes_back(b, "");
     if (w->begun && b->busy == BUSY_CHECKPOINT)
         box_settled(b);
@@ -294,27 +297,67 @@ void box_rewind(struct box *b, struct checkpoint *c, checkpoint_done done, void 
     begin(w, b, 0, NULL);
 }
 
+/* One that another front began. The warden may be at it still, and takes no second order then. */
+struct finishing {
+    uv_timer_t timer;
+    struct box *box;
+    char name[ID_LEN + 1];
+    unsigned tries;
+};
+
+static void on_timer_closed(uv_handle_t *h)
+{
+    struct finishing *x = h->data;
+
+    box_unref(x->box);
+    free(x);
+}
+
+static void on_again(uv_timer_t *t);
+
 static void on_finished(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
                         const json_t *report)
 {
-    struct box *b = arg;
+    struct finishing *x = arg;
 
     (void)c, (void)report;
-    if (r < 0)
-        box_log_add(&b->log, LOG_ERROR, SOURCE_SERVER, 0, "Sandbox did not go back: %s",
+    if (r == -EALREADY && x->tries++ < FINISH_TRIES) {
+        uv_timer_start(&x->timer, on_again, FINISH_EVERY_MS, 0);
+        return;
+    }
+    if (r < 0) {
+        note_goes_back(x->box, "");
+        box_log_add(&x->box->log, LOG_ERROR, SOURCE_SERVER, 0, "Sandbox did not go back: %s",
                     e->message);
-    box_unref(b);
+    }
+    uv_close((uv_handle_t *)&x->timer, on_timer_closed);
+}
+
+static void on_again(uv_timer_t *t)
+{
+    struct finishing *x = t->data;
+    struct checkpoint *c = checkpoint_find(x->box->front, x->box->spec.tenant, x->name);
+    struct sg_error e = {0};
+
+    if (c)
+        box_rewind(x->box, c, on_finished, x);
+    else
+        on_finished(x, NULL, err_set(&e, SG_ERR_GONE, -ESTALE, "the checkpoint is gone"), &e, NULL);
 }
 
 static bool finish_one(struct box *b, void *arg)
 {
-    struct checkpoint *c = checkpoint_find(b->front, b->spec.tenant, b->spec.goes_back);
+    struct finishing *x;
 
     (void)arg;
-    if (b->spec.goes_back[0] && c)
-        box_rewind(b, c, on_finished, box_ref(b));
-    else
-        note_goes_back(b, "");
+    if (!b->spec.goes_back[0])
+        return true;
+    x = xcalloc(1, sizeof *x);
+    x->box = box_ref(b);
+    x->timer.data = x;
+    memcpy(x->name, b->spec.goes_back, sizeof x->name);
+    uv_timer_init(b->front->loop, &x->timer);
+    on_again(&x->timer);
     return true;
 }
 

@@ -58,6 +58,29 @@ async function conversation(body, paths = ['main']) {
   }
 }
 
+// First: what others use is counted seconds later.
+test('usage: a table with a total, JSON, days', async () => {
+  const before = (await json(['usage'])).total
+  const box = await Sandbox.create('base', server.as)
+  await box.commands.run('head -c 300000 /dev/zero | tr "\\0" x')
+  await box.kill()
+  const used = await eventually('it is counted', async () => {
+    const { total } = await json(['usage'])
+    return total.sandboxes > before.sandboxes && total
+  })
+  same(used.executions, before.executions + 1)
+  assert.ok(used.bytesOut - before.bytesOut >= 300_000, JSON.stringify(used))
+  const lines = (await works(['usage'])).trimEnd().split('\n')
+  assert.match(lines[0], /^DAY +CPU s +MEMORY GiB s +IN +OUT +EXECUTIONS +SANDBOXES$/)
+  assert.match(lines[1], /^20\d\d-\d\d-\d\d +\d+\.\d+ .* \d+ +\d+$/)
+  assert.match(lines.at(-3), /^total +\d/)
+  assert.match(lines.at(-1), /^Sandboxes of contexts now: \d+, of at most 10, and 5 of one conversation$/)
+  assert.ok(lines.slice(1, -2).every((line) => line.length === lines[0].length), lines.join('\n'))
+  assert.deepEqual((await json(['usage', '--from', '2020-01-01', '--to', '2020-01-31'])).days, [])
+  await fails(1, /./, ['usage', '--from', '2026-02-31', '--to', '2026-03-31'])
+  await fails(1, /./, ['usage', '--from', '2026-03-02', '--to', '2026-03-01'])
+})
+
 test('ls: a table, ids only, JSON, by status', () =>
   conversation(async (talk, main, other) => {
     const [head, ...rows] = (await works(['ctx', 'ls'])).trimEnd().split('\n')
@@ -222,28 +245,6 @@ test('what another server has is asked for there, with the key', () =>
       round.close()
     }
   }))
-
-test('usage: a table with a total, JSON, days', async () => {
-  const before = (await json(['usage'])).total
-  const box = await Sandbox.create('base', server.as)
-  await box.commands.run('head -c 300000 /dev/zero | tr "\\0" x')
-  await box.kill()
-  const used = await eventually('it is counted', async () => {
-    const { total } = await json(['usage'])
-    return total.sandboxes > before.sandboxes && total
-  })
-  same(used.executions, before.executions + 1)
-  assert.ok(used.bytesOut - before.bytesOut >= 300_000, JSON.stringify(used))
-  const lines = (await works(['usage'])).trimEnd().split('\n')
-  assert.match(lines[0], /^DAY +CPU s +MEMORY GiB s +IN +OUT +EXECUTIONS +SANDBOXES$/)
-  assert.match(lines[1], /^20\d\d-\d\d-\d\d +\d+\.\d+ .* \d+ +\d+$/)
-  assert.match(lines.at(-3), /^total +\d/)
-  assert.match(lines.at(-1), /^Sandboxes of contexts now: \d+, of at most 10, and 5 of one conversation$/)
-  assert.ok(lines.slice(1, -2).every((line) => line.length === lines[0].length), lines.join('\n'))
-  assert.deepEqual((await json(['usage', '--from', '2020-01-01', '--to', '2020-01-31'])).days, [])
-  await fails(1, /./, ['usage', '--from', '2026-02-31', '--to', '2026-03-31'])
-  await fails(1, /./, ['usage', '--from', '2026-03-02', '--to', '2026-03-01'])
-})
 
 test('settings: a wrong key, nobody there, a wrong command line, help', async () => {
   await fails(1, /./, ['ctx', 'ls'], { E2B_API_KEY: `e2b_${'0'.repeat(40)}` })

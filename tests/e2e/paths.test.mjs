@@ -243,16 +243,15 @@ talk('a branch with files has those of its parent, as they were', async (id) => 
 talk('branches that cannot be, and those from nothing', async (id) => {
   await v1.obtain(id, 'main')
   await v1.obtain(id, 'taken')
-  for (const inherit of ['none', 'files']) {
+  for (const inherit of ['none', 'files', 'state', 'replay']) {
     await v1.refuses(409, /taken/, 'POST', '/v1/contexts/branch', branch(id, 'main', 'taken', { inherit }))
     await v1.refuses(400, /same/, 'POST', '/v1/contexts/branch', branch(id, 'main', 'main', { inherit }))
     const lazy = await v1.gives(201, 'POST', '/v1/contexts/branch', branch(id, 'nothing', `from-nothing-${inherit}`, { inherit }))
     assert.deepEqual([lazy.context, lazy.sandbox, lazy.inherited], [null, null, 'none'])
   }
-  await v1.refuses(501, /state/, 'POST', '/v1/contexts/branch', branch(id, 'main', 'other', { inherit: 'state' }))
   for (const inherit of ['all', '', 1, ['files'], true]) await v1.refuses(400, /inherit/, 'POST', '/v1/contexts/branch', branch(id, 'main', 'other', { inherit }))
   assert.deepEqual((await v1.contexts({ conversationId: id })).map((c) => c.pathId).sort(), ['main', 'taken'], 'nothing half-made')
-  assert.deepEqual((await v1.paths(id)).map((p) => p.pathId).sort(), ['from-nothing-files', 'from-nothing-none', 'main', 'nothing', 'taken'])
+  assert.deepEqual((await v1.paths(id)).map((p) => p.pathId).sort(), ['from-nothing-files', 'from-nothing-none', 'from-nothing-replay', 'from-nothing-state', 'main', 'nothing', 'taken'])
 })
 
 talk('a merge ends the source, and leaves the target as it is', async (id) => {
