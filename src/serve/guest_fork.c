@@ -113,15 +113,17 @@ void guest_went(struct guest *g, const struct kernel_news *news, int r, const st
         keep(g);
 }
 
-/* False: it has failed, and whatever else was asked of the guest is under way. */
-static bool go(struct guest *g)
+/* While it goes on, a sandbox is made ready for the order that follows. */
+static void go(struct guest *g)
 {
+    struct moment *m = g->fork.moment;
     struct sg_error e = {0};
     int r = instance_go(g->instance, g->fork.moved, &e);
 
     if (r < 0)
         fail(g, r, &e);
-    return r == 0;
+    else if (g->job.order.flags & ORDER_SOON)
+        moment_prepare(m, g->ward, &g->limits);
 }
 
 void guest_rooted(struct guest *g, int code)
@@ -170,10 +172,8 @@ static void freeze_files(struct guest *g)
         fail_held(g, r, &e);
         return;
     }
-    if (root < 0 && !go(g))
-        return;
-    if (g->job.order.flags & ORDER_SOON)
-        moment_prepare(m, g->ward, &g->limits);
+    if (root < 0)
+        go(g);
 }
 
 void guest_held(struct guest *g, const struct kernel_news *news, int r, const struct sg_error *e)
