@@ -24,7 +24,7 @@
 #include "base/err.h"
 
 #define STRATUM_NAME 16
-#define STACK_MAX    60 /* strata; they are merged long before */
+#define STACK_MAX    48 /* strata; they are merged long before. With the layers below: 50 */
 
 struct scratch {
     int mount;   /* detached, ids as they are on it */
