@@ -185,9 +185,11 @@ int stack_push(const struct stack *s, struct stratum *top, struct stack **ret, s
     struct stack *copy;
 
     if (stack_depth(s) == STACK_MAX)
-        return err_set(e, SG_ERR_LIMIT, -E2BIG,
-                       "its files are frozen %d times over, and are being merged: try again",
-                       STACK_MAX);
+        return err_set(
+            e, SG_ERR_LIMIT, -E2BIG,
+            "its files are frozen %d times over: try again while they are merged; one that "
+            "comes from that many forks in a row can be branched with its files alone",
+            STACK_MAX);
     copy = stack_copy(s);
     copy->v[copy->n++] = stratum_use(top);
     *ret = copy;
