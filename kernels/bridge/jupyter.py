@@ -6,6 +6,7 @@ the agent ends a kernel by its session.
 import json
 import os
 import queue
+import time
 
 from .child import Child, describe_end, find_program
 from .loop import CannotRun
@@ -13,6 +14,7 @@ from .loop import CannotRun
 FOLDERS = ("~/.local/share/jupyter/kernels", "/usr/local/share/jupyter/kernels",
            "/usr/share/jupyter/kernels")
 START_SECONDS = 60
+SETTLE_SECONDS = 1
 # MIME types that have a field of their own.
 FIELDS = {
     "text/plain": "text", "text/html": "html", "text/markdown": "markdown", "image/svg+xml": "svg",
@@ -141,6 +143,21 @@ class Interpreter:
         self.got_reply = self.is_idle = self.refused = False
         while self.child and not (self.got_reply and self.is_idle):
             self.step()
+        if self.child and self.bridge.interrupts.count > 1:
+            self.settle()
+
+    def settle(self):
+        """Of interrupts that were repeated, the last can be late, and would end the next cell. A kernel
+        that has answered another request has had them all."""
+        asked = self.client.kernel_info()
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                message = self.client.get_shell_msg(timeout=left)
+            except queue.Empty:
+                return
+            if message["parent_header"].get("msg_id") == asked:
+                return
 
     def step(self):
         # A ZeroMQ descriptor tells of a change once: look first, then wait, and not for long.
