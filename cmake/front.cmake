@@ -2,7 +2,7 @@
 # libraries; `sandglass serve` starts it.
 
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(FRONT REQUIRED IMPORTED_TARGET libuv jansson libssl libcrypto sqlite3 zlib libpq libhs libpcre2-8)
+pkg_check_modules(FRONT REQUIRED IMPORTED_TARGET libuv jansson libssl libcrypto sqlite3 zlib libpq libhs libpcre2-8 libcurl>=7.85)
 
 # Debian ships llhttp as C sources, kept current with node's.
 find_path(LLHTTP_INCLUDE llhttp.h PATHS /usr/share/include/llhttp NO_DEFAULT_PATH REQUIRED)
@@ -11,7 +11,7 @@ add_library(llhttp OBJECT ${llhttp_sources})
 target_include_directories(llhttp SYSTEM PUBLIC ${LLHTTP_INCLUDE})
 target_compile_options(llhttp PRIVATE -DLLHTTP_STRICT_MODE=1 -O2 -g ${harden_flags} ${sanitize_flags} -w)
 
-sources(front_sources src/order/*.c src/egress/*.c src/vault/*.c src/sanitise/*.c src/http/*.c src/rpc/*.c src/store/*.c src/front/*.c
+sources(front_sources src/order/*.c src/telemetry/*.c src/acp/*.c src/egress/*.c src/vault/*.c src/sanitise/*.c src/http/*.c src/rpc/*.c src/store/*.c src/front/*.c
     src/envd/*.c src/interpreter/*.c src/forward/*.c src/context/*.c src/e2b/*.c src/tools/*.c src/v1/*.c src/mcp/*.c
     src/server/*.c)
 include(cmake/migrations.cmake)

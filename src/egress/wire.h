@@ -81,7 +81,30 @@ enum ask_what {
     ASK_AUDIT,
     /* id, tenant; payload: JSON object with "kind" and what is to be on record. No answer. */
     ASK_RECORD,
+    /* Answer: JSON {"process": {cpuSeconds, residentBytes, openFds, startedMs}, "sanitised": {kind:
+     * n}, "dns": {verdict: n}}: what the guard counts, so far. */
+    ASK_FIGURES,
+    /* Not asked for (seq 0), guard to front: connections that ended or were refused since the last
+     * one, as an array of struct egress_news. Gathered for EGRESS_NEWS_MS; what does not fit is
+     * left out but for its bytes, which the next of the same sandbox has. */
+    ASK_NEWS,
     ASK_MAX_
+};
+
+#define EGRESS_NEWS_MS 100
+
+enum egress_verdict { VERDICT_ALLOWED = 1, VERDICT_BLOCKED, VERDICT_FAILED, VERDICT_MAX_ };
+
+struct egress_news {
+    char id[ID_LEN + 1], tenant[ID_LEN + 1];
+    uint8_t verdict;  /* enum egress_verdict; failed: allowed, and the other side was not there */
+    char protocol[7]; /* "tcp", "udp", "dns" */
+    char target[128]; /* the name if one is known, else the address; cut */
+    char why[64];     /* the rule, as the record has it */
+    uint16_t port;
+    uint32_t took_ms;
+    uint64_t up, down; /* bytes out of the sandbox and into it */
+    int64_t ended_ms;  /* wall clock */
 };
 
 struct ask {

@@ -43,6 +43,8 @@ void reply_error(struct http_req *req, int status, const char *fmt, ...)
     jw_i64(&j, status);
     jw_key(&j, "message");
     jw_bytes(&j, message, strlen(message));
+    jw_key(&j, "requestId");
+    jw_string(&j, req->id);
     jw_object_end(&j);
     http_reply(req, status, "application/json", out.buf, out.len);
 }

@@ -202,6 +202,8 @@ static void dispatch(struct front_link *l, const struct ask *q, const char *text
     case ASK_RECORD:
         front_ask_record(l->guard, q->tenant, q->id, text, q->len);
         break;
+    case ASK_FIGURES:
+    case ASK_NEWS:
     case ASK_MAX_:
         break;
     }

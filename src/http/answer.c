@@ -79,7 +79,11 @@ static void add_head(struct req *r, int status, const char *content_type, int64_
 
     if (io_waiting(r->conn) == 0)
         r->conn->out_since = uv_now(r->conn->server->loop);
+    r->pub.status = status;
     add_status_line(out, r->pub.server, status);
+    strbuf_addstr(out, "X-Request-Id: ");
+    strbuf_addstr(out, r->pub.id);
+    strbuf_addstr(out, "\r\n");
     if (content_type && text_clean(content_type)) {
         strbuf_addstr(out, "Content-Type: ");
         strbuf_addstr(out, content_type);

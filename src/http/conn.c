@@ -95,6 +95,8 @@ static void tell_close(struct req *r)
     void (*on_close)(struct http_req *) = r->pub.on_close;
 
     r->pub.on_close = NULL;
+    if (r->pub.server->on_over)
+        r->pub.server->on_over(&r->pub);
     if (on_close)
         on_close(&r->pub);
 }

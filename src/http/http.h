@@ -26,6 +26,7 @@
 #include <uv.h>
 
 #include "base/err.h"
+#include "base/ids.h"
 #include "base/strbuf.h"
 
 struct http_server;
@@ -85,11 +86,14 @@ struct http_req {
     bool upgrade;           /* asks for another protocol (Connection: upgrade) */
     bool tls;
     char peer[46];                       /* address of the client, as text */
+    char id[ID_LEN + 1];                 /* of this request: X-Request-Id of its answer */
+    int status;                          /* of the answer; 0 before it was begun */
     const char *params[HTTP_PARAMS_MAX]; /* of the route's pattern, decoded: see router.h */
 
     /* The owner's. */
     struct http_server *server;
     void *owner;
+    void *note; /* the server's owner's, whoever answers: see http_server_on_over */
     void (*on_close)(struct http_req *req);
     void (*on_writable)(struct http_req *req); /* http_write said false, now it may go on */
     void (*on_body)(struct http_req *req, const char *data, size_t len);
@@ -104,6 +108,9 @@ struct http_req {
 struct http_server *http_server_new(uv_loop_t *loop, const struct http_limits *limits,
                                     void (*on_request)(struct http_req *req), void *arg);
 void *http_server_arg(const struct http_server *s);
+/* Called for each request just before its on_close, with its status: 0 if the client went before
+ * there was one. */
+void http_server_on_over(struct http_server *s, void (*over)(struct http_req *req));
 /* Accepts on a listening socket; takes it over. tls: needs http_server_set_tls before. */
 int http_server_listen(struct http_server *s, int fd, bool tls, struct sg_error *e);
 /* PEM texts. For connections from now on; the old ones keep theirs. TLS 1.2 and later only. */

@@ -129,6 +129,7 @@ struct http_server {
     uv_loop_t *loop;
     struct http_limits limits;
     void (*on_request)(struct http_req *req);
+    void (*on_over)(struct http_req *req); /* NULL: nobody asks */
     void *arg;
     uv_timer_t tick;
     uv_idle_t idle; /* runs while a connection is dirty */

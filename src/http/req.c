@@ -25,6 +25,7 @@ struct req *req_new(const char *head, size_t len, const struct head_scan *scan, 
     }
     r->body_left = r->pub.content_length > 0 ? (uint64_t)r->pub.content_length : 0;
     r->body_over = r->pub.content_length == 0;
+    id_random(r->pub.id);
     return r;
 }
 

@@ -249,6 +249,11 @@ int http_server_listen(struct http_server *s, int fd, bool tls, struct sg_error 
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
+void http_server_on_over(struct http_server *s, void (*over)(struct http_req *req))
+{
+    s->on_over = over;
+}
+
 struct http_server *http_server_new(uv_loop_t *loop, const struct http_limits *limits,
                                     void (*on_request)(struct http_req *req), void *arg)
 {

@@ -93,6 +93,8 @@ enum order_op {
     /* layer: forgets the name of a layer or a checkpoint; the files go when no sandbox uses them.
      * -ENOENT. */
     ORDER_FORGET,
+    /* What the warden counts. Reply: a memfd with a struct order_figures. */
+    ORDER_FIGURES,
     ORDER_MAX_
 };
 
@@ -168,6 +170,27 @@ struct order_stats {
     uint64_t disk_bytes;           /* of a snapshot */
 };
 
+/* How long the parts of a CREATE took, in microseconds, one after the other: 0 for what was not
+ * needed. */
+struct order_steps {
+    uint32_t take;    /* until a sandbox was there: out of the pool, or made */
+    uint32_t files;   /* its root over a layer or a checkpoint */
+    uint32_t network; /* its way out, until the guard enforces its policy */
+    uint32_t kernels; /* copies of a checkpoint's */
+    uint32_t pooled;  /* 1: it waited in the pool */
+};
+
+struct order_process {
+    uint64_t cpu_usec, resident_bytes, open_fds;
+    int64_t started_ms; /* wall clock */
+};
+
+struct order_figures {
+    struct order_process warden;
+    uint32_t pool, running, paused, stored;
+    uint64_t made, pooled, ended; /* sandboxes, so far */
+};
+
 struct order_answer {
     uint32_t magic, tell;
     uint64_t seq;
@@ -179,4 +202,5 @@ struct order_answer {
     char id[ID_LEN + 1], tenant[ORDER_TENANT_LEN + 1], layer[ID_LEN + 1];
     uint64_t deadline_ns, started_ns; /* clock_ns() */
     struct order_stats stats;
+    struct order_steps steps; /* reply to CREATE */
 };

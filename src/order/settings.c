@@ -11,7 +11,7 @@
 #define ENGINE_MAX      16384u
 #define CHECKPOINTS_MAX 1024u /* of a sandbox */
 
-enum kind { TEXT, PATH, LISTEN, MODULES, YES_NO, SIZE, MILLI, COUNT, TIME, CHOICE };
+enum kind { TEXT, PATH, SECRET, URL, LISTEN, MODULES, YES_NO, SIZE, MILLI, COUNT, TIME, CHOICE };
 
 struct row {
     struct setting_info info;
@@ -26,7 +26,8 @@ static const char *const egress_choices[] = {"open", "block", NULL};
 static const char *const path_choices[] = {"auto", "sk_lookup", "tproxy", "redirect", NULL};
 static const char *const fake_choices[] = {"auto", "yes", "no", NULL};
 static const char *const sanitise_choices[] = {"enforce", "report-only", "off", NULL};
-static const char *const log_choices[] = {"text", "json", NULL};
+static const char *const log_choices[] = {"auto", "text", "json", NULL};
+static const char *const otlp_choices[] = {"protobuf", "json", NULL};
 static const char *const level_choices[] = {"debug", "info", "warn", "error", NULL};
 
 #define AT(field) \
@@ -324,7 +325,85 @@ static const struct row rows[SETTING_MAX_] = {
                              AT(audit_files),
                              2,
                              100000},
-    [SETTING_log] = {{"log", "text|json", "text", "form of the log on standard error", false},
+    [SETTING_agent_timeout] = {{"agent_timeout", "TIME", "1h",
+                                "life of a hosted agent that names none", false},
+                               TIME,
+                               AT(agent_timeout_ms),
+                               1000,
+                               365 * DAY_MS},
+    [SETTING_agent_replay] = {{"agent_replay", "SIZE", "16M",
+                               "messages of an agent that are kept for who comes back", false},
+                              SIZE,
+                              AT(agent_replay),
+                              64 * 1024,
+                              1024 * MIB},
+    [SETTING_tenant_agents] = {{"tenant_agents", "NUMBER", "32", "hosted agents of a tenant",
+                                false},
+                               COUNT,
+                               AT(tenant_agents),
+                               1,
+                               ENGINE_MAX},
+    [SETTING_otlp_endpoint] = {{"otlp_endpoint", "URL", "",
+                                "collector of traces (OTLP over HTTP): http://HOST:4318", false},
+                               URL,
+                               AT(otlp_endpoint)},
+    [SETTING_otlp_protocol] = {{"otlp_protocol", "protobuf|json", "protobuf", "how they are sent",
+                                false},
+                               CHOICE,
+                               AT(otlp_protocol),
+                               .choices = otlp_choices},
+    [SETTING_otlp_headers] = {{"otlp_headers", "LIST", "", "headers for it: name=value,...", false},
+                              SECRET,
+                              AT(otlp_headers)},
+    [SETTING_trace_sample] = {{"trace_sample", "PERCENT", "100",
+                               "how many of the traces that begin here are kept", false},
+                              COUNT,
+                              AT(trace_sample),
+                              0,
+                              100},
+    [SETTING_trace_content] = {{"trace_content", NULL, "no", "code and output in traces, sanitised",
+                                false},
+                               YES_NO,
+                               AT(trace_content)},
+    [SETTING_langfuse_host] = {{"langfuse_host", "URL", "", "Langfuse, for the same traces", false},
+                               URL,
+                               AT(langfuse_host)},
+    [SETTING_langfuse_public_key] = {{"langfuse_public_key", "KEY", "", "its public key", false},
+                                     TEXT,
+                                     AT(langfuse_public_key)},
+    [SETTING_langfuse_secret_key] = {{"langfuse_secret_key", "KEY", "", "its secret key", false},
+                                     SECRET,
+                                     AT(langfuse_secret_key)},
+    [SETTING_metrics_listen] = {{"metrics_listen", "ADDR", "",
+                                 "serve /metrics here, to whoever comes", true},
+                                LISTEN,
+                                AT(metrics_listen)},
+    [SETTING_metrics_token] = {{"metrics_token", "TOKEN", "",
+                                "or on the other addresses, to who has this bearer token", false},
+                               SECRET,
+                               AT(metrics_token)},
+    [SETTING_prices] = {{"prices", "LIST", "",
+                         "cpu=0.05/h,memory=0.006/h,egress=0.09/G,execution=0,currency=USD", false},
+                        TEXT,
+                        AT(prices)},
+    [SETTING_event_keep] = {{"event_keep", "NUMBER", "10000", "events that can be asked for",
+                             false},
+                            COUNT,
+                            AT(event_keep),
+                            100,
+                            1000000},
+    [SETTING_webhook_url] = {{"webhook_url", "URL", "", "where events are posted to", false},
+                             URL,
+                             AT(webhook_url)},
+    [SETTING_webhook_secret] = {{"webhook_secret", "SECRET", "", "what signs them", false},
+                                SECRET,
+                                AT(webhook_secret)},
+    [SETTING_webhook_events] = {{"webhook_events", "LIST", "*", "which: sandbox.*,context.ended",
+                                 false},
+                                TEXT,
+                                AT(webhook_events)},
+    [SETTING_log] = {{"log", "auto|text|json", "auto",
+                      "form of the log on standard error; auto: text on a terminal", false},
                      CHOICE,
                      AT(log),
                      .choices = log_choices},
@@ -332,6 +411,17 @@ static const struct row rows[SETTING_MAX_] = {
                            CHOICE,
                            AT(log_level),
                            .choices = level_choices},
+    [SETTING_log_rate] = {{"log_rate", "NUMBER", "200", "lines in a second; 0: no limit", false},
+                          COUNT,
+                          AT(log_rate),
+                          0,
+                          1000000},
+    [SETTING_log_size] = {{"log_size", "SIZE", "16M",
+                           "of the file that sandglass logs --server reads; 0: none", true},
+                          SIZE,
+                          AT(log_size),
+                          0,
+                          TIB},
 };
 
 const struct setting_info *setting_info(enum setting k)
@@ -394,6 +484,36 @@ static int set_text(const struct row *row, char *at, const char *what, const cha
     return 0;
 }
 
+/* Without repeating it. */
+static int set_hidden(struct hidden *at, const char *what, const char *value, struct sg_error *e)
+{
+    for (const char *p = value; *p; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            return err_set(e, SG_ERR_INVALID, -EINVAL, "%s has a control character", what);
+    if (!hidden_set(at, value, strlen(value)))
+        return err_set(e, SG_ERR_INVALID, -ENAMETOOLONG, "%s is longer than %d bytes", what,
+                       HIDDEN_MAX - 1);
+    return 0;
+}
+
+static int set_url(const struct row *row, char *at, const char *what, const char *value,
+                   struct sg_error *e)
+{
+    size_t scheme = strncmp(value, "http://", 7) == 0    ? 7
+                    : strncmp(value, "https://", 8) == 0 ? 8
+                                                         : 0;
+    bool clean = scheme > 0 && value[scheme] != '\0' && value[scheme] != '/';
+
+    for (const char *p = value; *p; p++)
+        clean &= *p > 0x20 && *p < 0x7f && *p != '@' && *p != '#';
+    if (value[0] && !clean)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "%s must be like https://host.example.com/path, without user, password and "
+                       "fragment",
+                       what);
+    return set_text(row, at, what, value, e);
+}
+
 static int set_listen(const struct row *row, char *at, const char *what, const char *value,
                       struct sg_error *e)
 {
@@ -405,7 +525,7 @@ static int set_listen(const struct row *row, char *at, const char *what, const c
         n++;
     if (r < 0)
         return r;
-    if (n == 0)
+    if (n == 0 && row->info.normal[0])
         return err_set(e, SG_ERR_INVALID, -EINVAL, "%s names no address", what);
     return set_text(row, at, what, value, e);
 }
@@ -505,6 +625,10 @@ int settings_set(struct settings *s, enum setting k, const char *what, const cha
     case TEXT:
     case PATH:
         return set_text(row, at, what, value, e);
+    case SECRET:
+        return set_hidden(at, what, value, e);
+    case URL:
+        return set_url(row, at, what, value, e);
     case LISTEN:
         return set_listen(row, at, what, value, e);
     case MODULES:
@@ -701,7 +825,8 @@ int settings_check(const struct settings *s, struct sg_error *e)
 
 static bool is_text(const struct row *row)
 {
-    return row->kind == TEXT || row->kind == PATH || row->kind == LISTEN || row->kind == MODULES;
+    return row->kind == TEXT || row->kind == PATH || row->kind == URL || row->kind == LISTEN ||
+           row->kind == MODULES;
 }
 
 bool settings_same(const struct settings *a, const struct settings *b, enum setting k)
@@ -727,6 +852,8 @@ void settings_print(const struct settings *s, struct strbuf *out)
         strbuf_addf(out, "%s = ", row->info.key);
         if (is_text(row)) {
             strbuf_addstr(out, at);
+        } else if (row->kind == SECRET) {
+            strbuf_addstr(out, hidden_reveal((const struct hidden *)(const void *)at));
         } else if (row->kind == YES_NO) {
             strbuf_addstr(out, *(const bool *)at ? "yes" : "no");
         } else if (row->kind == CHOICE) {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/hidden.h"
 #include "base/strbuf.h"
 
 #define SETTINGS_TEXT_MAX  (64u * 1024)
@@ -19,7 +20,8 @@
 #define SETTINGS_LISTEN    "127.0.0.1:3000"
 #define SETTINGS_STATE_DIR "/var/lib/sandglass/server"
 
-enum settings_log { SETTINGS_LOG_TEXT, SETTINGS_LOG_JSON };
+enum settings_log { SETTINGS_LOG_AUTO, SETTINGS_LOG_TEXT, SETTINGS_LOG_JSON };
+enum settings_otlp { OTLP_PROTOBUF, OTLP_JSON };
 enum settings_fork { FORK_AUTO, FORK_PLAIN };
 enum settings_egress { EGRESS_OPEN, EGRESS_BLOCK };
 enum settings_path {
@@ -79,8 +81,28 @@ struct settings {
     char sanitise_patterns[SETTINGS_PATH_MAX];
     uint64_t audit_size;
     uint32_t audit_files;
+    uint64_t agent_timeout_ms; /* of a hosted agent that names none */
+    uint64_t agent_replay;     /* bytes of its messages that are kept for who comes back */
+    uint32_t tenant_agents;
+    char otlp_endpoint[256]; /* "": no traces */
+    enum settings_otlp otlp_protocol;
+    struct hidden otlp_headers; /* name=value,... */
+    uint32_t trace_sample;      /* per cent of traces that begin here */
+    bool trace_content;
+    char langfuse_host[256]; /* "": none */
+    char langfuse_public_key[128];
+    struct hidden langfuse_secret_key;
+    char metrics_listen[SETTINGS_PATH_MAX]; /* "": no listener of its own */
+    struct hidden metrics_token;            /* "": /metrics is not on the others */
+    char prices[256];                       /* "": what was used has no price */
+    uint32_t event_keep;
+    char webhook_url[256];
+    struct hidden webhook_secret;
+    char webhook_events[256]; /* kinds, with commas and * at an end */
     enum settings_log log;
     enum settings_level log_level;
+    uint32_t log_rate; /* lines a second; 0: no limit */
+    uint64_t log_size; /* of the file */
 };
 
 /* Every key; enum setting and the flags of `serve` are made from this list. */
@@ -145,8 +167,28 @@ struct settings {
     X(sanitise_patterns)     \
     X(audit_size)            \
     X(audit_files)           \
+    X(agent_timeout)         \
+    X(agent_replay)          \
+    X(tenant_agents)         \
+    X(otlp_endpoint)         \
+    X(otlp_protocol)         \
+    X(otlp_headers)          \
+    X(trace_sample)          \
+    X(trace_content)         \
+    X(langfuse_host)         \
+    X(langfuse_public_key)   \
+    X(langfuse_secret_key)   \
+    X(metrics_listen)        \
+    X(metrics_token)         \
+    X(prices)                \
+    X(event_keep)            \
+    X(webhook_url)           \
+    X(webhook_secret)        \
+    X(webhook_events)        \
     X(log)                   \
-    X(log_level)
+    X(log_level)             \
+    X(log_rate)              \
+    X(log_size)
 
 #define SETTINGS_ENUM(key) SETTING_##key,
 enum setting { SETTINGS_KEYS(SETTINGS_ENUM) SETTING_MAX_ };

@@ -29,7 +29,7 @@ RUNNING, FROZEN, STORED = 1, 2, 3
 END_KILLED, END_EXPIRED, END_DIED, END_FAILED = 1, 2, 3, 4
 
 ORDER = struct.Struct("=IIQIIQQQQII21s21s21sxI256s4x")
-ANSWER = struct.Struct("=IIQii256sIIII21s21s21sxQQ7Q")
+ANSWER = struct.Struct("=IIQii256sIIII21s21s21sxQQ7Q5I4x")
 Answer = collections.namedtuple(
     "Answer", "magic tell seq code kind message flags state end paused id tenant layer deadline started "
               "cpu used cache total oom pids disk fds")
