@@ -8,6 +8,7 @@
 
 #include "front/call.h"
 #include "front/checkpoint_impl.h"
+#include "front/deed.h"
 #include "front/egress.h"
 #include "front/identity.h"
 #include "front/lifecycle.h"
@@ -96,6 +97,9 @@ static void on_adopted(void *arg, int r, const struct sg_error *e, const char *g
         made(m, r, e);
         return;
     }
+    /* Nobody waits for it; whoever comes later finds it done. Until now the copies had more
+     * urgent things to do. */
+    identity_write(m->box);
     m->report = report_kernels(m->from->contexts, gone);
     if (m->box->spec.interpreter && (gone || !m->box->has_copies))
         box_warm_kernel(m->box);
@@ -114,12 +118,7 @@ static void on_made(void *arg, struct box *b, int r, const struct sg_error *e)
         return;
     }
     m->box = box_ref(b);
-    /* In one write. Whoever comes later finds both done; who waits for this waits for kernels
-     * alone. */
-    box_cork(b);
     checkpoint_adopt(b, m->from, b->has_copies ? NULL : REASON_GONE, on_adopted, m);
-    identity_write(b);
-    box_uncork(b);
 }
 
 void box_create_from(struct front *f, struct box_spec *spec, struct checkpoint *c,
@@ -184,6 +183,7 @@ struct rewinding {
     struct box *box;
     struct checkpoint *to;
     bool begun;
+    struct deed deed;
     json_t *report;
     checkpoint_done done;
     void *arg;
@@ -207,6 +207,7 @@ static void back(struct rewinding *w, int r, const struct sg_error *e)
         note_goes_back(b, "");
     if (w->begun && b->busy == BUSY_CHECKPOINT)
         box_settled(b);
+    deed_end(&w->deed, b->front, b, r, e, NULL);
     w->done(w->arg, r < 0 ? NULL : w->to, r, e, w->report);
     json_decref(w->report);
     checkpoint_unref(w->to);
@@ -238,7 +239,7 @@ static void on_rewound_adopted(void *arg, int r, const struct sg_error *e, const
     replay_forget_all(b);
     if (strcmp(b->id, w->to->sandbox) != 0)
         identity_write(b);
-    box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Sandbox went back to checkpoint %s",
+    box_log_add(&b->log, LOG_INFO, LAYER_SANDBOX, 0, "Sandbox went back to checkpoint %s",
                 w->to->name);
     egress_install(b, on_installed, w);
 }
@@ -294,6 +295,8 @@ void box_rewind(struct box *b, struct checkpoint *c, checkpoint_done done, void 
     struct rewinding *w = xcalloc(1, sizeof *w);
 
     *w = (struct rewinding){.box = box_ref(b), .to = checkpoint_ref(c), .done = done, .arg = arg};
+    deed_begin(&w->deed, DEED_REWIND);
+    deed_box(&w->deed, b);
     begin(w, b, 0, NULL);
 }
 
@@ -327,7 +330,7 @@ static void on_finished(void *arg, struct checkpoint *c, int r, const struct sg_
     }
     if (r < 0) {
         note_goes_back(x->box, "");
-        box_log_add(&x->box->log, LOG_ERROR, SOURCE_SERVER, 0, "Sandbox did not go back: %s",
+        box_log_add(&x->box->log, LOG_ERROR, LAYER_INFRASTRUCTURE, 0, "Sandbox did not go back: %s",
                     e->message);
     }
     uv_close((uv_handle_t *)&x->timer, on_timer_closed);

@@ -111,7 +111,8 @@ enum order_op {
  * agent when the reply comes; the front has it ADOPT them. The reply's flags say whether it was so:
  * TELL_KERNELS. Without, or if the kernels are gone, it gets the files. */
 #define ORDER_STATE 64u
-/* CHECKPOINT: a sandbox like it is ordered from it at once: one is made ready meanwhile. */
+/* CHECKPOINT: a sandbox like it is ordered from it at once: one is made ready meanwhile. With
+ * ORDER_LAST it is the only one. */
 #define ORDER_SOON 128u
 
 #define ORDER_KERNELS_MAX 64
@@ -131,7 +132,7 @@ struct order {
 
 enum order_tell {
     TELL_REPLY = 1,
-    TELL_LISTENER,   /* descriptor: listening socket; flags: TELL_TLS_HERE */
+    TELL_LISTENER,   /* descriptor: listening socket; flags: TELL_TLS_HERE or TELL_METRICS_HERE */
     TELL_SETTINGS,   /* descriptors: memfds: settings, sanitise_patterns (may be empty). Again after
                       * SIGHUP */
     TELL_GUARD,      /* descriptor: socket to the guard (egress/wire.h), again for each new guard */
@@ -149,8 +150,9 @@ enum order_tell {
     TELL_MAX_
 };
 
-#define TELL_TLS_HERE 1u
-#define TELL_KERNELS  2u /* CHECKPOINT, reply to CREATE: its kernels are there */
+#define TELL_TLS_HERE     1u
+#define TELL_KERNELS      2u /* CHECKPOINT, reply to CREATE: its kernels are there */
+#define TELL_METRICS_HERE 4u /* metrics_listen: nothing but /metrics, without TLS */
 
 enum order_state { STATE_RUNNING = 1, STATE_PAUSED, STATE_STORED, STATE_MAX_ };
 
@@ -175,7 +177,7 @@ struct order_stats {
 struct order_steps {
     uint32_t take;    /* until a sandbox was there: out of the pool, or made */
     uint32_t files;   /* its root over a layer or a checkpoint */
-    uint32_t network; /* its way out, until the guard enforces its policy */
+    uint32_t network; /* its way out: routes and sockets, and the guard was told */
     uint32_t kernels; /* copies of a checkpoint's */
     uint32_t pooled;  /* 1: it waited in the pool */
 };

@@ -50,7 +50,7 @@ static int add_namespaces(const struct instance *i, const char *const *names, si
     return 0;
 }
 
-static int add_doors(struct instance *i, struct ends *s, struct twin_request *q, struct sg_error *e)
+static int add_doors(struct instance *i, struct ends *s, uint32_t *ret_n, struct sg_error *e)
 {
     struct cgroup *cg = i->provider->slots[i->index].cgroup;
     struct cgroup_doors doors = {.n = 0};
@@ -60,7 +60,7 @@ static int add_doors(struct instance *i, struct ends *s, struct twin_request *q,
         return r;
     memcpy(s->fds + s->n, doors.fds, doors.n * sizeof doors.fds[0]);
     s->n += doors.n;
-    q->n_doors = (uint32_t)doors.n;
+    *ret_n = (uint32_t)doors.n;
     return 0;
 }
 
@@ -86,7 +86,7 @@ int provider_zygote_ask(struct provider *p, struct instance *home, const char *i
     int r = add_namespaces(home, names, ARRAY_SIZE(names), &s, e);
 
     if (r == 0)
-        r = add_doors(home, &s, &q, e);
+        r = add_doors(home, &s, &q.n_doors, e);
     if (r < 0)
         return r;
     snprintf(q.imports, sizeof q.imports, "%s", imports);
@@ -122,17 +122,37 @@ static void drop_ends(struct instance *i)
         close_p(&i->kernel_ends[k]);
         i->kernel_ends[k] = -1;
     }
+    ends_close(&i->kernel_with);
+    i->kernel_with.n = 0;
+    close_p(&i->kept_kernel);
+    i->kept_kernel = -1;
     i->kernel_asked = 0;
 }
 
-static int ask_kernel(struct instance *i, struct twin_request *q, struct sg_error *e)
+int instance_kernel_gather(struct instance *i, struct sg_error *e)
 {
     static const char *const names[] = {
         [TWIN_K_USER] = "user",    [TWIN_K_MNT] = "mnt", [TWIN_K_PID] = "pid",
         [TWIN_K_NET] = "net",      [TWIN_K_IPC] = "ipc", [TWIN_K_UTS] = "uts",
         [TWIN_K_CGROUP] = "cgroup"};
+    struct ends *s = &i->kernel_with;
+    int r;
+
+    if (i->kernel_asked || s->n > 0)
+        return 0;
+    r = add_namespaces(i, names, ARRAY_SIZE(names), s, e);
+    if (r == 0)
+        r = make_ends(i, s, e);
+    if (r == 0)
+        r = add_doors(i, s, &i->kernel_doors, e);
+    if (r < 0)
+        drop_ends(i);
+    return r;
+}
+
+static int ask_kernel(struct instance *i, struct twin_request *q, struct sg_error *e)
+{
     struct provider *p = i->provider;
-    AUTO(ends_close) struct ends s = {.n = 0};
     int r;
 
     q->magic = TWIN_MAGIC;
@@ -143,17 +163,17 @@ static int ask_kernel(struct instance *i, struct twin_request *q, struct sg_erro
     q->disk_bytes = i->disk_bytes;
     if (i->kernel_asked)
         return err_set(e, SG_ERR_INVALID, -EALREADY, "a kernel was asked for already");
-    r = add_namespaces(i, names, ARRAY_SIZE(names), &s, e);
-    if (r == 0)
-        r = make_ends(i, &s, e);
-    if (r == 0)
-        r = add_doors(i, &s, q, e);
-    if (r == 0)
-        r = broker_send(p, q, &s, e);
+    r = instance_kernel_gather(i, e);
+    if (r < 0)
+        return r;
+    q->n_doors = i->kernel_doors;
+    r = broker_send(p, q, &i->kernel_with, e);
     if (r < 0) {
         drop_ends(i);
         return r;
     }
+    ends_close(&i->kernel_with);
+    i->kernel_with.n = 0;
     i->kernel_asked = q->seq;
     i->copied_mould = q->mould;
     i->copied_was = q->was;
@@ -266,17 +286,45 @@ static bool keep_twin(struct instance *i, int *pidfd)
     return true;
 }
 
+static int give(struct instance *i, int32_t pid, int pidfd, struct sg_error *e)
+{
+    int all[LINE_FDS_MAX] = {i->kernel_ends[0], i->kernel_ends[1], i->kernel_ends[2], pidfd};
+    struct line_message m = {.what = LINE_KERNEL, .pid = pid, .was = i->copied_was};
+
+    return tell_agent(i, &m, all, ARRAY_SIZE(all), e);
+}
+
 /* fds: K, H. What is taken of them is -1 afterwards. */
 static int hand_over(struct instance *i, const struct twin_reply *reply, int *fds,
                      struct sg_error *e)
 {
-    int all[LINE_FDS_MAX] = {i->kernel_ends[0], i->kernel_ends[1], i->kernel_ends[2], fds[0]};
-    struct line_message m = {.what = LINE_KERNEL, .pid = reply->pid, .was = i->copied_was};
-
     if (!keep_twin(i, &fds[1]))
         return err_set(e, SG_ERR_LIMIT, -EAGAIN, "the sandbox has %zu kernels already",
                        ARRAY_SIZE(i->twins));
-    return tell_agent(i, &m, all, ARRAY_SIZE(all), e);
+    if (!i->keeps_kernel)
+        return give(i, reply->pid, fds[0], e);
+    i->kept_kernel = steal_fd(&fds[0]);
+    i->kept_pid = reply->pid;
+    return 0;
+}
+
+void instance_kernel_keep(struct instance *i)
+{
+    i->keeps_kernel = true;
+}
+
+int instance_kernel_hand_over(struct instance *i, struct sg_error *e)
+{
+    int r;
+
+    i->keeps_kernel = false;
+    if (i->kept_kernel < 0)
+        return 0;
+    r = give(i, i->kept_pid, i->kept_kernel, e);
+    if (r < 0)
+        child_kill(i->kept_kernel);
+    drop_ends(i);
+    return r < 0 ? r : 1;
 }
 
 int broker_judge(const struct twin_reply *reply, struct sg_error *e)
@@ -324,7 +372,9 @@ static int take_kernel(struct provider *p, const struct twin_reply *reply, int *
         r = hand_over(i, reply, fds, e);
     if (r < 0)
         kill_both(fds, n);
-    if (i)
+    if (i && i->keeps_kernel)
+        ret->kind = NEWS_NONE;
+    if (i && i->kept_kernel < 0)
         drop_ends(i);
     return r;
 }
@@ -355,6 +405,9 @@ static int take_reply(struct provider *p, const struct twin_reply *reply, int *f
         return 0;
     case TWIN_HOLD:
         return moulds_take_held(p, reply, fds, n, ret, e);
+    case TWIN_STILL:
+        moulds_take_still(p, reply, fds, n, ret);
+        return 0;
     case TWIN_GO:
         return moulds_take_went(p, reply, ret, e);
     case TWIN_LOST:

@@ -97,7 +97,7 @@ int instance_hold(struct instance *i, const struct hold_spec *spec, uint64_t *re
                              .seq = ++p->kernel_seq,
                              .owner = instance_serial(i),
                              .mould = ++p->kernel_seq,
-                             .flags = spec->keep ? TWIN_KEEP : 0,
+                             .flags = TWIN_TELL | (spec->keep ? TWIN_KEEP : 0),
                              .n_kernels = (uint32_t)spec->n_kernels};
     int r;
 
@@ -226,6 +226,15 @@ int moulds_take_held(struct provider *p, const struct twin_reply *reply, int *fd
     if (of && of->end_deadline_ns != 0)
         end_copies(p, p->moulds);
     return 0;
+}
+
+void moulds_take_still(struct provider *p, const struct twin_reply *reply, int *fds, size_t n,
+                       struct kernel_news *ret)
+{
+    *ret = (struct kernel_news){
+        .kind = NEWS_STILL, .instance = asked_hold(p, reply->seq), .report = -1, .written = -1};
+    if (n > 0)
+        ret->written = steal_fd(&fds[0]);
 }
 
 int moulds_take_went(struct provider *p, const struct twin_reply *reply, struct kernel_news *ret,

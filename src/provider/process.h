@@ -177,18 +177,19 @@ enum kernel_news_kind {
     NEWS_ZYGOTE, /* there is one now; or with an error, there is none (any more) */
     NEWS_KERNEL, /* the sandbox's agent has it; or with an error, it has not */
     NEWS_GONE,   /* the process that makes them; all moulds are gone too */
-    NEWS_HELD, /* a sandbox stands still and its kernels were copied; or with -EBUSY it goes on, or
-                  failed */
-    NEWS_WENT, /* it goes on */
-    NEWS_LOST, /* a mould has ended */
+    NEWS_STILL,  /* a sandbox stands still, and nothing is in the way: its files can be frozen */
+    NEWS_HELD,   /* and its kernels were copied; or with -EBUSY it goes on; or they were not, and it
+                    stands still if that was said */
+    NEWS_WENT,   /* it goes on */
+    NEWS_LOST,   /* a mould has ended */
 };
 #define NEWS_KERNELS_MAX 64
 struct kernel_news {
     enum kernel_news_kind kind;
-    struct instance *instance; /* KERNEL, HELD, WENT: NULL if it has ended meanwhile */
+    struct instance *instance; /* KERNEL, STILL, HELD, WENT: NULL if it has ended meanwhile */
     uint64_t mould;            /* HELD, LOST */
     int report;                /* HELD: a memfd, the caller's, or -1 */
-    int written;               /* HELD: a memfd, the caller's, or -1: see instance_files_freeze */
+    int written; /* STILL, HELD: a memfd, the caller's, or -1: see instance_files_freeze */
     int32_t kernels[NEWS_KERNELS_MAX]; /* HELD: that were copied */
     size_t n_kernels;
     uint64_t memory_bytes;
@@ -215,7 +216,7 @@ bool instance_can_freeze(const struct instance *i);
 /* Freezing: makes the root that the sandbox will have, over what it has now. 0 with *ret_root -1:
  * nothing was written since the last time, so it can stay where it is. The stack is what is frozen,
  * and the caller's. layer as in struct instance_spec. written: paths of files that kernels have
- * open for writing, as NEWS_HELD brings them: they keep their inode numbers. */
+ * open for writing, as NEWS_STILL brings them: they keep their inode numbers. */
 int instance_files_freeze(struct instance *i, const int *layer, int written, struct stack **ret,
                           int *ret_root, struct sg_error *e);
 /* A root over a stack, for a sandbox that is to have those files. */
@@ -239,8 +240,8 @@ void instance_files_swap(struct instance *i, struct stack *s);
 const struct stack *instance_stack(const struct instance *i);
 
 /* The mould's number is the caller's to remember; provider_mould_drop ends it. kernels: pids
- * inside. keep: the moulds stay when the sandbox ends. NEWS_HELD follows, then the caller says go
- * on. */
+ * inside. keep: the moulds stay when the sandbox ends. NEWS_STILL and NEWS_HELD follow, then the
+ * caller says go on. */
 struct hold_spec {
     const int32_t *kernels;
     size_t n_kernels;
@@ -252,6 +253,13 @@ int instance_go(struct instance *i, bool moved, struct sg_error *e);
 /* A kernel from a mould. NEWS_KERNEL follows, when the agent has it. One at a time. */
 int instance_kernel_copy(struct instance *i, uint64_t mould, int32_t was, bool last,
                          struct sg_error *e);
+/* What goes along with the next request for a kernel is there already when it comes. */
+int instance_kernel_gather(struct instance *i, struct sg_error *e);
+/* For a sandbox that nobody has yet: a kernel that comes is kept back, and there is no NEWS_KERNEL,
+ * until instance_kernel_hand_over. That returns 1 if it was there: the agent has it now; 0: not
+ * yet. */
+void instance_kernel_keep(struct instance *i);
+int instance_kernel_hand_over(struct instance *i, struct sg_error *e);
 void provider_mould_drop(struct provider *p, uint64_t mould);
 /* Where what a freed stack or a dropped root leaves is removed from: it may take long. */
 void provider_discard(struct provider *p, void (*fn)(void *arg, int mount, const char *dir),

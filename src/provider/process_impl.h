@@ -45,6 +45,7 @@ struct provider {
 };
 
 #define TWINS_MAX 128
+#define ENDS_MAX  24
 
 struct instance {
     struct provider *provider;
@@ -68,11 +69,20 @@ struct instance {
     bool hunted;   /* to be ended: pid 1 did not die, its whole group has been killed */
     uint32_t pids;
     uint64_t disk_bytes;
-    int kernel_ends[3];    /* of the kernel that is asked for: control, output, errors */
+    int kernel_ends[3]; /* of the kernel that is asked for: control, output, errors */
+    struct ends {
+        int fds[ENDS_MAX];
+        size_t n;
+    } kernel_with; /* what goes along with the request for the next, gathered ahead; n 0: nothing */
+    uint32_t kernel_doors; /* of these */
     uint64_t kernel_asked; /* request; 0: none */
     uint64_t copied_mould; /* ... from which, 0: the zygote */
     int32_t copied_was;    /* ... and from which of its kernels */
     bool copied_last;
+    /* Kernels that come are kept back until somebody has the sandbox. */
+    bool keeps_kernel;
+    int kept_kernel; /* pidfd; -1: none */
+    int32_t kept_pid;
     uint64_t serial;      /* what the broker knows it by; 0: it does not */
     uint64_t hold_asked;  /* request to hold it, or to let it go; 0: none */
     int twins[TWINS_MAX]; /* pidfds: they must be gone before its groups are used again */
@@ -105,11 +115,6 @@ void instance_kill_twins(struct instance *i);
 void instance_forget_twins(struct instance *i);
 
 /* kernels.c, for moulds.c and itself. Descriptors beside a request. */
-#define ENDS_MAX 24
-struct ends {
-    int fds[ENDS_MAX];
-    size_t n;
-};
 void ends_close(struct ends *s);
 struct twin_request;
 struct twin_reply;
@@ -121,6 +126,8 @@ uint64_t instance_serial(struct instance *i);
 /* What the broker says of moulds. Descriptors that are taken become -1. */
 int moulds_take_held(struct provider *p, const struct twin_reply *reply, int *fds, size_t n,
                      struct kernel_news *ret, struct sg_error *e);
+void moulds_take_still(struct provider *p, const struct twin_reply *reply, int *fds, size_t n,
+                       struct kernel_news *ret);
 int moulds_take_went(struct provider *p, const struct twin_reply *reply, struct kernel_news *ret,
                      struct sg_error *e);
 void moulds_take_lost(struct provider *p, uint64_t number, struct kernel_news *ret);

@@ -87,7 +87,8 @@ int instance_begin(struct provider *p, struct instance **ret, struct sg_error *e
                            .userns = -1,
                            .old_root = -1,
                            .netpath = NETPATH_NONE,
-                           .kernel_ends = {-1, -1, -1}};
+                           .kernel_ends = {-1, -1, -1},
+                           .kept_kernel = -1};
     p->slots[index].used_by = i;
     r = make_groups(i, e);
     if (r == 0)

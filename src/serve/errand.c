@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/sys.h"
 #include "order/log.h"
@@ -14,6 +15,8 @@
 #include "warden/strata_merge.h"
 
 #define DISCARDS_MAX 32 /* that one child removes */
+/* What is left by a sandbox that moved is removed when that has been seen to. */
+#define DISCARD_NS 30000000ull
 
 struct errand {
     struct server *server;
@@ -90,6 +93,11 @@ void errand_start(struct server *s, const int *fds, size_t n, errand_work work, 
 
 /* ---- removing -------------------------------------------------------------------------------- */
 
+static void on_discard(struct timer *timer)
+{
+    reactor_want_idle(&CONTAINER_OF(timer, struct server, discard_timer)->reactor);
+}
+
 void errand_discard(struct server *s, int mount, const char *dir)
 {
     struct discard *d;
@@ -99,9 +107,12 @@ void errand_discard(struct server *s, int mount, const char *dir)
     d = xcalloc(1, sizeof *d);
     d->mount = fcntl(mount, F_DUPFD_CLOEXEC, 0);
     snprintf(d->dir, sizeof d->dir, "%s", dir);
+    if (!s->discards) {
+        s->discard_timer.fn = on_discard;
+        timer_set(&s->reactor, &s->discard_timer, clock_ns() + DISCARD_NS);
+    }
     d->next = s->discards;
     s->discards = d;
-    reactor_want_idle(&s->reactor);
 }
 
 static int remove_all(const int *fds, void *arg)
@@ -119,7 +130,7 @@ bool errands_idle(struct server *s)
     int fds[DISCARDS_MAX];
     size_t n = 0;
 
-    if (!s->discards)
+    if (!s->discards || clock_ns() < s->discard_timer.at_ns)
         return false;
     for (struct discard *d = s->discards; d && n < ARRAY_SIZE(fds); d = d->next)
         fds[n++] = d->mount;
@@ -136,6 +147,7 @@ bool errands_idle(struct server *s)
 
 void errands_close(struct server *s)
 {
+    timer_cancel(&s->reactor, &s->discard_timer);
     while (s->discards) {
         struct discard *d = s->discards;
 

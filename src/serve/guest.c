@@ -10,6 +10,7 @@
 #include "serve/guest_impl.h"
 #include "serve/kernels.h"
 #include "serve/server.h"
+#include "serve/unborn.h"
 
 /* Kernels that a sandbox may ask for in a while. */
 #define ASKS_MAX 50
@@ -20,6 +21,12 @@ static const char *const end_names[] = {[END_KILLED] = "killed",
                                         [END_DIED] = "died",
                                         [END_FAILED] = "failed"};
 _Static_assert(ARRAY_SIZE(end_names) == END_MAX_, "a name for each end");
+
+static const enum log_layer end_layers[] = {[END_KILLED] = LAYER_SANDBOX,
+                                            [END_EXPIRED] = LAYER_SANDBOX,
+                                            [END_DIED] = LAYER_AGENT, /* it was the first process */
+                                            [END_FAILED] = LAYER_INFRASTRUCTURE};
+_Static_assert(ARRAY_SIZE(end_layers) == END_MAX_, "a layer for each end");
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -139,6 +146,14 @@ void guests_ask_again(struct server *s, struct ward *w)
                 guest_ask_again(g);
 }
 
+uint32_t guest_step(struct guest *g)
+{
+    uint64_t now = clock_ns(), usec = (now - g->step_ns) / 1000;
+
+    g->step_ns = now;
+    return usec < UINT32_MAX ? (uint32_t)usec : UINT32_MAX;
+}
+
 void guest_adopt(struct guest *g, struct instance *i)
 {
     g->instance = i;
@@ -148,7 +163,9 @@ void guest_adopt(struct guest *g, struct instance *i)
     g->line.fn = on_line;
     reactor_watch(&g->server->reactor, &g->process, instance_pidfd(i), EPOLLIN);
     reactor_watch(&g->server->reactor, &g->line, instance_fd(i), EPOLLIN);
+    g->step_ns = g->started_ns;
     guest_network_begin(g);
+    g->steps.network = guest_step(g);
     if (g->kernel && !instance_has_kernel(i))
         kernels_feed(g->ward, i);
 }
@@ -216,7 +233,8 @@ static void gone(struct guest *g)
     enum settings_level level =
         g->doom == END_KILLED || g->doom == END_EXPIRED ? LEVEL_DEBUG : LEVEL_WARN;
 
-    log_sandbox(level, g->id, "ended: %s", end_names[g->doom]);
+    s->ended++;
+    log_sandbox(level, end_layers[g->doom], g->id, "ended: %s", end_names[g->doom]);
     moments_guest_gone(s, g->id);
     snprintf(a.id, sizeof a.id, "%s", g->id);
     snprintf(a.tenant, sizeof a.tenant, "%s", g->tenant);
@@ -293,16 +311,18 @@ static void give_up_making(struct guest *g, int r, const struct sg_error *e)
 
 int guest_made(struct guest *g, uint32_t flags, struct sg_error *e)
 {
-    struct order_answer a = {.flags = flags};
+    struct order_answer a = {.flags = flags, .steps = g->steps};
     int fd = guest_connect(g, e);
 
     if (fd < 0)
         return fd;
+    g->server->made++;
+    g->server->pooled += g->steps.pooled;
     g->phase = RUNNING;
     guest_describe(g, &a);
     front_answer(g->server, &g->job.ticket, &a, fd);
     close(fd);
-    log_sandbox(LEVEL_DEBUG, g->id, "created");
+    log_sandbox(LEVEL_DEBUG, LAYER_SANDBOX, g->id, "created");
     guest_settle(g, RUNNING);
     return 0;
 }
@@ -322,6 +342,9 @@ static void on_made(void *arg, struct instance *i, const struct sg_error *e)
         give_up_making(g, -ECANCELED, &own);
         return;
     }
+    uint32_t usec = guest_step(g), files = g->request.files_usec;
+    g->steps = (struct order_steps){
+        .take = usec > files ? usec - files : 0, .files = files, .pooled = g->request.pooled};
     guest_adopt(g, i);
     if (g->fork.moment)
         guest_branch(g);
@@ -352,6 +375,7 @@ void guest_create(struct server *s, const struct ticket *t, const struct order *
                         .fork = {.moment = moment ? moment_use(moment) : NULL, .report = -1},
                         .process.fd = -1,
                         .line.fd = -1,
+                        .step_ns = clock_ns(),
                         .job = {.ticket = *t, .order = *o}};
     *bucket = g;
     guest_network_init(g, policy);
@@ -362,10 +386,14 @@ void guest_create(struct server *s, const struct ticket *t, const struct order *
         give_up_making(g, r, &e);
         return;
     }
-    struct instance *ready = moment ? moment_take_ready(moment, g->ward, &g->limits) : NULL;
+    bool rooted = false;
+    struct instance *ready = moment && moment->unborn ? unborn_take(steal_ptr(&moment->unborn),
+                                                                    g->ward, &g->limits, &rooted)
+                                                      : NULL;
     if (ready) {
+        g->steps = (struct order_steps){.take = guest_step(g), .pooled = 1};
         guest_adopt(g, ready);
-        guest_branch_moving(g);
+        guest_branch_ready(g, rooted);
         return;
     }
     g->request = (struct ward_request){.limits = g->limits,
@@ -434,7 +462,7 @@ static void introduce(struct guest *g)
     if (g->instance) {
         fds[1] = guest_connect(g, &e);
         if (fds[1] < 0) {
-            log_sandbox(LEVEL_WARN, g->id, "%s", e.message);
+            log_sandbox(LEVEL_WARN, LAYER_INFRASTRUCTURE, g->id, "%s", e.message);
             guest_end(g, END_FAILED);
             return;
         }
@@ -456,6 +484,21 @@ void guests_introduce(struct server *s)
             if (g->phase != MAKING && g->phase != ENDING && g->doom == 0 &&
                 g->job.kind != JOB_BRANCH)
                 introduce(g);
+        }
+}
+
+void guests_count(const struct server *s, struct order_figures *ret)
+{
+    for (size_t i = 0; i < GUEST_BUCKETS; i++)
+        for (const struct guest *g = s->guests[i]; g; g = g->next) {
+            struct order_answer a = {0};
+
+            if (g->phase == MAKING || g->phase == ENDING)
+                continue;
+            guest_describe(g, &a);
+            ret->running += a.state == STATE_RUNNING;
+            ret->paused += a.state == STATE_PAUSED;
+            ret->stored += a.state == STATE_STORED;
         }
 }
 

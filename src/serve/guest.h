@@ -48,6 +48,7 @@ void guest_create(struct server *s, const struct ticket *t, const struct order *
 void guest_checkpoint(struct guest *g, const struct ticket *t, const struct order *o, int note);
 void guest_back_to(struct guest *g, const struct ticket *t, struct moment *m);
 /* What the broker says of a guest's instance. */
+void guest_still(struct guest *g, const struct kernel_news *news);
 void guest_held(struct guest *g, const struct kernel_news *news, int r, const struct sg_error *e);
 void guest_went(struct guest *g, const struct kernel_news *news, int r, const struct sg_error *e);
 /* False: it had not asked for a copy. */
@@ -76,5 +77,7 @@ void guests_ask_udp(struct server *s, const struct guard_message *m);
 /* Tells a new guard of each that has a way out. */
 void guests_introduce_guard(struct server *s);
 void guests_guard_gone(struct server *s);
+/* How many run, are paused, are stored. */
+void guests_count(const struct server *s, struct order_figures *ret);
 /* Forgets them all; the wards end them. */
 void guests_close(struct server *s);

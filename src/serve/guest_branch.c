@@ -29,7 +29,7 @@ static void drop_moment(struct guest *g)
 
 static void fail(struct guest *g, int r, const struct sg_error *e)
 {
-    log_sandbox(LEVEL_WARN, g->id, "%s", e->message);
+    log_sandbox(LEVEL_WARN, LAYER_INFRASTRUCTURE, g->id, "%s", e->message);
     front_answer_error(g->server, &g->job.ticket, r, e);
     g->job.answered = true;
     drop_moment(g);
@@ -53,6 +53,8 @@ static void done(struct guest *g)
         guest_settle(g, RUNNING);
         return;
     }
+    if (flags)
+        g->steps.kernels = guest_step(g);
     drop_moment(g);
     int r = guest_made(g, flags, &e);
     if (r < 0)
@@ -107,15 +109,21 @@ bool guest_copied(struct guest *g, int r, const struct sg_error *e)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+static void take_layer(struct guest *g)
+{
+    struct layer *old = g->layer;
+
+    g->layer = g->fork.moment->layer ? layer_use(g->fork.moment->layer) : NULL;
+    layer_release(g->server, old);
+}
+
 void guest_branch_rooted(struct guest *g, int code)
 {
     struct sg_error e = {0};
 
     if (code == 0) {
-        struct layer *old = g->layer;
-
-        g->layer = g->fork.moment->layer ? layer_use(g->fork.moment->layer) : NULL;
-        layer_release(g->server, old);
+        take_layer(g);
+        g->steps.files = guest_step(g);
         copy_next(g);
         return;
     }
@@ -146,8 +154,8 @@ static void on_late(struct timer *timer)
 {
     struct guest *g = CONTAINER_OF(timer, struct guest, timer);
 
-    log_sandbox(LEVEL_ERROR, g->id, "it did not become what it was to be in %llu s",
-                BRANCH_NS / 1000000000ull);
+    log_sandbox(LEVEL_ERROR, LAYER_INFRASTRUCTURE, g->id,
+                "it did not become what it was to be in %llu s", BRANCH_NS / 1000000000ull);
     guest_end(g, END_FAILED);
 }
 
@@ -176,13 +184,32 @@ void guest_branch(struct guest *g)
     begin(g);
 }
 
-void guest_branch_moving(struct guest *g)
+/* Its first kernel is there, or on its way, or has not been asked for yet. */
+static void go_on_ready(struct guest *g)
+{
+    struct sg_error e = {0};
+    int r = instance_kernel_hand_over(g->instance, &e);
+
+    if (r < 0)
+        fail(g, r, &e);
+    else if (r == 1)
+        guest_copied(g, 0, NULL);
+    else if (!instance_kernel_pending(g->instance))
+        copy_next(g);
+}
+
+void guest_branch_ready(struct guest *g, bool rooted)
 {
     g->phase = BRANCHING;
     g->job.kind = JOB_BRANCH;
-    g->fork.moving = true;
+    g->fork.moving = !rooted;
+    g->fork.moved = rooted;
     g->timer.fn = on_late;
     timer_set(&g->server->reactor, &g->timer, clock_ns() + BRANCH_NS);
+    if (rooted) {
+        take_layer(g);
+        go_on_ready(g);
+    }
 }
 
 void guest_back_to(struct guest *g, const struct ticket *t, struct moment *m)

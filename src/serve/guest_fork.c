@@ -1,11 +1,14 @@
 /* Making a moment of a guest (ORDER_CHECKPOINT), while its kernels stand still for about a
  * millisecond. docs/internals/fork.md tells why in this order.
  *
- *   instance_hold --NEWS_HELD--> files_freeze --root--> agent --LINE_ROOT--> instance_go
- *                      |            |  nothing written                          | NEWS_WENT
- *                      |            +-------------------------------------------+
- *                      v in the way                                             v
- *                   refused                            files_seal --> named --> answered
+ *   instance_hold --NEWS_STILL--> files_freeze --root--> agent --LINE_ROOT--+
+ *                      |   |                |  nothing written                +--> instance_go
+ *                      |   +--NEWS_HELD-----+---------------------------------+        |
+ *                      v in the way                                                    | NEWS_WENT
+ *                   refused                                 files_seal --> named --> answered
+ *
+ * While the broker copies the kernels, the sandbox moves to its new root, and another is made ready
+ * for the order that follows (unborn.h).
  *
  * Whatever fails drops the moment; the guest goes on, in its new root if it had come there. */
 #include <stdio.h>
@@ -17,6 +20,7 @@
 #include "serve/kernels.h"
 #include "serve/server.h"
 #include "serve/squash.h"
+#include "serve/unborn.h"
 #include "warden/strata.h"
 
 #define KEEP_NS 8000000000ull /* more than TWIN_HELD_MS: by then it runs again in any case */
@@ -33,7 +37,8 @@ static void fail(struct guest *g, int r, const struct sg_error *e)
 {
     struct order_answer a = {.code = r, .error_kind = (int32_t)e->kind};
 
-    log_sandbox(r == -EBUSY ? LEVEL_DEBUG : LEVEL_WARN, g->id, "no checkpoint: %s", e->message);
+    log_sandbox(r == -EBUSY ? LEVEL_DEBUG : LEVEL_WARN, LAYER_INFRASTRUCTURE, g->id,
+                "no checkpoint: %s", e->message);
     snprintf(a.message, sizeof a.message, "%.255s", e->message);
     front_answer(g->server, &g->job.ticket, &a, g->fork.report);
     g->job.answered = true;
@@ -41,10 +46,10 @@ static void fail(struct guest *g, int r, const struct sg_error *e)
     guest_settle(g, RUNNING);
 }
 
-/* The kernels go on where they are. */
-static void fail_held(struct guest *g, int r, const struct sg_error *e)
+/* What stands still goes on where it is. */
+static void fail_still(struct guest *g, int r, const struct sg_error *e)
 {
-    instance_go(g->instance, false, NULL);
+    instance_go(g->instance, g->fork.moved, NULL);
     fail(g, r, e);
 }
 
@@ -67,12 +72,12 @@ static void on_late(struct timer *timer)
     struct sg_error e = {0};
 
     if (g->fork.moving) {
-        log_sandbox(LEVEL_ERROR, g->id, "its agent does not answer");
+        log_sandbox(LEVEL_ERROR, LAYER_AGENT, g->id, "its agent does not answer");
         guest_end(g, END_FAILED);
         return;
     }
     err_set(&e, SG_ERR_LIMIT, -ETIMEDOUT, "what copies kernels has too much to do: try again");
-    fail_held(g, -ETIMEDOUT, &e);
+    fail_still(g, -ETIMEDOUT, &e);
 }
 
 /* ---- the end of it --------------------------------------------------------------------------- */
@@ -113,23 +118,40 @@ void guest_went(struct guest *g, const struct kernel_news *news, int r, const st
         keep(g);
 }
 
-/* While it goes on, a sandbox is made ready for the order that follows. */
+/* Both the broker and the agent are done. The broker copies kernels when it has seen to those that
+ * stand still. */
 static void go(struct guest *g)
 {
     struct moment *m = g->fork.moment;
     struct sg_error e = {0};
-    int r = instance_go(g->instance, g->fork.moved, &e);
+    int r;
 
+    if (!g->fork.held || g->fork.moving)
+        return;
+    if (g->fork.why.code < 0) {
+        e = g->fork.why;
+        fail_still(g, e.code, &e);
+        return;
+    }
+    r = instance_go(g->instance, g->fork.moved, &e);
     if (r < 0)
         fail(g, r, &e);
-    else if (g->job.order.flags & ORDER_SOON)
-        moment_prepare(m, g->ward, &g->limits);
+    else if (m->unborn)
+        unborn_copy(m->unborn, (g->job.order.flags & ORDER_LAST) != 0);
+}
+
+static void not_rooted(int code, struct sg_error *e)
+{
+    if (code == -EBUSY)
+        err_set(e, SG_ERR_GONE, -EBUSY,
+                "something was written or started in the sandbox at this moment: try again");
+    else
+        err_set(e, SG_ERR_INTERNAL, code < 0 ? code : -EIO,
+                "the sandbox could not change to its new root");
 }
 
 void guest_rooted(struct guest *g, int code)
 {
-    struct sg_error e = {0};
-
     if (!g->fork.moving)
         return;
     g->fork.moving = false;
@@ -139,41 +161,45 @@ void guest_rooted(struct guest *g, int code)
         guest_branch_rooted(g, code);
         return;
     }
-    if (code == 0) {
-        go(g);
-        return;
-    }
-    if (code == -EBUSY)
-        err_set(&e, SG_ERR_GONE, -EBUSY,
-                "something was written or started in the sandbox at this moment: try again");
-    else
-        err_set(&e, SG_ERR_INTERNAL, code < 0 ? code : -EIO,
-                "the sandbox could not change to its new root");
-    fail_held(g, e.code, &e);
+    if (code != 0)
+        not_rooted(code, &g->fork.why);
+    go(g);
 }
 
 /* A new root, if anything was written; the stack is what is kept. */
-static void freeze_files(struct guest *g)
+static int freeze_files(struct guest *g, struct sg_error *e)
 {
     const int *layer = g->layer ? layer_dir(g->layer) : NULL;
     struct moment *m = g->fork.moment;
-    struct sg_error e = {0};
     int root = -1, r;
 
-    r = instance_files_freeze(g->instance, layer, m->written, &m->stack, &root, &e);
-    if (r == 0 && root >= 0) {
-        r = instance_root_send(g->instance, root, false, &e);
+    r = instance_files_freeze(g->instance, layer, m->written, &m->stack, &root, e);
+    if (r < 0 || root < 0)
+        return r;
+    r = instance_root_send(g->instance, root, false, e);
+    if (r < 0)
+        instance_files_moved(g->instance, false);
+    else
         g->fork.moving = true;
-        if (r < 0)
-            instance_files_moved(g->instance, false);
-    }
-    if (r < 0) {
-        g->fork.moving = false;
-        fail_held(g, r, &e);
+    return r;
+}
+
+void guest_still(struct guest *g, const struct kernel_news *news)
+{
+    struct moment *m = g->fork.moment;
+    struct sg_error e = {0};
+    int written = news->written, r;
+
+    if (g->phase != KEEPING) {
+        close_p(&written);
         return;
     }
-    if (root < 0)
-        go(g);
+    m->written = written;
+    r = freeze_files(g, &e);
+    if (r < 0)
+        fail_still(g, r, &e);
+    else if (g->job.order.flags & ORDER_SOON)
+        m->unborn = unborn_begin(m, g->ward, &g->limits);
 }
 
 void guest_held(struct guest *g, const struct kernel_news *news, int r, const struct sg_error *e)
@@ -181,25 +207,27 @@ void guest_held(struct guest *g, const struct kernel_news *news, int r, const st
     struct moment *m = g->fork.moment;
     int report = news->report, written = news->written;
 
+    close_p(&written); /* it is known by now */
     if (g->phase != KEEPING) {
         close_p(&report);
-        close_p(&written);
         if (r == 0)
             provider_mould_drop(g->ward->provider, news->mould);
         return;
     }
     g->fork.report = report;
-    m->written = written;
+    g->fork.held = true;
     m->memory_bytes = news->memory_bytes;
-    if (r < 0) {
+    if (r < 0 && m->written < 0) { /* it has not been told to stand still */
         fail(g, r, e);
         return;
     }
-    if (news->n_kernels > 0)
+    if (r < 0)
+        g->fork.why = *e;
+    else if (news->n_kernels > 0)
         moment_has_mould(m, g->ward, news->mould);
     memcpy(m->kernels, news->kernels, sizeof m->kernels);
     m->n_kernels = news->n_kernels;
-    freeze_files(g);
+    go(g);
 }
 
 void guest_checkpoint(struct guest *g, const struct ticket *t, const struct order *o, int note)
@@ -248,9 +276,13 @@ void guests_broker_gone(struct server *s, struct ward *w)
             next = g->next;
             if (g->ward != w)
                 continue;
-            if (g->phase == KEEPING && !g->fork.moving)
+            if (g->phase == KEEPING && !g->fork.moving) {
                 fail(g, -EPIPE, &e);
-            else if (g->phase == BRANCHING && !g->fork.moving)
+            } else if (g->phase == KEEPING) {
+                g->fork.held = true;
+                g->fork.why = e;
+            }
+            if (g->phase == BRANCHING && !g->fork.moving)
                 guest_copied(g, -EPIPE, &e);
         }
 }

@@ -64,10 +64,12 @@ struct guest_network {
 /* KEEPING, BRANCHING. */
 struct guest_fork {
     struct moment *moment;
-    size_t n_copied; /* of its kernels */
-    bool moving;     /* the agent was sent a root */
-    bool moved;      /* and is there */
-    int report;      /* of the broker; -1: none */
+    size_t n_copied;     /* of its kernels */
+    bool moving;         /* the agent was sent a root */
+    bool moved;          /* and is there */
+    bool held;           /* the broker is done */
+    struct sg_error why; /* there will be no moment, when both are done; .code 0: there may */
+    int report;          /* of the broker; -1: none */
     uint32_t paused_usec;
 };
 
@@ -100,7 +102,9 @@ struct guest {
     struct order_stats spent; /* by its instances that are gone: the memory is the last one's */
     struct waiter *waiting, *kills;
     unsigned n_waiting;
-    enum order_end doom; /* 0, or why it ends as soon as that is possible */
+    struct order_steps steps; /* of its making */
+    uint64_t step_ns;         /* when the present one began */
+    enum order_end doom;      /* 0, or why it ends as soon as that is possible */
 };
 
 /* guest.c */
@@ -125,10 +129,12 @@ void guest_fork_abandon(struct guest *g);
 void guest_rooted(struct guest *g, int code);
 /* guest_branch.c. From MAKING, with its instance; from RUNNING, back to a moment. */
 void guest_branch(struct guest *g);
-/* The same, for one whose agent has been sent the root already. */
-void guest_branch_moving(struct guest *g);
+/* The same, for one whose agent has been sent the root already, and perhaps has it. */
+void guest_branch_ready(struct guest *g, bool rooted);
 void guest_rewind(struct guest *g, const struct ticket *t, struct moment *m);
 void guest_branch_rooted(struct guest *g, int code);
+/* guest.c: how long the present step of its making took, in microseconds; the next begins. */
+uint32_t guest_step(struct guest *g);
 /* guest.c: the answer to the order that made it. */
 int guest_made(struct guest *g, uint32_t flags, struct sg_error *e);
 

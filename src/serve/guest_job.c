@@ -23,7 +23,7 @@ static void freeze(struct guest *g);
 
 static void answer_error(struct guest *g, int r, const struct sg_error *e)
 {
-    log_sandbox(LEVEL_WARN, g->id, "%s", e->message);
+    log_sandbox(LEVEL_WARN, LAYER_INFRASTRUCTURE, g->id, "%s", e->message);
     front_answer_error(g->server, &g->job.ticket, r, e);
     g->job.answered = true;
 }
@@ -55,7 +55,7 @@ static void tell_paused(struct guest *g, enum phase phase)
     g->phase = phase;
     guest_describe(g, &a);
     guest_usage(g, &a.stats);
-    log_sandbox(LEVEL_DEBUG, g->id, phase == PAUSED ? "paused" : "stored");
+    log_sandbox(LEVEL_DEBUG, LAYER_SANDBOX, g->id, phase == PAUSED ? "paused" : "stored");
     if (ticket_valid(g->server, &g->job.ticket)) {
         front_answer(g->server, &g->job.ticket, &a, -1);
     } else {
@@ -75,7 +75,7 @@ static void go_on_running(struct guest *g)
     struct sg_error e = {0};
 
     if (thaw(g, &e) < 0) {
-        log_sandbox(LEVEL_ERROR, g->id, "%s", e.message);
+        log_sandbox(LEVEL_ERROR, LAYER_INFRASTRUCTURE, g->id, "%s", e.message);
         g->doom = END_FAILED;
     }
     guest_settle(g, RUNNING);
@@ -351,7 +351,7 @@ static void on_deadline(struct timer *timer)
     struct guest *g = CONTAINER_OF(timer, struct guest, timer);
     struct ticket nobody = {0};
 
-    log_sandbox(LEVEL_DEBUG, g->id, "its time is over");
+    log_sandbox(LEVEL_DEBUG, LAYER_SANDBOX, g->id, "its time is over");
     if (g->on_expiry == EXPIRY_KILL)
         guest_end(g, END_EXPIRED);
     else

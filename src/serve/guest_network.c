@@ -58,7 +58,7 @@ static void tell_box(struct guest *g)
         return;
     document = text_memfd(n->policy.text, n->policy.len, &e);
     if (document < 0) {
-        log_sandbox(LEVEL_ERROR, g->id, "%s", e.message);
+        log_sandbox(LEVEL_ERROR, LAYER_INFRASTRUCTURE, g->id, "%s", e.message);
         return;
     }
     name_guest(g, &m);
@@ -100,7 +100,7 @@ static void open_out(struct guest *g)
     if (s->path == 0) /* it was logged when the server started */
         return;
     if (instance_network_open(g->instance, s->path, &e) < 0)
-        log_sandbox(LEVEL_ERROR, g->id, "it has no way out: %s", e.message);
+        log_sandbox(LEVEL_ERROR, LAYER_INFRASTRUCTURE, g->id, "it has no way out: %s", e.message);
     else
         tell_box(g);
 }
@@ -157,7 +157,7 @@ static void on_late(struct timer *timer)
     struct guest *g = CONTAINER_OF(timer, struct guest, network.timer);
     struct sg_error e = {0};
 
-    log_sandbox(LEVEL_ERROR, g->id, "the guard does not confirm its policy");
+    log_sandbox(LEVEL_ERROR, LAYER_INFRASTRUCTURE, g->id, "the guard does not confirm its policy");
     adopt(g, no_guard(&e), &e);
 }
 
@@ -234,7 +234,8 @@ void guests_policy_applied(struct server *s, const struct guard_message *m)
     if (!g || m->life != n->life || m->epoch != n->epoch)
         return;
     if (m->code < 0)
-        log_sandbox(LEVEL_ERROR, g->id, "the guard refuses its policy: %s", m->message);
+        log_sandbox(LEVEL_ERROR, LAYER_INFRASTRUCTURE, g->id, "the guard refuses its policy: %s",
+                    m->message);
     if (m->code >= 0 || !n->asked.text) {
         adopt(g, 0, NULL);
         return;

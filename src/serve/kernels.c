@@ -202,6 +202,10 @@ static void tell_guest(struct ward *w, const struct kernel_news *news, int r,
     struct guest *g = news->instance ? instance_user(news->instance) : NULL;
     int report = news->report, written = news->written;
 
+    if (g && news->kind == NEWS_STILL) {
+        guest_still(g, news);
+        return;
+    }
     if (g && news->kind == NEWS_HELD) {
         guest_held(g, news, r, e);
         return;
@@ -226,7 +230,7 @@ static void on_broker(struct event_source *src, uint32_t events)
     (void)events;
     if (news.kind == NEWS_ZYGOTE) {
         on_zygote(w, r, &e);
-    } else if (news.kind == NEWS_HELD || news.kind == NEWS_WENT) {
+    } else if (news.kind == NEWS_STILL || news.kind == NEWS_HELD || news.kind == NEWS_WENT) {
         tell_guest(w, &news, r, &e);
     } else if (news.kind == NEWS_LOST) {
         moments_lost(w->server, w, news.mould);

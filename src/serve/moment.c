@@ -6,9 +6,9 @@
 #include "order/log.h"
 #include "provider/process.h"
 #include "serve/front_process.h"
-#include "serve/grave.h"
 #include "serve/layer.h"
 #include "serve/server.h"
+#include "serve/unborn.h"
 #include "serve/ward.h"
 #include "warden/strata.h"
 
@@ -55,55 +55,11 @@ static void moment_free(struct moment *m)
     free(m);
 }
 
-/* ---- a sandbox that is ready ----------------------------------------------------------------- */
-
-static void on_unused_gone(void *arg, int r, const struct sg_error *e)
-{
-    (void)r, (void)e;
-    ward_return(arg);
-}
-
-static void drop_ready(struct moment *m)
-{
-    if (m->ready.instance)
-        grave_dig(m->server, steal_ptr(&m->ready.instance), on_unused_gone, m->ready.ward);
-}
-
-void moment_prepare(struct moment *m, struct ward *w, const struct sg_limits *limits)
-{
-    struct instance *i = ward_take(w, limits);
-    struct sg_error e = {0};
-    int root = -1, r;
-
-    if (!i)
-        return;
-    m->ready.instance = i;
-    m->ready.ward = w;
-    m->ready.limits = *limits;
-    r = instance_files_take(i, m->stack, m->layer ? layer_dir(m->layer) : NULL, m->written, &root,
-                            &e);
-    if (r == 0)
-        r = instance_root_send(i, root, true, &e);
-    if (r < 0) {
-        log_line(LEVEL_WARN, "%s", e.message);
-        drop_ready(m);
-    }
-}
-
-struct instance *moment_take_ready(struct moment *m, const struct ward *w,
-                                   const struct sg_limits *limits)
-{
-    if (!m->ready.instance || m->ready.ward != w ||
-        memcmp(&m->ready.limits, limits, sizeof *limits) != 0)
-        return NULL;
-    return steal_ptr(&m->ready.instance);
-}
-
 void moment_release(struct moment *m)
 {
     if (!m || --m->users > 0)
         return;
-    drop_ready(m);
+    unborn_drop(steal_ptr(&m->unborn));
     if (m->ward) {
         provider_mould_drop(m->ward->provider, m->mould);
         moment_without_mould(m);
@@ -258,6 +214,7 @@ void moments_close(struct server *s)
     while (s->moments) {
         struct moment *m = s->moments;
 
+        unborn_drop(m->unborn);
         stack_free(m->stack);
         moment_free(m);
     }

@@ -18,7 +18,7 @@ struct ward;
 struct layer;
 struct stack;
 struct ticket;
-struct instance;
+struct unborn;
 
 struct moment {
     struct moment *next;
@@ -35,13 +35,9 @@ struct moment {
     int32_t kernels[ORDER_KERNELS_MAX]; /* of it, as they were called inside */
     size_t n_kernels;
     uint64_t memory_bytes; /* that they had */
-    struct {
-        struct instance *instance; /* has its files, or is on its way there; NULL: there is none */
-        struct ward *ward;
-        struct sg_limits limits;
-    } ready;     /* for the first sandbox that is made from it */
-    int written; /* paths, a memfd: see instance_files_freeze; -1: none */
-    int note;    /* the front's */
+    struct unborn *unborn; /* for the first sandbox that is made from it; NULL: none is ready */
+    int written;           /* paths, a memfd: see instance_files_freeze; -1: none */
+    int note;              /* the front's */
 };
 
 /* Used once, by the caller, and without a name yet. */
@@ -54,13 +50,6 @@ void moment_release(struct moment *m); /* NULL is allowed */
 void moment_forget(struct moment *m);
 /* Its mould is there, and the ward keeps it. */
 void moment_has_mould(struct moment *m, struct ward *w, uint64_t mould);
-/* A sandbox of the ward's pool gets its files now, and waits for an order. Nothing if there is
- * none. */
-void moment_prepare(struct moment *m, struct ward *w, const struct sg_limits *limits);
-/* That one, the caller's from now on, if it is of the ward and has these limits; its agent answers
- * when it has its root. Or NULL. */
-struct instance *moment_take_ready(struct moment *m, const struct ward *w,
-                                   const struct sg_limits *limits);
 /* ORDER_SAVE. */
 void moment_save(struct moment *m, const struct ticket *t);
 /* It is a sandbox's own now, or has ended. */

@@ -16,6 +16,7 @@
 #define QUIET_NS    (30 * SECOND_NS) /* how often to look at a ward that nobody asks */
 #define START_NS    (15 * SECOND_NS)
 #define CALM_NS     5000000ull
+#define BARE_NS     (60 * SECOND_NS) /* how long a ward is known for copies of sandboxes */
 #define SLOTS_MAX_  16384u
 #define SPARE_SLOTS 16u
 #define HOSTNAME    "sandbox"
@@ -55,12 +56,21 @@ static bool same_limits(const struct sg_limits *a, const struct sg_limits *b)
            a->disk_inodes == b->disk_inodes && a->cpus_milli == b->cpus_milli && a->pids == b->pids;
 }
 
+/* Copies of sandboxes were made here of late. One that becomes such a copy has no use for a kernel
+ * of its own; to end it takes longer than all else that is to be done then. */
+static bool wants_bare(const struct ward *w)
+{
+    return clock_ns() < w->bare_until_ns;
+}
+
 static uint32_t pool_target(const struct ward *w)
 {
     const struct settings *t = &w->server->settings;
     uint32_t n = w->demand > w->taken ? w->demand : w->taken;
 
-    return n < t->pool_min ? t->pool_min : n > t->pool_max ? t->pool_max : n;
+    n = n < t->pool_min ? t->pool_min : n;
+    n += wants_bare(w);
+    return n > t->pool_max ? t->pool_max : n;
 }
 
 /* Those on their way count. */
@@ -90,7 +100,11 @@ static void on_calm(struct timer *timer)
  * of another. */
 static void keep_calm(struct ward *w, bool bare)
 {
-    w->calm_ns = clock_ns() + (bare ? 2 * CALM_NS : CALM_NS);
+    uint64_t now = clock_ns();
+
+    w->calm_ns = now + (bare ? 2 * CALM_NS : CALM_NS);
+    if (bare)
+        w->bare_until_ns = now + BARE_NS;
     timer_set(&w->server->reactor, &w->calm, w->calm_ns);
 }
 
@@ -283,7 +297,10 @@ static void birth_go_on(struct birth *b)
     birth_link(b);
     w->n_starting++;
     struct instance_spec spec = spec_of(&b->limits, q ? q->layer : NULL);
+    uint64_t began_ns = clock_ns();
     int r = instance_finish(b->instance, &spec, &e);
+    if (q && q->layer)
+        q->files_usec = (uint32_t)((clock_ns() - began_ns) / 1000);
     if (r == -EPIPE)
         break_ward(w);
     if (r < 0) {
@@ -413,6 +430,7 @@ void ward_request(struct ward *w, struct ward_request *q)
     count_taken(w);
     if (best && best->ready) {
         keep_calm(w, q->bare);
+        q->pooled = true;
         hand_over(best, q);
     } else if (best) {
         best->owner = q;
@@ -429,12 +447,33 @@ void ward_usual_limits(const struct ward *w, struct sg_limits *ret)
     pool_limits(w->server, ret);
 }
 
+static bool is_bare(const struct birth *b)
+{
+    return b->ready && !instance_has_kernel(b->instance);
+}
+
+/* The one without a kernel that is to be left so; NULL: there are more, or none is wanted. */
+static const struct birth *last_bare(const struct ward *w)
+{
+    const struct birth *last = NULL;
+    uint32_t n = 0;
+
+    for (const struct birth *b = w->births; b; b = b->next)
+        if (is_bare(b)) {
+            last = b;
+            n++;
+        }
+    return n == 1 && w->n_ready > 1 && wants_bare(w) ? last : NULL;
+}
+
 /* A kernel for one that has none. After refilling: under a storm of requests nobody has the time to
  * use kernels. */
 static bool feed_one(struct ward *w)
 {
+    const struct birth *bare = last_bare(w);
+
     for (struct birth *b = w->births; b; b = b->next)
-        if (b->ready && !instance_has_kernel(b->instance))
+        if (is_bare(b) && b != bare)
             return kernels_feed(w, b->instance);
     return false;
 }
@@ -512,11 +551,12 @@ static void ward_close(struct ward *w)
 static void shrink(struct ward *w, uint32_t target)
 {
     uint32_t over = w->n_ready > target ? w->n_ready - target : 0;
+    const struct birth *bare = target > 0 ? last_bare(w) : NULL;
     struct birth *next;
 
     for (struct birth *b = w->births; b && over > 0; b = next) {
         next = b->next;
-        if (!b->ready)
+        if (!b->ready || b == bare)
             continue;
         birth_end(b);
         over--;

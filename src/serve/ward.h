@@ -12,7 +12,8 @@
  * by an eighth each second, between pool_min and pool_max. Refilling is idle work; while the pool
  * is at least half full it also waits for a moment after each sandbox that was taken, whose first
  * work would have to share the processors with it. What waits is made ready further: its way out is
- * prepared (unless most sandboxes have none, egress_e2b_default), and it gets a kernel.
+ * prepared (unless most sandboxes have none, egress_e2b_default), and it gets a kernel; but for one
+ * that is left for the next copy of a sandbox, where copies are made.
  *
  * A ward that nobody has used for `tenant_idle` is closed. One whose spawner has died takes no more
  * requests, and is closed when its last sandbox is gone; the tenant gets another. */
@@ -33,6 +34,8 @@ struct ward_request {
     struct sg_limits limits;
     struct layer *layer; /* NULL: the plain template. Stays there until done */
     bool bare;           /* the kernel that it may have is not wanted */
+    bool pooled;         /* told when it is done: it came from the pool */
+    uint32_t files_usec; /* the same: how long its root over the layer took */
     ward_done done;
     void *arg;
     struct ward_request *next;
@@ -63,7 +66,8 @@ struct ward {
     uint32_t n_out;         /* sandboxes that were taken and are not gone */
     uint32_t taken, demand; /* this second; of late */
     uint64_t idle_since_ns, refused_ns;
-    uint64_t calm_ns; /* until when the pool is not refilled, if it is half full */
+    uint64_t calm_ns;       /* until when the pool is not refilled, if it is half full */
+    uint64_t bare_until_ns; /* until when one of the pool is left without a kernel */
     struct timer tick, calm;
     struct ward_kernels kernels;
 };

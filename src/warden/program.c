@@ -65,6 +65,20 @@ static void drop_rights(const struct program *p)
         die(p, "take its user's ids");
 }
 
+/* None of them may be where another belongs, hence copies above both. */
+static int take_descriptors(const struct start *s)
+{
+    int more = s->program->more > 0 ? fcntl(s->program->more, F_DUPFD, PROGRAM_FD + 2) : -1;
+    int sock = fcntl(s->sock, F_DUPFD, PROGRAM_FD + 2);
+
+    if (sock < 0 || dup2(sock, PROGRAM_FD) < 0)
+        return -1;
+    if (more >= 0)
+        dup2(more, PROGRAM_FD + 1);
+    sys_close_range(PROGRAM_FD + 1 + (more >= 0), ~0U, 0);
+    return 0;
+}
+
 /* In the child, which shares our memory until it execs: no allocation. */
 static int become(void *arg)
 {
@@ -79,10 +93,8 @@ static int become(void *arg)
     signal(SIGPIPE, SIG_DFL);
     if (fchdir(p->dir) < 0)
         die(p, "enter its directory");
-    if (dup2(null, STDIN_FILENO) < 0 ||
-        (s->sock == PROGRAM_FD ? fcntl(s->sock, F_SETFD, 0) < 0 : dup2(s->sock, PROGRAM_FD) < 0))
+    if (dup2(null, STDIN_FILENO) < 0 || take_descriptors(s) < 0)
         die(p, "get its descriptors");
-    sys_close_range(PROGRAM_FD + 1, ~0U, 0);
     drop_rights(p);
     /* After the ids, whose change takes it back. */
     if (p->ends_with_thread) {

@@ -1,8 +1,8 @@
 /* Starting a program that has no rights: the parts of Sandglass that read what strangers wrote.
  *
  * It gets a user of its own, no capability and no way to one, an empty environment, a directory,
- * and no descriptor but 0 (nothing), 1 and 2 (the caller's) and PROGRAM_FD, its end of a
- * SOCK_SEQPACKET pair. */
+ * and no descriptor but 0 (nothing), 1 and 2 (the caller's), PROGRAM_FD, its end of a
+ * SOCK_SEQPACKET pair, and perhaps the next one, `more`. */
 #pragma once
 
 #include "base/err.h"
@@ -20,6 +20,7 @@ struct program {
     const char *argument; /* NULL: none */
     uint32_t uid, gid;
     int dir;               /* where it is started */
+    int more;              /* a descriptor that becomes PROGRAM_FD + 1; 0 or less: none */
     uint64_t memlock;      /* bytes that it may lock, as far as we may give them */
     bool ends_with_thread; /* when the thread that starts it ends, and not by the socket alone */
 };

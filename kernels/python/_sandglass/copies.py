@@ -52,8 +52,7 @@ def track():
         kind = getattr(sys.modules.get(module), name, None)
         if kind is not None:
             kind.__init__ = _noting(kind.__init__, made)
-    for number in _signal.valid_signals():
-        _handlers[number] = _signal.getsignal(number)
+    note_handlers()
     register = os.register_at_fork
 
     @functools.wraps(register)
@@ -62,6 +61,12 @@ def track():
         _hooks.append("after_in_child" in options)
 
     os.register_at_fork = register_at_fork
+
+
+def note_handlers():
+    """Of signals, as a zygote has them."""
+    for number in _signal.valid_signals():
+        _handlers[number] = _signal.getsignal(number)
 
 
 def _noting(original, made):

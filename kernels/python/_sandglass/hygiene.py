@@ -8,6 +8,7 @@ A copy of a kernel that ran keeps its environment, and what is the user's: a ran
 cell has made is a value like any other, and goes on in the copy as it would have gone on.
 """
 
+import array
 import os
 import sys
 
@@ -43,7 +44,11 @@ def _find_generators():
     if numpy_random is not None:
         kinds += [numpy_random.RandomState, numpy_random.Generator]
     kinds = tuple(kinds)
-    _generators[:] = [o for o in gc.get_objects() if isinstance(o, kinds)]
+    _generators[:] = [
+        o
+        for o in gc.get_objects()
+        if isinstance(o, kinds) and not isinstance(o, random.SystemRandom)
+    ]
 
 
 def refresh():
@@ -92,7 +97,7 @@ def _draw(generator):
         bits.state = type(bits)().state
     elif type(getattr(generator, "_bit_generator", None)).__name__ == "MT19937":
         # What its seed() would compute for long, the system has at once.
-        words = sys.modules["numpy"].frombuffer(os.urandom(4 * 624), "uint32")
+        words = array.array("I", os.urandom(4 * 624))
         generator.set_state(("MT19937", words, 624, 0, 0.0))
     else:
         generator.seed()

@@ -19,6 +19,8 @@
 
 /* How long to leave the processors to the kernel that was just made, before the next is begun. */
 #define QUIET_MS 3
+/* For how long the memory of kernels that have ended is kept at most, if it is never quiet. */
+#define ORPHAN_NS 50000000ull
 
 #define CONTROL_FD BROKER_CONTROL_FD
 #define USERNS_FD  (STAGE_CONTROL_FD + 1)
@@ -179,6 +181,26 @@ static void zygote_died(struct broker *b)
     answer_zygote(b, b->zygote_seq, -ECHILD, &e);
 }
 
+/* Not at once: an H may have much to give back, and whoever has ended K, a sandbox that goes back,
+ * waits for a processor just then. They are not waited for. */
+static void end_orphans(struct broker *b, bool quiet)
+{
+    for (struct pair *p = b->pairs; p; p = p->next)
+        if (p->orphan_ns && (quiet || clock_ns() - p->orphan_ns > ORPHAN_NS)) {
+            p->orphan_ns = 0;
+            if (p->h > 0)
+                kill(p->h, SIGKILL);
+        }
+}
+
+static bool has_orphans(const struct broker *b)
+{
+    for (const struct pair *p = b->pairs; p; p = p->next)
+        if (p->orphan_ns)
+            return true;
+    return false;
+}
+
 /* H is stopped: it only goes when it is killed, and K's memory with it. */
 static void process_ended(struct broker *b, pid_t pid)
 {
@@ -189,7 +211,7 @@ static void process_ended(struct broker *b, pid_t pid)
         if (p->k != pid && p->h != pid)
             continue;
         if (p->k == pid && p->h > 0)
-            kill(p->h, SIGKILL); /* and not waited for: it may have much to give back */
+            p->orphan_ns = clock_ns();
         if (p->k == pid)
             p->k = 0;
         else
@@ -287,7 +309,7 @@ static bool lacks_copy(const struct broker *b)
 static int wait_ms(const struct broker *b)
 {
     uint64_t held = broker_holds_deadline(b);
-    int ms = lacks_copy(b) ? QUIET_MS : -1;
+    int ms = lacks_copy(b) || has_orphans(b) ? QUIET_MS : -1;
 
     if (b->zygote_seq)
         ms = clock_poll_ms(b->zygote.deadline_ns);
@@ -309,6 +331,7 @@ static void serve(struct broker *b)
         int n = poll(p, ARRAY_SIZE(p), wait_ms(b));
         if (n < 0 && errno != EINTR)
             return;
+        end_orphans(b, n == 0);
         if (n == 0 && lacks_copy(b))
             kernel_copy_ahead(&b->zygote);
         if (b->zygote_seq && b->zygote.source.pid > 0)

@@ -61,18 +61,18 @@ static int describe(const struct mould *m, struct twin_reply *reply, struct fds 
     return 0;
 }
 
-static int begin(struct broker *b, const struct twin_request *q, const int *fds,
-                 struct twin_reply *reply, struct fds *ret, struct sg_error *e)
+/* All stands still, and the report and the list of what kernels write to are in ret. */
+static int begin(struct broker *b, const struct twin_request *q, const int *fds, struct fds *ret,
+                 struct sg_error *e)
 {
     AUTO(findings_done) struct findings f = {.more = 0};
     struct hold *h = NULL;
-    struct mould *m = NULL;
     int r, r2, report = -1, written = -1;
 
     if (hold_of(b, q->owner) || mould_find(b->moulds, q->mould))
         return err_set(e, SG_ERR_INVALID, -EALREADY, "the sandbox stands still already");
     findings_init(&f);
-    r = hold_begin(q, fds, b->pairs, &f, &h, &m, &reply->memory_bytes, e);
+    r = hold_begin(q, fds, b->pairs, &f, &h, e);
     if (r == 0 || r == -EBUSY) {
         r2 = findings_report(&f, &report, r < 0 ? NULL : e);
         if (r2 == 0)
@@ -82,15 +82,22 @@ static int begin(struct broker *b, const struct twin_request *q, const int *fds,
     if (h) {
         h->next = b->holds;
         b->holds = h;
-        m->next = b->moulds;
-        b->moulds = m;
     }
     if (r == 0) {
         r = findings_written_list(&f, &written, e);
         if (r == 0)
             ret->all[ret->n++] = written;
     }
-    return r < 0 ? r : describe(m, reply, ret, e);
+    return r;
+}
+
+static void tell_still(const struct twin_request *q, int written)
+{
+    struct twin_request still = {.op = TWIN_STILL, .seq = q->seq};
+    struct twin_reply reply = {.mould = q->mould};
+    struct sg_error e = {0};
+
+    broker_answer(&still, 0, &e, &reply, &written, 1);
 }
 
 static void drop(struct broker *b, struct mould *m)
@@ -99,16 +106,29 @@ static void drop(struct broker *b, struct mould *m)
     mould_end(m);
 }
 
-static void undo(struct broker *b, const struct twin_request *q)
+static int copy(struct broker *b, const struct twin_request *q, const int *fds,
+                struct twin_reply *reply, struct fds *ret, struct sg_error *e)
+{
+    struct mould *m = mould_new(q->mould, q->owner);
+    int door = q->flags & TWIN_KEEP ? fds[TWIN_HOLD_FDS] : -1;
+    int r = hold_copy(hold_of(b, q->owner), door, m, &reply->memory_bytes, e);
+
+    m->next = b->moulds;
+    b->moulds = m;
+    if (r == 0)
+        r = describe(m, reply, ret, e);
+    if (r < 0)
+        drop(b, m);
+    return r;
+}
+
+static void let_go(struct broker *b, const struct twin_request *q)
 {
     struct hold *h = hold_of(b, q->owner);
-    struct mould *m = mould_find(b->moulds, q->mould);
 
     if (h && h->mould == q->mould) {
         unlink_hold(b, h);
         hold_end(h, false, NULL);
-        if (m)
-            drop(b, m);
     }
 }
 
@@ -116,11 +136,18 @@ void broker_hold(struct broker *b, const struct twin_request *q, const int *fds)
 {
     AUTO(fds_close) struct fds along = {.n = 0};
     struct twin_reply reply = {.mould = q->mould, .kept = q->flags & TWIN_KEEP};
+    bool told = false;
     struct sg_error e = {0};
-    int r = begin(b, q, fds, &reply, &along, &e);
+    int r = begin(b, q, fds, &along, &e);
 
-    if (r < 0)
-        undo(b, q);
+    if (r == 0 && (q->flags & TWIN_TELL)) {
+        tell_still(q, along.all[TWIN_HELD_FDS - 1]);
+        told = true;
+    }
+    if (r == 0)
+        r = copy(b, q, fds, &reply, &along, &e);
+    if (r < 0 && !told)
+        let_go(b, q);
     broker_answer(q, r, &e, &reply, along.all, r == 0 ? along.n : along.n > 0);
 }
 

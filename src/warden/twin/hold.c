@@ -410,8 +410,7 @@ static int look_at_all(struct hold *h, struct findings *f, struct sg_error *e)
     return 0;
 }
 
-static int copy_kernels(struct hold *h, int door, struct mould *m, uint64_t *ret_memory,
-                        struct sg_error *e)
+int hold_copy(struct hold *h, int door, struct mould *m, uint64_t *ret_memory, struct sg_error *e)
 {
     int r = 0;
 
@@ -461,32 +460,23 @@ static int hold_new(const struct twin_request *q, const int *fds, struct hold **
 }
 
 int hold_begin(const struct twin_request *q, const int *fds, struct pair *pairs, struct findings *f,
-               struct hold **ret, struct mould **ret_mould, uint64_t *ret_memory,
-               struct sg_error *e)
+               struct hold **ret, struct sg_error *e)
 {
-    int door = q->flags & TWIN_KEEP ? fds[TWIN_HOLD_FDS] : -1;
-    struct mould *m;
     struct hold *h = NULL;
     int r = hold_new(q, fds, &h, e);
 
     if (r < 0)
         return r;
-    m = mould_new(q->mould, q->owner);
     r = stop_kernels(h, q, pairs, f, e);
     if (r == 0)
         r = stop_all(h, f, e);
     if (r == 0)
         r = look_at_all(h, f, e);
     if (r == 0)
-        r = copy_kernels(h, door, m, ret_memory, e);
-    if (r < 0) {
+        *ret = h;
+    else
         hold_free(h);
-        mould_end(m);
-        return r;
-    }
-    *ret = h;
-    *ret_mould = m;
-    return 0;
+    return r;
 }
 
 int hold_end(struct hold *h, bool moved, struct sg_error *e)

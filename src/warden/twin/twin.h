@@ -45,6 +45,9 @@
  *
  *   TWIN_HOLD + TWIN_HOLD_FDS ->     stops all that runs in the sandbox, looks at it, and copies
  * the H of each kernel that is named: a *mould*, stopped at birth
+ *                                 <- TWIN_STILL, with TWIN_TELL: it stands still, nothing is in the
+ *                                    way, and copying begins. It stands still also if that fails.
+ *                                    The second of TWIN_HELD_FDS
  *                                 <- TWIN_HOLD: the report, and a pidfd of each copy; `kernels`, in
  *                                    the same order. With -EBUSY something is in the way and all
  *                                    runs on. Else the sandbox stands still until
@@ -99,12 +102,22 @@ enum {
 #define TWIN_DOORS_MAX 6 /* the first is that of the memory group */
 #define TWIN_FDS_MAX   (TWIN_KERNEL_FDS + TWIN_DOORS_MAX)
 
-enum twin_op { TWIN_ZYGOTE = 1, TWIN_BEGUN, TWIN_KERNEL, TWIN_HOLD, TWIN_GO, TWIN_DROP, TWIN_LOST };
+enum twin_op {
+    TWIN_ZYGOTE = 1,
+    TWIN_BEGUN,
+    TWIN_KERNEL,
+    TWIN_HOLD,
+    TWIN_GO,
+    TWIN_DROP,
+    TWIN_LOST,
+    TWIN_STILL
+};
 
 /* flags */
 #define TWIN_LAST  1u /* KERNEL: the mould itself becomes the kernel's H; it is none any more */
 #define TWIN_MOVED 2u /* GO */
 #define TWIN_KEEP  4u /* HOLD */
+#define TWIN_TELL  8u /* HOLD: answered by TWIN_STILL first */
 
 /* Descriptors that come with a HOLD's reply before those of the kernels: the report, and a memfd
  * with the paths, each with its NUL, of files of the sandbox's that its kernels may write to. */
