@@ -97,6 +97,14 @@ struct sg_policy {
         "/home", "/srv", "/mnt", "/media", "/opt", "/tmp", "/var/tmp", NULL \
     }
 
+/* What programs inside can use and never see: there, the variable `name` holds a placeholder, and
+ * the guard puts the value in its place in the headers of requests (authorization, x-api-key,
+ * api-key) to these hosts, which are inspected for that. They must be allowed as well. */
+struct sg_secret {
+    const char *name, *value;
+    const char *const *hosts; /* NULL-terminated: names ("api.example.com", "*.example.com") */
+};
+
 struct sg_options {
     size_t size; /* sizeof(struct sg_options): set by the initialiser, lets the struct grow */
     struct sg_limits limits;
@@ -118,7 +126,10 @@ struct sg_options {
      * started for the first that needs it. NULL: as installed. */
     const char *guard_program;
     const char
-        *guard_settings; /* lines of sandglass.conf(5) for it, those of egress_...; or NULL */
+        *guard_settings;     /* lines of sandglass.conf(5) for it, those of egress_...; or NULL */
+    const char *guard_roots; /* PEM: whom it trusts beside the host's roots, or NULL */
+    const struct sg_secret *secrets; /* need a network */
+    size_t n_secrets;
 };
 
 #define SG_OPTIONS_INIT                   \
@@ -158,11 +169,17 @@ struct sg_exec {
      * these too: treat them as output. At most 32 MiB in all. */
     void (*on_result)(void *arg, const char *json, size_t len);
     void *on_result_arg;
+    /* Descriptors that output is written to as it comes, all of it, or -1: the result then keeps
+     * none. A reader who is slow holds back this output, and nothing else: standard input goes on.
+     * When nobody reads standard output any more the program is ended, and the call fails with
+     * -ESHUTDOWN; standard error is dropped then. */
+    int stdout_fd, stderr_fd;
 };
 
-#define SG_EXEC_INIT                                                       \
-    {                                                                      \
-        .size = sizeof(struct sg_exec), .stdin_fd = -1, .interrupt_fd = -1 \
+#define SG_EXEC_INIT                                                                         \
+    {                                                                                        \
+        .size = sizeof(struct sg_exec), .stdin_fd = -1, .interrupt_fd = -1, .stdout_fd = -1, \
+        .stderr_fd = -1                                                                      \
     }
 
 enum sg_status {

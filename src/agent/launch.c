@@ -104,7 +104,7 @@ static int explain(const struct launch *l, int r, struct sg_error *e)
         why = "too many processes: raise the pids limit";
     else if (r == -ENOMEM)
         why = "out of memory: raise the memory limit";
-    return err_set(e, err_kind_of(-r), r, "cannot run '%.200s': %s", l->program, why);
+    return err_set(e, err_kind_of(-r), r, LAUNCH_CANNOT_RUN "%.200s': %s", l->program, why);
 }
 
 /* In the child, with its descriptors in place. Returns on failure only. */

@@ -7,6 +7,9 @@
 
 #define LAUNCH_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
+/* How the error begins when the program itself is why it could not be started. */
+#define LAUNCH_CANNOT_RUN "cannot run '"
+
 struct launch {
     const struct agent_user *as;
     const char *program;     /* without a slash: looked up in the PATH of envp */

@@ -60,9 +60,9 @@ void jw_array_end(struct json *j)
     end(j, ']');
 }
 
-/* Length of the valid UTF-8 sequence at p, or 0. Overlong forms, surrogates and code points beyond
- * U+10FFFF are invalid: the second byte's range depends on the first. */
-static size_t utf8_sequence(const unsigned char *p, size_t len)
+/* Overlong forms, surrogates and code points beyond U+10FFFF are invalid: the second byte's range
+ * depends on the first. */
+size_t jw_utf8_sequence(const unsigned char *p, size_t len)
 {
     unsigned char lo = 0x80, hi = 0xbf;
     size_t n;
@@ -125,7 +125,7 @@ static void add_quoted(struct strbuf *out, const void *data, size_t len)
         if (p == last)
             break;
 
-        size_t n = utf8_sequence(p, (size_t)(last - p));
+        size_t n = jw_utf8_sequence(p, (size_t)(last - p));
         if (n == 0)
             strbuf_addstr(out, REPLACEMENT);
         else if (n == 1)

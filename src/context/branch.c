@@ -23,6 +23,7 @@ struct branching {
     char layer[ID_LEN + 1], checkpoint[ID_LEN + 1]; /* what it is made from: one of them, or "" */
     bool used_up;                                   /* the checkpoint, with this */
     struct box *parent;                             /* held */
+    struct deed deed;
     context_spec spec;
     context_done done;
     void *arg;
@@ -42,6 +43,7 @@ static void finish(struct branching *b, const struct context_answer *a)
     /* With files, that kernels do not come along is no news. */
     if (b->inherit == INHERIT_FILES)
         answer.report = NULL;
+    deed_end(&b->deed, b->front, a->r < 0 ? NULL : a->box, a->r, a->e, NULL);
     b->done(b->arg, &answer);
     if (b->parent)
         context_release(b->parent);
@@ -93,7 +95,9 @@ static void make(struct branching *b)
                               .last = b->used_up,
                               .replay = b->inherit == INHERIT_REPLAY};
 
+    struct trace_ref before = deed_enter(&b->deed.trace);
     context_obtain(b->front, &ask, on_made, b);
+    deed_leave(&before);
 }
 
 /* ---- what the parent's is now ---------------------------------------------------------------- */
@@ -142,13 +146,18 @@ static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct s
 static void take(void *arg, struct box *parent, int r, const struct sg_error *e)
 {
     struct branching *b = arg;
-    struct checkpoint_ask ask = {
-        .kind = CHECKPOINT_FORK, .wait_ms = b->wait_ms, .files_only = b->inherit == INHERIT_FILES};
+    struct checkpoint_ask ask = {.kind = CHECKPOINT_FORK,
+                                 .wait_ms = b->wait_ms,
+                                 .files_only = b->inherit == INHERIT_FILES,
+                                 .one = true};
 
-    if (r < 0)
+    if (r < 0) {
         fail(b, r, e);
-    else
-        box_checkpoint(parent, &ask, on_checkpoint, b);
+        return;
+    }
+    struct trace_ref before = deed_enter(&b->deed.trace);
+    box_checkpoint(parent, &ask, on_checkpoint, b);
+    deed_leave(&before);
 }
 
 /* ---- the tree -------------------------------------------------------------------------------- */
@@ -246,7 +255,10 @@ void context_branch(struct front *f, const struct context_ask *ask, const struct
     snprintf(b->to, sizeof(b->to), "%s", ask->path);
     snprintf(b->message, sizeof(b->message), "%s", from->message ? from->message : "");
     snprintf(b->named, sizeof(b->named), "%s", from->checkpoint ? from->checkpoint : "");
+    deed_begin(&b->deed, DEED_CONTEXT_BRANCH);
+    deed_context(&b->deed, b->tenant.id, b->conversation, b->to, NULL);
     if (b->inherit == INHERIT_NONE) {
+        b->deed.label = NULL; /* nothing is copied */
         note(b);
         return;
     }

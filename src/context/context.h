@@ -159,6 +159,8 @@ typedef void (*context_counted)(void *arg, int r, const struct sg_error *e, size
 void context_cleanup(struct front *f, const char *tenant, const char *conversation,
                      context_counted done, void *arg);
 
+/* Once, at the start: /metrics tells how many there are. */
+void contexts_have_figures(void);
 /* The store, for what is only read: lists, paths, usage. */
 struct ctx_store *contexts_store(struct front *f);
 /* The limits of a tenant: its own, or the settings'. */

@@ -11,6 +11,7 @@ struct about {
     char tenant[ID_LEN + 1], id[ID_LEN + 1];
     uint64_t ttl_ms;
     struct ctx_row row;
+    struct deed deed; /* of one that ends */
     context_done done;
     void *arg;
 };
@@ -30,6 +31,7 @@ static struct about *about_new(struct front *f, const char *tenant, const char *
 
 static void about_end(struct about *a, const struct context_answer *answer)
 {
+    deed_end(&a->deed, a->front, NULL, answer->r, answer->e, NULL);
     a->done(a->arg, answer);
     free(a);
 }
@@ -135,7 +137,13 @@ static void on_terminated(void *arg, const struct ctx_reply *reply)
     }
     if (reply->n > 0)
         a->row = reply->rows[0];
+    struct trace_ref before = deed_enter(&a->deed.trace);
+    if (reply->n > 0) {
+        deed_context(&a->deed, a->row.tenant, a->row.conversation, a->row.path, a->row.id);
+        context_tell_end(a->front, &a->row, "terminated");
+    }
     context_end_box(a->front, &a->row, on_box_gone, a);
+    deed_leave(&before);
 }
 
 static void on_seen_to_end(void *arg, const struct ctx_reply *reply)
@@ -151,8 +159,10 @@ void context_terminate(struct front *f, const char *tenant, const char *id, cont
                        void *arg)
 {
     struct ctx_store *s = f->contexts->store;
+    struct about *a = about_new(f, tenant, id, done, arg);
 
-    s->ops->get(s, tenant, id, on_seen_to_end, about_new(f, tenant, id, done, arg));
+    deed_begin(&a->deed, DEED_CONTEXT_TERMINATE);
+    s->ops->get(s, tenant, id, on_seen_to_end, a);
 }
 
 /* ---- merge ---------------------------------------------------------------------------------- */
@@ -182,6 +192,7 @@ void context_merge(struct front *f, const char *tenant, const char *conversation
     struct merging *m = xcalloc(1, sizeof(*m));
 
     m->about = about_new(f, tenant, "", done, arg);
+    deed_begin(&m->about->deed, DEED_CONTEXT_TERMINATE);
     snprintf(m->conversation, sizeof(m->conversation), "%s", conversation);
     snprintf(m->source, sizeof(m->source), "%s", source);
     snprintf(m->target, sizeof(m->target), "%s", target);
@@ -255,6 +266,7 @@ static void on_one_ended(void *arg, const struct ctx_reply *reply)
 
     if (reply->r == 0 && reply->n > 0) {
         c->ended++;
+        context_tell_end(c->front, &reply->rows[0], "cleaned up");
         /* What another server has, that one ends when it next looks at the row. */
         context_end_box(c->front, &reply->rows[0], on_one_gone, c);
         return;

@@ -26,6 +26,7 @@ struct exploring {
     int r; /* of the first that could not be made */
     struct sg_error e;
     json_t *report;
+    struct deed deed;
     explore_done done;
     void *arg;
 };
@@ -143,6 +144,7 @@ void exploration_keep(struct exploration *x, uint64_t ms)
 
 static void finish(struct exploring *g, const struct context_answer *a, struct exploration *x)
 {
+    deed_end(&g->deed, g->front, g->box, a->r, a->e, NULL);
     g->done(g->arg, a, x);
     if (g->box)
         context_release(g->box);
@@ -211,8 +213,10 @@ static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct s
     }
     /* One more than there are: the last of them may fail at once. */
     g->pending = g->x->n + 1;
+    struct trace_ref before = deed_enter(&g->deed.trace);
     for (size_t i = 0; i < g->x->n; i++)
         make(g, c, i); /* the last uses it up */
+    deed_leave(&before);
     if (--g->pending == 0)
         all_answered(g);
 }
@@ -242,10 +246,14 @@ static void on_ready(void *arg, struct box *b, int r, const struct sg_error *e)
         r = check_room(g, &full);
         e = &full;
     }
-    if (r < 0)
+    if (r < 0) {
         on_checkpoint(g, NULL, r, e, NULL);
-    else
-        box_checkpoint(b, &ask, on_checkpoint, g);
+        return;
+    }
+    deed_box(&g->deed, b);
+    struct trace_ref before = deed_enter(&g->deed.trace);
+    box_checkpoint(b, &ask, on_checkpoint, g);
+    deed_leave(&before);
 }
 
 static void on_touched(void *arg, const struct context_answer *a)
@@ -291,5 +299,7 @@ void context_explore(struct front *f, const struct explore_ask *ask, explore_don
     memcpy(x->tenant, ask->tenant->id, sizeof(x->tenant));
     memcpy(x->context, g->context, sizeof(x->context));
     f->contexts->explorations = x;
+    deed_begin(&g->deed, DEED_CONTEXT_EXPLORE);
+    span_number(g->deed.span, KEY_COUNT, (int64_t)ask->n);
     context_touch(f, ask->tenant->id, ask->context, 0, on_touched, g);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "context/context.h"
+#include "front/deed.h"
 #include "front/replay.h"
 
 /* How long a server may take to make a sandbox, before another believes that it never will. */
@@ -20,6 +21,8 @@ struct waiter {
     char checkpoint[ID_LEN + 1]; /* "": none */
     bool last, replay;
     struct box *bring; /* or NULL */
+    struct deed deed;
+    bool woken; /* its sandbox was paused */
     context_done done;
     void *arg;
 };
@@ -77,6 +80,8 @@ void context_detach(struct context *c);
 void context_kill_box(struct context *c);
 /* Somebody works in its sandbox, or has since the store was told; or it was paused to be kept. */
 bool context_used(const struct context *c);
+/* It has ended, in one word why: the event, and what is counted. */
+void context_tell_end(struct front *f, const struct ctx_row *row, const char *reason);
 /* The row is final: its sandbox, if it is here, is ended. done may be NULL. */
 void context_end_box(struct front *f, const struct ctx_row *row, box_done done, void *arg);
 /* How long the warden lets the sandbox live from now on: until after the row's end and the next

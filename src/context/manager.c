@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "context/impl.h"
+#include "front/events.h"
 #include "order/log.h"
 
 #define BUCKETS    4096u /* a power of two */
@@ -92,6 +93,7 @@ void context_detach(struct context *c)
     if (!b)
         return;
     b->context = NULL;
+    b->conversation = b->path = NULL;
     box_unref(b);
 }
 
@@ -114,6 +116,8 @@ void context_attach(struct context *c, struct box *b)
     context_kill_box(c);
     c->box = box_ref(b);
     b->context = c;
+    b->conversation = c->conversation;
+    b->path = c->path;
 }
 
 bool context_used(const struct context *c)
@@ -135,6 +139,17 @@ static void on_box_ended(struct box *b)
     context_detach(c);
     lost_tell(c, b);
     context_drop_if_idle(c);
+}
+
+void context_tell_end(struct front *f, const struct ctx_row *row, const char *reason)
+{
+    event_emit(f, HAPPENED_CONTEXT_ENDED,
+               &(struct event_about){.tenant = row->tenant,
+                                     .sandbox = row->sandbox[0] ? row->sandbox : NULL,
+                                     .context = row->id,
+                                     .conversation = row->conversation,
+                                     .path = row->path,
+                                     .reason = reason});
 }
 
 void context_end_box(struct front *f, const struct ctx_row *row, box_done done, void *arg)

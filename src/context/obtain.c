@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "context/impl.h"
+#include "front/events.h"
 #include "front/outflow.h"
 #include "order/log.h"
 
@@ -29,6 +30,31 @@ static void waiter_free(struct waiter *w)
     free(w);
 }
 
+static void tell_created(const struct context *c, const struct context_answer *a)
+{
+    event_emit(c->front, HAPPENED_CONTEXT_CREATED,
+               &(struct event_about){.tenant = a->row->tenant,
+                                     .sandbox = a->box->id,
+                                     .context = a->row->id,
+                                     .conversation = a->row->conversation,
+                                     .path = a->row->path,
+                                     .reason = a->replaced ? "replaced" : "new"});
+}
+
+/* Tells one of them, who is out of the list, and forgets him. front: c may be gone. */
+static void tell_waiter(struct front *f, struct waiter *w, const struct context_answer *a)
+{
+    if (a->box) /* with its context, whose sandbox it is now */
+        deed_box(&w->deed, a->box);
+    if (a->r == 0)
+        span_flag(w->deed.span, KEY_CREATED, a->created);
+    if (a->r == 0 && a->box && !a->created && !w->woken)
+        w->deed.label = "running";
+    deed_end(&w->deed, f, a->box, a->r, a->e, a->replaced ? "replaced" : NULL);
+    w->done(w->arg, a);
+    waiter_free(w);
+}
+
 static void over(struct context *c)
 {
     c->step = OBTAIN_NONE;
@@ -42,6 +68,7 @@ static void answer_all(struct context *c, const struct context_answer *answer)
 {
     struct waiter *list = c->waiters;
     struct context_answer a = *answer;
+    struct front *f = c->front;
     json_t *report = steal_ptr(&c->report);
     struct ctx_row row;
 
@@ -54,16 +81,17 @@ static void answer_all(struct context *c, const struct context_answer *answer)
     }
     if (a.box)
         box_ref(a.box);
+    if (a.created)
+        tell_created(c, &a);
     c->waiters = NULL;
     over(c);
     context_drop_if_idle(c);
     while (list) {
         struct waiter *w = list;
         list = w->next;
-        w->done(w->arg, &a);
+        tell_waiter(f, w, &a);
         a.created = a.replaced = false; /* for the others it was there */
         a.report = NULL;
-        waiter_free(w);
     }
     json_decref(report);
     box_unref(a.box);
@@ -166,6 +194,7 @@ static void not_made(struct context *c, int r, const struct sg_error *e, const j
     struct waiter *w = take_first(c);
     struct waiter *rest = for_all ? steal_ptr(&c->waiters) : NULL;
     struct context_answer a = {.r = r, .e = e, .report = report};
+    struct front *f = c->front;
 
     memcpy(id, c->row.id, sizeof(id));
     outflow_stored_message(
@@ -176,8 +205,7 @@ static void not_made(struct context *c, int r, const struct sg_error *e, const j
     w->next = rest;
     while (w) {
         struct waiter *next = w->next;
-        w->done(w->arg, &a);
-        waiter_free(w);
+        tell_waiter(f, w, &a);
         w = next;
     }
 }
@@ -267,12 +295,12 @@ static void bring(struct context *c)
     not_made(c, -ENOENT, &e, NULL, false);
 }
 
-static void create(struct context *c)
+/* What is done for a path is done for the first who waits. */
+static void create_for(struct context *c, struct waiter *w)
 {
     char layer[ID_LEN + 1] = "";
     struct sg_error e = {0};
     struct box_spec spec;
-    struct waiter *w = c->waiters;
 
     c->step = OBTAIN_CREATE;
     if (w->bring) {
@@ -291,6 +319,14 @@ static void create(struct context *c)
         create_from(c, &spec);
     else
         box_create(c->front, &spec, layer[0] ? layer : NULL, context_life_ms(c), on_box, c);
+}
+
+static void create(struct context *c)
+{
+    struct trace_ref before = deed_enter(&c->waiters->deed.trace);
+
+    create_for(c, c->waiters);
+    deed_leave(&before);
 }
 
 /* ---- one that is there ---------------------------------------------------------------------- */
@@ -347,6 +383,7 @@ static void on_awake(void *arg, struct box *b, int r, const struct sg_error *e)
 static void turn_away(struct context *c)
 {
     struct waiter *w = take_first(c);
+    struct front *f = c->front;
     struct sg_error e;
 
     err_set(&e, SG_ERR_NOT_FOUND, -ENOENT, "the context, or the sandbox for it, has ended");
@@ -355,8 +392,7 @@ static void turn_away(struct context *c)
         claim(c);
     else
         context_drop_if_idle(c);
-    w->done(w->arg, &(struct context_answer){.r = -ENOENT, .e = &e});
-    waiter_free(w);
+    tell_waiter(f, w, &(struct context_answer){.r = -ENOENT, .e = &e});
 }
 
 static void found(struct context *c)
@@ -381,8 +417,11 @@ static void found(struct context *c)
         context_attach(c, b); /* to end it when the other has its place */
         replace(c);
     } else if (b->state != BOX_RUNNING || b->busy == BUSY_PAUSING) {
+        struct trace_ref before = deed_enter(&c->waiters->deed.trace);
         c->step = OBTAIN_WAKE;
+        c->waiters->woken = true; /* resuming it is told of by itself */
         box_resume(b, true, context_life_ms(c), on_awake, c);
+        deed_leave(&before);
     } else if (box_is_breaking(b)) {
         look_again_soon(c);
     } else {
@@ -477,6 +516,8 @@ void context_obtain(struct front *f, const struct context_ask *ask, context_done
                          .arg = arg};
     if (ask->checkpoint)
         snprintf(w->checkpoint, sizeof(w->checkpoint), "%s", ask->checkpoint);
+    deed_begin(&w->deed, DEED_CONTEXT_GET);
+    deed_context(&w->deed, ask->tenant->id, ask->conversation, ask->path, NULL);
     if (ask->template_id)
         snprintf(w->template_id, sizeof(w->template_id), "%s", ask->template_id);
     while (*at)

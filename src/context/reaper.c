@@ -235,7 +235,7 @@ static void on_stray(void *arg, const struct ctx_reply *reply)
                 context_attach(c, b);
             }
         } else {
-            log_sandbox(LEVEL_INFO, b->id, "its context is over: ended");
+            log_sandbox(LEVEL_INFO, LAYER_SANDBOX, b->id, "its context is over: ended");
             box_kill(b, NULL, NULL);
         }
     }

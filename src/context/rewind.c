@@ -14,12 +14,14 @@ struct rewinding {
     char message[CTX_NAME_MAX + 1], checkpoint[ID_LEN + 1]; /* one of them is "" */
     struct ctx_row row;
     struct box *box; /* held */
+    struct deed deed;
     context_done done;
     void *arg;
 };
 
 static void finish(struct rewinding *x, const struct context_answer *a)
 {
+    deed_end(&x->deed, x->front, x->box, a->r, a->e, NULL);
     x->done(x->arg, a);
     if (x->box)
         context_release(x->box);
@@ -51,10 +53,14 @@ static void on_ready(void *arg, struct box *b, int r, const struct sg_error *e)
         r = context_moment(b, x->message[0] ? x->message : NULL, x->checkpoint, &c, &wrong);
         e = &wrong;
     }
-    if (r < 0)
+    if (r < 0) {
         on_rewound(x, NULL, r, e, NULL);
-    else
-        box_rewind(b, c, on_rewound, x);
+        return;
+    }
+    deed_box(&x->deed, b);
+    struct trace_ref before = deed_enter(&x->deed.trace);
+    box_rewind(b, c, on_rewound, x);
+    deed_leave(&before);
 }
 
 static void on_touched(void *arg, const struct context_answer *a)
@@ -87,6 +93,7 @@ void context_rewind(struct front *f, const char *tenant, const char *id, const c
     *x = (struct rewinding){.front = f, .done = done, .arg = arg};
     snprintf(x->message, sizeof(x->message), "%s", message ? message : "");
     snprintf(x->checkpoint, sizeof(x->checkpoint), "%s", checkpoint ? checkpoint : "");
+    deed_begin(&x->deed, DEED_CONTEXT_REWIND);
     context_touch(f, tenant, id, 0, on_touched, x);
 }
 

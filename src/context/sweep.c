@@ -27,12 +27,25 @@ static void on_gone(void *arg, struct box *b, int r, const struct sg_error *e)
         pump(s);
 }
 
+static void end_one(struct sweep *s, const struct ctx_row *row)
+{
+    struct deed d;
+
+    deed_begin(&d, DEED_CONTEXT_TERMINATE);
+    deed_context(&d, row->tenant, row->conversation, row->path, row->id);
+    struct trace_ref before = deed_enter(&d.trace);
+    context_tell_end(s->front, row, "expired");
+    context_end_box(s->front, row, on_gone, s);
+    deed_leave(&before);
+    deed_end(&d, s->front, NULL, 0, NULL, "expired");
+}
+
 static void pump(struct sweep *s)
 {
     s->pumping = true;
     while (s->next < s->n && s->pending < AT_ONCE) {
         s->pending++;
-        context_end_box(s->front, &s->rows[s->next++], on_gone, s);
+        end_one(s, &s->rows[s->next++]);
     }
     s->pumping = false;
     if (s->next < s->n || s->pending > 0)
@@ -49,5 +62,6 @@ void context_end_boxes(struct front *f, const struct ctx_row *rows, size_t n,
     *s = (struct sweep){.front = f, .done = done, .arg = arg, .n = n};
     if (n > 0)
         memcpy(s->rows, rows, n * sizeof(s->rows[0]));
+    figure_add(FIG_REAPED, "context", (double)n);
     pump(s);
 }

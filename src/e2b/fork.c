@@ -13,6 +13,7 @@
 #include "e2b/shape.h"
 #include "e2b/spec.h"
 #include "front/checkpoint.h"
+#include "front/deed.h"
 
 #define COUNT_MAX  100
 #define ANSWER_MAX (16u * 1024 * 1024)
@@ -33,6 +34,7 @@ struct fork {
     uint64_t timeout_ms;
     enum inherit inherit;
     char layer[ID_LEN + 1];
+    struct deed deed;
     size_t count, pending;
     int r; /* of the first that failed */
     struct sg_error e;
@@ -77,6 +79,7 @@ static void fork_over(struct fork *f)
 {
     bool client_there = e2b_back(f->q);
 
+    deed_end(&f->deed, f->front, f->source, f->r, &f->e, NULL);
     if (f->layer[0])
         box_forget_layer(f->front, f->layer);
     /* Without a client nobody learned their ids. */
@@ -134,6 +137,8 @@ static void on_created(void *arg, struct box *b, int r, const struct sg_error *e
  * of them to fail at once does not end it. */
 static void make_all(struct fork *f, struct checkpoint *c)
 {
+    struct trace_ref before = deed_enter(&f->deed.trace);
+
     f->pending = f->count + 1;
     for (size_t i = 0; i < f->count; i++) {
         struct fork_ask ask = {.timeout_ms = f->timeout_ms,
@@ -148,6 +153,7 @@ static void make_all(struct fork *f, struct checkpoint *c)
         else
             box_create(f->front, &spec, f->layer, f->timeout_ms, on_created, &f->results[i]);
     }
+    deed_leave(&before);
     one_done(f);
 }
 
@@ -281,14 +287,20 @@ static void fork_with_body(struct e2b_req *q)
                        .inherit = want.inherit,
                        .count = (size_t)want.count};
     spec_copy(&b->spec, &f->spec);
+    deed_begin(&f->deed, DEED_FORK);
+    deed_box(&f->deed, b);
+    span_number(f->deed.span, KEY_COUNT, want.count);
     e2b_wait(q);
+    struct trace_ref before = deed_enter(&f->deed.trace);
     if (want.inherit == INHERIT_FILES) {
         f->report = json_pack("{s:[]}", "kernels");
         save_files(f);
     } else {
-        struct checkpoint_ask ask = {.kind = CHECKPOINT_FORK, .wait_ms = want.wait_ms};
+        struct checkpoint_ask ask = {
+            .kind = CHECKPOINT_FORK, .wait_ms = want.wait_ms, .one = want.count == 1};
         box_checkpoint(b, &ask, on_checkpoint, f);
     }
+    deed_leave(&before);
 }
 
 void sandbox_fork(struct http_req *req)

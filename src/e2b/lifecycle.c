@@ -12,6 +12,8 @@
 #include "e2b/path.h"
 #include "e2b/sandbox.h"
 #include "e2b/spec.h"
+#include "front/asked.h"
+#include "telemetry/figures.h"
 
 #define REFRESH_MIN_S 15
 #define REFRESH_MAX_S 3600
@@ -190,6 +192,10 @@ void sandbox_resume(struct http_req *req)
 
 static void on_extended(void *arg, struct box *b, int r, const struct sg_error *e)
 {
+    const struct e2b_req *q = arg;
+
+    if (r == 0 && q->http && asked_of(q->http))
+        figure_observe(FIG_RECONNECT, "running", clock_ns() - asked_of(q->http)->began_ns);
     answer(arg, 200, b, r, e);
 }
 

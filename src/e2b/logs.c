@@ -23,6 +23,12 @@ static bool wanted(const struct log_entry *l, const struct log_query *q)
            (!q->search || memmem(l->text, l->len, q->search, strlen(q->search)));
 }
 
+/* E2B knows two sides: what runs in a sandbox, and what makes it. */
+static bool is_inside(const struct log_entry *l)
+{
+    return l->layer == LAYER_CODE || l->layer == LAYER_AGENT;
+}
+
 static void write_entry(struct json *j, const struct log_entry *l)
 {
     char pid[16];
@@ -36,7 +42,9 @@ static void write_entry(struct json *j, const struct log_entry *l)
     jw_key(j, "fields");
     jw_object_begin(j);
     jw_key(j, "source");
-    jw_string(j, l->source == SOURCE_SERVER ? "server" : "sandbox");
+    jw_string(j, is_inside(l) ? "sandbox" : "server");
+    jw_key(j, "layer");
+    jw_string(j, log_layer_name(l->layer));
     if (l->pid) {
         snprintf(pid, sizeof(pid), "%u", l->pid);
         jw_key(j, "pid");
@@ -62,7 +70,9 @@ static void write_line(struct json *j, const struct log_entry *l)
     jw_key(&line, "level");
     jw_string(&line, log_level_name(l->level));
     jw_key(&line, "logger");
-    jw_string(&line, l->source == SOURCE_SERVER ? "server" : "process");
+    jw_string(&line, is_inside(l) ? "process" : "server");
+    jw_key(&line, "layer");
+    jw_string(&line, log_layer_name(l->layer));
     jw_key(&line, "message");
     jw_bytes(&line, l->text, l->len);
     if (l->pid) {

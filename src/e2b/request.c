@@ -1,5 +1,7 @@
 #include "e2b/request.h"
 
+#include "front/asked.h"
+
 #define BODY_MAX (1024u * 1024)
 
 static void drop_if_over(struct e2b_req *q)
@@ -105,6 +107,7 @@ struct box *e2b_box(struct e2b_req *q)
         reply_error(q->http, 400, "Invalid sandbox ID");
         return NULL;
     }
+    asked_about(q->http, NULL, q->id);
     if (q->id[0])
         b = box_get(q->front, q->tenant.id, q->id);
     if (!b)

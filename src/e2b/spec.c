@@ -175,6 +175,7 @@ void spec_copy(const struct box_spec *from, struct box_spec *ret)
     json_incref(ret->envs);
     json_incref(ret->network);
     json_incref(ret->secrets);
+    ret->agents = NULL; /* programs do not come along */
     egress_forget_placeholders(ret);
     if (ret->context[0])
         leave_path(ret);

@@ -9,6 +9,7 @@
  *    "rules": [{"domain": "api.test", "headers": [["authorization", "Bearer ${e2b.secrets.k}"]]}],
  *    "secrets": [{"name": "k", "sealed": "...", "placeholder": "sgph_...",
  *                 "hosts": ["api.test"], "headers": ["authorization"]}],
+ *               or "value": "..." in place of "sealed", for a guard of one caller (wire.h)
  *    "proxy": {"address": "proxy.test:1080", "username": "...", "password": "..."},
  *    "sanitise": "enforce" | "report-only" | "off",         of request bodies that are inspected
  *    "flows": 128, "flowRate": 100, "bytes": 0}             quotas; 0: none
@@ -21,13 +22,20 @@
 
 #include "base/strbuf.h"
 
+struct egress_secret {
+    const char *name, *value, *placeholder;
+    const char *const *hosts; /* NULL-terminated */
+};
+
 struct egress_document {
     const char *tenant, *sandbox;
     bool default_deny, fake_ip;
     const char *const *allow, *const *deny; /* NULL-terminated, or NULL */
     uint32_t flows, flow_rate;
     uint64_t bytes;
+    const struct egress_secret *secrets; /* for a guard of one caller */
+    size_t n_secrets;
 };
 
-/* For callers without rules and secrets. */
+/* For callers without rules. */
 void egress_document_print(const struct egress_document *d, struct strbuf *out);

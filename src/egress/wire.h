@@ -39,15 +39,22 @@
 /* How connections of a sandbox come to its listeners. */
 enum egress_path { PATH_SK_LOOKUP = 1, PATH_TPROXY, PATH_REDIRECT, PATH_MAX_ };
 
+/* A guard that the library has started, for the sandboxes of one program: their documents may have
+ * the values of secrets as they are. They come from who knows them, by the one socket, and are
+ * nowhere else. The guard of a server takes sealed ones only. */
+#define GUARD_OF_ONE_CALLER 1
+
 enum guard_what {
-    GUARD_SETTINGS = 1, /* descriptors: memfds: settings, egress_roots, sanitise_patterns */
-    GUARD_FRONT,        /* descriptor: socket */
-    GUARD_BOX,          /* id, tenant, life, epoch, path; descriptors: tcp, udp, document */
-    GUARD_POLICY,       /* id, life, epoch; descriptor: document */
-    GUARD_APPLIED,      /* id, life, epoch, code, message */
-    GUARD_GONE,         /* id, life */
-    GUARD_ASK_UDP,      /* id, life, seq, local, peer */
-    GUARD_UDP,          /* seq, code; descriptor: socket, unless code < 0 */
+    /* descriptors: memfds: settings, egress_roots, sanitise_patterns. code: GUARD_OF_ONE_CALLER, or
+     * 0 */
+    GUARD_SETTINGS = 1,
+    GUARD_FRONT,   /* descriptor: socket */
+    GUARD_BOX,     /* id, tenant, life, epoch, path; descriptors: tcp, udp, document */
+    GUARD_POLICY,  /* id, life, epoch; descriptor: document */
+    GUARD_APPLIED, /* id, life, epoch, code, message */
+    GUARD_GONE,    /* id, life */
+    GUARD_ASK_UDP, /* id, life, seq, local, peer */
+    GUARD_UDP,     /* seq, code; descriptor: socket, unless code < 0 */
     GUARD_READY,
     GUARD_MAX_
 };
@@ -98,7 +105,7 @@ enum egress_verdict { VERDICT_ALLOWED = 1, VERDICT_BLOCKED, VERDICT_FAILED, VERD
 struct egress_news {
     char id[ID_LEN + 1], tenant[ID_LEN + 1];
     uint8_t verdict;  /* enum egress_verdict; failed: allowed, and the other side was not there */
-    char protocol[7]; /* "tcp", "udp", "dns" */
+    char protocol[7]; /* "tcp", "udp", "dns", "http": a request that a rule refused */
     char target[128]; /* the name if one is known, else the address; cut */
     char why[64];     /* the rule, as the record has it */
     uint16_t port;

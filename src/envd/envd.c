@@ -23,6 +23,7 @@ static void reply_internal_path(struct http_req *req)
     jw_string(&j, req->path);
     jw_key(&j, "code");
     jw_i64(&j, 404);
+    reply_put_fault(req, &j, 404, "this path cannot be reached from outside");
     jw_object_end(&j);
     reply_json(req, 404, &out);
 }

@@ -12,6 +12,7 @@
 
 #include "envd/messages.h"
 #include "envd/process.h"
+#include "front/deed.h"
 #include "front/identity.h"
 #include "front/outflow.h"
 
@@ -32,10 +33,12 @@ struct stream {
     size_t owed;               /* bytes that wait for the client */
     char *command, *cwd, *why; /* why: of a start that failed */
     struct outflow *outflow;   /* NULL: what it says is not sanitised */
+    struct deed deed;          /* of a Start */
 };
 
 static void stream_free(struct stream *s)
 {
+    deed_drop(&s->deed);
     call_cancel(&s->call);
     outflow_free(s->outflow);
     box_unref(s->box);
@@ -98,7 +101,7 @@ static void on_event(struct call *call, uint8_t what, const void *p, size_t len)
     s->pid = pid;
     s->pty = tty != 0;
     if (s->start)
-        box_log_add(&s->box->log, LOG_INFO, SOURCE_SANDBOX, pid, "Process with pid %u started: %s",
+        box_log_add(&s->box->log, LOG_INFO, LAYER_CODE, pid, "Process with pid %u started: %s",
                     pid, s->command);
     s->blocked = !rpc_send(s->rpc, event("start", json_pack("{s:I}", "pid", (json_int_t)pid)));
     rpc_set_keepalive(s->rpc, event("keepalive", json_object()));
@@ -181,14 +184,30 @@ static bool read_ending(const void *result, size_t len, struct ending *ret)
     return wire_done(&r);
 }
 
+/* How it came out is the program's own; a status is no failure of ours. */
+static void end_deed(struct stream *s, const struct ending *ending)
+{
+    span_number(s->deed.span, KEY_EXIT_CODE, ending->code);
+    if (ending->code != 0 || ending->killed || ending->timed_out) {
+        span_text(s->deed.span, KEY_LAYER, log_layer_name(LAYER_CODE));
+        span_fail(s->deed.span,
+                  ending->timed_out ? "timeout"
+                  : ending->killed  ? "killed"
+                                    : "code",
+                  "the program failed");
+    }
+    deed_end(&s->deed, s->box->front, s->box, 0, NULL, NULL);
+}
+
 static void ended(struct stream *s, const struct ending *ending)
 {
+    end_deed(s, ending);
     if (s->rpc && !flush_output(s))
         return;
     json_t *end = process_end_event(ending->killed, ending->code);
 
     if (s->start)
-        box_log_add(&s->box->log, LOG_INFO, SOURCE_SANDBOX, s->pid,
+        box_log_add(&s->box->log, LOG_INFO, LAYER_CODE, s->pid,
                     "Process with pid %u ended: %s%s", s->pid, rpc_str(end, "status"),
                     ending->timed_out ? " (its time was over)" : "");
     if (!s->rpc) {
@@ -235,7 +254,10 @@ static bool look_at_cwd(struct stream *s, const char *message)
 static void failed(struct stream *s, int status, const char *message)
 {
     enum rpc_code code = service_code(status);
+    struct sg_error e;
 
+    err_set(&e, status == CALL_GONE ? SG_ERR_GONE : err_kind_of(status), -EIO, "%s", message);
+    deed_end(&s->deed, s->box->front, s->box, -EIO, &e, NULL);
     if (status == CALL_GONE || status == EUSERS || !s->start)
         service_fail(s->rpc, s->user, status, message);
     else if (status != ENOENT || !look_at_cwd(s, message))
@@ -337,7 +359,7 @@ static bool put_start(struct stream *s, json_t *message, struct strbuf *request)
     wire_put_str(request, rpc_str(message, "tag"));
     wire_put_str(request, note.buf);
     put_command(config, request);
-    identity_put_envs(s->box, json_object_get(config, "envs"), request);
+    identity_put_envs(s->box, &s->deed.trace, json_object_get(config, "envs"), request);
     if (!note.truncated && !request->truncated)
         return true;
     rpc_fail(s->rpc, RPC_INVALID_ARGUMENT,
@@ -351,6 +373,8 @@ void process_stream_start(struct rpc_call *c, json_t *message)
     struct stream *s = stream_new(c);
 
     s->start = true;
+    deed_begin(&s->deed, DEED_PROCESS);
+    deed_box(&s->deed, s->box);
     strbuf_init(&request, OPS_OPEN_MAX);
     rpc_extend_deadline(c, DEADLINE_GRACE_MS);
     if (put_start(s, message, &request))

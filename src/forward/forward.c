@@ -17,6 +17,7 @@
 #include "forward/request_head.h"
 #include "forward/response.h"
 #include "forward/tls_client.h"
+#include "front/asked.h"
 #include "front/call.h"
 #include "front/reply.h"
 
@@ -247,6 +248,7 @@ static void on_head(struct response *r)
     for (size_t i = 0; i < r->n_headers; i++)
         if (header_passes(r->headers, r->n_headers, r->headers[i].name))
             http_add_header(f->req, r->headers[i].name, r->headers[i].value);
+    asked_blame(f->req, LAYER_CODE); /* whatever it is that it answers */
     http_start(f->req, r->status, NULL, r->length);
 }
 

@@ -4,6 +4,8 @@
 #include <strings.h>
 
 #include "base/json.h"
+#include "front/asked.h"
+#include "front/reply.h"
 
 #define ANSWER_MAX 4096
 
@@ -35,8 +37,8 @@ static void write_page(struct strbuf *out, const struct box *b, int status, unsi
     strbuf_addstr(out, "</p>\n</body></html>\n");
 }
 
-static void write_json(struct strbuf *out, const struct box *b, int status, unsigned port,
-                       const char *message)
+static void write_json(struct strbuf *out, struct http_req *req, const struct box *b, int status,
+                       unsigned port, const char *message)
 {
     struct json j;
 
@@ -52,6 +54,7 @@ static void write_json(struct strbuf *out, const struct box *b, int status, unsi
     }
     jw_key(&j, "code");
     jw_i64(&j, status);
+    reply_put_fault(req, &j, status, message);
     jw_object_end(&j);
 }
 
@@ -61,11 +64,15 @@ void refuse_forward(struct http_req *req, const struct box *b, int status, unsig
     AUTO(strbuf_done) struct strbuf out = {0};
 
     strbuf_init(&out, ANSWER_MAX);
+    http_failed(req, status, message);
+    /* What listens there, or does not, is a program of the sandbox's user. */
+    if (status == 502 || status == 504)
+        asked_blame(req, LAYER_CODE);
     if (wants_page(req)) {
         write_page(&out, b, status, port, message);
         http_reply(req, status, "text/html; charset=utf-8", out.buf, out.len);
     } else {
-        write_json(&out, b, status, port, message);
+        write_json(&out, req, b, status, port, message);
         http_reply(req, status, "application/json", out.buf, out.len);
     }
 }

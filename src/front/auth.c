@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "front/asked.h"
 #include "front/rate.h"
 #include "front/reply.h"
 
@@ -61,6 +62,7 @@ const struct store_tenant *auth_tenant(struct http_req *req)
         reply_error(req, 401, "Invalid API key: it is unknown or revoked");
         return NULL;
     }
+    asked_about(req, tenant.id, NULL);
     if (s->tenant_rate > 0 && !rate_take(&requests, tenant.id, s->tenant_rate, s->tenant_rate)) {
         too_many(req, "requests of this tenant");
         return NULL;

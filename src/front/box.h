@@ -23,12 +23,14 @@
 #include "front/spec.h"
 #include "front/usage.h"
 #include "order/order.h"
+#include "telemetry/trace.h"
 
 enum box_state { BOX_STARTING, BOX_RUNNING, BOX_PAUSED, BOX_ENDED };
 /* A checkpoint is taken, or it goes back to one: BUSY_CHECKPOINT. */
 enum box_busy { BUSY_NO, BUSY_PAUSING, BUSY_RESUMING, BUSY_SNAPSHOT, BUSY_CHECKPOINT };
 
 struct link;
+struct deed;
 struct context;
 struct replay;
 struct taking;
@@ -55,8 +57,11 @@ struct box {
     bool has_copies;       /* copies of kernels came with it, and are its agent's */
     bool closed;           /* cells run again in it: nothing goes out, whatever its policy is */
     struct context *context; /* context/'s: that it is the sandbox of, as far as this front knows */
-    uint64_t used_ns;        /* when its agent was last asked something for a client */
-    unsigned holds;          /* of those who work in it */
+    const char *conversation, *path; /* of that; NULL: none */
+    struct deed *deeds; /* deed.h: cells, programs, tools, agents under way; newest first */
+    struct trace_ref last_trace; /* of the last of them */
+    uint64_t used_ns;            /* when its agent was last asked something for a client */
+    unsigned holds;              /* of those who work in it */
     unsigned refs;
     struct box *next_in_bucket;
 };

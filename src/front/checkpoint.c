@@ -293,6 +293,16 @@ struct checkpoint *checkpoint_labelled(struct front *f, const char *sandbox, con
     return found;
 }
 
+size_t checkpoints_count(const struct front *f)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; f->checkpoints && i < BUCKETS; i++)
+        for (const struct checkpoint *c = f->checkpoints->named[i]; c; c = c->next_named)
+            n++;
+    return n;
+}
+
 void checkpoints_each(struct front *f, const char *sandbox,
                       bool (*fn)(struct checkpoint *c, void *arg), void *arg)
 {

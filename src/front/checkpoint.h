@@ -65,6 +65,7 @@ struct checkpoint_ask {
     uint64_t wait_ms;  /* for a cell to end; 0: not at all */
     bool durable;      /* the files are saved as a layer of the same name too */
     bool files_only;   /* without kernels */
+    bool one;          /* of a fork: one sandbox is made from it */
 };
 /* Exactly once, perhaps before it returns. c is valid during the call, and until it is forgotten.
  * -EBUSY: the report lists what is in the way; -EDQUOT: the tenant's limits; -EOPNOTSUPP: not on
@@ -100,6 +101,7 @@ struct checkpoint *checkpoint_labelled(struct front *f, const char *sandbox, con
 /* Those of a sandbox that are no fork's and no snapshot's, oldest first, until fn says false. */
 void checkpoints_each(struct front *f, const char *sandbox,
                       bool (*fn)(struct checkpoint *c, void *arg), void *arg);
+size_t checkpoints_count(const struct front *f); /* of all */
 void checkpoint_forget(struct checkpoint *c);
 /* The name of the one that a box has come from last; "": none that is known. */
 const char *box_came_from(const struct box *b);

@@ -73,7 +73,7 @@ static void put_context(struct adopting *a, const json_t *entry, struct strbuf *
     wire_put_u32(q, carried ? (uint32_t)json_integer_value(json_object_get(entry, "pid")) : 0);
     wire_put_str(q, note);
     if (carried && !a->no_env)
-        identity_put_envs(a->box, NULL, q);
+        identity_put_envs(a->box, NULL, NULL, q);
     else
         wire_put_u32(q, 0);
 }

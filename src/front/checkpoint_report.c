@@ -285,6 +285,7 @@ void reply_fork_error(struct http_req *req, int r, const struct sg_error *e, con
     jw_i64(&j, 409);
     jw_key(&j, "message");
     jw_bytes(&j, e->message, strlen(e->message));
+    reply_put_fault(req, &j, 409, e->message);
     report_put(&j, report);
     jw_object_end(&j);
     reply_json(req, 409, &out);

@@ -13,6 +13,7 @@
 #include "channel/wire.h"
 #include "front/call.h"
 #include "front/checkpoint_impl.h"
+#include "front/deed.h"
 #include "front/lifecycle.h"
 #include "front/replay.h"
 #include "front/warden.h"
@@ -23,10 +24,11 @@ struct taking {
     struct checkpoint *made; /* what it will be */
     struct call hold;
     uint64_t wait_ms;
-    bool durable, files_only;
+    bool durable, files_only, one;
     bool begun;   /* the box is busy with it */
     bool ordered; /* the warden will answer */
     bool loose;   /* the store has its name on the list of loose layers */
+    struct deed deed;
     checkpoint_done done;
     void *arg;
 };
@@ -43,6 +45,10 @@ static void finish(struct taking *t, int r, const struct sg_error *e, const json
     /* First, so that whoever asked can do something else with the box at once. */
     if (t->begun && b->busy == BUSY_CHECKPOINT)
         box_settled(b);
+    if (r == 0 && t->made->kind == CHECKPOINT_FORK)
+        deed_drop(&t->deed); /* it is a step of the fork, which tells of itself */
+    else
+        deed_end(&t->deed, b->front, b, r, e, NULL);
     t->done(t->arg, r < 0 ? NULL : t->made, r, e, report);
     checkpoint_unref(t->made);
     box_unref(b);
@@ -107,7 +113,7 @@ static void taken(struct taking *t, const struct order_answer *a, const json_t *
         finish(t, r, &e, NULL);
         return;
     }
-    box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Checkpoint %s taken, %u us", c->name,
+    box_log_add(&b->log, LOG_INFO, LAYER_SANDBOX, 0, "Checkpoint %s taken, %u us", c->name,
                 a->paused_usec);
     if (c->kind == CHECKPOINT_LABEL)
         checkpoints_thin(b->front, lineage_find(b->front, b->id));
@@ -170,7 +176,7 @@ static void order(struct taking *t)
     }
     box_order(b, ORDER_CHECKPOINT, &o);
     o.flags = c->kind == CHECKPOINT_SNAPSHOT ? ORDER_KEEP
-              : c->kind == CHECKPOINT_FORK   ? ORDER_SOON
+              : c->kind == CHECKPOINT_FORK   ? ORDER_SOON | (t->one ? ORDER_LAST : 0)
                                              : 0;
     memcpy(o.layer, c->name, sizeof o.layer);
     name_kernels(c->contexts, &o);
@@ -305,8 +311,11 @@ void box_checkpoint(struct box *b, const struct checkpoint_ask *ask, checkpoint_
                          .wait_ms = ask->wait_ms,
                          .durable = ask->durable,
                          .files_only = ask->files_only,
+                         .one = ask->one,
                          .done = done,
                          .arg = arg};
+    deed_begin(&t->deed, DEED_CHECKPOINT);
+    deed_box(&t->deed, b);
     c->kind = ask->kind;
     c->contexts = json_array();
     if (ask->name)

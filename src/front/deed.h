@@ -39,24 +39,45 @@ enum deed_kind {
 
 struct deed {
     enum deed_kind kind;
-    uint64_t began_ns;      /* 0: it is none */
-    struct span *span;      /* NULL: not traced */
-    struct trace_ref trace; /* for what is done in its course: its own, or its parent's */
-    const char *label;      /* of its histogram; a literal */
+    uint64_t began_ns;         /* 0: it is none */
+    struct span *span;         /* NULL: not traced */
+    struct trace_ref trace;    /* for what is done in its course: its own, or its parent's */
+    const char *label;         /* of its histogram; a literal; NULL: it is not counted there */
+    struct deed *next, **link; /* of those under way in a box; link NULL: in none */
 };
 
-/* parent may be NULL. */
-void deed_begin(struct deed *d, enum deed_kind kind, const struct trace_ref *parent);
-/* Whose it is: attributes of the span. */
-void deed_box(struct deed *d, const struct box *b);
-void deed_context(struct deed *d, const char *conversation, const char *path, const char *context);
-/* How it came out; r < 0 with e. b NULL: there is no sandbox. about: what the event has to say
- * beyond b; NULL: nothing. Harmless on one that was not begun, or ended before. */
-struct event_about;
+/* What is begun meanwhile, without a parent of its own, hangs there: for who does several things
+ * for one request. Returns what was before, for deed_leave. */
+struct trace_ref deed_enter(const struct trace_ref *r);
+void deed_leave(const struct trace_ref *before);
+/* The id of the request that is being heard now; NULL: none. */
+void deed_request(const char *id);
+
+/* Begins now, for whom deed_enter has said. */
+void deed_begin(struct deed *d, enum deed_kind kind);
+/* Whose it is: attributes of the span. What goes out of the box while a cell, a program, a tool or
+ * an agent is under way in it is told there. */
+void deed_box(struct deed *d, struct box *b);
+/* Which context; those that are NULL stay as they were. */
+void deed_context(struct deed *d, const char *tenant, const char *conversation, const char *path,
+                  const char *context);
+/* How it came out; r < 0 with e. b NULL: there is no sandbox. reason: one word for the event, or
+ * NULL. Harmless on one that was not begun, or has ended. */
 void deed_end(struct deed *d, struct front *f, const struct box *b, int r, const struct sg_error *e,
-              const struct event_about *about);
-/* The same without a word: what it was to be did not begin. */
+              const char *reason);
+/* The same without a word: it did not begin after all. */
 void deed_drop(struct deed *d);
+/* One that was over as soon as it was heard of: the warden's doing. */
+void deed_told(struct front *f, struct box *b, enum deed_kind kind, const char *reason);
+
+/* A connection of a sandbox that has ended or was refused: an event of what is under way in it, or
+ * a span of its own behind what was last. */
+struct egress_news;
+void deed_egress(struct front *f, const struct egress_news *n);
+
+/* What went in, or came out, if content is wanted in traces (setting trace_content): sanitised
+ * here, whatever it was before. */
+void deed_content(struct deed *d, struct front *f, enum span_key key, const char *text, size_t len);
 
 enum log_layer layer_of(const struct sg_error *e);
 /* "KEY=VALUE" for the environment of what runs inside: TRACEPARENT; "" if there is no trace. */

@@ -49,7 +49,7 @@ static void install_end(struct install *i)
 
 static void complain(struct install *i, const char *what)
 {
-    box_log_add(&i->box->log, LOG_WARN, SOURCE_SERVER, 0,
+    box_log_add(&i->box->log, LOG_WARN, LAYER_INFRASTRUCTURE, 0,
                 "The certificate for inspected traffic could not be installed: %s", what);
 }
 

@@ -11,8 +11,9 @@
  *                  store/events.c: the last event_keep of them; where the webhook has come to
  *
  * A front that is killed loses what was not written yet: EVENTS_FLUSH_MS at most; the numbers of
- * the next begin behind what could have been used, so none is ever used twice. A reader that asks
- * for events that are no longer kept is told so first ("gap"). */
+ * the next begin behind what could have been used, so none is ever used twice, and the first of
+ * them is a "gap" for everybody. A reader that asks for events that are no longer kept is told so
+ * first, by a "gap" too. */
 #pragma once
 
 #include "base/json.h"
@@ -39,7 +40,10 @@
 
 #define EVENT_KIND_ENUM(id, name) HAPPENED_##id,
 enum event_kind { EVENT_KINDS(EVENT_KIND_ENUM) EVENT_KIND_MAX_ };
-const char *event_kind_text(enum event_kind kind);
+const char *event_kind_text(enum event_kind kind); /* of EVENT_KIND_MAX_: "gap" */
+
+/* "sandbox.*,context.ended": a bit for each kind. */
+int event_types_parse(const char *what, const char *text, uint32_t *ret, struct sg_error *e);
 
 /* What it is about; NULL: that does not apply. */
 struct event_about {
@@ -64,11 +68,13 @@ struct event {
     char tenant[ID_LEN + 1];
     const char *json; /* one object: id, time, type, and what it is about */
 };
-/* Those of a tenant after `after`, in order, until fn says false. ret_gap: some that are asked for
- * are not kept any more. */
+/* Those of a tenant (NULL: of all) after `after`, in order, until fn says false. ret_gap: some that
+ * are asked for are not kept any more. */
 void events_since(struct front *f, const char *tenant, uint64_t after,
                   bool (*fn)(const struct event *e, void *arg), void *arg, bool *ret_gap);
 uint64_t events_last(const struct front *f);
+/* Up to this number they are not kept any more. */
+uint64_t events_gone(const struct front *f);
 /* Called for each new one until events_unwatch. */
 struct event_watch {
     void (*on_event)(struct event_watch *w, const struct event *e);

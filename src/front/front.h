@@ -21,6 +21,7 @@ struct boxes;
 struct box;
 struct contexts;
 struct checkpoints;
+struct agents;
 struct guard_link;
 struct outflow_patterns;
 
@@ -36,6 +37,7 @@ struct front {
     struct boxes *boxes;
     struct contexts *contexts;
     struct checkpoints *checkpoints;     /* front/checkpoint.h; NULL until there was one */
+    struct agents *agents;               /* acp/agents.h; NULL until there was one */
     void (*on_box_ended)(struct box *b); /* it is out of the table; NULL if nobody asks */
     /* A secret of the tenant has another value or other hosts, or is gone; NULL if nobody asks. */
     void (*on_secret_changed)(struct front *f, const char *tenant, const char *name);

@@ -4,9 +4,12 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "front/news.h"
 #include "order/log.h"
 
 #define MESSAGE_MAX (sizeof(struct ask) + GUARD_PAYLOAD_MAX)
+
+_Static_assert(sizeof(struct ask) % _Alignof(struct egress_news) == 0, "news follow it");
 
 /* A question that waits to be sent, then for its answer. */
 struct question {
@@ -172,6 +175,27 @@ static void take_answer(struct guard_link *l, const struct ask *a, int fd)
         close_p(&fd);
 }
 
+/* What was not asked for. A guard that was taken over can tell lies here, and nothing else. */
+static void take_news(struct guard_link *l, struct ask *a)
+{
+    struct egress_news *news = (struct egress_news *)(a + 1);
+    size_t n = a->len / sizeof(*news), kept = 0;
+
+    if (a->what != ASK_NEWS || a->len % sizeof(*news) != 0)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        struct egress_news *one = &news[i];
+
+        one->id[ID_LEN] = one->tenant[ID_LEN] = '\0';
+        one->protocol[sizeof(one->protocol) - 1] = '\0';
+        one->target[sizeof(one->target) - 1] = one->why[sizeof(one->why) - 1] = '\0';
+        if (id_valid(one->id) && id_valid(one->tenant) && one->verdict > 0 &&
+            one->verdict < VERDICT_MAX_)
+            news[kept++] = *one;
+    }
+    egress_news_take(l->front, news, kept);
+}
+
 /* False: nothing more to read, or the guard is gone. */
 static bool take_message(struct guard_link *l)
 {
@@ -190,7 +214,13 @@ static bool take_message(struct guard_link *l)
         return false;
     }
     ((char *)(a + 1))[a->len] = '\0';
-    take_answer(l, a, n_fds > 0 ? fd : -1);
+    if (a->seq != 0) {
+        take_answer(l, a, n_fds > 0 ? fd : -1);
+        return true;
+    }
+    take_news(l, a);
+    if (n_fds > 0)
+        close_p(&fd);
     return true;
 }
 

@@ -2,7 +2,8 @@
  * order.
  *
  * There may be no guard for a moment: it has ended and the next is being started. Nothing is kept
- * for it then; who asks is told at once and says so to its client. */
+ * for it then; who asks is told at once and says so to its client. What it tells without being
+ * asked is for front/news.h. */
 #pragma once
 
 #include "egress/wire.h"

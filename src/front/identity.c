@@ -14,7 +14,7 @@ static void on_written(struct call *c, int status, const char *message, const vo
 {
     (void)result, (void)len;
     if (status > 0)
-        box_log_add(&c->box->log, LOG_WARN, SOURCE_SERVER, 0, "%s could not be written: %s",
+        box_log_add(&c->box->log, LOG_WARN, LAYER_INFRASTRUCTURE, 0, "%s could not be written: %s",
                     (const char *)c->owner, message);
     box_unref(c->box);
     free(c);
@@ -68,7 +68,28 @@ void envs_put(json_t *envs, struct strbuf *request)
     }
 }
 
-void identity_put_envs(const struct box *b, json_t *more, struct strbuf *request)
+static void add_trace(json_t *envs, const struct trace_ref *trace)
+{
+    char text[TRACEPARENT_LEN + 1];
+
+    if (!trace || !trace->set)
+        return;
+    trace_format(trace, text);
+    json_object_set_new(envs, "TRACEPARENT", json_string(text));
+}
+
+void envs_put_traced(json_t *envs, const struct trace_ref *trace, struct strbuf *request)
+{
+    json_t *all = json_object();
+
+    add_trace(all, trace);
+    json_object_update(all, envs);
+    envs_put(all, request);
+    json_decref(all);
+}
+
+void identity_put_envs(const struct box *b, const struct trace_ref *trace, json_t *more,
+                       struct strbuf *request)
 {
     json_t *all = json_pack("{s:s, s:s, s:s}", "E2B_SANDBOX", "true", "E2B_SANDBOX_ID", b->id,
                             "E2B_TEMPLATE_ID", b->spec.template_id);
@@ -76,6 +97,7 @@ void identity_put_envs(const struct box *b, json_t *more, struct strbuf *request
 
     json_object_update(all, egress);
     json_decref(egress);
+    add_trace(all, trace);
     json_object_update(all, b->spec.envs);
     json_object_update(all, more);
     envs_put(all, request);

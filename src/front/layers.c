@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "front/checkpoint.h"
+#include "front/deed.h"
 #include "front/lifecycle.h"
 #include "front/warden.h"
 #include "store/store.h"
@@ -13,6 +14,7 @@ struct saving {
     struct box *box;
     char layer[ID_LEN + 1];
     bool durable;
+    struct deed deed;
     box_saved done;
     void *arg;
 };
@@ -26,6 +28,7 @@ static void on_saved(void *arg, const struct order_answer *a, int fd)
     close_p(&fd);
     if (r < 0)
         store_layer_gone(s->box->front->store, s->layer);
+    deed_end(&s->deed, s->box->front, s->box, r, &e, NULL);
     s->done(s->arg, r, &e, a->stats.disk_bytes);
     box_settled(s->box);
     box_unref(s->box);
@@ -68,6 +71,8 @@ void box_snapshot(struct box *b, const char *layer, bool durable, box_saved done
     s = xcalloc(1, sizeof *s);
     *s = (struct saving){.box = box_ref(b), .done = done, .arg = arg};
     b->busy = BUSY_SNAPSHOT;
+    deed_begin(&s->deed, DEED_SNAPSHOT);
+    deed_box(&s->deed, b);
     box_order(b, ORDER_SNAPSHOT, &o);
     o.flags = durable ? ORDER_DURABLE : 0;
     snprintf(o.layer, sizeof o.layer, "%s", layer);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "front/call.h"
 #include "front/checkpoint.h"
+#include "front/deed.h"
 #include "front/egress.h"
 #include "front/identity.h"
 #include "front/warm.h"
@@ -31,6 +32,8 @@ struct transition {
     void *arg;
     uint64_t deadline_ns, timeout_ms;
     bool memory; /* kernels come along, or stay */
+    struct deed deed;
+    uint64_t ordered_ns, answered_ns; /* CREATE: when the warden was asked, and answered */
 };
 
 static struct transition *transition_new(struct box *b, enum box_busy busy, box_done done,
@@ -74,6 +77,7 @@ static void transition_end(struct transition *t, bool was_busy, int r, const str
 {
     struct box *b = t->box;
 
+    deed_end(&t->deed, b->front, b, r, e, NULL);
     if (t->done)
         t->done(t->arg, b, r, e);
     if (was_busy)
@@ -126,10 +130,44 @@ static void greet(struct box *b)
     box_uncork(b);
 }
 
+/* What the warden did, one thing after the other, is a part of the time that the order took. */
+static void tell_steps(struct transition *t, const struct order_steps *s)
+{
+    struct span *span = t->deed.span;
+    const struct {
+        enum span_name name;
+        uint32_t usec;
+    } steps[] = {{SPAN_STEP_TAKE, s->take},
+                 {SPAN_STEP_FILES, s->files},
+                 {SPAN_STEP_NETWORK, s->network},
+                 {SPAN_STEP_KERNELS, s->kernels}};
+    uint64_t at = t->ordered_ns;
+
+    t->answered_ns = clock_ns();
+    if (s->pooled && strcmp(t->deed.label, "template") == 0)
+        t->deed.label = "pool";
+    if (!span)
+        return;
+    span_step(span, SPAN_STEP_POLICY, t->deed.began_ns, t->ordered_ns);
+    span_step(span, SPAN_STEP_ORDER, t->ordered_ns, t->answered_ns);
+    for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+        uint64_t end = at + steps[i].usec * 1000ull;
+
+        if (steps[i].usec == 0 || end > t->answered_ns)
+            continue;
+        span_step(span, steps[i].name, at, end);
+        at = end;
+    }
+    span_flag(span, KEY_POOLED, s->pooled != 0);
+}
+
 /* It may have ended meanwhile: whoever uses it finds out. */
 static void on_installed(void *arg)
 {
-    transition_end(arg, false, 0, NULL);
+    struct transition *t = arg;
+
+    span_step(t->deed.span, SPAN_STEP_READY, t->answered_ns, clock_ns());
+    transition_end(t, false, 0, NULL);
 }
 
 static void on_created(void *arg, const struct order_answer *a, int fd)
@@ -148,10 +186,11 @@ static void on_created(void *arg, const struct order_answer *a, int fd)
         b->link = link_new(b, fd);
         b->state = BOX_RUNNING;
         b->has_copies = (a->flags & TELL_KERNELS) != 0;
+        tell_steps(t, &a->steps);
         usage_made(b);
         if (!t->memory) /* checkpoint_use.c has more to say first */
             greet(b);
-        box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Sandbox created from template %s",
+        box_log_add(&b->log, LOG_INFO, LAYER_SANDBOX, 0, "Sandbox created from template %s",
                     b->spec.template_id);
     }
     if (r < 0)
@@ -182,10 +221,14 @@ void box_make(struct front *f, struct box_spec *spec, const struct box_make *m, 
               void *arg)
 {
     struct sg_error e = {0};
+    struct deed deed;
     struct order o;
     char id[ID_LEN + 1];
     int note = -1, document = -1, r = check_room(f, spec->tenant, &e);
     bool with_state = (m->flags & ORDER_STATE) != 0;
+
+    deed_begin(&deed, DEED_CREATE);
+    deed.label = with_state ? "checkpoint" : m->layer ? "snapshot" : "template";
 
     spec->timeout_ms = m->timeout_ms;
     snprintf(spec->checkpoint, sizeof spec->checkpoint, "%s", m->came_from ? m->came_from : "");
@@ -202,11 +245,15 @@ void box_make(struct front *f, struct box_spec *spec, const struct box_make *m, 
         r = note = box_spec_save(spec, &e);
     if (r < 0) {
         close_p(&document);
+        deed_context(&deed, spec->tenant, NULL, NULL, spec->context[0] ? spec->context : NULL);
+        deed_end(&deed, f, NULL, r, &e, NULL);
         box_spec_done(spec);
         done(arg, NULL, r, &e);
         return;
     }
     struct box *b = box_new(f, id, spec);
+    deed_box(&deed, b);
+    b->last_trace = deed.trace;
     b->closed = m->closed;
     b->seen_ns = clock_ns();
     box_set_deadline(b, b->seen_ns + m->timeout_ms * NS_PER_MS);
@@ -218,6 +265,8 @@ void box_make(struct front *f, struct box_spec *spec, const struct box_make *m, 
     snprintf(o.layer, sizeof o.layer, "%s", m->layer ? m->layer : "");
     struct transition *t = transition_new(b, BUSY_NO, done, arg);
     t->memory = with_state;
+    t->deed = deed;
+    t->ordered_ns = clock_ns();
     warden_order_two(f, &o, note, document, on_created, t);
     box_unref(b);
 }
@@ -243,6 +292,7 @@ static void on_killed(void *arg, const struct order_answer *a, int fd)
     if (r == -ENOENT) /* its deadline was faster: gone is gone */
         r = 0;
     usage_kill_answered(t->box);
+    deed_end(&t->deed, t->box->front, t->box, r, &e, "killed");
     transition_end(t, false, r, &e);
 }
 
@@ -250,11 +300,15 @@ void box_kill(struct box *b, box_done done, void *arg)
 {
     struct order o;
 
+    struct transition *t = transition_new(b, BUSY_NO, done, arg);
+
+    deed_begin(&t->deed, DEED_DESTROY);
+    deed_box(&t->deed, b);
     box_order(b, ORDER_KILL, &o);
     usage_kill_ordered(b);
-    warden_order(b->front, &o, -1, on_killed, transition_new(b, BUSY_NO, done, arg));
+    warden_order(b->front, &o, -1, on_killed, t);
     /* Nobody finds it from now on; that it will be gone is certain. */
-    box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Sandbox killed");
+    box_log_add(&b->log, LOG_INFO, LAYER_SANDBOX, 0, "Sandbox killed");
     ended(b);
 }
 
@@ -269,7 +323,7 @@ static void now_paused(struct box *b, const struct order_answer *a)
     b->deadline_ns = 0;
     b->state = BOX_PAUSED;
     b->stored = stored;
-    box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Sandbox paused, %s",
+    box_log_add(&b->log, LOG_INFO, LAYER_SANDBOX, 0, "Sandbox paused, %s",
                 stored ? "files only" : "memory kept");
     if (stored)
         link_free(steal_ptr(&b->link));
@@ -322,6 +376,9 @@ void box_pause(struct box *b, bool keep_memory, box_done done, void *arg)
         return;
     }
     b->busy = BUSY_PAUSING;
+    deed_begin(&t->deed, DEED_PAUSE);
+    t->deed.label = keep_memory ? "memory" : "files";
+    deed_box(&t->deed, b);
     box_order(b, ORDER_PAUSE, &o);
     o.flags = keep_memory ? 0 : ORDER_FILES_ONLY;
     warden_order(b->front, &o, -1, on_paused, t);
@@ -348,7 +405,7 @@ static void on_resumed(void *arg, const struct order_answer *a, int fd)
         b->spec.timeout_ms = t->timeout_ms;
         b->spec.started_ms = clock_wall_ms();
         box_note_changed(b);
-        box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Sandbox resumed%s",
+        box_log_add(&b->log, LOG_INFO, LAYER_SANDBOX, 0, "Sandbox resumed%s",
                     booted ? " from its files" : "");
     }
     close_p(&fd);
@@ -391,6 +448,9 @@ void box_resume(struct box *b, bool use_memory, uint64_t timeout_ms, box_done do
         return;
     }
     b->busy = BUSY_RESUMING;
+    deed_begin(&t->deed, DEED_RESUME);
+    t->deed.label = b->stored ? "stored" : "paused";
+    deed_box(&t->deed, b);
     t->deadline_ns = clock_ns() + timeout_ms * NS_PER_MS;
     box_order(b, ORDER_RESUME, &o);
     o.flags = use_memory ? 0 : ORDER_FILES_ONLY;
@@ -497,7 +557,8 @@ void box_told_sandbox(struct front *f, const struct order_answer *a, int note_fd
     close_p(&note_fd);
     if (r < 0 || !id_valid(a->id)) {
         struct order o = {.op = ORDER_KILL};
-        log_sandbox(LEVEL_ERROR, a->id, "it cannot be taken over: %s", e.message);
+        log_sandbox(LEVEL_ERROR, LAYER_INFRASTRUCTURE, a->id, "it cannot be taken over: %s",
+                    e.message);
         close_p(&channel_fd);
         memcpy(o.id, a->id, sizeof o.id);
         warden_order(f, &o, -1, on_noted, NULL);
@@ -526,20 +587,30 @@ static void log_end(struct box *b, const struct order_answer *a)
 {
     switch ((enum order_end)a->end) {
     case END_EXPIRED:
-        box_log_add(&b->log, LOG_INFO, SOURCE_SERVER, 0, "Sandbox ended: its time is over");
+        box_log_add(&b->log, LOG_INFO, LAYER_SANDBOX, 0, "Sandbox ended: its time is over");
         break;
     case END_DIED:
-        box_log_add(&b->log, LOG_ERROR, SOURCE_SANDBOX, 0,
+        box_log_add(&b->log, LOG_ERROR, LAYER_AGENT, 0,
                     "Sandbox ended: its first process was killed from inside or by the kernel");
         break;
     case END_FAILED:
-        box_log_add(&b->log, LOG_ERROR, SOURCE_SERVER, 0, "Sandbox ended: the server failed: %s",
-                    a->message);
+        box_log_add(&b->log, LOG_ERROR, LAYER_INFRASTRUCTURE, 0,
+                    "Sandbox ended: the server failed: %s", a->message);
         break;
     case END_KILLED:
     case END_MAX_:
         break;
     }
+}
+
+static const char *end_reason(uint32_t end)
+{
+    static const char *const words[] = {[END_KILLED] = "killed",
+                                        [END_EXPIRED] = "expired",
+                                        [END_DIED] = "died",
+                                        [END_FAILED] = "failed"};
+
+    return end > 0 && end < ARRAY_SIZE(words) ? words[end] : "failed";
 }
 
 void box_told_ended(struct front *f, const struct order_answer *a)
@@ -550,6 +621,7 @@ void box_told_ended(struct front *f, const struct order_answer *a)
     if (!b)
         return;
     log_end(b, a);
+    deed_told(f, b, DEED_DESTROY, end_reason(a->end));
     ended(b);
 }
 
@@ -557,6 +629,8 @@ void box_told_paused(struct front *f, const struct order_answer *a)
 {
     struct box *b = box_find(f, a->id);
 
-    if (b && b->state == BOX_RUNNING)
+    if (b && b->state == BOX_RUNNING) {
         now_paused(b, a);
+        deed_told(f, b, DEED_PAUSE, "expired");
+    }
 }

@@ -54,7 +54,7 @@ static void broke(struct link *l, int r)
     watch(l);
     if (r == -EPIPE || r == -ECONNRESET)
         return;
-    box_log_add(&b->log, LOG_ERROR, SOURCE_SANDBOX, 0,
+    box_log_add(&b->log, LOG_ERROR, LAYER_AGENT, 0,
                 "the agent inside broke the protocol (%s): the sandbox is ended", strerror(-r));
     box_kill(b, NULL, NULL);
 }

@@ -65,10 +65,10 @@ static void add(struct box_log *l, const struct log_entry *head, const char *tex
     l->bytes += sizeof *e + len;
 }
 
-void box_log_add(struct box_log *l, enum log_level level, enum log_source source, uint32_t pid,
+void box_log_add(struct box_log *l, enum log_level level, enum log_layer layer, uint32_t pid,
                  const char *fmt, ...)
 {
-    struct log_entry head = {.level = level, .source = source, .pid = pid};
+    struct log_entry head = {.level = level, .layer = layer, .pid = pid};
     char text[1024];
     va_list ap;
 
@@ -84,7 +84,7 @@ void box_log_output(struct box_log *l, uint32_t pid, const char *stream, const v
 {
     bool err = strcmp(stream, "stderr") == 0;
     struct log_entry head = {
-        .level = err ? LOG_WARN : LOG_INFO, .source = SOURCE_SANDBOX, .pid = pid, .stream = stream};
+        .level = err ? LOG_WARN : LOG_INFO, .layer = LAYER_CODE, .pid = pid, .stream = stream};
     const char *p = data, *end = p + len;
 
     /* Of a flood only the end would stay: the rest is not even split. */

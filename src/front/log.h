@@ -1,21 +1,21 @@
 /* The log of one sandbox: what happened to it, and what its programs wrote, a line an entry.
  *
- * It is kept in memory, bounded, oldest first out; nothing of it goes to disk. `source` tells whose
- * doing an entry is: the code inside (SOURCE_SANDBOX) or us (SOURCE_SERVER). */
+ * It is kept in memory, bounded, oldest first out; nothing of it goes to disk. `layer` tells whose
+ * doing an entry is (order/log.h). */
 #pragma once
 
 #include "base/base.h"
+#include "order/log.h"
 
 #define BOX_LOG_BYTES (256u * 1024) /* of text, for a sandbox */
 #define BOX_LOG_LINE  4096          /* of one entry; longer ones are cut */
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_LEVEL_MAX_ };
-enum log_source { SOURCE_SANDBOX, SOURCE_SERVER };
 
 struct log_entry {
     int64_t ms; /* wall clock */
     enum log_level level;
-    enum log_source source;
+    enum log_layer layer;
     uint32_t pid;       /* 0: none */
     const char *stream; /* "stdout", "stderr", "pty", or NULL */
     uint32_t len;
@@ -28,7 +28,7 @@ struct box_log {
 };
 
 void box_log_done(struct box_log *l);
-void box_log_add(struct box_log *l, enum log_level level, enum log_source source, uint32_t pid,
+void box_log_add(struct box_log *l, enum log_level level, enum log_layer layer, uint32_t pid,
                  const char *fmt, ...) PRINTF(5, 6);
 /* A piece of a program's output: split into lines, each an entry of its own. */
 void box_log_output(struct box_log *l, uint32_t pid, const char *stream, const void *data,

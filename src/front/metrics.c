@@ -4,6 +4,7 @@
 #include "channel/wire.h"
 #include "front/call.h"
 #include "front/warden.h"
+#include "telemetry/figures.h"
 
 #define TICK_MS    250
 #define A_TICK_MAX 32                      /* the warden has other things to do */
@@ -52,6 +53,38 @@ static void on_disk(struct call *c, int status, const char *message, const void 
     finish(s, status == 0 && wire_done(&r));
 }
 
+/* How often more than *told, which counts from its last boot on, is that? */
+static uint64_t more_than(uint64_t *told, uint64_t now)
+{
+    uint64_t more = now > *told ? now - *told : 0;
+
+    *told = now;
+    return more;
+}
+
+static void tell_limit(struct box *b, const char *cause, const char *what, uint64_t n)
+{
+    struct log_about about = {.layer = LAYER_SANDBOX, .sandbox = b->id, .tenant = b->spec.tenant};
+
+    if (n == 0)
+        return;
+    figure_add(FIG_FAILURES, cause, (double)n);
+    box_log_add(&b->log, LOG_WARN, LAYER_SANDBOX, 0, "%s: %llu", what, (unsigned long long)n);
+    log_with(LEVEL_INFO, &about, "%s: %llu", what, (unsigned long long)n);
+}
+
+/* What its limits did to it since the last sample: nobody else would tell why a program died. */
+static void tell_limits(struct box *b, const struct order_stats *now)
+{
+    struct box_metrics *m = &b->metrics;
+
+    tell_limit(b, "sandbox:memory", "its memory was full, processes were killed",
+               more_than(&m->oom_kills, now->oom_kills));
+    tell_limit(b, "sandbox:processes",
+               "it had as many processes as it may have, starts were refused",
+               more_than(&m->pids_hits, now->pids_hits));
+}
+
 static void on_stats(void *arg, const struct order_answer *a, int fd)
 {
     struct sample *s = arg;
@@ -72,6 +105,7 @@ static void on_stats(void *arg, const struct order_answer *a, int fd)
                            .memory_total = a->stats.memory_total};
     m->last_ns = now;
     m->last_cpu_usec = a->stats.cpu_usec;
+    tell_limits(s->box, &a->stats);
     usage_sampled(s->box, &a->stats);
     s->call = (struct call){.owner = s, .uncounted = true, .on_end = on_disk};
     if (call_begin(&s->call, s->box, OP_DISK, NULL, NULL) < 0)

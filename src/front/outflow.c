@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "front/guard.h"
+#include "telemetry/figures.h"
 
 #define TEXT_MAX_   (16u * 1024 * 1024)
 #define DETAIL_MAX  1024
@@ -158,10 +159,13 @@ static void record(const struct outflow *o)
 
     strbuf_init(&detail, DETAIL_MAX);
     for (unsigned k = 0; k < SANITISE_KINDS; k++)
-        if (found(o, k))
-            strbuf_addf(&detail, "%s%s=%llu", detail.len ? " " : "",
-                        sanitiser_kind_name(o->patterns->sanitiser, k),
+        if (found(o, k)) {
+            const char *kind = sanitiser_kind_name(o->patterns->sanitiser, k);
+
+            strbuf_addf(&detail, "%s%s=%llu", detail.len ? " " : "", kind,
                         (unsigned long long)found(o, k));
+            figure_add(FIG_SANITISED, kind, (double)found(o, k));
+        }
     strbuf_init(&payload, 2 * DETAIL_MAX);
     jw_init(&j, &payload);
     jw_object_begin(&j);

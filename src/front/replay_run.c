@@ -204,7 +204,7 @@ static void run_cell(struct running *r)
     wire_put_str(&q, json_string_value(json_object_get(context_now(r), "context")));
     wire_put_str(&q, "");
     wire_put_u64(&q, limit_ms(r));
-    identity_put_envs(r->box, NULL, &q);
+    identity_put_envs(r->box, NULL, NULL, &q);
     envs_put(json_object_get(cell_now(r), "envs"), &q);
     r->sent = 0;
     r->call = (struct call){.owner = r,

@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/json_check.h"
-#include "order/log.h"
+#include "front/asked.h"
 
 #define JSON_BODY_DEPTH  32
 #define JSON_BODY_VALUES (512u * 1024)
@@ -26,6 +26,13 @@ void reply_empty(struct http_req *req, int status)
     http_reply(req, status, NULL, NULL, 0);
 }
 
+void reply_put_fault(struct http_req *req, struct json *j, int status, const char *message)
+{
+    jw_key(j, "requestId");
+    jw_string(j, req->id);
+    http_failed(req, status, message);
+}
+
 void reply_error(struct http_req *req, int status, const char *fmt, ...)
 {
     AUTO(strbuf_done) struct strbuf out = {0};
@@ -43,8 +50,7 @@ void reply_error(struct http_req *req, int status, const char *fmt, ...)
     jw_i64(&j, status);
     jw_key(&j, "message");
     jw_bytes(&j, message, strlen(message));
-    jw_key(&j, "requestId");
-    jw_string(&j, req->id);
+    reply_put_fault(req, &j, status, message);
     jw_object_end(&j);
     http_reply(req, status, "application/json", out.buf, out.len);
 }
@@ -77,7 +83,7 @@ void reply_sg_error(struct http_req *req, const struct sg_error *e)
     int status = status_of_error(e);
 
     if (status == 500) {
-        log_line(LEVEL_ERROR, "%s %s: %s", req->method_name, req->path, e->message);
+        http_failed(req, status, e->message);
         reply_error(req, status, "Internal error: the server's log has the reason");
         return;
     }
@@ -128,7 +134,10 @@ void reply_gone(struct http_req *req, const char *id)
     jw_string(&j, "The sandbox was not found");
     jw_key(&j, "code");
     jw_i64(&j, 502);
+    reply_put_fault(req, &j, 502, "The sandbox was not found");
     jw_object_end(&j);
+    asked_about(req, NULL, id_valid(id) ? id : NULL);
+    asked_blame(req, LAYER_SANDBOX);
     http_reply(req, 502, "application/json", out.buf, out.len);
 }
 
@@ -139,7 +148,7 @@ void reply_add_cors(struct http_req *req)
     http_add_header(req, "Access-Control-Allow-Origin", "*");
     http_add_header(req, "Access-Control-Expose-Headers",
                     "Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Location, Cache-Control, "
-                    "X-Content-Type-Options");
+                    "X-Content-Type-Options, X-Request-Id");
 }
 
 void reply_preflight(struct http_req *req)
@@ -180,7 +189,8 @@ json_t *request_json(struct http_req *req, const char *body, size_t len, bool em
     }
     v = json_loadb(body, len, JSON_REJECT_DUPLICATES, &e);
     if (!v) {
-        /* jansson's words have a piece of the body in them. */
+        /* jansson's words have a piece of the body in them: nothing for a log. */
+        http_failed(req, 400, "the body is not valid JSON");
         reply_error(req, 400, "Error when parsing request: not valid JSON at byte %d%s%s",
                     e.position, req->body_secret ? "" : ": ", req->body_secret ? "" : e.text);
         return NULL;

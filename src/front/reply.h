@@ -1,10 +1,13 @@
 /* Answers in the shapes that E2B's programs expect. */
 #pragma once
 
+#include "base/json.h"
 #include "front/front.h"
 
-/* {"code":status,"message":"..."} */
+/* {"code":status,"message":"...","requestId":"..."} */
 void reply_error(struct http_req *req, int status, const char *fmt, ...) PRINTF(3, 4);
+/* For an error answer of another shape: the member "requestId", and what the log is to say. */
+void reply_put_fault(struct http_req *req, struct json *j, int status, const char *message);
 /* The status that goes with the error's kind and errno, and its message. An internal one is logged
  * and answered without detail. 503 says when to try again. */
 void reply_sg_error(struct http_req *req, const struct sg_error *e);

@@ -5,8 +5,9 @@
 #include "base/clock.h"
 #include "front/box.h"
 
-#define BUCKETS   1024u /* a power of two */
-#define NS_PER_MS 1000000ull
+#define BUCKETS    1024u /* a power of two */
+#define NS_PER_MS  1000000ull
+#define ENDED_KEPT 1024u
 
 struct entry {
     struct entry *next;
@@ -22,17 +23,13 @@ static struct {
     struct box *first, **last;
 } killed;
 
-/* ---- the ledger ------------------------------------------------------------------------------ */
+/* Whose connections may still be told of. */
+static struct ended {
+    char id[ID_LEN + 1], tenant[ID_LEN + 1], context[ID_LEN + 1];
+} ended[ENDED_KEPT];
+static size_t next_ended;
 
-static void add_to(struct ctx_usage *sum, const struct ctx_usage *u)
-{
-    sum->cpu_us += u->cpu_us;
-    sum->memory_mib_ms += u->memory_mib_ms;
-    sum->bytes_in += u->bytes_in;
-    sum->bytes_out += u->bytes_out;
-    sum->executions += u->executions;
-    sum->sandboxes += u->sandboxes;
-}
+/* ---- the ledger ------------------------------------------------------------------------------ */
 
 /* Ids are random, and as long as each other. */
 static struct entry **bucket_of(const char *tenant, const char *context)
@@ -69,7 +66,7 @@ static void ledger_add(const char *tenant, const char *context, const struct ctx
         *bucket = n;
         ledger.n++;
     }
-    add_to(&n->add.usage, u);
+    ctx_usage_sum(&n->add.usage, u);
 }
 
 size_t usage_take(struct ctx_usage_add *ret, size_t max)
@@ -97,13 +94,11 @@ void usage_put_back(const struct ctx_usage_add *adds, size_t n)
 static void enter(struct box *b)
 {
     const struct ctx_usage *all = &b->usage.total, *told = &b->usage.told;
-    struct ctx_usage more = {.cpu_us = all->cpu_us - told->cpu_us,
-                             .memory_mib_ms = all->memory_mib_ms - told->memory_mib_ms,
-                             .bytes_in = all->bytes_in - told->bytes_in,
-                             .bytes_out = all->bytes_out - told->bytes_out,
-                             .executions = all->executions - told->executions,
-                             .sandboxes = all->sandboxes - told->sandboxes};
+    struct ctx_usage more;
 
+#define DIFFERENCE(name) more.name = all->name - told->name;
+    CTX_USAGE(DIFFERENCE)
+#undef DIFFERENCE
     if (memcmp(&more, &(struct ctx_usage){0}, sizeof more) == 0)
         return;
     ledger_add(b->spec.tenant, b->spec.context, &more);
@@ -199,8 +194,19 @@ void usage_kill_ordered(struct box *b)
     killed.last = &u->next;
 }
 
+static void note_end(const struct box *b)
+{
+    struct ended *last = &ended[next_ended++ % ENDED_KEPT];
+
+    memcpy(last->id, b->id, sizeof last->id);
+    memcpy(last->tenant, b->spec.tenant, sizeof last->tenant);
+    memcpy(last->context, b->spec.context, sizeof last->context);
+}
+
 void usage_kill_answered(struct box *b)
 {
+    if (b->usage.link)
+        note_end(b);
     forget(&b->usage);
     enter(b);
 }
@@ -214,6 +220,41 @@ void usage_ended(struct box *b, const struct order_answer *a)
     if (!b)
         return;
     usage_paused(b, &a->stats);
+    note_end(b);
     forget(&b->usage);
     enter(b);
+}
+
+/* ---- what went out --------------------------------------------------------------------------- */
+
+static struct box *find_box(struct front *f, const char *id)
+{
+    struct box *b = box_find(f, id);
+
+    if (!b)
+        for (b = killed.first; b && strcmp(b->id, id) != 0; b = b->usage.next)
+            ;
+    return b;
+}
+
+void usage_egress(struct front *f, const char *tenant, const char *id, uint64_t up, uint64_t down)
+{
+    struct ctx_usage more = {.egress_up = up, .egress_down = down};
+    struct box *b = find_box(f, id);
+
+    if ((up == 0 && down == 0) || !id_valid(id))
+        return;
+    if (b) {
+        b->usage.total.egress_up += up;
+        b->usage.total.egress_down += down;
+        return;
+    }
+    for (size_t i = 0; i < ENDED_KEPT; i++)
+        if (strcmp(ended[i].id, id) == 0) {
+            ledger_add(ended[i].tenant, ended[i].context, &more);
+            return;
+        }
+    /* An earlier front's: whose it was is all that is known. */
+    if (id_valid(tenant))
+        ledger_add(tenant, "", &more);
 }

@@ -6,6 +6,7 @@
  *                  between. While it runs: a paused one is not counted
  *   bytes, executions   DATA to and from the agent, cells and programs begun, of all calls but the
  *                  server's own (call.h); counted in link.c
+ *   egress_up, egress_down   what its connections carried, as the guard tells when they end
  *   sandboxes      1 when it was made
  *
  * A box has what it has used in all, and what of it was told. The difference goes to the ledger: of
@@ -19,6 +20,9 @@
  *
  * A box that is killed is out of the table before the warden has ended it. Its last figures come
  * with TELL_ENDED, before the answer to the order: until then it waits in a list.
+ *
+ * The guard may tell of a connection after its sandbox has ended: of the last ones it is remembered
+ * whose they were.
  *
  * A front that is killed takes along what was not told: the ledger, and what was used since the
  * last gathering. The next one counts on from what the warden says that a sandbox has used so far,
@@ -56,6 +60,9 @@ void usage_kill_ordered(struct box *b);
 void usage_kill_answered(struct box *b);
 /* It has ended. b NULL: one of those. */
 void usage_ended(struct box *b, const struct order_answer *a);
+
+/* What a connection of sandbox `id` carried out and in, as the guard tells when it has ended. */
+void usage_egress(struct front *f, const char *tenant, const char *id, uint64_t up, uint64_t down);
 
 /* Moves what living boxes have used to the ledger. */
 void usage_gather(struct front *f);

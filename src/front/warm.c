@@ -8,7 +8,8 @@ static void on_warm(struct call *c, int status, const char *message, const void 
 {
     (void)result, (void)len;
     if (status > 0)
-        box_log_add(&c->box->log, LOG_WARN, SOURCE_SERVER, 0, "No kernel was started: %s", message);
+        box_log_add(&c->box->log, LOG_WARN, LAYER_INFRASTRUCTURE, 0, "No kernel was started: %s",
+                    message);
     box_unref(c->box);
     free(c);
 }
@@ -20,7 +21,7 @@ void box_warm_kernel(struct box *b)
 
     strbuf_init(&q, OPS_OPEN_MAX);
     wire_put_str(&q, "python");
-    identity_put_envs(b, NULL, &q);
+    identity_put_envs(b, NULL, NULL, &q);
     c->on_end = on_warm;
     c->uncounted = true;
     if (call_begin(c, b, OP_KERNEL_WARM, &q, NULL) < 0)

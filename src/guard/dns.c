@@ -105,6 +105,10 @@ static void record(struct subject *s, const struct dns_question *q, bool allowed
                          .name = q->name[0] ? q->name : NULL,
                          .detail = detail};
 
+    if (allowed)
+        s->guard->dns_allowed++;
+    else
+        s->guard->dns_blocked++;
     if (dns_budget_tells(&s->dns, rule, about, clock_ns()))
         record_decision(s, &d);
 }

@@ -84,6 +84,18 @@ void asker_answer(const struct front_asker *to, int code, const void *payload, s
     send_waiting(l);
 }
 
+/* Answers come first: a front that waits for those must not wait for news too. */
+bool front_link_tell(struct guard *g, enum ask_what what, const void *payload, size_t len)
+{
+    struct front_link *l = g->front;
+    struct front_asker to = {g, l ? l->connection : 0, 0, what};
+
+    if (!l || !l->watch || l->n > 0)
+        return false;
+    asker_answer(&to, 0, payload, len, -1);
+    return true;
+}
+
 void asker_refuse(const struct front_asker *to, int code, const char *message)
 {
     asker_answer(to, code, message, strlen(message), -1);
@@ -203,6 +215,8 @@ static void dispatch(struct front_link *l, const struct ask *q, const char *text
         front_ask_record(l->guard, q->tenant, q->id, text, q->len);
         break;
     case ASK_FIGURES:
+        front_ask_figures(&from);
+        break;
     case ASK_NEWS:
     case ASK_MAX_:
         break;

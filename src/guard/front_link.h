@@ -5,6 +5,7 @@
  *
  *   front_link.c   the socket, and which question it is
  *   front_audit.c  questions about the record, answered by a thread, and what the front adds to it
+ *   front_figures.c  what is counted
  */
 #pragma once
 
@@ -13,7 +14,11 @@
 /* The socket to a new front, which is taken over; the old one is closed. -1: there is none. */
 void front_link_set(struct guard *g, int fd);
 
-/* ---- between the two files ------------------------------------------------------------------- */
+/* Something that it did not ask for. False: there is no front, or it does not read, and nothing was
+ * sent. */
+bool front_link_tell(struct guard *g, enum ask_what what, const void *payload, size_t len);
+
+/* ---- between the files ----------------------------------------------------------------------- */
 
 /* Which connection a question came from: its answer goes there or nowhere. */
 struct front_asker {
@@ -28,5 +33,6 @@ void asker_refuse(const struct front_asker *to, int code, const char *message);
 /* text: the payload, as JSON, with a NUL behind. */
 void front_ask_audit(const struct front_asker *from, const char *tenant, const char *text,
                      size_t len);
+void front_ask_figures(const struct front_asker *from);
 void front_ask_record(struct guard *g, const char *tenant, const char *id, const char *text,
                       size_t len);

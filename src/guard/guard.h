@@ -13,6 +13,7 @@
  *   addr.c      addresses: which may never be dialled     hosts.c     those of this machine
  *   cidr.c, names.c, policy.c   what a policy says        dns_*.c     names: resolver.h, dns.h
  *   inspect_*.c, ca.c           inside TLS: inspect.h     record.c    what goes on record
+ *   news.c      what the front is told of it              counts.c    what is counted beside it
  *
  * A flow:
  *
@@ -46,10 +47,12 @@
 
 struct audit_log;
 struct ca;
+struct count;
 struct deny_set;
 struct fakes;
 struct flow;
 struct front_link;
+struct guard_news;
 struct hosts;
 struct learned;
 struct policy;
@@ -63,6 +66,7 @@ struct warden_link;
 struct guard {
     uv_loop_t *loop;
     struct settings settings;
+    bool of_one_caller;       /* egress/wire.h */
     int dir;                  /* its own directory: keys, the record */
     struct warden_link *link; /* to the warden */
     struct front_link *front; /* to the front; NULL if there is none */
@@ -77,8 +81,12 @@ struct guard {
     struct vault_key *key;
     struct ca *ca; /* NULL until the first sandbox that needs one */
     struct audit_log *audit;
-    struct subject *subjects[4096]; /* by id */
-    size_t n_subjects, n_flows;     /* two descriptors each, and those are finite */
+    struct guard_news *news;           /* news.h; NULL until there was some */
+    struct count *sanitised;           /* counts.h; NULL until there was something */
+    size_t n_sanitised;                /* kinds of it */
+    uint64_t dns_allowed, dns_blocked; /* questions, so far */
+    struct subject *subjects[4096];    /* by id */
+    size_t n_subjects, n_flows;        /* two descriptors each, and those are finite */
     size_t max_pairs;
 };
 
@@ -123,8 +131,9 @@ struct subject {
     struct learned *learned; /* NULL until used */
     struct flow *flows;      /* doubly linked: flow.h */
     struct udp_flow *udp_flows;
-    struct question *questions; /* over UDP, not answered yet: udp.c */
-    unsigned refs;              /* the table's, each flow's, each question's */
+    struct question *questions;      /* over UDP, not answered yet: udp.c */
+    uint64_t untold_up, untold_down; /* bytes that the front was not told of: news.h */
+    unsigned refs;                   /* the table's, each flow's, each question's */
     bool gone;
 };
 

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "guard/counts.h"
+
 #define PIECE (16u * 1024)
 
 static char plain[PIECE]; /* one thread */
@@ -133,9 +135,13 @@ void cleaner_record(const struct cleaner *c, struct subject *s, const char *name
 
     strbuf_init(&text, 512);
     for (unsigned k = 0; counts && k < SANITISE_KINDS; k++)
-        if (counts->of[k] > 0)
-            strbuf_addf(&text, "%s%s=%llu", text.len > 0 ? " " : "",
-                        sanitiser_kind_name(c->sanitiser, k), (unsigned long long)counts->of[k]);
+        if (counts->of[k] > 0) {
+            const char *kind = sanitiser_kind_name(c->sanitiser, k);
+
+            strbuf_addf(&text, "%s%s=%llu", text.len > 0 ? " " : "", kind,
+                        (unsigned long long)counts->of[k]);
+            counts_sanitised(s->guard, kind, counts->of[k]);
+        }
     if (c->gap)
         strbuf_addf(&text, "%s%s", text.len > 0 ? "; " : "", c->gap);
     if (text.len > 0)

@@ -127,6 +127,7 @@ static int serve(void)
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
+    log_to_inherited_file();
     prctl(PR_SET_NAME, "sg-guard");
     vault_harden_process();
     umask(077);

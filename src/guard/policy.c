@@ -164,8 +164,8 @@ static void set_hash(struct policy *p, const char *text, size_t len)
         snprintf(p->hash + 2 * i, 3, "%02x", sum[i]);
 }
 
-int policy_parse(const char *text, size_t len, const struct vault_key *key, struct policy **ret,
-                 struct sg_error *e)
+static int parse(const char *text, size_t len, const struct vault_key *key, bool plain,
+                 struct policy **ret, struct sg_error *e)
 {
     struct policy *p;
     json_error_t why;
@@ -184,6 +184,7 @@ int policy_parse(const char *text, size_t len, const struct vault_key *key, stru
         return document_refuse(e, "not valid JSON (line %d, column %d)", why.line, why.column);
     p = xcalloc(1, sizeof *p);
     p->refs = 1;
+    p->plain = plain;
     entries_init(&p->allow);
     entries_init(&p->deny);
     set_hash(p, text, len);
@@ -194,6 +195,18 @@ int policy_parse(const char *text, size_t len, const struct vault_key *key, stru
     else
         *ret = p;
     return r;
+}
+
+int policy_parse(const char *text, size_t len, const struct vault_key *key, struct policy **ret,
+                 struct sg_error *e)
+{
+    return parse(text, len, key, false, ret, e);
+}
+
+int policy_parse_plain(const char *text, size_t len, const struct vault_key *key,
+                       struct policy **ret, struct sg_error *e)
+{
+    return parse(text, len, key, true, ret, e);
 }
 
 struct policy *policy_ref(struct policy *p)

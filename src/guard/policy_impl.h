@@ -10,6 +10,7 @@ struct policy {
     unsigned refs;
     char hash[2 * POLICY_HASH_LEN + 1];
     bool default_deny, fake_ip;
+    bool plain; /* secrets may be there as they are */
     struct entries allow, deny;
     enum sanitise_mode sanitise;
     struct policy_quota quota;

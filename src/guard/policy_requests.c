@@ -162,10 +162,17 @@ static int read_header_names(const json_t *o, struct policy_secret *ret, struct 
     return r;
 }
 
-static int read_secret(const json_t *document, const json_t *o, const struct vault_key *key,
-                       struct policy_secret *ret, struct sg_error *e)
+static int keep_plain(const char *name, const char *value, struct secret *ret, struct sg_error *e)
 {
-    const char *name = "", *sealed = NULL, *placeholder = "";
+    return secret_set(ret, value, strlen(value)) < 0
+               ? document_refuse(e, "secret '%s': no more memory can be locked", name)
+               : 0;
+}
+
+static int read_secret(const struct policy *p, const json_t *document, const json_t *o,
+                       const struct vault_key *key, struct policy_secret *ret, struct sg_error *e)
+{
+    const char *name = "", *sealed = NULL, *value = NULL, *placeholder = "";
     int r = document_string(o, "name", 64, &name, e);
 
     if (r == 0 && !is_secret_name(name))
@@ -178,7 +185,9 @@ static int read_secret(const json_t *document, const json_t *o, const struct vau
         r = document_refuse(e, "the placeholder of secret '%s' has control characters in it", name);
     if (r == 0)
         r = document_string(o, "sealed", VAULT_SEALED_MAX, &sealed, e);
-    if (r == 0 && !sealed)
+    if (r == 0 && p->plain)
+        r = document_string(o, "value", VAULT_SECRET_MAX, &value, e);
+    if (r == 0 && !sealed && !value)
         r = document_refuse(e, "secret '%s' has no 'sealed'", name);
     if (r < 0)
         return r;
@@ -186,8 +195,10 @@ static int read_secret(const json_t *document, const json_t *o, const struct vau
     r = read_hosts(o, ret, e);
     if (r == 0)
         r = read_header_names(o, ret, e);
-    if (r == 0)
+    if (r == 0 && sealed)
         r = open_sealed(key, document, name, sealed, &ret->value, e);
+    else if (r == 0)
+        r = keep_plain(name, value, &ret->value, e);
     return r;
 }
 
@@ -201,7 +212,7 @@ static int read_secrets(struct policy *p, const json_t *document, const struct v
     for (size_t i = 0; r == 0 && i < json_array_size(secrets); i++) {
         struct policy_secret *s = &p->secrets[p->n_secrets++];
 
-        r = read_secret(document, json_array_get(secrets, i), key, s, e);
+        r = read_secret(p, document, json_array_get(secrets, i), key, s, e);
         if (r < 0)
             break;
         if (policy_secret(p, s->name, strlen(s->name)) != s)

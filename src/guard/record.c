@@ -1,5 +1,6 @@
 #include "audit/audit.h"
 #include "guard/guard.h"
+#include "guard/news.h"
 #include "guard/policy.h"
 
 void record_decision(struct subject *s, const struct decision *d)
@@ -22,6 +23,7 @@ void record_decision(struct subject *s, const struct decision *d)
         .ms = d->ms,
     };
 
+    news_gather(s, d);
     /* A guard of one sandbox may have none. */
     if (!s->guard->audit)
         return;

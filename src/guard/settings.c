@@ -105,7 +105,7 @@ int settings_take(struct guard *g, int settings, int roots, int patterns, struct
     if (g->audit)
         audit_set_limits(
             g->audit, &(struct audit_limits){.file_bytes = s.audit_size, .files = s.audit_files});
-    log_set(s.log, s.log_level);
+    log_set(&s);
     each_subject(g, subject_judge_again);
     return 0;
 }

@@ -56,7 +56,10 @@ static int read_policy(struct guard *g, int document, struct policy **ret, struc
 
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "the policy cannot be read: %s", strerror(-r));
-    return policy_parse(text, len, g->key, ret, e);
+    r = (g->of_one_caller ? policy_parse_plain : policy_parse)(text, len, g->key, ret, e);
+    if (text)
+        explicit_bzero(text, len);
+    return r;
 }
 
 static void record_policy(struct subject *s, const char *what)

@@ -164,6 +164,7 @@ int warden_link_open(struct guard *g, int fd, struct sg_error *e)
     if (poll(&p, 1, FIRST_MS) != 1 || fd_recv(fd, &m, sizeof m, fds, &n) != sizeof m ||
         m.magic != GUARD_MAGIC || m.what != GUARD_SETTINGS || n != 3)
         return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the warden has sent no settings");
+    g->of_one_caller = m.code == GUARD_OF_ONE_CALLER;
     r = settings_take(g, fds[0], fds[1], fds[2], e);
     for (size_t i = 0; i < FDS_MAX; i++)
         close_p(&fds[i]);

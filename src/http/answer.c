@@ -1,6 +1,7 @@
 /* Answers: the functions of http.h that write one. */
 #include <strings.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "http/impl.h"
 
@@ -46,6 +47,13 @@ static void add_status_line(struct strbuf *out, struct http_server *s, int statu
     strbuf_addstr(out, "\r\n");
 }
 
+static void add_id(struct strbuf *out, const char *id)
+{
+    strbuf_addstr(out, "X-Request-Id: ");
+    strbuf_addstr(out, id);
+    strbuf_addstr(out, "\r\n");
+}
+
 static void add_length(struct strbuf *out, uint64_t length)
 {
     char digits[24], *p = digits + sizeof(digits);
@@ -80,10 +88,9 @@ static void add_head(struct req *r, int status, const char *content_type, int64_
     if (io_waiting(r->conn) == 0)
         r->conn->out_since = uv_now(r->conn->server->loop);
     r->pub.status = status;
+    r->pub.answered_ns = clock_ns();
     add_status_line(out, r->pub.server, status);
-    strbuf_addstr(out, "X-Request-Id: ");
-    strbuf_addstr(out, r->pub.id);
-    strbuf_addstr(out, "\r\n");
+    add_id(out, r->pub.id);
     if (content_type && text_clean(content_type)) {
         strbuf_addstr(out, "Content-Type: ");
         strbuf_addstr(out, content_type);
@@ -216,6 +223,8 @@ void http_take_over(struct http_req *req)
         http_abort(req);
         return;
     }
+    r->pub.status = 101;
+    r->pub.answered_ns = clock_ns();
     r->started = true;
     r->keep_alive = false;
     r->answer = ANSWER_RAW;
@@ -227,8 +236,7 @@ void http_take_over(struct http_req *req)
     conn_wake(r->conn);
 }
 
-void answer_error(struct strbuf *out, struct http_server *s, int status, const char *message,
-                  bool head_only)
+void answer_refusal(struct strbuf *out, const struct http_req *req)
 {
     AUTO(strbuf_done) struct strbuf body = {0};
     struct json j;
@@ -237,14 +245,17 @@ void answer_error(struct strbuf *out, struct http_server *s, int status, const c
     jw_init(&j, &body);
     jw_object_begin(&j);
     jw_key(&j, "code");
-    jw_u64(&j, (uint64_t)status);
+    jw_u64(&j, (uint64_t)req->status);
     jw_key(&j, "message");
-    jw_string(&j, message);
+    jw_string(&j, req->fault_text);
+    jw_key(&j, "requestId");
+    jw_string(&j, req->id);
     jw_object_end(&j);
-    add_status_line(out, s, status);
+    add_status_line(out, req->server, req->status);
+    add_id(out, req->id);
     strbuf_addstr(out, "Content-Type: application/json\r\n");
     add_length(out, body.len);
     strbuf_addstr(out, "Connection: close\r\n\r\n");
-    if (!head_only)
+    if (req->method != HTTP_M_HEAD)
         strbuf_add(out, body.buf, body.len);
 }

@@ -87,14 +87,22 @@ ssize_t body_skip(struct req *r, const char *p, size_t n)
     return used < 0 || r->body_dropped > HTTP_DROP_MAX ? -1 : used;
 }
 
+static void around(struct req *r, bool in)
+{
+    if (r->pub.server->around)
+        r->pub.server->around(&r->pub, in);
+}
+
 bool body_tell_end(struct req *r)
 {
     if (!r->body_over || r->body_told || r->body_mode == BODY_LEFT || r->body_paused ||
         http_req_over(&r->pub))
         return false;
     r->body_told = true;
+    around(r, true);
     if (r->body_mode == BODY_STREAM) {
         r->pub.on_body_end(&r->pub);
+        around(r, false);
         return true;
     }
     /* The answer may take long: the body does not wait for it. */
@@ -103,6 +111,7 @@ bool body_tell_end(struct req *r)
     http_keep(&r->pub, 0);
     bool secret = r->pub.body_secret;
     r->collect_done(&r->pub, body.buf, body.len);
+    around(r, false);
     if (secret)
         strbuf_wipe(&body);
     return true;

@@ -33,6 +33,7 @@
  *   any               stall_ms, while something waits that the client does not take */
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "http/impl.h"
 
 #define READS_MAX 4 /* in a row, when no event would tell of the rest */
@@ -66,6 +67,27 @@ void conn_lose(struct http_conn *c)
     conn_wake(c);
 }
 
+/* There is no request, but there is an answer, which has an id like any other. */
+static void refuse_bytes(struct http_conn *c, int status, const char *message)
+{
+    struct http_req none = {.method = HTTP_M_OTHER,
+                            .method_name = "",
+                            .target = "",
+                            .path = "",
+                            .query = "",
+                            .host = "",
+                            .status = status,
+                            .fault = status,
+                            .fault_text = message,
+                            .server = c->server};
+
+    id_random(none.id);
+    memcpy(none.peer, c->peer, sizeof(none.peer));
+    answer_refusal(&c->out, &none);
+    if (c->server->on_over)
+        c->server->on_over(&none);
+}
+
 void conn_refuse(struct http_conn *c, int status, const char *message)
 {
     struct req *r = c->req;
@@ -76,13 +98,17 @@ void conn_refuse(struct http_conn *c, int status, const char *message)
         conn_lose(c);
         return;
     }
-    answer_error(&c->out, c->server, status, message, r && r->pub.method == HTTP_M_HEAD);
     c->out_since = now_ms(c);
     if (r) {
+        r->pub.status = status;
+        http_failed(&r->pub, status, message);
+        r->pub.answered_ns = clock_ns();
+        answer_refusal(&c->out, &r->pub);
         r->started = true;
         r->keep_alive = false;
         r->answer = ANSWER_DONE;
     } else {
+        refuse_bytes(c, status, message);
         enter(c, CONN_LINGER);
     }
     conn_wake(c);

@@ -85,9 +85,12 @@ struct http_req {
     int64_t content_length; /* -1: chunked */
     bool upgrade;           /* asks for another protocol (Connection: upgrade) */
     bool tls;
-    char peer[46];                       /* address of the client, as text */
-    char id[ID_LEN + 1];                 /* of this request: X-Request-Id of its answer */
-    int status;                          /* of the answer; 0 before it was begun */
+    char peer[46];        /* address of the client, as text */
+    char id[ID_LEN + 1];  /* of this request: X-Request-Id of its answer */
+    int status;           /* of the answer; 0 before it was begun */
+    uint64_t answered_ns; /* clock_ns() when it was begun */
+    int fault;            /* see http_failed; 0: it went well */
+    const char *fault_text;
     const char *params[HTTP_PARAMS_MAX]; /* of the route's pattern, decoded: see router.h */
 
     /* The owner's. */
@@ -109,8 +112,13 @@ struct http_server *http_server_new(uv_loop_t *loop, const struct http_limits *l
                                     void (*on_request)(struct http_req *req), void *arg);
 void *http_server_arg(const struct http_server *s);
 /* Called for each request just before its on_close, with its status: 0 if the client went before
- * there was one. */
+ * there was one. Also for what was refused before it was a request, without a note and with empty
+ * texts: of that, only id, peer, status and fault are of use, and nothing of this header may be
+ * called for it but http_server_arg. */
 void http_server_on_over(struct http_server *s, void (*over)(struct http_req *req));
+/* Called before (in) and after a request's owner hears of its body: what is begun meanwhile is done
+ * for that request. */
+void http_server_around(struct http_server *s, void (*around)(struct http_req *req, bool in));
 /* Accepts on a listening socket; takes it over. tls: needs http_server_set_tls before. */
 int http_server_listen(struct http_server *s, int fd, bool tls, struct sg_error *e);
 /* PEM texts. For connections from now on; the old ones keep theirs. TLS 1.2 and later only. */
@@ -136,6 +144,9 @@ const char *http_query_get(struct http_req *req, const char *name);
 bool http_query_has(const struct http_req *req, const char *name);
 /* Memory that lives as long as the request. */
 void *http_req_alloc(struct http_req *req, size_t size);
+/* What its error answer says, for http_server_on_over: whoever answers tells it here, once. status:
+ * that of the answer, or what it would be if another had not been begun already. */
+void http_failed(struct http_req *req, int status, const char *message);
 /* True once the client is gone or the answer is complete. */
 bool http_req_over(const struct http_req *req);
 

@@ -28,6 +28,7 @@
 #define HTTP_READ_CHUNKS     (64u * 1024)  /* and of a paused chunked body */
 #define HTTP_DROP_MAX        (64u * 1024)  /* of a body that nobody wanted */
 #define HTTP_HEADERS_OUT_MAX (64u * 1024)
+#define HTTP_FAULT_MAX       512 /* of what is told of a failure */
 
 enum conn_state {
     CONN_HANDSHAKE, /* TLS */
@@ -129,7 +130,8 @@ struct http_server {
     uv_loop_t *loop;
     struct http_limits limits;
     void (*on_request)(struct http_req *req);
-    void (*on_over)(struct http_req *req); /* NULL: nobody asks */
+    void (*on_over)(struct http_req *req); /* these two may be NULL: nobody asks */
+    void (*around)(struct http_req *req, bool in);
     void *arg;
     uv_timer_t tick;
     uv_idle_t idle; /* runs while a connection is dirty */
@@ -208,8 +210,8 @@ bool body_tell_end(struct req *r);
 bool body_skippable(const struct req *r);
 
 /* answer.c */
-void answer_error(struct strbuf *out, struct http_server *s, int status, const char *message,
-                  bool head_only);
+/* The error shape, with the request's status and fault. */
+void answer_refusal(struct strbuf *out, const struct http_req *req);
 
 /* io.c */
 /* Bytes read, 0 at the end, -EAGAIN, or another -errno. */

@@ -54,6 +54,19 @@ void *http_req_alloc(struct http_req *req, size_t size)
     return b->data;
 }
 
+void http_failed(struct http_req *req, int status, const char *message)
+{
+    size_t len = strnlen(message, HTTP_FAULT_MAX);
+    char *text;
+
+    if (req->fault)
+        return;
+    text = http_req_alloc(req, len + 1);
+    memcpy(text, message, len);
+    req->fault = status;
+    req->fault_text = text;
+}
+
 const char *http_header_get(const struct http_req *req, const char *name)
 {
     for (size_t i = 0; i < req->n_headers; i++)

@@ -254,6 +254,11 @@ void http_server_on_over(struct http_server *s, void (*over)(struct http_req *re
     s->on_over = over;
 }
 
+void http_server_around(struct http_server *s, void (*around)(struct http_req *req, bool in))
+{
+    s->around = around;
+}
+
 struct http_server *http_server_new(uv_loop_t *loop, const struct http_limits *limits,
                                     void (*on_request)(struct http_req *req), void *arg)
 {

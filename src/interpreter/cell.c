@@ -69,6 +69,8 @@ static void write_output(struct cell *c, enum lines_stream stream, const void *p
         outflow_feed(c->outflow, stream == LINES_STDERR ? OUTFLOW_ERR : OUTFLOW_OUT, p, len);
 
     lines_output(&c->lines, stream, text.p, text.len);
+    if (c->deed.span && trace_content_wanted())
+        strbuf_add(&c->said, text.p, text.len);
 }
 
 /* What the sanitiser held back to see how it goes on. */
@@ -134,6 +136,20 @@ static void write_frame(struct cell *c, uint8_t sub, const void *p, size_t len)
 
 /* ---- the end: the owner may free the cell in these callbacks, so nothing follows them -------- */
 
+/* One that raised an error is its author's; only what keeps it from running is a failure of ours.
+ */
+static void end_deed(struct cell *c, bool failed)
+{
+    const char *type = c->ending.timed_out ? "timeout" : c->ending.status ? "kernel" : "code";
+
+    if (failed) {
+        span_text(c->deed.span, KEY_LAYER, log_layer_name(LAYER_CODE));
+        span_fail(c->deed.span, type, c->results.error[ERROR_NAME].buf);
+    }
+    deed_content(&c->deed, c->box->front, KEY_OUTPUT, c->said.buf, c->said.len);
+    deed_end(&c->deed, c->box->front, c->box, 0, NULL, NULL);
+}
+
 static void finish(struct cell *c)
 {
     struct results *r = &c->results;
@@ -151,10 +167,11 @@ static void finish(struct cell *c)
                     &r->error[ERROR_TRACEBACK]);
     lines_end(&c->lines);
     if (c->running)
-        box_log_add(&c->box->log, LOG_INFO, SOURCE_SANDBOX, 0, "Cell %u ended%s%.64s", c->number,
+        box_log_add(&c->box->log, LOG_INFO, LAYER_CODE, 0, "Cell %u ended%s%.64s", c->number,
                     failed ? ": " : "", failed ? r->error[ERROR_NAME].buf : "");
     if (c->ending.status == 0 && c->ending.how == KERNEL_DONE && !c->ending.timed_out)
         tape_end(steal_ptr(&c->tape), c->outflow);
+    end_deed(c, failed);
     c->over = true;
     stop_timer(c);
     c->on_over(c, failed);
@@ -186,6 +203,10 @@ void cell_resume(struct cell *c)
 /* Without lines, or without the rest of them. */
 static void give_up(struct cell *c, int status, const char *message)
 {
+    struct sg_error e;
+
+    err_set(&e, status == CALL_GONE ? SG_ERR_GONE : err_kind_of(status), -EIO, "%s", message);
+    deed_end(&c->deed, c->box->front, c->box, -EIO, &e, NULL);
     c->over = true;
     stop_timer(c);
     call_cancel(&c->call);
@@ -228,7 +249,7 @@ static void on_event(struct call *call, uint8_t what, const void *p, size_t len)
     c->running = true;
     c->number = number;
     tape_running(c->tape, number);
-    box_log_add(&c->box->log, LOG_INFO, SOURCE_SANDBOX, 0, "Cell %u of %s%s started", number,
+    box_log_add(&c->box->log, LOG_INFO, LAYER_CODE, 0, "Cell %u of %s%s started", number,
                 c->request.context[0] ? "context " : "",
                 c->request.context[0]    ? c->request.context
                 : c->request.language[0] ? c->request.language
@@ -289,8 +310,8 @@ static int ask(struct cell *c, struct sg_error *e)
     wire_put_str(&request, c->request.context);
     wire_put_str(&request, c->request.language);
     wire_put_u64(&request, c->request.timeout_ms);
-    identity_put_envs(c->box, NULL, &request);
-    envs_put(c->request.envs, &request);
+    identity_put_envs(c->box, NULL, NULL, &request);
+    envs_put_traced(c->request.envs, &c->deed.trace, &request);
     box_cork(c->box);
     int r = call_begin(&c->call, c->box, OP_KERNEL_EXECUTE, &request, e);
     if (r == 0)
@@ -305,6 +326,11 @@ void cell_begin(struct cell *c, struct execute_request *request)
 
     c->request = *request;
     request->body = NULL;
+    strbuf_init(&c->said, SPAN_VALUE_MAX);
+    deed_begin(&c->deed, DEED_CELL);
+    deed_box(&c->deed, c->box);
+    span_text(c->deed.span, KEY_LANGUAGE, c->request.language[0] ? c->request.language : "python");
+    deed_content(&c->deed, c->box->front, KEY_INPUT, c->request.code, c->request.code_len);
     c->call = (struct call){.owner = c,
                             .uncounted = c->call.uncounted,
                             .on_event = on_event,
@@ -334,8 +360,11 @@ void cell_begin(struct cell *c, struct execute_request *request)
 void cell_cancel(struct cell *c)
 {
     if (c->running && !c->over)
-        box_log_add(&c->box->log, LOG_INFO, SOURCE_SANDBOX, 0,
+        box_log_add(&c->box->log, LOG_INFO, LAYER_CLIENT, 0,
                     "Cell %u: its client has gone, it is interrupted", c->number);
+    if (!c->over)
+        span_fail(c->deed.span, "cancelled", "its client has gone");
+    deed_drop(&c->deed);
     c->over = true;
     stop_timer(c);
     call_cancel(&c->call);
@@ -349,5 +378,6 @@ void cell_done(struct cell *c)
     frames_done(&c->held);
     outflow_free(steal_ptr(&c->outflow));
     json_decref(c->request.body);
+    strbuf_done(&c->said);
     free(c->message);
 }

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "front/call.h"
+#include "front/deed.h"
 #include "front/outflow.h"
 #include "front/replay.h"
 #include "interpreter/ending.h"
@@ -45,7 +46,9 @@ struct cell {
 
     struct call call; /* this and below: cell.c's */
     size_t sent;
-    struct tape *tape; /* of what it says, if it may be run again one day; or NULL */
+    struct deed deed;
+    struct strbuf said; /* its output, as far as a trace wants it */
+    struct tape *tape;  /* of what it says, if it may be run again one day; or NULL */
     uv_timer_t *timer;
     uint64_t wrote_ms;
     struct lines lines;

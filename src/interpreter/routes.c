@@ -21,6 +21,7 @@ void refuse(struct http_req *req, int status, const char *fmt, ...)
     for (char *p = message; *p; p++)
         if ((unsigned char)*p < 0x20)
             *p = ' ';
+    http_failed(req, status, message);
     http_reply(req, status, "text/plain; charset=utf-8", message, strlen(message));
 }
 

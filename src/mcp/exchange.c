@@ -197,6 +197,11 @@ void exchange_error(struct exchange *x, const json_t *id, enum message_code code
     AUTO(strbuf_done) struct strbuf out = {0};
 
     x->errors++;
+    http_failed(x->http,
+                x->error_status            ? x->error_status
+                : code == MESSAGE_INTERNAL ? 500
+                                           : 400,
+                message);
     strbuf_init(&out, ERROR_MAX);
     message_error(&out, id, code, message, data);
     exchange_answer(x, &out);
@@ -213,6 +218,7 @@ void exchange_refuse(struct http_req *req, int status, enum message_code code, c
     va_end(ap);
     strbuf_init(&out, ERROR_MAX);
     message_error(&out, NULL, code, text, NULL);
+    http_failed(req, status, text);
     http_reply(req, status, JSON_TYPE, out.buf, out.len);
 }
 

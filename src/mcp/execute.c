@@ -33,7 +33,7 @@ static void build(struct result *r, const struct mcp_call *c, const struct once_
     }
     strbuf_init(&data, MESSAGE_MAX);
     jw_init(&j, &data);
-    once_result_json(&j, once);
+    once_result_json(&j, once, NULL);
     bool whole = max == SIZE_MAX && !data.truncated;
     result_end(r, !success, whole ? data.buf : NULL, data.len);
 }

@@ -86,6 +86,7 @@ static bool read_version(struct exchange *x)
     version_error_data(&data, text);
     message_error(&out, json_object_get(x->body, "id"), MESSAGE_BAD_VERSION,
                   "Unsupported protocol version", data.buf);
+    http_failed(x->http, 400, "Unsupported protocol version");
     http_reply(x->http, 400, "application/json", out.buf, out.len);
     return false;
 }

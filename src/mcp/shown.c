@@ -184,7 +184,7 @@ static char *data_of(enum tool t, const struct tool_result *r)
 
     strbuf_init(&whole, TOOL_ANSWER_MAX);
     jw_init(&j, &whole);
-    tool_result_json(&j, t, r);
+    tool_result_json(&j, t, r, NULL);
     json_t *tree = whole.truncated ? NULL : json_loadb(whole.buf, whole.len, 0, NULL);
     const json_t *results = json_object_get(tree, "results");
     for (size_t i = 0; i < json_array_size(results); i++)
@@ -246,7 +246,7 @@ static void build_refusal(struct result *ret, enum mcp_version version, enum too
         result_textf(ret, "%s", r->refusal.message);
     strbuf_init(&data, MESSAGE_MAX);
     jw_init(&j, &data);
-    tool_result_json(&j, t, r);
+    tool_result_json(&j, t, r, NULL);
     result_end(ret, true, data.buf, data.len);
 }
 

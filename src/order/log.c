@@ -1,93 +1,129 @@
 #include "order/log.h"
 
-#include <stdarg.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
-#include <string.h>
-#include <time.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "base/fd.h"
-#include "base/json.h"
+#include "base/clock.h"
+#include "order/log_form.h"
+#include "order/log_rate.h"
 
-#define LINE_MAX_ 2048
+#define MESSAGE_MAX 2048 /* as it was made; a line has less of it */
 
-static const char *const level_names[] = {"debug", "info", "warn", "error"};
-_Static_assert(ARRAY_SIZE(level_names) == LEVEL_MAX_, "a name for each level");
+static struct {
+    enum settings_log form;
+    enum settings_level least;
+    unsigned a_second;
+    struct log_rate rate;
+    int file;  /* -1: none */
+    bool torn; /* its last line has no end: the disk was full */
+    uint64_t written, suppressed;
+} state = {.form = SETTINGS_LOG_AUTO, .least = LEVEL_INFO, .file = -1};
 
-static const char *const layer_names[] = {"code", "agent", "sandbox", "infrastructure", "client"};
-_Static_assert(ARRAY_SIZE(layer_names) == LAYER_MAX_, "a name for each layer");
-
-static enum settings_log log_form = SETTINGS_LOG_AUTO;
-static enum settings_level log_least = LEVEL_INFO;
-
-void log_set(enum settings_log form, enum settings_level level)
+void log_set(const struct settings *s)
 {
-    log_form = form;
-    log_least = level;
+    state.form = s->log;
+    if (s->log == SETTINGS_LOG_AUTO)
+        state.form = isatty(STDERR_FILENO) ? SETTINGS_LOG_TEXT : SETTINGS_LOG_JSON;
+    state.least = s->log_level;
+    state.a_second = s->log_rate;
 }
 
-static void format_now(char *buf, size_t cap)
+void log_to_file(int fd)
 {
-    struct timespec now;
-    struct tm tm;
-    size_t n;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    gmtime_r(&now.tv_sec, &tm);
-    n = strftime(buf, cap, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(buf + n, cap - n, ".%03ldZ", now.tv_nsec / 1000000);
+    state.file = fd;
+    state.torn = false;
 }
 
-const char *log_layer_name(enum log_layer layer)
+void log_to_inherited_file(void)
 {
-    return layer_names[layer];
+    struct stat st;
+
+    if (fstat(LOG_FILE_FD, &st) == 0 && S_ISREG(st.st_mode) &&
+        fcntl(LOG_FILE_FD, F_SETFD, FD_CLOEXEC) == 0)
+        log_to_file(LOG_FILE_FD);
 }
 
 /* One write for each line, so that lines of several processes do not mix. */
+static void write_file(const struct log_record *r)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    ssize_t n;
+
+    if (state.file < 0)
+        return;
+    strbuf_init(&out, LOG_LINE_MAX);
+    if (state.torn)
+        strbuf_addch(&out, '\n');
+    log_form_json(r, &out);
+    do
+        n = write(state.file, out.buf, out.len);
+    while (n < 0 && errno == EINTR);
+    if (n > 0)
+        state.torn = (size_t)n < out.len;
+}
+
+/* What poll calls writable takes PIPE_BUF bytes at once. */
+static void write_stderr(const struct log_record *r)
+{
+    struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
+    AUTO(strbuf_done) struct strbuf out = {0};
+    ssize_t n;
+
+    if (poll(&room, 1, 0) <= 0)
+        return;
+    strbuf_init(&out, LOG_LINE_MAX);
+    if (state.form == SETTINGS_LOG_JSON)
+        log_form_json(r, &out);
+    else
+        log_form_text(r, &out);
+    do
+        n = write(STDERR_FILENO, out.buf, out.len);
+    while (n < 0 && errno == EINTR);
+}
+
+static void write_record(const struct log_record *r)
+{
+    state.written++;
+    write_stderr(r);
+    write_file(r);
+}
+
+static void tell_suppressed(uint64_t n)
+{
+    char text[96];
+
+    snprintf(text, sizeof text, "%llu line%s suppressed: more than log_rate allows",
+             (unsigned long long)n, n == 1 ? "" : "s");
+    write_record(&(struct log_record){.ms = clock_wall_ms(),
+                                      .level = LEVEL_WARN,
+                                      .about.layer = LAYER_INFRASTRUCTURE,
+                                      .message = text});
+}
+
 static void write_line(enum settings_level level, const struct log_about *about, const char *fmt,
                        va_list ap) PRINTF(3, 0);
-
-static void add_json_field(struct json *j, const char *key, const char *value)
-{
-    if (!value || !value[0])
-        return;
-    jw_key(j, key);
-    jw_string(j, value);
-}
 
 static void write_line(enum settings_level level, const struct log_about *about, const char *fmt,
                        va_list ap)
 {
-    AUTO(strbuf_done) struct strbuf out = {0};
-    char time[40], message[LINE_MAX_ / 2];
-    struct json j;
+    uint64_t now = clock_ns(), due;
+    char message[MESSAGE_MAX];
 
-    strbuf_init(&out, 4 * LINE_MAX_);
-    if (level < log_least)
+    if (level < state.least)
         return;
-    vsnprintf(message, sizeof message, fmt, ap);
-    for (char *p = message; *p; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7f)
-            *p = '?';
-    format_now(time, sizeof time);
-    if (log_form == SETTINGS_LOG_JSON) {
-        jw_init(&j, &out);
-        jw_object_begin(&j);
-        add_json_field(&j, "time", time);
-        add_json_field(&j, "level", level_names[level]);
-        add_json_field(&j, "layer", layer_names[about->layer]);
-        add_json_field(&j, "sandbox", about->sandbox);
-        add_json_field(&j, "tenant", about->tenant);
-        add_json_field(&j, "request", about->request);
-        add_json_field(&j, "trace", about->trace);
-        add_json_field(&j, "message", message);
-        jw_object_end(&j);
+    if (log_rate_take(&state.rate, state.a_second, level == LEVEL_ERROR, now)) {
+        vsnprintf(message, sizeof message, fmt, ap);
+        write_record(&(struct log_record){
+            .ms = clock_wall_ms(), .level = level, .about = *about, .message = message});
     } else {
-        strbuf_addf(&out, "%s %s %s%s%s%s", time, level_names[level],
-                    about->sandbox ? "sandbox " : "", about->sandbox ? about->sandbox : "",
-                    about->sandbox ? ": " : "", message);
+        state.suppressed++;
     }
-    strbuf_addch(&out, '\n');
-    fd_write_all(STDERR_FILENO, out.buf, out.len);
+    due = log_rate_due(&state.rate, now);
+    if (due)
+        tell_suppressed(due);
 }
 
 void log_line(enum settings_level level, const char *fmt, ...)
@@ -99,12 +135,13 @@ void log_line(enum settings_level level, const char *fmt, ...)
     va_end(ap);
 }
 
-void log_sandbox(enum settings_level level, const char *id, const char *fmt, ...)
+void log_sandbox(enum settings_level level, enum log_layer layer, const char *id, const char *fmt,
+                 ...)
 {
     va_list ap;
 
     va_start(ap, fmt);
-    write_line(level, &(struct log_about){.layer = LAYER_SANDBOX, .sandbox = id}, fmt, ap);
+    write_line(level, &(struct log_about){.layer = layer, .sandbox = id}, fmt, ap);
     va_end(ap);
 }
 
@@ -119,5 +156,6 @@ void log_with(enum settings_level level, const struct log_about *about, const ch
 
 void log_counts(uint64_t *ret_written, uint64_t *ret_suppressed)
 {
-    *ret_written = *ret_suppressed = 0;
+    *ret_written = state.written;
+    *ret_suppressed = state.suppressed;
 }

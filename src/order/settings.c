@@ -7,6 +7,7 @@
 
 #include "base/parse.h"
 #include "order/address.h"
+#include "order/prices.h"
 
 #define ENGINE_MAX      16384u
 #define CHECKPOINTS_MAX 1024u /* of a sandbox */
@@ -140,7 +141,7 @@ static const struct row rows[SETTING_MAX_] = {
                                   AT(default_template)},
     [SETTING_store] = {{"store", "WHERE", "sqlite",
                         "contexts: sqlite, memory or postgresql://USER@HOST/DB", true},
-                       TEXT,
+                       SECRET,
                        AT(store)},
     [SETTING_public_url] = {{"public_url", "URL", "",
                              "this server, for clients of others on the same database", false},
@@ -398,8 +399,8 @@ static const struct row rows[SETTING_MAX_] = {
     [SETTING_webhook_secret] = {{"webhook_secret", "SECRET", "", "what signs them", false},
                                 SECRET,
                                 AT(webhook_secret)},
-    [SETTING_webhook_events] = {{"webhook_events", "LIST", "*", "which: sandbox.*,context.ended",
-                                 false},
+    [SETTING_webhook_events] = {{"webhook_events", "LIST", "",
+                                 "which, if not all: sandbox.*,context.ended", false},
                                 TEXT,
                                 AT(webhook_events)},
     [SETTING_log] = {{"log", "auto|text|json", "auto",
@@ -683,9 +684,12 @@ static int parse_line(struct settings *s, const char *where, char *line, struct 
 {
     char *equals = strchr(line, '='), what[256];
 
-    if (!equals)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s: write 'key = value', not '%.64s'", where,
-                       line);
+    /* Its first word alone: the next may be a secret. */
+    if (!equals) {
+        size_t word = strcspn(line, " \t");
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s: write 'key = value': '%.*s' has no '='",
+                       where, word < 64 ? (int)word : 64, line);
+    }
     *equals = '\0';
     char *key = trim(line), *value = trim(equals + 1);
     join_dotted(key);
@@ -765,15 +769,30 @@ static int check_listen(const struct settings *s, struct sg_error *e)
     return r;
 }
 
+enum settings_store settings_store(const struct settings *s)
+{
+    return hidden_equals(&s->store, "sqlite", 6)   ? STORE_SQLITE
+           : hidden_equals(&s->store, "memory", 6) ? STORE_MEMORY
+                                                   : STORE_POSTGRES;
+}
+
+void settings_forget_secrets(struct settings *s)
+{
+    for (enum setting k = 0; k < SETTING_MAX_; k++)
+        if (rows[k].kind == SECRET)
+            hidden_wipe((struct hidden *)(void *)((char *)s + rows[k].offset));
+    hidden_set(&s->store, "memory", 6);
+}
+
 /* Without repeating it: it may have a password. */
-static int check_store(const char *store, struct sg_error *e)
+static int check_store(const struct settings *s, struct sg_error *e)
 {
     static const char *const known[] = {"postgresql://", "postgres://"};
 
-    if (strcmp(store, "sqlite") == 0 || strcmp(store, "memory") == 0)
+    if (settings_store(s) != STORE_POSTGRES)
         return 0;
     for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-        if (strncmp(store, known[i], strlen(known[i])) == 0)
+        if (strncmp(hidden_reveal(&s->store), known[i], strlen(known[i])) == 0)
             return 0;
     return err_set(e, SG_ERR_INVALID, -EINVAL,
                    "store is neither sqlite nor memory nor begins with postgresql://");
@@ -796,10 +815,13 @@ static int check_url(const char *url, struct sg_error *e)
 
 int settings_check(const struct settings *s, struct sg_error *e)
 {
-    int r = check_store(s->store, e);
+    struct prices prices;
+    int r = check_store(s, e);
 
     if (r == 0)
         r = check_url(s->public_url, e);
+    if (r == 0)
+        r = prices_parse(s->prices, &prices, e);
     if (r < 0)
         return r;
     if (s->execution_timeout_ms > s->execution_timeout_max_ms)

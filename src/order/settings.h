@@ -20,6 +20,7 @@
 #define SETTINGS_LISTEN    "127.0.0.1:3000"
 #define SETTINGS_STATE_DIR "/var/lib/sandglass/server"
 
+enum settings_store { STORE_SQLITE, STORE_MEMORY, STORE_POSTGRES };
 enum settings_log { SETTINGS_LOG_AUTO, SETTINGS_LOG_TEXT, SETTINGS_LOG_JSON };
 enum settings_otlp { OTLP_PROTOBUF, OTLP_JSON };
 enum settings_fork { FORK_AUTO, FORK_PLAIN };
@@ -52,8 +53,8 @@ struct settings {
     uint64_t tenant_idle_ms;
     uint64_t max_timeout_ms;
     char default_template[128];
-    char store[SETTINGS_PATH_MAX]; /* sqlite, memory, or where PostgreSQL is: may have a password */
-    char public_url[256];          /* "": other servers cannot send clients here */
+    struct hidden store;  /* settings_store; where PostgreSQL is may have a password */
+    char public_url[256]; /* "": other servers cannot send clients here */
     char context_template[128];
     uint64_t context_ttl_ms;
     uint32_t tenant_contexts, conversation_contexts;
@@ -98,7 +99,7 @@ struct settings {
     uint32_t event_keep;
     char webhook_url[256];
     struct hidden webhook_secret;
-    char webhook_events[256]; /* kinds, with commas and * at an end */
+    char webhook_events[256]; /* kinds, with commas and * at an end; "": all */
     enum settings_log log;
     enum settings_level log_level;
     uint32_t log_rate; /* lines a second; 0: no limit */
@@ -215,6 +216,9 @@ int settings_parse_text(struct settings *s, const char *name, char *text, struct
 int settings_parse_env(struct settings *s, struct sg_error *e);
 /* What no setting can tell alone. */
 int settings_check(const struct settings *s, struct sg_error *e);
+enum settings_store settings_store(const struct settings *s);
+/* For who need not know them: secrets are empty then, and where the database is says nothing. */
+void settings_forget_secrets(struct settings *s);
 /* Whether two have the same value for a key. */
 bool settings_same(const struct settings *a, const struct settings *b, enum setting k);
 /* Takes one key's value over. */

@@ -63,6 +63,7 @@ void rpc_answer_error(struct http_req *req, int status, enum rpc_code code, cons
 
     strbuf_init(&out, ERROR_MAX);
     put_error(&out, code, message);
+    http_failed(req, status, message);
     http_reply(req, status, "application/json", out.buf, out.len);
 }
 
@@ -82,6 +83,7 @@ void rpc_fail(struct rpc_call *c, enum rpc_code code, const char *fmt, ...)
         rpc_answer_error(c->req, rpc_code_status(code), code, message);
         return;
     }
+    http_failed(c->req, rpc_code_status(code), message);
     frame_init(&out);
     strbuf_addstr(&out, "{\"error\":");
     put_error(&out, code, message);

@@ -7,8 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/sys.h"
 #include "egress/document.h"
 #include "egress/text_fd.h"
@@ -21,6 +24,8 @@
 #define END_MS     5000
 #define PAUSE_MS   200
 #define FLOWS      512
+#define ASK_MS     10000
+#define ANSWER_MAX (sizeof(struct ask) + GUARD_PAYLOAD_MAX + 1)
 
 /* A sandbox that has a way out. */
 struct box_out {
@@ -34,8 +39,9 @@ struct box_out {
 
 struct egress {
     char program[PATH_MAX];
-    char *settings;
+    char *settings, *roots;
     uint32_t uid, gid;
+    int dir;               /* its directory: the next guard goes on with the same keys */
     enum egress_path path; /* what the first sandbox got; 0: none yet */
     pthread_t thread;
     int stop; /* an eventfd: readable when it is over */
@@ -104,9 +110,10 @@ static int tell(struct egress *g, struct guard_message *m, const int *fds, size_
 
 static void tell_settings(struct egress *g)
 {
-    struct guard_message m = {.what = GUARD_SETTINGS};
+    struct guard_message m = {.what = GUARD_SETTINGS, .code = GUARD_OF_ONE_CALLER};
     AUTO(close_p) int settings = text_memfd(g->settings, strlen(g->settings), NULL);
-    AUTO(close_p) int roots = text_memfd("", 0, NULL), patterns = text_memfd("", 0, NULL);
+    AUTO(close_p) int roots = text_memfd(g->roots, strlen(g->roots), NULL);
+    AUTO(close_p) int patterns = text_memfd("", 0, NULL);
 
     if (settings >= 0 && roots >= 0 && patterns >= 0)
         tell(g, &m, (int[]){settings, roots, patterns}, 3);
@@ -127,15 +134,14 @@ static int tell_box(struct egress *g, const struct box_out *b)
 
 static int start(struct egress *g, struct sg_error *e)
 {
-    AUTO(close_p) int dir = make_directory(g, e);
     struct program program = {.name = "guard",
                               .path = g->program,
                               .uid = g->uid,
                               .gid = g->gid,
-                              .dir = dir,
+                              .dir = g->dir,
                               .memlock = GUARD_MEMLOCK};
     struct program_ends ends;
-    int r = dir < 0 ? dir : program_start(&program, &ends, e);
+    int r = program_start(&program, &ends, e);
 
     if (r < 0)
         return r;
@@ -232,8 +238,10 @@ static void egress_free(struct egress *g)
 {
     end_guard(g);
     close_p(&g->stop);
+    close_p(&g->dir);
     pthread_mutex_destroy(&g->lock);
     free(g->settings);
+    free(g->roots);
     free(g);
 }
 
@@ -242,14 +250,18 @@ int egress_open(const struct sg_options *o, struct egress **ret, struct sg_error
     struct egress *g = xcalloc(1, sizeof *g);
     int r;
 
-    g->pidfd = g->sock = -1;
+    g->pidfd = g->sock = g->dir = -1;
     g->stop = eventfd(0, EFD_CLOEXEC);
-    g->settings = xstrdup(o->guard_settings ? o->guard_settings : "log_level = error\n");
+    g->settings =
+        xstrdup(o->guard_settings ? o->guard_settings : "log = text\nlog_level = error\n");
+    g->roots = xstrdup(o->guard_roots ? o->guard_roots : "");
     pthread_mutex_init(&g->lock, NULL);
     r = g->stop < 0 ? err_errno(e, "make an eventfd") : find_program(g, o->guard_program, e);
     if (r == 0)
         r = program_user("guard_user", "", GUARD_USER, GUARD_ID, &g->uid, &g->gid, e);
     if (r == 0)
+        r = g->dir = make_directory(g, e);
+    if (r >= 0)
         r = start(g, e);
     if (r == 0)
         r = start_thread(g, e);
@@ -269,20 +281,30 @@ static bool has_names(const char *const *list)
     return false;
 }
 
-static char *print_document(const char *id, const struct sg_options *o, size_t *ret_len,
-                            struct sg_error *e)
+static char *print_document(const char *id, const struct sg_options *o, char *const *placeholders,
+                            size_t *ret_len, struct sg_error *e)
 {
+    AUTO(free_p) struct egress_secret *secrets = xcalloc(o->n_secrets + 1, sizeof *secrets);
     struct egress_document d = {.tenant = id,
                                 .sandbox = id,
                                 .default_deny = o->network == SG_NETWORK_LIST,
                                 .allow = o->network_allow,
                                 .deny = o->network_deny,
+                                .secrets = secrets,
+                                .n_secrets = o->n_secrets,
                                 .flows = FLOWS};
-    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(strbuf_wipe) struct strbuf text = {0};
 
+    for (size_t i = 0; i < o->n_secrets; i++)
+        secrets[i] = (struct egress_secret){.name = o->secrets[i].name,
+                                            .value = o->secrets[i].value,
+                                            .placeholder = placeholders[i],
+                                            .hosts = o->secrets[i].hosts};
     /* Names that are allowed hold for what does not say a name itself, such as SSH. */
     d.fake_ip = d.default_deny && has_names(o->network_allow);
     strbuf_init(&text, GUARD_DOCUMENT_MAX);
+    if (o->n_secrets > 0)
+        strbuf_reserve(&text);
     egress_document_print(&d, &text);
     if (text.truncated) {
         err_set(e, SG_ERR_INVALID, -E2BIG, "the network list is too long: its limit is %u KiB",
@@ -311,12 +333,14 @@ static int open_way(struct egress *g, struct instance *i, struct sg_error *e)
 
 static void box_free(struct box_out *b)
 {
+    if (b->document)
+        explicit_bzero(b->document, b->len);
     free(b->document);
     free(b);
 }
 
 int egress_admit(struct egress *g, struct instance *i, const char *id, const struct sg_options *o,
-                 struct sg_error *e)
+                 char *const *placeholders, struct sg_error *e)
 {
     struct box_out *b = xcalloc(1, sizeof *b);
     int r = open_way(g, i, e);
@@ -324,7 +348,7 @@ int egress_admit(struct egress *g, struct instance *i, const char *id, const str
     b->instance = i;
     memcpy(b->id, id, sizeof b->id);
     if (r == 0) {
-        b->document = print_document(id, o, &b->len, e);
+        b->document = print_document(id, o, placeholders, &b->len, e);
         r = b->document ? 0 : -E2BIG;
     }
     if (r < 0) {
@@ -339,6 +363,107 @@ int egress_admit(struct egress *g, struct instance *i, const char *id, const str
     pthread_mutex_unlock(&g->lock);
     return 0;
 }
+
+/* ---- its certificates ------------------------------------------------------------------------ */
+
+/* The text of a string in the guard's own JSON, which has no escapes but those of line ends. */
+static char *take_string(const char *json, const char *key)
+{
+    const char *p = strstr(json, key), *end;
+    char *text, *to;
+
+    if (!p || !(end = strchr(p += strlen(key), '"')))
+        return NULL;
+    to = text = xcalloc((size_t)(end - p) + 1, 1);
+    for (; p < end; p++)
+        if (*p == '\\' && p[1] == 'n')
+            *to++ = '\n', p++;
+        else
+            *to++ = *p;
+    return text;
+}
+
+static int ask_guard(int sock, const char *id, const struct strbuf *question, char *answer,
+                     size_t cap)
+{
+    AUTO(strbuf_done) struct strbuf message = {0};
+    struct ask ask = {.magic = GUARD_MAGIC, .what = ASK_CA, .seq = 1};
+    struct pollfd p = {.fd = sock, .events = POLLIN};
+    uint64_t until = clock_ns() + ASK_MS * 1000000ull;
+    size_t n_fds = 0;
+    ssize_t n;
+    int r;
+
+    memcpy(ask.id, id, sizeof ask.id);
+    ask.len = (uint32_t)question->len;
+    strbuf_init(&message, sizeof ask + question->len);
+    strbuf_add(&message, &ask, sizeof ask);
+    strbuf_add(&message, question->buf, question->len);
+    r = fd_send(sock, message.buf, message.len, NULL, 0);
+    if (r < 0)
+        return r;
+    do { /* what else it has to tell is nobody's here */
+        if (poll(&p, 1, clock_poll_ms(until)) <= 0)
+            return -ETIMEDOUT;
+        n = fd_recv(sock, answer, cap - 1, NULL, &n_fds);
+        if (n < (ssize_t)sizeof ask)
+            return -EPIPE;
+        memcpy(&ask, answer, sizeof ask);
+    } while (ask.seq != 1);
+    answer[n] = '\0';
+    memmove(answer, answer + sizeof ask, (size_t)n - sizeof ask + 1);
+    return ask.code;
+}
+
+static void print_names(const char *const *hosts, struct strbuf *out)
+{
+    struct json j;
+
+    jw_init(&j, out);
+    jw_object_begin(&j);
+    jw_key(&j, "names");
+    jw_array_begin(&j);
+    for (; *hosts; hosts++)
+        jw_string(&j, *hosts);
+    jw_array_end(&j);
+    jw_object_end(&j);
+}
+
+int egress_certificate(struct egress *g, const char *id, const char *const *hosts, char **ret_pem,
+                       char ret_hash[16], struct sg_error *e)
+{
+    struct guard_message m = {.what = GUARD_FRONT};
+    AUTO(strbuf_done) struct strbuf question = {0};
+    AUTO(free_p) char *answer = xcalloc(1, ANSWER_MAX);
+    AUTO(free_p) char *pem = NULL;
+    AUTO(free_p) char *hash = NULL;
+    int ends[2], r;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return err_errno(e, "make a socket for the guard");
+    strbuf_init(&question, GUARD_PAYLOAD_MAX);
+    print_names(hosts, &question);
+    pthread_mutex_lock(&g->lock);
+    r = tell(g, &m, &ends[1], 1);
+    pthread_mutex_unlock(&g->lock);
+    close(ends[1]);
+    if (r >= 0)
+        r = ask_guard(ends[0], id, &question, answer, ANSWER_MAX);
+    close(ends[0]);
+    if (r >= 0) {
+        pem = take_string(answer, "\"pem\":\"");
+        hash = take_string(answer, "\"hash\":\"");
+        r = pem && hash && strlen(hash) < 16 ? 0 : -EPROTO;
+    }
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "the guard made no certificate for the secrets: %s",
+                       strerror(-r));
+    snprintf(ret_hash, 16, "%s", hash);
+    *ret_pem = steal_ptr(&pem);
+    return 0;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
 
 void egress_dismiss(struct egress *g, const char *id)
 {

@@ -14,9 +14,13 @@
 struct egress;
 
 int egress_open(const struct sg_options *o, struct egress **ret, struct sg_error *e);
-/* Opens the sandbox's way out, to the guard. */
+/* Opens the sandbox's way out, to the guard. `placeholders` are those of o->secrets. */
 int egress_admit(struct egress *g, struct instance *i, const char *id, const struct sg_options *o,
-                 struct sg_error *e);
+                 char *const *placeholders, struct sg_error *e);
+/* The certificate that inspected connections of the sandbox are shown, as PEM, and the name OpenSSL
+ * looks for it under. hosts: the names that it is good for, NULL-terminated. */
+int egress_certificate(struct egress *g, const char *id, const char *const *hosts, char **ret_pem,
+                       char ret_hash[16], struct sg_error *e);
 /* Before the instance goes. NULL is allowed, here and below; so is one that was not admitted. */
 void egress_dismiss(struct egress *g, const char *id);
 /* Ends the guard, without waiting for it. */

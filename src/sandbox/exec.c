@@ -9,10 +9,13 @@
 #include "base/signame.h"
 #include "channel/wire.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/spout.h"
 
 #define TIMEOUT_DEFAULT_MS 30000u
 #define OUTPUT_DEFAULT     (8u << 20)
 #define END_GRACE_NS       5000000000ull /* from CANCEL to END */
+#define DRAIN_NS           1000000000ull /* for the reader of what it wrote before */
+#define SPOUT_MAX          (4u * CHAN_WINDOW)
 #define STDIN_CHUNK        (64u * 1024)
 
 struct output {
@@ -26,7 +29,8 @@ struct exec {
     struct sg_sandbox *sandbox;
     const struct sg_exec *x;
     uint64_t output_limit;
-    struct output out[2]; /* stdout, stderr */
+    struct output out[2];  /* stdout, stderr */
+    struct spout spout[2]; /* for those that go to a descriptor */
     size_t stdin_sent;
     bool stdin_open;
     bool timed_out, interrupted;
@@ -38,15 +42,20 @@ struct ending {
     uint64_t utime_us, stime_us, maxrss, disk_used, dropped[2];
 };
 
-static void take_output(struct call *c, uint8_t sub, const void *p, size_t len)
+/* What has been taken may be sent again. */
+static void taken(struct exec *x, size_t n)
 {
-    struct exec *x = CONTAINER_OF(c, struct exec, call);
+    if (n > 0 && x->call.stream)
+        chan_consumed(session_chan(x->sandbox->session), x->call.stream, n);
+}
+
+static void keep_output(struct exec *x, uint8_t sub, const void *p, size_t len)
+{
     struct output *o = &x->out[sub == CHAN_STDERR];
     uint64_t room = o->total < x->output_limit ? x->output_limit - o->total : 0;
     size_t keep = len < room ? len : (size_t)room;
     uint32_t channel = sub;
 
-    o->total += len;
     if (keep && x->x->on_output)
         x->x->on_output(x->x->on_output_arg, sub == CHAN_STDERR ? SG_STDERR : SG_STDOUT, p, keep);
     else if (keep)
@@ -56,8 +65,20 @@ static void take_output(struct call *c, uint8_t sub, const void *p, size_t len)
         o->cut = true;
         strbuf_init(&q, 16);
         wire_put_u32(&q, channel);
-        chan_control(session_chan(x->sandbox->session), c->stream, CONTROL_DISCARD, q.buf, q.len);
+        chan_control(session_chan(x->sandbox->session), x->call.stream, CONTROL_DISCARD, q.buf,
+                     q.len);
     }
+}
+
+static void take_output(struct call *c, uint8_t sub, const void *p, size_t len)
+{
+    struct exec *x = CONTAINER_OF(c, struct exec, call);
+    struct spout *spout = &x->spout[sub == CHAN_STDERR];
+
+    if (spout->fd < 0)
+        keep_output(x, sub, p, len);
+    x->out[sub == CHAN_STDERR].total += len;
+    taken(x, spout->fd < 0 ? len : spout_write(spout, p, len));
 }
 
 static void close_stdin(struct exec *x)
@@ -108,13 +129,14 @@ static size_t count(const char *const *list)
     return n;
 }
 
-static void put_list(struct strbuf *q, const char *const *list)
+/* Both, one after the other. */
+static void put_lists(struct strbuf *q, const char *const *first, const char *const *second)
 {
-    size_t n = count(list);
-
-    wire_put_u32(q, (uint32_t)n);
-    for (size_t i = 0; i < n; i++)
-        wire_put_str(q, list[i]);
+    wire_put_u32(q, (uint32_t)(count(first) + count(second)));
+    for (; first && *first; first++)
+        wire_put_str(q, *first);
+    for (; second && *second; second++)
+        wire_put_str(q, *second);
 }
 
 static int check_request(const struct sg_exec *x, struct sg_error *e)
@@ -150,9 +172,10 @@ static int begin(struct exec *x, struct sg_error *e)
     wire_put_u64(&req, 0); /* the deadline is kept here: it also ends a sandbox that hangs */
     wire_put_str(&req, "");
     wire_put_str(&req, "");
-    put_list(&req, q->argv);
-    put_list(&req, q->env);
+    put_lists(&req, q->argv, NULL);
+    put_lists(&req, q->env, (const char *const *)x->sandbox->env);
     x->call.on_data = take_output;
+    x->call.owes = true;
     x->call.on_credit = send_stdin_data;
     x->stdin_open = has_stdin;
     r = session_call_begin(x->sandbox->session, &x->call, OP_PROCESS_START, &req, e);
@@ -161,21 +184,42 @@ static int begin(struct exec *x, struct sg_error *e)
     return r;
 }
 
-/* One turn: the channel, standard input, the caller's interruption. */
+/* Without events to wait for, poll still says that the other side is gone. */
+static struct pollfd watch_spout(const struct spout *s)
+{
+    return (struct pollfd){.fd = s->error ? -1 : s->fd,
+                           .events = spout_waiting(s) > 0 ? POLLOUT : 0};
+}
+
+static void serve_spout(struct exec *x, struct spout *s, short revents)
+{
+    if (revents & POLLOUT)
+        taken(x, spout_pump(s));
+    if (revents & (POLLERR | POLLHUP))
+        spout_hung_up(s);
+    if (s->error)
+        taken(x, spout_pump(s)); /* which drops it */
+}
+
+/* One turn: the channel, the caller's descriptors and its interruption. */
 static int step(struct exec *x, uint64_t deadline, struct sg_error *e)
 {
     bool from_fd = x->stdin_open && x->x->stdin_fd >= 0 && chan_credit(x->call.stream) > 0;
-    bool cancelled = x->timed_out || x->interrupted;
-    struct pollfd p[2] = {
+    bool cancelled = x->timed_out || x->interrupted || x->spout[0].error;
+    struct pollfd p[4] = {
         {.fd = cancelled ? -1 : x->x->interrupt_fd, .events = POLLIN},
         {.fd = from_fd && !cancelled ? x->x->stdin_fd : -1, .events = POLLIN},
+        watch_spout(&x->spout[0]),
+        watch_spout(&x->spout[1]),
     };
-    int r = session_step(x->sandbox->session, p, 2, deadline, e);
+    int r = session_step(x->sandbox->session, p, ARRAY_SIZE(p), deadline, e);
 
     if (r < 0 || x->call.ended)
         return r;
     if (p[1].revents && x->stdin_open)
         read_stdin_fd(x);
+    serve_spout(x, &x->spout[0], p[2].revents);
+    serve_spout(x, &x->spout[1], p[3].revents);
     x->interrupted |= p[0].revents != 0;
     return 0;
 }
@@ -190,6 +234,26 @@ static int wait_for_write(struct exec *x, struct file_write *w, struct sg_error 
     if (x->call.stream)
         chan_cancel(session_chan(x->sandbox->session), x->call.stream);
     return r;
+}
+
+/* The program has ended, and perhaps not all of its output has been read. */
+static void drain(struct exec *x, uint64_t deadline)
+{
+    if (x->timed_out || x->interrupted)
+        deadline = clock_ns() + DRAIN_NS;
+    while (spout_waiting(&x->spout[0]) + spout_waiting(&x->spout[1]) > 0) {
+        struct pollfd p[3] = {watch_spout(&x->spout[0]),
+                              watch_spout(&x->spout[1]),
+                              {.fd = x->interrupted ? -1 : x->x->interrupt_fd, .events = POLLIN}};
+        int n = poll(p, ARRAY_SIZE(p), clock_poll_ms(deadline));
+
+        x->timed_out |= n == 0 && !x->interrupted;
+        x->interrupted |= n > 0 && p[2].revents;
+        if (n == 0 || p[2].revents)
+            return;
+        for (size_t i = 0; n > 0 && i < ARRAY_SIZE(x->spout); i++)
+            serve_spout(x, &x->spout[i], p[i].revents);
+    }
 }
 
 /* Until the program has ended or was ended. After a cancel the agent has END_GRACE_NS to say so. */
@@ -209,12 +273,13 @@ static int run_loop(struct exec *x, struct file_write *w, uint64_t deadline, str
         if (clock_ns() >= deadline && cancelled)
             return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT, "the sandbox does not end its program");
         x->timed_out |= !cancelled && clock_ns() >= deadline;
-        if (!cancelled && (x->timed_out || x->interrupted)) {
+        if (!cancelled && (x->timed_out || x->interrupted || x->spout[0].error)) {
             chan_cancel(session_chan(x->sandbox->session), x->call.stream);
             cancelled = true;
             deadline = clock_ns() + END_GRACE_NS;
         }
     }
+    drain(x, deadline);
     return 0;
 }
 
@@ -320,8 +385,14 @@ static int finish(struct exec *x, uint64_t started, struct sg_result *ret, struc
 {
     struct instance_events events;
     struct ending end = {0};
-    int r = session_call_error(&x->call, e);
+    int r = session_call_error(&x->call, e), unread = x->spout[0].error;
 
+    if (r == 0 && (unread == EPIPE || unread == ECONNRESET))
+        r = err_set(e, SG_ERR_GONE, -ESHUTDOWN,
+                    "nobody reads the program's standard output any more");
+    else if (r == 0 && unread)
+        r = err_set(e, err_kind_of(unread), -unread, "cannot write the program's output: %s",
+                    strerror(unread));
     if (r == 0)
         r = read_ending(&x->call, &end, e);
     if (r < 0)
@@ -352,6 +423,8 @@ int exec_run(struct sg_sandbox *s, const struct sg_exec *q, struct file_write *p
         return err_set(e, SG_ERR_GONE, -EPIPE, "this sandbox has ended");
     strbuf_init(&x.out[0].kept, x.output_limit);
     strbuf_init(&x.out[1].kept, x.output_limit);
+    spout_init(&x.spout[0], q->stdout_fd, SPOUT_MAX);
+    spout_init(&x.spout[1], q->stderr_fd, SPOUT_MAX);
     r = begin(&x, e);
     chan_uncork(session_chan(s->session));
     if (r == 0)
@@ -368,5 +441,7 @@ int exec_run(struct sg_sandbox *s, const struct sg_exec *q, struct file_write *p
     session_call_done(&x.call);
     strbuf_done(&x.out[0].kept);
     strbuf_done(&x.out[1].kept);
+    spout_done(&x.spout[0]);
+    spout_done(&x.spout[1]);
     return r;
 }

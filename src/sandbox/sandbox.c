@@ -62,7 +62,8 @@ static int check_hostname(const char *name, struct sg_error *e)
 
 /* The guard starts while the sandbox does. */
 static int open_guarded(struct sg_engine *engine, const struct instance_spec *spec,
-                        const struct sg_options *o, struct sg_sandbox *s, struct sg_error *e)
+                        const struct sg_options *o, char *const *placeholders, struct sg_sandbox *s,
+                        struct sg_error *e)
 {
     int r = engine->egress ? 0 : egress_open(o, &engine->egress, e);
 
@@ -70,14 +71,14 @@ static int open_guarded(struct sg_engine *engine, const struct instance_spec *sp
         r = instance_create(engine->provider, spec, &s->instance, e);
     if (r < 0)
         return r;
-    r = egress_admit(engine->egress, s->instance, s->id, o, e);
+    r = egress_admit(engine->egress, s->instance, s->id, o, placeholders, e);
     if (r < 0)
         instance_destroy(s->instance, NULL);
     return r;
 }
 
-static int open_instance(struct sg_engine *engine, const struct sg_options *o, struct sg_sandbox *s,
-                         struct sg_error *e)
+static int open_instance(struct sg_engine *engine, const struct sg_options *o,
+                         char *const *placeholders, struct sg_sandbox *s, struct sg_error *e)
 {
     struct instance_spec spec = {.hostname = o->hostname ? o->hostname : "sandbox",
                                  .mounts = o->mounts,
@@ -95,7 +96,7 @@ static int open_instance(struct sg_engine *engine, const struct sg_options *o, s
     if (r == 0)
         r = policy_check(o, e);
     if (r == 0 && o->network != SG_NETWORK_BLOCK)
-        r = open_guarded(engine, &spec, o, s, e);
+        r = open_guarded(engine, &spec, o, placeholders, s, e);
     else if (r == 0)
         r = instance_create(engine->provider, &spec, &s->instance, e);
     s->limits = spec.limits;
@@ -124,22 +125,30 @@ int sandbox_begin(struct sg_engine *engine, const struct sg_options *options,
 {
     struct sg_options o;
     struct sg_sandbox *s;
+    char **placeholders;
     int r = complete_options(options, &o, e);
 
+    if (r == 0)
+        r = secrets_prepare(&o, &placeholders, e);
     if (r < 0)
         return r;
     s = xcalloc(1, sizeof *s);
     s->engine = engine;
     id_random(s->id);
-    r = open_instance(engine, &o, s, e);
+    r = open_instance(engine, &o, placeholders, s, e);
     if (r < 0) {
         free(s);
-        return r;
+    } else {
+        s->session = session_new(instance_take_channel(s->instance));
+        s->starting = true;
+        r = secrets_install(s, &o, placeholders, e);
+        if (r < 0)
+            sg_sandbox_close(s, NULL);
     }
-    s->session = session_new(instance_take_channel(s->instance));
-    s->starting = true;
-    *ret = s;
-    return 0;
+    strings_free(placeholders);
+    if (r == 0)
+        *ret = s;
+    return r;
 }
 
 int sandbox_await(struct sg_sandbox *s, struct sg_error *e)
@@ -172,23 +181,28 @@ const char *sg_sandbox_id(const struct sg_sandbox *sandbox)
     return sandbox->id;
 }
 
-static int check_exec(const struct sg_exec *x, struct sg_error *e)
+static int complete_exec(const struct sg_exec *given, struct sg_exec *ret, struct sg_error *e)
 {
-    if (x->size != sizeof *x)
+    struct sg_exec x = SG_EXEC_INIT;
+
+    if (given->size > sizeof x || given->size < offsetof(struct sg_exec, stdout_fd))
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "struct sg_exec was not initialised with SG_EXEC_INIT");
+    memcpy(&x, given, given->size);
+    *ret = x;
     return 0;
 }
 
 int sg_sandbox_exec(struct sg_sandbox *sandbox, const struct sg_exec *exec, struct sg_result *ret,
                     struct sg_error *e)
 {
-    int r = check_exec(exec, e);
+    struct sg_exec x;
+    int r = complete_exec(exec, &x, e);
 
     if (r < 0)
         return r;
     chan_cork(session_chan(sandbox->session));
-    return exec_run(sandbox, exec, NULL, NULL, ret, e);
+    return exec_run(sandbox, &x, NULL, NULL, ret, e);
 }
 
 int sg_sandbox_pause(struct sg_sandbox *sandbox, struct sg_error *e)
@@ -266,9 +280,7 @@ int sg_sandbox_run_code(struct sg_sandbox *sandbox, const char *code, size_t len
 
     if (!l)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "unknown language");
-    if (exec)
-        x = *exec;
-    r = check_exec(&x, e);
+    r = exec ? complete_exec(exec, &x, e) : 0;
     if (r < 0)
         return r;
     const struct agent_user *user = agent_user_find(x.user ? x.user : "user");
@@ -309,6 +321,7 @@ struct instance *sandbox_leave(struct sg_sandbox *s)
 
     egress_dismiss(s->engine->egress, s->id);
     session_free(s->session);
+    strings_free(s->env);
     free(s);
     return i;
 }

@@ -20,6 +20,7 @@ struct sg_sandbox {
     struct instance *instance;
     struct session *session;
     struct sg_limits limits;
+    char **env;    /* variables of every program in it, NULL-terminated, or NULL */
     bool one_shot; /* ends with its first program */
     bool starting; /* sandbox_await has not been called */
     bool broken;   /* the channel failed: nothing but closing is possible */
@@ -45,6 +46,13 @@ const char *const *policy_mount_roots(const struct sg_options *o); /* NULL-termi
 /* network.c: one of network_allow and network_deny. `what` names it in the error. */
 int network_entry_check(const char *what, const char *entry, struct sg_error *e);
 bool network_entry_is_name(const char *entry);
+
+/* secrets.c: checks them; makes a placeholder for each, NULL-terminated. */
+int secrets_prepare(const struct sg_options *o, char ***ret_placeholders, struct sg_error *e);
+/* What programs need to use them: the guard's certificate, and s->env. */
+int secrets_install(struct sg_sandbox *s, const struct sg_options *o, char *const *placeholders,
+                    struct sg_error *e);
+void strings_free(char **list); /* NULL is allowed */
 
 /* languages.c: how a piece of code is run. "@" stands for the path of the code. */
 struct language {

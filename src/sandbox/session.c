@@ -19,7 +19,8 @@ static void on_data(struct chan *chan, struct chan_stream *s, uint8_t sub, const
 
     if (c && c->on_data)
         c->on_data(c, sub, p, len);
-    chan_consumed(chan, s, len);
+    if (!c || !c->owes)
+        chan_consumed(chan, s, len);
 }
 
 static void on_event(struct chan *chan, struct chan_stream *s, uint8_t what, const void *p,

@@ -19,6 +19,7 @@ struct call {
     void (*on_data)(struct call *c, uint8_t sub, const void *p, size_t len);
     void (*on_event)(struct call *c, uint8_t what, const void *p, size_t len);
     void (*on_credit)(struct call *c);
+    bool owes; /* on_data sees to chan_consumed itself, now or later */
 };
 
 struct session *session_new(int channel_fd);

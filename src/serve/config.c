@@ -165,7 +165,7 @@ int serve_extra(const struct settings *settings, struct extra_text *ret, struct 
     return 0;
 }
 
-static int listen_on(const struct address *a, struct sg_error *e)
+static int listen_on(const struct address *a, const char *flag, struct sg_error *e)
 {
     AUTO(close_p)
     int fd = socket(a->addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -180,32 +180,62 @@ static int listen_on(const struct address *a, struct sg_error *e)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
     if (bind(fd, (const struct sockaddr *)&a->addr, a->len) < 0)
         return err_errno(
-            e, errno == EADDRINUSE ? "listen on %s (choose another with --listen)" : "listen on %s",
-            text);
+            e, errno == EADDRINUSE ? "listen on %s (choose another with --%s)" : "listen on %s",
+            text, flag);
     if (listen(fd, BACKLOG) < 0)
         return err_errno(e, "listen on %s", text);
     return steal_fd(&fd);
 }
 
-int serve_listen(struct server *s, struct sg_error *e)
+/* what: the setting's name, and with - in place of _ the flag's. */
+static int listen_on_all(struct server *s, const char *what, const char *flag, const char *list,
+                         const char *how, struct sg_error *e)
 {
-    const char *cursor = s->settings.listen;
     struct address a;
     int r;
 
-    while ((r = address_next("listen", &cursor, &a, e)) > 0) {
+    while ((r = address_next(what, &list, &a, e)) > 0) {
         char text[ADDRESS_TEXT_MAX];
         if (s->n_listeners == LISTENERS_MAX)
             return err_set(e, SG_ERR_INVALID, -E2BIG, "more than %d addresses to listen on",
                            LISTENERS_MAX);
-        int fd = listen_on(&a, e);
+        int fd = listen_on(&a, flag, e);
         if (fd < 0)
             return fd;
         s->listeners[s->n_listeners++] = fd;
         a.len = sizeof a.addr;
         getsockname(fd, (struct sockaddr *)&a.addr, &a.len); /* port 0 has become another */
         address_format(&a, text);
-        log_line(LEVEL_INFO, "listening on %s%s", text, s->tls.cert ? " with TLS" : "");
+        log_line(LEVEL_INFO, "listening on %s%s", text, how);
     }
     return r;
+}
+
+/* Figures are no secret of anybody's; but they tell how busy a server is. */
+static void warn_of_metrics(const char *list)
+{
+    struct address a;
+
+    while (address_next("metrics_listen", &list, &a, NULL) > 0) {
+        char text[ADDRESS_TEXT_MAX];
+        address_format(&a, text);
+        if (!a.loopback)
+            log_line(LEVEL_WARN,
+                     "metrics_listen: everybody who reaches %s can read this server's metrics: let "
+                     "a firewall decide who does, or use metrics_token",
+                     text);
+    }
+}
+
+int serve_listen(struct server *s, struct sg_error *e)
+{
+    const struct settings *t = &s->settings;
+    int r = listen_on_all(s, "listen", "listen", t->listen, s->tls.cert ? " with TLS" : "", e);
+
+    s->n_plain_listeners = s->n_listeners;
+    if (r < 0 || !t->metrics_listen[0])
+        return r;
+    warn_of_metrics(t->metrics_listen);
+    return listen_on_all(s, "metrics_listen", "metrics-listen", t->metrics_listen,
+                         " for metrics alone", e);
 }

@@ -16,7 +16,7 @@
 /* It must know before it has the settings: what it starts for a database, it starts first. */
 static const char *argument(const struct server *s)
 {
-    return strncmp(s->settings.store, "postgres", 8) == 0 ? "--clerk" : NULL;
+    return settings_store(&s->settings) == STORE_POSTGRES ? "--clerk" : NULL;
 }
 
 static int take_order(struct server *s, struct servant *v)

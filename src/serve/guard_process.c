@@ -25,9 +25,8 @@ void guard_tell_settings(struct server *s)
     struct sg_error e;
 
     strbuf_init(&text, SETTINGS_TEXT_MAX);
-    /* Where the database is may have a password in it, which who reads the internet's bytes need
-     * not know. */
-    snprintf(told.store, sizeof told.store, "memory");
+    /* Passwords and tokens are nothing for who reads the internet's bytes. */
+    settings_forget_secrets(&told);
     settings_print(&told, &text);
     settings = text_memfd(text.buf, text.len, &e);
     roots = text_memfd(s->extra.roots, s->extra.roots_len, &e);

@@ -8,12 +8,14 @@
 #include "base/fd.h"
 #include "egress/text_fd.h"
 #include "order/log.h"
+#include "order/self.h"
 #include "sandbox/sandbox.h"
 #include "serve/guard_process.h"
 #include "serve/guest.h"
 #include "serve/layer.h"
 #include "serve/moment.h"
 #include "serve/server.h"
+#include "serve/ward.h"
 
 /* ---- what each order must carry -------------------------------------------------------------- */
 
@@ -228,6 +230,26 @@ static int order_forget(struct server *s, const struct ticket *t, struct order *
     return 0;
 }
 
+/* ---- what is counted ------------------------------------------------------------------------- */
+
+static int order_figures(struct server *s, const struct ticket *t, struct sg_error *e)
+{
+    struct order_figures f = {.made = s->made, .pooled = s->pooled, .ended = s->ended};
+    AUTO(close_p) int fd = -1;
+
+    process_figures(&f.warden);
+    for (const struct ward *w = s->wards; w; w = w->next)
+        f.pool += w->n_ready;
+    guests_count(s, &f);
+    fd = text_memfd((const char *)&f, sizeof f, e);
+    if (fd < 0)
+        return fd;
+    front_answer(s, t, NULL, fd);
+    return 0;
+}
+
+/* ---- which it is ----------------------------------------------------------------------------- */
+
 int orders_take(struct server *s, struct order *o, int fds[ORDER_FDS_MAX])
 {
     struct ticket t = {.seq = o->seq, .turn = s->front.turn};
@@ -244,6 +266,8 @@ int orders_take(struct server *s, struct order *o, int fds[ORDER_FDS_MAX])
         r = order_forget(s, &t, o, &e);
     else if (o->op == ORDER_SAVE)
         r = order_save(s, &t, o, &e);
+    else if (o->op == ORDER_FIGURES)
+        r = order_figures(s, &t, &e);
     else if (!id_valid(o->id))
         r = err_set(&e, SG_ERR_INVALID, -EINVAL, "a sandbox's id is 20 letters and digits");
     else if (o->op == ORDER_CREATE)
@@ -296,7 +320,10 @@ void orders_greet(struct server *s)
     struct order_answer ready = {.tell = TELL_READY};
 
     for (size_t i = 0; i < s->n_listeners; i++) {
-        struct order_answer a = {.tell = TELL_LISTENER, .flags = s->tls.cert ? TELL_TLS_HERE : 0};
+        struct order_answer a = {.tell = TELL_LISTENER,
+                                 .flags = i >= s->n_plain_listeners ? TELL_METRICS_HERE
+                                          : s->tls.cert             ? TELL_TLS_HERE
+                                                                    : 0};
         front_tell(s, &a, &s->listeners[i], 1);
     }
     orders_tell_settings(s);

@@ -52,6 +52,7 @@ static int start(struct servant *v, struct sg_error *e)
                               .uid = v->uid,
                               .gid = v->gid,
                               .dir = dir,
+                              .more = s->log.fd,
                               .memlock = v->kind->memlock,
                               .ends_with_thread = true};
     struct program_ends ends;

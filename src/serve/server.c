@@ -90,7 +90,7 @@ static void reload(struct run *run)
     }
     swap_texts(s, &tls, &extra);
     s->settings = new;
-    log_set(new.log, new.log_level);
+    log_set(&new);
     wards_renew(s);
     guard_tell_settings(s);
     orders_tell_settings(s);
@@ -259,6 +259,7 @@ static int start(struct run *run, struct sg_error *e)
         r = start_state(s, e);
     if (r < 0)
         return r;
+    logfile_open(&s->log, s);
     sweep();
     choose_path(s);
     r = layers_load(s, e);
@@ -297,6 +298,7 @@ static void finish(struct run *run)
     wards_close(s);
     servant_end(&s->guard, GUARD_GRACE_MS);
     layers_unload(s);
+    logfile_close(&s->log);
     state_close(&s->state);
     tls_text_done(&s->tls);
     extra_text_done(&s->extra);
@@ -311,6 +313,7 @@ int serve_run(const struct serve_call *call, struct sg_error *e)
 
     *run = (struct run){.server = {.reactor.epoll_fd = -1,
                                    .state = STATE_NONE,
+                                   .log = LOGFILE_NONE,
                                    .front = SERVANT_NONE,
                                    .guard = SERVANT_NONE},
                         .call = call,
@@ -321,7 +324,7 @@ int serve_run(const struct serve_call *call, struct sg_error *e)
     if (geteuid() != 0)
         return err_set(e, SG_ERR_DENIED, -EPERM,
                        "a server needs root: run it with sudo, or as a root service");
-    log_set(run->server.settings.log, run->server.settings.log_level);
+    log_set(&run->server.settings);
     set_limits();
     r = start(run, e);
     if (r == 0)

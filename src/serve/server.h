@@ -5,7 +5,7 @@
  * through guest.c    sandboxes by id, and what they do      orders.c         what the front asks
  * for ward.c     a tenant's domain and pool             servant.c        what front and guard share
  *   grave.c    sandboxes that end                     layer.c          snapshots
- *   reactor.c  the event loop                         (order/log.c)    what is said about it all
+ *   reactor.c  the event loop                         logfile.c        what is said about it all
  *
  * One thread; nothing waits. What takes long is done by the kernel (a sandbox that ends), by a
  * child (a snapshot that is written) or in steps (a sandbox that is made). */
@@ -15,6 +15,7 @@
 #include "order/order.h"
 #include "order/settings.h"
 #include "serve/front_process.h"
+#include "serve/logfile.h"
 #include "serve/reactor.h"
 #include "serve/state.h"
 
@@ -46,6 +47,7 @@ struct server {
     struct reactor reactor;
     struct settings settings;
     struct state state;
+    struct logfile log;
     struct servant front, guard;
     enum egress_path path; /* how sandboxes' connections come to the guard; 0: not at all */
     uint64_t lives;        /* of guests, counted */
@@ -54,11 +56,14 @@ struct server {
     struct layer *layers;
     struct moment *moments;
     struct discard *discards; /* see errand.h */
-    bool squashing;           /* strata are being merged */
-    bool closing;             /* nothing is begun any more */
-    size_t n_graves;          /* sandboxes that have not ended yet */
+    struct timer discard_timer;
+    bool squashing;  /* strata are being merged */
+    bool closing;    /* nothing is begun any more */
+    size_t n_graves; /* sandboxes that have not ended yet */
     int listeners[LISTENERS_MAX];
     size_t n_listeners;
+    size_t n_plain_listeners;     /* the others, behind them, are for metrics alone */
+    uint64_t made, pooled, ended; /* sandboxes, so far */
     struct tls_text tls;
     struct extra_text extra;
 };
@@ -76,7 +81,7 @@ struct serve_call {
 int serve_settings(const struct serve_call *call, struct settings *ret, struct sg_error *e);
 int serve_tls(const struct settings *settings, struct tls_text *ret, struct sg_error *e);
 int serve_extra(const struct settings *settings, struct extra_text *ret, struct sg_error *e);
-/* The sockets of s->settings.listen. */
+/* The sockets of s->settings.listen, and of metrics_listen. */
 int serve_listen(struct server *s, struct sg_error *e);
 /* Serves until a signal ends it. Returns the exit status. */
 int serve_run(const struct serve_call *call, struct sg_error *e);

@@ -4,6 +4,7 @@
  *     lock            held while a server uses it; holds that server's pid
  *     front/          the front's own, 0700: its database
  *     guard/          the guard's own, 0700: its keys, and the record of what went out
+ *     log/            root, 0700: what the server says; see logfile.h
  *     layers/         root, 0700: snapshots, one directory each
  *     work/           root, 0700: layers that end with the server; emptied when one starts
  *

@@ -11,3 +11,7 @@ int confine_front(struct sg_error *e);
 /* The same for the clerk (store/clerk.h), a process beside it, which may dial out: to the database.
  * It reads nothing of clients but what the front hands it as parameters of statements. */
 int confine_clerk(struct sg_error *e);
+int confine_herald(struct sg_error *e);
+/* And for the herald (telemetry/herald.h): it may dial out, to where the settings say, and do
+ * nothing else. */
+int confine_herald(struct sg_error *e);

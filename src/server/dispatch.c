@@ -7,7 +7,10 @@
 #include "envd/envd.h"
 #include "envd/files.h"
 #include "forward/forward.h"
+#include "front/asked.h"
 #include "front/box.h"
+#include "front/figures.h"
+#include "front/deed.h"
 #include "front/reply.h"
 #include "interpreter/interpreter.h"
 #include "mcp/mcp.h"
@@ -118,6 +121,8 @@ static void to_sandbox(struct http_req *req, const char *id, unsigned port)
 {
     struct box *b = box_find(front_of(req), id);
 
+    asked_of(req)->data_plane = true;
+    asked_about(req, b ? b->spec.tenant : NULL, id);
     if (!b) {
         reply_gone(req, id);
         return;
@@ -146,7 +151,7 @@ static void by_signature(struct http_req *req)
         reply_error(req, 401, "invalid signature");
 }
 
-void dispatch_request(struct http_req *req)
+static void route(struct http_req *req)
 {
     const char *named = http_header_get(req, "e2b-sandbox-id");
     const char *port_text = http_header_get(req, "e2b-sandbox-port");
@@ -180,7 +185,28 @@ void dispatch_request(struct http_req *req)
         v1_request(req);
     } else if (strcmp(req->path, "/mcp") == 0) {
         mcp_request(req);
+    } else if (strcmp(req->path, "/metrics") == 0) {
+        metrics_answer(req);
     } else {
         e2b_request(req);
     }
+}
+
+void dispatch_request(struct http_req *req)
+{
+    asked_begin(req);
+    dispatch_around(req, true);
+    route(req);
+    dispatch_around(req, false);
+}
+
+void dispatch_around(struct http_req *req, bool in)
+{
+    static struct trace_ref outside;
+
+    deed_request(in ? req->id : NULL);
+    if (in)
+        outside = deed_enter(asked_trace(req));
+    else
+        deed_leave(&outside);
 }

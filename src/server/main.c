@@ -7,14 +7,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "acp/agents.h"
 #include "base/fd.h"
 #include "context/context.h"
 #include "context/usage.h"
+#include "front/asked.h"
 #include "front/checkpoint.h"
 #include "front/egress.h"
+#include "front/figures.h"
+#include "front/events.h"
 #include "front/guard.h"
 #include "front/lifecycle.h"
 #include "front/outflow.h"
+#include "front/webhooks.h"
 #include "front/warden.h"
 #include "front/wipe.h"
 #include "order/log.h"
@@ -26,6 +31,8 @@
 #include "store/clerk.h"
 #include "store/keys_shared.h"
 #include "store/store.h"
+#include "telemetry/herald.h"
+#include "telemetry/trace.h"
 #include "vault/vault.h"
 
 #define ORDER_FD      3
@@ -35,7 +42,7 @@
 
 struct listener {
     int fd;
-    bool tls;
+    bool tls, metrics;
 };
 
 /* What has been told before TELL_READY. */
@@ -65,6 +72,17 @@ static void on_clerk_gone(void)
     log_line(LEVEL_ERROR, "front: the clerk has ended");
     exit(1);
 }
+
+/* Posts traces and events; it is there from the start, since settings may name targets later. */
+static struct herald *herald;
+
+static void on_herald_gone(void)
+{
+    log_line(LEVEL_ERROR, "front: the herald has ended");
+    exit(1);
+}
+
+static const struct herald_hooks herald_hooks = {.confine = confine_herald, .gone = on_herald_gone};
 
 static const struct clerk_hooks clerk_hooks = {
     .confine = confine_clerk, .log = log_clerk, .gone = on_clerk_gone};
@@ -99,9 +117,11 @@ static void take_settings(struct front *f, int fd)
         err_set(&e, SG_ERR_INTERNAL, -EIO, "the warden's settings cannot be read");
     else if (settings_parse_text(&s, "settings", text, &e) == 0)
         f->settings = s;
-    log_set(f->settings.log, f->settings.log_level);
+    log_set(&f->settings);
     if (e.kind != SG_ERR_NONE)
         give_up(&e);
+    trace_configure(&f->settings, herald, f->loop);
+    webhooks_configure(f);
 }
 
 static void take_tls(struct front *f, int cert_fd, int key_fd)
@@ -127,14 +147,13 @@ static void take_tls(struct front *f, int cert_fd, int key_fd)
 
 static int open_contexts(struct front *f, struct ctx_store **ret, struct sg_error *e)
 {
-    const char *where = f->settings.store;
-    bool here = strcmp(where, "sqlite") == 0;
+    enum settings_store where = settings_store(&f->settings);
 
-    if (here || strcmp(where, "memory") == 0)
-        return ctx_store_sqlite(f->loop, here ? f->store : NULL, ret, e);
+    if (where != STORE_POSTGRES)
+        return ctx_store_sqlite(f->loop, where == STORE_SQLITE ? f->store : NULL, ret, e);
     if (!clerk)
         return err_set(e, SG_ERR_INTERNAL, -EINVAL, "started without a clerk for its database");
-    clerk_connect(clerk, f->loop, where);
+    clerk_connect(clerk, f->loop, hidden_reveal(&f->settings.store));
     keys_shared_start(f->loop, f->store, clerk);
     *ret = ctx_store_postgres(f->loop, steal_ptr(&clerk));
     return 0;
@@ -147,11 +166,16 @@ static void open_doors(struct front *f)
 
     if (banner_print(f, told.n > 0 ? told.listeners[0].fd : -1, &e) < 0)
         give_up(&e);
-    for (size_t i = 0; i < told.n; i++)
-        if (http_server_listen(f->http, told.listeners[i].fd, told.listeners[i].tls, &e) < 0)
+    for (const struct listener *l = told.listeners; l < told.listeners + told.n; l++) {
+        int r = l->metrics ? metrics_listen(f, l->fd, &e)
+                           : http_server_listen(f->http, l->fd, l->tls, &e);
+        if (r < 0)
             give_up(&e);
+    }
+    figures_start(f);
     metrics_start(f);
     checkpoints_watch_age(f);
+    agents_start(f);
     told.ready = true;
 }
 
@@ -164,6 +188,9 @@ static void begin(struct front *f)
         banner_url(&f->settings, told.listeners[0].fd, f->url, sizeof(f->url));
     if (store_open(".", &f->store, &e) < 0 || boxes_forget_loose_layers(f, &e) < 0)
         give_up(&e);
+    if (events_start(f, &e) < 0)
+        give_up(&e);
+    webhooks_start(f, herald);
     checkpoints_match_store(f);
     boxes_finish_rewinds(f);
     if (open_contexts(f, &contexts, &e) < 0 || contexts_start(f, contexts, open_doors, &e) < 0)
@@ -176,9 +203,15 @@ static void leave(void *arg)
     exit(0);
 }
 
+static void on_usage_told(void *arg)
+{
+    events_flush(arg);
+    trace_flush(leave, NULL);
+}
+
 static void on_drained(void *arg)
 {
-    usage_finish(arg, leave, NULL);
+    usage_finish(arg, on_usage_told, arg);
 }
 
 static void on_tell(struct front *f, const struct order_answer *a, int *fds, size_t n)
@@ -186,8 +219,9 @@ static void on_tell(struct front *f, const struct order_answer *a, int *fds, siz
     switch ((enum order_tell)a->tell) {
     case TELL_LISTENER:
         if (n == 1 && told.n < LISTENERS_MAX)
-            told.listeners[told.n++] =
-                (struct listener){steal_fd(&fds[0]), (a->flags & TELL_TLS_HERE) != 0};
+            told.listeners[told.n++] = (struct listener){.fd = steal_fd(&fds[0]),
+                                                         .tls = a->flags & TELL_TLS_HERE,
+                                                         .metrics = a->flags & TELL_METRICS_HERE};
         break;
     case TELL_SETTINGS:
         if (n > 0) {
@@ -256,15 +290,23 @@ static int serve(bool with_clerk)
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
+    log_to_inherited_file();
     wipe_json_memory();
     vault_harden_process();
     front.on_secret_changed = egress_secret_changed;
+    contexts_have_figures();
+    agents_have_figures();
     if (with_clerk && clerk_start(&clerk_hooks, &clerk, &e) < 0)
         give_up(&e);
+    if (herald_start(&herald_hooks, &herald, &e) < 0)
+        give_up(&e);
     front.loop = uv_default_loop();
+    herald_listen(herald, front.loop);
     front.boxes = boxes_new();
     settings_init(&front.settings);
     front.http = http_server_new(front.loop, &limits, dispatch_request, &front);
+    http_server_on_over(front.http, asked_over);
+    http_server_around(front.http, dispatch_around);
     if (warden_open(&front, ORDER_FD, &handlers, &e) < 0 || confine_front(&e) < 0)
         give_up(&e);
     return uv_run(front.loop, UV_RUN_DEFAULT);

@@ -94,3 +94,10 @@ void ctx_day(int64_t ms, char ret[CTX_DAY_LEN + 1])
     if (strftime(ret, CTX_DAY_LEN + 1, "%Y-%m-%d", &tm) == 0)
         ret[0] = '\0';
 }
+
+void ctx_usage_sum(struct ctx_usage *sum, const struct ctx_usage *more)
+{
+#define ADD(name) sum->name += more->name;
+    CTX_USAGE(ADD)
+#undef ADD
+}

@@ -44,12 +44,26 @@ enum ctx_status { CTX_CREATING, CTX_READY, CTX_TERMINATED, CTX_ERROR, CTX_STATUS
 #define CTX_ACTIVE ((1u << CTX_CREATING) | (1u << CTX_READY))
 #define CTX_ALL    ((1u << CTX_STATUS_MAX_) - 1)
 
+/* What was used, in the order of the columns:
+ *   memory_mib_ms  MiB in use, times milliseconds
+ *   bytes_...      between clients and the sandbox's agent
+ *   executions     cells and programs
+ *   sandboxes      that were made
+ *   egress_...     bytes that programs sent out and got, through the guard */
+#define CTX_USAGE(X) \
+    X(cpu_us)        \
+    X(memory_mib_ms) \
+    X(bytes_in)      \
+    X(bytes_out)     \
+    X(executions)    \
+    X(sandboxes)     \
+    X(egress_up)     \
+    X(egress_down)
+
 struct ctx_usage {
-    uint64_t cpu_us;
-    uint64_t memory_mib_ms; /* MiB in use, times milliseconds */
-    uint64_t bytes_in, bytes_out;
-    uint64_t executions; /* cells and programs */
-    uint64_t sandboxes;  /* that were made */
+#define CTX_USAGE_FIELD(name) uint64_t name;
+    CTX_USAGE(CTX_USAGE_FIELD)
+#undef CTX_USAGE_FIELD
 };
 
 struct ctx_row {
@@ -81,9 +95,24 @@ struct ctx_path {
     enum ctx_status status;   /* of that */
 };
 
-struct ctx_usage_day {
+/* Of a day, of a conversation, or of a conversation's day. */
+struct ctx_usage_row {
     char day[CTX_DAY_LEN + 1];
+    char conversation[CTX_NAME_MAX + 1]; /* "": of sandboxes that had none */
     struct ctx_usage usage;
+};
+
+enum ctx_usage_by {
+    USAGE_BY_DAY,          /* oldest first, at most CTX_DAYS_MAX */
+    USAGE_BY_CONVERSATION, /* in the order of their names, at most CTX_LIST_MAX */
+};
+
+struct ctx_usage_query {
+    const char *tenant;
+    const char *from, *to; /* days, both inclusive */
+    enum ctx_usage_by by;
+    const char *conversation; /* of this one alone; NULL: of all */
+    const char *after;        /* a page by conversation: where the one before ended; NULL: first */
 };
 
 enum ctx_claimed {
@@ -100,7 +129,7 @@ struct ctx_reply {
     size_t n;
     bool more; /* of a list: there are further rows after the last */
     const struct ctx_path *paths;
-    const struct ctx_usage_day *days;
+    const struct ctx_usage_row *used;
 };
 typedef void (*ctx_done)(void *arg, const struct ctx_reply *reply);
 
@@ -129,7 +158,8 @@ struct ctx_list {
     size_t limit; /* at most CTX_LIST_MAX */
 };
 
-/* A change of what was used: added to the context's (if one is named) and to the tenant's day. */
+/* A change of what was used: added to the context's (if one is named), to the tenant's day and to
+ * that of the context's conversation. */
 struct ctx_usage_add {
     char tenant[ID_LEN + 1], context[ID_LEN + 1]; /* context may be "" */
     struct ctx_usage usage;
@@ -188,9 +218,8 @@ struct ctx_store_ops {
 
     void (*usage_add)(struct ctx_store *s, const struct ctx_usage_add *adds, size_t n,
                       ctx_done done, void *arg);
-    /* Days from..to (inclusive), oldest first, at most CTX_DAYS_MAX. */
-    void (*usage_get)(struct ctx_store *s, const char *tenant, const char *from, const char *to,
-                      ctx_done done, void *arg);
+    void (*usage_get)(struct ctx_store *s, const struct ctx_usage_query *q, ctx_done done,
+                      void *arg);
 };
 
 /* What every kind begins with. */
@@ -207,3 +236,4 @@ struct clerk;
 struct ctx_store *ctx_store_postgres(uv_loop_t *loop, struct clerk *c);
 
 const char *ctx_status_text(enum ctx_status s); /* "creating"... */
+void ctx_usage_sum(struct ctx_usage *sum, const struct ctx_usage *more);

@@ -272,12 +272,9 @@ static void write_add(struct json *j, const struct ctx_usage_add *add)
     jw_string(j, add->tenant);
     jw_key(j, "context");
     jw_string(j, add->context);
-    write_count(j, "cpu_us", add->usage.cpu_us);
-    write_count(j, "memory_mib_ms", add->usage.memory_mib_ms);
-    write_count(j, "bytes_in", add->usage.bytes_in);
-    write_count(j, "bytes_out", add->usage.bytes_out);
-    write_count(j, "executions", add->usage.executions);
-    write_count(j, "sandboxes", add->usage.sandboxes);
+#define WRITE(name) write_count(j, #name, add->usage.name);
+    CTX_USAGE(WRITE)
+#undef WRITE
     jw_object_end(j);
 }
 
@@ -296,20 +293,44 @@ static void pg_usage_add(struct ctx_store *s, const struct ctx_usage_add *adds, 
     SEND(s, call_new(done, arg), "SELECT sandglass.add_usage($1::jsonb)", NULL, text.buf);
 }
 
-static void pg_usage_get(struct ctx_store *s, const char *tenant, const char *from, const char *to,
-                         ctx_done done, void *arg)
+#define PG_USAGE                                                                      \
+    "u.cpu_us, u.memory_mib_ms, u.bytes_in, u.bytes_out, u.executions, u.sandboxes, " \
+    "u.egress_up, u.egress_down"
+#define PG_TOTALS                                                                 \
+    "sandglass.bounded(sum(u.cpu_us)), sandglass.bounded(sum(u.memory_mib_ms)), " \
+    "sandglass.bounded(sum(u.bytes_in)), sandglass.bounded(sum(u.bytes_out)), "   \
+    "sandglass.bounded(sum(u.executions)), sandglass.bounded(sum(u.sandboxes)), " \
+    "sandglass.bounded(sum(u.egress_up)), sandglass.bounded(sum(u.egress_down))"
+
+/* Days as texts: one that no month has is a bound like any other. All take the same parameters. */
+#define PG_DAYS    "to_char(u.day, 'YYYY-MM-DD')"
+#define PG_OF_DAYS "u.tenant_id = $1 AND " PG_DAYS " BETWEEN $2 AND $3"
+
+static const char usage_of_days[] =
+    "SELECT " PG_DAYS ", '', " PG_USAGE " FROM sandglass.usage_day u WHERE " PG_OF_DAYS
+    " AND $5::text IS NULL AND $6::text IS NULL ORDER BY u.day LIMIT $4::bigint";
+static const char usage_of_talks_days[] =
+    "SELECT " PG_DAYS ", u.conversation_id, " PG_USAGE
+    " FROM sandglass.usage_talk u WHERE " PG_OF_DAYS
+    " AND u.conversation_id = $5 AND $6::text IS NULL ORDER BY u.day LIMIT $4::bigint";
+static const char usage_of_talks[] =
+    "SELECT '', u.conversation_id, " PG_TOTALS " FROM sandglass.usage_talk u WHERE " PG_OF_DAYS
+    " AND ($5::text IS NULL OR u.conversation_id = $5)"
+    " AND ($6::text IS NULL OR u.conversation_id > $6)"
+    " GROUP BY u.conversation_id ORDER BY u.conversation_id LIMIT $4::bigint";
+
+static void pg_usage_get(struct ctx_store *s, const struct ctx_usage_query *q, ctx_done done,
+                         void *arg)
 {
     struct pg_call *call = call_new(done, arg);
+    const char *statement = q->conversation ? usage_of_talks_days : usage_of_days;
 
-    call->read = pg_read_days;
-    /* As texts: a day that no month has is a bound like any other. */
-    SEND(s, call,
-         "SELECT to_char(u.day, 'YYYY-MM-DD'), u.cpu_us, u.memory_mib_ms, u.bytes_in, u.bytes_out,"
-         "       u.executions, u.sandboxes"
-         "  FROM sandglass.usage_day u"
-         " WHERE u.tenant_id = $1 AND to_char(u.day, 'YYYY-MM-DD') BETWEEN $2 AND $3"
-         " ORDER BY u.day LIMIT $4::bigint",
-         tenant, tenant, from, to, NUMBER(CTX_DAYS_MAX));
+    call->read = pg_read_usage;
+    call->limit = q->by == USAGE_BY_DAY ? CTX_DAYS_MAX : CTX_LIST_MAX;
+    if (q->by == USAGE_BY_CONVERSATION)
+        statement = usage_of_talks;
+    SEND(s, call, statement, q->tenant, q->tenant, q->from, q->to, NUMBER(call->limit + 1),
+         q->conversation, q->after);
 }
 
 /* -----------------------------------------------------------------------------------------------

@@ -23,5 +23,6 @@ struct pg_call {
 void pg_read_rows(const struct pg_call *call, const struct clerk_rows *rows, struct ctx_reply *ret);
 void pg_read_paths(const struct pg_call *call, const struct clerk_rows *rows,
                    struct ctx_reply *ret);
-void pg_read_days(const struct pg_call *call, const struct clerk_rows *rows, struct ctx_reply *ret);
+void pg_read_usage(const struct pg_call *call, const struct clerk_rows *rows,
+                   struct ctx_reply *ret);
 void pg_reply_done(struct ctx_reply *reply);

@@ -58,7 +58,8 @@ static int64_t next_time(struct cells *c)
     return (int64_t)next_number(c);
 }
 
-static void next_usage(struct cells *c, struct ctx_usage *ret)
+/* Contexts have the two apart: the view had to grow at its end. */
+static void next_used(struct cells *c, struct ctx_usage *ret)
 {
     ret->cpu_us = next_number(c);
     ret->memory_mib_ms = next_number(c);
@@ -66,6 +67,12 @@ static void next_usage(struct cells *c, struct ctx_usage *ret)
     ret->bytes_out = next_number(c);
     ret->executions = next_number(c);
     ret->sandboxes = next_number(c);
+}
+
+static void next_egress(struct cells *c, struct ctx_usage *ret)
+{
+    ret->egress_up = next_number(c);
+    ret->egress_down = next_number(c);
 }
 
 static enum ctx_status next_status(struct cells *c)
@@ -97,11 +104,12 @@ static void read_row(struct cells *c, struct ctx_row *ret)
     ret->terminated_ms = next_time(c);
     ret->ttl_ms = next_number(c);
     NEXT_TEXT(c, ret->error);
-    next_usage(c, &ret->usage);
+    next_used(c, &ret->usage);
     NEXT_TEXT(c, ret->node);
     NEXT_TEXT(c, ret->node_url);
     const char *alive = next(c);
     ret->node_alive = alive && strcmp(alive, "t") == 0;
+    next_egress(c, &ret->usage);
     ret->now_ms = next_time(c);
 }
 
@@ -200,36 +208,38 @@ void pg_read_paths(const struct pg_call *call, const struct clerk_rows *rows, st
     ret->n = rows->n;
 }
 
-void pg_read_days(const struct pg_call *call, const struct clerk_rows *rows, struct ctx_reply *ret)
+void pg_read_usage(const struct pg_call *call, const struct clerk_rows *rows, struct ctx_reply *ret)
 {
-    (void)call;
-    if (rows->n > CTX_DAYS_MAX) {
+    if (rows->n > call->limit + 1) {
         refuse(ret);
         return;
     }
-    struct ctx_usage_day *read = xcalloc(rows->n + 1, sizeof *read);
-    ret->days = read;
+    struct ctx_usage_row *read = xcalloc(rows->n + 1, sizeof *read);
+    ret->used = read;
     for (size_t i = 0; i < rows->n; i++) {
         struct cells c = row_of(rows, i);
 
         NEXT_TEXT(&c, read[i].day);
-        next_usage(&c, &read[i].usage);
+        NEXT_TEXT(&c, read[i].conversation);
+        next_used(&c, &read[i].usage);
+        next_egress(&c, &read[i].usage);
         if (c.bad) {
             refuse(ret);
             return;
         }
     }
-    ret->n = rows->n;
+    ret->more = rows->n > call->limit;
+    ret->n = ret->more ? call->limit : rows->n;
 }
 
 void pg_reply_done(struct ctx_reply *reply)
 {
     free((void *)(uintptr_t)reply->rows);
     free((void *)(uintptr_t)reply->paths);
-    free((void *)(uintptr_t)reply->days);
+    free((void *)(uintptr_t)reply->used);
     reply->rows = NULL;
     reply->paths = NULL;
-    reply->days = NULL;
+    reply->used = NULL;
     reply->n = 0;
     reply->more = false;
 }

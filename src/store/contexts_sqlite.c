@@ -129,6 +129,14 @@ int ctx_statement(struct ctx_sqlite *s, enum db_statement which, sqlite3_stmt **
     return r;
 }
 
+int ctx_take_usage(sqlite3_stmt *st, int i, struct ctx_usage *ret)
+{
+#define TAKE(name) ret->name = ctx_column_u64(st, i++);
+    CTX_USAGE(TAKE)
+#undef TAKE
+    return i;
+}
+
 void ctx_take_row(sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret)
 {
     struct ctx_row *row = &ret->row;
@@ -153,12 +161,7 @@ void ctx_take_row(sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret)
     row->terminated_ms = sqlite3_column_int64(st, i++);
     row->ttl_ms = ctx_column_u64(st, i++);
     db_column(st, i++, row->error, sizeof(row->error));
-    row->usage.cpu_us = ctx_column_u64(st, i++);
-    row->usage.memory_mib_ms = ctx_column_u64(st, i++);
-    row->usage.bytes_in = ctx_column_u64(st, i++);
-    row->usage.bytes_out = ctx_column_u64(st, i++);
-    row->usage.executions = ctx_column_u64(st, i++);
-    row->usage.sandboxes = ctx_column_u64(st, i++);
+    i = ctx_take_usage(st, i, &row->usage);
     db_column(st, i++, row->node, sizeof(row->node));
     db_column(st, i++, row->node_url, sizeof(row->node_url));
     row->node_alive = sqlite3_column_type(st, i) != SQLITE_NULL &&

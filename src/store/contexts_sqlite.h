@@ -21,7 +21,7 @@ struct answer {
     struct ctx_reply reply;
     struct ctx_row *rows; /* what the reply points to */
     size_t cap;
-    void *items; /* paths or days */
+    void *items; /* paths or usage */
 };
 
 struct ctx_sqlite {
@@ -59,6 +59,8 @@ int ctx_statement(struct ctx_sqlite *s, enum db_statement which, sqlite3_stmt **
                   (const char *const[]){__VA_ARGS__})
 /* The row that the statement stands on. */
 void ctx_take_row(sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret);
+/* The columns of a usage, of which the first is i. The one after them. */
+int ctx_take_usage(sqlite3_stmt *st, int i, struct ctx_usage *ret);
 /* Adds every row that the statement finds. */
 int ctx_take_rows(struct ctx_sqlite *s, sqlite3_stmt *st, int64_t now_ms, struct answer *a);
 struct ctx_row *ctx_add_row(struct answer *a);
@@ -98,5 +100,5 @@ void ctx_sqlite_seen(struct ctx_store *s, const char *node, const char *url, ctx
                      void *arg);
 void ctx_sqlite_usage_add(struct ctx_store *s, const struct ctx_usage_add *adds, size_t n,
                           ctx_done done, void *arg);
-void ctx_sqlite_usage_get(struct ctx_store *s, const char *tenant, const char *from, const char *to,
-                          ctx_done done, void *arg);
+void ctx_sqlite_usage_get(struct ctx_store *s, const struct ctx_usage_query *q, ctx_done done,
+                          void *arg);

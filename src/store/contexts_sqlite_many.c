@@ -251,11 +251,13 @@ void ctx_sqlite_seen(struct ctx_store *base, const char *node, const char *url, 
 
 /* ---- usage ----------------------------------------------------------------------------------- */
 
+/* `to`: a day, or a context; of the latter the day is a parameter of its own. */
 static int add_usage(struct ctx_sqlite *s, enum db_statement which, const char *tenant,
-                     const char *to, const struct ctx_usage *u, struct sg_error *e)
+                     const char *to, const char *day, const struct ctx_usage *u, struct sg_error *e)
 {
-    const uint64_t numbers[] = {u->cpu_us,     u->memory_mib_ms, u->bytes_in, u->bytes_out,
-                                u->executions, u->sandboxes,     UINT64_MAX};
+#define NUMBER(name) u->name,
+    const uint64_t numbers[] = {CTX_USAGE(NUMBER) UINT64_MAX};
+#undef NUMBER
     sqlite3_stmt *st;
     int r = CTX_STATEMENT(s, which, &st, e, tenant, to);
 
@@ -263,6 +265,7 @@ static int add_usage(struct ctx_sqlite *s, enum db_statement which, const char *
         return r;
     for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
         sqlite3_bind_int64(st, (int)i + 3, ctx_number(numbers[i]));
+    db_bind(st, (int)ARRAY_SIZE(numbers) + 3, day);
     return db_run(s->db, st, e);
 }
 
@@ -277,42 +280,53 @@ void ctx_sqlite_usage_add(struct ctx_store *base, const struct ctx_usage_add *ad
 
     ctx_day(clock_wall_ms(), today);
     for (size_t i = 0; r == 0 && i < n; i++) {
-        r = add_usage(s, DB_DAY_USED, adds[i].tenant, today, &adds[i].usage, e);
-        if (r == 0 && adds[i].context[0])
-            r = add_usage(s, DB_CTX_USED, adds[i].tenant, adds[i].context, &adds[i].usage, e);
+        const struct ctx_usage_add *add = &adds[i];
+
+        r = add_usage(s, DB_DAY_USED, add->tenant, today, NULL, &add->usage, e);
+        if (r == 0)
+            r = add_usage(s, DB_TALK_USED, add->tenant, add->context, today, &add->usage, e);
+        if (r == 0 && add->context[0])
+            r = add_usage(s, DB_CTX_USED, add->tenant, add->context, NULL, &add->usage, e);
     }
     ctx_change_end(s, a, r);
 }
 
-static void take_day(sqlite3_stmt *st, struct ctx_usage_day *ret)
+static enum db_statement usage_statement(const struct ctx_usage_query *q)
 {
-    db_column(st, 0, ret->day, sizeof(ret->day));
-    ret->usage = (struct ctx_usage){
-        .cpu_us = ctx_column_u64(st, 1),
-        .memory_mib_ms = ctx_column_u64(st, 2),
-        .bytes_in = ctx_column_u64(st, 3),
-        .bytes_out = ctx_column_u64(st, 4),
-        .executions = ctx_column_u64(st, 5),
-        .sandboxes = ctx_column_u64(st, 6),
-    };
+    if (q->by == USAGE_BY_DAY)
+        return q->conversation ? DB_TALK_DAYS : DB_DAYS;
+    return q->conversation ? DB_TALK : DB_TALKS;
 }
 
-void ctx_sqlite_usage_get(struct ctx_store *base, const char *tenant, const char *from,
-                          const char *to, ctx_done done, void *arg)
+void ctx_sqlite_usage_get(struct ctx_store *base, const struct ctx_usage_query *q, ctx_done done,
+                          void *arg)
 {
     struct ctx_sqlite *s = ctx_sqlite_of(base);
     struct answer *a = ctx_answer(done, arg);
-    struct ctx_usage_day *days = xcalloc(CTX_DAYS_MAX, sizeof(*days));
+    size_t max = q->by == USAGE_BY_DAY ? CTX_DAYS_MAX : CTX_LIST_MAX;
+    struct ctx_usage_row *used = xcalloc(max + 1, sizeof(*used));
+    const char *after = q->after ? q->after : "";
     sqlite3_stmt *st;
-    int r = CTX_STATEMENT(s, DB_DAYS, &st, &a->reply.e, tenant, from, to);
+    int r = CTX_STATEMENT(s, usage_statement(q), &st, &a->reply.e, q->tenant, q->from, q->to);
 
     if (r == 0) {
-        sqlite3_bind_int64(st, 4, CTX_DAYS_MAX);
-        while (a->reply.n < CTX_DAYS_MAX && (r = db_step(s->db, st, &a->reply.e)) > 0)
-            take_day(st, &days[a->reply.n++]);
+        sqlite3_bind_int64(st, 4, (int64_t)max + 1);
+        db_bind(st, 5, q->conversation ? q->conversation : after);
+        db_bind(st, 6, q->after);
+        while (a->reply.n <= max && (r = db_step(s->db, st, &a->reply.e)) > 0) {
+            struct ctx_usage_row *row = &used[a->reply.n++];
+
+            db_column(st, 0, row->day, sizeof(row->day));
+            db_column(st, 1, row->conversation, sizeof(row->conversation));
+            ctx_take_usage(st, 2, &row->usage);
+        }
         sqlite3_reset(st);
     }
-    a->items = days;
-    a->reply.days = days;
+    if (a->reply.n > max) {
+        a->reply.n = max;
+        a->reply.more = true;
+    }
+    a->items = used;
+    a->reply.used = used;
     ctx_answer_send(s, a, r < 0 ? r : 0);
 }

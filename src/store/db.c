@@ -125,6 +125,41 @@ static const char *const migrations[] = {
     "ALTER TABLE tenant ADD COLUMN sanitise INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE tenant ADD COLUMN sanitise_always INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE key ADD COLUMN sanitise INTEGER NOT NULL DEFAULT 0;",
+
+    "ALTER TABLE context ADD COLUMN egress_up INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE context ADD COLUMN egress_down INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE usage_day ADD COLUMN egress_up INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE usage_day ADD COLUMN egress_down INTEGER NOT NULL DEFAULT 0;"
+    /* The same sums, one for each conversation; '' is what belongs to none, and what was used
+     * before this version. */
+    "CREATE TABLE usage_talk ("
+    " tenant TEXT NOT NULL,"
+    " conversation TEXT NOT NULL,"
+    " day TEXT NOT NULL,"
+    " cpu_us INTEGER NOT NULL,"
+    " memory_mib_ms INTEGER NOT NULL,"
+    " bytes_in INTEGER NOT NULL,"
+    " bytes_out INTEGER NOT NULL,"
+    " executions INTEGER NOT NULL,"
+    " sandboxes INTEGER NOT NULL,"
+    " egress_up INTEGER NOT NULL,"
+    " egress_down INTEGER NOT NULL,"
+    " PRIMARY KEY (tenant, conversation, day)) STRICT, WITHOUT ROWID;"
+    "INSERT INTO usage_talk SELECT tenant, '', day, cpu_us, memory_mib_ms, bytes_in, bytes_out,"
+    " executions, sandboxes, 0, 0 FROM usage_day;"
+    "CREATE TABLE event ("
+    " id INTEGER PRIMARY KEY,"
+    " tenant TEXT NOT NULL," /* '': it is every tenant's */
+    " ms INTEGER NOT NULL,"
+    " kind TEXT NOT NULL,"
+    " json TEXT NOT NULL) STRICT;"
+    "CREATE INDEX event_of_tenant ON event (tenant, id);"
+    "CREATE TABLE event_mark ("
+    " name TEXT NOT NULL PRIMARY KEY,"
+    " value INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
+    "CREATE TABLE webhook_open (" /* begun, and neither taken nor given up */
+    " event INTEGER PRIMARY KEY,"
+    " tries INTEGER NOT NULL) STRICT;",
 };
 #define SCHEMA_VERSION ((int)ARRAY_SIZE(migrations))
 

@@ -80,9 +80,23 @@
     X(VAULT_REMOVE, "DELETE FROM vault WHERE tenant = ?1 AND (id = ?2 OR name = ?2)")            \
     X(VAULT_LIST, "SELECT " VAULT_COLUMNS " FROM vault "                                         \
                   "WHERE tenant = ?1 AND seq < ?2 ORDER BY seq DESC")                            \
+    X(EVENT_RANGE, "SELECT (SELECT min(id) FROM event), (SELECT max(id) FROM event)")            \
+    X(EVENT_MARK, "SELECT value FROM event_mark WHERE name = ?1")                                \
+    X(EVENT_SET_MARK, "INSERT INTO event_mark (name, value) VALUES (?1, ?2) "                    \
+                      "ON CONFLICT (name) DO UPDATE SET value = ?2")                             \
+    X(EVENT_ADD, "INSERT INTO event (id, tenant, ms, kind, json) VALUES (?1, ?2, ?3, ?4, ?5)")   \
+    X(EVENT_NTH, "SELECT id FROM event ORDER BY id DESC LIMIT 1 OFFSET ?1")                      \
+    X(EVENT_FORGET, "DELETE FROM event WHERE id <= ?1")                                          \
+    X(EVENTS, EVENT_SELECT "ORDER BY id")                                                        \
+    X(EVENTS_OF,                                                                                 \
+      EVENT_SELECT "AND tenant = ?3 UNION ALL " EVENT_SELECT "AND tenant = '*' ORDER BY id")     \
+    X(WEBHOOK_OPEN, "SELECT event, tries FROM webhook_open ORDER BY event")                      \
+    X(WEBHOOK_CLEAR, "DELETE FROM webhook_open")                                                 \
+    X(WEBHOOK_ADD, "INSERT INTO webhook_open (event, tries) VALUES (?1, ?2)")                    \
     CONTEXT_STATEMENTS(X)
 
 #define SNAPSHOT_COLUMNS "seq, id, tenant, name, tag, sandbox, base_template, created_ms, bytes"
+#define EVENT_SELECT     "SELECT id, tenant, ms, kind, json FROM event WHERE id > ?1 AND id < ?2 "
 #define VAULT_COLUMNS    "seq, id, name, version, created_ms, updated_ms, metadata"
 
 #define DB_STATEMENT(name, text) DB_##name,

@@ -2,11 +2,16 @@
  *
  * One table says of each how it is called, what it is and what its label is called; the text of
  * /metrics, docs/observability.md (a test compares) and the dashboard follow it. A figure has at
- * most one label, and a label's values are few: those that come from outside (targets of refused
- * connections) are kept up to FIGURE_VALUES_MAX of them, the rest counts as "other". No tenant, id
- * or name of a user is ever a label.
+ * most one label, or two whose names have a colon between them: then a value is "sandbox:timeout",
+ * and is divided at the first colon. A label's values are few: those that come from outside
+ * (targets of refused connections) are kept up to FIGURE_VALUES_MAX of them, the rest counts as
+ * "other". No tenant, id or name of a user is ever a label.
  *
- * Histograms are in seconds, with the same buckets for all of a kind: from 0.25 ms to 60 s.
+ *   figures.c        the numbers: figure_add and figure_observe allocate for a new label value only
+ *   figures_print.c  as Prometheus' text form 0.0.4
+ *
+ * Histograms are in seconds, all with the same buckets: from 0.25 ms to 60 s. What is no valid
+ * UTF-8 in a label's value is replaced, and what is longer than FIGURE_LABEL_MAX cut.
  *
  * One thread: the front's loop. What warden and guard count themselves is asked of them for each
  * scrape (front/figures.h). */
@@ -15,6 +20,9 @@
 #include "base/strbuf.h"
 
 #define FIGURE_VALUES_MAX 200
+#define FIGURE_LABEL_MAX  128 /* bytes of a value */
+#define FIGURES_TEXT_MAX  (4u * 1024 * 1024)
+#define FIGURES_PREFIX    "sandglass_"
 
 enum figure_type { FIGURE_COUNTER, FIGURE_GAUGE, FIGURE_HISTOGRAM };
 
@@ -33,23 +41,31 @@ enum figure_type { FIGURE_COUNTER, FIGURE_GAUGE, FIGURE_HISTOGRAM };
     X(REQUEST_SECONDS, HISTOGRAM, "http_request_seconds", "plane",                                 \
       "Requests until their answer begins; plane: control, data")                                  \
     X(SANDBOXES, GAUGE, "sandboxes", "state", "Sandboxes; state: running, paused, stored")         \
+    X(WARDEN_SANDBOXES, COUNTER, "warden_sandboxes_total", "what",                                 \
+      "Sandboxes since the server was started; what: made, pooled (made before they were asked "   \
+      "for), ended")                                                                               \
     X(POOL, GAUGE, "pool_sandboxes", NULL, "Sandboxes that wait ready")                            \
-    X(CONTEXTS, GAUGE, "contexts", "state", "Contexts by state")                                   \
+    X(CONTEXTS, GAUGE, "contexts", "state",                                                        \
+      "Contexts with a sandbox here; state: creating, running, paused")                            \
     X(CHECKPOINTS, GAUGE, "checkpoints", NULL, "Checkpoints that are kept")                        \
-    X(AGENTS, GAUGE, "agents", "state", "Hosted agents by state")                                  \
+    X(AGENTS, GAUGE, "agents", "state", "Hosted agents; state: running, ended (still listed)")     \
     X(ENDED, COUNTER, "sandbox_ended_total", "why",                                                \
       "Sandboxes that ended; why: killed, expired, "                                               \
       "died, failed")                                                                              \
     X(REAPED, COUNTER, "reaped_total", "what", "Ended by the reaper; what: context, sandbox")      \
-    X(FAILURES, COUNTER, "failures_total", "cause", "Operations that failed, as layer:cause")      \
+    X(FAILURES, COUNTER, "failures_total", "layer:cause",                                          \
+      "Operations that failed; layer: whose doing it is, as in the log")                           \
     X(EGRESS_SECONDS, HISTOGRAM, "egress_flow_seconds", NULL,                                      \
       "Connections out, from first to last "                                                       \
       "byte")                                                                                      \
     X(EGRESS_BYTES, COUNTER, "egress_bytes_total", "direction",                                    \
       "Bytes out of and into sandboxes "                                                           \
       "through the guard")                                                                         \
-    X(EGRESS_FLOWS, COUNTER, "egress_flows_total", "verdict", "Connections that were judged")      \
+    X(EGRESS_FLOWS, COUNTER, "egress_flows_total", "verdict",                                      \
+      "Connections that ended; verdict: allowed, blocked, failed")                                 \
     X(EGRESS_BLOCKED, COUNTER, "egress_blocked_total", "target", "Refused connections by target")  \
+    X(DNS, COUNTER, "dns_questions_total", "verdict",                                              \
+      "Names that sandboxes asked for; verdict: allowed, blocked")                                 \
     X(SANITISED, COUNTER, "sanitised_total", "kind", "What was taken out of texts, by kind")       \
     X(SPANS, COUNTER, "trace_spans_total", "fate", "Spans; fate: sent, dropped, refused")          \
     X(EVENTS, COUNTER, "events_total", "kind", "Lifecycle events by kind")                         \
@@ -61,9 +77,15 @@ enum figure_type { FIGURE_COUNTER, FIGURE_GAUGE, FIGURE_HISTOGRAM };
     X(CPU, COUNTER, "process_cpu_seconds_total", "process",                                        \
       "Processor time of this server's own "                                                       \
       "processes")                                                                                 \
-    X(RESIDENT, GAUGE, "process_resident_bytes", "process", "Memory of them")                      \
-    X(FDS, GAUGE, "process_open_fds", "process", "Open descriptors of them")                       \
-    X(STARTED, GAUGE, "process_start_time_seconds", "process", "When they were started")
+    X(RESIDENT, GAUGE, "process_resident_memory_bytes", "process",                                 \
+      "Memory of this server's own processes")                                                     \
+    X(FDS, GAUGE, "process_open_fds", "process",                                                   \
+      "Open descriptors of this server's own processes")                                           \
+    X(STARTED, GAUGE, "process_start_time_seconds", "process",                                     \
+      "When this server's own processes were started, since 1970")                                 \
+    X(UP, GAUGE, "up", "process",                                                                  \
+      "1: it has answered for this text; process: front, warden, guard")                           \
+    X(BUILD, GAUGE, "build_info", "version", "Always 1; which version this is")
 
 #define FIGURE_ENUM(id, type, name, label, help) FIG_##id,
 enum figure { FIGURES(FIGURE_ENUM) FIGURE_MAX_ };
@@ -74,5 +96,8 @@ void figure_set(enum figure f, const char *label, double value);
 void figure_observe(enum figure f, const char *label, uint64_t ns);
 /* Counted elsewhere: the value so far. */
 void figure_total(enum figure f, const char *label, double value);
-/* All of them, in Prometheus' text form 0.0.4. */
+/* It is not known now, and left out until it is. */
+void figure_forget(enum figure f, const char *label);
+
+/* All of them, in Prometheus' text form 0.0.4; `out` has room for FIGURES_TEXT_MAX. */
 void figures_print(struct strbuf *out);

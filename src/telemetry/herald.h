@@ -6,13 +6,14 @@
  * a body, posts it (libcurl), and says what came of it. It tries once; when to try again is the
  * sender's to decide, who also keeps what is to be sent, within its own bounds.
  *
- *   front: herald_post(to, body) ---- memfd over SEQPACKET ---> herald: curl, HERALD_AT_ONCE at a
- * time on_done(ticket, status) <--------------------------- or -errno, in any order
+ *   front: herald_post(url, body) -- memfd over SEQPACKET --> herald: curl, HERALD_AT_ONCE at once
+ *          done(status or -errno) <------------------------- in any order
  *
  * It follows no redirect, reads no more than 64 KiB of an answer, of which it keeps nothing but the
  * status and Retry-After, and gives up after HERALD_TIMEOUT_MS. Certificates are checked against
  * the system's. Addresses come from the operator's settings alone, never from a tenant. If it ends,
- * so does the front, and the warden starts both again. Its rights: no bind, no exec, no files. */
+ * so does the front, and the warden starts both again. It serves nobody,
+ * starts nothing and writes no file (server/confine.c). */
 #pragma once
 
 #include <uv.h>

@@ -31,13 +31,15 @@
 #define SPAN_VALUE_MAX   (32u * 1024) /* of a text */
 #define SPAN_ATTRS_MAX   24
 #define SPAN_EVENTS_MAX  64
+#define SPAN_STEPS_MAX   12
 #define TRACE_QUEUE_MAX  8192                /* spans that wait */
 #define TRACE_QUEUE_SIZE (16u * 1024 * 1024) /* bytes of them */
 
 struct trace_ref {
     uint8_t trace[16], span[8];
     uint8_t flags;
-    bool set; /* there is one at all */
+    bool set;  /* there is one at all */
+    bool ours; /* of a span of this server, not of who called */
 };
 
 /* False, and *ret is not set: it is none. */
@@ -71,38 +73,38 @@ void trace_format(const struct trace_ref *r, char ret[TRACEPARENT_LEN + 1]);
     X(TOOL_CALL, "tool.call")                   \
     X(CELL, "cell.execute")                     \
     X(PROCESS, "process.start")                 \
-    X(AGENT, "agent.session")
+    X(AGENT, "agent.session")                   \
+    X(EGRESS, "egress")
 
 #define SPAN_NAME_ENUM(id, name) SPAN_##id,
 enum span_name { SPAN_NAMES(SPAN_NAME_ENUM) SPAN_NAME_MAX_ };
 const char *span_name_text(enum span_name name);
 
 /* Attributes. Langfuse shows session, user, tags, input and output under these names. */
-#define SPAN_KEYS(X)                            \
-    X(TENANT, "sandglass.tenant")               \
-    X(CONVERSATION, "sandglass.conversation")   \
-    X(PATH, "sandglass.path")                   \
-    X(SANDBOX, "sandglass.sandbox")             \
-    X(CONTEXT, "sandglass.context")             \
-    X(TOOL, "sandglass.tool")                   \
-    X(LANGUAGE, "sandglass.language")           \
-    X(TEMPLATE, "sandglass.template")           \
-    X(FORCED, "sandglass.forced")               \
-    X(CREATED, "sandglass.created")             \
-    X(POOLED, "sandglass.pooled")               \
-    X(COUNT, "sandglass.count")                 \
-    X(REASON, "sandglass.reason")               \
-    X(LAYER, "sandglass.layer")                 \
-    X(REQUEST, "sandglass.request")             \
-    X(EXIT_CODE, "process.exit.code")           \
-    X(ERROR_TYPE, "error.type")                 \
-    X(HTTP_STATUS, "http.response.status_code") \
-    X(DESTINATION, "destination.address")       \
-    X(DESTINATION_PORT, "destination.port")     \
-    X(VERDICT, "sandglass.verdict")             \
-    X(SESSION, "session.id")                    \
-    X(USER, "user.id")                          \
-    X(INPUT, "langfuse.observation.input")      \
+#define SPAN_KEYS(X)                          \
+    X(TENANT, "sandglass.tenant")             \
+    X(CONVERSATION, "sandglass.conversation") \
+    X(PATH, "sandglass.path")                 \
+    X(SANDBOX, "sandglass.sandbox")           \
+    X(CONTEXT, "sandglass.context")           \
+    X(TOOL, "sandglass.tool")                 \
+    X(LANGUAGE, "sandglass.language")         \
+    X(TEMPLATE, "sandglass.template")         \
+    X(FORCED, "sandglass.forced")             \
+    X(CREATED, "sandglass.created")           \
+    X(POOLED, "sandglass.pooled")             \
+    X(COUNT, "sandglass.count")               \
+    X(REASON, "sandglass.reason")             \
+    X(LAYER, "sandglass.layer")               \
+    X(REQUEST, "sandglass.request")           \
+    X(EXIT_CODE, "process.exit.code")         \
+    X(ERROR_TYPE, "error.type")               \
+    X(DESTINATION, "destination.address")     \
+    X(DESTINATION_PORT, "destination.port")   \
+    X(VERDICT, "sandglass.verdict")           \
+    X(SESSION, "session.id")                  \
+    X(USER, "user.id")                        \
+    X(INPUT, "langfuse.observation.input")    \
     X(OUTPUT, "langfuse.observation.output")
 
 #define SPAN_KEY_ENUM(id, name) KEY_##id,
@@ -132,6 +134,8 @@ void span_step(struct span *s, enum span_name name, uint64_t begin_ns, uint64_t 
 void span_fail(struct span *s, const char *type, const char *message);
 /* Ends now, goes to the queue; *s is NULL afterwards. */
 void span_end(struct span **s);
+/* As if it had not been. */
+void span_drop(struct span **s);
 
 /* ---- where they go ----------------------------------------------------------------------------
  */

@@ -53,9 +53,9 @@ static const char *outcome_text(enum once_outcome o)
     return texts[o];
 }
 
-static void put_refusal(struct json *j, const struct once_result *r)
+static void put_refusal(struct json *j, const struct once_result *r, const char *request)
 {
-    if (!result_put_refusal(j, r->status, &r->refusal))
+    if (!result_put_refusal(j, r->status, &r->refusal, request))
         return;
     jw_key(j, "status");
     jw_string(j, outcome_text(r->outcome));
@@ -102,11 +102,11 @@ static void put_outcome(struct json *j, const struct once_result *r)
     put_usage(j, r);
 }
 
-void once_result_json(struct json *j, const struct once_result *r)
+void once_result_json(struct json *j, const struct once_result *r, const char *request)
 {
     jw_object_begin(j);
     if (r->status != 200)
-        put_refusal(j, r);
+        put_refusal(j, r, request);
     else
         put_outcome(j, r);
     jw_object_end(j);
@@ -150,7 +150,9 @@ static void on_done(void *arg, const struct once_result *r)
     h->once = NULL;
     strbuf_init(&body, ANSWER_MAX);
     jw_init(&j, &body);
-    once_result_json(&j, r);
+    once_result_json(&j, r, h->req->id);
+    if (r->status != 200)
+        http_failed(h->req, r->status, r->refusal.message);
     if (r->status == 503)
         http_add_header(h->req, "Retry-After", "1");
     http_start(h->req, r->status, "application/json", (int64_t)body.len);

@@ -16,6 +16,7 @@
 #include "base/signame.h"
 #include "channel/wire.h"
 #include "e2b/create.h"
+#include "front/deed.h"
 #include "front/call.h"
 #include "front/identity.h"
 #include "front/outflow.h"
@@ -64,6 +65,7 @@ struct once {
     struct outflow *outflow; /* NULL until there is a sandbox, and if nothing is looked for */
     struct strbuf sanitised;
     struct strbuf message;
+    struct deed deed;
     struct once_result result;
     uv_timer_t *timer; /* to tell of the end later */
 };
@@ -88,6 +90,7 @@ static void on_timer_closed(uv_handle_t *h)
 
 static void once_free(struct once *o)
 {
+    deed_drop(&o->deed);
     end_box(o);
     if (o->timer)
         uv_close((uv_handle_t *)o->timer, on_timer_closed);
@@ -113,8 +116,24 @@ static void on_timer(uv_timer_t *t)
     tell(t->data);
 }
 
+static void end_deed(struct once *o)
+{
+    static const char *const types[ONCE_MAX_] = {
+        [ONCE_TIMEOUT] = "timeout", [ONCE_EXECUTION_ERROR] = "code", [ONCE_SETUP_ERROR] = "setup"};
+    bool ran = o->result.status == 200;
+
+    if (ran) {
+        span_number(o->deed.span, KEY_EXIT_CODE, o->result.exit_code);
+        deed_content(&o->deed, o->front, KEY_OUTPUT, o->out.buf, o->out.len);
+        if (types[o->result.outcome])
+            span_fail(o->deed.span, types[o->result.outcome], "the code failed");
+    }
+    deed_end(&o->deed, o->front, o->box, ran ? 0 : -EIO, &o->result.refusal, NULL);
+}
+
 static void finish(struct once *o)
 {
+    end_deed(o);
     o->result.out = &o->out;
     o->result.err = &o->err;
     o->result.session = o->request.session;
@@ -319,7 +338,7 @@ static void start_program(struct once *o)
     wire_put_str(&request, "");
     wire_put_str(&request, "");
     put_command(q, &request);
-    identity_put_envs(o->box, q->envs, &request);
+    identity_put_envs(o->box, &o->deed.trace, q->envs, &request);
     o->program = (struct pour){.once = o, .p = q->input, .len = q->input_len};
     o->program.call = (struct call){.owner = &o->program,
                                     .on_data = on_data,
@@ -385,6 +404,7 @@ static void on_created(void *arg, struct box *b, int r, const struct sg_error *e
         refuse(o, e);
         return;
     }
+    deed_box(&o->deed, b);
     snprintf(o->sandbox, sizeof(o->sandbox), "%s", b->id);
     o->result.sandbox = o->sandbox;
     o->outflow = outflow_new(o->front, o->sanitise, o->tenant.id, o->sandbox, NULL, NULL);
@@ -440,6 +460,9 @@ struct once *once_begin(struct front *f, const struct store_tenant *tenant, cons
     o->done = done;
     o->arg = arg;
     o->beginning = true;
+    deed_begin(&o->deed, DEED_TOOL);
+    span_text(o->deed.span, KEY_TOOL, "execute_code");
+    span_text(o->deed.span, KEY_TENANT, tenant->id);
     int r = once_request_read(f, tenant, arguments, &o->request, &e);
     strbuf_init(&o->out, o->request.output_max);
     strbuf_init(&o->err, o->request.output_max);
@@ -448,9 +471,12 @@ struct once *once_begin(struct front *f, const struct store_tenant *tenant, cons
     if (r < 0) {
         refuse(o, &e);
     } else {
+        struct trace_ref before = deed_enter(&o->deed.trace);
+
         o->creating = true;
         box_create(f, &plan.spec, plan.layer[0] ? plan.layer : NULL,
                    o->request.timeout_ms + GRACE_MS, on_created, o);
+        deed_leave(&before);
     }
     o->beginning = false;
     return o;

@@ -12,12 +12,16 @@ bool tool_unavailable(const struct tool_result *r)
     return is_unavailable(r->status);
 }
 
-bool result_put_refusal(struct json *j, int status, const struct sg_error *e)
+bool result_put_refusal(struct json *j, int status, const struct sg_error *e, const char *request)
 {
     jw_key(j, "code");
     jw_i64(j, status);
     jw_key(j, "message");
     jw_string(j, e->message);
+    if (request) {
+        jw_key(j, "requestId");
+        jw_string(j, request);
+    }
     if (!is_unavailable(status))
         return false;
     jw_key(j, "unavailable");
@@ -105,11 +109,11 @@ static void put_outcome(struct json *j, const struct tool_result *r)
     result_put_sanitised(j, r->sanitised);
 }
 
-void tool_result_json(struct json *j, enum tool t, const struct tool_result *r)
+void tool_result_json(struct json *j, enum tool t, const struct tool_result *r, const char *request)
 {
     jw_object_begin(j);
     if (r->status != 200) {
-        result_put_refusal(j, r->status, &r->refusal);
+        result_put_refusal(j, r->status, &r->refusal, request);
     } else {
         put_outcome(j, r);
         if (t == TOOL_RUN_ANALYSIS) {

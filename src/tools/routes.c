@@ -144,7 +144,9 @@ static void on_done(void *arg, const struct tool_result *r)
     stop_timer(h);
     strbuf_init(&body, TOOL_ANSWER_MAX);
     jw_init(&j, &body);
-    tool_result_json(&j, h->tool, r);
+    tool_result_json(&j, h->tool, r, h->req->id);
+    if (r->status != 200)
+        http_failed(h->req, r->status, r->refusal.message);
     if (body.truncated && !h->started) {
         reply_error(h->req, 500, "the answer is too large");
     } else if (body.truncated) {
@@ -200,7 +202,7 @@ int take_own_fields(struct e2b_req *q, bool *stream, struct sanitise_level *sani
 
 static void begin(struct e2b_req *q, enum tool tool)
 {
-    struct tool_listener listener = {.on_done = on_done};
+    struct tool_listener listener = {.forced = true, .on_done = on_done};
     struct http_req *req = q->http;
     struct tool_http *h;
     struct sg_error e;

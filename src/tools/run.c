@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "e2b/create.h"
+#include "front/deed.h"
 #include "front/outflow.h"
 #include "front/reply.h"
 #include "interpreter/cell.h"
@@ -42,6 +43,7 @@ struct tool_run {
     struct tool_listener listener;
     struct tool_call call;
     uint64_t began_ns;
+    struct deed deed;
 
     struct box *box; /* held */
     char context[ID_LEN + 1], sandbox[ID_LEN + 1], elsewhere[CTX_URL_MAX + 1];
@@ -98,6 +100,7 @@ static void on_timer_closed(uv_handle_t *h)
 
 static void run_free(struct tool_run *r)
 {
+    deed_drop(&r->deed);
     let_go(r);
     if (r->timer)
         uv_close((uv_handle_t *)r->timer, on_timer_closed);
@@ -137,9 +140,25 @@ static void do_later(struct tool_run *r, void (*next)(struct tool_run *r))
     uv_timer_start(r->timer, on_timer, 0, 0);
 }
 
+static void end_deed(struct tool_run *r)
+{
+    const struct tool_result *x = &r->result;
+    bool ran = x->status == 200;
+
+    if (ran) {
+        span_number(r->deed.span, KEY_EXIT_CODE, x->exit_code);
+        deed_content(&r->deed, r->front, KEY_OUTPUT, r->gather.out.buf, r->gather.out.len);
+        if (!x->success)
+            span_fail(r->deed.span, x->exit_code == EXIT_TIMEDOUT ? "timeout" : "code",
+                      "the code failed");
+    }
+    deed_end(&r->deed, r->front, r->box, ran ? 0 : -EIO, &x->refusal, NULL);
+}
+
 static void finish(struct tool_run *r)
 {
     r->result.ms = (clock_ns() - r->began_ns) / NS_PER_MS;
+    end_deed(r);
     if (r->beginning)
         do_later(r, tell);
     else
@@ -370,7 +389,11 @@ static void start_cell(struct tool_run *r)
 static void start_cells(struct tool_run *r)
 {
     struct box *b = r->box;
+    struct trace_ref before = deed_enter(&r->deed.trace);
 
+    deed_box(&r->deed, b);
+    deed_content(&r->deed, r->front, KEY_INPUT, json_string_value(r->call.code),
+                 json_string_length(r->call.code));
     r->starting = true;
     box_cork(b);
     if (r->call.parameters)
@@ -379,6 +402,7 @@ static void start_cells(struct tool_run *r)
         start_cell(r);
     box_uncork(b);
     r->starting = false;
+    deed_leave(&before);
     if (r->gone_status != 0)
         refused(r);
 }
@@ -457,7 +481,9 @@ static void enter(struct tool_run *r, struct box *b, const char *context)
         return;
     }
     r->waiting = true;
+    struct trace_ref before = deed_enter(&r->deed.trace);
     context_mark(b, r->call.message, r->call.timeout_ms, on_marked, r);
+    deed_leave(&before);
 }
 
 static void on_obtained(void *arg, const struct context_answer *a)
@@ -496,7 +522,9 @@ static void obtain(struct tool_run *r)
                               .spec = make_spec};
 
     r->waiting = true;
+    struct trace_ref before = deed_enter(&r->deed.trace);
     context_obtain(r->front, &ask, on_obtained, r);
+    deed_leave(&before);
 }
 
 static void on_program(void *arg, int res, json_t *code, const struct sg_error *e)
@@ -539,6 +567,10 @@ static struct tool_run *run_new(struct front *f, const struct store_tenant *tena
     r->listener = *listener;
     r->sanitise = outflow_mode(f, tenant, true, &listener->sanitise, NULL);
     r->began_ns = clock_ns();
+    deed_begin(&r->deed, DEED_TOOL);
+    span_text(r->deed.span, KEY_TOOL, tool_name(tool));
+    span_text(r->deed.span, KEY_TENANT, tenant->id);
+    span_flag(r->deed.span, KEY_FORCED, listener->forced);
     gather_init(&r->before);
     gather_init(&r->gather);
     r->gather.owner = r;

@@ -55,6 +55,7 @@ struct tool_run;
 struct tool_listener {
     void *arg;
     struct sanitise_level sanitise; /* the call's own word, or none */
+    bool forced;                    /* the application calls, and no model: for traces */
     /* One line: a JSON object with "type", without the newline. The first is of type "context" and
      * says where the code runs, the others are the cell's. False: no more until tool_run_resume,
      * but for those that have come already. NULL: not wanted. Must not cancel. */
@@ -91,8 +92,10 @@ json_t *tool_schema(enum tool t);
 void tool_schema_bind(json_t *schema, const char *property);
 /* It did not run because a sandbox cannot be had now: the conversation goes on without the tool. */
 bool tool_unavailable(const struct tool_result *r);
-/* The object that /v1/tools/NAME answers. Of one that did not run: {"code", "message"}. */
-void tool_result_json(struct json *j, enum tool t, const struct tool_result *r);
+/* The object that /v1/tools/NAME answers. Of one that did not run: {"code", "message",
+ * "requestId"}; request NULL: without the last. */
+void tool_result_json(struct json *j, enum tool t, const struct tool_result *r,
+                      const char *request);
 
 /* ---- code without a context: execute_code ---------------------------------------------------- */
 
@@ -125,13 +128,13 @@ struct once *once_begin(struct front *f, const struct store_tenant *tenant, cons
 void once_cancel(struct once *o);
 json_t *once_schema(void); /* of the arguments; the caller's to release */
 extern const char once_description[];
-/* The object that /v1/execute answers. */
-void once_result_json(struct json *j, const struct once_result *r);
+/* The object that /v1/execute answers; request as above. */
+void once_result_json(struct json *j, const struct once_result *r, const char *request);
 
 /* result.c, for execute.c: what both kinds of answers have. */
 void result_put_sanitised(struct json *j, const char *sanitised);
 /* True: it is `unavailable`. */
-bool result_put_refusal(struct json *j, int status, const struct sg_error *e);
+bool result_put_refusal(struct json *j, int status, const struct sg_error *e, const char *request);
 void result_put_cut(struct json *j, bool out, bool err);
 
 /* The routes: of v1/routes.c's table. */

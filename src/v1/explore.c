@@ -154,7 +154,7 @@ static void on_done(void *arg, const struct tool_result *r)
     a->run = NULL;
     strbuf_init(&a->text, TOOL_ANSWER_MAX - g->gathered);
     jw_init(&j, &a->text);
-    tool_result_json(&j, TOOL_RUN_CODE, r);
+    tool_result_json(&j, TOOL_RUN_CODE, r, NULL);
     if (a->text.truncated) {
         strbuf_done(&a->text);
         a->why = no_room;
@@ -171,7 +171,8 @@ static void run_all(struct explore *g, const struct ctx_row *row)
     g->open = g->n + 1; /* this loop is one of them */
     for (size_t i = 0; i < g->n; i++) {
         struct attempt *a = &g->attempts[i];
-        struct tool_listener listener = {.arg = a, .sanitise = g->sanitise, .on_done = on_done};
+        struct tool_listener listener = {
+            .arg = a, .sanitise = g->sanitise, .forced = true, .on_done = on_done};
 
         a->of = g;
         if (!g->x->boxes[i]) {

@@ -29,5 +29,17 @@ void v1_adopt(struct http_req *req);
 /* usage.c */
 void v1_usage(struct http_req *req);
 
+/* events.c */
+void v1_events(struct http_req *req);
+
 /* audit.c */
 void v1_audit(struct http_req *req);
+
+/* agents.c */
+void v1_agent_post(struct http_req *req);
+void v1_agents_list(struct http_req *req);
+void v1_agent_get(struct http_req *req);
+void v1_agent_end(struct http_req *req);
+void v1_agent_timeout(struct http_req *req);
+void v1_agent_logs(struct http_req *req);
+void v1_agent_acp(struct http_req *req);

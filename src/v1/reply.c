@@ -36,6 +36,7 @@ static void reply_thinned(struct e2b_req *q, const struct context_answer *a)
     jw_key(j, "code");
     jw_i64(j, 410);
     shape_text_key(j, "message", a->e->message);
+    reply_put_fault(q->http, j, 410, a->e->message);
     reply_put_checkpoints(j, a->box);
     reply_send(q, 410, &r);
 }

@@ -33,6 +33,9 @@ void shape_usage(struct json *j, const struct ctx_usage *u)
         {"bytesOut", u->bytes_out},
         {"executions", u->executions},
         {"sandboxes", u->sandboxes},
+        {"egressBytes", u->egress_up + u->egress_down},
+        {"egressBytesOut", u->egress_up},
+        {"egressBytesIn", u->egress_down},
     };
 
     jw_key(j, "cpuSeconds");
