@@ -8,8 +8,15 @@ include(CheckPIESupported)
 check_pie_supported()
 
 # No -fstrict-aliasing: scope cleanup reads every kind of pointer through a void **. No NDEBUG,
-# whatever build type is asked for: assertions stay on in a release.
-set(common_flags -O2 -UNDEBUG -D_GNU_SOURCE -ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -fno-strict-aliasing -fvisibility=hidden
+# whatever build type is asked for: assertions stay on in a release. Under a sanitizer most of the compiler's time would
+# go into optimising the checks, and of debug information lines are enough.
+set(optimise -O2)
+set(debug -g)
+if(SANDGLASS_SANITIZE)
+    set(optimise -O1)
+    set(debug -g1)
+endif()
+set(common_flags ${optimise} -UNDEBUG -D_GNU_SOURCE -ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -fno-strict-aliasing -fvisibility=hidden
     -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition
     -Wpointer-arith -Wcast-qual -Wwrite-strings -Wundef -Wformat=2 -Wswitch-enum
     -Wimplicit-fallthrough)
@@ -25,7 +32,7 @@ endif()
 
 add_library(flags INTERFACE)
 target_include_directories(flags INTERFACE include src)
-target_compile_options(flags INTERFACE $<$<COMPILE_LANGUAGE:C>:${common_flags};-g;${harden_flags}>)
+target_compile_options(flags INTERFACE $<$<COMPILE_LANGUAGE:C>:${common_flags};${debug};${harden_flags}>)
 target_link_options(flags INTERFACE -Wl,-z,relro,-z,now,--hash-style=gnu,--as-needed)
 if(SANDGLASS_HARDEN)
     target_compile_definitions(flags INTERFACE _FORTIFY_SOURCE=3)

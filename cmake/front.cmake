@@ -17,7 +17,7 @@ sources(front_sources src/order/*.c src/telemetry/*.c src/acp/*.c src/egress/*.c
 include(cmake/migrations.cmake)
 list(APPEND front_sources ${migrations_source})
 # The table of options is the same as the command line's.
-sources(front_cli_sources src/cli/actions.c src/cli/options.c src/cli/suggest.c src/cli/ui.c src/cli/terminal.c)
+sources(front_cli_sources src/cli/actions.c src/cli/options.c src/cli/state_dir.c src/cli/suggest.c src/cli/ui.c src/cli/terminal.c)
 
 # The programs of run_analysis are a part of it, since it may not be able to read where they were installed; copies are
 # installed for who wants to change them.

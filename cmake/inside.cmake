@@ -26,7 +26,8 @@ set(static_flags -std=gnu17 ${common_flags} ${harden_flags} -fPIE -ffunction-sec
     -isystem ${kernel_headers})
 
 # static_program(<target> <path of the program> <sources> [definitions...])
-# The target's IMAGE property is the path of the program.
+# The target's IMAGE property is the path of the program. What several programs have in common is compiled once: the
+# caller has one of them depend on the other, since make would compile it for both at the same time.
 function(static_program target path sources)
     list(REMOVE_DUPLICATES sources)
     get_filename_component(name ${path} NAME)
@@ -40,12 +41,19 @@ function(static_program target path sources)
         return()
     endif()
 
-    set(objects_dir ${CMAKE_BINARY_DIR}/${target}.static)
+    string(MAKE_C_IDENTIFIER "static${ARGN}" variant)
+    set(objects_dir ${CMAKE_BINARY_DIR}/${variant})
     list(TRANSFORM ARGN PREPEND -D)
     foreach(source ${sources})
         string(REPLACE "${CMAKE_SOURCE_DIR}/src/" "" relative ${source})
         string(REPLACE "${CMAKE_BINARY_DIR}/" "" relative ${relative})
         set(object ${objects_dir}/${relative}.o)
+        list(APPEND objects ${object})
+        get_property(known GLOBAL PROPERTY static_objects)
+        if(object IN_LIST known)
+            continue()
+        endif()
+        set_property(GLOBAL APPEND PROPERTY static_objects ${object})
         get_filename_component(object_dir ${object} DIRECTORY)
         file(MAKE_DIRECTORY ${object_dir})
         get_source_file_property(needs ${source} OBJECT_DEPENDS)
@@ -60,7 +68,6 @@ function(static_program target path sources)
                 ${source} -o ${object}
             DEPENDS ${source} ${needs} DEPFILE ${object}.d
             COMMENT "Building ${relative} for ${target}" VERBATIM)
-        list(APPEND objects ${object})
     endforeach()
     file(MAKE_DIRECTORY ${dir})
     add_custom_command(OUTPUT ${path}

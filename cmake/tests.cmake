@@ -8,9 +8,14 @@ set(testable_sources ${engine_sources} ${inside_sources} ${sudo_sources} ${cli_s
     ${front_sources} ${guard_sources} ${client_sources})
 list(REMOVE_DUPLICATES testable_sources)
 list(FILTER testable_sources EXCLUDE REGEX "/(main|sudo/sudo)\\.c$")
-add_library(testable STATIC ${testable_sources} ${CMAKE_BINARY_DIR}/normal/embed.S ${front_embed}
-    $<TARGET_OBJECTS:llhttp>)
-add_dependencies(testable normal_agent normal_sudo)
+# What other targets have compiled in the same way is taken from there.
+set(compiled $<TARGET_OBJECTS:normal_engine> $<TARGET_OBJECTS:llhttp>)
+list(REMOVE_ITEM testable_sources ${engine_sources})
+if(SANDGLASS_SANITIZE)
+    list(APPEND compiled $<TARGET_OBJECTS:normal_inside>)
+    list(REMOVE_ITEM testable_sources ${inside_sources})
+endif()
+add_library(testable STATIC ${testable_sources} ${front_embed} ${compiled})
 target_include_directories(testable SYSTEM PUBLIC ${LLHTTP_INCLUDE})
 target_link_libraries(testable PUBLIC PkgConfig::FRONT PkgConfig::GUARD PkgConfig::CLIENT m PRIVATE flags)
 
@@ -25,10 +30,18 @@ target_include_directories(mains SYSTEM PRIVATE ${LLHTTP_INCLUDE})
 target_link_libraries(mains PRIVATE PkgConfig::FRONT PkgConfig::GUARD PkgConfig::CLIENT flags)
 add_custom_target(unit-tests DEPENDS mains)
 
+# There are many of them: the linker that is four times as fast, where it is installed.
+find_program(LLD ld.lld)
+set(test_linker "")
+if(LLD)
+    set(test_linker -fuse-ld=lld)
+endif()
+
 function(test_program target dir)
     add_executable(${target} ${ARGN})
     add_dependencies(unit-tests ${target})
     target_link_libraries(${target} PRIVATE testable flags)
+    target_link_options(${target} PRIVATE ${test_linker})
     target_compile_definitions(${target} PRIVATE SG_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${tests_dir}/${dir})
 endfunction()

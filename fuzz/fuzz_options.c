@@ -1,8 +1,9 @@
-/* The command line of `sandglass run` and the two text formats it reads. The first byte chooses; no
- * file is opened. Beyond memory errors this checks what callers rely on. */
+/* The command lines of `sandglass run` and `acp` and the two text formats it reads. The first byte
+ * chooses; no file is opened. Beyond memory errors this checks what callers rely on. */
 #include <assert.h>
 #include <stdint.h>
 
+#include "cli/acp_options.h"
 #include "cli/policy_file.h"
 #include "cli/run_options.h"
 
@@ -19,16 +20,16 @@ static void check_error(const struct sg_error *e)
 
 static void check_options(const struct run_options *o)
 {
-    assert(o->help || o->source != RUN_SOURCE_NONE);
-    assert(o->timeout_ms >= 1 && o->timeout_ms <= 24ull * 3600 * 1000);
-    assert(o->limits.pids <= 32768);
-    assert(!o->limits.memory_bytes || o->limits.memory_bytes >= 16u << 20);
+    assert(o->cage.help || o->source != RUN_SOURCE_NONE);
+    assert(o->cage.timeout_ms >= 1 && o->cage.timeout_ms <= 24ull * 3600 * 1000);
+    assert(o->cage.limits.pids <= 32768);
+    assert(!o->cage.limits.memory_bytes || o->cage.limits.memory_bytes >= 16u << 20);
     assert(o->output_limit <= 1u << 30);
-    assert(!o->cwd || o->cwd[0] == '/');
-    for (size_t i = 0; i < o->n_mounts; i++)
-        assert(o->mounts[i].source[0] == '/' && o->mounts[i].target[0] == '/');
-    for (size_t i = 0; i < o->env.n; i++)
-        assert(strchr(o->env.v[i], '='));
+    assert(!o->cage.cwd || o->cage.cwd[0] == '/');
+    for (size_t i = 0; i < o->cage.n_mounts; i++)
+        assert(o->cage.mounts[i].source[0] == '/' && o->cage.mounts[i].target[0] == '/');
+    for (size_t i = 0; i < o->cage.env.n; i++)
+        assert(strchr(o->cage.env.v[i], '='));
 }
 
 /* Arguments are separated by NUL bytes. */
@@ -47,6 +48,26 @@ static void fuzz_argv(char *text, size_t len)
     }
     check_options(&o);
     run_options_done(&o);
+}
+
+/* The same words, for the other verb. */
+static void fuzz_acp(char *text, size_t len)
+{
+    char verb[] = "acp", *argv[ARGS_MAX + 2] = {verb};
+    static struct acp_options o;
+    struct sg_error e;
+    int argc = 1;
+
+    for (size_t i = 0; i < len && argc <= ARGS_MAX; i += strlen(text + i) + 1)
+        argv[argc++] = text + i;
+    if (acp_options_parse(argc, argv, &o, &e) < 0) {
+        check_error(&e);
+        return;
+    }
+    assert(o.cage.help || o.command[0]);
+    for (size_t i = 0; i < o.n_secrets; i++)
+        assert(o.secrets[i].name[0] && o.secrets[i].hosts[0]);
+    acp_options_done(&o);
 }
 
 static void fuzz_env(char *text)
@@ -85,6 +106,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_env(text);
     else if (data[0] == 'p')
         fuzz_policy(text);
+    else if (data[0] == 'c')
+        fuzz_acp(text, size - 1);
     else
         fuzz_argv(text, size - 1);
     free(text);

@@ -134,7 +134,7 @@ class Interpreter:
     def run(self, code, variables):
         if self.child is None:
             self.start()
-        if variables:
+        if any(name != b"TRACEPARENT" for name, _ in variables):  # that one nobody misses
             self.bridge.note(f"the kernel '{self.name}' cannot be given variables for one cell")
         if self.bridge.interrupts.count:  # while it was starting
             self.bridge.interrupted()

@@ -5,12 +5,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/fd.h"
 #include "base/strbuf.h"
+#include "cli/state_dir.h"
 #include "cli/suggest.h"
 #include "cli/ui.h"
 
-#define CONFIG_FILE "/etc/sandglass.conf"
 #define ACTIONS_MAX 8
 #define NAMES_MAX   256
 
@@ -49,33 +48,6 @@ int action_apply_which(void *self, const char *arg, struct sg_error *e)
 
 /* ---- the directory --------------------------------------------------------------------------- */
 
-/* Where `sandglass serve` would look: the flag, the environment, the configuration file. */
-static int state_dir(const char *flag, char ret[SETTINGS_PATH_MAX], struct sg_error *e)
-{
-    AUTO(free_p) char *text = NULL;
-    struct settings s;
-    size_t len;
-    int r;
-
-    settings_init(&s);
-    r = file_read(AT_FDCWD, CONFIG_FILE, SETTINGS_TEXT_MAX, &text, &len);
-    if (r == 0)
-        r = settings_parse_text(&s, CONFIG_FILE, text, e);
-    else if (r == -ENOENT)
-        r = 0;
-    else
-        r = err_set(e, err_kind_of(-r), r, "cannot read '" CONFIG_FILE "': %s", strerror(-r));
-    if (r == 0)
-        r = settings_parse_env(&s, e);
-    if (r == 0 && flag) {
-        AUTO(free_p) char *absolute = realpath(flag, NULL);
-        r = settings_set(&s, SETTING_state, "--state", absolute ? absolute : flag, e);
-    }
-    if (r == 0)
-        memcpy(ret, s.state, sizeof(s.state));
-    return r;
-}
-
 static int become_owner(const char *dir, const char *things, struct sg_error *e)
 {
     AUTO(close_p) int fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -106,8 +78,8 @@ static int become_owner(const char *dir, const char *things, struct sg_error *e)
 int action_enter(const struct action_options *o, const char *what, const char *things,
                  char ret_dir[ACTION_DIR_MAX], struct sg_error *e)
 {
-    char state[SETTINGS_PATH_MAX];
-    int r = state_dir(o->state, state, e);
+    char state[STATE_DIR_MAX];
+    int r = state_dir_find(o->state, state, e);
 
     if (r < 0)
         return r;

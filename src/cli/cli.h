@@ -11,6 +11,7 @@ enum {
 
 /* argv[0] is the name of the verb. The result is the exit status. */
 int cmd_run(int argc, char **argv);
+int cmd_acp(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_serve(int argc, char **argv);
 int cmd_version(int argc, char **argv);

@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/signalfd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -10,6 +9,7 @@
 #include "cli/live_output.h"
 #include "cli/report.h"
 #include "cli/run_inputs.h"
+#include "cli/signals.h"
 #include "cli/terminal.h"
 #include "cli/ui.h"
 
@@ -30,49 +30,14 @@ static void print_help(void)
            "up; 2 for bad usage; 128 + N if signal N ended sandglass or the program.\n");
 }
 
-/* From here on a signal is no longer the end of us but an event: the library sees it on the
- * descriptor, takes the sandbox down and returns. A closed pipe is an error of write(2). */
-static int open_signals(void)
-{
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    sigset_t set;
-
-    sigemptyset(&set);
-    for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
-        sigaddset(&set, signals[i]);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
-/* The signal that arrived, or 0. */
-static int taken_signal(int signal_fd)
-{
-    struct signalfd_siginfo info;
-
-    return read(signal_fd, &info, sizeof(info)) == sizeof(info) ? (int)info.ssi_signo : 0;
-}
-
 static void fill_run(struct sg_run *run, const struct run_options *o, const struct run_inputs *in)
 {
-    run->options.limits = o->limits;
-    run->options.network = o->network.mode;
-    run->options.network_allow = o->network.allow;
-    run->options.network_deny = o->network.deny;
-    run->options.guard_program = in->guard_program;
-    run->options.guard_settings = in->guard_settings;
-    run->options.mounts = o->mounts;
-    run->options.mount_owner = o->user && strcmp(o->user, "root") == 0 ? "root" : NULL;
-    run->options.n_mounts = o->n_mounts;
-    run->options.policy = &in->policy.policy;
-    run->options.approved = o->approve;
-    run->options.hostname = o->hostname;
-
+    cage_fill_options(&o->cage, &in->cage, &run->options);
     run->exec.argv = (const char *const *)o->command;
-    run->exec.env = (const char *const *)in->env.v;
-    run->exec.cwd = o->cwd;
-    run->exec.user = o->user;
-    run->exec.timeout_ms = o->timeout_ms;
+    run->exec.env = (const char *const *)in->cage.env.v;
+    run->exec.cwd = o->cage.cwd;
+    run->exec.user = o->cage.user;
+    run->exec.timeout_ms = o->cage.timeout_ms;
     run->exec.output_limit = o->output_limit;
     if (o->source != RUN_SOURCE_STDIN)
         run->exec.stdin_fd = STDIN_FILENO;
@@ -135,7 +100,7 @@ static int run_json(const struct run_inputs *in, struct sg_run *run, int signal_
         report_setup_json(&out, &e, (clock_ns() - started) / 1000);
         return put_json(&out, CLI_EXIT_SETUP);
     }
-    int sig = taken_signal(signal_fd);
+    int sig = signals_taken(signal_fd);
     if (sig)
         note_interruption(&result, sig);
     int status = result.exit_code;
@@ -149,7 +114,7 @@ static int run_json(const struct run_inputs *in, struct sg_run *run, int signal_
 /* The exit status when the run was cut short from our side, 0 if it was not. */
 static int cut_short(const struct live_output *out, int signal_fd)
 {
-    int sig = taken_signal(signal_fd);
+    int sig = signals_taken(signal_fd);
 
     if (out->gone && out->error != EPIPE) {
         ui_error("cannot write the program's output: %s", strerror(out->error));
@@ -170,7 +135,7 @@ static int run_live(const struct run_options *o, const struct run_inputs *in, st
     struct sg_error e;
     char line[256];
 
-    live_output_init(&out, signal_fd, o->timeout_ms);
+    live_output_init(&out, signal_fd, o->cage.timeout_ms);
     run->exec.on_output = live_output_write;
     run->exec.on_output_arg = &out;
     if (o->tty)
@@ -184,7 +149,7 @@ static int run_live(const struct run_options *o, const struct run_inputs *in, st
             ui_error("%s", e.message);
         return status ? status : CLI_EXIT_SETUP;
     }
-    if (!status && !o->quiet && report_line(line, sizeof(line), &result))
+    if (!status && !o->cage.quiet && report_line(line, sizeof(line), &result))
         ui_note("%s", line);
     if (!status)
         status = result.exit_code;
@@ -203,7 +168,7 @@ static int run_parsed(const struct run_options *o)
         ui_error("%s", e.message);
         return CLI_EXIT_USAGE;
     }
-    signal_fd = open_signals();
+    signal_fd = signals_open();
     if (signal_fd < 0) {
         ui_error("cannot watch for signals: %s", strerror(errno));
         return CLI_EXIT_SETUP;
@@ -220,7 +185,7 @@ int cmd_run(int argc, char **argv)
 
     if (run_options_parse(argc, argv, &o, &e) < 0)
         return ui_usage("run", e.message);
-    if (o.help) {
+    if (o.cage.help) {
         print_help();
         return 0;
     }

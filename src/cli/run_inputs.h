@@ -1,19 +1,16 @@
-/* What the options of `sandglass run` name: the code, environment files, the policy; and if there
- * is a network, the settings of the guard. */
+/* What the options of `sandglass run` name, the code among it. */
 #pragma once
 
-#include "cli/policy_file.h"
+#include "cli/cage_inputs.h"
 #include "cli/run_options.h"
 
 #define RUN_CODE_MAX (64u * 1024 * 1024)
 
 struct run_inputs {
+    struct cage_inputs cage;
     char *code; /* NULL for a command */
     size_t code_len;
     enum sg_language language;
-    struct env_list env; /* environment files first, --env over them */
-    struct policy_file policy;
-    char *guard_settings, *guard_program; /* NULL: the library's */
 };
 
 /* Reads standard input only if the code comes from there. On failure nothing is left to free. */

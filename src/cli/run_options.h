@@ -1,14 +1,8 @@
-/* The command line of `sandglass run`, as a structure. Parsing touches nothing but the arguments,
- * our environment (for --env NAME) and the working directory (for relative mounts), so that it can
- * be fuzzed; what the options name is read afterwards, see run_inputs.h. */
+/* The command line of `sandglass run`, as a structure. */
 #pragma once
 
-#include "cli/env_list.h"
-#include "cli/network_list.h"
-#include "cli/options.h"
+#include "cli/cage_options.h"
 
-#define RUN_MOUNTS_MAX         64
-#define RUN_ENV_FILES_MAX      16
 #define RUN_DEFAULT_TIMEOUT_MS 30000
 
 enum run_source {
@@ -20,23 +14,14 @@ enum run_source {
 };
 
 struct run_options {
-    bool help;
+    struct cage_options cage; /* the first: see cage_options.h */
     enum run_source source;
     const char *source_text; /* the code, or the file's path */
     char **command;          /* NULL-terminated */
     enum sg_language language;
     bool language_given;
-
-    struct sg_limits limits; /* 0: the library's default */
-    uint64_t timeout_ms, output_limit;
-    struct sg_mount mounts[RUN_MOUNTS_MAX]; /* source and target are ours */
-    size_t n_mounts;
-    struct env_list env;
-    const char *env_files[RUN_ENV_FILES_MAX];
-    size_t n_env_files;
-    const char *user, *cwd, *hostname, *policy;
-    struct network_list network;
-    bool approve, tty, json, quiet;
+    uint64_t output_limit;
+    bool tty, json;
 };
 
 extern const struct cli_syntax run_syntax;

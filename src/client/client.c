@@ -12,9 +12,9 @@
 #define USER_MAX    64
 
 const struct client_verb *const client_verbs[] = {
-    &ps_verb,   &create_verb, &exec_verb,  &repl_verb,   &cp_verb,
-    &logs_verb, &kill_verb,   &pause_verb, &resume_verb, &fork_verb,
-    &top_verb,  &ctx_verb,    &usage_verb, &mcp_verb,    &secret_verb,
+    &ps_verb,    &create_verb, &exec_verb,   &repl_verb,   &cp_verb,     &logs_verb,
+    &kill_verb,  &pause_verb,  &resume_verb, &fork_verb,   &top_verb,    &ctx_verb,
+    &usage_verb, &events_verb, &mcp_verb,    &secret_verb, &agents_verb,
 };
 const size_t client_n_verbs = ARRAY_SIZE(client_verbs);
 
@@ -140,6 +140,8 @@ static int run(const struct client_verb *verb, void *options)
     struct client c = {0};
     struct sg_error e;
 
+    if (verb->is_local && verb->is_local(options))
+        return verb->fn(NULL, options);
     if (settings_load(&c.settings, common->url, common->key_file, &e) < 0) {
         ui_error("%s", e.message);
         return verb->unready ? verb->unready(&e) : CLI_EXIT_USAGE;

@@ -34,6 +34,8 @@ struct client_verb {
     int (*check)(void *options, char **rest, struct sg_error *e);
     /* The exit status. */
     int (*fn)(struct client *c, void *options);
+    /* NULL, or whether these options need no server: `fn` gets no client then. */
+    bool (*is_local)(const void *options);
     /* NULL, or what to do instead if there is no key or no address: e, which was told, says why. */
     int (*unready)(const struct sg_error *e);
 };
@@ -63,8 +65,8 @@ int client_apply_help(void *self, const char *value, struct sg_error *e);
     }
 
 extern const struct client_verb ps_verb, create_verb, exec_verb, cp_verb, logs_verb, kill_verb,
-    pause_verb, resume_verb, fork_verb, top_verb, ctx_verb, usage_verb, mcp_verb, repl_verb,
-    secret_verb;
+    pause_verb, resume_verb, fork_verb, top_verb, ctx_verb, usage_verb, events_verb, mcp_verb,
+    repl_verb, secret_verb, agents_verb;
 extern const struct client_verb *const client_verbs[];
 extern const size_t client_n_verbs;
 

@@ -1,4 +1,4 @@
-/* One entry of a sandbox's log. */
+/* One entry of a sandbox's log, or of a server's. */
 #pragma once
 
 #include "base/strbuf.h"
@@ -15,3 +15,5 @@ int64_t journal_ms(const struct json_t *entry); /* 0 if it has no time */
 enum journal_level journal_level(const struct json_t *entry);
 /* "2026-03-01 13:30:00.250  WARN   message  key=value": one line, without its end. */
 void journal_format(const struct json_t *entry, struct strbuf *out, bool colours);
+/* A line of a server's own log: the same with the layer before the message. */
+void journal_format_server(const struct json_t *line, struct strbuf *out, bool colours);

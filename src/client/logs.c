@@ -1,10 +1,11 @@
-/* sandglass logs: what happened in a sandbox, and with -f what happens. */
+/* sandglass logs: what happened in a sandbox or to a server, and with -f what happens. */
 #include "base/clock.h"
 #include "base/parse.h"
 #include "cli/ui.h"
 #include "client/api.h"
 #include "client/journal.h"
 #include "client/jr.h"
+#include "client/server_log.h"
 #include "client/url.h"
 #include "cli/when.h"
 
@@ -16,9 +17,11 @@
 struct logs_options {
     struct client_common common;
     const char *id;
+    const char *state, *layer, *request, *sandbox; /* as given */
     enum journal_level level;
     int64_t since_ms; /* 0: from the beginning */
-    bool follow, json;
+    uint64_t lines;   /* 0: all */
+    bool server, follow, json;
 };
 
 /* Where we are: entries carry times and nothing else to tell them apart, so those of the last
@@ -31,6 +34,47 @@ struct position {
 
 CLIENT_FLAG(logs_options, follow)
 CLIENT_FLAG(logs_options, json)
+CLIENT_FLAG(logs_options, server)
+
+static int apply_state(void *self, const char *value, struct sg_error *e)
+{
+    (void)e;
+    ((struct logs_options *)self)->state = value;
+    return 0;
+}
+
+static int apply_layer(void *self, const char *value, struct sg_error *e)
+{
+    static const char *const layers[] = {"code", "agent", "sandbox", "infrastructure", "client"};
+    struct logs_options *o = self;
+
+    for (size_t i = 0; i < ARRAY_SIZE(layers); i++)
+        if (strcmp(layers[i], value) == 0)
+            o->layer = layers[i];
+    if (o->layer && strcmp(o->layer, value) == 0)
+        return 0;
+    return err_set(e, SG_ERR_INVALID, -EINVAL,
+                   "--layer '%.64s' is not code, agent, sandbox, infrastructure or client", value);
+}
+
+static int apply_request(void *self, const char *value, struct sg_error *e)
+{
+    (void)e;
+    ((struct logs_options *)self)->request = value;
+    return 0;
+}
+
+static int apply_sandbox(void *self, const char *value, struct sg_error *e)
+{
+    ((struct logs_options *)self)->sandbox = value;
+    return client_check_id(value, e);
+}
+
+static int apply_lines(void *self, const char *value, struct sg_error *e)
+{
+    return parse_u64("--lines", value, 1, SERVER_LOG_LINES_MAX,
+                     &((struct logs_options *)self)->lines, e);
+}
 
 static int apply_level(void *self, const char *value, struct sg_error *e)
 {
@@ -74,16 +118,28 @@ static int check(void *self, char **rest, struct sg_error *e)
     const struct logs_options *o = self;
 
     (void)rest;
-    if (!o->id)
+    if (o->server && o->id)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "--server is about all sandboxes: use --sandbox '%.64s' to see one", o->id);
+    if (!o->server && (o->state || o->request || o->sandbox || o->lines))
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "--lines, --request, --sandbox and --state go with --server");
+    if (!o->id && !o->server)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "no sandbox given: 'sandglass ps' lists them");
     return 0;
 }
 
 static const struct cli_option options[] = {
+    {"server", 0, NULL, "the server's own log, from its state directory", apply_server},
     {"follow", 'f', NULL, "go on until the sandbox has ended", apply_follow},
+    {"lines", 'n', "NUMBER", "only the last ones, of the server's", apply_lines},
     {"level", 0, "LEVEL", "from this on: debug (default), info, warn, error", apply_level},
     {"since", 0, "TIME", "only what is newer: 30s, 5m, 2026-03-01T12:00:00Z", apply_since},
+    {"layer", 0, "LAYER", "code, agent, sandbox, infrastructure or client only", apply_layer},
+    {"request", 0, "ID", "of the server's: what became of this request", apply_request},
+    {"sandbox", 0, "ID", "of the server's: what is about this sandbox", apply_sandbox},
     {"json", 0, NULL, "print the server's entries, one a line", apply_json},
+    {"state", 0, "DIR", "the server's state directory", apply_state},
     CLIENT_OPTIONS,
 };
 static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional};
@@ -140,6 +196,8 @@ static void show(const struct logs_options *o, const json_t *entry)
     AUTO(strbuf_done) struct strbuf line = {0};
 
     if (journal_level(entry) < o->level)
+        return;
+    if (o->layer && strcmp(o->layer, jr_text(json_object_get(entry, "fields"), "layer")) != 0)
         return;
     if (o->json) {
         json_dumpf(entry, stdout, JSON_COMPACT | JR_DIGITS);
@@ -233,14 +291,39 @@ static int follow(struct client *c, const struct logs_options *o, struct positio
     }
 }
 
+static bool is_local(const void *self)
+{
+    return ((const struct logs_options *)self)->server;
+}
+
+static int show_server(const struct logs_options *o)
+{
+    struct sg_error e;
+    int r = server_log_show(&(struct server_log_query){.state = o->state,
+                                                       .layer = o->layer,
+                                                       .request = o->request,
+                                                       .sandbox = o->sandbox,
+                                                       .level = o->level,
+                                                       .since_ms = o->since_ms,
+                                                       .lines = o->lines,
+                                                       .follow = o->follow,
+                                                       .json = o->json},
+                            &e);
+
+    return r < 0 ? client_fail(&e) : 0;
+}
+
 static int logs_fn(struct client *c, void *self)
 {
     const struct logs_options *o = self;
     AUTO(position_done) struct position p = {.last_ms = o->since_ms};
     struct sg_error e;
     size_t n_new;
-    int r = show_all(c, o, &p, &n_new, &e);
+    int r;
 
+    if (o->server)
+        return show_server(o);
+    r = show_all(c, o, &p, &n_new, &e);
     if (r == 0 && o->follow)
         r = follow(c, o, &p, &e);
     return r < 0 ? client_fail(&e) : 0;
@@ -248,10 +331,11 @@ static int logs_fn(struct client *c, void *self)
 
 const struct client_verb logs_verb = {
     .name = "logs",
-    .usage = "[OPTION]... ID",
-    .about = "Shows the log of a sandbox.",
+    .usage = "[OPTION]... ID\n[OPTION]... --server",
+    .about = "Shows the log of a sandbox, or of a server on this machine.",
     .syntax = &syntax,
     .options_size = sizeof(struct logs_options),
     .check = check,
     .fn = logs_fn,
+    .is_local = is_local,
 };

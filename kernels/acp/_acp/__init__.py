@@ -1,0 +1,1 @@
+"""What stands beside an agent of the Agent Client Protocol inside its sandbox: see kernels/README.md."""
