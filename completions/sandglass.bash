@@ -25,6 +25,12 @@ _sandglass_run_value()
         compopt -o nospace
         _sandglass_files "$cur"
         ;;
+    --by)
+        _sandglass_words "day conversation" "$cur"
+        ;;
+    --types)
+        _sandglass_words "sandbox.* context.* agent.* sandbox.created sandbox.ended context.ended egress.blocked" "$cur"
+        ;;
     --language | -l)
         _sandglass_words "python javascript typescript bash" "$cur"
         ;;
@@ -69,6 +75,37 @@ _sandglass_run()
     fi
 }
 
+_sandglass_acp()
+{
+    local cur=$1 prev=$2 i
+
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        if [[ ${COMP_WORDS[i]} == -- ]]; then
+            _sandglass_files "$cur"
+            return
+        fi
+    done
+    case $prev in
+    --source | -s | --log)
+        _sandglass_files "$cur"
+        return
+        ;;
+    --template)
+        _sandglass_words "base code-interpreter-v1" "$cur"
+        return
+        ;;
+    --into | --secret)
+        return
+        ;;
+    esac
+    _sandglass_run_value "$prev" "$cur" && return
+    if [[ $cur == -* ]]; then
+        _sandglass_words "--template --source -s --into --serve-fs --secret --timeout --log --memory -m --cpus --pids
+            --disk --mount -v --env -e --env-file --user -u --cwd -w --hostname --network --approve --policy
+            --quiet -q --help -h" "$cur"
+    fi
+}
+
 # ---- the server --------------------------------------------------------------------------------
 
 # The value of an option of serve; fails if the word before is no option that takes one.
@@ -93,11 +130,11 @@ _sandglass_serve_value()
     --listen)
         _sandglass_words "127.0.0.1:3000 [::1]:3000" "$cur"
         ;;
-    --sandbox-memory | --sandbox-disk | --checkpoint-memory)
+    --sandbox-memory | --sandbox-disk | --checkpoint-memory | --agent-replay | --log-size)
         _sandglass_words "512M 1G 2G 4G" "$cur"
         ;;
     --max-timeout | --tenant-idle | --context-ttl | --execution-timeout | --execution-timeout-max | --reap-every | \
-        --checkpoint-age)
+        --checkpoint-age | --agent-timeout)
         _sandglass_words "10m 1h 24h" "$cur"
         ;;
     --warm-kernels)
@@ -125,7 +162,10 @@ _sandglass_serve_value()
         _sandglass_words "16M 64M 256M" "$cur"
         ;;
     --log)
-        _sandglass_words "text json" "$cur"
+        _sandglass_words "auto text json" "$cur"
+        ;;
+    --otlp-protocol)
+        _sandglass_words "protobuf json" "$cur"
         ;;
     --log-level)
         _sandglass_words "debug info warn error" "$cur"
@@ -134,7 +174,9 @@ _sandglass_serve_value()
         --tenant-snapshots | --tenant-rate | --default-template | --public-url | --context-template | \
         --tenant-contexts | --conversation-contexts | --code-max | --reap-batch | --egress-dns | --egress-internal | \
         --egress-deny | --egress-flows | --egress-flow-rate | --egress-bytes | --audit-files | \
-        --checkpoint-keep | --checkpoint-max) ;;
+        --checkpoint-keep | --checkpoint-max | --tenant-agents | --otlp-endpoint | --otlp-headers | --trace-sample | \
+        --langfuse-host | --langfuse-public-key | --langfuse-secret-key | --metrics-listen | --metrics-token | \
+        --prices | --event-keep | --webhook-url | --webhook-secret | --webhook-events | --log-rate) ;;
     *)
         return 1
         ;;
@@ -156,7 +198,10 @@ _sandglass_serve()
         --egress-e2b-default --egress-path --egress-dns --egress-internal --egress-deny --egress-roots
         --egress-fake-ip --egress-quic --egress-dot --egress-ech --egress-flows --egress-flow-rate --egress-bytes
         --sanitise --sanitise-streams --sanitise-always --sanitise-patterns --audit-size --audit-files
-        --log --log-level --help -h" "$cur"
+        --agent-timeout --agent-replay --tenant-agents --otlp-endpoint --otlp-protocol --otlp-headers
+        --trace-sample --trace-content --langfuse-host --langfuse-public-key --langfuse-secret-key
+        --metrics-listen --metrics-token --prices --event-keep --webhook-url --webhook-secret --webhook-events
+        --log --log-level --log-rate --log-size --help -h" "$cur"
 }
 
 # What to do comes first, then the options of that.
@@ -316,21 +361,40 @@ _sandglass_secret()
     fi
 }
 
+# What agents does, then the ids of agents for what takes one.
+_sandglass_agents()
+{
+    if ((COMP_CWORD == 2)); then
+        _sandglass_words "ls start show logs extend stop" "$1"
+    elif [[ -n ${E2B_API_KEY-} && " show logs extend stop " == *" ${COMP_WORDS[2]} "* ]]; then
+        _sandglass_words "$("${COMP_WORDS[0]}" agents ls -q 2>/dev/null)" "$1"
+    fi
+}
+
 # The value of an option of such a verb; fails if the word before is no option that takes one.
 _sandglass_client_value()
 {
     local option=$1 cur=$2
 
     case $option in
-    --api-key-file | --env-file | --from-file)
+    --api-key-file | --env-file | --from-file | --source)
         _sandglass_files "$cur"
         ;;
     --header)
         _sandglass_words "authorization x-api-key api-key" "$cur"
         ;;
     --state) # a flag of ctx
-        [[ ${COMP_WORDS[1]} == ps ]] || return 1
-        _sandglass_words "running paused" "$cur"
+        case ${COMP_WORDS[1]} in
+        ps) _sandglass_words "running paused" "$cur" ;;
+        logs) _sandglass_files "$cur" ;;
+        *) return 1 ;;
+        esac
+        ;;
+    --layer)
+        _sandglass_words "code agent sandbox infrastructure client" "$cur"
+        ;;
+    --sandbox)
+        _sandglass_ids "$cur"
         ;;
     --level)
         _sandglass_words "debug info warn error" "$cur"
@@ -345,7 +409,14 @@ _sandglass_client_value()
         _sandglass_words "30s 5m 10m 1h" "$cur"
         ;;
     --status | -s)
-        _sandglass_words "creating ready terminated error all" "$cur"
+        if [[ ${COMP_WORDS[1]} == agents ]]; then
+            _sandglass_files "$cur"
+        else
+            _sandglass_words "creating ready terminated error all" "$cur"
+        fi
+        ;;
+    --network)
+        _sandglass_words "block open" "$cur"
         ;;
     --inherit)
         if [[ ${COMP_WORDS[1]} == fork ]]; then
@@ -361,7 +432,7 @@ _sandglass_client_value()
         _sandglass_words "python javascript typescript bash r java" "$cur"
         ;;
     --url | --metadata | -m | --name | --cwd | -w | --conversation | -c | --path | -p | --template | \
-        --from | --to | --host | --at | --checkpoint | --context) ;;
+        --from | --to | --host | --at | --checkpoint | --context | --lines | --request | --into | --after) ;;
     *)
         return 1
         ;;
@@ -378,16 +449,18 @@ _sandglass_client()
     exec) options+=" --interactive -i --tty -t --user -u --cwd -w --env -e --timeout --detach -d" ;;
     repl) options+=" --language -l --context -c --timeout --env -e --keep --no-checkpoints --json --no-color" ;;
     cp) options+=" --user -u --quiet -q" ;;
-    logs) options+=" --follow -f --level --since --json" ;;
+    logs) options+=" --server --follow -f --lines -n --level --since --layer --request --sandbox --json --state" ;;
     kill) options+=" --all --yes -y --quiet -q" ;;
     pause) options+=" --quiet -q" ;;
     resume) options+=" --timeout --quiet -q" ;;
     fork) options+=" --count -n --inherit --wait --timeout --verbose -v --json" ;;
     top) options+=" --once --json" ;;
     ctx) options+=" --status -s --inherit --state --replay --at --wait --checkpoint --ttl --conversation --expired --yes -y --quiet -q --json" ;;
-    usage) options+=" --from --to --json" ;;
+    usage) options+=" --cost --by --conversation --from --to --json" ;;
+    events) options+=" --follow -f --types --sandbox --conversation --after --json" ;;
     mcp) options+=" --conversation -c --path -p" ;;
     secret) options+=" --host --header --from-file --quiet -q --json" ;;
+    agents) options+=" --template --timeout --env -e --env-file --source -s --into --serve-fs --sandbox --conversation --path --network --user -u --cwd -w --quiet -q --json" ;;
     esac
     # A letter may be a flag here and take a value there.
     if [[ " $options " == *" $prev "* ]] && _sandglass_client_value "$prev" "$cur"; then
@@ -401,7 +474,9 @@ _sandglass_client()
         _sandglass_ctx "$cur"
     elif [[ $verb == secret ]]; then
         _sandglass_secret "$cur"
-    elif [[ $verb != ps && $verb != create && $verb != usage && $verb != mcp ]]; then
+    elif [[ $verb == agents ]]; then
+        _sandglass_agents "$cur"
+    elif [[ $verb != ps && $verb != create && $verb != usage && $verb != events && $verb != mcp ]]; then
         _sandglass_ids "$cur"
     fi
 }
@@ -409,8 +484,8 @@ _sandglass_client()
 _sandglass()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run serve key tenant audit ps create exec repl cp logs kill pause resume fork top ctx usage mcp
-        secret doctor version help"
+    local verbs="run acp serve key tenant audit ps create exec repl cp logs kill pause resume fork top ctx usage events mcp
+        agents secret doctor version help"
 
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
@@ -420,6 +495,9 @@ _sandglass()
     case ${COMP_WORDS[1]} in
     run)
         _sandglass_run "$cur" "$prev"
+        ;;
+    acp)
+        _sandglass_acp "$cur" "$prev"
         ;;
     serve)
         _sandglass_serve "$cur" "$prev"
@@ -433,7 +511,7 @@ _sandglass()
     audit)
         _sandglass_audit "$cur" "$prev"
         ;;
-    ps | create | exec | repl | cp | logs | kill | pause | resume | fork | top | ctx | usage | mcp | secret)
+    ps | create | exec | repl | cp | logs | kill | pause | resume | fork | top | ctx | usage | events | mcp | secret | agents)
         _sandglass_client "${COMP_WORDS[1]}" "$cur" "$prev"
         ;;
     doctor)

@@ -71,7 +71,7 @@ test('usage: a table with a total, JSON, days', async () => {
   same(used.executions, before.executions + 1)
   assert.ok(used.bytesOut - before.bytesOut >= 300_000, JSON.stringify(used))
   const lines = (await works(['usage'])).trimEnd().split('\n')
-  assert.match(lines[0], /^DAY +CPU s +MEMORY GiB s +IN +OUT +EXECUTIONS +SANDBOXES$/)
+  assert.match(lines[0], /^DAY +CPU s +MEMORY GiB s +IN +OUT +EGRESS +EXECUTIONS +SANDBOXES$/)
   assert.match(lines[1], /^20\d\d-\d\d-\d\d +\d+\.\d+ .* \d+ +\d+$/)
   assert.match(lines.at(-3), /^total +\d/)
   assert.match(lines.at(-1), /^Sandboxes of contexts now: \d+, of at most 10, and 5 of one conversation$/)

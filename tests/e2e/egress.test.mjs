@@ -1,13 +1,14 @@
 // E2B's network options through its SDK, against a server in the test bed of tests/egress: what its users expect of them is
 // what the hosts of that internet see.
-import { assert, e2b, mine, rejects, refused, run, same, Sandbox, test } from './lib.mjs'
+import { assert, e2b, eventually, mine, rejects, refused, run, same, Sandbox, test } from './lib.mjs'
 import { enter, now, proxied, root, world } from './bed.mjs'
 import { start, stop } from './server.mjs'
+import { Client } from './v1.mjs'
 
 enter()
 const { ALL_TRAFFIC, SandboxNotFoundError } = e2b
 const { A, B, EVIL, TALK } = world
-const server = await start(undefined, undefined, ['--egress-dns', world.DNS, '--egress-roots', root])
+const server = await start(undefined, undefined, ['--egress-dns', world.DNS, '--egress-roots', root, '--prices', 'egress=1/M'])
 const as = server.as
 
 const make = async (opts) => mine(await Sandbox.create('base', { ...as, ...opts }))
@@ -210,6 +211,35 @@ test('egressProxy: what cannot be, and one that does not work', async () => {
   const seen = now()
   same(await who(box, `http://${A}/`), null)
   assert.deepEqual(seen.arrived(), [world.PROXY], 'not past it')
+})
+
+// ---- what it comes to ---------------------------------------------------------------------------
+
+test('bytes that went out and came in are use of the conversation, and cost', async () => {
+  const v1 = new Client(server), talk = `egress-${Date.now()}`
+  const { context } = await v1.obtain(talk, 'main', { template: 'base', network: { allowOut: [ALL_TRAFFIC] } })
+  const box = await Sandbox.connect(context.sandboxId, as)
+  await box.commands.run(`head -c 200000 /dev/zero | curl -sS --data-binary @- http://${A}/upload -o /dev/null; curl -sS http://${A}/download/700000 -o /dev/null`)
+  await v1.gives(200, 'DELETE', `/v1/contexts/${context.id}`)
+  const row = await eventually('it is counted', async () => {
+    const [one] = (await v1.gives(200, 'GET', `/v1/usage?by=conversation&conversationId=${talk}`)).conversations
+    return one?.egressBytes > 900_000 && one
+  })
+  assert.ok(row.egressBytesOut >= 200_000 && row.egressBytesOut < 210_000, JSON.stringify(row))
+  assert.ok(row.egressBytesIn >= 700_000 && row.egressBytesIn < 710_000, JSON.stringify(row))
+  same(row.egressBytes, row.egressBytesOut + row.egressBytesIn)
+  same(row.cost.amount, row.cost.parts.egress)
+  assert.ok(Math.abs(Number(row.cost.amount) - row.egressBytes / 2 ** 20) < 1e-9, JSON.stringify(row.cost))
+})
+
+test('a connection that was refused is an event', async () => {
+  const v1 = new Client(server), box = await make({ network: { denyOut: [EVIL] } })
+  await who(box, `http://${EVIL}/`)
+  const [event] = await eventually('it is told', async () => {
+    const { events } = await v1.gives(200, 'GET', `/v1/events?limit=10&types=egress.blocked&sandboxId=${box.sandboxId}`)
+    return events.length > 0 && events
+  })
+  assert.match(event.detail, new RegExp(`^${EVIL.replaceAll('.', '\\.')}:80: `))
 })
 
 test('the server ends in good order', async () => {

@@ -218,8 +218,8 @@ export async function api(method, route, { body, key = KEY, headers = {} } = {})
 }
 
 // A request to a port of a sandbox, named by headers. fetch() would not let a test choose the host.
-export function toPort(box, port, { method = 'GET', path = '/', headers = {}, body } = {}) {
-  const url = new URL(process.env.E2B_SANDBOX_URL)
+export function toPort(box, port, { method = 'GET', path = '/', headers = {}, body, at = process.env.E2B_SANDBOX_URL } = {}) {
+  const url = new URL(at)
   const chunked = Object.keys(headers).some((name) => name.toLowerCase() === 'transfer-encoding')
   const length = body === undefined || chunked ? {} : { 'Content-Length': Buffer.byteLength(body) }
   return new Promise((resolve, reject) => {

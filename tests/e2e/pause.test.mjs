@@ -61,8 +61,9 @@ test('while paused, nothing can be done with it', async () => {
   await rejects(box.commands.run('true'), SandboxNotFoundError)
   await rejects(box.commands.list(), TimeoutError)
   await rejects(box.files.read('/etc/hostname'), TimeoutError)
-  const { status, json } = await toPort(box, 8000)
+  const { status, json: { requestId, ...json } } = await toPort(box, 8000)
   assert.equal(status, 502)
+  assert.match(requestId, /^[a-z0-9]{20}$/)
   assert.deepEqual(json, { sandboxId: box.sandboxId, message: 'The sandbox was not found', code: 502 })
 })
 

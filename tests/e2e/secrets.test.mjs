@@ -1,33 +1,18 @@
 // Secrets: E2B's Secret of the SDK, `sandglass secret`, and what becomes of them on their way out of a sandbox. The
 // internet is a few servers of this file on the loopback, which the server's operator lets be dialled.
 import { execFile, execFileSync } from 'node:child_process'
-import dgram from 'node:dgram'
 import fs from 'node:fs'
 import http from 'node:http'
 import https from 'node:https'
 import path from 'node:path'
 import { assert, e2b, eventually, mine, rejects, run, same, Sandbox, sh, test, unique } from './lib.mjs'
+import { nameServer } from './names.mjs'
 import { front, scratch, SG, start, stop } from './server.mjs'
 import { surroundings, Terminal } from './terminal.mjs'
 
 const { Secret, SecretError, SecretNotFoundError } = e2b
 
 // ---- the internet -------------------------------------------------------------------------------
-
-// Answers every question for an A record with the loopback's address, all others with nothing.
-function nameServer() {
-  const socket = dgram.createSocket('udp4')
-  socket.on('message', (query, from) => {
-    let end = 12
-    while (query[end]) end += query[end] + 1
-    const question = query.subarray(12, end + 5)
-    const isA = query.readUInt16BE(end + 1) === 1
-    const head = Buffer.from([query[0], query[1], 0x81, 0x80, 0, 1, 0, isA ? 1 : 0, 0, 0, 0, 0])
-    const record = Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1])
-    socket.send(Buffer.concat([head, question, ...(isA ? [record] : [])]), from.port, from.address)
-  })
-  return new Promise((resolve) => socket.bind(0, '127.0.0.1', () => resolve(socket)))
-}
 
 // What came, and an answer that gives all of it back: what a careless or hostile server does.
 const seen = []

@@ -1,5 +1,6 @@
 """What is asked of the server: every operation, every status that can be brought about, and all kinds
 of bad input."""
+import json
 import sqlite3
 import time
 
@@ -54,6 +55,7 @@ def down(session, server):
                 "/v1/contexts/{id}/rewind": {"messageId": "m"},
                 "/v1/contexts/{id}/explore": {"codes": ["1"]},
                 "/v1/contexts/{id}/adopt": {"candidateId": UNKNOWN},
+                "/v1/agents": {"conversationId": "c", "pathId": "p", "command": ["cat"]},
                 "/v1/tools/run_code": {"conversationId": "c", "pathId": "p", "code": "1"},
                 "/v1/tools/run_analysis": {"conversationId": "c", "pathId": "p",
                                            "analysisType": "custom", "code": "1"}}.get(path)
@@ -65,7 +67,8 @@ def too_often(session, server):
     """More requests than a tenant may make in a second."""
     for operation in session.document.operations:
         for _ in range(20):
-            answer = session.send(server, operation[0], target_of(operation[1]))
+            page = "?limit=1" if operation[1] == "/v1/events" else ""  # else it never ends
+            answer = session.send(server, operation[0], target_of(operation[1]) + page)
             if answer.status == 429:
                 break
         session.judge(operation, answer, 429, "too often")
@@ -301,9 +304,23 @@ def thinned(session, server, context):
 def usage(session, server):
     session.call(server, 200, "GET", "/v1/usage")
     session.call(server, 200, "GET", "/v1/usage?from=2024-02-01&to=2024-02-29")
-    for query in ("from=today", "to=2026-02-30", "from=2026-02-02&to=2026-02-01",
-                  "from=2000-01-01&to=2026-01-01"):
+    session.call(server, 200, "GET", "/v1/usage?by=conversation&cursor=a")
+    session.call(server, 200, "GET", "/v1/usage?by=tenant&conversationId=conv")
+    for query in ("by=x", "by=", "conversationId=", "cursor=%00", "from=today", "to=2026-02-30",
+                  "from=2026-02-02&to=2026-02-01", "from=2000-01-01&to=2026-01-01"):
         session.call(server, 400, "GET", f"/v1/usage?{query}", what=query)
+
+
+def events(session, server):
+    """A page; a stream has no end that could be waited for, and is read in tests/e2e."""
+    page = session.call(server, 200, "GET", "/v1/events?limit=5")
+    session.check("there are events, and more", [] if page["more"] and page["events"] else [page])
+    session.call(server, 200, "GET", f"/v1/events?after={page['next']}", accept="application/json")
+    session.call(server, 200, "GET", "/v1/events?limit=1000&types=context.*,sandbox.ended"
+                 f"&sandboxId={UNKNOWN}&conversationId=conv")
+    for query in ("limit=0", "limit=1001", "limit=x", "after=-1", "after=x", "after=", "types=",
+                  "types=x", "types=sandbox.*,,", "sandboxId=x", "conversationId=", f"types={LONG[:300]}"):
+        session.call(server, 400, "GET", f"/v1/events?{query}", what=query[:40])
 
 
 def audit(session, server):
@@ -315,6 +332,80 @@ def audit(session, server):
                   "limit=1001", "limit=x", "from=today", "to=1", "cursor=x", "cursor=0",
                   "sandboxId=x", "sandboxId=%00", f"name={LONG[:300]}"):
         session.call(server, 400, "GET", f"/v1/audit?{query}", what=query[:40])
+
+
+# ---- agents --------------------------------------------------------------------------------------
+
+def agents(session, server):
+    """All but their WebSockets, which tests/e2e has."""
+    def start(status, what="", says="", **fields):
+        asked = {"command": ["cat"]} | fields
+        return session.call(server, status, "POST", "/v1/agents", asked, what, says)
+
+    made = start(201, timeout=600, env={"A": "b"}, cwd="/tmp", user="root", template="base",
+                 metadata={"k": "v"}, serveFs=False)
+    box = made["sandboxId"]
+    shared = start(201, "in a sandbox that is there", sandboxId=box)
+    session.check("it is in that one", [] if shared["sandboxId"] == box else [shared])
+    bound = start(201, "on a path", conversationId="agents", pathId="main", ttlSeconds=600)
+    session.check("it is on it", [] if bound["pathId"] == "main" else [bound])
+    listed = [a["agentId"] for a in session.call(server, 200, "GET", "/v1/agents")["agents"]]
+    wanted = [a["agentId"] for a in (bound, shared, made)]
+    session.check("the newest is the first", [] if listed == wanted else [listed])
+    refused_agents(start, box)
+    paused = json.loads(session.send(server, "POST", "/sandboxes", b'{"templateID":"base"}').body)
+    session.send(server, "POST", f"/sandboxes/{paused['sandboxID']}/pause")
+    start(409, "a paused sandbox", sandboxId=paused["sandboxID"])
+    session.send(server, "DELETE", f"/sandboxes/{paused['sandboxID']}")
+    one_agent(session, server, shared["agentId"])
+    for agent in (made, bound):
+        session.call(server, 200, "DELETE", f"/v1/agents/{agent['agentId']}")
+    session.call(server, 200, "POST", "/v1/contexts/cleanup", {"conversationId": "agents"})
+
+
+def refused_agents(start, box):
+    for what, value in (("empty", []), ("text", "cat"), ("numbers", [1]),
+                        ("4097", ["x"] * 4097), ("an empty name", [""])):
+        start(400, f"command: {what}", "command", command=value)
+    start(400, "a command that is not there", "no-such-agent", command=["no-such-agent"])
+    start(400, "a directory that is not there", "/none", cwd="/none")
+    start(400, "a path and a sandbox", "exclude", sandboxId=box, conversationId="c", pathId="p")
+    start(400, "a template and a sandbox", "exclude", sandboxId=box, template="base")
+    start(400, "a secret in another's sandbox", "secret", sandboxId=box,
+          env={"A": "${e2b.secrets.none}"})
+    start(400, "half a path", "pathId", conversationId="c")
+    start(404, "an unknown sandbox", UNKNOWN, sandboxId=UNKNOWN)
+    start(404, "an unknown template", template="nowhere")
+    for field, value in (("timeout", 0), ("timeout", "1"), ("timeout", 10 ** 9), ("user", "nobody"),
+                         ("env", {"a": 1}), ("env", {"=": "x"}), ("serveFs", 1), ("cwd", 7),
+                         ("network", "none"), ("source", []), ("source", {"type": "zip"}),
+                         ("source", {"type": "tar"}), ("source", {"type": "tar", "data": "!"}),
+                         ("source", {"type": "tar", "data": "eA==", "path": "x"}),
+                         ("source", {"type": "tar", "path": "/none"}),
+                         ("source", {"type": "bundle", "data": "eA=="}),
+                         ("source", {"type": "tar", "data": "eA==", "into": ""})):
+        start(400, f"{field}: {str(value)[:40]}", **{field: value})
+
+
+def one_agent(session, server, agent):
+    target = f"/v1/agents/{agent}"
+    session.call(server, 200, "GET", target)
+    session.call(server, 200, "GET", f"{target}/logs")
+    session.call(server, 200, "POST", f"{target}/timeout", {"timeout": 1200})
+    for body in ({}, {"timeout": 0}, {"timeout": "1"}):
+        session.call(server, 400, "POST", f"{target}/timeout", body, str(body))
+    session.call(server, 426, "GET", f"{target}/acp", what="without an upgrade")
+    for query in ("role=x", "role=", "after=x", "after=-1", "after=", "after=9", "takeover=maybe"):
+        answer = session.upgrade(server, f"{target}/acp?{query}")
+        session.judge(("GET", "/v1/agents/{id}/acp"), answer, 400, query)
+    session.call(server, 200, "DELETE", target)
+    session.call(server, 200, "GET", target, what="one that has ended")
+    session.call(server, 409, "POST", f"{target}/timeout", {"timeout": 60}, "it has ended")
+    session.call(server, 200, "DELETE", target, what="it is not listed any more")
+    for odd in (agent, UNKNOWN, "x", "%20", LONG[:4000]):
+        for method, more, body in (("GET", "", None), ("DELETE", "", None), ("GET", "/logs", None),
+                                   ("GET", "/acp", None), ("POST", "/timeout", {"timeout": 60})):
+            session.call(server, 404, method, f"/v1/agents/{odd}{more}", body, odd[:20])
 
 
 # ---- tools ---------------------------------------------------------------------------------------
@@ -461,6 +552,8 @@ def limits(session, server, contexts_max):
     for target, body in (("/v1/contexts", {"conversationId": "full", "pathId": "x"}),
                          ("/v1/contexts/branch", {"conversationId": "full", "fromPathId": "0",
                                                   "toPathId": "x", "inherit": "files"}),
+                         ("/v1/agents", {"conversationId": "full", "pathId": "x",
+                                         "command": ["cat"]}),
                          ("/v1/tools/run_code", {"conversationId": "full", "pathId": "x",
                                                  "code": "1"}),
                          ("/v1/tools/run_analysis", {"conversationId": "full", "pathId": "x",
@@ -495,6 +588,7 @@ def elsewhere(session, server):
                                             "targetPathId": "b"}),
             ("POST", "/v1/contexts/branch", {"conversationId": "far", "fromPathId": "a",
                                              "toPathId": "b", "inherit": "files"}),
+            ("POST", "/v1/agents", {"conversationId": "far", "pathId": "a", "command": ["cat"]}),
             ("POST", "/v1/tools/run_code?x=%20", {"conversationId": "far", "pathId": "a",
                                                   "code": "1"}),
             ("POST", "/v1/tools/run_analysis", {"conversationId": "far", "pathId": "a",

@@ -57,6 +57,12 @@ class Session:
         headers = {"X-API-Key": server.key} | ({"Accept": accept} if accept else {})
         return send(server, method, target, data, headers, announced)
 
+    def upgrade(self, server, target):
+        """A request for a WebSocket, of which only the answer is read."""
+        return send(server, "GET", target, headers={
+            "X-API-Key": server.key, "Connection": "Upgrade", "Upgrade": "websocket",
+            "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="})
+
     def judge(self, operation, answer, status, what, says="", more=()):
         """Whether an answer has this status and is as described."""
         problems = [*more, *self.document.answer_problems(operation, answer.status, answer.headers,

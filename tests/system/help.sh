@@ -2,8 +2,8 @@
 # Help, version, manual pages and completion: all there, and all telling the same.
 . "$(dirname "$0")/lib.sh"
 
-CLIENT_VERBS="ps create exec repl cp logs kill pause resume fork top ctx secret usage mcp"
-VERBS="run serve key tenant audit $CLIENT_VERBS doctor version help"
+CLIENT_VERBS="ps create exec repl cp logs kill pause resume fork top ctx secret agents usage mcp"
+VERBS="run acp serve key tenant audit $CLIENT_VERBS doctor version help"
 
 # ---- help ------------------------------------------------------------------------------------------
 
@@ -14,7 +14,7 @@ for way in --help -h help; do
         check "sandglass $way names $verb" out_has "^  $verb +[a-z]"
     done
 done
-for verb in run serve key tenant $CLIENT_VERBS doctor version; do
+for verb in run acp serve key tenant $CLIENT_VERBS doctor version; do
     sg "$verb" --help
     check "sandglass $verb --help" all status_is 0 -- err_is '' -- out_has "^Usage: sandglass $verb"
     cp "$T/out" "$T/help"
@@ -72,7 +72,7 @@ check "version knows its options" refuses 2 "unknown option '--frob'"
 # ---- manual pages ------------------------------------------------------------------------------------
 
 PAGES="sandglass.1 sandglass.3 sandglass.conf.5"
-for verb in run serve key tenant $CLIENT_VERBS doctor; do
+for verb in run acp serve key tenant $CLIENT_VERBS doctor; do
     PAGES+=" sandglass-$verb.1"
 done
 for page in $PAGES; do
@@ -82,7 +82,7 @@ for page in $PAGES; do
     MANWIDTH=100 man -l "$T/$page" 2>"$T/warnings" | col -b >"$T/${page}.txt"
     check "$page is shown without complaint" all test -s "$T/$page.txt" -- test ! -s "$T/warnings"
 done
-for verb in run serve $CLIENT_VERBS doctor; do
+for verb in run acp serve $CLIENT_VERBS doctor; do
     for option in $("$SG" "$verb" --help | grep -oE '^  (-[a-zA-Z], |    )--[a-z0-9-]+|^  -[a-zA-Z],' | grep -oE -- '--?[a-zA-Z0-9-]+'); do
         check "sandglass-$verb(1) has $option" grep -qE -- "^ *.*(^|[ ,])$option([ ,=]|$)" "$T/sandglass-$verb.1.txt"
     done
@@ -130,6 +130,9 @@ check "it completes verbs" [ "$(complete_words sandglass '')" = \
 check "... that begin so" [ "$(complete_words sandglass d)" = "doctor " ]
 for option in $("$SG" run --help | grep -oE '^  (-[a-zA-Z], |    )--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+'); do
     check "it completes run $option" [ "$(complete_words sandglass run "$option" | tr ' ' '\n' | grep -cx -- "$option")" = 1 ]
+done
+for option in $("$SG" acp --help | grep -oE '^  (-[a-zA-Z], |    )--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+'); do
+    check "it completes acp $option" [ "$(complete_words sandglass acp "$option" | tr ' ' '\n' | grep -cx -- "$option")" = 1 ]
 done
 check "it completes languages" [ "$(complete_words sandglass run --language '')" = "bash javascript python typescript " ]
 check "it completes users" [ "$(complete_words sandglass run --user '')" = "root user " ]

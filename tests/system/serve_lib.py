@@ -20,7 +20,7 @@ PATIENCE_S = 20
 
 MAGIC = 0x73676F31
 (CREATE, NOTE, DEADLINE, KILL, PAUSE, RESUME, STATS, SNAPSHOT, POLICY, CHECKPOINT, SAVE, REWIND,
- FORGET) = range(1, 14)
+ FORGET, FIGURES) = range(1, 15)
 FILES_ONLY, DURABLE, WITH_KERNEL, NETWORK = 1, 2, 4, 8
 EXPIRY_KILL, EXPIRY_PAUSE, EXPIRY_FILES = range(3)
 (REPLY, LISTENER, SETTINGS, GUARD, TLS, SANDBOX, TOLD_CHECKPOINT, READY, ENDED, PAUSED, KERNELS_LOST,
@@ -32,7 +32,10 @@ ORDER = struct.Struct("=IIQIIQQQQII21s21s21sxI256s4x")
 ANSWER = struct.Struct("=IIQii256sIIII21s21s21sxQQ7Q5I4x")
 Answer = collections.namedtuple(
     "Answer", "magic tell seq code kind message flags state end paused id tenant layer deadline started "
-              "cpu used cache total oom pids disk fds")
+              "cpu used cache total oom pids disk take files network kernels pooled fds")
+FIGURES_TOLD = struct.Struct("=3Qq4I3Q")
+Figures = collections.namedtuple("Figures", "cpu resident descriptors began pool running paused stored made pooled ended")
+TLS_HERE, METRICS_HERE = 1, 4
 
 
 def now_ns():
@@ -154,6 +157,13 @@ class Orders:
         fd = memfd(policy)
         try:
             return self.send(POLICY, id_, flags=NETWORK, fd=fd)
+        finally:
+            os.close(fd)
+
+    def figures(self):
+        fd, = self.order(FIGURES).fds
+        try:
+            return Figures(*FIGURES_TOLD.unpack(os.pread(fd, FIGURES_TOLD.size + 1, 0)))
         finally:
             os.close(fd)
 

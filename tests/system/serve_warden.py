@@ -57,6 +57,57 @@ def greeting():
         assert "sandbox_pids = 77\n" in text and f"state = {s.state}\n" in text, text
 
 
+@case("listeners for metrics are told apart")
+def metrics_listener():
+    with Server("--metrics-listen", "127.0.0.1:0,127.0.0.2:0") as s:
+        o = s.ready()
+        told = [t for t in o.tells if t.tell == LISTENER]
+        assert [t.flags for t in told] == [0, METRICS_HERE, METRICS_HERE], told
+        names = [socket.socket(fileno=t.fds[0]).getsockname()[0] for t in told]
+        assert names == ["127.0.0.1", "127.0.0.1", "127.0.0.2"], names
+        assert "metrics_listen: everybody" not in s.said()
+    with Server("--metrics-listen", "0.0.0.0:0") as s:
+        s.ready()
+        assert "metrics_listen: everybody who reaches 0.0.0.0:0" in s.said(), s.said()
+
+
+@case("what the warden counts")
+def figures():
+    with Server() as s:
+        o = s.ready()
+        before = o.figures()
+        assert before[4:] == (0,) * 7, before
+        assert before.cpu > 0 and before.resident > 100000 and before.descriptors > 5, before
+        assert abs(before.began / 1000 - time.time()) < 60, before
+        first, _ = o.create()
+        o.create(memory=333 << 20)
+        wait_for(lambda: o.figures().pool > 0, "a pool")
+        assert o.figures()[5:] == (2, 0, 0, 2, 0, 0), o.figures()
+        last = o.answer(o.ask_create(new_id()))
+        assert last.pooled == 1 and o.figures().pooled == 1, (last, o.figures())
+        o.order(PAUSE, first)
+        assert o.figures()[5:8] == (2, 1, 0), o.figures()
+        o.order(KILL, first)
+        assert o.figures()[5:] == (2, 0, 0, 3, 1, 1), o.figures()
+
+
+@case("how long the steps of a creation took")
+def steps():
+    with Server() as s:
+        o = s.ready()
+        began = now_ns()
+        id_ = new_id()
+        a = o.answer(o.ask_create(id_))
+        took = (now_ns() - began) / 1000
+        assert a.pooled == 0 and 0 < a.take <= took and a.files == a.kernels == 0, a
+        layer = new_id()
+        o.order(SNAPSHOT, id_, layer=layer)
+        began = now_ns()
+        b = o.answer(o.ask_create(new_id(), layer=layer))
+        took = (now_ns() - began) / 1000
+        assert 0 < b.files and b.take + b.files + b.network + b.kernels <= took, (b, took)
+
+
 @case("the front is an ordinary user with no rights and an empty environment")
 def front_rights():
     with Server(env={"SECRET_OF_THE_CALLER": "x", "PATH": "/bin"}) as s:

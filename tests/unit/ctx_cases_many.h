@@ -12,6 +12,8 @@
     X(kind, merge_ends_the_source)   \
     X(kind, paths_in_order)          \
     X(kind, usage_adds_up)           \
+    X(kind, usage_of_conversations)  \
+    X(kind, usage_pages)             \
     X(kind, usage_of_others)         \
     X(kind, usage_is_bounded)
 
@@ -134,7 +136,7 @@ static void case_tenants_are_apart(struct ctx_rig *t)
     EXPECT(CALL(t, usage_add, &add, 1).r == 0);
     struct ctx_row now = rig_get(t, mine.id);
     EXPECT(now.status == CTX_READY && now.usage.cpu_us == 0 && now.parent[0] == '\0');
-    EXPECT(CALL(t, usage_get, t->tenant, "2000-01-01", "2999-12-31").n == 0);
+    EXPECT(rig_days(t, t->tenant, "2000-01-01", "2999-12-31").n == 0);
     a = CALL(t, paths, t->tenant, "talk");
     EXPECT(a.n == 2 && a.paths[0].merged_into[0] == '\0');
     EXPECT_STR(a.paths[0].context, mine.id);
@@ -252,21 +254,14 @@ static struct ctx_usage_add adding(struct ctx_rig *t, const char *context, struc
 /* Of all days: midnight may pass while the test runs. */
 static struct ctx_usage used(struct ctx_rig *t, const char *from, const char *to)
 {
-    struct ctx_answer a = CALL(t, usage_get, t->tenant, from, to);
+    struct ctx_answer a = rig_days(t, t->tenant, from, to);
     struct ctx_usage sum = {0};
 
     EXPECT(a.r == 0 && a.n <= 2);
     for (size_t i = 0; i < a.n; i++) {
-        const struct ctx_usage *u = &a.days[i].usage;
-
-        EXPECT(strlen(a.days[i].day) == CTX_DAY_LEN && a.days[i].day[4] == '-');
-        EXPECT(i == 0 || strcmp(a.days[i - 1].day, a.days[i].day) < 0);
-        sum.cpu_us += u->cpu_us;
-        sum.memory_mib_ms += u->memory_mib_ms;
-        sum.bytes_in += u->bytes_in;
-        sum.bytes_out += u->bytes_out;
-        sum.executions += u->executions;
-        sum.sandboxes += u->sandboxes;
+        EXPECT(strlen(a.used[i].day) == CTX_DAY_LEN && a.used[i].day[4] == '-');
+        EXPECT(i == 0 || strcmp(a.used[i - 1].day, a.used[i].day) < 0);
+        ctx_usage_sum(&sum, &a.used[i].usage);
     }
     return sum;
 }
@@ -274,7 +269,8 @@ static struct ctx_usage used(struct ctx_rig *t, const char *from, const char *to
 static void case_usage_adds_up(struct ctx_rig *t)
 {
     struct ctx_row a = rig_ready(t, "talk", "a"), b = rig_ready(t, "talk", "b");
-    const struct ctx_usage first = {1, 2, 3, 4, 5, 6}, second = {10, 20, 30, 40, 50, 60};
+    const struct ctx_usage first = {1, 2, 3, 4, 5, 6, 7, 8},
+                           second = {10, 20, 30, 40, 50, 60, 70, 80};
     struct ctx_usage_add adds[] = {
         adding(t, a.id, first),
         adding(t, b.id, second),
@@ -286,10 +282,12 @@ static void case_usage_adds_up(struct ctx_rig *t)
     struct ctx_usage u = rig_get(t, a.id).usage;
     EXPECT(u.cpu_us == 11 && u.memory_mib_ms == 22 && u.bytes_in == 33);
     EXPECT(u.bytes_out == 44 && u.executions == 55 && u.sandboxes == 66);
+    EXPECT(u.egress_up == 77 && u.egress_down == 88);
     EXPECT(rig_get(t, b.id).usage.sandboxes == 60);
     u = used(t, "2000-01-01", "2999-12-31");
     EXPECT(u.cpu_us == 22 && u.memory_mib_ms == 44 && u.bytes_in == 66);
     EXPECT(u.bytes_out == 88 && u.executions == 110 && u.sandboxes == 132);
+    EXPECT(u.egress_up == 154 && u.egress_down == 176);
     EXPECT(CALL(t, usage_add, adds, 1).r == 0);
     EXPECT(used(t, "2000-01-01", "2999-12-31").cpu_us == 23);
     EXPECT(used(t, "2000-01-01", "2001-01-01").cpu_us == 0);
@@ -299,6 +297,89 @@ static void case_usage_adds_up(struct ctx_rig *t)
     EXPECT(CALL(t, terminate, t->tenant, a.id).r == 0);
     EXPECT(CALL(t, usage_add, adds, 1).r == 0);
     EXPECT(rig_get(t, a.id).usage.cpu_us == 13);
+}
+
+/* Over all days. after NULL: the first page. */
+static struct ctx_answer talks(struct ctx_rig *t, const char *one, const char *after)
+{
+    struct ctx_usage_query q = {.tenant = t->tenant,
+                                .from = "2000-01-01",
+                                .to = "2999-12-31",
+                                .by = USAGE_BY_CONVERSATION,
+                                .conversation = one,
+                                .after = after};
+
+    return CALL(t, usage_get, &q);
+}
+
+static void case_usage_of_conversations(struct ctx_rig *t)
+{
+    struct ctx_row a = rig_ready(t, "alpha", "a"), b = rig_ready(t, "beta", "b"),
+                   other = rig_ready(t, "alpha", "c");
+    struct ctx_usage_add adds[] = {
+        adding(t, a.id, (struct ctx_usage){.cpu_us = 1, .egress_up = 5}),
+        adding(t, b.id, (struct ctx_usage){.cpu_us = 20}),
+        adding(t, other.id, (struct ctx_usage){.cpu_us = 300, .egress_down = 7}),
+        adding(t, "", (struct ctx_usage){.cpu_us = 4000}),
+    };
+
+    EXPECT(CALL(t, usage_add, adds, ARRAY_SIZE(adds)).r == 0);
+    struct ctx_answer all = talks(t, NULL, NULL);
+    EXPECT(all.r == 0 && all.n == 3 && !all.more);
+    if (all.n == 3) {
+        EXPECT_STR(all.used[0].conversation, "");
+        EXPECT_STR(all.used[1].conversation, "alpha");
+        EXPECT_STR(all.used[2].conversation, "beta");
+        EXPECT(all.used[0].usage.cpu_us == 4000 && all.used[1].usage.cpu_us == 301);
+        EXPECT(all.used[1].usage.egress_up == 5 && all.used[1].usage.egress_down == 7);
+        EXPECT(all.used[2].usage.cpu_us == 20);
+    }
+    struct ctx_answer rest = talks(t, NULL, "alpha");
+    EXPECT(rest.n == 1 && strcmp(rest.used[0].conversation, "beta") == 0);
+    rest = talks(t, NULL, "");
+    EXPECT(rest.n == 2 && strcmp(rest.used[0].conversation, "alpha") == 0);
+    rest = talks(t, "beta", NULL);
+    EXPECT(rest.n == 1 && rest.used[0].usage.cpu_us == 20);
+    EXPECT(talks(t, "gamma", NULL).n == 0);
+    /* A conversation's days: one, or two at midnight. */
+    struct ctx_usage_query q = {
+        .tenant = t->tenant, .from = "2000-01-01", .to = "2999-12-31", .conversation = "alpha"};
+    struct ctx_answer days = CALL(t, usage_get, &q);
+    struct ctx_usage sum = {0};
+    for (size_t i = 0; i < days.n; i++) {
+        EXPECT_STR(days.used[i].conversation, "alpha");
+        EXPECT(strlen(days.used[i].day) == CTX_DAY_LEN);
+        ctx_usage_sum(&sum, &days.used[i].usage);
+    }
+    EXPECT(sum.cpu_us == 301);
+    id_random(t->tenant);
+    EXPECT(talks(t, NULL, NULL).n == 0);
+}
+
+static void case_usage_pages(struct ctx_rig *t)
+{
+    size_t seen = 0;
+    char name[32], last[CTX_NAME_MAX + 1] = "";
+
+    for (int i = 0; i < CTX_LIST_MAX + 5; i++) {
+        snprintf(name, sizeof(name), "talk-%04d", i);
+        struct ctx_answer a = rig_claim(t, name, "main");
+        struct ctx_usage_add add = adding(t, a.row.id, (struct ctx_usage){.executions = 1});
+        EXPECT(CALL(t, usage_add, &add, 1).r == 0);
+    }
+    struct ctx_answer page = talks(t, NULL, NULL);
+    EXPECT(page.n == CTX_LIST_MAX && page.more);
+    for (;;) {
+        seen += page.n;
+        for (size_t i = 0; i < page.n; i++) {
+            EXPECT(strcmp(page.used[i].conversation, last) > 0);
+            snprintf(last, sizeof(last), "%s", page.used[i].conversation);
+        }
+        if (!page.more)
+            break;
+        page = talks(t, NULL, last);
+    }
+    EXPECT(seen == CTX_LIST_MAX + 5);
 }
 
 static void case_usage_of_others(struct ctx_rig *t)

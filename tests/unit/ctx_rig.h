@@ -27,7 +27,7 @@ struct ctx_answer {
     struct ctx_row row; /* the first, or zeros */
     struct ctx_row *rows;
     struct ctx_path *paths;
-    struct ctx_usage_day *days;
+    struct ctx_usage_row *used;
 };
 
 struct ctx_rig {
@@ -79,7 +79,7 @@ static inline void rig_done(void *arg, const struct ctx_reply *reply)
     }
     a->rows = rig_keep(t, reply->rows, reply->n, sizeof(*a->rows));
     a->paths = rig_keep(t, reply->paths, reply->n, sizeof(*a->paths));
-    a->days = rig_keep(t, reply->days, reply->n, sizeof(*a->days));
+    a->used = rig_keep(t, reply->used, reply->n, sizeof(*a->used));
     if (a->rows)
         a->row = a->rows[0];
 }
@@ -243,6 +243,14 @@ static inline struct ctx_answer rig_list(struct ctx_rig *t, unsigned statuses)
 static inline struct ctx_answer rig_expire(struct ctx_rig *t, size_t limit)
 {
     return CALL(t, expire, t->node, t->tenant, RIG_LEASE_MS, limit);
+}
+
+static inline struct ctx_answer rig_days(struct ctx_rig *t, const char *tenant, const char *from,
+                                         const char *to)
+{
+    struct ctx_usage_query q = {.tenant = tenant, .from = from, .to = to};
+
+    return CALL(t, usage_get, &q);
 }
 
 static inline bool rig_has(const struct ctx_answer *a, const char *id)

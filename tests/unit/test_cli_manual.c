@@ -5,6 +5,7 @@
 #include <fcntl.h>
 
 #include "base/fd.h"
+#include "cli/acp_options.h"
 #include "cli/doctor.h"
 #include "cli/run_options.h"
 #include "client/client.h"
@@ -72,6 +73,7 @@ static const char *page_of(const struct client_verb *verb)
 TEST(manual_has_every_option)
 {
     expect_entries(SG_SOURCE_DIR "/man/sandglass-run.1.scd", &run_syntax);
+    expect_entries(SG_SOURCE_DIR "/man/sandglass-acp.1.scd", &acp_syntax);
     expect_entries(SG_SOURCE_DIR "/man/sandglass-doctor.1.scd", &doctor_syntax);
     for (size_t i = 0; i < client_n_verbs; i++)
         expect_entries(page_of(client_verbs[i]), client_verbs[i]->syntax);
@@ -106,6 +108,7 @@ static void expect_no_other(const char *page, const struct cli_syntax *syntax)
 TEST(manual_has_no_other_option)
 {
     expect_no_other(SG_SOURCE_DIR "/man/sandglass-run.1.scd", &run_syntax);
+    expect_no_other(SG_SOURCE_DIR "/man/sandglass-acp.1.scd", &acp_syntax);
     for (size_t i = 0; i < client_n_verbs; i++)
         expect_no_other(page_of(client_verbs[i]), client_verbs[i]->syntax);
 }
@@ -147,6 +150,7 @@ TEST(completion_has_every_option)
     AUTO(free_p) char *text = load(SG_SOURCE_DIR "/completions/sandglass.bash");
 
     expect_completed("the completion", text, &run_syntax);
+    expect_completed("the completion", text, &acp_syntax);
     for (size_t i = 0; i < client_n_verbs; i++) {
         AUTO(free_p) char *line = options_line(text, client_verbs[i]->name);
 
@@ -169,6 +173,7 @@ static void expect_unique(const struct cli_syntax *syntax)
 TEST(names_and_letters_are_unique)
 {
     expect_unique(&run_syntax);
+    expect_unique(&acp_syntax);
     for (size_t i = 0; i < client_n_verbs; i++)
         expect_unique(client_verbs[i]->syntax);
 }

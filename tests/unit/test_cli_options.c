@@ -54,14 +54,14 @@ TEST(code_is_an_argument)
     EXPECT_STR(o.source_text, "print(1)");
     EXPECT(o.language == SG_PYTHON);
     EXPECT(!o.language_given);
-    EXPECT(o.timeout_ms == 30000);
+    EXPECT(o.cage.timeout_ms == 30000);
 }
 
 TEST(options_may_follow_the_code)
 {
     EXPECT(PARSE("print(1)", "--json", "--memory", "64M") == 0);
     EXPECT(o.json);
-    EXPECT(o.limits.memory_bytes == 64u << 20);
+    EXPECT(o.cage.limits.memory_bytes == 64u << 20);
 }
 
 TEST(sources)
@@ -104,9 +104,9 @@ TEST(spellings_of_options)
     EXPECT(PARSE("-lts", "x") == 0);
     EXPECT(o.language == SG_TYPESCRIPT);
     EXPECT(PARSE("-qt", "x") == 0);
-    EXPECT(o.quiet && o.tty);
+    EXPECT(o.cage.quiet && o.tty);
     EXPECT(PARSE("-qtlbash", "x") == 0);
-    EXPECT(o.quiet && o.tty && o.language == SG_BASH);
+    EXPECT(o.cage.quiet && o.tty && o.language == SG_BASH);
 }
 
 TEST(misspelt_options)
@@ -128,11 +128,11 @@ TEST(unknown_language)
 
 TEST(timeout)
 {
-    EXPECT(PARSE("--timeout", "500ms", "x") == 0 && o.timeout_ms == 500);
-    EXPECT(PARSE("--timeout", "30s", "x") == 0 && o.timeout_ms == 30000);
-    EXPECT(PARSE("--timeout", "5m", "x") == 0 && o.timeout_ms == 300000);
-    EXPECT(PARSE("--timeout", "1h", "x") == 0 && o.timeout_ms == 3600000);
-    EXPECT(PARSE("--timeout", "2", "x") == 0 && o.timeout_ms == 2000);
+    EXPECT(PARSE("--timeout", "500ms", "x") == 0 && o.cage.timeout_ms == 500);
+    EXPECT(PARSE("--timeout", "30s", "x") == 0 && o.cage.timeout_ms == 30000);
+    EXPECT(PARSE("--timeout", "5m", "x") == 0 && o.cage.timeout_ms == 300000);
+    EXPECT(PARSE("--timeout", "1h", "x") == 0 && o.cage.timeout_ms == 3600000);
+    EXPECT(PARSE("--timeout", "2", "x") == 0 && o.cage.timeout_ms == 2000);
     EXPECT(PARSE("--timeout", "24h", "x") == 0);
     REFUSED("between 1ms and 24h", "--timeout", "0", "x");
     REFUSED("between 1ms and 24h", "--timeout", "25h", "x");
@@ -143,11 +143,11 @@ TEST(timeout)
 TEST(sizes)
 {
     EXPECT(PARSE("--memory", "16M", "--disk", "1M", "--output-limit", "1", "x") == 0);
-    EXPECT(o.limits.memory_bytes == 16u << 20);
-    EXPECT(o.limits.disk_bytes == 1u << 20);
+    EXPECT(o.cage.limits.memory_bytes == 16u << 20);
+    EXPECT(o.cage.limits.disk_bytes == 1u << 20);
     EXPECT(o.output_limit == 1);
     EXPECT(PARSE("--memory", "2G", "--output-limit", "1G", "x") == 0);
-    EXPECT(o.limits.memory_bytes == 2ull << 30);
+    EXPECT(o.cage.limits.memory_bytes == 2ull << 30);
     REFUSED("between 16 MiB and 1 TiB", "--memory", "15M", "x");
     REFUSED("between 16 MiB and 1 TiB", "--memory", "2T", "x");
     REFUSED("'64Q'", "--memory", "64Q", "x");
@@ -160,9 +160,9 @@ TEST(sizes)
 TEST(counts)
 {
     EXPECT(PARSE("--pids", "1", "--cpus", "0.01", "x") == 0);
-    EXPECT(o.limits.pids == 1 && o.limits.cpus_milli == 10);
+    EXPECT(o.cage.limits.pids == 1 && o.cage.limits.cpus_milli == 10);
     EXPECT(PARSE("--pids", "32768", "--cpus", "2.5", "x") == 0);
-    EXPECT(o.limits.pids == 32768 && o.limits.cpus_milli == 2500);
+    EXPECT(o.cage.limits.pids == 32768 && o.cage.limits.cpus_milli == 2500);
     REFUSED("--pids", "--pids", "0", "x");
     REFUSED("--pids", "--pids", "32769", "x");
     REFUSED("--cpus '0'", "--cpus", "0", "x");
@@ -175,15 +175,15 @@ TEST(mounts)
 
     EXPECT(getcwd(cwd, sizeof(cwd)) != NULL);
     EXPECT(PARSE("--mount", "/srv/a:/a", "-v", "b:/b:rw", "--mount=/c:/c:ro", "x") == 0);
-    EXPECT(o.n_mounts == 3);
-    EXPECT_STR(o.mounts[0].source, "/srv/a");
-    EXPECT_STR(o.mounts[0].target, "/a");
-    EXPECT(!o.mounts[0].writable);
+    EXPECT(o.cage.n_mounts == 3);
+    EXPECT_STR(o.cage.mounts[0].source, "/srv/a");
+    EXPECT_STR(o.cage.mounts[0].target, "/a");
+    EXPECT(!o.cage.mounts[0].writable);
     snprintf(expected, sizeof(expected), "%s/b", cwd);
-    EXPECT_STR(o.mounts[1].source, expected);
-    EXPECT_STR(o.mounts[1].target, "/b");
-    EXPECT(o.mounts[1].writable);
-    EXPECT(!o.mounts[2].writable);
+    EXPECT_STR(o.cage.mounts[1].source, expected);
+    EXPECT_STR(o.cage.mounts[1].target, "/b");
+    EXPECT(o.cage.mounts[1].writable);
+    EXPECT(!o.cage.mounts[2].writable);
 }
 
 TEST(bad_mounts)
@@ -200,12 +200,12 @@ TEST(environment)
 {
     setenv("SG_TEST_COPIED", "from outside", 1);
     EXPECT(PARSE("-e", "A=1", "--env", "SG_TEST_COPIED", "-eA=2", "--env-file", "f", "x") == 0);
-    EXPECT(o.env.n == 2);
-    EXPECT_STR(o.env.v[0], "A=2");
-    EXPECT_STR(o.env.v[1], "SG_TEST_COPIED=from outside");
-    EXPECT(o.env.v[2] == NULL);
-    EXPECT(o.n_env_files == 1);
-    EXPECT_STR(o.env_files[0], "f");
+    EXPECT(o.cage.env.n == 2);
+    EXPECT_STR(o.cage.env.v[0], "A=2");
+    EXPECT_STR(o.cage.env.v[1], "SG_TEST_COPIED=from outside");
+    EXPECT(o.cage.env.v[2] == NULL);
+    EXPECT(o.cage.n_env_files == 1);
+    EXPECT_STR(o.cage.env_files[0], "f");
     REFUSED("'SG_TEST_ABSENT' is not set", "--env", "SG_TEST_ABSENT", "x");
     REFUSED("NAME=value", "--env", "1A=x", "x");
     REFUSED("NAME=value", "--env", "=x", "x");
@@ -220,9 +220,9 @@ TEST(secrets_stay_out_of_messages)
 TEST(names_and_paths)
 {
     EXPECT(PARSE("-u", "root", "-w", "/tmp", "--hostname", "box-1", "x") == 0);
-    EXPECT_STR(o.user, "root");
-    EXPECT_STR(o.cwd, "/tmp");
-    EXPECT_STR(o.hostname, "box-1");
+    EXPECT_STR(o.cage.user, "root");
+    EXPECT_STR(o.cage.cwd, "/tmp");
+    EXPECT_STR(o.cage.hostname, "box-1");
     REFUSED("--user 'a/b'", "--user", "a/b", "x");
     REFUSED("--user ''", "--user", "", "x");
     REFUSED("--cwd 'tmp' is not an absolute path", "--cwd", "tmp", "x");
@@ -232,11 +232,11 @@ TEST(names_and_paths)
 TEST(permissions)
 {
     EXPECT(PARSE("x") == 0);
-    EXPECT(o.network.mode == SG_NETWORK_BLOCK && !o.approve && !o.policy);
+    EXPECT(o.cage.network.mode == SG_NETWORK_BLOCK && !o.cage.approve && !o.cage.policy);
     EXPECT(PARSE("--network", "allow", "--approve", "--policy", "p", "x") == 0);
-    EXPECT(o.network.mode == SG_NETWORK_ALLOW && o.approve);
-    EXPECT(!o.network.allow && !o.network.deny);
-    EXPECT_STR(o.policy, "p");
+    EXPECT(o.cage.network.mode == SG_NETWORK_ALLOW && o.cage.approve);
+    EXPECT(!o.cage.network.allow && !o.cage.network.deny);
+    EXPECT_STR(o.cage.policy, "p");
     REFUSED("'block', 'allow' or a list", "--network", "open", "x");
     REFUSED("'block', 'allow' or a list", "--network", "", "x");
 }
@@ -245,19 +245,19 @@ TEST(network_lists)
 {
     EXPECT(PARSE("--network", "a.test,*.b.test,192.0.2.7,!198.51.100.0/24,2001:db8::/32", "x") ==
            0);
-    EXPECT(o.network.mode == SG_NETWORK_LIST);
-    EXPECT_STR(o.network.allow[0], "a.test");
-    EXPECT_STR(o.network.allow[1], "*.b.test");
-    EXPECT_STR(o.network.allow[2], "192.0.2.7");
-    EXPECT_STR(o.network.allow[3], "2001:db8::/32");
-    EXPECT(!o.network.allow[4]);
-    EXPECT_STR(o.network.deny[0], "198.51.100.0/24");
-    EXPECT(!o.network.deny[1]);
+    EXPECT(o.cage.network.mode == SG_NETWORK_LIST);
+    EXPECT_STR(o.cage.network.allow[0], "a.test");
+    EXPECT_STR(o.cage.network.allow[1], "*.b.test");
+    EXPECT_STR(o.cage.network.allow[2], "192.0.2.7");
+    EXPECT_STR(o.cage.network.allow[3], "2001:db8::/32");
+    EXPECT(!o.cage.network.allow[4]);
+    EXPECT_STR(o.cage.network.deny[0], "198.51.100.0/24");
+    EXPECT(!o.cage.network.deny[1]);
     EXPECT(PARSE("--network", "!*.ads.test", "x") == 0);
-    EXPECT(o.network.mode == SG_NETWORK_ALLOW && !o.network.allow[0]);
-    EXPECT_STR(o.network.deny[0], "*.ads.test");
+    EXPECT(o.cage.network.mode == SG_NETWORK_ALLOW && !o.cage.network.allow[0]);
+    EXPECT_STR(o.cage.network.deny[0], "*.ads.test");
     EXPECT(PARSE("--network", "a.test", "--network", "block", "x") == 0);
-    EXPECT(o.network.mode == SG_NETWORK_BLOCK && !o.network.allow);
+    EXPECT(o.cage.network.mode == SG_NETWORK_BLOCK && !o.cage.network.allow);
 }
 
 TEST(bad_network_lists)
@@ -303,18 +303,18 @@ TEST(a_terminal_and_json_exclude_each_other)
 TEST(help_needs_no_source)
 {
     EXPECT(PARSE("--help") == 0);
-    EXPECT(o.help);
+    EXPECT(o.cage.help);
 }
 
 TEST(too_many)
 {
-    char *argv[2 * (RUN_MOUNTS_MAX + 1) + 2];
+    char *argv[2 * (CAGE_MOUNTS_MAX + 1) + 2];
     char run[] = "run", option[] = "--mount", value[] = "/a:/b";
     int argc = 0;
 
     run_options_done(&o);
     argv[argc++] = run;
-    for (int i = 0; i <= RUN_MOUNTS_MAX; i++) {
+    for (int i = 0; i <= CAGE_MOUNTS_MAX; i++) {
         argv[argc++] = option;
         argv[argc++] = value;
     }

@@ -174,9 +174,9 @@ TEST(env_option_wins_over_env_file)
     snprintf(file, sizeof(file), "--env-file=%s", path);
     EXPECT(run_options_parse(4, argv, &o, &e) == 0);
     EXPECT(run_inputs_load(&o, &in, &e) == 0);
-    EXPECT(in.env.n == 2);
-    EXPECT_STR(in.env.v[0], "A=option");
-    EXPECT_STR(in.env.v[1], "B=file");
+    EXPECT(in.cage.env.n == 2);
+    EXPECT_STR(in.cage.env.v[0], "A=option");
+    EXPECT_STR(in.cage.env.v[1], "B=file");
     EXPECT_STR(in.code, "x");
     run_inputs_done(&in);
     run_options_done(&o);

@@ -216,6 +216,15 @@ TEST(options_of_logs)
     expect_refused(&logs_verb, "--level loud iabc", "--level 'loud'");
     expect_refused(&logs_verb, "--since today iabc", "--since 'today' is no time");
     expect_refused(&logs_verb, "iabc idef", "unexpected argument 'idef'");
+    expect_taken(&logs_verb, "--layer code iabc");
+    expect_taken(&logs_verb,
+                 "--server -f -n 10 --level warn --layer client --request r --sandbox iabc "
+                 "--since 5m --json --state /tmp");
+    expect_refused(&logs_verb, "--layer kernel iabc", "--layer 'kernel' is not code, agent");
+    expect_refused(&logs_verb, "--server iabc", "--server is about all sandboxes");
+    expect_refused(&logs_verb, "--lines 5 iabc", "go with --server");
+    expect_refused(&logs_verb, "--server --lines 0", "--lines '0'");
+    expect_refused(&logs_verb, "--server --sandbox ../x", "is not the id of a sandbox");
 }
 
 TEST(options_of_fork)

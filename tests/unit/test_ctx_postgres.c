@@ -204,6 +204,7 @@ static void rows_of_others(struct ctx_rig *t)
         "SELECT count(*) FROM sandglass.context",
         "SELECT count(*) FROM sandglass.path",
         "SELECT count(*) FROM sandglass.usage_day",
+        "SELECT count(*) FROM sandglass.usage_talk",
         "SELECT count(*) FROM sandglass.active_contexts",
         "SELECT count(*) FROM sandglass.context_detail",
     };
@@ -260,4 +261,34 @@ static void tables_without(struct ctx_rig *t)
 TEST(row_level_security_everywhere)
 {
     rig_run(postgres_open, postgres_close, tables_without);
+}
+
+/* ---- an older database ------------------------------------------------------------------------
+ */
+
+static void usage_of_before(struct ctx_rig *t)
+{
+    char sql[512];
+
+    pg_sql("DROP TABLE sandglass.usage_talk; ALTER TABLE sandglass.usage_day "
+           "DROP COLUMN egress_up, DROP COLUMN egress_down");
+    pg_sql("DELETE FROM sandglass.schema_version WHERE version = 3");
+    snprintf(sql, sizeof sql,
+             "INSERT INTO sandglass.usage_day VALUES ('%s', '2026-01-02', 1, 2, 3, 4, 5, 6)",
+             t->tenant);
+    pg_sql(sql);
+    t->s->ops->close(t->s);
+    t->s = postgres_open(t->loop);
+    struct ctx_usage_query q = {
+        .tenant = t->tenant, .from = "2026-01-01", .to = "2026-01-31", .by = USAGE_BY_CONVERSATION};
+    struct ctx_answer a = CALL(t, usage_get, &q);
+    EXPECT(a.n == 1 && a.used[0].conversation[0] == '\0' && a.used[0].usage.sandboxes == 6);
+    EXPECT(a.n == 1 && a.used[0].usage.egress_up == 0);
+    a = rig_days(t, t->tenant, "2026-01-01", "2026-01-31");
+    EXPECT(a.n == 1 && a.used[0].usage.cpu_us == 1 && a.used[0].usage.egress_down == 0);
+}
+
+TEST(usage_of_an_older_database_is_kept)
+{
+    rig_run(postgres_open, postgres_close, usage_of_before);
 }

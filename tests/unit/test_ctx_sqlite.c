@@ -262,17 +262,17 @@ static void case_usage_of_days(struct ctx_rig *t)
     snprintf(
         sql, sizeof(sql),
         "WITH RECURSIVE d(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM d WHERE i < 499) "
-        "INSERT INTO usage_day SELECT '%s', date('2024-01-01', i || ' days'), 1, 2, 3, 4, 5, 6 "
-        "FROM d",
+        "INSERT INTO usage_day SELECT '%s', date('2024-01-01', i || ' days'), 1, 2, 3, 4, 5, 6, "
+        "7, 8 FROM d",
         t->tenant);
     raw(db, sql);
-    struct ctx_answer a = CALL(t, usage_get, t->tenant, "2024-02-28", "2024-03-02");
+    struct ctx_answer a = rig_days(t, t->tenant, "2024-02-28", "2024-03-02");
     EXPECT(a.r == 0 && a.n == 4);
-    EXPECT(a.n == 4 && strcmp(a.days[0].day, "2024-02-28") == 0);
-    EXPECT(a.n == 4 && strcmp(a.days[1].day, "2024-02-29") == 0);
-    EXPECT(a.n == 4 && strcmp(a.days[3].day, "2024-03-02") == 0);
-    EXPECT(a.n == 4 && a.days[3].usage.cpu_us == 1 && a.days[3].usage.sandboxes == 6);
-    a = CALL(t, usage_get, t->tenant, "2000-01-01", "2999-12-31");
+    EXPECT(a.n == 4 && strcmp(a.used[0].day, "2024-02-28") == 0);
+    EXPECT(a.n == 4 && strcmp(a.used[1].day, "2024-02-29") == 0);
+    EXPECT(a.n == 4 && strcmp(a.used[3].day, "2024-03-02") == 0);
+    EXPECT(a.n == 4 && a.used[3].usage.cpu_us == 1 && a.used[3].usage.sandboxes == 6);
+    a = rig_days(t, t->tenant, "2000-01-01", "2999-12-31");
     EXPECT(a.r == 0 && a.n == 400);
     sqlite3_close(db);
 }

@@ -10,15 +10,15 @@ TEST(lines)
     struct box_log l = {0};
     const struct log_entry *e;
 
-    box_log_add(&l, LOG_INFO, SOURCE_SERVER, 0, "created %d", 1);
+    box_log_add(&l, LOG_INFO, LAYER_SANDBOX, 0, "created %d", 1);
     box_log_output(&l, 7, "stdout", "one\ntwo\n\nthree", 14);
     box_log_output(&l, 7, "stderr", "oops\n", 5);
     EXPECT(box_log_count(&l) == 5);
     e = box_log_get(&l, 0);
-    EXPECT(strcmp(e->text, "created 1") == 0 && e->source == SOURCE_SERVER && !e->stream);
+    EXPECT(strcmp(e->text, "created 1") == 0 && e->layer == LAYER_SANDBOX && !e->stream);
     e = box_log_get(&l, 2);
     EXPECT(strcmp(e->text, "two") == 0 && e->pid == 7 && strcmp(e->stream, "stdout") == 0 &&
-           e->source == SOURCE_SANDBOX && e->level == LOG_INFO);
+           e->layer == LAYER_CODE && e->level == LOG_INFO);
     EXPECT(box_log_get(&l, 4)->level == LOG_WARN);
     box_log_output(&l, 7, "pty", "typed\r\n\r\n", 9);
     EXPECT(box_log_count(&l) == 6);
@@ -39,7 +39,7 @@ TEST(bounds)
     box_log_output(&l, 1, "stdout", flood, sizeof flood);
     EXPECT(l.bytes <= BOX_LOG_BYTES);
     for (int i = 0; i < 20000; i++)
-        box_log_add(&l, LOG_DEBUG, SOURCE_SERVER, 0, "entry %d", i);
+        box_log_add(&l, LOG_DEBUG, LAYER_SANDBOX, 0, "entry %d", i);
     EXPECT(l.bytes <= BOX_LOG_BYTES && box_log_count(&l) > 100);
     EXPECT(strcmp(box_log_get(&l, box_log_count(&l) - 1)->text, "entry 19999") == 0);
     EXPECT(strncmp(box_log_get(&l, 0)->text, "entry ", 6) == 0);

@@ -385,6 +385,32 @@ TEST(secrets_of_others)
     vault_key_free(other);
 }
 
+/* As they are: only where the one who knows them has started the guard, and as the command line
+ * prints them. */
+TEST(plain_secrets)
+{
+    const char *const hosts[] = {"api.test", NULL};
+    struct egress_secret secret = {"KEY", "the \"real\" one", "sgph_1", hosts};
+    struct egress_document d = {
+        .tenant = "t", .sandbox = "s", .default_deny = true, .secrets = &secret, .n_secrets = 1};
+    AUTO(strbuf_done) struct strbuf s = {0};
+    const struct policy_secret *all;
+    struct policy *p = NULL;
+    struct sg_error e = {0};
+
+    strbuf_init(&s, 4096);
+    egress_document_print(&d, &s);
+    EXPECT(policy_parse(s.buf, s.len, NULL, &p, &e) < 0 && !p);
+    EXPECT(strstr(e.message, "'KEY'") && strstr(e.message, "sealed") && !strstr(e.message, "real"));
+    EXPECT(policy_parse_plain(s.buf, s.len, NULL, &p, &e) == 0 && p);
+    if (!p)
+        return;
+    EXPECT(policy_secrets(p, &all) == 1 && policy_inspects(p, "api.test"));
+    EXPECT_STR((const char *)all[0].value.bytes, "the \"real\" one");
+    EXPECT_STR(all[0].placeholder, "sgph_1");
+    policy_unref(p);
+}
+
 TEST(proxies)
 {
     static const struct {

@@ -313,7 +313,7 @@ TEST(the_access_token)
     expect_unary(
         FS("Stat"), "{\"path\":\"/\"}", 401,
         "{\"code\":401,\"message\":\"unauthorized access, please provide a valid access token "
-        "or method signing if supported\"}");
+        "or method signing if supported\",\"requestId\":");
     extra = "X-Access-Token: 0123456788\r\n";
     expect_unary(FS("Stat"), "{\"path\":\"/\"}", 401, "unauthorized");
     extra = "X-Access-Token: 01234567890\r\n";

@@ -50,7 +50,8 @@ TEST(defaults_are_as_documented)
     EXPECT(s.checkpoints && s.checkpoint_keep == 20 && s.checkpoint_max == 32);
     EXPECT(s.checkpoint_age_ms == 86400000 && s.checkpoint_memory == 16ull << 30);
     EXPECT(s.max_timeout_ms == 24u * 3600 * 1000 && s.tenant_idle_ms == 600000);
-    EXPECT(s.log == SETTINGS_LOG_TEXT && s.log_level == LEVEL_INFO);
+    EXPECT(s.log == SETTINGS_LOG_AUTO && s.log_rate == 200 && s.log_size == 16u << 20 &&
+           s.log_level == LEVEL_INFO);
 }
 
 TEST(a_file_of_lines)
@@ -88,7 +89,7 @@ TEST(errors_name_the_line)
     EXPECT(refused("sandbox_memory = 1", "file:1: sandbox_memory '1' is out of range: use 16 MiB"));
     EXPECT(refused("sandbox_pids = -1", "file:1: sandbox_pids '-1'"));
     EXPECT(refused("insecure = perhaps", "neither yes nor no"));
-    EXPECT(refused("log = xml", "none of text, json"));
+    EXPECT(refused("log = xml", "none of auto, text, json"));
     EXPECT(refused("max_timeout = 10", "") == false);
     EXPECT(refused("max_timeout = 1ms", "out of range"));
     EXPECT(refused("state = relative", "needs an absolute path"));
@@ -225,7 +226,8 @@ TEST(the_manual_of_the_file_has_every_setting_and_its_default)
         snprintf(entry, sizeof entry, "\n*%s*", info->key);
         expect_in("sandglass.conf(5)", text, entry);
         if (info->normal[0]) {
-            snprintf(entry, sizeof entry, "Default: *%s*", info->normal);
+            snprintf(entry, sizeof entry, "Default: *%s%s*", info->normal[0] == '*' ? "\\" : "",
+                     info->normal);
             expect_in("sandglass.conf(5)", text, entry);
         }
     }

@@ -1,6 +1,7 @@
 /* Tenants: limits of their own, ids that follow from names, and files that an earlier version
  * wrote.
  */
+#include "store/events.h"
 #include "store_place.h"
 
 TAP_MAIN
@@ -235,6 +236,40 @@ TEST(older_file_is_brought_forward)
     }
     run_sql(&p, "SELECT id, sandbox, status FROM context; SELECT parent FROM path;"
                 "SELECT day FROM usage_day; SELECT url FROM node");
+    place_remove(&p);
+}
+
+static bool count_event(const struct store_event *ev, void *arg)
+{
+    (void)ev;
+    ++*(int *)arg;
+    return true;
+}
+
+/* What was used before there were conversations and egress in it is still there, and nobody's. */
+TEST(usage_of_an_older_file_is_kept)
+{
+    struct place p = place_make();
+    struct sg_error e;
+    int events = 0;
+
+    store_close(open_ok(&p));
+    run_sql(&p, "DROP TABLE usage_talk; DROP TABLE event; DROP TABLE event_mark;"
+                "DROP TABLE webhook_open; ALTER TABLE context DROP COLUMN egress_up;"
+                "ALTER TABLE context DROP COLUMN egress_down;"
+                "ALTER TABLE usage_day DROP COLUMN egress_up;"
+                "ALTER TABLE usage_day DROP COLUMN egress_down;"
+                "INSERT INTO usage_day VALUES ('t', '2026-01-02', 1, 2, 3, 4, 5, 6);"
+                "PRAGMA user_version = 4");
+    struct store *s = open_ok(&p);
+    EXPECT(store_events_each(s, NULL, 0, INT64_MAX, count_event, &events, &e) == 0 && events == 0);
+    store_close(s);
+    run_sql(&p, "CREATE TABLE right (ok CHECK (ok = 2));"
+                "INSERT INTO right SELECT count(*) FROM ("
+                "SELECT * FROM usage_day WHERE tenant = 't' AND sandboxes = 6 AND egress_up = 0 "
+                "UNION ALL SELECT tenant, day, cpu_us, memory_mib_ms, bytes_in, bytes_out, "
+                "executions, sandboxes, egress_up, egress_down FROM usage_talk "
+                "WHERE conversation = '' AND day = '2026-01-02' AND bytes_out = 4)");
     place_remove(&p);
 }
 

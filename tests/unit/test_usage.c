@@ -53,17 +53,9 @@ static struct ctx_usage told(const char *tenant, const char *context)
 {
     struct ctx_usage sum = {0};
 
-    for (size_t i = 0; i < store.n; i++) {
-        const struct ctx_usage *u = &store.got[i].usage;
-        if (strcmp(store.got[i].tenant, tenant) != 0 || strcmp(store.got[i].context, context) != 0)
-            continue;
-        sum.cpu_us += u->cpu_us;
-        sum.memory_mib_ms += u->memory_mib_ms;
-        sum.bytes_in += u->bytes_in;
-        sum.bytes_out += u->bytes_out;
-        sum.executions += u->executions;
-        sum.sandboxes += u->sandboxes;
-    }
+    for (size_t i = 0; i < store.n; i++)
+        if (strcmp(store.got[i].tenant, tenant) == 0 && strcmp(store.got[i].context, context) == 0)
+            ctx_usage_sum(&sum, &store.got[i].usage);
     return sum;
 }
 
@@ -281,6 +273,38 @@ TEST(what_an_earlier_front_counted_is_not_counted_again)
     EXPECT(told(TENANT, CONTEXT).sandboxes == 0);
 }
 
+TEST(what_connections_carried_is_counted_where_it_belongs)
+{
+    char id[ID_LEN + 1];
+    set_up();
+    struct box *b = make_box(CONTEXT), *dying = make_box(CONTEXT);
+
+    usage_egress(&here.front, TENANT, b->id, 100, 2000);
+    usage_egress(&here.front, TENANT, b->id, 1, 0);
+    finish();
+    EXPECT(told(TENANT, CONTEXT).egress_up == 101 && told(TENANT, CONTEXT).egress_down == 2000);
+    EXPECT(told(TENANT, CONTEXT).bytes_in == 0 && told(TENANT, CONTEXT).bytes_out == 0);
+    /* Its connections are cut when it ends, and told of after that. */
+    box_kill(dying, NULL, NULL);
+    usage_egress(&here.front, TENANT, dying->id, 10, 0);
+    memcpy(id, dying->id, sizeof id);
+    tell(dying, TELL_ENDED, 0, 0);
+    reply(0);
+    box_unref(dying);
+    usage_egress(&here.front, TENANT, id, 20, 0);
+    memcpy(id, b->id, sizeof id);
+    end_box(b, 0);
+    usage_egress(&here.front, TENANT, id, 300, 0);
+    /* One that this front never knew; and what is no sandbox at all. */
+    usage_egress(&here.front, TENANT, "zzzzzzzzzzzzzzzzzzzz", 0, 4000);
+    usage_egress(&here.front, TENANT, "", 9, 9);
+    usage_egress(&here.front, "", "zzzzzzzzzzzzzzzzzzzz", 9, 9);
+    finish();
+    EXPECT(told(TENANT, CONTEXT).egress_up == 431);
+    EXPECT(told(TENANT, "").egress_down == 4000 && told(TENANT, "").egress_up == 0);
+    EXPECT(told("", "").egress_up == 0);
+}
+
 /* ---- the end --------------------------------------------------------------------------------- */
 
 TEST(one_that_is_killed_is_counted_to_its_end)
@@ -438,7 +462,7 @@ static void on_row(void *arg, const struct ctx_reply *reply)
     EXPECT(reply->r == 0);
     l->n = reply->n;
     if (reply->n > 0)
-        l->usage = reply->rows ? reply->rows[0].usage : reply->days[0].usage;
+        l->usage = reply->rows ? reply->rows[0].usage : reply->used[0].usage;
     l->done = true;
 }
 
@@ -483,7 +507,8 @@ TEST(a_real_store_has_it_for_the_context_and_the_day)
     wait_done(&row.done);
     EXPECT(row.n == 1 && row.usage.cpu_us == 2000 && row.usage.bytes_out == 77);
     EXPECT(row.usage.sandboxes == 1);
-    s->ops->usage_get(s, TENANT, "2000-01-01", "2999-12-31", on_row, &days);
+    struct ctx_usage_query all = {.tenant = TENANT, .from = "2000-01-01", .to = "2999-12-31"};
+    s->ops->usage_get(s, &all, on_row, &days);
     wait_done(&days.done);
     EXPECT(days.n == 1 && days.usage.cpu_us == 2500 && days.usage.sandboxes == 2);
     s->ops->close(s);

@@ -640,9 +640,65 @@ TEST(usage)
     EXPECT_STR(field_of(a->json, "from"), "2024-01-01");
     EXPECT_STR(field_of(a->json, "to"), "2024-02-01");
     EXPECT(strstr(a->body, "\"cpuSeconds\":0.000"));
+    EXPECT(json_is_null(part(a->json, "prices")) && !part(part(a->json, "total"), "cost"));
+    expect_refusal("GET", "/v1/usage?by=week", NULL, 400, "use day, conversation or tenant");
+    expect_refusal("GET", "/v1/usage?conversationId=", NULL, 400, "conversationId");
     expect_refusal("GET", "/v1/usage?from=2024-02-30", NULL, 400, "from");
     expect_refusal("GET", "/v1/usage?to=", NULL, 400, "to");
     expect_refusal("GET", "/v1/usage?from=2020-01-01&to=2024-01-01", NULL, 400, "400 days");
+    end_all();
+}
+
+static void on_added(void *arg, const struct ctx_reply *reply)
+{
+    EXPECT(reply->r == 0);
+    *(bool *)arg = true;
+}
+
+TEST(usage_by_conversation_with_prices)
+{
+    char id[ID_LEN + 1];
+    bool added = false;
+    struct ctx_usage_add adds[2] = {
+        {.usage = {.cpu_us = 7200000000, .egress_up = 1ull << 29, .egress_down = 1ull << 29}},
+        {.usage = {.executions = 3, .sandboxes = 1}}};
+
+    make("priced", "a", id);
+    json_t *row = json_incref(call_acme("GET", NULL, "/v1/contexts/%s", id)->json);
+    for (int i = 0; i < 2; i++)
+        snprintf(adds[i].tenant, sizeof adds[i].tenant, "%s", field_of(row, "tenantId"));
+    snprintf(adds[0].context, sizeof adds[0].context, "%s", id);
+    json_decref(row);
+    store->ops->usage_add(store, adds, 2, on_added, &added);
+    while (!added)
+        server_turn(-1);
+    snprintf(server.front.settings.prices, sizeof server.front.settings.prices, "%s",
+             "cpu=0.05/h,egress=0.09/G,execution=0.0001,currency=EUR");
+    struct answer *a = call_acme("GET", NULL, "/v1/usage?by=conversation&conversationId=priced");
+    const json_t *one = json_array_get(part(a->json, "conversations"), 0);
+    const json_t *cost = part(one, "cost");
+    EXPECT(a->status == 200 && json_array_size(part(a->json, "conversations")) == 1);
+    EXPECT(!part(a->json, "days") && json_is_null(part(a->json, "nextCursor")));
+    EXPECT_STR(field_of(one, "conversationId"), "priced");
+    EXPECT(number_of(one, "egressBytes") == 1 << 30);
+    EXPECT(number_of(one, "egressBytesOut") == 1 << 29);
+    EXPECT_STR(field_of(cost, "amount"), "0.19");
+    EXPECT_STR(field_of(cost, "currency"), "EUR");
+    EXPECT_STR(field_of(part(cost, "parts"), "cpu"), "0.1");
+    EXPECT_STR(field_of(part(cost, "parts"), "egress"), "0.09");
+    EXPECT_STR(field_of(part(cost, "parts"), "sandbox"), "0");
+    EXPECT_STR(field_of(part(part(a->json, "total"), "cost"), "amount"), "0.19");
+    EXPECT_STR(field_of(part(part(a->json, "prices"), "cpu"), "per"), "hour");
+    EXPECT(!part(part(a->json, "prices"), "memory"));
+    a = call_acme("GET", NULL, "/v1/usage?by=conversation");
+    EXPECT(json_is_null(part(json_array_get(part(a->json, "conversations"), 0), "conversationId")));
+    EXPECT_STR(field_of(part(part(a->json, "total"), "cost"), "amount"), "0.1903");
+    a = call_acme("GET", NULL, "/v1/usage?by=tenant");
+    EXPECT(a->status == 200 && !part(a->json, "days") && !part(a->json, "conversations"));
+    EXPECT_STR(field_of(part(part(a->json, "total"), "cost"), "amount"), "0.1903");
+    a = call_acme("GET", NULL, "/v1/usage?conversationId=priced");
+    EXPECT_STR(field_of(part(part(a->json, "total"), "cost"), "amount"), "0.19");
+    server.front.settings.prices[0] = '\0';
     end_all();
 }
 

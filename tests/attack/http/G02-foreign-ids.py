@@ -25,13 +25,14 @@ TEMPLATE = (
 )
 OTHER = (("GET", "/volumes/{}", None), ("DELETE", "/volumes/{}", None), ("GET", "/secrets/{}", None),
          ("DELETE", "/secrets/{}", None))
-SECRET_HEADERS = {"date"}
+SECRET_HEADERS = {"date", "x-request-id"}
 
 
 def strip(answer, name):
     """What a stranger sees, without the name that he gave."""
     headers = sorted((k.lower(), v) for k, v in answer.headers if k.lower() not in SECRET_HEADERS)
-    return answer.status, headers, answer.body.replace(name.encode(), b"NAME")
+    request = dict((k.lower(), v) for k, v in answer.headers)["x-request-id"]
+    return answer.status, headers, answer.body.replace(name.encode(), b"NAME").replace(request.encode(), b"REQUEST")
 
 
 def unknown(name):

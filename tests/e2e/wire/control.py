@@ -38,10 +38,11 @@ def has(thing, fields, what):
 
 
 def refuses(answer, status, message="."):
-    """The error shape, exactly: code and message, and perhaps error_code."""
+    """The error shape, exactly: code and message, the request's id, and perhaps error_code."""
     same(answer.status, status, f"status of {answer}")
     assert answer.json is not None, f"no JSON: {answer}"
-    assert set(answer.json) - {"error_code"} == {"code", "message"}, answer
+    assert set(answer.json) - {"error_code"} == {"code", "message", "requestId"}, answer
+    same(answer.json["requestId"], answer.headers["x-request-id"], "requestId")
     same(answer.json["code"], status, "code")
     assert re.search(message, answer.json["message"]), answer
     assert answer.headers["content-type"].startswith("application/json"), answer.headers

@@ -271,4 +271,4 @@ def _():
             box.request("GET", "/files?path=/etc/passwd"),
             box.request("POST", "/process.Process/Start", envelope(b"{}"), {"Content-Type": "application/connect+json"}),
         ):
-            same((a.status, a.json), (502, gone))
+            same((a.status, a.json), (502, gone | {"requestId": a.headers["x-request-id"]}))
