@@ -101,8 +101,8 @@ static void on_event(struct call *call, uint8_t what, const void *p, size_t len)
     s->pid = pid;
     s->pty = tty != 0;
     if (s->start)
-        box_log_add(&s->box->log, LOG_INFO, LAYER_CODE, pid, "Process with pid %u started: %s",
-                    pid, s->command);
+        box_log_add(&s->box->log, LOG_INFO, LAYER_CODE, pid, "Process with pid %u started: %s", pid,
+                    s->command);
     s->blocked = !rpc_send(s->rpc, event("start", json_pack("{s:I}", "pid", (json_int_t)pid)));
     rpc_set_keepalive(s->rpc, event("keepalive", json_object()));
 }
@@ -207,8 +207,8 @@ static void ended(struct stream *s, const struct ending *ending)
     json_t *end = process_end_event(ending->killed, ending->code);
 
     if (s->start)
-        box_log_add(&s->box->log, LOG_INFO, LAYER_CODE, s->pid,
-                    "Process with pid %u ended: %s%s", s->pid, rpc_str(end, "status"),
+        box_log_add(&s->box->log, LOG_INFO, LAYER_CODE, s->pid, "Process with pid %u ended: %s%s",
+                    s->pid, rpc_str(end, "status"),
                     ending->timed_out ? " (its time was over)" : "");
     if (!s->rpc) {
         json_decref(end);

@@ -434,3 +434,11 @@ void webhooks_start(struct front *f, struct herald *h)
         take_up(&w);
     webhooks_configure(f);
 }
+
+void webhooks_flush(void)
+{
+    if (hooks.front && uv_is_active((uv_handle_t *)&hooks.saver)) {
+        uv_timer_stop(&hooks.saver);
+        save(&hooks.saver);
+    }
+}

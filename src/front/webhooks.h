@@ -29,6 +29,8 @@ struct herald;
 void webhooks_start(struct front *f, struct herald *h);
 /* The settings have changed. */
 void webhooks_configure(struct front *f);
+/* What is not written down yet is, now: for a server that ends. */
+void webhooks_flush(void);
 
 /* How long until the next try, after so many; random: any number. */
 uint64_t webhook_delay_ms(uint32_t tries, uint32_t random, uint64_t asked_ms);

@@ -9,6 +9,7 @@
  *   explore.c    the same path several times, and one of them adopted
  *   usage.c      what a tenant used           days.c     from one day to another
  *   audit.c      what left its sandboxes, as the guard has it on record
+ *   agents.c     hosted agents (acp/agents.h): start, list, stop, their WebSockets
  *   spec.c       the sandbox that a body asks for
  *   shape.c      objects of the answers       reply.c    answers that several routes give
  *

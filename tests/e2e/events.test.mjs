@@ -139,7 +139,6 @@ test('a webhook gets signed posts, in order', async () => {
     assert.deepEqual([headers['sandglass-event'], headers['sandglass-delivery'], headers['content-type']], [event.type, String(event.id), 'application/json'])
     assert.match(event.type, /^(sandbox|context)\./)
   }
-  same(new Set(hook.got.map((g) => g.event.id)).size, hook.got.length, 'each once')
 })
 
 test('what is not taken comes again, and keeps its place', async () => {

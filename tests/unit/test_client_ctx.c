@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <locale.h>
 
+#include "client/usage_text.h"
 #include "client/ctx.h"
 #include "client/table.h"
 #include "client/tree.h"
@@ -127,6 +128,43 @@ TEST(usage_takes_days)
     EXPECT(parse(&usage_verb, self, "--to 2026-1-31", &e) < 0);
     EXPECT(parse(&usage_verb, self, "--to 2026-01-311", &e) < 0);
     EXPECT(parse(&usage_verb, self, "today", &e) < 0);
+    EXPECT(parse(&usage_verb, self, "--cost --by conversation --conversation c --json", &e) == 0);
+    EXPECT(parse(&usage_verb, self, "--by week", &e) < 0);
+    EXPECT_STR(e.message, "--by 'week' is not day or conversation");
+}
+
+TEST(costs_are_rounded_to_cents)
+{
+    static const char *const cases[][2] = {
+        {"0", "0.00"},
+        {"1", "1.00"},
+        {"1.2345", "1.23"},
+        {"1.235", "1.24"},
+        {"0.995", "1.00"},
+        {"0.1", "0.10"},
+        {"0.005", "0.01"},
+        {"0.004999999999", "<0.01"},
+        {"12345.678", "12345.68"},
+        {"", "0.00"},
+        {"nonsense", "0.00"},
+        {"0.000000000001", "<0.01"},
+    };
+    char text[64];
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        EXPECT_STR(usage_cents(cases[i][0], text, sizeof(text)), cases[i][1]);
+}
+
+TEST(events_take_filters)
+{
+    AUTO(free_p) void *self = xcalloc(1, events_verb.options_size);
+    struct sg_error e = {0};
+
+    EXPECT(parse(&events_verb, self, "-f --types sandbox.* --after 7 --json", &e) == 0);
+    EXPECT(parse(&events_verb, self, "--after x", &e) < 0);
+    EXPECT(strstr(e.message, "--after"));
+    EXPECT(parse(&events_verb, self, "--sandbox ../x", &e) < 0);
+    EXPECT(parse(&events_verb, self, "extra", &e) < 0);
 }
 
 /* ---- the tree -------------------------------------------------------------------------------- */
