@@ -270,6 +270,7 @@ static void create_from(struct context *c, struct box_spec *spec)
     struct sg_error e;
 
     if (from) {
+        deed_place(c->conversation, c->path);
         box_create_from(c->front, spec, from, &ask, on_forked, c);
         return;
     }
@@ -315,17 +316,21 @@ static void create_for(struct context *c, struct waiter *w)
     snprintf(spec.context, sizeof(spec.context), "%s", c->row.id);
     if (w->tenant.memory > 0)
         spec.limits.memory_bytes = w->tenant.memory;
-    if (w->checkpoint[0])
+    if (w->checkpoint[0]) {
         create_from(c, &spec);
-    else
-        box_create(c->front, &spec, layer[0] ? layer : NULL, context_life_ms(c), on_box, c);
+        return;
+    }
+    deed_place(c->conversation, c->path);
+    box_create(c->front, &spec, layer[0] ? layer : NULL, context_life_ms(c), on_box, c);
 }
 
 static void create(struct context *c)
 {
     struct trace_ref before = deed_enter(&c->waiters->deed.trace);
 
+    deed_request(c->waiters->deed.request);
     create_for(c, c->waiters);
+    deed_request(NULL);
     deed_leave(&before);
 }
 

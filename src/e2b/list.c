@@ -134,7 +134,7 @@ static void reply_page(struct e2b_req *q, const struct list_query *query, const 
         memcpy(next.id, last->id, sizeof(next.id));
         page_next(q, &next);
     }
-    write_boxes(q->http, f.boxes + first, n);
+    write_boxes(q->http, f.boxes ? f.boxes + first : NULL, n);
     free(f.boxes);
 }
 

@@ -53,7 +53,8 @@ static const struct kind {
 
 /* Of the request, or the deed, for which things are being done now. One thread. */
 static struct trace_ref current;
-static const char *request;
+static char request[ID_LEN + 1];
+static const char *place_conversation, *place_path;
 
 struct trace_ref deed_enter(const struct trace_ref *r)
 {
@@ -70,7 +71,13 @@ void deed_leave(const struct trace_ref *before)
 
 void deed_request(const char *id)
 {
-    request = id;
+    snprintf(request, sizeof request, "%s", id ? id : "");
+}
+
+void deed_place(const char *conversation, const char *path)
+{
+    place_conversation = conversation;
+    place_path = path;
 }
 
 /* ---- whose fault ----------------------------------------------------------------------------- */
@@ -121,9 +128,15 @@ static const char *cause_of(const struct sg_error *e)
 void deed_begin(struct deed *d, enum deed_kind kind)
 {
     *d = (struct deed){.kind = kind, .began_ns = clock_ns(), .label = kinds[kind].label};
+    if (kind == DEED_CREATE) {
+        d->conversation = place_conversation;
+        d->path = place_path;
+        deed_place(NULL, NULL);
+    }
+    memcpy(d->request, request, sizeof d->request);
     d->span = span_begin(kinds[kind].span, &current);
     d->trace = d->span ? span_ref(d->span) : current;
-    span_text(d->span, KEY_REQUEST, request);
+    span_text(d->span, KEY_REQUEST, request[0] ? request : NULL);
 }
 
 static void list_in(struct deed *d, struct box *b)
@@ -179,8 +192,8 @@ void deed_box(struct deed *d, struct box *b)
         list_in(d, b);
     if (!d->span)
         return;
-    deed_context(d, b->spec.tenant, b->conversation, b->path,
-                 b->spec.context[0] ? b->spec.context : NULL);
+    deed_context(d, b->spec.tenant, b->conversation ? b->conversation : d->conversation,
+                 b->path ? b->path : d->path, b->spec.context[0] ? b->spec.context : NULL);
     span_text(d->span, KEY_SANDBOX, b->id);
     span_text(d->span, KEY_TEMPLATE, b->spec.alias[0] ? b->spec.alias : b->spec.template_id);
     span_text(d->span, KEY_USER, user_of(b));
@@ -206,6 +219,7 @@ static void tell_failure(const struct deed *d, const struct box *b, const struct
              &(struct log_about){.layer = layer,
                                  .sandbox = b ? b->id : NULL,
                                  .tenant = b ? b->spec.tenant : NULL,
+                                 .request = d->request,
                                  .trace = trace},
              "%s failed: %s", kinds[d->kind].what, e->message);
 }
@@ -217,13 +231,15 @@ static void tell_event(const struct deed *d, struct front *f, const struct box *
 
     if (kind == NO_EVENT || !b)
         return;
-    event_emit(f, kind,
-               &(struct event_about){.tenant = b->spec.tenant,
-                                     .sandbox = b->id,
-                                     .context = b->spec.context[0] ? b->spec.context : NULL,
-                                     .conversation = b->conversation,
-                                     .path = b->path,
-                                     .reason = reason});
+    event_emit(
+        f, kind,
+        &(struct event_about){.tenant = b->spec.tenant,
+                              .sandbox = b->id,
+                              .context = b->spec.context[0] ? b->spec.context : NULL,
+                              .conversation = b->conversation ? b->conversation : d->conversation,
+                              .path = b->path ? b->path : d->path,
+                              .reason = reason,
+                              .request = d->request[0] ? d->request : NULL});
 }
 
 static void tell_end(const char *reason)

@@ -39,9 +39,11 @@ enum deed_kind {
 
 struct deed {
     enum deed_kind kind;
-    uint64_t began_ns;         /* 0: it is none */
-    struct span *span;         /* NULL: not traced */
-    struct trace_ref trace;    /* for what is done in its course: its own, or its parent's */
+    uint64_t began_ns;               /* 0: it is none */
+    struct span *span;               /* NULL: not traced */
+    struct trace_ref trace;          /* for what is done in its course: its own, or its parent's */
+    const char *conversation, *path; /* deed_place; or NULL */
+    char request[ID_LEN + 1];        /* that it was begun for; "" */
     const char *label;         /* of its histogram; a literal; NULL: it is not counted there */
     struct deed *next, **link; /* of those under way in a box; link NULL: in none */
 };
@@ -52,6 +54,9 @@ struct trace_ref deed_enter(const struct trace_ref *r);
 void deed_leave(const struct trace_ref *before);
 /* The id of the request that is being heard now; NULL: none. */
 void deed_request(const char *id);
+/* The path whose sandbox is made next, by the very next call, and does not know it yet; both texts
+ * live until it is made. */
+void deed_place(const char *conversation, const char *path);
 
 /* Begins now, for whom deed_enter has said. */
 void deed_begin(struct deed *d, enum deed_kind kind);

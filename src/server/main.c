@@ -205,6 +205,7 @@ static void leave(void *arg)
 
 static void on_usage_told(void *arg)
 {
+    webhooks_flush();
     events_flush(arg);
     trace_flush(leave, NULL);
 }
