@@ -80,7 +80,8 @@ void trace_format(const struct trace_ref *r, char ret[TRACEPARENT_LEN + 1]);
 enum span_name { SPAN_NAMES(SPAN_NAME_ENUM) SPAN_NAME_MAX_ };
 const char *span_name_text(enum span_name name);
 
-/* Attributes. Langfuse shows session, user, tags, input and output under these names. */
+/* Attributes. Langfuse shows session, user, input and output under these names; where it is a
+ * target spans have one more, langfuse.observation.type: tool, agent or span. */
 #define SPAN_KEYS(X)                          \
     X(TENANT, "sandglass.tenant")             \
     X(CONVERSATION, "sandglass.conversation") \

@@ -148,15 +148,17 @@ test('the front, and the server, at each step that the database sees', async () 
   pg.stop()
 }, { seconds: 90 })
 
-test('the clerk that speaks with the database: the front ends with it, and both come again', async () => {
+// Those of the front: the clerk speaks with the database, the herald with collectors and webhooks.
+for (const name of ['clerk', 'herald']) test(`the ${name}: the front ends with it, and both come again`, async () => {
   const { execFileSync } = await import('node:child_process')
   const pg = new Postgres()
   const server = await start(undefined, undefined, [...REAP, '--store', pg.url])
   const v1 = new Client(server)
   const id = `talk-${unique()}`
   await eventually('it has its database', async () => (await put(v1, id)).status < 300)
-  const children = execFileSync('ps', ['-o', 'pid=', '--ppid', String(front(server))], { encoding: 'utf8' }).trim().split(/\s+/)
-  assert.equal(children.length, 1, 'the front has one child')
+  const list = execFileSync('ps', ['-o', 'pid=,comm=', '--ppid', String(front(server))], { encoding: 'utf8' })
+  const children = list.trim().split('\n').filter((line) => line.includes(`sandglass-${name}`.slice(0, 15))).map((line) => line.trim().split(/\s+/)[0])
+  assert.equal(children.length, 1, `the front has a ${name}`)
   const call = put(v1, `${id}-2`).catch(() => {})
   process.kill(Number(children[0]), 'SIGKILL')
   await call

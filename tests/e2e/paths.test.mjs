@@ -40,7 +40,7 @@ talk('a path has no sandbox until it is asked for, and then one', async (id) => 
   assert.match(context.createdAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   near(new Date(context.createdAt), Date.now(), 30_000, 'createdAt')
   assert.equal(new Date(context.expiresAt) - new Date(context.lastUsedAt), 1_800_000)
-  assert.deepEqual(Object.keys(context.resourceUsage).sort(), ['bytesIn', 'bytesOut', 'cpuSeconds', 'executions', 'memoryGibSeconds', 'sandboxes'])
+  assert.deepEqual(Object.keys(context.resourceUsage).sort(), ['bytesIn', 'bytesOut', 'cpuSeconds', 'egressBytes', 'egressBytesIn', 'egressBytesOut', 'executions', 'memoryGibSeconds', 'sandboxes'])
   assert.ok(sandbox.envdAccessToken && sandbox.envdVersion && sandbox.templateID, 'what create of E2B answers')
 
   const second = await v1.obtain(id, 'main')

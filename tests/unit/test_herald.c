@@ -226,8 +226,12 @@ static struct herald *herald_new(void)
     struct herald *h = NULL;
     struct sg_error e;
 
+    *herald_pid = 0;
     EXPECT(herald_start(&hooks, &h, &e) == 0);
     herald_listen(h, uv_default_loop());
+    for (int i = 0; i < 5000 && *(volatile pid_t *)herald_pid == 0; i++)
+        usleep(1000);
+    EXPECT(*herald_pid != 0);
     return h;
 }
 
@@ -353,18 +357,16 @@ TEST(a_date_to_wait_for)
 
 TEST(nobody_is_there)
 {
-    struct told told[2];
+    struct told told;
     char url[64];
     uint16_t port;
 
     rig_start();
     close(listen_here(&port));
     snprintf(url, sizeof url, "http://127.0.0.1:%u/", port);
-    EXPECT(post_to(rig.herald, url, "", 0, &told[0]) == 0);
-    snprintf(url, sizeof url, "https://127.0.0.1:%u/ok", rig.port);
-    EXPECT(post_to(rig.herald, url, "", 0, &told[1]) == 0);
-    wait_told(told, 2);
-    EXPECT(told[0].status == -ECONNREFUSED && told[1].status < 0);
+    EXPECT(post_to(rig.herald, url, "", 0, &told) == 0);
+    wait_told(&told, 1);
+    EXPECT(told.status == -ECONNREFUSED);
 }
 
 /* A certificate for this address that nobody has signed but its owner. */
@@ -515,14 +517,11 @@ TEST(too_many_and_then_none)
     int r = 0;
 
     rig_start();
-    *herald_pid = 0;
     h = herald_new();
     snprintf(url, sizeof url, "http://127.0.0.1:%u/silent", rig.port);
     while (n <= HERALD_POSTS_MAX && (r = post_to(h, url, "{}", 2, &told[n])) == 0)
         n++;
     EXPECT(r == -EAGAIN && n >= 2 * HERALD_AT_ONCE && n <= HERALD_POSTS_MAX);
-    while (*(volatile pid_t *)herald_pid == 0)
-        usleep(1000);
     kill(*herald_pid, SIGKILL);
     wait_told(told, n);
     EXPECT(rig.gone == 1 && told[0].status == -EPIPE && told[n - 1].status == -EPIPE);
