@@ -257,8 +257,7 @@ static int usage_fn(struct client *c, void *self)
 const struct client_verb usage_verb = {
     .name = "usage",
     .usage = "[OPTION]...",
-    .about = "Shows what your sandboxes have used, by day or by conversation: processor, memory, "
-             "bytes, executions; and what that costs.",
+    .about = "Shows what your sandboxes have used, by day or by conversation, and what it costs.",
     .syntax = &syntax,
     .options_size = sizeof(struct usage_options),
     .fn = usage_fn,

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <jansson.h>
+#include <time.h>
 
 #include "base/fd.h"
 #include "client/journal.h"
@@ -165,6 +166,7 @@ TEST(a_line_for_people)
                           "ms", 1.5, "message", "gone \033[31m");
 
     setenv("TZ", "UTC", 1);
+    tzset();
     strbuf_init(&out, JOURNAL_LINE_MAX);
     journal_format_server(v, &out, false);
     EXPECT_STR(out.buf, "2026-01-01 00:00:00.123  ERROR  sandbox         gone ?[31m  sandbox=k3j"

@@ -3,6 +3,7 @@
 #include "tap.h"
 
 #include <locale.h>
+#include <time.h>
 
 #include "client/place.h"
 #include "client/progress.h"
@@ -178,6 +179,7 @@ TEST(local_times)
     char buf[64];
 
     setenv("TZ", "UTC-1", 1);
+    tzset();
     EXPECT_STR(when_local(1772368200250, buf, sizeof(buf)), "2026-03-01 13:30:00.250");
 }
 

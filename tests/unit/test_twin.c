@@ -48,6 +48,7 @@ static struct adder adder_start(struct sg_error *e)
     EXPECT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s) == 0);
     a.pid = fork();
     if (a.pid == 0) {
+        close(s[0]); /* it would wait for its own end */
         dup2(s[1], 3);
         add_one(3);
     }

@@ -1,13 +1,14 @@
 """Traces: what they cost who is traced, and what becomes of them when nobody takes them."""
+import contextlib
 import http.server
 import socket
 import threading
 
 from . import programs, server
-from .report import Times, by_case
+from .report import by_case
 
 TRACES = programs.OUTPUT / "traces"
-TURNS = 12
+TURNS = 16
 FIRST = 25  # in each turn
 REST_US = 30000  # for the pool to make a sandbox and its kernel
 FOUND = 1000
@@ -16,6 +17,7 @@ RATE_S = 5
 BAR_PERCENT = 3
 # The queue's own bound is 16 MiB; what is under way and the allocator's share come on top.
 BAR_GROWTH_MIB = 24
+NO_LIMIT = ("--tenant-rate", "0")
 
 
 class Collector(http.server.BaseHTTPRequestHandler):
@@ -53,43 +55,57 @@ def traces(report):
     spans(report, free_port())
 
 
-def in_turns(options, *loads):
-    """Samples of a server that traces, and of one that does not, asked in turns."""
-    found = {True: [], False: []}
-    with server.Server(*options) as traced, server.Server() as other:
-        for s in (traced, other):
+def in_turns(variants, *loads):
+    """{name: samples} of servers with these options and of one without, "off", asked in turns; and how much the
+    fronts grew."""
+    found, growth = {}, {}
+    with contextlib.ExitStack() as stack:
+        servers = {name: stack.enter_context(server.Server(*NO_LIMIT, *options))
+                   for name, options in ({"off": ()} | variants).items()}
+        for name, s in servers.items():
             s.load("twins")
             s.load("paths-run", "bench-0", 1)
-        before = traced.memory_mib()
+            growth[name] = -s.memory_mib()
         for turn in range(TURNS):
-            for s in (traced, other)[::-1 if turn % 2 else 1]:
+            for name in list(servers)[::-1 if turn % 2 else 1]:
                 for load in loads:
-                    found[s is traced] += s.load(*load)
-        return found, traced.memory_mib() - before
+                    found.setdefault(name, []).extend(servers[name].load(*load))
+        for name, s in servers.items():
+            growth[name] += s.memory_mib()
+    return found, growth
 
 
-def more(report, measure, ours, theirs, limit):
+def more(report, measure, ours, theirs, limit=None):
     report.row(measure, 100 * (ours.p50 / theirs.p50 - 1), limit, "%", f"{ours} against {theirs}")
 
 
+def save(report, name, found):
+    report.save(name, [sample | {"server": which} for which in found for sample in found[which]])
+
+
 def on(report, port):
-    """Everything is traced, code and output too, and goes to a collector that takes it."""
-    found, _ = in_turns(("--otlp-endpoint", f"http://127.0.0.1:{port}", "--trace-content"),
+    """Everything is traced, and goes to a collector that takes it."""
+    target = ("--otlp-endpoint", f"http://127.0.0.1:{port}")
+    found, _ = in_turns({"on": target, "content": (*target, "--trace-content")},
                         ("first-cells", FIRST, REST_US), ("paths-run", "bench-0", 100))
-    report.save("traces-on", [sample | {"traced": traced} for traced in found for sample in found[traced]])
-    times = {traced: by_case(samples) for traced, samples in found.items()}
-    more(report, "traced: create + first 1+1, more than without", times[True]["create to first answer"],
-         times[False]["create to first answer"], BAR_PERCENT)
-    more(report, "traced: run_code of 1+1, more than without", times[True]["run_code"], times[False]["run_code"], None)
+    save(report, "traces-on", found)
+    times = {name: by_case(samples) for name, samples in found.items()}
+    for case, what in (("create to first answer", "create + first 1+1"), ("run_code", "run_code of 1+1")):
+        limit = BAR_PERCENT if case != "run_code" else None
+        more(report, f"traced: {what}, more than without", times["on"][case], times["off"][case], limit)
+        more(report, f"traced, code and output too: {what}, more than without", times["content"][case],
+             times["off"][case])
 
 
 def down(report, port):
     """Each request makes a span, and nobody takes them."""
-    found, growth = in_turns(("--otlp-endpoint", f"http://127.0.0.1:{port}"), ("paths-found", "bench", 1, FOUND))
-    times = {traced: Times([sample["us"] for sample in samples]) for traced, samples in found.items()}
-    report.save("traces-down", [sample | {"traced": traced} for traced in found for sample in found[traced]])
-    more(report, "collector down: PUT /v1/contexts, more than without", times[True], times[False], None)
-    report.row(f"collector down: {TURNS * FOUND} requests, growth of the front", growth, BAR_GROWTH_MIB, "MiB")
+    found, growth = in_turns({"down": ("--otlp-endpoint", f"http://127.0.0.1:{port}")},
+                             ("paths-found", "bench", 1, FOUND))
+    save(report, "traces-down", found)
+    times = {name: by_case(samples)["found"] for name, samples in found.items()}
+    more(report, "collector down: PUT /v1/contexts, more than without", times["down"], times["off"])
+    report.row(f"collector down: {TURNS * FOUND} requests, growth of the front", growth["down"], BAR_GROWTH_MIB,
+               "MiB", f"without: {growth['off']:.1f}")
 
 
 def spans(report, port):
