@@ -4,7 +4,7 @@ DESTDIR ?=
 JOBS ?= $(shell nproc)
 MAKEFLAGS += --no-print-directory
 
-build = cmake --preset $(1) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
+build = tools/configure $(1) >/dev/null && cmake --build --preset $(1) -j $(JOBS)
 
 .PHONY: all start test test-vm test-fork-long asan tsan fuzz bench format lint install clean help
 

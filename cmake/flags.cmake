@@ -9,11 +9,14 @@ check_pie_supported()
 
 # No -fstrict-aliasing: scope cleanup reads every kind of pointer through a void **. No NDEBUG,
 # whatever build type is asked for: assertions stay on in a release. Under a sanitizer most of the compiler's time would
-# go into optimising the checks, and of debug information lines are enough.
+# go into optimising the checks, which tests that wait most of their time do not need, and of debug information lines are
+# enough. A fuzzer is as good as it is fast.
 set(optimise -O2)
 set(debug -g)
-if(SANDGLASS_SANITIZE)
+if(SANDGLASS_SANITIZE AND SANDGLASS_FUZZ)
     set(optimise -O1)
+elseif(SANDGLASS_SANITIZE)
+    set(optimise -O0)
     set(debug -g1)
 endif()
 set(common_flags ${optimise} -UNDEBUG -D_GNU_SOURCE -ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -fno-strict-aliasing -fvisibility=hidden

@@ -5,6 +5,7 @@
 
 #include "acp/impl.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "context/context.h"
 #include "front/events.h"
 #include "order/log.h"
@@ -53,6 +54,9 @@ static char *command_line(const json_t *command)
     strbuf_init(&line, COMMAND_MAX);
     for (size_t i = 0; i < json_array_size(command); i++)
         strbuf_addf(&line, "%s%s", i > 0 ? " " : "", json_string_value(json_array_get(command, i)));
+    /* Cut within a character it would be no text, and the sandbox's note could not have it. */
+    while (line.len > 0 && !utf8_valid(line.buf, line.len))
+        line.buf[--line.len] = '\0';
     return xstrdup(line.buf);
 }
 
@@ -293,7 +297,8 @@ void agents_start(struct front *f)
 void agents_started(struct hosted *h)
 {
     h->front->agents->n_running++;
-    agents_remember(h, true);
+    if (!h->own_box) /* of its own one it is remembered from the start */
+        agents_remember(h, true);
     event_emit(h->front, HAPPENED_AGENT_STARTED,
                &(struct event_about){.tenant = h->tenant,
                                      .sandbox = h->sandbox,

@@ -156,6 +156,10 @@ void agent_enter(struct hosted *h, struct box *b, bool own, agent_done done, voi
     h->conversation = b->conversation ? xstrdup(b->conversation) : NULL;
     h->path = b->path ? xstrdup(b->path) : NULL;
     deed_box(&h->deed, b);
+    /* Should this front die before it runs, the next one ends the sandbox. */
+    h->started_ms = clock_wall_ms();
+    if (own)
+        agents_remember(h, true);
     if (h->ask.source == SOURCE_NONE)
         hosted_begin(h);
     else

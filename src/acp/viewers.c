@@ -171,7 +171,7 @@ static void on_messages_end(struct ws *w)
     if (!h || h->writer != v)
         return;
     hosted_give_input(h);
-    if (h->input.len - h->input_at <= INPUT_HIGH)
+    if (v->closing || h->input.len - h->input_at <= INPUT_HIGH)
         return;
     v->paused = true;
     ws_pause(w);
@@ -275,8 +275,11 @@ static bool find_place(struct hosted *h, struct http_req *req, const struct visi
 /* False: answered. */
 static bool has_place(struct hosted *h, struct http_req *req, const struct visit *visit)
 {
-    if (viewers_count(h) > AGENT_READERS_MAX) {
-        reply_error(req, 429, "the agent has %d connections already", AGENT_READERS_MAX + 1);
+    size_t readers = viewers_count(h) - (h->writer ? 1 : 0);
+
+    /* Writers that were taken over count until they are gone: those are few, and gone soon. */
+    if (readers >= (visit->reader ? AGENT_READERS_MAX : 2 * AGENT_READERS_MAX)) {
+        reply_error(req, 429, "the agent has %zu connections already", viewers_count(h));
         return false;
     }
     if (!visit->reader && h->writer && !visit->takeover) {

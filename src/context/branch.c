@@ -43,6 +43,8 @@ static void finish(struct branching *b, const struct context_answer *a)
     /* With files, that kernels do not come along is no news. */
     if (b->inherit == INHERIT_FILES)
         answer.report = NULL;
+    if (!a->box)
+        b->deed.label = NULL; /* nothing was copied */
     deed_end(&b->deed, b->front, a->r < 0 ? NULL : a->box, a->r, a->e, NULL);
     b->done(b->arg, &answer);
     if (b->parent)
@@ -124,7 +126,9 @@ static void save_files(void *arg, struct box *parent, int r, const struct sg_err
         return;
     }
     id_random(b->layer);
+    struct trace_ref before = deed_enter(&b->deed.trace);
     box_snapshot(parent, b->layer, false, on_saved, b);
+    deed_leave(&before);
 }
 
 static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
@@ -146,10 +150,10 @@ static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct s
 static void take(void *arg, struct box *parent, int r, const struct sg_error *e)
 {
     struct branching *b = arg;
-    struct checkpoint_ask ask = {.kind = CHECKPOINT_FORK,
-                                 .wait_ms = b->wait_ms,
-                                 .files_only = b->inherit == INHERIT_FILES,
-                                 .one = true};
+    /* Not `one`: what is ordered may have other limits than the parent, and the copy that was begun
+     * ahead is of no use then, and must not have used the mould up. */
+    struct checkpoint_ask ask = {
+        .kind = CHECKPOINT_FORK, .wait_ms = b->wait_ms, .files_only = b->inherit == INHERIT_FILES};
 
     if (r < 0) {
         fail(b, r, e);

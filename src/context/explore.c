@@ -144,6 +144,8 @@ void exploration_keep(struct exploration *x, uint64_t ms)
 
 static void finish(struct exploring *g, const struct context_answer *a, struct exploration *x)
 {
+    if (a->elsewhere)
+        g->deed.label = NULL;
     deed_end(&g->deed, g->front, g->box, a->r, a->e, NULL);
     g->done(g->arg, a, x);
     if (g->box)

@@ -327,10 +327,11 @@ static void create_for(struct context *c, struct waiter *w)
 static void create(struct context *c)
 {
     struct trace_ref before = deed_enter(&c->waiters->deed.trace);
+    char asked[ID_LEN + 1];
 
-    deed_request(c->waiters->deed.request);
+    deed_request(c->waiters->deed.request, asked);
     create_for(c, c->waiters);
-    deed_request(NULL);
+    deed_request(asked, NULL);
     deed_leave(&before);
 }
 

@@ -173,8 +173,11 @@ static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
 
 static void save_files(struct fork *f)
 {
+    struct trace_ref before = deed_enter(&f->deed.trace);
+
     id_random(f->layer);
     box_snapshot(f->source, f->layer, false, on_saved, f);
+    deed_leave(&before);
 }
 
 static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct sg_error *e,

@@ -10,6 +10,9 @@
 
 #define NO_EVENT  EVENT_KIND_MAX_
 #define NO_FIGURE FIGURE_MAX_
+/* Where in a traceparent the trace's id is. */
+#define TRACE_ID_AT  3
+#define TRACE_ID_END 35
 
 static const struct kind {
     enum span_name span;
@@ -69,8 +72,15 @@ void deed_leave(const struct trace_ref *before)
     current = *before;
 }
 
-void deed_request(const char *id)
+struct trace_ref deed_current(void)
 {
+    return current;
+}
+
+void deed_request(const char *id, char *ret_before)
+{
+    if (ret_before)
+        memcpy(ret_before, request, sizeof request);
     snprintf(request, sizeof request, "%s", id ? id : "");
 }
 
@@ -161,6 +171,11 @@ static void unlist(struct deed *d)
     d->link = NULL;
 }
 
+void deed_leave_box(struct deed *d)
+{
+    unlist(d);
+}
+
 void deed_context(struct deed *d, const char *tenant, const char *conversation, const char *path,
                   const char *context)
 {
@@ -215,12 +230,14 @@ static void tell_failure(const struct deed *d, const struct box *b, const struct
     if (layer != LAYER_INFRASTRUCTURE)
         return;
     trace_format(&d->trace, trace);
+    if (trace[0])
+        trace[TRACE_ID_END] = '\0'; /* its id alone, as in the lines of requests */
     log_with(LEVEL_ERROR,
              &(struct log_about){.layer = layer,
                                  .sandbox = b ? b->id : NULL,
                                  .tenant = b ? b->spec.tenant : NULL,
                                  .request = d->request,
-                                 .trace = trace},
+                                 .trace = trace[0] ? trace + TRACE_ID_AT : NULL},
              "%s failed: %s", kinds[d->kind].what, e->message);
 }
 

@@ -52,8 +52,10 @@ struct deed {
  * for one request. Returns what was before, for deed_leave. */
 struct trace_ref deed_enter(const struct trace_ref *r);
 void deed_leave(const struct trace_ref *before);
-/* The id of the request that is being heard now; NULL: none. */
-void deed_request(const char *id);
+struct trace_ref deed_current(void);
+/* The id of the request that is being heard now; NULL: none. ret_before: the one before, or NULL.
+ */
+void deed_request(const char *id, char *ret_before);
 /* The path whose sandbox is made next, by the very next call, and does not know it yet; both texts
  * live until it is made. */
 void deed_place(const char *conversation, const char *path);
@@ -63,6 +65,8 @@ void deed_begin(struct deed *d, enum deed_kind kind);
 /* Whose it is: attributes of the span. What goes out of the box while a cell, a program, a tool or
  * an agent is under way in it is told there. */
 void deed_box(struct deed *d, struct box *b);
+/* It is not under way in its box any more: before who does it lets go of that one. */
+void deed_leave_box(struct deed *d);
 /* Which context; those that are NULL stay as they were. */
 void deed_context(struct deed *d, const char *tenant, const char *conversation, const char *path,
                   const char *context);

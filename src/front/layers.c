@@ -40,7 +40,9 @@ static void save_again(void *arg, struct box *b, int r, const struct sg_error *e
     AUTO(free_p) struct saving *s = arg;
 
     (void)r, (void)e;
+    struct trace_ref before = deed_enter(&s->deed.trace);
     box_snapshot(b, s->layer, s->durable, s->done, s->arg);
+    deed_leave(&before);
     box_unref(b);
 }
 
@@ -56,6 +58,7 @@ void box_snapshot(struct box *b, const char *layer, bool durable, box_saved done
         s = xcalloc(1, sizeof *s);
         *s = (struct saving){.box = box_ref(b), .durable = durable, .done = done, .arg = arg};
         snprintf(s->layer, sizeof s->layer, "%s", layer);
+        s->deed.trace = deed_current();
         box_when_settled(b, save_again, s);
         return;
     }

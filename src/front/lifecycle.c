@@ -302,8 +302,10 @@ void box_kill(struct box *b, box_done done, void *arg)
 
     struct transition *t = transition_new(b, BUSY_NO, done, arg);
 
-    deed_begin(&t->deed, DEED_DESTROY);
-    deed_box(&t->deed, b);
+    if (b->state != BOX_ENDED) { /* else its end was told */
+        deed_begin(&t->deed, DEED_DESTROY);
+        deed_box(&t->deed, b);
+    }
     box_order(b, ORDER_KILL, &o);
     usage_kill_ordered(b);
     warden_order(b->front, &o, -1, on_killed, t);
@@ -349,7 +351,9 @@ static void pause_again(void *arg, struct box *b, int r, const struct sg_error *
     struct transition *t = arg;
 
     (void)r, (void)e;
+    struct trace_ref before = deed_enter(&t->deed.trace);
     box_pause(b, t->memory, t->done, t->arg);
+    deed_leave(&before);
     free(t);
     box_unref(b);
 }
@@ -372,6 +376,7 @@ void box_pause(struct box *b, bool keep_memory, box_done done, void *arg)
     t = transition_new(b, BUSY_NO, done, arg);
     t->memory = keep_memory;
     if (b->busy != BUSY_NO) {
+        t->deed.trace = deed_current();
         box_when_settled(b, pause_again, t);
         return;
     }
@@ -417,7 +422,9 @@ static void resume_again(void *arg, struct box *b, int r, const struct sg_error 
     struct transition *t = arg;
 
     (void)r, (void)e;
+    struct trace_ref before = deed_enter(&t->deed.trace);
     box_resume(b, t->memory, t->timeout_ms, t->done, t->arg);
+    deed_leave(&before);
     free(t);
     box_unref(b);
 }
@@ -439,6 +446,7 @@ void box_resume(struct box *b, bool use_memory, uint64_t timeout_ms, box_done do
     t->memory = use_memory;
     t->timeout_ms = timeout_ms;
     if (b->busy != BUSY_NO) {
+        t->deed.trace = deed_current();
         box_when_settled(b, resume_again, t);
         return;
     }

@@ -239,10 +239,10 @@ static void send_slot(struct slot *slot)
     events_since(hooks.front, NULL, slot->event - 1, send_found, &s, &gap);
     if (s.r == 0)
         slot->flying = true;
-    else if (s.r == -EAGAIN) /* the herald has enough to do */
-        slot->due_ms = uv_now(hooks.front->loop) + webhook_second_ms;
-    else
+    else if (s.r == -ENOENT || s.r == -EINVAL || s.r == -E2BIG)
         end_slot(slot, false, s.r);
+    else /* not the event's fault: the herald has enough to do, no descriptors, no memory */
+        slot->due_ms = uv_now(hooks.front->loop) + webhook_second_ms;
 }
 
 /* ---- which is next --------------------------------------------------------------------------- */

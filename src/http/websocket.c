@@ -215,7 +215,8 @@ static void on_body(struct http_req *req, const char *data, size_t len)
         any = any || seen.what == WS_MESSAGE;
         on_seen(w, &seen);
     }
-    if (any && w->state == OPEN && w->handlers->on_messages_end)
+    /* Also when a close came right behind them: they were taken. */
+    if (any && w->handlers->on_messages_end)
         w->handlers->on_messages_end(w);
     http_keep(req, w->codec.in_message && w->codec.len > KEPT_MIN ? w->codec.len : 0);
 }
@@ -287,6 +288,9 @@ static void on_tick(uv_timer_t *t)
 
     if (w->state == CLOSING && now - w->since_ms > WS_CLOSE_MS) {
         finish(w, false);
+    } else if (w->state == OPEN && w->mid_frame) {
+        /* No ping can go now, and one of the owner's may wait: http notices who takes nothing. */
+        w->heard_ms = now;
     } else if (w->state == OPEN && now - w->heard_ms > WS_PING_MS && !w->idle_ping) {
         w->idle_ping = true;
         control(w, WS_OP_PING, &w->ping, "", 0);

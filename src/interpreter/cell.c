@@ -63,24 +63,25 @@ static enum lines_stream stream_of(uint8_t sub)
     return sub == CHAN_STDERR ? LINES_STDERR : LINES_STDOUT;
 }
 
-static void write_output(struct cell *c, enum lines_stream stream, const void *p, size_t len)
+static void put_output(struct cell *c, enum lines_stream stream, struct outflow_text text)
 {
-    struct outflow_text text =
-        outflow_feed(c->outflow, stream == LINES_STDERR ? OUTFLOW_ERR : OUTFLOW_OUT, p, len);
-
     lines_output(&c->lines, stream, text.p, text.len);
     if (c->deed.span && trace_content_wanted())
         strbuf_add(&c->said, text.p, text.len);
 }
 
+static void write_output(struct cell *c, enum lines_stream stream, const void *p, size_t len)
+{
+    put_output(
+        c, stream,
+        outflow_feed(c->outflow, stream == LINES_STDERR ? OUTFLOW_ERR : OUTFLOW_OUT, p, len));
+}
+
 /* What the sanitiser held back to see how it goes on. */
 static void flush_output(struct cell *c)
 {
-    struct outflow_text text = outflow_flush(c->outflow, OUTFLOW_OUT);
-
-    lines_output(&c->lines, LINES_STDOUT, text.p, text.len);
-    text = outflow_flush(c->outflow, OUTFLOW_ERR);
-    lines_output(&c->lines, LINES_STDERR, text.p, text.len);
+    put_output(c, LINES_STDOUT, outflow_flush(c->outflow, OUTFLOW_OUT));
+    put_output(c, LINES_STDERR, outflow_flush(c->outflow, OUTFLOW_ERR));
 }
 
 static void on_quiet(void *arg)

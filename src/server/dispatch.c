@@ -204,7 +204,7 @@ void dispatch_around(struct http_req *req, bool in)
 {
     static struct trace_ref outside;
 
-    deed_request(in ? req->id : NULL);
+    deed_request(in ? req->id : NULL, NULL);
     if (in)
         outside = deed_enter(asked_trace(req));
     else

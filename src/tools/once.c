@@ -156,7 +156,7 @@ static void refuse(struct once *o, const struct sg_error *e)
     o->result.outcome = ONCE_SETUP_ERROR;
     o->result.refusal = *e;
     if (status == 500) {
-        log_line(LEVEL_ERROR, "execute: %s", e->message);
+        deed_end(&o->deed, o->front, o->box, -EIO, e, NULL); /* which logs the reason */
         err_set(&o->result.refusal, SG_ERR_INTERNAL, -EIO,
                 "Internal error: the server's log has the reason");
     }

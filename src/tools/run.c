@@ -89,6 +89,7 @@ static void let_go(struct tool_run *r)
     cells_done(r);
     if (!r->box)
         return;
+    deed_leave_box(&r->deed);
     context_release(r->box);
     box_unref(steal_ptr(&r->box));
 }
@@ -171,7 +172,7 @@ static void refuse(struct tool_run *r, int status, const struct sg_error *e)
     r->result.status = status;
     r->result.refusal = *e;
     if (status == 500) {
-        log_line(LEVEL_ERROR, "%s: %s", tool_name(r->tool), e->message);
+        deed_end(&r->deed, r->front, r->box, -EIO, e, NULL); /* which logs the reason */
         err_set(&r->result.refusal, SG_ERR_INTERNAL, -EIO,
                 "Internal error: the server's log has the reason");
     }
@@ -504,6 +505,7 @@ static void on_obtained(void *arg, const struct context_answer *a)
         r->result.elsewhere = r->elsewhere;
         err_set(&r->result.refusal, SG_ERR_GONE, -EREMOTE, "another server has this path");
         r->result.status = 307;
+        deed_drop(&r->deed); /* it is the other server's */
         finish(r);
         return;
     }

@@ -215,6 +215,7 @@ static void rig_close(void)
     vault_key_free(g->key);
     if (g->sanitiser)
         sanitiser_free(g->sanitiser);
+    free(g->sanitised);
     free(g->roots_pem);
     X509_free(rig_root);
     EVP_PKEY_free(rig_root_key);

@@ -334,7 +334,7 @@ TEST(other_paths)
 {
     begin();
     expect_plain("POST /init HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", 404,
-                 "\"path\":\"/init\",\"code\":404}");
+                 "\"path\":\"/init\",\"code\":404,\"requestId\":");
     expect_plain("GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n", 404, "{\"code\":404,");
     expect_plain("PUT /health HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", 405,
                  "{\"code\":405,");

@@ -324,7 +324,7 @@ TEST(one_of_several_files_is_run)
 TEST(output_is_cut_at_the_limit)
 {
     agent_open();
-    int fd = post("{\"code\":\"1\",\"limits\":{\"outputBytes\":5}}");
+    int fd = post("{\"code\":\"1\",\"sanitise\":\"off\",\"limits\":{\"outputBytes\":5}}");
     expect_program(fd, false);
     agent_output(CHAN_STDOUT, "123456", 6);
     agent_output(CHAN_STDERR, "12345", 5);

@@ -460,6 +460,22 @@ TEST(the_client_closes)
     EXPECT(former_ends == 1);
 }
 
+TEST(messages_with_a_close_right_behind_them_are_told_too)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+
+    start();
+    upgrade();
+    strbuf_init(&out, ROOM);
+    add_short(&out, 0x81, "last");
+    add_short(&out, 0x88, "\x03\xe8");
+    client_send_bytes(&cl, out.buf, out.len);
+    EXPECT(client_wait_end(&cl));
+    EXPECT_STR(came.buf, "text:last;closed:1000 ;");
+    EXPECT(ends == 1);
+    stop();
+}
+
 TEST(the_server_closes_and_hears_nothing_more)
 {
     start();

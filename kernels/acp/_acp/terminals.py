@@ -17,6 +17,13 @@ LAST_WORDS_S = 0.5     # for output that its children still write
 TERM_S = 2             # from SIGTERM to SIGKILL
 
 
+def signal_name(number_of_signal):
+    try:
+        return signal.Signals(number_of_signal).name
+    except ValueError:  # most of the real-time ones have no name
+        return f"SIG{number_of_signal}"
+
+
 class Tail:
     """The last bytes of a stream."""
 
@@ -65,7 +72,7 @@ class Terminal:
     def _watch(self):
         code = self._process.wait()
         self._reader.join(LAST_WORDS_S)
-        status = {"exitCode": code if code >= 0 else None, "signal": signal.Signals(-code).name if code < 0 else None}
+        status = {"exitCode": code if code >= 0 else None, "signal": signal_name(-code) if code < 0 else None}
         with self._lock:
             self.status = status
             waiting, self._waiting = self._waiting, {}
