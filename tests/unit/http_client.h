@@ -11,7 +11,7 @@
 #include "http/http.h"
 #include "tap.h"
 
-#define WAIT_NS 10000000000ull
+#define WAIT_NS 30000000000ull
 
 struct host {
     uv_loop_t loop;

@@ -219,7 +219,7 @@ static inline bool take_all(void)
 {
     static const char last[] = "\r\n0\r\n\r\n";
     const size_t len = sizeof(last) - 1;
-    uint64_t deadline = clock_ns() + 6 * WAIT_NS;
+    uint64_t deadline = clock_ns() + 2 * WAIT_NS;
 
     while (!client.ended && clock_ns() < deadline) {
         client_read(&client, SIZE_MAX);
