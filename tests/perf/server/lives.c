@@ -131,7 +131,7 @@ static void crew_start(struct crew *c, const struct server *s, pthread_t *thread
     pthread_mutex_init(&c->lock, NULL);
     pthread_barrier_init(&c->start, NULL, (unsigned)n + 1);
     pthread_attr_init(&small);
-    pthread_attr_setstacksize(&small, 1024 * 1024);
+    pthread_attr_setstacksize(&small, 8u * 1024 * 1024); /* what is local to threads counts */
     for (long i = 0; i < n; i++)
         if (pthread_create(&threads[i], &small, fn, c) != 0)
             fail("burst", "cannot start a thread");
