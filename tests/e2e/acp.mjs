@@ -191,3 +191,11 @@ export class Resumable {
     this.line.ws.terminate()
   }
 }
+
+/** What the agent has counted. The SDK may answer before its last handlers have run: asked again until it is as many. */
+export async function tallied(person, count) {
+  for (const end = Date.now() + 5000; ; ) {
+    const tally = JSON.parse(await person.ask('tally'))
+    if (tally.count >= count || Date.now() > end) return tally
+  }
+}

@@ -6,7 +6,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { assert, eventually, run, same, sha256, sleep, test, unique } from './lib.mjs'
-import { acp, inOrder, methods, Person, send, source } from './acp.mjs'
+import { acp, inOrder, methods, Person, send, source, tallied } from './acp.mjs'
 import { scratch, SG } from './server.mjs'
 
 const AGENT = ['node', 'agent.mjs']
@@ -101,7 +101,7 @@ each('5,000 messages each way at once', async () => {
     return text
   })
   inOrder(await said, 5000, 100)
-  assert.deepEqual(JSON.parse(await person.ask('tally')), { count: 5000, wrong: 0, hash: all.digest('hex') })
+  assert.deepEqual(await tallied(person, 5000), { count: 5000, wrong: 0, hash: all.digest('hex') })
 })
 
 each('10 MB in one message, both ways at once', async () => {

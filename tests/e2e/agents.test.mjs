@@ -5,7 +5,7 @@ import fs from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
 import { assert, eventually, modules, run, same, sha256, sleep, test, TOP, unique } from './lib.mjs'
-import { dial, inOrder, methods, Person, Resumable, send, tarball } from './acp.mjs'
+import { dial, inOrder, methods, Person, Resumable, send, tarball, tallied } from './acp.mjs'
 import { front, killFront, scratch, start, stop } from './server.mjs'
 import { Client, keyOf } from './v1.mjs'
 
@@ -82,7 +82,7 @@ each('5,000 messages each way at once', async () => {
     return text
   })
   inOrder(await said, 5000, 100)
-  assert.deepEqual(JSON.parse(await person.ask('tally')), { count: 5000, wrong: 0, hash: all.digest('hex') })
+  assert.deepEqual(await tallied(person, 5000), { count: 5000, wrong: 0, hash: all.digest('hex') })
 })
 
 each('10 MB in one message, both ways at once', async () => {
@@ -144,7 +144,7 @@ each('a connection that drops, again and again: nothing is lost, nothing comes t
   }
   inOrder(await said, 2000, 300)
   clearInterval(cuts)
-  assert.deepEqual(JSON.parse(await person.ask('tally')), { count: 2000, wrong: 0, hash: all.digest('hex') })
+  assert.deepEqual(await tallied(person, 2000), { count: 2000, wrong: 0, hash: all.digest('hex') })
   assert.ok(line.connections > 3, `${line.connections} connections`)
 })
 
