@@ -364,11 +364,3 @@ void deed_content(struct deed *d, struct front *f, enum span_key key, const char
     outflow_stored_message(f, copy, clean, SPAN_VALUE_MAX + 1);
     span_text(d->span, key, clean);
 }
-
-void deed_environment(const struct trace_ref *r, char ret[DEED_ENV_MAX])
-{
-    char text[TRACEPARENT_LEN + 1];
-
-    trace_format(r, text);
-    snprintf(ret, DEED_ENV_MAX, "%s%s", text[0] ? "TRACEPARENT=" : "", text);
-}

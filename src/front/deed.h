@@ -74,7 +74,7 @@ void deed_context(struct deed *d, const char *tenant, const char *conversation, 
  * NULL. Harmless on one that was not begun, or has ended. */
 void deed_end(struct deed *d, struct front *f, const struct box *b, int r, const struct sg_error *e,
               const char *reason);
-/* The same without a word: it did not begin after all. */
+/* It is over without a figure, an event or a failure: its span alone tells of it. */
 void deed_drop(struct deed *d);
 /* One that was over as soon as it was heard of: the warden's doing. */
 void deed_told(struct front *f, struct box *b, enum deed_kind kind, const char *reason);
@@ -89,6 +89,3 @@ void deed_egress(struct front *f, const struct egress_news *n);
 void deed_content(struct deed *d, struct front *f, enum span_key key, const char *text, size_t len);
 
 enum log_layer layer_of(const struct sg_error *e);
-/* "KEY=VALUE" for the environment of what runs inside: TRACEPARENT; "" if there is no trace. */
-#define DEED_ENV_MAX (sizeof "TRACEPARENT=" + TRACEPARENT_LEN)
-void deed_environment(const struct trace_ref *r, char ret[DEED_ENV_MAX]);

@@ -505,7 +505,8 @@ static void on_obtained(void *arg, const struct context_answer *a)
         r->result.elsewhere = r->elsewhere;
         err_set(&r->result.refusal, SG_ERR_GONE, -EREMOTE, "another server has this path");
         r->result.status = 307;
-        deed_drop(&r->deed); /* it is the other server's */
+        span_drop(&r->deed.span); /* it is the other server's to tell */
+        deed_drop(&r->deed);
         finish(r);
         return;
     }
