@@ -8,6 +8,7 @@
 
 #define TWINS_S 60 /* for the zygote of the science set, on a busy machine */
 #define POLL_US 100000
+#define NEIGHBOUR_REST_US 10000
 
 /* A line of 100 bytes, ten thousand at a time: a megabyte a write. */
 #define WRITE_MEGABYTES                               \
@@ -54,8 +55,7 @@ static void cell_failed(const char *code, const struct answer *a)
     exit(1);
 }
 
-/* Runs a cell whose value, as text, must be this. */
-static void cell(int fd, const struct sandbox *b, const char *code, const char *value)
+void cell_run(int fd, const struct sandbox *b, const char *code, const char *value)
 {
     static _Thread_local struct answer a;
     char text[64];
@@ -99,13 +99,37 @@ int verb_first_cells(const struct server *s, int argc, char **argv)
         double t = now_us();
         box_create(control, s, &b);
         double created = now_us();
-        cell(data, &b, "1+1", "2");
+        cell_run(data, &b, "1+1", "2");
         double done = now_us();
         print_us("create", created - t);
         print_us("first cell", done - created);
         print_us("create to first answer", done - t);
         box_kill(control, s, &b);
         usleep((useconds_t)rest_us);
+    }
+    return 0;
+}
+
+/* neighbour SECONDS: what a tenant beside others notices, one request at a time */
+int verb_neighbour(const struct server *s, int argc, char **argv)
+{
+    long seconds = argc > 0 ? count_of(argv[0]) : 10;
+    double until = now_us() + (double)seconds * 1e6;
+    int control = dial(s), data = dial(s);
+
+    while (now_us() < until) {
+        struct sandbox b;
+        double t = now_us();
+        box_create(control, s, &b);
+        double created = now_us();
+        cell_run(data, &b, "1+1", "2");
+        double answered = now_us();
+        box_kill(control, s, &b);
+        double killed = now_us();
+        print_us("create", created - t);
+        print_us("cell", answered - created);
+        print_us("kill", killed - answered);
+        usleep(NEIGHBOUR_REST_US);
     }
     return 0;
 }
@@ -120,7 +144,7 @@ int verb_cells(const struct server *s, int argc, char **argv)
     int control = dial(s), data = dial(s);
 
     box_create(control, s, &b);
-    cell(data, &b, "1+1", "2");
+    cell_run(data, &b, "1+1", "2");
     for (long i = 0; i < n; i++) {
         double t = now_us();
         cell_send(data, &b, c->code, &a);
@@ -145,13 +169,13 @@ int verb_crowd(const struct server *s, int argc, char **argv)
         box_create(control, s, &boxes[i]);
         snprintf(code, sizeof code, "x = %ld; x", i);
         snprintf(value, sizeof value, "%ld", i);
-        cell(data, &boxes[i], code, value);
+        cell_run(data, &boxes[i], code, value);
         print_us("crowd: create to first answer", now_us() - t);
     }
     for (long i = 0; i < n * rounds; i++) {
         snprintf(value, sizeof value, "%ld", i % n);
         double t = now_us();
-        cell(data, &boxes[i % n], "x", value);
+        cell_run(data, &boxes[i % n], "x", value);
         print_us("crowd: cell", now_us() - t);
     }
     free(boxes);
@@ -169,7 +193,7 @@ int verb_output(const struct server *s, int argc, char **argv)
 
     snprintf(code, sizeof code, WRITE_MEGABYTES, megabytes);
     box_create(fd, s, &b);
-    cell(fd, &b, "1+1", "2");
+    cell_run(fd, &b, "1+1", "2");
     checkpoint("before");
     double t = now_us();
     uint64_t got = cell_send(fd, &b, code, &a);

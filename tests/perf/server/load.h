@@ -55,6 +55,8 @@ struct cell {
 const struct cell *cell_named(const char *name);
 /* Asks, as the SDKs do. The code must need no escaping in JSON but what it has. */
 void cell_ask(int fd, const struct sandbox *b, const char *code);
+/* Runs a cell whose value, as text, must be this. */
+void cell_run(int fd, const struct sandbox *b, const char *code, const char *value);
 
 /* One verb each; argv[0] is the first argument behind the verb. */
 int verb_create(const struct server *s, int argc, char **argv);
@@ -68,6 +70,7 @@ int verb_health(const struct server *s, int argc, char **argv);
 int verb_twins(const struct server *s, int argc, char **argv);
 int verb_first_cells(const struct server *s, int argc, char **argv);
 int verb_cells(const struct server *s, int argc, char **argv);
+int verb_neighbour(const struct server *s, int argc, char **argv);
 int verb_crowd(const struct server *s, int argc, char **argv);
 int verb_output(const struct server *s, int argc, char **argv);
 int verb_forks(const struct server *s, int argc, char **argv);

@@ -22,6 +22,7 @@ static const struct {
     {"twins", verb_twins},
     {"first-cells", verb_first_cells},
     {"cells", verb_cells},
+    {"neighbour", verb_neighbour},
     {"crowd", verb_crowd},
     {"output", verb_output},
     {"forks", verb_forks},
