@@ -66,7 +66,7 @@ static int start(struct servant *v, struct sg_error *e)
     v->pidfd = ends.pidfd;
     v->sock = ends.sock;
     v->turn++;
-    v->ready = false;
+    v->ready = v->refused = false;
     reactor_watch(&s->reactor, &v->process, v->pidfd, EPOLLIN);
     reactor_watch(&s->reactor, &v->messages, v->sock, EPOLLIN);
     timer_set(&s->reactor, &v->timer, clock_ns() + READY_NS);
@@ -99,6 +99,7 @@ int servant_start(struct servant *v, struct sg_error *e)
 
     if (r < 0) {
         v->ready = false;
+        v->refused = true;
         plan_restart(v);
     }
     return r;
@@ -107,11 +108,12 @@ int servant_start(struct servant *v, struct sg_error *e)
 static void on_timer(struct timer *timer)
 {
     struct servant *v = CONTAINER_OF(timer, struct servant, timer);
+    bool said = v->refused;
     struct sg_error e = {0};
 
     if (v->pidfd >= 0)
         v->ready = true;
-    else if (servant_start(v, &e) < 0)
+    else if (servant_start(v, &e) < 0 && !said)
         log_line(LEVEL_ERROR, "%s", e.message);
 }
 

@@ -43,6 +43,7 @@ struct servant {
     struct timer timer; /* absent: when to start it; starting: when it counts as ready */
     uint32_t turn;
     bool ready, leaving; /* leaving: told to end, and not started again */
+    bool refused;        /* it could not be started, and that was said */
     unsigned n_deaths;   /* in a row, without having been ready */
     uint64_t deaths_since_ns, pause_ns;
     struct letter *queue, **queue_end;

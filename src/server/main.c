@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "acp/agents.h"
 #include "base/fd.h"
@@ -290,6 +291,7 @@ static int serve(bool with_clerk)
                         "alone\n");
         return 2;
     }
+    prctl(PR_SET_NAME, "sandglass-front"); /* executed by descriptor it has no name */
     signal(SIGPIPE, SIG_IGN);
     log_to_inherited_file();
     wipe_json_memory();

@@ -1,5 +1,9 @@
 /* Starting a program that has no rights: the parts of Sandglass that read what strangers wrote.
  *
+ * The caller opens it, and it is executed by that descriptor: its user need not be able to reach
+ * it, which in a clone below a folder of mode 700 it is not, nor to start it by its mode. One that
+ * cannot be started is program_start's error, with the reason.
+ *
  * It gets a user of its own, no capability and no way to one, an empty environment, a directory,
  * and no descriptor but 0 (nothing), 1 and 2 (the caller's), PROGRAM_FD, its end of a
  * SOCK_SEQPACKET pair, and perhaps the next one, `more`. */

@@ -6,8 +6,8 @@
 
 #include "load.h"
 
-#define TWINS_S 60 /* for the zygote of the science set, on a busy machine */
-#define POLL_US 100000
+#define TWINS_S           60 /* for the zygote of the science set, on a busy machine */
+#define POLL_US           100000
 #define NEIGHBOUR_REST_US 10000
 
 /* A line of 100 bytes, ten thousand at a time: a megabyte a write. */
