@@ -24,11 +24,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     scrub_add(s, secret + n / 2, n - n / 2);
     strbuf_init(&whole, len);
     strbuf_init(&cut, len);
-    scrub_stream_init(&st);
+    scrub_stream_init(&st, s);
     scrub_text(s, text, len, &whole);
     for (; len - at > step; at += step)
-        scrub_feed(s, &st, text + at, step, false, &cut);
-    scrub_feed(s, &st, text + at, len - at, true, &cut);
+        scrub_feed(&st, text + at, step, false, &cut);
+    scrub_feed(&st, text + at, len - at, true, &cut);
     assert(st.held.len == 0 && whole.len == len && cut.len == len);
     assert(memcmp(whole.buf, cut.buf, len) == 0);
     for (size_t i = 0; i < len; i++)

@@ -110,7 +110,6 @@ static void end(struct inspect *i)
     inspect_upload_done(i);
     inspect_download_done(i);
     cleaner_done(&i->up.cleaner);
-    rules_done(&i->rules);
     policy_unref(i->policy);
     subject_unref(i->subject);
     free(i);
@@ -128,12 +127,15 @@ void inspect_reset(struct inspect *i)
 
 /* ---- deadlines ------------------------------------------------------------------------------- */
 
-/* A few bytes that look like the beginning of a secret, and nothing came after them. */
+/* A few bytes that look like the beginning of a secret, and nothing came after them. Bytes that
+ * wait here since the sandbox does not read have come. */
 static bool holds_little(const struct inspect *i)
 {
-    size_t n = i->down.scrubbed ? i->down.scrub.held.len : 0;
+    size_t waits;
 
-    return n > 0 && n < INSPECT_QUIET_BYTES;
+    side_bytes(&i->server, &waits);
+    return i->down.scrubbed && waits == 0 && side_has_room(&i->sandbox) &&
+           scrub_holds_little(&i->down.scrub);
 }
 
 static bool waits_for_answer(const struct inspect *i)

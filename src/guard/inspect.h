@@ -5,11 +5,12 @@
  * Every request is parsed and written anew: what two readers could read differently does not pass.
  * Its Host must be the name of the connection (421), also the second request's. Headers of the rule
  * are set; placeholders are replaced by secrets, in the headers that each names and toward the
- * hosts that each names; bodies are sanitised as the policy says. From what comes back, secrets
- * that were put in are scrubbed (as they are, in base64, percent-encoded), in headers and body,
- * over the borders of pieces; the server is asked for bodies without compression when there is
- * something to scrub. A WebSocket passes after its handshake, scrubbed as the rest. CONNECT, TRACE
- * and h2c are refused.
+ * hosts that each names; bodies are sanitised as the policy says. From what comes back, secrets are
+ * scrubbed (scrub.h) if one may go to that host: in the reason, in names and values of headers and
+ * in the body, over the borders of pieces; trailers and extensions of chunks do not pass at all.
+ * The server is then asked for bodies that are whole and without compression, and a part (206) is
+ * refused. A WebSocket passes after its handshake, scrubbed as the rest. CONNECT, TRACE and h2c are
+ * refused.
  *
  *   inspect.c            the loop, deadlines, the end   inspect_tls.c      a side: socket, TLS
  *   inspect_request.c    to the server                  inspect_response.c and back

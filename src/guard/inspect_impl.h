@@ -23,8 +23,7 @@
 #define INSPECT_IDLE_MS       600000
 #define INSPECT_LINGER_MS     2000
 #define INSPECT_QUIET_MS      200 /* then a few bytes that only look like a secret's go out */
-#define INSPECT_QUIET_BYTES   8
-#define INSPECT_INTERIM_MAX   16           /* answers 1xx to one request */
+#define INSPECT_INTERIM_MAX   16  /* answers 1xx to one request */
 #define INSPECT_PIECE         (16u * 1024) /* of a body, at a time */
 #define INSPECT_WHY           512
 

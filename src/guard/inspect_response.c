@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "guard/inspect_impl.h"
 
@@ -28,9 +29,10 @@ static void write_fields(struct inspect *i, const struct http_message *m, bool p
     for (size_t k = 0; k < m->n_fields; k++) {
         const struct http_field *f = &m->fields[k];
 
-        if (!http_passes(m, f) || (plain_body && http_text_is(f->name, "content-encoding")))
+        if (!http_passes(m, f) || (plain_body && http_text_is(f->name, "content-encoding")) ||
+            (i->rules.scrub && http_text_is(f->name, "accept-ranges")))
             continue;
-        strbuf_add(out, f->name.p, f->name.len);
+        write_text(i, f->name);
         strbuf_addstr(out, ": ");
         write_text(i, f->value);
         strbuf_addstr(out, "\r\n");
@@ -63,12 +65,28 @@ static void write_framing(struct inspect *i, const struct http_message *m)
     strbuf_addstr(out, "\r\n");
 }
 
+/* Some bytes of something: they may begin or end in the middle of a secret. No such part was asked
+ * for. */
+static bool is_part(const struct http_message *m)
+{
+    static const char several[] = "multipart/byteranges";
+    const struct http_field *type = http_find(m, "content-type");
+
+    return m->status == 206 || http_find(m, "content-range") ||
+           (type && type->value.len >= strlen(several) &&
+            strncasecmp(type->value.p, several, strlen(several)) == 0);
+}
+
 static void begin(struct inspect *i, const struct http_message *m)
 {
     struct inspect_download *down = &i->down;
     bool scrubbed = i->rules.scrub && m->framing != FRAMING_NONE;
     enum body_coding coding = body_coding(m);
 
+    if (i->rules.scrub && is_part(m)) {
+        inspect_refuse(i, 502, "the server's answer is a part, in which no secret can be found");
+        return;
+    }
     if (scrubbed && coding == CODING_UNKNOWN) {
         inspect_refuse(i, 502, "the server's answer is packed in a way that cannot be scrubbed");
         return;
@@ -76,7 +94,8 @@ static void begin(struct inspect *i, const struct http_message *m)
     if (scrubbed && coding == CODING_INFLATE)
         down->inflater = inflater_new();
     down->scrubbed = scrubbed;
-    scrub_stream_init(&down->scrub);
+    if (scrubbed)
+        scrub_stream_init(&down->scrub, i->rules.scrub);
     body_reader_init(&down->body, m->framing, m->length);
     down->written = choose_framing(i, m);
     down->state = DOWNLOAD_BODY;
@@ -99,7 +118,8 @@ static void start_tunnel(struct inspect *i, const struct http_message *m)
     strbuf_addstr(&i->sandbox.out, "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
     i->down.begun = true;
     i->down.scrubbed = i->rules.scrub;
-    scrub_stream_init(&i->down.scrub);
+    if (i->down.scrubbed)
+        scrub_stream_init(&i->down.scrub, i->rules.scrub);
     i->state = INSPECT_TUNNEL;
     inspect_record(i, true, i->rules.label, "websocket");
 }
@@ -179,14 +199,18 @@ static void scrub_and_emit(struct inspect *i, const char *p, size_t len, bool la
         emit(i, p, len);
         return;
     }
-    strbuf_init(&out, INSPECT_PIECE + 4 * SCRUB_VALUE_MAX);
-    scrub_feed(i->rules.scrub, &i->down.scrub, p, len, last, &out);
+    strbuf_init(&out, INSPECT_PIECE + SCRUB_HELD_MAX);
+    scrub_feed(&i->down.scrub, p, len, last, &out);
     emit(i, out.buf, out.len);
 }
 
 void inspect_download_flush(struct inspect *i)
 {
-    scrub_and_emit(i, NULL, 0, true);
+    AUTO(strbuf_done) struct strbuf out = {0};
+
+    strbuf_init(&out, SCRUB_HELD_MAX);
+    scrub_give(&i->down.scrub, &out);
+    emit(i, out.buf, out.len);
 }
 
 void inspect_download_done(struct inspect *i)

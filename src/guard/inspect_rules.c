@@ -10,16 +10,27 @@
 #define BASIC    (16u * 1024) /* of a user and password, decoded */
 #define BAD_RULE 502
 
+/* Whether a secret may be put into a request of this connection. */
+static bool secret_may_go(const struct rules *r)
+{
+    const struct policy_secret *all;
+    size_t n = policy_secrets(r->policy, &all);
+
+    for (size_t i = 0; r->rule && i < r->rule->n_headers; i++)
+        if (strstr(r->rule->headers[i].value, MARK))
+            return true;
+    for (size_t i = 0; i < n; i++)
+        if (policy_secret_goes_to(&all[i], r->name))
+            return true;
+    return false;
+}
+
 void rules_init(struct rules *r, struct subject *s, struct policy *p, const char *name)
 {
     *r = (struct rules){.subject = s, .policy = p, .name = name, .rule = policy_rule(p, name)};
     snprintf(r->label, sizeof r->label, "rules %s", r->rule ? r->rule->domain : name);
-}
-
-void rules_done(struct rules *r)
-{
-    scrub_free(r->scrub);
-    r->scrub = NULL;
+    if (secret_may_go(r))
+        r->scrub = policy_scrub(p);
 }
 
 static void on_record(struct rules *r, const struct policy_secret *s, bool allowed,
@@ -37,16 +48,20 @@ static void on_record(struct rules *r, const struct policy_secret *s, bool allow
 static int put_secret(struct rules *r, const struct policy_secret *s, struct strbuf *out,
                       char why[RULES_WHY])
 {
+    const struct policy_secret *all;
+    size_t i;
+
     if (s->value.len > SCRUB_VALUE_MAX || !http_is_value((char *)s->value.bytes, s->value.len)) {
         snprintf(why, RULES_WHY, "the secret %s cannot be in a header: it %s", s->name,
                  s->value.len > SCRUB_VALUE_MAX ? "is too long"
                                                 : "has line breaks or other controls");
         return BAD_RULE;
     }
-    if (!r->scrub)
-        r->scrub = scrub_new();
-    if (scrub_add(r->scrub, s->value.bytes, s->value.len))
+    policy_secrets(r->policy, &all);
+    i = (size_t)(s - all);
+    if (!(r->told[i / 64] >> i % 64 & 1))
         on_record(r, s, true, r->label);
+    r->told[i / 64] |= 1ull << i % 64;
     strbuf_add(out, s->value.bytes, s->value.len);
     return 0;
 }
@@ -101,13 +116,26 @@ static const struct policy_header *rule_header(const struct rules *r, struct htt
     return NULL;
 }
 
+/* What asks for a part of an answer, or for one in letters that are not looked through. */
+static bool asks_for_other_form(struct http_text name)
+{
+    static const char *const names[] = {"range", "if-range", "request-range", "accept-charset"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        if (http_text_is(name, names[i]))
+            return true;
+    return false;
+}
+
 static int write_rule(struct rules *r, struct strbuf *out, char why[RULES_WHY])
 {
     for (size_t i = 0; r->rule && i < r->rule->n_headers; i++) {
         const struct policy_header *h = &r->rule->headers[i];
         int status;
 
-        if (http_is_own(h->name)) /* how messages are framed is nobody's to say */
+        /* How messages are framed is nobody's to say. */
+        if (http_is_own(h->name) ||
+            (r->scrub && asks_for_other_form((struct http_text){h->name, strlen(h->name)})))
             continue;
         strbuf_addstr(out, h->name);
         strbuf_addstr(out, ": ");
@@ -261,7 +289,8 @@ int rules_write(struct rules *r, const struct http_message *m, bool plain_body, 
     for (size_t i = 0; i < m->n_fields && status == 0; i++) {
         const struct http_field *f = &m->fields[i];
 
-        if (!http_passes(m, f) || rule_header(r, f->name))
+        if (!http_passes(m, f) || rule_header(r, f->name) ||
+            (r->scrub && asks_for_other_form(f->name)))
             continue;
         if (http_text_is(f->name, "accept-encoding"))
             encoding = f;

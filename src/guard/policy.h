@@ -17,6 +17,7 @@
 #define POLICY_ENTRIES_MAX 20000
 #define POLICY_NAME_MAX    253
 #define POLICY_HASH_LEN    16
+#define POLICY_SECRETS_MAX 256
 
 struct policy;
 struct vault_key;
@@ -81,6 +82,9 @@ bool policy_inspects(const struct policy *p, const char *name);
 /* The most special rule for it; NULL. */
 const struct policy_rule *policy_rule(const struct policy *p, const char *name);
 size_t policy_secrets(const struct policy *p, const struct policy_secret **ret);
+/* Looks for all of them. NULL: it has none. */
+struct scrub;
+const struct scrub *policy_scrub(const struct policy *p);
 const struct policy_secret *policy_secret(const struct policy *p, const char *name, size_t len);
 bool policy_secret_goes_to(const struct policy_secret *s, const char *host);
 enum sanitise_mode policy_sanitise(const struct policy *p);

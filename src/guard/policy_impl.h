@@ -20,6 +20,7 @@ struct policy {
     struct names *rule_names; /* to the rules */
     struct policy_secret *secrets;
     size_t n_secrets;
+    struct scrub *scrub;        /* of all secrets; NULL: there are none */
     struct names *secret_hosts; /* where a placeholder is replaced, to the secret */
     struct policy_proxy *proxy; /* NULL: none */
 };

@@ -1,12 +1,12 @@
 /* The part of a policy that is about requests: rules, secrets, the proxy. */
 #include "guard/policy_impl.h"
+#include "guard/scrub.h"
 
 #include <stdio.h>
 #include <strings.h>
 
 #define RULES_MAX          256
 #define RULE_HEADERS_MAX   64
-#define SECRETS_MAX        256
 #define SECRET_HOSTS_MAX   256
 #define SECRET_HEADERS_MAX 32
 #define HEADER_VALUE_MAX   4096
@@ -206,7 +206,7 @@ static int read_secrets(struct policy *p, const json_t *document, const struct v
                         struct sg_error *e)
 {
     const json_t *secrets = NULL;
-    int r = document_array(document, "secrets", SECRETS_MAX, &secrets, e);
+    int r = document_array(document, "secrets", POLICY_SECRETS_MAX, &secrets, e);
 
     p->secrets = xcalloc(json_array_size(secrets) + 1, sizeof *p->secrets);
     for (size_t i = 0; r == 0 && i < json_array_size(secrets); i++) {
@@ -221,6 +221,17 @@ static int read_secrets(struct policy *p, const json_t *document, const struct v
             names_add(p->secret_hosts, s->hosts[k], s);
     }
     return r;
+}
+
+/* Once for all connections: they must cost nothing that grows with the secrets. */
+static void make_scrub(struct policy *p)
+{
+    if (p->n_secrets == 0)
+        return;
+    p->scrub = scrub_new();
+    for (size_t i = 0; i < p->n_secrets; i++)
+        if (p->secrets[i].value.len <= SCRUB_VALUE_MAX) /* longer ones are put nowhere */
+            scrub_add(p->scrub, p->secrets[i].value.bytes, p->secrets[i].value.len);
 }
 
 /* ---- the proxy ------------------------------------------------------------------------------- */
@@ -297,6 +308,8 @@ int policy_requests_read(struct policy *p, const json_t *document, const struct 
         r = read_secrets(p, document, key, e);
     if (r == 0)
         r = read_proxy(p, document, e);
+    if (r == 0)
+        make_scrub(p);
     return r;
 }
 
@@ -317,6 +330,7 @@ void policy_requests_done(struct policy *p)
             wipe_text(p->rules[i].headers[k].value);
         free(p->rules[i].headers);
     }
+    scrub_free(p->scrub);
     for (size_t i = 0; i < p->n_secrets; i++) {
         secret_done(&p->secrets[i].value);
         free(p->secrets[i].hosts);
@@ -339,6 +353,11 @@ bool policy_inspects(const struct policy *p, const char *name)
 const struct policy_rule *policy_rule(const struct policy *p, const char *name)
 {
     return names_find(p->rule_names, name);
+}
+
+const struct scrub *policy_scrub(const struct policy *p)
+{
+    return p->scrub;
 }
 
 size_t policy_secrets(const struct policy *p, const struct policy_secret **ret)

@@ -4,67 +4,106 @@
 #include <string.h>
 
 #include "base/base64.h"
+#include "guard/scrub_decode.h"
 
-#define FILTER_BITS 4096
-#define HELD_MAX    (4 * SCRUB_VALUE_MAX)
-#define BASE64_MIN  6 /* characters that depend on the secret alone */
-
-enum form {
-    FORM_PLAIN,   /* byte by byte */
-    FORM_PERCENT, /* each byte as it is or as %XX */
-};
+#define STEP       SCRUB_VALUE_MAX /* of a feed, at a time */
+#define BASE64_MIN 6               /* characters that depend on the secret alone */
+#define GAP_MAX    64              /* left out between two symbols */
+#define LITTLE     2               /* symbols of a secret that may go out before it is clear */
 
 struct pattern {
     struct pattern *next;
-    enum form form;
-    const unsigned char *p;
+    enum scrub_view view;
+    size_t index;           /* among those of the view */
+    const unsigned char *p; /* the secret's own bytes, or a copy in another form */
     size_t len;
-    unsigned char own[]; /* unless the bytes are the secret's */
+    size_t part;         /* a beginning of so many symbols counts too */
+    size_t bytes_max;    /* that a match can take */
+    unsigned char *own;  /* the copy, or NULL */
+    uint16_t *fall_back; /* from so many symbols that match: how many still do, without the first */
 };
 
 struct scrub {
-    struct pattern *patterns;
-    uint64_t pairs[FILTER_BITS / 64]; /* of the first two bytes of a pattern, hashed */
-    uint64_t first[4];                /* bytes that a pattern begins with */
+    struct pattern *patterns[VIEW_MAX_];
+    size_t n[VIEW_MAX_];
+    size_t ring[VIEW_MAX_];     /* places for symbols, a power of two: the longest pattern's */
+    bool leads[VIEW_MAX_][256]; /* symbols that a pattern begins with */
+    bool idle[256];             /* bytes at which nothing can begin */
 };
+
+/* The symbol that a byte is, in a view. */
+static unsigned char symbol(enum scrub_view view, unsigned char c)
+{
+    switch (view) {
+    case VIEW_BASE64:
+        return c == '-' ? '+' : c == '_' ? '/' : c;
+    case VIEW_TEXT:
+        if (c == '+')
+            return ' ';
+        break;
+    case VIEW_RAW:
+    case VIEW_HEX:
+    case VIEW_MAX_:
+        break;
+    }
+    return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
+}
+
+static bool left_out(enum scrub_view view, unsigned char c)
+{
+    if (view == VIEW_BASE64 || view == VIEW_HEX)
+        return c == '\r' || c == '\n' || c == ' ' || c == '\t' || c == '\0';
+    return view == VIEW_TEXT && c == '\0';
+}
 
 /* ---- patterns -------------------------------------------------------------------------------- */
 
-static unsigned pair_hash(unsigned char a, unsigned char b)
+static unsigned char at(const struct pattern *p, size_t i)
 {
-    return (a * 67u + b) % FILTER_BITS;
+    return symbol(p->view, p->p[i]);
 }
 
-static void add_pair(struct scrub *s, unsigned char a, unsigned char b)
+static void find_falls(struct pattern *p)
 {
-    unsigned h = pair_hash(a, b);
+    size_t k = 0;
 
-    s->pairs[h / 64] |= 1ull << h % 64;
-    s->first[a / 64] |= 1ull << a % 64;
+    p->fall_back = xcalloc(p->len + 1, sizeof *p->fall_back);
+    for (size_t i = 1; i < p->len; i++) {
+        while (k > 0 && at(p, k) != at(p, i))
+            k = p->fall_back[k];
+        k += at(p, k) == at(p, i);
+        p->fall_back[i + 1] = (uint16_t)k;
+    }
 }
 
-static void add_pattern(struct scrub *s, enum form form, const void *p, size_t len, bool copy)
+static void add_lead(struct scrub *s, const struct pattern *p)
 {
-    struct pattern *n = xcalloc(1, sizeof *n + (copy ? len : 0));
+    s->leads[p->view][at(p, 0)] = true;
+    for (unsigned c = 0; c < 256; c++)
+        if (symbol(p->view, (unsigned char)c) == at(p, 0))
+            s->idle[c] = false;
+}
 
-    *n = (struct pattern){.next = s->patterns, .form = form, .p = p, .len = len};
-    if (copy) {
-        memcpy(n->own, p, len);
-        n->p = n->own;
-    }
-    s->patterns = n;
-    add_pair(s, n->p[0], n->p[1]);
-    if (form == FORM_PERCENT) {
-        static const char digits[] = "0123456789abcdefABCDEF";
+/* own: is taken, and is a copy of len bytes; NULL: p stays where it is. */
+static void add_pattern(struct scrub *s, enum scrub_view view, size_t value_len, const void *p,
+                        size_t len, unsigned char *own)
+{
+    size_t half = len / 2 + 1;
+    struct pattern *n = xcalloc(1, sizeof *n);
 
-        add_pair(s, n->p[0], '%');
-        for (size_t i = 0; i < sizeof digits - 1; i++)
-            add_pair(s, '%', (unsigned char)digits[i]);
-        if (n->p[0] == ' ')
-            add_pair(s, '+', n->p[1]), add_pair(s, '+', '%'), add_pair(s, '+', '+');
-        if (n->p[1] == ' ')
-            add_pair(s, n->p[0], '+');
-    }
+    *n = (struct pattern){.next = s->patterns[view],
+                          .view = view,
+                          .index = s->n[view]++,
+                          .p = own ? own : p,
+                          .len = len,
+                          .part = half < SCRUB_PART_MIN ? SCRUB_PART_MIN : half,
+                          .bytes_max = value_len * SCRUB_STRETCH,
+                          .own = own};
+    s->patterns[view] = n;
+    find_falls(n);
+    add_lead(s, n);
+    while (s->ring[view] < len)
+        s->ring[view] *= 2;
 }
 
 /* With `before` bytes before it, up to two: the characters that depend on the value alone. */
@@ -73,6 +112,7 @@ static void add_base64(struct scrub *s, const void *value, size_t len, size_t be
     static const char zero[2];
     AUTO(strbuf_done) struct strbuf plain = {0}, text = {0};
     size_t from = (before * 8 + 5) / 6, to = (before + len) * 8 / 6;
+    unsigned char *own;
 
     if (to - from < BASE64_MIN)
         return;
@@ -81,217 +121,310 @@ static void add_base64(struct scrub *s, const void *value, size_t len, size_t be
     strbuf_add(&plain, zero, before);
     strbuf_add(&plain, value, len);
     base64_encode(&text, plain.buf, plain.len);
-    add_pattern(s, FORM_PLAIN, text.buf + from, to - from, true);
-    bool other = false;
-    for (size_t i = from; i < to; i++) {
-        if (text.buf[i] != '+' && text.buf[i] != '/')
-            continue;
-        text.buf[i] = text.buf[i] == '+' ? '-' : '_';
-        other = true;
-    }
-    if (other)
-        add_pattern(s, FORM_PLAIN, text.buf + from, to - from, true);
+    own = xcalloc(1, to - from);
+    memcpy(own, text.buf + from, to - from);
+    add_pattern(s, VIEW_BASE64, len, NULL, to - from, own);
     explicit_bzero(plain.buf, plain.len);
     explicit_bzero(text.buf, text.len);
 }
 
+static void add_hex(struct scrub *s, const unsigned char *value, size_t len)
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned char *own = xcalloc(2, len);
+
+    for (size_t i = 0; i < len; i++) {
+        own[2 * i] = (unsigned char)digits[value[i] >> 4];
+        own[2 * i + 1] = (unsigned char)digits[value[i] & 15];
+    }
+    add_pattern(s, VIEW_HEX, len, NULL, 2 * len, own);
+}
+
 struct scrub *scrub_new(void)
 {
-    return xcalloc(1, sizeof(struct scrub));
+    struct scrub *s = xcalloc(1, sizeof *s);
+
+    memset(s->idle, true, sizeof s->idle);
+    for (enum scrub_view v = 0; v < VIEW_MAX_; v++)
+        s->ring[v] = 1;
+    return s;
+}
+
+static void pattern_free(struct pattern *p)
+{
+    if (p->own)
+        explicit_bzero(p->own, p->len);
+    free(p->own);
+    explicit_bzero(p->fall_back, p->len * sizeof *p->fall_back);
+    free(p->fall_back);
+    free(p);
 }
 
 void scrub_free(struct scrub *s)
 {
-    struct pattern *next;
-
     if (!s)
         return;
-    for (struct pattern *p = s->patterns; p; p = next) {
-        next = p->next;
-        if (p->p == p->own)
-            explicit_bzero(p->own, p->len);
-        free(p);
-    }
+    for (enum scrub_view v = 0; v < VIEW_MAX_; v++)
+        for (struct pattern *p = s->patterns[v], *next; p; p = next) {
+            next = p->next;
+            pattern_free(p);
+        }
     free(s);
 }
 
-bool scrub_add(struct scrub *s, const void *value, size_t len)
+static bool is_known(const struct scrub *s, const void *value, size_t len)
+{
+    for (const struct pattern *p = s->patterns[VIEW_RAW]; p; p = p->next)
+        if (p->len == len && memcmp(p->p, value, len) == 0)
+            return true;
+    return false;
+}
+
+void scrub_add(struct scrub *s, const void *value, size_t len)
 {
     assert(len <= SCRUB_VALUE_MAX);
-    for (const struct pattern *p = s->patterns; p; p = p->next)
-        if (p->form == FORM_PERCENT && p->len == len && memcmp(p->p, value, len) == 0)
-            return false;
-    if (len < SCRUB_VALUE_MIN)
-        return true;
-    add_pattern(s, FORM_PERCENT, value, len, false);
-    /* %25 in the value itself is read as an encoded % by the form above. */
-    if (memchr(value, '%', len))
-        add_pattern(s, FORM_PLAIN, value, len, false);
+    if (len < SCRUB_VALUE_MIN || is_known(s, value, len))
+        return;
+    add_pattern(s, VIEW_RAW, len, value, len, NULL);
+    add_pattern(s, VIEW_TEXT, len, value, len, NULL);
     for (size_t before = 0; before < 3; before++)
         add_base64(s, value, len, before);
-    return true;
+    add_hex(s, value, len);
+    for (const char *c = SCRUB_ESCAPES; *c; c++)
+        s->idle[(unsigned char)*c] = false;
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
-#define NEEDS_MORE (-1)
-
-static int hex(unsigned char c)
+void scrub_stream_init(struct scrub_stream *st, const struct scrub *s)
 {
-    unsigned char lower = c | 0x20;
-
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
-/* How many bytes of t stand for the byte c; 0: they do not; NEEDS_MORE. */
-static ssize_t match_byte(unsigned char c, const unsigned char *t, size_t len)
-{
-    if (len == 0)
-        return NEEDS_MORE;
-    if (t[0] == '%') {
-        if (len >= 2 && hex(t[1]) != c >> 4)
-            return c == '%';
-        if (len >= 3)
-            return hex(t[2]) == (c & 15) ? 3 : c == '%';
-        return NEEDS_MORE;
+    *st = (struct scrub_stream){.scrub = s};
+    strbuf_init(&st->held, SCRUB_HELD_MAX);
+    for (enum scrub_view v = 0; v < VIEW_MAX_; v++) {
+        st->views[v].matched = xcalloc(s->n[v] + 1, sizeof(uint16_t));
+        st->views[v].from = v == VIEW_RAW ? NULL : xcalloc(s->ring[v], sizeof(uint64_t));
     }
-    return t[0] == c || (c == ' ' && t[0] == '+');
-}
-
-/* How long the match is that begins at t; 0: there is none; NEEDS_MORE: there could be. */
-static ssize_t match(const struct pattern *p, const unsigned char *t, size_t len)
-{
-    size_t at = 0;
-
-    if (p->form == FORM_PLAIN) {
-        size_t n = len < p->len ? len : p->len;
-
-        if (memcmp(p->p, t, n) != 0)
-            return 0;
-        return n == p->len ? (ssize_t)n : NEEDS_MORE;
-    }
-    for (size_t i = 0; i < p->len; i++) {
-        ssize_t n = match_byte(p->p[i], t + at, len - at);
-
-        if (n <= 0)
-            return n;
-        at += (size_t)n;
-    }
-    return (ssize_t)at;
-}
-
-static bool may_begin(const struct scrub *s, const unsigned char *t, size_t len)
-{
-    unsigned h;
-
-    if (len < 2)
-        return s->first[t[0] / 64] >> t[0] % 64 & 1;
-    h = pair_hash(t[0], t[1]);
-    return s->pairs[h / 64] >> h % 64 & 1;
-}
-
-/* The longest match; NEEDS_MORE if it could be longer with what is to come. */
-static ssize_t longest(const struct scrub *s, const unsigned char *t, size_t len, bool last)
-{
-    ssize_t best = 0;
-
-    for (const struct pattern *p = s->patterns; p; p = p->next) {
-        ssize_t n = match(p, t, len);
-
-        if (n == NEEDS_MORE && !last)
-            return NEEDS_MORE;
-        if (n > best)
-            best = n;
-    }
-    return best;
-}
-
-static void put(struct strbuf *out, const unsigned char *t, size_t len, size_t *masked)
-{
-    static const char stars[] = "****************************************************************";
-
-    while (len > 0 && *masked > 0) {
-        size_t n = len < *masked ? len : *masked;
-
-        n = n < sizeof stars - 1 ? n : sizeof stars - 1;
-        strbuf_add(out, stars, n);
-        *masked -= n;
-        t += n;
-        len -= n;
-    }
-    strbuf_add(out, t, len);
-}
-
-/* Returns how many bytes it is done with. */
-static size_t scan(const struct scrub *s, const unsigned char *t, size_t len, bool last,
-                   size_t *masked, struct strbuf *out)
-{
-    size_t done = 0, at;
-
-    for (at = 0; at < len; at++) {
-        ssize_t n;
-
-        if (!may_begin(s, t + at, len - at))
-            continue;
-        n = longest(s, t + at, len - at, last);
-        if (n == NEEDS_MORE)
-            break;
-        if (n == 0)
-            continue;
-        put(out, t + done, at - done, masked);
-        done = at;
-        if ((size_t)n > *masked)
-            *masked = (size_t)n;
-    }
-    put(out, t + done, at - done, masked);
-    return at;
-}
-
-void scrub_stream_init(struct scrub_stream *st)
-{
-    *st = (struct scrub_stream){0};
-    strbuf_init(&st->held, HELD_MAX);
 }
 
 void scrub_stream_done(struct scrub_stream *st)
 {
+    if (!st->scrub)
+        return;
+    explicit_bzero(st->held.buf, st->held.len);
     strbuf_done(&st->held);
+    for (enum scrub_view v = 0; v < VIEW_MAX_; v++) {
+        free(st->views[v].matched);
+        free(st->views[v].from);
+    }
+    *st = (struct scrub_stream){0};
 }
 
-void scrub_feed(const struct scrub *s, struct scrub_stream *st, const char *p, size_t len,
-                bool last, struct strbuf *out)
+/* Where the last k symbols begin. */
+static uint64_t begin_of(const struct scrub_stream *st, enum scrub_view view, size_t k)
 {
-    const size_t step = HELD_MAX - 3 * SCRUB_VALUE_MAX;
+    const struct scrub_view_state *v = &st->views[view];
 
-    p = p ? p : "";
-    /* What is held is at most what a secret can take; a step fits beside it. */
-    for (;;) {
-        size_t n = len < step ? len : step;
-        const char *t = p;
-        size_t t_len = n, done;
+    if (view == VIEW_RAW)
+        return v->end - k;
+    return v->from[(v->seen - k) & (st->scrub->ring[view] - 1)];
+}
 
-        if (st->held.len > 0) {
-            strbuf_add(&st->held, p, n);
-            t = st->held.buf;
-            t_len = st->held.len;
-        }
-        p += n;
-        len -= n;
-        done = scan(s, (const unsigned char *)t, t_len, last && len == 0, &st->masked, out);
-        if (st->held.len > 0)
-            strbuf_consume(&st->held, done);
-        else
-            strbuf_add(&st->held, t + done, t_len - done);
-        if (len == 0)
-            return;
+/* Asterisks for bytes [from, to) of the stream, where they have not gone out. */
+static void mask(struct scrub_stream *st, uint64_t from, uint64_t to)
+{
+    /* Repeating text matches again and again: only what is new is written. */
+    if (from >= st->masked[0] && from <= st->masked[1])
+        from = st->masked[1];
+    else
+        st->masked[0] = from;
+    if (from < st->base)
+        from = st->base;
+    if (to <= from)
+        return;
+    memset(st->held.buf + (from - st->base), '*', (size_t)(to - from));
+    st->masked[1] = to;
+}
+
+/* What has matched so far does not go on: it may be enough of a secret as it is. */
+static void give_up(struct scrub_stream *st, const struct pattern *p)
+{
+    struct scrub_view_state *v = &st->views[p->view];
+
+    if (v->matched[p->index] >= p->part)
+        mask(st, begin_of(st, p->view, v->matched[p->index]), v->end);
+    v->matched[p->index] = 0;
+}
+
+static void give_up_view(struct scrub_stream *st, enum scrub_view view)
+{
+    for (const struct pattern *p = st->scrub->patterns[view]; p; p = p->next)
+        give_up(st, p);
+    st->views[view].active = 0;
+}
+
+/* The symbol c is the last one seen, and behind `end`. */
+static void step(struct scrub_stream *st, const struct pattern *p, unsigned char c, uint64_t end)
+{
+    struct scrub_view_state *v = &st->views[p->view];
+    size_t k = v->matched[p->index];
+
+    if (k >= p->part && at(p, k) != c)
+        mask(st, begin_of(st, p->view, k + 1), end);
+    while (k > 0 && at(p, k) != c)
+        k = p->fall_back[k];
+    k += at(p, k) == c;
+    if (k == p->len) {
+        mask(st, begin_of(st, p->view, k), v->end);
+        k = p->fall_back[k];
     }
+    v->matched[p->index] = (uint16_t)k;
+    if (k > 0 && v->end - begin_of(st, p->view, k) > p->bytes_max)
+        give_up(st, p);
+    v->active += v->matched[p->index] > 0;
+}
+
+/* A symbol of a view, which is bytes [from, to) of the stream. */
+static void see(struct scrub_stream *st, enum scrub_view view, unsigned char byte, uint64_t from,
+                uint64_t to)
+{
+    struct scrub_view_state *v = &st->views[view];
+    unsigned char c = symbol(view, byte);
+    uint64_t end = v->end;
+
+    if (v->active == 0 && !st->scrub->leads[view][c])
+        return;
+    if (v->from)
+        v->from[v->seen & (st->scrub->ring[view] - 1)] = from;
+    v->seen++;
+    v->end = to;
+    v->gap = 0;
+    v->active = 0;
+    for (const struct pattern *p = st->scrub->patterns[view]; p; p = p->next)
+        step(st, p, c, end);
+}
+
+/* n bytes, which stand for one character. */
+static void see_character(struct scrub_stream *st, const unsigned char *t, size_t n,
+                          unsigned char c)
+{
+    uint64_t from = st->base + st->at;
+    unsigned char raw[16];
+
+    /* One view may put asterisks over what another has not read. */
+    memcpy(raw, t, n);
+    for (size_t i = 0; i < n; i++)
+        see(st, VIEW_RAW, raw[i], from + i, from + i + 1);
+    for (enum scrub_view v = VIEW_TEXT; v < VIEW_MAX_; v++) {
+        if (!left_out(v, c))
+            see(st, v, c, from, from + n);
+        else if (st->views[v].active > 0 && (st->views[v].gap += (unsigned)n) > GAP_MAX)
+            give_up_view(st, v);
+    }
+}
+
+static bool is_active(const struct scrub_stream *st)
+{
+    for (enum scrub_view v = 0; v < VIEW_MAX_; v++)
+        if (st->views[v].active > 0)
+            return true;
+    return false;
+}
+
+static void read_held(struct scrub_stream *st, bool last)
+{
+    const unsigned char *t = (const unsigned char *)st->held.buf;
+    size_t len = st->held.len;
+
+    while (st->at < len) {
+        unsigned char c;
+        ssize_t n;
+
+        if (!is_active(st)) {
+            while (st->at < len && st->scrub->idle[t[st->at]])
+                st->at++;
+            if (st->at == len)
+                return;
+        }
+        n = scrub_decode(t + st->at, len - st->at, &c);
+        if (n == SCRUB_NEEDS_MORE) {
+            if (!last)
+                return;
+            n = 1;
+            c = t[st->at];
+        }
+        see_character(st, t + st->at, (size_t)n, c);
+        st->at += (size_t)n;
+    }
+}
+
+/* How many of the held bytes are in no match that has begun. */
+static size_t clear_bytes(const struct scrub_stream *st)
+{
+    uint64_t clear = st->base + st->at;
+
+    for (enum scrub_view v = 0; v < VIEW_MAX_; v++) {
+        for (size_t i = 0; st->views[v].active > 0 && i < st->scrub->n[v]; i++) {
+            size_t k = st->views[v].matched[i];
+            uint64_t from = k > 0 ? begin_of(st, v, k) : clear;
+
+            if (from < clear)
+                clear = from;
+        }
+    }
+    return (size_t)(clear - st->base);
+}
+
+static void release(struct scrub_stream *st, bool last, struct strbuf *out)
+{
+    size_t n;
+
+    for (enum scrub_view v = 0; last && v < VIEW_MAX_; v++)
+        give_up_view(st, v);
+    n = clear_bytes(st);
+    if (n > st->given)
+        strbuf_add(out, st->held.buf + st->given, n - st->given);
+    st->given = st->given > n ? st->given - n : 0;
+    strbuf_consume(&st->held, n);
+    st->base += n;
+    st->at -= n;
+}
+
+void scrub_feed(struct scrub_stream *st, const char *p, size_t len, bool last, struct strbuf *out)
+{
+    do {
+        size_t n = len < STEP ? len : STEP;
+
+        if (n > 0)
+            strbuf_add(&st->held, p, n);
+        len -= n;
+        read_held(st, last && len == 0);
+        release(st, last && len == 0, out);
+        p += n;
+    } while (len > 0);
+}
+
+bool scrub_holds_little(const struct scrub_stream *st)
+{
+    if (!st->scrub || st->held.len <= st->given)
+        return false;
+    for (enum scrub_view v = 0; v < VIEW_MAX_; v++)
+        for (size_t i = 0; i < st->scrub->n[v]; i++)
+            if (st->views[v].matched[i] > LITTLE)
+                return false;
+    return true;
+}
+
+void scrub_give(struct scrub_stream *st, struct strbuf *out)
+{
+    strbuf_add(out, st->held.buf + st->given, st->held.len - st->given);
+    st->given = st->held.len;
 }
 
 void scrub_text(const struct scrub *s, const char *p, size_t len, struct strbuf *out)
 {
-    size_t masked = 0;
+    struct scrub_stream st;
 
-    scan(s, (const unsigned char *)p, len, true, &masked, out);
+    scrub_stream_init(&st, s);
+    scrub_feed(&st, p, len, true, out);
+    scrub_stream_done(&st);
 }

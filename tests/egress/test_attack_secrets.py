@@ -1,5 +1,6 @@
 """Attacks on what must not come in: the values of secrets (E33), the keys of inspection's certificates (E35)."""
 import json
+import re
 import subprocess
 import unittest
 
@@ -43,6 +44,57 @@ class Secrets(attack.Case):
         self.assertNotIn(VALUE, out)
         self.assertRegex(out, r"API_KEY=sgph_[0-9a-f]{32}")
         self.assertIn(VALUE, self.heads(self.before, world.A), "the host has it")
+
+    def reflected(self, box, where, user, *options):
+        """(status, what came: head and body)"""
+        out = self.sh(box, f"curl -sS -m20 -i -w '\\n%{{http_code}}' -H \"Authorization: Bearer $API_KEY\" "
+                      f"{' '.join(options)} https://a.test/reflect/authorization/{where}", user)
+        body, _, status = out.rpartition("\n")
+        return int(status), body
+
+    def test_E33_not_in_parts(self, user):
+        """A host that gives halves of what it echoes: no half is asked for, and none is passed on."""
+        box = self.boxed(user)
+        end = len("Bearer ") + len(VALUE) - 1
+        for ranges in (f"-r 0-{end // 2}", f"-r {end // 2 + 1}-{end}", f"-r 0-{end // 2},{end // 2 + 1}-{end}",
+                       f"-r 0-9 -H 'If-Range: x'", f"-H 'Request-Range: bytes=0-{end // 2}'"):
+            status, said = self.reflected(box, "range", user, ranges)
+            self.assertEqual(status, 200, said)
+            self.assertIn("*" * len(VALUE), said)
+        for where in ("unasked", "several"):
+            status, said = self.reflected(box, where, user)
+            self.assertEqual(status, 502, said)
+            self.assertIn("sandglass: ", said)
+        heads = self.heads(self.before, world.A)
+        self.assertIn(VALUE, heads, "the host has it")
+        self.assertNotIn("range", heads.lower().replace("/reflect/authorization/range", ""))
+
+    def test_E33_not_around_the_body(self, user):
+        """Names of headers, whatever their case; the reason; trailers and extensions of chunks."""
+        box = self.boxed(user)
+        for where in ("name", "reason", "trailer"):
+            status, said = self.reflected(box, where, user)
+            self.assertEqual(status, 200, said)
+            self.assertNotIn(VALUE.lower(), said.lower(), where)
+
+    def test_E33_not_as_hosts_write_it(self, user):
+        """Base64 in lines, JSON, HTML, capitals, hex, UTF-16, cut short."""
+        box = self.boxed(user)
+        status, said = self.reflected(box, "written", user)
+        self.assertEqual(status, 200, said)
+        body = said.partition("\r\n\r\n")[2] or said.partition("\n\n")[2]
+        # What is left are beginnings and ends: characters of base64 that the neighbours have a part in.
+        left = [word for word in re.split(r"[*\s]+", body.replace("\0", "")) if len(word) > 6]
+        self.assertEqual(left, [], body)
+        self.assertGreater(body.count("*"), 30 * len(VALUE))
+
+    def test_E33_not_later(self, user):
+        """A host that keeps what it got, and tells it to a request without the secret, on another connection."""
+        box = self.boxed(user)
+        self.assertEqual(self.reflected(box, "keep", user)[0], 200)
+        out = self.sh(box, "curl -sS -m20 https://a.test/reflect/authorization/kept; "
+                      "curl -sS -m20 -r 0-20 https://a.test/reflect/authorization/kept", user)
+        self.assertEqual(out, 2 * ("Bearer " + "*" * len(VALUE)))
 
     def test_E33_others_get_the_placeholder(self, user):
         box = self.boxed(user)

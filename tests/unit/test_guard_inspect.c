@@ -142,6 +142,69 @@ TEST(secrets_do_not_come_back)
     rig_done(&r);
 }
 
+static const char *part_answer;
+
+static void serve_part(struct rig_end *e)
+{
+    rig_expect_head(e);
+    rig_send(e, part_answer);
+    rig_rest(e);
+}
+
+/* members: of a secret; NULL: there is none. */
+static void play_part(struct rig *r, const char *rules, const char *members, const char *part)
+{
+    *r = (struct rig){.name = "api.test", .client = client_text, .server = serve_part};
+    rig_open(r);
+    r->document = members ? with_secret(rules, VALUE, members) : rules;
+    request = "GET / HTTP/1.1\r\nHost: api.test\r\nRange: bytes=0-11\r\nIf-Range: \"x\"\r\n"
+              "Accept-Charset: utf-7\r\nConnection: close\r\n\r\n";
+    part_answer = part;
+    rig_play(r);
+}
+
+TEST(no_part_of_an_answer_can_be_asked_for)
+{
+    static const char *const parts[] = {
+        "HTTP/1.1 206 Partial\r\nContent-Range: bytes 0-11/24\r\nContent-Length: "
+        "12\r\n\r\nsk-live-0123",
+        "HTTP/1.1 206 Partial\r\nContent-Length: 12\r\n\r\nsk-live-0123",
+        "HTTP/1.1 200 OK\r\nContent-Range: bytes 0-11/24\r\nContent-Length: 12\r\n\r\nsk-live-0123",
+        "HTTP/1.1 200 OK\r\nContent-Type: Multipart/Byteranges; x\r\nContent-Length: 12\r\n\r\n"
+        "sk-live-0123",
+    };
+    struct rig r;
+
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        play_part(&r, RULE, "", parts[i]);
+        HAS(r.c.log, "HTTP/1.1 502 ");
+        HAS_NOT(r.c.log, "sk-live");
+        HAS_NOT(r.s.log, "ange:");
+        HAS_NOT(r.s.log, "Charset:");
+        rig_done(&r);
+    }
+    /* Where no secret goes it is nobody's business. */
+    play_part(&r, BARE_RULE, NULL, parts[0]);
+    HAS(r.c.log, "HTTP/1.1 206 Partial\r\n");
+    HAS(r.s.log, "Range: bytes=0-11\r\n");
+    rig_done(&r);
+}
+
+TEST(nor_does_one_come_back_in_names_of_headers_or_from_an_earlier_request)
+{
+    struct rig r;
+
+    /* It was put in nowhere on this connection: the placeholder is not in the request. */
+    play_part(&r, BARE_RULE, ",\"hosts\":[\"api.test\"],\"placeholder\":\"" HOLDER "\"",
+              "HTTP/1.1 200 OK\r\nX-" VALUE ": 1\r\nSK-LIVE-0123456789ABCDEF: 2\r\n"
+              "Accept-Ranges: bytes\r\nContent-Length: 24\r\n\r\n" VALUE);
+    HAS_NOT(r.s.log, VALUE);
+    HAS(r.c.log,
+        "X-************************: 1\r\n************************: 2\r\nContent-Length: 24");
+    HAS(r.c.log, "\r\n\r\n************************");
+    rig_done(&r);
+}
+
 TEST(placeholders_become_secrets_in_their_headers)
 {
     struct rig r = {.name = "api.test", .client = client_text, .server = serve_one};

@@ -2,7 +2,9 @@
 import base64
 import gzip
 import hashlib
+import html
 import json
+import re
 import time
 import urllib.parse
 
@@ -113,9 +115,63 @@ def zipped(x, *_):
         x.answer(200, text)
 
 
+def in_lines(text, column, end):
+    return end.join(text[i:i + column] for i in range(0, len(text), column))
+
+
+def written(value):
+    """As hosts write what they got, without meaning to hide it."""
+    packed = [base64.b64encode((" " * n + value).encode("latin-1")).decode() for n in range(3)]
+    yield from (in_lines(p, column, end) for p in packed for column in (1, 7, 76) for end in ("\n", "\r\n", "\n  "))
+    yield json.dumps([in_lines(p, 8, "\n") for p in packed])
+    yield json.dumps(value).replace("-", "\\u002d").replace("/", "\\/")
+    yield html.escape(value).replace("-", "&#45;").replace("e", "&#x65;")
+    yield value.upper()
+    yield value.encode("latin-1").hex()
+    yield value.encode("latin-1").hex().upper()
+    yield value.encode("utf-16-le").decode("latin-1")
+    yield value[:-1]
+
+
+def part(x, body):
+    """As Range asks for it: one range, or several."""
+    ranges = [(int(a), int(b)) for a, b in re.findall(r"(\d+)-(\d+)", x.request.header("range"))]
+    total = len(body)
+    if len(ranges) == 1:
+        a, b = ranges[0]
+        return x.answer(206, body[a:b + 1], "text/plain", [("Content-Range", f"bytes {a}-{b}/{total}")])
+    parts = "".join(f"--cut\r\nContent-Range: bytes {a}-{b}/{total}\r\n\r\n{body[a:b + 1]}\r\n" for a, b in ranges)
+    return x.answer(206, parts + "--cut--\r\n", "multipart/byteranges; boundary=cut")
+
+
+kept = {}
+
+
 def reflect(x, name="authorization", where="body"):
     """A header of the request, given back: where a secret would be seen by who must not have it."""
     value = x.request.header(name)
+    if where == "written":
+        return x.answer(200, "\n\n".join(written(value.rpartition(" ")[2])), "text/plain")
+    if where == "range":
+        return part(x, value) if x.request.header("range") else x.answer(200, value, "text/plain")
+    if where == "unasked":  # a part that nobody asked for
+        return x.answer(206, value[:20], "text/plain", [("Content-Range", f"bytes 0-19/{len(value)}")])
+    if where == "several":
+        return x.answer(200, "--cut\r\n\r\n" + value[:20], "Multipart/ByteRanges; boundary=cut")
+    if where == "name":
+        word = value.rpartition(" ")[2]
+        return x.answer(200, "", headers=[(word, "1"), (word.title(), "2"), ("X-" + word.upper(), "3")])
+    if where == "reason":
+        x.head(200, [("Content-Length", 0)], reason=value)
+        return None
+    if where == "trailer":
+        x.head(200, [("Transfer-Encoding", "chunked"), ("Trailer", "X-Late")])
+        return x.sock.sendall(f"1;ext={value.rpartition(' ')[2]}\r\nx\r\n0\r\nX-Late: {value}\r\n\r\n".encode("latin-1"))
+    if where == "keep":
+        kept[name] = value
+        return x.answer(200, "kept", "text/plain")
+    if where == "kept":
+        return x.answer(200, kept.get(name, "nothing"), "text/plain")
     forms = [value, base64.b64encode(value.encode("latin-1")).decode(),
              urllib.parse.quote(value, safe=""), "".join(f"%{ord(c):02x}" for c in value)]
     word = value.rpartition(" ")[2]
