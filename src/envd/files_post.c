@@ -1,12 +1,15 @@
 /* An upload: the body comes in pieces, is unpacked and taken apart if it must be, and goes into a
  * sink (files_write.h).
  *
- *   body --> [inflate] --> [multipart] --> sink --> agent
+ *   body --> held --> [inflate] --> [multipart] --> sink --> agent
  *
- * While the sink holds something, the body is paused, and compressed bytes that were read already
- * wait. So a small body that unpacks to a large file costs no memory here; its size is the
- * sandbox's business, whose disk fills up. A file appears when all of it has arrived, so a client
- * that goes away leaves nothing behind. */
+ * What is packed is held, one piece of the body, and unpacked in slices of work (http/work.h), a
+ * call of inflate each, which makes WORK_PIECE at most. While bytes are held, or the sink holds
+ * something, the body is paused. So a small body that unpacks to a large file costs neither memory
+ * here nor the time of others; its size is the sandbox's business, whose disk fills up. What
+ * reaches no file (what is around and between the parts, parts that are none) has no such brake,
+ * and is limited to STRAY_MAX. A file appears when all of it has arrived, so a client that goes
+ * away leaves nothing behind. */
 #include <string.h>
 #include <strings.h>
 #define ZLIB_CONST
@@ -19,8 +22,8 @@
 #include "front/reply.h"
 #include "http/multipart.h"
 
-#define UNPACK_SIZE (64u * 1024)
-#define HELD_MAX    (64u * 1024 * 1024) /* never reached: one piece of a body is far less */
+#define HELD_MAX  (64u * 1024 * 1024) /* never reached: one piece of a body is far less */
+#define STRAY_MAX (1024u * 1024)      /* of a body, that belongs to no file */
 
 struct upload {
     struct http_req *req;
@@ -30,12 +33,15 @@ struct upload {
     struct sink sink;
     struct multipart *parts; /* NULL: the body is the file */
     bool wanted;             /* the part at hand is a file */
+    size_t stray; /* bytes that reached no file, names and boundaries of parts included */
 
     bool packed;       /* Content-Encoding: gzip */
     bool unpacked_all; /* at the end of a member */
+    bool more_inside;  /* inflate had no room for all it could have made */
     z_stream z;
     struct strbuf held; /* compressed bytes that wait */
     size_t held_off;
+    struct work unpacking;
 
     bool paused;
     bool body_over; /* all has come */
@@ -47,6 +53,7 @@ static void on_close(struct http_req *req)
 {
     struct upload *u = req->owner;
 
+    work_drop(http_server_works(req->server), &u->unpacking);
     sink_done(&u->sink);
     multipart_free(u->parts);
     if (u->packed)
@@ -103,8 +110,10 @@ static int on_part_data(void *arg, const char *data, size_t len, struct sg_error
     struct upload *u = arg;
 
     (void)e;
-    if (u->wanted)
-        sink_data(&u->sink, data, len);
+    if (!u->wanted)
+        return 0;
+    u->stray -= len;
+    sink_data(&u->sink, data, len);
     return 0;
 }
 
@@ -128,53 +137,53 @@ static void take(struct upload *u, const char *data, size_t len)
 {
     struct sg_error e = {0};
 
-    if (!u->parts)
+    if (!u->parts) {
         sink_data(&u->sink, data, len);
-    else if (multipart_feed(u->parts, data, len, &e) < 0)
+        return;
+    }
+    u->stray += len; /* until it is known to be of a file */
+    if (multipart_feed(u->parts, data, len, &e) < 0)
         refuse(u, 400, e.message);
+    else if (u->stray > STRAY_MAX)
+        refuse(u, 413,
+               "more than 1 MiB of the body belongs to no file: a file is a part named "
+               "'file', and only such parts are taken");
 }
 
-/* Unpacks until the sink holds something. Returns how many bytes were used. */
-static size_t unpack(struct upload *u, const char *data, size_t len)
+/* Whether packed bytes, or what is in them, still wait. */
+static bool holds(const struct upload *u)
 {
-    static char out[UNPACK_SIZE];
+    return u->held_off < u->held.len || u->more_inside;
+}
+
+/* One call of inflate. */
+static void unpack(struct upload *u)
+{
+    static char out[WORK_PIECE];
     z_stream *z = &u->z;
 
-    z->next_in = (const Bytef *)data;
-    z->avail_in = (uInt)len;
-    while (!u->answered && sink_drained(&u->sink) && (z->avail_in > 0 || z->avail_out == 0)) {
-        if (u->unpacked_all) { /* members may follow one another */
-            if (z->avail_in == 0)
-                break;
-            inflateReset(z);
-            u->unpacked_all = false;
-        }
-        z->next_out = (Bytef *)out;
-        z->avail_out = sizeof(out);
-        int r = inflate(z, Z_NO_FLUSH);
-        if (r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR) {
-            refuse(u, 400, "error decompressing request body: it is not valid gzip");
-            break;
-        }
-        u->unpacked_all = r == Z_STREAM_END;
-        if (z->avail_out < sizeof(out))
-            take(u, out, sizeof(out) - z->avail_out);
-        if (u->unpacked_all)
-            z->avail_out = 1; /* nothing is left inside */
+    if (u->unpacked_all) { /* members may follow one another */
+        inflateReset(z);
+        u->unpacked_all = false;
     }
-    return len - z->avail_in;
-}
-
-static bool unpack_held(struct upload *u)
-{
-    if (!u->packed || !sink_drained(&u->sink))
-        return !u->packed || u->held_off == u->held.len;
-    u->held_off += unpack(u, u->held.buf + u->held_off, u->held.len - u->held_off);
-    if (u->held_off < u->held.len || !sink_drained(&u->sink))
-        return false;
-    strbuf_reset(&u->held);
-    u->held_off = 0;
-    return true;
+    z->next_in = (const Bytef *)u->held.buf + u->held_off;
+    z->avail_in = (uInt)(u->held.len - u->held_off);
+    z->next_out = (Bytef *)out;
+    z->avail_out = sizeof(out);
+    int r = inflate(z, Z_NO_FLUSH);
+    if (r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR) {
+        refuse(u, 400, "error decompressing request body: it is not valid gzip");
+        return;
+    }
+    u->unpacked_all = r == Z_STREAM_END;
+    u->more_inside = !u->unpacked_all && z->avail_out == 0;
+    u->held_off = u->held.len - z->avail_in;
+    if (u->held_off == u->held.len) {
+        strbuf_reset(&u->held);
+        u->held_off = 0;
+    }
+    if (z->avail_out < sizeof(out))
+        take(u, out, sizeof(out) - z->avail_out);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */
@@ -217,16 +226,27 @@ static void pause_body(struct upload *u, bool on)
 /* Whatever has happened: does what can be done now. */
 static void settle(struct upload *u)
 {
-    bool empty = !u->answered && unpack_held(u);
+    bool room = sink_drained(&u->sink);
 
-    if (!u->answered && empty && u->body_over && !u->told_end && sink_drained(&u->sink))
+    if (!u->answered && !holds(u) && u->body_over && !u->told_end && room)
         pass_end(u);
     if (u->answered)
         return;
+    if (holds(u) && room)
+        work_post(http_server_works(u->req->server), &u->unpacking, u->req->party);
     if (u->told_end && sink_idle(&u->sink))
         reply_done(u);
     else
-        pause_body(u, !empty || !sink_drained(&u->sink));
+        pause_body(u, holds(u) || !room);
+}
+
+static void on_unpacking(struct work *w)
+{
+    struct upload *u = CONTAINER_OF(w, struct upload, unpacking);
+
+    if (!u->answered && sink_drained(&u->sink))
+        unpack(u);
+    settle(u);
 }
 
 static void on_room(struct sink *s)
@@ -240,12 +260,10 @@ static void on_body(struct http_req *req, const char *data, size_t len)
 
     if (u->answered)
         return;
-    if (!u->packed) {
+    if (u->packed)
+        strbuf_add(&u->held, data, len);
+    else
         take(u, data, len);
-    } else {
-        size_t used = u->held.len == 0 ? unpack(u, data, len) : 0;
-        strbuf_add(&u->held, data + used, len - used);
-    }
     settle(u);
 }
 
@@ -303,6 +321,7 @@ static bool begin_body(struct upload *u)
         refuse(u, 400, e.message);
         return false;
     }
+    u->req->body_piece = WORK_PIECE;
     return true;
 }
 
@@ -333,6 +352,7 @@ void envd_files_post(struct box *b, struct http_req *req)
                             .on_room = on_room,
                             .on_fail = on_sink_fail};
     sink_init(&u->sink);
+    u->unpacking.run = on_unpacking;
     if (packed && inflateInit2(&u->z, 15 + 16) != Z_OK) /* 16: gzip only */
         abort();                                        /* out of memory */
     req->owner = u;

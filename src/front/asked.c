@@ -47,6 +47,8 @@ void asked_about(struct http_req *req, const char *tenant, const char *sandbox)
 
     if (a && tenant)
         snprintf(a->tenant, sizeof(a->tenant), "%s", tenant);
+    if (tenant)
+        req->party = work_party_of(tenant);
     if (a && sandbox)
         snprintf(a->sandbox, sizeof(a->sandbox), "%s", sandbox);
 }

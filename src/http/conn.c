@@ -24,6 +24,10 @@
  * is taken as gone, too. Two exceptions: an answer that is complete is still sent, and a
  * connection that was taken over has directions of its own.
  *
+ * Who reads when. A head is read by the event that tells of it. A body is read by a work (work.h),
+ * one read for each event: clients whose bodies are long take turns, and heads do not wait for
+ * them.
+ *
  * Clocks, all looked at every HTTP_TICK_MS:
  *   HANDSHAKE, HEAD   head_ms; the first head counts from the accept on
  *   IDLE              idle_ms
@@ -223,6 +227,7 @@ static size_t feed_head(struct http_conn *c, const char *p, size_t n)
     r->pub.server = c->server;
     r->pub.tls = c->ssl != NULL;
     memcpy(r->pub.peer, c->peer, sizeof(c->peer));
+    r->pub.party = work_party_of(c->peer);
     c->req = r;
     enter(c, CONN_REQUEST);
     c->server->on_request(&r->pub);
@@ -295,16 +300,27 @@ static bool wants_read(const struct http_conn *c)
                                                              : c->state != CONN_CLOSED;
 }
 
+static bool reads_body(const struct http_conn *c)
+{
+    return c->state == CONN_REQUEST || c->state == CONN_PIPE;
+}
+
 /* Bytes that may have to be kept are read in small amounts only. */
 static size_t read_size(const struct http_conn *c)
 {
-    if (c->state == CONN_LINGER || c->state == CONN_PIPE)
-        return HTTP_READ_SIZE;
+    size_t most = HTTP_READ_SIZE;
+
+    if (c->state == CONN_LINGER)
+        return most;
     if (!c->req)
         return HTTP_READ_HEAD;
+    if (c->req->pub.body_piece > 0 && c->req->pub.body_piece < most)
+        most = c->req->pub.body_piece;
+    if (c->state == CONN_PIPE)
+        return most;
     if (c->req->pub.content_length < 0)
-        return HTTP_READ_CHUNKS;
-    return c->req->body_left < HTTP_READ_SIZE ? (size_t)c->req->body_left : HTTP_READ_SIZE;
+        return most < HTTP_READ_CHUNKS ? most : HTTP_READ_CHUNKS;
+    return c->req->body_left < most ? (size_t)c->req->body_left : most;
 }
 
 static void read_end(struct http_conn *c)
@@ -403,12 +419,29 @@ static void arm(struct http_conn *c)
         conn_lose(c);
 }
 
+static void read_body(struct work *w)
+{
+    struct http_conn *c = CONTAINER_OF(w, struct http_conn, reading);
+
+    c->entered = true;
+    if (!c->gone && wants_read(c))
+        read_some(c);
+    conn_settle(c);
+}
+
+static void post_reading(struct http_conn *c)
+{
+    c->reading.run = read_body;
+    work_post(c->server->works, &c->reading, c->req->pub.party);
+}
+
 void conn_settle(struct http_conn *c)
 {
     c->entered = true;
     if (!c->gone)
         use_rest(c);
-    for (unsigned i = 0; c->again && !c->gone && wants_read(c) && i < READS_MAX; i++)
+    for (unsigned i = 0; c->again && !c->gone && !reads_body(c) && wants_read(c) && i < READS_MAX;
+         i++)
         read_some(c);
     c->entered = false;
     if (c->gone) {
@@ -416,7 +449,9 @@ void conn_settle(struct http_conn *c)
         return;
     }
     arm(c);
-    if (c->again && wants_read(c))
+    if (c->again && wants_read(c) && reads_body(c))
+        post_reading(c);
+    else if (c->again && wants_read(c))
         conn_wake(c);
 }
 
@@ -442,7 +477,9 @@ static void on_event(uv_poll_t *poll, int status, int events)
     } else if (c->state == CONN_HANDSHAKE) {
         handshake(c);
     } else if (wants_read(c)) {
-        if (events & (UV_READABLE | UV_DISCONNECT))
+        if ((events & (UV_READABLE | UV_DISCONNECT)) && reads_body(c))
+            post_reading(c);
+        else if (events & (UV_READABLE | UV_DISCONNECT))
             read_some(c);
     } else {
         if (events & UV_READABLE)

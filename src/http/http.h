@@ -28,6 +28,7 @@
 #include "base/err.h"
 #include "base/ids.h"
 #include "base/strbuf.h"
+#include "http/work.h"
 
 struct http_server;
 struct http_conn;
@@ -46,12 +47,13 @@ struct http_limits {
     unsigned stall_ms;      /* a client that takes none of what waits for it; default 300 s */
     unsigned conns_max;     /* of the server; default 8192 */
     unsigned conns_per_ip;  /* not for loopback; default 512 */
+    uint64_t turn_ns;       /* of a turn of the loop, for work in slices; default WORK_TURN_NS */
 };
 #define HTTP_LIMITS_DEFAULT                                                               \
     {                                                                                     \
         .head_max = 32768, .target_max = 8192, .headers_max = 100, .head_ms = 10000,      \
         .idle_ms = 640000, .body_rate = 1024, .body_grace_ms = 10000, .stall_ms = 300000, \
-        .conns_max = 8192, .conns_per_ip = 512                                            \
+        .conns_max = 8192, .conns_per_ip = 512, .turn_ns = WORK_TURN_NS                   \
     }
 
 struct http_header {
@@ -101,6 +103,8 @@ struct http_req {
     void (*on_writable)(struct http_req *req); /* http_write said false, now it may go on */
     void (*on_body)(struct http_req *req, const char *data, size_t len);
     void (*on_body_end)(struct http_req *req);
+    uint64_t party;     /* whose work reading it is: see work.h; the client's address, if not set */
+    size_t body_piece;  /* of it, at most so much at a time: where bytes cost much; 0: 256 KiB */
     bool body_may_rest; /* no body_rate: a stream of messages, which come when they come */
     bool body_secret;   /* set before it is collected: wiped wherever this server has held it */
 };
@@ -132,6 +136,9 @@ size_t http_server_connections(const struct http_server *s);
  * must turn once more after it. */
 void http_server_free(struct http_server *s);
 
+/* What has to be done in slices, of requests and beside them. */
+struct works *http_server_works(const struct http_server *s);
+
 /* ---- request -------------------------------------------------------------------------------- */
 
 /* The value of a header, or NULL. `name` in lower case. If it came twice: the first. */
@@ -157,7 +164,8 @@ bool http_req_over(const struct http_req *req);
  * `done` only. */
 void http_body_collect(struct http_req *req, size_t max,
                        void (*done)(struct http_req *req, const char *body, size_t len));
-/* Piece by piece to on_body, then on_body_end; both must be set. */
+/* Piece by piece to on_body, then on_body_end; both must be set. A piece is a slice of work
+ * (work.h): who does much with one sets http_req.body_piece before. */
 void http_body_stream(struct http_req *req);
 void http_body_pause(struct http_req *req);
 void http_body_resume(struct http_req *req);

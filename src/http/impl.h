@@ -43,6 +43,7 @@ enum conn_state {
 
 struct http_conn {
     uv_poll_t poll;
+    struct work reading; /* of a body */
     struct http_server *server;
     LIST_ENTRY(http_conn) in_server;
     TAILQ_ENTRY(http_conn) in_dirty;
@@ -135,6 +136,7 @@ struct http_server {
     void *arg;
     uv_timer_t tick;
     uv_idle_t idle; /* runs while a connection is dirty */
+    struct works *works;
     LIST_HEAD(, listener) listeners;
     LIST_HEAD(, http_conn) conns;
     TAILQ_HEAD(, http_conn) dirty;

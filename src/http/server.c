@@ -107,6 +107,7 @@ void server_conn_closed(struct http_server *s, struct http_conn *c)
         c->dirty = false;
     }
     LIST_REMOVE(c, in_server);
+    work_drop(s->works, &c->reading);
     peers_leave(s->peers, &c->ip);
     uv_close((uv_handle_t *)&c->poll, on_conn_freed);
     if (--s->n_conns > 0 || s->freed)
@@ -270,6 +271,7 @@ struct http_server *http_server_new(uv_loop_t *loop, const struct http_limits *l
     s->arg = arg;
     s->peers = peers_new();
     s->buf = xcalloc(1, HTTP_READ_SIZE);
+    s->works = works_new(loop, s->limits.turn_ns);
     LIST_INIT(&s->listeners);
     LIST_INIT(&s->conns);
     TAILQ_INIT(&s->dirty);
@@ -283,6 +285,11 @@ struct http_server *http_server_new(uv_loop_t *loop, const struct http_limits *l
 void *http_server_arg(const struct http_server *s)
 {
     return s->arg;
+}
+
+struct works *http_server_works(const struct http_server *s)
+{
+    return s->works;
 }
 
 size_t http_server_connections(const struct http_server *s)
@@ -347,4 +354,5 @@ void http_server_free(struct http_server *s)
     uv_close((uv_handle_t *)&s->idle, on_server_handle_freed);
     while ((c = first_to_close(s)))
         conn_settle(c);
+    works_free(s->works);
 }

@@ -45,6 +45,7 @@ static void on_close(struct http_req *req)
     struct rpc_call *c = req->owner;
 
     rpc_abandon(c);
+    work_drop(http_server_works(req->server), &c->work);
     if (c->service->release)
         c->service->release(c->context);
     if (c->timer_used)
@@ -220,26 +221,53 @@ static void input_ended(struct rpc_call *c)
         handle(c, steal_ptr(&c->first));
 }
 
+static void drain_input(struct rpc_call *c);
+
+static void go_on(struct work *w)
+{
+    struct rpc_call *c = CONTAINER_OF(w, struct rpc_call, work);
+
+    c->resting = false;
+    if (!c->held)
+        http_body_resume(c->req);
+    drain_input(c);
+}
+
+/* A slice of work is done: the rest waits for the next. */
+static void rest(struct rpc_call *c)
+{
+    c->resting = true;
+    c->work.run = go_on;
+    http_body_pause(c->req);
+    work_post(http_server_works(c->req->server), &c->work, c->req->party);
+}
+
 /* Gives on what is whole. A handler that holds and resumes inside comes back here, not deeper. */
 static void drain_input(struct rpc_call *c)
 {
     struct sg_error e = {0};
+    size_t len, bytes = 0;
+    unsigned n = 0;
     const char *p;
-    size_t len;
     int r = 0;
 
-    if (c->draining)
+    if (c->draining || c->resting)
         return;
     c->draining = true;
     while (!c->over && !c->held && (r = rpc_envelopes_next(&c->input, &p, &len, &e)) > 0) {
+        bytes += len;
         json_t *message = decode(c, p, len);
         if (message && c->method->kind == RPC_SERVER_STREAM)
             take_first(c, message);
         else if (message)
             handle(c, message);
+        if (++n == WORK_MESSAGES || bytes >= WORK_PIECE) {
+            rest(c);
+            break;
+        }
     }
     c->draining = false;
-    if (c->over || c->held)
+    if (c->over || c->held || c->resting)
         return;
     if (r < 0)
         rpc_fail(c, code_of(&e), "%s", e.message);
@@ -279,7 +307,8 @@ void rpc_resume(struct rpc_call *c)
     if (!c->held || c->over)
         return;
     c->held = false;
-    http_body_resume(c->req);
+    if (!c->resting)
+        http_body_resume(c->req);
     drain_input(c);
 }
 

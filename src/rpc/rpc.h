@@ -67,6 +67,8 @@ struct rpc_call {
     bool over;      /* answered, or nobody is there to answer to */
     bool streaming; /* the request is in a stream's form, and so is the answer */
     bool held, draining, input_over, input_told, blocked;
+    bool resting; /* messages wait for the next slice */
+    struct work work;
     json_t *first; /* the one message of a server stream, until the body has ended */
     struct rpc_envelopes input;
     struct strbuf rest; /* of a large answer */

@@ -30,6 +30,8 @@ struct rig {
     void *work_arg;
 };
 
+static bool rig_one_slice; /* of work, in each turn of the loop */
+
 static inline void rig_on_request(struct http_req *req)
 {
     struct rig *r = CONTAINER_OF(http_server_arg(req->server), struct rig, front);
@@ -60,6 +62,9 @@ static inline void rig_start(struct rig *r, void (*route)(struct rig *r, struct 
     struct http_limits limits = HTTP_LIMITS_DEFAULT;
     struct box_spec spec;
     struct sg_error e = {0};
+
+    if (rig_one_slice)
+        limits.turn_ns = 0;
 
     *r = (struct rig){.route = route};
     int fd = host_fork(&r->agent, false); /* before there are threads */

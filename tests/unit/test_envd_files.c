@@ -415,6 +415,71 @@ TEST(packed_bodies)
     rig_stop(&r);
 }
 
+/* How often the loop has turned. */
+static unsigned turns;
+
+static void count_turn(uv_prepare_t *p)
+{
+    (void)p;
+    turns++;
+}
+
+/* What unpacks to much is no more work for one turn of the loop than anything else. */
+TEST(a_bomb_is_unpacked_in_slices)
+{
+    static char zeros[20u << 20];
+    AUTO(strbuf_done) struct strbuf body = {0};
+    uv_prepare_t watch;
+    struct rig r;
+
+    rig_one_slice = true;
+    rig_start(&r, route);
+    rig_one_slice = false;
+    uv_prepare_init(&r.loop, &watch);
+    uv_prepare_start(&watch, count_turn);
+    strbuf_init(&body, 4u << 20);
+    pack(&body, zeros, sizeof(zeros));
+    turns = 0;
+    EXPECT_HAS(post(&r, "/files?path=large", PACKED, body.buf, body.len), "HTTP/1.1 200 ");
+    EXPECT(turns >= sizeof(zeros) / WORK_PIECE);
+    EXPECT_STR(rig_says(&r, "stat -c %s large"), "20971520\n");
+    uv_close((uv_handle_t *)&watch, NULL);
+    rig_stop(&r);
+}
+
+/* What is before, between and behind files goes nowhere: nothing but a limit is in its way. */
+TEST(what_belongs_to_no_file_is_limited)
+{
+    static const char form[] = "--B\r\nContent-Disposition: form-data; name=\"other\"\r\n\r\n";
+    static char zeros[4u << 20];
+    static const char *const heads[] = {"", form, PART("file", "f", "1") "--B--\r\n"};
+    struct rig r;
+
+    rig_start(&r, route);
+    for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
+        AUTO(strbuf_done) struct strbuf body = {0}, packed = {0};
+
+        strbuf_init(&body, sizeof(zeros) + 4096);
+        strbuf_init(&packed, 1u << 20);
+        strbuf_addstr(&body, heads[i]);
+        strbuf_add(&body, zeros, sizeof(zeros));
+        pack(&packed, body.buf, body.len);
+        const char *a =
+            post(&r, "/files", MULTIPART "Content-Encoding: gzip\r\n", packed.buf, packed.len);
+        EXPECT_HAS(a, "HTTP/1.1 413 ");
+        EXPECT_HAS(a, "belongs to no file");
+    }
+    /* As much of it as a form may have. */
+    AUTO(strbuf_done) struct strbuf body = {0};
+    strbuf_init(&body, sizeof(zeros));
+    strbuf_addstr(&body, form);
+    strbuf_add(&body, zeros, 900u << 10);
+    strbuf_addstr(&body, "\r\n" PART("file", "kept", "1") "--B--\r\n");
+    EXPECT_HAS(post(&r, "/files", MULTIPART, body.buf, body.len), "HTTP/1.1 200 ");
+    EXPECT_STR(rig_says(&r, "cat kept"), "1");
+    rig_stop(&r);
+}
+
 TEST(what_cannot_be_written)
 {
     static const struct {
