@@ -12,15 +12,29 @@
  * what is cut off after a head that somebody has seen is found, and a log that was written anew is
  * not ours.
  *
+ * Each tenant has a chain of its own, in a folder of its name, with files and limits of its own:
+ * none can push out what is on record of another. The folder above has one more, with what is of no
+ * tenant. Numbers are given out over all chains, so they tell the order; within one they have gaps.
+ * That a chain was taken away whole, or cut, is found as well: once a minute, and at the beginning
+ * of each file, the chain above notes where the others are, {"kind":"chain","name":TENANT,
+ * "detail":"SEQ:HASH"} of their last heads. So one head of the chain above, noted elsewhere,
+ * vouches for all.
+ *
  * Files are audit-NNNNNN.jsonl; when one is larger than the limit the next begins, with the last
  * hash of the one before; the oldest are removed beyond the number kept, and verifying begins with
- * the oldest that is there. Text from outside (names, reasons) is escaped by the JSON writer and
- * cut to AUDIT_TEXT_MAX; there is no field for content, headers or values.
+ * the oldest that is there, whose first head has the number of records before it. Text from outside
+ * (names, reasons) is escaped by the JSON writer and cut to AUDIT_TEXT_MAX; there is no field for
+ * content, headers or values.
  *
  * Writing is buffered: audit_write never blocks on more than memory; audit_flush writes and is
- * called from a timer (100 ms) and at the end. Too many records in a moment (AUDIT_PENDING_MAX) are
- * folded: equal ones (same sandbox, kind, verdict, rule, name, address, port) become one with their
- * count, and a denial is never dropped without one. */
+ * called from a timer (100 ms) and at the end. A refusal is written at once, equal ones (same
+ * sandbox, kind, rule, name, address, port) that come within AUDIT_REPEAT_NS are one more, with
+ * their count. Too many records of a tenant in a moment (AUDIT_PENDING_MAX) are folded: equal ones
+ * become one with their count, whatever the verdict, and a denial is never dropped without one.
+ *
+ * Disks keep what was written for a while. audit_sync_begin, audit_sync_run and audit_sync_end make
+ * it durable: the first and last are quick, the one between is for another thread. It is due
+ * AUDIT_SYNC_NS after the last time, and at once when a secret was refused. */
 #pragma once
 
 #include "base/err.h"
@@ -30,12 +44,14 @@
 #define AUDIT_TEXT_MAX     255
 #define AUDIT_HEAD_RECORDS 1000
 #define AUDIT_HEAD_NS      60000000000ull
-#define AUDIT_PENDING_MAX  8192
+#define AUDIT_PENDING_MAX  8192 /* of one tenant */
+#define AUDIT_REPEAT_NS    1000000000ull
+#define AUDIT_SYNC_NS      1000000000ull
 #define AUDIT_PAGE_MAX     1000
 
 /* NULL and 0 mean: not there. */
 struct audit_record {
-    const char *kind; /* flow, dns, request, policy, secret, sanitise, quota, start, stop */
+    const char *kind; /* flow, dns, request, policy, secret, sanitise, quota, start, chain */
     const char *tenant, *sandbox;
     const char *name, *address; /* as text */
     const char *protocol;       /* tcp, udp, tls, http, dns */
@@ -48,13 +64,14 @@ struct audit_record {
 };
 
 struct audit_log;
+/* Of each chain. */
 struct audit_limits {
     uint64_t file_bytes; /* a file is about this large */
     uint32_t files;      /* that are kept */
 };
 
-/* Goes on where the directory's last file ends; a last line that a crash cut is cut off, on record.
- */
+/* Goes on where the last file of each chain ends; a last line that a crash cut is cut off, on
+ * record. */
 int audit_open(int dirfd, const struct audit_limits *limits, struct audit_log **ret,
                struct sg_error *e);
 void audit_set_limits(struct audit_log *log, const struct audit_limits *limits);
@@ -62,7 +79,15 @@ void audit_write(struct audit_log *log, const struct audit_record *r);
 /* Writes what is pending; signs a head if it is time. Call it often: it does nothing if there is
  * nothing. 0, or -errno if the disk is full: the records stay pending, within the bound. */
 int audit_flush(struct audit_log *log);
-void audit_close(struct audit_log *log); /* flushes, with a head */
+void audit_close(struct audit_log *log); /* flushes, with heads, and syncs */
+
+/* What was written since the last time, if it is time; NULL: it is not, or there is nothing. One at
+ * a time. */
+struct audit_sync;
+struct audit_sync *audit_sync_begin(struct audit_log *log);
+void audit_sync_run(struct audit_sync *s); /* waits for the disk; touches nothing else */
+/* Frees it. 0, or -errno: it will be tried again. log NULL: it is closed by now. */
+int audit_sync_end(struct audit_log *log, struct audit_sync *s);
 
 /* ---- reading: also while another process writes ---------------------------------------------- */
 
@@ -78,11 +103,13 @@ int audit_query(int dirfd, const struct audit_filter *f,
                 struct sg_error *e);
 
 struct audit_report {
-    uint64_t records, first_seq, last_seq, heads;
-    uint64_t unsigned_records; /* after the last head */
-    uint64_t bad_seq;          /* where it breaks; 0: nowhere */
-    char head[96];             /* the last head, "SEQ:HASH": to be noted; "" if there is none */
-    char message[256];         /* why */
+    uint64_t records, first_seq, last_seq, heads; /* of all chains */
+    uint64_t chains;                              /* that tenants have */
+    uint64_t removed;                             /* older records, by the limits */
+    uint64_t unsigned_records;                    /* after the last heads */
+    uint64_t bad_seq;                             /* where it breaks; 0: nowhere */
+    char head[96];     /* the last of the chain above, "SEQ:HASH": to be noted; "": there is none */
+    char message[256]; /* why */
 };
 /* 0: whole; -EBADMSG: it was tampered with, see the report. public_key: PEM text that the caller
  * trusts, or NULL for the directory's own. head: "SEQ:HASH" that was noted before and must still be

@@ -3,8 +3,10 @@
  *   record.c   a line: made from a record, and taken apart
  *   pending.c  records that are not written yet, folded if they are many
  *   sign.c     the key that signs heads
- *   rotate.c   the files: their names, which there are, the next one
- *   log.c      the one that writes
+ *   rotate.c   the files: their names, which there are, the next one; the folders of tenants
+ *   chain.c    one chain, and writing to it
+ *   log.c      all chains               sync.c     on the disk
+ *   back.c     lines, the newest first
  *   query.c    reading backwards        verify.c   reading forwards, and believing nothing */
 #pragma once
 
@@ -17,10 +19,16 @@
 
 /* ---- record.c -------------------------------------------------------------------------------- */
 
+struct audit_head {
+    uint64_t seq; /* 0: none */
+    char hash[AUDIT_HASH_LEN + 1];
+};
 /* Where the chain is: what the next line continues. */
 struct audit_place {
-    uint64_t seq, records;         /* so far; heads have a seq and are no records */
-    uint64_t head_seq, since_head; /* the last head's; records after it */
+    uint64_t seq;           /* the last that was given out, in any chain */
+    uint64_t records;       /* of the chain; heads have a seq and are no records */
+    struct audit_head head; /* the last one */
+    uint64_t since_head;    /* records after it */
     char hash[AUDIT_HASH_LEN + 1];
 };
 void audit_place_init(struct audit_place *p);
@@ -61,19 +69,34 @@ struct audit_entry {
     struct audit_entry *chain; /* in the table */
     uint64_t key, count;
     int64_t time_ms;
+    uint64_t again_ns;     /* was written: when what came since is */
     struct audit_record r; /* its texts follow */
 };
+/* Entries of all chains by what they are. */
 #define AUDIT_BUCKETS 4096
-struct audit_pending {
-    struct audit_entry *first, **last;
+struct audit_table {
     struct audit_entry *buckets[AUDIT_BUCKETS];
-    size_t n;
     uint64_t seed;
 };
-void audit_pending_init(struct audit_pending *p);
+void audit_table_init(struct audit_table *t);
+
+struct audit_queue {
+    struct audit_entry *first, **last;
+    size_t n;
+};
+/* Of one chain. */
+struct audit_pending {
+    struct audit_table *table;
+    struct audit_queue wait;   /* to be written */
+    struct audit_queue recent; /* refusals that were, and may come again */
+};
+void audit_pending_init(struct audit_pending *p, struct audit_table *t);
 void audit_pending_add(struct audit_pending *p, const struct audit_record *r, int64_t time_ms);
-/* Frees the first n. */
-void audit_pending_drop(struct audit_pending *p, size_t n);
+/* The first n were written. */
+void audit_pending_written(struct audit_pending *p, size_t n, uint64_t now_ns);
+/* Refusals that came again wait to be written, if it is time; all: in any case. */
+void audit_pending_repeat(struct audit_pending *p, uint64_t now_ns, bool all);
+void audit_pending_done(struct audit_pending *p);
 
 /* ---- sign.c ---------------------------------------------------------------------------------- */
 
@@ -100,11 +123,67 @@ int audit_file_open(int dirfd, uint32_t number, int flags);
 void audit_file_name(uint32_t number, char *buf, size_t cap);
 /* Removes files from *oldest on until `keep` of them are left, the last being `newest`. */
 void audit_files_trim(int dirfd, uint32_t *oldest, uint32_t newest, uint32_t keep);
+/* The tenants that have a chain, sorted; to be freed. */
+int audit_tenants(int dirfd, char (**ret)[ID_LEN + 1], size_t *ret_n, struct sg_error *e);
+/* The folder of one; "": the one above itself. Descriptor or -errno. */
+int audit_tenant_open(int dirfd, const char *tenant);
 
-/* ---- query.c --------------------------------------------------------------------------------- */
+/* ---- chain.c --------------------------------------------------------------------------------- */
 
-/* Every whole line of every file, the newest first, until fn says false. first_seq_below: files
- * that begin with that or a higher number are skipped; 0: none. */
-typedef bool (*audit_line_fn)(const char *line, size_t len, void *arg);
-int audit_scan_back(int dirfd, uint64_t first_seq_below, audit_line_fn fn, void *arg,
-                    struct sg_error *e);
+struct audit_chain {
+    struct audit_chain *next;
+    int top;                 /* the folder above; not its own */
+    char tenant[ID_LEN + 1]; /* "": of none */
+    struct audit_pending pending;
+    struct audit_place place;
+    int dir, fd;             /* of the newest file; both may be closed */
+    bool next_file;          /* the next one is to be made */
+    uint32_t oldest, newest; /* numbers of files; newest is 0 if there is none */
+    uint64_t size;
+    uint64_t head_ns;  /* when the last head was written */
+    uint64_t noted_ns; /* when the chain above has noted one, */
+    uint64_t noted;    /* which; 0: none */
+    bool torn;         /* a write has failed half way, and taking it back has too */
+    bool unsynced;     /* written to since the last sync */
+    bool made;         /* with a new file */
+    /* The last head that is being synced, and that was: what the chain above may note. After a
+     * power cut it must not know of more than there is. */
+    struct audit_head syncing, durable;
+};
+struct audit_writer {
+    const struct audit_limits *limits;
+    const struct audit_signer *signer;
+    uint64_t *seq; /* of all chains */
+};
+/* Reads where it ends. tenant: its folder is there. *seq becomes the highest number. */
+int audit_chain_open(int top, const char *tenant, struct audit_table *table, uint64_t *seq,
+                     struct audit_chain **ret, struct sg_error *e);
+void audit_chain_free(struct audit_chain *c);
+/* Writes what waits. head: and signs a head behind it if there is none. */
+int audit_chain_flush(struct audit_chain *c, const struct audit_writer *w, bool head);
+/* Closes files that are not needed now. */
+void audit_chain_rest(struct audit_chain *c);
+
+/* ---- sync.c ---------------------------------------------------------------------------------- */
+
+struct audit_sync *audit_sync_new(struct audit_chain *chains);
+/* log.c: it has been tried. */
+void audit_synced(struct audit_log *log, int r);
+
+/* ---- back.c ---------------------------------------------------------------------------------- */
+
+/* Every whole line of a chain, the newest first. */
+struct audit_back {
+    int dir;
+    uint64_t below; /* files that begin with that or a higher number are skipped; 0: none */
+    uint32_t *files;
+    size_t n;    /* that were not begun */
+    int64_t end; /* of what was not read of the file at hand, files[n] */
+    char *buf;   /* lines in [first, at) were not told */
+    char *first, *at;
+};
+int audit_back_open(struct audit_back *b, int dir, uint64_t below,
+                    struct sg_error *e); /* takes dir */
+void audit_back_done(struct audit_back *b);
+/* 1; 0: there are no more; -errno. The line has no newline, and lives until the next. */
+int audit_back_next(struct audit_back *b, const char **ret, size_t *ret_len, struct sg_error *e);

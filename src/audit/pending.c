@@ -1,7 +1,8 @@
-/* Records that wait to be written. Up to half of the room each has a line of its own. Above that
- * equal ones are counted; when even different ones are too many, only whose they are and what they
- * were is kept, and at last only how many were allowed and how many were not: the room is bounded,
- * and no denial goes without being counted. */
+/* Records of a chain that wait to be written. A refusal stays known for a second after it was:
+ * those that are equal to it are counted, and written as one. Of other records up to half of the
+ * room each has a line of its own. Above that equal ones are counted; when even different ones are
+ * too many, only whose they are and what they were is kept, and at last only how many were allowed
+ * and how many were not: the room is bounded, and no denial goes without being counted. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -24,7 +25,7 @@ static const size_t texts[TEXTS] = {
     offsetof(struct audit_record, verdict), offsetof(struct audit_record, rule),
     offsetof(struct audit_record, detail),  offsetof(struct audit_record, policy),
 };
-#define TEXTS_EQUAL 8 /* the first ones */
+#define TEXTS_EQUAL 9 /* the first ones */
 
 static const char **text_of(struct audit_record *r, size_t i)
 {
@@ -51,9 +52,9 @@ static size_t kept(const char *s)
 }
 
 /* The seed keeps who chooses the names from choosing the bucket. */
-static uint64_t key_of(const struct audit_pending *p, const struct audit_record *r)
+static uint64_t key_of(const struct audit_table *t, const struct audit_record *r)
 {
-    uint64_t h = p->seed ^ r->port;
+    uint64_t h = t->seed ^ r->port;
 
     for (size_t i = 0; i < TEXTS_EQUAL; i++) {
         const char *s = text_at(r, i);
@@ -100,22 +101,57 @@ static struct audit_entry *entry_new(const struct audit_record *r, int64_t time_
     return en;
 }
 
-void audit_pending_init(struct audit_pending *p)
+void audit_table_init(struct audit_table *t)
 {
-    *p = (struct audit_pending){.last = &p->first};
-    if (getrandom(&p->seed, sizeof(p->seed), GRND_NONBLOCK) != (ssize_t)sizeof(p->seed))
-        p->seed = (uint64_t)(uintptr_t)p;
+    *t = (struct audit_table){0};
+    if (getrandom(&t->seed, sizeof(t->seed), GRND_NONBLOCK) != (ssize_t)sizeof(t->seed))
+        t->seed = (uint64_t)(uintptr_t)t;
 }
 
-static bool count_into_equal(struct audit_pending *p, const struct audit_record *r, uint64_t key)
+static void queue_add(struct audit_queue *q, struct audit_entry *en)
 {
-    struct audit_entry *en = p->buckets[key % AUDIT_BUCKETS];
+    en->next = NULL;
+    *q->last = en;
+    q->last = &en->next;
+    q->n++;
+}
+
+static struct audit_entry *queue_take(struct audit_queue *q)
+{
+    struct audit_entry *en = q->first;
+
+    q->first = en->next;
+    if (!q->first)
+        q->last = &q->first;
+    q->n--;
+    return en;
+}
+
+void audit_pending_init(struct audit_pending *p, struct audit_table *t)
+{
+    *p = (struct audit_pending){.table = t};
+    p->wait.last = &p->wait.first;
+    p->recent.last = &p->recent.first;
+}
+
+static bool is_refusal(const struct audit_record *r)
+{
+    return r->verdict && strcmp(r->verdict, "deny") == 0;
+}
+
+static bool count_into_equal(struct audit_table *t, const struct audit_record *r, uint64_t key,
+                             int64_t time_ms)
+{
+    struct audit_entry *en = t->buckets[key % AUDIT_BUCKETS];
 
     while (en && !(en->key == key && equal(&en->r, r)))
         en = en->chain;
     if (!en)
         return false;
-    en->count++;
+    if (en->count++ == 0) { /* it was written: this is of those that came since */
+        en->time_ms = time_ms;
+        en->r.up = en->r.down = en->r.ms = 0;
+    }
     en->r.up += r->up;
     en->r.down += r->down;
     en->r.ms += r->ms;
@@ -126,19 +162,18 @@ static bool count_into_equal(struct audit_pending *p, const struct audit_record 
 static bool add_within(struct audit_pending *p, const struct audit_record *r, int64_t time_ms,
                        size_t room)
 {
-    uint64_t key = key_of(p, r);
+    struct audit_table *t = p->table;
+    uint64_t key = key_of(t, r);
     struct audit_entry *en;
 
-    if (p->n >= FOLD_FROM && count_into_equal(p, r, key))
+    if ((p->wait.n >= FOLD_FROM || is_refusal(r)) && count_into_equal(t, r, key, time_ms))
         return true;
-    if (p->n >= room)
+    if (p->wait.n >= room)
         return false;
     en = entry_new(r, time_ms, key);
-    en->chain = p->buckets[key % AUDIT_BUCKETS];
-    p->buckets[key % AUDIT_BUCKETS] = en;
-    *p->last = en;
-    p->last = &en->next;
-    p->n++;
+    en->chain = t->buckets[key % AUDIT_BUCKETS];
+    t->buckets[key % AUDIT_BUCKETS] = en;
+    queue_add(&p->wait, en);
     return true;
 }
 
@@ -163,6 +198,7 @@ void audit_pending_add(struct audit_pending *p, const struct audit_record *r, in
                                       .down = r->down,
                                       .ms = r->ms};
     struct audit_record of_verdict = {.kind = "folded",
+                                      .tenant = r->tenant,
                                       .verdict = plain_verdict(r->verdict),
                                       .rule = FOLDED,
                                       .up = r->up,
@@ -174,25 +210,47 @@ void audit_pending_add(struct audit_pending *p, const struct audit_record *r, in
            add_within(p, &of_verdict, time_ms, AUDIT_PENDING_MAX));
 }
 
-static void unchain(struct audit_pending *p, struct audit_entry *en)
+static void entry_free(struct audit_table *t, struct audit_entry *en)
 {
-    struct audit_entry **at = &p->buckets[en->key % AUDIT_BUCKETS];
+    struct audit_entry **at = &t->buckets[en->key % AUDIT_BUCKETS];
 
     while (*at != en)
         at = &(*at)->chain;
     *at = en->chain;
+    free(en);
 }
 
-void audit_pending_drop(struct audit_pending *p, size_t n)
+void audit_pending_written(struct audit_pending *p, size_t n, uint64_t now_ns)
 {
     for (; n > 0; n--) {
-        struct audit_entry *en = p->first;
+        struct audit_entry *en = queue_take(&p->wait);
 
-        p->first = en->next;
-        if (!p->first)
-            p->last = &p->first;
-        unchain(p, en);
-        free(en);
-        p->n--;
+        if (!is_refusal(&en->r) || p->recent.n >= AUDIT_PENDING_MAX) {
+            entry_free(p->table, en);
+            continue;
+        }
+        en->count = 0;
+        en->again_ns = now_ns + AUDIT_REPEAT_NS;
+        queue_add(&p->recent, en);
     }
+}
+
+void audit_pending_repeat(struct audit_pending *p, uint64_t now_ns, bool all)
+{
+    while (p->recent.first && (all || p->recent.first->again_ns <= now_ns)) {
+        struct audit_entry *en = queue_take(&p->recent);
+
+        if (en->count > 0)
+            queue_add(&p->wait, en);
+        else
+            entry_free(p->table, en);
+    }
+}
+
+void audit_pending_done(struct audit_pending *p)
+{
+    while (p->wait.first)
+        entry_free(p->table, queue_take(&p->wait));
+    while (p->recent.first)
+        entry_free(p->table, queue_take(&p->recent));
 }

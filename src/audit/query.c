@@ -1,128 +1,30 @@
-/* Reading from the newest line to the oldest. The one that writes may be at work: it only appends
- * whole lines, and what is after the last newline is left for the next time. */
-#include <fcntl.h>
+/* Reading from the newest line to the oldest, over the chains that could have what is wanted:
+ * numbers are given out over all of them, so the highest is the newest. */
+#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <strings.h>
 
 #include "audit/audit_impl.h"
+#include "base/fd.h"
 
-#define WINDOW (256u * 1024)
 /* The wall clock may have been set back: records from before a query's beginning are looked at for
  * so much longer. */
 #define CLOCK_SLACK_MS 3600000
 
-/* ---- all lines ------------------------------------------------------------------------------- */
-
-/* The lines of a window, from the last to the first; it ends with a newline. whole: it begins where
- * the file does, else the first is taken for the end of a line that is not all there. *ret_used:
- * how much of the window they are. False: fn has said so. */
-static bool scan_window(const char *buf, size_t len, bool whole, size_t *ret_used, audit_line_fn fn,
-                        void *arg)
-{
-    const char *first = whole ? buf : memchr(buf, '\n', len);
-    const char *end = buf + len; /* behind a newline */
-
-    if (!whole)
-        first = first ? first + 1 : end;
-    while (end > first) {
-        const char *before = memrchr(first, '\n', (size_t)(end - 1 - first));
-        const char *start = before ? before + 1 : first;
-
-        if (!fn(start, (size_t)(end - 1 - start), arg))
-            return false;
-        end = start;
-    }
-    *ret_used = (size_t)(buf + len - first);
-    return true;
-}
-
-/* Where the last whole line of a file ends. */
-static int64_t last_newline(int fd, char *buf)
-{
-    struct stat st;
-    int64_t end;
-
-    if (fstat(fd, &st) < 0)
-        return -errno;
-    for (end = st.st_size; end > 0;) {
-        size_t n = end < WINDOW ? (size_t)end : WINDOW;
-        ssize_t got = pread(fd, buf, n, end - (int64_t)n);
-        const char *at = got == (ssize_t)n ? memrchr(buf, '\n', n) : NULL;
-
-        if (at)
-            return end - (int64_t)n + (at + 1 - buf);
-        if (got != (ssize_t)n)
-            return got < 0 ? -errno : 0;
-        end -= (int64_t)n;
-    }
-    return 0;
-}
-
-/* 1: fn has said false. */
-static int scan_file(int fd, char *buf, audit_line_fn fn, void *arg)
-{
-    int64_t end = last_newline(fd, buf);
-
-    while (end > 0) {
-        size_t n = end < WINDOW ? (size_t)end : WINDOW, used = 0;
-        ssize_t got = pread(fd, buf, n, end - (int64_t)n);
-
-        if (got != (ssize_t)n)
-            return got < 0 ? -errno : 0;
-        if (!scan_window(buf, n, (size_t)end == n, &used, fn, arg))
-            return 1;
-        /* No line is that long: it is skipped. */
-        end -= (int64_t)(used > 0 ? used : n);
-    }
-    return end < 0 ? (int)end : 0;
-}
-
-/* Whether all of a file is at or above a number, by its first line. */
-static bool is_above(int fd, uint64_t seq)
-{
-    char start[32] = "";
-    unsigned long long first;
-
-    return pread(fd, start, sizeof(start) - 1, 0) > 0 &&
-           sscanf(start, "{\"seq\":%llu,", &first) == 1 && first >= seq;
-}
-
-int audit_scan_back(int dirfd, uint64_t first_seq_below, audit_line_fn fn, void *arg,
-                    struct sg_error *e)
-{
-    AUTO(free_p) uint32_t *files = NULL;
-    AUTO(free_p) char *buf = malloc(WINDOW);
-    size_t n;
-    int r = audit_files(dirfd, &files, &n, e);
-
-    if (r < 0)
-        return r;
-    if (!buf)
-        return err_set(e, SG_ERR_LIMIT, -ENOMEM, "out of memory");
-    for (; r == 0 && n > 0; n--) {
-        AUTO(close_p) int fd = audit_file_open(dirfd, files[n - 1], O_RDONLY);
-
-        if (fd == -ENOENT) /* it was the oldest, and is gone now */
-            break;
-        r = fd;
-        if (fd >= 0)
-            r = first_seq_below > 0 && is_above(fd, first_seq_below) ? 0
-                                                                     : scan_file(fd, buf, fn, arg);
-        if (r < 0)
-            return err_set(e, err_kind_of(-r), r, "read file %u of the record: %s", files[n - 1],
-                           strerror(-r));
-    }
-    return 0;
-}
-
-/* ---- those that are wanted ------------------------------------------------------------------- */
+/* One chain, and its newest line that was not looked at. */
+struct source {
+    struct audit_back back;
+    const char *text;
+    size_t len;
+    struct audit_line line;
+    bool there;
+};
 
 struct query {
     const struct audit_filter *f;
+    struct source *sources;
+    size_t n;
     char from[AUDIT_TIME_LEN + 1], to[AUDIT_TIME_LEN + 1], give_up[AUDIT_TIME_LEN + 1];
-    uint32_t found;
-    bool (*fn)(const char *line, size_t len, uint64_t seq, void *arg);
-    void *arg;
 };
 
 static bool text_is(const char *line, size_t len, const char *key, const char *want)
@@ -153,37 +55,100 @@ static bool name_is(const char *line, size_t len, const char *want)
     return n > w - 1 && strncasecmp(value + n - (w - 1), want + 1, w - 1) == 0;
 }
 
-static bool on_line(const char *line, size_t len, void *arg)
+static bool is_wanted(const struct query *q, const struct source *s)
 {
-    struct query *q = arg;
     const struct audit_filter *f = q->f;
-    struct audit_line l;
+    const struct audit_line *l = &s->line;
 
-    if (audit_line_read(line, len, &l) < 0)
-        return true;
-    if (f->from_ms && memcmp(l.time, q->give_up, AUDIT_TIME_LEN) < 0)
-        return false;
-    if ((f->before && l.seq >= f->before) ||
-        (f->from_ms && memcmp(l.time, q->from, AUDIT_TIME_LEN) < 0) ||
-        (f->to_ms && memcmp(l.time, q->to, AUDIT_TIME_LEN) > 0) ||
-        !text_is(line, l.hashed, "tenant", f->tenant) ||
-        !text_is(line, l.hashed, "sandbox", f->sandbox) ||
-        !text_is(line, l.hashed, "kind", f->kind) ||
-        !text_is(line, l.hashed, "verdict", f->verdict) || !name_is(line, l.hashed, f->name))
-        return true;
-    q->found++;
-    return q->fn(line, len, l.seq, q->arg) && (f->limit == 0 || q->found < f->limit);
+    return (!f->before || l->seq < f->before) &&
+           (!f->from_ms || memcmp(l->time, q->from, AUDIT_TIME_LEN) >= 0) &&
+           (!f->to_ms || memcmp(l->time, q->to, AUDIT_TIME_LEN) <= 0) &&
+           text_is(s->text, l->hashed, "tenant", f->tenant) &&
+           text_is(s->text, l->hashed, "sandbox", f->sandbox) &&
+           text_is(s->text, l->hashed, "kind", f->kind) &&
+           text_is(s->text, l->hashed, "verdict", f->verdict) &&
+           name_is(s->text, l->hashed, f->name);
+}
+
+/* The next line of a chain that is one of ours. */
+static int advance(struct query *q, struct source *s, struct sg_error *e)
+{
+    int r;
+
+    do
+        r = audit_back_next(&s->back, &s->text, &s->len, e);
+    while (r > 0 && audit_line_read(s->text, s->len, &s->line) < 0);
+    s->there = r > 0 && !(q->f->from_ms && memcmp(s->line.time, q->give_up, AUDIT_TIME_LEN) < 0);
+    return r < 0 ? r : 0;
+}
+
+static struct source *newest(struct query *q)
+{
+    struct source *found = NULL;
+
+    for (size_t i = 0; i < q->n; i++)
+        if (q->sources[i].there && (!found || q->sources[i].line.seq > found->line.seq))
+            found = &q->sources[i];
+    return found;
+}
+
+/* A chain that is not there has nothing. */
+static int add_source(struct query *q, int dirfd, const char *tenant, struct sg_error *e)
+{
+    int dir = audit_tenant_open(dirfd, tenant);
+    struct source *s = &q->sources[q->n];
+    int r;
+
+    if (dir == -ENOENT && tenant[0])
+        return 0;
+    if (dir < 0)
+        return err_set(e, err_kind_of(-dir), dir, "open the folder '%s' of the record: %s", tenant,
+                       strerror(-dir));
+    q->n++;
+    r = audit_back_open(&s->back, dir, q->f->before, e);
+    return r < 0 ? r : advance(q, s, e);
+}
+
+/* The one above has what is of no tenant, and all records of versions that had no other. */
+static int add_sources(struct query *q, int dirfd, struct sg_error *e)
+{
+    AUTO(free_p) char(*tenants)[ID_LEN + 1] = NULL;
+    const char *one = q->f->tenant;
+    size_t n = 0;
+    int r = one ? 0 : audit_tenants(dirfd, &tenants, &n, e);
+
+    q->sources = xcalloc(n + 2, sizeof(*q->sources));
+    if (r == 0)
+        r = add_source(q, dirfd, "", e);
+    if (r == 0 && one && id_valid(one))
+        r = add_source(q, dirfd, one, e);
+    for (size_t i = 0; r == 0 && i < n; i++)
+        r = add_source(q, dirfd, tenants[i], e);
+    return r;
 }
 
 int audit_query(int dirfd, const struct audit_filter *f,
                 bool (*fn)(const char *line, size_t len, uint64_t seq, void *arg), void *arg,
                 struct sg_error *e)
 {
-    struct query q = {.f = f, .fn = fn, .arg = arg};
+    struct query q = {.f = f};
     int64_t give_up = f->from_ms > CLOCK_SLACK_MS ? f->from_ms - CLOCK_SLACK_MS : 0;
+    uint32_t found = 0;
+    struct source *s;
+    int r;
 
     audit_time_text(f->from_ms, q.from);
     audit_time_text(f->to_ms, q.to);
     audit_time_text(give_up, q.give_up);
-    return audit_scan_back(dirfd, f->before, on_line, &q, e);
+    r = add_sources(&q, dirfd, e);
+    while (r == 0 && (s = newest(&q))) {
+        if (is_wanted(&q, s) &&
+            (!fn(s->text, s->len, s->line.seq, arg) || (f->limit > 0 && ++found >= f->limit)))
+            break;
+        r = advance(&q, s, e);
+    }
+    for (size_t i = 0; i < q.n; i++)
+        audit_back_done(&q.sources[i].back);
+    free(q.sources);
+    return r;
 }

@@ -176,7 +176,8 @@ void audit_print_head(struct strbuf *out, struct audit_place *p, int64_t time_ms
     audit_sign(signer, out->buf + start, out->len - start, &signature);
     add_text(&j, "signature", signature.buf);
     end_line(out, start, p);
-    p->head_seq = p->seq;
+    p->head.seq = p->seq;
+    memcpy(p->head.hash, p->hash, sizeof(p->hash));
     p->since_head = 0;
 }
 

@@ -102,3 +102,51 @@ void audit_files_trim(int dirfd, uint32_t *oldest, uint32_t newest, uint32_t kee
         unlinkat(dirfd, name, 0);
     }
 }
+
+/* ---- tenants --------------------------------------------------------------------------------- */
+
+int audit_tenant_open(int dirfd, const char *tenant)
+{
+    int fd =
+        openat(dirfd, tenant[0] ? tenant : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+    return fd < 0 ? -errno : fd;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+int audit_tenants(int dirfd, char (**ret)[ID_LEN + 1], size_t *ret_n, struct sg_error *e)
+{
+    AUTO(close_p) int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO(closedir_p) DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    char(*all)[ID_LEN + 1] = NULL;
+    size_t n = 0, cap = 0;
+    struct dirent *d;
+
+    if (!dir)
+        return err_errno(e, "read the directory of the record");
+    steal_fd(&fd);
+    while ((d = readdir(dir)) && n < FILES_MAX) {
+        if (!id_valid(d->d_name))
+            continue;
+        if (n == cap) {
+            cap = cap ? 2 * cap : 64;
+            void *more = realloc(all, cap * sizeof(*all));
+
+            if (!more) {
+                free(all);
+                return err_set(e, SG_ERR_LIMIT, -ENOMEM, "too many tenants in the record");
+            }
+            all = more;
+        }
+        memcpy(all[n++], d->d_name, ID_LEN + 1);
+    }
+    if (n > 0)
+        qsort(all, n, sizeof(*all), by_text);
+    *ret = all;
+    *ret_n = n;
+    return 0;
+}

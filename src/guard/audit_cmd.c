@@ -187,14 +187,15 @@ struct lines {
 
 static bool collect(const char *line, size_t len, uint64_t seq, void *arg)
 {
-    static const char head[] = "\"kind\":\"head\"";
+    static const char head[] = "\"kind\":\"head\"", chain[] = "\"kind\":\"chain\"";
     struct lines *l = arg;
 
     if (seq <= l->stop)
         return false;
     if (seq > l->newest)
         l->newest = seq;
-    if (!l->heads && memmem(line, len, head, strlen(head)))
+    if (!l->heads &&
+        (memmem(line, len, head, strlen(head)) || memmem(line, len, chain, strlen(chain))))
         return true;
     if (l->n == l->cap) {
         size_t cap = l->cap ? l->cap * 2 : 64;
@@ -301,6 +302,8 @@ static void print_report_json(const struct audit_report *r)
     json_number(&j, "first", r->first_seq);
     json_number(&j, "last", r->last_seq);
     json_number(&j, "heads", r->heads);
+    json_number(&j, "tenants", r->chains);
+    json_number(&j, "removed", r->removed);
     json_number(&j, "unsigned", r->unsigned_records);
     json_text(&j, "head", r->head);
     jw_key(&j, "bad");
@@ -321,9 +324,12 @@ static void print_report(const struct audit_report *r)
            r->bad_seq ? "broken" : "whole", colours ? "\033[0m" : "");
     printf("  records     %" PRIu64 " (%" PRIu64 " to %" PRIu64 ")\n", r->records, r->first_seq,
            r->last_seq);
+    printf("  tenants     %" PRIu64 "\n", r->chains);
+    if (r->removed)
+        printf("  removed     %" PRIu64 ", older than what is kept\n", r->removed);
     printf("  heads       %" PRIu64 "\n", r->heads);
     printf("  not signed  %" PRIu64 "%s\n", r->unsigned_records,
-           r->unsigned_records ? ", after the last head" : "");
+           r->unsigned_records ? ", after the last heads" : "");
     if (r->head[0])
         printf("  last head   %s\n", r->head);
     if (r->bad_seq)

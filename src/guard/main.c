@@ -27,6 +27,8 @@
 #define TRUST_KEY   "seal.key"
 #define AUDIT_DIR   "audit"
 
+static struct guard guard;
+
 static _Noreturn void give_up(const struct sg_error *e)
 {
     log_line(LEVEL_ERROR, "guard: %s", e->message);
@@ -48,15 +50,49 @@ static int open_record(struct guard *g, struct sg_error *e)
 }
 
 /* Once a line could not be written there is one warning, until one could. */
-static void on_flush(uv_timer_t *t)
+static void told_record(int r)
 {
     static bool failed;
-    struct guard *g = t->data;
-    int r = audit_flush(g->audit);
 
     if (r < 0 && !failed)
         log_line(LEVEL_ERROR, "guard: the record cannot be written: %s", strerror(-r));
     failed = r < 0;
+}
+
+static void sync_work(uv_work_t *w)
+{
+    audit_sync_run(w->data);
+}
+
+static void after_sync(uv_work_t *w, int status)
+{
+    int r = audit_sync_end(guard.audit, w->data);
+
+    if (status == 0 && r < 0)
+        told_record(r);
+    free(w);
+}
+
+/* A disk can take seconds: a thread waits for it. */
+static void sync_record(struct guard *g)
+{
+    struct audit_sync *s = audit_sync_begin(g->audit);
+    uv_work_t *w;
+
+    if (!s)
+        return;
+    w = xcalloc(1, sizeof *w);
+    w->data = s;
+    if (uv_queue_work(g->loop, w, sync_work, after_sync) < 0)
+        after_sync(w, UV_EAGAIN);
+}
+
+static void on_flush(uv_timer_t *t)
+{
+    struct guard *g = t->data;
+
+    told_record(audit_flush(g->audit));
+    sync_record(g);
 }
 
 static void on_hosts(uv_poll_t *w, int status, int events)
@@ -71,8 +107,6 @@ static void close_record(struct guard *g)
 {
     audit_close(steal_ptr(&g->audit));
 }
-
-static struct guard guard;
 
 static void on_exit_close(void)
 {

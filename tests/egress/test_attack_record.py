@@ -1,30 +1,34 @@
 """Attacks on the record: what sandboxes write into it, and who changes it afterwards. E36."""
+import glob
 import json
 import os
 import re
 import shutil
 import tempfile
+import time
 import unittest
 
 import attack
-from attack import NAMES, world
+from attack import NAMES, until, world
 
 NASTY = [b"a.test\r\nX: injected", b"a.test\n{\"seq\":1}", b"\x1b[31mred\x1b[0m.test", b"\xff\xfe\xc3.test",
          b"a\0b.test",
          b"\"},{\"kind\":\"fake\".test", b"\xe2\x80\xae.test", b"x" * 60000, b"\\u0000.test", b"\x7f\x80\x9b.test"]
 
 
+FILE, FILES = 256 * 1024, 2  # of a tenant's share
+
+
 def setUpModule():
-    attack.begin()
+    attack.begin("--audit-size", str(FILE), "--audit-files", str(FILES), "--egress-flow-rate", "100000")
 
 
 class Record(attack.Case):
     def files(self, state=None):
         """Lines of all files of the record, in order."""
-        folder = f"{state or attack.site.state}/guard/audit"
         lines = []
-        for name in sorted(n for n in os.listdir(folder) if re.fullmatch(r"audit-\d+\.jsonl", n)):
-            with open(f"{folder}/{name}", "rb") as f:
+        for path in sorted(glob.glob(f"{state or attack.site.state}/guard/audit/**/audit-*.jsonl", recursive=True)):
+            with open(path, "rb") as f:
                 lines += f.read().split(b"\n")[:-1]
         return lines
 
@@ -78,6 +82,63 @@ show(True)
         self.assertNotIn(box.id, attack.site.api("GET", "/v1/audit", key=other).body.decode())
 
 
+class Shares(attack.Case):
+    """What one tenant is refused costs its own record alone."""
+    FLOOD = """
+import socket
+def refused(port):
+    s = socket.socket()
+    s.settimeout(10)
+    try:
+        s.connect(("9.9.9.9", port))
+        s.recv(1)
+    except OSError:
+        pass
+    s.close()
+ports = [int(a) for a in sys.argv[1:]]
+with concurrent.futures.ThreadPoolExecutor(32) as pool:
+    list(pool.map(refused, (port for _ in range(ports[2]) for port in range(ports[0], ports[1]))))
+show(True)
+"""
+
+    def flood(self, box, first, last, times):
+        self.probe(box, "import concurrent.futures\n" + self.FLOOD, "user", str(first), str(last), str(times))
+
+    def test_E36_nobody_is_pushed_out(self):
+        mine = self.box()
+        self.sh(mine, "curl -sS -m10 http://a.test/who", "user")
+        kept = self.on_record(mine, kind="flow")
+        key = attack.site.key_of("noisy")
+        noisy = attack.site.create(key, network={"allowOut": [world.A], "denyOut": ["0.0.0.0/0"]})
+        self.addCleanup(noisy.kill)
+        folder = None
+        for first in range(1, 60000, 3000):
+            self.flood(noisy, first, first + 3000, 1)
+            tenant = attack.records(noisy)[-1]["tenant"]
+            folder = f"{attack.site.state}/guard/audit/{tenant}"
+            if not os.path.exists(f"{folder}/audit-000001.jsonl"):
+                break
+        self.assertFalse(os.path.exists(f"{folder}/audit-000001.jsonl"), "it has lost records of its own")
+        self.assertLessEqual(sum(e.stat().st_size for e in os.scandir(folder)), FILE * FILES + 65536)
+        self.assertEqual(self.on_record(mine, kind="flow"), kept)
+        status, said = attack.site.command("audit", "verify", "--state", attack.site.state, "--json")
+        said = json.loads(said.splitlines()[-1])
+        self.assertTrue(status == 0 and said["whole"] and said["tenants"] >= 2, said)
+        self.assertGreater(said["removed"], 0)
+
+    def test_E36_the_same_again_is_counted(self):
+        box = self.box(network={"allowOut": [world.A], "denyOut": ["0.0.0.0/0"]})
+        began = time.monotonic()
+        self.flood(box, 80, 81, 2000)
+
+        def flows():
+            return [r for r in attack.records(box) if r["kind"] == "flow"]
+
+        self.assertTrue(until(lambda: sum(r["count"] for r in flows()) >= 2000), flows())
+        self.assertEqual(sum(r["count"] for r in flows()), 2000)
+        self.assertLessEqual(len(flows()), 2 + time.monotonic() - began, "one a second")
+
+
 class Tampering(attack.Case):
     """On a copy, while the server goes on."""
 
@@ -90,9 +151,12 @@ class Tampering(attack.Case):
             self.sh(box, "curl -sS -m10 -o /dev/null http://a.test/who", "user")
         self.on_record(box, 3, kind="flow")
         shutil.copytree(f"{attack.site.state}/guard/audit", f"{self.state}/guard/audit")
-        self.path = f"{self.state}/guard/audit/audit-000001.jsonl"
+        [self.path] = glob.glob(f"{self.state}/guard/audit/{self.tenant(box)}/audit-000001.jsonl")
         with open(self.path, "rb") as f:
             self.lines = f.read().split(b"\n")[:-1]
+
+    def tenant(self, box):
+        return attack.records(box)[0]["tenant"]
 
     def verdict(self, lines, *options):
         with open(self.path, "wb") as f:

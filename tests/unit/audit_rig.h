@@ -19,6 +19,7 @@ struct audit_rig {
     int dir;
     struct audit_log *log;
     struct audit_limits limits;
+    bool tenants; /* records are of two; else of none */
 };
 
 static inline void rig_reopen(struct audit_rig *r)
@@ -48,16 +49,24 @@ static inline void rig_close(struct audit_rig *r)
     r->log = NULL;
 }
 
-static inline void rig_end(struct audit_rig *r)
+static inline void rig_empty(int dir)
 {
-    DIR *d;
+    DIR *d = fdopendir(dir);
     struct dirent *f;
 
-    rig_close(r);
-    d = fdopendir(r->dir);
-    while (d && (f = readdir(d)))
-        unlinkat(r->dir, f->d_name, 0);
+    while (d && (f = readdir(d))) {
+        if (unlinkat(dir, f->d_name, 0) == 0 || f->d_name[0] == '.')
+            continue;
+        rig_empty(openat(dir, f->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        unlinkat(dir, f->d_name, AT_REMOVEDIR);
+    }
     closedir(d);
+}
+
+static inline void rig_end(struct audit_rig *r)
+{
+    rig_close(r);
+    rig_empty(r->dir);
     rmdir(r->path);
 }
 
@@ -67,7 +76,9 @@ static inline void rig_write(struct audit_rig *r, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         char name[64];
         struct audit_record rec = {.kind = i % 2 ? "dns" : "flow",
-                                   .tenant = i % 3 ? TENANT_A : TENANT_B,
+                                   .tenant = !r->tenants ? NULL
+                                             : i % 3     ? TENANT_A
+                                                         : TENANT_B,
                                    .sandbox = i % 3 ? BOX_A : BOX_B,
                                    .name = name,
                                    .address = "93.184.216.34",

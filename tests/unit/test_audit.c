@@ -78,13 +78,14 @@ TEST(filters)
     struct audit_rig r;
 
     rig_begin(&r);
+    r.tenants = true;
     rig_write(&r, 84); /* i = 0..83: see rig_write */
     EXPECT(find(&r, &(struct audit_filter){.tenant = TENANT_B}, &p) == 28);
     for (size_t i = 0; i < p.n; i++)
         EXPECT(strstr(p.lines[i], TENANT_B) && !strstr(p.lines[i], TENANT_A));
     EXPECT(find(&r, &(struct audit_filter){.sandbox = BOX_A}, &p) == 56);
     EXPECT(find(&r, &(struct audit_filter){.kind = "dns"}, &p) == 42);
-    EXPECT(find(&r, &(struct audit_filter){.kind = "head"}, &p) == 1);
+    EXPECT(find(&r, &(struct audit_filter){.kind = "head"}, &p) == 2);
     EXPECT(find(&r, &(struct audit_filter){.verdict = "deny"}, &p) == 21);
     EXPECT(find(&r, &(struct audit_filter){.name = "n3.a.test"}, &p) == 12);
     EXPECT(find(&r, &(struct audit_filter){.name = "N3.A.test"}, &p) == 12);
@@ -117,6 +118,14 @@ TEST(times)
     rig_end(&r);
 }
 
+static bool access_of(struct audit_rig *r, const char *tenant, unsigned file)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "%s/%s", tenant, rig_file(file));
+    return faccessat(r->dir, path, F_OK, 0) == 0;
+}
+
 /* Page by page, everything comes once, over files that are rotated. */
 TEST(cursors_over_files)
 {
@@ -127,9 +136,10 @@ TEST(cursors_over_files)
 
     rig_begin(&r);
     r.limits = (struct audit_limits){.file_bytes = 4096, .files = 100};
+    r.tenants = true;
     audit_set_limits(r.log, &r.limits);
     rig_write(&r, 300);
-    EXPECT(faccessat(r.dir, rig_file(10), F_OK, 0) == 0);
+    EXPECT(access_of(&r, TENANT_A, 10) && access_of(&r, TENANT_B, 5));
     for (uint64_t last = UINT64_MAX; find(&r, &f, &p) > 0; f.before = last) {
         for (size_t i = 0; i < p.n; i++) {
             EXPECT(p.seqs[i] < last);
@@ -190,7 +200,6 @@ static void expect_tame(const char *name, size_t name_len)
 {
     AUTO(free_p) char *text = NULL, *copy = xcalloc(1, name_len + 1);
     struct audit_record rec = {.kind = "flow",
-                               .tenant = TENANT_A,
                                .sandbox = BOX_A,
                                .name = copy,
                                .rule = copy,
@@ -214,7 +223,7 @@ static void expect_tame(const char *name, size_t name_len)
     json_t *v = line_json(line);
     EXPECT(json_string_length(json_object_get(v, "name")) <= 3 * AUDIT_TEXT_MAX);
     EXPECT_STR(json_string_value(json_object_get(v, "verdict")), "deny");
-    EXPECT_STR(json_string_value(json_object_get(v, "tenant")), TENANT_A);
+    EXPECT_STR(json_string_value(json_object_get(v, "sandbox")), BOX_A);
     json_decref(v);
     rig_end(&r);
 }
@@ -308,12 +317,8 @@ static uint64_t count_of(struct audit_rig *r, const char *verdict)
 
 TEST(equal_records_are_folded_when_there_are_many)
 {
-    struct audit_record rec = {.kind = "flow",
-                               .tenant = TENANT_A,
-                               .sandbox = BOX_A,
-                               .name = "a.test",
-                               .verdict = "deny",
-                               .up = 10};
+    struct audit_record rec = {
+        .kind = "flow", .sandbox = BOX_A, .name = "a.test", .verdict = "allow", .up = 10};
     struct audit_report report;
     struct audit_rig r;
 
@@ -323,7 +328,7 @@ TEST(equal_records_are_folded_when_there_are_many)
     EXPECT(audit_flush(r.log) == 0);
     EXPECT(rig_verify(&r, NULL, &report) == 0);
     EXPECT(report.records == AUDIT_PENDING_MAX / 2);
-    EXPECT(count_of(&r, "deny") == 100000);
+    EXPECT(count_of(&r, "allow") == 100000);
 
     /* Few are not. */
     for (int i = 0; i < 10; i++)
@@ -331,6 +336,58 @@ TEST(equal_records_are_folded_when_there_are_many)
     EXPECT(audit_flush(r.log) == 0);
     EXPECT(rig_verify(&r, NULL, &report) == 0);
     EXPECT(report.records == AUDIT_PENDING_MAX / 2 + 10);
+    rig_end(&r);
+}
+
+/* One at once, and one a second with what came since. */
+TEST(refusals_of_one_target_are_one_entry)
+{
+    struct audit_record rec = {.kind = "flow",
+                               .sandbox = BOX_A,
+                               .address = "9.9.9.9",
+                               .port = 80,
+                               .verdict = "deny",
+                               .rule = "default deny"};
+    uint64_t began = clock_ns(), seconds;
+    struct audit_report report;
+    struct audit_rig r;
+
+    rig_begin(&r);
+    audit_write(r.log, &rec);
+    EXPECT(audit_flush(r.log) == 0);
+    EXPECT(count_of(&r, "deny") == 1);
+    for (int i = 0; i < 5000; i++) {
+        audit_write(r.log, &rec);
+        EXPECT(audit_flush(r.log) == 0);
+    }
+    rec.port = 81; /* another target */
+    audit_write(r.log, &rec);
+    EXPECT(audit_flush(r.log) == 0);
+    seconds = (clock_ns() - began) / AUDIT_REPEAT_NS;
+    EXPECT(rig_verify(&r, NULL, &report) == 0);
+    EXPECT(report.records <= 2 + seconds);
+    /* What has not been written yet is at the end. */
+    rig_close(&r);
+    EXPECT(rig_verify(&r, NULL, &report) == 0);
+    EXPECT(report.records >= 3 && count_of(&r, "deny") == 5002);
+    rig_end(&r);
+}
+
+/* The names of secrets are no detail. */
+TEST(refusals_of_two_secrets_are_two)
+{
+    struct audit_record rec = {.kind = "secret", .sandbox = BOX_A, .verdict = "deny"};
+    struct audit_report report;
+    struct audit_rig r;
+
+    rig_begin(&r);
+    for (int i = 0; i < 6; i++) {
+        rec.detail = i % 2 ? "one" : "two";
+        audit_write(r.log, &rec);
+    }
+    EXPECT(audit_flush(r.log) == 0);
+    EXPECT(rig_verify(&r, NULL, &report) == 0 && report.records == 2);
+    EXPECT(count_of(&r, "deny") == 6);
     rig_end(&r);
 }
 
@@ -342,11 +399,8 @@ TEST(different_records_are_bounded_and_every_denial_is_counted)
     rig_begin(&r);
     for (unsigned i = 0; i < 60000; i++) {
         char name[32], sandbox[ID_LEN + 1];
-        struct audit_record rec = {.kind = "flow",
-                                   .tenant = TENANT_A,
-                                   .sandbox = sandbox,
-                                   .name = name,
-                                   .verdict = i % 2 ? "deny" : "allow"};
+        struct audit_record rec = {
+            .kind = "flow", .sandbox = sandbox, .name = name, .verdict = i % 2 ? "deny" : "allow"};
 
         snprintf(name, sizeof(name), "n%u.test", i);
         snprintf(sandbox, sizeof(sandbox), "b%019u", i % 20000);
@@ -356,6 +410,145 @@ TEST(different_records_are_bounded_and_every_denial_is_counted)
     EXPECT(rig_verify(&r, NULL, &report) == 0);
     EXPECT(report.records <= AUDIT_PENDING_MAX && report.records > AUDIT_PENDING_MAX - 16);
     EXPECT(count_of(&r, "deny") == 30000 && count_of(&r, "allow") == 30000);
+    rig_end(&r);
+}
+
+/* ---- tenants --------------------------------------------------------------------------------- */
+
+static void write_of(struct audit_rig *r, const char *tenant, const char *sandbox, unsigned from,
+                     unsigned n)
+{
+    for (unsigned i = from; i < from + n; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "n%u.test", i);
+        audit_write(r->log, &(struct audit_record){.kind = "flow",
+                                                   .tenant = tenant,
+                                                   .sandbox = sandbox,
+                                                   .name = name,
+                                                   .verdict = "deny"});
+    }
+}
+
+/* One that is refused thousands of names does not push out what is on record of another: not in the
+ * files, and not in what waits to be written. */
+TEST(no_entry_is_lost_to_another_tenant)
+{
+    struct audit_report report;
+    static struct page p;
+    struct audit_rig r;
+
+    rig_begin(&r);
+    r.limits = (struct audit_limits){.file_bytes = 16384, .files = 2};
+    audit_set_limits(r.log, &r.limits);
+    write_of(&r, TENANT_B, BOX_B, 0, 10);
+    write_of(&r, TENANT_A, BOX_A, 0, 100000);
+    write_of(&r, TENANT_B, BOX_B, 10, 10);
+    EXPECT(audit_flush(r.log) == 0);
+    for (unsigned i = 0; i < 20; i++) {
+        write_of(&r, TENANT_A, BOX_A, 200000 + 100 * i, 100);
+        EXPECT(audit_flush(r.log) == 0);
+    }
+    EXPECT(find(&r, &(struct audit_filter){.tenant = TENANT_B}, &p) == 20);
+    for (size_t i = 0; i < p.n; i++)
+        EXPECT(strstr(p.lines[i], BOX_B) && strstr(p.lines[i], "\"count\":1"));
+    EXPECT(find(&r, &(struct audit_filter){.tenant = TENANT_A}, &p) < 300);
+    EXPECT(rig_verify(&r, NULL, &report) == 0 && report.chains == 2);
+    EXPECT(report.removed > 8000); /* its own, and it says so */
+    rig_close(&r);
+    EXPECT(rig_verify(&r, NULL, &report) == 0);
+    page_done(&p);
+    rig_end(&r);
+}
+
+TEST(numbers_tell_the_order_over_all_tenants)
+{
+    static struct page p;
+    struct audit_rig r;
+
+    rig_begin(&r);
+    for (unsigned i = 0; i < 30; i++) {
+        write_of(&r, i % 3 ? TENANT_A : i % 2 ? NULL : TENANT_B, BOX_A, i, 1);
+        EXPECT(audit_flush(r.log) == 0);
+        if (i == 15)
+            rig_reopen(&r);
+    }
+    EXPECT(find(&r, &(struct audit_filter){.kind = "flow"}, &p) == 30);
+    for (unsigned i = 0; i < p.n; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "\"n%u.test\"", 29 - i);
+        EXPECT(strstr(p.lines[i], name) != NULL);
+        EXPECT(i == 0 || p.seqs[i] < p.seqs[i - 1]);
+    }
+    page_done(&p);
+    rig_end(&r);
+}
+
+/* What a version before has left in the folder above is still found. */
+TEST(older_records_of_a_tenant_are_found)
+{
+    static struct page p;
+    struct audit_rig r;
+    char from[64], to[64];
+
+    rig_begin(&r);
+    write_of(&r, TENANT_A, BOX_A, 0, 5);
+    rig_close(&r);
+    unlinkat(r.dir, rig_file(1), 0);
+    snprintf(from, sizeof(from), TENANT_A "/%s", rig_file(1));
+    snprintf(to, sizeof(to), "%s", rig_file(1));
+    EXPECT(renameat(r.dir, from, r.dir, to) == 0);
+    EXPECT(unlinkat(r.dir, TENANT_A, AT_REMOVEDIR) == 0);
+    rig_reopen(&r);
+    write_of(&r, TENANT_A, BOX_A, 5, 5);
+    EXPECT(audit_flush(r.log) == 0);
+    EXPECT(find(&r, &(struct audit_filter){.tenant = TENANT_A, .kind = "flow"}, &p) == 10);
+    EXPECT(strstr(p.lines[9], "n0.test") && strstr(p.lines[0], "n9.test"));
+    page_done(&p);
+    rig_end(&r);
+}
+
+/* ---- on the disk ----------------------------------------------------------------------------- */
+
+static bool sync_once(struct audit_rig *r)
+{
+    struct audit_sync *s = audit_sync_begin(r->log);
+
+    if (!s)
+        return false;
+    EXPECT(audit_sync_begin(r->log) == NULL); /* one at a time */
+    audit_sync_run(s);
+    EXPECT(audit_sync_end(r->log, s) == 0);
+    return true;
+}
+
+TEST(what_was_written_is_synced)
+{
+    struct audit_rig r;
+
+    rig_begin(&r);
+    EXPECT(!sync_once(&r));
+    write_of(&r, TENANT_A, BOX_A, 0, 3);
+    write_of(&r, TENANT_B, BOX_B, 0, 3);
+    EXPECT(audit_flush(r.log) == 0);
+    EXPECT(sync_once(&r));
+    EXPECT(!sync_once(&r));
+    /* Not for a secret that was allowed, but for one that was refused. */
+    audit_write(r.log,
+                &(struct audit_record){.kind = "secret", .tenant = TENANT_A, .verdict = "deny"});
+    EXPECT(audit_flush(r.log) == 0);
+    EXPECT(sync_once(&r));
+    EXPECT(!sync_once(&r));
+    /* It may be closed while the disk is waited for. */
+    audit_write(r.log, &(struct audit_record){
+                           .kind = "secret", .tenant = TENANT_A, .verdict = "deny", .name = "b"});
+    EXPECT(audit_flush(r.log) == 0);
+    struct audit_sync *s = audit_sync_begin(r.log);
+    EXPECT(s != NULL);
+    rig_close(&r);
+    audit_sync_run(s);
+    audit_sync_end(NULL, s);
     rig_end(&r);
 }
 

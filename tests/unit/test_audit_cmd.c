@@ -53,7 +53,8 @@ static void write_records(void)
 static void begin(void)
 {
     char guard[96];
-    static const char *const files[] = {"audit-000001.jsonl", "head.pub", "head.key", ""};
+    static const char *const files[] = {
+        "audit-000001.jsonl", TENANT "/audit-000001.jsonl", TENANT, "head.pub", "head.key", ""};
 
     make_state();
     snprintf(guard, sizeof(guard), "%s/guard", state);
@@ -71,8 +72,13 @@ static void begin(void)
 
 static void end(void)
 {
-    static const char *const files[] = {"/guard/audit/audit-000001.jsonl", "/guard/audit/head.pub",
-                                        "/guard/audit/head.key", "/guard/audit", "/guard"};
+    static const char *const files[] = {"/guard/audit/audit-000001.jsonl",
+                                        "/guard/audit/" TENANT "/audit-000001.jsonl",
+                                        "/guard/audit/" TENANT,
+                                        "/guard/audit/head.pub",
+                                        "/guard/audit/head.key",
+                                        "/guard/audit",
+                                        "/guard"};
 
     for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
         char path[192];
@@ -164,7 +170,7 @@ TEST(verify)
     o = RUN("verify", "--key", key, "--head", head);
     EXPECT(o.status == 0 && strstr(o.out, "whole\n") && strstr(o.out, head));
 
-    snprintf(path, sizeof(path), "%s/audit-000001.jsonl", record_dir);
+    snprintf(path, sizeof(path), "%s/" TENANT "/audit-000001.jsonl", record_dir);
     AUTO(free_p) char *text = manage_load(path);
     memcpy(strstr(text, "93.184"), "93.185", 6);
     FILE *f = fopen(path, "w");

@@ -79,11 +79,14 @@ TEST(a_line_has_the_promised_form)
     struct audit_rig r;
     size_t len;
 
-    begin_with_lines(&r);
-    text = rig_load(&r, 1, NULL);
-    const char *line = rig_line(text, 3, &len);
+    rig_begin(&r);
+    r.tenants = true;
+    rig_write(&r, LINES);
+    rig_close(&r);
+    EXPECT(file_read(r.dir, TENANT_A "/audit-000001.jsonl", 1u << 20, &text, NULL) == 0);
+    const char *line = rig_line(text, 2, &len);
     static const char *const parts[] = {
-        "{\"seq\":3,\"time\":\"20",
+        ",\"time\":\"20",
         "Z\",\"kind\":\"dns\",\"tenant\":\"" TENANT_A "\",\"sandbox\":\"" BOX_A "\",",
         "\"name\":\"n1.a.test\",\"address\":\"93.184.216.34\",\"port\":2,\"protocol\":\"tcp\","
         "\"verdict\":\"allow\",\"rule\":\"allow a.test\",\"up\":1,"
@@ -418,5 +421,102 @@ TEST(a_limit_that_is_absurd_still_makes_way)
     audit_set_limits(r.log, &r.limits);
     rig_write(&r, 20);
     EXPECT(rig_verify(&r, NULL, &report) == 0 && report.records == 20 && report.heads == 20);
+    rig_end(&r);
+}
+
+/* ---- tenants --------------------------------------------------------------------------------- */
+
+static void begin_with_tenants(struct audit_rig *r)
+{
+    rig_begin(r);
+    r->tenants = true;
+    rig_write(r, LINES);
+    rig_close(r);
+}
+
+static void edit_chain(struct audit_rig *r, const char *tenant,
+                       void (*edit)(struct audit_rig *r, unsigned line, size_t more), unsigned line)
+{
+    struct audit_rig chain = *r;
+
+    chain.dir = openat(r->dir, tenant, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    edit(&chain, line, 0);
+    close(chain.dir);
+}
+
+TEST(each_tenant_has_a_chain)
+{
+    struct audit_report before, report;
+    struct audit_rig r;
+
+    begin_with_tenants(&r);
+    EXPECT(rig_verify(&r, NULL, &before) == 0);
+    EXPECT(before.chains == 2 && before.records == LINES && before.unsigned_records == 0);
+    EXPECT(before.removed == 0 && before.head[0]);
+    rig_reopen(&r);
+    rig_write(&r, LINES);
+    rig_close(&r);
+    EXPECT(rig_verify(&r, before.head, &report) == 0 && report.records == 2 * LINES);
+    rig_end(&r);
+}
+
+/* Without anything that was noted elsewhere: the chain above knows. */
+TEST(a_chain_that_was_cut_or_taken_away_is_found)
+{
+    struct audit_report report;
+    struct audit_rig r;
+
+    begin_with_tenants(&r);
+    edit_chain(&r, TENANT_A, cut_after, 5);
+    EXPECT(rig_verify(&r, NULL, &report) == -EBADMSG);
+    EXPECT(strstr(report.message, "tenant " TENANT_A ": ") && strstr(report.message, "cut off"));
+    edit_chain(&r, TENANT_B, cut_after, 1);
+    int dir = openat(r.dir, TENANT_A, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    rig_empty(dir);
+    EXPECT(unlinkat(r.dir, TENANT_A, AT_REMOVEDIR) == 0);
+    dir = openat(r.dir, TENANT_B, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    rig_empty(dir);
+    EXPECT(unlinkat(r.dir, TENANT_B, AT_REMOVEDIR) == 0);
+    EXPECT(rig_verify(&r, NULL, &report) == -EBADMSG);
+    EXPECT(strstr(report.message, "is gone") != NULL);
+    rig_end(&r);
+}
+
+TEST(a_change_in_a_chain_is_found_where_it_is)
+{
+    struct audit_report report;
+    struct audit_rig r, chain;
+    AUTO(free_p) char *text = NULL;
+    size_t len;
+
+    begin_with_tenants(&r);
+    chain = r;
+    chain.dir = openat(r.dir, TENANT_A, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    text = rig_load(&chain, 1, NULL);
+    uint64_t seq = strtoull(rig_line(text, 4, &len) + strlen("{\"seq\":"), NULL, 10);
+    edit_text(&chain, 4, "93.184", "93.185");
+    EXPECT(rig_verify(&r, NULL, &report) == -EBADMSG && report.bad_seq == seq);
+    close(chain.dir);
+    rig_end(&r);
+}
+
+/* Each file of the chain above says where all others are, so none is forgotten as it is rotated. */
+TEST(notes_outlive_the_files_that_they_were_in)
+{
+    struct audit_report report;
+    struct audit_rig r;
+
+    begin_with_tenants(&r);
+    r.limits = (struct audit_limits){.file_bytes = 4096, .files = 2};
+    r.tenants = false;
+    for (int i = 0; i < 5; i++) {
+        rig_reopen(&r);
+        rig_write(&r, LINES);
+    }
+    rig_close(&r);
+    EXPECT(faccessat(r.dir, rig_file(1), F_OK, 0) < 0);
+    EXPECT(rig_verify(&r, NULL, &report) == 0);
+    edit_chain(&r, TENANT_A, cut_after, 5);
+    EXPECT(rig_verify(&r, NULL, &report) == -EBADMSG && strstr(report.message, "cut off"));
     rig_end(&r);
 }

@@ -29,14 +29,21 @@ static char dir[64];
 
 static void end(void)
 {
-    static const char *const names[] = {"audit/audit-000001.jsonl", "audit/head.key",
-                                        "audit/head.pub", "ca.key", "ca.pem"};
+    static const char *const names[] = {"audit/audit-000001.jsonl",
+                                        "audit/" TENANT_A "/audit-000001.jsonl",
+                                        "audit/" TENANT_B "/audit-000001.jsonl",
+                                        "audit/head.key",
+                                        "audit/head.pub",
+                                        "ca.key",
+                                        "ca.pem"};
 
     audit_close(guard.audit);
     vault_key_free(guard.key);
     ca_free(guard.ca);
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
         unlinkat(guard.dir, names[i], 0);
+    unlinkat(guard.dir, "audit/" TENANT_A, AT_REMOVEDIR);
+    unlinkat(guard.dir, "audit/" TENANT_B, AT_REMOVEDIR);
     unlinkat(guard.dir, "audit", AT_REMOVEDIR);
     close(guard.dir);
     rmdir(dir);
