@@ -133,6 +133,9 @@ _sandglass_serve_value()
     --sandbox-memory | --sandbox-disk | --checkpoint-memory | --agent-replay | --log-size)
         _sandglass_words "512M 1G 2G 4G" "$cur"
         ;;
+    --context-keep | --usage-keep)
+        _sandglass_words "0 30d 90d 400d" "$cur"
+        ;;
     --max-timeout | --tenant-idle | --context-ttl | --execution-timeout | --execution-timeout-max | --reap-every | \
         --checkpoint-age | --agent-timeout)
         _sandglass_words "10m 1h 24h" "$cur"
@@ -192,6 +195,7 @@ _sandglass_serve()
         --front-user --front-program --sandbox-memory --sandbox-disk --sandbox-cpus --sandbox-pids
         --pool-min --pool-max --warm-kernels --kernel-fork --tenant-sandboxes --tenant-snapshots
         --tenant-rate --tenant-idle --max-timeout --store --public-url --context-template --context-ttl
+        --context-keep --usage-keep
         --tenant-contexts --conversation-contexts --execution-timeout --execution-timeout-max --code-max
         --reap-every --reap-batch --checkpoints --checkpoint-keep --checkpoint-max --checkpoint-age
         --checkpoint-memory --analysis --default-template --guard-user --guard-program

@@ -2,13 +2,19 @@
  *
  *   manager.c    the contexts that this server has, and who waits for them
  *   obtain.c     get-or-create: claim a row, make or replace its sandbox, answer all who wait
- *   ending.c     terminate, merge, cleanup        branch.c   a new path: of nothing, files, state
- *   mark.c       a checkpoint before a message    moment.c   which one is meant
- *   rewind.c     back to one; which there are     ready.c    a sandbox that something can be done
- * to explore.c    the same sandbox several times   adopt.c    one of those instead of it reaper.c
- * what expired; uses that were not told; what a crash left sweep.c      the sandboxes of many that
- * ended lost.c       sandboxes that ended: told       usage.c    what sandboxes used, into the
- * store
+ *   ready.c      a sandbox, when something can be done to it
+ *   ending.c     terminate, merge, cleanup
+ *   branch.c     a new path: of nothing, of files, of state
+ *   mark.c       a checkpoint before a message
+ *   moment.c     which checkpoint is meant
+ *   rewind.c     back to one; which there are
+ *   explore.c    the same sandbox several times
+ *   adopt.c      one of those instead of it
+ *   reaper.c     what expired; uses that were not told; what a crash left
+ *   sweep.c      the sandboxes of many that ended
+ *   lost.c       sandboxes that ended: told
+ *   usage.c      what sandboxes used, into the store
+ *   retention.c  what is over for long: forgotten
  *
  * The rows are the store's (store/contexts.h), and only what it says is true. What is kept here is
  * a copy for the sandboxes of this server: which box belongs to which row, and who waits.

@@ -118,6 +118,9 @@ void explorations_box_ended(struct box *b);
 void lost_tell(const struct context *c, const struct box *b);
 void lost_tell_again(struct front *f);
 
+/* retention.c */
+void retention_start(struct front *f);
+
 /* reaper.c */
 void reaper_start(struct front *f);
 /* Tells the store of uses. False: without what it has not heard yet, something that is used would

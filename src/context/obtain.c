@@ -200,8 +200,8 @@ static void not_made(struct context *c, int r, const struct sg_error *e, const j
     outflow_stored_message(
         c->front, e->kind == SG_ERR_INTERNAL ? "the sandbox could not be made" : e->message,
         message, sizeof(message));
-    s->ops->settle(s, c->tenant, id, c->front->contexts->node, NULL, message, on_failure_settled,
-                   c);
+    s->ops->settle(s, c->tenant, id, c->front->contexts->node, NULL, message, NULL,
+                   on_failure_settled, c);
     w->next = rest;
     while (w) {
         struct waiter *next = w->next;
@@ -244,7 +244,8 @@ static void on_box(void *arg, struct box *b, int r, const struct sg_error *e)
         return;
     }
     context_attach(c, b);
-    s->ops->settle(s, c->tenant, c->row.id, c->front->contexts->node, b->id, NULL, on_settled, c);
+    s->ops->settle(s, c->tenant, c->row.id, c->front->contexts->node, b->id, NULL, NULL, on_settled,
+                   c);
 }
 
 static void on_forked(void *arg, struct box *b, int r, const struct sg_error *e,

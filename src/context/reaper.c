@@ -1,10 +1,10 @@
 /* What nobody asks for: contexts whose time is over, uses that the store has not heard of, what a
  * crash left.
  *
- *   at the start     rows that this node was making are ended; sandboxes find their rows again
- *   twice a second   contexts that were used past us (E2B's SDKs, a program that runs) are touched
- *   each reap_every  expired rows, a batch at a time; rows that others ended; sandboxes without one
- *   each 5 seconds   this node lives
+ *   at the start     rows that this node was making are ended; rows lose sandboxes that are gone,
+ * and the others find their rows again twice a second   contexts that were used past us (E2B's
+ * SDKs, a program that runs) are touched each reap_every  expired rows, a batch at a time; rows
+ * that others ended; sandboxes without one each 5 seconds   this node lives
  */
 #include <string.h>
 
@@ -275,6 +275,22 @@ static void on_reap(uv_timer_t *t)
 
 /* ---- the start ------------------------------------------------------------------------------ */
 
+static void log_recovered(const struct ctx_reply *reply)
+{
+    size_t lost = 0;
+
+    for (size_t i = 0; i < reply->n; i++)
+        lost += reply->rows[i].status == CTX_READY;
+    size_t half = reply->n - lost;
+    if (half > 0)
+        log_line(LEVEL_INFO, "%zu context%s half-made when the last front ended: cleaned up", half,
+                 half == 1 ? "" : "s");
+    if (lost > 0)
+        log_line(LEVEL_INFO,
+                 "%zu context%s lost %s sandbox while nobody looked: the next call makes another",
+                 lost, lost == 1 ? " has" : "s have", lost == 1 ? "its" : "their");
+}
+
 static void on_recovered(void *arg, const struct ctx_reply *reply)
 {
     struct reaper *r = arg;
@@ -285,9 +301,7 @@ static void on_recovered(void *arg, const struct ctx_reply *reply)
     r->recovering = false;
     if (reply->r == 0) {
         t->recovered = true;
-        if (reply->n > 0)
-            log_line(LEVEL_INFO, "%zu context%s half-made when the last front ended: cleaned up",
-                     reply->n, reply->n == 1 ? "" : "s");
+        log_recovered(reply);
         boxes_each(r->front, find_stray, r->front);
     } else {
         t->why = reply->e;
@@ -297,15 +311,41 @@ static void on_recovered(void *arg, const struct ctx_reply *reply)
         started(r->front);
 }
 
+struct alive {
+    const char **ids;
+    size_t n, cap;
+};
+
+static bool list_alive(struct box *b, void *arg)
+{
+    struct alive *a = arg;
+
+    if (a->n == a->cap) {
+        size_t cap = a->cap ? 2 * a->cap : 64;
+        const char **ids = xcalloc(cap, sizeof(*ids));
+
+        if (a->n > 0)
+            memcpy(ids, a->ids, a->n * sizeof(*ids));
+        free(a->ids);
+        a->ids = ids;
+        a->cap = cap;
+    }
+    a->ids[a->n++] = b->id;
+    return true;
+}
+
 static void recover(struct reaper *r)
 {
     struct contexts *t = r->front->contexts;
+    struct alive alive = {0};
 
     /* Twice would end what is being made after the first time. */
     if (t->recovered || r->recovering)
         return;
     r->recovering = true;
-    t->store->ops->recover(t->store, t->node, on_recovered, r);
+    boxes_each(r->front, list_alive, &alive);
+    t->store->ops->recover(t->store, t->node, alive.ids, alive.n, on_recovered, r);
+    free(alive.ids);
 }
 
 static void on_seen(void *arg, const struct ctx_reply *reply)
@@ -354,6 +394,7 @@ void reaper_start(struct front *f)
     every(r, &r->reap, on_reap, f->settings.reap_every_ms);
     every(r, &r->alive, on_alive, CTX_NODE_SEEN_MS);
     usage_start(f);
+    retention_start(f);
     on_alive(&r->alive);
     recover(r);
 }

@@ -10,6 +10,7 @@
 #include "front/deed.h"
 #include "front/egress.h"
 #include "front/identity.h"
+#include "front/living.h"
 #include "front/warm.h"
 #include "front/past.h"
 #include "front/warden.h"
@@ -611,7 +612,7 @@ static void log_end(struct box *b, const struct order_answer *a)
     }
 }
 
-static const char *end_reason(uint32_t end)
+const char *box_end_reason(uint32_t end)
 {
     static const char *const words[] = {[END_KILLED] = "killed",
                                         [END_EXPIRED] = "expired",
@@ -626,10 +627,12 @@ void box_told_ended(struct front *f, const struct order_answer *a)
     struct box *b = box_find(f, a->id);
 
     usage_ended(b, a);
+    if (!b && !f->store) /* an earlier front's: there is nobody yet to tell of it */
+        living_told_end(a);
     if (!b)
         return;
     log_end(b, a);
-    deed_told(f, b, DEED_DESTROY, end_reason(a->end));
+    deed_told(f, b, DEED_DESTROY, box_end_reason(a->end));
     ended(b);
 }
 

@@ -141,9 +141,9 @@ enum order_tell {
                       * (unless stored) */
     TELL_CHECKPOINT, /* layer, tenant, id ("": its sandbox is gone); flags: TELL_KERNELS;
                       * descriptor: note. After all TELL_SANDBOX */
-    TELL_READY,
-    TELL_ENDED,           /* id, end: why; usage as it was when it was let go */
-    TELL_PAUSED,          /* id, state: its deadline paused it; usage, as in the reply to PAUSE */
+    TELL_READY,      /* flags: TELL_AGAIN. Before it: TELL_ENDED of the last sandboxes */
+    TELL_ENDED,      /* id, end: why; usage as it was when it was let go */
+    TELL_PAUSED,     /* id, state: its deadline paused it; usage, as in the reply to PAUSE */
     TELL_KERNELS_LOST,    /* layer: a checkpoint whose kernels have ended; its files are there */
     TELL_CHECKPOINT_GONE, /* layer: all of it went with its sandbox */
     TELL_DRAIN,
@@ -153,6 +153,7 @@ enum order_tell {
 #define TELL_TLS_HERE     1u
 #define TELL_KERNELS      2u /* CHECKPOINT, reply to CREATE: its kernels are there */
 #define TELL_METRICS_HERE 4u /* metrics_listen: nothing but /metrics, without TLS */
+#define TELL_AGAIN        8u /* READY: this server has had a front before */
 
 enum order_state { STATE_RUNNING = 1, STATE_PAUSED, STATE_STORED, STATE_MAX_ };
 

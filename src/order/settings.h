@@ -57,6 +57,7 @@ struct settings {
     char public_url[256]; /* "": other servers cannot send clients here */
     char context_template[128];
     uint64_t context_ttl_ms;
+    uint64_t context_keep_ms, usage_keep_ms; /* rows of what is over; 0: for ever */
     uint32_t tenant_contexts, conversation_contexts;
     uint64_t execution_timeout_ms, execution_timeout_max_ms;
     uint64_t code_max; /* bytes */
@@ -134,6 +135,8 @@ struct settings {
     X(public_url)            \
     X(context_template)      \
     X(context_ttl)           \
+    X(context_keep)          \
+    X(usage_keep)            \
     X(tenant_contexts)       \
     X(conversation_contexts) \
     X(execution_timeout)     \

@@ -233,6 +233,8 @@ static void gone(struct guest *g)
     enum settings_level level =
         g->doom == END_KILLED || g->doom == END_EXPIRED ? LEVEL_DEBUG : LEVEL_WARN;
 
+    snprintf(s->ends[s->ended % ENDS_KEPT].id, sizeof s->ends[0].id, "%s", g->id);
+    s->ends[s->ended % ENDS_KEPT].why = g->doom;
     s->ended++;
     log_sandbox(level, end_layers[g->doom], g->id, "ended: %s", end_names[g->doom]);
     moments_guest_gone(s, g->id);
@@ -485,6 +487,25 @@ void guests_introduce(struct server *s)
                 g->job.kind != JOB_BRANCH)
                 introduce(g);
         }
+}
+
+static void tell_end(struct server *s, const char *id, enum order_end why)
+{
+    struct order_answer a = {.tell = TELL_ENDED, .end = why};
+
+    snprintf(a.id, sizeof a.id, "%s", id);
+    front_tell(s, &a, NULL, 0);
+}
+
+void guests_tell_ends(struct server *s)
+{
+    for (size_t i = 0; i < ENDS_KEPT; i++)
+        if (s->ends[i].id[0])
+            tell_end(s, s->ends[i].id, s->ends[i].why);
+    for (size_t i = 0; i < GUEST_BUCKETS; i++)
+        for (const struct guest *g = s->guests[i]; g; g = g->next)
+            if (g->doom != 0)
+                tell_end(s, g->id, g->doom);
 }
 
 void guests_count(const struct server *s, struct order_figures *ret)

@@ -71,6 +71,9 @@ void guest_order(struct guest *g, const struct ticket *t, const struct order *o)
 void guests_front_gone(struct server *s);
 /* Tells a new front of each that lives. */
 void guests_introduce(struct server *s);
+/* Of the last that have ended, and of those that are about to: a front that takes over was told of
+ * none that ended while there was no other. */
+void guests_tell_ends(struct server *s);
 /* What the guard says of one of them. */
 void guests_policy_applied(struct server *s, const struct guard_message *m);
 void guests_ask_udp(struct server *s, const struct guard_message *m);

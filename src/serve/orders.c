@@ -330,5 +330,9 @@ void orders_greet(struct server *s)
     guard_meet_front(s);
     guests_introduce(s);
     moments_introduce(s);
+    if (s->front.turn > 1) {
+        guests_tell_ends(s);
+        ready.flags |= TELL_AGAIN;
+    }
     front_tell(s, &ready, NULL, 0);
 }

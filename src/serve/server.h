@@ -43,6 +43,8 @@ struct extra_text {
 };
 void extra_text_done(struct extra_text *t);
 
+#define ENDS_KEPT 256
+
 struct server {
     struct reactor reactor;
     struct settings settings;
@@ -64,6 +66,10 @@ struct server {
     size_t n_listeners;
     size_t n_plain_listeners;     /* the others, behind them, are for metrics alone */
     uint64_t made, pooled, ended; /* sandboxes, so far */
+    struct {
+        char id[ID_LEN + 1];
+        enum order_end why;
+    } ends[ENDS_KEPT]; /* the last of them: at[ended % ENDS_KEPT] is next. See guests_tell_ends */
     struct tls_text tls;
     struct extra_text extra;
 };

@@ -19,6 +19,7 @@
 #include "front/events.h"
 #include "front/guard.h"
 #include "front/lifecycle.h"
+#include "front/living.h"
 #include "front/outflow.h"
 #include "front/webhooks.h"
 #include "front/warden.h"
@@ -180,7 +181,7 @@ static void open_doors(struct front *f)
     told.ready = true;
 }
 
-static void begin(struct front *f)
+static void begin(struct front *f, bool again)
 {
     struct ctx_store *contexts = NULL;
     struct sg_error e = {0};
@@ -192,6 +193,7 @@ static void begin(struct front *f)
     if (events_start(f, &e) < 0)
         give_up(&e);
     webhooks_start(f, herald);
+    living_match(f, again);
     checkpoints_match_store(f);
     boxes_finish_rewinds(f);
     if (open_contexts(f, &contexts, &e) < 0 || contexts_start(f, contexts, open_doors, &e) < 0)
@@ -252,7 +254,7 @@ static void on_tell(struct front *f, const struct order_answer *a, int *fds, siz
         checkpoint_told_gone(f, a);
         break;
     case TELL_READY:
-        begin(f);
+        begin(f, a->flags & TELL_AGAIN);
         break;
     case TELL_ENDED:
         box_told_ended(f, a);
@@ -262,6 +264,7 @@ static void on_tell(struct front *f, const struct order_answer *a, int *fds, siz
         break;
     case TELL_DRAIN:
         f->draining = true;
+        living_stopping(f);
         http_server_drain(f->http, on_drained, f);
         break;
     case TELL_REPLY:

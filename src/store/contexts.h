@@ -16,7 +16,7 @@
  *   -ESTALE   it is not any more as the caller believes
  *
  * All times are of the store's clock, in milliseconds since 1970. Every call but those of the
- * server itself (expire, recover, seen) names the tenant, and never sees another's row. */
+ * server itself (expire, recover, forget, seen) names the tenant, and never sees another's row. */
 #pragma once
 
 #include <uv.h>
@@ -38,8 +38,8 @@
  *      |  +------------------+ replace: its sandbox is gone, another is made
  *      +--> ERROR   it could not be made, or whoever made it went away
  *
- * The last two are final, have terminated_ms, and are kept. At most one row of a (tenant,
- * conversation, path) is in one of the first two. */
+ * The last two are final, have terminated_ms, and are kept until forget. At most one row of a
+ * (tenant, conversation, path) is in one of the first two. */
 enum ctx_status { CTX_CREATING, CTX_READY, CTX_TERMINATED, CTX_ERROR, CTX_STATUS_MAX_ };
 #define CTX_ACTIVE ((1u << CTX_CREATING) | (1u << CTX_READY))
 #define CTX_ALL    ((1u << CTX_STATUS_MAX_) - 1)
@@ -127,9 +127,11 @@ struct ctx_reply {
     enum ctx_claimed claimed;
     const struct ctx_row *rows;
     size_t n;
-    bool more; /* of a list: there are further rows after the last */
+    bool more; /* of a list: there are further rows after the last; of forget: call again */
     const struct ctx_path *paths;
     const struct ctx_usage_row *used;
+    const char *kept; /* of replace: what settle was given to keep; NULL: nothing */
+    uint64_t cursor;  /* of forget: where to go on; 0: from the beginning */
 };
 typedef void (*ctx_done)(void *arg, const struct ctx_reply *reply);
 
@@ -158,6 +160,16 @@ struct ctx_list {
     size_t limit; /* at most CTX_LIST_MAX */
 };
 
+/* What is old enough to be forgotten. A keep_ms of 0: nothing of that kind ever is. */
+struct ctx_forget {
+    uint64_t context_keep_ms; /* since a context ended; and of paths, see below */
+    uint64_t usage_keep_ms;   /* since the day */
+    uint64_t cursor;          /* of the call before; 0 at first */
+    size_t limit;             /* of rows of each kind that are looked at; at most CTX_LIST_MAX */
+};
+
+#define CTX_KEPT_MAX (1792u * 1024) /* bytes of text that settle takes to keep */
+
 /* A change of what was used: added to the context's (if one is named), to the tenant's day and to
  * that of the context's conversation. */
 struct ctx_usage_add {
@@ -174,13 +186,16 @@ struct ctx_store_ops {
      * ERROR; then, as if there had been none, a new one is made, if the limits allow. */
     void (*claim)(struct ctx_store *s, const struct ctx_claim *q, ctx_done done, void *arg);
     /* READY to CREATING on `node`, without a sandbox, if its sandbox still is `sandbox` ("": none);
-     * -ESTALE. limits: only if it has none, since otherwise it is counted. */
+     * -ESTALE. limits: only if it has none, since otherwise it is counted. The reply has what was
+     * kept with the row. */
     void (*replace)(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox,
                     const char *node, const struct ctx_limits *limits, ctx_done done, void *arg);
     /* CREATING to READY with this sandbox; or, sandbox NULL, to ERROR with `error`. -ESTALE: it is
-     * not CREATING on this node any more. */
+     * not CREATING on this node any more. kept: a text that stays with the row as long as that is
+     * active, in place of the one before; NULL: that stays. */
     void (*settle)(struct ctx_store *s, const char *tenant, const char *id, const char *node,
-                   const char *sandbox, const char *error, ctx_done done, void *arg);
+                   const char *sandbox, const char *error, const char *kept, ctx_done done,
+                   void *arg);
     /* It was used. ttl_ms 0: as it is. -ENOENT: none that is READY. */
     void (*touch)(struct ctx_store *s, const char *tenant, const char *id, uint64_t ttl_ms,
                   ctx_done done, void *arg);
@@ -211,10 +226,19 @@ struct ctx_store_ops {
      * all. The rows, with the sandboxes that they had. */
     void (*expire)(struct ctx_store *s, const char *node, const char *tenant, uint64_t lease_ms,
                    size_t limit, ctx_done done, void *arg);
-    /* Once, at the start: what this node was making when it ended becomes an ERROR. The rows. */
-    void (*recover)(struct ctx_store *s, const char *node, ctx_done done, void *arg);
+    /* Once, at the start: what this node was making when it ended becomes an ERROR, and what is
+     * READY with a sandbox of this node that is not among `alive` has none from now on. The rows,
+     * of the latter with the sandbox that they had. */
+    void (*recover)(struct ctx_store *s, const char *node, const char *const *alive, size_t n,
+                    ctx_done done, void *arg);
     /* The node lives, and is reached there. */
     void (*seen)(struct ctx_store *s, const char *node, const char *url, ctx_done done, void *arg);
+
+    /* Deletes some of what is older than q says, a bounded number of rows each time: contexts that
+     * have ended, the paths of a conversation that has no context any more and got no path since,
+     * days of usage, servers that were not seen for as long as contexts are kept. `n` rows were
+     * deleted; with `more` there may be others, and the next call begins at `cursor`. */
+    void (*forget)(struct ctx_store *s, const struct ctx_forget *q, ctx_done done, void *arg);
 
     void (*usage_add)(struct ctx_store *s, const struct ctx_usage_add *adds, size_t n,
                       ctx_done done, void *arg);

@@ -91,22 +91,26 @@ static void pg_replace(struct ctx_store *s, const char *tenant, const char *id, 
     struct pg_call *call = call_about(id, done, arg);
 
     call->limits = *limits;
+    call->read = pg_read_replaced;
     SEND(s, call,
-         "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass.replace_context($1, $2, $3, $4, "
+         "SELECT f.outcome, " PG_ROW("f.detail") ", (SELECT c.kept FROM sandglass.context c"
+                                                 " WHERE c.tenant_id = $1 AND c.id = $2)"
+                                                 " FROM sandglass.replace_context($1, $2, $3, $4, "
                                                  "$5, $6) f",
          tenant, tenant, id, sandbox, node, NUMBER(limits->tenant), NUMBER(limits->conversation));
 }
 
 static void pg_settle(struct ctx_store *s, const char *tenant, const char *id, const char *node,
-                      const char *sandbox, const char *error, ctx_done done, void *arg)
+                      const char *sandbox, const char *error, const char *kept, ctx_done done,
+                      void *arg)
 {
     char clean[CTX_ERROR_MAX + 1];
 
     ctx_clean_text(clean, sizeof clean, error ? error : "");
     SEND(s, call_about(id, done, arg),
          "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass.settle_context($1, $2, $3, $4, "
-                                                 "$5) f",
-         tenant, tenant, id, node, sandbox, clean);
+                                                 "$5, $6) f",
+         tenant, tenant, id, node, sandbox, clean, kept);
 }
 
 static void pg_touch(struct ctx_store *s, const char *tenant, const char *id, uint64_t ttl_ms,
@@ -243,11 +247,38 @@ static void pg_expire(struct ctx_store *s, const char *node, const char *tenant,
          NUMBER(limit < CTX_LIST_MAX ? limit : CTX_LIST_MAX));
 }
 
-static void pg_recover(struct ctx_store *s, const char *node, ctx_done done, void *arg)
+/* "{a,b}" */
+static char *id_array(const char *const *ids, size_t n)
 {
+    AUTO(strbuf_done) struct strbuf text = {0};
+
+    strbuf_init(&text, 16 + n * (ID_LEN + 2));
+    strbuf_addf(&text, "{");
+    for (size_t i = 0; i < n; i++)
+        strbuf_addf(&text, "%s%s", i > 0 ? "," : "", ids[i]);
+    strbuf_addf(&text, "}");
+    return strbuf_detach(&text, NULL);
+}
+
+static void pg_recover(struct ctx_store *s, const char *node, const char *const *alive, size_t n,
+                       ctx_done done, void *arg)
+{
+    AUTO(free_p) char *ids = id_array(alive, n);
+
     SEND(s, call_new(done, arg),
-         "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass.recover_contexts($1, $2) f", NULL,
-         node, NUMBER(CTX_LIST_MAX));
+         "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass.recover_contexts($1, "
+                                                 "$2::text[], $3) f",
+         NULL, node, ids, NUMBER(CTX_LIST_MAX));
+}
+
+static void pg_forget(struct ctx_store *s, const struct ctx_forget *q, ctx_done done, void *arg)
+{
+    struct pg_call *call = call_new(done, arg);
+
+    call->read = pg_read_forgotten;
+    SEND(s, call, "SELECT f.gone, f.next_path, f.more FROM sandglass.forget_old($1, $2, $3, $4) f",
+         NULL, NUMBER(q->context_keep_ms), NUMBER(q->usage_keep_ms), NUMBER(q->cursor),
+         NUMBER(q->limit < CTX_LIST_MAX ? q->limit : CTX_LIST_MAX));
 }
 
 static void pg_seen(struct ctx_store *s, const char *node, const char *url, ctx_done done,
@@ -357,6 +388,7 @@ static const struct ctx_store_ops ops = {
     .paths = pg_paths,
     .expire = pg_expire,
     .recover = pg_recover,
+    .forget = pg_forget,
     .seen = pg_seen,
     .usage_add = pg_usage_add,
     .usage_get = pg_usage_get,

@@ -21,6 +21,11 @@ struct pg_call {
 /* Each allocates what ret points to, which pg_reply_done frees. A database that answers what cannot
  * be is one that is not available. */
 void pg_read_rows(const struct pg_call *call, const struct clerk_rows *rows, struct ctx_reply *ret);
+/* One row, and what was kept with it. */
+void pg_read_replaced(const struct pg_call *call, const struct clerk_rows *rows,
+                      struct ctx_reply *ret);
+void pg_read_forgotten(const struct pg_call *call, const struct clerk_rows *rows,
+                       struct ctx_reply *ret);
 void pg_read_paths(const struct pg_call *call, const struct clerk_rows *rows,
                    struct ctx_reply *ret);
 void pg_read_usage(const struct pg_call *call, const struct clerk_rows *rows,

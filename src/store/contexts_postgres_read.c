@@ -181,6 +181,36 @@ void pg_read_rows(const struct pg_call *call, const struct clerk_rows *rows, str
     }
 }
 
+void pg_read_replaced(const struct pg_call *call, const struct clerk_rows *rows,
+                      struct ctx_reply *ret)
+{
+    pg_read_rows(call, rows, ret);
+    if (ret->r < 0 || ret->n != 1 || rows->columns < 2)
+        return;
+    const char *kept = rows->cells[rows->columns - 1];
+    ret->kept = kept ? xstrdup(kept) : NULL;
+}
+
+void pg_read_forgotten(const struct pg_call *call, const struct clerk_rows *rows,
+                       struct ctx_reply *ret)
+{
+    (void)call;
+    if (rows->n != 1) {
+        refuse(ret);
+        return;
+    }
+    struct cells c = row_of(rows, 0);
+    uint64_t gone = next_number(&c), cursor = next_number(&c);
+    const char *more = next(&c);
+    if (c.bad) {
+        refuse(ret);
+        return;
+    }
+    ret->n = (size_t)gone;
+    ret->cursor = cursor;
+    ret->more = more && strcmp(more, "t") == 0;
+}
+
 void pg_read_paths(const struct pg_call *call, const struct clerk_rows *rows, struct ctx_reply *ret)
 {
     (void)call;
@@ -237,9 +267,11 @@ void pg_reply_done(struct ctx_reply *reply)
     free((void *)(uintptr_t)reply->rows);
     free((void *)(uintptr_t)reply->paths);
     free((void *)(uintptr_t)reply->used);
+    free((void *)(uintptr_t)reply->kept);
     reply->rows = NULL;
     reply->paths = NULL;
     reply->used = NULL;
+    reply->kept = NULL;
     reply->n = 0;
     reply->more = false;
 }

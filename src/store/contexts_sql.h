@@ -2,6 +2,7 @@
 #pragma once
 
 #define CTX_IS_ACTIVE "status IN ('creating', 'ready')"
+#define CTX_IS_FINAL  "status IN ('terminated', 'error')"
 /* It has a sandbox, or is about to: what limits count. As the partial index says it. */
 #define CTX_IS_COUNTED "(status = 'creating' OR (status = 'ready' AND sandbox <> ''))"
 
@@ -62,6 +63,25 @@
                   "AND status = 'creating'")                                                       \
     X(CTX_FAIL, "UPDATE context SET status = 'error', error = ?4, terminated_ms = ?5 "             \
                 "WHERE tenant = ?1 AND id = ?2 AND node = ?3 AND status = 'creating'")             \
+    X(CTX_KEEP, "INSERT INTO context_kept (context, text) VALUES (?1, ?2) "                        \
+                "ON CONFLICT (context) DO UPDATE SET text = ?2")                                   \
+    X(CTX_KEPT, "SELECT text FROM context_kept WHERE context = ?1")                                \
+    X(CTX_DEAD, CTX_SELECT "WHERE c.node = ?1 AND c.status = 'ready' AND c.sandbox <> '' "         \
+                           "AND c.sandbox NOT IN (SELECT value FROM json_each(?2)) LIMIT ?3")      \
+    X(CTX_FORGET, "DELETE FROM context WHERE id IN (SELECT id FROM context WHERE " CTX_IS_FINAL    \
+                  " AND terminated_ms < ?1 ORDER BY terminated_ms LIMIT ?2)")                      \
+    X(PATH_WINDOW, "SELECT max(seq), count(*) FROM "                                               \
+                   "(SELECT seq FROM path WHERE seq > ?1 ORDER BY seq LIMIT ?2)")                  \
+    X(PATH_FORGET, "DELETE FROM path WHERE seq > ?1 AND seq <= ?2 AND created_ms < ?3 "            \
+                   "AND NOT EXISTS (SELECT 1 FROM context c WHERE c.tenant = path.tenant "         \
+                   "AND c.conversation = path.conversation) "                                      \
+                   "AND NOT EXISTS (SELECT 1 FROM path q WHERE q.tenant = path.tenant "            \
+                   "AND q.conversation = path.conversation AND q.created_ms >= ?3)")               \
+    X(DAY_FORGET, "DELETE FROM usage_day WHERE (tenant, day) IN (SELECT tenant, day "              \
+                  "FROM usage_day WHERE day < ?1 ORDER BY day LIMIT ?2)")                          \
+    X(TALK_FORGET, "DELETE FROM usage_talk WHERE (tenant, conversation, day) IN (SELECT tenant, "  \
+                   "conversation, day FROM usage_talk WHERE day < ?1 ORDER BY day LIMIT ?2)")      \
+    X(NODE_FORGET, "DELETE FROM node WHERE seen_ms < ?1")                                          \
     X(CTX_LOST, "UPDATE context SET sandbox = '' "                                                 \
                 "WHERE tenant = ?1 AND id = ?2 AND sandbox = ?3 AND status = 'ready'")             \
     X(CTX_LIST, CTX_SELECT "WHERE c.tenant = ?1 " CTX_ANY_CONVERSATION CTX_PAGE)                   \

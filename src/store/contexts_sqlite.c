@@ -272,9 +272,17 @@ static int change_row(struct ctx_sqlite *s, sqlite3_stmt *st, const char *tenant
     return r < 0 ? r : ctx_add_by_id(s, tenant, id, now_ms, a);
 }
 
+static int keep(struct ctx_sqlite *s, const char *id, const char *kept, struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = CTX_STATEMENT(s, DB_CTX_KEEP, &st, e, id, kept);
+
+    return r < 0 ? r : db_run(s->db, st, e);
+}
+
 static void ctx_sqlite_settle(struct ctx_store *base, const char *tenant, const char *id,
                               const char *node, const char *sandbox, const char *error,
-                              ctx_done done, void *arg)
+                              const char *kept, ctx_done done, void *arg)
 {
     struct ctx_sqlite *s = ctx_sqlite_of(base);
     struct answer *a = ctx_answer(done, arg);
@@ -291,6 +299,8 @@ static void ctx_sqlite_settle(struct ctx_store *base, const char *tenant, const 
         sqlite3_bind_int64(st, 5, now);
         r = change_row(s, st, tenant, id, now, -ESTALE, a);
     }
+    if (r == 0 && sandbox && kept)
+        r = keep(s, id, kept, &a->reply.e);
     ctx_change_end(s, a, r);
 }
 
@@ -380,6 +390,7 @@ static const struct ctx_store_ops ops = {
     .paths = ctx_sqlite_paths,
     .expire = ctx_sqlite_expire,
     .recover = ctx_sqlite_recover,
+    .forget = ctx_sqlite_forget,
     .seen = ctx_sqlite_seen,
     .usage_add = ctx_sqlite_usage_add,
     .usage_get = ctx_sqlite_usage_get,

@@ -21,7 +21,7 @@ struct answer {
     struct ctx_reply reply;
     struct ctx_row *rows; /* what the reply points to */
     size_t cap;
-    void *items; /* paths or usage */
+    void *items; /* paths, usage, or what was kept */
 };
 
 struct ctx_sqlite {
@@ -95,7 +95,9 @@ void ctx_sqlite_paths(struct ctx_store *s, const char *tenant, const char *conve
                       ctx_done done, void *arg);
 void ctx_sqlite_expire(struct ctx_store *s, const char *node, const char *tenant, uint64_t lease_ms,
                        size_t limit, ctx_done done, void *arg);
-void ctx_sqlite_recover(struct ctx_store *s, const char *node, ctx_done done, void *arg);
+void ctx_sqlite_recover(struct ctx_store *s, const char *node, const char *const *alive, size_t n,
+                        ctx_done done, void *arg);
+void ctx_sqlite_forget(struct ctx_store *s, const struct ctx_forget *q, ctx_done done, void *arg);
 void ctx_sqlite_seen(struct ctx_store *s, const char *node, const char *url, ctx_done done,
                      void *arg);
 void ctx_sqlite_usage_add(struct ctx_store *s, const struct ctx_usage_add *adds, size_t n,

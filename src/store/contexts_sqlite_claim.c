@@ -112,6 +112,23 @@ void ctx_sqlite_claim(struct ctx_store *base, const struct ctx_claim *q, ctx_don
     ctx_change_end(s, a, r);
 }
 
+/* What was kept with the row, for the reply. */
+static int take_kept(struct ctx_sqlite *s, const char *id, struct answer *a)
+{
+    sqlite3_stmt *st;
+    int r = CTX_STATEMENT(s, DB_CTX_KEPT, &st, &a->reply.e, id);
+
+    if (r == 0)
+        r = db_step(s->db, st, &a->reply.e);
+    if (r <= 0)
+        return r;
+    const char *text = (const char *)sqlite3_column_text(st, 0);
+    a->items = text ? xstrdup(text) : NULL;
+    a->reply.kept = a->items;
+    sqlite3_reset(st);
+    return 0;
+}
+
 static int replace(struct ctx_sqlite *s, const char *tenant, const char *id, const char *sandbox,
                    const char *node, const struct ctx_limits *limits, struct answer *a)
 {
@@ -132,6 +149,8 @@ static int replace(struct ctx_sqlite *s, const char *tenant, const char *id, con
     sqlite3_bind_int64(st, 5, now);
     r = db_run(s->db, st, e);
     a->reply.n = 0;
+    if (r == 0)
+        r = take_kept(s, id, a);
     return r < 0 ? r : ctx_add_by_id(s, tenant, id, now, a);
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 
 #define ROWS_MAX 4096 /* of expire and recover; more are left for the next time */
 
@@ -214,10 +215,48 @@ void ctx_sqlite_expire(struct ctx_store *base, const char *node, const char *ten
     ctx_change_end(s, a, r);
 }
 
-void ctx_sqlite_recover(struct ctx_store *base, const char *node, ctx_done done, void *arg)
+/* ["id", ...] */
+static char *list_text(const char *const *ids, size_t n)
+{
+    AUTO(strbuf_done) struct strbuf text = {0};
+    struct json j;
+
+    strbuf_init(&text, 16 + n * (ID_LEN + 4));
+    jw_init(&j, &text);
+    jw_array_begin(&j);
+    for (size_t i = 0; i < n; i++)
+        jw_string(&j, ids[i]);
+    jw_array_end(&j);
+    return strbuf_detach(&text, NULL);
+}
+
+/* Rows whose sandbox is not there any more: they have none from now on. */
+static int lose_dead(struct ctx_sqlite *s, const char *node, const char *alive, struct answer *a)
+{
+    size_t first = a->reply.n;
+    sqlite3_stmt *st;
+    int r = CTX_STATEMENT(s, DB_CTX_DEAD, &st, &a->reply.e, node, alive);
+
+    if (r == 0) {
+        sqlite3_bind_int64(st, 3, ROWS_MAX);
+        r = ctx_take_rows(s, st, clock_wall_ms(), a);
+    }
+    for (size_t i = first; r == 0 && i < a->reply.n; i++) {
+        const struct ctx_row *row = &a->rows[i];
+
+        r = CTX_STATEMENT(s, DB_CTX_LOST, &st, &a->reply.e, row->tenant, row->id, row->sandbox);
+        if (r == 0)
+            r = db_run(s->db, st, &a->reply.e);
+    }
+    return r;
+}
+
+void ctx_sqlite_recover(struct ctx_store *base, const char *node, const char *const *alive,
+                        size_t n, ctx_done done, void *arg)
 {
     struct ctx_sqlite *s = ctx_sqlite_of(base);
     struct answer *a = ctx_answer(done, arg);
+    AUTO(free_p) char *ids = list_text(alive, n);
     sqlite3_stmt *st;
     int r = ctx_change_begin(s, false, a);
 
@@ -229,6 +268,8 @@ void ctx_sqlite_recover(struct ctx_store *base, const char *node, ctx_done done,
     }
     if (r == 0)
         r = end_rows(s, a, 0, CTX_ERROR, CTX_NEVER_MADE);
+    if (r == 0)
+        r = lose_dead(s, node, ids, a);
     ctx_change_end(s, a, r);
 }
 

@@ -160,6 +160,30 @@ static const char *const migrations[] = {
     "CREATE TABLE webhook_open (" /* begun, and neither taken nor given up */
     " event INTEGER PRIMARY KEY,"
     " tries INTEGER NOT NULL) STRICT;",
+
+    /* What a context's sandbox was asked to be, sealed: in a table of its own, since a row is
+     * rewritten with each use. It goes when the context ends. */
+    "CREATE TABLE context_kept ("
+    " context TEXT NOT NULL PRIMARY KEY,"
+    " text TEXT NOT NULL) STRICT;"
+    "CREATE TRIGGER context_over AFTER UPDATE OF status ON context"
+    " WHEN new.status IN ('terminated', 'error')"
+    " BEGIN DELETE FROM context_kept WHERE context = new.id; END;"
+    /* For what is forgotten after a time. */
+    "CREATE INDEX context_final ON context (terminated_ms)"
+    " WHERE status IN ('terminated', 'error');"
+    "CREATE INDEX context_of_node ON context (node) WHERE status = 'ready' AND sandbox <> '';"
+    "CREATE INDEX path_of_conversation ON path (tenant, conversation, created_ms);"
+    "CREATE INDEX usage_day_by_day ON usage_day (day);"
+    "CREATE INDEX usage_talk_by_day ON usage_talk (day);"
+    /* Sandboxes that were told to be there and not yet to have ended: written in the transaction
+     * that writes the event. What a stop or a crash has ended is found here by the next server. */
+    "CREATE TABLE living ("
+    " sandbox TEXT NOT NULL PRIMARY KEY,"
+    " tenant TEXT NOT NULL,"
+    " context TEXT NOT NULL,"
+    " conversation TEXT NOT NULL,"
+    " path TEXT NOT NULL) STRICT, WITHOUT ROWID;",
 };
 #define SCHEMA_VERSION ((int)ARRAY_SIZE(migrations))
 

@@ -93,6 +93,15 @@
     X(WEBHOOK_OPEN, "SELECT event, tries FROM webhook_open ORDER BY event")                      \
     X(WEBHOOK_CLEAR, "DELETE FROM webhook_open")                                                 \
     X(WEBHOOK_ADD, "INSERT INTO webhook_open (event, tries) VALUES (?1, ?2)")                    \
+    X(LIVING_COUNT, "SELECT count(*) FROM living")                                               \
+    X(LIVING_LIST, "SELECT sandbox, tenant, context, conversation, path FROM living")            \
+    X(LIVING_BEGIN, "INSERT OR REPLACE INTO living VALUES "                                      \
+                    "(coalesce(json_extract(?1, '$.sandboxId'), ''), ?2, "                       \
+                    "coalesce(json_extract(?1, '$.contextId'), ''), "                            \
+                    "coalesce(json_extract(?1, '$.conversationId'), ''), "                       \
+                    "coalesce(json_extract(?1, '$.pathId'), ''))")                               \
+    X(LIVING_END, "DELETE FROM living WHERE sandbox = json_extract(?1, '$.sandboxId')")          \
+    X(LIVING_ADD, "INSERT OR REPLACE INTO living VALUES (?1, ?2, ?3, ?4, ?5)")                   \
     CONTEXT_STATEMENTS(X)
 
 #define SNAPSHOT_COLUMNS "seq, id, tenant, name, tag, sandbox, base_template, created_ms, bytes"

@@ -1,5 +1,7 @@
 #include "store/events.h"
 
+#include <string.h>
+
 #include "store/db.h"
 
 /* The loop stands while we wait for another process that is writing. */
@@ -112,13 +114,33 @@ static int write_one(struct store *s, const struct store_event *ev, struct sg_er
     return db_run(s, st, e);
 }
 
+/* What it says of the list of sandboxes (store/living.h). */
+static int note_living(struct store *s, const struct store_event *ev, struct sg_error *e)
+{
+    bool begins = strcmp(ev->kind, "sandbox.created") == 0;
+    sqlite3_stmt *st;
+
+    if (!begins && strcmp(ev->kind, "sandbox.ended") != 0)
+        return 0;
+    int r = db_statement(s, begins ? DB_LIVING_BEGIN : DB_LIVING_END, &st, e);
+    if (r < 0)
+        return r;
+    db_bind(st, 1, ev->json);
+    if (begins)
+        db_bind(st, 2, ev->tenant);
+    return db_run(s, st, e);
+}
+
 int store_events_write(struct store *s, const struct store_event *events, size_t n,
                        struct sg_error *e)
 {
     int r = begin(s, false, e);
 
-    for (size_t i = 0; r == 0 && i < n; i++)
+    for (size_t i = 0; r == 0 && i < n; i++) {
         r = write_one(s, &events[i], e);
+        if (r == 0)
+            r = note_living(s, &events[i], e);
+    }
     return end(s, r, e);
 }
 

@@ -64,7 +64,7 @@ static inline void on_ended_first(void *arg, const struct ctx_reply *reply)
 
 static inline void shaky_settle(struct ctx_store *s, const char *tenant, const char *id,
                                 const char *node, const char *sandbox, const char *error,
-                                ctx_done done, void *arg)
+                                const char *kept, ctx_done done, void *arg)
 {
     int r = shaky.settle_fails;
 
@@ -73,12 +73,12 @@ static inline void shaky_settle(struct ctx_store *s, const char *tenant, const c
         s->ops->terminate(s, tenant, id, on_ended_first, NULL);
     shaky.end_first = false;
     if (shaky.settled_unheard)
-        shaky.real_ops->settle(s, tenant, id, node, sandbox, error, on_ended_first, NULL);
+        shaky.real_ops->settle(s, tenant, id, node, sandbox, error, kept, on_ended_first, NULL);
     shaky.settled_unheard = false;
     if (r < 0)
         answer_later(r, done, arg);
     else
-        shaky.real_ops->settle(s, tenant, id, node, sandbox, error, done, arg);
+        shaky.real_ops->settle(s, tenant, id, node, sandbox, error, kept, done, arg);
 }
 
 static inline void shaky_lost(struct ctx_store *s, const char *tenant, const char *id,

@@ -144,7 +144,8 @@ static void case_creating_elsewhere_is_busy(struct ctx_rig *t)
     EXPECT_STR(b.row.id, a.row.id);
     EXPECT_STR(b.row.node, t->node);
     EXPECT(b.row.status == CTX_CREATING);
-    EXPECT(CALL(t, settle, t->tenant, a.row.id, t->node, "sandbox0000000000001", NULL).r == 0);
+    EXPECT(CALL(t, settle, t->tenant, a.row.id, t->node, "sandbox0000000000001", NULL, NULL).r ==
+           0);
     b = rig_claim_as(t, other, "talk", "main");
     EXPECT(b.claimed == CLAIM_FOUND);
     EXPECT_STR(b.row.sandbox, "sandbox0000000000001");
@@ -158,9 +159,10 @@ static void case_creating_here_is_an_error(struct ctx_rig *t)
     EXPECT(b.r == 0 && b.claimed == CLAIM_NEW && strcmp(a.row.id, b.row.id) != 0);
     struct ctx_row old = rig_get(t, a.row.id);
     EXPECT(old.status == CTX_ERROR && old.terminated_ms > 0 && old.error[0]);
-    EXPECT(CALL(t, settle, t->tenant, a.row.id, t->node, "sandbox0000000000001", NULL).r ==
+    EXPECT(CALL(t, settle, t->tenant, a.row.id, t->node, "sandbox0000000000001", NULL, NULL).r ==
            -ESTALE);
-    EXPECT(CALL(t, settle, t->tenant, b.row.id, t->node, "sandbox0000000000002", NULL).r == 0);
+    EXPECT(CALL(t, settle, t->tenant, b.row.id, t->node, "sandbox0000000000002", NULL, NULL).r ==
+           0);
 }
 
 static void case_lease_runs_out(struct ctx_rig *t)
@@ -178,11 +180,11 @@ static void case_lease_runs_out(struct ctx_rig *t)
     EXPECT_STR(b.row.node, other);
     EXPECT(rig_get(t, a.row.id).status == CTX_ERROR);
     /* The first comes back, too late. */
-    EXPECT(CALL(t, settle, t->tenant, a.row.id, t->node, "sandbox0000000000001", NULL).r ==
+    EXPECT(CALL(t, settle, t->tenant, a.row.id, t->node, "sandbox0000000000001", NULL, NULL).r ==
            -ESTALE);
-    EXPECT(CALL(t, settle, t->tenant, b.row.id, t->node, "sandbox0000000000001", NULL).r ==
+    EXPECT(CALL(t, settle, t->tenant, b.row.id, t->node, "sandbox0000000000001", NULL, NULL).r ==
            -ESTALE);
-    EXPECT(CALL(t, settle, t->tenant, b.row.id, other, "sandbox0000000000002", NULL).r == 0);
+    EXPECT(CALL(t, settle, t->tenant, b.row.id, other, "sandbox0000000000002", NULL, NULL).r == 0);
 }
 
 /* ---- crowds -----------------------------------------------------------------------------------

@@ -24,6 +24,9 @@
     X(kind, expire_what_was_never_made)   \
     X(kind, expire_of_all_tenants)        \
     X(kind, recover_after_a_crash)        \
+    X(kind, recover_of_dead_sandboxes)    \
+    X(kind, kept_until_the_end)           \
+    X(kind, kept_is_long)                 \
     X(kind, seen_tells_where)
 
 #define SANDBOX_A "sandboxaaaaaaaaaaaaa"
@@ -35,14 +38,14 @@ static void case_settle_makes_ready(struct ctx_rig *t)
     int64_t before = a.row.used_ms;
 
     rig_wait_past(t, a.row.id, before + 5);
-    a = CALL(t, settle, t->tenant, a.row.id, t->node, SANDBOX_A, NULL);
+    a = CALL(t, settle, t->tenant, a.row.id, t->node, SANDBOX_A, NULL, NULL);
     EXPECT(a.r == 0 && a.n == 1 && a.row.status == CTX_READY);
     EXPECT_STR(a.row.sandbox, SANDBOX_A);
     EXPECT_STR(a.row.error, "");
     /* The time that making took is not taken off its life. */
     EXPECT(a.row.used_ms > before && a.row.expires_ms == a.row.used_ms + 30000);
     EXPECT(a.row.terminated_ms == 0);
-    EXPECT(CALL(t, settle, t->tenant, a.row.id, t->node, SANDBOX_B, NULL).r == -ESTALE);
+    EXPECT(CALL(t, settle, t->tenant, a.row.id, t->node, SANDBOX_B, NULL, NULL).r == -ESTALE);
     EXPECT_STR(rig_get(t, a.row.id).sandbox, SANDBOX_A);
 }
 
@@ -51,7 +54,7 @@ static void case_settle_makes_error(struct ctx_rig *t)
     static char endless[1000];
     struct ctx_answer a = rig_claim(t, "talk", "main");
 
-    a = CALL(t, settle, t->tenant, a.row.id, t->node, NULL, "no\nroom: 'all' is \"full\"");
+    a = CALL(t, settle, t->tenant, a.row.id, t->node, NULL, "no\nroom: 'all' is \"full\"", NULL);
     EXPECT(a.r == 0 && a.row.status == CTX_ERROR && a.row.terminated_ms > 0);
     EXPECT_STR(a.row.error, "no room: 'all' is \"full\"");
     EXPECT_STR(a.row.sandbox, "");
@@ -61,7 +64,7 @@ static void case_settle_makes_error(struct ctx_rig *t)
     /* Cut, between characters. */
     memset(endless, 'e', sizeof(endless) - 1);
     memcpy(endless + CTX_ERROR_MAX - 1, "\xe2\x82\xac", 3);
-    a = CALL(t, settle, t->tenant, a.row.id, t->node, NULL, endless);
+    a = CALL(t, settle, t->tenant, a.row.id, t->node, NULL, endless, NULL);
     EXPECT(a.r == 0 && strlen(a.row.error) == CTX_ERROR_MAX - 1);
 }
 
@@ -72,11 +75,11 @@ static void case_settle_is_the_makers(struct ctx_rig *t)
 
     id_random(other);
     id_random(nothing);
-    EXPECT(CALL(t, settle, t->tenant, a.row.id, other, SANDBOX_A, NULL).r == -ESTALE);
-    EXPECT(CALL(t, settle, other, a.row.id, t->node, SANDBOX_A, NULL).r == -ESTALE);
-    EXPECT(CALL(t, settle, t->tenant, nothing, t->node, SANDBOX_A, NULL).r == -ESTALE);
-    EXPECT(CALL(t, settle, t->tenant, a.row.id, other, NULL, "no").r == -ESTALE);
-    EXPECT(CALL(t, settle, other, a.row.id, t->node, NULL, "no").r == -ESTALE);
+    EXPECT(CALL(t, settle, t->tenant, a.row.id, other, SANDBOX_A, NULL, NULL).r == -ESTALE);
+    EXPECT(CALL(t, settle, other, a.row.id, t->node, SANDBOX_A, NULL, NULL).r == -ESTALE);
+    EXPECT(CALL(t, settle, t->tenant, nothing, t->node, SANDBOX_A, NULL, NULL).r == -ESTALE);
+    EXPECT(CALL(t, settle, t->tenant, a.row.id, other, NULL, "no", NULL).r == -ESTALE);
+    EXPECT(CALL(t, settle, other, a.row.id, t->node, NULL, "no", NULL).r == -ESTALE);
     EXPECT(rig_get(t, a.row.id).status == CTX_CREATING);
 }
 
@@ -86,8 +89,8 @@ static void case_settle_after_the_end(struct ctx_rig *t)
     struct ctx_answer end = CALL(t, terminate, t->tenant, a.row.id);
 
     EXPECT(end.r == 0 && end.row.status == CTX_TERMINATED);
-    EXPECT(CALL(t, settle, t->tenant, a.row.id, t->node, SANDBOX_A, NULL).r == -ESTALE);
-    EXPECT(CALL(t, settle, t->tenant, a.row.id, t->node, NULL, "late").r == -ESTALE);
+    EXPECT(CALL(t, settle, t->tenant, a.row.id, t->node, SANDBOX_A, NULL, NULL).r == -ESTALE);
+    EXPECT(CALL(t, settle, t->tenant, a.row.id, t->node, NULL, "late", NULL).r == -ESTALE);
     struct ctx_row row = rig_get(t, a.row.id);
     EXPECT(row.status == CTX_TERMINATED && row.terminated_ms == end.row.terminated_ms);
     EXPECT_STR(row.sandbox, "");
@@ -114,8 +117,8 @@ static void case_replace_makes_it_anew(struct ctx_rig *t)
     EXPECT(a.row.created_ms == row.created_ms);
     a = rig_claim(t, "talk", "main");
     EXPECT(a.claimed == CLAIM_BUSY);
-    EXPECT(CALL(t, settle, t->tenant, row.id, t->node, SANDBOX_A, NULL).r == -ESTALE);
-    a = CALL(t, settle, t->tenant, row.id, other, SANDBOX_B, NULL);
+    EXPECT(CALL(t, settle, t->tenant, row.id, t->node, SANDBOX_A, NULL, NULL).r == -ESTALE);
+    a = CALL(t, settle, t->tenant, row.id, other, SANDBOX_B, NULL, NULL);
     EXPECT(a.r == 0 && a.row.status == CTX_READY);
     EXPECT_STR(a.row.sandbox, SANDBOX_B);
     EXPECT(rig_list(t, CTX_ALL).n == 1);
@@ -256,7 +259,7 @@ static void case_terminate_what_is_made(struct ctx_rig *t)
     a = rig_claim(t, "talk", "main");
     EXPECT(a.claimed == CLAIM_NEW);
     row = a.row;
-    EXPECT(CALL(t, settle, t->tenant, row.id, t->node, NULL, "no").r == 0);
+    EXPECT(CALL(t, settle, t->tenant, row.id, t->node, NULL, "no", NULL).r == 0);
     a = CALL(t, terminate, t->tenant, row.id);
     EXPECT(a.r == 0 && a.row.status == CTX_ERROR);
     EXPECT_STR(a.row.error, "no");
@@ -334,7 +337,7 @@ static void case_expire_what_was_never_made(struct ctx_rig *t)
     a = CALL(t, expire, t->node, t->tenant, 50, 10);
     EXPECT(a.r == 0 && a.n == 1 && rig_has(&a, row.id));
     EXPECT(a.row.status == CTX_ERROR && a.row.terminated_ms > 0 && a.row.error[0]);
-    EXPECT(CALL(t, settle, t->tenant, row.id, t->node, SANDBOX_A, NULL).r == -ESTALE);
+    EXPECT(CALL(t, settle, t->tenant, row.id, t->node, SANDBOX_A, NULL, NULL).r == -ESTALE);
 }
 
 static void case_expire_of_all_tenants(struct ctx_rig *t)
@@ -366,19 +369,86 @@ static void case_recover_after_a_crash(struct ctx_rig *t)
     struct ctx_row ready = rig_ready(t, "talk", "ready");
     struct ctx_answer half = rig_claim(t, "talk", "half");
     struct ctx_row replaced = rig_ready(t, "talk", "replaced");
+    const char *const still[] = {ready.sandbox};
 
     id_random(other);
     struct ctx_answer theirs = rig_claim_as(t, other, "talk", "theirs");
     EXPECT(CALL(t, replace, t->tenant, replaced.id, replaced.sandbox, t->node, &plenty).r == 0);
-    struct ctx_answer a = CALL(t, recover, t->node);
+    struct ctx_answer a = CALL(t, recover, t->node, still, 1);
     EXPECT(a.r == 0 && a.n == 2);
     EXPECT(rig_has(&a, half.row.id) && rig_has(&a, replaced.id));
     EXPECT(a.row.status == CTX_ERROR && a.row.error[0] && a.row.terminated_ms > 0);
     EXPECT(rig_get(t, ready.id).status == CTX_READY);
     EXPECT(rig_get(t, theirs.row.id).status == CTX_CREATING);
-    a = CALL(t, recover, t->node);
+    a = CALL(t, recover, t->node, still, 1);
     EXPECT(a.r == 0 && a.n == 0);
     EXPECT(rig_claim(t, "talk", "half").claimed == CLAIM_NEW);
+}
+
+/* Sandboxes end with their server: its rows must not say that they are there. */
+static void case_recover_of_dead_sandboxes(struct ctx_rig *t)
+{
+    char other[ID_LEN + 1];
+    struct ctx_row alive = rig_ready(t, "talk", "alive"), dead = rig_ready(t, "talk", "dead");
+    const char *const still[] = {alive.sandbox, SANDBOX_A};
+
+    id_random(other);
+    struct ctx_answer a = rig_claim_as(t, other, "talk", "theirs");
+    struct ctx_row theirs = CALL(t, settle, t->tenant, a.row.id, other, SANDBOX_B, NULL, NULL).row;
+    a = CALL(t, recover, t->node, still, 2);
+    EXPECT(a.r == 0 && a.n == 1 && rig_has(&a, dead.id));
+    EXPECT_STR(a.row.sandbox, dead.sandbox);
+    EXPECT_STR(rig_get(t, alive.id).sandbox, alive.sandbox);
+    EXPECT_STR(rig_get(t, theirs.id).sandbox, SANDBOX_B);
+    dead = rig_get(t, dead.id);
+    EXPECT(dead.status == CTX_READY && !dead.sandbox[0]);
+    /* None at all: of a server that was started anew. */
+    a = CALL(t, recover, t->node, NULL, 0);
+    EXPECT(a.r == 0 && a.n == 1 && rig_has(&a, alive.id));
+    EXPECT_STR(rig_get(t, alive.id).sandbox, "");
+    EXPECT(rig_claim(t, "talk", "alive").claimed == CLAIM_FOUND);
+}
+
+/* ---- what is kept -----------------------------------------------------------------------------
+ */
+
+/* "": nothing. */
+static const char *kept_of(struct ctx_rig *t, const char *id, const char *sandbox)
+{
+    struct ctx_answer a = CALL(t, replace, t->tenant, id, sandbox, t->node, &plenty);
+
+    EXPECT(a.r == 0);
+    return a.kept_text ? a.kept_text : "";
+}
+
+static void case_kept_until_the_end(struct ctx_rig *t)
+{
+    struct ctx_row row = rig_claim(t, "talk", "main").row;
+
+    EXPECT(CALL(t, settle, t->tenant, row.id, t->node, SANDBOX_A, NULL, "sealed 'one'").r == 0);
+    EXPECT_STR(kept_of(t, row.id, SANDBOX_A), "sealed 'one'");
+    /* The next sandbox says nothing of it: it stays. */
+    EXPECT(CALL(t, settle, t->tenant, row.id, t->node, SANDBOX_B, NULL, NULL).r == 0);
+    EXPECT(CALL(t, lost, t->tenant, row.id, SANDBOX_B).r == 0);
+    EXPECT_STR(kept_of(t, row.id, ""), "sealed 'one'");
+    EXPECT(CALL(t, settle, t->tenant, row.id, t->node, SANDBOX_A, NULL, "another").r == 0);
+    EXPECT_STR(kept_of(t, row.id, SANDBOX_A), "another");
+    EXPECT(CALL(t, terminate, t->tenant, row.id).r == 0);
+    /* A path that begins anew has nothing of the one before. */
+    struct ctx_row next = rig_ready(t, "talk", "main");
+    EXPECT_STR(kept_of(t, next.id, next.sandbox), "");
+    EXPECT(strcmp(next.id, row.id) != 0);
+}
+
+static void case_kept_is_long(struct ctx_rig *t)
+{
+    struct ctx_row row = rig_claim(t, "talk", "main").row;
+    AUTO(free_p) char *text = xcalloc(1, CTX_KEPT_MAX + 1);
+
+    for (size_t i = 0; i < CTX_KEPT_MAX; i++)
+        text[i] = (char)('a' + i % 23);
+    EXPECT(CALL(t, settle, t->tenant, row.id, t->node, SANDBOX_A, NULL, text).r == 0);
+    EXPECT(strcmp(kept_of(t, row.id, SANDBOX_A), text) == 0);
 }
 
 static void case_seen_tells_where(struct ctx_rig *t)

@@ -15,7 +15,10 @@
     X(kind, usage_of_conversations)  \
     X(kind, usage_pages)             \
     X(kind, usage_of_others)         \
-    X(kind, usage_is_bounded)
+    X(kind, usage_is_bounded)        \
+    X(kind, forget_what_has_ended)   \
+    X(kind, forget_paths)            \
+    X(kind, forget_nothing)
 
 static struct ctx_answer list_by(struct ctx_rig *t, const char *conversation, const char *path,
                                  const char *sandbox, unsigned statuses)
@@ -38,7 +41,7 @@ static void case_list_filters(struct ctx_rig *t)
                    bad = rig_claim(t, "other", "bad").row;
 
     EXPECT(CALL(t, terminate, t->tenant, b.id).r == 0);
-    EXPECT(CALL(t, settle, t->tenant, bad.id, t->node, NULL, "no").r == 0);
+    EXPECT(CALL(t, settle, t->tenant, bad.id, t->node, NULL, "no", NULL).r == 0);
     EXPECT(list_by(t, NULL, NULL, NULL, CTX_ALL).n == 5);
     struct ctx_answer l = list_by(t, NULL, NULL, NULL, CTX_ACTIVE);
     EXPECT(l.n == 3 && !l.more && rig_has(&l, a.id) && rig_has(&l, c.id) && rig_has(&l, made.id));
@@ -412,4 +415,87 @@ static void case_usage_is_bounded(struct ctx_rig *t)
     add.usage.cpu_us = 1;
     EXPECT(CALL(t, usage_add, &add, 1).r == 0);
     EXPECT(rig_get(t, row.id).usage.cpu_us >= most);
+}
+
+/* ---- what is old ------------------------------------------------------------------------------
+ */
+
+/* Until nothing is left to be forgotten; how many calls that took. */
+static size_t forget_all(struct ctx_rig *t, uint64_t context_keep_ms, uint64_t usage_keep_ms,
+                         size_t limit)
+{
+    struct ctx_forget q = {
+        .context_keep_ms = context_keep_ms, .usage_keep_ms = usage_keep_ms, .limit = limit};
+    struct ctx_answer a;
+    size_t calls = 0;
+
+    do {
+        a = CALL(t, forget, &q);
+        EXPECT(a.r == 0);
+        q.cursor = a.cursor;
+    } while (++calls < 2000 && a.more);
+    EXPECT(!a.more);
+    return calls;
+}
+
+static void case_forget_what_has_ended(struct ctx_rig *t)
+{
+    struct ctx_row lives = rig_ready(t, "talk", "lives"), last = {0};
+
+    forget_all(t, 1, 0, CTX_LIST_MAX); /* of cases before */
+    for (int i = 0; i < 7; i++) {
+        char path[16];
+
+        snprintf(path, sizeof(path), "path %d", i);
+        last = rig_ready(t, "talk", path);
+        EXPECT(CALL(t, terminate, t->tenant, last.id).r == 0);
+    }
+    struct ctx_answer making = rig_claim(t, "talk", "making");
+    last = rig_get(t, last.id);
+    /* Not before its time. */
+    forget_all(t, 3600000, 0, 3);
+    EXPECT(rig_list(t, CTX_ALL).n == 9);
+    rig_wait_past(t, last.id, last.terminated_ms + 2);
+    EXPECT(forget_all(t, 1, 0, 3) >= 3);
+    EXPECT(rig_list(t, CTX_ALL).n == 2);
+    EXPECT(rig_get(t, lives.id).status == CTX_READY);
+    EXPECT(rig_get(t, making.row.id).status == CTX_CREATING);
+    EXPECT(CALL(t, get, t->tenant, last.id).r == -ENOENT);
+}
+
+/* A conversation's paths go together, when none of it is left. */
+static void case_forget_paths(struct ctx_rig *t)
+{
+    struct ctx_row lives = rig_ready(t, "in use", "main"), over = rig_ready(t, "over", "main");
+
+    EXPECT(CALL(t, branch, t->tenant, "in use", "main", "side").r == 0);
+    EXPECT(CALL(t, branch, t->tenant, "over", "main", "side").r == 0);
+    EXPECT(CALL(t, branch, t->tenant, "never used", "main", "side").r == 0);
+    over = CALL(t, terminate, t->tenant, over.id).row;
+    rig_wait_past(t, lives.id, over.terminated_ms + 2);
+    forget_all(t, 3600000, 0, 2);
+    EXPECT(CALL(t, paths, t->tenant, "over").n == 2);
+    forget_all(t, 1, 0, 2);
+    forget_all(t, 1, 0, 2); /* paths follow their contexts at the latest with the next turn */
+    EXPECT(CALL(t, paths, t->tenant, "in use").n == 2);
+    EXPECT(CALL(t, paths, t->tenant, "over").n == 0);
+    EXPECT(CALL(t, paths, t->tenant, "never used").n == 0);
+}
+
+static void case_forget_nothing(struct ctx_rig *t)
+{
+    struct ctx_row row = rig_ready(t, "talk", "main");
+    struct ctx_usage_add add = adding(t, row.id, (struct ctx_usage){.executions = 3});
+
+    EXPECT(CALL(t, usage_add, &add, 1).r == 0);
+    row = CALL(t, terminate, t->tenant, row.id).row;
+    rig_wait_past(t, row.id, row.terminated_ms + 2);
+    struct ctx_forget never = {.limit = 10};
+    struct ctx_answer a = CALL(t, forget, &never);
+    EXPECT(a.r == 0 && a.n == 0 && !a.more && a.cursor == 0);
+    EXPECT(rig_list(t, CTX_ALL).n == 1);
+    /* What was used outlives its context, and today is not old. */
+    forget_all(t, 1, 2 * 86400000, 100);
+    EXPECT(rig_list(t, CTX_ALL).n == 0);
+    EXPECT(used(t, "2000-01-01", "2999-12-31").executions == 3);
 }

@@ -28,6 +28,8 @@ struct ctx_answer {
     struct ctx_row *rows;
     struct ctx_path *paths;
     struct ctx_usage_row *used;
+    char *kept_text; /* or NULL */
+    uint64_t cursor;
 };
 
 struct ctx_rig {
@@ -69,8 +71,11 @@ static inline void rig_done(void *arg, const struct ctx_reply *reply)
     struct ctx_answer *a = &t->answer;
 
     t->came++;
-    *a = (struct ctx_answer){
-        .r = reply->r, .claimed = reply->claimed, .n = reply->n, .more = reply->more};
+    *a = (struct ctx_answer){.r = reply->r,
+                             .claimed = reply->claimed,
+                             .n = reply->n,
+                             .more = reply->more,
+                             .cursor = reply->cursor};
     if (reply->r < 0) {
         a->e = reply->e;
         EXPECT(reply->e.code == reply->r && reply->e.message[0]);
@@ -80,6 +85,7 @@ static inline void rig_done(void *arg, const struct ctx_reply *reply)
     a->rows = rig_keep(t, reply->rows, reply->n, sizeof(*a->rows));
     a->paths = rig_keep(t, reply->paths, reply->n, sizeof(*a->paths));
     a->used = rig_keep(t, reply->used, reply->n, sizeof(*a->used));
+    a->kept_text = rig_keep(t, reply->kept, reply->kept ? strlen(reply->kept) + 1 : 0, 1);
     if (a->rows)
         a->row = a->rows[0];
 }
@@ -199,7 +205,7 @@ static inline struct ctx_row rig_ready_ttl(struct ctx_rig *t, const char *conver
 
     EXPECT(a.r == 0 && a.claimed == CLAIM_NEW);
     id_random(sandbox);
-    a = CALL(t, settle, t->tenant, a.row.id, t->node, sandbox, NULL);
+    a = CALL(t, settle, t->tenant, a.row.id, t->node, sandbox, NULL, NULL);
     EXPECT(a.r == 0 && a.row.status == CTX_READY);
     EXPECT_STR(a.row.sandbox, sandbox);
     return a.row;

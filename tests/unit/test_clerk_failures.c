@@ -145,7 +145,7 @@ TEST(not_there_at_the_start)
 
     EXPECT(PG_SCRIPT(NULL, 0, "down", dir) == 0);
     struct place *p = place_open(pg_server()->uri);
-    struct ctx_answer a = CALL(&p->rig, recover, p->rig.node);
+    struct ctx_answer a = CALL(&p->rig, recover, p->rig.node, NULL, 0);
     EXPECT(a.r == -EAGAIN && strstr(a.e.message, "cannot be reached"));
     EXPECT(PG_SCRIPT(NULL, 0, "up", dir) == 0);
     EXPECT(works_again(p, NULL));

@@ -467,7 +467,8 @@ static void of_other(const char *conversation, const char *node, const char *url
     shaky.real->ops->claim(shaky.real, &q, ignore_reply, &came);
     turn_until(&came);
     came = false;
-    shaky.real->ops->settle(shaky.real, q.tenant, id, node, sandbox, NULL, ignore_reply, &came);
+    shaky.real->ops->settle(shaky.real, q.tenant, id, node, sandbox, NULL, NULL, ignore_reply,
+                            &came);
     turn_until(&came);
     if (!url)
         return;

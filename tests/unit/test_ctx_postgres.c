@@ -105,6 +105,29 @@ TEST(expired_once)
     rig_run(postgres_open, postgres_close, expire_by_many);
 }
 
+/* Days that are long past, and one that is not. */
+static void old_usage(struct ctx_rig *t)
+{
+    pg_sql("INSERT INTO sandglass.usage_day SELECT 'old', current_date - i, 1, 1, 1, 1, 1, 1, 1, 1 "
+           "FROM generate_series(1, 40) i");
+    pg_sql("INSERT INTO sandglass.usage_talk SELECT 'old', 'talk', current_date - i, "
+           "1, 1, 1, 1, 1, 1, 1, 1 FROM generate_series(1, 40) i");
+    EXPECT(forget_all(t, 0, 10 * 86400000ull, 4) >= 7);
+    struct ctx_answer a = rig_days(t, "old", "2000-01-01", "2999-12-31");
+    EXPECT(a.n >= 9 && a.n <= 11); /* midnight may pass */
+    char sql[160];
+    snprintf(sql, sizeof sql,
+             "SELECT count(*) = %zu FROM sandglass.usage_talk WHERE tenant_id = "
+             "'old'",
+             a.n);
+    EXPECT_STR(pg_sql(sql), "t");
+}
+
+TEST(old_days_are_forgotten)
+{
+    rig_run(postgres_open, postgres_close, old_usage);
+}
+
 /* ---- large and many ---------------------------------------------------------------------------
  */
 
@@ -119,7 +142,7 @@ static void list_of_the_longest(struct ctx_rig *t)
         memset(path, 'p', sizeof path);
         snprintf(path + CTX_NAME_MAX - 3, 4, "%03d", i);
         struct ctx_answer a = rig_claim(t, conversation, path);
-        EXPECT(CALL(t, settle, t->tenant, a.row.id, t->node, NULL, error).r == 0);
+        EXPECT(CALL(t, settle, t->tenant, a.row.id, t->node, NULL, error, NULL).r == 0);
     }
     struct ctx_answer a = rig_list(t, CTX_ALL);
     EXPECT(a.r == 0 && a.n == CTX_LIST_MAX && a.more);
@@ -268,11 +291,14 @@ TEST(row_level_security_everywhere)
 
 static void usage_of_before(struct ctx_rig *t)
 {
-    char sql[512];
+#define MIGRATIONS SG_SOURCE_DIR "/src/store/migrations/"
+    char sql[512], line[64];
 
-    pg_sql("DROP TABLE sandglass.usage_talk; ALTER TABLE sandglass.usage_day "
-           "DROP COLUMN egress_up, DROP COLUMN egress_down");
-    pg_sql("DELETE FROM sandglass.schema_version WHERE version = 3");
+    EXPECT(PG_SCRIPT(line, sizeof line, "psql", pg_server()->dir, "-qc",
+                     "DROP SCHEMA sandglass CASCADE; SET ROLE sandglass", "-f",
+                     MIGRATIONS "0001.sql", "-f", MIGRATIONS "0002.sql", "-c",
+                     "RESET ROLE; INSERT INTO sandglass.schema_version VALUES (1, now()), (2, "
+                     "now())") == 0);
     snprintf(sql, sizeof sql,
              "INSERT INTO sandglass.usage_day VALUES ('%s', '2026-01-02', 1, 2, 3, 4, 5, 6)",
              t->tenant);

@@ -98,6 +98,39 @@ static void raw(sqlite3 *db, const char *sql)
     sqlite3_free(why);
 }
 
+static int number(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *st = NULL;
+    int n = -1;
+
+    if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+        n = sqlite3_column_int(st, 0);
+    sqlite3_finalize(st);
+    return n;
+}
+
+/* Days that are long past, of two tenants; one is at the edge. */
+static void case_old_usage(struct ctx_rig *t)
+{
+    sqlite3 *db = open_raw();
+
+    raw(db, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40) "
+            "INSERT INTO usage_day SELECT 't' || (i % 2), date('now', '-' || i || ' days'), "
+            "1, 1, 1, 1, 1, 1, 1, 1 FROM n");
+    raw(db, "INSERT INTO usage_talk SELECT tenant, 'talk', day, 1, 1, 1, 1, 1, 1, 1, 1 "
+            "FROM usage_day WHERE tenant IN ('t0', 't1')");
+    EXPECT(forget_all(t, 0, 10 * 86400000ull, 4) >= 8);
+    struct ctx_answer a = rig_days(t, "t0", "2000-01-01", "2999-12-31");
+    struct ctx_answer b = rig_days(t, "t1", "2000-01-01", "2999-12-31");
+    EXPECT(a.n + b.n >= 9 && a.n + b.n <= 11); /* midnight may pass */
+    raw(db, "CREATE TEMP TABLE same AS SELECT day FROM usage_talk WHERE tenant IN ('t0', 't1') "
+            "EXCEPT SELECT day FROM usage_day");
+    EXPECT(number(db, "SELECT count(*) FROM same") == 0);
+    EXPECT(number(db, "SELECT count(*) FROM usage_talk WHERE tenant IN ('t0', 't1')") ==
+           (int)(a.n + b.n));
+    sqlite3_close(db);
+}
+
 static void case_kept(struct ctx_rig *t)
 {
     struct ctx_row row = rig_ready(t, "talk", "main");
@@ -304,7 +337,10 @@ static const char *index_of(const char *statement)
         {"CTX_LIST", "context_of_tenant"},    {"CTX_LIST_ACTIVE", "context_active"},
         {"CTX_LIST_TALK", "of_conversation"}, {"CTX_LIST_SANDBOX", "context_of_sandbox"},
         {"CTX_EXPIRED", "context_expiry"},    {"CTX_STUCK", "context_making"},
-        {"CTX_HALF_MADE", "context_making"},
+        {"CTX_HALF_MADE", "context_making"},  {"CTX_DEAD", "context_of_node"},
+        {"CTX_FORGET", "context_final"},      {"PATH_WINDOW", "PRIMARY KEY"},
+        {"DAY_FORGET", "usage_day_by_day"},   {"TALK_FORGET", "usage_talk_by_day"},
+        {"NODE_FORGET", "SCAN node"}, /* there are as many as servers */
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(best); i++)
@@ -337,6 +373,7 @@ static void case_plans_use_indexes(struct ctx_rig *t)
     }
 }
 
+CTX_CASE(file, old_usage)
 CTX_CASE(file, kept)
 CTX_CASE(file, two_connections)
 CTX_CASE(file, written_by_another)

@@ -741,7 +741,7 @@ static void make_elsewhere(const char *conversation, const char *path, const cha
     store->ops->claim(store, &claim, on_store, NULL);
     EXPECT(store_wait() == 0);
     store->ops->settle(store, server.acme_tenant.id, id, OTHER_NODE, "sandbox0000000000000", NULL,
-                       on_store, NULL);
+                       NULL, on_store, NULL);
     EXPECT(store_wait() == 0);
 }
 
