@@ -282,9 +282,10 @@ SG_EXPORT int sg_sandbox_close(struct sg_sandbox *sandbox, struct sg_error *e);
 /* ---- the host ------------------------------------------------------------------------------- */
 
 struct sg_host_state {
-    uint32_t slots_used;  /* id ranges held by running programs: as many as their engines have room
-                             for, and one each */
-    uint32_t slots_stale; /* left by programs that crashed; swept when they are needed again */
+    uint32_t slots_used;   /* id ranges held by running programs: as many as their engines have room
+                              for, and one each */
+    uint32_t slots_stale;  /* left by programs that crashed; swept when they are needed again */
+    uint32_t groups_stale; /* control groups of servers that crashed, with nothing in them */
 };
 SG_EXPORT int sg_host_state(struct sg_host_state *ret, struct sg_error *e);
 /* Removes what crashed programs left: processes, control groups, id ranges. Returns how many

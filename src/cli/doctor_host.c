@@ -172,11 +172,12 @@ static void check_stale(struct check_result *r)
         check_fix(r, "make /run/sandglass usable for root");
         return;
     }
-    if (state.slots_stale == 0) {
+    if (state.slots_stale == 0 && state.groups_stale == 0) {
         check_ok(r, "nothing left by crashed runs; %u id ranges in use", state.slots_used);
         return;
     }
-    check_warn(r, "%u id ranges left by crashed runs", state.slots_stale);
+    check_warn(r, "%u id ranges and %u control groups left by crashed runs", state.slots_stale,
+               state.groups_stale);
     check_fix(r, "sandglass doctor --sweep");
 }
 

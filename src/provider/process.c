@@ -36,7 +36,15 @@ static int explain_rights(int r, struct sg_error *e)
     return r;
 }
 
-int provider_open(uint32_t max_instances, unsigned omit, struct provider **ret, struct sg_error *e)
+static int open_place(const struct provider_place *place, struct cgroup_place **ret,
+                      struct sg_error *e)
+{
+    return place ? cgroup_place_open(place->server, place->tenant, ret, e)
+                 : cgroup_place_local(ret, e);
+}
+
+int provider_open(uint32_t max_instances, const struct provider_place *place, unsigned omit,
+                  struct provider **ret, struct sg_error *e)
 {
     struct provider *p;
     int r;
@@ -52,6 +60,11 @@ int provider_open(uint32_t max_instances, unsigned omit, struct provider **ret, 
     r = domain_open(max_instances, &p->domain, e);
     if (r == 0) {
         r = template_open(&p->template, e);
+        if (r == 0) {
+            r = open_place(place, &p->place, e);
+            if (r < 0)
+                template_close(&p->template);
+        }
         if (r < 0)
             domain_close(&p->domain);
     }
@@ -227,6 +240,7 @@ int provider_close(struct provider *p, struct sg_error *e)
         ;
     domain_close(&p->domain);
     template_close(&p->template);
+    cgroup_place_close(p->place);
     free(p);
     return r;
 }

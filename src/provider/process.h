@@ -21,8 +21,14 @@ struct provider;
 struct instance;
 struct stack; /* warden/strata.h */
 
-/* omit: control builds only, see warden/stage/layers.h. */
-int provider_open(uint32_t max_instances, unsigned omit, struct provider **ret, struct sg_error *e);
+/* Where the control groups of its instances are: names of warden/cgroup_place.h. */
+struct provider_place {
+    const char *server, *tenant;
+};
+
+/* place NULL: that of one-shots. omit: control builds only, see warden/stage/layers.h. */
+int provider_open(uint32_t max_instances, const struct provider_place *place, unsigned omit,
+                  struct provider **ret, struct sg_error *e);
 /* Destroys the instances that are left, all at once. Tells of the first that would not go. NULL is
  * allowed. */
 int provider_close(struct provider *p, struct sg_error *e);

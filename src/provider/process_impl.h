@@ -3,6 +3,7 @@
 
 #include "provider/process.h"
 #include "warden/cgroup.h"
+#include "warden/cgroup_place.h"
 #include "warden/domain.h"
 #include "warden/layers.h"
 #include "warden/netpath.h"
@@ -28,6 +29,7 @@ struct slot {
 struct provider {
     struct template template;
     struct domain domain;
+    struct cgroup_place *place;
     unsigned omit;
     bool account;              /* of processor time */
     struct instance *next;     /* prepared ahead; or NULL */

@@ -65,7 +65,7 @@ static int make_groups(struct instance *i, struct sg_error *e)
 
     if (s->cgroup)
         return 0;
-    r = cgroup_create(slot_number(i), &s->cgroup, e);
+    r = cgroup_create(i->provider->place, slot_number(i), &s->cgroup, e);
     if (r == 0 && i->provider->account)
         r = s->cgroup->ops->account(s->cgroup, e);
     return r;

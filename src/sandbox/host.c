@@ -1,12 +1,18 @@
 /* What a program can ask about the host as a whole. */
 #include "base/strbuf.h"
 #include "sandbox/sandbox.h"
+#include "warden/cgroup_place.h"
 #include "warden/slots.h"
 #include "warden/stage/seccomp.h"
 
 int sg_host_state(struct sg_host_state *ret, struct sg_error *e)
 {
-    return slots_count(&ret->slots_used, &ret->slots_stale, e);
+    struct sg_host_state state = {.groups_stale = cgroup_count_places()};
+    int r = slots_count(&state.slots_used, &state.slots_stale, e);
+
+    if (r == 0)
+        *ret = state;
+    return r;
 }
 
 int sg_host_sweep(struct sg_error *e)

@@ -23,7 +23,7 @@ int sg_engine_open(uint32_t max_sandboxes, struct sg_engine **ret, struct sg_err
         return err_set(e, SG_ERR_INVALID, -EINVAL, "an engine holds at most %u sandboxes",
                        ENGINE_MAX);
     engine = xcalloc(1, sizeof *engine);
-    r = provider_open(max_sandboxes ? max_sandboxes : ENGINE_DEFAULT, control_omit(),
+    r = provider_open(max_sandboxes ? max_sandboxes : ENGINE_DEFAULT, NULL, control_omit(),
                       &engine->provider, e);
     if (r < 0) {
         free(engine);

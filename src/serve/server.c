@@ -18,6 +18,7 @@
 #include "serve/moment.h"
 #include "serve/orders.h"
 #include "serve/ward.h"
+#include "warden/cgroup_place.h"
 #include "warden/slots.h"
 
 #define DRAIN_NS       10000000000ull
@@ -262,7 +263,9 @@ static int start(struct run *run, struct sg_error *e)
     logfile_open(&s->log, s);
     sweep();
     choose_path(s);
-    r = layers_load(s, e);
+    r = cgroup_place_open(s->state.name, NULL, &s->place, e);
+    if (r == 0)
+        r = layers_load(s, e);
     if (r == 0)
         r = serve_listen(s, e);
     return r < 0 ? r : start_servants(s, e);
@@ -296,6 +299,7 @@ static void finish(struct run *run)
     moments_close(s);
     errands_close(s);
     wards_close(s);
+    cgroup_place_close(s->place);
     servant_end(&s->guard, GUARD_GRACE_MS);
     layers_unload(s);
     logfile_close(&s->log);

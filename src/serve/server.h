@@ -28,6 +28,7 @@ struct ward;
 struct layer;
 struct moment;
 struct discard;
+struct cgroup_place;
 
 /* Certificate chain and key, as the files had them; NULL without TLS. */
 struct tls_text {
@@ -49,6 +50,7 @@ struct server {
     struct reactor reactor;
     struct settings settings;
     struct state state;
+    struct cgroup_place *place; /* the groups of all its sandboxes */
     struct logfile log;
     struct servant front, guard;
     enum egress_path path; /* how sandboxes' connections come to the guard; 0: not at all */

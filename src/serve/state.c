@@ -122,6 +122,19 @@ int state_give(struct state *s, const char *name, uint32_t uid, uint32_t gid, st
     return fd < 0 ? fd : 0;
 }
 
+/* Short, and of no character that anybody else chose. */
+static void name_server(struct state *s)
+{
+    uint64_t hash = 14695981039346656037ull;
+    struct stat st = {0};
+
+    fstat(s->dir, &st);
+    uint64_t parts[] = {(uint64_t)st.st_dev, (uint64_t)st.st_ino};
+    for (size_t i = 0; i < sizeof parts; i++)
+        hash = (hash ^ ((const uint8_t *)parts)[i]) * 1099511628211ull;
+    snprintf(s->name, sizeof s->name, "s%016llx", (unsigned long long)hash);
+}
+
 int state_open(struct state *s, const char *path, struct sg_error *e)
 {
     struct state t = STATE_NONE;
@@ -142,6 +155,7 @@ int state_open(struct state *s, const char *path, struct sg_error *e)
         return r;
     }
     t.maps_ids = can_map_ids(t.layers);
+    name_server(&t);
     *s = t;
     return 0;
 }

@@ -16,6 +16,7 @@
 
 struct state {
     char path[512];
+    char name[24]; /* of the server on this machine: one for each directory */
     int dir, lock, layers, work;
     bool maps_ids; /* whether layers on its file system can be given to sandboxes */
 };

@@ -600,7 +600,8 @@ static int ward_open(struct server *s, const char *tenant, struct ward **ret, st
                        .idle_since_ns = clock_ns()};
     w->requests_end = &w->requests;
     snprintf(w->tenant, sizeof w->tenant, "%s", tenant);
-    r = provider_open(room(&s->settings), 0, &w->provider, e);
+    struct provider_place place = {.server = s->state.name, .tenant = w->tenant};
+    r = provider_open(room(&s->settings), &place, 0, &w->provider, e);
     if (r < 0) {
         free(w);
         return r;

@@ -4,9 +4,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/fd.h"
+#include "warden/cgroup_place.h"
 
 #define FREEZE_MS 2000
 
@@ -130,6 +133,63 @@ uint64_t cgroup_read_u64(int dirfd, const char *file)
     return strtoull(text, NULL, 10);
 }
 
+int cgroup_open_top(const char *controller, bool make, struct sg_error *e)
+{
+    struct cgroup_mount m;
+    char path[sizeof m.path + sizeof "/sandglass"];
+    int fd;
+
+    if (cgroup_find_mount(controller, &m) < 0)
+        return controller
+                   ? err_set(e, SG_ERR_UNSUPPORTED, -ENOSYS,
+                             "the cgroup v1 controller '%s' is not mounted: mount it, or boot with "
+                             "cgroup v2",
+                             controller)
+                   : err_set(e, SG_ERR_UNSUPPORTED, -ENOSYS, "cgroup v2 is not mounted");
+    snprintf(path, sizeof path, "%s/sandglass", m.path);
+    if (make && mkdir(path, 0755) < 0 && errno != EEXIST)
+        return err_errno(e, "make the control group '%s'", path);
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? err_errno(e, "open the control group '%s'", path) : fd;
+}
+
+int cgroup_hold(int fd)
+{
+    if (flock(fd, LOCK_SH) < 0)
+        return -errno;
+    return faccessat(fd, "cgroup.procs", F_OK, 0) < 0 ? -ENOENT : 0;
+}
+
+int cgroup_hold_top(const char *controller, struct sg_error *e)
+{
+    for (int tries = 0;; tries++) {
+        AUTO(close_p) int fd = cgroup_open_top(controller, true, e);
+        int r = fd < 0 ? fd : cgroup_hold(fd);
+        if (r == 0)
+            return steal_fd(&fd);
+        if (r != -ENOENT || tries == CGROUP_TRIES)
+            return err_set(e, SG_ERR_INTERNAL, r, "hold the control group 'sandglass': %s",
+                           strerror(-r));
+    }
+}
+
+int cgroup_mkdir(int top, const char *path)
+{
+    char above[CGROUP_PATH_MAX];
+    char *end;
+    int r = mkdirat(top, path, 0755) < 0 ? -errno : 0;
+
+    snprintf(above, sizeof above, "%s", path);
+    end = strrchr(above, '/');
+    if (r != -ENOENT || !end)
+        return r == -EEXIST ? 0 : r;
+    *end = '\0';
+    r = cgroup_mkdir(top, above);
+    if (r == 0 && mkdirat(top, path, 0755) < 0 && errno != EEXIST)
+        r = -errno;
+    return r;
+}
+
 int cgroup_rmdir(int parent_fd, const char *name)
 {
     for (int tries = 0;; tries++) {
@@ -158,11 +218,12 @@ const struct cgroup_ops *cgroup_host(struct sg_error *e)
     return found;
 }
 
-int cgroup_create(uint32_t slot, struct cgroup **ret, struct sg_error *e)
+int cgroup_create(struct cgroup_place *place, uint32_t slot, struct cgroup **ret,
+                  struct sg_error *e)
 {
     const struct cgroup_ops *ops = cgroup_host(e);
 
-    return ops ? ops->create(slot, ret, e) : -ENOSYS;
+    return ops ? ops->create(cgroup_place_path(place), slot, ret, e) : -ENOSYS;
 }
 
 int cgroup_freeze(struct cgroup *c, bool on, struct sg_error *e)
@@ -175,22 +236,4 @@ int cgroup_freeze(struct cgroup *c, bool on, struct sg_error *e)
         nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
     }
     return r;
-}
-
-bool cgroup_strike(uint32_t slot)
-{
-    const struct cgroup_ops *ops = cgroup_host(NULL);
-
-    return ops && ops->strike(slot, NULL);
-}
-
-int cgroup_sweep(uint32_t slot, struct sg_error *e)
-{
-    const struct cgroup_ops *ops = cgroup_host(e);
-
-    if (!ops)
-        return -ENOSYS;
-    for (int tries = 0; tries < 400 && ops->strike(slot, e); tries++)
-        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-    return ops->remove(slot, e);
 }

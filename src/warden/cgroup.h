@@ -1,17 +1,24 @@
 /* Control groups of a sandbox, v1 and v2 behind one interface chosen at run time.
  *
- * A sandbox's groups are named after its id slot: <hierarchy>/sandglass/<slot>. They are made with
- * the slot and removed when it is given back or swept. v1 groups are reused by the next sandbox in
- * the slot: making and removing memory groups is what grows the kernel's slabs. */
+ *   <hierarchy>/sandglass/<server>/<tenant>/<slot>
+ *
+ * <slot> is the sandbox's id slot. Its groups are made with the slot and removed when it is given
+ * back or swept. v1 groups are reused by the next sandbox in the slot: making and removing memory
+ * groups is what grows the kernel's slabs. <server> and <tenant> are a place (cgroup_place.h): they
+ * have limits of their own, and the processors are shared out by tenant before they are by sandbox.
+ * v1's device rules are the same for all sandboxes: they are those of `sandglass` itself. */
 #pragma once
 
 #include <sandglass.h>
 
 #include "base/err.h"
 
-#define CGROUP_FDS_MAX 6
+#define CGROUP_FDS_MAX  6
+#define CGROUP_TOPS_MAX 6
+#define CGROUP_PATH_MAX 64 /* <server>/<tenant>/<slot> */
 
 struct cgroup;
+struct cgroup_place;
 
 struct cgroup_stats {
     uint64_t memory_peak;
@@ -35,7 +42,7 @@ struct cgroup_ops {
     const char *name; /* "v1", "v2" */
     bool reusable;    /* a group can serve one sandbox after the other */
     /* Makes the groups with device rules in place. The limits come later. */
-    int (*create)(uint32_t slot, struct cgroup **ret, struct sg_error *e);
+    int (*create)(const char *place, uint32_t slot, struct cgroup **ret, struct sg_error *e);
     /* Descriptors to write "0" to, each of which moves the writer into one hierarchy's group. */
     int (*open_doors)(struct cgroup *c, struct cgroup_doors *ret, struct sg_error *e);
     /* A list of the processes in it, one pid a line, as whoever reads it sees them. */
@@ -53,10 +60,17 @@ struct cgroup_ops {
     bool (*empty)(struct cgroup *c);
     /* Removes the groups; they must be empty. Frees c. */
     int (*destroy)(struct cgroup *c, struct sg_error *e);
-    /* For a slot left by a crash: kills and thaws what is there. False: nothing was. */
-    bool (*strike)(uint32_t slot, struct sg_error *e);
-    /* Removes its groups, which must be empty. 0 also if there are none. */
-    int (*remove)(uint32_t slot, struct sg_error *e);
+    /* `sandglass` of each hierarchy that has groups of sandboxes, memory's first, -1 for one that
+     * is not there. With `make` they are made, and are the same for all calls: not to be closed. */
+    int (*tops)(bool make, int ret[CGROUP_TOPS_MAX], struct sg_error *e);
+    /* Of a directory in one hierarchy, left by a crash: kills and thaws. False: nothing was there.
+     */
+    bool (*strike)(int dir);
+    /* Of a place in the hierarchy of memory. */
+    int (*hand_down)(int dir, const char *where, struct sg_error *e);
+    int (*limit_memory)(int dir, uint64_t bytes);
+    /* All `sandglass` groups, if they are empty; with the lock of the one of memory. */
+    void (*remove_tops)(void);
 };
 
 extern const struct cgroup_ops cgroup_v1, cgroup_v2;
@@ -68,14 +82,10 @@ struct cgroup {
 
 /* The hierarchy of this host: v1 if memory is a v1 controller, else v2. Found once. */
 const struct cgroup_ops *cgroup_host(struct sg_error *e);
-int cgroup_create(uint32_t slot, struct cgroup **ret, struct sg_error *e);
+int cgroup_create(struct cgroup_place *place, uint32_t slot, struct cgroup **ret,
+                  struct sg_error *e);
 /* Freezes and waits until it is so. */
 int cgroup_freeze(struct cgroup *c, bool on, struct sg_error *e);
-/* For a slot left by a crash: kill, thaw, wait, remove. 0 also if there is nothing. */
-int cgroup_sweep(uint32_t slot, struct sg_error *e);
-/* The first step of it, without waiting. False: nothing lives there. */
-bool cgroup_strike(uint32_t slot);
-
 /* Shared by the implementations. */
 struct cgroup_mount {
     char path[256];
@@ -92,5 +102,18 @@ int cgroup_doors_add(struct cgroup_doors *d, int dirfd, const char *file, struct
 /* The number after `key ` in a flat-keyed file, or 0. */
 uint64_t cgroup_read_key(int dirfd, const char *file, const char *key);
 uint64_t cgroup_read_u64(int dirfd, const char *file);
+/* <mount>/sandglass of a controller (NULL: v2); -ENOENT if it is not there and not to be made. */
+int cgroup_open_top(const char *controller, bool make, struct sg_error *e);
+/* Locks a directory for as long as it is open, so that no sweep removes it (cgroup_place.h).
+ * -ENOENT: one just has. */
+#define CGROUP_TRIES 100
+int cgroup_hold(int fd);
+/* cgroup_open_top, made and held. */
+int cgroup_hold_top(const char *controller, struct sg_error *e);
+/* mkdir of a path below a top; whatever is missing above it is made. */
+int cgroup_mkdir(int top, const char *path);
+/* rmdir of a place in all hierarchies. The directory that the lock is of goes last: whoever waits
+ * for it finds that it is gone. False: something is in it. */
+bool cgroup_remove_path(const int tops[CGROUP_TOPS_MAX], const char *path);
 /* rmdir, retried for a moment while the last process is still leaving. */
 int cgroup_rmdir(int parent_fd, const char *name);

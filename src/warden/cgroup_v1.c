@@ -19,8 +19,8 @@ static const char *const devices_allowed[] = {"c 1:3 rw", "c 1:5 rw", "c 1:7 rw"
 
 struct v1 {
     struct cgroup base;
-    uint32_t slot;
-    int dir[N_OWN]; /* the groups; -1 if there is none of its own */
+    char path[CGROUP_PATH_MAX]; /* below `sandglass` */
+    int dir[N_OWN];             /* the groups; -1 if there is none of its own */
 };
 
 /* <mount>/sandglass of each controller; opened once per process, never closed. That of CPUACCT is
@@ -28,28 +28,27 @@ struct v1 {
 static int parents[N_CONTROLLERS];
 static bool parents_open;
 
-static int open_parent(int k, struct sg_error *e)
+/* Whether there is a hierarchy of its own for processor time. */
+static bool has_cpuacct(void)
 {
     struct cgroup_mount m, cpu;
-    char path[sizeof m.path + sizeof "/sandglass"];
-    int r = cgroup_find_mount(controllers[k], &m);
 
-    parents[k] = -1;
-    if (k == CPUACCT && (r < 0 || (cgroup_find_mount(controllers[CPU], &cpu) == 0 &&
-                                   strcmp(m.path, cpu.path) == 0)))
+    return cgroup_find_mount(controllers[CPUACCT], &m) == 0 &&
+           !(cgroup_find_mount(controllers[CPU], &cpu) == 0 && strcmp(m.path, cpu.path) == 0);
+}
+
+/* Kernels before 5.11 add up only where they are told to, before there is a group below. */
+static int open_parent(int k, struct sg_error *e)
+{
+    if (k == CPUACCT && !has_cpuacct()) {
+        parents[k] = -1;
         return 0;
-    if (r < 0)
-        return err_set(
-            e, SG_ERR_UNSUPPORTED, -ENOSYS,
-            "the cgroup v1 controller '%s' is not mounted: mount it, or boot with cgroup v2",
-            controllers[k]);
-    snprintf(path, sizeof path, "%s/sandglass", m.path);
-    if (mkdir(path, 0755) < 0 && errno != EEXIST)
-        return err_errno(e, "make the control group '%s'", path);
-    parents[k] = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (parents[k] < 0)
-        return err_errno(e, "open the control group '%s'", path);
-    return 0;
+    }
+    parents[k] =
+        k == MEMORY ? cgroup_hold_top(controllers[k], e) : cgroup_open_top(controllers[k], true, e);
+    if (k == MEMORY && parents[k] >= 0)
+        file_write(parents[k], "memory.use_hierarchy", "1");
+    return parents[k] < 0 ? parents[k] : 0;
 }
 
 /* The device rules are the same for all sandboxes, so they share one group. A new group, or one
@@ -89,13 +88,16 @@ static void v1_free(struct v1 *c)
     free(c);
 }
 
-static int open_group(struct v1 *c, int k, const char *name, struct sg_error *e)
+static int open_group(struct v1 *c, int k, struct sg_error *e)
 {
-    if (mkdirat(parents[k], name, 0755) < 0 && errno != EEXIST)
-        return err_errno(e, "make control group %s/sandglass/%s", controllers[k], name);
-    c->dir[k] = openat(parents[k], name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = cgroup_mkdir(parents[k], c->path);
+
+    if (r < 0)
+        return err_set(e, err_kind_of(-r), r, "make control group %s/sandglass/%s: %s",
+                       controllers[k], c->path, strerror(-r));
+    c->dir[k] = openat(parents[k], c->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (c->dir[k] < 0)
-        return err_errno(e, "open control group %s/sandglass/%s", controllers[k], name);
+        return err_errno(e, "open control group %s/sandglass/%s", controllers[k], c->path);
     return 0;
 }
 
@@ -120,19 +122,18 @@ static int v1_open_members(struct cgroup *base, int *ret, struct sg_error *e)
     return cgroup_open_procs(CONTAINER_OF(base, struct v1, base)->dir[PIDS], ret, e);
 }
 
-static int v1_create(uint32_t slot, struct cgroup **ret, struct sg_error *e)
+static int v1_create(const char *place, uint32_t slot, struct cgroup **ret, struct sg_error *e)
 {
     struct v1 *c;
-    char name[16];
     int r = open_parents(e);
 
     if (r < 0)
         return r;
     c = xcalloc(1, sizeof *c);
-    *c = (struct v1){.base.ops = &cgroup_v1, .slot = slot, .dir = {-1, -1, -1, -1, -1}};
-    snprintf(name, sizeof name, "%u", slot);
+    *c = (struct v1){.base.ops = &cgroup_v1, .dir = {-1, -1, -1, -1, -1}};
+    snprintf(c->path, sizeof c->path, "%s/%u", place, slot);
     for (int k = 0; k < CPUACCT && r == 0; k++)
-        r = open_group(c, k, name, e);
+        r = open_group(c, k, e);
     if (r < 0) {
         v1_free(c);
         return r;
@@ -144,10 +145,8 @@ static int v1_create(uint32_t slot, struct cgroup **ret, struct sg_error *e)
 static int v1_account(struct cgroup *base, struct sg_error *e)
 {
     struct v1 *c = CONTAINER_OF(base, struct v1, base);
-    char name[16];
 
-    snprintf(name, sizeof name, "%u", c->slot);
-    return parents[CPUACCT] < 0 ? 0 : open_group(c, CPUACCT, name, e);
+    return parents[CPUACCT] < 0 ? 0 : open_group(c, CPUACCT, e);
 }
 
 /* Where processor time is counted, if it is. */
@@ -192,7 +191,7 @@ static int v1_set_limits(struct cgroup *base, const struct sg_limits *l, struct 
     if (r == 0)
         r = put_u64(c->dir[CPU], "cpu.cfs_quota_us", (uint64_t)l->cpus_milli * 100);
     if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "set limits of control group %u: %s", c->slot,
+        return err_set(e, SG_ERR_INTERNAL, r, "set limits of control group %s: %s", c->path,
                        strerror(-r));
     if (cpuacct_dir(c) >= 0)
         put_u64(cpuacct_dir(c), "cpuacct.usage", 0);
@@ -205,7 +204,7 @@ static int v1_freeze(struct cgroup *base, bool on, struct sg_error *e)
     int r = file_write(c->dir[FREEZER], "freezer.state", on ? "FROZEN" : "THAWED");
 
     if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "freezer of group %u: %s", c->slot, strerror(-r));
+        return err_set(e, SG_ERR_INTERNAL, r, "freezer of group %s: %s", c->path, strerror(-r));
     return 0;
 }
 
@@ -254,52 +253,68 @@ static bool v1_empty(struct cgroup *base)
     return file_read(c->dir[PIDS], "cgroup.procs", 4u << 20, &text, &len) == 0 && len == 0;
 }
 
-static int v1_remove(uint32_t slot, struct sg_error *e)
-{
-    char name[16];
-    int r = open_parents(e);
-
-    snprintf(name, sizeof name, "%u", slot);
-    for (int k = 0; k < N_OWN && parents_open; k++) {
-        int one = parents[k] < 0 ? 0 : cgroup_rmdir(parents[k], name);
-        if (one < 0)
-            r = err_set(e, SG_ERR_INTERNAL, one, "remove control group %s/sandglass/%s: %s",
-                        controllers[k], name, strerror(-one));
-    }
-    return r;
-}
-
 static int v1_destroy(struct cgroup *base, struct sg_error *e)
 {
     struct v1 *c = CONTAINER_OF(base, struct v1, base);
-    uint32_t slot = c->slot;
+    int r = 0;
 
+    for (int k = 0; k < N_OWN; k++) {
+        int one = parents[k] < 0 ? 0 : cgroup_rmdir(parents[k], c->path);
+        if (one < 0)
+            r = err_set(e, SG_ERR_INTERNAL, one, "remove control group %s/sandglass/%s: %s",
+                        controllers[k], c->path, strerror(-one));
+    }
     v1_free(c);
-    return v1_remove(slot, e);
+    return r;
 }
 
-/* A crash may have come between two attaches: each hierarchy has its own list of processes. */
-static bool kill_in(int k, const char *name)
+static int v1_tops(bool make, int ret[CGROUP_TOPS_MAX], struct sg_error *e)
 {
-    AUTO(close_p) int dir = openat(parents[k], name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool busy = dir >= 0 && cgroup_kill_listed(dir, "cgroup.procs") > 0;
+    int r = make ? open_parents(e) : 0;
 
-    if (busy && k == FREEZER)
+    if (r < 0)
+        return r;
+    for (int k = 0; k < CGROUP_TOPS_MAX; k++)
+        ret[k] = -1;
+    for (int k = 0; k < N_OWN; k++)
+        if (make)
+            ret[k] = parents[k];
+        else if (k != CPUACCT || has_cpuacct())
+            ret[k] = cgroup_open_top(controllers[k], false, NULL);
+    return 0;
+}
+
+/* A crash may have come between two attaches: each hierarchy has its own list of processes. A
+ * frozen task does not die. */
+static bool v1_strike(int dir)
+{
+    bool busy = cgroup_kill_listed(dir, "cgroup.procs") > 0;
+
+    if (busy)
         file_write(dir, "freezer.state", "THAWED");
     return busy;
 }
 
-static bool v1_strike(uint32_t slot, struct sg_error *e)
+static int v1_hand_down(int dir, const char *where, struct sg_error *e)
 {
-    bool busy = false;
-    char name[16];
+    (void)dir, (void)where, (void)e; /* every group has what its hierarchy has */
+    return 0;
+}
 
-    if (open_parents(e) < 0)
-        return false;
-    snprintf(name, sizeof name, "%u", slot);
-    for (int k = 0; k < N_OWN; k++)
-        busy |= parents[k] >= 0 && kill_in(k, name);
-    return busy;
+static int v1_limit_memory(int dir, uint64_t bytes)
+{
+    return set_memory(dir, bytes ? bytes : UINT64_MAX >> 1);
+}
+
+static void v1_remove_tops(void)
+{
+    for (int k = 0; k < N_CONTROLLERS; k++) {
+        AUTO(close_p)
+        int top =
+            k == CPUACCT && !has_cpuacct() ? -1 : cgroup_open_top(controllers[k], false, NULL);
+        if (top >= 0 && unlinkat(top, "../sandglass", AT_REMOVEDIR) < 0)
+            return;
+    }
 }
 
 const struct cgroup_ops cgroup_v1 = {
@@ -317,6 +332,9 @@ const struct cgroup_ops cgroup_v1 = {
     .kill = v1_kill,
     .empty = v1_empty,
     .destroy = v1_destroy,
+    .tops = v1_tops,
     .strike = v1_strike,
-    .remove = v1_remove,
+    .hand_down = v1_hand_down,
+    .limit_memory = v1_limit_memory,
+    .remove_tops = v1_remove_tops,
 };

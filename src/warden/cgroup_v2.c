@@ -10,18 +10,21 @@
 
 struct v2 {
     struct cgroup base;
-    uint32_t slot;
+    char path[CGROUP_PATH_MAX]; /* below `sandglass` */
     int dir;
 };
 
 static int parent = -1; /* <mount>/sandglass; opened once per process, never closed */
 
-static int enable_controllers(int dirfd, const char *where, struct sg_error *e)
+/* All at once; one by one if that is refused, to say which. */
+static int v2_hand_down(int dir, const char *where, struct sg_error *e)
 {
     static const char *const wanted[] = {"+memory", "+pids", "+cpu"};
 
+    if (file_write(dir, "cgroup.subtree_control", "+memory +pids +cpu") == 0)
+        return 0;
     for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
-        int r = file_write(dirfd, "cgroup.subtree_control", wanted[i]);
+        int r = file_write(dir, "cgroup.subtree_control", wanted[i]);
         if (r < 0)
             return err_set(
                 e, SG_ERR_UNSUPPORTED, r,
@@ -34,25 +37,23 @@ static int enable_controllers(int dirfd, const char *where, struct sg_error *e)
 static int open_parent(struct sg_error *e)
 {
     struct cgroup_mount m;
-    char path[sizeof m.path + sizeof "/sandglass"];
     AUTO(close_p) int top = -1, fd = -1;
     int r;
 
     if (parent >= 0)
         return 0;
+    fd = cgroup_hold_top(NULL, e);
+    if (fd < 0)
+        return fd;
     r = cgroup_find_mount(NULL, &m);
     if (r < 0)
         return err_set(e, SG_ERR_UNSUPPORTED, r, "cgroup v2 is not mounted");
-    snprintf(path, sizeof path, "%s/sandglass", m.path);
-    if (mkdir(path, 0755) < 0 && errno != EEXIST)
-        return err_errno(e, "make the control group '%s'", path);
     top = open(m.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (top < 0 || fd < 0)
-        return err_errno(e, "open the control group '%s'", path);
-    r = enable_controllers(top, m.path, e);
+    if (top < 0)
+        return err_errno(e, "open the control group '%s'", m.path);
+    r = v2_hand_down(top, m.path, e);
     if (r == 0)
-        r = enable_controllers(fd, path, e);
+        r = v2_hand_down(fd, "sandglass", e);
     if (r < 0)
         return r;
     parent = steal_fd(&fd);
@@ -67,14 +68,11 @@ static void v2_free(struct v2 *c)
 
 static int v2_fill(struct v2 *c, struct sg_error *e)
 {
-    char name[16];
-
-    snprintf(name, sizeof name, "%u", c->slot);
-    if (mkdirat(parent, name, 0755) < 0 && errno != EEXIST)
-        return err_errno(e, "make control group sandglass/%s", name);
-    c->dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (mkdirat(parent, c->path, 0755) < 0 && errno != EEXIST)
+        return err_errno(e, "make control group sandglass/%s", c->path);
+    c->dir = openat(parent, c->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (c->dir < 0)
-        return err_errno(e, "open control group sandglass/%s", name);
+        return err_errno(e, "open control group sandglass/%s", c->path);
     return devices_bpf_attach(c->dir, e);
 }
 
@@ -89,7 +87,7 @@ static int v2_open_members(struct cgroup *base, int *ret, struct sg_error *e)
     return cgroup_open_procs(CONTAINER_OF(base, struct v2, base)->dir, ret, e);
 }
 
-static int v2_create(uint32_t slot, struct cgroup **ret, struct sg_error *e)
+static int v2_create(const char *place, uint32_t slot, struct cgroup **ret, struct sg_error *e)
 {
     struct v2 *c;
     int r = open_parent(e);
@@ -97,7 +95,8 @@ static int v2_create(uint32_t slot, struct cgroup **ret, struct sg_error *e)
     if (r < 0)
         return r;
     c = xcalloc(1, sizeof *c);
-    *c = (struct v2){.base.ops = &cgroup_v2, .slot = slot, .dir = -1};
+    *c = (struct v2){.base.ops = &cgroup_v2, .dir = -1};
+    snprintf(c->path, sizeof c->path, "%s/%u", place, slot);
     r = v2_fill(c, e);
     if (r < 0) {
         v2_free(c);
@@ -125,7 +124,7 @@ static int v2_set_limits(struct cgroup *base, const struct sg_limits *l, struct 
     if (r == 0)
         r = put_u64(c->dir, "cpu.max", (uint64_t)l->cpus_milli * 100, " 100000");
     if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "set limits of control group %u: %s", c->slot,
+        return err_set(e, SG_ERR_INTERNAL, r, "set limits of control group %s: %s", c->path,
                        strerror(-r));
     file_write(c->dir, "memory.swap.max", "0"); /* absent without swap */
     return 0;
@@ -143,7 +142,7 @@ static int v2_freeze(struct cgroup *base, bool on, struct sg_error *e)
     int r = file_write(c->dir, "cgroup.freeze", on ? "1" : "0");
 
     if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "freeze group %u: %s", c->slot, strerror(-r));
+        return err_set(e, SG_ERR_INTERNAL, r, "freeze group %s: %s", c->path, strerror(-r));
     return 0;
 }
 
@@ -192,43 +191,49 @@ static bool v2_empty(struct cgroup *base)
     return cgroup_read_key(c->dir, "cgroup.events", "populated") == 0;
 }
 
-static int v2_remove(uint32_t slot, struct sg_error *e)
-{
-    char name[16];
-    int r = open_parent(e);
-
-    if (r < 0)
-        return r;
-    snprintf(name, sizeof name, "%u", slot);
-    r = cgroup_rmdir(parent, name);
-    if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "remove control group sandglass/%s: %s", name,
-                       strerror(-r));
-    return 0;
-}
-
 static int v2_destroy(struct cgroup *base, struct sg_error *e)
 {
     struct v2 *c = CONTAINER_OF(base, struct v2, base);
-    uint32_t slot = c->slot;
+    int r = cgroup_rmdir(parent, c->path);
 
+    if (r < 0)
+        err_set(e, SG_ERR_INTERNAL, r, "remove control group sandglass/%s: %s", c->path,
+                strerror(-r));
     v2_free(c);
-    return v2_remove(slot, e);
+    return r;
 }
 
-static bool v2_strike(uint32_t slot, struct sg_error *e)
+static int v2_tops(bool make, int ret[CGROUP_TOPS_MAX], struct sg_error *e)
 {
-    AUTO(close_p) int dir = -1;
-    char name[16];
+    int r = make ? open_parent(e) : 0;
 
-    if (open_parent(e) < 0)
-        return false;
-    snprintf(name, sizeof name, "%u", slot);
-    dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0 || cgroup_read_key(dir, "cgroup.events", "populated") == 0)
+    if (r < 0)
+        return r;
+    for (int k = 0; k < CGROUP_TOPS_MAX; k++)
+        ret[k] = -1;
+    ret[0] = make ? parent : cgroup_open_top(NULL, false, NULL);
+    return 0;
+}
+
+static bool v2_strike(int dir)
+{
+    if (cgroup_read_key(dir, "cgroup.events", "populated") == 0)
         return false;
     kill_dir(dir);
     return true;
+}
+
+static int v2_limit_memory(int dir, uint64_t bytes)
+{
+    return bytes ? put_u64(dir, "memory.max", bytes, "") : file_write(dir, "memory.max", "max");
+}
+
+static void v2_remove_tops(void)
+{
+    AUTO(close_p) int top = cgroup_open_top(NULL, false, NULL);
+
+    if (top >= 0)
+        unlinkat(top, "../sandglass", AT_REMOVEDIR);
 }
 
 const struct cgroup_ops cgroup_v2 = {
@@ -246,6 +251,9 @@ const struct cgroup_ops cgroup_v2 = {
     .kill = v2_kill,
     .empty = v2_empty,
     .destroy = v2_destroy,
+    .tops = v2_tops,
     .strike = v2_strike,
-    .remove = v2_remove,
+    .hand_down = v2_hand_down,
+    .limit_memory = v2_limit_memory,
+    .remove_tops = v2_remove_tops,
 };

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "warden/cgroup.h"
+#include "warden/cgroup_place.h"
 
 enum { USED = 1, LOST = 2 };
 
@@ -53,16 +53,13 @@ static int put_byte(int fd, uint32_t slot, uint8_t b)
 }
 
 /* With the lock held. */
-static int sweep_stale(int fd, uint32_t slot, struct sg_error *e)
+static int sweep_stale(uint32_t slot, struct sg_error *e)
 {
-    int r;
+    int r = cgroup_sweep(slot, e);
 
-    if (get_byte(fd, slot) == 0)
-        return 0;
-    r = cgroup_sweep(slot, e);
     if (r < 0)
         return err_wrap(e, r, "id slot %u was left by a crashed run and cannot be cleaned", slot);
-    return 1;
+    return 0;
 }
 
 /* All at once: a server takes thousands. */
@@ -74,7 +71,7 @@ static int mark_used(int fd, uint32_t first, uint32_t count, struct sg_error *e)
     if (pread(fd, bytes, count, first) < 0)
         return err_errno(e, "read the id table '" SLOTS_DIR "/slots'");
     for (uint32_t i = 0; i < count && r >= 0; i++)
-        r = bytes[i] ? sweep_stale(fd, first + i, e) : 0;
+        r = bytes[i] ? sweep_stale(first + i, e) : 0;
     if (r < 0)
         return r;
     memset(bytes, USED, count);
@@ -134,47 +131,62 @@ static uint32_t table_size(int fd)
     return st.st_size > SLOTS_MAX ? SLOTS_MAX : (uint32_t)st.st_size;
 }
 
+/* Those that are nobody's and either marked or have groups: with their locks, which go with fd. */
+static void lock_left(int fd, bool *ret)
+{
+    AUTO(free_p) bool *groups = xcalloc(SLOTS_MAX, sizeof *groups);
+    uint32_t n = table_size(fd);
+
+    cgroup_find_slots(groups, SLOTS_MAX);
+    for (uint32_t slot = 0; slot < SLOTS_MAX; slot++)
+        ret[slot] = (groups[slot] || (slot < n && get_byte(fd, slot) != 0)) &&
+                    lock(fd, F_WRLCK, slot, 1) == 0;
+}
+
 /* All of them are struck before the first is waited for. One that does not die is waited for; of
- * several, only the first. */
+ * several, only the first. Most have no groups: a server takes more slots than it has sandboxes. */
 int slots_sweep_all(struct sg_error *e)
 {
     AUTO(close_p) int fd = open_table(e);
-    AUTO(free_p) bool *ours = NULL;
-    uint32_t n;
+    AUTO(free_p) bool *ours = xcalloc(SLOTS_MAX, sizeof *ours);
+    AUTO(free_p) bool *groups = xcalloc(SLOTS_MAX, sizeof *groups);
     int swept = 0, failed = 0;
 
     if (fd < 0)
         return fd;
-    n = table_size(fd);
-    ours = xcalloc(n + 1, sizeof *ours);
-    for (uint32_t slot = 0; slot < n; slot++) {
-        ours[slot] = get_byte(fd, slot) != 0 && lock(fd, F_WRLCK, slot, 1) == 0;
-        if (ours[slot])
+    lock_left(fd, ours);
+    cgroup_find_slots(groups, SLOTS_MAX); /* again: none of ours comes any more */
+    for (uint32_t slot = 0; slot < SLOTS_MAX; slot++)
+        if (ours[slot] && groups[slot])
             cgroup_strike(slot);
-    }
-    for (uint32_t slot = 0; slot < n; slot++) {
-        if (!ours[slot] || (failed < 0 && cgroup_strike(slot)))
+    for (uint32_t slot = 0; slot < SLOTS_MAX; slot++) {
+        if (!ours[slot] || (failed < 0 && groups[slot] && cgroup_strike(slot)))
             continue;
-        int r = sweep_stale(fd, slot, failed < 0 ? NULL : e);
+        int r = groups[slot] ? sweep_stale(slot, failed < 0 ? NULL : e) : 0;
         if (r < 0) {
             failed = r;
             continue;
         }
-        swept += r;
-        put_byte(fd, slot, 0);
+        swept++;
+        if (get_byte(fd, slot) != 0)
+            put_byte(fd, slot, 0);
     }
+    cgroup_sweep_places();
     return failed < 0 ? failed : swept; /* closing drops the locks */
 }
 
 int slots_count(uint32_t *ret_used, uint32_t *ret_stale, struct sg_error *e)
 {
     AUTO(close_p) int fd = open_table(e);
-    uint32_t used = 0, stale = 0;
+    AUTO(free_p) bool *groups = xcalloc(SLOTS_MAX, sizeof *groups);
+    uint32_t used = 0, stale = 0, n;
 
     if (fd < 0)
         return fd;
-    for (uint32_t slot = 0, n = table_size(fd); slot < n; slot++) {
-        if (get_byte(fd, slot) == 0)
+    n = table_size(fd);
+    cgroup_find_slots(groups, SLOTS_MAX);
+    for (uint32_t slot = 0; slot < SLOTS_MAX; slot++) {
+        if (!groups[slot] && (slot >= n || get_byte(fd, slot) == 0))
             continue;
         struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = slot, .l_len = 1};
         if (fcntl(fd, F_OFD_GETLK, &l) == 0 && l.l_type == F_UNLCK)

@@ -39,7 +39,8 @@ static inline uint32_t slot_first_id(uint32_t slot)
     return SLOTS_FIRST_ID + slot * SLOT_IDS;
 }
 
-/* Sweeps every stale slot of the machine; returns how many there were, or -errno. */
+/* Sweeps every stale slot of the machine, groups that no slot has an owner for, and empty places of
+ * control groups (cgroup_place.h); returns how many slots there were, or -errno. */
 int slots_sweep_all(struct sg_error *e);
-/* Only counts: in use, stale. */
+/* Only counts: in use, stale; what has groups and no owner is stale, whatever its byte. */
 int slots_count(uint32_t *ret_used, uint32_t *ret_stale, struct sg_error *e);

@@ -185,7 +185,7 @@ slot_of()
 }
 groups_of()
 {
-    find /sys/fs/cgroup -path "*/sandglass/$1" -prune 2>/dev/null
+    find /sys/fs/cgroup -path "*/sandglass/local/runs/$1" -prune 2>/dev/null
 }
 run_and_is_swept()
 {

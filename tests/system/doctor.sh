@@ -78,6 +78,27 @@ check "a killed run: a warning, and what to do" \
 sg doctor --sweep
 check "--sweep removes what it left" all status_is 0 -- out_has '^  ok +left-overs +nothing left'
 check "... all of it" "$PY" "$HERE/host_state.py" check "$T/before" $$
+
+# A server has groups of its own, even without a sandbox.
+groups()
+{
+    find /sys/fs/cgroup -path '*/sandglass/s*' -prune 2>/dev/null | sort
+}
+has_more_groups()
+{
+    [ "$(groups)" != "$before" ]
+}
+before=$(groups)
+start "$SG" serve --listen 127.0.0.1:0 --state "$T/state"
+until_true has_more_groups
+kill -KILL "$PID"
+join
+sg doctor
+check "a killed server: its groups are told of" \
+    all status_is 0 -- out_has '^  warn +left-overs +.* [1-9][0-9]* control groups left'
+sg doctor --sweep
+check "--sweep removes them" all status_is 0 -- out_has '^  ok +left-overs +nothing left' -- is_not has_more_groups
+
 sg doctor --sweep --json
 check "--sweep with --json" all status_is 0 -- json 'r["summary"]["can_run"]'
 run as_nobody "$SG" doctor --sweep

@@ -78,6 +78,36 @@ def owned_elsewhere(all_, p, script):
     return any(TABLE in q.fds for q in up) and all(q.pid != script for q in up)
 
 
+def in_use(place):
+    """Whoever uses a place of groups has a lock on it, in the hierarchy of memory."""
+    for top in "/sys/fs/cgroup/memory/sandglass", "/sys/fs/cgroup/sandglass":
+        try:
+            fd = os.open(f"{top}/{place}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(fd)
+    return False
+
+
+def left_groups(locked):
+    """Groups are sandglass/SERVER/TENANT/SLOT; those of `local` stay for the next run."""
+    for top in glob.glob("/sys/fs/cgroup/*/sandglass/") + glob.glob("/sys/fs/cgroup/sandglass/"):
+        for path, _, _ in os.walk(top):
+            place = os.path.relpath(path, top)
+            name, depth = os.path.basename(path), place.count("/")
+            if name.isdigit() and depth in (0, 2):
+                if int(name) not in locked:
+                    yield path
+            elif place != "." and place not in ("local", "local/runs") and not in_use(place):
+                if not (depth == 0 and any(in_use(f"{place}/{t}") for t in os.listdir(path))):
+                    yield path
+
+
 def leftovers(script):
     all_ = processes()
     locked, stale = slots()
@@ -90,10 +120,7 @@ def leftovers(script):
         if not owned_elsewhere(all_, p, script):
             left.update(f"network namespace {n}" for n in spaces)
     left.update(f"stale slot {n}" for n in stale)
-    for path in glob.glob("/sys/fs/cgroup/*/sandglass/*/") + glob.glob("/sys/fs/cgroup/sandglass/*/"):
-        name = os.path.basename(path.rstrip("/"))
-        if not (name.isdigit() and int(name) in locked):
-            left.add(f"control group {path}")
+    left.update(f"control group {path}" for path in left_groups(locked))
     for line in open("/proc/self/mountinfo"):
         left.add("mount " + " ".join(line.split()[2:]))
     for path in glob.glob("/run/sandglass/*") + glob.glob(TEMPLATES + "/template-new-*"):

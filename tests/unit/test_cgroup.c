@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "warden/cgroup.h"
+#include "warden/cgroup_place.h"
 #include "warden/devices_bpf.h"
 #include "warden/slots.h"
 
@@ -21,6 +22,7 @@ TAP_MAIN
 #define DENIED_NODE "/tmp/sandglass-test-device"
 
 static struct slots slots;
+static struct cgroup_place *place;
 static struct sg_error e;
 static const struct sg_limits limits = {
     .memory_bytes = 64u << 20, .disk_bytes = 1u << 20, .cpus_milli = 500, .pids = 20};
@@ -30,13 +32,15 @@ static struct cgroup *make(void)
     struct cgroup *cg = NULL;
 
     EXPECT(slots_take(&slots, 1, &e) == 0);
-    EXPECT(cgroup_create(slots.first, &cg, &e) == 0);
+    EXPECT(cgroup_place_local(&place, &e) == 0);
+    EXPECT(cgroup_create(place, slots.first, &cg, &e) == 0);
     return cg;
 }
 
 static void drop(struct cgroup *cg)
 {
     EXPECT(cg->ops->destroy(cg, &e) == 0);
+    cgroup_place_close(place);
     slots_release(&slots);
 }
 

@@ -3,7 +3,7 @@
 # rest is the same everywhere and tested on the host.
 . "$(dirname "$0")/../system/lib.sh"
 
-GROUP=/sys/fs/cgroup/sandglass
+GROUP=/sys/fs/cgroup/sandglass/local/runs
 echo "# Linux $(uname -r), $(awk '$3 ~ /^cgroup/ { print $3 " on " $2 }' /proc/mounts)"
 
 # The control group of the sandbox in which a "sleep $1" runs.

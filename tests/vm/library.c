@@ -47,7 +47,7 @@ static int count_frozen(void)
     glob_t found = {0};
     int n = 0;
 
-    if (glob("/sys/fs/cgroup/sandglass/*/cgroup.events", 0, NULL, &found) != 0)
+    if (glob("/sys/fs/cgroup/sandglass/*/*/*/cgroup.events", 0, NULL, &found) != 0)
         return 0;
     for (size_t i = 0; i < found.gl_pathc; i++) {
         char line[64];

@@ -412,7 +412,7 @@ def warden_dies(client, snapshot):
     server.start(PATIENCE_S)
     equal("the next server has no sandbox", client.api("GET", "/v2/sandboxes"), (200, []))
     check("no process of the old one is left, not even a frozen one", not host_pids("515303"))
-    equal("nor a group", glob.glob("/sys/fs/cgroup/sandglass/*/"), [])
+    equal("nor a group", glob.glob("/sys/fs/cgroup/sandglass/*/*/"), [])
     equal("nor files", os.listdir(f"{server.state}/work"), [])
     box = client.create(templateID=snapshot)
     equal("the snapshot is still there", says(client, box, "cat d/f"), "text\n2")

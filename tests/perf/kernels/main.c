@@ -84,7 +84,7 @@ static void pool_open(struct pool *pool, long n, const char *imports)
     *pool = (struct pool){.n = n, .boxes = calloc((size_t)n, sizeof pool->boxes[0])};
     if (!pool->boxes)
         fail("pool", "out of memory");
-    must(provider_open((uint32_t)n + 2, 0, &pool->provider, &e), "open a provider", &e);
+    must(provider_open((uint32_t)n + 2, NULL, 0, &pool->provider, &e), "open a provider", &e);
     pool->home = make_sandbox(pool->provider);
     must(provider_kernels_open(pool->provider, &e), "start the broker", &e);
     must(provider_zygote_ask(pool->provider, pool->home, imports, false, &e), "zygote", &e);
