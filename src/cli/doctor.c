@@ -10,8 +10,8 @@
 #include "cli/ui.h"
 
 static const struct check_group *const groups[] = {
-    &doctor_host,        &doctor_namespaces, &doctor_filesystems,
-    &doctor_confinement, &doctor_cgroups,    &doctor_runtimes,
+    &doctor_host,    &doctor_namespaces, &doctor_filesystems, &doctor_confinement,
+    &doctor_cgroups, &doctor_runtimes,   &doctor_server,
 };
 
 static const struct {

@@ -33,7 +33,7 @@ struct check_group {
 extern const struct cli_syntax doctor_syntax;
 
 extern const struct check_group doctor_host, doctor_namespaces, doctor_filesystems,
-    doctor_confinement, doctor_cgroups, doctor_runtimes;
+    doctor_confinement, doctor_cgroups, doctor_runtimes, doctor_server;
 
 void check_ok(struct check_result *r, const char *fmt, ...) PRINTF(2, 3);
 /* The value; the fix is added with check_fix. */

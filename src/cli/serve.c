@@ -130,5 +130,7 @@ int cmd_serve(int argc, char **argv)
     r = serve_run(&f.call, &e);
     if (r < 0)
         ui_error("%s", e.message);
+    if (r < 0 && e.kind == SG_ERR_UNSUPPORTED)
+        return CLI_EXIT_CANNOT;
     return r == 0 ? 0 : e.kind == SG_ERR_INVALID ? CLI_EXIT_USAGE : CLI_EXIT_SETUP;
 }

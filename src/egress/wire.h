@@ -12,6 +12,7 @@
  *         <------------------------------- GUARD_ASK_UDP: a socket, please
  *     GUARD_UDP + socket ----------------->    the same seq
  *         <------------------------------- GUARD_READY: settings are read, sandboxes are served
+ *     GUARD_BEAT ------------------------->    answered with the same (serve/heartbeat.h)
  *
  * The listeners are made by the warden inside the sandbox's network namespace (warden/netpath.h)
  * and belong to it: a guard that ends is replaced, gets all of them again, and finds what came
@@ -56,6 +57,8 @@ enum guard_what {
     GUARD_ASK_UDP, /* id, life, seq, local, peer */
     GUARD_UDP,     /* seq, code; descriptor: socket, unless code < 0 */
     GUARD_READY,
+    GUARD_BEAT,
+    GUARD_FAILED, /* message: it cannot start, and ends */
     GUARD_MAX_
 };
 

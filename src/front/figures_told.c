@@ -53,6 +53,17 @@ static void forget_warden(void)
     figure_forget(FIG_POOL, NULL);
 }
 
+static void set_faults(const struct order_figures *f)
+{
+    char label[64];
+
+    for (enum process p = 0; p < PROCESS_MAX_; p++)
+        for (enum process_fault why = 0; why < PROCESS_FAULT_MAX_; why++) {
+            snprintf(label, sizeof(label), "%s:%s", process_name(p), process_fault_name(why));
+            figure_total(FIG_FAULTS, label, (double)f->faults[p][why]);
+        }
+}
+
 static void on_warden(void *arg, const struct order_answer *a, int fd)
 {
     struct order_figures f;
@@ -65,6 +76,7 @@ static void on_warden(void *arg, const struct order_answer *a, int fd)
         figure_total(FIG_WARDEN_SANDBOXES, "made", (double)f.made);
         figure_total(FIG_WARDEN_SANDBOXES, "pooled", (double)f.pooled);
         figure_total(FIG_WARDEN_SANDBOXES, "ended", (double)f.ended);
+        set_faults(&f);
     } else {
         forget_warden();
     }

@@ -77,7 +77,11 @@ static void send_queued(struct warden *w)
         close_p(&p->fds[0]);
         close_p(&p->fds[1]);
         p->fds[0] = p->fds[1] = -1;
-        queue_add(&w->sent, queue_take(&w->unsent, &w->unsent.first));
+        p = queue_take(&w->unsent, &w->unsent.first);
+        if (p->order.op == ORDER_READY || p->order.op == ORDER_BEAT) /* nobody answers these */
+            pending_free(p);
+        else
+            queue_add(&w->sent, p);
     }
     watch(w);
 }
@@ -126,12 +130,14 @@ static bool take_message(struct warden *w)
         return false;
     if (got != (ssize_t)sizeof a || a.magic != ORDER_MAGIC) {
         uv_poll_stop(&w->poll);
-        w->handlers.on_gone(w->front);
+        w->handlers.on_gone(w->front, got > 0 || got == -EMSGSIZE);
         return false;
     }
     a.message[sizeof a.message - 1] = '\0';
     a.id[ID_LEN] = a.tenant[ORDER_TENANT_LEN] = a.layer[ID_LEN] = '\0';
-    if (a.tell == TELL_REPLY) {
+    if (a.tell == TELL_BEAT) {
+        warden_order(w->front, &(struct order){.op = ORDER_BEAT}, -1, NULL, NULL);
+    } else if (a.tell == TELL_REPLY) {
         take_reply(w, &a, fds, n);
         for (size_t i = 0; i < n; i++)
             close_p(&fds[i]);

@@ -10,7 +10,9 @@ typedef void (*warden_done)(void *arg, const struct order_answer *a, int fd);
 /* What the warden tells without being asked. Descriptors are the callee's. */
 struct warden_handlers {
     void (*on_tell)(struct front *f, const struct order_answer *a, int *fds, size_t n_fds);
-    void (*on_gone)(struct front *f); /* the warden has ended, and with it every sandbox */
+    /* The warden has ended, and with it every sandbox; or it is of another version, and what it
+     * says cannot be read. */
+    void (*on_gone)(struct front *f, bool unreadable);
 };
 
 int warden_open(struct front *f, int sock, const struct warden_handlers *h, struct sg_error *e);

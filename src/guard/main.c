@@ -31,7 +31,11 @@ static struct guard guard;
 
 static _Noreturn void give_up(const struct sg_error *e)
 {
+    struct guard_message m = {.magic = GUARD_MAGIC, .what = GUARD_FAILED};
+
     log_line(LEVEL_ERROR, "guard: %s", e->message);
+    snprintf(m.message, sizeof m.message, "%.255s", e->message);
+    fd_send(WARDEN_FD, &m, sizeof m, NULL, 0);
     exit(1);
 }
 

@@ -112,9 +112,13 @@ static void take(struct warden_link *l, const struct guard_message *m, int *fds,
     case GUARD_UDP:
         udp_got_socket(l->guard, m->seq, m->code, n == 1 ? steal_fd(&fds[0]) : -1);
         break;
+    case GUARD_BEAT:
+        link_send(l, &(struct guard_message){.what = GUARD_BEAT});
+        break;
     case GUARD_APPLIED:
     case GUARD_ASK_UDP:
     case GUARD_READY:
+    case GUARD_FAILED:
     case GUARD_MAX_:
         break;
     }

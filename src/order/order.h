@@ -13,6 +13,8 @@
  *         <--- TELL_READY
  *   ORDER_... (seq) ---------------------> answered by TELL_REPLY with the same seq, in any order
  *         <--- TELL_ENDED, TELL_PAUSED...  what happened without an order
+ *   ORDER_READY -------------------------> it takes connections; not answered
+ *         <--- TELL_BEAT                   each second; answered by ORDER_BEAT (serve/heartbeat.h)
  *         <--- TELL_DRAIN                  finish what is under way, then exit
  *
  * A sandbox here is:
@@ -34,6 +36,7 @@
 #include <sandglass.h>
 
 #include "base/ids.h"
+#include "order/processes.h"
 
 #define ORDER_MAGIC      0x73676f31u /* "sgo1" */
 #define ORDER_NOTE_MAX   (1024u * 1024)
@@ -95,6 +98,11 @@ enum order_op {
     ORDER_FORGET,
     /* What the warden counts. Reply: a memfd with a struct order_figures. */
     ORDER_FIGURES,
+    /* These are not answered. It takes connections; it is alive; it cannot start, and ends: message
+     * says why. */
+    ORDER_READY,
+    ORDER_BEAT,
+    ORDER_FAILED,
     ORDER_MAX_
 };
 
@@ -128,6 +136,7 @@ struct order {
     char id[ID_LEN + 1], tenant[ORDER_TENANT_LEN + 1], layer[ID_LEN + 1];
     uint32_t n_kernels; /* CHECKPOINT */
     int32_t kernels[ORDER_KERNELS_MAX];
+    char message[256]; /* FAILED */
 };
 
 enum order_tell {
@@ -147,6 +156,7 @@ enum order_tell {
     TELL_KERNELS_LOST,    /* layer: a checkpoint whose kernels have ended; its files are there */
     TELL_CHECKPOINT_GONE, /* layer: all of it went with its sandbox */
     TELL_DRAIN,
+    TELL_BEAT,
     TELL_MAX_
 };
 
@@ -192,6 +202,7 @@ struct order_figures {
     struct order_process warden;
     uint32_t pool, running, paused, stored;
     uint64_t made, pooled, ended; /* sandboxes, so far */
+    uint64_t faults[PROCESS_MAX_][PROCESS_FAULT_MAX_];
 };
 
 struct order_answer {

@@ -132,7 +132,7 @@ uint64_t instance_end_deadline(const struct instance *i)
  * does not die in time, the whole group is killed and waited for once more. */
 static int check_ended(struct instance *i, struct cgroup *cg, struct sg_error *e)
 {
-    int r = child_reap(&i->pidfd);
+    int r = child_reap(&i->pidfd, NULL);
 
     if (r == 0 && !instance_drop_dead_twins(i))
         r = -EAGAIN;

@@ -28,18 +28,28 @@ static int take_order(struct server *s, struct servant *v)
 
     if (got == -EAGAIN)
         return 0;
+    heartbeat_heard(&v->heart);
     r = got == (ssize_t)sizeof o ? orders_take(s, &o, fds) : -EPROTO;
     for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
         close_p(&fds[i]);
-    if (r == 0)
-        servant_ready(v);
-    else if (got > 0 || got == -EMSGSIZE)
+    if (r < 0 && (got > 0 || got == -EMSGSIZE))
         log_line(LEVEL_ERROR, "front %u sent what is no order: it is ended", v->turn);
     return r;
 }
 
+static void beat(struct heartbeat *b)
+{
+    struct servant *v = CONTAINER_OF(b, struct servant, heart);
+    struct order_answer a = {.tell = TELL_BEAT};
+
+    /* One that leaves what it is told in the socket gets no more of it. */
+    if (!v->queue)
+        front_tell(v->server, &a, NULL, 0);
+}
+
 static const struct servant_kind front_kind = {
     .name = "front",
+    .heart = {.process = PROCESS_FRONT, .beat = beat, .hung = servant_kill},
     .argument = argument,
     .greet = orders_greet,
     .take = take_order,

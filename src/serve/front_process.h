@@ -1,7 +1,8 @@
 /* The front: the process that speaks HTTP (a servant), and our end of the orders (order/order.h).
  *
- * One that ends again and again without becoming ready is given up, and the server with it. An
- * answer to an order of one that is gone is dropped. */
+ * A server whose first fronts all end before they are ready gives up: it has no sandbox to lose.
+ * Later it goes on trying, and what runs goes on. An answer to an order of one that is gone is
+ * dropped. */
 #pragma once
 
 #include "order/order.h"

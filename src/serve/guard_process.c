@@ -74,6 +74,11 @@ static int dispatch(struct server *s, struct servant *v, const struct guard_mess
     case GUARD_READY:
         servant_ready(v);
         return 0;
+    case GUARD_BEAT:
+        return 0;
+    case GUARD_FAILED:
+        servant_failing(v, m->message);
+        return 0;
     default:
         return -EPROTO;
     }
@@ -88,6 +93,7 @@ static int take_message(struct server *s, struct servant *v)
 
     if (got == -EAGAIN)
         return 0;
+    heartbeat_heard(&v->heart);
     r = got == (ssize_t)sizeof m && m.magic == GUARD_MAGIC ? 0 : -EPROTO;
     if (r == 0) {
         m.id[ID_LEN] = m.tenant[ID_LEN] = m.message[sizeof m.message - 1] = '\0';
@@ -98,8 +104,19 @@ static int take_message(struct server *s, struct servant *v)
     return r;
 }
 
+static void beat(struct heartbeat *b)
+{
+    struct servant *v = CONTAINER_OF(b, struct servant, heart);
+    struct guard_message m = {.what = GUARD_BEAT};
+
+    /* One that leaves what it is told in the socket gets no more of it. */
+    if (!v->queue)
+        guard_tell(v->server, &m, NULL, 0);
+}
+
 static const struct servant_kind guard_kind = {
     .name = "guard",
+    .heart = {.process = PROCESS_GUARD, .beat = beat, .hung = servant_kill},
     .memlock = GUARD_MEMLOCK,
     .greet = greet,
     .take = take_message,

@@ -295,7 +295,7 @@ static void on_saved(struct event_source *src, uint32_t events)
 
     (void)events;
     reactor_unwatch(&s->reactor, &v->process);
-    child_reap(&v->pidfd);
+    child_reap(&v->pidfd, NULL);
     close(v->pipe);
     layer_release(s, v->below);
     if (r == 0 && v->done)

@@ -14,6 +14,7 @@
 #include "serve/guest.h"
 #include "serve/layer.h"
 #include "serve/moment.h"
+#include "serve/notify.h"
 #include "serve/server.h"
 #include "serve/ward.h"
 
@@ -238,6 +239,7 @@ static int order_figures(struct server *s, const struct ticket *t, struct sg_err
     AUTO(close_p) int fd = -1;
 
     process_figures(&f.warden);
+    memcpy(f.faults, s->faults, sizeof f.faults);
     for (const struct ward *w = s->wards; w; w = w->next)
         f.pool += w->n_ready;
     guests_count(s, &f);
@@ -246,6 +248,18 @@ static int order_figures(struct server *s, const struct ticket *t, struct sg_err
         return fd;
     front_answer(s, t, NULL, fd);
     return 0;
+}
+
+/* ---- how it is itself ------------------------------------------------------------------------ */
+
+/* False: it is about something else. */
+static bool order_about_itself(struct server *s, const struct order *o)
+{
+    if (o->op == ORDER_READY && servant_ready(&s->front))
+        notify_tell("READY=1");
+    if (o->op == ORDER_FAILED)
+        servant_failing(&s->front, o->message);
+    return o->op == ORDER_READY || o->op == ORDER_FAILED || o->op == ORDER_BEAT;
 }
 
 /* ---- which it is ----------------------------------------------------------------------------- */
@@ -257,11 +271,14 @@ int orders_take(struct server *s, struct order *o, int fds[ORDER_FDS_MAX])
     int r;
 
     o->id[ID_LEN] = o->tenant[ORDER_TENANT_LEN] = o->layer[ID_LEN] = '\0';
+    o->message[sizeof o->message - 1] = '\0';
     if (o->magic != ORDER_MAGIC || o->op == 0 || o->op >= ORDER_MAX_ ||
         o->on_expiry >= EXPIRY_MAX_ ||
         o->flags & ~(ORDER_FILES_ONLY | ORDER_DURABLE | ORDER_KERNEL | ORDER_NETWORK | ORDER_KEEP |
                      ORDER_LAST | ORDER_STATE | ORDER_SOON))
         return -EPROTO;
+    if (order_about_itself(s, o))
+        return 0;
     if (o->op == ORDER_FORGET)
         r = order_forget(s, &t, o, &e);
     else if (o->op == ORDER_SAVE)

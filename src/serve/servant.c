@@ -2,21 +2,23 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "order/log.h"
+#include "serve/faults.h"
 #include "serve/server.h"
+#include "serve/trouble.h"
 #include "warden/child.h"
 #include "warden/program.h"
 
-#define READY_NS       2000000000ull
 #define PAUSE_FIRST_NS 50000000ull
-#define PAUSE_MAX_NS   1000000000ull
-#define PAUSE_LONG_NS  30000000000ull
-#define DEATHS_NS      60000000000ull
+#define PAUSE_MAX_NS   30000000000ull
+#define SAID_PAUSE_NS  1000000000ull /* from when on a pause is worth a word */
 #define END_MS         5000
+#define LAST_WORDS_MAX 64
 
 struct letter {
     struct letter *next;
@@ -66,31 +68,30 @@ static int start(struct servant *v, struct sg_error *e)
     v->pidfd = ends.pidfd;
     v->sock = ends.sock;
     v->turn++;
-    v->ready = v->refused = false;
+    v->ready = v->refused = v->hung = false;
+    v->why[0] = '\0';
     reactor_watch(&s->reactor, &v->process, v->pidfd, EPOLLIN);
     reactor_watch(&s->reactor, &v->messages, v->sock, EPOLLIN);
-    timer_set(&s->reactor, &v->timer, clock_ns() + READY_NS);
+    heartbeat_start(s, &v->heart, &v->kind->heart, ends.pid);
+    v->heart.starting = true;
     log_line(LEVEL_INFO, "%s %u started, pid %d", v->kind->name, v->turn, ends.pid);
     v->kind->greet(s);
     return 0;
 }
 
-/* The pause grows while it keeps dying young. */
+/* The pause grows while it keeps ending before it is ready. */
 static void plan_restart(struct servant *v)
 {
-    uint64_t now = clock_ns(), pause = v->pause_ns;
+    uint64_t pause = v->ready ? 0 : v->pause_ns;
 
-    if (v->ready || now - v->deaths_since_ns > DEATHS_NS) {
-        v->n_deaths = 0;
-        v->deaths_since_ns = now;
-    }
-    v->n_deaths += !v->ready;
-    if (v->ready)
-        pause = 0;
+    v->n_deaths = v->ready ? 0 : v->n_deaths + 1;
     v->pause_ns = pause == 0 ? PAUSE_FIRST_NS : 2 * pause;
     if (v->pause_ns > PAUSE_MAX_NS)
-        v->pause_ns = servant_failed(v) ? PAUSE_LONG_NS : PAUSE_MAX_NS;
-    timer_set(&v->server->reactor, &v->timer, now + pause);
+        v->pause_ns = PAUSE_MAX_NS;
+    if (pause >= SAID_PAUSE_NS)
+        log_line(LEVEL_WARN, "%s is started again in %u s", v->kind->name,
+                 (unsigned)(pause / 1000000000));
+    timer_set(&v->server->reactor, &v->timer, clock_ns() + pause);
 }
 
 int servant_start(struct servant *v, struct sg_error *e)
@@ -100,6 +101,7 @@ int servant_start(struct servant *v, struct sg_error *e)
     if (r < 0) {
         v->ready = false;
         v->refused = true;
+        servant_failing(v, e->message);
         plan_restart(v);
     }
     return r;
@@ -111,15 +113,39 @@ static void on_timer(struct timer *timer)
     bool said = v->refused;
     struct sg_error e = {0};
 
-    if (v->pidfd >= 0)
-        v->ready = true;
-    else if (servant_start(v, &e) < 0 && !said)
+    if (servant_start(v, &e) < 0 && !said)
         log_line(LEVEL_ERROR, "%s", e.message);
 }
 
-void servant_ready(struct servant *v)
+bool servant_ready(struct servant *v)
 {
-    v->ready = true;
+    bool first = !v->was_ready;
+
+    v->ready = v->was_ready = true;
+    v->heart.starting = false;
+    v->why[0] = '\0';
+    trouble_write(v->server);
+    return first;
+}
+
+/* It is no more than a text of somebody without rights. */
+void servant_failing(struct servant *v, const char *why)
+{
+    snprintf(v->why, sizeof v->why, "%s", why);
+    for (char *c = v->why; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = ' ';
+    trouble_write(v->server);
+}
+
+void servant_kill(struct heartbeat *b, enum process_fault why)
+{
+    struct servant *v = CONTAINER_OF(b, struct servant, heart);
+
+    (void)why;
+    log_line(LEVEL_ERROR, "%s %u is killed and replaced", v->kind->name, v->turn);
+    v->hung = true;
+    child_kill(v->pidfd); /* on_process does the rest */
 }
 
 /* ---- its end --------------------------------------------------------------------------------- */
@@ -144,28 +170,47 @@ static void hang_up(struct servant *v)
     v->queue_end = &v->queue;
 }
 
+/* Of one that never was ready, and did not say more, how it ended is all there is to say. */
+static void tell_end(struct servant *v, const struct child_exit *how)
+{
+    char text[FAULT_TEXT];
+
+    if (v->hung)
+        fault_describe(how, text);
+    else
+        fault_ended(v->server, v->kind->heart.process, how, text);
+    log_line(LEVEL_WARN, "%s %u has ended unexpectedly: it %s", v->kind->name, v->turn, text);
+    if (!v->ready && !v->why[0])
+        servant_failing(v, text);
+}
+
 static void on_process(struct event_source *src, uint32_t events)
 {
     struct servant *v = CONTAINER_OF(src, struct servant, process);
     struct server *s = v->server;
+    struct child_exit how = {0};
 
     (void)events;
     reactor_unwatch(&s->reactor, &v->process);
+    /* Why it cannot start may be the last that it said. */
+    for (int i = 0; i < LAST_WORDS_MAX && !v->ready && v->sock >= 0; i++)
+        if (v->kind->take(s, v) < 0)
+            break;
     hang_up(v);
-    child_reap(&v->pidfd);
-    timer_cancel(&s->reactor, &v->timer);
+    heartbeat_stop(&v->heart);
+    child_reap(&v->pidfd, &how);
     if (v->leaving) {
         log_line(LEVEL_INFO, "%s %u has finished", v->kind->name, v->turn);
         return;
     }
-    log_line(LEVEL_WARN, "%s %u has ended unexpectedly", v->kind->name, v->turn);
+    tell_end(v, &how);
     plan_restart(v);
     v->kind->ended(s);
 }
 
 bool servant_failed(const struct servant *v)
 {
-    return v->n_deaths >= SERVANT_DEATHS_MAX;
+    return !v->was_ready && v->n_deaths >= SERVANT_FIRST_TRIES;
 }
 
 void servant_leave(struct servant *v)
@@ -187,6 +232,7 @@ void servant_end(struct servant *v, int grace_ms)
         return;
     timer_cancel(&v->server->reactor, &v->timer);
     reactor_unwatch(&v->server->reactor, &v->process);
+    heartbeat_stop(&v->heart);
     hang_up(v);
     poll(&ended, v->pidfd >= 0, grace_ms);
     child_end(&v->pidfd, END_MS);

@@ -1,23 +1,27 @@
 /* A servant: a process without rights that the warden starts, keeps alive and exchanges messages
  * with. There are two, front and guard.
  *
- *            start                       servant_ready, or READY_NS
+ *            start                       servant_ready: it says so
  *   absent ---------> starting ------------------------------------> ready
  *     ^                  |  it ends                                    |  it ends
  *     +------------------+---------------------------------------------+
  *
- * When it ends it is started again: at once the first time, then after a pause that grows to a
- * second. One that ends again and again without becoming ready has failed: it is tried seldom then.
+ * When it ends it is started again: at once if it was ready, else after a pause that doubles from
+ * 50 ms to 30 s. One that hangs is killed first (serve/heartbeat.h). One that cannot start says why
+ * (servant_failing), and so does the log each time; `sandglass doctor` reads it from a file of the
+ * state directory, SERVANT_TROUBLE, which has a line for each that is in trouble now.
  *
  * Each gets everything anew (`greet`). `turn` numbers them: what was meant for one that is gone is
  * dropped. */
 #pragma once
 
 #include "base/err.h"
-#include "serve/reactor.h"
+#include "serve/heartbeat.h"
 
-#define SERVANT_DEATHS_MAX 10
-#define SERVANT_FDS_MAX    3
+#define SERVANT_FIRST_TRIES 5 /* of one that never was ready: see servant_failed */
+#define SERVANT_FDS_MAX     3
+
+#define SERVANT_WHY 256
 
 struct server;
 struct servant;
@@ -25,6 +29,7 @@ struct letter; /* a message that waits for room in the socket */
 
 struct servant_kind {
     const char *name;
+    struct heartbeat_kind heart;
     uint64_t memlock;
     const char *(*argument)(const struct server *s); /* NULL: none */
     void (*greet)(struct server *s);
@@ -40,12 +45,16 @@ struct servant {
     uint32_t uid, gid;
     int pidfd, sock;
     struct event_source process, messages;
-    struct timer timer; /* absent: when to start it; starting: when it counts as ready */
+    struct timer timer; /* absent: when to start it */
+    struct heartbeat heart;
     uint32_t turn;
     bool ready, leaving; /* leaving: told to end, and not started again */
     bool refused;        /* it could not be started, and that was said */
+    bool was_ready;      /* this one, or one before it */
+    bool hung;           /* it has been killed for that */
     unsigned n_deaths;   /* in a row, without having been ready */
-    uint64_t deaths_since_ns, pause_ns;
+    uint64_t pause_ns;
+    char why[SERVANT_WHY]; /* it cannot start; "": it did not say */
     struct letter *queue, **queue_end;
 };
 
@@ -58,11 +67,16 @@ struct servant {
 void servant_init(struct servant *v, struct server *s, const struct servant_kind *kind);
 /* If it cannot be started, that is tried again all the same. */
 int servant_start(struct servant *v, struct sg_error *e);
-void servant_ready(struct servant *v);
+/* True: the first of all that was. */
+bool servant_ready(struct servant *v);
+/* It is about to end, and says why. */
+void servant_failing(struct servant *v, const char *why);
+/* For servant_kind: what to do with one that hangs. */
+void servant_kill(struct heartbeat *b, enum process_fault why);
 /* It ends by itself; it is not started again. */
 void servant_leave(struct servant *v);
 bool servant_lives(const struct servant *v);
-/* It cannot be kept alive. */
+/* None of them was ever ready, and enough were tried: v->why. */
 bool servant_failed(const struct servant *v);
 /* Hangs up, kills it after that time if it has not ended by itself, waits, and forgets it. */
 void servant_end(struct servant *v, int grace_ms);

@@ -16,6 +16,7 @@
 #include "serve/guest.h"
 #include "serve/layer.h"
 #include "serve/moment.h"
+#include "serve/notify.h"
 #include "serve/orders.h"
 #include "serve/ward.h"
 #include "warden/cgroup_place.h"
@@ -120,6 +121,7 @@ static void drain(struct run *run)
     }
     run->draining = true;
     log_line(LEVEL_INFO, "finishing: no new requests are taken");
+    notify_tell("STOPPING=1");
     front_process_drain(&run->server);
     /* The front closes its own: new callers are refused at once, and not left to wait. */
     close_listeners(&run->server);
@@ -268,7 +270,10 @@ static int start(struct run *run, struct sg_error *e)
         r = layers_load(s, e);
     if (r == 0)
         r = serve_listen(s, e);
-    return r < 0 ? r : start_servants(s, e);
+    if (r < 0)
+        return r;
+    heartbeats_start(s);
+    return start_servants(s, e);
 }
 
 static int turns(struct run *run, struct sg_error *e)
@@ -280,10 +285,8 @@ static int turns(struct run *run, struct sg_error *e)
         if (r < 0)
             return err_set(e, SG_ERR_INTERNAL, r, "wait for events: %s", strerror(-r));
         if (servant_failed(&s->front))
-            return err_set(
-                e, SG_ERR_INTERNAL, -ECHILD,
-                "the front ended %d times without becoming ready: see its messages above",
-                SERVANT_DEATHS_MAX);
+            return err_set(e, SG_ERR_UNSUPPORTED, -ECHILD, "the front cannot start: %s",
+                           s->front.why);
     }
     return 0;
 }
@@ -292,6 +295,7 @@ static void finish(struct run *run)
 {
     struct server *s = &run->server;
 
+    heartbeats_stop(s);
     servant_end(&s->front, 0);
     close_listeners(s);
     s->closing = true;
@@ -330,6 +334,7 @@ int serve_run(const struct serve_call *call, struct sg_error *e)
                        "a server needs root: run it with sudo, or as a root service");
     log_set(&run->server.settings);
     set_limits();
+    notify_open();
     r = start(run, e);
     if (r == 0)
         r = turns(run, e);

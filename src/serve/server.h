@@ -6,6 +6,8 @@
  * for ward.c     a tenant's domain and pool             servant.c        what front and guard share
  *   grave.c    sandboxes that end                     layer.c          snapshots
  *   reactor.c  the event loop                         logfile.c        what is said about it all
+ *   heartbeat.c  which process hangs                  faults.c, trouble.c  which failed, and why
+ *   notify.c   what systemd is told
  *
  * One thread; nothing waits. What takes long is done by the kernel (a sandbox that ends), by a
  * child (a snapshot that is written) or in steps (a sandbox that is made). */
@@ -15,6 +17,7 @@
 #include "order/order.h"
 #include "order/settings.h"
 #include "serve/front_process.h"
+#include "serve/heartbeat.h"
 #include "serve/logfile.h"
 #include "serve/reactor.h"
 #include "serve/state.h"
@@ -53,6 +56,8 @@ struct server {
     struct cgroup_place *place; /* the groups of all its sandboxes */
     struct logfile log;
     struct servant front, guard;
+    struct heartbeats beats;
+    uint64_t faults[PROCESS_MAX_][PROCESS_FAULT_MAX_]; /* see faults.h */
     enum egress_path path; /* how sandboxes' connections come to the guard; 0: not at all */
     uint64_t lives;        /* of guests, counted */
     struct guest *guests[GUEST_BUCKETS];

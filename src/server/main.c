@@ -57,9 +57,14 @@ static struct {
 /* Started before this program gives its rights up, if there is a database to talk to. */
 static struct clerk *clerk;
 
+/* The warden is told too: it may be the last of its fronts. */
 static _Noreturn void give_up(const struct sg_error *e)
 {
+    struct order o = {.magic = ORDER_MAGIC, .op = ORDER_FAILED};
+
     log_line(LEVEL_ERROR, "front: %s", e->message);
+    snprintf(o.message, sizeof o.message, "%.255s", e->message);
+    fd_send(ORDER_FD, &o, sizeof o, NULL, 0);
     exit(1);
 }
 
@@ -179,6 +184,7 @@ static void open_doors(struct front *f)
     checkpoints_watch_age(f);
     agents_start(f);
     told.ready = true;
+    warden_order(f, &(struct order){.op = ORDER_READY}, -1, NULL, NULL);
 }
 
 static void begin(struct front *f, bool again)
@@ -268,6 +274,7 @@ static void on_tell(struct front *f, const struct order_answer *a, int *fds, siz
         http_server_drain(f->http, on_drained, f);
         break;
     case TELL_REPLY:
+    case TELL_BEAT:
     case TELL_MAX_:
         break;
     }
@@ -276,9 +283,16 @@ static void on_tell(struct front *f, const struct order_answer *a, int *fds, siz
 }
 
 /* Nothing can be served without it, and a new one starts a new front. */
-static void on_warden_gone(struct front *f)
+static void on_warden_gone(struct front *f, bool unreadable)
 {
+    struct sg_error e = {0};
+
     (void)f;
+    if (unreadable) {
+        err_set(&e, SG_ERR_INTERNAL, -EPROTO,
+                "the server that runs is of another version than this program: restart it");
+        give_up(&e);
+    }
     exit(0);
 }
 

@@ -83,6 +83,8 @@ enum figure_type { FIGURE_COUNTER, FIGURE_GAUGE, FIGURE_HISTOGRAM };
       "Open descriptors of this server's own processes")                                           \
     X(STARTED, GAUGE, "process_start_time_seconds", "process",                                     \
       "When this server's own processes were started, since 1970")                                 \
+    X(FAULTS, COUNTER, "process_faults_total", "process:reason",                                   \
+      "Processes that failed and were replaced; reason: exited, killed, stopped, silent")          \
     X(UP, GAUGE, "up", "process",                                                                  \
       "1: it has answered for this text; process: front, warden, guard")                           \
     X(BUILD, GAUGE, "build_info", "version", "Always 1; which version this is")

@@ -34,16 +34,21 @@ static int wait_dead(int pidfd, int timeout_ms)
     }
 }
 
-int child_reap(int *pidfd)
+int child_reap(int *pidfd, struct child_exit *ret)
 {
-    siginfo_t info;
+    struct child_exit how = {0};
+    siginfo_t info = {0};
 
     if (*pidfd < 0)
         return 0;
     if (wait_dead(*pidfd, 0) < 0)
         return -EAGAIN;
     /* A program that uses the library may have reaped it already with a wait of its own: fine. */
-    syscall(SYS_waitid, P_PIDFD, *pidfd, &info, WEXITED | __WALL, NULL);
+    if (syscall(SYS_waitid, P_PIDFD, *pidfd, &info, WEXITED | __WALL, NULL) == 0)
+        how = (struct child_exit){
+            .known = true, .signalled = info.si_code != CLD_EXITED, .code = info.si_status};
+    if (ret)
+        *ret = how;
     close(steal_fd(pidfd));
     return 0;
 }
@@ -54,7 +59,7 @@ int child_end(int *pidfd, int timeout_ms)
 
     child_kill(*pidfd);
     r = *pidfd < 0 ? 0 : wait_dead(*pidfd, timeout_ms);
-    return r < 0 ? r : child_reap(pidfd);
+    return r < 0 ? r : child_reap(pidfd, NULL);
 }
 
 int child_pid(int pidfd)

@@ -4,11 +4,11 @@
 
 sg doctor
 check "on a host that can: status 0, nothing on standard error" all status_is 0 -- err_is ''
-for group in Host Namespaces "File systems" Processes "Control groups" Runtimes; do
+for group in Host Namespaces "File systems" Processes "Control groups" Runtimes Server; do
     check "the table has the group $group" out_has "^$group$"
 done
 check "every other line is a check with its state, or a fix" \
-    [ "$(grep -cvE '^(Host|Namespaces|File systems|Processes|Control groups|Runtimes|Sandboxes can run here: [0-9]+ fine, [0-9]+ to improve\.|)$|^  (ok|warn) +[^ ].* [^ ]|^ +-> .' "$T/out")" -eq 0 ]
+    [ "$(grep -cvE '^(Host|Namespaces|File systems|Processes|Control groups|Runtimes|Server|Sandboxes can run here: [0-9]+ fine, [0-9]+ to improve\.|)$|^  (ok|warn) +[^ ].* [^ ]|^ +-> .' "$T/out")" -eq 0 ]
 check "a warning is followed by what to do" \
     [ "$(grep -c '^  warn ' "$T/out")" -eq "$(grep -A1 '^  warn ' "$T/out" | grep -c '^ *-> ')" ]
 check "the last line is the verdict" \
@@ -18,6 +18,15 @@ for name in root kernel user mount pid net egress ipc uts cgroup seccomp memory 
 done
 check "no colours when it is not a terminal" is_not grep -q $'\033' "$T/out"
 cp "$T/out" "$T/table"
+
+mkdir -p "$T/state"
+echo 'front: the database is gone' >"$T/state/trouble"
+run env SANDGLASS_STATE="$T/state" "$SG" doctor
+check "a server that cannot start says why" \
+    all status_is 0 -- out_has '^  warn +server +it cannot start its front: the database is gone$'
+rm "$T/state/trouble"
+run env SANDGLASS_STATE="$T/state" "$SG" doctor
+check "until it can" out_has "^  ok +server +nothing is wrong with that of $T/state$"
 
 sg doctor --json
 check "--json: status 0, nothing on standard error" all status_is 0 -- err_is ''

@@ -2,6 +2,7 @@
 and answers with where it was meant to go."""
 import collections
 import os
+import queue
 import select
 import socket
 import struct
@@ -11,7 +12,7 @@ import time
 from serve_lib import PATIENCE_S
 
 MAGIC = 0x73676731
-SETTINGS, FRONT, BOX, POLICY, APPLIED, GONE, ASK_UDP, UDP, READY = range(1, 10)
+SETTINGS, FRONT, BOX, POLICY, APPLIED, GONE, ASK_UDP, UDP, READY, BEAT = range(1, 11)
 SK_LOOKUP, TPROXY, REDIRECT = 1, 2, 3
 PATHS = {"sk_lookup": SK_LOOKUP, "tproxy": TPROXY, "redirect": REDIRECT}
 SO_ORIGINAL_DST = 80
@@ -46,6 +47,9 @@ class Guard:
         self.sock, self.puppet, self.pid = sock, puppet, pid
         self.messages = []
         self.lock = threading.Lock()  # a box's thread takes messages too
+        self.came = queue.Queue()
+        self.sock.setblocking(True)
+        threading.Thread(target=self.read, daemon=True).start()
 
     @classmethod
     def of(cls, server):
@@ -57,10 +61,25 @@ class Guard:
         self.sock.close()
         self.puppet.close()
 
+    def read(self):
+        """Whatever the test does meanwhile, it is alive."""
+        while True:
+            try:
+                data, fds, _, _ = socket.recv_fds(self.sock, 4096, 4)
+                if len(data) == MESSAGE.size and struct.unpack_from("=II", data)[1] == BEAT:
+                    self.sock.send(data)
+                    continue
+            except OSError:
+                return
+            self.came.put((data, fds))
+            if not data:
+                return
+
     def receive(self, timeout=PATIENCE_S):
-        if not select.select([self.sock], [], [], timeout)[0]:
+        try:
+            data, fds = self.came.get(timeout=max(0, timeout))
+        except queue.Empty:
             return False
-        data, fds, _, _ = socket.recv_fds(self.sock, 4096, 4)
         if not data:
             raise EOFError("the warden is gone")
         assert len(data) == MESSAGE.size, f"a message of {len(data)} bytes"

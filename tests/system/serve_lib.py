@@ -4,6 +4,7 @@ running a command takes."""
 import collections
 import glob
 import os
+import queue
 import random
 import select
 import signal
@@ -12,6 +13,7 @@ import string
 import struct
 import subprocess
 import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -20,21 +22,24 @@ PATIENCE_S = 20
 
 MAGIC = 0x73676F31
 (CREATE, NOTE, DEADLINE, KILL, PAUSE, RESUME, STATS, SNAPSHOT, POLICY, CHECKPOINT, SAVE, REWIND,
- FORGET, FIGURES) = range(1, 15)
+ FORGET, FIGURES, NOW_READY, ALIVE, FAILED) = range(1, 18)
 FILES_ONLY, DURABLE, WITH_KERNEL, NETWORK = 1, 2, 4, 8
 EXPIRY_KILL, EXPIRY_PAUSE, EXPIRY_FILES = range(3)
 (REPLY, LISTENER, SETTINGS, GUARD, TLS, SANDBOX, TOLD_CHECKPOINT, READY, ENDED, PAUSED, KERNELS_LOST,
- CHECKPOINT_GONE, DRAIN) = range(1, 14)
+ CHECKPOINT_GONE, DRAIN, BEAT) = range(1, 15)
 RUNNING, FROZEN, STORED = 1, 2, 3
 END_KILLED, END_EXPIRED, END_DIED, END_FAILED = 1, 2, 3, 4
 
-ORDER = struct.Struct("=IIQIIQQQQII21s21s21sxI256s4x")
+ORDER = struct.Struct("=IIQIIQQQQII21s21s21sxI256s256s4x")
 ANSWER = struct.Struct("=IIQii256sIIII21s21s21sxQQ7Q5I4x")
 Answer = collections.namedtuple(
     "Answer", "magic tell seq code kind message flags state end paused id tenant layer deadline started "
               "cpu used cache total oom pids disk take files network kernels pooled fds")
-FIGURES_TOLD = struct.Struct("=3Qq4I3Q")
-Figures = collections.namedtuple("Figures", "cpu resident descriptors began pool running paused stored made pooled ended")
+PROCESSES = "front guard clerk herald spawner broker holder".split()
+FAULTS = "exited killed stopped silent".split()
+FIGURES_TOLD = struct.Struct(f"=3Qq4I3Q{len(PROCESSES) * len(FAULTS)}Q")
+Figures = collections.namedtuple(
+    "Figures", "cpu resident descriptors began pool running paused stored made pooled ended faults")
 TLS_HERE, METRICS_HERE = 1, 4
 
 
@@ -75,14 +80,32 @@ class Orders:
     def __init__(self, sock):
         self.sock, self.seq = sock, 0
         self.replies, self.tells = {}, []
+        self.mute = False  # a front that hangs
+        self.came = queue.Queue()
+        self.sock.setblocking(True)
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        """Whatever the test does meanwhile, it is alive."""
+        while True:
+            try:
+                data, fds, _, _ = socket.recv_fds(self.sock, 4096, 4)
+                if len(data) == ANSWER.size and struct.unpack_from("=II", data)[1] == BEAT:
+                    if not self.mute:
+                        self.sock.send(self.packed(ALIVE))
+                    continue
+            except OSError:
+                return
+            self.came.put((data, fds))
+            if not data:
+                return
 
     def receive(self, timeout=PATIENCE_S):
         """Takes one message; False if none comes."""
-        poll = select.poll()
-        poll.register(self.sock, select.POLLIN)
-        if not poll.poll(timeout * 1000):
+        try:
+            data, fds = self.came.get(timeout=max(0, timeout))
+        except queue.Empty:
             return False
-        data, fds, _, _ = socket.recv_fds(self.sock, 4096, 4)
         assert len(data) == ANSWER.size, f"a message of {len(data)} bytes"
         fields = [f.split(b"\0")[0].decode() if isinstance(f, bytes) else f
                   for f in ANSWER.unpack(data)]
@@ -97,10 +120,14 @@ class Orders:
     def send(self, op, id_="", tenant="", layer="", flags=0, deadline=0, expiry=EXPIRY_KILL,
              memory=0, disk=0, cpus=0, pids=0, fd=None, second=None):
         self.seq += 1
-        data = ORDER.pack(MAGIC, op, self.seq, flags, expiry, deadline, memory, disk, 0, cpus, pids,
-                          id_.encode(), tenant.encode(), layer.encode(), 0, b"")
+        data = self.packed(op, self.seq, flags, expiry, deadline, memory, disk, 0, cpus, pids,
+                           id_.encode(), tenant.encode(), layer.encode())
         socket.send_fds(self.sock, [data], [f for f in (fd, second) if f is not None])
         return self.seq
+
+    @staticmethod
+    def packed(op, *fields, message=b""):
+        return ORDER.pack(MAGIC, op, *(fields or (0,) * 9 + (b"",) * 3), 0, b"", message)
 
     def answer(self, seq):
         end = time.monotonic() + PATIENCE_S
@@ -163,7 +190,9 @@ class Orders:
     def figures(self):
         fd, = self.order(FIGURES).fds
         try:
-            return Figures(*FIGURES_TOLD.unpack(os.pread(fd, FIGURES_TOLD.size + 1, 0)))
+            told = FIGURES_TOLD.unpack(os.pread(fd, FIGURES_TOLD.size + 1, 0))
+            names = [(p, f) for p in PROCESSES for f in FAULTS]
+            return Figures(*told[:11], dict(zip(names, told[11:])))
         finally:
             os.close(fd)
 
@@ -243,6 +272,7 @@ class Server:
     def ready(self):
         o = self.front()
         o.tell(READY)
+        o.send(NOW_READY)
         return o
 
     def kill_front(self):

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 from serve_lib import *
@@ -76,19 +77,19 @@ def figures():
     with Server() as s:
         o = s.ready()
         before = o.figures()
-        assert before[4:] == (0,) * 7, before
+        assert before[4:11] == (0,) * 7 and not any(before.faults.values()), before
         assert before.cpu > 0 and before.resident > 100000 and before.descriptors > 5, before
         assert abs(before.began / 1000 - time.time()) < 60, before
         first, _ = o.create()
         o.create(memory=333 << 20)
         wait_for(lambda: o.figures().pool > 0, "a pool")
-        assert o.figures()[5:] == (2, 0, 0, 2, 0, 0), o.figures()
+        assert o.figures()[5:11] == (2, 0, 0, 2, 0, 0), o.figures()
         last = o.answer(o.ask_create(new_id()))
         assert last.pooled == 1 and o.figures().pooled == 1, (last, o.figures())
         o.order(PAUSE, first)
         assert o.figures()[5:8] == (2, 1, 0), o.figures()
         o.order(KILL, first)
-        assert o.figures()[5:] == (2, 0, 0, 3, 1, 1), o.figures()
+        assert o.figures()[5:11] == (2, 0, 0, 3, 1, 1), o.figures()
 
 
 @case("how long the steps of a creation took")
@@ -578,12 +579,122 @@ def fronts_killed():
                 assert Channel(t.fds[1]).out("echo x") == "x"
 
 
-@case("a front that never becomes ready is given up")
+def stop_and_wait(s, o, pid, process, patience=PATIENCE_S):
+    """Stops a process, and waits until that was noticed: the seconds it took."""
+    os.kill(pid, signal.SIGSTOP)
+    begin = time.monotonic()
+    wait_for(lambda: f"{process} (pid {pid}) has said nothing for" in s.said(), "a word about it", patience)
+    return time.monotonic() - begin
+
+
+@case("a front that is stopped is killed and replaced, and what runs goes on")
+def front_stopped():
+    with Server() as s:
+        o = s.ready()
+        id_, c = o.create()
+        o.mute = True  # the test answers for the puppet
+        took = stop_and_wait(s, o, s.front_pid, "front")
+        assert took >= 4, f"after {took} s"
+        o = s.ready()
+        assert [t.id for t in o.tells if t.tell == SANDBOX] == [id_]
+        assert "front 1 has ended unexpectedly: it was killed by SIGKILL" in s.said(), s.said()
+        faults = o.figures().faults
+        assert faults["front", "stopped"] == 1 and faults["front", "killed"] == 0, faults
+
+
+@case("a front that answers no more is killed and replaced")
+def front_silent():
+    with Server() as s:
+        o = s.ready()
+        o.mute = True
+        begin = time.monotonic()
+        wait_for(lambda: "front (pid" in s.said() and "said nothing for 15 s" in s.said(), "a word about it", 60)
+        assert time.monotonic() - begin > 12
+        assert s.ready().figures().faults["front", "silent"] == 1
+
+
+@case("how a front ended is said and counted")
+def front_ends():
+    with Server() as s:
+        o = s.ready()
+        os.kill(s.front_pid, signal.SIGSEGV)
+        o = s.ready()
+        s.puppet.close()
+        o = s.ready()
+        assert "front 1 has ended unexpectedly: it was killed by SIGSEGV" in s.said(), s.said()
+        assert "front 2 has ended unexpectedly: it exited with status 0" in s.said(), s.said()
+        faults = o.figures().faults
+        assert faults["front", "killed"] == 1 and faults["front", "exited"] == 1, faults
+
+
+@case("a warden that was stopped itself holds that against nobody")
+def warden_stopped():
+    with Server() as s:
+        o = s.ready()
+        front = s.front_pid
+        s.process.send_signal(signal.SIGSTOP)
+        time.sleep(6.5)
+        s.process.send_signal(signal.SIGCONT)
+        assert o.create()[1].out("echo on") == "on"
+        time.sleep(1.5)
+        assert s.front_pid == front and "said nothing" not in s.said(), s.said()
+
+
+@case("the service manager is told when it is ready, that it lives, and that it ends")
+def notify():
+    with tempfile.TemporaryDirectory() as top, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(os.path.join(top, "notify"))
+        manager.settimeout(PATIENCE_S)
+        env = {**os.environ, "NOTIFY_SOCKET": os.path.join(top, "notify"), "WATCHDOG_USEC": "1000000"}
+        with Server(env=env) as s:
+            o = s.front()
+            o.tell(READY)
+            assert manager.recv(100) == b"WATCHDOG=1"
+            o.send(NOW_READY)
+            said = [manager.recv(100) for _ in range(3)]
+            assert said.count(b"READY=1") == 1 and set(said) == {b"READY=1", b"WATCHDOG=1"}, said
+            s.process.send_signal(signal.SIGTERM)
+            while manager.recv(100) != b"STOPPING=1":
+                pass
+
+
+@case("a server whose front cannot start gives up, with the reason and status 78")
 def front_broken():
     with Server("--front-program", "/bin/false") as s:
-        s.process.wait(PATIENCE_S)
-        assert s.process.returncode not in (0, None)
-        assert "ended 10 times without becoming ready" in s.said(), s.said()
+        assert s.process.wait(PATIENCE_S) == 78
+        assert "the front cannot start: exited with status 1" in s.said(), s.said()
+        assert open(os.path.join(s.state, "trouble")).read() == "front: exited with status 1\n"
+
+
+@case("the reason is the front's own word for it")
+def front_fails():
+    with Server() as s:
+        for _ in range(5):
+            o = s.front()
+            o.sock.send(o.packed(FAILED, message=b"the database is not there\n\x1b[2J"))
+            s.puppet.close()
+        assert s.process.wait(PATIENCE_S) == 78
+        assert "the front cannot start: the database is not there  [2J" in s.said(), s.said()
+
+
+@case("once a front was ready its sandboxes are kept, however many cannot start")
+def front_fails_later():
+    with Server() as s:
+        o = s.ready()
+        id_, c = o.create()
+        s.kill_front()
+        for n in range(6):
+            o = s.front()
+            o.sock.send(o.packed(FAILED, message=b"the database is gone"))
+            s.puppet.close()
+            wait_for(lambda: s.said().count("has ended unexpectedly") >= n + 2, "its end")
+        trouble = os.path.join(s.state, "trouble")
+        assert open(trouble).read() == "front: the database is gone\n"
+        wait_for(lambda: "front is started again in" in s.said(), "a word about the pause")
+        o = s.ready()
+        told, = [t for t in o.tells if t.tell == SANDBOX]
+        assert told.id == id_ and Channel(told.fds[1]).out("echo alive") == "alive"
+        wait_for(lambda: not os.path.exists(trouble), "an end of the trouble")
 
 
 @case("the warden killed -9: its sandboxes end, and the next start finds a clean house")
@@ -844,7 +955,7 @@ def garbage():
     with Server() as s:
         o = s.ready()
         kept, _ = o.create()
-        good = ORDER.pack(MAGIC, KILL, 1, 0, 0, 0, 0, 0, 0, 0, 0, kept.encode(), b"", b"", 0, b"")
+        good = o.packed(KILL, 1, 0, 0, 0, 0, 0, 0, 0, 0, kept.encode(), b"", b"")
         rng = random.Random(1)
         for data in (b"x", b"\0" * 128, good[:-1], good + b"x", os.urandom(128), b"y" * 4000,
                      good[:4] + b"\xff" * 4 + good[8:], good[:16] + b"\xff" * 8 + good[24:],

@@ -125,9 +125,9 @@ static void server_on_tell(struct front *f, const struct order_answer *a, int *f
     (void)f, (void)a, (void)fds, (void)n;
 }
 
-static void server_on_gone(struct front *f)
+static void server_on_gone(struct front *f, bool unreadable)
 {
-    (void)f;
+    (void)f, (void)unreadable;
     server_fail("the warden is gone");
 }
 

@@ -12,8 +12,8 @@
 TAP_MAIN
 
 static const struct check_group *const groups[] = {
-    &doctor_host,        &doctor_namespaces, &doctor_filesystems,
-    &doctor_confinement, &doctor_cgroups,    &doctor_runtimes,
+    &doctor_host,    &doctor_namespaces, &doctor_filesystems, &doctor_confinement,
+    &doctor_cgroups, &doctor_runtimes,   &doctor_server,
 };
 
 TEST(every_check_has_a_value_and_a_fix_where_one_is_needed)

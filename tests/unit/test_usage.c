@@ -76,9 +76,9 @@ static void on_tell(struct front *f, const struct order_answer *a, int *fds, siz
         box_told_paused(f, a);
 }
 
-static void on_gone(struct front *f)
+static void on_gone(struct front *f, bool unreadable)
 {
-    (void)f;
+    (void)f, (void)unreadable;
     abort();
 }
 
