@@ -11,8 +11,7 @@
 #include "warden/layers.h"
 #include "warden/strata_carry.h"
 
-#define WRITTEN_MAX (4u << 20)
-#define CARRY_BYTES (64u << 20) /* all sandboxes wait while it is copied */
+#define WRITTEN_MAX (256u << 10) /* of paths: more than a carry_budget is for */
 
 _Static_assert(STRATA_MAX > STACK_MAX, "room for the upper layer too");
 
@@ -87,20 +86,24 @@ static int open_of_agent(const struct instance *i, const char *what, int flags, 
     return *ret < 0 ? err_errno(e, "open '%s'", path) : 0;
 }
 
-/* What a kernel has open for writing is in the new upper layer from the start (strata_carry.h). One
- * that cannot be has another number then, which few mind. */
+/* What a kernel has open for writing is in the new upper layer from the start (strata_carry.h), as
+ * far as the budget goes. */
 static int carry(const struct instance *i, int written, struct sg_error *e)
 {
-    AUTO(free_p) char *paths = NULL;
-    uint64_t room = CARRY_BYTES;
-    size_t len = 0;
-    int r =
-        lseek(written, 0, SEEK_SET) < 0 ? -errno : fd_read_all(written, WRITTEN_MAX, &paths, &len);
+    AUTO(free_p) char *paths = xcalloc(1, WRITTEN_MAX + 1);
+    struct carry_budget left = CARRY_BUDGET;
+    ssize_t len = pread(written, paths, WRITTEN_MAX, 0);
+    const char *end;
+    int r = 0;
 
-    if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "read what kernels write to: %s", strerror(-r));
-    for (const char *p = paths; r == 0 && p < paths + len; p += strlen(p) + 1)
-        r = strata_carry(i->move.stack, i->scratch, i->move.upper, p, &room, e);
+    if (len < 0)
+        return err_errno(e, "read what kernels write to");
+    for (const char *p = paths; r == 0 && left.files > 0; p = end + 1) {
+        end = memchr(p, '\0', (size_t)(paths + len - p));
+        if (!end) /* the end, or a path that is cut */
+            break;
+        r = strata_carry(i->move.stack, i->scratch, i->move.upper, p, &left, e);
+    }
     return r;
 }
 

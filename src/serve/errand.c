@@ -15,8 +15,10 @@
 #include "warden/strata_merge.h"
 
 #define DISCARDS_MAX 32 /* that one child removes */
-/* What is left by a sandbox that moved is removed when that has been seen to. */
-#define DISCARD_NS 30000000ull
+/* What is left by a sandbox that moved, or has ended, is removed when that has been seen to; and
+ * where there is never time, nevertheless. */
+#define DISCARD_NS      30000000ull
+#define DISCARD_LATE_NS 250000000ull
 
 struct errand {
     struct server *server;
@@ -93,9 +95,19 @@ void errand_start(struct server *s, const int *fds, size_t n, errand_work work, 
 
 /* ---- removing -------------------------------------------------------------------------------- */
 
+static void start_discards(struct server *s);
+
 static void on_discard(struct timer *timer)
 {
-    reactor_want_idle(&CONTAINER_OF(timer, struct server, discard_timer)->reactor);
+    struct server *s = CONTAINER_OF(timer, struct server, discard_timer);
+
+    if (s->discards_due) {
+        start_discards(s);
+        return;
+    }
+    s->discards_due = true;
+    reactor_want_idle(&s->reactor);
+    timer_set(&s->reactor, timer, clock_ns() + DISCARD_LATE_NS);
 }
 
 void errand_discard(struct server *s, int mount, const char *dir)
@@ -108,6 +120,7 @@ void errand_discard(struct server *s, int mount, const char *dir)
     d->mount = fcntl(mount, F_DUPFD_CLOEXEC, 0);
     snprintf(d->dir, sizeof d->dir, "%s", dir);
     if (!s->discards) {
+        s->discards_due = false;
         s->discard_timer.fn = on_discard;
         timer_set(&s->reactor, &s->discard_timer, clock_ns() + DISCARD_NS);
     }
@@ -125,13 +138,12 @@ static int remove_all(const int *fds, void *arg)
     return 0;
 }
 
-bool errands_idle(struct server *s)
+/* As many as one child takes. */
+static void start_discards(struct server *s)
 {
-    int fds[DISCARDS_MAX];
+    int fds[DISCARDS_MAX] = {-1};
     size_t n = 0;
 
-    if (!s->discards || clock_ns() < s->discard_timer.at_ns)
-        return false;
     for (struct discard *d = s->discards; d && n < ARRAY_SIZE(fds); d = d->next)
         fds[n++] = d->mount;
     errand_start(s, fds, n, remove_all, NULL, s->discards);
@@ -142,6 +154,16 @@ bool errands_idle(struct server *s)
         close_p(&d->mount);
         free(d);
     }
+    timer_cancel(&s->reactor, &s->discard_timer);
+    if (s->discards)
+        timer_set(&s->reactor, &s->discard_timer, clock_ns() + DISCARD_LATE_NS);
+}
+
+bool errands_idle(struct server *s)
+{
+    if (!s->discards || !s->discards_due)
+        return false;
+    start_discards(s);
     return true;
 }
 

@@ -66,6 +66,7 @@ struct server {
     struct moment *moments;
     struct discard *discards; /* see errand.h */
     struct timer discard_timer;
+    bool discards_due;
     bool squashing;  /* strata are being merged */
     bool closing;    /* nothing is begun any more */
     size_t n_graves; /* sandboxes that have not ended yet */

@@ -11,6 +11,10 @@
 #include "warden/layers.h"
 
 #define SCRATCH_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+/* What is on a tmpfs that goes is freed by whoever lets go of it last: a second for a gigabyte, or
+ * for 100,000 files. So much is done at once: */
+#define FREE_BYTES  (1u << 20)
+#define FREE_INODES 256
 
 static int set_size(int fs, const char *key, uint64_t value)
 {
@@ -44,10 +48,21 @@ struct scratch *scratch_use(struct scratch *s)
     return s;
 }
 
+static bool is_large(const struct scratch *s)
+{
+    struct statfs now;
+
+    return fstatfs(s->mount, &now) == 0 &&
+           ((uint64_t)(now.f_blocks - now.f_bfree) * (uint64_t)now.f_bsize > FREE_BYTES ||
+            now.f_files - now.f_ffree > FREE_INODES);
+}
+
 void scratch_release(struct scratch *s)
 {
     if (!s || --s->users > 0)
         return;
+    if (s->discard && is_large(s))
+        s->discard(s->discard_arg, s->mount, "u1");
     close_p(&s->mount);
     free(s);
 }

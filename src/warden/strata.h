@@ -32,7 +32,8 @@ struct scratch {
     unsigned users;
     unsigned n_uppers;      /* that were made so far */
     uint64_t bytes, inodes; /* that one upper layer may have; 0: no limit */
-    /* Takes over the removal of a directory, which may take long; NULL: nobody does, it stays. */
+    /* Takes over the removal of a directory, and of the tmpfs with its last, which may take long.
+     * NULL: nobody does: a directory stays. */
     void (*discard)(void *arg, int mount, const char *dir);
     void *discard_arg;
 };

@@ -8,8 +8,8 @@
 #include "warden/layer_file.h"
 #include "warden/strata_origin.h"
 
-#define IMPURE    "trusted.overlay.impure" /* a directory in which copies are */
-#define PARTS_MAX (PATH_MAX / 2)
+#define IMPURE     "trusted.overlay.impure" /* a directory in which copies are */
+#define FILE_STEPS 64 /* what a file costs that is copied; most of it to keep its origin */
 
 /* A directory, as all strata have it that an overlay would look into: newest first, -1: not there.
  */
@@ -34,6 +34,24 @@ static int place_open_top(const struct stack *s, struct place *ret, struct sg_er
         ret->fd[ret->n++] = fd;
     }
     return 0;
+}
+
+static bool take(uint32_t *steps, uint32_t n)
+{
+    if (n > *steps)
+        return false;
+    *steps -= n;
+    return true;
+}
+
+/* How many strata have it. */
+static uint32_t place_width(const struct place *p)
+{
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < p->n; i++)
+        n += p->fd[i] >= 0;
+    return n;
 }
 
 /* Which stratum's entry the overlay shows; -1: none, or a whiteout. */
@@ -89,10 +107,23 @@ static char *next_part(char **path)
 struct carry {
     const struct stack *from;
     struct layer_xattrs *xattrs;
-    char *parts[PARTS_MAX];              /* of the path; the last is the file */
-    struct timespec times[PARTS_MAX][2]; /* of the directories that they are in */
+    char *parts[CARRY_PARTS_MAX];              /* of the path; the last is the file */
+    struct timespec times[CARRY_PARTS_MAX][2]; /* of the directories that they are in */
     size_t n;
+    int dirs[CARRY_PARTS_MAX]; /* as the overlay shows them: whose looks the copies get */
+    size_t n_dirs;
+    struct place last; /* the directory of the file */
+    size_t stratum;    /* which of them has it */
 };
+
+static void carry_done(struct carry **c)
+{
+    for (size_t i = 0; i < (*c)->n_dirs; i++)
+        close((*c)->dirs[i]);
+    place_done(&(*c)->last);
+    free((*c)->xattrs);
+    free(*c);
+}
 
 static int fail(struct carry *c, int r, size_t part, struct sg_error *e)
 {
@@ -154,22 +185,19 @@ static int fill_file(struct carry *c, size_t stratum, int in, int out)
     return r < 0 ? r : layer_copy_looks(c->xattrs, &st, in, out);
 }
 
-static int copy_file(struct carry *c, const struct place *p, int to)
+static int copy_file(struct carry *c, int to)
 {
     const char *name = c->parts[c->n - 1];
     AUTO(close_p) int in = -1, out = -1;
-    struct stat st;
-    int i = place_find(p, name, &st), r;
+    int r;
 
-    if (i < 0)
-        return -ENOENT;
-    in = openat(p->fd[i], name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    in = openat(c->last.fd[c->stratum], name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (in < 0)
         return -errno;
     out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (out < 0)
         return errno == EEXIST ? 0 : -errno;
-    r = fill_file(c, (size_t)i, in, out);
+    r = fill_file(c, c->stratum, in, out);
     if (r == 0 && fsetxattr(to, IMPURE, "y", 1, 0) < 0)
         r = -errno;
     if (r < 0)
@@ -178,9 +206,9 @@ static int copy_file(struct carry *c, const struct place *p, int to)
 }
 
 /* Makes a directory in `to` that it then is. One that is there came with another file. */
-static int enter_copy(struct carry *c, const struct place *p, size_t part, int *to)
+static int enter_copy(struct carry *c, size_t part, int *to)
 {
-    int from = place_uppermost(p), fd;
+    int from = c->dirs[part], fd;
     bool fresh = mkdirat(*to, c->parts[part], 0700) == 0;
     struct stat st;
 
@@ -209,7 +237,7 @@ static int put_times_back(struct carry *c, int *to, size_t depth)
     return 0;
 }
 
-static int copy_path(struct carry *c, struct place *p, int *to, struct sg_error *e)
+static int copy_path(struct carry *c, int *to, struct sg_error *e)
 {
     struct stat st;
     size_t i = 0;
@@ -220,32 +248,73 @@ static int copy_path(struct carry *c, struct place *p, int *to, struct sg_error 
     c->times[0][0] = st.st_atim;
     c->times[0][1] = st.st_mtim;
     for (; r == 0 && i + 1 < c->n; i++) {
-        r = place_enter(p, c->parts[i]) ? enter_copy(c, p, i, to) : -ENOENT;
+        r = enter_copy(c, i, to);
         if (r < 0)
             return fail(c, r, i, e);
     }
     if (r == 0)
-        r = copy_file(c, p, *to);
+        r = copy_file(c, *to);
     back = put_times_back(c, to, i);
     return r < 0 || (r = back) < 0 ? fail(c, r, i, e) : 0;
 }
 
-/* Whether there is something to take along, and room for it. */
-static bool is_there(const struct carry *c, struct place *p, uint64_t *room)
+/* ---- whether, and at what cost --------------------------------------------------------------- */
+
+static bool pay_looks(struct carry *c, int fd, struct carry_budget *left)
+{
+    char *names = c->xattrs->names;
+    ssize_t n = flistxattr(fd, names, sizeof c->xattrs->names);
+
+    for (const char *p = names; n > 0 && p < names + n; p += strlen(p) + 1) {
+        ssize_t len = fgetxattr(fd, p, NULL, 0);
+        if (len < 0 || (uint64_t)len > left->bytes || !take(&left->steps, 2))
+            return false;
+        left->bytes -= (uint64_t)len;
+    }
+    return n >= 0 || errno == ENOTSUP;
+}
+
+static bool pay_file(struct carry *c, const struct stat *st, struct carry_budget *left)
+{
+    AUTO(close_p)
+    int fd = openat(c->last.fd[c->stratum], c->parts[c->n - 1],
+                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    uint64_t bytes = (uint64_t)st->st_blocks * 512;
+
+    if (fd < 0 || bytes > left->bytes || left->files == 0 || !take(&left->steps, FILE_STEPS) ||
+        !pay_looks(c, fd, left) || bytes > left->bytes)
+        return false;
+    left->bytes -= bytes;
+    left->files--;
+    return true;
+}
+
+static bool keep_dir(struct carry *c, struct carry_budget *left)
+{
+    int fd = fcntl(place_uppermost(&c->last), F_DUPFD_CLOEXEC, 0);
+
+    if (fd < 0)
+        return false;
+    c->dirs[c->n_dirs++] = fd;
+    return pay_looks(c, fd, left);
+}
+
+/* Goes the way to the file. False: it is not there, or there is not enough left for it. */
+static bool find_file(struct carry *c, struct carry_budget *left)
 {
     struct stat st;
-    uint64_t bytes;
+    int i;
 
-    for (size_t i = 0; i + 1 < c->n; i++)
-        if (!place_enter(p, c->parts[i]))
+    for (size_t k = 0; k + 1 < c->n; k++)
+        if (!take(&left->steps, place_width(&c->last) + 1) || !place_enter(&c->last, c->parts[k]) ||
+            !keep_dir(c, left))
             return false;
-    if (place_find(p, c->parts[c->n - 1], &st) < 0 || !S_ISREG(st.st_mode))
+    i = take(&left->steps, place_width(&c->last)) ? place_find(&c->last, c->parts[c->n - 1], &st)
+                                                  : -1;
+    if (i < 0 || !S_ISREG(st.st_mode))
         return false;
-    bytes = (uint64_t)st.st_blocks * 512;
-    if (bytes > *room)
-        return false;
-    *room -= bytes;
-    return true;
+    c->stratum = (size_t)i;
+    return pay_file(c, &st, left);
 }
 
 static bool take_apart(struct carry *c, char *path)
@@ -253,7 +322,7 @@ static bool take_apart(struct carry *c, char *path)
     char *part;
 
     while ((part = next_part(&path)) != NULL) {
-        if (c->n == PARTS_MAX || strcmp(part, ".") == 0 || strcmp(part, "..") == 0)
+        if (c->n == CARRY_PARTS_MAX || strcmp(part, ".") == 0 || strcmp(part, "..") == 0)
             return false;
         c->parts[c->n++] = part;
     }
@@ -261,28 +330,22 @@ static bool take_apart(struct carry *c, char *path)
 }
 
 int strata_carry(const struct stack *from, const struct scratch *scratch, const char *upper,
-                 const char *path, uint64_t *room, struct sg_error *e)
+                 const char *path, struct carry_budget *left, struct sg_error *e)
 {
     AUTO(free_p) char *copy = xstrdup(path);
-    AUTO(free_p) struct carry *c = xcalloc(1, sizeof *c);
-    AUTO(free_p) struct layer_xattrs *xattrs = xcalloc(1, sizeof *xattrs);
-    AUTO(place_done) struct place p = {0};
+    AUTO(carry_done) struct carry *c = xcalloc(1, sizeof *c);
     AUTO(close_p) int to = -1;
     int r;
 
     c->from = from;
-    c->xattrs = xattrs;
-    if (!from || !take_apart(c, copy))
+    if (!from || left->files == 0 || !take_apart(c, copy) || !take(&left->steps, (uint32_t)from->n))
         return 0;
-    r = place_open_top(from, &p, e);
-    if (r < 0 || !is_there(c, &p, room))
-        return r;
-    place_done(&p);
-    r = place_open_top(from, &p, e);
-    if (r < 0)
+    c->xattrs = xcalloc(1, sizeof *c->xattrs);
+    r = place_open_top(from, &c->last, e);
+    if (r < 0 || !find_file(c, left))
         return r;
     to = openat(scratch->mount, upper, LAYER_DIR_FLAGS);
     if (to < 0)
         return err_errno(e, "open a sandbox's upper layer");
-    return copy_path(c, &p, &to, e);
+    return copy_path(c, &to, e);
 }

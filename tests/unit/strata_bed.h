@@ -21,7 +21,6 @@
 #include "warden/strata_merge.h"
 
 #define FIRST_ID 0x30000000u
-#define BED_ROOM (64u << 20) /* what may be taken along */
 
 struct bed {
     struct scratch *base; /* the template is on it */
@@ -109,8 +108,8 @@ static inline void box_begin(struct box *x, const struct bed *b, const struct st
     EXPECT(scratch_make(0, 0, &x->scratch, NULL) == 0);
     EXPECT(scratch_upper(x->scratch, stack_top(stack), x->upper, NULL) == 0);
     for (; paths && *paths; paths++)
-        EXPECT(strata_carry(x->stack, x->scratch, x->upper, *paths, &(uint64_t){BED_ROOM}, NULL) ==
-               0);
+        EXPECT(strata_carry(x->stack, x->scratch, x->upper, *paths,
+                            &(struct carry_budget)CARRY_BUDGET, NULL) == 0);
     x->root = bed_root(b, x->scratch, x->upper, x->stack);
 }
 
@@ -126,8 +125,8 @@ static inline void box_freeze(struct box *x, const struct bed *b, const char *co
     x->stack = stack;
     EXPECT(scratch_upper(x->scratch, stack_top(stack), x->upper, NULL) == 0);
     for (; paths && *paths; paths++)
-        EXPECT(strata_carry(x->stack, x->scratch, x->upper, *paths, &(uint64_t){BED_ROOM}, NULL) ==
-               0);
+        EXPECT(strata_carry(x->stack, x->scratch, x->upper, *paths,
+                            &(struct carry_budget)CARRY_BUDGET, NULL) == 0);
     close(x->root);
     x->root = bed_root(b, x->scratch, x->upper, x->stack);
 }

@@ -58,6 +58,43 @@ TEST(random_strata_show_the_same_when_merged)
 
 /* ---- directed -------------------------------------------------------------------------------- */
 
+static int handed_over;
+
+static void take_over(void *arg, int mount, const char *dir)
+{
+    (void)arg, (void)dir;
+    handed_over = fcntl(mount, F_DUPFD_CLOEXEC, 0);
+}
+
+static bool goes_to_another(size_t n_files, size_t bytes)
+{
+    AUTO(free_p) char *text = xcalloc(1, bytes + 1);
+    struct scratch *s;
+    char name[16];
+    int r;
+
+    EXPECT(scratch_make(64u << 20, 10000, &s, NULL) == 0);
+    memset(text, 'x', bytes);
+    for (size_t i = 0; i < n_files; i++) {
+        snprintf(name, sizeof name, "f%zu", i);
+        put_text(s->mount, name, text);
+    }
+    s->discard = take_over;
+    handed_over = -1;
+    scratch_release(s);
+    r = handed_over;
+    close_p(&handed_over);
+    return r >= 0;
+}
+
+/* It would be freed by whoever closes it, while others wait. */
+TEST(a_large_scratch_is_handed_over_when_nobody_uses_it)
+{
+    EXPECT(!goes_to_another(3, 10));
+    EXPECT(goes_to_another(1, 2u << 20));
+    EXPECT(goes_to_another(1000, 1));
+}
+
 static void stratum_dir(struct box *x, const char *path, bool opaque)
 {
     AUTO(close_p) int fd = -1;

@@ -184,7 +184,7 @@ TEST(numbers_stay_when_strata_are_merged_and_removed)
 
 TEST(what_is_too_large_is_left_to_the_overlay)
 {
-    uint64_t room = 4096;
+    struct carry_budget left = {.files = 9, .steps = 1000, .bytes = 4096};
     struct bed b;
     struct box a;
     struct stat st;
@@ -196,11 +196,130 @@ TEST(what_is_too_large_is_left_to_the_overlay)
     put_text(a.root, "two", "x");
     inside(false);
     box_freeze(&a, &b, NULL);
-    EXPECT(strata_carry(a.stack, a.scratch, a.upper, "/one", &room, NULL) == 0 && room == 0);
-    EXPECT(strata_carry(a.stack, a.scratch, a.upper, "/two", &room, NULL) == 0);
+    EXPECT(strata_carry(a.stack, a.scratch, a.upper, "/one", &left, NULL) == 0);
+    EXPECT(left.bytes == 0 && left.files == 8);
+    EXPECT(strata_carry(a.stack, a.scratch, a.upper, "/two", &left, NULL) == 0);
+    EXPECT(left.files == 8);
     int upper = openat(a.scratch->mount, a.upper, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     EXPECT(fstatat(upper, "one", &st, 0) == 0 && fstatat(upper, "two", &st, 0) < 0);
     close(upper);
+    box_end(&a);
+    bed_end(&b);
+}
+
+/* A directory below a directory, so often; `file` is in the last. */
+static void make_deep(int root, size_t depth, const char *file, char ret_path[PATH_MAX])
+{
+    int at = fcntl(root, F_DUPFD_CLOEXEC, 0);
+    AUTO(strbuf_done) struct strbuf path = {0};
+
+    strbuf_init(&path, PATH_MAX);
+    for (size_t i = 0; i < depth; i++) {
+        EXPECT(mkdirat(at, "d", 0755) == 0 || errno == EEXIST);
+        int in = openat(at, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        EXPECT(in >= 0);
+        close(at);
+        at = in;
+        strbuf_addf(&path, "/d");
+    }
+    put_text(at, file, "x");
+    close(at);
+    strbuf_addf(&path, "/%s", file);
+    snprintf(ret_path, PATH_MAX, "%s", path.buf);
+}
+
+static bool was_carried(const struct box *a, const char *path)
+{
+    int upper = openat(a->scratch->mount, a->upper, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
+    bool there = fstatat(upper, path + 1, &st, AT_SYMLINK_NOFOLLOW) == 0;
+
+    close(upper);
+    return there;
+}
+
+TEST(what_is_deep_is_left_to_the_overlay)
+{
+    struct carry_budget left = CARRY_BUDGET;
+    char fits[PATH_MAX], deep[PATH_MAX];
+    struct bed b;
+    struct box a;
+
+    bed_begin(&b);
+    box_begin(&a, &b, NULL, NULL);
+    inside(true);
+    make_deep(a.root, CARRY_PARTS_MAX - 1, "fits", fits);
+    make_deep(a.root, CARRY_PARTS_MAX, "deep", deep);
+    inside(false);
+    box_freeze(&a, &b, NULL);
+    EXPECT(strata_carry(a.stack, a.scratch, a.upper, deep, &left, NULL) == 0);
+    EXPECT(!was_carried(&a, deep) && left.files == 64);
+    EXPECT(strata_carry(a.stack, a.scratch, a.upper, fits, &left, NULL) == 0);
+    EXPECT(was_carried(&a, fits) && left.files == 63);
+    box_end(&a);
+    bed_end(&b);
+}
+
+/* Of many files in a tall stack some come along, and what that costs is bounded. */
+TEST(a_budget_for_all_files_together)
+{
+    struct carry_budget left = CARRY_BUDGET;
+    char path[32], deep[PATH_MAX];
+    size_t carried = 0;
+    struct bed b;
+    struct box a;
+
+    bed_begin(&b);
+    box_begin(&a, &b, NULL, NULL);
+    for (unsigned layer = 0; layer < 20; layer++) {
+        inside(true);
+        make_deep(a.root, 20, "file", deep);
+        for (unsigned i = 0; i < 5; i++) {
+            snprintf(path, sizeof path, "f%u", layer * 5 + i);
+            put_text(a.root, path, "x");
+        }
+        inside(false);
+        box_freeze(&a, &b, NULL);
+    }
+    for (unsigned i = 0; i < 100; i++) {
+        snprintf(path, sizeof path, "/f%u", i);
+        EXPECT(strata_carry(a.stack, a.scratch, a.upper, path, &left, NULL) == 0);
+        carried += was_carried(&a, path);
+    }
+    EXPECT(carried >= 20 && carried <= 64);
+    left.steps = 300; /* a way of 20 through 20 strata takes more */
+    left.files = 1;
+    EXPECT(strata_carry(a.stack, a.scratch, a.upper, deep, &left, NULL) == 0);
+    EXPECT(!was_carried(&a, deep) && left.files == 1);
+    box_end(&a);
+    bed_end(&b);
+}
+
+/* Attributes are bytes too, also those of directories on the way. */
+TEST(attributes_count)
+{
+    static char value[30000];
+    struct carry_budget left = {.files = 9, .steps = 1000, .bytes = 8192};
+    struct bed b;
+    struct box a;
+    int fd;
+
+    memset(value, 'v', sizeof value);
+    bed_begin(&b);
+    box_begin(&a, &b, NULL, NULL);
+    inside(true);
+    EXPECT(mkdirat(a.root, "dir", 0755) == 0);
+    fd = openat(a.root, "dir", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    EXPECT(fsetxattr(fd, "user.much", value, sizeof value, 0) == 0);
+    put_text(fd, "file", "x");
+    close(fd);
+    inside(false);
+    box_freeze(&a, &b, NULL);
+    EXPECT(strata_carry(a.stack, a.scratch, a.upper, "/dir/file", &left, NULL) == 0);
+    EXPECT(!was_carried(&a, "/dir"));
+    left.bytes = 65536;
+    EXPECT(strata_carry(a.stack, a.scratch, a.upper, "/dir/file", &left, NULL) == 0);
+    EXPECT(was_carried(&a, "/dir/file") && left.bytes < 65536 - sizeof value);
     box_end(&a);
     bed_end(&b);
 }
