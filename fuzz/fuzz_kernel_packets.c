@@ -1,5 +1,6 @@
 /* What a kernel sends: a list of u16 length and packet. Length 0 is the beginning of the next cell.
- * Beyond memory errors this checks what the host relies on: results are whole, and of one cell. */
+ * It is asked to rest before each cell. Beyond memory errors this checks what the host relies on:
+ * results are whole, and of one cell. */
 #include <assert.h>
 
 #include "agent/kernel_packets.h"
@@ -33,6 +34,9 @@ static void accept(struct host *h, int what, const uint8_t *p, size_t len)
         assert(p[0] == 'F' && h->in_cell && !h->in_result);
         h->in_cell = false;
         break;
+    case PACKET_RESTED:
+        assert(p[0] == 'P' && len == 1);
+        break;
     }
 }
 
@@ -51,6 +55,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         len -= 2;
         n = n < len ? n : len;
         if (n == 0 && s.ready && !s.running) {
+            if (!s.resting)
+                kernel_packets_rest(&s);
             kernel_packets_run(&s, ++cells);
             h.in_cell = true;
         }

@@ -123,6 +123,8 @@ KERNEL_PACKETS = {
     "no-key": packets(b"Q", b"", b"Rm", b"T\0text"),
     "long-key": packets(b"Q", b"", b"Rm", b"T" + b"k" * 33 + b"\0text"),
     "twice": packets(b"Q", b"Q"),
+    "rest": packets(b"Q", b"", b"P", b"F" + u32(1), b"P"),
+    "not-asked": packets(b"Q", b"P"),
 }
 
 

@@ -25,6 +25,7 @@ struct agent_config {
     const struct seccomp_prog *filter; /* for every process but the agent */
     uint64_t disk_bytes;               /* RLIMIT_FSIZE */
     uint32_t pids;                     /* RLIMIT_NPROC */
+    uint32_t cpus;                     /* processors; 0: not told */
     bool line;                         /* what agent_serve is given: see there */
     bool twins;                        /* kernels can be asked for on the line */
     const char *kernels; /* where their programs are; NULL: where a template has them */

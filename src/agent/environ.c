@@ -1,11 +1,12 @@
 #include "agent/environ.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/launch.h"
 #include "channel/ops.h"
 
-#define DEFAULTS_MAX 8
+#define DEFAULTS_MAX 11
 
 void strings_done(struct strings *s)
 {
@@ -70,18 +71,29 @@ static bool has_variable(const struct strings *env, const char *name)
 }
 
 int environ_add_defaults(struct strings *env, const struct agent_user *as, const char *cwd,
-                         bool tty, struct sg_error *e)
+                         bool tty, uint32_t cpus, struct sg_error *e)
 {
+    char number[12];
+    const char *threads = cpus > 0 ? number : NULL;
     const struct {
         const char *name, *value;
     } defaults[DEFAULTS_MAX] = {
-        {"HOME", as->home},    {"USER", as->name},
-        {"LOGNAME", as->name}, {"SHELL", as->shell},
-        {"PATH", LAUNCH_PATH}, {"LANG", "C.UTF-8"},
-        {"PWD", cwd},          {"TERM", tty ? "xterm-256color" : NULL},
+        {"HOME", as->home},
+        {"USER", as->name},
+        {"LOGNAME", as->name},
+        {"SHELL", as->shell},
+        {"PATH", LAUNCH_PATH},
+        {"LANG", "C.UTF-8"},
+        {"PWD", cwd},
+        {"TERM", tty ? "xterm-256color" : NULL},
+        /* OpenMP, and what goes by it: OpenBLAS, MKL, numexpr. numba and joblib do not. */
+        {"OMP_NUM_THREADS", threads},
+        {"NUMBA_NUM_THREADS", threads},
+        {"LOKY_MAX_CPU_COUNT", threads},
     };
     size_t at[DEFAULTS_MAX], n = 0;
 
+    snprintf(number, sizeof(number), "%u", cpus);
     strbuf_init(&env->own, 2 * OPS_PATH_MAX);
     for (size_t i = 0; i < DEFAULTS_MAX; i++)
         if (defaults[i].value && !has_variable(env, defaults[i].name)) {

@@ -16,6 +16,7 @@ void strings_done(struct strings *s);
 int environ_read_args(struct wire_reader *r, struct strings *ret, struct sg_error *e);
 /* Reads n u32 and n "K=V". */
 int environ_read_variables(struct wire_reader *r, struct strings *ret, struct sg_error *e);
-/* Adds the defaults that are not named yet. Once. */
+/* Adds the defaults that are not named yet. Once. cpus: how many threads libraries may start that
+ * would go by the host's processors; 0: nothing is said. */
 int environ_add_defaults(struct strings *env, const struct agent_user *as, const char *cwd,
-                         bool tty, struct sg_error *e);
+                         bool tty, uint32_t cpus, struct sg_error *e);

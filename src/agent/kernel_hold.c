@@ -1,6 +1,13 @@
 /* OP_KERNEL_HOLD: no cell begins while the host copies the sandbox. Kernels stay as they are, and
- * so does the queue; what comes meanwhile waits in it. */
+ * so does the queue; what comes meanwhile waits in it.
+ *
+ *   cells run --none any more--> kernels with threads are asked to let those of their libraries
+ *                                rest (kernels/README.md) --all have, or are late--> told
+ *
+ * Whether they rest is for whoever copies to see: what a kernel says is not believed, only waited
+ * for. One without threads is not asked, which costs it nothing. */
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "agent/kernels.h"
 #include "agent/launch.h"
@@ -11,7 +18,9 @@ struct holder {
     struct op op;
     struct loop_task task;
     struct countdown limit; /* until cells have ended, then until all go on */
-    bool telling;           /* none runs */
+    bool asked;             /* none runs */
+    bool late;              /* and those that do not rest by now need not */
+    bool telling;
     bool told;
     uint64_t last; /* serial of the context that was told */
 };
@@ -34,6 +43,37 @@ static const struct context *first_waking(const struct agent *a)
     while (c && (!c->kernel || c->kernel->was == 0 || c->kernel->packets.ready))
         c = c->next;
     return c;
+}
+
+/* A kernel that can be copied and has more than one thread. */
+static bool has_threads(const struct context *c)
+{
+    const struct kernel *k = c->kernel;
+    char path[32];
+    struct stat st;
+
+    if (!k || !k->packets.ready || k->pidfd < 0 || c->language.program != PROGRAM_PYTHON)
+        return false;
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)k->child.pid);
+    return stat(path, &st) == 0 && st.st_nlink > 3;
+}
+
+static void ask_to_rest(struct agent *a)
+{
+    struct context *c = NULL;
+
+    while ((c = context_after(a, c ? c->serial : 0)))
+        if (has_threads(c))
+            kernel_rest(c->kernel);
+}
+
+static bool some_rest_yet(const struct agent *a)
+{
+    const struct context *c = a->kernels.first;
+
+    while (c && (!c->kernel || !c->kernel->packets.resting))
+        c = c->next;
+    return c != NULL;
 }
 
 static int say_busy(const struct context *c, struct sg_error *e)
@@ -67,6 +107,13 @@ static void hold_go_on(struct holder *h)
     if (!h->telling) {
         if (first_busy(a) || first_waking(a))
             return;
+        if (!h->asked) {
+            h->asked = true;
+            ask_to_rest(a);
+            countdown_start(&h->limit, KERNEL_REST_MS);
+        }
+        if (some_rest_yet(a) && !h->late)
+            return;
         h->telling = true;
         countdown_start(&h->limit, KERNEL_HOLD_MS);
     }
@@ -99,6 +146,11 @@ static void on_limit(struct countdown *timer)
     const struct context *busy = first_busy(h->op.agent);
     struct sg_error e = {0};
 
+    if (h->asked && !h->telling) {
+        h->late = true;
+        hold_go_on(h);
+        return;
+    }
     if (!busy)
         busy = first_waking(h->op.agent);
     if (!h->telling && busy)

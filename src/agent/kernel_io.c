@@ -263,6 +263,14 @@ void kernel_queue(struct kernel *k, char what, const char *text)
     kernel_flush(k);
 }
 
+void kernel_rest(struct kernel *k)
+{
+    if (k->packets.resting)
+        return;
+    kernel_packets_rest(&k->packets);
+    kernel_queue(k, 'P', "");
+}
+
 void kernel_run(struct kernel *k, uint32_t cell, struct strbuf *code)
 {
     assert(!k->has_code);
@@ -321,6 +329,8 @@ static void take_packet(struct kernel *k, size_t len)
         kernel_is_ready(k);
     } else if (what == PACKET_RESULT) {
         send_out(k, CHAN_KERNEL, agent_scratch, len);
+    } else if (what == PACKET_RESTED) {
+        kernels_hold_check(k->agent);
     } else if (what != PACKET_STRAY) {
         hold(k, len);
     }

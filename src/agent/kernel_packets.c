@@ -10,6 +10,12 @@ void kernel_packets_run(struct kernel_packets *s, uint32_t cell)
     s->cell = cell;
 }
 
+void kernel_packets_rest(struct kernel_packets *s)
+{
+    assert(s->ready && !s->resting);
+    s->resting = true;
+}
+
 static int check_begin(struct kernel_packets *s, const uint8_t *p, size_t len)
 {
     if (s->in_result || len != 2 || !memchr("mde", p[1], 3))
@@ -84,6 +90,11 @@ int kernel_packets_check(struct kernel_packets *s, const void *packet, size_t le
         return check_whole(s, len);
     case 'F':
         return check_done(s, p, len);
+    case 'P':
+        if (!s->resting || len != 1)
+            return -EPROTO;
+        s->resting = false;
+        return PACKET_RESTED;
     default:
         return -EPROTO;
     }

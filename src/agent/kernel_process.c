@@ -155,7 +155,8 @@ static int read_env(const struct context *c, struct strings *ret, struct sg_erro
     wire_reader_init(&r, c->env.buf, c->env.len);
     res = environ_read_variables(&r, ret, e);
     if (res == 0)
-        res = environ_add_defaults(ret, agent_user_find("user"), c->cwd, false, e);
+        res = environ_add_defaults(ret, agent_user_find("user"), c->cwd, false,
+                                   c->agent->config->cpus, e);
     return res;
 }
 
@@ -279,7 +280,7 @@ int kernel_settle(struct kernel *k, struct sg_error *e)
     wire_reader_init(&r, nothing, sizeof(nothing));
     int res = environ_read_variables(&r, &env, e);
     if (res == 0)
-        res = environ_add_defaults(&env, as, as->home, false, e);
+        res = environ_add_defaults(&env, as, as->home, false, k->agent->config->cpus, e);
     if (res < 0)
         return res;
     send_env(k, &env, true);

@@ -51,6 +51,7 @@
 #define KERNEL_START_MS     60000
 #define KERNEL_TWIN_MS      2000 /* for the warden to answer */
 #define KERNEL_GRACE_MS     5000
+#define KERNEL_REST_MS      2000 /* for threads of its libraries to end */
 #define KERNEL_NOTE_MAX     1000 /* of the host's */
 
 struct context;
@@ -194,6 +195,8 @@ void kernel_io_close(struct kernel *k);
 void kernel_queue(struct kernel *k, char what, const char *text);
 /* Each of a list of variables, as a packet of that kind. */
 void kernel_variables(struct kernel *k, char what, const struct strbuf *list);
+/* Asks it to let the threads of its libraries rest. Answered by a packet, or not. */
+void kernel_rest(struct kernel *k);
 /* The code is taken over. */
 void kernel_run(struct kernel *k, uint32_t cell, struct strbuf *code);
 /* Reads its packets, and what is owed; when it is dead, ends it. */
@@ -243,7 +246,7 @@ struct adopt_list {
 int adopt_read(struct wire_reader *r, struct adopt_list *ret, struct sg_error *e);
 void adopt_done(struct adopt_list *l);
 
-/* kernel_hold.c: a cell has ended. */
+/* kernel_hold.c: a cell has ended, or a kernel's threads rest. */
 void kernels_hold_check(struct agent *a);
 
 /* kernel_execute.c: cells and those who wait for them. */

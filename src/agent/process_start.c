@@ -66,7 +66,8 @@ static void start_request_done(struct start_request *q)
     strings_done(&q->env);
 }
 
-static int read_request(struct wire_reader *r, struct start_request *q, struct sg_error *e)
+static int read_request(struct wire_reader *r, uint32_t cpus, struct start_request *q,
+                        struct sg_error *e)
 {
     int res = request_target(r, &q->as, q->cwd, e);
 
@@ -86,7 +87,7 @@ static int read_request(struct wire_reader *r, struct start_request *q, struct s
     if (res == 0)
         res = environ_read_variables(r, &q->env, e);
     if (res == 0)
-        res = environ_add_defaults(&q->env, q->as, q->cwd, (q->flags & PROC_PTY) != 0, e);
+        res = environ_add_defaults(&q->env, q->as, q->cwd, (q->flags & PROC_PTY) != 0, cpus, e);
     return res < 0 ? res : request_done(r, e);
 }
 
@@ -128,7 +129,7 @@ int process_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
     AUTO(close_p) int cwd = -1;
     struct proc_start start = {0};
     char command[COMMAND_MAX] = "";
-    int res = read_request(r, &q, e);
+    int res = read_request(r, a->config->cpus, &q, e);
 
     if (res == 0)
         res = procs_admit(a, q.note, e);

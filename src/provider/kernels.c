@@ -82,6 +82,7 @@ int provider_zygote_ask(struct provider *p, struct instance *home, const char *i
                              .op = TWIN_ZYGOTE,
                              .seq = ++p->kernel_seq,
                              .plain = plain,
+                             .cpus = home->cpus,
                              .first_id = (home->index + 1) * SLOT_IDS};
     int r = add_namespaces(home, names, ARRAY_SIZE(names), &s, e);
 

@@ -70,6 +70,7 @@ struct instance {
     bool frozen;   /* or asked to be */
     bool hunted;   /* to be ended: pid 1 did not die, its whole group has been killed */
     uint32_t pids;
+    uint32_t cpus; /* as in struct stage_setup */
     uint64_t disk_bytes;
     int kernel_ends[3]; /* of the kernel that is asked for: control, output, errors */
     struct ends {

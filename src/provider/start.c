@@ -160,12 +160,21 @@ static int add_mounts(const struct instance_spec *spec, uint32_t first_id, struc
     return 0;
 }
 
+static uint32_t whole_cpus(uint32_t milli)
+{
+    long here = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t n = milli <= 1000 ? 1 : (milli + 999) / 1000;
+
+    return here > 0 && n > (uint32_t)here ? (uint32_t)here : n;
+}
+
 static int send_setup(struct instance *i, const struct instance_spec *spec, const struct layers *l,
                       uint32_t first_id, struct sg_error *e)
 {
     struct stage_setup setup = {.magic = STAGE_MAGIC,
                                 .n_mounts = (uint32_t)spec->n_mounts,
                                 .pids = spec->limits.pids,
+                                .cpus = i->cpus,
                                 .flags =
                                     (spec->line ? STAGE_LINE : 0) | (spec->twins ? STAGE_TWINS : 0),
                                 .disk_bytes = spec->limits.disk_bytes};
@@ -257,6 +266,7 @@ int instance_finish(struct instance *i, const struct instance_spec *spec, struct
     if (r < 0 || r2 < 0)
         return r < 0 ? r : r2;
     i->pids = spec->limits.pids;
+    i->cpus = whole_cpus(spec->limits.cpus_milli);
     i->disk_bytes = spec->limits.disk_bytes;
     ls.lower = p->slots[i->index].lower;
     ls.layer = spec->layer ? *spec->layer : -1;

@@ -211,7 +211,7 @@ const REFUSALS = {
   'a thread': {
     begin: 'import threading\nstop = threading.Event()\nthread = threading.Thread(target=stop.wait)\nthread.start()',
     end: 'stop.set()\nthread.join()',
-    expect: { what: 'thread', holds: /2 threads/, remedy: /OPENBLAS_NUM_THREADS=1/, command: /python/ },
+    expect: { what: 'thread', holds: /2 threads/, remedy: /OpenBLAS.*rest by themselves/, command: /python/ },
   },
   'a child that has a file open for writing': {
     begin: 'import subprocess\nchild = subprocess.Popen(["sleep", "1000"], stdout=open("/home/user/log", "a"))',

@@ -10,12 +10,14 @@ struct peer {
     int control, out, err, pidfd; /* our ends; the pidfd is a pipe, readable when "dead" */
 };
 
-/* Hands over a kernel, asked for or not; a copy of `was`, if that is not 0. */
-static inline void peer_give_copy(struct agent_host *h, struct peer *p, int32_t was)
+/* Hands over a kernel whose process runs the script, asked for or not; a copy of `was`, if that is
+ * not 0. */
+static inline void peer_give_process(struct agent_host *h, struct peer *p, int32_t was,
+                                     const char *script)
 {
     int control[2], out[2], err[2], death[2];
 
-    shell_open(h, &p->body, "user", 0, "trap 'echo interrupted' INT; while :; do sleep 0.02; done");
+    shell_open(h, &p->body, "user", 0, script);
     EXPECT(host_wait(h, &p->body.started, AGENT_WAIT_MS));
     EXPECT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) == 0);
     EXPECT(pipe2(out, O_CLOEXEC) == 0 && pipe2(err, O_CLOEXEC) == 0 &&
@@ -29,6 +31,11 @@ static inline void peer_give_copy(struct agent_host *h, struct peer *p, int32_t 
     p->out = out[1];
     p->err = err[1];
     p->pidfd = death[1];
+}
+
+static inline void peer_give_copy(struct agent_host *h, struct peer *p, int32_t was)
+{
+    peer_give_process(h, p, was, "trap 'echo interrupted' INT; while :; do sleep 0.02; done");
 }
 
 static inline void peer_give(struct agent_host *h, struct peer *p)

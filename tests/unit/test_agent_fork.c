@@ -93,6 +93,73 @@ TEST(cells_wait_while_they_are_held)
     host_stop(&h);
 }
 
+#define THREADED                                                                                \
+    "exec /usr/bin/python3 -c 'import threading; t = threading.Thread(target=threading.Event()" \
+    ".wait); t.start(); print(\"up\", flush=True)'"
+
+static void start_threaded(struct agent_host *h, struct peer *p)
+{
+    uint64_t deadline = clock_ns() + AGENT_WAIT_MS * 1000000ull;
+    bool never = false;
+    struct call c;
+    unsigned n;
+
+    start_twins(h);
+    peer_give_process(h, p, 0, THREADED);
+    while (!strstr(p->body.out.buf ? p->body.out.buf : "", "up") && clock_ns() < deadline)
+        host_wait(h, &never, 10);
+    EXPECT_STR(peer_hears(h, p), "Bpython");
+    peer_say(p, "Q", 1);
+    cell_open(h, &c, "", "", 0, "1");
+    EXPECT_STR(peer_passes(h, p, 'G', &n), "D/home/user");
+    EXPECT_STR(peer_hears(h, p), "W");
+    EXPECT_STR(peer_hears(h, p), "X\1===1");
+    peer_say(p, "F\1\0\0\0", 5);
+    EXPECT(cell_wait(h, &c).how == KERNEL_DONE);
+    call_done(&c);
+}
+
+/* One that has threads is asked to let them rest, and waited for. */
+TEST(threads_rest_before_it_is_held)
+{
+    struct agent_host h;
+    struct call hold;
+    struct peer p;
+
+    start_threaded(&h, &p);
+    hold_open(&h, &hold, 0);
+    EXPECT_STR(peer_hears(&h, &p), "P");
+    expect_ping(&h);
+    EXPECT(!hold.started && !hold.ended);
+    peer_say(&p, "P", 1);
+    EXPECT(host_wait(&h, &hold.started, AGENT_WAIT_MS));
+    hold_end(&h, &hold);
+    /* it was asked once, and says it once more */
+    peer_say(&p, "P", 1);
+    EXPECT(peer_killed(&h, &p));
+    peer_done(&p);
+    host_stop(&h);
+}
+
+/* One that does not answer holds nobody up for long, nor is it asked twice. */
+TEST(threads_that_do_not_rest)
+{
+    struct agent_host h;
+    struct call hold;
+    struct peer p;
+
+    start_threaded(&h, &p);
+    for (int i = 0; i < 2; i++) {
+        hold_open(&h, &hold, 0);
+        EXPECT(host_wait(&h, &hold.started, AGENT_WAIT_MS));
+        hold_end(&h, &hold);
+    }
+    EXPECT_STR(peer_hears(&h, &p), "P");
+    EXPECT_STR(peer_hears(&h, &p), "");
+    peer_done(&p);
+    host_stop(&h);
+}
+
 TEST(holding_waits_for_the_cell_that_runs)
 {
     struct agent_host h;

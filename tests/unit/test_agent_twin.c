@@ -183,14 +183,23 @@ TEST(rules_that_are_broken)
         const char *first, *packet;
         size_t len;
     } bad[] = {
-        {"", "Q", 1},          {"", "x", 1},
-        {"", "Rx", 2},         {"", "R", 1},
-        {"", "Ttext\0a", 7},   {"", "r", 1},
-        {"", "F\2\0\0\0", 5},  {"", "F\1\0\0", 4},
-        {"Rm", "Rm", 2},       {"Rm", "F\1\0\0\0", 5},
-        {"Rm", "Ttext", 5},    {"Rm", "T\0x", 3},
-        {"Rm", "TText\0x", 7}, {"Rm", "Jabcdefghijklmnopqrstuvwxyzabcdefg\0x", 36},
-        {"Rm", "rr", 2},       {"Rm", long_packet, sizeof(long_packet)},
+        {"", "Q", 1},
+        {"", "x", 1},
+        {"", "Rx", 2},
+        {"", "R", 1},
+        {"", "Ttext\0a", 7},
+        {"", "r", 1},
+        {"", "F\2\0\0\0", 5},
+        {"", "F\1\0\0", 4},
+        {"", "P", 1},
+        {"Rm", "Rm", 2},
+        {"Rm", "F\1\0\0\0", 5},
+        {"Rm", "Ttext", 5},
+        {"Rm", "T\0x", 3},
+        {"Rm", "TText\0x", 7},
+        {"Rm", "Jabcdefghijklmnopqrstuvwxyzabcdefg\0x", 36},
+        {"Rm", "rr", 2},
+        {"Rm", long_packet, sizeof(long_packet)},
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {

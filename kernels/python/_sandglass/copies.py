@@ -31,6 +31,10 @@ _TRACKED = (
     ("asyncio.selector_events", "BaseSelectorEventLoop", _loops),
     ("subprocess", "Popen", _programs),
 )
+_TRACKERS = (
+    "multiprocessing.resource_tracker",
+    "joblib.externals.loky.backend.resource_tracker",
+)
 _handlers = {}  # of signals, in the zygote
 _hooks = []  # that were registered since, if any
 
@@ -83,6 +87,9 @@ def wake_up():
     """In the copy, first: nothing of the kernel's own is open yet but 0 to 3."""
     if _sockets or _selectors or _programs:
         _mend()
+    for name in _TRACKERS:
+        if name in sys.modules:
+            _attempt(_forget_tracker, sys.modules[name])
     if any(_hooks):
         # Those of the standard library mend locks that other threads may have held. There were none.
         _after_fork()
@@ -109,9 +116,11 @@ def _mend():
     _signal.set_wakeup_fd(-1)
     for loop in loops:
         _attempt(_renew_loop, loop)
-    tracker = sys.modules.get("multiprocessing.resource_tracker")
-    if tracker is not None:
-        tracker._resource_tracker._fd = tracker._resource_tracker._pid = None
+
+
+def _forget_tracker(module):
+    """Of shared memory: a process, which is not in the copy."""
+    module._resource_tracker._fd = module._resource_tracker._pid = None
 
 
 def _attempt(function, *arguments):

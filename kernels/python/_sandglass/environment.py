@@ -3,6 +3,7 @@
 import os
 import time
 
+from . import pools
 from . import usersite
 
 
@@ -15,6 +16,7 @@ def give(payload):
     key, _, value = payload.partition(b"=")
     if key not in _given or _given[key] == os.environb.get(key):
         set_variable(payload)
+        pools.changed(key)
     _given[key] = value
 
 

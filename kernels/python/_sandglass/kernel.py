@@ -15,6 +15,7 @@ from . import copies
 from . import environment
 from . import hygiene
 from . import interrupt
+from . import pools
 from . import rehearsal
 from . import usersite
 from . import world
@@ -98,6 +99,9 @@ class Kernel:
             zygote.touch()
         elif kind == "Y":
             self.be_a_copy()
+        elif kind == "P":
+            pools.rest()
+            self.control.rested()
         return kind != ""
 
     def be_a_copy(self):
@@ -117,6 +121,7 @@ class Kernel:
 
     def run(self, number, code):
         """One cell, from its text to the packet that says it is over."""
+        pools.wake()
         interrupt.cell_begins()
         if self.pieces:
             code = b"".join(self.pieces) + code
@@ -134,6 +139,7 @@ class Kernel:
         """Makes good what the cell may have broken, so that the next one works."""
         self.streams.settle()
         self.control.restore()
+        pools.after_cell()
         if self.cell_environment:
             environment.put_back(self.cell_environment)
             self.cell_environment.clear()

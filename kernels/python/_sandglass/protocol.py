@@ -245,6 +245,11 @@ class Control:
         """Ready for the first cell."""
         self._write(b"Q")
 
+    def rested(self):
+        """No pool of a library's has threads any more, as far as that can be."""
+        with self._lock:
+            self._write(b"P")
+
     def _write(self, packet):
         try:
             os.write(self.out, packet)

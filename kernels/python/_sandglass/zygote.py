@@ -1,6 +1,6 @@
 """The process that kernels are copied from: everything imported and used once, then idle.
 
-It has one thread, nothing open but descriptors 0 to 3, and as few pages as possible that a
+It has one thread, since those of libraries rest (pools.py), nothing open but descriptors 0 to 3, and as few pages as possible that a
 copy would change. It draws no randomness if that can be avoided; what was drawn
 nevertheless, hygiene.py draws again.
 """
@@ -12,6 +12,7 @@ import os
 import sys
 
 from . import hygiene
+from . import pools
 from . import session as sessions
 from . import world
 
@@ -43,8 +44,6 @@ WARM_SCIENCE = (
     "import pandas as pd\npd.DataFrame({'a': [1, 2], 'b': ['x', 'y']})",
     "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.title('t')\nplt.show()",
 )
-# Libraries that would start a thread for each core: one copy is one small sandbox.
-SINGLE_THREADED = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 class Nowhere:
@@ -80,7 +79,6 @@ def names(imports):
 def load(imports):
     """Imports and warms up. A module that is not there is left out: cells that need it say so."""
     sys.dont_write_bytecode = True
-    os.environ.update(SINGLE_THREADED)
     for name in names(imports):
         try:
             importlib.import_module(name)
@@ -100,6 +98,8 @@ def touch():
 def freeze():
     """The last thing before idling."""
     global _scratch
+    pools.look()
+    pools.rest()
     _scratch = sessions.Session(Nowhere())
     for name in [n for n in linecache.cache if n.startswith("Cell In[")]:
         del linecache.cache[name]

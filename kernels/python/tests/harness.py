@@ -204,7 +204,7 @@ class Kernel:
             assert result is None, "a cell ends inside a result"
             assert struct.unpack("<I", payload)[0] == self.number, "the wrong cell ends"
             cell.over = True
-        elif kind == "Q":
+        elif kind in "QP":
             cell.over = True
         else:
             raise AssertionError(f"a packet of unknown type: {packet[:50]}")

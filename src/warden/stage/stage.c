@@ -94,6 +94,7 @@ static int finish(unsigned omit, struct agent_config *config, struct sg_error *e
     *config = (struct agent_config){.filter = &filter,
                                     .disk_bytes = setup.disk_bytes,
                                     .pids = setup.pids,
+                                    .cpus = setup.cpus,
                                     .line = (setup.flags & STAGE_LINE) != 0,
                                     .twins = (setup.flags & STAGE_TWINS) != 0,
                                     .omit = omit};

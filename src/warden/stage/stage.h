@@ -57,6 +57,7 @@ struct stage_setup {
     uint32_t n_mounts;
     uint64_t disk_bytes;
     uint32_t pids;
+    uint32_t cpus;  /* that it may use, rounded up; no more than the host has */
     uint32_t flags; /* STAGE_LINE */
     char hostname[64];
     char targets[STAGE_MOUNTS_MAX][512];

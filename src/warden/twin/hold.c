@@ -354,8 +354,8 @@ static void judge_kernel(const struct held *p, struct findings *f)
     if (p->n_threads != 1) {
         snprintf(text, sizeof text, "%zu threads", p->n_threads);
         blame(p, f, "thread", text,
-              "end its threads; OpenBLAS and OpenMP start none if OPENBLAS_NUM_THREADS=1 and "
-              "OMP_NUM_THREADS=1 are set before they are loaded");
+              "end its threads (thread.join, pool.shutdown): only those of OpenBLAS, OpenMP, "
+              "numexpr and joblib rest by themselves");
     } else if (pair->h == 0 || syscall(SYS_kcmp, pair->h, pair->k, KCMP_VM, 0UL, 0UL) != 0) {
         blame(p, f, "exec", "it is no longer what was started as the kernel",
               "restart the kernel: what it knew is lost");

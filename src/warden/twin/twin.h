@@ -133,6 +133,7 @@ struct twin_request {
     uint32_t n_doors;
     uint32_t plain;      /* ZYGOTE: not by twins */
     uint32_t first_id;   /* ZYGOTE: of the sandbox whose files it sees, counted in F */
+    uint32_t cpus;       /* ZYGOTE: how many threads its libraries are to have when they have any */
     uint32_t pids;       /* KERNEL: as for every process inside (stage/confine.h) */
     uint64_t disk_bytes; /* KERNEL */
     uint64_t owner;      /* KERNEL, HOLD, GO: the sandbox, as the provider counts them */

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/sys.h"
+#include "warden/twin/sight.h"
 #include "warden/twin/tables.h"
 #include "warden/twin/tracee.h"
 
@@ -116,18 +117,15 @@ static _Noreturn void run_zygote(const struct chute *c, const struct twin_reques
 {
     const char *argv[] = {python,      program,    q->plain ? "--plain" : "--zygote",
                           "--imports", q->imports, NULL};
-    const char *envp[] = {"PATH=/usr/local/bin:/usr/bin:/bin",
-                          "HOME=/home/user",
-                          "LANG=C.UTF-8",
-                          "OPENBLAS_NUM_THREADS=1",
-                          "OMP_NUM_THREADS=1",
-                          NULL};
-    char text[128];
+    char cpus[32], text[128];
+    const char *envp[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/home/user", "LANG=C.UTF-8",
+                          cpus, NULL};
     sigset_t none;
     int r;
 
     if (!q->imports[0])
         argv[3] = NULL;
+    snprintf(cpus, sizeof cpus, "OMP_NUM_THREADS=%u", q->cpus > 0 ? q->cpus : 1);
     signal(SIGCHLD, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -273,11 +271,29 @@ static void learn_thread(struct zygote *z)
         s->thread.tid = tid;
 }
 
+/* Those of numeric libraries rest (kernels/python/_sandglass/pools.py). A copy would miss others.
+ */
+static int check_threads(const struct zygote *z, struct sg_error *e)
+{
+    AUTO(close_p) int dir = -1;
+    size_t n = sight_open(z->source.pid, &dir) < 0 ? 0 : sight_count_threads(dir);
+
+    if (n <= 1)
+        return 0;
+    return err_set(e, SG_ERR_INTERNAL, -EBUSY,
+                   "the zygote has %zu threads, of which one can be copied: warm_kernels names a "
+                   "library that starts them",
+                   n);
+}
+
 int zygote_hold(struct zygote *z, const struct seccomp_prog *filter, struct sg_error *e)
 {
     int r = take_word(z, e);
 
     if (r <= 0)
+        return r;
+    r = check_threads(z, e);
+    if (r < 0)
         return r;
     z->filter = filter;
     z->held = z->plain;
