@@ -9,7 +9,8 @@
 const { inspect } = require('node:util');
 
 const KERNEL = `${__dirname}/`;
-const LOADER = 'node:internal/modules/';
+/* What lies between a cell's import and the error of a module that is not there: each version of Node has its own. */
+const LOADER = /^node:(?:internal\/(?:modules\/|vm\/|errors$)|diagnostics_channel$)/;
 /* The script that every call into a cell goes through (interrupt.cjs). */
 const GUARD = `${KERNEL}guard`;
 
@@ -66,7 +67,7 @@ function ofUser(frames) {
     if (end < 0) end = frames.length;
     const kept = frames.slice(0, end).filter((frame) => {
         const file = fileOf(frame);
-        return !file.startsWith(KERNEL) && !file.startsWith(LOADER) && !hidden.has(file);
+        return !file.startsWith(KERNEL) && !LOADER.test(file) && !hidden.has(file);
     });
     while (kept.length > 0 && fileOf(kept.at(-1)).startsWith('node:internal/process/task_queues'))
         kept.pop();

@@ -7,6 +7,7 @@
  * runs anything, and says at once that it cannot, so the ways are tried one after the other.
  */
 const { Session } = require('node:inspector');
+const { promiseHooks } = require('node:v8');
 const vm = require('node:vm');
 const { describeError, describeRefusal, locate, remember } = require('./errors.cjs');
 const { dropImports, ImportFailure, loadImports, takeHeld } = require('./modules.cjs');
@@ -70,6 +71,8 @@ class Evaluator {
         this.hand = new Hand(this.session);
         this.constants = new Set();
         this.count = 0;
+        /* id of a cell that runs -> its promise */
+        this.running = new Map();
     }
 
     /* Calls done({ value }), done({ thrown }) or done({ error }), at once or later; error is
@@ -193,9 +196,22 @@ class Evaluator {
             else this.answer(job, failure, response);
         };
         const parameters = { expression, replMode: true, objectGroup: GROUP, silent: true };
+        const stop = this.keepPromise(job.id);
         this.session.post('Runtime.evaluate', parameters, answer);
+        stop();
         posting = false;
         return refusal;
+    }
+
+    /* A cell may wait for what nobody will ever do. When the promise of such a cell is collected, the
+     * inspector of Node 22 says so in the middle of the collection, which ends the process. So it is
+     * kept: it is the first one that is made when a cell begins. -> ends the search for it. */
+    keepPromise(id) {
+        const stop = promiseHooks.onInit((promise) => {
+            stop();
+            this.running.set(id, promise);
+        });
+        return stop;
     }
 
     refusalOf({ name }, { exception, lineNumber, columnNumber }) {
@@ -205,9 +221,10 @@ class Evaluator {
     }
 
     answer(job, failure, response) {
+        this.running.delete(job.id);
         dropImports(job.id);
-        /* The process ends, and with it the cell. */
-        if (failure?.message.includes('context was destroyed')) return;
+        /* The process ends, and with it the cell; or it was interrupted, and who did that ends it. */
+        if (/context was destroyed|Execution was terminated/.test(failure?.message)) return;
         if (failure) {
             job.done({ error: describeError(new Error(failure.message)) });
             return;

@@ -6,7 +6,6 @@
 const { createRequire, Module } = require('node:module');
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
-const vm = require('node:vm');
 const { hideFrames } = require('./errors.cjs');
 
 let directory = null;
@@ -25,20 +24,16 @@ function settle() {
     directory = here;
     const filename = path.join(here, 'cell');
     hideFrames(filename);
-    load = new vm.Script('(specifier, options) => import(specifier, options)', {
-        filename,
-        importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
-    }).runInThisContext();
+    load = makeLoad(filename);
     requireHere = createRequire(filename);
 }
 
-/* Node warns, at its first use, that this constant is experimental: that is not for the user. */
-function hideWarning() {
-    const { emitWarning } = process;
-    process.emitWarning = function (warning, ...rest) {
-        if (String(warning).startsWith('vm.USE_MAIN_CONTEXT_DEFAULT_LOADER')) return;
-        emitWarning.call(process, warning, ...rest);
-    };
+/* -> import() as a file of that name has it, though there is none: a CommonJS module that is compiled
+ * under the name. vm.Script can do it too, by a constant that Node 18 does not have. */
+function makeLoad(filename) {
+    const module = new Module(filename);
+    module._compile('module.exports = (specifier, options) => import(specifier, options)', filename);
+    return module.exports;
 }
 
 async function importModule(specifier, options) {
@@ -124,7 +119,6 @@ function makeRequire() {
 /* `compile` turns a TypeScript file into a module, if it is one (typescript.cjs), or is null. */
 function offerModules(compile) {
     compileModule = compile;
-    hideWarning();
     const mport = (specifier, options) => importModule(specifier, options);
     mport.hold = (id, value) => {
         held.set(id, { value });

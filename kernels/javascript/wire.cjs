@@ -16,7 +16,8 @@ const { alloc, concat, from } = Buffer;
 const { kill, pid } = process;
 
 let identity = null;
-/* A result has begun. An interrupt may keep it from being sent to its end. */
+/* A result may have begun. An interrupt may keep it from being sent to its end, or from being known to
+ * have ended: an end too many is no harm. */
 let open = false;
 
 function sameSocket() {

@@ -50,8 +50,10 @@ static int check_field(struct kernel_packets *s, const uint8_t *p, size_t len)
 
 static int check_whole(struct kernel_packets *s, size_t len)
 {
-    if (!s->in_result || len != 1)
+    if (len != 1)
         return -EPROTO;
+    if (!s->in_result)
+        return PACKET_STRAY;
     s->in_result = false;
     return s->stray ? PACKET_STRAY : PACKET_RESULT;
 }

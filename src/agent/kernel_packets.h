@@ -4,6 +4,8 @@
  *
  *   Q, then any number of:   R (T | J)* r   at any time: the result of a cell if one ran when it
  *                                           began, else nobody's
+ *                            r              with nothing begun it ends nothing: a kernel that was
+ *                                           interrupted cannot know whether it has said so
  *                            F number [status]   in a cell, outside of a result
  *                            P   once, at any time after it was asked to let its threads rest */
 #pragma once

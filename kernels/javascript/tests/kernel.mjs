@@ -28,6 +28,7 @@ export class Kernel {
         this.ready = false;
         this.status = null;
         this.wake = () => {};
+        this.open = null;
         this.reset();
         createInterface({ input: this.child.stdout }).on('line', (line) => {
             this.take(JSON.parse(line));
@@ -83,6 +84,7 @@ export class Kernel {
     }
 
     close() {
+        if (this.open === null) return;
         const { kind, fields, json } = this.open;
         for (const key of json ?? []) fields[key] = JSON.parse(fields[key]);
         this.results.push({ kind, ...fields });

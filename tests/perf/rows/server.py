@@ -167,9 +167,11 @@ def health(report, s):
 def sdk(report, s):
     """Through the SDK from npm."""
     modules = programs.ROOT / "build/e2e"
-    subprocess.run([programs.ROOT / "tests/e2e/modules"], check=True, stdout=subprocess.DEVNULL)
+    node = programs.ROOT / "build/node/node_modules/node-22/bin/node"
+    for name in ("e2e", "node"):
+        subprocess.run([programs.ROOT / "tools/npm-modules", name], check=True, stdout=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{s.port}"
-    run = subprocess.run(["node", programs.SOURCES / "server/sdk.mjs", modules, str(SDK_ROUNDS)],
+    run = subprocess.run([node, programs.SOURCES / "server/sdk.mjs", modules, str(SDK_ROUNDS)],
                          check=True, capture_output=True, text=True,
                          env=programs.ENVIRONMENT | {"E2B_API_KEY": s.key, "E2B_API_URL": url,
                                                      "E2B_SANDBOX_URL": url})
