@@ -141,7 +141,7 @@ _sandglass_serve_value()
         _sandglass_words "10m 1h 24h" "$cur"
         ;;
     --warm-kernels)
-        _sandglass_words "standard science none" "$cur"
+        _sandglass_words "auto standard science none" "$cur"
         ;;
     --checkpoints)
         _sandglass_words "yes no" "$cur"

@@ -96,7 +96,7 @@ static const struct row rows[SETTING_MAX_] = {
                           1024},
     [SETTING_pool_max] =
         {{"pool_max", "NUMBER", "32", "and at most", false}, COUNT, AT(pool_max), 0, 1024},
-    [SETTING_warm_kernels] = {{"warm_kernels", "SET", "standard",
+    [SETTING_warm_kernels] = {{"warm_kernels", "SET", "auto",
                                "what waiting kernels have loaded, or none", false},
                               MODULES,
                               AT(warm_kernels)},

@@ -46,7 +46,8 @@ struct settings {
     uint32_t sandbox_cpus_milli, sandbox_pids;
     uint32_t pool_min, pool_max;
     enum settings_fork kernel_fork;
-    char warm_kernels[512]; /* standard, science, none, or names of modules with commas between */
+    char warm_kernels[512]; /* auto, standard, science, none, or names of modules with commas
+                               between */
     uint32_t tenant_sandboxes;
     uint32_t tenant_rate; /* requests a second; 0: no limit */
     uint32_t tenant_snapshots;

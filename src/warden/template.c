@@ -15,7 +15,10 @@
 #include "base/ids.h"
 #include "warden/images.h"
 #include "warden/template_etc.h"
+#include "warden/template_fonts.h"
 #include "warden/tree.h"
+
+#define FONTS_MAX (4u * 1024 * 1024)
 
 static void closedir_p(DIR **d)
 {
@@ -117,6 +120,38 @@ static int unpack_kernels(int at, struct sg_error *e)
     return r;
 }
 
+/* In both homes. */
+static int add_fonts(int at, struct sg_error *e)
+{
+    static const struct {
+        const char *home;
+        uid_t uid;
+    } homes[] = {{"home/user", 1000}, {"root", 0}};
+    struct strbuf list;
+    char name[TEMPLATE_FONTS_NAME], path[128];
+    int r = 0;
+
+    strbuf_init(&list, FONTS_MAX);
+    if (template_fonts_ask(at, name, &list) < 0) {
+        strbuf_done(&list);
+        return 0;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(homes) && r == 0; i++) {
+        struct template_dir dir = {path, 0755, homes[i].uid, homes[i].uid};
+
+        snprintf(path, sizeof path, "%s/.cache", homes[i].home);
+        r = make_dir(at, &dir, e);
+        snprintf(path, sizeof path, "%s/.cache/matplotlib", homes[i].home);
+        r = r < 0 ? r : make_dir(at, &dir, e);
+        snprintf(path, sizeof path, "%s/.cache/matplotlib/%s", homes[i].home, name);
+        r = r < 0 ? r : make_file(at, path, list.buf, list.len, 0644, e);
+        if (r == 0 && fchownat(at, path, homes[i].uid, homes[i].uid, 0) < 0)
+            r = err_errno(e, "own '%s' of the template", path);
+    }
+    strbuf_done(&list);
+    return r;
+}
+
 static int build(int at, struct sg_error *e)
 {
     size_t len = (size_t)(sg_sudo_image_end - sg_sudo_image);
@@ -124,7 +159,9 @@ static int build(int at, struct sg_error *e)
 
     if (r == 0)
         r = make_file(at, "usr/local/bin/sudo", sg_sudo_image, len, 0755, e);
-    return r < 0 ? r : unpack_kernels(at, e);
+    if (r == 0)
+        r = unpack_kernels(at, e);
+    return r < 0 ? r : add_fonts(at, e);
 }
 
 /* Templates of earlier versions: an engine holds a shared lock on the one it uses. */
@@ -181,6 +218,18 @@ static uint64_t hash_str(uint64_t h, const char *s)
     return hash(h, s, strlen(s) + 1);
 }
 
+/* When files of the host were changed, as far as they are there. */
+static uint64_t hash_times(uint64_t h, const char *const *paths, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct stat st;
+        h = hash_str(h, paths[i]);
+        if (stat(paths[i], &st) == 0)
+            h = hash(h, &st.st_mtim, sizeof st.st_mtim);
+    }
+    return h;
+}
+
 /* Of all that the template is made of: our tables, when the host's files among it were changed, the
  * first page of the sudo program, which holds its build id, and the hash in the pack of kernels. */
 static uint64_t content_hash(void)
@@ -196,13 +245,8 @@ static uint64_t content_hash(void)
         h = hash_str(hash_str(h, template_files[i].path), template_files[i].text);
     for (size_t i = 0; i < template_n_links; i++)
         h = hash_str(hash_str(h, template_links[i].path), template_links[i].to);
-    for (size_t i = 0; i < template_n_copies; i++) {
-        struct stat st;
-        h = hash_str(h, template_copies[i]);
-        if (stat(template_copies[i], &st) == 0)
-            h = hash(h, &st.st_mtim, sizeof st.st_mtim);
-    }
-    return h;
+    h = hash_times(h, template_copies, template_n_copies);
+    return hash_times(h, template_fonts_inputs, template_n_fonts_inputs);
 }
 
 static int open_template(int top, const char *name, struct template *ret)

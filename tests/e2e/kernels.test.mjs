@@ -31,8 +31,8 @@ test('without warm kernels everything is the same', async () => {
   assert.equal(await stop(server), 0)
 })
 
-test('warm kernels of science have it loaded', async () => {
-  const server = await start(undefined, undefined, ['--warm-kernels', 'science'])
+test('warm kernels have the libraries loaded that are installed', async () => {
+  const server = await start(undefined, undefined, ['--warm-kernels', 'auto'])
   const box = await Interpreter.create(server.as)
   const code = 'import os, sys\n(os.getppid(), "numpy" in sys.modules, "pandas" in sys.modules, "matplotlib.pyplot" in sys.modules)'
   await eventually('a warm one', async () => (await value(box, code, await context(box))) === '(0, True, True, True)', 30)

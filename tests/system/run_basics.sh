@@ -289,6 +289,14 @@ sg run --user nosuchuser -- id
 check "an unknown --user" refuses 125 "nosuchuser"
 sg run -- ls /proc/self/fd
 check "no descriptor but the three and the one of ls" gives 0 $'0\n1\n2\n3'
+for user in $USERS; do
+    sg run -u "$user" 'import io, logging, os
+said = io.StringIO()
+logging.basicConfig(stream=said, level=logging.INFO)
+import matplotlib.font_manager
+print(len(os.listdir(os.path.expanduser("~/.cache/matplotlib"))), said.getvalue().strip())'
+    check "$user: matplotlib finds its list of fonts made" gives 0 "1 "
+done
 exec {extra}</etc/passwd
 sg run -- sh -c "ls -l /proc/self/fd | grep -c passwd"
 exec {extra}<&-

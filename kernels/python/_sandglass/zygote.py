@@ -7,6 +7,7 @@ nevertheless, hygiene.py draws again.
 
 import gc
 import importlib
+import importlib.util
 import linecache
 import os
 import sys
@@ -39,11 +40,12 @@ WARM = (
     "[1, 2, {'a': 'b'}]",
     "display('x')",
 )
-WARM_SCIENCE = (
-    "import numpy as np\nnp.arange(6).reshape(2, 3) @ np.ones(3)",
-    "import pandas as pd\npd.DataFrame({'a': [1, 2], 'b': ['x', 'y']})",
-    "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.title('t')\nplt.show()",
-)
+# The same for libraries, where they were loaded.
+WARM_SCIENCE = {
+    "numpy": "import numpy as np\nnp.arange(6).reshape(2, 3) @ np.ones(3)",
+    "pandas": "import pandas as pd\npd.DataFrame({'a': [1, 2], 'b': ['x', 'y']})",
+    "matplotlib.pyplot": "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.title('t')\nplt.show()",
+}
 
 
 class Nowhere:
@@ -71,6 +73,8 @@ def names(imports):
         name = name.strip()
         if name == "science":
             wanted += SCIENCE
+        elif name == "auto":
+            wanted += [module for module in SCIENCE if importlib.util.find_spec(module.split(".")[0])]
         elif name and name != "standard":
             wanted.append(name)
     return wanted
@@ -84,8 +88,11 @@ def load(imports):
             importlib.import_module(name)
         except Exception as error:
             print(f"zygote: {name} is left out: {type(error).__name__}: {error}", file=sys.stderr)
-    for cell in WARM + (WARM_SCIENCE if "science" in imports.split(",") else ()):
+    for cell in WARM:
         _scratch.execute(cell)
+    if {"science", "auto"} & set(imports.split(",")):
+        for cell in [cell for name, cell in WARM_SCIENCE.items() if name in sys.modules]:
+            _scratch.execute(cell)
 
 
 def touch():

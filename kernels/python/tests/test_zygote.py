@@ -110,6 +110,10 @@ class BornForScience(Born):
         self.assertEqual(self.value(code), "[]")
 
 
+class BornForWhatIsThere(BornForScience):
+    imports = ("--imports", "auto")
+
+
 # A zygote whose read of descriptor 3 makes copies of it, with sockets of their own. The twins of a
 # warden are made from the outside; what must differ between them is the same.
 COPIES = 8

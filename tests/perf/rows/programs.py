@@ -19,7 +19,10 @@ PYTHON = "/usr/bin/python3"
 CODE = "print(1+1)"
 BWRAP = ["/usr/bin/bwrap", "--unshare-all", "--ro-bind", "/", "/", "--dev", "/dev", "--proc",
          "/proc", "--die-with-parent"]
-ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8"}
+# Kernels with the same modules on every machine, unless a row says which.
+os.environ["SANDGLASS_WARM_KERNELS"] = "standard"
+ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8",
+               "SANDGLASS_WARM_KERNELS": "standard"}
 
 WARNINGS = ["-std=gnu17", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra"]
 
