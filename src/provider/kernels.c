@@ -414,6 +414,8 @@ static int take_reply(struct provider *p, const struct twin_reply *reply, int *f
     case TWIN_LOST:
         moulds_take_lost(p, reply->mould, ret);
         return 0;
+    case TWIN_BEAT:
+        return 0;
     default:
         ret->kind = NEWS_ZYGOTE;
         return broker_judge(reply, e);

@@ -19,6 +19,7 @@
 
 struct provider;
 struct instance;
+struct domain;
 struct stack; /* warden/strata.h */
 
 /* Where the control groups of its instances are: names of warden/cgroup_place.h. */
@@ -81,6 +82,8 @@ int instance_destroy(struct instance *i, struct sg_error *e);
 /* From now on instances have their processor time counted. */
 void provider_account(struct provider *p);
 int provider_fd(const struct provider *p);
+/* For who looks whether its processes work (warden/domain.h). */
+struct domain *provider_domain(struct provider *p);
 /* A small piece of work that was put off; false if there is none. */
 bool provider_idle(struct provider *p);
 /* Gives back what one unused slot keeps for its next sandbox; false if none keeps anything. */

@@ -26,6 +26,11 @@ int provider_fd(const struct provider *p)
     return p->domain.spawner_sock;
 }
 
+struct domain *provider_domain(struct provider *p)
+{
+    return &p->domain;
+}
+
 bool provider_trim(struct provider *p)
 {
     for (uint32_t n = 0; n < p->n_slots; n++) {

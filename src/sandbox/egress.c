@@ -194,7 +194,7 @@ static int take(struct egress *g)
 
 static void end_guard(struct egress *g)
 {
-    child_end(&g->pidfd, END_MS);
+    child_end(&g->pidfd, END_MS, NULL);
     close_p(&g->sock);
     g->sock = -1;
 }

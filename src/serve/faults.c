@@ -20,9 +20,7 @@ void fault_describe(const struct child_exit *how, char ret[FAULT_TEXT])
         snprintf(ret, FAULT_TEXT, "exited with status %d", how->code);
 }
 
-void fault_ended(struct server *s, enum process p, const struct child_exit *how,
-                 char ret[FAULT_TEXT])
+void fault_count_end(struct server *s, enum process p, const struct child_exit *how)
 {
     fault_count(s, p, how->signalled ? PROCESS_KILLED : PROCESS_EXITED);
-    fault_describe(how, ret);
 }

@@ -8,10 +8,8 @@
 struct server;
 
 void fault_count(struct server *s, enum process p, enum process_fault why);
-/* It ended, and should not have: counts that, and writes into `ret` how ("was killed by SIGSEGV",
- * "exited with status 1"). */
+/* It ended, and should not have. */
+void fault_count_end(struct server *s, enum process p, const struct child_exit *how);
+/* "was killed by SIGSEGV", "exited with status 1". */
 #define FAULT_TEXT 48
-void fault_ended(struct server *s, enum process p, const struct child_exit *how,
-                 char ret[FAULT_TEXT]);
-/* The same in words alone. */
 void fault_describe(const struct child_exit *how, char ret[FAULT_TEXT]);

@@ -357,6 +357,13 @@ static void on_made(void *arg, struct instance *i, const struct sg_error *e)
     }
 }
 
+void guest_moved(void *arg, struct ward *to)
+{
+    struct guest *g = arg;
+
+    g->ward = to;
+}
+
 void guest_create(struct server *s, const struct ticket *t, const struct order *o,
                   struct layer *layer, struct moment *moment, int note,
                   const struct policy_text *policy)
@@ -402,6 +409,7 @@ void guest_create(struct server *s, const struct ticket *t, const struct order *
                                        .layer = moment ? NULL : g->layer,
                                        .bare = moment != NULL,
                                        .done = on_made,
+                                       .on_moved = guest_moved,
                                        .arg = g};
     ward_request(g->ward, &g->request);
 }

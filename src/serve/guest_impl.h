@@ -110,6 +110,8 @@ struct guest {
 /* guest.c */
 /* Takes an instance over: watches it. */
 void guest_adopt(struct guest *g, struct instance *i);
+/* For ward_request. */
+void guest_moved(void *arg, struct ward *to);
 /* Its agent waits for a kernel, and may have one now. */
 void guest_ask_again(struct guest *g);
 /* A new channel to its agent; returns our end, to be sent to the front. */

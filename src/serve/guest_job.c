@@ -198,8 +198,11 @@ static void boot(struct guest *g)
         return;
     }
     g->phase = BOOTING;
-    g->request =
-        (struct ward_request){.limits = g->limits, .layer = g->layer, .done = on_booted, .arg = g};
+    g->request = (struct ward_request){.limits = g->limits,
+                                       .layer = g->layer,
+                                       .done = on_booted,
+                                       .on_moved = guest_moved,
+                                       .arg = g};
     ward_request(g->ward, &g->request);
 }
 

@@ -72,8 +72,10 @@ int kernels_broker(struct ward *w, struct sg_error *e)
     struct event_source *broker = &w->kernels.broker;
     int r = broker->fd >= 0 ? 0 : provider_kernels_open(w->provider, e);
 
-    if (r == 0 && broker->fd < 0)
+    if (r == 0 && broker->fd < 0) {
         reactor_watch(&w->server->reactor, broker, provider_kernels_fd(w->provider), EPOLLIN);
+        helper_watch(w, HELPER_BROKER);
+    }
     return r;
 }
 
@@ -249,6 +251,7 @@ static void on_broker(struct event_source *src, uint32_t events)
     int r = provider_kernels_take(w->provider, &news, &e);
 
     (void)events;
+    helper_heard(w, HELPER_BROKER);
     if (news.kind == NEWS_ZYGOTE) {
         on_zygote(w, r, &e);
     } else if (news.kind == NEWS_STILL || news.kind == NEWS_HELD || news.kind == NEWS_WENT) {
@@ -266,6 +269,7 @@ static void on_broker(struct event_source *src, uint32_t events)
         }
     } else if (news.kind == NEWS_GONE) {
         reactor_unwatch(&w->server->reactor, &w->kernels.broker);
+        helper_ended(w, HELPER_BROKER);
         moments_lost(w->server, w, 0);
         guests_broker_gone(w->server, w);
         log_line(LEVEL_WARN, "kernels start cold for now: %s", e.message);

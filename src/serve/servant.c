@@ -175,10 +175,9 @@ static void tell_end(struct servant *v, const struct child_exit *how)
 {
     char text[FAULT_TEXT];
 
-    if (v->hung)
-        fault_describe(how, text);
-    else
-        fault_ended(v->server, v->kind->heart.process, how, text);
+    if (!v->hung)
+        fault_count_end(v->server, v->kind->heart.process, how);
+    fault_describe(how, text);
     log_line(LEVEL_WARN, "%s %u has ended unexpectedly: it %s", v->kind->name, v->turn, text);
     if (!v->ready && !v->why[0])
         servant_failing(v, text);
@@ -235,7 +234,7 @@ void servant_end(struct servant *v, int grace_ms)
     heartbeat_stop(&v->heart);
     hang_up(v);
     poll(&ended, v->pidfd >= 0, grace_ms);
-    child_end(&v->pidfd, END_MS);
+    child_end(&v->pidfd, END_MS, NULL);
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
  *   grave.c    sandboxes that end                     layer.c          snapshots
  *   reactor.c  the event loop                         logfile.c        what is said about it all
  *   heartbeat.c  which process hangs                  faults.c, trouble.c  which failed, and why
- *   notify.c   what systemd is told
+ *   helpers.c  and those of a ward                    notify.c         what systemd is told
  *
  * One thread; nothing waits. What takes long is done by the kernel (a sandbox that ends), by a
  * child (a snapshot that is written) or in steps (a sandbox that is made). */

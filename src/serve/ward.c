@@ -270,10 +270,18 @@ static struct instance_spec spec_of(const struct sg_limits *limits, const struct
 /* What runs in it goes on. */
 static void break_ward(struct ward *w)
 {
-    if (w->broken)
+    if (w->spawner_gone)
         return;
-    w->broken = true;
-    log_line(LEVEL_ERROR, "the spawner of a tenant has ended; the next sandbox gets another");
+    w->broken = w->spawner_gone = true;
+    helper_ended(w, HELPER_SPAWNER);
+}
+
+static void enqueue_first(struct ward *w, struct ward_request *q)
+{
+    q->next = w->requests;
+    if (!w->requests)
+        w->requests_end = &q->next;
+    w->requests = q;
 }
 
 /* The spawner has answered. Whose it becomes is decided now. */
@@ -301,8 +309,13 @@ static void birth_go_on(struct birth *b)
     int r = instance_finish(b->instance, &spec, &e);
     if (q && q->layer)
         q->files_usec = (uint32_t)((clock_ns() - began_ns) / 1000);
-    if (r == -EPIPE)
+    if (r == -EPIPE) {
         break_ward(w);
+        if (q) { /* it waits on, see on_spawner */
+            b->owner = NULL;
+            enqueue_first(w, q);
+        }
+    }
     if (r < 0) {
         birth_fail(b, &e);
         return;
@@ -313,23 +326,39 @@ static void birth_go_on(struct birth *b)
     timer_set(&w->server->reactor, &b->timer, clock_ns() + START_NS);
 }
 
-static void fail_requests(struct ward *w, const struct sg_error *e)
+/* Who waits at a ward that has broken waits at the tenant's next one; not for ever. */
+static void move_requests(struct ward *w)
 {
     while (w->requests) {
         struct ward_request *q = w->requests;
+        struct ward *to = NULL;
+        struct sg_error e = {0};
+
         w->requests = q->next;
         if (!w->requests)
             w->requests_end = &w->requests;
-        q->done(q->arg, NULL, e);
+        if (q->moved || !q->on_moved)
+            err_set(&e, SG_ERR_INTERNAL, -EPIPE, "the tenant's domain has failed: try again");
+        else
+            ward_get(w->server, w->tenant, &to, &e);
+        if (!to) {
+            q->done(q->arg, NULL, &e);
+            continue;
+        }
+        q->moved = true;
+        q->on_moved(q->arg, to);
+        ward_request(to, q);
     }
 }
 
 static void on_spawner(struct event_source *src, uint32_t events)
 {
     struct ward *w = CONTAINER_OF(src, struct ward, spawner);
-    struct sg_error e = {0};
 
     (void)events;
+    helper_heard(w, HELPER_SPAWNER);
+    if (!domain_spawn_ready(provider_domain(w->provider)))
+        return; /* it was a heartbeat */
     reactor_unwatch(&w->server->reactor, &w->spawner);
     if (w->asked && !w->requests) {
         reactor_want_idle(&w->server->reactor); /* it is for the pool: no hurry */
@@ -340,8 +369,7 @@ static void on_spawner(struct event_source *src, uint32_t events)
     else
         break_ward(w); /* it says nothing unasked: it has ended */
     if (w->broken) {
-        err_set(&e, SG_ERR_INTERNAL, -EPIPE, "the tenant's domain has failed: try again");
-        fail_requests(w, &e);
+        move_requests(w);
         return;
     }
     push(w);
@@ -539,6 +567,7 @@ static void ward_close(struct ward *w)
         birth_free(w->births);
     free(w->asked);
     kernels_stop(w);
+    helpers_stop(w);
     reactor_unwatch(&w->server->reactor, &w->spawner);
     timer_cancel(&w->server->reactor, &w->tick);
     timer_cancel(&w->server->reactor, &w->calm);
@@ -611,6 +640,8 @@ static int ward_open(struct server *s, const char *tenant, struct ward **ret, st
     w->next = s->wards;
     s->wards = w;
     timer_set(&s->reactor, &w->tick, clock_ns() + SECOND_NS);
+    helper_watch(w, HELPER_HOLDER);
+    helper_watch(w, HELPER_SPAWNER);
     push(w);
     kernels_start(w);
     *ret = w;

@@ -16,12 +16,14 @@
  * that is left for the next copy of a sandbox, where copies are made.
  *
  * A ward that nobody has used for `tenant_idle` is closed. One whose spawner has died takes no more
- * requests, and is closed when its last sandbox is gone; the tenant gets another. */
+ * requests, and is closed when its last sandbox is gone; the tenant gets another, and who waited
+ * waits there. */
 #pragma once
 
 #include "order/order.h"
 #include "provider/process.h"
-#include "serve/reactor.h"
+#include "serve/heartbeat.h"
+#include "serve/helpers.h"
 
 struct server;
 struct layer;
@@ -34,9 +36,12 @@ struct ward_request {
     struct sg_limits limits;
     struct layer *layer; /* NULL: the plain template. Stays there until done */
     bool bare;           /* the kernel that it may have is not wanted */
+    bool moved;          /* to another ward, once */
     bool pooled;         /* told when it is done: it came from the pool */
     uint32_t files_usec; /* the same: how long its root over the layer took */
     ward_done done;
+    /* Its ward has broken while it waited, and it waits at another. NULL: it fails instead. */
+    void (*on_moved)(void *arg, struct ward *to);
     void *arg;
     struct ward_request *next;
 };
@@ -58,6 +63,7 @@ struct ward {
     char tenant[ORDER_TENANT_LEN + 1];
     struct provider *provider;
     bool broken; /* takes no more requests */
+    bool spawner_gone;
     struct event_source spawner;
     struct birth *asked;  /* not answered by the spawner */
     struct birth *births; /* starting and ready */
@@ -70,6 +76,8 @@ struct ward {
     uint64_t bare_until_ns; /* until when one of the pool is left without a kernel */
     struct timer tick, calm;
     struct ward_kernels kernels;
+    struct heartbeat hearts[HELPER_MAX_]; /* see helpers.h */
+    bool hung[HELPER_MAX_];               /* killed for that */
 };
 
 /* The tenant's; opened if there is none. */

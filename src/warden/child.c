@@ -53,13 +53,13 @@ int child_reap(int *pidfd, struct child_exit *ret)
     return 0;
 }
 
-int child_end(int *pidfd, int timeout_ms)
+int child_end(int *pidfd, int timeout_ms, struct child_exit *ret)
 {
     int r;
 
     child_kill(*pidfd);
     r = *pidfd < 0 ? 0 : wait_dead(*pidfd, timeout_ms);
-    return r < 0 ? r : child_reap(pidfd, NULL);
+    return r < 0 ? r : child_reap(pidfd, ret);
 }
 
 int child_pid(int pidfd)

@@ -4,9 +4,6 @@
 #include "base/err.h"
 
 void child_kill(int pidfd); /* -1 is allowed */
-/* SIGKILL, then wait up to timeout_ms until it is dead, then reap. 0, or -ETIMEDOUT. Closes and
- * resets *pidfd on success. */
-int child_end(int *pidfd, int timeout_ms);
 /* How it ended. */
 struct child_exit {
     bool known;     /* false: somebody else has reaped it */
@@ -16,5 +13,8 @@ struct child_exit {
 /* Reaps it if it is dead; -EAGAIN if it is not. Closes and resets *pidfd on success. ret may be
  * NULL. */
 int child_reap(int *pidfd, struct child_exit *ret);
+/* SIGKILL, then wait up to timeout_ms until it is dead, then reap. 0, or -ETIMEDOUT. Closes and
+ * resets *pidfd on success. ret, which may be NULL: how it ended, before the signal perhaps. */
+int child_end(int *pidfd, int timeout_ms, struct child_exit *ret);
 /* Its process id, or 0 when it has been reaped. */
 int child_pid(int pidfd);

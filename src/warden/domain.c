@@ -20,6 +20,7 @@
 #include "warden/images.h"
 #include "warden/stage/layers.h"
 #include "warden/stage/stage.h"
+#include "warden/twin/twin.h"
 
 #define HELPER_END_MS 5000
 #define HELPER_STACK  (16u * 1024)
@@ -230,7 +231,7 @@ int domain_start_broker(struct domain *d, struct sg_error *e)
 
     if (image < 0)
         return image;
-    child_end(&d->broker_pidfd, HELPER_END_MS);
+    child_end(&d->broker_pidfd, HELPER_END_MS, NULL);
     close_p(&d->broker_sock);
     d->broker_pidfd = d->broker_sock = -1;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0)
@@ -290,14 +291,89 @@ void domain_kill(struct domain *d)
 void domain_close(struct domain *d)
 {
     domain_kill(d);
-    child_end(&d->broker_pidfd, HELPER_END_MS);
-    child_end(&d->spawner_pidfd, HELPER_END_MS);
-    child_end(&d->holder_pidfd, HELPER_END_MS);
+    child_end(&d->broker_pidfd, HELPER_END_MS, NULL);
+    child_end(&d->spawner_pidfd, HELPER_END_MS, NULL);
+    child_end(&d->holder_pidfd, HELPER_END_MS, NULL);
     close_p(&d->broker_sock);
     close_p(&d->spawner_sock);
     close_p(&d->holder_sock);
     slots_release(&d->slots);
 }
+
+/* ---- whether they work ----------------------------------------------------------------------- */
+
+static int *helper_pidfd(struct domain *d, enum domain_helper h)
+{
+    return h == HELPER_HOLDER    ? &d->holder_pidfd
+           : h == HELPER_SPAWNER ? &d->spawner_pidfd
+                                 : &d->broker_pidfd;
+}
+
+int domain_helper_pid(const struct domain *d, enum domain_helper h)
+{
+    struct domain copy = *d;
+
+    return child_pid(*helper_pidfd(&copy, h));
+}
+
+/* Never waits: one that does not read has a full socket some day, and is dead long before. */
+void domain_beat(struct domain *d, enum domain_helper h)
+{
+    static const struct spawn_request to_spawner = {.magic = STAGE_BEAT};
+    static const struct twin_request to_broker = {.magic = TWIN_MAGIC, .op = TWIN_BEAT};
+
+    if (h == HELPER_HOLDER)
+        send(d->holder_sock, "b", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    else if (h == HELPER_SPAWNER)
+        send(d->spawner_sock, &to_spawner, sizeof to_spawner, MSG_NOSIGNAL | MSG_DONTWAIT);
+    else
+        send(d->broker_sock, &to_broker, sizeof to_broker, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+bool domain_beat_answered(struct domain *d, enum domain_helper h)
+{
+    struct spawn_reply reply;
+    bool any = false;
+    char c;
+
+    if (h == HELPER_HOLDER) {
+        while (recv(d->holder_sock, &c, 1, MSG_DONTWAIT) > 0)
+            any = true;
+        return any;
+    }
+    while (recv(d->spawner_sock, &reply, sizeof reply, MSG_DONTWAIT | MSG_PEEK) == sizeof reply &&
+           reply.code == STAGE_BEATS) {
+        recv(d->spawner_sock, &reply, sizeof reply, MSG_DONTWAIT);
+        any = true;
+    }
+    return any;
+}
+
+void domain_helper_kill(struct domain *d, enum domain_helper h)
+{
+    child_kill(*helper_pidfd(d, h));
+}
+
+void domain_helper_continue(struct domain *d, enum domain_helper h)
+{
+    syscall(SYS_pidfd_send_signal, *helper_pidfd(d, h), SIGCONT, NULL, 0);
+}
+
+/* Its descriptors go first, then all in W, then itself. */
+bool domain_holder_gone(const struct domain *d)
+{
+    char c;
+
+    return recv(d->holder_sock, &c, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
+}
+
+void domain_helper_ended(struct domain *d, enum domain_helper h, struct child_exit *ret)
+{
+    *ret = (struct child_exit){0};
+    child_end(helper_pidfd(d, h), HELPER_END_MS, ret);
+}
+
+/* ---- sandboxes ------------------------------------------------------------------------------- */
 
 int domain_spawn_begin(struct domain *d, const struct domain_order *order, struct sg_error *e)
 {
@@ -321,6 +397,7 @@ bool domain_spawn_ready(struct domain *d)
 {
     struct pollfd p = {.fd = d->spawner_sock, .events = POLLIN};
 
+    domain_beat_answered(d, HELPER_SPAWNER);
     return poll(&p, 1, 0) == 1;
 }
 

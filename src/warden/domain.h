@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "warden/child.h"
 #include "warden/slots.h"
 
 struct domain {
@@ -24,6 +25,23 @@ void domain_kill(struct domain *d);
 /* Waits for them and gives the slots back. The sandboxes' control groups must be gone already. */
 void domain_close(struct domain *d);
 
+/* Its helper processes, for who looks whether they live and work. */
+enum domain_helper { HELPER_HOLDER, HELPER_SPAWNER, HELPER_BROKER, HELPER_MAX_ };
+/* Its process id; 0: there is none. */
+int domain_helper_pid(const struct domain *d, enum domain_helper h);
+/* Sends it a heartbeat. The broker's answer comes with its others, as news of no kind. */
+void domain_beat(struct domain *d, enum domain_helper h);
+/* Takes what holder or spawner have answered to heartbeats: whether there was any. Of the spawner's
+ * other answers none is taken. */
+bool domain_beat_answered(struct domain *d, enum domain_helper h);
+/* Kills it (a holder: all of W); or has it go on, if it was stopped. */
+void domain_helper_kill(struct domain *d, enum domain_helper h);
+void domain_helper_continue(struct domain *d, enum domain_helper h);
+/* The holder has ended, or is about to: everything in W ends. */
+bool domain_holder_gone(const struct domain *d);
+/* It has ended: how. Reaps it. */
+void domain_helper_ended(struct domain *d, enum domain_helper h, struct child_exit *ret);
+
 struct domain_child {
     int pidfd;
     int userns;
@@ -40,6 +58,6 @@ struct domain_order {
     size_t n_cgroups;
 };
 int domain_spawn_begin(struct domain *d, const struct domain_order *order, struct sg_error *e);
-/* Whether the second half would not wait. */
+/* Whether the second half would not wait. Answers to heartbeats do not count, and are taken. */
 bool domain_spawn_ready(struct domain *d);
 int domain_spawn_finish(struct domain *d, struct domain_child *ret, struct sg_error *e);

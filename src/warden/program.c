@@ -157,7 +157,7 @@ static int spawn(struct start *s, int *ret_pidfd, struct sg_error *e)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (pid < 0 || !s->trouble)
         return r;
-    child_end(ret_pidfd, END_MS);
+    child_end(ret_pidfd, END_MS, NULL);
     close_p(ret_pidfd);
     return err_set(e, SG_ERR_INTERNAL, -s->trouble_errno,
                    "the program '%s' of the %s cannot %s: %s", s->program->path, s->program->name,

@@ -85,7 +85,7 @@ int template_fonts_ask(int at, char ret_name[TEMPLATE_FONTS_NAME], struct strbuf
         return r;
     r = hear(ends.sock, ret_name, list);
     close(ends.sock);
-    child_end(&ends.pidfd, END_MS);
+    child_end(&ends.pidfd, END_MS, NULL);
     close_p(&ends.pidfd);
     return r;
 }

@@ -906,9 +906,62 @@ def spawner_killed():
         _, c = o.create()
         os.kill(children(s, "sg-spawner")[0], signal.SIGKILL)
         assert c.out("echo alive") == "alive"
-        wait_for(lambda: "spawner of a tenant has ended" in s.said(), "a word about it")
+        wait_for(lambda: "the spawner of a tenant has ended: it was killed by SIGKILL" in s.said(), "a word about it")
         assert o.create()[1].out("echo new") == "new"
         assert c.out("echo alive") == "alive"
+        assert o.figures().faults["spawner", "killed"] == 1
+
+
+@case("creates that wait for a spawner that is killed get their sandboxes from the next")
+def spawner_killed_midway():
+    with Server("--warm-kernels", "none") as s:
+        o = s.ready()
+        o.create()
+        spawner, = children(s, "sg-spawner")
+        os.kill(spawner, signal.SIGSTOP)
+        seqs = [o.ask_create(new_id(), memory=(300 + n) << 20) for n in range(8)]  # none from the pool
+        o.figures()  # they have been read
+        os.kill(spawner, signal.SIGKILL)
+        for seq in seqs:
+            assert Channel(o.created(seq)).out("echo new") == "new"
+
+
+@case("helpers that are stopped: spawner and broker are replaced, the holder is continued")
+def helpers_stopped():
+    with Server() as s:
+        o = s.ready()
+        _, c = o.create()
+        holder, = children(s, "sg-holder")
+        spawner, = children(s, "sg-spawner")
+        broker, = wait_for(lambda: children(s, "sg-broker"), "a broker")
+        begin = time.monotonic()
+        for pid in (holder, spawner, broker):
+            os.kill(pid, signal.SIGSTOP)
+        seq = o.ask_create(new_id(), memory=300 << 20)
+        for process, pid in (("holder", holder), ("spawner", spawner), ("broker", broker)):
+            wait_for(lambda: f"{process} (pid {pid}) has said nothing for 5 s, and is stopped" in s.said(),
+                     f"a word about the {process}")
+        assert time.monotonic() - begin >= 4
+        assert Channel(o.created(seq)).out("echo new") == "new", "what waited is served by the next spawner"
+        wait_for(lambda: state_of(holder) == "S", "a holder that goes on")
+        wait_for(lambda: broker not in children(s, "sg-broker") and spawner not in children(s, "sg-spawner"), "their end")
+        assert c.out("echo alive") == "alive"
+        faults = o.figures().faults
+        assert {p for p, f in faults if faults[p, f]} == {"holder", "spawner", "broker"}, faults
+        assert all(faults[p, "stopped"] == 1 for p in ("holder", "spawner", "broker")), faults
+
+
+@case("a holder that is killed is named, and the tenant gets another")
+def holder_killed():
+    with Server() as s:
+        o = s.ready()
+        id_, _ = o.create()
+        os.kill(children(s, "sg-holder")[0], signal.SIGKILL)
+        o.tell(ENDED, id_)
+        wait_for(lambda: "the holder of a tenant was killed" in s.said(), "a word about it")
+        assert o.create()[1].out("echo new") == "new"
+        faults = o.figures().faults
+        assert faults["holder", "killed"] == 1 and faults["spawner", "killed"] == 0, faults
 
 
 @case("a log in JSON, a line each")

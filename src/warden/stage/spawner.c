@@ -1,7 +1,8 @@
 /* Holder and spawner of a domain.
  *
- * The holder is pid 1 of W: it does nothing, and when it goes (the warden closed its socket, or
- * died) the kernel ends everything in W. The spawner clones sandboxes, one request at a time. */
+ * The holder is pid 1 of W: it does nothing but to send back the byte that shows that it lives, and
+ * when it goes (the warden closed its socket, or died) the kernel ends everything in W. The spawner
+ * clones sandboxes, one request at a time. */
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
@@ -11,6 +12,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include "base/err.h"
@@ -41,6 +43,7 @@ static _Noreturn void make_first_netns(void)
 
 int holder_main(void)
 {
+    ssize_t n;
     char c;
 
     prctl(PR_SET_NAME, "sg-holder");
@@ -48,8 +51,9 @@ int holder_main(void)
     if (fork() == 0)
         make_first_netns();
     close(STAGE_NETNS_FD);
-    while (read(STAGE_CONTROL_FD, &c, 1) < 0 && errno == EINTR)
-        ;
+    while ((n = read(STAGE_CONTROL_FD, &c, 1)) > 0 || (n < 0 && errno == EINTR))
+        if (n > 0)
+            send(STAGE_CONTROL_FD, &c, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     return 0;
 }
 
@@ -164,6 +168,10 @@ static bool serve_one(int procfd)
 
     if (got <= 0)
         return got == -EINTR;
+    if (got == sizeof q && q.magic == STAGE_BEAT && n == 0) {
+        reply.code = STAGE_BEATS;
+        return fd_send(STAGE_CONTROL_FD, &reply, sizeof reply, NULL, 0) == 0;
+    }
     if (got != sizeof q || q.magic != STAGE_MAGIC || n != 1 + (size_t)q.n_cgroups)
         return false;
     reply.code = spawn(procfd, &q, in, out, &e);

@@ -35,6 +35,7 @@
 #define STAGE_USERNS_FD  5 /* spawner only */
 
 #define STAGE_MAGIC       0x73676c31u /* "sgl1" */
+#define STAGE_BEAT        0x73676c62u /* "sglb": not a request but a heartbeat (serve/heartbeat.h) */
 #define STAGE_MOUNTS_MAX  16
 #define STAGE_CGROUPS_MAX 6
 
@@ -47,9 +48,11 @@ struct spawn_request {
 };
 
 struct spawn_reply {
-    int32_t code; /* 0: two descriptors follow, pidfd and user namespace */
+    int32_t code; /* 0: two descriptors follow, pidfd and user namespace; STAGE_BEATS */
     char message[256];
 };
+
+#define STAGE_BEATS 1 /* the answer to STAGE_BEAT */
 
 /* Descriptors come in this order: root, usr, one per mount. */
 struct stage_setup {

@@ -153,12 +153,18 @@ static bool is_proper(const struct twin_request *q, ssize_t len, size_t n_fds)
     default:
         expected = 0;
     }
-    return n_fds == expected && q->op >= TWIN_ZYGOTE && q->op <= TWIN_DROP && q->op != TWIN_BEGUN;
+    return n_fds == expected &&
+           ((q->op >= TWIN_ZYGOTE && q->op <= TWIN_DROP && q->op != TWIN_BEGUN) ||
+            q->op == TWIN_BEAT);
 }
 
 static void obey(struct broker *b, const struct twin_request *q, int *fds, size_t n)
 {
-    if (q->op == TWIN_ZYGOTE)
+    struct sg_error none = {0};
+
+    if (q->op == TWIN_BEAT)
+        answer(q, 0, &none, 0, NULL, 0);
+    else if (q->op == TWIN_ZYGOTE)
         start_zygote(b, q, fds);
     else if (q->op == TWIN_KERNEL)
         make_kernel(b, q, fds, n);

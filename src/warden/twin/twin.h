@@ -61,6 +61,8 @@
  *   TWIN_DROP ->                     ends a mould; not answered
  *                                 <- TWIN_LOST, seq 0: one has ended (its memory was needed)
  *
+ *   TWIN_BEAT ->                  <- TWIN_BEAT: it is alive (serve/heartbeat.h)
+ *
  * What is not told to go on in TWIN_HELD_MS goes on by itself, and its mould ends. A call is made
  * in H, in memory that K's threads could write: it is checked at the call's entry that it is the
  * clone that was meant, or H dies, and K can no longer be copied. In a mould nobody else runs, so
@@ -110,7 +112,8 @@ enum twin_op {
     TWIN_GO,
     TWIN_DROP,
     TWIN_LOST,
-    TWIN_STILL
+    TWIN_STILL,
+    TWIN_BEAT
 };
 
 /* flags */

@@ -1,0 +1,21 @@
+/* The helper processes of a ward: holder, spawner and broker of its domain (warden/domain.h).
+ * Whether they work (serve/heartbeat.h), and what is said when one has ended.
+ *
+ *   holder    pid 1 of all its sandboxes: continued if it is stopped, never killed
+ *   spawner   killed if it hangs: the ward is broken then, and the tenant gets another
+ *   broker    killed if it hangs: kernels start cold until there is another; checkpoints lose
+ * theirs
+ */
+#pragma once
+
+#include "warden/domain.h"
+
+struct ward;
+
+/* It has been started. */
+void helper_watch(struct ward *w, enum domain_helper h);
+void helper_heard(struct ward *w, enum domain_helper h);
+/* Its socket is closed: says and counts how it ended, and reaps it. */
+void helper_ended(struct ward *w, enum domain_helper h);
+/* The ward closes. */
+void helpers_stop(struct ward *w);
