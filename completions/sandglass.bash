@@ -173,7 +173,7 @@ _sandglass_serve_value()
     --log-level)
         _sandglass_words "debug info warn error" "$cur"
         ;;
-    --domain | --sandbox-cpus | --sandbox-pids | --pool-min | --pool-max | --tenant-sandboxes | \
+    --domain | --sandbox-cpus | --sandbox-pids | --pool-min | --pool-max | --tenant-sandboxes | --tenant-paused | \
         --tenant-snapshots | --tenant-rate | --default-template | --public-url | --context-template | \
         --tenant-contexts | --conversation-contexts | --code-max | --reap-batch | --egress-dns | --egress-internal | \
         --egress-deny | --egress-flows | --egress-flow-rate | --egress-bytes | --audit-files | \
@@ -193,7 +193,7 @@ _sandglass_serve()
     _sandglass_serve_value "$prev" "$cur" && return
     _sandglass_words "--config -c --listen --state --tls-cert --tls-key --domain --insecure
         --front-user --front-program --sandbox-memory --sandbox-disk --sandbox-cpus --sandbox-pids
-        --pool-min --pool-max --warm-kernels --kernel-fork --tenant-sandboxes --tenant-snapshots
+        --pool-min --pool-max --warm-kernels --kernel-fork --tenant-sandboxes --tenant-paused --tenant-paused-memory --tenant-snapshots
         --tenant-rate --tenant-idle --max-timeout --store --public-url --context-template --context-ttl
         --context-keep --usage-keep
         --tenant-contexts --conversation-contexts --execution-timeout --execution-timeout-max --code-max
@@ -258,7 +258,7 @@ _sandglass_tenant()
         mapfile -t COMPREPLY < <(compgen -d -- "$cur")
         return
         ;;
-    --max-sandboxes | --max-contexts | --max-conversation-contexts)
+    --max-sandboxes | --max-paused | --max-contexts | --max-conversation-contexts)
         _sandglass_words "default 5 10 20 50" "$cur"
         return
         ;;
@@ -266,7 +266,7 @@ _sandglass_tenant()
         _sandglass_words "default 30s 1m 10m" "$cur"
         return
         ;;
-    --code-max | --memory)
+    --code-max | --memory | --max-paused-memory)
         _sandglass_words "default 100K 512M 2G" "$cur"
         return
         ;;
@@ -280,7 +280,7 @@ _sandglass_tenant()
         _sandglass_words "--state --json --help -h" "$cur"
         ;;
     set)
-        _sandglass_words "--max-sandboxes --max-contexts --max-conversation-contexts
+        _sandglass_words "--max-sandboxes --max-paused --max-paused-memory --max-contexts --max-conversation-contexts
             --execution-timeout --execution-timeout-max --code-max --memory --sanitise --sanitise-always
             --state --help -h" "$cur"
         ;;

@@ -252,12 +252,19 @@ static bool parse_fork(struct e2b_req *q, struct fork_request *ret)
 }
 
 /* Before anything is copied. False: answered. */
-static bool has_room(struct e2b_req *q, int32_t count)
+static bool has_room(struct e2b_req *q, const struct box *b, int32_t count)
 {
     size_t limit = e2b_sandbox_limit(q), run = boxes_count(q->front, q->tenant.id);
 
-    if (run + (size_t)count <= limit)
-        return true;
+    struct sg_error e;
+
+    if (run + (size_t)count <= limit) {
+        if (!b->spec.auto_pause ||
+            boxes_check_paused(q->front, q->tenant.id, (size_t)count, &e) == 0)
+            return true;
+        reply_sg_error(q->http, &e);
+        return false;
+    }
     reply_error(q->http, 429,
                 "you have reached the maximum number of concurrent sandboxes: the limit is %zu, "
                 "%zu run and %d are asked for; kill or pause some first",
@@ -280,7 +287,7 @@ static void fork_with_body(struct e2b_req *q)
                     b->id);
         return;
     }
-    if (!has_room(q, want.count))
+    if (!has_room(q, b, want.count))
         return;
     struct fork *f = xcalloc(1, sizeof(*f) + (size_t)want.count * sizeof(f->results[0]));
     *f = (struct fork){.q = q,

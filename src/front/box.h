@@ -42,6 +42,7 @@ struct box {
     enum box_state state;
     enum box_busy busy;
     bool stored;          /* paused without memory */
+    uint64_t held_memory; /* bytes, while it is paused with its memory */
     uint64_t deadline_ns; /* clock_ns(); 0 while paused */
     uint64_t seen_ns;     /* when this front came to know it */
     int64_t end_ms;       /* wall clock: when it ends; of a paused one, when it would have */
@@ -78,6 +79,13 @@ struct box *box_find(struct front *f, const char *id);
 /* Calls fn for each until it says false. */
 void boxes_each(struct front *f, bool (*fn)(struct box *b, void *arg), void *arg);
 size_t boxes_count(struct front *f, const char *tenant); /* that run, or are about to */
+/* Whether n more of a tenant's sandboxes can be paused: -EDQUOT. Of tenant_paused, those take a
+ * place that are paused and those that will be at their end (autoPause), from their creation on: a
+ * limit that stood in the way then could only end them. */
+int boxes_check_paused(struct front *f, const char *tenant, size_t n, struct sg_error *e);
+/* Whether what is paused holds less memory than tenant_paused_memory. How much one will hold is
+ * known when it is paused: the last of them may go beyond. */
+int boxes_check_held(struct front *f, const char *tenant, struct sg_error *e);
 
 /* Somebody works in it, or waits for an answer of its agent. */
 bool box_in_use(const struct box *b);
@@ -97,6 +105,8 @@ typedef void (*box_done)(void *arg, struct box *b, int r, const struct sg_error 
 void box_create(struct front *f, struct box_spec *spec, const char *layer, uint64_t timeout_ms,
                 box_done done, void *arg);
 void box_kill(struct box *b, box_done done, void *arg);
+/* -EDQUOT: boxes_check_paused, or boxes_check_held for one that would keep its memory. One whose
+ * time is over and that would hold too much is kept by its files alone. */
 void box_pause(struct box *b, bool keep_memory, box_done done, void *arg);
 void box_resume(struct box *b, bool use_memory, uint64_t timeout_ms, box_done done, void *arg);
 /* The new end: now + timeout. extend_only: never earlier than it is. */

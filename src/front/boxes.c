@@ -5,6 +5,8 @@
 #include "front/call.h"
 #include "front/lifecycle.h"
 #include "front/replay.h"
+#include "order/settings.h"
+#include "store/store.h"
 
 #define BUCKETS 4096u /* a power of two; a server holds thousands at most */
 
@@ -94,6 +96,69 @@ size_t boxes_count(struct front *f, const char *tenant)
     boxes_each(f, count_one, &c);
     return c.n;
 }
+
+/* ---- those that are paused ------------------------------------------------------------------- */
+
+struct held {
+    const char *tenant;
+    size_t n;
+    uint64_t memory;
+};
+
+static bool add_held(struct box *b, void *arg)
+{
+    struct held *h = arg;
+
+    if (strcmp(b->spec.tenant, h->tenant) != 0 || b->state == BOX_ENDED)
+        return true;
+    h->n += b->state == BOX_PAUSED || b->busy == BUSY_PAUSING || b->spec.auto_pause;
+    if (b->state == BOX_PAUSED && !b->stored)
+        h->memory += b->held_memory > PAUSED_LEAST ? b->held_memory : PAUSED_LEAST;
+    return true;
+}
+
+static struct held held_by(struct front *f, const char *tenant)
+{
+    struct held h = {.tenant = tenant};
+
+    boxes_each(f, add_held, &h);
+    return h;
+}
+
+int boxes_check_paused(struct front *f, const char *tenant, size_t n, struct sg_error *e)
+{
+    struct held h = held_by(f, tenant);
+    uint32_t limit = f->settings.tenant_paused;
+    struct store_tenant t;
+
+    if (store_tenant_get(f->store, tenant, &t) == 0 && t.max_paused > 0)
+        limit = t.max_paused;
+    if (h.n + n <= limit)
+        return 0;
+    return err_set(e, SG_ERR_LIMIT, -EDQUOT,
+                   "you have reached the maximum number of paused sandboxes: the limit is %u, and "
+                   "%zu are paused or will be at their end; kill one first",
+                   limit, h.n);
+}
+
+int boxes_check_held(struct front *f, const char *tenant, struct sg_error *e)
+{
+    struct held h = held_by(f, tenant);
+    uint64_t limit = f->settings.tenant_paused_memory;
+    struct store_tenant t;
+
+    if (store_tenant_get(f->store, tenant, &t) == 0 && t.max_paused_memory > 0)
+        limit = t.max_paused_memory;
+    if (h.memory < limit)
+        return 0;
+    return err_set(
+        e, SG_ERR_LIMIT, -EDQUOT,
+        "your paused sandboxes hold %llu MiB of memory, and the limit is %llu MiB: pause "
+        "without memory, or kill or resume one first",
+        (unsigned long long)(h.memory >> 20), (unsigned long long)(limit >> 20));
+}
+
+/* ---- one ------------------------------------------------------------------------------------- */
 
 struct box *box_new(struct front *f, const char *id, struct box_spec *spec)
 {

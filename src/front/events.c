@@ -22,6 +22,14 @@ struct kept {
     char *json;
 };
 
+/* Of a tenant that had events since the start: event_keep of them are kept, whatever others do. */
+struct share {
+    struct share *next;
+    char tenant[ID_LEN + 1];
+    uint64_t gone;      /* up to this they are not kept any more */
+    uint32_t untrimmed; /* written since the last time that old ones were removed */
+};
+
 static struct {
     bool on;
     struct store *store;
@@ -29,9 +37,9 @@ static struct {
     struct kept ring[EVENTS_KEPT];
     size_t first, n;
     uint64_t last, written, reserved;
-    uint64_t gone; /* up to this they are not kept any more */
+    uint64_t gone; /* up to this nobody's are kept any more */
+    struct share *shares;
     uint64_t flushed_ms;
-    uint32_t untrimmed;
     bool failing; /* the last write */
     struct event_watch *watches;
 } events;
@@ -121,13 +129,30 @@ static size_t first_after(uint64_t after)
     return low;
 }
 
+static struct share *share_of(const char *tenant)
+{
+    struct share *s = events.shares;
+
+    while (s && strcmp(s->tenant, tenant) != 0)
+        s = s->next;
+    if (s)
+        return s;
+    s = xcalloc(1, sizeof *s);
+    snprintf(s->tenant, sizeof s->tenant, "%s", tenant);
+    s->untrimmed = UINT32_MAX / 2; /* the setting may be smaller than it was */
+    store_events_gone(events.store, tenant, &s->gone, NULL);
+    s->next = events.shares;
+    events.shares = s;
+    return s;
+}
+
 static void drop_oldest(void)
 {
     struct kept *k = at(0);
 
     /* One that could not be written is gone for good. */
     if (k->id > events.written)
-        events.gone = events.written = k->id;
+        share_of(k->tenant)->gone = events.written = k->id;
     free(k->json);
     k->json = NULL;
     events.first = (events.first + 1) % EVENTS_KEPT;
@@ -155,10 +180,17 @@ static void told_store(int r, const struct sg_error *e)
 
 static void trim(uint32_t keep)
 {
-    if (events.untrimmed < keep / TRIM_PART)
-        return;
-    if (store_events_trim(events.store, keep, &events.gone, NULL) == 0)
-        events.untrimmed = 0;
+    struct store_trimmed t;
+
+    for (struct share *s = events.shares; s; s = s->next) {
+        if (s->untrimmed < keep / TRIM_PART + 1 ||
+            store_events_trim(events.store, s->tenant, keep, &t, NULL) < 0)
+            continue;
+        s->untrimmed = 0;
+        s->gone = t.gone > s->gone ? t.gone : s->gone;
+        if (t.unposted > 0 && (events.n == 0 || t.gone < at(0)->id)) /* else it still has them */
+            figure_add(FIG_WEBHOOKS, "given up", (double)t.unposted);
+    }
 }
 
 static void flush(struct front *f)
@@ -183,7 +215,8 @@ static void flush(struct front *f)
     if (r < 0)
         return;
     events.written = events.last;
-    events.untrimmed += (uint32_t)n;
+    for (i = 0; i < n; i++)
+        share_of(batch[i].tenant)->untrimmed++;
     trim(f->settings.event_keep);
 }
 
@@ -327,8 +360,7 @@ void events_since(struct front *f, const char *tenant, uint64_t after,
     struct reading r = {.fn = fn, .arg = arg};
     struct sg_error e = {0};
 
-    (void)f;
-    *ret_gap = after < events.gone || after > events.last;
+    *ret_gap = after < events_gone(f, tenant) || after > events.last;
     if (!events.on)
         return;
     if (after + 1 < here && after < events.written &&
@@ -347,10 +379,12 @@ uint64_t events_last(const struct front *f)
     return events.last;
 }
 
-uint64_t events_gone(const struct front *f)
+uint64_t events_gone(const struct front *f, const char *tenant)
 {
+    uint64_t own = tenant && events.on ? share_of(tenant)->gone : 0;
+
     (void)f;
-    return events.gone;
+    return own > events.gone ? own : events.gone;
 }
 
 void events_watch(struct front *f, struct event_watch *w)
@@ -395,16 +429,23 @@ int events_start(struct front *f, struct sg_error *e)
         uv_timer_init(f->loop, &events.timer);
         uv_unref((uv_handle_t *)&events.timer);
     }
+    events.store = f->store;
     while (events.n > 0)
         drop_oldest();
     events.timer.data = f;
-    events.store = f->store;
     events.on = true;
     events.failing = false;
     events.last = events.reserved = state.reserved > state.last ? state.reserved : state.last;
     events.written = state.last;
+    while (events.shares) {
+        struct share *s = events.shares;
+        events.shares = s->next;
+        free(s);
+    }
+    /* Versions before kept the last ones of all. */
     events.gone = state.first > 0 ? state.first - 1 : events.last;
-    events.untrimmed = f->settings.event_keep; /* the setting may be smaller than it was */
+    if (store_events_gone(events.store, NULL, &events.gone, NULL) == 0)
+        store_events_set_gone(events.store, NULL, events.gone, NULL);
     if (state.reserved > state.last)
         tell_of_death(f);
     return 0;

@@ -73,8 +73,8 @@ struct event {
 void events_since(struct front *f, const char *tenant, uint64_t after,
                   bool (*fn)(const struct event *e, void *arg), void *arg, bool *ret_gap);
 uint64_t events_last(const struct front *f);
-/* Up to this number they are not kept any more. */
-uint64_t events_gone(const struct front *f);
+/* Up to this number those of a tenant (NULL: of anybody) are not kept any more. */
+uint64_t events_gone(const struct front *f, const char *tenant);
 /* Called for each new one until events_unwatch. */
 struct event_watch {
     void (*on_event)(struct event_watch *w, const struct event *e);

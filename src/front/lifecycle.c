@@ -228,6 +228,8 @@ void box_make(struct front *f, struct box_spec *spec, const struct box_make *m, 
     int note = -1, document = -1, r = check_room(f, spec->tenant, &e);
     bool with_state = (m->flags & ORDER_STATE) != 0;
 
+    if (r == 0 && spec->auto_pause)
+        r = boxes_check_paused(f, spec->tenant, 1, &e);
     deed_begin(&deed, DEED_CREATE);
     deed.label = with_state ? "checkpoint" : m->layer ? "snapshot" : "template";
 
@@ -326,6 +328,7 @@ static void now_paused(struct box *b, const struct order_answer *a)
     b->deadline_ns = 0;
     b->state = BOX_PAUSED;
     b->stored = stored;
+    b->held_memory = a->stats.memory_used + a->stats.memory_cache;
     box_log_add(&b->log, LOG_INFO, LAYER_SANDBOX, 0, "Sandbox paused, %s",
                 stored ? "files only" : "memory kept");
     if (stored)
@@ -379,6 +382,13 @@ void box_pause(struct box *b, bool keep_memory, box_done done, void *arg)
     if (b->busy != BUSY_NO) {
         t->deed.trace = deed_current();
         box_when_settled(b, pause_again, t);
+        return;
+    }
+    int r = b->spec.auto_pause ? 0 : boxes_check_paused(b->front, b->spec.tenant, 1, &e);
+    if (r == 0 && keep_memory)
+        r = boxes_check_held(b->front, b->spec.tenant, &e);
+    if (r < 0) {
+        transition_end(t, false, r, &e);
         return;
     }
     b->busy = BUSY_PAUSING;
@@ -581,6 +591,7 @@ void box_told_sandbox(struct front *f, const struct order_answer *a, int note_fd
     if (b->state == BOX_PAUSED) {
         b->deadline_ns = 0;
         b->end_ms = b->spec.started_ms + (int64_t)b->spec.timeout_ms;
+        b->held_memory = a->stats.memory_used + a->stats.memory_cache;
     }
     if (channel_fd >= 0)
         b->link = link_new(b, channel_fd);
@@ -636,12 +647,48 @@ void box_told_ended(struct front *f, const struct order_answer *a)
     ended(b);
 }
 
+static void on_let_go(void *arg, const struct order_answer *a, int fd)
+{
+    struct transition *t = arg;
+    struct box *b = t->box;
+    struct sg_error e = {0};
+    int r = warden_error(a, &e);
+
+    close_p(&fd);
+    if (r == 0 && b->state == BOX_PAUSED) {
+        b->stored = true;
+        link_free(steal_ptr(&b->link));
+    } else if (r < 0 && b->state == BOX_PAUSED) {
+        box_log_add(&b->log, LOG_WARN, LAYER_INFRASTRUCTURE, 0,
+                    "Its memory could not be let go: %s", e.message);
+    }
+    transition_end(t, true, r, &e);
+}
+
+/* Its time was over while the tenant's paused sandboxes held all the memory that they may. */
+static void let_memory_go(struct box *b)
+{
+    struct transition *t = transition_new(b, BUSY_PAUSING, NULL, NULL);
+    struct order o;
+
+    box_log_add(&b->log, LOG_WARN, LAYER_SANDBOX, 0,
+                "Its memory is let go: paused sandboxes of the tenant hold more than "
+                "tenant_paused_memory");
+    box_order(b, ORDER_PAUSE, &o);
+    o.flags = ORDER_FILES_ONLY;
+    warden_order(b->front, &o, -1, on_let_go, t);
+}
+
 void box_told_paused(struct front *f, const struct order_answer *a)
 {
     struct box *b = box_find(f, a->id);
 
     if (b && b->state == BOX_RUNNING) {
+        bool room = boxes_check_held(f, b->spec.tenant, NULL) == 0;
+
         now_paused(b, a);
         deed_told(f, b, DEED_PAUSE, "expired");
+        if (!room && b->state == BOX_PAUSED && !b->stored)
+            let_memory_go(b);
     }
 }

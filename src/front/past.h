@@ -1,11 +1,13 @@
-/* The logs of sandboxes that have ended, for those who come to look why. Bounded in bytes and time.
- */
+/* The logs of sandboxes that have ended, for those who come to look why. Bounded in bytes and time:
+ * each tenant has a share, of which its oldest go first. All together have a bound as well; above
+ * it the tenant that holds most gives. */
 #pragma once
 
 #include "front/box.h"
 
-#define PAST_BYTES (8u * 1024 * 1024)
-#define PAST_MS    (10 * 60 * 1000)
+#define PAST_BYTES     (8u * 1024 * 1024)   /* of a tenant */
+#define PAST_BYTES_ALL (256u * 1024 * 1024) /* of all */
+#define PAST_MS        (10 * 60 * 1000)
 
 /* Takes the log out of a box that has ended. */
 void past_keep(struct box *b);

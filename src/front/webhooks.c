@@ -267,7 +267,7 @@ static bool look_at(const struct event *e, void *arg)
 /* The next that is wanted; 0: none, or not yet. */
 static uint64_t next_event(void)
 {
-    uint64_t gone = events_gone(hooks.front), last = events_last(hooks.front);
+    uint64_t gone = events_gone(hooks.front, NULL), last = events_last(hooks.front);
     struct search s = {0};
     char why[64];
     bool gap;

@@ -57,7 +57,7 @@ enum order_op {
     /* id. Answered when it is gone; TELL_ENDED comes first. */
     ORDER_KILL,
     /* id, flags: ORDER_FILES_ONLY. Answered when nothing runs any more. The deadline stops.
-     * -EALREADY: it is paused already. */
+     * A paused one is stored then, and its memory let go. -EALREADY: it is that already. */
     ORDER_PAUSE,
     /* id, deadline_ns, on_expiry, limits; flags: ORDER_FILES_ONLY boots it afresh from its files
      * even if memory was kept. Reply: a channel if it was booted; without one, the old channel goes

@@ -35,6 +35,10 @@ enum settings_fake { FAKE_AUTO, FAKE_YES, FAKE_NO };
 enum settings_sanitise { SETTINGS_ENFORCE, SETTINGS_REPORT_ONLY, SETTINGS_OFF };
 enum settings_level { LEVEL_DEBUG, LEVEL_INFO, LEVEL_WARN, LEVEL_ERROR, LEVEL_MAX_ };
 
+/* What a sandbox that is paused with its memory counts for at least: it has a slot, descriptors and
+ * an agent, whatever ran in it. */
+#define PAUSED_LEAST (16u * 1024 * 1024)
+
 struct settings {
     char listen[SETTINGS_PATH_MAX]; /* order/address.h reads it */
     char state[SETTINGS_PATH_MAX];
@@ -49,7 +53,9 @@ struct settings {
     char warm_kernels[512]; /* auto, standard, science, none, or names of modules with commas
                                between */
     uint32_t tenant_sandboxes;
-    uint32_t tenant_rate; /* requests a second; 0: no limit */
+    uint32_t tenant_paused;
+    uint64_t tenant_paused_memory; /* bytes */
+    uint32_t tenant_rate;          /* requests a second; 0: no limit */
     uint32_t tenant_snapshots;
     uint64_t tenant_idle_ms;
     uint64_t max_timeout_ms;
@@ -127,6 +133,8 @@ struct settings {
     X(warm_kernels)          \
     X(kernel_fork)           \
     X(tenant_sandboxes)      \
+    X(tenant_paused)         \
+    X(tenant_paused_memory)  \
     X(tenant_rate)           \
     X(tenant_snapshots)      \
     X(tenant_idle)           \

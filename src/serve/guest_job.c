@@ -409,7 +409,7 @@ static void dispatch(struct guest *g, const struct ticket *t, const struct order
         resume(g, t, o);
     else if (o->op == ORDER_SNAPSHOT)
         begin(g, JOB_SNAPSHOT, t, o);
-    else if (g->phase != RUNNING)
+    else if (g->phase == STORED || (g->phase == PAUSED && !files))
         refuse(g, t, "the sandbox is paused already");
     else
         begin(g, files ? JOB_STORE : JOB_PAUSE, t, o);

@@ -544,9 +544,11 @@ void ward_return(struct ward *w)
 
 static uint32_t room(const struct settings *t)
 {
-    uint32_t n = 2 * t->tenant_sandboxes + t->pool_max + SPARE_SLOTS; /* as many paused ones */
+    uint64_t frozen = t->tenant_paused_memory / PAUSED_LEAST; /* the others have no slot */
+    uint64_t paused = frozen < t->tenant_paused ? frozen : t->tenant_paused;
+    uint64_t n = t->tenant_sandboxes + paused + t->pool_max + SPARE_SLOTS;
 
-    return n < SLOTS_MAX_ ? n : SLOTS_MAX_;
+    return n < SLOTS_MAX_ ? (uint32_t)n : SLOTS_MAX_;
 }
 
 static bool is_used(const struct ward *w)

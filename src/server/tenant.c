@@ -12,6 +12,8 @@
 
 enum limit {
     MAX_SANDBOXES,
+    MAX_PAUSED,
+    MAX_PAUSED_MEMORY,
     MAX_CONTEXTS,
     MAX_CONVERSATION_CONTEXTS,
     EXECUTION_TIMEOUT,
@@ -48,6 +50,8 @@ static int apply_limit(void *self, enum limit which, enum setting key, const cha
         return apply_limit(self, which, SETTING_##key, option, value, e);      \
     }
 APPLY(sandboxes, MAX_SANDBOXES, tenant_sandboxes, "--max-sandboxes")
+APPLY(paused, MAX_PAUSED, tenant_paused, "--max-paused")
+APPLY(paused_memory, MAX_PAUSED_MEMORY, tenant_paused_memory, "--max-paused-memory")
 APPLY(contexts, MAX_CONTEXTS, tenant_contexts, "--max-contexts")
 APPLY(conversation, MAX_CONVERSATION_CONTEXTS, conversation_contexts, "--max-conversation-contexts")
 APPLY(timeout, EXECUTION_TIMEOUT, execution_timeout, "--execution-timeout")
@@ -73,7 +77,9 @@ static int apply_always(void *self, const char *value, struct sg_error *e)
 
 static const struct cli_option list_options[] = {ACTION_STATE, ACTION_JSON, ACTION_HELP};
 static const struct cli_option set_options[] = {
-    {"max-sandboxes", 0, "N", "sandboxes that it may have at a time", apply_sandboxes},
+    {"max-sandboxes", 0, "N", "sandboxes that it may run at a time", apply_sandboxes},
+    {"max-paused", 0, "N", "sandboxes that it may have paused", apply_paused},
+    {"max-paused-memory", 0, "SIZE", "and the memory that these may hold", apply_paused_memory},
     {"max-contexts", 0, "N", "of these, sandboxes of contexts", apply_contexts},
     {"max-conversation-contexts", 0, "N", "and of one conversation", apply_conversation},
     {"execution-timeout", 0, "TIME", "time of a tool's code that names none", apply_timeout},
@@ -111,6 +117,8 @@ static void json_tenant(struct json *j, const struct store_tenant *t)
     jw_key(j, "name");
     jw_string(j, t->name);
     json_limit(j, "max_sandboxes", t->max_sandboxes);
+    json_limit(j, "max_paused", t->max_paused);
+    json_limit(j, "max_paused_memory", t->max_paused_memory);
     json_limit(j, "max_contexts", t->max_contexts);
     json_limit(j, "max_conversation_contexts", t->max_conversation_contexts);
     json_limit(j, "execution_timeout_ms", t->execution_timeout_ms);
@@ -161,13 +169,15 @@ static bool list_one(const struct store_tenant *t, void *arg)
         return true;
     }
     if (!l->any)
-        printf("%-16s  %-20s  %-9s  %-8s  %-12s  %-9s  %-9s  %-9s  %-9s  %s\n", "NAME", "ID",
-               "SANDBOXES", "CONTEXTS", "CONVERSATION", "EXECUTION", "LONGEST", "CODE", "MEMORY",
-               "SANITISE");
+        printf("%-16s  %-20s  %-9s  %-6s  %-9s  %-8s  %-12s  %-9s  %-9s  %-9s  %-9s  %s\n", "NAME",
+               "ID", "SANDBOXES", "PAUSED", "THEIR MEM", "CONTEXTS", "CONVERSATION", "EXECUTION",
+               "LONGEST", "CODE", "MEMORY", "SANITISE");
     l->any = true;
     manage_print_cell(t->name, 16);
     manage_print_cell(t->id, ID_LEN);
     print_number(t->max_sandboxes, 9);
+    print_number(t->max_paused, 6);
+    print_size(t->max_paused_memory, 9);
     print_number(t->max_contexts, 8);
     print_number(t->max_conversation_contexts, 12);
     print_time(t->execution_timeout_ms, 9);
@@ -212,6 +222,8 @@ static int tenant_set(struct store *s, const void *options, struct sg_error *e)
     const struct settings *own = &o->own;
     const uint64_t values[LIMIT_MAX_] = {
         [MAX_SANDBOXES] = own->tenant_sandboxes,
+        [MAX_PAUSED] = own->tenant_paused,
+        [MAX_PAUSED_MEMORY] = own->tenant_paused_memory,
         [MAX_CONTEXTS] = own->tenant_contexts,
         [MAX_CONVERSATION_CONTEXTS] = own->conversation_contexts,
         [EXECUTION_TIMEOUT] = own->execution_timeout_ms,
@@ -240,6 +252,8 @@ static int tenant_set(struct store *s, const void *options, struct sg_error *e)
     }
     const struct store_limits limits = {
         .max_sandboxes = change[MAX_SANDBOXES],
+        .max_paused = change[MAX_PAUSED],
+        .max_paused_memory = change[MAX_PAUSED_MEMORY],
         .max_contexts = change[MAX_CONTEXTS],
         .max_conversation_contexts = change[MAX_CONVERSATION_CONTEXTS],
         .execution_timeout_ms = change[EXECUTION_TIMEOUT],

@@ -13,7 +13,7 @@
 #define TENANT_COLUMNS                                                             \
     "t.id, t.name, t.max_sandboxes, t.max_contexts, t.max_conversation_contexts, " \
     "t.execution_timeout_ms, t.execution_timeout_max_ms, t.code_max, t.memory, "   \
-    "t.sanitise, t.sanitise_always"
+    "t.sanitise, t.sanitise_always, t.max_paused, t.max_paused_memory"
 
 /* Prepared when first used, and kept. */
 #define STORE_STATEMENTS(X)                                                                      \
@@ -30,7 +30,9 @@
                   "max_conversation_contexts = coalesce(?4, max_conversation_contexts), "        \
                   "execution_timeout_ms = coalesce(?5, execution_timeout_ms), "                  \
                   "execution_timeout_max_ms = coalesce(?6, execution_timeout_max_ms), "          \
-                  "code_max = coalesce(?7, code_max), memory = coalesce(?8, memory) "            \
+                  "code_max = coalesce(?7, code_max), memory = coalesce(?8, memory), "           \
+                  "max_paused = coalesce(?9, max_paused), "                                      \
+                  "max_paused_memory = coalesce(?10, max_paused_memory) "                        \
                   "WHERE name = ?1")                                                             \
     X(TENANT_SANITISE, "UPDATE tenant SET sanitise = ?2, sanitise_always = ?3 WHERE name = ?1")  \
     X(TENANT_COUNT, "SELECT count(*) FROM tenant")                                               \
@@ -85,8 +87,10 @@
     X(EVENT_SET_MARK, "INSERT INTO event_mark (name, value) VALUES (?1, ?2) "                    \
                       "ON CONFLICT (name) DO UPDATE SET value = ?2")                             \
     X(EVENT_ADD, "INSERT INTO event (id, tenant, ms, kind, json) VALUES (?1, ?2, ?3, ?4, ?5)")   \
-    X(EVENT_NTH, "SELECT id FROM event ORDER BY id DESC LIMIT 1 OFFSET ?1")                      \
-    X(EVENT_FORGET, "DELETE FROM event WHERE id <= ?1")                                          \
+    X(EVENT_NTH, "SELECT id FROM event WHERE tenant = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2")    \
+    X(EVENT_FORGET, "DELETE FROM event WHERE tenant = ?1 AND id <= ?2")                          \
+    X(EVENT_UNPOSTED, "SELECT count(*) FROM event WHERE tenant = ?1 AND id <= ?2 AND id > "      \
+                      "(SELECT value FROM event_mark WHERE name = 'webhook')")                   \
     X(EVENTS, EVENT_SELECT "ORDER BY id")                                                        \
     X(EVENTS_OF,                                                                                 \
       EVENT_SELECT "AND tenant = ?3 UNION ALL " EVENT_SELECT "AND tenant = '*' ORDER BY id")     \

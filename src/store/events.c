@@ -1,5 +1,7 @@
 #include "store/events.h"
 
+#include <stdio.h>
+
 #include <string.h>
 
 #include "store/db.h"
@@ -144,36 +146,84 @@ int store_events_write(struct store *s, const struct store_event *events, size_t
     return end(s, r, e);
 }
 
-static int trim(struct store *s, uint32_t keep, uint64_t *ret_gone, struct sg_error *e)
+/* A name of a mark: up to where events of a tenant are gone. */
+static void gone_name(const char *tenant, char *ret, size_t cap)
+{
+    snprintf(ret, cap, tenant ? "gone %s" : "gone", tenant);
+}
+
+int store_events_gone(struct store *s, const char *tenant, uint64_t *ret, struct sg_error *e)
+{
+    char name[64];
+
+    gone_name(tenant, name, sizeof name);
+    return get_mark(s, name, ret, e);
+}
+
+int store_events_set_gone(struct store *s, const char *tenant, uint64_t upto, struct sg_error *e)
+{
+    char name[64];
+    int r = begin(s, false, e);
+
+    gone_name(tenant, name, sizeof name);
+    if (r == 0)
+        r = set_mark(s, name, upto, e);
+    return end(s, r, e);
+}
+
+/* One number about events of a tenant. 0: there is none. */
+static int ask_number(struct store *s, enum db_statement which, const char *tenant, uint64_t n,
+                      uint64_t *ret, struct sg_error *e)
 {
     sqlite3_stmt *st;
-    uint64_t gone;
-    int r = db_statement(s, DB_EVENT_NTH, &st, e);
+    int r = db_statement(s, which, &st, e);
 
     if (r < 0)
         return r;
-    sqlite3_bind_int64(st, 1, keep);
+    db_bind(st, 1, tenant);
+    sqlite3_bind_int64(st, 2, bounded(n));
     r = db_step(s, st, e);
-    if (r <= 0)
-        return r;
-    gone = column_id(st, 0);
+    if (r > 0)
+        *ret = column_id(st, 0);
     sqlite3_reset(st);
-    r = db_statement(s, DB_EVENT_FORGET, &st, e);
-    if (r < 0)
-        return r;
-    sqlite3_bind_int64(st, 1, bounded(gone));
-    r = db_run(s, st, e);
-    if (r == 0)
-        *ret_gone = gone;
     return r;
 }
 
-int store_events_trim(struct store *s, uint32_t keep, uint64_t *ret_gone, struct sg_error *e)
+static int trim(struct store *s, const char *tenant, uint32_t keep, struct store_trimmed *ret,
+                struct sg_error *e)
 {
-    int r = begin(s, false, e);
+    struct store_trimmed t = {0};
+    sqlite3_stmt *st;
+    char name[64];
+    int r = ask_number(s, DB_EVENT_NTH, tenant, keep, &t.gone, e);
 
+    if (r <= 0)
+        return r;
+    r = ask_number(s, DB_EVENT_UNPOSTED, tenant, t.gone, &t.unposted, e);
+    if (r >= 0)
+        r = db_statement(s, DB_EVENT_FORGET, &st, e);
+    if (r < 0)
+        return r;
+    db_bind(st, 1, tenant);
+    sqlite3_bind_int64(st, 2, bounded(t.gone));
+    r = db_run(s, st, e);
+    gone_name(tenant, name, sizeof name);
     if (r == 0)
-        r = trim(s, keep, ret_gone, e);
+        r = set_mark(s, name, t.gone, e);
+    if (r == 0)
+        *ret = t;
+    return r;
+}
+
+int store_events_trim(struct store *s, const char *tenant, uint32_t keep, struct store_trimmed *ret,
+                      struct sg_error *e)
+{
+    int r;
+
+    *ret = (struct store_trimmed){0};
+    r = begin(s, false, e);
+    if (r == 0)
+        r = trim(s, tenant, keep, ret, e);
     return end(s, r, e);
 }
 

@@ -25,9 +25,17 @@ int store_events_reserve(struct store *s, uint64_t upto, struct sg_error *e);
 /* All of them, or none. */
 int store_events_write(struct store *s, const struct store_event *events, size_t n,
                        struct sg_error *e);
-/* Forgets all but the last `keep`; *ret_gone: the highest number that is gone, as it is if none
- * was. */
-int store_events_trim(struct store *s, uint32_t keep, uint64_t *ret_gone, struct sg_error *e);
+/* Forgets all of a tenant but the last `keep`. */
+struct store_trimmed {
+    uint64_t gone;     /* the highest number that is; 0: none was forgotten */
+    uint64_t unposted; /* of those, that the webhook had not come to */
+};
+int store_events_trim(struct store *s, const char *tenant, uint32_t keep, struct store_trimmed *ret,
+                      struct sg_error *e);
+/* Up to this number those of a tenant (NULL: of anybody) are not kept any more. 1; 0: nothing is
+ * noted, and *ret as it is. */
+int store_events_gone(struct store *s, const char *tenant, uint64_t *ret, struct sg_error *e);
+int store_events_set_gone(struct store *s, const char *tenant, uint64_t upto, struct sg_error *e);
 /* Those with after < number < before, in order, until fn says false, which must not use the store.
  * tenant NULL: of all; else its own and those of STORE_EVERYBODY. */
 #define STORE_EVERYBODY "*"

@@ -16,7 +16,9 @@ struct store;
 struct store_tenant {
     char id[ID_LEN + 1];
     char name[STORE_NAME_MAX + 1];
-    uint32_t max_sandboxes;
+    uint32_t max_sandboxes; /* that run */
+    uint32_t max_paused;
+    uint64_t max_paused_memory;                       /* bytes that these hold */
     uint32_t max_contexts, max_conversation_contexts; /* their sandboxes at a time */
     uint64_t execution_timeout_ms, execution_timeout_max_ms;
     uint64_t code_max; /* bytes that a tool takes */
@@ -31,6 +33,7 @@ struct store_tenant {
 struct store_limits {
     const uint64_t *max_sandboxes, *max_contexts, *max_conversation_contexts;
     const uint64_t *execution_timeout_ms, *execution_timeout_max_ms, *code_max, *memory;
+    const uint64_t *max_paused, *max_paused_memory;
 };
 
 struct store_key {

@@ -46,6 +46,8 @@ void db_tenant(sqlite3_stmt *st, int i, struct store_tenant *ret)
     ret->memory = column_limit(st, i + 8, INT64_MAX);
     ret->sanitise = (uint8_t)column_limit(st, i + 9, UINT8_MAX);
     ret->sanitise_always = sqlite3_column_int64(st, i + 10) != 0;
+    ret->max_paused = (uint32_t)column_limit(st, i + 11, UINT32_MAX);
+    ret->max_paused_memory = column_limit(st, i + 12, INT64_MAX);
     ret->key_sanitise = 0;
 }
 
@@ -167,6 +169,8 @@ int store_tenant_limit(struct store *s, const char *name, const struct store_lim
     bind_limit(st, 6, limits->execution_timeout_max_ms);
     bind_limit(st, 7, limits->code_max);
     bind_limit(st, 8, limits->memory);
+    bind_limit(st, 9, limits->max_paused);
+    bind_limit(st, 10, limits->max_paused_memory);
     return run_change(s, st, name, e);
 }
 

@@ -202,7 +202,7 @@ static bool on_stream_event(const struct event *e, void *arg)
 /* They are not there any more, or were never this server's. */
 static void skip_gone(struct stream *s)
 {
-    uint64_t gone = events_gone(s->q->front), last = events_last(s->q->front);
+    uint64_t gone = events_gone(s->q->front, s->q->tenant.id), last = events_last(s->q->front);
     uint64_t next = s->after > last ? last : gone;
     char json[256];
 
@@ -338,7 +338,7 @@ void v1_events(struct http_req *req)
         return;
     }
     if (wants_page(req)) {
-        reply_page(q, &wanted, given ? after : events_gone(q->front), n);
+        reply_page(q, &wanted, given ? after : events_gone(q->front, q->tenant.id), n);
         wanted_done(&wanted);
         return;
     }

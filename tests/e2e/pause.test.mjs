@@ -1,4 +1,5 @@
 // Pausing and waking: by hand, by the clock, by a request.
+import { start, stop } from './server.mjs'
 import { api, assert, e2b, eventually, fresh, inside, near, rejects, run, same, Sandbox, serve, sh, sleep, test, toPort } from './lib.mjs'
 
 const { InvalidArgumentError, SandboxNotFoundError, TimeoutError } = e2b
@@ -255,3 +256,36 @@ test('the routes of old clients: resume, and refreshes', async () => {
 })
 
 await run()
+
+// ---- limits -------------------------------------------------------------------------------------
+
+test('paused ones have limits of their own', async () => {
+  const server = await start(undefined, undefined, ['--tenant-sandboxes', '2', '--tenant-paused', '3', '--tenant-paused-memory', '16M'])
+  try {
+    const make = (options) => Sandbox.create({ ...server.as, ...options })
+    const full = (what) => rejects(what, e2b.RateLimitError, /limit is/)
+    const held = await make()
+    assert.equal(await held.pause(), true)
+    const second = await make()
+    // What is paused holds all the memory that it may: only files can be kept of the next.
+    await full(second.pause())
+    assert.equal(await second.isRunning(), true)
+    assert.equal(await second.pause({ keepMemory: false }), true)
+    // One whose time is over is kept by its files alone.
+    const third = await make({ timeoutMs: 1000, lifecycle: { onTimeout: 'pause' } })
+    await third.files.write('/home/user/kept', 'kept')
+    await until(third, 'paused')
+    await full(make({ lifecycle: { onTimeout: 'pause' } }))
+    const a = await make()
+    await make()
+    await full(a.pause({ keepMemory: false }))
+    await full(held.connect())
+    await a.kill()
+    await held.connect()
+    await held.kill()
+    const again = await third.connect()
+    assert.equal(await again.files.read('/home/user/kept'), 'kept')
+  } finally {
+    await stop(server)
+  }
+})

@@ -311,6 +311,8 @@ static inline void clean_up(void)
 
     server.front.settings.tenant_sandboxes = 1000;
     server.front.settings.tenant_snapshots = 100;
+    server.front.settings.tenant_paused = 1000;
+    server.front.settings.tenant_paused_memory = 4ull << 30;
     json_array_foreach(all, i, v)
         EXPECT(call_acme("DELETE", NULL, "/sandboxes/%s", field_of(v, "sandboxID"))->status == 204);
     json_decref(all);

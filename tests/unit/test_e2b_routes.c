@@ -203,6 +203,81 @@ TEST(limits_of_tenant_and_machine)
     clean_up();
 }
 
+static int pause_of(const char *id, bool memory)
+{
+    return call_acme("POST", memory ? "{}" : "{\"memory\":false}", "/sandboxes/%s/pause", id)
+        ->status;
+}
+
+TEST(paused_ones_have_limits_too)
+{
+    char a[ID_LEN + 1], b[ID_LEN + 1], c[ID_LEN + 1];
+    struct answer *r;
+
+    /* Running and paused ones are counted apart. */
+    server.front.settings.tenant_sandboxes = 1;
+    server.front.settings.tenant_paused = 2;
+    make_sandbox("{}", a);
+    EXPECT(pause_of(a, true) == 204);
+    make_sandbox("{}", b);
+    EXPECT(pause_of(b, false) == 204);
+    make_sandbox("{}", c);
+    r = call_acme("POST", "{}", "/sandboxes/%s/pause", c);
+    EXPECT(r->status == 429 && strstr(message_of(r), "paused sandboxes: the limit is 2"));
+    EXPECT(!strcasestr(r->text, "Retry-After"));
+    r = call_acme("GET", NULL, "/sandboxes/%s", c);
+    EXPECT_STR(field_of(r->json, "state"), "running");
+    /* Resuming needs a place among those that run. */
+    r = call_acme("POST", "{}", "/sandboxes/%s/resume", a);
+    EXPECT(r->status == 429 && strstr(message_of(r), "concurrent sandboxes: the limit is 1"));
+    EXPECT(call_acme("DELETE", NULL, "/sandboxes/%s", b)->status == 204);
+    EXPECT(pause_of(c, true) == 204);
+    clean_up();
+}
+
+TEST(what_will_be_paused_at_its_end_has_its_place_from_the_beginning)
+{
+    char a[ID_LEN + 1];
+    struct answer *r;
+
+    server.front.settings.tenant_paused = 2;
+    make_sandbox("{\"autoPause\":true}", a);
+    EXPECT(call_acme("POST", "{\"autoPause\":true}", "/v2/sandboxes")->status == 201);
+    r = call_acme("POST", "{\"autoPause\":true}", "/v2/sandboxes");
+    EXPECT(r->status == 429 && strstr(message_of(r), "2 are paused or will be at their end"));
+    EXPECT(call_acme("POST", "{}", "/v2/sandboxes")->status == 201);
+    EXPECT(pause_of(a, true) == 204); /* it has one */
+    EXPECT(call_acme("POST", "{}", "/sandboxes/%s/resume", a)->status == 201);
+    clean_up();
+}
+
+TEST(memory_that_is_held_has_a_limit)
+{
+    char box[4][ID_LEN + 1];
+    struct answer *r;
+
+    server.front.settings.tenant_paused_memory = 2 * PAUSED_LEAST;
+    for (size_t i = 0; i < ARRAY_SIZE(box); i++)
+        make_sandbox(i < 3 ? "{}" : "{\"autoPause\":true}", box[i]);
+    EXPECT(pause_of(box[0], true) == 204 && pause_of(box[1], true) == 204);
+    r = call_acme("POST", "{}", "/sandboxes/%s/pause", box[2]);
+    EXPECT(r->status == 429 && strstr(message_of(r), "hold 32 MiB of memory"));
+    EXPECT(pause_of(box[2], false) == 204);
+    /* One whose time is over keeps its files. */
+    struct order_answer told = {.tell = TELL_PAUSED, .state = STATE_PAUSED};
+    memcpy(told.id, box[3], sizeof(told.id));
+    server.n_orders = 0;
+    box_told_paused(&server.front, &told);
+    server_turn(-1);
+    r = call_acme("GET", NULL, "/sandboxes/%s", box[3]);
+    EXPECT_STR(field_of(r->json, "state"), "paused");
+    const struct order *o = last_order(ORDER_PAUSE);
+    EXPECT(o && strcmp(o->id, box[3]) == 0 && (o->flags & ORDER_FILES_ONLY));
+    EXPECT(call_acme("POST", "{}", "/sandboxes/%s/resume", box[0])->status == 201);
+    EXPECT(pause_of(box[0], true) == 204); /* there is room again */
+    clean_up();
+}
+
 TEST(sandbox_that_nobody_waits_for_is_ended)
 {
     int fd = client_connect();

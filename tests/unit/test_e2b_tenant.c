@@ -23,7 +23,8 @@ TEST(list_says_who_there_is)
     EXPECT(o.status == 0 && strstr(o.out, "NAME") && strstr(o.out, "\nacme "));
     EXPECT(strstr(o.out, "acme") < strstr(o.out, "beta"));
     o = RUN("list", "--json");
-    EXPECT(strstr(o.out, "\"name\":\"acme\",\"max_sandboxes\":null,\"max_contexts\":null"));
+    EXPECT(strstr(o.out, "\"name\":\"acme\",\"max_sandboxes\":null,\"max_paused\":null,"
+                         "\"max_paused_memory\":null,\"max_contexts\":null"));
     EXPECT(strstr(o.out, "\"code_max\":null,\"memory\":null,"));
     remove_state();
 }
@@ -33,15 +34,16 @@ TEST(set_and_reset)
     make_state();
     EXPECT(KEY("create", "--tenant", "acme").status == 0);
     EXPECT(KEY("create", "--tenant", "beta").status == 0);
-    struct outcome o =
-        RUN("set", "acme", "--max-sandboxes", "30", "--max-contexts=20",
-            "--max-conversation-contexts", "7", "--execution-timeout", "90s",
-            "--execution-timeout-max", "20m", "--code-max", "200K", "--memory", "2G");
+    struct outcome o = RUN("set", "acme", "--max-sandboxes", "30", "--max-contexts=20",
+                           "--max-conversation-contexts", "7", "--execution-timeout", "90s",
+                           "--execution-timeout-max", "20m", "--code-max", "200K", "--memory", "2G",
+                           "--max-paused", "40", "--max-paused-memory", "1G");
     EXPECT(o.status == 0);
     EXPECT_STR(o.out, "");
     EXPECT_STR(o.err, "");
     o = RUN("list", "--json");
-    EXPECT(strstr(o.out, "\"name\":\"acme\",\"max_sandboxes\":30,\"max_contexts\":20,"
+    EXPECT(strstr(o.out, "\"name\":\"acme\",\"max_sandboxes\":30,\"max_paused\":40,"
+                         "\"max_paused_memory\":1073741824,\"max_contexts\":20,"
                          "\"max_conversation_contexts\":7,\"execution_timeout_ms\":90000,"
                          "\"execution_timeout_max_ms\":1200000,\"code_max\":204800,"
                          "\"memory\":2147483648,"));
@@ -51,7 +53,7 @@ TEST(set_and_reset)
     /* What is not named stays. */
     EXPECT(RUN("set", "--max-contexts", "default", "--memory", "0", "acme").status == 0);
     o = RUN("list", "--json");
-    EXPECT(strstr(o.out, "\"max_sandboxes\":30,\"max_contexts\":null,"
+    EXPECT(strstr(o.out, "\"max_paused_memory\":1073741824,\"max_contexts\":null,"
                          "\"max_conversation_contexts\":7"));
     EXPECT(strstr(o.out, "\"code_max\":204800,\"memory\":null,"));
     /* The last word counts. */

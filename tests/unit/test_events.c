@@ -199,18 +199,43 @@ TEST(only_the_last_are_kept)
     set_up();
     here.settings.event_keep = 100;
     for (int i = 0; i < 250; i++) {
-        emit(i % 2 ? ACME : OTHER, "s");
+        emit(ACME, "s");
         if (i % 10 == 9)
             events_flush(&here);
     }
     end_well();
-    EXPECT(events_gone(&here) >= 140 && events_gone(&here) <= 150);
-    const struct got *g = since(NULL, 0);
-    EXPECT(g->gap && g->n == 64 && g->events[0].id == events_gone(&here) + 1);
-    g = since(NULL, events_gone(&here));
+    uint64_t gone = events_gone(&here, ACME);
+    EXPECT(gone >= 140 && gone <= 150);
+    const struct got *g = since(ACME, 0);
+    EXPECT(g->gap && g->n == 64 && g->events[0].id == gone + 1);
+    g = since(ACME, gone);
     EXPECT(!g->gap && g->n == 64);
     EXPECT(since(ACME, 249)->n == 1 && since(ACME, 250)->n == 0);
     EXPECT(since(ACME, 251)->gap); /* of another server */
+    tear_down();
+}
+
+/* One that makes thousands does not make others' go. */
+TEST(each_tenant_has_its_own_last_ones)
+{
+    set_up();
+    here.settings.event_keep = 50;
+    for (int i = 0; i < 5; i++)
+        emit(OTHER, "quiet");
+    for (int i = 0; i < 1000; i++) {
+        emit(ACME, "noisy");
+        if (i % 10 == 9)
+            events_flush(&here);
+    }
+    end_well();
+    const struct got *g = since(OTHER, 0);
+    EXPECT(!g->gap && g->n == 5 && g->events[0].id == 1 && strstr(g->json[4], "quiet"));
+    EXPECT(events_gone(&here, OTHER) == 0 && events_gone(&here, NULL) == 0);
+    EXPECT(since(ACME, 0)->gap && since(ACME, events_gone(&here, ACME))->n >= 50);
+    /* The next front knows as much. */
+    uint64_t gone = events_gone(&here, ACME);
+    die();
+    EXPECT(events_gone(&here, ACME) == gone && !since(OTHER, 0)->gap);
     tear_down();
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "front/log.h"
+#include "front/past.h"
 #include "tap.h"
 
 TEST(lines)
@@ -52,6 +53,43 @@ TEST(levels)
     for (int i = 0; i < LOG_LEVEL_MAX_; i++)
         EXPECT(log_level_parse(log_level_name((enum log_level)i)) == (enum log_level)i);
     EXPECT(log_level_parse("loud") == LOG_LEVEL_MAX_);
+}
+
+/* A sandbox of a tenant that ends with so much in its log. */
+static void end_one(const char *tenant, unsigned number, size_t len)
+{
+    static char text[BOX_LOG_BYTES];
+    struct box b = {0};
+
+    memset(text, 'x', sizeof text);
+    for (size_t i = 100; i < sizeof text; i += 100)
+        text[i] = '\n';
+    snprintf(b.id, sizeof b.id, "box%017u", number);
+    snprintf(b.spec.tenant, sizeof b.spec.tenant, "%s", tenant);
+    box_log_output(&b.log, 1, "stdout", text, len);
+    past_keep(&b);
+    EXPECT(b.log.n == 0);
+}
+
+/* One that ends sandboxes by the hundred does not make others' logs go. */
+TEST(logs_of_ended_ones_have_shares)
+{
+    end_one("quiet000000000000000", 1, 100);
+    for (unsigned i = 2; i < 100; i++)
+        end_one("noisy000000000000000", i, BOX_LOG_BYTES);
+    EXPECT(past_log("quiet000000000000000", "box00000000000000001") != NULL);
+    EXPECT(past_log("noisy000000000000000", "box00000000000000002") == NULL);
+    EXPECT(past_log("noisy000000000000000", "box00000000000000099") != NULL);
+    EXPECT(past_log("noisy000000000000000", "box00000000000000001") == NULL);
+    /* All of them together have a bound too: who holds most gives. */
+    for (unsigned i = 100; i < 100 + 40 * 40; i++) {
+        char tenant[ID_LEN + 1];
+
+        snprintf(tenant, sizeof tenant, "tenant%014u", i % 40);
+        end_one(tenant, i, BOX_LOG_BYTES);
+    }
+    EXPECT(past_log("quiet000000000000000", "box00000000000000001") != NULL);
+    EXPECT(past_log("tenant00000000000019", "box00000000000001699") != NULL);
 }
 
 TAP_MAIN
