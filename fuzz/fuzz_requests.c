@@ -25,7 +25,7 @@ static void fuzz_args(struct wire_reader *r, bool variables)
         for (size_t i = 0; i < s.n; i++)
             assert(strlen(s.v[i]) < OPS_ARG_MAX && (!variables || strchr(s.v[i], '=')));
         if (variables)
-            assert(environ_add_defaults(&s, agent_user_find("user"), "/", true, &e) == 0);
+            assert(environ_add_defaults(&s, agent_user_find("user"), "/", true, 2, &e) == 0);
     }
     strings_done(&s);
 }
