@@ -13,7 +13,7 @@ target_compile_options(llhttp PRIVATE -DLLHTTP_STRICT_MODE=1 -O2 -g ${harden_fla
 
 sources(front_sources src/order/*.c src/telemetry/*.c src/acp/*.c src/egress/*.c src/vault/*.c src/sanitise/*.c src/http/*.c src/rpc/*.c src/store/*.c src/front/*.c
     src/envd/*.c src/interpreter/*.c src/forward/*.c src/context/*.c src/e2b/*.c src/tools/*.c src/v1/*.c src/mcp/*.c
-    src/server/*.c)
+    src/backup/*.c src/server/*.c)
 include(cmake/migrations.cmake)
 list(APPEND front_sources ${migrations_source})
 # The table of options is the same as the command line's.

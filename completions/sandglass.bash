@@ -191,7 +191,7 @@ _sandglass_serve()
     local cur=$1 prev=$2
 
     _sandglass_serve_value "$prev" "$cur" && return
-    _sandglass_words "--config -c --listen --state --tls-cert --tls-key --domain --insecure
+    _sandglass_words "--config -c --new --listen --state --tls-cert --tls-key --domain --insecure
         --front-user --front-program --sandbox-memory --sandbox-disk --sandbox-cpus --sandbox-pids
         --pool-min --pool-max --warm-kernels --kernel-fork --tenant-sandboxes --tenant-paused --tenant-paused-memory --tenant-snapshots
         --tenant-rate --tenant-idle --max-timeout --store --public-url --context-template --context-ttl
@@ -242,6 +242,19 @@ _sandglass_key()
         _sandglass_words "--state --help -h" "$cur"
         ;;
     esac
+}
+
+_sandglass_backup()
+{
+    local verb=$1 cur=$2 prev=$3 words="--state --json --help -h"
+
+    [ "$verb" = restore ] && words+=" --replace --check"
+    if [[ $prev != --state && $cur == -* ]]; then
+        _sandglass_words "$words" "$cur"
+        return
+    fi
+    compopt -o filenames
+    mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 }
 
 _sandglass_tenant()
@@ -488,7 +501,7 @@ _sandglass_client()
 _sandglass()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run acp serve key tenant audit ps create exec repl cp logs kill pause resume fork top ctx usage events mcp
+    local verbs="run acp serve key tenant backup restore audit ps create exec repl cp logs kill pause resume fork top ctx usage events mcp
         agents secret doctor version help"
 
     COMPREPLY=()
@@ -511,6 +524,9 @@ _sandglass()
         ;;
     tenant)
         _sandglass_tenant "$cur" "$prev"
+        ;;
+    backup | restore)
+        _sandglass_backup "${COMP_WORDS[1]}" "$cur" "$prev"
         ;;
     audit)
         _sandglass_audit "$cur" "$prev"

@@ -42,6 +42,8 @@ static const struct verb verbs[] = {
     {"serve", "serve sandboxes to E2B programs", cmd_serve},
     {"key", "make, list and revoke the keys of a server", cmd_front},
     {"tenant", "list the tenants of a server and set their limits", cmd_front},
+    {"backup", "write what a server has to a directory, while it runs", cmd_front},
+    {"restore", "bring a backup of a server back", cmd_front},
     {"audit", "show what left sandboxes and what was refused", cmd_guard},
     {"ps", "list the sandboxes of a server", cmd_client},
     {"create", "make a sandbox", cmd_client},

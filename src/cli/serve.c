@@ -9,7 +9,7 @@
 #include "serve/server.h"
 
 #define HELP_TEXT_MAX 160
-#define OTHER_OPTIONS 2
+#define OTHER_OPTIONS 3
 
 struct serve_flags {
     struct serve_call call;
@@ -57,6 +57,15 @@ static int apply_config(void *self, const char *value, struct sg_error *e)
     return 0;
 }
 
+static int apply_new(void *self, const char *value, struct sg_error *e)
+{
+    struct serve_flags *f = self;
+
+    (void)value, (void)e;
+    f->call.anew = true;
+    return 0;
+}
+
 static int apply_help(void *self, const char *value, struct sg_error *e)
 {
     struct serve_flags *f = self;
@@ -70,6 +79,8 @@ const struct cli_syntax *serve_syntax(void)
 {
     static struct cli_option options[SETTING_MAX_ + OTHER_OPTIONS] = {
         {"config", 'c', "FILE", "settings of the server (default: " SERVE_CONFIG ")", apply_config},
+        {"new", 0, NULL, "begin anew if the database is gone; what is left is moved aside",
+         apply_new},
         {"help", 'h', NULL, "show this text", apply_help},
     };
     static char names[SETTING_MAX_][SETTINGS_ENV_MAX], helps[SETTING_MAX_][HELP_TEXT_MAX];

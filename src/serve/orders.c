@@ -255,6 +255,8 @@ static int order_figures(struct server *s, const struct ticket *t, struct sg_err
 /* False: it is about something else. */
 static bool order_about_itself(struct server *s, const struct order *o)
 {
+    if (o->op == ORDER_READY)
+        state_note_used(&s->state);
     if (o->op == ORDER_READY && servant_ready(&s->front))
         notify_tell("READY=1");
     if (o->op == ORDER_FAILED)

@@ -214,9 +214,12 @@ static void choose_path(struct server *s)
         log_line(LEVEL_WARN, "sandboxes' connections go a slower way: %s", why);
 }
 
-static int start_state(struct server *s, struct sg_error *e)
+static int start_state(struct server *s, bool anew, struct sg_error *e)
 {
     int r = state_open(&s->state, s->settings.state, e);
+
+    if (r == 0)
+        r = state_check_database(&s->state, anew, e);
 
     if (r == 0)
         r = state_give(&s->state, s->front.dir, s->front.uid, s->front.gid, e);
@@ -259,7 +262,7 @@ static int start(struct run *run, struct sg_error *e)
     if (r == 0)
         r = guard_process_init(s, guard[0] ? guard : call->guard_program, e);
     if (r == 0)
-        r = start_state(s, e);
+        r = start_state(s, call->anew, e);
     if (r < 0)
         return r;
     logfile_open(&s->log, s);

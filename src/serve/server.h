@@ -86,6 +86,7 @@ struct server {
 struct serve_call {
     const char *config;                        /* NULL: SERVE_CONFIG if it is there */
     const char *flags[SETTING_MAX_];           /* as given; NULL: not given */
+    bool anew;                                 /* a database that is gone is to be made again */
     const char *front_program, *guard_program; /* unless the settings name others */
 };
 

@@ -1,5 +1,6 @@
 #include "serve/state.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/ids.h"
+#include "order/log.h"
 #include "warden/idmap.h"
 #include "warden/layers.h"
 
@@ -115,10 +117,126 @@ static bool can_map_ids(int dir)
            layers_map_dir(dir, "", userns, &mapped, NULL) == 0;
 }
 
+/* ---- the database -----------------------------------------------------------------------------
+ */
+
+#define DATABASE       "front/server.db"
+#define USED           "used"
+#define HEADER_LEN     100
+#define APPLICATION_AT 68 /* of SQLite's header: 4 bytes, ours once the first tables are made */
+
+static bool has_database(const struct state *s)
+{
+    AUTO(close_p)
+    int fd = openat(s->dir, DATABASE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    unsigned char head[HEADER_LEN];
+    static const unsigned char none[4];
+
+    if (fd < 0)
+        return errno != ENOENT; /* what cannot be opened is the front's to complain of */
+    ssize_t n = read(fd, head, sizeof head);
+    return n == sizeof head && memcmp(head + APPLICATION_AT, none, sizeof none) != 0;
+}
+
+static bool has_snapshots(const struct state *s)
+{
+    int fd = openat(s->layers, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+    bool found = false;
+
+    while (d && !found && (entry = readdir(d)) != NULL)
+        found = id_valid(entry->d_name);
+    if (d)
+        closedir(d);
+    return found;
+}
+
+static int move_aside(struct state *s, struct sg_error *e)
+{
+    static const char *const names[] = {"front", "layers"};
+    AUTO(close_p) int aside = -1;
+    char id[ID_LEN + 1], name[ID_LEN + 8];
+
+    id_random(id);
+    snprintf(name, sizeof name, "before-%s", id);
+    aside = open_sub(s->dir, name, 0, 0, e);
+    if (aside < 0)
+        return aside;
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        if (renameat(s->dir, names[i], aside, names[i]) < 0 && errno != ENOENT)
+            return err_errno(e, "move '%s/%s' aside", s->path, names[i]);
+    close_p(&s->layers);
+    s->layers = open_sub(s->dir, "layers", 0, 0, e);
+    return s->layers < 0 ? s->layers : 0;
+}
+
+int state_check_database(struct state *s, bool anew, struct sg_error *e)
+{
+    if (has_database(s))
+        return 0;
+    bool snapshots = has_snapshots(s);
+    if (!snapshots && faccessat(s->dir, USED, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        return 0;
+    if (anew)
+        return move_aside(s, e);
+    return err_set(
+        e, SG_ERR_UNSUPPORTED, -ENODATA,
+        "the database '%s/" DATABASE "' is gone, with all keys and tenants%s: bring a "
+        "backup back with 'sandglass restore', or begin anew with 'sandglass serve --new'",
+        s->path, snapshots ? ", and snapshots are left" : "");
+}
+
+void state_note_used(struct state *s)
+{
+    if (s->used)
+        return;
+    AUTO(close_p)
+    int fd = openat(s->dir, USED, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    s->used = true;
+}
+
+/* ---- whose they are ---------------------------------------------------------------------------
+ */
+
+/* What belongs to `old` below a directory: nothing else, since whoever owned it may have put there
+ * what is another's. */
+static void give_all(int dir, uid_t old, uint32_t uid, uint32_t gid, unsigned depth)
+{
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+    struct stat st;
+
+    while (d && (entry = readdir(d)) != NULL) {
+        if (entry->d_name[0] == '.' || fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+            st.st_uid != old)
+            continue;
+        if (S_ISDIR(st.st_mode) && depth > 0) {
+            AUTO(close_p)
+            int sub = openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            if (sub >= 0 && fchown(sub, uid, gid) == 0)
+                give_all(sub, old, uid, gid, depth - 1);
+        } else if (S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+                   fchownat(dir, entry->d_name, uid, gid, AT_SYMLINK_NOFOLLOW) < 0) {
+            log_line(LEVEL_WARN, "'%s' cannot be given to user %u: %s", entry->d_name, uid,
+                     strerror(errno));
+        }
+    }
+    if (d)
+        closedir(d);
+    else
+        close_p(&fd);
+}
+
 int state_give(struct state *s, const char *name, uint32_t uid, uint32_t gid, struct sg_error *e)
 {
+    struct stat before;
+    bool there = fstatat(s->dir, name, &before, AT_SYMLINK_NOFOLLOW) == 0;
     AUTO(close_p) int fd = open_sub(s->dir, name, uid, gid, e);
 
+    if (fd >= 0 && there && before.st_uid != uid)
+        give_all(fd, before.st_uid, uid, gid, 1);
     return fd < 0 ? fd : 0;
 }
 

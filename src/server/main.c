@@ -25,6 +25,7 @@
 #include "front/warden.h"
 #include "front/wipe.h"
 #include "order/log.h"
+#include "server/backup.h"
 #include "server/banner.h"
 #include "server/confine.h"
 #include "server/dispatch.h"
@@ -338,5 +339,9 @@ int main(int argc, char **argv)
         return key_main(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "tenant") == 0)
         return tenant_main(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "backup") == 0)
+        return backup_main(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "restore") == 0)
+        return restore_main(argc - 1, argv + 1);
     return serve(argc > 1 && strcmp(argv[1], "--clerk") == 0);
 }

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "sanitise/sanitise.h"
 
@@ -34,6 +35,20 @@ void manage_print_cell(const char *text, int width)
     printf("%-*s  ", width, clean[0] ? clean : "-");
 }
 
+/* A server that has been used has a database: making an empty one here would hide that it is gone
+ * (serve/state.h). */
+static int check_there(const char *dir, struct sg_error *e)
+{
+    struct stat st;
+
+    if ((stat("server.db", &st) == 0 && st.st_size > 0) || access("../used", F_OK) < 0)
+        return 0;
+    return err_set(e, SG_ERR_NOT_FOUND, -ENODATA,
+                   "the database '%s/server.db' is gone: bring a backup back with 'sandglass "
+                   "restore', or begin anew with 'sandglass serve --new'",
+                   dir);
+}
+
 static int run(const void *arg, size_t i, const void *options, struct sg_error *e)
 {
     const struct manage_verb *v = arg;
@@ -41,6 +56,8 @@ static int run(const void *arg, size_t i, const void *options, struct sg_error *
     char dir[ACTION_DIR_MAX];
     int r = action_enter(options, "front", "keys and tenants", dir, e);
 
+    if (r == 0)
+        r = check_there(dir, e);
     if (r < 0)
         return r;
     r = store_open(".", &s, e);

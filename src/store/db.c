@@ -4,6 +4,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "store/copy.h"
+
 #define FILE_NAME      "/server.db"
 #define APPLICATION_ID 0x73676c31 /* "sgl1" */
 
@@ -458,7 +460,7 @@ static const char *own_vfs(void)
     return own.zName;
 }
 
-static int connect_db(struct store *s, int flags, const char *vfs, struct sg_error *e)
+static int open_connection(struct store *s, int flags, const char *vfs, struct sg_error *e)
 {
     if (sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | flags,
                         vfs) != SQLITE_OK)
@@ -468,7 +470,14 @@ static int connect_db(struct store *s, int flags, const char *vfs, struct sg_err
     /* The file is input like any other: its schema may not call functions or be written to. */
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    return migrate(s, e);
+    return 0;
+}
+
+static int connect_db(struct store *s, int flags, const char *vfs, struct sg_error *e)
+{
+    int r = open_connection(s, flags, vfs, e);
+
+    return r < 0 ? r : migrate(s, e);
 }
 
 static int open_db(struct store *s, struct sg_error *e)
@@ -499,7 +508,7 @@ static int open_in_turn(struct store *s, const char *dir, struct sg_error *e)
     return open_db(s, e);
 }
 
-int store_open(const char *dir, struct store **ret, struct sg_error *e)
+static struct store *store_at(const char *dir)
 {
     struct store *s = xcalloc(1, sizeof(*s));
     size_t len = strlen(dir);
@@ -507,6 +516,37 @@ int store_open(const char *dir, struct store **ret, struct sg_error *e)
     s->path = xcalloc(1, len + sizeof(FILE_NAME));
     memcpy(s->path, dir, len);
     memcpy(s->path + len, FILE_NAME, sizeof(FILE_NAME));
+    return s;
+}
+
+int db_open_as_it_is(const char *dir, struct store **ret, int *ret_version, struct sg_error *e)
+{
+    struct store *s = store_at(dir);
+    int version = 0, r = open_connection(s, 0, own_vfs(), e);
+
+    if (r == 0)
+        r = read_version(s, &version, e);
+    if (r == 0 && version == 0)
+        r = err_set(e, SG_ERR_NOT_FOUND, -ENODATA, "the database '%s' is empty", s->path);
+    if (r == 0)
+        r = check_whole(s, e);
+    if (r < 0) {
+        store_close(s);
+        return r;
+    }
+    *ret = s;
+    *ret_version = version;
+    return 0;
+}
+
+int store_schema(void)
+{
+    return SCHEMA_VERSION;
+}
+
+int store_open(const char *dir, struct store **ret, struct sg_error *e)
+{
+    struct store *s = store_at(dir);
     int r = open_in_turn(s, dir, e);
     if (r < 0) {
         store_close(s);

@@ -125,6 +125,8 @@ struct store {
     struct key_cache *keys;
 };
 
+/* The file in `dir`, which is there, in the version that it has: nothing is brought forward. */
+int db_open_as_it_is(const char *dir, struct store **ret, int *ret_version, struct sg_error *e);
 /* One that nobody else can see, in memory. */
 int db_open_memory(struct store **ret, struct sg_error *e);
 

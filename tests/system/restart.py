@@ -1,10 +1,8 @@
 """A server that is started again: the steps behind restart.sh."""
-import contextlib
 import http.server
 import json
 import os
 import signal
-import sqlite3
 import sys
 import threading
 
@@ -71,12 +69,6 @@ def told_once(client, hook, sandbox, reason, conversation=None):
               and posted[0].get("pathId") == "main", posted)
 
 
-def is_written(server, sandbox):
-    """Events are written some ten times a second: what is lost with a process that is killed is younger."""
-    with contextlib.closing(sqlite3.connect(f"file:{server.state}/front/server.db?mode=ro", uri=True)) as db:
-        return db.execute("SELECT 1 FROM event WHERE json LIKE ?", (f"%{sandbox}%",)).fetchone()
-
-
 def restarts(program, folder):
     hook = Hook()
     server = Server(program, f"{folder}/state", "--webhook-url", f"http://127.0.0.1:{hook.server_port}/")
@@ -94,7 +86,7 @@ def restarts(program, folder):
 
     again = client.obtain("c1")
     check("the next call makes another", again["replaced"] and again["context"]["id"] == made["context"]["id"], again)
-    until(lambda: is_written(server, again["sandbox"]["sandboxID"]))
+    until(lambda: server.is_written(again["sandbox"]["sandboxID"]))
     server.kill()
     server.start()
     told_once(client, hook, again["sandbox"]["sandboxID"], "crashed", "c1")
@@ -108,7 +100,7 @@ def front_restarts(server, client, hook):
     kept, expires, killed = client.obtain("c2"), client.create(timeout=3), client.create()
     mark = f"{os.getpid()}7654"
     client.spawn(expires, f"sleep {mark}")
-    until(lambda: is_written(server, expires["sandboxID"]))
+    until(lambda: server.is_written(expires["sandboxID"]))
     front = server.front()
     os.kill(front, signal.SIGSTOP)
     expired = until(lambda: not is_running(mark), 20)

@@ -1,10 +1,12 @@
 """A server to test, and as much of E2B's protocol as a test needs: JSON over HTTP and Connect."""
 import base64
+import contextlib
 import http.client
 import json
 import os
 import re
 import signal
+import sqlite3
 import struct
 import subprocess
 import time
@@ -60,6 +62,11 @@ class Server:
         self.process.wait(10)
         self.process.stdout.close()
         self.process.stderr.close()
+
+    def is_written(self, sandbox):
+        """Events are written some ten times a second: what is lost with a process that is killed is younger."""
+        with contextlib.closing(sqlite3.connect(f"file:{self.state}/front/server.db?mode=ro", uri=True)) as db:
+            return db.execute("SELECT 1 FROM event WHERE json LIKE ?", (f"%{sandbox}%",)).fetchone()
 
     def front(self):
         """The pid of the process that speaks HTTP, or None while there is none."""

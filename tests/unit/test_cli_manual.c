@@ -9,6 +9,7 @@
 #include "cli/doctor.h"
 #include "cli/run_options.h"
 #include "client/client.h"
+#include "server/backup.h"
 
 TAP_MAIN
 
@@ -75,6 +76,8 @@ TEST(manual_has_every_option)
     expect_entries(SG_SOURCE_DIR "/man/sandglass-run.1.scd", &run_syntax);
     expect_entries(SG_SOURCE_DIR "/man/sandglass-acp.1.scd", &acp_syntax);
     expect_entries(SG_SOURCE_DIR "/man/sandglass-doctor.1.scd", &doctor_syntax);
+    expect_entries(SG_SOURCE_DIR "/man/sandglass-backup.1.scd", &backup_syntax);
+    expect_entries(SG_SOURCE_DIR "/man/sandglass-restore.1.scd", &restore_syntax);
     for (size_t i = 0; i < client_n_verbs; i++)
         expect_entries(page_of(client_verbs[i]), client_verbs[i]->syntax);
 }
@@ -109,6 +112,8 @@ TEST(manual_has_no_other_option)
 {
     expect_no_other(SG_SOURCE_DIR "/man/sandglass-run.1.scd", &run_syntax);
     expect_no_other(SG_SOURCE_DIR "/man/sandglass-acp.1.scd", &acp_syntax);
+    expect_no_other(SG_SOURCE_DIR "/man/sandglass-backup.1.scd", &backup_syntax);
+    expect_no_other(SG_SOURCE_DIR "/man/sandglass-restore.1.scd", &restore_syntax);
     for (size_t i = 0; i < client_n_verbs; i++)
         expect_no_other(page_of(client_verbs[i]), client_verbs[i]->syntax);
 }
@@ -151,6 +156,8 @@ TEST(completion_has_every_option)
 
     expect_completed("the completion", text, &run_syntax);
     expect_completed("the completion", text, &acp_syntax);
+    expect_completed("the completion", text, &backup_syntax);
+    expect_completed("the completion", text, &restore_syntax);
     for (size_t i = 0; i < client_n_verbs; i++) {
         AUTO(free_p) char *line = options_line(text, client_verbs[i]->name);
 

@@ -239,7 +239,7 @@ TEST(the_manual_and_the_completion_have_every_flag)
     AUTO(free_p) char *completion = load(SG_SOURCE_DIR "/completions/sandglass.bash");
     const struct cli_syntax *syntax = serve_syntax();
 
-    EXPECT(syntax->n_options == SETTING_MAX_ + 2);
+    EXPECT(syntax->n_options == SETTING_MAX_ + 3);
     for (size_t i = 0; i < syntax->n_options; i++) {
         const struct cli_option *o = &syntax->options[i];
         char entry[64];
