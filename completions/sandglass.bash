@@ -472,7 +472,7 @@ _sandglass_client()
     resume) options+=" --timeout --quiet -q" ;;
     fork) options+=" --count -n --inherit --wait --timeout --verbose -v --json" ;;
     top) options+=" --once --json" ;;
-    ctx) options+=" --status -s --inherit --state --replay --at --wait --checkpoint --ttl --conversation --expired --yes -y --quiet -q --json" ;;
+    ctx) options+=" --status -s --inherit --state --replay --at --wait --checkpoint --accept-files --ttl --conversation --expired --yes -y --quiet -q --json" ;;
     usage) options+=" --cost --by --conversation --from --to --json" ;;
     events) options+=" --follow -f --types --sandbox --conversation --after --json" ;;
     mcp) options+=" --conversation -c --path -p" ;;

@@ -17,10 +17,12 @@ static const struct ctx_action actions[] = {
     {"get", "ID, or CONVERSATION PATH", 1, 2, CTX_JSON, ctx_get},
     {"touch", "ID, or CONVERSATION PATH", 1, 2, CTX_JSON | CTX_TTL, ctx_touch},
     {"branch", "CONVERSATION FROM TO", 3, 3,
-     CTX_JSON | CTX_INHERIT | CTX_STATE | CTX_REPLAY | CTX_AT | CTX_WAIT | CTX_TTL, ctx_branch},
+     CTX_JSON | CTX_INHERIT | CTX_STATE | CTX_REPLAY | CTX_AT | CTX_WAIT | CTX_TTL |
+         CTX_ACCEPT_FILES,
+     ctx_branch},
     {"log", "ID, or CONVERSATION PATH", 1, 2, CTX_JSON, ctx_log},
-    {"rewind", "ID MESSAGE, or CONVERSATION PATH MESSAGE", 1, 3, CTX_JSON | CTX_CHECKPOINT,
-     ctx_rewind},
+    {"rewind", "ID MESSAGE, or CONVERSATION PATH MESSAGE", 1, 3,
+     CTX_JSON | CTX_CHECKPOINT | CTX_ACCEPT_FILES, ctx_rewind},
     {"merge", "CONVERSATION SOURCE TARGET", 3, 3, CTX_JSON, ctx_merge},
     {"rm", "ID...", 0, CTX_ARGS_MAX,
      CTX_JSON | CTX_QUIET | CTX_CONVERSATION | CTX_EXPIRED | CTX_YES, ctx_rm},
@@ -69,6 +71,7 @@ FLAG(expired, CTX_EXPIRED)
 FLAG(yes, CTX_YES)
 FLAG(state, CTX_STATE)
 FLAG(replay, CTX_REPLAY)
+FLAG(accept_files, CTX_ACCEPT_FILES)
 
 #define TEXT(name, bit)                                                                    \
     static int apply_##name(void *self, const char *value, struct sg_error *e)             \
@@ -113,6 +116,8 @@ static const struct cli_option options[] = {
     {"at", 0, "MESSAGE", "branch: as it was before this message", apply_at},
     {"wait", 0, "TIME", "branch: wait so long for a cell to end: 500ms, 30s", apply_wait},
     {"checkpoint", 0, "ID", "rewind: to this one, in place of a message", apply_checkpoint},
+    {"accept-files", 0, NULL, "rewind, branch --at: the files alone will do if variables are lost",
+     apply_accept_files},
     {"ttl", 0, "TIME", "touch, branch: how long it lives unused: 10m, 2h", apply_ttl},
     {"conversation", 0, "ID", "rm: all contexts of this conversation", apply_conversation},
     {"expired", 0, NULL, "rm: those whose time is over", apply_expired},
@@ -129,12 +134,19 @@ static const char *foreign_option(const struct ctx_options *o)
     static const struct {
         enum ctx_option bit;
         const char *name;
-    } names[] = {{CTX_STATUS, "--status"},   {CTX_INHERIT, "--inherit"},
-                 {CTX_TTL, "--ttl"},         {CTX_CONVERSATION, "--conversation"},
-                 {CTX_EXPIRED, "--expired"}, {CTX_YES, "--yes"},
-                 {CTX_QUIET, "--quiet"},     {CTX_STATE, "--state"},
-                 {CTX_REPLAY, "--replay"},   {CTX_AT, "--at"},
-                 {CTX_WAIT, "--wait"},       {CTX_CHECKPOINT, "--checkpoint"}};
+    } names[] = {{CTX_STATUS, "--status"},
+                 {CTX_INHERIT, "--inherit"},
+                 {CTX_TTL, "--ttl"},
+                 {CTX_CONVERSATION, "--conversation"},
+                 {CTX_EXPIRED, "--expired"},
+                 {CTX_YES, "--yes"},
+                 {CTX_QUIET, "--quiet"},
+                 {CTX_STATE, "--state"},
+                 {CTX_REPLAY, "--replay"},
+                 {CTX_AT, "--at"},
+                 {CTX_WAIT, "--wait"},
+                 {CTX_CHECKPOINT, "--checkpoint"},
+                 {CTX_ACCEPT_FILES, "--accept-files"}};
 
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
         if (o->given & names[i].bit & ~o->action->options)
@@ -176,6 +188,8 @@ static int check_branch(const struct ctx_options *o, struct sg_error *e)
     if (o->given & (CTX_AT | CTX_WAIT) && !live)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "%s needs --state or --replay",
                        o->given & CTX_AT ? "--at" : "--wait");
+    if (o->given & CTX_ACCEPT_FILES && !(o->given & CTX_AT))
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "--accept-files needs --at");
     return 0;
 }
 

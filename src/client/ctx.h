@@ -26,6 +26,7 @@ enum ctx_option {
     CTX_AT = 1u << 10,
     CTX_WAIT = 1u << 11,
     CTX_CHECKPOINT = 1u << 12,
+    CTX_ACCEPT_FILES = 1u << 13,
 };
 
 struct ctx_options {

@@ -56,6 +56,7 @@ int ctx_branch(struct client *c, const struct ctx_options *o)
     add_text(&j, "toPathId", o->args[2]);
     add_text(&j, "inherit", inherit);
     add_text(&j, "atMessageId", o->at);
+    add_text(&j, "accept", o->given & CTX_ACCEPT_FILES ? "files" : NULL);
     if (o->given & CTX_WAIT)
         add_number(&j, "waitMs", o->wait_ms);
     if (o->given & CTX_TTL)

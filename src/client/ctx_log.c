@@ -127,6 +127,10 @@ int ctx_rewind(struct client *c, const struct ctx_options *o)
     jw_object_begin(&j);
     jw_key(&j, message ? "messageId" : "checkpointId");
     jw_string(&j, message ? message : o->checkpoint);
+    if (o->given & CTX_ACCEPT_FILES) {
+        jw_key(&j, "accept");
+        jw_string(&j, "files");
+    }
     jw_object_end(&j);
     int r = find(c, o, n, "/rewind", &path, &e);
     struct api_request q = {.method = "POST", .path = path.buf, .body = &body};

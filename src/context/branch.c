@@ -20,6 +20,7 @@ struct branching {
     char named[ID_LEN + 1];
     uint64_t ttl_ms, wait_ms;
     enum context_inherit inherit;
+    bool files_do;
     char layer[ID_LEN + 1], checkpoint[ID_LEN + 1]; /* what it is made from: one of them, or "" */
     bool used_up;                                   /* the checkpoint, with this */
     struct box *parent;                             /* held */
@@ -95,7 +96,8 @@ static void make(struct branching *b)
                               .spec = spec_with_files,
                               .checkpoint = b->checkpoint[0] ? b->checkpoint : NULL,
                               .last = b->used_up,
-                              .replay = b->inherit == INHERIT_REPLAY};
+                              .replay = b->inherit == INHERIT_REPLAY,
+                              .files_do = b->files_do};
 
     struct trace_ref before = deed_enter(&b->deed.trace);
     context_obtain(b->front, &ask, on_made, b);
@@ -251,6 +253,7 @@ void context_branch(struct front *f, const struct context_ask *ask, const struct
                             .ttl_ms = ask->ttl_ms,
                             .wait_ms = from->wait_ms,
                             .inherit = from->inherit,
+                            .files_do = from->files_do,
                             .spec = ask->spec,
                             .done = done,
                             .arg = arg};

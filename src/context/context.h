@@ -61,8 +61,8 @@ struct context_ask {
     const char *template_id;         /* of the row, if it is new; NULL: the setting's */
     context_spec spec;
     const char *checkpoint; /* what a sandbox is made from if one must be; NULL: its template */
-    bool last, replay;      /* of that: as in struct fork_ask */
-    struct box *bring;      /* it takes the place of the one that the path has; NULL: none does */
+    bool last, replay, files_do; /* of that: as in struct fork_ask */
+    struct box *bring; /* it takes the place of the one that the path has; NULL: none does */
 };
 
 struct context_answer {
@@ -102,6 +102,7 @@ struct context_from {
     const char *path;
     enum context_inherit inherit;
     const char *message, *checkpoint; /* as it was then; both NULL: as it is now */
+    bool files_do;                    /* of then, if variables are lost: as in struct fork_ask */
     uint64_t wait_ms;                 /* for a cell that runs there */
 };
 
@@ -112,13 +113,14 @@ int context_moment(struct box *b, const char *message, const char *checkpoint,
 
 /* A path that comes from another. With nothing of it nothing is made: the row is NULL. Else the new
  * path has a sandbox at once; if the parent has none, as with nothing, unless a moment was named.
- * -EEXIST (409); -EBUSY with a report; as context_moment, with the parent's box. ask: of the new
- * path. */
+ * -EEXIST (409); -EBUSY with a report; -EOWNERDEAD: the variables of that moment are lost; as
+ * context_moment, with the parent's box. ask: of the new path. */
 void context_branch(struct front *f, const struct context_ask *ask, const struct context_from *from,
                     context_done done, void *arg);
-/* Variables and files as they were. -ENOENT: it has ended; as context_moment, with the box. */
-void context_rewind(struct front *f, const char *tenant, const char *id, const char *message,
-                    const char *checkpoint, context_done done, void *arg);
+/* Variables and files as they were. -ENOENT: it has ended; -EOWNERDEAD; as context_moment, with the
+ * box. */
+void context_rewind(struct front *f, const char *tenant, const char *id,
+                    const struct context_from *to, context_done done, void *arg);
 /* The box of an active context, for its checkpoints: NULL if it has none now. No use of it. */
 void context_look(struct front *f, const char *tenant, const char *id, context_done done,
                   void *arg);

@@ -19,7 +19,7 @@ struct waiter {
     char template_id[CTX_TEMPLATE_MAX + 1]; /* "": the setting's */
     context_spec spec;
     char checkpoint[ID_LEN + 1]; /* "": none */
-    bool last, replay;
+    bool last, replay, files_do;
     struct box *bring; /* or NULL */
     struct deed deed;
     bool woken; /* its sandbox was paused */

@@ -267,7 +267,10 @@ static void create_from(struct context *c, struct box_spec *spec)
 {
     const struct waiter *w = c->waiters;
     struct checkpoint *from = checkpoint_find(c->front, c->tenant, w->checkpoint);
-    struct fork_ask ask = {.timeout_ms = context_life_ms(c), .last = w->last, .replay = w->replay};
+    struct fork_ask ask = {.timeout_ms = context_life_ms(c),
+                           .last = w->last,
+                           .replay = w->replay,
+                           .files_do = w->files_do};
     struct sg_error e;
 
     if (from) {
@@ -518,6 +521,7 @@ void context_obtain(struct front *f, const struct context_ask *ask, context_done
                          .spec = ask->spec,
                          .last = ask->last,
                          .replay = ask->replay,
+                         .files_do = ask->files_do,
                          .bring = ask->bring ? box_ref(ask->bring) : NULL,
                          .done = done,
                          .arg = arg};

@@ -12,6 +12,7 @@
 struct rewinding {
     struct front *front;
     char message[CTX_NAME_MAX + 1], checkpoint[ID_LEN + 1]; /* one of them is "" */
+    bool files_do;
     struct ctx_row row;
     struct box *box; /* held */
     struct deed deed;
@@ -59,7 +60,7 @@ static void on_ready(void *arg, struct box *b, int r, const struct sg_error *e)
     }
     deed_box(&x->deed, b);
     struct trace_ref before = deed_enter(&x->deed.trace);
-    box_rewind(b, c, on_rewound, x);
+    box_rewind(b, c, x->files_do, on_rewound, x);
     deed_leave(&before);
 }
 
@@ -85,14 +86,14 @@ static void on_touched(void *arg, const struct context_answer *a)
     context_when_ready(b, on_ready, x);
 }
 
-void context_rewind(struct front *f, const char *tenant, const char *id, const char *message,
-                    const char *checkpoint, context_done done, void *arg)
+void context_rewind(struct front *f, const char *tenant, const char *id,
+                    const struct context_from *to, context_done done, void *arg)
 {
     struct rewinding *x = xcalloc(1, sizeof(*x));
 
-    *x = (struct rewinding){.front = f, .done = done, .arg = arg};
-    snprintf(x->message, sizeof(x->message), "%s", message ? message : "");
-    snprintf(x->checkpoint, sizeof(x->checkpoint), "%s", checkpoint ? checkpoint : "");
+    *x = (struct rewinding){.front = f, .files_do = to->files_do, .done = done, .arg = arg};
+    snprintf(x->message, sizeof(x->message), "%s", to->message ? to->message : "");
+    snprintf(x->checkpoint, sizeof(x->checkpoint), "%s", to->checkpoint ? to->checkpoint : "");
     deed_begin(&x->deed, DEED_CONTEXT_REWIND);
     context_touch(f, tenant, id, 0, on_touched, x);
 }

@@ -23,6 +23,17 @@ int checkpoint_wait_field(const json_t *body, uint64_t *ret_ms, struct sg_error 
     return 0;
 }
 
+int checkpoint_accept_field(const json_t *body, bool *ret_files_do, struct sg_error *e)
+{
+    const char *text = NULL;
+    int r = field_string(body, "accept", SIZE_MAX, &text, e);
+
+    *ret_files_do = r == 0 && text && strcmp(text, "files") == 0;
+    if (r == 0 && text && !*ret_files_do)
+        r = err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'accept' can be \"files\" only");
+    return r;
+}
+
 /* {"checkpoint": {...}, "kernels": [...]} */
 static void reply_checkpoint(struct e2b_req *q, int status, const struct checkpoint *c,
                              const json_t *report)
@@ -181,6 +192,7 @@ static void rewind_with_body(struct e2b_req *q)
     struct box *b = running_box(q);
     struct checkpoint *c;
     struct sg_error e;
+    bool files_do;
 
     if (!b)
         return;
@@ -193,6 +205,8 @@ static void rewind_with_body(struct e2b_req *q)
     if (r == 0 && !name == !label)
         r = err_set(&e, SG_ERR_INVALID, -EINVAL,
                     FIELD_ERROR "give one of 'checkpointId' and 'label'");
+    if (r == 0)
+        r = checkpoint_accept_field(q->body, &files_do, &e);
     if (r < 0) {
         reply_sg_error(q->http, &e);
         return;
@@ -201,7 +215,7 @@ static void rewind_with_body(struct e2b_req *q)
     if (!c)
         return;
     e2b_wait(q);
-    box_rewind(b, c, on_rewound, q);
+    box_rewind(b, c, files_do, on_rewound, q);
 }
 
 void sandbox_rewind(struct http_req *req)

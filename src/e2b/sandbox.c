@@ -5,6 +5,7 @@
 #include "e2b/network.h"
 #include "e2b/path.h"
 #include "e2b/shape.h"
+#include "front/checkpoint.h"
 #include "front/egress.h"
 
 #define ANSWER_MAX (4u * 1024 * 1024) /* metadata and rules, escaped */
@@ -36,18 +37,66 @@ static void on_created(void *arg, struct box *b, int r, const struct sg_error *e
         sandbox_reply(q, 201, b);
 }
 
+static void on_forked(void *arg, struct box *b, int r, const struct sg_error *e,
+                      const json_t *report)
+{
+    struct e2b_req *q = arg;
+
+    if (r != -EOWNERDEAD)
+        on_created(q, b, r, e);
+    else if (e2b_back(q))
+        reply_fork_error(q->http, r, e, report);
+}
+
+/* From a snapshot, with its variables or not at all. By default its files will do, as E2B's
+ * packages cannot say: what a snapshot has for good are its files. */
+static void create_with_state(struct e2b_req *q, struct create_plan *p)
+{
+    struct checkpoint *c = checkpoint_find(q->front, q->tenant.id, p->layer);
+    struct fork_ask ask = {.timeout_ms = p->timeout_ms};
+    struct sg_error e;
+
+    if (c && c->kernels) {
+        e2b_wait(q);
+        box_create_from(q->front, &p->spec, c, &ask, on_forked, q);
+        return;
+    }
+    box_spec_done(&p->spec);
+    err_set(&e, SG_ERR_GONE, -EOWNERDEAD,
+            "there are no variables in what this sandbox is to be made from, or not any more: "
+            "without \"inherit\" it gets the files");
+    reply_fork_error(q->http, -EOWNERDEAD, &e, NULL);
+}
+
+static int parse_inherit(const json_t *body, bool *ret_state, struct sg_error *e)
+{
+    const char *text = "files";
+    int r = field_string(body, "inherit", SIZE_MAX, &text, e);
+
+    *ret_state = r == 0 && strcmp(text, "state") == 0;
+    if (r == 0 && !*ret_state && strcmp(text, "files") != 0)
+        r = err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'inherit' is none of state and files");
+    return r;
+}
+
 static void create(struct e2b_req *q, enum spec_version version)
 {
     struct front *f = q->front;
     struct create_plan p;
     struct sg_error e;
+    bool state;
 
     if (path_is_named(q->body)) {
         path_create(q, version);
         return;
     }
-    if (create_plan(f->store, &f->settings, &q->tenant, q->body, version, NULL, &p, &e) < 0) {
+    if (parse_inherit(q->body, &state, &e) < 0 ||
+        create_plan(f->store, &f->settings, &q->tenant, q->body, version, NULL, &p, &e) < 0) {
         reply_sg_error(q->http, &e);
+        return;
+    }
+    if (state) {
+        create_with_state(q, &p);
         return;
     }
     e2b_wait(q);

@@ -349,6 +349,14 @@ void checkpoint_told(struct front *f, const struct order_answer *a, int note_fd)
     checkpoint_unref(c);
 }
 
+bool checkpoint_had_kernels(const struct checkpoint *c)
+{
+    for (size_t i = 0; i < json_array_size(c->contexts); i++)
+        if (json_is_true(json_object_get(json_array_get(c->contexts, i), "carried")))
+            return true;
+    return false;
+}
+
 void checkpoint_told_lost(struct front *f, const struct order_answer *a)
 {
     struct checkpoint *c = find(f, a->layer);

@@ -85,14 +85,19 @@ typedef void (*fork_done)(void *arg, struct box *b, int r, const struct sg_error
 struct fork_ask {
     uint64_t timeout_ms;
     bool last;
-    bool replay; /* run the cells of other kernels again, with nothing to go out meanwhile */
+    bool files_do; /* if its kernels are gone, its files alone will do; else -EOWNERDEAD */
+    bool replay;   /* run the cells of other kernels again, with nothing to go out meanwhile */
 };
 void box_create_from(struct front *f, struct box_spec *spec, struct checkpoint *c,
                      const struct fork_ask *ask, fork_done done, void *arg);
 
 /* Back to it: everything that runs in the box ends first. Those that were taken later stay.
- * -ENOENT, -EBUSY: what it is doing cannot be ended (it is being paused...). */
-void box_rewind(struct box *b, struct checkpoint *c, checkpoint_done done, void *arg);
+ * -ENOENT, -EBUSY: what it is doing cannot be ended (it is being paused...). -EOWNERDEAD: its
+ * kernels are gone, and nothing was done; with files_do it gets the files alone then. */
+void box_rewind(struct box *b, struct checkpoint *c, bool files_do, checkpoint_done done,
+                void *arg);
+/* It has, or had, kernels that could be copied. */
+bool checkpoint_had_kernels(const struct checkpoint *c);
 
 /* NULL: there is none of that tenant. */
 struct checkpoint *checkpoint_find(struct front *f, const char *tenant, const char *name);

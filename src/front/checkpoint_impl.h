@@ -8,7 +8,9 @@
 #define REPORT_WAY_MAX     64 /* entries of what is in the way */
 #define REPORT_DROPPED_MAX 64 /* descriptors of one kernel */
 
-#define REASON_GONE "its copy has ended: its memory was needed"
+#define REASON_GONE "its copy has ended: its memory was needed, or what kept it has failed"
+/* -EOWNERDEAD */
+int checkpoint_say_lost(const struct checkpoint *c, struct sg_error *e);
 
 /* What is of one sandbox. */
 struct lineage {

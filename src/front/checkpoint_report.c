@@ -274,7 +274,7 @@ void reply_fork_error(struct http_req *req, int r, const struct sg_error *e, con
         reply_error(req, 410, "%s", e->message);
         return;
     }
-    if (r != -EBUSY || !json_object_get(report, "inTheWay")) {
+    if (r != -EOWNERDEAD && (r != -EBUSY || !json_object_get(report, "inTheWay"))) {
         reply_sg_error(req, e);
         return;
     }
@@ -285,6 +285,10 @@ void reply_fork_error(struct http_req *req, int r, const struct sg_error *e, con
     jw_i64(&j, 409);
     jw_key(&j, "message");
     jw_bytes(&j, e->message, strlen(e->message));
+    if (r == -EOWNERDEAD) {
+        jw_key(&j, "reason");
+        jw_string(&j, "state_lost");
+    }
     reply_put_fault(req, &j, 409, e->message);
     report_put(&j, report);
     jw_object_end(&j);

@@ -19,6 +19,24 @@
 #define FINISH_EVERY_MS 20
 #define FINISH_TRIES    500
 
+int checkpoint_say_lost(const struct checkpoint *c, struct sg_error *e)
+{
+    if (c->kind == CHECKPOINT_FORK)
+        return err_set(e, SG_ERR_GONE, -EOWNERDEAD,
+                       "the copies of its variables have ended before the new sandbox was there: "
+                       "try again");
+    return err_set(e, SG_ERR_GONE, -EOWNERDEAD,
+                   "the variables of checkpoint %s are gone: their memory was needed, or what kept "
+                   "them has failed. Its files are there: \"accept\": \"files\" takes these alone",
+                   c->name);
+}
+
+/* Kernels did not come along, and somebody counts on them. */
+static bool misses_kernels(const struct checkpoint *c, const char *gone, bool files_do)
+{
+    return gone && !files_do && checkpoint_had_kernels(c);
+}
+
 /* ---- a sandbox from one ---------------------------------------------------------------------- */
 
 struct making {
@@ -36,8 +54,12 @@ static void made(struct making *m, int r, const struct sg_error *e)
     struct box *b = m->box;
     struct sg_error lost;
 
+    if (r == -EOWNERDEAD) {
+        checkpoint_say_lost(m->from, &lost);
+        e = &lost;
+    }
     /* Not found is what the sandbox would be that whoever asks has named. */
-    if (r < 0 && (e->kind == SG_ERR_NOT_FOUND || e->kind == SG_ERR_GONE)) {
+    if (r < 0 && r != -EOWNERDEAD && (e->kind == SG_ERR_NOT_FOUND || e->kind == SG_ERR_GONE)) {
         r = err_set(&lost, SG_ERR_GONE, -EBUSY, "%s: %s",
                     b ? "the new sandbox was paused or has ended before it was ready"
                       : "what the new sandbox is made from has ended meanwhile",
@@ -93,6 +115,8 @@ static void on_adopted(void *arg, int r, const struct sg_error *e, const char *g
 {
     struct making *m = arg;
 
+    if (r == 0 && misses_kernels(m->from, gone, m->ask.files_do))
+        r = -EOWNERDEAD;
     if (r < 0) {
         made(m, r, e);
         return;
@@ -128,7 +152,8 @@ void box_create_from(struct front *f, struct box_spec *spec, struct checkpoint *
     bool last = ask->last && c->uses == 0, failed = false;
     struct box_make make = {.layer = c->name,
                             .timeout_ms = ask->timeout_ms + (ask->replay ? REPLAY_MS : 0),
-                            .flags = ORDER_STATE | (last ? ORDER_LAST : 0),
+                            .flags = ORDER_STATE | (last ? ORDER_LAST : 0) |
+                                     (ask->files_do ? 0 : ORDER_WHOLE),
                             .came_from = c->kind == CHECKPOINT_FORK ? c->parent : c->name,
                             .closed = ask->replay};
 
@@ -166,10 +191,10 @@ bool box_create_warm(struct front *f, struct box_spec *spec, const char *layer, 
                      box_done done, void *arg)
 {
     struct checkpoint *c = checkpoint_find(f, spec->tenant, layer);
-    struct fork_ask ask = {.timeout_ms = timeout_ms};
+    struct fork_ask ask = {.timeout_ms = timeout_ms, .files_do = true};
     struct warm *w;
 
-    if (!c || !c->kernels)
+    if (!c || !checkpoint_had_kernels(c))
         return false;
     w = xcalloc(1, sizeof *w);
     *w = (struct warm){.done = done, .arg = arg};
@@ -182,7 +207,7 @@ bool box_create_warm(struct front *f, struct box_spec *spec, const char *layer, 
 struct rewinding {
     struct box *box;
     struct checkpoint *to;
-    bool begun;
+    bool begun, files_do;
     struct deed deed;
     json_t *report;
     checkpoint_done done;
@@ -225,12 +250,21 @@ static void on_rewound_adopted(void *arg, int r, const struct sg_error *e, const
 {
     struct rewinding *w = arg;
     struct box *b = w->box;
+    struct sg_error ended;
 
     if (r < 0) {
         back(w, r, e);
         return;
     }
     w->report = report_kernels(w->to->contexts, gone);
+    if (misses_kernels(w->to, gone, w->files_do)) {
+        r = err_set(&ended, SG_ERR_GONE, -EOWNERDEAD,
+                    "the variables of checkpoint %s ended on the way: the sandbox has its files, "
+                    "and kernels begin anew",
+                    w->to->name);
+        back(w, r, &ended);
+        return;
+    }
     if (b->spec.interpreter && gone)
         box_warm_kernel(b);
     snprintf(b->spec.checkpoint, sizeof b->spec.checkpoint, "%s", w->to->name);
@@ -251,11 +285,8 @@ static void on_rewound(void *arg, const struct order_answer *a, int fd)
     int r = warden_error(a, &e);
 
     close_p(&fd);
-    if (r == -ENOMEM) {
-        r = err_set(&e, SG_ERR_GONE, -ESTALE,
-                    "the kernels of checkpoint %s are gone: their memory was needed; its files are "
-                    "there, for a branch",
-                    w->to->name);
+    if (r == -EOWNERDEAD) {
+        checkpoint_say_lost(w->to, &e);
     } else if (r == -ENOENT && w->box->state != BOX_ENDED) {
         r = err_set(&e, SG_ERR_GONE, -ESTALE, "checkpoint %s is not there any more", w->to->name);
     }
@@ -273,6 +304,10 @@ static void begin(void *arg, struct box *b, int r, const struct sg_error *unused
     struct order o;
 
     (void)r, (void)unused;
+    if (!w->to->kernels && !w->files_do && checkpoint_had_kernels(w->to)) {
+        back(w, checkpoint_say_lost(w->to, &e), &e);
+        return;
+    }
     checkpoint_give_way(b);
     if (b->state != BOX_RUNNING) {
         back(w, checkpoint_no_box(b, &e), &e);
@@ -287,14 +322,16 @@ static void begin(void *arg, struct box *b, int r, const struct sg_error *unused
     note_goes_back(b, w->to->name);
     box_order(b, ORDER_REWIND, &o);
     memcpy(o.layer, w->to->name, sizeof o.layer);
+    o.flags = w->files_do ? 0 : ORDER_WHOLE;
     warden_order(b->front, &o, -1, on_rewound, w);
 }
 
-void box_rewind(struct box *b, struct checkpoint *c, checkpoint_done done, void *arg)
+void box_rewind(struct box *b, struct checkpoint *c, bool files_do, checkpoint_done done, void *arg)
 {
     struct rewinding *w = xcalloc(1, sizeof *w);
 
-    *w = (struct rewinding){.box = box_ref(b), .to = checkpoint_ref(c), .done = done, .arg = arg};
+    *w = (struct rewinding){
+        .box = box_ref(b), .to = checkpoint_ref(c), .files_do = files_do, .done = done, .arg = arg};
     deed_begin(&w->deed, DEED_REWIND);
     deed_box(&w->deed, b);
     begin(w, b, 0, NULL);
@@ -342,8 +379,8 @@ static void on_again(uv_timer_t *t)
     struct checkpoint *c = checkpoint_find(x->box->front, x->box->spec.tenant, x->name);
     struct sg_error e = {0};
 
-    if (c)
-        box_rewind(x->box, c, on_finished, x);
+    if (c) /* what ran has ended by then, and nobody waits who could be told */
+        box_rewind(x->box, c, true, on_finished, x);
     else
         on_finished(x, NULL, err_set(&e, SG_ERR_GONE, -ESTALE, "the checkpoint is gone"), &e, NULL);
 }

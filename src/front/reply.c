@@ -69,7 +69,7 @@ int status_of_error(const struct sg_error *e)
     case SG_ERR_LIMIT:
         return e->code == -EDQUOT ? 429 : e->code == -ENOSPC ? 507 : 503;
     case SG_ERR_GONE:
-        return e->code == -EALREADY || e->code == -EBUSY ? 409 : 404;
+        return e->code == -EALREADY || e->code == -EBUSY || e->code == -EOWNERDEAD ? 409 : 404;
     case SG_ERR_NONE:
     case SG_ERR_INTERNAL:
     case SG_ERR_MAX_:

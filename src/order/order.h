@@ -90,8 +90,8 @@ enum order_op {
      */
     ORDER_SAVE,
     /* id, layer: a checkpoint. Everything in the sandbox ends, and it goes on from there: files and
-     * kernels. The channel stays. The front then has the agent ADOPT the kernels. -ENOENT: no such
-     * checkpoint, or not this tenant's; -ENOMEM: its kernels are gone. */
+     * kernels. The channel stays. The front then has the agent ADOPT the kernels. flags:
+     * ORDER_WHOLE. -ENOENT: no such checkpoint, or not this tenant's. */
     ORDER_REWIND,
     /* layer: forgets the name of a layer or a checkpoint; the files go when no sandbox uses them.
      * -ENOENT. */
@@ -119,6 +119,9 @@ enum order_op {
  * agent when the reply comes; the front has it ADOPT them. The reply's flags say whether it was so:
  * TELL_KERNELS. Without, or if the kernels are gone, it gets the files. */
 #define ORDER_STATE 64u
+/* CREATE with STATE, REWIND: with the kernels of the checkpoint, if it had any, or not at all:
+ * -EOWNERDEAD if they are gone, and nothing has ended for it. */
+#define ORDER_WHOLE 256u
 /* CHECKPOINT: a sandbox like it is ordered from it at once: one is made ready meanwhile. With
  * ORDER_LAST it is the only one. */
 #define ORDER_SOON 128u

@@ -46,7 +46,8 @@ void guest_create(struct server *s, const struct ticket *t, const struct order *
                   const struct policy_text *policy);
 /* Live fork. Takes the note over. */
 void guest_checkpoint(struct guest *g, const struct ticket *t, const struct order *o, int note);
-void guest_back_to(struct guest *g, const struct ticket *t, struct moment *m);
+void guest_back_to(struct guest *g, const struct ticket *t, const struct order *o,
+                   struct moment *m);
 /* What the broker says of a guest's instance. */
 void guest_still(struct guest *g, const struct kernel_news *news);
 void guest_held(struct guest *g, const struct kernel_news *news, int r, const struct sg_error *e);

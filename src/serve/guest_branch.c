@@ -4,7 +4,8 @@
  * answered
  *
  * Of one that is being made nothing is left if any of it fails. One that goes back has lost what
- * ran; if its kernels cannot be had again it has the files, and the answer says so. */
+ * ran; if its kernels end on the way it has the files, and the answer is an error. Whether they are
+ * there at all is looked at before (ORDER_WHOLE). */
 #include <stdio.h>
 #include <string.h>
 
@@ -73,6 +74,17 @@ static bool is_last(const struct guest *g)
            (named_by_us || !m->name[0]);
 }
 
+/* It had kernels, and they have ended; or the tenant has got another domain since. */
+static bool is_lost(const struct guest *g, const struct moment *m)
+{
+    return m->n_kernels > 0 && m->ward != g->ward;
+}
+
+static int say_lost(const struct moment *m, struct sg_error *e)
+{
+    return err_set(e, SG_ERR_GONE, -EOWNERDEAD, "the kernels of checkpoint %s are gone", m->name);
+}
+
 static void copy_next(struct guest *g)
 {
     struct moment *m = g->fork.moment;
@@ -81,13 +93,17 @@ static void copy_next(struct guest *g)
 
     bool wanted = g->job.kind == JOB_REWIND || (g->job.order.flags & ORDER_STATE);
 
-    if (!wanted || !m->ward || g->fork.n_copied == m->n_kernels) {
+    if (!wanted || g->fork.n_copied == m->n_kernels) {
         done(g);
         return;
     }
-    if (m->ward != g->ward) { /* the tenant has got another domain since */
-        moment_without_mould(m);
-        done(g);
+    if (is_lost(g, m)) {
+        if (m->ward)
+            moment_without_mould(m);
+        if (g->job.order.flags & ORDER_WHOLE)
+            fail(g, say_lost(m, &e), &e);
+        else
+            done(g);
         return;
     }
     r = instance_kernel_copy(g->instance, m->mould, m->kernels[g->fork.n_copied], is_last(g), &e);
@@ -212,16 +228,20 @@ void guest_branch_ready(struct guest *g, bool rooted)
     }
 }
 
-void guest_back_to(struct guest *g, const struct ticket *t, struct moment *m)
+void guest_back_to(struct guest *g, const struct ticket *t, const struct order *o, struct moment *m)
 {
     struct sg_error e = {0};
+    int r = 0;
 
-    if (g->phase != RUNNING) {
-        err_set(&e, SG_ERR_GONE, -EALREADY, "the sandbox does not run, or changes just now");
-        front_answer_error(g->server, t, -EALREADY, &e);
+    if (g->phase != RUNNING)
+        r = err_set(&e, SG_ERR_GONE, -EALREADY, "the sandbox does not run, or changes just now");
+    else if ((o->flags & ORDER_WHOLE) && is_lost(g, m))
+        r = say_lost(m, &e);
+    if (r < 0) {
+        front_answer_error(g->server, t, r, &e);
         return;
     }
-    g->job = (struct job){.kind = JOB_REWIND, .ticket = *t, .from = RUNNING};
+    g->job = (struct job){.kind = JOB_REWIND, .ticket = *t, .from = RUNNING, .order = *o};
     g->fork = (struct guest_fork){.moment = moment_use(m), .report = -1};
     g->phase = BRANCHING;
     begin(g);

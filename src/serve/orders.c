@@ -165,7 +165,7 @@ static int order_rewind(struct server *s, struct guest *g, const struct ticket *
 
     if (!m || strcmp(m->tenant, guest_tenant(g)) != 0)
         return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no checkpoint '%s'", o->layer);
-    guest_back_to(g, t, m);
+    guest_back_to(g, t, o, m);
     return 0;
 }
 
@@ -277,7 +277,7 @@ int orders_take(struct server *s, struct order *o, int fds[ORDER_FDS_MAX])
     if (o->magic != ORDER_MAGIC || o->op == 0 || o->op >= ORDER_MAX_ ||
         o->on_expiry >= EXPIRY_MAX_ ||
         o->flags & ~(ORDER_FILES_ONLY | ORDER_DURABLE | ORDER_KERNEL | ORDER_NETWORK | ORDER_KEEP |
-                     ORDER_LAST | ORDER_STATE | ORDER_SOON))
+                     ORDER_LAST | ORDER_STATE | ORDER_SOON | ORDER_WHOLE))
         return -EPROTO;
     if (order_about_itself(s, o))
         return 0;

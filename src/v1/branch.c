@@ -1,4 +1,5 @@
 /* Paths of a conversation: where they come from, where they went, and which there are. */
+#include "e2b/checkpoints.h"
 #include "e2b/field.h"
 #include "v1/check.h"
 #include "v1/handlers.h"
@@ -36,7 +37,7 @@ static int parse_inherit(const struct e2b_req *q, enum context_inherit *ret, str
 static int refuse_wishes(const struct e2b_req *q, enum context_inherit inherit, struct sg_error *e)
 {
     static const char *const wishes[] = {"ttlSeconds", "metadata", "envs", "network", "waitMs"};
-    static const char *const moments[] = {"atMessageId", "checkpointId"};
+    static const char *const moments[] = {"atMessageId", "checkpointId", "accept"};
 
     for (size_t i = 0; inherit == INHERIT_NONE && i < ARRAY_SIZE(wishes); i++)
         if (field_get(q->body, wishes[i]))
@@ -65,6 +66,8 @@ static int parse_from(const struct e2b_req *q, struct context_from *ret, struct 
         r = check_checkpoint(q, &ret->checkpoint, e);
     if (r == 0)
         r = check_wait(q, &ret->wait_ms, e);
+    if (r == 0)
+        r = checkpoint_accept_field(q->body, &ret->files_do, e);
     if (r == 0 && ret->message && ret->checkpoint)
         r = err_set(e, SG_ERR_INVALID, -EINVAL,
                     FIELD_ERROR "'atMessageId' and 'checkpointId' both name a moment: give one");
@@ -101,7 +104,8 @@ static int parse_branch(struct e2b_req *q, struct context_ask *ask, struct conte
 {
     static const char *const known[] = {"conversationId", "fromPathId",   "toPathId", "inherit",
                                         "ttlSeconds",     "metadata",     "envs",     "network",
-                                        "atMessageId",    "checkpointId", "waitMs",   "tenantId"};
+                                        "atMessageId",    "checkpointId", "waitMs",   "tenantId",
+                                        "accept"};
     struct check_two two;
     int r = check_body(q, known, ARRAY_SIZE(known), e);
 

@@ -1,4 +1,5 @@
 /* The checkpoints of a context, and back to one of them. */
+#include "e2b/checkpoints.h"
 #include "e2b/field.h"
 #include "v1/check.h"
 #include "v1/handlers.h"
@@ -48,16 +49,18 @@ static void on_rewound(void *arg, const struct context_answer *a)
 
 static void rewind_context(struct e2b_req *q)
 {
-    static const char *const known[] = {"checkpointId", "messageId", "tenantId"};
-    const char *message = NULL, *checkpoint = NULL;
+    static const char *const known[] = {"accept", "checkpointId", "messageId", "tenantId"};
+    struct context_from to = {0};
     struct sg_error e;
     int r = check_body(q, known, ARRAY_SIZE(known), &e);
 
     if (r == 0)
-        r = check_name(q->body, "messageId", false, &message, &e);
+        r = check_name(q->body, "messageId", false, &to.message, &e);
     if (r == 0)
-        r = check_checkpoint(q, &checkpoint, &e);
-    if (r == 0 && !message == !checkpoint)
+        r = check_checkpoint(q, &to.checkpoint, &e);
+    if (r == 0)
+        r = checkpoint_accept_field(q->body, &to.files_do, &e);
+    if (r == 0 && !to.message == !to.checkpoint)
         r = err_set(&e, SG_ERR_INVALID, -EINVAL,
                     FIELD_ERROR "give one of 'checkpointId' and 'messageId'");
     if (r < 0) {
@@ -67,7 +70,7 @@ static void rewind_context(struct e2b_req *q)
     if (!check_id(q))
         return;
     e2b_wait(q);
-    context_rewind(q->front, q->tenant.id, q->id, message, checkpoint, on_rewound, q);
+    context_rewind(q->front, q->tenant.id, q->id, &to, on_rewound, q);
 }
 
 void v1_rewind(struct http_req *req)

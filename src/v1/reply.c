@@ -45,7 +45,7 @@ bool reply_usable(struct e2b_req *q, const struct context_answer *a)
 {
     if (a->r == -ESTALE)
         reply_thinned(q, a);
-    else if (a->r == -EBUSY)
+    else if (a->r == -EBUSY || a->r == -EOWNERDEAD)
         reply_fork_error(q->http, a->r, a->e, a->report);
     else if (a->r < 0)
         reply_failed(q, a->r, a->e);

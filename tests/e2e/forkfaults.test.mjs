@@ -4,9 +4,10 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { err, out } from './code.mjs'
-import { checkpoint, fork, http, LONG, py, rewind, says, warm } from './fork.mjs'
+import { checkpoint, fork, http, LONG, make, py, rewind, says, warm } from './fork.mjs'
 import { assert, eventually, run, sleep, test, TOP } from './lib.mjs'
 import { killFront, scratch, start, stop } from './server.mjs'
+import { Client } from './v1.mjs'
 
 const ROUNDS = LONG ? 300 : 12
 const HOST_STATE = ['-B', path.join(TOP, 'tests/system/host_state.py')]
@@ -155,6 +156,60 @@ hurt('the broker, at any moment: what runs goes on, others can be forked again',
       return made
     })
   }
+}, 60)
+
+async function killBrokers(server) {
+  const brokers = named(server, 'sg-broker')
+  assert.ok(brokers.length > 0, 'there is a broker')
+  for (const pid of brokers) process.kill(pid, 'SIGKILL')
+  await eventually('they are gone', () => brokers.every((pid) => !named(server, 'sg-broker').includes(pid)))
+}
+
+hurt('the broker, later: what checkpoints and snapshots knew is lost, and nobody is told that it is there', async (server) => {
+  const { as } = server
+  const v1 = new Client(server)
+  const box = await warm(as)
+  await says(box, STATE)
+  await checkpoint(box, { label: 'start' }, as)
+  const route = `/sandboxes/${box.sandboxId}`
+  const { snapshotID, state } = await http(as).gives(201, 'POST', `${route}/snapshots`, {})
+  assert.equal(state, 'warm')
+  await says(box, 'live = 1\nopen("/tmp/later", "w").close()')
+  // A path of a conversation, whose first kernel is a copy too.
+  const talk = await eventually('its kernel is a copy', async () => {
+    const name = `talk-${Math.random().toString(36).slice(2)}`
+    const first = await v1.code(name, 'main', 'import os\nx = 1\nprint(os.getppid())')
+    return first.stdout === '0\n' ? name : undefined
+  })
+  assert.equal((await v1.code(talk, 'main', 'x = 2', { messageId: 'm1' })).checkpoint?.skipped, undefined)
+  const [context] = await v1.contexts({ conversationId: talk })
+
+  await killBrokers(server)
+  const lost = (answer) => assert.equal(answer.reason, 'state_lost', JSON.stringify(answer))
+  await eventually('the checkpoints say so', async () => !(await http(as).gives(200, 'GET', `${route}/checkpoints`)).checkpoints[0].kernels)
+  lost(await http(as).refuses(409, /start|gone/, 'POST', `${route}/rewind`, { label: 'start' }))
+  assert.deepEqual(await py(box, '[live, whole()]'), [1, WHOLE], 'what runs has lost nothing')
+  lost(await v1.refuses(409, /gone/, 'POST', `/v1/contexts/${context.id}/rewind`, { messageId: 'm1' }))
+  const branch = { conversationId: talk, fromPathId: 'main', toPathId: 'b', inherit: 'state', atMessageId: 'm1' }
+  lost(await v1.refuses(409, /gone/, 'POST', '/v1/contexts/branch', branch))
+  lost(await v1.refuses(409, /gone/, 'POST', '/v1/contexts/branch', { ...branch, inherit: 'replay' }))
+  assert.equal((await v1.code(talk, 'main', 'print(x)')).stdout, '2\n')
+  lost(await http(as).refuses(409, /\S/, 'POST', '/sandboxes', { templateID: snapshotID, inherit: 'state' }))
+
+  // Who takes the files alone gets them, and the next cell says what is gone.
+  const back = await http(as).gives(200, 'POST', `${route}/rewind`, { label: 'start', accept: 'files' })
+  assert.deepEqual(back.kernels.map((k) => k.state), ['fresh'])
+  const cell = await box.runCode('import os\nprint(os.path.exists("/tmp/later"), "live" in globals())')
+  assert.equal(out(cell), 'False False\n')
+  assert.match(err(cell), /variables of this context are gone/)
+  const branched = await v1.gives(201, 'POST', '/v1/contexts/branch', { ...branch, accept: 'files' })
+  assert.deepEqual(branched.kernels.map((k) => k.state), ['fresh'])
+  await v1.gives(200, 'POST', `/v1/contexts/${context.id}/rewind`, { messageId: 'm1', accept: 'files' })
+  const made = await make(as, { template: snapshotID })
+  const told = await made.runCode('print("whole" in globals())')
+  assert.equal(out(told), 'False\n')
+  assert.match(err(told), /variables of this context are gone/)
+  await v1.clear(talk)
 }, 60)
 
 // ---- agents -------------------------------------------------------------------------------------

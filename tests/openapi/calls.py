@@ -228,7 +228,7 @@ def checkpoints(session, server):
     same("variables and files are as they were", value("x, open('f').read()"), "([1, 2], '2')")
     session.call(server, 201, "POST", "/v1/contexts/branch",
                  {"conversationId": "talk", "fromPathId": "main", "toPathId": "before2",
-                  "inherit": "state", "atMessageId": "m2"}, "at a message")
+                  "inherit": "state", "atMessageId": "m2", "accept": "files"}, "at a message")
     explore(session, server, context, value)
     for number in range(4, 9):
         run("1", f"m{number}")
@@ -253,9 +253,11 @@ def rewind(session, server, context, checkpoint):
     target = f"/v1/contexts/{context}/rewind"
     session.call(server, 200, "POST", target, {"checkpointId": checkpoint})
     session.call(server, 200, "POST", target, {"messageId": "m3"})
+    session.call(server, 200, "POST", target, {"messageId": "m3", "accept": "files"})
     session.call(server, 404, "POST", target, {"messageId": "never"})
     session.call(server, 404, "POST", target, {"checkpointId": UNKNOWN})
     for body in ({}, {"messageId": ""}, {"messageId": 7}, {"checkpointId": "x"},
+                 {"messageId": "m3", "accept": "less"},
                  {"messageId": "m1", "checkpointId": checkpoint}):
         session.call(server, 400, "POST", target, body, str(body))
 

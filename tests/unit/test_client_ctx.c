@@ -78,6 +78,7 @@ TEST(each_action_takes_its_arguments)
     expect_taken("rewind c p m1", 3);
     expect_taken("rewind abc --checkpoint k", 1);
     expect_taken("rewind c p --checkpoint k", 2);
+    expect_taken("rewind c p m1 --accept-files", 3);
     expect_taken("rm a b c d e", 5);
     expect_taken("rm --conversation c -y", 0);
     expect_taken("rm --expired", 0);
@@ -115,6 +116,8 @@ TEST(what_is_wrong_is_named)
     expect_refused("rewind abc", "how far back is missing");
     expect_refused("rewind c p m1 --checkpoint k", "one of them");
     expect_refused("rewind", "rewind takes ID MESSAGE");
+    expect_refused("branch c p q --state --accept-files", "--accept-files needs --at");
+    expect_refused("log c p --accept-files", "--accept-files");
 }
 
 TEST(usage_takes_days)

@@ -172,7 +172,9 @@ static struct asked *rewind_to(const char *id, const char *message, const char *
     static struct asked a;
 
     a = (struct asked){0};
-    context_rewind(&server.front, server.acme_tenant.id, id, message, checkpoint, on_answer, &a);
+    context_rewind(&server.front, server.acme_tenant.id, id,
+                   &(struct context_from){.message = message, .checkpoint = checkpoint}, on_answer,
+                   &a);
     turn_until(&a.came);
     return &a;
 }

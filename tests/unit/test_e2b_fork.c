@@ -161,6 +161,9 @@ TEST(snapshots_say_whether_they_are_warm)
     EXPECT_STR(last_order(ORDER_CREATE)->layer, name);
     EXPECT(fork_agents.adopts == adopts + 1);
 
+    a = call_acme("POST", "{\"templateID\":\"warm\",\"inherit\":\"state\"}", "/v2/sandboxes");
+    EXPECT(a->status == 201 && (last_order(ORDER_CREATE)->flags & ORDER_WHOLE));
+
     /* The kernels end: the files are there. */
     struct order_answer lost = {.tell = TELL_KERNELS_LOST};
     memcpy(lost.layer, name, sizeof(name));
@@ -168,7 +171,13 @@ TEST(snapshots_say_whether_they_are_warm)
     a = call_acme("GET", NULL, "/snapshots");
     EXPECT_STR(field_of(json_array_get(a->json, 0), "state"), "files");
     EXPECT(call_acme("POST", "{\"templateID\":\"warm\"}", "/v2/sandboxes")->status == 201);
-    EXPECT(!(last_order(ORDER_CREATE)->flags & ORDER_STATE));
+    EXPECT(!(last_order(ORDER_CREATE)->flags & ORDER_WHOLE)); /* contexts say what is gone */
+    a = call_acme("POST", "{\"templateID\":\"warm\",\"inherit\":\"state\"}", "/v2/sandboxes");
+    EXPECT(a->status == 409);
+    EXPECT_STR(field_of(a->json, "reason"), "state_lost");
+    EXPECT(call_acme("POST", "{\"inherit\":\"state\"}", "/v2/sandboxes")->status == 409);
+    EXPECT(call_acme("POST", "{\"inherit\":\"files\"}", "/v2/sandboxes")->status == 201);
+    EXPECT(call_acme("POST", "{\"inherit\":\"all\"}", "/v2/sandboxes")->status == 400);
     EXPECT(call_acme("DELETE", NULL, "/templates/warm")->status == 204);
     EXPECT(checkpoint_find(&server.front, server.acme_tenant.id, name) == NULL);
     clean_up();
@@ -531,6 +540,40 @@ TEST(checkpoints_are_taken_listed_and_deleted)
     clean_up();
 }
 
+/* Less than was asked for is no success, unless it was said that it will do. */
+TEST(variables_that_are_lost)
+{
+    struct order_answer lost = {.tell = TELL_KERNELS_LOST};
+    char id[ID_LEN + 1], one[ID_LEN + 1], two[ID_LEN + 1];
+
+    make_sandbox("{}", id);
+    server.report = CARRIED;
+    take(id, "{\"label\":\"m1\"}", one);
+    take(id, "{\"label\":\"m2\"}", two);
+    memcpy(lost.layer, one, sizeof(one));
+    checkpoint_told_lost(&server.front, &lost);
+
+    size_t rewinds = count_orders(ORDER_REWIND);
+    struct answer *a = call_acme("POST", "{\"label\":\"m1\"}", "/sandboxes/%s/rewind", id);
+    EXPECT(a->status == 409 && count_orders(ORDER_REWIND) == rewinds);
+    EXPECT_STR(field_of(a->json, "reason"), "state_lost");
+    EXPECT(call_acme("POST", "{\"label\":\"m2\"}", "/sandboxes/%s/rewind", id)->status == 200);
+    EXPECT(last_order(ORDER_REWIND)->flags & ORDER_WHOLE);
+
+    server.report = NULL; /* what the warden has of it: no kernels */
+    a = call_acme("POST", "{\"label\":\"m1\",\"accept\":\"files\"}", "/sandboxes/%s/rewind", id);
+    EXPECT(a->status == 200 && !(last_order(ORDER_REWIND)->flags & ORDER_WHOLE));
+    EXPECT_STR(field_of(nth(a->json, "kernels", 0), "state"), "fresh");
+    EXPECT(strstr(field_of(nth(a->json, "kernels", 0), "reason"), "memory was needed"));
+    EXPECT(call_acme("POST", "{\"label\":\"m2\",\"accept\":\"all\"}", "/sandboxes/%s/rewind", id)
+               ->status == 400);
+    /* They end on the way, and the warden says nothing of it. */
+    a = call_acme("POST", "{\"label\":\"m2\"}", "/sandboxes/%s/rewind", id);
+    EXPECT(a->status == 409);
+    EXPECT_STR(field_of(a->json, "reason"), "state_lost");
+    clean_up();
+}
+
 TEST(rewind_goes_back)
 {
     char id[ID_LEN + 1], other[ID_LEN + 1], one[ID_LEN + 1], two[ID_LEN + 1], three[ID_LEN + 1];
@@ -566,9 +609,10 @@ TEST(rewind_goes_back)
     char body[128];
     snprintf(body, sizeof(body), "{\"checkpointId\":\"%s\"}", one);
     EXPECT(call_acme("POST", body, "/sandboxes/%s/rewind", other)->status == 404);
-    server.fail[ORDER_REWIND] = -ENOMEM;
+    server.fail[ORDER_REWIND] = -EOWNERDEAD; /* the front has not heard of it yet */
     a = call_acme("POST", body, "/sandboxes/%s/rewind", id);
-    EXPECT(a->status == 410 && strstr(message_of(a), "memory was needed") != NULL);
+    EXPECT(a->status == 409 && strstr(message_of(a), "memory was needed") != NULL);
+    EXPECT_STR(field_of(a->json, "reason"), "state_lost");
     server.fail[ORDER_REWIND] = -EALREADY;
     EXPECT(call_acme("POST", body, "/sandboxes/%s/rewind", id)->status == 409);
     server.fail[ORDER_REWIND] = 0;
