@@ -77,6 +77,7 @@ struct guard {
     size_t roots_len;
     char *patterns; /* more patterns for the sanitiser; NULL if there are none */
     struct resolver *resolver;
+    struct works *works;         /* http/work.h; NULL until the first that is inspected */
     struct sanitiser *sanitiser; /* NULL until the first that needs it */
     struct vault_key *key;
     struct ca *ca; /* NULL until the first sandbox that needs one */

@@ -9,10 +9,9 @@
 #include "guard/handle.h"
 #include "guard/inspect_impl.h"
 
-#define STEPS_MAX 64 /* in one turn: others have connections too */
-/* Not at once: libuv runs a timer that is due before it looks at any descriptor, again and again.
- */
-#define AGAIN_NS 1000000
+/* Of a slice of work, and each of a piece or a record at most: tenants take turns (http/work.h),
+ * and what is not inspected never waits for what is. */
+#define STEPS_MAX 4
 
 /* ---- how it ends ----------------------------------------------------------------------------- */
 
@@ -105,6 +104,7 @@ static void end(struct inspect *i)
     watch_drop(&i->sandbox_watch);
     watch_drop(&i->server_watch);
     alarm_drop(&i->timer);
+    work_drop(i->guard->works, &i->work);
     side_done(&i->sandbox);
     side_done(&i->server);
     inspect_upload_done(i);
@@ -289,6 +289,11 @@ static void watch_side(const struct side *s, uv_poll_t *w, int *events)
     *events = wanted;
 }
 
+static void post(struct inspect *i)
+{
+    work_post(i->guard->works, &i->work, work_party_of(i->subject->tenant));
+}
+
 /* What to wait for. again: there is more that could be done now. */
 static void wait_for_more(struct inspect *i, bool again)
 {
@@ -297,7 +302,9 @@ static void wait_for_more(struct inspect *i, bool again)
 
     watch_side(&i->sandbox, i->sandbox_watch, &i->sandbox_events);
     watch_side(&i->server, i->server_watch, &i->server_events);
-    alarm_set(i->timer, again ? AGAIN_NS : ns, on_timer);
+    alarm_set(i->timer, ns, on_timer);
+    if (again)
+        post(i);
     if (i->up.state == UPLOAD_NONE && i->down.state == DOWNLOAD_NONE) {
         side_rest(&i->sandbox);
         side_rest(&i->server);
@@ -327,15 +334,20 @@ static void turn(struct inspect *i)
         wait_for_more(i, moved);
 }
 
+static void run_slice(struct work *w)
+{
+    turn(CONTAINER_OF(w, struct inspect, work));
+}
+
 static void on_timer(uv_timer_t *t)
 {
-    turn(t->data);
+    post(t->data);
 }
 
 static void on_ready(uv_poll_t *w, int status, int events)
 {
     (void)status, (void)events; /* what it is, reading and writing will tell */
-    turn(w->data);
+    post(w->data);
 }
 
 /* ---- how it begins --------------------------------------------------------------------------- */
@@ -392,6 +404,9 @@ struct inspect *inspect_new(const struct inspect_order *o)
     i->sandbox_watch = watch_new(g->loop, o->sandbox_fd, i);
     i->server_watch = watch_new(g->loop, o->server_fd, i);
     i->timer = alarm_new(g->loop, i);
-    alarm_set(i->timer, 0, on_timer); /* nothing is called back before this returns */
+    i->work.run = run_slice;
+    if (!g->works)
+        g->works = works_new(g->loop, WORK_TURN_NS);
+    post(i); /* nothing is called back before this returns */
     return i;
 }

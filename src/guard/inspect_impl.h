@@ -17,6 +17,7 @@
 #include "guard/inspect_rules.h"
 #include "guard/inspect_sanitise.h"
 #include "guard/inspect_tls.h"
+#include "http/work.h"
 
 #define INSPECT_HANDSHAKE_MS  30000
 #define INSPECT_FIRST_BYTE_MS 300000 /* from the end of a request to the answer's first byte */
@@ -70,6 +71,7 @@ struct inspect {
     uv_poll_t *sandbox_watch, *server_watch;
     int sandbox_events, server_events; /* watched for now */
     uv_timer_t *timer;
+    struct work work;                                  /* a few steps: see inspect.c */
     uint64_t told_up, told_down;                       /* to count */
     uint64_t began_ms, moved_ms, server_ms, linger_ms; /* when; server: its bytes */
     uint64_t first_byte_ms;                            /* how long one waits for it */

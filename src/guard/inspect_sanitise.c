@@ -58,25 +58,39 @@ static void look(struct cleaner *c, const char *p, size_t len)
     sanitise_feed(c->stream, p, len, &unused);
 }
 
-/* Report-only: what is packed is unpacked for a look, and goes on as it is. */
-static void look_inside(struct cleaner *c, const char *p, size_t len)
+/* Report-only: what is packed is unpacked for a look, one piece of it, and goes on as it is.
+ * Returns how much was looked at. */
+static size_t look_inside(struct cleaner *c, const char *p, size_t len)
 {
-    size_t used = 0, n = 1;
+    size_t used = 0, n = 0;
 
     if (!c->inflater) {
         look(c, p, len);
-        return;
+        return len;
     }
-    while (!c->gap && (len > 0 || n > 0)) {
-        if (inflater_feed(c->inflater, p, len, &used, plain, sizeof plain, &n) < 0)
-            c->gap = "a packed body that cannot be unpacked";
-        else
-            look(c, plain, n);
-        p += used;
-        len -= used;
-        if (used == 0 && n == 0)
-            break;
+    if (inflater_feed(c->inflater, p, len, &used, plain, sizeof plain, &n) < 0 ||
+        (len > 0 && used == 0 && n == 0)) {
+        c->gap = "a packed body that cannot be unpacked";
+        return len;
     }
+    look(c, plain, n);
+    return used;
+}
+
+/* What was in the last bytes, a piece at a time. Returns whether there may be more. */
+static bool look_at_rest(struct cleaner *c)
+{
+    size_t used, n = 0;
+
+    if (!c->inflater || c->inflater->ended || c->gap)
+        return false;
+    if (inflater_feed(c->inflater, NULL, 0, &used, plain, sizeof plain, &n) == 0 && n > 0) {
+        look(c, plain, n);
+        return true;
+    }
+    if (!c->inflater->ended)
+        c->gap = "a packed body that cannot be unpacked";
+    return false;
 }
 
 int cleaner_feed(struct cleaner *c, const char *p, size_t len, size_t *ret_used, struct strbuf *out)
@@ -87,8 +101,8 @@ int cleaner_feed(struct cleaner *c, const char *p, size_t len, size_t *ret_used,
     *ret_used = n;
     if (!cleaner_changes(c)) {
         if (c->stream && !c->gap)
-            look_inside(c, p, n);
-        strbuf_add(out, p, n);
+            *ret_used = look_inside(c, p, n);
+        strbuf_add(out, p, *ret_used);
         return 0;
     }
     if (!c->inflater) {
@@ -108,8 +122,8 @@ int cleaner_end(struct cleaner *c, struct strbuf *out)
     int r;
 
     if (!cleaner_changes(c)) {
-        if (c->inflater && !c->inflater->ended && !c->gap)
-            c->gap = "a packed body that cannot be unpacked";
+        if (look_at_rest(c))
+            return 1;
         if (c->stream) {
             AUTO(strbuf_done) struct strbuf unused = {0};
             strbuf_init(&unused, 4 * PIECE);

@@ -219,6 +219,8 @@ static void rig_close(void)
     free(g->roots_pem);
     X509_free(rig_root);
     EVP_PKEY_free(rig_root_key);
+    works_free(g->works);
+    uv_run(&rig_loop, UV_RUN_DEFAULT);
     rig_must(uv_loop_close(&rig_loop) == 0, "something is left in the loop");
 }
 

@@ -1,5 +1,7 @@
 /* Bodies: where they end, and what is packed in them. */
 #include "guard/http_body.h"
+#include "guard/inspect_sanitise.h"
+#include "sanitise/sanitise.h"
 #include "tap.h"
 
 /* Reads a body that comes in pieces of `step` bytes. Returns the bytes used, or -EINVAL. */
@@ -188,6 +190,42 @@ static enum body_coding coding(const char *fields)
 
     EXPECT(http_read_request(text, (size_t)n, &m, &why) == 0);
     return body_coding(&m);
+}
+
+/* Report-only: however much is packed in a few bytes, a call looks at one piece of it. */
+TEST(a_look_inside_is_bounded)
+{
+    enum { PLAIN = 4u << 20, PIECE = 16u * 1024 };
+    static char packed[PLAIN / 100];
+    AUTO(free_p) char *plain = xcalloc(1, PLAIN);
+    struct cleaner c = {.mode = SANITISE_REPORT, .inflater = inflater_new()};
+    uLongf left = sizeof packed;
+    struct sg_error e;
+    size_t at = 0;
+    int r;
+
+    memset(plain, 'x', PLAIN);
+    EXPECT(compress((Bytef *)packed, &left, (const Bytef *)plain, PLAIN) == Z_OK);
+    EXPECT(sanitiser_new(NULL, &c.sanitiser, &e) == 0);
+    c.stream = sanitise_stream_new(c.sanitiser, c.mode);
+    do {
+        AUTO(strbuf_done) struct strbuf out = {0};
+        uint64_t before = c.inflater->out;
+        size_t used = 0;
+
+        strbuf_init(&out, 1u << 20);
+        r = at < left ? cleaner_feed(&c, packed + at, left - at, &used, &out)
+                      : cleaner_end(&c, &out);
+        EXPECT(r >= 0 && c.inflater->out - before <= PIECE);
+        EXPECT(out.len == used && memcmp(out.buf, packed + at, used) == 0);
+        at += used;
+        if (r < 0)
+            break;
+    } while (at < left || r > 0);
+    EXPECT(c.inflater->out == PLAIN && !c.gap);
+    struct sanitiser *s = c.sanitiser;
+    cleaner_done(&c);
+    sanitiser_free(s);
 }
 
 TEST(codings_are_known_by_name)
