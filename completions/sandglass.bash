@@ -136,7 +136,7 @@ _sandglass_serve_value()
     --context-keep | --usage-keep)
         _sandglass_words "0 30d 90d 400d" "$cur"
         ;;
-    --max-timeout | --tenant-idle | --context-ttl | --execution-timeout | --execution-timeout-max | --reap-every | \
+    --max-timeout | --tenant-idle | --drain-timeout | --context-ttl | --execution-timeout | --execution-timeout-max | --reap-every | \
         --checkpoint-age | --agent-timeout)
         _sandglass_words "10m 1h 24h" "$cur"
         ;;
@@ -194,7 +194,7 @@ _sandglass_serve()
     _sandglass_words "--config -c --new --listen --state --tls-cert --tls-key --domain --insecure
         --front-user --front-program --sandbox-memory --sandbox-disk --sandbox-cpus --sandbox-pids
         --pool-min --pool-max --warm-kernels --kernel-fork --tenant-sandboxes --tenant-paused --tenant-paused-memory --tenant-snapshots
-        --tenant-rate --tenant-idle --max-timeout --store --public-url --context-template --context-ttl
+        --tenant-rate --tenant-idle --drain-timeout --max-timeout --store --public-url --context-template --context-ttl
         --context-keep --usage-keep
         --tenant-contexts --conversation-contexts --execution-timeout --execution-timeout-max --code-max
         --reap-every --reap-batch --checkpoints --checkpoint-keep --checkpoint-max --checkpoint-age
@@ -501,7 +501,7 @@ _sandglass_client()
 _sandglass()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-    local verbs="run acp serve key tenant backup restore audit ps create exec repl cp logs kill pause resume fork top ctx usage events mcp
+    local verbs="run acp serve drain key tenant backup restore audit ps create exec repl cp logs kill pause resume fork top ctx usage events mcp
         agents secret doctor version help"
 
     COMPREPLY=()
@@ -533,6 +533,13 @@ _sandglass()
         ;;
     ps | create | exec | repl | cp | logs | kill | pause | resume | fork | top | ctx | usage | events | mcp | secret | agents)
         _sandglass_client "${COMP_WORDS[1]}" "$cur" "$prev"
+        ;;
+    drain)
+        if [ "$prev" = --state ]; then
+            _sandglass_files "$cur"
+        else
+            _sandglass_words "--state --now --json --help -h" "$cur"
+        fi
         ;;
     doctor)
         _sandglass_words "--json --sweep --syscalls --help -h" "$cur"

@@ -40,6 +40,7 @@ static const struct verb verbs[] = {
     {"run", "run code, a file or a command in a sandbox", cmd_run},
     {"acp", "run an agent of the Agent Client Protocol in a sandbox", cmd_acp},
     {"serve", "serve sandboxes to E2B programs", cmd_serve},
+    {"drain", "end a server when what is under way is done", cmd_drain},
     {"key", "make, list and revoke the keys of a server", cmd_front},
     {"tenant", "list the tenants of a server and set their limits", cmd_front},
     {"backup", "write what a server has to a directory, while it runs", cmd_front},

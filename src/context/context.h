@@ -48,6 +48,10 @@ struct contexts;
 int contexts_start(struct front *f, struct ctx_store *store, void (*started)(struct front *f),
                    struct sg_error *e);
 
+/* The server ends: its rows have no sandboxes from now on, and it counts as dead at once, so that
+ * other servers make new ones. done: the store has heard of it, or cannot be reached. */
+void contexts_leave(struct front *f, void (*done)(void *arg), void *arg);
+
 /* How a sandbox is to be, if one must be made; asked again if that one came to nothing.
  * template_id: what the row says, or NULL for a path that is new. On success ret is filled, with
  * its tenant and template, and layer as for box_create ("": none). */

@@ -478,6 +478,41 @@ static void on_claimed(void *arg, const struct ctx_reply *reply)
     }
 }
 
+/* The server is about to end: nothing is begun here, but what another one has is there. */
+static void on_looked_up(void *arg, const struct ctx_reply *reply)
+{
+    struct context *c = arg;
+    struct context_answer a = {0};
+    struct sg_error e = reply->e;
+    int r = reply->r;
+
+    if (r == 0 && reply->n > 0) {
+        c->row = reply->rows[0];
+        if (context_is_elsewhere(c->front, &c->row, &a, &e)) {
+            answer_all(c, &a);
+            return;
+        }
+    }
+    if (r == 0)
+        r = err_set(&e, SG_ERR_LIMIT, -EAGAIN,
+                    "the server is about to end and begins nothing new: try again soon");
+    fail_all(c, r, &e);
+}
+
+static void look_up(struct context *c)
+{
+    struct ctx_store *s = c->front->contexts->store;
+    struct ctx_list q = {.tenant = c->tenant,
+                         .conversation = c->conversation,
+                         .path = c->path,
+                         .statuses = CTX_ACTIVE,
+                         .before_id = "",
+                         .limit = 1};
+
+    c->step = OBTAIN_CLAIM;
+    s->ops->list(s, &q, on_looked_up, c);
+}
+
 static void claim(struct context *c)
 {
     struct contexts *t = c->front->contexts;
@@ -534,6 +569,10 @@ void context_obtain(struct front *f, const struct context_ask *ask, context_done
     while (*at)
         at = &(*at)->next;
     *at = w;
-    if (c->step == OBTAIN_NONE)
+    if (c->step != OBTAIN_NONE)
+        return;
+    if (f->draining)
+        look_up(c);
+    else
         claim(c);
 }

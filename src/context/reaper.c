@@ -375,6 +375,38 @@ static void on_alive(uv_timer_t *timer)
     t->store->ops->seen(t->store, t->node, url[0] ? url : r->front->url, on_seen, r);
 }
 
+/* ---- the end -------------------------------------------------------------------------------- */
+
+struct leaving {
+    void (*done)(void *arg);
+    void *arg;
+};
+
+static void on_left(void *arg, const struct ctx_reply *reply)
+{
+    AUTO(free_p) struct leaving *l = arg;
+
+    if (reply->r < 0)
+        log_line(LEVEL_WARN, "this server cannot be signed off: %s", reply->e.message);
+    l->done(l->arg);
+}
+
+void contexts_leave(struct front *f, void (*done)(void *arg), void *arg)
+{
+    struct contexts *t = f->contexts;
+
+    if (!t || !t->recovered) {
+        done(arg);
+        return;
+    }
+    struct leaving *l = xcalloc(1, sizeof(*l));
+    *l = (struct leaving){.done = done, .arg = arg};
+    uv_timer_stop(&t->reaper->alive);
+    t->store->ops->leave(t->store, t->node, on_left, l);
+}
+
+/* ---- the start of it all -------------------------------------------------------------------- */
+
 static void every(struct reaper *r, uv_timer_t *t, uv_timer_cb fn, uint64_t ms)
 {
     uv_timer_init(r->front->loop, t);

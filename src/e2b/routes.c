@@ -6,6 +6,7 @@
 #include "e2b/secrets.h"
 #include "e2b/template.h"
 #include "front/auth.h"
+#include "front/ready.h"
 
 /* What E2B has and we have not. Answered as such: a program that relies on it must not go on as if
  * it worked. */
@@ -146,7 +147,10 @@ static const struct http_route routes[] = {
 void e2b_request(struct http_req *req)
 {
     if (req->method == HTTP_M_GET && strcmp(req->path, "/health") == 0) {
-        reply_empty(req, 204);
+        if (http_query_has(req, "ready"))
+            ready_answer(req);
+        else
+            reply_empty(req, 204);
         return;
     }
     /* Before anything is said about the path: which routes there are is nobody else's business. */

@@ -113,6 +113,7 @@ void watch_dir(struct rpc_call *c, json_t *message)
     struct watch *w = task_new(c, sizeof(*w));
 
     strbuf_init(&request, 2 * OPS_PATH_MAX);
+    c->req->unawaited = true; /* it ends when the client has seen enough */
     w->flags = watch_flags(message);
     w->task.done = on_done;
     w->task.failed = watch_failed;

@@ -189,10 +189,6 @@ static bool advance(struct http_conn *c)
         drop_request(c);
         enter(c, CONN_IDLE);
         return true;
-    case CONN_IDLE:
-        if (c->server->draining)
-            conn_lose(c);
-        return false;
     case CONN_LINGER:
         if (c->shut || io_waiting(c) > 0)
             return false;
@@ -202,6 +198,7 @@ static bool advance(struct http_conn *c)
         return true;
     case CONN_HANDSHAKE:
     case CONN_HEAD:
+    case CONN_IDLE:
     case CONN_CLOSED:
         return false;
     }
@@ -551,8 +548,9 @@ void conn_tick(struct http_conn *c, uint64_t now)
     }
 }
 
-void conn_drain(struct http_conn *c)
+/* A request, or the last bytes of its answer. */
+bool conn_is_busy(const struct http_conn *c)
 {
-    if (c->state == CONN_IDLE || (c->state == CONN_HEAD && c->in.len == 0))
-        conn_lose(c);
+    return c->state == CONN_REQUEST ? !c->req->pub.unawaited
+                                    : c->state == CONN_SKIP || c->state == CONN_LINGER;
 }

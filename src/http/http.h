@@ -106,6 +106,7 @@ struct http_req {
     uint64_t party;     /* whose work reading it is: see work.h; the client's address, if not set */
     size_t body_piece;  /* of it, at most so much at a time: where bytes cost much; 0: 256 KiB */
     bool body_may_rest; /* no body_rate: a stream of messages, which come when they come */
+    bool unawaited;     /* it has no end of its own, such as a stream of news: see _drain */
     bool body_secret;   /* set before it is collected: wiped wherever this server has held it */
 };
 
@@ -128,8 +129,9 @@ int http_server_listen(struct http_server *s, int fd, bool tls, struct sg_error 
 /* PEM texts. For connections from now on; the old ones keep theirs. TLS 1.2 and later only. */
 int http_server_set_tls(struct http_server *s, const char *cert_pem, size_t cert_len,
                         const char *key_pem, size_t key_len, struct sg_error *e);
-/* No new connections; idle ones are closed, the others after the answer they are giving. `done` is
- * called when none is left. */
+/* What comes from now on is answered as before, and each answer ends its connection: the owner
+ * refuses what it will not begin. `done` is called when all that was under way is answered, but for
+ * what is not awaited (http_req.unawaited) or was taken over. */
 void http_server_drain(struct http_server *s, void (*done)(void *arg), void *arg);
 size_t http_server_connections(const struct http_server *s);
 /* Closes everything at once; on_close is called for each request, before this returns. The loop

@@ -59,6 +59,7 @@ struct http_conn {
     bool read_off;    /* bytes have come that nobody wants yet */
     bool hangup_off;  /* the client's end of stream is known and was not taken as its going */
     bool shut;        /* LINGER: our direction is closed */
+    bool awaited;     /* by who drains the server */
     bool again;       /* TLS holds bytes that no event will tell of */
     struct strbuf in; /* read and not yet used */
     struct strbuf out;
@@ -186,7 +187,8 @@ void conn_settle(struct http_conn *c);
 void conn_lose(struct http_conn *c);
 /* Answers in the error shape, if no answer was begun, and ends the connection. */
 void conn_refuse(struct http_conn *c, int status, const char *message);
-void conn_drain(struct http_conn *c);
+/* Whether who drains the server has to wait for it, which has begun before. */
+bool conn_is_busy(const struct http_conn *c);
 
 /* req.c */
 /* From a whole head of `len` bytes. NULL: *ret_status and *ret_why say how to refuse it. */

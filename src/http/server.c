@@ -34,11 +34,26 @@ static void on_tick(uv_timer_t *timer)
 
     LIST_FOREACH(c, &s->conns, in_server)
     conn_tick(c, now);
+    if (s->draining)
+        server_wake(s);
     LIST_FOREACH(l, &s->listeners, in_server)
     {
         if (l->resting && uv_poll_start(&l->poll, UV_READABLE, on_listener) == 0)
             l->resting = false;
     }
+}
+
+/* What was under way when it began to drain. */
+static bool is_busy(const struct http_server *s)
+{
+    struct http_conn *c;
+
+    LIST_FOREACH(c, &s->conns, in_server)
+    {
+        if (c->awaited && conn_is_busy(c))
+            return true;
+    }
+    return false;
 }
 
 static void on_idle(uv_idle_t *idle)
@@ -56,7 +71,7 @@ static void on_idle(uv_idle_t *idle)
     }
     if (s->freed)
         return;
-    if (s->draining && s->n_conns == 0 && s->drained) {
+    if (s->draining && s->drained && !is_busy(s)) {
         void (*drained)(void *) = s->drained;
 
         s->drained = NULL;
@@ -110,11 +125,11 @@ void server_conn_closed(struct http_server *s, struct http_conn *c)
     work_drop(s->works, &c->reading);
     peers_leave(s->peers, &c->ip);
     uv_close((uv_handle_t *)&c->poll, on_conn_freed);
+    if (c->awaited)
+        server_wake(s);
     if (--s->n_conns > 0 || s->freed)
         return;
     /* The last one: nobody needs the clock. A listener that rests does. */
-    if (s->draining)
-        server_wake(s);
     struct listener *l;
     LIST_FOREACH(l, &s->listeners, in_server)
     {
@@ -150,7 +165,7 @@ void server_adopt(struct http_server *s, int fd, bool tls, const struct sockaddr
     c->server = s;
     c->fd = fd;
     peer_read(c, addr);
-    if (s->draining || s->n_conns >= s->limits.conns_max ||
+    if (s->freed || s->n_conns >= s->limits.conns_max ||
         (tls && !(c->ssl = tls_open(s->tls, fd))) ||
         !peers_enter(s->peers, &c->ip, s->limits.conns_per_ip)) {
         refuse_conn(c);
@@ -317,9 +332,8 @@ void http_server_drain(struct http_server *s, void (*done)(void *arg), void *arg
     s->draining = true;
     s->drained = done;
     s->drained_arg = arg;
-    close_listeners(s);
     LIST_FOREACH(c, &s->conns, in_server)
-    conn_drain(c);
+    c->awaited = conn_is_busy(c);
     server_wake(s);
 }
 

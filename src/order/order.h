@@ -98,6 +98,8 @@ enum order_op {
     ORDER_FORGET,
     /* What the warden counts. Reply: a memfd with a struct order_figures. */
     ORDER_FIGURES,
+    /* Whether a sandbox can be handed out. -EAGAIN, with the reason. */
+    ORDER_READINESS,
     /* These are not answered. It takes connections; it is alive; it cannot start, and ends: message
      * says why. */
     ORDER_READY,

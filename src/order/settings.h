@@ -58,6 +58,7 @@ struct settings {
     uint32_t tenant_rate;          /* requests a second; 0: no limit */
     uint32_t tenant_snapshots;
     uint64_t tenant_idle_ms;
+    uint64_t drain_timeout_ms;
     uint64_t max_timeout_ms;
     char default_template[128];
     struct hidden store;  /* settings_store; where PostgreSQL is may have a password */
@@ -138,6 +139,7 @@ struct settings {
     X(tenant_rate)           \
     X(tenant_snapshots)      \
     X(tenant_idle)           \
+    X(drain_timeout)         \
     X(max_timeout)           \
     X(default_template)      \
     X(store)                 \

@@ -44,7 +44,8 @@ static const char *imports_of(const struct ward *w)
 
 static bool wanted(const struct ward *w)
 {
-    return strcmp(w->server->settings.warm_kernels, "none") != 0;
+    return strcmp(w->tenant, WARD_NOBODY) != 0 &&
+           strcmp(w->server->settings.warm_kernels, "none") != 0;
 }
 
 /* ---- the zygote ------------------------------------------------------------------------------ */

@@ -250,6 +250,15 @@ static int order_figures(struct server *s, const struct ticket *t, struct sg_err
     return 0;
 }
 
+static int order_readiness(struct server *s, const struct ticket *t, struct sg_error *e)
+{
+    int r = readiness_check(s, e);
+
+    if (r == 0)
+        front_answer(s, t, NULL, -1);
+    return r;
+}
+
 /* ---- how it is itself ------------------------------------------------------------------------ */
 
 /* False: it is about something else. */
@@ -287,6 +296,8 @@ int orders_take(struct server *s, struct order *o, int fds[ORDER_FDS_MAX])
         r = order_save(s, &t, o, &e);
     else if (o->op == ORDER_FIGURES)
         r = order_figures(s, &t, &e);
+    else if (o->op == ORDER_READINESS)
+        r = order_readiness(s, &t, &e);
     else if (!id_valid(o->id))
         r = err_set(&e, SG_ERR_INVALID, -EINVAL, "a sandbox's id is 20 letters and digits");
     else if (o->op == ORDER_CREATE)

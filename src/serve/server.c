@@ -22,8 +22,8 @@
 #include "warden/cgroup_place.h"
 #include "warden/slots.h"
 
-#define DRAIN_NS       10000000000ull
-#define GUARD_GRACE_MS 2000 /* it has a record to finish */
+#define DRAIN_GRACE_NS 10000000000ull /* for what the front does when all have their answers */
+#define GUARD_GRACE_MS 2000           /* it has a record to finish */
 #define NOFILE         1048576u
 
 /* What runs the server, apart from what its parts share. */
@@ -103,7 +103,7 @@ static void on_patience(struct timer *timer)
 {
     struct run *run = CONTAINER_OF(timer, struct run, patience);
 
-    log_line(LEVEL_WARN, "requests are still under way: ending them");
+    log_line(LEVEL_WARN, "the front does not finish: it is ended");
     run->over = true;
 }
 
@@ -113,20 +113,23 @@ static void close_listeners(struct server *s)
         close(s->listeners[--s->n_listeners]);
 }
 
+/* Listeners stay open: who comes now is told when to come again, by the front. */
 static void drain(struct run *run)
 {
+    uint64_t drain_ns = run->server.settings.drain_timeout_ms * 1000000ull;
+
     if (run->draining) {
+        log_line(LEVEL_INFO, "told to end a second time: ending now");
         run->over = true;
         return;
     }
     run->draining = true;
-    log_line(LEVEL_INFO, "finishing: no new requests are taken");
+    log_line(LEVEL_INFO, "draining: nothing new is begun, what is under way has %llu s",
+             (unsigned long long)(drain_ns / 1000000000));
     notify_tell("STOPPING=1");
     front_process_drain(&run->server);
-    /* The front closes its own: new callers are refused at once, and not left to wait. */
-    close_listeners(&run->server);
     run->patience.fn = on_patience;
-    timer_set(&run->server.reactor, &run->patience, clock_ns() + DRAIN_NS);
+    timer_set(&run->server.reactor, &run->patience, clock_ns() + drain_ns + DRAIN_GRACE_NS);
 }
 
 static void on_signal(struct event_source *src, uint32_t events)
@@ -273,10 +276,13 @@ static int start(struct run *run, struct sg_error *e)
         r = layers_load(s, e);
     if (r == 0)
         r = serve_listen(s, e);
-    if (r < 0)
-        return r;
-    heartbeats_start(s);
-    return start_servants(s, e);
+    if (r == 0)
+        heartbeats_start(s);
+    if (r == 0)
+        r = start_servants(s, e);
+    if (r == 0)
+        readiness_start(s);
+    return r;
 }
 
 static int turns(struct run *run, struct sg_error *e)

@@ -19,6 +19,7 @@
 #include "serve/front_process.h"
 #include "serve/heartbeat.h"
 #include "serve/logfile.h"
+#include "serve/readiness.h"
 #include "serve/reactor.h"
 #include "serve/state.h"
 
@@ -58,6 +59,7 @@ struct server {
     struct servant front, guard;
     struct heartbeats beats;
     uint64_t faults[PROCESS_MAX_][PROCESS_FAULT_MAX_]; /* see faults.h */
+    struct readiness readiness;
     enum egress_path path; /* how sandboxes' connections come to the guard; 0: not at all */
     uint64_t lives;        /* of guests, counted */
     struct guest *guests[GUEST_BUCKETS];

@@ -19,6 +19,7 @@
 #define BARE_NS     (60 * SECOND_NS) /* how long a ward is known for copies of sandboxes */
 #define SLOTS_MAX_  16384u
 #define SPARE_SLOTS 16u
+#define PROBE_SLOTS 2u
 #define HOSTNAME    "sandbox"
 
 struct birth {
@@ -63,11 +64,18 @@ static bool wants_bare(const struct ward *w)
     return clock_ns() < w->bare_until_ns;
 }
 
+static bool is_nobodys(const struct ward *w)
+{
+    return strcmp(w->tenant, WARD_NOBODY) == 0;
+}
+
 static uint32_t pool_target(const struct ward *w)
 {
     const struct settings *t = &w->server->settings;
     uint32_t n = w->demand > w->taken ? w->demand : w->taken;
 
+    if (is_nobodys(w))
+        return 0;
     n = n < t->pool_min ? t->pool_min : n;
     n += wants_bare(w);
     return n > t->pool_max ? t->pool_max : n;
@@ -164,6 +172,7 @@ static void birth_fail(struct birth *b, const struct sg_error *e)
     if (!owner) {
         log_line(LEVEL_WARN, "a sandbox for the pool: %s", e->message);
         b->ward->refused_ns = clock_ns() + SECOND_NS;
+        readiness_failed(b->ward->server, e);
     }
     birth_end(b);
     if (owner)
@@ -224,6 +233,7 @@ static void on_word(struct event_source *src, uint32_t events)
         birth_fail(b, &e);
         return;
     }
+    readiness_proved(w->server);
     if (!b->owner)
         b->owner = take_fitting_request(w, b);
     if (b->owner) {
@@ -632,8 +642,9 @@ static int ward_open(struct server *s, const char *tenant, struct ward **ret, st
     w->requests_end = &w->requests;
     snprintf(w->tenant, sizeof w->tenant, "%s", tenant);
     struct provider_place place = {.server = s->state.name, .tenant = w->tenant};
-    r = provider_open(room(&s->settings), &place, 0, &w->provider, e);
+    r = provider_open(is_nobodys(w) ? PROBE_SLOTS : room(&s->settings), &place, 0, &w->provider, e);
     if (r < 0) {
+        readiness_failed(s, e);
         free(w);
         return r;
     }
@@ -658,6 +669,12 @@ int ward_get(struct server *s, const char *tenant, struct ward **ret, struct sg_
             return 0;
         }
     return ward_open(s, tenant, ret, e);
+}
+
+void ward_give_up(struct ward *w)
+{
+    w->broken = true;
+    timer_set(&w->server->reactor, &w->tick, clock_ns() + SECOND_NS);
 }
 
 void wards_renew(struct server *s)
@@ -696,6 +713,7 @@ static bool ward_idle(struct ward *w)
     if (ask(w, &e) < 0) {
         w->refused_ns = clock_ns() + SECOND_NS;
         log_line(LEVEL_WARN, "a sandbox for the pool: %s", e.message);
+        readiness_failed(w->server, &e);
         return false;
     }
     push(w);

@@ -80,6 +80,9 @@ struct ward {
     bool hung[HELPER_MAX_];               /* killed for that */
 };
 
+/* A tenant that is none: its ward has neither pool nor kernels, and room for a probe. */
+#define WARD_NOBODY "nobody"
+
 /* The tenant's; opened if there is none. */
 int ward_get(struct server *s, const char *tenant, struct ward **ret, struct sg_error *e);
 /* `request` stays the caller's until it is done. It may be done before this returns. */
@@ -93,6 +96,8 @@ void ward_feed_all(struct ward *w);
 void ward_fed(struct ward *w, struct instance *i, bool has_kernel);
 /* A sandbox that was taken is gone. */
 void ward_return(struct ward *w);
+/* It takes no more requests, and is closed when its last sandbox is gone. */
+void ward_give_up(struct ward *w);
 /* After a change of settings: the pool's sandboxes are made anew. */
 void wards_renew(struct server *s);
 /* A small piece of work; true if there is more. */

@@ -14,6 +14,7 @@
 #include "front/reply.h"
 #include "interpreter/interpreter.h"
 #include "mcp/mcp.h"
+#include "server/drain.h"
 #include "v1/v1.h"
 
 #define PORT_MAX 65535u
@@ -66,6 +67,8 @@ bool dispatch_parse_host(const char *host, const char *domain, unsigned *ret_por
 
 static void answer(struct http_req *req, struct box *b, unsigned port)
 {
+    if (drain_refuses(req, port))
+        return;
     /* Ports that are not public are so for the interpreter too; forward.h says it. */
     if (port == FRONT_ENVD_PORT)
         envd_request(b, req);
@@ -187,7 +190,7 @@ static void route(struct http_req *req)
         mcp_request(req);
     } else if (strcmp(req->path, "/metrics") == 0) {
         metrics_answer(req);
-    } else {
+    } else if (!drain_refuses(req, 0)) {
         e2b_request(req);
     }
 }

@@ -29,6 +29,7 @@
 #include "server/banner.h"
 #include "server/confine.h"
 #include "server/dispatch.h"
+#include "server/drain.h"
 #include "server/key.h"
 #include "server/tenant.h"
 #include "store/clerk.h"
@@ -220,7 +221,7 @@ static void on_usage_told(void *arg)
     trace_flush(leave, NULL);
 }
 
-static void on_drained(void *arg)
+static void on_signed_off(void *arg)
 {
     usage_finish(arg, on_usage_told, arg);
 }
@@ -270,9 +271,8 @@ static void on_tell(struct front *f, const struct order_answer *a, int *fds, siz
         box_told_paused(f, a);
         break;
     case TELL_DRAIN:
-        f->draining = true;
         living_stopping(f);
-        http_server_drain(f->http, on_drained, f);
+        drain_begin(f, on_signed_off);
         break;
     case TELL_REPLY:
     case TELL_BEAT:

@@ -233,6 +233,9 @@ struct ctx_store_ops {
                     ctx_done done, void *arg);
     /* The node lives, and is reached there. */
     void (*seen)(struct ctx_store *s, const char *node, const char *url, ctx_done done, void *arg);
+    /* The node ends: what is READY has no sandbox of it any more, and it is dead at once, until it
+     * is seen again. */
+    void (*leave)(struct ctx_store *s, const char *node, ctx_done done, void *arg);
 
     /* Deletes some of what is older than q says, a bounded number of rows each time: contexts that
      * have ended, the paths of a conversation that has no context any more and got no path since,

@@ -287,6 +287,16 @@ static void pg_seen(struct ctx_store *s, const char *node, const char *url, ctx_
     SEND(s, call_new(done, arg), "SELECT sandglass.node_seen($1, $2)", NULL, node, url);
 }
 
+static void pg_leave(struct ctx_store *s, const char *node, ctx_done done, void *arg)
+{
+    SEND(s, call_new(done, arg),
+         "WITH empty AS (UPDATE sandglass.context SET sandbox_id = NULL"
+         "      WHERE node_id = $1 AND sandbox_status = 'ready' AND sandbox_id IS NOT NULL),"
+         "     gone AS (UPDATE sandglass.node SET seen_at = 'epoch' WHERE id = $1)"
+         " SELECT 'ok'",
+         NULL, node);
+}
+
 /* ---- usage ------------------------------------------------------------------------------------
  */
 
@@ -390,6 +400,7 @@ static const struct ctx_store_ops ops = {
     .recover = pg_recover,
     .forget = pg_forget,
     .seen = pg_seen,
+    .leave = pg_leave,
     .usage_add = pg_usage_add,
     .usage_get = pg_usage_get,
 };

@@ -126,5 +126,8 @@
              "LEFT JOIN context c ON c.tenant = p.tenant AND c.conversation = p.conversation "     \
              "AND c.path = p.path AND c." CTX_IS_ACTIVE                                            \
              " WHERE p.tenant = ?1 AND p.conversation = ?2 ORDER BY p.seq LIMIT ?3")               \
+    X(CTX_LEFT, "UPDATE context SET sandbox = '' "                                                 \
+                "WHERE status = 'ready' AND expires_ms > 0 AND node = ?1")                         \
+    X(NODE_LEFT, "UPDATE node SET seen_ms = 0 WHERE id = ?1")                                      \
     X(NODE_SEEN, "INSERT INTO node (id, url, seen_ms) VALUES (?1, ?2, ?3) "                        \
                  "ON CONFLICT (id) DO UPDATE SET url = ?2, seen_ms = ?3")

@@ -392,6 +392,7 @@ static const struct ctx_store_ops ops = {
     .recover = ctx_sqlite_recover,
     .forget = ctx_sqlite_forget,
     .seen = ctx_sqlite_seen,
+    .leave = ctx_sqlite_leave,
     .usage_add = ctx_sqlite_usage_add,
     .usage_get = ctx_sqlite_usage_get,
 };

@@ -100,6 +100,7 @@ void ctx_sqlite_recover(struct ctx_store *s, const char *node, const char *const
 void ctx_sqlite_forget(struct ctx_store *s, const struct ctx_forget *q, ctx_done done, void *arg);
 void ctx_sqlite_seen(struct ctx_store *s, const char *node, const char *url, ctx_done done,
                      void *arg);
+void ctx_sqlite_leave(struct ctx_store *base, const char *node, ctx_done done, void *arg);
 void ctx_sqlite_usage_add(struct ctx_store *s, const struct ctx_usage_add *adds, size_t n,
                           ctx_done done, void *arg);
 void ctx_sqlite_usage_get(struct ctx_store *s, const struct ctx_usage_query *q, ctx_done done,

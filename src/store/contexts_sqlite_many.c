@@ -290,6 +290,22 @@ void ctx_sqlite_seen(struct ctx_store *base, const char *node, const char *url, 
     ctx_change_end(s, a, r);
 }
 
+void ctx_sqlite_leave(struct ctx_store *base, const char *node, ctx_done done, void *arg)
+{
+    static const enum db_statement statements[] = {DB_CTX_LEFT, DB_NODE_LEFT};
+    struct ctx_sqlite *s = ctx_sqlite_of(base);
+    struct answer *a = ctx_answer(done, arg);
+    sqlite3_stmt *st;
+    int r = ctx_change_begin(s, false, a);
+
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(statements); i++) {
+        r = CTX_STATEMENT(s, statements[i], &st, &a->reply.e, node);
+        if (r == 0)
+            r = db_run(s->db, st, &a->reply.e);
+    }
+    ctx_change_end(s, a, r);
+}
+
 /* ---- usage ----------------------------------------------------------------------------------- */
 
 /* `to`: a day, or a context; of the latter the day is a parameter of its own. */

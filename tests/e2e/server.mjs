@@ -39,7 +39,7 @@ export function launch(args) {
 
 export async function start(state = path.join(scratch, `state-${unique()}`), key, options = []) {
   const port = await freePort()
-  const server = launch(['--listen', `127.0.0.1:${port}`, '--state', state, ...options])
+  const server = launch(['--listen', `127.0.0.1:${port}`, '--state', state, '--drain-timeout', '5s', ...options])
   const url = `http://127.0.0.1:${port}`
   await eventually('the server answers', async () => (await fetch(`${url}/health`)).status === 204).catch((err) => assert.fail(`${err.message}\n${server.err}`))
   const told = server.out.match(/^ *export E2B_API_KEY=(e2b_[0-9a-f]{40})$/m)?.[1]

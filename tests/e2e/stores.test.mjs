@@ -103,6 +103,36 @@ test('a server is lost: the other replaces its sandboxes', async () => {
 
 // ---- a database in trouble ----------------------------------------------------------------------
 
+test('a server that drains sends on what others have, and signs off when it ends', async () => {
+  const third = await join()
+  const id = `talk-${unique()}`
+  await one.v1.obtain(id, 'other')
+  const made = await third.v1.obtain(id, 'main', base)
+  const box = await Sandbox.connect(made.sandbox.sandboxID, third.as)
+  const waits = await box.commands.run('read -r line; echo "got $line"', { background: true, stdin: true })
+  third.server.child.kill('SIGTERM')
+  await eventually('it is not ready', async () => (await fetch(`${third.server.url}/health?ready`)).status === 503)
+  const put = (at, pathId) => at.v1.ask('PUT', '/v1/contexts', { conversationId: id, pathId, ...base }, { redirect: 'manual' })
+  const elsewhere = await put(third, 'other')
+  assert.deepEqual([elsewhere.status, elsewhere.headers.get('location')], [307, `${one.server.url}/v1/contexts`], elsewhere.text)
+  const bearer = { Authorization: `Bearer ${third.v1.key}`, 'Content-Type': 'application/json' }
+  const byKey = await fetch(`${third.server.url}/v1/contexts`, { method: 'PUT', redirect: 'manual', headers: bearer, body: JSON.stringify({ conversationId: id, pathId: 'other' }) })
+  assert.equal(byKey.status, 307)
+  for (const pathId of ['main', 'new']) {
+    const no = await put(third, pathId)
+    assert.equal(no.status, 503, no.text)
+    assert.match(no.headers.get('retry-after'), /^\d+$/)
+  }
+  assert.equal((await put(one, 'main')).status, 307, 'it is still there')
+  await box.commands.sendStdin(waits.pid, 'all\n')
+  assert.equal((await waits.wait()).stdout, 'got all\n')
+  assert.equal(await third.server.ended, 0)
+  const next = await put(one, 'main')
+  assert.equal(next.status, 201, 'nobody is sent to a server that has ended')
+  assert.notEqual(next.json.sandbox.sandboxID, made.sandbox.sandboxID)
+  await one.v1.clear(id)
+})
+
 test('the database is away: sandboxes serve, contexts say 503, and afterwards all is well', async () => {
   const id = `talk-${unique()}`
   const made = await one.v1.obtain(id, 'main')

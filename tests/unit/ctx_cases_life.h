@@ -27,7 +27,8 @@
     X(kind, recover_of_dead_sandboxes)    \
     X(kind, kept_until_the_end)           \
     X(kind, kept_is_long)                 \
-    X(kind, seen_tells_where)
+    X(kind, seen_tells_where)             \
+    X(kind, leaving_is_dying_at_once)
 
 #define SANDBOX_A "sandboxaaaaaaaaaaaaa"
 #define SANDBOX_B "sandboxbbbbbbbbbbbbb"
@@ -461,4 +462,19 @@ static void case_seen_tells_where(struct ctx_rig *t)
     EXPECT(row.node_alive);
     EXPECT(CALL(t, seen, t->node, "").r == 0);
     EXPECT_STR(rig_get(t, row.id).node_url, "");
+}
+
+/* A server that ends in order: its rows are anybody's at once. */
+static void case_leaving_is_dying_at_once(struct ctx_rig *t)
+{
+    struct ctx_row row = rig_ready(t, "talk", "main");
+
+    EXPECT(CALL(t, seen, t->node, "https://here.example").r == 0);
+    row = rig_get(t, row.id);
+    EXPECT(row.node_alive && row.sandbox[0]);
+    EXPECT(CALL(t, leave, t->node).r == 0);
+    row = rig_get(t, row.id);
+    EXPECT(!row.node_alive && !row.sandbox[0] && row.status == CTX_READY);
+    EXPECT(CALL(t, seen, t->node, "https://here.example").r == 0);
+    EXPECT(rig_get(t, row.id).node_alive);
 }

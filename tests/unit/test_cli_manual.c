@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "cli/acp_options.h"
 #include "cli/doctor.h"
+#include "cli/drain.h"
 #include "cli/run_options.h"
 #include "client/client.h"
 #include "server/backup.h"
@@ -78,6 +79,7 @@ TEST(manual_has_every_option)
     expect_entries(SG_SOURCE_DIR "/man/sandglass-doctor.1.scd", &doctor_syntax);
     expect_entries(SG_SOURCE_DIR "/man/sandglass-backup.1.scd", &backup_syntax);
     expect_entries(SG_SOURCE_DIR "/man/sandglass-restore.1.scd", &restore_syntax);
+    expect_entries(SG_SOURCE_DIR "/man/sandglass-drain.1.scd", &drain_syntax);
     for (size_t i = 0; i < client_n_verbs; i++)
         expect_entries(page_of(client_verbs[i]), client_verbs[i]->syntax);
 }

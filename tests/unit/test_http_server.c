@@ -715,9 +715,10 @@ static void on_drained(void *arg)
     drained = true;
 }
 
+/* What is under way is waited for; what comes is answered, and asked to go elsewhere. */
 TEST(drain)
 {
-    struct client idle, fresh;
+    struct client idle, fresh, late;
 
     start();
     drained = false;
@@ -727,20 +728,40 @@ TEST(drain)
     EXPECT(client_wait(&idle, "hello"));
     client_send(&cl, HEAD("GET", "/hang") "\r\n");
     WAIT_UNTIL(&h, seen.requests == 2 && http_server_connections(h.server) == 3);
+    struct http_req *hanging = seen.pending;
     http_server_drain(h.server, on_drained, NULL);
-    EXPECT(client_wait_end(&idle));
-    EXPECT(client_wait_end(&fresh));
-    EXPECT(!drained && http_server_connections(h.server) == 1);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    EXPECT(connect(fd, (const struct sockaddr *)&h.addr, sizeof(h.addr)) < 0);
-    close(fd);
-    http_reply(seen.pending, 200, NULL, "last", 4);
+    client_open(&late, &h);
+    strbuf_reset(&idle.got);
+    client_send(&idle, HEAD("GET", "/") "\r\n");
+    client_send(&fresh, HEAD("GET", "/") "\r\n");
+    client_send(&late, HEAD("GET", "/") "\r\n");
+    EXPECT(client_wait_end(&idle) && client_wait_end(&fresh) && client_wait_end(&late));
+    EXPECT(client_count(&idle, "hello") == 1 && client_count(&fresh, "hello") == 1 &&
+           client_count(&late, "hello") == 1 && client_count(&late, "Connection: close") == 1);
+    EXPECT(!drained);
+    http_reply(hanging, 200, NULL, "last", 4);
     EXPECT(client_wait_end(&cl));
     EXPECT(client_count(&cl, "Connection: close") == 1 && client_count(&cl, "last") == 1);
     close(steal_fd(&cl.fd));
     WAIT_UNTIL(&h, drained);
     client_close(&idle);
     client_close(&fresh);
+    client_close(&late);
+    stop();
+}
+
+TEST(a_drain_does_not_wait_for_what_never_ends)
+{
+    start();
+    drained = false;
+    client_send(&cl, HEAD("GET", "/hang") "\r\n");
+    WAIT_UNTIL(&h, seen.requests == 1);
+    http_server_drain(h.server, on_drained, NULL);
+    for (int i = 0; i < 5; i++)
+        host_turn(&h);
+    EXPECT(!drained);
+    seen.pending->unawaited = true;
+    WAIT_UNTIL(&h, drained);
     stop();
 }
 

@@ -50,6 +50,7 @@ TEST(defaults_are_as_documented)
     EXPECT(s.checkpoints && s.checkpoint_keep == 20 && s.checkpoint_max == 32);
     EXPECT(s.checkpoint_age_ms == 86400000 && s.checkpoint_memory == 16ull << 30);
     EXPECT(s.max_timeout_ms == 24u * 3600 * 1000 && s.tenant_idle_ms == 600000);
+    EXPECT(s.drain_timeout_ms == 30000);
     EXPECT(s.log == SETTINGS_LOG_AUTO && s.log_rate == 200 && s.log_size == 16u << 20 &&
            s.log_level == LEVEL_INFO);
 }

@@ -56,7 +56,7 @@ class Site:
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 [program.SANDGLASS, "serve", "--listen", "127.0.0.1:0", "--state", self.state,
-                 *self.options],
+                 "--drain-timeout", "5s", *self.options],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True,
                 env=self.env)
         for line in self.process.stdout:
