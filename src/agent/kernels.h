@@ -49,7 +49,7 @@
 #define KERNEL_NAME_MAX     256 /* of a language that is asked for */
 #define KERNEL_STARTS_MAX   3   /* that fail in a row, then the executions do */
 #define KERNEL_START_MS     60000
-#define KERNEL_TWIN_MS      2000 /* for the warden to answer */
+#define KERNEL_TWIN_MS      8000 /* for the warden to answer: it may be loading libraries */
 #define KERNEL_GRACE_MS     5000
 #define KERNEL_REST_MS      2000 /* for threads of its libraries to end */
 #define KERNEL_NOTE_MAX     1000 /* of the host's */

@@ -24,6 +24,14 @@ chmod 755 "$T"
 exec </dev/null
 unset NO_COLOR
 
+# Copies the scripts to $REACHABLE, for programs that a user without rights is to run: a clone may be in a folder that
+# is root's alone, as /root.
+REACHABLE=$T/reachable
+reachable()
+{
+    mkdir "$REACHABLE" && cp "$HERE"/*.py "$REACHABLE"
+}
+
 at_exit()
 {
     local status=$?

@@ -48,7 +48,8 @@ run gcc -std=gnu17 -Wall -Wextra -Werror -I"$INCLUDE" -o "$T/library_test" "$HER
 check "library_test.c compiles" all status_is 0 -- err_is ''
 run "$T/library_test"
 check "library_test.c has cases" [ "$(wc -l <"$T/out")" -ge 22 ]
-export GUARD_OF_TESTS=$HERE/egress_echo.py
+reachable
+export GUARD_OF_TESTS=$REACHABLE/egress_echo.py
 mapfile -t names <"$T/out"
 for name in "${names[@]}"; do
     run "$T/library_test" "$name"

@@ -2,7 +2,8 @@
 # `sandglass run --network`, with a guard that says where each connection was meant to go.
 . "$(dirname "$0")/lib.sh"
 
-export SANDGLASS_GUARD_PROGRAM=$HERE/egress_echo.py
+reachable
+export SANDGLASS_GUARD_PROGRAM=$REACHABLE/egress_echo.py
 ASK='import socket,sys
 def ask(host, port, kind=socket.SOCK_STREAM):
     s = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, kind)

@@ -1,12 +1,15 @@
 """Drives the warden process of a server without a real front: starts `sandglass serve` with
 serve_puppet.py, speaks the orders of src/order/order.h, and the channel of a sandbox as far as
 running a command takes."""
+import atexit
 import collections
+import functools
 import glob
 import os
 import queue
 import random
 import select
+import shutil
 import signal
 import socket
 import string
@@ -202,6 +205,15 @@ class Orders:
         return a.fds[0]
 
 
+@functools.cache
+def puppet():
+    """The path of a copy that a user without rights can reach: a clone may be in a folder of root's."""
+    folder = tempfile.mkdtemp(prefix="sandglass-puppet.")
+    atexit.register(shutil.rmtree, folder)
+    os.chmod(folder, 0o755)
+    return shutil.copy(os.path.join(HERE, "serve_puppet.py"), folder)
+
+
 class Server:
     def __init__(self, *options, state=None, patience=PATIENCE_S, env=None):
         self.top = state or tempfile.mkdtemp(prefix="sandglass-serve.", dir=os.environ.get("T"))
@@ -210,9 +222,8 @@ class Server:
         self.log = open(os.path.join(self.top, "log"), "ab+")
         self.process = subprocess.Popen(
             [SANDGLASS, "serve", "--config", self.config(),
-             "--listen", "127.0.0.1:0", "--state", self.state, "--front-program",
-             os.path.join(HERE, "serve_puppet.py"), "--guard-program",
-             os.path.join(HERE, "serve_puppet.py"), *options],
+             "--listen", "127.0.0.1:0", "--state", self.state, "--front-program", puppet(),
+             "--guard-program", puppet(), *options],
             stdout=self.log, stderr=self.log, env=env)
         self.patience = patience
 
