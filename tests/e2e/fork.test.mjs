@@ -1,6 +1,6 @@
 // Live fork through E2B's surface: what a branch has, what it has not, and what is in the way.
 import { began, err, Interpreter, out } from './code.mjs'
-import { checkpoints, connect, fork, forks, here, http, inTheWay, make, py, says, states, warm } from './fork.mjs'
+import { checkpoint, checkpoints, connect, fork, forks, here, http, inTheWay, make, py, rewind, says, states, warm } from './fork.mjs'
 import { assert, eventually, mine, OTHER_KEY, run, sh, test } from './lib.mjs'
 import { start, stop } from './server.mjs'
 
@@ -203,6 +203,17 @@ test('createSnapshot with something in the way: the files alone, and it says so'
   assert.equal(await says(copy, 'print("x" in globals())'), 'False')
   assert.equal(await py(box, 'x'), 1)
   await Interpreter.deleteSnapshot(made.snapshotID)
+})
+
+test('more open files than are carried along, and deeper ones: all go on, on both sides', async () => {
+  const box = await warm()
+  await says(box, 'import os\nflat = [open(f"/home/user/f{n}", "w") for n in range(200)]\nos.chdir("/home/user")\nfor _ in range(300):\n    os.mkdir("d")\n    os.chdir("d")\ndeep = [open(f"f{n}", "w") for n in range(100)]\nos.chdir("/home/user")\nfor f in flat + deep:\n    f.write("before ")\n    f.flush()\ndef use(word):\n    for f in flat + deep:\n        f.write(word)\n        f.flush()\n    return sorted({os.pread(os.open(f"/proc/self/fd/{f.fileno()}", os.O_RDONLY), 99, 0).decode() for f in flat[:3] + flat[-3:] + deep[:3]})')
+  await checkpoint(box, { label: 'start' })
+  const { box: copy } = await fork(box)
+  assert.deepEqual(await py(copy, 'use("copy")'), ['before copy'])
+  assert.deepEqual(await py(box, 'use("source")'), ['before source'])
+  await rewind(box, { label: 'start' })
+  assert.deepEqual(await py(box, 'use("again")'), ['before again'])
 })
 
 // ---- what is in the way -------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 """Live fork: copies of what runs, checkpoints, and ways back, over HTTP."""
-from . import footprint, server
+from . import footprint, programs, server
 from .report import by_case
 
 ROUNDS = 100
@@ -19,6 +19,7 @@ KEPT = ("--checkpoint-keep", str(2 * HELD), "--checkpoint-max", str(2 * HELD),
 
 
 def fork(report):
+    rests(report)
     server.build()
     with server.Server(*OPTIONS) as s:
         s.load("twins")
@@ -34,6 +35,19 @@ def fork(report):
     with server.Server(*OPTIONS, *NO_POOL, *KEPT) as s:
         s.load("twins")
         held(report, s)
+
+
+def rests(report):
+    """What a kernel with threads of numeric libraries pays for a copy, beside all else."""
+    samples = programs.bench(ROUNDS, program=(programs.PYTHON, "-B",
+                                              programs.SOURCES / "kernels/rest.py"))
+    report.save("fork-rests", samples)
+    times = by_case(samples)
+    for case in [name for name in times if name.endswith(": rest")]:
+        use = case.replace(": rest", ": use")
+        report.time(f"threads rest: {case.removesuffix(': rest')}", times[case])
+        report.compare("the next use of it, one without a rest = 1", times[use + " after it"],
+                       times[use])
 
 
 def percentiles(report, measure, times, limits):
