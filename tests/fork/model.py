@@ -186,7 +186,7 @@ class Model:
         """{(what, holds)} of a checkpoint. With other threads nothing else is looked at in a kernel."""
         found = {("file", place(c.entry)) for c in self.mine("c").values() if c.lives and c.entry}
         if self.mine("t"):
-            return found | {("thread", f"{len(self.mine('t')) + 1} threads")}
+            return found | {("thread", "threads")}
         for what in self.files.fds.values():
             if isinstance(what, Pipe):
                 continue

@@ -5,7 +5,7 @@ import random
 
 from model import COPIED, Model
 from program import Program
-from server import Sandbox, Wrong
+from server import Sandbox, Wrong, in_the_way
 
 SIDES_MAX = 4
 STATEMENTS = 4
@@ -75,7 +75,7 @@ class Sequence:
         self.counts["refusals"] += 1
         if status != 409:
             raise Wrong(f"{status} with {wanted} in the way: {answer}")
-        got = {(way["what"], way["holds"]) for way in answer["inTheWay"]}
+        got = in_the_way(answer)
         if got != wanted:
             raise Wrong(f"in the way: {got}, and must have been {wanted}")
         return False

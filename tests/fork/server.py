@@ -2,6 +2,7 @@
 import http.client
 import json
 import pathlib
+import re
 import time
 
 INTERPRETER_PORT = "49999"
@@ -11,6 +12,12 @@ INSIDE = (pathlib.Path(__file__).parent / "inside.py").read_text()
 
 class Wrong(Exception):
     """Something is not as it must be."""
+
+
+def in_the_way(answer):
+    """{(what, holds)} of a refusal. How many threads there are is left out: those of the machine's BLAS are among them, since
+    they rest only where there are no others."""
+    return {(way["what"], re.sub(r"^\d+ threads$", "threads", way["holds"])) for way in answer["inTheWay"]}
 
 
 class Line:
