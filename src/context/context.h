@@ -14,6 +14,7 @@
  *   sweep.c      the sandboxes of many that ended
  *   lost.c       sandboxes that ended: told
  *   usage.c      what sandboxes used, into the store
+ *   kept.c       what a sandbox was asked to be, for the one that replaces it
  *   retention.c  what is over for long: forgotten
  *
  * The rows are the store's (store/contexts.h), and only what it says is true. What is kept here is

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "context/context.h"
+#include "context/kept.h"
 #include "front/deed.h"
 #include "front/replay.h"
 
@@ -43,6 +44,8 @@ struct context {
     bool telling, checking;          /* a touch, or a look, is under way */
     bool awaited;                    /* that touch: the reaper waits for it */
     struct waiter *waiters;          /* in order; empty: nothing is under way */
+    char *kept;                      /* of the row that is replaced (kept.h); NULL: nothing */
+    char *keep;                      /* what the row is to keep from now on; NULL: as it is */
     json_t *report;                  /* of the sandbox that is being settled; NULL: none */
     char unmarked[CTX_NAME_MAX + 1]; /* the message that began without a checkpoint; "": none */
     struct context *next_in_bucket;
@@ -52,10 +55,11 @@ struct contexts {
     struct front *front;
     struct ctx_store *store;
     char node[ID_LEN + 1];
-    bool recovered;      /* what an earlier front left is ended: there may be new ones */
-    struct sg_error why; /* not yet */
-    uint64_t away_ns;    /* since when the store cannot be reached; 0: it can */
-    uint64_t back_ns;    /* when it came back after long; 0: it never was away */
+    struct vault_key *key; /* of what rows keep: kept.h */
+    bool recovered;        /* what an earlier front left is ended: there may be new ones */
+    struct sg_error why;   /* not yet */
+    uint64_t away_ns;      /* since when the store cannot be reached; 0: it can */
+    uint64_t back_ns;      /* when it came back after long; 0: it never was away */
     void (*on_started)(struct front *f);
     struct reaper *reaper;
     struct lost *lost; /* sandboxes whose end the store has not heard of */

@@ -4,6 +4,7 @@
 #include "context/impl.h"
 #include "front/events.h"
 #include "order/log.h"
+#include "vault/vault.h"
 
 #define BUCKETS    4096u /* a power of two */
 #define GRACE_MS   60000
@@ -303,6 +304,14 @@ struct ctx_store *contexts_store(struct front *f)
     return f->contexts->store;
 }
 
+/* Beside the server's own file, and not in it: who gets hold of the database has no key. */
+static int open_key(struct front *f, struct vault_key **ret, struct sg_error *e)
+{
+    AUTO(close_p) int dir = store_dir(f->store, e);
+
+    return dir < 0 ? dir : vault_key_open(dir, KEPT_KEY, ret, e);
+}
+
 int contexts_start(struct front *f, struct ctx_store *store, void (*started)(struct front *f),
                    struct sg_error *e)
 {
@@ -310,6 +319,8 @@ int contexts_start(struct front *f, struct ctx_store *store, void (*started)(str
     unsigned char bytes[ID_LEN];
     int r = store_secret(f->store, "node", bytes, sizeof(bytes), e);
 
+    if (r == 0)
+        r = open_key(f, &t->key, e);
     if (r < 0) {
         free(t);
         return r;

@@ -58,6 +58,8 @@ static void tell_waiter(struct front *f, struct waiter *w, const struct context_
 static void over(struct context *c)
 {
     c->step = OBTAIN_NONE;
+    free(steal_ptr(&c->kept));
+    free(steal_ptr(&c->keep));
     c->attempts = c->waits = 0;
     c->replacing = false;
 }
@@ -244,8 +246,8 @@ static void on_box(void *arg, struct box *b, int r, const struct sg_error *e)
         return;
     }
     context_attach(c, b);
-    s->ops->settle(s, c->tenant, c->row.id, c->front->contexts->node, b->id, NULL, NULL, on_settled,
-                   c);
+    s->ops->settle(s, c->tenant, c->row.id, c->front->contexts->node, b->id, NULL, c->keep,
+                   on_settled, c);
 }
 
 static void on_forked(void *arg, struct box *b, int r, const struct sg_error *e,
@@ -300,6 +302,24 @@ static void bring(struct context *c)
     not_made(c, -ENOENT, &e, NULL, false);
 }
 
+/* What the context was asked to be before counts, but for what this call says itself; and what
+ * comes of both is kept. */
+static void apply_kept(struct context *c, struct box_spec *spec)
+{
+    const struct vault_key *key = c->front->contexts->key;
+    bool said = true;
+    struct sg_error e;
+
+    if (c->kept && kept_apply(key, c->tenant, c->row.id, c->kept, spec, &said, &e) < 0)
+        log_with(
+            LEVEL_WARN, &(struct log_about){.layer = LAYER_INFRASTRUCTURE, .tenant = c->tenant},
+            "context %s gets a sandbox without the metadata, variables and network that it had: "
+            "%s",
+            c->row.id, e.message);
+    free(c->keep);
+    c->keep = said ? kept_seal(key, c->tenant, c->row.id, spec) : NULL;
+}
+
 /* What is done for a path is done for the first who waits. */
 static void create_for(struct context *c, struct waiter *w)
 {
@@ -317,6 +337,7 @@ static void create_for(struct context *c, struct waiter *w)
         not_made(c, r, &e, NULL, false);
         return;
     }
+    apply_kept(c, &spec);
     snprintf(spec.context, sizeof(spec.context), "%s", c->row.id);
     if (w->tenant.memory > 0)
         spec.limits.memory_bytes = w->tenant.memory;
@@ -360,6 +381,8 @@ static void on_replaced(void *arg, const struct ctx_reply *reply)
     } else {
         c->row = reply->rows[0];
         c->replacing = true;
+        free(c->kept);
+        c->kept = reply->kept ? xstrdup(reply->kept) : NULL;
         create(c);
     }
 }
@@ -470,6 +493,7 @@ static void on_claimed(void *arg, const struct ctx_reply *reply)
         /* One that this server had for the path belongs to a row that is over. */
         context_kill_box(c);
         c->replacing = false;
+        free(steal_ptr(&c->kept));
         create(c);
         break;
     case CLAIM_BUSY:

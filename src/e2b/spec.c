@@ -109,6 +109,7 @@ static int parse_access(const json_t *body, enum spec_version version, struct bo
         r = network_parse(network, version == SPEC_OWN, &s->network, e);
     if (r < 0)
         return r;
+    s->network_said = network || s->allow_internet >= 0;
     if (version == SPEC_OWN)
         network_close(&s->allow_internet, s->network);
     if (!network_is_public(s->network) && !secure)

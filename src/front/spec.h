@@ -23,6 +23,7 @@ struct box_spec {
     json_t *envs;                           /* object of strings; never NULL */
     json_t *network;                        /* as given, validated; or NULL */
     int allow_internet;                     /* -1 not said, 0, 1 */
+    bool network_said;                      /* either was given; not in the note */
     json_t *secrets;                        /* array, as the guard reads it, sealed; or NULL */
     json_t *agents;                         /* array: hosted agents that run in it; or NULL */
     char envd_token[SPEC_TOKEN_LEN + 1];    /* "" if not secured */

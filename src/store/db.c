@@ -556,6 +556,15 @@ int store_open(const char *dir, struct store **ret, struct sg_error *e)
     return 0;
 }
 
+int store_dir(const struct store *s, struct sg_error *e)
+{
+    AUTO(free_p) char *dir = xstrdup(s->path);
+
+    dir[strlen(dir) - strlen(FILE_NAME)] = '\0';
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? err_errno(e, "open the directory '%s'", dir) : fd;
+}
+
 int db_open_memory(struct store **ret, struct sg_error *e)
 {
     struct store *s = xcalloc(1, sizeof(*s));

@@ -58,6 +58,8 @@ struct store_snapshot {
 
 int store_open(const char *dir, struct store **ret, struct sg_error *e);
 void store_close(struct store *s);
+/* The directory that its file is in, opened. */
+int store_dir(const struct store *s, struct sg_error *e);
 
 /* Makes the tenant if it is new. Names: 1 to 64 of [a-z0-9_-]. The id of a new one follows from its
  * name, so that servers which share a database of contexts mean the same tenant by it. */

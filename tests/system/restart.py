@@ -1,4 +1,4 @@
-"""A server that is started again: the steps behind restart.sh."""
+"""A server that is started again, sandboxes that are replaced: the steps behind restart.sh."""
 import http.server
 import json
 import os
@@ -138,6 +138,66 @@ def answers(client):
         return False
 
 
+KEPT = {"metadata": {"userId": "ann"}, "envs": {"COLOUR": "hunter2-green"},
+        "network": {"allowOut": ["allowed.example"]}}
+
+
+def run(client, conversation, code, **fields):
+    status, answer = client.api("POST", "/v1/tools/run_code", {"conversationId": conversation, "pathId": "main",
+                                                               "language": "bash", "code": code} | fields)
+    if status != 200:
+        raise RuntimeError(f"run_code: {status} {answer}")
+    return answer
+
+
+def described(client, answer):
+    return client.api("GET", f"/sandboxes/{answer['sandboxId']}")[1]
+
+
+def on_disk(server, text):
+    """Whether a text is anywhere in the files of the server."""
+    for folder, _, names in os.walk(server.state):
+        for name in names:
+            with open(os.path.join(folder, name), "rb") as file:
+                if text.encode() in file.read():
+                    return os.path.join(folder, name)
+    return None
+
+
+def keeps(server, client):
+    made = client.obtain("kept", **KEPT)
+    first = described(client, run(client, "kept", "true"))
+    client.api("DELETE", f"/sandboxes/{made['sandbox']['sandboxID']}")
+    again = run(client, "kept", "echo $COLOUR")
+    check("a replaced sandbox has the context's variables", again["replaced"] and again["stdout"] == "hunter2-green\n", again)
+    now = described(client, again)
+    check("its metadata and network", (now["metadata"], now.get("network")) == (first["metadata"], first.get("network"))
+          and now["metadata"] == KEPT["metadata"] and now["network"]["allowOut"] == ["allowed.example"], now)
+    check("nothing of it can be read on disk", on_disk(server, "hunter2-green") is None, on_disk(server, "hunter2-green"))
+    server.kill()
+    server.start()
+    again = run(client, "kept", "echo $COLOUR")
+    check("after a crash too", again["replaced"] and again["stdout"] == "hunter2-green\n", again)
+    check("with metadata and network", described(client, again).get("network") == first.get("network")
+          and described(client, again)["metadata"] == KEPT["metadata"])
+
+    client.api("DELETE", f"/sandboxes/{again['sandboxId']}")
+    status, made = client.api("PUT", "/v1/contexts", {"conversationId": "kept", "pathId": "main",
+                                                      "envs": {"COLOUR": "blue"}})
+    check("what a call says itself counts", status == 201 and made["replaced"]
+          and run(client, "kept", "echo $COLOUR")["stdout"] == "blue\n", made)
+    check("the rest stays", described(client, {"sandboxId": made["sandbox"]["sandboxID"]})["metadata"] == KEPT["metadata"])
+    client.api("DELETE", f"/sandboxes/{made['sandbox']['sandboxID']}")
+    check("and is kept from then on", run(client, "kept", "echo $COLOUR")["stdout"] == "blue\n")
+
+    check("the server ends", server.stop() == 0)
+    os.rename(f"{server.state}/front/contexts.key", f"{server.state}/contexts.key")
+    server.start()
+    again = run(client, "kept", "echo [$COLOUR]")
+    check("without its key a sandbox is made all the same, and reaches nothing", again["replaced"]
+          and again["stdout"] == "[]\n" and "allowOut" not in (described(client, again).get("network") or {}), again)
+
+
 def forgets(program, folder):
     server = Server(program, f"{folder}/forgetful", "--context-keep", "1s", "--reap-every", "200ms")
     server.start()
@@ -157,6 +217,7 @@ def forgets(program, folder):
 def main():
     server, client, hook = restarts(sys.argv[1], sys.argv[2])
     front_restarts(server, client, hook)
+    keeps(server, client)
     check("the server ends", server.stop() == 0)
     forgets(sys.argv[1], sys.argv[2])
     print(f"# steps {number}")

@@ -324,7 +324,8 @@ static inline void clean_up(void)
 
 __attribute__((destructor)) static void server_stop(void)
 {
-    static const char *const files[] = {"server.db", "server.db-wal", "server.db-shm"};
+    static const char *const files[] = {"server.db", "server.db-wal", "server.db-shm",
+                                        "contexts.key"};
     char path[128];
 
     store_close(server.front.store);

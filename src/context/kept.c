@@ -1,0 +1,140 @@
+#include "context/kept.h"
+
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "order/log.h"
+#include "order/order.h"
+#include "store/contexts.h"
+#include "vault/vault.h"
+
+/* What is opened is in locked memory, of which there may be little: so it is sealed in pieces. Each
+ * is sealed as the nth of so many, so that none can be left out or moved. */
+#define PIECE   (16u * 1024)
+#define PURPOSE 128
+
+static bool says_envs(const struct box_spec *s)
+{
+    return json_object_size(s->envs) > 0;
+}
+
+static void purpose_of(char ret[PURPOSE], const char *tenant, const char *context, size_t i,
+                       size_t n)
+{
+    snprintf(ret, PURPOSE, "context %s/%s %zu/%zu", tenant, context, i + 1, n);
+}
+
+static char *text_of(const struct box_spec *s)
+{
+    json_t *all = json_pack("{s:O?, s:O?, s:O?, s:i, s:b}", "metadata", s->metadata, "envs",
+                            s->envs, "network", s->network, "allowInternet", s->allow_internet,
+                            "private", s->traffic_token[0] != '\0');
+    char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
+
+    json_decref(all);
+    return text;
+}
+
+static int seal_pieces(const struct vault_key *k, const char *tenant, const char *context,
+                       const char *text, struct strbuf *out, struct sg_error *e)
+{
+    size_t len = strlen(text), n = (len + PIECE - 1) / PIECE;
+    uint8_t public_key[VAULT_PUBLIC_LEN];
+    char purpose[PURPOSE];
+    int r = 0;
+
+    vault_key_public(k, public_key);
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        size_t at = i * PIECE;
+
+        if (i > 0)
+            strbuf_addch(out, '.');
+        purpose_of(purpose, tenant, context, i, n);
+        r = vault_seal(public_key, purpose, text + at, len - at < PIECE ? len - at : PIECE, out, e);
+    }
+    return r == 0 && out->truncated
+               ? err_set(e, SG_ERR_LIMIT, -E2BIG, "more than %u bytes", CTX_KEPT_MAX)
+               : r;
+}
+
+char *kept_seal(const struct vault_key *k, const char *tenant, const char *context,
+                const struct box_spec *s)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct sg_error e = {0};
+
+    if (!s->metadata && !says_envs(s) && !s->network_said)
+        return NULL;
+    char *text = text_of(s);
+    strbuf_init(&out, CTX_KEPT_MAX);
+    int r = text ? seal_pieces(k, tenant, context, text, &out, &e)
+                 : err_set(&e, SG_ERR_LIMIT, -ENOMEM, "out of memory");
+    if (text)
+        OPENSSL_cleanse(text, strlen(text));
+    free(text);
+    if (r == 0)
+        return strbuf_detach(&out, NULL);
+    log_with(LEVEL_WARN, &(struct log_about){.layer = LAYER_INFRASTRUCTURE, .tenant = tenant},
+             "what context %s was asked to be is not kept: %s", context, e.message);
+    return NULL;
+}
+
+static int open_pieces(const struct vault_key *k, const char *tenant, const char *context,
+                       char *kept, struct strbuf *out, struct sg_error *e)
+{
+    char purpose[PURPOSE], *rest = NULL;
+    size_t n = 1, i = 0;
+    int r = 0;
+
+    for (const char *p = kept; *p; p++)
+        n += *p == '.';
+    for (char *p = strtok_r(kept, ".", &rest); r == 0 && p; p = strtok_r(NULL, ".", &rest), i++) {
+        struct secret piece = {0};
+
+        purpose_of(purpose, tenant, context, i, n);
+        r = vault_open(k, purpose, p, &piece, e);
+        if (r == 0)
+            strbuf_add(out, piece.bytes, piece.len);
+        secret_done(&piece);
+    }
+    return r == 0 && i != n ? -EBADMSG : r;
+}
+
+static void take(const json_t *all, const char *key, json_t **to)
+{
+    json_t *v = json_object_get(all, key);
+
+    json_decref(*to);
+    *to = json_is_object(v) ? json_deep_copy(v) : NULL;
+}
+
+int kept_apply(const struct vault_key *k, const char *tenant, const char *context, const char *kept,
+               struct box_spec *s, bool *ret_said, struct sg_error *e)
+{
+    AUTO(free_p) char *copy = xstrdup(kept);
+    AUTO(strbuf_wipe) struct strbuf text = {0};
+
+    *ret_said = s->metadata || says_envs(s) || s->network_said;
+    strbuf_init(&text, ORDER_NOTE_MAX);
+    strbuf_reserve(&text);
+    int r = open_pieces(k, tenant, context, copy, &text, e);
+    json_t *all = r == 0 && !text.truncated ? json_loadb(text.buf, text.len, 0, NULL) : NULL;
+    if (!all)
+        return err_set(e, SG_ERR_INVALID, -EBADMSG, "it was sealed by another server");
+    if (!s->metadata)
+        take(all, "metadata", &s->metadata);
+    if (!says_envs(s))
+        take(all, "envs", &s->envs);
+    if (!s->envs)
+        s->envs = json_object();
+    if (!s->network_said) {
+        take(all, "network", &s->network);
+        s->allow_internet = (int)json_integer_value(json_object_get(all, "allowInternet"));
+        if (json_is_true(
+                json_object_get(all, "private"))) /* a token of its own, as all sandboxes */
+            token_random(s->traffic_token);
+    }
+    json_decref(all);
+    return 0;
+}

@@ -1,0 +1,23 @@
+/* What a context's sandbox was asked to be: metadata, variables, network. It is the context's, not
+ * the sandbox's: kept with the row as long as that is active, and applied again when a sandbox that
+ * was lost is replaced.
+ *
+ * It may hold what nobody else may read, so the store gets it sealed (vault/vault.h), for this
+ * tenant and context, under a key in the front's own directory (KEPT_KEY), which is in no database.
+ * Only a server with that key can open it: of several on one database, those that were given a
+ * copy. Elsewhere the sandbox is made without it, reaches nothing, and the log says so. */
+#pragma once
+
+#include "front/spec.h"
+
+#define KEPT_KEY "contexts.key"
+
+struct vault_key;
+
+/* A text for the store; NULL: there is nothing to keep, or it cannot be (logged). */
+char *kept_seal(const struct vault_key *k, const char *tenant, const char *context,
+                const struct box_spec *s);
+/* What s does not say itself it gets from there. ret_said: s says something itself. -EBADMSG: it
+ * was sealed for another. */
+int kept_apply(const struct vault_key *k, const char *tenant, const char *context, const char *kept,
+               struct box_spec *s, bool *ret_said, struct sg_error *e);
