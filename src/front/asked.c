@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/share.h"
+#include "front/reply.h"
 #include "telemetry/figures.h"
 
 static const char *const status_classes[] = {"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
@@ -41,12 +43,63 @@ void asked_blame(struct http_req *req, enum log_layer layer)
         a->layer = layer;
 }
 
+/* The requests of a tenant that are not over. */
+struct asking {
+    struct asking *next;
+    char tenant[ID_LEN + 1];
+    size_t n;
+};
+static struct asking *all_asking;
+
+static struct asking *asking_begin(const char *tenant)
+{
+    struct asking *a = all_asking;
+
+    while (a && strcmp(a->tenant, tenant) != 0)
+        a = a->next;
+    if (!a) {
+        a = xcalloc(1, sizeof *a);
+        snprintf(a->tenant, sizeof a->tenant, "%s", tenant);
+        a->next = all_asking;
+        all_asking = a;
+    }
+    a->n++;
+    return a;
+}
+
+static void asking_end(struct asking *a)
+{
+    struct asking **at = &all_asking;
+
+    if (!a || --a->n > 0)
+        return;
+    while (*at != a)
+        at = &(*at)->next;
+    *at = a->next;
+    free(a);
+}
+
+bool asked_has_room(struct http_req *req)
+{
+    const struct asked *a = asked_of(req);
+    const struct http_server *s = front_of(req)->http;
+
+    if (!a || !a->asking ||
+        share_has_room(a->asking->n - 1, http_server_connections(s), http_server_conns_max(s)))
+        return true;
+    http_add_header(req, "Retry-After", "1");
+    reply_error(req, 429, "Too many open requests of this tenant: end some first");
+    return false;
+}
+
 void asked_about(struct http_req *req, const char *tenant, const char *sandbox)
 {
     struct asked *a = asked_of(req);
 
     if (a && tenant)
         snprintf(a->tenant, sizeof(a->tenant), "%s", tenant);
+    if (a && tenant && !a->asking)
+        a->asking = asking_begin(tenant);
     if (tenant)
         req->party = work_party_of(tenant);
     if (a && sandbox)
@@ -106,8 +159,10 @@ static void tell(const struct http_req *req, const struct asked *a)
 
 void asked_over(struct http_req *req)
 {
-    const struct asked *a = asked_of(req);
+    struct asked *a = asked_of(req);
 
+    if (a)
+        asking_end(steal_ptr(&a->asking));
     count(req, a);
     if (req->status == 0 || req->status >= 400 || req->fault >= 400)
         tell(req, a);

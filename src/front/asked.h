@@ -19,6 +19,7 @@ struct asked {
     enum log_layer layer;   /* of a failure; LAYER_MAX_: as its status says */
     char tenant[ID_LEN + 1], sandbox[ID_LEN + 1]; /* "" while not known */
     bool data_plane;
+    struct asking *asking; /* with the others of its tenant; NULL while that is not known */
 };
 
 /* server/dispatch.c, for each request that has come. */
@@ -29,5 +30,8 @@ const struct trace_ref *asked_trace(const struct http_req *req);
 void asked_blame(struct http_req *req, enum log_layer layer);
 /* Who asks, and for which sandbox; NULL: as it was. */
 void asked_about(struct http_req *req, const char *tenant, const char *sandbox);
+/* Whether the tenant may have this one open too: streams and uploads hold connections, of which
+ * there are conns_max for all (base/share.h). False: it was answered, 429. */
+bool asked_has_room(struct http_req *req);
 /* It is over: hook of the HTTP server. */
 void asked_over(struct http_req *req);

@@ -67,5 +67,7 @@ const struct store_tenant *auth_tenant(struct http_req *req)
         too_many(req, "requests of this tenant");
         return NULL;
     }
+    if (!asked_has_room(req))
+        return NULL;
     return &tenant;
 }

@@ -9,7 +9,9 @@
 #include "guard/front_link.h"
 #include "guard/policy.h"
 
-#define JOBS_MAX    4                    /* at once; each may read all files */
+#define RUNNING_MAX 2 /* at once: a thread is left for what is synced */
+#define TENANT_MAX  4 /* of a tenant, with those that wait for their turn */
+#define JOBS_MAX    1024
 #define ANSWER_MAX  (2u * 1024 * 1024)   /* records beyond it are on the next page */
 #define ANSWER_ROOM (ANSWER_MAX + 65536) /* the last record of a page, and the end */
 #define WORD_MAX    16
@@ -60,9 +62,11 @@ static bool one_of(const char *s, const char *const *words)
 
 /* ---- ASK_AUDIT ------------------------------------------------------------------------------- */
 
-static unsigned jobs; /* under way */
+static unsigned running, jobs; /* on threads; and with those that wait */
+static struct job *waiting, *all;
 
 struct job {
+    struct job *next_waiting, *next;
     uv_work_t work;
     struct front_asker from;
     int dir; /* of the record */
@@ -162,9 +166,26 @@ static void work(uv_work_t *w)
     job->r = write_answer(job);
 }
 
+static void job_free(struct job *job)
+{
+    for (struct job **at = &all; *at; at = &(*at)->next)
+        if (*at == job) {
+            *at = job->next;
+            jobs--;
+            break;
+        }
+    strbuf_done(&job->out);
+    close_p(&job->dir);
+    close_p(&job->fd);
+    free(job);
+}
+
+static void start_waiting(struct guard *g);
+
 static void after_work(uv_work_t *w, int status)
 {
     struct job *job = w->data;
+    struct guard *g = job->from.guard;
 
     if (status < 0)
         asker_refuse(&job->from, -EAGAIN, "the guard is about to end");
@@ -172,10 +193,47 @@ static void after_work(uv_work_t *w, int status)
         asker_refuse(&job->from, job->r, job->e.message);
     else
         asker_answer(&job->from, 0, NULL, 0, steal_fd(&job->fd));
-    jobs--;
-    strbuf_done(&job->out);
-    close_p(&job->dir);
-    free(job);
+    job_free(job);
+    running--;
+    start_waiting(g);
+}
+
+/* The one that came first. */
+static void start_waiting(struct guard *g)
+{
+    while (waiting && running < RUNNING_MAX) {
+        struct job *job = waiting;
+
+        waiting = job->next_waiting;
+        job->dir = openat(g->dir, AUDIT_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (job->dir >= 0 && uv_queue_work(g->loop, &job->work, work, after_work) == 0) {
+            running++;
+            continue;
+        }
+        asker_refuse(&job->from, -EIO, "the record cannot be read");
+        job_free(job);
+    }
+}
+
+static unsigned jobs_of(const char *tenant)
+{
+    unsigned n = 0;
+
+    for (const struct job *job = all; job; job = job->next)
+        n += strcmp(job->tenant, tenant) == 0;
+    return n;
+}
+
+static void add_job(struct job *job)
+{
+    struct job **at = &waiting;
+
+    while (*at)
+        at = &(*at)->next_waiting;
+    *at = job;
+    job->next = all;
+    all = job;
+    jobs++;
 }
 
 void front_ask_audit(const struct front_asker *from, const char *tenant, const char *text,
@@ -183,7 +241,7 @@ void front_ask_audit(const struct front_asker *from, const char *tenant, const c
 {
     json_t *o = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
     struct job *job = xcalloc(1, sizeof(*job));
-    bool good = id_valid(tenant);
+    bool good = id_valid(tenant), many = false;
 
     job->from = *from;
     job->fd = job->dir = -1;
@@ -192,23 +250,21 @@ void front_ask_audit(const struct front_asker *from, const char *tenant, const c
         memcpy(job->tenant, tenant, sizeof(job->tenant));
     good = good && read_filter(o, job);
     json_decref(o);
+    if (good)
+        many = jobs >= JOBS_MAX || jobs_of(tenant) >= TENANT_MAX;
     /* What has happened before the question is in the answer. */
-    if (good && from->guard->audit)
+    if (good && !many && from->guard->audit)
         audit_flush(from->guard->audit);
-    if (good && jobs < JOBS_MAX)
-        job->dir = openat(from->guard->dir, AUDIT_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (job->dir >= 0 && uv_queue_work(from->guard->loop, &job->work, work, after_work) == 0) {
-        jobs++;
+    if (good && !many) {
+        add_job(job);
+        start_waiting(from->guard);
         return;
     }
-    if (!good)
-        asker_refuse(from, -EINVAL, "this is no filter of records");
-    else if (jobs >= JOBS_MAX)
+    if (good)
         asker_refuse(from, -EAGAIN, "too many ask about the record at once");
     else
-        asker_refuse(from, -EIO, "the record cannot be read");
-    close_p(&job->dir);
-    free(job);
+        asker_refuse(from, -EINVAL, "this is no filter of records");
+    job_free(job);
 }
 
 /* ---- ASK_RECORD ------------------------------------------------------------------------------ */

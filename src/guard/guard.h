@@ -89,6 +89,7 @@ struct guard {
     struct subject *subjects[4096];    /* by id */
     size_t n_subjects, n_flows;        /* two descriptors each, and those are finite */
     size_t max_pairs;
+    struct account *accounts; /* quota.c: of tenants that had flows */
 };
 
 /* ---- subject.c
@@ -116,9 +117,17 @@ struct dns_budget {
     struct dns_mark seen[200], told[64];
 };
 
+/* What the sandboxes of a tenant have together. There are as many as tenants. */
+struct account {
+    struct account *next;
+    char tenant[ID_LEN + 1];
+    size_t flows;
+};
+
 struct subject {
     struct guard *guard;
     struct subject *next;
+    struct account *account; /* NULL until used, and for one of no tenant */
     char id[ID_LEN + 1], tenant[ID_LEN + 1];
     uint64_t life, epoch;
     enum egress_path path;

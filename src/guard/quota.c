@@ -1,5 +1,8 @@
 /* What a sandbox may use of the network: connections at a time, new ones in a second, bytes. */
+#include <string.h>
+
 #include "base/clock.h"
+#include "base/share.h"
 #include "guard/flow.h"
 #include "guard/policy.h"
 
@@ -35,9 +38,30 @@ static bool take_token(struct quota *q, uint32_t rate)
     return true;
 }
 
+/* NULL: it is of no tenant, and alone. */
+static struct account *account_of(struct subject *s)
+{
+    struct account *a = s->account;
+
+    if (a || !s->tenant[0])
+        return a;
+    for (a = s->guard->accounts; a && strcmp(a->tenant, s->tenant) != 0;)
+        a = a->next;
+    if (!a) {
+        a = xcalloc(1, sizeof *a);
+        memcpy(a->tenant, s->tenant, sizeof a->tenant);
+        a->next = s->guard->accounts;
+        s->guard->accounts = a;
+    }
+    s->account = a;
+    return a;
+}
+
 enum quota_what quota_take_flow(struct subject *s)
 {
     const struct policy_quota *limit = policy_quota(s->policy);
+    struct account *account = account_of(s);
+    const struct guard *g = s->guard;
     struct quota *q = &s->quota;
 
     if (limit->flows && q->flows >= limit->flows) {
@@ -56,8 +80,14 @@ enum quota_what quota_take_flow(struct subject *s)
         tell(s, &q->told_guard, "connections of all sandboxes at a time");
         return QUOTA_GUARD;
     }
+    if (account && !share_has_room(account->flows, g->n_flows + g->n_subjects, g->max_pairs)) {
+        tell(s, &q->told_guard, "connections of the tenant's sandboxes at a time");
+        return QUOTA_GUARD;
+    }
     q->flows++;
     s->guard->n_flows++;
+    if (account)
+        account->flows++;
     return QUOTA_OK;
 }
 
@@ -65,6 +95,8 @@ void quota_give_flow(struct subject *s)
 {
     s->quota.flows--;
     s->guard->n_flows--;
+    if (s->account)
+        s->account->flows--;
 }
 
 bool quota_count(struct subject *s, uint64_t bytes)

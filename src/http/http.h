@@ -134,6 +134,7 @@ int http_server_set_tls(struct http_server *s, const char *cert_pem, size_t cert
  * what is not awaited (http_req.unawaited) or was taken over. */
 void http_server_drain(struct http_server *s, void (*done)(void *arg), void *arg);
 size_t http_server_connections(const struct http_server *s);
+size_t http_server_conns_max(const struct http_server *s);
 /* Closes everything at once; on_close is called for each request, before this returns. The loop
  * must turn once more after it. */
 void http_server_free(struct http_server *s);

@@ -307,6 +307,11 @@ struct works *http_server_works(const struct http_server *s)
     return s->works;
 }
 
+size_t http_server_conns_max(const struct http_server *s)
+{
+    return s->limits.conns_max;
+}
+
 size_t http_server_connections(const struct http_server *s)
 {
     return s->n_conns;

@@ -130,6 +130,8 @@ static void to_sandbox(struct http_req *req, const char *id, unsigned port)
         reply_gone(req, id);
         return;
     }
+    if (!asked_has_room(req))
+        return;
     if (b->state == BOX_RUNNING && b->busy != BUSY_PAUSING) {
         answer(req, b, port);
         return;

@@ -21,6 +21,9 @@
 #ifndef SERVER_REQUEST
 #define SERVER_REQUEST e2b_request
 #endif
+#ifndef SERVER_LIMITS
+#define SERVER_LIMITS HTTP_LIMITS_DEFAULT
+#endif
 
 #define SERVER_DEADLINE_NS (10ull * 1000 * 1000 * 1000)
 #define ORDERS_MAX         512
@@ -151,7 +154,7 @@ __attribute__((constructor)) static void server_start(void)
 {
     static const struct warden_handlers handlers = {.on_tell = server_on_tell,
                                                     .on_gone = server_on_gone};
-    static const struct http_limits limits = HTTP_LIMITS_DEFAULT;
+    static const struct http_limits limits = SERVER_LIMITS;
     struct front *f = &server.front;
     struct store_tenant t;
     struct sg_error e;

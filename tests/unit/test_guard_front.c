@@ -328,6 +328,23 @@ TEST(many_questions_about_the_record)
     EXPECT(answered == (int)ARRAY_SIZE(all) && found >= 4);
 }
 
+/* One that asks and asks does not keep another from an answer. */
+TEST(each_tenant_gets_an_answer_about_the_record)
+{
+    static struct got all[65];
+
+    join_both();
+    for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+        all[i] = (struct got){.fd = -1};
+        guard_ask(&front, ASK_AUDIT, i < 64 ? TENANT_A : TENANT_B, NULL, "{}", 2, on_done, &all[i]);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+        run_until(&all[i].calls);
+        close_p(&all[i].fd);
+    }
+    EXPECT(all[64].r == 0);
+}
+
 /* ---- the front's side ------------------------------------------------------------------------ */
 
 TEST(without_a_guard_the_answer_is_at_once)

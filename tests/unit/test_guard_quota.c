@@ -121,3 +121,37 @@ TEST(a_flood_is_told_once_a_minute)
     EXPECT(strlen(told) == 3 * strlen("quota: connections at a time\n"));
     policy_unref(s.policy);
 }
+
+/* One tenant with many sandboxes leaves room for the next. */
+TEST(each_tenant_has_a_share_of_the_connections)
+{
+    struct subject noisy[3], quiet;
+    struct guard g = {.max_pairs = 1000};
+    unsigned n = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(noisy); i++) {
+        begin(&noisy[i], "\"flows\":0");
+        noisy[i].guard = &g;
+        snprintf(noisy[i].tenant, sizeof noisy[i].tenant, "noisy000000000000000");
+    }
+    begin(&quiet, "\"flows\":0");
+    quiet.guard = &g;
+    snprintf(quiet.tenant, sizeof quiet.tenant, "quiet000000000000000");
+    for (size_t i = 0; i < 3000; i++)
+        n += quota_take_flow(&noisy[i % 3]) == QUOTA_OK;
+    EXPECT(n == 800);
+    EXPECT(strstr(told, "connections of the tenant's sandboxes at a time") != NULL);
+    EXPECT(taken(&quiet, 50) == 50);
+    /* What it gives back it can have again, as far as others leave it. */
+    for (size_t i = 0; i < 300; i++)
+        quota_give_flow(&noisy[i % 3]);
+    EXPECT(taken(&noisy[0], 1000) == 260);
+    for (size_t i = 0; i < ARRAY_SIZE(noisy); i++)
+        policy_unref(noisy[i].policy);
+    policy_unref(quiet.policy);
+    while (g.accounts) {
+        struct account *a = g.accounts;
+        g.accounts = a->next;
+        free(a);
+    }
+}
