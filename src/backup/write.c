@@ -172,6 +172,31 @@ static int write_front(struct writing *w, int from, int to)
     return r < 0 ? r : copy_files(from, to, w->e);
 }
 
+/* Each tenant's own record, after the one above: that notes how far the others were. */
+static int copy_tenants(int from, int to, struct sg_error *e)
+{
+    int fd = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    if (!d) {
+        r = err_errno(e, "list the tenants of the record");
+        close_p(&fd);
+        return r;
+    }
+    while (r == 0 && (entry = readdir(d)) != NULL) {
+        const char *name = entry->d_name;
+
+        if (!id_valid(name))
+            continue;
+        AUTO(close_p) int one = place_open(from, name, e);
+        AUTO(close_p) int copy = one < 0 ? -1 : place_make(to, name, 0700, e);
+        r = copy < 0 ? -EIO : copy_files(one, copy, e);
+    }
+    closedir(d);
+    return r;
+}
+
 static int write_guard(struct writing *w)
 {
     AUTO(close_p) int from = place_open(w->state, "guard", w->e);
@@ -186,6 +211,8 @@ static int write_guard(struct writing *w)
     int r = copy_files(from, to, w->e);
     if (r == 0 && audit >= 0)
         r = copy_files(audit, to_audit, w->e);
+    if (r == 0 && audit >= 0)
+        r = copy_tenants(audit, to_audit, w->e);
     return r < 0 ? r : sum_part(w, "guard");
 }
 

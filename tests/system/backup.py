@@ -1,4 +1,5 @@
 """Backup and restore of a real server: the steps behind backup.sh."""
+import glob
 import json
 import os
 import shutil
@@ -116,6 +117,8 @@ def works(server, before, context):
 
 
 def restores(old, folder, before, context):
+    check("the record of the tenant is in it", glob.glob(f"{folder}/one/guard/audit/*/audit-*.jsonl"),
+          os.listdir(f"{folder}/one/guard/audit"))
     new = Server(old.program, f"{folder}/new")
     new.key = old.key
     ran = sandglass(new, "restore", "--json", f"{folder}/one")
