@@ -7,7 +7,7 @@
  *   front                                  warden
  *         <--- TELL_LISTENER + socket      each socket to accept on
  *         <--- TELL_SETTINGS + memfds      the settings, as text (order/settings.h), and patterns
- *         <--- TELL_GUARD + socket         to the guard
+ *         <--- TELL_GUARD + socket         to the guard; TELL_CLERK, TELL_HERALD: to workers
  *         <--- TELL_TLS + memfd, memfd     certificate chain and key, if there is TLS
  *         <--- TELL_SANDBOX + note, chan   each one that lives (a front that was restarted)
  *         <--- TELL_READY
@@ -162,6 +162,9 @@ enum order_tell {
     TELL_CHECKPOINT_GONE, /* layer: all of it went with its sandbox */
     TELL_DRAIN,
     TELL_BEAT,
+    /* descriptor: socket to the worker (order/worker.h); again for each new one */
+    TELL_CLERK,
+    TELL_HERALD,
     TELL_MAX_
 };
 

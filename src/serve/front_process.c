@@ -13,12 +13,6 @@
 #define FRONT_USER "sandglass"
 #define FRONT_ID   0x0fff0000u /* without such a user: below all ids of sandboxes */
 
-/* It must know before it has the settings: what it starts for a database, it starts first. */
-static const char *argument(const struct server *s)
-{
-    return settings_store(&s->settings) == STORE_POSTGRES ? "--clerk" : NULL;
-}
-
 static int take_order(struct server *s, struct servant *v)
 {
     int fds[ORDER_FDS_MAX] = {-1, -1}, r;
@@ -49,8 +43,8 @@ static void beat(struct heartbeat *b)
 
 static const struct servant_kind front_kind = {
     .name = "front",
+    .has_log = true,
     .heart = {.process = PROCESS_FRONT, .beat = beat, .hung = servant_kill},
-    .argument = argument,
     .greet = orders_greet,
     .take = take_order,
     .ended = guests_front_gone,

@@ -116,6 +116,7 @@ static void beat(struct heartbeat *b)
 
 static const struct servant_kind guard_kind = {
     .name = "guard",
+    .has_log = true,
     .heart = {.process = PROCESS_GUARD, .beat = beat, .hung = servant_kill},
     .memlock = GUARD_MEMLOCK,
     .greet = greet,

@@ -17,6 +17,7 @@
 #include "serve/notify.h"
 #include "serve/server.h"
 #include "serve/ward.h"
+#include "serve/workers.h"
 
 /* ---- what each order must carry -------------------------------------------------------------- */
 
@@ -358,6 +359,7 @@ void orders_greet(struct server *s)
     }
     orders_tell_settings(s);
     guard_meet_front(s);
+    workers_meet_front(s);
     guests_introduce(s);
     moments_introduce(s);
     if (s->front.turn > 1) {

@@ -54,7 +54,7 @@ static int start(struct servant *v, struct sg_error *e)
                               .uid = v->uid,
                               .gid = v->gid,
                               .dir = dir,
-                              .more = s->log.fd,
+                              .more = v->kind->has_log ? s->log.fd : -1,
                               .memlock = v->kind->memlock,
                               .ends_with_thread = true};
     struct program_ends ends;

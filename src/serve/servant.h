@@ -1,5 +1,5 @@
 /* A servant: a process without rights that the warden starts, keeps alive and exchanges messages
- * with. There are two, front and guard.
+ * with: the front, its workers, and the guard.
  *
  *            start                       servant_ready: it says so
  *   absent ---------> starting ------------------------------------> ready
@@ -31,6 +31,7 @@ struct servant_kind {
     const char *name;
     struct heartbeat_kind heart;
     uint64_t memlock;
+    bool has_log;                                    /* it gets the file that the log is in */
     const char *(*argument)(const struct server *s); /* NULL: none */
     void (*greet)(struct server *s);
     /* Its socket is readable: take one message. An error: it is ended. */

@@ -19,6 +19,7 @@
 #include "serve/notify.h"
 #include "serve/orders.h"
 #include "serve/ward.h"
+#include "serve/workers.h"
 #include "warden/cgroup_place.h"
 #include "warden/slots.h"
 
@@ -243,6 +244,7 @@ static int start_servants(struct server *s, struct sg_error *e)
 
     if (servant_start(&s->guard, &own) < 0)
         log_line(LEVEL_ERROR, "nothing leaves any sandbox for now: %s", own.message);
+    workers_start(s);
     return servant_start(&s->front, e);
 }
 
@@ -262,6 +264,8 @@ static int start(struct run *run, struct sg_error *e)
         r = serve_extra(&s->settings, &s->extra, e);
     if (r == 0)
         r = front_process_init(s, front[0] ? front : call->front_program, e);
+    if (r == 0)
+        r = workers_init(s, e);
     if (r == 0)
         r = guard_process_init(s, guard[0] ? guard : call->guard_program, e);
     if (r == 0)
@@ -296,6 +300,9 @@ static int turns(struct run *run, struct sg_error *e)
         if (servant_failed(&s->front))
             return err_set(e, SG_ERR_UNSUPPORTED, -ECHILD, "the front cannot start: %s",
                            s->front.why);
+        if (servant_failed(&s->clerk))
+            return err_set(e, SG_ERR_UNSUPPORTED, -ECHILD, "the clerk cannot start: %s",
+                           s->clerk.why);
     }
     return 0;
 }
@@ -306,6 +313,7 @@ static void finish(struct run *run)
 
     heartbeats_stop(s);
     servant_end(&s->front, 0);
+    workers_end(s);
     close_listeners(s);
     s->closing = true;
     guests_close(s);
@@ -332,7 +340,9 @@ int serve_run(const struct serve_call *call, struct sg_error *e)
                                    .state = STATE_NONE,
                                    .log = LOGFILE_NONE,
                                    .front = SERVANT_NONE,
-                                   .guard = SERVANT_NONE},
+                                   .guard = SERVANT_NONE,
+                                   .clerk = SERVANT_NONE,
+                                   .herald = SERVANT_NONE},
                         .call = call,
                         .signals.fd = -1};
     r = serve_settings(call, &run->server.settings, e);

@@ -57,6 +57,7 @@ struct server {
     struct cgroup_place *place; /* the groups of all its sandboxes */
     struct logfile log;
     struct servant front, guard;
+    struct servant clerk, herald; /* see workers.h */
     struct heartbeats beats;
     uint64_t faults[PROCESS_MAX_][PROCESS_FAULT_MAX_]; /* see faults.h */
     struct readiness readiness;

@@ -25,7 +25,7 @@ static int replace(int dir, const struct strbuf *text)
 
 void trouble_write(const struct server *s)
 {
-    const struct servant *const servants[] = {&s->front, &s->guard};
+    const struct servant *const servants[] = {&s->front, &s->guard, &s->clerk, &s->herald};
     AUTO(strbuf_done) struct strbuf text = {0};
     int r = 0;
 

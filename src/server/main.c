@@ -1,11 +1,12 @@
 /* sandglass-front: the part of `sandglass serve` that speaks HTTP. The warden starts it, with their
  * socket as descriptor 3 and its own directory as working directory; see order/order.h for what
- * comes over it. `sandglass key` and `sandglass tenant` are here too, since this program has the
- * store. */
+ * comes over it. Its workers (order/worker.h) are this program too, and so are `sandglass key` and
+ * `sandglass tenant`, since it has the store. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/prctl.h>
 
 #include "acp/agents.h"
@@ -25,6 +26,7 @@
 #include "front/warden.h"
 #include "front/wipe.h"
 #include "order/log.h"
+#include "order/worker.h"
 #include "server/backup.h"
 #include "server/banner.h"
 #include "server/confine.h"
@@ -33,9 +35,11 @@
 #include "server/key.h"
 #include "server/tenant.h"
 #include "store/clerk.h"
+#include "store/clerk_process.h"
 #include "store/keys_shared.h"
 #include "store/store.h"
 #include "telemetry/herald.h"
+#include "telemetry/herald_wire.h"
 #include "telemetry/trace.h"
 #include "vault/vault.h"
 
@@ -56,8 +60,10 @@ static struct {
     bool ready;
 } told;
 
-/* Started before this program gives its rights up, if there is a database to talk to. */
+/* Speaks with the database, if there is one; posts traces and events, since settings may name
+ * targets later. */
 static struct clerk *clerk;
+static struct herald *herald;
 
 /* The warden is told too: it may be the last of its fronts. */
 static _Noreturn void give_up(const struct sg_error *e)
@@ -74,27 +80,6 @@ static void log_clerk(bool bad, const char *line)
 {
     log_line(bad ? LEVEL_WARN : LEVEL_INFO, "%s", line);
 }
-
-/* As with the warden: a new front has a new one. */
-static void on_clerk_gone(void)
-{
-    log_line(LEVEL_ERROR, "front: the clerk has ended");
-    exit(1);
-}
-
-/* Posts traces and events; it is there from the start, since settings may name targets later. */
-static struct herald *herald;
-
-static void on_herald_gone(void)
-{
-    log_line(LEVEL_ERROR, "front: the herald has ended");
-    exit(1);
-}
-
-static const struct herald_hooks herald_hooks = {.confine = confine_herald, .gone = on_herald_gone};
-
-static const struct clerk_hooks clerk_hooks = {
-    .confine = confine_clerk, .log = log_clerk, .gone = on_clerk_gone};
 
 /* A file with a mistake in it does not stop a server that runs, nor start one that does not. */
 static void take_patterns(struct front *f, int fd)
@@ -161,10 +146,10 @@ static int open_contexts(struct front *f, struct ctx_store **ret, struct sg_erro
     if (where != STORE_POSTGRES)
         return ctx_store_sqlite(f->loop, where == STORE_SQLITE ? f->store : NULL, ret, e);
     if (!clerk)
-        return err_set(e, SG_ERR_INTERNAL, -EINVAL, "started without a clerk for its database");
-    clerk_connect(clerk, f->loop, hidden_reveal(&f->settings.store));
+        clerk = clerk_new(f->loop, log_clerk);
+    clerk_connect(clerk, hidden_reveal(&f->settings.store));
     keys_shared_start(f->loop, f->store, clerk);
-    *ret = ctx_store_postgres(f->loop, steal_ptr(&clerk));
+    *ret = ctx_store_postgres(f->loop, clerk);
     return 0;
 }
 
@@ -245,6 +230,16 @@ static void on_tell(struct front *f, const struct order_answer *a, int *fds, siz
         if (n == 1)
             guard_set_socket(f, steal_fd(&fds[0]));
         break;
+    case TELL_CLERK:
+        if (n == 1 && !clerk)
+            clerk = clerk_new(f->loop, log_clerk);
+        if (n == 1)
+            clerk_set_socket(clerk, steal_fd(&fds[0]));
+        break;
+    case TELL_HERALD:
+        if (n == 1)
+            herald_set_socket(herald, steal_fd(&fds[0]));
+        break;
     case TELL_TLS:
         if (n == 2)
             take_tls(f, fds[0], fds[1]);
@@ -297,7 +292,7 @@ static void on_warden_gone(struct front *f, bool unreadable)
     exit(0);
 }
 
-static int serve(bool with_clerk)
+static int serve(void)
 {
     static const struct http_limits limits = HTTP_LIMITS_DEFAULT;
     static const struct warden_handlers handlers = {.on_tell = on_tell, .on_gone = on_warden_gone};
@@ -317,12 +312,8 @@ static int serve(bool with_clerk)
     front.on_secret_changed = egress_secret_changed;
     contexts_have_figures();
     agents_have_figures();
-    if (with_clerk && clerk_start(&clerk_hooks, &clerk, &e) < 0)
-        give_up(&e);
-    if (herald_start(&herald_hooks, &herald, &e) < 0)
-        give_up(&e);
     front.loop = uv_default_loop();
-    herald_listen(herald, front.loop);
+    herald = herald_new(front.loop);
     front.boxes = boxes_new();
     settings_init(&front.settings);
     front.http = http_server_new(front.loop, &limits, dispatch_request, &front);
@@ -331,6 +322,30 @@ static int serve(bool with_clerk)
     if (warden_open(&front, ORDER_FD, &handlers, &e) < 0 || confine_front(&e) < 0)
         give_up(&e);
     return uv_run(front.loop, UV_RUN_DEFAULT);
+}
+
+/* ---- its workers ------------------------------------------------------------------------------
+ */
+
+static void become_worker(const char *name)
+{
+    if (fcntl(WORKER_CONTROL, F_SETFD, FD_CLOEXEC) < 0)
+        _exit(2);
+    prctl(PR_SET_NAME, name);
+    signal(SIGPIPE, SIG_IGN);
+    vault_harden_process();
+}
+
+static _Noreturn void clerk_main(void)
+{
+    become_worker("sandglass-clerk");
+    clerk_process(WORKER_CONTROL, -1, confine_clerk);
+}
+
+static _Noreturn void herald_main(void)
+{
+    become_worker("sandglass-herald");
+    herald_process(WORKER_CONTROL, -1, confine_herald);
 }
 
 int main(int argc, char **argv)
@@ -343,5 +358,9 @@ int main(int argc, char **argv)
         return backup_main(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "restore") == 0)
         return restore_main(argc - 1, argv + 1);
-    return serve(argc > 1 && strcmp(argv[1], "--clerk") == 0);
+    if (argc > 1 && strcmp(argv[1], "--clerk") == 0)
+        clerk_main();
+    if (argc > 1 && strcmp(argv[1], "--herald") == 0)
+        herald_main();
+    return serve();
 }

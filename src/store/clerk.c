@@ -1,19 +1,15 @@
 #include "store/clerk.h"
 
 #include <assert.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
-#include "base/sys.h"
-#include "store/clerk_process.h"
+#include "base/fd.h"
 #include "store/clerk_wire.h"
 #include "store/contexts_common.h"
 
-#define CLERK_FD  3  /* in the clerk: the only one beside the standard ones */
 #define READS_MAX 64 /* in one go: others have their turn as well */
+#define GONE      "the database cannot be reached"
 
 /* A message that is not wholly sent. */
 struct outgoing {
@@ -27,6 +23,7 @@ struct outgoing {
 /* Who waits. A slot's number is the lower part of the seq, so an answer finds it. */
 struct slot {
     uint64_t seq; /* 0: free */
+    bool sent;    /* or a part of it */
     clerk_done done;
     void *arg;
 };
@@ -39,16 +36,22 @@ struct refusal {
     struct refusal *next;
 };
 
-struct clerk {
-    struct clerk_hooks hooks;
-    pid_t pid;
-    int sock;
-    uv_loop_t *loop; /* NULL: not connected */
+/* A socket to a clerk, as long as the loop has it. */
+struct line {
     uv_poll_t poll;
-    uv_async_t wake; /* refusals */
-    int handles;     /* of the loop, not closed yet */
-    int events;
-    bool gone, dismissed;
+    struct clerk *clerk; /* NULL: over */
+    int sock, events;
+};
+
+struct clerk {
+    void (*log)(bool bad, const char *line);
+    uv_loop_t *loop;
+    struct line *line; /* NULL: there is no clerk now */
+    uv_async_t wake;   /* refusals */
+    uv_timer_t away;   /* there is none: how long calls wait */
+    int handles;       /* of the loop, not closed yet */
+    bool refusing, dismissed;
+    char *conninfo; /* NULL: not told yet */
     struct wire_in in;
     struct outgoing *out, **out_last;
     struct refusal *refused, **refused_last;
@@ -65,55 +68,6 @@ static void answer_refusal(clerk_done done, void *arg, const char *why)
     done(arg, &rows);
 }
 
-/* ---- the process ------------------------------------------------------------------------------
- */
-
-static _Noreturn void be_clerk(int sock, pid_t parent, const struct clerk_hooks *hooks)
-{
-    prctl(PR_SET_NAME, "sandglass-clerk");
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent || dup2(sock, CLERK_FD) < 0)
-        _exit(1);
-    sys_close_range(CLERK_FD + 1, UINT32_MAX, 0);
-    signal(SIGPIPE, SIG_IGN);
-    clerk_process(CLERK_FD, hooks->confine);
-}
-
-struct clerk *clerk_adopt(const struct clerk_hooks *hooks, int sock, pid_t pid)
-{
-    struct clerk *c = xcalloc(1, sizeof *c);
-
-    c->hooks = *hooks;
-    c->pid = pid;
-    c->sock = sock;
-    c->out_last = &c->out;
-    c->refused_last = &c->refused;
-    while (c->n_free < CLERK_CALLS_MAX) {
-        c->free_slots[c->n_free] = CLERK_CALLS_MAX - 1 - c->n_free;
-        c->n_free++;
-    }
-    return c;
-}
-
-int clerk_start(const struct clerk_hooks *hooks, struct clerk **ret, struct sg_error *e)
-{
-    int pair[2];
-    pid_t parent = getpid();
-
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return err_errno(e, "make a socket for the clerk");
-    pid_t pid = fork();
-    if (pid == 0)
-        be_clerk(pair[1], parent, hooks);
-    close(pair[1]);
-    if (pid < 0) {
-        close(pair[0]);
-        return err_errno(e, "start the clerk");
-    }
-    *ret = clerk_adopt(hooks, pair[0], pid);
-    return 0;
-}
-
 /* ---- sending ----------------------------------------------------------------------------------
  */
 
@@ -121,10 +75,11 @@ static void on_ready(uv_poll_t *poll, int status, int events);
 
 static void watch(struct clerk *c)
 {
+    struct line *l = c->line;
     int events = UV_READABLE | (c->out ? UV_WRITABLE : 0);
 
-    if (!c->gone && events != c->events && uv_poll_start(&c->poll, events, on_ready) == 0)
-        c->events = events;
+    if (l && events != l->events && uv_poll_start(&l->poll, events, on_ready) == 0)
+        l->events = events;
 }
 
 static void outgoing_free(struct outgoing *o)
@@ -136,11 +91,14 @@ static void outgoing_free(struct outgoing *o)
 
 static void send_queued(struct clerk *c)
 {
-    while (c->out) {
+    while (c->line && c->out) {
         struct outgoing *o = c->out;
-        int r = wire_send_next(c->sock, o->kind, o->seq, &o->message, &o->offset, MSG_DONTWAIT);
+        int r =
+            wire_send_next(c->line->sock, o->kind, o->seq, &o->message, &o->offset, MSG_DONTWAIT);
 
         /* If it fails otherwise the clerk is gone, which reading will tell. */
+        if (o->seq && (r >= 0 || r != -EAGAIN))
+            c->slots[o->seq % CLERK_CALLS_MAX].sent = true;
         if (r == -EAGAIN)
             break;
         if (r == 0)
@@ -215,9 +173,9 @@ static void free_slot(struct clerk *c, struct slot *s)
 void clerk_call(struct clerk *c, const char *statement, const char *tenant,
                 const char *const *params, size_t n, clerk_done done, void *arg)
 {
-    assert(c->loop && !c->dismissed && n <= CLERK_PARAMS_MAX);
-    if (c->gone) {
-        refuse(c, done, arg, "the database cannot be reached");
+    assert(c->conninfo && !c->dismissed && n <= CLERK_PARAMS_MAX);
+    if (c->refusing) {
+        refuse(c, done, arg, GONE);
         return;
     }
     if (c->n_free == 0) {
@@ -242,28 +200,74 @@ void clerk_call(struct clerk *c, const char *statement, const char *tenant,
 /* ---- answers ----------------------------------------------------------------------------------
  */
 
-static void fail_calls(struct clerk *c, const char *why)
+static void fail_calls(struct clerk *c, bool sent_only, const char *why)
 {
     for (size_t i = 0; i < CLERK_CALLS_MAX; i++) {
         struct slot s = c->slots[i];
 
-        if (!s.seq)
+        if (!s.seq || (sent_only && !s.sent))
             continue;
         free_slot(c, &c->slots[i]);
         answer_refusal(s.done, s.arg, why);
     }
 }
 
+/* Messages that nobody waits for any more are not sent, nor is the rest of one. */
+static void drop_unwanted(struct clerk *c)
+{
+    struct outgoing **at = &c->out;
+
+    while (*at) {
+        struct outgoing *o = *at;
+        const struct slot *s = &c->slots[o->seq % CLERK_CALLS_MAX];
+
+        if (o->seq && s->seq == o->seq && !s->sent) {
+            at = &o->next;
+            continue;
+        }
+        *at = o->next;
+        outgoing_free(o);
+    }
+    c->out_last = at;
+}
+
+static void on_line_closed(uv_handle_t *handle)
+{
+    struct line *l = handle->data;
+
+    close_p(&l->sock);
+    free(l);
+}
+
+static void hang_up(struct clerk *c)
+{
+    if (!c->line)
+        return;
+    c->line->clerk = NULL;
+    uv_close((uv_handle_t *)&c->line->poll, on_line_closed);
+    c->line = NULL;
+    wire_in_done(&c->in);
+}
+
+static void on_away(uv_timer_t *timer)
+{
+    struct clerk *c = timer->data;
+
+    c->refusing = true;
+    fail_calls(c, false, GONE);
+    drop_unwanted(c);
+}
+
 static void clerk_gone(struct clerk *c, const char *why)
 {
     char line[160];
 
-    c->gone = true;
-    uv_poll_stop(&c->poll);
     snprintf(line, sizeof line, "store: the clerk, which speaks with the database, %s", why);
-    c->hooks.log(true, line);
-    fail_calls(c, "the database cannot be reached");
-    c->hooks.gone();
+    c->log(true, line);
+    hang_up(c);
+    uv_timer_start(&c->away, on_away, CLERK_AWAY_MS, 0);
+    fail_calls(c, true, GONE);
+    drop_unwanted(c);
 }
 
 /* Reads the cells in place. False: they are not what they say. */
@@ -315,7 +319,7 @@ static bool take_note(struct clerk *c)
 
     if (!line)
         return false;
-    c->hooks.log(bad, line);
+    c->log(bad, line);
     wire_in_done(&c->in);
     return true;
 }
@@ -337,13 +341,15 @@ static bool take_message(struct clerk *c)
 
 static void on_ready(uv_poll_t *poll, int status, int events)
 {
-    struct clerk *c = poll->data;
+    struct line *l = poll->data;
 
     (void)status;
-    if (events & UV_WRITABLE)
-        send_queued(c);
-    for (int i = 0; i < READS_MAX && !c->gone && !c->dismissed; i++) {
-        int r = wire_receive(c->sock, &c->in, MSG_DONTWAIT);
+    if (l->clerk && (events & UV_WRITABLE))
+        send_queued(l->clerk);
+    /* What is answered may end it. */
+    for (int i = 0; i < READS_MAX && l->clerk; i++) {
+        struct clerk *c = l->clerk;
+        int r = wire_receive(l->sock, &c->in, MSG_DONTWAIT);
 
         if (r == -EAGAIN)
             return;
@@ -356,31 +362,76 @@ static void on_ready(uv_poll_t *poll, int status, int events)
 /* ---- begin and end ----------------------------------------------------------------------------
  */
 
-void clerk_connect(struct clerk *c, uv_loop_t *loop, const char *conninfo)
+struct clerk *clerk_new(uv_loop_t *loop, void (*log)(bool bad, const char *line))
+{
+    struct clerk *c = xcalloc(1, sizeof *c);
+
+    c->log = log;
+    c->loop = loop;
+    c->out_last = &c->out;
+    c->refused_last = &c->refused;
+    while (c->n_free < CLERK_CALLS_MAX) {
+        c->free_slots[c->n_free] = CLERK_CALLS_MAX - 1 - c->n_free;
+        c->n_free++;
+    }
+    int r = uv_async_init(loop, &c->wake, on_wake);
+    assert(r == 0);
+    r = uv_timer_init(loop, &c->away);
+    assert(r == 0);
+    c->wake.data = c->away.data = c;
+    c->handles = 2;
+    return c;
+}
+
+/* Before all else that waits. */
+static void tell_address(struct clerk *c)
 {
     struct outgoing *o = outgoing_new(WIRE_CONNECT, 0);
 
-    assert(!c->loop);
-    c->loop = loop;
-    int r = uv_poll_init(loop, &c->poll, c->sock);
+    wire_add_text(&o->message, c->conninfo);
+    o->next = c->out;
+    if (!c->out)
+        c->out_last = &o->next;
+    c->out = o;
+    send_queued(c);
+}
+
+void clerk_set_socket(struct clerk *c, int sock)
+{
+    struct line *l = xcalloc(1, sizeof *l);
+
+    if (c->line) {
+        hang_up(c);
+        fail_calls(c, true, GONE);
+        drop_unwanted(c);
+    }
+    *l = (struct line){.clerk = c, .sock = sock};
+    int r = uv_poll_init(c->loop, &l->poll, sock);
     assert(r == 0);
-    r = uv_async_init(loop, &c->wake, on_wake);
-    assert(r == 0);
-    c->poll.data = c->wake.data = c;
-    c->handles = 2;
-    wire_add_text(&o->message, conninfo);
-    enqueue(c, o);
+    l->poll.data = l;
+    c->line = l;
+    c->refusing = false;
+    uv_timer_stop(&c->away);
+    watch(c);
+    if (c->conninfo)
+        tell_address(c);
+}
+
+void clerk_connect(struct clerk *c, const char *conninfo)
+{
+    assert(!c->conninfo);
+    c->conninfo = xstrdup(conninfo);
+    if (c->line)
+        tell_address(c);
+    else
+        uv_timer_start(&c->away, on_away, CLERK_AWAY_MS, 0);
 }
 
 static void clerk_free(struct clerk *c)
 {
-    while (c->out) {
-        struct outgoing *o = c->out;
-
-        c->out = o->next;
-        outgoing_free(o);
-    }
-    wire_in_done(&c->in);
+    if (c->conninfo)
+        explicit_bzero(c->conninfo, strlen(c->conninfo));
+    free(c->conninfo);
     free(c);
 }
 
@@ -395,17 +446,10 @@ static void on_closed(uv_handle_t *handle)
 void clerk_dismiss(struct clerk *c)
 {
     c->dismissed = true;
-    if (c->loop) {
-        uv_close((uv_handle_t *)&c->poll, on_closed);
-        uv_close((uv_handle_t *)&c->wake, on_closed);
-    }
-    close(c->sock);
-    kill(c->pid, SIGKILL);
-    waitpid(c->pid, NULL, 0);
-    if (!c->loop) {
-        clerk_free(c);
-        return;
-    }
-    fail_calls(c, "the server ends");
+    hang_up(c);
+    uv_close((uv_handle_t *)&c->wake, on_closed);
+    uv_close((uv_handle_t *)&c->away, on_closed);
+    fail_calls(c, false, "the server ends");
+    drop_unwanted(c);
     on_wake(&c->wake);
 }

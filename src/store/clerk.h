@@ -1,9 +1,9 @@
 /* The clerk: a process that has the connections to PostgreSQL.
  *
  * The front may not open sockets (server/confine.c), and libpq blocks: for names, for connecting.
- * So before the front gives its rights up it starts this process, which has no other work. The two
- * speak over a socket pair, one message a request and one an answer (clerk_wire.h); several
- * requests are under way at once, each on a connection of its own.
+ * So the warden starts this process, which has no other work, and gives both a socket to each other
+ * (order/worker.h). They speak over it, one message a request and one an answer (clerk_wire.h);
+ * several requests are under way at once, each on a connection of its own.
  *
  *   front: clerk_call(statement, parameters) --> clerk: a free connection: the tenant for row-level
  *   security and the prepared statement, sent together, one transaction --> front: callback
@@ -19,9 +19,12 @@
  * than 5 seconds. A schema that is newer than this program, or a database that cannot be written,
  * makes every call fail with a message that says so, until that has changed.
  *
+ * If the clerk ends there is another soon, which is told where the database is again. What had been
+ * sent to the old one is answered -EAGAIN; calls that come meanwhile wait for CLERK_AWAY_MS, then
+ * they are refused until it is there.
+ *
  * What a caller is told says neither where the database is nor who we are there: that is in the
- * log, and the password is nowhere. If the clerk ends, so does the front, and the warden starts
- * both again. */
+ * log, and the password is nowhere. */
 #pragma once
 
 #include <uv.h>
@@ -33,23 +36,17 @@ struct clerk;
 #define CLERK_PARAMS_MAX  24
 #define CLERK_CONNECTIONS 4
 #define CLERK_CALLS_MAX   1024 /* under way at a time; beyond is answered -EAGAIN */
+#define CLERK_AWAY_MS     2000
 
-struct clerk_hooks {
-    /* In the clerk, first thing: what it takes from itself (server/confine.h). NULL: nothing. */
-    int (*confine)(struct sg_error *e);
-    /* In the front, from the loop: a line for the log. */
-    void (*log)(bool bad, const char *line);
-    /* The clerk has ended: nobody will be answered any more. */
-    void (*gone)(void);
-};
-
-/* Starts the process; before threads, before the filter. It waits until clerk_connect; if the front
- * ends, it ends. */
-int clerk_start(const struct clerk_hooks *hooks, struct clerk **ret, struct sg_error *e);
-/* Tells it where: a connection string or URI of libpq. The result of trying is logged. */
-void clerk_connect(struct clerk *c, uv_loop_t *loop, const char *conninfo);
-/* Not needed, or not any more: it ends. What is under way is answered -EAGAIN. Frees c, after the
- * loop has had a turn if there was a clerk_connect. */
+/* The front's side. log: from the loop, a line for the log. */
+struct clerk *clerk_new(uv_loop_t *loop, void (*log)(bool bad, const char *line));
+/* A socket to a clerk, taken over; the one before is over. */
+void clerk_set_socket(struct clerk *c, int sock);
+/* Once: where the database is, a connection string or URI of libpq. The result of trying is logged.
+ */
+void clerk_connect(struct clerk *c, const char *conninfo);
+/* Not needed any more: hangs up. What is under way is answered -EAGAIN. Frees c, after the loop has
+ * had a turn. */
 void clerk_dismiss(struct clerk *c);
 
 struct clerk_rows {

@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
+#include "order/worker.h"
 #include "store/clerk_conn.h"
 #include "store/clerk_dial.h"
 
@@ -18,9 +20,11 @@
 #define NOTE_EACH_MS 10000
 
 struct process {
-    int sock;
+    int control; /* to the warden; -1: there is none */
+    int sock;    /* to the front; -1: there is none now */
     struct wire_in in;
-    struct dial *dial;
+    struct dial *dial; /* NULL: no front has said where the database is */
+    char *conninfo;
     struct conn conns[CLERK_CONNECTIONS];
     struct request *first, **last; /* those that wait */
     bool pooled;                   /* what is prepared does not stay */
@@ -28,16 +32,20 @@ struct process {
     uint64_t noted_ns;
 };
 
+/* Waits for a front that does not read: there is nobody else to work for, and if it hangs it is
+ * ended. That it is gone is seen where it is read. */
 static void send_all(struct process *p, enum wire_kind kind, uint64_t seq,
                      const struct strbuf *message)
 {
+    struct pollfd room = {.fd = p->sock, .events = POLLOUT};
     size_t offset = 0;
-    int r = 0;
+    int r = p->sock < 0 ? -EPIPE : 0;
 
-    while (r == 0)
-        r = wire_send_next(p->sock, kind, seq, message, &offset, 0);
-    if (r < 0)
-        _exit(0);
+    while (r == 0 || r == -EAGAIN) {
+        r = wire_send_next(p->sock, kind, seq, message, &offset, MSG_DONTWAIT);
+        if (r == -EAGAIN)
+            poll(&room, 1, -1);
+    }
 }
 
 static void note(struct process *p, bool bad, const char *line)
@@ -53,6 +61,7 @@ static void note(struct process *p, bool bad, const char *line)
 static _Noreturn void give_up(struct process *p, const char *line)
 {
     note(p, true, line);
+    worker_say(p->control, WORKER_FAILED, line);
     _exit(1);
 }
 
@@ -238,10 +247,57 @@ static void drop_late(struct process *p)
             drop(p, &p->conns[i], "the database does not answer");
 }
 
+/* What the front asked for that is gone, nobody waits for. A connection that is at it is not used
+ * for another's. */
+static void forget_front(struct process *p)
+{
+    if (p->control < 0)
+        _exit(0);
+    wire_in_done(&p->in);
+    close_p(&p->sock);
+    p->sock = -1;
+    while (p->first)
+        request_free(take_first(p));
+    for (size_t i = 0; i < CLERK_CONNECTIONS; i++)
+        if (p->conns[i].q) {
+            request_free(p->conns[i].q);
+            p->conns[i].q = NULL;
+            conn_close(&p->conns[i]);
+            dial_lost(p->dial);
+        }
+}
+
+/* Each front says it first; that it does not change while a server runs is looked at all the same.
+ */
+static void take_address(struct process *p)
+{
+    struct wire_reader r = {.at = p->in.buf, .end = p->in.buf + p->in.len};
+    const char *conninfo = wire_read_text(&r);
+    struct sg_error e;
+    char line[600];
+
+    if (!conninfo || (p->conninfo && strcmp(p->conninfo, conninfo) != 0))
+        give_up(p, "store: the front sent the clerk what is no address");
+    if (!p->dial && dial_start(conninfo, &p->dial, &e) < 0) {
+        snprintf(line, sizeof line, "store: %s", e.message);
+        give_up(p, line);
+    }
+    if (!p->conninfo)
+        p->conninfo = xstrdup(conninfo);
+    worker_say(p->control, WORKER_READY, NULL);
+    wire_in_done(&p->in);
+}
+
 static void take_message(struct process *p)
 {
     struct request *q = NULL;
 
+    if (p->in.head.kind == WIRE_CONNECT) {
+        take_address(p);
+        return;
+    }
+    if (!p->dial)
+        give_up(p, "store: the front sent the clerk a request before an address");
     if (p->in.head.kind != WIRE_CALL || !(q = request_read(&p->in)))
         give_up(p, "store: the front sent the clerk what is no request");
     q->came_ns = clock_ns();
@@ -254,12 +310,14 @@ static void take_messages(struct process *p)
 {
     int r;
 
+    if (p->sock < 0)
+        return;
     while ((r = wire_receive(p->sock, &p->in, MSG_DONTWAIT)) >= 0)
         if (r > 0)
             take_message(p);
     if (r == -EPIPE)
-        _exit(0);
-    if (r != -EAGAIN)
+        forget_front(p);
+    else if (r != -EAGAIN)
         give_up(p, "store: the front sent the clerk what is no message");
 }
 
@@ -293,12 +351,24 @@ static int due_ms(const struct process *p)
     return due == UINT64_MAX ? -1 : clock_poll_ms(due) + 1;
 }
 
+static void take_word(struct process *p)
+{
+    int front = worker_take(p->control);
+
+    if (front < 0)
+        return;
+    if (p->sock >= 0)
+        forget_front(p);
+    p->sock = front;
+}
+
 static void serve_once(struct process *p)
 {
-    enum { FRONT, NEWS, CONNS };
+    enum { WARDEN, FRONT, NEWS, CONNS };
     struct pollfd fds[CONNS + CLERK_CONNECTIONS] = {
+        [WARDEN] = {.fd = p->control, .events = POLLIN},
         [FRONT] = {.fd = p->sock, .events = POLLIN},
-        [NEWS] = {.fd = dial_fd(p->dial), .events = POLLIN},
+        [NEWS] = {.fd = p->dial ? dial_fd(p->dial) : -1, .events = POLLIN},
     };
 
     for (size_t i = 0; i < CLERK_CONNECTIONS; i++)
@@ -313,43 +383,21 @@ static void serve_once(struct process *p)
         take_news(p);
     if (fds[FRONT].revents)
         take_messages(p);
+    if (fds[WARDEN].revents)
+        take_word(p);
     drop_late(p);
     start_waiting(p);
     refuse_waiting(p);
 }
 
-/* The first message says where the database is. */
-static void connect_first(struct process *p)
+_Noreturn void clerk_process(int control, int front, int (*confine)(struct sg_error *e))
 {
-    struct wire_reader r;
-    struct sg_error e;
-    char line[600];
-    int got = 0;
-
-    while (got == 0 || got == -EAGAIN)
-        got = wire_receive(p->sock, &p->in, 0);
-    if (got < 0)
-        _exit(0);
-    r = (struct wire_reader){.at = p->in.buf, .end = p->in.buf + p->in.len};
-    const char *conninfo = wire_read_text(&r);
-    if (p->in.head.kind != WIRE_CONNECT || !conninfo)
-        give_up(p, "store: the front sent the clerk what is no address");
-    if (dial_start(conninfo, &p->dial, &e) < 0) {
-        snprintf(line, sizeof line, "store: %s", e.message);
-        give_up(p, line);
-    }
-    wire_in_done(&p->in);
-}
-
-_Noreturn void clerk_process(int sock, int (*confine)(struct sg_error *e))
-{
-    struct process p = {.sock = sock};
+    struct process p = {.control = control, .sock = front};
     struct sg_error e;
 
     p.last = &p.first;
     if (confine && confine(&e) < 0)
         give_up(&p, e.message);
-    connect_first(&p);
     for (;;)
         serve_once(&p);
 }

@@ -1,10 +1,10 @@
-/* The two ends of clerk.h by themselves: what runs in its process, and the front's side of it. */
+/* What runs in the clerk's process (clerk.h). */
 #pragma once
 
-#include "store/clerk.h"
+#include "base/err.h"
 
-/* Waits to be told where the database is, then serves. Ends the process when the other end of the
- * socket is closed, or says what cannot be. */
-_Noreturn void clerk_process(int sock, int (*confine)(struct sg_error *e));
-/* The front's side of a clerk that runs already. */
-struct clerk *clerk_adopt(const struct clerk_hooks *hooks, int sock, pid_t pid);
+/* Waits for a front, and to be told where the database is, then serves; then the next front.
+ * control: the warden's socket (order/worker.h), or -1, and then it ends with the front whose
+ * socket `front` is; else that is -1. confine: what it takes from itself, first thing. Ends the
+ * process when the warden is gone, or somebody says what cannot be. */
+_Noreturn void clerk_process(int control, int front, int (*confine)(struct sg_error *e));

@@ -2,18 +2,14 @@
 
 #include <assert.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include "base/fd.h"
 #include "base/strbuf.h"
-#include "base/sys.h"
 #include "telemetry/herald_wire.h"
 
-#define HERALD_FD 3  /* in the herald: the only one beside the standard ones */
 #define READS_MAX 64 /* in one go: others have their turn as well */
 #define SEALS     (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
@@ -29,55 +25,20 @@ struct slot {
     void *arg;
 };
 
-struct herald {
-    struct herald_hooks hooks;
-    int sock;
+/* A socket to a herald, as long as the loop has it. */
+struct line {
     uv_poll_t poll;
-    bool gone;
+    struct herald *herald; /* NULL: over */
+    int sock;
+};
+
+struct herald {
+    uv_loop_t *loop;
+    struct line *line; /* NULL: there is no herald now */
     uint64_t posts;
     struct slot slots[HERALD_POSTS_MAX];
     uint32_t free_slots[HERALD_POSTS_MAX], n_free;
 };
-
-/* ---- the process ------------------------------------------------------------------------------
- */
-
-static _Noreturn void be_herald(int sock, pid_t parent, const struct herald_hooks *hooks)
-{
-    prctl(PR_SET_NAME, "sandglass-herald");
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent || dup2(sock, HERALD_FD) < 0)
-        _exit(1);
-    sys_close_range(HERALD_FD + 1, UINT32_MAX, 0);
-    signal(SIGPIPE, SIG_IGN);
-    herald_process(HERALD_FD, hooks->confine);
-}
-
-int herald_start(const struct herald_hooks *hooks, struct herald **ret, struct sg_error *e)
-{
-    int pair[2];
-    pid_t parent = getpid();
-
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return err_errno(e, "make a socket for the herald");
-    pid_t pid = fork();
-    if (pid == 0)
-        be_herald(pair[1], parent, hooks);
-    close(pair[1]);
-    if (pid < 0 || fd_set_nonblock(pair[0], true) < 0) {
-        close(pair[0]);
-        return err_errno(e, "start the herald");
-    }
-    struct herald *h = xcalloc(1, sizeof *h);
-    h->hooks = *hooks;
-    h->sock = pair[0];
-    while (h->n_free < HERALD_POSTS_MAX) {
-        h->free_slots[h->n_free] = HERALD_POSTS_MAX - 1 - h->n_free;
-        h->n_free++;
-    }
-    *ret = h;
-    return 0;
-}
 
 /* ---- answers ----------------------------------------------------------------------------------
  */
@@ -91,21 +52,29 @@ static void settle(struct herald *h, struct slot *s, int status, uint64_t retry_
     waits.done(waits.arg, status, retry_after_ms);
 }
 
-static void herald_gone(struct herald *h)
+static void on_closed(uv_handle_t *handle)
 {
-    h->gone = true;
-    uv_poll_stop(&h->poll);
+    struct line *l = handle->data;
+
+    close_p(&l->sock);
+    free(l);
+}
+
+static void hang_up(struct herald *h)
+{
+    h->line->herald = NULL;
+    uv_close((uv_handle_t *)&h->line->poll, on_closed);
+    h->line = NULL;
     for (size_t i = 0; i < HERALD_POSTS_MAX; i++)
         if (h->slots[i].seq)
             settle(h, &h->slots[i], -EPIPE, 0);
-    h->hooks.gone();
 }
 
 /* 1, 0 if there is nothing, or -errno. */
 static int take_answer(struct herald *h)
 {
     struct herald_told told;
-    ssize_t got = recv(h->sock, &told, sizeof told, MSG_DONTWAIT | MSG_TRUNC);
+    ssize_t got = recv(h->line->sock, &told, sizeof told, MSG_DONTWAIT | MSG_TRUNC);
 
     if (got < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : -errno;
@@ -120,25 +89,43 @@ static int take_answer(struct herald *h)
 
 static void on_ready(uv_poll_t *poll, int status, int events)
 {
-    struct herald *h = poll->data;
+    const struct line *l = poll->data;
     int r = 1;
 
     (void)status;
     (void)events;
-    for (int i = 0; i < READS_MAX && r > 0; i++)
-        r = take_answer(h);
-    if (r < 0)
-        herald_gone(h);
+    for (int i = 0; i < READS_MAX && r > 0 && l->herald; i++)
+        r = take_answer(l->herald);
+    if (r < 0 && l->herald)
+        hang_up(l->herald);
 }
 
-void herald_listen(struct herald *h, uv_loop_t *loop)
+struct herald *herald_new(uv_loop_t *loop)
 {
-    int r = uv_poll_init(loop, &h->poll, h->sock);
+    struct herald *h = xcalloc(1, sizeof *h);
 
+    h->loop = loop;
+    while (h->n_free < HERALD_POSTS_MAX) {
+        h->free_slots[h->n_free] = HERALD_POSTS_MAX - 1 - h->n_free;
+        h->n_free++;
+    }
+    return h;
+}
+
+void herald_set_socket(struct herald *h, int sock)
+{
+    struct line *l = xcalloc(1, sizeof *l);
+
+    if (h->line)
+        hang_up(h);
+    *l = (struct line){.herald = h, .sock = sock};
+    fd_set_nonblock(sock, true);
+    int r = uv_poll_init(h->loop, &l->poll, sock);
     assert(r == 0);
-    h->poll.data = h;
-    r = uv_poll_start(&h->poll, UV_READABLE, on_ready);
+    l->poll.data = l;
+    r = uv_poll_start(&l->poll, UV_READABLE, on_ready);
     assert(r == 0);
+    h->line = l;
 }
 
 /* ---- posts ------------------------------------------------------------------------------------
@@ -211,7 +198,7 @@ static int send_post(struct herald *h, const struct herald_post *post, uint64_t 
     fd = make_body(post->body, post->len);
     if (fd < 0)
         return fd;
-    return fd_send(h->sock, packet->buf, packet->len, &fd, 1);
+    return fd_send(h->line->sock, packet->buf, packet->len, &fd, 1);
 }
 
 int herald_post(struct herald *h, const struct herald_post *post)
@@ -220,9 +207,7 @@ int herald_post(struct herald *h, const struct herald_post *post)
 
     if (post->len > HERALD_BODY_MAX)
         return -E2BIG;
-    if (h->gone)
-        return -EPIPE;
-    if (h->n_free == 0)
+    if (!h->line || h->n_free == 0)
         return -EAGAIN;
     uint32_t i = h->free_slots[h->n_free - 1];
     uint64_t seq = (h->posts + 1) * HERALD_POSTS_MAX + i;
@@ -230,8 +215,9 @@ int herald_post(struct herald *h, const struct herald_post *post)
     strbuf_reserve(&packet);
     int r = send_post(h, post, seq, &packet);
     strbuf_wipe(&packet);
+    /* That it is gone is seen where it is read. */
     if (r < 0)
-        return r == -ENOBUFS || r == -ETOOMANYREFS ? -EAGAIN : r;
+        return r == -ENOBUFS || r == -ETOOMANYREFS || r == -EPIPE || r == -ECONNRESET ? -EAGAIN : r;
     h->posts++;
     h->n_free--;
     h->slots[i] = (struct slot){.seq = seq, .done = post->done, .arg = post->arg};

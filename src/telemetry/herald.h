@@ -2,18 +2,19 @@
  * webhooks.
  *
  * The front may not open sockets (server/confine.c), and must never wait for somebody else's
- * server. So before it gives its rights up it starts this process, which has no other work: it gets
- * a body, posts it (libcurl), and says what came of it. It tries once; when to try again is the
- * sender's to decide, who also keeps what is to be sent, within its own bounds.
+ * server. So the warden starts this process, which has no other work, and gives both a socket to
+ * each other (order/worker.h): it gets a body, posts it (libcurl), and says what came of it. It
+ * tries once; when to try again is the sender's to decide, who also keeps what is to be sent,
+ * within its own bounds.
  *
  *   front: herald_post(url, body) -- memfd over SEQPACKET --> herald: curl, HERALD_AT_ONCE at once
  *          done(status or -errno) <------------------------- in any order
  *
  * It follows no redirect, reads no more than 64 KiB of an answer, of which it keeps nothing but the
  * status and Retry-After, and gives up after HERALD_TIMEOUT_MS. Certificates are checked against
- * the system's. Addresses come from the operator's settings alone, never from a tenant. If it ends,
- * so does the front, and the warden starts both again. It serves nobody,
- * starts nothing and writes no file (server/confine.c). */
+ * the system's. Addresses come from the operator's settings alone, never from a tenant. If it ends
+ * there is another soon: what it had is answered -EPIPE, what comes meanwhile -EAGAIN. It serves
+ * nobody, starts nothing and writes no file (server/confine.c). */
 #pragma once
 
 #include <uv.h>
@@ -46,13 +47,10 @@ struct herald_post {
     void *arg;
 };
 
-struct herald_hooks {
-    int (*confine)(struct sg_error *e); /* in the herald, first thing; NULL: nothing */
-    void (*gone)(void);
-};
-
-/* Starts the process; before threads, before the filter. */
-int herald_start(const struct herald_hooks *hooks, struct herald **ret, struct sg_error *e);
-void herald_listen(struct herald *h, uv_loop_t *loop);
-/* -EAGAIN: too much waits for it; -E2BIG; -EINVAL: no URL of http or https. */
+/* The front's side. */
+struct herald *herald_new(uv_loop_t *loop);
+/* A socket to a herald, taken over; the one before is over. */
+void herald_set_socket(struct herald *h, int sock);
+/* -EAGAIN: too much waits for it, or it is not there just now; -E2BIG; -EINVAL: no URL of http or
+ * https. */
 int herald_post(struct herald *h, const struct herald_post *post);

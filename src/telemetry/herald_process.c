@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "base/parse.h"
+#include "order/worker.h"
 #include "telemetry/herald.h"
 #include "telemetry/herald_wire.h"
 
@@ -39,7 +40,8 @@ struct job {
 };
 
 struct process {
-    int sock;
+    int control;  /* to the warden; -1: there is none */
+    int sock;     /* to the front; -1: there is none now */
     CURLM *multi; /* NULL: nothing was posted yet */
     unsigned active;
     struct job jobs[HERALD_AT_ONCE];
@@ -53,13 +55,12 @@ static void tell(const struct process *p, uint64_t seq, int status, uint64_t ret
     struct herald_told told = {
         .magic = HERALD_MAGIC, .status = status, .seq = seq, .retry_after_ms = retry_after_ms};
 
-    while (send(p->sock, &told, sizeof told, MSG_NOSIGNAL) < 0) {
+    /* That the front is gone is seen where it is read. */
+    while (send(p->sock, &told, sizeof told, MSG_NOSIGNAL) < 0 &&
+           (errno == EAGAIN || errno == EINTR)) {
         struct pollfd front = {.fd = p->sock, .events = POLLOUT};
 
-        if (errno == EAGAIN)
-            poll(&front, 1, -1);
-        else if (errno != EINTR)
-            _exit(0);
+        poll(&front, 1, -1);
     }
 }
 
@@ -315,6 +316,32 @@ static void take_packet(struct process *p, const char *packet, size_t len, int f
     begin(p, &ask, texts, body);
 }
 
+/* Nobody waits for what it had asked for. */
+static void forget_front(struct process *p)
+{
+    if (p->control < 0)
+        _exit(0);
+    close_p(&p->sock);
+    p->sock = -1;
+    for (size_t i = 0; i < HERALD_AT_ONCE; i++)
+        if (p->jobs[i].curl) {
+            curl_multi_remove_handle(p->multi, p->jobs[i].curl);
+            job_done(&p->jobs[i]);
+            p->active--;
+        }
+}
+
+static void take_word(struct process *p)
+{
+    int front = p->control >= 0 ? worker_take(p->control) : -1;
+
+    if (front < 0)
+        return;
+    if (p->sock >= 0)
+        forget_front(p);
+    p->sock = front;
+}
+
 /* False: there is nothing more. */
 static bool take_post(struct process *p)
 {
@@ -325,8 +352,12 @@ static bool take_post(struct process *p)
 
     if (got == -EAGAIN)
         return false;
-    if (got <= 0 || n_fds != 1)
-        _exit(got == 0 || got == -ECONNRESET ? 0 : 1);
+    if (got == 0 || got == -ECONNRESET) {
+        forget_front(p);
+        return false;
+    }
+    if (got < 0 || n_fds != 1)
+        _exit(1);
     take_packet(p, packet, (size_t)got, fd);
     explicit_bzero(packet, (size_t)got);
     return true;
@@ -334,15 +365,22 @@ static bool take_post(struct process *p)
 
 static void serve_once(struct process *p)
 {
-    struct curl_waitfd front = {.fd = p->sock, .events = CURL_WAIT_POLLIN};
-    struct pollfd alone = {.fd = p->sock, .events = POLLIN};
+    struct pollfd alone[] = {{.fd = p->control, .events = POLLIN},
+                             {.fd = p->sock, .events = POLLIN}};
+    struct curl_waitfd also[2];
+    unsigned n = 0;
     int running;
 
+    if (p->control >= 0)
+        also[n++] = (struct curl_waitfd){.fd = p->control, .events = CURL_WAIT_POLLIN};
+    if (p->sock >= 0 && p->active < HERALD_AT_ONCE)
+        also[n++] = (struct curl_waitfd){.fd = p->sock, .events = CURL_WAIT_POLLIN};
     if (p->active > 0)
-        curl_multi_poll(p->multi, &front, p->active < HERALD_AT_ONCE, POLL_MS, NULL);
+        curl_multi_poll(p->multi, also, n, POLL_MS, NULL);
     else
-        poll(&alone, 1, -1);
-    while (p->active < HERALD_AT_ONCE && take_post(p))
+        poll(alone, ARRAY_SIZE(alone), -1);
+    take_word(p);
+    while (p->sock >= 0 && p->active < HERALD_AT_ONCE && take_post(p))
         ;
     if (p->multi) {
         curl_multi_perform(p->multi, &running);
@@ -350,18 +388,20 @@ static void serve_once(struct process *p)
     }
 }
 
-_Noreturn void herald_process(int sock, int (*confine)(struct sg_error *e))
+_Noreturn void herald_process(int control, int front, int (*confine)(struct sg_error *e))
 {
     static struct process p;
     struct sg_error e = {0};
 
     if (confine && confine(&e) < 0) {
-        fprintf(stderr, "sandglass-herald: %s\n", e.message);
+        worker_say(control, WORKER_FAILED, e.message);
         _exit(1);
     }
-    p.sock = sock;
-    if (fd_set_nonblock(sock, true) < 0)
+    p.control = control;
+    p.sock = front;
+    if (front >= 0 && fd_set_nonblock(front, true) < 0)
         _exit(1);
+    worker_say(control, WORKER_READY, NULL);
     for (;;)
         serve_once(&p);
 }

@@ -27,5 +27,7 @@ struct herald_told {
     uint64_t retry_after_ms;
 };
 
-/* Serves until the other end of the socket is closed, then ends the process. */
-_Noreturn void herald_process(int sock, int (*confine)(struct sg_error *e));
+/* What runs in the herald's process: serves a front, then the next. control: the warden's socket
+ * (order/worker.h), or -1, and then it ends with the front whose socket `front` is; else that is
+ * -1. confine: what it takes from itself, first thing. */
+_Noreturn void herald_process(int control, int front, int (*confine)(struct sg_error *e));

@@ -2,7 +2,7 @@
 // most one active context of the path, no sandbox without a context, and the path works.
 import { assert, eventually, run, sleep, test, unique } from './lib.mjs'
 import { Postgres } from './postgres.mjs'
-import { front, killFront, start, stop } from './server.mjs'
+import { front, killFront, start, stop, worker } from './server.mjs'
 import { Client } from './v1.mjs'
 
 const REAP = ['--reap-every', '500ms', '--tenant-contexts', '100', '--tenant-sandboxes', '200']
@@ -148,23 +148,24 @@ test('the front, and the server, at each step that the database sees', async () 
   pg.stop()
 }, { seconds: 90 })
 
-// Those of the front: the clerk speaks with the database, the herald with collectors and webhooks.
-for (const name of ['clerk', 'herald']) test(`the ${name}: the front ends with it, and both come again`, async () => {
-  const { execFileSync } = await import('node:child_process')
+// The front's workers: the clerk speaks with the database, the herald with collectors and webhooks.
+for (const name of ['clerk', 'herald']) for (const signal of ['SIGKILL', 'SIGSTOP']) test(`the ${name}, by ${signal}: another comes while the front lives on`, async () => {
   const pg = new Postgres()
   const server = await start(undefined, undefined, [...REAP, '--store', pg.url])
   const v1 = new Client(server)
   const id = `talk-${unique()}`
   await eventually('it has its database', async () => (await put(v1, id)).status < 300)
-  const list = execFileSync('ps', ['-o', 'pid=,comm=', '--ppid', String(front(server))], { encoding: 'utf8' })
-  const children = list.trim().split('\n').filter((line) => line.includes(`sandglass-${name}`.slice(0, 15))).map((line) => line.trim().split(/\s+/)[0])
-  assert.equal(children.length, 1, `the front has a ${name}`)
-  const call = put(v1, `${id}-2`).catch(() => {})
-  process.kill(Number(children[0]), 'SIGKILL')
-  await call
+  const before = front(server)
+  const old = worker(server, name)
+  assert.ok(old, `there is a ${name}`)
+  const call = put(v1, `${id}-2`)
+  process.kill(old, signal)
+  assert.ok([200, 201, 503].includes((await call).status))
+  await eventually('there is another', () => ![undefined, old].includes(worker(server, name)), 20)
   await eventually('it answers', async () => (await v1.ask('GET', '/v1/contexts')).status === 200)
   await works(v1, id)
   await works(v1, `${id}-2`)
+  assert.equal(front(server), before, 'the front lives on')
   assert.equal(await stop(server), 0)
   pg.stop()
 })

@@ -55,15 +55,19 @@ export async function stop(server, signal = 'SIGTERM') {
   return status
 }
 
-// The pid of the front of a server: its child that runs that program.
-export function front(server) {
+// The pid of a child of a server, by its name.
+function child(server, wanted) {
   for (const pid of fs.readdirSync('/proc').filter((n) => /^\d+$/.test(n)))
     try {
-      const parent = Number(fs.readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ')[1])
-      if (parent === server.child.pid && path.basename(fs.readlinkSync(`/proc/${pid}/exe`)) === 'sandglass-front') return Number(pid)
+      const [, name, rest] = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').match(/\((.*)\) (.*)/s)
+      if (Number(rest.split(' ')[1]) === server.child.pid && name === wanted.slice(0, 15)) return Number(pid)
     } catch {}
   return undefined
 }
+
+export const front = (server) => child(server, 'sandglass-front')
+// The clerk or the herald, which work for the front.
+export const worker = (server, name) => child(server, `sandglass-${name}`)
 
 export async function killFront(server) {
   const old = front(server)

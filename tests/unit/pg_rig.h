@@ -3,11 +3,16 @@
 
 #include "ctx_rig.h"
 
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "base/fd.h"
+#include "base/sys.h"
 #include "server/confine.h"
 #include "store/clerk.h"
+#include "store/clerk_process.h"
 
 #define PG_URI_MAX 400
 
@@ -94,24 +99,35 @@ static inline void pg_log(bool bad, const char *line)
     size_t len = strlen(pg_logged);
 
     snprintf(pg_logged + len, sizeof pg_logged - len, "%s %s\n", bad ? "bad" : "good", line);
+    pg_gone += strstr(line, "the clerk, which speaks with the database,") != NULL;
 }
 
-static inline void pg_on_gone(void)
+/* As the warden does it, but that there is none: it ends with its front. Returns our end. */
+static inline int pg_clerk_process(pid_t *ret_pid)
 {
-    pg_gone++;
-}
+    int pair[2];
 
-static const struct clerk_hooks pg_hooks = {
-    .confine = confine_clerk, .log = pg_log, .gone = pg_on_gone};
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        rig_bail("no socket pair");
+    *ret_pid = fork();
+    if (*ret_pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(pair[1], 3);
+        sys_close_range(4, UINT32_MAX, 0);
+        signal(SIGPIPE, SIG_IGN);
+        clerk_process(-1, 3, confine_clerk);
+    }
+    close(pair[1]);
+    return pair[0];
+}
 
 static inline struct clerk *pg_clerk(uv_loop_t *loop, const char *uri)
 {
-    struct clerk *c = NULL;
-    struct sg_error e;
+    struct clerk *c = clerk_new(loop, pg_log);
+    pid_t pid;
 
-    if (clerk_start(&pg_hooks, &c, &e) < 0)
-        rig_bail(e.message);
-    clerk_connect(c, loop, uri);
+    clerk_set_socket(c, pg_clerk_process(&pid));
+    clerk_connect(c, uri);
     return c;
 }
 

@@ -7,6 +7,8 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
+#include "base/fd.h"
+#include "order/worker.h"
 #include "store/clerk_process.h"
 #include "store/clerk_wire.h"
 
@@ -210,16 +212,11 @@ static void on_rows(void *arg, const struct clerk_rows *rows)
 /* A clerk that is only a socket, so that the test can speak for it. */
 static struct clerk *fake_clerk(uv_loop_t *loop, struct wires *w)
 {
-    pid_t pid = fork(); /* for clerk_dismiss to end */
+    struct clerk *c = clerk_new(loop, pg_log);
 
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        for (;;)
-            pause();
-    }
     *w = wires_make();
-    struct clerk *c = clerk_adopt(&pg_hooks, w->ours, pid);
-    clerk_connect(c, loop, "host=nowhere");
+    clerk_set_socket(c, w->ours);
+    clerk_connect(c, "host=nowhere");
     return c;
 }
 
@@ -255,10 +252,10 @@ TEST(the_front_does_not_believe_nonsense)
         if (sent) {
             rig_run_until(&loop, &pg_gone, 1);
             EXPECT(pg_gone == 1 && waits.came == 1);
-            /* Whoever calls now is told, too. */
+            /* Whoever calls now waits for the next. */
             clerk_call(c, "SELECT 1", "tenant", NULL, 0, on_rows, &waits);
+            uv_run(&loop, UV_RUN_NOWAIT);
             EXPECT(waits.came == 1);
-            rig_run_until(&loop, &waits.came, 2);
         }
         clerk_dismiss(c);
         uv_run(&loop, UV_RUN_DEFAULT);
@@ -313,7 +310,7 @@ static pid_t real_clerk(struct wires *w)
     pid_t pid = fork();
     if (pid == 0) {
         close(w->ours);
-        clerk_process(w->theirs, NULL);
+        clerk_process(-1, w->theirs, NULL);
     }
     close(w->theirs);
     return pid;
@@ -381,14 +378,104 @@ TEST(the_clerk_ends_with_the_front)
     EXPECT(clerk_status(pid) == 0);
 }
 
-TEST(a_clerk_that_is_not_needed)
+static void expect_address(int sock)
 {
-    struct clerk *c = NULL;
-    struct sg_error e;
+    struct wire_in in = {0};
+    int r = 0;
 
-    EXPECT(clerk_start(&pg_hooks, &c, &e) == 0);
+    while (r == 0)
+        r = wire_receive(sock, &in, 0);
+    EXPECT(r == 1 && in.head.kind == WIRE_CONNECT && memmem(in.buf, in.len, "host=nowhere", 12));
+    wire_in_done(&in);
+}
+
+TEST(what_waits_goes_to_the_next_clerk)
+{
+    uv_loop_t loop;
+    struct wires w;
+    struct waiting sent = {0}, waits = {0};
+
+    EXPECT(uv_loop_init(&loop) == 0);
+    struct clerk *c = fake_clerk(&loop, &w);
+    expect_address(w.theirs);
+    clerk_call(c, "SELECT 1", NULL, NULL, 0, on_rows, &sent);
+    uint64_t first = receive_call(w.theirs);
+    close(w.theirs);
+    rig_run_until(&loop, &sent.came, 1); /* nobody knows what came of it */
+    clerk_call(c, "SELECT 2", NULL, NULL, 0, on_rows, &waits);
+    w = wires_make();
+    clerk_set_socket(c, w.ours);
+    expect_address(w.theirs);
+    EXPECT(receive_call(w.theirs) != first && waits.came == 0);
     clerk_dismiss(c);
-    EXPECT(waitpid(-1, NULL, WNOHANG) < 0);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    EXPECT(waits.came == 1 && sent.came == 1);
+    EXPECT(uv_loop_close(&loop) == 0);
+    close(w.theirs);
+}
+
+TEST(nobody_waits_for_long_for_a_clerk)
+{
+    uv_loop_t loop;
+    struct wires w;
+    struct waiting waits = {0};
+
+    EXPECT(uv_loop_init(&loop) == 0);
+    struct clerk *c = fake_clerk(&loop, &w);
+    close(w.theirs);
+    pg_gone = 0;
+    rig_run_until(&loop, &pg_gone, 1);
+    clerk_call(c, "SELECT 1", NULL, NULL, 0, on_rows, &waits);
+    rig_run_until(&loop, &waits.came, 1);
+    clerk_call(c, "SELECT 1", NULL, NULL, 0, on_rows, &waits); /* at once from now on */
+    EXPECT(waits.came == 1);
+    uv_run(&loop, UV_RUN_NOWAIT);
+    rig_run_until(&loop, &waits.came, 2);
+    clerk_dismiss(c);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    EXPECT(waits.came == 2);
+    EXPECT(uv_loop_close(&loop) == 0);
+}
+
+/* As the warden's word would: one front after the other. */
+TEST(a_clerk_serves_the_next_front)
+{
+    struct wires control = wires_make(), first = wires_make(), second = wires_make();
+    struct worker_message m = {.magic = WORKER_MAGIC, .what = WORKER_FRONT};
+    struct strbuf text;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        close(control.ours);
+        close(first.ours);
+        close(second.ours);
+        fd_set_nonblock(control.theirs, true);
+        clerk_process(control.theirs, -1, NULL);
+    }
+    close(control.theirs);
+    strbuf_init(&text, 1000);
+    wire_add_text(&text, "host=/nowhere dbname=x");
+    for (int i = 0; i < 2; i++) {
+        struct wires *w = i ? &second : &first;
+        struct wire_in in = {0};
+        int r = 0;
+
+        EXPECT(fd_send(control.ours, &m, sizeof m, &w->theirs, 1) == 0);
+        close(w->theirs);
+        send_message(w->ours, WIRE_CONNECT, 0, &text);
+        send_call(w->ours, 0, 0);
+        while (r == 0 || (r == 1 && in.head.kind != WIRE_ANSWER)) {
+            if (r == 1)
+                wire_in_done(&in);
+            r = wire_receive(w->ours, &in, 0);
+        }
+        EXPECT(r == 1);
+        wire_in_done(&in);
+        close(w->ours);
+    }
+    strbuf_done(&text);
+    close(control.ours);
+    EXPECT(clerk_status(pid) == 0);
 }
 
 TEST(too_many_calls_are_refused_at_once)

@@ -256,7 +256,7 @@ def secrets(db, site):
 
 def confined(site):
     """No rights, no files, and a filter."""
-    clerk = next(p for p in children(site.front()) if "clerk" in status(p).get("Name", ""))
+    clerk = next(p for p in children(status(site.front())["PPid"]) if "clerk" in status(p).get("Name", ""))
     s, wrong = status(clerk), []
     for name, value in (("Seccomp", "2"), ("NoNewPrivs", "1"), ("CapEff", "0" * 16), ("CapPrm", "0" * 16),
                         ("CapBnd", "0" * 16), ("CapAmb", "0" * 16), ("Groups", "")):

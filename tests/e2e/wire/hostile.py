@@ -253,7 +253,7 @@ def _():
 def _():
     same(api("GET", "/health", key=None).status, 204)
     children = open(f"/proc/{SERVER}/task/{SERVER}/children").read().split()
-    fronts = [p for p in children if os.readlink(f"/proc/{p}/exe").endswith("/sandglass-front")]
+    fronts = [p for p in children if open(f"/proc/{p}/comm").read() == "sandglass-front\n"]
     same(len(fronts), 1, "fronts of the server")
     resident = next(line for line in open(f"/proc/{fronts[0]}/status") if line.startswith("VmRSS"))
     assert int(resident.split()[1]) < 200 * 1024, resident

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <uv.h>
 
@@ -13,6 +14,7 @@
 #include "base/fd.h"
 #include "order/settings.h"
 #include "telemetry/herald.h"
+#include "telemetry/herald_wire.h"
 #include "telemetry/trace.h"
 
 #define TICK_MS 1
@@ -80,9 +82,19 @@ static void on_tick(uv_timer_t *timer)
         uv_timer_stop(timer);
 }
 
-static void on_gone(void)
+/* As the warden starts it. */
+static int start_herald(void)
 {
-    fail("the herald has ended");
+    int pair[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        fail("no socket pair");
+    if (fork() == 0) {
+        close(pair[0]);
+        herald_process(-1, pair[1], NULL);
+    }
+    close(pair[1]);
+    return pair[0];
 }
 
 static void pass(uv_loop_t *loop, uv_timer_t *timer, double seconds)
@@ -98,10 +110,8 @@ static void pass(uv_loop_t *loop, uv_timer_t *timer, double seconds)
 
 int main(int argc, char **argv)
 {
-    static const struct herald_hooks hooks = {.gone = on_gone};
-    struct herald *herald = NULL;
+    struct herald *herald = herald_new(uv_default_loop());
     struct settings s;
-    struct sg_error e;
     uv_timer_t timer;
     uv_loop_t *loop = uv_default_loop();
 
@@ -109,9 +119,7 @@ int main(int argc, char **argv)
         fail("RATE SECONDS PORT");
     settings_init(&s);
     snprintf(s.otlp_endpoint, sizeof s.otlp_endpoint, "http://127.0.0.1:%s", argv[3]);
-    if (herald_start(&hooks, &herald, &e) < 0)
-        fail(e.message);
-    herald_listen(herald, loop);
+    herald_set_socket(herald, start_herald());
     trace_configure(&s, herald, loop);
     uv_timer_init(loop, &timer);
     run.rate = strtod(argv[1], NULL);
