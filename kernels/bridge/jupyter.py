@@ -139,7 +139,8 @@ class Interpreter:
         if self.bridge.interrupts.count:  # while it was starting
             self.bridge.interrupted()
             return
-        self.id = self.client.execute(code.decode(errors="replace"), allow_stdin=True)
+        # One cell at a time is sent: the one after an error is not what was queued behind it, to be dropped.
+        self.id = self.client.execute(code.decode(errors="replace"), allow_stdin=True, stop_on_error=False)
         self.got_reply = self.is_idle = self.refused = False
         while self.child and not (self.got_reply and self.is_idle):
             self.step()
