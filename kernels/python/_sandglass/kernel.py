@@ -121,7 +121,7 @@ class Kernel:
 
     def run(self, number, code):
         """One cell, from its text to the packet that says it is over."""
-        pools.wake()
+        pools.before_cell()
         interrupt.cell_begins()
         if self.pieces:
             code = b"".join(self.pieces) + code

@@ -9,7 +9,7 @@ notices: sizes stay what they were, and results are those of the same number of 
     OpenBLAS     blas_thread_shutdown_, what it does      with the next product
                  itself before a fork()
     OpenMP       omp_pause_resource_all                   with the next parallel region
-    numexpr      set_num_threads(1)                       before the next cell
+    numexpr      set_num_threads(1)                       with the next evaluate()
     joblib       shutdown of its idle processes           with the next Parallel
 
 Which libraries are loaded the dynamic linker tells; each is looked at once. Wheels carry their own
@@ -74,7 +74,7 @@ class _Function(_ctypes.CFuncPtr):
 _rests = []  # what there is to be called: (which, rest, get size, set size)
 _known = set()  # addresses of those functions
 _seen = set()  # libraries that have been looked at
-_numexpr = 0  # how many threads it had; 0: it does not rest
+_numexpr = 0  # how many threads it had when it was last put to rest
 _resize = False  # the environment says another size
 
 
@@ -160,12 +160,41 @@ def _rest_openmp(pause, get, put):
         put(before)
 
 
+class _Gate:
+    """In the place of the lock that numexpr evaluates under: who comes first starts its threads."""
+
+    def __init__(self, compiler):
+        self.compiler, self.lock = compiler, compiler.evaluate_lock
+        compiler.evaluate_lock = self
+
+    def __enter__(self):
+        self.compiler.evaluate_lock = self.lock
+        _attempt(_wake_numexpr)
+        return self.lock.__enter__()
+
+    def __exit__(self, *error):
+        return self.lock.__exit__(*error)
+
+
 def _rest_numexpr():
     global _numexpr
     numexpr = sys.modules.get("numexpr")
-    if numexpr is not None:
-        before = numexpr.set_num_threads(1)
-        _numexpr = before if before > 1 else _numexpr
+    compiler = sys.modules.get("numexpr.necompiler")
+    if numexpr is None or not hasattr(compiler, "evaluate_lock"):
+        return
+    before = numexpr.set_num_threads(1)
+    if before > 1:
+        _numexpr = before
+        _Gate(compiler)
+
+
+def _wake_numexpr():
+    """Where no thread can be started numexpr would end the process."""
+    done = _thread.allocate_lock()
+    done.acquire()
+    _thread.start_new_thread(done.release, ())
+    done.acquire()
+    sys.modules["numexpr"].set_num_threads(_numexpr)
 
 
 def _rest_joblib():
@@ -202,7 +231,7 @@ def after_cell():
         numba._backend_init_process_lock = None
 
 
-# ---- waking up, and other sizes -----------------------------------------------------------------
+# ---- other sizes -----------------------------------------------------------------
 
 
 def changed(key):
@@ -212,15 +241,12 @@ def changed(key):
         _resize = True
 
 
-def wake():
-    """Before a cell."""
-    global _numexpr, _resize
+def before_cell():
+    """Sizes that were given since count from now on."""
+    global _resize
     if _resize:
         _resize = False
         _attempt(_set_sizes)
-    if _numexpr:
-        count, _numexpr = _numexpr, 0
-        _attempt(sys.modules["numexpr"].set_num_threads, count)
 
 
 def _wanted(which):

@@ -114,13 +114,24 @@ class Pools(unittest.TestCase):
                 size = "lib.scipy_openblas_get_num_threads64_()"
                 self.assertEqual(self.value(kernel, size), "1")
 
-    def test_numexpr_is_back_before_the_next_cell(self):
+    def test_numexpr_is_back_when_it_evaluates(self):
         kernel = self.kernel()
-        self.value(kernel, "import numexpr")
+        self.value(kernel, "import numexpr, numpy as np\na = np.arange(1e5)")
         before = self.threads(kernel)
+        for _ in range(2):
+            self.assertEqual(self.rests(kernel), 1)
+            self.value(kernel, "1")
+            self.assertEqual(self.threads(kernel), 1, "not before")
+            self.assertEqual(self.value(kernel, "float(numexpr.evaluate('a + 1')[-1])"), "100000.0")
+            self.assertEqual(self.threads(kernel), before)
+
+    def test_numexpr_where_no_thread_can_be_started(self):
+        kernel = self.kernel()
+        self.value(kernel, "import numexpr, _thread, numpy as np\na = np.arange(1e5)")
         self.assertEqual(self.rests(kernel), 1)
-        self.assertEqual(self.value(kernel, "numexpr.nthreads == numexpr.set_num_threads(3)"), "True")
-        self.assertEqual(self.threads(kernel), before)
+        self.value(kernel, "def no(*a): raise RuntimeError\n_thread.start_new_thread = no")
+        self.assertEqual(self.value(kernel, "float(numexpr.evaluate('a + 1')[-1])"), "100000.0")
+        self.assertEqual(self.threads(kernel), 1)
 
     def test_a_thread_of_python_keeps_all(self):
         kernel = self.kernel(LD_LIBRARY_PATH=f"{LIBRARIES}/openblas-openmp")
