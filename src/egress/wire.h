@@ -91,8 +91,8 @@ enum ask_what {
     ASK_AUDIT,
     /* id, tenant; payload: JSON object with "kind" and what is to be on record. No answer. */
     ASK_RECORD,
-    /* Answer: JSON {"process": {cpuSeconds, residentBytes, openFds, startedMs}, "sanitised": {kind:
-     * n}, "dns": {verdict: n}}: what the guard counts, so far. */
+    /* Answer: JSON {"process": {cpuSeconds, residentBytes, openFds, maxFds, startedMs},
+     * "sanitised": {kind: n}, "dns": {verdict: n}}: what the guard counts, so far. */
     ASK_FIGURES,
     /* Not asked for (seq 0), guard to front: connections that ended or were refused since the last
      * one, as an array of struct egress_news. Gathered for EGRESS_NEWS_MS; what does not fit is

@@ -33,6 +33,7 @@ void figures_set_process(const char *process, const struct order_process *p)
     figure_total(FIG_CPU, process, (double)p->cpu_usec / 1e6);
     figure_set(FIG_RESIDENT, process, (double)p->resident_bytes);
     figure_set(FIG_FDS, process, (double)p->open_fds);
+    figure_set(FIG_FDS_MAX, process, (double)p->max_fds);
     figure_set(FIG_STARTED, process, (double)p->started_ms / 1e3);
 }
 
@@ -42,6 +43,7 @@ static void forget_process(const char *process)
     figure_forget(FIG_CPU, process);
     figure_forget(FIG_RESIDENT, process);
     figure_forget(FIG_FDS, process);
+    figure_forget(FIG_FDS_MAX, process);
     figure_forget(FIG_STARTED, process);
 }
 
@@ -132,6 +134,7 @@ static void take_guard(json_t *told)
     struct order_process p = {.cpu_usec = (uint64_t)(number(process, "cpuSeconds") * 1e6),
                               .resident_bytes = (uint64_t)number(process, "residentBytes"),
                               .open_fds = (uint64_t)number(process, "openFds"),
+                              .max_fds = (uint64_t)number(process, "maxFds"),
                               .started_ms = (int64_t)number(process, "startedMs")};
     double started = (double)p.started_ms;
 

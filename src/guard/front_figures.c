@@ -17,6 +17,8 @@ static void put_process(struct json *j)
     jw_u64(j, p.resident_bytes);
     jw_key(j, "openFds");
     jw_u64(j, p.open_fds);
+    jw_key(j, "maxFds");
+    jw_u64(j, p.max_fds);
     jw_key(j, "startedMs");
     jw_i64(j, p.started_ms);
     jw_object_end(j);

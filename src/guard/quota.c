@@ -9,6 +9,8 @@
 #define NS_PER_S 1000000000ull
 #define TOLD_NS  (60 * NS_PER_S)
 
+#define SUBJECTS_SHARE 8 /* of all pairs of descriptors, the part that connections never have */
+
 /* Each limit is on record once a minute: a flood must not become one of records. */
 static void tell(struct subject *s, bool *told, const char *rule)
 {
@@ -57,6 +59,14 @@ static struct account *account_of(struct subject *s)
     return a;
 }
 
+/* Connections leave room for sandboxes that come: one without its listeners would have no way out
+ * for good, and a connection can be tried again. */
+static bool guard_is_full(const struct guard *g)
+{
+    return g->n_flows + g->n_subjects >= g->max_pairs ||
+           g->n_flows >= g->max_pairs - g->max_pairs / SUBJECTS_SHARE;
+}
+
 enum quota_what quota_take_flow(struct subject *s)
 {
     const struct policy_quota *limit = policy_quota(s->policy);
@@ -76,7 +86,7 @@ enum quota_what quota_take_flow(struct subject *s)
         tell(s, &q->told_bytes, "bytes");
         return QUOTA_BYTES;
     }
-    if (s->guard->n_flows + s->guard->n_subjects >= s->guard->max_pairs) {
+    if (guard_is_full(s->guard)) {
         tell(s, &q->told_guard, "connections of all sandboxes at a time");
         return QUOTA_GUARD;
     }

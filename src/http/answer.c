@@ -70,7 +70,7 @@ static void add_length(struct strbuf *out, uint64_t length)
  * body decides as well as what was asked; unless the answer is only begun and the body wanted. */
 static bool may_keep_alive(const struct req *r, bool whole)
 {
-    return r->keep_alive && !r->conn->server->draining &&
+    return r->keep_alive && !r->conn->server->draining && !r->conn->scarce &&
            (body_skippable(r) || (!whole && r->body_mode != BODY_LEFT));
 }
 

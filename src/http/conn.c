@@ -223,6 +223,7 @@ static size_t feed_head(struct http_conn *c, const char *p, size_t n)
     r->conn = c;
     r->pub.server = c->server;
     r->pub.tls = c->ssl != NULL;
+    r->pub.scarce = c->scarce;
     memcpy(r->pub.peer, c->peer, sizeof(c->peer));
     r->pub.party = work_party_of(c->peer);
     c->req = r;

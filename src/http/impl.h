@@ -61,6 +61,7 @@ struct http_conn {
     bool shut;        /* LINGER: our direction is closed */
     bool awaited;     /* by who drains the server */
     bool again;       /* TLS holds bytes that no event will tell of */
+    bool scarce;      /* see struct http_req */
     struct strbuf in; /* read and not yet used */
     struct strbuf out;
     size_t in_off, out_off;

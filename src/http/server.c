@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/fd.h"
+#include "base/fds.h"
 #include "http/impl.h"
 
 #define ACCEPTS_MAX 64 /* for one event: those who are connected have their turn too */
@@ -151,6 +152,20 @@ static void set_options(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
 }
 
+/* Makes room, for the next: who has asked nothing for longest can connect again. */
+static void drop_idlest(struct http_server *s)
+{
+    struct http_conn *idlest = NULL, *c;
+
+    LIST_FOREACH(c, &s->conns, in_server)
+    {
+        if (c->state == CONN_IDLE && !c->gone && (!idlest || c->since < idlest->since))
+            idlest = c;
+    }
+    if (idlest)
+        conn_lose(idlest);
+}
+
 static void refuse_conn(struct http_conn *c)
 {
     SSL_free(c->ssl);
@@ -161,11 +176,15 @@ static void refuse_conn(struct http_conn *c)
 void server_adopt(struct http_server *s, int fd, bool tls, const struct sockaddr *addr)
 {
     struct http_conn *c = xcalloc(1, sizeof(*c));
+    enum fds_level level = fds_level();
 
     c->server = s;
     c->fd = fd;
+    c->scarce = level >= FDS_SCARCE;
     peer_read(c, addr);
-    if (s->freed || s->n_conns >= s->limits.conns_max ||
+    if (c->scarce)
+        drop_idlest(s);
+    if (s->freed || level == FDS_LAST || s->n_conns >= s->limits.conns_max ||
         (tls && !(c->ssl = tls_open(s->tls, fd))) ||
         !peers_enter(s->peers, &c->ip, s->limits.conns_per_ip)) {
         refuse_conn(c);

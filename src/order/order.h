@@ -202,7 +202,7 @@ struct order_steps {
 };
 
 struct order_process {
-    uint64_t cpu_usec, resident_bytes, open_fds;
+    uint64_t cpu_usec, resident_bytes, open_fds, max_fds;
     int64_t started_ms; /* wall clock */
 };
 

@@ -1,14 +1,13 @@
 #include "order/self.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/fds.h"
 
 #define TEXT_MAX      4096
 #define START_FIELD   22 /* of /proc/self/stat: when it was started, in ticks since boot */
@@ -38,23 +37,6 @@ static uint64_t resident_bytes(void)
     return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-/* Since Linux 6.2 the directory's size is their number. */
-static uint64_t open_fds(void)
-{
-    struct stat st;
-    uint64_t n = 0;
-
-    if (stat("/proc/self/fd", &st) == 0 && st.st_size > 0)
-        return (uint64_t)st.st_size;
-    DIR *dir = opendir("/proc/self/fd");
-    if (!dir)
-        return 0;
-    for (const struct dirent *d; (d = readdir(dir));)
-        n += d->d_name[0] != '.';
-    closedir(dir);
-    return n - 1; /* the one that was just closed */
-}
-
 /* It stays as it is: by now what the clocks say may differ from what they said then. */
 static int64_t started_ms(void)
 {
@@ -76,6 +58,7 @@ void process_figures(struct order_process *ret)
 {
     *ret = (struct order_process){.cpu_usec = cpu_usec(),
                                   .resident_bytes = resident_bytes(),
-                                  .open_fds = open_fds(),
+                                  .open_fds = fds_open(),
+                                  .max_fds = fds_max(),
                                   .started_ms = started_ms()};
 }

@@ -55,8 +55,7 @@ int provider_open(uint32_t max_instances, const struct provider_place *place, un
     p = xcalloc(1, sizeof *p + max_instances * sizeof p->slots[0]);
     p->n_slots = max_instances;
     p->omit = omit;
-    for (uint32_t i = 0; i < max_instances; i++)
-        p->slots[i].lower = -1;
+    places_init(p);
     r = domain_open(max_instances, &p->domain, e);
     if (r == 0) {
         r = template_open(&p->template, e);

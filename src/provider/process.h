@@ -86,8 +86,9 @@ int provider_fd(const struct provider *p);
 struct domain *provider_domain(struct provider *p);
 /* A small piece of work that was put off; false if there is none. */
 bool provider_idle(struct provider *p);
-/* Gives back what one unused slot keeps for its next sandbox; false if none keeps anything. */
-bool provider_trim(struct provider *p);
+/* Gives back what one slot keeps for its next sandbox that has not been used since then; false if
+ * there is none. */
+bool provider_trim(struct provider *p, uint64_t before_ns);
 
 /* All that does not depend on whose sandbox it becomes. */
 int instance_begin(struct provider *p, struct instance **ret, struct sg_error *e);

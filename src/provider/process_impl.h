@@ -19,11 +19,14 @@ struct slot {
     struct cgroup_stats seen; /* its counters never go back: what was there before */
     struct instance *used_by;
     bool worn; /* has held a sandbox */
-    bool lost; /* something in it would not die */
-    /* Its sandbox has ended, and others still have much of the memory that is charged to its group:
-     * while that is so it counts as a place in use, so that a tenant has no more than its places.
-     */
-    bool haunted;
+    uint64_t rested_ns;
+    uint32_t next; /* in its queue */
+};
+
+#define SLOT_NONE UINT32_MAX
+/* The longest there is first. */
+struct slot_queue {
+    uint32_t first, last, n;
 };
 
 struct provider {
@@ -42,7 +45,11 @@ struct provider {
     void (*discard)(void *arg, int mount, const char *dir);
     void *discard_arg;
     struct late late; /* of roots that were made */
-    uint32_t rotor; /* where to look for a free slot: round robin rests an id range before reuse */
+    /* Slots without a sandbox; one in which something would not die is in none of these. Haunted:
+     * its sandbox has ended, and others still have much of the memory that is charged to its group:
+     * while that is so it counts as a place in use, so that a tenant has no more than its places.
+     */
+    struct slot_queue cold, resting, haunted;
     struct slot slots[];
 };
 
@@ -102,8 +109,11 @@ static inline uint32_t slot_number(const struct instance *i)
     return i->provider->domain.slots.first + i->index + 1;
 }
 
-/* steps.c. True: it is not haunted, or not any more. */
-bool slot_lay_to_rest(struct slot *s);
+/* places.c */
+void places_init(struct provider *p);
+int places_take(struct provider *p, uint32_t *ret, struct sg_error *e);
+/* Its sandbox is gone. shares: memory that is charged to its group may have outlived it. */
+int places_give(struct provider *p, uint32_t index, bool shares, struct sg_error *e);
 /* start.c. Its root as a host id. */
 uint32_t instance_first_id(const struct instance *i);
 /* The spawner's answer to instance_begin; it must be taken before the next is asked for. */

@@ -13,26 +13,7 @@
 #include "warden/stage/layers.h"
 #include "warden/stage/stage.h"
 
-#define START_MS      15000
-#define HAUNTED_LOOKS 8 /* that finding a place may take */
-
-static int find_slot(struct provider *p, uint32_t *ret, struct sg_error *e)
-{
-    unsigned looks = HAUNTED_LOOKS;
-
-    for (uint32_t n = 0; n < p->n_slots; n++) {
-        uint32_t i = (p->rotor + n) % p->n_slots;
-        struct slot *s = &p->slots[i];
-        if (s->used_by || s->lost ||
-            (s->haunted && (looks == 0 || (looks--, !slot_lay_to_rest(s)))))
-            continue;
-        p->rotor = (i + 1) % p->n_slots;
-        *ret = i;
-        return 0;
-    }
-    return err_set(e, SG_ERR_LIMIT, -EAGAIN,
-                   "all %u places for sandboxes are in use: end one first", p->n_slots);
-}
+#define START_MS 15000
 
 static int ask_spawner(struct instance *i, struct sg_error *e)
 {
@@ -75,7 +56,7 @@ int instance_begin(struct provider *p, struct instance **ret, struct sg_error *e
 {
     struct instance *i;
     uint32_t index = 0;
-    int r = find_slot(p, &index, e);
+    int r = places_take(p, &index, e);
 
     if (r < 0)
         return r;

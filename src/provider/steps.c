@@ -8,8 +8,7 @@
 #include "provider/process_impl.h"
 #include "warden/child.h"
 
-#define END_NS        5000000000ull
-#define HAUNTED_BYTES (8u << 20)
+#define END_NS 5000000000ull
 
 static struct slot *slot_of(const struct instance *i)
 {
@@ -29,23 +28,6 @@ int provider_fd(const struct provider *p)
 struct domain *provider_domain(struct provider *p)
 {
     return &p->domain;
-}
-
-bool provider_trim(struct provider *p)
-{
-    for (uint32_t n = 0; n < p->n_slots; n++) {
-        struct slot *s = &p->slots[n];
-        if (s->used_by || s->lost || (!s->cgroup && s->lower < 0))
-            continue;
-        close_p(&s->lower);
-        s->lower = -1;
-        if (s->cgroup)
-            s->cgroup->ops->destroy(steal_ptr(&s->cgroup), NULL);
-        s->worn = false;
-        s->seen = (struct cgroup_stats){0};
-        return true;
-    }
-    return false;
 }
 
 int instance_fd(const struct instance *i)
@@ -160,49 +142,21 @@ static int check_ended(struct instance *i, struct cgroup *cg, struct sg_error *e
     return 0;
 }
 
-static uint64_t memory_of(struct slot *s)
-{
-    struct cgroup_usage usage;
-
-    s->cgroup->ops->usage(s->cgroup, &usage);
-    return usage.memory_bytes;
-}
-
-/* What was charged to its group stays so: the next sandbox gets another. */
-static int slot_renew(struct slot *s, struct sg_error *e)
-{
-    int r = s->cgroup->ops->destroy(steal_ptr(&s->cgroup), e);
-
-    s->worn = s->haunted = false;
-    s->seen = (struct cgroup_stats){0};
-    return r;
-}
-
-bool slot_lay_to_rest(struct slot *s)
-{
-    if (s->haunted && memory_of(s) <= HAUNTED_BYTES)
-        slot_renew(s, NULL);
-    return !s->haunted;
-}
-
 int instance_ended(struct instance *i, struct sg_error *e)
 {
+    struct provider *p = i->provider;
     struct slot *s = slot_of(i);
     int r = check_ended(i, s->cgroup, e);
 
     if (r == -EAGAIN)
         return r;
     close_p(&i->pidfd);
-    s->lost = r < 0;
-    if (s->lost)
-        slots_lose(&i->provider->domain.slots, slot_number(i));
+    if (r < 0)
+        slots_lose(&p->domain.slots, slot_number(i));
     s->used_by = NULL;
+    uint32_t index = i->index;
     bool shares = i->shares;
     instance_forget_twins(i);
     free(i);
-    if (r == 0 && s->cgroup && shares && memory_of(s) > HAUNTED_BYTES)
-        s->haunted = true;
-    else if (r == 0 && s->cgroup && (shares || !s->cgroup->ops->reusable))
-        r = slot_renew(s, e);
-    return r;
+    return r < 0 ? r : places_give(p, index, shares, e);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "base/fd.h"
 #include "order/log.h"
 #include "serve/grave.h"
@@ -161,7 +162,7 @@ bool kernels_feed(struct ward *w, struct instance *i)
 {
     struct sg_error e = {0};
 
-    if (w->kernels.state != KERNELS_READY)
+    if (w->kernels.state != KERNELS_READY || fds_level() >= FDS_LOW)
         return false;
     int r = instance_kernel_ask(i, &e);
     /* A broker that has enough to do is no trouble: this one starts its kernel itself, if asked. */
@@ -193,7 +194,8 @@ bool kernels_want(struct ward *w, struct instance *i)
 
     if (is_coming(w))
         return false;
-    int r = w->kernels.state == KERNELS_READY ? instance_kernel_ask(i, &e) : -ENODEV;
+    bool can = w->kernels.state == KERNELS_READY && fds_level() < FDS_SCARCE;
+    int r = can ? instance_kernel_ask(i, &e) : -ENODEV;
 
     if (r < 0 && r != -EALREADY) /* the one that is on its way will do */
         refuse(i);

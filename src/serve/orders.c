@@ -10,6 +10,7 @@
 #include "order/log.h"
 #include "order/self.h"
 #include "sandbox/sandbox.h"
+#include "serve/descriptors.h"
 #include "serve/guard_process.h"
 #include "serve/guest.h"
 #include "serve/layer.h"
@@ -41,7 +42,10 @@ static int check_memfd(int fd, size_t max, const char *what, struct sg_error *e)
 {
     struct stat st;
 
-    if (fd < 0 || fcntl(fd, F_GET_SEALS) < 0 || fstat(fd, &st) < 0)
+    if (fd < 0) /* our own front never sends one without: the kernel had no number for it here */
+        return err_set(e, SG_ERR_LIMIT, -EMFILE,
+                       "the %s was lost on its way: the server has no descriptor left", what);
+    if (fcntl(fd, F_GET_SEALS) < 0 || fstat(fd, &st) < 0)
         return err_set(e, SG_ERR_INVALID, -EBADF, "the order came without a %s", what);
     if (st.st_size > (off_t)max)
         return err_set(e, SG_ERR_INVALID, -EFBIG, "the sandbox's %s is over %zu bytes", what, max);
@@ -276,6 +280,32 @@ static bool order_about_itself(struct server *s, const struct order *o)
 
 /* ---- which it is ----------------------------------------------------------------------------- */
 
+/* What is there after it for long, in descriptors. */
+static bool is_lasting(enum order_op op)
+{
+    return op == ORDER_CREATE || op == ORDER_RESUME || op == ORDER_CHECKPOINT || op == ORDER_REWIND;
+}
+
+static int carry_out(struct server *s, const struct ticket *t, struct order *o, int *fds,
+                     struct sg_error *e)
+{
+    int r = is_lasting((enum order_op)o->op) ? descriptors_admit(s, e) : 0;
+
+    if (r < 0)
+        return r;
+    if (o->op == ORDER_FORGET)
+        return order_forget(s, t, o, e);
+    if (o->op == ORDER_SAVE)
+        return order_save(s, t, o, e);
+    if (o->op == ORDER_FIGURES)
+        return order_figures(s, t, e);
+    if (o->op == ORDER_READINESS)
+        return order_readiness(s, t, e);
+    if (!id_valid(o->id))
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "a sandbox's id is 20 letters and digits");
+    return o->op == ORDER_CREATE ? order_create(s, t, o, fds, e) : order_guest(s, t, o, fds, e);
+}
+
 int orders_take(struct server *s, struct order *o, int fds[ORDER_FDS_MAX])
 {
     struct ticket t = {.seq = o->seq, .turn = s->front.turn};
@@ -291,20 +321,7 @@ int orders_take(struct server *s, struct order *o, int fds[ORDER_FDS_MAX])
         return -EPROTO;
     if (order_about_itself(s, o))
         return 0;
-    if (o->op == ORDER_FORGET)
-        r = order_forget(s, &t, o, &e);
-    else if (o->op == ORDER_SAVE)
-        r = order_save(s, &t, o, &e);
-    else if (o->op == ORDER_FIGURES)
-        r = order_figures(s, &t, &e);
-    else if (o->op == ORDER_READINESS)
-        r = order_readiness(s, &t, &e);
-    else if (!id_valid(o->id))
-        r = err_set(&e, SG_ERR_INVALID, -EINVAL, "a sandbox's id is 20 letters and digits");
-    else if (o->op == ORDER_CREATE)
-        r = order_create(s, &t, o, fds, &e);
-    else
-        r = order_guest(s, &t, o, fds, &e);
+    r = carry_out(s, &t, o, fds, &e);
     if (r < 0)
         front_answer_error(s, &t, r, &e);
     return 0;

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/fds.h"
 #include "order/log.h"
 #include "provider/process.h"
 #include "serve/errand.h"
@@ -25,7 +26,6 @@
 
 #define DRAIN_GRACE_NS 10000000000ull /* for what the front does when all have their answers */
 #define GUARD_GRACE_MS 2000           /* it has a record to finish */
-#define NOFILE         1048576u
 
 /* What runs the server, apart from what its parts share. */
 struct run {
@@ -172,14 +172,11 @@ static int watch_signals(struct run *run, struct sg_error *e)
 /* A sandbox takes about fifteen descriptors. A core of ours would hold the server's key. */
 static void set_limits(void)
 {
-    struct rlimit l = {NOFILE, NOFILE}, none = {0};
+    struct rlimit none = {0};
 
     umask(022);
     setrlimit(RLIMIT_CORE, &none);
-    if (setrlimit(RLIMIT_NOFILE, &l) == 0 || getrlimit(RLIMIT_NOFILE, &l) < 0)
-        return;
-    l.rlim_cur = l.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &l);
+    fds_raise_limit();
 }
 
 static void on_idle(struct reactor *re)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "order/log.h"
 #include "sandbox/sandbox.h"
 #include "serve/errand.h"
@@ -17,6 +18,7 @@
 #define START_NS    (15 * SECOND_NS)
 #define CALM_NS     5000000ull
 #define BARE_NS     (60 * SECOND_NS) /* how long a ward is known for copies of sandboxes */
+#define KEEP_NS     (30 * SECOND_NS) /* how long slots keep what nobody uses */
 #define SLOTS_MAX_  16384u
 #define SPARE_SLOTS 16u
 #define PROBE_SLOTS 2u
@@ -96,7 +98,8 @@ static bool wants_refill(const struct ward *w)
     uint64_t now = clock_ns();
     bool calm = now >= w->calm_ns || 2 * w->n_ready < pool_target(w);
 
-    return !w->broken && !w->asked && calm && now >= w->refused_ns && pool_size(w) < pool_target(w);
+    return !w->broken && !w->asked && calm && now >= w->refused_ns &&
+           pool_size(w) < pool_target(w) && fds_level() < FDS_LOW;
 }
 
 static void on_calm(struct timer *timer)
@@ -616,8 +619,7 @@ static void on_tick(struct timer *timer)
     w->taken = 0;
     w->broken |= old;
     shrink(w, w->broken ? 0 : pool_target(w));
-    if (w->broken && !is_used(w))
-        reactor_want_idle(&w->server->reactor);
+    reactor_want_idle(&w->server->reactor); /* it may be closed, or its slots keep what is old */
     timer_set(&w->server->reactor, &w->tick,
               now + (w->demand || w->broken || idle_ns < QUIET_NS ? SECOND_NS : QUIET_NS));
     push(w);
@@ -690,24 +692,36 @@ static bool close_idle(struct ward *w)
 {
     if (is_used(w))
         return false;
-    if (!provider_trim(w->provider))
+    if (!provider_trim(w->provider, UINT64_MAX))
         ward_close(w);
     return true;
+}
+
+/* What slots keep for their next sandbox goes by age, and when descriptors are short. */
+static bool trim(struct ward *w)
+{
+    uint64_t now = clock_ns();
+
+    return provider_trim(w->provider, now > KEEP_NS ? now - KEEP_NS : 0) ||
+           (fds_level() >= FDS_LOW && provider_trim(w->provider, UINT64_MAX));
 }
 
 static bool ward_idle(struct ward *w)
 {
     struct sg_error e = {0};
 
-    if (w->broken)
-        return close_idle(w);
-    if (clock_ns() >= w->calm_ns && provider_idle(w->provider))
-        return true;
+    /* Also of one that is to be closed: it is in use until then. */
     if (w->asked && !w->requests && w->spawner.fd < 0) {
         birth_go_on(w->asked);
         push(w);
         return true;
     }
+    if (w->broken)
+        return close_idle(w);
+    if (clock_ns() >= w->calm_ns && provider_idle(w->provider))
+        return true;
+    if (trim(w))
+        return true;
     if (!wants_refill(w))
         return prepare_one(w) || feed_one(w);
     if (ask(w, &e) < 0) {
@@ -726,6 +740,21 @@ bool wards_idle(struct server *s)
         if (ward_idle(w))
             return true;
     return false;
+}
+
+bool wards_relieve(struct server *s)
+{
+    struct ward *oldest = NULL;
+
+    for (struct ward *w = s->wards; w; w = w->next) {
+        if (provider_trim(w->provider, UINT64_MAX))
+            return true;
+        if (!is_used(w) && (!oldest || w->idle_since_ns < oldest->idle_since_ns))
+            oldest = w;
+    }
+    if (oldest)
+        ward_close(oldest);
+    return oldest;
 }
 
 void wards_close(struct server *s)

@@ -102,5 +102,8 @@ void ward_give_up(struct ward *w);
 void wards_renew(struct server *s);
 /* A small piece of work; true if there is more. */
 bool wards_idle(struct server *s);
+/* Gives descriptors back that are only kept for later: those of a slot, else a ward that nobody
+ * uses. False: there are none. */
+bool wards_relieve(struct server *s);
 /* Ends everything, waits for it. */
 void wards_close(struct server *s);

@@ -197,11 +197,25 @@ static void route(struct http_req *req)
     }
 }
 
+/* How the server is can be asked to the last. */
+static bool is_about_server(const struct http_req *req)
+{
+    return strcmp(req->path, "/metrics") == 0 || strcmp(req->path, "/health") == 0;
+}
+
 void dispatch_request(struct http_req *req)
 {
     asked_begin(req);
     dispatch_around(req, true);
-    route(req);
+    if (req->scarce && !is_about_server(req)) {
+        http_add_header(req, "Retry-After", "1");
+        reply_error(req, 503,
+                    "the server has no descriptor left for more connections: close some, or raise "
+                    "its limit "
+                    "(LimitNOFILE= of the service)");
+    } else {
+        route(req);
+    }
     dispatch_around(req, false);
 }
 

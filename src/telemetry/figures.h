@@ -81,6 +81,8 @@ enum figure_type { FIGURE_COUNTER, FIGURE_GAUGE, FIGURE_HISTOGRAM };
       "Memory of this server's own processes")                                                     \
     X(FDS, GAUGE, "process_open_fds", "process",                                                   \
       "Open descriptors of this server's own processes")                                           \
+    X(FDS_MAX, GAUGE, "process_max_fds", "process",                                                \
+      "How many descriptors this server's own processes may have")                                 \
     X(STARTED, GAUGE, "process_start_time_seconds", "process",                                     \
       "When this server's own processes were started, since 1970")                                 \
     X(FAULTS, COUNTER, "process_faults_total", "process:reason",                                   \

@@ -40,9 +40,9 @@ Answer = collections.namedtuple(
               "cpu used cache total oom pids disk take files network kernels pooled fds")
 PROCESSES = "front guard clerk herald spawner broker holder".split()
 FAULTS = "exited killed stopped silent".split()
-FIGURES_TOLD = struct.Struct(f"=3Qq4I3Q{len(PROCESSES) * len(FAULTS)}Q")
+FIGURES_TOLD = struct.Struct(f"=4Qq4I3Q{len(PROCESSES) * len(FAULTS)}Q")
 Figures = collections.namedtuple(
-    "Figures", "cpu resident descriptors began pool running paused stored made pooled ended faults")
+    "Figures", "cpu resident descriptors most began pool running paused stored made pooled ended faults")
 TLS_HERE, METRICS_HERE = 1, 4
 
 
@@ -195,7 +195,7 @@ class Orders:
         try:
             told = FIGURES_TOLD.unpack(os.pread(fd, FIGURES_TOLD.size + 1, 0))
             names = [(p, f) for p in PROCESSES for f in FAULTS]
-            return Figures(*told[:11], dict(zip(names, told[11:])))
+            return Figures(*told[:12], dict(zip(names, told[12:])))
         finally:
             os.close(fd)
 

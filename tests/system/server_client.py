@@ -22,9 +22,13 @@ class Server:
         self.program, self.state, self.options = program, state, options
         self.port, self.key, self.process = 0, None, None
 
+    def command(self):
+        """What `serve` is given to."""
+        return [self.program]
+
     def start(self, patience_s=20):
         self.process = subprocess.Popen(
-            [self.program, "serve", "--listen", f"127.0.0.1:{self.port}", "--state", self.state,
+            [*self.command(), "serve", "--listen", f"127.0.0.1:{self.port}", "--state", self.state,
              *self.options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + patience_s

@@ -91,7 +91,7 @@ TEST(no_limit_is_none)
     struct subject s;
 
     begin(&s, "\"flows\":0,\"flowRate\":0,\"bytes\":0");
-    EXPECT(taken(&s, 900) == 900);
+    EXPECT(taken(&s, 800) == 800);
     EXPECT(quota_count(&s, UINT64_MAX / 2));
     EXPECT_STR(told, "");
     policy_unref(s.policy);
@@ -106,6 +106,16 @@ TEST(descriptors_are_for_all)
     EXPECT(taken(&s, 100) == 10);
     EXPECT(quota_take_flow(&s) == QUOTA_GUARD);
     EXPECT_STR(told, "quota: connections of all sandboxes at a time\n");
+    policy_unref(s.policy);
+}
+
+TEST(connections_leave_room_for_new_sandboxes)
+{
+    struct subject s;
+
+    begin(&s, "\"flows\":0");
+    EXPECT(taken(&s, 1000) == 875);
+    EXPECT(quota_take_flow(&s) == QUOTA_GUARD);
     policy_unref(s.policy);
 }
 
