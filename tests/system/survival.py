@@ -157,16 +157,14 @@ def drains(server):
     until(lambda: client.unary(box, "process.Process/List", {})[1].get("processes"))
     server.end()
 
-    def refused():
+    def told(method, path, body=None):
         try:
-            client.raw("GET", "/health")
-        except ConnectionRefusedError:
-            return True
+            return client.api(method, path, body)[0]
         except REFUSED:
-            pass  # it was in the queue when the queue went
-        return False
+            return None
 
-    check("a server that is told to end refuses new callers at once", until(refused, 1))
+    check("a server that is told to end is not ready any more", until(lambda: told("GET", "/health?ready") == 503))
+    check("and takes no new work", told("POST", "/v2/sandboxes", {"templateID": "base"}) == 503)
     waiting.join()
     check("and finishes what is under way", ended.get("result") == (0, "on\ndone\n"), str(ended))
     check("SIGTERM ends it with status 0", server.ended() == 0)
