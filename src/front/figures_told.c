@@ -51,8 +51,25 @@ static void forget_process(const char *process)
 
 static void forget_warden(void)
 {
+    static const char *const bytes[] = {"limit", "reserved", "used", "available"};
+
     forget_process("warden");
     figure_forget(FIG_POOL, NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(bytes); i++)
+        figure_forget(FIG_MEMORY_BUDGET, bytes[i]);
+    figure_forget(FIG_MEMORY_PRESSURE, NULL);
+}
+
+static void set_budget(const struct order_figures *f)
+{
+    figure_set(FIG_MEMORY_BUDGET, "limit", (double)f->memory_limit);
+    figure_set(FIG_MEMORY_BUDGET, "reserved", (double)f->memory_reserved);
+    figure_set(FIG_MEMORY_BUDGET, "used", (double)f->memory_used);
+    figure_set(FIG_MEMORY_BUDGET, "available", (double)f->memory_available);
+    figure_set(FIG_MEMORY_PRESSURE, NULL, f->memory_pressure);
+    figure_total(FIG_MEMORY_RELIEF, "pool", (double)f->pools_let_go);
+    figure_total(FIG_MEMORY_RELIEF, "checkpoint", (double)f->kernels_let_go);
+    figure_total(FIG_MEMORY_RELIEF, "create", (double)f->creates_refused);
 }
 
 static void set_faults(const struct order_figures *f)
@@ -79,6 +96,7 @@ static void on_warden(void *arg, const struct order_answer *a, int fd)
         figure_total(FIG_WARDEN_SANDBOXES, "pooled", (double)f.pooled);
         figure_total(FIG_WARDEN_SANDBOXES, "ended", (double)f.ended);
         set_faults(&f);
+        set_budget(&f);
     } else {
         forget_warden();
     }

@@ -617,6 +617,13 @@ static void log_end(struct box *b, const struct order_answer *a)
         box_log_add(&b->log, LOG_ERROR, LAYER_INFRASTRUCTURE, 0,
                     "Sandbox ended: the server failed: %s", a->message);
         break;
+    case END_MEMORY:
+        box_log_add(&b->log, LOG_ERROR, LAYER_SANDBOX, 0, "Sandbox ended: its memory was full");
+        break;
+    case END_MACHINE:
+        box_log_add(&b->log, LOG_ERROR, LAYER_INFRASTRUCTURE, 0,
+                    "Sandbox ended: the machine was full, and the kernel killed its first process");
+        break;
     case END_KILLED:
     case END_MAX_:
         break;
@@ -625,10 +632,9 @@ static void log_end(struct box *b, const struct order_answer *a)
 
 const char *box_end_reason(uint32_t end)
 {
-    static const char *const words[] = {[END_KILLED] = "killed",
-                                        [END_EXPIRED] = "expired",
-                                        [END_DIED] = "died",
-                                        [END_FAILED] = "failed"};
+    static const char *const words[] = {
+        [END_KILLED] = "killed", [END_EXPIRED] = "expired", [END_DIED] = "died",
+        [END_FAILED] = "failed", [END_MEMORY] = "memory",   [END_MACHINE] = "machine"};
 
     return end > 0 && end < ARRAY_SIZE(words) ? words[end] : "failed";
 }

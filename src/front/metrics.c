@@ -62,14 +62,15 @@ static uint64_t more_than(uint64_t *told, uint64_t now)
     return more;
 }
 
-static void tell_limit(struct box *b, const char *cause, const char *what, uint64_t n)
+static void tell_limit(struct box *b, enum log_layer layer, const char *cause, const char *what,
+                       uint64_t n)
 {
-    struct log_about about = {.layer = LAYER_SANDBOX, .sandbox = b->id, .tenant = b->spec.tenant};
+    struct log_about about = {.layer = layer, .sandbox = b->id, .tenant = b->spec.tenant};
 
     if (n == 0)
         return;
     figure_add(FIG_FAILURES, cause, (double)n);
-    box_log_add(&b->log, LOG_WARN, LAYER_SANDBOX, 0, "%s: %llu", what, (unsigned long long)n);
+    box_log_add(&b->log, LOG_WARN, layer, 0, "%s: %llu", what, (unsigned long long)n);
     log_with(LEVEL_INFO, &about, "%s: %llu", what, (unsigned long long)n);
 }
 
@@ -78,9 +79,15 @@ static void tell_limits(struct box *b, const struct order_stats *now)
 {
     struct box_metrics *m = &b->metrics;
 
-    tell_limit(b, "sandbox:memory", "its memory was full, processes were killed",
+    tell_limit(b, LAYER_SANDBOX, "sandbox:memory", "its memory was full, processes were killed",
                more_than(&m->oom_kills, now->oom_kills));
-    tell_limit(b, "sandbox:processes",
+    tell_limit(b, LAYER_SANDBOX, "sandbox:tenant_memory",
+               "the memory of all sandboxes of its tenant was full, processes were killed",
+               more_than(&m->tenant_kills, now->tenant_kills));
+    tell_limit(b, LAYER_INFRASTRUCTURE, "infrastructure:machine_memory",
+               "the machine was full, processes were killed",
+               more_than(&m->machine_kills, now->machine_kills));
+    tell_limit(b, LAYER_SANDBOX, "sandbox:processes",
                "it had as many processes as it may have, starts were refused",
                more_than(&m->pids_hits, now->pids_hits));
 }

@@ -16,7 +16,7 @@ struct box_metrics {
     struct metric *ring; /* NULL until the first sample */
     uint32_t first, n;
     uint64_t last_cpu_usec, last_ns;
-    uint64_t oom_kills, pids_hits; /* that were told of */
+    uint64_t oom_kills, tenant_kills, machine_kills, pids_hits; /* that were told of */
     bool sampling;
 };
 

@@ -180,6 +180,8 @@ enum order_end {
     END_EXPIRED,    /* its deadline */
     END_DIED,       /* pid 1 ended by itself: code inside, or the kernel, killed it */
     END_FAILED,     /* the warden could not go on with it: message */
+    END_MEMORY,     /* the kernel killed pid 1: its own memory, or its tenant's, was full */
+    END_MACHINE,    /* the kernel killed pid 1: the machine was full, which is no doing of its */
     END_MAX_
 };
 
@@ -187,8 +189,11 @@ struct order_stats {
     /* Usage. The first is of all its life, also before it was booted again. */
     uint64_t cpu_usec;
     uint64_t memory_used, memory_cache, memory_total;
-    uint64_t oom_kills, pids_hits; /* since it was booted; ORDER_STATS only */
-    uint64_t disk_bytes;           /* of a snapshot */
+    /* Since it was booted; ORDER_STATS only. What the kernel killed in it because its own memory
+     * was full, its tenant's, or the machine. */
+    uint64_t oom_kills, tenant_kills, machine_kills;
+    uint64_t pids_hits;
+    uint64_t disk_bytes; /* of a snapshot */
 };
 
 /* How long the parts of a CREATE took, in microseconds, one after the other: 0 for what was not
@@ -211,6 +216,10 @@ struct order_figures {
     uint32_t pool, running, paused, stored;
     uint64_t made, pooled, ended; /* sandboxes, so far */
     uint64_t faults[PROCESS_MAX_][PROCESS_FAULT_MAX_];
+    /* The machine's budget: bytes, and so far (serve/budget.h, serve/pressure.h). */
+    uint64_t memory_limit, memory_reserved, memory_used, memory_available;
+    uint64_t pools_let_go, kernels_let_go, creates_refused;
+    uint32_t memory_pressure;
 };
 
 struct order_answer {

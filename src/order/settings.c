@@ -89,6 +89,12 @@ static const struct row rows[SETTING_MAX_] = {
                               AT(sandbox_pids),
                               1,
                               32768},
+    [SETTING_machine_memory] = {{"machine_memory", "SIZE", "0",
+                                 "memory of all sandboxes; 0: most of the machine's", false},
+                                SIZE,
+                                AT(machine_memory),
+                                0,
+                                64 * TIB},
     [SETTING_pool_min] = {{"pool_min", "NUMBER", "2", "sandboxes that wait ready, at least", false},
                           COUNT,
                           AT(pool_min),
@@ -123,6 +129,12 @@ static const struct row rows[SETTING_MAX_] = {
                                       AT(tenant_paused_memory),
                                       PAUSED_LEAST,
                                       TIB},
+    [SETTING_tenant_memory] = {{"tenant_memory", "SIZE", "0",
+                                "memory of all sandboxes of one tenant; 0: no limit", false},
+                               SIZE,
+                               AT(tenant_memory),
+                               0,
+                               64 * TIB},
     [SETTING_tenant_snapshots] = {{"tenant_snapshots", "NUMBER", "100",
                                    "snapshots that a tenant may keep", false},
                                   COUNT,
@@ -871,6 +883,10 @@ int settings_check(const struct settings *s, struct sg_error *e)
                        s->pool_min, s->pool_max);
     if (!s->state[0])
         return err_set(e, SG_ERR_INVALID, -EINVAL, "state names no directory");
+    if ((s->machine_memory && s->machine_memory < 64 * MIB) ||
+        (s->tenant_memory && s->tenant_memory < 64 * MIB))
+        return err_set(e, SG_ERR_INVALID, -ERANGE,
+                       "machine_memory and tenant_memory are 0, or 64M at least");
     r = check_domain(s->domain, e);
     return r < 0 ? r : check_listen(s, e);
 }

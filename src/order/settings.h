@@ -48,6 +48,8 @@ struct settings {
     char front_user[64], front_program[SETTINGS_PATH_MAX]; /* "": the usual one */
     uint64_t sandbox_memory, sandbox_disk;                 /* bytes */
     uint32_t sandbox_cpus_milli, sandbox_pids;
+    uint64_t machine_memory; /* of all sandboxes; 0: what is there less 10 % and less 1 GiB */
+    uint64_t tenant_memory;  /* of all sandboxes of a tenant; 0: no limit */
     uint32_t pool_min, pool_max;
     enum settings_fork kernel_fork;
     char warm_kernels[512]; /* auto, standard, science, none, or names of modules with commas
@@ -129,6 +131,7 @@ struct settings {
     X(sandbox_disk)          \
     X(sandbox_cpus)          \
     X(sandbox_pids)          \
+    X(machine_memory)        \
     X(pool_min)              \
     X(pool_max)              \
     X(warm_kernels)          \
@@ -136,6 +139,7 @@ struct settings {
     X(tenant_sandboxes)      \
     X(tenant_paused)         \
     X(tenant_paused_memory)  \
+    X(tenant_memory)         \
     X(tenant_rate)           \
     X(tenant_snapshots)      \
     X(tenant_idle)           \

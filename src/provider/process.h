@@ -79,6 +79,11 @@ int instance_destroy(struct instance *i, struct sg_error *e);
  *
  * Between begin and finish no other instance of the provider can be begun. */
 
+/* Of the memory of all instances together: a limit, 0: none; what they have in use, less what can
+ * be taken back at once; how often the kernel killed because of that limit, or of one above. */
+int provider_limit_memory(struct provider *p, uint64_t bytes, struct sg_error *e);
+uint64_t provider_memory(const struct provider *p);
+uint64_t provider_ooms(struct provider *p);
 /* From now on instances have their processor time counted. */
 void provider_account(struct provider *p);
 int provider_fd(const struct provider *p);
@@ -103,7 +108,8 @@ int instance_connect(struct instance *i, int channel_fd, struct sg_error *e);
 struct instance_stats {
     uint64_t oom_kills, pids_hits; /* since creation, if instance_events was never called */
     uint64_t cpu_usec;             /* since creation */
-    uint64_t memory_bytes, memory_cache;
+    uint64_t memory_bytes, memory_cache, memory_reclaimable;
+    bool limit_reached; /* its memory was full at some time; instance_stats only */
 };
 void instance_stats(struct instance *i, struct instance_stats *ret);
 /* Without what has happened, which is 0: quick enough for the moment before it is killed. */
@@ -129,6 +135,8 @@ void stack_strata(const struct stack *s, struct strata_view *ret);
 /* Readable when pid 1 of the sandbox has ended, and after that, when another process that it must
  * be waited for has. -1 before instance_finish. */
 int instance_pidfd(const struct instance *i);
+/* Whether pid 1 has ended by SIGKILL. */
+bool instance_was_killed(const struct instance *i);
 /* Kills. Call instance_ended when instance_pidfd becomes readable, and at instance_end_deadline. */
 void instance_end(struct instance *i);
 uint64_t instance_end_deadline(const struct instance *i);

@@ -2,13 +2,15 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "provider/process_impl.h"
 #include "warden/child.h"
 
-#define END_NS 5000000000ull
+#define END_NS     5000000000ull
+#define NEAR_BYTES (1u << 20) /* of a limit: pages are charged by the batch */
 
 static struct slot *slot_of(const struct instance *i)
 {
@@ -18,6 +20,21 @@ static struct slot *slot_of(const struct instance *i)
 void provider_account(struct provider *p)
 {
     p->account = true;
+}
+
+int provider_limit_memory(struct provider *p, uint64_t bytes, struct sg_error *e)
+{
+    return cgroup_place_limit(p->place, bytes, e);
+}
+
+uint64_t provider_memory(const struct provider *p)
+{
+    return cgroup_place_uses(p->place);
+}
+
+uint64_t provider_ooms(struct provider *p)
+{
+    return cgroup_place_ooms(p->place);
 }
 
 int provider_fd(const struct provider *p)
@@ -38,6 +55,14 @@ int instance_fd(const struct instance *i)
 int instance_pidfd(const struct instance *i)
 {
     return i->pidfd >= 0 || i->n_twins == 0 ? i->pidfd : i->twins[0];
+}
+
+bool instance_was_killed(const struct instance *i)
+{
+    siginfo_t info = {0};
+
+    return waitid(P_PIDFD, (id_t)i->pidfd, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_code == CLD_KILLED && info.si_status == SIGKILL;
 }
 
 /* The line is a byte stream that the sandbox need not read: it is never waited for. */
@@ -61,7 +86,8 @@ void instance_usage(struct instance *i, struct instance_stats *ret)
     cg->ops->usage(cg, &usage);
     *ret = (struct instance_stats){.cpu_usec = usage.cpu_usec,
                                    .memory_bytes = usage.memory_bytes,
-                                   .memory_cache = usage.memory_cache};
+                                   .memory_cache = usage.memory_cache,
+                                   .memory_reclaimable = usage.memory_reclaimable};
 }
 
 void instance_stats(struct instance *i, struct instance_stats *ret)
@@ -73,6 +99,8 @@ void instance_stats(struct instance *i, struct instance_stats *ret)
     s->cgroup->ops->stats(s->cgroup, &now);
     ret->oom_kills = now.oom_kills - s->seen.oom_kills;
     ret->pids_hits = now.pids_hits - s->seen.pids_hits;
+    /* Where the kernel tells no peak there is none to doubt with. */
+    ret->limit_reached = now.memory_peak == 0 || now.memory_peak + NEAR_BYTES >= i->memory_limit;
 }
 
 int instance_freeze_ask(struct instance *i, bool on, struct sg_error *e)

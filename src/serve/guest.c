@@ -19,13 +19,17 @@
 static const char *const end_names[] = {[END_KILLED] = "killed",
                                         [END_EXPIRED] = "its time was over",
                                         [END_DIED] = "died",
-                                        [END_FAILED] = "failed"};
+                                        [END_FAILED] = "failed",
+                                        [END_MEMORY] = "its memory was full",
+                                        [END_MACHINE] = "the machine was full"};
 _Static_assert(ARRAY_SIZE(end_names) == END_MAX_, "a name for each end");
 
 static const enum log_layer end_layers[] = {[END_KILLED] = LAYER_SANDBOX,
                                             [END_EXPIRED] = LAYER_SANDBOX,
                                             [END_DIED] = LAYER_AGENT, /* it was the first process */
-                                            [END_FAILED] = LAYER_INFRASTRUCTURE};
+                                            [END_FAILED] = LAYER_INFRASTRUCTURE,
+                                            [END_MEMORY] = LAYER_SANDBOX,
+                                            [END_MACHINE] = LAYER_INFRASTRUCTURE};
 _Static_assert(ARRAY_SIZE(end_layers) == END_MAX_, "a layer for each end");
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -73,6 +77,7 @@ static void guest_free(struct guest *g)
     timer_cancel(&s->reactor, &g->timer);
     reactor_unwatch(&s->reactor, &g->process);
     reactor_unwatch(&s->reactor, &g->line);
+    budget_give_back(&s->budget, &g->share, 0);
     layer_release(s, g->layer);
     layer_release(s, g->new_layer);
     moment_release(g->fork.moment);
@@ -87,12 +92,47 @@ static void guest_free(struct guest *g)
 /* ---- its instance
  * -------------------------------------------------------------------------------- */
 
+/* Whose limit it was that the kernel killed for. What all sandboxes may have, and what the tenant
+ * may, tell of it themselves. Else it was its own, if it was ever there; and if not, the machine
+ * had no memory left at all. */
+static void judge_kills(struct guest *g, const struct instance_stats *now)
+{
+    uint64_t n = now->oom_kills - g->oom.seen;
+
+    if (n > 0 && pressure_full_ns(g->server) >= g->oom.looked_ns)
+        g->oom.machine += n;
+    else if (n > 0 && ward_full_ns(g->ward) >= g->oom.looked_ns)
+        g->oom.tenant += n;
+    else if (n > 0 && now->limit_reached)
+        g->oom.own += n;
+    else
+        g->oom.machine += n;
+    g->oom.seen = now->oom_kills;
+    g->oom.looked_ns = clock_ns();
+}
+
+/* pid 1 has ended. Nobody inside can kill it: if it was, and the kernel has killed here since the
+ * last look, it was for memory. */
+static enum order_end why_died(struct guest *g)
+{
+    struct instance_stats now;
+    uint64_t machine = g->oom.machine, others = g->oom.own + g->oom.tenant;
+
+    if (!instance_was_killed(g->instance))
+        return END_DIED;
+    instance_stats(g->instance, &now);
+    judge_kills(g, &now);
+    return g->oom.machine > machine              ? END_MACHINE
+           : g->oom.own + g->oom.tenant > others ? END_MEMORY
+                                                 : END_DIED;
+}
+
 static void on_process(struct event_source *src, uint32_t events)
 {
     struct guest *g = CONTAINER_OF(src, struct guest, process);
 
     (void)events;
-    guest_end(g, END_DIED);
+    guest_end(g, why_died(g));
 }
 
 /* Copies are made by us, at nobody's cost: who asks without end starts kernels itself. */
@@ -158,7 +198,8 @@ void guest_adopt(struct guest *g, struct instance *i)
 {
     g->instance = i;
     instance_set_user(i, g);
-    g->started_ns = clock_ns();
+    g->started_ns = g->oom.looked_ns = clock_ns();
+    g->oom.seen = g->oom.own = g->oom.tenant = g->oom.machine = 0;
     g->process.fn = on_process;
     g->line.fn = on_line;
     reactor_watch(&g->server->reactor, &g->process, instance_pidfd(i), EPOLLIN);
@@ -184,19 +225,26 @@ int guest_connect(struct guest *g, struct sg_error *e)
     return r;
 }
 
-static void add_usage(const struct guest *g, const struct instance_stats *now,
-                      struct order_stats *ret)
+static void add_usage(struct guest *g, const struct instance_stats *now, struct order_stats *ret)
 {
+    uint64_t kept = now->memory_bytes > now->memory_reclaimable
+                        ? now->memory_bytes - now->memory_reclaimable
+                        : 0;
+
+    if (kept > g->memory_peak)
+        g->memory_peak = kept;
     *ret = (struct order_stats){.cpu_usec = g->spent.cpu_usec + now->cpu_usec,
                                 .memory_cache = now->memory_cache,
                                 .memory_total = g->limits.memory_bytes,
-                                .oom_kills = now->oom_kills,
+                                .oom_kills = g->oom.own,
+                                .tenant_kills = g->oom.tenant,
+                                .machine_kills = g->oom.machine,
                                 .pids_hits = now->pids_hits};
     if (now->memory_bytes > now->memory_cache)
         ret->memory_used = now->memory_bytes - now->memory_cache;
 }
 
-void guest_usage(const struct guest *g, struct order_stats *ret)
+void guest_usage(struct guest *g, struct order_stats *ret)
 {
     struct instance_stats now;
 
@@ -213,6 +261,8 @@ void guest_drop_instance(struct guest *g, grave_done done)
     struct instance *i = g->instance;
 
     guest_usage(g, &g->spent);
+    budget_give_back(&g->server->budget, &g->share, g->memory_peak);
+    g->memory_peak = 0;
     guest_network_end(g);
     instance_set_user(i, NULL);
     reactor_unwatch(&g->server->reactor, &g->process);
@@ -364,6 +414,11 @@ void guest_moved(void *arg, struct ward *to)
     g->ward = to;
 }
 
+int guest_take_share(struct guest *g, struct sg_error *e)
+{
+    return budget_take(&g->server->budget, g->tenant, g->template, &g->share, e);
+}
+
 void guest_create(struct server *s, const struct ticket *t, const struct order *o,
                   struct layer *layer, struct moment *moment, int note,
                   const struct policy_text *policy)
@@ -390,7 +445,11 @@ void guest_create(struct server *s, const struct ticket *t, const struct order *
     guest_network_init(g, policy);
     snprintf(g->id, sizeof g->id, "%s", o->id);
     snprintf(g->tenant, sizeof g->tenant, "%s", o->tenant);
-    r = ward_get(s, g->tenant, &g->ward, &e);
+    /* There are many checkpoints, and few sandboxes of each. */
+    snprintf(g->template, sizeof g->template, "%s", moment ? "checkpoint" : o->layer);
+    r = guest_take_share(g, &e);
+    if (r == 0)
+        r = ward_get(s, g->tenant, &g->ward, &e);
     if (r < 0) {
         give_up_making(g, r, &e);
         return;
@@ -441,8 +500,10 @@ void guest_stats(struct guest *g, const struct ticket *t)
     struct order_answer a = {0};
     struct instance_stats now = {0};
 
-    if (g->instance)
+    if (g->instance) {
         instance_stats(g->instance, &now);
+        judge_kills(g, &now);
+    }
     guest_describe(g, &a);
     add_usage(g, &now, &a.stats);
     front_answer(g->server, t, &a, -1);

@@ -1,6 +1,7 @@
 /* What guest.c, guest_job.c, guest_fork.c, guest_branch.c and guest_network.c share. */
 #pragma once
 
+#include "serve/budget.h"
 #include "serve/front_process.h"
 #include "serve/guest.h"
 #include "serve/layer.h"
@@ -99,6 +100,14 @@ struct guest {
     struct save *save;           /* SAVING */
     struct guest_network network;
     struct guest_fork fork;
+    struct budget_share share;
+    char template[ID_LEN + 1]; /* that its share is of */
+    uint64_t memory_peak;      /* of what was seen of this instance */
+    /* What the kernel killed in it, as far as it was looked at; whose limit it was. */
+    struct {
+        uint64_t seen, looked_ns;
+        uint64_t own, tenant, machine;
+    } oom;
     struct order_stats spent; /* by its instances that are gone: the memory is the last one's */
     struct waiter *waiting, *kills;
     unsigned n_waiting;
@@ -119,10 +128,12 @@ int guest_connect(struct guest *g, struct sg_error *e);
 /* The instance, if there is one, is let go and killed; done may be NULL. */
 void guest_drop_instance(struct guest *g, void (*done)(void *arg, int r, const struct sg_error *e));
 void guest_end(struct guest *g, enum order_end why);
+/* Its share of the machine's memory. */
+int guest_take_share(struct guest *g, struct sg_error *e);
 /* What is known of it, as the front is told. */
 void guest_describe(const struct guest *g, struct order_answer *ret);
 /* What it has used; of one without an instance, up to the end of the last. */
-void guest_usage(const struct guest *g, struct order_stats *ret);
+void guest_usage(struct guest *g, struct order_stats *ret);
 
 /* guest_fork.c */
 /* What is under way of it is given up. */

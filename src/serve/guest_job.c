@@ -191,8 +191,11 @@ static void boot(struct guest *g)
     int r = change_limits(g, &e);
 
     if (r == 0)
+        r = guest_take_share(g, &e);
+    if (r == 0)
         r = ward_get(g->server, g->tenant, &g->ward, &e);
     if (r < 0) {
+        budget_give_back(&g->server->budget, &g->share, 0);
         answer_error(g, r, &e);
         guest_settle(g, STORED);
         return;

@@ -164,6 +164,23 @@ void moments_lost(struct server *s, struct ward *w, uint64_t mould)
     }
 }
 
+/* New ones are put in front. */
+bool moments_let_go(struct server *s)
+{
+    struct moment *oldest = NULL;
+
+    for (struct moment *m = s->moments; m; m = m->next)
+        if (m->ward && m->name[0] && m->users == 1)
+            oldest = m;
+    if (!oldest)
+        return false;
+    unborn_drop(steal_ptr(&oldest->unborn));
+    provider_mould_drop(oldest->ward->provider, oldest->mould);
+    log_line(LEVEL_WARN, "memory is short: the kernels of a checkpoint were let go");
+    lose(oldest);
+    return true;
+}
+
 void moments_home_gone(struct server *s, struct ward *w)
 {
     struct moment *m = s->moments;

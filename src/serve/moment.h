@@ -59,6 +59,9 @@ void moment_without_mould(struct moment *m);
 void moments_lost(struct server *s, struct ward *w, uint64_t mould);
 /* The zygote's home has ended, and with it the moulds in its group: those that were to be kept. */
 void moments_home_gone(struct server *s, struct ward *w);
+/* The oldest that has kernels, and of which nothing is being made, loses them: memory is short. The
+ * front is told. False: there is none. */
+bool moments_let_go(struct server *s);
 /* A sandbox has ended. */
 void moments_guest_gone(struct server *s, const char *guest);
 /* For a new front. */

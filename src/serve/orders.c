@@ -240,7 +240,17 @@ static int order_forget(struct server *s, const struct ticket *t, struct order *
 
 static int order_figures(struct server *s, const struct ticket *t, struct sg_error *e)
 {
-    struct order_figures f = {.made = s->made, .pooled = s->pooled, .ended = s->ended};
+    struct order_figures f = {.made = s->made,
+                              .pooled = s->pooled,
+                              .ended = s->ended,
+                              .memory_limit = s->budget.limit,
+                              .memory_reserved = s->budget.reserved,
+                              .memory_used = s->budget.used,
+                              .memory_available = s->pressure.available,
+                              .memory_pressure = s->pressure.state,
+                              .pools_let_go = s->pressure.pools,
+                              .kernels_let_go = s->pressure.kernels,
+                              .creates_refused = s->budget.refused};
     AUTO(close_p) int fd = -1;
 
     process_figures(&f.warden);

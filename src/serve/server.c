@@ -1,5 +1,6 @@
 #include "serve/server.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +27,7 @@
 
 #define DRAIN_GRACE_NS 10000000000ull /* for what the front does when all have their answers */
 #define GUARD_GRACE_MS 2000           /* it has a record to finish */
+#define OOM_SCORE      "-900"
 
 /* What runs the server, apart from what its parts share. */
 struct run {
@@ -35,6 +37,22 @@ struct run {
     struct timer patience; /* draining: when it is over */
     bool draining, over;
 };
+
+/* ---- the budget
+ * ------------------------------------------------------------------------------------ */
+
+/* A limit that is below what is in use is refused by some kernels, and kept by none at once. */
+static void set_budget(struct server *s)
+{
+    struct sg_error e = {0};
+    uint64_t wanted = s->settings.machine_memory;
+
+    s->budget.limit = wanted ? wanted : budget_of_machine(pressure_machine());
+    s->budget.tenant_limit = s->settings.tenant_memory;
+    if (cgroup_place_limit(s->place, s->budget.limit, &e) < 0)
+        log_line(LEVEL_WARN, "%s", e.message);
+    wards_limit(s);
+}
 
 /* ---- signals
  * --------------------------------------------------------------------------------------- */
@@ -94,6 +112,7 @@ static void reload(struct run *run)
     swap_texts(s, &tls, &extra);
     s->settings = new;
     log_set(&new);
+    set_budget(s);
     wards_renew(s);
     guard_tell_settings(s);
     orders_tell_settings(s);
@@ -168,6 +187,14 @@ static int watch_signals(struct run *run, struct sg_error *e)
 
 /* ---- start and end
  * ---------------------------------------------------------------------------------- */
+
+/* With all that we start: the last to die when there is no memory. It takes CAP_SYS_RESOURCE;
+ * without, what is in sandboxes has more all the same (warden/domain.c). */
+static void survive_oom(void)
+{
+    if (file_write(AT_FDCWD, "/proc/self/oom_score_adj", OOM_SCORE) < 0)
+        log_line(LEVEL_DEBUG, "the server cannot lower its own oom_score_adj");
+}
 
 /* A sandbox takes about fifteen descriptors. A core of ours would hold the server's key. */
 static void set_limits(void)
@@ -273,8 +300,13 @@ static int start(struct run *run, struct sg_error *e)
     sweep();
     choose_path(s);
     r = cgroup_place_open(s->state.name, NULL, &s->place, e);
-    if (r == 0)
-        r = layers_load(s, e);
+    if (r < 0)
+        return r;
+    set_budget(s);
+    log_line(LEVEL_INFO, "sandboxes may have %llu MiB of memory together",
+             (unsigned long long)(s->budget.limit >> 20));
+    pressure_look(s);
+    r = layers_load(s, e);
     if (r == 0)
         r = serve_listen(s, e);
     if (r == 0)
@@ -313,7 +345,9 @@ static void finish(struct run *run)
     workers_end(s);
     close_listeners(s);
     s->closing = true;
+    pressure_stop(s);
     guests_close(s);
+    budget_done(&s->budget);
     moments_close(s);
     errands_close(s);
     wards_close(s);
@@ -351,6 +385,7 @@ int serve_run(const struct serve_call *call, struct sg_error *e)
     log_set(&run->server.settings);
     set_limits();
     notify_open();
+    survive_oom();
     r = start(run, e);
     if (r == 0)
         r = turns(run, e);

@@ -8,6 +8,7 @@
  *   reactor.c  the event loop                         logfile.c        what is said about it all
  *   heartbeat.c  which process hangs                  faults.c, trouble.c  which failed, and why
  *   helpers.c  and those of a ward                    notify.c         what systemd is told
+ *   budget.c   shares of the machine's memory         pressure.c       when it is short
  *
  * One thread; nothing waits. What takes long is done by the kernel (a sandbox that ends), by a
  * child (a snapshot that is written) or in steps (a sandbox that is made). */
@@ -19,6 +20,8 @@
 #include "serve/front_process.h"
 #include "serve/heartbeat.h"
 #include "serve/logfile.h"
+#include "serve/budget.h"
+#include "serve/pressure.h"
 #include "serve/readiness.h"
 #include "serve/reactor.h"
 #include "serve/state.h"
@@ -55,6 +58,13 @@ struct server {
     struct settings settings;
     struct state state;
     struct cgroup_place *place; /* the groups of all its sandboxes */
+    struct budget budget;
+    struct {
+        enum pressure_state state;
+        struct timer timer;
+        uint64_t available, ooms, full_ns;
+        uint64_t pools, kernels; /* that were let go, so far */
+    } pressure;
     struct logfile log;
     struct servant front, guard;
     struct servant clerk, herald; /* see workers.h */

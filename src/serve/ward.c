@@ -76,7 +76,7 @@ static uint32_t pool_target(const struct ward *w)
     const struct settings *t = &w->server->settings;
     uint32_t n = w->demand > w->taken ? w->demand : w->taken;
 
-    if (is_nobodys(w))
+    if (is_nobodys(w) || w->server->pressure.state >= PRESSURE_POOLS)
         return 0;
     n = n < t->pool_min ? t->pool_min : n;
     n += wants_bare(w);
@@ -631,6 +631,15 @@ static void discard(void *arg, int mount, const char *dir)
     errand_discard(arg, mount, dir);
 }
 
+static void limit_tenant(struct ward *w)
+{
+    struct sg_error e = {0};
+
+    if (provider_limit_memory(w->provider, w->server->settings.tenant_memory, &e) < 0)
+        log_line(LEVEL_WARN, "%s", e.message);
+    ward_full_ns(w); /* it is told of from now on */
+}
+
 static int ward_open(struct server *s, const char *tenant, struct ward **ret, struct sg_error *e)
 {
     struct ward *w = xcalloc(1, sizeof *w);
@@ -650,6 +659,7 @@ static int ward_open(struct server *s, const char *tenant, struct ward **ret, st
         free(w);
         return r;
     }
+    limit_tenant(w);
     provider_account(w->provider);
     provider_discard(w->provider, discard, s); /* strata may outlive the ward */
     w->next = s->wards;
@@ -685,6 +695,42 @@ void wards_renew(struct server *s)
         shrink(w, 0);
         push(w);
     }
+}
+
+uint32_t wards_let_go(struct server *s)
+{
+    uint32_t n = 0;
+
+    for (struct ward *w = s->wards; w; w = w->next) {
+        n += w->n_ready;
+        shrink(w, 0);
+    }
+    return n;
+}
+
+void wards_measure(struct server *s)
+{
+    for (struct ward *w = s->wards; w && s->settings.tenant_memory; w = w->next) {
+        budget_tenant_uses(&s->budget, w->tenant, provider_memory(w->provider));
+        ward_full_ns(w);
+    }
+}
+
+uint64_t ward_full_ns(struct ward *w)
+{
+    uint64_t n = w->server->settings.tenant_memory ? provider_ooms(w->provider) : w->ooms;
+
+    if (n > w->ooms) {
+        w->ooms = n;
+        w->full_ns = clock_ns();
+    }
+    return w->full_ns;
+}
+
+void wards_limit(struct server *s)
+{
+    for (struct ward *w = s->wards; w; w = w->next)
+        limit_tenant(w);
 }
 
 /* Closing: what its slots keep goes one by one. */

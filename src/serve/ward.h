@@ -15,6 +15,8 @@
  * prepared (unless most sandboxes have none, egress_e2b_default), and it gets a kernel; but for one
  * that is left for the next copy of a sandbox, where copies are made.
  *
+ * Under pressure (pressure.h) nothing waits in pools.
+ *
  * A ward that nobody has used for `tenant_idle` is closed. One whose spawner has died takes no more
  * requests, and is closed when its last sandbox is gone; the tenant gets another, and who waited
  * waits there. */
@@ -75,6 +77,7 @@ struct ward {
     uint64_t calm_ns;       /* until when the pool is not refilled, if it is half full */
     uint64_t bare_until_ns; /* until when one of the pool is left without a kernel */
     struct timer tick, calm;
+    uint64_t ooms, full_ns; /* see ward_full_ns */
     struct ward_kernels kernels;
     struct heartbeat hearts[HELPER_MAX_]; /* see helpers.h */
     bool hung[HELPER_MAX_];               /* killed for that */
@@ -94,6 +97,15 @@ struct instance *ward_take(struct ward *w, const struct sg_limits *limits);
 void ward_usual_limits(const struct ward *w, struct sg_limits *ret);
 void ward_feed_all(struct ward *w);
 void ward_fed(struct ward *w, struct instance *i, bool has_kernel);
+/* All pools are emptied; returns how many sandboxes that were. While pressure lasts they stay so.
+ */
+uint32_t wards_let_go(struct server *s);
+/* Tells the budget what each tenant has in use. */
+void wards_measure(struct server *s);
+/* When the kernel last killed because the tenant's sandboxes were at tenant_memory; 0: never. */
+uint64_t ward_full_ns(struct ward *w);
+/* After a change of tenant_memory. */
+void wards_limit(struct server *s);
 /* A sandbox that was taken is gone. */
 void ward_return(struct ward *w);
 /* It takes no more requests, and is closed when its last sandbox is gone. */

@@ -45,13 +45,21 @@ enum figure_type { FIGURE_COUNTER, FIGURE_GAUGE, FIGURE_HISTOGRAM };
       "Sandboxes since the server was started; what: made, pooled (made before they were asked "   \
       "for), ended")                                                                               \
     X(POOL, GAUGE, "pool_sandboxes", NULL, "Sandboxes that wait ready")                            \
+    X(MEMORY_BUDGET, GAUGE, "memory_budget_bytes", "what",                                         \
+      "Memory of all sandboxes; what: limit, reserved (for those that run), used (without what "   \
+      "can be taken back), available (of the machine)")                                            \
+    X(MEMORY_PRESSURE, GAUGE, "memory_pressure", NULL,                                             \
+      "0: none; 1: pools are let go; 2: kernels of checkpoints too; 3: creates are refused")       \
+    X(MEMORY_RELIEF, COUNTER, "memory_relief_total", "what",                                       \
+      "Let go or refused for want of memory; what: pool (sandboxes), checkpoint (their kernels), " \
+      "create")                                                                                    \
     X(CONTEXTS, GAUGE, "contexts", "state",                                                        \
       "Contexts with a sandbox here; state: creating, running, paused")                            \
     X(CHECKPOINTS, GAUGE, "checkpoints", NULL, "Checkpoints that are kept")                        \
     X(AGENTS, GAUGE, "agents", "state", "Hosted agents; state: running, ended (still listed)")     \
     X(ENDED, COUNTER, "sandbox_ended_total", "why",                                                \
       "Sandboxes that ended; why: killed, expired, "                                               \
-      "died, failed")                                                                              \
+      "died, failed, memory, machine")                                                             \
     X(REAPED, COUNTER, "reaped_total", "what", "Ended by the reaper; what: context, sandbox")      \
     X(FAILURES, COUNTER, "failures_total", "layer:cause",                                          \
       "Operations that failed; layer: whose doing it is, as in the log")                           \

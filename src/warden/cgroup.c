@@ -124,6 +124,22 @@ uint64_t cgroup_read_key(int dirfd, const char *file, const char *key)
     return 0;
 }
 
+void cgroup_read_keys(int dirfd, const char *file, size_t n, const char *const keys[],
+                      uint64_t ret[])
+{
+    AUTO(free_p) char *text = NULL;
+
+    memset(ret, 0, n * sizeof ret[0]);
+    if (file_read(dirfd, file, 64u << 10, &text, NULL) < 0)
+        return;
+    for (const char *p = text; p && *p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL)
+        for (size_t i = 0; i < n; i++) {
+            size_t len = strlen(keys[i]);
+            if (strncmp(p, keys[i], len) == 0 && p[len] == ' ')
+                ret[i] = strtoull(p + len + 1, NULL, 10);
+        }
+}
+
 uint64_t cgroup_read_u64(int dirfd, const char *file)
 {
     AUTO(free_p) char *text = NULL;

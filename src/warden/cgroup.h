@@ -30,6 +30,8 @@ struct cgroup_stats {
 struct cgroup_usage {
     uint64_t cpu_usec;                   /* since set_limits; 0 if it is not counted (account) */
     uint64_t memory_bytes, memory_cache; /* all that is charged; of that, files, the disk's too */
+    /* Of the cache, what can be taken back at once: files of the disk, and none of a tmpfs. */
+    uint64_t memory_reclaimable;
 };
 
 struct cgroup_doors {
@@ -69,6 +71,11 @@ struct cgroup_ops {
     /* Of a place in the hierarchy of memory. */
     int (*hand_down)(int dir, const char *where, struct sg_error *e);
     int (*limit_memory)(int dir, uint64_t bytes);
+    void (*memory)(int dir, struct cgroup_usage *ret);
+    /* How often the kernel killed because of the limit of this group and no other; *watch is -1 at
+     * first, and closed by the caller. */
+    uint64_t (*ooms)(int dir, int *watch, uint64_t so_far);
+    const char *limit_file;
     /* All `sandglass` groups, if they are empty; with the lock of the one of memory. */
     void (*remove_tops)(void);
 };
@@ -102,6 +109,9 @@ int cgroup_doors_add(struct cgroup_doors *d, int dirfd, const char *file, struct
 /* The number after `key ` in a flat-keyed file, or 0. */
 uint64_t cgroup_read_key(int dirfd, const char *file, const char *key);
 uint64_t cgroup_read_u64(int dirfd, const char *file);
+/* The same of several keys: the file is read once. */
+void cgroup_read_keys(int dirfd, const char *file, size_t n, const char *const keys[],
+                      uint64_t ret[]);
 /* <mount>/sandglass of a controller (NULL: v2); -ENOENT if it is not there and not to be made. */
 int cgroup_open_top(const char *controller, bool make, struct sg_error *e);
 /* Locks a directory for as long as it is open, so that no sweep removes it (cgroup_place.h).

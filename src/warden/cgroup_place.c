@@ -15,7 +15,9 @@ struct cgroup_place {
     const struct cgroup_ops *ops;
     char path[CGROUP_PATH_MAX];
     int dir;
-    bool lasting; /* stays when its last user goes */
+    bool lasting;  /* stays when its last user goes */
+    int oom_watch; /* see ooms of cgroup.h; -1: none */
+    uint64_t ooms;
 };
 
 /* ---- places ---------------------------------------------------------------------------------- */
@@ -77,7 +79,7 @@ int cgroup_place_open(const char *server, const char *tenant, struct cgroup_plac
     if (dir < 0)
         return dir;
     *ret = xcalloc(1, sizeof **ret);
-    **ret = (struct cgroup_place){.ops = ops, .dir = dir};
+    **ret = (struct cgroup_place){.ops = ops, .dir = dir, .oom_watch = -1};
     memcpy((*ret)->path, path, sizeof path);
     return 0;
 }
@@ -99,6 +101,7 @@ void cgroup_place_close(struct cgroup_place *p)
         return;
     if (!p->lasting && flock(p->dir, LOCK_EX | LOCK_NB) == 0 && p->ops->tops(true, tops, NULL) == 0)
         cgroup_remove_path(tops, p->path);
+    close_p(&p->oom_watch);
     close(p->dir);
     free(p);
 }
@@ -121,4 +124,65 @@ int cgroup_place_limit(struct cgroup_place *p, uint64_t memory_bytes, struct sg_
         return err_set(e, SG_ERR_INTERNAL, r, "limit the memory of control group %s: %s", p->path,
                        strerror(-r));
     return 0;
+}
+
+uint64_t cgroup_place_uses(const struct cgroup_place *p)
+{
+    struct cgroup_usage u;
+
+    p->ops->memory(p->dir, &u);
+    return u.memory_bytes > u.memory_reclaimable ? u.memory_bytes - u.memory_reclaimable : 0;
+}
+
+uint64_t cgroup_place_ooms(struct cgroup_place *p)
+{
+    p->ooms = p->ops->ooms(p->dir, &p->oom_watch, p->ooms);
+    return p->ooms;
+}
+
+/* ---- our own group --------------------------------------------------------------------------- */
+
+/* The path of our group in the hierarchy of memory: after the second colon of its line. */
+static bool own_path(const char *text, bool v1, char *ret, size_t cap)
+{
+    for (const char *line = text; line && *line;
+         line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        const char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
+        char list[128];
+
+        if (!path)
+            return false;
+        snprintf(list, sizeof list, "%.*s", (int)(path - names - 1), names + 1);
+        if (v1 ? strcmp(list, "memory") == 0 : list[0] == '\0') {
+            snprintf(ret, cap, "%.*s", (int)strcspn(path + 1, "\n"), path + 1);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Limits that are none are huge numbers in v1 and the word `max` in v2, which is 0 here. */
+uint64_t cgroup_own_memory(void)
+{
+    const struct cgroup_ops *ops = cgroup_host(NULL);
+    AUTO(free_p) char *text = NULL;
+    struct cgroup_mount m;
+    char path[512], file[1024];
+    bool v1 = ops == &cgroup_v1;
+    uint64_t least = 0;
+
+    if (!ops || cgroup_find_mount(v1 ? "memory" : NULL, &m) < 0 ||
+        file_read(AT_FDCWD, "/proc/self/cgroup", 16384, &text, NULL) < 0 ||
+        !own_path(text, v1, path, sizeof path))
+        return 0;
+    for (;;) {
+        snprintf(file, sizeof file, "%s%s/%s", m.path, path, ops->limit_file);
+        uint64_t limit = cgroup_read_u64(AT_FDCWD, file);
+        if (limit && (least == 0 || limit < least))
+            least = limit;
+        char *end = strrchr(path, '/');
+        if (!end)
+            return least;
+        *end = '\0';
+    }
 }

@@ -37,6 +37,13 @@ int cgroup_place_dir(const struct cgroup_place *p);
 /* Of all in it together; 0: no limit. */
 int cgroup_place_limit(struct cgroup_place *p, uint64_t memory_bytes, struct sg_error *e);
 
+/* What all in it have in use, less what can be taken back at once. */
+uint64_t cgroup_place_uses(const struct cgroup_place *p);
+/* How often the kernel has killed in it because of this limit (of v1: or of one above). */
+uint64_t cgroup_place_ooms(struct cgroup_place *p);
+/* The memory limit of the group that this process is in, and of those above it; 0: none. */
+uint64_t cgroup_own_memory(void);
+
 /* ---- sweeping -------------------------------------------------------------------------------- */
 
 /* For a slot that is nobody's: kill, thaw, wait, remove. 0 also if there is nothing. */

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/eventfd.h>
 
 #include "base/fd.h"
 #include "warden/cgroup.h"
@@ -226,14 +226,40 @@ static void v1_stats(struct cgroup *base, struct cgroup_stats *ret)
     ret->pids_hits = cgroup_read_key(c->dir[PIDS], "pids.events", "max");
 }
 
+static void v1_memory(int dir, struct cgroup_usage *ret)
+{
+    static const char *const keys[] = {"total_cache", "total_inactive_file", "total_active_file"};
+    uint64_t values[ARRAY_SIZE(keys)];
+
+    cgroup_read_keys(dir, "memory.stat", ARRAY_SIZE(keys), keys, values);
+    *ret = (struct cgroup_usage){.memory_bytes = cgroup_read_u64(dir, "memory.usage_in_bytes"),
+                                 .memory_cache = values[0],
+                                 .memory_reclaimable = values[1] + values[2]};
+}
+
+/* An event is all that there is to it. One of a group above is one of this group as well. */
+static uint64_t v1_ooms(int dir, int *watch, uint64_t so_far)
+{
+    AUTO(close_p) int control = -1;
+    char text[32];
+    uint64_t n;
+
+    if (*watch < 0) {
+        control = openat(dir, "memory.oom_control", O_RDONLY | O_CLOEXEC);
+        *watch = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        snprintf(text, sizeof text, "%d %d", *watch, control);
+        file_write(dir, "cgroup.event_control", text);
+    }
+    return so_far + (read(*watch, &n, sizeof n) == (ssize_t)sizeof n ? n : 0);
+}
+
 static void v1_usage(struct cgroup *base, struct cgroup_usage *ret)
 {
     struct v1 *c = CONTAINER_OF(base, struct v1, base);
     int cpuacct = cpuacct_dir(c);
 
+    v1_memory(c->dir[MEMORY], ret);
     ret->cpu_usec = cpuacct < 0 ? 0 : cgroup_read_u64(cpuacct, "cpuacct.usage") / 1000;
-    ret->memory_bytes = cgroup_read_u64(c->dir[MEMORY], "memory.usage_in_bytes");
-    ret->memory_cache = cgroup_read_key(c->dir[MEMORY], "memory.stat", "total_cache");
 }
 
 static void v1_kill(struct cgroup *base)
@@ -336,5 +362,8 @@ const struct cgroup_ops cgroup_v1 = {
     .strike = v1_strike,
     .hand_down = v1_hand_down,
     .limit_memory = v1_limit_memory,
+    .memory = v1_memory,
+    .ooms = v1_ooms,
+    .limit_file = "memory.limit_in_bytes",
     .remove_tops = v1_remove_tops,
 };

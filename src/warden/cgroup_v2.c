@@ -162,14 +162,30 @@ static void v2_stats(struct cgroup *base, struct cgroup_stats *ret)
     ret->pids_hits = cgroup_read_key(c->dir, "pids.events", "max");
 }
 
+static void v2_memory(int dir, struct cgroup_usage *ret)
+{
+    static const char *const keys[] = {"file", "inactive_file", "active_file"};
+    uint64_t values[ARRAY_SIZE(keys)];
+
+    cgroup_read_keys(dir, "memory.stat", ARRAY_SIZE(keys), keys, values);
+    *ret = (struct cgroup_usage){.memory_bytes = cgroup_read_u64(dir, "memory.current"),
+                                 .memory_cache = values[0],
+                                 .memory_reclaimable = values[1] + values[2]};
+}
+
+static uint64_t v2_ooms(int dir, int *watch, uint64_t so_far)
+{
+    (void)watch, (void)so_far;
+    return cgroup_read_key(dir, "memory.events.local", "oom");
+}
+
 /* A group of v2 serves one sandbox only: its counters began with it. */
 static void v2_usage(struct cgroup *base, struct cgroup_usage *ret)
 {
     struct v2 *c = CONTAINER_OF(base, struct v2, base);
 
+    v2_memory(c->dir, ret);
     ret->cpu_usec = cgroup_read_key(c->dir, "cpu.stat", "usage_usec");
-    ret->memory_bytes = cgroup_read_u64(c->dir, "memory.current");
-    ret->memory_cache = cgroup_read_key(c->dir, "memory.stat", "file");
 }
 
 /* cgroup.kill needs 5.14; the list does for older kernels. v2 kills frozen tasks as well. */
@@ -255,5 +271,8 @@ const struct cgroup_ops cgroup_v2 = {
     .strike = v2_strike,
     .hand_down = v2_hand_down,
     .limit_memory = v2_limit_memory,
+    .memory = v2_memory,
+    .ooms = v2_ooms,
+    .limit_file = "memory.max",
     .remove_tops = v2_remove_tops,
 };

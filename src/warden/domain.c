@@ -65,6 +65,25 @@ static void keep_network_caps(void)
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, caps[i], 0, 0);
 }
 
+/* Who dies first when there is no memory: programs in sandboxes (1000, confine.c), kernels (500,
+ * twin/), agents, who have their spawner's, the broker, and last those that all depend on: the
+ * holder has the caller's own, as front and guard of a server have. Written while we may still
+ * lower it: a process can go down to what was written so, and no further. */
+#define SPAWNER     "sandglass-spawner"
+#define SPAWNER_OOM "100"
+#define BROKER      "sandglass-broker"
+#define BROKER_OOM  "50"
+
+static void set_oom(const char *role)
+{
+    const char *score = strcmp(role, SPAWNER) == 0  ? SPAWNER_OOM
+                        : strcmp(role, BROKER) == 0 ? BROKER_OOM
+                                                    : NULL;
+
+    if (score)
+        file_write(AT_FDCWD, "/proc/self/oom_score_adj", score); /* ours may be more already */
+}
+
 struct helper {
     const char *role;
     int image;
@@ -85,6 +104,7 @@ static int exec_helper(void *arg)
 
     if (h->flags & CLONE_NEWUSER)
         keep_network_caps();
+    set_oom(h->role);
     /* Out of the way first: a source may sit on a target's number. */
     int high[4] = {fcntl(h->image, F_DUPFD_CLOEXEC, 64)};
     for (int i = 0; i < h->n; i++)
@@ -221,7 +241,7 @@ static int start_spawner(struct domain *d, int image, int netns_sock, struct sg_
     }
     d->spawner_sock = socks[0];
     int fds[3] = {socks[1], netns_sock};
-    return start_in_domain(d, image, "sandglass-spawner", fds, 2, &d->spawner_pidfd, e);
+    return start_in_domain(d, image, SPAWNER, fds, 2, &d->spawner_pidfd, e);
 }
 
 int domain_start_broker(struct domain *d, struct sg_error *e)
@@ -238,7 +258,7 @@ int domain_start_broker(struct domain *d, struct sg_error *e)
         return err_errno(e, "make a socket pair");
     d->broker_sock = socks[0];
     int fds[2] = {socks[1]};
-    r = start_in_domain(d, image, "sandglass-broker", fds, 1, &d->broker_pidfd, e);
+    r = start_in_domain(d, image, BROKER, fds, 1, &d->broker_pidfd, e);
     return r < 0 ? r : 0;
 }
 

@@ -34,15 +34,16 @@ RUNNING, FROZEN, STORED = 1, 2, 3
 END_KILLED, END_EXPIRED, END_DIED, END_FAILED = 1, 2, 3, 4
 
 ORDER = struct.Struct("=IIQIIQQQQII21s21s21sxI256s256s4x")
-ANSWER = struct.Struct("=IIQii256sIIII21s21s21sxQQ7Q5I4x")
+ANSWER = struct.Struct("=IIQii256sIIII21s21s21sxQQ9Q5I4x")
 Answer = collections.namedtuple(
     "Answer", "magic tell seq code kind message flags state end paused id tenant layer deadline started "
-              "cpu used cache total oom pids disk take files network kernels pooled fds")
+              "cpu used cache total oom tenant_oom machine_oom pids disk take files network kernels pooled fds")
 PROCESSES = "front guard clerk herald spawner broker holder".split()
 FAULTS = "exited killed stopped silent".split()
-FIGURES_TOLD = struct.Struct(f"=4Qq4I3Q{len(PROCESSES) * len(FAULTS)}Q")
+FIGURES_TOLD = struct.Struct(f"=4Qq4I3Q{len(PROCESSES) * len(FAULTS)}Q7QI4x")
 Figures = collections.namedtuple(
-    "Figures", "cpu resident descriptors most began pool running paused stored made pooled ended faults")
+    "Figures", "cpu resident descriptors most began pool running paused stored made pooled ended faults "
+               "limit reserved used available pools kernels refused pressure")
 TLS_HERE, METRICS_HERE = 1, 4
 
 
@@ -195,7 +196,7 @@ class Orders:
         try:
             told = FIGURES_TOLD.unpack(os.pread(fd, FIGURES_TOLD.size + 1, 0))
             names = [(p, f) for p in PROCESSES for f in FAULTS]
-            return Figures(*told[:12], dict(zip(names, told[12:])))
+            return Figures(*told[:12], dict(zip(names, told[12:])), *told[-8:])
         finally:
             os.close(fd)
 
