@@ -191,8 +191,8 @@ void state_note_used(struct state *s)
 {
     if (s->used)
         return;
-    AUTO(close_p)
     int fd = openat(s->dir, USED, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    close_p(&fd);
     s->used = true;
 }
 

@@ -187,8 +187,8 @@ static const char *const migrations[] = {
     " conversation TEXT NOT NULL,"
     " path TEXT NOT NULL) STRICT, WITHOUT ROWID;",
 
-    "ALTER TABLE tenant ADD COLUMN max_paused INTEGER NOT NULL DEFAULT 0;"
-    "ALTER TABLE tenant ADD COLUMN max_paused_memory INTEGER NOT NULL DEFAULT 0;",
+    ("ALTER TABLE tenant ADD COLUMN max_paused INTEGER NOT NULL DEFAULT 0;"
+     "ALTER TABLE tenant ADD COLUMN max_paused_memory INTEGER NOT NULL DEFAULT 0;"),
 };
 #define SCHEMA_VERSION ((int)ARRAY_SIZE(migrations))
 

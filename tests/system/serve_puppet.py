@@ -14,6 +14,11 @@ if sys.argv[1:]:  # a worker, which nobody plays
 
 PATH = f"puppet.{os.getpid()}"
 
+if os.path.basename(os.getcwd()) == "front" and not os.path.exists("server.db"):
+    # As much of a database as the warden looks at: a state directory that was used has one.
+    with open("server.db", "wb") as file:
+        file.write(bytes(68) + b"test" + bytes(28))
+
 listener = socket.socket(socket.AF_UNIX)
 listener.bind(PATH + ".new")
 listener.listen()

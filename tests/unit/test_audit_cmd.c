@@ -74,7 +74,7 @@ static void end(void)
 {
     static const char *const files[] = {"/guard/audit/audit-000001.jsonl",
                                         "/guard/audit/" TENANT "/audit-000001.jsonl",
-                                        "/guard/audit/" TENANT,
+                                        ("/guard/audit/" TENANT),
                                         "/guard/audit/head.pub",
                                         "/guard/audit/head.key",
                                         "/guard/audit",
