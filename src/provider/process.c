@@ -14,6 +14,23 @@
 #include "warden/stage/stage.h"
 
 #define DEFAULT_HOSTNAME "sandbox"
+#define MOUNTINFO_MAX    (4u << 20)
+
+/* As in a chroot, mostly: no line of the table has it as its mount point. */
+static bool root_is_no_mount(void)
+{
+    AUTO(free_p) char *table = NULL;
+
+    if (file_read(AT_FDCWD, "/proc/self/mountinfo", MOUNTINFO_MAX, &table, NULL) < 0)
+        return false;
+    for (const char *line = table; line;
+         line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        char point[3];
+        if (sscanf(line, "%*d %*d %*s %*s %2s", point) == 1 && strcmp(point, "/") == 0)
+            return false;
+    }
+    return true;
+}
 
 /* Being root is not always enough. Asked only when something was refused. */
 static int explain_rights(int r, struct sg_error *e)
@@ -33,6 +50,10 @@ static int explain_rights(int r, struct sg_error *e)
         return err_set(e, SG_ERR_DENIED, r,
                        "making sandboxes needs root with CAP_SYS_ADMIN, which is missing here: see "
                        "'sandglass doctor'");
+    if (root_is_no_mount())
+        return err_set(e, SG_ERR_UNSUPPORTED, r,
+                       "this is a chroot, in which the kernel makes no user namespaces: enter the "
+                       "directory by pivot_root, as containers do, or use a virtual machine");
     return r;
 }
 

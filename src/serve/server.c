@@ -272,6 +272,23 @@ static int start_servants(struct server *s, struct sg_error *e)
     return servant_start(&s->front, e);
 }
 
+/* What every sandbox needs is tried once before anybody is let in: groups, and a domain with its
+ * namespaces. Where that cannot be had no later start succeeds either. */
+static int try_host(struct server *s, struct sg_error *e)
+{
+    struct provider_place place = {.server = s->state.name, .tenant = "start"};
+    struct provider *p = NULL;
+    int r = cgroup_place_open(s->state.name, NULL, &s->place, e);
+
+    if (r == 0)
+        r = provider_open(1, &place, 0, &p, e);
+    if (r == 0)
+        return provider_close(p, e);
+    if (e->kind != SG_ERR_LIMIT)
+        e->kind = SG_ERR_UNSUPPORTED;
+    return err_wrap(e, r, "no sandbox can be made on this host");
+}
+
 static int start(struct run *run, struct sg_error *e)
 {
     struct server *s = &run->server;
@@ -299,7 +316,7 @@ static int start(struct run *run, struct sg_error *e)
     logfile_open(&s->log, s);
     sweep();
     choose_path(s);
-    r = cgroup_place_open(s->state.name, NULL, &s->place, e);
+    r = try_host(s, e);
     if (r < 0)
         return r;
     set_budget(s);

@@ -46,6 +46,23 @@ serve --egress-roots "$T/missing"
 check "certificates that are not there" refuses 125 "cannot read egress_roots '$T/missing'"
 serve --nonsense
 check "an unknown option" refuses 2 "unknown option '--nonsense'"
+# Where sandboxes cannot be made: one line with what to do, and a status that systemd does not restart.
+run timeout 20 "$PY" "$HERE/without_userns.py" "$SG" serve --state "$T/state" --listen 127.0.0.1:0 --log-level error
+check "without user namespaces it does not start" refuses 78 "no sandbox can be made on this host: .*'sandglass doctor'"
+# shellcheck disable=SC2016 # the other shell's own parameters
+run timeout 20 unshare -m sh -c 'umount -R -l /sys/fs/cgroup; exec "$@"' sh "$SG" serve --state "$T/state" \
+    --listen 127.0.0.1:0 --log-level error
+check "nor without control groups" refuses 78 'no sandbox can be made on this host: .*mount cgroup2'
+mkdir "$T/root"
+# shellcheck disable=SC2016
+run timeout 20 unshare -m sh -c '
+    cd "$1/root" && shift || exit
+    for place in /*; do
+        if [ -L "$place" ]; then cp -P "$place" .; elif [ -d "$place" ]; then mkdir ".$place" && mount --rbind "$place" ".$place"; fi
+    done
+    exec chroot . "$@"' sh "$T" "$SG" serve --state "$T/state" --listen 127.0.0.1:0 --log-level error
+check "nor in a chroot" refuses 78 'no sandbox can be made on this host: this is a chroot'
+
 sg serve --help
 check "help lists the settings" all status_is 0 -- out_has '--sandbox-memory SIZE' -- out_has '--tls-cert FILE'
 run as_nobody "$SG" serve --state "$T/other"

@@ -56,9 +56,11 @@ TEST(levels)
 TEST(none_left)
 {
     limit_to(LIMIT);
-    leave(0);
-    EXPECT(open("/dev/null", O_RDONLY | O_CLOEXEC) < 0 && errno == EMFILE);
-    EXPECT(fds_open() == LIMIT && fds_level() == FDS_LAST);
+    while (n_held < LIMIT && (held[n_held] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+        n_held++;
+    EXPECT(n_held < LIMIT && errno == EMFILE);
+    /* One that was there before may have a number above the limit. */
+    EXPECT(fds_open() >= LIMIT && fds_level() == FDS_LAST);
     let_go();
 }
 
