@@ -884,11 +884,16 @@ def children(server, name):
     return found
 
 
+def only_child(server, name):
+    """The pid of the one that there is, once the sandbox that the server made at its start, to try, has gone."""
+    return wait_for(lambda: len(found := children(server, name)) == 1 and found, f"one {name}")[0]
+
+
 @case("sandboxes wait ready, and go when their tenant has been away for long")
 def pool():
     with Server("--pool-min", "3", "--tenant-idle", "1s", "--warm-kernels", "none") as s:
         o = s.ready()
-        assert not children(s, "sg-agent"), "nobody has asked for one"
+        wait_for(lambda: not children(s, "sg-agent"), "none, since nobody has asked for one")
         id_, _ = o.create()
         wait_for(lambda: len(children(s, "sg-agent")) == 4, "a pool of three")
         time.sleep(2.5)
@@ -904,7 +909,7 @@ def spawner_killed():
     with Server() as s:
         o = s.ready()
         _, c = o.create()
-        os.kill(children(s, "sg-spawner")[0], signal.SIGKILL)
+        os.kill(only_child(s, "sg-spawner"), signal.SIGKILL)
         assert c.out("echo alive") == "alive"
         wait_for(lambda: "the spawner of a tenant has ended: it was killed by SIGKILL" in s.said(), "a word about it")
         assert o.create()[1].out("echo new") == "new"
@@ -917,7 +922,7 @@ def spawner_killed_midway():
     with Server("--warm-kernels", "none") as s:
         o = s.ready()
         o.create()
-        spawner, = children(s, "sg-spawner")
+        spawner = only_child(s, "sg-spawner")
         os.kill(spawner, signal.SIGSTOP)
         seqs = [o.ask_create(new_id(), memory=(300 + n) << 20) for n in range(8)]  # none from the pool
         o.figures()  # they have been read
@@ -931,8 +936,8 @@ def helpers_stopped():
     with Server() as s:
         o = s.ready()
         _, c = o.create()
-        holder, = children(s, "sg-holder")
-        spawner, = children(s, "sg-spawner")
+        holder = only_child(s, "sg-holder")
+        spawner = only_child(s, "sg-spawner")
         broker, = wait_for(lambda: children(s, "sg-broker"), "a broker")
         begin = time.monotonic()
         for pid in (holder, spawner, broker):
@@ -956,7 +961,7 @@ def holder_killed():
     with Server() as s:
         o = s.ready()
         id_, _ = o.create()
-        os.kill(children(s, "sg-holder")[0], signal.SIGKILL)
+        os.kill(only_child(s, "sg-holder"), signal.SIGKILL)
         o.tell(ENDED, id_)
         wait_for(lambda: "the holder of a tenant was killed" in s.said(), "a word about it")
         assert o.create()[1].out("echo new") == "new"
