@@ -15,6 +15,7 @@
  *   lost.c       sandboxes that ended: told
  *   usage.c      what sandboxes used, into the store
  *   kept.c       what a sandbox was asked to be, for the one that replaces it
+ *   network.c    another network for a sandbox, kept
  *   retention.c  what is over for long: forgotten
  *
  * The rows are the store's (store/contexts.h), and only what it says is true. What is kept here is
@@ -77,6 +78,7 @@ struct context_answer {
     struct box *box;       /* it runs; NULL if `elsewhere` */
     bool created;          /* its sandbox was made for this very call */
     bool replaced;         /* for one that was lost: what it knew is gone */
+    bool kept_lost;        /* and so is what its context kept for it: no key (kept.h) */
     const char *elsewhere; /* URL of the server that has it, or NULL */
     /* What came along from a checkpoint, or with -EBUSY what is in the way; NULL: nothing to say */
     const json_t *report;
@@ -129,6 +131,12 @@ void context_rewind(struct front *f, const char *tenant, const char *id,
 /* The box of an active context, for its checkpoints: NULL if it has none now. No use of it. */
 void context_look(struct front *f, const char *tenant, const char *id, context_done done,
                   void *arg);
+
+/* Another network for the running sandbox of a context; takes `network` over. Answered when it is
+ * in force and kept. If it cannot be both, the sandbox has the one before again: a sandbox that
+ * replaces this one is never more open than what was last answered with 0. -EAGAIN: the store. */
+void context_set_network(struct box *b, json_t *network, int allow_internet, box_done done,
+                         void *arg);
 
 /* Leaves a checkpoint before a message, unless the one that its sandbox has come from last is of
  * the same. Only one of the two is not NULL: its id, or why there is none. */

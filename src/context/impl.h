@@ -41,6 +41,7 @@ struct context {
     enum obtain_step step;
     unsigned attempts, waits;        /* of this obtaining */
     bool replacing;                  /* the sandbox that is made takes the place of a lost one */
+    bool kept_lost;                  /* of what its row keeps it gets nothing: another's key */
     bool telling, checking;          /* a touch, or a look, is under way */
     bool awaited;                    /* that touch: the reaper waits for it */
     struct waiter *waiters;          /* in order; empty: nothing is under way */
@@ -65,6 +66,7 @@ struct contexts {
     struct lost *lost; /* sandboxes whose end the store has not heard of */
     size_t n_lost;
     struct exploration *explorations;
+    struct network_change *changes; /* of sandboxes' networks, in order: network.c */
     struct context **buckets;
 };
 

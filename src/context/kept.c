@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "order/log.h"
+#include "front/egress.h"
 #include "order/order.h"
 #include "store/contexts.h"
 #include "vault/vault.h"
@@ -53,31 +53,44 @@ static int seal_pieces(const struct vault_key *k, const char *tenant, const char
         purpose_of(purpose, tenant, context, i, n);
         r = vault_seal(public_key, purpose, text + at, len - at < PIECE ? len - at : PIECE, out, e);
     }
-    return r == 0 && out->truncated
-               ? err_set(e, SG_ERR_LIMIT, -E2BIG, "more than %u bytes", CTX_KEPT_MAX)
-               : r;
+    return out->truncated ? err_set(e, SG_ERR_INVALID, -E2BIG,
+                                    "metadata, envs and network are larger than %u bytes together",
+                                    ORDER_NOTE_MAX)
+                          : r;
 }
 
-char *kept_seal(const struct vault_key *k, const char *tenant, const char *context,
-                const struct box_spec *s)
+int kept_seal(const struct vault_key *k, const char *tenant, const char *context,
+              const struct box_spec *s, char **ret, struct sg_error *e)
 {
     AUTO(strbuf_done) struct strbuf out = {0};
-    struct sg_error e = {0};
 
+    *ret = NULL;
     if (!s->metadata && !says_envs(s) && !s->network_said)
-        return NULL;
+        return 0;
     char *text = text_of(s);
     strbuf_init(&out, CTX_KEPT_MAX);
-    int r = text ? seal_pieces(k, tenant, context, text, &out, &e)
-                 : err_set(&e, SG_ERR_LIMIT, -ENOMEM, "out of memory");
+    int r = text ? seal_pieces(k, tenant, context, text, &out, e)
+                 : err_set(e, SG_ERR_LIMIT, -ENOMEM, "out of memory");
     if (text)
         OPENSSL_cleanse(text, strlen(text));
     free(text);
     if (r == 0)
-        return strbuf_detach(&out, NULL);
-    log_with(LEVEL_WARN, &(struct log_about){.layer = LAYER_INFRASTRUCTURE, .tenant = tenant},
-             "what context %s was asked to be is not kept: %s", context, e.message);
-    return NULL;
+        *ret = strbuf_detach(&out, NULL);
+    return r;
+}
+
+int kept_seal_running(const struct vault_key *k, const char *context, const struct box_spec *s,
+                      char **ret, struct sg_error *e)
+{
+    struct box_spec asked = *s;
+
+    json_incref(asked.envs);
+    json_incref(asked.secrets);
+    egress_forget_placeholders(&asked); /* the next sandbox gets its own */
+    asked.network_said = true;
+    int r = kept_seal(k, s->tenant, context, &asked, ret, e);
+    json_decref(asked.envs);
+    return r;
 }
 
 static int open_pieces(const struct vault_key *k, const char *tenant, const char *context,
@@ -116,6 +129,8 @@ int kept_apply(const struct vault_key *k, const char *tenant, const char *contex
     AUTO(strbuf_wipe) struct strbuf text = {0};
 
     *ret_said = s->metadata || says_envs(s) || s->network_said;
+    if (s->metadata && says_envs(s) && s->network_said)
+        return 0;
     strbuf_init(&text, ORDER_NOTE_MAX);
     strbuf_reserve(&text);
     int r = open_pieces(k, tenant, context, copy, &text, e);

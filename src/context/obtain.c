@@ -61,7 +61,7 @@ static void over(struct context *c)
     free(steal_ptr(&c->kept));
     free(steal_ptr(&c->keep));
     c->attempts = c->waits = 0;
-    c->replacing = false;
+    c->replacing = c->kept_lost = false;
 }
 
 /* To all. They may ask for the same path again at once, which begins anew: so it is over before the
@@ -92,7 +92,7 @@ static void answer_all(struct context *c, const struct context_answer *answer)
         struct waiter *w = list;
         list = w->next;
         tell_waiter(f, w, &a);
-        a.created = a.replaced = false; /* for the others it was there */
+        a.created = a.replaced = a.kept_lost = false; /* for the others it was there */
         a.report = NULL;
     }
     json_decref(report);
@@ -111,7 +111,8 @@ static void succeed(struct context *c, bool created)
     answer_all(c, &(struct context_answer){.row = &c->row,
                                            .box = c->box,
                                            .created = created,
-                                           .replaced = created && c->replacing});
+                                           .replaced = created && c->replacing,
+                                           .kept_lost = created && c->kept_lost});
 }
 
 /* The row is not any more what it was. */
@@ -304,20 +305,20 @@ static void bring(struct context *c)
 
 /* What the context was asked to be before counts, but for what this call says itself; and what
  * comes of both is kept. */
-static void apply_kept(struct context *c, struct box_spec *spec)
+static int apply_kept(struct context *c, struct box_spec *spec, struct sg_error *e)
 {
     const struct vault_key *key = c->front->contexts->key;
     bool said = true;
-    struct sg_error e;
 
-    if (c->kept && kept_apply(key, c->tenant, c->row.id, c->kept, spec, &said, &e) < 0)
+    c->kept_lost = c->kept && kept_apply(key, c->tenant, c->row.id, c->kept, spec, &said, e) < 0;
+    if (c->kept_lost)
         log_with(
             LEVEL_WARN, &(struct log_about){.layer = LAYER_INFRASTRUCTURE, .tenant = c->tenant},
             "context %s gets a sandbox without the metadata, variables and network that it had: "
             "%s",
-            c->row.id, e.message);
-    free(c->keep);
-    c->keep = said ? kept_seal(key, c->tenant, c->row.id, spec) : NULL;
+            c->row.id, e->message);
+    free(steal_ptr(&c->keep));
+    return said ? kept_seal(key, c->tenant, c->row.id, spec, &c->keep, e) : 0;
 }
 
 /* What is done for a path is done for the first who waits. */
@@ -333,11 +334,12 @@ static void create_for(struct context *c, struct waiter *w)
         return;
     }
     int r = w->spec(w->arg, c->replacing ? c->row.template_id : NULL, &spec, layer, &e);
+    if (r == 0 && (r = apply_kept(c, &spec, &e)) < 0)
+        box_spec_done(&spec);
     if (r < 0) {
         not_made(c, r, &e, NULL, false);
         return;
     }
-    apply_kept(c, &spec);
     snprintf(spec.context, sizeof(spec.context), "%s", c->row.id);
     if (w->tenant.memory > 0)
         spec.limits.memory_bytes = w->tenant.memory;

@@ -1,5 +1,6 @@
 #include "e2b/sandbox.h"
 
+#include "context/context.h"
 #include "e2b/create.h"
 #include "e2b/field.h"
 #include "e2b/network.h"
@@ -199,7 +200,10 @@ static void update_network(struct e2b_req *q)
         return;
     }
     e2b_wait(q);
-    box_set_network(b, network, internet, on_network, q);
+    if (b->spec.context[0])
+        context_set_network(b, network, internet, on_network, q);
+    else
+        box_set_network(b, network, internet, on_network, q);
 }
 
 void sandbox_network(struct http_req *req)

@@ -10,6 +10,9 @@
 #define LOST                                                                      \
     "Note: the sandbox of this path was lost and replaced. Variables, files and " \
     "processes from before are gone."
+#define KEPT_LOST                                                                             \
+    "Note: this server could not read the metadata, environment variables and network rules " \
+    "of this path: the sandbox has none of them, and no network."
 
 /* How a result is shown: the first that it has. */
 static const struct {
@@ -200,6 +203,8 @@ static void put_notes(struct result *r, enum tool t, const struct tool_result *r
 {
     if (run->replaced)
         result_text(r, LOST, strlen(LOST));
+    if (run->kept_lost)
+        result_text(r, KEPT_LOST, strlen(KEPT_LOST));
     if (t == TOOL_RUN_ANALYSIS && run->parse_error)
         result_textf(r, "The output is not what was declared: %s", run->parse_error);
     if (run->exit_code == 124)

@@ -130,7 +130,7 @@ struct ctx_reply {
     bool more; /* of a list: there are further rows after the last; of forget: call again */
     const struct ctx_path *paths;
     const struct ctx_usage_row *used;
-    const char *kept; /* of replace: what settle was given to keep; NULL: nothing */
+    const char *kept; /* of replace: what settle or keep was given last; NULL: nothing */
     uint64_t cursor;  /* of forget: where to go on; 0: from the beginning */
 };
 typedef void (*ctx_done)(void *arg, const struct ctx_reply *reply);
@@ -168,7 +168,7 @@ struct ctx_forget {
     size_t limit;             /* of rows of each kind that are looked at; at most CTX_LIST_MAX */
 };
 
-#define CTX_KEPT_MAX (1792u * 1024) /* bytes of text that settle takes to keep */
+#define CTX_KEPT_MAX (1792u * 1024) /* bytes of text that settle and keep take */
 
 /* A change of what was used: added to the context's (if one is named), to the tenant's day and to
  * that of the context's conversation. */
@@ -196,6 +196,10 @@ struct ctx_store_ops {
     void (*settle)(struct ctx_store *s, const char *tenant, const char *id, const char *node,
                    const char *sandbox, const char *error, const char *kept, ctx_done done,
                    void *arg);
+    /* Another text instead of the one that settle was given. -ESTALE: it is not READY with this
+     * sandbox any more. */
+    void (*keep)(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox,
+                 const char *kept, ctx_done done, void *arg);
     /* It was used. ttl_ms 0: as it is. -ENOENT: none that is READY. */
     void (*touch)(struct ctx_store *s, const char *tenant, const char *id, uint64_t ttl_ms,
                   ctx_done done, void *arg);

@@ -113,6 +113,18 @@ static void pg_settle(struct ctx_store *s, const char *tenant, const char *id, c
          tenant, tenant, id, node, sandbox, clean, kept);
 }
 
+static void pg_keep(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox,
+                    const char *kept, ctx_done done, void *arg)
+{
+    SEND(s, call_about(id, done, arg),
+         "WITH k AS (UPDATE sandglass.context SET kept = $4 WHERE tenant_id = $1 AND id = $2"
+         " AND sandbox_id = $3 AND sandbox_status = 'ready' RETURNING id)"
+         " SELECT CASE WHEN k.id IS NULL THEN 'stale' ELSE 'ok' END, " PG_ROW(
+             "d") " FROM (SELECT) AS one LEFT JOIN k ON true"
+                  " LEFT JOIN sandglass.context_detail d ON d.tenant_id = $1 AND d.id = k.id",
+         tenant, tenant, id, sandbox, kept);
+}
+
 static void pg_touch(struct ctx_store *s, const char *tenant, const char *id, uint64_t ttl_ms,
                      ctx_done done, void *arg)
 {
@@ -388,6 +400,7 @@ static const struct ctx_store_ops ops = {
     .claim = pg_claim,
     .replace = pg_replace,
     .settle = pg_settle,
+    .keep = pg_keep,
     .touch = pg_touch,
     .lost = pg_lost,
     .terminate = pg_terminate,

@@ -304,6 +304,23 @@ static void ctx_sqlite_settle(struct ctx_store *base, const char *tenant, const 
     ctx_change_end(s, a, r);
 }
 
+static void ctx_sqlite_keep(struct ctx_store *base, const char *tenant, const char *id,
+                            const char *sandbox, const char *kept, ctx_done done, void *arg)
+{
+    struct ctx_sqlite *s = ctx_sqlite_of(base);
+    struct answer *a = ctx_answer(done, arg);
+    int r = ctx_change_begin(s, false, a);
+
+    if (r == 0)
+        r = ctx_add_by_id(s, tenant, id, clock_wall_ms(), a);
+    if (r == -ENOENT ||
+        (r == 0 && (a->rows[0].status != CTX_READY || strcmp(a->rows[0].sandbox, sandbox) != 0)))
+        r = ctx_error_stale(&a->reply.e, id);
+    if (r == 0)
+        r = keep(s, id, kept, &a->reply.e);
+    ctx_change_end(s, a, r);
+}
+
 static void ctx_sqlite_touch(struct ctx_store *base, const char *tenant, const char *id,
                              uint64_t ttl_ms, ctx_done done, void *arg)
 {
@@ -380,6 +397,7 @@ static const struct ctx_store_ops ops = {
     .claim = ctx_sqlite_claim,
     .replace = ctx_sqlite_replace,
     .settle = ctx_sqlite_settle,
+    .keep = ctx_sqlite_keep,
     .touch = ctx_sqlite_touch,
     .lost = ctx_sqlite_lost,
     .terminate = ctx_sqlite_terminate,

@@ -74,6 +74,10 @@ static void put_place(struct json *j, const struct tool_result *r)
     jw_bool(j, r->was_created);
     jw_key(j, "replaced");
     jw_bool(j, r->replaced);
+    if (r->kept_lost) {
+        jw_key(j, "keptLost");
+        jw_bool(j, true);
+    }
 }
 
 static void put_checkpoint(struct json *j, const struct tool_result *r)

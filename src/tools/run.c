@@ -47,7 +47,7 @@ struct tool_run {
 
     struct box *box; /* held */
     char context[ID_LEN + 1], sandbox[ID_LEN + 1], elsewhere[CTX_URL_MAX + 1];
-    bool was_created, replaced;
+    bool was_created, replaced, kept_lost;
     char checkpoint[ID_LEN + 1], skipped[sizeof(((struct sg_error *)0)->message)];
     struct cell prelude, cell;
     struct gather before, gather; /* what they said */
@@ -256,6 +256,7 @@ static void complete(struct tool_run *r)
     r->result.context = r->context;
     r->result.was_created = r->was_created;
     r->result.replaced = r->replaced;
+    r->result.kept_lost = r->kept_lost;
     if (r->call.message[0]) {
         r->result.message = r->call.message;
         r->result.checkpoint = r->checkpoint[0] ? r->checkpoint : NULL;
@@ -512,6 +513,7 @@ static void on_obtained(void *arg, const struct context_answer *a)
     }
     r->was_created |= a->created;
     r->replaced |= a->replaced;
+    r->kept_lost |= a->kept_lost;
     enter(r, a->box, a->row->id);
 }
 

@@ -42,7 +42,7 @@ struct tool_result {
     int exit_code;
     uint64_t ms; /* from the call to its end */
     const char *sandbox, *context;
-    bool was_created, replaced;
+    bool was_created, replaced, kept_lost;
     /* The checkpoint before the message, or why there is none; all NULL: no message was named. */
     const char *message, *checkpoint, *skipped;
     const char *sanitised; /* JSON: what the sanitiser has found, by kinds; NULL: nothing */

@@ -17,6 +17,8 @@ static void on_obtained(void *arg, const struct context_answer *a)
     shape_obtained(j, a);
     jw_key(j, "replaced");
     jw_bool(j, a->replaced);
+    jw_key(j, "keptLost");
+    jw_bool(j, a->kept_lost);
     reply_send(q, a->created ? 201 : 200, &r);
 }
 

@@ -164,6 +164,24 @@ def on_disk(server, text):
     return None
 
 
+def changes(server, client):
+    """A network that is set later is the context's too."""
+    made = client.obtain("changed", **(KEPT | {"network": "open"}))
+    rules = {"allowOut": ["later.example"], "denyOut": ["0.0.0.0/0"]}
+    status, answer = client.api("PUT", f"/sandboxes/{made['sandbox']['sandboxID']}/network", rules)
+    check("the network of a context's sandbox is changed", status == 204, answer)
+    client.api("DELETE", f"/sandboxes/{made['sandbox']['sandboxID']}")
+    again = run(client, "changed", "echo $COLOUR")
+    now = described(client, again)
+    check("its replacement has the changed one", again["replaced"] and "keptLost" not in again
+          and {k: now["network"].get(k) for k in rules} == rules, now)
+    check("and the rest as before", again["stdout"] == "hunter2-green\n" and now["metadata"] == KEPT["metadata"], again)
+    server.kill()
+    server.start()
+    now = described(client, run(client, "changed", "true"))
+    check("after a crash too", {k: now["network"].get(k) for k in rules} == rules, now)
+
+
 def keeps(server, client):
     made = client.obtain("kept", **KEPT)
     first = described(client, run(client, "kept", "true"))
@@ -190,12 +208,22 @@ def keeps(server, client):
     client.api("DELETE", f"/sandboxes/{made['sandbox']['sandboxID']}")
     check("and is kept from then on", run(client, "kept", "echo $COLOUR")["stdout"] == "blue\n")
 
+    changes(server, client)
+
     check("the server ends", server.stop() == 0)
     os.rename(f"{server.state}/front/contexts.key", f"{server.state}/contexts.key")
     server.start()
     again = run(client, "kept", "echo [$COLOUR]")
     check("without its key a sandbox is made all the same, and reaches nothing", again["replaced"]
           and again["stdout"] == "[]\n" and "allowOut" not in (described(client, again).get("network") or {}), again)
+    check("and the answer says so", again.get("keptLost") is True, again)
+    client.api("DELETE", f"/sandboxes/{again['sandboxId']}")
+    status, made = client.api("PUT", "/v1/contexts", {"conversationId": "kept", "pathId": "main", "envs": {"COLOUR": "red"}})
+    check("also of a call that names a part", status == 201 and made["replaced"] and made["keptLost"], made)
+    client.api("DELETE", f"/sandboxes/{made['sandbox']['sandboxID']}")
+    again = run(client, "kept", "echo $COLOUR")
+    check("what that one named is kept under the key that is there", again["replaced"] and "keptLost" not in again
+          and again["stdout"] == "red\n", again)
 
 
 def forgets(program, folder):

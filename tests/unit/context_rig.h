@@ -22,6 +22,8 @@ static struct {
     int touch_fails, terminate_fails; /* each */
     bool end_first;                   /* somebody terminates the row before it is settled */
     bool settled_unheard;             /* it is settled, and the answer is lost */
+    int keep_fails;                   /* the next one, with this */
+    bool kept_unheard;                /* and yet it is kept */
 } shaky;
 
 struct delayed {
@@ -81,6 +83,21 @@ static inline void shaky_settle(struct ctx_store *s, const char *tenant, const c
         shaky.real_ops->settle(s, tenant, id, node, sandbox, error, kept, done, arg);
 }
 
+static inline void shaky_keep(struct ctx_store *s, const char *tenant, const char *id,
+                              const char *sandbox, const char *kept, ctx_done done, void *arg)
+{
+    int r = shaky.keep_fails;
+
+    shaky.keep_fails = 0;
+    if (r < 0 && shaky.kept_unheard)
+        shaky.real_ops->keep(s, tenant, id, sandbox, kept, on_ended_first, NULL);
+    shaky.kept_unheard = false;
+    if (r < 0)
+        answer_later(r, done, arg);
+    else
+        shaky.real_ops->keep(s, tenant, id, sandbox, kept, done, arg);
+}
+
 static inline void shaky_lost(struct ctx_store *s, const char *tenant, const char *id,
                               const char *sandbox, ctx_done done, void *arg)
 {
@@ -120,7 +137,7 @@ struct asked {
     char message[sizeof(((struct sg_error *)0)->message)];
     struct ctx_row row;
     char sandbox[ID_LEN + 1];
-    bool has_row, created, replaced;
+    bool has_row, created, replaced, kept_lost;
     char checkpoint[ID_LEN + 1], report[4096];
     char elsewhere[CTX_URL_MAX + 1];
     int spec_fails;
@@ -157,6 +174,7 @@ static inline void on_answer(void *arg, const struct context_answer *answer)
     snprintf(a->sandbox, sizeof(a->sandbox), "%s", answer->box ? answer->box->id : "");
     a->created = answer->created;
     a->replaced = answer->replaced;
+    a->kept_lost = answer->kept_lost;
     if (answer->checkpoint)
         snprintf(a->checkpoint, sizeof(a->checkpoint), "%s", answer->checkpoint->name);
     AUTO(free_p) char *report = answer->report ? json_dumps(answer->report, JSON_COMPACT) : NULL;
@@ -202,6 +220,7 @@ static inline void begin(void)
     shaky.real_ops = shaky.real->ops;
     shaky.ops = *shaky.real_ops;
     shaky.ops.settle = shaky_settle;
+    shaky.ops.keep = shaky_keep;
     shaky.ops.lost = shaky_lost;
     shaky.ops.touch = shaky_touch;
     shaky.ops.terminate = shaky_terminate;

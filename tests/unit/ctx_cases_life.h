@@ -27,6 +27,7 @@
     X(kind, recover_of_dead_sandboxes)    \
     X(kind, kept_until_the_end)           \
     X(kind, kept_is_long)                 \
+    X(kind, kept_follows_a_change)        \
     X(kind, seen_tells_where)             \
     X(kind, leaving_is_dying_at_once)
 
@@ -450,6 +451,27 @@ static void case_kept_is_long(struct ctx_rig *t)
         text[i] = (char)('a' + i % 23);
     EXPECT(CALL(t, settle, t->tenant, row.id, t->node, SANDBOX_A, NULL, text).r == 0);
     EXPECT(strcmp(kept_of(t, row.id, SANDBOX_A), text) == 0);
+}
+
+static void case_kept_follows_a_change(struct ctx_rig *t)
+{
+    struct ctx_row row = rig_claim(t, "talk", "main").row;
+    char other[ID_LEN + 1];
+
+    EXPECT(CALL(t, keep, t->tenant, row.id, SANDBOX_A, "too early").r == -ESTALE);
+    EXPECT(CALL(t, settle, t->tenant, row.id, t->node, SANDBOX_A, NULL, "first").r == 0);
+    struct ctx_answer a = CALL(t, keep, t->tenant, row.id, SANDBOX_A, "second");
+    EXPECT(a.r == 0 && a.n == 1 && a.row.status == CTX_READY);
+    EXPECT(CALL(t, keep, t->tenant, row.id, SANDBOX_B, "of another sandbox").r == -ESTALE);
+    id_random(other);
+    EXPECT(CALL(t, keep, other, row.id, SANDBOX_A, "of another tenant").r == -ESTALE);
+    EXPECT_STR(kept_of(t, row.id, SANDBOX_A), "second");
+    EXPECT(CALL(t, keep, t->tenant, row.id, SANDBOX_A, "while it is replaced").r == -ESTALE);
+    /* One that was made with nothing to keep may get something. */
+    struct ctx_row bare = rig_ready(t, "talk", "bare");
+    EXPECT(CALL(t, keep, t->tenant, bare.id, bare.sandbox, "later").r == 0);
+    EXPECT(CALL(t, terminate, t->tenant, bare.id).r == 0);
+    EXPECT(CALL(t, keep, t->tenant, bare.id, bare.sandbox, "too late").r == -ESTALE);
 }
 
 static void case_seen_tells_where(struct ctx_rig *t)

@@ -48,6 +48,7 @@ TEST(the_first_call_creates_the_others_find)
 
     EXPECT(a->status == 201);
     EXPECT(json_is_true(part(a->json, "wasCreated")) && json_is_false(part(a->json, "replaced")));
+    EXPECT(json_is_false(part(a->json, "keptLost")));
     snprintf(id, sizeof(id), "%s", field_of(c, "id"));
     snprintf(sandbox, sizeof(sandbox), "%s", field_of(c, "sandboxId"));
     EXPECT(id_valid(id) && id_valid(sandbox));
