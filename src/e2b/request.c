@@ -32,11 +32,11 @@ struct e2b_req *e2b_req_new(struct http_req *req, const struct store_tenant *ten
     return q;
 }
 
-static void on_body(struct http_req *req, const char *body, size_t len)
+static void on_body(struct http_req *req, void *made)
 {
     struct e2b_req *q = e2b_of(req);
 
-    q->body = request_json(req, body, len, true);
+    q->body = request_json(req, made);
     if (q->body)
         q->handler(q);
 }
@@ -49,7 +49,7 @@ void e2b_with_body(struct http_req *req, void (*handler)(struct e2b_req *q))
 void e2b_with_long_body(struct http_req *req, size_t max, void (*handler)(struct e2b_req *q))
 {
     e2b_of(req)->handler = handler;
-    http_body_collect(req, max, on_body);
+    http_body_make(req, max, &json_make, on_body);
 }
 
 const struct http_route *e2b_route(struct http_req *req, const struct http_route *routes, size_t n)

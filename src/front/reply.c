@@ -174,31 +174,48 @@ int body_weight_check(const char *body, size_t len, struct sg_error *e)
     return 0;
 }
 
-json_t *request_json(struct http_req *req, const char *body, size_t len, bool empty_ok)
+/* On a thread, if it is long. */
+static void *make_json(const char *body, size_t len)
 {
-    struct sg_error heavy;
-    json_error_t e;
-    json_t *v;
+    struct json_made *m = xcalloc(1, sizeof(*m));
 
-    if (len == 0 && empty_ok)
-        return json_object();
-    if (body_weight_check(body, len, &heavy) < 0) {
-        reply_error(req, heavy.code == -E2BIG ? 413 : 400, "Error when parsing request: %s",
-                    heavy.message);
+    m->empty = len == 0;
+    if (m->empty)
+        m->value = json_object();
+    else if (body_weight_check(body, len, &m->heavy) == 0)
+        m->value = json_loadb(body, len, JSON_REJECT_DUPLICATES, &m->wrong);
+    return m;
+}
+
+static void drop_json(void *made)
+{
+    json_decref(((struct json_made *)made)->value);
+    free(made);
+}
+
+const struct http_make json_make = {make_json, drop_json};
+
+json_t *request_json(struct http_req *req, void *made)
+{
+    AUTO(free_p) struct json_made *m = made;
+
+    if (m->heavy.kind != SG_ERR_NONE) {
+        reply_error(req, m->heavy.code == -E2BIG ? 413 : 400, "Error when parsing request: %s",
+                    m->heavy.message);
         return NULL;
     }
-    v = json_loadb(body, len, JSON_REJECT_DUPLICATES, &e);
-    if (!v) {
+    if (!m->value) {
         /* jansson's words have a piece of the body in them: nothing for a log. */
         http_failed(req, 400, "the body is not valid JSON");
         reply_error(req, 400, "Error when parsing request: not valid JSON at byte %d%s%s",
-                    e.position, req->body_secret ? "" : ": ", req->body_secret ? "" : e.text);
+                    m->wrong.position, req->body_secret ? "" : ": ",
+                    req->body_secret ? "" : m->wrong.text);
         return NULL;
     }
-    if (!json_is_object(v)) {
-        json_decref(v);
+    if (!json_is_object(m->value)) {
+        json_decref(m->value);
         reply_error(req, 400, "Error when parsing request: the body must be a JSON object");
         return NULL;
     }
-    return v;
+    return m->value;
 }

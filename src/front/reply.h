@@ -27,6 +27,14 @@ void reply_add_cors(struct http_req *req);
 void reply_preflight(struct http_req *req);
 /* Whether a tree of the body's JSON is small enough to be made. -EINVAL: too deep; -E2BIG. */
 int body_weight_check(const char *body, size_t len, struct sg_error *e);
-/* A body as JSON: bounded depth and weight, no duplicate keys, no trailing bytes. NULL: 400 or 413
- * was answered. An empty body gives an empty object if empty_ok. */
-json_t *request_json(struct http_req *req, const char *body, size_t len, bool empty_ok);
+/* A body as JSON, for http_body_make: bounded depth and weight, no duplicate keys, no trailing
+ * bytes. An empty body gives an empty object. */
+struct json_made {
+    json_t *value; /* or NULL, and why */
+    bool empty;
+    struct sg_error heavy;
+    json_error_t wrong;
+};
+extern const struct http_make json_make;
+/* Takes what was made. NULL: 400 or 413 was answered. */
+json_t *request_json(struct http_req *req, void *made);

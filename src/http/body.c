@@ -12,7 +12,7 @@ static int64_t full_credit(const struct req *r)
 bool body_flows(const struct req *r)
 {
     return !r->body_over && r->body_mode != BODY_LEFT && !r->body_paused &&
-           r->answer != ANSWER_DONE;
+           r->room != ROOM_AWAITED && r->answer != ANSWER_DONE;
 }
 
 bool body_skippable(const struct req *r)
@@ -36,6 +36,8 @@ static void deliver(struct req *r, const char *p, size_t n)
     if (r->collected.truncated)
         conn_refuse(r->conn, 413, "the request's body is too large");
     http_keep(&r->pub, r->collected.len);
+    if (r->make && !r->body_over && r->collected.len > WORK_PIECE)
+        make_room_ask(r, r->collected.max);
 }
 
 /* Takes the next piece of the body off the bytes. Returns how many were used, or -EINVAL. */
@@ -108,13 +110,28 @@ bool body_tell_end(struct req *r)
     /* The answer may take long: the body does not wait for it. */
     AUTO(strbuf_done) struct strbuf body = r->collected;
     strbuf_init(&r->collected, 0);
+    if (r->make && body.len > WORK_PIECE) {
+        make_begin(r, &body); /* and counts until it is made */
+        around(r, false);
+        return true;
+    }
     http_keep(&r->pub, 0);
     bool secret = r->pub.body_secret;
-    r->collect_done(&r->pub, body.buf, body.len);
+    if (r->make)
+        r->make_done(&r->pub, r->make->make(body.buf, body.len));
+    else
+        r->collect_done(&r->pub, body.buf, body.len);
     around(r, false);
     if (secret)
         strbuf_wipe(&body);
     return true;
+}
+
+void body_tell_made(struct req *r, void *made)
+{
+    around(r, true);
+    r->make_done(&r->pub, made);
+    around(r, false);
 }
 
 /* Somebody wants the body: a client that waits to be asked is asked. */
@@ -129,13 +146,10 @@ static void want(struct req *r, enum body_mode mode)
     conn_wake(r->conn);
 }
 
-void http_body_collect(struct http_req *req, size_t max,
-                       void (*done)(struct http_req *req, const char *body, size_t len))
+static void collect(struct http_req *req, size_t max)
 {
     struct req *r = req_of(req);
 
-    if (http_req_over(req) || r->body_mode != BODY_LEFT)
-        return;
     if (req->content_length > 0 && (uint64_t)req->content_length > max) {
         conn_refuse(r->conn, 413, "the request's body is too large");
         return;
@@ -143,8 +157,32 @@ void http_body_collect(struct http_req *req, size_t max,
     strbuf_init(&r->collected, max);
     if (req->body_secret)
         strbuf_reserve(&r->collected);
-    r->collect_done = done;
     want(r, BODY_COLLECT);
+}
+
+void http_body_collect(struct http_req *req, size_t max,
+                       void (*done)(struct http_req *req, const char *body, size_t len))
+{
+    struct req *r = req_of(req);
+
+    if (http_req_over(req) || r->body_mode != BODY_LEFT)
+        return;
+    r->collect_done = done;
+    collect(req, max);
+}
+
+void http_body_make(struct http_req *req, size_t max, const struct http_make *how,
+                    void (*done)(struct http_req *req, void *made))
+{
+    struct req *r = req_of(req);
+
+    if (http_req_over(req) || r->body_mode != BODY_LEFT)
+        return;
+    r->make = how;
+    r->make_done = done;
+    if (req->content_length > WORK_PIECE && (uint64_t)req->content_length <= max)
+        make_room_ask(r, (size_t)req->content_length);
+    collect(req, max);
 }
 
 void http_body_stream(struct http_req *req)

@@ -31,7 +31,7 @@
  * Clocks, all looked at every HTTP_TICK_MS:
  *   HANDSHAKE, HEAD   head_ms; the first head counts from the accept on
  *   IDLE              idle_ms
- *   REQUEST           body_rate, while the body is wanted and not paused
+ *   REQUEST           body_rate, while the body is wanted, not paused, and has room (make.c)
  *   SKIP              head_ms
  *   LINGER            HTTP_LINGER_MS, once our direction is closed
  *   any               stall_ms, while something waits that the client does not take */
@@ -506,6 +506,7 @@ static void tick_request(struct http_conn *c)
 
     if (!body_flows(r) || r->pub.body_may_rest)
         return;
+    make_room_tick(r);
     r->body_credit -= (int64_t)c->server->limits.body_rate * HTTP_TICK_MS / 1000;
     if (r->body_credit < 0)
         conn_refuse(c, 408, "the request's body comes too slowly");

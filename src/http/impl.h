@@ -84,6 +84,9 @@ enum answer_mode {
     ANSWER_DONE
 };
 
+/* For a long body of which something is made: see make.c. */
+enum make_room { ROOM_UNASKED, ROOM_AWAITED, ROOM_TAKEN, ROOM_LEFT };
+
 struct arena_block {
     struct arena_block *next;
     char data[];
@@ -109,6 +112,14 @@ struct req {
     struct chunked chunks;
     struct strbuf collected;
     void (*collect_done)(struct http_req *req, const char *body, size_t len);
+    const struct http_make *make; /* instead of collect_done */
+    void (*make_done)(struct http_req *req, void *made);
+    struct make_job *job; /* it is being made */
+    enum make_room room;
+    TAILQ_ENTRY(req) in_room; /* of the server's list of those that have room, or wait for it */
+    size_t room_bytes;
+    size_t room_seen; /* bytes that had come when its pace was last looked at */
+    unsigned room_ticks;
 
     enum answer_mode answer;
     bool started;
@@ -139,6 +150,11 @@ struct http_server {
     uv_timer_t tick;
     uv_idle_t idle; /* runs while a connection is dirty */
     struct works *works;
+    TAILQ_HEAD(, make_job) jobs; /* of make.c: not begun */
+    unsigned n_makers;
+    uint64_t made_for; /* the last party */
+    TAILQ_HEAD(req_list, req) roomed, roomless;
+    size_t room_taken;
     LIST_HEAD(, listener) listeners;
     LIST_HEAD(, http_conn) conns;
     TAILQ_HEAD(, http_conn) dirty;
@@ -213,6 +229,17 @@ ssize_t body_skip(struct req *r, const char *p, size_t n);
 bool body_tell_end(struct req *r);
 /* Whether what is left of it can be skipped to reach the next request. */
 bool body_skippable(const struct req *r);
+/* Gives the owner what was made of it. */
+void body_tell_made(struct req *r, void *made);
+
+/* make.c */
+/* A body of so many bytes is wanted, and flows when there is room. Asked again: nothing. */
+void make_room_ask(struct req *r, size_t bytes);
+void make_room_leave(struct req *r); /* if it has any, or waits for it */
+void make_room_tick(struct req *r);  /* every HTTP_TICK_MS while it flows */
+/* Takes the body over. body_tell_made follows, unless the request ends before: make_forget. */
+void make_begin(struct req *r, struct strbuf *body);
+void make_forget(struct make_job *j); /* NULL is allowed */
 
 /* answer.c */
 /* The error shape, with the request's status and fault. */

@@ -31,6 +31,8 @@ struct req *req_new(const char *head, size_t len, const struct head_scan *scan, 
 
 void req_free(struct req *r)
 {
+    make_forget(r->job);
+    make_room_leave(r);
     while (r->blocks) {
         struct arena_block *b = r->blocks;
         r->blocks = b->next;

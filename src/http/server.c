@@ -309,6 +309,9 @@ struct http_server *http_server_new(uv_loop_t *loop, const struct http_limits *l
     LIST_INIT(&s->listeners);
     LIST_INIT(&s->conns);
     TAILQ_INIT(&s->dirty);
+    TAILQ_INIT(&s->jobs);
+    TAILQ_INIT(&s->roomed);
+    TAILQ_INIT(&s->roomless);
     uv_timer_init(loop, &s->tick);
     uv_idle_init(loop, &s->idle);
     s->tick.data = s->idle.data = s;

@@ -1,6 +1,6 @@
 /* Work in slices: what decoding and parsing costs is shared out over the turns of a loop.
  *
- * There is one thread. Bytes that are cheap to send may be dear to read: 1.5 MB of gzip become
+ * The loop is one thread. Bytes that are cheap to send may be dear to read: 1.5 MB of gzip become
  * 1.5 GB, and whoever reads them to their end in one callback stops every tenant meanwhile. So no
  * callback does more than one bounded piece (WORK_PIECE) of such work. What is left is a `work`
  * that waits here, and the queue runs for WORK_TURN_NS in each turn of the loop, one piece at

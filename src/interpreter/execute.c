@@ -70,12 +70,12 @@ static void on_refused(struct cell *c, int status, const char *message)
                     c->request.context[0] ? c->request.context : NULL);
 }
 
-static void on_body(struct http_req *req, const char *body, size_t len)
+static void on_body(struct http_req *req, void *made)
 {
     struct execution *x = req->owner;
     struct execute_request request;
 
-    if (execute_request_parse(req, body, len, &request))
+    if (execute_request_take(req, made, &request))
         cell_begin(&x->cell, &request);
 }
 
@@ -96,5 +96,5 @@ void interpreter_execute(struct http_req *req)
     req->owner = x;
     req->on_close = on_close;
     req->on_writable = on_writable;
-    http_body_collect(req, EXECUTE_BODY_MAX, on_body);
+    http_body_make(req, EXECUTE_BODY_MAX, &interpreter_make, on_body);
 }

@@ -28,19 +28,41 @@ static bool too_many_values(const char *body, size_t len)
     return values > VALUES_MAX;
 }
 
-static json_t *parse(struct http_req *req, const char *body, size_t len)
-{
-    json_error_t e;
-    json_t *v;
+struct made {
+    json_t *value; /* or NULL, and why */
+    bool heavy;
+    json_error_t wrong;
+};
 
-    if (too_many_values(body, len)) {
+/* On a thread, if it is long. A NUL in the code is for its language to judge. */
+static void *make(const char *body, size_t len)
+{
+    struct made *m = xcalloc(1, sizeof(*m));
+
+    m->heavy = too_many_values(body, len);
+    if (!m->heavy)
+        m->value = json_loadb(body, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &m->wrong);
+    return m;
+}
+
+static void drop(void *made)
+{
+    json_decref(((struct made *)made)->value);
+    free(made);
+}
+
+const struct http_make interpreter_make = {make, drop};
+
+static json_t *take(struct http_req *req, void *made)
+{
+    AUTO(free_p) struct made *m = made;
+    json_t *v = m->value;
+
+    if (m->heavy) {
         refuse(req, 400, "the body has more than %d values", VALUES_MAX);
-        return NULL;
-    }
-    /* A NUL in the code is for its language to judge. */
-    v = json_loadb(body, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &e);
-    if (!v) {
-        refuse(req, 400, "the body is not valid JSON at byte %d: %s", e.position, e.text);
+    } else if (!v) {
+        refuse(req, 400, "the body is not valid JSON at byte %d: %s", m->wrong.position,
+               m->wrong.text);
     } else if (!json_is_object(v)) {
         refuse(req, 422, "the body must be a JSON object");
         json_decref(v);
@@ -182,10 +204,9 @@ static bool get_execute(struct http_req *req, struct execute_request *ret)
     return true;
 }
 
-bool execute_request_parse(struct http_req *req, const char *body, size_t len,
-                           struct execute_request *ret)
+bool execute_request_take(struct http_req *req, void *made, struct execute_request *ret)
 {
-    *ret = (struct execute_request){.body = parse(req, body, len)};
+    *ret = (struct execute_request){.body = take(req, made)};
     if (!ret->body)
         return false;
     if (get_execute(req, ret))
@@ -197,7 +218,7 @@ bool execute_request_parse(struct http_req *req, const char *body, size_t len,
 bool context_request_parse(struct http_req *req, const char *body, size_t len,
                            struct context_request *ret)
 {
-    json_t *v = len == 0 ? json_object() : parse(req, body, len);
+    json_t *v = len == 0 ? json_object() : take(req, make(body, len));
     const char *cwd = "";
     bool ok = v && get_language(req, v, ret->language) &&
               get_string(req, v, "cwd", OPS_PATH_MAX - 1, &cwd);

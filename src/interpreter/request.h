@@ -27,8 +27,9 @@ struct context_request {
     char cwd[OPS_PATH_MAX]; /* "": home */
 };
 
+/* For http_body_make, and what it makes is for execute_request_take. */
+extern const struct http_make interpreter_make;
 /* False: the request was refused. */
-bool execute_request_parse(struct http_req *req, const char *body, size_t len,
-                           struct execute_request *ret);
+bool execute_request_take(struct http_req *req, void *made, struct execute_request *ret);
 bool context_request_parse(struct http_req *req, const char *body, size_t len,
                            struct context_request *ret);

@@ -205,21 +205,21 @@ static bool check_batch(struct exchange *x)
     return true;
 }
 
-static void on_body(struct http_req *req, const char *body, size_t len)
+static void on_body(struct http_req *req, void *made)
 {
+    AUTO(free_p) struct json_made *m = made;
     struct exchange *x = req->owner;
-    struct sg_error heavy;
-    json_error_t e;
 
-    if (body_weight_check(body, len, &heavy) < 0) {
-        exchange_refuse(req, heavy.code == -E2BIG ? 413 : 400, MESSAGE_INVALID_REQUEST,
-                        "The message is too large: %s", heavy.message);
+    if (m->heavy.kind != SG_ERR_NONE) {
+        exchange_refuse(req, m->heavy.code == -E2BIG ? 413 : 400, MESSAGE_INVALID_REQUEST,
+                        "The message is too large: %s", m->heavy.message);
         return;
     }
-    x->body = json_loadb(body, len, JSON_REJECT_DUPLICATES, &e);
-    if (!x->body) {
-        exchange_refuse(req, 400, MESSAGE_PARSE_ERROR, "Parse error at byte %d: %s", e.position,
-                        e.text);
+    x->body = m->value;
+    if (!x->body || m->empty) {
+        exchange_refuse(req, 400, MESSAGE_PARSE_ERROR, "Parse error at byte %d: %s",
+                        m->wrong.position, m->empty ? "there is none" : m->wrong.text);
+        json_decref(steal_ptr(&x->body));
         return;
     }
     if (read_version(x) && check_batch(x) && read_session(x) && read_place(x))
@@ -238,7 +238,7 @@ static void post(struct http_req *req, const struct store_tenant *tenant)
         return;
     }
     if (read_accept(x))
-        http_body_collect(req, BODY_MAX, on_body);
+        http_body_make(req, BODY_MAX, &json_make, on_body);
 }
 
 /* ---- the end of a session ------------------------------------------------------------------- */

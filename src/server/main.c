@@ -3,6 +3,8 @@
  * comes over it. Its workers (order/worker.h) are this program too, and so are `sandglass key` and
  * `sandglass tenant`, since it has the store. */
 #include <fcntl.h>
+#include <jansson.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,6 +48,7 @@
 #define ORDER_FD      3
 #define LISTENERS_MAX 16
 #define PEM_MAX       (1024u * 1024)
+#define LONG_BODY     (512u * 1024)
 #define PATTERNS_MAX  (256u * 1024)
 
 struct listener {
@@ -308,6 +311,11 @@ static int serve(void)
     signal(SIGPIPE, SIG_IGN);
     log_to_inherited_file();
     wipe_json_memory();
+    /* Before there are threads, which read JSON. What they make is let go of elsewhere: memory of
+     * an arena of their own would not come back, nor that of long bodies between others. */
+    json_object_seed(0);
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_MMAP_THRESHOLD, LONG_BODY);
     vault_harden_process();
     front.on_secret_changed = egress_secret_changed;
     contexts_have_figures();
