@@ -339,6 +339,8 @@ static void open_gated(struct host *h, struct client *c, size_t n)
     host_open(h, NULL, on_gated_request, NULL);
     for (size_t i = 0; i < n; i++)
         client_open(&c[i], h);
+    WAIT_UNTIL(h, http_server_connections(h->server) == n);
+    uv_timer_stop(&h->server->tick); /* time passes when the test says so */
 }
 
 static void close_gated(struct host *h, struct client *c, size_t n)
@@ -413,7 +415,6 @@ TEST(bodies_wait_for_room_but_not_for_slow_ones_of_others)
     for (unsigned i = 0; i < 4; i++)
         client_send(&c[i], "POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 16777216\r\n\r\nx");
     WAIT_UNTIL(&h, n_in(&h.server->roomed) + n_in(&h.server->roomless) == 4);
-    uv_timer_stop(&h.server->tick); /* time passes when the test says so */
     EXPECT(n_in(&h.server->roomed) == 2 && h.server->room_taken == 32u << 20);
     sem_post(&gate);
     post_many(&c[4], 'b', 100000); /* another party has room at once */
