@@ -114,7 +114,7 @@ enum kernel_state context_state(const struct context *c)
 {
     if (c->busy)
         return KERNEL_BUSY;
-    if (c->wants_twin || (c->kernel && !c->kernel->packets.ready))
+    if (c->wants_twin || countdown_runs(&c->again) || (c->kernel && !c->kernel->packets.ready))
         return KERNEL_STARTING;
     return c->kernel ? KERNEL_IDLE : KERNEL_ABSENT;
 }

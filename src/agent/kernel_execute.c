@@ -124,7 +124,7 @@ void context_advance(struct context *c)
 {
     if (c->busy || !c->first || c->agent->kernels.hold)
         return;
-    if (!c->kernel && !c->wants_twin) {
+    if (!c->kernel && !c->wants_twin && !countdown_runs(&c->again)) {
         strbuf_done(&c->env);
         c->env = c->first->env;
         strbuf_init(&c->first->env, c->env.max);

@@ -11,14 +11,20 @@
 #define NOTE_BROKE \
     "the kernel broke its protocol after a cell and was ended: its variables are gone"
 
-static void start_failed(struct context *c, const char *why)
+static void give_up(struct context *c, int r, const char *why)
 {
     struct sg_error e = {0};
 
     countdown_stop(&c->start);
-    c->failures = 0;
-    err_set(&e, SG_ERR_UNSUPPORTED, -EIO, "cannot start the %s kernel: %s", c->language.name, why);
+    c->failures = c->refusals = 0;
+    err_set(&e, r == -EAGAIN ? SG_ERR_LIMIT : SG_ERR_UNSUPPORTED, r,
+            "cannot start the %s kernel: %s", c->language.name, why);
     context_fail_waiting(c, &e);
+}
+
+static void start_failed(struct context *c, const char *why)
+{
+    give_up(c, -EIO, why);
 }
 
 static void attach(struct context *c, struct kernel *k)
@@ -33,11 +39,19 @@ static void start_cold(struct context *c)
 {
     struct sg_error e = {0};
     struct kernel *k = kernel_launch(c, &e);
+    bool no_room = !k && e.code == -EAGAIN;
 
     if (k)
         attach(c, k);
+    else if (no_room && ++c->refusals < KERNEL_REFUSALS_MAX)
+        countdown_start(&c->again, KERNEL_AGAIN_MS); /* those of the last kernel may be ending */
     else
-        start_failed(c, e.message);
+        give_up(c, no_room ? -EAGAIN : -EIO, e.message);
+}
+
+static void on_again(struct countdown *timer)
+{
+    start_cold(CONTAINER_OF(timer, struct context, again));
 }
 
 static void take_twin(struct context *c, struct kernel *k)
@@ -181,6 +195,7 @@ void context_start(struct context *c)
 void context_drop_kernel(struct context *c)
 {
     countdown_stop(&c->start);
+    countdown_stop(&c->again);
     c->wants_twin = false;
     if (c->kernel)
         kernel_free(c->kernel);
@@ -203,6 +218,7 @@ static void on_start_over(struct countdown *timer)
 void context_start_init(struct context *c)
 {
     countdown_init(&c->start, &c->agent->loop, on_start_over);
+    countdown_init(&c->again, &c->agent->loop, on_again);
 }
 
 /* ---- what becomes of it --------------------------------------------------------------------- */
@@ -214,7 +230,7 @@ void kernel_is_ready(struct kernel *k)
     if (!c)
         return;
     countdown_stop(&c->start);
-    c->failures = 0;
+    c->failures = c->refusals = 0;
     kernels_hold_check(c->agent);
     context_advance(c);
 }
@@ -222,10 +238,13 @@ void kernel_is_ready(struct kernel *k)
 static void start_again(struct context *c, const char *why)
 {
     context_drop_kernel(c);
-    if (++c->failures < KERNEL_STARTS_MAX)
-        context_start(c);
-    else
+    if (++c->failures >= KERNEL_STARTS_MAX) {
         start_failed(c, why);
+        return;
+    }
+    /* Not at once: where processes or memory ran out, others have to end first. */
+    countdown_start(&c->start, KERNEL_START_MS);
+    countdown_start(&c->again, KERNEL_AGAIN_MS << (c->failures - 1));
 }
 
 /* It ended before it was ready. */

@@ -47,8 +47,10 @@
 #define KERNEL_KEPT_MAX     (64u * 1024)
 #define KERNEL_LANGUAGE_MAX 64
 #define KERNEL_NAME_MAX     256 /* of a language that is asked for */
-#define KERNEL_STARTS_MAX   3   /* that fail in a row, then the executions do */
+#define KERNEL_STARTS_MAX   5   /* that fail in a row, then the executions do */
 #define KERNEL_START_MS     60000
+#define KERNEL_AGAIN_MS     250  /* until the next try: others have to end first; twice that, ... */
+#define KERNEL_REFUSALS_MAX 20   /* of starts for want of room, then the executions fail */
 #define KERNEL_TWIN_MS      8000 /* for the warden to answer: it may be loading libraries */
 #define KERNEL_GRACE_MS     5000
 #define KERNEL_REST_MS      2000 /* for threads of its libraries to end */
@@ -122,7 +124,8 @@ struct context {
     bool had_kernel; /* `env` is that of the last one */
     struct strbuf env;
     unsigned failures; /* starts in a row */
-    struct countdown start;
+    unsigned refusals; /* starts for which there was no room, in a row */
+    struct countdown start, again;
     uint32_t cells;   /* that its kernel ran */
     const char *note; /* why what the kernel knew is gone, if nobody was told yet; else NULL */
     char *own_note;   /* where that is one that the host gave */

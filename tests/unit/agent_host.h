@@ -88,7 +88,10 @@ static inline bool host_cover(void)
     static const char *const dirs[] = {"/home", "/root", "/run", "/tmp"};
 
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-        mount("proc", "/proc", "proc", 0, NULL) < 0)
+        mount("proc", "/proc", "proc", 0, NULL) < 0 ||
+        /* The host's terminals may belong to a group that has no number here. */
+        mount("devpts", "/dev/pts", "devpts", 0, "newinstance,mode=620,ptmxmode=666") < 0 ||
+        mount("/dev/pts/ptmx", "/dev/ptmx", NULL, MS_BIND, NULL) < 0)
         return false;
     for (size_t i = 0; i < ARRAY_SIZE(dirs); i++)
         if (mount("t", dirs[i], "tmpfs", 0, "mode=0755,size=64m") < 0)
