@@ -62,11 +62,12 @@ test('OpenBLAS in a conversation: messages leave checkpoints, branches have the 
   await v1.clear(talk)
 })
 
+// Beside a BLAS that has no threads to be counted.
 test('numexpr', () =>
-  everywhere('import numexpr, numpy as np\na = np.arange(1e6)\ndef use():\n    return float(numexpr.evaluate("a * 2 + 1").sum()) == 1e12\nuse();', CPUS > 1 ? 1 + CPUS : 1))
+  everywhere(load('blas') + 'import numexpr, numpy as np\na = np.arange(1e6)\ndef use():\n    return float(numexpr.evaluate("a * 2 + 1").sum()) == 1e12\nuse();', CPUS > 1 ? 1 + CPUS : 1))
 
 test('numba with OpenMP', () =>
-  everywhere('import numba, numpy as np\n@numba.njit(parallel=True)\ndef total(a):\n    s = 0.0\n    for i in numba.prange(a.shape[0]):\n        s += a[i]\n    return s\na = np.arange(1000.0)\ndef use():\n    return total(a) == 499500.0\nuse()\nassert numba.threading_layer() == "omp";', CPUS))
+  everywhere(load('blas') + 'import numba, numpy as np\n@numba.njit(parallel=True)\ndef total(a):\n    s = 0.0\n    for i in numba.prange(a.shape[0]):\n        s += a[i]\n    return s\na = np.arange(1000.0)\ndef use():\n    return total(a) == 499500.0\nuse()\nassert numba.threading_layer() == "omp";', CPUS))
 
 test('numba with threads of its own, which nobody can end: refused', async () => {
   const box = await warm(as)
@@ -78,7 +79,7 @@ test('numba with threads of its own, which nobody can end: refused', async () =>
 })
 
 test('scikit-learn, with OpenMP and a BLAS', () =>
-  everywhere('from sklearn.cluster import KMeans\nimport numpy as np\ndata = np.random.default_rng(1).random((2000, 4))\ndef fit():\n    return KMeans(4, n_init=1, random_state=0).fit(data).inertia_\nfirst = fit()\ndef use():\n    return abs(fit() - first) < 1e-9\nuse();'))
+  everywhere(load('openblas-openmp') + 'from sklearn.cluster import KMeans\nimport numpy as np\ndata = np.random.default_rng(1).random((2000, 4))\ndef fit():\n    return KMeans(4, n_init=1, random_state=0).fit(data).inertia_\nfirst = fit()\ndef use():\n    return abs(fit() - first) < 1e-9\nuse();'))
 
 test('joblib: its processes end, and are new ones when they are needed', async () => {
   const box = await warm(as)
