@@ -199,6 +199,8 @@ void state_note_used(struct state *s)
 /* ---- whose they are ---------------------------------------------------------------------------
  */
 
+#define GIVE_DEPTH 2 /* guard/audit/TENANT */
+
 /* What belongs to `old` below a directory: nothing else, since whoever owned it may have put there
  * what is another's. */
 static void give_all(int dir, uid_t old, uint32_t uid, uint32_t gid, unsigned depth)
@@ -236,7 +238,7 @@ int state_give(struct state *s, const char *name, uint32_t uid, uint32_t gid, st
     AUTO(close_p) int fd = open_sub(s->dir, name, uid, gid, e);
 
     if (fd >= 0 && there && before.st_uid != uid)
-        give_all(fd, before.st_uid, uid, gid, 1);
+        give_all(fd, before.st_uid, uid, gid, GIVE_DEPTH);
     return fd < 0 ? fd : 0;
 }
 
