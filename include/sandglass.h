@@ -174,6 +174,9 @@ struct sg_exec {
      * When nobody reads standard output any more the program is ended, and the call fails with
      * -ESHUTDOWN; standard error is dropped then. */
     int stdout_fd, stderr_fd;
+    /* sg_execute_code and sg_sandbox_run_code: the name of the file that the code is from, whose
+     * suffix may mean something to its interpreter (.mjs); NULL: none. */
+    const char *code_name;
 };
 
 #define SG_EXEC_INIT                                                                         \

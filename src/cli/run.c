@@ -43,6 +43,7 @@ static void fill_run(struct sg_run *run, const struct run_options *o, const stru
         run->exec.stdin_fd = STDIN_FILENO;
     /* A file is a program; what is typed here is a cell, whose value one wants to see. */
     run->exec.cell = o->source == RUN_SOURCE_CODE || o->source == RUN_SOURCE_STDIN;
+    run->exec.code_name = o->source == RUN_SOURCE_FILE ? o->source_text : NULL;
     run->exec.tty = o->tty;
     if (o->tty)
         terminal_size(&run->exec.tty_rows, &run->exec.tty_cols);

@@ -107,7 +107,11 @@ int sg_execute_file(const char *path, enum sg_language language, const struct sg
         r = sg_language_of_path(path, &language, e);
     if (r == 0)
         r = read_code(path, &code, &len, e);
-    return r < 0 ? r : sg_execute_code(code, len, language, run, ret, e);
+    if (r < 0)
+        return r;
+    struct sg_run named = run ? *run : (struct sg_run)SG_RUN_INIT;
+    named.exec.code_name = path;
+    return sg_execute_code(code, len, language, &named, ret, e);
 }
 
 int sg_execute_command(const struct sg_run *run, struct sg_result *ret, struct sg_error *e)

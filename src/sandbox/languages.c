@@ -69,6 +69,15 @@ static bool has_suffix(const char *list, const char *suffix)
     return false;
 }
 
+const char *language_suffix(const struct language *l, const char *name, size_t *ret_len)
+{
+    const char *dot = name ? strrchr(name, '.') : NULL;
+    const char *suffix = dot && has_suffix(l->suffixes, dot + 1) ? dot + 1 : l->suffixes;
+
+    *ret_len = strcspn(suffix, " ");
+    return suffix;
+}
+
 int sg_language_of_path(const char *path, enum sg_language *ret, struct sg_error *e)
 {
     const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;

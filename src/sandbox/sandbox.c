@@ -229,11 +229,11 @@ static void make_command(struct code_command *c, const struct language *l, const
     bool cell = x->cell && l->cell[0];
     const char *const *words = cell ? l->cell : l->program;
     char id[ID_LEN + 1];
-    size_t n = 0;
+    size_t n = 0, len;
+    const char *suffix = language_suffix(l, x->code_name, &len);
 
     *c = (struct code_command){.has_results = cell && x->on_result};
-    snprintf(c->path, sizeof c->path, "%s/main.%.*s", home, (int)strcspn(l->suffixes, " "),
-             l->suffixes);
+    snprintf(c->path, sizeof c->path, "%s/main.%.*s", home, (int)len, suffix);
     for (; n < ARRAY_SIZE(l->program) && words[n]; n++)
         c->argv[n] = strcmp(words[n], "@") == 0 ? c->path : words[n];
     if (!c->has_results)

@@ -63,6 +63,8 @@ struct language {
     const char *cell[6];    /* as a cell, by a kernel; none: there is no difference */
 };
 const struct language *language_get(enum sg_language l);
+/* The one of its suffixes that the name has, or its first; the length is in *ret_len. */
+const char *language_suffix(const struct language *l, const char *name, size_t *ret_len);
 
 /* exec.c: runs one program. `pending` is a file write that was begun for it, or NULL: if that fails
  * the program is ended and the write's error is the result. `results` is where a kernel notes the

@@ -269,7 +269,10 @@ static int start_servants(struct server *s, struct sg_error *e)
     if (servant_start(&s->guard, &own) < 0)
         log_line(LEVEL_ERROR, "nothing leaves any sandbox for now: %s", own.message);
     workers_start(s);
-    return servant_start(&s->front, e);
+    int r = servant_start(&s->front, e);
+    if (r == 0)
+        workers_say_trouble(s);
+    return r;
 }
 
 /* What every sandbox needs is tried once before anybody is let in: groups, and a domain with its

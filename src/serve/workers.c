@@ -140,13 +140,20 @@ int workers_init(struct server *s, struct sg_error *e)
 void workers_start(struct server *s)
 {
     struct servant *const workers[] = {&s->clerk, &s->herald};
+    struct sg_error e = {0};
 
-    for (size_t i = 0; i < ARRAY_SIZE(workers); i++) {
-        struct sg_error e = {0};
+    for (size_t i = 0; i < ARRAY_SIZE(workers); i++)
+        if (workers[i]->server)
+            servant_start(workers[i], &e);
+}
 
-        if (workers[i]->server && servant_start(workers[i], &e) < 0)
-            log_line(LEVEL_ERROR, "%s", e.message);
-    }
+void workers_say_trouble(const struct server *s)
+{
+    const struct servant *const workers[] = {&s->clerk, &s->herald};
+
+    for (size_t i = 0; i < ARRAY_SIZE(workers); i++)
+        if (workers[i]->refused)
+            log_line(LEVEL_ERROR, "%s", workers[i]->why);
 }
 
 void workers_end(struct server *s)

@@ -12,6 +12,8 @@
 
 int workers_init(struct server *s, struct sg_error *e);
 void workers_start(struct server *s);
+/* Why one could not be started: said once the front could, whose program is the same. */
+void workers_say_trouble(const struct server *s);
 /* Sockets between them and the front: whenever that is new. */
 void workers_meet_front(struct server *s);
 void workers_end(struct server *s);
