@@ -344,11 +344,11 @@ def bad_policies():
         id_ = new_id()
         note, large = memfd(b"{}"), memfd(b"x" * (1024 * 1024 + 1))
         pipe, _ = os.pipe()
-        assert p.orders.refused(CREATE, id_, "t" * 20, flags=NETWORK, fd=note) == errno.EBADF
+        assert p.orders.refused(CREATE, id_, "t" * 20, flags=NETWORK, fd=note) == errno.EMFILE
         assert p.orders.refused(CREATE, id_, "t" * 20, flags=NETWORK, fd=note, second=large) == errno.EFBIG
         assert p.orders.refused(CREATE, id_, "t" * 20, flags=NETWORK, fd=note, second=pipe) == errno.EBADF
         id_, channel = p.orders.create()
-        assert p.orders.refused(POLICY, id_, flags=NETWORK) == errno.EBADF
+        assert p.orders.refused(POLICY, id_, flags=NETWORK) == errno.EMFILE
         assert p.orders.refused(POLICY, id_, flags=NETWORK, fd=large) == errno.EFBIG
         assert p.orders.refused(POLICY, new_id(), flags=NETWORK, fd=note) == errno.ENOENT
         assert p.guard.quiet()

@@ -8,7 +8,7 @@ for user in $USERS; do
     sg run -u "$user" -- env
     home=$([ "$user" = root ] && echo /root || echo /home/user)
     check "$user: a small environment of its own" [ "$(sort "$T/out" | tr '\n' ' ')" = \
-        "HOME=$home LANG=C.UTF-8 LOGNAME=$user PATH=$(sed -n 's/^PATH=//p' "$T/out") PWD=$home SHELL=/bin/bash USER=$user " ]
+        "HOME=$home LANG=C.UTF-8 LOGNAME=$user LOKY_MAX_CPU_COUNT=1 NUMBA_NUM_THREADS=1 OMP_NUM_THREADS=1 PATH=$(sed -n 's/^PATH=//p' "$T/out") PWD=$home SHELL=/bin/bash USER=$user " ]
     check "$user: ... with the usual PATH" out_has '^PATH=(/[a-z/]+:)+/bin$'
     sg run -u "$user" --env A=1 -e B='two words' --env=C= --env 'D=x=y$z"' -- sh -c 'echo "$A|$B|${C-unset}|$D"'
     check "$user: --env" gives 0 '1|two words||x=y$z"'

@@ -22,7 +22,7 @@ check "the host's /usr and /etc are as they were" \
 for user in $USERS; do
     sg run -u "$user" -- sh -c 'ls -A ~ | sort | tr "\n" " "; ls -A /tmp /var/tmp /dev/shm /mnt /media /srv /opt /home | tr -s "\n" " "'
     check "$user: home is fresh, the other places are empty" \
-        gives 0 ".bashrc .profile /dev/shm: /home: user /media: /mnt: /opt: /srv: /tmp: /var/tmp: "
+        gives 0 ".bashrc .cache .profile /dev/shm: /home: user /media: /mnt: /opt: /srv: /tmp: /var/tmp: "
 done
 
 # ---- what is there of the host -------------------------------------------------------------------
