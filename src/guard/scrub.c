@@ -394,12 +394,13 @@ void scrub_feed(struct scrub_stream *st, const char *p, size_t len, bool last, s
     do {
         size_t n = len < STEP ? len : STEP;
 
-        if (n > 0)
+        if (n > 0) { /* p may be NULL else */
             strbuf_add(&st->held, p, n);
+            p += n;
+        }
         len -= n;
         read_held(st, last && len == 0);
         release(st, last && len == 0, out);
-        p += n;
     } while (len > 0);
 }
 

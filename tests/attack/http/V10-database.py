@@ -233,10 +233,14 @@ def read(path):
         return b""
 
 
+def clerk_of(site):
+    return next((p for p in children(site.process.pid) if "clerk" in status(p).get("Name", "")), None)
+
+
 def secrets(db, site):
     """The password is in the operator's variable, and in the memory of the three that need it."""
     wrong, front = [], site.front()
-    needs = {site.process.pid, front, *children(front)}
+    needs = {site.process.pid, front, clerk_of(site)}
     for pid in tree(site.process.pid):
         name = status(pid).get("Name")
         for file in ("cmdline", "environ"):
@@ -256,7 +260,7 @@ def secrets(db, site):
 
 def confined(site):
     """No rights, no files, and a filter."""
-    clerk = next(p for p in children(status(site.front())["PPid"]) if "clerk" in status(p).get("Name", ""))
+    clerk = clerk_of(site)
     s, wrong = status(clerk), []
     for name, value in (("Seccomp", "2"), ("NoNewPrivs", "1"), ("CapEff", "0" * 16), ("CapPrm", "0" * 16),
                         ("CapBnd", "0" * 16), ("CapAmb", "0" * 16), ("Groups", "")):
@@ -274,12 +278,12 @@ def confined(site):
 
 
 def killed(site, owner):
-    """Its end is the front's: both are started again, and sandboxes live on."""
+    """It is started again, and the front and all sandboxes live on."""
     id_, box = owner.obtain("survivor", "p")
     owner.code("survivor", "p", "x = 'kept'")
-    front = site.front()
-    os.kill(next(iter(children(front))), 9)
-    wrong = [] if poll(lambda: not os.path.exists(f"/proc/{front}"), 10) else ["the front stays without it"]
+    front, clerk = site.front(), clerk_of(site)
+    os.kill(clerk, 9)
+    wrong = [] if poll(lambda: clerk_of(site) not in (None, clerk), 10) else ["there is no other"]
 
     def back():
         try:
@@ -290,7 +294,7 @@ def killed(site, owner):
     a = poll(lambda: (lambda b: b if b and b.status == 200 else None)(back()), 15)
     if not a or b"kept" not in a.body or a.json()["contextId"] != id_:
         wrong.append(f"afterwards: {a}")
-    return wrong
+    return wrong + ([] if site.front() == front else ["the front went with it"])
 
 
 with Database() as db:

@@ -91,7 +91,12 @@ class Case:
         r, o, out = self.run(self.control_user, program=CONTROL, layers=self.layers)
         if re.search(f"^PWNED {self.id} ", out, re.M):
             return []
-        return [f"nothing was noticed: {out[-2500:] if o else r}\n{o and o['stderr'][-500:]}"]
+        if not o:
+            return [f"nothing was noticed: {r}"]
+        return [
+            f"nothing was noticed: status {o['status']}, exit code {o['exit_code']}, limit {o['limit']}, "
+            f"{o['error_message']}\n{out[-2500:]}\n{o['stderr'][-500:]}"
+        ]
 
 
 def all_cases():
