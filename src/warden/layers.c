@@ -49,8 +49,8 @@ static int clone_error(const char *what, struct sg_error *e)
                                      "user.max_mnt_namespaces");
 }
 
-/* tmpfs has id maps since 6.3. Before, the ids on it are the host's, and nobody else can have what
- * is there. */
+/* Where a scratch cannot be mapped, the ids on it are the host's, and nobody else can have what is
+ * there. */
 static int give_upper(const struct layers_spec *spec, struct sg_error *e)
 {
     char work[STRATUM_NAME];
@@ -62,21 +62,32 @@ static int give_upper(const struct layers_spec *spec, struct sg_error *e)
     return 0;
 }
 
-/* The scratch as the overlay is to see it. The mount itself is mapped if nobody needs it as it is.
- */
-static int map_scratch(const struct layers_spec *spec, int *ret, struct sg_error *e)
+/* The scratch as the overlay is to see it. The mount itself is mapped if nobody needs it as it is;
+ * else a clone, which before Linux 6.15 cannot be made of a mount that is nowhere attached. */
+static int open_scratch(const struct layers_spec *spec, bool *ret_own)
 {
-    AUTO(close_p) int fd = -1;
-    int r;
+    int fd = -1;
 
-    if (spec->keep)
+    if (spec->keep) {
         fd = sys_open_tree(spec->scratch->mount, "",
                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
-    else
-        fd = fcntl(spec->scratch->mount, F_DUPFD_CLOEXEC, 0);
+        if (fd < 0 && errno != EINVAL)
+            return -1;
+    }
+    *ret_own = fd >= 0 || !spec->keep;
+    return fd >= 0 ? fd : fcntl(spec->scratch->mount, F_DUPFD_CLOEXEC, 0);
+}
+
+/* tmpfs has id maps since Linux 6.3. */
+static int map_scratch(const struct layers_spec *spec, int *ret, struct sg_error *e)
+{
+    bool own = false;
+    AUTO(close_p) int fd = open_scratch(spec, &own);
+    int r;
+
     if (fd < 0)
         return clone_error("the scratch file system", e);
-    r = idmap(fd, spec->userns, 0);
+    r = own ? idmap(fd, spec->userns, 0) : -EINVAL;
     spec->scratch->mapped = r == 0;
     if (r == -EINVAL)
         r = give_upper(spec, e);

@@ -14,7 +14,7 @@ struct layers_spec {
     int layer;                 /* a directory over it, with ids 0..65535 on disk; -1: none */
     int userns;                /* of the sandbox */
     uint32_t first_id;         /* its root as a host id: who the overlay is mounted as */
-    bool keep;                 /* the scratch is needed later: only a clone of it is mapped */
+    bool keep;                 /* the scratch is needed later: at most a clone is mapped */
     const struct stack *stack; /* between layer and upper; NULL: none */
     struct late *late;         /* takes what is to be closed when there is time; NULL: now */
     /* For layers_make_root; layers_finish knows them: */
