@@ -49,7 +49,7 @@ void e2b_with_body(struct http_req *req, void (*handler)(struct e2b_req *q))
 void e2b_with_long_body(struct http_req *req, size_t max, void (*handler)(struct e2b_req *q))
 {
     e2b_of(req)->handler = handler;
-    http_body_make(req, max, &json_make, on_body);
+    http_body_make(req, max, &json_make, NULL, on_body);
 }
 
 const struct http_route *e2b_route(struct http_req *req, const struct http_route *routes, size_t n)

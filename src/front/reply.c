@@ -175,10 +175,11 @@ int body_weight_check(const char *body, size_t len, struct sg_error *e)
 }
 
 /* On a thread, if it is long. */
-static void *make_json(const char *body, size_t len)
+static void *make_json(const void *schema, const char *body, size_t len)
 {
     struct json_made *m = xcalloc(1, sizeof(*m));
 
+    (void)schema;
     m->empty = len == 0;
     if (m->empty)
         m->value = json_object();

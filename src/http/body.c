@@ -118,7 +118,7 @@ bool body_tell_end(struct req *r)
     http_keep(&r->pub, 0);
     bool secret = r->pub.body_secret;
     if (r->make)
-        r->make_done(&r->pub, r->make->make(body.buf, body.len));
+        r->make_done(&r->pub, r->make->make(r->make_schema, body.buf, body.len));
     else
         r->collect_done(&r->pub, body.buf, body.len);
     around(r, false);
@@ -171,18 +171,34 @@ void http_body_collect(struct http_req *req, size_t max,
     collect(req, max);
 }
 
+static void set_make(struct req *r, const struct http_make *how, const void *schema,
+                     void (*done)(struct http_req *req, void *made))
+{
+    r->make = how;
+    r->make_schema = schema;
+    r->make_done = done;
+}
+
 void http_body_make(struct http_req *req, size_t max, const struct http_make *how,
-                    void (*done)(struct http_req *req, void *made))
+                    const void *schema, void (*done)(struct http_req *req, void *made))
 {
     struct req *r = req_of(req);
 
     if (http_req_over(req) || r->body_mode != BODY_LEFT)
         return;
-    r->make = how;
-    r->make_done = done;
+    set_make(r, how, schema, done);
     if (req->content_length > WORK_PIECE && (uint64_t)req->content_length <= max)
         make_room_ask(r, (size_t)req->content_length);
     collect(req, max);
+}
+
+void http_part_make(struct http_req *req, struct strbuf *part, const struct http_make *how,
+                    const void *schema, void (*done)(struct http_req *req, void *made))
+{
+    struct req *r = req_of(req);
+
+    set_make(r, how, schema, done);
+    make_begin(r, part);
 }
 
 void http_body_stream(struct http_req *req)

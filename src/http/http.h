@@ -169,14 +169,19 @@ bool http_req_over(const struct http_req *req);
 void http_body_collect(struct http_req *req, size_t max,
                        void (*done)(struct http_req *req, const char *body, size_t len));
 /* As http_body_collect, and something is made of it before `done`, whose it is then. If it is
- * longer than WORK_PIECE that happens on a thread: `make` sees the bytes and nothing else. `drop`
- * frees what was made for a client that has gone meanwhile. */
+ * longer than WORK_PIECE that happens on a thread: `make` sees the bytes, and `schema` which
+ * outlives every request, and nothing else. `drop` frees what was made for a client that has gone
+ * meanwhile. */
 struct http_make {
-    void *(*make)(const char *body, size_t len);
+    void *(*make)(const void *schema, const char *body, size_t len);
     void (*drop)(void *made);
 };
 void http_body_make(struct http_req *req, size_t max, const struct http_make *how,
-                    void (*done)(struct http_req *req, void *made));
+                    const void *schema, void (*done)(struct http_req *req, void *made));
+/* The same for a part of a body that is streamed, always on a thread. Takes the part over. One at a
+ * time: the next may follow `done`. */
+void http_part_make(struct http_req *req, struct strbuf *part, const struct http_make *how,
+                    const void *schema, void (*done)(struct http_req *req, void *made));
 /* Piece by piece to on_body, then on_body_end; both must be set. A piece is a slice of work
  * (work.h): who does much with one sets http_req.body_piece before. */
 void http_body_stream(struct http_req *req);

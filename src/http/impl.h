@@ -113,6 +113,7 @@ struct req {
     struct strbuf collected;
     void (*collect_done)(struct http_req *req, const char *body, size_t len);
     const struct http_make *make; /* instead of collect_done */
+    const void *make_schema;
     void (*make_done)(struct http_req *req, void *made);
     struct make_job *job; /* it is being made */
     enum make_room room;

@@ -104,6 +104,7 @@ struct make_job {
     uint64_t party;
     bool running, secret;
     const struct http_make *how;
+    const void *schema;
     struct strbuf body;
     void *made;
 };
@@ -121,7 +122,7 @@ static void work(uv_work_t *w)
 {
     struct make_job *j = CONTAINER_OF(w, struct make_job, work);
 
-    j->made = j->how->make(j->body.buf, j->body.len);
+    j->made = j->how->make(j->schema, j->body.buf, j->body.len);
 }
 
 static void start_next(struct http_server *s);
@@ -185,6 +186,7 @@ void make_begin(struct req *r, struct strbuf *body)
                            .party = r->pub.party,
                            .secret = r->pub.body_secret,
                            .how = r->make,
+                           .schema = r->make_schema,
                            .body = *body};
     *body = (struct strbuf){0};
     r->job = j;

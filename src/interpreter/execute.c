@@ -96,5 +96,5 @@ void interpreter_execute(struct http_req *req)
     req->owner = x;
     req->on_close = on_close;
     req->on_writable = on_writable;
-    http_body_make(req, EXECUTE_BODY_MAX, &interpreter_make, on_body);
+    http_body_make(req, EXECUTE_BODY_MAX, &interpreter_make, NULL, on_body);
 }

@@ -35,10 +35,11 @@ struct made {
 };
 
 /* On a thread, if it is long. A NUL in the code is for its language to judge. */
-static void *make(const char *body, size_t len)
+static void *make(const void *schema, const char *body, size_t len)
 {
     struct made *m = xcalloc(1, sizeof(*m));
 
+    (void)schema;
     m->heavy = too_many_values(body, len);
     if (!m->heavy)
         m->value = json_loadb(body, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &m->wrong);
@@ -218,7 +219,7 @@ bool execute_request_take(struct http_req *req, void *made, struct execute_reque
 bool context_request_parse(struct http_req *req, const char *body, size_t len,
                            struct context_request *ret)
 {
-    json_t *v = len == 0 ? json_object() : take(req, make(body, len));
+    json_t *v = len == 0 ? json_object() : take(req, make(NULL, body, len));
     const char *cwd = "";
     bool ok = v && get_language(req, v, ret->language) &&
               get_string(req, v, "cwd", OPS_PATH_MAX - 1, &cwd);

@@ -238,7 +238,7 @@ static void post(struct http_req *req, const struct store_tenant *tenant)
         return;
     }
     if (read_accept(x))
-        http_body_make(req, BODY_MAX, &json_make, on_body);
+        http_body_make(req, BODY_MAX, &json_make, NULL, on_body);
 }
 
 /* ---- the end of a session ------------------------------------------------------------------- */

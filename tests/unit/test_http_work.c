@@ -212,10 +212,11 @@ static _Atomic unsigned made_inside, made_outside;
 static unsigned dropped;
 static char makers[64]; /* whose, in the order of their ends */
 
-static void *make_count(const char *body, size_t len)
+static void *make_count(const void *schema, const char *body, size_t len)
 {
     size_t *n = xcalloc(1, sizeof(*n));
 
+    EXPECT(schema == NULL);
     for (size_t i = 0; i < len; i++)
         *n += body[i] == 'x';
     if (pthread_equal(pthread_self(), loop_thread))
@@ -247,7 +248,7 @@ static void on_made(struct http_req *req, void *made)
 static void on_make_request(struct http_req *req)
 {
     req->party = (uint64_t)req->path[1];
-    http_body_make(req, 1u << 20, &counting, on_made);
+    http_body_make(req, 1u << 20, &counting, NULL, on_made);
 }
 
 static void post_many(struct client *c, char who, size_t len)
@@ -297,8 +298,9 @@ static sem_t gate;
 static _Atomic unsigned begun;
 static unsigned answered, closed, drained;
 
-static void *make_at_gate(const char *body, size_t len)
+static void *make_at_gate(const void *schema, const char *body, size_t len)
 {
+    (void)schema;
     begun++;
     sem_wait(&gate);
     return strndup(body, len);
@@ -323,7 +325,7 @@ static void on_gated_request(struct http_req *req)
 {
     req->party = (uint64_t)req->path[1];
     req->on_close = on_gated_close;
-    http_body_make(req, 20u << 20, &gated, on_gated_made);
+    http_body_make(req, 20u << 20, &gated, NULL, on_gated_made);
 }
 
 static void on_drained(void *arg)

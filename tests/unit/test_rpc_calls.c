@@ -82,6 +82,7 @@ static void large(struct rpc_call *c, json_t *message)
 }
 
 static char joined[256];
+static unsigned n_long;
 
 /* Every message but the first is held until the test lets it go. */
 static void join(struct rpc_call *c, json_t *message)
@@ -92,6 +93,11 @@ static void join(struct rpc_call *c, json_t *message)
         return;
     }
     size_t len = strlen(joined);
+    if (strlen(rpc_str(message, "text")) > WORK_PIECE) {
+        n_long++;
+        snprintf(joined + len, sizeof(joined) - len, "L");
+        return;
+    }
     snprintf(joined + len, sizeof(joined) - len, "%s", rpc_str(message, "text"));
     if (strcmp(rpc_str(message, "text"), "fail") == 0) {
         rpc_fail(c, RPC_INVALID_ARGUMENT, "not that");
@@ -484,6 +490,59 @@ TEST(messages_of_a_client_stream_wait_for_their_turn)
     EXPECT(got_frame(0, "{\"text\":\"abcd\"}"));
     EXPECT(got_frame(2, "{}"));
     EXPECT(closed == 1);
+    end();
+}
+
+/* {"text":"xxx…"}, and what it ends with. */
+static char *long_text(const char *end)
+{
+    AUTO(strbuf_done) struct strbuf s = {0};
+
+    strbuf_init(&s, 1u << 20);
+    strbuf_addstr(&s, "{\"text\":\"");
+    for (int i = 0; i < 500000; i++)
+        strbuf_addch(&s, 'x');
+    strbuf_addstr(&s, end);
+    return strbuf_detach(&s, NULL);
+}
+
+TEST(long_messages_are_decoded_elsewhere_and_keep_their_place)
+{
+    AUTO(free_p) char *text = long_text("\"}"), *broken = long_text("]");
+    AUTO(strbuf_done) struct strbuf s = {0};
+
+    begin();
+    n_long = 0;
+    post_text("Echo", JSON, text);
+    expect_reply(200, "xxx\"}");
+    post_text("Echo", JSON, broken);
+    expect_reply(400, "invalid_argument");
+    post_frame("Repeat", STREAM, text);
+    EXPECT(got_frame(2, "{}"));
+    post_frame("Repeat", STREAM, broken);
+    EXPECT(client_wait(&client, "invalid_argument"));
+    strbuf_init(&s, 4u << 20);
+    add_frame(&s, 0, text);
+    add_frame(&s, 0, text);
+    add_frame(&s, 0, "{\"text\":\"a\"}");
+    post("Join", STREAM, s.buf, s.len);
+    WAIT_UNTIL(&host, waiting != NULL);
+    EXPECT_STR(joined, "LLa");
+    EXPECT(n_long == 2);
+    rpc_resume(steal_ptr(&waiting));
+    EXPECT(got_frame(0, "{\"text\":\"LLa\"}"));
+    end();
+}
+
+/* Whenever it is noticed, nothing is lost of what was decoded: the sanitizers look. */
+TEST(a_client_may_leave_while_its_message_is_decoded)
+{
+    AUTO(free_p) char *text = long_text("\"}");
+
+    begin();
+    post_frame("Repeat", STREAM, text);
+    for (int i = 0; i < 10; i++)
+        host_turn(&host);
     end();
 }
 
