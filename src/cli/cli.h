@@ -1,14 +1,7 @@
 /* The verbs of the command line and what they share. */
 #pragma once
 
-/* What sandglass itself answers; any other status is the one of the program that was run. */
-enum {
-    CLI_EXIT_USAGE = 2,
-    CLI_EXIT_CANNOT = 78, /* serve: it cannot run here, and trying again does not mend that */
-    CLI_EXIT_TIMEOUT = 124,
-    CLI_EXIT_SETUP = 125,
-    CLI_EXIT_SIGNAL = 128, /* + the signal's number */
-};
+#include "cli/exit_status.h"
 
 /* argv[0] is the name of the verb. The result is the exit status. */
 int cmd_run(int argc, char **argv);

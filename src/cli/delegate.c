@@ -1,6 +1,6 @@
 #include "cli/delegate.h"
 
-#include "cli/cli.h"
+#include "cli/exit_status.h"
 #include "cli/ui.h"
 
 #include <limits.h>

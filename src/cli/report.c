@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "base/parse.h"
-#include "cli/cli.h"
+#include "cli/exit_status.h"
 
 static void key_u64(struct json *j, const char *key, uint64_t v)
 {

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "cli/cli.h"
+#include "cli/exit_status.h"
 
 #define RED   "\033[1;31m"
 #define BOLD  "\033[1m"

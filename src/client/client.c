@@ -3,7 +3,7 @@
 #include <signal.h>
 
 #include "base/parse.h"
-#include "cli/cli.h"
+#include "cli/exit_status.h"
 #include "cli/ui.h"
 #include "client/interrupt.h"
 #include "client/url.h"

@@ -3,7 +3,7 @@
 #include <sys/signalfd.h>
 
 #include "base/parse.h"
-#include "cli/cli.h"
+#include "cli/exit_status.h"
 #include "cli/env_list.h"
 #include "cli/terminal.h"
 #include "cli/ui.h"

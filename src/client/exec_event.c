@@ -2,7 +2,7 @@
 
 #include <signal.h>
 
-#include "cli/cli.h"
+#include "cli/exit_status.h"
 #include "base/base64.h"
 #include "client/guest.h"
 #include "client/jr.h"

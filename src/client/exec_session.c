@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/parse.h"
-#include "cli/cli.h"
+#include "cli/exit_status.h"
 #include "client/connect.h"
 #include "client/exec_event.h"
 #include "client/exec_control.h"

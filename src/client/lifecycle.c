@@ -1,5 +1,5 @@
 /* sandglass kill, pause and resume: one call for each sandbox. */
-#include "cli/cli.h"
+#include "cli/exit_status.h"
 #include "cli/ui.h"
 #include "client/api.h"
 #include "client/payload.h"

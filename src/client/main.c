@@ -2,7 +2,7 @@
 #include <locale.h>
 #include <signal.h>
 
-#include "cli/cli.h"
+#include "cli/exit_status.h"
 #include "cli/ui.h"
 #include "client/client.h"
 

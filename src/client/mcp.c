@@ -1,6 +1,6 @@
 /* sandglass mcp: the server's tools for a program that speaks MCP to its children. */
 #include "base/ids.h"
-#include "cli/cli.h"
+#include "cli/exit_status.h"
 #include "client/mcp_bridge.h"
 
 #define NAME_MAX_ 256 /* bytes, as the server has it */

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "cli/cli.h"
+#include "cli/exit_status.h"
 #include "cli/ui.h"
 #include "client/jr.h"
 #include "client/url.h"

@@ -1,7 +1,7 @@
 /* sandglass repl: a prompt on the code interpreter of a sandbox, or one cell from a pipe. */
 #include <signal.h>
 
-#include "cli/cli.h"
+#include "cli/exit_status.h"
 #include "cli/text_file.h"
 #include "cli/ui.h"
 #include "client/repl_command.h"
