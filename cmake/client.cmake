@@ -7,7 +7,7 @@ pkg_check_modules(CLIENT REQUIRED IMPORTED_TARGET libcurl>=7.85 jansson>=2.13 li
 
 sources(client_sources src/client/*.c)
 # What it shares with the command line.
-sources(client_cli_sources src/cli/acp_source_kind.c src/cli/acp_tar.c src/cli/env_list.c src/cli/options.c src/cli/state_dir.c src/cli/suggest.c
+sources(client_cli_sources src/cli/acp_source.c src/cli/acp_tar.c src/cli/env_list.c src/cli/options.c src/cli/state_dir.c src/cli/suggest.c
     src/cli/terminal.c src/cli/text_file.c src/cli/ui.c src/cli/when.c
     src/order/address.c src/order/prices.c src/order/settings.c)
 

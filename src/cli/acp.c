@@ -12,7 +12,7 @@
 #include "base/parse.h"
 #include "cli/acp_log.h"
 #include "cli/acp_options.h"
-#include "cli/acp_source.h"
+#include "cli/acp_source_put.h"
 #include "cli/cage_inputs.h"
 #include "cli/cli.h"
 #include "cli/report.h"
