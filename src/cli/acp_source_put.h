@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/acp_source.h"
-#include "sandglass.h"
+#include <sandglass.h>
 
 /* Who is to blame if it did not work. */
 enum acp_source_outcome {
