@@ -48,8 +48,8 @@ format: ## bring all C files into the house format
 lint: ## check format, layering, sizes and scripts
 	@tools/lint
 
-install: all ## install below $(DESTDIR)$(PREFIX)
-	@DESTDIR=$(DESTDIR) cmake --install build/release --strip --prefix $(PREFIX)
+install: ## build, and install below $(DESTDIR)$(PREFIX)
+	@DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) tools/install
 
 clean: ## remove everything that was built
 	@rm -rf build

@@ -3,6 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 D=$T/dest
+umask 077 # of who installs: that decides nothing
 run make -C "$TOP" --no-print-directory install DESTDIR="$D" PREFIX=/usr/local
 check "make install DESTDIR= PREFIX=" status_is 0
 P=$D/usr/local
@@ -21,6 +22,9 @@ check "the library, with its links" \
 check "the static library" test -s "$LIB/libsandglass.a"
 check "programs are for everybody to start, files are not" \
     [ -z "$(find "$P" -type f \( -name '*.[13h]' -o -name '*.a' -o -name '*.service' \) -perm /111)$(find "$P" -perm /022 ! -type l)$(find "$P/bin" -type f ! -perm 755)" ]
+check "and everybody can read and enter everything" [ -z "$(find "$D" -type f ! -perm -444 -o -type d ! -perm -555)" ]
+check "what was built belongs to who had it" [ -z "$(find "$TOP/build/release" -maxdepth 1 ! -user "$(stat -c %u "$TOP/build")")" ]
+umask 022
 check "no set-uid program" [ -z "$(find "$P" -perm /6000)" ]
 check "no path of the build is in them" \
     is_not grep -rqs "$TOP/" "$P/bin" "$P/include" "$P/share"
