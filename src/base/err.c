@@ -161,3 +161,41 @@ enum sg_error_kind err_kind_of(int err)
         return SG_ERR_INTERNAL;
     }
 }
+
+/* What an errno about somebody else's files and processes is: theirs, unless it would be the same
+ * with any others. */
+static enum sg_error_kind whose_fault(int err)
+{
+    switch (err) {
+    case ENOMEM:
+    case ENOSPC:
+    case EDQUOT:
+    case EMFILE:
+    case ENFILE:
+    case EAGAIN:
+    case EUSERS:
+        return SG_ERR_LIMIT;
+    case EIO:
+    case EROFS:
+    case ENODEV:
+    case ENOSYS:
+    case EBADF:
+    case EFAULT:
+        return SG_ERR_INTERNAL;
+    default:
+        return SG_ERR_GONE;
+    }
+}
+
+int err_in_the_way(struct sg_error *e, int r)
+{
+    enum sg_error_kind kind = whose_fault(-r);
+
+    if (kind == SG_ERR_GONE)
+        r = -EBUSY;
+    if (e) {
+        e->kind = kind;
+        e->code = r;
+    }
+    return r;
+}

@@ -184,4 +184,28 @@ TEST(kinds_of_errnos)
         EXPECT(err_kind_of(cases[i].err) == cases[i].kind);
 }
 
+TEST(what_is_in_the_way_is_nobodys_fault)
+{
+    static const struct {
+        int err, now;
+        enum sg_error_kind kind;
+    } cases[] = {
+        {EOVERFLOW, EBUSY, SG_ERR_GONE}, {ENOENT, EBUSY, SG_ERR_GONE},
+        {EFBIG, EBUSY, SG_ERR_GONE},     {4095, EBUSY, SG_ERR_GONE},
+        {ENOSPC, ENOSPC, SG_ERR_LIMIT},  {EMFILE, EMFILE, SG_ERR_LIMIT},
+        {ENOMEM, ENOMEM, SG_ERR_LIMIT},  {EIO, EIO, SG_ERR_INTERNAL},
+        {EROFS, EROFS, SG_ERR_INTERNAL},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct sg_error e = {0};
+        int r = err_set(&e, SG_ERR_INTERNAL, -cases[i].err, "copy 'f'");
+
+        EXPECT(err_in_the_way(&e, r) == -cases[i].now);
+        EXPECT(e.code == -cases[i].now && e.kind == cases[i].kind);
+        EXPECT_STR(e.message, "copy 'f'");
+        EXPECT(err_in_the_way(NULL, r) == -cases[i].now);
+    }
+}
+
 TAP_MAIN
