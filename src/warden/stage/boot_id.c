@@ -41,7 +41,11 @@ static int make_source(struct sg_error *e)
 
     if (r == 0)
         r = fd_write_all(fd, text, strlen(text));
-    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "write the boot id: %s", strerror(-r)) : 0;
+    if (r == -EEXIST)
+        return err_set(
+            e, SG_ERR_GONE, -EBUSY,
+            "/run/.boot_id is a directory: no sandbox begins with that, it can only be ended");
+    return r < 0 ? err_set(e, err_kind_of(-r), r, "write the boot id: %s", strerror(-r)) : 0;
 }
 
 /* By mount(2): a detached mount would count as a namespace, and those are forbidden by now. */

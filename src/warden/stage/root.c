@@ -24,6 +24,7 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "warden/stage/layers.h"
+#include "warden/stage/places.h"
 #include "warden/stage/stage.h"
 
 /* Tells about the host or its other tenants, or could be used to change it. */
@@ -364,6 +365,17 @@ static int attach_usr(int usr, struct sg_error *e)
     return cover_unlisted(e);
 }
 
+/* Then the names of these directories lead to them: nothing inside runs that could change that. */
+static int check_places(int root, struct sg_error *e)
+{
+    AUTO(places_done) struct places p = PLACES_NONE;
+    int r = places_mend(root, e);
+
+    if (r == 0)
+        r = places_open(root, &p, e);
+    return r < 0 ? err_in_the_way(e, r) : 0;
+}
+
 int root_enter(const struct stage_setup *setup, const int *mounts, unsigned omit,
                struct sg_error *e)
 {
@@ -371,7 +383,9 @@ int root_enter(const struct stage_setup *setup, const int *mounts, unsigned omit
 
     if (sys_move_mount(mounts[0], AT_FDCWD, "/new") < 0)
         return err_errno(e, "attach the root layer");
-    r = attach_usr(mounts[1], e);
+    r = check_places(mounts[0], e);
+    if (r == 0)
+        r = attach_usr(mounts[1], e);
     if (r < 0)
         return r;
     if (mount(ASIDE "/dev", "/new/dev", NULL, MS_MOVE, NULL) < 0 ||

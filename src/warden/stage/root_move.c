@@ -16,43 +16,8 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/sys.h"
+#include "warden/stage/places.h"
 #include "warden/stage/stage.h"
-
-/* Directories of the new root. */
-struct places {
-    int dev, proc, usr, local, shm;
-};
-
-static void places_done(struct places *p)
-{
-    close_p(&p->dev);
-    close_p(&p->proc);
-    close_p(&p->usr);
-    close_p(&p->local);
-    close_p(&p->shm);
-}
-
-static int open_place(int root, const char *path, int *ret, struct sg_error *e)
-{
-    struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
-
-    *ret = sys_openat2(root, path, &how);
-    return *ret < 0 ? err_errno(e, "/%s is no directory any more: make it one", path) : 0;
-}
-
-static int open_places(int root, struct places *p, struct sg_error *e)
-{
-    int r = open_place(root, "dev", &p->dev, e);
-
-    if (r == 0)
-        r = open_place(root, "proc", &p->proc, e);
-    if (r == 0)
-        r = open_place(root, "usr", &p->usr, e);
-    if (r == 0)
-        r = open_place(root, "usr/local", &p->local, e);
-    return r < 0 ? r : open_place(root, "run/shm", &p->shm, e);
-}
 
 static const char *name_of(int fd, char ret[32])
 {
@@ -93,14 +58,14 @@ static int attach_parts(const struct places *p, struct sg_error *e)
 
 int root_move(int new_root, struct sg_error *e)
 {
-    AUTO(places_done) struct places p = {-1, -1, -1, -1, -1};
+    AUTO(places_done) struct places p = PLACES_NONE;
     int r;
 
     if (sys_move_mount(new_root, AT_FDCWD, "/") < 0)
         return err_errno(e, "attach the new root");
     if (fchdir(new_root) < 0)
         abort(); /* it lies on a directory, so it is one */
-    r = open_places(new_root, &p, e);
+    r = places_open(new_root, &p, e);
     if (r == 0)
         r = attach_parts(&p, e);
     if (r == 0 && sys_pivot_root(".", ".") < 0)
