@@ -35,6 +35,28 @@ struct discard {
     char dir[32];
 };
 
+/* Of all descriptors these stay, from 3 on, in their order; the same may be there twice. Others are
+ * closed first: the parent may have no number left. */
+static void keep_only(int *fds, size_t n)
+{
+    unsigned above = (unsigned)(3 + n), next = 3;
+
+    while (next > 0) {
+        unsigned lowest = ~0U;
+        for (size_t i = 0; i < n; i++)
+            if (fds[i] >= (int)next && (unsigned)fds[i] < lowest)
+                lowest = (unsigned)fds[i];
+        if (lowest > next)
+            sys_close_range(next, lowest == ~0U ? ~0U : lowest - 1, 0);
+        next = lowest + 1;
+    }
+    for (size_t i = 0; i < n; i++)
+        fds[i] = fds[i] < 0 ? -1 : fcntl(fds[i], F_DUPFD_CLOEXEC, above);
+    for (size_t i = 0; i < n; i++)
+        fds[i] = fds[i] < 0 ? -1 : dup3(fds[i], (int)(3 + i), O_CLOEXEC);
+    sys_close_range(above, ~0U, 0);
+}
+
 pid_t errand_fork(int *fds, size_t n, int *ret_pidfd)
 {
     struct clone_args args = {
@@ -47,12 +69,7 @@ pid_t errand_fork(int *fds, size_t n, int *ret_pidfd)
     if (getppid() != parent)
         _exit(1);
     signal(SIGTERM, SIG_DFL);
-    for (size_t i = 0; i < n; i++)
-        fds[i] = fds[i] < 0 ? -1 : fcntl(fds[i], F_DUPFD_CLOEXEC, 1000);
-    sys_close_range(3, 999, 0);
-    for (size_t i = 0; i < n; i++)
-        fds[i] = fds[i] < 0 ? -1 : dup3(fds[i], (int)(3 + i), O_CLOEXEC);
-    sys_close_range(1000, ~0U, 0);
+    keep_only(fds, n);
     return 0;
 }
 
