@@ -45,7 +45,7 @@ static void on_end(struct call *call, int status, const char *message, const voi
         finish(a, err_set(&e, SG_ERR_NOT_FOUND, -ENOENT, "the sandbox has ended"), &e);
     } else {
         finish(a,
-               err_set(&e, SG_ERR_INTERNAL, -EIO, "the sandbox cannot take its kernels over: %s",
+               err_set(&e, SG_ERR_GONE, -EBUSY, "the sandbox cannot take its kernels over: %s",
                        message),
                &e);
     }

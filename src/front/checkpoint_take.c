@@ -189,8 +189,7 @@ static void order(struct taking *t)
 
 static int nonsense(struct sg_error *e)
 {
-    return err_set(e, SG_ERR_INTERNAL, -EPROTO,
-                   "the sandbox answered something that cannot be read");
+    return err_set(e, SG_ERR_GONE, -EBUSY, "the sandbox answered something that cannot be read");
 }
 
 static void on_hold_event(struct call *call, uint8_t what, const void *p, size_t len)

@@ -59,7 +59,8 @@ static void made(struct making *m, int r, const struct sg_error *e)
         e = &lost;
     }
     /* Not found is what the sandbox would be that whoever asks has named. */
-    if (r < 0 && r != -EOWNERDEAD && (e->kind == SG_ERR_NOT_FOUND || e->kind == SG_ERR_GONE)) {
+    if (r < 0 && r != -EOWNERDEAD && r != -EBUSY &&
+        (e->kind == SG_ERR_NOT_FOUND || e->kind == SG_ERR_GONE)) {
         r = err_set(&lost, SG_ERR_GONE, -EBUSY, "%s: %s",
                     b ? "the new sandbox was paused or has ended before it was ready"
                       : "what the new sandbox is made from has ended meanwhile",

@@ -111,13 +111,26 @@ static void copy_next(struct guest *g)
         fail(g, r, &e);
 }
 
+/* By a broker that has ended, or for what the kernel is: where it works, what it has open. */
+static void not_copied(struct guest *g, int r, const struct sg_error *e)
+{
+    struct sg_error why = *e;
+
+    if (e->kind != SG_ERR_LIMIT)
+        r = err_in_the_way(
+            &why,
+            err_wrap(&why, r,
+                     "a kernel cannot be copied, see that its files and directory can be opened"));
+    fail(g, r, &why);
+}
+
 bool guest_copied(struct guest *g, int r, const struct sg_error *e)
 {
     if (g->phase != BRANCHING || g->fork.moving || !g->fork.moved)
         return false;
     g->fork.n_copied++;
     if (r < 0)
-        fail(g, r, e);
+        not_copied(g, r, e);
     else
         copy_next(g);
     return true;
@@ -143,8 +156,7 @@ void guest_branch_rooted(struct guest *g, int code)
         copy_next(g);
         return;
     }
-    err_set(&e, SG_ERR_INTERNAL, code < 0 ? code : -EIO,
-            "the sandbox could not take over the files of a checkpoint");
+    guest_not_rooted(code, &e);
     fail(g, e.code, &e);
 }
 

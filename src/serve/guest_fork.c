@@ -140,14 +140,21 @@ static void go(struct guest *g)
         unborn_copy(m->unborn, (g->job.order.flags & ORDER_LAST) != 0);
 }
 
-static void not_rooted(int code, struct sg_error *e)
+void guest_not_rooted(int code, struct sg_error *e)
 {
+    enum sg_error_kind kind = code < 0 ? err_kind_of(-code) : SG_ERR_GONE;
+
     if (code == -EBUSY)
         err_set(e, SG_ERR_GONE, -EBUSY,
                 "something was written or started in the sandbox at this moment: try again");
+    else if (kind == SG_ERR_LIMIT)
+        err_set(e, kind, code, "the sandbox has no room to change to its new root: %s",
+                strerror(-code));
     else
-        err_set(e, SG_ERR_INTERNAL, code < 0 ? code : -EIO,
-                "the sandbox could not change to its new root");
+        err_set(e, SG_ERR_GONE, -EBUSY,
+                "the sandbox could not change to its new root (%s): see to it that its /run/shm is "
+                "a directory",
+                code < 0 ? strerror(-code) : "it does not say why");
 }
 
 void guest_rooted(struct guest *g, int code)
@@ -162,7 +169,7 @@ void guest_rooted(struct guest *g, int code)
         return;
     }
     if (code != 0)
-        not_rooted(code, &g->fork.why);
+        guest_not_rooted(code, &g->fork.why);
     go(g);
 }
 
@@ -270,7 +277,7 @@ void guests_broker_gone(struct server *s, struct ward *w)
     struct sg_error e = {0};
     struct guest *next;
 
-    err_set(&e, SG_ERR_INTERNAL, -EPIPE, "what copies kernels has ended: try again");
+    err_set(&e, SG_ERR_LIMIT, -EPIPE, "what copies kernels has ended: try again");
     for (size_t i = 0; i < GUEST_BUCKETS; i++)
         for (struct guest *g = s->guests[i]; g; g = next) {
             next = g->next;

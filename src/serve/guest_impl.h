@@ -140,6 +140,8 @@ void guest_usage(struct guest *g, struct order_stats *ret);
 void guest_fork_abandon(struct guest *g);
 /* Its agent has the new root, or why not. */
 void guest_rooted(struct guest *g, int code);
+/* Why it has none. What an agent says is hostile input: it is never the server's fault. */
+void guest_not_rooted(int code, struct sg_error *e);
 /* guest_branch.c. From MAKING, with its instance; from RUNNING, back to a moment. */
 void guest_branch(struct guest *g);
 /* The same, for one whose agent has been sent the root already, and perhaps has it. */

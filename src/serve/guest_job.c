@@ -74,10 +74,17 @@ static void go_on_running(struct guest *g)
 {
     struct sg_error e = {0};
 
-    if (thaw(g, &e) < 0) {
-        log_sandbox(LEVEL_ERROR, LAYER_INFRASTRUCTURE, g->id, "%s", e.message);
-        g->doom = END_FAILED;
+    if (thaw(g, &e) == 0) {
+        guest_settle(g, RUNNING);
+        return;
     }
+    log_sandbox(LEVEL_ERROR, LAYER_INFRASTRUCTURE, g->id, "%s", e.message);
+    if (e.kind == SG_ERR_LIMIT) { /* no descriptor: it stands still, until it is asked to go on */
+        g->job.ticket = (struct ticket){0};
+        tell_paused(g, PAUSED);
+        return;
+    }
+    g->doom = END_FAILED;
     guest_settle(g, RUNNING);
 }
 
@@ -304,7 +311,7 @@ static void on_freeze_look(struct timer *timer)
         timer_set(&g->server->reactor, &g->timer, now + g->freeze_step_ns);
         return;
     }
-    err_set(&e, SG_ERR_INTERNAL, -ETIMEDOUT, "the sandbox does not stand still");
+    err_set(&e, SG_ERR_LIMIT, -ETIMEDOUT, "the sandbox does not stand still: try again");
     not_frozen(g, &e);
 }
 
@@ -382,7 +389,10 @@ static void resume_memory(struct guest *g, const struct ticket *t, const struct 
 
     if (r < 0) {
         front_answer_error(g->server, t, r, &e);
-        guest_end(g, END_FAILED);
+        if (e.kind == SG_ERR_LIMIT)
+            take_next_order(g);
+        else
+            guest_end(g, END_FAILED);
         return;
     }
     g->deadline_ns = o->deadline_ns;

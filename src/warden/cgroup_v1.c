@@ -204,7 +204,7 @@ static int v1_freeze(struct cgroup *base, bool on, struct sg_error *e)
     int r = file_write(c->dir[FREEZER], "freezer.state", on ? "FROZEN" : "THAWED");
 
     if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "freezer of group %s: %s", c->path, strerror(-r));
+        return err_set(e, err_kind_of(-r), r, "freezer of group %s: %s", c->path, strerror(-r));
     return 0;
 }
 

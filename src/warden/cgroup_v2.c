@@ -142,7 +142,7 @@ static int v2_freeze(struct cgroup *base, bool on, struct sg_error *e)
     int r = file_write(c->dir, "cgroup.freeze", on ? "1" : "0");
 
     if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "freeze group %s: %s", c->path, strerror(-r));
+        return err_set(e, err_kind_of(-r), r, "freeze group %s: %s", c->path, strerror(-r));
     return 0;
 }
 

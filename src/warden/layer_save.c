@@ -25,9 +25,10 @@ struct work {
     struct sg_error *e;
 };
 
+/* Names, depths and attributes are those of programs inside. */
 static int fail(struct work *w, const char *what, const char *name)
 {
-    return err_errno(w->e, "%s '%.64s' of the snapshot", what, name);
+    return err_in_the_way(w->e, err_errno(w->e, "%s '%.64s' of the snapshot", what, name));
 }
 
 /* Of a call that says what is wrong by what it returns. */
@@ -56,6 +57,11 @@ static int copy_attributes(struct work *w, const struct stat *st, bool from_uppe
     struct timespec times[2] = {st->st_atim, st->st_mtim};
     int r = layer_copy_xattrs(w->xattrs, from, to, false);
 
+    if (r == -EOVERFLOW || r == -E2BIG)
+        return err_set(w->e, SG_ERR_GONE, -EBUSY,
+                       "the attributes of '%.64s' are too large for a snapshot: remove some "
+                       "(setfattr -x), or keep the memory",
+                       name);
     if (r < 0)
         return fail_with(w, r, "copy the attributes of", name);
     if (fchown(to, layer_id(w, st->st_uid, from_upper), layer_id(w, st->st_gid, from_upper)) < 0 ||
@@ -77,7 +83,8 @@ static int copy_file(struct work *w, int from, const char *name, bool from_upper
     if (in < 0 || fstat(in, &st) < 0)
         return fail(w, "open", name);
     if (!S_ISREG(st.st_mode))
-        return err_set(w->e, SG_ERR_INTERNAL, -EIO, "'%.64s' changed while it was copied", name);
+        return err_set(w->e, SG_ERR_GONE, -EBUSY, "'%.64s' changed while it was copied: try again",
+                       name);
     out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (out < 0)
         return fail(w, "make", name);
@@ -187,9 +194,10 @@ static int open_dir(struct work *w, int from, const char *name, struct stat *ret
 
 static int too_deep(struct work *w, const char *name)
 {
-    return err_set(w->e, SG_ERR_LIMIT, -ELOOP,
-                   "'%.64s' is more than %d directories deep: a snapshot cannot hold that", name,
-                   DEPTH_MAX);
+    return err_set(w->e, SG_ERR_GONE, -EBUSY,
+                   "'%.64s' is more than %d directories deep: a snapshot cannot hold that, move it "
+                   "up or remove it",
+                   name, DEPTH_MAX);
 }
 
 static int link_below(struct work *w, int from, const char *name, int to, unsigned depth);
