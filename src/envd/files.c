@@ -158,25 +158,8 @@ void files_fail(struct http_req *req, const struct box *b, const struct files_ta
     case EDQUOT:
         reply_error(req, 507, "not enough disk space available");
         return;
-    case EAGAIN:
-        reply_error(req, 429, "%s", message);
-        return;
-    case EOPNOTSUPP:
-        reply_error(req, 501, "%s", message);
-        return;
-    case EACCES:
-    case EPERM:
-    case EROFS:
-        reply_error(req, 403, "%s", message);
-        return;
-    case EIO:
-    case ENOMEM:
-    case EMFILE:
-    case ENFILE:
-        reply_error(req, 500, "%s", message);
-        return;
     default:
-        reply_error(req, 400, "%s", message);
+        reply_error(req, status_of_call(status), "%s", message);
         return;
     }
 }

@@ -106,7 +106,8 @@ static void on_entry(struct call *c, uint8_t what, const void *p, size_t len)
     int64_t size = size_of(p, len);
     if (size < 0) {
         call_cancel(c);
-        reply_error(d->req, 500, "the sandbox answered something that cannot be read");
+        reply_error(d->req, status_of_call(EPROTO),
+                    "the sandbox answered something that cannot be read");
         return;
     }
     wanted = (uint64_t)size;
@@ -151,7 +152,7 @@ static void on_end(struct call *c, int status, const char *message, const void *
     } else if (d->started) {
         http_abort(d->req);
     } else {
-        files_fail(d->req, d->box, &d->target, d->path, status ? status : EIO, message);
+        files_fail(d->req, d->box, &d->target, d->path, status ? status : EPROTO, message);
     }
 }
 

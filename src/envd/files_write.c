@@ -78,7 +78,7 @@ static void on_end(struct call *c, int status, const char *message, const void *
     }
     json_t *entry = s->ending ? entry_read(&r) : NULL;
     if (!entry) {
-        fail(s, EIO, "the sandbox answered something that cannot be read");
+        fail(s, EPROTO, "the sandbox answered something that cannot be read");
         return;
     }
     add_written(s, entry);

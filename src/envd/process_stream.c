@@ -256,12 +256,8 @@ static void failed(struct stream *s, int status, const char *message)
     enum rpc_code code = service_code(status);
     struct sg_error e;
 
-    /* What is no fault of ours is that of who asked for it. */
-    err_set(&e,
-            status == CALL_GONE                        ? SG_ERR_GONE
-            : code == RPC_INTERNAL && status != EUSERS ? SG_ERR_INTERNAL
-                                                       : SG_ERR_INVALID,
-            -EIO, "%s", message);
+    /* It is no fault of ours: of who asked for it. */
+    err_set(&e, status == CALL_GONE ? SG_ERR_GONE : SG_ERR_INVALID, -EIO, "%s", message);
     deed_end(&s->deed, s->box->front, s->box, -EIO, &e, NULL);
     if (status == CALL_GONE || status == EUSERS || !s->start)
         service_fail(s->rpc, s->user, status, message);

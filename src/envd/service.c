@@ -122,39 +122,29 @@ bool service_path(struct rpc_call *c, const char *user, const char *given, char 
 
 enum rpc_code service_code(int status)
 {
-    switch (status) {
-    case ENOENT:
-    case ESRCH:
-        return RPC_NOT_FOUND;
-    case EEXIST:
+    if (status == EEXIST)
         return RPC_ALREADY_EXISTS;
-    case ENOTDIR:
-    case EISDIR:
-    case EINVAL:
-    case ENAMETOOLONG:
-    case E2BIG:
-        return RPC_INVALID_ARGUMENT;
-    case EACCES:
-    case EPERM:
-    case EROFS:
-        return RPC_PERMISSION_DENIED;
-    case ENOSPC:
-    case EDQUOT:
-    case EAGAIN:
-    case ENOMEM:
-    case EMFILE:
-    case ENFILE:
-        return RPC_RESOURCE_EXHAUSTED;
-    case ELOOP:
-    case ENOTEMPTY: /* somebody puts files there while it is being removed */
-    case EBUSY:
-        return RPC_FAILED_PRECONDITION;
-    case EUSERS:
-        return RPC_UNAUTHENTICATED;
-    case ECANCELED:
+    if (status == ECANCELED)
         return RPC_CANCELED;
-    default:
-        return RPC_INTERNAL;
+    if (status == ELOOP)
+        return RPC_FAILED_PRECONDITION;
+    switch (status_of_call(status)) {
+    case 400:
+    case 413:
+        return RPC_INVALID_ARGUMENT;
+    case 401:
+        return RPC_UNAUTHENTICATED;
+    case 403:
+        return RPC_PERMISSION_DENIED;
+    case 404:
+        return RPC_NOT_FOUND;
+    case 429:
+    case 507:
+        return RPC_RESOURCE_EXHAUSTED;
+    case 501:
+        return RPC_UNIMPLEMENTED;
+    default: /* as files that somebody puts into a directory while it is being removed */
+        return RPC_FAILED_PRECONDITION;
     }
 }
 
@@ -171,7 +161,7 @@ void service_gone(struct rpc_call *c)
 
 void service_nonsense(struct rpc_call *c)
 {
-    rpc_fail(c, RPC_INTERNAL, "the sandbox answered something that cannot be read");
+    rpc_fail(c, service_code(EPROTO), "the sandbox answered something that cannot be read");
 }
 
 void service_fail(struct rpc_call *c, const char *user, int status, const char *message)

@@ -78,6 +78,42 @@ int status_of_error(const struct sg_error *e)
     return e->code == -EALREADY || e->code == -EBUSY ? 409 : 500;
 }
 
+int status_of_call(int status)
+{
+    switch (status) {
+    case EINVAL:
+    case ENAMETOOLONG:
+    case ENOTDIR:
+    case EISDIR:
+    case ELOOP:
+    case EEXIST:
+        return 400;
+    case EUSERS:
+        return 401;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return 403;
+    case ENOENT:
+    case ESRCH:
+        return 404;
+    case E2BIG:
+        return 413;
+    case EAGAIN: /* processes, memory, descriptors: what the sandbox may have, it has */
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+        return 429;
+    case EOPNOTSUPP:
+        return 501;
+    case ENOSPC:
+    case EDQUOT:
+        return 507;
+    default:
+        return 409;
+    }
+}
+
 void reply_sg_error(struct http_req *req, const struct sg_error *e)
 {
     int status = status_of_error(e);

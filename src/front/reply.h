@@ -12,6 +12,9 @@ void reply_put_fault(struct http_req *req, struct json *j, int status, const cha
  * and answered without detail. 503 says when to try again. */
 void reply_sg_error(struct http_req *req, const struct sg_error *e);
 int status_of_error(const struct sg_error *e);
+/* The status that goes with how an agent says that an operation ended: a positive errno. That is
+ * about what is inside, whatever it is, and never the server's fault. */
+int status_of_call(int status);
 void reply_json(struct http_req *req, int status, const struct strbuf *json);
 void reply_empty(struct http_req *req, int status);
 /* 404 with the one message that unknown and foreign sandboxes get. */

@@ -33,7 +33,7 @@ static void on_close(struct http_req *req)
 static void nonsense(struct ask *a)
 {
     call_cancel(&a->call);
-    refuse(a->req, 500, "the sandbox answered something that cannot be read");
+    refuse(a->req, status_of_call(EPROTO), "the sandbox answered something that cannot be read");
 }
 
 static void on_end(struct call *call, int status, const char *message, const void *result,

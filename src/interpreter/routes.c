@@ -33,13 +33,7 @@ void refuse_call(struct http_req *req, const struct box *b, int status, const ch
     else if (status == ENOENT && context)
         refuse(req, 404, "Context %s not found", context);
     else
-        refuse(req,
-               status == EINVAL   ? 400
-               : status == ENOENT ? 404
-               : status == E2BIG  ? 413
-               : status == EAGAIN ? 429
-                                  : 500,
-               "%s", message);
+        refuse(req, status_of_call(status), "%s", message);
 }
 
 static void health(struct http_req *req)

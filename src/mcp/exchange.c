@@ -141,7 +141,8 @@ static void reply_json_document(struct exchange *x)
 
     http_keep(x->http, 0); /* it waits in the connection from now on */
     if (x->out.truncated) {
-        exchange_refuse(x->http, 500, MESSAGE_INTERNAL, "The answers are too long, taken together");
+        exchange_refuse(x->http, 413, MESSAGE_INVALID_REQUEST,
+                        "The answers are too long, taken together: ask for fewer at once");
         return;
     }
     if (!x->batch) {

@@ -275,15 +275,6 @@ static void complete(struct tool_run *r)
 
 /* ---- cells ---------------------------------------------------------------------------------- */
 
-static int status_of_call(int status)
-{
-    return status == EINVAL   ? 400
-           : status == ENOENT ? 404
-           : status == E2BIG  ? 413
-           : status == EAGAIN ? 429
-                              : 502;
-}
-
 /* A cell never ran, or its sandbox is gone. */
 static void refused(struct tool_run *r)
 {
