@@ -169,7 +169,7 @@ TEST(what_the_agent_refuses)
         {ENOENT, 404, "?", "Context abc not found"},
         {EAGAIN, 429, "too many contexts", "too many contexts"},
         {E2BIG, 413, "too long", "too long"},
-        {EIO, 500, "two\nlines", "two lines"},
+        {EIO, 409, "two\nlines", "two lines"},
     };
 
     begin();
@@ -563,12 +563,12 @@ TEST(contexts_of_an_agent_that_does_not_behave)
     chan_event(agent.chan, agent.stream, EVENT_CONTEXT, "rubbish", 7);
     chan_event(agent.chan, agent.stream, EVENT_CONTEXT, "rubbish", 7);
     agent_watch();
-    expect_answer(500, "the sandbox answered something that cannot be read");
+    expect_answer(409, "the sandbox answered something that cannot be read");
     WAIT_UNTIL(&host, agent.cancels == 1);
     ask("POST", "/contexts", "");
     EXPECT(agent_asked(OP_KERNEL_CREATE));
     chan_end(agent.chan, agent.stream, 0, NULL, "rubbish", 7);
-    expect_answer(500, "the sandbox answered something that cannot be read");
+    expect_answer(409, "the sandbox answered something that cannot be read");
     end();
 }
 
@@ -603,7 +603,7 @@ TEST(routes_and_tokens)
     ask("GET", "/contexts", ""); /* the SDKs send no token here */
     EXPECT(agent_asked(OP_KERNEL_LIST));
     agent_fails(EIO, "broken");
-    expect_answer(500, "broken");
+    expect_answer(409, "broken");
     extra = "X-Access-Token: " TOKEN "\r\n";
     execute("{\"code\":\"x\"}");
     EXPECT(agent_asked(OP_KERNEL_EXECUTE));
