@@ -183,11 +183,15 @@ def groups(server, a, b):
     for client, box in boxes:
         client.spawn(box, "exec python3 -c 'while True: pass'")
         client.spawn(box, "exec python3 -c 'while True: pass'")
-    time.sleep(0.5)
-    before = [processor_time(cpu + place) for place in (places[0], places[4])]
-    time.sleep(2.5)
-    many, one = (processor_time(cpu + place) - was for place, was in zip((places[0], places[4]), before))
-    check("processor time is shared by tenant, not by sandbox", one > 0.5 * many, (many, one))
+    looks = []
+
+    def shared():
+        """By sandbox the one would get a quarter of what the four get. Others on this machine may disturb a look."""
+        before = [processor_time(cpu + place) for place in (places[0], places[4])]
+        time.sleep(2)
+        looks.append([processor_time(cpu + place) - was for place, was in zip((places[0], places[4]), before)])
+        return looks[-1][1] > 0.5 * looks[-1][0]
+    check("processor time is shared by tenant, not by sandbox", until(shared, PATIENCE_S), looks)
     for client, box in boxes:
         kill(client, box)
 
@@ -279,12 +283,13 @@ def layers(client, box, words):
 
 
 def with_kernel(client):
-    """A sandbox with a checkpoint that has kernels; None while the tenant's zygote is loading."""
+    """A sandbox with a checkpoint that has kernels; None while the tenant's zygote is loading. Before Linux 6.15 there
+    are no checkpoints."""
     box = client.create(templateID="code-interpreter-v1")
     headers = client.data_headers(box, "application/json") | {"E2b-Sandbox-Port": "49999"}
     client.raw("POST", "/execute", json.dumps({"code": "x = 41"}), headers)
-    made = client.api("POST", f"/sandboxes/{box['sandboxID']}/checkpoints", {})[1]
-    if made["checkpoint"]["kernels"]:
+    status, made = client.api("POST", f"/sandboxes/{box['sandboxID']}/checkpoints", {})
+    if status == 501 or made["checkpoint"]["kernels"]:
         return box
     kill(client, box)
     return None
@@ -299,11 +304,12 @@ def pressure(server, _, b):
           metrics(server))
     client = Client(a)
     source = until(lambda: with_kernel(client), PATIENCE_S, 0.5)
-    check("a checkpoint has kernels", source)
 
     def list_of():
-        return client.api("GET", f"/sandboxes/{source['sandboxID']}/checkpoints")[1]
+        return client.api("GET", f"/sandboxes/{source['sandboxID']}/checkpoints")[1]["checkpoints"]
 
+    checkpoints = list_of()
+    check("a checkpoint has kernels, where there are checkpoints", source and all(c["kernels"] for c in checkpoints), checkpoints)
     killed_before = metrics(server).get('failures_total{layer="infrastructure",cause="machine_memory"}', 0)
     boxes, status, seen = [], 0, set()
     for _ in range(30):  # each takes a slice of what is free, and keeps it
@@ -319,8 +325,8 @@ def pressure(server, _, b):
     check("creates are refused in the end", status == 503, (status, len(boxes), seen))
     check("pools went first", until(lambda: metrics(server)["pool_sandboxes"] == 0 and relief(server, "pool") > 0, PATIENCE_S),
           metrics(server))
-    check("then kernels of checkpoints", relief(server, "checkpoint") >= 1
-          and until(lambda: [c["kernels"] for c in list_of()["checkpoints"]] == [False], PATIENCE_S), list_of())
+    check("then kernels of checkpoints", relief(server, "checkpoint") >= len(checkpoints)
+          and until(lambda: not any(c["kernels"] for c in list_of()), PATIENCE_S), list_of())
     check("and nobody was killed for it",
           metrics(server).get('failures_total{layer="infrastructure",cause="machine_memory"}', 0) == killed_before)
     check("those that run still answer", alive(client, source))
