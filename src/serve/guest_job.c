@@ -10,9 +10,10 @@
 #include "serve/guest_impl.h"
 #include "serve/server.h"
 
-#define FREEZE_NS      2000000000ull
-#define FREEZE_STEP_NS 100000ull /* how often to look at first; it grows to a millisecond */
-#define WAITING_MAX    64
+#define FREEZE_NS       2000000000ull
+#define FREEZE_STEP_NS  100000ull /* how often to look at first; it grows to a millisecond */
+#define FREEZE_AGAIN_NS 200000000ull
+#define WAITING_MAX     64
 
 static void take_next_order(struct guest *g);
 static void boot(struct guest *g);
@@ -315,9 +316,25 @@ static void on_freeze_look(struct timer *timer)
     not_frozen(g, &e);
 }
 
-static void on_kernel_wait(struct timer *timer)
+static void on_freeze_again(struct timer *timer)
 {
     freeze(CONTAINER_OF(timer, struct guest, timer));
+}
+
+/* It could not even be asked to stand still. If its time is over, and it is descriptors that are
+ * missing, it is asked again: it has a state that somebody wants. */
+static void not_asked(struct guest *g, const struct sg_error *e)
+{
+    if (g->job.ticket.turn == 0 && e->kind == SG_ERR_LIMIT) {
+        g->timer.fn = on_freeze_again;
+        timer_set(&g->server->reactor, &g->timer, clock_ns() + FREEZE_AGAIN_NS);
+        return;
+    }
+    answer_error(g, e->code, e);
+    if (g->job.ticket.turn == 0)
+        guest_end(g, END_FAILED);
+    else
+        guest_settle(g, RUNNING);
 }
 
 /* A kernel that is being put into it would stand still half made: that takes a moment. */
@@ -327,12 +344,12 @@ static void freeze(struct guest *g)
 
     g->phase = FREEZING;
     if (instance_kernel_pending(g->instance)) {
-        g->timer.fn = on_kernel_wait;
+        g->timer.fn = on_freeze_again;
         timer_set(&g->server->reactor, &g->timer, clock_ns() + FREEZE_STEP_NS);
         return;
     }
     if (instance_freeze_ask(g->instance, true, &e) < 0) {
-        not_frozen(g, &e);
+        not_asked(g, &e);
         return;
     }
     g->freeze_until_ns = clock_ns() + FREEZE_NS;
