@@ -58,17 +58,16 @@ static int become_owner(const char *dir, const char *things, struct sg_error *e)
                        "there is no server in '%s': start one with 'sandglass serve', or name its "
                        "directory with --state",
                        dir);
-    if (fd < 0 && errno == EACCES)
+    if (fd >= 0 && fstat(fd, &st) < 0)
+        return err_errno(e, "open '%s'", dir);
+    if (fd < 0 ? errno == EACCES : geteuid() != st.st_uid && geteuid() != 0)
         return err_set(e, SG_ERR_DENIED, -EACCES, "%s in '%s' are root's to manage: use sudo",
                        things, dir);
     /* That user may not be able to go there, if what is above belongs to root alone. */
-    if (fd < 0 || fstat(fd, &st) < 0 || fchdir(fd) < 0)
+    if (fd < 0 || fchdir(fd) < 0)
         return err_errno(e, "open '%s'", dir);
     if (geteuid() == st.st_uid)
         return 0;
-    if (geteuid() != 0)
-        return err_set(e, SG_ERR_DENIED, -EACCES, "%s in '%s' are root's to manage: use sudo",
-                       things, dir);
     if (setgroups(0, NULL) < 0 || setresgid(st.st_gid, st.st_gid, st.st_gid) < 0 ||
         setresuid(st.st_uid, st.st_uid, st.st_uid) < 0)
         return err_errno(e, "become user %u, who owns '%s'", st.st_uid, dir);

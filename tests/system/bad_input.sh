@@ -140,6 +140,13 @@ check "... of a file name neither" all refuses 2 "No such file" -- \
 
 run as_nobody "$SG" run 'print(1)'
 check "no root" refuses 125 "needs root.*sudo"
+mkdir -p "$T/state/front" "$T/programs"
+chown 12345 "$T/state/front"
+chmod 700 "$T/state/front"
+cp -r "$(dirname "$SG")" "$(dirname "$SG")/../libexec" "$T/programs/"
+chmod -R a+rX "$T/programs"
+run as_nobody "$T/programs/bin/sandglass" key list --state "$T/state"
+check "keys that are not one's own" refuses 1 "keys and tenants in '$T/state/front' are root's to manage: use sudo"
 run setpriv --bounding-set=-sys_admin "$SG" run 'print(1)'
 check "root without its capabilities" refuses 125 "(CAP_SYS_ADMIN|root|doctor)"
 run "$PY" "$HERE/without_userns.py" "$SG" run 'print(1)'
