@@ -44,16 +44,20 @@ def commands(lines):
     return found
 
 
-# What is different each time: the rest of a line, ids, the server's address.
-VOLATILE = re.compile(r"(\.\.\.|\b(?=[a-z]*\d)[a-z0-9]{20}\b|127\.0\.0\.1:\d+)")
+# What is different each time, and what may be there: the rest of a line, ids, the server's address, how long ago.
+VOLATILE = re.compile(r"(\.\.\.|\b(?=[a-z]*\d)[a-z0-9]{20}\b|127\.0\.0\.1:\d+|\bnow\b)")
+ANY = {"...": ".*", "now": r"(?:now|\d+ s ago)"}
+
+
+def one_spaced(text):
+    return re.sub(" +", " ", text)
 
 
 def alike(lines, came):
-    """Whether what came is what README says."""
-    parts = VOLATILE.split("\n".join(lines))
-    pattern = "".join(r"[\w.:]+" if i % 2 and part != "..." else ".*" if i % 2 else re.escape(part)
-                      for i, part in enumerate(parts))
-    return re.fullmatch(pattern, came.strip("\n"), re.S)
+    """Whether what came is what README says; columns may have other widths."""
+    parts = VOLATILE.split(one_spaced("\n".join(lines)))
+    pattern = "".join(ANY.get(part, r"[\w.:]+") if i % 2 else re.escape(part) for i, part in enumerate(parts))
+    return re.fullmatch(pattern, one_spaced(came.strip("\n")), re.S)
 
 
 class Terminal:
@@ -109,11 +113,14 @@ def console(terminal, lines):
 
 
 def installed(lines):
+    """Targets of make, and packages of npm, which are those that the tests use."""
     made = (TOP / "Makefile").read_text(encoding="utf-8")
-    for line in lines:
-        words = line.split("#")[0].split()
-        ok = not words or words[0] != "make" or re.search(rf"^{words[1]}:", made, re.M)
-        check(f"{line.split('#')[0].strip()}: there is such a thing", ok)
+    used = "".join((TOP / f"tests/{name}/package.json").read_text(encoding="utf-8") for name in ("e2e", "node"))
+    for words in (line.split("#")[0].split() for line in lines):
+        if words[0] == "make":
+            check(f"make {words[1]}: there is such a target", re.search(rf"^{words[1]}:", made, re.M))
+        for package in words[2:] if words[:2] == ["npm", "install"] else ():
+            check(f"{package} is what is tested", f'"{package}"' in used or f'"{package.replace("@", "-")}"' in used)
 
 
 def javascript(terminal, lines, place):
