@@ -221,6 +221,11 @@ void hosted_process_ended(struct hosted *h, const void *result, size_t len)
         end_by_itself(h, killed, code);
 }
 
+static enum agent_fault fault_of_end(const struct box_end *end)
+{
+    return end_kind(end->why)->layer == LAYER_INFRASTRUCTURE ? FAULT_INFRASTRUCTURE : FAULT_SANDBOX;
+}
+
 /* Whose doing it is that its sandbox is not there any more. */
 void hosted_sandbox_ended(struct hosted *h)
 {
@@ -230,6 +235,9 @@ void hosted_sandbox_ended(struct hosted *h)
         hosted_end(h, AGENT_KILLED, FAULT_CLIENT, "agent was stopped on request");
     else if (h->front->draining)
         hosted_end(h, AGENT_LOST, FAULT_INFRASTRUCTURE, "the server is stopping");
+    else if (box_end_is_news(&h->box->end))
+        hosted_end(h, AGENT_KILLED, fault_of_end(&h->box->end), "agent ended: its sandbox has: %s",
+                   box_end_text(&h->box->end));
     else if (h->box->state == BOX_ENDED)
         hosted_end(h, AGENT_KILLED, FAULT_SANDBOX, "agent ended: its sandbox is gone");
     else

@@ -91,7 +91,10 @@ static void on_end(struct call *c, int status, const char *message, const void *
     struct wire_reader r;
 
     if (status == CALL_GONE) {
-        fail(s, SG_ERR_GONE, -EPIPE, "the sandbox has ended meanwhile");
+        struct sg_error e;
+
+        box_gone_error(s->agent->box, &e);
+        fail(s, e.kind, e.code, e.message);
         return;
     }
     if (status != 0) {

@@ -31,7 +31,7 @@ static void on_cwd(struct call *c, int status, const char *message, const void *
 
     (void)message, (void)result, (void)len;
     if (status == CALL_GONE)
-        err_set(&e, SG_ERR_GONE, -EPIPE, "the sandbox has ended before the agent began");
+        box_gone_error(h->box, &e);
     else if (status == ENOENT)
         err_set(&e, SG_ERR_INVALID, -ENOENT, "the agent's cwd '%.200s' does not exist", h->ask.cwd);
     else
@@ -60,7 +60,7 @@ static void start_refused(struct hosted *h, int status, const char *message)
     if (status == ENOENT && look_at_cwd(h))
         return;
     if (status == CALL_GONE)
-        err_set(&e, SG_ERR_GONE, -EPIPE, "the sandbox has ended before the agent began");
+        box_gone_error(h->box, &e);
     else if (status == EAGAIN || status == ENOMEM)
         err_set(&e, SG_ERR_LIMIT, -ENOSPC, "the sandbox has no room for the agent: %.300s",
                 message);

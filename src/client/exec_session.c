@@ -279,12 +279,12 @@ static int explain_loss(struct session *s, struct sg_error *e)
     guest_url(s->guest, &url, "health");
     struct web_request q = {.method = "GET", .url = url.buf, .headers = headers};
     if (web_call(s->guest->client->easy, &q, &reply, NULL) == 0 && reply.status == 502)
-        return err_set(e, SG_ERR_GONE, -EHOSTUNREACH,
-                       "sandbox %s has ended, and the program with it", s->guest->id);
-    return err_set(e, SG_ERR_GONE, -EHOSTUNREACH,
-                   "the connection was lost; the program may still run in sandbox %s, as process "
-                   "%u",
-                   s->guest->id, s->control.pid);
+        guest_gone(s->guest, &reply, "has ended, and the program with it", e);
+    else
+        err_set(e, SG_ERR_GONE, -EHOSTUNREACH,
+                "the connection was lost; the program may still run in sandbox %s, as process %u",
+                s->guest->id, s->control.pid);
+    return e->code = -EHOSTUNREACH;
 }
 
 static int outcome(struct session *s, struct sg_error *e)

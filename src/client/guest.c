@@ -148,12 +148,24 @@ int guest_error(const struct json_t *error, struct sg_error *e)
     return err_set(e, SG_ERR_INTERNAL, -EREMOTEIO, "%.400s", message);
 }
 
+int guest_gone(const struct guest *v, const struct web_reply *reply, const char *otherwise,
+               struct sg_error *e)
+{
+    AUTO(jr_free_p) json_t *tree = NULL;
+    const char *detail = "";
+
+    if (jr_parse(reply->body.buf, reply->body.len, &tree, NULL) == 0)
+        detail = jr_text(tree, "detail");
+    return *detail ? err_set(e, SG_ERR_GONE, -ENXIO, "sandbox %s has ended: %.320s", v->id, detail)
+                   : err_set(e, SG_ERR_GONE, -ENXIO, "sandbox %s %s", v->id, otherwise);
+}
+
 int guest_refusal(const struct guest *v, const struct web_reply *reply, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *tree = NULL;
 
     if (reply->status == 502)
-        return err_set(e, SG_ERR_GONE, -ENXIO, "sandbox %s is not running", v->id);
+        return guest_gone(v, reply, "is not running", e);
     /* Calls have a code in words, files one in numbers like the control plane. */
     if (jr_parse(reply->body.buf, reply->body.len, &tree, NULL) == 0 &&
         json_is_string(json_object_get(tree, "code")))

@@ -37,4 +37,7 @@ int guest_call(struct guest *v, const char *method, const struct strbuf *body, s
 int guest_error(const struct json_t *error, struct sg_error *e);
 /* What an answer with another status than 200 means. */
 struct web_reply;
+/* Of a 502: that it is not there, or how it ended if the server says so. */
+int guest_gone(const struct guest *v, const struct web_reply *reply, const char *otherwise,
+               struct sg_error *e);
 int guest_refusal(const struct guest *v, const struct web_reply *reply, struct sg_error *e);

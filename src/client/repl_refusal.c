@@ -12,7 +12,7 @@ int repl_refusal(const struct guest *guest, const struct web_reply *reply, struc
     int r = api_refusal(reply, e);
 
     if (reply->status == 502)
-        return err_set(e, SG_ERR_GONE, -ENXIO, "sandbox %s has ended", guest->id);
+        return guest_gone(guest, reply, "has ended", e);
     if (json && *jr_text(tree, "message"))
         return r;
     if (json && json_is_string(json_object_get(tree, "detail")))

@@ -41,7 +41,7 @@ bool sandbox_is_running(struct e2b_req *q, const struct box *b)
     else if (b->busy == BUSY_RESUMING)
         reply_error(q->http, 409, "Sandbox \"%s\" is being resumed", b->id);
     else if (b->state != BOX_RUNNING)
-        reply_no_sandbox(q->http, b->id);
+        reply_no_sandbox(q->http, q->tenant.id, b->id);
     else
         return true;
     return false;

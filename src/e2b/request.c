@@ -111,14 +111,14 @@ struct box *e2b_box(struct e2b_req *q)
     if (q->id[0])
         b = box_get(q->front, q->tenant.id, q->id);
     if (!b)
-        reply_no_sandbox(q->http, q->id[0] ? q->id : id);
+        reply_no_sandbox(q->http, q->tenant.id, q->id[0] ? q->id : id);
     return b;
 }
 
 void e2b_failed(struct e2b_req *q, const struct sg_error *e)
 {
     if (e->kind == SG_ERR_NOT_FOUND && q->id[0])
-        reply_no_sandbox(q->http, q->id);
+        reply_no_sandbox(q->http, q->tenant.id, q->id);
     else
         reply_sg_error(q->http, e);
 }

@@ -142,7 +142,7 @@ void files_fail(struct http_req *req, const struct box *b, const struct files_ta
 {
     switch (status) {
     case CALL_GONE:
-        reply_gone(req, b->id);
+        reply_gone(req, b);
         return;
     case ENOENT:
     case ENOTDIR:

@@ -76,7 +76,7 @@ static void on_sample(void *arg, const struct metric *m)
             http_add_header(w->req, "Cache-Control", "no-store");
             reply_json(w->req, 200, &out);
         } else {
-            reply_gone(w->req, w->box->id);
+            reply_gone(w->req, w->box);
         }
     }
     box_unref(w->box);

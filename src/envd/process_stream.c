@@ -256,8 +256,11 @@ static void failed(struct stream *s, int status, const char *message)
     enum rpc_code code = service_code(status);
     struct sg_error e;
 
-    /* It is no fault of ours: of who asked for it. */
-    err_set(&e, status == CALL_GONE ? SG_ERR_GONE : SG_ERR_INVALID, -EIO, "%s", message);
+    /* What is no fault of ours is that of who asked for it. */
+    if (status == CALL_GONE)
+        box_gone_error(s->box, &e);
+    else
+        err_set(&e, SG_ERR_INVALID, -EIO, "%s", message);
     deed_end(&s->deed, s->box->front, s->box, -EIO, &e, NULL);
     if (status == CALL_GONE || status == EUSERS || !s->start)
         service_fail(s->rpc, s->user, status, message);

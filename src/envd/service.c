@@ -156,7 +156,7 @@ void service_gone(struct rpc_call *c)
     if (http_started(req))
         http_abort(req);
     else
-        reply_gone(req, box_of(c)->id);
+        reply_gone(req, box_of(c));
 }
 
 void service_nonsense(struct rpc_call *c)

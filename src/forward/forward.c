@@ -348,7 +348,7 @@ static void on_end(struct call *c, int status, const char *message, const void *
         finish(f);
     } else if (status == CALL_GONE && !http_started(f->req)) {
         f->over = true;
-        reply_gone(f->req, f->box->id);
+        reply_gone(f->req, f->box);
     } else if (!f->connected) {
         give_up(f, 502, "The sandbox is running but port is not open");
     } else {
@@ -410,7 +410,7 @@ static void begin(struct forward *f)
                             .on_end = on_end};
     int r = call_begin(&f->call, f->box, OP_NET_CONNECT, &request, &e);
     if (r == -EPIPE)
-        reply_gone(f->req, f->box->id);
+        reply_gone(f->req, f->box);
     else if (r < 0)
         refuse_forward(f->req, f->box, r == -EAGAIN ? 429 : 502, f->port, e.message);
     f->over = r < 0;

@@ -17,6 +17,7 @@
 
 #include "base/ids.h"
 #include "channel/chan.h"
+#include "front/box_end.h"
 #include "front/front.h"
 #include "front/log.h"
 #include "front/metrics.h"
@@ -64,6 +65,7 @@ struct box {
     uint64_t used_ns;            /* when its agent was last asked something for a client */
     unsigned holds;              /* of those who work in it */
     unsigned refs;
+    struct box_end end; /* how it ended */
     struct box *next_in_bucket;
 };
 

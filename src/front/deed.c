@@ -130,6 +130,8 @@ static const char *cause_of(const struct sg_error *e)
         return "memory";
     if (e->code == -EBUSY || e->code == -EALREADY)
         return "busy";
+    if (e->code == -ESHUTDOWN)
+        return by_kind[SG_ERR_GONE];
     return e->kind < SG_ERR_MAX_ ? by_kind[e->kind] : by_kind[SG_ERR_NONE];
 }
 
@@ -256,6 +258,7 @@ static void tell_event(const struct deed *d, struct front *f, const struct box *
                               .conversation = b->conversation ? b->conversation : d->conversation,
                               .path = b->path ? b->path : d->path,
                               .reason = reason,
+                              .detail = d->detail,
                               .request = d->request[0] ? d->request : NULL});
 }
 
@@ -297,13 +300,15 @@ void deed_drop(struct deed *d)
     d->began_ns = 0;
 }
 
-void deed_told(struct front *f, struct box *b, enum deed_kind kind, const char *reason)
+void deed_told(struct front *f, struct box *b, enum deed_kind kind, const char *reason,
+               const char *detail)
 {
     struct trace_ref before = deed_enter(&b->last_trace);
     struct deed d;
 
     deed_begin(&d, kind);
     d.label = NULL; /* how long it took is not known here */
+    d.detail = detail;
     deed_box(&d, b);
     deed_end(&d, f, b, 0, NULL, reason);
     deed_leave(&before);

@@ -44,6 +44,7 @@ struct deed {
     struct trace_ref trace;          /* for what is done in its course: its own, or its parent's */
     const char *conversation, *path; /* deed_place; or NULL */
     char request[ID_LEN + 1];        /* that it was begun for; "" */
+    const char *detail;              /* of its event; or NULL */
     const char *label;         /* of its histogram; a literal; NULL: it is not counted there */
     struct deed *next, **link; /* of those under way in a box; link NULL: in none */
 };
@@ -76,8 +77,10 @@ void deed_end(struct deed *d, struct front *f, const struct box *b, int r, const
               const char *reason);
 /* It is over without a figure, an event or a failure: its span alone tells of it. */
 void deed_drop(struct deed *d);
-/* One that was over as soon as it was heard of: the warden's doing. */
-void deed_told(struct front *f, struct box *b, enum deed_kind kind, const char *reason);
+/* One that was over as soon as it was heard of: the warden's doing. detail: a sentence for the
+ * event, or NULL. */
+void deed_told(struct front *f, struct box *b, enum deed_kind kind, const char *reason,
+               const char *detail);
 
 /* A connection of a sandbox that has ended or was refused: an event of what is under way in it, or
  * a span of its own behind what was last. */

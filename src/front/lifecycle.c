@@ -113,8 +113,8 @@ static void ended(struct box *b)
     box_ref(b);
     boxes_remove(b);
     link_free(steal_ptr(&b->link));
+    past_keep(b->spec.tenant, b->id, &b->end, &b->log);
     box_settled(b);
-    past_keep(b);
     checkpoints_box_ended(b);
     if (b->front->on_box_ended)
         b->front->on_box_ended(b);
@@ -602,41 +602,28 @@ void box_told_sandbox(struct front *f, const struct order_answer *a, int note_fd
     box_unref(b);
 }
 
-/* Whose doing it was: the deadline's, the code's inside, or ours. */
-static void log_end(struct box *b, const struct order_answer *a)
+/* Whose doing it was is in the line. */
+static void log_end(struct box_log *log, const struct box_end *end)
 {
-    switch ((enum order_end)a->end) {
-    case END_EXPIRED:
-        box_log_add(&b->log, LOG_INFO, LAYER_SANDBOX, 0, "Sandbox ended: its time is over");
-        break;
-    case END_DIED:
-        box_log_add(&b->log, LOG_ERROR, LAYER_AGENT, 0,
-                    "Sandbox ended: its first process was killed from inside or by the kernel");
-        break;
-    case END_FAILED:
-        box_log_add(&b->log, LOG_ERROR, LAYER_INFRASTRUCTURE, 0,
-                    "Sandbox ended: the server failed: %s", a->message);
-        break;
-    case END_MEMORY:
-        box_log_add(&b->log, LOG_ERROR, LAYER_SANDBOX, 0, "Sandbox ended: its memory was full");
-        break;
-    case END_MACHINE:
-        box_log_add(&b->log, LOG_ERROR, LAYER_INFRASTRUCTURE, 0,
-                    "Sandbox ended: the machine was full, and the kernel killed its first process");
-        break;
-    case END_KILLED:
-    case END_MAX_:
-        break;
-    }
+    const struct end_kind *kind = end_kind(end->why);
+
+    if (end->why != END_KILLED)
+        box_log_add(log, kind->wanted ? LOG_INFO : LOG_ERROR, kind->layer, 0, "Sandbox ended: %s",
+                    box_end_text(end));
 }
 
-const char *box_end_reason(uint32_t end)
+/* One that an earlier front had: who asks for it later is told as others are. */
+static void told_of_earlier(const struct order_answer *a)
 {
-    static const char *const words[] = {
-        [END_KILLED] = "killed", [END_EXPIRED] = "expired", [END_DIED] = "died",
-        [END_FAILED] = "failed", [END_MEMORY] = "memory",   [END_MACHINE] = "machine"};
+    struct box_end end;
+    struct box_log log = {0};
 
-    return end > 0 && end < ARRAY_SIZE(words) ? words[end] : "failed";
+    box_end_told(&end, a);
+    living_told_end(a);
+    if (!box_end_is_news(&end) || !id_valid(a->id) || !id_valid(a->tenant))
+        return;
+    log_end(&log, &end);
+    past_keep(a->tenant, a->id, &end, &log);
 }
 
 void box_told_ended(struct front *f, const struct order_answer *a)
@@ -645,11 +632,13 @@ void box_told_ended(struct front *f, const struct order_answer *a)
 
     usage_ended(b, a);
     if (!b && !f->store) /* an earlier front's: there is nobody yet to tell of it */
-        living_told_end(a);
+        told_of_earlier(a);
     if (!b)
         return;
-    log_end(b, a);
-    deed_told(f, b, DEED_DESTROY, box_end_reason(a->end));
+    box_end_told(&b->end, a);
+    log_end(&b->log, &b->end);
+    deed_told(f, b, DEED_DESTROY, end_kind(b->end.why)->word,
+              box_end_is_news(&b->end) ? box_end_text(&b->end) : NULL);
     ended(b);
 }
 
@@ -693,7 +682,7 @@ void box_told_paused(struct front *f, const struct order_answer *a)
         bool room = boxes_check_held(f, b->spec.tenant, NULL) == 0;
 
         now_paused(b, a);
-        deed_told(f, b, DEED_PAUSE, "expired");
+        deed_told(f, b, DEED_PAUSE, "expired", NULL);
         if (!room && b->state == BOX_PAUSED && !b->stored)
             let_memory_go(b);
     }

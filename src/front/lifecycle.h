@@ -28,6 +28,4 @@ void box_settled(struct box *b);
 /* What the warden tells. They take the descriptors over. */
 void box_told_sandbox(struct front *f, const struct order_answer *a, int note_fd, int channel_fd);
 void box_told_ended(struct front *f, const struct order_answer *a);
-/* One word for why it ended. */
-const char *box_end_reason(uint32_t end);
 void box_told_paused(struct front *f, const struct order_answer *a);

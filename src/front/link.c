@@ -152,8 +152,11 @@ void link_drop_calls(struct link *l)
     l->pumping = true;
     while (l->calls) {
         struct call *c = l->calls;
+        struct sg_error e;
+
+        box_gone_error(l->box, &e);
         call_cancel(c);
-        c->on_end(c, CALL_GONE, "the sandbox is not running any more", NULL, 0);
+        c->on_end(c, CALL_GONE, e.message, NULL, 0);
     }
     l->pumping = nested;
     if (nested || !l->doomed)

@@ -5,7 +5,6 @@
 
 #include "front/box.h"
 #include "front/events.h"
-#include "front/lifecycle.h"
 #include "order/log.h"
 #include "store/living.h"
 
@@ -14,7 +13,7 @@
 
 struct end {
     char id[ID_LEN + 1];
-    uint32_t why;
+    struct box_end end;
 };
 static struct end *ends;
 static size_t n_ends;
@@ -26,7 +25,7 @@ void living_told_end(const struct order_answer *a)
     if (n_ends == ENDS_MAX)
         return;
     snprintf(ends[n_ends].id, sizeof(ends[0].id), "%s", a->id);
-    ends[n_ends++].why = a->end;
+    box_end_told(&ends[n_ends++].end, a);
 }
 
 struct reason {
@@ -49,9 +48,10 @@ static struct reason reason_of(const char *id)
 {
     for (size_t i = 0; i < n_ends; i++)
         if (strcmp(ends[i].id, id) == 0)
-            return (struct reason){box_end_reason(ends[i].why), NULL,
-                                   ends[i].why == END_FAILED ? LAYER_INFRASTRUCTURE
-                                                             : LAYER_SANDBOX};
+            return (struct reason){end_kind(ends[i].end.why)->word,
+                                   box_end_is_news(&ends[i].end) ? box_end_text(&ends[i].end)
+                                                                 : NULL,
+                                   end_kind(ends[i].end.why)->layer};
     return (struct reason){"failed", "it ended while the server's HTTP process was restarted",
                            LAYER_INFRASTRUCTURE};
 }

@@ -4,10 +4,15 @@
 
 #include "base/clock.h"
 
+#define BUCKETS 4096
+
 struct past {
+    struct share *share;
     struct past *next; /* of the same tenant, the one that ended after it */
+    struct past *next_in_bucket;
     char id[ID_LEN + 1];
     int64_t ended_ms;
+    struct box_end end;
     struct box_log log;
 };
 
@@ -19,11 +24,21 @@ struct share {
 };
 
 static struct share *shares;
+static struct past *buckets[BUCKETS];
 static size_t all_bytes;
 
 static size_t size_of(const struct past *p)
 {
     return sizeof *p + p->log.bytes;
+}
+
+static struct past **bucket_of(const char *id)
+{
+    uint32_t h = 2166136261u;
+
+    for (; *id; id++)
+        h = (h ^ (uint8_t)*id) * 16777619u;
+    return &buckets[h % BUCKETS];
 }
 
 static struct share *share_find(const char *tenant)
@@ -55,6 +70,11 @@ static void drop_oldest(struct share *s)
     s->oldest = p->next;
     if (!s->oldest)
         s->newest = &s->oldest;
+    for (struct past **at = bucket_of(p->id); *at; at = &(*at)->next_in_bucket)
+        if (*at == p) {
+            *at = p->next_in_bucket;
+            break;
+        }
     box_log_done(&p->log);
     free(p);
 }
@@ -89,17 +109,19 @@ static void drop_old(void)
         drop_oldest(largest());
 }
 
-void past_keep(struct box *b)
+void past_keep(const char *tenant, const char *id, const struct box_end *end, struct box_log *log)
 {
-    struct past *p = xcalloc(1, sizeof *p);
-    struct share *s = share_find(b->spec.tenant);
+    struct past *p = xcalloc(1, sizeof *p), **bucket = bucket_of(id);
+    struct share *s = share_find(tenant);
 
     if (!s)
-        s = share_add(b->spec.tenant);
-    memcpy(p->id, b->id, sizeof p->id);
-    p->ended_ms = clock_wall_ms();
-    p->log = b->log;
-    b->log = (struct box_log){0};
+        s = share_add(tenant);
+    *p = (struct past){
+        .share = s, .next_in_bucket = *bucket, .ended_ms = clock_wall_ms(), .end = *end};
+    memcpy(p->id, id, sizeof p->id);
+    p->log = *log;
+    *log = (struct box_log){0};
+    *bucket = p;
     *s->newest = p;
     s->newest = &p->next;
     s->bytes += size_of(p);
@@ -107,14 +129,27 @@ void past_keep(struct box *b)
     drop_old();
 }
 
-const struct box_log *past_log(const char *tenant, const char *id)
+static const struct past *find(const char *tenant, const char *id)
 {
-    const struct share *s;
+    const struct past *p;
 
     drop_old();
-    s = share_find(tenant);
-    for (const struct past *p = s ? s->oldest : NULL; p; p = p->next)
-        if (strcmp(p->id, id) == 0)
-            return &p->log;
-    return NULL;
+    for (p = *bucket_of(id); p; p = p->next_in_bucket)
+        if (strcmp(p->id, id) == 0 && (!tenant || strcmp(p->share->tenant, tenant) == 0))
+            break;
+    return p;
+}
+
+const struct box_log *past_log(const char *tenant, const char *id)
+{
+    const struct past *p = find(tenant, id);
+
+    return p ? &p->log : NULL;
+}
+
+const struct box_end *past_end(const char *tenant, const char *id)
+{
+    const struct past *p = find(tenant, id);
+
+    return p ? &p->end : NULL;
 }

@@ -1,6 +1,6 @@
-/* The logs of sandboxes that have ended, for those who come to look why. Bounded in bytes and time:
- * each tenant has a share, of which its oldest go first. All together have a bound as well; above
- * it the tenant that holds most gives. */
+/* How sandboxes have ended, and their logs, for those who come to look why. Bounded in bytes and
+ * time: each tenant has a share, of which its oldest go first. All together have a bound as well;
+ * above it the tenant that holds most gives. */
 #pragma once
 
 #include "front/box.h"
@@ -9,7 +9,9 @@
 #define PAST_BYTES_ALL (256u * 1024 * 1024) /* of all */
 #define PAST_MS        (10 * 60 * 1000)
 
-/* Takes the log out of a box that has ended. */
-void past_keep(struct box *b);
+/* Of one that has ended. Takes the log over. */
+void past_keep(const char *tenant, const char *id, const struct box_end *end, struct box_log *log);
 /* NULL: there is none of that tenant, or not any more. */
 const struct box_log *past_log(const char *tenant, const char *id);
+/* The same: how it ended. tenant NULL: whoever's it was. */
+const struct box_end *past_end(const char *tenant, const char *id);

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/json_check.h"
 #include "front/asked.h"
+#include "front/past.h"
 
 #define JSON_BODY_DEPTH  32
 #define JSON_BODY_VALUES (512u * 1024)
@@ -118,7 +119,8 @@ void reply_sg_error(struct http_req *req, const struct sg_error *e)
 {
     int status = status_of_error(e);
 
-    if (status == 500) {
+    /* Of a sandbox that was lost the reason is for its user too. */
+    if (status == 500 && e->code != -ESHUTDOWN) {
         http_failed(req, status, e->message);
         reply_error(req, status, "Internal error: the server's log has the reason");
         return;
@@ -129,8 +131,17 @@ void reply_sg_error(struct http_req *req, const struct sg_error *e)
     reply_error(req, status, "%s", e->message);
 }
 
-void reply_no_sandbox(struct http_req *req, const char *id)
+void reply_no_sandbox(struct http_req *req, const char *tenant, const char *id)
 {
+    const struct box_end *end = past_end(tenant, id);
+
+    if (end && box_end_is_news(end)) {
+        asked_about(req, NULL, id);
+        asked_blame(req, end_kind(end->why)->layer);
+        reply_error(req, 404, "Sandbox \"%.64s\" doesn't exist any more: it has ended: %s", id,
+                    box_end_text(end));
+        return;
+    }
     reply_error(req, 404, "Sandbox \"%.64s\" doesn't exist or you don't have access to it", id);
 }
 
@@ -156,25 +167,48 @@ void reply_elsewhere(struct http_req *req, const char *url)
     reply_error(req, 307, "another server has this: %s", url);
 }
 
-void reply_gone(struct http_req *req, const char *id)
+/* E2B's clients go by the status; people by the message. */
+static void put_not_found(struct http_req *req, const char *id, const struct box_end *end)
 {
     AUTO(strbuf_done) struct strbuf out = {0};
+    bool news = end && box_end_is_news(end);
+    char message[64 + BOX_END_DETAIL];
     struct json j;
 
+    snprintf(message, sizeof message, "The sandbox was not found%s%s",
+             news ? ": it has ended: " : "", news ? box_end_text(end) : "");
     strbuf_init(&out, ERROR_MAX);
     jw_init(&j, &out);
     jw_object_begin(&j);
     jw_key(&j, "sandboxId");
     jw_bytes(&j, id, strnlen(id, 64));
     jw_key(&j, "message");
-    jw_string(&j, "The sandbox was not found");
+    jw_string(&j, message);
     jw_key(&j, "code");
     jw_i64(&j, 502);
-    reply_put_fault(req, &j, 502, "The sandbox was not found");
+    if (news) {
+        jw_key(&j, "reason");
+        jw_string(&j, end_kind(end->why)->word);
+        jw_key(&j, "detail");
+        jw_string(&j, box_end_text(end));
+        jw_key(&j, "layer");
+        jw_string(&j, log_layer_name(end_kind(end->why)->layer));
+    }
+    reply_put_fault(req, &j, 502, message);
     jw_object_end(&j);
     asked_about(req, NULL, id_valid(id) ? id : NULL);
-    asked_blame(req, LAYER_SANDBOX);
+    asked_blame(req, news ? end_kind(end->why)->layer : LAYER_SANDBOX);
     http_reply(req, 502, "application/json", out.buf, out.len);
+}
+
+void reply_gone(struct http_req *req, const struct box *b)
+{
+    put_not_found(req, b->id, &b->end);
+}
+
+void reply_unknown(struct http_req *req, const char *id)
+{
+    put_not_found(req, id, past_end(NULL, id));
 }
 
 /* Pages of any origin may ask: what gives access is a token in a header that no browser adds by

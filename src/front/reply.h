@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/json.h"
-#include "front/front.h"
+#include "front/box.h"
 
 /* {"code":status,"message":"...","requestId":"..."} */
 void reply_error(struct http_req *req, int status, const char *fmt, ...) PRINTF(3, 4);
@@ -17,14 +17,18 @@ int status_of_error(const struct sg_error *e);
 int status_of_call(int status);
 void reply_json(struct http_req *req, int status, const struct strbuf *json);
 void reply_empty(struct http_req *req, int status);
-/* 404 with the one message that unknown and foreign sandboxes get. */
-void reply_no_sandbox(struct http_req *req, const char *id);
+/* 404 with the one message that unknown and foreign sandboxes get. Of one that the tenant had, and
+ * that has ended by no wish of his, it says why. */
+void reply_no_sandbox(struct http_req *req, const char *tenant, const char *id);
 /* 307 to the server that has what was asked for, with the same target: method and body stay. */
 void reply_elsewhere(struct http_req *req, const char *url);
 /* The header that says where, for an answer with a body of its own. */
 void reply_add_location(struct http_req *req, const char *url);
-/* 502, on the data plane: the sandbox is not there, or is paused and may not be woken. */
-void reply_gone(struct http_req *req, const char *id);
+/* 502, on the data plane: the sandbox is not there, or is paused and may not be woken. One that has
+ * ended by no wish of its user's: with the reason, and whose doing it was. */
+void reply_gone(struct http_req *req, const struct box *b);
+/* The same, of one that is not in the table. */
+void reply_unknown(struct http_req *req, const char *id);
 /* CORS, on the data plane: the headers of every answer, and the answer to a preflight. */
 void reply_add_cors(struct http_req *req);
 void reply_preflight(struct http_req *req);

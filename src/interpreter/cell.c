@@ -206,7 +206,10 @@ static void give_up(struct cell *c, int status, const char *message)
 {
     struct sg_error e;
 
-    err_set(&e, status == CALL_GONE ? SG_ERR_GONE : SG_ERR_INVALID, -EIO, "%s", message);
+    if (status == CALL_GONE)
+        box_gone_error(c->box, &e);
+    else
+        err_set(&e, SG_ERR_INVALID, -EIO, "%s", message);
     deed_end(&c->deed, c->box->front, c->box, -EIO, &e, NULL);
     c->over = true;
     stop_timer(c);

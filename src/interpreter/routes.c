@@ -29,7 +29,7 @@ void refuse_call(struct http_req *req, const struct box *b, int status, const ch
                  const char *context)
 {
     if (status == CALL_GONE)
-        reply_gone(req, b->id);
+        reply_gone(req, b);
     else if (status == ENOENT && context)
         refuse(req, 404, "Context %s not found", context);
     else

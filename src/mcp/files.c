@@ -39,10 +39,7 @@ void file_fail(struct file_work *w, int status, const char *message)
     char path[OPS_PATH_MAX];
 
     memcpy(path, w->path, sizeof(path));
-    if (status == CALL_GONE)
-        mcp_call_fail(c, "%s: the sandbox has ended meanwhile", path);
-    else
-        mcp_call_fail(c, "%s: %s", path, message && message[0] ? message : strerror(status));
+    mcp_call_fail(c, "%s: %s", path, message && message[0] ? message : strerror(status));
     work_free(w);
 }
 

@@ -156,8 +156,8 @@ enum order_tell {
     TELL_CHECKPOINT, /* layer, tenant, id ("": its sandbox is gone); flags: TELL_KERNELS;
                       * descriptor: note. After all TELL_SANDBOX */
     TELL_READY,      /* flags: TELL_AGAIN. Before it: TELL_ENDED of the last sandboxes */
-    TELL_ENDED,      /* id, end: why; usage as it was when it was let go */
-    TELL_PAUSED,     /* id, state: its deadline paused it; usage, as in the reply to PAUSE */
+    TELL_ENDED,  /* id, tenant, end: why, message: more of it; usage as it was when it was let go */
+    TELL_PAUSED, /* id, state: its deadline paused it; usage, as in the reply to PAUSE */
     TELL_KERNELS_LOST,    /* layer: a checkpoint whose kernels have ended; its files are there */
     TELL_CHECKPOINT_GONE, /* layer: all of it went with its sandbox */
     TELL_DRAIN,
@@ -180,7 +180,8 @@ enum order_end {
     END_EXPIRED,    /* its deadline */
     END_DIED,       /* pid 1 ended by itself: code inside, or the kernel, killed it */
     END_FAILED,     /* the warden could not go on with it: message */
-    END_MEMORY,     /* the kernel killed pid 1: its own memory, or its tenant's, was full */
+    END_MEMORY,     /* the kernel killed pid 1: its own memory was full */
+    END_TENANT,     /* the same: its tenant's was */
     END_MACHINE,    /* the kernel killed pid 1: the machine was full, which is no doing of its */
     END_MAX_
 };

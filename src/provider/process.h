@@ -109,7 +109,7 @@ struct instance_stats {
     uint64_t oom_kills, pids_hits; /* since creation, if instance_events was never called */
     uint64_t cpu_usec;             /* since creation */
     uint64_t memory_bytes, memory_cache, memory_reclaimable;
-    bool limit_reached; /* its memory was full at some time; instance_stats only */
+    bool was_full; /* its own memory, since the last call; instance_stats only */
 };
 void instance_stats(struct instance *i, struct instance_stats *ret);
 /* Without what has happened, which is 0: quick enough for the moment before it is killed. */

@@ -78,7 +78,7 @@ struct instance {
     bool hunted;   /* to be ended: pid 1 did not die, its whole group has been killed */
     uint32_t pids;
     uint32_t cpus; /* as in struct stage_setup */
-    uint64_t disk_bytes, memory_limit;
+    uint64_t disk_bytes;
     int kernel_ends[3]; /* of the kernel that is asked for: control, output, errors */
     struct ends {
         int fds[ENDS_MAX];

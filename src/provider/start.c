@@ -249,7 +249,6 @@ int instance_finish(struct instance *i, const struct instance_spec *spec, struct
     i->pids = spec->limits.pids;
     i->cpus = whole_cpus(spec->limits.cpus_milli);
     i->disk_bytes = spec->limits.disk_bytes;
-    i->memory_limit = spec->limits.memory_bytes;
     ls.lower = p->slots[i->index].lower;
     ls.layer = spec->layer ? *spec->layer : -1;
     ls.userns = i->userns;

@@ -9,8 +9,7 @@
 #include "provider/process_impl.h"
 #include "warden/child.h"
 
-#define END_NS     5000000000ull
-#define NEAR_BYTES (1u << 20) /* of a limit: pages are charged by the batch */
+#define END_NS 5000000000ull
 
 static struct slot *slot_of(const struct instance *i)
 {
@@ -99,8 +98,7 @@ void instance_stats(struct instance *i, struct instance_stats *ret)
     s->cgroup->ops->stats(s->cgroup, &now);
     ret->oom_kills = now.oom_kills - s->seen.oom_kills;
     ret->pids_hits = now.pids_hits - s->seen.pids_hits;
-    /* Where the kernel tells no peak there is none to doubt with. */
-    ret->limit_reached = now.memory_peak == 0 || now.memory_peak + NEAR_BYTES >= i->memory_limit;
+    ret->was_full = s->cgroup->ops->was_full(s->cgroup);
 }
 
 int instance_freeze_ask(struct instance *i, bool on, struct sg_error *e)

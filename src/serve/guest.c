@@ -5,9 +5,11 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "order/ends.h"
 #include "order/log.h"
 #include "serve/grave.h"
 #include "serve/guest_impl.h"
+#include "serve/helpers.h"
 #include "serve/kernels.h"
 #include "serve/server.h"
 #include "serve/unborn.h"
@@ -15,22 +17,6 @@
 /* Kernels that a sandbox may ask for in a while. */
 #define ASKS_MAX 50
 #define ASKS_NS  1000000000ull
-
-static const char *const end_names[] = {[END_KILLED] = "killed",
-                                        [END_EXPIRED] = "its time was over",
-                                        [END_DIED] = "died",
-                                        [END_FAILED] = "failed",
-                                        [END_MEMORY] = "its memory was full",
-                                        [END_MACHINE] = "the machine was full"};
-_Static_assert(ARRAY_SIZE(end_names) == END_MAX_, "a name for each end");
-
-static const enum log_layer end_layers[] = {[END_KILLED] = LAYER_SANDBOX,
-                                            [END_EXPIRED] = LAYER_SANDBOX,
-                                            [END_DIED] = LAYER_AGENT, /* it was the first process */
-                                            [END_FAILED] = LAYER_INFRASTRUCTURE,
-                                            [END_MEMORY] = LAYER_SANDBOX,
-                                            [END_MACHINE] = LAYER_INFRASTRUCTURE};
-_Static_assert(ARRAY_SIZE(end_layers) == END_MAX_, "a layer for each end");
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -93,8 +79,8 @@ static void guest_free(struct guest *g)
  * -------------------------------------------------------------------------------- */
 
 /* Whose limit it was that the kernel killed for. What all sandboxes may have, and what the tenant
- * may, tell of it themselves. Else it was its own, if it was ever there; and if not, the machine
- * had no memory left at all. */
+ * may, tell of it themselves. Else it was its own, if it stood in the way since the last look; and
+ * if not, the machine had no memory left at all. */
 static void judge_kills(struct guest *g, const struct instance_stats *now)
 {
     uint64_t n = now->oom_kills - g->oom.seen;
@@ -103,7 +89,7 @@ static void judge_kills(struct guest *g, const struct instance_stats *now)
         g->oom.machine += n;
     else if (n > 0 && ward_full_ns(g->ward) >= g->oom.looked_ns)
         g->oom.tenant += n;
-    else if (n > 0 && now->limit_reached)
+    else if (n > 0 && now->was_full)
         g->oom.own += n;
     else
         g->oom.machine += n;
@@ -116,15 +102,23 @@ static void judge_kills(struct guest *g, const struct instance_stats *now)
 static enum order_end why_died(struct guest *g)
 {
     struct instance_stats now;
-    uint64_t machine = g->oom.machine, others = g->oom.own + g->oom.tenant;
+    uint64_t machine = g->oom.machine, tenant = g->oom.tenant, own = g->oom.own;
 
     if (!instance_was_killed(g->instance))
         return END_DIED;
     instance_stats(g->instance, &now);
     judge_kills(g, &now);
-    return g->oom.machine > machine              ? END_MACHINE
-           : g->oom.own + g->oom.tenant > others ? END_MEMORY
-                                                 : END_DIED;
+    return g->oom.machine > machine ? END_MACHINE
+           : g->oom.tenant > tenant ? END_TENANT
+           : g->oom.own > own       ? END_MEMORY
+                                    : END_DIED;
+}
+
+static void end_with_holder(struct guest *g)
+{
+    if (g->doom == 0)
+        g->doom_text = "the holder of its tenant was killed";
+    guest_end(g, END_FAILED);
 }
 
 static void on_process(struct event_source *src, uint32_t events)
@@ -132,7 +126,10 @@ static void on_process(struct event_source *src, uint32_t events)
     struct guest *g = CONTAINER_OF(src, struct guest, process);
 
     (void)events;
-    guest_end(g, why_died(g));
+    if (helper_holder_gone(g->ward))
+        end_with_holder(g);
+    else
+        guest_end(g, why_died(g));
 }
 
 /* Copies are made by us, at nobody's cost: who asks without end starts kernels itself. */
@@ -276,20 +273,33 @@ void guest_drop_instance(struct guest *g, grave_done done)
 /* ---- its end
  * ------------------------------------------------------------------------------------- */
 
+static void guest_ended(const struct guest *g, struct guest_ended *ret)
+{
+    *ret = (struct guest_ended){.why = g->doom, .text = g->doom_text};
+    snprintf(ret->id, sizeof ret->id, "%s", g->id);
+    snprintf(ret->tenant, sizeof ret->tenant, "%s", g->tenant);
+}
+
+static void describe_end(const struct guest_ended *end, struct order_answer *ret)
+{
+    *ret = (struct order_answer){.tell = TELL_ENDED, .end = end->why};
+    snprintf(ret->id, sizeof ret->id, "%s", end->id);
+    snprintf(ret->tenant, sizeof ret->tenant, "%s", end->tenant);
+    snprintf(ret->message, sizeof ret->message, "%s", end->text ? end->text : "");
+}
+
 static void gone(struct guest *g)
 {
     struct server *s = g->server;
-    struct order_answer a = {.tell = TELL_ENDED, .end = g->doom};
-    enum settings_level level =
-        g->doom == END_KILLED || g->doom == END_EXPIRED ? LEVEL_DEBUG : LEVEL_WARN;
+    const struct end_kind *kind = end_kind(g->doom);
+    struct guest_ended *end = &s->ends[s->ended++ % ENDS_KEPT];
+    struct order_answer a;
 
-    snprintf(s->ends[s->ended % ENDS_KEPT].id, sizeof s->ends[0].id, "%s", g->id);
-    s->ends[s->ended % ENDS_KEPT].why = g->doom;
-    s->ended++;
-    log_sandbox(level, end_layers[g->doom], g->id, "ended: %s", end_names[g->doom]);
+    guest_ended(g, end);
+    log_sandbox(kind->wanted ? LEVEL_DEBUG : LEVEL_WARN, kind->layer, g->id, "ended: %s",
+                end_text(g->doom, g->doom_text));
     moments_guest_gone(s, g->id);
-    snprintf(a.id, sizeof a.id, "%s", g->id);
-    snprintf(a.tenant, sizeof a.tenant, "%s", g->tenant);
+    describe_end(end, &a);
     guest_usage(g, &a.stats);
     front_tell(s, &a, NULL, 0);
     for (struct waiter *w = g->kills; w; w = w->next)
@@ -545,6 +555,19 @@ static void introduce(struct guest *g)
     close_p(&fds[1]);
 }
 
+/* One that is being made fails by itself, and is made elsewhere where that can be. */
+void guests_holder_gone(struct server *s, struct ward *w)
+{
+    struct guest *next;
+
+    for (size_t i = 0; i < GUEST_BUCKETS; i++)
+        for (struct guest *g = s->guests[i]; g; g = next) {
+            next = g->next;
+            if (g->ward == w && g->instance)
+                end_with_holder(g);
+        }
+}
+
 void guests_introduce(struct server *s)
 {
     struct guest *next;
@@ -558,11 +581,11 @@ void guests_introduce(struct server *s)
         }
 }
 
-static void tell_end(struct server *s, const char *id, enum order_end why)
+static void tell_end(struct server *s, const struct guest_ended *end)
 {
-    struct order_answer a = {.tell = TELL_ENDED, .end = why};
+    struct order_answer a;
 
-    snprintf(a.id, sizeof a.id, "%s", id);
+    describe_end(end, &a);
     front_tell(s, &a, NULL, 0);
 }
 
@@ -570,11 +593,15 @@ void guests_tell_ends(struct server *s)
 {
     for (size_t i = 0; i < ENDS_KEPT; i++)
         if (s->ends[i].id[0])
-            tell_end(s, s->ends[i].id, s->ends[i].why);
+            tell_end(s, &s->ends[i]);
     for (size_t i = 0; i < GUEST_BUCKETS; i++)
         for (const struct guest *g = s->guests[i]; g; g = g->next)
-            if (g->doom != 0)
-                tell_end(s, g->id, g->doom);
+            if (g->doom != 0) {
+                struct guest_ended end;
+
+                guest_ended(g, &end);
+                tell_end(s, &end);
+            }
 }
 
 void guests_count(const struct server *s, struct order_figures *ret)

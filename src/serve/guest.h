@@ -32,6 +32,13 @@ struct ward;
 struct ticket;
 struct kernel_news;
 
+/* One that has ended, as a front is told of it. */
+struct guest_ended {
+    char id[ID_LEN + 1], tenant[ORDER_TENANT_LEN + 1];
+    enum order_end why;
+    const char *text; /* more of it, or NULL */
+};
+
 /* A policy document (egress/document.h), on the heap; without text: nothing goes out. */
 struct policy_text {
     char *text;
@@ -68,6 +75,8 @@ void guest_policy(struct guest *g, const struct ticket *t, const struct policy_t
 /* ORDER_PAUSE, ORDER_RESUME, ORDER_SNAPSHOT. */
 void guest_order(struct guest *g, const struct ticket *t, const struct order *o);
 
+/* The holder of a ward has ended, and all that ran in it with it. */
+void guests_holder_gone(struct server *s, struct ward *w);
 /* The front has ended. */
 void guests_front_gone(struct server *s);
 /* Tells a new front of each that lives. */

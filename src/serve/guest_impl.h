@@ -114,6 +114,7 @@ struct guest {
     struct order_steps steps; /* of its making */
     uint64_t step_ns;         /* when the present one began */
     enum order_end doom;      /* 0, or why it ends as soon as that is possible */
+    const char *doom_text;    /* a literal: what its user may know of it; NULL: nothing more */
 };
 
 /* guest.c */

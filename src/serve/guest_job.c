@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "order/ends.h"
 #include "order/log.h"
 #include "sandbox/sandbox.h"
 #include "serve/grave.h"
@@ -92,7 +93,10 @@ static void go_on_running(struct guest *g)
 void guest_abandon_job(struct guest *g)
 {
     struct sg_error e = {0};
-    int r = err_set(&e, SG_ERR_GONE, -ECANCELED, "the sandbox has ended meanwhile");
+    bool ours = g->doom && end_kind(g->doom)->layer == LAYER_INFRASTRUCTURE;
+    int r = ours ? err_set(&e, SG_ERR_INTERNAL, -ESHUTDOWN, "the sandbox has ended: %s",
+                           end_text(g->doom, g->doom_text))
+                 : err_set(&e, SG_ERR_GONE, -ECANCELED, "the sandbox has ended meanwhile");
 
     if (g->save)
         layer_save_cancel(steal_ptr(&g->save));

@@ -2,6 +2,7 @@
 
 #include "order/log.h"
 #include "serve/faults.h"
+#include "serve/guest.h"
 #include "serve/server.h"
 #include "serve/ward.h"
 
@@ -13,12 +14,32 @@ static struct ward *ward_of(struct heartbeat *b, enum domain_helper *ret)
     return CONTAINER_OF(b - *ret, struct ward, hearts[0]);
 }
 
+bool helper_holder_gone(const struct ward *w)
+{
+    return domain_holder_gone(provider_domain(w->provider));
+}
+
+/* It takes all processes of the domain along, and can be reaped only when they have been. Those
+ * that are frozen do not end by themselves. */
+static void look_at_holder(struct ward *w)
+{
+    if (!w->hearts[HELPER_HOLDER].link || !helper_holder_gone(w))
+        return;
+    heartbeat_stop(&w->hearts[HELPER_HOLDER]);
+    fault_count(w->server, PROCESS_HOLDER, PROCESS_KILLED);
+    log_line(LEVEL_ERROR, "the holder of a tenant was killed: all its sandboxes end");
+    ward_give_up(w);
+    guests_holder_gone(w->server, w);
+}
+
 /* What waits to be read is a sign of life, though it may be idle work to read it. */
 static void beat(struct heartbeat *b)
 {
     enum domain_helper h;
-    struct domain *d = provider_domain(ward_of(b, &h)->provider);
+    struct ward *w = ward_of(b, &h);
+    struct domain *d = provider_domain(w->provider);
 
+    look_at_holder(w);
     if (h == HELPER_HOLDER ? domain_beat_answered(d, h)
                            : h == HELPER_SPAWNER && domain_spawn_ready(d))
         heartbeat_heard(b);
@@ -62,16 +83,6 @@ void helper_watch(struct ward *w, enum domain_helper h)
 void helper_heard(struct ward *w, enum domain_helper h)
 {
     heartbeat_heard(&w->hearts[h]);
-}
-
-/* It takes all processes of the domain along, and can be reaped only when they have been. */
-static void look_at_holder(struct ward *w)
-{
-    if (!w->hearts[HELPER_HOLDER].link || !domain_holder_gone(provider_domain(w->provider)))
-        return;
-    heartbeat_stop(&w->hearts[HELPER_HOLDER]);
-    fault_count(w->server, PROCESS_HOLDER, PROCESS_KILLED);
-    log_line(LEVEL_ERROR, "the holder of a tenant was killed: all its sandboxes end");
 }
 
 void helper_ended(struct ward *w, enum domain_helper h)

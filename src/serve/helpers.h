@@ -17,5 +17,7 @@ void helper_watch(struct ward *w, enum domain_helper h);
 void helper_heard(struct ward *w, enum domain_helper h);
 /* Its socket is closed: says and counts how it ended, and reaps it. */
 void helper_ended(struct ward *w, enum domain_helper h);
+/* Whether its holder was killed: what ends in the ward does so by no doing of its own. */
+bool helper_holder_gone(const struct ward *w);
 /* The ward closes. */
 void helpers_stop(struct ward *w);

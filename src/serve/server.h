@@ -18,6 +18,7 @@
 #include "order/order.h"
 #include "order/settings.h"
 #include "serve/front_process.h"
+#include "serve/guest.h"
 #include "serve/heartbeat.h"
 #include "serve/logfile.h"
 #include "serve/budget.h"
@@ -87,10 +88,8 @@ struct server {
     size_t n_listeners;
     size_t n_plain_listeners;     /* the others, behind them, are for metrics alone */
     uint64_t made, pooled, ended; /* sandboxes, so far */
-    struct {
-        char id[ID_LEN + 1];
-        enum order_end why;
-    } ends[ENDS_KEPT]; /* the last of them: at[ended % ENDS_KEPT] is next. See guests_tell_ends */
+    /* The last of them: at[ended % ENDS_KEPT] is next. See guests_tell_ends. */
+    struct guest_ended ends[ENDS_KEPT];
     struct tls_text tls;
     struct extra_text extra;
 };

@@ -89,7 +89,7 @@ static void on_awake(void *arg, struct box *b, int r, const struct sg_error *e)
         req->owner = NULL;
         req->on_close = NULL;
         if (r < 0)
-            reply_gone(req, b->id);
+            reply_gone(req, b);
         else
             answer(req, b, port);
     }
@@ -114,7 +114,7 @@ static bool may_wake(struct http_req *req, struct box *b, unsigned port)
     if (allowed)
         return true;
     if (port == FRONT_ENVD_PORT && strcmp(req->path, "/health") == 0)
-        reply_gone(req, b->id);
+        reply_gone(req, b);
     else
         answer(req, b, port);
     return false;
@@ -127,7 +127,7 @@ static void to_sandbox(struct http_req *req, const char *id, unsigned port)
     asked_of(req)->data_plane = true;
     asked_about(req, b ? b->spec.tenant : NULL, id);
     if (!b) {
-        reply_gone(req, id);
+        reply_unknown(req, id);
         return;
     }
     if (!asked_has_room(req))
@@ -178,7 +178,7 @@ static void route(struct http_req *req)
             return;
         }
         if (len != ID_LEN || !id_valid(id)) {
-            reply_gone(req, named);
+            reply_unknown(req, named);
             return;
         }
         to_sandbox(req, id, by_host ? host_port : port);

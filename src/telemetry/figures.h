@@ -59,7 +59,7 @@ enum figure_type { FIGURE_COUNTER, FIGURE_GAUGE, FIGURE_HISTOGRAM };
     X(AGENTS, GAUGE, "agents", "state", "Hosted agents; state: running, ended (still listed)")     \
     X(ENDED, COUNTER, "sandbox_ended_total", "why",                                                \
       "Sandboxes that ended; why: killed, expired, "                                               \
-      "died, failed, memory, machine")                                                             \
+      "died, failed, memory, tenant, machine")                                                     \
     X(REAPED, COUNTER, "reaped_total", "what", "Ended by the reaper; what: context, sandbox")      \
     X(FAILURES, COUNTER, "failures_total", "layer:cause",                                          \
       "Operations that failed; layer: whose doing it is, as in the log")                           \

@@ -286,8 +286,12 @@ static void on_end(struct call *c, int status, const char *message, const void *
 
     o->result.ms = (clock_ns() - o->began_ns) / NS_PER_MS;
     if (status == CALL_GONE) {
+        struct sg_error e;
+
+        box_gone_error(o->box, &e);
         o->result.exit_code = 128 + SIGKILL;
-        conclude(o, ONCE_EXECUTION_ERROR, "the sandbox has ended while the program ran");
+        conclude(o, e.kind == SG_ERR_INTERNAL ? ONCE_SETUP_ERROR : ONCE_EXECUTION_ERROR, "%s",
+                 message);
         return;
     }
     if (status != 0) {

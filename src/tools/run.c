@@ -60,6 +60,7 @@ struct tool_run {
     bool cancelled;  /* ... which then frees this */
     bool tried;      /* the sandbox was gone once already */
     int gone_status; /* of a refusal, if it is not 0 */
+    bool lost;       /* its sandbox ended while the code ran */
     struct strbuf gone_message;
 
     enum sanitise_mode sanitise;
@@ -150,7 +151,10 @@ static void end_deed(struct tool_run *r)
         span_number(r->deed.span, KEY_EXIT_CODE, x->exit_code);
         deed_content(&r->deed, r->front, KEY_OUTPUT, r->gather.out.buf, r->gather.out.len);
         if (!x->success)
-            span_fail(r->deed.span, x->exit_code == EXIT_TIMEDOUT ? "timeout" : "code",
+            span_fail(r->deed.span,
+                      r->lost                         ? "gone"
+                      : x->exit_code == EXIT_TIMEDOUT ? "timeout"
+                                                      : "code",
                       "the code failed");
     }
     deed_end(&r->deed, r->front, r->box, ran ? 0 : -EIO, &x->refusal, NULL);
@@ -284,10 +288,9 @@ static void refused(struct tool_run *r)
 
     r->gone_status = 0;
     if (begun) {
-        gather_error(&r->gather, "SandboxGone",
-                     status == CALL_GONE ? "the sandbox has ended while the code ran"
-                                         : r->gone_message.buf);
+        gather_error(&r->gather, "SandboxGone", r->gone_message.buf);
         r->failed = true;
+        r->lost = status == CALL_GONE;
         complete(r);
         return;
     }

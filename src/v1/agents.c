@@ -300,7 +300,7 @@ static struct box *named_box(struct e2b_req *q, const char *id)
             return NULL;
         }
     if (!b) {
-        reply_no_sandbox(q->http, id);
+        reply_no_sandbox(q->http, q->tenant.id, id);
         return NULL;
     }
     if (b->state == BOX_RUNNING && b->busy != BUSY_PAUSING)

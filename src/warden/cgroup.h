@@ -57,6 +57,9 @@ struct cgroup_ops {
     bool (*frozen)(struct cgroup *c);
     void (*stats)(struct cgroup *c, struct cgroup_stats *ret);
     void (*usage)(struct cgroup *c, struct cgroup_usage *ret);
+    /* Whether its own limit of memory, and none above it, stood in the way since the last call. v1
+     * tells of a peak alone, also of one that files of the disk made; it begins anew. */
+    bool (*was_full)(struct cgroup *c);
     /* SIGKILL to everything in it, thawed. */
     void (*kill)(struct cgroup *c);
     bool (*empty)(struct cgroup *c);

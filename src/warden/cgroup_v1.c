@@ -17,6 +17,8 @@ static const char *const controllers[N_CONTROLLERS] = {"memory",  "pids",    "cp
 static const char *const devices_allowed[] = {"c 1:3 rw", "c 1:5 rw", "c 1:7 rw", "c 1:8 rw",
                                               "c 1:9 rw", "c 5:0 rw", "c 5:2 rw", "c 136:* rw"};
 
+#define NEAR_BYTES (1u << 20) /* of a limit: pages are charged by the batch */
+
 struct v1 {
     struct cgroup base;
     char path[CGROUP_PATH_MAX]; /* below `sandglass` */
@@ -226,6 +228,15 @@ static void v1_stats(struct cgroup *base, struct cgroup_stats *ret)
     ret->pids_hits = cgroup_read_key(c->dir[PIDS], "pids.events", "max");
 }
 
+static bool v1_was_full(struct cgroup *base)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+    uint64_t peak = cgroup_read_u64(c->dir[MEMORY], "memory.max_usage_in_bytes");
+
+    put_u64(c->dir[MEMORY], "memory.max_usage_in_bytes", 0);
+    return peak + NEAR_BYTES >= cgroup_read_u64(c->dir[MEMORY], "memory.limit_in_bytes");
+}
+
 static void v1_memory(int dir, struct cgroup_usage *ret)
 {
     static const char *const keys[] = {"total_cache", "total_inactive_file", "total_active_file"};
@@ -354,6 +365,7 @@ const struct cgroup_ops cgroup_v1 = {
     .freeze = v1_freeze,
     .frozen = v1_frozen,
     .stats = v1_stats,
+    .was_full = v1_was_full,
     .usage = v1_usage,
     .kill = v1_kill,
     .empty = v1_empty,

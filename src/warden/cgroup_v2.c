@@ -12,6 +12,7 @@ struct v2 {
     struct cgroup base;
     char path[CGROUP_PATH_MAX]; /* below `sandglass` */
     int dir;
+    uint64_t ooms; /* that was_full knows of */
 };
 
 static int parent = -1; /* <mount>/sandglass; opened once per process, never closed */
@@ -162,6 +163,15 @@ static void v2_stats(struct cgroup *base, struct cgroup_stats *ret)
     ret->pids_hits = cgroup_read_key(c->dir, "pids.events", "max");
 }
 
+static bool v2_was_full(struct cgroup *base)
+{
+    struct v2 *c = CONTAINER_OF(base, struct v2, base);
+    uint64_t before = c->ooms;
+
+    c->ooms = cgroup_read_key(c->dir, "memory.events", "oom");
+    return c->ooms > before;
+}
+
 static void v2_memory(int dir, struct cgroup_usage *ret)
 {
     static const char *const keys[] = {"file", "inactive_file", "active_file"};
@@ -263,6 +273,7 @@ const struct cgroup_ops cgroup_v2 = {
     .freeze = v2_freeze,
     .frozen = v2_frozen,
     .stats = v2_stats,
+    .was_full = v2_was_full,
     .usage = v2_usage,
     .kill = v2_kill,
     .empty = v2_empty,

@@ -382,9 +382,10 @@ void domain_helper_continue(struct domain *d, enum domain_helper h)
 /* Its descriptors go first, then all in W, then itself. */
 bool domain_holder_gone(const struct domain *d)
 {
-    char c;
+    /* Answers to heartbeats that nobody has read yet do not hide it. */
+    struct pollfd p = {.fd = d->holder_sock, .events = POLLRDHUP};
 
-    return recv(d->holder_sock, &c, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
+    return poll(&p, 1, 0) == 1;
 }
 
 void domain_helper_ended(struct domain *d, enum domain_helper h, struct child_exit *ret)

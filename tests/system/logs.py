@@ -179,7 +179,7 @@ def layers(server, client, box):
         if client.api("GET", f"/sandboxes/{box['sandboxID']}")[0] == 404:
             break
     found = lines(server, "--layer", "agent", "--sandbox", box["sandboxID"])
-    check("a sandbox whose first process dies is agent", found and "ended: died" in found[0]["message"], found)
+    check("a sandbox whose first process dies is agent", found and "ended: its first process died" in found[0]["message"], found)
 
 
 # ---- secrets ----------------------------------------------------------------------------------------------

@@ -59,16 +59,17 @@ TEST(levels)
 static void end_one(const char *tenant, unsigned number, size_t len)
 {
     static char text[BOX_LOG_BYTES];
-    struct box b = {0};
+    struct box_end end = {.why = END_MACHINE};
+    struct box_log log = {0};
+    char id[ID_LEN + 1];
 
     memset(text, 'x', sizeof text);
     for (size_t i = 100; i < sizeof text; i += 100)
         text[i] = '\n';
-    snprintf(b.id, sizeof b.id, "box%017u", number);
-    snprintf(b.spec.tenant, sizeof b.spec.tenant, "%s", tenant);
-    box_log_output(&b.log, 1, "stdout", text, len);
-    past_keep(&b);
-    EXPECT(b.log.n == 0);
+    snprintf(id, sizeof id, "box%017u", number);
+    box_log_output(&log, 1, "stdout", text, len);
+    past_keep(tenant, id, &end, &log);
+    EXPECT(log.n == 0);
 }
 
 /* One that ends sandboxes by the hundred does not make others' logs go. */
@@ -81,6 +82,10 @@ TEST(logs_of_ended_ones_have_shares)
     EXPECT(past_log("noisy000000000000000", "box00000000000000002") == NULL);
     EXPECT(past_log("noisy000000000000000", "box00000000000000099") != NULL);
     EXPECT(past_log("noisy000000000000000", "box00000000000000001") == NULL);
+    EXPECT(past_end("noisy000000000000000", "box00000000000000001") == NULL);
+    EXPECT(past_end(NULL, "box00000000000000002") == NULL);
+    const struct box_end *end = past_end(NULL, "box00000000000000001");
+    EXPECT(end && box_end_is_news(end) && strcmp(box_end_text(end), "the machine was full") == 0);
     /* All of them together have a bound too: who holds most gives. */
     for (unsigned i = 100; i < 100 + 40 * 40; i++) {
         char tenant[ID_LEN + 1];

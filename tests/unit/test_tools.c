@@ -518,8 +518,8 @@ TEST(a_sandbox_that_is_gone_before_the_code_began_is_asked_for_again)
     json_t *v = answer(200);
     expect_field(v, "stdout", "\"x\"");
     expect_field(v, "error",
-                 "{\"name\":\"SandboxGone\",\"value\":\"the sandbox has ended while the code "
-                 "ran\",\"traceback\":\"\"}");
+                 "{\"name\":\"SandboxGone\",\"value\":\"the sandbox is not running any "
+                 "more\",\"traceback\":\"\"}");
     expect_field(v, "success", "false");
     EXPECT(manager.asked == 2);
     json_decref(v);
