@@ -15,10 +15,12 @@
 
 #define REST_NS     1000000000ull
 #define REST_MAX_NS (64 * REST_NS)
+#define PROVED_NS   REST_NS
 /* Loading them takes some 150 MB, what stays is 70. */
 #define SCIENCE_ROOM (1ull << 30)
 
 static void rest(struct ward *w);
+static void load_again(struct ward *w);
 
 /* For what `auto` loads besides the standard library. */
 static bool has_room(void)
@@ -102,7 +104,7 @@ static void on_home_ended(struct event_source *src, uint32_t events)
 
     (void)events;
     leave_home(w);
-    rest(w);
+    load_again(w);
 }
 
 /* It is not one of the sandboxes that keep a ward in use. */
@@ -156,6 +158,23 @@ static void rest(struct ward *w)
     guests_ask_again(w->server, w);
 }
 
+/* It has ended. If it had done its work, or had been there for a while, the next one will too, and
+ * is loaded at once. */
+static void load_again(struct ward *w)
+{
+    struct ward_kernels *k = &w->kernels;
+
+    if (k->state != KERNELS_READY || (!k->proved && clock_ns() - k->ready_ns < PROVED_NS)) {
+        rest(w);
+        return;
+    }
+    k->state = KERNELS_RESTING;
+    k->rest_ns = REST_NS;
+    k->again = true;
+    timer_set(&w->server->reactor, &k->rest, clock_ns());
+    guests_ask_again(w->server, w);
+}
+
 /* ---- kernels --------------------------------------------------------------------------------- */
 
 bool kernels_feed(struct ward *w, struct instance *i)
@@ -179,13 +198,15 @@ static void refuse(struct instance *i)
         log_line(LEVEL_DEBUG, "%s", e.message);
 }
 
-/* It is worth waiting for: it has not failed yet. */
+/* It is worth waiting for: it has not failed yet. One that is loaded again takes longer than to
+ * start a kernel without it. */
 static bool is_coming(const struct ward *w)
 {
     const struct ward_kernels *k = &w->kernels;
 
-    return k->rest_ns == REST_NS && (k->state == KERNELS_HOMELESS || k->state == KERNELS_LOADING ||
-                                     (k->state == KERNELS_RESTING && !k->home));
+    return k->rest_ns == REST_NS && !k->again &&
+           (k->state == KERNELS_HOMELESS || k->state == KERNELS_LOADING ||
+            (k->state == KERNELS_RESTING && !k->home));
 }
 
 bool kernels_want(struct ward *w, struct instance *i)
@@ -212,11 +233,12 @@ static void on_zygote(struct ward *w, int r, const struct sg_error *e)
     }
     if (r < 0) {
         log_line(LEVEL_WARN, "kernels start cold for now: %s", e->message);
-        rest(w);
+        load_again(w);
         return;
     }
     w->kernels.state = KERNELS_READY;
-    w->kernels.rest_ns = REST_NS;
+    w->kernels.ready_ns = clock_ns();
+    w->kernels.proved = false;
     guests_ask_again(w->server, w);
     reactor_want_idle(&w->server->reactor); /* the pool has none yet */
 }
@@ -255,6 +277,7 @@ static void on_broker(struct event_source *src, uint32_t events)
 
     (void)events;
     helper_heard(w, HELPER_BROKER);
+    w->kernels.proved |= news.kind == NEWS_KERNEL && r == 0;
     if (news.kind == NEWS_ZYGOTE) {
         on_zygote(w, r, &e);
     } else if (news.kind == NEWS_STILL || news.kind == NEWS_HELD || news.kind == NEWS_WENT) {
@@ -277,7 +300,7 @@ static void on_broker(struct event_source *src, uint32_t events)
         guests_broker_gone(w->server, w);
         log_line(LEVEL_WARN, "kernels start cold for now: %s", e.message);
         if (wanted(w))
-            rest(w);
+            load_again(w);
     }
 }
 

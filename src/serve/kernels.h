@@ -6,7 +6,8 @@
  *
  * The zygote that kernels are copied from sees the files of a sandbox of its own, its home, which
  * nobody else uses. While there is no zygote, agents that ask are told so and start a kernel
- * themselves: slower, and the same.
+ * themselves: slower, and the same. One that had made kernels, or was there for a while, is
+ * replaced at once; others after a rest that doubles from 1 to 64 seconds.
  *
  * A sandbox that waits in the pool gets a kernel ahead of need; any other when its agent asks. */
 #pragma once

@@ -1,5 +1,6 @@
 #include "serve/ward.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "serve/kernels.h"
 #include "serve/layer.h"
 #include "serve/server.h"
+#include "warden/child.h"
 
 #define SECOND_NS   1000000000ull
 #define QUIET_NS    (30 * SECOND_NS) /* how often to look at a ward that nobody asks */
@@ -22,6 +24,7 @@
 #define SLOTS_MAX_  16384u
 #define SPARE_SLOTS 16u
 #define PROBE_SLOTS 2u
+#define STRAY_LOOKS 20 /* each a millisecond later than the one before */
 #define HOSTNAME    "sandbox"
 
 struct birth {
@@ -569,6 +572,16 @@ static bool is_used(const struct ward *w)
     return w->n_out > 0 || w->requests || w->asked || w->n_starting > 0;
 }
 
+/* What the spawner was cloning when it died is known to nobody, and would keep the holder. */
+static void end_strays(struct domain *d)
+{
+    struct pollfd holder = {.fd = d->holder_pidfd, .events = POLLIN};
+
+    domain_kill(d);
+    for (int i = 0; i < STRAY_LOOKS && poll(&holder, 1, i) == 0; i++)
+        child_reap_strays();
+}
+
 static void ward_close(struct ward *w)
 {
     struct sg_error e;
@@ -586,6 +599,8 @@ static void ward_close(struct ward *w)
     reactor_unwatch(&w->server->reactor, &w->spawner);
     timer_cancel(&w->server->reactor, &w->tick);
     timer_cancel(&w->server->reactor, &w->calm);
+    if (w->spawner_gone)
+        end_strays(provider_domain(w->provider));
     if (provider_close(w->provider, &e) < 0)
         log_line(LEVEL_ERROR, "%s", e.message);
     free(w);

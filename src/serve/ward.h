@@ -56,7 +56,10 @@ struct ward_kernels {
     struct ward_request request; /* HOMELESS */
     struct event_source broker, home_end;
     struct timer rest;
-    uint64_t rest_ns;
+    uint64_t rest_ns;  /* how long the next rest is */
+    uint64_t ready_ns; /* READY: since when */
+    bool proved;       /* READY: a kernel was made */
+    bool again;        /* there was one before that had proved itself */
 };
 
 struct ward {

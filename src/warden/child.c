@@ -1,9 +1,11 @@
 #include "warden/child.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -73,4 +75,61 @@ int child_pid(int pidfd)
         return 0;
     const char *line = strstr(text, "\nPid:");
     return line && sscanf(line, "\nPid: %d", &pid) == 1 && pid > 0 ? pid : 0;
+}
+
+/* ---- strays ---------------------------------------------------------------------------------- */
+
+#define STRAYS_MAX 4096
+#define LIST_MAX   (64u << 10)
+
+/* Those of which we have pidfds. */
+static size_t list_known(int *pids, size_t max)
+{
+    DIR *dir = opendir("/proc/self/fdinfo");
+    const struct dirent *d;
+    size_t n = 0;
+
+    while (dir && n < max && (d = readdir(dir))) {
+        AUTO(free_p) char *text = NULL;
+        const char *at = NULL;
+
+        if (d->d_name[0] != '.' && file_read(dirfd(dir), d->d_name, 4096, &text, NULL) == 0)
+            at = strstr(text, "\nPid:\t");
+        if (at)
+            pids[n++] = (int)strtol(at + strlen("\nPid:\t"), NULL, 10);
+    }
+    if (dir)
+        closedir(dir);
+    return dir ? n : max;
+}
+
+static bool is_in(const int *pids, size_t n, int pid)
+{
+    for (size_t i = 0; i < n; i++)
+        if (pids[i] == pid)
+            return true;
+    return false;
+}
+
+void child_reap_strays(void)
+{
+    AUTO(free_p) int *known = xcalloc(STRAYS_MAX, sizeof *known);
+    AUTO(free_p) char *list = NULL;
+    size_t n = list_known(known, STRAYS_MAX);
+    siginfo_t info;
+    char *end;
+
+    if (n == STRAYS_MAX ||
+        file_read(AT_FDCWD, "/proc/thread-self/children", LIST_MAX, &list, NULL) < 0)
+        return;
+    for (char *p = list; *p; p = end) {
+        int pid = (int)strtol(p, &end, 10);
+
+        if (end == p)
+            return;
+        if (!is_in(known, n, pid))
+            syscall(SYS_waitid, P_PID, pid, &info, WEXITED | WNOHANG | __WALL, NULL);
+        while (*end == ' ')
+            end++;
+    }
 }

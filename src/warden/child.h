@@ -18,3 +18,7 @@ int child_reap(int *pidfd, struct child_exit *ret);
 int child_end(int *pidfd, int timeout_ms, struct child_exit *ret);
 /* Its process id, or 0 when it has been reaped. */
 int child_pid(int pidfd);
+/* Reaps dead children of which we have no pidfd. A spawner that was killed while it cloned has left
+ * one, and its pid namespace does not end before that is reaped. Only for a program whose children
+ * are all started here. */
+void child_reap_strays(void);

@@ -104,13 +104,16 @@ static int write_map(int procfd, pid_t pid, const char *which, uint32_t first_id
 }
 
 /* The child must not start before its ids are mapped: it waits for a byte in a pipe. Each has one
- * of its own, since the next may be cloned before this one has read it. */
-static _Noreturn void child_main(int start_line, int channel_fd, const int *cgroup_fds,
+ * of its own, since the next may be cloned before this one has read it. If the spawner is killed
+ * first, the pipe closes, and so must the spawner's socket, which the child has too: the warden
+ * waits for that. */
+static _Noreturn void child_main(const int start_line[2], int channel_fd, const int *cgroup_fds,
                                  const struct spawn_request *q)
 {
     char go;
 
-    if (read(start_line, &go, 1) != 1)
+    close(start_line[1]);
+    if (read(start_line[0], &go, 1) != 1)
         _exit(1);
     stage_main(channel_fd, cgroup_fds, q);
 }
@@ -136,7 +139,7 @@ static int spawn(int procfd, const struct spawn_request *q, const int *fds, int 
     if (pid < 0)
         return err_errno(e, "clone a sandbox");
     if (pid == 0)
-        child_main(wait_end, fds[0], fds + 1, q);
+        child_main(start_line, fds[0], fds + 1, q);
 
     r = write_map(procfd, pid, "uid_map", q->first_id, e);
     if (r == 0)
