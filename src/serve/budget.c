@@ -139,6 +139,11 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+bool budget_has_room(const struct budget *b, uint64_t bytes)
+{
+    return !b->closed && larger(b->reserved, b->used) + bytes <= b->limit;
+}
+
 static int check(struct budget *b, const char *tenant, uint64_t bytes, struct sg_error *e)
 {
     const struct budget_tenant *t = *tenant_at(b, tenant);
@@ -148,7 +153,7 @@ static int check(struct budget *b, const char *tenant, uint64_t bytes, struct sg
                        "the tenant's sandboxes have all the memory that a tenant may have "
                        "(%llu MiB): end one first",
                        (unsigned long long)(b->tenant_limit / MIB));
-    if (b->closed || larger(b->reserved, b->used) + bytes > b->limit)
+    if (!budget_has_room(b, bytes))
         return err_set(e, SG_ERR_LIMIT, -EAGAIN,
                        "the machine is full: no memory for another sandbox now, try again");
     return 0;

@@ -62,6 +62,8 @@ int budget_take(struct budget *b, const char *tenant, const char *template,
                 struct budget_share *ret, struct sg_error *e);
 /* peak: what it has used, 0: that is not known. Nothing if there is no share. */
 void budget_give_back(struct budget *b, struct budget_share *share, uint64_t peak);
+/* Whether so many bytes more, of something that is no sandbox, would still be within the budget. */
+bool budget_has_room(const struct budget *b, uint64_t bytes);
 /* What a sandbox like that would get. */
 uint64_t budget_expects(const struct budget *b, const char *tenant, const char *template);
 /* What all sandboxes of a tenant have in use; forgotten with its last share. */

@@ -16,31 +16,18 @@
 #define REST_NS     1000000000ull
 #define REST_MAX_NS (64 * REST_NS)
 #define PROVED_NS   REST_NS
-/* Loading them takes some 150 MB, what stays is 70. */
-#define SCIENCE_ROOM (1ull << 30)
+/* What `auto` loads besides the standard library takes some 150 MB to load, and 70 stay. */
+#define SCIENCE_ROOM (256ull << 20)
 
 static void rest(struct ward *w);
 static void load_again(struct ward *w);
-
-/* For what `auto` loads besides the standard library. */
-static bool has_room(void)
-{
-    AUTO(free_p) char *text = NULL;
-    unsigned long long kib = 0;
-    const char *p;
-    size_t len;
-
-    if (file_read(AT_FDCWD, "/proc/meminfo", 65536, &text, &len) < 0)
-        return false;
-    p = strstr(text, "MemAvailable:");
-    return p && sscanf(p, "MemAvailable: %llu", &kib) == 1 && kib * 1024 >= SCIENCE_ROOM;
-}
 
 static const char *imports_of(const struct ward *w)
 {
     const char *name = w->server->settings.warm_kernels;
 
-    if (strcmp(name, "standard") == 0 || (strcmp(name, "auto") == 0 && !has_room()))
+    if (strcmp(name, "standard") == 0 ||
+        (strcmp(name, "auto") == 0 && !budget_has_room(&w->server->budget, SCIENCE_ROOM)))
         return "";
     return name;
 }

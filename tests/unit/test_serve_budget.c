@@ -80,8 +80,11 @@ TEST(what_is_used_counts_if_it_is_more_than_what_was_reserved)
     EXPECT(budget_take(&b, A, "", &more, &e) == -EAGAIN);
     b.used = 84 * MIB;
     EXPECT(budget_take(&b, A, "", &more, &e) == 0);
+    b.used = 0;
+    EXPECT(budget_has_room(&b, 68 * MIB) && !budget_has_room(&b, 68 * MIB + 1));
     b.closed = true;
     EXPECT(budget_take(&b, A, "", &more, &e) == -EAGAIN);
+    EXPECT(!budget_has_room(&b, 0));
     budget_done(&b);
 }
 
