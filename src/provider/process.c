@@ -218,7 +218,7 @@ int instance_destroy(struct instance *i, struct sg_error *e)
 {
     int r;
 
-    instance_end(i);
+    instance_end(i, 0);
     prepare_next(i->provider);
     while ((r = instance_ended(i, e)) == -EAGAIN) {
         struct pollfd p = {.fd = instance_pidfd(i), .events = POLLIN};

@@ -137,8 +137,9 @@ void stack_strata(const struct stack *s, struct strata_view *ret);
 int instance_pidfd(const struct instance *i);
 /* Whether pid 1 has ended by SIGKILL. */
 bool instance_was_killed(const struct instance *i);
-/* Kills. Call instance_ended when instance_pidfd becomes readable, and at instance_end_deadline. */
-void instance_end(struct instance *i);
+/* Kills. Call instance_ended when instance_pidfd becomes readable, and at instance_end_deadline.
+ * siblings: sandboxes of the tenant that may want the processors meanwhile (cgroup.h, hurry). */
+void instance_end(struct instance *i, uint32_t siblings);
 uint64_t instance_end_deadline(const struct instance *i);
 /* -EAGAIN: not yet. Otherwise i has been freed: 0, or it is lost. */
 int instance_ended(struct instance *i, struct sg_error *e);

@@ -120,10 +120,12 @@ bool instance_frozen(struct instance *i)
 
 /* Its upper layer is let go while the sandbox still has it: whoever is last takes the files away,
  * which can be many. */
-void instance_end(struct instance *i)
+void instance_end(struct instance *i, uint32_t siblings)
 {
     struct cgroup *cg = slot_of(i)->cgroup;
 
+    if (cg)
+        cg->ops->hurry(cg, siblings);
     instance_kill_twins(i);
     netpath_done(&i->netpath);
     close_p(&i->channel);

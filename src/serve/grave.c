@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "order/log.h"
 #include "serve/server.h"
+#include "serve/ward.h"
 
 #define LOOK_NS 5000000ull
 
@@ -54,8 +55,9 @@ static void on_timer(struct timer *timer)
     look(CONTAINER_OF(timer, struct grave, timer));
 }
 
-void grave_dig(struct server *s, struct instance *i, grave_done done, void *arg)
+void grave_dig(struct ward *w, struct instance *i, grave_done done, void *arg)
 {
+    struct server *s = w->server;
     struct grave *g = xcalloc(1, sizeof *g);
 
     *g = (struct grave){.server = s,
@@ -65,6 +67,6 @@ void grave_dig(struct server *s, struct instance *i, grave_done done, void *arg)
                         .done = done,
                         .arg = arg};
     s->n_graves++;
-    instance_end(i);
+    instance_end(i, w->n_out);
     look(g);
 }

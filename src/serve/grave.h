@@ -4,8 +4,8 @@
 
 #include "provider/process.h"
 
-struct server;
+struct ward;
 
 /* Kills it and takes it over. `done` (may be NULL) is called when it is gone, or lost: r < 0. */
 typedef void (*grave_done)(void *arg, int r, const struct sg_error *e);
-void grave_dig(struct server *s, struct instance *i, grave_done done, void *arg);
+void grave_dig(struct ward *w, struct instance *i, grave_done done, void *arg);

@@ -267,7 +267,7 @@ void guest_drop_instance(struct guest *g, grave_done done)
     timer_cancel(&g->server->reactor, &g->timer);
     g->instance = NULL;
     g->asks = false;
-    grave_dig(g->server, i, done, g);
+    grave_dig(g->ward, i, done, g);
 }
 
 /* ---- its end
@@ -400,7 +400,7 @@ static void on_made(void *arg, struct instance *i, const struct sg_error *e)
     }
     if (g->doom || !ticket_valid(g->server, &g->job.ticket)) {
         err_set(&own, SG_ERR_GONE, -ECANCELED, "the sandbox was ended before it had started");
-        grave_dig(g->server, i, on_unwanted, g->ward);
+        grave_dig(g->ward, i, on_unwanted, g->ward);
         give_up_making(g, -ECANCELED, &own);
         return;
     }

@@ -55,7 +55,7 @@ static void leave_home(struct ward *w)
         return;
     moments_home_gone(w->server, w);
     w->n_out++; /* until it is gone */
-    grave_dig(w->server, steal_ptr(&k->home), on_home_gone, w);
+    grave_dig(w, steal_ptr(&k->home), on_home_gone, w);
 }
 
 int kernels_broker(struct ward *w, struct sg_error *e)

@@ -33,7 +33,7 @@ static void on_made(void *arg, struct instance *i, const struct sg_error *e)
 
     p->probing = false;
     if (i)
-        grave_dig(s, i, on_gone, p->ward);
+        grave_dig(p->ward, i, on_gone, p->ward);
     else
         readiness_failed(s, e);
     if (!i)

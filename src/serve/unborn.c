@@ -32,7 +32,7 @@ static void drop_instance(struct unborn *u)
 
     reactor_unwatch(&s->reactor, &u->line);
     if (u->instance && !s->closing)
-        grave_dig(s, steal_ptr(&u->instance), on_gone, u->ward);
+        grave_dig(u->ward, steal_ptr(&u->instance), on_gone, u->ward);
 }
 
 static void fail(struct unborn *u, const struct sg_error *e)

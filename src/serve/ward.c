@@ -168,7 +168,7 @@ static void birth_end(struct birth *b)
 
     birth_free(b);
     w->n_out++;
-    grave_dig(w->server, i, on_unborn_gone, w);
+    grave_dig(w, i, on_unborn_gone, w);
 }
 
 static void birth_fail(struct birth *b, const struct sg_error *e)

@@ -15,6 +15,7 @@
 
 #define CGROUP_FDS_MAX  6
 #define CGROUP_TOPS_MAX 6
+#define CGROUP_CROWD    32 /* siblings that are many */
 #define CGROUP_PATH_MAX 64 /* <server>/<tenant>/<slot> */
 
 struct cgroup;
@@ -60,6 +61,10 @@ struct cgroup_ops {
     /* Whether its own limit of memory, and none above it, stood in the way since the last call. v1
      * tells of a peak alone, also of one that files of the disk made; it begins anew. */
     bool (*was_full)(struct cgroup *c);
+    /* What is in it is about to end. Who ends holds locks of the kernel that every mount and every
+     * other end wait for: one that gets a hundredth of a processor would hold up all tenants. So
+     * among many siblings it weighs as much as all of them, until set_limits. */
+    void (*hurry)(struct cgroup *c, uint32_t siblings);
     /* SIGKILL to everything in it, thawed. */
     void (*kill)(struct cgroup *c);
     bool (*empty)(struct cgroup *c);

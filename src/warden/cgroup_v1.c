@@ -19,10 +19,13 @@ static const char *const devices_allowed[] = {"c 1:3 rw", "c 1:5 rw", "c 1:7 rw"
 
 #define NEAR_BYTES (1u << 20) /* of a limit: pages are charged by the batch */
 
+#define SHARES 1024 /* the kernel's own default; what is beyond its largest is that */
+
 struct v1 {
     struct cgroup base;
     char path[CGROUP_PATH_MAX]; /* below `sandglass` */
     int dir[N_OWN];             /* the groups; -1 if there is none of its own */
+    bool hurried;
 };
 
 /* <mount>/sandglass of each controller; opened once per process, never closed. That of CPUACCT is
@@ -192,12 +195,25 @@ static int v1_set_limits(struct cgroup *base, const struct sg_limits *l, struct 
         r = put_u64(c->dir[PIDS], "pids.max", l->pids + 1); /* the agent is one */
     if (r == 0)
         r = put_u64(c->dir[CPU], "cpu.cfs_quota_us", (uint64_t)l->cpus_milli * 100);
+    if (r == 0 && c->hurried)
+        r = put_u64(c->dir[CPU], "cpu.shares", SHARES);
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "set limits of control group %s: %s", c->path,
                        strerror(-r));
+    c->hurried = false;
     if (cpuacct_dir(c) >= 0)
         put_u64(cpuacct_dir(c), "cpuacct.usage", 0);
     return 0;
+}
+
+static void v1_hurry(struct cgroup *base, uint32_t siblings)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+
+    if (siblings < CGROUP_CROWD)
+        return;
+    c->hurried = true;
+    put_u64(c->dir[CPU], "cpu.shares", (uint64_t)SHARES * siblings);
 }
 
 static int v1_freeze(struct cgroup *base, bool on, struct sg_error *e)
@@ -367,6 +383,7 @@ const struct cgroup_ops cgroup_v1 = {
     .stats = v1_stats,
     .was_full = v1_was_full,
     .usage = v1_usage,
+    .hurry = v1_hurry,
     .kill = v1_kill,
     .empty = v1_empty,
     .destroy = v1_destroy,

@@ -131,6 +131,16 @@ static int v2_set_limits(struct cgroup *base, const struct sg_limits *l, struct 
     return 0;
 }
 
+static void v2_hurry(struct cgroup *base, uint32_t siblings)
+{
+    struct v2 *c = CONTAINER_OF(base, struct v2, base);
+
+    if (siblings < CGROUP_CROWD)
+        return;
+    /* 100 is the default and 10,000 the largest. The group goes with the sandbox. */
+    put_u64(c->dir, "cpu.weight", siblings > 100 ? 10000 : siblings * 100, "");
+}
+
 static int v2_account(struct cgroup *base, struct sg_error *e)
 {
     (void)base, (void)e; /* always counted */
@@ -275,6 +285,7 @@ const struct cgroup_ops cgroup_v2 = {
     .stats = v2_stats,
     .was_full = v2_was_full,
     .usage = v2_usage,
+    .hurry = v2_hurry,
     .kill = v2_kill,
     .empty = v2_empty,
     .destroy = v2_destroy,
