@@ -63,23 +63,31 @@ static int place_find(const struct place *p, const char *name, struct stat *ret)
     return -1;
 }
 
-/* Goes into a directory, whose looks are those of the uppermost. false: there is none. */
+/* Goes into a directory, whose looks are those of the uppermost. false: there is none. Whatever
+ * else has its name, a whiteout too, hides what is below. */
 static bool place_enter(struct place *p, const char *name)
 {
-    struct stat st;
-    bool over = place_find(p, name, &st) < 0 || !S_ISDIR(st.st_mode), found = false;
+    bool over = false, found = false;
 
     for (size_t i = 0; i < p->n; i++) {
         AUTO(close_p) int up = p->fd[i];
         p->fd[i] = -1;
-        if (over || up < 0 || fstatat(up, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        if (over || up < 0)
             continue;
-        if (S_ISDIR(st.st_mode))
-            p->fd[i] = openat(up, name, LAYER_DIR_FLAGS);
+        p->fd[i] = openat(up, name, LAYER_DIR_FLAGS);
+        if (p->fd[i] < 0 && errno == ENOENT)
+            continue;
         found |= p->fd[i] >= 0;
         over = p->fd[i] < 0 || layer_is_opaque(p->fd[i]);
     }
     return found;
+}
+
+/* A directory of each layer is opened, looked at and closed; the uppermost is kept, with its looks.
+ */
+static uint32_t enter_steps(const struct place *p)
+{
+    return 3 * place_width(p) + 4;
 }
 
 static int place_uppermost(const struct place *p)
@@ -307,7 +315,7 @@ static bool find_file(struct carry *c, struct carry_budget *left)
     int i;
 
     for (size_t k = 0; k + 1 < c->n; k++)
-        if (!take(&left->steps, place_width(&c->last) + 1) || !place_enter(&c->last, c->parts[k]) ||
+        if (!take(&left->steps, enter_steps(&c->last)) || !place_enter(&c->last, c->parts[k]) ||
             !keep_dir(c, left))
             return false;
     i = take(&left->steps, place_width(&c->last)) ? place_find(&c->last, c->parts[c->n - 1], &st)

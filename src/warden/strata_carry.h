@@ -21,12 +21,12 @@
 
 struct carry_budget {
     uint32_t files;
-    uint32_t steps; /* system calls, about: a directory of a stratum that is looked into is one */
+    uint32_t steps; /* system calls, about */
     uint64_t bytes; /* of data, and of attributes */
 };
 #define CARRY_BUDGET                                            \
     {                                                           \
-        .files = 64, .steps = 4096, .bytes = 4u * 1024u * 1024u \
+        .files = 64, .steps = 1536, .bytes = 4u * 1024u * 1024u \
     }
 
 /* upper: a directory of scratch that no overlay has yet, or none that has looked anything up in it.
