@@ -5,13 +5,11 @@ find_package(PkgConfig REQUIRED)
 # libedit edits the lines of the prompt (BSD licence), libpng reads pictures for terminals that want sixels.
 pkg_check_modules(CLIENT REQUIRED IMPORTED_TARGET libcurl>=7.85 jansson>=2.13 libedit>=3.1 libpng>=1.6)
 
-sources(client_sources src/client/*.c)
+sources(client_sources src/cli/client/*.c)
 # What it shares with the command line.
-sources(client_cli_sources src/cli/acp_source.c src/cli/acp_tar.c src/cli/env_list.c src/cli/options.c src/cli/state_dir.c src/cli/suggest.c
-    src/cli/terminal.c src/cli/text_file.c src/cli/ui.c src/cli/when.c
-    src/order/address.c src/order/prices.c src/order/settings.c)
+sources(client_cli_sources src/cli/shared/*.c src/lib/settings/*.c)
 
-add_executable(sandglass-client ${client_sources} ${client_cli_sources} ${base_sources})
+add_executable(sandglass-client ${client_sources} ${client_cli_sources} ${command_sources} ${base_sources})
 target_link_libraries(sandglass-client PRIVATE PkgConfig::CLIENT flags)
 set_target_properties(sandglass-client PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${SANDGLASS_LIBEXEC_OUTPUT})

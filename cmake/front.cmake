@@ -11,18 +11,13 @@ add_library(llhttp OBJECT ${llhttp_sources})
 target_include_directories(llhttp SYSTEM PUBLIC ${LLHTTP_INCLUDE})
 target_compile_options(llhttp PRIVATE -DLLHTTP_STRICT_MODE=1 -O2 -g ${harden_flags} ${sanitize_flags} -w)
 
-sources(front_sources src/order/*.c src/telemetry/*.c src/acp/*.c src/egress/*.c src/vault/*.c src/sanitise/*.c src/http/*.c src/rpc/*.c src/store/*.c src/front/*.c
-    src/envd/*.c src/interpreter/*.c src/forward/*.c src/context/*.c src/e2b/*.c src/tools/*.c src/v1/*.c src/mcp/*.c
-    src/backup/*.c src/server/*.c)
+sources(front_sources src/front/*/*.c src/lib/http/*.c src/lib/rpc/*.c src/lib/sanitise/*.c src/lib/vault/*.c)
 include(cmake/migrations.cmake)
 list(APPEND front_sources ${migrations_source})
-# The table of options is the same as the command line's.
-sources(front_cli_sources src/cli/actions.c src/cli/options.c src/cli/state_dir.c src/cli/suggest.c src/cli/ui.c src/cli/terminal.c)
-
 # The programs of run_analysis are a part of it, since it may not be able to read where they were installed; copies are
 # installed for who wants to change them.
 sources(analysis_programs analysis/*.py)
-set(front_embed ${CMAKE_SOURCE_DIR}/src/tools/embed.S)
+set(front_embed ${CMAKE_SOURCE_DIR}/src/front/tools/embed.S)
 foreach(program ${analysis_programs})
     get_filename_component(name ${program} NAME_WE)
     list(APPEND analysis_paths "SG_${name}=\"${program}\"")
@@ -32,7 +27,7 @@ set_source_files_properties(${front_embed} PROPERTIES OBJECT_DEPENDS "${analysis
 install(FILES ${analysis_programs} ${CMAKE_SOURCE_DIR}/analysis/README.md
     DESTINATION ${CMAKE_INSTALL_DATADIR}/sandglass/analysis)
 
-add_executable(sandglass-front ${front_sources} ${front_embed} ${front_cli_sources} ${shared_sources}
+add_executable(sandglass-front ${front_sources} ${front_embed} ${command_sources} ${settings_sources} ${wire_sources} ${shared_sources}
     $<TARGET_OBJECTS:llhttp>)
 target_include_directories(sandglass-front SYSTEM PRIVATE ${LLHTTP_INCLUDE})
 target_link_libraries(sandglass-front PRIVATE PkgConfig::FRONT m flags)

@@ -3,9 +3,10 @@
 
 pkg_check_modules(GUARD REQUIRED IMPORTED_TARGET libuv jansson libssl libcrypto zlib libhs libpcre2-8)
 
-sources(guard_sources src/guard/*.c src/egress/*.c src/vault/*.c src/sanitise/*.c src/audit/*.c src/order/*.c
-    src/http/chunked.c src/http/work.c src/cli/when.c)
-add_executable(sandglass-guard ${guard_sources} ${front_cli_sources} ${shared_sources} $<TARGET_OBJECTS:llhttp>)
+sources(guard_sources src/guard/*.c src/lib/audit/*.c src/lib/sanitise/*.c src/lib/vault/*.c src/lib/http/chunked.c
+    src/lib/http/work.c)
+add_executable(sandglass-guard ${guard_sources} ${command_sources} ${settings_sources} ${wire_sources}
+    ${shared_sources} $<TARGET_OBJECTS:llhttp>)
 target_include_directories(sandglass-guard SYSTEM PRIVATE ${LLHTTP_INCLUDE})
 target_link_libraries(sandglass-guard PRIVATE PkgConfig::GUARD flags)
 set_target_properties(sandglass-guard PROPERTIES

@@ -1,6 +1,6 @@
 # libsandglass.so and libsandglass.a, both showing sg_* only.
 
-set(map ${CMAKE_SOURCE_DIR}/src/libsandglass.map)
+set(map ${CMAKE_SOURCE_DIR}/src/engine/libsandglass.map)
 add_library(libsandglass SHARED $<TARGET_OBJECTS:normal_engine>)
 target_link_libraries(libsandglass PRIVATE flags)
 target_link_options(libsandglass PRIVATE -Wl,--version-script=${map} -Wl,--no-undefined)

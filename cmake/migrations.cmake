@@ -1,7 +1,7 @@
-# The SQL of src/store/migrations, in the order of its numbers, as texts that the clerk carries
-# (store/clerk_migrate.c). Sets migrations_source.
+# The SQL of src/front/store/migrations, in the order of its numbers, as texts that the clerk carries
+# (front/store/clerk_migrate.c). Sets migrations_source.
 
-file(GLOB migration_files CONFIGURE_DEPENDS src/store/migrations/*.sql)
+file(GLOB migration_files CONFIGURE_DEPENDS src/front/store/migrations/*.sql)
 list(SORT migration_files)
 
 set(migrations_text "    .section .rodata\n    .globl clerk_migrations\n    .hidden clerk_migrations\n")

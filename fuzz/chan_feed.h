@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <sys/socket.h>
 
-#include "channel/chan.h"
+#include "lib/channel/chan.h"
 
 /* Where checksums go: handlers read every byte they get, so that a sanitizer sees a bad pointer. */
 static volatile uint8_t feed_sink;

@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "tools/parsed.h"
+#include "front/tools/parsed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

@@ -3,10 +3,10 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "e2b/field.h"
-#include "e2b/network.h"
-#include "e2b/shape.h"
-#include "e2b/spec.h"
+#include "front/e2b/field.h"
+#include "front/e2b/network.h"
+#include "front/e2b/shape.h"
+#include "front/e2b/spec.h"
 
 #define DAY_MS (24ull * 3600 * 1000)
 

@@ -3,9 +3,9 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "e2b/filter.h"
-#include "e2b/page.h"
-#include "e2b/ref.h"
+#include "front/e2b/filter.h"
+#include "front/e2b/page.h"
+#include "front/e2b/ref.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
  * same bytes in one piece mean the same. */
 #include <assert.h>
 
-#include "forward/response.h"
+#include "front/forward/response.h"
 
 struct seen {
     struct response response;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/json.h"
+#include "lib/text/json.h"
 #include "guard/policy.h"
 
 #define LINES_MAX 300

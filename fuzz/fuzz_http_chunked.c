@@ -2,8 +2,8 @@
  * first byte says how the second reading is cut. */
 #include <assert.h>
 
-#include "base/strbuf.h"
-#include "http/chunked.h"
+#include "lib/text/strbuf.h"
+#include "lib/http/chunked.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

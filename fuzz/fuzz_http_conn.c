@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
-#include "http/impl.h"
+#include "lib/http/impl.h"
 
 #define TURNS_MAX 200
 

@@ -2,7 +2,7 @@
  * server's owner may rely on must hold. */
 #include <assert.h>
 
-#include "http/impl.h"
+#include "lib/http/impl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

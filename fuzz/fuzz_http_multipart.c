@@ -2,8 +2,8 @@
  * the same outcome. */
 #include <assert.h>
 
-#include "base/strbuf.h"
-#include "http/multipart.h"
+#include "lib/text/strbuf.h"
+#include "lib/http/multipart.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,8 +1,8 @@
 /* A method and a path against a table of routes. */
 #include <assert.h>
 
-#include "http/impl.h"
-#include "http/router.h"
+#include "lib/http/impl.h"
+#include "lib/http/router.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "interpreter/results.h"
+#include "front/interpreter/results.h"
 
 static void on_write(void *owner, const char *p, size_t len)
 {

@@ -3,7 +3,7 @@
  * results are whole, and of one cell. */
 #include <assert.h>
 
-#include "agent/kernel_packets.h"
+#include "inside/agent/kernel_packets.h"
 
 struct host {
     bool in_result, in_cell;

@@ -4,11 +4,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "client/mcp_events.h"
-#include "mcp/media.h"
-#include "mcp/message.h"
-#include "mcp/origin.h"
-#include "mcp/version.h"
+#include "cli/client/mcp_events.h"
+#include "front/mcp/media.h"
+#include "front/mcp/message.h"
+#include "front/mcp/origin.h"
+#include "front/mcp/version.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

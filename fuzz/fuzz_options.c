@@ -3,9 +3,9 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "cli/acp_options.h"
-#include "cli/policy_file.h"
-#include "cli/run_options.h"
+#include "cli/local/acp_options.h"
+#include "cli/local/policy_file.h"
+#include "cli/local/run_options.h"
 
 #define ARGS_MAX 64
 

@@ -4,12 +4,12 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "client/repl_event.h"
-#include "client/repl_filter.h"
-#include "client/repl_image.h"
-#include "client/repl_sixel.h"
-#include "client/repl_traceback.h"
-#include "client/repl_whole.h"
+#include "cli/client/repl_event.h"
+#include "cli/client/repl_filter.h"
+#include "cli/client/repl_image.h"
+#include "cli/client/repl_sixel.h"
+#include "cli/client/repl_traceback.h"
+#include "cli/client/repl_whole.h"
 
 #define OUT_MAX (64u * 1024 * 1024)
 

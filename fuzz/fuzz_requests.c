@@ -3,9 +3,9 @@
  * on. */
 #include <assert.h>
 
-#include "agent/environ.h"
-#include "agent/kernels.h"
-#include "agent/meta.h"
+#include "inside/agent/environ.h"
+#include "inside/agent/kernels.h"
+#include "inside/agent/meta.h"
 
 static void check_error(int r, const struct sg_error *e)
 {

@@ -2,7 +2,7 @@
  * cut, the same messages come out, and the same error. */
 #include <assert.h>
 
-#include "rpc/envelope.h"
+#include "lib/rpc/envelope.h"
 
 #define MESSAGE_MAX 4096
 

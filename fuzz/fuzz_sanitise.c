@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <jansson.h>
 
-#include "sanitise/sanitise.h"
+#include "lib/sanitise/sanitise.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,8 +2,8 @@
  * Range header. A signature must match its own request only. */
 #include <assert.h>
 
-#include "envd/files_text.h"
-#include "envd/signature.h"
+#include "front/envd/files_text.h"
+#include "front/envd/signature.h"
 
 #define TOKEN "0123456789abcdef0123456789abcdef01234567"
 

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "telemetry/trace.h"
+#include "front/telemetry/trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

@@ -2,7 +2,7 @@
  * input is used. Nothing but what was sealed opens. */
 #include <assert.h>
 
-#include "vault/vault.h"
+#include "lib/vault/vault.h"
 
 static struct vault_key *key;
 

@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/strbuf.h"
-#include "http/ws_codec.h"
+#include "lib/text/strbuf.h"
+#include "lib/http/ws_codec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

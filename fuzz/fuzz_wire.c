@@ -2,7 +2,7 @@
  * What was read without an error must give the same bytes when written again. */
 #include <assert.h>
 
-#include "channel/wire.h"
+#include "lib/channel/wire.h"
 
 static void copy_field(struct wire_reader *r, struct strbuf *s, uint8_t kind)
 {

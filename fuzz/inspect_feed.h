@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #include "guard/inspect_impl.h"
-#include "vault/vault.h"
+#include "lib/vault/vault.h"
 
 #define FEED_SECRET "s3cr3t-value/+~"
 #define FEED_TURNS  400

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#include "base/fd.h"
+#include "lib/base/fd.h"
 
 #define INPUT_MAX (16u * 1024 * 1024)
 

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "envd/messages.h"
+#include "front/envd/messages.h"
 
 static const struct rpc_message *const tables[] = {
     &start_request,

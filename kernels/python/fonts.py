@@ -1,4 +1,4 @@
-"""matplotlib's list of fonts, asked for once when a template is made (src/warden/template_fonts.h).
+"""matplotlib's list of fonts, asked for once when a template is made (src/warden/layers/template_fonts.h).
 
     python3 fonts.py        with a SOCK_SEQPACKET socket as descriptor 3
 

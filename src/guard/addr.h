@@ -3,7 +3,7 @@
 
 #include <netinet/in.h>
 
-#include "base/err.h"
+#include "lib/base/err.h"
 
 /* IPv4 is kept as ::ffff:a.b.c.d, so that there is one form to compare. */
 struct net_addr {

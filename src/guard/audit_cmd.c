@@ -6,13 +6,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "audit/audit.h"
-#include "base/clock.h"
-#include "base/fd.h"
-#include "base/json.h"
-#include "base/parse.h"
-#include "cli/ui.h"
-#include "cli/when.h"
+#include "lib/audit/audit.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/text/json.h"
+#include "lib/text/parse.h"
+#include "lib/command/ui.h"
+#include "lib/command/when.h"
 
 #define AUDIT_WHERE    "guard/audit"
 #define TAIL_DEFAULT   20

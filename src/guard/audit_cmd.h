@@ -5,7 +5,7 @@
  *   audit_cmd_show.c  a record as a line for people */
 #pragma once
 
-#include "cli/actions.h"
+#include "lib/command/actions.h"
 
 extern const struct cli_syntax audit_tail_syntax, audit_query_syntax, audit_verify_syntax;
 

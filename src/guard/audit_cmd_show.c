@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "audit/audit.h"
-#include "base/parse.h"
+#include "lib/audit/audit.h"
+#include "lib/text/parse.h"
 #include "guard/audit_cmd.h"
 
 #define CELL_MAX 512

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/fd.h"
-#include "vault/vault.h"
+#include "lib/base/fd.h"
+#include "lib/vault/vault.h"
 
 #define KEY_FILE   "ca.key"
 #define CERT_FILE  "ca.pem"

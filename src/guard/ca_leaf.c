@@ -3,7 +3,7 @@
 #include <openssl/x509v3.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "lib/base/clock.h"
 #include "guard/ca.h"
 #include "guard/policy.h"
 

@@ -1,4 +1,4 @@
-/* What the guard counts beside its record, for ASK_FIGURES (egress/wire.h). */
+/* What the guard counts beside its record, for ASK_FIGURES (wire/guard.h). */
 #pragma once
 
 #include "guard/guard.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/clock.h"
+#include "lib/base/clock.h"
 #include "guard/dns_budget.h"
 #include "guard/dns_names.h"
 #include "guard/learned.h"

@@ -1,8 +1,8 @@
 /* DNS messages: reading and writing, without I/O, strict. */
 #pragma once
 
-#include "base/err.h"
-#include "base/strbuf.h"
+#include "lib/base/err.h"
+#include "lib/text/strbuf.h"
 #include "guard/policy.h"
 
 #define DNS_UDP_MAX     1232

@@ -6,7 +6,7 @@
  * reached from, so reading always ends. */
 #pragma once
 
-#include "base/strbuf.h"
+#include "lib/text/strbuf.h"
 #include "guard/policy.h"
 
 #define DNS_HEAD_LEN    12

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/fd.h"
+#include "lib/base/fd.h"
 #include "guard/dial.h"
 #include "guard/flow_impl.h"
 #include "guard/handle.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "audit/audit.h"
-#include "base/fd.h"
+#include "lib/audit/audit.h"
+#include "lib/base/fd.h"
 #include "guard/front_link.h"
 #include "guard/policy.h"
 

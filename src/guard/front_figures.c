@@ -1,8 +1,8 @@
 /* What the guard counts, for the front that asks (ASK_FIGURES). */
-#include "base/json.h"
+#include "lib/text/json.h"
 #include "guard/counts.h"
 #include "guard/front_link.h"
-#include "order/self.h"
+#include "wire/process_figures.h"
 
 static void put_process(struct json *j)
 {

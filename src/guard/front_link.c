@@ -3,13 +3,13 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "base/fd.h"
-#include "base/json.h"
+#include "lib/base/fd.h"
+#include "lib/text/json.h"
 #include "guard/handle.h"
 #include "guard/inspect.h"
 #include "guard/policy.h"
-#include "order/log.h"
-#include "vault/vault.h"
+#include "lib/log/log.h"
+#include "lib/vault/vault.h"
 
 #define MESSAGE_MAX (sizeof(struct ask) + GUARD_PAYLOAD_MAX)
 #define TURN_MAX    16

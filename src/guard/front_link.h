@@ -1,4 +1,4 @@
-/* The guard's end of its socket to the front (egress/wire.h). The front reads the world's requests:
+/* The guard's end of its socket to the front (wire/guard.h). The front reads the world's requests:
  * whoever took it over can ask here for the certificate of any sandbox, which is public, and see
  * and add to the record as any tenant could. It gets no key and no secret, and cannot make the
  * guard wait or grow: what is too long, too much at once or not understood is refused.

@@ -1,7 +1,7 @@
 /* The guard: everything that leaves a sandbox goes through this process, or does not go.
  *
  * A sandbox's network namespace has only `lo`. Every address is local there, and what is sent to
- * one comes to a listener that the warden has made inside and this process holds (egress/wire.h).
+ * one comes to a listener that the warden has made inside and this process holds (wire/guard.h).
  * It has no privilege: a user of its own, no capability, a filter. It reads bytes that sandboxes
  * and the internet have written, so nothing in it may trust any of them.
  *
@@ -40,10 +40,10 @@
 
 #include <uv.h>
 
-#include "base/err.h"
-#include "egress/wire.h"
+#include "lib/base/err.h"
+#include "wire/guard.h"
 #include "guard/addr.h"
-#include "order/settings.h"
+#include "lib/settings/settings.h"
 
 struct audit_log;
 struct ca;
@@ -66,7 +66,7 @@ struct warden_link;
 struct guard {
     uv_loop_t *loop;
     struct settings settings;
-    bool of_one_caller;       /* egress/wire.h */
+    bool of_one_caller;       /* wire/guard.h */
     int dir;                  /* its own directory: keys, the record */
     struct warden_link *link; /* to the warden */
     struct front_link *front; /* to the front; NULL if there is none */
@@ -77,7 +77,7 @@ struct guard {
     size_t roots_len;
     char *patterns; /* more patterns for the sanitiser; NULL if there are none */
     struct resolver *resolver;
-    struct works *works;         /* http/work.h; NULL until the first that is inspected */
+    struct works *works;         /* lib/http/work.h; NULL until the first that is inspected */
     struct sanitiser *sanitiser; /* NULL until the first that needs it */
     struct vault_key *key;
     struct ca *ca; /* NULL until the first sandbox that needs one */

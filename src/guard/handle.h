@@ -3,7 +3,7 @@
 
 #include <uv.h>
 
-#include "base/base.h"
+#include "lib/base/base.h"
 
 /* A descriptor to be watched; nothing yet. The descriptor stays the caller's and is closed after
  * watch_drop. */

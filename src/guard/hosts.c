@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-#include "base/fd.h"
+#include "lib/base/fd.h"
 #include "guard/cidr.h"
 
 #define ANSWER_MAX (64u * 1024)

@@ -5,7 +5,7 @@
 #include <zlib.h>
 
 #include "guard/http_message.h"
-#include "http/chunked.h"
+#include "lib/http/chunked.h"
 
 /* ---- reading --------------------------------------------------------------------------------- */
 

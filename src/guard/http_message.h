@@ -9,8 +9,8 @@
 
 #include <sys/types.h>
 
-#include "base/err.h"
-#include "base/strbuf.h"
+#include "lib/base/err.h"
+#include "lib/text/strbuf.h"
 
 #define HTTP_MESSAGE_MAX    (64u * 1024)
 #define HTTP_MESSAGE_FIELDS 128

@@ -9,8 +9,8 @@
 #include "guard/handle.h"
 #include "guard/inspect_impl.h"
 
-/* Of a slice of work, and each of a piece or a record at most: tenants take turns (http/work.h),
- * and what is not inspected never waits for what is. */
+/* Of a slice of work, and each of a piece or a record at most: tenants take turns
+ * (lib/http/work.h), and what is not inspected never waits for what is. */
 #define STEPS_MAX 4
 
 /* ---- how it ends ----------------------------------------------------------------------------- */

@@ -17,7 +17,7 @@
 #include "guard/inspect_rules.h"
 #include "guard/inspect_sanitise.h"
 #include "guard/inspect_tls.h"
-#include "http/work.h"
+#include "lib/http/work.h"
 
 #define INSPECT_HANDSHAKE_MS  30000
 #define INSPECT_FIRST_BYTE_MS 300000 /* from the end of a request to the answer's first byte */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/base64.h"
+#include "lib/text/base64.h"
 
 #define MARK     "${e2b.secrets."
 #define BASIC    (16u * 1024) /* of a user and password, decoded */

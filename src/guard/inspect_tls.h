@@ -5,8 +5,8 @@
 
 #include <openssl/ssl.h>
 
-#include "base/err.h"
-#include "base/strbuf.h"
+#include "lib/base/err.h"
+#include "lib/text/strbuf.h"
 #include "guard/http_message.h"
 
 #define SIDE_IN   HTTP_MESSAGE_MAX /* a head must fit */

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/parse.h"
+#include "lib/text/parse.h"
 #include "guard/cidr.h"
 
 #define ENTRY_TEXT_MAX 64

@@ -10,16 +10,16 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "audit/audit.h"
-#include "base/fd.h"
-#include "base/filter.h"
+#include "lib/audit/audit.h"
+#include "lib/base/fd.h"
+#include "lib/base/filter.h"
 #include "guard/audit_cmd.h"
 #include "guard/handle.h"
 #include "guard/pipes.h"
 #include "guard/resolver_impl.h"
 #include "guard/warden_link.h"
-#include "order/log.h"
-#include "vault/vault.h"
+#include "lib/log/log.h"
+#include "lib/vault/vault.h"
 
 #define WARDEN_FD   3
 #define FLUSH_MS    100

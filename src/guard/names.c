@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/strbuf.h"
+#include "lib/text/strbuf.h"
 
 #define LABEL_MAX 63
 #define TEXT_MAX  (64u * 1024 * 1024) /* more than any document holds */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "lib/base/clock.h"
 #include "guard/front_link.h"
 #include "guard/handle.h"
 

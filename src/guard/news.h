@@ -1,4 +1,4 @@
-/* What the front is told of connections without asking (ASK_NEWS, egress/wire.h): those that ended
+/* What the front is told of connections without asking (ASK_NEWS, wire/guard.h): those that ended
  * or were refused, gathered for EGRESS_NEWS_MS.
  *
  * It waits for nobody. With a front that does not read, or none, what does not fit is left out but

@@ -2,7 +2,7 @@
  * come so far, from the first byte on, again and again. */
 #pragma once
 
-#include "base/err.h"
+#include "lib/base/err.h"
 #include "guard/policy.h"
 
 #define PEEK_MAX (16u * 1024)

@@ -2,7 +2,7 @@
  * transfer. All are empty. */
 #pragma once
 
-#include "base/base.h"
+#include "lib/base/base.h"
 
 #define PIPES_MAX 256 /* more flows than that go without: descriptors are for connections */
 

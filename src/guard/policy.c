@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/json_check.h"
-#include "egress/wire.h"
+#include "lib/text/json_check.h"
+#include "wire/guard.h"
 
 #define ID_TEXT_MAX 64
 #define ENTRY_MAX   POLICY_NAME_MAX

@@ -1,5 +1,5 @@
-/* A policy: what one sandbox may reach. Read from a document (egress/document.h), never changed
- * after, counted.
+/* A policy: what one sandbox may reach. Read from a document (wire/policy_document.h), never
+ * changed after, counted.
  *
  * Addresses: a radix tree (cidr.h), of which the longest prefix is named in the record; allow beats
  * deny whatever its length (as E2B has it). Names: a hash of labels (names.h); `*.x` is one label
@@ -11,8 +11,8 @@
 #pragma once
 
 #include "guard/addr.h"
-#include "sanitise/sanitise.h"
-#include "vault/vault.h"
+#include "lib/sanitise/sanitise.h"
+#include "lib/vault/vault.h"
 
 #define POLICY_ENTRIES_MAX 20000
 #define POLICY_NAME_MAX    253
@@ -25,7 +25,7 @@ struct vault_key;
 /* key may be NULL: then a document with sealed texts is refused. */
 int policy_parse(const char *text, size_t len, const struct vault_key *key, struct policy **ret,
                  struct sg_error *e);
-/* The same for a guard of one caller (egress/wire.h): secrets may be there as they are. */
+/* The same for a guard of one caller (wire/guard.h): secrets may be there as they are. */
 int policy_parse_plain(const char *text, size_t len, const struct vault_key *key,
                        struct policy **ret, struct sg_error *e);
 struct policy *policy_ref(struct policy *p);

@@ -1,8 +1,8 @@
 /* What a sandbox may use of the network: connections at a time, new ones in a second, bytes. */
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/share.h"
+#include "lib/base/clock.h"
+#include "lib/base/share.h"
 #include "guard/flow.h"
 #include "guard/policy.h"
 

@@ -1,4 +1,4 @@
-#include "audit/audit.h"
+#include "lib/audit/audit.h"
 #include "guard/guard.h"
 #include "guard/news.h"
 #include "guard/policy.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
-#include "base/fd.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
 #include "guard/flow.h"
 #include "guard/handle.h"
 #include "guard/pipes.h"

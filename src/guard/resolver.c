@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/clock.h"
+#include "lib/base/clock.h"
 #include "guard/handle.h"
 #include "guard/resolver_impl.h"
 

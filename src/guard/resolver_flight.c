@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "base/clock.h"
+#include "lib/base/clock.h"
 #include "guard/dns_names.h"
 #include "guard/handle.h"
 #include "guard/resolver_impl.h"

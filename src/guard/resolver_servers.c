@@ -3,8 +3,8 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "base/fd.h"
-#include "base/parse.h"
+#include "lib/base/fd.h"
+#include "lib/text/parse.h"
 #include "guard/resolver_impl.h"
 
 #define DNS_PORT        53

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/base64.h"
+#include "lib/text/base64.h"
 #include "guard/scrub_decode.h"
 
 #define STEP       SCRUB_VALUE_MAX /* of a feed, at a time */

@@ -21,7 +21,7 @@
  * a secret that it was given can write it in ways that nobody looks for. */
 #pragma once
 
-#include "base/strbuf.h"
+#include "lib/text/strbuf.h"
 
 #define SCRUB_VALUE_MAX (8u * 1024)
 #define SCRUB_VALUE_MIN 4 /* shorter ones are everywhere by chance */

@@ -3,7 +3,7 @@
 
 #include <sys/types.h>
 
-#include "base/base.h"
+#include "lib/base/base.h"
 
 #define SCRUB_NEEDS_MORE (-1)
 /* How many of the bytes at t, one at least, stand for the character in *ret; SCRUB_NEEDS_MORE: what

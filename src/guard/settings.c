@@ -2,15 +2,15 @@
  * it was. */
 #include <string.h>
 
-#include "audit/audit.h"
-#include "base/fd.h"
+#include "lib/audit/audit.h"
+#include "lib/base/fd.h"
 #include "guard/dns.h"
 #include "guard/flow.h"
 #include "guard/policy.h"
 #include "guard/resolver.h"
 #include "guard/warden_link.h"
-#include "order/log.h"
-#include "sanitise/sanitise.h"
+#include "lib/log/log.h"
+#include "lib/sanitise/sanitise.h"
 
 #define TEXT_MAX (4u * 1024 * 1024)
 

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "base/strbuf.h"
+#include "lib/text/strbuf.h"
 #include "guard/policy.h"
 
 struct socks5 {

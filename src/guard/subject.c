@@ -2,14 +2,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/fd.h"
+#include "lib/base/fd.h"
 #include "guard/dns.h"
 #include "guard/flow.h"
 #include "guard/handle.h"
 #include "guard/learned.h"
 #include "guard/policy.h"
 #include "guard/warden_link.h"
-#include "order/log.h"
+#include "lib/log/log.h"
 
 #define REST_NS 5000000ull
 

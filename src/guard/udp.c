@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
-#include "base/fd.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
 #include "guard/dial.h"
 #include "guard/dns.h"
 #include "guard/flow.h"

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/fd.h"
+#include "lib/base/fd.h"
 #include "guard/flow.h"
 #include "guard/front_link.h"
 #include "guard/handle.h"
-#include "order/log.h"
+#include "lib/log/log.h"
 
 #define FDS_MAX   3
 #define TURN_MAX  64

@@ -1,4 +1,4 @@
-/* The guard's end of the socket to the warden (egress/wire.h). */
+/* The guard's end of the socket to the warden (wire/guard.h). */
 #pragma once
 
 #include "guard/guard.h"

@@ -179,7 +179,7 @@ test('without the settings there is nothing, and it says which', async () => {
 })
 
 test('the dashboard asks for nothing that is not there', () => {
-  const known = new Map([...fs.readFileSync(path.join(TOP, 'src/telemetry/figures.h'), 'utf8').matchAll(/X\(\w+,\s*(\w+),\s*"(\w+)"/g)].map((m) => [`sandglass_${m[2]}`, m[1]]))
+  const known = new Map([...fs.readFileSync(path.join(TOP, 'src/front/telemetry/figures.h'), 'utf8').matchAll(/X\(\w+,\s*(\w+),\s*"(\w+)"/g)].map((m) => [`sandglass_${m[2]}`, m[1]]))
   assert.ok(known.size > 25, `${known.size} figures`)
   const dashboard = JSON.parse(fs.readFileSync(path.join(TOP, 'packaging/grafana/sandglass.json'), 'utf8'))
   const asked = new Set()

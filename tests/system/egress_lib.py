@@ -1,4 +1,4 @@
-"""A guard that the test plays itself: speaks src/egress/wire.h. It accepts what comes to the listeners
+"""A guard that the test plays itself: speaks src/wire/guard.h. It accepts what comes to the listeners
 and answers with where it was meant to go."""
 import collections
 import os

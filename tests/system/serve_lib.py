@@ -1,5 +1,5 @@
 """Drives the warden process of a server without a real front: starts `sandglass serve` with
-serve_puppet.py, speaks the orders of src/order/order.h, and the channel of a sandbox as far as
+serve_puppet.py, speaks the orders of src/wire/warden.h, and the channel of a sandbox as far as
 running a command takes."""
 import atexit
 import collections

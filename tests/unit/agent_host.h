@@ -17,15 +17,15 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "agent/agent.h"
-#include "base/clock.h"
-#include "base/fd.h"
-#include "channel/chan.h"
-#include "channel/wire.h"
+#include "inside/agent/agent.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/channel/chan.h"
+#include "lib/channel/wire.h"
 #include "tap.h"
-#include "warden/stage/confine.h"
-#include "warden/tree.h"
-#include "warden/stage/stage.h"
+#include "inside/stage/confine.h"
+#include "warden/layers/tree.h"
+#include "inside/stage/stage.h"
 
 #define AGENT_WAIT_MS 20000
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "agent_host.h"
-#include "base/sys.h"
+#include "lib/base/sys.h"
 
 #define ROOT_IDS 300000000u
 

@@ -5,8 +5,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "audit/audit.h"
-#include "base/fd.h"
+#include "lib/audit/audit.h"
+#include "lib/base/fd.h"
 #include "tap.h"
 
 #define TENANT_A "aaaaaaaaaaaaaaaaaaaa"

@@ -3,7 +3,7 @@
 
 #include <sys/socket.h>
 
-#include "channel/chan.h"
+#include "lib/channel/chan.h"
 
 struct chan_log {
     unsigned opens, eofs, controls, cancels, events, ends, credits;

@@ -3,10 +3,10 @@
 
 #include "e2b_server.h"
 
-#include "context/context.h"
-#include "context/impl.h"
-#include "front/lifecycle.h"
-#include "store/contexts.h"
+#include "front/contexts/context.h"
+#include "front/contexts/impl.h"
+#include "front/core/lifecycle.h"
+#include "front/store/contexts.h"
 
 #define OTHER "othernodeothernodeot"
 

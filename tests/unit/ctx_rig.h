@@ -7,9 +7,9 @@
 
 #include <uv.h>
 
-#include "base/base.h"
-#include "base/clock.h"
-#include "store/contexts.h"
+#include "lib/base/base.h"
+#include "lib/base/clock.h"
+#include "front/store/contexts.h"
 
 #define RIG_WAIT_MS  20000
 #define RIG_TTL_MS   600000

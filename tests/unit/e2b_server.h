@@ -10,12 +10,12 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
-#include "base/fd.h"
-#include "e2b/e2b.h"
-#include "front/lifecycle.h"
-#include "front/warden.h"
-#include "store/store.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "front/e2b/e2b.h"
+#include "front/core/lifecycle.h"
+#include "front/core/warden.h"
+#include "front/store/store.h"
 
 /* What answers: the control plane, unless the test says otherwise. */
 #ifndef SERVER_REQUEST

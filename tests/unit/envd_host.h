@@ -8,9 +8,9 @@
 #undef call
 #undef call_begin
 
-#include "envd/envd.h"
-#include "front/call.h"
-#include "front/lifecycle.h"
+#include "front/envd/envd.h"
+#include "front/core/call.h"
+#include "front/core/lifecycle.h"
 #include "http_client.h"
 
 static struct host host;

@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "base/fd.h"
-#include "client/client.h"
+#include "lib/base/fd.h"
+#include "cli/client/client.h"
 #include "tap.h"
 
 #define FAKE_LOG_MAX     (64u * 1024)

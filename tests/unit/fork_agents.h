@@ -2,8 +2,8 @@
  * that say what their code is. Everything else they answer with success. */
 #pragma once
 
-#include "channel/chan.h"
-#include "channel/wire.h"
+#include "lib/channel/chan.h"
+#include "lib/channel/wire.h"
 #include "e2b_server.h"
 
 #define FORK_KERNEL "11111111-2222-4333-8444-555555555555"

@@ -11,9 +11,9 @@
 #include "agent_host.h"
 #undef call
 
-#include "front/call.h"
-#include "front/lifecycle.h"
-#include "http/http.h"
+#include "front/core/call.h"
+#include "front/core/lifecycle.h"
+#include "lib/http/http.h"
 
 #define RIG_WAIT_S 20
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "base/clock.h"
+#include "lib/base/clock.h"
 #include "tap.h"
 
 #define ENDS_NS 10000000000ull

@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <uv.h>
 
-#include "base/clock.h"
-#include "base/strbuf.h"
+#include "lib/base/clock.h"
+#include "lib/text/strbuf.h"
 #include "guard/dns_message.h"
 #include "guard/dns_names.h"
 #include "guard/guard.h"

@@ -7,8 +7,8 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
-#include "http/http.h"
+#include "lib/base/clock.h"
+#include "lib/http/http.h"
 #include "tap.h"
 
 #define WAIT_NS 30000000000ull

@@ -10,12 +10,12 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-#include "base/err.h"
-#include "base/strbuf.h"
+#include "lib/base/err.h"
+#include "lib/text/strbuf.h"
 #include "guard/ca.h"
 #include "guard/inspect_impl.h"
 #include "tap.h"
-#include "vault/vault.h"
+#include "lib/vault/vault.h"
 
 #define RIG_BOX     "abcdefghij0123456789"
 #define RIG_TENANT  "tenant00000000000000"

@@ -3,11 +3,11 @@
  * serves something else defines HOST_SERVES(req). */
 #pragma once
 
-#include "channel/wire.h"
-#include "front/call.h"
-#include "front/lifecycle.h"
+#include "lib/channel/wire.h"
+#include "front/core/call.h"
+#include "front/core/lifecycle.h"
 #include "http_client.h"
-#include "interpreter/interpreter.h"
+#include "front/interpreter/interpreter.h"
 
 #ifndef HOST_SERVES
 #define HOST_SERVES(req) interpreter_request(box, req)

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/fd.h"
-#include "cli/options.h"
+#include "lib/base/fd.h"
+#include "lib/command/options.h"
 
 #define MANAGE_OWNER    4242u
 #define MANAGE_TEXT_MAX (1u << 20)

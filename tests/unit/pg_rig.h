@@ -8,11 +8,11 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "base/fd.h"
-#include "base/sys.h"
-#include "server/confine.h"
-#include "store/clerk.h"
-#include "store/clerk_process.h"
+#include "lib/base/fd.h"
+#include "lib/base/sys.h"
+#include "front/main/confine.h"
+#include "front/store/clerk.h"
+#include "front/store/clerk_process.h"
 
 #define PG_URI_MAX 400
 

@@ -3,8 +3,8 @@
 
 #include <fcntl.h>
 
-#include "base/fd.h"
-#include "sanitise/sanitise.h"
+#include "lib/base/fd.h"
+#include "lib/sanitise/sanitise.h"
 #include "tap.h"
 
 #define TABLE_MAX  1024

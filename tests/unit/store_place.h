@@ -5,8 +5,8 @@
 
 #include <sqlite3.h>
 
-#include "base/base.h"
-#include "store/store.h"
+#include "lib/base/base.h"
+#include "front/store/store.h"
 
 struct place {
     char dir[64], file[96];

@@ -13,12 +13,12 @@
 #include <sys/wait.h>
 #include <sys/xattr.h>
 
-#include "base/fd.h"
-#include "base/sys.h"
-#include "warden/idmap.h"
-#include "warden/layers.h"
-#include "warden/strata_carry.h"
-#include "warden/strata_merge.h"
+#include "lib/base/fd.h"
+#include "lib/base/sys.h"
+#include "warden/host/idmap.h"
+#include "warden/layers/layers.h"
+#include "warden/layers/strata_carry.h"
+#include "warden/layers/strata_merge.h"
 
 #define FIRST_ID 0x30000000u
 

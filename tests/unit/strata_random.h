@@ -6,7 +6,7 @@
 #include <dirent.h>
 #include <limits.h>
 
-#include "base/strbuf.h"
+#include "lib/text/strbuf.h"
 
 #define SEQUENCES 250
 #define WALK_MAX  (8u << 20)

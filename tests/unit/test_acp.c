@@ -1,10 +1,10 @@
 /* The messages of an agent: numbers, what is kept, who may go on. */
-#include "acp/backlog.h"
+#include "front/acp/backlog.h"
 
 #include <stdio.h>
 
-#include "base/strbuf.h"
-#include "http/ws_codec.h"
+#include "lib/text/strbuf.h"
+#include "lib/http/ws_codec.h"
 #include "tap.h"
 
 #define LIMIT (64u * 1024)

@@ -3,9 +3,9 @@
 
 #include <dirent.h>
 
-#include "base/fd.h"
-#include "sudo/protocol.h"
-#include "warden/images.h"
+#include "lib/base/fd.h"
+#include "wire/sudo.h"
+#include "warden/host/images.h"
 
 #define SUDO_PATH "/tmp/bin/sudo"
 /* In a sanitizer build the program would look for leaks at its end, which a sandbox does not allow.

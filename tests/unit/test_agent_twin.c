@@ -1,7 +1,7 @@
 /* Kernels that come over the line. */
 #include "agent_peer.h"
 
-#include "agent/kernel_packets.h"
+#include "inside/agent/kernel_packets.h"
 
 /* A spare that is ready, and a cell that runs in it. */
 static void start_cell(struct agent_host *h, struct peer *p, struct call *c)

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "base/clock.h"
+#include "lib/base/clock.h"
 
 TAP_MAIN
 

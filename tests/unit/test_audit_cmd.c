@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "audit/audit.h"
+#include "lib/audit/audit.h"
 #include "guard/audit_cmd.h"
 
 TAP_MAIN

@@ -1,6 +1,6 @@
 /* A cell without HTTP: who owns it, and when he is told what. What its lines are is looked at in
  * test_interpreter.c. */
-#include "interpreter/cell.h"
+#include "front/interpreter/cell.h"
 #include "interpreter_host.h"
 
 static struct {

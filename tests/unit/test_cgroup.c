@@ -11,11 +11,11 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/fd.h"
-#include "warden/cgroup.h"
-#include "warden/cgroup_place.h"
-#include "warden/devices_bpf.h"
-#include "warden/slots.h"
+#include "lib/base/fd.h"
+#include "warden/host/cgroup.h"
+#include "warden/host/cgroup_place.h"
+#include "warden/host/devices_bpf.h"
+#include "warden/host/slots.h"
 
 TAP_MAIN
 

@@ -2,9 +2,9 @@
 #include <dirent.h>
 #include <fcntl.h>
 
-#include "base/fd.h"
+#include "lib/base/fd.h"
 #include "chan_log.h"
-#include "channel/wire.h"
+#include "lib/channel/wire.h"
 #include "tap.h"
 
 struct bed {

@@ -7,10 +7,10 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
-#include "base/fd.h"
-#include "order/worker.h"
-#include "store/clerk_process.h"
-#include "store/clerk_wire.h"
+#include "lib/base/fd.h"
+#include "wire/worker.h"
+#include "front/store/clerk_process.h"
+#include "front/store/clerk_wire.h"
 
 TAP_MAIN
 

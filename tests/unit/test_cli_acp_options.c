@@ -1,7 +1,7 @@
 /* The command line of `sandglass acp`. */
 #include "tap.h"
 
-#include "cli/acp_options.h"
+#include "cli/local/acp_options.h"
 
 TAP_MAIN
 

@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "cli/acp_tar.h"
+#include "cli/shared/acp_tar.h"
 
 TAP_MAIN
 

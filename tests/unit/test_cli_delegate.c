@@ -3,7 +3,7 @@
 
 #include <limits.h>
 
-#include "cli/delegate.h"
+#include "cli/local/delegate.h"
 
 TAP_MAIN
 

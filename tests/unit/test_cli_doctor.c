@@ -6,8 +6,8 @@
 #include <sched.h>
 #include <sys/mount.h>
 
-#include "base/fd.h"
-#include "cli/doctor.h"
+#include "lib/base/fd.h"
+#include "cli/local/doctor.h"
 
 TAP_MAIN
 

@@ -4,13 +4,13 @@
 
 #include <fcntl.h>
 
-#include "base/fd.h"
-#include "cli/acp_options.h"
-#include "cli/doctor.h"
-#include "cli/drain.h"
-#include "cli/run_options.h"
-#include "client/client.h"
-#include "server/backup.h"
+#include "lib/base/fd.h"
+#include "cli/local/acp_options.h"
+#include "cli/local/doctor.h"
+#include "cli/local/drain.h"
+#include "cli/local/run_options.h"
+#include "cli/client/client.h"
+#include "front/main/backup.h"
 
 TAP_MAIN
 

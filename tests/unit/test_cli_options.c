@@ -5,8 +5,8 @@
 #include <limits.h>
 #include <unistd.h>
 
-#include "cli/run_options.h"
-#include "cli/suggest.h"
+#include "cli/local/run_options.h"
+#include "lib/command/suggest.h"
 
 TAP_MAIN
 

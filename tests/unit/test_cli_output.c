@@ -9,11 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fd.h"
-#include "cli/live_output.h"
-#include "cli/report.h"
-#include "cli/terminal.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "cli/local/live_output.h"
+#include "cli/local/report.h"
+#include "lib/command/terminal.h"
 
 TAP_MAIN
 

@@ -5,10 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fd.h"
-#include "cli/policy_file.h"
-#include "cli/run_inputs.h"
-#include "cli/text_file.h"
+#include "lib/base/fd.h"
+#include "cli/local/policy_file.h"
+#include "cli/local/run_inputs.h"
+#include "cli/shared/text_file.h"
 
 TAP_MAIN
 

@@ -4,10 +4,10 @@
 #include <jansson.h>
 #include <locale.h>
 
-#include "client/usage_text.h"
-#include "client/ctx.h"
-#include "client/table.h"
-#include "client/tree.h"
+#include "cli/client/usage_text.h"
+#include "cli/client/ctx.h"
+#include "cli/client/table.h"
+#include "cli/client/tree.h"
 
 TAP_MAIN
 

@@ -2,7 +2,7 @@
  * answers. */
 #include "fake_api.h"
 
-#include "client/repl_trail.h"
+#include "cli/client/repl_trail.h"
 
 TAP_MAIN
 

@@ -5,9 +5,9 @@
 #include <jansson.h>
 #include <time.h>
 
-#include "base/fd.h"
-#include "client/journal.h"
-#include "client/log_tail.h"
+#include "lib/base/fd.h"
+#include "cli/client/journal.h"
+#include "cli/client/log_tail.h"
 
 TAP_MAIN
 

@@ -1,11 +1,11 @@
 /* Command lines of the verbs that talk to a server: what they mean and what they refuse. */
 #include "tap.h"
 
-#include "cli/env_list.h"
-#include "client/client.h"
-#include "client/create_options.h"
-#include "client/exec_options.h"
-#include "client/repl_options.h"
+#include "cli/shared/env_list.h"
+#include "cli/client/client.h"
+#include "cli/client/create_options.h"
+#include "cli/client/exec_options.h"
+#include "cli/client/repl_options.h"
 
 TAP_MAIN
 

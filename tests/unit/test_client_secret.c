@@ -3,8 +3,8 @@
 
 #include <fcntl.h>
 
-#include "base/fd.h"
-#include "client/secret.h"
+#include "lib/base/fd.h"
+#include "cli/client/secret.h"
 
 TAP_MAIN
 

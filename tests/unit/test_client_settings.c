@@ -3,8 +3,8 @@
 
 #include <fcntl.h>
 
-#include "base/fd.h"
-#include "client/settings.h"
+#include "lib/base/fd.h"
+#include "cli/client/settings.h"
 
 TAP_MAIN
 

@@ -4,10 +4,10 @@
 #include <fcntl.h>
 #include <signal.h>
 
-#include "client/connect.h"
-#include "client/exec_event.h"
-#include "client/exec_output.h"
-#include "client/payload.h"
+#include "cli/client/connect.h"
+#include "cli/client/exec_event.h"
+#include "cli/client/exec_output.h"
+#include "cli/client/payload.h"
 
 TAP_MAIN
 

@@ -5,12 +5,12 @@
 #include <locale.h>
 #include <time.h>
 
-#include "client/place.h"
-#include "client/progress.h"
-#include "client/table.h"
-#include "base/base64.h"
-#include "client/url.h"
-#include "cli/when.h"
+#include "cli/client/place.h"
+#include "cli/client/progress.h"
+#include "cli/client/table.h"
+#include "lib/text/base64.h"
+#include "cli/client/url.h"
+#include "lib/command/when.h"
 
 TAP_MAIN
 

@@ -2,8 +2,8 @@
 #include <poll.h>
 #include <time.h>
 
-#include "base/base.h"
-#include "base/clock.h"
+#include "lib/base/base.h"
+#include "lib/base/clock.h"
 #include "tap.h"
 
 #define MS 1000000ull

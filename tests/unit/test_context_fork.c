@@ -4,7 +4,7 @@
 
 #include "context_rig.h"
 #include "fork_agents.h"
-#include "front/call.h"
+#include "front/core/call.h"
 
 __attribute__((constructor)) static void agents_begin(void)
 {

@@ -3,7 +3,7 @@
 
 #include "context_rig.h"
 
-#include "vault/vault.h"
+#include "lib/vault/vault.h"
 
 /* ---- sealing -----------------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /* What a tenant may use: its own limits, or the server's. */
 #include "tap.h"
 
-#include "context/context.h"
+#include "front/contexts/context.h"
 
 TAP_MAIN
 

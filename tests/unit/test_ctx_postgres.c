@@ -291,7 +291,7 @@ TEST(row_level_security_everywhere)
 
 static void usage_of_before(struct ctx_rig *t)
 {
-#define MIGRATIONS SG_SOURCE_DIR "/src/store/migrations/"
+#define MIGRATIONS SG_SOURCE_DIR "/src/front/store/migrations/"
     char sql[512], line[64];
 
     /* Its clerk would bring the schema forward before the row is there: it has to have ended. */

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "ctx_conformance.h"
-#include "store/db.h"
+#include "front/store/db.h"
 
 TAP_MAIN
 

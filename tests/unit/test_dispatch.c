@@ -1,8 +1,8 @@
 /* Host names that name a port of a sandbox, and those that only look so. */
 #include <string.h>
 
-#include "base/ids.h"
-#include "server/dispatch.h"
+#include "lib/base/ids.h"
+#include "front/main/dispatch.h"
 #include "tap.h"
 
 #define ID "abcdefghij0123456789"

@@ -3,10 +3,10 @@
 #include "tap.h"
 
 #include "fork_agents.h"
-#include "e2b/spec.h"
-#include "front/checkpoint_impl.h"
-#include "front/egress.h"
-#include "front/replay.h"
+#include "front/e2b/spec.h"
+#include "front/core/checkpoint_impl.h"
+#include "front/core/egress.h"
+#include "front/core/replay.h"
 
 TAP_MAIN
 

@@ -1,8 +1,8 @@
 /* sandglass key: on a state directory of its own, and held against its manual page. */
 #include "manage_run.h"
 
-#include "server/key.h"
-#include "store/store.h"
+#include "front/main/key.h"
+#include "front/store/store.h"
 
 TAP_MAIN
 

@@ -1,11 +1,11 @@
 /* What queries and paths say: references, filters, tokens of pages, times, ids. */
 #include "tap.h"
 
-#include "base/clock.h"
-#include "e2b/filter.h"
-#include "e2b/page.h"
-#include "e2b/ref.h"
-#include "e2b/shape.h"
+#include "lib/base/clock.h"
+#include "front/e2b/filter.h"
+#include "front/e2b/page.h"
+#include "front/e2b/ref.h"
+#include "front/e2b/shape.h"
 
 TAP_MAIN
 

@@ -5,9 +5,9 @@
 
 #include <pthread.h>
 
-#include "front/guard.h"
-#include "store/secrets.h"
-#include "vault/vault.h"
+#include "front/core/guard.h"
+#include "front/store/secrets.h"
+#include "lib/vault/vault.h"
 
 TAP_MAIN
 

@@ -1,8 +1,8 @@
 /* Create requests: what becomes of a body, and which bodies are refused with which words. */
 #include "tap.h"
 
-#include "e2b/network.h"
-#include "e2b/spec.h"
+#include "front/e2b/network.h"
+#include "front/e2b/spec.h"
 
 TAP_MAIN
 

@@ -1,9 +1,9 @@
 /* sandglass tenant: on a state directory of its own, and held against its manual page. */
 #include "manage_run.h"
 
-#include "server/key.h"
-#include "server/tenant.h"
-#include "store/store.h"
+#include "front/main/key.h"
+#include "front/main/tenant.h"
+#include "front/store/store.h"
 
 TAP_MAIN
 

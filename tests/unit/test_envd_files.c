@@ -1,10 +1,10 @@
 /* GET and POST /files: their small texts, and whole transfers with a real agent. */
 #include <zlib.h>
 
-#include "envd/envd.h"
-#include "envd/files.h"
-#include "envd/files_text.h"
-#include "envd/signature.h"
+#include "front/envd/envd.h"
+#include "front/envd/files.h"
+#include "front/envd/files_text.h"
+#include "front/envd/signature.h"
 #include "front_rig.h"
 
 /* ---- texts ---------------------------------------------------------------------------------- */

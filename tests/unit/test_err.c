@@ -1,4 +1,4 @@
-#include "base/err.h"
+#include "lib/base/err.h"
 #include "tap.h"
 
 TEST(set_fills_and_returns_the_code)

@@ -1,9 +1,9 @@
 #include "tap.h"
 
-#include "base/clock.h"
-#include "front/events.h"
-#include "store/events.h"
-#include "store/db.h"
+#include "lib/base/clock.h"
+#include "front/core/events.h"
+#include "front/store/events.h"
+#include "front/store/db.h"
 #include "store_place.h"
 
 #define ACME  "aaaaaaaaaaaaaaaaaaaa"

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "base/fd.h"
+#include "lib/base/fd.h"
 #include "tap.h"
 
 static size_t open_fds(void)

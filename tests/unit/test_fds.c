@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
-#include "base/fds.h"
+#include "lib/base/fds.h"
 
 TAP_MAIN
 

@@ -1,7 +1,7 @@
 /* Figures, and their text: what promtool and a Prometheus would refuse, or count wrong. */
 #include "tap.h"
 
-#include "telemetry/figures.h"
+#include "front/telemetry/figures.h"
 
 TAP_MAIN
 

@@ -1,5 +1,5 @@
 /* The system-call filter of the server's processes: each case in a child, which stays filtered. */
-#include "base/filter.h"
+#include "lib/base/filter.h"
 
 #include <errno.h>
 #include <linux/udp.h>

@@ -1,6 +1,6 @@
 /* Requests to ports of a sandbox: a real HTTP server in front, real servers inside. */
-#include "forward/forward.h"
-#include "forward/refusal.h"
+#include "front/forward/forward.h"
+#include "front/forward/refusal.h"
 #include "front_rig.h"
 
 static unsigned wanted_port;

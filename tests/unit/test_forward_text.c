@@ -1,6 +1,6 @@
 /* Heads to servers inside, and answers from them: no sockets. */
-#include "forward/request_head.h"
-#include "forward/response.h"
+#include "front/forward/request_head.h"
+#include "front/forward/response.h"
 #include "tap.h"
 
 /* ---- requests ------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* Frames: the layout on the wire, and that nothing malformed gets through. */
-#include "channel/frame.h"
-#include "channel/ops.h"
+#include "lib/channel/frame.h"
+#include "wire/agent.h"
 #include "tap.h"
 
 static uint8_t buf[FRAME_HEADER + FRAME_PAYLOAD_MAX + 1];

@@ -2,10 +2,10 @@
  * cells that could run again. */
 #include "tap.h"
 
-#include "channel/wire.h"
+#include "lib/channel/wire.h"
 #include "e2b_server.h"
-#include "front/checkpoint_impl.h"
-#include "front/replay_impl.h"
+#include "front/core/checkpoint_impl.h"
+#include "front/core/replay_impl.h"
 
 TAP_MAIN
 

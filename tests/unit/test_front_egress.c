@@ -2,9 +2,9 @@
  * the guard's own policy. */
 #include <string.h>
 
-#include "base/fd.h"
-#include "e2b/network.h"
-#include "front/egress.h"
+#include "lib/base/fd.h"
+#include "front/e2b/network.h"
+#include "front/core/egress.h"
 #include "guard/policy.h"
 #include "tap.h"
 

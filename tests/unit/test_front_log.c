@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "front/log.h"
-#include "front/past.h"
+#include "front/core/log.h"
+#include "front/core/past.h"
 #include "tap.h"
 
 TEST(lines)

@@ -1,11 +1,11 @@
 /* Who hears of a connection that the guard tells of: figures, usage, events, traces. */
 #include "tap.h"
 
-#include "front/deed.h"
-#include "front/events.h"
-#include "front/news.h"
-#include "front/usage.h"
-#include "telemetry/figures.h"
+#include "front/core/deed.h"
+#include "front/core/events.h"
+#include "front/core/news.h"
+#include "front/core/usage.h"
+#include "front/telemetry/figures.h"
 
 TAP_MAIN
 

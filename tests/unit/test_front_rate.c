@@ -1,7 +1,7 @@
 /* Buckets of tokens. */
 #include <unistd.h>
 
-#include "front/rate.h"
+#include "front/core/rate.h"
 #include "tap.h"
 
 static struct rate_table table;

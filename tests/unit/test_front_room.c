@@ -7,11 +7,11 @@
         .conns_max = CONNS, .conns_per_ip = 512, .turn_ns = WORK_TURN_NS                  \
     }
 #define SERVER_REQUEST dispatch_request
-#include "server/dispatch.h"
+#include "front/main/dispatch.h"
 #include "tap.h"
 
 #include "e2b_server.h"
-#include "front/asked.h"
+#include "front/core/asked.h"
 
 TAP_MAIN
 

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "front/spec.h"
-#include "order/order.h"
+#include "front/core/spec.h"
+#include "wire/warden.h"
 #include "tap.h"
 
 static void fill(struct box_spec *s)

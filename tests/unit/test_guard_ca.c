@@ -5,10 +5,10 @@
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
 
-#include "base/fd.h"
+#include "lib/base/fd.h"
 #include "guard/ca.h"
 #include "tap.h"
-#include "vault/vault.h"
+#include "lib/vault/vault.h"
 
 #define BOX   "abcdefghij0123456789"
 #define OTHER "zzzzzzzzzz0123456789"

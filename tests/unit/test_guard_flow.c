@@ -1,7 +1,7 @@
 /* Connections of a sandbox, from accept to end: what is dialled, what goes there, and what a change
  * of policy does in each state. The sandbox's listener is one on loopback; who dials and who
  * resolves is this test. */
-#include "base/fd.h"
+#include "lib/base/fd.h"
 #include "guard/dial.h"
 #include "guard/dns.h"
 #include "guard/dns_tcp.h"

@@ -7,14 +7,14 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "audit/audit.h"
-#include "base/clock.h"
-#include "base/fd.h"
-#include "front/guard.h"
+#include "lib/audit/audit.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "front/core/guard.h"
 #include "guard/front_link.h"
 #include "guard/guard.h"
 #include "guard/inspect.h"
-#include "vault/vault.h"
+#include "lib/vault/vault.h"
 
 TAP_MAIN
 

@@ -1,7 +1,7 @@
 /* Bodies: where they end, and what is packed in them. */
 #include "guard/http_body.h"
 #include "guard/inspect_sanitise.h"
-#include "sanitise/sanitise.h"
+#include "lib/sanitise/sanitise.h"
 #include "tap.h"
 
 /* Reads a body that comes in pieces of `step` bytes. Returns the bytes used, or -EINVAL. */

@@ -5,10 +5,10 @@
 #include <jansson.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
-#include "base/fd.h"
-#include "front/guard.h"
-#include "front/news.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "front/core/guard.h"
+#include "front/core/news.h"
 #include "guard/counts.h"
 #include "guard/front_link.h"
 #include "guard/news.h"
@@ -24,7 +24,7 @@ static struct front front;
 static struct guard guard;
 static struct subject box, other;
 
-/* What has come, in place of front/news.c. */
+/* What has come, in place of front/core/news.c. */
 static struct egress_news got[4096];
 static size_t n_got;
 

@@ -1,8 +1,8 @@
 /* Policies: what a document lets out, what it does to requests, and which documents are refused. */
 #include <openssl/sha.h>
 
-#include "egress/document.h"
-#include "egress/wire.h"
+#include "wire/policy_document.h"
+#include "wire/guard.h"
 #include "guard/policy.h"
 #include "tap.h"
 

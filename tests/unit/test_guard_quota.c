@@ -1,5 +1,5 @@
 /* What a sandbox may use of the network. */
-#include "base/clock.h"
+#include "lib/base/clock.h"
 #include "guard/flow.h"
 #include "guard/policy.h"
 #include "tap.h"

@@ -1,6 +1,6 @@
 /* Secrets in what comes back. */
 #include "guard/scrub.h"
-#include "base/base64.h"
+#include "lib/text/base64.h"
 #include "tap.h"
 
 /* The same result however the text is cut. */

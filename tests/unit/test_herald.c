@@ -12,13 +12,13 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/clock.h"
-#include "base/fd.h"
-#include "base/sys.h"
-#include "server/confine.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/base/sys.h"
+#include "front/main/confine.h"
 #include "tap.h"
-#include "telemetry/herald.h"
-#include "telemetry/herald_wire.h"
+#include "front/telemetry/herald.h"
+#include "front/telemetry/herald_wire.h"
 
 TAP_MAIN
 

@@ -1,5 +1,5 @@
-#include "base/strbuf.h"
-#include "http/multipart.h"
+#include "lib/text/strbuf.h"
+#include "lib/http/multipart.h"
 #include "tap.h"
 
 static struct strbuf log_;

@@ -1,4 +1,4 @@
-#include "http/impl.h"
+#include "lib/http/impl.h"
 #include "tap.h"
 
 TEST(connections_by_address)

@@ -1,5 +1,5 @@
-#include "http/impl.h"
-#include "http/router.h"
+#include "lib/http/impl.h"
+#include "lib/http/router.h"
 #include "tap.h"
 
 static void handler(struct http_req *req)

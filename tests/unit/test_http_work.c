@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-#include "http/impl.h"
+#include "lib/http/impl.h"
 
 #define SLICES 5
 

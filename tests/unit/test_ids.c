@@ -1,5 +1,5 @@
-#include "base/base.h"
-#include "base/ids.h"
+#include "lib/base/base.h"
+#include "lib/base/ids.h"
 #include "tap.h"
 
 #define MANY 20000

@@ -2,8 +2,8 @@
  * out of order. Whatever comes, what goes out is lines of valid JSON in ASCII. */
 #include <jansson.h>
 
-#include "interpreter/frames.h"
-#include "interpreter/results.h"
+#include "front/interpreter/frames.h"
+#include "front/interpreter/results.h"
 #include "tap.h"
 
 /* ---- a rig ---------------------------------------------------------------------------------- */

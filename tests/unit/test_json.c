@@ -1,8 +1,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "base/json.h"
-#include "base/json_check.h"
+#include "lib/text/json.h"
+#include "lib/text/json_check.h"
 #include "tap.h"
 
 #define FFFD "\xef\xbf\xbd"

@@ -1,8 +1,8 @@
 /* Keys between servers on one database: each has a file of its own. */
 #include "pg_rig.h"
 
-#include "store/keys_shared.h"
-#include "store/store.h"
+#include "front/store/keys_shared.h"
+#include "front/store/store.h"
 
 TAP_MAIN
 

@@ -4,11 +4,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/fd.h"
-#include "base/hidden.h"
-#include "order/log.h"
-#include "order/log_form.h"
-#include "order/log_rate.h"
+#include "lib/base/fd.h"
+#include "lib/base/hidden.h"
+#include "lib/log/log.h"
+#include "lib/log/log_form.h"
+#include "lib/log/log_rate.h"
 #include "tap.h"
 
 #define SECOND 1000000000ull

@@ -3,12 +3,12 @@
 #include "tap.h"
 
 #define SERVER_REQUEST dispatch_request
-#include "server/dispatch.h"
+#include "front/main/dispatch.h"
 
 #include "fork_agents.h"
 
-#include "context/context.h"
-#include "mcp/session.h"
+#include "front/contexts/context.h"
+#include "front/mcp/session.h"
 
 TAP_MAIN
 

@@ -1,9 +1,9 @@
 /* Parts of MCP that need no server: origins, bytes of files, events in pieces. */
 #include "tap.h"
 
-#include "client/mcp_events.h"
-#include "mcp/media.h"
-#include "mcp/origin.h"
+#include "cli/client/mcp_events.h"
+#include "front/mcp/media.h"
+#include "front/mcp/origin.h"
 
 TAP_MAIN
 

@@ -9,8 +9,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "base/sys.h"
-#include "warden/netpath_impl.h"
+#include "lib/base/sys.h"
+#include "warden/host/netpath_impl.h"
 
 TAP_MAIN
 

@@ -5,11 +5,11 @@
 #include <fcntl.h>
 #include <jansson.h>
 
-#include "base/fd.h"
-#include "front/events.h"
-#include "order/log_form.h"
-#include "telemetry/figures.h"
-#include "telemetry/trace.h"
+#include "lib/base/fd.h"
+#include "front/core/events.h"
+#include "lib/log/log_form.h"
+#include "front/telemetry/figures.h"
+#include "front/telemetry/trace.h"
 
 TAP_MAIN
 

@@ -1,5 +1,5 @@
 /* What sandboxes say on its way out: the modes, cells of the interpreter, what is stored. */
-#include "front/outflow.h"
+#include "front/core/outflow.h"
 #include "interpreter_host.h"
 
 #define DONE_LINE "{\"type\":\"end_of_execution\"}\n"

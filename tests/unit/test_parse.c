@@ -1,6 +1,6 @@
 #include <inttypes.h>
 
-#include "base/parse.h"
+#include "lib/text/parse.h"
 #include "tap.h"
 
 #define UNTOUCHED 4711

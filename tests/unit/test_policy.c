@@ -1,6 +1,6 @@
 #include "tap.h"
 
-#include "sandbox/sandbox.h"
+#include "engine/sandbox.h"
 
 TAP_MAIN
 

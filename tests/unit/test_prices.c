@@ -1,7 +1,7 @@
 #include "tap.h"
 
-#include "order/prices.h"
-#include "order/settings.h"
+#include "lib/settings/prices.h"
+#include "lib/settings/settings.h"
 
 #define HOUR_US 3600000000ull
 #define GIB     (1ull << 30)

@@ -10,14 +10,14 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/base64.h"
-#include "base/fd.h"
-#include "client/repl_event.h"
-#include "client/repl_filter.h"
-#include "client/repl_image.h"
-#include "client/repl_show.h"
-#include "client/repl_sixel.h"
-#include "client/repl_traceback.h"
+#include "lib/text/base64.h"
+#include "lib/base/fd.h"
+#include "cli/client/repl_event.h"
+#include "cli/client/repl_filter.h"
+#include "cli/client/repl_image.h"
+#include "cli/client/repl_show.h"
+#include "cli/client/repl_sixel.h"
+#include "cli/client/repl_traceback.h"
 
 TAP_MAIN
 

@@ -1,7 +1,7 @@
 /* When the prompt runs what was typed, and when it asks for another line. */
 #include "tap.h"
 
-#include "client/repl_whole.h"
+#include "cli/client/repl_whole.h"
 
 TAP_MAIN
 

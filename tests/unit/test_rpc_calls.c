@@ -1,6 +1,6 @@
 /* Calls over a real server: what a client sends, byte by byte, and what it gets back. */
 #include "http_client.h"
-#include "rpc/rpc.h"
+#include "lib/rpc/rpc.h"
 
 /* A service of its own: says what it is told, as often as it is told. */
 static const struct rpc_field say_fields[] = {

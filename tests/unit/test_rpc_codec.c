@@ -1,7 +1,7 @@
 /* Messages: both forms of one give the same object, and what comes from outside is checked. */
-#include "envd/messages.h"
-#include "base/base64.h"
-#include "rpc/codec.h"
+#include "front/envd/messages.h"
+#include "lib/text/base64.h"
+#include "lib/rpc/codec.h"
 #include "tap.h"
 
 /* A table with everything that tables can say. */

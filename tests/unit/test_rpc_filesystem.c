@@ -1,5 +1,5 @@
 /* The filesystem service and the door to both, as a client sees them, with a real agent behind. */
-#include "envd/entry.h"
+#include "front/envd/entry.h"
 #include "envd_host.h"
 
 #define FS(method) "/filesystem.Filesystem/" method

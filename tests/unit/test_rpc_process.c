@@ -1,5 +1,5 @@
 /* The process service, as a client sees it, with a real agent behind. */
-#include "front/outflow.h"
+#include "front/core/outflow.h"
 #include "envd_host.h"
 
 static uint32_t started_pid(struct client *c)

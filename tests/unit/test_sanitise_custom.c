@@ -1,5 +1,5 @@
 /* The operator's patterns, and which mode counts. */
-#include "sanitise/sanitise.h"
+#include "lib/sanitise/sanitise.h"
 #include "tap.h"
 
 static char *sanitised(struct sanitiser *s, const char *text, struct sanitise_counts *counts)

@@ -16,10 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/strbuf.h"
+#include "lib/text/strbuf.h"
 #include "tap.h"
-#include "warden/stage/seccomp.h"
-#include "warden/stage/seccomp_rules.h"
+#include "inside/stage/seccomp.h"
+#include "inside/stage/seccomp_rules.h"
 
 #ifdef __x86_64__
 #define NATIVE AUDIT_ARCH_X86_64

@@ -3,10 +3,10 @@
 
 #include <jansson.h>
 
-#include "front/hostname.h"
-#include "front/secret_text.h"
-#include "front/secrets_use.h"
-#include "store/secrets.h"
+#include "front/core/hostname.h"
+#include "front/core/secret_text.h"
+#include "front/core/secrets_use.h"
+#include "front/store/secrets.h"
 
 TAP_MAIN
 

@@ -1,7 +1,7 @@
 /* Shares of the machine's memory. */
 #include "tap.h"
 
-#include "serve/budget.h"
+#include "warden/memory/budget.h"
 
 TAP_MAIN
 

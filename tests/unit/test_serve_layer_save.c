@@ -8,10 +8,10 @@
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
-#include "base/fd.h"
-#include "base/sys.h"
-#include "warden/layer_save.h"
-#include "warden/tree.h"
+#include "lib/base/fd.h"
+#include "lib/base/sys.h"
+#include "warden/layers/layer_save.h"
+#include "warden/layers/tree.h"
 
 TAP_MAIN
 

@@ -1,7 +1,7 @@
 /* When memory is short. */
 #include "tap.h"
 
-#include "serve/pressure.h"
+#include "warden/memory/pressure.h"
 
 TAP_MAIN
 

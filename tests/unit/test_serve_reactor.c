@@ -3,8 +3,8 @@
 
 #include <fcntl.h>
 
-#include "base/clock.h"
-#include "serve/reactor.h"
+#include "lib/base/clock.h"
+#include "warden/reactor.h"
 
 TAP_MAIN
 

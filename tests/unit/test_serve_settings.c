@@ -5,11 +5,11 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "base/fd.h"
-#include "cli/serve_options.h"
-#include "order/address.h"
-#include "order/settings.h"
-#include "serve/server.h"
+#include "lib/base/fd.h"
+#include "cli/local/serve_options.h"
+#include "lib/settings/address.h"
+#include "lib/settings/settings.h"
+#include "warden/server.h"
 
 TAP_MAIN
 

@@ -2,7 +2,7 @@
 
 #include <signal.h>
 
-#include "base/signame.h"
+#include "lib/base/signame.h"
 
 TAP_MAIN
 

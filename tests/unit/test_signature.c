@@ -1,7 +1,7 @@
 /* Signed addresses. The expected values are from an independent implementation. */
 #include <string.h>
 
-#include "envd/signature.h"
+#include "front/envd/signature.h"
 #include "tap.h"
 
 #define TOKEN "t0k3n"

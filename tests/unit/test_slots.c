@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "warden/cgroup.h"
-#include "warden/cgroup_place.h"
-#include "warden/slots.h"
+#include "warden/host/cgroup.h"
+#include "warden/host/cgroup_place.h"
+#include "warden/host/slots.h"
 
 TAP_MAIN
 

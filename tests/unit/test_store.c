@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/fd.h"
+#include "lib/base/fd.h"
 
 TAP_MAIN
 

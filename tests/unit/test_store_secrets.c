@@ -1,7 +1,7 @@
 /* The tenants' secrets in the store: sealed texts, which it hands back as they were. */
 #include "store_place.h"
 
-#include "store/secrets.h"
+#include "front/store/secrets.h"
 
 TAP_MAIN
 

@@ -1,7 +1,7 @@
 /* Tenants: limits of their own, ids that follow from names, and files that an earlier version
  * wrote.
  */
-#include "store/events.h"
+#include "front/store/events.h"
 #include "store_place.h"
 
 TAP_MAIN

@@ -1,7 +1,7 @@
 /* Inode numbers of files that are open for writing while their sandbox is frozen, over and over. */
 #include "strata_random.h"
 
-#include "warden/strata_origin.h"
+#include "warden/layers/strata_origin.h"
 
 TAP_MAIN
 

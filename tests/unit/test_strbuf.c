@@ -1,7 +1,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "base/strbuf.h"
+#include "lib/text/strbuf.h"
 #include "tap.h"
 
 static bool sound(const struct strbuf *s)

@@ -1,12 +1,12 @@
 /* The tools over HTTP, with a manager of contexts made by hand, which gives the one sandbox that
  * there is, and an agent made by hand in that. */
-#include "front/outflow.h"
-#include "e2b/request.h"
+#include "front/core/outflow.h"
+#include "front/e2b/request.h"
 
 static void serve(struct http_req *req);
 #define HOST_SERVES(req) serve(req)
 #include "interpreter_host.h"
-#include "tools/tools.h"
+#include "front/tools/tools.h"
 
 #define CONTEXT "ctxctxctxctxctxctxct"
 #define PLACE   "\"conversationId\":\"c\",\"pathId\":\"p\""

@@ -1,15 +1,15 @@
 /* POST /v1/execute: the real server, with a warden and an agent made by hand. */
-#include "front/outflow.h"
+#include "front/core/outflow.h"
 #include "tap.h"
 
 #define FIELD          "Error when parsing request: "
 #define SERVER_REQUEST serve
 struct http_req;
 static void serve(struct http_req *req);
-#include "channel/wire.h"
-#include "e2b/request.h"
+#include "lib/channel/wire.h"
+#include "front/e2b/request.h"
 #include "e2b_server.h"
-#include "tools/tools.h"
+#include "front/tools/tools.h"
 
 static void serve(struct http_req *req)
 {

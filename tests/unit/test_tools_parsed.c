@@ -1,8 +1,8 @@
 /* What is gathered of a cell's lines, and output by its format. */
-#include "tools/parsed.h"
+#include "front/tools/parsed.h"
 
 #include "tap.h"
-#include "tools/budget.h"
+#include "front/tools/budget.h"
 
 #define OUT(s)    "{\"type\":\"stdout\",\"text\":\"" s "\",\"timestamp\":\"T\"}\n"
 #define ERR(s)    "{\"type\":\"stderr\",\"text\":\"" s "\",\"timestamp\":\"T\"}\n"

@@ -1,7 +1,7 @@
 /* Spans: what travels as traceparent, what a span keeps, and the two forms it is written in. */
 #include <jansson.h>
 
-#include "base/clock.h"
+#include "lib/base/clock.h"
 #include "trace_rig.h"
 
 TAP_MAIN

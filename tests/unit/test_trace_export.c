@@ -1,7 +1,7 @@
 /* Where spans go: addresses and headers, batches, what is tried again and what is given up, what a
  * queue that is full does. The herald is a fake (trace_rig.h). */
-#include "telemetry/export.h"
-#include "telemetry/queue.h"
+#include "front/telemetry/export.h"
+#include "front/telemetry/queue.h"
 #include "trace_rig.h"
 
 TAP_MAIN

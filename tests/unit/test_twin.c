@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "tap.h"
-#include "warden/twin/cpu.h"
-#include "warden/twin/tracee.h"
+#include "inside/broker/cpu.h"
+#include "inside/broker/tracee.h"
 
 #if CPU_KNOWN
 

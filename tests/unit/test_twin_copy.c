@@ -2,7 +2,7 @@
  */
 #include "twin_rig.h"
 
-#include "warden/twin/mould.h"
+#include "inside/broker/mould.h"
 
 #if CPU_KNOWN
 

@@ -14,11 +14,11 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/fd.h"
-#include "base/sys.h"
+#include "lib/base/fd.h"
+#include "lib/base/sys.h"
 #include "tap.h"
-#include "warden/twin/look.h"
-#include "warden/twin/twin.h"
+#include "inside/broker/look.h"
+#include "inside/broker/twin.h"
 
 /* ---- reports --------------------------------------------------------------------------------- */
 

@@ -8,9 +8,9 @@
 
 #include <linux/futex.h>
 
-#include "base/clock.h"
-#include "warden/twin/luggage.h"
-#include "warden/twin/visit.h"
+#include "lib/base/clock.h"
+#include "inside/broker/luggage.h"
+#include "inside/broker/visit.h"
 
 #if CPU_KNOWN
 

@@ -2,13 +2,13 @@
 
 #include <sys/socket.h>
 
-#include "base/clock.h"
-#include "base/fd.h"
-#include "context/impl.h"
-#include "context/usage.h"
-#include "front/lifecycle.h"
-#include "front/usage.h"
-#include "front/warden.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "front/contexts/impl.h"
+#include "front/contexts/usage.h"
+#include "front/core/lifecycle.h"
+#include "front/core/usage.h"
+#include "front/core/warden.h"
 
 #define TENANT  "tttttttttttttttttttt"
 #define CONTEXT "cccccccccccccccccccc"

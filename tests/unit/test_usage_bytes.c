@@ -1,6 +1,6 @@
 #include "tap.h"
 
-#include "front/identity.h"
+#include "front/core/identity.h"
 #include "front_rig.h"
 
 TAP_MAIN

@@ -1,8 +1,8 @@
 /* Days and cursors, as queries bring them. */
 #include "tap.h"
 
-#include "v1/cursor.h"
-#include "v1/days.h"
+#include "front/v1/cursor.h"
+#include "front/v1/days.h"
 
 TAP_MAIN
 

@@ -5,7 +5,7 @@
 
 #include <sys/mman.h>
 
-#include "front/guard.h"
+#include "front/core/guard.h"
 
 TAP_MAIN
 

@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/fd.h"
+#include "lib/base/fd.h"
 #include "tap.h"
-#include "vault/vault.h"
+#include "lib/vault/vault.h"
 
 /* ---- in memory ------------------------------------------------------------------------------- */
 

@@ -2,13 +2,13 @@
 
 #include <openssl/hmac.h>
 
-#include "base/clock.h"
-#include "front/events.h"
-#include "front/webhooks.h"
-#include "store/db.h"
-#include "store/events.h"
+#include "lib/base/clock.h"
+#include "front/core/events.h"
+#include "front/core/webhooks.h"
+#include "front/store/db.h"
+#include "front/store/events.h"
 #include "store_place.h"
-#include "telemetry/herald.h"
+#include "front/telemetry/herald.h"
 
 #define ACME   "aaaaaaaaaaaaaaaaaaaa"
 #define SECRET "shh"

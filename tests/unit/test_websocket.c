@@ -1,7 +1,7 @@
 /* WebSockets: frames without I/O, cut in every way, and connections over a socket. */
-#include "http/websocket.h"
+#include "lib/http/websocket.h"
 
-#include "http/ws_codec.h"
+#include "lib/http/ws_codec.h"
 #include "http_client.h"
 
 #define ROOM (1u << 20)

@@ -1,5 +1,5 @@
 /* Payloads: what is written is read back, and nothing is read that is not there. */
-#include "channel/wire.h"
+#include "lib/channel/wire.h"
 #include "tap.h"
 
 TEST(round_trip)

@@ -4,12 +4,12 @@
 
 #include <uv.h>
 
-#include "base/strbuf.h"
-#include "order/settings.h"
+#include "lib/text/strbuf.h"
+#include "lib/settings/settings.h"
 #include "tap.h"
-#include "telemetry/figures.h"
-#include "telemetry/herald.h"
-#include "telemetry/trace.h"
+#include "front/telemetry/figures.h"
+#include "front/telemetry/herald.h"
+#include "front/telemetry/trace.h"
 
 #define POSTS_MAX 64
 

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "tap.h"
-#include "warden/twin/source.h"
-#include "warden/twin/tracee.h"
+#include "inside/broker/source.h"
+#include "inside/broker/tracee.h"
 
 struct twin {
     pid_t k, h;

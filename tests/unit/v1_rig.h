@@ -3,11 +3,11 @@
 #pragma once
 
 #define SERVER_REQUEST dispatch_request
-#include "server/dispatch.h"
+#include "front/main/dispatch.h"
 
 #include "fork_agents.h"
 
-#include "context/context.h"
+#include "front/contexts/context.h"
 
 static struct ctx_store *store;
 static bool started;

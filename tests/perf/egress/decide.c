@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/strbuf.h"
+#include "lib/text/strbuf.h"
 #include "guard/policy.h"
 
 #define DOCUMENT_MAX (16u * 1024 * 1024)

@@ -12,10 +12,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "lib/base/clock.h"
 #include "bench.h"
-#include "channel/wire.h"
-#include "sandbox/sandbox.h"
+#include "lib/channel/wire.h"
+#include "engine/sandbox.h"
 
 #define ZYGOTE_MS 60000
 #define CELL_NS   5000000000ull

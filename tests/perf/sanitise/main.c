@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/fd.h"
-#include "sanitise/sanitise.h"
+#include "lib/base/fd.h"
+#include "lib/sanitise/sanitise.h"
 
 #define TEXT_MAX (256u * 1024 * 1024)
 #define PIECE    (16 * 1024)

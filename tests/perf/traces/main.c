@@ -10,12 +10,12 @@
 #include <time.h>
 #include <uv.h>
 
-#include "base/clock.h"
-#include "base/fd.h"
-#include "order/settings.h"
-#include "telemetry/herald.h"
-#include "telemetry/herald_wire.h"
-#include "telemetry/trace.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/settings/settings.h"
+#include "front/telemetry/herald.h"
+#include "front/telemetry/herald_wire.h"
+#include "front/telemetry/trace.h"
 
 #define TICK_MS 1
 

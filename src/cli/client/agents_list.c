@@ -1,0 +1,205 @@
+/* sandglass agents ls, show, logs. */
+#include "lib/base/clock.h"
+#include "lib/command/ui.h"
+#include "lib/command/when.h"
+#include "cli/client/agents.h"
+#include "cli/client/api.h"
+#include "cli/client/jr.h"
+#include "cli/client/table.h"
+#include "cli/client/url.h"
+
+#define TEXT_MAX (256u * 1024)
+
+static const char *or_dash(const char *text)
+{
+    return *text ? text : "-";
+}
+
+/* ---- ls -------------------------------------------------------------------------------------- */
+
+static void add_state(struct table *t, const char *state)
+{
+    enum table_colour colour = strcmp(state, "running") == 0    ? TABLE_GREEN
+                               : strcmp(state, "starting") == 0 ? TABLE_YELLOW
+                               : strcmp(state, "failed") == 0 || strcmp(state, "lost") == 0 ||
+                                       strcmp(state, "timed_out") == 0
+                                   ? TABLE_RED
+                                   : TABLE_PLAIN;
+
+    table_add(t, colour, or_dash(state));
+}
+
+static void add_time(struct table *t, const char *value)
+{
+    char text[64];
+    int64_t then;
+
+    if (when_parse_ms(value, &then) < 0)
+        table_add(t, TABLE_PLAIN, "-");
+    else
+        table_add(t, TABLE_PLAIN, when_relative(then, clock_wall_ms(), text, sizeof(text)));
+}
+
+static void add_row(struct table *t, const json_t *row)
+{
+    const char *ended = jr_text(row, "endedAt");
+    char text[64];
+
+    table_add(t, TABLE_PLAIN, jr_text(row, "agentId"));
+    add_state(t, jr_text(row, "state"));
+    add_time(t, jr_text(row, "startedAt"));
+    add_time(t, *ended ? ended : jr_text(row, "endAt"));
+    snprintf(text, sizeof(text), "%llu/%llu", (unsigned long long)jr_count(row, "messagesIn"),
+             (unsigned long long)jr_count(row, "messagesOut"));
+    table_add(t, TABLE_PLAIN, text);
+    table_add(t, TABLE_PLAIN, or_dash(jr_text(row, "sandboxId")));
+    table_add(t, TABLE_PLAIN, or_dash(jr_text(row, "command")));
+}
+
+static void print_table(const json_t *list)
+{
+    static const struct table_column columns[] = {
+        {"ID", TABLE_TEXT},      {"STATE", TABLE_TEXT},    {"STARTED", TABLE_TEXT},
+        {"ENDS", TABLE_TEXT},    {"IN/OUT", TABLE_NUMBER}, {"SANDBOX", TABLE_SPARE},
+        {"COMMAND", TABLE_NAME},
+    };
+    AUTO(table_done) struct table t = {0};
+
+    table_init(&t, columns, ARRAY_SIZE(columns));
+    for (size_t i = 0; i < json_array_size(list); i++)
+        add_row(&t, json_array_get(list, i));
+    table_print(&t, stdout);
+}
+
+int agents_ls_fn(struct client *c, struct agents_options *o)
+{
+    AUTO(jr_free_p) json_t *answer = NULL;
+    struct sg_error e;
+
+    if (api_call(c, "GET", "/v1/agents", NULL, &answer, &e) < 0)
+        return client_fail(&e);
+    const json_t *list = json_object_get(answer, "agents");
+    if (o->given & AGENTS_JSON)
+        return jr_print(list, &e) < 0 ? client_fail(&e) : 0;
+    if (!(o->given & AGENTS_QUIET)) {
+        print_table(list);
+        return 0;
+    }
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *id = jr_text(json_array_get(list, i), "agentId");
+        if (url_is_plain_name(id))
+            puts(id);
+    }
+    return 0;
+}
+
+/* ---- show ------------------------------------------------------------------------------------ */
+
+static void add_line(struct strbuf *out, const char *name, const char *value)
+{
+    if (!*value)
+        return;
+    strbuf_addf(out, "%-14s", name);
+    table_clean(out, value, strlen(value));
+    strbuf_addch(out, '\n');
+}
+
+static void add_local(struct strbuf *out, const char *name, const char *value)
+{
+    char local[64] = "";
+    int64_t then;
+
+    if (when_parse_ms(value, &then) == 0)
+        add_line(out, name, when_local(then, local, sizeof(local)));
+}
+
+static void add_count(struct strbuf *out, const char *name, const json_t *row, const char *key)
+{
+    char text[32];
+
+    if (!json_object_get(row, key))
+        return;
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)jr_count(row, key));
+    add_line(out, name, text);
+}
+
+static void print_agent(const json_t *row)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+
+    strbuf_init(&out, TEXT_MAX);
+    add_line(&out, "id", jr_text(row, "agentId"));
+    add_line(&out, "state", jr_text(row, "state"));
+    add_line(&out, "command", jr_text(row, "command"));
+    add_line(&out, "sandbox", jr_text(row, "sandboxId"));
+    add_line(&out, "conversation", jr_text(row, "conversationId"));
+    add_line(&out, "path", jr_text(row, "pathId"));
+    add_local(&out, "started", jr_text(row, "startedAt"));
+    add_local(&out, "ends", jr_text(row, "endedAt")[0] ? "" : jr_text(row, "endAt"));
+    add_local(&out, "ended", jr_text(row, "endedAt"));
+    add_line(&out, "reason", jr_text(row, "reason"));
+    add_line(&out, "fault", jr_text(row, "fault"));
+    add_count(&out, "status", row, "exitCode");
+    add_line(&out, "signal", jr_text(row, "signal"));
+    add_count(&out, "messages in", row, "messagesIn");
+    add_count(&out, "messages out", row, "messagesOut");
+    add_count(&out, "noise", row, "noise");
+    add_count(&out, "connected", row, "connected");
+    add_line(&out, "acp", jr_text(row, "acp"));
+    fputs(out.buf, stdout);
+}
+
+int agents_show_fn(struct client *c, struct agents_options *o)
+{
+    AUTO(jr_free_p) json_t *row = NULL;
+    AUTO(strbuf_done) struct strbuf path = {0};
+    struct sg_error e;
+
+    agents_path(&path, o->args[0], "");
+    if (api_call(c, "GET", path.buf, NULL, &row, &e) < 0)
+        return client_fail(&e);
+    if (o->given & AGENTS_JSON)
+        return jr_print(row, &e) < 0 ? client_fail(&e) : 0;
+    print_agent(row);
+    return 0;
+}
+
+/* ---- logs ------------------------------------------------------------------------------------ */
+
+static void print_entry(const json_t *entry)
+{
+    AUTO(strbuf_done) struct strbuf line = {0};
+    const char *text = jr_text(entry, "text"), *stream = jr_text(entry, "stream");
+    size_t len = strlen(text);
+    char local[64] = "-";
+    int64_t then;
+
+    while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == '\r'))
+        len--;
+    if (when_parse_ms(jr_text(entry, "time"), &then) == 0)
+        when_local(then, local, sizeof(local));
+    strbuf_init(&line, TEXT_MAX);
+    strbuf_addf(&line, "%s ", local);
+    size_t width = table_clean(&line, stream, strlen(stream));
+    for (; width < 7; width++)
+        strbuf_addch(&line, ' ');
+    table_clean(&line, text, len);
+    puts(line.buf);
+}
+
+int agents_logs_fn(struct client *c, struct agents_options *o)
+{
+    AUTO(jr_free_p) json_t *answer = NULL;
+    AUTO(strbuf_done) struct strbuf path = {0};
+    struct sg_error e;
+
+    agents_path(&path, o->args[0], "/logs");
+    if (api_call(c, "GET", path.buf, NULL, &answer, &e) < 0)
+        return client_fail(&e);
+    const json_t *entries = json_object_get(answer, "entries");
+    if (o->given & AGENTS_JSON)
+        return jr_print(entries, &e) < 0 ? client_fail(&e) : 0;
+    for (size_t i = 0; i < json_array_size(entries); i++)
+        print_entry(json_array_get(entries, i));
+    return 0;
+}

@@ -1,0 +1,250 @@
+/* sandglass agents start, extend, stop. */
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "lib/text/base64.h"
+#include "lib/base/fd.h"
+#include "lib/text/json.h"
+#include "cli/shared/acp_source.h"
+#include "cli/shared/text_file.h"
+#include "lib/command/ui.h"
+#include "cli/client/agents.h"
+#include "cli/client/api.h"
+#include "cli/client/jr.h"
+#include "cli/client/url.h"
+
+#define SOURCE_MAX (12u * 1024 * 1024) /* what fits into a request, in base64 */
+#define BODY_MAX   (18u * 1024 * 1024)
+#define ENV_HINT   "split it, or put the values into a file of the source"
+#define START_MS   180000 /* a sandbox, and what is unpacked in it */
+
+/* ---- what is sent ---------------------------------------------------------------------------- */
+
+static int load_env(const struct agents_options *o, struct env_list *env, struct sg_error *e)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < o->n_env_files; i++) {
+        AUTO(free_p) char *text = NULL;
+        size_t len;
+
+        r = text_file_load("environment file", o->env_files[i], ENV_FILE_MAX, ENV_HINT, &text, &len,
+                           e);
+        if (r == 0)
+            r = env_list_parse(env, o->env_files[i], text, e);
+    }
+    for (size_t i = 0; r == 0 && i < o->env.n; i++)
+        r = env_list_set(env, "--env", o->env.v[i], e);
+    return r;
+}
+
+static void put_env(struct json *j, const struct env_list *env)
+{
+    jw_key(j, "env");
+    jw_object_begin(j);
+    for (size_t i = 0; i < env->n; i++) {
+        const char *equals = strchr(env->v[i], '=');
+        AUTO(free_p) char *name = strndup(env->v[i], (size_t)(equals - env->v[i]));
+
+        jw_key(j, name ? name : "");
+        jw_string(j, equals + 1);
+    }
+    jw_object_end(j);
+}
+
+/* "block", "open", or names with commas between: nothing but these. */
+static void put_network(struct json *j, const char *network)
+{
+    jw_key(j, "network");
+    if (strcmp(network, "block") == 0 || strcmp(network, "open") == 0) {
+        jw_string(j, network);
+        return;
+    }
+    jw_object_begin(j);
+    jw_key(j, "allowOut");
+    jw_array_begin(j);
+    for (const char *p = network;; p += strcspn(p, ",") + 1) {
+        size_t len = strcspn(p, ",");
+
+        jw_bytes(j, p, len);
+        if (!p[len])
+            break;
+    }
+    jw_array_end(j);
+    jw_object_end(j);
+}
+
+static void put_text(struct json *j, const char *key, const char *text)
+{
+    if (!text)
+        return;
+    jw_key(j, key);
+    jw_string(j, text);
+}
+
+/* A directory becomes a tar in memory; what is one already is read as it is. */
+static int load_source(const struct acp_source *s, char **ret, size_t *ret_len, struct sg_error *e)
+{
+    AUTO(close_p) int memory = -1;
+    struct acp_tar_count count;
+    int from = s->fd, r = 0;
+
+    if (s->kind == ACP_SOURCE_DIRECTORY) {
+        from = memory = memfd_create("source", MFD_CLOEXEC);
+        r = memory < 0 ? err_errno(e, "cannot keep a tar in memory")
+                       : acp_tar_write(s->fd, s->path, memory, &count, e);
+        if (r == 0 && count.left_out > 0)
+            ui_note("left out of the source: '%s'%s, no file, directory or link",
+                    count.first_left_out, count.left_out > 1 ? " and others" : "");
+        if (r == 0 && lseek(memory, 0, SEEK_SET) < 0)
+            r = err_errno(e, "cannot read the tar");
+    }
+    if (r < 0)
+        return r;
+    r = fd_read_all(from, SOURCE_MAX, ret, ret_len);
+    if (r == -EFBIG)
+        return err_set(e, SG_ERR_INVALID, r,
+                       "the source '%.128s' is over %u MiB: put it into a sandbox with 'sandglass "
+                       "cp', and start the agent there with --sandbox",
+                       s->path, SOURCE_MAX >> 20);
+    return r < 0 ? err_set(e, err_kind_of(-r), r, "cannot read '%.128s': %s", s->path, strerror(-r))
+                 : 0;
+}
+
+static int put_source(struct json *j, const struct agents_options *o, struct sg_error *e)
+{
+    AUTO(acp_source_close) struct acp_source source = {.fd = -1};
+    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(free_p) char *data = NULL;
+    size_t len = 0;
+    int r;
+
+    if (!o->source)
+        return 0;
+    r = acp_source_open(o->source, &source, e);
+    if (r == 0)
+        r = load_source(&source, &data, &len, e);
+    if (r < 0)
+        return r;
+    strbuf_init(&text, BODY_MAX);
+    base64_encode(&text, data, len);
+    jw_key(j, "source");
+    jw_object_begin(j);
+    put_text(j, "type", source.kind == ACP_SOURCE_BUNDLE ? "bundle" : "tar");
+    put_text(j, "data", text.buf);
+    put_text(j, "into", o->into);
+    jw_object_end(j);
+    return 0;
+}
+
+static int make_body(const struct agents_options *o, struct strbuf *body, struct sg_error *e)
+{
+    AUTO(env_list_done) struct env_list env = {0};
+    struct json j;
+    int r = load_env(o, &env, e);
+
+    if (r < 0)
+        return r;
+    jw_init(&j, body);
+    jw_object_begin(&j);
+    jw_key(&j, "command");
+    jw_array_begin(&j);
+    for (size_t i = 0; i < o->n_args; i++)
+        jw_string(&j, o->args[i]);
+    jw_array_end(&j);
+    if (env.n > 0)
+        put_env(&j, &env);
+    put_text(&j, "template", o->template);
+    put_text(&j, "sandboxId", o->sandbox);
+    put_text(&j, "conversationId", o->conversation);
+    put_text(&j, "pathId", o->conversation ? o->path ? o->path : "main" : NULL);
+    put_text(&j, "user", o->user);
+    put_text(&j, "cwd", o->cwd);
+    if (o->network)
+        put_network(&j, o->network);
+    if (o->given & AGENTS_TIMEOUT) {
+        jw_key(&j, "timeout");
+        jw_u64(&j, o->timeout_s);
+    }
+    if (o->serve_fs) {
+        jw_key(&j, "serveFs");
+        jw_bool(&j, true);
+    }
+    r = put_source(&j, o, e);
+    if (r < 0)
+        return r;
+    jw_object_end(&j);
+    return body->truncated
+               ? err_set(e, SG_ERR_INVALID, -E2BIG, "command, variables and source are too long")
+               : 0;
+}
+
+/* ---- the calls ------------------------------------------------------------------------------- */
+
+static int print_id(const json_t *answer, const struct agents_options *o)
+{
+    const char *id = jr_text(answer, "agentId");
+    struct sg_error e;
+
+    if (o->given & AGENTS_JSON)
+        return jr_print(answer, &e) < 0 ? client_fail(&e) : 0;
+    if (url_is_plain_name(id))
+        puts(id);
+    return 0;
+}
+
+int agents_start_fn(struct client *c, struct agents_options *o)
+{
+    AUTO(jr_free_p) json_t *answer = NULL;
+    AUTO(jr_free_p) json_t *refusal = NULL;
+    AUTO(strbuf_done) struct strbuf body = {0};
+    struct sg_error e;
+
+    strbuf_init(&body, BODY_MAX);
+    if (make_body(o, &body, &e) < 0)
+        return ui_usage("agents", e.message);
+    struct api_request q = {
+        .method = "POST", .path = "/v1/agents", .body = &body, .more_ms = START_MS};
+    if (api_ask(c, &q, &answer, &refusal, &e) < 0)
+        return client_fail(&e);
+    return print_id(answer, o);
+}
+
+int agents_extend_fn(struct client *c, struct agents_options *o)
+{
+    AUTO(jr_free_p) json_t *answer = NULL;
+    AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
+    struct sg_error e;
+
+    agents_path(&path, o->args[0], "/timeout");
+    strbuf_init(&body, 64);
+    strbuf_addf(&body, "{\"timeout\":%llu}", (unsigned long long)o->timeout_s);
+    if (api_call(c, "POST", path.buf, &body, &answer, &e) < 0)
+        return client_fail(&e);
+    return print_id(answer, o);
+}
+
+/* Ends each, says what fails and goes on. */
+int agents_stop_fn(struct client *c, struct agents_options *o)
+{
+    AUTO(jr_free_p) json_t *all = json_array();
+    struct sg_error e;
+    int status = 0;
+
+    for (size_t i = 0; i < o->n_args; i++) {
+        AUTO(strbuf_done) struct strbuf path = {0};
+
+        agents_path(&path, o->args[i], "");
+        if (api_call(c, "DELETE", path.buf, NULL, NULL, &e) < 0) {
+            int failed = client_fail(&e);
+            status = status ? status : failed;
+            continue;
+        }
+        json_array_append_new(all, json_string(o->args[i]));
+        if (!(o->given & (AGENTS_QUIET | AGENTS_JSON)))
+            puts(o->args[i]);
+    }
+    if (o->given & AGENTS_JSON && jr_print(all, &e) < 0)
+        return client_fail(&e);
+    return status;
+}

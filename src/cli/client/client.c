@@ -1,0 +1,182 @@
+#include "cli/client/client.h"
+
+#include <signal.h>
+
+#include "lib/text/parse.h"
+#include "lib/command/exit_status.h"
+#include "lib/command/ui.h"
+#include "cli/client/interrupt.h"
+#include "cli/client/url.h"
+
+#define SECONDS_MAX (366ull * 24 * 3600)
+#define USER_MAX    64
+
+const struct client_verb *const client_verbs[] = {
+    &ps_verb,    &create_verb, &exec_verb,   &repl_verb,   &cp_verb,     &logs_verb,
+    &kill_verb,  &pause_verb,  &resume_verb, &fork_verb,   &top_verb,    &ctx_verb,
+    &usage_verb, &events_verb, &mcp_verb,    &secret_verb, &agents_verb,
+};
+const size_t client_n_verbs = ARRAY_SIZE(client_verbs);
+
+/* ---- options of all verbs ------------------------------------------------------------------- */
+
+int client_apply_url(void *self, const char *value, struct sg_error *e)
+{
+    struct client_common *o = self;
+
+    (void)e;
+    o->url = value;
+    return 0;
+}
+
+int client_apply_key_file(void *self, const char *value, struct sg_error *e)
+{
+    struct client_common *o = self;
+
+    if (!*value)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "--api-key-file: the name of the file is empty");
+    o->key_file = value;
+    return 0;
+}
+
+int client_apply_help(void *self, const char *value, struct sg_error *e)
+{
+    struct client_common *o = self;
+
+    (void)value, (void)e;
+    o->help = true;
+    return 0;
+}
+
+int client_check_id(const char *id, struct sg_error *e)
+{
+    if (url_is_plain_name(id))
+        return 0;
+    return err_set(e, SG_ERR_INVALID, -EINVAL,
+                   "'%.64s' is not the id of a sandbox: 'sandglass ps' lists them", id);
+}
+
+int client_check_pair(const char *what, const char *pair, struct sg_error *e)
+{
+    if (strchr(pair, '=') && pair[0] != '=')
+        return 0;
+    return err_set(e, SG_ERR_INVALID, -EINVAL, "%s '%.64s' is not KEY=VALUE", what, pair);
+}
+
+int client_take_user(const char *value, const char **ret, struct sg_error *e)
+{
+    size_t len = strlen(value);
+
+    if (len == 0 || len > USER_MAX || strpbrk(value, ":/ \t\r\n"))
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "--user '%.64s' is not the name of a user, such as 'user' or 'root'", value);
+    *ret = value;
+    return 0;
+}
+
+int client_parse_seconds(const char *what, const char *value, uint64_t *ret, struct sg_error *e)
+{
+    uint64_t ms;
+    int r = parse_duration_ms(what, value, &ms, e);
+
+    if (r < 0)
+        return r;
+    uint64_t seconds = ms / 1000 + (ms % 1000 != 0);
+    if (seconds < 1 || seconds > SECONDS_MAX)
+        return err_set(e, SG_ERR_INVALID, -ERANGE, "%s '%.64s' is not between 1s and 366d", what,
+                       value);
+    *ret = seconds;
+    return 0;
+}
+
+int client_parse_wait(const char *value, uint64_t *ret_ms, struct sg_error *e)
+{
+    uint64_t ms;
+    int r = parse_duration_ms("--wait", value, &ms, e);
+
+    if (r < 0)
+        return r;
+    if (ms > CLIENT_WAIT_MAX_MS)
+        return err_set(e, SG_ERR_INVALID, -ERANGE, "--wait '%.64s' is more than 10m", value);
+    *ret_ms = ms;
+    return 0;
+}
+
+/* ---- a verb from begin to end --------------------------------------------------------------- */
+
+static void print_help(const struct client_verb *verb)
+{
+    const char *line = verb->usage;
+
+    for (const char *lead = "Usage: "; *line; lead = "       ") {
+        size_t len = strcspn(line, "\n");
+
+        printf("%ssandglass %s %.*s\n", lead, verb->name, (int)len, line);
+        line += len + (line[len] == '\n');
+    }
+    printf("\n%s\n\n", verb->about);
+    cli_print_options(stdout, verb->syntax);
+}
+
+int client_parse(const struct client_verb *verb, int argc, char **argv, void *options,
+                 struct sg_error *e)
+{
+    const struct client_common *common = options;
+    char **rest = NULL;
+    int r = verb->command ? cli_parse_command(verb->syntax, argc, argv, options, &rest, e)
+                          : cli_parse(verb->syntax, argc, argv, options, &rest, e);
+
+    /* After "--" everything is an argument, whatever it looks like. */
+    for (; r == 0 && !verb->command && rest && *rest; rest++)
+        r = verb->syntax->positional(options, *rest, e);
+    if (r == 0 && !common->help && verb->check)
+        r = verb->check(options, rest, e);
+    return r;
+}
+
+static int run(const struct client_verb *verb, void *options)
+{
+    const struct client_common *common = options;
+    struct client c = {0};
+    struct sg_error e;
+
+    if (verb->is_local && verb->is_local(options))
+        return verb->fn(NULL, options);
+    if (settings_load(&c.settings, common->url, common->key_file, &e) < 0) {
+        ui_error("%s", e.message);
+        return verb->unready ? verb->unready(&e) : CLI_EXIT_USAGE;
+    }
+    c.easy = curl_easy_init();
+    if (!c.easy)
+        abort();
+    int status = verb->fn(&c, options);
+    curl_easy_cleanup(c.easy);
+    settings_done(&c.settings);
+    return status;
+}
+
+int client_main(const struct client_verb *verb, int argc, char **argv)
+{
+    AUTO(free_p) void *options = xcalloc(1, verb->options_size);
+    const struct client_common *common = options;
+    struct sg_error e;
+
+    if (client_parse(verb, argc, argv, options, &e) < 0)
+        return ui_usage(verb->name, e.message);
+    if (!common->help)
+        return run(verb, options);
+    print_help(verb);
+    return 0;
+}
+
+int client_fail(const struct sg_error *e)
+{
+    if (e->code == -EINTR && interrupt_signal())
+        return CLI_EXIT_SIGNAL + interrupt_signal();
+    if (e->code == -EPIPE)
+        return CLI_EXIT_SIGNAL + SIGPIPE; /* nobody reads any more: no reason to complain */
+    ui_error("%s", e->message);
+    if (e->code == -ETIMEDOUT)
+        return CLI_EXIT_TIMEOUT;
+    return e->code == -EHOSTUNREACH ? CLI_EXIT_SETUP : CLIENT_EXIT_REFUSED;
+}

@@ -1,0 +1,26 @@
+/* The frames of a Connect stream: a byte of flags, four of length (big-endian), a message. They
+ * come in pieces cut anywhere. */
+#pragma once
+
+#include "lib/base/err.h"
+#include "lib/text/strbuf.h"
+
+#define CONNECT_HEADER     5
+#define CONNECT_MAX        (16u * 1024 * 1024)
+#define CONNECT_COMPRESSED 1u
+#define CONNECT_END        2u
+
+struct connect_reader {
+    struct strbuf pending; /* the start of a frame, never more than one */
+};
+
+/* Takes a message that is whole. `end`: the last of the stream. */
+typedef int connect_fn(void *arg, bool end, const char *message, size_t len, struct sg_error *e);
+
+void connect_reader_init(struct connect_reader *r);
+void connect_reader_done(struct connect_reader *r);
+/* Takes a piece and calls fn for each message that it completes; stops at its first error. */
+int connect_feed(struct connect_reader *r, const void *data, size_t len, connect_fn *fn, void *arg,
+                 struct sg_error *e);
+/* Appends a message as a frame. */
+void connect_write(struct strbuf *out, const struct strbuf *message);

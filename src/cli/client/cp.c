@@ -1,0 +1,201 @@
+/* sandglass cp: files and directories, to and from a sandbox. */
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "lib/command/ui.h"
+#include "cli/client/copy.h"
+#include "cli/client/interrupt.h"
+#include "cli/client/place.h"
+
+struct cp_options {
+    struct client_common common;
+    const char *args[2];
+    size_t n_args;
+    const char *user;
+    bool quiet;
+};
+
+CLIENT_FLAG(cp_options, quiet)
+
+static int apply_user(void *self, const char *value, struct sg_error *e)
+{
+    struct cp_options *o = self;
+
+    return client_take_user(value, &o->user, e);
+}
+
+static int positional(void *self, const char *arg, struct sg_error *e)
+{
+    struct cp_options *o = self;
+
+    if (o->n_args == ARRAY_SIZE(o->args))
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "unexpected argument '%.64s': cp SRC DST", arg);
+    if (!*arg)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "the name of a file is empty");
+    o->args[o->n_args++] = arg;
+    return 0;
+}
+
+static int check(void *self, char **rest, struct sg_error *e)
+{
+    const struct cp_options *o = self;
+    AUTO(place_done) struct place from = {0}, to = {0};
+
+    (void)rest;
+    if (o->n_args < ARRAY_SIZE(o->args))
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "cp needs two places: SRC DST, one of them ID:PATH");
+    place_parse(&from, o->args[0]);
+    place_parse(&to, o->args[1]);
+    if (!from.id && !to.id)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "neither '%.64s' nor '%.64s' is in a sandbox: write ID:PATH", o->args[0],
+                       o->args[1]);
+    if (from.id && to.id)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "both places are in sandboxes: copy to this machine first");
+    return 0;
+}
+
+static const struct cli_option options[] = {
+    {"user", 'u', "NAME", "who reads or writes in the sandbox", apply_user},
+    {"quiet", 'q', NULL, "no progress and no remarks", apply_quiet},
+    CLIENT_OPTIONS,
+};
+static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional};
+
+/* ---- to the sandbox ------------------------------------------------------------------------- */
+
+/* Where the copy of `name` lands: below a directory, or in the named place itself. */
+static int remote_target(struct copy *c, const char *to, const char *name, char **ret,
+                         struct sg_error *e)
+{
+    struct remote_entry entry = {.type = REMOTE_DIR};
+    int r = place_ends_in_slash(to) ? 0 : remote_stat(&c->remote, to, &entry, e);
+
+    if (r < 0 && r != -ENOENT)
+        return r;
+    bool below = r == 0 && entry.type == REMOTE_DIR;
+    *ret = below ? place_join(to, name) : xstrdup(to);
+    return 0;
+}
+
+static int stream_up(struct copy *c, const char *to, struct sg_error *e)
+{
+    struct remote_entry entry;
+
+    if (place_ends_in_slash(to) ||
+        (remote_stat(&c->remote, to, &entry, NULL) == 0 && entry.type == REMOTE_DIR))
+        return err_set(e, SG_ERR_INVALID, -EISDIR,
+                       "'%.128s' is a directory: name the file that standard input becomes", to);
+    return remote_upload(&c->remote, to, STDIN_FILENO, REMOTE_SIZE_UNKNOWN, e);
+}
+
+static int up(struct copy *c, const char *from, const char *to, struct sg_error *e)
+{
+    AUTO(free_p) char *name = place_last_name(from), *target = NULL;
+    AUTO(close_p) int fd = open(from, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_errno(e, "cannot open '%.128s'", from);
+    int r = remote_target(c, to, name, &target, e);
+    if (r < 0)
+        return r;
+    if (S_ISDIR(st.st_mode))
+        return copy_tree_up(c, fd, target, e);
+    if (!S_ISREG(st.st_mode))
+        return remote_upload(&c->remote, target, fd, REMOTE_SIZE_UNKNOWN, e);
+    c->progress.total = (uint64_t)st.st_size;
+    return remote_upload(&c->remote, target, fd, (uint64_t)st.st_size, e);
+}
+
+/* ---- from the sandbox ----------------------------------------------------------------------- */
+
+static char *local_target(const char *to, const char *name)
+{
+    struct stat st;
+    bool below = place_ends_in_slash(to) || (stat(to, &st) == 0 && S_ISDIR(st.st_mode));
+
+    return below ? place_join(to, name) : xstrdup(to);
+}
+
+static int tree_down(struct copy *c, const char *from, const char *target, struct sg_error *e)
+{
+    AUTO(close_p) int fd = -1;
+
+    if (mkdir(target, 0777) < 0 && errno != EEXIST)
+        return err_errno(e, "cannot make the directory '%.128s'", target);
+    fd = open(target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno(e, "cannot open the directory '%.128s'", target);
+    return copy_tree_down(c, from, fd, e);
+}
+
+static int down(struct copy *c, const char *from, const struct place *to, struct sg_error *e)
+{
+    AUTO(free_p) char *name = place_last_name(from), *target = local_target(to->path, name);
+    struct remote_entry entry;
+    int r = remote_stat(&c->remote, from, &entry, e);
+
+    if (r < 0)
+        return r;
+    if (entry.type == REMOTE_OTHER)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "'%.128s' is neither a file nor a directory",
+                       from);
+    if (entry.type == REMOTE_DIR && place_is_stream(to))
+        return err_set(e, SG_ERR_INVALID, -EISDIR,
+                       "'%.128s' is a directory: only a file can go to standard output", from);
+    if (entry.type == REMOTE_DIR)
+        return tree_down(c, from, target, e);
+    c->progress.total = entry.size;
+    if (place_is_stream(to))
+        return remote_download(&c->remote, from, STDOUT_FILENO, e);
+    return copy_file_down(c, from, AT_FDCWD, target, entry.mode, true, e);
+}
+
+static int copy(struct copy *c, const struct place *from, const struct place *to,
+                struct sg_error *e)
+{
+    if (from->id)
+        return down(c, from->path, to, e);
+    return place_is_stream(from) ? stream_up(c, to->path, e) : up(c, from->path, to->path, e);
+}
+
+static int cp_fn(struct client *client, void *self)
+{
+    AUTO(place_done) struct place from = {0}, to = {0};
+    AUTO(guest_close) struct guest guest = {0};
+    AUTO(free_p) char *name = NULL;
+    const struct cp_options *o = self;
+    struct copy c = {.remote = {.guest = &guest, .user = o->user}};
+    struct sg_error e;
+
+    c.remote.progress = &c.progress;
+    place_parse(&from, o->args[0]);
+    place_parse(&to, o->args[1]);
+    name = place_last_name(place_is_stream(&from) ? to.path : from.path);
+    interrupt_watch();
+    int r = guest_open(&guest, client, from.id ? from.id : to.id, o->user, &e);
+    progress_init(&c.progress, name, 0, o->quiet);
+    if (r == 0)
+        r = copy(&c, &from, &to, &e);
+    progress_clear(&c.progress);
+    if (r < 0)
+        return client_fail(&e);
+    if (c.left_out > 0 && !o->quiet)
+        ui_note("%llu link%s or special file%s left out", (unsigned long long)c.left_out,
+                c.left_out == 1 ? "" : "s", c.left_out == 1 ? "" : "s");
+    return 0;
+}
+
+const struct client_verb cp_verb = {
+    .name = "cp",
+    .usage = "[OPTION]... SRC ID:DST\n[OPTION]... ID:SRC DST",
+    .about = "Copies files and directories to and from a sandbox. '-' is standard input or "
+             "output.",
+    .syntax = &syntax,
+    .options_size = sizeof(struct cp_options),
+    .check = check,
+    .fn = cp_fn,
+};

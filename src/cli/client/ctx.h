@@ -1,0 +1,81 @@
+/* sandglass ctx: the execution contexts of a server of our kind, below /v1.
+ *
+ *   ctx.c         the command line       ctx_list.c   ls: a table
+ *   ctx_tree.c    ls CONVERSATION        ctx_show.c   get, touch: one of them
+ *   ctx_change.c  branch, merge, rm      ctx_log.c    log, rewind: its checkpoints */
+#pragma once
+
+#include "lib/text/strbuf.h"
+#include "cli/client/client.h"
+
+#define CTX_ARGS_MAX 1024
+
+struct json_t;
+
+enum ctx_option {
+    CTX_JSON = 1u << 0,
+    CTX_QUIET = 1u << 1,
+    CTX_STATUS = 1u << 2,
+    CTX_INHERIT = 1u << 3,
+    CTX_TTL = 1u << 4,
+    CTX_CONVERSATION = 1u << 5,
+    CTX_EXPIRED = 1u << 6,
+    CTX_YES = 1u << 7,
+    CTX_STATE = 1u << 8,
+    CTX_REPLAY = 1u << 9,
+    CTX_AT = 1u << 10,
+    CTX_WAIT = 1u << 11,
+    CTX_CHECKPOINT = 1u << 12,
+    CTX_ACCEPT_FILES = 1u << 13,
+};
+
+struct ctx_options {
+    struct client_common common;
+    const struct ctx_action *action;
+    const char *args[CTX_ARGS_MAX]; /* what follows the action */
+    size_t n_args;
+    unsigned given; /* CTX_* */
+    const char *status, *inherit, *conversation, *at, *checkpoint;
+    uint64_t ttl_s, wait_ms;
+};
+
+/* Each answers with the exit status. */
+int ctx_ls(struct client *c, const struct ctx_options *o);
+int ctx_get(struct client *c, const struct ctx_options *o);
+int ctx_touch(struct client *c, const struct ctx_options *o);
+int ctx_branch(struct client *c, const struct ctx_options *o);
+int ctx_merge(struct client *c, const struct ctx_options *o);
+int ctx_rm(struct client *c, const struct ctx_options *o);
+int ctx_log(struct client *c, const struct ctx_options *o);
+int ctx_rewind(struct client *c, const struct ctx_options *o);
+
+/* What a new path is to have of the other, as the options say it; NULL: they do not. */
+const char *ctx_inherit(const struct ctx_options *o);
+
+/* All contexts, page by page; status NULL: the active ones; the others NULL: any. */
+int ctx_list(struct client *c, const char *conversation, const char *path, const char *status,
+             struct json_t **ret, struct sg_error *e);
+/* The active context of a path. */
+int ctx_find(struct client *c, const char *conversation, const char *path, struct json_t **ret,
+             struct sg_error *e);
+
+/* Fills a table with the paths of a conversation as a tree, and the rows of their contexts. flags:
+ * of tree.h. table_done in any case. */
+struct table;
+int ctx_tree_rows(const struct json_t *paths, const struct json_t *contexts, unsigned flags,
+                  struct table *ret, struct sg_error *e);
+int ctx_tree(struct client *c, const struct ctx_options *o);
+/* The same for the checkpoints of a context. */
+int ctx_log_rows(const struct json_t *checkpoints, unsigned flags, struct table *ret,
+                 struct sg_error *e);
+
+/* Says what went wrong, with what a refusal lists: what is in the way, or the checkpoints that
+ * there are. Returns the exit status. */
+int ctx_fail(const struct sg_error *e, const struct json_t *refusal);
+
+/* "/v1/contexts/ID<rest>"; the id is checked. */
+int ctx_path(struct strbuf *path, const char *id, const char *rest, struct sg_error *e);
+/* Adds a time of an object to a table, as it is from now. */
+void ctx_add_time(struct table *t, const struct json_t *object, const char *key);
+/* ... and its sandboxStatus, in its colour. */
+void ctx_add_status(struct table *t, const char *status);

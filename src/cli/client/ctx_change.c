@@ -1,0 +1,180 @@
+/* sandglass ctx branch, merge, rm. */
+#include "lib/text/json.h"
+#include "cli/client/api.h"
+#include "cli/client/carry.h"
+#include "cli/client/ctx.h"
+#include "cli/client/jr.h"
+#include "cli/client/table.h"
+
+#define BODY_MAX   (64u * 1024)
+#define ANSWER_MAX 16
+
+static void begin(struct json *j, struct strbuf *body)
+{
+    strbuf_init(body, BODY_MAX);
+    jw_init(j, body);
+    jw_object_begin(j);
+}
+
+static void add_text(struct json *j, const char *key, const char *value)
+{
+    if (!value)
+        return;
+    jw_key(j, key);
+    jw_string(j, value);
+}
+
+static void add_number(struct json *j, const char *key, uint64_t value)
+{
+    jw_key(j, key);
+    jw_u64(j, value);
+}
+
+/* A line of our own with words from outside in it. */
+static void say(const struct strbuf *line)
+{
+    AUTO(strbuf_done) struct strbuf clean = {0};
+
+    strbuf_init(&clean, BODY_MAX);
+    table_clean(&clean, line->buf, line->len);
+    puts(clean.buf);
+}
+
+/* ---- branch, merge --------------------------------------------------------------------------- */
+
+int ctx_branch(struct client *c, const struct ctx_options *o)
+{
+    AUTO(jr_free_p) json_t *answer = NULL, *refusal = NULL;
+    AUTO(strbuf_done) struct strbuf body = {0}, line = {0};
+    const char *inherit = ctx_inherit(o);
+    struct sg_error e;
+    struct json j;
+
+    begin(&j, &body);
+    add_text(&j, "conversationId", o->args[0]);
+    add_text(&j, "fromPathId", o->args[1]);
+    add_text(&j, "toPathId", o->args[2]);
+    add_text(&j, "inherit", inherit);
+    add_text(&j, "atMessageId", o->at);
+    add_text(&j, "accept", o->given & CTX_ACCEPT_FILES ? "files" : NULL);
+    if (o->given & CTX_WAIT)
+        add_number(&j, "waitMs", o->wait_ms);
+    if (o->given & CTX_TTL)
+        add_number(&j, "ttlSeconds", o->ttl_s);
+    jw_object_end(&j);
+    struct api_request q = {.method = "POST",
+                            .path = "/v1/contexts/branch",
+                            .body = &body,
+                            .more_ms = carry_more_ms(inherit, o->wait_ms)};
+    if (api_ask(c, &q, &answer, &refusal, &e) < 0)
+        return ctx_fail(&e, refusal);
+    if (o->given & CTX_JSON)
+        return jr_print(answer, &e) < 0 ? client_fail(&e) : 0;
+    const json_t *row = json_object_get(answer, "context");
+    strbuf_init(&line, BODY_MAX);
+    if (json_is_object(row))
+        strbuf_addf(&line, "%s: context %s, sandbox %s", o->args[2], jr_text(row, "id"),
+                    jr_text(row, "sandboxId"));
+    else
+        strbuf_addf(&line, "%s: its sandbox is made when it is first used", o->args[2]);
+    say(&line);
+    carry_print_kernels(json_object_get(answer, "kernels"));
+    return 0;
+}
+
+int ctx_merge(struct client *c, const struct ctx_options *o)
+{
+    AUTO(jr_free_p) json_t *answer = NULL;
+    AUTO(strbuf_done) struct strbuf body = {0}, line = {0};
+    struct sg_error e;
+    struct json j;
+
+    begin(&j, &body);
+    add_text(&j, "conversationId", o->args[0]);
+    add_text(&j, "sourcePathId", o->args[1]);
+    add_text(&j, "targetPathId", o->args[2]);
+    jw_object_end(&j);
+    if (api_call(c, "POST", "/v1/contexts/merge", &body, &answer, &e) < 0)
+        return client_fail(&e);
+    if (o->given & CTX_JSON)
+        return jr_print(answer, &e) < 0 ? client_fail(&e) : 0;
+    const json_t *row = json_object_get(answer, "terminated");
+    strbuf_init(&line, BODY_MAX);
+    strbuf_addf(&line, "%s: merged into %s", o->args[1], o->args[2]);
+    if (json_is_object(row))
+        strbuf_addf(&line, ", context %s has ended", jr_text(row, "id"));
+    say(&line);
+    return 0;
+}
+
+/* ---- rm -------------------------------------------------------------------------------------- */
+
+/* Ends each, says what fails and goes on. */
+static int rm_ids(struct client *c, const struct ctx_options *o)
+{
+    AUTO(jr_free_p) json_t *all = json_array();
+    struct sg_error e;
+    int status = 0;
+
+    for (size_t i = 0; i < o->n_args; i++) {
+        AUTO(strbuf_done) struct strbuf path = {0};
+        json_t *row = NULL;
+        int r = ctx_path(&path, o->args[i], "", &e);
+
+        if (r == 0)
+            r = api_call(c, "DELETE", path.buf, NULL, &row, &e);
+        if (r < 0) {
+            if (!strstr(e.message, o->args[i]))
+                err_wrap(&e, r, "context %s", o->args[i]);
+            int failed = client_fail(&e);
+            status = status ? status : failed;
+            continue;
+        }
+        json_array_append_new(all, row);
+        if (!(o->given & (CTX_QUIET | CTX_JSON)))
+            puts(o->args[i]);
+    }
+    if (o->given & CTX_JSON && jr_print(all, &e) < 0)
+        return client_fail(&e);
+    return status;
+}
+
+/* Asks only who can answer. */
+static bool agreed(const char *conversation)
+{
+    char answer[ANSWER_MAX];
+
+    if (!isatty(STDIN_FILENO))
+        return true;
+    fprintf(stderr, "End all contexts of conversation '%.64s'? [y/N] ", conversation);
+    if (!fgets(answer, sizeof(answer), stdin))
+        return false;
+    return answer[0] == 'y' || answer[0] == 'Y';
+}
+
+static int rm_many(struct client *c, const struct ctx_options *o)
+{
+    AUTO(jr_free_p) json_t *answer = NULL;
+    AUTO(strbuf_done) struct strbuf body = {0};
+    struct sg_error e;
+    struct json j;
+
+    if (o->conversation && !(o->given & CTX_YES) && !agreed(o->conversation))
+        return CLIENT_EXIT_REFUSED;
+    begin(&j, &body);
+    add_text(&j, "conversationId", o->conversation);
+    jw_object_end(&j);
+    if (api_call(c, "POST", "/v1/contexts/cleanup", &body, &answer, &e) < 0)
+        return client_fail(&e);
+    if (o->given & CTX_JSON)
+        return jr_print(answer, &e) < 0 ? client_fail(&e) : 0;
+    uint64_t n = jr_count(answer, "terminated");
+    if (!(o->given & CTX_QUIET))
+        printf("%llu context%s ended\n", (unsigned long long)n, n == 1 ? "" : "s");
+    return 0;
+}
+
+int ctx_rm(struct client *c, const struct ctx_options *o)
+{
+    return o->n_args > 0 ? rm_ids(c, o) : rm_many(c, o);
+}

@@ -1,0 +1,144 @@
+/* sandglass ctx log, rewind: the checkpoints of a context, and back to one of them.
+ *
+ * A checkpoint is what variables and files were before a message. Each comes from the one before;
+ * after a rewind the next one comes from where it went back to, so they are a tree. */
+#include "lib/text/json.h"
+#include "lib/text/parse.h"
+#include "cli/client/api.h"
+#include "cli/client/carry.h"
+#include "cli/client/ctx.h"
+#include "cli/client/jr.h"
+#include "cli/client/table.h"
+#include "cli/client/tree.h"
+
+#define BODY_MAX  (16u * 1024)
+#define LABEL_MAX (66u * 1024)
+
+/* ---- log ------------------------------------------------------------------------------------- */
+
+static void add_row(void *arg, const json_t *checkpoint, const char *lines)
+{
+    const char *message = jr_text(checkpoint, "messageId");
+    bool current = jr_flag(checkpoint, "current");
+    AUTO(strbuf_done) struct strbuf label = {0};
+    struct table *t = arg;
+    char size[32];
+
+    strbuf_init(&label, LABEL_MAX);
+    strbuf_addf(&label, "%s%s", lines, *message ? message : "-");
+    table_add(t, TABLE_GREEN, current ? "*" : "");
+    table_add(t, current ? TABLE_GREEN : TABLE_PLAIN, label.buf);
+    table_add(t, TABLE_PLAIN, jr_text(checkpoint, "checkpointId"));
+    ctx_add_time(t, checkpoint, "createdAt");
+    table_add(t, TABLE_PLAIN, format_size(jr_count(checkpoint, "memoryBytes"), size, sizeof(size)));
+    table_add(t, TABLE_PLAIN, jr_flag(checkpoint, "kernels") ? "yes" : "files only");
+}
+
+int ctx_log_rows(const json_t *checkpoints, unsigned flags, struct table *ret, struct sg_error *e)
+{
+    static const struct table_column columns[] = {
+        {"", TABLE_TEXT},     {"MESSAGE", TABLE_NAME},  {"CHECKPOINT", TABLE_TEXT},
+        {"MADE", TABLE_TEXT}, {"MEMORY", TABLE_NUMBER}, {"KERNELS", TABLE_TEXT},
+    };
+
+    table_init(ret, columns, ARRAY_SIZE(columns));
+    return tree_walk(checkpoints, "checkpointId", "parentId", flags | TREE_STRAIGHT, add_row, ret,
+                     e);
+}
+
+/* The path of a request about the context of the first arguments: an id, or a conversation and a
+ * path. */
+static int find(struct client *c, const struct ctx_options *o, size_t n_args, const char *rest,
+                struct strbuf *path, struct sg_error *e)
+{
+    AUTO(jr_free_p) json_t *row = NULL;
+    int r = n_args == 2 ? ctx_find(c, o->args[0], o->args[1], &row, e) : 0;
+
+    return r < 0 ? r : ctx_path(path, row ? jr_text(row, "id") : o->args[0], rest, e);
+}
+
+int ctx_log(struct client *c, const struct ctx_options *o)
+{
+    AUTO(jr_free_p) json_t *answer = NULL;
+    AUTO(strbuf_done) struct strbuf path = {0};
+    AUTO(table_done) struct table t = {0};
+    struct sg_error e;
+    int r = find(c, o, o->n_args, "/checkpoints", &path, &e);
+
+    if (r == 0)
+        r = api_call(c, "GET", path.buf, NULL, &answer, &e);
+    const json_t *checkpoints = json_object_get(answer, "checkpoints");
+    if (r == 0 && o->given & CTX_JSON)
+        r = jr_print(checkpoints, &e);
+    else if (r == 0) {
+        r = ctx_log_rows(checkpoints, tree_flags_of_terminal(), &t, &e);
+        if (r == 0)
+            table_print(&t, stdout);
+    }
+    return r < 0 ? client_fail(&e) : 0;
+}
+
+/* ---- rewind ---------------------------------------------------------------------------------- */
+
+int ctx_fail(const struct sg_error *e, const json_t *refusal)
+{
+    const json_t *checkpoints = json_object_get(refusal, "checkpoints");
+    AUTO(table_done) struct table t = {0};
+    int status = carry_fail(e, refusal);
+
+    if (json_array_size(checkpoints) > 0 && ctx_log_rows(checkpoints, 0, &t, NULL) == 0)
+        table_print(&t, stderr);
+    return status;
+}
+
+static void say_rewound(const struct ctx_options *o, const char *message, const json_t *answer)
+{
+    const json_t *context = json_object_get(answer, "context");
+    const json_t *checkpoint = json_object_get(answer, "checkpoint");
+    AUTO(strbuf_done) struct strbuf line = {0}, clean = {0};
+
+    if (!message)
+        message = jr_text(checkpoint, "messageId");
+    strbuf_init(&line, BODY_MAX);
+    strbuf_init(&clean, BODY_MAX);
+    strbuf_addf(&line, "%s: as it was before ",
+                context ? jr_text(context, "pathId") : o->args[o->n_args > 1]);
+    if (*message)
+        strbuf_addf(&line, "message %s (checkpoint %s)", message,
+                    jr_text(checkpoint, "checkpointId"));
+    else
+        strbuf_addf(&line, "checkpoint %s", jr_text(checkpoint, "checkpointId"));
+    table_clean(&clean, line.buf, line.len);
+    puts(clean.buf);
+    carry_print_kernels(json_object_get(answer, "kernels"));
+}
+
+int ctx_rewind(struct client *c, const struct ctx_options *o)
+{
+    AUTO(jr_free_p) json_t *answer = NULL, *refusal = NULL;
+    AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
+    size_t n = o->checkpoint ? o->n_args : o->n_args - 1; /* that name the context */
+    const char *message = o->checkpoint ? NULL : o->args[n];
+    struct sg_error e;
+    struct json j;
+
+    strbuf_init(&body, BODY_MAX);
+    jw_init(&j, &body);
+    jw_object_begin(&j);
+    jw_key(&j, message ? "messageId" : "checkpointId");
+    jw_string(&j, message ? message : o->checkpoint);
+    if (o->given & CTX_ACCEPT_FILES) {
+        jw_key(&j, "accept");
+        jw_string(&j, "files");
+    }
+    jw_object_end(&j);
+    int r = find(c, o, n, "/rewind", &path, &e);
+    struct api_request q = {.method = "POST", .path = path.buf, .body = &body};
+    if (r == 0)
+        r = api_ask(c, &q, &answer, &refusal, &e);
+    if (r == 0 && o->given & CTX_JSON)
+        r = jr_print(answer, &e);
+    else if (r == 0)
+        say_rewound(o, message, answer);
+    return r < 0 ? ctx_fail(&e, refusal) : 0;
+}

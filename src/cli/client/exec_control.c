@@ -1,0 +1,106 @@
+#include "cli/client/exec_control.h"
+
+#include <signal.h>
+
+#include "lib/command/terminal.h"
+#include "lib/command/ui.h"
+#include "cli/client/payload.h"
+
+#define TYPED_EOF "\004" /* ^D: a terminal has no other way to say that nothing more comes */
+
+void exec_control_init(struct exec_control *c, struct guest *guest, CURLM *multi, bool pty)
+{
+    *c = (struct exec_control){.guest = guest, .multi = multi, .pty = pty};
+    c->easy = curl_easy_init();
+    if (!c->easy)
+        abort();
+    strbuf_init(&c->input, EXEC_INPUT_MAX);
+}
+
+static void forget_call(struct exec_control *c)
+{
+    strbuf_done(&c->url);
+    strbuf_done(&c->body);
+    web_headers_done(&c->headers);
+    web_reply_done(&c->reply);
+    c->call = CALL_NONE;
+}
+
+void exec_control_done(struct exec_control *c)
+{
+    if (c->call != CALL_NONE)
+        curl_multi_remove_handle(c->multi, c->easy);
+    curl_easy_cleanup(c->easy);
+    forget_call(c);
+    strbuf_done(&c->input);
+}
+
+bool exec_control_wants_input(const struct exec_control *c)
+{
+    return c->pid && c->input.len == 0 && !c->close && !c->input_over;
+}
+
+static void begin(struct exec_control *c, enum exec_call call, const char *method)
+{
+    c->call = call;
+    guest_url(c->guest, &c->url, method);
+    c->headers = guest_headers(c->guest, "application/json");
+    web_add_header(&c->headers, "Connect-Protocol-Version", "1");
+    struct web_request q = {.method = "POST",
+                            .url = c->url.buf,
+                            .headers = c->headers,
+                            .body = c->body.buf,
+                            .body_len = c->body.len};
+    web_prepare_call(c->easy, &q, &c->reply);
+    curl_multi_add_handle(c->multi, c->easy);
+}
+
+void exec_control_go_on(struct exec_control *c)
+{
+    uint16_t rows, cols;
+
+    if (!c->pid || c->call != CALL_NONE)
+        return;
+    if (c->close && c->pty && c->input.len == 0 && !c->input_over) {
+        strbuf_addstr(&c->input, TYPED_EOF);
+        c->input_over = true; /* after this one */
+    }
+    if (c->signal) {
+        payload_signal(&c->body, c->pid, c->signal);
+        c->signal = 0;
+        begin(c, CALL_SIGNAL, "process.Process/SendSignal");
+    } else if (c->resize) {
+        terminal_size(&rows, &cols);
+        payload_resize(&c->body, c->pid, rows, cols);
+        c->resize = false;
+        begin(c, CALL_RESIZE, "process.Process/Update");
+    } else if (c->input.len > 0) {
+        payload_input(&c->body, c->pid, c->pty, c->input.buf, c->input.len);
+        strbuf_reset(&c->input);
+        begin(c, CALL_INPUT, "process.Process/SendInput");
+    } else if (c->close && !c->input_over) {
+        payload_process(&c->body, c->pid);
+        c->input_over = true;
+        begin(c, CALL_CLOSE, "process.Process/CloseStdin");
+    }
+}
+
+void exec_control_finished(struct exec_control *c, CURLcode code)
+{
+    struct sg_error e = {0};
+    int r;
+
+    curl_multi_remove_handle(c->multi, c->easy);
+    curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &c->reply.status);
+    r = web_result(c->easy, code, c->url.buf, &e);
+    if (r == 0 && c->reply.status != 200)
+        r = guest_refusal(c->guest, &c->reply, &e);
+    /* A program may end, or close its input, while something is on its way to it. */
+    if (r < 0 && c->call == CALL_INPUT) {
+        c->input_over = true;
+        strbuf_reset(&c->input);
+    }
+    if (r == -ENOSYS && c->call == CALL_CLOSE)
+        ui_note("this server cannot tell the program that its input has ended");
+    forget_call(c);
+}

@@ -1,0 +1,356 @@
+#include "cli/client/exec_session.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+
+#include "lib/base/clock.h"
+#include "lib/text/parse.h"
+#include "lib/command/exit_status.h"
+#include "cli/client/connect.h"
+#include "cli/client/exec_event.h"
+#include "cli/client/exec_control.h"
+#include "cli/client/exec_output.h"
+#include "cli/client/web.h"
+
+#define KEEPALIVE_S    "50" /* how often the server is to say that it is there */
+#define SILENCE_MAX_MS 200000
+#define GRACE_MS       2000 /* for the server to end what we gave a time limit */
+#define TURN_MS        1000
+#define REFUSAL_MAX    (64u * 1024)
+#define NS_PER_MS      1000000ull
+
+struct session {
+    struct guest *guest;
+    const struct exec_session_options *o;
+    CURLM *multi;
+    CURL *stream;
+    struct strbuf url, request;
+    struct curl_slist *headers;
+
+    struct connect_reader reader;
+    struct web_reply refusal; /* an answer that is no stream */
+    struct exec_output out[2];
+    struct exec_control control;
+    bool held;         /* the stream waits for our outputs */
+    uint64_t heard_ns; /* when something came last */
+    uint64_t deadline_ns;
+    unsigned n_signals; /* that asked us to end */
+
+    struct exec_result result;
+    bool ended, left;
+    CURLcode stream_code;
+    bool stream_over;
+    int failure; /* of reading the stream; `error` is why */
+    struct sg_error error;
+};
+
+/* ---- the stream ----------------------------------------------------------------------------- */
+
+static int take_event(struct session *s, const char *message, size_t len, struct sg_error *e)
+{
+    AUTO(strbuf_done) struct strbuf data = {0};
+    struct exec_event event;
+
+    strbuf_init(&data, CONNECT_MAX);
+    int r = exec_event_parse(message, len, &event, &data, e);
+    if (r < 0)
+        return r;
+    switch (event.kind) {
+    case EXEC_EVENT_START:
+        s->result.pid = s->control.pid = event.pid;
+        s->left = s->o->detach;
+        return 0;
+    case EXEC_EVENT_STDOUT:
+    case EXEC_EVENT_STDERR:
+        strbuf_add(&s->out[event.kind == EXEC_EVENT_STDERR].pending, data.buf, data.len);
+        return 0;
+    case EXEC_EVENT_END:
+        s->ended = true;
+        if (!s->left)
+            s->result.exit_status = event.exit_status;
+        return 0;
+    case EXEC_EVENT_OTHER:
+    case EXEC_EVENT_MAX_:
+    default:
+        return 0;
+    }
+}
+
+static int take_message(void *arg, bool end, const char *message, size_t len, struct sg_error *e)
+{
+    struct session *s = arg;
+
+    return end ? exec_event_parse_last(message, len, e) : take_event(s, message, len, e);
+}
+
+static size_t take_bytes(char *data, size_t size, size_t n, void *arg)
+{
+    struct session *s = arg;
+
+    s->heard_ns = clock_ns();
+    if (s->refusal.status == 0)
+        curl_easy_getinfo(s->stream, CURLINFO_RESPONSE_CODE, &s->refusal.status);
+    if (s->refusal.status != 200) {
+        strbuf_add(&s->refusal.body, data, size * n);
+        return size * n;
+    }
+    if (exec_output_left(&s->out[0]) + exec_output_left(&s->out[1]) > EXEC_OUTPUT_HIGH) {
+        s->held = true;
+        return CURL_WRITEFUNC_PAUSE;
+    }
+    s->failure = connect_feed(&s->reader, data, size * n, take_message, s, &s->error);
+    return s->failure < 0 ? 0 : size * n;
+}
+
+static void begin_stream(struct session *s)
+{
+    AUTO(strbuf_done) struct strbuf message = {0};
+    char ms[32];
+
+    payload_start(&message, &s->o->start);
+    strbuf_init(&s->request, message.max + CONNECT_HEADER);
+    connect_write(&s->request, &message);
+    guest_url(s->guest, &s->url, "process.Process/Start");
+    s->headers = guest_headers(s->guest, "application/connect+json");
+    web_add_header(&s->headers, "Connect-Protocol-Version", "1");
+    web_add_header(&s->headers, "Keepalive-Ping-Interval", KEEPALIVE_S);
+    snprintf(ms, sizeof(ms), "%llu", (unsigned long long)s->o->timeout_ms);
+    if (s->o->timeout_ms)
+        web_add_header(&s->headers, "Connect-Timeout-Ms", ms);
+    struct web_request q = {.method = "POST",
+                            .url = s->url.buf,
+                            .headers = s->headers,
+                            .body = s->request.buf,
+                            .body_len = s->request.len};
+    web_prepare(s->stream, &q);
+    curl_easy_setopt(s->stream, CURLOPT_WRITEFUNCTION, take_bytes);
+    curl_easy_setopt(s->stream, CURLOPT_WRITEDATA, s);
+    curl_multi_add_handle(s->multi, s->stream);
+}
+
+static void reap(struct session *s)
+{
+    CURLMsg *m;
+    int left;
+
+    while ((m = curl_multi_info_read(s->multi, &left))) {
+        if (m->msg != CURLMSG_DONE)
+            continue;
+        if (m->easy_handle == s->stream) {
+            s->stream_code = m->data.result;
+            s->stream_over = true;
+        } else {
+            exec_control_finished(&s->control, m->data.result);
+        }
+    }
+}
+
+/* ---- our side ------------------------------------------------------------------------------- */
+
+static void leave(struct session *s, int status)
+{
+    s->left = true;
+    s->result.exit_status = status;
+}
+
+/* The protocol has two signals: the first one asks the program to end, the second one ends it, and
+ * after that we go without it. Who has lost the terminal will not ask twice. */
+static void take_signal(struct session *s)
+{
+    struct signalfd_siginfo info;
+
+    while (read(s->o->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+        int sig = (int)info.ssi_signo;
+
+        if (sig == SIGWINCH) {
+            s->control.resize = s->o->start.pty;
+            continue;
+        }
+        s->n_signals++;
+        if (!s->control.pid || s->n_signals > 2)
+            leave(s, CLI_EXIT_SIGNAL + sig);
+        s->control.signal = s->n_signals > 1 || sig == SIGHUP ? SIGKILL : SIGTERM;
+    }
+}
+
+static void take_input(struct session *s)
+{
+    char piece[EXEC_INPUT_MAX];
+    ssize_t n = read(STDIN_FILENO, piece, sizeof(piece));
+
+    if (n > 0)
+        strbuf_add(&s->control.input, piece, (size_t)n);
+    else if (n == 0 || (errno != EINTR && errno != EAGAIN))
+        s->control.close = true;
+}
+
+/* Nobody reads what the program writes: it is ended, as a closed pipe would do. */
+static void check_outputs(struct session *s)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(s->out); i++) {
+        exec_output_flush(&s->out[i]);
+        if (s->out[i].error && s->n_signals < 2 && s->control.pid) {
+            s->n_signals = 2;
+            s->control.signal = SIGKILL;
+        }
+    }
+    if (s->held && exec_output_left(&s->out[0]) + exec_output_left(&s->out[1]) == 0) {
+        s->held = false;
+        s->heard_ns = clock_ns();
+        curl_easy_pause(s->stream, CURLPAUSE_CONT);
+    }
+}
+
+static void wait_for_something(struct session *s)
+{
+    struct curl_waitfd curl_fds[4];
+    struct pollfd fds[4] = {
+        {.fd = s->o->signal_fd, .events = POLLIN},
+        {.fd = STDIN_FILENO, .events = POLLIN},
+        {.fd = STDOUT_FILENO, .events = POLLOUT},
+        {.fd = STDERR_FILENO, .events = POLLOUT},
+    };
+    bool wanted[4] = {true, s->o->input && exec_control_wants_input(&s->control),
+                      exec_output_left(&s->out[0]) > 0, exec_output_left(&s->out[1]) > 0};
+    unsigned n = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+        if (!wanted[i])
+            fds[i].fd = -1;
+        else
+            curl_fds[n++] = (struct curl_waitfd){
+                .fd = fds[i].fd,
+                .events = fds[i].events == POLLIN ? CURL_WAIT_POLLIN : CURL_WAIT_POLLOUT};
+    }
+    curl_multi_poll(s->multi, curl_fds, n, TURN_MS, NULL);
+    /* libcurl does not tell that the other side has hung up, so we look ourselves. */
+    if (poll(fds, ARRAY_SIZE(fds), 0) <= 0)
+        return;
+    if (fds[0].revents)
+        take_signal(s);
+    if (fds[1].revents)
+        take_input(s);
+}
+
+static void check_clock(struct session *s)
+{
+    uint64_t now = clock_ns();
+
+    if (s->o->timeout_ms && now > s->deadline_ns)
+        s->failure = err_set(&s->error, SG_ERR_LIMIT, -ETIMEDOUT, "the time is over");
+    else if (!s->held && now > s->heard_ns + SILENCE_MAX_MS * NS_PER_MS)
+        s->failure = err_set(&s->error, SG_ERR_GONE, -EHOSTUNREACH,
+                             "nothing comes from the server any more");
+}
+
+static void loop(struct session *s)
+{
+    int running;
+
+    for (;;) {
+        curl_multi_perform(s->multi, &running);
+        reap(s);
+        check_outputs(s);
+        s->stream_over |= s->failure < 0;
+        bool written = exec_output_left(&s->out[0]) + exec_output_left(&s->out[1]) == 0;
+        if (s->left || (s->stream_over && written))
+            return;
+        if (!s->stream_over)
+            exec_control_go_on(&s->control);
+        wait_for_something(s);
+        if (!s->stream_over)
+            check_clock(s);
+    }
+}
+
+/* ---- the outcome ---------------------------------------------------------------------------- */
+
+/* The connection broke. A sandbox that has gone away is what a user wants to hear about. */
+static int explain_loss(struct session *s, struct sg_error *e)
+{
+    AUTO(web_headers_done) struct curl_slist *headers = guest_headers(s->guest, NULL);
+    AUTO(web_reply_done) struct web_reply reply = {0};
+    AUTO(strbuf_done) struct strbuf url = {0};
+    int r = web_result(s->stream, s->stream_code, s->url.buf, e);
+
+    if (!s->control.pid)
+        return r;
+    guest_url(s->guest, &url, "health");
+    struct web_request q = {.method = "GET", .url = url.buf, .headers = headers};
+    if (web_call(s->guest->client->easy, &q, &reply, NULL) == 0 && reply.status == 502)
+        guest_gone(s->guest, &reply, "has ended, and the program with it", e);
+    else
+        err_set(e, SG_ERR_GONE, -EHOSTUNREACH,
+                "the connection was lost; the program may still run in sandbox %s, as process %u",
+                s->guest->id, s->control.pid);
+    return e->code = -EHOSTUNREACH;
+}
+
+static int outcome(struct session *s, struct sg_error *e)
+{
+    char time[32];
+
+    for (size_t i = 0; i < ARRAY_SIZE(s->out); i++) {
+        if (s->out[i].error == EPIPE)
+            s->result.exit_status = CLI_EXIT_SIGNAL + SIGPIPE;
+        else if (s->out[i].error)
+            return err_set(e, SG_ERR_INTERNAL, -s->out[i].error,
+                           "cannot write the program's output: %s", strerror(s->out[i].error));
+    }
+    if (s->left)
+        return 0;
+    /* Before the end: at the time limit a server may kill the program and tell both. */
+    if (s->failure == -ETIMEDOUT && s->o->timeout_ms)
+        return err_set(e, SG_ERR_LIMIT, -ETIMEDOUT, "the program did not end within %s",
+                       format_duration_us(s->o->timeout_ms * 1000, time, sizeof(time)));
+    if (s->ended)
+        return 0;
+    if (s->failure < 0) {
+        *e = s->error;
+        return s->failure;
+    }
+    curl_easy_getinfo(s->stream, CURLINFO_RESPONSE_CODE, &s->refusal.status);
+    if (s->stream_code == CURLE_OK && s->refusal.status != 200)
+        return guest_refusal(s->guest, &s->refusal, e);
+    if (s->stream_code != CURLE_OK)
+        return explain_loss(s, e);
+    return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the server did not say how the program has ended");
+}
+
+int exec_session_run(struct guest *guest, const struct exec_session_options *o,
+                     struct exec_result *ret, struct sg_error *e)
+{
+    struct session s = {.guest = guest, .o = o, .multi = curl_multi_init()};
+
+    s.stream = curl_easy_init();
+    if (!s.multi || !s.stream)
+        abort();
+    connect_reader_init(&s.reader);
+    strbuf_init(&s.refusal.body, REFUSAL_MAX);
+    exec_output_init(&s.out[0], STDOUT_FILENO);
+    exec_output_init(&s.out[1], STDERR_FILENO);
+    exec_control_init(&s.control, guest, s.multi, o->start.pty);
+    s.heard_ns = clock_ns();
+    s.deadline_ns = s.heard_ns + (o->timeout_ms + GRACE_MS) * NS_PER_MS;
+
+    begin_stream(&s);
+    if (!s.request.truncated)
+        loop(&s);
+    int r = s.request.truncated ? err_set(e, SG_ERR_LIMIT, -E2BIG, "the command is too long")
+                                : outcome(&s, e);
+    *ret = s.result;
+
+    exec_control_done(&s.control);
+    curl_multi_remove_handle(s.multi, s.stream);
+    curl_easy_cleanup(s.stream);
+    curl_multi_cleanup(s.multi);
+    web_headers_done(&s.headers);
+    web_reply_done(&s.refusal);
+    connect_reader_done(&s.reader);
+    for (size_t i = 0; i < ARRAY_SIZE(s.out); i++)
+        exec_output_done(&s.out[i]);
+    strbuf_done(&s.url);
+    strbuf_done(&s.request);
+    return r;
+}

@@ -1,0 +1,30 @@
+/* A program in a sandbox, connected to us: one stream that brings what it does, and calls beside
+ * it. All of it runs in one loop around libcurl, which also watches our standard input, our
+ * outputs and signals.
+ *
+ *   starting --START--> running --END--> ended       the stream is over and the output written
+ *      |                   |
+ *      +------error--------+---------> failed        refused, connection lost, time over
+ *                          +---------> left          third signal, nobody reads, --detach */
+#pragma once
+
+#include "cli/client/payload.h"
+#include "cli/client/guest.h"
+
+struct exec_session_options {
+    struct payload_start start;
+    bool input;          /* forward our standard input */
+    bool detach;         /* leave as soon as it runs */
+    uint64_t timeout_ms; /* 0: none */
+    int signal_fd;
+};
+
+struct exec_result {
+    int exit_status;
+    uint32_t pid;
+};
+
+/* Until the program has ended. -ETIMEDOUT when its time is over, -EHOSTUNREACH when the connection
+ * is lost. */
+int exec_session_run(struct guest *guest, const struct exec_session_options *o,
+                     struct exec_result *ret, struct sg_error *e);

@@ -1,0 +1,180 @@
+/* sandglass fork: copies of a sandbox as it is now, with the variables of its kernels. */
+#include "lib/text/json.h"
+#include "lib/text/parse.h"
+#include "lib/command/ui.h"
+#include "cli/client/api.h"
+#include "cli/client/carry.h"
+#include "cli/client/jr.h"
+#include "cli/client/url.h"
+
+#define BODY_MAX          1024
+#define COUNT_MAX         100
+#define DEFAULT_TIMEOUT_S 300
+
+struct fork_options {
+    struct client_common common;
+    const char *id, *inherit;
+    uint64_t count, timeout_s, wait_ms;
+    bool verbose, json;
+};
+
+/* ---- the command line ------------------------------------------------------------------------ */
+
+CLIENT_FLAG(fork_options, verbose)
+CLIENT_FLAG(fork_options, json)
+
+static int apply_count(void *self, const char *value, struct sg_error *e)
+{
+    struct fork_options *o = self;
+
+    return parse_u64("--count", value, 1, COUNT_MAX, &o->count, e);
+}
+
+static int apply_inherit(void *self, const char *value, struct sg_error *e)
+{
+    static const char *const known[] = {"state", "files", "replay"};
+    struct fork_options *o = self;
+
+    for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+        if (strcmp(value, known[i]) == 0) {
+            o->inherit = known[i];
+            return 0;
+        }
+    return err_set(e, SG_ERR_INVALID, -EINVAL, "--inherit '%.64s' is not state, files or replay",
+                   value);
+}
+
+static int apply_timeout(void *self, const char *value, struct sg_error *e)
+{
+    struct fork_options *o = self;
+
+    return client_parse_seconds("--timeout", value, &o->timeout_s, e);
+}
+
+static int apply_wait(void *self, const char *value, struct sg_error *e)
+{
+    struct fork_options *o = self;
+
+    return client_parse_wait(value, &o->wait_ms, e);
+}
+
+static int positional(void *self, const char *arg, struct sg_error *e)
+{
+    struct fork_options *o = self;
+
+    if (o->id)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "unexpected argument '%.64s': fork takes one sandbox, --count says how many "
+                       "copies",
+                       arg);
+    o->id = arg;
+    return client_check_id(arg, e);
+}
+
+static int check(void *self, char **rest, struct sg_error *e)
+{
+    const struct fork_options *o = self;
+
+    (void)rest;
+    if (!o->id)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "no sandbox given: 'sandglass ps' lists them");
+    return 0;
+}
+
+static const struct cli_option options[] = {
+    {"count", 'n', "N", "how many copies, up to 100 (default: 1)", apply_count},
+    {"inherit", 0, "state|files|replay",
+     "variables and files (default), files, or cells run again if need be", apply_inherit},
+    {"wait", 0, "TIME", "wait so long for a cell to end: 500ms, 30s (default: not at all)",
+     apply_wait},
+    {"timeout", 0, "TIME", "how long they live: 30s, 5m (default), 1h", apply_timeout},
+    {"verbose", 'v', NULL, "show what became of each kernel, as on a terminal", apply_verbose},
+    {"json", 0, NULL, "print the server's answer", apply_json},
+    CLIENT_OPTIONS,
+};
+static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional};
+
+/* ---- the call -------------------------------------------------------------------------------- */
+
+static void add_number(struct json *j, const char *key, uint64_t value)
+{
+    if (!value)
+        return;
+    jw_key(j, key);
+    jw_u64(j, value);
+}
+
+static int ask(struct client *c, const struct fork_options *o, json_t **ret, json_t **ret_refusal,
+               struct sg_error *e)
+{
+    AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
+    struct json j;
+
+    api_path(&path, o->id, "/fork");
+    strbuf_init(&body, BODY_MAX);
+    jw_init(&j, &body);
+    jw_object_begin(&j);
+    add_number(&j, "count", o->count);
+    add_number(&j, "timeout", o->timeout_s ? o->timeout_s : DEFAULT_TIMEOUT_S);
+    add_number(&j, "waitMs", o->wait_ms);
+    if (o->inherit) {
+        jw_key(&j, "inherit");
+        jw_string(&j, o->inherit);
+    }
+    jw_object_end(&j);
+    struct api_request q = {.method = "POST",
+                            .path = path.buf,
+                            .body = &body,
+                            .more_ms = carry_more_ms(o->inherit, o->wait_ms)};
+    int r = api_ask(c, &q, ret, ret_refusal, e);
+    if (r == 0 && !json_is_array(*ret))
+        r = err_set(e, SG_ERR_INTERNAL, -EPROTO, "the server's answer is not a list");
+    return r < 0 && !strstr(e->message, o->id) ? err_wrap(e, r, "sandbox %s", o->id) : r;
+}
+
+/* A server may make some of them only. */
+static int report(const json_t *forks, bool ids)
+{
+    int status = 0;
+
+    for (size_t i = 0; i < json_array_size(forks); i++) {
+        const json_t *one = json_array_get(forks, i);
+        const char *id = jr_text(json_object_get(one, "sandbox"), "sandboxID");
+
+        if (!url_is_plain_name(id)) {
+            const char *why = jr_text(json_object_get(one, "error"), "message");
+
+            ui_error("a copy was not made: %s", *why ? why : "the server does not say why");
+            status = CLIENT_EXIT_REFUSED;
+        } else if (ids)
+            puts(id);
+    }
+    return status;
+}
+
+static int fork_fn(struct client *c, void *self)
+{
+    AUTO(jr_free_p) json_t *forks = NULL, *refusal = NULL;
+    const struct fork_options *o = self;
+    bool table = !o->json && (o->verbose || isatty(STDOUT_FILENO));
+    struct sg_error e;
+
+    if (ask(c, o, &forks, &refusal, &e) < 0)
+        return carry_fail(&e, refusal);
+    if (o->json && jr_print(forks, &e) < 0)
+        return client_fail(&e);
+    if (table)
+        carry_print_forks(forks);
+    return report(forks, !table && !o->json);
+}
+
+const struct client_verb fork_verb = {
+    .name = "fork",
+    .usage = "[OPTION]... ID",
+    .about = "Makes copies of a running sandbox as it is now, with its files and the variables of "
+             "its kernels,\nand prints their ids. The sandbox itself goes on.",
+    .syntax = &syntax,
+    .options_size = sizeof(struct fork_options),
+    .check = check,
+    .fn = fork_fn,
+};

@@ -1,0 +1,54 @@
+#include "cli/client/jr.h"
+
+#define COUNT_MAX 9e18 /* fits both a double and 64 bits */
+
+int jr_parse(const char *text, size_t len, json_t **ret, struct sg_error *e)
+{
+    json_error_t why;
+    json_t *tree = json_loadb(text, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &why);
+
+    if (!tree)
+        return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the server's answer is not JSON: %s",
+                       why.text);
+    *ret = tree;
+    return 0;
+}
+
+const char *jr_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+double jr_number(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+
+    if (json_is_string(value))
+        return strtod(json_string_value(value), NULL);
+    return json_number_value(value);
+}
+
+uint64_t jr_count(const json_t *object, const char *key)
+{
+    double value = jr_number(object, key);
+
+    /* Written so that it is false for what is not a number too. */
+    if (!(value > 0))
+        return 0;
+    return value < COUNT_MAX ? (uint64_t)value : (uint64_t)COUNT_MAX;
+}
+
+bool jr_flag(const json_t *object, const char *key)
+{
+    return json_is_true(json_object_get(object, key));
+}
+
+int jr_print(const json_t *tree, struct sg_error *e)
+{
+    if (json_dumpf(tree, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY | JR_DIGITS) < 0 ||
+        putchar('\n') == EOF || fflush(stdout) != 0)
+        return err_errno(e, "cannot write to standard output");
+    return 0;
+}

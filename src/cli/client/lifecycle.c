@@ -1,0 +1,203 @@
+/* sandglass kill, pause and resume: one call for each sandbox. */
+#include "lib/command/exit_status.h"
+#include "lib/command/ui.h"
+#include "cli/client/api.h"
+#include "cli/client/payload.h"
+#include "cli/client/jr.h"
+#include "cli/client/sandboxes.h"
+
+#define DEFAULT_TIMEOUT_S 300
+#define ANSWER_MAX        16
+
+struct lifecycle_options {
+    struct client_common common;
+    struct sandboxes_ids ids;
+    uint64_t timeout_s;
+    bool all, yes, quiet;
+};
+
+CLIENT_FLAG(lifecycle_options, all)
+CLIENT_FLAG(lifecycle_options, yes)
+CLIENT_FLAG(lifecycle_options, quiet)
+
+static int apply_timeout(void *self, const char *value, struct sg_error *e)
+{
+    struct lifecycle_options *o = self;
+
+    return client_parse_seconds("--timeout", value, &o->timeout_s, e);
+}
+
+static int positional(void *self, const char *arg, struct sg_error *e)
+{
+    struct lifecycle_options *o = self;
+
+    return sandboxes_add_id(&o->ids, arg, e);
+}
+
+static int check(void *self, char **rest, struct sg_error *e)
+{
+    struct lifecycle_options *o = self;
+
+    (void)rest;
+    if (o->all && o->ids.n > 0)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "both --all and ids are given: give one");
+    if (!o->all && o->ids.n == 0)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "no sandbox given: 'sandglass ps' lists them");
+    return 0;
+}
+
+/* The server's message names the sandbox; one that does not gets it from us. */
+static int name_sandbox(int r, const char *id, struct sg_error *e)
+{
+    return r < 0 && !strstr(e->message, id) ? err_wrap(e, r, "sandbox %s", id) : r;
+}
+
+/* ---- kill ----------------------------------------------------------------------------------- */
+
+/* arg: whether one that is not there is as good as ended. */
+static int kill_one(struct client *c, const char *id, void *arg, struct sg_error *e)
+{
+    AUTO(strbuf_done) struct strbuf path = {0};
+    const bool *may_be_gone = arg;
+
+    api_path(&path, id, "");
+    int r = api_call(c, "DELETE", path.buf, NULL, NULL, e);
+    return r == -ENOENT && *may_be_gone ? 0 : name_sandbox(r, id, e);
+}
+
+/* Asks only who can answer. */
+static bool agreed(size_t n)
+{
+    char answer[ANSWER_MAX];
+
+    if (!isatty(STDIN_FILENO))
+        return true;
+    fprintf(stderr, "End %zu sandbox%s and all that is in %s? [y/N] ", n, n == 1 ? "" : "es",
+            n == 1 ? "it" : "them");
+    if (!fgets(answer, sizeof(answer), stdin))
+        return false;
+    return answer[0] == 'y' || answer[0] == 'Y';
+}
+
+static int kill_all(struct client *c, struct lifecycle_options *o)
+{
+    AUTO(jr_free_p) json_t *list = NULL;
+    struct sandboxes_filter all = {0};
+    struct sg_error e;
+
+    if (sandboxes_list(c, &all, &list, &e) < 0)
+        return client_fail(&e);
+    if (json_array_size(list) == 0)
+        return 0;
+    if (!o->yes && !agreed(json_array_size(list)))
+        return CLIENT_EXIT_REFUSED;
+    int status = 0;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        o->ids.n = 0;
+        int failed =
+            sandboxes_add_id(&o->ids, jr_text(json_array_get(list, i), "sandboxID"), &e) < 0
+                ? client_fail(&e)
+                : sandboxes_each(c, &o->ids, o->quiet, kill_one, &o->all);
+        status = status ? status : failed;
+    }
+    return status;
+}
+
+static int kill_fn(struct client *c, void *self)
+{
+    struct lifecycle_options *o = self;
+
+    return o->all ? kill_all(c, o) : sandboxes_each(c, &o->ids, o->quiet, kill_one, &o->all);
+}
+
+static const struct cli_option kill_options[] = {
+    {"all", 0, NULL, "all sandboxes of the server; asks on a terminal", apply_all},
+    {"yes", 'y', NULL, "do not ask", apply_yes},
+    {"quiet", 'q', NULL, "do not print the ids", apply_quiet},
+    CLIENT_OPTIONS,
+};
+static const struct cli_syntax kill_syntax = {kill_options, ARRAY_SIZE(kill_options), positional};
+const struct client_verb kill_verb = {
+    .name = "kill",
+    .usage = "[OPTION]... ID...\n[OPTION]... --all",
+    .about = "Ends sandboxes, running or paused, and prints their ids.",
+    .syntax = &kill_syntax,
+    .options_size = sizeof(struct lifecycle_options),
+    .check = check,
+    .fn = kill_fn,
+};
+
+/* ---- pause ---------------------------------------------------------------------------------- */
+
+static int pause_one(struct client *c, const char *id, void *arg, struct sg_error *e)
+{
+    AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
+
+    (void)arg;
+    api_path(&path, id, "/pause");
+    payload_empty(&body);
+    return name_sandbox(api_call(c, "POST", path.buf, &body, NULL, e), id, e);
+}
+
+static int pause_fn(struct client *c, void *self)
+{
+    struct lifecycle_options *o = self;
+
+    return sandboxes_each(c, &o->ids, o->quiet, pause_one, NULL);
+}
+
+static const struct cli_option pause_options[] = {
+    {"quiet", 'q', NULL, "do not print the ids", apply_quiet},
+    CLIENT_OPTIONS,
+};
+static const struct cli_syntax pause_syntax = {pause_options, ARRAY_SIZE(pause_options),
+                                               positional};
+const struct client_verb pause_verb = {
+    .name = "pause",
+    .usage = "[OPTION]... ID...",
+    .about = "Stops sandboxes with all that runs in them, keeps them, and prints their ids.",
+    .syntax = &pause_syntax,
+    .options_size = sizeof(struct lifecycle_options),
+    .check = check,
+    .fn = pause_fn,
+};
+
+/* ---- resume --------------------------------------------------------------------------------- */
+
+static int resume_one(struct client *c, const char *id, void *arg, struct sg_error *e)
+{
+    AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
+    const uint64_t *timeout_s = arg;
+
+    api_path(&path, id, "/connect");
+    payload_timeout(&body, *timeout_s);
+    return name_sandbox(api_call_newest(c, path.buf, &body, &body, NULL, e), id, e);
+}
+
+static int resume_fn(struct client *c, void *self)
+{
+    struct lifecycle_options *o = self;
+
+    if (!o->timeout_s)
+        o->timeout_s = DEFAULT_TIMEOUT_S;
+    return sandboxes_each(c, &o->ids, o->quiet, resume_one, &o->timeout_s);
+}
+
+static const struct cli_option resume_options[] = {
+    {"timeout", 0, "TIME", "how long they live from now on: 30s, 5m (default), 1h", apply_timeout},
+    {"quiet", 'q', NULL, "do not print the ids", apply_quiet},
+    CLIENT_OPTIONS,
+};
+static const struct cli_syntax resume_syntax = {resume_options, ARRAY_SIZE(resume_options),
+                                                positional};
+const struct client_verb resume_verb = {
+    .name = "resume",
+    .usage = "[OPTION]... ID...",
+    .about =
+        "Lets paused sandboxes go on, and prints their ids. One that runs already lives on for "
+        "at least\nthe given time.",
+    .syntax = &resume_syntax,
+    .options_size = sizeof(struct lifecycle_options),
+    .check = check,
+    .fn = resume_fn,
+};

@@ -1,0 +1,341 @@
+/* sandglass logs: what happened in a sandbox or to a server, and with -f what happens. */
+#include "lib/base/clock.h"
+#include "lib/text/parse.h"
+#include "lib/command/ui.h"
+#include "cli/client/api.h"
+#include "cli/client/journal.h"
+#include "cli/client/jr.h"
+#include "cli/client/server_log.h"
+#include "cli/client/url.h"
+#include "lib/command/when.h"
+
+#include <time.h>
+
+#define PAGE_ENTRIES 1000
+#define POLL_MS      1000
+
+struct logs_options {
+    struct client_common common;
+    const char *id;
+    const char *state, *layer, *request, *sandbox; /* as given */
+    enum journal_level level;
+    int64_t since_ms; /* 0: from the beginning */
+    uint64_t lines;   /* 0: all */
+    bool server, follow, json;
+};
+
+/* Where we are: entries carry times and nothing else to tell them apart, so those of the last
+ * millisecond are remembered. */
+struct position {
+    int64_t last_ms;
+    char **seen;
+    size_t n_seen, cap;
+};
+
+CLIENT_FLAG(logs_options, follow)
+CLIENT_FLAG(logs_options, json)
+CLIENT_FLAG(logs_options, server)
+
+static int apply_state(void *self, const char *value, struct sg_error *e)
+{
+    (void)e;
+    ((struct logs_options *)self)->state = value;
+    return 0;
+}
+
+static int apply_layer(void *self, const char *value, struct sg_error *e)
+{
+    static const char *const layers[] = {"code", "agent", "sandbox", "infrastructure", "client"};
+    struct logs_options *o = self;
+
+    for (size_t i = 0; i < ARRAY_SIZE(layers); i++)
+        if (strcmp(layers[i], value) == 0)
+            o->layer = layers[i];
+    if (o->layer && strcmp(o->layer, value) == 0)
+        return 0;
+    return err_set(e, SG_ERR_INVALID, -EINVAL,
+                   "--layer '%.64s' is not code, agent, sandbox, infrastructure or client", value);
+}
+
+static int apply_request(void *self, const char *value, struct sg_error *e)
+{
+    (void)e;
+    ((struct logs_options *)self)->request = value;
+    return 0;
+}
+
+static int apply_sandbox(void *self, const char *value, struct sg_error *e)
+{
+    ((struct logs_options *)self)->sandbox = value;
+    return client_check_id(value, e);
+}
+
+static int apply_lines(void *self, const char *value, struct sg_error *e)
+{
+    return parse_u64("--lines", value, 1, SERVER_LOG_LINES_MAX,
+                     &((struct logs_options *)self)->lines, e);
+}
+
+static int apply_level(void *self, const char *value, struct sg_error *e)
+{
+    struct logs_options *o = self;
+
+    if (journal_level_parse(value, &o->level) < 0)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "--level '%.64s' is not debug, info, warn or error", value);
+    return 0;
+}
+
+static int apply_since(void *self, const char *value, struct sg_error *e)
+{
+    struct logs_options *o = self;
+    uint64_t ms;
+
+    if (when_parse_ms(value, &o->since_ms) == 0)
+        return 0;
+    if (parse_duration_ms("--since", value, &ms, NULL) < 0 || ms > INT64_MAX / 2)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "--since '%.64s' is no time: use 30s, 5m, 1h or 2026-03-01T12:00:00Z",
+                       value);
+    o->since_ms = clock_wall_ms() - (int64_t)ms;
+    if (o->since_ms < 0)
+        o->since_ms = 0;
+    return 0;
+}
+
+static int positional(void *self, const char *arg, struct sg_error *e)
+{
+    struct logs_options *o = self;
+
+    if (o->id)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "unexpected argument '%.64s'", arg);
+    o->id = arg;
+    return client_check_id(arg, e);
+}
+
+static int check(void *self, char **rest, struct sg_error *e)
+{
+    const struct logs_options *o = self;
+
+    (void)rest;
+    if (o->server && o->id)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "--server is about all sandboxes: use --sandbox '%.64s' to see one", o->id);
+    if (!o->server && (o->state || o->request || o->sandbox || o->lines))
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "--lines, --request, --sandbox and --state go with --server");
+    if (!o->id && !o->server)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "no sandbox given: 'sandglass ps' lists them");
+    return 0;
+}
+
+static const struct cli_option options[] = {
+    {"server", 0, NULL, "the server's own log, from its state directory", apply_server},
+    {"follow", 'f', NULL, "go on until the sandbox has ended", apply_follow},
+    {"lines", 'n', "NUMBER", "only the last ones, of the server's", apply_lines},
+    {"level", 0, "LEVEL", "from this on: debug (default), info, warn, error", apply_level},
+    {"since", 0, "TIME", "only what is newer: 30s, 5m, 2026-03-01T12:00:00Z", apply_since},
+    {"layer", 0, "LAYER", "code, agent, sandbox, infrastructure or client only", apply_layer},
+    {"request", 0, "ID", "of the server's: what became of this request", apply_request},
+    {"sandbox", 0, "ID", "of the server's: what is about this sandbox", apply_sandbox},
+    {"json", 0, NULL, "print the server's entries, one a line", apply_json},
+    {"state", 0, "DIR", "the server's state directory", apply_state},
+    CLIENT_OPTIONS,
+};
+static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional};
+
+/* ---- entries, each once --------------------------------------------------------------------- */
+
+static void forget_seen(struct position *p)
+{
+    for (size_t i = 0; i < p->n_seen; i++)
+        free(p->seen[i]);
+    p->n_seen = 0;
+}
+
+static void position_done(struct position *p)
+{
+    forget_seen(p);
+    free(p->seen);
+}
+
+static void remember(struct position *p, char *text)
+{
+    if (p->n_seen == p->cap) {
+        size_t cap = p->cap ? 2 * p->cap : 16;
+        char **seen = xcalloc(cap, sizeof(*seen));
+
+        memcpy(seen, p->seen ? p->seen : seen, p->n_seen * sizeof(*seen));
+        free(p->seen);
+        p->seen = seen;
+        p->cap = cap;
+    }
+    p->seen[p->n_seen++] = text;
+}
+
+/* Whether the entry has not been shown. */
+static bool is_new(struct position *p, const json_t *entry)
+{
+    AUTO(free_p) char *text = json_dumps(entry, JSON_COMPACT);
+    int64_t ms = journal_ms(entry);
+
+    if (!text || ms < p->last_ms)
+        return false;
+    if (ms > p->last_ms)
+        forget_seen(p);
+    p->last_ms = ms;
+    for (size_t i = 0; i < p->n_seen; i++)
+        if (strcmp(p->seen[i], text) == 0)
+            return false;
+    remember(p, steal_ptr(&text));
+    return true;
+}
+
+static void show(const struct logs_options *o, const json_t *entry)
+{
+    AUTO(strbuf_done) struct strbuf line = {0};
+
+    if (journal_level(entry) < o->level)
+        return;
+    if (o->layer && strcmp(o->layer, jr_text(json_object_get(entry, "fields"), "layer")) != 0)
+        return;
+    if (o->json) {
+        json_dumpf(entry, stdout, JSON_COMPACT | JR_DIGITS);
+        putchar('\n');
+        return;
+    }
+    strbuf_init(&line, JOURNAL_LINE_MAX);
+    journal_format(entry, &line, ui_has_colour(STDOUT_FILENO));
+    puts(line.buf);
+}
+
+/* ---- pages ---------------------------------------------------------------------------------- */
+
+/* Shows what is new on the page that begins at the position. *ret_more: there is another one. */
+static int show_page(struct client *c, const struct logs_options *o, struct position *p,
+                     size_t *ret_new, bool *ret_more, struct sg_error *e)
+{
+    AUTO(jr_free_p) json_t *tree = NULL;
+    AUTO(strbuf_done) struct strbuf path = {0};
+    char number[32];
+
+    api_path(&path, o->id, "/logs");
+    snprintf(number, sizeof(number), "%lld", (long long)p->last_ms);
+    if (p->last_ms > 0)
+        url_add_query(&path, "start", number);
+    snprintf(number, sizeof(number), "%d", PAGE_ENTRIES);
+    url_add_query(&path, "limit", number);
+    int r = api_call(c, "GET", path.buf, NULL, &tree, e);
+    if (r < 0)
+        return r;
+    const json_t *entries = json_object_get(tree, "logEntries");
+    if (json_array_size(entries) == 0)
+        entries = json_object_get(tree, "logs");
+    *ret_new = 0;
+    for (size_t i = 0; i < json_array_size(entries); i++) {
+        if (!is_new(p, json_array_get(entries, i)))
+            continue;
+        show(o, json_array_get(entries, i));
+        ++*ret_new;
+    }
+    *ret_more = json_array_size(entries) >= PAGE_ENTRIES;
+    /* A page of one millisecond only: the rest of it cannot be reached. */
+    if (*ret_more && *ret_new == 0)
+        p->last_ms++;
+    return 0;
+}
+
+/* Everything that there is by now. */
+static int show_all(struct client *c, const struct logs_options *o, struct position *p,
+                    size_t *ret_new, struct sg_error *e)
+{
+    bool more = true;
+    size_t n;
+
+    *ret_new = 0;
+    while (more) {
+        int r = show_page(c, o, p, &n, &more, e);
+
+        if (r < 0)
+            return r;
+        *ret_new += n;
+    }
+    if (fflush(stdout) != 0)
+        return err_errno(e, "cannot write to standard output");
+    return 0;
+}
+
+static int follow(struct client *c, const struct logs_options *o, struct position *p,
+                  struct sg_error *e)
+{
+    struct timespec pause = {.tv_sec = POLL_MS / 1000, .tv_nsec = POLL_MS % 1000 * 1000000L};
+    AUTO(strbuf_done) struct strbuf path = {0};
+    bool gone = false;
+
+    api_path(&path, o->id, "");
+    for (;;) {
+        size_t n_new;
+        int r = show_all(c, o, p, &n_new, e);
+
+        /* A server may forget the log together with the sandbox. */
+        if (gone || r < 0)
+            return r == -ENOENT ? 0 : r;
+        if (n_new == 0) {
+            r = api_call(c, "GET", path.buf, NULL, NULL, e);
+            gone = r == -ENOENT;
+            if (r < 0 && !gone)
+                return r;
+        }
+        if (!gone)
+            nanosleep(&pause, NULL);
+    }
+}
+
+static bool is_local(const void *self)
+{
+    return ((const struct logs_options *)self)->server;
+}
+
+static int show_server(const struct logs_options *o)
+{
+    struct sg_error e;
+    int r = server_log_show(&(struct server_log_query){.state = o->state,
+                                                       .layer = o->layer,
+                                                       .request = o->request,
+                                                       .sandbox = o->sandbox,
+                                                       .level = o->level,
+                                                       .since_ms = o->since_ms,
+                                                       .lines = o->lines,
+                                                       .follow = o->follow,
+                                                       .json = o->json},
+                            &e);
+
+    return r < 0 ? client_fail(&e) : 0;
+}
+
+static int logs_fn(struct client *c, void *self)
+{
+    const struct logs_options *o = self;
+    AUTO(position_done) struct position p = {.last_ms = o->since_ms};
+    struct sg_error e;
+    size_t n_new;
+    int r;
+
+    if (o->server)
+        return show_server(o);
+    r = show_all(c, o, &p, &n_new, &e);
+    if (r == 0 && o->follow)
+        r = follow(c, o, &p, &e);
+    return r < 0 ? client_fail(&e) : 0;
+}
+
+const struct client_verb logs_verb = {
+    .name = "logs",
+    .usage = "[OPTION]... ID\n[OPTION]... --server",
+    .about = "Shows the log of a sandbox, or of a server on this machine.",
+    .syntax = &syntax,
+    .options_size = sizeof(struct logs_options),
+    .check = check,
+    .fn = logs_fn,
+    .is_local = is_local,
+};

@@ -1,0 +1,73 @@
+/* sandglass mcp: the server's tools for a program that speaks MCP to its children. */
+#include "lib/base/ids.h"
+#include "lib/command/exit_status.h"
+#include "cli/client/mcp_bridge.h"
+
+#define NAME_MAX_ 256 /* bytes, as the server has it */
+
+struct mcp_options {
+    struct client_common common;
+    const char *conversation, *path;
+};
+
+static int take_name(const char *option, const char *value, const char **ret, struct sg_error *e)
+{
+    size_t len = strlen(value);
+
+    if (len == 0 || len > NAME_MAX_)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s: give 1 to %d bytes", option, NAME_MAX_);
+    *ret = value;
+    return 0;
+}
+
+static int apply_conversation(void *self, const char *value, struct sg_error *e)
+{
+    return take_name("--conversation", value, &((struct mcp_options *)self)->conversation, e);
+}
+
+static int apply_path(void *self, const char *value, struct sg_error *e)
+{
+    return take_name("--path", value, &((struct mcp_options *)self)->path, e);
+}
+
+static const struct cli_option options[] = {
+    {"conversation", 'c', "ID", "the conversation (default: a new one, which ends with this)",
+     apply_conversation},
+    {"path", 'p', "ID", "the path of the conversation (default: main)", apply_path},
+    CLIENT_OPTIONS,
+};
+static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), NULL};
+
+static int mcp_fn(struct client *c, void *self)
+{
+    const struct mcp_options *o = self;
+    char own[] = "mcp-xxxxxxxxxxxxxxxxxxxx";
+    struct mcp_bridge b = {.client = c,
+                           .conversation = o->conversation ? o->conversation : own,
+                           .path = o->path,
+                           .own_conversation = !o->conversation};
+
+    id_random(own + strlen("mcp-"));
+    return mcp_bridge_run(&b);
+}
+
+/* Whoever started us shows what its server answers, and seldom what it says besides. */
+static int mcp_unready(const struct sg_error *e)
+{
+    struct mcp_bridge b = {.trouble = e->message};
+    int status = mcp_bridge_run(&b);
+
+    return status ? status : CLI_EXIT_USAGE;
+}
+
+const struct client_verb mcp_verb = {
+    .name = "mcp",
+    .usage = "[OPTION]...",
+    .about =
+        "Offers the tools of a server to a program that speaks the Model Context Protocol to its\n"
+        "children, on standard input and output.",
+    .syntax = &syntax,
+    .options_size = sizeof(struct mcp_options),
+    .fn = mcp_fn,
+    .unready = mcp_unready,
+};

@@ -1,0 +1,291 @@
+#include "cli/client/mcp_bridge.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/text/json.h"
+#include "lib/command/exit_status.h"
+#include "lib/command/ui.h"
+#include "cli/client/jr.h"
+#include "cli/client/url.h"
+#include "cli/client/web.h"
+
+#define LINE_MAX_    (16u * 1024 * 1024)
+#define POSTS_MAX    64 /* at once; then the next line waits */
+#define TURN_MS      1000
+#define FLUSH_MS     20
+#define DRAIN_MS     630000 /* longer than any call may take */
+#define GOODBYE_MS   1000
+#define URL_MAX      (16u * 1024)
+#define ERROR_MAX    4096
+#define PIECE        (64u * 1024)
+#define CODE_PARSE   (-32700)
+#define CODE_REQUEST (-32600)
+#define CODE_FAILED  (-32603)
+/* Answers that come while the client reads nothing: one for each message under way. */
+#define OUT_MAX ((size_t)POSTS_MAX * (MCP_EVENT_MAX + 1) + EXEC_OUTPUT_HIGH)
+
+/* ---- to the client -------------------------------------------------------------------------- */
+
+/* A message is a line: between the tokens of JSON a line feed is as good as a blank. */
+void mcp_bridge_say(struct mcp_bridge *b, const char *message, size_t len)
+{
+    struct strbuf *out = &b->out.pending;
+    size_t before = out->len;
+
+    strbuf_add(out, message, len);
+    for (char *p = out->buf + before; p < out->buf + out->len; p++)
+        if (*p == '\n' || *p == '\r')
+            *p = ' ';
+    strbuf_addch(out, '\n');
+    exec_output_flush(&b->out);
+}
+
+static void say_error(struct mcp_bridge *b, const json_t *id, int code, const char *why)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    AUTO(free_p) char *id_text = id ? json_dumps(id, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    struct json j;
+
+    strbuf_init(&out, ERROR_MAX + (id_text ? strlen(id_text) : 0));
+    jw_init(&j, &out);
+    jw_object_begin(&j);
+    jw_key(&j, "jsonrpc");
+    jw_string(&j, "2.0");
+    if (id_text) {
+        jw_key(&j, "id");
+        jw_raw(&j, id_text, strlen(id_text));
+    }
+    jw_key(&j, "error");
+    jw_object_begin(&j);
+    jw_key(&j, "code");
+    jw_i64(&j, code);
+    jw_key(&j, "message");
+    jw_bytes(&j, why, strnlen(why, ERROR_MAX / 8));
+    jw_object_end(&j);
+    jw_object_end(&j);
+    mcp_bridge_say(b, out.buf, out.len);
+}
+
+struct failing {
+    struct mcp_bridge *bridge;
+    const char *why;
+};
+
+static void fail_one(void *arg, const json_t *id)
+{
+    struct failing *f = arg;
+
+    say_error(f->bridge, id, CODE_FAILED, f->why);
+}
+
+void mcp_bridge_fail(struct mcp_bridge *b, const json_t *message, const char *why)
+{
+    mcp_each_request(message, fail_one, &(struct failing){b, why});
+}
+
+/* ---- from the client ------------------------------------------------------------------------ */
+
+static void cancel(struct mcp_bridge *b, const json_t *id)
+{
+    for (struct mcp_post *p = b->posts; p; p = p->next)
+        if (id && mcp_post_is(p, id)) {
+            mcp_post_drop(p);
+            return;
+        }
+}
+
+static void take_line(struct mcp_bridge *b, const char *line, size_t len)
+{
+    json_error_t e;
+    json_t *message = json_loadb(line, len, 0, &e);
+
+    if (!json_is_object(message) && !json_is_array(message)) {
+        char why[256];
+        snprintf(why, sizeof(why), "Parse error: %.160s", message ? "no object" : e.text);
+        say_error(b, NULL, CODE_PARSE, why);
+        json_decref(message);
+    } else if (b->trouble) {
+        mcp_bridge_fail(b, message, b->trouble);
+        json_decref(message);
+    } else if (strcmp(jr_text(message, "method"), "notifications/cancelled") == 0) {
+        cancel(b, json_object_get(json_object_get(message, "params"), "requestId"));
+        json_decref(message);
+    } else {
+        b->used = true;
+        mcp_post_begin(b, message);
+    }
+}
+
+static bool wants_lines(const struct mcp_bridge *b)
+{
+    return !b->initializing && b->n_posts < POSTS_MAX &&
+           exec_output_left(&b->out) <= EXEC_OUTPUT_HIGH;
+}
+
+/* The lines that are whole, as far as they can be dealt with now. */
+static void take_lines(struct mcp_bridge *b)
+{
+    size_t used = 0;
+    char *end;
+
+    while (wants_lines(b) && (end = memchr(b->in.buf + used, '\n', b->in.len - used))) {
+        char *line = b->in.buf + used;
+        size_t len = (size_t)(end - line);
+
+        used += len + 1;
+        if (len > 0 && line[len - 1] == '\r')
+            len--;
+        if (len > 0 && !b->skipping)
+            take_line(b, line, len);
+        b->skipping = false;
+    }
+    strbuf_consume(&b->in, used);
+}
+
+static void take_input(struct mcp_bridge *b)
+{
+    char piece[PIECE];
+    ssize_t n = read(STDIN_FILENO, piece, sizeof(piece));
+
+    if (n > 0)
+        strbuf_add(&b->in, piece, (size_t)n);
+    else if (n == 0 || (errno != EINTR && errno != EAGAIN))
+        b->input_over = true;
+    if (b->input_over && b->in.len > 0)
+        strbuf_addch(&b->in, '\n'); /* the last line needs no end */
+    take_lines(b);
+    if (!b->in.truncated && b->in.len < LINE_MAX_)
+        return;
+    if (!b->skipping)
+        say_error(b, NULL, CODE_REQUEST, "The message is longer than 16 MiB");
+    b->skipping = true;
+    strbuf_reset(&b->in);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------- */
+
+static bool reader_has_gone(void)
+{
+    struct pollfd p = {.fd = STDOUT_FILENO, .events = 0};
+
+    return poll(&p, 1, 0) > 0 && (p.revents & (POLLERR | POLLHUP));
+}
+
+static void turn(struct mcp_bridge *b)
+{
+    bool full = exec_output_left(&b->out) > 0;
+    int fd = b->input_over || !wants_lines(b) ? -1 : STDIN_FILENO;
+    struct repl_turn t = repl_watch_turn(&b->watch, fd, full ? FLUSH_MS : TURN_MS);
+
+    if (t.interrupt)
+        b->watch.ending = SIGINT;
+    if (t.input)
+        take_input(b);
+    else
+        take_lines(b);
+    exec_output_flush(&b->out);
+    if (exec_output_left(&b->out) <= EXEC_OUTPUT_HIGH)
+        for (struct mcp_post *p = b->posts; p; p = p->next)
+            mcp_post_go_on(p);
+}
+
+static void loop(struct mcp_bridge *b)
+{
+    uint64_t deadline_ns = 0;
+
+    while (!b->watch.ending && !b->out.error) {
+        if (b->input_over) {
+            if (deadline_ns == 0)
+                deadline_ns = clock_ns() + DRAIN_MS * 1000000ull;
+            bool quiet = b->n_posts == 0 && b->in.len == 0 && exec_output_left(&b->out) == 0;
+            if (quiet || clock_ns() > deadline_ns || reader_has_gone())
+                return;
+        }
+        turn(b);
+    }
+}
+
+/* ---- the end of the session ----------------------------------------------------------------- */
+
+static size_t ignore(char *data, size_t size, size_t n, void *arg)
+{
+    (void)data, (void)arg;
+    return size * n;
+}
+
+/* What comes of it does not matter: everything ends by itself some time. */
+static void tell_server(struct mcp_bridge *b, const char *method, const char *path,
+                        const char *header, const char *value, const struct strbuf *body)
+{
+    AUTO(web_headers_done) struct curl_slist *headers = NULL;
+    AUTO(strbuf_done) struct strbuf url = {0};
+    CURL *easy = b->client->easy;
+
+    strbuf_init(&url, URL_MAX);
+    strbuf_addstr(&url, b->client->settings.api_url);
+    strbuf_addstr(&url, path);
+    web_add_header(&headers, header, value);
+    if (b->client->settings.api_key)
+        web_add_header(&headers, "X-API-Key", b->client->settings.api_key);
+    struct web_request q = {.method = method,
+                            .url = url.buf,
+                            .headers = headers,
+                            .body = body ? body->buf : NULL,
+                            .body_len = body ? body->len : 0};
+    web_prepare(easy, &q);
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)GOODBYE_MS);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, ignore);
+    curl_easy_perform(easy);
+}
+
+static void say_goodbye(struct mcp_bridge *b)
+{
+    AUTO(strbuf_done) struct strbuf body = {0};
+    struct json j;
+
+    if (b->session[0])
+        tell_server(b, "DELETE", "/mcp", "Mcp-Session-Id", b->session, NULL);
+    if (!b->own_conversation)
+        return;
+    strbuf_init(&body, ERROR_MAX);
+    jw_init(&j, &body);
+    jw_object_begin(&j);
+    jw_key(&j, "conversationId");
+    jw_string(&j, b->conversation);
+    jw_object_end(&j);
+    tell_server(b, "POST", "/v1/contexts/cleanup", "Content-Type", "application/json", &body);
+}
+
+int mcp_bridge_run(struct mcp_bridge *b)
+{
+    struct sg_error e;
+
+    if (repl_watch_open(&b->watch, &e) < 0) {
+        ui_error("%s", e.message);
+        return CLI_EXIT_SETUP;
+    }
+    strbuf_init(&b->in, LINE_MAX_ + PIECE);
+    exec_output_init(&b->out, STDOUT_FILENO);
+    b->out.pending.max = OUT_MAX;
+    strbuf_init(&b->url, URL_MAX);
+    if (b->client) {
+        strbuf_addstr(&b->url, b->client->settings.api_url);
+        strbuf_addstr(&b->url, "/mcp");
+        url_add_query(&b->url, "conversationId", b->conversation);
+        if (b->path)
+            url_add_query(&b->url, "pathId", b->path);
+    }
+    loop(b);
+    while (b->posts)
+        mcp_post_drop(b->posts);
+    if (b->used)
+        say_goodbye(b);
+    repl_watch_close(&b->watch);
+    exec_output_done(&b->out);
+    strbuf_done(&b->in);
+    strbuf_done(&b->url);
+    return b->watch.ending ? CLI_EXIT_SIGNAL + b->watch.ending : 0;
+}

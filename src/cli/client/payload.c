@@ -1,0 +1,215 @@
+#include "cli/client/payload.h"
+
+#include <signal.h>
+
+#include "lib/text/json.h"
+#include "lib/text/base64.h"
+
+#define SHELL "/bin/bash"
+
+static void begin(struct json *j, struct strbuf *out)
+{
+    strbuf_init(out, PAYLOAD_MAX);
+    jw_init(j, out);
+    jw_object_begin(j);
+}
+
+/* "K=V" strings as the members of an object. */
+static void add_pairs(struct json *j, const char *key, const char *const *pairs, size_t n)
+{
+    if (n == 0)
+        return;
+    jw_key(j, key);
+    jw_object_begin(j);
+    for (size_t i = 0; i < n; i++) {
+        const char *equals = strchr(pairs[i], '=');
+        AUTO(free_p) char *name = strndup(pairs[i], (size_t)(equals - pairs[i]));
+
+        jw_key(j, name ? name : "");
+        jw_string(j, equals + 1);
+    }
+    jw_object_end(j);
+}
+
+static void add_env(struct json *j, const char *key, const struct env_list *env)
+{
+    add_pairs(j, key, (const char *const *)env->v, env->n);
+}
+
+/* ---- control plane -------------------------------------------------------------------------- */
+
+void payload_create(struct strbuf *out, const struct payload_create *b)
+{
+    struct json j;
+
+    begin(&j, out);
+    jw_key(&j, "templateID");
+    jw_string(&j, b->template);
+    jw_key(&j, "timeout");
+    jw_u64(&j, b->timeout_s);
+    add_pairs(&j, "metadata", b->metadata, b->n_metadata);
+    add_env(&j, "envVars", b->env);
+    if (b->auto_pause) {
+        jw_key(&j, "autoPause");
+        jw_bool(&j, true);
+    }
+    if (b->secure) {
+        jw_key(&j, "secure");
+        jw_bool(&j, true);
+    }
+    jw_object_end(&j);
+}
+
+void payload_timeout(struct strbuf *out, uint64_t seconds)
+{
+    struct json j;
+
+    begin(&j, out);
+    jw_key(&j, "timeout");
+    jw_u64(&j, seconds);
+    jw_object_end(&j);
+}
+
+void payload_empty(struct strbuf *out)
+{
+    struct json j;
+
+    begin(&j, out);
+    jw_object_end(&j);
+}
+
+/* ---- processes ------------------------------------------------------------------------------ */
+
+static void add_size(struct json *j, uint16_t rows, uint16_t cols)
+{
+    jw_key(j, "pty");
+    jw_object_begin(j);
+    jw_key(j, "size");
+    jw_object_begin(j);
+    jw_key(j, "cols");
+    jw_u64(j, cols);
+    jw_key(j, "rows");
+    jw_u64(j, rows);
+    jw_object_end(j);
+    jw_object_end(j);
+}
+
+/* One word with blanks in it was meant for a shell; more words are a program and its arguments. */
+static void add_command(struct json *j, char **command)
+{
+    bool shell = !command[1] && strpbrk(command[0], " \t\n");
+
+    jw_key(j, "cmd");
+    jw_string(j, shell ? SHELL : command[0]);
+    jw_key(j, "args");
+    jw_array_begin(j);
+    if (shell) {
+        jw_string(j, "-l");
+        jw_string(j, "-c");
+        jw_string(j, command[0]);
+    }
+    for (char **arg = command + 1; *arg; arg++)
+        jw_string(j, *arg);
+    jw_array_end(j);
+}
+
+void payload_start(struct strbuf *out, const struct payload_start *b)
+{
+    struct json j;
+
+    begin(&j, out);
+    jw_key(&j, "process");
+    jw_object_begin(&j);
+    add_command(&j, b->command);
+    add_env(&j, "envs", b->env);
+    if (b->cwd) {
+        jw_key(&j, "cwd");
+        jw_string(&j, b->cwd);
+    }
+    jw_object_end(&j);
+    if (b->pty) {
+        add_size(&j, b->rows, b->cols);
+    } else {
+        jw_key(&j, "stdin");
+        jw_bool(&j, b->stdin_open);
+    }
+    jw_object_end(&j);
+}
+
+/* Begins a request about a process. */
+static void begin_process(struct json *j, struct strbuf *out, uint32_t pid)
+{
+    begin(j, out);
+    jw_key(j, "process");
+    jw_object_begin(j);
+    jw_key(j, "pid");
+    jw_u64(j, pid);
+    jw_object_end(j);
+}
+
+void payload_input(struct strbuf *out, uint32_t pid, bool pty, const void *data, size_t len)
+{
+    AUTO(strbuf_done) struct strbuf text = {0};
+    struct json j;
+
+    strbuf_init(&text, PAYLOAD_MAX);
+    base64_encode(&text, data, len);
+    begin_process(&j, out, pid);
+    jw_key(&j, "input");
+    jw_object_begin(&j);
+    jw_key(&j, pty ? "pty" : "stdin");
+    jw_string(&j, text.buf);
+    jw_object_end(&j);
+    jw_object_end(&j);
+}
+
+void payload_process(struct strbuf *out, uint32_t pid)
+{
+    struct json j;
+
+    begin_process(&j, out, pid);
+    jw_object_end(&j);
+}
+
+void payload_signal(struct strbuf *out, uint32_t pid, int sig)
+{
+    struct json j;
+
+    begin_process(&j, out, pid);
+    jw_key(&j, "signal");
+    jw_string(&j, sig == SIGKILL ? "SIGNAL_SIGKILL" : "SIGNAL_SIGTERM");
+    jw_object_end(&j);
+}
+
+void payload_resize(struct strbuf *out, uint32_t pid, uint16_t rows, uint16_t cols)
+{
+    struct json j;
+
+    begin_process(&j, out, pid);
+    add_size(&j, rows, cols);
+    jw_object_end(&j);
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+void payload_path(struct strbuf *out, const char *path)
+{
+    struct json j;
+
+    begin(&j, out);
+    jw_key(&j, "path");
+    jw_string(&j, path);
+    jw_object_end(&j);
+}
+
+void payload_list(struct strbuf *out, const char *path, uint32_t depth)
+{
+    struct json j;
+
+    begin(&j, out);
+    jw_key(&j, "path");
+    jw_string(&j, path);
+    jw_key(&j, "depth");
+    jw_u64(&j, depth);
+    jw_object_end(&j);
+}

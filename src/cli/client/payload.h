@@ -1,0 +1,41 @@
+/* The JSON that we send. Each function starts the buffer anew; a body that is too large is marked
+ * as truncated, and who sends it refuses. */
+#pragma once
+
+#include "lib/text/strbuf.h"
+#include "cli/shared/env_list.h"
+
+#define PAYLOAD_MAX (16u * 1024 * 1024)
+
+struct payload_create {
+    const char *template;
+    uint64_t timeout_s;
+    const struct env_list *env;
+    const char *const *metadata; /* "K=V" */
+    size_t n_metadata;
+    bool auto_pause;
+    bool secure; /* asked for in so many words: the first version of the route needs it */
+};
+
+struct payload_start {
+    char **command; /* NULL-terminated */
+    const struct env_list *env;
+    const char *cwd; /* NULL: the user's home */
+    bool pty, stdin_open;
+    uint16_t rows, cols; /* of the pty */
+};
+
+void payload_create(struct strbuf *out, const struct payload_create *b);
+void payload_timeout(struct strbuf *out, uint64_t seconds);
+void payload_empty(struct strbuf *out);
+
+/* process.Process */
+void payload_start(struct strbuf *out, const struct payload_start *b);
+void payload_input(struct strbuf *out, uint32_t pid, bool pty, const void *data, size_t len);
+void payload_process(struct strbuf *out, uint32_t pid);
+void payload_signal(struct strbuf *out, uint32_t pid, int sig); /* SIGTERM or SIGKILL */
+void payload_resize(struct strbuf *out, uint32_t pid, uint16_t rows, uint16_t cols);
+
+/* filesystem.Filesystem */
+void payload_path(struct strbuf *out, const char *path);
+void payload_list(struct strbuf *out, const char *path, uint32_t depth);

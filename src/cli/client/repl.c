@@ -1,0 +1,141 @@
+/* sandglass repl: a prompt on the code interpreter of a sandbox, or one cell from a pipe. */
+#include <signal.h>
+
+#include "lib/command/exit_status.h"
+#include "cli/shared/text_file.h"
+#include "lib/command/ui.h"
+#include "cli/client/repl_command.h"
+#include "cli/client/repl_whole.h"
+
+#define CODE_HINT "copy it in with 'sandglass cp' and import it"
+#define ENDED     "the sandbox has ended (its time was over): :new makes another"
+
+/* ---- the prompt ----------------------------------------------------------------------------- */
+
+/* While nobody types we look whether there still is a sandbox to type for. */
+static bool idle(void *arg, bool typed)
+{
+    struct repl_session *s = arg;
+
+    if (typed)
+        repl_life_touch(&s->life);
+    else if (repl_life_is_over(&s->life)) {
+        putchar('\n');
+        fflush(stdout);
+        ui_note(ENDED);
+        return true;
+    }
+    return false;
+}
+
+static void explain(int r, const struct sg_error *e)
+{
+    if (r == -ENXIO)
+        ui_error(ENDED);
+    else if (r == -ECANCELED)
+        ui_note("left the cell, which is being stopped; :restart gives a fresh kernel");
+    else if (r == -ENOENT)
+        ui_error("%s; :restart, :language or :new go on", e->message);
+    else if (r != -EINTR)
+        ui_error("%s", e->message);
+}
+
+static void converse(struct repl_session *s)
+{
+    struct sg_error e;
+
+    while (!s->over && !s->watch.ending) {
+        AUTO(strbuf_done) struct strbuf code = {0};
+        const struct repl_context *context = &s->contexts[s->current];
+
+        strbuf_init(&code, REPL_CELL_MAX);
+        enum repl_input_end end =
+            repl_input_cell(&s->input, context->language, context->count + 1, &code);
+        if (end == REPL_INPUT_OVER)
+            return;
+        if (end == REPL_INPUT_CLEARED || code.len == 0)
+            continue;
+        if (repl_is_command(code.buf)) {
+            repl_command(s, code.buf);
+            continue;
+        }
+        int r = repl_session_run(s, code.buf, code.len, &e);
+        if (r < 0)
+            explain(r, &e);
+    }
+}
+
+static int talk(struct repl_session *s, const struct repl_options *o)
+{
+    struct sg_error e;
+
+    s->input =
+        (struct repl_input){.watch = &s->watch, .idle = idle, .arg = s, .colour = s->show.colour};
+    if (repl_input_open(&s->input, &e) < 0) {
+        repl_input_close(&s->input);
+        return client_fail(&e);
+    }
+    repl_input_language(&s->input, s->contexts[0].language);
+    printf("%s in sandbox %s%s; :help, ^D to leave\n", s->contexts[0].language, s->life.id,
+           s->life.own && !o->keep ? ", which ends with the prompt" : "");
+    fflush(stdout);
+    converse(s);
+    repl_input_close(&s->input);
+    if (o->keep && s->life.id && !s->life.gone)
+        printf("Sandbox %s goes on, with its contexts: sandglass repl %s\n", s->life.id,
+               s->life.id);
+    return s->watch.ending ? CLI_EXIT_SIGNAL + s->watch.ending : 0;
+}
+
+/* ---- one cell ------------------------------------------------------------------------------- */
+
+static int run_input(struct repl_session *s, const char *code, size_t len)
+{
+    struct sg_error e;
+    int r = repl_session_run(s, code, len, &e);
+
+    if (r == -EINTR)
+        return CLI_EXIT_SIGNAL + s->watch.ending;
+    if (r == -ECANCELED)
+        return CLI_EXIT_SIGNAL + SIGINT;
+    if (r < 0)
+        return client_fail(&e);
+    return s->show.failed ? CLIENT_EXIT_REFUSED : 0;
+}
+
+static int repl_fn(struct client *c, void *options)
+{
+    struct repl_options *o = options;
+    bool terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && !o->json;
+    AUTO(free_p) char *code = NULL;
+    struct repl_session s;
+    struct sg_error e;
+    size_t len = 0;
+    int status;
+
+    if (o->no_colour)
+        setenv("NO_COLOR", "1", 1); /* for messages too */
+    /* First, so that a sandbox does not wait for it. */
+    if (!terminal && text_fd_load("code", "standard input", STDIN_FILENO, REPL_CELL_MAX, CODE_HINT,
+                                  &code, &len, &e) < 0)
+        return client_fail(&e);
+    if (repl_session_open(&s, c, o, terminal, &e) < 0)
+        status = client_fail(&e);
+    else
+        status = terminal ? talk(&s, o) : run_input(&s, code, len);
+    repl_session_close(&s);
+    env_list_done(&o->env);
+    return status;
+}
+
+const struct client_verb repl_verb = {
+    .name = "repl",
+    .usage = "[OPTION]... [ID]\n[OPTION]... [ID] < FILE",
+    .about = "A prompt that runs cells of code in a sandbox: in ID, or in one that is made for it "
+             "and ends\nwith it. If standard input is no terminal it is run as one cell; the exit "
+             "status is 1 if that\nends with an error.",
+    .syntax = &repl_syntax,
+    .options_size = sizeof(struct repl_options),
+    .check = repl_options_check,
+    .fn = repl_fn,
+};

@@ -1,0 +1,180 @@
+#include "cli/client/repl_back.h"
+
+#include "lib/base/clock.h"
+#include "lib/text/json.h"
+#include "lib/text/parse.h"
+#include "lib/command/when.h"
+#include "cli/client/api.h"
+#include "cli/client/carry.h"
+#include "cli/client/jr.h"
+#include "cli/client/table.h"
+#include "cli/client/url.h"
+
+#define BACK_MAX  9999
+#define BODY_MAX  256
+#define LINE_MAX_ 60 /* of a cell that is shown */
+
+void repl_back_mark(struct repl_session *s, const char *code, size_t len)
+{
+    struct repl_context *context = &s->contexts[s->current];
+    struct repl_step step = {.context = s->current,
+                             .n_contexts = s->n_contexts,
+                             .cells_len = s->cells.len,
+                             .why = context->fresh ? xstrdup(context->fresh) : NULL};
+    char *fresh = NULL;
+
+    if (len > LINE_MAX_)
+        len = LINE_MAX_;
+    step.line = strndup(code, strcspn(code, "\n") < len ? strcspn(code, "\n") : len);
+    if (!step.line)
+        abort();
+    for (size_t i = 0; i < s->n_contexts; i++)
+        step.counts[i] = s->contexts[i].count;
+    repl_trail_add(&s->trail, s->life.id, context->id, &step, &fresh);
+    if (fresh)
+        context->fresh = fresh;
+}
+
+/* ---- :back ----------------------------------------------------------------------------------- */
+
+/* Contexts are as they were; what could not be copied begins anew. */
+static void restore(struct repl_session *s, const struct repl_step *step, const json_t *kernels)
+{
+    repl_session_keep(s, step->n_contexts, step->context);
+    for (size_t i = 0; i < s->n_contexts; i++) {
+        struct repl_context *context = &s->contexts[i];
+        const json_t *kernel = carry_find(kernels, context->id);
+        bool carried = !kernel || carry_is_carried(kernel);
+
+        context->count = carried ? step->counts[i] : 0;
+        if (!carried)
+            printf("The kernel of %s begins anew: %s cannot be brought back.\n", context->language,
+                   step->counts[i] > 0 ? "what it knew" : "it");
+    }
+    if (step->cells_len < s->cells.len) {
+        s->cells.len = step->cells_len;
+        s->cells.buf[s->cells.len] = '\0';
+    }
+    repl_input_language(&s->input, s->contexts[s->current].language);
+}
+
+int repl_back(struct repl_session *s, const char *argument, struct sg_error *e)
+{
+    AUTO(jr_free_p) json_t *kernels = NULL;
+    const struct repl_step *step;
+    uint64_t n = 1;
+    int r = *argument ? parse_u64(":back", argument, 1, BACK_MAX, &n, e) : 0;
+
+    if (r == 0)
+        r = repl_trail_find(&s->trail, n, &step, e);
+    if (r < 0)
+        return r;
+    uint64_t number = step->counts[step->context] + 1;
+    r = repl_trail_rewind(&s->trail, s->life.id, step, &kernels, e);
+    if (r == -ENOENT || r == -ESTALE)
+        return err_wrap(e, r, "before cell %llu (':log' lists what is kept)",
+                        (unsigned long long)number);
+    if (r < 0)
+        return r;
+    printf("Before cell %llu: variables and files are what they were.\n",
+           (unsigned long long)number);
+    restore(s, step, kernels);
+    repl_trail_cut(&s->trail, n);
+    return 0;
+}
+
+/* ---- :log ------------------------------------------------------------------------------------ */
+
+static const json_t *find_checkpoint(const json_t *list, const char *id)
+{
+    for (size_t i = 0; id && i < json_array_size(list); i++)
+        if (strcmp(jr_text(json_array_get(list, i), "checkpointId"), id) == 0)
+            return json_array_get(list, i);
+    return NULL;
+}
+
+static void add_step(struct table *t, const struct repl_session *s, size_t i, const json_t *found)
+{
+    const struct repl_step *step = &s->trail.steps[i];
+    char back[32] = "-", number[32], made[64] = "-", size[32] = "-";
+    int64_t then;
+
+    if (found) {
+        snprintf(back, sizeof(back), ":back %zu", s->trail.n - i);
+        format_size(jr_count(found, "memoryBytes"), size, sizeof(size));
+        if (when_parse_ms(jr_text(found, "createdAt"), &then) == 0)
+            when_relative(then, clock_wall_ms(), made, sizeof(made));
+    }
+    snprintf(number, sizeof(number), "%llu", (unsigned long long)(step->counts[step->context] + 1));
+    table_add(t, TABLE_PLAIN, back);
+    table_add(t, TABLE_PLAIN, number);
+    table_add(t, TABLE_PLAIN, s->contexts[step->context].language);
+    table_add(t, TABLE_PLAIN, made);
+    table_add(t, TABLE_PLAIN, size);
+    table_add(t, TABLE_PLAIN, step->line);
+}
+
+int repl_back_log(struct repl_session *s, const char *argument, struct sg_error *e)
+{
+    static const struct table_column columns[] = {{"", TABLE_TEXT},          {"CELL", TABLE_NUMBER},
+                                                  {"LANGUAGE", TABLE_SPARE}, {"MADE", TABLE_SPARE},
+                                                  {"MEMORY", TABLE_NUMBER},  {"CODE", TABLE_TEXT}};
+    AUTO(jr_free_p) json_t *list = NULL;
+    AUTO(table_done) struct table t = {0};
+    const struct repl_step *last;
+    bool any = false;
+
+    (void)argument;
+    for (size_t i = 0; i < s->trail.n; i++)
+        any |= s->trail.steps[i].checkpoint != NULL;
+    int r = any ? repl_trail_list(&s->trail, s->life.id, &list, e)
+                : repl_trail_find(&s->trail, 1, &last, e);
+    if (r < 0)
+        return r;
+    table_init(&t, columns, ARRAY_SIZE(columns));
+    for (size_t i = 0; i < s->trail.n; i++)
+        add_step(&t, s, i, find_checkpoint(list, s->trail.steps[i].checkpoint));
+    table_print(&t, stdout);
+    return 0;
+}
+
+/* ---- :fork ----------------------------------------------------------------------------------- */
+
+int repl_back_fork(struct repl_session *s, const char *argument, struct sg_error *e)
+{
+    AUTO(jr_free_p) json_t *answer = NULL, *refusal = NULL;
+    AUTO(strbuf_done) struct strbuf path = {0}, body = {0}, why = {0};
+    const struct repl_context *context = &s->contexts[s->current];
+    struct json j;
+
+    (void)argument;
+    api_path(&path, s->life.id, "/fork");
+    strbuf_init(&body, BODY_MAX);
+    jw_init(&j, &body);
+    jw_object_begin(&j);
+    jw_key(&j, "timeout");
+    jw_u64(&j, repl_life_timeout_s(&s->life));
+    jw_object_end(&j);
+    struct api_request q = {.method = "POST", .path = path.buf, .body = &body};
+    int r = api_ask(s->life.client, &q, &answer, &refusal, e);
+    if (r < 0) {
+        strbuf_init(&why, sizeof(e->message));
+        carry_add_obstacle(&why, refusal);
+        return err_set(e, e->kind, r, "%.320s%.160s", e->message, why.len > 0 ? why.buf : "");
+    }
+    const json_t *fork = json_array_get(answer, 0), *kernels = json_object_get(fork, "kernels");
+    const char *id = jr_text(json_object_get(fork, "sandbox"), "sandboxID");
+    if (!url_is_plain_name(id))
+        return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the server's answer has no id of a sandbox");
+    /* Servers that copy files alone say nothing about kernels. */
+    const json_t *kernel = carry_find(kernels, context->id);
+    printf("Sandbox %s is a copy of this one%s. To enter it:\n", id,
+           kernels ? "" : ", without its variables");
+    if (kernels)
+        printf("  sandglass repl --context %s %s\n", context->id, id);
+    else
+        printf("  sandglass repl %s\n", id);
+    if (kernel && !carry_is_carried(kernel))
+        carry_print_kernels(kernels);
+    return 0;
+}

@@ -1,0 +1,89 @@
+#include "lib/text/json.h"
+#include "cli/client/api.h"
+#include "cli/client/jr.h"
+#include "cli/client/repl_kernel.h"
+#include "cli/client/repl_refusal.h"
+#include "cli/client/url.h"
+#include "cli/client/web.h"
+
+#define PATH_MAX_ 512
+
+static int call(struct guest *guest, const char *method, const char *path,
+                const struct strbuf *body, json_t **ret, struct sg_error *e)
+{
+    AUTO(web_headers_done)
+    struct curl_slist *headers = guest_headers(guest, body ? "application/json" : NULL);
+    AUTO(web_reply_done) struct web_reply reply = {0};
+    AUTO(strbuf_done) struct strbuf url = {0};
+    struct web_request q = {.method = method, .headers = headers};
+
+    guest_url(guest, &url, path);
+    q.url = url.buf;
+    q.body = body ? body->buf : NULL;
+    q.body_len = body ? body->len : 0;
+    int r = web_call(guest->client->easy, &q, &reply, e);
+    if (r < 0)
+        return r;
+    if (reply.status < 200 || reply.status > 299)
+        return repl_refusal(guest, &reply, e);
+    return ret ? jr_parse(reply.body.buf, reply.body.len, ret, e) : 0;
+}
+
+static int call_one(struct guest *guest, const char *method, const char *id, const char *rest,
+                    struct sg_error *e)
+{
+    AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
+
+    strbuf_init(&path, PATH_MAX_);
+    strbuf_addf(&path, "contexts/%s%s", id, rest);
+    strbuf_init(&body, PATH_MAX_);
+    return call(guest, method, path.buf, *rest ? &body : NULL, NULL, e);
+}
+
+int repl_context_create(struct guest *guest, const char *language, char **ret_id,
+                        char **ret_language, struct sg_error *e)
+{
+    AUTO(strbuf_done) struct strbuf body = {0};
+    AUTO(jr_free_p) json_t *answer = NULL;
+    struct json j;
+
+    strbuf_init(&body, PATH_MAX_);
+    jw_init(&j, &body);
+    jw_object_begin(&j);
+    jw_key(&j, "language");
+    jw_string(&j, language);
+    jw_object_end(&j);
+    int r = call(guest, "POST", "contexts", &body, &answer, e);
+    if (r < 0)
+        return r;
+    const char *id = jr_text(answer, "id"), *name = jr_text(answer, "language");
+    if (!url_is_plain_name(id))
+        return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the server's answer has no id of a context");
+    /* It becomes part of a file's name. */
+    *ret_language = xstrdup(url_is_plain_name(name) ? name : language);
+    *ret_id = xstrdup(id);
+    return 0;
+}
+
+int repl_context_restart(struct guest *guest, const char *id, struct sg_error *e)
+{
+    return call_one(guest, "POST", id, "/restart", e);
+}
+
+int repl_context_remove(struct guest *guest, const char *id, struct sg_error *e)
+{
+    return call_one(guest, "DELETE", id, "", e);
+}
+
+int repl_context_list(struct guest *guest, json_t **ret, struct sg_error *e)
+{
+    AUTO(jr_free_p) json_t *answer = NULL;
+    int r = call(guest, "GET", "contexts", NULL, &answer, e);
+
+    if (r < 0)
+        return r;
+    if (!json_is_array(answer))
+        return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the server's answer is not a list");
+    *ret = steal_ptr(&answer);
+    return 0;
+}

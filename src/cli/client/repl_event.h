@@ -1,0 +1,52 @@
+/* The answer to /execute: one JSON object a line. What the kernel of a sandbox sends is hostile
+ * input: lines are bounded, and of an object only what is asked for is looked at. */
+#pragma once
+
+#include <jansson.h>
+
+#include "lib/base/err.h"
+#include "lib/text/strbuf.h"
+
+/* A result is at most 32 MiB, and escapes make a text longer. */
+#define REPL_LINE_MAX (128u * 1024 * 1024)
+
+enum repl_event_kind {
+    REPL_EVENT_OTHER, /* keepalives, and what future servers may say */
+    REPL_EVENT_COUNT,
+    REPL_EVENT_STDOUT,
+    REPL_EVENT_STDERR,
+    REPL_EVENT_RESULT,
+    REPL_EVENT_ERROR,
+    REPL_EVENT_END,
+    REPL_EVENT_MAX_
+};
+
+struct repl_event {
+    enum repl_event_kind kind;
+    uint64_t count;       /* REPL_EVENT_COUNT */
+    bool main;            /* REPL_EVENT_RESULT: the value of the cell, not something displayed */
+    const json_t *object; /* all of it; the caller's until its function returns */
+    const char *line;     /* as it came */
+    size_t len;
+};
+
+struct repl_text {
+    const char *text; /* "" if there is none; may have a NUL inside */
+    size_t len;
+};
+
+/* A member of the event's object that is text. */
+struct repl_text repl_event_text(const struct repl_event *event, const char *key);
+
+typedef int repl_event_fn(void *arg, const struct repl_event *event, struct sg_error *e);
+
+struct repl_events {
+    struct strbuf pending; /* the beginning of a line */
+};
+
+void repl_events_init(struct repl_events *r);
+void repl_events_done(struct repl_events *r);
+/* Takes a piece of the answer, cut anywhere, and calls fn for each line that it completes; stops at
+ * the first error. -EPROTO if a line is too long or no JSON object. */
+int repl_events_feed(struct repl_events *r, const char *data, size_t len, repl_event_fn *fn,
+                     void *arg, struct sg_error *e);

@@ -1,0 +1,157 @@
+#include "cli/client/repl_life.h"
+
+#include "lib/base/clock.h"
+#include "lib/command/ui.h"
+#include "cli/client/api.h"
+#include "cli/client/jr.h"
+#include "cli/client/payload.h"
+#include "cli/client/repl_kernel.h"
+#include "cli/client/url.h"
+
+#define NS_PER_S     1000000000ull
+#define LOOK_AGAIN_S 5 /* when its time should be over, but it is there */
+#define EXTEND_PARTS 4 /* its time begins anew when one of so many parts of it is over */
+
+uint64_t repl_life_timeout_s(const struct repl_life *l)
+{
+    return l->options->timeout_s ? l->options->timeout_s : REPL_TIMEOUT_S;
+}
+
+static void extended(void *arg, CURLcode code, const struct web_reply *reply)
+{
+    struct repl_life *l = arg;
+
+    if (code == CURLE_OK && reply->status == 404)
+        l->gone = true;
+}
+
+void repl_life_init(struct repl_life *l, struct client *client, struct repl_watch *watch,
+                    const struct repl_options *options)
+{
+    *l = (struct repl_life){.client = client, .options = options};
+    repl_call_init(&l->call, watch);
+    l->call.finished = extended;
+    l->call.arg = l;
+}
+
+/* ---- begin ---------------------------------------------------------------------------------- */
+
+static int create(struct repl_life *l, char **ret_id, struct sg_error *e)
+{
+    AUTO(strbuf_done) struct strbuf body_v2 = {0}, body_v1 = {0};
+    AUTO(jr_free_p) json_t *sandbox = NULL;
+    struct payload_create b = {
+        .template = REPL_TEMPLATE, .timeout_s = repl_life_timeout_s(l), .env = &l->options->env};
+
+    payload_create(&body_v2, &b);
+    b.secure = true;
+    payload_create(&body_v1, &b);
+    int r = api_call_newest(l->client, "/sandboxes", &body_v2, &body_v1, &sandbox, e);
+    if (r < 0)
+        return r;
+    const char *id = jr_text(sandbox, "sandboxID");
+    if (!url_is_plain_name(id))
+        return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the server's answer has no id of a sandbox");
+    *ret_id = xstrdup(id);
+    return 0;
+}
+
+static void forget(struct repl_life *l)
+{
+    guest_close(&l->guest);
+    free(l->id);
+    l->id = NULL;
+    l->gone = l->own = false;
+    l->extended_ns = 0;
+}
+
+int repl_life_begin(struct repl_life *l, bool fresh, struct sg_error *e)
+{
+    AUTO(free_p) char *id = NULL;
+    bool own = fresh || !l->options->id;
+    int r = 0;
+
+    if (own)
+        r = create(l, &id, e);
+    else
+        id = xstrdup(l->options->id);
+    if (r < 0)
+        return r;
+    repl_life_end(l);
+    l->id = steal_ptr(&id);
+    l->own = own;
+    if (own || l->options->timeout_s)
+        l->extended_ns = clock_ns();
+    r = guest_open_port(&l->guest, l->client, l->id, REPL_PORT, e);
+    if (r < 0)
+        repl_life_end(l);
+    else if (!own && l->options->timeout_s)
+        l->extended_ns = 1; /* long ago: the first sign of life gives it its time */
+    return r;
+}
+
+/* ---- while it lives ------------------------------------------------------------------------- */
+
+/* Connecting only ever makes the rest of its time longer. */
+static void extend(struct repl_life *l)
+{
+    struct settings *s = &l->client->settings;
+    struct curl_slist *headers = NULL;
+    struct strbuf url, body;
+
+    strbuf_init(&url, API_PATH_MAX);
+    strbuf_addf(&url, "%s/sandboxes/%s/connect", s->api_url, l->id);
+    payload_timeout(&body, repl_life_timeout_s(l));
+    if (s->api_key)
+        web_add_header(&headers, "X-API-KEY", s->api_key);
+    web_add_header(&headers, "Content-Type", "application/json");
+    repl_call_post(&l->call, &url, &body, &headers);
+}
+
+void repl_life_touch(struct repl_life *l)
+{
+    uint64_t now = clock_ns();
+
+    if (!l->extended_ns || l->gone || l->call.busy || l->client->settings.debug ||
+        now - l->extended_ns < repl_life_timeout_s(l) * NS_PER_S / EXTEND_PARTS)
+        return;
+    l->extended_ns = now;
+    extend(l);
+}
+
+bool repl_life_is_over(struct repl_life *l)
+{
+    uint64_t now = clock_ns();
+    AUTO(strbuf_done) struct strbuf path = {0};
+    struct sg_error e;
+
+    if (l->gone || !l->extended_ns || now - l->extended_ns < repl_life_timeout_s(l) * NS_PER_S ||
+        now - l->looked_ns < LOOK_AGAIN_S * NS_PER_S)
+        return false;
+    l->looked_ns = now;
+    api_path(&path, l->id, "");
+    l->gone = api_call(l->client, "GET", path.buf, NULL, NULL, &e) == -ENOENT;
+    return l->gone;
+}
+
+/* ---- end ------------------------------------------------------------------------------------ */
+
+void repl_life_end(struct repl_life *l)
+{
+    AUTO(strbuf_done) struct strbuf path = {0};
+    struct sg_error e;
+
+    if (l->id && l->own && !l->options->keep && !l->gone) {
+        api_path(&path, l->id, "");
+        int r = api_call(l->client, "DELETE", path.buf, NULL, NULL, &e);
+        if (r < 0 && r != -ENOENT)
+            ui_error("sandbox %s could not be ended: %s", l->id, e.message);
+    }
+    forget(l);
+}
+
+void repl_life_done(struct repl_life *l)
+{
+    repl_life_end(l);
+    repl_call_done(&l->call);
+}

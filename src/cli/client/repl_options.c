@@ -1,0 +1,90 @@
+#include "cli/client/repl_options.h"
+
+#include "cli/client/url.h"
+
+CLIENT_FLAG(repl_options, keep)
+CLIENT_FLAG(repl_options, json)
+CLIENT_FLAG(repl_options, no_colour)
+CLIENT_FLAG(repl_options, no_checkpoints)
+
+static int apply_language(void *self, const char *value, struct sg_error *e)
+{
+    struct repl_options *o = self;
+
+    if (!url_is_plain_name(value))
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "--language '%.64s' is not the name of a language, such as 'python'", value);
+    o->language = value;
+    return 0;
+}
+
+static int apply_context(void *self, const char *value, struct sg_error *e)
+{
+    struct repl_options *o = self;
+
+    if (!url_is_plain_name(value))
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "--context '%.64s' is not the id of a context",
+                       value);
+    o->context = value;
+    return 0;
+}
+
+static int apply_timeout(void *self, const char *value, struct sg_error *e)
+{
+    struct repl_options *o = self;
+
+    return client_parse_seconds("--timeout", value, &o->timeout_s, e);
+}
+
+static int apply_env(void *self, const char *value, struct sg_error *e)
+{
+    struct repl_options *o = self;
+
+    return env_list_set_or_copy(&o->env, "--env", value, e);
+}
+
+static int positional(void *self, const char *arg, struct sg_error *e)
+{
+    struct repl_options *o = self;
+
+    if (o->id)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "unexpected argument '%.64s'", arg);
+    o->id = arg;
+    return client_check_id(arg, e);
+}
+
+static const struct cli_option options[] = {
+    {"language", 'l', "NAME", "python (default), javascript, typescript, bash, ...",
+     apply_language},
+    {"context", 'c', "ID", "go on in this context of the sandbox, and leave it there",
+     apply_context},
+    {"timeout", 0, "TIME", "how long the sandbox lives when nobody types (default: 15m)",
+     apply_timeout},
+    {"env", 'e', "NAME[=VALUE]", "set a variable, or copy it from the environment", apply_env},
+    {"keep", 0, NULL, "do not end the sandbox with the session", apply_keep},
+    {"no-checkpoints", 0, NULL, "no checkpoint before each cell, and no :back",
+     apply_no_checkpoints},
+    {"json", 0, NULL, "run standard input, print the server's events", apply_json},
+    {"no-color", 0, NULL, "no colours", apply_no_colour},
+    CLIENT_OPTIONS,
+};
+const struct cli_syntax repl_syntax = {options, ARRAY_SIZE(options), positional};
+
+int repl_options_check(void *self, char **rest, struct sg_error *e)
+{
+    struct repl_options *o = self;
+
+    (void)rest;
+    if (o->context && !o->id)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "--context is of a sandbox: give the id of that too");
+    if (o->context && o->language)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "--context has its language: give it or --language");
+    if (!o->language)
+        o->language = REPL_LANGUAGE;
+    if (o->id && o->env.n > 0)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "--env is for a new sandbox: %s has its variables already", o->id);
+    return 0;
+}

@@ -1,0 +1,327 @@
+#include "cli/client/repl_whole.h"
+
+#define DEPTH_MAX   256
+#define INDENT_STEP 4
+#define INDENT_MAX  64
+
+struct rules {
+    const char *language;
+    const char *quotes;    /* each begins and ends a string */
+    const char *long_ones; /* those of them that may go over lines */
+    bool triple;           /* three of a quote are a string over lines */
+    bool hash;     /* comments begin with '#', else with two slashes or between slash-star */
+    bool template; /* `text ${code} text` */
+    bool regex;    /* a slash may begin a pattern */
+    bool blocks;   /* a colon and indentation instead of brackets; a blank line ends them */
+    const char *open_ends; /* a line that ends with one of these goes on */
+};
+
+static const struct rules all_rules[] = {
+    {"python", "'\"", "", .triple = true, .hash = true, .blocks = true, .open_ends = ""},
+    {"javascript", "'\"", "", .template = true, .regex = true, .open_ends = "=+-*/%,.&|?:<>^~"},
+    {"typescript", "'\"", "", .template = true, .regex = true, .open_ends = "=+-*/%,.&|?:<>^~"},
+    {"java", "'\"", "", .triple = true, .open_ends = "=+-*/%,.&|?:^~"},
+    {"r", "'\"`", "'\"`", .hash = true, .open_ends = "=+-*/,&|~^$<>%"},
+};
+/* Of a language that we do not know brackets are counted, and a blank line ends them. */
+static const struct rules other_rules = {"", "\"", "", .open_ends = ""};
+
+struct scan {
+    const struct rules *rules;
+    const char *p;
+    char stack[DEPTH_MAX]; /* what closes each open bracket; '`' is a template's text */
+    unsigned depth;
+    bool open;          /* inside a string, a comment or deeper than we count */
+    bool joined;        /* the line ends with a backslash */
+    char last, second;  /* the last two characters that mean something, on the last full line */
+    char line_first;    /* the first character of that line, */
+    size_t line_indent; /* and the blanks before it */
+    const char *word;   /* where the word that was read last begins, NULL: no word came last */
+    bool cell_magic;    /* the first line has %%: what follows is another language */
+};
+
+static const struct rules *find_rules(const char *language)
+{
+    static const char *const names[][2] = {
+        {"py", "python"}, {"js", "javascript"}, {"ts", "typescript"}, {"sh", "bash"}};
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        if (strcmp(language, names[i][0]) == 0)
+            language = names[i][1];
+    for (size_t i = 0; i < ARRAY_SIZE(all_rules); i++)
+        if (strcmp(language, all_rules[i].language) == 0)
+            return &all_rules[i];
+    return &other_rules;
+}
+
+static void note(struct scan *s, char c)
+{
+    s->second = s->last;
+    s->last = c;
+}
+
+static void push(struct scan *s, char closes)
+{
+    if (s->depth == DEPTH_MAX)
+        s->open = true;
+    else
+        s->stack[s->depth++] = closes;
+}
+
+/* A bracket that nothing has opened is a mistake, which the kernel explains better. */
+static void pop(struct scan *s, char c)
+{
+    if (s->depth > 0 && s->stack[s->depth - 1] == c)
+        s->depth--;
+}
+
+/* ---- what is skipped as a whole ------------------------------------------------------------- */
+
+static void skip_line(struct scan *s)
+{
+    s->p += strcspn(s->p, "\n");
+}
+
+/* From its quote on. One that ends with its line although it must not is left to the kernel. */
+static void skip_string(struct scan *s)
+{
+    char quote = *s->p;
+    bool triple = s->rules->triple && s->p[1] == quote && s->p[2] == quote;
+    bool lines = triple || strchr(s->rules->long_ones, quote);
+
+    s->p += triple ? 3 : 1;
+    for (; *s->p; s->p++) {
+        if (*s->p == '\\' && s->p[1])
+            s->p++;
+        else if (*s->p == quote && (!triple || (s->p[1] == quote && s->p[2] == quote)))
+            break;
+        else if (*s->p == '\n' && !lines)
+            return;
+    }
+    if (!*s->p) {
+        /* A backslash at the end of a line joins the next one to the string. */
+        s->open = lines || s->p[-1] == '\\';
+        return;
+    }
+    s->p += triple ? 3 : 1;
+    note(s, quote);
+}
+
+static void skip_comment(struct scan *s)
+{
+    const char *end = strstr(s->p + 2, "*/");
+
+    s->open = !end;
+    s->p = end ? end + 2 : s->p + strlen(s->p);
+}
+
+/* The text of a template: to its end, or to the code in it. */
+static void skip_template(struct scan *s)
+{
+    for (; *s->p; s->p++) {
+        if (*s->p == '\\' && s->p[1]) {
+            s->p++;
+        } else if (*s->p == '`') {
+            s->p++;
+            s->depth--;
+            note(s, '`');
+            return;
+        } else if (s->p[0] == '$' && s->p[1] == '{') {
+            s->p += 2;
+            push(s, '}');
+            return;
+        }
+    }
+}
+
+/* After a value a slash divides, elsewhere it begins a pattern. */
+static bool begins_regex(const struct scan *s)
+{
+    static const char *const words[] = {"return", "typeof", "case",  "in",   "of",
+                                        "delete", "void",   "await", "yield"};
+
+    if (!s->rules->regex || s->p[1] == '/' || s->p[1] == '*')
+        return false;
+    if (!s->last || strchr("=(,:;!&|?{}[+-*%<>~^\n", s->last))
+        return true;
+    for (size_t i = 0; s->word && i < ARRAY_SIZE(words); i++) {
+        size_t len = strlen(words[i]);
+
+        if (strncmp(s->word, words[i], len) == 0 && strchr(" \t/", s->word[len]))
+            return true;
+    }
+    return false;
+}
+
+static void skip_regex(struct scan *s)
+{
+    bool set = false;
+
+    for (s->p++; *s->p && *s->p != '\n'; s->p++) {
+        if (*s->p == '\\' && s->p[1] && s->p[1] != '\n')
+            s->p++;
+        else if (*s->p == '[')
+            set = true;
+        else if (*s->p == ']')
+            set = false;
+        else if (*s->p == '/' && !set)
+            break;
+    }
+    s->p += *s->p == '/';
+    note(s, ')'); /* a value, whatever it is */
+}
+
+/* ---- the walk ------------------------------------------------------------------------------- */
+
+/* At the beginning of a line outside of everything. */
+static void begin_line(struct scan *s)
+{
+    size_t blanks = strspn(s->p, " \t");
+    char first = s->p[blanks];
+
+    if (first == '\n' || first == '\0' || (first == '#' && s->rules->hash))
+        return; /* says nothing: what the line before means still holds */
+    s->line_indent = blanks;
+    s->line_first = first;
+    s->last = s->second = '\0';
+    s->word = NULL;
+    if (s->rules->blocks && (first == '!' || first == '%'))
+        skip_line(s); /* a command of the notebook, whose words are not the language's */
+}
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           (unsigned char)c >= 0x80;
+}
+
+static void take(struct scan *s)
+{
+    static const char opens[] = "([{", closes[] = ")]}";
+    const char *at = strchr(opens, *s->p);
+
+    if (is_word(*s->p)) {
+        if (!s->word || !is_word(s->p[-1]))
+            s->word = s->p;
+        note(s, *s->p++);
+        return;
+    }
+    if (at)
+        push(s, closes[at - opens]);
+    else if (strchr(closes, *s->p))
+        pop(s, *s->p);
+    s->word = NULL;
+    note(s, *s->p++);
+}
+
+static void step(struct scan *s)
+{
+    bool slash = !s->rules->hash && *s->p == '/';
+
+    s->joined = false;
+    if (s->depth > 0 && s->stack[s->depth - 1] == '`') {
+        skip_template(s);
+    } else if (*s->p == '\n') {
+        s->p++;
+        if (s->depth == 0)
+            begin_line(s);
+    } else if (*s->p == ' ' || *s->p == '\t' || *s->p == '\r') {
+        s->p++;
+    } else if (*s->p == '\\' && (s->p[1] == '\n' || !s->p[1])) {
+        s->joined = true;
+        s->p += s->p[1] ? 2 : 1;
+    } else if ((*s->p == '#' && s->rules->hash) || (slash && s->p[1] == '/')) {
+        skip_line(s);
+    } else if (slash && s->p[1] == '*') {
+        skip_comment(s);
+    } else if (strchr(s->rules->quotes, *s->p)) {
+        skip_string(s);
+    } else if (s->rules->template && *s->p == '`') {
+        s->p++;
+        push(s, '`');
+    } else if (*s->p == '/' && begins_regex(s)) {
+        skip_regex(s);
+    } else {
+        take(s);
+    }
+}
+
+static void walk(struct scan *s, const struct rules *rules, const char *code)
+{
+    *s = (struct scan){.rules = rules, .p = code};
+    if (rules->blocks && strncmp(code, "%%", 2) == 0) {
+        s->cell_magic = true;
+        return;
+    }
+    begin_line(s);
+    while (*s->p && !s->open)
+        step(s);
+}
+
+/* Nothing but blanks on the last line, and there is another one before it. */
+static bool ends_blank(const char *code)
+{
+    const char *end = strrchr(code, '\n');
+
+    return end && end[1 + strspn(end + 1, " \t\r")] == '\0';
+}
+
+static bool ends_open(const struct scan *s)
+{
+    if (!s->last || !strchr(s->rules->open_ends, s->last))
+        return false;
+    /* i++ and i-- are whole. */
+    return !((s->last == '+' || s->last == '-') && s->second == s->last);
+}
+
+bool repl_is_whole(const char *language, const char *code, bool together)
+{
+    const struct rules *rules = find_rules(language);
+    bool ended = ends_blank(code);
+    struct scan s;
+
+    if (strcmp(language, "bash") == 0 || strcmp(language, "sh") == 0)
+        return repl_bash_is_whole(code);
+    walk(&s, rules, code);
+    if (s.cell_magic)
+        return ended || together;
+    if (s.open || s.depth > 0)
+        return rules == &other_rules && ended;
+    if (ended)
+        return true;
+    if (s.joined || ends_open(&s))
+        return false;
+    if (!rules->blocks)
+        return true;
+    if (s.last == ':' || s.line_first == '@')
+        return false;
+    return together || s.line_indent == 0;
+}
+
+size_t repl_indent(const char *language, const char *code)
+{
+    static const char *const leaving[] = {"return", "pass", "break", "continue", "raise"};
+    struct scan s;
+
+    walk(&s, find_rules(language), code);
+    if (!s.rules->blocks || s.open || s.depth > 0 || s.cell_magic)
+        return 0;
+    size_t indent = s.line_indent;
+    const char *line = strrchr(code, '\n');
+    line = line ? line + 1 : code;
+    line += strspn(line, " \t");
+    if (s.last == ':')
+        indent += INDENT_STEP;
+    for (size_t i = 0; i < ARRAY_SIZE(leaving); i++) {
+        size_t len = strlen(leaving[i]);
+
+        if (strncmp(line, leaving[i], len) == 0 && !is_word(line[len]) && indent >= INDENT_STEP)
+            indent -= INDENT_STEP;
+    }
+    return indent < INDENT_MAX ? indent : INDENT_MAX;
+}
+
+bool repl_is_command(const char *code)
+{
+    return code[0] == ':' && code[1] >= 'a' && code[1] <= 'z';
+}

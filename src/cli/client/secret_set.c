@@ -1,0 +1,127 @@
+/* sandglass secret set: makes a secret, or gives one that is there a new value. */
+#include <jansson.h>
+#include <sys/prctl.h>
+
+#include "lib/text/json.h"
+#include "cli/client/api.h"
+#include "cli/client/jr.h"
+#include "cli/client/secret.h"
+#include "cli/client/table.h"
+
+#define BODY_MAX (SECRET_VALUE_MAX * 6 + 128 * 1024) /* every byte may be escaped */
+
+/* jansson's strings are UTF-8, as JSON's are: other bytes would not arrive as they are. */
+static int check_text(const struct strbuf *value, struct sg_error *e)
+{
+    AUTO(jr_free_p) json_t *text = json_stringn(value->buf, value->len);
+
+    return text ? 0
+                : err_set(e, SG_ERR_INVALID, -EINVAL,
+                          "the value is not UTF-8: encode it first, such as with base64");
+}
+
+static void add_list(json_t *metadata, const char *key, const struct secret_list *l)
+{
+    AUTO(strbuf_done) struct strbuf text = {0};
+
+    if (l->n == 0)
+        return;
+    strbuf_init(&text, BODY_MAX);
+    for (size_t i = 0; i < l->n; i++)
+        strbuf_addf(&text, "%s%s", i > 0 ? "," : "", l->entries[i]);
+    json_object_set_new(metadata, key, json_string(text.buf));
+}
+
+static void add_metadata(struct json *j, const struct secret_options *o, json_t *metadata)
+{
+    add_list(metadata, SECRET_KEY_HOSTS, &o->hosts);
+    add_list(metadata, SECRET_KEY_HEADER, &o->headers);
+    jw_key(j, "metadata");
+    jw_object_begin(j);
+    for (void *at = json_object_iter(metadata); at; at = json_object_iter_next(metadata, at)) {
+        jw_key(j, json_object_iter_key(at));
+        jw_string(j, json_string_value(json_object_iter_value(at)));
+    }
+    jw_object_end(j);
+}
+
+/* metadata NULL: it is not spoken of. name NULL: the path has it. */
+static void make_body(struct strbuf *body, const struct secret_options *o, const char *name,
+                      const struct strbuf *value, json_t *metadata)
+{
+    struct json j;
+
+    strbuf_init(body, BODY_MAX);
+    strbuf_reserve(body);
+    jw_init(&j, body);
+    jw_object_begin(&j);
+    if (name) {
+        jw_key(&j, "name");
+        jw_string(&j, name);
+    }
+    jw_key(&j, "value");
+    jw_bytes(&j, value->buf, value->len);
+    if (metadata)
+        add_metadata(&j, o, metadata);
+    jw_object_end(&j);
+}
+
+static int create(struct client *c, const struct secret_options *o, const struct strbuf *value,
+                  json_t **ret, struct sg_error *e)
+{
+    AUTO(jr_free_p) json_t *metadata = json_object();
+    AUTO(strbuf_wipe) struct strbuf body = {0};
+
+    make_body(&body, o, o->args[0], value, metadata);
+    return api_call(c, "POST", "/secrets", &body, ret, e);
+}
+
+/* What else is in its metadata stays: the server replaces all of it, or nothing. */
+static int update(struct client *c, const struct secret_options *o, const struct strbuf *value,
+                  json_t **ret, struct sg_error *e)
+{
+    AUTO(strbuf_wipe) struct strbuf body = {0};
+    AUTO(strbuf_done) struct strbuf path = {0};
+    AUTO(jr_free_p) json_t *old = NULL;
+    json_t *metadata = NULL;
+
+    secret_path(&path, o->args[0]);
+    if (o->given & (SECRET_HOST | SECRET_HEADER)) {
+        int r = api_call(c, "GET", path.buf, NULL, &old, e);
+
+        if (r < 0)
+            return r;
+        metadata = json_object_get(old, "metadata");
+    }
+    make_body(&body, o, NULL, value, metadata);
+    return api_call(c, "POST", path.buf, &body, ret, e);
+}
+
+static int set(struct client *c, const struct secret_options *o, json_t **ret, struct sg_error *e)
+{
+    AUTO(strbuf_wipe) struct strbuf value = {0};
+    int r = secret_value_read(o->from_file, o->args[0], &value, e);
+
+    if (r == 0)
+        r = check_text(&value, e);
+    if (r == 0)
+        r = create(c, o, &value, ret, e);
+    return r == -EEXIST ? update(c, o, &value, ret, e) : r;
+}
+
+int secret_set_fn(struct client *c, const struct secret_options *o)
+{
+    AUTO(jr_free_p) json_t *answer = NULL;
+    AUTO(strbuf_done) struct strbuf line = {0};
+    struct sg_error e;
+
+    prctl(PR_SET_DUMPABLE, 0); /* it is in our memory for a moment */
+    if (set(c, o, &answer, &e) < 0)
+        return client_fail(&e);
+    if (o->given & SECRET_JSON)
+        return jr_print(answer, &e) < 0 ? client_fail(&e) : 0;
+    strbuf_init(&line, 1024);
+    table_clean(&line, jr_text(answer, "name"), strlen(jr_text(answer, "name")));
+    printf("%s: version %llu\n", line.buf, (unsigned long long)jr_count(answer, "currentVersion"));
+    return 0;
+}

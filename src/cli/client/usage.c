@@ -1,0 +1,264 @@
+/* sandglass usage: what a tenant has used, by day or by conversation, and what it costs. */
+#include "lib/text/parse.h"
+#include "cli/client/api.h"
+#include "cli/client/jr.h"
+#include "cli/client/table.h"
+#include "cli/client/url.h"
+#include "cli/client/usage_text.h"
+
+struct usage_options {
+    struct client_common common;
+    const char *from, *to, *conversation;
+    bool by_conversation, cost, json;
+};
+
+#define PAGES_MAX 10000
+
+CLIENT_FLAG(usage_options, cost)
+CLIENT_FLAG(usage_options, json)
+
+/* Whether there is such a day is for the server to say. */
+static int check_day(const char *option, const char *value, struct sg_error *e)
+{
+    static const char form[] = "0000-00-00";
+    bool ok = strlen(value) == sizeof(form) - 1;
+
+    for (size_t i = 0; ok && form[i]; i++)
+        ok = form[i] == '-' ? value[i] == '-' : value[i] >= '0' && value[i] <= '9';
+    return ok ? 0
+              : err_set(e, SG_ERR_INVALID, -EINVAL, "%s '%.64s' is not a day such as 2026-03-31",
+                        option, value);
+}
+
+static int apply_from(void *self, const char *value, struct sg_error *e)
+{
+    struct usage_options *o = self;
+
+    o->from = value;
+    return check_day("--from", value, e);
+}
+
+static int apply_to(void *self, const char *value, struct sg_error *e)
+{
+    struct usage_options *o = self;
+
+    o->to = value;
+    return check_day("--to", value, e);
+}
+
+static int apply_by(void *self, const char *value, struct sg_error *e)
+{
+    struct usage_options *o = self;
+
+    o->by_conversation = strcmp(value, "conversation") == 0;
+    if (!o->by_conversation && strcmp(value, "day") != 0)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "--by '%.64s' is not day or conversation",
+                       value);
+    return 0;
+}
+
+static int apply_conversation(void *self, const char *value, struct sg_error *e)
+{
+    struct usage_options *o = self;
+
+    (void)e;
+    o->conversation = value;
+    return 0;
+}
+
+static const struct cli_option options[] = {
+    {"cost", 0, NULL, "show what it costs, by the server's prices", apply_cost},
+    {"by", 0, "WHAT", "a line for each day (default) or conversation", apply_by},
+    {"conversation", 0, "ID", "only what this conversation has used", apply_conversation},
+    {"from", 0, "DAY", "the first day, such as 2026-03-01 (default: 30 days)", apply_from},
+    {"to", 0, "DAY", "the last day (default: today)", apply_to},
+    {"json", 0, NULL, "print the server's object", apply_json},
+    CLIENT_OPTIONS,
+};
+static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), NULL};
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static void add_count(struct table *t, const json_t *u, const char *key)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)jr_count(u, key));
+    table_add(t, TABLE_PLAIN, text);
+}
+
+static void add_row(struct table *t, bool cost, const char *name, const json_t *u)
+{
+    char text[64];
+
+    table_add(t, TABLE_PLAIN, name);
+    table_add(t, TABLE_PLAIN, usage_number(jr_number(u, "cpuSeconds"), text, sizeof(text)));
+    table_add(t, TABLE_PLAIN, usage_number(jr_number(u, "memoryGibSeconds"), text, sizeof(text)));
+    if (!cost) {
+        table_add(t, TABLE_PLAIN, format_size(jr_count(u, "bytesIn"), text, sizeof(text)));
+        table_add(t, TABLE_PLAIN, format_size(jr_count(u, "bytesOut"), text, sizeof(text)));
+    }
+    table_add(t, TABLE_PLAIN, format_size(jr_count(u, "egressBytes"), text, sizeof(text)));
+    add_count(t, u, "executions");
+    add_count(t, u, "sandboxes");
+    if (cost)
+        table_add(t, TABLE_PLAIN,
+                  usage_cents(jr_text(json_object_get(u, "cost"), "amount"), text, sizeof(text)));
+}
+
+/* What the total is made of, and by which prices. */
+static void print_parts(const json_t *answer)
+{
+    const json_t *parts =
+        json_object_get(json_object_get(json_object_get(answer, "total"), "cost"), "parts");
+    json_t *prices = json_object_get(answer, "prices");
+    const char *currency = jr_text(prices, "currency");
+
+    printf("\n");
+    for (void *at = json_object_iter(prices); at; at = json_object_iter_next(prices, at)) {
+        const char *name = json_object_iter_key(at);
+        const json_t *price = json_object_iter_value(at);
+        AUTO(strbuf_done) struct strbuf line = {0};
+        char cents[64];
+
+        if (!json_is_object(price))
+            continue;
+        strbuf_init(&line, 1024);
+        strbuf_addf(&line, "%-10s %12s %s, at %s for each %s", name,
+                    usage_cents(jr_text(parts, name), cents, sizeof(cents)), currency,
+                    jr_text(price, "price"), jr_text(price, "per"));
+        AUTO(strbuf_done) struct strbuf clean = {0};
+        strbuf_init(&clean, 4096);
+        table_clean(&clean, line.buf, line.len);
+        puts(clean.buf);
+    }
+}
+
+static void print_active(const json_t *answer)
+{
+    const json_t *limits = json_object_get(answer, "limits");
+
+    printf("\nSandboxes of contexts now: %llu, of at most %llu, and %llu of one conversation\n",
+           (unsigned long long)jr_count(json_object_get(answer, "active"), "sandboxes"),
+           (unsigned long long)jr_count(limits, "contexts"),
+           (unsigned long long)jr_count(limits, "conversationContexts"));
+}
+
+static void print_usage(const struct usage_options *o, const json_t *answer)
+{
+    const char *first = o->by_conversation ? "CONVERSATION" : "DAY";
+    enum table_kind kind = o->by_conversation ? TABLE_NAME : TABLE_TEXT;
+    char cost[32];
+    const struct table_column used[] = {
+        {first, kind},
+        {"CPU s", TABLE_NUMBER},
+        {"MEMORY GiB s", TABLE_NUMBER},
+        {"IN", TABLE_NUMBER},
+        {"OUT", TABLE_NUMBER},
+        {"EGRESS", TABLE_NUMBER},
+        {"EXECUTIONS", TABLE_NUMBER},
+        {"SANDBOXES", TABLE_NUMBER},
+    };
+    const struct table_column priced[] = {
+        {first, kind},
+        {"CPU s", TABLE_NUMBER},
+        {"MEMORY GiB s", TABLE_NUMBER},
+        {"EGRESS", TABLE_NUMBER},
+        {"EXECUTIONS", TABLE_NUMBER},
+        {"SANDBOXES", TABLE_NUMBER},
+        {cost, TABLE_NUMBER},
+    };
+    const json_t *rows = json_object_get(answer, o->by_conversation ? "conversations" : "days");
+    AUTO(table_done) struct table t = {0};
+
+    snprintf(cost, sizeof(cost), "COST %.15s",
+             jr_text(json_object_get(answer, "prices"), "currency"));
+    if (o->cost)
+        table_init(&t, priced, ARRAY_SIZE(priced));
+    else
+        table_init(&t, used, ARRAY_SIZE(used));
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        const char *name = jr_text(row, o->by_conversation ? "conversationId" : "day");
+
+        add_row(&t, o->cost, *name ? name : "-", row);
+    }
+    add_row(&t, o->cost, "total", json_object_get(answer, "total"));
+    table_print(&t, stdout);
+    if (o->cost)
+        print_parts(answer);
+    else
+        print_active(answer);
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+static int ask_page(struct client *c, const struct usage_options *o, const char *cursor,
+                    json_t **ret, struct sg_error *e)
+{
+    AUTO(strbuf_done) struct strbuf path = {0};
+
+    strbuf_init(&path, API_PATH_MAX);
+    strbuf_addstr(&path, "/v1/usage");
+    if (o->from)
+        url_add_query(&path, "from", o->from);
+    if (o->to)
+        url_add_query(&path, "to", o->to);
+    if (o->by_conversation)
+        url_add_query(&path, "by", "conversation");
+    if (o->conversation)
+        url_add_query(&path, "conversationId", o->conversation);
+    if (*cursor)
+        url_add_query(&path, "cursor", cursor);
+    return api_call(c, "GET", path.buf, NULL, ret, e);
+}
+
+/* With the conversations of all pages. */
+static int ask(struct client *c, const struct usage_options *o, json_t **ret, struct sg_error *e)
+{
+    AUTO(jr_free_p) json_t *first = NULL;
+    int r = ask_page(c, o, "", &first, e);
+
+    for (unsigned n = 0; r == 0 && n < PAGES_MAX && *jr_text(first, "nextCursor"); n++) {
+        AUTO(jr_free_p) json_t *page = NULL;
+
+        r = ask_page(c, o, jr_text(first, "nextCursor"), &page, e);
+        if (r < 0)
+            break;
+        json_array_extend(json_object_get(first, "conversations"),
+                          json_object_get(page, "conversations"));
+        json_object_set(first, "nextCursor", json_object_get(page, "nextCursor"));
+    }
+    if (r == 0)
+        *ret = steal_ptr(&first);
+    return r;
+}
+
+static int usage_fn(struct client *c, void *self)
+{
+    const struct usage_options *o = self;
+    AUTO(jr_free_p) json_t *answer = NULL;
+    struct sg_error e;
+
+    if (ask(c, o, &answer, &e) < 0)
+        return client_fail(&e);
+    if (o->cost && !json_is_object(json_object_get(answer, "prices"))) {
+        err_set(&e, SG_ERR_NOT_FOUND, -ENOENT,
+                "this server has no prices: set them in its sandglass.conf, like prices = "
+                "cpu=0.05/h,memory=0.006/h,egress=0.09/G,currency=USD");
+        return client_fail(&e);
+    }
+    if (o->json)
+        return jr_print(answer, &e) < 0 ? client_fail(&e) : 0;
+    print_usage(o, answer);
+    return 0;
+}
+
+const struct client_verb usage_verb = {
+    .name = "usage",
+    .usage = "[OPTION]...",
+    .about = "Shows what your sandboxes have used, by day or by conversation, and what it costs.",
+    .syntax = &syntax,
+    .options_size = sizeof(struct usage_options),
+    .fn = usage_fn,
+};

@@ -1,0 +1,206 @@
+#include "cli/local/acp_options.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "engine/sandbox.h"
+
+/* The engine has one template under both names, as a server has. */
+static int apply_template(void *self, const char *value, struct sg_error *e)
+{
+    (void)self;
+    if (strcmp(value, "base") == 0 || strcmp(value, "code-interpreter-v1") == 0)
+        return 0;
+    return err_set(e, SG_ERR_INVALID, -EINVAL,
+                   "--template '%.64s' is not 'base' or 'code-interpreter-v1': other templates are "
+                   "a server's; see 'sandglass agents start'",
+                   value);
+}
+
+static int apply_source(void *self, const char *value, struct sg_error *e)
+{
+    struct acp_options *o = self;
+
+    if (!*value)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "--source: the path is empty");
+    if (o->source)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "--source is given twice: give one");
+    o->source = value;
+    return 0;
+}
+
+static int apply_into(void *self, const char *value, struct sg_error *e)
+{
+    struct acp_options *o = self;
+
+    if (!*value || strlen(value) >= PATH_MAX / 2)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "--into '%.64s' is not a path inside the sandbox", value);
+    o->into = value;
+    return 0;
+}
+
+static int apply_log(void *self, const char *value, struct sg_error *e)
+{
+    struct acp_options *o = self;
+
+    if (!*value)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "--log: the name of the file is empty");
+    o->log = value;
+    return 0;
+}
+
+static int apply_serve_fs(void *self, const char *value, struct sg_error *e)
+{
+    struct acp_options *o = self;
+
+    (void)value, (void)e;
+    o->serve_fs = true;
+    return 0;
+}
+
+/* ---- secrets --------------------------------------------------------------------------------- */
+
+static bool is_variable(const char *s)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+
+    return *s && strchr(letters, *s) && strlen(s) <= 64 &&
+           s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")] == '\0';
+}
+
+/* The text may be a value that was put in by mistake: no message shows it. */
+static int bad_secret(struct sg_error *e, const char *why)
+{
+    return err_set(e, SG_ERR_INVALID, -EINVAL,
+                   "--secret: %s: use NAME[=VARIABLE]@HOST[,HOST...], such as "
+                   "API_KEY@api.example.com",
+                   why);
+}
+
+static int split_hosts(struct acp_secret *s, char *rest, struct sg_error *e)
+{
+    size_t n = 0;
+    char *host;
+
+    while ((host = strsep(&rest, ","))) {
+        if (n == ACP_SECRET_HOSTS_MAX)
+            return bad_secret(e, "too many hosts");
+        if (!strchr(host, '.') || !network_entry_is_name(host))
+            return bad_secret(e, "a host must be a name");
+        s->hosts[n++] = host;
+    }
+    return 0;
+}
+
+static int apply_secret(void *self, const char *value, struct sg_error *e)
+{
+    struct acp_options *o = self;
+    struct acp_secret *s = &o->secrets[o->n_secrets];
+    char *at, *equals;
+
+    if (o->n_secrets == ACP_SECRETS_MAX)
+        return err_set(e, SG_ERR_INVALID, -E2BIG, "--secret: more than %d secrets",
+                       ACP_SECRETS_MAX);
+    s->text = xstrdup(value);
+    o->n_secrets++;
+    at = strchr(s->text, '@');
+    if (!at)
+        return bad_secret(e, "there is no host");
+    *at = '\0';
+    equals = strchr(s->text, '=');
+    if (equals)
+        *equals = '\0';
+    s->name = s->text;
+    s->variable = equals ? equals + 1 : s->text;
+    if (!is_variable(s->name) || !is_variable(s->variable))
+        return bad_secret(e, "what is before '@' must be the name of a variable, never a value");
+    for (size_t i = 0; i + 1 < o->n_secrets; i++)
+        if (strcmp(o->secrets[i].name, s->name) == 0)
+            return err_set(e, SG_ERR_INVALID, -EINVAL, "--secret: '%s' is given twice", s->name);
+    return split_hosts(s, at + 1, e);
+}
+
+/* ---- all together ---------------------------------------------------------------------------- */
+
+static const struct cli_option options[] = {
+    {"template", 0, "NAME", "base or code-interpreter-v1", apply_template},
+    {"source", 's', "PATH", "put in a directory (copied), a tar or a git bundle", apply_source},
+    {"into", 0, "DIR", "where to, and where to start (default ~/project)", apply_into},
+    {"serve-fs", 0, NULL, "answer the agent's file and terminal requests inside", apply_serve_fs},
+    {"secret", 0, "NAME[=VARIABLE]@HOST[,HOST...]",
+     "a variable's value that only requests to HOST have", apply_secret},
+    {"timeout", 0, "TIME", "the agent's time: 90s, 30m, 1h (default), 24h", cage_apply_timeout},
+    {"log", 0, "FILE|-", "say what happened, as lines of JSON", apply_log},
+    CAGE_ROWS};
+
+const struct cli_syntax acp_syntax = {options, ARRAY_SIZE(options), NULL};
+
+/* Nothing but the hosts of the secrets, if nothing is said. */
+static int network_of_secrets(struct acp_options *o, struct sg_error *e)
+{
+    AUTO(strbuf_done) struct strbuf list = {0};
+
+    if (o->n_secrets == 0)
+        return 0;
+    if (o->cage.network_given)
+        return o->cage.network.mode == SG_NETWORK_BLOCK
+                   ? err_set(e, SG_ERR_INVALID, -EINVAL,
+                             "--secret needs a network: leave out '--network block'")
+                   : 0;
+    strbuf_init(&list, 64u * 1024);
+    for (size_t i = 0; i < o->n_secrets; i++)
+        for (const char *const *host = o->secrets[i].hosts; *host; host++)
+            strbuf_addf(&list, "%s%s", list.len ? "," : "", *host);
+    return network_list_parse(&o->cage.network, list.buf, e);
+}
+
+static int check_whole(struct acp_options *o, struct sg_error *e)
+{
+    if (!o->command || !*o->command)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "no agent: give its command after '--'");
+    if (o->into && !o->source)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "--into is for what --source puts in");
+    for (size_t i = 0; i < o->n_secrets; i++)
+        if (env_list_has(&o->cage.env, o->secrets[i].name))
+            return err_set(e, SG_ERR_INVALID, -EINVAL,
+                           "'%s' is given both by --env and by --secret", o->secrets[i].name);
+    return network_of_secrets(o, e);
+}
+
+/* cli_parse refuses what follows "--" where a verb takes no arguments: here it is the command. */
+static int split_command(int argc, char **argv, struct acp_options *o)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--") == 0) {
+            o->command = argv + i + 1;
+            return i;
+        }
+    return argc;
+}
+
+int acp_options_parse(int argc, char **argv, struct acp_options *ret, struct sg_error *e)
+{
+    struct acp_options *o = xcalloc(1, sizeof *o);
+    char **rest;
+    int r;
+
+    o->cage.timeout_ms = ACP_DEFAULT_TIMEOUT_MS;
+    r = cli_parse(&acp_syntax, split_command(argc, argv, o), argv, o, &rest, e);
+    if (r == 0 && !o->cage.help)
+        r = check_whole(o, e);
+    if (r < 0)
+        acp_options_done(o);
+    else
+        *ret = *o;
+    free(o);
+    return r;
+}
+
+void acp_options_done(struct acp_options *o)
+{
+    for (size_t i = 0; i < o->n_secrets; i++)
+        free(o->secrets[i].text);
+    cage_options_done(&o->cage);
+    *o = (struct acp_options){0};
+}

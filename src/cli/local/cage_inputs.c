@@ -1,0 +1,114 @@
+#include "cli/local/cage_inputs.h"
+
+#include "cli/shared/text_file.h"
+#include "warden/server.h"
+
+#define ENV_HINT "split it, or pass the values in a file with --mount"
+
+static int load_env_file(struct env_list *env, const char *path, struct sg_error *e)
+{
+    AUTO(free_p) char *text = NULL;
+    size_t len;
+    int r = text_file_load("environment file", path, ENV_FILE_MAX, ENV_HINT, &text, &len, e);
+
+    return r < 0 ? r : env_list_parse(env, path, text, e);
+}
+
+static int load_env(const struct cage_options *o, struct env_list *env, struct sg_error *e)
+{
+    int r;
+
+    for (size_t i = 0; i < o->n_env_files; i++) {
+        r = load_env_file(env, o->env_files[i], e);
+        if (r < 0)
+            return r;
+    }
+    for (size_t i = 0; i < o->env.n; i++) {
+        r = env_list_set(env, "--env", o->env.v[i], e);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* What the operator says of all traffic holds here too: where names are looked up, what nobody may
+ * reach. It is in the server's settings. */
+static int load_guard(const struct cage_options *o, struct cage_inputs *in, struct sg_error *e)
+{
+    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(extra_text_done) struct extra_text extra = {0};
+    struct settings given, used;
+    int r;
+
+    if (o->network.mode == SG_NETWORK_BLOCK)
+        return 0;
+    r = serve_settings(&(struct serve_call){0}, &given, e);
+    if (r < 0)
+        return r;
+    given.sanitise_patterns[0] = '\0'; /* a server's */
+    r = serve_extra(&given, &extra, e);
+    if (r < 0)
+        return r;
+    settings_init(&used);
+    used.log = SETTINGS_LOG_TEXT; /* standard error is the program's, and people read it */
+    used.log_level = LEVEL_ERROR;
+    for (enum setting k = 0; k < SETTING_MAX_; k++)
+        if (strncmp(setting_info(k)->key, "egress_", strlen("egress_")) == 0)
+            settings_copy(&used, &given, k);
+    strbuf_init(&text, SETTINGS_TEXT_MAX);
+    settings_print(&used, &text);
+    in->guard_settings = strbuf_detach(&text, NULL);
+    in->guard_roots = steal_ptr(&extra.roots);
+    in->guard_program = given.guard_program[0] ? xstrdup(given.guard_program) : NULL;
+    return 0;
+}
+
+static int load_all(const struct cage_options *o, struct cage_inputs *in, struct sg_error *e)
+{
+    int r = policy_file_load(&in->policy, o->policy, e);
+
+    if (r == 0)
+        r = load_env(o, &in->env, e);
+    if (r == 0)
+        r = load_guard(o, in, e);
+    return r;
+}
+
+int cage_inputs_load(const struct cage_options *o, struct cage_inputs *ret, struct sg_error *e)
+{
+    /* In place: the policy points into itself. */
+    *ret = (struct cage_inputs){0};
+    int r = load_all(o, ret, e);
+
+    if (r < 0)
+        cage_inputs_done(ret);
+    return r;
+}
+
+void cage_inputs_done(struct cage_inputs *in)
+{
+    free(in->guard_settings);
+    free(in->guard_program);
+    free(in->guard_roots);
+    env_list_done(&in->env);
+    policy_file_done(&in->policy);
+    *in = (struct cage_inputs){0};
+}
+
+void cage_fill_options(const struct cage_options *o, const struct cage_inputs *in,
+                       struct sg_options *ret)
+{
+    ret->limits = o->limits;
+    ret->network = o->network.mode;
+    ret->network_allow = o->network.allow;
+    ret->network_deny = o->network.deny;
+    ret->guard_program = in->guard_program;
+    ret->guard_settings = in->guard_settings;
+    ret->guard_roots = in->guard_roots;
+    ret->mounts = o->mounts;
+    ret->n_mounts = o->n_mounts;
+    ret->mount_owner = o->user && strcmp(o->user, "root") == 0 ? "root" : NULL;
+    ret->policy = &in->policy.policy;
+    ret->approved = o->approve;
+    ret->hostname = o->hostname;
+}

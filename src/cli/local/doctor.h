@@ -1,0 +1,48 @@
+/* The checks of `sandglass doctor`. A check looks at one thing that sandboxes need or profit from;
+ * it is harmless, and what it has to try out (namespaces, mounts, cgroups) it undoes or does in a
+ * child. */
+#pragma once
+
+#include "lib/base/base.h"
+#include "lib/command/options.h"
+
+enum check_state {
+    CHECK_OK,
+    CHECK_WARN,    /* sandboxes run, with less protection or fewer features */
+    CHECK_MISSING, /* no sandbox can run */
+    CHECK_MAX_
+};
+
+struct check_result {
+    enum check_state state;
+    char value[160]; /* what was found */
+    char fix[320];   /* what to do; empty when the state is CHECK_OK */
+};
+
+struct check {
+    const char *name;
+    void (*probe)(struct check_result *r);
+};
+
+struct check_group {
+    const char *title;
+    const struct check *checks;
+    size_t n;
+};
+
+extern const struct cli_syntax doctor_syntax;
+
+extern const struct check_group doctor_host, doctor_namespaces, doctor_filesystems,
+    doctor_confinement, doctor_cgroups, doctor_runtimes, doctor_server;
+
+void check_ok(struct check_result *r, const char *fmt, ...) PRINTF(2, 3);
+/* The value; the fix is added with check_fix. */
+void check_warn(struct check_result *r, const char *fmt, ...) PRINTF(2, 3);
+void check_missing(struct check_result *r, const char *fmt, ...) PRINTF(2, 3);
+void check_fix(struct check_result *r, const char *fmt, ...) PRINTF(2, 3);
+
+/* Runs fn in a child of its own and returns what it returned: 0 or -errno. A child that hangs is
+ * ended after some seconds (-ETIMEDOUT). */
+int probe_in_child(int (*fn)(void *arg), void *arg);
+/* A number from a file of /proc/sys, given without that prefix; -1 if there is none. */
+long probe_sysctl(const char *name);

@@ -1,0 +1,44 @@
+/* The server of this machine, as its settings name it: whether its processes can start. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/fd.h"
+#include "cli/local/doctor.h"
+#include "warden/server.h"
+#include "warden/processes/trouble.h"
+
+/* Where the file and the environment say; a server with --state is somewhere else. */
+static void probe_server(struct check_result *r)
+{
+    static const struct serve_call call = {0};
+    AUTO(free_p) struct settings *s = xcalloc(1, sizeof *s);
+    AUTO(free_p) char *text = NULL;
+    struct sg_error e = {0};
+    char path[SETTINGS_PATH_MAX + sizeof TROUBLE_NAME + 1];
+    int got;
+
+    if (serve_settings(&call, s, &e) < 0) {
+        check_warn(r, "no server can start: %.120s", e.message);
+        check_fix(r, "mend " SERVE_CONFIG " or the environment: see sandglass.conf(5)");
+        return;
+    }
+    snprintf(path, sizeof path, "%s/" TROUBLE_NAME, s->state);
+    got = file_read(AT_FDCWD, path, TROUBLE_MAX, &text, NULL);
+    if (got == -ENOENT) {
+        check_ok(r, "nothing is wrong with that of %.100s", s->state);
+        return;
+    }
+    if (got < 0) {
+        check_warn(r, "'%.100s' cannot be read: %s", path, strerror(-got));
+        check_fix(r, "run sandglass as root: sudo sandglass doctor");
+        return;
+    }
+    check_warn(r, "it cannot start its %.*s", (int)strcspn(text, "\n"), text);
+    check_fix(r, "mend that; a server that runs tries again by itself, and its log (sandglass logs "
+                 "--server) says more");
+}
+
+static const struct check checks[] = {{"server", probe_server}};
+
+const struct check_group doctor_server = {"Server", checks, ARRAY_SIZE(checks)};

@@ -1,0 +1,160 @@
+/* sandglass: the command line. Each verb is a file of its own; this is the table of them. */
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "lib/base/base.h"
+#include "cli/local/cli.h"
+#include "cli/local/delegate.h"
+#include "lib/command/suggest.h"
+#include "lib/command/ui.h"
+
+struct verb {
+    const char *name;
+    const char *summary;
+    int (*fn)(int argc, char **argv);
+};
+
+/* Verbs that talk to a server are a program of their own, which has libraries that this one, small
+ * and static, has not. */
+static int cmd_client(int argc, char **argv)
+{
+    (void)argc;
+    return delegate("sandglass-client", argv);
+}
+
+/* And those that work on the store of a server are the front's. */
+static int cmd_front(int argc, char **argv)
+{
+    (void)argc;
+    return delegate("sandglass-front", argv);
+}
+
+/* The record is the guard's. */
+static int cmd_guard(int argc, char **argv)
+{
+    (void)argc;
+    return delegate("sandglass-guard", argv);
+}
+
+static const struct verb verbs[] = {
+    {"run", "run code, a file or a command in a sandbox", cmd_run},
+    {"acp", "run an agent of the Agent Client Protocol in a sandbox", cmd_acp},
+    {"serve", "serve sandboxes to E2B programs", cmd_serve},
+    {"drain", "end a server when what is under way is done", cmd_drain},
+    {"key", "make, list and revoke the keys of a server", cmd_front},
+    {"tenant", "list the tenants of a server and set their limits", cmd_front},
+    {"backup", "write what a server has to a directory, while it runs", cmd_front},
+    {"restore", "bring a backup of a server back", cmd_front},
+    {"audit", "show what left sandboxes and what was refused", cmd_guard},
+    {"ps", "list the sandboxes of a server", cmd_client},
+    {"create", "make a sandbox", cmd_client},
+    {"exec", "run a command in a sandbox", cmd_client},
+    {"repl", "a prompt that runs code in a sandbox", cmd_client},
+    {"cp", "copy files to and from a sandbox", cmd_client},
+    {"logs", "show the log of a sandbox or of the server", cmd_client},
+    {"kill", "end sandboxes", cmd_client},
+    {"pause", "stop sandboxes and keep them", cmd_client},
+    {"resume", "let paused sandboxes go on", cmd_client},
+    {"fork", "copy a sandbox with its variables and files", cmd_client},
+    {"top", "show what sandboxes use", cmd_client},
+    {"ctx", "show and change the contexts of conversations", cmd_client},
+    {"usage", "show what sandboxes have used, and what it costs", cmd_client},
+    {"events", "show what happened to sandboxes, contexts and agents", cmd_client},
+    {"mcp", "offer a server's tools to an MCP client", cmd_client},
+    {"agents", "start, list and end the agents of a server", cmd_client},
+    {"secret", "keep secrets that sandboxes use and never see", cmd_client},
+    {"doctor", "show what this kernel and host offer and what is missing", cmd_doctor},
+    {"version", "show the version", cmd_version},
+    {"help", "show help, or the help of a verb", cmd_help},
+};
+
+static void print_help(void)
+{
+    printf("Usage: sandglass VERB [OPTION]... [ARGUMENT]...\n\n"
+           "Runs untrusted code in a hardened sandbox of its own.\n\n");
+    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+        printf("  %-10s%s\n", verbs[i].name, verbs[i].summary);
+    printf("\nExample: sandglass run 'print(1+1)'\n"
+           "Each verb has --help and a manual page: man sandglass-run.\n");
+}
+
+static const struct verb *find_verb(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+        if (strcmp(verbs[i].name, name) == 0)
+            return &verbs[i];
+    return NULL;
+}
+
+static int unknown_verb(const char *name)
+{
+    const char *names[ARRAY_SIZE(verbs)];
+
+    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+        names[i] = verbs[i].name;
+    const char *near = suggest_nearest(name, names, ARRAY_SIZE(names));
+    if (near)
+        ui_error("unknown verb '%.64s'; did you mean '%s'? (see 'sandglass --help')", name, near);
+    else
+        ui_error("unknown verb '%.64s' (see 'sandglass --help')", name);
+    return CLI_EXIT_USAGE;
+}
+
+int cmd_help(int argc, char **argv)
+{
+    char help[] = "--help", *args[] = {argv[0], help, NULL};
+
+    if (argc > 2) {
+        ui_error("help takes one verb at most (see 'sandglass --help')");
+        return CLI_EXIT_USAGE;
+    }
+    if (argc < 2 || strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
+        strcmp(argv[1], "-h") == 0) {
+        print_help();
+        return 0;
+    }
+    const struct verb *v = find_verb(argv[1]);
+    if (!v)
+        return unknown_verb(argv[1]);
+    args[0] = argv[1];
+    return v->fn(2, args);
+}
+
+/* We run as root and open files: none of them may land on a standard descriptor that our caller
+ * left closed, where a message would be written into it. */
+static void occupy_standard_fds(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
+static int dispatch(int argc, char **argv)
+{
+    if (argc < 2) {
+        ui_error("no verb given: try 'sandglass run CODE' or 'sandglass --help'");
+        return CLI_EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return cmd_help(1, argv + 1);
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
+        return cmd_version(1, argv + 1);
+    const struct verb *v = find_verb(argv[1]);
+    return v ? v->fn(argc - 1, argv + 1) : unknown_verb(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    occupy_standard_fds();
+    int status = dispatch(argc, argv);
+
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        ui_error("cannot write to standard output: %s", strerror(errno));
+        return status ? status : 1;
+    }
+    return status;
+}

@@ -1,7 +1,0 @@
-/* The flags of `sandglass serve`: --config, --help, and one for each setting. */
-#pragma once
-
-#include "cli/options.h"
-
-/* Made from the table of settings at the first call. */
-const struct cli_syntax *serve_syntax(void);

@@ -1,0 +1,160 @@
+#include "engine/session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/channel/wire.h"
+
+#define OTHERS_MAX 4
+
+struct session {
+    struct chan *chan;
+};
+
+static void on_data(struct chan *chan, struct chan_stream *s, uint8_t sub, const void *p,
+                    size_t len)
+{
+    struct call *c = chan_stream_owner(s);
+
+    if (c && c->on_data)
+        c->on_data(c, sub, p, len);
+    if (!c || !c->owes)
+        chan_consumed(chan, s, len);
+}
+
+static void on_event(struct chan *chan, struct chan_stream *s, uint8_t what, const void *p,
+                     size_t len)
+{
+    struct call *c = chan_stream_owner(s);
+
+    (void)chan;
+    if (c && c->on_event)
+        c->on_event(c, what, p, len);
+}
+
+static void on_credit(struct chan *chan, struct chan_stream *s)
+{
+    struct call *c = chan_stream_owner(s);
+
+    (void)chan;
+    if (c && c->on_credit)
+        c->on_credit(c);
+}
+
+/* The message comes from inside: printable characters only, whoever shows it. */
+static void copy_message(char *to, size_t cap, const char *from)
+{
+    size_t i = 0;
+
+    for (; from[i] && i + 1 < cap; i++)
+        to[i] = (unsigned char)from[i] < 0x20 || from[i] == 0x7f ? '?' : from[i];
+    to[i] = '\0';
+}
+
+static void on_end(struct chan *chan, struct chan_stream *s, int status, const char *message,
+                   const void *result, size_t len)
+{
+    struct call *c = chan_stream_owner(s);
+
+    (void)chan;
+    if (!c)
+        return;
+    c->ended = true;
+    c->stream = NULL;
+    c->status = status;
+    copy_message(c->message, sizeof c->message, message);
+    strbuf_add(&c->result, result, len);
+}
+
+static const struct chan_handlers handlers = {
+    .on_event = on_event, .on_end = on_end, .on_data = on_data, .on_credit = on_credit};
+
+struct session *session_new(int channel_fd)
+{
+    struct session *s = xcalloc(1, sizeof *s);
+
+    s->chan = chan_new(channel_fd, CHAN_HOST, &handlers, s);
+    return s;
+}
+
+void session_free(struct session *s)
+{
+    if (!s)
+        return;
+    chan_free(s->chan);
+    free(s);
+}
+
+struct chan *session_chan(struct session *s)
+{
+    return s->chan;
+}
+
+int session_call_begin(struct session *s, struct call *c, enum chan_op op,
+                       const struct strbuf *request, struct sg_error *e)
+{
+    strbuf_init(&c->result, FRAME_PAYLOAD_MAX);
+    if (request->truncated)
+        return err_set(e, SG_ERR_INVALID, -E2BIG,
+                       "arguments and environment are over %u KiB: pass data in files",
+                       OPS_OPEN_MAX / 1024);
+    c->stream = chan_open(s->chan, op, request->buf, request->len, c);
+    if (!c->stream)
+        return err_set(e, SG_ERR_LIMIT, -EAGAIN, "too many operations at once in this sandbox");
+    return 0;
+}
+
+void session_call_done(struct call *c)
+{
+    if (c->stream)
+        chan_stream_set_owner(c->stream, NULL);
+    strbuf_done(&c->result);
+}
+
+int session_call_error(const struct call *c, struct sg_error *e)
+{
+    if (c->status == 0)
+        return 0;
+    /* the agent's word for a user it does not have */
+    return err_set(e, c->status == EUSERS ? SG_ERR_NOT_FOUND : err_kind_of(c->status), -c->status,
+                   "%s", c->message);
+}
+
+int session_step(struct session *s, struct pollfd *others, size_t n, uint64_t deadline_ns,
+                 struct sg_error *e)
+{
+    struct pollfd p[1 + OTHERS_MAX];
+    int r;
+
+    p[0] = (struct pollfd){.fd = chan_fd(s->chan), .events = POLLIN};
+    if (chan_wants_write(s->chan))
+        p[0].events |= POLLOUT;
+    for (size_t i = 0; i < n; i++)
+        p[1 + i] = others[i];
+    r = poll(p, 1 + n, deadline_ns ? clock_poll_ms(deadline_ns) : -1);
+    for (size_t i = 0; i < n; i++)
+        others[i].revents = r > 0 ? p[1 + i].revents : 0;
+    if (r <= 0)
+        return r == 0 || errno == EINTR ? 0 : err_errno(e, "wait for the sandbox");
+    if (p[0].revents == 0)
+        return 0;
+    r = chan_pump(s->chan);
+    if (r == -EPROTO)
+        return err_set(e, SG_ERR_GONE, r, "the sandbox broke the protocol and was ended");
+    if (r < 0)
+        return err_set(e, SG_ERR_GONE, r, "the sandbox has ended");
+    return 0;
+}
+
+int session_wait(struct session *s, struct call *c, uint64_t deadline_ns, struct sg_error *e)
+{
+    while (!c->ended) {
+        int r = session_step(s, NULL, 0, deadline_ns, e);
+        if (r < 0)
+            return r;
+        if (deadline_ns && !c->ended && clock_ns() >= deadline_ns)
+            return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT, "the sandbox does not answer");
+    }
+    return 0;
+}

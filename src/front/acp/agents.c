@@ -1,0 +1,405 @@
+/* Those there are. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "front/acp/impl.h"
+#include "lib/base/clock.h"
+#include "lib/text/utf8.h"
+#include "front/contexts/context.h"
+#include "front/core/events.h"
+#include "lib/log/log.h"
+
+#define NS_PER_MS     1000000ull
+#define TICK_MS       250
+#define COMMAND_MAX   512
+#define ENDED_BACKLOG 4 /* times agent_replay: messages of a tenant's ended agents */
+
+static void on_tick(uv_timer_t *t);
+
+static struct agents *agents_of(struct front *f)
+{
+    if (f->agents)
+        return f->agents;
+    struct agents *a = xcalloc(1, sizeof(*a));
+    a->front = f;
+    uv_timer_init(f->loop, &a->tick);
+    a->tick.data = a;
+    f->agents = a;
+    return a;
+}
+
+bool agent_ended(const struct hosted *h)
+{
+    return h->state != AGENT_STARTING && h->state != AGENT_RUNNING;
+}
+
+static void list_in(struct agents *a, struct hosted *h)
+{
+    h->next = a->list;
+    if (h->next)
+        h->next->link = &h->next;
+    h->link = &a->list;
+    a->list = h;
+    if (!uv_is_active((const uv_handle_t *)&a->tick))
+        uv_timer_start(&a->tick, on_tick, TICK_MS, TICK_MS);
+}
+
+/* ---- one more ------------------------------------------------------------------------------- */
+
+static char *command_line(const json_t *command)
+{
+    AUTO(strbuf_done) struct strbuf line = {0};
+
+    strbuf_init(&line, COMMAND_MAX);
+    for (size_t i = 0; i < json_array_size(command); i++)
+        strbuf_addf(&line, "%s%s", i > 0 ? " " : "", json_string_value(json_array_get(command, i)));
+    /* Cut within a character it would be no text, and the sandbox's note could not have it. */
+    while (line.len > 0 && !utf8_valid(line.buf, line.len))
+        line.buf[--line.len] = '\0';
+    return xstrdup(line.buf);
+}
+
+static size_t count_of(const struct agents *a, const char *tenant)
+{
+    size_t n = 0;
+
+    for (const struct hosted *h = a->list; h; h = h->next)
+        n += !h->dropped && !agent_ended(h) && strcmp(h->tenant, tenant) == 0;
+    return n;
+}
+
+int agent_new(struct front *f, const struct agent_ask *ask, struct hosted **ret, struct sg_error *e)
+{
+    struct agents *a = agents_of(f);
+    uint32_t limit = f->settings.tenant_agents;
+
+    if (f->draining)
+        return err_set(e, SG_ERR_LIMIT, -EAGAIN, "the server is shutting down");
+    if (count_of(a, ask->tenant) >= limit)
+        return err_set(e, SG_ERR_LIMIT, -EDQUOT,
+                       "you have reached the maximum number of hosted agents: the limit is %u; "
+                       "stop one first",
+                       limit);
+    struct hosted *h = xcalloc(1, sizeof(*h));
+    h->front = f;
+    id_random(h->id);
+    snprintf(h->tenant, sizeof(h->tenant), "%s", ask->tenant);
+    h->command = command_line(ask->command);
+    h->exit_code = -1;
+    h->ask = *ask;
+    json_incref(h->ask.body);
+    backlog_init(&h->backlog, f->settings.agent_replay);
+    deed_begin(&h->deed, DEED_AGENT);
+    list_in(a, h);
+    *ret = h;
+    return 0;
+}
+
+const struct trace_ref *agent_trace(const struct hosted *h)
+{
+    return &h->deed.trace;
+}
+
+void agent_refused(struct hosted *h, const struct sg_error *e)
+{
+    deed_end(&h->deed, h->front, NULL, e->code, e, "refused");
+    hosted_drop(h);
+}
+
+/* Lets go of everything but itself: who walks over the list may be on it. on_tick does the rest. */
+void hosted_drop(struct hosted *h)
+{
+    if (h->dropped)
+        return;
+    h->dropped = true;
+    if (agent_ended(h))
+        h->front->agents->n_ended--;
+    viewers_drop(h);
+    source_cancel(steal_ptr(&h->source));
+    deed_drop(&h->deed);
+    json_decref(steal_ptr(&h->ask.body));
+    backlog_drop(&h->backlog);
+    strbuf_done(&h->line);
+    strbuf_done(&h->input);
+    box_log_done(&h->log);
+}
+
+static void hosted_free(struct hosted *h)
+{
+    *h->link = h->next;
+    if (h->next)
+        h->next->link = h->link;
+    free(h->conversation);
+    free(h->path);
+    free(h->command);
+    free(h);
+}
+
+void agent_forget(struct hosted *h)
+{
+    if (agent_ended(h))
+        hosted_drop(h);
+}
+
+struct hosted *agent_find(struct front *f, const char *tenant, const char *id)
+{
+    struct hosted *h = f->agents ? f->agents->list : NULL;
+
+    while (h && (h->state == AGENT_STARTING || h->dropped || strcmp(h->id, id) != 0))
+        h = h->next;
+    return h && strcmp(h->tenant, tenant) == 0 ? h : NULL;
+}
+
+void agents_put(struct json *j, struct front *f, const char *tenant)
+{
+    for (const struct hosted *h = f->agents ? f->agents->list : NULL; h; h = h->next)
+        if (h->state != AGENT_STARTING && !h->dropped && strcmp(h->tenant, tenant) == 0)
+            agent_put(j, h);
+}
+
+void agents_count(struct front *f, size_t *ret_running, size_t *ret_ended)
+{
+    *ret_running = f->agents ? f->agents->n_running : 0;
+    *ret_ended = f->agents ? f->agents->n_ended : 0;
+}
+
+void agents_hold(const struct hosted *of, size_t *ret_lines, size_t *ret_longest, size_t *ret_input)
+{
+    *ret_lines = *ret_longest = *ret_input = 0;
+    for (const struct hosted *h = of->front->agents->list; h; h = h->next) {
+        if (h->state != AGENT_RUNNING || strcmp(h->tenant, of->tenant) != 0)
+            continue;
+        *ret_lines += h->line.len;
+        *ret_input += h->input.len - h->input_at;
+        /* One that waits for its client will not be whole soon. */
+        if (!backlog_full(&h->backlog, h->backlog.confirmed, h->line.len) &&
+            h->line.len > *ret_longest)
+            *ret_longest = h->line.len;
+    }
+}
+
+/* ---- note of the sandbox -------------------------------------------------------------------- */
+
+static json_t *remembered(const struct hosted *h)
+{
+    return json_pack("{s:s, s:I, s:b, s:s, s:s*, s:s*}", "id", h->id, "startedMs",
+                     (json_int_t)h->started_ms, "own", h->own_box, "command", h->command,
+                     "conversation", h->conversation, "path", h->path);
+}
+
+void agents_remember(struct hosted *h, bool runs)
+{
+    struct box *b = h->box;
+    json_t *list = b->spec.agents;
+
+    if (!runs && b->state == BOX_ENDED)
+        return;
+    if (runs) {
+        if (!list)
+            list = b->spec.agents = json_array();
+        json_array_append_new(list, remembered(h));
+    }
+    for (size_t i = 0; !runs && i < json_array_size(list); i++) {
+        json_t *one = json_array_get(list, i);
+        if (strcmp(json_string_value(json_object_get(one, "id")), h->id) == 0)
+            json_array_remove(list, i--);
+    }
+    if (runs || !h->own_box)
+        box_note_changed(b);
+}
+
+static const char *text_of(const json_t *one, const char *name)
+{
+    const char *v = json_string_value(json_object_get(one, name));
+
+    return v ? v : "";
+}
+
+/* One that an earlier front had; its process has ended with the channel. */
+static void add_lost(const struct box *b, const json_t *one)
+{
+    struct hosted *h = xcalloc(1, sizeof(*h));
+    const char *conversation = text_of(one, "conversation"), *path = text_of(one, "path");
+
+    h->front = b->front;
+    snprintf(h->id, sizeof(h->id), "%s", text_of(one, "id"));
+    memcpy(h->tenant, b->spec.tenant, sizeof(h->tenant));
+    memcpy(h->sandbox, b->id, sizeof(h->sandbox));
+    h->conversation = conversation[0] ? xstrdup(conversation) : NULL;
+    h->path = path[0] ? xstrdup(path) : NULL;
+    h->command = xstrdup(text_of(one, "command"));
+    h->state = AGENT_LOST;
+    h->fault = FAULT_INFRASTRUCTURE;
+    snprintf(h->reason, sizeof(h->reason), "the server was restarted while the agent ran");
+    h->exit_code = -1;
+    h->started_ms = (int64_t)json_integer_value(json_object_get(one, "startedMs"));
+    h->ended_ms = clock_wall_ms();
+    h->ended_ns = clock_ns();
+    h->own_box = json_is_true(json_object_get(one, "own"));
+    backlog_init(&h->backlog, b->front->settings.agent_replay);
+    list_in(agents_of(b->front), h);
+    b->front->agents->n_ended++;
+    event_emit(h->front, HAPPENED_AGENT_ENDED,
+               &(struct event_about){.tenant = h->tenant,
+                                     .sandbox = h->sandbox,
+                                     .conversation = h->conversation,
+                                     .path = h->path,
+                                     .agent = h->id,
+                                     .reason = agent_state_name(h->state),
+                                     .detail = h->reason});
+}
+
+struct left {
+    struct box **boxes;
+    size_t n;
+};
+
+static bool collect(struct box *b, void *arg)
+{
+    struct left *l = arg;
+
+    if (json_array_size(b->spec.agents) == 0)
+        return true;
+    struct box **more = realloc(l->boxes, (l->n + 1) * sizeof(*more));
+    if (!more)
+        abort();
+    l->boxes = more;
+    l->boxes[l->n++] = box_ref(b);
+    return true;
+}
+
+void agents_start(struct front *f)
+{
+    struct left l = {0};
+
+    boxes_each(f, collect, &l);
+    for (size_t i = 0; i < l.n; i++) {
+        struct box *b = l.boxes[i];
+        bool own = false;
+
+        for (size_t k = 0; k < json_array_size(b->spec.agents); k++) {
+            add_lost(b, json_array_get(b->spec.agents, k));
+            own = own || f->agents->list->own_box;
+        }
+        json_decref(steal_ptr(&b->spec.agents));
+        if (own)
+            box_kill(b, NULL, NULL);
+        else
+            box_note_changed(b);
+        box_unref(b);
+    }
+    free(l.boxes);
+}
+
+/* ---- begin and end -------------------------------------------------------------------------- */
+
+void agents_started(struct hosted *h)
+{
+    h->front->agents->n_running++;
+    if (!h->own_box) /* of its own one it is remembered from the start */
+        agents_remember(h, true);
+    event_emit(h->front, HAPPENED_AGENT_STARTED,
+               &(struct event_about){.tenant = h->tenant,
+                                     .sandbox = h->sandbox,
+                                     .conversation = h->conversation,
+                                     .path = h->path,
+                                     .agent = h->id});
+    box_log_add(&h->log, LOG_INFO, LAYER_AGENT, h->pid, "agent started: %s", h->command);
+    log_with(LEVEL_INFO,
+             &(struct log_about){.layer = LAYER_AGENT, .sandbox = h->sandbox, .tenant = h->tenant},
+             "agent %s started", h->id);
+}
+
+/* No more than a few are kept, and no more than some of what they said; `h` is the newest. */
+void agents_ended(struct hosted *h)
+{
+    struct agents *a = h->front->agents;
+    size_t n = 0, bytes = 0;
+
+    a->n_running--;
+    a->n_ended++;
+    for (struct hosted *k = a->list; k; k = k->next) {
+        if (!agent_ended(k) || k->dropped || k == h || strcmp(k->tenant, h->tenant) != 0)
+            continue;
+        n++;
+        bytes += backlog_kept(&k->backlog);
+        if (n >= AGENTS_KEPT)
+            hosted_drop(k);
+        else if (bytes > ENDED_BACKLOG * h->front->settings.agent_replay)
+            backlog_drop(&k->backlog);
+    }
+}
+
+void agent_stop(struct hosted *h, void (*over)(void *arg), void *arg)
+{
+    if (agent_ended(h)) {
+        over(arg);
+        return;
+    }
+    struct stopper *s = xcalloc(1, sizeof(*s));
+    *s = (struct stopper){.next = h->stoppers, .over = over, .arg = arg};
+    h->stoppers = s;
+    if (h->stopping)
+        return;
+    h->stopping = true;
+    h->stop_ns = clock_ns();
+    hosted_signal(h, SIGTERM);
+    call_eof(&h->call); /* one that reads sees its end */
+}
+
+static void on_moved(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    (void)arg, (void)b, (void)r, (void)e;
+}
+
+void agent_set_timeout(struct hosted *h, uint64_t timeout_ms)
+{
+    h->deadline_ns = clock_ns() + timeout_ms * NS_PER_MS;
+    h->end_ms = clock_wall_ms() + (int64_t)timeout_ms;
+    if (h->own_box && h->box)
+        box_set_timeout(h->box, timeout_ms + AGENT_GRACE_MS, false, on_moved, NULL);
+}
+
+/* ---- the clock ------------------------------------------------------------------------------ */
+
+static void tick_running(struct hosted *h, uint64_t now)
+{
+    uint64_t since = now - h->stop_ns;
+
+    if (h->timed_out && since > 2 * AGENT_STOP_MS * NS_PER_MS) {
+        hosted_end(h, AGENT_TIMED_OUT, FAULT_AGENT, "agent's time was over");
+    } else if (h->timed_out || h->stopping) {
+        if (!h->killed && since > AGENT_STOP_MS * NS_PER_MS)
+            hosted_signal(h, SIGKILL);
+        else if (h->killed && since > 2 * AGENT_STOP_MS * NS_PER_MS)
+            hosted_end(h, AGENT_KILLED, FAULT_CLIENT, "agent was stopped on request");
+    } else if (now >= h->deadline_ns) {
+        h->timed_out = true;
+        h->stop_ns = now;
+        hosted_signal(h, SIGKILL);
+    }
+}
+
+static void on_tick(uv_timer_t *t)
+{
+    struct agents *a = t->data;
+    uint64_t now = clock_ns();
+
+    for (struct hosted *h = a->list; h; h = h->next) {
+        if (a->front->draining)
+            viewers_close(h, WS_GOING_AWAY, "the server is stopping: come back later");
+        if (h->state == AGENT_RUNNING) {
+            hosted_read_on(h);
+            tick_running(h, now);
+        } else if (agent_ended(h) && now - h->ended_ns > AGENT_KEPT_MS * NS_PER_MS)
+            hosted_drop(h);
+    }
+    for (struct hosted *h = a->list, *next; h; h = next) {
+        next = h->next;
+        if (h->dropped)
+            hosted_free(h);
+    }
+    if (!a->list)
+        uv_timer_stop(t);
+}

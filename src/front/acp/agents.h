@@ -1,0 +1,125 @@
+/* Hosted agents: programs that speak the Agent Client Protocol on their standard input and output,
+ * run in a sandbox and reached over a WebSocket.
+ *
+ *   agents.c    those there are: limits, deadlines, what is kept of those that ended, the list
+ *   start.c     one of them begins                hosted.c   what it is given, its end
+ *   lines.c     what it writes
+ *   source.c    source code into its sandbox, before it starts
+ *   viewers.c   WebSockets of one agent: a writer and readers
+ *   backlog.h   its messages
+ *   shape.c     what is told of it
+ *
+ *   client ==WebSocket==> viewer --> input --> call ----> stdin  of the agent's process
+ *   client <==WebSocket== viewer <-- backlog <-- call <-- stdout    stderr --> its log
+ *
+ * A message is a line of the agent's output without its newline, byte for byte, and a text message
+ * of the WebSocket. Both directions are counted from 1. A client that comes back says how many it
+ * has (?after=N) and hears how many of its own the agent was given (Sandglass-Acp-Received), so
+ * neither side loses or repeats one. What the client is known to have follows from pings: its
+ * answer to one says that all before it has arrived.
+ *
+ * Nothing grows. Messages that no writer has confirmed fill the backlog (setting agent_replay);
+ * when it is full the agent's output is not read any more, and the agent waits. A reader never
+ * makes it wait: one that falls behind what is kept is cut off. A client that sends faster than the
+ * agent reads is not read itself.
+ *
+ * Lines that are no message (not UTF-8, or neither object nor array, or longer than
+ * AGENT_MESSAGE_MAX) are noise: counted, and in the log, which is a ring.
+ *
+ *                  agent_enter                   END of its process
+ *   agent_new --> STARTING --> RUNNING ---------> EXITED, KILLED, TIMED_OUT, FAILED
+ *                     |                             ^
+ *                     v                             |  LOST: the server, not the agent, is to blame
+ *                  refused: gone                    +-- kept AGENT_KEPT_MS, AGENTS_KEPT of a tenant
+ *
+ * An agent has a sandbox of its own, which ends with it; or shares that of a client or of a
+ * conversation's path, whose life is its own: when that ends, it does. The process belongs to the
+ * channel: should this front die it ends too, and the next front finds it in the sandbox's note
+ * (box_spec.agents) and lists it as lost. */
+#pragma once
+
+#include "lib/text/json.h"
+#include "front/core/box.h"
+#include "front/store/store.h"
+
+#define AGENT_MESSAGE_MAX (64u * 1024 * 1024)
+#define AGENT_KEPT_MS     (60 * 60 * 1000)
+#define AGENTS_KEPT       200
+#define AGENT_READERS_MAX 64
+#define AGENT_STOP_MS     5000                /* from SIGTERM to SIGKILL */
+#define AGENT_BODY_MAX    (16u * 1024 * 1024) /* of a request, with its source code */
+#define AGENT_GRACE_MS    (180 * 1000)        /* its own sandbox lives so much longer */
+#define AGENT_SUBPROTOCOL "sandglass.acp.v1"
+
+enum agent_state {
+    AGENT_STARTING,
+    AGENT_RUNNING,
+    AGENT_EXITED,
+    AGENT_KILLED,
+    AGENT_TIMED_OUT,
+    AGENT_FAILED,
+    AGENT_LOST,
+    AGENT_STATE_MAX_
+};
+enum agent_fault {
+    FAULT_NONE,
+    FAULT_AGENT,
+    FAULT_CLIENT,
+    FAULT_SANDBOX,
+    FAULT_INFRASTRUCTURE,
+    FAULT_MAX_
+};
+
+enum source_type { SOURCE_NONE, SOURCE_TAR, SOURCE_BUNDLE };
+
+/* What is to be run. Everything is checked; the texts live in `body`. */
+struct agent_ask {
+    const char *tenant;
+    json_t *body;    /* a reference is taken */
+    json_t *command; /* strings */
+    json_t *env;     /* object of strings, or NULL */
+    const char *cwd, *user;
+    uint64_t timeout_ms;
+    bool serve_fs;
+    enum source_type source;
+    const char *source_data, *source_path; /* base64, or a file inside */
+    const char *into;
+};
+
+struct hosted;
+
+/* Once, when the sandboxes that there are have been told: agents that an earlier front had. */
+void agents_start(struct front *f);
+/* -EDQUOT: the tenant has tenant_agents. */
+int agent_new(struct front *f, const struct agent_ask *ask, struct hosted **ret,
+              struct sg_error *e);
+/* For what is done before agent_enter on its behalf. */
+const struct trace_ref *agent_trace(const struct hosted *h);
+/* It did not come to agent_enter. */
+void agent_refused(struct hosted *h, const struct sg_error *e);
+/* Puts the source in and starts it, in a box that runs. own: the box ends with it. done: when it
+ * runs, exactly once, perhaps before this returns; after an error h is gone, and so is a box of its
+ * own. */
+typedef void (*agent_done)(void *arg, struct hosted *h, int r, const struct sg_error *e);
+void agent_enter(struct hosted *h, struct box *b, bool own, agent_done done, void *arg);
+
+/* Only a tenant's own; NULL: none. */
+struct hosted *agent_find(struct front *f, const char *tenant, const char *id);
+/* SIGTERM, then SIGKILL. `over` comes when it has ended, exactly once, perhaps at once. */
+void agent_stop(struct hosted *h, void (*over)(void *arg), void *arg);
+bool agent_ended(const struct hosted *h);
+/* Of one that has ended: it is not listed any more. */
+void agent_forget(struct hosted *h);
+/* Another deadline, from now; its own sandbox lives as long. */
+void agent_set_timeout(struct hosted *h, uint64_t timeout_ms);
+/* Upgrades the request to a WebSocket, or answers it. */
+void agent_attach(struct hosted *h, struct http_req *req);
+
+/* Those of a tenant, the newest first, each as an object. */
+void agents_put(struct json *j, struct front *f, const char *tenant);
+void agent_put(struct json *j, const struct hosted *h);
+void agent_put_logs(struct json *j, const struct hosted *h);
+
+/* Once, at the start: /metrics tells how many there are. */
+void agents_have_figures(void);
+void agents_count(struct front *f, size_t *ret_running, size_t *ret_ended);

@@ -1,0 +1,106 @@
+/* What is told of an agent. */
+#include <stdio.h>
+
+#include "front/acp/impl.h"
+#include "lib/base/clock.h"
+#include "lib/base/signame.h"
+
+const char *agent_state_name(enum agent_state s)
+{
+    static const char *const names[] = {"starting",  "running", "exited", "killed",
+                                        "timed_out", "failed",  "lost"};
+
+    _Static_assert(ARRAY_SIZE(names) == AGENT_STATE_MAX_, "a name for each");
+    return names[s];
+}
+
+const char *agent_fault_name(enum agent_fault f)
+{
+    static const char *const names[] = {NULL, "agent", "client", "sandbox", "infrastructure"};
+
+    _Static_assert(ARRAY_SIZE(names) == FAULT_MAX_, "a name for each");
+    return names[f];
+}
+
+static void put_time(struct json *j, const char *key, int64_t ms)
+{
+    char text[CLOCK_TEXT_LEN];
+
+    clock_text(ms, text);
+    jw_key(j, key);
+    jw_string(j, text);
+}
+
+static void put_text(struct json *j, const char *key, const char *text)
+{
+    if (!text)
+        return;
+    jw_key(j, key);
+    jw_bytes(j, text, strlen(text));
+}
+
+static void put_number(struct json *j, const char *key, uint64_t v)
+{
+    jw_key(j, key);
+    jw_u64(j, v);
+}
+
+/* How it ended. */
+static void put_end(struct json *j, const struct hosted *h)
+{
+    char signal[16];
+
+    put_time(j, "endedAt", h->ended_ms);
+    put_text(j, "reason", h->reason);
+    put_text(j, "fault", agent_fault_name(h->fault));
+    if (h->exit_code >= 0)
+        put_number(j, "exitCode", (uint64_t)h->exit_code);
+    if (h->signal > 0) {
+        snprintf(signal, sizeof(signal), "SIG%s", signal_name(h->signal));
+        put_text(j, "signal", signal);
+    }
+}
+
+void agent_put(struct json *j, const struct hosted *h)
+{
+    const struct backlog *b = &h->backlog;
+    char acp[64];
+
+    snprintf(acp, sizeof(acp), "/v1/agents/%s/acp", h->id);
+    jw_object_begin(j);
+    put_text(j, "agentId", h->id);
+    put_text(j, "sandboxId", h->sandbox);
+    put_text(j, "conversationId", h->conversation);
+    put_text(j, "pathId", h->path);
+    put_text(j, "state", agent_state_name(h->state));
+    put_text(j, "command", h->command);
+    put_number(j, "pid", h->pid);
+    put_time(j, "startedAt", h->started_ms);
+    if (h->end_ms > 0)
+        put_time(j, "endAt", h->end_ms);
+    if (agent_ended(h))
+        put_end(j, h);
+    put_number(j, "messagesIn", h->received);
+    put_number(j, "messagesOut", b->next - 1);
+    put_number(j, "messagesKept", b->next - b->first_number);
+    put_number(j, "noise", h->noise);
+    put_number(j, "connected", viewers_count(h));
+    jw_key(j, "writer");
+    jw_bool(j, h->writer != NULL);
+    put_text(j, "acp", acp);
+    jw_object_end(j);
+}
+
+void agent_put_logs(struct json *j, const struct hosted *h)
+{
+    for (size_t i = 0; i < box_log_count(&h->log); i++) {
+        const struct log_entry *e = box_log_get(&h->log, i);
+
+        jw_object_begin(j);
+        put_time(j, "time", e->ms);
+        put_text(j, "stream", e->stream ? e->stream : "server");
+        jw_key(j, "text");
+        jw_bytes(j, e->text, e->len);
+        jw_object_end(j);
+    }
+}

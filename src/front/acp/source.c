@@ -1,0 +1,212 @@
+/* Source code into a sandbox: a program of ours (kernels/acp/unpack.py) reads the tar or the bundle
+ * inside, as the agent's user. What is wrong with it, it says on its standard error, and whose
+ * fault that is in its status. */
+#include <stdio.h>
+#include <string.h>
+
+#include "front/acp/impl.h"
+#include "lib/text/base64.h"
+#include "lib/channel/wire.h"
+#include "front/core/identity.h"
+
+#define UNPACK      "/usr/local/lib/sandglass/kernels/acp/unpack.py"
+#define TIMEOUT_MS  (150 * 1000)
+#define SAID_MAX    512
+#define BAD_INPUT   65 /* statuses of the program */
+#define NO_ROOM     73
+#define NO_PROGRAM  127
+#define CANNOT_OPEN 66 /* of the shell around it */
+
+struct source_run {
+    struct hosted *agent;
+    struct call call;
+    struct strbuf data; /* what is to be unpacked */
+    size_t at;
+    bool sent;
+    struct strbuf said; /* by the program, as it failed */
+};
+
+static void source_free(struct source_run *s)
+{
+    call_cancel(&s->call);
+    strbuf_done(&s->data);
+    strbuf_done(&s->said);
+    free(s);
+}
+
+void source_cancel(struct source_run *s)
+{
+    if (s)
+        source_free(s);
+}
+
+static void fail(struct source_run *s, enum sg_error_kind kind, int code, const char *what)
+{
+    struct hosted *h = s->agent;
+    struct sg_error e = {0};
+
+    err_set(&e, kind, code, "the agent's source: %.480s", what);
+    source_free(steal_ptr(&h->source));
+    hosted_fail_start(h, &e);
+}
+
+/* ---- its end -------------------------------------------------------------------------------- */
+
+/* One line, without what would break an answer. */
+static const char *said(struct source_run *s)
+{
+    char *p = s->said.buf;
+    size_t n = strcspn(p, "\r\n");
+
+    if (s->said.len > 0)
+        p[n] = '\0';
+    return n > 0 ? p : "it cannot be unpacked";
+}
+
+static void judge(struct source_run *s, bool killed, bool timed_out, uint32_t status)
+{
+    struct hosted *h = s->agent;
+
+    if (timed_out)
+        fail(s, SG_ERR_INVALID, -ETIMEDOUT, "to unpack it took too long");
+    else if (killed)
+        fail(s, SG_ERR_LIMIT, -ENOSPC, "unpacking it was killed, as when memory runs out");
+    else if (status == NO_ROOM)
+        fail(s, SG_ERR_LIMIT, -ENOSPC, said(s));
+    else if (status == NO_PROGRAM)
+        fail(s, SG_ERR_UNSUPPORTED, -ENOSYS, said(s));
+    else if (status == CANNOT_OPEN)
+        fail(s, SG_ERR_INVALID, -ENOENT, "'path' cannot be read in the sandbox");
+    else if (status != 0)
+        fail(s, SG_ERR_INVALID, -EINVAL, said(s));
+    else {
+        source_free(steal_ptr(&h->source));
+        hosted_begin(h);
+    }
+}
+
+static void on_end(struct call *c, int status, const char *message, const void *result, size_t len)
+{
+    struct source_run *s = c->owner;
+    struct wire_reader r;
+
+    if (status == CALL_GONE) {
+        struct sg_error e;
+
+        box_gone_error(s->agent->box, &e);
+        fail(s, e.kind, e.code, e.message);
+        return;
+    }
+    if (status != 0) {
+        fail(s, SG_ERR_INVALID, -status, message);
+        return;
+    }
+    wire_reader_init(&r, result, len);
+    bool killed = wire_get_u32(&r) == PROC_KILLED;
+    uint32_t code = wire_get_u32(&r);
+    for (int i = 0; i < 4; i++)
+        wire_get_u64(&r);
+    wire_get_u32(&r);
+    wire_get_u64(&r);
+    wire_get_u64(&r);
+    bool timed_out = wire_get_u32(&r) != 0;
+    if (wire_done(&r))
+        judge(s, killed, timed_out, code);
+    else
+        fail(s, SG_ERR_INTERNAL, -EPROTO, "the sandbox answered something that cannot be read");
+}
+
+static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
+{
+    struct source_run *s = c->owner;
+
+    if (sub == CHAN_STDERR)
+        strbuf_add(&s->said, p, len < SAID_MAX - s->said.len ? len : SAID_MAX - s->said.len);
+    call_consumed(c, len);
+}
+
+/* ---- its begin ------------------------------------------------------------------------------ */
+
+static void pour(struct source_run *s)
+{
+    size_t left = s->data.len - s->at, n = call_credit(&s->call);
+
+    if (s->sent)
+        return;
+    n = n < left ? n : left;
+    if (n > 0)
+        call_send(&s->call, CHAN_STDIN, s->data.buf + s->at, n);
+    s->at += n;
+    if (n < left)
+        return;
+    s->sent = true;
+    call_eof(&s->call);
+}
+
+static void on_credit(struct call *c)
+{
+    pour(c->owner);
+}
+
+static void put_command(const struct agent_ask *ask, struct strbuf *request)
+{
+    const char *const direct[] = {"/usr/bin/python3", "-I", UNPACK,
+                                  ask->source == SOURCE_TAR ? "tar" : "bundle", ask->into};
+    const char *const shell[] = {"/bin/sh", "-c",
+                                 "f=$1; shift; exec <\"$f\" || exit 66; exec \"$@\"", "sh"};
+    /* "~/x" and "x" are below the home, where it runs. */
+    const char *path = ask->source_path;
+    size_t n = path ? ARRAY_SIZE(shell) + 1 : 0;
+
+    wire_put_u32(request, (uint32_t)(n + ARRAY_SIZE(direct)));
+    for (size_t i = 0; path && i < ARRAY_SIZE(shell); i++)
+        wire_put_str(request, shell[i]);
+    if (path)
+        wire_put_str(request, strncmp(path, "~/", 2) == 0 ? path + 2 : path);
+    for (size_t i = 0; i < ARRAY_SIZE(direct); i++)
+        wire_put_str(request, direct[i]);
+}
+
+static int decode(struct source_run *s, const struct agent_ask *ask)
+{
+    strbuf_init(&s->data, AGENT_BODY_MAX);
+    if (!ask->source_data)
+        return 0;
+    int r = base64_decode(&s->data, ask->source_data, strlen(ask->source_data));
+    return r < 0 || s->data.truncated ? -EINVAL : 0;
+}
+
+void source_put(struct hosted *h)
+{
+    AUTO(strbuf_done) struct strbuf request = {0};
+    struct source_run *s = xcalloc(1, sizeof(*s));
+    struct sg_error e = {0};
+
+    h->source = s;
+    s->agent = h;
+    strbuf_init(&s->said, SAID_MAX);
+    if (decode(s, &h->ask) < 0) {
+        fail(s, SG_ERR_INVALID, -EINVAL, "'data' is not base64");
+        return;
+    }
+    strbuf_init(&request, OPS_OPEN_MAX);
+    wire_put_str(&request, h->ask.user);
+    wire_put_str(&request, "");
+    wire_put_u32(&request, PROC_STDIN);
+    wire_put_u32(&request, 0);
+    wire_put_u32(&request, 0);
+    wire_put_u64(&request, TIMEOUT_MS);
+    wire_put_str(&request, "");
+    wire_put_str(&request, "");
+    put_command(&h->ask, &request);
+    identity_put_envs(h->box, NULL, NULL, &request);
+    s->call = (struct call){.owner = s,
+                            .uncounted = true,
+                            .on_data = on_data,
+                            .on_credit = on_credit,
+                            .on_end = on_end};
+    if (call_begin(&s->call, h->box, OP_PROCESS_START, &request, &e) < 0)
+        fail(s, e.kind, e.code, e.message);
+    else
+        pour(s);
+}

@@ -1,0 +1,360 @@
+/* WebSockets of one agent. The writer is whom the agent talks with: what it has not confirmed is
+ * kept, and if it reads slowly the agent waits. Readers look on. */
+#include <stdio.h>
+#include <string.h>
+
+#include "front/acp/impl.h"
+#include "lib/text/parse.h"
+#include "front/core/asked.h"
+#include "front/core/reply.h"
+
+#define PIECE       (128u * 1024)  /* of messages, in one write */
+#define INPUT_HIGH  (256u * 1024)  /* of input that waits: the client is not read */
+#define CONFIRM_MAX (1024u * 1024) /* that is not confirmed: a ping asks */
+#define PARTS       8              /* of the backlog's limit, the same */
+#define TAKEN_OVER  4409
+
+size_t viewers_count(const struct hosted *h)
+{
+    size_t n = 0;
+
+    for (const struct viewer *v = h->viewers; v; v = v->next)
+        n++;
+    return n;
+}
+
+static void shut(struct viewer *v, unsigned code, const char *reason)
+{
+    if (v->closing)
+        return;
+    v->closing = true;
+    ws_close(v->ws, code, reason);
+}
+
+void viewers_close(struct hosted *h, unsigned code, const char *reason)
+{
+    for (struct viewer *v = h->viewers; v; v = v->next)
+        shut(v, code, reason);
+}
+
+void viewers_drop(struct hosted *h)
+{
+    viewers_close(h, WS_GOING_AWAY, "agent is not kept any more");
+    /* Their ends come later: it will be gone by then. */
+    for (struct viewer *v = h->viewers; v; v = v->next)
+        v->agent = NULL;
+    h->viewers = h->writer = NULL;
+}
+
+/* ---- messages to the client ----------------------------------------------------------------- */
+
+/* Asks whether all that was sent has arrived, if it is time to know. */
+static void ask_confirmation(struct viewer *v)
+{
+    struct hosted *h = v->agent;
+    const struct backlog *b = &h->backlog;
+    size_t most = b->limit / PARTS < CONFIRM_MAX ? b->limit / PARTS : CONFIRM_MAX;
+    char text[24];
+
+    if (h->writer != v || v->ping_out || v->cursor.boundary <= b->confirmed)
+        return;
+    if (v->cursor.boundary - b->confirmed < most && h->owed == 0 && !agent_ended(h))
+        return;
+    v->ping_out = true;
+    v->ping_number++;
+    v->ping_boundary = v->cursor.boundary;
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)v->ping_number);
+    ws_ping(v->ws, text, strlen(text));
+}
+
+static unsigned close_code(const struct hosted *h)
+{
+    switch (h->fault) {
+    case FAULT_NONE:
+    case FAULT_CLIENT:
+        return WS_NORMAL;
+    case FAULT_AGENT:
+        return h->state == AGENT_EXITED ? WS_NORMAL : WS_GOING_AWAY;
+    case FAULT_SANDBOX:
+        return WS_GOING_AWAY;
+    case FAULT_INFRASTRUCTURE:
+    case FAULT_MAX_:
+        break;
+    }
+    return WS_INTERNAL;
+}
+
+static void lags(struct viewer *v)
+{
+    char reason[WS_REASON_MAX];
+
+    snprintf(reason, sizeof(reason), "you read too slowly: message %llu is no longer kept",
+             (unsigned long long)v->cursor.next);
+    shut(v, WS_TRY_AGAIN, reason);
+}
+
+static void pump(struct viewer *v)
+{
+    struct hosted *h = v->agent;
+    const char *p;
+    ssize_t n = 1;
+
+    while (!v->blocked && !v->closing && n > 0) {
+        n = backlog_take(&h->backlog, &v->cursor, PIECE, &p);
+        if (n < 0)
+            lags(v);
+        else if (n > 0)
+            v->blocked = !ws_send_frames(v->ws, p, (size_t)n, v->cursor.frame_left == 0);
+    }
+    if (v->closing)
+        return;
+    if (v->paused)
+        hosted_read_on(h);
+    ask_confirmation(v);
+    if (n == 0 && agent_ended(h))
+        shut(v, close_code(h), h->reason);
+}
+
+void viewers_pump(struct hosted *h)
+{
+    for (struct viewer *v = h->viewers; v; v = v->next)
+        pump(v);
+}
+
+static void on_writable(struct ws *w)
+{
+    struct viewer *v = ws_owner(w);
+
+    v->blocked = false;
+    if (v->agent)
+        pump(v);
+}
+
+static void on_pong(struct ws *w, const char *data, size_t len)
+{
+    struct viewer *v = ws_owner(w);
+    struct hosted *h = v->agent;
+    char text[24];
+
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)v->ping_number);
+    if (!h || h->writer != v || !v->ping_out || len != strlen(text) || memcmp(data, text, len) != 0)
+        return;
+    v->ping_out = false;
+    backlog_confirm(&h->backlog, v->ping_boundary);
+    hosted_read_on(h);
+    ask_confirmation(v);
+}
+
+/* ---- messages of the client ----------------------------------------------------------------- */
+
+static void on_message(struct ws *w, bool text, const char *data, size_t len)
+{
+    struct viewer *v = ws_owner(w);
+
+    if (!v->agent || v->closing)
+        return;
+    if (!text)
+        shut(v, WS_UNSUPPORTED, "messages of the protocol are text");
+    else if (!v->writer)
+        shut(v, WS_POLICY, "a reader cannot write: connect as the writer");
+    else if (memchr(data, '\n', len))
+        shut(v, WS_POLICY, "a message is one line: no newline may be in it");
+    else if (!hosted_take(v->agent, data, len))
+        shut(v, WS_TRY_AGAIN, "the agent does not read: send this message again later");
+}
+
+static void on_messages_end(struct ws *w)
+{
+    struct viewer *v = ws_owner(w);
+    struct hosted *h = v->agent;
+
+    if (!h || h->writer != v)
+        return;
+    hosted_give_input(h);
+    if (v->closing || h->input.len - h->input_at <= INPUT_HIGH)
+        return;
+    v->paused = true;
+    ws_pause(w);
+    hosted_read_on(h);
+}
+
+void viewers_resume(struct hosted *h)
+{
+    if (!h->writer || !h->writer->paused)
+        return;
+    h->writer->paused = false;
+    ws_resume(h->writer->ws);
+}
+
+static void on_close(struct ws *w, unsigned code, const char *reason)
+{
+    struct viewer *v = ws_owner(w);
+    struct hosted *h = v->agent;
+
+    if (h) {
+        box_log_add(&h->log, LOG_INFO, LAYER_CLIENT, 0, "a %s has left (%u%s%.100s)",
+                    v->writer ? "writer" : "reader", code, reason[0] ? ": " : "", reason);
+        *v->link = v->next;
+        if (v->next)
+            v->next->link = v->link;
+        if (h->writer == v)
+            h->writer = NULL;
+    }
+    free(v);
+}
+
+static const struct ws_handlers handlers = {.on_message = on_message,
+                                            .on_messages_end = on_messages_end,
+                                            .on_pong = on_pong,
+                                            .on_writable = on_writable,
+                                            .on_close = on_close};
+
+/* ---- who comes ------------------------------------------------------------------------------ */
+
+struct visit {
+    bool reader, takeover, after_given;
+    uint64_t after;
+};
+
+/* False: answered. */
+static bool read_visit(struct http_req *req, struct visit *ret)
+{
+    const char *role = http_query_get(req, "role"), *after = http_query_get(req, "after");
+    const char *takeover = http_query_get(req, "takeover");
+    struct sg_error e = {0};
+
+    *ret = (struct visit){.reader = role && strcmp(role, "reader") == 0,
+                          .takeover = takeover && strcmp(takeover, "true") == 0,
+                          .after_given = http_query_has(req, "after")};
+    if (http_query_has(req, "role") && !ret->reader && (!role || strcmp(role, "writer") != 0))
+        err_set(&e, SG_ERR_INVALID, -EINVAL, "'role' must be writer or reader");
+    else if (http_query_has(req, "takeover") && !ret->takeover &&
+             (!takeover || strcmp(takeover, "false") != 0))
+        err_set(&e, SG_ERR_INVALID, -EINVAL, "'takeover' must be true or false");
+    else if (ret->after_given)
+        parse_u64("after", after ? after : "", 0, INT64_MAX - 1, &ret->after, &e);
+    if (e.kind != SG_ERR_NONE)
+        reply_sg_error(req, &e);
+    return e.kind == SG_ERR_NONE;
+}
+
+static void reply_dropped(struct hosted *h, struct http_req *req, uint64_t after)
+{
+    const struct backlog *b = &h->backlog;
+
+    if (b->first_number < b->next)
+        reply_error(req, 410,
+                    "message %llu is no longer kept: there are %llu to %llu; begin with after=%llu",
+                    (unsigned long long)after + 1, (unsigned long long)b->first_number,
+                    (unsigned long long)b->next - 1, (unsigned long long)b->first_number - 1);
+    else
+        reply_error(req, 410, "message %llu is no longer kept: begin with after=%llu",
+                    (unsigned long long)after + 1, (unsigned long long)b->next - 1);
+}
+
+/* Where it begins. False: answered. */
+static bool find_place(struct hosted *h, struct http_req *req, const struct visit *visit,
+                       struct backlog_cursor *ret)
+{
+    int r = 0;
+
+    if (visit->after_given)
+        r = backlog_seek(&h->backlog, visit->after + 1, ret);
+    else if (visit->reader)
+        r = backlog_seek(&h->backlog, h->backlog.next, ret);
+    else
+        backlog_seek_waiting(&h->backlog, ret);
+    if (r == -ESTALE)
+        reply_dropped(h, req, visit->after);
+    else if (r < 0)
+        reply_error(req, 400, "'after' is %llu, and the agent has sent %llu messages",
+                    (unsigned long long)visit->after, (unsigned long long)h->backlog.next - 1);
+    return r == 0;
+}
+
+/* False: answered. */
+static bool has_place(struct hosted *h, struct http_req *req, const struct visit *visit)
+{
+    size_t readers = viewers_count(h) - (h->writer ? 1 : 0);
+
+    /* Writers that were taken over count until they are gone: those are few, and gone soon. */
+    if (readers >= (visit->reader ? AGENT_READERS_MAX : 2 * AGENT_READERS_MAX)) {
+        reply_error(req, 429, "the agent has %zu connections already", viewers_count(h));
+        return false;
+    }
+    if (!visit->reader && h->writer && !visit->takeover) {
+        reply_error(req, 409,
+                    "the agent has a writer already: connect with role=reader, or with "
+                    "takeover=true in its place");
+        return false;
+    }
+    return true;
+}
+
+static void add_number(struct http_req *req, const char *name, uint64_t v)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
+    http_add_header(req, name, text);
+}
+
+/* For who cannot read headers. */
+static void say_hello(struct viewer *v)
+{
+    char text[128];
+
+    snprintf(text, sizeof(text), "{\"next\":%llu,\"received\":%llu,\"role\":\"%s\"}",
+             (unsigned long long)v->cursor.next, (unsigned long long)v->agent->received,
+             v->writer ? "writer" : "reader");
+    ws_send(v->ws, true, text, strlen(text));
+}
+
+static void enter(struct hosted *h, struct viewer *v)
+{
+    if (v->writer) {
+        if (h->writer)
+            shut(h->writer, TAKEN_OVER, "another writer has taken over");
+        h->writer = v;
+        backlog_confirm_only(&h->backlog, &v->cursor);
+    }
+    v->agent = h;
+    v->next = h->viewers;
+    if (v->next)
+        v->next->link = &v->next;
+    v->link = &h->viewers;
+    h->viewers = v;
+}
+
+void agent_attach(struct hosted *h, struct http_req *req)
+{
+    const char *subprotocol = ws_offers(req, AGENT_SUBPROTOCOL) ? AGENT_SUBPROTOCOL : NULL;
+    struct backlog_cursor cursor;
+    struct visit visit;
+
+    if (!ws_wanted(req)) {
+        ws_accept(req, NULL, 0, &handlers, NULL);
+        return;
+    }
+    if (!read_visit(req, &visit) || !has_place(h, req, &visit) ||
+        !find_place(h, req, &visit, &cursor))
+        return;
+    asked_about(req, NULL, h->sandbox);
+    add_number(req, "Sandglass-Acp-Next", cursor.next);
+    add_number(req, "Sandglass-Acp-Received", h->received);
+    http_add_header(req, "Sandglass-Acp-Role", visit.reader ? "reader" : "writer");
+    struct viewer *v = xcalloc(1, sizeof(*v));
+    *v = (struct viewer){.writer = !visit.reader, .cursor = cursor};
+    v->ws = ws_accept(req, subprotocol, AGENT_MESSAGE_MAX, &handlers, v);
+    if (!v->ws) {
+        free(v);
+        return;
+    }
+    enter(h, v);
+    box_log_add(&h->log, LOG_INFO, LAYER_CLIENT, 0, "a %s has connected",
+                v->writer ? "writer" : "reader");
+    if (subprotocol)
+        say_hello(v);
+    hosted_read_on(h);
+    pump(v);
+}

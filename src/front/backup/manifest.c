@@ -1,0 +1,150 @@
+#include "front/backup/manifest.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/fd.h"
+
+#define MANIFEST_MAX (64u * 1024 * 1024)
+#define PARTS_MAX    1000000u
+
+void manifest_done(struct manifest *m)
+{
+    free(m->parts);
+    *m = (struct manifest){0};
+}
+
+void manifest_add(struct manifest *m, const char *path, const struct tree_sum *sum)
+{
+    if (m->n == m->cap) {
+        size_t cap = m->cap ? 2 * m->cap : 16;
+        struct part *parts = xcalloc(cap, sizeof(*parts));
+
+        if (m->n > 0)
+            memcpy(parts, m->parts, m->n * sizeof(*parts));
+        free(m->parts);
+        m->parts = parts;
+        m->cap = cap;
+    }
+    struct part *p = &m->parts[m->n++];
+    snprintf(p->path, sizeof(p->path), "%s", path);
+    p->sum = *sum;
+    m->report.files += sum->files;
+    m->report.bytes += sum->bytes;
+}
+
+static json_t *part_json(const struct part *p)
+{
+    return json_pack("{s:s, s:I, s:I, s:s}", "path", p->path, "files", (json_int_t)p->sum.files,
+                     "bytes", (json_int_t)p->sum.bytes, "sha256", p->sum.sha256);
+}
+
+int manifest_write(const struct manifest *m, int dir, struct sg_error *e)
+{
+    AUTO(close_p)
+    int fd = openat(dir, BACKUP_FILE_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    json_t *parts = json_array();
+    int r = fd < 0 ? -errno : 0;
+
+    for (size_t i = 0; i < m->n; i++)
+        json_array_append_new(parts, part_json(&m->parts[i]));
+    json_t *all =
+        json_pack("{s:i, s:s, s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:o}", "format", BACKUP_FORMAT,
+                  "version", m->report.version, "created", m->report.created, "schema",
+                  m->report.facts.schema, "tenants", (json_int_t)m->report.facts.tenants, "keys",
+                  (json_int_t)m->report.facts.keys, "secrets", (json_int_t)m->report.facts.secrets,
+                  "snapshots", (json_int_t)m->report.facts.snapshots, "contexts",
+                  (json_int_t)m->report.facts.contexts, "parts", parts);
+    char *text = all ? json_dumps(all, JSON_INDENT(2)) : NULL;
+    if (r == 0)
+        r = text ? fd_write_all(fd, text, strlen(text)) : -ENOMEM;
+    free(text);
+    json_decref(all);
+    if (r == 0 && fsync(fd) < 0)
+        r = -errno;
+    return r < 0 ? err_set(e, err_kind_of(-r), r, "write '" BACKUP_FILE_NAME "': %s", strerror(-r))
+                 : 0;
+}
+
+/* A name of a part leads nowhere but where it should. */
+static bool good_path(const char *path)
+{
+    return strcmp(path, "front") == 0 || strcmp(path, "guard") == 0 ||
+           (strncmp(path, "layers/", 7) == 0 && id_valid(path + 7));
+}
+
+static int read_part(const json_t *p, struct manifest *m)
+{
+    const char *path = json_string_value(json_object_get(p, "path"));
+    const char *sha256 = json_string_value(json_object_get(p, "sha256"));
+    struct tree_sum sum = {.files = (uint64_t)json_integer_value(json_object_get(p, "files")),
+                           .bytes = (uint64_t)json_integer_value(json_object_get(p, "bytes"))};
+
+    if (!path || !sha256 || !good_path(path) || strlen(sha256) != TREE_SUM_LEN)
+        return -EINVAL;
+    memcpy(sum.sha256, sha256, sizeof(sum.sha256));
+    manifest_add(m, path, &sum);
+    return 0;
+}
+
+static uint64_t number(const json_t *all, const char *key)
+{
+    return (uint64_t)json_integer_value(json_object_get(all, key));
+}
+
+static int read_json(const json_t *all, const char *name, struct manifest *m, struct sg_error *e)
+{
+    const json_t *parts = json_object_get(all, "parts");
+    const char *version = json_string_value(json_object_get(all, "version"));
+    const char *created = json_string_value(json_object_get(all, "created"));
+    size_t i;
+    json_t *p;
+    int r = json_is_array(parts) && json_array_size(parts) <= PARTS_MAX ? 0 : -EINVAL;
+
+    snprintf(m->report.version, sizeof(m->report.version), "%s", version ? version : "?");
+    snprintf(m->report.created, sizeof(m->report.created), "%s", created ? created : "?");
+    m->report.facts = (struct store_facts){.schema = (int)number(all, "schema"),
+                                           .tenants = number(all, "tenants"),
+                                           .keys = number(all, "keys"),
+                                           .secrets = number(all, "secrets"),
+                                           .snapshots = number(all, "snapshots"),
+                                           .contexts = number(all, "contexts")};
+    if (number(all, "format") != BACKUP_FORMAT || m->report.facts.schema > store_schema())
+        return err_set(e, SG_ERR_UNSUPPORTED, -EPROTO,
+                       "the backup '%s' was made by sandglass %s, which is later than this one: "
+                       "install that version first",
+                       name, m->report.version);
+    json_array_foreach((json_t *)(uintptr_t)parts, i, p)
+    {
+        if (r == 0)
+            r = read_part(p, m);
+    }
+    m->report.n_layers = m->n > 2 ? m->n - 2 : 0;
+    return r < 0 ? err_set(e, SG_ERR_INVALID, r, "'%s/" BACKUP_FILE_NAME "' makes no sense", name)
+                 : 0;
+}
+
+int manifest_read(int dir, const char *name, struct manifest *ret, struct sg_error *e)
+{
+    AUTO(free_p) char *text = NULL;
+    struct manifest m = {0};
+    size_t len = 0;
+    int r = file_read(dir, BACKUP_FILE_NAME, MANIFEST_MAX, &text, &len);
+
+    if (r < 0)
+        return err_set(e, SG_ERR_INVALID, r,
+                       "'%s' is no backup: it has no " BACKUP_FILE_NAME " (%s)", name,
+                       strerror(-r));
+    json_t *all = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+    r = all ? read_json(all, name, &m, e)
+            : err_set(e, SG_ERR_INVALID, -EINVAL, "'%s/" BACKUP_FILE_NAME "' is no JSON", name);
+    json_decref(all);
+    if (r < 0) {
+        manifest_done(&m);
+        return r;
+    }
+    *ret = m;
+    return 0;
+}

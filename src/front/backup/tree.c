@@ -1,0 +1,473 @@
+#include "front/backup/tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+
+#include "lib/base/fd.h"
+
+#define DEPTH_MAX  2100 /* a layer has no deeper ones */
+#define BLOCK      (256u * 1024)
+#define NAMES_MAX  (64u * 1024) /* of a file's attributes: what the kernel lists at most */
+#define VALUE_MAX  (64u * 1024)
+#define LINK_MAX   4096
+#define DIGEST_LEN 32
+
+/* ---- files that are the same ------------------------------------------------------------------
+ */
+
+struct same {
+    dev_t dev;
+    ino_t ino;
+    char *copy; /* where it was copied to; NULL: nowhere */
+    uint8_t digest[DIGEST_LEN];
+    struct same *next;
+};
+
+#define BUCKETS 65536u
+struct tree_links {
+    struct same *buckets[BUCKETS];
+};
+
+struct tree_links *tree_links_new(void)
+{
+    return xcalloc(1, sizeof(struct tree_links));
+}
+
+void tree_links_free(struct tree_links *l)
+{
+    for (size_t i = 0; l && i < BUCKETS; i++)
+        for (struct same *s = l->buckets[i], *next; s; s = next) {
+            next = s->next;
+            free(s->copy);
+            free(s);
+        }
+    free(l);
+}
+
+static struct same **bucket_of(struct tree_links *l, const struct stat *st)
+{
+    return &l->buckets[(st->st_ino * 2654435761u ^ st->st_dev) % BUCKETS];
+}
+
+static struct same *same_find(struct tree_links *l, const struct stat *st)
+{
+    struct same *s = l ? *bucket_of(l, st) : NULL;
+
+    while (s && (s->ino != st->st_ino || s->dev != st->st_dev))
+        s = s->next;
+    return s;
+}
+
+/* ---- a pass -----------------------------------------------------------------------------------
+ */
+
+struct work {
+    const struct tree_pass *pass;
+    struct tree_sum sum;
+    EVP_MD_CTX *all;
+    char *block, *names, *value;
+    struct sg_error *e;
+};
+
+static int fail(struct work *w, const char *doing, const char *name)
+{
+    return err_errno(w->e, "%s '%.100s'", doing, name);
+}
+
+static void add(struct work *w, const void *data, size_t len)
+{
+    EVP_DigestUpdate(w->all, data, len);
+}
+
+static void add_number(struct work *w, uint64_t n)
+{
+    char text[24];
+    int len = snprintf(text, sizeof(text), "%llu;", (unsigned long long)n);
+
+    add(w, text, (size_t)len);
+}
+
+static void add_text(struct work *w, const char *text, size_t len)
+{
+    add_number(w, len);
+    add(w, text, len);
+}
+
+static bool kept_attribute(const char *name)
+{
+    return strncmp(name, "user.", 5) == 0 || strncmp(name, "trusted.overlay.", 16) == 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Of an open file or directory, in the order of their names. */
+static int pass_attributes(struct work *w, int from, int to, const char *name)
+{
+    ssize_t len = flistxattr(from, w->names, NAMES_MAX);
+    AUTO(free_p) char **list = NULL;
+    size_t n = 0;
+
+    if (len < 0 && (errno == ENOTSUP || errno == EOPNOTSUPP))
+        len = 0;
+    if (len < 0)
+        return fail(w, "list the attributes of", name);
+    list = xcalloc((size_t)len / 2 + 1, sizeof(*list));
+    for (char *p = w->names; p < w->names + len; p += strlen(p) + 1)
+        if (kept_attribute(p))
+            list[n++] = p;
+    qsort(list, n, sizeof(*list), by_name);
+    add_number(w, n);
+    for (size_t i = 0; i < n; i++) {
+        ssize_t size = fgetxattr(from, list[i], w->value, VALUE_MAX);
+
+        if (size < 0 || (to >= 0 && fsetxattr(to, list[i], w->value, (size_t)size, 0) < 0))
+            return fail(w, "copy the attributes of", name);
+        add_text(w, list[i], strlen(list[i]));
+        add_text(w, w->value, (size_t)size);
+    }
+    return 0;
+}
+
+static bool is_zero(const char *p, size_t len)
+{
+    return len > 0 && p[0] == '\0' && memcmp(p, p + 1, len - 1) == 0;
+}
+
+/* Blocks of zeros stay holes. */
+static int pass_content(struct work *w, int from, int to, uint64_t max, const char *name,
+                        uint8_t digest[DIGEST_LEN])
+{
+    EVP_MD_CTX *md = EVP_MD_CTX_new();
+    uint64_t at = 0;
+    ssize_t n = 0;
+    int r = 0;
+
+    EVP_DigestInit_ex(md, EVP_sha256(), NULL);
+    while (r == 0 && at < max) {
+        size_t want = max - at < BLOCK ? (size_t)(max - at) : BLOCK;
+
+        n = pread(from, w->block, want, (off_t)at);
+        if (n <= 0)
+            break;
+        EVP_DigestUpdate(md, w->block, (size_t)n);
+        if (to >= 0 && !is_zero(w->block, (size_t)n) &&
+            pwrite(to, w->block, (size_t)n, (off_t)at) != n)
+            r = fail(w, "write the copy of", name);
+        at += (uint64_t)n;
+        if (w->pass && w->pass->progress)
+            w->pass->progress(w->pass->arg, (uint64_t)n);
+    }
+    if (r == 0 && n < 0)
+        r = fail(w, "read", name);
+    if (r == 0 && to >= 0 && ftruncate(to, (off_t)at) < 0)
+        r = fail(w, "write the copy of", name);
+    EVP_DigestFinal_ex(md, digest, NULL);
+    EVP_MD_CTX_free(md);
+    w->sum.bytes += at;
+    return r;
+}
+
+/* Owner before mode: changing the owner takes bits away. */
+static int finish_copy(struct work *w, int to, const struct stat *st, const char *name)
+{
+    const struct timespec times[2] = {st->st_atim, st->st_mtim};
+
+    if (to >= 0 && (fchown(to, st->st_uid, st->st_gid) < 0 || fchmod(to, st->st_mode & 07777) < 0 ||
+                    futimens(to, times) < 0))
+        return fail(w, "own the copy of", name);
+    return 0;
+}
+
+static void remember(struct work *w, const struct stat *st, int to_dir, const char *name,
+                     const uint8_t digest[DIGEST_LEN])
+{
+    struct same **at = bucket_of(w->pass->same, st), *s = xcalloc(1, sizeof(*s));
+
+    *s = (struct same){.dev = st->st_dev, .ino = st->st_ino, .next = *at};
+    if (to_dir >= 0) {
+        char path[64], place[4096];
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", to_dir);
+        ssize_t n = readlink(path, place, sizeof(place) - 1);
+        if (n > 0) {
+            place[n] = '\0';
+            if (asprintf(&s->copy, "%s/%s", place, name) < 0)
+                s->copy = NULL;
+        }
+    }
+    memcpy(s->digest, digest, DIGEST_LEN);
+    *at = s;
+}
+
+static int pass_regular(struct work *w, int from_dir, int to_dir, const char *name,
+                        const struct stat *st)
+{
+    struct same *known = st->st_nlink > 1 ? same_find(w->pass->same, st) : NULL;
+    AUTO(close_p)
+    int from = openat(from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    AUTO(close_p) int to = -1;
+    uint8_t digest[DIGEST_LEN];
+    int r = 0;
+
+    if (from < 0)
+        return fail(w, "open", name);
+    bool linked =
+        known && to_dir >= 0 && known->copy && linkat(AT_FDCWD, known->copy, to_dir, name, 0) == 0;
+    if (to_dir >= 0 && !linked) {
+        to = openat(to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (to < 0)
+            return fail(w, "make the copy of", name);
+    }
+    if (linked || (known && to_dir < 0))
+        memcpy(digest, known->digest, DIGEST_LEN);
+    else
+        r = pass_content(w, from, to, (uint64_t)st->st_size, name, digest);
+    if (r == 0)
+        r = pass_attributes(w, from, to, name);
+    if (r == 0)
+        r = finish_copy(w, to, st, name);
+    if (r < 0)
+        return r;
+    add_number(w, (uint64_t)st->st_size);
+    add(w, digest, sizeof(digest));
+    if (st->st_nlink > 1 && !known && w->pass->same)
+        remember(w, st, to_dir, name, digest);
+    return 0;
+}
+
+static int pass_link(struct work *w, int from_dir, int to_dir, const char *name,
+                     const struct stat *st)
+{
+    char target[LINK_MAX + 1];
+    ssize_t n = readlinkat(from_dir, name, target, LINK_MAX);
+
+    if (n < 0)
+        return fail(w, "read the link", name);
+    target[n] = '\0';
+    add_text(w, target, (size_t)n);
+    if (to_dir >= 0 && (symlinkat(target, to_dir, name) < 0 ||
+                        fchownat(to_dir, name, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW) < 0))
+        return fail(w, "copy the link", name);
+    return 0;
+}
+
+/* A pipe, or a whiteout. */
+static int pass_node(struct work *w, int to_dir, const char *name, const struct stat *st)
+{
+    if (to_dir >= 0 && (mknodat(to_dir, name, st->st_mode & (S_IFMT | 0777), 0) < 0 ||
+                        fchownat(to_dir, name, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW) < 0))
+        return fail(w, "copy", name);
+    return 0;
+}
+
+static int pass_dir(struct work *w, int from, int to, unsigned depth);
+
+static int pass_sub(struct work *w, int from_dir, int to_dir, const char *name,
+                    const struct stat *st, unsigned depth)
+{
+    AUTO(close_p)
+    int from = openat(from_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO(close_p) int to = -1;
+    int r;
+
+    if (from < 0)
+        return fail(w, "open", name);
+    if (to_dir >= 0) {
+        if (mkdirat(to_dir, name, 0700) < 0)
+            return fail(w, "make the copy of", name);
+        to = openat(to_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (to < 0)
+            return fail(w, "open the copy of", name);
+    }
+    r = pass_attributes(w, from, to, name);
+    if (r == 0)
+        r = pass_dir(w, from, to, depth + 1);
+    return r < 0 ? r : finish_copy(w, to, st, name);
+}
+
+static int pass_entry(struct work *w, int from, int to, const char *name, unsigned depth)
+{
+    struct stat st;
+
+    if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return fail(w, "look at", name);
+    w->sum.files++;
+    add_text(w, name, strlen(name));
+    add_number(w, st.st_mode);
+    add_number(w, st.st_uid);
+    add_number(w, st.st_gid);
+    switch (st.st_mode & S_IFMT) {
+    case S_IFREG:
+        return pass_regular(w, from, to, name, &st);
+    case S_IFDIR:
+        return pass_sub(w, from, to, name, &st, depth);
+    case S_IFLNK:
+        return pass_link(w, from, to, name, &st);
+    case S_IFIFO:
+        return pass_node(w, to, name, &st);
+    case S_IFCHR:
+        if (st.st_rdev == 0)
+            return pass_node(w, to, name, &st);
+        break;
+    default:
+        break;
+    }
+    return err_set(w->e, SG_ERR_INVALID, -EINVAL, "'%.100s' is a device or a socket", name);
+}
+
+static void free_names(char **names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
+}
+
+/* Sorted. */
+static int list_names(int dir, char ***ret, size_t *ret_n)
+{
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    char **names = NULL;
+    size_t n = 0, cap = 0;
+    struct dirent *entry;
+
+    if (!d) {
+        int r = -errno;
+        close_p(&fd);
+        return r;
+    }
+    while ((entry = readdir(d)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (n == cap) {
+            char **more = xcalloc(cap ? 2 * cap : 32, sizeof(*more));
+
+            if (n > 0)
+                memcpy(more, names, n * sizeof(*more));
+            free(names);
+            names = more;
+            cap = cap ? 2 * cap : 32;
+        }
+        names[n++] = xstrdup(entry->d_name);
+    }
+    closedir(d);
+    if (n > 0)
+        qsort(names, n, sizeof(*names), by_name);
+    *ret = names;
+    *ret_n = n;
+    return 0;
+}
+
+static int pass_dir(struct work *w, int from, int to, unsigned depth)
+{
+    char **names = NULL;
+    size_t n = 0;
+    int r = depth > DEPTH_MAX ? -ELOOP : list_names(from, &names, &n);
+
+    if (r < 0)
+        return err_set(w->e, err_kind_of(-r), r, "list a directory %u levels below: %s", depth,
+                       strerror(-r));
+    add_number(w, n);
+    for (size_t i = 0; r == 0 && i < n; i++)
+        r = pass_entry(w, from, to, names[i], depth);
+    free_names(names, n);
+    return r;
+}
+
+static void hex(const uint8_t *bytes, size_t len, char *ret)
+{
+    for (size_t i = 0; i < len; i++)
+        snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+}
+
+int tree_pass(const struct tree_pass *p, struct tree_sum *ret, struct sg_error *e)
+{
+    AUTO(free_p)
+    char *block = xcalloc(1, BLOCK), *names = xcalloc(1, NAMES_MAX), *value = xcalloc(1, VALUE_MAX);
+    struct work w = {
+        .pass = p, .all = EVP_MD_CTX_new(), .block = block, .names = names, .value = value, .e = e};
+    uint8_t digest[DIGEST_LEN];
+    struct stat st = {0};
+    int r = fstat(p->from, &st) < 0 ? err_errno(e, "look at a directory") : 0;
+
+    EVP_DigestInit_ex(w.all, EVP_sha256(), NULL);
+    add_number(&w, st.st_mode);
+    add_number(&w, st.st_uid);
+    add_number(&w, st.st_gid);
+    if (r == 0)
+        r = pass_attributes(&w, p->from, p->to, ".");
+    if (r == 0)
+        r = pass_dir(&w, p->from, p->to, 0);
+    if (r == 0)
+        r = finish_copy(&w, p->to, &st, ".");
+    EVP_DigestFinal_ex(w.all, digest, NULL);
+    EVP_MD_CTX_free(w.all);
+    if (r < 0)
+        return r;
+    hex(digest, sizeof(digest), w.sum.sha256);
+    *ret = w.sum;
+    return 0;
+}
+
+int tree_file(int from_dir, const char *name, int to_dir, const char *to, uint64_t max,
+              struct tree_sum *ret, struct sg_error *e)
+{
+    AUTO(close_p)
+    int in = openat(from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    AUTO(free_p) char *block = xcalloc(1, BLOCK);
+    AUTO(close_p) int out = -1;
+    struct work w = {.block = block, .e = e};
+    uint8_t digest[DIGEST_LEN];
+    struct stat st;
+
+    if (in < 0 || fstat(in, &st) < 0)
+        return err_errno(e, "open '%s'", name);
+    if (!S_ISREG(st.st_mode))
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "'%s' is not a regular file", name);
+    if (to) {
+        out = openat(to_dir, to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (out < 0)
+            return err_errno(e, "make '%s'", to);
+    }
+    if ((uint64_t)st.st_size < max)
+        max = (uint64_t)st.st_size;
+    int r = pass_content(&w, in, out, max, name, digest);
+    if (r == 0 && out >= 0 && fchmod(out, st.st_mode & 0777) < 0)
+        r = err_errno(e, "set the mode of '%s'", to);
+    if (r < 0)
+        return r;
+    w.sum.files = 1;
+    hex(digest, sizeof(digest), w.sum.sha256);
+    *ret = w.sum;
+    return 0;
+}
+
+int tree_drop(int dir, const char *name)
+{
+    AUTO(close_p) int fd = -1;
+    char **names = NULL;
+    size_t n = 0;
+    int r;
+
+    if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+        return 0;
+    fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    r = list_names(fd, &names, &n);
+    for (size_t i = 0; r == 0 && i < n; i++)
+        r = tree_drop(fd, names[i]);
+    free_names(names, n);
+    if (r == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0)
+        r = -errno;
+    return r;
+}

@@ -1,0 +1,370 @@
+/* Making a backup. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "front/backup/manifest.h"
+#include "front/backup/place.h"
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+
+#define COPY_PREFIX "backup" /* of the file that the database is copied to, beside it */
+#define FILE_MAX    UINT64_MAX
+
+struct writing {
+    int state, to;
+    struct tree_links *same;
+    struct manifest m;
+    const struct backup_watch *watch;
+    const char *what;
+    struct sg_error *e;
+};
+
+static void on_bytes(void *arg, uint64_t bytes)
+{
+    struct writing *w = arg;
+
+    w->watch->progress(w->watch->arg, w->what, bytes);
+}
+
+/* ---- the database -----------------------------------------------------------------------------
+ */
+
+/* In a process of its own, as the user whose file it is: nothing that this user has put there can
+ * make root write anywhere. */
+static _Noreturn void copy_as_owner(int front, const struct stat *owner, const char *name, int told)
+{
+    struct sg_error e = {0};
+    int r = 0;
+
+    if (fchdir(front) < 0)
+        r = err_errno(&e, "enter 'front'");
+    if (r == 0 && owner->st_uid != geteuid() &&
+        (setgroups(0, NULL) < 0 || setresgid(owner->st_gid, owner->st_gid, owner->st_gid) < 0 ||
+         setresuid(owner->st_uid, owner->st_uid, owner->st_uid) < 0))
+        r = err_errno(&e, "become user %u, who owns the database", owner->st_uid);
+    if (r == 0)
+        r = store_copy(".", name, &e);
+    if (r < 0 && write(told, e.message, strlen(e.message)) < 0)
+        _exit(2);
+    _exit(r < 0);
+}
+
+static int copy_database(int front, const char *name, struct sg_error *e)
+{
+    AUTO(free_p) char *message = NULL;
+    int ends[2], status = 0;
+    struct stat owner;
+
+    if (fstat(front, &owner) < 0 || pipe2(ends, O_CLOEXEC) < 0)
+        return err_errno(e, "copy the database");
+    pid_t pid = fork();
+    if (pid == 0)
+        copy_as_owner(front, &owner, name, ends[1]);
+    close(ends[1]);
+    if (pid > 0)
+        fd_read_all(ends[0], 4096, &message, NULL);
+    close(ends[0]);
+    if (pid < 0 || waitpid(pid, &status, 0) < 0)
+        return err_errno(e, "copy the database");
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return 0;
+    return err_set(e, SG_ERR_INTERNAL, -EIO, "%.400s",
+                   message && message[0] ? message : "the copy of the database was interrupted");
+}
+
+/* What another backup left that was killed. */
+static void remove_stale(int front)
+{
+    int fd = openat(front, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    while (d && (entry = readdir(d)) != NULL)
+        if (strncmp(entry->d_name, COPY_PREFIX "-", strlen(COPY_PREFIX) + 1) == 0)
+            unlinkat(front, entry->d_name, 0);
+    if (d)
+        closedir(d);
+}
+
+/* Small files whose names end so, and the record of what left sandboxes. */
+static bool is_kept_file(const char *name)
+{
+    static const char *const ends[] = {".key", ".pem", ".pub", ".jsonl"};
+    size_t len = strlen(name);
+
+    for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+        if (len > strlen(ends[i]) && strcmp(name + len - strlen(ends[i]), ends[i]) == 0)
+            return true;
+    return false;
+}
+
+/* How much of a file that somebody appends to is whole lines. */
+static uint64_t whole_lines(int dir, const char *name)
+{
+    AUTO(close_p) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    char c = '\0';
+
+    while (size > 0 && pread(fd, &c, 1, size - 1) == 1 && c != '\n')
+        size--;
+    return size > 0 ? (uint64_t)size : 0;
+}
+
+static int copy_files(int from, int to, struct sg_error *e)
+{
+    int fd = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    if (!d) {
+        r = err_errno(e, "list the files of the server");
+        close_p(&fd);
+        return r;
+    }
+    while (r == 0 && (entry = readdir(d)) != NULL) {
+        const char *name = entry->d_name;
+        bool lines = is_kept_file(name) && strstr(name, ".jsonl");
+        struct tree_sum sum;
+
+        if (!is_kept_file(name))
+            continue;
+        r = tree_file(from, name, to, name, lines ? whole_lines(from, name) : FILE_MAX, &sum, e);
+        if (r == -ENOENT) /* the oldest file of the record may go at any time */
+            r = 0;
+    }
+    closedir(d);
+    return r;
+}
+
+static int sum_part(struct writing *w, const char *path)
+{
+    AUTO(close_p) int dir = place_open(w->to, path, w->e);
+    struct tree_pass pass = {.from = dir, .to = -1};
+    struct tree_sum sum;
+    int r = dir < 0 ? dir : tree_pass(&pass, &sum, w->e);
+
+    if (r == 0)
+        manifest_add(&w->m, path, &sum);
+    return r;
+}
+
+static int write_front(struct writing *w, int from, int to)
+{
+    char name[ID_LEN + 16];
+    struct tree_sum sum;
+    int r;
+
+    remove_stale(from);
+    place_name(COPY_PREFIX, name);
+    w->what = "database";
+    r = copy_database(from, name, w->e);
+    if (r == 0)
+        r = tree_file(from, name, to, "server.db", FILE_MAX, &sum, w->e);
+    unlinkat(from, name, 0);
+    if (r == 0)
+        on_bytes(w, sum.bytes);
+    return r < 0 ? r : copy_files(from, to, w->e);
+}
+
+/* Each tenant's own record, after the one above: that notes how far the others were. */
+static int copy_tenants(int from, int to, struct sg_error *e)
+{
+    int fd = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    if (!d) {
+        r = err_errno(e, "list the tenants of the record");
+        close_p(&fd);
+        return r;
+    }
+    while (r == 0 && (entry = readdir(d)) != NULL) {
+        const char *name = entry->d_name;
+
+        if (!id_valid(name))
+            continue;
+        AUTO(close_p) int one = place_open(from, name, e);
+        AUTO(close_p) int copy = one < 0 ? -1 : place_make(to, name, 0700, e);
+        r = copy < 0 ? -EIO : copy_files(one, copy, e);
+    }
+    closedir(d);
+    return r;
+}
+
+static int write_guard(struct writing *w)
+{
+    AUTO(close_p) int from = place_open(w->state, "guard", w->e);
+    AUTO(close_p) int to = from < 0 ? -1 : place_make(w->to, "guard", 0700, w->e);
+    AUTO(close_p)
+    int audit =
+        to < 0 ? -1 : openat(from, "audit", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO(close_p) int to_audit = to < 0 ? -1 : place_make(to, "audit", 0700, w->e);
+
+    if (to_audit < 0)
+        return -EIO;
+    int r = copy_files(from, to, w->e);
+    if (r == 0 && audit >= 0)
+        r = copy_files(audit, to_audit, w->e);
+    if (r == 0 && audit >= 0)
+        r = copy_tenants(audit, to_audit, w->e);
+    return r < 0 ? r : sum_part(w, "guard");
+}
+
+/* ---- layers -----------------------------------------------------------------------------------
+ */
+
+struct layers {
+    struct writing *w;
+    int from, to;
+};
+
+static void leave_out(struct writing *w, const char *id, const char *why)
+{
+    struct backup_report *r = &w->m.report;
+
+    if (r->n_left < BACKUP_LEFT_MAX) {
+        snprintf(r->left[r->n_left].id, sizeof(r->left[0].id), "%s", id);
+        snprintf(r->left[r->n_left].why, sizeof(r->left[0].why), "%.150s", why);
+    }
+    r->n_left++;
+}
+
+static bool same_dir(int fd, int parent, const char *name)
+{
+    struct stat a, b;
+
+    return fstat(fd, &a) == 0 && fstatat(parent, name, &b, AT_SYMLINK_NOFOLLOW) == 0 &&
+           a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+}
+
+/* One tenant's files must not keep all others' from being saved: what cannot be copied is left out,
+ * and said. One that was deleted since the database was copied is not missing. */
+static bool write_layer(const char *id, void *arg)
+{
+    struct layers *l = arg;
+    struct sg_error e = {0};
+    AUTO(close_p)
+    int from = openat(l->from, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO(close_p) int to = from < 0 ? -1 : place_make(l->to, id, 0700, &e);
+    struct tree_pass pass = {
+        .from = from, .to = to, .same = l->w->same, .progress = on_bytes, .arg = l->w};
+    char path[ID_LEN + 16];
+    struct tree_sum sum;
+
+    if (from < 0)
+        return false;
+    l->w->what = "snapshots";
+    int r = to < 0 ? to : tree_pass(&pass, &sum, &e);
+    bool still = same_dir(from, l->from, id);
+    if (r == 0 && still) {
+        snprintf(path, sizeof(path), "layers/%s", id);
+        manifest_add(&l->w->m, path, &sum);
+        l->w->m.report.n_layers++;
+        return true;
+    }
+    tree_drop(l->to, id);
+    if (still)
+        leave_out(l->w, id, e.message);
+    return false;
+}
+
+static int write_layers(struct writing *w, const char *front)
+{
+    AUTO(close_p) int from = place_open(w->state, "layers", w->e);
+    AUTO(close_p) int to = from < 0 ? -1 : place_make(w->to, "layers", 0700, w->e);
+    struct layers l = {.w = w, .from = from, .to = to};
+    struct store_copied *copy = NULL;
+
+    if (to < 0)
+        return -EIO;
+    int r = store_copied_open(front, &copy, &w->m.report.facts, w->e);
+    if (r == 0)
+        r = store_copied_snapshots(copy, write_layer, &l, w->e);
+    store_copied_close(copy);
+    w->m.report.facts.snapshots = w->m.report.n_layers;
+    return r;
+}
+
+/* ---- all of it --------------------------------------------------------------------------------
+ */
+
+static int write_parts(struct writing *w)
+{
+    AUTO(close_p) int front = place_open(w->state, "front", w->e);
+    AUTO(close_p) int to = front < 0 ? -1 : place_make(w->to, "front", 0700, w->e);
+    char path[64];
+
+    if (to < 0)
+        return -EIO;
+    int r = write_front(w, front, to);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", to);
+    if (r == 0)
+        r = write_layers(w, path);
+    if (r == 0)
+        r = sum_part(w, "front");
+    if (r == 0)
+        r = write_guard(w);
+    if (r == 0)
+        r = manifest_write(&w->m, w->to, w->e);
+    if (r == 0 && syncfs(w->to) < 0)
+        r = err_errno(w->e, "write the backup to disk");
+    return r;
+}
+
+static int write_aside(const char *state, int parent, const char *aside,
+                       const struct backup_watch *watch, struct backup_report *ret,
+                       struct sg_error *e)
+{
+    struct writing w = {.state = -1, .to = -1, .watch = watch, .e = e};
+    int r;
+
+    snprintf(w.m.report.version, sizeof(w.m.report.version), "%s", SG_VERSION);
+    clock_text(clock_wall_ms(), w.m.report.created);
+    r = w.state = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (r < 0)
+        return err_errno(e, "open the state directory '%.200s'", state);
+    r = w.to = place_make(parent, aside, 0700, e);
+    if (r >= 0) {
+        w.same = tree_links_new();
+        r = write_parts(&w);
+        tree_links_free(w.same);
+    }
+    *ret = w.m.report;
+    manifest_done(&w.m);
+    close_p(&w.to);
+    close_p(&w.state);
+    return r < 0 ? r : 0;
+}
+
+int backup_write(const char *state, const char *dest, const struct backup_watch *watch,
+                 struct backup_report *ret, struct sg_error *e)
+{
+    AUTO(close_p) int parent = -1;
+    char aside[ID_LEN + 16];
+    const char *name;
+    struct stat st;
+    int r = place_parent(dest, &parent, &name, e);
+
+    if (r < 0)
+        return r;
+    if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return err_set(e, SG_ERR_INVALID, -EEXIST,
+                       "'%.200s' is there already: name a directory that is not", dest);
+    place_raise_limit();
+    umask(0);
+    place_name(".backup", aside);
+    r = write_aside(state, parent, aside, watch, ret, e);
+    if (r == 0 && renameat2(parent, aside, parent, name, RENAME_NOREPLACE) < 0)
+        r = err_errno(e, "name the backup '%.200s'", dest);
+    if (r < 0)
+        tree_drop(parent, aside);
+    else
+        fsync(parent);
+    return r;
+}

@@ -1,0 +1,108 @@
+/* A candidate (explore.c) becomes the sandbox of its context, by the same way on which a path gets
+ * any sandbox: whoever asks for the path meanwhile waits, and gets the new one. */
+#include <string.h>
+
+#include "front/contexts/impl.h"
+
+#define ATTEMPTS_MAX 5 /* somebody else may have asked for the path first, and been answered */
+
+struct adopting {
+    struct front *front;
+    struct store_tenant tenant;
+    char candidate[ID_LEN + 1];
+    struct ctx_row row;
+    struct box *box;
+    unsigned attempts;
+    context_done done;
+    void *arg;
+};
+
+static void try_it(struct adopting *a);
+
+static void finish(struct adopting *a, const struct context_answer *answer)
+{
+    a->done(a->arg, answer);
+    box_unref(a->box);
+    free(a);
+}
+
+static void fail(struct adopting *a, int r, enum sg_error_kind kind, const char *text)
+{
+    struct sg_error e;
+
+    err_set(&e, kind, r, "%s", text);
+    finish(a, &(struct context_answer){.r = r, .e = &e});
+}
+
+/* It is a sandbox like any other from now on, and the others of the exploration end. */
+static void settle_in(struct adopting *a)
+{
+    struct exploration *x = exploration_of(a->box);
+
+    if (!x)
+        return;
+    for (size_t i = 0; i < x->n; i++)
+        if (x->boxes[i] == a->box)
+            box_unref(steal_ptr(&x->boxes[i]));
+    exploration_keep(x, 0);
+}
+
+static void on_obtained(void *arg, const struct context_answer *answer)
+{
+    struct adopting *a = arg;
+
+    if (answer->r < 0 || answer->elsewhere) {
+        finish(a, answer);
+    } else if (answer->box == a->box) {
+        settle_in(a);
+        finish(a, answer);
+    } else if (a->box->state != BOX_RUNNING) {
+        fail(a, -ENOMSG, SG_ERR_NOT_FOUND, "the candidate has ended");
+    } else if (++a->attempts < ATTEMPTS_MAX) {
+        try_it(a);
+    } else {
+        fail(a, -EAGAIN, SG_ERR_LIMIT, "others use the path all the time: try again");
+    }
+}
+
+static void try_it(struct adopting *a)
+{
+    struct context_ask ask = {.tenant = &a->tenant,
+                              .conversation = a->row.conversation,
+                              .path = a->row.path,
+                              .bring = a->box};
+
+    context_obtain(a->front, &ask, on_obtained, a);
+}
+
+static void on_touched(void *arg, const struct context_answer *answer)
+{
+    struct adopting *a = arg;
+    struct exploration *x;
+
+    if (answer->r < 0 || answer->elsewhere) {
+        finish(a, answer);
+        return;
+    }
+    a->row = *answer->row;
+    struct box *b = box_get(a->front, a->tenant.id, a->candidate);
+    x = b ? exploration_of(b) : NULL;
+    if (!x || !x->kept || strcmp(x->context, a->row.id) != 0) {
+        fail(a, -ENOMSG, SG_ERR_NOT_FOUND,
+             "the context has no such candidate: it has ended, or never was one");
+        return;
+    }
+    a->box = box_ref(b);
+    b->spec.auto_pause = x->auto_pause; /* noted with its next deadline */
+    try_it(a);
+}
+
+void context_adopt(struct front *f, const struct store_tenant *tenant, const char *id,
+                   const char *candidate, context_done done, void *arg)
+{
+    struct adopting *a = xcalloc(1, sizeof(*a));
+
+    *a = (struct adopting){.front = f, .tenant = *tenant, .done = done, .arg = arg};
+    snprintf(a->candidate, sizeof(a->candidate), "%s", candidate);
+    context_touch(f, tenant->id, id, 0, on_touched, a);
+}

@@ -1,0 +1,278 @@
+/* A new path of a conversation, with nothing of its parent, or with what its sandbox is.
+ *
+ *   the parent's row --> its sandbox --> a checkpoint of it --> a context made from that -->
+ * answered |   \                                  ^ |    a moment was named: its own ------+
+ *                           +-- none: only the tree is noted ----> answered
+ *
+ * The checkpoint is for this request alone: the sandbox that is made from it uses it up. With files
+ * it has no kernels; where something is in its way, or the host cannot, what the parent has written
+ * becomes a layer instead, which is slower and always works. */
+#include <string.h>
+
+#include "front/contexts/impl.h"
+
+struct branching {
+    struct front *front;
+    struct store_tenant tenant;
+    char conversation[CTX_NAME_MAX + 1], from[CTX_NAME_MAX + 1], to[CTX_NAME_MAX + 1];
+    char template_id[CTX_TEMPLATE_MAX + 1]; /* of the parent */
+    char message[CTX_NAME_MAX + 1];         /* "": none was named; one of these two at most */
+    char named[ID_LEN + 1];
+    uint64_t ttl_ms, wait_ms;
+    enum context_inherit inherit;
+    bool files_do;
+    char layer[ID_LEN + 1], checkpoint[ID_LEN + 1]; /* what it is made from: one of them, or "" */
+    bool used_up;                                   /* the checkpoint, with this */
+    struct box *parent;                             /* held */
+    struct deed deed;
+    context_spec spec;
+    context_done done;
+    void *arg;
+};
+
+static void finish(struct branching *b, const struct context_answer *a)
+{
+    struct context_answer answer = *a;
+
+    if (b->layer[0])
+        box_forget_layer(b->front, b->layer);
+    /* Nothing was made of it after all: the path, or a limit, was in the way. */
+    struct checkpoint *left =
+        b->used_up ? checkpoint_find(b->front, b->tenant.id, b->checkpoint) : NULL;
+    if (left)
+        checkpoint_forget(left);
+    /* With files, that kernels do not come along is no news. */
+    if (b->inherit == INHERIT_FILES)
+        answer.report = NULL;
+    if (!a->box)
+        b->deed.label = NULL; /* nothing was copied */
+    deed_end(&b->deed, b->front, a->r < 0 ? NULL : a->box, a->r, a->e, NULL);
+    b->done(b->arg, &answer);
+    if (b->parent)
+        context_release(b->parent);
+    free(b);
+}
+
+static void fail(struct branching *b, int r, const struct sg_error *e)
+{
+    finish(b, &(struct context_answer){.r = r, .e = e, .box = b->parent});
+}
+
+/* ---- the new path's sandbox ------------------------------------------------------------------ */
+
+static void on_made(void *arg, const struct context_answer *a)
+{
+    struct branching *b = arg;
+    struct sg_error e;
+
+    if (a->r == 0 && !a->created) {
+        err_set(&e, SG_ERR_GONE, -EALREADY, "path '%.64s' has got a context of its own meanwhile",
+                b->to);
+        fail(b, -EEXIST, &e);
+        return;
+    }
+    finish(b, a);
+}
+
+/* As the caller wants it, on top of the parent's files. */
+static int spec_with_files(void *arg, const char *template_id, struct box_spec *ret,
+                           char layer[ID_LEN + 1], struct sg_error *e)
+{
+    struct branching *b = arg;
+    int r = b->spec(b->arg, template_id ? template_id : b->template_id, ret, layer, e);
+
+    if (r == 0)
+        memcpy(layer, b->layer, sizeof(b->layer));
+    return r;
+}
+
+static void make(struct branching *b)
+{
+    struct context_ask ask = {.tenant = &b->tenant,
+                              .conversation = b->conversation,
+                              .path = b->to,
+                              .ttl_ms = b->ttl_ms,
+                              .template_id = b->template_id,
+                              .spec = spec_with_files,
+                              .checkpoint = b->checkpoint[0] ? b->checkpoint : NULL,
+                              .last = b->used_up,
+                              .replay = b->inherit == INHERIT_REPLAY,
+                              .files_do = b->files_do};
+
+    struct trace_ref before = deed_enter(&b->deed.trace);
+    context_obtain(b->front, &ask, on_made, b);
+    deed_leave(&before);
+}
+
+/* ---- what the parent's is now ---------------------------------------------------------------- */
+
+static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
+{
+    struct branching *b = arg;
+
+    (void)bytes;
+    if (r < 0) {
+        b->layer[0] = '\0';
+        fail(b, r, e);
+    } else {
+        make(b);
+    }
+}
+
+static void save_files(void *arg, struct box *parent, int r, const struct sg_error *e)
+{
+    struct branching *b = arg;
+
+    if (r < 0) {
+        fail(b, r, e);
+        return;
+    }
+    id_random(b->layer);
+    struct trace_ref before = deed_enter(&b->deed.trace);
+    box_snapshot(parent, b->layer, false, on_saved, b);
+    deed_leave(&before);
+}
+
+static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
+                          const json_t *report)
+{
+    struct branching *b = arg;
+
+    if (r == 0) {
+        memcpy(b->checkpoint, c->name, sizeof(b->checkpoint));
+        b->used_up = true;
+        make(b);
+    } else if (b->inherit == INHERIT_FILES) {
+        context_when_ready(b->parent, save_files, b);
+    } else {
+        finish(b, &(struct context_answer){.r = r, .e = e, .report = report});
+    }
+}
+
+static void take(void *arg, struct box *parent, int r, const struct sg_error *e)
+{
+    struct branching *b = arg;
+    /* Not `one`: what is ordered may have other limits than the parent, and the copy that was begun
+     * ahead is of no use then, and must not have used the mould up. */
+    struct checkpoint_ask ask = {
+        .kind = CHECKPOINT_FORK, .wait_ms = b->wait_ms, .files_only = b->inherit == INHERIT_FILES};
+
+    if (r < 0) {
+        fail(b, r, e);
+        return;
+    }
+    struct trace_ref before = deed_enter(&b->deed.trace);
+    box_checkpoint(parent, &ask, on_checkpoint, b);
+    deed_leave(&before);
+}
+
+/* ---- the tree -------------------------------------------------------------------------------- */
+
+static void on_noted(void *arg, const struct ctx_reply *reply)
+{
+    struct branching *b = arg;
+    struct sg_error e;
+
+    if (reply->r == -EEXIST) {
+        err_set(&e, SG_ERR_GONE, -EALREADY,
+                "path '%.64s' has a context already: end that first, or branch to another path",
+                b->to);
+        fail(b, -EEXIST, &e);
+    } else if (reply->r < 0) {
+        fail(b, reply->r, &reply->e);
+    } else if (!b->parent) {
+        finish(b, &(struct context_answer){0});
+    } else if (b->checkpoint[0]) {
+        make(b);
+    } else {
+        context_when_ready(b->parent, take, b);
+    }
+}
+
+static void note(struct branching *b)
+{
+    struct ctx_store *s = b->front->contexts->store;
+
+    s->ops->branch(s, b->tenant.id, b->conversation, b->from, b->to, on_noted, b);
+}
+
+/* Notes the name of the checkpoint that is meant. */
+static int find_moment(struct branching *b, struct sg_error *e)
+{
+    struct checkpoint *c;
+    int r;
+
+    if (!b->parent)
+        return err_set(e, SG_ERR_NOT_FOUND, -ENOMSG,
+                       "path '%.64s' has no sandbox now, and no checkpoints", b->from);
+    r = context_moment(b->parent, b->message[0] ? b->message : NULL, b->named, &c, e);
+    if (r == 0)
+        memcpy(b->checkpoint, c->name, sizeof(b->checkpoint));
+    return r;
+}
+
+static void on_parent(void *arg, const struct ctx_reply *reply)
+{
+    struct branching *b = arg;
+    struct context_answer a = {0};
+    struct sg_error e;
+    int r = 0;
+
+    if (reply->r < 0) {
+        fail(b, reply->r, &reply->e);
+        return;
+    }
+    const struct ctx_row *row = reply->n > 0 ? &reply->rows[0] : NULL;
+    if (row && context_is_elsewhere(b->front, row, &a, &e)) {
+        finish(b, &a);
+        return;
+    }
+    struct box *parent = row ? box_get(b->front, b->tenant.id, row->sandbox) : NULL;
+    /* Nothing to have; or that of another path, if the database says so. */
+    if (parent && strcmp(parent->spec.context, row->id) == 0) {
+        context_hold(parent);
+        b->parent = parent;
+        snprintf(b->template_id, sizeof(b->template_id), "%s", row->template_id);
+    }
+    if (b->message[0] || b->named[0])
+        r = find_moment(b, &e);
+    if (r < 0)
+        fail(b, r, &e);
+    else
+        note(b);
+}
+
+void context_branch(struct front *f, const struct context_ask *ask, const struct context_from *from,
+                    context_done done, void *arg)
+{
+    struct ctx_store *s = f->contexts->store;
+    struct branching *b = xcalloc(1, sizeof(*b));
+
+    *b = (struct branching){.front = f,
+                            .tenant = *ask->tenant,
+                            .ttl_ms = ask->ttl_ms,
+                            .wait_ms = from->wait_ms,
+                            .inherit = from->inherit,
+                            .files_do = from->files_do,
+                            .spec = ask->spec,
+                            .done = done,
+                            .arg = arg};
+    snprintf(b->conversation, sizeof(b->conversation), "%s", ask->conversation);
+    snprintf(b->from, sizeof(b->from), "%s", from->path);
+    snprintf(b->to, sizeof(b->to), "%s", ask->path);
+    snprintf(b->message, sizeof(b->message), "%s", from->message ? from->message : "");
+    snprintf(b->named, sizeof(b->named), "%s", from->checkpoint ? from->checkpoint : "");
+    deed_begin(&b->deed, DEED_CONTEXT_BRANCH);
+    deed_context(&b->deed, b->tenant.id, b->conversation, b->to, NULL);
+    if (b->inherit == INHERIT_NONE) {
+        b->deed.label = NULL; /* nothing is copied */
+        note(b);
+        return;
+    }
+    struct ctx_list q = {.tenant = b->tenant.id,
+                         .conversation = b->conversation,
+                         .path = b->from,
+                         .statuses = 1u << CTX_READY,
+                         .limit = 1};
+    s->ops->list(s, &q, on_parent, b);
+}

@@ -1,0 +1,331 @@
+/* How contexts end by request: one of them, a path that goes into another, all of a conversation.
+ * And what else is asked of a row by its id. */
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "front/contexts/impl.h"
+
+/* One request about a row. */
+struct about {
+    struct front *front;
+    char tenant[ID_LEN + 1], id[ID_LEN + 1];
+    uint64_t ttl_ms;
+    struct ctx_row row;
+    struct deed deed; /* of one that ends */
+    context_done done;
+    void *arg;
+};
+
+static struct about *about_new(struct front *f, const char *tenant, const char *id,
+                               context_done done, void *arg)
+{
+    struct about *a = xcalloc(1, sizeof(*a));
+
+    a->front = f;
+    snprintf(a->tenant, sizeof(a->tenant), "%s", tenant);
+    snprintf(a->id, sizeof(a->id), "%s", id);
+    a->done = done;
+    a->arg = arg;
+    return a;
+}
+
+static void about_end(struct about *a, const struct context_answer *answer)
+{
+    deed_end(&a->deed, a->front, NULL, answer->r, answer->e, NULL);
+    a->done(a->arg, answer);
+    free(a);
+}
+
+static void about_fail(struct about *a, const struct ctx_reply *reply)
+{
+    about_end(a, &(struct context_answer){.r = reply->r, .e = &reply->e});
+}
+
+static void on_row(void *arg, const struct ctx_reply *reply)
+{
+    struct about *a = arg;
+
+    if (reply->r < 0)
+        about_fail(a, reply);
+    else
+        about_end(a, &(struct context_answer){.row = &reply->rows[0]});
+}
+
+void context_get(struct front *f, const char *tenant, const char *id, context_done done, void *arg)
+{
+    struct ctx_store *s = f->contexts->store;
+
+    s->ops->get(s, tenant, id, on_row, about_new(f, tenant, id, done, arg));
+}
+
+/* The row as it is, if it is for this server to go on with; otherwise answered. */
+static const struct ctx_row *ours(struct about *a, const struct ctx_reply *reply)
+{
+    struct context_answer answer = {0};
+    struct sg_error e;
+
+    if (reply->r < 0) {
+        about_fail(a, reply);
+        return NULL;
+    }
+    const struct ctx_row *row = &reply->rows[0];
+    bool active = row->status == CTX_CREATING || row->status == CTX_READY;
+    if (active && context_is_elsewhere(a->front, row, &answer, &e)) {
+        about_end(a, &answer);
+        return NULL;
+    }
+    return row;
+}
+
+/* ---- touch ---------------------------------------------------------------------------------- */
+
+static void on_touched(void *arg, const struct ctx_reply *reply)
+{
+    struct about *a = arg;
+
+    if (reply->r < 0) {
+        about_fail(a, reply);
+        return;
+    }
+    const struct ctx_row *row = &reply->rows[0];
+    struct context *c = contexts_find(a->front, row->tenant, row->conversation, row->path);
+    if (c && strcmp(c->row.id, row->id) == 0) {
+        c->row = *row;
+        c->told_ns = clock_ns();
+        context_move_deadline(c);
+    }
+    about_end(a, &(struct context_answer){.row = row});
+}
+
+static void on_seen_to_touch(void *arg, const struct ctx_reply *reply)
+{
+    struct about *a = arg;
+    struct ctx_store *s = a->front->contexts->store;
+
+    if (ours(a, reply))
+        s->ops->touch(s, a->tenant, a->id, a->ttl_ms, on_touched, a);
+}
+
+void context_touch(struct front *f, const char *tenant, const char *id, uint64_t ttl_ms,
+                   context_done done, void *arg)
+{
+    struct ctx_store *s = f->contexts->store;
+    struct about *a = about_new(f, tenant, id, done, arg);
+
+    a->ttl_ms = ttl_ms;
+    s->ops->get(s, tenant, id, on_seen_to_touch, a);
+}
+
+/* ---- terminate ------------------------------------------------------------------------------ */
+
+/* Answered when the sandbox is gone: whoever ends one may count on its memory being free. */
+static void on_box_gone(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct about *a = arg;
+
+    (void)b, (void)r, (void)e;
+    about_end(a, &(struct context_answer){.row = a->row.id[0] ? &a->row : NULL});
+}
+
+static void on_terminated(void *arg, const struct ctx_reply *reply)
+{
+    struct about *a = arg;
+
+    if (reply->r < 0) {
+        about_fail(a, reply);
+        return;
+    }
+    if (reply->n > 0)
+        a->row = reply->rows[0];
+    struct trace_ref before = deed_enter(&a->deed.trace);
+    if (reply->n > 0) {
+        deed_context(&a->deed, a->row.tenant, a->row.conversation, a->row.path, a->row.id);
+        context_tell_end(a->front, &a->row, "terminated");
+    }
+    context_end_box(a->front, &a->row, on_box_gone, a);
+    deed_leave(&before);
+}
+
+static void on_seen_to_end(void *arg, const struct ctx_reply *reply)
+{
+    struct about *a = arg;
+    struct ctx_store *s = a->front->contexts->store;
+
+    if (ours(a, reply))
+        s->ops->terminate(s, a->tenant, a->id, on_terminated, a);
+}
+
+void context_terminate(struct front *f, const char *tenant, const char *id, context_done done,
+                       void *arg)
+{
+    struct ctx_store *s = f->contexts->store;
+    struct about *a = about_new(f, tenant, id, done, arg);
+
+    deed_begin(&a->deed, DEED_CONTEXT_TERMINATE);
+    s->ops->get(s, tenant, id, on_seen_to_end, a);
+}
+
+/* ---- merge ---------------------------------------------------------------------------------- */
+
+struct merging {
+    struct about *about;
+    char conversation[CTX_NAME_MAX + 1], source[CTX_NAME_MAX + 1], target[CTX_NAME_MAX + 1];
+};
+
+static void on_source(void *arg, const struct ctx_reply *reply)
+{
+    struct merging *m = arg;
+    struct about *a = m->about;
+    struct ctx_store *s = a->front->contexts->store;
+
+    if (reply->r < 0)
+        about_fail(a, reply);
+    else if (reply->n == 0 || ours(a, reply))
+        s->ops->merge(s, a->tenant, m->conversation, m->source, m->target, on_terminated, a);
+    free(m);
+}
+
+void context_merge(struct front *f, const char *tenant, const char *conversation,
+                   const char *source, const char *target, context_done done, void *arg)
+{
+    struct ctx_store *s = f->contexts->store;
+    struct merging *m = xcalloc(1, sizeof(*m));
+
+    m->about = about_new(f, tenant, "", done, arg);
+    deed_begin(&m->about->deed, DEED_CONTEXT_TERMINATE);
+    snprintf(m->conversation, sizeof(m->conversation), "%s", conversation);
+    snprintf(m->source, sizeof(m->source), "%s", source);
+    snprintf(m->target, sizeof(m->target), "%s", target);
+    struct ctx_list q = {.tenant = tenant,
+                         .conversation = conversation,
+                         .path = source,
+                         .statuses = CTX_ACTIVE,
+                         .limit = 1};
+    s->ops->list(s, &q, on_source, m);
+}
+
+/* ---- cleanup -------------------------------------------------------------------------------- */
+
+struct cleanup {
+    struct front *front;
+    char tenant[ID_LEN + 1];
+    char conversation[CTX_NAME_MAX + 1]; /* "": what has expired */
+    size_t ended, pending;
+    bool more;
+    int r; /* of the first that could not be ended */
+    struct sg_error e;
+    context_counted done;
+    void *arg;
+};
+
+static void cleanup_turn(struct cleanup *c);
+
+static void cleanup_end(struct cleanup *c, int r, const struct sg_error *e)
+{
+    c->done(c->arg, r, e, c->ended);
+    free(c);
+}
+
+static void on_one_gone(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct cleanup *c = arg;
+
+    (void)b, (void)r, (void)e;
+    if (--c->pending > 0)
+        return;
+    if (c->r == 0 && c->more)
+        cleanup_turn(c);
+    else
+        cleanup_end(c, c->r, &c->e);
+}
+
+static void on_swept(void *arg)
+{
+    struct cleanup *c = arg;
+
+    c->pending = 1;
+    on_one_gone(c, NULL, 0, NULL);
+}
+
+static void on_expired(void *arg, const struct ctx_reply *reply)
+{
+    struct cleanup *c = arg;
+
+    if (reply->r < 0) {
+        cleanup_end(c, reply->r, &reply->e);
+        return;
+    }
+    c->more = reply->n >= c->front->settings.reap_batch;
+    c->ended += reply->n;
+    context_end_boxes(c->front, reply->rows, reply->n, on_swept, c);
+}
+
+static void on_one_ended(void *arg, const struct ctx_reply *reply)
+{
+    struct cleanup *c = arg;
+
+    if (reply->r == 0 && reply->n > 0) {
+        c->ended++;
+        context_tell_end(c->front, &reply->rows[0], "cleaned up");
+        /* What another server has, that one ends when it next looks at the row. */
+        context_end_box(c->front, &reply->rows[0], on_one_gone, c);
+        return;
+    }
+    if (reply->r < 0 && c->r == 0) {
+        c->r = reply->r;
+        c->e = reply->e;
+    }
+    on_one_gone(c, NULL, 0, NULL);
+}
+
+static void on_conversation(void *arg, const struct ctx_reply *reply)
+{
+    struct cleanup *c = arg;
+    struct ctx_store *s = c->front->contexts->store;
+
+    if (reply->r < 0) {
+        cleanup_end(c, reply->r, &reply->e);
+        return;
+    }
+    c->more = reply->more;
+    c->pending = reply->n + 1;
+    for (size_t i = 0; i < reply->n; i++)
+        s->ops->terminate(s, c->tenant, reply->rows[i].id, on_one_ended, c);
+    on_one_gone(c, NULL, 0, NULL);
+}
+
+static void cleanup_turn(struct cleanup *c)
+{
+    struct contexts *t = c->front->contexts;
+    struct sg_error e;
+
+    if (!c->conversation[0] && !reaper_uses_told(c->front)) {
+        int r = err_set(&e, SG_ERR_LIMIT, -EAGAIN,
+                        "the store has not heard yet of all that is in use: try again");
+        cleanup_end(c, r, &e);
+        return;
+    }
+    if (!c->conversation[0]) {
+        t->store->ops->expire(t->store, t->node, c->tenant, CONTEXT_STUCK_MS,
+                              c->front->settings.reap_batch, on_expired, c);
+        return;
+    }
+    struct ctx_list q = {.tenant = c->tenant,
+                         .conversation = c->conversation,
+                         .statuses = CTX_ACTIVE,
+                         .limit = CTX_LIST_MAX};
+    t->store->ops->list(t->store, &q, on_conversation, c);
+}
+
+void context_cleanup(struct front *f, const char *tenant, const char *conversation,
+                     context_counted done, void *arg)
+{
+    struct cleanup *c = xcalloc(1, sizeof(*c));
+
+    c->front = f;
+    snprintf(c->tenant, sizeof(c->tenant), "%s", tenant);
+    snprintf(c->conversation, sizeof(c->conversation), "%s", conversation ? conversation : "");
+    c->done = done;
+    c->arg = arg;
+    cleanup_turn(c);
+}

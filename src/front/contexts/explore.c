@@ -1,0 +1,307 @@
+/* Best of N: the sandbox of a context as it is now, several times, for different code to run in
+ * each (front/v1/explore.c runs it), and for one of them to be adopted (adopt.c).
+ *
+ *   the row is touched --> its sandbox stands still: a checkpoint --> N sandboxes from it -->
+ * answered
+ *
+ * A candidate names the context like the sandbox of the context does, so that it has the same rules
+ * and what it uses is counted there. What it is not is the sandbox that the row names: the reaper
+ * would end it for that, and does in a front that has not heard of the exploration. Otherwise it
+ * ends at its own deadline, which is the warden's. All or none: if one cannot be made the others
+ * are ended. */
+#include <string.h>
+
+#include "front/contexts/impl.h"
+
+struct exploring {
+    struct front *front;
+    struct store_tenant tenant;
+    char context[ID_LEN + 1];
+    uint64_t wait_ms, life_ms;
+    void (*copy)(const struct box_spec *from, struct box_spec *ret);
+    struct ctx_row row;
+    struct box *box; /* held */
+    struct exploration *x;
+    size_t pending;
+    int r; /* of the first that could not be made */
+    struct sg_error e;
+    json_t *report;
+    struct deed deed;
+    explore_done done;
+    void *arg;
+};
+
+struct making {
+    struct exploring *g;
+    size_t index;
+};
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static void exploration_free(struct exploration *x)
+{
+    struct exploration **at = &x->front->contexts->explorations;
+
+    while (*at != x)
+        at = &(*at)->next;
+    *at = x->next;
+    free(x);
+}
+
+static bool is_empty(const struct exploration *x)
+{
+    for (size_t i = 0; i < x->n; i++)
+        if (x->boxes[i])
+            return false;
+    return true;
+}
+
+static void free_if_over(struct exploration *x)
+{
+    if (x->kept && !x->dropping && is_empty(x))
+        exploration_free(x);
+}
+
+static void drop(struct exploration *x, size_t i)
+{
+    struct box *b = steal_ptr(&x->boxes[i]);
+
+    /* Taken out first: its end is told to explorations_box_ended. */
+    if (b && b->state != BOX_ENDED)
+        box_kill(b, NULL, NULL);
+    box_unref(b);
+}
+
+/* Whoever runs something in the last of them hears of its end, and keeps x, of which nothing is
+ * left. */
+static void drop_all(struct exploration *x)
+{
+    bool nested = x->dropping;
+
+    x->dropping = true;
+    for (size_t i = 0; i < x->n; i++)
+        drop(x, i);
+    x->dropping = nested;
+}
+
+struct exploration *exploration_of(const struct box *b)
+{
+    for (struct exploration *x = b->front->contexts->explorations; x; x = x->next)
+        for (size_t i = 0; i < x->n; i++)
+            if (x->boxes[i] == b)
+                return x;
+    return NULL;
+}
+
+bool explorations_want(const struct box *b)
+{
+    for (struct exploration *x = b->front->contexts->explorations; x; x = x->next)
+        if (!x->kept && strcmp(x->context, b->spec.context) == 0)
+            return true;
+    return exploration_of(b) != NULL;
+}
+
+void explorations_box_ended(struct box *b)
+{
+    struct exploration *x = exploration_of(b);
+
+    if (!x)
+        return;
+    for (size_t i = 0; i < x->n; i++)
+        if (x->boxes[i] == b)
+            box_unref(steal_ptr(&x->boxes[i]));
+    free_if_over(x);
+}
+
+void explorations_end(struct front *f, const char *context)
+{
+    for (struct exploration *x = f->contexts->explorations, *next; x; x = next) {
+        next = x->next;
+        if (strcmp(x->context, context) != 0)
+            continue;
+        drop_all(x);
+        free_if_over(x);
+    }
+}
+
+static void on_nothing(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    (void)arg, (void)b, (void)r, (void)e;
+}
+
+void exploration_keep(struct exploration *x, uint64_t ms)
+{
+    if (ms == 0)
+        drop_all(x);
+    for (size_t i = 0; i < x->n; i++)
+        if (x->boxes[i])
+            box_set_timeout(x->boxes[i], ms, false, on_nothing, NULL);
+    x->kept = true;
+    free_if_over(x);
+}
+
+/* ---- making them ----------------------------------------------------------------------------- */
+
+static void finish(struct exploring *g, const struct context_answer *a, struct exploration *x)
+{
+    if (a->elsewhere)
+        g->deed.label = NULL;
+    deed_end(&g->deed, g->front, g->box, a->r, a->e, NULL);
+    g->done(g->arg, a, x);
+    if (g->box)
+        context_release(g->box);
+    json_decref(g->report);
+    free(g);
+}
+
+static void fail(struct exploring *g, int r, const struct sg_error *e, const json_t *report)
+{
+    finish(g, &(struct context_answer){.r = r, .e = e, .report = report}, NULL);
+}
+
+static void all_answered(struct exploring *g)
+{
+    struct exploration *x = g->x;
+
+    if (g->r < 0) {
+        exploration_keep(x, 0);
+        fail(g, g->r, &g->e, g->report);
+        return;
+    }
+    finish(g, &(struct context_answer){.row = &g->row, .box = g->box, .report = g->report}, x);
+}
+
+static void on_forked(void *arg, struct box *b, int r, const struct sg_error *e,
+                      const json_t *report)
+{
+    AUTO(free_p) struct making *m = arg;
+    struct exploring *g = m->g;
+
+    if (r == 0) {
+        g->x->boxes[m->index] = box_ref(b);
+    } else if (g->r == 0) {
+        g->r = r;
+        g->e = *e;
+    }
+    /* They are all told the same; of an error, that of the first is told. */
+    if (!g->report && report)
+        g->report = json_deep_copy(report);
+    if (--g->pending == 0)
+        all_answered(g);
+}
+
+static void make(struct exploring *g, struct checkpoint *c, size_t i)
+{
+    struct fork_ask ask = {.timeout_ms = g->life_ms, .last = i + 1 == g->x->n};
+    struct making *m = xcalloc(1, sizeof(*m));
+    struct box_spec spec;
+
+    *m = (struct making){.g = g, .index = i};
+    g->copy(&g->box->spec, &spec);
+    snprintf(spec.context, sizeof(spec.context), "%s", g->context);
+    spec.auto_pause = false; /* it is to end */
+    box_create_from(g->front, &spec, c, &ask, on_forked, m);
+}
+
+static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
+                          const json_t *report)
+{
+    struct exploring *g = arg;
+
+    if (r < 0) {
+        exploration_keep(g->x, 0);
+        fail(g, r, e, report);
+        return;
+    }
+    /* One more than there are: the last of them may fail at once. */
+    g->pending = g->x->n + 1;
+    struct trace_ref before = deed_enter(&g->deed.trace);
+    for (size_t i = 0; i < g->x->n; i++)
+        make(g, c, i); /* the last uses it up */
+    deed_leave(&before);
+    if (--g->pending == 0)
+        all_answered(g);
+}
+
+/* Nothing is begun for what cannot be had as a whole. */
+static int check_room(const struct exploring *g, struct sg_error *e)
+{
+    uint32_t limit =
+        g->tenant.max_sandboxes ? g->tenant.max_sandboxes : g->front->settings.tenant_sandboxes;
+    size_t there = boxes_count(g->front, g->tenant.id);
+
+    if (there + g->x->n <= limit)
+        return 0;
+    return err_set(e, SG_ERR_LIMIT, -EDQUOT,
+                   "%zu more sandbox%s would be more than the tenant may have: the limit is %u, "
+                   "and %zu run; explore with fewer codes, or end some first",
+                   g->x->n, g->x->n == 1 ? "" : "es", limit, there);
+}
+
+static void on_ready(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct exploring *g = arg;
+    struct checkpoint_ask ask = {.kind = CHECKPOINT_FORK, .wait_ms = g->wait_ms};
+    struct sg_error full;
+
+    if (r == 0) {
+        r = check_room(g, &full);
+        e = &full;
+    }
+    if (r < 0) {
+        on_checkpoint(g, NULL, r, e, NULL);
+        return;
+    }
+    deed_box(&g->deed, b);
+    struct trace_ref before = deed_enter(&g->deed.trace);
+    box_checkpoint(b, &ask, on_checkpoint, g);
+    deed_leave(&before);
+}
+
+static void on_touched(void *arg, const struct context_answer *a)
+{
+    struct exploring *g = arg;
+    struct sg_error e;
+
+    if (a->r < 0 || a->elsewhere) {
+        exploration_keep(g->x, 0);
+        finish(g, a, NULL);
+        return;
+    }
+    g->row = *a->row;
+    struct box *b = box_get(g->front, g->row.tenant, g->row.sandbox);
+    if (!b || strcmp(b->spec.context, g->row.id) != 0) {
+        err_set(&e, SG_ERR_GONE, -ENOMSG,
+                "the context has no sandbox now: run something on its path first");
+        on_checkpoint(g, NULL, -ENOMSG, &e, NULL);
+        return;
+    }
+    context_hold(b);
+    g->box = b;
+    g->x->auto_pause = b->spec.auto_pause;
+    context_when_ready(b, on_ready, g);
+}
+
+void context_explore(struct front *f, const struct explore_ask *ask, explore_done done, void *arg)
+{
+    struct exploring *g = xcalloc(1, sizeof(*g));
+    struct exploration *x = xcalloc(1, sizeof(*x));
+
+    *g = (struct exploring){.front = f,
+                            .tenant = *ask->tenant,
+                            .wait_ms = ask->wait_ms,
+                            .life_ms = ask->life_ms,
+                            .copy = ask->copy,
+                            .x = x,
+                            .done = done,
+                            .arg = arg};
+    snprintf(g->context, sizeof(g->context), "%s", ask->context);
+    *x = (struct exploration){.front = f, .n = ask->n, .next = f->contexts->explorations};
+    id_random(x->id);
+    memcpy(x->tenant, ask->tenant->id, sizeof(x->tenant));
+    memcpy(x->context, g->context, sizeof(x->context));
+    f->contexts->explorations = x;
+    deed_begin(&g->deed, DEED_CONTEXT_EXPLORE);
+    span_number(g->deed.span, KEY_COUNT, (int64_t)ask->n);
+    context_touch(f, ask->tenant->id, ask->context, 0, on_touched, g);
+}

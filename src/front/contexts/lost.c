@@ -1,0 +1,63 @@
+/* Sandboxes that ended under a row that lives: the store is told, so that the row has none and
+ * takes no place of the limits. While it cannot be reached they are kept, and told at the next turn
+ * of the reaper. */
+#include <string.h>
+
+#include "front/contexts/impl.h"
+#include "lib/log/log.h"
+
+#define KEPT_MAX 4096 /* beyond, the row takes its place until it expires */
+
+struct lost {
+    struct lost *next;
+    struct front *front;
+    char tenant[ID_LEN + 1], id[ID_LEN + 1], sandbox[ID_LEN + 1];
+};
+
+static void on_told(void *arg, const struct ctx_reply *reply)
+{
+    struct lost *l = arg;
+    struct contexts *t = l->front->contexts;
+
+    if (reply->r != -EAGAIN || t->n_lost >= KEPT_MAX) {
+        free(l);
+        return;
+    }
+    if (t->n_lost == 0)
+        log_line(LEVEL_WARN, "a context's sandbox has ended, and the store hears of it later: %s",
+                 reply->e.message);
+    l->next = t->lost;
+    t->lost = l;
+    t->n_lost++;
+}
+
+static void tell(struct lost *l)
+{
+    struct ctx_store *s = l->front->contexts->store;
+
+    s->ops->lost(s, l->tenant, l->id, l->sandbox, on_told, l);
+}
+
+void lost_tell(const struct context *c, const struct box *b)
+{
+    struct lost *l = xcalloc(1, sizeof(*l));
+
+    l->front = c->front;
+    memcpy(l->tenant, c->tenant, sizeof(l->tenant));
+    memcpy(l->id, c->row.id, sizeof(l->id));
+    memcpy(l->sandbox, b->id, sizeof(l->sandbox));
+    tell(l);
+}
+
+void lost_tell_again(struct front *f)
+{
+    struct lost *list = f->contexts->lost;
+
+    f->contexts->lost = NULL;
+    f->contexts->n_lost = 0;
+    while (list) {
+        struct lost *l = list;
+        list = l->next;
+        tell(l);
+    }
+}

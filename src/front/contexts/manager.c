@@ -1,0 +1,337 @@
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "front/contexts/impl.h"
+#include "front/core/events.h"
+#include "lib/log/log.h"
+#include "lib/vault/vault.h"
+
+#define BUCKETS    4096u /* a power of two */
+#define GRACE_MS   60000
+#define TTL_MAX_MS (3650ull * 86400 * 1000) /* as the settings: a database may say anything */
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+static uint32_t mix(uint32_t h, const char *text)
+{
+    /* With its end, so that where one part stops and the next begins counts. */
+    for (const char *p = text;; p++) {
+        h = (h ^ (unsigned char)*p) * 16777619u;
+        if (!*p)
+            return h;
+    }
+}
+
+static struct context **bucket_of(struct contexts *t, const char *tenant, const char *conversation,
+                                  const char *path)
+{
+    uint32_t h = mix(mix(mix(2166136261u, tenant), conversation), path);
+
+    return &t->buckets[h & (BUCKETS - 1)];
+}
+
+struct context *contexts_find(struct front *f, const char *tenant, const char *conversation,
+                              const char *path)
+{
+    struct context *c = *bucket_of(f->contexts, tenant, conversation, path);
+
+    while (c && (strcmp(c->tenant, tenant) != 0 || strcmp(c->conversation, conversation) != 0 ||
+                 strcmp(c->path, path) != 0))
+        c = c->next_in_bucket;
+    return c;
+}
+
+struct context *contexts_find_or_add(struct front *f, const char *tenant, const char *conversation,
+                                     const char *path)
+{
+    struct context *c = contexts_find(f, tenant, conversation, path);
+
+    if (c)
+        return c;
+    struct context **bucket = bucket_of(f->contexts, tenant, conversation, path);
+    c = xcalloc(1, sizeof(*c));
+    c->front = f;
+    snprintf(c->tenant, sizeof(c->tenant), "%s", tenant);
+    snprintf(c->conversation, sizeof(c->conversation), "%s", conversation);
+    snprintf(c->path, sizeof(c->path), "%s", path);
+    c->next_in_bucket = *bucket;
+    *bucket = c;
+    return c;
+}
+
+void context_drop_if_idle(struct context *c)
+{
+    struct context **at = bucket_of(c->front->contexts, c->tenant, c->conversation, c->path);
+
+    if (c->box || c->waiters || c->telling || c->checking || c->step != OBTAIN_NONE)
+        return;
+    while (*at != c)
+        at = &(*at)->next_in_bucket;
+    *at = c->next_in_bucket;
+    free(c);
+}
+
+void contexts_each(struct front *f, void (*fn)(struct context *c, void *arg), void *arg)
+{
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct context *c = f->contexts->buckets[i], *next; c; c = next) {
+            next = c->next_in_bucket;
+            fn(c, arg);
+        }
+}
+
+/* ---- its sandbox ---------------------------------------------------------------------------- */
+
+static void on_nothing(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    (void)arg, (void)b, (void)r, (void)e;
+}
+
+void context_detach(struct context *c)
+{
+    struct box *b = steal_ptr(&c->box);
+
+    if (!b)
+        return;
+    b->context = NULL;
+    b->conversation = b->path = NULL;
+    box_unref(b);
+}
+
+void context_kill_box(struct context *c)
+{
+    struct box *b = c->box;
+
+    if (!b)
+        return;
+    box_ref(b);
+    context_detach(c);
+    box_kill(b, NULL, NULL);
+    box_unref(b);
+}
+
+void context_attach(struct context *c, struct box *b)
+{
+    if (c->box == b)
+        return;
+    context_kill_box(c);
+    c->box = box_ref(b);
+    b->context = c;
+    b->conversation = c->conversation;
+    b->path = c->path;
+}
+
+bool context_used(const struct context *c)
+{
+    const struct box *b = c->box;
+
+    return b && (box_in_use(b) || b->used_ns > c->told_ns || b->state == BOX_PAUSED);
+}
+
+/* A sandbox that ended under a row that lives: the next who asks gets another. */
+static void on_box_ended(struct box *b)
+{
+    struct context *c = b->context;
+
+    if (!c) {
+        explorations_box_ended(b);
+        return;
+    }
+    context_detach(c);
+    lost_tell(c, b);
+    context_drop_if_idle(c);
+}
+
+void context_tell_end(struct front *f, const struct ctx_row *row, const char *reason)
+{
+    event_emit(f, HAPPENED_CONTEXT_ENDED,
+               &(struct event_about){.tenant = row->tenant,
+                                     .sandbox = row->sandbox[0] ? row->sandbox : NULL,
+                                     .context = row->id,
+                                     .conversation = row->conversation,
+                                     .path = row->path,
+                                     .reason = reason});
+}
+
+void context_end_box(struct front *f, const struct ctx_row *row, box_done done, void *arg)
+{
+    struct box *b = row->sandbox[0] ? box_find(f, row->sandbox) : NULL;
+
+    explorations_end(f, row->id);
+    /* The row names it, and it must name the row: what a database says is not enough to end it. */
+    if (!b || strcmp(b->spec.context, row->id) != 0) {
+        if (done)
+            done(arg, NULL, 0, NULL);
+        return;
+    }
+    struct context *c = b->context;
+    box_ref(b);
+    if (c) {
+        context_detach(c);
+        context_drop_if_idle(c);
+    }
+    box_kill(b, done, arg);
+    box_unref(b);
+}
+
+uint64_t context_life_ms(const struct context *c)
+{
+    uint64_t ttl_ms = c->row.ttl_ms < TTL_MAX_MS ? c->row.ttl_ms : TTL_MAX_MS;
+
+    return ttl_ms + c->front->settings.reap_every_ms + GRACE_MS;
+}
+
+void context_move_deadline(struct context *c)
+{
+    const uint64_t slack_ns = 5ull * 1000 * 1000 * 1000;
+    uint64_t ms = context_life_ms(c);
+    uint64_t deadline = clock_ns() + ms * 1000000ull;
+
+    /* An order for each use would be one too many; the grace has room for this. */
+    if (c->box && c->box->state == BOX_RUNNING &&
+        (deadline > c->box->deadline_ns + slack_ns || c->box->deadline_ns > deadline + slack_ns))
+        box_set_timeout(c->box, ms, false, on_nothing, NULL);
+}
+
+void context_keep_deadline(struct context *c)
+{
+    uint64_t end_ns = c->told_ns + (context_life_ms(c) - GRACE_MS) * 1000000ull;
+
+    if (c->box && c->box->deadline_ns < end_ns)
+        context_move_deadline(c);
+}
+
+/* A store that nobody could reach has not heard of the others either: until they had the time to
+ * tell it, they are not dead. */
+bool contexts_know_the_dead(const struct contexts *t)
+{
+    return !t->back_ns || clock_ns() - t->back_ns > CTX_NODE_DEAD_MS * 1000000ull;
+}
+
+/* The database may say anything, and clients are sent there. */
+static bool is_address(const char *url)
+{
+    if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
+        return false;
+    for (const char *p = url; *p; p++)
+        if (*p <= ' ' || *p > '~')
+            return false;
+    return true;
+}
+
+bool context_is_elsewhere(struct front *f, const struct ctx_row *row, struct context_answer *a,
+                          struct sg_error *e)
+{
+    const struct contexts *t = f->contexts;
+
+    if (strcmp(row->node, t->node) == 0 || (!row->node_alive && contexts_know_the_dead(t)))
+        return false;
+    a->row = row;
+    if (is_address(row->node_url)) {
+        a->elsewhere = row->node_url;
+    } else {
+        a->r = err_set(e, SG_ERR_LIMIT, -EAGAIN,
+                       "path '%.64s' of conversation '%.64s' has its sandbox on another server, "
+                       "which has no public_url set: ask that one",
+                       row->path, row->conversation);
+        a->e = e;
+    }
+    return true;
+}
+
+void context_hold(struct box *b)
+{
+    box_ref(b);
+    b->holds++;
+}
+
+void context_release(struct box *b)
+{
+    b->holds--;
+    b->used_ns = clock_ns();
+    box_unref(b);
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+/* The length of the UTF-8 character at p, or 0: none, or a control character. */
+static size_t character(const unsigned char *p)
+{
+    static const struct {
+        unsigned char mask, lead;
+        uint32_t min;
+    } forms[] = {
+        {0x80, 0x00, 0x20}, {0xe0, 0xc0, 0xa0}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
+
+    for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+        if ((p[0] & forms[i].mask) != forms[i].lead)
+            continue;
+        uint32_t c = p[0] & (unsigned char)~forms[i].mask;
+        for (size_t k = 1; k <= i; k++) {
+            if ((p[k] & 0xc0) != 0x80)
+                return 0;
+            c = c << 6 | (p[k] & 0x3f);
+        }
+        bool ok = c >= forms[i].min && c != 0x7f && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff);
+        return ok ? i + 1 : 0;
+    }
+    return 0;
+}
+
+int context_name_check(const char *field, const char *value, struct sg_error *e)
+{
+    if (!value || !value[0])
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s is missing or empty: give 1 to %d bytes",
+                       field, CTX_NAME_MAX);
+    if (strlen(value) > CTX_NAME_MAX)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s is longer than %d bytes", field,
+                       CTX_NAME_MAX);
+    for (const unsigned char *p = (const unsigned char *)value; *p;) {
+        size_t n = character(p);
+        if (n == 0)
+            return err_set(e, SG_ERR_INVALID, -EINVAL,
+                           "%s has a control character, or is no UTF-8, at byte %zu", field,
+                           (size_t)(p - (const unsigned char *)value));
+        p += n;
+    }
+    return 0;
+}
+
+/* ---- beginning ------------------------------------------------------------------------------ */
+
+struct ctx_store *contexts_store(struct front *f)
+{
+    return f->contexts->store;
+}
+
+/* Beside the server's own file, and not in it: who gets hold of the database has no key. */
+static int open_key(struct front *f, struct vault_key **ret, struct sg_error *e)
+{
+    AUTO(close_p) int dir = store_dir(f->store, e);
+
+    return dir < 0 ? dir : vault_key_open(dir, KEPT_KEY, ret, e);
+}
+
+int contexts_start(struct front *f, struct ctx_store *store, void (*started)(struct front *f),
+                   struct sg_error *e)
+{
+    struct contexts *t = xcalloc(1, sizeof(*t));
+    unsigned char bytes[ID_LEN];
+    int r = store_secret(f->store, "node", bytes, sizeof(bytes), e);
+
+    if (r == 0)
+        r = open_key(f, &t->key, e);
+    if (r < 0) {
+        free(t);
+        return r;
+    }
+    id_from_bytes(bytes, t->node);
+    t->front = f;
+    t->store = store;
+    t->on_started = started;
+    t->buckets = xcalloc(BUCKETS, sizeof(struct context *));
+    f->contexts = t;
+    f->on_box_ended = on_box_ended;
+    reaper_start(f);
+    return 0;
+}

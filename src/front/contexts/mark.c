@@ -1,0 +1,117 @@
+/* A checkpoint before a message. Several calls may come for one message, one after the other or all
+ * at once, and what is meant is the state before the first of them: so those of a sandbox are
+ * looked at one at a time, and none is left when the last message that the sandbox has come from is
+ * the same, or when there was none to be had before the first: what came later would be another
+ * state under that name. */
+#include <string.h>
+
+#include "front/contexts/impl.h"
+
+struct marking {
+    struct marking *next;
+    struct box *box;
+    char message[CHECKPOINT_LABEL_MAX + 1];
+    uint64_t wait_ms;
+    bool begun;
+    context_marked done;
+    void *arg;
+};
+
+/* Of all sandboxes, oldest first. The first of a sandbox is at work, the others wait for it. */
+static struct marking *all;
+
+static void begin(struct marking *m);
+
+static struct marking *first_of(const struct box *b)
+{
+    struct marking *m = all;
+
+    while (m && m->box != b)
+        m = m->next;
+    return m;
+}
+
+static void end(struct marking *m, const char *checkpoint, const char *skipped)
+{
+    struct context *c = m->box->context;
+    struct marking **at = &all;
+
+    if (c)
+        snprintf(c->unmarked, sizeof(c->unmarked), "%s", checkpoint ? "" : m->message);
+    while (*at != m)
+        at = &(*at)->next;
+    *at = m->next;
+    m->done(m->arg, checkpoint, skipped);
+    struct marking *next = first_of(m->box);
+    if (next && !next->begun)
+        begin(next);
+    box_unref(m->box);
+    free(m);
+}
+
+/* With what helps against the first thing that is in the way: the answer has no room for the list.
+ * Nothing in it was chosen by anybody inside. */
+static void end_without(struct marking *m, const struct sg_error *e, const json_t *report)
+{
+    const json_t *first = json_array_get(json_object_get(report, "inTheWay"), 0);
+    const char *what = json_string_value(json_object_get(first, "what"));
+    const char *remedy = json_string_value(json_object_get(first, "remedy"));
+    struct sg_error more = *e;
+
+    if (what && remedy)
+        snprintf(more.message, sizeof(more.message), "%.80s (%.20s): %.300s", e->message, what,
+                 remedy);
+    end(m, NULL, more.message);
+}
+
+static void on_taken(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
+                     const json_t *report)
+{
+    if (r < 0)
+        end_without(arg, e, report);
+    else
+        end(arg, c->name, NULL);
+}
+
+static void on_ready(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct marking *m = arg;
+    const struct checkpoint *last = r < 0 ? NULL : moment_last(b);
+    bool begun = b->context && strcmp(b->context->unmarked, m->message) == 0;
+    struct checkpoint_ask ask = {
+        .kind = CHECKPOINT_LABEL, .label = m->message, .wait_ms = m->wait_ms};
+
+    if (r < 0)
+        end(m, NULL, e->message);
+    else if (last && strcmp(last->label, m->message) == 0)
+        end(m, last->name, NULL);
+    else if (begun)
+        end(m, NULL, "the message has begun without a checkpoint");
+    else
+        box_checkpoint(b, &ask, on_taken, m);
+}
+
+static void begin(struct marking *m)
+{
+    m->begun = true;
+    context_when_ready(m->box, on_ready, m);
+}
+
+void context_mark(struct box *b, const char *message, uint64_t wait_ms, context_marked done,
+                  void *arg)
+{
+    struct marking *m = xcalloc(1, sizeof(*m)), **at = &all;
+
+    *m = (struct marking){.box = box_ref(b),
+                          .wait_ms =
+                              wait_ms < CHECKPOINT_WAIT_MAX_MS ? wait_ms : CHECKPOINT_WAIT_MAX_MS,
+                          .done = done,
+                          .arg = arg};
+    snprintf(m->message, sizeof(m->message), "%s", message);
+    bool alone = !first_of(b);
+    while (*at)
+        at = &(*at)->next;
+    *at = m;
+    if (alone)
+        begin(m);
+}

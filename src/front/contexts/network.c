@@ -1,0 +1,161 @@
+/* Another network for a context's sandbox, and for the one that replaces it.
+ *
+ *   put in force --> kept in the store --> answered
+ *                        |
+ *                        +-- cannot be --> the one before put in force, and kept --> refused
+ *
+ * In this order, since a text that was stored first would outlive a change that then came to
+ * nothing, and a crash: it may be the more open of the two. What is in force and not kept is what
+ * nobody was told of yet. A store whose answer was lost may have taken the text: so the one before
+ * is stored again.
+ *
+ * One at a time for each sandbox, so that what is kept last is what is in force. */
+#include <string.h>
+
+#include "front/contexts/impl.h"
+#include "front/core/egress.h"
+
+struct network_change {
+    struct network_change *next;
+    struct box *box;
+    json_t *network, *before; /* each until it is handed over */
+    int allow_internet, allow_before;
+    box_done done;
+    void *arg;
+    struct sg_error e; /* why it is taken back */
+};
+
+static void begin(struct network_change *c);
+
+static struct network_change *first_of(const struct box *b)
+{
+    struct network_change *c = b->front->contexts->changes;
+
+    while (c && c->box != b)
+        c = c->next;
+    return c;
+}
+
+static void finish(struct network_change *c, int r, const struct sg_error *e)
+{
+    struct network_change **at = &c->box->front->contexts->changes, *next;
+    struct box *b = c->box;
+
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    next = first_of(b);
+    c->done(c->arg, b, r, e);
+    json_decref(c->network);
+    json_decref(c->before);
+    free(c);
+    if (next)
+        begin(next);
+    box_unref(b);
+}
+
+static int keep(struct network_change *c, ctx_done done, struct sg_error *e)
+{
+    const struct box_spec *spec = &c->box->spec;
+    struct contexts *t = c->box->front->contexts;
+    AUTO(free_p) char *text = NULL;
+    int r = kept_seal_running(t->key, spec->context, spec, &text, e);
+
+    if (r == 0)
+        t->store->ops->keep(t->store, spec->tenant, spec->context, c->box->id, text, done, c);
+    return r;
+}
+
+static void on_kept_before(void *arg, const struct ctx_reply *reply)
+{
+    struct network_change *c = arg;
+
+    (void)reply; /* it is refused either way */
+    finish(c, c->e.code, &c->e);
+}
+
+static void on_taken_back(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct network_change *c = arg;
+    struct sg_error ignored;
+
+    if (r < 0 && b->state != BOX_ENDED)
+        err_set(&c->e, SG_ERR_LIMIT, -EAGAIN,
+                "the network was changed, but is not kept for a sandbox that replaces this one, "
+                "and could not be changed back: try again: %.200s",
+                e->message);
+    if (r < 0 || keep(c, on_kept_before, &ignored) < 0)
+        finish(c, c->e.code, &c->e);
+}
+
+static void take_back(struct network_change *c, int r, const struct sg_error *e)
+{
+    if (c->box->state == BOX_ENDED) {
+        err_set(&c->e, SG_ERR_NOT_FOUND, -ENOENT, "the sandbox has ended");
+        finish(c, c->e.code, &c->e);
+        return;
+    }
+    /* Stale: it is being replaced, or its context ends. */
+    err_set(&c->e, r == -ESTALE ? SG_ERR_LIMIT : e->kind, r == -ESTALE ? -EAGAIN : r,
+            "the network is as it was, since the change could not be kept: %.400s", e->message);
+    box_set_network(c->box, steal_ptr(&c->before), c->allow_before, on_taken_back, c);
+}
+
+static void on_kept(void *arg, const struct ctx_reply *reply)
+{
+    struct network_change *c = arg;
+
+    if (reply->r < 0)
+        take_back(c, reply->r, &reply->e);
+    else
+        finish(c, 0, NULL);
+}
+
+static void on_in_force(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct network_change *c = arg;
+    struct sg_error why;
+
+    (void)b;
+    if (r < 0)
+        finish(c, r, e);
+    else if ((r = keep(c, on_kept, &why)) < 0)
+        take_back(c, r, &why);
+}
+
+static void begin(struct network_change *c)
+{
+    struct box *b = c->box;
+
+    c->before = json_incref(b->spec.network);
+    c->allow_before = b->spec.allow_internet;
+    box_set_network(b, steal_ptr(&c->network), c->allow_internet, on_in_force, c);
+}
+
+void context_set_network(struct box *b, json_t *network, int allow_internet, box_done done,
+                         void *arg)
+{
+    struct network_change **at = &b->front->contexts->changes, *c;
+    bool first = !first_of(b);
+    struct sg_error e;
+
+    if (exploration_of(b)) {
+        err_set(&e, SG_ERR_GONE, -EBUSY,
+                "the sandbox is a candidate of its context and has the network that this had: "
+                "adopt it first");
+        json_decref(network);
+        done(arg, b, -EBUSY, &e);
+        return;
+    }
+    c = xcalloc(1, sizeof(*c));
+    *c = (struct network_change){.box = box_ref(b),
+                                 .network = network,
+                                 .allow_internet = allow_internet,
+                                 .done = done,
+                                 .arg = arg};
+    while (*at)
+        at = &(*at)->next;
+    *at = c;
+    if (first)
+        begin(c);
+}

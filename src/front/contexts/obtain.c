@@ -1,0 +1,604 @@
+/* Get-or-create: the sandbox of a path, for all who ask for it at the same time. The steps are
+ * drawn in context.h. */
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "front/contexts/impl.h"
+#include "front/core/events.h"
+#include "front/core/outflow.h"
+#include "lib/log/log.h"
+
+#define ATTEMPTS_MAX 5 /* of one obtaining: others may end or replace the row meanwhile */
+#define WAIT_MS      20
+#define WAITS_MAX    (CONTEXT_LEASE_MS / WAIT_MS)
+
+static void claim(struct context *c);
+
+/* ---- answers -------------------------------------------------------------------------------- */
+
+static struct waiter *take_first(struct context *c)
+{
+    struct waiter *w = c->waiters;
+
+    c->waiters = w->next;
+    return w;
+}
+
+static void waiter_free(struct waiter *w)
+{
+    box_unref(w->bring);
+    free(w);
+}
+
+static void tell_created(const struct context *c, const struct context_answer *a)
+{
+    event_emit(c->front, HAPPENED_CONTEXT_CREATED,
+               &(struct event_about){.tenant = a->row->tenant,
+                                     .sandbox = a->box->id,
+                                     .context = a->row->id,
+                                     .conversation = a->row->conversation,
+                                     .path = a->row->path,
+                                     .reason = a->replaced ? "replaced" : "new"});
+}
+
+/* Tells one of them, who is out of the list, and forgets him. front: c may be gone. */
+static void tell_waiter(struct front *f, struct waiter *w, const struct context_answer *a)
+{
+    if (a->box) /* with its context, whose sandbox it is now */
+        deed_box(&w->deed, a->box);
+    if (a->r == 0)
+        span_flag(w->deed.span, KEY_CREATED, a->created);
+    if (a->r == 0 && a->box && !a->created && !w->woken)
+        w->deed.label = "running";
+    deed_end(&w->deed, f, a->box, a->r, a->e, a->replaced ? "replaced" : NULL);
+    w->done(w->arg, a);
+    waiter_free(w);
+}
+
+static void over(struct context *c)
+{
+    c->step = OBTAIN_NONE;
+    free(steal_ptr(&c->kept));
+    free(steal_ptr(&c->keep));
+    c->attempts = c->waits = 0;
+    c->replacing = c->kept_lost = false;
+}
+
+/* To all. They may ask for the same path again at once, which begins anew: so it is over before the
+ * first of them hears of it. */
+static void answer_all(struct context *c, const struct context_answer *answer)
+{
+    struct waiter *list = c->waiters;
+    struct context_answer a = *answer;
+    struct front *f = c->front;
+    json_t *report = steal_ptr(&c->report);
+    struct ctx_row row;
+
+    a.report = report;
+    if (a.row) {
+        row = *a.row;
+        a.row = &row;
+        if (a.elsewhere)
+            a.elsewhere = row.node_url;
+    }
+    if (a.box)
+        box_ref(a.box);
+    if (a.created)
+        tell_created(c, &a);
+    c->waiters = NULL;
+    over(c);
+    context_drop_if_idle(c);
+    while (list) {
+        struct waiter *w = list;
+        list = w->next;
+        tell_waiter(f, w, &a);
+        a.created = a.replaced = a.kept_lost = false; /* for the others it was there */
+        a.report = NULL;
+    }
+    json_decref(report);
+    box_unref(a.box);
+}
+
+static void fail_all(struct context *c, int r, const struct sg_error *e)
+{
+    answer_all(c, &(struct context_answer){.r = r, .e = e});
+}
+
+static void succeed(struct context *c, bool created)
+{
+    c->told_ns = clock_ns();
+    context_move_deadline(c);
+    answer_all(c, &(struct context_answer){.row = &c->row,
+                                           .box = c->box,
+                                           .created = created,
+                                           .replaced = created && c->replacing,
+                                           .kept_lost = created && c->kept_lost});
+}
+
+/* The row is not any more what it was. */
+static void again(struct context *c)
+{
+    struct sg_error e;
+
+    if (++c->attempts < ATTEMPTS_MAX) {
+        claim(c);
+        return;
+    }
+    int r = err_set(&e, SG_ERR_LIMIT, -EAGAIN,
+                    "the context of path '%.64s' is changed by others all the time: try again",
+                    c->path);
+    fail_all(c, r, &e);
+}
+
+/* ---- a moment later ------------------------------------------------------------------------- */
+
+struct pause {
+    uv_timer_t timer;
+    struct context *context;
+};
+
+static void on_pause_closed(uv_handle_t *h)
+{
+    free(h->data);
+}
+
+static void on_pause_over(uv_timer_t *t)
+{
+    struct pause *p = t->data;
+    struct context *c = p->context;
+
+    uv_close((uv_handle_t *)t, on_pause_closed);
+    claim(c);
+}
+
+/* What is there is about to be another: a server that does not say where it is makes the sandbox,
+ * or ours has ended and the warden has not told yet. */
+static void look_again_soon(struct context *c)
+{
+    struct sg_error e;
+
+    if (++c->waits >= WAITS_MAX) {
+        int r = err_set(&e, SG_ERR_LIMIT, -EAGAIN,
+                        "the sandbox of path '%.64s' is being made or ended: try again", c->path);
+        fail_all(c, r, &e);
+        return;
+    }
+    struct pause *p = xcalloc(1, sizeof(*p));
+    p->context = c;
+    p->timer.data = p;
+    uv_timer_init(c->front->loop, &p->timer);
+    uv_timer_start(&p->timer, on_pause_over, WAIT_MS, 0);
+}
+
+/* ---- a sandbox is made ---------------------------------------------------------------------- */
+
+static void on_failure_settled(void *arg, const struct ctx_reply *reply)
+{
+    struct context *c = arg;
+
+    if (reply->r < 0 && reply->r != -ESTALE)
+        log_line(LEVEL_WARN,
+                 "a context without a sandbox stays in the store until it is reaped: %s",
+                 reply->e.message);
+    over(c);
+    if (c->waiters)
+        claim(c);
+    else
+        context_drop_if_idle(c);
+}
+
+/* The one whose sandbox cannot be made. The others may want another kind, or have more luck; but if
+ * the server has no room, that holds for all. */
+static void not_made(struct context *c, int r, const struct sg_error *e, const json_t *report,
+                     bool for_all)
+{
+    struct ctx_store *s = c->front->contexts->store;
+    char id[ID_LEN + 1], message[CTX_ERROR_MAX + 1];
+    struct waiter *w = take_first(c);
+    struct waiter *rest = for_all ? steal_ptr(&c->waiters) : NULL;
+    struct context_answer a = {.r = r, .e = e, .report = report};
+    struct front *f = c->front;
+
+    memcpy(id, c->row.id, sizeof(id));
+    outflow_stored_message(
+        c->front, e->kind == SG_ERR_INTERNAL ? "the sandbox could not be made" : e->message,
+        message, sizeof(message));
+    s->ops->settle(s, c->tenant, id, c->front->contexts->node, NULL, message, NULL,
+                   on_failure_settled, c);
+    w->next = rest;
+    while (w) {
+        struct waiter *next = w->next;
+        tell_waiter(f, w, &a);
+        w = next;
+    }
+}
+
+static void on_settled(void *arg, const struct ctx_reply *reply)
+{
+    struct context *c = arg;
+
+    if (reply->r == 0) {
+        c->row = reply->rows[0];
+        if (c->box) {
+            succeed(c, true);
+        } else { /* it has ended since */
+            again(c);
+        }
+        return;
+    }
+    /* The row is another's, or nobody can say whose: no sandbox without a row. If it was settled
+     * and only the answer was lost, then it must not count as having this one. */
+    if (c->box && reply->r != -ESTALE)
+        lost_tell(c, c->box);
+    context_kill_box(c);
+    if (reply->r == -ESTALE)
+        again(c);
+    else
+        fail_all(c, reply->r, &reply->e);
+}
+
+static void on_box(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct context *c = arg;
+    struct ctx_store *s = c->front->contexts->store;
+
+    if (r < 0) {
+        not_made(c, r, e, NULL, true);
+        return;
+    }
+    context_attach(c, b);
+    s->ops->settle(s, c->tenant, c->row.id, c->front->contexts->node, b->id, NULL, c->keep,
+                   on_settled, c);
+}
+
+static void on_forked(void *arg, struct box *b, int r, const struct sg_error *e,
+                      const json_t *report)
+{
+    struct context *c = arg;
+
+    /* What is in the way of a copy is not in the way of the others who wait. */
+    if (r < 0) {
+        not_made(c, r, e, report, false);
+        return;
+    }
+    json_decref(c->report);
+    c->report = report ? json_deep_copy(report) : NULL;
+    on_box(c, b, 0, NULL);
+}
+
+static void create_from(struct context *c, struct box_spec *spec)
+{
+    const struct waiter *w = c->waiters;
+    struct checkpoint *from = checkpoint_find(c->front, c->tenant, w->checkpoint);
+    struct fork_ask ask = {.timeout_ms = context_life_ms(c),
+                           .last = w->last,
+                           .replay = w->replay,
+                           .files_do = w->files_do};
+    struct sg_error e;
+
+    if (from) {
+        deed_place(c->conversation, c->path);
+        box_create_from(c->front, spec, from, &ask, on_forked, c);
+        return;
+    }
+    box_spec_done(spec);
+    err_set(&e, SG_ERR_GONE, -ESTALE, "checkpoint %s is gone: it was thinned away meanwhile",
+            w->checkpoint);
+    not_made(c, -ESTALE, &e, NULL, false);
+}
+
+/* It takes its place if it still runs; if not, all stays as it was. */
+static void bring(struct context *c)
+{
+    struct box *b = c->waiters->bring;
+    struct sg_error e;
+
+    if (b->state != BOX_RUNNING)
+        b = c->box;
+    if (b && strcmp(b->spec.context, c->row.id) == 0) {
+        on_box(c, b, 0, NULL);
+        return;
+    }
+    err_set(&e, SG_ERR_NOT_FOUND, -ENOENT, "the context has ended");
+    not_made(c, -ENOENT, &e, NULL, false);
+}
+
+/* What the context was asked to be before counts, but for what this call says itself; and what
+ * comes of both is kept. */
+static int apply_kept(struct context *c, struct box_spec *spec, struct sg_error *e)
+{
+    const struct vault_key *key = c->front->contexts->key;
+    bool said = true;
+
+    c->kept_lost = c->kept && kept_apply(key, c->tenant, c->row.id, c->kept, spec, &said, e) < 0;
+    if (c->kept_lost)
+        log_with(
+            LEVEL_WARN, &(struct log_about){.layer = LAYER_INFRASTRUCTURE, .tenant = c->tenant},
+            "context %s gets a sandbox without the metadata, variables and network that it had: "
+            "%s",
+            c->row.id, e->message);
+    free(steal_ptr(&c->keep));
+    return said ? kept_seal(key, c->tenant, c->row.id, spec, &c->keep, e) : 0;
+}
+
+/* What is done for a path is done for the first who waits. */
+static void create_for(struct context *c, struct waiter *w)
+{
+    char layer[ID_LEN + 1] = "";
+    struct sg_error e = {0};
+    struct box_spec spec;
+
+    c->step = OBTAIN_CREATE;
+    if (w->bring) {
+        bring(c);
+        return;
+    }
+    int r = w->spec(w->arg, c->replacing ? c->row.template_id : NULL, &spec, layer, &e);
+    if (r == 0 && (r = apply_kept(c, &spec, &e)) < 0)
+        box_spec_done(&spec);
+    if (r < 0) {
+        not_made(c, r, &e, NULL, false);
+        return;
+    }
+    snprintf(spec.context, sizeof(spec.context), "%s", c->row.id);
+    if (w->tenant.memory > 0)
+        spec.limits.memory_bytes = w->tenant.memory;
+    if (w->checkpoint[0]) {
+        create_from(c, &spec);
+        return;
+    }
+    deed_place(c->conversation, c->path);
+    box_create(c->front, &spec, layer[0] ? layer : NULL, context_life_ms(c), on_box, c);
+}
+
+static void create(struct context *c)
+{
+    struct trace_ref before = deed_enter(&c->waiters->deed.trace);
+    char asked[ID_LEN + 1];
+
+    deed_request(c->waiters->deed.request, asked);
+    create_for(c, c->waiters);
+    deed_request(asked, NULL);
+    deed_leave(&before);
+}
+
+/* ---- one that is there ---------------------------------------------------------------------- */
+
+static void limits_of(const struct context *c, struct ctx_limits *ret)
+{
+    struct context_limits l;
+
+    context_limits(c->front, &c->waiters->tenant, &l);
+    *ret = (struct ctx_limits){.tenant = l.tenant, .conversation = l.conversation};
+}
+
+static void on_replaced(void *arg, const struct ctx_reply *reply)
+{
+    struct context *c = arg;
+
+    if (reply->r == -ESTALE) {
+        again(c);
+    } else if (reply->r < 0) {
+        fail_all(c, reply->r, &reply->e);
+    } else {
+        c->row = reply->rows[0];
+        c->replacing = true;
+        free(c->kept);
+        c->kept = reply->kept ? xstrdup(reply->kept) : NULL;
+        create(c);
+    }
+}
+
+static void replace(struct context *c)
+{
+    struct ctx_store *s = c->front->contexts->store;
+    struct ctx_limits limits;
+
+    limits_of(c, &limits);
+    c->step = OBTAIN_REPLACE;
+    s->ops->replace(s, c->tenant, c->row.id, c->row.sandbox, c->front->contexts->node, &limits,
+                    on_replaced, c);
+}
+
+static void on_awake(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct context *c = arg;
+
+    if (b->state == BOX_ENDED) {
+        replace(c);
+    } else if (r == 0 || r == -EALREADY) {
+        context_attach(c, b);
+        succeed(c, false);
+    } else {
+        fail_all(c, r, e);
+    }
+}
+
+/* Only the one who brings something that the row cannot have. */
+static void turn_away(struct context *c)
+{
+    struct waiter *w = take_first(c);
+    struct front *f = c->front;
+    struct sg_error e;
+
+    err_set(&e, SG_ERR_NOT_FOUND, -ENOENT, "the context, or the sandbox for it, has ended");
+    over(c);
+    if (c->waiters)
+        claim(c);
+    else
+        context_drop_if_idle(c);
+    tell_waiter(f, w, &(struct context_answer){.r = -ENOENT, .e = &e});
+}
+
+static void found(struct context *c)
+{
+    const struct box *brought = c->waiters->bring;
+    struct context_answer a = {0};
+    struct sg_error e;
+
+    if (context_is_elsewhere(c->front, &c->row, &a, &e)) {
+        answer_all(c, &a);
+        return;
+    }
+    if (brought &&
+        (brought->state != BOX_RUNNING || strcmp(brought->spec.context, c->row.id) != 0)) {
+        turn_away(c);
+        return;
+    }
+    struct box *b = c->row.sandbox[0] ? box_get(c->front, c->tenant, c->row.sandbox) : NULL;
+    if (!b || strcmp(b->spec.context, c->row.id) != 0) {
+        replace(c);
+    } else if (brought) {
+        context_attach(c, b); /* to end it when the other has its place */
+        replace(c);
+    } else if (b->state != BOX_RUNNING || b->busy == BUSY_PAUSING) {
+        struct trace_ref before = deed_enter(&c->waiters->deed.trace);
+        c->step = OBTAIN_WAKE;
+        c->waiters->woken = true; /* resuming it is told of by itself */
+        box_resume(b, true, context_life_ms(c), on_awake, c);
+        deed_leave(&before);
+    } else if (box_is_breaking(b)) {
+        look_again_soon(c);
+    } else {
+        context_attach(c, b);
+        succeed(c, false);
+    }
+}
+
+/* ---- whose is the path? --------------------------------------------------------------------- */
+
+static void on_busy(struct context *c)
+{
+    struct context_answer a = {0};
+    struct sg_error e;
+
+    if (context_is_elsewhere(c->front, &c->row, &a, &e) && a.elsewhere)
+        answer_all(c, &a);
+    else
+        look_again_soon(c);
+}
+
+static void on_claimed(void *arg, const struct ctx_reply *reply)
+{
+    struct context *c = arg;
+
+    if (reply->r < 0) {
+        fail_all(c, reply->r, &reply->e);
+        return;
+    }
+    c->row = reply->rows[0];
+    switch (reply->claimed) {
+    case CLAIM_FOUND:
+        found(c);
+        break;
+    case CLAIM_NEW:
+        /* One that this server had for the path belongs to a row that is over. */
+        context_kill_box(c);
+        c->replacing = false;
+        free(steal_ptr(&c->kept));
+        create(c);
+        break;
+    case CLAIM_BUSY:
+        on_busy(c);
+        break;
+    }
+}
+
+/* The server is about to end: nothing is begun here, but what another one has is there. */
+static void on_looked_up(void *arg, const struct ctx_reply *reply)
+{
+    struct context *c = arg;
+    struct context_answer a = {0};
+    struct sg_error e = reply->e;
+    int r = reply->r;
+
+    if (r == 0 && reply->n > 0) {
+        c->row = reply->rows[0];
+        if (context_is_elsewhere(c->front, &c->row, &a, &e)) {
+            answer_all(c, &a);
+            return;
+        }
+    }
+    if (r == 0)
+        r = err_set(&e, SG_ERR_LIMIT, -EAGAIN,
+                    "the server is about to end and begins nothing new: try again soon");
+    fail_all(c, r, &e);
+}
+
+static void look_up(struct context *c)
+{
+    struct ctx_store *s = c->front->contexts->store;
+    struct ctx_list q = {.tenant = c->tenant,
+                         .conversation = c->conversation,
+                         .path = c->path,
+                         .statuses = CTX_ACTIVE,
+                         .before_id = "",
+                         .limit = 1};
+
+    c->step = OBTAIN_CLAIM;
+    s->ops->list(s, &q, on_looked_up, c);
+}
+
+static void claim(struct context *c)
+{
+    struct contexts *t = c->front->contexts;
+    const struct settings *settings = &c->front->settings;
+    struct waiter *w = c->waiters;
+    char id[ID_LEN + 1];
+
+    id_random(id);
+    c->step = OBTAIN_CLAIM;
+    struct ctx_claim q = {.tenant = c->tenant,
+                          .conversation = c->conversation,
+                          .path = c->path,
+                          .id = id,
+                          .node = t->node,
+                          .template_id =
+                              w->template_id[0] ? w->template_id : settings->context_template,
+                          .in_use = context_used(c) ? c->box->id : NULL,
+                          .ttl_ms = w->ttl_ms,
+                          .default_ttl_ms = settings->context_ttl_ms,
+                          .lease_ms = CONTEXT_LEASE_MS};
+    limits_of(c, &q.limits);
+    t->store->ops->claim(t->store, &q, on_claimed, c);
+}
+
+void context_obtain(struct front *f, const struct context_ask *ask, context_done done, void *arg)
+{
+    struct sg_error e;
+
+    if (!f->contexts->recovered) {
+        const char *why = f->contexts->why.message;
+        int r = err_set(&e, SG_ERR_LIMIT, -EAGAIN, "contexts wait for their database%s%.400s",
+                        why[0] ? ": " : "", why);
+        done(arg, &(struct context_answer){.r = r, .e = &e});
+        return;
+    }
+    struct context *c = contexts_find_or_add(f, ask->tenant->id, ask->conversation, ask->path);
+    struct waiter *w = xcalloc(1, sizeof(*w)), **at = &c->waiters;
+
+    *w = (struct waiter){.tenant = *ask->tenant,
+                         .ttl_ms = ask->ttl_ms,
+                         .spec = ask->spec,
+                         .last = ask->last,
+                         .replay = ask->replay,
+                         .files_do = ask->files_do,
+                         .bring = ask->bring ? box_ref(ask->bring) : NULL,
+                         .done = done,
+                         .arg = arg};
+    if (ask->checkpoint)
+        snprintf(w->checkpoint, sizeof(w->checkpoint), "%s", ask->checkpoint);
+    deed_begin(&w->deed, DEED_CONTEXT_GET);
+    deed_context(&w->deed, ask->tenant->id, ask->conversation, ask->path, NULL);
+    if (ask->template_id)
+        snprintf(w->template_id, sizeof(w->template_id), "%s", ask->template_id);
+    while (*at)
+        at = &(*at)->next;
+    *at = w;
+    if (c->step != OBTAIN_NONE)
+        return;
+    if (f->draining)
+        look_up(c);
+    else
+        claim(c);
+}

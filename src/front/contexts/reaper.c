@@ -1,0 +1,432 @@
+/* What nobody asks for: contexts whose time is over, uses that the store has not heard of, what a
+ * crash left.
+ *
+ *   at the start     rows that this node was making are ended; rows lose sandboxes that are gone,
+ * and the others find their rows again twice a second   contexts that were used past us (E2B's
+ * SDKs, a program that runs) are touched each reap_every  expired rows, a batch at a time; rows
+ * that others ended; sandboxes without one each 5 seconds   this node lives
+ */
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "front/contexts/impl.h"
+#include "front/contexts/usage.h"
+#include "lib/log/log.h"
+
+#define TICK_MS      500
+#define CLOCK_SET_MS 500
+#define AWAY_LONG_MS (CTX_NODE_DEAD_MS / 2) /* of the store: beyond, all nodes seem to be dead */
+
+struct reaper {
+    struct front *front;
+    uv_timer_t tick, reap, alive;
+    int64_t clock_ms; /* how far the wall's clock is ahead of the monotonic one */
+    bool recovering;
+    bool due, reaping;
+    size_t ended; /* of this turn */
+    bool more;
+};
+
+static uint64_t ms_since(uint64_t ns)
+{
+    return (clock_ns() - ns) / 1000000;
+}
+
+/* ---- uses that were not told ---------------------------------------------------------------- */
+
+/* A touch that is under way. Until it is answered the path may have got another context. */
+struct telling {
+    struct context *context;
+    char id[ID_LEN + 1];
+};
+
+static void on_touched(void *arg, const struct ctx_reply *reply)
+{
+    AUTO(free_p) struct telling *x = arg;
+    struct context *c = x->context;
+    bool same = c->step == OBTAIN_NONE && strcmp(c->row.id, x->id) == 0;
+
+    c->telling = false;
+    if (same && reply->r == 0) {
+        c->row = reply->rows[0];
+        context_move_deadline(c);
+    } else if (same && reply->r == -ENOENT && c->box) {
+        /* Somebody else has ended it. */
+        struct ctx_row row = c->row;
+        snprintf(row.sandbox, sizeof(row.sandbox), "%s", c->box->id);
+        context_end_box(c->front, &row, NULL, NULL);
+        return;
+    } else if (same && reply->r < 0) {
+        c->told_ns = c->heard_ns;
+    }
+    context_drop_if_idle(c);
+}
+
+static void tell(struct context *c)
+{
+    struct ctx_store *s = c->front->contexts->store;
+    struct telling *x = xcalloc(1, sizeof(*x));
+
+    x->context = c;
+    memcpy(x->id, c->row.id, sizeof(x->id));
+    c->telling = true;
+    c->awaited = false;
+    c->heard_ns = c->told_ns;
+    c->told_ns = clock_ns();
+    s->ops->touch(s, c->tenant, c->row.id, 0, on_touched, x);
+    /* Whether the store hears of it or not: the warden must not end what is used. */
+    context_move_deadline(c);
+}
+
+static void tell_use(struct context *c, void *arg)
+{
+    (void)arg;
+    if (c->step != OBTAIN_NONE)
+        return;
+    context_keep_deadline(c);
+    if (!c->telling && context_used(c) && ms_since(c->told_ns) >= c->row.ttl_ms / 10)
+        tell(c);
+}
+
+/* Whether the clock was set since the last time, or the machine slept. What is in use may then have
+ * expired although the store was told in time. */
+static bool clock_was_set(struct reaper *r)
+{
+    int64_t ahead_ms = clock_wall_ms() - (int64_t)(clock_ns() / 1000000);
+    bool set = ahead_ms - r->clock_ms > CLOCK_SET_MS;
+
+    r->clock_ms = ahead_ms;
+    return set;
+}
+
+/* Those in which somebody works now, however shortly ago the store was told. */
+static void tell_work(struct context *c, void *arg)
+{
+    (void)arg;
+    if (!c->box || !box_in_use(c->box) || c->step != OBTAIN_NONE)
+        return;
+    if (!c->telling)
+        tell(c);
+    c->awaited = true;
+}
+
+static void count_untold(struct context *c, void *arg)
+{
+    *(size_t *)arg += c->telling && (c->awaited || ms_since(c->heard_ns) >= c->row.ttl_ms);
+}
+
+bool reaper_uses_told(struct front *f)
+{
+    size_t untold = 0;
+
+    contexts_each(f, tell_use, NULL);
+    contexts_each(f, count_untold, &untold);
+    return untold == 0;
+}
+
+static void reap(struct reaper *r);
+
+/* What is used must not expire because the store was away when it should have heard of it: so first
+ * it hears, then the reaper may look. */
+static void on_tick(uv_timer_t *t)
+{
+    struct reaper *r = t->data;
+    struct contexts *contexts = r->front->contexts;
+
+    if (!contexts->recovered)
+        return;
+    bool told = reaper_uses_told(r->front);
+    if (!told || !r->due || r->reaping || !contexts_know_the_dead(contexts))
+        return;
+    r->due = false;
+    r->reaping = true;
+    r->ended = 0;
+    reap(r);
+}
+
+/* ---- what has expired ----------------------------------------------------------------------- */
+
+static void on_swept(void *arg)
+{
+    struct reaper *r = arg;
+
+    if (r->more) {
+        reap(r);
+        return;
+    }
+    r->reaping = false;
+    if (r->ended > 0)
+        log_line(LEVEL_INFO, "%zu expired context%s ended", r->ended, r->ended == 1 ? "" : "s");
+}
+
+static void on_expired(void *arg, const struct ctx_reply *reply)
+{
+    struct reaper *r = arg;
+    size_t n = reply->r == 0 ? reply->n : 0;
+
+    if (reply->r < 0)
+        log_line(LEVEL_WARN, "expired contexts cannot be looked for: %s", reply->e.message);
+    r->more = reply->r == 0 && n >= r->front->settings.reap_batch;
+    r->ended += n;
+    context_end_boxes(r->front, reply->rows, n, on_swept, r);
+}
+
+static void reap(struct reaper *r)
+{
+    struct contexts *t = r->front->contexts;
+
+    t->store->ops->expire(t->store, t->node, NULL, CONTEXT_STUCK_MS, r->front->settings.reap_batch,
+                          on_expired, r);
+}
+
+/* ---- sandboxes and rows that do not agree --------------------------------------------------- */
+
+/* A row that another server or the operator has changed. */
+static void on_looked(void *arg, const struct ctx_reply *reply)
+{
+    struct context *c = arg;
+
+    c->checking = false;
+    bool known = reply->r == 0 || reply->r == -ENOENT;
+    bool agrees = reply->r == 0 && reply->rows[0].status == CTX_READY && c->box &&
+                  strcmp(reply->rows[0].sandbox, c->box->id) == 0;
+    if (known && !agrees && c->step == OBTAIN_NONE && c->told_ns == c->looked_ns)
+        context_kill_box(c);
+    context_drop_if_idle(c);
+}
+
+static void look(struct context *c, void *arg)
+{
+    struct ctx_store *s = c->front->contexts->store;
+
+    (void)arg;
+    if (!c->box || c->checking || c->step != OBTAIN_NONE ||
+        ms_since(c->told_ns) < c->front->settings.reap_every_ms)
+        return;
+    c->checking = true;
+    c->looked_ns = c->told_ns;
+    s->ops->get(s, c->tenant, c->row.id, on_looked, c);
+}
+
+/* A sandbox that names a context which this front has not heard of. */
+struct stray {
+    struct front *front;
+    char id[ID_LEN + 1];
+};
+
+static void on_stray(void *arg, const struct ctx_reply *reply)
+{
+    struct stray *x = arg;
+    struct box *b = box_find(x->front, x->id);
+    const struct ctx_row *row = reply->r == 0 ? &reply->rows[0] : NULL;
+
+    struct context *path =
+        row ? contexts_find(x->front, row->tenant, row->conversation, row->path) : NULL;
+    bool made_now = path && path->step != OBTAIN_NONE; /* and soon to be attached, if it is its */
+
+    if (b && !b->context && !made_now && (reply->r == 0 || reply->r == -ENOENT)) {
+        if (row && row->status == CTX_READY && strcmp(row->sandbox, b->id) == 0 &&
+            strcmp(row->node, x->front->contexts->node) == 0) {
+            struct context *c =
+                contexts_find_or_add(x->front, row->tenant, row->conversation, row->path);
+            if (c->step == OBTAIN_NONE) {
+                c->row = *row;
+                c->told_ns = clock_ns();
+                context_attach(c, b);
+            }
+        } else {
+            log_sandbox(LEVEL_INFO, LAYER_SANDBOX, b->id, "its context is over: ended");
+            box_kill(b, NULL, NULL);
+        }
+    }
+    free(x);
+}
+
+static bool find_stray(struct box *b, void *arg)
+{
+    struct front *f = arg;
+    struct ctx_store *s = f->contexts->store;
+
+    if (!b->spec.context[0] || b->context || b->state == BOX_STARTING || explorations_want(b))
+        return true;
+    struct stray *x = xcalloc(1, sizeof(*x));
+    x->front = f;
+    memcpy(x->id, b->id, sizeof(x->id));
+    s->ops->get(s, b->spec.tenant, b->spec.context, on_stray, x);
+    return true;
+}
+
+static void on_reap(uv_timer_t *t)
+{
+    struct reaper *r = t->data;
+
+    /* The setting may have changed. */
+    uv_timer_set_repeat(t, r->front->settings.reap_every_ms);
+    if (!r->front->contexts->recovered)
+        return;
+    contexts_each(r->front, look, NULL);
+    boxes_each(r->front, find_stray, r->front);
+    lost_tell_again(r->front);
+    if (clock_was_set(r))
+        contexts_each(r->front, tell_work, NULL);
+    r->due = true;
+    on_tick(&r->tick);
+}
+
+/* ---- the start ------------------------------------------------------------------------------ */
+
+static void log_recovered(const struct ctx_reply *reply)
+{
+    size_t lost = 0;
+
+    for (size_t i = 0; i < reply->n; i++)
+        lost += reply->rows[i].status == CTX_READY;
+    size_t half = reply->n - lost;
+    if (half > 0)
+        log_line(LEVEL_INFO, "%zu context%s half-made when the last front ended: cleaned up", half,
+                 half == 1 ? "" : "s");
+    if (lost > 0)
+        log_line(LEVEL_INFO,
+                 "%zu context%s lost %s sandbox while nobody looked: the next call makes another",
+                 lost, lost == 1 ? " has" : "s have", lost == 1 ? "its" : "their");
+}
+
+static void on_recovered(void *arg, const struct ctx_reply *reply)
+{
+    struct reaper *r = arg;
+    struct contexts *t = r->front->contexts;
+    void (*started)(struct front * f) = t->on_started;
+
+    t->on_started = NULL;
+    r->recovering = false;
+    if (reply->r == 0) {
+        t->recovered = true;
+        log_recovered(reply);
+        boxes_each(r->front, find_stray, r->front);
+    } else {
+        t->why = reply->e;
+        log_line(LEVEL_WARN, "contexts wait for their database: %s", reply->e.message);
+    }
+    if (started)
+        started(r->front);
+}
+
+struct alive {
+    const char **ids;
+    size_t n, cap;
+};
+
+static bool list_alive(struct box *b, void *arg)
+{
+    struct alive *a = arg;
+
+    if (a->n == a->cap) {
+        size_t cap = a->cap ? 2 * a->cap : 64;
+        const char **ids = xcalloc(cap, sizeof(*ids));
+
+        if (a->n > 0)
+            memcpy(ids, a->ids, a->n * sizeof(*ids));
+        free(a->ids);
+        a->ids = ids;
+        a->cap = cap;
+    }
+    a->ids[a->n++] = b->id;
+    return true;
+}
+
+static void recover(struct reaper *r)
+{
+    struct contexts *t = r->front->contexts;
+    struct alive alive = {0};
+
+    /* Twice would end what is being made after the first time. */
+    if (t->recovered || r->recovering)
+        return;
+    r->recovering = true;
+    boxes_each(r->front, list_alive, &alive);
+    t->store->ops->recover(t->store, t->node, alive.ids, alive.n, on_recovered, r);
+    free(alive.ids);
+}
+
+static void on_seen(void *arg, const struct ctx_reply *reply)
+{
+    struct reaper *r = arg;
+    struct contexts *t = r->front->contexts;
+
+    if (reply->r < 0) {
+        t->why = reply->e;
+        if (!t->away_ns)
+            t->away_ns = clock_ns();
+        return;
+    }
+    if (t->away_ns && ms_since(t->away_ns) >= AWAY_LONG_MS)
+        t->back_ns = clock_ns();
+    t->away_ns = 0;
+    recover(r);
+}
+
+static void on_alive(uv_timer_t *timer)
+{
+    struct reaper *r = timer->data;
+    struct contexts *t = r->front->contexts;
+
+    const char *url = r->front->settings.public_url;
+
+    t->store->ops->seen(t->store, t->node, url[0] ? url : r->front->url, on_seen, r);
+}
+
+/* ---- the end -------------------------------------------------------------------------------- */
+
+struct leaving {
+    void (*done)(void *arg);
+    void *arg;
+};
+
+static void on_left(void *arg, const struct ctx_reply *reply)
+{
+    AUTO(free_p) struct leaving *l = arg;
+
+    if (reply->r < 0)
+        log_line(LEVEL_WARN, "this server cannot be signed off: %s", reply->e.message);
+    l->done(l->arg);
+}
+
+void contexts_leave(struct front *f, void (*done)(void *arg), void *arg)
+{
+    struct contexts *t = f->contexts;
+
+    if (!t || !t->recovered) {
+        done(arg);
+        return;
+    }
+    struct leaving *l = xcalloc(1, sizeof(*l));
+    *l = (struct leaving){.done = done, .arg = arg};
+    uv_timer_stop(&t->reaper->alive);
+    t->store->ops->leave(t->store, t->node, on_left, l);
+}
+
+/* ---- the start of it all -------------------------------------------------------------------- */
+
+static void every(struct reaper *r, uv_timer_t *t, uv_timer_cb fn, uint64_t ms)
+{
+    uv_timer_init(r->front->loop, t);
+    t->data = r;
+    uv_timer_start(t, fn, ms, ms);
+    uv_unref((uv_handle_t *)t);
+}
+
+void reaper_start(struct front *f)
+{
+    struct reaper *r = xcalloc(1, sizeof(*r));
+
+    r->front = f;
+    clock_was_set(r);
+    f->contexts->reaper = r;
+    every(r, &r->tick, on_tick, TICK_MS);
+    every(r, &r->reap, on_reap, f->settings.reap_every_ms);
+    every(r, &r->alive, on_alive, CTX_NODE_SEEN_MS);
+    usage_start(f);
+    retention_start(f);
+    on_alive(&r->alive);
+    recover(r);
+}

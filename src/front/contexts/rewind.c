@@ -1,0 +1,135 @@
+/* Back to a checkpoint, and which there are.
+ *
+ *   the row is touched --> its sandbox, woken if it must be --> box_rewind --> answered
+ *
+ * The sandbox stays the same one, so nothing of this is the store's: only that it was used. */
+#include <string.h>
+
+#include "front/contexts/impl.h"
+
+/* ---- rewind ---------------------------------------------------------------------------------- */
+
+struct rewinding {
+    struct front *front;
+    char message[CTX_NAME_MAX + 1], checkpoint[ID_LEN + 1]; /* one of them is "" */
+    bool files_do;
+    struct ctx_row row;
+    struct box *box; /* held */
+    struct deed deed;
+    context_done done;
+    void *arg;
+};
+
+static void finish(struct rewinding *x, const struct context_answer *a)
+{
+    deed_end(&x->deed, x->front, x->box, a->r, a->e, NULL);
+    x->done(x->arg, a);
+    if (x->box)
+        context_release(x->box);
+    free(x);
+}
+
+static void on_rewound(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
+                       const json_t *report)
+{
+    struct rewinding *x = arg;
+
+    if (r == 0 && x->box->context)
+        x->box->context->unmarked[0] = '\0'; /* it can begin again */
+    finish(x, &(struct context_answer){.r = r,
+                                       .e = e,
+                                       .row = &x->row,
+                                       .box = x->box,
+                                       .report = report,
+                                       .checkpoint = r == 0 ? c : NULL});
+}
+
+static void on_ready(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct rewinding *x = arg;
+    struct checkpoint *c = NULL;
+    struct sg_error wrong;
+
+    if (r == 0) {
+        r = context_moment(b, x->message[0] ? x->message : NULL, x->checkpoint, &c, &wrong);
+        e = &wrong;
+    }
+    if (r < 0) {
+        on_rewound(x, NULL, r, e, NULL);
+        return;
+    }
+    deed_box(&x->deed, b);
+    struct trace_ref before = deed_enter(&x->deed.trace);
+    box_rewind(b, c, x->files_do, on_rewound, x);
+    deed_leave(&before);
+}
+
+static void on_touched(void *arg, const struct context_answer *a)
+{
+    struct rewinding *x = arg;
+    struct sg_error e;
+
+    if (a->r < 0 || a->elsewhere) {
+        finish(x, a);
+        return;
+    }
+    x->row = *a->row;
+    struct box *b = box_get(x->front, x->row.tenant, x->row.sandbox);
+    if (!b || strcmp(b->spec.context, x->row.id) != 0) {
+        int r = err_set(&e, SG_ERR_GONE, -ESTALE,
+                        "the sandbox of this context is gone, and its checkpoints with it");
+        finish(x, &(struct context_answer){.r = r, .e = &e});
+        return;
+    }
+    context_hold(b);
+    x->box = b;
+    context_when_ready(b, on_ready, x);
+}
+
+void context_rewind(struct front *f, const char *tenant, const char *id,
+                    const struct context_from *to, context_done done, void *arg)
+{
+    struct rewinding *x = xcalloc(1, sizeof(*x));
+
+    *x = (struct rewinding){.front = f, .files_do = to->files_do, .done = done, .arg = arg};
+    snprintf(x->message, sizeof(x->message), "%s", to->message ? to->message : "");
+    snprintf(x->checkpoint, sizeof(x->checkpoint), "%s", to->checkpoint ? to->checkpoint : "");
+    deed_begin(&x->deed, DEED_CONTEXT_REWIND);
+    context_touch(f, tenant, id, 0, on_touched, x);
+}
+
+/* ---- which there are ------------------------------------------------------------------------- */
+
+struct looking {
+    struct front *front;
+    context_done done;
+    void *arg;
+};
+
+static void on_seen(void *arg, const struct ctx_reply *reply)
+{
+    AUTO(free_p) struct looking *x = arg;
+    struct context_answer a = {.r = reply->r, .e = &reply->e};
+    struct sg_error e;
+
+    if (reply->r < 0) {
+        x->done(x->arg, &a);
+        return;
+    }
+    const struct ctx_row *row = a.row = &reply->rows[0];
+    bool active = row->status == CTX_CREATING || row->status == CTX_READY;
+    if (active && !context_is_elsewhere(x->front, row, &a, &e)) {
+        struct box *b = box_get(x->front, row->tenant, row->sandbox);
+        a.box = b && strcmp(b->spec.context, row->id) == 0 ? b : NULL;
+    }
+    x->done(x->arg, &a);
+}
+
+void context_look(struct front *f, const char *tenant, const char *id, context_done done, void *arg)
+{
+    struct ctx_store *s = f->contexts->store;
+    struct looking *x = xcalloc(1, sizeof(*x));
+
+    *x = (struct looking){.front = f, .done = done, .arg = arg};
+    s->ops->get(s, tenant, id, on_seen, x);
+}

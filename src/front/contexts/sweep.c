@@ -1,0 +1,67 @@
+/* The sandboxes of many rows that are final, ended a few at a time: the kernel's work of taking
+ * fifty apart at once is felt by everybody who runs code meanwhile. */
+#include <string.h>
+
+#include "front/contexts/impl.h"
+
+#define AT_ONCE 2
+
+struct sweep {
+    struct front *front;
+    void (*done)(void *arg);
+    void *arg;
+    size_t n, next, pending;
+    bool pumping;
+    struct ctx_row rows[];
+};
+
+static void pump(struct sweep *s);
+
+static void on_gone(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct sweep *s = arg;
+
+    (void)b, (void)r, (void)e;
+    s->pending--;
+    if (!s->pumping) /* it may come while it is being ordered */
+        pump(s);
+}
+
+static void end_one(struct sweep *s, const struct ctx_row *row)
+{
+    struct deed d;
+
+    deed_begin(&d, DEED_CONTEXT_TERMINATE);
+    deed_context(&d, row->tenant, row->conversation, row->path, row->id);
+    struct trace_ref before = deed_enter(&d.trace);
+    context_tell_end(s->front, row, "expired");
+    context_end_box(s->front, row, on_gone, s);
+    deed_leave(&before);
+    deed_end(&d, s->front, NULL, 0, NULL, "expired");
+}
+
+static void pump(struct sweep *s)
+{
+    s->pumping = true;
+    while (s->next < s->n && s->pending < AT_ONCE) {
+        s->pending++;
+        end_one(s, &s->rows[s->next++]);
+    }
+    s->pumping = false;
+    if (s->next < s->n || s->pending > 0)
+        return;
+    s->done(s->arg);
+    free(s);
+}
+
+void context_end_boxes(struct front *f, const struct ctx_row *rows, size_t n,
+                       void (*done)(void *arg), void *arg)
+{
+    struct sweep *s = xcalloc(1, sizeof(*s) + n * sizeof(s->rows[0]));
+
+    *s = (struct sweep){.front = f, .done = done, .arg = arg, .n = n};
+    if (n > 0)
+        memcpy(s->rows, rows, n * sizeof(s->rows[0]));
+    figure_add(FIG_REAPED, "context", (double)n);
+    pump(s);
+}

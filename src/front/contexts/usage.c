@@ -1,0 +1,88 @@
+#include "front/contexts/usage.h"
+
+#include "front/contexts/context.h"
+#include "front/core/usage.h"
+#include "lib/log/log.h"
+
+#define TICK_MS      1000
+#define GATHER_TICKS 10
+#define BATCH_MAX    200
+
+static struct {
+    uv_timer_t timer;
+    unsigned ticks;
+    struct ctx_usage_add adds[BATCH_MAX]; /* on their way to the store */
+    size_t n;
+    bool refused; /* the last time: not before the next gathering again */
+    void (*done)(void *arg);
+    void *arg;
+} teller;
+
+static void tell(struct front *f);
+
+static void finish(void)
+{
+    void (*done)(void *arg) = teller.done;
+
+    teller.done = NULL;
+    if (done)
+        done(teller.arg);
+}
+
+static void on_told(void *arg, const struct ctx_reply *reply)
+{
+    size_t n = teller.n;
+
+    teller.n = 0;
+    if (reply->r == 0) {
+        teller.refused = false;
+        tell(arg);
+        return;
+    }
+    if (!teller.refused)
+        log_line(LEVEL_WARN, "what sandboxes have used could not be stored, and is kept: %s",
+                 reply->e.message);
+    teller.refused = true;
+    usage_put_back(teller.adds, n);
+    finish();
+}
+
+/* One batch after the other, until the ledger is empty. */
+static void tell(struct front *f)
+{
+    struct ctx_store *s = contexts_store(f);
+
+    if (teller.n > 0)
+        return;
+    teller.n = usage_take(teller.adds, BATCH_MAX);
+    if (teller.n > 0)
+        s->ops->usage_add(s, teller.adds, teller.n, on_told, f);
+    else
+        finish();
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    bool gather = ++teller.ticks % GATHER_TICKS == 0;
+
+    if (gather)
+        usage_gather(timer->data);
+    if (gather || !teller.refused)
+        tell(timer->data);
+}
+
+void usage_start(struct front *f)
+{
+    uv_timer_init(f->loop, &teller.timer);
+    teller.timer.data = f;
+    uv_timer_start(&teller.timer, on_tick, TICK_MS, TICK_MS);
+    uv_unref((uv_handle_t *)&teller.timer);
+}
+
+void usage_finish(struct front *f, void (*done)(void *arg), void *arg)
+{
+    teller.done = done;
+    teller.arg = arg;
+    usage_gather(f);
+    tell(f);
+}

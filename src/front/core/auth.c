@@ -1,0 +1,73 @@
+#include "front/core/auth.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "front/core/asked.h"
+#include "front/core/rate.h"
+#include "front/core/reply.h"
+
+/* Wrong keys of one network before it has to wait. Nobody's right key is 60 typing errors away. */
+#define WRONG_A_SECOND 1.0
+#define WRONG_BURST    60.0
+
+static struct rate_table wrong_keys, requests;
+
+/* The /24 or /64 that an address is in; one client often has all of it. False: this machine. */
+static bool network_of(const char *peer, char ret[RATE_KEY_MAX + 1])
+{
+    struct in6_addr a6;
+    struct in_addr a4;
+
+    if (inet_pton(AF_INET, peer, &a4) == 1) {
+        a4.s_addr &= htonl(0xffffff00);
+        inet_ntop(AF_INET, &a4, ret, RATE_KEY_MAX + 1);
+        return (ntohl(a4.s_addr) >> 24) != 127;
+    }
+    if (inet_pton(AF_INET6, peer, &a6) != 1 || IN6_IS_ADDR_LOOPBACK(&a6))
+        return false;
+    memset(a6.s6_addr + 8, 0, 8);
+    inet_ntop(AF_INET6, &a6, ret, RATE_KEY_MAX + 1);
+    return true;
+}
+
+static void too_many(struct http_req *req, const char *what)
+{
+    http_add_header(req, "Retry-After", "1");
+    reply_error(req, 429, "Too many %s: wait a second", what);
+}
+
+const struct store_tenant *auth_tenant(struct http_req *req)
+{
+    static struct store_tenant tenant;
+    const struct settings *s = &front_of(req)->settings;
+    const char *key = http_header_get(req, "x-api-key");
+    const char *bearer = http_header_get(req, "authorization");
+    char network[RATE_KEY_MAX + 1];
+    bool remote = network_of(req->peer, network);
+
+    if (!key && bearer && strncmp(bearer, "Bearer ", 7) == 0)
+        key = bearer + 7;
+    if (!key) {
+        reply_error(req, 401, "Invalid API key: none was given in the X-API-Key header");
+        return NULL;
+    }
+    if (remote && !rate_peek(&wrong_keys, network, WRONG_A_SECOND, WRONG_BURST)) {
+        too_many(req, "wrong API keys from your network");
+        return NULL;
+    }
+    if (store_key_check(front_of(req)->store, key, &tenant) < 0) {
+        if (remote)
+            rate_take(&wrong_keys, network, WRONG_A_SECOND, WRONG_BURST);
+        reply_error(req, 401, "Invalid API key: it is unknown or revoked");
+        return NULL;
+    }
+    asked_about(req, tenant.id, NULL);
+    if (s->tenant_rate > 0 && !rate_take(&requests, tenant.id, s->tenant_rate, s->tenant_rate)) {
+        too_many(req, "requests of this tenant");
+        return NULL;
+    }
+    if (!asked_has_room(req))
+        return NULL;
+    return &tenant;
+}

@@ -1,0 +1,117 @@
+/* OP_KERNEL_ADOPT: a box's contexts become those of a checkpoint. Copies of kernels are with the
+ * agent by then; a context without one keeps its id and its directory, and its next cell says why
+ * what it knew is gone. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/channel/wire.h"
+#include "front/core/call.h"
+#include "front/core/checkpoint_impl.h"
+#include "front/core/identity.h"
+
+struct adopting {
+    struct box *box;
+    struct checkpoint *from;
+    struct call call;
+    const char *gone; /* why no kernel comes along; NULL: they do */
+    bool no_env;
+    adopt_done done;
+    void *arg;
+};
+
+static void ask(struct adopting *a);
+
+static void finish(struct adopting *a, int r, const struct sg_error *e)
+{
+    a->done(a->arg, r, e, a->gone);
+    checkpoint_unref(a->from);
+    box_unref(a->box);
+    free(a);
+}
+
+static void on_end(struct call *call, int status, const char *message, const void *result,
+                   size_t len)
+{
+    struct adopting *a = call->owner;
+    struct sg_error e = {0};
+
+    (void)result, (void)len;
+    if (status == 0) {
+        finish(a, 0, NULL);
+    } else if (status == ENOENT && !a->gone) {
+        a->gone = REASON_GONE;
+        ask(a);
+    } else if (status == CALL_GONE) {
+        finish(a, err_set(&e, SG_ERR_NOT_FOUND, -ENOENT, "the sandbox has ended"), &e);
+    } else {
+        finish(a,
+               err_set(&e, SG_ERR_GONE, -EBUSY, "the sandbox cannot take its kernels over: %s",
+                       message),
+               &e);
+    }
+}
+
+/* Of a kernel that comes along the variables are the new sandbox's; others get them when they are
+ * started. */
+static void put_context(struct adopting *a, const json_t *entry, struct strbuf *q)
+{
+    bool carried = !a->gone && json_is_true(json_object_get(entry, "carried"));
+    json_int_t cells = json_integer_value(json_object_get(entry, "cells"));
+    const char *reason = json_string_value(json_object_get(entry, "reason"));
+    char note[512] = "";
+
+    if (!carried && cells > 0)
+        snprintf(note, sizeof note, "the variables of this context are gone: %s",
+                 reason    ? reason
+                 : a->gone ? a->gone
+                           : "its kernel was not copied");
+    wire_put_str(q, json_string_value(json_object_get(entry, "id")));
+    wire_put_str(q, json_string_value(json_object_get(entry, "language")));
+    wire_put_str(q, json_string_value(json_object_get(entry, "cwd")));
+    wire_put_u32(q, json_is_true(json_object_get(entry, "default")));
+    wire_put_u32(q, carried ? (uint32_t)cells : 0);
+    wire_put_u32(q, carried ? (uint32_t)json_integer_value(json_object_get(entry, "pid")) : 0);
+    wire_put_str(q, note);
+    if (carried && !a->no_env)
+        identity_put_envs(a->box, NULL, NULL, q);
+    else
+        wire_put_u32(q, 0);
+}
+
+static void put_request(struct adopting *a, struct strbuf *q)
+{
+    const json_t *contexts = a->from->contexts;
+
+    strbuf_init(q, OPS_OPEN_MAX);
+    wire_put_u32(q, (uint32_t)json_array_size(contexts));
+    for (size_t i = 0; i < json_array_size(contexts); i++)
+        put_context(a, json_array_get(contexts, i), q);
+}
+
+static void ask(struct adopting *a)
+{
+    AUTO(strbuf_done) struct strbuf q = {0};
+    struct sg_error e = {0};
+    int r;
+
+    put_request(a, &q);
+    if (q.truncated) { /* many kernels, each with large variables: they have the old ones then */
+        strbuf_done(&q);
+        a->no_env = true;
+        put_request(a, &q);
+    }
+    a->call = (struct call){.owner = a, .uncounted = true, .on_end = on_end};
+    r = call_begin(&a->call, a->box, OP_KERNEL_ADOPT, &q, &e);
+    if (r < 0)
+        finish(a, r, &e);
+}
+
+void checkpoint_adopt(struct box *b, struct checkpoint *c, const char *gone, adopt_done done,
+                      void *arg)
+{
+    struct adopting *a = xcalloc(1, sizeof *a);
+
+    *a = (struct adopting){
+        .box = box_ref(b), .from = checkpoint_ref(c), .gone = gone, .done = done, .arg = arg};
+    ask(a);
+}

@@ -1,0 +1,125 @@
+/* A checkpoint as the note that the warden keeps for the next front. It is in memory only, as a
+ * box's is: directories and labels are the client's own. What the next front cannot have is left
+ * out: cells for replay live and die with the front that recorded them. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "lib/base/fd.h"
+#include "wire/agent.h"
+#include "front/core/checkpoint_impl.h"
+
+static const char *const kinds[] = {
+    [CHECKPOINT_FORK] = "fork", [CHECKPOINT_LABEL] = "label", [CHECKPOINT_SNAPSHOT] = "snapshot"};
+
+static int too_large(struct sg_error *e)
+{
+    return err_set(e, SG_ERR_INVALID, -E2BIG,
+                   "what describes the checkpoint is larger than %u bytes", ORDER_NOTE_MAX);
+}
+
+int checkpoint_note_save(const struct checkpoint *c, struct sg_error *e)
+{
+    AUTO(close_p) int fd = memfd_create("sandglass-checkpoint", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    json_t *note =
+        json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:O}", "sandbox", c->sandbox, "kind",
+                  kinds[c->kind], "label", c->label, "parent", c->parent, "serial",
+                  (json_int_t)c->serial, "atMs", (json_int_t)c->at_ms, "contexts", c->contexts);
+    AUTO(free_p) char *text = note ? json_dumps(note, JSON_COMPACT) : NULL;
+    size_t len = text ? strlen(text) : 0;
+
+    json_decref(note);
+    if (fd < 0 || !text)
+        return err_set(e, SG_ERR_LIMIT, -ENOMEM, "describe the checkpoint: out of memory");
+    if (len > ORDER_NOTE_MAX)
+        return too_large(e);
+    if (fd_write_all(fd, text, len) < 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) < 0)
+        return err_set(e, SG_ERR_LIMIT, -ENOMEM, "describe the checkpoint: out of memory");
+    return steal_fd(&fd);
+}
+
+/* ---- back ------------------------------------------------------------------------------------ */
+
+static int take_text(const json_t *note, const char *key, char *ret, size_t cap)
+{
+    const json_t *v = json_object_get(note, key);
+
+    if (!json_is_string(v) || json_string_length(v) >= cap)
+        return -EINVAL;
+    memcpy(ret, json_string_value(v), json_string_length(v) + 1);
+    return 0;
+}
+
+static bool has_text(const json_t *entry, const char *key, size_t max)
+{
+    const json_t *v = json_object_get(entry, key);
+
+    return json_is_string(v) && json_string_length(v) <= max;
+}
+
+static bool contexts_valid(const json_t *list)
+{
+    if (!json_is_array(list) || json_array_size(list) > KERNELS_MAX)
+        return false;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *entry = json_array_get(list, i);
+
+        if (!has_text(entry, "id", KERNEL_ID_LEN) || !has_text(entry, "language", OPS_TAG_MAX) ||
+            !has_text(entry, "cwd", OPS_PATH_MAX) ||
+            !json_is_integer(json_object_get(entry, "cells")) ||
+            !json_is_integer(json_object_get(entry, "pid")))
+            return false;
+    }
+    return true;
+}
+
+static int take_kind(const json_t *note, enum checkpoint_kind *ret)
+{
+    const char *kind = json_string_value(json_object_get(note, "kind"));
+
+    for (size_t i = 0; kind && i < ARRAY_SIZE(kinds); i++)
+        if (strcmp(kind, kinds[i]) == 0) {
+            *ret = (enum checkpoint_kind)i;
+            return 0;
+        }
+    return -EINVAL;
+}
+
+static int take(const json_t *note, struct checkpoint *c)
+{
+    json_t *contexts = json_object_get(note, "contexts");
+    int r = take_text(note, "sandbox", c->sandbox, sizeof c->sandbox);
+
+    if (r == 0)
+        r = take_text(note, "label", c->label, sizeof c->label);
+    if (r == 0)
+        r = take_text(note, "parent", c->parent, sizeof c->parent);
+    if (r == 0)
+        r = take_kind(note, &c->kind);
+    if (r < 0 || !id_valid(c->sandbox) || !contexts_valid(contexts))
+        return -EINVAL;
+    json_int_t serial = json_integer_value(json_object_get(note, "serial"));
+    c->serial = serial > 0 ? (uint64_t)serial : 0;
+    c->at_ms = json_integer_value(json_object_get(note, "atMs"));
+    c->contexts = json_incref(contexts);
+    return 0;
+}
+
+int checkpoint_note_load(int memfd, struct checkpoint *c, struct sg_error *e)
+{
+    AUTO(free_p) char *text = NULL;
+    size_t len = 0;
+    int r;
+
+    /* The descriptor's offset is shared with the one that the warden keeps. */
+    if (lseek(memfd, 0, SEEK_SET) < 0)
+        return err_errno(e, "read a checkpoint's note");
+    r = fd_read_all(memfd, ORDER_NOTE_MAX, &text, &len);
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "read a checkpoint's note: %s", strerror(-r));
+    json_t *note = json_loadb(text, len, 0, NULL);
+    r = take(note, c);
+    json_decref(note);
+    return r == 0 ? 0 : err_set(e, SG_ERR_INTERNAL, r, "a checkpoint's note makes no sense");
+}

@@ -1,0 +1,334 @@
+/* Taking a checkpoint: the agent holds its cells, the warden copies, the cells go on.
+ *
+ *   asked --> settled --> held (OP_KERNEL_HOLD) --> ordered --> told
+ *                             |                        |
+ *                             +-- a cell runs          +-- something is in the way
+ *
+ * It goes on when whoever asked is gone: the order cannot be taken back, and what it made is then
+ * theirs to forget. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/channel/wire.h"
+#include "front/core/call.h"
+#include "front/core/checkpoint_impl.h"
+#include "front/core/deed.h"
+#include "front/core/lifecycle.h"
+#include "front/core/replay.h"
+#include "front/core/warden.h"
+#include "front/store/store.h"
+
+struct taking {
+    struct box *box;
+    struct checkpoint *made; /* what it will be */
+    struct call hold;
+    uint64_t wait_ms;
+    bool durable, files_only, one;
+    bool begun;   /* the box is busy with it */
+    bool ordered; /* the warden will answer */
+    bool loose;   /* the store has its name on the list of loose layers */
+    struct deed deed;
+    checkpoint_done done;
+    void *arg;
+};
+
+static void finish(struct taking *t, int r, const struct sg_error *e, const json_t *report)
+{
+    struct box *b = t->box;
+
+    call_cancel(&t->hold);
+    if (b->taking == t)
+        b->taking = NULL;
+    if (r < 0 && t->loose)
+        store_layer_gone(b->front->store, t->made->name);
+    /* First, so that whoever asked can do something else with the box at once. */
+    if (t->begun && b->busy == BUSY_CHECKPOINT)
+        box_settled(b);
+    if (r == 0 && t->made->kind == CHECKPOINT_FORK)
+        deed_drop(&t->deed); /* it is a step of the fork, which tells of itself */
+    else
+        deed_end(&t->deed, b->front, b, r, e, NULL);
+    t->done(t->arg, r < 0 ? NULL : t->made, r, e, report);
+    checkpoint_unref(t->made);
+    box_unref(b);
+    free(t);
+}
+
+int checkpoint_no_box(const struct box *b, struct sg_error *e)
+{
+    if (b->state == BOX_PAUSED || b->busy == BUSY_PAUSING)
+        return err_set(e, SG_ERR_GONE, -EBUSY, "Sandbox '%s' is paused; resume it first", b->id);
+    return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "the sandbox has ended");
+}
+
+/* ---- the warden's part ----------------------------------------------------------------------- */
+
+static void finish_kept(struct taking *t)
+{
+    json_t *report = report_kernels(t->made->contexts, NULL);
+
+    finish(t, 0, NULL, report);
+    json_decref(report);
+}
+
+static void on_saved(void *arg, const struct order_answer *a, int fd)
+{
+    struct taking *t = arg;
+    struct sg_error e = {0};
+    int r = warden_error(a, &e);
+
+    close_p(&fd);
+    t->made->disk_bytes = a->stats.disk_bytes;
+    if (r == 0) {
+        finish_kept(t);
+        return;
+    }
+    checkpoint_forget(t->made);
+    finish(t, r, &e, NULL);
+}
+
+/* To disk, while the sandbox runs on. */
+static void save(struct taking *t)
+{
+    struct order o = {.op = ORDER_SAVE};
+
+    memcpy(o.layer, t->made->name, sizeof o.layer);
+    warden_order(t->box->front, &o, -1, on_saved, t);
+}
+
+static void taken(struct taking *t, const struct order_answer *a, const json_t *broker)
+{
+    struct checkpoint *c = t->made;
+    struct box *b = t->box;
+    struct sg_error e = {0};
+
+    c->at_ms = clock_wall_ms();
+    c->memory_bytes = a->stats.memory_used;
+    c->kernels = report_mark_carried(c->contexts, broker) > 0 && (a->flags & TELL_KERNELS) != 0;
+    checkpoint_add(c);
+    if (b->state == BOX_ENDED && c->kind != CHECKPOINT_SNAPSHOT) {
+        int r = checkpoint_no_box(b, &e);
+        checkpoint_forget(c);
+        finish(t, r, &e, NULL);
+        return;
+    }
+    box_log_add(&b->log, LOG_INFO, LAYER_SANDBOX, 0, "Checkpoint %s taken, %u us", c->name,
+                a->paused_usec);
+    if (c->kind == CHECKPOINT_LABEL)
+        checkpoints_thin(b->front, lineage_find(b->front, b->id));
+    if (t->durable)
+        save(t);
+    else
+        finish_kept(t);
+}
+
+static void on_taken(void *arg, const struct order_answer *a, int fd)
+{
+    struct taking *t = arg;
+    struct sg_error e = {0};
+    int r = warden_error(a, &e);
+    json_t *broker = report_read(fd), *report = NULL;
+
+    close_p(&fd);
+    call_cancel(&t->hold); /* what waited goes on, whatever else there is to do */
+    if (r == 0) {
+        taken(t, a, broker);
+    } else {
+        if (r == -EBUSY)
+            report = report_in_the_way(broker, e.message);
+        else if (r == -EOPNOTSUPP)
+            report = report_kernels(t->made->contexts, e.message);
+        finish(t, r, &e, report);
+    }
+    json_decref(report);
+    json_decref(broker);
+}
+
+static void name_kernels(const json_t *contexts, struct order *o)
+{
+    for (size_t i = 0; i < json_array_size(contexts) && o->n_kernels < ORDER_KERNELS_MAX; i++) {
+        const json_t *entry = json_array_get(contexts, i);
+
+        if (json_is_true(json_object_get(entry, "carried")))
+            o->kernels[o->n_kernels++] = (int32_t)json_integer_value(json_object_get(entry, "pid"));
+    }
+}
+
+static void order(struct taking *t)
+{
+    struct checkpoint *c = t->made;
+    struct box *b = t->box;
+    struct sg_error e = {0};
+    struct order o;
+    int note;
+
+    if (t->files_only) /* nobody misses their variables, so nobody is told that they are gone */
+        json_array_clear(c->contexts);
+    c->cells = replay_of(b, c->contexts);
+    c->serial = checkpoints_next_serial(b->front, b->spec.checkpoint_serial);
+    snprintf(c->parent, sizeof c->parent, "%s", box_came_from(b));
+    c->at_ms = clock_wall_ms();
+    note = checkpoint_note_save(c, &e);
+    if (note < 0) {
+        finish(t, note, &e, NULL);
+        return;
+    }
+    box_order(b, ORDER_CHECKPOINT, &o);
+    o.flags = c->kind == CHECKPOINT_SNAPSHOT ? ORDER_KEEP
+              : c->kind == CHECKPOINT_FORK   ? ORDER_SOON | (t->one ? ORDER_LAST : 0)
+                                             : 0;
+    memcpy(o.layer, c->name, sizeof o.layer);
+    name_kernels(c->contexts, &o);
+    t->ordered = true;
+    b->taking = NULL;
+    warden_order(b->front, &o, note, on_taken, t);
+}
+
+/* ---- the agent's part ------------------------------------------------------------------------ */
+
+static int nonsense(struct sg_error *e)
+{
+    return err_set(e, SG_ERR_GONE, -EBUSY, "the sandbox answered something that cannot be read");
+}
+
+static void on_hold_event(struct call *call, uint8_t what, const void *p, size_t len)
+{
+    struct taking *t = call->owner;
+    struct sg_error e = {0};
+
+    if (t->ordered)
+        return;
+    if (what == EVENT_HELD) {
+        order(t);
+        return;
+    }
+    json_t *entry = what == EVENT_KERNEL ? report_read_context(p, len) : NULL;
+    if (entry && json_array_size(t->made->contexts) < KERNELS_MAX) {
+        json_array_append_new(t->made->contexts, entry);
+        return;
+    }
+    json_decref(entry);
+    finish(t, nonsense(&e), &e, NULL);
+}
+
+/* It ended without being held; or by itself, while the warden is at it. */
+static void on_hold_end(struct call *call, int status, const char *message, const void *result,
+                        size_t len)
+{
+    struct taking *t = call->owner;
+    struct sg_error e = {0};
+    json_t *report = NULL;
+    int r;
+
+    (void)result, (void)len;
+    if (t->ordered)
+        return;
+    if (status == CALL_GONE) {
+        r = checkpoint_no_box(t->box, &e);
+    } else if (status == EBUSY) {
+        r = err_set(&e, SG_ERR_GONE, -EBUSY, "a cell runs in the sandbox");
+        report = report_cell_in_the_way(message);
+    } else if (status == EALREADY) {
+        r = err_set(&e, SG_ERR_GONE, -EBUSY, "the sandbox is being copied already: try again");
+    } else {
+        r = nonsense(&e);
+    }
+    finish(t, r, &e, report);
+    json_decref(report);
+}
+
+static void hold(struct taking *t)
+{
+    AUTO(strbuf_done) struct strbuf q = {0};
+    struct sg_error e = {0};
+    int r;
+
+    strbuf_init(&q, 64);
+    wire_put_u64(&q, t->wait_ms);
+    t->hold = (struct call){
+        .owner = t, .uncounted = true, .on_event = on_hold_event, .on_end = on_hold_end};
+    r = call_begin(&t->hold, t->box, OP_KERNEL_HOLD, &q, &e);
+    if (r == -EPIPE)
+        r = checkpoint_no_box(t->box, &e);
+    if (r < 0)
+        finish(t, r, &e, NULL);
+}
+
+/* ---- beginning ------------------------------------------------------------------------------- */
+
+static void begin(void *arg, struct box *b, int r, const struct sg_error *unused)
+{
+    struct taking *t = arg;
+    struct checkpoint *c = t->made;
+    struct sg_error e = {0};
+
+    (void)unused;
+    if (b->state != BOX_RUNNING) {
+        finish(t, checkpoint_no_box(b, &e), &e, NULL);
+        return;
+    }
+    if (b->busy != BUSY_NO) {
+        box_when_settled(b, begin, t);
+        return;
+    }
+    r = c->kind == CHECKPOINT_FORK ? 0 : checkpoints_make_room(b, &e);
+    if (r == 0 && t->durable) {
+        r = store_layer_loose(b->front->store, c->name, &e);
+        t->loose = r == 0;
+    }
+    if (r < 0) {
+        finish(t, r, &e, NULL);
+        return;
+    }
+    b->busy = BUSY_CHECKPOINT;
+    b->taking = t;
+    t->begun = true;
+    hold(t);
+}
+
+void checkpoint_give_way(struct box *b)
+{
+    struct sg_error e = {0};
+
+    if (b->taking && b->taking->wait_ms > 0)
+        finish(b->taking,
+               err_set(&e, SG_ERR_GONE, -EBUSY,
+                       "a cell ran in the sandbox until it was paused, or went back"),
+               &e, NULL);
+}
+
+void box_checkpoint(struct box *b, const struct checkpoint_ask *ask, checkpoint_done done,
+                    void *arg)
+{
+    struct taking *t = xcalloc(1, sizeof *t);
+    struct checkpoint *c = checkpoint_new(b->front);
+    struct sg_error e = {0};
+
+    *t = (struct taking){.box = box_ref(b),
+                         .made = c,
+                         .wait_ms = ask->wait_ms,
+                         .durable = ask->durable,
+                         .files_only = ask->files_only,
+                         .one = ask->one,
+                         .done = done,
+                         .arg = arg};
+    deed_begin(&t->deed, DEED_CHECKPOINT);
+    deed_box(&t->deed, b);
+    c->kind = ask->kind;
+    c->contexts = json_array();
+    if (ask->name)
+        snprintf(c->name, sizeof c->name, "%s", ask->name);
+    else
+        id_random(c->name);
+    snprintf(c->label, sizeof c->label, "%s", ask->label ? ask->label : "");
+    memcpy(c->tenant, b->spec.tenant, sizeof c->tenant);
+    memcpy(c->sandbox, b->id, sizeof c->sandbox);
+    if (c->kind == CHECKPOINT_LABEL && !b->front->settings.checkpoints) {
+        int r = err_set(&e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
+                        "checkpoints are switched off on this server (setting checkpoints)");
+        finish(t, r, &e, NULL);
+        return;
+    }
+    begin(t, b, 0, NULL);
+}

@@ -1,0 +1,143 @@
+/* Which checkpoints stay. Of those before messages the last checkpoint_keep of a sandbox all do; of
+ * older ones the fewer the older they are, and the first of all, as long as there are not more than
+ * checkpoint_max. None stays longer than checkpoint_age. A tenant's take no more than
+ * checkpoint_memory, counted as if they shared nothing; to keep within it, the oldest of the same
+ * sandbox go. Those of forks and snapshots are never thinned: their owners forget them. */
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/text/parse.h"
+#include "front/core/checkpoint_impl.h"
+
+#define AGE_EVERY_MS 60000
+
+static void thin_out(struct lineage *l, struct checkpoint *c)
+{
+    lineage_remember_thinned(l, c->name);
+    if (c->label[0])
+        lineage_remember_thinned(l, c->label);
+    checkpoint_forget(c);
+}
+
+/* A sandbox is being made from it, or goes back to it: the table's reference is not the only one.
+ */
+static bool may_go(const struct checkpoint *c)
+{
+    return c->kind == CHECKPOINT_LABEL && c->refs == 1;
+}
+
+static bool is_old(const struct checkpoint *c, int64_t now_ms)
+{
+    return now_ms - c->at_ms > (int64_t)c->front->settings.checkpoint_age_ms;
+}
+
+static void drop_old(struct front *f, struct lineage *l)
+{
+    int64_t now = clock_wall_ms();
+
+    (void)f;
+    for (struct checkpoint *c = l->oldest, *next; c; c = next) {
+        next = c->next;
+        if (may_go(c) && is_old(c, now))
+            thin_out(l, c); /* the last may take the lineage along */
+    }
+}
+
+static size_t count_labelled(const struct lineage *l)
+{
+    size_t n = 0;
+
+    for (const struct checkpoint *c = l->oldest; c; c = c->next)
+        n += c->kind == CHECKPOINT_LABEL;
+    return n;
+}
+
+static struct checkpoint *next_labelled(struct checkpoint *c)
+{
+    while (c && c->kind != CHECKPOINT_LABEL)
+        c = c->next;
+    return c;
+}
+
+/* The one between whose neighbours the gap would be smallest for its age, so that gaps grow with
+ * age. `old`: how many are not among the last ones. Ages and gaps are counted in serials, which
+ * grow with the use of the whole server; within a sandbox only their proportions matter. */
+static struct checkpoint *find_victim(struct lineage *l, size_t old, uint64_t newest)
+{
+    struct checkpoint *before = next_labelled(l->oldest), *victim = NULL;
+    struct checkpoint *c = before ? next_labelled(before->next) : NULL;
+    double least = 0;
+
+    for (size_t i = 1; i < old && c; i++) {
+        struct checkpoint *after = next_labelled(c->next);
+        double gap = (double)((after ? after->serial : newest) - before->serial);
+        double cost = gap / (double)(newest - c->serial + 1);
+
+        if (may_go(c) && (!victim || cost < least)) {
+            victim = c;
+            least = cost;
+        }
+        before = c;
+        c = after;
+    }
+    return victim;
+}
+
+void checkpoints_thin(struct front *f, struct lineage *l)
+{
+    const struct settings *s = &f->settings;
+    uint64_t newest = checkpoints_serial(f);
+
+    if (!l)
+        return;
+    drop_old(f, l);
+    for (size_t n = count_labelled(l); n > s->checkpoint_max && n > s->checkpoint_keep; n--) {
+        struct checkpoint *victim = find_victim(l, n - s->checkpoint_keep, newest);
+
+        if (!victim)
+            victim = next_labelled(l->oldest);
+        if (!victim || !may_go(victim))
+            return;
+        thin_out(l, victim);
+    }
+}
+
+int checkpoints_make_room(struct box *b, struct sg_error *e)
+{
+    struct front *f = b->front;
+    uint64_t limit = f->settings.checkpoint_memory;
+    struct lineage *l = lineage_find(f, b->id);
+    char text[32];
+
+    if (l)
+        drop_old(f, l);
+    for (struct checkpoint *c = l ? l->oldest : NULL, *next;
+         c && checkpoints_memory(f, b->spec.tenant) >= limit; c = next) {
+        next = c->next;
+        if (may_go(c) && c->kernels && c->memory_bytes > 0)
+            thin_out(l, c);
+    }
+    if (checkpoints_memory(f, b->spec.tenant) < limit)
+        return 0;
+    format_size(limit, text, sizeof text);
+    return err_set(e, SG_ERR_LIMIT, -EDQUOT,
+                   "the kernels of your checkpoints have reached what they may have in memory: the "
+                   "limit is %s (checkpoint_memory); delete some first",
+                   text);
+}
+
+/* ---- age ------------------------------------------------------------------------------------- */
+
+static void on_age(uv_timer_t *t)
+{
+    lineages_each(t->data, drop_old);
+}
+
+void checkpoints_watch_age(struct front *f)
+{
+    static uv_timer_t timer;
+
+    timer.data = f;
+    uv_timer_init(f->loop, &timer);
+    uv_timer_start(&timer, on_age, AGE_EVERY_MS, AGE_EVERY_MS);
+}

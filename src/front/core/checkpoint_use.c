@@ -1,0 +1,408 @@
+/* What is made of a checkpoint: sandboxes, and the one it is of as it was then.
+ *
+ *   ORDER_CREATE, STATE --> the box has a channel --> adopt --> (replay, its policy) --> told
+ *   ORDER_REWIND --> adopt --> told
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "front/core/call.h"
+#include "front/core/checkpoint_impl.h"
+#include "front/core/deed.h"
+#include "front/core/egress.h"
+#include "front/core/identity.h"
+#include "front/core/lifecycle.h"
+#include "front/core/replay.h"
+#include "front/core/warden.h"
+#include "front/core/warm.h"
+
+#define FINISH_EVERY_MS 20
+#define FINISH_TRIES    500
+
+int checkpoint_say_lost(const struct checkpoint *c, struct sg_error *e)
+{
+    if (c->kind == CHECKPOINT_FORK)
+        return err_set(e, SG_ERR_GONE, -EOWNERDEAD,
+                       "the copies of its variables have ended before the new sandbox was there: "
+                       "try again");
+    return err_set(e, SG_ERR_GONE, -EOWNERDEAD,
+                   "the variables of checkpoint %s are gone: their memory was needed, or what kept "
+                   "them has failed. Its files are there: \"accept\": \"files\" takes these alone",
+                   c->name);
+}
+
+/* Kernels did not come along, and somebody counts on them. */
+static bool misses_kernels(const struct checkpoint *c, const char *gone, bool files_do)
+{
+    return gone && !files_do && checkpoint_had_kernels(c);
+}
+
+/* ---- a sandbox from one ---------------------------------------------------------------------- */
+
+struct making {
+    struct checkpoint *from;
+    struct box *box;
+    struct fork_ask ask;
+    json_t *report;
+    bool *failed_at_once; /* while it is being ordered: nothing was, if this is set */
+    fork_done done;
+    void *arg;
+};
+
+static void made(struct making *m, int r, const struct sg_error *e)
+{
+    struct box *b = m->box;
+    struct sg_error lost;
+
+    if (r == -EOWNERDEAD) {
+        checkpoint_say_lost(m->from, &lost);
+        e = &lost;
+    }
+    /* Not found is what the sandbox would be that whoever asks has named. */
+    if (r < 0 && r != -EOWNERDEAD && r != -EBUSY &&
+        (e->kind == SG_ERR_NOT_FOUND || e->kind == SG_ERR_GONE)) {
+        r = err_set(&lost, SG_ERR_GONE, -EBUSY, "%s: %s",
+                    b ? "the new sandbox was paused or has ended before it was ready"
+                      : "what the new sandbox is made from has ended meanwhile",
+                    e->message);
+        e = &lost;
+    }
+    m->from->uses--;
+    if (m->failed_at_once)
+        *m->failed_at_once = true;
+    if (r < 0 && b)
+        box_kill(b, NULL, NULL);
+    if (r == 0) {
+        b->spec.unfinished = false;
+        box_note_changed(b);
+    }
+    m->done(m->arg, r < 0 ? NULL : b, r, e, m->report);
+    json_decref(m->report);
+    checkpoint_unref(m->from);
+    box_unref(b);
+    free(m);
+}
+
+static void on_time(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    (void)b;
+    made(arg, r, e);
+}
+
+/* Its time begins now. */
+static void on_policy(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct making *m = arg;
+
+    if (r < 0)
+        made(m, r, e);
+    else
+        box_set_timeout(b, m->ask.timeout_ms, false, on_time, m);
+}
+
+static void on_replayed(void *arg, int r, const struct sg_error *e)
+{
+    struct making *m = arg;
+
+    if (r < 0) {
+        made(m, r, e);
+        return;
+    }
+    m->box->closed = false;
+    box_apply_network(m->box, on_policy, m);
+}
+
+static void on_adopted(void *arg, int r, const struct sg_error *e, const char *gone)
+{
+    struct making *m = arg;
+
+    if (r == 0 && misses_kernels(m->from, gone, m->ask.files_do))
+        r = -EOWNERDEAD;
+    if (r < 0) {
+        made(m, r, e);
+        return;
+    }
+    /* Nobody waits for it; whoever comes later finds it done. Until now the copies had more
+     * urgent things to do. */
+    identity_write(m->box);
+    m->report = report_kernels(m->from->contexts, gone);
+    if (m->box->spec.interpreter && (gone || !m->box->has_copies))
+        box_warm_kernel(m->box);
+    if (m->ask.replay)
+        replay_run(m->box, m->from, m->report, on_replayed, m);
+    else
+        made(m, 0, NULL);
+}
+
+static void on_made(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct making *m = arg;
+
+    if (r < 0) {
+        made(m, r, e);
+        return;
+    }
+    m->box = box_ref(b);
+    checkpoint_adopt(b, m->from, b->has_copies ? NULL : REASON_GONE, on_adopted, m);
+}
+
+void box_create_from(struct front *f, struct box_spec *spec, struct checkpoint *c,
+                     const struct fork_ask *ask, fork_done done, void *arg)
+{
+    struct making *m = xcalloc(1, sizeof *m);
+    bool last = ask->last && c->uses == 0, failed = false;
+    struct box_make make = {.layer = c->name,
+                            .timeout_ms = ask->timeout_ms + (ask->replay ? REPLAY_MS : 0),
+                            .flags = ORDER_STATE | (last ? ORDER_LAST : 0) |
+                                     (ask->files_do ? 0 : ORDER_WHOLE),
+                            .came_from = c->kind == CHECKPOINT_FORK ? c->parent : c->name,
+                            .closed = ask->replay};
+
+    *m = (struct making){.from = checkpoint_ref(c),
+                         .ask = *ask,
+                         .failed_at_once = &failed,
+                         .done = done,
+                         .arg = arg};
+    c->uses++;
+    checkpoint_ref(c);
+    box_make(f, spec, &make, on_made, m);
+    if (!failed)
+        m->failed_at_once = NULL;
+    if (last && !failed)
+        checkpoint_drop(c); /* the order says so */
+    else if (ask->last)
+        checkpoint_forget(c); /* the warden has the others' orders, and keeps what they need */
+    checkpoint_unref(c);
+}
+
+struct warm {
+    box_done done;
+    void *arg;
+};
+
+static void on_warm(void *arg, struct box *b, int r, const struct sg_error *e, const json_t *report)
+{
+    AUTO(free_p) struct warm *w = arg;
+
+    (void)report;
+    w->done(w->arg, b, r, e);
+}
+
+bool box_create_warm(struct front *f, struct box_spec *spec, const char *layer, uint64_t timeout_ms,
+                     box_done done, void *arg)
+{
+    struct checkpoint *c = checkpoint_find(f, spec->tenant, layer);
+    struct fork_ask ask = {.timeout_ms = timeout_ms, .files_do = true};
+    struct warm *w;
+
+    if (!c || !checkpoint_had_kernels(c))
+        return false;
+    w = xcalloc(1, sizeof *w);
+    *w = (struct warm){.done = done, .arg = arg};
+    box_create_from(f, spec, c, &ask, on_warm, w);
+    return true;
+}
+
+/* ---- going back ------------------------------------------------------------------------------ */
+
+struct rewinding {
+    struct box *box;
+    struct checkpoint *to;
+    bool begun, files_do;
+    struct deed deed;
+    json_t *report;
+    checkpoint_done done;
+    void *arg;
+};
+
+/* A front that is killed on the way leaves a sandbox without the kernels that have come for it: the
+ * next one goes the way once more. */
+static void note_goes_back(struct box *b, const char *name)
+{
+    if (b->state == BOX_ENDED || strcmp(b->spec.goes_back, name) == 0)
+        return;
+    snprintf(b->spec.goes_back, sizeof b->spec.goes_back, "%s", name);
+    box_note_changed(b);
+}
+
+static void back(struct rewinding *w, int r, const struct sg_error *e)
+{
+    struct box *b = w->box;
+
+    if (r < 0)
+        note_goes_back(b, "");
+    if (w->begun && b->busy == BUSY_CHECKPOINT)
+        box_settled(b);
+    deed_end(&w->deed, b->front, b, r, e, NULL);
+    w->done(w->arg, r < 0 ? NULL : w->to, r, e, w->report);
+    json_decref(w->report);
+    checkpoint_unref(w->to);
+    box_unref(b);
+    free(w);
+}
+
+/* Files that are the server's own are as they were too. */
+static void on_installed(void *arg)
+{
+    back(arg, 0, NULL);
+}
+
+static void on_rewound_adopted(void *arg, int r, const struct sg_error *e, const char *gone)
+{
+    struct rewinding *w = arg;
+    struct box *b = w->box;
+    struct sg_error ended;
+
+    if (r < 0) {
+        back(w, r, e);
+        return;
+    }
+    w->report = report_kernels(w->to->contexts, gone);
+    if (misses_kernels(w->to, gone, w->files_do)) {
+        r = err_set(&ended, SG_ERR_GONE, -EOWNERDEAD,
+                    "the variables of checkpoint %s ended on the way: the sandbox has its files, "
+                    "and kernels begin anew",
+                    w->to->name);
+        back(w, r, &ended);
+        return;
+    }
+    if (b->spec.interpreter && gone)
+        box_warm_kernel(b);
+    snprintf(b->spec.checkpoint, sizeof b->spec.checkpoint, "%s", w->to->name);
+    b->spec.checkpoint_serial = checkpoints_serial(b->front);
+    note_goes_back(b, "");
+    replay_forget_all(b);
+    if (strcmp(b->id, w->to->sandbox) != 0)
+        identity_write(b);
+    box_log_add(&b->log, LOG_INFO, LAYER_SANDBOX, 0, "Sandbox went back to checkpoint %s",
+                w->to->name);
+    egress_install(b, on_installed, w);
+}
+
+static void on_rewound(void *arg, const struct order_answer *a, int fd)
+{
+    struct rewinding *w = arg;
+    struct sg_error e = {0};
+    int r = warden_error(a, &e);
+
+    close_p(&fd);
+    if (r == -EOWNERDEAD) {
+        checkpoint_say_lost(w->to, &e);
+    } else if (r == -ENOENT && w->box->state != BOX_ENDED) {
+        r = err_set(&e, SG_ERR_GONE, -ESTALE, "checkpoint %s is not there any more", w->to->name);
+    }
+    if (r < 0)
+        back(w, r, &e);
+    else
+        checkpoint_adopt(w->box, w->to, a->flags & TELL_KERNELS ? NULL : REASON_GONE,
+                         on_rewound_adopted, w);
+}
+
+static void begin(void *arg, struct box *b, int r, const struct sg_error *unused)
+{
+    struct rewinding *w = arg;
+    struct sg_error e = {0};
+    struct order o;
+
+    (void)r, (void)unused;
+    if (!w->to->kernels && !w->files_do && checkpoint_had_kernels(w->to)) {
+        back(w, checkpoint_say_lost(w->to, &e), &e);
+        return;
+    }
+    checkpoint_give_way(b);
+    if (b->state != BOX_RUNNING) {
+        back(w, checkpoint_no_box(b, &e), &e);
+        return;
+    }
+    if (b->busy != BUSY_NO) {
+        box_when_settled(b, begin, w);
+        return;
+    }
+    b->busy = BUSY_CHECKPOINT;
+    w->begun = true;
+    note_goes_back(b, w->to->name);
+    box_order(b, ORDER_REWIND, &o);
+    memcpy(o.layer, w->to->name, sizeof o.layer);
+    o.flags = w->files_do ? 0 : ORDER_WHOLE;
+    warden_order(b->front, &o, -1, on_rewound, w);
+}
+
+void box_rewind(struct box *b, struct checkpoint *c, bool files_do, checkpoint_done done, void *arg)
+{
+    struct rewinding *w = xcalloc(1, sizeof *w);
+
+    *w = (struct rewinding){
+        .box = box_ref(b), .to = checkpoint_ref(c), .files_do = files_do, .done = done, .arg = arg};
+    deed_begin(&w->deed, DEED_REWIND);
+    deed_box(&w->deed, b);
+    begin(w, b, 0, NULL);
+}
+
+/* One that another front began. The warden may be at it still, and takes no second order then. */
+struct finishing {
+    uv_timer_t timer;
+    struct box *box;
+    char name[ID_LEN + 1];
+    unsigned tries;
+};
+
+static void on_timer_closed(uv_handle_t *h)
+{
+    struct finishing *x = h->data;
+
+    box_unref(x->box);
+    free(x);
+}
+
+static void on_again(uv_timer_t *t);
+
+static void on_finished(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
+                        const json_t *report)
+{
+    struct finishing *x = arg;
+
+    (void)c, (void)report;
+    if (r == -EALREADY && x->tries++ < FINISH_TRIES) {
+        uv_timer_start(&x->timer, on_again, FINISH_EVERY_MS, 0);
+        return;
+    }
+    if (r < 0) {
+        note_goes_back(x->box, "");
+        box_log_add(&x->box->log, LOG_ERROR, LAYER_INFRASTRUCTURE, 0, "Sandbox did not go back: %s",
+                    e->message);
+    }
+    uv_close((uv_handle_t *)&x->timer, on_timer_closed);
+}
+
+static void on_again(uv_timer_t *t)
+{
+    struct finishing *x = t->data;
+    struct checkpoint *c = checkpoint_find(x->box->front, x->box->spec.tenant, x->name);
+    struct sg_error e = {0};
+
+    if (c) /* what ran has ended by then, and nobody waits who could be told */
+        box_rewind(x->box, c, true, on_finished, x);
+    else
+        on_finished(x, NULL, err_set(&e, SG_ERR_GONE, -ESTALE, "the checkpoint is gone"), &e, NULL);
+}
+
+static bool finish_one(struct box *b, void *arg)
+{
+    struct finishing *x;
+
+    (void)arg;
+    if (!b->spec.goes_back[0])
+        return true;
+    x = xcalloc(1, sizeof *x);
+    x->box = box_ref(b);
+    x->timer.data = x;
+    memcpy(x->name, b->spec.goes_back, sizeof x->name);
+    uv_timer_init(b->front->loop, &x->timer);
+    on_again(&x->timer);
+    return true;
+}
+
+void boxes_finish_rewinds(struct front *f)
+{
+    boxes_each(f, finish_one, NULL);
+}

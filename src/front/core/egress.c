@@ -1,0 +1,376 @@
+#include "front/core/egress.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "lib/base/fd.h"
+#include "wire/guard.h"
+#include "front/core/lifecycle.h"
+#include "front/core/outflow.h"
+#include "front/core/secret_text.h"
+#include "front/core/secrets_use.h"
+#include "front/core/warden.h"
+#include "lib/log/log.h"
+
+#define ALL_TRAFFIC "0.0.0.0/0"
+
+/* ---- the document ---------------------------------------------------------------------------- */
+
+/* A list may come from a database. */
+static const char *text_at(const json_t *list, size_t i)
+{
+    const char *text = json_string_value(json_array_get(list, i));
+
+    return text ? text : "";
+}
+
+static bool has_all_traffic(const json_t *list)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(text_at(list, i), ALL_TRAFFIC) == 0)
+            return true;
+    return false;
+}
+
+static bool denies_by_default(const struct front *f, const struct box_spec *s)
+{
+    if (has_all_traffic(json_object_get(s->network, "denyOut")))
+        return true;
+    if (s->allow_internet < 0)
+        return f->settings.egress_e2b_default == EGRESS_BLOCK;
+    return s->allow_internet == 0;
+}
+
+static bool is_blocked(const struct front *f, const struct box_spec *s)
+{
+    return denies_by_default(f, s) && json_array_size(json_object_get(s->network, "allowOut")) == 0;
+}
+
+/* Names have a letter behind their last dot; addresses and networks have not, or have a colon. */
+static bool is_name(const char *entry)
+{
+    const char *last = strrchr(entry, '.');
+
+    if (strchr(entry, ':') || strchr(entry, '/'))
+        return false;
+    last = last ? last + 1 : entry;
+    return last[strspn(last, "0123456789")] != '\0';
+}
+
+static bool wants_fakes(const struct front *f, const struct box_spec *s)
+{
+    const json_t *allow = json_object_get(s->network, "allowOut");
+    bool names = false;
+
+    if (f->settings.egress_fake_ip != FAKE_AUTO)
+        return f->settings.egress_fake_ip == FAKE_YES;
+    for (size_t i = 0; i < json_array_size(allow); i++)
+        names |= is_name(text_at(allow, i));
+    return names && denies_by_default(f, s);
+}
+
+static json_t *copy_list(const json_t *list)
+{
+    json_t *copy = json_array();
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(text_at(list, i), ALL_TRAFFIC) != 0)
+            json_array_append(copy, json_array_get(list, i));
+    return copy;
+}
+
+/* {domain: [{transform: {headers: {name: value}}}]} to the document's form. */
+static json_t *copy_rules(json_t *rules)
+{
+    json_t *copy = json_array(), *list, *value;
+    const char *domain, *name;
+
+    json_object_foreach(rules, domain, list)
+    {
+        json_t *headers = json_array();
+        json_t *given =
+            json_object_get(json_object_get(json_array_get(list, 0), "transform"), "headers");
+        json_object_foreach(given, name, value)
+            json_array_append_new(headers, json_pack("[sO]", name, value));
+        json_array_append_new(copy, json_pack("{s:s, s:o}", "domain", domain, "headers", headers));
+    }
+    return copy;
+}
+
+static json_t *make_document(struct front *f, const char *id, const struct box_spec *s)
+{
+    const struct settings *set = &f->settings;
+    json_t *proxy = json_object_get(s->network, "egressProxy");
+    json_t *allow = json_object_get(s->network, "allowOut");
+    bool allows_all = has_all_traffic(allow);
+    json_t *d = json_pack(
+        "{s:s, s:s, s:s, s:o, s:o, s:b, s:o, s:s, s:i, s:i, s:I}", "tenant", s->tenant, "sandbox",
+        id, "default", denies_by_default(f, s) && !allows_all ? "deny" : "allow", "allow",
+        copy_list(allow), "deny",
+        allows_all ? json_array() : copy_list(json_object_get(s->network, "denyOut")), "fakeIp",
+        wants_fakes(f, s), "rules", copy_rules(json_object_get(s->network, "rules")), "sanitise",
+        sanitise_mode_name(outflow_mode_of(f, s->tenant, s->context[0] != '\0')), "flows",
+        (int)set->egress_flows, "flowRate", (int)set->egress_flow_rate, "bytes",
+        (json_int_t)set->egress_bytes);
+
+    if (json_is_object(proxy))
+        json_object_set(d, "proxy", proxy);
+    if (s->secrets)
+        json_object_set(d, "secrets", s->secrets);
+    return d;
+}
+
+int egress_document(struct front *f, const char *id, const struct box_spec *s, int *ret_fd,
+                    struct sg_error *e)
+{
+    AUTO(close_p) int fd = -1;
+    json_t *d;
+    char *text;
+    size_t len;
+    int r;
+
+    if (is_blocked(f, s)) {
+        *ret_fd = -1;
+        return 0;
+    }
+    d = make_document(f, id, s);
+    text = json_dumps(d, JSON_COMPACT);
+    json_decref(d);
+    fd = memfd_create("sandglass-policy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0 || !text) {
+        free(text);
+        return err_set(e, SG_ERR_LIMIT, -ENOMEM, "make the sandbox's policy: out of memory");
+    }
+    len = strlen(text);
+    r = len > GUARD_DOCUMENT_MAX ? -E2BIG : fd_write_all(fd, text, len);
+    explicit_bzero(text, len);
+    free(text);
+    if (r == -E2BIG)
+        return err_set(e, SG_ERR_INVALID, r, "network is larger than %u bytes", GUARD_DOCUMENT_MAX);
+    if (r < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) < 0)
+        return err_set(e, SG_ERR_LIMIT, -ENOMEM, "write the sandbox's policy: out of memory");
+    *ret_fd = steal_fd(&fd);
+    return 0;
+}
+
+/* ---- secrets --------------------------------------------------------------------------------- */
+
+static json_t *secret_of(json_t *list, const char *name)
+{
+    json_t *entry;
+    size_t i;
+
+    json_array_foreach(list, i, entry) if (strcmp(json_string_value(json_object_get(entry, "name")),
+                                                  name) == 0) return entry;
+    return NULL;
+}
+
+/* The variables as they were given: those that have a placeholder name their secret again. */
+static json_t *named_again(const struct box_spec *s)
+{
+    json_t *envs = json_deep_copy(s->envs), *entry, *value;
+    const char *name;
+    size_t i;
+
+    json_array_foreach(s->secrets, i, entry) json_object_foreach(
+        envs, name, value) if (json_equal(value, json_object_get(entry, "placeholder")))
+        json_object_set_new(
+            envs, name,
+            json_sprintf(SECRET_MARK "%s}", json_string_value(json_object_get(entry, "name"))));
+    return envs;
+}
+
+/* What the variables and `network` name. Placeholders that the sandbox has already stay. */
+static int gather(struct front *f, const struct box_spec *s, const json_t *network,
+                  json_t **ret_envs, json_t **ret_secrets, struct sg_error *e)
+{
+    json_t *envs = named_again(s), *secrets = NULL, *entry;
+    size_t i;
+    int r = secrets_gather(f, s->tenant, network, envs, &secrets, e);
+
+    if (r < 0) {
+        json_decref(envs);
+        return r;
+    }
+    json_array_foreach(secrets, i, entry)
+    {
+        json_t *old = secret_of(s->secrets, json_string_value(json_object_get(entry, "name")));
+        if (json_object_get(old, "placeholder"))
+            json_object_set(entry, "placeholder", json_object_get(old, "placeholder"));
+    }
+    *ret_envs = envs;
+    *ret_secrets = secrets;
+    return 0;
+}
+
+int egress_prepare(struct front *f, struct box_spec *s, struct sg_error *e)
+{
+    json_t *envs, *secrets;
+    int r = gather(f, s, s->network, &envs, &secrets, e);
+
+    if (r < 0)
+        return r;
+    json_decref(s->envs);
+    s->envs = envs;
+    json_decref(s->secrets);
+    s->secrets = secrets;
+    return 0;
+}
+
+void egress_forget_placeholders(struct box_spec *s)
+{
+    json_t *envs = named_again(s);
+
+    json_decref(s->envs);
+    s->envs = envs;
+    json_decref(s->secrets);
+    s->secrets = NULL;
+}
+
+/* ---- a change -------------------------------------------------------------------------------- */
+
+/* What the client has said, and what secrets follow from it. */
+struct network {
+    json_t *fields, *secrets;
+    int allow_internet;
+};
+
+struct change {
+    struct box *box;
+    struct network before; /* nothing in it: this is no change of these */
+    const json_t *now;     /* never looked into: it tells whether another has come meanwhile */
+    box_done done;
+    void *arg;
+    int r;
+    struct sg_error e;
+};
+
+static void swap_network(struct box_spec *s, struct network *n)
+{
+    struct network old = {s->network, s->secrets, s->allow_internet};
+
+    s->network = n->fields;
+    s->secrets = n->secrets;
+    s->allow_internet = n->allow_internet;
+    *n = old;
+}
+
+/* What could not be put in force is not what the sandbox has, nor what it gets when it resumes. */
+static void change_end(void *arg)
+{
+    struct change *c = arg;
+    struct box *b = c->box;
+
+    if (c->r < 0 && c->now && b->spec.network == c->now) {
+        swap_network(&b->spec, &c->before);
+        box_note_changed(b);
+    }
+    if (c->done)
+        c->done(c->arg, b, c->r, &c->e);
+    json_decref(c->before.fields);
+    json_decref(c->before.secrets);
+    free(c);
+    box_unref(b);
+}
+
+static void on_policy(void *arg, const struct order_answer *a, int fd)
+{
+    struct change *c = arg;
+
+    close_p(&fd);
+    c->r = warden_error(a, &c->e);
+    if (c->r == -EAGAIN) /* no guard: nothing goes out, and the next one has this policy */
+        c->r = 0;
+    if (c->r < 0)
+        change_end(c);
+    else
+        egress_install(c->box, change_end, c);
+}
+
+/* The box's spec as it is now becomes what counts. before: taken over; NULL: it stays. */
+static void apply(struct box *b, const struct network *before, box_done done, void *arg)
+{
+    struct change *c = xcalloc(1, sizeof *c);
+    struct order o;
+    int fd = -1;
+
+    *c = (struct change){.box = box_ref(b), .done = done, .arg = arg};
+    if (before) {
+        c->before = *before;
+        c->now = b->spec.network;
+    }
+    if (!b->closed)
+        c->r = egress_document(b->front, b->id, &b->spec, &fd, &c->e);
+    if (c->r < 0) {
+        change_end(c);
+        return;
+    }
+    box_note_changed(b);
+    box_order(b, ORDER_POLICY, &o);
+    o.flags = fd >= 0 ? ORDER_NETWORK : 0;
+    warden_order(b->front, &o, fd, on_policy, c);
+}
+
+void box_set_network(struct box *b, json_t *network, int allow_internet, box_done done, void *arg)
+{
+    struct network next = {.fields = network, .allow_internet = allow_internet};
+    json_t *envs;
+    struct sg_error e = {0};
+    int r = gather(b->front, &b->spec, network, &envs, &next.secrets, &e);
+
+    if (r < 0) {
+        json_decref(network);
+        done(arg, b, r, &e);
+        return;
+    }
+    json_decref(envs); /* those of a sandbox that runs stay as they are */
+    swap_network(&b->spec, &next);
+    apply(b, &next, done, arg);
+}
+
+void box_apply_network(struct box *b, box_done done, void *arg)
+{
+    apply(b, NULL, done, arg);
+}
+
+struct secret_change {
+    const char *tenant, *name;
+};
+
+static json_t *without(const json_t *secrets, const char *name)
+{
+    json_t *left = json_array();
+
+    for (size_t i = 0; i < json_array_size(secrets); i++) {
+        json_t *entry = json_array_get(secrets, i);
+        if (strcmp(json_string_value(json_object_get(entry, "name")), name) != 0)
+            json_array_append(left, entry);
+    }
+    return left;
+}
+
+static bool renew_secret(struct box *b, void *arg)
+{
+    const struct secret_change *s = arg;
+    json_t *envs = NULL, *secrets;
+    struct sg_error e = {0};
+
+    if (strcmp(b->spec.tenant, s->tenant) != 0 || !secret_of(b->spec.secrets, s->name))
+        return true;
+    /* One that is gone, or may not go there any more, has no value any more. */
+    if (gather(b->front, &b->spec, b->spec.network, &envs, &secrets, &e) < 0)
+        secrets = without(b->spec.secrets, s->name);
+    json_decref(envs);
+    json_decref(b->spec.secrets);
+    b->spec.secrets = secrets;
+    apply(b, NULL, NULL, NULL);
+    return true;
+}
+
+void egress_secret_changed(struct front *f, const char *tenant, const char *name)
+{
+    struct secret_change s = {.tenant = tenant, .name = name};
+
+    boxes_each(f, renew_secret, &s);
+}

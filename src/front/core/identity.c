@@ -1,0 +1,105 @@
+#include "front/core/identity.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/channel/wire.h"
+#include "front/core/call.h"
+#include "front/core/egress.h"
+
+#define DIR "/run/e2b/."
+
+static void on_written(struct call *c, int status, const char *message, const void *result,
+                       size_t len)
+{
+    (void)result, (void)len;
+    if (status > 0)
+        box_log_add(&c->box->log, LOG_WARN, LAYER_INFRASTRUCTURE, 0, "%s could not be written: %s",
+                    (const char *)c->owner, message);
+    box_unref(c->box);
+    free(c);
+}
+
+static void write_file(struct box *b, const char *path, const char *text)
+{
+    struct call *c = xcalloc(1, sizeof *c);
+    AUTO(strbuf_done) struct strbuf q = {0};
+
+    strbuf_init(&q, 1024);
+    wire_put_str(&q, "root");
+    wire_put_str(&q, path);
+    wire_put_u32(&q, 0644);
+    wire_put_u32(&q, FILE_PARENTS);
+    wire_put_u32(&q, 0);
+    c->owner = (void *)(uintptr_t)path;
+    c->uncounted = true;
+    c->on_end = on_written;
+    if (call_begin(c, b, OP_FILE_WRITE, &q, NULL) < 0) {
+        free(c);
+        return;
+    }
+    box_ref(b);
+    call_send(c, 0, text, strlen(text));
+    call_eof(c);
+}
+
+void identity_write(struct box *b)
+{
+    box_cork(b);
+    write_file(b, DIR "E2B_SANDBOX", "true");
+    write_file(b, DIR "E2B_SANDBOX_ID", b->id);
+    write_file(b, DIR "E2B_TEMPLATE_ID", b->spec.template_id);
+    box_uncork(b);
+}
+
+void envs_put(json_t *envs, struct strbuf *request)
+{
+    const char *name;
+    json_t *value;
+
+    wire_put_u32(request, (uint32_t)json_object_size(envs));
+    json_object_foreach(envs, name, value)
+    {
+        AUTO(strbuf_done) struct strbuf pair = {0};
+        strbuf_init(&pair, OPS_OPEN_MAX);
+        strbuf_addf(&pair, "%s=%s", name, json_string_value(value));
+        request->truncated |= pair.truncated;
+        wire_put_str(request, pair.buf);
+    }
+}
+
+static void add_trace(json_t *envs, const struct trace_ref *trace)
+{
+    char text[TRACEPARENT_LEN + 1];
+
+    if (!trace || !trace->set)
+        return;
+    trace_format(trace, text);
+    json_object_set_new(envs, "TRACEPARENT", json_string(text));
+}
+
+void envs_put_traced(json_t *envs, const struct trace_ref *trace, struct strbuf *request)
+{
+    json_t *all = json_object();
+
+    add_trace(all, trace);
+    json_object_update(all, envs);
+    envs_put(all, request);
+    json_decref(all);
+}
+
+void identity_put_envs(const struct box *b, const struct trace_ref *trace, json_t *more,
+                       struct strbuf *request)
+{
+    json_t *all = json_pack("{s:s, s:s, s:s}", "E2B_SANDBOX", "true", "E2B_SANDBOX_ID", b->id,
+                            "E2B_TEMPLATE_ID", b->spec.template_id);
+    json_t *egress = egress_envs(&b->spec);
+
+    json_object_update(all, egress);
+    json_decref(egress);
+    add_trace(all, trace);
+    json_object_update(all, b->spec.envs);
+    json_object_update(all, more);
+    envs_put(all, request);
+    json_decref(all);
+}

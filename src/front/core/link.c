@@ -1,0 +1,289 @@
+/* The channel to one sandbox's agent on the loop, and the calls on it. */
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "front/core/call.h"
+#include "front/core/lifecycle.h"
+
+struct link {
+    struct box *box;
+    struct chan *chan;
+    uv_poll_t *poll; /* outlives the link until libuv has let go of it */
+    int events;
+    bool broken;
+    bool pumping; /* callbacks run: the channel must not be freed */
+    bool doomed;  /* to be freed when they are done */
+    struct call *calls;
+};
+
+static void forget(struct call *c)
+{
+    if (!c->link)
+        return;
+    if (c->next)
+        c->next->link = c->link;
+    *c->link = c->next;
+    c->link = NULL;
+}
+
+static void on_ready(uv_poll_t *poll, int status, int events);
+
+static void watch(struct link *l)
+{
+    int events = l->broken ? 0
+                           : (chan_wants_read(l->chan) ? UV_READABLE : 0) |
+                                 (chan_wants_write(l->chan) ? UV_WRITABLE : 0);
+
+    if (events == l->events)
+        return;
+    l->events = events;
+    if (events)
+        uv_poll_start(l->poll, events, on_ready);
+    else
+        uv_poll_stop(l->poll);
+}
+
+/* That it closed means that the sandbox has ended or was stored. The warden tells which, and only
+ * then are the calls let go: a client that is cut off looks whether the sandbox is still there. A
+ * breach of the protocol can only come from inside, and is the end of the sandbox. */
+static void broke(struct link *l, int r)
+{
+    struct box *b = l->box;
+
+    l->broken = true;
+    watch(l);
+    if (r == -EPIPE || r == -ECONNRESET)
+        return;
+    box_log_add(&b->log, LOG_ERROR, LAYER_AGENT, 0,
+                "the agent inside broke the protocol (%s): the sandbox is ended", strerror(-r));
+    box_kill(b, NULL, NULL);
+}
+
+static void on_ready(uv_poll_t *poll, int status, int events)
+{
+    struct link *l = poll->data;
+    int r;
+
+    struct box *b = box_ref(l->box); /* a callback may let go of the last other reference */
+
+    (void)status, (void)events;
+    l->pumping = true;
+    r = chan_pump(l->chan);
+    l->pumping = false;
+    if (l->doomed)
+        link_free(l);
+    else if (r < 0)
+        broke(l, r);
+    else
+        watch(l);
+    box_unref(b);
+}
+
+static void on_event(struct chan *c, struct chan_stream *s, uint8_t what, const void *p, size_t len)
+{
+    struct call *call = chan_stream_owner(s);
+
+    (void)c;
+    if (call && call->on_event)
+        call->on_event(call, what, p, len);
+}
+
+static void on_data(struct chan *c, struct chan_stream *s, uint8_t sub, const void *p, size_t len)
+{
+    struct call *call = chan_stream_owner(s);
+
+    if (call && !call->uncounted)
+        call->box->usage.total.bytes_out += len;
+    if (call && call->on_data)
+        call->on_data(call, sub, p, len);
+    else
+        chan_consumed(c, s, len);
+}
+
+static void on_credit(struct chan *c, struct chan_stream *s)
+{
+    struct call *call = chan_stream_owner(s);
+
+    (void)c;
+    if (call && call->on_credit)
+        call->on_credit(call);
+}
+
+static void on_end(struct chan *c, struct chan_stream *s, int status, const char *message,
+                   const void *result, size_t len)
+{
+    struct call *call = chan_stream_owner(s);
+
+    (void)c;
+    if (!call)
+        return;
+    forget(call);
+    call->stream = NULL;
+    call->on_end(call, status, message, result, len);
+}
+
+struct link *link_new(struct box *b, int channel_fd)
+{
+    static const struct chan_handlers handlers = {
+        .on_event = on_event, .on_data = on_data, .on_credit = on_credit, .on_end = on_end};
+    struct link *l = xcalloc(1, sizeof *l);
+
+    l->box = b;
+    l->chan = chan_new(channel_fd, CHAN_HOST, &handlers, l);
+    l->poll = xcalloc(1, sizeof *l->poll);
+    l->poll->data = l;
+    if (uv_poll_init(b->front->loop, l->poll, channel_fd) < 0)
+        abort(); /* a descriptor that is no socket: our own bug */
+    watch(l);
+    return l;
+}
+
+static void on_poll_closed(uv_handle_t *h)
+{
+    free(h);
+}
+
+/* Whoever hears of it may end the sandbox, and the link with it: that waits until all have heard.
+ */
+void link_drop_calls(struct link *l)
+{
+    bool nested = l->pumping;
+
+    l->pumping = true;
+    while (l->calls) {
+        struct call *c = l->calls;
+        struct sg_error e;
+
+        box_gone_error(l->box, &e);
+        call_cancel(c);
+        c->on_end(c, CALL_GONE, e.message, NULL, 0);
+    }
+    l->pumping = nested;
+    if (nested || !l->doomed)
+        return;
+    uv_close((uv_handle_t *)l->poll, on_poll_closed);
+    chan_free(l->chan);
+    free(l);
+}
+
+void link_free(struct link *l)
+{
+    if (!l)
+        return;
+    l->doomed = true;
+    link_drop_calls(l);
+}
+
+int call_begin(struct call *c, struct box *b, enum chan_op op, const struct strbuf *request,
+               struct sg_error *e)
+{
+    struct link *l = b->link;
+
+    c->box = b;
+    c->via = l;
+    c->stream = NULL;
+    c->link = NULL;
+    if (!l || l->broken || l->doomed)
+        return err_set(e, SG_ERR_GONE, -EPIPE, "the sandbox is not running any more");
+    if (request && request->truncated)
+        return err_set(e, SG_ERR_INVALID, -E2BIG, "the request is larger than %u bytes",
+                       OPS_OPEN_MAX);
+    c->stream =
+        chan_open(l->chan, op, request ? request->buf : NULL, request ? request->len : 0, c);
+    if (!c->stream)
+        return err_set(e, SG_ERR_LIMIT, -EAGAIN,
+                       "the sandbox has too many operations under way: try again later");
+    c->next = l->calls;
+    c->link = &l->calls;
+    if (c->next)
+        c->next->link = &c->next;
+    l->calls = c;
+    if (!c->uncounted)
+        b->used_ns = clock_ns();
+    if (!c->uncounted && (op == OP_PROCESS_START || op == OP_KERNEL_EXECUTE))
+        b->usage.total.executions++;
+    watch(l);
+    return 0;
+}
+
+bool box_in_use(const struct box *b)
+{
+    if (b->holds > 0)
+        return true;
+    for (const struct call *c = b->link ? b->link->calls : NULL; c; c = c->next)
+        if (!c->uncounted && !c->lasting)
+            return true;
+    return false;
+}
+
+bool box_is_breaking(const struct box *b)
+{
+    return b->link && b->link->broken;
+}
+
+void call_cancel(struct call *c)
+{
+    struct link *l = c->via;
+
+    if (!c->stream)
+        return;
+    forget(c);
+    chan_stream_set_owner(c->stream, NULL);
+    if (!l->broken)
+        chan_cancel(l->chan, c->stream);
+    c->stream = NULL;
+    watch(l);
+}
+
+size_t call_credit(const struct call *c)
+{
+    return c->stream && !c->via->broken ? chan_credit(c->stream) : 0;
+}
+
+void call_send(struct call *c, uint8_t sub, const void *p, size_t len)
+{
+    if (!c->stream)
+        return;
+    if (!c->uncounted)
+        c->box->usage.total.bytes_in += len;
+    chan_send(c->via->chan, c->stream, sub, p, len);
+    watch(c->via);
+}
+
+void call_eof(struct call *c)
+{
+    if (!c->stream)
+        return;
+    chan_eof(c->via->chan, c->stream);
+    watch(c->via);
+}
+
+void call_control(struct call *c, enum chan_control what, const void *p, size_t len)
+{
+    if (!c->stream)
+        return;
+    chan_control(c->via->chan, c->stream, what, p, len);
+    watch(c->via);
+}
+
+void call_consumed(struct call *c, size_t len)
+{
+    if (!c->stream)
+        return;
+    chan_consumed(c->via->chan, c->stream, len);
+    watch(c->via);
+}
+
+void box_cork(struct box *b)
+{
+    if (b->link)
+        chan_cork(b->link->chan);
+}
+
+void box_uncork(struct box *b)
+{
+    if (!b->link)
+        return;
+    chan_uncork(b->link->chan);
+    watch(b->link);
+}

@@ -1,0 +1,184 @@
+#include "front/core/metrics.h"
+
+#include "lib/base/clock.h"
+#include "lib/channel/wire.h"
+#include "front/core/call.h"
+#include "front/core/warden.h"
+#include "front/telemetry/figures.h"
+
+#define TICK_MS    250
+#define A_TICK_MAX 32                      /* the warden has other things to do */
+#define FIRST_NS   (1000 * 1000 * 1000ull) /* many sandboxes do not live longer than that */
+
+/* One sample under way: first the warden's figures, then the agent's. */
+struct sample {
+    struct box *box;
+    struct metric m;
+    struct call call;
+    void (*done)(void *arg, const struct metric *m);
+    void *arg;
+};
+
+static void keep(struct box_metrics *m, const struct metric *s)
+{
+    if (!m->ring)
+        m->ring = xcalloc(METRICS_KEPT, sizeof *m->ring);
+    if (m->n == METRICS_KEPT) {
+        m->first = (m->first + 1) % METRICS_KEPT;
+        m->n--;
+    }
+    m->ring[(m->first + m->n++) % METRICS_KEPT] = *s;
+}
+
+static void finish(struct sample *s, bool ok)
+{
+    s->box->metrics.sampling = false;
+    if (ok)
+        keep(&s->box->metrics, &s->m);
+    if (s->done)
+        s->done(s->arg, ok ? &s->m : NULL);
+    box_unref(s->box);
+    free(s);
+}
+
+static void on_disk(struct call *c, int status, const char *message, const void *result, size_t len)
+{
+    struct sample *s = c->owner;
+    struct wire_reader r;
+
+    (void)message;
+    wire_reader_init(&r, result, len);
+    s->m.disk_total = wire_get_u64(&r);
+    s->m.disk_used = wire_get_u64(&r);
+    finish(s, status == 0 && wire_done(&r));
+}
+
+/* How often more than *told, which counts from its last boot on, is that? */
+static uint64_t more_than(uint64_t *told, uint64_t now)
+{
+    uint64_t more = now > *told ? now - *told : 0;
+
+    *told = now;
+    return more;
+}
+
+static void tell_limit(struct box *b, enum log_layer layer, const char *cause, const char *what,
+                       uint64_t n)
+{
+    struct log_about about = {.layer = layer, .sandbox = b->id, .tenant = b->spec.tenant};
+
+    if (n == 0)
+        return;
+    figure_add(FIG_FAILURES, cause, (double)n);
+    box_log_add(&b->log, LOG_WARN, layer, 0, "%s: %llu", what, (unsigned long long)n);
+    log_with(LEVEL_INFO, &about, "%s: %llu", what, (unsigned long long)n);
+}
+
+/* What its limits did to it since the last sample: nobody else would tell why a program died. */
+static void tell_limits(struct box *b, const struct order_stats *now)
+{
+    struct box_metrics *m = &b->metrics;
+
+    tell_limit(b, LAYER_SANDBOX, "sandbox:memory", "its memory was full, processes were killed",
+               more_than(&m->oom_kills, now->oom_kills));
+    tell_limit(b, LAYER_SANDBOX, "sandbox:tenant_memory",
+               "the memory of all sandboxes of its tenant was full, processes were killed",
+               more_than(&m->tenant_kills, now->tenant_kills));
+    tell_limit(b, LAYER_INFRASTRUCTURE, "infrastructure:machine_memory",
+               "the machine was full, processes were killed",
+               more_than(&m->machine_kills, now->machine_kills));
+    tell_limit(b, LAYER_SANDBOX, "sandbox:processes",
+               "it had as many processes as it may have, starts were refused",
+               more_than(&m->pids_hits, now->pids_hits));
+}
+
+static void on_stats(void *arg, const struct order_answer *a, int fd)
+{
+    struct sample *s = arg;
+    struct box_metrics *m = &s->box->metrics;
+    uint64_t now = clock_ns();
+
+    close_p(&fd);
+    if (a->code < 0) {
+        finish(s, false);
+        return;
+    }
+    uint64_t since = m->last_ns ? now - m->last_ns : 0;
+    uint64_t used = a->stats.cpu_usec - m->last_cpu_usec;
+    s->m = (struct metric){.ms = clock_wall_ms(),
+                           .cpu_pct = since ? (float)used * 100000.0f / (float)since : 0,
+                           .memory_used = a->stats.memory_used,
+                           .memory_cache = a->stats.memory_cache,
+                           .memory_total = a->stats.memory_total};
+    m->last_ns = now;
+    m->last_cpu_usec = a->stats.cpu_usec;
+    tell_limits(s->box, &a->stats);
+    usage_sampled(s->box, &a->stats);
+    s->call = (struct call){.owner = s, .uncounted = true, .on_end = on_disk};
+    if (call_begin(&s->call, s->box, OP_DISK, NULL, NULL) < 0)
+        finish(s, false);
+}
+
+void box_metrics_sample(struct box *b, void (*done)(void *arg, const struct metric *m), void *arg)
+{
+    struct sample *s = xcalloc(1, sizeof *s);
+    struct order o = {.op = ORDER_STATS};
+
+    *s = (struct sample){.box = box_ref(b), .done = done, .arg = arg};
+    b->metrics.sampling = true;
+    memcpy(o.id, b->id, sizeof o.id);
+    warden_order(b->front, &o, -1, on_stats, s);
+}
+
+struct tick {
+    uint64_t now;
+    unsigned n;
+};
+
+static bool sample_if_due(struct box *b, void *arg)
+{
+    struct tick *t = arg;
+    struct box_metrics *m = &b->metrics;
+
+    if (b->state != BOX_RUNNING || b->busy != BUSY_NO || m->sampling)
+        return true;
+    if (m->last_ns == 0 && b->seen_ns + FIRST_NS > t->now)
+        return true;
+    if (m->last_ns != 0 && m->last_ns + METRICS_EVERY_MS * 1000000ull > t->now)
+        return true;
+    box_metrics_sample(b, NULL, NULL);
+    return ++t->n < A_TICK_MAX;
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct tick t = {.now = clock_ns()};
+
+    boxes_each(timer->data, sample_if_due, &t);
+}
+
+void metrics_start(struct front *f)
+{
+    static uv_timer_t timer;
+
+    uv_timer_init(f->loop, &timer);
+    timer.data = f;
+    uv_timer_start(&timer, on_tick, TICK_MS, TICK_MS);
+    uv_unref((uv_handle_t *)&timer);
+}
+
+void box_metrics_done(struct box_metrics *m)
+{
+    free(m->ring);
+    *m = (struct box_metrics){0};
+}
+
+uint32_t box_metrics_count(const struct box_metrics *m)
+{
+    return m->n;
+}
+
+const struct metric *box_metrics_get(const struct box_metrics *m, uint32_t i)
+{
+    return &m->ring[(m->first + i) % METRICS_KEPT];
+}

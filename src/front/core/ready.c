@@ -1,0 +1,81 @@
+#include "front/core/ready.h"
+
+#include <string.h>
+#include <sys/queue.h>
+
+#include "lib/base/clock.h"
+#include "front/core/reply.h"
+#include "front/core/warden.h"
+
+#define GOOD_NS 1000000000ull
+
+struct asking {
+    LIST_ENTRY(asking) next;
+    struct http_req *req;
+};
+
+static struct {
+    LIST_HEAD(, asking) waiting;
+    bool asked; /* the warden */
+    uint64_t told_ns;
+    int r;
+    struct sg_error e;
+} ready;
+
+static void answer(struct http_req *req)
+{
+    if (front_of(req)->draining) {
+        http_add_header(req, "Retry-After", "5");
+        reply_error(req, 503, "not ready: the server is draining");
+    } else if (ready.r < 0) {
+        http_add_header(req, "Retry-After", "1");
+        reply_error(req, 503, "not ready: %s", ready.e.message);
+    } else {
+        reply_empty(req, 204);
+    }
+}
+
+static void on_close(struct http_req *req)
+{
+    struct asking *a = req->owner;
+
+    LIST_REMOVE(a, next);
+    free(a);
+}
+
+static void on_told(void *arg, const struct order_answer *a, int fd)
+{
+    struct asking *first;
+
+    (void)arg, (void)fd;
+    ready.asked = false;
+    ready.told_ns = clock_ns();
+    ready.r = warden_error(a, &ready.e);
+    while ((first = LIST_FIRST(&ready.waiting))) {
+        struct http_req *req = first->req;
+
+        req->on_close = NULL;
+        on_close(req);
+        answer(req);
+    }
+}
+
+void ready_answer(struct http_req *req)
+{
+    struct order o = {.op = ORDER_READINESS};
+
+    if (front_of(req)->draining || (ready.told_ns && clock_ns() - ready.told_ns < GOOD_NS)) {
+        answer(req);
+        return;
+    }
+    struct asking *a = xcalloc(1, sizeof(*a));
+    a->req = req;
+    LIST_INSERT_HEAD(&ready.waiting, a, next);
+    req->owner = a;
+    req->on_close = on_close;
+    req->unawaited = true;
+    if (ready.asked)
+        return;
+    ready.asked = true;
+    warden_order(front_of(req), &o, -1, on_told, NULL);
+}

@@ -1,0 +1,315 @@
+#include "front/core/replay.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "wire/agent.h"
+#include "front/core/replay_impl.h"
+
+#define LANGUAGES_MAX 64 /* contexts whose language is known */
+
+#define WHY_PYTHON "cells of Python are not recorded"
+#define WHY_GAP    "not all of its cells are on record"
+#define WHY_MANY   "it ran more cells than are recorded"
+#define WHY_CUT    "one of its cells was interrupted"
+
+/* A cell of the record is JSON, since it is shared by reference: {"context": its id, or "",
+ * "language", "number" in its kernel, "code", "envs"?, and when it is over "digest", "shown",
+ * "tookMs"}. */
+struct replay {
+    json_t *cells; /* in the order in which they began */
+    size_t bytes;
+    json_t *languages; /* of contexts, by id */
+    json_t *broken;    /* keys of contexts that have no record, and why */
+};
+
+static struct replay *replay_make(struct box *b)
+{
+    if (!b->replay) {
+        b->replay = xcalloc(1, sizeof *b->replay);
+        b->replay->cells = json_array();
+        b->replay->languages = json_object();
+        b->replay->broken = json_object();
+    }
+    return b->replay;
+}
+
+void replay_free(struct replay *r)
+{
+    if (!r)
+        return;
+    json_decref(r->cells);
+    json_decref(r->languages);
+    json_decref(r->broken);
+    free(r);
+}
+
+/* As the agent calls it. */
+static const char *full_name(const char *language)
+{
+    static const char *const names[][2] = {{"", "python"},
+                                           {"py", "python"},
+                                           {"js", "javascript"},
+                                           {"ts", "typescript"},
+                                           {"sh", "bash"}};
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        if (strcmp(language, names[i][0]) == 0)
+            return names[i][1];
+    return language;
+}
+
+static const char *text_of(const json_t *cell, const char *key)
+{
+    const char *text = json_string_value(json_object_get(cell, key));
+
+    return text ? text : "";
+}
+
+/* What a cell was asked of: a context by its id, or a language, whose default one it is. */
+static bool is_of(const json_t *cell, const char *context, const char *language)
+{
+    const char *own = text_of(cell, "context");
+
+    return context[0] ? strcmp(own, context) == 0
+                      : !own[0] && strcmp(text_of(cell, "language"), language) == 0;
+}
+
+static const char *key_of(const char *context, const char *language)
+{
+    return context[0] ? context : language;
+}
+
+static size_t size_of(const json_t *cell)
+{
+    json_t *envs = json_object_get(cell, "envs"), *value;
+    size_t n = json_string_length(json_object_get(cell, "code"));
+    const char *name;
+
+    json_object_foreach(envs, name, value) n += strlen(name) + json_string_length(value);
+    return n;
+}
+
+static void forget_cells(struct replay *r, const char *context, const char *language)
+{
+    for (size_t i = json_array_size(r->cells); i > 0; i--) {
+        json_t *cell = json_array_get(r->cells, i - 1);
+
+        if (!is_of(cell, context, language))
+            continue;
+        r->bytes -= size_of(cell);
+        json_array_remove(r->cells, i - 1);
+    }
+}
+
+static void break_off(struct replay *r, const char *context, const char *language, const char *why)
+{
+    forget_cells(r, context, language);
+    if (json_object_size(r->broken) < 2 * KERNELS_MAX)
+        json_object_set_new(r->broken, key_of(context, language), json_string(why));
+}
+
+/* ---- recording ------------------------------------------------------------------------------- */
+
+struct tape {
+    struct box *box;
+    json_t *cell;
+    struct tape_sum sum;
+    uint64_t since_ns;
+    bool running;
+};
+
+void replay_learn(struct box *b, const char *context, const char *language)
+{
+    struct replay *r = replay_make(b);
+
+    if (json_object_size(r->languages) < LANGUAGES_MAX || json_object_get(r->languages, context))
+        json_object_set_new(r->languages, context, json_string(language));
+}
+
+struct tape *tape_new(struct box *b, const char *context, const char *language, const char *code,
+                      size_t len, json_t *envs)
+{
+    const char *known =
+        b->replay ? json_string_value(json_object_get(b->replay->languages, context)) : NULL;
+    const char *name = context[0] ? (known ? known : "?") : full_name(language);
+    struct tape *t;
+
+    if (strcmp(name, "python") == 0)
+        return NULL;
+    t = xcalloc(1, sizeof *t);
+    t->box = box_ref(b);
+    /* Code that is longer than all that is recorded is not looked at again. */
+    t->cell = json_pack("{s:s, s:s, s:o*, s:O*}", "context", context, "language", name, "code",
+                        len <= REPLAY_BYTES ? json_stringn(code, len) : NULL, "envs", envs);
+    tape_sum_init(&t->sum);
+    return t;
+}
+
+void tape_running(struct tape *t, uint32_t number)
+{
+    if (!t || !t->cell)
+        return;
+    struct replay *r = replay_make(t->box);
+    const char *context = text_of(t->cell, "context"), *language = text_of(t->cell, "language");
+    size_t bytes = size_of(t->cell);
+
+    if (number == 1) { /* of a new kernel */
+        forget_cells(r, context, language);
+        json_object_del(r->broken, key_of(context, language));
+    }
+    if (json_object_get(r->broken, key_of(context, language)))
+        return;
+    if (!json_object_get(t->cell, "code") || r->bytes + bytes > REPLAY_BYTES ||
+        json_array_size(r->cells) >= REPLAY_CELLS) {
+        break_off(r, context, language, WHY_MANY);
+        return;
+    }
+    json_object_set_new(t->cell, "number", json_integer(number));
+    json_array_append(r->cells, t->cell);
+    r->bytes += bytes;
+    t->running = true;
+    t->since_ns = clock_ns();
+}
+
+void tape_add(struct tape *t, uint8_t sub, const void *p, size_t len)
+{
+    if (t && t->running)
+        tape_sum_add(&t->sum, sub, p, len);
+}
+
+static void tape_done(struct tape *t)
+{
+    tape_sum_done(&t->sum);
+    json_decref(t->cell);
+    box_unref(t->box);
+    free(t);
+}
+
+void tape_end(struct tape *t, struct outflow *o)
+{
+    char digest[TAPE_DIGEST_LEN + 1], shown[REPLAY_SHOWN_MAX + 1];
+
+    if (!t)
+        return;
+    if (t->running) {
+        tape_sum_end(&t->sum, o, digest, shown);
+        json_object_set_new(t->cell, "digest", json_string(digest));
+        json_object_set_new(t->cell, "shown", json_string(shown));
+        json_object_set_new(t->cell, "tookMs",
+                            json_integer((json_int_t)((clock_ns() - t->since_ns) / 1000000)));
+    }
+    tape_done(t);
+}
+
+/* Run again it would not be cut off at the same place, if at all. */
+void tape_free(struct tape *t)
+{
+    if (!t)
+        return;
+    if (t->running && t->box->replay)
+        break_off(t->box->replay, text_of(t->cell, "context"), text_of(t->cell, "language"),
+                  WHY_CUT);
+    tape_done(t);
+}
+
+void replay_forget(struct box *b, const char *context)
+{
+    if (!b->replay)
+        return;
+    forget_cells(b->replay, context, "");
+    json_object_del(b->replay->broken, context);
+}
+
+void replay_forget_all(struct box *b)
+{
+    replay_free(steal_ptr(&b->replay));
+}
+
+/* ---- using it -------------------------------------------------------------------------------- */
+
+/* Whether a cell was one of that context's; a default one is meant by its language too. */
+static bool is_of_context(const json_t *cell, const json_t *context)
+{
+    return is_of(cell, text_of(context, "id"), "") ||
+           (json_is_true(json_object_get(context, "default")) &&
+            is_of(cell, "", text_of(context, "language")));
+}
+
+static const char *why_broken(const struct replay *r, const json_t *context)
+{
+    const char *why = json_string_value(json_object_get(r->broken, text_of(context, "id")));
+
+    if (strcmp(text_of(context, "language"), "python") == 0)
+        return WHY_PYTHON;
+    if (!why && json_is_true(json_object_get(context, "default")))
+        why = json_string_value(json_object_get(r->broken, text_of(context, "language")));
+    return why ? why : WHY_GAP;
+}
+
+/* The cells of a context, from the first of its kernel to the last, of which there were `ran`.
+ * NULL: they are not all there. Cells of an earlier kernel may be before them. */
+static json_t *whole_record(const struct replay *r, const json_t *context, json_int_t ran)
+{
+    json_t *found = json_array();
+
+    for (size_t i = json_array_size(r->cells); ran > 0 && i > 0; i--) {
+        json_t *cell = json_array_get(r->cells, i - 1);
+
+        if (!is_of_context(cell, context))
+            continue;
+        if (json_integer_value(json_object_get(cell, "number")) != ran)
+            break;
+        json_array_insert(found, 0, cell);
+        ran--;
+    }
+    if (ran == 0)
+        return found;
+    json_decref(found);
+    return NULL;
+}
+
+json_t *replay_of(struct box *b, json_t *contexts)
+{
+    static const struct replay none;
+    const struct replay *r = b->replay ? b->replay : &none;
+    json_t *whole = json_array(), *entry;
+    size_t i;
+
+    json_array_foreach(contexts, i, entry)
+    {
+        json_int_t ran = json_integer_value(json_object_get(entry, "cells"));
+        bool runs = json_integer_value(json_object_get(entry, "pid")) > 0;
+        json_t *cells;
+
+        /* What a kernel knew that has ended is not there either. */
+        if (json_is_true(json_object_get(entry, "carried")) || ran == 0 || !runs)
+            continue;
+        cells = whole_record(r, entry, ran);
+        if (cells)
+            json_array_append_new(whole, json_pack("{s:O, s:o}", "context",
+                                                   json_object_get(entry, "id"), "cells", cells));
+        else
+            json_object_set_new(entry, "unrecorded", json_string(why_broken(r, entry)));
+    }
+    if (json_array_size(whole) > 0)
+        return whole;
+    json_decref(whole);
+    return NULL;
+}
+
+void replay_inherit(struct box *b, const char *context, json_t *cells)
+{
+    struct replay *r = replay_make(b);
+    json_t *cell;
+    size_t i;
+
+    json_array_foreach(cells, i, cell)
+    {
+        json_t *own = json_copy(cell);
+        json_object_set_new(own, "context", json_string(context));
+        json_array_append_new(r->cells, own);
+        r->bytes += size_of(own);
+    }
+}

@@ -1,0 +1,266 @@
+/* Cells run again, one after the other, in a sandbox that was made from a checkpoint. Nothing goes
+ * out of it meanwhile: what a cell sent to the world it has sent already. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/channel/wire.h"
+#include "front/core/call.h"
+#include "front/core/identity.h"
+#include "front/core/checkpoint_impl.h"
+#include "front/core/replay_impl.h"
+
+#define CELL_MS_MIN 10000 /* for one that was done at once the last time */
+#define MS_FACTOR   10    /* and for others, of what they took */
+#define NOTE_ENDED  "(its kernel ended)"
+#define NOTE_LATE   "(it did not end in time)"
+
+struct running {
+    struct box *box;
+    struct checkpoint *from;
+    json_t *report;
+    size_t context, cell; /* where it is */
+    struct call call;
+    struct tape_sum sum;
+    size_t sent;
+    uint64_t until_ns;
+    void (*done)(void *arg, int r, const struct sg_error *e);
+    void *arg;
+};
+
+static void next(struct running *r);
+
+static void finish(struct running *r, int res, const struct sg_error *e)
+{
+    r->done(r->arg, res, e);
+    checkpoint_unref(r->from);
+    json_decref(r->report);
+    box_unref(r->box);
+    free(r);
+}
+
+static json_t *context_now(const struct running *r)
+{
+    return json_array_get(r->from->cells, r->context);
+}
+
+static json_t *cell_now(const struct running *r)
+{
+    return json_array_get(json_object_get(context_now(r), "cells"), r->cell);
+}
+
+/* The report's entry of a context. */
+static json_t *entry_of(json_t *report, const json_t *id)
+{
+    json_t *list = json_object_get(report, "kernels"), *entry;
+    size_t i;
+
+    json_array_foreach(list, i, entry) if (json_equal(json_object_get(entry, "contextId"),
+                                                      (json_t *)(uintptr_t)id)) return entry;
+    return NULL;
+}
+
+static void diverged(struct running *r, const char *got)
+{
+    json_t *cell = cell_now(r),
+           *entry = entry_of(r->report, json_object_get(context_now(r), "context"));
+    json_t *list = json_object_get(entry, "diverged"), *shown = json_object_get(cell, "shown");
+    json_t *said;
+
+    if (!entry)
+        return;
+    said = json_string(got); /* NULL: it is no text */
+    if (!list) {
+        list = json_array();
+        json_object_set_new(entry, "diverged", list);
+    }
+    json_array_append_new(list,
+                          json_pack("{s:O, s:s, s:o}", "cell", json_object_get(cell, "number"),
+                                    "expected", shown ? json_string_value(shown) : "", "got",
+                                    said ? said : json_string("?")));
+}
+
+/* whole: all its cells ran. */
+static void context_over(struct running *r, bool whole)
+{
+    const json_t *id = json_object_get(context_now(r), "context");
+    json_t *entry = entry_of(r->report, id);
+
+    if (entry) {
+        json_object_set_new(entry, "state", json_string("replayed"));
+        json_object_del(entry, "reason");
+    }
+    if (whole)
+        replay_inherit(r->box, json_string_value(id), json_object_get(context_now(r), "cells"));
+    r->context++;
+    r->cell = 0;
+}
+
+/* One cell of a context did not end as it had: those after it would build on sand. */
+static void skip_context(struct running *r, const char *why)
+{
+    diverged(r, why);
+    context_over(r, false);
+}
+
+/* ---- one cell -------------------------------------------------------------------------------- */
+
+static void on_data(struct call *call, uint8_t sub, const void *p, size_t len)
+{
+    struct running *r = call->owner;
+
+    tape_sum_add(&r->sum, sub, p, len);
+    call_consumed(call, len);
+}
+
+static void send_code(struct running *r)
+{
+    const json_t *code = json_object_get(cell_now(r), "code");
+    size_t n = call_credit(&r->call), left = json_string_length(code) - r->sent;
+
+    n = n < left ? n : left;
+    if (n > 0)
+        call_send(&r->call, CHAN_STDIN, json_string_value(code) + r->sent, n);
+    r->sent += n;
+    if (n == left) {
+        r->sent = SIZE_MAX;
+        call_eof(&r->call);
+    }
+}
+
+static void on_credit(struct call *call)
+{
+    struct running *r = call->owner;
+
+    if (r->sent != SIZE_MAX)
+        send_code(r);
+}
+
+static void compare(struct running *r)
+{
+    enum sanitise_mode mode =
+        outflow_mode_of(r->box->front, r->box->spec.tenant, r->box->spec.context[0] != '\0');
+    struct outflow *o =
+        outflow_new(r->box->front, mode, r->box->spec.tenant, r->box->id, NULL, NULL);
+    const char *before = json_string_value(json_object_get(cell_now(r), "digest"));
+    char digest[TAPE_DIGEST_LEN + 1], shown[REPLAY_SHOWN_MAX + 1];
+
+    tape_sum_end(&r->sum, o, digest, shown);
+    outflow_free(o);
+    if (!before || strcmp(before, digest) != 0)
+        diverged(r, shown);
+}
+
+static void on_end(struct call *call, int status, const char *message, const void *result,
+                   size_t len)
+{
+    struct running *r = call->owner;
+    struct wire_reader w;
+    struct sg_error e = {0};
+
+    wire_reader_init(&w, result, len);
+    uint32_t how = wire_get_u32(&w);
+    wire_get_u32(&w); /* code */
+    uint32_t timed_out = wire_get_u32(&w);
+    if (status == CALL_GONE) {
+        tape_sum_done(&r->sum);
+        finish(r, err_set(&e, SG_ERR_NOT_FOUND, -ENOENT, "the sandbox has ended"), &e);
+        return;
+    }
+    if (status != 0 || !wire_done(&w)) {
+        char shown[REPLAY_SHOWN_MAX + 1];
+        snprintf(shown, sizeof shown, "(%.190s)", status != 0 ? message : "no answer");
+        skip_context(r, shown);
+    } else if (timed_out) {
+        skip_context(r, NOTE_LATE);
+    } else if (how != KERNEL_DONE) {
+        skip_context(r, NOTE_ENDED);
+    } else {
+        compare(r);
+        r->cell++;
+    }
+    tape_sum_done(&r->sum);
+    next(r);
+}
+
+static uint64_t limit_ms(const struct running *r)
+{
+    uint64_t now = clock_ns(), left = r->until_ns > now ? (r->until_ns - now) / 1000000 : 0;
+    json_int_t took = json_integer_value(json_object_get(cell_now(r), "tookMs"));
+    uint64_t limit = (uint64_t)(took > 0 ? took : 0) * MS_FACTOR;
+
+    limit = limit > CELL_MS_MIN ? limit : CELL_MS_MIN;
+    limit = limit < left ? limit : left;
+    return limit > 0 ? limit : 1;
+}
+
+static void run_cell(struct running *r)
+{
+    AUTO(strbuf_done) struct strbuf q = {0};
+    struct sg_error e = {0};
+    int res;
+
+    strbuf_init(&q, OPS_OPEN_MAX);
+    wire_put_str(&q, json_string_value(json_object_get(context_now(r), "context")));
+    wire_put_str(&q, "");
+    wire_put_u64(&q, limit_ms(r));
+    identity_put_envs(r->box, NULL, NULL, &q);
+    envs_put(json_object_get(cell_now(r), "envs"), &q);
+    r->sent = 0;
+    r->call = (struct call){.owner = r,
+                            .uncounted = true,
+                            .on_data = on_data,
+                            .on_credit = on_credit,
+                            .on_end = on_end};
+    tape_sum_init(&r->sum);
+    res = call_begin(&r->call, r->box, OP_KERNEL_EXECUTE, &q, &e);
+    if (res < 0) {
+        tape_sum_done(&r->sum);
+        finish(r, res, &e);
+        return;
+    }
+    send_code(r);
+}
+
+static void next(struct running *r)
+{
+    while (context_now(r) && !cell_now(r))
+        context_over(r, true);
+    if (context_now(r))
+        run_cell(r);
+    else
+        finish(r, 0, NULL);
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+/* Why a context could not be run again is more than why it was not copied. */
+static void say_unrecorded(const json_t *contexts, json_t *report)
+{
+    for (size_t i = 0; i < json_array_size(contexts); i++) {
+        const json_t *context = json_array_get(contexts, i);
+        const char *why = json_string_value(json_object_get(context, "unrecorded"));
+        json_t *entry = entry_of(report, json_object_get(context, "id"));
+        const char *reason = json_string_value(json_object_get(entry, "reason"));
+
+        if (why && entry)
+            json_object_set_new(
+                entry, "reason",
+                json_sprintf("%s%s%s", reason ? reason : "", reason ? "; " : "", why));
+    }
+}
+
+void replay_run(struct box *b, struct checkpoint *c, json_t *report,
+                void (*done)(void *arg, int r, const struct sg_error *e), void *arg)
+{
+    struct running *r = xcalloc(1, sizeof *r);
+
+    *r = (struct running){.box = box_ref(b),
+                          .from = checkpoint_ref(c),
+                          .report = json_incref(report),
+                          .until_ns = clock_ns() + REPLAY_MS * 1000000ull,
+                          .done = done,
+                          .arg = arg};
+    say_unrecorded(c->contexts, report);
+    next(r);
+}

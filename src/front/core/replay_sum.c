@@ -1,0 +1,107 @@
+#include "front/core/replay_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "wire/agent.h"
+
+/* More than is shown: what the sanitiser replaces must be there as a whole. */
+#define SHOWN_ROOM 1024
+
+void tape_sum_init(struct tape_sum *s)
+{
+    *s = (struct tape_sum){0};
+    strbuf_init(&s->shown, SHOWN_ROOM);
+}
+
+void tape_sum_done(struct tape_sum *s)
+{
+    for (size_t i = 0; i < TAPE_PARTS_; i++)
+        EVP_MD_CTX_free(s->parts[i]);
+    strbuf_done(&s->shown);
+}
+
+static EVP_MD_CTX *part(struct tape_sum *s, enum tape_part which)
+{
+    EVP_MD_CTX **at = &s->parts[which];
+
+    if (!*at) {
+        *at = EVP_MD_CTX_new();
+        if (!*at || EVP_DigestInit_ex(*at, EVP_sha256(), NULL) != 1)
+            abort(); /* out of memory: as with all small things of our own */
+    }
+    return *at;
+}
+
+static void show(struct tape_sum *s, const char *p, size_t len)
+{
+    size_t room = SHOWN_ROOM - s->shown.len;
+
+    strbuf_add(&s->shown, p, len < room ? len : room);
+}
+
+/* Of a result people see its text, of an error its name and value (kernels/README.md). */
+static void show_packet(struct tape_sum *s, const char *p, size_t len)
+{
+    static const char *const fields[] = {"text", "name", "value"};
+    const char *end = len > 1 && p[0] == 'T' ? memchr(p + 1, '\0', len - 1) : NULL;
+
+    for (size_t i = 0; end && i < ARRAY_SIZE(fields); i++)
+        if (strcmp(p + 1, fields[i]) == 0) {
+            show(s, end + 1, len - (size_t)(end + 1 - p));
+            show(s, "\n", 1);
+            return;
+        }
+}
+
+void tape_sum_add(struct tape_sum *s, uint8_t sub, const void *p, size_t len)
+{
+    enum tape_part which = sub == CHAN_STDOUT   ? TAPE_STDOUT
+                           : sub == CHAN_STDERR ? TAPE_STDERR
+                                                : TAPE_RESULTS;
+
+    EVP_DigestUpdate(part(s, which), p, len);
+    if (which == TAPE_RESULTS)
+        show_packet(s, p, len);
+    else
+        show(s, p, len);
+}
+
+/* Text of any bytes as text: what is no character becomes '?', and the cut is between two. */
+static void copy_text(const struct strbuf *from, char ret[REPLAY_SHOWN_MAX + 1])
+{
+    size_t n = from->len < REPLAY_SHOWN_MAX ? from->len : REPLAY_SHOWN_MAX;
+    json_t *v;
+
+    while (n > 0 && n < from->len && ((unsigned char)from->buf[n] & 0xc0) == 0x80)
+        n--;
+    for (size_t i = 0; i < n; i++)
+        ret[i] = from->buf[i] ? from->buf[i] : '?';
+    ret[n] = '\0';
+    v = json_string(ret);
+    for (size_t i = 0; !v && i < n; i++)
+        if ((unsigned char)ret[i] >= 0x80)
+            ret[i] = '?';
+    json_decref(v);
+}
+
+void tape_sum_end(struct tape_sum *s, struct outflow *o, char digest[TAPE_DIGEST_LEN + 1],
+                  char shown[REPLAY_SHOWN_MAX + 1])
+{
+    unsigned char one[EVP_MAX_MD_SIZE], all[EVP_MAX_MD_SIZE];
+    EVP_MD_CTX *sum = EVP_MD_CTX_new();
+
+    if (!sum || EVP_DigestInit_ex(sum, EVP_sha256(), NULL) != 1)
+        abort();
+    for (size_t i = 0; i < TAPE_PARTS_; i++) {
+        unsigned len = 0;
+        EVP_DigestFinal_ex(part(s, (enum tape_part)i), one, &len);
+        EVP_DigestUpdate(sum, one, len);
+    }
+    EVP_DigestFinal_ex(sum, all, NULL);
+    EVP_MD_CTX_free(sum);
+    for (size_t i = 0; i < TAPE_DIGEST_LEN / 2; i++)
+        snprintf(digest + 2 * i, 3, "%02x", all[i]);
+    outflow_clean(o, &s->shown);
+    copy_text(&s->shown, shown);
+}

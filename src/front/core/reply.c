@@ -1,0 +1,292 @@
+#include "front/core/reply.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/text/json.h"
+#include "lib/text/json_check.h"
+#include "front/core/asked.h"
+#include "front/core/past.h"
+
+#define JSON_BODY_DEPTH  32
+#define JSON_BODY_VALUES (512u * 1024)
+#define ERROR_MAX        4096
+#define LOCATION_MAX     (16u * 1024)
+
+void reply_json(struct http_req *req, int status, const struct strbuf *json)
+{
+    if (json->truncated)
+        reply_error(req, 500, "the answer is too large");
+    else
+        http_reply(req, status, "application/json", json->buf, json->len);
+}
+
+void reply_empty(struct http_req *req, int status)
+{
+    http_reply(req, status, NULL, NULL, 0);
+}
+
+void reply_put_fault(struct http_req *req, struct json *j, int status, const char *message)
+{
+    jw_key(j, "requestId");
+    jw_string(j, req->id);
+    http_failed(req, status, message);
+}
+
+void reply_error(struct http_req *req, int status, const char *fmt, ...)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    char message[1024];
+    struct json j;
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(message, sizeof message, fmt, ap);
+    va_end(ap);
+    strbuf_init(&out, ERROR_MAX);
+    jw_init(&j, &out);
+    jw_object_begin(&j);
+    jw_key(&j, "code");
+    jw_i64(&j, status);
+    jw_key(&j, "message");
+    jw_bytes(&j, message, strlen(message));
+    reply_put_fault(req, &j, status, message);
+    jw_object_end(&j);
+    http_reply(req, status, "application/json", out.buf, out.len);
+}
+
+int status_of_error(const struct sg_error *e)
+{
+    switch (e->kind) {
+    case SG_ERR_INVALID:
+        return 400;
+    case SG_ERR_NOT_FOUND:
+        return 404;
+    case SG_ERR_DENIED:
+        return 403;
+    case SG_ERR_UNSUPPORTED:
+        return 501;
+    case SG_ERR_LIMIT:
+        return e->code == -EDQUOT ? 429 : e->code == -ENOSPC ? 507 : 503;
+    case SG_ERR_GONE:
+        return e->code == -EALREADY || e->code == -EBUSY || e->code == -EOWNERDEAD ? 409 : 404;
+    case SG_ERR_NONE:
+    case SG_ERR_INTERNAL:
+    case SG_ERR_MAX_:
+        break;
+    }
+    return e->code == -EALREADY || e->code == -EBUSY ? 409 : 500;
+}
+
+int status_of_call(int status)
+{
+    switch (status) {
+    case EINVAL:
+    case ENAMETOOLONG:
+    case ENOTDIR:
+    case EISDIR:
+    case ELOOP:
+    case EEXIST:
+        return 400;
+    case EUSERS:
+        return 401;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return 403;
+    case ENOENT:
+    case ESRCH:
+        return 404;
+    case E2BIG:
+        return 413;
+    case EAGAIN: /* processes, memory, descriptors: what the sandbox may have, it has */
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+        return 429;
+    case EOPNOTSUPP:
+        return 501;
+    case ENOSPC:
+    case EDQUOT:
+        return 507;
+    default:
+        return 409;
+    }
+}
+
+void reply_sg_error(struct http_req *req, const struct sg_error *e)
+{
+    int status = status_of_error(e);
+
+    /* Of a sandbox that was lost the reason is for its user too. */
+    if (status == 500 && e->code != -ESHUTDOWN) {
+        http_failed(req, status, e->message);
+        reply_error(req, status, "Internal error: the server's log has the reason");
+        return;
+    }
+    /* What is missing now may be there in a moment: a place, memory, the database. */
+    if (status == 503)
+        http_add_header(req, "Retry-After", "1");
+    reply_error(req, status, "%s", e->message);
+}
+
+void reply_no_sandbox(struct http_req *req, const char *tenant, const char *id)
+{
+    const struct box_end *end = past_end(tenant, id);
+
+    if (end && box_end_is_news(end)) {
+        asked_about(req, NULL, id);
+        asked_blame(req, end_kind(end->why)->layer);
+        reply_error(req, 404, "Sandbox \"%.64s\" doesn't exist any more: it has ended: %s", id,
+                    box_end_text(end));
+        return;
+    }
+    reply_error(req, 404, "Sandbox \"%.64s\" doesn't exist or you don't have access to it", id);
+}
+
+void reply_add_location(struct http_req *req, const char *url)
+{
+    AUTO(strbuf_done) struct strbuf location = {0};
+    size_t len = strlen(url);
+
+    while (len > 0 && url[len - 1] == '/')
+        len--;
+    strbuf_init(&location, LOCATION_MAX);
+    strbuf_add(&location, url, len);
+    /* Not the target itself, which may be a whole URL. */
+    strbuf_addstr(&location, req->path);
+    if (req->query[0])
+        strbuf_addf(&location, "?%s", req->query);
+    http_add_header(req, "Location", location.buf);
+}
+
+void reply_elsewhere(struct http_req *req, const char *url)
+{
+    reply_add_location(req, url);
+    reply_error(req, 307, "another server has this: %s", url);
+}
+
+/* E2B's clients go by the status; people by the message. */
+static void put_not_found(struct http_req *req, const char *id, const struct box_end *end)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    bool news = end && box_end_is_news(end);
+    char message[64 + BOX_END_DETAIL];
+    struct json j;
+
+    snprintf(message, sizeof message, "The sandbox was not found%s%s",
+             news ? ": it has ended: " : "", news ? box_end_text(end) : "");
+    strbuf_init(&out, ERROR_MAX);
+    jw_init(&j, &out);
+    jw_object_begin(&j);
+    jw_key(&j, "sandboxId");
+    jw_bytes(&j, id, strnlen(id, 64));
+    jw_key(&j, "message");
+    jw_string(&j, message);
+    jw_key(&j, "code");
+    jw_i64(&j, 502);
+    if (news) {
+        jw_key(&j, "reason");
+        jw_string(&j, end_kind(end->why)->word);
+        jw_key(&j, "detail");
+        jw_string(&j, box_end_text(end));
+        jw_key(&j, "layer");
+        jw_string(&j, log_layer_name(end_kind(end->why)->layer));
+    }
+    reply_put_fault(req, &j, 502, message);
+    jw_object_end(&j);
+    asked_about(req, NULL, id_valid(id) ? id : NULL);
+    asked_blame(req, news ? end_kind(end->why)->layer : LAYER_SANDBOX);
+    http_reply(req, 502, "application/json", out.buf, out.len);
+}
+
+void reply_gone(struct http_req *req, const struct box *b)
+{
+    put_not_found(req, b->id, &b->end);
+}
+
+void reply_unknown(struct http_req *req, const char *id)
+{
+    put_not_found(req, id, past_end(NULL, id));
+}
+
+/* Pages of any origin may ask: what gives access is a token in a header that no browser adds by
+ * itself. "*" does not stand for Authorization. */
+void reply_add_cors(struct http_req *req)
+{
+    http_add_header(req, "Access-Control-Allow-Origin", "*");
+    http_add_header(req, "Access-Control-Expose-Headers",
+                    "Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Location, Cache-Control, "
+                    "X-Content-Type-Options, X-Request-Id");
+}
+
+void reply_preflight(struct http_req *req)
+{
+    http_add_header(req, "Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE");
+    http_add_header(req, "Access-Control-Allow-Headers", "*, Authorization");
+    http_add_header(req, "Access-Control-Max-Age", "7200");
+    reply_empty(req, 204);
+}
+
+/* jansson would take 2,048 levels; what we are asked never has more than a few. */
+int body_weight_check(const char *body, size_t len, struct sg_error *e)
+{
+    struct json_weight w = json_weigh(body, len);
+
+    if (w.depth > JSON_BODY_DEPTH)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "nested more than %d levels deep",
+                       JSON_BODY_DEPTH);
+    if (w.values > JSON_BODY_VALUES)
+        return err_set(e, SG_ERR_INVALID, -E2BIG,
+                       "more than %u values, of which an object or array counts as %d",
+                       JSON_BODY_VALUES, JSON_WEIGHT_NESTED);
+    return 0;
+}
+
+/* On a thread, if it is long. */
+static void *make_json(const void *schema, const char *body, size_t len)
+{
+    struct json_made *m = xcalloc(1, sizeof(*m));
+
+    (void)schema;
+    m->empty = len == 0;
+    if (m->empty)
+        m->value = json_object();
+    else if (body_weight_check(body, len, &m->heavy) == 0)
+        m->value = json_loadb(body, len, JSON_REJECT_DUPLICATES, &m->wrong);
+    return m;
+}
+
+static void drop_json(void *made)
+{
+    json_decref(((struct json_made *)made)->value);
+    free(made);
+}
+
+const struct http_make json_make = {make_json, drop_json};
+
+json_t *request_json(struct http_req *req, void *made)
+{
+    AUTO(free_p) struct json_made *m = made;
+
+    if (m->heavy.kind != SG_ERR_NONE) {
+        reply_error(req, m->heavy.code == -E2BIG ? 413 : 400, "Error when parsing request: %s",
+                    m->heavy.message);
+        return NULL;
+    }
+    if (!m->value) {
+        /* jansson's words have a piece of the body in them: nothing for a log. */
+        http_failed(req, 400, "the body is not valid JSON");
+        reply_error(req, 400, "Error when parsing request: not valid JSON at byte %d%s%s",
+                    m->wrong.position, req->body_secret ? "" : ": ",
+                    req->body_secret ? "" : m->wrong.text);
+        return NULL;
+    }
+    if (!json_is_object(m->value)) {
+        json_decref(m->value);
+        reply_error(req, 400, "Error when parsing request: the body must be a JSON object");
+        return NULL;
+    }
+    return m->value;
+}

@@ -1,0 +1,210 @@
+#include "front/core/spec.h"
+
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include "lib/base/fd.h"
+#include "wire/warden.h"
+
+void box_spec_init(struct box_spec *s)
+{
+    *s = (struct box_spec){.allow_internet = -1, .auto_pause_memory = true};
+}
+
+void box_spec_done(struct box_spec *s)
+{
+    json_decref(s->metadata);
+    json_decref(s->envs);
+    json_decref(s->network);
+    json_decref(s->secrets);
+    json_decref(s->agents);
+    OPENSSL_cleanse(s->envd_token, sizeof s->envd_token);
+    OPENSSL_cleanse(s->traffic_token, sizeof s->traffic_token);
+    box_spec_init(s);
+}
+
+/* One name for a field on both ways. Numbers are below 2^63. */
+enum field_type { TEXT, FLAG, NUMBER32, NUMBER64, OBJECT };
+
+struct field {
+    const char *name;
+    enum field_type type;
+    size_t offset, size;
+    bool later; /* notes of an earlier version do not have it */
+};
+
+#define FIELD_(n, t, m, later)                                                       \
+    {                                                                                \
+        n, t, offsetof(struct box_spec, m), sizeof(((struct box_spec *)0)->m), later \
+    }
+#define FIELD(n, t, m)       FIELD_(n, t, m, false)
+#define FIELD_LATER(n, t, m) FIELD_(n, t, m, true)
+
+static const struct field fields[] = {
+    FIELD("tenant", TEXT, tenant),
+    FIELD_LATER("context", TEXT, context),
+    FIELD_LATER("checkpoint", TEXT, checkpoint),
+    FIELD_LATER("checkpointSerial", NUMBER64, checkpoint_serial),
+    FIELD_LATER("unfinished", FLAG, unfinished),
+    FIELD_LATER("goesBack", TEXT, goes_back),
+    FIELD("template", TEXT, template_id),
+    FIELD("alias", TEXT, alias),
+    FIELD("metadata", OBJECT, metadata),
+    FIELD("envs", OBJECT, envs),
+    FIELD("network", OBJECT, network),
+    FIELD("allowInternet", NUMBER32, allow_internet),
+    FIELD_LATER("secrets", OBJECT, secrets),
+    FIELD_LATER("agents", OBJECT, agents),
+    FIELD("envdToken", TEXT, envd_token),
+    FIELD("trafficToken", TEXT, traffic_token),
+    FIELD("autoPause", FLAG, auto_pause),
+    FIELD("autoPauseMemory", FLAG, auto_pause_memory),
+    FIELD("autoResume", FLAG, auto_resume),
+    FIELD("interpreter", FLAG, interpreter),
+    FIELD("timeoutMs", NUMBER64, timeout_ms),
+    FIELD("createdMs", NUMBER64, created_ms),
+    FIELD("startedMs", NUMBER64, started_ms),
+    FIELD("memory", NUMBER64, limits.memory_bytes),
+    FIELD("disk", NUMBER64, limits.disk_bytes),
+    FIELD("inodes", NUMBER64, limits.disk_inodes),
+    FIELD("cpus", NUMBER32, limits.cpus_milli),
+    FIELD("pids", NUMBER32, limits.pids),
+};
+
+static json_t *field_save(const struct field *f, const struct box_spec *s)
+{
+    const char *at = (const char *)s + f->offset;
+    int64_t wide;
+    int32_t narrow;
+    json_t *object;
+
+    switch (f->type) {
+    case TEXT:
+        return json_string(at);
+    case FLAG:
+        return json_boolean(*(const bool *)(const void *)at);
+    case NUMBER32:
+        memcpy(&narrow, at, sizeof narrow);
+        return json_integer(narrow);
+    case NUMBER64:
+        memcpy(&wide, at, sizeof wide);
+        return json_integer(wide);
+    case OBJECT:
+        memcpy(&object, at, sizeof object);
+        return object ? json_incref(object) : json_null();
+    }
+    return NULL;
+}
+
+static int field_load(const struct field *f, const json_t *v, struct box_spec *s)
+{
+    char *at = (char *)s + f->offset;
+    int64_t wide = json_integer_value(v);
+    int32_t narrow = (int32_t)wide;
+
+    if (!v && f->later)
+        return 0;
+    switch (f->type) {
+    case TEXT:
+        if (!json_is_string(v) || json_string_length(v) >= f->size)
+            return -EINVAL;
+        memcpy(at, json_string_value(v), json_string_length(v) + 1);
+        return 0;
+    case FLAG:
+        *(bool *)(void *)at = json_is_true(v);
+        return 0;
+    case NUMBER32:
+        memcpy(at, &narrow, sizeof narrow);
+        return 0;
+    case NUMBER64:
+        memcpy(at, &wide, sizeof wide);
+        return 0;
+    case OBJECT:
+        if (json_is_object(v) || json_is_array(v)) {
+            json_t *own = json_deep_copy(v);
+            memcpy(at, &own, sizeof own);
+        }
+        return 0;
+    }
+    return -EINVAL;
+}
+
+int box_spec_save(const struct box_spec *s, struct sg_error *e)
+{
+    AUTO(close_p) int fd = memfd_create("sandglass-note", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    json_t *note = json_object();
+    char *text;
+    int r;
+
+    for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+        json_object_set_new(note, fields[i].name, field_save(&fields[i], s));
+    text = json_dumps(note, JSON_COMPACT);
+    json_decref(note);
+    if (fd < 0 || !text) {
+        free(text);
+        return err_set(e, SG_ERR_LIMIT, -ENOMEM, "make the sandbox's note: out of memory");
+    }
+    size_t len = strlen(text);
+    r = len > ORDER_NOTE_MAX ? -E2BIG : fd_write_all(fd, text, len);
+    OPENSSL_cleanse(text, len);
+    free(text);
+    if (r == -E2BIG)
+        return err_set(e, SG_ERR_INVALID, r,
+                       "metadata, envVars and network are larger than %u bytes together",
+                       ORDER_NOTE_MAX);
+    if (r < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) < 0)
+        return err_set(e, SG_ERR_LIMIT, -ENOMEM, "write the sandbox's note: out of memory");
+    return steal_fd(&fd);
+}
+
+int box_spec_load(int memfd, struct box_spec *ret, struct sg_error *e)
+{
+    AUTO(free_p) char *text = NULL;
+    struct box_spec s;
+    size_t len = 0;
+    json_t *note;
+    int r;
+
+    box_spec_init(&s);
+    /* The descriptor's offset is shared with the one that the warden keeps. */
+    if (lseek(memfd, 0, SEEK_SET) < 0)
+        return err_errno(e, "read a sandbox's note");
+    r = fd_read_all(memfd, ORDER_NOTE_MAX, &text, &len);
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "read a sandbox's note: %s", strerror(-r));
+    note = json_loadb(text, len, 0, NULL);
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(fields); i++)
+        r = field_load(&fields[i], json_object_get(note, fields[i].name), &s);
+    json_decref(note);
+    OPENSSL_cleanse(text, len);
+    if (!s.envs)
+        s.envs = json_object();
+    if (r < 0) {
+        box_spec_done(&s);
+        return err_set(e, SG_ERR_INTERNAL, r, "a sandbox's note makes no sense");
+    }
+    *ret = s;
+    return 0;
+}
+
+void token_random(char ret[SPEC_TOKEN_LEN + 1])
+{
+    unsigned char bytes[SPEC_TOKEN_LEN / 2];
+
+    /* Whole for this size; a guessable token is worse than none. */
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        abort();
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+}
+
+bool token_equal(const char *a, const char *b)
+{
+    size_t len = strlen(a);
+
+    return len == strlen(b) && CRYPTO_memcmp(a, b, len) == 0;
+}

@@ -1,0 +1,260 @@
+#include "front/core/usage.h"
+
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "front/core/box.h"
+
+#define BUCKETS    1024u /* a power of two */
+#define NS_PER_MS  1000000ull
+#define ENDED_KEPT 1024u
+
+struct entry {
+    struct entry *next;
+    struct ctx_usage_add add;
+};
+
+static struct {
+    struct entry *buckets[BUCKETS];
+    size_t n;
+} ledger;
+
+static struct {
+    struct box *first, **last;
+} killed;
+
+/* Whose connections may still be told of. */
+static struct ended {
+    char id[ID_LEN + 1], tenant[ID_LEN + 1], context[ID_LEN + 1];
+} ended[ENDED_KEPT];
+static size_t next_ended;
+
+/* ---- the ledger ------------------------------------------------------------------------------ */
+
+/* Ids are random, and as long as each other. */
+static struct entry **bucket_of(const char *tenant, const char *context)
+{
+    uint32_t h = 2166136261u;
+
+    for (const char *p = context[0] ? context : tenant; *p; p++)
+        h = (h ^ (unsigned char)*p) * 16777619u;
+    return &ledger.buckets[h & (BUCKETS - 1)];
+}
+
+static struct entry *find(const char *tenant, const char *context)
+{
+    for (struct entry *n = *bucket_of(tenant, context); n; n = n->next)
+        if (strcmp(n->add.tenant, tenant) == 0 && strcmp(n->add.context, context) == 0)
+            return n;
+    return NULL;
+}
+
+static void ledger_add(const char *tenant, const char *context, const struct ctx_usage *u)
+{
+    struct entry *n = find(tenant, context);
+
+    if (!n && ledger.n >= LEDGER_MAX && context[0]) {
+        context = "";
+        n = find(tenant, context);
+    }
+    if (!n) {
+        struct entry **bucket = bucket_of(tenant, context);
+        n = xcalloc(1, sizeof *n);
+        memcpy(n->add.tenant, tenant, strlen(tenant));
+        memcpy(n->add.context, context, strlen(context));
+        n->next = *bucket;
+        *bucket = n;
+        ledger.n++;
+    }
+    ctx_usage_sum(&n->add.usage, u);
+}
+
+size_t usage_take(struct ctx_usage_add *ret, size_t max)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < BUCKETS && n < max && ledger.n > 0; i++)
+        while (ledger.buckets[i] && n < max) {
+            struct entry *first = ledger.buckets[i];
+            ledger.buckets[i] = first->next;
+            ledger.n--;
+            ret[n++] = first->add;
+            free(first);
+        }
+    return n;
+}
+
+void usage_put_back(const struct ctx_usage_add *adds, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        ledger_add(adds[i].tenant, adds[i].context, &adds[i].usage);
+}
+
+/* What of a box was not told yet. */
+static void enter(struct box *b)
+{
+    const struct ctx_usage *all = &b->usage.total, *told = &b->usage.told;
+    struct ctx_usage more;
+
+#define DIFFERENCE(name) more.name = all->name - told->name;
+    CTX_USAGE(DIFFERENCE)
+#undef DIFFERENCE
+    if (memcmp(&more, &(struct ctx_usage){0}, sizeof more) == 0)
+        return;
+    ledger_add(b->spec.tenant, b->spec.context, &more);
+    b->usage.told = *all;
+}
+
+static bool gather_one(struct box *b, void *arg)
+{
+    (void)arg;
+    enter(b);
+    return true;
+}
+
+void usage_gather(struct front *f)
+{
+    boxes_each(f, gather_one, NULL);
+}
+
+/* ---- a box ----------------------------------------------------------------------------------- */
+
+void usage_made(struct box *b)
+{
+    b->usage.total.sandboxes = 1;
+    b->usage.since_ns = clock_ns();
+}
+
+void usage_taken_over(struct box *b, const struct order_stats *now)
+{
+    b->usage.cpu_us = now->cpu_usec;
+    b->usage.since_ns = b->state == BOX_RUNNING ? clock_ns() : 0;
+}
+
+static void count_memory(struct box_usage *u, uint64_t bytes)
+{
+    uint64_t now = clock_ns(), mean = u->known ? (u->memory + bytes) / 2 : bytes;
+
+    /* In KiB: as bytes the product might be too large. */
+    u->total.memory_mib_ms += mean / 1024 * ((now - u->since_ns) / NS_PER_MS) / 1024;
+    u->since_ns = now;
+    u->memory = bytes;
+    u->known = true;
+}
+
+void usage_sampled(struct box *b, const struct order_stats *now)
+{
+    struct box_usage *u = &b->usage;
+
+    if (now->cpu_usec > u->cpu_us) {
+        u->total.cpu_us += now->cpu_usec - u->cpu_us;
+        u->cpu_us = now->cpu_usec;
+    }
+    if (u->since_ns)
+        count_memory(u, now->memory_used);
+}
+
+void usage_paused(struct box *b, const struct order_stats *now)
+{
+    usage_sampled(b, now);
+    b->usage.since_ns = 0;
+    b->usage.known = false;
+}
+
+void usage_resumed(struct box *b)
+{
+    b->usage.since_ns = clock_ns();
+}
+
+/* ---- its end --------------------------------------------------------------------------------- */
+
+static void forget(struct box_usage *u)
+{
+    if (!u->link)
+        return;
+    *u->link = u->next;
+    if (u->next)
+        u->next->usage.link = u->link;
+    else
+        killed.last = u->link;
+    u->next = NULL;
+    u->link = NULL;
+}
+
+void usage_kill_ordered(struct box *b)
+{
+    struct box_usage *u = &b->usage;
+
+    if (u->link)
+        return;
+    if (!killed.last)
+        killed.last = &killed.first;
+    u->link = killed.last;
+    *killed.last = b;
+    killed.last = &u->next;
+}
+
+static void note_end(const struct box *b)
+{
+    struct ended *last = &ended[next_ended++ % ENDED_KEPT];
+
+    memcpy(last->id, b->id, sizeof last->id);
+    memcpy(last->tenant, b->spec.tenant, sizeof last->tenant);
+    memcpy(last->context, b->spec.context, sizeof last->context);
+}
+
+void usage_kill_answered(struct box *b)
+{
+    if (b->usage.link)
+        note_end(b);
+    forget(&b->usage);
+    enter(b);
+}
+
+void usage_ended(struct box *b, const struct order_answer *a)
+{
+    /* They end in about the order in which they were killed. */
+    if (!b)
+        for (b = killed.first; b && strcmp(b->id, a->id) != 0; b = b->usage.next)
+            ;
+    if (!b)
+        return;
+    usage_paused(b, &a->stats);
+    note_end(b);
+    forget(&b->usage);
+    enter(b);
+}
+
+/* ---- what went out --------------------------------------------------------------------------- */
+
+static struct box *find_box(struct front *f, const char *id)
+{
+    struct box *b = box_find(f, id);
+
+    if (!b)
+        for (b = killed.first; b && strcmp(b->id, id) != 0; b = b->usage.next)
+            ;
+    return b;
+}
+
+void usage_egress(struct front *f, const char *tenant, const char *id, uint64_t up, uint64_t down)
+{
+    struct ctx_usage more = {.egress_up = up, .egress_down = down};
+    struct box *b = find_box(f, id);
+
+    if ((up == 0 && down == 0) || !id_valid(id))
+        return;
+    if (b) {
+        b->usage.total.egress_up += up;
+        b->usage.total.egress_down += down;
+        return;
+    }
+    for (size_t i = 0; i < ENDED_KEPT; i++)
+        if (strcmp(ended[i].id, id) == 0) {
+            ledger_add(ended[i].tenant, ended[i].context, &more);
+            return;
+        }
+    /* An earlier front's: whose it was is all that is known. */
+    if (id_valid(tenant))
+        ledger_add(tenant, "", &more);
+}

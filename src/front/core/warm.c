@@ -1,0 +1,31 @@
+#include "front/core/warm.h"
+
+#include "lib/channel/wire.h"
+#include "front/core/call.h"
+#include "front/core/identity.h"
+
+static void on_warm(struct call *c, int status, const char *message, const void *result, size_t len)
+{
+    (void)result, (void)len;
+    if (status > 0)
+        box_log_add(&c->box->log, LOG_WARN, LAYER_INFRASTRUCTURE, 0, "No kernel was started: %s",
+                    message);
+    box_unref(c->box);
+    free(c);
+}
+
+void box_warm_kernel(struct box *b)
+{
+    struct call *c = xcalloc(1, sizeof *c);
+    AUTO(strbuf_done) struct strbuf q = {0};
+
+    strbuf_init(&q, OPS_OPEN_MAX);
+    wire_put_str(&q, "python");
+    identity_put_envs(b, NULL, NULL, &q);
+    c->on_end = on_warm;
+    c->uncounted = true;
+    if (call_begin(c, b, OP_KERNEL_WARM, &q, NULL) < 0)
+        free(c);
+    else
+        box_ref(b);
+}

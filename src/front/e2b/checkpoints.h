@@ -1,0 +1,19 @@
+/* Checkpoints of a sandbox over HTTP; not a part of E2B's API. */
+#pragma once
+
+#include <jansson.h>
+
+#include "lib/base/err.h"
+
+struct http_req;
+
+/* `waitMs` of a body: how long to wait for a cell to end. */
+int checkpoint_wait_field(const json_t *body, uint64_t *ret_ms, struct sg_error *e);
+
+/* `accept` of a body: whether files alone will do where kernels are lost. */
+int checkpoint_accept_field(const json_t *body, bool *ret_files_do, struct sg_error *e);
+
+void checkpoint_create(struct http_req *req);
+void checkpoint_list(struct http_req *req);
+void checkpoint_delete(struct http_req *req);
+void sandbox_rewind(struct http_req *req);

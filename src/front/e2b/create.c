@@ -1,0 +1,42 @@
+#include "front/e2b/create.h"
+
+#include "front/e2b/template.h"
+
+/* Names the template in the spec. */
+static int resolve_template(struct store *store, const struct store_tenant *tenant,
+                            const char *name, struct create_plan *plan, struct sg_error *e)
+{
+    struct template_found found;
+    struct template_ref ref;
+    int r = template_ref_parse(name, &ref, e);
+
+    if (r < 0)
+        return err_wrap(e, r, "Invalid template reference");
+    r = template_find(store, tenant, &ref, &found, e);
+    if (r < 0)
+        return r;
+    snprintf(plan->spec.tenant, sizeof(plan->spec.tenant), "%s", tenant->id);
+    snprintf(plan->spec.template_id, sizeof(plan->spec.template_id), "%s", found.id);
+    snprintf(plan->spec.alias, sizeof(plan->spec.alias), "%s", found.alias);
+    plan->spec.interpreter = strcmp(found.base, TEMPLATE_INTERPRETER) == 0;
+    memcpy(plan->layer, found.layer, sizeof(plan->layer));
+    return 0;
+}
+
+int create_plan(struct store *store, const struct settings *settings,
+                const struct store_tenant *tenant, const json_t *body, enum spec_version version,
+                const char *template_name, struct create_plan *ret, struct sg_error *e)
+{
+    struct create_request c;
+    int r = create_request_parse(body, version, settings, &c, e);
+
+    if (r < 0)
+        return r;
+    struct create_plan plan = {.spec = c.spec, .timeout_ms = c.timeout_ms};
+    r = resolve_template(store, tenant, template_name ? template_name : c.template_name, &plan, e);
+    if (r < 0)
+        box_spec_done(&plan.spec);
+    else
+        *ret = plan;
+    return r;
+}

@@ -1,0 +1,319 @@
+/* Fork: sandboxes with the files and the kernels of one that runs. A checkpoint is taken for it,
+ * the new ones are made from it, all at once, and it is forgotten with the last. All or none: if
+ * one cannot be made those that were are ended, and why is the answer.
+ *
+ *   inherit: "state"    what of kernels can be copied is; the answer says of each what became of it
+ *            "replay"   cells of the others run again
+ *            "files"    a snapshot without a name instead, with whatever runs
+ *
+ * Where kernels cannot be copied at all, on some hosts, "state" is the files too, and says so. */
+#include "front/e2b/checkpoints.h"
+#include "front/e2b/field.h"
+#include "front/e2b/sandbox.h"
+#include "front/e2b/shape.h"
+#include "front/e2b/spec.h"
+#include "front/core/checkpoint.h"
+#include "front/core/deed.h"
+
+#define COUNT_MAX  100
+#define ANSWER_MAX (16u * 1024 * 1024)
+
+enum inherit { INHERIT_STATE, INHERIT_REPLAY, INHERIT_FILES };
+
+struct fork_result {
+    struct fork *fork;
+    struct box *box; /* NULL: not yet, or not made */
+    json_t *report;  /* of its kernels, or NULL */
+};
+
+struct fork {
+    struct e2b_req *q;
+    struct front *front;
+    struct box *source;
+    struct box_spec spec; /* what each becomes */
+    uint64_t timeout_ms;
+    enum inherit inherit;
+    char layer[ID_LEN + 1];
+    struct deed deed;
+    size_t count, pending;
+    int r; /* of the first that failed */
+    struct sg_error e;
+    json_t *report; /* what it reported; or of all, what became of kernels without copies */
+    struct fork_result results[];
+};
+
+static void fork_free(struct fork *f)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        box_unref(f->results[i].box);
+        json_decref(f->results[i].report);
+    }
+    json_decref(f->report);
+    box_unref(f->source);
+    box_spec_done(&f->spec);
+    free(f);
+}
+
+static void reply_results(struct fork *f)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct json j;
+
+    strbuf_init(&out, ANSWER_MAX);
+    jw_init(&j, &out);
+    jw_array_begin(&j);
+    for (size_t i = 0; i < f->count; i++) {
+        const struct fork_result *r = &f->results[i];
+
+        jw_object_begin(&j);
+        jw_key(&j, "sandbox");
+        shape_sandbox(&j, r->box);
+        report_put(&j, r->report);
+        jw_object_end(&j);
+    }
+    jw_array_end(&j);
+    reply_json(f->q->http, 201, &out);
+}
+
+static void fork_over(struct fork *f)
+{
+    bool client_there = e2b_back(f->q);
+
+    deed_end(&f->deed, f->front, f->source, f->r, &f->e, NULL);
+    if (f->layer[0])
+        box_forget_layer(f->front, f->layer);
+    /* Without a client nobody learned their ids. */
+    for (size_t i = 0; (f->r < 0 || !client_there) && i < f->count; i++)
+        if (f->results[i].box)
+            box_kill(f->results[i].box, NULL, NULL);
+    if (client_there && f->r == 0)
+        reply_results(f);
+    else if (client_there && f->e.kind == SG_ERR_NOT_FOUND)
+        e2b_failed(f->q, &f->e);
+    else if (client_there)
+        reply_fork_error(f->q->http, f->r, &f->e, f->report);
+    fork_free(f);
+}
+
+static void fork_failed(struct fork *f, int r, const struct sg_error *e, const json_t *report)
+{
+    if (f->r < 0)
+        return;
+    f->r = r;
+    f->e = *e;
+    json_decref(f->report);
+    f->report = report ? json_deep_copy(report) : NULL;
+}
+
+static void one_done(struct fork *f)
+{
+    if (--f->pending == 0)
+        fork_over(f);
+}
+
+static void on_forked(void *arg, struct box *b, int r, const struct sg_error *e,
+                      const json_t *report)
+{
+    struct fork_result *result = arg;
+
+    if (r < 0) {
+        fork_failed(result->fork, r, e, report);
+    } else {
+        result->box = box_ref(b);
+        result->report = report ? json_deep_copy(report) : NULL;
+    }
+    one_done(result->fork);
+}
+
+/* Of the files alone. */
+static void on_created(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    const struct fork_result *result = arg;
+
+    on_forked(arg, b, r, e, r == 0 ? result->fork->report : NULL);
+}
+
+/* c: what they are made from; NULL: the layer. One more than there are is pending, so that the last
+ * of them to fail at once does not end it. */
+static void make_all(struct fork *f, struct checkpoint *c)
+{
+    struct trace_ref before = deed_enter(&f->deed.trace);
+
+    f->pending = f->count + 1;
+    for (size_t i = 0; i < f->count; i++) {
+        struct fork_ask ask = {.timeout_ms = f->timeout_ms,
+                               .last = i + 1 == f->count,
+                               .replay = f->inherit == INHERIT_REPLAY};
+        struct box_spec spec;
+
+        spec_copy(&f->spec, &spec);
+        f->results[i].fork = f;
+        if (c)
+            box_create_from(f->front, &spec, c, &ask, on_forked, &f->results[i]);
+        else
+            box_create(f->front, &spec, f->layer, f->timeout_ms, on_created, &f->results[i]);
+    }
+    deed_leave(&before);
+    one_done(f);
+}
+
+static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
+{
+    struct fork *f = arg;
+
+    (void)bytes;
+    if (r == 0) {
+        make_all(f, NULL);
+        return;
+    }
+    f->layer[0] = '\0';
+    fork_failed(f, r, e, NULL);
+    fork_over(f);
+}
+
+static void save_files(struct fork *f)
+{
+    struct trace_ref before = deed_enter(&f->deed.trace);
+
+    id_random(f->layer);
+    box_snapshot(f->source, f->layer, false, on_saved, f);
+    deed_leave(&before);
+}
+
+static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
+                          const json_t *report)
+{
+    struct fork *f = arg;
+
+    if (r == -EOPNOTSUPP && f->inherit == INHERIT_STATE) {
+        f->report = report ? json_deep_copy(report) : NULL;
+        save_files(f);
+    } else if (r < 0) {
+        fork_failed(f, r, e, report);
+        fork_over(f);
+    } else {
+        make_all(f, c);
+    }
+}
+
+static int parse_inherit(const json_t *body, enum inherit *ret, struct sg_error *e)
+{
+    static const char *const names[] = {
+        [INHERIT_STATE] = "state", [INHERIT_REPLAY] = "replay", [INHERIT_FILES] = "files"};
+    const char *text = NULL;
+    int r = field_string(body, "inherit", SIZE_MAX, &text, e);
+
+    *ret = INHERIT_STATE;
+    if (r < 0 || !text)
+        return r;
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        if (strcmp(text, names[i]) == 0) {
+            *ret = (enum inherit)i;
+            return 0;
+        }
+    return err_set(e, SG_ERR_INVALID, -EINVAL,
+                   FIELD_ERROR "'inherit' is none of state, files and replay");
+}
+
+struct fork_request {
+    uint64_t timeout_ms, wait_ms;
+    int32_t count;
+    enum inherit inherit;
+};
+
+/* False: answered. */
+static bool parse_fork(struct e2b_req *q, struct fork_request *ret)
+{
+    struct sg_error e;
+    bool given;
+    int r = field_timeout(q->body, 1, SPEC_TIMEOUT_V1_S, q->front->settings.max_timeout_ms,
+                          &ret->timeout_ms, &e);
+
+    ret->count = 1;
+    if (r == 0)
+        r = field_int(q->body, "count", &given, &ret->count, &e);
+    if (r == 0)
+        r = parse_inherit(q->body, &ret->inherit, &e);
+    if (r == 0)
+        r = checkpoint_wait_field(q->body, &ret->wait_ms, &e);
+    if (r < 0)
+        reply_sg_error(q->http, &e);
+    else if (ret->count < 1)
+        reply_error(q->http, 400, "Count must be at least 1");
+    else if (ret->count > COUNT_MAX)
+        reply_error(q->http, 400, "Count cannot be greater than %d", COUNT_MAX);
+    else if ((uint32_t)ret->count >= e2b_sandbox_limit(q))
+        reply_error(q->http, 400,
+                    "Count must be lower than the maximum number of concurrent sandboxes (%u)",
+                    e2b_sandbox_limit(q));
+    else
+        return true;
+    return false;
+}
+
+/* Before anything is copied. False: answered. */
+static bool has_room(struct e2b_req *q, const struct box *b, int32_t count)
+{
+    size_t limit = e2b_sandbox_limit(q), run = boxes_count(q->front, q->tenant.id);
+
+    struct sg_error e;
+
+    if (run + (size_t)count <= limit) {
+        if (!b->spec.auto_pause ||
+            boxes_check_paused(q->front, q->tenant.id, (size_t)count, &e) == 0)
+            return true;
+        reply_sg_error(q->http, &e);
+        return false;
+    }
+    reply_error(q->http, 429,
+                "you have reached the maximum number of concurrent sandboxes: the limit is %zu, "
+                "%zu run and %d are asked for; kill or pause some first",
+                limit, run, count);
+    return false;
+}
+
+static void fork_with_body(struct e2b_req *q)
+{
+    struct fork_request want;
+    struct box *b;
+
+    if (!parse_fork(q, &want))
+        return;
+    b = e2b_box(q);
+    if (!b)
+        return;
+    if (shape_is_paused(b)) {
+        reply_error(q->http, 409, "Sandbox '%s' is paused and cannot be forked; resume it first",
+                    b->id);
+        return;
+    }
+    if (!has_room(q, b, want.count))
+        return;
+    struct fork *f = xcalloc(1, sizeof(*f) + (size_t)want.count * sizeof(f->results[0]));
+    *f = (struct fork){.q = q,
+                       .front = q->front,
+                       .source = box_ref(b),
+                       .timeout_ms = want.timeout_ms,
+                       .inherit = want.inherit,
+                       .count = (size_t)want.count};
+    spec_copy(&b->spec, &f->spec);
+    deed_begin(&f->deed, DEED_FORK);
+    deed_box(&f->deed, b);
+    span_number(f->deed.span, KEY_COUNT, want.count);
+    e2b_wait(q);
+    struct trace_ref before = deed_enter(&f->deed.trace);
+    if (want.inherit == INHERIT_FILES) {
+        f->report = json_pack("{s:[]}", "kernels");
+        save_files(f);
+    } else {
+        struct checkpoint_ask ask = {
+            .kind = CHECKPOINT_FORK, .wait_ms = want.wait_ms, .one = want.count == 1};
+        box_checkpoint(b, &ask, on_checkpoint, f);
+    }
+    deed_leave(&before);
+}
+
+void sandbox_fork(struct http_req *req)
+{
+    e2b_with_body(req, fork_with_body);
+}

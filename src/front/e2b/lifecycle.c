@@ -1,0 +1,260 @@
+/* How long a sandbox lives, and when it stands still.
+ *
+ *   timeout    the end is now + t, sooner or later than before; 0 ends it
+ *   refreshes  the end is not before now + t
+ *   connect    the same for one that runs; one that is paused is resumed with t
+ *   resume     only one that is paused
+ *
+ * No end is later than the start plus the server's max_timeout: what is asked for beyond it is cut,
+ * and refused when nothing is left. */
+#include "lib/base/clock.h"
+#include "front/e2b/field.h"
+#include "front/e2b/path.h"
+#include "front/e2b/sandbox.h"
+#include "front/e2b/spec.h"
+#include "front/core/asked.h"
+#include "front/telemetry/figures.h"
+
+#define REFRESH_MIN_S 15
+#define REFRESH_MAX_S 3600
+
+/* The timeout, cut to what is left of the sandbox's longest life. False: answered. */
+static bool clamp_timeout(struct e2b_req *q, const struct box *b, uint64_t *timeout_ms)
+{
+    /* One of a context lives as long as that is used. */
+    int64_t age = b->spec.context[0] ? 0 : clock_wall_ms() - b->spec.started_ms;
+    uint64_t max = q->front->settings.max_timeout_ms, lived = age > 0 ? (uint64_t)age : 0;
+
+    if (lived > max) {
+        reply_error(q->http, 400, "Max instance length exceeded");
+        return false;
+    }
+    if (*timeout_ms > max - lived)
+        *timeout_ms = max - lived;
+    return true;
+}
+
+bool sandbox_is_running(struct e2b_req *q, const struct box *b)
+{
+    if (b->busy == BUSY_PAUSING)
+        reply_error(q->http, 409, "Sandbox \"%s\" is being paused", b->id);
+    else if (b->busy == BUSY_RESUMING)
+        reply_error(q->http, 409, "Sandbox \"%s\" is being resumed", b->id);
+    else if (b->state != BOX_RUNNING)
+        reply_no_sandbox(q->http, q->tenant.id, b->id);
+    else
+        return true;
+    return false;
+}
+
+static void on_done_empty(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct e2b_req *q = arg;
+
+    (void)b;
+    if (!e2b_back(q))
+        return;
+    if (r < 0)
+        e2b_failed(q, e);
+    else
+        reply_empty(q->http, 204);
+}
+
+static void move_end(struct e2b_req *q, struct box *b, uint64_t timeout_ms, bool extend_only)
+{
+    if (!sandbox_is_running(q, b) || !clamp_timeout(q, b, &timeout_ms))
+        return;
+    e2b_wait(q);
+    box_set_timeout(b, timeout_ms, extend_only, on_done_empty, q);
+}
+
+static void timeout_with_body(struct e2b_req *q)
+{
+    struct box *b = e2b_box(q);
+    int32_t seconds = 0;
+    struct sg_error e;
+    bool given;
+
+    if (!b)
+        return;
+    if (field_int(q->body, "timeout", &given, &seconds, &e) < 0)
+        reply_sg_error(q->http, &e);
+    else if (!given)
+        reply_error(q->http, 400, FIELD_ERROR "'timeout' is required");
+    else if (seconds < 0)
+        reply_error(q->http, 400, FIELD_ERROR "'timeout' must not be negative");
+    else if (b->spec.context[0] && seconds > 0)
+        path_set_timeout(q, b, (uint64_t)seconds * 1000);
+    else
+        move_end(q, b, (uint64_t)seconds * 1000, false);
+}
+
+void sandbox_timeout(struct http_req *req)
+{
+    e2b_with_body(req, timeout_with_body);
+}
+
+static void refresh_with_body(struct e2b_req *q)
+{
+    struct box *b = e2b_box(q);
+    int32_t seconds = REFRESH_MIN_S;
+    struct sg_error e;
+    bool given;
+
+    if (!b)
+        return;
+    if (field_int(q->body, "duration", &given, &seconds, &e) < 0) {
+        reply_sg_error(q->http, &e);
+    } else if (seconds < 0 || seconds > REFRESH_MAX_S) {
+        reply_error(q->http, 400, FIELD_ERROR "'duration' must be from 0 to %d", REFRESH_MAX_S);
+    } else {
+        if (seconds < REFRESH_MIN_S)
+            seconds = REFRESH_MIN_S;
+        move_end(q, b, (uint64_t)seconds * 1000, true);
+    }
+}
+
+void sandbox_refresh(struct http_req *req)
+{
+    e2b_with_body(req, refresh_with_body);
+}
+
+/* ---- pause and resume ------------------------------------------------------------------------ */
+
+static void pause_with_body(struct e2b_req *q)
+{
+    struct box *b = e2b_box(q);
+    bool memory = true;
+    struct sg_error e;
+
+    if (!b)
+        return;
+    if (field_bool(q->body, "memory", &memory, &e) < 0) {
+        reply_sg_error(q->http, &e);
+        return;
+    }
+    e2b_wait(q);
+    box_pause(b, memory, on_done_empty, q);
+}
+
+void sandbox_pause(struct http_req *req)
+{
+    e2b_with_body(req, pause_with_body);
+}
+
+static void answer(struct e2b_req *q, int status, struct box *b, int r, const struct sg_error *e)
+{
+    if (!e2b_back(q))
+        return;
+    if (r < 0)
+        e2b_failed(q, e);
+    else
+        sandbox_reply(q, status, b);
+}
+
+static void on_resumed(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    answer(arg, 201, b, r, e);
+}
+
+static void resume_with_body(struct e2b_req *q)
+{
+    struct box *b = e2b_box(q);
+    bool memory = true;
+    uint64_t timeout_ms;
+    struct sg_error e;
+
+    if (!b)
+        return;
+    bool auto_pause = b->spec.auto_pause;
+    int r = field_timeout(q->body, 1, SPEC_TIMEOUT_V1_S, q->front->settings.max_timeout_ms,
+                          &timeout_ms, &e);
+    if (r == 0)
+        r = field_bool(q->body, "memory", &memory, &e);
+    if (r == 0)
+        r = field_bool(q->body, "autoPause", &auto_pause, &e);
+    if (r < 0) {
+        reply_sg_error(q->http, &e);
+        return;
+    }
+    if (b->state == BOX_PAUSED) /* what it does at its next end */
+        b->spec.auto_pause = auto_pause;
+    e2b_wait(q);
+    box_resume(b, memory, timeout_ms, on_resumed, q);
+}
+
+void sandbox_resume(struct http_req *req)
+{
+    e2b_with_body(req, resume_with_body);
+}
+
+/* ---- connect --------------------------------------------------------------------------------- */
+
+static void on_extended(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    const struct e2b_req *q = arg;
+
+    if (r == 0 && q->http && asked_of(q->http))
+        figure_observe(FIG_RECONNECT, "running", clock_ns() - asked_of(q->http)->began_ns);
+    answer(arg, 200, b, r, e);
+}
+
+static void extend_and_reply(struct e2b_req *q, struct box *b, uint64_t timeout_ms)
+{
+    if (!clamp_timeout(q, b, &timeout_ms))
+        return;
+    e2b_wait(q);
+    box_set_timeout(b, timeout_ms, true, on_extended, q);
+}
+
+/* Somebody else's resume may have been faster: then it runs, and this is a connect to that. */
+static void on_connected(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    if (r == -EALREADY)
+        answer(arg, 200, b, 0, NULL);
+    else
+        answer(arg, 201, b, r, e);
+}
+
+static void connect_to(struct e2b_req *q, uint32_t default_s)
+{
+    struct box *b = e2b_box(q);
+    bool memory = true;
+    uint64_t timeout_ms;
+    struct sg_error e;
+
+    if (!b)
+        return;
+    int r =
+        field_timeout(q->body, 0, default_s, q->front->settings.max_timeout_ms, &timeout_ms, &e);
+    if (r == 0)
+        r = field_bool(q->body, "memory", &memory, &e);
+    if (r < 0) {
+        reply_sg_error(q->http, &e);
+    } else if (b->state == BOX_RUNNING && b->busy != BUSY_PAUSING) {
+        extend_and_reply(q, b, timeout_ms);
+    } else {
+        e2b_wait(q);
+        box_resume(b, memory, timeout_ms, on_connected, q);
+    }
+}
+
+static void connect_v1(struct e2b_req *q)
+{
+    connect_to(q, SPEC_TIMEOUT_V1_S);
+}
+
+static void connect_v2(struct e2b_req *q)
+{
+    connect_to(q, SPEC_TIMEOUT_V2_S);
+}
+
+void sandbox_connect_v1(struct http_req *req)
+{
+    e2b_with_body(req, connect_v1);
+}
+
+void sandbox_connect_v2(struct http_req *req)
+{
+    e2b_with_body(req, connect_v2);
+}

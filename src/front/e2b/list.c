@@ -1,0 +1,226 @@
+/* The list of sandboxes: filtered, sorted by when they started, page by page. */
+#include "front/e2b/filter.h"
+#include "front/e2b/page.h"
+#include "front/e2b/sandbox.h"
+#include "front/e2b/shape.h"
+#include "front/e2b/template.h"
+
+#define ANSWER_MAX (64u * 1024 * 1024) /* a page of the largest metadata */
+
+struct list_query {
+    const char *tenant;
+    bool running, paused, ascending;
+    json_t *metadata;             /* NULL: all */
+    char template_id[ID_LEN + 1]; /* "": all */
+    bool no_such_template;
+    int64_t after_us;
+};
+
+struct found {
+    const struct list_query *query;
+    struct box **boxes;
+    size_t n, cap;
+    size_t n_running;
+};
+
+static bool matches(const struct box *b, const struct list_query *q)
+{
+    return strcmp(b->spec.tenant, q->tenant) == 0 &&
+           (b->state == BOX_RUNNING || b->state == BOX_PAUSED) &&
+           (shape_is_paused(b) ? q->paused : q->running) &&
+           (!q->template_id[0] || strcmp(b->spec.template_id, q->template_id) == 0) &&
+           b->spec.started_ms * 1000 >= q->after_us &&
+           (!q->metadata || filter_matches(q->metadata, b->spec.metadata));
+}
+
+static bool collect(struct box *b, void *arg)
+{
+    struct found *f = arg;
+
+    if (!matches(b, f->query))
+        return true;
+    if (f->n == f->cap) {
+        f->cap = f->cap ? 2 * f->cap : 64;
+        f->boxes = reallocarray(f->boxes, f->cap, sizeof(*f->boxes));
+        if (!f->boxes)
+            abort(); /* a pointer for each sandbox that we hold already */
+    }
+    f->boxes[f->n++] = b;
+    f->n_running += !shape_is_paused(b);
+    return true;
+}
+
+/* Newest first; of the same moment, by id. */
+static int compare(int64_t at_a, const char *id_a, int64_t at_b, const char *id_b)
+{
+    return at_a != at_b ? (at_a > at_b ? -1 : 1) : strcmp(id_a, id_b);
+}
+
+static int compare_boxes(const void *x, const void *y)
+{
+    const struct box *a = *(struct box *const *)x, *b = *(struct box *const *)y;
+
+    return compare(a->spec.started_ms, a->id, b->spec.started_ms, b->id);
+}
+
+static void reverse(struct found *f)
+{
+    for (size_t i = 0; i < f->n / 2; i++) {
+        struct box *b = f->boxes[i];
+
+        f->boxes[i] = f->boxes[f->n - 1 - i];
+        f->boxes[f->n - 1 - i] = b;
+    }
+}
+
+static void find_boxes(struct front *front, struct found *f)
+{
+    boxes_each(front, collect, f);
+    if (f->n > 0)
+        qsort(f->boxes, f->n, sizeof(*f->boxes), compare_boxes);
+    if (f->query->ascending)
+        reverse(f);
+}
+
+/* The first that comes after the cursor. */
+static size_t page_start(const struct found *f, const struct page *page)
+{
+    const struct page_cursor *c = &page->cursor;
+    size_t i = 0;
+
+    if (!page->has_cursor)
+        return 0;
+    for (; i < f->n; i++) {
+        int order = compare(f->boxes[i]->spec.started_ms, f->boxes[i]->id, c->at, c->id);
+
+        if (c->ascending ? order < 0 : order > 0)
+            break;
+    }
+    return i;
+}
+
+static void write_boxes(struct http_req *req, struct box **boxes, size_t n)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct json j;
+
+    strbuf_init(&out, ANSWER_MAX);
+    jw_init(&j, &out);
+    jw_array_begin(&j);
+    for (size_t i = 0; i < n; i++)
+        shape_listed(&j, boxes[i]);
+    jw_array_end(&j);
+    reply_json(req, 200, &out);
+}
+
+static void reply_page(struct e2b_req *q, const struct list_query *query, const struct page *page)
+{
+    struct found f = {.query = query};
+    char total[24];
+
+    if (!query->no_such_template)
+        find_boxes(q->front, &f);
+    if (query->running) {
+        snprintf(total, sizeof(total), "%zu", f.n_running);
+        http_add_header(q->http, "X-Total-Running", total);
+    }
+    size_t first = page_start(&f, page), n = f.n - first;
+    if (n > page->limit) {
+        n = page->limit;
+        const struct box *last = f.boxes[first + n - 1];
+        struct page_cursor next = {
+            .at = last->spec.started_ms, .list = PAGE_SANDBOXES, .ascending = query->ascending};
+
+        memcpy(next.id, last->id, sizeof(next.id));
+        page_next(q, &next);
+    }
+    write_boxes(q->http, f.boxes ? f.boxes + first : NULL, n);
+    free(f.boxes);
+}
+
+/* ---- the query ------------------------------------------------------------------------------- */
+
+static int parse_order(const char *text, bool *ret_ascending, struct sg_error *e)
+{
+    if (text && strcmp(text, "asc") != 0 && strcmp(text, "desc") != 0)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "Invalid order parameter: unknown order \"%.40s\"", text);
+    *ret_ascending = text && strcmp(text, "asc") == 0;
+    return 0;
+}
+
+/* A template that is not there is no error: nothing was made from it. */
+static int parse_template(struct e2b_req *q, const char *text, struct list_query *ret,
+                          struct sg_error *e)
+{
+    struct template_ref ref;
+    struct template_found t;
+    int r = strchr(text, ':') ? err_set(e, SG_ERR_INVALID, -EINVAL,
+                                        "tags are not supported here because sandboxes are not "
+                                        "tag-scoped")
+                              : template_ref_parse(text, &ref, e);
+
+    if (r < 0)
+        return err_wrap(e, r, "Invalid template");
+    r = template_find(q->front->store, &q->tenant, &ref, &t, e);
+    if (r == -ENOENT) {
+        ret->no_such_template = true;
+        return 0;
+    }
+    if (r == 0)
+        memcpy(ret->template_id, t.id, sizeof(ret->template_id));
+    return r;
+}
+
+static int parse_query(struct e2b_req *q, struct list_query *ret, struct sg_error *e)
+{
+    const char *state = http_query_get(q->http, "state");
+    const char *metadata = http_query_get(q->http, "metadata");
+    const char *template = http_query_get(q->http, "template");
+    const char *after = http_query_get(q->http, "startedAfter");
+    int r = parse_order(http_query_get(q->http, "order"), &ret->ascending, e);
+
+    if (r == 0 && state)
+        r = filter_states(state, &ret->running, &ret->paused, e);
+    if (r == 0 && after)
+        r = filter_time(after, &ret->after_us, e);
+    if (r == 0 && template)
+        r = parse_template(q, template, ret, e);
+    if (r == 0 && metadata)
+        r = filter_metadata(metadata, &ret->metadata, e);
+    return r;
+}
+
+void sandboxes_list_v2(struct http_req *req)
+{
+    struct e2b_req *q = e2b_of(req);
+    struct list_query query = {
+        .tenant = q->tenant.id, .running = true, .paused = true, .after_us = INT64_MIN};
+    struct page page;
+    struct sg_error e;
+
+    if (parse_query(q, &query, &e) < 0)
+        reply_sg_error(req, &e);
+    else if (page_of_request(q, PAGE_SANDBOXES, query.ascending, &page))
+        reply_page(q, &query, &page);
+    json_decref(query.metadata);
+}
+
+/* All that run, in one answer. */
+void sandboxes_list_v1(struct http_req *req)
+{
+    struct e2b_req *q = e2b_of(req);
+    const char *metadata = http_query_get(req, "metadata");
+    struct list_query query = {.tenant = q->tenant.id, .running = true, .after_us = INT64_MIN};
+    struct found f = {.query = &query};
+    struct sg_error e;
+
+    if (metadata && filter_metadata(metadata, &query.metadata, &e) < 0) {
+        reply_sg_error(req, &e);
+        return;
+    }
+    find_boxes(q->front, &f);
+    write_boxes(req, f.boxes, f.n);
+    free(f.boxes);
+    json_decref(query.metadata);
+}

@@ -1,0 +1,137 @@
+/* What sandboxes use, from the samples that front/core/metrics.h keeps. */
+#include "lib/base/clock.h"
+#include "lib/text/parse.h"
+#include "front/e2b/sandbox.h"
+#include "front/e2b/shape.h"
+
+#define ANSWER_MAX (1024u * 1024)
+#define IDS_MAX    100
+
+struct range {
+    int64_t from_ms, to_ms; /* inclusive */
+};
+
+/* Whole seconds of the query. False: answered. */
+static bool parse_seconds(struct http_req *req, const char *name, int64_t *ret_ms, bool end)
+{
+    const char *text = http_query_get(req, name);
+    struct sg_error e;
+    uint64_t seconds;
+
+    if (!text)
+        return true;
+    if (parse_u64(name, text, 0, INT64_MAX / 2000, &seconds, &e) < 0) {
+        reply_error(req, 400, "Invalid %s: it must be a time in seconds since 1970", name);
+        return false;
+    }
+    /* The end's whole second belongs to the range. */
+    *ret_ms = (int64_t)seconds * 1000 + (end ? 999 : 0);
+    return true;
+}
+
+static bool parse_range(struct http_req *req, struct range *ret)
+{
+    *ret = (struct range){.from_ms = 0, .to_ms = INT64_MAX};
+    if (!parse_seconds(req, "start", &ret->from_ms, false) ||
+        !parse_seconds(req, "end", &ret->to_ms, true))
+        return false;
+    if (ret->from_ms > ret->to_ms) {
+        reply_error(req, 400, "Invalid range: start is after end");
+        return false;
+    }
+    return true;
+}
+
+static void reply_range(struct http_req *req, const struct box *b, const struct range *range)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct json j;
+
+    strbuf_init(&out, ANSWER_MAX);
+    jw_init(&j, &out);
+    jw_array_begin(&j);
+    for (uint32_t i = 0; i < box_metrics_count(&b->metrics); i++) {
+        const struct metric *m = box_metrics_get(&b->metrics, i);
+
+        if (m->ms >= range->from_ms && m->ms <= range->to_ms)
+            shape_metric(&j, m, b);
+    }
+    jw_array_end(&j);
+    reply_json(req, 200, &out);
+}
+
+/* The first sample of a sandbox that is too young to have one. */
+struct first_sample {
+    struct e2b_req *q;
+    struct box *box;
+    struct range range;
+};
+
+static void on_sample(void *arg, const struct metric *m)
+{
+    struct first_sample *s = arg;
+
+    (void)m; /* it is kept with the others */
+    if (e2b_back(s->q))
+        reply_range(s->q->http, s->box, &s->range);
+    box_unref(s->box);
+    free(s);
+}
+
+void sandbox_metrics(struct http_req *req)
+{
+    struct e2b_req *q = e2b_of(req);
+    struct box *b = e2b_box(q);
+    struct range range;
+    int64_t now = clock_wall_ms();
+
+    if (!b || !parse_range(req, &range))
+        return;
+    if (box_metrics_count(&b->metrics) > 0 || b->state != BOX_RUNNING || b->busy != BUSY_NO ||
+        now < range.from_ms || now > range.to_ms) {
+        reply_range(req, b, &range);
+        return;
+    }
+    struct first_sample *s = xcalloc(1, sizeof(*s));
+    *s = (struct first_sample){.q = q, .box = box_ref(b), .range = range};
+    e2b_wait(q);
+    box_metrics_sample(b, on_sample, s);
+}
+
+/* The latest sample of each that is the tenant's own; the others are left out. */
+void sandboxes_metrics(struct http_req *req)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct e2b_req *q = e2b_of(req);
+    const char *ids = http_query_get(req, "sandbox_ids");
+    char id[ID_LEN + 1], part[2 * ID_LEN];
+    struct json j;
+    unsigned n = 0;
+
+    if (!ids || !ids[0]) {
+        reply_error(req, 400, "Invalid sandbox_ids: none was given");
+        return;
+    }
+    strbuf_init(&out, ANSWER_MAX);
+    jw_init(&j, &out);
+    jw_object_begin(&j);
+    jw_key(&j, "sandboxes");
+    jw_object_begin(&j);
+    for (const char *p = ids; *p; n++) {
+        size_t len = strcspn(p, ",");
+
+        snprintf(part, sizeof(part), "%.*s", (int)(len < sizeof(part) ? len : 0), p);
+        struct box *b = e2b_short_id(part, id) == 0 ? box_get(q->front, q->tenant.id, id) : NULL;
+        if (b && box_metrics_count(&b->metrics) > 0) {
+            jw_key(&j, b->id);
+            shape_metric(&j, box_metrics_get(&b->metrics, box_metrics_count(&b->metrics) - 1), b);
+        }
+        p += len + (p[len] == ',');
+    }
+    jw_object_end(&j);
+    jw_object_end(&j);
+    if (n > IDS_MAX)
+        reply_error(req, 400, "Invalid sandbox_ids: more than %d", IDS_MAX);
+    else
+        reply_json(req, 200, &out);
+}

@@ -1,0 +1,130 @@
+#include "front/e2b/page.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "lib/text/parse.h"
+
+#define MAC_LEN 16
+
+/* What is signed and sent: fixed size, in this order. */
+struct token {
+    unsigned char list, ascending;
+    unsigned char at[8]; /* big-endian */
+    char id[ID_LEN];     /* filled up with NUL */
+    unsigned char mac[MAC_LEN];
+};
+_Static_assert(sizeof(struct token) == 2 + 8 + ID_LEN + MAC_LEN, "no padding");
+
+#define SIGNED_LEN offsetof(struct token, mac)
+
+static void make_mac(const unsigned char key[PAGE_KEY_LEN], const char *tenant,
+                     const struct token *t, unsigned char ret[MAC_LEN])
+{
+    unsigned char text[ID_LEN + SIGNED_LEN] = {0}, mac[EVP_MAX_MD_SIZE];
+    unsigned len;
+
+    memcpy(text, tenant, strnlen(tenant, ID_LEN));
+    memcpy(text + ID_LEN, t, SIGNED_LEN);
+    if (!HMAC(EVP_sha256(), key, PAGE_KEY_LEN, text, sizeof(text), mac, &len))
+        abort(); /* out of memory */
+    memcpy(ret, mac, MAC_LEN);
+}
+
+void page_token_make(const unsigned char key[PAGE_KEY_LEN], const char *tenant,
+                     const struct page_cursor *c, char ret[PAGE_TOKEN_LEN + 1])
+{
+    struct token t = {.list = (unsigned char)c->list, .ascending = c->ascending};
+    const unsigned char *bytes = (const unsigned char *)&t;
+    size_t n = 0;
+
+    for (int i = 0; i < 8; i++)
+        t.at[i] = (unsigned char)((uint64_t)c->at >> (56 - 8 * i));
+    memcpy(t.id, c->id, strnlen(c->id, ID_LEN));
+    make_mac(key, tenant, &t, t.mac);
+    /* Hexadecimal: it needs no escaping in a query. */
+    for (size_t i = 0; i < sizeof(t); i++)
+        n += (size_t)snprintf(ret + n, PAGE_TOKEN_LEN + 1 - n, "%02x", bytes[i]);
+}
+_Static_assert(2 * sizeof(struct token) <= PAGE_TOKEN_LEN, "a token fits");
+
+static int hex_value(char c)
+{
+    const char *digits = "0123456789abcdef", *at = c ? strchr(digits, c) : NULL;
+
+    return at ? (int)(at - digits) : -1;
+}
+
+int page_token_read(const unsigned char key[PAGE_KEY_LEN], const char *tenant, enum page_list list,
+                    bool ascending, const char *token, struct page_cursor *ret)
+{
+    struct page_cursor c = {.list = list, .ascending = ascending};
+    unsigned char mac[MAC_LEN], *bytes;
+    struct token t;
+    uint64_t at = 0;
+
+    bytes = (unsigned char *)&t;
+    if (strnlen(token, PAGE_TOKEN_LEN + 1) != 2 * sizeof(t))
+        return -EINVAL;
+    for (size_t i = 0; i < sizeof(t); i++) {
+        int high = hex_value(token[2 * i]), low = hex_value(token[2 * i + 1]);
+
+        if (high < 0 || low < 0)
+            return -EINVAL;
+        bytes[i] = (unsigned char)(high << 4 | low);
+    }
+    make_mac(key, tenant, &t, mac);
+    if (CRYPTO_memcmp(mac, t.mac, MAC_LEN) != 0 || t.list != list || t.ascending != ascending)
+        return -EINVAL;
+    for (int i = 0; i < 8; i++)
+        at = at << 8 | t.at[i];
+    c.at = (int64_t)at;
+    memcpy(c.id, t.id, ID_LEN);
+    *ret = c;
+    return 0;
+}
+
+bool page_of_request(struct e2b_req *q, enum page_list list, bool ascending, struct page *ret)
+{
+    const char *limit = http_query_get(q->http, "limit");
+    const char *token = http_query_get(q->http, "nextToken");
+    unsigned char key[PAGE_KEY_LEN];
+    struct page p = {.limit = PAGE_MAX};
+    uint64_t n = PAGE_MAX;
+    struct sg_error e;
+
+    if (limit && parse_u64("limit", limit, 1, PAGE_MAX, &n, &e) < 0) {
+        reply_error(q->http, 400, "Invalid limit: it must be from 1 to %d", PAGE_MAX);
+        return false;
+    }
+    p.limit = (unsigned)n;
+    if (token && token[0]) {
+        if (store_secret(q->front->store, "page", key, sizeof(key), &e) < 0) {
+            reply_sg_error(q->http, &e);
+            return false;
+        }
+        if (page_token_read(key, q->tenant.id, list, ascending, token, &p.cursor) < 0) {
+            reply_error(q->http, 400, "Invalid next token");
+            return false;
+        }
+        p.has_cursor = true;
+    } else if (!token && http_query_has(q->http, "nextToken")) {
+        reply_error(q->http, 400, "Invalid next token");
+        return false;
+    }
+    *ret = p;
+    return true;
+}
+
+void page_next(struct e2b_req *q, const struct page_cursor *last)
+{
+    unsigned char key[PAGE_KEY_LEN];
+    char token[PAGE_TOKEN_LEN + 1];
+
+    /* Without a key there is no next page to be had; the list itself is right. */
+    if (store_secret(q->front->store, "page", key, sizeof(key), NULL) < 0)
+        return;
+    page_token_make(key, q->tenant.id, last, token);
+    http_add_header(q->http, "X-Next-Token", token);
+}

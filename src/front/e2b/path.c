@@ -1,0 +1,99 @@
+#include "front/e2b/path.h"
+
+#include "front/contexts/context.h"
+#include "front/e2b/create.h"
+#include "front/e2b/field.h"
+#include "front/e2b/sandbox.h"
+
+static const char *named(const json_t *body, const char *key)
+{
+    return json_string_value(json_object_get(json_object_get(body, "metadata"), key));
+}
+
+bool path_is_named(const json_t *body)
+{
+    return named(body, PATH_KEY_CONVERSATION) || named(body, PATH_KEY_PATH);
+}
+
+static int spec(void *arg, const char *template_id, struct box_spec *ret, char layer[ID_LEN + 1],
+                struct sg_error *e)
+{
+    struct e2b_req *q = arg;
+    struct front *f = q->front;
+    struct create_plan p;
+    int r = create_plan(f->store, &f->settings, &q->tenant, q->body, SPEC_V2, template_id, &p, e);
+
+    if (r < 0)
+        return r;
+    *ret = p.spec;
+    memcpy(layer, p.layer, sizeof(p.layer));
+    return 0;
+}
+
+static void on_obtained(void *arg, const struct context_answer *a)
+{
+    struct e2b_req *q = arg;
+
+    /* If nobody waits any more it stays: whoever asks for the path next will have it. */
+    if (!e2b_back(q))
+        return;
+    if (a->r < 0)
+        reply_sg_error(q->http, a->e);
+    else if (a->elsewhere)
+        reply_elsewhere(q->http, a->elsewhere);
+    else
+        sandbox_reply(q, 201, a->box);
+}
+
+void path_create(struct e2b_req *q, enum spec_version version)
+{
+    const char *conversation = named(q->body, PATH_KEY_CONVERSATION),
+               *path = named(q->body, PATH_KEY_PATH);
+    struct front *f = q->front;
+    struct create_plan p;
+    struct sg_error e;
+    int r = context_name_check("metadata " PATH_KEY_CONVERSATION, conversation, &e);
+
+    if (r == 0)
+        r = context_name_check("metadata " PATH_KEY_PATH, path, &e);
+    /* What is wrong with the request is said whether a sandbox is needed or not. */
+    if (r == 0)
+        r = create_plan(f->store, &f->settings, &q->tenant, q->body, version, NULL, &p, &e);
+    if (r < 0) {
+        reply_sg_error(q->http, &e);
+        return;
+    }
+    struct context_ask ask = {.tenant = &q->tenant,
+                              .conversation = conversation,
+                              .path = path,
+                              .ttl_ms = p.timeout_ms,
+                              .template_id = p.spec.alias[0] ? p.spec.alias : p.spec.template_id,
+                              .spec = spec};
+    e2b_wait(q);
+    context_obtain(f, &ask, on_obtained, q);
+    box_spec_done(&p.spec);
+}
+
+static void on_touched(void *arg, const struct context_answer *a)
+{
+    struct e2b_req *q = arg;
+
+    if (!e2b_back(q))
+        return;
+    if (a->r < 0)
+        e2b_failed(q, a->e);
+    else if (a->elsewhere)
+        reply_elsewhere(q->http, a->elsewhere);
+    else
+        reply_empty(q->http, 204);
+}
+
+void path_set_timeout(struct e2b_req *q, const struct box *b, uint64_t timeout_ms)
+{
+    uint64_t max = q->front->settings.max_timeout_ms;
+
+    if (timeout_ms > max)
+        timeout_ms = max;
+    e2b_wait(q);
+    context_touch(q->front, q->tenant.id, b->spec.context, timeout_ms, on_touched, q);
+}

@@ -1,0 +1,20 @@
+/* A create request whose metadata names a path of a conversation:
+ *
+ *   sandglass.conversation   and   sandglass.path
+ *
+ * gets the sandbox of that path, which may be there already: so programs that only know E2B's SDK
+ * have one sandbox per path too. The timeout is the context's time to live. */
+#pragma once
+
+#include "front/e2b/request.h"
+#include "front/e2b/spec.h"
+
+#define PATH_KEY_CONVERSATION "sandglass.conversation"
+#define PATH_KEY_PATH         "sandglass.path"
+
+/* Whether the body has one of the two, or both. */
+bool path_is_named(const json_t *body);
+/* Answers such a request, now or later. */
+void path_create(struct e2b_req *q, enum spec_version version);
+/* A new timeout of a sandbox that belongs to a path: its context's time to live. */
+void path_set_timeout(struct e2b_req *q, const struct box *b, uint64_t timeout_ms);

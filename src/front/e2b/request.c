@@ -1,0 +1,129 @@
+#include "front/e2b/request.h"
+
+#include "front/core/asked.h"
+
+#define BODY_MAX (1024u * 1024)
+
+static void drop_if_over(struct e2b_req *q)
+{
+    if (q->http || q->waiting > 0)
+        return;
+    json_decref(q->body);
+    free(q);
+}
+
+static void on_close(struct http_req *req)
+{
+    struct e2b_req *q = e2b_of(req);
+
+    q->http = NULL;
+    drop_if_over(q);
+}
+
+struct e2b_req *e2b_req_new(struct http_req *req, const struct store_tenant *tenant)
+{
+    struct e2b_req *q = xcalloc(1, sizeof(*q));
+
+    q->http = req;
+    q->front = front_of(req);
+    q->tenant = *tenant;
+    req->owner = q;
+    req->on_close = on_close;
+    return q;
+}
+
+static void on_body(struct http_req *req, void *made)
+{
+    struct e2b_req *q = e2b_of(req);
+
+    q->body = request_json(req, made);
+    if (q->body)
+        q->handler(q);
+}
+
+void e2b_with_body(struct http_req *req, void (*handler)(struct e2b_req *q))
+{
+    e2b_with_long_body(req, BODY_MAX, handler);
+}
+
+void e2b_with_long_body(struct http_req *req, size_t max, void (*handler)(struct e2b_req *q))
+{
+    e2b_of(req)->handler = handler;
+    http_body_make(req, max, &json_make, NULL, on_body);
+}
+
+const struct http_route *e2b_route(struct http_req *req, const struct http_route *routes, size_t n)
+{
+    AUTO(strbuf_done) struct strbuf allow = {0};
+    const struct http_route *route = NULL;
+
+    strbuf_init(&allow, 256);
+    switch (http_route_find(routes, n, req, &route, &allow)) {
+    case HTTP_FOUND:
+        return route;
+    case HTTP_NO_METHOD:
+        http_add_header(req, "Allow", allow.buf);
+        reply_error(req, 405, "method %s is not allowed here; allowed: %s", req->method_name,
+                    allow.buf);
+        break;
+    case HTTP_NO_PATH:
+        reply_error(req, 404, "no such route: %.200s", req->path);
+        break;
+    }
+    return NULL;
+}
+
+void e2b_wait(struct e2b_req *q)
+{
+    q->waiting++;
+}
+
+bool e2b_back(struct e2b_req *q)
+{
+    bool client_there = q->http != NULL;
+
+    q->waiting--;
+    drop_if_over(q);
+    return client_there;
+}
+
+int e2b_short_id(const char *id, char ret[ID_LEN + 1])
+{
+    size_t len = strcspn(id, "-");
+
+    if (len == 0 || strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789") < len)
+        return -EINVAL;
+    /* One that is too long is still the id of no sandbox, which is what its answer says. */
+    snprintf(ret, ID_LEN + 1, "%.*s", (int)(len <= ID_LEN ? len : 0), id);
+    return 0;
+}
+
+struct box *e2b_box(struct e2b_req *q)
+{
+    const char *id = q->http->params[0];
+    struct box *b = NULL;
+
+    if (e2b_short_id(id, q->id) < 0) {
+        reply_error(q->http, 400, "Invalid sandbox ID");
+        return NULL;
+    }
+    asked_about(q->http, NULL, q->id);
+    if (q->id[0])
+        b = box_get(q->front, q->tenant.id, q->id);
+    if (!b)
+        reply_no_sandbox(q->http, q->tenant.id, q->id[0] ? q->id : id);
+    return b;
+}
+
+void e2b_failed(struct e2b_req *q, const struct sg_error *e)
+{
+    if (e->kind == SG_ERR_NOT_FOUND && q->id[0])
+        reply_no_sandbox(q->http, q->tenant.id, q->id);
+    else
+        reply_sg_error(q->http, e);
+}
+
+uint32_t e2b_sandbox_limit(const struct e2b_req *q)
+{
+    return q->tenant.max_sandboxes ? q->tenant.max_sandboxes : q->front->settings.tenant_sandboxes;
+}

@@ -1,0 +1,164 @@
+#include "front/e2b/e2b.h"
+
+#include "front/e2b/checkpoints.h"
+#include "front/e2b/request.h"
+#include "front/e2b/sandbox.h"
+#include "front/e2b/secrets.h"
+#include "front/e2b/template.h"
+#include "front/core/auth.h"
+#include "front/core/ready.h"
+
+/* What E2B has and we have not. Answered as such: a program that relies on it must not go on as if
+ * it worked. */
+static void not_here(struct http_req *req, const char *what, const char *instead)
+{
+    reply_error(req, 501, "%s: not available on this server: %s", what, instead);
+}
+
+static void no_builds(struct http_req *req)
+{
+    not_here(req, "Building templates",
+             "use 'base' or 'code-interpreter-v1', or a snapshot of a sandbox that you prepared");
+}
+
+static void no_publishing(struct http_req *req)
+{
+    not_here(req, "Changing templates", "snapshots belong to the team that made them");
+}
+
+static void no_tagging(struct http_req *req)
+{
+    not_here(req, "Moving tags", "give the tag when you make the snapshot: name:tag");
+}
+
+static void no_volumes(struct http_req *req)
+{
+    not_here(req, "Volumes", "use snapshots to keep files");
+}
+
+static void no_accounts(struct http_req *req)
+{
+    not_here(req, "Teams, keys and tokens over HTTP",
+             "whoever runs the server manages them with 'sandglass key'");
+}
+
+static void no_cluster(struct http_req *req)
+{
+    not_here(req, "Administration over HTTP", "the server is one machine; see 'sandglass serve'");
+}
+
+static void no_webhooks(struct http_req *req)
+{
+    not_here(req, "Webhooks and events", "poll the sandbox or its logs");
+}
+
+/* Every route that E2B's programs may call. docs/e2b.md tells the same to people. */
+static const struct http_route routes[] = {
+    {HTTP_M_POST, "/v2/sandboxes", sandbox_create_v2, 0},
+    {HTTP_M_POST, "/sandboxes", sandbox_create_v1, 0},
+    {HTTP_M_GET, "/v2/sandboxes", sandboxes_list_v2, 0},
+    {HTTP_M_GET, "/sandboxes", sandboxes_list_v1, 0},
+    {HTTP_M_POST, "/v2/sandboxes/{id}/connect", sandbox_connect_v2, 0},
+    {HTTP_M_POST, "/sandboxes/{id}/connect", sandbox_connect_v1, 0},
+    {HTTP_M_GET, "/sandboxes/{id}", sandbox_get, 0},
+    {HTTP_M_DELETE, "/sandboxes/{id}", sandbox_kill, 0},
+    {HTTP_M_POST, "/sandboxes/{id}/timeout", sandbox_timeout, 0},
+    {HTTP_M_POST, "/sandboxes/{id}/refreshes", sandbox_refresh, 0},
+    {HTTP_M_POST, "/sandboxes/{id}/pause", sandbox_pause, 0},
+    {HTTP_M_POST, "/sandboxes/{id}/resume", sandbox_resume, 0},
+    {HTTP_M_GET, "/sandboxes/metrics", sandboxes_metrics, 0},
+    {HTTP_M_GET, "/sandboxes/{id}/metrics", sandbox_metrics, 0},
+    {HTTP_M_GET, "/sandboxes/{id}/logs", sandbox_logs_v1, 0},
+    {HTTP_M_GET, "/v2/sandboxes/{id}/logs", sandbox_logs_v2, 0},
+    {HTTP_M_PUT, "/sandboxes/{id}/network", sandbox_network, 0},
+    {HTTP_M_POST, "/sandboxes/{id}/snapshots", snapshot_create, 0},
+    {HTTP_M_POST, "/sandboxes/{id}/fork", sandbox_fork, 0},
+    {HTTP_M_POST, "/sandboxes/{id}/checkpoints", checkpoint_create, 0},
+    {HTTP_M_GET, "/sandboxes/{id}/checkpoints", checkpoint_list, 0},
+    {HTTP_M_DELETE, "/sandboxes/{id}/checkpoints/{checkpoint}", checkpoint_delete, 0},
+    {HTTP_M_POST, "/sandboxes/{id}/rewind", sandbox_rewind, 0},
+    {HTTP_M_GET, "/snapshots", snapshot_list, 0},
+
+    {HTTP_M_GET, "/templates", templates_list, 0},
+    {HTTP_M_GET, "/v2/templates", templates_list, 0},
+    {HTTP_M_GET, "/templates/{id}", template_get, 0},
+    {HTTP_M_DELETE, "/templates/{id}", template_delete, 0},
+    {HTTP_M_GET, "/templates/aliases/{alias}", template_alias, 0},
+    {HTTP_M_GET, "/templates/{id}/tags", template_tags, 0},
+    {HTTP_M_POST, "/templates/tags", no_tagging, 0},
+    {HTTP_M_DELETE, "/templates/tags", no_tagging, 0},
+    {HTTP_M_POST, "/templates", no_builds, 0},
+    {HTTP_M_POST, "/v2/templates", no_builds, 0},
+    {HTTP_M_POST, "/v3/templates", no_builds, 0},
+    {HTTP_M_POST, "/templates/{id}", no_builds, 0},
+    {HTTP_M_PATCH, "/templates/{id}", no_publishing, 0},
+    {HTTP_M_PATCH, "/v2/templates/{id}", no_publishing, 0},
+    {HTTP_M_GET, "/templates/{id}/files/{hash}", no_builds, 0},
+    {HTTP_M_POST, "/templates/{id}/builds/{build}", no_builds, 0},
+    {HTTP_M_POST, "/v2/templates/{id}/builds/{build}", no_builds, 0},
+    {HTTP_M_GET, "/templates/{id}/builds/{build}/status", no_builds, 0},
+    {HTTP_M_GET, "/templates/{id}/builds/{build}/logs", no_builds, 0},
+
+    {HTTP_M_GET, "/volumes", no_volumes, 0},
+    {HTTP_M_POST, "/volumes", no_volumes, 0},
+    {HTTP_M_GET, "/volumes/{id}", no_volumes, 0},
+    {HTTP_M_DELETE, "/volumes/{id}", no_volumes, 0},
+    {HTTP_M_GET, "/volumecontent/{id}/{what}", no_volumes, 0},
+    {HTTP_M_PUT, "/volumecontent/{id}/{what}", no_volumes, 0},
+    {HTTP_M_POST, "/volumecontent/{id}/{what}", no_volumes, 0},
+    {HTTP_M_PATCH, "/volumecontent/{id}/{what}", no_volumes, 0},
+    {HTTP_M_DELETE, "/volumecontent/{id}/{what}", no_volumes, 0},
+
+    {HTTP_M_GET, "/secrets", secrets_list, 0},
+    {HTTP_M_POST, "/secrets", secret_create, 0},
+    {HTTP_M_GET, "/secrets/{id}", secret_get, 0},
+    {HTTP_M_POST, "/secrets/{id}", secret_update, 0},
+    {HTTP_M_DELETE, "/secrets/{id}", secret_delete, 0},
+
+    {HTTP_M_GET, "/teams", no_accounts, 0},
+    {HTTP_M_GET, "/teams/{id}/metrics", no_accounts, 0},
+    {HTTP_M_GET, "/teams/{id}/metrics/max", no_accounts, 0},
+    {HTTP_M_GET, "/api-keys", no_accounts, 0},
+    {HTTP_M_POST, "/api-keys", no_accounts, 0},
+    {HTTP_M_PATCH, "/api-keys/{id}", no_accounts, 0},
+    {HTTP_M_DELETE, "/api-keys/{id}", no_accounts, 0},
+    {HTTP_M_POST, "/access-tokens", no_accounts, 0},
+    {HTTP_M_DELETE, "/access-tokens/{id}", no_accounts, 0},
+
+    {HTTP_M_GET, "/nodes", no_cluster, 0},
+    {HTTP_M_GET, "/nodes/{id}", no_cluster, 0},
+    {HTTP_M_POST, "/nodes/{id}", no_cluster, 0},
+    {HTTP_M_GET, "/admin/sandboxes/running-counts", no_cluster, 0},
+    {HTTP_M_POST, "/admin/teams/{id}/sandboxes/kill", no_cluster, 0},
+    {HTTP_M_POST, "/admin/teams/{id}/builds/cancel", no_cluster, 0},
+    {HTTP_M_GET, "/admin/teams/{id}/api-keys", no_cluster, 0},
+    {HTTP_M_POST, "/admin/teams/{id}/api-keys", no_cluster, 0},
+    {HTTP_M_DELETE, "/admin/teams/{id}/api-keys/{key}", no_cluster, 0},
+
+    {HTTP_M_GET, "/events/sandboxes", no_webhooks, 0},
+    {HTTP_M_GET, "/events/sandboxes/{id}", no_webhooks, 0},
+    {HTTP_M_GET, "/events/webhooks", no_webhooks, 0},
+    {HTTP_M_POST, "/events/webhooks", no_webhooks, 0},
+    {HTTP_M_GET, "/events/webhooks/{id}", no_webhooks, 0},
+    {HTTP_M_PATCH, "/events/webhooks/{id}", no_webhooks, 0},
+    {HTTP_M_DELETE, "/events/webhooks/{id}", no_webhooks, 0},
+};
+
+void e2b_request(struct http_req *req)
+{
+    if (req->method == HTTP_M_GET && strcmp(req->path, "/health") == 0) {
+        if (http_query_has(req, "ready"))
+            ready_answer(req);
+        else
+            reply_empty(req, 204);
+        return;
+    }
+    /* Before anything is said about the path: which routes there are is nobody else's business. */
+    const struct store_tenant *tenant = auth_tenant(req);
+    const struct http_route *route = tenant ? e2b_route(req, routes, ARRAY_SIZE(routes)) : NULL;
+
+    if (!route)
+        return;
+    e2b_req_new(req, tenant);
+    route->handler(req);
+}

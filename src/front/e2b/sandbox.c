@@ -1,0 +1,212 @@
+#include "front/e2b/sandbox.h"
+
+#include "front/contexts/context.h"
+#include "front/e2b/create.h"
+#include "front/e2b/field.h"
+#include "front/e2b/network.h"
+#include "front/e2b/path.h"
+#include "front/e2b/shape.h"
+#include "front/core/checkpoint.h"
+#include "front/core/egress.h"
+
+#define ANSWER_MAX (4u * 1024 * 1024) /* metadata and rules, escaped */
+
+void sandbox_reply(struct e2b_req *q, int status, const struct box *b)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct json j;
+
+    strbuf_init(&out, ANSWER_MAX);
+    jw_init(&j, &out);
+    shape_sandbox(&j, b);
+    reply_json(q->http, status, &out);
+}
+
+static void on_created(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct e2b_req *q = arg;
+
+    if (!e2b_back(q)) {
+        /* Nobody learned its id, and whoever asked will ask again. */
+        if (r == 0)
+            box_kill(b, NULL, NULL);
+        return;
+    }
+    if (r < 0)
+        reply_sg_error(q->http, e);
+    else
+        sandbox_reply(q, 201, b);
+}
+
+static void on_forked(void *arg, struct box *b, int r, const struct sg_error *e,
+                      const json_t *report)
+{
+    struct e2b_req *q = arg;
+
+    if (r != -EOWNERDEAD)
+        on_created(q, b, r, e);
+    else if (e2b_back(q))
+        reply_fork_error(q->http, r, e, report);
+}
+
+/* From a snapshot, with its variables or not at all. By default its files will do, as E2B's
+ * packages cannot say: what a snapshot has for good are its files. */
+static void create_with_state(struct e2b_req *q, struct create_plan *p)
+{
+    struct checkpoint *c = checkpoint_find(q->front, q->tenant.id, p->layer);
+    struct fork_ask ask = {.timeout_ms = p->timeout_ms};
+    struct sg_error e;
+
+    if (c && c->kernels) {
+        e2b_wait(q);
+        box_create_from(q->front, &p->spec, c, &ask, on_forked, q);
+        return;
+    }
+    box_spec_done(&p->spec);
+    err_set(&e, SG_ERR_GONE, -EOWNERDEAD,
+            "there are no variables in what this sandbox is to be made from, or not any more: "
+            "without \"inherit\" it gets the files");
+    reply_fork_error(q->http, -EOWNERDEAD, &e, NULL);
+}
+
+static int parse_inherit(const json_t *body, bool *ret_state, struct sg_error *e)
+{
+    const char *text = "files";
+    int r = field_string(body, "inherit", SIZE_MAX, &text, e);
+
+    *ret_state = r == 0 && strcmp(text, "state") == 0;
+    if (r == 0 && !*ret_state && strcmp(text, "files") != 0)
+        r = err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'inherit' is none of state and files");
+    return r;
+}
+
+static void create(struct e2b_req *q, enum spec_version version)
+{
+    struct front *f = q->front;
+    struct create_plan p;
+    struct sg_error e;
+    bool state;
+
+    if (path_is_named(q->body)) {
+        path_create(q, version);
+        return;
+    }
+    if (parse_inherit(q->body, &state, &e) < 0 ||
+        create_plan(f->store, &f->settings, &q->tenant, q->body, version, NULL, &p, &e) < 0) {
+        reply_sg_error(q->http, &e);
+        return;
+    }
+    if (state) {
+        create_with_state(q, &p);
+        return;
+    }
+    e2b_wait(q);
+    box_create(f, &p.spec, p.layer[0] ? p.layer : NULL, p.timeout_ms, on_created, q);
+}
+
+static void create_v1(struct e2b_req *q)
+{
+    create(q, SPEC_V1);
+}
+
+static void create_v2(struct e2b_req *q)
+{
+    create(q, SPEC_V2);
+}
+
+void sandbox_create_v1(struct http_req *req)
+{
+    e2b_with_body(req, create_v1);
+}
+
+void sandbox_create_v2(struct http_req *req)
+{
+    e2b_with_body(req, create_v2);
+}
+
+void sandbox_get(struct http_req *req)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct box *b = e2b_box(e2b_of(req));
+    struct json j;
+
+    if (!b)
+        return;
+    strbuf_init(&out, ANSWER_MAX);
+    jw_init(&j, &out);
+    shape_detail(&j, b);
+    reply_json(req, 200, &out);
+}
+
+static void on_killed(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct e2b_req *q = arg;
+
+    (void)b;
+    if (!e2b_back(q))
+        return;
+    if (r < 0)
+        e2b_failed(q, e);
+    else
+        reply_empty(q->http, 204);
+}
+
+void sandbox_kill(struct http_req *req)
+{
+    struct e2b_req *q = e2b_of(req);
+    struct box *b = e2b_box(q);
+
+    if (!b)
+        return;
+    e2b_wait(q);
+    box_kill(b, on_killed, q);
+}
+
+/* ---- network --------------------------------------------------------------------------------- */
+
+static void on_network(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct e2b_req *q = arg;
+
+    (void)b;
+    if (!e2b_back(q))
+        return;
+    if (r < 0)
+        e2b_failed(q, e);
+    else
+        reply_empty(q->http, 204);
+}
+
+static void update_network(struct e2b_req *q)
+{
+    struct box *b = e2b_box(q);
+    json_t *network = NULL;
+    int internet = -1;
+    struct sg_error e;
+
+    if (!b)
+        return;
+    if (b->state == BOX_PAUSED && b->busy == BUSY_NO) {
+        reply_error(q->http, 409, "Sandbox \"%s\" is paused: resume it first", b->id);
+        return;
+    }
+    if (!sandbox_is_running(q, b))
+        return;
+    int r = field_tristate(q->body, "allow_internet_access", &internet, &e);
+    if (r == 0)
+        r = network_update(q->body, b->spec.network, &network, &e);
+    if (r < 0) {
+        reply_sg_error(q->http, &e);
+        return;
+    }
+    e2b_wait(q);
+    if (b->spec.context[0])
+        context_set_network(b, network, internet, on_network, q);
+    else
+        box_set_network(b, network, internet, on_network, q);
+}
+
+void sandbox_network(struct http_req *req)
+{
+    e2b_with_body(req, update_network);
+}

@@ -1,0 +1,202 @@
+#include "front/e2b/shape.h"
+
+#include "lib/base/clock.h"
+
+void shape_time_key(struct json *j, const char *key, int64_t ms)
+{
+    char text[CLOCK_TEXT_LEN];
+
+    clock_text(ms, text);
+    jw_key(j, key);
+    jw_string(j, text);
+}
+
+void shape_value(struct json *j, const json_t *v)
+{
+    /* The iterator does not change the object; its type only does not say so. */
+    json_t *walk = (json_t *)(uintptr_t)v;
+
+    switch (v ? json_typeof(v) : JSON_NULL) {
+    case JSON_OBJECT:
+        jw_object_begin(j);
+        for (void *at = json_object_iter(walk); at; at = json_object_iter_next(walk, at)) {
+            jw_key(j, json_object_iter_key(at));
+            shape_value(j, json_object_iter_value(at));
+        }
+        jw_object_end(j);
+        break;
+    case JSON_ARRAY:
+        jw_array_begin(j);
+        for (size_t i = 0; i < json_array_size(v); i++)
+            shape_value(j, json_array_get(v, i));
+        jw_array_end(j);
+        break;
+    case JSON_STRING:
+        jw_bytes(j, json_string_value(v), json_string_length(v));
+        break;
+    case JSON_INTEGER:
+        jw_i64(j, json_integer_value(v));
+        break;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        jw_bool(j, json_is_true(v));
+        break;
+    case JSON_REAL: /* nothing that we keep has fractions */
+    case JSON_NULL:
+        jw_null(j);
+        break;
+    }
+}
+
+static void key_string(struct json *j, const char *key, const char *value)
+{
+    jw_key(j, key);
+    jw_string(j, value);
+}
+
+/* "" is null. */
+static void key_nullable(struct json *j, const char *key, const char *value)
+{
+    key_string(j, key, value[0] ? value : NULL);
+}
+
+uint32_t shape_cpus(const struct sg_limits *l)
+{
+    return l->cpus_milli <= 1000 ? 1 : (l->cpus_milli + 999) / 1000;
+}
+
+uint64_t shape_mib(uint64_t bytes)
+{
+    uint64_t mib = bytes >> 20;
+
+    return mib ? mib : 1;
+}
+
+bool shape_is_paused(const struct box *b)
+{
+    return b->state == BOX_PAUSED || b->busy == BUSY_PAUSING;
+}
+
+static void identity(struct json *j, const struct box *b)
+{
+    key_string(j, "templateID", b->spec.template_id);
+    key_string(j, "sandboxID", b->id);
+    key_string(j, "clientID", SHAPE_CLIENT_ID);
+    key_string(j, "envdVersion", FRONT_ENVD_VERSION);
+    if (b->spec.alias[0])
+        key_string(j, "alias", b->spec.alias);
+}
+
+void shape_sandbox(struct json *j, const struct box *b)
+{
+    jw_object_begin(j);
+    identity(j, b);
+    if (b->spec.envd_token[0])
+        key_string(j, "envdAccessToken", b->spec.envd_token);
+    key_nullable(j, "trafficAccessToken", b->spec.traffic_token);
+    key_nullable(j, "domain", b->front->settings.domain);
+    jw_object_end(j);
+}
+
+/* What the list and the details share. */
+static void status(struct json *j, const struct box *b)
+{
+    const struct sg_limits *l = &b->spec.limits;
+
+    identity(j, b);
+    shape_time_key(j, "startedAt", b->spec.started_ms);
+    shape_time_key(j, "endAt", b->end_ms);
+    key_string(j, "state", shape_is_paused(b) ? "paused" : "running");
+    jw_key(j, "cpuCount");
+    jw_u64(j, shape_cpus(l));
+    jw_key(j, "memoryMB");
+    jw_u64(j, shape_mib(l->memory_bytes));
+    jw_key(j, "diskSizeMB");
+    jw_u64(j, shape_mib(l->disk_bytes));
+    if (b->spec.metadata) {
+        jw_key(j, "metadata");
+        shape_value(j, b->spec.metadata);
+    }
+    jw_key(j, "volumeMounts");
+    jw_array_begin(j);
+    jw_array_end(j);
+}
+
+void shape_listed(struct json *j, const struct box *b)
+{
+    jw_object_begin(j);
+    status(j, b);
+    jw_object_end(j);
+}
+
+/* As it was given, but for the proxy's password, which is never told again. */
+static void network(struct json *j, const json_t *given)
+{
+    json_t *copy = json_deep_copy(given), *proxy = json_object_get(copy, "egressProxy");
+
+    json_object_del(proxy, "password");
+    shape_value(j, copy);
+    json_decref(copy);
+}
+
+void shape_detail(struct json *j, const struct box *b)
+{
+    const struct box_spec *s = &b->spec;
+
+    jw_object_begin(j);
+    status(j, b);
+    if (s->envd_token[0])
+        key_string(j, "envdAccessToken", s->envd_token);
+    key_nullable(j, "domain", b->front->settings.domain);
+    jw_key(j, "allowInternetAccess");
+    if (s->allow_internet < 0)
+        jw_null(j);
+    else
+        jw_bool(j, s->allow_internet);
+    if (s->network) {
+        jw_key(j, "network");
+        network(j, s->network);
+    }
+    jw_key(j, "lifecycle");
+    jw_object_begin(j);
+    jw_key(j, "autoResume");
+    jw_bool(j, s->auto_resume);
+    key_string(j, "onTimeout", s->auto_pause ? "pause" : "kill");
+    jw_object_end(j);
+    jw_object_end(j);
+}
+
+void shape_metric(struct json *j, const struct metric *m, const struct box *b)
+{
+    const struct {
+        const char *key;
+        uint64_t value;
+    } sizes[] = {
+        {"memUsed", m->memory_used}, {"memTotal", m->memory_total}, {"memCache", m->memory_cache},
+        {"diskUsed", m->disk_used},  {"diskTotal", m->disk_total},
+    };
+    double pct = m->cpu_pct > 0 ? (double)m->cpu_pct : 0;
+
+    jw_object_begin(j);
+    shape_time_key(j, "timestamp", m->ms);
+    jw_key(j, "timestampUnix");
+    jw_i64(j, m->ms / 1000);
+    jw_key(j, "cpuCount");
+    jw_u64(j, shape_cpus(&b->spec.limits));
+    jw_key(j, "cpuUsedPct");
+    jw_fixed(j, (uint64_t)(pct * 100 + 0.5), 2);
+    for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+        jw_key(j, sizes[i].key);
+        jw_u64(j, sizes[i].value);
+    }
+    jw_object_end(j);
+}
+
+void shape_error(struct json *j, int code, const char *message)
+{
+    jw_object_begin(j);
+    jw_key(j, "code");
+    jw_i64(j, code);
+    key_string(j, "message", message);
+    jw_object_end(j);
+}

@@ -1,0 +1,284 @@
+/* Snapshots: the files of a sandbox under a name, from which others can be made. Its kernels are
+ * kept beside them if nothing is in the way, as a checkpoint of the same name: what is made from it
+ * has their variables, as long as the server lives. `state` says which it is: "warm" or "files". */
+#include "lib/base/clock.h"
+#include "front/e2b/field.h"
+#include "front/e2b/page.h"
+#include "front/e2b/sandbox.h"
+#include "front/e2b/shape.h"
+#include "front/e2b/template.h"
+#include "front/core/checkpoint.h"
+
+#define ANSWER_MAX (1024u * 1024)
+
+/* "team/name:tag", or "id:default" for one without a name. report: of its kernels, or NULL. */
+static void write_info(struct json *j, struct e2b_req *q, const struct store_snapshot *s,
+                       const json_t *report)
+{
+    const char *tenant_name = q->tenant.name;
+    const struct checkpoint *warm = checkpoint_find(q->front, q->tenant.id, s->id);
+    char name[2 * STORE_NAME_MAX + 2], id[3 * STORE_NAME_MAX + 4];
+
+    snprintf(name, sizeof(name), "%s/%s", tenant_name, s->name);
+    snprintf(id, sizeof(id), "%s:%s", s->name[0] ? name : s->id, s->tag);
+    jw_object_begin(j);
+    jw_key(j, "snapshotID");
+    jw_string(j, id);
+    jw_key(j, "names");
+    jw_array_begin(j);
+    if (s->name[0])
+        jw_string(j, name);
+    jw_array_end(j);
+    jw_key(j, "state");
+    jw_string(j, warm && warm->kernels ? "warm" : "files");
+    report_put(j, report);
+    jw_object_end(j);
+}
+
+/* ---- create ---------------------------------------------------------------------------------- */
+
+struct saving {
+    struct e2b_req *q;
+    struct box *box;
+    struct store_snapshot snap;
+    json_t *report; /* of its kernels, and what was in their way */
+};
+
+static void saving_free(struct saving *s)
+{
+    json_decref(s->report);
+    box_unref(s->box);
+    free(s);
+}
+
+/* Written down, it exists. If that fails the files go, and so do those that lost their name. */
+static int write_down(struct front *f, const struct store_snapshot *snap, struct sg_error *e)
+{
+    char replaced[ID_LEN + 1];
+    int r = store_snapshot_add(f->store, snap, replaced, e);
+
+    if (r < 0)
+        box_forget_layer(f, snap->id);
+    else if (replaced[0])
+        box_forget_layer(f, replaced);
+    return r;
+}
+
+/* It is kept even if nobody waits for the answer: it can be found by its name and its sandbox. */
+static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
+{
+    struct saving *s = arg;
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct sg_error failed;
+    struct json j;
+
+    strbuf_init(&out, ANSWER_MAX);
+    s->snap.bytes = bytes;
+    if (r == 0) {
+        r = write_down(s->q->front, &s->snap, &failed);
+        e = &failed;
+    }
+    if (e2b_back(s->q)) {
+        if (r < 0) {
+            e2b_failed(s->q, e);
+        } else {
+            jw_init(&j, &out);
+            write_info(&j, s->q, &s->snap, s->report);
+            reply_json(s->q->http, 201, &out);
+        }
+    }
+    saving_free(s);
+}
+
+/* What is in the way of a copy is not in the way of the files. */
+static bool files_are_left(int r)
+{
+    return r == -EBUSY || r == -EOPNOTSUPP || r == -EDQUOT || r == -ENOMEM || r == -EPIPE;
+}
+
+static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
+                          const json_t *report)
+{
+    struct saving *s = arg;
+
+    s->report = report ? json_deep_copy(report) : json_object();
+    if (!json_object_get(s->report, "kernels"))
+        json_object_set_new(s->report, "kernels", json_array());
+    if (r < 0 && files_are_left(r) && s->box->state != BOX_ENDED && !shape_is_paused(s->box))
+        box_snapshot(s->box, s->snap.id, true, on_saved, s);
+    else
+        on_saved(s, r, e, r < 0 ? 0 : checkpoint_disk_bytes(c));
+}
+
+/* The name that was asked for. */
+static int parse_name(struct e2b_req *q, struct store_snapshot *snap, struct sg_error *e)
+{
+    const char *name = NULL;
+    struct template_ref ref;
+    int r = field_string(q->body, "name", REF_TEXT_MAX, &name, e);
+
+    snprintf(snap->tag, sizeof(snap->tag), "%s", REF_DEFAULT_TAG);
+    if (r < 0 || !name)
+        return r;
+    r = template_ref_parse(name, &ref, e);
+    if (r < 0)
+        return err_wrap(e, r, "Invalid name");
+    r = template_ref_own(&ref, q->tenant.name, e);
+    if (r < 0)
+        return r;
+    if (template_is_builtin(ref.name))
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "Invalid name: '%s' is a template that comes with the server", ref.name);
+    memcpy(snap->name, ref.name, sizeof(snap->name));
+    memcpy(snap->tag, ref.tag, sizeof(snap->tag));
+    return 0;
+}
+
+/* The built-in template at the bottom of it. */
+static void find_base(struct e2b_req *q, const struct box *b, struct store_snapshot *snap)
+{
+    struct template_ref ref = {.tag = REF_DEFAULT_TAG};
+    struct template_found t = {.base = "base"};
+
+    snprintf(ref.name, sizeof(ref.name), "%.*s", STORE_NAME_MAX, b->spec.template_id);
+    template_find(q->front->store, &q->tenant, &ref, &t, NULL);
+    memcpy(snap->base_template, t.base, sizeof(snap->base_template));
+}
+
+static int check_room(struct e2b_req *q, struct sg_error *e)
+{
+    uint32_t n = 0, limit = q->front->settings.tenant_snapshots;
+    int r = store_snapshots_count(q->front->store, q->tenant.id, &n, e);
+
+    if (r == 0 && n >= limit)
+        return err_set(e, SG_ERR_LIMIT, -EDQUOT,
+                       "you have reached the maximum number of snapshots: the limit is %u; delete "
+                       "one first",
+                       limit);
+    return r;
+}
+
+static void create_with_body(struct e2b_req *q)
+{
+    struct box *b = e2b_box(q);
+    struct store_snapshot snap = {.created_ms = clock_wall_ms()};
+    struct sg_error e;
+
+    if (!b)
+        return;
+    if (parse_name(q, &snap, &e) < 0 || check_room(q, &e) < 0) {
+        reply_sg_error(q->http, &e);
+        return;
+    }
+    if (shape_is_paused(b)) {
+        reply_error(q->http, 409,
+                    "Sandbox '%s' is paused and cannot be snapshotted; resume it "
+                    "first",
+                    b->id);
+        return;
+    }
+    struct checkpoint_ask ask = {.kind = CHECKPOINT_SNAPSHOT, .durable = true};
+    struct saving *s = xcalloc(1, sizeof(*s));
+    find_base(q, b, &snap);
+    id_random(snap.id);
+    memcpy(snap.tenant, q->tenant.id, sizeof(snap.tenant));
+    memcpy(snap.sandbox, b->id, sizeof(snap.sandbox));
+    *s = (struct saving){.q = q, .box = box_ref(b), .snap = snap};
+    ask.name = s->snap.id;
+    e2b_wait(q);
+    box_checkpoint(b, &ask, on_checkpoint, s);
+}
+
+void snapshot_create(struct http_req *req)
+{
+    e2b_with_body(req, create_with_body);
+}
+
+/* ---- list ------------------------------------------------------------------------------------ */
+
+struct listing {
+    struct e2b_req *q;
+    struct json *j;
+    struct template_ref ref;
+    bool by_name;
+    char sandbox[ID_LEN + 1]; /* "": of all */
+    bool by_sandbox;
+    unsigned left;
+    struct page_cursor last;
+    bool more;
+};
+
+static bool add_one(const struct store_snapshot *s, void *arg)
+{
+    struct listing *l = arg;
+
+    if (l->by_sandbox && strcmp(s->sandbox, l->sandbox) != 0)
+        return true;
+    if (l->by_name && strcmp(s->name, l->ref.name) != 0 && strcmp(s->id, l->ref.name) != 0)
+        return true;
+    if (l->by_name && l->ref.tagged && strcmp(s->tag, l->ref.tag) != 0)
+        return true;
+    if (l->left == 0) {
+        l->more = true;
+        return false;
+    }
+    l->left--;
+    l->last.at = s->seq;
+    write_info(l->j, l->q, s, NULL);
+    return true;
+}
+
+/* False: answered. */
+static bool parse_filters(struct listing *l)
+{
+    struct http_req *req = l->q->http;
+    const char *name = http_query_get(req, "name"), *sandbox = http_query_get(req, "sandboxID");
+    struct sg_error e;
+
+    if (sandbox) {
+        l->by_sandbox = true;
+        if (e2b_short_id(sandbox, l->sandbox) < 0) {
+            reply_error(req, 400, "Invalid sandbox ID");
+            return false;
+        }
+    }
+    if (!name)
+        return true;
+    l->by_name = true;
+    if (template_ref_parse(name, &l->ref, &e) < 0) {
+        reply_error(req, 400, "Invalid name: %s", e.message);
+        return false;
+    }
+    if (template_ref_own(&l->ref, l->q->tenant.name, &e) < 0) {
+        reply_sg_error(req, &e);
+        return false;
+    }
+    return true;
+}
+
+void snapshot_list(struct http_req *req)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct e2b_req *q = e2b_of(req);
+    struct json j;
+    struct listing l = {.q = q, .j = &j, .last.list = PAGE_SNAPSHOTS};
+    struct page page;
+    struct sg_error e;
+
+    if (!parse_filters(&l) || !page_of_request(q, PAGE_SNAPSHOTS, false, &page))
+        return;
+    l.left = page.limit;
+    strbuf_init(&out, ANSWER_MAX);
+    jw_init(&j, &out);
+    jw_array_begin(&j);
+    if (store_snapshots_each(q->front->store, q->tenant.id,
+                             page.has_cursor ? page.cursor.at : STORE_NEWEST, add_one, &l,
+                             &e) < 0) {
+        reply_sg_error(req, &e);
+        return;
+    }
+    jw_array_end(&j);
+    if (l.more)
+        page_next(q, &l.last);
+    reply_json(req, 200, &out);
+}

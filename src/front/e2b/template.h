@@ -1,0 +1,29 @@
+/* What a sandbox can start from: the templates that come with the server, and the tenant's own
+ * snapshots. */
+#pragma once
+
+#include "front/e2b/ref.h"
+#include "front/e2b/request.h"
+
+#define TEMPLATE_INTERPRETER "code-interpreter-v1"
+
+struct template_found {
+    char id[ID_LEN + 1];
+    char alias[STORE_NAME_MAX + 1]; /* "" if it has none */
+    char base[STORE_NAME_MAX + 1];  /* the built-in one that it goes back to */
+    char layer[ID_LEN + 1];         /* "" for a built-in one */
+    int64_t created_ms;
+};
+
+/* -ENOENT, with E2B's message. Another tenant's is not there. */
+int template_find(struct store *s, const struct store_tenant *tenant,
+                  const struct template_ref *ref, struct template_found *ret, struct sg_error *e);
+/* Whether a name is that of a template that comes with the server. */
+bool template_is_builtin(const char *name);
+
+/* Routes. */
+void templates_list(struct http_req *req);
+void template_get(struct http_req *req);
+void template_alias(struct http_req *req);
+void template_tags(struct http_req *req);
+void template_delete(struct http_req *req);

@@ -1,0 +1,125 @@
+/* GET /health, /metrics and /envs. */
+#include "lib/text/json.h"
+#include "front/envd/envd.h"
+#include "front/core/reply.h"
+
+#define ENVS_MAX (2u * 1024 * 1024)
+
+void envd_health(struct box *b, struct http_req *req)
+{
+    (void)b;
+    http_add_header(req, "Cache-Control", "no-store");
+    reply_empty(req, 204);
+}
+
+/* A request that waits for figures. It may be gone when they come. */
+struct waiting {
+    struct http_req *req; /* NULL: gone */
+    struct box *box;
+};
+
+static void on_close(struct http_req *req)
+{
+    struct waiting *w = req->owner;
+
+    w->req = NULL;
+}
+
+static uint64_t cpu_count(const struct box *b)
+{
+    return ((uint64_t)b->spec.limits.cpus_milli + 999) / 1000;
+}
+
+static void write_metric(struct strbuf *out, const struct box *b, const struct metric *m)
+{
+    uint64_t cpus = cpu_count(b);
+    float pct = (m->cpu_pct > 0 ? m->cpu_pct : 0) / (float)(cpus ? cpus : 1);
+    struct json j;
+
+    jw_init(&j, out);
+    jw_object_begin(&j);
+    jw_key(&j, "ts");
+    jw_i64(&j, m->ms / 1000);
+    jw_key(&j, "cpu_count");
+    jw_u64(&j, cpus);
+    jw_key(&j, "cpu_used_pct"); /* of all processors together */
+    jw_fixed(&j, (uint64_t)(pct * 100 + 0.5f), 2);
+    const struct {
+        const char *name;
+        uint64_t value;
+    } sizes[] = {
+        {"mem_total_mib", m->memory_total >> 20},
+        {"mem_used_mib", m->memory_used >> 20},
+        {"mem_total", m->memory_total},
+        {"mem_used", m->memory_used},
+        {"mem_cache", m->memory_cache},
+        {"disk_used", m->disk_used},
+        {"disk_total", m->disk_total},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+        jw_key(&j, sizes[i].name);
+        jw_u64(&j, sizes[i].value);
+    }
+    jw_object_end(&j);
+}
+
+static void on_sample(void *arg, const struct metric *m)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct waiting *w = arg;
+
+    strbuf_init(&out, 4096);
+    if (w->req) {
+        w->req->on_close = NULL;
+        if (m) {
+            write_metric(&out, w->box, m);
+            http_add_header(w->req, "Cache-Control", "no-store");
+            reply_json(w->req, 200, &out);
+        } else {
+            reply_gone(w->req, w->box);
+        }
+    }
+    box_unref(w->box);
+    free(w);
+}
+
+void envd_metrics(struct box *b, struct http_req *req)
+{
+    struct waiting *w = xcalloc(1, sizeof(*w));
+
+    *w = (struct waiting){.req = req, .box = box_ref(b)};
+    req->owner = w;
+    req->on_close = on_close;
+    box_metrics_sample(b, on_sample, w);
+}
+
+void envd_envs(struct box *b, struct http_req *req)
+{
+    const struct {
+        const char *name, *value;
+    } ours[] = {{"E2B_SANDBOX", "true"},
+                {"E2B_SANDBOX_ID", b->id},
+                {"E2B_TEMPLATE_ID", b->spec.template_id}};
+    AUTO(strbuf_done) struct strbuf out = {0};
+    const char *key;
+    json_t *value;
+    struct json j;
+
+    strbuf_init(&out, ENVS_MAX);
+    jw_init(&j, &out);
+    jw_object_begin(&j);
+    for (size_t i = 0; i < ARRAY_SIZE(ours); i++) {
+        if (json_object_get(b->spec.envs, ours[i].name))
+            continue;
+        jw_key(&j, ours[i].name);
+        jw_string(&j, ours[i].value);
+    }
+    json_object_foreach(b->spec.envs, key, value)
+    {
+        jw_key(&j, key);
+        jw_string(&j, json_string_value(value));
+    }
+    jw_object_end(&j);
+    http_add_header(req, "Cache-Control", "no-store");
+    reply_json(req, 200, &out);
+}

@@ -1,0 +1,19 @@
+/* The parts of the process service. */
+#pragma once
+
+#include "front/envd/service.h"
+
+/* Writes which process a request is about: pid u32, tag str. False: the call has failed. */
+bool process_selector(struct rpc_call *c, json_t *message, struct strbuf *request);
+
+/* process_stream.c */
+void process_stream_start(struct rpc_call *c, json_t *message);
+void process_stream_connect(struct rpc_call *c, json_t *message);
+/* process_input.c */
+void process_send_input(struct rpc_call *c, json_t *message);
+void process_close_stdin(struct rpc_call *c, json_t *message);
+void process_stream_input(struct rpc_call *c, json_t *message);
+
+/* process_status.c: how a process ended, as a canonical EndEvent in the words that Go has for it.
+ */
+json_t *process_end_event(bool killed, uint32_t code);

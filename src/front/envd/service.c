@@ -1,0 +1,235 @@
+#include "front/envd/service.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "front/core/reply.h"
+#include "lib/text/base64.h"
+
+#define CREDENTIALS_MAX 1024
+
+/* ---- who and where -------------------------------------------------------------------------- */
+
+bool envd_user_valid(const char *name)
+{
+    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-");
+
+    return n > 0 && n <= OPS_NAME_MAX && name[n] == '\0' && name[0] != '-' &&
+           !(name[0] >= '0' && name[0] <= '9');
+}
+
+/* The name in front of the colon. False: there are no such credentials, and nobody is named. */
+static bool basic_user(const struct http_req *req, struct strbuf *ret)
+{
+    const char *header = http_header_get(req, "authorization");
+
+    if (!header || strncasecmp(header, "basic ", 6) != 0)
+        return false;
+    header += 6 + strspn(header + 6, " ");
+    if (base64_decode(ret, header, strlen(header)) < 0 || ret->truncated)
+        return false;
+    char *colon = memchr(ret->buf, ':', ret->len);
+    if (!colon)
+        return false;
+    *colon = '\0';
+    return true;
+}
+
+static void unknown_user(struct rpc_call *c, const char *user)
+{
+    rpc_fail(c, RPC_UNAUTHENTICATED, "invalid username: '%.64s'", user);
+}
+
+bool service_user(struct rpc_call *c, char ret[OPS_NAME_MAX + 1])
+{
+    AUTO(strbuf_done) struct strbuf credentials = {0};
+    const char *name = ENVD_DEFAULT_USER;
+
+    strbuf_init(&credentials, CREDENTIALS_MAX);
+    if (basic_user(c->req, &credentials))
+        name = credentials.buf;
+    if (!envd_user_valid(name)) {
+        unknown_user(c, name);
+        return false;
+    }
+    snprintf(ret, OPS_NAME_MAX + 1, "%s", name);
+    return true;
+}
+
+/* Joins what a path says, name by name, without looking at any file: as relative paths have always
+ * been told to clients. -ENAMETOOLONG. */
+static int add_names(char ret[OPS_PATH_MAX], const char *names)
+{
+    size_t len = strlen(ret);
+
+    while (*names) {
+        size_t n = strcspn(names, "/");
+        if (n == 2 && memcmp(names, "..", 2) == 0) {
+            while (len > 0 && ret[--len] != '/')
+                ;
+        } else if (n > 0 && !(n == 1 && names[0] == '.')) {
+            if (len + 1 + n >= OPS_PATH_MAX)
+                return -ENAMETOOLONG;
+            ret[len++] = '/';
+            memcpy(ret + len, names, n);
+            len += n;
+        }
+        ret[len] = '\0';
+        names += n + (names[n] == '/');
+    }
+    if (len == 0)
+        memcpy(ret, "/", 2);
+    return 0;
+}
+
+int envd_path(const char *user, const char *given, char ret[OPS_PATH_MAX], struct sg_error *e)
+{
+    char path[OPS_PATH_MAX];
+    int r = 0;
+
+    if (given[0] == '~' && given[1] != '\0' && given[1] != '/')
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "failed to expand path '%.200s' for user '%s': cannot expand user-specific "
+                       "home dir",
+                       given, user);
+    if (given[0] == '/') {
+        r = strlen(given) < sizeof(path) ? 0 : -ENAMETOOLONG;
+        if (r == 0)
+            memcpy(path, given, strlen(given) + 1);
+    } else {
+        bool root = strcmp(user, "root") == 0;
+        snprintf(path, sizeof(path), "%s%s", root ? "/root" : "/home/", root ? "" : user);
+        r = add_names(path, given + (given[0] == '~'));
+    }
+    if (r < 0)
+        return err_set(e, SG_ERR_INVALID, r, "the path is longer than %d bytes", OPS_PATH_MAX - 1);
+    memcpy(ret, path, strlen(path) + 1);
+    return 0;
+}
+
+bool service_path(struct rpc_call *c, const char *user, const char *given, char ret[OPS_PATH_MAX])
+{
+    struct sg_error e = {0};
+
+    if (envd_path(user, given, ret, &e) == 0)
+        return true;
+    rpc_fail(c, RPC_INVALID_ARGUMENT, "%s", e.message);
+    return false;
+}
+
+/* ---- errors --------------------------------------------------------------------------------- */
+
+enum rpc_code service_code(int status)
+{
+    if (status == EEXIST)
+        return RPC_ALREADY_EXISTS;
+    if (status == ECANCELED)
+        return RPC_CANCELED;
+    if (status == ELOOP)
+        return RPC_FAILED_PRECONDITION;
+    switch (status_of_call(status)) {
+    case 400:
+    case 413:
+        return RPC_INVALID_ARGUMENT;
+    case 401:
+        return RPC_UNAUTHENTICATED;
+    case 403:
+        return RPC_PERMISSION_DENIED;
+    case 404:
+        return RPC_NOT_FOUND;
+    case 429:
+    case 507:
+        return RPC_RESOURCE_EXHAUSTED;
+    case 501:
+        return RPC_UNIMPLEMENTED;
+    default: /* as files that somebody puts into a directory while it is being removed */
+        return RPC_FAILED_PRECONDITION;
+    }
+}
+
+void service_gone(struct rpc_call *c)
+{
+    struct http_req *req = c->req;
+
+    rpc_abandon(c);
+    if (http_started(req))
+        http_abort(req);
+    else
+        reply_gone(req, box_of(c));
+}
+
+void service_nonsense(struct rpc_call *c)
+{
+    rpc_fail(c, service_code(EPROTO), "the sandbox answered something that cannot be read");
+}
+
+void service_fail(struct rpc_call *c, const char *user, int status, const char *message)
+{
+    if (status == CALL_GONE)
+        service_gone(c);
+    else if (status == EUSERS)
+        unknown_user(c, user);
+    else
+        rpc_fail(c, service_code(status), "%s", message);
+}
+
+/* ---- one operation of the agent ------------------------------------------------------------- */
+
+static void task_close(struct rpc_call *c)
+{
+    struct task *t = c->owner;
+
+    call_cancel(&t->call);
+    if (t->release)
+        t->release(t);
+    free(t->path);
+    free(t);
+}
+
+static void task_end(struct call *call, int status, const char *message, const void *result,
+                     size_t len)
+{
+    struct task *t = call->owner;
+
+    if (status == 0)
+        t->done(t, result, len);
+    else if (status != CALL_GONE && t->failed)
+        t->failed(t, status, message);
+    else
+        service_fail(t->rpc, t->user, status, message);
+}
+
+void *task_new(struct rpc_call *c, size_t size)
+{
+    struct task *t = xcalloc(1, size);
+
+    t->rpc = c;
+    t->call.owner = t;
+    t->call.on_end = task_end;
+    c->owner = t;
+    c->on_close = task_close;
+    return t;
+}
+
+bool task_target(struct task *t, const char *given, struct strbuf *request)
+{
+    char path[OPS_PATH_MAX];
+
+    if (!service_user(t->rpc, t->user) || !service_path(t->rpc, t->user, given, path))
+        return false;
+    t->path = xstrdup(path);
+    wire_put_str(request, t->user);
+    wire_put_str(request, path);
+    return true;
+}
+
+bool task_begin(struct task *t, enum chan_op op, const struct strbuf *request)
+{
+    struct sg_error e = {0};
+    int r = call_begin(&t->call, box_of(t->rpc), op, request, &e);
+
+    if (r < 0)
+        service_fail(t->rpc, t->user, r == -EPIPE ? CALL_GONE : -r, e.message);
+    return r == 0;
+}

@@ -1,0 +1,253 @@
+/* CreateWatcher, GetWatcherEvents, RemoveWatcher: watches that belong to the sandbox, not to a
+ * request. What they saw waits in memory, bounded for all watches of a sandbox together; one that
+ * would go beyond is over, and says so when it is asked.
+ *
+ * A pause ends the agent's side. It is set up again when the watch is next asked: what happened
+ * between is not known. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "front/envd/messages.h"
+#include "front/envd/watch.h"
+
+#define WATCHERS_MAX 64
+#define WAITING_MAX  (8u * 1024 * 1024) /* of a sandbox's changes, as they cost */
+#define EVENT_COST   512                /* of each, besides its text */
+
+struct watcher {
+    struct watchers *all;
+    struct watcher *next;
+    struct call call;
+    char id[ID_LEN + 2];
+    uint32_t flags;
+    struct strbuf request;
+    json_t *events;
+    size_t cost;     /* of the events */
+    bool asleep;     /* its call was dropped with the sandbox's pause */
+    bool lost;       /* changes were */
+    int status;      /* errno of one that has ended by itself */
+    struct task *by; /* the call that made it and waits for it, or NULL */
+};
+
+struct watchers {
+    struct box *box; /* not a reference: the box owns this */
+    struct watcher *first;
+    size_t n, cost;
+};
+
+static void watcher_free(struct watcher *w)
+{
+    for (struct watcher **at = &w->all->first; *at; at = &(*at)->next)
+        if (*at == w) {
+            *at = w->next;
+            break;
+        }
+    w->all->n--;
+    w->all->cost -= w->cost;
+    call_cancel(&w->call);
+    strbuf_done(&w->request);
+    json_decref(w->events);
+    free(w);
+}
+
+static void watchers_free(struct watchers *all)
+{
+    while (all->first)
+        watcher_free(all->first);
+    free(all);
+}
+
+static struct watchers *watchers_of(struct box *b)
+{
+    if (!b->watchers) {
+        b->watchers = xcalloc(1, sizeof(*b->watchers));
+        b->watchers->box = b;
+        b->watchers_free = watchers_free;
+    }
+    return b->watchers;
+}
+
+static void forget_events(struct watcher *w)
+{
+    w->all->cost -= w->cost;
+    w->cost = 0;
+    json_array_clear(w->events);
+}
+
+/* ---- what the agent says -------------------------------------------------------------------- */
+
+static void take_change(struct watcher *w, const void *p, size_t len)
+{
+    bool lost;
+    json_t *event = watch_event(p, len, w->flags, &lost);
+
+    if (event && w->all->cost < WAITING_MAX) {
+        json_array_append_new(w->events, event);
+        w->cost += len + EVENT_COST;
+        w->all->cost += len + EVENT_COST;
+        return;
+    }
+    /* too many, or lost inside already, or nothing that an agent says */
+    json_decref(event);
+    w->lost = true;
+    forget_events(w);
+    call_cancel(&w->call);
+}
+
+/* The one that waits for the watch to be there is answered. */
+static void creation_over(struct watcher *w, int status, const char *message)
+{
+    struct task *by = w->by;
+
+    w->by = NULL;
+    if (status == 0) {
+        rpc_reply(by->rpc, json_pack("{s:s}", "watcherId", w->id));
+        return;
+    }
+    by->release = NULL; /* it would free the watch */
+    if (status == CALL_GONE)
+        service_gone(by->rpc);
+    else
+        watch_failed(by, status, message);
+    watcher_free(w);
+}
+
+static void on_event(struct call *call, uint8_t what, const void *p, size_t len)
+{
+    struct watcher *w = call->owner;
+
+    if (what == EVENT_WATCHING && w->by)
+        creation_over(w, 0, NULL);
+    else if (what == EVENT_CHANGE)
+        take_change(w, p, len);
+}
+
+static void on_end(struct call *call, int status, const char *message, const void *result,
+                   size_t len)
+{
+    struct watcher *w = call->owner;
+
+    (void)result, (void)len;
+    if (w->by) {
+        creation_over(w, status ? status : EPROTO, message);
+        return;
+    }
+    if (status == CALL_GONE)
+        w->asleep = true;
+    else
+        w->status = status ? status : EPROTO;
+}
+
+static int watcher_begin(struct watcher *w, struct sg_error *e)
+{
+    w->asleep = false;
+    w->status = 0;
+    return call_begin(&w->call, w->all->box, OP_FILE_WATCH, &w->request, e);
+}
+
+/* ---- methods -------------------------------------------------------------------------------- */
+
+/* The client is gone before it knows of the watch: nobody else does. */
+static void creator_gone(struct task *t)
+{
+    struct watchers *all = box_of(t->rpc)->watchers;
+
+    for (struct watcher *w = all->first; w; w = w->next)
+        if (w->by == t) {
+            watcher_free(w);
+            return;
+        }
+}
+
+static struct watcher *watcher_new(struct watchers *all, uint32_t flags)
+{
+    struct watcher *w = xcalloc(1, sizeof(*w));
+
+    w->id[0] = 'w';
+    id_random(w->id + 1);
+    w->all = all;
+    w->next = all->first;
+    all->first = w;
+    all->n++;
+    w->flags = flags;
+    w->events = json_array();
+    w->call = (struct call){.owner = w, .lasting = true, .on_event = on_event, .on_end = on_end};
+    strbuf_init(&w->request, 2 * OPS_PATH_MAX);
+    return w;
+}
+
+void watcher_create(struct rpc_call *c, json_t *message)
+{
+    struct watchers *all = watchers_of(box_of(c));
+    struct task *t = task_new(c, sizeof(*t));
+    struct sg_error e = {0};
+
+    if (all->n >= WATCHERS_MAX) {
+        rpc_fail(c, RPC_RESOURCE_EXHAUSTED,
+                 "a sandbox has at most %d watchers: remove one that is not needed", WATCHERS_MAX);
+        return;
+    }
+    struct watcher *w = watcher_new(all, watch_flags(message));
+    w->by = t;
+    t->release = creator_gone;
+    if (!task_target(t, rpc_str(message, "path"), &w->request))
+        return;
+    wire_put_u32(&w->request, w->flags);
+    int r = watcher_begin(w, &e);
+    if (r < 0)
+        creation_over(w, r == -EPIPE ? CALL_GONE : -r, e.message);
+}
+
+/* NULL: the call has failed. */
+static struct watcher *find(struct rpc_call *c, json_t *message)
+{
+    struct watchers *all = box_of(c)->watchers;
+    const char *id = rpc_str(message, "watcherId");
+
+    for (struct watcher *w = all ? all->first : NULL; w; w = w->next)
+        if (!w->by && strcmp(w->id, id) == 0)
+            return w;
+    rpc_fail(c, RPC_NOT_FOUND, "watcher with id %.64s not found", id);
+    return NULL;
+}
+
+void watcher_get_events(struct rpc_call *c, json_t *message)
+{
+    struct watcher *w = find(c, message);
+    struct sg_error e = {0};
+    struct strbuf out;
+    struct rpc_list list;
+    size_t i;
+    json_t *event;
+
+    if (!w)
+        return;
+    box_of(c)->used_ns = clock_ns();
+    if (w->asleep && watcher_begin(w, &e) < 0) {
+        w->asleep = true;
+        rpc_fail(c, RPC_UNAVAILABLE, "%s", e.message);
+        return;
+    }
+    if (w->lost || w->status) {
+        rpc_fail(c, RPC_INTERNAL, "%s",
+                 w->lost ? WATCH_LOST : "watcher error: the directory cannot be watched any more");
+        return;
+    }
+    strbuf_init(&out, RPC_REPLY_MAX);
+    rpc_list_begin(&list, &watcher_events, c->codec, &out);
+    json_array_foreach(w->events, i, event) rpc_list_add(&list, event);
+    rpc_list_end(&list);
+    forget_events(w);
+    rpc_reply_encoded(c, &out);
+}
+
+void watcher_remove(struct rpc_call *c, json_t *message)
+{
+    struct watcher *w = find(c, message);
+
+    if (!w)
+        return;
+    watcher_free(w);
+    rpc_reply(c, NULL);
+}

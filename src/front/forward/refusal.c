@@ -1,0 +1,78 @@
+#include "front/forward/refusal.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "lib/text/json.h"
+#include "front/core/asked.h"
+#include "front/core/reply.h"
+
+#define ANSWER_MAX 4096
+
+bool wants_page(const struct http_req *req)
+{
+    const char *accept = http_header_get(req, "accept");
+    const char *mode = http_header_get(req, "sec-fetch-mode");
+    const char *agent = http_header_get(req, "user-agent");
+
+    if (!accept || !strcasestr(accept, "text/html"))
+        return false;
+    if (mode)
+        return strcasecmp(mode, "navigate") == 0;
+    return agent && strcasestr(agent, "mozilla") && !http_header_get(req, "x-requested-with");
+}
+
+/* Nothing in it comes from the request: ids are [a-z0-9], messages are ours. */
+static void write_page(struct strbuf *out, const struct box *b, int status, unsigned port,
+                       const char *message)
+{
+    strbuf_addf(out,
+                "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>%d %s</title>\n"
+                "<body style=\"font:16px/1.5 system-ui,sans-serif;max-width:36em;margin:4em "
+                "auto;padding:0 1em\">\n<h1 style=\"font-size:1.3em\">%s</h1>\n<p>Sandbox "
+                "<code>%s</code>",
+                status, http_status_text(status), message, b->id);
+    if (port)
+        strbuf_addf(out, ", port <code>%u</code>", port);
+    strbuf_addstr(out, "</p>\n</body></html>\n");
+}
+
+static void write_json(struct strbuf *out, struct http_req *req, const struct box *b, int status,
+                       unsigned port, const char *message)
+{
+    struct json j;
+
+    jw_init(&j, out);
+    jw_object_begin(&j);
+    jw_key(&j, "sandboxId");
+    jw_string(&j, b->id);
+    jw_key(&j, "message");
+    jw_string(&j, message);
+    if (port) {
+        jw_key(&j, "port");
+        jw_u64(&j, port);
+    }
+    jw_key(&j, "code");
+    jw_i64(&j, status);
+    reply_put_fault(req, &j, status, message);
+    jw_object_end(&j);
+}
+
+void refuse_forward(struct http_req *req, const struct box *b, int status, unsigned port,
+                    const char *message)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+
+    strbuf_init(&out, ANSWER_MAX);
+    http_failed(req, status, message);
+    /* What listens there, or does not, is a program of the sandbox's user. */
+    if (status == 502 || status == 504)
+        asked_blame(req, LAYER_CODE);
+    if (wants_page(req)) {
+        write_page(&out, b, status, port, message);
+        http_reply(req, status, "text/html; charset=utf-8", out.buf, out.len);
+    } else {
+        write_json(&out, req, b, status, port, message);
+        http_reply(req, status, "application/json", out.buf, out.len);
+    }
+}

@@ -1,0 +1,387 @@
+#include "front/interpreter/cell.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/channel/wire.h"
+#include "front/core/identity.h"
+
+#define KEEPALIVE_MS 5000
+#define PATIENCE_MS  2000
+#define NOTE_MAX     1024
+#define HELD_MAX     (256u * 1024)
+/* All that the agent may send unacknowledged, in frames of one byte. */
+#define QUEUE_MAX (16u * CHAN_WINDOW)
+
+static void on_timer_closed(uv_handle_t *h)
+{
+    free(h);
+}
+
+static void stop_timer(struct cell *c)
+{
+    if (c->timer)
+        uv_close((uv_handle_t *)c->timer, on_timer_closed);
+    c->timer = NULL;
+}
+
+/* ---- to the owner --------------------------------------------------------------------------- */
+
+static void on_line_bytes(void *owner, const char *p, size_t len)
+{
+    struct cell *c = owner;
+
+    c->wrote_ms = uv_now(c->box->front->loop);
+    c->choked |= !c->on_write(c, p, len);
+}
+
+static void start(struct cell *c)
+{
+    if (c->started)
+        return;
+    c->started = true;
+    if (c->on_start)
+        c->on_start(c);
+}
+
+static void on_timer(uv_timer_t *t)
+{
+    struct cell *c = t->data;
+    uint64_t idle = uv_now(t->loop) - c->wrote_ms;
+
+    if (!c->started) {
+        start(c);
+        lines_keepalive(&c->lines);
+    } else if (idle >= KEEPALIVE_MS && !c->choked && !results_open(&c->results)) {
+        lines_keepalive(&c->lines);
+    }
+    uv_timer_start(t, on_timer, idle < KEEPALIVE_MS ? KEEPALIVE_MS - idle : KEEPALIVE_MS, 0);
+}
+
+static enum lines_stream stream_of(uint8_t sub)
+{
+    return sub == CHAN_STDERR ? LINES_STDERR : LINES_STDOUT;
+}
+
+static void put_output(struct cell *c, enum lines_stream stream, struct outflow_text text)
+{
+    lines_output(&c->lines, stream, text.p, text.len);
+    if (c->deed.span && trace_content_wanted())
+        strbuf_add(&c->said, text.p, text.len);
+}
+
+static void write_output(struct cell *c, enum lines_stream stream, const void *p, size_t len)
+{
+    put_output(
+        c, stream,
+        outflow_feed(c->outflow, stream == LINES_STDERR ? OUTFLOW_ERR : OUTFLOW_OUT, p, len));
+}
+
+/* What the sanitiser held back to see how it goes on. */
+static void flush_output(struct cell *c)
+{
+    put_output(c, LINES_STDOUT, outflow_flush(c->outflow, OUTFLOW_OUT));
+    put_output(c, LINES_STDERR, outflow_flush(c->outflow, OUTFLOW_ERR));
+}
+
+static void on_quiet(void *arg)
+{
+    struct cell *c = arg;
+
+    if (!results_open(&c->results) && !c->over)
+        flush_output(c);
+}
+
+static void write_held(struct cell *c)
+{
+    char text[160];
+    const void *p;
+    uint8_t sub;
+    size_t n;
+
+    while (frames_take(&c->held, LINE_TEXT_MAX, &sub, &p, &n))
+        write_output(c, stream_of(sub), p, n);
+    if (c->lost == 0)
+        return;
+    flush_output(c);
+    snprintf(text, sizeof(text),
+             "sandglass: %zu bytes of output left out: they came during a result\n", c->lost);
+    lines_output(&c->lines, LINES_STDERR, text, strlen(text));
+    c->lost = 0;
+}
+
+static bool is_output(uint8_t sub)
+{
+    return sub == CHAN_STDOUT || sub == CHAN_STDERR;
+}
+
+static void write_frame(struct cell *c, uint8_t sub, const void *p, size_t len)
+{
+    tape_add(c->tape, sub, p, len);
+    if (sub == CHAN_KERNEL) {
+        if (!results_open(&c->results))
+            flush_output(c);
+        results_packet(&c->results, p, len);
+        if (!results_open(&c->results))
+            write_held(c);
+    } else if (!results_open(&c->results)) {
+        write_output(c, stream_of(sub), p, len);
+    } else if (!frames_add(&c->held, sub, true, p, len)) {
+        c->lost += len;
+    }
+    if (c->choked)
+        c->owed += len;
+    else
+        call_consumed(&c->call, len);
+}
+
+/* ---- the end: the owner may free the cell in these callbacks, so nothing follows them -------- */
+
+/* One that raised an error is its author's; only what keeps it from running is a failure of ours.
+ */
+static void end_deed(struct cell *c, bool failed)
+{
+    const char *type = c->ending.timed_out ? "timeout" : c->ending.status ? "kernel" : "code";
+
+    if (failed) {
+        span_text(c->deed.span, KEY_LAYER, log_layer_name(LAYER_CODE));
+        span_fail(c->deed.span, type, c->results.error[ERROR_NAME].buf);
+    }
+    deed_content(&c->deed, c->box->front, KEY_OUTPUT, c->said.buf, c->said.len);
+    deed_end(&c->deed, c->box->front, c->box, 0, NULL, NULL);
+}
+
+static void finish(struct cell *c)
+{
+    struct results *r = &c->results;
+
+    start(c);
+    results_close(r);
+    write_held(c);
+    flush_output(c);
+    lines_output_end(&c->lines);
+    bool failed = ending_error(&c->ending, c->message, c->request.timeout_ms, r);
+    for (size_t i = 0; failed && i < ERROR_PARTS_; i++)
+        outflow_clean(c->outflow, &r->error[i]);
+    if (failed)
+        lines_error(&c->lines, &r->error[ERROR_NAME], &r->error[ERROR_VALUE],
+                    &r->error[ERROR_TRACEBACK]);
+    lines_end(&c->lines);
+    if (c->running)
+        box_log_add(&c->box->log, LOG_INFO, LAYER_CODE, 0, "Cell %u ended%s%.64s", c->number,
+                    failed ? ": " : "", failed ? r->error[ERROR_NAME].buf : "");
+    if (c->ending.status == 0 && c->ending.how == KERNEL_DONE && !c->ending.timed_out)
+        tape_end(steal_ptr(&c->tape), c->outflow);
+    end_deed(c, failed);
+    c->over = true;
+    stop_timer(c);
+    c->on_over(c, failed);
+}
+
+/* Writes what waits, as far as the owner takes it, and the end when nothing waits any more. */
+static void advance(struct cell *c)
+{
+    const void *p;
+    uint8_t sub;
+    size_t n;
+
+    while (!c->choked && frames_take(&c->queue, LINE_TEXT_MAX, &sub, &p, &n))
+        write_frame(c, sub, p, n);
+    if (c->ended && !c->over && frames_empty(&c->queue))
+        finish(c);
+}
+
+void cell_resume(struct cell *c)
+{
+    if (!c->choked)
+        return;
+    c->choked = false;
+    call_consumed(&c->call, c->owed);
+    c->owed = 0;
+    advance(c);
+}
+
+/* Without lines, or without the rest of them. */
+static void give_up(struct cell *c, int status, const char *message)
+{
+    struct sg_error e;
+
+    if (status == CALL_GONE)
+        box_gone_error(c->box, &e);
+    else
+        err_set(&e, SG_ERR_INVALID, -EIO, "%s", message);
+    deed_end(&c->deed, c->box->front, c->box, -EIO, &e, NULL);
+    c->over = true;
+    stop_timer(c);
+    call_cancel(&c->call);
+    c->on_refused(c, status, message);
+}
+
+static void on_end(struct call *call, int status, const char *message, const void *result,
+                   size_t len)
+{
+    struct cell *c = call->owner;
+
+    if (status == CALL_GONE || (status != 0 && !c->started)) {
+        give_up(c, status, message);
+        return;
+    }
+    if (status != 0) {
+        c->ending.status = status;
+        c->message = xstrdup(message);
+    } else if (!ending_read(result, len, &c->ending)) {
+        c->ending.status = EPROTO;
+        c->message = xstrdup("the sandbox answered something that cannot be read");
+    }
+    c->ended = true;
+    advance(c);
+}
+
+/* ---- from the agent ------------------------------------------------------------------------- */
+
+static void on_event(struct call *call, uint8_t what, const void *p, size_t len)
+{
+    struct cell *c = call->owner;
+    AUTO(strbuf_done) struct strbuf line = {0};
+    struct wire_reader r;
+
+    wire_reader_init(&r, p, len);
+    uint32_t number = wire_get_u32(&r);
+    const char *note = wire_get_str(&r, NOTE_MAX);
+    if (what != EVENT_EXECUTING || c->running || !wire_done(&r))
+        return;
+    c->running = true;
+    c->number = number;
+    tape_running(c->tape, number);
+    box_log_add(&c->box->log, LOG_INFO, LAYER_CODE, 0, "Cell %u of %s%s started", number,
+                c->request.context[0] ? "context " : "",
+                c->request.context[0]    ? c->request.context
+                : c->request.language[0] ? c->request.language
+                                         : "python");
+    start(c);
+    lines_number(&c->lines, number);
+    if (!note[0])
+        return;
+    strbuf_init(&line, 2 * NOTE_MAX);
+    strbuf_addf(&line, "sandglass: %s\n", note);
+    lines_output(&c->lines, LINES_STDERR, line.buf, line.len);
+}
+
+static void on_data(struct call *call, uint8_t sub, const void *p, size_t len)
+{
+    struct cell *c = call->owner;
+
+    if (!c->running || !(is_output(sub) || sub == CHAN_KERNEL)) {
+        call_consumed(call, len);
+        return;
+    }
+    if (!c->choked && frames_empty(&c->queue))
+        write_frame(c, sub, p, len);
+    else if (!frames_add(&c->queue, sub, is_output(sub), p, len))
+        give_up(c, ENOMEM, "the sandbox's output cannot be kept");
+}
+
+static void send_code(struct cell *c)
+{
+    struct execute_request *r = &c->request;
+    size_t n = call_credit(&c->call), left = r->code_len - c->sent;
+
+    n = n < left ? n : left;
+    if (n > 0)
+        call_send(&c->call, CHAN_STDIN, r->code + c->sent, n);
+    c->sent += n;
+    if (n < left)
+        return;
+    call_eof(&c->call);
+    json_decref(steal_ptr(&r->body));
+}
+
+static void on_credit(struct call *call)
+{
+    struct cell *c = call->owner;
+
+    if (c->request.body)
+        send_code(c);
+}
+
+/* ---- from the owner ------------------------------------------------------------------------- */
+
+static int ask(struct cell *c, struct sg_error *e)
+{
+    AUTO(strbuf_done) struct strbuf request = {0};
+
+    strbuf_init(&request, OPS_OPEN_MAX);
+    wire_put_str(&request, c->request.context);
+    wire_put_str(&request, c->request.language);
+    wire_put_u64(&request, c->request.timeout_ms);
+    identity_put_envs(c->box, NULL, NULL, &request);
+    envs_put_traced(c->request.envs, &c->deed.trace, &request);
+    box_cork(c->box);
+    int r = call_begin(&c->call, c->box, OP_KERNEL_EXECUTE, &request, e);
+    if (r == 0)
+        send_code(c);
+    box_uncork(c->box);
+    return r;
+}
+
+void cell_begin(struct cell *c, struct execute_request *request)
+{
+    struct sg_error e = {0};
+
+    c->request = *request;
+    request->body = NULL;
+    strbuf_init(&c->said, SPAN_VALUE_MAX);
+    deed_begin(&c->deed, DEED_CELL);
+    deed_box(&c->deed, c->box);
+    span_text(c->deed.span, KEY_LANGUAGE, c->request.language[0] ? c->request.language : "python");
+    deed_content(&c->deed, c->box->front, KEY_INPUT, c->request.code, c->request.code_len);
+    c->call = (struct call){.owner = c,
+                            .uncounted = c->call.uncounted,
+                            .on_event = on_event,
+                            .on_data = on_data,
+                            .on_credit = on_credit,
+                            .on_end = on_end};
+    c->lines = (struct lines){.write = on_line_bytes, .owner = c};
+    c->outflow =
+        outflow_new(c->box->front, c->sanitise, c->box->spec.tenant, c->box->id, on_quiet, c);
+    c->tape = tape_new(c->box, c->request.context, c->request.language, c->request.code,
+                       c->request.code_len, c->request.envs);
+    results_init(&c->results, &c->lines, c->outflow);
+    frames_init(&c->queue, QUEUE_MAX);
+    frames_init(&c->held, HELD_MAX);
+    int r = ask(c, &e);
+    if (r < 0) {
+        give_up(c, r == -EPIPE ? CALL_GONE : -r, e.message);
+        return;
+    }
+    c->timer = xcalloc(1, sizeof(*c->timer));
+    uv_timer_init(c->box->front->loop, c->timer);
+    c->timer->data = c;
+    c->wrote_ms = uv_now(c->box->front->loop);
+    uv_timer_start(c->timer, on_timer, PATIENCE_MS, 0);
+}
+
+void cell_cancel(struct cell *c)
+{
+    if (c->running && !c->over)
+        box_log_add(&c->box->log, LOG_INFO, LAYER_CLIENT, 0,
+                    "Cell %u: its client has gone, it is interrupted", c->number);
+    if (!c->over)
+        span_fail(c->deed.span, "cancelled", "its client has gone");
+    deed_drop(&c->deed);
+    c->over = true;
+    stop_timer(c);
+    call_cancel(&c->call);
+}
+
+void cell_done(struct cell *c)
+{
+    tape_free(steal_ptr(&c->tape));
+    results_done(&c->results);
+    frames_done(&c->queue);
+    frames_done(&c->held);
+    outflow_free(steal_ptr(&c->outflow));
+    json_decref(c->request.body);
+    strbuf_done(&c->said);
+    free(c->message);
+}

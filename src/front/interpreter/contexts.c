@@ -1,0 +1,188 @@
+/* The contexts of a sandbox. Each route is one operation of the agent. */
+#include <string.h>
+
+#include "lib/text/json.h"
+#include "front/core/replay.h"
+#include "front/core/reply.h"
+#include "front/interpreter/request.h"
+#include "front/interpreter/routes.h"
+
+#define ANSWER_MAX (1024u * 1024)
+
+struct ask {
+    struct call call;
+    struct http_req *req;
+    struct box *box;
+    const char *context; /* the one that the path names; NULL: none */
+    struct strbuf answer;
+    struct json json;
+    /* Writes the answer; NULL: it is null. False: the agent said what no agent says. */
+    bool (*done)(struct ask *a, const void *result, size_t len);
+};
+
+static void on_close(struct http_req *req)
+{
+    struct ask *a = req->owner;
+
+    call_cancel(&a->call);
+    box_unref(a->box);
+    strbuf_done(&a->answer);
+    free(a);
+}
+
+static void nonsense(struct ask *a)
+{
+    call_cancel(&a->call);
+    refuse(a->req, status_of_call(EPROTO), "the sandbox answered something that cannot be read");
+}
+
+static void on_end(struct call *call, int status, const char *message, const void *result,
+                   size_t len)
+{
+    struct ask *a = call->owner;
+
+    if (status != 0) {
+        refuse_call(a->req, a->box, status, message, a->context);
+    } else if (a->done && !a->done(a, result, len)) {
+        nonsense(a);
+    } else {
+        if (!a->done)
+            jw_null(&a->json);
+        reply_json(a->req, 200, &a->answer);
+    }
+}
+
+static struct ask *ask_new(struct http_req *req)
+{
+    struct ask *a = xcalloc(1, sizeof(*a));
+
+    a->req = req;
+    a->box = box_ref(req->owner);
+    a->call = (struct call){.owner = a, .on_end = on_end};
+    strbuf_init(&a->answer, ANSWER_MAX);
+    jw_init(&a->json, &a->answer);
+    req->owner = a;
+    req->on_close = on_close;
+    return a;
+}
+
+static void ask(struct ask *a, enum chan_op op, const struct strbuf *request)
+{
+    struct sg_error e = {0};
+    int r = call_begin(&a->call, a->box, op, request, &e);
+
+    if (r < 0)
+        refuse_call(a->req, a->box, r == -EPIPE ? CALL_GONE : -r, e.message, a->context);
+}
+
+/* What languages contexts have is of use later: of those in Python no cells are recorded. */
+static bool write_context(struct ask *a, const void *p, size_t len)
+{
+    struct json *j = &a->json;
+    struct wire_reader r;
+
+    wire_reader_init(&r, p, len);
+    const char *id = wire_get_str(&r, KERNEL_ID_LEN), *language = wire_get_str(&r, LANGUAGE_MAX);
+    const char *cwd = wire_get_str(&r, OPS_PATH_MAX);
+    for (int i = 0; i < 3; i++)
+        wire_get_u32(&r); /* state, cells, is_default */
+    if (!wire_done(&r))
+        return false;
+    replay_learn(a->box, id, language);
+    jw_object_begin(j);
+    jw_key(j, "id");
+    jw_bytes(j, id, strlen(id));
+    jw_key(j, "language");
+    jw_bytes(j, language, strlen(language));
+    jw_key(j, "cwd");
+    jw_bytes(j, cwd, strlen(cwd));
+    jw_object_end(j);
+    return true;
+}
+
+/* ---- list ----------------------------------------------------------------------------------- */
+
+static void on_context(struct call *call, uint8_t what, const void *p, size_t len)
+{
+    struct ask *a = call->owner;
+
+    if (what != EVENT_CONTEXT || !write_context(a, p, len))
+        nonsense(a);
+}
+
+static bool list_done(struct ask *a, const void *result, size_t len)
+{
+    (void)result, (void)len;
+    jw_array_end(&a->json);
+    return true;
+}
+
+void interpreter_list(struct http_req *req)
+{
+    struct ask *a = ask_new(req);
+
+    jw_array_begin(&a->json);
+    a->call.on_event = on_context;
+    a->done = list_done;
+    ask(a, OP_KERNEL_LIST, NULL);
+}
+
+/* ---- create --------------------------------------------------------------------------------- */
+
+static bool create_done(struct ask *a, const void *result, size_t len)
+{
+    return write_context(a, result, len);
+}
+
+static void create(struct http_req *req, const char *body, size_t len)
+{
+    AUTO(strbuf_done) struct strbuf request = {0};
+    struct context_request c;
+
+    if (!context_request_parse(req, body, len, &c))
+        return;
+    strbuf_init(&request, OPS_OPEN_MAX);
+    wire_put_str(&request, c.language[0] ? c.language : "python");
+    wire_put_str(&request, c.cwd);
+    ask(req->owner, OP_KERNEL_CREATE, &request);
+}
+
+void interpreter_create(struct http_req *req)
+{
+    ask_new(req)->done = create_done;
+    http_body_collect(req, CONTEXT_BODY_MAX, create);
+}
+
+/* ---- the others ----------------------------------------------------------------------------- */
+
+static void about_context(struct http_req *req, enum chan_op op)
+{
+    AUTO(strbuf_done) struct strbuf request = {0};
+    struct ask *a = ask_new(req);
+
+    a->context = req->params[0];
+    if (strlen(a->context) > KERNEL_ID_LEN) {
+        refuse_call(req, a->box, ENOENT, "", a->context);
+        return;
+    }
+    strbuf_init(&request, OPS_OPEN_MAX);
+    wire_put_str(&request, a->context);
+    if (op != OP_KERNEL_INTERRUPT)
+        replay_forget(a->box, a->context);
+    ask(a, op, &request);
+}
+
+void contexts_remove(struct http_req *req)
+{
+    about_context(req, OP_KERNEL_REMOVE);
+}
+
+void contexts_restart(struct http_req *req)
+{
+    about_context(req, OP_KERNEL_RESTART);
+}
+
+void contexts_interrupt(struct http_req *req)
+{
+    about_context(req, OP_KERNEL_INTERRUPT);
+}

@@ -1,0 +1,157 @@
+#include "front/interpreter/lines.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/base/clock.h"
+
+#define FRAME_ROOM 256 /* of a line of output, without its text */
+#define TIME_ROOM  40
+
+/* Empty between calls: the front has one thread, and nothing is kept for an execution. */
+static struct {
+    char bytes[ESCAPE_ROOM(LINE_TEXT_MAX) + FRAME_ROOM];
+    size_t len;
+} gathered;
+
+/* ---- parts ---------------------------------------------------------------------------------- */
+
+void lines_flush(struct lines *l)
+{
+    size_t len = gathered.len;
+
+    gathered.len = 0;
+    if (len > 0)
+        l->write(l->owner, gathered.bytes, len);
+}
+
+static char *room_for(struct lines *l, size_t n)
+{
+    if (sizeof(gathered.bytes) - gathered.len < n)
+        lines_flush(l);
+    return gathered.bytes + gathered.len;
+}
+
+/* At most a few bytes at a time: names, brackets, numbers. */
+void lines_put(struct lines *l, const char *text, size_t len)
+{
+    memcpy(room_for(l, len), text, len);
+    gathered.len += len;
+}
+
+void lines_put_str(struct lines *l, const char *text)
+{
+    lines_put(l, text, strlen(text));
+}
+
+void lines_put_text(struct lines *l, struct escape *e, const void *text, size_t len)
+{
+    const char *p = text;
+
+    for (size_t n; len > 0; p += n, len -= n) {
+        n = len < LINE_TEXT_MAX ? len : LINE_TEXT_MAX;
+        gathered.len += escape_text(e, room_for(l, ESCAPE_ROOM(n)), p, n);
+    }
+}
+
+void lines_put_text_end(struct lines *l, struct escape *e)
+{
+    gathered.len += escape_end(e, room_for(l, ESCAPE_END));
+}
+
+/* ---- output --------------------------------------------------------------------------------- */
+
+static void put_time(struct lines *l)
+{
+    int64_t ms = clock_wall_ms();
+    time_t seconds = (time_t)(ms / 1000);
+    char text[TIME_ROOM];
+    struct tm tm = {0};
+
+    gmtime_r(&seconds, &tm);
+    size_t n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(text + n, sizeof(text) - n, ".%03dZ", (int)(ms % 1000));
+    lines_put_str(l, text);
+}
+
+/* One line. What of it is text is told by `put`; without any there is no line. */
+static void output_line(struct lines *l, enum lines_stream stream, const void *p, size_t len)
+{
+    static const char *const heads[] = {"{\"type\":\"stdout\",\"text\":\"",
+                                        "{\"type\":\"stderr\",\"text\":\""};
+    struct escape *e = &l->unfinished[stream];
+
+    lines_put_str(l, heads[stream]);
+    size_t before = gathered.len;
+    if (p)
+        lines_put_text(l, e, p, len);
+    else
+        lines_put_text_end(l, e);
+    if (gathered.len == before) {
+        gathered.len = 0;
+        return;
+    }
+    lines_put_str(l, "\",\"timestamp\":\"");
+    put_time(l);
+    lines_put_str(l, "\"}\n");
+    lines_flush(l);
+}
+
+void lines_output(struct lines *l, enum lines_stream stream, const void *p, size_t len)
+{
+    const char *at = p;
+
+    for (size_t n; len > 0; at += n, len -= n) {
+        n = len < LINE_TEXT_MAX ? len : LINE_TEXT_MAX;
+        output_line(l, stream, at, n);
+    }
+}
+
+void lines_output_end(struct lines *l)
+{
+    output_line(l, LINES_STDOUT, NULL, 0);
+    output_line(l, LINES_STDERR, NULL, 0);
+}
+
+/* ---- the others ----------------------------------------------------------------------------- */
+
+void lines_number(struct lines *l, uint32_t n)
+{
+    char text[80];
+
+    snprintf(text, sizeof(text), "{\"type\":\"number_of_executions\",\"execution_count\":%u}\n", n);
+    lines_put_str(l, text);
+    lines_flush(l);
+}
+
+static void put_field(struct lines *l, const char *before, const struct strbuf *text)
+{
+    struct escape e = {0};
+
+    lines_put_str(l, before);
+    lines_put_text(l, &e, text->buf, text->len);
+    lines_put_text_end(l, &e);
+}
+
+void lines_error(struct lines *l, const struct strbuf *name, const struct strbuf *value,
+                 const struct strbuf *traceback)
+{
+    put_field(l, "{\"type\":\"error\",\"name\":\"", name);
+    put_field(l, "\",\"value\":\"", value);
+    put_field(l, "\",\"traceback\":\"", traceback);
+    lines_put_str(l, "\"}\n");
+    lines_flush(l);
+}
+
+void lines_keepalive(struct lines *l)
+{
+    lines_put_str(l, "{\"type\":\"keepalive\"}\n");
+    lines_flush(l);
+}
+
+void lines_end(struct lines *l)
+{
+    lines_put_str(l, "{\"type\":\"end_of_execution\"}\n");
+    lines_flush(l);
+}

@@ -1,0 +1,293 @@
+#include "front/main/backup.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "front/backup/backup.h"
+#include "lib/base/clock.h"
+#include "lib/text/json.h"
+#include "lib/command/state_dir.h"
+#include "lib/command/ui.h"
+
+#define JSON_MAX    (64u * 1024)
+#define PROGRESS_NS 100000000ull
+
+struct options {
+    const char *state, *path;
+    bool json, help, replace, check;
+};
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static int apply_state(void *self, const char *value, struct sg_error *e)
+{
+    (void)e;
+    ((struct options *)self)->state = value;
+    return 0;
+}
+
+static int apply_json(void *self, const char *value, struct sg_error *e)
+{
+    (void)value, (void)e;
+    ((struct options *)self)->json = true;
+    return 0;
+}
+
+static int apply_help(void *self, const char *value, struct sg_error *e)
+{
+    (void)value, (void)e;
+    ((struct options *)self)->help = true;
+    return 0;
+}
+
+static int apply_replace(void *self, const char *value, struct sg_error *e)
+{
+    (void)value, (void)e;
+    ((struct options *)self)->replace = true;
+    return 0;
+}
+
+static int apply_check(void *self, const char *value, struct sg_error *e)
+{
+    (void)value, (void)e;
+    ((struct options *)self)->check = true;
+    return 0;
+}
+
+static int apply_path(void *self, const char *arg, struct sg_error *e)
+{
+    struct options *o = self;
+
+    if (o->path)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "'%.64s' is one too many: name one directory",
+                       arg);
+    o->path = arg;
+    return 0;
+}
+
+static const struct cli_option backup_options[] = {
+    {"state", 0, "DIR", "the server's state directory", apply_state},
+    {"json", 0, NULL, "print JSON", apply_json},
+    {"help", 'h', NULL, "show this text", apply_help},
+};
+static const struct cli_option restore_options[] = {
+    {"state", 0, "DIR", "the server's state directory", apply_state},
+    {"replace", 0, NULL, "move a database that is there aside", apply_replace},
+    {"check", 0, NULL, "only look whether the backup is whole", apply_check},
+    {"json", 0, NULL, "print JSON", apply_json},
+    {"help", 'h', NULL, "show this text", apply_help},
+};
+const struct cli_syntax backup_syntax = {backup_options, ARRAY_SIZE(backup_options), apply_path};
+const struct cli_syntax restore_syntax = {restore_options, ARRAY_SIZE(restore_options), apply_path};
+
+/* ---- what is printed ------------------------------------------------------------------------- */
+
+/* On a terminal, a line that is written over. */
+struct shown {
+    bool on;
+    uint64_t bytes, last_ns;
+};
+
+static void on_progress(void *arg, const char *what, uint64_t bytes)
+{
+    struct shown *s = arg;
+    uint64_t now = clock_ns();
+
+    s->bytes += bytes;
+    if (!s->on || now - s->last_ns < PROGRESS_NS)
+        return;
+    s->last_ns = now;
+    fprintf(stderr, "\r%s: %.1f MiB ", what, (double)s->bytes / (1024.0 * 1024.0));
+    fflush(stderr);
+}
+
+static void end_progress(const struct shown *s)
+{
+    if (s->on && s->last_ns > 0)
+        fprintf(stderr, "\r%*s\r", 40, "");
+}
+
+static void json_count(struct json *j, const char *key, uint64_t n)
+{
+    jw_key(j, key);
+    jw_u64(j, n);
+}
+
+static void json_text(struct json *j, const char *key, const char *text)
+{
+    jw_key(j, key);
+    jw_string(j, text);
+}
+
+static void print_json(const char *path, const char *state, const struct backup_report *r)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct json j;
+
+    strbuf_init(&out, JSON_MAX);
+    jw_init(&j, &out);
+    jw_object_begin(&j);
+    json_text(&j, "path", path);
+    if (state)
+        json_text(&j, "state", state);
+    json_text(&j, "created", r->created);
+    json_text(&j, "version", r->version);
+    json_count(&j, "schema", (uint64_t)r->facts.schema);
+    json_count(&j, "tenants", r->facts.tenants);
+    json_count(&j, "keys", r->facts.keys);
+    json_count(&j, "secrets", r->facts.secrets);
+    json_count(&j, "snapshots", r->facts.snapshots);
+    json_count(&j, "contexts", r->facts.contexts);
+    json_count(&j, "files", r->files);
+    json_count(&j, "bytes", r->bytes);
+    if (r->aside[0])
+        json_text(&j, "before", r->aside);
+    jw_key(&j, "leftOut");
+    jw_array_begin(&j);
+    for (size_t i = 0; i < r->n_left && i < BACKUP_LEFT_MAX; i++) {
+        jw_object_begin(&j);
+        json_text(&j, "snapshot", r->left[i].id);
+        json_text(&j, "reason", r->left[i].why);
+        jw_object_end(&j);
+    }
+    jw_array_end(&j);
+    jw_object_end(&j);
+    printf("%s\n", out.buf);
+}
+
+static void print_facts(const char *done, const char *path, const struct backup_report *r)
+{
+    printf("%s %s: %llu tenants, %llu keys, %llu secrets, %llu snapshots, %llu contexts; %.1f MiB, "
+           "of %s\n",
+           path, done, (unsigned long long)r->facts.tenants, (unsigned long long)r->facts.keys,
+           (unsigned long long)r->facts.secrets, (unsigned long long)r->facts.snapshots,
+           (unsigned long long)r->facts.contexts, (double)r->bytes / (1024.0 * 1024.0), r->created);
+}
+
+static void warn_left_out(const struct backup_report *r)
+{
+    for (size_t i = 0; i < r->n_left && i < BACKUP_LEFT_MAX; i++)
+        ui_note("snapshot %s is not in the backup: %s", r->left[i].id, r->left[i].why);
+    if (r->n_left > BACKUP_LEFT_MAX)
+        ui_note("and %zu more are not", r->n_left - BACKUP_LEFT_MAX);
+}
+
+static void print_help(const char *usage, const char *text, const struct cli_syntax *syntax)
+{
+    printf("Usage: sandglass %s\n\n%s\n\n", usage, text);
+    cli_print_options(stdout, syntax);
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static int need_root(struct sg_error *e)
+{
+    return geteuid() == 0 ? 0
+                          : err_set(e, SG_ERR_DENIED, -EPERM,
+                                    "the files of a server are root's to read: use sudo");
+}
+
+static int finish(int r, const struct sg_error *e)
+{
+    if (r < 0)
+        ui_error("%s", e->message);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        ui_error("cannot write to standard output: %s", strerror(errno));
+        return 1;
+    }
+    return r < 0;
+}
+
+static int parse(const char *verb, const struct cli_syntax *syntax, int argc, char **argv,
+                 struct options *o)
+{
+    struct sg_error e;
+    char **rest;
+
+    if (cli_parse(syntax, argc, argv, o, &rest, &e) < 0)
+        return ui_usage(verb, e.message);
+    if (!o->path && rest)
+        o->path = rest[0];
+    return !o->help && !o->path ? ui_usage(verb, "name the directory of the backup") : 0;
+}
+
+int backup_main(int argc, char **argv)
+{
+    struct options o = {0};
+    struct shown shown = {.on = isatty(STDERR_FILENO)};
+    struct backup_watch watch = {.progress = on_progress, .arg = &shown};
+    struct backup_report report = {0};
+    char state[STATE_DIR_MAX];
+    struct sg_error e = {0};
+    int r = parse("backup", &backup_syntax, argc, argv, &o);
+
+    if (r != 0)
+        return r;
+    if (o.help) {
+        print_help("backup [OPTION]... DIR",
+                   "Writes what a server has that cannot be had again to a new directory, while it "
+                   "runs:\nkeys, tenants, secrets, snapshots, contexts, the record.",
+                   &backup_syntax);
+        return finish(0, &e);
+    }
+    r = need_root(&e);
+    if (r == 0)
+        r = state_dir_find(o.state, state, &e);
+    if (r == 0)
+        r = backup_write(state, o.path, &watch, &report, &e);
+    end_progress(&shown);
+    if (r == 0) {
+        warn_left_out(&report);
+        if (o.json)
+            print_json(o.path, state, &report);
+        else
+            print_facts("is written", o.path, &report);
+    }
+    return finish(r, &e);
+}
+
+static void print_restored(const struct options *o, const char *state,
+                           const struct backup_report *r)
+{
+    if (o->json) {
+        print_json(o->path, o->check ? NULL : state, r);
+        return;
+    }
+    print_facts(o->check ? "is whole" : "is restored", o->path, r);
+    if (r->aside[0])
+        printf("What was there before is in %s: remove it when you are sure.\n", r->aside);
+    if (!o->check)
+        printf("Start the server: sandglass serve --state %s\n", state);
+}
+
+int restore_main(int argc, char **argv)
+{
+    struct options o = {0};
+    struct shown shown = {.on = isatty(STDERR_FILENO)};
+    struct backup_watch watch = {.progress = on_progress, .arg = &shown};
+    struct backup_report report = {0};
+    char state[STATE_DIR_MAX];
+    struct sg_error e = {0};
+    int r = parse("restore", &restore_syntax, argc, argv, &o);
+
+    if (r != 0)
+        return r;
+    if (o.help) {
+        print_help(
+            "restore [OPTION]... DIR",
+            "Brings a backup back, for a server that does not run: checked, and all of it or "
+            "nothing.",
+            &restore_syntax);
+        return finish(0, &e);
+    }
+    r = need_root(&e);
+    if (r == 0)
+        r = state_dir_find(o.state, state, &e);
+    if (r == 0)
+        r = o.check ? backup_check(o.path, &watch, &report, &e)
+                    : backup_restore(o.path, state, o.replace, &watch, &report, &e);
+    end_progress(&shown);
+    if (r == 0)
+        print_restored(&o, state, &report);
+    return finish(r, &e);
+}

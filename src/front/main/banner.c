@@ -1,0 +1,60 @@
+#include "front/main/banner.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/settings/address.h"
+#include "front/store/store.h"
+
+static void own_url(const struct settings *s, int listener, char *ret, size_t cap)
+{
+    struct address a = {.len = sizeof a.addr};
+    char text[ADDRESS_TEXT_MAX] = "?";
+
+    if (s->domain[0] && s->tls_cert[0]) {
+        snprintf(ret, cap, "https://api.%s", s->domain);
+        return;
+    }
+    if (getsockname(listener, (struct sockaddr *)&a.addr, &a.len) == 0)
+        address_format(&a, text);
+    snprintf(ret, cap, "http%s://%s", s->tls_cert[0] ? "s" : "", text);
+}
+
+void banner_url(const struct settings *s, int listener, char *ret, size_t cap)
+{
+    own_url(s, listener, ret, cap);
+    if (strstr(ret, "://0.0.0.0") || strstr(ret, "://[::]"))
+        ret[0] = '\0';
+}
+
+int banner_print(struct front *f, int listener, struct sg_error *e)
+{
+    char url[512], key[STORE_KEY_LEN + 1];
+    struct store_tenant tenant;
+    struct store_key info;
+    uint32_t tenants = 0;
+    int r = store_tenants_count(f->store, &tenants, e);
+
+    own_url(&f->settings, listener, url, sizeof url);
+    if (r < 0 || tenants > 0) {
+        if (r == 0)
+            printf("Serving on %s\n", url);
+        fflush(stdout);
+        return r;
+    }
+    r = store_tenant_ensure(f->store, "default", &tenant, e);
+    if (r == 0)
+        r = store_key_create(f->store, tenant.id, "first", key, &info, e);
+    if (r < 0)
+        return r;
+    printf("Serving on %s\n\n"
+           "This is the first start: here is a key, shown only once. In the shell of a program\n"
+           "that was written for E2B:\n\n"
+           "  export E2B_API_URL=%s E2B_SANDBOX_URL=%s\n"
+           "  export E2B_API_KEY=%s\n\n"
+           "More keys: sandglass key create\n",
+           url, url, url, key);
+    explicit_bzero(key, sizeof key);
+    fflush(stdout);
+    return 0;
+}

@@ -1,0 +1,231 @@
+#include "front/main/dispatch.h"
+
+#include <string.h>
+
+#include "lib/text/parse.h"
+#include "front/e2b/e2b.h"
+#include "front/envd/envd.h"
+#include "front/envd/files.h"
+#include "front/forward/forward.h"
+#include "front/core/asked.h"
+#include "front/core/box.h"
+#include "front/core/figures.h"
+#include "front/core/deed.h"
+#include "front/core/reply.h"
+#include "front/interpreter/interpreter.h"
+#include "front/mcp/mcp.h"
+#include "front/main/drain.h"
+#include "front/v1/v1.h"
+
+#define PORT_MAX 65535u
+
+/* A request that waits for its sandbox to wake up. */
+struct arrival {
+    struct http_req *req; /* NULL: the client has gone */
+    struct box *box;
+    unsigned port;
+};
+
+static int parse_port(const char *text, size_t len, unsigned *ret)
+{
+    char digits[8];
+    uint64_t v;
+
+    if (len == 0 || len >= sizeof digits)
+        return -EINVAL;
+    memcpy(digits, text, len);
+    digits[len] = '\0';
+    if (parse_u64("port", digits, 1, PORT_MAX, &v, NULL) < 0)
+        return -EINVAL;
+    *ret = (unsigned)v;
+    return 0;
+}
+
+/* The domain may be configured with a port, and a host may come with one. */
+static bool same_domain(const char *host, const char *domain)
+{
+    size_t n = strcspn(domain, ":");
+
+    return n > 0 && strncmp(host, domain, n) == 0 && (host[n] == '\0' || host[n] == ':');
+}
+
+bool dispatch_parse_host(const char *host, const char *domain, unsigned *ret_port,
+                         char ret_id[ID_LEN + 1])
+{
+    const char *dot = strchr(host, '.'), *dash = strchr(host, '-');
+
+    if (!dot || !dash || dash > dot || !same_domain(dot + 1, domain))
+        return false;
+    const char *id = dash + 1;
+    /* What may follow the id is a client's suffix from long ago: -xyz. */
+    if ((size_t)(dot - id) < ID_LEN || (id[ID_LEN] != '.' && id[ID_LEN] != '-'))
+        return false;
+    memcpy(ret_id, id, ID_LEN);
+    ret_id[ID_LEN] = '\0';
+    return id_valid(ret_id) && parse_port(host, (size_t)(dash - host), ret_port) == 0;
+}
+
+static void answer(struct http_req *req, struct box *b, unsigned port)
+{
+    if (drain_refuses(req, port))
+        return;
+    /* Ports that are not public are so for the interpreter too; forward.h says it. */
+    if (port == FRONT_ENVD_PORT)
+        envd_request(b, req);
+    else if (port == FRONT_INTERPRETER_PORT && forward_allows(b, req))
+        interpreter_request(b, req);
+    else
+        forward_request(b, port, req);
+}
+
+static void on_awake(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct arrival *a = arg;
+    struct http_req *req = a->req;
+    unsigned port = a->port;
+
+    (void)e;
+    if (req) {
+        req->owner = NULL;
+        req->on_close = NULL;
+        if (r < 0)
+            reply_gone(req, b);
+        else
+            answer(req, b, port);
+    }
+    box_unref(a->box);
+    free(a);
+}
+
+static void on_client_gone(struct http_req *req)
+{
+    ((struct arrival *)req->owner)->req = NULL;
+}
+
+/* One that is paused is only woken for who may use it. The others get their refusal from where it
+ * is given anyway; /health, which refuses nobody, tells them that it does not run. */
+static bool may_wake(struct http_req *req, struct box *b, unsigned port)
+{
+    bool allowed = port == FRONT_ENVD_PORT
+                       ? envd_allows(b, req)
+                       : forward_allows(b, req) &&
+                             (port != FRONT_INTERPRETER_PORT || interpreter_allows(b, req));
+
+    if (allowed)
+        return true;
+    if (port == FRONT_ENVD_PORT && strcmp(req->path, "/health") == 0)
+        reply_gone(req, b);
+    else
+        answer(req, b, port);
+    return false;
+}
+
+static void to_sandbox(struct http_req *req, const char *id, unsigned port)
+{
+    struct box *b = box_find(front_of(req), id);
+
+    asked_of(req)->data_plane = true;
+    asked_about(req, b ? b->spec.tenant : NULL, id);
+    if (!b) {
+        reply_unknown(req, id);
+        return;
+    }
+    if (!asked_has_room(req))
+        return;
+    if (b->state == BOX_RUNNING && b->busy != BUSY_PAUSING) {
+        answer(req, b, port);
+        return;
+    }
+    if (!may_wake(req, b, port))
+        return;
+    struct arrival *a = xcalloc(1, sizeof *a);
+    *a = (struct arrival){.req = req, .box = box_ref(b), .port = port};
+    req->owner = a;
+    req->on_close = on_client_gone;
+    box_wake(b, on_awake, a);
+}
+
+/* A signed address names no sandbox; the signature does. */
+static void by_signature(struct http_req *req)
+{
+    struct box *b = files_box_by_signature(front_of(req), req);
+
+    if (b)
+        to_sandbox(req, b->id, FRONT_ENVD_PORT);
+    else
+        reply_error(req, 401, "invalid signature");
+}
+
+static void route(struct http_req *req)
+{
+    const char *named = http_header_get(req, "e2b-sandbox-id");
+    const char *port_text = http_header_get(req, "e2b-sandbox-port");
+    unsigned host_port = 0, port = FRONT_ENVD_PORT;
+    char host_id[ID_LEN + 1], id[ID_LEN + 1];
+    bool by_host =
+        dispatch_parse_host(req->host, front_of(req)->settings.domain, &host_port, host_id);
+
+    if (named) {
+        size_t len = strcspn(named, "-");
+        memset(id, 0, sizeof id);
+        memcpy(id, named, len < ID_LEN ? len : ID_LEN);
+        if (port_text && parse_port(port_text, strlen(port_text), &port) < 0) {
+            reply_error(req, 400, "E2b-Sandbox-Port must be between 1 and 65535");
+            return;
+        }
+        if (by_host && (strcmp(id, host_id) != 0 || (port_text && port != host_port))) {
+            reply_error(req, 400, "Host and E2b-Sandbox-Id name different sandboxes or ports");
+            return;
+        }
+        if (len != ID_LEN || !id_valid(id)) {
+            reply_unknown(req, named);
+            return;
+        }
+        to_sandbox(req, id, by_host ? host_port : port);
+    } else if (by_host) {
+        to_sandbox(req, host_id, host_port);
+    } else if (strcmp(req->path, "/files") == 0) {
+        by_signature(req);
+    } else if (strncmp(req->path, "/v1/", strlen("/v1/")) == 0) {
+        v1_request(req);
+    } else if (strcmp(req->path, "/mcp") == 0) {
+        mcp_request(req);
+    } else if (strcmp(req->path, "/metrics") == 0) {
+        metrics_answer(req);
+    } else if (!drain_refuses(req, 0)) {
+        e2b_request(req);
+    }
+}
+
+/* How the server is can be asked to the last. */
+static bool is_about_server(const struct http_req *req)
+{
+    return strcmp(req->path, "/metrics") == 0 || strcmp(req->path, "/health") == 0;
+}
+
+void dispatch_request(struct http_req *req)
+{
+    asked_begin(req);
+    dispatch_around(req, true);
+    if (req->scarce && !is_about_server(req)) {
+        http_add_header(req, "Retry-After", "1");
+        reply_error(req, 503,
+                    "the server has no descriptor left for more connections: close some, or raise "
+                    "its limit "
+                    "(LimitNOFILE= of the service)");
+    } else {
+        route(req);
+    }
+    dispatch_around(req, false);
+}
+
+void dispatch_around(struct http_req *req, bool in)
+{
+    static struct trace_ref outside;
+
+    deed_request(in ? req->id : NULL, NULL);
+    if (in)
+        outside = deed_enter(asked_trace(req));
+    else
+        deed_leave(&outside);
+}

@@ -1,0 +1,374 @@
+/* sandglass-front: the part of `sandglass serve` that speaks HTTP. The warden starts it, with their
+ * socket as descriptor 3 and its own directory as working directory; see wire/warden.h for what
+ * comes over it. Its workers (wire/worker.h) are this program too, and so are `sandglass key` and
+ * `sandglass tenant`, since it has the store. */
+#include <fcntl.h>
+#include <jansson.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/prctl.h>
+
+#include "front/acp/agents.h"
+#include "lib/base/fd.h"
+#include "front/contexts/context.h"
+#include "front/contexts/usage.h"
+#include "front/core/asked.h"
+#include "front/core/checkpoint.h"
+#include "front/core/egress.h"
+#include "front/core/figures.h"
+#include "front/core/events.h"
+#include "front/core/guard.h"
+#include "front/core/lifecycle.h"
+#include "front/core/living.h"
+#include "front/core/outflow.h"
+#include "front/core/webhooks.h"
+#include "front/core/warden.h"
+#include "front/core/wipe.h"
+#include "lib/log/log.h"
+#include "wire/worker.h"
+#include "front/main/backup.h"
+#include "front/main/banner.h"
+#include "front/main/confine.h"
+#include "front/main/dispatch.h"
+#include "front/main/drain.h"
+#include "front/main/key.h"
+#include "front/main/tenant.h"
+#include "front/store/clerk.h"
+#include "front/store/clerk_process.h"
+#include "front/store/keys_shared.h"
+#include "front/store/store.h"
+#include "front/telemetry/herald.h"
+#include "front/telemetry/herald_wire.h"
+#include "front/telemetry/trace.h"
+#include "lib/vault/vault.h"
+
+#define ORDER_FD      3
+#define LISTENERS_MAX 16
+#define PEM_MAX       (1024u * 1024)
+#define LONG_BODY     (512u * 1024)
+#define PATTERNS_MAX  (256u * 1024)
+
+struct listener {
+    int fd;
+    bool tls, metrics;
+};
+
+/* What has been told before TELL_READY. */
+static struct {
+    struct listener listeners[LISTENERS_MAX];
+    size_t n;
+    bool ready;
+} told;
+
+/* Speaks with the database, if there is one; posts traces and events, since settings may name
+ * targets later. */
+static struct clerk *clerk;
+static struct herald *herald;
+
+/* The warden is told too: it may be the last of its fronts. */
+static _Noreturn void give_up(const struct sg_error *e)
+{
+    struct order o = {.magic = ORDER_MAGIC, .op = ORDER_FAILED};
+
+    log_line(LEVEL_ERROR, "front: %s", e->message);
+    snprintf(o.message, sizeof o.message, "%.255s", e->message);
+    fd_send(ORDER_FD, &o, sizeof o, NULL, 0);
+    exit(1);
+}
+
+static void log_clerk(bool bad, const char *line)
+{
+    log_line(bad ? LEVEL_WARN : LEVEL_INFO, "%s", line);
+}
+
+/* A file with a mistake in it does not stop a server that runs, nor start one that does not. */
+static void take_patterns(struct front *f, int fd)
+{
+    AUTO(free_p) char *text = NULL;
+    struct sg_error e = {0};
+    size_t len;
+
+    if (fd >= 0 && (lseek(fd, 0, SEEK_SET) < 0 || fd_read_all(fd, PATTERNS_MAX, &text, &len) < 0))
+        err_set(&e, SG_ERR_INTERNAL, -EIO, "sanitise_patterns: the file cannot be read");
+    else
+        outflow_set_patterns(f, text ? text : "", &e);
+    if (e.kind == SG_ERR_NONE)
+        return;
+    if (!told.ready)
+        give_up(&e);
+    log_line(LEVEL_ERROR, "the patterns of the sanitiser stay as they were: %s", e.message);
+}
+
+static void take_settings(struct front *f, int fd)
+{
+    AUTO(free_p) char *text = NULL;
+    struct settings s;
+    struct sg_error e = {0};
+    size_t len;
+
+    settings_init(&s);
+    if (lseek(fd, 0, SEEK_SET) < 0 || fd_read_all(fd, SETTINGS_TEXT_MAX, &text, &len) < 0)
+        err_set(&e, SG_ERR_INTERNAL, -EIO, "the warden's settings cannot be read");
+    else if (settings_parse_text(&s, "settings", text, &e) == 0)
+        f->settings = s;
+    log_set(&f->settings);
+    if (e.kind != SG_ERR_NONE)
+        give_up(&e);
+    trace_configure(&f->settings, herald, f->loop);
+    webhooks_configure(f);
+}
+
+static void take_tls(struct front *f, int cert_fd, int key_fd)
+{
+    AUTO(free_p) char *cert = NULL, *key = NULL;
+    struct sg_error e = {0};
+    size_t cert_len, key_len;
+
+    if (lseek(cert_fd, 0, SEEK_SET) < 0 || lseek(key_fd, 0, SEEK_SET) < 0 ||
+        fd_read_all(cert_fd, PEM_MAX, &cert, &cert_len) < 0 ||
+        fd_read_all(key_fd, PEM_MAX, &key, &key_len) < 0) {
+        err_set(&e, SG_ERR_INTERNAL, -EIO, "certificate and key cannot be read");
+        give_up(&e);
+    }
+    int r = http_server_set_tls(f->http, cert, cert_len, key, key_len, &e);
+    explicit_bzero(key, key_len);
+    if (r == 0)
+        return;
+    if (!told.ready)
+        give_up(&e);
+    log_line(LEVEL_ERROR, "the certificate stays as it was: %s", e.message);
+}
+
+static int open_contexts(struct front *f, struct ctx_store **ret, struct sg_error *e)
+{
+    enum settings_store where = settings_store(&f->settings);
+
+    if (where != STORE_POSTGRES)
+        return ctx_store_sqlite(f->loop, where == STORE_SQLITE ? f->store : NULL, ret, e);
+    if (!clerk)
+        clerk = clerk_new(f->loop, log_clerk);
+    clerk_connect(clerk, hidden_reveal(&f->settings.store));
+    keys_shared_start(f->loop, f->store, clerk);
+    *ret = ctx_store_postgres(f->loop, clerk);
+    return 0;
+}
+
+/* What a client may count on from the first connection on is there. */
+static void open_doors(struct front *f)
+{
+    struct sg_error e = {0};
+
+    if (banner_print(f, told.n > 0 ? told.listeners[0].fd : -1, &e) < 0)
+        give_up(&e);
+    for (const struct listener *l = told.listeners; l < told.listeners + told.n; l++) {
+        int r = l->metrics ? metrics_listen(f, l->fd, &e)
+                           : http_server_listen(f->http, l->fd, l->tls, &e);
+        if (r < 0)
+            give_up(&e);
+    }
+    figures_start(f);
+    metrics_start(f);
+    checkpoints_watch_age(f);
+    agents_start(f);
+    told.ready = true;
+    warden_order(f, &(struct order){.op = ORDER_READY}, -1, NULL, NULL);
+}
+
+static void begin(struct front *f, bool again)
+{
+    struct ctx_store *contexts = NULL;
+    struct sg_error e = {0};
+
+    if (told.n > 0)
+        banner_url(&f->settings, told.listeners[0].fd, f->url, sizeof(f->url));
+    if (store_open(".", &f->store, &e) < 0 || boxes_forget_loose_layers(f, &e) < 0)
+        give_up(&e);
+    if (events_start(f, &e) < 0)
+        give_up(&e);
+    webhooks_start(f, herald);
+    living_match(f, again);
+    checkpoints_match_store(f);
+    boxes_finish_rewinds(f);
+    if (open_contexts(f, &contexts, &e) < 0 || contexts_start(f, contexts, open_doors, &e) < 0)
+        give_up(&e);
+}
+
+static void leave(void *arg)
+{
+    (void)arg;
+    exit(0);
+}
+
+static void on_usage_told(void *arg)
+{
+    webhooks_flush();
+    events_flush(arg);
+    trace_flush(leave, NULL);
+}
+
+static void on_signed_off(void *arg)
+{
+    usage_finish(arg, on_usage_told, arg);
+}
+
+static void on_tell(struct front *f, const struct order_answer *a, int *fds, size_t n)
+{
+    switch ((enum order_tell)a->tell) {
+    case TELL_LISTENER:
+        if (n == 1 && told.n < LISTENERS_MAX)
+            told.listeners[told.n++] = (struct listener){.fd = steal_fd(&fds[0]),
+                                                         .tls = a->flags & TELL_TLS_HERE,
+                                                         .metrics = a->flags & TELL_METRICS_HERE};
+        break;
+    case TELL_SETTINGS:
+        if (n > 0) {
+            take_settings(f, fds[0]);
+            take_patterns(f, n > 1 ? fds[1] : -1);
+        }
+        break;
+    case TELL_GUARD:
+        if (n == 1)
+            guard_set_socket(f, steal_fd(&fds[0]));
+        break;
+    case TELL_CLERK:
+        if (n == 1 && !clerk)
+            clerk = clerk_new(f->loop, log_clerk);
+        if (n == 1)
+            clerk_set_socket(clerk, steal_fd(&fds[0]));
+        break;
+    case TELL_HERALD:
+        if (n == 1)
+            herald_set_socket(herald, steal_fd(&fds[0]));
+        break;
+    case TELL_TLS:
+        if (n == 2)
+            take_tls(f, fds[0], fds[1]);
+        break;
+    case TELL_SANDBOX:
+        box_told_sandbox(f, a, n > 0 ? steal_fd(&fds[0]) : -1, n > 1 ? steal_fd(&fds[1]) : -1);
+        break;
+    case TELL_CHECKPOINT:
+        checkpoint_told(f, a, n > 0 ? steal_fd(&fds[0]) : -1);
+        break;
+    case TELL_KERNELS_LOST:
+        checkpoint_told_lost(f, a);
+        break;
+    case TELL_CHECKPOINT_GONE:
+        checkpoint_told_gone(f, a);
+        break;
+    case TELL_READY:
+        begin(f, a->flags & TELL_AGAIN);
+        break;
+    case TELL_ENDED:
+        box_told_ended(f, a);
+        break;
+    case TELL_PAUSED:
+        box_told_paused(f, a);
+        break;
+    case TELL_DRAIN:
+        living_stopping(f);
+        drain_begin(f, on_signed_off);
+        break;
+    case TELL_REPLY:
+    case TELL_BEAT:
+    case TELL_MAX_:
+        break;
+    }
+    for (size_t i = 0; i < n; i++)
+        close_p(&fds[i]);
+}
+
+/* Nothing can be served without it, and a new one starts a new front. */
+static void on_warden_gone(struct front *f, bool unreadable)
+{
+    struct sg_error e = {0};
+
+    (void)f;
+    if (unreadable) {
+        err_set(&e, SG_ERR_INTERNAL, -EPROTO,
+                "the server that runs is of another version than this program: restart it");
+        give_up(&e);
+    }
+    exit(0);
+}
+
+static int serve(void)
+{
+    static const struct http_limits limits = HTTP_LIMITS_DEFAULT;
+    static const struct warden_handlers handlers = {.on_tell = on_tell, .on_gone = on_warden_gone};
+    static struct front front;
+    struct sg_error e = {0};
+
+    if (fcntl(ORDER_FD, F_SETFD, FD_CLOEXEC) < 0) {
+        fprintf(stderr, "sandglass-front: 'sandglass serve' starts this program; it is of no use "
+                        "alone\n");
+        return 2;
+    }
+    prctl(PR_SET_NAME, "sandglass-front"); /* executed by descriptor it has no name */
+    signal(SIGPIPE, SIG_IGN);
+    log_to_inherited_file();
+    wipe_json_memory();
+    /* Before there are threads, which read JSON. What they make is let go of elsewhere: memory of
+     * an arena of their own would not come back, nor that of long bodies between others. */
+    json_object_seed(0);
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_MMAP_THRESHOLD, LONG_BODY);
+    vault_harden_process();
+    front.on_secret_changed = egress_secret_changed;
+    contexts_have_figures();
+    agents_have_figures();
+    front.loop = uv_default_loop();
+    herald = herald_new(front.loop);
+    front.boxes = boxes_new();
+    settings_init(&front.settings);
+    front.http = http_server_new(front.loop, &limits, dispatch_request, &front);
+    http_server_on_over(front.http, asked_over);
+    http_server_around(front.http, dispatch_around);
+    if (warden_open(&front, ORDER_FD, &handlers, &e) < 0 || confine_front(&e) < 0)
+        give_up(&e);
+    return uv_run(front.loop, UV_RUN_DEFAULT);
+}
+
+/* ---- its workers ------------------------------------------------------------------------------
+ */
+
+static void become_worker(const char *name)
+{
+    if (fcntl(WORKER_CONTROL, F_SETFD, FD_CLOEXEC) < 0)
+        _exit(2);
+    prctl(PR_SET_NAME, name);
+    signal(SIGPIPE, SIG_IGN);
+    vault_harden_process();
+}
+
+static _Noreturn void clerk_main(void)
+{
+    become_worker("sandglass-clerk");
+    clerk_process(WORKER_CONTROL, -1, confine_clerk);
+}
+
+static _Noreturn void herald_main(void)
+{
+    become_worker("sandglass-herald");
+    herald_process(WORKER_CONTROL, -1, confine_herald);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "key") == 0)
+        return key_main(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "tenant") == 0)
+        return tenant_main(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "backup") == 0)
+        return backup_main(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "restore") == 0)
+        return restore_main(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "--clerk") == 0)
+        clerk_main();
+    if (argc > 1 && strcmp(argv[1], "--herald") == 0)
+        herald_main();
+    return serve();
+}

@@ -1,0 +1,235 @@
+#include "front/mcp/call.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "lib/text/json.h"
+#include "front/contexts/context.h"
+#include "front/e2b/field.h"
+#include "front/mcp/catalogue.h"
+
+#define TELL_MAX 4096
+
+static struct mcp_call *all;
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+static void link_call(struct mcp_call *c, struct exchange *x)
+{
+    c->next = x->calls;
+    c->link = &x->calls;
+    if (c->next)
+        c->next->link = &c->next;
+    x->calls = c;
+    c->all_next = all;
+    c->all_link = &all;
+    if (c->all_next)
+        c->all_next->all_link = &c->all_next;
+    all = c;
+}
+
+static void call_free(struct mcp_call *c)
+{
+    *c->link = c->next;
+    if (c->next)
+        c->next->link = c->link;
+    *c->all_link = c->all_next;
+    if (c->all_next)
+        c->all_next->all_link = c->all_link;
+    json_decref(c->id);
+    json_decref(c->token);
+    free(c);
+}
+
+static const json_t *no_arguments(void)
+{
+    static json_t *none;
+
+    if (!none)
+        none = json_object();
+    return none;
+}
+
+void mcp_call_begin(struct exchange *x, const struct message *m)
+{
+    const json_t *name = json_object_get(m->params, "name"),
+                 *arguments = json_object_get(m->params, "arguments");
+    const json_t *meta = json_object_get(m->params, "_meta"),
+                 *message = json_object_get(meta, MESSAGE_META);
+    json_t *token = json_object_get(meta, "progressToken");
+    const struct mcp_tool *tool = json_is_string(name) ? tool_find(json_string_value(name)) : NULL;
+    char text[160];
+
+    if (!tool) {
+        snprintf(text, sizeof(text), "Unknown tool: %.100s",
+                 json_is_string(name) ? json_string_value(name) : "name must be a string");
+        exchange_error(x, m->id, MESSAGE_INVALID_PARAMS, text, NULL);
+        return;
+    }
+    if (arguments && !json_is_object(arguments)) {
+        exchange_error(x, m->id, MESSAGE_INVALID_PARAMS, "arguments must be an object", NULL);
+        return;
+    }
+    if (message && !json_is_string(message)) {
+        exchange_error(x, m->id, MESSAGE_INVALID_PARAMS, MESSAGE_META " must be a string", NULL);
+        return;
+    }
+    struct mcp_call *c = xcalloc(1, sizeof(*c));
+    *c = (struct mcp_call){.x = x,
+                           .tool = tool,
+                           .id = json_deep_copy(m->id),
+                           .token = message_id_valid(token) ? json_incref(token) : NULL,
+                           .arguments = arguments ? arguments : no_arguments(),
+                           .conversation = x->conversation,
+                           .path = x->path ? x->path : "main",
+                           .message = json_string_value(message),
+                           .began_ms = uv_now(x->front->loop)};
+    if (!c->conversation && x->session[0])
+        c->conversation = x->session;
+    link_call(c, x);
+    tool->begin(c);
+}
+
+void mcp_call_done(struct mcp_call *c, struct result *r)
+{
+    AUTO(strbuf_done) struct strbuf message = {0};
+    struct exchange *x = c->x;
+
+    /* What a result may hold, with room for what is around it. */
+    strbuf_init(&message, MESSAGE_MAX + MESSAGE_ID_MAX * 6 + 128);
+    if (r->out.truncated) {
+        result_done(r);
+        mcp_call_fail(c, "The answer is longer than %u bytes", MESSAGE_MAX);
+        return;
+    }
+    message_result(&message, c->id, &r->out);
+    result_done(r);
+    call_free(c);
+    exchange_answer(x, &message);
+}
+
+void mcp_call_fail(struct mcp_call *c, const char *fmt, ...)
+{
+    char text[1024];
+    struct result r;
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    result_begin(&r, c->x->version);
+    result_text(&r, text, strlen(text));
+    result_end(&r, true, NULL, 0);
+    mcp_call_done(c, &r);
+}
+
+void mcp_call_abandon(struct mcp_call *c)
+{
+    if (c->on_abandon)
+        c->on_abandon(c);
+    call_free(c);
+}
+
+/* ---- progress and cancellation -------------------------------------------------------------- */
+
+static void put_token(struct json *j, const json_t *token)
+{
+    if (json_is_integer(token))
+        jw_i64(j, json_integer_value(token));
+    else
+        jw_bytes(j, json_string_value(token), json_string_length(token));
+}
+
+/* Progress is time: it grows, whatever the code does. How much is missing nobody knows. */
+void mcp_call_tell_progress(struct mcp_call *c)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct json j;
+
+    if (!c->token)
+        return;
+    strbuf_init(&out, TELL_MAX);
+    jw_init(&j, &out);
+    jw_object_begin(&j);
+    jw_key(&j, "jsonrpc");
+    jw_string(&j, "2.0");
+    jw_key(&j, "method");
+    jw_string(&j, "notifications/progress");
+    jw_key(&j, "params");
+    jw_object_begin(&j);
+    jw_key(&j, "progressToken");
+    put_token(&j, c->token);
+    jw_key(&j, "progress");
+    jw_fixed(&j, uv_now(c->x->front->loop) - c->began_ms, 3);
+    if (c->line_len > 0) {
+        jw_key(&j, "message");
+        jw_bytes(&j, c->line, c->line_len);
+    }
+    jw_object_end(&j);
+    jw_object_end(&j);
+    exchange_tell(c->x, &out);
+}
+
+void calls_cancel(struct exchange *x, const json_t *id)
+{
+    for (struct mcp_call *c = all, *next; c; c = next) {
+        next = c->all_next;
+        if (strcmp(c->x->session, x->session) != 0 || !json_equal(c->id, id))
+            continue;
+        struct exchange *of = c->x;
+        mcp_call_abandon(c);
+        exchange_forgo(of);
+        return;
+    }
+}
+
+void calls_end(const char *session)
+{
+    for (struct mcp_call *c = all; c;) {
+        struct exchange *of = c->x;
+
+        if (strcmp(of->session, session) != 0) {
+            c = c->all_next;
+            continue;
+        }
+        mcp_call_abandon(c);
+        exchange_forgo(of);
+        c = all; /* any of them may be gone by now */
+    }
+}
+
+/* ---- arguments ------------------------------------------------------------------------------ */
+
+bool mcp_call_number(struct mcp_call *c, const char *name, uint64_t min, uint64_t max,
+                     uint64_t *ret)
+{
+    const json_t *v = json_object_get(c->arguments, name);
+
+    if (!v || json_is_null(v))
+        return true;
+    json_int_t n = json_integer_value(v);
+    if (!json_is_integer(v) || n < 0 || (uint64_t)n < min || (uint64_t)n > max) {
+        mcp_call_fail(c, "%s must be a number between %" PRIu64 " and %" PRIu64, name, min, max);
+        return false;
+    }
+    *ret = (uint64_t)n;
+    return true;
+}
+
+bool mcp_call_place(struct mcp_call *c, const char **ret_conversation, const char **ret_path)
+{
+    const char *conversation = c->conversation, *path = c->path;
+    struct sg_error e;
+
+    if (field_string(c->arguments, "conversationId", SIZE_MAX, &conversation, &e) < 0 ||
+        field_string(c->arguments, "pathId", SIZE_MAX, &path, &e) < 0 ||
+        context_name_check("conversationId", conversation, &e) < 0 ||
+        context_name_check("pathId", path, &e) < 0) {
+        mcp_call_fail(c, "%s", e.message);
+        return false;
+    }
+    *ret_conversation = conversation;
+    *ret_path = path;
+    return true;
+}

@@ -1,0 +1,109 @@
+#include "front/mcp/catalogue.h"
+
+#include <string.h>
+
+#define CONVERSATION "conversationId"
+#define PATH         "pathId"
+#define MESSAGE      "messageId"
+
+static const struct mcp_tool *const tools[] = {
+    &run_code_tool,   &run_analysis_tool, &execute_code_tool,  &read_file_tool,
+    &write_file_tool, &list_files_tool,   &list_contexts_tool, &end_context_tool,
+};
+
+const struct mcp_tool *tool_find(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(tools); i++)
+        if (strcmp(tools[i]->name, name) == 0)
+            return tools[i];
+    return NULL;
+}
+
+/* ---- schemas -------------------------------------------------------------------------------- */
+
+json_t *schema_field(const char *type, const char *description)
+{
+    return json_pack("{s:s, s:s}", "type", type, "description", description);
+}
+
+void schema_add_place(json_t *properties)
+{
+    json_object_set_new(properties, CONVERSATION,
+                        schema_field("string", "The conversation. Default: this session's own."));
+    json_object_set_new(properties, PATH,
+                        schema_field("string", "The path of the conversation. Default: main."));
+}
+
+json_t *schema_object(json_t *properties, const char *const *required)
+{
+    json_t *list = json_array();
+
+    for (; *required; required++)
+        json_array_append_new(list, json_string(*required));
+    return json_pack("{s:s, s:o, s:o, s:b}", "type", "object", "properties", properties, "required",
+                     list, "additionalProperties", 0);
+}
+
+static void remove_required(json_t *schema, const char *name)
+{
+    json_t *required = json_object_get(schema, "required");
+
+    for (size_t i = json_array_size(required); i > 0; i--)
+        if (strcmp(json_string_value(json_array_get(required, i - 1)), name) == 0)
+            json_array_remove(required, i - 1);
+}
+
+/* There is always something to fall back to, so none of the two is required. */
+static json_t *schema_of(const struct mcp_tool *t, bool conversation_set, bool path_set)
+{
+    json_t *schema = t->schema ? t->schema() : tool_schema(t->runs);
+
+    remove_required(schema, CONVERSATION);
+    remove_required(schema, PATH);
+    if (conversation_set)
+        tool_schema_bind(schema, CONVERSATION);
+    /* A client that says the path says the message too, with each call. */
+    if (path_set) {
+        tool_schema_bind(schema, PATH);
+        tool_schema_bind(schema, MESSAGE);
+    }
+    return schema;
+}
+
+/* ---- the list ------------------------------------------------------------------------------- */
+
+static void put_hint(struct json *j, const char *name, bool value)
+{
+    jw_key(j, name);
+    jw_bool(j, value);
+}
+
+void catalogue_write(struct json *j, bool conversation_set, bool path_set)
+{
+    jw_array_begin(j);
+    for (size_t i = 0; i < ARRAY_SIZE(tools); i++) {
+        const struct mcp_tool *t = tools[i];
+        json_t *schema = schema_of(t, conversation_set, path_set);
+        AUTO(free_p) char *text = json_dumps(schema, JSON_COMPACT);
+
+        json_decref(schema);
+        jw_object_begin(j);
+        jw_key(j, "name");
+        jw_string(j, t->name);
+        jw_key(j, "title");
+        jw_string(j, t->title);
+        jw_key(j, "description");
+        jw_string(j, t->description ? t->description : tool_description(t->runs));
+        jw_key(j, "inputSchema");
+        jw_raw(j, text, strlen(text));
+        jw_key(j, "annotations");
+        jw_object_begin(j);
+        put_hint(j, "readOnlyHint", t->reads_only);
+        put_hint(j, "destructiveHint", t->destroys);
+        put_hint(j, "idempotentHint", t->repeatable);
+        put_hint(j, "openWorldHint", t->reaches_out);
+        jw_object_end(j);
+        jw_object_end(j);
+    }
+    jw_array_end(j);
+}

@@ -1,0 +1,262 @@
+/* list_contexts and end_context: which sandboxes there are, and the end of one. */
+#include <string.h>
+
+#include "front/contexts/context.h"
+#include "front/e2b/field.h"
+#include "front/mcp/call.h"
+#include "front/mcp/catalogue.h"
+
+#define LIST_MAX (1024u * 1024)
+
+/* Neither a question to the store nor an end can be taken back. */
+struct asking {
+    struct mcp_call *c; /* NULL: abandoned */
+    struct front *front;
+    char tenant[ID_LEN + 1];
+};
+
+static void on_abandon(struct mcp_call *c)
+{
+    ((struct asking *)c->work)->c = NULL;
+}
+
+static struct asking *asking_new(struct mcp_call *c)
+{
+    struct asking *a = xcalloc(1, sizeof(*a));
+
+    a->c = c;
+    a->front = c->x->front;
+    memcpy(a->tenant, c->x->tenant.id, sizeof(a->tenant));
+    c->work = a;
+    c->on_abandon = on_abandon;
+    return a;
+}
+
+/* Frees it. NULL: nobody waits any more. */
+static struct mcp_call *asking_end(struct asking *a)
+{
+    struct mcp_call *c = a->c;
+
+    free(a);
+    return c;
+}
+
+static void fail_with(struct mcp_call *c, int r, const char *message)
+{
+    if (r == -EAGAIN)
+        mcp_call_fail(c, RESULT_UNAVAILABLE, c->tool->name, message);
+    else
+        mcp_call_fail(c, "%s", message);
+}
+
+/* ---- list_contexts -------------------------------------------------------------------------- */
+
+static void put_field(struct json *j, const char *key, const char *text)
+{
+    jw_key(j, key);
+    jw_bytes(j, text, strlen(text));
+}
+
+static void put_row(struct json *j, const struct ctx_row *row)
+{
+    jw_object_begin(j);
+    put_field(j, "id", row->id);
+    put_field(j, "conversationId", row->conversation);
+    put_field(j, "pathId", row->path);
+    put_field(j, "sandboxStatus", ctx_status_text(row->status));
+    put_field(j, "sandboxId", row->sandbox);
+    put_field(j, "templateId", row->template_id);
+    jw_key(j, "expiresInSeconds");
+    jw_i64(j, row->expires_ms > row->now_ms ? (row->expires_ms - row->now_ms) / 1000 : 0);
+    jw_object_end(j);
+}
+
+static void add_line(struct strbuf *text, const struct ctx_row *row)
+{
+    strbuf_addf(text, "%s  conversation %s, path %s: %s\n", row->id, row->conversation, row->path,
+                ctx_status_text(row->status));
+}
+
+static void on_listed(void *arg, const struct ctx_reply *reply)
+{
+    struct mcp_call *c = asking_end(arg);
+    AUTO(strbuf_done) struct strbuf text = {0}, data = {0};
+    struct result r;
+    struct json j;
+
+    if (!c)
+        return;
+    if (reply->r < 0) {
+        fail_with(c, reply->r, reply->e.message);
+        return;
+    }
+    strbuf_init(&text, LIST_MAX);
+    strbuf_init(&data, LIST_MAX);
+    jw_init(&j, &data);
+    jw_object_begin(&j);
+    jw_key(&j, "contexts");
+    jw_array_begin(&j);
+    for (size_t i = 0; i < reply->n; i++) {
+        add_line(&text, &reply->rows[i]);
+        put_row(&j, &reply->rows[i]);
+    }
+    jw_array_end(&j);
+    jw_key(&j, "more");
+    jw_bool(&j, reply->more);
+    jw_object_end(&j);
+    result_begin(&r, c->x->version);
+    if (reply->n == 0)
+        strbuf_addstr(&text, "There is none.");
+    if (reply->more)
+        strbuf_addf(&text, "(only the newest %zu are shown)", reply->n);
+    result_text(&r, text.buf, text.len);
+    result_end(&r, false, data.truncated ? NULL : data.buf, data.len);
+    mcp_call_done(c, &r);
+}
+
+static void list(struct mcp_call *c)
+{
+    static const char *const known[] = {"conversationId", "pathId", "allConversations"};
+    const char *conversation, *path, *only_path = NULL;
+    struct sg_error e;
+    bool all = false;
+
+    if (!mcp_call_place(c, &conversation, &path))
+        return;
+    if (fields_known(c->arguments, known, ARRAY_SIZE(known), &e) < 0 ||
+        field_bool(c->arguments, "allConversations", &all, &e) < 0 ||
+        field_string(c->arguments, "pathId", SIZE_MAX, &only_path, &e) < 0) {
+        mcp_call_fail(c, "%s", e.message);
+        return;
+    }
+    struct ctx_store *s = contexts_store(c->x->front);
+    struct ctx_list q = {.tenant = c->x->tenant.id,
+                         .conversation = all ? NULL : conversation,
+                         .path = only_path,
+                         .statuses = CTX_ACTIVE,
+                         .before_id = "",
+                         .limit = CTX_LIST_MAX};
+    s->ops->list(s, &q, on_listed, asking_new(c));
+}
+
+static json_t *list_schema(void)
+{
+    static const char *const required[] = {NULL};
+    json_t *p = json_object();
+
+    json_object_set_new(p, "allConversations",
+                        schema_field("boolean", "Of all conversations. Default: of one."));
+    json_object_set_new(p, "conversationId",
+                        schema_field("string", "The conversation. Default: this session's own."));
+    json_object_set_new(p, "pathId", schema_field("string", "Of this path only."));
+    return schema_object(p, required);
+}
+
+const struct mcp_tool list_contexts_tool = {
+    .name = "list_contexts",
+    .title = "List contexts",
+    .description = "Lists the paths of the conversation that have a sandbox now.",
+    .schema = list_schema,
+    .begin = list,
+    .reads_only = true,
+    .repeatable = true,
+};
+
+/* ---- end_context ---------------------------------------------------------------------------- */
+
+static void on_ended(void *arg, const struct context_answer *a)
+{
+    struct mcp_call *c = asking_end(arg);
+    AUTO(strbuf_done) struct strbuf data = {0};
+    struct result r;
+    struct json j;
+
+    if (!c)
+        return;
+    if (a->r < 0) {
+        fail_with(c, a->r, a->e->message);
+        return;
+    }
+    if (a->elsewhere) {
+        mcp_call_fail(c, RESULT_ELSEWHERE, a->elsewhere);
+        return;
+    }
+    strbuf_init(&data, LIST_MAX);
+    jw_init(&j, &data);
+    put_row(&j, a->row);
+    result_begin(&r, c->x->version);
+    result_textf(&r, "The context of path %s has ended, with all that was in its sandbox.",
+                 a->row->path);
+    result_end(&r, false, data.buf, data.len);
+    mcp_call_done(c, &r);
+}
+
+static void on_found(void *arg, const struct ctx_reply *reply)
+{
+    struct asking *a = arg;
+
+    if (a->c && reply->r == 0 && reply->n > 0) {
+        context_terminate(a->front, a->tenant, reply->rows[0].id, on_ended, a);
+        return;
+    }
+    struct mcp_call *c = asking_end(a);
+    if (!c)
+        return;
+    if (reply->r < 0)
+        fail_with(c, reply->r, reply->e.message);
+    else
+        mcp_call_fail(c, "This path has no sandbox now");
+}
+
+static void end(struct mcp_call *c)
+{
+    static const char *const known[] = {"contextId", "conversationId", "pathId"};
+    const char *conversation, *path, *id = NULL;
+    struct sg_error e;
+
+    if (!mcp_call_place(c, &conversation, &path))
+        return;
+    if (fields_known(c->arguments, known, ARRAY_SIZE(known), &e) < 0 ||
+        field_string(c->arguments, "contextId", SIZE_MAX, &id, &e) < 0) {
+        mcp_call_fail(c, "%s", e.message);
+        return;
+    }
+    if (id && !id_valid(id)) {
+        mcp_call_fail(c, "contextId is not the id of a context: list_contexts tells them");
+        return;
+    }
+    struct ctx_store *s = contexts_store(c->x->front);
+    struct ctx_list q = {.tenant = c->x->tenant.id,
+                         .conversation = conversation,
+                         .path = path,
+                         .statuses = CTX_ACTIVE,
+                         .before_id = "",
+                         .limit = 1};
+    struct asking *a = asking_new(c);
+    if (id)
+        context_terminate(a->front, a->tenant, id, on_ended, a);
+    else
+        s->ops->list(s, &q, on_found, a);
+}
+
+static json_t *end_schema(void)
+{
+    static const char *const required[] = {NULL};
+    json_t *p = json_object();
+
+    json_object_set_new(p, "contextId",
+                        schema_field("string", "Its id. Default: the one of the path."));
+    schema_add_place(p);
+    return schema_object(p, required);
+}
+
+const struct mcp_tool end_context_tool = {
+    .name = "end_context",
+    .title = "End a context",
+    .description = "Ends the sandbox of a path, with its variables, files and processes. The next "
+                   "call on the path gets a new one.",
+    .schema = end_schema,
+    .begin = end,
+    .destroys = true,
+    .repeatable = true,
+};

@@ -1,0 +1,163 @@
+/* list_files: what a directory has. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/channel/wire.h"
+#include "front/mcp/catalogue.h"
+#include "front/mcp/files.h"
+
+#define ENTRIES_MAX 1000
+#define DEPTH_MAX   10
+#define LIST_MAX    (1024u * 1024) /* of the text, and of the data */
+#define HOME        "/home/user"
+
+struct listing {
+    struct file_work w;
+    uint64_t depth;
+    struct strbuf text, data;
+    struct json j;
+    size_t n;
+    bool more;
+};
+
+static const char *const known[] = {"conversationId", "pathId", "path", "depth"};
+
+static struct listing *listing_of(struct file_work *w)
+{
+    return CONTAINER_OF(w, struct listing, w);
+}
+
+static void drop(struct file_work *w)
+{
+    strbuf_done(&listing_of(w)->text);
+    strbuf_done(&listing_of(w)->data);
+}
+
+static const char *type_text(uint32_t type)
+{
+    static const char *const texts[] = {"other", "file", "directory", "link"};
+
+    return type < ARRAY_SIZE(texts) ? texts[type] : texts[ENTRY_OTHER];
+}
+
+static void put_field(struct json *j, const char *key, const char *text)
+{
+    jw_key(j, key);
+    jw_bytes(j, text, strlen(text));
+}
+
+static void add_entry(struct listing *g, const struct file_entry *f)
+{
+    if (f->type == ENTRY_DIR)
+        strbuf_addf(&g->text, "%s/\n", f->path);
+    else if (f->type == ENTRY_SYMLINK)
+        strbuf_addf(&g->text, "%s -> %s\n", f->path, f->target);
+    else
+        strbuf_addf(&g->text, "%s  (%" PRIu64 " bytes)\n", f->path, f->size);
+    jw_object_begin(&g->j);
+    put_field(&g->j, "path", f->path);
+    put_field(&g->j, "type", type_text(f->type));
+    jw_key(&g->j, "size");
+    jw_u64(&g->j, f->size);
+    jw_key(&g->j, "modifiedMs");
+    jw_i64(&g->j, f->mtime_ms);
+    jw_object_end(&g->j);
+}
+
+static void answer(struct listing *g)
+{
+    struct result r;
+
+    if (g->n == 0)
+        strbuf_addstr(&g->text, "(empty)");
+    if (g->more)
+        strbuf_addf(&g->text, "(only the first %zu are shown)", g->n);
+    jw_array_end(&g->j);
+    jw_key(&g->j, "more");
+    jw_bool(&g->j, g->more);
+    jw_object_end(&g->j);
+    result_begin(&r, g->w.c->x->version);
+    result_text(&r, g->text.buf, g->text.len);
+    result_end(&r, false, g->data.truncated ? NULL : g->data.buf, g->data.len);
+    file_done(&g->w, &r);
+}
+
+static void on_event(struct call *c, uint8_t what, const void *p, size_t len)
+{
+    struct listing *g = listing_of(c->owner);
+    struct file_entry entry;
+
+    if (what != EVENT_ENTRY || !file_entry_read(p, len, &entry))
+        return;
+    if (g->n < ENTRIES_MAX && g->text.len < LIST_MAX / 4) {
+        add_entry(g, &entry);
+        g->n++;
+        return;
+    }
+    g->more = true;
+    answer(g);
+}
+
+static void on_end(struct call *c, int status, const char *message, const void *result, size_t len)
+{
+    struct listing *g = listing_of(c->owner);
+
+    (void)result, (void)len;
+    if (status != 0)
+        file_fail(&g->w, status, message);
+    else
+        answer(g);
+}
+
+static void ask_agent(struct file_work *w)
+{
+    AUTO(strbuf_done) struct strbuf request = {0};
+
+    strbuf_init(&request, OPS_OPEN_MAX);
+    wire_put_str(&request, FILE_USER);
+    wire_put_str(&request, w->path);
+    wire_put_u32(&request, (uint32_t)listing_of(w)->depth);
+    w->call = (struct call){.owner = w, .on_event = on_event, .on_end = on_end};
+    file_call(w, OP_FILE_LIST, &request);
+}
+
+static void begin(struct mcp_call *c)
+{
+    uint64_t depth = 1;
+
+    if (!mcp_call_number(c, "depth", 1, DEPTH_MAX, &depth))
+        return;
+    struct listing *g = xcalloc(1, sizeof(*g));
+    *g = (struct listing){.w = {.begin = ask_agent, .drop = drop}, .depth = depth};
+    strbuf_init(&g->text, LIST_MAX);
+    strbuf_init(&g->data, LIST_MAX);
+    jw_init(&g->j, &g->data);
+    jw_object_begin(&g->j);
+    jw_key(&g->j, "entries");
+    jw_array_begin(&g->j);
+    file_begin(c, &g->w, known, ARRAY_SIZE(known), HOME);
+}
+
+static json_t *schema(void)
+{
+    static const char *const required[] = {NULL};
+    json_t *p = json_object();
+
+    json_object_set_new(p, "path",
+                        schema_field("string", "A directory, absolute or relative to /home/user. "
+                                               "Default: /home/user."));
+    json_object_set_new(p, "depth",
+                        schema_field("integer", "How many levels, 1 to 10. Default: 1."));
+    schema_add_place(p);
+    return schema_object(p, required);
+}
+
+const struct mcp_tool list_files_tool = {
+    .name = "list_files",
+    .title = "List files",
+    .description = "Lists a directory in the sandbox of the path.",
+    .schema = schema,
+    .begin = begin,
+    .reads_only = true,
+    .repeatable = true,
+};

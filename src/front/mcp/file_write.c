@@ -1,0 +1,156 @@
+/* write_file: a file appears whole or not at all. */
+#include <string.h>
+
+#include "lib/text/base64.h"
+#include "lib/channel/wire.h"
+#include "front/e2b/field.h"
+#include "front/mcp/catalogue.h"
+#include "front/mcp/files.h"
+
+#define WRITE_MAX (8u * 1024 * 1024) /* no message is larger */
+#define FILE_MODE 0644
+
+struct writing {
+    struct file_work w;
+    struct strbuf bytes;
+    size_t sent;
+    bool ended; /* all was sent */
+};
+
+static const char *const known[] = {"conversationId", "pathId", "path", "content", "encoding"};
+
+static struct writing *writing_of(struct file_work *w)
+{
+    return CONTAINER_OF(w, struct writing, w);
+}
+
+static void drop(struct file_work *w)
+{
+    strbuf_done(&writing_of(w)->bytes);
+}
+
+static void send_bytes(struct writing *g)
+{
+    size_t n = call_credit(&g->w.call), left = g->bytes.len - g->sent;
+
+    n = n < left ? n : left;
+    if (n > 0)
+        call_send(&g->w.call, CHAN_STDIN, g->bytes.buf + g->sent, n);
+    g->sent += n;
+    if (n < left || g->ended)
+        return;
+    g->ended = true;
+    call_eof(&g->w.call);
+}
+
+static void on_credit(struct call *c)
+{
+    send_bytes(writing_of(c->owner));
+}
+
+static void on_end(struct call *c, int status, const char *message, const void *result, size_t len)
+{
+    struct writing *g = writing_of(c->owner);
+    AUTO(strbuf_done) struct strbuf data = {0};
+    struct file_entry entry;
+    struct result r;
+    struct json j;
+
+    if (status != 0 || !file_entry_read(result, len, &entry)) {
+        file_fail(&g->w, status ? status : EPROTO, message);
+        return;
+    }
+    result_begin(&r, g->w.c->x->version);
+    result_textf(&r, "%zu bytes were written to %.512s", g->bytes.len, entry.path);
+    strbuf_init(&data, 16 * OPS_PATH_MAX);
+    jw_init(&j, &data);
+    jw_object_begin(&j);
+    jw_key(&j, "path");
+    jw_bytes(&j, entry.path, strlen(entry.path));
+    jw_key(&j, "size");
+    jw_u64(&j, g->bytes.len);
+    jw_object_end(&j);
+    result_end(&r, false, data.buf, data.len);
+    file_done(&g->w, &r);
+}
+
+static void ask_agent(struct file_work *w)
+{
+    struct writing *g = writing_of(w);
+    AUTO(strbuf_done) struct strbuf request = {0};
+
+    strbuf_init(&request, OPS_OPEN_MAX);
+    wire_put_str(&request, FILE_USER);
+    wire_put_str(&request, w->path);
+    wire_put_u32(&request, FILE_MODE);
+    wire_put_u32(&request, FILE_PARENTS);
+    wire_put_u32(&request, 0); /* metadata */
+    w->call = (struct call){.owner = w, .on_credit = on_credit, .on_end = on_end};
+    if (file_call(w, OP_FILE_WRITE, &request))
+        send_bytes(g);
+}
+
+/* The argument `content`, as bytes. */
+static int read_content(const json_t *arguments, struct strbuf *out, struct sg_error *e)
+{
+    const char *content = NULL, *encoding = "utf-8";
+    int r = field_string(arguments, "content", WRITE_MAX, &content, e);
+
+    if (r == 0)
+        r = field_string(arguments, "encoding", 16, &encoding, e);
+    if (r < 0)
+        return r;
+    if (!content)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "content is missing");
+    if (strcmp(encoding, "utf-8") == 0) {
+        strbuf_addstr(out, content);
+        return 0;
+    }
+    if (strcmp(encoding, "base64") != 0)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "encoding must be utf-8 or base64");
+    return base64_decode(out, content, strlen(content)) < 0
+               ? err_set(e, SG_ERR_INVALID, -EINVAL, "content is not base64")
+               : 0;
+}
+
+static void begin(struct mcp_call *c)
+{
+    struct writing *g = xcalloc(1, sizeof(*g));
+    struct sg_error e;
+
+    g->w = (struct file_work){.begin = ask_agent, .drop = drop};
+    strbuf_init(&g->bytes, WRITE_MAX);
+    if (read_content(c->arguments, &g->bytes, &e) < 0) {
+        strbuf_done(&g->bytes);
+        free(g);
+        mcp_call_fail(c, "%s", e.message);
+        return;
+    }
+    file_begin(c, &g->w, known, ARRAY_SIZE(known), NULL);
+}
+
+static json_t *schema(void)
+{
+    static const char *const required[] = {"path", "content", NULL};
+    json_t *p = json_object(),
+           *encoding = schema_field("string", "How content is written. Default: utf-8.");
+
+    json_object_set_new(encoding, "enum", json_pack("[ss]", "utf-8", "base64"));
+    json_object_set_new(p, "path", schema_field("string", "Absolute, or relative to /home/user."));
+    json_object_set_new(p, "content", schema_field("string", "All of the file."));
+    json_object_set_new(p, "encoding", encoding);
+    schema_add_place(p);
+    return schema_object(p, required);
+}
+
+const struct mcp_tool write_file_tool = {
+    .name = "write_file",
+    .title = "Write a file",
+    .description =
+        "Writes a file in the sandbox of the path, in place of one that is there. Missing "
+        "directories are made.",
+    .schema = schema,
+    .begin = begin,
+    .destroys = true,
+    .repeatable = true,
+};

@@ -1,0 +1,144 @@
+#include "front/mcp/files.h"
+
+#include <string.h>
+
+#include "lib/channel/wire.h"
+#include "front/contexts/context.h"
+#include "front/e2b/create.h"
+#include "front/e2b/field.h"
+
+static void work_free(struct file_work *w)
+{
+    call_cancel(&w->call);
+    if (w->box)
+        context_release(w->box);
+    w->drop(w);
+    free(w);
+}
+
+static void on_abandon(struct mcp_call *c)
+{
+    struct file_work *w = c->work;
+
+    w->c = NULL;
+    if (w->box)
+        work_free(w);
+}
+
+void file_done(struct file_work *w, struct result *r)
+{
+    struct mcp_call *c = w->c;
+
+    work_free(w);
+    mcp_call_done(c, r);
+}
+
+void file_fail(struct file_work *w, int status, const char *message)
+{
+    struct mcp_call *c = w->c;
+    char path[OPS_PATH_MAX];
+
+    memcpy(path, w->path, sizeof(path));
+    mcp_call_fail(c, "%s: %s", path, message && message[0] ? message : strerror(status));
+    work_free(w);
+}
+
+/* ---- the sandbox ---------------------------------------------------------------------------- */
+
+static int make_spec(void *arg, const char *template_id, struct box_spec *ret,
+                     char layer[ID_LEN + 1], struct sg_error *e)
+{
+    const struct file_work *w = arg;
+    const struct settings *settings = &w->front->settings;
+    json_t *nothing_special = json_object();
+    struct create_plan plan;
+    int r = create_plan(w->front->store, settings, &w->tenant, nothing_special, SPEC_OWN,
+                        template_id ? template_id : settings->context_template, &plan, e);
+
+    json_decref(nothing_special);
+    if (r < 0)
+        return r;
+    *ret = plan.spec;
+    memcpy(layer, plan.layer, sizeof(plan.layer));
+    return 0;
+}
+
+static void on_context(void *arg, const struct context_answer *a)
+{
+    struct file_work *w = arg;
+
+    if (w->c && a->r == 0 && !a->elsewhere) {
+        w->box = a->box;
+        context_hold(w->box);
+        w->begin(w);
+        return;
+    }
+    struct mcp_call *c = w->c;
+    work_free(w);
+    if (!c)
+        return;
+    if (a->r < 0)
+        mcp_call_fail(c, RESULT_UNAVAILABLE, c->tool->name, a->e->message);
+    else
+        mcp_call_fail(c, RESULT_ELSEWHERE, a->elsewhere);
+}
+
+void file_begin(struct mcp_call *c, struct file_work *w, const char *const *known, size_t n_known,
+                const char *default_path)
+{
+    struct context_ask ask = {.tenant = &w->tenant, .spec = make_spec};
+    const char *path = default_path;
+    struct sg_error e;
+
+    w->c = c;
+    w->front = c->x->front;
+    w->tenant = c->x->tenant;
+    if (!mcp_call_place(c, &ask.conversation, &ask.path)) {
+        work_free(w);
+        return;
+    }
+    int r = fields_known(c->arguments, known, n_known, &e);
+    if (r == 0)
+        r = field_string(c->arguments, "path", sizeof(w->path) - 1, &path, &e);
+    if (r == 0 && (!path || !path[0]))
+        r = err_set(&e, SG_ERR_INVALID, -EINVAL, "path is missing");
+    if (r < 0) {
+        work_free(w);
+        mcp_call_fail(c, "%s", e.message);
+        return;
+    }
+    snprintf(w->path, sizeof(w->path), "%s", path);
+    c->work = w;
+    c->on_abandon = on_abandon;
+    context_obtain(w->front, &ask, on_context, w);
+}
+
+bool file_call(struct file_work *w, enum chan_op op, const struct strbuf *request)
+{
+    struct sg_error e = {0};
+    int r = call_begin(&w->call, w->box, op, request, &e);
+
+    if (r < 0)
+        file_fail(w, r == -EPIPE ? CALL_GONE : -r, e.message);
+    return r == 0;
+}
+
+/* ---- entries -------------------------------------------------------------------------------- */
+
+bool file_entry_read(const void *p, size_t len, struct file_entry *ret)
+{
+    struct wire_reader r;
+
+    wire_reader_init(&r, p, len);
+    ret->name = wire_get_str(&r, OPS_PATH_MAX);
+    ret->path = wire_get_str(&r, OPS_PATH_MAX);
+    ret->type = wire_get_u32(&r);
+    for (int i = 0; i < 3; i++) /* mode, owner and group as numbers */
+        wire_get_u32(&r);
+    for (int i = 0; i < 2; i++) /* and as names */
+        wire_get_str(&r, OPS_PATH_MAX);
+    ret->size = wire_get_u64(&r);
+    ret->mtime_ms = (int64_t)wire_get_u64(&r) / 1000000;
+    ret->target = wire_get_str(&r, OPS_PATH_MAX);
+    return !r.bad && ret->path[0] == '/';
+}

@@ -1,0 +1,289 @@
+#include <string.h>
+#include <strings.h>
+
+#include "lib/text/json.h"
+#include "front/contexts/context.h"
+#include "front/core/auth.h"
+#include "front/core/reply.h"
+#include "front/mcp/call.h"
+#include "front/mcp/mcp.h"
+#include "front/mcp/methods.h"
+#include "front/mcp/origin.h"
+
+#define BODY_MAX  (8u * 1024 * 1024)
+#define BATCH_MAX 32
+#define ALLOWED   "POST, DELETE, OPTIONS"
+
+/* ---- pages ---------------------------------------------------------------------------------- */
+
+/* False: refused. */
+static bool admit_origin(struct http_req *req)
+{
+    const char *origin = http_header_get(req, "origin");
+
+    if (!origin)
+        return true;
+    if (!origin_allowed(&front_of(req)->settings, origin)) {
+        exchange_refuse(req, 403, MESSAGE_INVALID_REQUEST,
+                        "Pages of this origin may not ask: it is neither this machine nor a name "
+                        "of the server");
+        return false;
+    }
+    http_add_header(req, "Access-Control-Allow-Origin", origin);
+    http_add_header(req, "Access-Control-Expose-Headers", "Mcp-Session-Id");
+    http_add_header(req, "Vary", "Origin");
+    return true;
+}
+
+static void preflight(struct http_req *req)
+{
+    http_add_header(req, "Access-Control-Allow-Methods", ALLOWED);
+    http_add_header(req, "Access-Control-Allow-Headers", "*, Authorization");
+    http_add_header(req, "Access-Control-Max-Age", "7200");
+    reply_empty(req, 204);
+}
+
+/* ---- what a POST must have ------------------------------------------------------------------ */
+
+/* Whether a list of media types has this one, or stands for all. */
+static bool accepts(const char *list, const char *type, bool any)
+{
+    size_t len = strlen(type);
+
+    for (const char *p = list; *p; p += strcspn(p, ","), p += *p == ',') {
+        p += strspn(p, " \t");
+        size_t n = strcspn(p, ",; \t");
+        if ((n == len && strncasecmp(p, type, len) == 0) ||
+            (any && n == 3 && strncmp(p, "*/*", 3) == 0))
+            return true;
+    }
+    return false;
+}
+
+static bool read_accept(struct exchange *x)
+{
+    const char *accept = http_header_get(x->http, "accept");
+
+    x->may_stream = accept && accepts(accept, "text/event-stream", false);
+    x->may_json = !accept || accepts(accept, "application/json", true);
+    if (x->may_stream || x->may_json)
+        return true;
+    exchange_refuse(x->http, 406, MESSAGE_INVALID_REQUEST,
+                    "Accept must have application/json, text/event-stream, or both");
+    return false;
+}
+
+static bool read_version(struct exchange *x)
+{
+    const char *text = http_header_get(x->http, "mcp-protocol-version");
+    AUTO(strbuf_done) struct strbuf data = {0}, out = {0};
+
+    x->version = MCP_2025_03_26; /* had no such header */
+    if (!text || version_read(text, &x->version))
+        return true;
+    strbuf_init(&data, 1024);
+    strbuf_init(&out, 2048);
+    version_error_data(&data, text);
+    message_error(&out, json_object_get(x->body, "id"), MESSAGE_BAD_VERSION,
+                  "Unsupported protocol version", data.buf);
+    http_failed(x->http, 400, "Unsupported protocol version");
+    http_reply(x->http, 400, "application/json", out.buf, out.len);
+    return false;
+}
+
+static bool is_initialize(const json_t *body)
+{
+    const json_t *method = json_object_get(body, "method");
+
+    return json_is_string(method) && strcmp(json_string_value(method), "initialize") == 0;
+}
+
+/* Of versions that have them. `initialize` asks for one. */
+static bool read_session(struct exchange *x)
+{
+    const char *id = http_header_get(x->http, "mcp-session-id");
+
+    if (!version_has_sessions(x->version) || is_initialize(x->body))
+        return true;
+    if (!id) {
+        exchange_refuse(x->http, 400, MESSAGE_INVALID_REQUEST,
+                        "Mcp-Session-Id is missing: begin with initialize");
+        return false;
+    }
+    if (!mcp_session_valid(x->front, x->tenant.id, id)) {
+        exchange_refuse(x->http, 404, MESSAGE_INVALID_REQUEST,
+                        "There is no such session: begin with initialize");
+        return false;
+    }
+    memcpy(x->session, id, sizeof(x->session));
+    return true;
+}
+
+static const char *configured(struct http_req *req, const char *header, const char *parameter)
+{
+    const char *v = http_header_get(req, header);
+
+    return v ? v : http_query_get(req, parameter);
+}
+
+static bool read_place(struct exchange *x)
+{
+    struct sg_error e;
+
+    x->conversation = configured(x->http, "sandglass-conversation-id", "conversationId");
+    x->path = configured(x->http, "sandglass-path-id", "pathId");
+    if ((!x->conversation || context_name_check("conversationId", x->conversation, &e) == 0) &&
+        (!x->path || context_name_check("pathId", x->path, &e) == 0))
+        return true;
+    exchange_refuse(x->http, 400, MESSAGE_INVALID_PARAMS, "%s", e.message);
+    return false;
+}
+
+/* ---- messages ------------------------------------------------------------------------------- */
+
+static void take_message(struct exchange *x, const json_t *v)
+{
+    struct message m;
+    struct sg_error e;
+
+    if (message_read(v, &m, &e) < 0) {
+        x->open++;
+        x->error_status = 400;
+        exchange_error(x, NULL, MESSAGE_INVALID_REQUEST, e.message, NULL);
+    } else if (m.kind == MESSAGE_REQUEST) {
+        method_request(x, &m);
+    } else if (m.kind == MESSAGE_NOTIFICATION) {
+        method_notification(x, &m);
+    }
+}
+
+/* Whether anything in the body is to be answered; what is no message is. */
+static bool wants_answer(const json_t *body)
+{
+    size_t n = json_is_array(body) ? json_array_size(body) : 1;
+
+    for (size_t i = 0; i < n; i++) {
+        struct message m;
+        if (message_read(json_is_array(body) ? json_array_get(body, i) : body, &m, NULL) < 0 ||
+            m.kind == MESSAGE_REQUEST)
+            return true;
+    }
+    return false;
+}
+
+static void take_body(struct exchange *x)
+{
+    size_t n = json_is_array(x->body) ? json_array_size(x->body) : 1;
+
+    if (!wants_answer(x->body)) {
+        for (size_t i = 0; i < n; i++)
+            take_message(x, json_is_array(x->body) ? json_array_get(x->body, i) : x->body);
+        reply_empty(x->http, 202);
+        return;
+    }
+    exchange_begin(x);
+    x->batch = json_is_array(x->body);
+    for (size_t i = 0; i < n; i++)
+        take_message(x, x->batch ? json_array_get(x->body, i) : x->body);
+    exchange_end(x);
+}
+
+static bool check_batch(struct exchange *x)
+{
+    if (!json_is_array(x->body))
+        return true;
+    if (x->version != MCP_2025_03_26) {
+        exchange_refuse(x->http, 400, MESSAGE_INVALID_REQUEST,
+                        "Several messages at once are a thing of version 2025-03-26 alone");
+        return false;
+    }
+    if (json_array_size(x->body) == 0 || json_array_size(x->body) > BATCH_MAX) {
+        exchange_refuse(x->http, 400, MESSAGE_INVALID_REQUEST, "Give 1 to %d messages at once",
+                        BATCH_MAX);
+        return false;
+    }
+    return true;
+}
+
+static void on_body(struct http_req *req, void *made)
+{
+    AUTO(free_p) struct json_made *m = made;
+    struct exchange *x = req->owner;
+
+    if (m->heavy.kind != SG_ERR_NONE) {
+        exchange_refuse(req, m->heavy.code == -E2BIG ? 413 : 400, MESSAGE_INVALID_REQUEST,
+                        "The message is too large: %s", m->heavy.message);
+        return;
+    }
+    x->body = m->value;
+    if (!x->body || m->empty) {
+        exchange_refuse(req, 400, MESSAGE_PARSE_ERROR, "Parse error at byte %d: %s",
+                        m->wrong.position, m->empty ? "there is none" : m->wrong.text);
+        json_decref(steal_ptr(&x->body));
+        return;
+    }
+    if (read_version(x) && check_batch(x) && read_session(x) && read_place(x))
+        take_body(x);
+    /* What a call needs of it, it has by now. */
+    json_decref(steal_ptr(&x->body));
+}
+
+static void post(struct http_req *req, const struct store_tenant *tenant)
+{
+    const char *type = http_header_get(req, "content-type");
+    struct exchange *x = exchange_new(req, tenant);
+
+    if (type && !accepts(type, "application/json", false)) {
+        exchange_refuse(req, 415, MESSAGE_INVALID_REQUEST, "Content-Type must be application/json");
+        return;
+    }
+    if (read_accept(x))
+        http_body_make(req, BODY_MAX, &json_make, NULL, on_body);
+}
+
+/* ---- the end of a session ------------------------------------------------------------------- */
+
+static void on_cleaned(void *arg, int r, const struct sg_error *e, size_t n)
+{
+    (void)arg, (void)r, (void)e, (void)n; /* what is left expires */
+}
+
+/* Its calls end, and so do the sandboxes that nobody else knows the name of. */
+static void end_session(struct http_req *req, const struct store_tenant *tenant)
+{
+    const char *id = http_header_get(req, "mcp-session-id");
+
+    if (!id) {
+        exchange_refuse(req, 400, MESSAGE_INVALID_REQUEST, "Mcp-Session-Id is missing");
+        return;
+    }
+    if (!mcp_session_valid(front_of(req), tenant->id, id)) {
+        exchange_refuse(req, 404, MESSAGE_INVALID_REQUEST, "There is no such session");
+        return;
+    }
+    mcp_session_end(id);
+    calls_end(id);
+    context_cleanup(front_of(req), tenant->id, id, on_cleaned, NULL);
+    reply_empty(req, 204);
+}
+
+void mcp_request(struct http_req *req)
+{
+    if (!admit_origin(req))
+        return;
+    if (req->method == HTTP_M_OPTIONS) {
+        preflight(req);
+        return;
+    }
+    const struct store_tenant *tenant = auth_tenant(req);
+    if (!tenant)
+        return;
+    if (req->method == HTTP_M_POST) {
+        post(req, tenant);
+    } else if (req->method == HTTP_M_DELETE) {
+        end_session(req, tenant);
+    } else {
+        http_add_header(req, "Allow", ALLOWED);
+        exchange_refuse(req, 405, MESSAGE_INVALID_REQUEST, "Messages are sent with POST");
+    }
+}

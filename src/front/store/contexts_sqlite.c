@@ -1,0 +1,437 @@
+#include "front/store/contexts_sqlite.h"
+
+#include <string.h>
+
+#include "lib/base/clock.h"
+
+/* The loop stands while we wait for another process that is writing. */
+#define WAIT_MS 100
+
+struct ctx_sqlite *ctx_sqlite_of(struct ctx_store *s)
+{
+    return CONTAINER_OF(s, struct ctx_sqlite, base);
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+struct answer *ctx_answer(ctx_done done, void *arg)
+{
+    struct answer *a = xcalloc(1, sizeof(*a));
+
+    a->done = done;
+    a->arg = arg;
+    return a;
+}
+
+static void deliver(struct answer *a)
+{
+    a->reply.rows = a->rows;
+    a->done(a->arg, &a->reply);
+    free(a->rows);
+    free(a->items);
+    free(a);
+}
+
+/* What callbacks ask for meanwhile is answered in the next turn. */
+static void deliver_all(struct ctx_sqlite *s)
+{
+    struct answer *a = s->first, *next;
+
+    s->first = NULL;
+    s->last = &s->first;
+    uv_check_stop(&s->check);
+    uv_idle_stop(&s->idle);
+    for (; a; a = next) {
+        next = a->next;
+        deliver(a);
+    }
+}
+
+static void on_check(uv_check_t *check)
+{
+    deliver_all(check->data);
+}
+
+static void on_idle(uv_idle_t *idle)
+{
+    (void)idle;
+}
+
+/* What contexts.h promises; all else is the database's trouble. */
+static bool is_ours(int r)
+{
+    return r == -EDQUOT || r == -ENOENT || r == -EEXIST || r == -ESTALE;
+}
+
+void ctx_answer_send(struct ctx_sqlite *s, struct answer *a, int r)
+{
+    if (r < 0 && !is_ours(r)) {
+        struct sg_error why = a->reply.e;
+
+        r = ctx_error_unavailable(&a->reply.e, why.message);
+    }
+    a->reply.r = r;
+    if (r < 0)
+        a->reply.n = 0;
+    if (!s->first) {
+        uv_check_start(&s->check, on_check);
+        uv_idle_start(&s->idle, on_idle);
+    }
+    *s->last = a;
+    s->last = &a->next;
+}
+
+int ctx_change_begin(struct ctx_sqlite *s, bool durable, struct answer *a)
+{
+    db_set_wait(s->db, WAIT_MS);
+    if (!durable)
+        db_set_durable(s->db, false);
+    return db_begin(s->db, &a->reply.e);
+}
+
+void ctx_change_end(struct ctx_sqlite *s, struct answer *a, int r)
+{
+    /* What could not be begun has nothing to take back. */
+    if (!sqlite3_get_autocommit(s->db->db)) {
+        if (r == 0)
+            r = db_commit(s->db, &a->reply.e);
+        else
+            db_rollback(s->db);
+    }
+    db_set_durable(s->db, true);
+    db_set_wait(s->db, DB_WAIT_MS);
+    ctx_answer_send(s, a, r);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+int64_t ctx_number(uint64_t n)
+{
+    const uint64_t most = 1ull << 53; /* any program that reads the file can hold it */
+
+    return (int64_t)(n < most ? n : most);
+}
+
+uint64_t ctx_column_u64(sqlite3_stmt *st, int i)
+{
+    int64_t n = sqlite3_column_int64(st, i);
+
+    return n < 0 ? 0 : (uint64_t)n;
+}
+
+int ctx_statement(struct ctx_sqlite *s, enum db_statement which, sqlite3_stmt **ret,
+                  struct sg_error *e, size_t n, const char *const *texts)
+{
+    int r = db_statement(s->db, which, ret, e);
+
+    for (size_t i = 0; r == 0 && i < n; i++)
+        db_bind(*ret, (int)i + 1, texts[i]);
+    return r;
+}
+
+int ctx_take_usage(sqlite3_stmt *st, int i, struct ctx_usage *ret)
+{
+#define TAKE(name) ret->name = ctx_column_u64(st, i++);
+    CTX_USAGE(TAKE)
+#undef TAKE
+    return i;
+}
+
+void ctx_take_row(sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret)
+{
+    struct ctx_row *row = &ret->row;
+    char status[16];
+    int i = 0;
+
+    *ret = (struct ctx_found){.row.now_ms = now_ms};
+    db_column(st, i++, row->id, sizeof(row->id));
+    db_column(st, i++, row->tenant, sizeof(row->tenant));
+    db_column(st, i++, row->conversation, sizeof(row->conversation));
+    db_column(st, i++, row->path, sizeof(row->path));
+    db_column(st, i++, row->parent, sizeof(row->parent));
+    db_column(st, i++, row->sandbox, sizeof(row->sandbox));
+    db_column(st, i++, row->template_id, sizeof(row->template_id));
+    db_column(st, i++, status, sizeof(status));
+    if (!ctx_status_parse(status, &row->status))
+        row->status = CTX_ERROR;
+    row->created_ms = sqlite3_column_int64(st, i++);
+    ret->making_ms = sqlite3_column_int64(st, i++);
+    row->used_ms = sqlite3_column_int64(st, i++);
+    row->expires_ms = sqlite3_column_int64(st, i++);
+    row->terminated_ms = sqlite3_column_int64(st, i++);
+    row->ttl_ms = ctx_column_u64(st, i++);
+    db_column(st, i++, row->error, sizeof(row->error));
+    i = ctx_take_usage(st, i, &row->usage);
+    db_column(st, i++, row->node, sizeof(row->node));
+    db_column(st, i++, row->node_url, sizeof(row->node_url));
+    row->node_alive = sqlite3_column_type(st, i) != SQLITE_NULL &&
+                      now_ms - sqlite3_column_int64(st, i) <= CTX_NODE_DEAD_MS;
+}
+
+struct ctx_row *ctx_add_row(struct answer *a)
+{
+    if (a->reply.n == a->cap) {
+        size_t cap = a->cap ? a->cap * 4 : 1;
+        struct ctx_row *rows = xcalloc(cap, sizeof(*rows));
+
+        if (a->rows)
+            memcpy(rows, a->rows, a->reply.n * sizeof(*rows));
+        free(a->rows);
+        a->rows = rows;
+        a->cap = cap;
+    }
+    return &a->rows[a->reply.n++];
+}
+
+int ctx_take_rows(struct ctx_sqlite *s, sqlite3_stmt *st, int64_t now_ms, struct answer *a)
+{
+    struct ctx_found found;
+    int r;
+
+    while ((r = db_step(s->db, st, &a->reply.e)) > 0) {
+        ctx_take_row(st, now_ms, &found);
+        *ctx_add_row(a) = found.row;
+    }
+    return r;
+}
+
+/* The first row of a statement. -ENOENT, without a message. */
+static int take_one(struct ctx_sqlite *s, sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret,
+                    struct sg_error *e)
+{
+    int r = db_step(s->db, st, e);
+
+    if (r <= 0)
+        return r < 0 ? r : -ENOENT;
+    ctx_take_row(st, now_ms, ret);
+    sqlite3_reset(st);
+    return 0;
+}
+
+int ctx_add_by_id(struct ctx_sqlite *s, const char *tenant, const char *id, int64_t now_ms,
+                  struct answer *a)
+{
+    struct ctx_found found;
+    sqlite3_stmt *st;
+    int r = CTX_STATEMENT(s, DB_CTX_BY_ID, &st, &a->reply.e, tenant, id);
+
+    if (r == 0)
+        r = take_one(s, st, now_ms, &found, &a->reply.e);
+    if (r == 0)
+        *ctx_add_row(a) = found.row;
+    else if (r == -ENOENT)
+        ctx_error_unknown(&a->reply.e, id);
+    return r;
+}
+
+int ctx_find_active(struct ctx_sqlite *s, const char *tenant, const char *conversation,
+                    const char *path, int64_t now_ms, struct ctx_found *ret, struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = CTX_STATEMENT(s, DB_CTX_BY_PATH, &st, e, tenant, conversation, path);
+
+    return r < 0 ? r : take_one(s, st, now_ms, ret, e);
+}
+
+int ctx_end_row(struct ctx_sqlite *s, struct ctx_row *row, enum ctx_status status,
+                const char *error, struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = CTX_STATEMENT(s, DB_CTX_END, &st, e, row->tenant, row->id, ctx_status_text(status));
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_int64(st, 4, row->now_ms);
+    db_bind(st, 5, error);
+    row->status = status;
+    row->terminated_ms = row->now_ms;
+    snprintf(row->error, sizeof(row->error), "%s", error);
+    return db_run(s->db, st, e);
+}
+
+/* ---- one row --------------------------------------------------------------------------------- */
+
+static void ctx_sqlite_get(struct ctx_store *base, const char *tenant, const char *id,
+                           ctx_done done, void *arg)
+{
+    struct ctx_sqlite *s = ctx_sqlite_of(base);
+    struct answer *a = ctx_answer(done, arg);
+
+    ctx_answer_send(s, a, ctx_add_by_id(s, tenant, id, clock_wall_ms(), a));
+}
+
+/* Runs a statement that changes the row if it is as expected; if it was not, r is `otherwise`. */
+static int change_row(struct ctx_sqlite *s, sqlite3_stmt *st, const char *tenant, const char *id,
+                      int64_t now_ms, int otherwise, struct answer *a)
+{
+    int r = db_run(s->db, st, &a->reply.e);
+
+    if (r == 0 && db_changed(s->db) == 0)
+        r = otherwise == -ESTALE ? ctx_error_stale(&a->reply.e, id)
+                                 : ctx_error_unknown(&a->reply.e, id);
+    return r < 0 ? r : ctx_add_by_id(s, tenant, id, now_ms, a);
+}
+
+static int keep(struct ctx_sqlite *s, const char *id, const char *kept, struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = CTX_STATEMENT(s, DB_CTX_KEEP, &st, e, id, kept);
+
+    return r < 0 ? r : db_run(s->db, st, e);
+}
+
+static void ctx_sqlite_settle(struct ctx_store *base, const char *tenant, const char *id,
+                              const char *node, const char *sandbox, const char *error,
+                              const char *kept, ctx_done done, void *arg)
+{
+    struct ctx_sqlite *s = ctx_sqlite_of(base);
+    struct answer *a = ctx_answer(done, arg);
+    int64_t now = clock_wall_ms();
+    char text[CTX_ERROR_MAX + 1];
+    sqlite3_stmt *st;
+
+    ctx_clean_text(text, sizeof(text), error ? error : "");
+    int r = ctx_change_begin(s, false, a);
+    if (r == 0)
+        r = CTX_STATEMENT(s, sandbox ? DB_CTX_SETTLE : DB_CTX_FAIL, &st, &a->reply.e, tenant, id,
+                          node, sandbox ? sandbox : text);
+    if (r == 0) {
+        sqlite3_bind_int64(st, 5, now);
+        r = change_row(s, st, tenant, id, now, -ESTALE, a);
+    }
+    if (r == 0 && sandbox && kept)
+        r = keep(s, id, kept, &a->reply.e);
+    ctx_change_end(s, a, r);
+}
+
+static void ctx_sqlite_keep(struct ctx_store *base, const char *tenant, const char *id,
+                            const char *sandbox, const char *kept, ctx_done done, void *arg)
+{
+    struct ctx_sqlite *s = ctx_sqlite_of(base);
+    struct answer *a = ctx_answer(done, arg);
+    int r = ctx_change_begin(s, false, a);
+
+    if (r == 0)
+        r = ctx_add_by_id(s, tenant, id, clock_wall_ms(), a);
+    if (r == -ENOENT ||
+        (r == 0 && (a->rows[0].status != CTX_READY || strcmp(a->rows[0].sandbox, sandbox) != 0)))
+        r = ctx_error_stale(&a->reply.e, id);
+    if (r == 0)
+        r = keep(s, id, kept, &a->reply.e);
+    ctx_change_end(s, a, r);
+}
+
+static void ctx_sqlite_touch(struct ctx_store *base, const char *tenant, const char *id,
+                             uint64_t ttl_ms, ctx_done done, void *arg)
+{
+    struct ctx_sqlite *s = ctx_sqlite_of(base);
+    struct answer *a = ctx_answer(done, arg);
+    int64_t now = clock_wall_ms();
+    sqlite3_stmt *st;
+    int r = ctx_change_begin(s, false, a);
+
+    if (r == 0)
+        r = CTX_STATEMENT(s, DB_CTX_MOVE, &st, &a->reply.e, tenant, id);
+    if (r == 0) {
+        sqlite3_bind_int64(st, 3, now);
+        sqlite3_bind_int64(st, 4, ctx_number(ttl_ms));
+        r = change_row(s, st, tenant, id, now, -ENOENT, a);
+    }
+    ctx_change_end(s, a, r);
+}
+
+static void ctx_sqlite_lost(struct ctx_store *base, const char *tenant, const char *id,
+                            const char *sandbox, ctx_done done, void *arg)
+{
+    struct ctx_sqlite *s = ctx_sqlite_of(base);
+    struct answer *a = ctx_answer(done, arg);
+    sqlite3_stmt *st;
+    int r = ctx_change_begin(s, false, a);
+
+    if (r == 0)
+        r = CTX_STATEMENT(s, DB_CTX_LOST, &st, &a->reply.e, tenant, id, sandbox);
+    if (r == 0)
+        r = db_run(s->db, st, &a->reply.e);
+    ctx_change_end(s, a, r);
+}
+
+static void ctx_sqlite_terminate(struct ctx_store *base, const char *tenant, const char *id,
+                                 ctx_done done, void *arg)
+{
+    struct ctx_sqlite *s = ctx_sqlite_of(base);
+    struct answer *a = ctx_answer(done, arg);
+    int r = ctx_change_begin(s, false, a);
+
+    if (r == 0)
+        r = ctx_add_by_id(s, tenant, id, clock_wall_ms(), a);
+    if (r == 0 && ((1u << a->rows[0].status) & CTX_ACTIVE))
+        r = ctx_end_row(s, &a->rows[0], CTX_TERMINATED, "", &a->reply.e);
+    ctx_change_end(s, a, r);
+}
+
+/* ---- beginning and end ----------------------------------------------------------------------- */
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct ctx_sqlite *s = handle->data;
+
+    if (--s->handles == 0)
+        free(s);
+}
+
+/* Who still waits is answered now. */
+static void ctx_sqlite_close(struct ctx_store *base)
+{
+    struct ctx_sqlite *s = ctx_sqlite_of(base);
+
+    while (s->first)
+        deliver_all(s);
+    if (s->own)
+        store_close(s->db);
+    uv_close((uv_handle_t *)&s->check, on_handle_closed);
+    uv_close((uv_handle_t *)&s->idle, on_handle_closed);
+}
+
+static const struct ctx_store_ops ops = {
+    .close = ctx_sqlite_close,
+    .claim = ctx_sqlite_claim,
+    .replace = ctx_sqlite_replace,
+    .settle = ctx_sqlite_settle,
+    .keep = ctx_sqlite_keep,
+    .touch = ctx_sqlite_touch,
+    .lost = ctx_sqlite_lost,
+    .terminate = ctx_sqlite_terminate,
+    .get = ctx_sqlite_get,
+    .list = ctx_sqlite_list,
+    .branch = ctx_sqlite_branch,
+    .merge = ctx_sqlite_merge,
+    .paths = ctx_sqlite_paths,
+    .expire = ctx_sqlite_expire,
+    .recover = ctx_sqlite_recover,
+    .forget = ctx_sqlite_forget,
+    .seen = ctx_sqlite_seen,
+    .leave = ctx_sqlite_leave,
+    .usage_add = ctx_sqlite_usage_add,
+    .usage_get = ctx_sqlite_usage_get,
+};
+
+int ctx_store_sqlite(uv_loop_t *loop, struct store *db, struct ctx_store **ret, struct sg_error *e)
+{
+    struct store *own = NULL;
+    int r = db ? 0 : db_open_memory(&own, e);
+
+    if (r < 0)
+        return r;
+    struct ctx_sqlite *s = xcalloc(1, sizeof(*s));
+    s->base.ops = &ops;
+    s->base.loop = loop;
+    s->db = db ? db : own;
+    s->own = own != NULL;
+    s->last = &s->first;
+    s->handles = 2;
+    uv_check_init(loop, &s->check);
+    uv_idle_init(loop, &s->idle);
+    s->check.data = s->idle.data = s;
+    *ret = &s->base;
+    return 0;
+}

@@ -1,0 +1,168 @@
+#include "front/store/contexts_sqlite.h"
+
+#include <string.h>
+
+#include "lib/base/clock.h"
+
+/* Room for one more sandbox of this conversation? */
+static int check_limits(struct ctx_sqlite *s, const char *tenant, const char *conversation,
+                        const struct ctx_limits *limits, struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = CTX_STATEMENT(s, DB_CTX_COUNT, &st, e, tenant, conversation);
+
+    if (r == 0)
+        r = db_step(s->db, st, e);
+    if (r < 0)
+        return r;
+    int64_t of_tenant = sqlite3_column_int64(st, 0), of_conversation = sqlite3_column_int64(st, 1);
+    sqlite3_reset(st);
+    if (of_conversation >= limits->conversation)
+        return ctx_error_conversation_limit(e, limits->conversation);
+    if (of_tenant >= limits->tenant)
+        return ctx_error_tenant_limit(e, limits->tenant);
+    return 0;
+}
+
+int ctx_add_path(struct ctx_sqlite *s, const char *tenant, const char *conversation,
+                 const char *path, int64_t now_ms, struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = CTX_STATEMENT(s, DB_PATH_ADD, &st, e, tenant, conversation, path);
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_int64(st, 4, now_ms);
+    return db_run(s->db, st, e);
+}
+
+static int claim_new(struct ctx_sqlite *s, const struct ctx_claim *q, int64_t now, struct answer *a)
+{
+    struct sg_error *e = &a->reply.e;
+    sqlite3_stmt *st;
+    int r = check_limits(s, q->tenant, q->conversation, &q->limits, e);
+
+    if (r == 0)
+        r = ctx_add_path(s, q->tenant, q->conversation, q->path, now, e);
+    if (r == 0)
+        r = CTX_STATEMENT(s, DB_CTX_ADD, &st, e, q->id, q->tenant, q->conversation, q->path,
+                          q->template_id, q->node);
+    if (r < 0)
+        return r;
+    sqlite3_bind_int64(st, 7, ctx_number(q->ttl_ms ? q->ttl_ms : q->default_ttl_ms));
+    sqlite3_bind_int64(st, 8, now);
+    a->reply.claimed = CLAIM_NEW;
+    r = db_run(s->db, st, e);
+    return r < 0 ? r : ctx_add_by_id(s, q->tenant, q->id, now, a);
+}
+
+static int claim_found(struct ctx_sqlite *s, const struct ctx_claim *q, struct ctx_row *row,
+                       struct answer *a)
+{
+    sqlite3_stmt *st;
+    int r = CTX_STATEMENT(s, DB_CTX_MOVE, &st, &a->reply.e, row->tenant, row->id);
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_int64(st, 3, row->now_ms);
+    sqlite3_bind_int64(st, 4, ctx_number(q->ttl_ms));
+    if (q->ttl_ms)
+        row->ttl_ms = (uint64_t)ctx_number(q->ttl_ms);
+    row->used_ms = row->now_ms;
+    row->expires_ms = row->now_ms + (int64_t)row->ttl_ms;
+    a->reply.claimed = CLAIM_FOUND;
+    *ctx_add_row(a) = *row;
+    return db_run(s->db, st, &a->reply.e);
+}
+
+static int claim(struct ctx_sqlite *s, const struct ctx_claim *q, struct answer *a)
+{
+    int64_t now = clock_wall_ms();
+    struct sg_error *e = &a->reply.e;
+    struct ctx_found old;
+    struct ctx_row *row = &old.row;
+    int r = ctx_find_active(s, q->tenant, q->conversation, q->path, now, &old, e);
+
+    if (r == -ENOENT)
+        return claim_new(s, q, now, a);
+    if (r < 0)
+        return r;
+    if (row->status == CTX_READY) {
+        if (row->expires_ms > now || (q->in_use && strcmp(row->sandbox, q->in_use) == 0))
+            return claim_found(s, q, row, a);
+        r = ctx_end_row(s, row, CTX_TERMINATED, "", e);
+    } else if (strcmp(row->node, q->node) == 0 || now - old.making_ms > ctx_number(q->lease_ms)) {
+        r = ctx_end_row(s, row, CTX_ERROR, CTX_NEVER_MADE, e);
+    } else {
+        a->reply.claimed = CLAIM_BUSY;
+        *ctx_add_row(a) = *row;
+        return 0;
+    }
+    return r < 0 ? r : claim_new(s, q, now, a);
+}
+
+void ctx_sqlite_claim(struct ctx_store *base, const struct ctx_claim *q, ctx_done done, void *arg)
+{
+    struct ctx_sqlite *s = ctx_sqlite_of(base);
+    struct answer *a = ctx_answer(done, arg);
+    int r = ctx_change_begin(s, false, a);
+
+    if (r == 0)
+        r = claim(s, q, a);
+    ctx_change_end(s, a, r);
+}
+
+/* What was kept with the row, for the reply. */
+static int take_kept(struct ctx_sqlite *s, const char *id, struct answer *a)
+{
+    sqlite3_stmt *st;
+    int r = CTX_STATEMENT(s, DB_CTX_KEPT, &st, &a->reply.e, id);
+
+    if (r == 0)
+        r = db_step(s->db, st, &a->reply.e);
+    if (r <= 0)
+        return r;
+    const char *text = (const char *)sqlite3_column_text(st, 0);
+    a->items = text ? xstrdup(text) : NULL;
+    a->reply.kept = a->items;
+    sqlite3_reset(st);
+    return 0;
+}
+
+static int replace(struct ctx_sqlite *s, const char *tenant, const char *id, const char *sandbox,
+                   const char *node, const struct ctx_limits *limits, struct answer *a)
+{
+    int64_t now = clock_wall_ms();
+    struct sg_error *e = &a->reply.e;
+    sqlite3_stmt *st;
+    int r = ctx_add_by_id(s, tenant, id, now, a);
+
+    if (r == -ENOENT ||
+        (r == 0 && (a->rows[0].status != CTX_READY || strcmp(a->rows[0].sandbox, sandbox) != 0)))
+        return ctx_error_stale(e, id);
+    if (r == 0 && sandbox[0] == '\0')
+        r = check_limits(s, tenant, a->rows[0].conversation, limits, e);
+    if (r == 0)
+        r = CTX_STATEMENT(s, DB_CTX_REPLACE, &st, e, tenant, id, sandbox, node);
+    if (r < 0)
+        return r;
+    sqlite3_bind_int64(st, 5, now);
+    r = db_run(s->db, st, e);
+    a->reply.n = 0;
+    if (r == 0)
+        r = take_kept(s, id, a);
+    return r < 0 ? r : ctx_add_by_id(s, tenant, id, now, a);
+}
+
+void ctx_sqlite_replace(struct ctx_store *base, const char *tenant, const char *id,
+                        const char *sandbox, const char *node, const struct ctx_limits *limits,
+                        ctx_done done, void *arg)
+{
+    struct ctx_sqlite *s = ctx_sqlite_of(base);
+    struct answer *a = ctx_answer(done, arg);
+    int r = ctx_change_begin(s, false, a);
+
+    if (r == 0)
+        r = replace(s, tenant, id, sandbox, node, limits, a);
+    ctx_change_end(s, a, r);
+}

@@ -1,0 +1,592 @@
+#include "front/store/db.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "front/store/copy.h"
+
+#define FILE_NAME      "/server.db"
+#define APPLICATION_ID 0x73676c31 /* "sgl1" */
+
+/* Never changed once released: a new version adds one. */
+static const char *const migrations[] = {
+    "CREATE TABLE tenant ("
+    " id TEXT NOT NULL PRIMARY KEY,"
+    " name TEXT NOT NULL UNIQUE,"
+    " max_sandboxes INTEGER NOT NULL DEFAULT 0,"
+    " created_ms INTEGER NOT NULL) STRICT;"
+    "CREATE TABLE key ("
+    " id TEXT NOT NULL PRIMARY KEY,"
+    " tenant TEXT NOT NULL REFERENCES tenant (id),"
+    " name TEXT NOT NULL,"
+    " hash BLOB NOT NULL UNIQUE,"
+    " hint TEXT NOT NULL,"
+    " created_ms INTEGER NOT NULL,"
+    " used_ms INTEGER NOT NULL DEFAULT 0,"
+    " revoked_ms INTEGER NOT NULL DEFAULT 0) STRICT;"
+    "CREATE TABLE secret ("
+    " name TEXT NOT NULL PRIMARY KEY,"
+    " value BLOB NOT NULL) STRICT;"
+    "CREATE TABLE snapshot ("
+    " seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " id TEXT NOT NULL UNIQUE,"
+    " tenant TEXT NOT NULL REFERENCES tenant (id),"
+    " name TEXT NOT NULL,"
+    " tag TEXT NOT NULL,"
+    " sandbox TEXT NOT NULL,"
+    " base_template TEXT NOT NULL,"
+    " created_ms INTEGER NOT NULL,"
+    " bytes INTEGER NOT NULL) STRICT;"
+    "CREATE INDEX snapshot_of_tenant ON snapshot (tenant, seq);"
+    "CREATE UNIQUE INDEX snapshot_by_name ON snapshot (tenant, name, tag) WHERE name <> '';"
+    "CREATE TABLE loose_layer ("
+    " id TEXT NOT NULL PRIMARY KEY) STRICT;"
+    "CREATE TRIGGER layer_named AFTER INSERT ON snapshot"
+    " BEGIN DELETE FROM loose_layer WHERE id = new.id; END;"
+    "CREATE TRIGGER layer_loose AFTER DELETE ON snapshot"
+    " BEGIN INSERT OR IGNORE INTO loose_layer (id) VALUES (old.id); END;",
+
+    "ALTER TABLE tenant ADD COLUMN max_contexts INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE tenant ADD COLUMN max_conversation_contexts INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE tenant ADD COLUMN execution_timeout_ms INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE tenant ADD COLUMN execution_timeout_max_ms INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE tenant ADD COLUMN code_max INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE tenant ADD COLUMN memory INTEGER NOT NULL DEFAULT 0;"
+    "CREATE TABLE context ("
+    " id TEXT NOT NULL PRIMARY KEY,"
+    " tenant TEXT NOT NULL,"
+    " conversation TEXT NOT NULL,"
+    " path TEXT NOT NULL,"
+    " template_id TEXT NOT NULL,"
+    " node TEXT NOT NULL,"
+    " sandbox TEXT NOT NULL DEFAULT '',"
+    " status TEXT NOT NULL CHECK (status IN ('creating', 'ready', 'terminated', 'error')),"
+    " ttl_ms INTEGER NOT NULL,"
+    " created_ms INTEGER NOT NULL,"
+    " making_ms INTEGER NOT NULL," /* when its sandbox was last begun */
+    " used_ms INTEGER NOT NULL,"
+    " expires_ms INTEGER NOT NULL,"
+    " terminated_ms INTEGER NOT NULL DEFAULT 0,"
+    " error TEXT NOT NULL DEFAULT '',"
+    " cpu_us INTEGER NOT NULL DEFAULT 0,"
+    " memory_mib_ms INTEGER NOT NULL DEFAULT 0,"
+    " bytes_in INTEGER NOT NULL DEFAULT 0,"
+    " bytes_out INTEGER NOT NULL DEFAULT 0,"
+    " executions INTEGER NOT NULL DEFAULT 0,"
+    " sandboxes INTEGER NOT NULL DEFAULT 0) STRICT;"
+    "CREATE UNIQUE INDEX context_of_path ON context (tenant, conversation, path)"
+    " WHERE status IN ('creating', 'ready');"
+    "CREATE INDEX context_counted ON context (tenant, conversation, status, sandbox)"
+    " WHERE (status = 'creating' OR (status = 'ready' AND sandbox <> ''));"
+    "CREATE INDEX context_of_tenant ON context (tenant, created_ms, id);"
+    "CREATE INDEX context_active ON context (tenant, created_ms, id)"
+    " WHERE status IN ('creating', 'ready');"
+    "CREATE INDEX context_of_conversation ON context (tenant, conversation, created_ms, id);"
+    "CREATE INDEX context_of_sandbox ON context (tenant, sandbox, created_ms, id)"
+    " WHERE sandbox <> '';"
+    "CREATE INDEX context_expiry ON context (expires_ms) WHERE status = 'ready';"
+    "CREATE INDEX context_making ON context (making_ms) WHERE status = 'creating';"
+    "CREATE TABLE path ("
+    " seq INTEGER PRIMARY KEY,"
+    " tenant TEXT NOT NULL,"
+    " conversation TEXT NOT NULL,"
+    " path TEXT NOT NULL,"
+    " parent TEXT NOT NULL DEFAULT '',"
+    " merged_into TEXT NOT NULL DEFAULT '',"
+    " created_ms INTEGER NOT NULL,"
+    " UNIQUE (tenant, conversation, path)) STRICT;"
+    "CREATE TABLE usage_day ("
+    " tenant TEXT NOT NULL,"
+    " day TEXT NOT NULL,"
+    " cpu_us INTEGER NOT NULL,"
+    " memory_mib_ms INTEGER NOT NULL,"
+    " bytes_in INTEGER NOT NULL,"
+    " bytes_out INTEGER NOT NULL,"
+    " executions INTEGER NOT NULL,"
+    " sandboxes INTEGER NOT NULL,"
+    " PRIMARY KEY (tenant, day)) STRICT, WITHOUT ROWID;"
+    "CREATE TABLE node ("
+    " id TEXT NOT NULL PRIMARY KEY,"
+    " url TEXT NOT NULL,"
+    " seen_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;",
+
+    "CREATE TABLE vault ("
+    " seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " id TEXT NOT NULL UNIQUE,"
+    " tenant TEXT NOT NULL REFERENCES tenant (id),"
+    " name TEXT NOT NULL,"
+    " version INTEGER NOT NULL,"
+    " metadata TEXT NOT NULL,"
+    " sealed TEXT NOT NULL,"
+    " created_ms INTEGER NOT NULL,"
+    " updated_ms INTEGER NOT NULL,"
+    " UNIQUE (tenant, name)) STRICT;"
+    "CREATE INDEX vault_of_tenant ON vault (tenant, seq);",
+
+    "ALTER TABLE tenant ADD COLUMN sanitise INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE tenant ADD COLUMN sanitise_always INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE key ADD COLUMN sanitise INTEGER NOT NULL DEFAULT 0;",
+
+    "ALTER TABLE context ADD COLUMN egress_up INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE context ADD COLUMN egress_down INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE usage_day ADD COLUMN egress_up INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE usage_day ADD COLUMN egress_down INTEGER NOT NULL DEFAULT 0;"
+    /* The same sums, one for each conversation; '' is what belongs to none, and what was used
+     * before this version. */
+    "CREATE TABLE usage_talk ("
+    " tenant TEXT NOT NULL,"
+    " conversation TEXT NOT NULL,"
+    " day TEXT NOT NULL,"
+    " cpu_us INTEGER NOT NULL,"
+    " memory_mib_ms INTEGER NOT NULL,"
+    " bytes_in INTEGER NOT NULL,"
+    " bytes_out INTEGER NOT NULL,"
+    " executions INTEGER NOT NULL,"
+    " sandboxes INTEGER NOT NULL,"
+    " egress_up INTEGER NOT NULL,"
+    " egress_down INTEGER NOT NULL,"
+    " PRIMARY KEY (tenant, conversation, day)) STRICT, WITHOUT ROWID;"
+    "INSERT INTO usage_talk SELECT tenant, '', day, cpu_us, memory_mib_ms, bytes_in, bytes_out,"
+    " executions, sandboxes, 0, 0 FROM usage_day;"
+    "CREATE TABLE event ("
+    " id INTEGER PRIMARY KEY,"
+    " tenant TEXT NOT NULL," /* '': it is every tenant's */
+    " ms INTEGER NOT NULL,"
+    " kind TEXT NOT NULL,"
+    " json TEXT NOT NULL) STRICT;"
+    "CREATE INDEX event_of_tenant ON event (tenant, id);"
+    "CREATE TABLE event_mark ("
+    " name TEXT NOT NULL PRIMARY KEY,"
+    " value INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
+    "CREATE TABLE webhook_open (" /* begun, and neither taken nor given up */
+    " event INTEGER PRIMARY KEY,"
+    " tries INTEGER NOT NULL) STRICT;",
+
+    /* What a context's sandbox was asked to be, sealed: in a table of its own, since a row is
+     * rewritten with each use. It goes when the context ends. */
+    "CREATE TABLE context_kept ("
+    " context TEXT NOT NULL PRIMARY KEY,"
+    " text TEXT NOT NULL) STRICT;"
+    "CREATE TRIGGER context_over AFTER UPDATE OF status ON context"
+    " WHEN new.status IN ('terminated', 'error')"
+    " BEGIN DELETE FROM context_kept WHERE context = new.id; END;"
+    /* For what is forgotten after a time. */
+    "CREATE INDEX context_final ON context (terminated_ms)"
+    " WHERE status IN ('terminated', 'error');"
+    "CREATE INDEX context_of_node ON context (node) WHERE status = 'ready' AND sandbox <> '';"
+    "CREATE INDEX path_of_conversation ON path (tenant, conversation, created_ms);"
+    "CREATE INDEX usage_day_by_day ON usage_day (day);"
+    "CREATE INDEX usage_talk_by_day ON usage_talk (day);"
+    /* Sandboxes that were told to be there and not yet to have ended: written in the transaction
+     * that writes the event. What a stop or a crash has ended is found here by the next server. */
+    "CREATE TABLE living ("
+    " sandbox TEXT NOT NULL PRIMARY KEY,"
+    " tenant TEXT NOT NULL,"
+    " context TEXT NOT NULL,"
+    " conversation TEXT NOT NULL,"
+    " path TEXT NOT NULL) STRICT, WITHOUT ROWID;",
+
+    ("ALTER TABLE tenant ADD COLUMN max_paused INTEGER NOT NULL DEFAULT 0;"
+     "ALTER TABLE tenant ADD COLUMN max_paused_memory INTEGER NOT NULL DEFAULT 0;"),
+};
+#define SCHEMA_VERSION ((int)ARRAY_SIZE(migrations))
+
+#define DB_STATEMENT(name, text) text,
+static const char *const texts[] = {STORE_STATEMENTS(DB_STATEMENT)};
+_Static_assert(ARRAY_SIZE(texts) == DB_MAX_, "a text for each statement");
+
+int db_error(const struct store *s, const char *doing, struct sg_error *e)
+{
+    const char *why = s->db ? sqlite3_errmsg(s->db) : "out of memory";
+    int code = s->db ? sqlite3_extended_errcode(s->db) : SQLITE_NOMEM;
+
+    switch (code & 0xff) {
+    case SQLITE_NOTADB:
+        return err_set(e, SG_ERR_INVALID, -EUCLEAN,
+                       "'%s' is no database: move it away and start again, or restore a copy",
+                       s->path);
+    case SQLITE_CORRUPT:
+        return err_set(e, SG_ERR_INVALID, -EUCLEAN,
+                       "'%s' is damaged (%s): move it away and start again, or restore a copy",
+                       s->path, why);
+    case SQLITE_FULL:
+        return err_set(e, SG_ERR_LIMIT, -ENOSPC, "%s: no space for '%s'", doing, s->path);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return err_set(e, SG_ERR_LIMIT, -EBUSY, "%s: '%s' is in use by another process", doing,
+                       s->path);
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+        return err_set(e, SG_ERR_DENIED, -EACCES, "%s: cannot open or write '%s' (%s)", doing,
+                       s->path, why);
+    default:
+        return err_set(e, SG_ERR_INTERNAL, -EIO, "%s: '%s': %s", doing, s->path, why);
+    }
+}
+
+int db_statement(struct store *s, enum db_statement which, sqlite3_stmt **ret, struct sg_error *e)
+{
+    sqlite3_stmt **st = &s->statements[which];
+
+    if (!*st && sqlite3_prepare_v3(s->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, st, NULL) !=
+                    SQLITE_OK)
+        return db_error(s, "prepare a query", e);
+    sqlite3_reset(*st);
+    sqlite3_clear_bindings(*st);
+    *ret = *st;
+    return 0;
+}
+
+int db_step(struct store *s, sqlite3_stmt *st, struct sg_error *e)
+{
+    int code = sqlite3_step(st), r = 0;
+
+    if (code == SQLITE_ROW)
+        return 1;
+    if (code != SQLITE_DONE)
+        r = db_error(s, "use the database", e);
+    sqlite3_reset(st);
+    return r;
+}
+
+int db_run(struct store *s, sqlite3_stmt *st, struct sg_error *e)
+{
+    int r = db_step(s, st, e);
+
+    sqlite3_reset(st);
+    return r < 0 ? r : 0;
+}
+
+int db_changed(const struct store *s)
+{
+    return sqlite3_changes(s->db);
+}
+
+static int execute(struct store *s, const char *sql, const char *doing, struct sg_error *e)
+{
+    return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : db_error(s, doing, e);
+}
+
+void db_set_durable(struct store *s, bool on)
+{
+    const char *sql = on ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL";
+
+    sqlite3_exec(s->db, sql, NULL, NULL, NULL);
+}
+
+void db_set_wait(struct store *s, int ms)
+{
+    sqlite3_busy_timeout(s->db, ms);
+}
+
+static int run_statement(struct store *s, enum db_statement which, struct sg_error *e)
+{
+    sqlite3_stmt *st = NULL;
+    int r = db_statement(s, which, &st, e);
+
+    return r < 0 ? r : db_run(s, st, e);
+}
+
+int db_begin(struct store *s, struct sg_error *e)
+{
+    return run_statement(s, DB_BEGIN, e);
+}
+
+int db_commit(struct store *s, struct sg_error *e)
+{
+    int r = run_statement(s, DB_COMMIT, e);
+
+    if (r < 0)
+        db_rollback(s);
+    return r;
+}
+
+void db_rollback(struct store *s)
+{
+    sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+void db_bind(sqlite3_stmt *st, int i, const char *text)
+{
+    if (text)
+        sqlite3_bind_text(st, i, text, -1, SQLITE_STATIC);
+}
+
+void db_column(sqlite3_stmt *st, int i, char *ret, size_t cap)
+{
+    const unsigned char *text = sqlite3_column_text(st, i);
+
+    snprintf(ret, cap, "%s", text ? (const char *)text : "");
+}
+
+static int read_int(struct store *s, const char *sql, int *ret, struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = 0;
+
+    if (sqlite3_prepare_v2(s->db, sql, -1, &st, NULL) != SQLITE_OK)
+        return db_error(s, "open the database", e);
+    if (sqlite3_step(st) == SQLITE_ROW)
+        *ret = sqlite3_column_int(st, 0);
+    else
+        r = db_error(s, "open the database", e);
+    sqlite3_finalize(st);
+    return r;
+}
+
+/* Is it ours, and of which version? An empty file becomes ours. */
+static int read_version(struct store *s, int *ret, struct sg_error *e)
+{
+    int application, version, objects;
+    int r = read_int(s, "PRAGMA application_id", &application, e);
+
+    if (r == 0)
+        r = read_int(s, "PRAGMA user_version", &version, e);
+    if (r == 0)
+        r = read_int(s, "SELECT count(*) FROM sqlite_schema", &objects, e);
+    if (r < 0)
+        return r;
+    bool fresh = application == 0 && version == 0 && objects == 0;
+
+    if (!fresh && application != APPLICATION_ID)
+        return err_set(e, SG_ERR_INVALID, -EUCLEAN, "'%s' is the database of another program",
+                       s->path);
+    if (version < 0 || version > SCHEMA_VERSION)
+        return err_set(e, SG_ERR_UNSUPPORTED, -EPROTO,
+                       "'%s' was written by a later version of sandglass (its schema is %d, this "
+                       "program knows %d)",
+                       s->path, version, SCHEMA_VERSION);
+    *ret = version;
+    return 0;
+}
+
+static int migrate_locked(struct store *s, struct sg_error *e)
+{
+    int version = 0;
+    int r = read_version(s, &version, e);
+
+    for (; r == 0 && version < SCHEMA_VERSION; version++) {
+        char mark[96];
+
+        snprintf(mark, sizeof(mark), "PRAGMA application_id = %d; PRAGMA user_version = %d",
+                 APPLICATION_ID, version + 1);
+        r = execute(s, migrations[version], "bring the database to this version", e);
+        if (r == 0)
+            r = execute(s, mark, "bring the database to this version", e);
+    }
+    return r;
+}
+
+static int migrate(struct store *s, struct sg_error *e)
+{
+    int r = db_begin(s, e);
+
+    if (r < 0)
+        return r;
+    r = migrate_locked(s, e);
+    if (r < 0) {
+        db_rollback(s);
+        return r;
+    }
+    return db_commit(s, e);
+}
+
+/* Made by us and not by SQLite, so that nobody else can read it at any moment. The -wal and -shm
+ * files get the same mode. An existing file is not opened here: closing a descriptor of it would
+ * drop the locks of this process's other connections. */
+static int make_file(const char *path, struct sg_error *e)
+{
+    struct stat st;
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+    if (fd >= 0) {
+        close(fd);
+        return 0;
+    }
+    if (errno != EEXIST)
+        return err_errno(e, "make '%s'", path);
+    if (lstat(path, &st) < 0)
+        return err_errno(e, "look at '%s'", path);
+    if (!S_ISREG(st.st_mode))
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "'%s' is not a regular file", path);
+    if ((st.st_mode & 077) && chmod(path, 0600) < 0)
+        return err_errno(e, "make '%s' private", path);
+    return 0;
+}
+
+static int check_whole(struct store *s, struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = 0;
+
+    if (sqlite3_prepare_v2(s->db, "PRAGMA quick_check(1)", -1, &st, NULL) != SQLITE_OK)
+        return db_error(s, "check the database", e);
+    if (sqlite3_step(st) != SQLITE_ROW) {
+        r = db_error(s, "check the database", e);
+    } else {
+        char verdict[160];
+
+        db_column(st, 0, verdict, sizeof(verdict));
+        if (strcmp(verdict, "ok") != 0)
+            r = err_set(e, SG_ERR_INVALID, -EUCLEAN,
+                        "'%s' is damaged (%s): move it away and start again, or restore a copy",
+                        s->path, verdict);
+    }
+    sqlite3_finalize(st);
+    return r;
+}
+
+/* SQLite makes every path absolute, and fails if a directory above may not be searched by this
+ * user. Here a name is used as it is; the working directory never changes. */
+static int same_name(sqlite3_vfs *vfs, const char *name, int cap, char *ret)
+{
+    (void)vfs;
+    return snprintf(ret, (size_t)cap, "%s", name) < cap ? SQLITE_OK : SQLITE_CANTOPEN;
+}
+
+static const char *own_vfs(void)
+{
+    static sqlite3_vfs own;
+
+    if (!own.zName) {
+        own = *sqlite3_vfs_find(NULL);
+        own.zName = "sandglass";
+        own.xFullPathname = same_name;
+        sqlite3_vfs_register(&own, 0);
+    }
+    return own.zName;
+}
+
+static int open_connection(struct store *s, int flags, const char *vfs, struct sg_error *e)
+{
+    if (sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | flags,
+                        vfs) != SQLITE_OK)
+        return db_error(s, "open the database", e);
+    sqlite3_extended_result_codes(s->db, 1);
+    db_set_wait(s, DB_WAIT_MS);
+    /* The file is input like any other: its schema may not call functions or be written to. */
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    return 0;
+}
+
+static int connect_db(struct store *s, int flags, const char *vfs, struct sg_error *e)
+{
+    int r = open_connection(s, flags, vfs, e);
+
+    return r < 0 ? r : migrate(s, e);
+}
+
+static int open_db(struct store *s, struct sg_error *e)
+{
+    int r = make_file(s->path, e);
+
+    if (r == 0)
+        r = connect_db(s, 0, own_vfs(), e);
+    if (r == 0)
+        r = check_whole(s, e);
+    if (r == 0)
+        r = execute(s,
+                    "PRAGMA journal_mode = WAL; PRAGMA foreign_keys = ON; "
+                    "PRAGMA cell_size_check = ON",
+                    "open the database", e);
+    if (r == 0)
+        db_set_durable(s, true);
+    return r;
+}
+
+/* Programs that open it at the same moment take turns: the change to WAL tolerates no other. */
+static int open_in_turn(struct store *s, const char *dir, struct sg_error *e)
+{
+    AUTO(close_p) int turn = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (turn < 0 || flock(turn, LOCK_EX) < 0)
+        return err_errno(e, "open the directory '%s'", dir);
+    return open_db(s, e);
+}
+
+static struct store *store_at(const char *dir)
+{
+    struct store *s = xcalloc(1, sizeof(*s));
+    size_t len = strlen(dir);
+
+    s->path = xcalloc(1, len + sizeof(FILE_NAME));
+    memcpy(s->path, dir, len);
+    memcpy(s->path + len, FILE_NAME, sizeof(FILE_NAME));
+    return s;
+}
+
+int db_open_as_it_is(const char *dir, struct store **ret, int *ret_version, struct sg_error *e)
+{
+    struct store *s = store_at(dir);
+    int version = 0, r = open_connection(s, 0, own_vfs(), e);
+
+    if (r == 0)
+        r = read_version(s, &version, e);
+    if (r == 0 && version == 0)
+        r = err_set(e, SG_ERR_NOT_FOUND, -ENODATA, "the database '%s' is empty", s->path);
+    if (r == 0)
+        r = check_whole(s, e);
+    if (r < 0) {
+        store_close(s);
+        return r;
+    }
+    *ret = s;
+    *ret_version = version;
+    return 0;
+}
+
+int store_schema(void)
+{
+    return SCHEMA_VERSION;
+}
+
+int store_open(const char *dir, struct store **ret, struct sg_error *e)
+{
+    struct store *s = store_at(dir);
+    int r = open_in_turn(s, dir, e);
+    if (r < 0) {
+        store_close(s);
+        return r;
+    }
+    *ret = s;
+    return 0;
+}
+
+int store_dir(const struct store *s, struct sg_error *e)
+{
+    AUTO(free_p) char *dir = xstrdup(s->path);
+
+    dir[strlen(dir) - strlen(FILE_NAME)] = '\0';
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? err_errno(e, "open the directory '%s'", dir) : fd;
+}
+
+int db_open_memory(struct store **ret, struct sg_error *e)
+{
+    struct store *s = xcalloc(1, sizeof(*s));
+
+    s->path = xstrdup(":memory:");
+    int r = connect_db(s, SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY, NULL, e);
+    if (r < 0) {
+        store_close(s);
+        return r;
+    }
+    *ret = s;
+    return 0;
+}
+
+void store_close(struct store *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < DB_MAX_; i++)
+        sqlite3_finalize(s->statements[i]);
+    sqlite3_close(s->db);
+    free(s->keys);
+    free(s->path);
+    free(s);
+}

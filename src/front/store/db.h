@@ -1,0 +1,160 @@
+/* The database under the store: the file, its schema, its statements. For store/ only.
+ *
+ * The file is ours if its application id says so, and as new as `user_version`; migrations bring an
+ * older one forward, each in one transaction. A file that is damaged, foreign or from a later
+ * version is refused with a message that says which. */
+#pragma once
+
+#include <sqlite3.h>
+
+#include "front/store/contexts_sql.h"
+#include "front/store/store.h"
+
+#define TENANT_COLUMNS                                                             \
+    "t.id, t.name, t.max_sandboxes, t.max_contexts, t.max_conversation_contexts, " \
+    "t.execution_timeout_ms, t.execution_timeout_max_ms, t.code_max, t.memory, "   \
+    "t.sanitise, t.sanitise_always, t.max_paused, t.max_paused_memory"
+
+/* Prepared when first used, and kept. */
+#define STORE_STATEMENTS(X)                                                                      \
+    X(DATA_VERSION, "PRAGMA data_version")                                                       \
+    X(BEGIN, "BEGIN IMMEDIATE")                                                                  \
+    X(COMMIT, "COMMIT")                                                                          \
+    X(TENANT_ADD, "INSERT INTO tenant (id, name, created_ms) VALUES (?1, ?2, ?3) "               \
+                  "ON CONFLICT (name) DO NOTHING")                                               \
+    X(TENANT_BY_NAME, "SELECT " TENANT_COLUMNS " FROM tenant t WHERE t.name = ?1")               \
+    X(TENANT_BY_ID, "SELECT " TENANT_COLUMNS " FROM tenant t WHERE t.id = ?1")                   \
+    X(TENANT_LIST, "SELECT " TENANT_COLUMNS " FROM tenant t ORDER BY t.name")                    \
+    X(TENANT_SET, "UPDATE tenant SET max_sandboxes = coalesce(?2, max_sandboxes), "              \
+                  "max_contexts = coalesce(?3, max_contexts), "                                  \
+                  "max_conversation_contexts = coalesce(?4, max_conversation_contexts), "        \
+                  "execution_timeout_ms = coalesce(?5, execution_timeout_ms), "                  \
+                  "execution_timeout_max_ms = coalesce(?6, execution_timeout_max_ms), "          \
+                  "code_max = coalesce(?7, code_max), memory = coalesce(?8, memory), "           \
+                  "max_paused = coalesce(?9, max_paused), "                                      \
+                  "max_paused_memory = coalesce(?10, max_paused_memory) "                        \
+                  "WHERE name = ?1")                                                             \
+    X(TENANT_SANITISE, "UPDATE tenant SET sanitise = ?2, sanitise_always = ?3 WHERE name = ?1")  \
+    X(TENANT_COUNT, "SELECT count(*) FROM tenant")                                               \
+    X(KEY_ADD, "INSERT INTO key (id, tenant, name, hash, hint, created_ms) "                     \
+               "VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                                \
+    X(KEY_BY_HASH, "SELECT k.id, k.used_ms, k.hash, k.sanitise, " TENANT_COLUMNS " FROM key k "  \
+                   "JOIN tenant t ON t.id = k.tenant WHERE k.hash = ?1 AND k.revoked_ms = 0")    \
+    X(KEY_SANITISE, "UPDATE key SET sanitise = ?2 WHERE id = ?1")                                \
+    X(KEY_USED, "UPDATE key SET used_ms = ?2 WHERE id = ?1")                                     \
+    X(KEY_LIST, "SELECT k.id, t.id, t.name, k.name, k.hint, k.created_ms, k.used_ms, "           \
+                "k.revoked_ms, k.sanitise FROM key k JOIN tenant t ON t.id = k.tenant "          \
+                "WHERE ?1 IS NULL OR t.id = ?1 ORDER BY k.created_ms, k.id")                     \
+    X(KEY_REVOKE, "UPDATE key SET revoked_ms = ?3 WHERE (id = ?1 OR hash = ?2) "                 \
+                  "AND revoked_ms = 0")                                                          \
+    X(KEY_EXISTS, "SELECT 1 FROM key WHERE id = ?1 OR hash = ?2")                                \
+    X(KEY_COPIES, "SELECT k.id, t.id, t.name, k.name, k.hint, k.created_ms, k.revoked_ms, "      \
+                  "lower(hex(k.hash)) FROM key k JOIN tenant t ON t.id = k.tenant "              \
+                  "ORDER BY k.created_ms, k.id")                                                 \
+    X(KEY_MARK, "SELECT count(*) || ' ' || total(revoked_ms > 0) || ' ' || "                     \
+                "coalesce(max(created_ms), 0) || ' ' || coalesce(max(revoked_ms), 0) FROM key")  \
+    X(KEY_TAKE, "INSERT INTO key (id, tenant, name, hash, hint, created_ms, revoked_ms) "        \
+                "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING")                    \
+    X(KEY_TAKE_END, "UPDATE key SET revoked_ms = ?2 WHERE id = ?1 AND revoked_ms = 0")           \
+    X(SECRET_ADD, "INSERT INTO secret (name, value) VALUES (?1, ?2) "                            \
+                  "ON CONFLICT (name) DO NOTHING")                                               \
+    X(SECRET_GET, "SELECT value FROM secret WHERE name = ?1")                                    \
+    X(SNAPSHOT_ADD, "INSERT INTO snapshot (id, tenant, name, tag, sandbox, base_template, "      \
+                    "created_ms, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                \
+    X(SNAPSHOT_BY_ID, "SELECT " SNAPSHOT_COLUMNS " FROM snapshot WHERE tenant = ?1 AND id = ?2") \
+    X(SNAPSHOT_BY_NAME, "SELECT " SNAPSHOT_COLUMNS " FROM snapshot "                             \
+                        "WHERE tenant = ?1 AND name = ?2 AND tag = ?3")                          \
+    X(SNAPSHOT_REMOVE, "DELETE FROM snapshot WHERE tenant = ?1 AND id = ?2")                     \
+    X(SNAPSHOT_COUNT, "SELECT count(*) FROM snapshot WHERE tenant = ?1")                         \
+    X(LAYER_ADD, "INSERT OR IGNORE INTO loose_layer (id) VALUES (?1)")                           \
+    X(LAYER_REMOVE, "DELETE FROM loose_layer WHERE id = ?1")                                     \
+    X(LAYER_LIST, "SELECT id FROM loose_layer")                                                  \
+    X(SNAPSHOT_LIST, "SELECT " SNAPSHOT_COLUMNS " FROM snapshot "                                \
+                     "WHERE tenant = ?1 AND seq < ?2 ORDER BY seq DESC")                         \
+    X(VAULT_COUNT, "SELECT count(*) FROM vault WHERE tenant = ?1")                               \
+    X(VAULT_ADD, "INSERT INTO vault (id, tenant, name, version, metadata, sealed, created_ms, "  \
+                 "updated_ms) VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?6) "                           \
+                 "ON CONFLICT (tenant, name) DO NOTHING")                                        \
+    X(VAULT_SET, "UPDATE vault SET version = version + 1, sealed = ?4, updated_ms = ?5, "        \
+                 "metadata = coalesce(?3, metadata) WHERE tenant = ?1 AND id = ?2")              \
+    X(VAULT_GET, "SELECT " VAULT_COLUMNS ", sealed FROM vault "                                  \
+                 "WHERE tenant = ?1 AND (id = ?2 OR name = ?2)")                                 \
+    X(VAULT_REMOVE, "DELETE FROM vault WHERE tenant = ?1 AND (id = ?2 OR name = ?2)")            \
+    X(VAULT_LIST, "SELECT " VAULT_COLUMNS " FROM vault "                                         \
+                  "WHERE tenant = ?1 AND seq < ?2 ORDER BY seq DESC")                            \
+    X(EVENT_RANGE, "SELECT (SELECT min(id) FROM event), (SELECT max(id) FROM event)")            \
+    X(EVENT_MARK, "SELECT value FROM event_mark WHERE name = ?1")                                \
+    X(EVENT_SET_MARK, "INSERT INTO event_mark (name, value) VALUES (?1, ?2) "                    \
+                      "ON CONFLICT (name) DO UPDATE SET value = ?2")                             \
+    X(EVENT_ADD, "INSERT INTO event (id, tenant, ms, kind, json) VALUES (?1, ?2, ?3, ?4, ?5)")   \
+    X(EVENT_NTH, "SELECT id FROM event WHERE tenant = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2")    \
+    X(EVENT_FORGET, "DELETE FROM event WHERE tenant = ?1 AND id <= ?2")                          \
+    X(EVENT_UNPOSTED, "SELECT count(*) FROM event WHERE tenant = ?1 AND id <= ?2 AND id > "      \
+                      "(SELECT value FROM event_mark WHERE name = 'webhook')")                   \
+    X(EVENTS, EVENT_SELECT "ORDER BY id")                                                        \
+    X(EVENTS_OF,                                                                                 \
+      EVENT_SELECT "AND tenant = ?3 UNION ALL " EVENT_SELECT "AND tenant = '*' ORDER BY id")     \
+    X(WEBHOOK_OPEN, "SELECT event, tries FROM webhook_open ORDER BY event")                      \
+    X(WEBHOOK_CLEAR, "DELETE FROM webhook_open")                                                 \
+    X(WEBHOOK_ADD, "INSERT INTO webhook_open (event, tries) VALUES (?1, ?2)")                    \
+    X(LIVING_COUNT, "SELECT count(*) FROM living")                                               \
+    X(LIVING_LIST, "SELECT sandbox, tenant, context, conversation, path FROM living")            \
+    X(LIVING_BEGIN, "INSERT OR REPLACE INTO living VALUES "                                      \
+                    "(coalesce(json_extract(?1, '$.sandboxId'), ''), ?2, "                       \
+                    "coalesce(json_extract(?1, '$.contextId'), ''), "                            \
+                    "coalesce(json_extract(?1, '$.conversationId'), ''), "                       \
+                    "coalesce(json_extract(?1, '$.pathId'), ''))")                               \
+    X(LIVING_END, "DELETE FROM living WHERE sandbox = json_extract(?1, '$.sandboxId')")          \
+    X(LIVING_ADD, "INSERT OR REPLACE INTO living VALUES (?1, ?2, ?3, ?4, ?5)")                   \
+    CONTEXT_STATEMENTS(X)
+
+#define SNAPSHOT_COLUMNS "seq, id, tenant, name, tag, sandbox, base_template, created_ms, bytes"
+#define EVENT_SELECT     "SELECT id, tenant, ms, kind, json FROM event WHERE id > ?1 AND id < ?2 "
+#define VAULT_COLUMNS    "seq, id, name, version, created_ms, updated_ms, metadata"
+
+#define DB_STATEMENT(name, text) DB_##name,
+enum db_statement { STORE_STATEMENTS(DB_STATEMENT) DB_MAX_ };
+#undef DB_STATEMENT
+
+struct key_cache;
+
+struct store {
+    sqlite3 *db;
+    char *path;
+    sqlite3_stmt *statements[DB_MAX_];
+    struct key_cache *keys;
+};
+
+/* The file in `dir`, which is there, in the version that it has: nothing is brought forward. */
+int db_open_as_it_is(const char *dir, struct store **ret, int *ret_version, struct sg_error *e);
+/* One that nobody else can see, in memory. */
+int db_open_memory(struct store **ret, struct sg_error *e);
+
+/* A statement, reset, with nothing bound. */
+int db_statement(struct store *s, enum db_statement which, sqlite3_stmt **ret, struct sg_error *e);
+/* 1: there is a row; 0: done, and the statement reset; -errno. */
+int db_step(struct store *s, sqlite3_stmt *st, struct sg_error *e);
+/* Of the last statement that was run: how many rows it changed. */
+int db_changed(const struct store *s);
+/* For a statement that has no rows, or whose first is enough. */
+int db_run(struct store *s, sqlite3_stmt *st, struct sg_error *e);
+/* Commits from now on wait for the disk, or do not: for what a power cut may take. It leaves a
+ * database that is whole either way. */
+void db_set_durable(struct store *s, bool on);
+/* How long a call may wait for another process that is writing. */
+#define DB_WAIT_MS 2000
+void db_set_wait(struct store *s, int ms);
+int db_begin(struct store *s, struct sg_error *e);
+int db_commit(struct store *s, struct sg_error *e);
+void db_rollback(struct store *s);
+/* The error of the last call. */
+int db_error(const struct store *s, const char *doing, struct sg_error *e);
+
+void db_bind(sqlite3_stmt *st, int i, const char *text); /* NULL binds NULL */
+/* A column as a string, cut to what fits. */
+void db_column(sqlite3_stmt *st, int i, char *ret, size_t cap);
+
+/* TENANT_COLUMNS, of which the first is column i. */
+void db_tenant(sqlite3_stmt *st, int i, struct store_tenant *ret);
+/* What is remembered of keys may have changed. */
+void db_keys_changed(struct store *s);

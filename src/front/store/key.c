@@ -1,0 +1,303 @@
+/* API keys.
+ *
+ * A key is 160 random bits, so a plain SHA-256 of it is enough: the slow hashes that passwords need
+ * make guessing dear, and there is nothing to guess here. It also makes the check cheap, which
+ * happens on every request.
+ *
+ * Keys that were seen are remembered in a small table, each in the one place that its hash gives.
+ * SQLite's data_version tells, for two system calls, whether another process has committed anything
+ * since; then all of it is forgotten. Our own changes forget it themselves. */
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+#include <sys/random.h>
+
+#include "lib/base/clock.h"
+#include "front/store/db.h"
+
+#define PREFIX        "e2b_"
+#define PREFIX_LEN    4
+#define SECRET_BYTES  20
+#define CACHE_ENTRIES 1024 /* a power of two */
+#define NOTE_EVERY_MS 60000
+
+_Static_assert(STORE_KEY_LEN == PREFIX_LEN + 2 * SECRET_BYTES, "the length of a key");
+
+struct hash {
+    unsigned char bytes[SHA256_DIGEST_LENGTH];
+};
+
+struct cached_key {
+    struct hash hash;
+    char id[ID_LEN + 1]; /* "": an empty place */
+    int64_t used_ms;
+    struct store_tenant tenant;
+};
+
+struct key_cache {
+    int64_t data_version;
+    struct cached_key entries[CACHE_ENTRIES];
+};
+
+/* False if it cannot be a key at all. */
+static bool hash_key(const char *key, struct hash *ret)
+{
+    if (strnlen(key, STORE_KEY_LEN + 1) != STORE_KEY_LEN || strncmp(key, PREFIX, PREFIX_LEN) != 0 ||
+        strspn(key + PREFIX_LEN, "0123456789abcdef") != 2 * SECRET_BYTES)
+        return false;
+    SHA256((const unsigned char *)key, STORE_KEY_LEN, ret->bytes);
+    return true;
+}
+
+void db_keys_changed(struct store *s)
+{
+    if (s->keys)
+        *s->keys = (struct key_cache){0};
+}
+
+static struct cached_key *cache_place(struct store *s, const struct hash *hash)
+{
+    if (!s->keys)
+        s->keys = xcalloc(1, sizeof(*s->keys));
+    return &s->keys->entries[(hash->bytes[0] << 8 | hash->bytes[1]) & (CACHE_ENTRIES - 1)];
+}
+
+static bool same_hash(const struct hash *a, const void *b)
+{
+    return CRYPTO_memcmp(a->bytes, b, sizeof(a->bytes)) == 0;
+}
+
+/* What is remembered is of now, afterwards. */
+static int cache_revalidate(struct store *s)
+{
+    sqlite3_stmt *st;
+    int r = db_statement(s, DB_DATA_VERSION, &st, NULL);
+
+    if (r == 0)
+        r = db_step(s, st, NULL);
+    if (r < 0)
+        return r;
+    int64_t version = sqlite3_column_int64(st, 0);
+    sqlite3_reset(st);
+    if (s->keys && s->keys->data_version != version) {
+        db_keys_changed(s);
+        s->keys->data_version = version;
+    }
+    return 0;
+}
+
+/* From the database into its place. */
+static int cache_load(struct store *s, const struct hash *hash, struct cached_key *place)
+{
+    struct cached_key k = {.hash = *hash};
+    sqlite3_stmt *st;
+    int r = db_statement(s, DB_KEY_BY_HASH, &st, NULL);
+
+    if (r < 0)
+        return r;
+    sqlite3_bind_blob(st, 1, hash->bytes, sizeof(hash->bytes), SQLITE_STATIC);
+    r = db_step(s, st, NULL);
+    if (r <= 0)
+        return r < 0 ? r : -ENOENT;
+    db_column(st, 0, k.id, sizeof(k.id));
+    k.used_ms = sqlite3_column_int64(st, 1);
+    bool same = sqlite3_column_bytes(st, 2) == sizeof(hash->bytes) &&
+                same_hash(hash, sqlite3_column_blob(st, 2));
+    db_tenant(st, 4, &k.tenant);
+    k.tenant.key_sanitise = (uint8_t)sqlite3_column_int64(st, 3);
+    sqlite3_reset(st);
+    if (!same)
+        return -ENOENT;
+    *place = k;
+    return 0;
+}
+
+/* Nobody waits for this: if another process is writing it is left for the next time, and the disk
+ * is not waited for either. */
+static void note_use(struct store *s, struct cached_key *k)
+{
+    int64_t now = clock_wall_ms();
+    sqlite3_stmt *st;
+
+    if (now - k->used_ms < NOTE_EVERY_MS && now >= k->used_ms)
+        return;
+    if (db_statement(s, DB_KEY_USED, &st, NULL) < 0)
+        return;
+    db_bind(st, 1, k->id);
+    sqlite3_bind_int64(st, 2, now);
+    db_set_wait(s, 0);
+    db_set_durable(s, false);
+    if (db_run(s, st, NULL) == 0)
+        k->used_ms = now;
+    db_set_durable(s, true);
+    db_set_wait(s, DB_WAIT_MS);
+}
+
+int store_key_check(struct store *s, const char *key, struct store_tenant *ret)
+{
+    struct hash hash;
+
+    if (!hash_key(key, &hash))
+        return -ENOENT;
+    struct cached_key *k = cache_place(s, &hash);
+    int r = cache_revalidate(s);
+    if (r < 0)
+        return r;
+    if (!k->id[0] || !same_hash(&hash, k->hash.bytes)) {
+        r = cache_load(s, &hash, k);
+        if (r < 0)
+            return r;
+    }
+    note_use(s, k);
+    *ret = k->tenant;
+    return 0;
+}
+
+static bool name_valid(const char *name)
+{
+    size_t len = strlen(name);
+
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
+            return false;
+    return len <= STORE_NAME_MAX;
+}
+
+static void make_key(char ret[STORE_KEY_LEN + 1])
+{
+    unsigned char secret[SECRET_BYTES];
+    size_t n = 0;
+
+    /* So few bytes come at once or not at all; without them there must be no key. */
+    if (getrandom(secret, sizeof(secret), 0) != (ssize_t)sizeof(secret))
+        abort();
+    n = (size_t)snprintf(ret, STORE_KEY_LEN + 1, PREFIX);
+    for (size_t i = 0; i < sizeof(secret); i++)
+        n += (size_t)snprintf(ret + n, STORE_KEY_LEN + 1 - n, "%02x", secret[i]);
+    OPENSSL_cleanse(secret, sizeof(secret));
+}
+
+static int add_key(struct store *s, const struct store_key *k, const struct hash *hash,
+                   struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = db_statement(s, DB_KEY_ADD, &st, e);
+
+    if (r < 0)
+        return r;
+    db_bind(st, 1, k->id);
+    db_bind(st, 2, k->tenant);
+    db_bind(st, 3, k->name);
+    sqlite3_bind_blob(st, 4, hash->bytes, sizeof(hash->bytes), SQLITE_STATIC);
+    db_bind(st, 5, k->hint);
+    sqlite3_bind_int64(st, 6, k->created_ms);
+    return db_run(s, st, e);
+}
+
+int store_key_create(struct store *s, const char *tenant_id, const char *name,
+                     char ret[STORE_KEY_LEN + 1], struct store_key *ret_info, struct sg_error *e)
+{
+    struct store_key k = {.created_ms = clock_wall_ms()};
+    char key[STORE_KEY_LEN + 1];
+    struct store_tenant tenant;
+    struct hash hash;
+
+    if (!name_valid(name))
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "'%.80s' is no name for a key: at most %d characters, no control characters",
+                       name, STORE_NAME_MAX);
+    int r = store_tenant_get(s, tenant_id, &tenant);
+    if (r < 0)
+        return err_set(e, SG_ERR_NOT_FOUND, r, "no tenant with the id '%.40s'", tenant_id);
+    make_key(key);
+    hash_key(key, &hash);
+    id_random(k.id);
+    snprintf(k.tenant, sizeof(k.tenant), "%s", tenant.id);
+    snprintf(k.tenant_name, sizeof(k.tenant_name), "%s", tenant.name);
+    snprintf(k.name, sizeof(k.name), "%s", name);
+    snprintf(k.hint, sizeof(k.hint), "%.8s...%s", key, key + STORE_KEY_LEN - 4);
+    r = add_key(s, &k, &hash, e);
+    if (r < 0)
+        return r;
+    memcpy(ret, key, sizeof(key));
+    if (ret_info)
+        *ret_info = k;
+    return 0;
+}
+
+int store_key_sanitise(struct store *s, const char *id, uint8_t sanitise, struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = db_statement(s, DB_KEY_SANITISE, &st, e);
+
+    if (r < 0)
+        return r;
+    db_bind(st, 1, id);
+    sqlite3_bind_int64(st, 2, sanitise);
+    r = db_run(s, st, e);
+    db_keys_changed(s);
+    return r;
+}
+
+int store_keys_each(struct store *s, const char *tenant,
+                    bool (*fn)(const struct store_key *, void *), void *arg, struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = db_statement(s, DB_KEY_LIST, &st, e);
+
+    if (r < 0)
+        return r;
+    db_bind(st, 1, tenant);
+    while ((r = db_step(s, st, e)) > 0) {
+        struct store_key k;
+
+        db_column(st, 0, k.id, sizeof(k.id));
+        db_column(st, 1, k.tenant, sizeof(k.tenant));
+        db_column(st, 2, k.tenant_name, sizeof(k.tenant_name));
+        db_column(st, 3, k.name, sizeof(k.name));
+        db_column(st, 4, k.hint, sizeof(k.hint));
+        k.created_ms = sqlite3_column_int64(st, 5);
+        k.used_ms = sqlite3_column_int64(st, 6);
+        k.revoked_ms = sqlite3_column_int64(st, 7);
+        k.sanitise = (uint8_t)sqlite3_column_int64(st, 8);
+        if (!fn(&k, arg))
+            break;
+    }
+    sqlite3_reset(st);
+    return r < 0 ? r : 0;
+}
+
+static int bind_which(struct store *s, enum db_statement statement, const char *which,
+                      const struct hash *hash, sqlite3_stmt **ret, struct sg_error *e)
+{
+    int r = db_statement(s, statement, ret, e);
+
+    if (r < 0)
+        return r;
+    db_bind(*ret, 1, which);
+    if (hash)
+        sqlite3_bind_blob(*ret, 2, hash->bytes, sizeof(hash->bytes), SQLITE_STATIC);
+    return 0;
+}
+
+int store_key_revoke(struct store *s, const char *which, struct sg_error *e)
+{
+    struct hash hash;
+    sqlite3_stmt *st;
+    bool is_key = hash_key(which, &hash);
+    int r = bind_which(s, DB_KEY_EXISTS, which, is_key ? &hash : NULL, &st, e);
+
+    if (r == 0)
+        r = db_step(s, st, e);
+    if (r < 0)
+        return r;
+    sqlite3_reset(st);
+    if (r == 0)
+        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "no such key: 'sandglass key list' has them");
+    r = bind_which(s, DB_KEY_REVOKE, which, is_key ? &hash : NULL, &st, e);
+    if (r < 0)
+        return r;
+    sqlite3_bind_int64(st, 3, clock_wall_ms());
+    r = db_run(s, st, e);
+    db_keys_changed(s);
+    return r;
+}

@@ -1,0 +1,112 @@
+#include "front/store/key_copy.h"
+
+#include <string.h>
+
+#include "front/store/db.h"
+
+int key_copies_mark(struct store *s, char ret[KEY_MARK_MAX], struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = db_statement(s, DB_KEY_MARK, &st, e);
+
+    if (r == 0)
+        r = db_step(s, st, e);
+    if (r < 0)
+        return r;
+    db_column(st, 0, ret, KEY_MARK_MAX);
+    sqlite3_reset(st);
+    return 0;
+}
+
+int key_copies_each(struct store *s, void (*fn)(const struct key_copy *, void *), void *arg,
+                    struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = db_statement(s, DB_KEY_COPIES, &st, e);
+
+    if (r < 0)
+        return r;
+    while ((r = db_step(s, st, e)) > 0) {
+        struct key_copy c = {0};
+
+        db_column(st, 0, c.key.id, sizeof c.key.id);
+        db_column(st, 1, c.key.tenant, sizeof c.key.tenant);
+        db_column(st, 2, c.key.tenant_name, sizeof c.key.tenant_name);
+        db_column(st, 3, c.key.name, sizeof c.key.name);
+        db_column(st, 4, c.key.hint, sizeof c.key.hint);
+        c.key.created_ms = sqlite3_column_int64(st, 5);
+        c.key.revoked_ms = sqlite3_column_int64(st, 6);
+        db_column(st, 7, c.hash, sizeof c.hash);
+        fn(&c, arg);
+    }
+    sqlite3_reset(st);
+    return r < 0 ? r : 0;
+}
+
+static bool hash_bytes(const char *hex, unsigned char ret[KEY_HASH_HEX / 2])
+{
+    static const char digits[] = "0123456789abcdef";
+
+    if (strspn(hex, digits) != KEY_HASH_HEX || hex[KEY_HASH_HEX])
+        return false;
+    for (size_t i = 0; i < KEY_HASH_HEX; i += 2)
+        ret[i / 2] = (unsigned char)((strchr(digits, hex[i]) - digits) << 4 |
+                                     (strchr(digits, hex[i + 1]) - digits));
+    return true;
+}
+
+static int run_take(struct store *s, const struct key_copy *c, const char *tenant,
+                    struct sg_error *e)
+{
+    unsigned char hash[KEY_HASH_HEX / 2];
+    sqlite3_stmt *st;
+    int r = hash_bytes(c->hash, hash) ? db_statement(s, DB_KEY_TAKE, &st, e) : -EINVAL;
+
+    if (r < 0)
+        return r;
+    db_bind(st, 1, c->key.id);
+    db_bind(st, 2, tenant);
+    db_bind(st, 3, c->key.name);
+    sqlite3_bind_blob(st, 4, hash, sizeof hash, SQLITE_STATIC);
+    db_bind(st, 5, c->key.hint);
+    sqlite3_bind_int64(st, 6, c->key.created_ms);
+    sqlite3_bind_int64(st, 7, c->key.revoked_ms);
+    r = db_run(s, st, e);
+    if (r < 0 || c->key.revoked_ms == 0)
+        return r;
+    r = db_statement(s, DB_KEY_TAKE_END, &st, e);
+    if (r < 0)
+        return r;
+    db_bind(st, 1, c->key.id);
+    sqlite3_bind_int64(st, 2, c->key.revoked_ms);
+    return db_run(s, st, e);
+}
+
+/* -EINVAL: it is no key. */
+static int take(struct store *s, const struct key_copy *c, struct sg_error *e)
+{
+    struct store_tenant tenant;
+
+    if (!id_valid(c->key.id) || c->key.created_ms < 0 || c->key.revoked_ms < 0)
+        return -EINVAL;
+    int r = store_tenant_ensure(s, c->key.tenant_name, &tenant, e);
+    return r < 0 ? r : run_take(s, c, tenant.id, e);
+}
+
+int key_copies_take(struct store *s, const struct key_copy *copies, size_t n, struct sg_error *e)
+{
+    int r = db_begin(s, e);
+
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < n; i++) {
+        r = take(s, &copies[i], e);
+        if (r < 0 && r != -EINVAL) {
+            db_rollback(s);
+            return r;
+        }
+    }
+    r = db_commit(s, e);
+    db_keys_changed(s);
+    return r;
+}

@@ -1,0 +1,43 @@
+#include "front/store/db.h"
+
+#define LOOSE_MAX 4096 /* taken up at one start; more wait for the next */
+
+static int run_with(struct store *s, enum db_statement which, const char *id, struct sg_error *e)
+{
+    sqlite3_stmt *st = NULL;
+    int r = db_statement(s, which, &st, e);
+
+    if (r < 0)
+        return r;
+    db_bind(st, 1, id);
+    return db_run(s, st, e);
+}
+
+int store_layer_loose(struct store *s, const char *id, struct sg_error *e)
+{
+    return run_with(s, DB_LAYER_ADD, id, e);
+}
+
+void store_layer_gone(struct store *s, const char *id)
+{
+    /* If it stays on the list, it is forgotten a second time, which does nothing. */
+    run_with(s, DB_LAYER_REMOVE, id, NULL);
+}
+
+int store_layers_each(struct store *s, void (*fn)(const char *id, void *arg), void *arg,
+                      struct sg_error *e)
+{
+    char(*ids)[ID_LEN + 1] = xcalloc(LOOSE_MAX, sizeof(*ids));
+    sqlite3_stmt *st = NULL;
+    size_t n = 0;
+    int r = db_statement(s, DB_LAYER_LIST, &st, e);
+
+    while (r >= 0 && n < LOOSE_MAX && (r = db_step(s, st, e)) > 0)
+        db_column(st, 0, ids[n++], sizeof(ids[0]));
+    if (st)
+        sqlite3_reset(st);
+    for (size_t i = 0; r >= 0 && i < n; i++)
+        fn(ids[i], arg);
+    free(ids);
+    return r < 0 ? r : 0;
+}

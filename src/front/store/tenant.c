@@ -1,0 +1,189 @@
+#include "front/store/db.h"
+
+#include <openssl/sha.h>
+
+#include "lib/base/clock.h"
+
+#define ID_PREFIX "sandglass tenant "
+
+static bool name_valid(const char *name)
+{
+    size_t len = strnlen(name, STORE_NAME_MAX + 1);
+
+    return len > 0 && len <= STORE_NAME_MAX &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == len;
+}
+
+static void id_of_name(const char *name, char ret[ID_LEN + 1])
+{
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    char text[sizeof(ID_PREFIX) + STORE_NAME_MAX];
+    int len = snprintf(text, sizeof(text), ID_PREFIX "%s", name);
+
+    _Static_assert(sizeof(digest) >= ID_LEN, "bytes for an id");
+    SHA256((const unsigned char *)text, (size_t)len, digest);
+    id_from_bytes(digest, ret);
+}
+
+/* A number that is not what we would write is as if it had not been set. */
+static uint64_t column_limit(sqlite3_stmt *st, int i, uint64_t max)
+{
+    int64_t n = sqlite3_column_int64(st, i);
+
+    return n < 0 || (uint64_t)n > max ? 0 : (uint64_t)n;
+}
+
+void db_tenant(sqlite3_stmt *st, int i, struct store_tenant *ret)
+{
+    db_column(st, i, ret->id, sizeof(ret->id));
+    db_column(st, i + 1, ret->name, sizeof(ret->name));
+    ret->max_sandboxes = (uint32_t)column_limit(st, i + 2, UINT32_MAX);
+    ret->max_contexts = (uint32_t)column_limit(st, i + 3, UINT32_MAX);
+    ret->max_conversation_contexts = (uint32_t)column_limit(st, i + 4, UINT32_MAX);
+    ret->execution_timeout_ms = column_limit(st, i + 5, INT64_MAX);
+    ret->execution_timeout_max_ms = column_limit(st, i + 6, INT64_MAX);
+    ret->code_max = column_limit(st, i + 7, INT64_MAX);
+    ret->memory = column_limit(st, i + 8, INT64_MAX);
+    ret->sanitise = (uint8_t)column_limit(st, i + 9, UINT8_MAX);
+    ret->sanitise_always = sqlite3_column_int64(st, i + 10) != 0;
+    ret->max_paused = (uint32_t)column_limit(st, i + 11, UINT32_MAX);
+    ret->max_paused_memory = column_limit(st, i + 12, INT64_MAX);
+    ret->key_sanitise = 0;
+}
+
+/* The row that the statement stands on, or finds: -ENOENT. */
+static int take_tenant(struct store *s, sqlite3_stmt *st, struct store_tenant *ret,
+                       struct sg_error *e)
+{
+    int r = db_step(s, st, e);
+
+    if (r == 0)
+        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "no such tenant");
+    if (r < 0)
+        return r;
+    db_tenant(st, 0, ret);
+    sqlite3_reset(st);
+    return 0;
+}
+
+int store_tenant_ensure(struct store *s, const char *name, struct store_tenant *ret,
+                        struct sg_error *e)
+{
+    char id[ID_LEN + 1];
+    sqlite3_stmt *st;
+
+    if (!name_valid(name))
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "'%.80s' is no name for a tenant: 1 to %d of a-z, 0-9, '_' and '-'", name,
+                       STORE_NAME_MAX);
+    int r = db_statement(s, DB_TENANT_ADD, &st, e);
+    if (r < 0)
+        return r;
+    id_of_name(name, id);
+    db_bind(st, 1, id);
+    db_bind(st, 2, name);
+    sqlite3_bind_int64(st, 3, clock_wall_ms());
+    r = db_run(s, st, e);
+    if (r == 0)
+        r = db_statement(s, DB_TENANT_BY_NAME, &st, e);
+    if (r < 0)
+        return r;
+    db_bind(st, 1, name);
+    return take_tenant(s, st, ret, e);
+}
+
+int store_tenant_get(struct store *s, const char *id, struct store_tenant *ret)
+{
+    sqlite3_stmt *st;
+    int r = db_statement(s, DB_TENANT_BY_ID, &st, NULL);
+
+    if (r < 0)
+        return r;
+    db_bind(st, 1, id);
+    return take_tenant(s, st, ret, NULL);
+}
+
+int store_tenants_each(struct store *s, bool (*fn)(const struct store_tenant *, void *), void *arg,
+                       struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = db_statement(s, DB_TENANT_LIST, &st, e);
+
+    if (r < 0)
+        return r;
+    while ((r = db_step(s, st, e)) > 0) {
+        struct store_tenant t;
+
+        db_tenant(st, 0, &t);
+        if (!fn(&t, arg))
+            break;
+    }
+    sqlite3_reset(st);
+    return r < 0 ? r : 0;
+}
+
+static void bind_limit(sqlite3_stmt *st, int i, const uint64_t *value)
+{
+    if (value)
+        sqlite3_bind_int64(st, i, *value > INT64_MAX ? INT64_MAX : (int64_t)*value);
+}
+
+static int run_change(struct store *s, sqlite3_stmt *st, const char *name, struct sg_error *e)
+{
+    int r = db_run(s, st, e);
+
+    if (r == 0 && db_changed(s) == 0)
+        r = err_set(e, SG_ERR_NOT_FOUND, -ENOENT,
+                    "no tenant '%.80s': 'sandglass tenant list' has them", name);
+    db_keys_changed(s);
+    return r;
+}
+
+int store_tenant_sanitise(struct store *s, const char *name, uint8_t sanitise, bool always,
+                          struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = db_statement(s, DB_TENANT_SANITISE, &st, e);
+
+    if (r < 0)
+        return r;
+    db_bind(st, 1, name);
+    sqlite3_bind_int64(st, 2, sanitise);
+    sqlite3_bind_int64(st, 3, always);
+    return run_change(s, st, name, e);
+}
+
+int store_tenant_limit(struct store *s, const char *name, const struct store_limits *limits,
+                       struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = db_statement(s, DB_TENANT_SET, &st, e);
+
+    if (r < 0)
+        return r;
+    db_bind(st, 1, name);
+    bind_limit(st, 2, limits->max_sandboxes);
+    bind_limit(st, 3, limits->max_contexts);
+    bind_limit(st, 4, limits->max_conversation_contexts);
+    bind_limit(st, 5, limits->execution_timeout_ms);
+    bind_limit(st, 6, limits->execution_timeout_max_ms);
+    bind_limit(st, 7, limits->code_max);
+    bind_limit(st, 8, limits->memory);
+    bind_limit(st, 9, limits->max_paused);
+    bind_limit(st, 10, limits->max_paused_memory);
+    return run_change(s, st, name, e);
+}
+
+int store_tenants_count(struct store *s, uint32_t *ret, struct sg_error *e)
+{
+    sqlite3_stmt *st;
+    int r = db_statement(s, DB_TENANT_COUNT, &st, e);
+
+    if (r == 0)
+        r = db_step(s, st, e);
+    if (r < 0)
+        return r;
+    *ret = (uint32_t)sqlite3_column_int64(st, 0);
+    sqlite3_reset(st);
+    return 0;
+}

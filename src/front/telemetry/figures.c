@@ -1,0 +1,178 @@
+#include <assert.h>
+#include <string.h>
+
+#include "lib/text/json.h"
+#include "front/telemetry/figures_impl.h"
+
+#define REPLACEMENT "\xef\xbf\xbd"
+#define OTHER       "other"
+#define OTHER_TWO   "other:other"
+
+#define FIGURE_INFO(id, type, name, label, help) {FIGURE_##type, name, label, help},
+static const struct figure_info infos[FIGURE_MAX_] = {FIGURES(FIGURE_INFO)};
+
+#define FIGURE_BOUND_NS(ns, text) ns##ull,
+static const uint64_t bounds_ns[] = {FIGURE_BOUNDS(FIGURE_BOUND_NS)};
+_Static_assert(ARRAY_SIZE(bounds_ns) == FIGURE_BUCKETS, "a bound for each bucket");
+
+static struct figure_state states[FIGURE_MAX_];
+
+const struct figure_info *figure_info(enum figure f)
+{
+    return &infos[f];
+}
+
+const struct figure_state *figure_state(enum figure f)
+{
+    return &states[f];
+}
+
+/* ---- values of labels ------------------------------------------------------------------------ */
+
+/* True if it can be kept as it is; nearly all can. */
+static bool is_clean(const char *value)
+{
+    size_t n = 0;
+
+    while (value[n] >= 0x20 && value[n] < 0x7f)
+        n++;
+    return !value[n] && n <= FIGURE_LABEL_MAX;
+}
+
+/* Control characters would be valid; nobody wants them on a screen. */
+static void clean(const char *value, char ret[FIGURE_LABEL_MAX + 1])
+{
+    const unsigned char *p = (const unsigned char *)value;
+    size_t left = strnlen(value, 4 * FIGURE_LABEL_MAX), len = 0;
+
+    while (left > 0) {
+        size_t n = jw_utf8_sequence(p, left);
+        bool bad = n == 0 || (n == 1 && (*p < 0x20 || *p == 0x7f));
+        const void *from = bad ? REPLACEMENT : (const void *)p;
+        size_t add = bad ? strlen(REPLACEMENT) : n;
+
+        if (len + add > FIGURE_LABEL_MAX)
+            break;
+        memcpy(ret + len, from, add);
+        len += add;
+        n = n > 0 ? n : 1;
+        p += n;
+        left -= n;
+    }
+    ret[len] = '\0';
+}
+
+static uint32_t hash_of(const char *label)
+{
+    uint32_t h = 2166136261u;
+
+    for (const char *p = label; *p; p++)
+        h = (h ^ (unsigned char)*p) * 16777619u;
+    return h;
+}
+
+/* ---- series ---------------------------------------------------------------------------------- */
+
+static struct series *find(struct figure_state *s, const char *label, uint32_t hash)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->series[i].hash == hash && strcmp(s->series[i].label, label) == 0)
+            return &s->series[i];
+    return NULL;
+}
+
+static struct series *add(enum figure f, const char *label, uint32_t hash)
+{
+    struct figure_state *s = &states[f];
+
+    if (s->n == s->cap) {
+        size_t cap = s->cap ? 2 * s->cap : 4;
+        struct series *more = xcalloc(cap, sizeof(*more));
+
+        if (s->n > 0)
+            memcpy(more, s->series, s->n * sizeof(*more));
+        free(s->series);
+        s->series = more;
+        s->cap = cap;
+    }
+    struct series *new = &s->series[s->n++];
+    *new = (struct series){.hash = hash, .label = xstrdup(label)};
+    if (infos[f].type == FIGURE_HISTOGRAM)
+        new->histogram = xcalloc(1, sizeof(*new->histogram));
+    return new;
+}
+
+/* make: it is made if it is not there. Without, NULL then. */
+static struct series *series_of(enum figure f, const char *label, bool make)
+{
+    char cleaned[FIGURE_LABEL_MAX + 1];
+
+    assert(f < FIGURE_MAX_);
+    if (!infos[f].label || !label)
+        label = "";
+    if (!is_clean(label)) {
+        clean(label, cleaned);
+        label = cleaned;
+    }
+    uint32_t hash = hash_of(label);
+    struct series *s = find(&states[f], label, hash);
+    if (s || !make)
+        return s;
+    if (states[f].n >= FIGURE_VALUES_MAX) {
+        label = strchr(infos[f].label, ':') ? OTHER_TWO : OTHER;
+        hash = hash_of(label);
+        s = find(&states[f], label, hash);
+    }
+    return s ? s : add(f, label, hash);
+}
+
+/* ---- counting -------------------------------------------------------------------------------- */
+
+void figure_add(enum figure f, const char *label, double n)
+{
+    struct series *s = series_of(f, label, true);
+
+    assert(infos[f].type == FIGURE_COUNTER && n >= 0);
+    s->value += n;
+    s->known = true;
+}
+
+void figure_set(enum figure f, const char *label, double value)
+{
+    struct series *s = series_of(f, label, true);
+
+    assert(infos[f].type == FIGURE_GAUGE);
+    s->value = value;
+    s->known = true;
+}
+
+void figure_total(enum figure f, const char *label, double value)
+{
+    struct series *s = series_of(f, label, true);
+
+    assert(infos[f].type == FIGURE_COUNTER);
+    s->value = value;
+    s->known = true;
+}
+
+void figure_observe(enum figure f, const char *label, uint64_t ns)
+{
+    struct series *s = series_of(f, label, true);
+    size_t i = 0;
+
+    assert(infos[f].type == FIGURE_HISTOGRAM);
+    while (i < FIGURE_BUCKETS && ns > bounds_ns[i])
+        i++;
+    s->histogram->in[i]++;
+    s->histogram->n++;
+    s->histogram->sum_ns += ns;
+    s->known = true;
+}
+
+void figure_forget(enum figure f, const char *label)
+{
+    struct series *s = series_of(f, label, false);
+
+    if (s)
+        s->known = false;
+}

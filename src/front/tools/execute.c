@@ -1,0 +1,186 @@
+/* POST /v1/execute: code, a file, or several files of which one is run, without a context. */
+#include <assert.h>
+
+#include "front/tools/routes.h"
+#include "front/tools/outlet.h"
+#include "front/tools/tools.h"
+
+#define BODY_MAX   (16u * 1024 * 1024)
+#define ANSWER_MAX (12 * ONCE_OUTPUT_MAX + 64u * 1024) /* each byte may become six */
+#define MIB        (1024u * 1024)
+
+const char once_description[] =
+    "Runs a program once, in a new sandbox without network that is ended afterwards, and returns "
+    "what it printed and how it ended. Nothing is kept from one call to the next.";
+
+static const char schema[] =
+    "{\"type\":\"object\",\"properties\":{"
+    "\"code\":{\"type\":\"string\",\"minLength\":1,\"description\":\"The program.\"},"
+    "\"file\":{\"type\":\"string\",\"description\":\"Instead of code: the path of the program, one "
+    "of files.\"},"
+    "\"files\":{\"type\":\"array\",\"maxItems\":64,\"items\":{\"type\":\"object\",\"properties\":{"
+    "\"path\":{\"type\":\"string\"},\"content\":{\"type\":\"string\"}},"
+    "\"required\":[\"path\",\"content\"],\"additionalProperties\":false},"
+    "\"description\":\"Files beside the program.\"},"
+    "\"language\":{\"type\":\"string\",\"enum\":[\"python\",\"javascript\",\"typescript\","
+    "\"bash\",\"sh\"],\"description\":\"Of the program. Without it: what the suffix of file says, "
+    "or python.\"},"
+    "\"stdin\":{\"type\":\"string\",\"description\":\"What the program reads from standard "
+    "input.\"},"
+    "\"timeoutSeconds\":{\"type\":\"number\",\"minimum\":1,\"maximum\":300,\"default\":30},"
+    "\"envs\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}},"
+    "\"limits\":{\"type\":\"object\",\"properties\":{\"memoryMb\":{\"type\":\"number\"},"
+    "\"cpus\":{\"type\":\"number\"},\"outputBytes\":{\"type\":\"number\"}},"
+    "\"additionalProperties\":false},"
+    "\"sessionId\":{\"type\":\"string\",\"description\":\"Comes back in the answer.\"}},"
+    "\"additionalProperties\":false}";
+
+json_t *once_schema(void)
+{
+    json_t *v = json_loads(schema, JSON_REJECT_DUPLICATES, NULL);
+
+    assert(v);
+    return v;
+}
+
+/* ---- the answer ------------------------------------------------------------------------------ */
+
+static const char *outcome_text(enum once_outcome o)
+{
+    static const char *const texts[] = {"success", "timeout", "execution_error", "setup_error"};
+    _Static_assert(ARRAY_SIZE(texts) == ONCE_MAX_, "a text for each outcome");
+
+    return texts[o];
+}
+
+static void put_refusal(struct json *j, const struct once_result *r, const char *request)
+{
+    if (!result_put_refusal(j, r->status, &r->refusal, request))
+        return;
+    jw_key(j, "status");
+    jw_string(j, outcome_text(r->outcome));
+    jw_key(j, "errorMessage");
+    jw_string(j, r->refusal.message);
+}
+
+static void put_usage(struct json *j, const struct once_result *r)
+{
+    jw_key(j, "resourceUsage");
+    jw_object_begin(j);
+    jw_key(j, "cpuSeconds");
+    jw_fixed(j, r->cpu_us / 1000, 3);
+    jw_key(j, "memoryMb");
+    jw_fixed(j, r->memory_bytes * 10 / MIB, 1);
+    jw_key(j, "diskBytes");
+    jw_u64(j, r->disk_bytes);
+    jw_object_end(j);
+}
+
+static void put_outcome(struct json *j, const struct once_result *r)
+{
+    jw_key(j, "status");
+    jw_string(j, outcome_text(r->outcome));
+    jw_key(j, "stdout");
+    jw_bytes(j, r->out->buf, r->out->len);
+    jw_key(j, "stderr");
+    jw_bytes(j, r->err->buf, r->err->len);
+    jw_key(j, "exitCode");
+    if (r->outcome == ONCE_SETUP_ERROR)
+        jw_null(j);
+    else
+        jw_i64(j, r->exit_code);
+    jw_key(j, "duration");
+    jw_fixed(j, r->ms, 3);
+    jw_key(j, "errorMessage");
+    jw_string(j, r->message);
+    jw_key(j, "sessionId");
+    jw_string(j, r->session);
+    jw_key(j, "sandboxId");
+    jw_string(j, r->sandbox);
+    result_put_cut(j, r->out_cut, r->err_cut);
+    result_put_sanitised(j, r->sanitised);
+    put_usage(j, r);
+}
+
+void once_result_json(struct json *j, const struct once_result *r, const char *request)
+{
+    jw_object_begin(j);
+    if (r->status != 200)
+        put_refusal(j, r, request);
+    else
+        put_outcome(j, r);
+    jw_object_end(j);
+}
+
+/* ---- the request ----------------------------------------------------------------------------- */
+
+struct once_http {
+    struct http_req *req;
+    struct e2b_req *q;
+    void (*close)(struct http_req *req); /* of q */
+    struct once *once;                   /* NULL once it is over */
+    struct outlet outlet;
+};
+
+static void on_close(struct http_req *req)
+{
+    struct once_http *h = req->owner;
+
+    if (h->once)
+        once_cancel(h->once);
+    outlet_done(&h->outlet);
+    req->owner = h->q;
+    h->close(req);
+    free(h);
+}
+
+static void on_writable(struct http_req *req)
+{
+    struct once_http *h = req->owner;
+
+    outlet_pump(&h->outlet);
+}
+
+static void on_done(void *arg, const struct once_result *r)
+{
+    AUTO(strbuf_done) struct strbuf body = {0};
+    struct once_http *h = arg;
+    struct json j;
+
+    h->once = NULL;
+    strbuf_init(&body, ANSWER_MAX);
+    jw_init(&j, &body);
+    once_result_json(&j, r, h->req->id);
+    if (r->status != 200)
+        http_failed(h->req, r->status, r->refusal.message);
+    if (r->status == 503)
+        http_add_header(h->req, "Retry-After", "1");
+    http_start(h->req, r->status, "application/json", (int64_t)body.len);
+    outlet_write(&h->outlet, body.buf, body.len);
+    outlet_finish(&h->outlet);
+}
+
+static void begin(struct e2b_req *q)
+{
+    struct http_req *req = q->http;
+    struct sanitise_level sanitise;
+    struct once_http *h;
+    struct sg_error e;
+
+    if (take_own_fields(q, NULL, &sanitise, &e) < 0) {
+        reply_sg_error(req, &e);
+        return;
+    }
+    h = xcalloc(1, sizeof(*h));
+    *h = (struct once_http){.req = req, .q = q, .close = req->on_close};
+    outlet_init(&h->outlet, req, ANSWER_MAX);
+    req->owner = h;
+    req->on_close = on_close;
+    req->on_writable = on_writable;
+    h->once = once_begin(q->front, &q->tenant, q->body, &sanitise, on_done, h);
+}
+
+void execute_once(struct http_req *req)
+{
+    e2b_with_long_body(req, BODY_MAX, begin);
+}

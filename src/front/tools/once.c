@@ -1,0 +1,494 @@
+/* A program in a sandbox of its own.
+ *
+ *   read --> box_create --> files written --> program started --> its end --> told --> freed
+ *     |          |               |                 |
+ *     +----------+---------------+-----------------+--> it cannot be done --> told --> freed
+ *
+ * The sandbox is one of the pool's, without access to the network, and is ended whatever happens:
+ * after the program, when an error comes before it, when nobody waits for the result any more.
+ * Should this process die, the warden ends it at its deadline. Output beyond the limit is dropped
+ * inside, so that the program goes on. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/signame.h"
+#include "lib/channel/wire.h"
+#include "front/e2b/create.h"
+#include "front/core/deed.h"
+#include "front/core/call.h"
+#include "front/core/identity.h"
+#include "front/core/outflow.h"
+#include "front/core/reply.h"
+#include "lib/log/log.h"
+#include "front/tools/budget.h"
+#include "front/tools/once.h"
+
+#define NS_PER_MS     1000000ull
+#define GRACE_MS      60000 /* for starting, and for the program's end to be told */
+#define TEMPLATE      "base"
+#define USER          "user"
+#define EXIT_TIMEDOUT 124
+#define MESSAGE_MAX   1024
+#define SANITISED_MAX 8192
+#define DISK_PART     4                     /* of the memory, if that was named */
+#define DISK_MIN      (16ull * 1024 * 1024) /* with room for the files of a request */
+
+/* A file on its way, or the standard input. */
+struct pour {
+    struct call call;
+    struct once *once;
+    const char *p;
+    size_t len;
+};
+
+struct once {
+    struct front *front;
+    struct store_tenant tenant;
+    struct once_request request;
+    once_done done;
+    void *arg;
+
+    struct box *box;
+    char sandbox[ID_LEN + 1];
+    bool creating;  /* the callback cannot be cancelled */
+    bool cancelled; /* ... and frees this */
+    bool beginning; /* once_begin has not returned */
+    struct pour files[ONCE_FILES_MAX + 1];
+    size_t writing; /* files that are */
+    struct pour program;
+    uint64_t began_ns;
+    struct strbuf out, err;
+    size_t taken; /* of the budget, for these */
+    enum sanitise_mode sanitise;
+    struct outflow *outflow; /* NULL until there is a sandbox, and if nothing is looked for */
+    struct strbuf sanitised;
+    struct strbuf message;
+    struct deed deed;
+    struct once_result result;
+    uv_timer_t *timer; /* to tell of the end later */
+};
+
+/* ---- end ------------------------------------------------------------------------------------ */
+
+static void end_box(struct once *o)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(o->files); i++)
+        call_cancel(&o->files[i].call);
+    call_cancel(&o->program.call);
+    if (!o->box)
+        return;
+    box_kill(o->box, NULL, NULL);
+    box_unref(steal_ptr(&o->box));
+}
+
+static void on_timer_closed(uv_handle_t *h)
+{
+    free(h);
+}
+
+static void once_free(struct once *o)
+{
+    deed_drop(&o->deed);
+    end_box(o);
+    if (o->timer)
+        uv_close((uv_handle_t *)o->timer, on_timer_closed);
+    json_decref(o->request.body);
+    strbuf_done(&o->out);
+    strbuf_done(&o->err);
+    budget_hold(&o->taken, 0);
+    strbuf_done(&o->message);
+    strbuf_done(&o->sanitised);
+    outflow_free(o->outflow);
+    free(o);
+}
+
+static void tell(struct once *o)
+{
+    end_box(o);
+    o->done(o->arg, &o->result);
+    once_free(o);
+}
+
+static void on_timer(uv_timer_t *t)
+{
+    tell(t->data);
+}
+
+static void end_deed(struct once *o)
+{
+    static const char *const types[ONCE_MAX_] = {
+        [ONCE_TIMEOUT] = "timeout", [ONCE_EXECUTION_ERROR] = "code", [ONCE_SETUP_ERROR] = "setup"};
+    bool ran = o->result.status == 200;
+
+    if (ran) {
+        span_number(o->deed.span, KEY_EXIT_CODE, o->result.exit_code);
+        deed_content(&o->deed, o->front, KEY_OUTPUT, o->out.buf, o->out.len);
+        if (types[o->result.outcome])
+            span_fail(o->deed.span, types[o->result.outcome], "the code failed");
+    }
+    deed_end(&o->deed, o->front, o->box, ran ? 0 : -EIO, &o->result.refusal, NULL);
+}
+
+static void finish(struct once *o)
+{
+    end_deed(o);
+    o->result.out = &o->out;
+    o->result.err = &o->err;
+    o->result.session = o->request.session;
+    if (!o->beginning) {
+        tell(o);
+        return;
+    }
+    o->timer = xcalloc(1, sizeof(*o->timer));
+    uv_timer_init(o->front->loop, o->timer);
+    o->timer->data = o;
+    uv_timer_start(o->timer, on_timer, 0, 0);
+}
+
+/* There is no sandbox. */
+static void refuse(struct once *o, const struct sg_error *e)
+{
+    int status = e->code == -E2BIG ? 413 : status_of_error(e);
+
+    o->result.status = status;
+    o->result.outcome = ONCE_SETUP_ERROR;
+    o->result.refusal = *e;
+    if (status == 500) {
+        deed_end(&o->deed, o->front, o->box, -EIO, e, NULL); /* which logs the reason */
+        err_set(&o->result.refusal, SG_ERR_INTERNAL, -EIO,
+                "Internal error: the server's log has the reason");
+    }
+    finish(o);
+}
+
+/* False: no more of it is kept. */
+static bool keep_output(struct once *o, bool err, struct outflow_text text)
+{
+    struct strbuf *to = err ? &o->err : &o->out;
+    bool *cut = err ? &o->result.err_cut : &o->result.out_cut;
+
+    if (*cut)
+        return false;
+    strbuf_add(to, text.p, text.len);
+    *cut = to->truncated || !budget_hold(&o->taken, o->out.len + o->err.len);
+    return !*cut;
+}
+
+static void flush_output(struct once *o)
+{
+    keep_output(o, false, outflow_flush(o->outflow, OUTFLOW_OUT));
+    keep_output(o, true, outflow_flush(o->outflow, OUTFLOW_ERR));
+}
+
+static void tell_sanitised(struct once *o)
+{
+    struct json j;
+
+    if (!outflow_found(o->outflow))
+        return;
+    strbuf_init(&o->sanitised, SANITISED_MAX);
+    jw_init(&j, &o->sanitised);
+    outflow_put_counts(o->outflow, &j);
+    o->result.sanitised = o->sanitised.buf;
+}
+
+PRINTF(3, 4)
+static void conclude(struct once *o, enum once_outcome outcome, const char *fmt, ...)
+{
+    char text[MESSAGE_MAX];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    strbuf_init(&o->message, MESSAGE_MAX);
+    strbuf_addstr(&o->message, text);
+    outflow_clean(o->outflow, &o->message);
+    flush_output(o);
+    tell_sanitised(o);
+    o->result.status = 200;
+    o->result.outcome = outcome;
+    o->result.message = o->message.len > 0 ? o->message.buf : NULL;
+    finish(o);
+}
+
+/* ---- bytes to the sandbox ------------------------------------------------------------------- */
+
+static void pour_on(struct pour *p)
+{
+    size_t n = call_credit(&p->call);
+
+    n = n < p->len ? n : p->len;
+    if (n > 0)
+        call_send(&p->call, CHAN_STDIN, p->p, n);
+    p->p += n;
+    p->len -= n;
+    if (p->len > 0 || !p->p)
+        return;
+    call_eof(&p->call);
+    p->p = NULL;
+}
+
+static void on_credit(struct call *c)
+{
+    pour_on(c->owner);
+}
+
+/* ---- the program ---------------------------------------------------------------------------- */
+
+/* From now on this is read and dropped inside. */
+static void discard(struct call *c, uint8_t sub)
+{
+    AUTO(strbuf_done) struct strbuf which = {0};
+
+    strbuf_init(&which, 16);
+    wire_put_u32(&which, sub);
+    call_control(c, CONTROL_DISCARD, which.buf, which.len);
+}
+
+static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
+{
+    struct once *o = ((struct pour *)c->owner)->once;
+    bool err = sub == CHAN_STDERR;
+
+    if ((sub == CHAN_STDOUT || err) && !(err ? o->result.err_cut : o->result.out_cut) &&
+        !keep_output(o, err, outflow_feed(o->outflow, err ? OUTFLOW_ERR : OUTFLOW_OUT, p, len)))
+        discard(c, sub);
+    call_consumed(c, len);
+}
+
+static void end_of_program(struct once *o, uint32_t how, uint32_t code, bool timed_out)
+{
+    const char *signal = how == PROC_KILLED ? signal_name((int)code) : "";
+
+    if (timed_out) {
+        o->result.exit_code = EXIT_TIMEDOUT;
+        conclude(o, ONCE_TIMEOUT, "the program was ended after %g s",
+                 (double)o->request.timeout_ms / 1000);
+    } else if (how == PROC_KILLED) {
+        o->result.exit_code = 128 + (int)(code & 0x7f);
+        conclude(o, ONCE_EXECUTION_ERROR, "the program was killed by SIG%s%s", signal,
+                 code == SIGKILL ? ", as when memory runs out" : "");
+    } else if (code != 0) {
+        o->result.exit_code = (int)(code & 0xff);
+        conclude(o, ONCE_EXECUTION_ERROR, "the program ended with exit status %u", code);
+    } else {
+        conclude(o, ONCE_SUCCESS, "%s", "");
+    }
+}
+
+static void on_end(struct call *c, int status, const char *message, const void *result, size_t len)
+{
+    struct once *o = ((struct pour *)c->owner)->once;
+    struct wire_reader r;
+
+    o->result.ms = (clock_ns() - o->began_ns) / NS_PER_MS;
+    if (status == CALL_GONE) {
+        struct sg_error e;
+
+        box_gone_error(o->box, &e);
+        o->result.exit_code = 128 + SIGKILL;
+        conclude(o, e.kind == SG_ERR_INTERNAL ? ONCE_SETUP_ERROR : ONCE_EXECUTION_ERROR, "%s",
+                 message);
+        return;
+    }
+    if (status != 0) {
+        conclude(o, ONCE_SETUP_ERROR, "%s", message);
+        return;
+    }
+    wire_reader_init(&r, result, len);
+    uint32_t how = wire_get_u32(&r), code = wire_get_u32(&r);
+    uint64_t user_us = wire_get_u64(&r), system_us = wire_get_u64(&r);
+    o->result.memory_bytes = wire_get_u64(&r);
+    o->result.disk_bytes = wire_get_u64(&r);
+    wire_get_u32(&r); /* whether the disk is full */
+    wire_get_u64(&r); /* what was dropped: `cut` says that there was something */
+    wire_get_u64(&r);
+    bool timed_out = wire_get_u32(&r) != 0;
+    if (!wire_done(&r)) {
+        conclude(o, ONCE_SETUP_ERROR, "the sandbox answered something that cannot be read");
+        return;
+    }
+    o->result.cpu_us = user_us + system_us;
+    end_of_program(o, how, code, timed_out);
+}
+
+static void put_command(const struct once_request *q, struct strbuf *request)
+{
+    uint32_t n = 0;
+
+    while (q->command[n])
+        n++;
+    wire_put_u32(request, n);
+    for (uint32_t i = 0; i < n; i++)
+        wire_put_str(request, strcmp(q->command[i], "@") == 0 ? q->path : q->command[i]);
+}
+
+static void start_program(struct once *o)
+{
+    AUTO(strbuf_done) struct strbuf request = {0};
+    const struct once_request *q = &o->request;
+    struct sg_error e = {0};
+
+    strbuf_init(&request, OPS_OPEN_MAX);
+    wire_put_str(&request, USER);
+    wire_put_str(&request, "");
+    wire_put_u32(&request, q->input ? PROC_STDIN : 0);
+    wire_put_u32(&request, 0);
+    wire_put_u32(&request, 0);
+    wire_put_u64(&request, q->timeout_ms);
+    wire_put_str(&request, "");
+    wire_put_str(&request, "");
+    put_command(q, &request);
+    identity_put_envs(o->box, &o->deed.trace, q->envs, &request);
+    o->program = (struct pour){.once = o, .p = q->input, .len = q->input_len};
+    o->program.call = (struct call){.owner = &o->program,
+                                    .on_data = on_data,
+                                    .on_credit = q->input ? on_credit : NULL,
+                                    .on_end = on_end};
+    o->began_ns = clock_ns();
+    if (call_begin(&o->program.call, o->box, OP_PROCESS_START, &request, &e) < 0)
+        conclude(o, ONCE_SETUP_ERROR, "%s", e.message);
+    else if (q->input)
+        pour_on(&o->program);
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static void on_written(struct call *c, int status, const char *message, const void *result,
+                       size_t len)
+{
+    struct pour *p = c->owner;
+    struct once *o = p->once;
+
+    (void)result, (void)len;
+    if (status != 0) {
+        conclude(o, ONCE_SETUP_ERROR, "%.256s: %s", o->request.files[p - o->files].path, message);
+        return;
+    }
+    if (--o->writing == 0)
+        start_program(o);
+}
+
+static int write_file(struct once *o, size_t i, struct sg_error *e)
+{
+    const struct once_file *f = &o->request.files[i];
+    AUTO(strbuf_done) struct strbuf request = {0};
+    struct pour *p = &o->files[i];
+
+    strbuf_init(&request, OPS_OPEN_MAX);
+    wire_put_str(&request, USER);
+    wire_put_str(&request, f->path);
+    wire_put_u32(&request, 0644);
+    wire_put_u32(&request, FILE_PARENTS);
+    wire_put_u32(&request, 0);
+    *p = (struct pour){.once = o, .p = f->content, .len = f->len};
+    p->call = (struct call){.owner = p, .on_credit = on_credit, .on_end = on_written};
+    int r = call_begin(&p->call, o->box, OP_FILE_WRITE, &request, e);
+    if (r == 0)
+        pour_on(p);
+    return r;
+}
+
+static void on_created(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct once *o = arg;
+    struct sg_error failed = {0};
+
+    o->creating = false;
+    if (r == 0)
+        o->box = box_ref(b);
+    if (o->cancelled) {
+        once_free(o);
+        return;
+    }
+    if (r < 0) {
+        refuse(o, e);
+        return;
+    }
+    deed_box(&o->deed, b);
+    snprintf(o->sandbox, sizeof(o->sandbox), "%s", b->id);
+    o->result.sandbox = o->sandbox;
+    o->outflow = outflow_new(o->front, o->sanitise, o->tenant.id, o->sandbox, NULL, NULL);
+    o->writing = o->request.n_files;
+    box_cork(b);
+    for (size_t i = 0; r == 0 && i < o->request.n_files; i++)
+        r = write_file(o, i, &failed);
+    box_uncork(b);
+    if (r < 0)
+        conclude(o, ONCE_SETUP_ERROR, "%s", failed.message);
+}
+
+/* ---- from outside --------------------------------------------------------------------------- */
+
+/* The disk is memory too, and what of it is free can be used by the program: so it becomes smaller
+ * with it. */
+static void limit(struct sg_limits *l, const struct once_request *q)
+{
+    uint64_t disk = q->memory_bytes / DISK_PART;
+
+    if (q->cpus_milli)
+        l->cpus_milli = q->cpus_milli;
+    if (!q->memory_bytes)
+        return;
+    disk = disk < DISK_MIN ? DISK_MIN : disk;
+    l->disk_bytes = disk < l->disk_bytes ? disk : l->disk_bytes;
+    l->memory_bytes = q->memory_bytes;
+}
+
+static int make_plan(struct once *o, struct create_plan *ret, struct sg_error *e)
+{
+    struct front *f = o->front;
+    json_t *body = json_object();
+    int r = create_plan(f->store, &f->settings, &o->tenant, body, SPEC_OWN, TEMPLATE, ret, e);
+
+    json_decref(body);
+    if (r < 0)
+        return r;
+    limit(&ret->spec.limits, &o->request);
+    return 0;
+}
+
+struct once *once_begin(struct front *f, const struct store_tenant *tenant, const json_t *arguments,
+                        const struct sanitise_level *sanitise, once_done done, void *arg)
+{
+    struct once *o = xcalloc(1, sizeof(*o));
+    struct create_plan plan;
+    struct sg_error e;
+
+    o->front = f;
+    o->tenant = *tenant;
+    o->sanitise = outflow_mode(f, tenant, true, sanitise, NULL);
+    o->done = done;
+    o->arg = arg;
+    o->beginning = true;
+    deed_begin(&o->deed, DEED_TOOL);
+    span_text(o->deed.span, KEY_TOOL, "execute_code");
+    span_text(o->deed.span, KEY_TENANT, tenant->id);
+    int r = once_request_read(f, tenant, arguments, &o->request, &e);
+    strbuf_init(&o->out, o->request.output_max);
+    strbuf_init(&o->err, o->request.output_max);
+    if (r == 0)
+        r = make_plan(o, &plan, &e);
+    if (r < 0) {
+        refuse(o, &e);
+    } else {
+        struct trace_ref before = deed_enter(&o->deed.trace);
+
+        o->creating = true;
+        box_create(f, &plan.spec, plan.layer[0] ? plan.layer : NULL,
+                   o->request.timeout_ms + GRACE_MS, on_created, o);
+        deed_leave(&before);
+    }
+    o->beginning = false;
+    return o;
+}
+
+void once_cancel(struct once *o)
+{
+    o->cancelled = true;
+    if (!o->creating)
+        once_free(o);
+}

@@ -1,0 +1,263 @@
+/* POST /v1/tools/NAME: a run for a client of HTTP.
+ *
+ * As JSON it is one answer in the end. As a stream it is server-sent events: each line of the run
+ * as `event: <its type>` and `data: <the line>`, at last `event: done` with the answer; while
+ * nothing else is written, a comment every five seconds. The stream starts with the first of these,
+ * so a run that is refused at once has its own status either way. When the client goes away, the
+ * cell is interrupted. */
+#include <stdio.h>
+#include <string.h>
+
+#include "front/e2b/field.h"
+#include "front/e2b/request.h"
+#include "front/core/outflow.h"
+#include "front/tools/call.h"
+#include "front/tools/routes.h"
+#include "front/tools/outlet.h"
+
+#define HEARTBEAT_MS 5000
+#define TYPE_MAX     64
+
+struct tool_http {
+    struct http_req *req;
+    struct e2b_req *q;
+    void (*close)(struct http_req *req); /* of q */
+    enum tool tool;
+    struct tool_run *run; /* NULL once it is over */
+    bool stream, started;
+    struct outlet outlet;
+    uv_timer_t *timer;
+    uint64_t wrote_ms;
+};
+
+static void on_timer_closed(uv_handle_t *h)
+{
+    free(h);
+}
+
+static void stop_timer(struct tool_http *h)
+{
+    if (h->timer)
+        uv_close((uv_handle_t *)h->timer, on_timer_closed);
+    h->timer = NULL;
+}
+
+static void on_close(struct http_req *req)
+{
+    struct tool_http *h = req->owner;
+
+    if (h->run)
+        tool_run_cancel(h->run);
+    stop_timer(h);
+    outlet_done(&h->outlet);
+    req->owner = h->q;
+    h->close(req);
+    free(h);
+}
+
+static void on_writable(struct http_req *req)
+{
+    struct tool_http *h = req->owner;
+
+    if (outlet_pump(&h->outlet) && h->run)
+        tool_run_resume(h->run);
+}
+
+/* ---- a stream ------------------------------------------------------------------------------- */
+
+static void start_stream(struct tool_http *h)
+{
+    if (h->started)
+        return;
+    h->started = true;
+    http_add_header(h->req, "Cache-Control", "no-store");
+    http_add_header(h->req, "X-Accel-Buffering", "no"); /* a proxy must not wait for more */
+    http_start(h->req, 200, "text/event-stream", -1);
+}
+
+static bool write_event(struct tool_http *h, const char *type, size_t type_len, const char *data,
+                        size_t len)
+{
+    char head[TYPE_MAX + 32];
+
+    start_stream(h);
+    h->wrote_ms = uv_now(h->q->front->loop);
+    int n = snprintf(head, sizeof(head), "event: %.*s\ndata: ", (int)type_len, type);
+    outlet_write(&h->outlet, head, (size_t)n);
+    outlet_write(&h->outlet, data, len);
+    return outlet_write(&h->outlet, "\n\n", 2);
+}
+
+/* The lines of a run are written by us, and begin with their type. */
+static bool on_line(void *arg, const char *line, size_t len)
+{
+    static const char head[] = "{\"type\":\"";
+    const char *type = line + sizeof(head) - 1, *end = NULL;
+
+    if (len > sizeof(head) && memcmp(line, head, sizeof(head) - 1) == 0)
+        end = memchr(type, '"', len - sizeof(head) + 1);
+    if (!end || end - type > TYPE_MAX)
+        return true;
+    return write_event(arg, type, (size_t)(end - type), line, len);
+}
+
+static void on_timer(uv_timer_t *t)
+{
+    struct tool_http *h = t->data;
+
+    if (uv_now(t->loop) - h->wrote_ms < HEARTBEAT_MS || h->outlet.choked)
+        return;
+    start_stream(h);
+    h->wrote_ms = uv_now(t->loop);
+    outlet_write(&h->outlet, ": \n\n", 4);
+}
+
+static void start_timer(struct tool_http *h)
+{
+    h->timer = xcalloc(1, sizeof(*h->timer));
+    uv_timer_init(h->q->front->loop, h->timer);
+    h->timer->data = h;
+    h->wrote_ms = uv_now(h->q->front->loop);
+    uv_timer_start(h->timer, on_timer, HEARTBEAT_MS, HEARTBEAT_MS / 5);
+}
+
+/* ---- the end -------------------------------------------------------------------------------- */
+
+static void answer_json(struct tool_http *h, const struct tool_result *r, const struct strbuf *body)
+{
+    if (r->elsewhere)
+        reply_add_location(h->req, r->elsewhere);
+    if (r->status == 503)
+        http_add_header(h->req, "Retry-After", "1");
+    http_start(h->req, r->status, "application/json", (int64_t)body->len);
+    outlet_write(&h->outlet, body->buf, body->len);
+    outlet_finish(&h->outlet);
+}
+
+static void on_done(void *arg, const struct tool_result *r)
+{
+    AUTO(strbuf_done) struct strbuf body = {0};
+    struct tool_http *h = arg;
+    struct json j;
+
+    h->run = NULL;
+    stop_timer(h);
+    strbuf_init(&body, TOOL_ANSWER_MAX);
+    jw_init(&j, &body);
+    tool_result_json(&j, h->tool, r, h->req->id);
+    if (r->status != 200)
+        http_failed(h->req, r->status, r->refusal.message);
+    if (body.truncated && !h->started) {
+        reply_error(h->req, 500, "the answer is too large");
+    } else if (body.truncated) {
+        http_abort(h->req);
+    } else if (h->stream && (h->started || r->status == 200)) {
+        write_event(h, "done", strlen("done"), body.buf, body.len);
+        outlet_finish(&h->outlet);
+    } else {
+        answer_json(h, r, &body);
+    }
+}
+
+/* ---- the request ---------------------------------------------------------------------------- */
+
+static int take_sanitise(struct e2b_req *q, struct sanitise_level *ret, struct sg_error *e)
+{
+    const char *name = NULL;
+    bool refused = false;
+    int r = field_string(q->body, "sanitise", SIZE_MAX, &name, e);
+
+    *ret = (struct sanitise_level){.set = name != NULL};
+    if (r == 0 && name && sanitise_mode_parse(name, &ret->mode) < 0)
+        r = err_set(e, SG_ERR_INVALID, -EINVAL,
+                    FIELD_ERROR "'sanitise' must be enforce, report-only or off");
+    json_object_del(q->body, "sanitise");
+    if (r < 0 || !name)
+        return r;
+    outflow_mode(q->front, &q->tenant, true, ret, &refused);
+    if (refused)
+        return err_set(e, SG_ERR_DENIED, -EACCES,
+                       "sanitise: off is not allowed here: the server or the tenant forbids it");
+    return 0;
+}
+
+int take_own_fields(struct e2b_req *q, bool *stream, struct sanitise_level *sanitise,
+                    struct sg_error *e)
+{
+    const char *accept = http_header_get(q->http, "accept"), *tenant = q->tenant.id;
+    int r = 0;
+
+    if (stream) {
+        *stream = accept && strstr(accept, "text/event-stream");
+        r = field_bool(q->body, "stream", stream, e);
+        json_object_del(q->body, "stream");
+    }
+    if (r == 0)
+        r = field_string(q->body, "tenantId", SIZE_MAX, &tenant, e);
+    if (r == 0 && strcmp(tenant, q->tenant.id) != 0)
+        r = err_set(e, SG_ERR_DENIED, -EACCES, "tenantId is not that of the key");
+    json_object_del(q->body, "tenantId");
+    return r < 0 ? r : take_sanitise(q, sanitise, e);
+}
+
+static void begin(struct e2b_req *q, enum tool tool)
+{
+    struct tool_listener listener = {.forced = true, .on_done = on_done};
+    struct http_req *req = q->http;
+    struct tool_http *h;
+    struct sg_error e;
+    bool stream;
+
+    if (take_own_fields(q, &stream, &listener.sanitise, &e) < 0) {
+        reply_sg_error(req, &e);
+        return;
+    }
+    h = xcalloc(1, sizeof(*h));
+    *h = (struct tool_http){
+        .req = req, .q = q, .close = req->on_close, .tool = tool, .stream = stream};
+    outlet_init(&h->outlet, req, TOOL_ANSWER_MAX + TOOL_RESULTS_MAX);
+    req->owner = h;
+    req->on_close = on_close;
+    req->on_writable = on_writable;
+    listener.arg = h;
+    if (stream) {
+        listener.on_line = on_line;
+        start_timer(h);
+    }
+    struct tool_place place = {.conversation = http_query_get(req, "conversationId"),
+                               .path = http_query_get(req, "pathId"),
+                               .message = http_query_get(req, "messageId")};
+    h->run = tool_begin(q->front, &q->tenant, tool, q->body, &place, &listener);
+    /* It was borrowed until here; code may run for long. */
+    json_decref(steal_ptr(&q->body));
+}
+
+static void run_code(struct e2b_req *q)
+{
+    begin(q, TOOL_RUN_CODE);
+}
+
+static void run_analysis(struct e2b_req *q)
+{
+    begin(q, TOOL_RUN_ANALYSIS);
+}
+
+/* Code and parameters, with room for escapes. */
+static size_t body_max(struct http_req *req)
+{
+    struct e2b_req *q = e2b_of(req);
+    struct context_limits limits;
+
+    context_limits(q->front, &q->tenant, &limits);
+    return 2 * limits.code_max + 2 * (size_t)PARAMETERS_MAX + 1024u * 1024;
+}
+
+void tools_run_code(struct http_req *req)
+{
+    e2b_with_long_body(req, body_max(req), run_code);
+}
+
+void tools_run_analysis(struct http_req *req)
+{
+    e2b_with_long_body(req, body_max(req), run_analysis);
+}

@@ -1,0 +1,629 @@
+/* A run, from the arguments to what came of them.
+ *
+ *   read --> program_load --> context_obtain --> context_mark --> cells --> all over --> told
+ *     |       (named types)         |           (if a message      |                        |
+ *     |                             |              was named)      |                      freed
+ *     +-----------------------------+------------------------------+--> refused --> told ---^
+ *
+ * Code of an analysis has two cells: the first puts its parameters into place (analysis.c). They
+ * are sent in one go, and the agent keeps the order, so that no other cell of the kernel comes
+ * between them. If the first fails that is what is told, whatever the second did without
+ * parameters.
+ *
+ * The checkpoint before a message waits for the cells that run, as this one will, and for no longer
+ * than this one may take. Whatever stands in its way, the code is run.
+ *
+ * A sandbox that is found gone before anything began is asked for once more: the manager makes
+ * another. Afterwards it is an error of the code, since part of it has run. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "front/e2b/create.h"
+#include "front/core/deed.h"
+#include "front/core/outflow.h"
+#include "front/core/reply.h"
+#include "front/interpreter/cell.h"
+#include "lib/log/log.h"
+#include "front/tools/call.h"
+#include "front/tools/gather.h"
+#include "front/tools/parsed.h"
+
+#define NS_PER_MS     1000000ull
+#define PRELUDE_MS    30000
+#define EXIT_FAILED   1
+#define EXIT_TIMEDOUT 124
+#define LINE_MAX_     2048
+#define SANITISED_MAX 8192
+
+struct tool_run {
+    struct front *front;
+    struct store_tenant tenant;
+    enum tool tool;
+    struct tool_listener listener;
+    struct tool_call call;
+    uint64_t began_ns;
+    struct deed deed;
+
+    struct box *box; /* held */
+    char context[ID_LEN + 1], sandbox[ID_LEN + 1], elsewhere[CTX_URL_MAX + 1];
+    bool was_created, replaced, kept_lost;
+    char checkpoint[ID_LEN + 1], skipped[sizeof(((struct sg_error *)0)->message)];
+    struct cell prelude, cell;
+    struct gather before, gather; /* what they said */
+    bool prelude_runs, cell_runs;
+    bool failed; /* the cell did */
+
+    bool beginning;  /* tool_begin has not returned */
+    bool starting;   /* in cell_begin: a refusal is dealt with afterwards */
+    bool waiting;    /* for a callback that cannot be cancelled */
+    bool cancelled;  /* ... which then frees this */
+    bool tried;      /* the sandbox was gone once already */
+    int gone_status; /* of a refusal, if it is not 0 */
+    bool lost;       /* its sandbox ended while the code ran */
+    struct strbuf gone_message;
+
+    enum sanitise_mode sanitise;
+    struct tool_result result;
+    struct strbuf results, parsed, value, sanitised;
+    struct sg_error parse_error;
+    uv_timer_t *timer; /* NULL until something is to be done in the loop's next turn */
+    void (*next)(struct tool_run *r);
+};
+
+static void obtain(struct tool_run *r);
+
+/* ---- end ------------------------------------------------------------------------------------ */
+
+static void cells_done(struct tool_run *r)
+{
+    cell_cancel(&r->prelude);
+    cell_cancel(&r->cell);
+    cell_done(&r->prelude);
+    cell_done(&r->cell);
+    r->prelude = r->cell = (struct cell){0};
+    r->prelude_runs = r->cell_runs = false;
+}
+
+static void let_go(struct tool_run *r)
+{
+    cells_done(r);
+    if (!r->box)
+        return;
+    deed_leave_box(&r->deed);
+    context_release(r->box);
+    box_unref(steal_ptr(&r->box));
+}
+
+static void on_timer_closed(uv_handle_t *h)
+{
+    free(h);
+}
+
+static void run_free(struct tool_run *r)
+{
+    deed_drop(&r->deed);
+    let_go(r);
+    if (r->timer)
+        uv_close((uv_handle_t *)r->timer, on_timer_closed);
+    gather_done(&r->before);
+    gather_done(&r->gather);
+    tool_call_done(&r->call);
+    strbuf_done(&r->gone_message);
+    strbuf_done(&r->results);
+    strbuf_done(&r->parsed);
+    strbuf_done(&r->value);
+    strbuf_done(&r->sanitised);
+    free(r);
+}
+
+static void tell(struct tool_run *r)
+{
+    let_go(r);
+    r->listener.on_done(r->listener.arg, &r->result);
+    run_free(r);
+}
+
+static void on_timer(uv_timer_t *t)
+{
+    struct tool_run *r = t->data;
+
+    r->next(r);
+}
+
+static void do_later(struct tool_run *r, void (*next)(struct tool_run *r))
+{
+    if (!r->timer) {
+        r->timer = xcalloc(1, sizeof(*r->timer));
+        uv_timer_init(r->front->loop, r->timer);
+        r->timer->data = r;
+    }
+    r->next = next;
+    uv_timer_start(r->timer, on_timer, 0, 0);
+}
+
+static void end_deed(struct tool_run *r)
+{
+    const struct tool_result *x = &r->result;
+    bool ran = x->status == 200;
+
+    if (ran) {
+        span_number(r->deed.span, KEY_EXIT_CODE, x->exit_code);
+        deed_content(&r->deed, r->front, KEY_OUTPUT, r->gather.out.buf, r->gather.out.len);
+        if (!x->success)
+            span_fail(r->deed.span,
+                      r->lost                         ? "gone"
+                      : x->exit_code == EXIT_TIMEDOUT ? "timeout"
+                                                      : "code",
+                      "the code failed");
+    }
+    deed_end(&r->deed, r->front, r->box, ran ? 0 : -EIO, &x->refusal, NULL);
+}
+
+static void finish(struct tool_run *r)
+{
+    r->result.ms = (clock_ns() - r->began_ns) / NS_PER_MS;
+    end_deed(r);
+    if (r->beginning)
+        do_later(r, tell);
+    else
+        tell(r);
+}
+
+/* It did not run. */
+static void refuse(struct tool_run *r, int status, const struct sg_error *e)
+{
+    r->result.status = status;
+    r->result.refusal = *e;
+    if (status == 500) {
+        deed_end(&r->deed, r->front, r->box, -EIO, e, NULL); /* which logs the reason */
+        err_set(&r->result.refusal, SG_ERR_INTERNAL, -EIO,
+                "Internal error: the server's log has the reason");
+    }
+    finish(r);
+}
+
+static void refuse_error(struct tool_run *r, const struct sg_error *e)
+{
+    refuse(r, e->code == -E2BIG ? 413 : status_of_error(e), e);
+}
+
+/* ---- what came of it ------------------------------------------------------------------------ */
+
+static int exit_code(const struct tool_run *r)
+{
+    const struct ending *end = &r->cell.ending;
+
+    if (end->status == 0 && end->timed_out)
+        return EXIT_TIMEDOUT;
+    if (end->status == 0 && (end->how == KERNEL_DIED || end->how == KERNEL_DONE) &&
+        end->code != KERNEL_CODE_UNKNOWN && end->code != 0)
+        return (int)(end->code & 0xff);
+    return r->failed ? EXIT_FAILED : 0;
+}
+
+static void parse(struct tool_run *r)
+{
+    const char *value;
+    size_t len;
+
+    strbuf_init(&r->parsed, PARSED_MAX);
+    if (parsed_output(&r->gather, r->call.format, &r->parsed, &r->parse_error) < 0)
+        r->result.parse_error = r->parse_error.message;
+    else
+        r->result.parsed = r->parsed.buf;
+    value = parsed_value(&r->gather, &len);
+    if (!value)
+        return;
+    strbuf_init(&r->value, TOOL_RESULTS_MAX);
+    strbuf_add(&r->value, value, len);
+    r->result.result = r->value.truncated ? NULL : r->value.buf;
+}
+
+static void wrap_results(struct tool_run *r)
+{
+    const struct strbuf *from = &r->gather.results;
+
+    strbuf_init(&r->results, TOOL_RESULTS_MAX + 2);
+    strbuf_addch(&r->results, '[');
+    strbuf_add(&r->results, from->buf, from->len);
+    strbuf_addch(&r->results, ']');
+    r->result.results = r->results.truncated ? "[]" : r->results.buf;
+}
+
+static void tell_sanitised(struct tool_run *r)
+{
+    const struct outflow *o = r->before.error ? r->prelude.outflow : r->cell.outflow;
+    struct json j;
+
+    if (!outflow_found(o))
+        return;
+    strbuf_init(&r->sanitised, SANITISED_MAX);
+    jw_init(&j, &r->sanitised);
+    outflow_put_counts(o, &j);
+    r->result.sanitised = r->sanitised.buf;
+}
+
+/* All cells are over. */
+static void complete(struct tool_run *r)
+{
+    struct gather *g = &r->gather;
+    bool no_parameters = r->before.error != NULL;
+
+    r->result.status = 200;
+    r->result.exit_code = exit_code(r);
+    if (no_parameters)
+        r->result.exit_code = EXIT_FAILED;
+    r->result.success = r->result.exit_code == 0;
+    r->result.error = no_parameters ? r->before.error : g->error;
+    r->result.sandbox = r->sandbox;
+    r->result.context = r->context;
+    r->result.was_created = r->was_created;
+    r->result.replaced = r->replaced;
+    r->result.kept_lost = r->kept_lost;
+    if (r->call.message[0]) {
+        r->result.message = r->call.message;
+        r->result.checkpoint = r->checkpoint[0] ? r->checkpoint : NULL;
+        r->result.skipped = r->skipped;
+    }
+    r->result.out = &g->out;
+    r->result.err = &g->err;
+    r->result.out_cut = g->out_cut;
+    r->result.err_cut = g->err_cut;
+    if (r->tool == TOOL_RUN_ANALYSIS)
+        parse(r);
+    wrap_results(r);
+    tell_sanitised(r);
+    finish(r);
+}
+
+/* ---- cells ---------------------------------------------------------------------------------- */
+
+/* A cell never ran, or its sandbox is gone. */
+static void refused(struct tool_run *r)
+{
+    int status = r->gone_status;
+    bool begun = r->cell.running || r->gather.out.len > 0 || r->gather.err.len > 0;
+    struct sg_error e;
+
+    r->gone_status = 0;
+    if (begun) {
+        gather_error(&r->gather, "SandboxGone", r->gone_message.buf);
+        r->failed = true;
+        r->lost = status == CALL_GONE;
+        complete(r);
+        return;
+    }
+    let_go(r);
+    if (status == CALL_GONE && !r->tried) {
+        r->tried = true;
+        do_later(r, obtain); /* what ends the sandbox is perhaps still at it */
+        return;
+    }
+    err_set(&e, SG_ERR_INTERNAL, -EIO, "%s", r->gone_message.buf);
+    refuse(r, status == CALL_GONE ? 503 : status_of_call(status), &e);
+}
+
+static void on_refused(struct cell *c, int status, const char *message)
+{
+    struct tool_run *r = c->owner;
+
+    strbuf_done(&r->gone_message);
+    strbuf_init(&r->gone_message, LINE_MAX_);
+    strbuf_addstr(&r->gone_message, message);
+    r->gone_status = status;
+    if (!r->starting)
+        refused(r);
+}
+
+static void on_over(struct cell *c, bool failed)
+{
+    struct tool_run *r = c->owner;
+
+    if (c == &r->cell) {
+        r->failed = failed;
+        r->cell_runs = false;
+    } else {
+        r->prelude_runs = false;
+    }
+    if (!r->cell_runs && !r->prelude_runs)
+        complete(r);
+}
+
+static bool on_write(struct cell *c, const char *p, size_t len)
+{
+    struct tool_run *r = c->owner;
+
+    return gather_bytes(c == &r->cell ? &r->gather : &r->before, p, len);
+}
+
+static bool on_line(void *owner, const char *line, size_t len)
+{
+    struct tool_run *r = owner;
+
+    return !r->listener.on_line || r->listener.on_line(r->listener.arg, line, len);
+}
+
+static void cell_start(struct tool_run *r, struct cell *c, struct execute_request *request)
+{
+    *c = (struct cell){.box = r->box,
+                       .sanitise = r->sanitise,
+                       .owner = r,
+                       .call.uncounted = c == &r->prelude,
+                       .on_write = on_write,
+                       .on_over = on_over,
+                       .on_refused = on_refused};
+    snprintf(request->language, sizeof(request->language), "%s", r->call.kernel);
+    cell_begin(c, request);
+}
+
+static void start_prelude(struct tool_run *r)
+{
+    const char *code = parameters_code(&r->call);
+    struct execute_request request = {.body = json_incref(r->call.parameters),
+                                      .code = code,
+                                      .code_len = strlen(code),
+                                      .envs = r->call.parameters,
+                                      .timeout_ms = PRELUDE_MS};
+
+    r->prelude_runs = true;
+    cell_start(r, &r->prelude, &request);
+}
+
+static void start_cell(struct tool_run *r)
+{
+    struct execute_request request = {.body = json_incref(r->call.code),
+                                      .code = json_string_value(r->call.code),
+                                      .code_len = json_string_length(r->call.code),
+                                      .envs = r->call.envs,
+                                      .timeout_ms = r->call.timeout_ms};
+
+    r->cell_runs = true;
+    cell_start(r, &r->cell, &request);
+}
+
+static void start_cells(struct tool_run *r)
+{
+    struct box *b = r->box;
+    struct trace_ref before = deed_enter(&r->deed.trace);
+
+    deed_box(&r->deed, b);
+    deed_content(&r->deed, r->front, KEY_INPUT, json_string_value(r->call.code),
+                 json_string_length(r->call.code));
+    r->starting = true;
+    box_cork(b);
+    if (r->call.parameters)
+        start_prelude(r);
+    if (r->gone_status == 0)
+        start_cell(r);
+    box_uncork(b);
+    r->starting = false;
+    deed_leave(&before);
+    if (r->gone_status != 0)
+        refused(r);
+}
+
+/* ---- the sandbox ---------------------------------------------------------------------------- */
+
+static int make_spec(void *arg, const char *template_id, struct box_spec *ret,
+                     char layer[ID_LEN + 1], struct sg_error *e)
+{
+    struct tool_run *r = arg;
+    const char *name = template_id                ? template_id
+                       : r->call.template_name[0] ? r->call.template_name
+                                                  : r->front->settings.context_template;
+    json_t *body = json_object();
+    struct create_plan plan;
+    int res = create_plan(r->front->store, &r->front->settings, &r->tenant, body, SPEC_OWN, name,
+                          &plan, e);
+
+    json_decref(body);
+    if (res < 0)
+        return res;
+    *ret = plan.spec;
+    memcpy(layer, plan.layer, ID_LEN + 1);
+    return 0;
+}
+
+static void tell_context(struct tool_run *r)
+{
+    AUTO(strbuf_done) struct strbuf line = {0};
+    struct json j;
+
+    strbuf_init(&line, 16 * CTX_NAME_MAX);
+    jw_init(&j, &line);
+    jw_object_begin(&j);
+    jw_key(&j, "type");
+    jw_string(&j, "context");
+    jw_key(&j, "contextId");
+    jw_string(&j, r->context);
+    jw_key(&j, "conversationId");
+    jw_string(&j, r->call.conversation);
+    jw_key(&j, "pathId");
+    jw_string(&j, r->call.path);
+    jw_key(&j, "sandboxId");
+    jw_string(&j, r->sandbox);
+    jw_key(&j, "wasCreated");
+    jw_bool(&j, r->was_created);
+    jw_key(&j, "replaced");
+    jw_bool(&j, r->replaced);
+    jw_object_end(&j);
+    on_line(r, line.buf, line.len);
+}
+
+static void on_marked(void *arg, const char *checkpoint, const char *skipped)
+{
+    struct tool_run *r = arg;
+
+    r->waiting = false;
+    if (r->cancelled) {
+        run_free(r);
+        return;
+    }
+    snprintf(r->checkpoint, sizeof(r->checkpoint), "%s", checkpoint ? checkpoint : "");
+    snprintf(r->skipped, sizeof(r->skipped), "%s", skipped ? skipped : "");
+    start_cells(r);
+}
+
+static void enter(struct tool_run *r, struct box *b, const char *context)
+{
+    r->box = box_ref(b);
+    context_hold(r->box);
+    snprintf(r->context, sizeof(r->context), "%s", context);
+    snprintf(r->sandbox, sizeof(r->sandbox), "%s", b->id);
+    tell_context(r);
+    if (!r->call.message[0]) {
+        start_cells(r);
+        return;
+    }
+    r->waiting = true;
+    struct trace_ref before = deed_enter(&r->deed.trace);
+    context_mark(b, r->call.message, r->call.timeout_ms, on_marked, r);
+    deed_leave(&before);
+}
+
+static void on_obtained(void *arg, const struct context_answer *a)
+{
+    struct tool_run *r = arg;
+
+    r->waiting = false;
+    if (r->cancelled) {
+        run_free(r);
+        return;
+    }
+    if (a->r < 0) {
+        refuse_error(r, a->e);
+        return;
+    }
+    if (a->elsewhere) {
+        snprintf(r->elsewhere, sizeof(r->elsewhere), "%s", a->elsewhere);
+        r->result.elsewhere = r->elsewhere;
+        err_set(&r->result.refusal, SG_ERR_GONE, -EREMOTE, "another server has this path");
+        r->result.status = 307;
+        span_drop(&r->deed.span); /* it is the other server's to tell */
+        deed_drop(&r->deed);
+        finish(r);
+        return;
+    }
+    r->was_created |= a->created;
+    r->replaced |= a->replaced;
+    r->kept_lost |= a->kept_lost;
+    enter(r, a->box, a->row->id);
+}
+
+static void obtain(struct tool_run *r)
+{
+    struct context_ask ask = {.tenant = &r->tenant,
+                              .conversation = r->call.conversation,
+                              .path = r->call.path,
+                              .template_id =
+                                  r->call.template_name[0] ? r->call.template_name : NULL,
+                              .spec = make_spec};
+
+    r->waiting = true;
+    struct trace_ref before = deed_enter(&r->deed.trace);
+    context_obtain(r->front, &ask, on_obtained, r);
+    deed_leave(&before);
+}
+
+static void on_program(void *arg, int res, json_t *code, const struct sg_error *e)
+{
+    struct tool_run *r = arg;
+
+    r->waiting = false;
+    if (res == 0)
+        call_use_program(&r->call, code);
+    if (r->cancelled)
+        run_free(r);
+    else if (res < 0)
+        refuse_error(r, e);
+    else
+        obtain(r);
+}
+
+/* ---- from outside --------------------------------------------------------------------------- */
+
+static int read_arguments(struct tool_run *r, const json_t *arguments,
+                          const struct tool_place *place, struct sg_error *e)
+{
+    struct context_limits limits;
+
+    if (!json_is_object(arguments))
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "the arguments must be an object");
+    context_limits(r->front, &r->tenant, &limits);
+    return r->tool == TOOL_RUN_CODE ? code_call_read(&limits, arguments, place, &r->call, e)
+                                    : analysis_call_read(&limits, arguments, place, &r->call, e);
+}
+
+static struct tool_run *run_new(struct front *f, const struct store_tenant *tenant, enum tool tool,
+                                const struct tool_listener *listener)
+{
+    struct tool_run *r = xcalloc(1, sizeof(*r));
+
+    r->front = f;
+    r->tenant = *tenant;
+    r->tool = tool;
+    r->listener = *listener;
+    r->sanitise = outflow_mode(f, tenant, true, &listener->sanitise, NULL);
+    r->began_ns = clock_ns();
+    deed_begin(&r->deed, DEED_TOOL);
+    span_text(r->deed.span, KEY_TOOL, tool_name(tool));
+    span_text(r->deed.span, KEY_TENANT, tenant->id);
+    span_flag(r->deed.span, KEY_FORCED, listener->forced);
+    gather_init(&r->before);
+    gather_init(&r->gather);
+    r->gather.owner = r;
+    r->gather.on_line = on_line;
+    return r;
+}
+
+struct tool_run *tool_begin(struct front *f, const struct store_tenant *tenant, enum tool tool,
+                            const json_t *arguments, const struct tool_place *place,
+                            const struct tool_listener *listener)
+{
+    struct tool_run *r = run_new(f, tenant, tool, listener);
+    struct sg_error e;
+
+    r->beginning = true;
+    if (read_arguments(r, arguments, place, &e) < 0) {
+        refuse_error(r, &e);
+    } else if (r->call.program[0]) {
+        r->waiting = true;
+        program_load(f, r->call.program, on_program, r);
+    } else {
+        obtain(r);
+    }
+    r->beginning = false;
+    return r;
+}
+
+struct tool_run *tool_begin_in(struct box *b, const struct store_tenant *tenant,
+                               const char *context, const json_t *arguments,
+                               const struct tool_place *place, const struct tool_listener *listener)
+{
+    struct tool_run *r = run_new(b->front, tenant, TOOL_RUN_CODE, listener);
+    struct sg_error e;
+
+    r->beginning = true;
+    r->tried = true; /* there is no other */
+    if (read_arguments(r, arguments, place, &e) < 0)
+        refuse_error(r, &e);
+    else
+        enter(r, b, context);
+    r->beginning = false;
+    return r;
+}
+
+void tool_run_resume(struct tool_run *r)
+{
+    cell_resume(&r->cell);
+}
+
+void tool_run_cancel(struct tool_run *r)
+{
+    r->cancelled = true;
+    if (!r->waiting)
+        run_free(r);
+    else
+        let_go(r);
+}

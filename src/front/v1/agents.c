@@ -1,0 +1,488 @@
+/* Hosted agents (front/acp/agents.h): the bodies of their requests, and a sandbox for each. */
+#include "front/acp/agents.h"
+
+#include <string.h>
+
+#include "wire/agent.h"
+#include "front/e2b/field.h"
+#include "front/e2b/spec.h"
+#include "front/core/asked.h"
+#include "front/core/deed.h"
+#include "front/core/secret_text.h"
+#include "front/v1/check.h"
+#include "front/v1/handlers.h"
+#include "front/v1/reply.h"
+#include "front/v1/spec.h"
+
+#define LIST_MAX (2u * 1024 * 1024)
+#define LOGS_MAX (4u * 1024 * 1024)
+#define INTO     "~/project"
+#define ID_MAX   64
+
+/* ---- body ----------------------------------------------------------------------------------- */
+
+static int bad(struct sg_error *e, const char *what)
+{
+    return err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "%s", what);
+}
+
+static int read_command(const json_t *body, struct agent_ask *ask, struct sg_error *e)
+{
+    const json_t *command = NULL;
+    int r = field_array(body, "command", OPS_ARGS_MAX, &command, e);
+
+    if (r < 0)
+        return r;
+    if (!command || json_array_size(command) == 0)
+        return bad(e, "'command' is required: the agent's program and its arguments");
+    for (size_t i = 0; i < json_array_size(command); i++)
+        if (!json_is_string(json_array_get(command, i)))
+            return bad(e, "'command' must be an array of strings");
+    if (json_string_length(json_array_get(command, 0)) == 0)
+        return bad(e, "'command' begins with an empty string");
+    ask->command = (json_t *)(uintptr_t)command;
+    return 0;
+}
+
+/* "~/x" is "x": paths are below the home. */
+static int read_path(const json_t *object, const char *name, const char **ret, struct sg_error *e)
+{
+    const char *path = NULL;
+    int r = field_string(object, name, OPS_PATH_MAX - 1, &path, e);
+
+    if (r < 0 || !path)
+        return r;
+    if (strcmp(path, "~") == 0)
+        path = "";
+    else if (strncmp(path, "~/", 2) == 0)
+        path += 2;
+    *ret = path;
+    return 0;
+}
+
+static int read_source(const json_t *body, struct agent_ask *ask, struct sg_error *e)
+{
+    static const char *const known[] = {"type", "data", "path", "into"};
+    const json_t *source = NULL;
+    const char *type = NULL;
+    int r = field_object(body, "source", &source, e);
+
+    if (r < 0 || !source)
+        return r;
+    r = fields_known(source, known, ARRAY_SIZE(known), e);
+    if (r == 0)
+        r = field_string(source, "type", 16, &type, e);
+    if (r == 0)
+        r = field_string(source, "data", AGENT_BODY_MAX, &ask->source_data, e);
+    if (r == 0)
+        r = read_path(source, "path", &ask->source_path, e);
+    if (r == 0)
+        r = field_string(source, "into", OPS_PATH_MAX - 1, &ask->into, e);
+    if (r < 0)
+        return r;
+    if (!type || (strcmp(type, "tar") != 0 && strcmp(type, "bundle") != 0))
+        return bad(e, "'source.type' must be \"tar\" or \"bundle\"");
+    if (!ask->source_data == !ask->source_path)
+        return bad(e, "'source' has either 'data', in base64, or 'path', a file in the sandbox");
+    if (ask->into[0] == '\0')
+        return bad(e, "'source.into' is empty");
+    ask->source = type[0] == 't' ? SOURCE_TAR : SOURCE_BUNDLE;
+    return 0;
+}
+
+static int read_user(const json_t *body, struct agent_ask *ask, struct sg_error *e)
+{
+    int r = field_string(body, "user", OPS_NAME_MAX, &ask->user, e);
+
+    if (r == 0 && strcmp(ask->user, "user") != 0 && strcmp(ask->user, "root") != 0)
+        r = bad(e, "'user' must be \"user\" or \"root\"");
+    return r;
+}
+
+static int read_timeout(const struct e2b_req *q, uint64_t *ret_ms, struct sg_error *e)
+{
+    const struct settings *s = &q->front->settings;
+    uint64_t ms = s->agent_timeout_ms < s->max_timeout_ms ? s->agent_timeout_ms : s->max_timeout_ms;
+
+    return field_timeout(q->body, 1, (uint32_t)(ms / 1000), s->max_timeout_ms, ret_ms, e);
+}
+
+/* Variables that name secrets belong to a sandbox of its own, which is made with them. */
+static int read_env(const struct e2b_req *q, bool own, struct agent_ask *ask, struct sg_error *e)
+{
+    const json_t *env = NULL;
+    struct secret_mention mention;
+    const char *name;
+    json_t *value;
+    int r = spec_read_envs(q->body, "env", &env, e);
+
+    if (r < 0 || !env)
+        return r;
+    if (own)
+        return json_object_set(q->body, "envs", (json_t *)(uintptr_t)env);
+    json_object_foreach((json_t *)(uintptr_t)env, name, value)
+    {
+        if (secret_mentioned(json_string_value(value), &mention))
+            return err_set(e, SG_ERR_INVALID, -EINVAL,
+                           FIELD_ERROR "'env.%.64s' names a secret: only an agent with a sandbox "
+                                       "of its own can have one",
+                           name);
+    }
+    ask->env = (json_t *)(uintptr_t)env;
+    return 0;
+}
+
+static int read_ask(struct e2b_req *q, bool own, struct agent_ask *ret, struct sg_error *e)
+{
+    static const char *const known[] = {"command",  "env",      "cwd",       "user",
+                                        "template", "timeout",  "sandboxId", "conversationId",
+                                        "pathId",   "source",   "serveFs",   "network",
+                                        "metadata", "tenantId", "ttlSeconds"};
+    struct agent_ask ask = {
+        .tenant = q->tenant.id, .body = q->body, .user = "user", .into = INTO, .cwd = NULL};
+    int r = check_body(q, known, ARRAY_SIZE(known), e);
+
+    if (r == 0)
+        r = read_command(q->body, &ask, e);
+    if (r == 0)
+        r = read_env(q, own, &ask, e);
+    if (r == 0)
+        r = read_path(q->body, "cwd", &ask.cwd, e);
+    if (r == 0)
+        r = read_user(q->body, &ask, e);
+    if (r == 0)
+        r = read_timeout(q, &ask.timeout_ms, e);
+    if (r == 0)
+        r = field_bool(q->body, "serveFs", &ask.serve_fs, e);
+    if (r == 0)
+        r = read_source(q->body, &ask, e);
+    if (r < 0)
+        return r;
+    if (!ask.cwd && ask.source != SOURCE_NONE)
+        ask.cwd = strncmp(ask.into, "~/", 2) == 0 ? ask.into + 2 : ask.into;
+    if (!ask.cwd)
+        ask.cwd = "";
+    *ret = ask;
+    return 0;
+}
+
+/* ---- POST ----------------------------------------------------------------------------------- */
+
+/* A request that starts an agent: lives until it is answered. */
+struct starting {
+    struct e2b_req *q;
+    struct hosted *agent;
+};
+
+static void fail(struct starting *s, const struct sg_error *e)
+{
+    struct e2b_req *q = s->q;
+
+    free(s);
+    if (!e2b_back(q))
+        return;
+    if (e->kind == SG_ERR_LIMIT && e->code == -ENOSPC)
+        asked_blame(q->http, LAYER_SANDBOX);
+    reply_sg_error(q->http, e);
+}
+
+static void on_unwanted(void *arg)
+{
+    agent_forget(arg);
+}
+
+static void on_started(void *arg, struct hosted *h, int r, const struct sg_error *e)
+{
+    struct starting *s = arg;
+    struct e2b_req *q = s->q;
+    struct strbuf out;
+    struct json j;
+
+    if (r < 0) {
+        fail(s, e);
+        return;
+    }
+    free(s);
+    if (!e2b_back(q)) {
+        /* Nobody learned its id, and whoever asked will ask again. */
+        agent_stop(h, on_unwanted, h);
+        return;
+    }
+    strbuf_init(&out, REPLY_MAX);
+    jw_init(&j, &out);
+    agent_put(&j, h);
+    reply_json(q->http, 201, &out);
+    strbuf_done(&out);
+}
+
+static void refuse(struct starting *s, const struct sg_error *e)
+{
+    agent_refused(s->agent, e);
+    fail(s, e);
+}
+
+static void on_box(void *arg, struct box *b, int r, const struct sg_error *e)
+{
+    struct starting *s = arg;
+
+    if (r < 0)
+        refuse(s, e);
+    else
+        agent_enter(s->agent, b, true, on_started, s);
+}
+
+/* A sandbox of its own. */
+static void make_box(struct starting *s, uint64_t timeout_ms)
+{
+    struct e2b_req *q = s->q;
+    char layer[ID_LEN + 1];
+    struct box_spec spec;
+    struct sg_error e = {0};
+
+    if (spec_of_body(q, NULL, &spec, layer, &e) < 0) {
+        refuse(s, &e);
+        return;
+    }
+    struct trace_ref before = deed_enter(agent_trace(s->agent));
+    box_create(q->front, &spec, layer[0] ? layer : NULL, timeout_ms + AGENT_GRACE_MS, on_box, s);
+    deed_leave(&before);
+}
+
+static void on_context(void *arg, const struct context_answer *a)
+{
+    struct starting *s = arg;
+    struct e2b_req *q = s->q;
+    struct sg_error e = {0};
+
+    if (a->r == 0 && a->box) {
+        agent_enter(s->agent, a->box, false, on_started, s);
+        return;
+    }
+    if (a->r < 0)
+        e = *a->e;
+    else
+        err_set(&e, SG_ERR_GONE, -EXDEV, "the path is another server's");
+    agent_refused(s->agent, &e);
+    free(s);
+    if (e2b_back(q))
+        reply_usable(q, a);
+}
+
+static int spec_of_start(void *arg, const char *template_id, struct box_spec *ret,
+                         char layer[ID_LEN + 1], struct sg_error *e)
+{
+    struct starting *s = arg;
+
+    return spec_of_body(s->q, template_id, ret, layer, e);
+}
+
+/* The sandbox of a path of a conversation. */
+static void obtain_box(struct starting *s, struct context_ask *ask)
+{
+    struct trace_ref before = deed_enter(agent_trace(s->agent));
+
+    ask->spec = spec_of_start;
+    context_obtain(s->q->front, ask, on_context, s);
+    deed_leave(&before);
+}
+
+/* The one that is named. NULL: answered. */
+static struct box *named_box(struct e2b_req *q, const char *id)
+{
+    static const char *const made[] = {"template", "network", "metadata", "conversationId"};
+    struct box *b = box_get(q->front, q->tenant.id, id);
+
+    for (size_t i = 0; i < ARRAY_SIZE(made); i++)
+        if (field_get(q->body, made[i])) {
+            reply_error(q->http, 400,
+                        FIELD_ERROR "'%s' and 'sandboxId' exclude each other: the sandbox is made",
+                        made[i]);
+            return NULL;
+        }
+    if (!b) {
+        reply_no_sandbox(q->http, q->tenant.id, id);
+        return NULL;
+    }
+    if (b->state == BOX_RUNNING && b->busy != BUSY_PAUSING)
+        return b;
+    reply_error(q->http, 409, "Sandbox \"%s\" is paused: resume it first", b->id);
+    return NULL;
+}
+
+static void post(struct e2b_req *q)
+{
+    bool on_path = field_get(q->body, "conversationId") || field_get(q->body, "pathId");
+    struct context_ask context = {0};
+    struct agent_ask ask;
+    const char *id = NULL;
+    struct box *box = NULL;
+    struct hosted *h = NULL;
+    struct sg_error e = {0};
+    int r = field_string(q->body, "sandboxId", ID_MAX, &id, &e);
+
+    if (r == 0)
+        r = read_ask(q, !id && !on_path, &ask, &e);
+    if (r == 0 && id && !(box = named_box(q, id)))
+        return;
+    if (r == 0 && on_path)
+        r = check_ask(q, "pathId", &context, &e);
+    if (r == 0)
+        r = agent_new(q->front, &ask, &h, &e);
+    if (r < 0) {
+        reply_sg_error(q->http, &e);
+        return;
+    }
+    struct starting *s = xcalloc(1, sizeof(*s));
+    *s = (struct starting){.q = q, .agent = h};
+    e2b_wait(q);
+    if (box)
+        agent_enter(h, box, false, on_started, s);
+    else if (on_path)
+        obtain_box(s, &context);
+    else
+        make_box(s, ask.timeout_ms);
+}
+
+void v1_agent_post(struct http_req *req)
+{
+    e2b_with_long_body(req, AGENT_BODY_MAX, post);
+}
+
+/* ---- one, and all --------------------------------------------------------------------------- */
+
+/* In the same way whether it is unknown or another's. */
+static void reply_no_agent(struct e2b_req *q, const char *id)
+{
+    reply_error(q->http, 404, "Agent \"%.64s\" doesn't exist or you don't have access to it", id);
+}
+
+/* NULL: answered. */
+static struct hosted *named_agent(struct e2b_req *q)
+{
+    const char *id = q->http->params[0];
+    struct hosted *h = agent_find(q->front, q->tenant.id, id);
+
+    if (!h)
+        reply_no_agent(q, id);
+    return h;
+}
+
+static void reply_agent(struct e2b_req *q, const struct hosted *h)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct json j;
+
+    strbuf_init(&out, REPLY_MAX);
+    jw_init(&j, &out);
+    agent_put(&j, h);
+    reply_json(q->http, 200, &out);
+}
+
+void v1_agents_list(struct http_req *req)
+{
+    struct e2b_req *q = e2b_of(req);
+    struct reply r;
+    struct json *j = reply_begin(&r, LIST_MAX);
+
+    jw_key(j, "agents");
+    jw_array_begin(j);
+    agents_put(j, q->front, q->tenant.id);
+    jw_array_end(j);
+    reply_send(q, 200, &r);
+}
+
+void v1_agent_get(struct http_req *req)
+{
+    struct e2b_req *q = e2b_of(req);
+    struct hosted *h = named_agent(q);
+
+    if (h)
+        reply_agent(q, h);
+}
+
+void v1_agent_logs(struct http_req *req)
+{
+    struct e2b_req *q = e2b_of(req);
+    struct hosted *h = named_agent(q);
+    struct reply r;
+
+    if (!h)
+        return;
+    struct json *j = reply_begin(&r, LOGS_MAX);
+    jw_key(j, "entries");
+    jw_array_begin(j);
+    agent_put_logs(j, h);
+    jw_array_end(j);
+    reply_send(q, 200, &r);
+}
+
+/* It is kept for a while, ended as it is. */
+static void on_stopped(void *arg)
+{
+    struct e2b_req *q = arg;
+    struct hosted *h = agent_find(q->front, q->tenant.id, q->id);
+
+    if (!e2b_back(q))
+        return;
+    if (h)
+        reply_agent(q, h);
+    else
+        reply_no_agent(q, q->id);
+}
+
+void v1_agent_end(struct http_req *req)
+{
+    struct e2b_req *q = e2b_of(req);
+    struct hosted *h = named_agent(q);
+
+    if (!h)
+        return;
+    if (agent_ended(h)) {
+        reply_agent(q, h);
+        agent_forget(h);
+        return;
+    }
+    snprintf(q->id, sizeof(q->id), "%s", req->params[0]);
+    e2b_wait(q);
+    agent_stop(h, on_stopped, q);
+}
+
+static void set_timeout(struct e2b_req *q)
+{
+    static const char *const known[] = {"timeout", "tenantId"};
+    struct hosted *h;
+    uint64_t ms = 0;
+    struct sg_error e = {0};
+    int r = check_body(q, known, ARRAY_SIZE(known), &e);
+
+    if (r == 0 && !field_get(q->body, "timeout"))
+        r = bad(&e, "'timeout' is required: seconds from now");
+    if (r == 0)
+        r = read_timeout(q, &ms, &e);
+    if (r < 0) {
+        reply_sg_error(q->http, &e);
+        return;
+    }
+    h = named_agent(q);
+    if (!h)
+        return;
+    if (agent_ended(h)) {
+        reply_error(q->http, 409, "Agent \"%s\" has ended", q->http->params[0]);
+    } else {
+        agent_set_timeout(h, ms);
+        reply_agent(q, h);
+    }
+}
+
+void v1_agent_timeout(struct http_req *req)
+{
+    e2b_with_body(req, set_timeout);
+}
+
+void v1_agent_acp(struct http_req *req)
+{
+    struct hosted *h = named_agent(e2b_of(req));
+
+    if (h)
+        agent_attach(h, req);
+}

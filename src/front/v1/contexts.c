@@ -1,0 +1,106 @@
+#include "front/v1/check.h"
+#include "front/v1/handlers.h"
+#include "front/v1/reply.h"
+#include "front/v1/shape.h"
+
+/* ---- get-or-create --------------------------------------------------------------------------- */
+
+static void on_obtained(void *arg, const struct context_answer *a)
+{
+    struct e2b_req *q = arg;
+    struct reply r;
+
+    /* If nobody waits any more it stays all the same: the next call on the path will find it. */
+    if (!reply_came(q, a))
+        return;
+    struct json *j = reply_begin(&r, REPLY_MAX);
+    shape_obtained(j, a);
+    jw_key(j, "replaced");
+    jw_bool(j, a->replaced);
+    jw_key(j, "keptLost");
+    jw_bool(j, a->kept_lost);
+    reply_send(q, a->created ? 201 : 200, &r);
+}
+
+static void put(struct e2b_req *q)
+{
+    static const char *const known[] = {"conversationId", "pathId", "template", "ttlSeconds",
+                                        "metadata",       "envs",   "network",  "tenantId"};
+    struct context_ask ask;
+    struct sg_error e;
+
+    if (check_body(q, known, ARRAY_SIZE(known), &e) < 0 || check_ask(q, "pathId", &ask, &e) < 0) {
+        reply_sg_error(q->http, &e);
+        return;
+    }
+    e2b_wait(q);
+    context_obtain(q->front, &ask, on_obtained, q);
+}
+
+void v1_context_put(struct http_req *req)
+{
+    e2b_with_body(req, put);
+}
+
+/* ---- one, by its id -------------------------------------------------------------------------- */
+
+static void on_row(void *arg, const struct context_answer *a)
+{
+    struct e2b_req *q = arg;
+
+    if (reply_came(q, a))
+        reply_context(q, a->row);
+}
+
+static bool begin(struct e2b_req *q)
+{
+    if (!check_id(q))
+        return false;
+    e2b_wait(q);
+    return true;
+}
+
+void v1_context_get(struct http_req *req)
+{
+    struct e2b_req *q = e2b_of(req);
+
+    if (begin(q))
+        context_get(q->front, q->tenant.id, q->id, on_row, q);
+}
+
+void v1_context_end(struct http_req *req)
+{
+    struct e2b_req *q = e2b_of(req);
+
+    if (begin(q))
+        context_terminate(q->front, q->tenant.id, q->id, on_row, q);
+}
+
+static void on_touched(void *arg, const struct context_answer *a)
+{
+    struct e2b_req *q = arg;
+
+    if (!e2b_back(q))
+        return;
+    if (a->r == -ENOENT)
+        reply_ended(q);
+    else if (reply_usable(q, a))
+        reply_context(q, a->row);
+}
+
+static void touch(struct e2b_req *q)
+{
+    static const char *const known[] = {"ttlSeconds", "tenantId"};
+    uint64_t ttl_ms;
+    struct sg_error e;
+
+    if (check_body(q, known, ARRAY_SIZE(known), &e) < 0 || check_ttl(q, &ttl_ms, &e) < 0)
+        reply_sg_error(q->http, &e);
+    else if (begin(q))
+        context_touch(q->front, q->tenant.id, q->id, ttl_ms, on_touched, q);
+}
+
+void v1_context_touch(struct http_req *req)
+{
+    e2b_with_body(req, touch);
+}

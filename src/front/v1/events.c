@@ -1,0 +1,346 @@
+/* What happened to a tenant's sandboxes, contexts and agents: as a stream that goes on, or a page.
+ *
+ *   id: 42
+ *   event: sandbox.created
+ *   data: {"id":42,"type":"sandbox.created",...}
+ *
+ * A stream begins with an event that has an id and nothing else: where a client comes back to that
+ * has seen none. It ends after STREAM_LIFE_MS, so that a key that was revoked ends too, and when
+ * the server does; clients of server-sent events come back by themselves. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/text/parse.h"
+#include "front/core/events.h"
+#include "front/v1/check.h"
+#include "front/v1/handlers.h"
+#include "front/v1/reply.h"
+#include "front/v1/shape.h"
+
+#define HEARTBEAT_MS   15000
+#define STREAM_LIFE_MS (3600u * 1000)
+#define TICK_MS        1000
+#define SCAN_MAX       2000 /* events that are looked at in one go */
+#define PAGE_SCAN_MAX  20000
+#define LIMIT_DEFAULT  100
+#define LIMIT_MAX      1000
+#define NEEDLE_MAX     4096
+#define PAGE_MAX       (10u * 1024 * 1024)
+
+/* What is wanted. The texts are parts of an event's JSON, which nothing else in it can look like:
+ * quotes in a value are escaped. */
+struct wanted {
+    uint32_t kinds; /* a bit each */
+    char *sandbox, *conversation;
+};
+
+struct stream {
+    struct e2b_req *q;
+    void (*close)(struct http_req *req); /* what q wanted to be told */
+    struct wanted wanted;
+    struct event_watch watch;
+    uv_timer_t *timer;
+    uint64_t after; /* what was sent, or is not for this one */
+    size_t scanned;
+    bool choked;
+    uint64_t began_ms, wrote_ms;
+};
+
+/* ---- the question ---------------------------------------------------------------------------- */
+
+static char *needle(const char *key, const char *value)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct json j;
+
+    if (!value)
+        return NULL;
+    strbuf_init(&out, NEEDLE_MAX);
+    jw_init(&j, &out);
+    jw_object_begin(&j);
+    shape_text_key(&j, key, value);
+    jw_object_end(&j);
+    /* Without the braces. */
+    return strndup(out.buf + 1, out.len - 2);
+}
+
+static void wanted_done(struct wanted *w)
+{
+    free(w->sandbox);
+    free(w->conversation);
+}
+
+static bool is_wanted(const struct wanted *w, const struct event *e)
+{
+    if (e->kind == EVENT_KIND_MAX_)
+        return true;
+    return (w->kinds & (1u << e->kind)) && (!w->sandbox || strstr(e->json, w->sandbox)) &&
+           (!w->conversation || strstr(e->json, w->conversation));
+}
+
+static int parse_wanted(struct http_req *req, struct wanted *ret, struct sg_error *e)
+{
+    const char *types = http_query_get(req, "types"), *sandbox = NULL, *conversation = NULL;
+    uint32_t kinds = UINT32_MAX;
+    int r = 0;
+
+    if (http_query_has(req, "types"))
+        r = event_types_parse("types", types ? types : "", &kinds, e);
+    if (r == 0)
+        r = check_query_name(req, "conversationId", false, &conversation, e);
+    if (r == 0 && http_query_has(req, "sandboxId")) {
+        sandbox = http_query_get(req, "sandboxId");
+        if (!sandbox || !id_valid(sandbox))
+            r = err_set(e, SG_ERR_INVALID, -EINVAL,
+                        "Invalid sandboxId: it has %d characters of a-z and 0-9", ID_LEN);
+    }
+    if (r < 0)
+        return r;
+    *ret = (struct wanted){.kinds = kinds,
+                           .sandbox = needle("sandboxId", sandbox),
+                           .conversation = needle("conversationId", conversation)};
+    return 0;
+}
+
+/* 1: it says where to begin. The header is what a client sends that comes back. */
+static int parse_after(struct http_req *req, uint64_t *ret, struct sg_error *e)
+{
+    const char *last = http_header_get(req, "last-event-id"), *what = "Last-Event-ID";
+
+    if (!last || !last[0]) {
+        if (!http_query_has(req, "after"))
+            return 0;
+        last = http_query_get(req, "after");
+        what = "after";
+    }
+    int r = parse_u64(what, last ? last : "", 0, INT64_MAX, ret, e);
+    return r < 0 ? r : 1;
+}
+
+/* ---- a page ---------------------------------------------------------------------------------- */
+
+struct page {
+    const struct wanted *wanted;
+    struct json *json;
+    uint64_t next;
+    size_t left, scanned;
+    bool full;
+};
+
+static bool on_page_event(const struct event *e, void *arg)
+{
+    struct page *p = arg;
+
+    if (p->left == 0 || p->scanned == PAGE_SCAN_MAX) {
+        p->full = true;
+        return false;
+    }
+    p->next = e->id;
+    p->scanned++;
+    if (is_wanted(p->wanted, e)) {
+        jw_raw(p->json, e->json, strlen(e->json));
+        p->left--;
+    }
+    return true;
+}
+
+static void reply_page(struct e2b_req *q, const struct wanted *wanted, uint64_t after, size_t limit)
+{
+    struct page p = {.wanted = wanted, .next = after, .left = limit};
+    struct reply r;
+    bool gap;
+
+    p.json = reply_begin(&r, PAGE_MAX);
+    jw_key(p.json, "events");
+    jw_array_begin(p.json);
+    /* Numbers of another server, or of a file that was removed. */
+    if (after > events_last(q->front))
+        p.next = after = events_last(q->front);
+    events_since(q->front, q->tenant.id, after, on_page_event, &p, &gap);
+    jw_array_end(p.json);
+    if (!p.full && p.next < events_last(q->front))
+        p.next = events_last(q->front);
+    jw_key(p.json, "next");
+    jw_u64(p.json, p.next);
+    jw_key(p.json, "more");
+    jw_bool(p.json, p.full);
+    jw_key(p.json, "gap");
+    jw_bool(p.json, gap);
+    reply_send(q, 200, &r);
+}
+
+/* ---- a stream -------------------------------------------------------------------------------- */
+
+static void write_text(struct stream *s, const struct strbuf *text)
+{
+    s->choked = !http_write(s->q->http, text->buf, text->len);
+    s->wrote_ms = uv_now(s->q->front->loop);
+}
+
+static void write_event(struct stream *s, uint64_t id, const char *type, const char *json)
+{
+    AUTO(strbuf_done) struct strbuf text = {0};
+
+    strbuf_init(&text, strlen(json) + 256);
+    strbuf_addf(&text, "id: %" PRIu64 "\nevent: %s\ndata: %s\n\n", id, type, json);
+    write_text(s, &text);
+}
+
+static bool on_stream_event(const struct event *e, void *arg)
+{
+    struct stream *s = arg;
+
+    if (s->choked || s->scanned == SCAN_MAX)
+        return false;
+    s->scanned++;
+    s->after = e->id;
+    if (is_wanted(&s->wanted, e))
+        write_event(s, e->id, event_kind_text(e->kind), e->json);
+    return true;
+}
+
+/* They are not there any more, or were never this server's. */
+static void skip_gone(struct stream *s)
+{
+    uint64_t gone = events_gone(s->q->front, s->q->tenant.id), last = events_last(s->q->front);
+    uint64_t next = s->after > last ? last : gone;
+    char json[256];
+
+    if (s->after >= gone && s->after <= last)
+        return;
+    snprintf(json, sizeof(json),
+             "{\"id\":%" PRIu64 ",\"type\":\"gap\",\"reason\":\"%s\",\"after\":%" PRIu64 "}", next,
+             s->after > last ? "unknown" : "expired", s->after);
+    s->after = next;
+    write_event(s, next, event_kind_text(EVENT_KIND_MAX_), json);
+}
+
+static void pump(struct stream *s)
+{
+    struct front *f = s->q->front;
+    bool gap;
+
+    if (s->choked)
+        return;
+    s->scanned = 0;
+    skip_gone(s);
+    events_since(f, s->q->tenant.id, s->after, on_stream_event, s, &gap);
+    if (s->scanned == SCAN_MAX)
+        uv_timer_again(s->timer);
+    else if (!s->choked && s->after < events_last(f))
+        s->after = events_last(f);
+}
+
+static void on_event(struct event_watch *w, const struct event *e)
+{
+    (void)e;
+    pump(CONTAINER_OF(w, struct stream, watch));
+}
+
+static void on_writable(struct http_req *req)
+{
+    struct stream *s = req->owner;
+
+    s->choked = false;
+    pump(s);
+}
+
+static void on_tick(uv_timer_t *t)
+{
+    AUTO(strbuf_done) struct strbuf text = {0};
+    struct stream *s = t->data;
+    uint64_t now = uv_now(t->loop);
+
+    if (s->q->front->draining || now - s->began_ms >= STREAM_LIFE_MS) {
+        http_finish(s->q->http);
+        return;
+    }
+    pump(s);
+    if (s->choked || now - s->wrote_ms < HEARTBEAT_MS)
+        return;
+    strbuf_init(&text, 16);
+    strbuf_addstr(&text, ": \n\n");
+    write_text(s, &text);
+}
+
+static void on_timer_closed(uv_handle_t *h)
+{
+    free(h);
+}
+
+static void on_close(struct http_req *req)
+{
+    struct stream *s = req->owner;
+
+    events_unwatch(&s->watch);
+    uv_close((uv_handle_t *)s->timer, on_timer_closed);
+    wanted_done(&s->wanted);
+    req->owner = s->q;
+    s->close(req);
+    free(s);
+}
+
+/* Takes `wanted` over. */
+static void start_stream(struct e2b_req *q, const struct wanted *wanted, uint64_t after)
+{
+    AUTO(strbuf_done) struct strbuf text = {0};
+    struct stream *s = xcalloc(1, sizeof(*s));
+    struct http_req *req = q->http;
+
+    *s = (struct stream){.q = q,
+                         .close = req->on_close,
+                         .wanted = *wanted,
+                         .watch.on_event = on_event,
+                         .after = after,
+                         .began_ms = uv_now(q->front->loop)};
+    memcpy(s->watch.tenant, q->tenant.id, sizeof(s->watch.tenant));
+    s->timer = xcalloc(1, sizeof(*s->timer));
+    s->timer->data = s;
+    uv_timer_init(q->front->loop, s->timer);
+    uv_timer_start(s->timer, on_tick, TICK_MS, TICK_MS);
+    req->owner = s;
+    req->on_close = on_close;
+    req->on_writable = on_writable;
+    http_add_header(req, "Cache-Control", "no-store");
+    http_add_header(req, "X-Accel-Buffering", "no"); /* a proxy must not wait for more */
+    http_start(req, 200, "text/event-stream", -1);
+    strbuf_init(&text, 64);
+    strbuf_addf(&text, "retry: 1000\nid: %" PRIu64 "\n\n", after);
+    write_text(s, &text);
+    events_watch(q->front, &s->watch);
+    pump(s);
+}
+
+/* ---- which of them --------------------------------------------------------------------------- */
+
+static bool wants_page(struct http_req *req)
+{
+    const char *accept = http_header_get(req, "accept");
+
+    return http_query_has(req, "limit") ||
+           (accept && strstr(accept, "application/json") && !strstr(accept, "text/event-stream"));
+}
+
+void v1_events(struct http_req *req)
+{
+    struct e2b_req *q = e2b_of(req);
+    const char *limit = http_query_get(req, "limit");
+    uint64_t after = 0, n = LIMIT_DEFAULT;
+    struct wanted wanted = {0};
+    struct sg_error e;
+    int given = parse_after(req, &after, &e);
+
+    if (given < 0 ||
+        (http_query_has(req, "limit") &&
+         parse_u64("limit", limit ? limit : "", 1, LIMIT_MAX, &n, &e) < 0) ||
+        parse_wanted(req, &wanted, &e) < 0) {
+        reply_sg_error(req, &e);
+        return;
+    }
+    if (wants_page(req)) {
+        reply_page(q, &wanted, given ? after : events_gone(q->front, q->tenant.id), n);
+        wanted_done(&wanted);
+        return;
+    }
+    start_stream(q, &wanted, given ? after : events_last(q->front));
+}

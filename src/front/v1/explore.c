@@ -1,0 +1,372 @@
+/* Best of N: each code in a sandbox of its own that is what the path's is now
+ * (front/contexts/explore.c), all side by side; and one of those sandboxes made the path's.
+ *
+ *   asked --> candidates --> a run in each --> all over --> answered, and they are kept for a while
+ *                 |              |
+ *                 +--------------+-- the client has gone: everything ends
+ *
+ * What the runs say is gathered in full before it is answered, so all of it together is bounded as
+ * the answer of one run is. */
+#include "lib/base/clock.h"
+#include "front/e2b/field.h"
+#include "front/e2b/shape.h"
+#include "front/e2b/spec.h"
+#include "front/tools/call.h"
+#include "front/tools/outlet.h"
+#include "front/tools/routes.h"
+#include "front/v1/check.h"
+#include "front/v1/handlers.h"
+#include "front/v1/reply.h"
+#include "front/v1/shape.h"
+
+#define CODES_BYTES_MAX (4u * 1024 * 1024)
+#define BODY_MAX        (2 * CODES_BYTES_MAX + 1024u * 1024) /* with room for escapes */
+#define KEEP_S          60
+#define GRACE_MS        60000 /* for the cells to be begun, and their end to be told */
+
+static const char no_room[] =
+    "the result was left out: all together say more than an answer can have";
+static const char ended[] = "the candidate's sandbox has ended";
+
+struct attempt {
+    struct explore *of;
+    struct tool_run *run; /* NULL: it is over, or has not begun */
+    struct strbuf text;   /* its result, an object; empty: there is none, */
+    const char *why;      /* ... because of this */
+};
+
+struct explore {
+    struct http_req *req; /* NULL: the client has gone */
+    struct e2b_req *q;
+    void (*close)(struct http_req *req); /* of q */
+    struct store_tenant tenant;
+    struct sanitise_level sanitise;
+    json_t *arguments[EXPLORE_MAX]; /* of run_code, one for each */
+    size_t n, open;
+    uint64_t wait_ms, keep_ms, timeout_ms;
+    bool waiting; /* for candidates */
+    struct exploration *x;
+    struct attempt attempts[EXPLORE_MAX];
+    size_t gathered;       /* bytes */
+    struct strbuf kernels; /* members of the answer; may be empty */
+    struct outlet outlet;
+};
+
+/* ---- end ------------------------------------------------------------------------------------- */
+
+static void explore_free(struct explore *g)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        if (g->attempts[i].run)
+            tool_run_cancel(g->attempts[i].run);
+        strbuf_done(&g->attempts[i].text);
+        json_decref(g->arguments[i]);
+    }
+    if (g->x)
+        exploration_keep(g->x, 0);
+    strbuf_done(&g->kernels);
+    outlet_done(&g->outlet);
+    free(g);
+}
+
+static void on_close(struct http_req *req)
+{
+    struct explore *g = req->owner;
+    void (*close)(struct http_req *) = g->close;
+
+    req->owner = g->q;
+    g->req = NULL;
+    if (!g->waiting)
+        explore_free(g);
+    close(req);
+}
+
+static void on_writable(struct http_req *req)
+{
+    struct explore *g = req->owner;
+
+    outlet_pump(&g->outlet);
+}
+
+/* ---- the answer ------------------------------------------------------------------------------ */
+
+static void put_attempt(struct json *j, const struct explore *g, size_t i)
+{
+    const struct attempt *a = &g->attempts[i];
+    const struct box *b = g->x->boxes[i];
+
+    jw_object_begin(j);
+    if (b && g->keep_ms > 0)
+        shape_text_key(j, "candidateId", b->id);
+    jw_key(j, "index");
+    jw_u64(j, i);
+    if (a->text.len > 0) {
+        /* Between the braces of an object that was written as a whole. */
+        strbuf_addch(j->out, ',');
+        strbuf_add(j->out, a->text.buf + 1, a->text.len - 2);
+    } else {
+        jw_key(j, "code");
+        jw_i64(j, a->why == no_room ? 507 : 503);
+        shape_text_key(j, "message", a->why);
+    }
+    jw_object_end(j);
+}
+
+static void answer(struct explore *g)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct json j;
+
+    strbuf_init(&out, TOOL_ANSWER_MAX + REPLY_LONG_MAX);
+    jw_init(&j, &out);
+    jw_object_begin(&j);
+    shape_text_key(&j, "explorationId", g->x->id);
+    if (g->keep_ms > 0) {
+        shape_time_key(&j, "keptUntil", clock_wall_ms() + (int64_t)g->keep_ms);
+    } else {
+        jw_key(&j, "keptUntil");
+        jw_null(&j);
+    }
+    jw_key(&j, "results");
+    jw_array_begin(&j);
+    for (size_t i = 0; i < g->n; i++)
+        put_attempt(&j, g, i);
+    jw_array_end(&j);
+    if (g->kernels.len > 0) {
+        jw_key(&j, "kernels");
+        jw_raw(&j, g->kernels.buf, g->kernels.len);
+    }
+    jw_object_end(&j);
+    exploration_keep(steal_ptr(&g->x), g->keep_ms);
+    http_start(g->req, 200, "application/json", (int64_t)out.len);
+    outlet_write(&g->outlet, out.buf, out.len);
+    outlet_finish(&g->outlet);
+}
+
+/* ---- the runs -------------------------------------------------------------------------------- */
+
+static void on_done(void *arg, const struct tool_result *r)
+{
+    struct attempt *a = arg;
+    struct explore *g = a->of;
+    struct json j;
+
+    a->run = NULL;
+    strbuf_init(&a->text, TOOL_ANSWER_MAX - g->gathered);
+    jw_init(&j, &a->text);
+    tool_result_json(&j, TOOL_RUN_CODE, r, NULL);
+    if (a->text.truncated) {
+        strbuf_done(&a->text);
+        a->why = no_room;
+    }
+    g->gathered += a->text.len;
+    if (--g->open == 0)
+        answer(g);
+}
+
+static void run_all(struct explore *g, const struct ctx_row *row)
+{
+    struct tool_place place = {.conversation = row->conversation, .path = row->path};
+
+    g->open = g->n + 1; /* this loop is one of them */
+    for (size_t i = 0; i < g->n; i++) {
+        struct attempt *a = &g->attempts[i];
+        struct tool_listener listener = {
+            .arg = a, .sanitise = g->sanitise, .forced = true, .on_done = on_done};
+
+        a->of = g;
+        if (!g->x->boxes[i]) {
+            a->why = ended;
+            g->open--;
+            continue;
+        }
+        a->run = tool_begin_in(g->x->boxes[i], &g->tenant, g->x->context, g->arguments[i], &place,
+                               &listener);
+    }
+    if (--g->open == 0)
+        answer(g);
+}
+
+static void keep_kernels(struct explore *g, const json_t *report)
+{
+    const json_t *kernels = json_object_get(report, "kernels");
+    AUTO(free_p) char *text = kernels ? json_dumps(kernels, JSON_COMPACT) : NULL;
+
+    strbuf_init(&g->kernels, REPLY_LONG_MAX / 2);
+    if (text)
+        strbuf_addstr(&g->kernels, text);
+    if (g->kernels.truncated)
+        strbuf_done(&g->kernels);
+}
+
+static void on_candidates(void *arg, const struct context_answer *a, struct exploration *x)
+{
+    struct explore *g = arg;
+
+    g->waiting = false;
+    g->x = x;
+    if (!g->req) {
+        explore_free(g);
+        return;
+    }
+    if (a->r == -ENOENT)
+        reply_ended(g->q);
+    if (a->r == -ENOENT || !reply_usable(g->q, a))
+        return;
+    keep_kernels(g, a->report);
+    run_all(g, a->row);
+}
+
+/* ---- what is asked for ----------------------------------------------------------------------- */
+
+/* A whole number from `min` to `max`, or *ret as it is. */
+static int read_number(const struct e2b_req *q, const char *name, uint64_t min, uint64_t max,
+                       uint64_t *ret, struct sg_error *e)
+{
+    int32_t n = 0;
+    bool given;
+    int r = field_int(q->body, name, &given, &n, e);
+
+    if (r < 0 || !given)
+        return r;
+    if (n < 0 || (uint64_t)n < min || (uint64_t)n > max)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'%s' must be from %llu to %llu",
+                       name, (unsigned long long)min, (unsigned long long)max);
+    *ret = (uint64_t)n;
+    return 0;
+}
+
+/* Each as run_code would have it. */
+static int read_codes(struct explore *g, const struct context_limits *limits, struct sg_error *e)
+{
+    static const struct tool_place anywhere = {.conversation = "c", .path = "p"};
+    const json_t *codes = NULL;
+    struct tool_call call;
+    size_t bytes = 0;
+    int r = field_array(g->q->body, "codes", EXPLORE_MAX, &codes, e);
+
+    if (r == 0 && json_array_size(codes) == 0)
+        r = err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'codes' must have 1 to %d entries",
+                    EXPLORE_MAX);
+    for (size_t i = 0; r == 0 && i < json_array_size(codes); i++) {
+        g->arguments[g->n++] = json_pack("{s:O, s:O*, s:f}", "code", json_array_get(codes, i),
+                                         "language", json_object_get(g->q->body, "language"),
+                                         "timeoutSeconds", (double)g->timeout_ms / 1000);
+        bytes += json_string_length(json_array_get(codes, i));
+        r = code_call_read(limits, g->arguments[i], &anywhere, &call, e);
+        if (r == 0)
+            tool_call_done(&call);
+        else
+            err_wrap(e, r, "codes[%zu]", i);
+    }
+    if (r == 0 && bytes > CODES_BYTES_MAX)
+        r = err_set(e, SG_ERR_INVALID, -E2BIG, "the codes have %zu bytes together: the limit is %u",
+                    bytes, CODES_BYTES_MAX);
+    return r;
+}
+
+static int read_request(struct explore *g, struct sg_error *e)
+{
+    static const char *const known[] = {"codes", "language", "timeoutMs", "waitMs", "keepSeconds"};
+    uint64_t keep_s = KEEP_S;
+    struct context_limits limits;
+    struct e2b_req *q = g->q;
+    int r = fields_known(q->body, known, ARRAY_SIZE(known), e);
+
+    context_limits(q->front, &q->tenant, &limits);
+    g->timeout_ms = limits.execution_ms;
+    if (r == 0)
+        r = read_number(q, "timeoutMs", 1, limits.execution_max_ms, &g->timeout_ms, e);
+    if (r == 0)
+        r = read_number(q, "keepSeconds", 0, q->front->settings.max_timeout_ms / 1000, &keep_s, e);
+    if (r == 0)
+        r = check_wait(q, &g->wait_ms, e);
+    if (r == 0)
+        r = read_codes(g, &limits, e);
+    g->keep_ms = keep_s * 1000;
+    return r;
+}
+
+static void explore(struct e2b_req *q)
+{
+    struct http_req *req = q->http;
+    struct explore *g = xcalloc(1, sizeof(*g));
+    struct sg_error e;
+
+    *g = (struct explore){.req = req, .q = q, .close = req->on_close, .tenant = q->tenant};
+    outlet_init(&g->outlet, req, TOOL_ANSWER_MAX + REPLY_LONG_MAX);
+    if (take_own_fields(q, NULL, &g->sanitise, &e) < 0 || read_request(g, &e) < 0) {
+        explore_free(g);
+        if (e.code == -E2BIG)
+            reply_error(req, 413, "%s", e.message);
+        else
+            reply_sg_error(req, &e);
+        return;
+    }
+    if (!check_id(q)) {
+        explore_free(g);
+        return;
+    }
+    req->owner = g;
+    req->on_close = on_close;
+    req->on_writable = on_writable;
+    g->waiting = true;
+    struct explore_ask ask = {.tenant = &g->tenant,
+                              .context = q->id,
+                              .n = g->n,
+                              .wait_ms = g->wait_ms,
+                              .life_ms = g->timeout_ms + GRACE_MS,
+                              .copy = spec_copy};
+    context_explore(q->front, &ask, on_candidates, g);
+}
+
+void v1_explore(struct http_req *req)
+{
+    e2b_with_long_body(req, BODY_MAX, explore);
+}
+
+/* ---- adopt ----------------------------------------------------------------------------------- */
+
+static void on_adopted(void *arg, const struct context_answer *a)
+{
+    struct e2b_req *q = arg;
+    struct reply r;
+
+    if (!e2b_back(q))
+        return;
+    if (a->r == -ENOENT)
+        reply_ended(q);
+    if (a->r == -ENOENT || !reply_usable(q, a))
+        return;
+    struct json *j = reply_begin(&r, REPLY_MAX);
+    jw_key(j, "context");
+    shape_context(j, a->row);
+    reply_send(q, 200, &r);
+}
+
+static void adopt(struct e2b_req *q)
+{
+    static const char *const known[] = {"candidateId", "tenantId"};
+    const char *candidate = NULL;
+    struct sg_error e;
+    int r = check_body(q, known, ARRAY_SIZE(known), &e);
+
+    if (r == 0)
+        r = field_string(q->body, "candidateId", CTX_NAME_MAX, &candidate, &e);
+    if (r == 0 && (!candidate || !id_valid(candidate)))
+        r = err_set(&e, SG_ERR_INVALID, -EINVAL,
+                    FIELD_ERROR "'candidateId' is required: one that explore answered");
+    if (r < 0) {
+        reply_sg_error(q->http, &e);
+        return;
+    }
+    if (!check_id(q))
+        return;
+    e2b_wait(q);
+    context_adopt(q->front, &q->tenant, q->id, candidate, on_adopted, q);
+}
+
+void v1_adopt(struct http_req *req)
+{
+    e2b_with_body(req, adopt);
+}

@@ -1,0 +1,107 @@
+#include "front/v1/reply.h"
+
+#include "front/v1/shape.h"
+
+void reply_failed(struct e2b_req *q, int r, const struct sg_error *e)
+{
+    if (r == -EEXIST)
+        reply_error(q->http, 409, "%s", e->message);
+    else if (r == -ENOENT && q->id[0])
+        reply_no_context(q, q->id);
+    else
+        reply_sg_error(q->http, e);
+}
+
+static bool put_one(struct checkpoint *c, void *arg)
+{
+    checkpoint_put(arg, c);
+    return true;
+}
+
+void reply_put_checkpoints(struct json *j, struct box *b)
+{
+    jw_key(j, "checkpoints");
+    jw_array_begin(j);
+    if (b)
+        checkpoints_each(b->front, b->id, put_one, j);
+    jw_array_end(j);
+}
+
+/* 410, with what there is. */
+static void reply_thinned(struct e2b_req *q, const struct context_answer *a)
+{
+    struct reply r;
+    struct json *j = reply_begin(&r, REPLY_LONG_MAX);
+
+    jw_key(j, "code");
+    jw_i64(j, 410);
+    shape_text_key(j, "message", a->e->message);
+    reply_put_fault(q->http, j, 410, a->e->message);
+    reply_put_checkpoints(j, a->box);
+    reply_send(q, 410, &r);
+}
+
+bool reply_usable(struct e2b_req *q, const struct context_answer *a)
+{
+    if (a->r == -ESTALE)
+        reply_thinned(q, a);
+    else if (a->r == -EBUSY || a->r == -EOWNERDEAD)
+        reply_fork_error(q->http, a->r, a->e, a->report);
+    else if (a->r < 0)
+        reply_failed(q, a->r, a->e);
+    else if (a->elsewhere)
+        reply_elsewhere(q->http, a->elsewhere);
+    else
+        return true;
+    return false;
+}
+
+bool reply_came(struct e2b_req *q, const struct context_answer *a)
+{
+    return e2b_back(q) && reply_usable(q, a);
+}
+
+bool reply_came_of_store(struct e2b_req *q, const struct ctx_reply *reply)
+{
+    if (!e2b_back(q))
+        return false;
+    if (reply->r < 0)
+        reply_failed(q, reply->r, &reply->e);
+    return reply->r == 0;
+}
+
+struct json *reply_begin(struct reply *r, size_t max)
+{
+    strbuf_init(&r->text, max);
+    jw_init(&r->json, &r->text);
+    jw_object_begin(&r->json);
+    return &r->json;
+}
+
+void reply_send(struct e2b_req *q, int status, struct reply *r)
+{
+    jw_object_end(&r->json);
+    reply_json(q->http, status, &r->text);
+    strbuf_done(&r->text);
+}
+
+void reply_context(struct e2b_req *q, const struct ctx_row *row)
+{
+    AUTO(strbuf_done) struct strbuf out = {0};
+    struct json j;
+
+    strbuf_init(&out, REPLY_MAX);
+    jw_init(&j, &out);
+    shape_context(&j, row);
+    reply_json(q->http, 200, &out);
+}
+
+void reply_no_context(struct e2b_req *q, const char *id)
+{
+    reply_error(q->http, 404, "Context \"%.64s\" doesn't exist or you don't have access to it", id);
+}
+
+void reply_ended(struct e2b_req *q)
+{
+    reply_error(q->http, 404, "Context \"%.64s\" has ended, or there never was one", q->id);
+}

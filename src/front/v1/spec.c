@@ -1,0 +1,61 @@
+#include "front/v1/spec.h"
+
+#include <string.h>
+
+#include "front/e2b/create.h"
+#include "front/e2b/field.h"
+
+int spec_of_body(void *arg, const char *template_id, struct box_spec *ret, char layer[ID_LEN + 1],
+                 struct sg_error *e)
+{
+    struct e2b_req *q = arg;
+    const struct settings *settings = &q->front->settings;
+    const json_t *given = field_get(q->body, "template");
+    const json_t *network = json_object_get(q->body, "network");
+    const char *word = json_string_value(network);
+    /* In the words of E2B's create. */
+    json_t *body = json_pack("{s:O*, s:O*}", "metadata", json_object_get(q->body, "metadata"),
+                             "envVars", json_object_get(q->body, "envs"));
+    struct create_plan plan;
+
+    if (word && strcmp(word, "open") != 0 && strcmp(word, "block") != 0) {
+        json_decref(body);
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       FIELD_ERROR "'network' must be \"block\", \"open\" or an object");
+    }
+    if (word)
+        json_object_set_new(body, "allow_internet_access", json_boolean(word[0] == 'o'));
+    else if (network)
+        json_object_set(body, "network", (json_t *)(uintptr_t)network);
+    if (!template_id)
+        template_id = given ? json_string_value(given) : settings->context_template;
+    int r =
+        create_plan(q->front->store, settings, &q->tenant, body, SPEC_OWN, template_id, &plan, e);
+    json_decref(body);
+    if (r < 0)
+        return r;
+    *ret = plan.spec;
+    memcpy(layer, plan.layer, sizeof(plan.layer));
+    return 0;
+}
+
+int spec_check(struct e2b_req *q, struct sg_error *e)
+{
+    static const char *const fields[] = {"template", "metadata", "envs", "network"};
+    const json_t *envs = NULL;
+    char layer[ID_LEN + 1];
+    struct box_spec spec;
+    bool any = false;
+
+    for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+        any = any || field_get(q->body, fields[i]);
+    if (!any)
+        return 0;
+    /* Create knows it by another name, and would tell of that. */
+    int r = spec_read_envs(q->body, "envs", &envs, e);
+    if (r == 0)
+        r = spec_of_body(q, NULL, &spec, layer, e);
+    if (r == 0)
+        box_spec_done(&spec);
+    return r;
+}

@@ -1,0 +1,232 @@
+/* OP_FILE_MOVE: a rename where the kernel can do it. It cannot between mounts, nor for a directory
+ * that comes from a lower layer of the root. Then a file is copied here, and anything else is moved
+ * by the sandbox's own mv, run as the user. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "inside/agent/disk.h"
+#include "inside/agent/entry.h"
+#include "inside/agent/launch.h"
+#include "inside/agent/meta.h"
+#include "inside/agent/serve.h"
+#include "inside/agent/staged.h"
+#include "inside/stage/confine.h"
+
+#define PIECES_A_TURN 16
+
+struct mover {
+    struct op op;
+    struct loop_task task;
+    const struct agent_user *as;
+    bool parents;
+    int from_dir;
+    char name[NAME_MAX + 1];
+    int from; /* of a copy; -1: there is none */
+    struct staged staged;
+    struct child mv;
+    int report_fd;
+    char from_path[OPS_PATH_MAX], to_path[OPS_PATH_MAX];
+};
+
+static void move_failed(struct mover *m, int r)
+{
+    const char *why = strerror(-r);
+    struct sg_error e = {0};
+
+    if (r == -EXDEV)
+        why =
+            "it has to be copied, and that failed: is there room, and may the user read all of it?";
+    else if (r == -EINVAL)
+        why = "a directory cannot be moved into itself, and '/' cannot be moved";
+    else if (r == -ENOSPC)
+        why = "the sandbox's disk is full";
+    err_set(&e, err_kind_of(-r), r, "cannot move '%.150s' to '%.150s': %s", m->from_path,
+            m->to_path, why);
+    op_fail(&m->op, &e);
+}
+
+enum { MOVED, COPYING, NEEDS_MV };
+
+/* Of a regular file. */
+static int begin_copy(struct mover *m)
+{
+    struct stat st;
+    int r = path_check_writable(m->from_dir, "."); /* could the original go? */
+
+    if (r < 0)
+        return r;
+    m->from = path_open(m->from_dir, m->name, O_RDONLY | O_NOFOLLOW, 0);
+    if (m->from < 0)
+        return m->from;
+    if (fstat(m->from, &st) < 0 || !S_ISREG(st.st_mode))
+        return -EXDEV;
+    r = staged_open(&m->staged, m->to_path, st.st_mode, false);
+    if (r == 0)
+        r = meta_copy(m->from, m->staged.fd);
+    return r < 0 ? r : COPYING;
+}
+
+static int move_begin(struct mover *m)
+{
+    AUTO(close_p) int to_dir = -1;
+    char to_name[NAME_MAX + 1];
+    struct stat st;
+    int r = path_open_parent(m->from_path, false, &m->from_dir, m->name);
+
+    /* no directory is made for something that is not there */
+    if (r == 0 && fstatat(m->from_dir, m->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        r = -errno;
+    if (r == 0)
+        r = path_open_parent(m->to_path, m->parents, &to_dir, to_name);
+    if (r < 0)
+        return r;
+    if (renameat(m->from_dir, m->name, to_dir, to_name) == 0)
+        return MOVED;
+    if (errno != EXDEV)
+        return -errno;
+    return S_ISREG(st.st_mode) ? begin_copy(m) : NEEDS_MV;
+}
+
+static int finish_copy(struct mover *m)
+{
+    AUTO(close_p) int fd = -1;
+    int r = staged_commit(&m->staged, &fd);
+
+    if (r == 0 && unlinkat(m->from_dir, m->name, 0) < 0)
+        r = -errno;
+    return r < 0 ? r : MOVED;
+}
+
+static int copy_some(struct mover *m)
+{
+    for (unsigned i = 0; i < PIECES_A_TURN; i++) {
+        ssize_t n = read(m->from, agent_scratch, sizeof(agent_scratch));
+        int r = n < 0 ? -errno : 0;
+
+        if (n > 0)
+            r = staged_write(&m->staged, agent_scratch, (size_t)n);
+        if (r < 0)
+            return r;
+        if (n == 0)
+            return finish_copy(m);
+    }
+    return COPYING;
+}
+
+/* The answer is what is there now. */
+static void move_ended(struct mover *m, int r)
+{
+    struct strbuf entry;
+
+    strbuf_init(&entry, ENTRY_MAX);
+    if (r == 0)
+        r = confine_fs_begin(m->as);
+    if (r == 0) {
+        r = entry_put_path(&entry, m->to_path);
+        confine_fs_end();
+    }
+    if (r < 0)
+        move_failed(m, r);
+    else
+        op_end(&m->op, &entry);
+    strbuf_done(&entry);
+}
+
+static void on_mv_exit(struct child *child, int status, const struct rusage *usage)
+{
+    struct mover *m = CONTAINER_OF(child, struct mover, mv);
+    bool moved =
+        launch_result(m->report_fd, NULL) == 1 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+
+    (void)usage;
+    move_ended(m, moved ? 0 : disk_look().full ? -ENOSPC : -EXDEV);
+}
+
+static void start_mv(struct mover *m)
+{
+    static const char *const env[] = {"PATH=" LAUNCH_PATH, "LC_ALL=C", NULL};
+    const char *const argv[] = {"mv", "-fT", "--", m->from_path, m->to_path, NULL};
+    AUTO(close_p) int cwd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct launch l = {.as = m->as,
+                       .program = argv[0],
+                       .argv = argv,
+                       .envp = env,
+                       .cwd_fd = cwd,
+                       .cwd = "/",
+                       .stdio = {0, 1, 2},
+                       .control = -1};
+    int r =
+        cwd < 0 ? -errno : launch_start(&l, m->op.agent->config, &m->mv.pid, &m->report_fd, NULL);
+
+    if (r < 0)
+        move_failed(m, r);
+    else
+        reaper_add(&m->op.agent->reaper, &m->mv);
+}
+
+static void move_turn(struct loop_task *task)
+{
+    struct mover *m = CONTAINER_OF(task, struct mover, task);
+    int r = confine_fs_begin(m->as);
+
+    if (r == 0) {
+        r = m->from < 0 ? move_begin(m) : copy_some(m);
+        confine_fs_end();
+    }
+    if (r == COPYING)
+        loop_task_queue(&m->op.agent->loop, task);
+    else if (r == NEEDS_MV)
+        start_mv(m);
+    else
+        move_ended(m, r);
+}
+
+static void move_destroy(struct op *op)
+{
+    struct mover *m = CONTAINER_OF(op, struct mover, op);
+
+    loop_task_cancel(&m->task);
+    if (m->mv.link)
+        session_kill(m->mv.pid);
+    reaper_forget(&m->mv);
+    close_p(&m->report_fd);
+    close_p(&m->from);
+    close_p(&m->from_dir);
+    if (confine_fs_begin(m->as) == 0) {
+        staged_abort(&m->staged);
+        confine_fs_end();
+    }
+}
+
+static const struct op_ops move_ops = {.destroy = move_destroy, .writes = true};
+
+int file_move_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
+                    struct sg_error *e)
+{
+    char from[OPS_PATH_MAX], to[OPS_PATH_MAX];
+    const struct agent_user *as;
+    int res = request_target(r, &as, from, e);
+
+    if (res == 0)
+        res = request_path(r, as, to, e);
+    if (res < 0)
+        return res;
+    uint32_t flags = wire_get_u32(r);
+    res = request_done(r, e);
+    if (res < 0)
+        return res;
+
+    struct mover *m = op_new(a, s, &move_ops, sizeof(*m));
+    m->task.fn = move_turn;
+    m->as = as;
+    m->parents = (flags & FILE_PARENTS) != 0;
+    m->mv.on_exit = on_mv_exit;
+    m->from_dir = m->from = m->report_fd = m->staged.fd = m->staged.dirfd = -1;
+    memcpy(m->from_path, from, sizeof(from));
+    memcpy(m->to_path, to, sizeof(to));
+    path_trim(m->to_path);
+    move_turn(&m->task);
+    return 0;
+}

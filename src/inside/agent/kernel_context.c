@@ -1,0 +1,130 @@
+/* The table of contexts. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "inside/agent/kernels.h"
+
+/* A random UUID, version 4. */
+static void make_id(char ret[KERNEL_ID_LEN + 1])
+{
+    uint8_t b[16];
+
+    /* so few bytes come whole, or the kernel has no generator */
+    if (getrandom(b, sizeof(b), 0) != (ssize_t)sizeof(b))
+        abort();
+    b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
+    b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
+    for (size_t i = 0, at = 0; i < sizeof(b); i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            ret[at++] = '-';
+        snprintf(ret + at, 3, "%02x", b[i]);
+        at += 2;
+    }
+}
+
+static void free_context(struct loop_trash *trash)
+{
+    struct context *c = CONTAINER_OF(trash, struct context, trash);
+
+    strbuf_done(&c->env);
+    free(c->own_note);
+    free(c);
+}
+
+struct context *context_new(struct agent *a, const struct kernel_language *language,
+                            const char *cwd, bool is_default, struct sg_error *e)
+{
+    struct kernels *t = &a->kernels;
+
+    if (t->n == KERNELS_MAX) {
+        err_set(e, SG_ERR_LIMIT, -EAGAIN, "there are %d contexts already: remove one", KERNELS_MAX);
+        return NULL;
+    }
+    struct context *c = xcalloc(1, sizeof(*c));
+    c->agent = a;
+    c->serial = ++t->serial;
+    make_id(c->id);
+    c->language = *language;
+    snprintf(c->cwd, sizeof(c->cwd), "%s", cwd);
+    c->is_default = is_default;
+    strbuf_init(&c->env, OPS_OPEN_MAX);
+    c->tail = &c->first;
+    context_start_init(c);
+    context_cells_init(c);
+    c->trash.fn = free_context;
+    c->link = t->tail;
+    *t->tail = c;
+    t->tail = &c->next;
+    t->n++;
+    return c;
+}
+
+void context_free(struct context *c)
+{
+    struct kernels *t = &c->agent->kernels;
+
+    *c->link = c->next;
+    if (c->next)
+        c->next->link = c->link;
+    else
+        t->tail = c->link;
+    t->n--;
+    loop_throw_away(&c->agent->loop, &c->trash);
+}
+
+struct context *context_find(struct agent *a, const char *id, struct sg_error *e)
+{
+    struct context *c = a->kernels.first;
+
+    while (c && strcmp(c->id, id) != 0)
+        c = c->next;
+    if (!c)
+        err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no context '%.40s'", id);
+    return c;
+}
+
+struct context *context_of_language(struct agent *a, const char *name)
+{
+    struct context *c = a->kernels.first;
+
+    while (c && !(c->is_default && strcmp(c->language.name, name) == 0))
+        c = c->next;
+    return c;
+}
+
+struct context *context_default(struct agent *a, const struct kernel_language *language,
+                                struct sg_error *e)
+{
+    struct context *c = context_of_language(a, language->name);
+
+    return c ? c : context_new(a, language, agent_user_find("user")->home, true, e);
+}
+
+struct context *context_after(struct agent *a, uint64_t serial)
+{
+    struct context *c = a->kernels.first;
+
+    while (c && c->serial <= serial)
+        c = c->next;
+    return c;
+}
+
+enum kernel_state context_state(const struct context *c)
+{
+    if (c->busy)
+        return KERNEL_BUSY;
+    if (c->wants_twin || countdown_runs(&c->again) || (c->kernel && !c->kernel->packets.ready))
+        return KERNEL_STARTING;
+    return c->kernel ? KERNEL_IDLE : KERNEL_ABSENT;
+}
+
+void context_put(const struct context *c, struct strbuf *out)
+{
+    wire_put_str(out, c->id);
+    wire_put_str(out, c->language.name);
+    wire_put_str(out, c->cwd);
+    wire_put_u32(out, context_state(c));
+    wire_put_u32(out, c->cells);
+    wire_put_u32(out, c->is_default);
+}

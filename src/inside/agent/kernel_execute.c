@@ -1,0 +1,334 @@
+/* OP_KERNEL_EXECUTE: the queue of a context, the cell that runs, and the stream that follows it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "inside/agent/environ.h"
+#include "inside/agent/kernels.h"
+
+#define NOTE_STUCK \
+    "the kernel did not stop when it was interrupted, and was ended: its variables are gone"
+
+int request_variables(struct wire_reader *r, struct strbuf *ret, struct sg_error *e)
+{
+    AUTO(strings_done) struct strings s = {0};
+    const uint8_t *from = r->p;
+    int res = environ_read_variables(r, &s, e);
+
+    if (res < 0)
+        return res;
+    strbuf_add(ret, from, (size_t)(r->p - from));
+    return ret->truncated ? err_set(e, SG_ERR_LIMIT, -ENOMEM, "out of memory") : 0;
+}
+
+static void tell_end(struct execution *x, enum kernel_end how, uint32_t code)
+{
+    struct strbuf out;
+
+    strbuf_init(&out, 16);
+    wire_put_u32(&out, how);
+    wire_put_u32(&out, code);
+    wire_put_u32(&out, x->timed_out);
+    op_end(&x->op, &out);
+    strbuf_done(&out);
+}
+
+/* ---- the queue ------------------------------------------------------------------------------ */
+
+static void enqueue(struct context *c, struct execution *x)
+{
+    x->context = c;
+    x->next = NULL;
+    x->link = c->tail;
+    *c->tail = x;
+    c->tail = &x->next;
+    c->n_waiting++;
+}
+
+/* It has no context then. */
+static void dequeue(struct execution *x)
+{
+    struct context *c = x->context;
+
+    *x->link = x->next;
+    if (x->next)
+        x->next->link = x->link;
+    else
+        c->tail = x->link;
+    x->link = NULL;
+    x->context = NULL;
+    c->n_waiting--;
+}
+
+void context_end_waiting(struct context *c, enum kernel_end how)
+{
+    while (c->first) {
+        struct execution *x = c->first;
+
+        dequeue(x);
+        tell_end(x, how, 0);
+    }
+}
+
+void context_fail_waiting(struct context *c, const struct sg_error *e)
+{
+    while (c->first) {
+        struct execution *x = c->first;
+
+        dequeue(x);
+        op_fail(&x->op, e);
+    }
+}
+
+/* ---- the cell that runs --------------------------------------------------------------------- */
+
+static void tell_executing(struct context *c, struct execution *x)
+{
+    struct strbuf out;
+
+    strbuf_init(&out, KERNEL_NOTE_MAX + 64);
+    wire_put_u32(&out, c->cells);
+    wire_put_str(&out, c->note ? c->note : "");
+    chan_event(c->agent->chan, x->op.stream, EVENT_EXECUTING, out.buf, out.len);
+    strbuf_done(&out);
+    c->note = NULL;
+}
+
+void kernel_variables(struct kernel *k, char what, const struct strbuf *list)
+{
+    AUTO(strings_done) struct strings s = {0};
+    struct wire_reader r;
+
+    wire_reader_init(&r, list->buf, list->len);
+    if (environ_read_variables(&r, &s, NULL) == 0)
+        for (size_t i = 0; i < s.n; i++)
+            kernel_queue(k, what, s.v[i]);
+}
+
+static void run_next(struct context *c)
+{
+    struct execution *x = c->first;
+
+    dequeue(x);
+    x->context = c;
+    c->running = x;
+    c->busy = true;
+    c->cells++;
+    tell_executing(c, x);
+    if (x->timeout_ms > 0)
+        countdown_start(&c->limit, x->timeout_ms);
+    kernel_variables(c->kernel, 'V', &x->cell_env);
+    kernel_run(c->kernel, c->cells, &x->code);
+}
+
+void context_advance(struct context *c)
+{
+    if (c->busy || !c->first || c->agent->kernels.hold)
+        return;
+    if (!c->kernel && !c->wants_twin && !countdown_runs(&c->again)) {
+        strbuf_done(&c->env);
+        c->env = c->first->env;
+        strbuf_init(&c->first->env, c->env.max);
+        context_start(c); /* comes back here if there is a kernel now */
+        return;
+    }
+    if (c->kernel && c->kernel->packets.ready && kernel_is_there(c->kernel))
+        run_next(c);
+}
+
+void context_cell_over(struct context *c, enum kernel_end how, uint32_t code)
+{
+    struct execution *x = c->running;
+
+    c->busy = false;
+    c->running = NULL;
+    countdown_stop(&c->limit);
+    countdown_stop(&c->grace);
+    if (x) {
+        x->context = NULL;
+        tell_end(x, how, code);
+    }
+    context_advance(c);
+    kernels_hold_check(c->agent);
+}
+
+void context_interrupt(struct context *c)
+{
+    if (!c->busy || countdown_runs(&c->grace))
+        return;
+    kernel_interrupt(c->kernel);
+    countdown_start(&c->grace, KERNEL_GRACE_MS);
+}
+
+static void on_grace_step(struct countdown *timer)
+{
+    kernel_interrupt(CONTAINER_OF(timer, struct context, grace)->kernel);
+}
+
+static void on_grace_over(struct countdown *timer)
+{
+    struct context *c = CONTAINER_OF(timer, struct context, grace);
+
+    /* Perhaps it has stopped, and the host does not take what it said. */
+    if (c->kernel->paused)
+        countdown_start(&c->grace, KERNEL_GRACE_MS);
+    else
+        context_lose_kernel(c, KERNEL_STUCK, 0, NOTE_STUCK);
+}
+
+static void on_limit(struct countdown *timer)
+{
+    struct context *c = CONTAINER_OF(timer, struct context, limit);
+
+    c->running->timed_out = true;
+    context_interrupt(c);
+}
+
+void context_cells_init(struct context *c)
+{
+    countdown_init(&c->limit, &c->agent->loop, on_limit);
+    countdown_init(&c->grace, &c->agent->loop, on_grace_over);
+    c->grace.step = on_grace_step;
+}
+
+/* ---- the operation -------------------------------------------------------------------------- */
+
+static void execution_data(struct op *op, uint8_t sub, const void *data, size_t len)
+{
+    struct execution *x = CONTAINER_OF(op, struct execution, op);
+    struct kernels *t = &op->agent->kernels;
+    struct sg_error e = {0};
+
+    (void)sub;
+    chan_consumed(op->agent->chan, op->stream, len);
+    if (len > KERNEL_CODE_MAX - x->code.len)
+        err_set(&e, SG_ERR_LIMIT, -E2BIG, "the code is longer than %u MiB: read it from a file",
+                KERNEL_CODE_MAX >> 20);
+    else if (len > KERNEL_HELD_MAX - t->held)
+        err_set(&e, SG_ERR_LIMIT, -EAGAIN,
+                "the code that waits is longer than %u MiB: wait for cells to end",
+                KERNEL_HELD_MAX >> 20);
+    else
+        strbuf_add(&x->code, data, len);
+    if (e.code == 0 && x->code.truncated)
+        err_set(&e, SG_ERR_LIMIT, -ENOMEM, "no memory for the code: raise the memory limit");
+    if (e.code < 0) {
+        op_fail(op, &e);
+        return;
+    }
+    x->held += len;
+    t->held += len;
+}
+
+/* The context may have been removed, or filled, since the request came. */
+static void execution_eof(struct op *op)
+{
+    struct execution *x = CONTAINER_OF(op, struct execution, op);
+    struct sg_error e = {0};
+    struct context *c = context_find(op->agent, x->context_id, &e);
+
+    if (c && c->n_waiting == KERNEL_QUEUE_MAX)
+        err_set(&e, SG_ERR_LIMIT, -EAGAIN, "%d cells wait in this context already: wait for one",
+                KERNEL_QUEUE_MAX);
+    if (e.code < 0) {
+        op_fail(op, &e);
+        return;
+    }
+    enqueue(c, x);
+    context_advance(c);
+}
+
+static void execution_resume(struct op *op)
+{
+    struct execution *x = CONTAINER_OF(op, struct execution, op);
+
+    if (x->context && x->context->running == x)
+        kernel_resume(x->context->kernel);
+}
+
+static void execution_destroy(struct op *op)
+{
+    struct execution *x = CONTAINER_OF(op, struct execution, op);
+    struct context *c = x->context;
+
+    op->agent->kernels.held -= x->held;
+    strbuf_done(&x->env);
+    strbuf_done(&x->cell_env);
+    strbuf_done(&x->code);
+    if (!c)
+        return;
+    if (c->running != x) {
+        dequeue(x);
+        return;
+    }
+    /* Nobody listens any more, but the cell runs. */
+    c->running = NULL;
+    countdown_stop(&c->limit);
+    kernel_resume(c->kernel);
+    context_interrupt(c);
+}
+
+static const struct op_ops execution_ops = {.data = execution_data,
+                                            .eof = execution_eof,
+                                            .resume = execution_resume,
+                                            .destroy = execution_destroy};
+
+/* By its id, or the default of a language. */
+static int request_context(struct agent *a, struct wire_reader *r, struct context **ret,
+                           struct sg_error *e)
+{
+    const char *id = wire_get_str(r, KERNEL_ID_LEN);
+    const char *name = wire_get_str(r, KERNEL_NAME_MAX);
+    struct kernel_language language;
+
+    if (r->bad || (id[0] && name[0]))
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "the request names no context or language, or both");
+    if (id[0]) {
+        *ret = context_find(a, id, e);
+        return *ret ? 0 : e->code;
+    }
+    kernel_language_name(name, language.name);
+    *ret = context_of_language(a, language.name);
+    if (*ret)
+        return 0; /* it was looked for when that was made */
+    int res = kernel_language_find(name, &language, e);
+    if (res < 0)
+        return res;
+    *ret = context_default(a, &language, e);
+    return *ret ? 0 : e->code;
+}
+
+int kernel_execute(struct agent *a, struct chan_stream *s, struct wire_reader *r,
+                   struct sg_error *e)
+{
+    struct context *c;
+    AUTO(strbuf_done) struct strbuf env = {0}, cell_env = {0};
+    int res = request_context(a, r, &c, e);
+
+    if (res < 0)
+        return res;
+    strbuf_init(&env, OPS_OPEN_MAX);
+    strbuf_init(&cell_env, OPS_OPEN_MAX);
+    uint64_t timeout_ms = wire_get_u64(r);
+    res = request_variables(r, &env, e);
+    if (res == 0)
+        res = request_variables(r, &cell_env, e);
+    if (res == 0)
+        res = request_done(r, e);
+    if (res == 0 && env.len + cell_env.len > KERNEL_HELD_MAX - a->kernels.held)
+        res = err_set(e, SG_ERR_LIMIT, -EAGAIN, "too much code waits: wait for cells to end");
+    if (res < 0)
+        return res;
+    struct execution *x = op_new(a, s, &execution_ops, sizeof(*x));
+    chan_set_mark(s, KERNEL_PACKET_MAX);
+    memcpy(x->context_id, c->id, sizeof(x->context_id));
+    x->timeout_ms = timeout_ms;
+    strbuf_init(&x->code, KERNEL_CODE_MAX);
+    x->env = env;
+    x->cell_env = cell_env;
+    strbuf_init(&env, 0);
+    strbuf_init(&cell_env, 0);
+    x->held = x->env.len + x->cell_env.len;
+    a->kernels.held += x->held;
+    return 0;
+}

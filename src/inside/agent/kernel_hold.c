@@ -1,0 +1,213 @@
+/* OP_KERNEL_HOLD: no cell begins while the host copies the sandbox. Kernels stay as they are, and
+ * so does the queue; what comes meanwhile waits in it.
+ *
+ *   cells run --none any more--> kernels with threads are asked to let those of their libraries
+ *                                rest (kernels/README.md) --all have, or are late--> told
+ *
+ * Whether they rest is for whoever copies to see: what a kernel says is not believed, only waited
+ * for. One without threads is not asked, which costs it nothing. */
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "inside/agent/kernels.h"
+#include "inside/agent/launch.h"
+
+#define EVENT_BYTES_MAX (FRAME_PAYLOAD_MAX - 64)
+
+struct holder {
+    struct op op;
+    struct loop_task task;
+    struct countdown limit; /* until cells have ended, then until all go on */
+    bool asked;             /* none runs */
+    bool late;              /* and those that do not rest by now need not */
+    bool telling;
+    bool told;
+    uint64_t last; /* serial of the context that was told */
+};
+
+static const struct context *first_busy(const struct agent *a)
+{
+    const struct context *c = a->kernels.first;
+
+    while (c && !c->busy)
+        c = c->next;
+    return c;
+}
+
+/* A copy that has not woken up yet knows all that it was copied with. It is waited for, also by
+ * whoever would not wait for a cell. */
+static const struct context *first_waking(const struct agent *a)
+{
+    const struct context *c = a->kernels.first;
+
+    while (c && (!c->kernel || c->kernel->was == 0 || c->kernel->packets.ready))
+        c = c->next;
+    return c;
+}
+
+/* A kernel that can be copied and has more than one thread. */
+static bool has_threads(const struct context *c)
+{
+    const struct kernel *k = c->kernel;
+    char path[32];
+    struct stat st;
+
+    if (!k || !k->packets.ready || k->pidfd < 0 || c->language.program != PROGRAM_PYTHON)
+        return false;
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)k->child.pid);
+    return stat(path, &st) == 0 && st.st_nlink > 3;
+}
+
+static void ask_to_rest(struct agent *a)
+{
+    struct context *c = NULL;
+
+    while ((c = context_after(a, c ? c->serial : 0)))
+        if (has_threads(c))
+            kernel_rest(c->kernel);
+}
+
+static bool some_rest_yet(const struct agent *a)
+{
+    const struct context *c = a->kernels.first;
+
+    while (c && (!c->kernel || !c->kernel->packets.resting))
+        c = c->next;
+    return c != NULL;
+}
+
+static int say_busy(const struct context *c, struct sg_error *e)
+{
+    return err_set(e, SG_ERR_LIMIT, -EBUSY, "%s in context %s (%s): wait for it",
+                   c->busy ? "a cell runs" : "a copy wakes up", c->id, c->language.name);
+}
+
+/* Any other kernel that is not ready yet has nothing to be copied. */
+static void tell_context(struct op *op, const struct context *c)
+{
+    const struct kernel *k = c->kernel && c->kernel->packets.ready ? c->kernel : NULL;
+    AUTO(strbuf_done) struct strbuf out = {0};
+
+    strbuf_init(&out, EVENT_BYTES_MAX);
+    context_put(c, &out);
+    wire_put_u32(&out, k && kernel_is_there(k) ? (uint32_t)k->child.pid : 0);
+    wire_put_u32(&out, k && k->pidfd >= 0 && c->language.program == PROGRAM_PYTHON);
+    if (c->env.len > 0 && c->env.len <= EVENT_BYTES_MAX - out.len)
+        strbuf_add(&out, c->env.buf, c->env.len);
+    else
+        wire_put_u32(&out, 0);
+    chan_event(op->agent->chan, op->stream, EVENT_KERNEL, out.buf, out.len);
+}
+
+static void hold_go_on(struct holder *h)
+{
+    struct agent *a = h->op.agent;
+    const struct context *c;
+
+    if (!h->telling) {
+        if (first_busy(a) || first_waking(a))
+            return;
+        if (!h->asked) {
+            h->asked = true;
+            ask_to_rest(a);
+            countdown_start(&h->limit, KERNEL_REST_MS);
+        }
+        if (some_rest_yet(a) && !h->late)
+            return;
+        h->telling = true;
+        countdown_start(&h->limit, KERNEL_HOLD_MS);
+    }
+    while (!h->told && op_may_send(&h->op)) {
+        c = context_after(a, h->last);
+        if (c) {
+            tell_context(&h->op, c);
+            h->last = c->serial;
+        } else {
+            a->kernels.launches = launch_count();
+            chan_event(a->chan, h->op.stream, EVENT_HELD, NULL, 0);
+            h->told = true;
+        }
+    }
+}
+
+static void on_task(struct loop_task *task)
+{
+    hold_go_on(CONTAINER_OF(task, struct holder, task));
+}
+
+static void hold_resume(struct op *op)
+{
+    hold_go_on(CONTAINER_OF(op, struct holder, op));
+}
+
+static void on_limit(struct countdown *timer)
+{
+    struct holder *h = CONTAINER_OF(timer, struct holder, limit);
+    const struct context *busy = first_busy(h->op.agent);
+    struct sg_error e = {0};
+
+    if (h->asked && !h->telling) {
+        h->late = true;
+        hold_go_on(h);
+        return;
+    }
+    if (!busy)
+        busy = first_waking(h->op.agent);
+    if (!h->telling && busy)
+        say_busy(busy, &e);
+    else
+        err_set(&e, SG_ERR_GONE, -ETIMEDOUT, "cells were held for %d s, and go on",
+                KERNEL_HOLD_MS / 1000);
+    op_fail(&h->op, &e);
+}
+
+/* Not here: with the channel all its operations end, one by one, and no cell may begin between. */
+static void on_release(struct loop_task *task)
+{
+    struct agent *a = CONTAINER_OF(task, struct agent, kernels.release);
+    struct context *c = NULL;
+
+    while ((c = context_after(a, c ? c->serial : 0)))
+        context_advance(c);
+}
+
+static void hold_destroy(struct op *op)
+{
+    struct holder *h = CONTAINER_OF(op, struct holder, op);
+    struct kernels *t = &op->agent->kernels;
+
+    loop_task_cancel(&h->task);
+    countdown_stop(&h->limit);
+    t->hold = NULL;
+    t->release.fn = on_release;
+    loop_task_queue(&op->agent->loop, &t->release);
+}
+
+static const struct op_ops hold_ops = {.resume = hold_resume, .destroy = hold_destroy};
+
+/* The context may be about to go: look when all is done that is under way. */
+void kernels_hold_check(struct agent *a)
+{
+    if (a->kernels.hold)
+        loop_task_queue(&a->loop, &CONTAINER_OF(a->kernels.hold, struct holder, op)->task);
+}
+
+int kernel_hold(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e)
+{
+    uint64_t wait_ms = wire_get_u64(r);
+    int res = request_done(r, e);
+
+    if (res < 0)
+        return res;
+    if (a->kernels.hold)
+        return err_set(e, SG_ERR_LIMIT, -EALREADY, "cells are held already: wait for that to end");
+    if (wait_ms == 0 && first_busy(a))
+        return say_busy(first_busy(a), e);
+    struct holder *h = op_new(a, s, &hold_ops, sizeof(*h));
+    h->task.fn = on_task;
+    countdown_init(&h->limit, &a->loop, on_limit);
+    a->kernels.hold = &h->op;
+    countdown_start(&h->limit, first_busy(a) ? wait_ms : KERNEL_HOLD_MS);
+    hold_go_on(h);
+    return 0;
+}

@@ -1,0 +1,85 @@
+#include "inside/agent/line.h"
+
+#include "lib/base/fd.h"
+
+/* False: this is nothing that a warden sends here. Otherwise the descriptors are taken. */
+static bool take(struct line *l, const struct line_message *m, const int *fds, size_t n)
+{
+    if (m->what == LINE_CHANNEL && n == 1) {
+        close_p(&l->channel);
+        l->channel = fds[0];
+    } else if (m->what == LINE_KERNEL && n == LINE_FDS_MAX && m->pid > 1 && m->was >= 0 &&
+               l->on_kernel) {
+        l->on_kernel(l, m->pid, m->was, fds);
+    } else if (m->what == LINE_NO_KERNEL && n == 0 && l->on_no_kernel) {
+        l->on_no_kernel(l);
+    } else if (m->what == LINE_ROOT && n == 1 && (m->code & ~LINE_ROOT_CLEAR) == 0 && l->on_root) {
+        l->on_root(l, fds[0], m->code == LINE_ROOT_CLEAR);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* One message: false if there is none now, or the line is over. */
+static bool take_message(struct line *l)
+{
+    struct line_message m;
+    int fds[LINE_FDS_MAX + 1];
+    size_t n = ARRAY_SIZE(fds);
+    ssize_t got = fd_recv(l->fd, &m, sizeof(m), fds, &n);
+
+    if (got == -EAGAIN)
+        return false;
+    if (got == (ssize_t)sizeof(m) && take(l, &m, fds, n))
+        return true;
+    while (got >= 0 && n > 0)
+        close(fds[--n]);
+    l->over = true;
+    return false;
+}
+
+static void on_line(struct loop_source *src, uint32_t events)
+{
+    struct line *l = CONTAINER_OF(src, struct line, src);
+
+    (void)events;
+    while (!l->over && take_message(l))
+        ;
+}
+
+void line_init(struct line *l, struct loop *loop)
+{
+    *l = (struct line){.loop = loop, .src = {.fd = -1, .fn = on_line}, .fd = -1, .channel = -1};
+}
+
+int line_open(struct line *l, int fd)
+{
+    int r = fd_set_nonblock(fd, true);
+
+    l->fd = fd;
+    return r < 0 ? r : loop_watch(l->loop, &l->src, fd, EPOLLIN);
+}
+
+void line_done(struct line *l)
+{
+    loop_unwatch(l->loop, &l->src);
+    close_p(&l->fd);
+    close_p(&l->channel);
+}
+
+int line_ask(struct line *l)
+{
+    struct line_message m = {.what = LINE_KERNEL};
+
+    return l->fd < 0 ? -ENOTCONN : fd_send(l->fd, &m, sizeof(m), NULL, 0);
+}
+
+/* Whoever does not take it has gone, which the loop will tell. */
+void line_rooted(struct line *l, int code)
+{
+    struct line_message m = {.what = LINE_ROOT, .code = code};
+
+    if (l->fd >= 0)
+        fd_send(l->fd, &m, sizeof(m), NULL, 0);
+}

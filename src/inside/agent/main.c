@@ -1,0 +1,22 @@
+/* The program that is exec'ed from the sealed memfd, in one of three roles. It trusts what the
+ * warden gave it (descriptors, argv[0]) and nothing else. */
+#include <string.h>
+
+#include "lib/base/base.h"
+#include "inside/stage/stage.h"
+#include "inside/broker/twin.h"
+
+int main(int argc, char **argv)
+{
+    if (argc == 1 && strcmp(argv[0], "sandglass-holder") == 0)
+        return holder_main();
+    if (argc == 1 && strcmp(argv[0], "sandglass-spawner") == 0) {
+        /* What `ps` shows of the agents, which are copies of the spawner. */
+        memset(argv[0], 0, strlen(argv[0]));
+        memcpy(argv[0], "sandglass-agent", sizeof "sandglass-agent");
+        return spawner_main();
+    }
+    if (argc == 1 && strcmp(argv[0], "sandglass-broker") == 0)
+        return broker_main();
+    return 2;
+}

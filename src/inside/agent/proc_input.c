@@ -1,0 +1,207 @@
+/* What a process reads: pieces from any number of streams, in the order in which they came. Credit
+ * for a piece is granted again when the process has taken it. */
+#include <string.h>
+
+#include "inside/agent/proc.h"
+
+#define PTY_EOF "\004" /* what a terminal driver takes for the end of input */
+
+static void queue_push(struct proc_input *in, struct proc_piece *piece)
+{
+    piece->next = NULL;
+    *in->tail = piece;
+    in->tail = &piece->next;
+}
+
+static void queue_pop(struct proc_input *in)
+{
+    struct proc_piece *piece = in->first;
+
+    in->first = piece->next;
+    if (!in->first)
+        in->tail = &in->first;
+    free(piece);
+}
+
+static void credit(const struct proc_feed *f, size_t n)
+{
+    if (n > 0)
+        chan_consumed(f->op->agent->chan, f->op->stream, n);
+}
+
+/* The input is gone before the feed said that it was at its end. If the process had taken all, as
+ * one that was told to exit has, nothing is wrong. */
+static void feed_cut_off(struct proc_feed *f)
+{
+    struct sg_error e = {0};
+
+    err_set(&e, SG_ERR_GONE, -EPIPE, "process %d no longer reads its standard input",
+            (int)f->proc->child.pid);
+    if (f->fed && f->owed == 0)
+        op_end(f->op, NULL);
+    else
+        op_fail(f->op, &e);
+}
+
+/* The host must not wait for credit for bytes that nobody will ever read. */
+void proc_input_close(struct proc *p)
+{
+    struct proc_input *in = &p->in;
+
+    if (in->fd < 0)
+        return;
+    loop_unwatch(&p->agent->loop, &in->src);
+    close(in->fd);
+    in->fd = -1;
+    for (; in->first; queue_pop(in))
+        credit(in->first->from, in->first->len - in->first->at);
+    for (struct proc_feed *f = in->feeds, *next; f; f = next) {
+        next = f->next;
+        if (f->is_input)
+            feed_cut_off(f);
+    }
+}
+
+/* Returns the bytes taken; closes the input if the process no longer reads. */
+static size_t input_write(struct proc *p, struct proc_feed *f, const void *data, size_t len)
+{
+    ssize_t n = write(p->in.fd, data, len);
+
+    if (n > 0) {
+        f->owed -= (size_t)n;
+        credit(f, (size_t)n);
+        return (size_t)n;
+    }
+    if (n < 0 && errno != EAGAIN && errno != EINTR)
+        proc_input_close(p);
+    return 0;
+}
+
+/* The end of a feed has been reached. False: the terminal takes nothing now. */
+static bool feed_over(struct proc *p)
+{
+    struct proc_feed *f = p->in.first->from;
+    bool closes = f->closes;
+
+    /* A terminal stays open: its output comes from the same end. */
+    if (closes && p->tty && write(p->in.fd, PTY_EOF, 1) < 0 && errno == EAGAIN)
+        return false;
+    queue_pop(&p->in);
+    if (f->is_input)
+        op_end(f->op, NULL);
+    if (closes && !p->tty)
+        proc_input_close(p);
+    return true;
+}
+
+/* Writes what the process takes, and waits for it to take more. */
+static void input_pump(struct proc *p)
+{
+    struct proc_input *in = &p->in;
+
+    while (in->fd >= 0 && in->first) {
+        struct proc_piece *piece = in->first;
+
+        if (piece->last) {
+            if (!feed_over(p))
+                break;
+            continue;
+        }
+        size_t n = input_write(p, piece->from, piece->data + piece->at, piece->len - piece->at);
+        if (in->fd < 0)
+            return;
+        piece->at += n;
+        if (piece->at < piece->len)
+            break;
+        queue_pop(in);
+    }
+    if (in->fd < 0)
+        return;
+    if (!in->first)
+        loop_unwatch(&p->agent->loop, &in->src);
+    else if (loop_watch(&p->agent->loop, &in->src, in->fd, EPOLLOUT) < 0)
+        proc_input_close(p);
+}
+
+static void on_input(struct loop_source *src, uint32_t events)
+{
+    (void)events;
+    input_pump(CONTAINER_OF(src, struct proc, in.src));
+}
+
+void proc_input_init(struct proc *p, int fd)
+{
+    p->in = (struct proc_input){.src = {.fd = -1, .fn = on_input}, .fd = fd, .wired = fd >= 0};
+    p->in.tail = &p->in.first;
+}
+
+void proc_feed_add(struct proc_feed *f, struct op *op, struct proc *p)
+{
+    *f = (struct proc_feed){.op = op, .proc = p, .next = p->in.feeds, .link = &p->in.feeds};
+    if (f->next)
+        f->next->link = &f->next;
+    p->in.feeds = f;
+}
+
+/* What it had not delivered yet goes with it. */
+void proc_feed_remove(struct proc_feed *f)
+{
+    struct proc_input *in;
+
+    if (!f->link)
+        return;
+    *f->link = f->next;
+    if (f->next)
+        f->next->link = f->link;
+    f->link = NULL;
+
+    in = &f->proc->in;
+    in->tail = &in->first;
+    for (struct proc_piece *piece = in->first, *next; piece; piece = next) {
+        next = piece->next;
+        if (piece->from == f)
+            free(piece);
+        else
+            queue_push(in, piece);
+    }
+    *in->tail = NULL;
+}
+
+void proc_feed_data(struct proc_feed *f, const void *data, size_t len)
+{
+    struct proc *p = f->proc;
+    bool is_input = f->is_input; /* then closing the input ends f */
+    size_t n = 0;
+
+    f->fed = true;
+    f->owed += len;
+    if (p->in.fd >= 0 && !p->in.first)
+        n = input_write(p, f, data, len);
+    if (n == len)
+        return;
+    struct proc_piece *piece = p->in.fd >= 0 ? malloc(sizeof(*piece) + len - n) : NULL;
+    if (!piece) {
+        proc_input_close(p);
+        if (!is_input)
+            credit(f, len - n);
+        return;
+    }
+    *piece = (struct proc_piece){.from = f, .len = len - n};
+    memcpy(piece->data, (const char *)data + n, len - n);
+    queue_push(&p->in, piece);
+    if (loop_watch(&p->agent->loop, &p->in.src, p->in.fd, EPOLLOUT) < 0)
+        proc_input_close(p);
+}
+
+void proc_feed_eof(struct proc_feed *f)
+{
+    struct proc *p = f->proc;
+
+    if (p->in.fd < 0)
+        return;
+    struct proc_piece *piece = xcalloc(1, sizeof(*piece));
+    piece->from = f;
+    piece->last = true;
+    queue_push(&p->in, piece);
+    input_pump(p);
+}

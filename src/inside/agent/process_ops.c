@@ -1,0 +1,222 @@
+/* What can be asked of a process by its pid or tag: OP_PROCESS_SIGNAL, _RESIZE, _INPUT; and
+ * OP_PROCESS_LIST. OP_PROCESS_ATTACH is in proc_stream.c. */
+#include <signal.h>
+#include <string.h>
+
+#include "inside/agent/proc.h"
+
+int request_process(struct agent *a, struct wire_reader *r, struct proc **ret, struct sg_error *e)
+{
+    uint32_t pid = wire_get_u32(r);
+    const char *tag = wire_get_str(r, OPS_TAG_MAX);
+    struct proc *p = r->bad ? NULL : procs_find(a, pid, tag);
+
+    if (r->bad)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "the request names no process");
+    if (!p && pid > 0)
+        return err_set(e, SG_ERR_NOT_FOUND, -ESRCH, "process with pid %u not found", pid);
+    if (!p)
+        return err_set(e, SG_ERR_NOT_FOUND, -ESRCH, "process with tag '%.100s' not found", tag);
+    *ret = p;
+    return 0;
+}
+
+/* One that still runs. */
+static int request_running(struct agent *a, struct wire_reader *r, struct proc **ret,
+                           struct sg_error *e)
+{
+    struct proc *p;
+    int res = request_process(a, r, &p, e);
+
+    if (res < 0)
+        return res;
+    if (p->exited)
+        return err_set(e, SG_ERR_NOT_FOUND, -ESRCH, "process with pid %u not found: it has exited",
+                       (unsigned)p->child.pid);
+    *ret = p;
+    return 0;
+}
+
+int process_signal(struct agent *a, struct chan_stream *s, struct wire_reader *r,
+                   struct sg_error *e)
+{
+    struct proc *p;
+    int res = request_running(a, r, &p, e);
+
+    if (res < 0)
+        return res;
+    uint32_t sig = wire_get_u32(r);
+    res = request_done(r, e);
+    if (res < 0)
+        return res;
+    if (sig == 0 || sig > SIGNAL_MAX)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "there is no signal %u: use 1 to %d", sig,
+                       SIGNAL_MAX);
+    if (sig == SIGKILL)
+        session_kill(p->child.pid);
+    else
+        proc_signal(p, sig);
+    chan_end(a->chan, s, 0, NULL, NULL, 0);
+    return 0;
+}
+
+int process_resize(struct agent *a, struct chan_stream *s, struct wire_reader *r,
+                   struct sg_error *e)
+{
+    struct proc *p;
+    int res = request_running(a, r, &p, e);
+
+    if (res < 0)
+        return res;
+    uint32_t rows = wire_get_u32(r), cols = wire_get_u32(r);
+    res = request_done(r, e);
+    if (res < 0)
+        return res;
+    if (!p->tty || p->out[0].fd < 0)
+        return err_set(e, SG_ERR_INVALID, -ENOTTY, "process %d has no terminal", (int)p->child.pid);
+    pty_resize(p->out[0].fd, rows, cols);
+    chan_end(a->chan, s, 0, NULL, NULL, 0);
+    return 0;
+}
+
+struct input {
+    struct op op;
+    struct proc_feed feed;
+};
+
+static void input_data(struct op *op, uint8_t sub, const void *data, size_t len)
+{
+    (void)sub;
+    proc_feed_data(&CONTAINER_OF(op, struct input, op)->feed, data, len);
+}
+
+static void input_eof(struct op *op)
+{
+    proc_feed_eof(&CONTAINER_OF(op, struct input, op)->feed);
+}
+
+static void input_destroy(struct op *op)
+{
+    proc_feed_remove(&CONTAINER_OF(op, struct input, op)->feed);
+}
+
+static const struct op_ops input_ops = {
+    .data = input_data, .eof = input_eof, .destroy = input_destroy};
+
+static int check_input(const struct proc *p, uint32_t flags, struct sg_error *e)
+{
+    int pid = (int)p->child.pid;
+
+    if (!(flags & INPUT_PTY) && p->tty)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "process %d has a terminal: its input must be meant for one", pid);
+    if ((flags & INPUT_PTY) && !p->tty)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "process %d has no terminal", pid);
+    if (!p->in.wired)
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "process %d was started without a standard input", pid);
+    if (p->in.fd < 0)
+        return err_set(e, SG_ERR_GONE, -EPIPE, "the standard input of process %d is closed", pid);
+    return 0;
+}
+
+int process_input(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e)
+{
+    struct proc *p;
+    int res = request_running(a, r, &p, e);
+
+    if (res < 0)
+        return res;
+    uint32_t flags = wire_get_u32(r);
+    res = request_done(r, e);
+    if (res == 0)
+        res = check_input(p, flags, e);
+    if (res < 0)
+        return res;
+    struct input *in = op_new(a, s, &input_ops, sizeof(*in));
+    proc_feed_add(&in->feed, &in->op, p);
+    in->feed.is_input = true;
+    in->feed.closes = (flags & INPUT_CLOSE) != 0;
+    return 0;
+}
+
+/* One process at a time: its note may be long, and the host slow. */
+struct lister {
+    struct op op;
+    uint64_t last; /* serial of the one in `record` */
+    uint32_t n;
+    struct strbuf record;
+    size_t sent;
+};
+
+/* False: there is none left. */
+static bool next_record(struct lister *l)
+{
+    struct proc *p = l->op.agent->procs.living.first;
+
+    while (p && (p->serial <= l->last || p->exited || p->report_fd >= 0))
+        p = p->next;
+    if (!p)
+        return false;
+    strbuf_reset(&l->record);
+    wire_put_u32(&l->record, (uint32_t)p->child.pid);
+    wire_put_str(&l->record, p->as->name);
+    wire_put_str(&l->record, p->tag);
+    wire_put_str(&l->record, p->note);
+    wire_put_str(&l->record, p->command);
+    l->last = p->serial;
+    l->sent = 0;
+    l->n++;
+    return true;
+}
+
+static void list_finish(struct lister *l)
+{
+    struct sg_error e = {0};
+    struct strbuf count;
+
+    if (l->record.truncated) {
+        err_set(&e, SG_ERR_LIMIT, -ENOMEM, "out of memory: raise the memory limit");
+        op_fail(&l->op, &e);
+        return;
+    }
+    strbuf_init(&count, 16);
+    wire_put_u32(&count, l->n);
+    op_end(&l->op, &count);
+    strbuf_done(&count);
+}
+
+static void list_more(struct op *op)
+{
+    struct lister *l = CONTAINER_OF(op, struct lister, op);
+
+    while (!l->record.truncated && (l->sent < l->record.len || next_record(l))) {
+        size_t left = l->record.len - l->sent, n = chan_credit(op->stream);
+
+        if (n == 0)
+            return;
+        n = n < left ? n : left;
+        chan_send(op->agent->chan, op->stream, 0, l->record.buf + l->sent, n);
+        l->sent += n;
+    }
+    list_finish(l);
+}
+
+static void list_destroy(struct op *op)
+{
+    strbuf_done(&CONTAINER_OF(op, struct lister, op)->record);
+}
+
+static const struct op_ops list_ops = {.resume = list_more, .destroy = list_destroy};
+
+int process_list(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e)
+{
+    int res = request_done(r, e);
+
+    if (res < 0)
+        return res;
+    struct lister *l = op_new(a, s, &list_ops, sizeof(*l));
+    strbuf_init(&l->record, OPS_NOTE_MAX + 4096);
+    list_more(&l->op);
+    return 0;
+}

@@ -1,0 +1,51 @@
+/* A new root directory, over the line: the warden has frozen the files of this sandbox and it goes
+ * on with a layer of its own over them; or it is to go on with the files of another one, or of
+ * itself at an earlier time, and then nothing that runs may stay (LINE_ROOT_CLEAR).
+ *
+ * What the agent has open for reading in the old root it reads to its end there. It must not be
+ * writing: that would end up in a place that nobody sees. */
+#include "inside/agent/kernels.h"
+#include "inside/agent/launch.h"
+
+static bool writes(const struct agent *a)
+{
+    for (const struct op *op = a->ops; op; op = op->next)
+        if (op->ops->writes)
+            return true;
+    return false;
+}
+
+/* Whoever was started since may not have been seen by the one who holds the others, and would be
+ * left behind in the old root. */
+static bool started_any(const struct agent *a)
+{
+    return !a->kernels.hold || a->kernels.launches != launch_count();
+}
+
+static int move_root(struct agent *a, int root, bool clear)
+{
+    int r = writes(a) || (!clear && started_any(a)) ? -EBUSY : 0;
+
+    if (r == 0 && clear) {
+        kernels_clear(a);
+        r = reaper_kill_everybody(&a->reaper);
+    }
+    if (r == 0)
+        r = root_move(root, NULL);
+    if (r == 0)
+        file_watch_moved(a, !clear);
+    return r;
+}
+
+static void on_root(struct line *l, int root, bool clear)
+{
+    struct agent *a = CONTAINER_OF(l, struct agent, line);
+
+    line_rooted(l, move_root(a, root, clear));
+    close(root);
+}
+
+void agent_root_init(struct agent *a)
+{
+    a->line.on_root = on_root;
+}

@@ -1,0 +1,340 @@
+/* From frames to operations. */
+#include "inside/agent/serve.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "inside/agent/path.h"
+
+char agent_scratch[FRAME_PAYLOAD_MAX];
+
+static void free_op(struct loop_trash *trash)
+{
+    free(CONTAINER_OF(trash, struct op, trash));
+}
+
+void *op_new(struct agent *a, struct chan_stream *s, const struct op_ops *ops, size_t size)
+{
+    struct op *op = xcalloc(1, size);
+
+    op->ops = ops;
+    op->agent = a;
+    op->stream = s;
+    op->trash.fn = free_op;
+    op->next = a->ops;
+    op->link = &a->ops;
+    if (a->ops)
+        a->ops->link = &op->next;
+    a->ops = op;
+    chan_stream_set_owner(s, op);
+    return op;
+}
+
+static void op_release(struct op *op)
+{
+    op->stream = NULL;
+    *op->link = op->next;
+    if (op->next)
+        op->next->link = op->link;
+    op->ops->destroy(op);
+    loop_throw_away(&op->agent->loop, &op->trash);
+}
+
+void op_end(struct op *op, const struct strbuf *result)
+{
+    chan_end(op->agent->chan, op->stream, 0, NULL, result ? result->buf : NULL,
+             result ? result->len : 0);
+    op_release(op);
+}
+
+void op_fail(struct op *op, const struct sg_error *e)
+{
+    chan_end(op->agent->chan, op->stream, -e->code, e->message, NULL, 0);
+    op_release(op);
+}
+
+void op_cancelled(struct op *op)
+{
+    struct sg_error e = {0};
+
+    err_set(&e, SG_ERR_GONE, -ECANCELED, "cancelled");
+    op_fail(op, &e);
+}
+
+bool op_may_send(const struct op *op)
+{
+    return chan_credit(op->stream) > 0;
+}
+
+static int request_user(struct wire_reader *r, const struct agent_user **ret, struct sg_error *e)
+{
+    const char *name = wire_get_str(r, OPS_NAME_MAX);
+    const struct agent_user *as = agent_user_find(name);
+
+    if (!r->bad && !as)
+        return err_set(e, SG_ERR_NOT_FOUND, -EUSERS,
+                       "the sandbox has no user '%s': use 'user' or 'root'", name);
+    if (r->bad)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "the request has no valid user name");
+    *ret = as;
+    return 0;
+}
+
+int request_path(struct wire_reader *r, const struct agent_user *as, char *ret, struct sg_error *e)
+{
+    const char *path = wire_get_str(r, OPS_PATH_MAX - 1);
+
+    if (r->bad || path_absolute(as, path, ret) < 0)
+        return err_set(e, SG_ERR_INVALID, -ENAMETOOLONG,
+                       "a path is malformed, or longer than %d bytes", OPS_PATH_MAX - 1);
+    return 0;
+}
+
+int request_target(struct wire_reader *r, const struct agent_user **ret_as, char *ret_path,
+                   struct sg_error *e)
+{
+    const struct agent_user *as = NULL;
+    int res = request_user(r, &as, e);
+
+    if (res == 0)
+        res = request_path(r, as, ret_path, e);
+    if (res == 0)
+        *ret_as = as;
+    return res;
+}
+
+int request_done(const struct wire_reader *r, struct sg_error *e)
+{
+    return wire_done(r) ? 0 : err_set(e, SG_ERR_INVALID, -EINVAL, "the request is malformed");
+}
+
+static int ping(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e)
+{
+    int res = request_done(r, e);
+
+    if (res == 0)
+        chan_end(a->chan, s, 0, NULL, NULL, 0);
+    return res;
+}
+
+static int (*const handlers[OP_MAX_])(struct agent *, struct chan_stream *, struct wire_reader *,
+                                      struct sg_error *) = {
+    [OP_PROCESS_START] = process_start,
+    [OP_PROCESS_LIST] = process_list,
+    [OP_PROCESS_SIGNAL] = process_signal,
+    [OP_PROCESS_ATTACH] = process_attach,
+    [OP_PROCESS_INPUT] = process_input,
+    [OP_PROCESS_RESIZE] = process_resize,
+    [OP_FILE_READ] = file_read_start,
+    [OP_FILE_WRITE] = file_write_start,
+    [OP_FILE_LIST] = file_list_start,
+    [OP_FILE_STAT] = file_stat,
+    [OP_FILE_MOVE] = file_move_start,
+    [OP_FILE_REMOVE] = file_remove_start,
+    [OP_FILE_MKDIR] = file_mkdir,
+    [OP_FILE_WATCH] = file_watch_start,
+    [OP_NET_CONNECT] = net_connect_start,
+    [OP_KERNEL_EXECUTE] = kernel_execute,
+    [OP_KERNEL_CREATE] = kernel_create,
+    [OP_KERNEL_LIST] = kernel_list,
+    [OP_KERNEL_REMOVE] = kernel_remove,
+    [OP_KERNEL_RESTART] = kernel_restart,
+    [OP_KERNEL_INTERRUPT] = kernel_stop_cell,
+    [OP_KERNEL_WARM] = kernel_warm,
+    [OP_KERNEL_HOLD] = kernel_hold,
+    [OP_KERNEL_ADOPT] = kernel_adopt,
+    [OP_DISK] = disk_answer,
+    [OP_PING] = ping,
+};
+
+static void on_open(struct chan *c, struct chan_stream *s, uint8_t op, const void *req, size_t len)
+{
+    struct agent *a = chan_arg(c);
+    struct sg_error e = {0};
+    struct wire_reader r;
+    int res;
+
+    wire_reader_init(&r, req, len);
+    if (op >= OP_MAX_ || !handlers[op])
+        res = err_set(&e, SG_ERR_UNSUPPORTED, -ENOSYS, "the agent knows no operation %d", op);
+    else
+        res = handlers[op](a, s, &r, &e);
+    if (res < 0)
+        chan_end(c, s, -res, e.message, NULL, 0);
+}
+
+static void on_data(struct chan *c, struct chan_stream *s, uint8_t sub, const void *p, size_t len)
+{
+    struct op *op = chan_stream_owner(s);
+
+    if (op->ops->data)
+        op->ops->data(op, sub, p, len);
+    else
+        chan_consumed(c, s, len);
+}
+
+static void on_eof(struct chan *c, struct chan_stream *s)
+{
+    struct op *op = chan_stream_owner(s);
+
+    (void)c;
+    if (op->ops->eof)
+        op->ops->eof(op);
+}
+
+static void on_control(struct chan *c, struct chan_stream *s, uint8_t what, const void *p,
+                       size_t len)
+{
+    struct op *op = chan_stream_owner(s);
+    struct wire_reader r;
+
+    (void)c;
+    wire_reader_init(&r, p, len);
+    if (op->ops->control)
+        op->ops->control(op, what, &r);
+}
+
+static void on_cancel(struct chan *c, struct chan_stream *s)
+{
+    struct op *op = chan_stream_owner(s);
+
+    (void)c;
+    if (op->ops->cancel)
+        op->ops->cancel(op);
+    else
+        op_cancelled(op);
+}
+
+static void on_credit(struct chan *c, struct chan_stream *s)
+{
+    struct op *op = chan_stream_owner(s);
+
+    (void)c;
+    if (op->ops->resume)
+        op->ops->resume(op);
+}
+
+/* Pumped between turns, where nothing is being dispatched. */
+static void on_channel_ready(struct loop_source *src, uint32_t events)
+{
+    (void)events;
+    CONTAINER_OF(src, struct agent, chan_src)->chan_ready = true;
+}
+
+/* /dev/null becomes 0, 1 and 2: nothing that the agent was started with stays open, and what a
+ * program without input reads does not depend on what root inside later does to /dev. */
+static int settle_standard_fds(void)
+{
+    int fd = open("/dev/null", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    struct stat st;
+
+    if (fd < 0)
+        return -errno;
+    int r = fstat(fd, &st) < 0 ? -errno : S_ISCHR(st.st_mode) ? 0 : -ENODEV;
+    for (int i = 0; r == 0 && i < 3; i++)
+        if (dup2(fd, i) < 0)
+            r = -errno;
+    if (fd > 2)
+        close(fd);
+    return r;
+}
+
+static void channel_begin(struct agent *a, int fd)
+{
+    static const struct chan_handlers h = {.on_open = on_open,
+                                           .on_eof = on_eof,
+                                           .on_control = on_control,
+                                           .on_cancel = on_cancel,
+                                           .on_data = on_data,
+                                           .on_credit = on_credit};
+
+    a->chan = chan_new(fd, CHAN_AGENT, &h, a);
+    a->chan_ready = true; /* requests may be there already */
+}
+
+/* Processes that are not their stream's go on; everything else that was asked for ends. */
+static void channel_end(struct agent *a)
+{
+    while (a->ops)
+        op_release(a->ops);
+    loop_unwatch(&a->loop, &a->chan_src);
+    a->chan_events = 0;
+    chan_free(a->chan);
+    a->chan = NULL;
+}
+
+static int channel_watch(struct agent *a)
+{
+    uint32_t events = (chan_wants_read(a->chan) ? (uint32_t)EPOLLIN : 0) |
+                      (chan_wants_write(a->chan) ? (uint32_t)EPOLLOUT : 0);
+    int r =
+        events == a->chan_events ? 0 : loop_watch(&a->loop, &a->chan_src, chan_fd(a->chan), events);
+
+    a->chan_events = events;
+    return r;
+}
+
+static int channel_serve(struct agent *a)
+{
+    int r = a->chan_ready ? chan_pump(a->chan) : chan_flush(a->chan);
+
+    a->chan_ready = false;
+    if (r == 0)
+        r = channel_watch(a);
+    if (r < 0 && a->config->line) {
+        channel_end(a);
+        r = 0;
+    }
+    return r;
+}
+
+static int agent_init(struct agent *a, int fd)
+{
+    int r = settle_standard_fds();
+
+    umask(0); /* requests say which mode they want */
+    a->chan_src = (struct loop_source){.fd = -1, .fn = on_channel_ready};
+    if (r == 0)
+        r = loop_init(&a->loop);
+    if (r == 0)
+        r = reaper_init(&a->reaper, &a->loop);
+    procs_init(&a->procs, &a->loop);
+    door_init(&a->door, a);
+    if (r == 0)
+        door_open(&a->door);
+    line_init(&a->line, &a->loop);
+    agent_root_init(a);
+    kernels_init(a);
+    if (r == 0 && a->config->line)
+        r = line_open(&a->line, fd);
+    else if (r == 0)
+        channel_begin(a, fd);
+    return r;
+}
+
+int agent_serve(int fd, const struct agent_config *config)
+{
+    struct agent a = {.config = config, .loop = {.epoll_fd = -1}};
+    int r = agent_init(&a, fd);
+
+    while (r == 0) {
+        if (a.line.channel >= 0) {
+            channel_end(&a);
+            channel_begin(&a, steal_fd(&a.line.channel));
+        }
+        if (a.chan)
+            r = channel_serve(&a);
+        if (r == 0)
+            r = loop_turn(&a.loop);
+        if (r == 0 && a.line.over)
+            r = -EPIPE;
+    }
+    channel_end(&a);
+    kernels_done(&a);
+    procs_done(&a.procs);
+    line_done(&a.line);
+    door_done(&a.door);
+    reaper_done(&a.reaper);
+    loop_done(&a.loop);
+    return r == -EPIPE ? 0 : r;
+}

@@ -1,0 +1,520 @@
+/* OP_FILE_WATCH: inotify, one instance per stream.
+ *
+ * A directory is watched by entering it and watching ".": inotify itself knows names only, and
+ * would follow any link in them. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+
+#include "inside/agent/entry.h"
+#include "inside/agent/serve.h"
+#include "inside/agent/staged.h"
+#include "inside/agent/walk.h"
+#include "inside/stage/confine.h"
+
+#define WATCHES_MAX    4096
+#define ENTRIES_A_TURN 256
+#define TODO_MAX       (1u * 1024 * 1024)
+#define EVENTS \
+    (IN_CREATE | IN_MODIFY | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF)
+
+struct watched {
+    int wd;
+    bool old;   /* in a root that is no longer ours: only what it had to say before is waited for */
+    char *path; /* below the top */
+};
+
+struct watcher {
+    struct op op;
+    struct loop_source src;
+    struct loop_task task;
+    const struct agent_user *as;
+    int fd;
+    bool recursive, entries, paused;
+    bool ready;       /* EVENT_WATCHING was sent */
+    uint32_t replace; /* cookie of a staged file on its way to one that was there before */
+    struct watched *watched;
+    size_t n, cap, n_old;
+    bool walking; /* below `base` */
+    struct walk walk;
+    char base[OPS_PATH_MAX];
+    struct strbuf todo; /* directories that appeared, each with its NUL */
+    char path[OPS_PATH_MAX];
+};
+
+/* What is there now. A change whose file is gone again comes without. */
+static void put_change_entry(const struct watcher *w, uint32_t what, const char *path,
+                             struct strbuf *out)
+{
+    bool wanted = what == WATCH_CREATE || what == WATCH_WRITE || what == WATCH_CHMOD;
+    const char *slash = strcmp(w->path, "/") == 0 ? "" : "/";
+    char full[OPS_PATH_MAX];
+    struct strbuf entry;
+    int n = snprintf(full, sizeof(full), "%s%s%s", w->path, slash, path);
+    bool known = wanted && n > 0 && (size_t)n < sizeof(full);
+
+    strbuf_init(&entry, ENTRY_MAX);
+    known = known && entry_put_path(&entry, full) == 0;
+    wire_put_u32(out, known);
+    if (known)
+        strbuf_add(out, entry.buf, entry.len);
+    strbuf_done(&entry);
+}
+
+/* As the user, but for WATCH_OVERFLOW. */
+static void send_change(struct watcher *w, uint32_t what, const char *path)
+{
+    struct strbuf out;
+
+    strbuf_init(&out, OPS_PATH_MAX + ENTRY_MAX + 64);
+    wire_put_u32(&out, what);
+    wire_put_str(&out, path);
+    if (w->entries)
+        put_change_entry(w, what, path, &out);
+    if (!out.truncated)
+        chan_event(w->op.agent->chan, w->op.stream, EVENT_CHANGE, out.buf, out.len);
+    strbuf_done(&out);
+}
+
+static int join(char *ret, const char *dir, const char *name)
+{
+    int n = snprintf(ret, OPS_PATH_MAX, "%s%s%s", dir, dir[0] && name[0] ? "/" : "", name);
+
+    return n >= 0 && n < OPS_PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+static int remember(struct watcher *w, int wd, const char *path)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (w->watched[i].wd == wd)
+            return 0; /* found a second time, by an event and by the walk */
+    if (w->n == w->cap) {
+        size_t cap = w->cap ? 2 * w->cap : 8;
+        struct watched *v = realloc(w->watched, cap * sizeof(*v));
+        if (!v)
+            return -ENOMEM;
+        w->watched = v;
+        w->cap = cap;
+    }
+    w->watched[w->n++] = (struct watched){.wd = wd, .path = xstrdup(path)};
+    return 0;
+}
+
+static void forget(struct watcher *w, size_t i)
+{
+    w->n_old -= w->watched[i].old;
+    free(w->watched[i].path);
+    w->watched[i] = w->watched[--w->n];
+}
+
+/* A directory of the tree. The top is opened anew: holding it would keep a removed directory alive,
+ * and its removal from being told. */
+static int open_below(const struct watcher *w, const char *path)
+{
+    AUTO(close_p) int top = -1;
+    int r = path_open_dir(w->path, false, &top);
+
+    if (r < 0)
+        return r;
+    return path_open_beneath(top, path[0] ? path : ".", O_PATH | O_DIRECTORY);
+}
+
+/* As the user. Leaves the agent in the directory: the caller returns to the root. */
+static int watch_dir(struct watcher *w, const char *path)
+{
+    AUTO(close_p) int dir = open_below(w, path);
+
+    if (dir < 0)
+        return dir;
+    if (w->n - w->n_old == WATCHES_MAX)
+        return -E2BIG;
+    if (fchdir(dir) < 0)
+        return -errno;
+    int wd = inotify_add_watch(w->fd, ".", EVENTS | IN_ONLYDIR);
+    return wd < 0 ? -errno : remember(w, wd, path);
+}
+
+/* Begins to watch `path` and, if asked for, what is below it. */
+static int watch_tree(struct watcher *w, const char *path)
+{
+    int r = watch_dir(w, path);
+
+    if (r < 0 || !w->recursive)
+        return r;
+    int top = open_below(w, path);
+    if (top < 0)
+        return top;
+    w->walking = true;
+    snprintf(w->base, sizeof(w->base), "%s", path);
+    return walk_init(&w->walk, top, UINT32_MAX, !w->ready);
+}
+
+/* What may happen to a directory between being seen and being watched. */
+static bool is_gone(int r)
+{
+    return r == -ENOENT || r == -ENOTDIR || r == -EACCES || r == -ELOOP;
+}
+
+/* 1: more to do, 0: this walk has ended. */
+static int walk_some(struct watcher *w)
+{
+    struct walk_entry entry;
+    char path[OPS_PATH_MAX];
+
+    for (unsigned i = 0; i < ENTRIES_A_TURN && (!w->ready || op_may_send(&w->op)); i++) {
+        int r = walk_next(&w->walk, &entry);
+        if (r <= 0)
+            return r;
+        if (r == WALK_BUSY || staged_kind_of(entry.name) != STAGED_NOT)
+            continue;
+        r = join(path, w->base, entry.path);
+        /* what is in a new directory was made before anybody could see it made */
+        if (r == 0 && w->ready)
+            send_change(w, WATCH_CREATE, path);
+        if (r == 0 && entry.is_dir)
+            r = watch_dir(w, path);
+        if (r < 0 && !is_gone(r))
+            return r;
+    }
+    return 1;
+}
+
+static int next_tree(struct watcher *w)
+{
+    char path[OPS_PATH_MAX];
+
+    if (w->todo.len == 0)
+        return 0;
+    snprintf(path, sizeof(path), "%s", w->todo.buf);
+    strbuf_consume(&w->todo, strlen(path) + 1);
+    int r = watch_tree(w, path);
+    return r < 0 && !is_gone(r) ? r : 1;
+}
+
+static void stop_walking(struct watcher *w)
+{
+    if (w->walking)
+        walk_done(&w->walk);
+    w->walking = false;
+}
+
+static void watch_failed(struct watcher *w, int r)
+{
+    struct sg_error e = {0};
+
+    if (r == -E2BIG || r == -ENAMETOOLONG || r == -ENOSPC)
+        err_set(&e, SG_ERR_LIMIT, -E2BIG,
+                "'%.300s' holds more than %d directories: watch a smaller part of it", w->path,
+                WATCHES_MAX);
+    else
+        path_error(&e, r, "watch", w->path);
+    op_fail(&w->op, &e);
+}
+
+/* Without room for more, later changes below are missed: say so, and go on with the rest. */
+static void watch_turn(struct loop_task *task)
+{
+    struct watcher *w = CONTAINER_OF(task, struct watcher, task);
+    int r = confine_fs_begin(w->as);
+
+    if (r == 0) {
+        r = w->walking ? walk_some(w) : next_tree(w);
+        confine_fs_end();
+    }
+    if (chdir("/") < 0)
+        r = -errno;
+    if (r < 0 && !w->ready) {
+        watch_failed(w, r);
+        return;
+    }
+    if (r < 0)
+        send_change(w, WATCH_OVERFLOW, "");
+    if (r <= 0)
+        stop_walking(w);
+    if (!w->walking && !w->ready) {
+        r = loop_watch(&w->op.agent->loop, &w->src, w->fd, EPOLLIN);
+        if (r < 0) {
+            watch_failed(w, r);
+            return;
+        }
+        w->ready = true;
+        chan_event(w->op.agent->chan, w->op.stream, EVENT_WATCHING, NULL, 0);
+    }
+    if ((w->walking || w->todo.len > 0) && op_may_send(&w->op))
+        loop_task_queue(&w->op.agent->loop, task);
+}
+
+static uint32_t change_of(uint32_t mask)
+{
+    if (mask & (IN_CREATE | IN_MOVED_TO))
+        return WATCH_CREATE;
+    if (mask & IN_MODIFY)
+        return WATCH_WRITE;
+    if (mask & (IN_DELETE | IN_DELETE_SELF))
+        return WATCH_REMOVE;
+    return mask & IN_MOVED_FROM ? WATCH_RENAME : WATCH_CHMOD;
+}
+
+/* A directory that has left takes its watches with it; where it arrives it is found anew. */
+static void drop_tree(struct watcher *w, const char *path)
+{
+    size_t len = strlen(path);
+
+    for (size_t i = w->n; i-- > 0;)
+        if (strncmp(w->watched[i].path, path, len) == 0 &&
+            (w->watched[i].path[len] == '/' || w->watched[i].path[len] == '\0')) {
+            inotify_rm_watch(w->fd, w->watched[i].wd);
+            forget(w, i);
+        }
+}
+
+static void follow_dirs(struct watcher *w, uint32_t mask, const char *path)
+{
+    if (!w->recursive || !(mask & IN_ISDIR))
+        return;
+    if (mask & IN_MOVED_FROM)
+        drop_tree(w, path);
+    if (!(mask & (IN_CREATE | IN_MOVED_TO)))
+        return;
+    strbuf_add(&w->todo, path, strlen(path) + 1);
+    if (w->todo.truncated) {
+        strbuf_reset(&w->todo);
+        send_change(w, WATCH_OVERFLOW, "");
+    }
+    loop_task_queue(&w->op.agent->loop, &w->task);
+}
+
+/* The change before this one, to leave out repetitions. */
+struct last_change {
+    uint32_t what;
+    char path[OPS_PATH_MAX];
+};
+
+/* The traces of a file that is written aside and renamed: only its end, the file itself, counts. */
+static bool is_staging(struct watcher *w, const struct inotify_event *ev, const char *name)
+{
+    enum staged_kind kind = staged_kind_of(name);
+    bool arrives = w->replace != 0 && ev->cookie == w->replace && (ev->mask & IN_MOVED_TO);
+
+    if (kind == STAGED_REPLACES && (ev->mask & IN_MOVED_FROM))
+        w->replace = ev->cookie;
+    if (arrives)
+        w->replace = 0;
+    return arrives || kind != STAGED_NOT;
+}
+
+static void take_event(struct watcher *w, const struct inotify_event *ev, struct last_change *last)
+{
+    const char *name = ev->len > 0 ? ev->name : "";
+    char path[OPS_PATH_MAX];
+    size_t i;
+
+    if (ev->mask & IN_Q_OVERFLOW) {
+        send_change(w, WATCH_OVERFLOW, "");
+        return;
+    }
+    for (i = 0; i < w->n && w->watched[i].wd != ev->wd; i++)
+        ;
+    if (i == w->n || join(path, w->watched[i].path, name) < 0)
+        return;
+    if (ev->mask & IN_IGNORED) {
+        forget(w, i);
+        return;
+    }
+    if (is_staging(w, ev, name))
+        return;
+    /* a directory's own changes come from the one above it, but for the top */
+    if (name[0] == '\0' && (path[0] != '\0' || !(ev->mask & IN_DELETE_SELF)))
+        return;
+    uint32_t what = change_of(ev->mask);
+    if (what != last->what || strcmp(path, last->path) != 0)
+        send_change(w, what, path);
+    last->what = what;
+    memcpy(last->path, path, strlen(path) + 1);
+    follow_dirs(w, ev->mask, path);
+}
+
+static void on_inotify(struct loop_source *src, uint32_t events)
+{
+    struct watcher *w = CONTAINER_OF(src, struct watcher, src);
+    _Alignas(struct inotify_event) char buf[4096];
+    struct last_change last = {0};
+
+    (void)events;
+    if (!op_may_send(&w->op)) {
+        loop_unwatch(&w->op.agent->loop, src);
+        w->paused = true;
+        return;
+    }
+    int r = confine_fs_begin(w->as);
+    if (r < 0) {
+        watch_failed(w, r);
+        return;
+    }
+    ssize_t n = read(w->fd, buf, sizeof(buf));
+    for (ssize_t at = 0; at < n;) {
+        const struct inotify_event *ev = (const void *)(buf + at);
+
+        take_event(w, ev, &last);
+        at += (ssize_t)(sizeof(*ev) + ev->len);
+    }
+    confine_fs_end();
+}
+
+static void watch_resume(struct op *op)
+{
+    struct watcher *w = CONTAINER_OF(op, struct watcher, op);
+
+    if (w->paused && loop_watch(&op->agent->loop, &w->src, w->fd, EPOLLIN) == 0)
+        w->paused = false;
+    if (w->walking || w->todo.len > 0)
+        loop_task_queue(&op->agent->loop, &w->task);
+}
+
+static void watch_destroy(struct op *op)
+{
+    struct watcher *w = CONTAINER_OF(op, struct watcher, op);
+
+    loop_task_cancel(&w->task);
+    loop_unwatch(&op->agent->loop, &w->src);
+    stop_walking(w);
+    close_p(&w->fd);
+    strbuf_done(&w->todo);
+    while (w->n > 0)
+        forget(w, w->n - 1);
+    free(w->watched);
+}
+
+static const struct op_ops watch_ops = {.resume = watch_resume, .destroy = watch_destroy};
+
+/* ---- another root ---------------------------------------------------------------------------- */
+
+/* What it has seen and not told yet comes first, and IN_IGNORED after it. False: it was let go of
+ * before. */
+static bool let_go(struct watcher *w, size_t i)
+{
+    if (w->watched[i].old)
+        return false;
+    inotify_rm_watch(w->fd, w->watched[i].wd);
+    w->watched[i].old = true;
+    w->n_old++;
+    return true;
+}
+
+/* The same tree, seen from the new root. */
+static int watch_same(struct watcher *w)
+{
+    size_t n = w->n;
+    int r = 0, top;
+
+    for (size_t i = 0; i < n; i++) {
+        int res = let_go(w, i) ? watch_dir(w, w->watched[i].path) : 0;
+
+        if (res < 0 && !is_gone(res))
+            r = res;
+    }
+    if (!w->walking)
+        return r;
+    top = open_below(w, w->base);
+    if (top < 0)
+        stop_walking(w);
+    else
+        walk_move(&w->walk, top);
+    return r;
+}
+
+/* What is there now is not news. */
+static int watch_anew(struct watcher *w)
+{
+    bool ready = w->ready;
+    int r;
+
+    for (size_t i = 0; i < w->n; i++)
+        let_go(w, i);
+    stop_walking(w);
+    strbuf_reset(&w->todo);
+    w->ready = false;
+    r = watch_tree(w, "");
+    if (r >= 0 && w->walking)
+        while ((r = walk_some(w)) > 0)
+            ;
+    if (ready)
+        stop_walking(w);
+    w->ready = ready;
+    return r;
+}
+
+void file_watch_moved(struct agent *a, bool same)
+{
+    struct op *next;
+
+    for (struct op *op = a->ops; op; op = next) {
+        struct watcher *w = CONTAINER_OF(op, struct watcher, op);
+        int r;
+
+        next = op->next;
+        if (op->ops != &watch_ops)
+            continue;
+        r = confine_fs_begin(w->as);
+        if (r == 0) {
+            r = same ? watch_same(w) : watch_anew(w);
+            confine_fs_end();
+        }
+        if (chdir("/") < 0)
+            abort();
+        if (r < 0 && w->ready) /* else its walk finds out */
+            send_change(w, is_gone(r) ? WATCH_REMOVE : WATCH_OVERFLOW, "");
+    }
+}
+
+/* ---- the operation --------------------------------------------------------------------------- */
+
+static int watch_open(struct watcher *w)
+{
+    int r;
+
+    w->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (w->fd < 0)
+        return -errno;
+    r = confine_fs_begin(w->as);
+    if (r < 0)
+        return r;
+    r = watch_tree(w, "");
+    confine_fs_end();
+    if (chdir("/") < 0)
+        r = -errno;
+    return r;
+}
+
+int file_watch_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
+                     struct sg_error *e)
+{
+    const struct agent_user *as;
+    char path[OPS_PATH_MAX];
+    int res = request_target(r, &as, path, e);
+
+    if (res < 0)
+        return res;
+    uint32_t flags = wire_get_u32(r);
+    res = request_done(r, e);
+    if (res < 0)
+        return res;
+
+    struct watcher *w = op_new(a, s, &watch_ops, sizeof(*w));
+    w->src = (struct loop_source){.fd = -1, .fn = on_inotify};
+    w->task.fn = watch_turn;
+    w->as = as;
+    w->fd = -1;
+    w->recursive = (flags & FILE_RECURSIVE) != 0;
+    w->entries = (flags & FILE_ENTRIES) != 0;
+    strbuf_init(&w->todo, TODO_MAX);
+    memcpy(w->path, path, sizeof(path));
+    path_trim(w->path);
+    res = watch_open(w);
+    if (res < 0)
+        watch_failed(w, res);
+    else
+        watch_turn(&w->task);
+    return 0;
+}

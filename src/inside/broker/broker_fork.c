@@ -1,0 +1,286 @@
+/* Requests of live fork: see twin.h. */
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "inside/broker/broker.h"
+
+static void take_out(struct mould **list, struct mould *m)
+{
+    while (*list != m)
+        list = &(*list)->next;
+    *list = m->next;
+}
+
+static struct hold *hold_of(struct broker *b, uint64_t owner)
+{
+    struct hold *h = b->holds;
+
+    while (h && h->owner != owner)
+        h = h->next;
+    return h;
+}
+
+static void unlink_hold(struct broker *b, struct hold *h)
+{
+    struct hold **at = &b->holds;
+
+    while (*at != h)
+        at = &(*at)->next;
+    *at = h->next;
+}
+
+/* ---- holding --------------------------------------------------------------------------------- */
+
+struct fds {
+    int all[TWIN_HELD_FDS + TWIN_KERNELS_MAX];
+    size_t n;
+};
+
+static void fds_close(struct fds *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        close(f->all[i]);
+}
+
+static int describe(const struct mould *m, struct twin_reply *reply, struct fds *fds,
+                    struct sg_error *e)
+{
+    for (const struct mould_kernel *k = m->kernels; k; k = k->next) {
+        int pidfd = (int)syscall(SYS_pidfd_open, k->source.pid, 0);
+        if (pidfd < 0)
+            return err_errno(e, "open a mould's pidfd");
+        fds->all[fds->n++] = pidfd;
+        reply->kernels[reply->n_kernels++] = k->was;
+    }
+    return 0;
+}
+
+/* All stands still, and the report and the list of what kernels write to are in ret. */
+static int begin(struct broker *b, const struct twin_request *q, const int *fds, struct fds *ret,
+                 struct sg_error *e)
+{
+    AUTO(findings_done) struct findings f = {.more = 0};
+    struct hold *h = NULL;
+    int r, r2, report = -1, written = -1;
+
+    if (hold_of(b, q->owner) || mould_find(b->moulds, q->mould))
+        return err_set(e, SG_ERR_INVALID, -EALREADY, "the sandbox stands still already");
+    findings_init(&f);
+    r = hold_begin(q, fds, b->pairs, &f, &h, e);
+    if (r == 0 || r == -EBUSY) {
+        r2 = findings_report(&f, &report, r < 0 ? NULL : e);
+        if (r2 == 0)
+            ret->all[ret->n++] = report;
+        r = r < 0 ? r : r2;
+    }
+    if (h) {
+        h->next = b->holds;
+        b->holds = h;
+    }
+    if (r == 0) {
+        r = findings_written_list(&f, &written, e);
+        if (r == 0)
+            ret->all[ret->n++] = written;
+    }
+    return r;
+}
+
+static void tell_still(const struct twin_request *q, int written)
+{
+    struct twin_request still = {.op = TWIN_STILL, .seq = q->seq};
+    struct twin_reply reply = {.mould = q->mould};
+    struct sg_error e = {0};
+
+    broker_answer(&still, 0, &e, &reply, &written, 1);
+}
+
+static void drop(struct broker *b, struct mould *m)
+{
+    take_out(&b->moulds, m);
+    mould_end(m);
+}
+
+static int copy(struct broker *b, const struct twin_request *q, const int *fds,
+                struct twin_reply *reply, struct fds *ret, struct sg_error *e)
+{
+    struct mould *m = mould_new(q->mould, q->owner);
+    int door = q->flags & TWIN_KEEP ? fds[TWIN_HOLD_FDS] : -1;
+    int r = hold_copy(hold_of(b, q->owner), door, m, &reply->memory_bytes, e);
+
+    m->next = b->moulds;
+    b->moulds = m;
+    if (r == 0)
+        r = describe(m, reply, ret, e);
+    if (r < 0)
+        drop(b, m);
+    return r;
+}
+
+static void let_go(struct broker *b, const struct twin_request *q)
+{
+    struct hold *h = hold_of(b, q->owner);
+
+    if (h && h->mould == q->mould) {
+        unlink_hold(b, h);
+        hold_end(h, false, NULL);
+    }
+}
+
+void broker_hold(struct broker *b, const struct twin_request *q, const int *fds)
+{
+    AUTO(fds_close) struct fds along = {.n = 0};
+    struct twin_reply reply = {.mould = q->mould, .kept = q->flags & TWIN_KEEP};
+    bool told = false;
+    struct sg_error e = {0};
+    int r = begin(b, q, fds, &along, &e);
+
+    if (r == 0 && (q->flags & TWIN_TELL)) {
+        tell_still(q, along.all[TWIN_HELD_FDS - 1]);
+        told = true;
+    }
+    if (r == 0)
+        r = copy(b, q, fds, &reply, &along, &e);
+    if (r < 0 && !told)
+        let_go(b, q);
+    broker_answer(q, r, &e, &reply, along.all, r == 0 ? along.n : along.n > 0);
+}
+
+static int go(struct broker *b, const struct twin_request *q, struct twin_reply *reply,
+              struct sg_error *e)
+{
+    struct hold *h = hold_of(b, q->owner);
+    uint64_t since;
+    int r;
+
+    if (!h)
+        return err_set(e, SG_ERR_GONE, -ETIMEDOUT, "the sandbox had gone on by itself");
+    since = h->since_ns;
+    unlink_hold(b, h);
+    r = hold_end(h, (q->flags & TWIN_MOVED) != 0, e);
+    reply->held_usec = (uint32_t)((clock_ns() - since) / 1000);
+    return r;
+}
+
+void broker_go(struct broker *b, const struct twin_request *q)
+{
+    struct twin_reply reply = {.mould = q->mould};
+    struct sg_error e = {0};
+    int r = go(b, q, &reply, &e);
+
+    broker_answer(q, r, &e, &reply, NULL, 0);
+}
+
+/* ---- moulds ---------------------------------------------------------------------------------- */
+
+static void tell_lost(uint64_t number)
+{
+    struct twin_reply reply = {.mould = number};
+    struct sg_error e = {0};
+
+    broker_answer(&(struct twin_request){.op = TWIN_LOST}, 0, &e, &reply, NULL, 0);
+}
+
+void broker_drop(struct broker *b, const struct twin_request *q)
+{
+    struct mould *m = mould_find(b->moulds, q->mould);
+
+    if (m)
+        drop(b, m);
+}
+
+/* The process is reaped: the others of the mould are of no use without it. */
+bool broker_mould_lost(struct broker *b, pid_t pid)
+{
+    struct mould *m = mould_of(b->moulds, pid);
+    struct mould_kernel *k;
+
+    if (!m)
+        return false;
+    for (k = m->kernels; k->source.pid != pid; k = k->next)
+        ;
+    mould_remove(m, k);
+    tell_lost(m->number);
+    drop(b, m);
+    return true;
+}
+
+int broker_make_copy(struct broker *b, const struct twin_request *q, const int *fds,
+                     struct kernel *ret, uint64_t *ret_tid, struct sg_error *e)
+{
+    struct mould *m = mould_find(b->moulds, q->mould);
+    struct mould_kernel *k = m ? mould_kernel_of(m, q->was) : NULL;
+    bool last = (q->flags & TWIN_LAST) != 0;
+    pid_t h = 0;
+    int r;
+
+    if (!k)
+        return err_set(e, SG_ERR_GONE, -ENOENT, "the kernel's copy is gone");
+    *ret_tid = k->source.thread.tid;
+    r = mould_prepare(k, q->n_doors, &b->filter, e);
+    if (r < 0 && last)
+        kill(k->source.pid, SIGKILL);
+    if (r == 0)
+        r = mould_copy(k, last, &h, e);
+    if (r == 0)
+        r = kernel_make_from(&k->source, h, &b->chute, q, fds, ret, e);
+    if (last)
+        mould_remove(m, k);
+    if (!m->kernels)
+        drop(b, m);
+    return r;
+}
+
+/* ---- what nobody asked for ------------------------------------------------------------------- */
+
+uint64_t broker_holds_deadline(const struct broker *b)
+{
+    uint64_t first = 0;
+
+    for (const struct hold *h = b->holds; h; h = h->next)
+        if (first == 0 || h->deadline_ns < first)
+            first = h->deadline_ns;
+    return first;
+}
+
+void broker_look_at_holds(struct broker *b)
+{
+    uint64_t now = clock_ns();
+
+    for (struct hold *h = b->holds, *next; h; h = next) {
+        uint64_t number = h->mould;
+        struct mould *m = mould_find(b->moulds, number);
+        next = h->next;
+        if (now < h->deadline_ns)
+            continue;
+        unlink_hold(b, h);
+        hold_end(h, false, NULL);
+        if (m)
+            drop(b, m);
+        tell_lost(number);
+    }
+}
+
+static bool is_ours(const struct broker *b, pid_t pid)
+{
+    for (const struct pair *p = b->pairs; p; p = p->next)
+        if (p->h == pid)
+            return true;
+    for (const struct hold *h = b->holds; h; h = h->next)
+        if (hold_has(h, pid))
+            return true;
+    return pid == b->zygote.source.pid || pid == b->zygote.ahead || mould_of(b->moulds, pid);
+}
+
+void broker_loose(struct broker *b, pid_t pid, int status)
+{
+    long signal = status >> 16 ? 0 : WSTOPSIG(status);
+
+    if (!is_ours(b, pid))
+        ptrace(PTRACE_DETACH, pid, NULL, (void *)signal);
+}

@@ -1,0 +1,498 @@
+#include "inside/broker/hold.h"
+
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "inside/broker/tracee.h"
+
+#define STOP_NS     200000000ull /* for all */
+#define IDLE_NS     100000000ull /* for a kernel to come to rest */
+#define LOOK_NS     1000000000ull
+#define ROUNDS      6
+#define THREADS_MAX 4096
+#define CONTROL_FD  3
+
+struct held_kernel {
+    struct pair *pair;
+    struct cpu_state state;
+    uint64_t call_at; /* 0: it is not idle */
+    struct luggage luggage;
+    struct look_shared shared;
+};
+
+struct pair *pair_find(struct pair *list, uint64_t owner, pid_t k_inside)
+{
+    while (list && (list->owner != owner || list->k_inside != k_inside || list->k == 0))
+        list = list->next;
+    return list;
+}
+
+/* ---- who is held ----------------------------------------------------------------------------- */
+
+static void kernel_done(struct held *p)
+{
+    if (!p->kernel)
+        return;
+    luggage_done(&p->kernel->luggage);
+    free(p->kernel);
+    p->kernel = NULL;
+}
+
+static void held_free(struct held *p)
+{
+    kernel_done(p);
+    close_p(&p->subject.dir);
+    visit_done(&p->visit);
+    free(p->threads);
+    free(p);
+}
+
+/* Last in the list: kernels, which are first, go on first. */
+static struct held *held_new(struct hold *h, const struct subject *who)
+{
+    struct held *p = xcalloc(1, sizeof *p), **at = &h->all;
+
+    p->subject = *who;
+    visit_init(&p->visit);
+    while (*at)
+        at = &(*at)->next;
+    *at = p;
+    return p;
+}
+
+static struct held *held_find(const struct hold *h, pid_t pid)
+{
+    struct held *p = h->all;
+
+    while (p && p->subject.pid != pid)
+        p = p->next;
+    return p;
+}
+
+static void add_pid(pid_t **list, size_t *n, pid_t pid)
+{
+    pid_t *more = xcalloc(*n + 1, sizeof *more);
+
+    if (*n > 0)
+        memcpy(more, *list, *n * sizeof *more);
+    free(*list);
+    *list = more;
+    more[(*n)++] = pid;
+}
+
+static bool has_pid(const pid_t *list, size_t n, pid_t pid)
+{
+    for (size_t i = 0; i < n; i++)
+        if (list[i] == pid)
+            return true;
+    return false;
+}
+
+static void drop_thread(struct held *p, size_t i)
+{
+    p->n_stopped -= i < p->n_stopped;
+    p->n_threads--;
+    memmove(p->threads + i, p->threads + i + 1, (p->n_threads - i) * sizeof p->threads[0]);
+}
+
+bool hold_has(const struct hold *h, pid_t tid)
+{
+    for (const struct held *p = h->all; p; p = p->next)
+        if (has_pid(p->threads, p->n_threads, tid))
+            return true;
+    return false;
+}
+
+void hold_forget(struct hold *h, pid_t tid)
+{
+    for (struct held *p = h->all; p; p = p->next)
+        for (size_t i = 0; i < p->n_threads; i++)
+            if (p->threads[i] == tid)
+                drop_thread(p, i--);
+}
+
+static void let_go(struct held *p)
+{
+    for (size_t i = 0; i < p->n_threads; i++)
+        tracee_let_go(p->threads[i]);
+    p->n_threads = p->n_stopped = 0;
+}
+
+static void hold_free(struct hold *h)
+{
+    while (h->all) {
+        struct held *p = h->all;
+        h->all = p->next;
+        let_go(p);
+        held_free(p);
+    }
+    close_p(&h->members);
+    close_p(&h->scene.root);
+    free(h->outside);
+    free(h);
+}
+
+static void blame(const struct held *p, struct findings *f, const char *what, const char *holds,
+                  const char *remedy)
+{
+    findings_in_the_way(f,
+                        &(struct findings_who){.dir = p->subject.dir, .inside = p->subject.inside},
+                        &(struct finding){.what = what, .holds = holds, .remedy = remedy});
+}
+
+static void blame_restless(const struct held *p, struct findings *f)
+{
+    blame(p, f, "restless", "it does not stand still", "end the process, or try again");
+}
+
+/* ---- stopping -------------------------------------------------------------------------------- */
+
+/* Whoever cannot be looked at for another reason is still there. */
+static bool is_gone(int r)
+{
+    return r == -ENOENT || r == -ESRCH;
+}
+
+/* Asks a thread to stop: 1, or 0 if it is not there, or not ours to stop. */
+static size_t ask(struct held *p, pid_t tid, struct findings *f)
+{
+    int r = tracee_visit(tid);
+
+    if (r == 0)
+        add_pid(&p->threads, &p->n_threads, tid);
+    else if (r != -ESRCH)
+        blame_restless(p, f);
+    return r == 0;
+}
+
+/* How many were asked that had not been before. */
+static size_t ask_threads(struct held *p, struct findings *f)
+{
+    AUTO(free_p) pid_t *tids = NULL;
+    size_t n = 0, asked = 0;
+    int r;
+
+    if (sight_count_threads(p->subject.dir) == p->n_threads)
+        return 0;
+    r = sight_threads(p->subject.dir, &tids, &n);
+    if (r < 0 && !is_gone(r))
+        blame_restless(p, f);
+    if (r < 0)
+        return 0;
+    for (size_t i = 0; i < n && p->n_threads < THREADS_MAX; i++)
+        if (!has_pid(p->threads, p->n_threads, tids[i]))
+            asked += ask(p, tids[i], f);
+    if (p->n_threads == THREADS_MAX && n > THREADS_MAX)
+        blame_restless(p, f);
+    return asked;
+}
+
+/* A process of the group that is not held. Those that are ours are not in its pid namespace; the
+ * first in there is the agent. One that is dead holds nothing. */
+static size_t ask_new(struct hold *h, pid_t pid, struct findings *f)
+{
+    struct subject who = {.pid = pid, .dir = -1};
+    const struct sight_status *s = &who.status;
+    struct held *p;
+    bool dead;
+    int r;
+
+    r = sight_open(pid, &who.dir);
+    if (r == 0)
+        r = sight_status(who.dir, &who.status);
+    if (r < 0) {
+        if (!is_gone(r))
+            findings_in_the_way(f, &(struct findings_who){.dir = who.dir},
+                                &(struct finding){.what = "restless",
+                                                  .holds = "too many processes to look at",
+                                                  .remedy = "end some of them"});
+        close_p(&who.dir);
+        return 0;
+    }
+    dead = (s->state == 'Z' || s->state == 'X') && s->threads <= 1;
+    if (s->deep == 0 || s->inside == 1)
+        add_pid(&h->outside, &h->n_outside, pid);
+    if (dead || s->deep == 0 || s->inside == 1) {
+        close(who.dir);
+        return 0;
+    }
+    who.inside = s->inside;
+    p = held_new(h, &who);
+    return s->threads > 1 ? ask_threads(p, f) : ask(p, pid, f);
+}
+
+static int ask_all(struct hold *h, struct findings *f, size_t *ret_asked)
+{
+    AUTO(free_p) pid_t *members = NULL;
+    size_t n = 0, asked = 0;
+    int r = sight_members(h->members, &members, &n);
+
+    for (size_t i = 0; i < n && r == 0; i++) {
+        struct held *p = held_find(h, members[i]);
+        if (p)
+            asked += ask_threads(p, f);
+        else if (!has_pid(h->outside, h->n_outside, members[i]))
+            asked += ask_new(h, members[i], f);
+    }
+    *ret_asked = asked;
+    return r;
+}
+
+/* Who does not stop in time is let go when it does: the broker sees to that. */
+static void await_stop(struct held *p, uint64_t deadline_ns, struct findings *f)
+{
+    while (p->n_stopped < p->n_threads) {
+        int r = tracee_stop_by(p->threads[p->n_stopped], deadline_ns);
+        if (r == 0) {
+            p->n_stopped++;
+            continue;
+        }
+        if (r == -ETIMEDOUT)
+            blame_restless(p, f);
+        drop_thread(p, p->n_stopped);
+    }
+}
+
+static int stop_all(struct hold *h, struct findings *f, struct sg_error *e)
+{
+    uint64_t deadline = clock_ns() + STOP_NS;
+    size_t asked = 1;
+    int r = 0;
+
+    for (int round = 0; asked > 0; round++) {
+        r = ask_all(h, f, &asked);
+        if (r < 0)
+            return err_set(e, SG_ERR_INTERNAL, r, "list a sandbox's processes: %s", strerror(-r));
+        for (struct held *p = h->all; p; p = p->next)
+            await_stop(p, deadline, f);
+        if (round == ROUNDS || clock_ns() > deadline) {
+            findings_in_the_way(f, &(struct findings_who){.dir = -1},
+                                &(struct finding){.what = "restless",
+                                                  .holds = "it starts new processes all the time",
+                                                  .remedy = "end what does, or try again"});
+            return 0;
+        }
+    }
+    return 0;
+}
+
+/* In its read, or wherever it is after a while. */
+static int stop_kernel(struct held *p, struct findings *f, struct sg_error *e)
+{
+    struct held_kernel *k = p->kernel;
+    pid_t pid = p->subject.pid;
+    uint64_t deadline = clock_ns() + IDLE_NS;
+    int r;
+
+    if (ask(p, pid, f) == 0)
+        return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", p->subject.inside);
+    for (;;) {
+        await_stop(p, deadline + STOP_NS, f);
+        if (p->n_stopped == 0)
+            return 0;
+        r = cpu_save(pid, &k->state);
+        if (r < 0)
+            return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", p->subject.inside);
+        k->call_at = cpu_reading_from(pid, &k->state, CONTROL_FD);
+        if (k->call_at || clock_ns() > deadline)
+            return 0;
+        p->n_stopped = 0;
+        ptrace(PTRACE_CONT, pid, NULL, NULL);
+        poll(NULL, 0, 1);
+        ptrace(PTRACE_INTERRUPT, pid, NULL, NULL);
+    }
+}
+
+static int stop_kernels(struct hold *h, const struct twin_request *q, struct pair *pairs,
+                        struct findings *f, struct sg_error *e)
+{
+    int r = 0;
+
+    for (uint32_t i = 0; i < q->n_kernels && r == 0; i++) {
+        struct pair *pair = pair_find(pairs, q->owner, q->kernels[i]);
+        struct subject who = {.inside = q->kernels[i], .dir = -1};
+        struct held *p;
+
+        if (!pair) {
+            findings_in_the_way(
+                f, &(struct findings_who){.dir = -1, .inside = q->kernels[i]},
+                &(struct finding){.what = "exec",
+                                  .holds = "it was made by a broker that has ended since",
+                                  .remedy = "restart the kernel: what it knew is lost"});
+            continue;
+        }
+        who.pid = pair->k;
+        if (held_find(h, pair->k))
+            return err_set(e, SG_ERR_INVALID, -EINVAL, "kernel %d is named twice", q->kernels[i]);
+        if (sight_open(pair->k, &who.dir) < 0)
+            return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", q->kernels[i]);
+        p = held_new(h, &who);
+        p->kernel = xcalloc(1, sizeof *p->kernel);
+        p->kernel->pair = pair;
+        r = stop_kernel(p, f, e);
+        if (r == 0 && sight_status(who.dir, &p->subject.status) < 0)
+            r = err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", q->kernels[i]);
+    }
+    return r;
+}
+
+/* ---- looking, and copying -------------------------------------------------------------------- */
+
+/* What only a kernel can have wrong. */
+static void judge_kernel(const struct held *p, struct findings *f)
+{
+    const struct pair *pair = p->kernel->pair;
+    char text[48];
+
+    if (p->n_threads != 1) {
+        snprintf(text, sizeof text, "%zu threads", p->n_threads);
+        blame(p, f, "thread", text,
+              "end its threads (thread.join, pool.shutdown): only those of OpenBLAS, OpenMP, "
+              "numexpr and joblib rest by themselves");
+    } else if (pair->h == 0 || syscall(SYS_kcmp, pair->h, pair->k, KCMP_VM, 0UL, 0UL) != 0) {
+        blame(p, f, "exec", "it is no longer what was started as the kernel",
+              "restart the kernel: what it knew is lost");
+    } else if (!p->kernel->call_at) {
+        blame(p, f, "cell", "a cell that runs", "wait until it is over, or interrupt it");
+    }
+}
+
+static int look_at_named(struct hold *h, struct held *p, struct findings *f)
+{
+    struct held_kernel *k = p->kernel;
+    size_t before = f->n_in_the_way;
+    int r;
+
+    judge_kernel(p, f);
+    if (f->n_in_the_way > before)
+        return 0;
+    r = look_at_kernel(&h->scene, &p->subject, f, &k->luggage, &k->shared);
+    luggage_visit_own(&k->luggage, &p->visit);
+    return r;
+}
+
+static int look_at_unnamed(struct hold *h, struct held *p, struct findings *f)
+{
+    AUTO(free_p) char *cwd = NULL;
+    int r = look_at_other(&h->scene, &p->subject, f, &cwd);
+
+    if (cwd)
+        luggage_visit_cwd(cwd, &p->visit);
+    return r;
+}
+
+static int look_at_all(struct hold *h, struct findings *f, struct sg_error *e)
+{
+    h->scene.deadline_ns = clock_ns() + LOOK_NS;
+    for (struct held *p = h->all; p && clock_ns() < h->scene.deadline_ns; p = p->next) {
+        if (p->n_threads == 0 && p->kernel && f->n_in_the_way == 0)
+            return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", p->subject.inside);
+        if (p->n_threads == 0)
+            continue;
+        if ((p->kernel ? look_at_named(h, p, f) : look_at_unnamed(h, p, f)) < 0)
+            blame(p, f, "process", "it cannot be looked at", "end the process, or try again");
+    }
+    if (clock_ns() >= h->scene.deadline_ns && f->n_in_the_way == 0)
+        findings_in_the_way(f, &(struct findings_who){.dir = -1},
+                            &(struct finding){.what = "restless",
+                                              .holds = "more than can be looked at in a second",
+                                              .remedy = "close files, or end processes"});
+    if (f->n_in_the_way > 0)
+        return err_set(e, SG_ERR_LIMIT, -EBUSY, "%zu thing%s in the way of a copy", f->n_in_the_way,
+                       f->n_in_the_way == 1 ? " is" : "s are");
+    return 0;
+}
+
+int hold_copy(struct hold *h, int door, struct mould *m, uint64_t *ret_memory, struct sg_error *e)
+{
+    int r = 0;
+
+    for (struct held *p = h->all; p && r == 0; p = p->next) {
+        struct held_kernel *k = p->kernel;
+        if (!k)
+            continue;
+        struct mould_spec spec = {.h = k->pair->h,
+                                  .k = &p->subject,
+                                  .state = &k->state,
+                                  .call_at = k->call_at,
+                                  .tid = k->pair->tid,
+                                  .luggage = &k->luggage,
+                                  .shared = &k->shared,
+                                  .door = door};
+        r = mould_add(m, &spec, e);
+        if (r == -ESRCH)
+            k->pair->h = 0;
+        *ret_memory += p->subject.status.rss_bytes;
+        kernel_done(p);
+    }
+    return r;
+}
+
+/* ---- from beginning to end ------------------------------------------------------------------- */
+
+static int hold_new(const struct twin_request *q, const int *fds, struct hold **ret,
+                    struct sg_error *e)
+{
+    struct hold *h = xcalloc(1, sizeof *h);
+    int root = fcntl(fds[TWIN_H_ROOT], F_DUPFD_CLOEXEC, 0), r;
+
+    *h = (struct hold){.owner = q->owner,
+                       .mould = q->mould,
+                       .since_ns = clock_ns(),
+                       .deadline_ns = clock_ns() + TWIN_HELD_MS * 1000000ull,
+                       .members = fcntl(fds[TWIN_H_MEMBERS], F_DUPFD_CLOEXEC, 0),
+                       .scene.root = -1};
+    r = root < 0 || h->members < 0 ? -errno : scene_learn(root, &h->scene);
+    h->scene.root = root;
+    if (r < 0) {
+        hold_free(h);
+        return err_set(e, SG_ERR_INTERNAL, r, "look at a sandbox: %s", strerror(-r));
+    }
+    *ret = h;
+    return 0;
+}
+
+int hold_begin(const struct twin_request *q, const int *fds, struct pair *pairs, struct findings *f,
+               struct hold **ret, struct sg_error *e)
+{
+    struct hold *h = NULL;
+    int r = hold_new(q, fds, &h, e);
+
+    if (r < 0)
+        return r;
+    r = stop_kernels(h, q, pairs, f, e);
+    if (r == 0)
+        r = stop_all(h, f, e);
+    if (r == 0)
+        r = look_at_all(h, f, e);
+    if (r == 0)
+        *ret = h;
+    else
+        hold_free(h);
+    return r;
+}
+
+int hold_end(struct hold *h, bool moved, struct sg_error *e)
+{
+    int r = 0;
+
+    for (struct held *p = h->all; p; p = p->next) {
+        struct sg_error one = {0};
+        int r1 = 0;
+        if (moved && p->visit.n > 0 && p->n_threads > 0)
+            r1 = visit_make(p->threads[0], &p->visit, &one);
+        let_go(p);
+        if (r1 < 0 && r == 0)
+            r = err_set(e, SG_ERR_LIMIT, -EBUSY, "process %d keeps old files: %.150s",
+                        p->subject.inside, one.message);
+    }
+    hold_free(h);
+    return r;
+}

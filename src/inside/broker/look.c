@@ -1,0 +1,421 @@
+#include "inside/broker/look.h"
+
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/base/sys.h"
+
+#ifndef SYS_faccessat2
+#define SYS_faccessat2 439
+#endif
+
+static const char *const shown_at[] = {"usr/local", "dev/shm"};
+static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
+                                      "/dev/urandom"};
+
+int scene_learn(int root, struct scene *ret)
+{
+    struct sight_at at;
+    int r;
+
+    *ret = (struct scene){.root = root, .deadline_ns = UINT64_MAX};
+    r = sight_at(root, "", AT_EMPTY_PATH, &ret->at);
+    if (r == 0 && ret->at.mount == 0)
+        r = -ENOSYS;
+    ret->mounts[0] = ret->at.mount;
+    for (size_t i = 0; i < ARRAY_SIZE(shown_at) && r == 0; i++)
+        if (sight_at(root, shown_at[i], AT_SYMLINK_NOFOLLOW, &at) == 0)
+            ret->mounts[i + 1] = at.mount;
+    return r;
+}
+
+static bool is_late(const struct scene *s)
+{
+    return clock_ns() > s->deadline_ns;
+}
+
+static bool is_own(const struct scene *s, const struct sight_at *at)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(s->mounts); i++)
+        if (at->mount == s->mounts[i])
+            return true;
+    return false;
+}
+
+/* Opens as the process itself could, and says whether that is still the same file. The path is the
+ * kernel's, so no link is in it unless somebody has put it there since. */
+static bool found_again(const struct scene *s, const struct sight_status *as, const char *path,
+                        int flags, const struct sight_at *at)
+{
+    struct open_how how = {.flags = (uint64_t)(flags & ~(O_CREAT | O_EXCL | O_TRUNC)) | O_CLOEXEC |
+                                    O_NONBLOCK | O_NOCTTY,
+                           .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS};
+    struct sight_at there;
+    bool same;
+    int fd;
+
+    if (path[0] != '/')
+        return false;
+    if (flags & O_PATH)
+        how.flags = (uint64_t)(flags & (O_PATH | O_DIRECTORY)) | O_CLOEXEC | O_NOFOLLOW;
+    setfsgid(as->gid);
+    setfsuid(as->uid);
+    fd = sys_openat2(s->root, path, &how);
+    same = fd >= 0 && sight_at(fd, "", AT_EMPTY_PATH, &there) == 0 && sight_same(&there, at);
+    if (same && S_ISDIR(at->mode))
+        same = syscall(SYS_faccessat2, fd, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
+    setfsuid(0);
+    setfsgid(0);
+    close_p(&fd);
+    return same;
+}
+
+/* ---- what anybody may have ------------------------------------------------------------------- */
+
+static void in_the_way(const struct subject *who, struct findings *f, const char *what,
+                       const char *holds, const char *remedy)
+{
+    findings_in_the_way(f, &(struct findings_who){.dir = who->dir, .inside = who->inside},
+                        &(struct finding){.what = what, .holds = holds, .remedy = remedy});
+}
+
+static void look_at_itself(const struct scene *s, const struct subject *who, struct findings *f)
+{
+    struct sight_at root;
+
+    if (sight_at(who->dir, "root", 0, &root) < 0 || !sight_same(&root, &s->at))
+        in_the_way(who, f, "process", "a root directory of its own", "end the process");
+    if (who->status.filters > 1)
+        in_the_way(who, f, "process", "a system-call filter of its own", "end the process");
+}
+
+/* The kernel makes no files read-only of which one is deleted and still used. An overlay counts the
+ * names of a file below it, which stay when it is deleted, so its link tells too. */
+static bool is_deleted(const struct sight_at *at, const char *path)
+{
+    static const char mark[] = " (deleted)";
+    size_t len = strlen(path), n = sizeof mark - 1;
+
+    return at->nlink == 0 || (len > n && strcmp(path + len - n, mark) == 0);
+}
+
+static char *look_at_directory(const struct scene *s, const struct subject *who, struct findings *f)
+{
+    char path[SIGHT_PATH_MAX];
+    struct sight_at at;
+
+    if (sight_at(who->dir, "cwd", 0, &at) < 0 || sight_link(who->dir, "cwd", path) < 0)
+        return NULL;
+    if (is_own(s, &at) && is_deleted(&at, path))
+        in_the_way(who, f, "file", path, "change to a directory that exists");
+    return found_again(s, &who->status, path, O_PATH | O_DIRECTORY, &at) ? xstrdup(path) : NULL;
+}
+
+/* A descriptor of the sandbox's files. */
+struct opening {
+    int fd;
+    struct sight_at at;
+    struct sight_fd info;
+    char path[SIGHT_PATH_MAX]; /* "": too long, or none */
+};
+
+static int open_find(const struct subject *who, struct opening *ret)
+{
+    char which[24];
+
+    snprintf(which, sizeof which, "fd/%d", ret->fd);
+    ret->path[0] = '\0';
+    return sight_at(who->dir, which, 0, &ret->at);
+}
+
+static int open_look(const struct subject *who, struct opening *ret)
+{
+    char which[24];
+
+    snprintf(which, sizeof which, "fd/%d", ret->fd);
+    if (sight_link(who->dir, which, ret->path) < 0)
+        ret->path[0] = '\0';
+    return sight_fd(who->dir, ret->fd, &ret->info);
+}
+
+static bool is_writable(const struct opening *o)
+{
+    return (o->info.flags & O_ACCMODE) != O_RDONLY;
+}
+
+static bool is_stored(const struct opening *o)
+{
+    return S_ISREG(o->at.mode) || S_ISDIR(o->at.mode);
+}
+
+static int look_at_files(const struct scene *s, const struct subject *who, struct findings *f)
+{
+    AUTO(free_p) int *fds = NULL;
+    size_t n = 0;
+    int r = sight_fds(who->dir, &fds, &n);
+    struct opening o;
+
+    for (size_t i = 0; i < n && r == 0; i++) {
+        o.fd = fds[i];
+        r = is_late(s) ? -ETIMEDOUT : open_find(who, &o);
+        if (r < 0 || !is_stored(&o) || !is_own(s, &o.at))
+            continue;
+        r = open_look(who, &o);
+        if (r < 0)
+            continue;
+        if (o.info.locked)
+            in_the_way(who, f, "lock", o.path, "release the lock, or end the process");
+        else if (S_ISDIR(o.at.mode))
+            in_the_way(who, f, "file", o.path, "close the directory, or end the process");
+        else if (is_writable(&o) || is_deleted(&o.at, o.path))
+            in_the_way(who, f, "file", o.path, "close the file, or end the process");
+    }
+    return r;
+}
+
+/* Not memory: a file somewhere, that can be reached by its name. */
+static bool is_file(const struct mapping *m)
+{
+    return !m->memory && !m->anonymous && m->name[0] == '/';
+}
+
+struct mapping_look {
+    const struct scene *scene;
+    const struct subject *who;
+    struct findings *f;
+    struct look_shared *shared; /* of a kernel */
+};
+
+static int other_maps(const struct mapping *m, void *arg)
+{
+    struct mapping_look *l = arg;
+
+    if (is_late(l->scene))
+        return -ETIMEDOUT;
+    if (m->shared && m->writable && is_file(m))
+        in_the_way(l->who, l->f, "mapping", m->name, "unmap the file, or end the process");
+    return 0;
+}
+
+int look_at_other(const struct scene *s, const struct subject *who, struct findings *f,
+                  char **ret_cwd)
+{
+    struct mapping_look l = {.scene = s, .who = who, .f = f};
+    int r;
+
+    look_at_itself(s, who, f);
+    r = look_at_files(s, who, f);
+    if (r == 0)
+        r = mapping_each(who->dir, other_maps, &l);
+    if (r == 0)
+        *ret_cwd = look_at_directory(s, who, f);
+    return r;
+}
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+static int kernel_maps(const struct mapping *m, void *arg)
+{
+    struct mapping_look *l = arg;
+    struct look_shared *s = l->shared;
+
+    if (is_late(l->scene))
+        return -ETIMEDOUT;
+    if (m->memory) {
+        in_the_way(l->who, l->f, "mapping", m->name,
+                   "unmap it: whoever has it open could write to it in a copy");
+    } else if (m->writable && !m->anonymous) {
+        in_the_way(l->who, l->f, "mapping", m->name,
+                   "flush and close it, or map it private (copy on write) or for reading");
+    } else if (m->anonymous && s->n < LOOK_SHARED_MAX) {
+        s->all[s->n].start = m->start;
+        s->all[s->n].len = m->end - m->start;
+        s->all[s->n++].prot = m->prot;
+        s->bytes += m->end - m->start;
+    } else if (m->anonymous) {
+        s->bytes = UINT64_MAX;
+        return 1;
+    }
+    return s->bytes > LOOK_SHARED_BYTES_MAX;
+}
+
+static int look_at_memory(const struct scene *s, const struct subject *who, struct findings *f,
+                          struct look_shared *ret)
+{
+    struct mapping_look l = {.scene = s, .who = who, .f = f, .shared = ret};
+    int r = mapping_each(who->dir, kernel_maps, &l);
+
+    if (r == 1)
+        in_the_way(who, f, "memory", "more than 256 MiB of shared memory, or too many pieces",
+                   "free shared memory (mmap of -1, multiprocessing)");
+    return r < 0 ? r : 0;
+}
+
+static bool same_opening(const struct subject *who, int a, int b)
+{
+    return syscall(SYS_kcmp, who->pid, who->pid, KCMP_FILE, a, b) == 0;
+}
+
+/* Of 0 to 3 the one that is the same opening, or -1. */
+static int same_as_first(const struct subject *who, const struct sight_at *first,
+                         const struct opening *o)
+{
+    for (int fd = 0; fd < LUGGAGE_FIRST; fd++)
+        if (sight_same(&first[fd], &o->at) && same_opening(who, fd, o->fd))
+            return fd;
+    return -1;
+}
+
+static int same_as_file(const struct subject *who, const struct luggage *l, const struct opening *o)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        const struct luggage_item *item = &l->items[i];
+        if (item->same < 0 && ((item->flags ^ o->info.flags) & ~O_CLOEXEC) == 0 &&
+            strcmp(item->path, o->path) == 0 && same_opening(who, item->fd, o->fd))
+            return item->fd;
+    }
+    return -1;
+}
+
+static bool is_plain_device(const struct opening *o)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
+        if (strcmp(o->path, devices[i]) == 0)
+            return S_ISCHR(o->at.mode);
+    return false;
+}
+
+static void drop(struct findings *f, const struct opening *o)
+{
+    const char *name = o->path, *kind = NULL;
+    char text[SIGHT_PATH_MAX + 32];
+
+    if (S_ISSOCK(o->at.mode))
+        kind = "socket";
+    else if (S_ISFIFO(o->at.mode))
+        kind = "pipe";
+    else if (strncmp(name, "anon_inode:", 11) == 0)
+        kind = name + 11;
+    else if (strncmp(name, "/memfd:", 7) == 0)
+        kind = "memory file";
+    snprintf(text, sizeof text, "%s%s",
+             kind                  ? kind
+             : S_ISCHR(o->at.mode) ? "device "
+             : o->at.nlink == 0    ? "deleted file "
+                                   : "file ",
+             kind ? "" : name);
+    findings_dropped(f, o->fd, text);
+}
+
+static void pack(const struct scene *s, const struct subject *who, struct findings *f,
+                 struct luggage *l, const struct opening *o)
+{
+    bool own = is_stored(o) && is_own(s, &o->at);
+    bool in_proc = strncmp(o->path, "/proc/", 6) == 0;
+    struct luggage_item item = {.fd = o->fd, .same = -1, .flags = o->info.flags};
+
+    if (S_ISREG(o->at.mode))
+        item.offset = o->info.offset;
+    if (own && o->info.locked) {
+        in_the_way(who, f, "lock", o->path, "release the lock, or close the file");
+    } else if ((is_stored(o) || is_plain_device(o)) && !in_proc && o->path[0] &&
+               found_again(s, &who->status, o->path, o->info.flags, &o->at)) {
+        item.path = xstrdup(o->path);
+        if (luggage_add(l, &item)) {
+            findings_file(f, o->fd, o->path, item.offset);
+            if (own && is_writable(o))
+                findings_written(f, o->path);
+            return;
+        }
+        free(item.path);
+        if (!l->full)
+            in_the_way(who, f, "file", o->path, "close files: more than 512 cannot be taken along");
+        l->full = true;
+    } else if (own && (is_writable(o) || is_deleted(&o->at, o->path))) {
+        in_the_way(who, f, "file", o->path, "close it: it cannot be opened again by its name");
+    } else {
+        drop(f, o);
+    }
+}
+
+/* What a cell has put in the place of the kernel's own is replaced in a copy. */
+static int look_at_first(const struct scene *s, const struct subject *who, struct findings *f,
+                         struct opening *o)
+{
+    int r = 0;
+
+    if (!is_stored(o) || !is_own(s, &o->at))
+        return 0;
+    r = open_look(who, o);
+    if (r == 0 && is_writable(o))
+        in_the_way(who, f, "file", o->path, "have standard input and output as they were again");
+    return r;
+}
+
+static int look_at_further(const struct scene *s, const struct subject *who, struct findings *f,
+                           const struct sight_at *first, struct opening *o, struct luggage *l)
+{
+    struct luggage_item same = {.fd = o->fd, .same = same_as_first(who, first, o)};
+    int r = same.same < 0 ? open_look(who, o) : sight_fd(who->dir, o->fd, &o->info);
+
+    if (r < 0)
+        return r;
+    same.flags = o->info.flags;
+    if (same.same < 0)
+        same.same = same_as_file(who, l, o);
+    if (same.same < 0 || !luggage_add(l, &same))
+        pack(s, who, f, l, o);
+    return 0;
+}
+
+static int look_at_openings(const struct scene *s, const struct subject *who, struct findings *f,
+                            struct luggage *l)
+{
+    struct sight_at first[LUGGAGE_FIRST] = {{0}};
+    AUTO(free_p) int *fds = NULL;
+    size_t n = 0;
+    int r = sight_fds(who->dir, &fds, &n);
+    struct opening o;
+
+    for (size_t i = 0; i < n && r == 0; i++) {
+        l->free_fd += fds[i] == l->free_fd;
+        o.fd = fds[i];
+        r = is_late(s) ? -ETIMEDOUT : open_find(who, &o);
+        if (r < 0)
+            return r;
+        if (o.fd >= LUGGAGE_FIRST) {
+            r = look_at_further(s, who, f, first, &o, l);
+            continue;
+        }
+        first[o.fd] = o.at;
+        r = look_at_first(s, who, f, &o);
+    }
+    return r;
+}
+
+int look_at_kernel(const struct scene *s, const struct subject *who, struct findings *f,
+                   struct luggage *ret, struct look_shared *ret_shared)
+{
+    int r;
+
+    findings_kernel_begin(f);
+    look_at_itself(s, who, f);
+    r = look_at_openings(s, who, f, ret);
+    if (r == 0)
+        r = look_at_memory(s, who, f, ret_shared);
+    if (r == 0 && syscall(SYS_prlimit64, who->pid, RLIMIT_NOFILE, NULL, &ret->files) < 0)
+        r = -errno;
+    if (r < 0)
+        return r;
+    ret->cwd = look_at_directory(s, who, f);
+    findings_kernel_end(f, who->inside);
+    return 0;
+}

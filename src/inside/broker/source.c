@@ -1,0 +1,85 @@
+#include "inside/broker/source.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+
+#include "lib/base/fd.h"
+#include "inside/broker/tables.h"
+#include "inside/broker/tracee.h"
+
+#ifndef PTRACE_GET_RSEQ_CONFIGURATION
+#define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
+#endif
+
+/* As PTRACE_GET_RSEQ_CONFIGURATION answers. */
+struct rseq_configuration {
+    uint64_t pointer;
+    uint32_t size, signature, flags, pad;
+};
+
+/* What a kernel cannot tell is not registered, as far as the copies are concerned. */
+void source_learn_thread(pid_t pid, struct source_thread *ret)
+{
+    struct rseq_configuration rseq = {0};
+    void *robust = NULL;
+    size_t robust_len = 0;
+
+    if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, pid, (void *)sizeof rseq, &rseq) > 0) {
+        ret->rseq = rseq.pointer;
+        ret->rseq_len = rseq.size;
+        ret->rseq_signature = rseq.signature;
+    }
+    if (syscall(SYS_get_robust_list, pid, &robust, &robust_len) == 0) {
+        ret->robust = (uint64_t)(uintptr_t)robust;
+        ret->robust_len = robust_len;
+    }
+}
+
+int source_copy(pid_t pid, const struct cpu_state *state, uint64_t call_at, pid_t *ret,
+                struct sg_error *e)
+{
+    struct cpu_call call = {.nr = SYS_clone, .args = {CLONE_PARENT | SIGCHLD}};
+    pid_t copy = 0;
+    int r = tracee_enter_call(pid, state, call_at, &call, e);
+
+    if (r == 0)
+        r = tracee_finish_fork(pid, &copy, e);
+    if (r == 0)
+        r = tracee_await_birth(copy, e);
+    if (r == 0)
+        *ret = copy;
+    else if (copy > 0)
+        tracee_kill(copy);
+    return r;
+}
+
+int source_map_page(struct source *s, struct sg_error *e)
+{
+    struct cpu_call call = {.nr = SYS_mmap,
+                            .args = {0, (int64_t)tables_bytes(s->visit),
+                                     PROT_READ | PROT_WRITE | PROT_EXEC,
+                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0}};
+    int64_t at;
+    int r = tracee_call(s->pid, &s->state, s->call_at, &call, &at, e);
+
+    if (r == 0)
+        s->page = (uint64_t)at;
+    return r;
+}
+
+int source_be_victim(pid_t pid, int score, struct sg_error *e)
+{
+    char path[40], text[8];
+    int r;
+
+    snprintf(path, sizeof path, "/proc/%d/oom_score_adj", pid);
+    snprintf(text, sizeof text, "%d", score);
+    r = file_write(AT_FDCWD, path, text);
+    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "write '%s': %s", path, strerror(-r)) : 0;
+}

@@ -1,0 +1,72 @@
+/* A boot of its own for each sandbox.
+ *
+ * Programs take the kernel's boot_id for the name of the machine's current run. The host's would be
+ * the same in all sandboxes, and tell which of them share a host. So a file with a random one
+ * covers it, on the sandbox's own layer, through a mount that is read-only. It keeps its name
+ * there: a file system with a file that has none and is in use cannot be made read-only, which live
+ * fork does (warden/providers/process/files.c). Who removes it inside cannot be forked. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/random.h>
+
+#include "lib/base/fd.h"
+#include "lib/base/sys.h"
+#include "inside/stage/stage.h"
+
+#define SOURCE "/new/run/.boot_id"
+#define TARGET "/new/proc/sys/kernel/random/boot_id"
+
+/* Version 4, variant 1, as the kernel's is. */
+static int make_uuid(char ret[40])
+{
+    uint8_t b[16];
+
+    if (getrandom(b, sizeof b, 0) != (ssize_t)sizeof b)
+        return -EIO;
+    b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
+    b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
+    snprintf(ret, 40, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x\n",
+             b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
+             b[14], b[15]);
+    return 0;
+}
+
+static int make_source(struct sg_error *e)
+{
+    AUTO(close_p) int fd = open(SOURCE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
+    char text[40];
+    int r = fd < 0 ? -errno : make_uuid(text);
+
+    if (r == 0)
+        r = fd_write_all(fd, text, strlen(text));
+    if (r == -EEXIST)
+        return err_set(
+            e, SG_ERR_GONE, -EBUSY,
+            "/run/.boot_id is a directory: no sandbox begins with that, it can only be ended");
+    return r < 0 ? err_set(e, err_kind_of(-r), r, "write the boot id: %s", strerror(-r)) : 0;
+}
+
+/* By mount(2): a detached mount would count as a namespace, and those are forbidden by now. */
+static int cover(struct sg_error *e)
+{
+    AUTO(close_p) int at = -1;
+    struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY};
+
+    if (mount(SOURCE, TARGET, NULL, MS_BIND, NULL) < 0)
+        return err_errno(e, "cover the boot id");
+    at = open(TARGET, O_PATH | O_CLOEXEC);
+    if (at < 0 || sys_mount_setattr(at, 0, &attr) < 0)
+        return err_errno(e, "make the boot id read-only");
+    return 0;
+}
+
+int boot_id_renew(struct sg_error *e)
+{
+    int r;
+
+    unlink(SOURCE); /* a saved layer may hold anything */
+    r = make_source(e);
+    return r < 0 ? r : cover(e);
+}

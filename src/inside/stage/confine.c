@@ -1,0 +1,300 @@
+/* Ids, capabilities and limits. Raw system calls throughout: the libc wrappers would signal other
+ * threads, and there are none. */
+#include "inside/stage/confine.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "lib/base/fd.h"
+#include "lib/base/sys.h"
+#include "inside/stage/layers.h"
+
+#define CAP(c)    (UINT64_C(1) << (c))
+#define KEEP_HARD RLIM_INFINITY
+
+/* What set-up tools (apt, pip, npm, su) need of "root" inside, and nothing that reaches the kernel.
+ */
+#define ROOT_CAPS                                                                    \
+    (CAP(CAP_CHOWN) | CAP(CAP_DAC_OVERRIDE) | CAP(CAP_FOWNER) | CAP(CAP_FSETID) |    \
+     CAP(CAP_SETUID) | CAP(CAP_SETGID) | CAP(CAP_KILL) | CAP(CAP_NET_BIND_SERVICE) | \
+     CAP(CAP_SYS_CHROOT))
+/* What root may do to files when the agent works for it. */
+#define ROOT_FS_CAPS (CAP(CAP_CHOWN) | CAP(CAP_DAC_OVERRIDE) | CAP(CAP_FOWNER) | CAP(CAP_FSETID))
+#define AGENT_CAPS                                                                  \
+    (ROOT_CAPS | CAP(CAP_SETPCAP) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_SYS_ADMIN) | \
+     CAP(CAP_SYS_RESOURCE))
+
+/* The control group's limit comes first: it counts what it refuses, so that the result can name it.
+ */
+#define NPROC_MORE 64
+
+#define AGENT_LIMITS (CONFINE_LIMITS - 2)
+#define AGENT_FILES  8192 /* 1,024 processes with three pipes each, and some */
+
+static int caps_get(uint64_t *effective, uint64_t *permitted)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct d[2];
+
+    if (syscall(SYS_capget, &head, d) < 0)
+        return -errno;
+    *effective = d[0].effective | (uint64_t)d[1].effective << 32;
+    *permitted = d[0].permitted | (uint64_t)d[1].permitted << 32;
+    return 0;
+}
+
+/* The inheritable set, and with it the ambient one, becomes empty. */
+static int caps_set(uint64_t effective, uint64_t permitted)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct d[2] = {
+        {.effective = (uint32_t)effective, .permitted = (uint32_t)permitted},
+        {.effective = (uint32_t)(effective >> 32), .permitted = (uint32_t)(permitted >> 32)},
+    };
+
+    return syscall(SYS_capset, &head, d) < 0 ? -errno : 0;
+}
+
+/* Newer kernels know capabilities that our headers do not: go on until the kernel says stop. */
+static int bound_caps(uint64_t keep)
+{
+    for (unsigned long c = 0; c < 64; c++) {
+        if (keep & CAP(c))
+            continue;
+        if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0)
+            return errno == EINVAL && c > 0 ? 0 : -errno;
+    }
+    return 0;
+}
+
+static int set_ids(uint32_t uid, uint32_t gid)
+{
+    if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, gid, gid, gid) < 0 ||
+        syscall(SYS_setresuid, uid, uid, uid) < 0)
+        return -errno;
+    return 0;
+}
+
+/* Never above what we have ourselves: that would need a privilege, and the host chose its limits.
+ */
+static int bounded_limit(int resource, rlim_t soft, rlim_t hard, struct confine_limit *ret)
+{
+    struct rlimit old;
+
+    if (getrlimit(resource, &old) < 0)
+        return -errno;
+    if (hard > old.rlim_max)
+        hard = old.rlim_max;
+    *ret = (struct confine_limit){
+        .resource = resource,
+        .value = {.rlim_cur = soft < hard ? soft : hard, .rlim_max = hard},
+    };
+    return 0;
+}
+
+int confine_limits(const struct agent_config *config, struct confine_limit ret[CONFINE_LIMITS])
+{
+    const rlim_t nproc = config->pids + NPROC_MORE;
+    const struct {
+        int resource;
+        rlim_t soft, hard;
+    } limits[CONFINE_LIMITS] = {
+        {RLIMIT_CORE, 0, 0},
+        {RLIMIT_NPROC, nproc, nproc},
+        {RLIMIT_MEMLOCK, 64 * 1024, 64 * 1024},
+        {RLIMIT_MSGQUEUE, 64 * 1024, 64 * 1024},
+        {RLIMIT_SIGPENDING, 1024, 1024},
+        {RLIMIT_RTPRIO, 0, 0},
+        {RLIMIT_NICE, 0, 0},
+        {RLIMIT_STACK, 8 * 1024 * 1024, KEEP_HARD},
+        /* The agent itself is not held to these: AGENT_LIMITS. */
+        {RLIMIT_NOFILE, 1024, 4096},
+        {RLIMIT_FSIZE, config->disk_bytes, config->disk_bytes},
+    };
+    int r = 0;
+
+    for (size_t i = 0; i < CONFINE_LIMITS && r == 0; i++)
+        r = bounded_limit(limits[i].resource, limits[i].soft, limits[i].hard, &ret[i]);
+    return r;
+}
+
+static int set_limits(const struct agent_config *config, size_t from, size_t to, struct sg_error *e)
+{
+    struct confine_limit l[CONFINE_LIMITS];
+    int r = confine_limits(config, l);
+
+    for (size_t i = from; i < to && r == 0; i++)
+        if (setrlimit(l[i].resource, &l[i].value) < 0)
+            r = -errno;
+    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "set resource limits: %s", strerror(-r)) : 0;
+}
+
+/* For the agent and, inherited, for every program. */
+static int limit_resources(const struct agent_config *config, struct sg_error *e)
+{
+    return set_limits(config, 0, AGENT_LIMITS, e);
+}
+
+/* What the agent itself must not be held to. */
+static int limit_files(const struct agent_config *config, struct sg_error *e)
+{
+    return set_limits(config, AGENT_LIMITS, CONFINE_LIMITS, e);
+}
+
+/* When memory runs out a program dies, not the agent. The file belongs to the host's root while we
+ * are undumpable, as a copy of the agent is; the ids are still the agent's, so nobody inside can
+ * use the gap. */
+static int volunteer_for_oom(struct sg_error *e)
+{
+    int r;
+
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    r = file_write(AT_FDCWD, "/proc/self/oom_score_adj", "1000");
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    return r < 0
+               ? err_set(e, SG_ERR_INTERNAL, r, "write /proc/self/oom_score_adj: %s", strerror(-r))
+               : 0;
+}
+
+/* What no program can ever have. The agent keeps what it holds: it never execs, so the bounding set
+ * only binds its children. */
+static int limit_caps(const struct agent_config *config, struct sg_error *e)
+{
+    int r;
+
+    if (LAYER_OMITTED(config->omit, LAYER_CAPS))
+        return 0;
+    r = bound_caps(ROOT_CAPS);
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "drop capabilities: %s", strerror(-r));
+    if (prctl(PR_SET_SECUREBITS, SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,
+              0, 0, 0) < 0)
+        return err_errno(e, "lock the ambient capabilities");
+    return 0;
+}
+
+static int become(const struct agent_user *as, const struct agent_config *config,
+                  struct sg_error *e)
+{
+    int r = set_ids(as->uid, as->gid);
+
+    if (r < 0)
+        return err_set(e, err_kind_of(-r), r, "become user '%s': %s", as->name, strerror(-r));
+    /* Until exec this is a copy of the agent: no other process of the user may look into it. */
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+        return err_errno(e, "become undumpable");
+    if (as->uid == 0 && LAYER_OMITTED(config->omit, LAYER_CAPS))
+        return 0;
+    uint64_t caps = as->uid == 0 ? ROOT_CAPS : 0;
+    r = caps_set(caps, caps);
+    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "set capabilities: %s", strerror(-r)) : 0;
+}
+
+int confine_process(const struct agent_user *as, const struct agent_config *config,
+                    struct sg_error *e)
+{
+    int r = volunteer_for_oom(e);
+
+    if (r == 0 && !LAYER_OMITTED(config->omit, LAYER_RLIMITS))
+        r = limit_files(config, e);
+    if (r == 0)
+        r = become(as, config, e);
+    if (r < 0)
+        return r;
+    if (!LAYER_OMITTED(config->omit, LAYER_NNP) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return err_errno(e, "set no_new_privs");
+    if (LAYER_OMITTED(config->omit, LAYER_SECCOMP))
+        return 0;
+    r = seccomp_load(config->filter);
+    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "load the system-call filter: %s", strerror(-r))
+                 : 0;
+}
+
+static int leave_root(struct sg_error *e)
+{
+    int r = prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 ? -errno : set_ids(AGENT_UID, AGENT_UID);
+
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "become the agent's user: %s", strerror(-r));
+    prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
+    return 0;
+}
+
+static int keep_agent_caps(const struct agent_config *config, struct sg_error *e)
+{
+    uint64_t effective, permitted;
+    int r = caps_get(&effective, &permitted);
+
+    if (r == 0 && !LAYER_OMITTED(config->omit, LAYER_CAPS))
+        permitted &= AGENT_CAPS;
+    if (r == 0)
+        r = caps_set(permitted, permitted);
+    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "keep the agent's capabilities: %s", strerror(-r))
+                 : 0;
+}
+
+int confine_agent(const struct agent_config *config, struct sg_error *e)
+{
+    bool as_root = LAYER_OMITTED(config->omit, LAYER_AGENT);
+    struct confine_limit files;
+    int r = bounded_limit(RLIMIT_NOFILE, AGENT_FILES, KEEP_HARD, &files);
+
+    if (r == 0 && setrlimit(RLIMIT_NOFILE, &files.value) < 0)
+        r = -errno;
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "prepare the agent: %s", strerror(-r));
+    if (!LAYER_OMITTED(config->omit, LAYER_RLIMITS))
+        r = limit_resources(config, e);
+    if (r == 0)
+        r = limit_caps(config, e);
+    if (r == 0 && !as_root)
+        r = leave_root(e);
+    if (r == 0)
+        r = keep_agent_caps(config, e);
+    if (r < 0)
+        return r;
+    if (prctl(PR_SET_DUMPABLE, (unsigned long)as_root, 0, 0, 0) < 0)
+        return err_errno(e, "make the agent undumpable");
+    return 0;
+}
+
+/* What the agent itself may do, while it works as somebody else. */
+static uint64_t own_effective, own_permitted;
+
+int confine_fs_begin(const struct agent_user *as)
+{
+    uint64_t caps = as->uid == 0 ? ROOT_FS_CAPS : 0;
+    int r = caps_get(&own_effective, &own_permitted);
+
+    if (r < 0)
+        return r;
+    if (syscall(SYS_setgroups, 0, NULL) < 0)
+        return -errno;
+    /* These two answer the previous id, never an error: what counts is what a second call says. */
+    syscall(SYS_setfsgid, as->gid);
+    syscall(SYS_setfsuid, as->uid);
+    if (syscall(SYS_setfsgid, -1) != as->gid || syscall(SYS_setfsuid, -1) != as->uid)
+        r = -EPERM;
+    if (r == 0)
+        r = caps_set(caps & own_permitted, own_permitted);
+    if (r < 0)
+        confine_fs_end();
+    return r;
+}
+
+/* Going back to one's own ids and effective capabilities needs no privilege. Not being back would
+ * mean that the next operation runs as the wrong user: there is nothing sane to do but end. */
+void confine_fs_end(void)
+{
+    long uid = syscall(SYS_geteuid), gid = syscall(SYS_getegid);
+
+    syscall(SYS_setfsgid, gid);
+    syscall(SYS_setfsuid, uid);
+    if (syscall(SYS_setfsgid, -1) != gid || syscall(SYS_setfsuid, -1) != uid ||
+        caps_set(own_effective, own_permitted) < 0)
+        abort();
+}

@@ -1,0 +1,402 @@
+/* From detached mounts to the root directory of a sandbox.
+ *
+ * The spawner lives in a mount namespace that holds two mounts only, so that cloning it is cheap
+ * and shows nothing: a tiny read-only tmpfs and a /proc (the kernel lets a user namespace mount
+ * /proc only where one is fully visible already).
+ *
+ *   /new         where the sandbox's root is attached
+ *   /aside       proc, dev and usr/local of the sandbox, until they have their place
+ *   /mask/file   mode 000 and owned by the host's root, who is nobody inside: opening it
+ *   /mask/dir    fails for root inside as well. They cover what /proc should not show.
+ *   /dev         the device nodes
+ *   /proc        of W */
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "lib/base/err.h"
+#include "lib/base/fd.h"
+#include "lib/base/sys.h"
+#include "inside/stage/layers.h"
+#include "inside/stage/places.h"
+#include "inside/stage/stage.h"
+
+/* Tells about the host or its other tenants, or could be used to change it. */
+static const char *masked_files[] = {
+    "config.gz",     "cgroups",     "fb",           "interrupts",  "iomem",
+    "ioports",       "kallsyms",    "kcore",        "key-users",   "keys",
+    "kmsg",          "kpagecgroup", "kpagecount",   "kpageflags",  "latency_stats",
+    "locks",         "modules",     "pagetypeinfo", "sched_debug", "slabinfo",
+    "sysrq-trigger", "timer_list",  "timer_stats",  "vmallocinfo",
+};
+static const char *masked_dirs[] = {"acpi", "asound", "driver", "dynamic_debug", "scsi"};
+/* Needed by programs, never to be written. */
+static const char *readonly_dirs[] = {"sys", "irq", "bus", "fs"};
+
+static const char *const nested_limits[] = {
+    "user_namespaces", "mnt_namespaces", "net_namespaces",    "pid_namespaces",
+    "ipc_namespaces",  "uts_namespaces", "cgroup_namespaces", "time_namespaces",
+};
+
+/* Directories of the host's /usr that a sandbox sees. */
+static const char *const usr_shown[] = {"bin",   "games",   "include", "lib",  "lib32",
+                                        "lib64", "libexec", "libx32",  "sbin", "share"};
+
+#define INOTIFY_INSTANCES "32"
+#define INOTIFY_WATCHES   "16384"
+
+#define ASIDE      "/aside"
+#define PROC_FLAGS (MS_NOSUID | MS_NODEV | MS_NOEXEC)
+
+#define TINY_FLAGS (MS_NOSUID | MS_NOEXEC)
+
+static const struct {
+    const char *path;
+    mode_t mode;
+    unsigned major, minor;
+} tiny_nodes[] = {
+    {"new", S_IFDIR | 0755, 0, 0},         {"proc", S_IFDIR | 0755, 0, 0},
+    {"aside", S_IFDIR | 0755, 0, 0},       {"aside/proc", S_IFDIR | 0755, 0, 0},
+    {"aside/dev", S_IFDIR | 0755, 0, 0},   {"mask", S_IFDIR | 0755, 0, 0},
+    {"mask/dir", S_IFDIR, 0, 0},           {"mask/empty", S_IFDIR | 0555, 0, 0},
+    {"aside/local", S_IFDIR | 0755, 0, 0}, {"mask/file", S_IFREG, 0, 0},
+    {"dev", S_IFDIR | 0755, 0, 0},         {"dev/pts", S_IFDIR | 0755, 0, 0},
+    {"dev/shm", S_IFDIR | 0755, 0, 0},     {"dev/null", S_IFCHR | 0666, 1, 3},
+    {"dev/zero", S_IFCHR | 0666, 1, 5},    {"dev/full", S_IFCHR | 0666, 1, 7},
+    {"dev/random", S_IFCHR | 0666, 1, 8},  {"dev/urandom", S_IFCHR | 0666, 1, 9},
+    {"dev/tty", S_IFCHR | 0666, 5, 0},
+};
+
+static const struct {
+    const char *path, *to;
+} tiny_links[] = {
+    {"dev/fd", "/proc/self/fd"},       {"dev/stdin", "/proc/self/fd/0"},
+    {"dev/stdout", "/proc/self/fd/1"}, {"dev/stderr", "/proc/self/fd/2"},
+    {"dev/ptmx", "pts/ptmx"},
+};
+
+static int make_tiny_root(struct sg_error *e)
+{
+    if (mount("sandglass", "/tmp", "tmpfs", TINY_FLAGS, "mode=0755,size=64k,nr_inodes=32") < 0 ||
+        chdir("/tmp") < 0)
+        return err_errno(e, "mount the domain's tmpfs");
+    for (size_t i = 0; i < ARRAY_SIZE(tiny_nodes); i++) {
+        mode_t mode = tiny_nodes[i].mode;
+        int r = S_ISDIR(mode) ? mkdir(tiny_nodes[i].path, mode & 07777)
+                              : mknod(tiny_nodes[i].path, mode,
+                                      makedev(tiny_nodes[i].major, tiny_nodes[i].minor));
+        if (r < 0)
+            return err_errno(e, "make '%s' in the domain's tmpfs", tiny_nodes[i].path);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(tiny_links); i++)
+        if (symlink(tiny_links[i].to, tiny_links[i].path) < 0)
+            return err_errno(e, "make '%s' in the domain's tmpfs", tiny_links[i].path);
+    if (mount("proc", "proc", "proc", PROC_FLAGS, NULL) < 0)
+        return err_errno(e, "mount the domain's /proc");
+    return 0;
+}
+
+static int pivot_here(struct sg_error *e)
+{
+    if (sys_pivot_root(".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+        return err_errno(e, "pivot_root");
+    return 0;
+}
+
+int root_prepare(struct sg_error *e)
+{
+    int r;
+
+    umask(0);
+    if (unshare(CLONE_NEWNS) < 0)
+        return err_errno(e, "make the domain's mount namespace");
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        return err_errno(e, "make mounts private");
+    r = make_tiny_root(e);
+    if (r < 0)
+        return r;
+    r = pivot_here(e);
+    if (r < 0)
+        return r;
+    if (mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | TINY_FLAGS, NULL) < 0)
+        return err_errno(e, "make the domain's tmpfs read-only");
+    return 0;
+}
+
+/* Kernels differ in what /proc has: an absent entry is fine. */
+static int mask(const char *names[], size_t n, const char *with, struct sg_error *e)
+{
+    char path[64];
+
+    for (size_t i = 0; i < n; i++) {
+        if (!names[i])
+            continue;
+        snprintf(path, sizeof path, ASIDE "/proc/%s", names[i]);
+        if (mount(with, path, NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
+            return err_errno(e, "mask %s", path + sizeof ASIDE - 1);
+    }
+    return 0;
+}
+
+static void strike_absent(const char *names[], size_t n)
+{
+    char path[64];
+
+    for (size_t i = 0; i < n; i++) {
+        snprintf(path, sizeof path, "/proc/%s", names[i] ? names[i] : "");
+        if (access(path, F_OK) < 0)
+            names[i] = NULL;
+    }
+}
+
+void root_learn(void)
+{
+    strike_absent(masked_files, ARRAY_SIZE(masked_files));
+    strike_absent(masked_dirs, ARRAY_SIZE(masked_dirs));
+    strike_absent(readonly_dirs, ARRAY_SIZE(readonly_dirs));
+}
+
+static int make_readonly(struct sg_error *e)
+{
+    char path[64];
+
+    for (size_t i = 0; i < ARRAY_SIZE(readonly_dirs); i++) {
+        if (!readonly_dirs[i])
+            continue;
+        snprintf(path, sizeof path, ASIDE "/proc/%s", readonly_dirs[i]);
+        if (mount(path, path, NULL, MS_BIND, NULL) < 0 && errno == ENOENT)
+            continue;
+        if (mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | PROC_FLAGS, NULL) < 0)
+            return err_errno(e, "make %s read-only", path + sizeof ASIDE - 1);
+    }
+    return 0;
+}
+
+static int set_user_limit(const char *name, const char *value, struct sg_error *e)
+{
+    char path[64];
+    int r;
+
+    snprintf(path, sizeof path, ASIDE "/proc/sys/user/max_%s", name);
+    r = file_write(AT_FDCWD, path, value);
+    if (r < 0 && r != -ENOENT)
+        return err_set(e, SG_ERR_INTERNAL, r, "write %s: %s", path + sizeof ASIDE - 1,
+                       strerror(-r));
+    return 0;
+}
+
+/* The kernel itself then refuses namespaces inside, whatever the system-call filter says. */
+static int forbid_nested_namespaces(struct sg_error *e)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(nested_limits) && r == 0; i++)
+        r = set_user_limit(nested_limits[i], "0", e);
+    return r;
+}
+
+/* The host's limit on inotify is shared by the sandboxes of a domain: none may take all of it. */
+static int share_inotify(struct sg_error *e)
+{
+    int r = set_user_limit("inotify_instances", INOTIFY_INSTANCES, e);
+
+    return r < 0 ? r : set_user_limit("inotify_watches", INOTIFY_WATCHES, e);
+}
+
+static int mount_proc(unsigned omit, struct sg_error *e)
+{
+    int r = 0;
+
+    if (mount("proc", ASIDE "/proc", "proc", PROC_FLAGS, NULL) < 0)
+        return err_errno(e, "mount /proc");
+    if (!LAYER_OMITTED(omit, LAYER_NESTED_NS))
+        r = forbid_nested_namespaces(e);
+    if (r == 0 && !LAYER_OMITTED(omit, LAYER_UIDS))
+        r = share_inotify(e);
+    if (r < 0 || LAYER_OMITTED(omit, LAYER_PROC_MASK))
+        return r;
+    r = mask(masked_files, ARRAY_SIZE(masked_files), "/mask/file", e);
+    if (r == 0)
+        r = mask(masked_dirs, ARRAY_SIZE(masked_dirs), "/mask/dir", e);
+    return r < 0 ? r : make_readonly(e);
+}
+
+static int mount_dev(struct sg_error *e)
+{
+    if (mount("/dev", ASIDE "/dev", NULL, MS_BIND, NULL) < 0)
+        return err_errno(e, "mount /dev");
+    if (mount("devpts", ASIDE "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+              "newinstance,ptmxmode=0666,mode=0620,gid=5,max=64") < 0)
+        return err_errno(e, "mount /dev/pts");
+    return 0;
+}
+
+/* A mount point for a user's mount: made in the sandbox's own layer if it is not there. Nothing
+ * inside can race with us yet, but the template could hold a symbolic link: none is followed. */
+static int make_target(const char *target, bool is_dir, int *ret_fd, struct sg_error *e)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+                           .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS};
+    AUTO(close_p) int dir = open("/new", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    char part[NAME_MAX + 1];
+    const char *p = target;
+
+    for (;;) {
+        size_t len;
+        while (*p == '/')
+            p++;
+        len = strcspn(p, "/");
+        if (len == 0)
+            break;
+        if (len > NAME_MAX)
+            return err_set(e, SG_ERR_INVALID, -ENAMETOOLONG,
+                           "mount target '%s' has a too long name", target);
+        memcpy(part, p, len);
+        part[len] = '\0';
+        p += len;
+        bool last = p[strspn(p, "/")] == '\0';
+        if (last && !is_dir) {
+            int fd = openat(dir, part, O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0644);
+            close_p(&fd);
+        } else if (mkdirat(dir, part, 0755) < 0 && errno != EEXIST) {
+            return err_errno(e, "make the mount target '%s'", target);
+        }
+        int next = sys_openat2(dir, part, &how);
+        if (next < 0 && errno == ELOOP)
+            return err_set(
+                e, SG_ERR_INVALID, -ELOOP,
+                "mount target '%s' leads through a symbolic link: name the real directory", target);
+        if (next < 0)
+            return err_errno(e, "open the mount target '%s'", target);
+        close(dir);
+        dir = next;
+    }
+    *ret_fd = steal_fd(&dir);
+    return 0;
+}
+
+static int attach_mounts(const struct stage_setup *setup, const int *mounts, struct sg_error *e)
+{
+    for (uint32_t i = 0; i < setup->n_mounts; i++) {
+        AUTO(close_p) int at = -1;
+        struct stat st;
+        int r;
+
+        if (fstat(mounts[i], &st) < 0)
+            return err_errno(e, "look at the source of '%s'", setup->targets[i]);
+        r = make_target(setup->targets[i], S_ISDIR(st.st_mode), &at, e);
+        if (r < 0)
+            return r;
+        if (syscall(SYS_move_mount, mounts[i], "", at, "",
+                    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+            return err_errno(e, "mount '%s'", setup->targets[i]);
+    }
+    return 0;
+}
+
+static int leave_old_root(unsigned omit, struct sg_error *e)
+{
+    if (chdir("/new") < 0)
+        return err_errno(e, "enter the new root");
+    if (LAYER_OMITTED(omit, LAYER_PIVOT)) {
+        if (mkdir("oldroot", 0755) < 0 || sys_pivot_root(".", "oldroot") < 0 || chdir("/") < 0)
+            return err_errno(e, "pivot_root");
+        return 0;
+    }
+    return pivot_here(e);
+}
+
+int root_build(unsigned omit, struct sg_error *e)
+{
+    int r = mount_dev(e);
+
+    return r < 0 ? r : mount_proc(omit, e);
+}
+
+static void closedir_p(DIR **d)
+{
+    if (*d)
+        closedir(*d);
+}
+
+static bool is_shown(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(usr_shown); i++)
+        if (strcmp(name, usr_shown[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Whatever else the host has in /usr is covered, so that what is shown is a list. */
+static int cover_unlisted(struct sg_error *e)
+{
+    AUTO(closedir_p) DIR *d = opendir("/new/usr");
+    struct dirent *entry;
+    char path[sizeof "/new/usr/" + NAME_MAX];
+
+    if (!d)
+        return err_errno(e, "list /usr");
+    while ((entry = readdir(d)) != NULL) {
+        const char *name = entry->d_name;
+        const char *cover = entry->d_type == DT_DIR ? "/mask/empty" : "/mask/file";
+        if (entry->d_type == DT_LNK || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+            strcmp(name, "local") == 0 || is_shown(name))
+            continue;
+        snprintf(path, sizeof path, "/new/usr/%s", name);
+        if (mount(cover, path, NULL, MS_BIND, NULL) < 0)
+            return err_errno(e, "cover %s", path + 4);
+    }
+    return 0;
+}
+
+/* The host's /usr, with our own local in it: that one is a folder of the root layer. */
+static int attach_usr(int usr, struct sg_error *e)
+{
+    if (mount("/new/usr/local", ASIDE "/local", NULL, MS_BIND, NULL) < 0 ||
+        sys_move_mount(usr, AT_FDCWD, "/new/usr") < 0 ||
+        mount(ASIDE "/local", "/new/usr/local", NULL, MS_MOVE, NULL) < 0)
+        return err_errno(e, "attach /usr and /usr/local; the host must have both");
+    return cover_unlisted(e);
+}
+
+/* Then the names of these directories lead to them: nothing inside runs that could change that. */
+static int check_places(int root, struct sg_error *e)
+{
+    AUTO(places_done) struct places p = PLACES_NONE;
+    int r = places_mend(root, e);
+
+    if (r == 0)
+        r = places_open(root, &p, e);
+    return r < 0 ? err_in_the_way(e, r) : 0;
+}
+
+int root_enter(const struct stage_setup *setup, const int *mounts, unsigned omit,
+               struct sg_error *e)
+{
+    int r;
+
+    if (sys_move_mount(mounts[0], AT_FDCWD, "/new") < 0)
+        return err_errno(e, "attach the root layer");
+    r = check_places(mounts[0], e);
+    if (r == 0)
+        r = attach_usr(mounts[1], e);
+    if (r < 0)
+        return r;
+    if (mount(ASIDE "/dev", "/new/dev", NULL, MS_MOVE, NULL) < 0 ||
+        mount(ASIDE "/proc", "/new/proc", NULL, MS_MOVE, NULL) < 0)
+        return err_errno(e, "attach /dev and /proc");
+    r = boot_id_renew(e);
+    if (r < 0)
+        return r;
+    /* Shared memory is a folder of the root layer, so that one limit holds for all. */
+    if (mount("/new/run/shm", "/new/dev/shm", NULL, MS_BIND, NULL) < 0)
+        return err_errno(e, "attach /dev/shm");
+    r = attach_mounts(setup, mounts + STAGE_FIXED_FDS, e);
+    return r < 0 ? r : leave_old_root(omit, e);
+}

@@ -1,0 +1,226 @@
+/* Holder and spawner of a domain.
+ *
+ * The holder is pid 1 of W: it does nothing but to send back the byte that shows that it lives, and
+ * when it goes (the warden closed its socket, or died) the kernel ends everything in W. The spawner
+ * clones sandboxes, one request at a time. */
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "lib/base/err.h"
+#include "lib/base/fd.h"
+#include "lib/base/sys.h"
+#include "inside/stage/layers.h"
+#include "inside/stage/stage.h"
+
+/* In a child of the holder, because whoever makes a network namespace stays in it. */
+static _Noreturn void make_first_netns(void)
+{
+    AUTO(close_p) int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct spawn_reply reply = {0};
+    struct sg_error e = {0};
+    int ns = -1;
+
+    /* Whoever waits for this has more to do meanwhile, and there may be two processors only. */
+    setpriority(PRIO_PROCESS, 0, 10);
+    reply.code = netns_renew(proc, &e);
+    if (reply.code == 0)
+        ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (reply.code == 0 && ns < 0)
+        reply.code = err_errno(&e, "open the first network namespace");
+    snprintf(reply.message, sizeof reply.message, "%.255s", e.message);
+    fd_send(STAGE_NETNS_FD, &reply, sizeof reply, &ns, reply.code < 0 ? 0 : 1);
+    _exit(0);
+}
+
+int holder_main(void)
+{
+    ssize_t n;
+    char c;
+
+    prctl(PR_SET_NAME, "sg-holder");
+    signal(SIGCHLD, SIG_IGN); /* orphans of W are reaped by the kernel */
+    if (fork() == 0)
+        make_first_netns();
+    close(STAGE_NETNS_FD);
+    while ((n = read(STAGE_CONTROL_FD, &c, 1)) > 0 || (n < 0 && errno == EINTR))
+        if (n > 0)
+            send(STAGE_CONTROL_FD, &c, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return 0;
+}
+
+static int enter_first_netns(struct sg_error *e)
+{
+    AUTO(close_p) int ns = -1;
+    struct spawn_reply reply;
+    size_t n = 1;
+    ssize_t got = fd_recv(STAGE_NETNS_FD, &reply, sizeof reply, &ns, &n);
+
+    if (got != (ssize_t)sizeof reply)
+        return err_set(e, SG_ERR_INTERNAL, -EPIPE,
+                       "the holder ended while the domain was being made");
+    if (reply.code < 0)
+        return err_set(e, err_kind_of(-reply.code), reply.code, "%.255s", reply.message);
+    if (setns(ns, CLONE_NEWNET) < 0)
+        return err_errno(e, "enter the first network namespace");
+    close(STAGE_NETNS_FD);
+    return 0;
+}
+
+int stage_enter_domain(int userns_fd, struct sg_error *e)
+{
+    if (setns(userns_fd, CLONE_NEWUSER) < 0)
+        return err_errno(e, "enter the domain's user namespace");
+    close(userns_fd);
+    if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, 0, 0, 0) < 0 ||
+        syscall(SYS_setresuid, 0, 0, 0) < 0)
+        return err_errno(e, "become root of the domain");
+    /* Changing ids made us undumpable, which would give our children's /proc entries to the host's
+     * root and keep us from writing their id maps. */
+    prctl(PR_SET_DUMPABLE, 1);
+    return 0;
+}
+
+static int write_map(int procfd, pid_t pid, const char *which, uint32_t first_id,
+                     struct sg_error *e)
+{
+    char path[48], text[48];
+    int r;
+
+    snprintf(path, sizeof path, "%d/%s", pid, which);
+    snprintf(text, sizeof text, "0 %u 65536", first_id);
+    r = file_write(procfd, path, text);
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "write %s: %s", which, strerror(-r));
+    return 0;
+}
+
+/* The child must not start before its ids are mapped: it waits for a byte in a pipe. Each has one
+ * of its own, since the next may be cloned before this one has read it. If the spawner is killed
+ * first, the pipe closes, and so must the spawner's socket, which the child has too: the warden
+ * waits for that. */
+static _Noreturn void child_main(const int start_line[2], int channel_fd, const int *cgroup_fds,
+                                 const struct spawn_request *q)
+{
+    char go;
+
+    close(start_line[1]);
+    if (read(start_line[0], &go, 1) != 1)
+        _exit(1);
+    stage_main(channel_fd, cgroup_fds, q);
+}
+
+static int spawn(int procfd, const struct spawn_request *q, const int *fds, int ret_fds[2],
+                 struct sg_error *e)
+{
+    AUTO(close_p) int pidfd = -1, wait_end = -1, go_end = -1;
+    struct clone_args args = {
+        .flags = CLONE_PARENT | CLONE_PIDFD | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
+                 CLONE_NEWIPC | CLONE_NEWUTS,
+        .pidfd = (uintptr_t)&pidfd,
+    };
+    char path[32];
+    pid_t pid;
+    int r, userns, start_line[2];
+
+    if (pipe2(start_line, O_CLOEXEC) < 0)
+        return err_errno(e, "make a pipe");
+    wait_end = start_line[0];
+    go_end = start_line[1];
+    pid = sys_clone3(&args);
+    if (pid < 0)
+        return err_errno(e, "clone a sandbox");
+    if (pid == 0)
+        child_main(start_line, fds[0], fds + 1, q);
+
+    r = write_map(procfd, pid, "uid_map", q->first_id, e);
+    if (r == 0)
+        r = write_map(procfd, pid, "gid_map", q->first_id, e);
+    if (r < 0) {
+        syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+        return r;
+    }
+    snprintf(path, sizeof path, "%d/ns/user", pid);
+    userns = openat(procfd, path, O_RDONLY | O_CLOEXEC);
+    if (userns < 0)
+        return err_errno(e, "open the sandbox's user namespace");
+    if (write(go_end, "g", 1) != 1)
+        return err_errno(e, "start the sandbox");
+    ret_fds[0] = steal_fd(&pidfd);
+    ret_fds[1] = userns;
+    return 0;
+}
+
+/* Returns false when the warden is gone. */
+static bool serve_one(int procfd)
+{
+    struct spawn_request q;
+    struct spawn_reply reply = {0};
+    struct sg_error e = {0};
+    int in[1 + STAGE_CGROUPS_MAX], out[2] = {-1, -1};
+    size_t n = ARRAY_SIZE(in);
+    ssize_t got = fd_recv(STAGE_CONTROL_FD, &q, sizeof q, in, &n);
+
+    if (got <= 0)
+        return got == -EINTR;
+    if (got == sizeof q && q.magic == STAGE_BEAT && n == 0) {
+        reply.code = STAGE_BEATS;
+        return fd_send(STAGE_CONTROL_FD, &reply, sizeof reply, NULL, 0) == 0;
+    }
+    if (got != sizeof q || q.magic != STAGE_MAGIC || n != 1 + (size_t)q.n_cgroups)
+        return false;
+    reply.code = spawn(procfd, &q, in, out, &e);
+    snprintf(reply.message, sizeof reply.message, "%.255s", e.message);
+    fd_send(STAGE_CONTROL_FD, &reply, sizeof reply, out, reply.code < 0 ? 0 : 2);
+    for (size_t i = 0; i < n; i++)
+        close(in[i]);
+    for (size_t i = 0; i < 2; i++)
+        close_p(&out[i]);
+    if (q.last || LAYER_OMITTED(q.omit, LAYER_NETNS))
+        return true;
+    /* Ready for the next one while this one starts. */
+    root_learn();
+    return netns_renew(procfd, &e) == 0;
+}
+
+static int prepare(int *ret_procfd, struct sg_error *e)
+{
+    int r = stage_prepare(e);
+
+    if (r == 0)
+        r = root_prepare(e);
+    if (r < 0)
+        return r;
+    *ret_procfd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (*ret_procfd < 0)
+        return err_errno(e, "open the domain's /proc");
+    r = stage_enter_domain(STAGE_USERNS_FD, e);
+    return r < 0 ? r : enter_first_netns(e);
+}
+
+int spawner_main(void)
+{
+    struct spawn_reply reply = {0};
+    struct sg_error e = {0};
+    int procfd = -1;
+
+    prctl(PR_SET_NAME, "sg-spawner");
+    reply.code = prepare(&procfd, &e);
+    if (reply.code < 0) {
+        /* Answers the first request, so that the reason is not lost. */
+        snprintf(reply.message, sizeof reply.message, "%.255s", e.message);
+        fd_send(STAGE_CONTROL_FD, &reply, sizeof reply, NULL, 0);
+        return 1;
+    }
+    while (serve_one(procfd))
+        ;
+    return 0;
+}

@@ -1,0 +1,123 @@
+/* The first steps of a new sandbox, from clone to agent. See stage.h for what comes before. */
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "inside/agent/agent.h"
+#include "lib/base/err.h"
+#include "lib/base/fd.h"
+#include "lib/base/sys.h"
+#include "inside/stage/confine.h"
+#include "inside/stage/layers.h"
+#include "inside/stage/stage.h"
+
+#define CHANNEL_FD 3
+
+/* Compiled once by the spawner; every sandbox inherits the finished program. */
+static struct seccomp_prog filter;
+
+int stage_prepare(struct sg_error *e)
+{
+    return seccomp_compile(&filter, e);
+}
+
+static int receive_setup(struct stage_setup *ret, int *fds, struct sg_error *e)
+{
+    size_t n = STAGE_FDS_MAX;
+    ssize_t got = fd_recv(CHANNEL_FD, ret, sizeof *ret, fds, &n);
+
+    if (got == 0)
+        _exit(0); /* the warden changed its mind */
+    if (got != (ssize_t)sizeof *ret || ret->magic != STAGE_MAGIC ||
+        ret->n_mounts > STAGE_MOUNTS_MAX || n != STAGE_FIXED_FDS + ret->n_mounts)
+        return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the stage received a malformed setup");
+    return 0;
+}
+
+static int become_root_inside(struct sg_error *e)
+{
+    if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, 0, 0, 0) < 0 ||
+        syscall(SYS_setresuid, 0, 0, 0) < 0)
+        return err_errno(e, "become root of the sandbox");
+    return 0;
+}
+
+/* Writing "0" moves the writer. The descriptors were opened by the warden, whose rights count. */
+static int join_cgroups(const int *fds, size_t n, struct sg_error *e)
+{
+    for (size_t i = 0; i < n; i++)
+        if (write(fds[i], "0", 1) != 1)
+            return err_errno(e, "join control group %zu", i);
+    /* After joining: this makes the sandbox's own groups the root that it can see. */
+    if (unshare(CLONE_NEWCGROUP) < 0)
+        return err_errno(e, "make a cgroup namespace");
+    return 0;
+}
+
+/* What needs no decision yet. The channel moves to a number of its own, and nothing else of the
+ * spawner's stays open. */
+static int prepare(int channel_fd, const int *cgroup_fds, const struct spawn_request *q,
+                   struct sg_error *e)
+{
+    int r = become_root_inside(e);
+
+    if (r == 0)
+        r = join_cgroups(cgroup_fds, q->n_cgroups, e);
+    if (r < 0)
+        return r;
+    if (channel_fd != CHANNEL_FD && dup3(channel_fd, CHANNEL_FD, O_CLOEXEC) < 0)
+        return err_errno(e, "move the channel");
+    if (sys_close_range(CHANNEL_FD + 1, ~0U, 0) < 0)
+        return err_errno(e, "close the spawner's descriptors");
+    return root_build(q->omit, e);
+}
+
+static int finish(unsigned omit, struct agent_config *config, struct sg_error *e)
+{
+    struct stage_setup setup;
+    int fds[STAGE_FDS_MAX], r = receive_setup(&setup, fds, e);
+
+    if (r < 0)
+        return r;
+    r = root_enter(&setup, fds, omit, e);
+    if (r < 0)
+        return r;
+    if (sethostname(setup.hostname, strnlen(setup.hostname, sizeof setup.hostname)) < 0)
+        return err_errno(e, "set the host name");
+    sys_close_range(CHANNEL_FD + 1, ~0U, 0);
+    *config = (struct agent_config){.filter = &filter,
+                                    .disk_bytes = setup.disk_bytes,
+                                    .pids = setup.pids,
+                                    .cpus = setup.cpus,
+                                    .line = (setup.flags & STAGE_LINE) != 0,
+                                    .twins = (setup.flags & STAGE_TWINS) != 0,
+                                    .omit = omit};
+    return confine_agent(config, e);
+}
+
+void stage_main(int channel_fd, const int *cgroup_fds, const struct spawn_request *q)
+{
+    struct agent_config config;
+    struct stage_reply reply = {0};
+    struct sg_error e = {0};
+    int r;
+
+    prctl(PR_SET_NAME, "sg-agent");
+    umask(022);
+    r = prepare(channel_fd, cgroup_fds, q, &e);
+    if (r == 0)
+        r = finish(q->omit, &config, &e);
+    reply.code = r;
+    reply.kind = (int32_t)e.kind;
+    snprintf(reply.message, sizeof reply.message, "%.255s", e.message);
+    if (fd_write_all(CHANNEL_FD, &reply, sizeof reply) < 0 || r < 0)
+        _exit(1);
+    agent_serve(CHANNEL_FD, &config);
+    _exit(0);
+}

@@ -1,0 +1,189 @@
+/* What the files of audit/ share; audit.h is what others see.
+ *
+ *   record.c   a line: made from a record, and taken apart
+ *   pending.c  records that are not written yet, folded if they are many
+ *   sign.c     the key that signs heads
+ *   rotate.c   the files: their names, which there are, the next one; the folders of tenants
+ *   chain.c    one chain, and writing to it
+ *   log.c      all chains               sync.c     on the disk
+ *   back.c     lines, the newest first
+ *   query.c    reading backwards        verify.c   reading forwards, and believing nothing */
+#pragma once
+
+#include "lib/audit/audit.h"
+
+#define AUDIT_HASH_LEN 64 /* hexadecimal */
+#define AUDIT_TIME_LEN 24 /* "2026-11-15T10:00:00.123Z" */
+/* All texts of a record at their longest, each byte escaped, and what is around them. */
+#define AUDIT_LINE_MAX 16384u
+
+/* ---- record.c -------------------------------------------------------------------------------- */
+
+struct audit_head {
+    uint64_t seq; /* 0: none */
+    char hash[AUDIT_HASH_LEN + 1];
+};
+/* Where the chain is: what the next line continues. */
+struct audit_place {
+    uint64_t seq;           /* the last that was given out, in any chain */
+    uint64_t records;       /* of the chain; heads have a seq and are no records */
+    struct audit_head head; /* the last one */
+    uint64_t since_head;    /* records after it */
+    char hash[AUDIT_HASH_LEN + 1];
+};
+void audit_place_init(struct audit_place *p);
+
+void audit_time_text(int64_t ms, char ret[AUDIT_TIME_LEN + 1]);
+
+/* Append a line with its newline, and move the place on. */
+struct audit_signer;
+void audit_print_record(struct strbuf *out, struct audit_place *p, int64_t time_ms, uint64_t count,
+                        const struct audit_record *r);
+void audit_print_head(struct strbuf *out, struct audit_place *p, int64_t time_ms, uint32_t file,
+                      const struct audit_signer *signer);
+
+/* A line's frame, which is always the same. Pointers into the line. */
+struct audit_line {
+    uint64_t seq;
+    const char *time;       /* AUDIT_TIME_LEN */
+    const char *prev;       /* AUDIT_HASH_LEN, as is hash */
+    const char *hash;       /* of the first hashed bytes of the line */
+    size_t hashed;          /* bytes that hash is of */
+    const char *signature;  /* NULL: no head */
+    size_t signature_len;   /* as base64 */
+    size_t signed_len;      /* bytes that it is of */
+    uint64_t records, file; /* of a head */
+};
+/* -EINVAL: it is no line of ours. line has no newline. */
+int audit_line_read(const char *line, size_t len, struct audit_line *ret);
+/* The value of a text field as it stands there, with escapes. NULL: there is none. It cannot be
+ * fooled by the content of another: there, a quote has a backslash before it. */
+const char *audit_line_text(const char *line, size_t len, const char *key, size_t *ret_len);
+/* Of the line's beginning. */
+void audit_hash_text(const char *line, size_t len, char ret[AUDIT_HASH_LEN + 1]);
+
+/* ---- pending.c ------------------------------------------------------------------------------- */
+
+struct audit_entry {
+    struct audit_entry *next;  /* in order of time */
+    struct audit_entry *chain; /* in the table */
+    uint64_t key, count;
+    int64_t time_ms;
+    uint64_t again_ns;     /* was written: when what came since is */
+    struct audit_record r; /* its texts follow */
+};
+/* Entries of all chains by what they are. */
+#define AUDIT_BUCKETS 4096
+struct audit_table {
+    struct audit_entry *buckets[AUDIT_BUCKETS];
+    uint64_t seed;
+};
+void audit_table_init(struct audit_table *t);
+
+struct audit_queue {
+    struct audit_entry *first, **last;
+    size_t n;
+};
+/* Of one chain. */
+struct audit_pending {
+    struct audit_table *table;
+    struct audit_queue wait;   /* to be written */
+    struct audit_queue recent; /* refusals that were, and may come again */
+};
+void audit_pending_init(struct audit_pending *p, struct audit_table *t);
+void audit_pending_add(struct audit_pending *p, const struct audit_record *r, int64_t time_ms);
+/* The first n were written. */
+void audit_pending_written(struct audit_pending *p, size_t n, uint64_t now_ns);
+/* Refusals that came again wait to be written, if it is time; all: in any case. */
+void audit_pending_repeat(struct audit_pending *p, uint64_t now_ns, bool all);
+void audit_pending_done(struct audit_pending *p);
+
+/* ---- sign.c ---------------------------------------------------------------------------------- */
+
+#define AUDIT_KEY_FILE    "head.key"
+#define AUDIT_PUBLIC_FILE "head.pub"
+
+/* Made, if the directory has none. */
+int audit_signer_open(int dirfd, struct audit_signer **ret, struct sg_error *e);
+void audit_signer_free(struct audit_signer *s); /* NULL is allowed; for checkers too */
+/* Appends the signature as base64. */
+void audit_sign(const struct audit_signer *s, const void *data, size_t len, struct strbuf *out);
+
+/* The same with the public half alone. pem: NULL for the directory's own. */
+int audit_checker_open(int dirfd, const char *pem, struct audit_signer **ret, struct sg_error *e);
+bool audit_check(const struct audit_signer *s, const void *data, size_t len, const char *signature,
+                 size_t signature_len);
+
+/* ---- rotate.c -------------------------------------------------------------------------------- */
+
+/* The numbers of the files that are there, ascending; to be freed. */
+int audit_files(int dirfd, uint32_t **ret, size_t *ret_n, struct sg_error *e);
+/* flags: of open(2). A regular file or nothing. Descriptor or -errno. */
+int audit_file_open(int dirfd, uint32_t number, int flags);
+void audit_file_name(uint32_t number, char *buf, size_t cap);
+/* Removes files from *oldest on until `keep` of them are left, the last being `newest`. */
+void audit_files_trim(int dirfd, uint32_t *oldest, uint32_t newest, uint32_t keep);
+/* The tenants that have a chain, sorted; to be freed. */
+int audit_tenants(int dirfd, char (**ret)[ID_LEN + 1], size_t *ret_n, struct sg_error *e);
+/* The folder of one; "": the one above itself. Descriptor or -errno. */
+int audit_tenant_open(int dirfd, const char *tenant);
+
+/* ---- chain.c --------------------------------------------------------------------------------- */
+
+struct audit_chain {
+    struct audit_chain *next;
+    int top;                 /* the folder above; not its own */
+    char tenant[ID_LEN + 1]; /* "": of none */
+    struct audit_pending pending;
+    struct audit_place place;
+    int dir, fd;             /* of the newest file; both may be closed */
+    bool next_file;          /* the next one is to be made */
+    uint32_t oldest, newest; /* numbers of files; newest is 0 if there is none */
+    uint64_t size;
+    uint64_t head_ns;  /* when the last head was written */
+    uint64_t noted_ns; /* when the chain above has noted one, */
+    uint64_t noted;    /* which; 0: none */
+    bool torn;         /* a write has failed half way, and taking it back has too */
+    bool unsynced;     /* written to since the last sync */
+    bool made;         /* with a new file */
+    /* The last head that is being synced, and that was: what the chain above may note. After a
+     * power cut it must not know of more than there is. */
+    struct audit_head syncing, durable;
+};
+struct audit_writer {
+    const struct audit_limits *limits;
+    const struct audit_signer *signer;
+    uint64_t *seq; /* of all chains */
+};
+/* Reads where it ends. tenant: its folder is there. *seq becomes the highest number. */
+int audit_chain_open(int top, const char *tenant, struct audit_table *table, uint64_t *seq,
+                     struct audit_chain **ret, struct sg_error *e);
+void audit_chain_free(struct audit_chain *c);
+/* Writes what waits. head: and signs a head behind it if there is none. */
+int audit_chain_flush(struct audit_chain *c, const struct audit_writer *w, bool head);
+/* Closes files that are not needed now. */
+void audit_chain_rest(struct audit_chain *c);
+
+/* ---- sync.c ---------------------------------------------------------------------------------- */
+
+struct audit_sync *audit_sync_new(struct audit_chain *chains);
+/* log.c: it has been tried. */
+void audit_synced(struct audit_log *log, int r);
+
+/* ---- back.c ---------------------------------------------------------------------------------- */
+
+/* Every whole line of a chain, the newest first. */
+struct audit_back {
+    int dir;
+    uint64_t below; /* files that begin with that or a higher number are skipped; 0: none */
+    uint32_t *files;
+    size_t n;    /* that were not begun */
+    int64_t end; /* of what was not read of the file at hand, files[n] */
+    char *buf;   /* lines in [first, at) were not told */
+    char *first, *at;
+};
+int audit_back_open(struct audit_back *b, int dir, uint64_t below,
+                    struct sg_error *e); /* takes dir */
+void audit_back_done(struct audit_back *b);
+/* 1; 0: there are no more; -errno. The line has no newline, and lives until the next. */
+int audit_back_next(struct audit_back *b, const char **ret, size_t *ret_len, struct sg_error *e);

@@ -1,0 +1,256 @@
+/* Records of a chain that wait to be written. A refusal stays known for a second after it was:
+ * those that are equal to it are counted, and written as one. Of other records up to half of the
+ * room each has a line of its own. Above that equal ones are counted; when even different ones are
+ * too many, only whose they are and what they were is kept, and at last only how many were allowed
+ * and how many were not: the room is bounded, and no denial goes without being counted. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "lib/audit/audit_impl.h"
+
+#define FOLD_FROM (AUDIT_PENDING_MAX / 2)
+/* Room that records with their own names may not take. */
+#define ROOM_OF_SANDBOXES 1024
+#define ROOM_OF_VERDICTS  8
+
+#define FOLDED "too many records at once"
+
+/* The texts of a record that make it equal to another, and those that only go along with it. */
+#define TEXTS 10
+static const size_t texts[TEXTS] = {
+    offsetof(struct audit_record, kind),    offsetof(struct audit_record, tenant),
+    offsetof(struct audit_record, sandbox), offsetof(struct audit_record, name),
+    offsetof(struct audit_record, address), offsetof(struct audit_record, protocol),
+    offsetof(struct audit_record, verdict), offsetof(struct audit_record, rule),
+    offsetof(struct audit_record, detail),  offsetof(struct audit_record, policy),
+};
+#define TEXTS_EQUAL 9 /* the first ones */
+
+static const char **text_of(struct audit_record *r, size_t i)
+{
+    return (const char **)(void *)((char *)r + texts[i]);
+}
+
+static const char *text_at(const struct audit_record *r, size_t i)
+{
+    const char *s = *(const char *const *)(const void *)((const char *)r + texts[i]);
+
+    return s ? s : "";
+}
+
+/* How much of a text is kept, whole characters if it is UTF-8. */
+static size_t kept(const char *s)
+{
+    size_t n = strnlen(s, AUDIT_TEXT_MAX + 1);
+
+    if (n <= AUDIT_TEXT_MAX)
+        return n;
+    for (n = AUDIT_TEXT_MAX; n > AUDIT_TEXT_MAX - 3 && ((unsigned char)s[n] & 0xc0) == 0x80; n--)
+        ;
+    return n;
+}
+
+/* The seed keeps who chooses the names from choosing the bucket. */
+static uint64_t key_of(const struct audit_table *t, const struct audit_record *r)
+{
+    uint64_t h = t->seed ^ r->port;
+
+    for (size_t i = 0; i < TEXTS_EQUAL; i++) {
+        const char *s = text_at(r, i);
+
+        for (size_t n = kept(s); n > 0; n--)
+            h = (h ^ (unsigned char)*s++) * 0x100000001b3ull;
+        h = (h ^ (h >> 29)) * 0x9e3779b97f4a7c15ull;
+    }
+    return h;
+}
+
+static bool equal(const struct audit_record *kept_one, const struct audit_record *r)
+{
+    if (kept_one->port != r->port)
+        return false;
+    for (size_t i = 0; i < TEXTS_EQUAL; i++) {
+        const char *a = text_at(kept_one, i), *b = text_at(r, i);
+        size_t n = kept(b);
+
+        if (strlen(a) != n || memcmp(a, b, n) != 0)
+            return false;
+    }
+    return true;
+}
+
+static struct audit_entry *entry_new(const struct audit_record *r, int64_t time_ms, uint64_t key)
+{
+    struct audit_entry *en;
+    size_t size = sizeof(*en);
+    char *at;
+
+    for (size_t i = 0; i < TEXTS; i++)
+        size += kept(text_at(r, i)) + 1;
+    en = xcalloc(1, size);
+    *en = (struct audit_entry){.key = key, .count = 1, .time_ms = time_ms, .r = *r};
+    at = (char *)(en + 1);
+    for (size_t i = 0; i < TEXTS; i++) {
+        size_t n = kept(text_at(r, i));
+
+        memcpy(at, text_at(r, i), n);
+        *text_of(&en->r, i) = at;
+        at += n + 1;
+    }
+    return en;
+}
+
+void audit_table_init(struct audit_table *t)
+{
+    *t = (struct audit_table){0};
+    if (getrandom(&t->seed, sizeof(t->seed), GRND_NONBLOCK) != (ssize_t)sizeof(t->seed))
+        t->seed = (uint64_t)(uintptr_t)t;
+}
+
+static void queue_add(struct audit_queue *q, struct audit_entry *en)
+{
+    en->next = NULL;
+    *q->last = en;
+    q->last = &en->next;
+    q->n++;
+}
+
+static struct audit_entry *queue_take(struct audit_queue *q)
+{
+    struct audit_entry *en = q->first;
+
+    q->first = en->next;
+    if (!q->first)
+        q->last = &q->first;
+    q->n--;
+    return en;
+}
+
+void audit_pending_init(struct audit_pending *p, struct audit_table *t)
+{
+    *p = (struct audit_pending){.table = t};
+    p->wait.last = &p->wait.first;
+    p->recent.last = &p->recent.first;
+}
+
+static bool is_refusal(const struct audit_record *r)
+{
+    return r->verdict && strcmp(r->verdict, "deny") == 0;
+}
+
+static bool count_into_equal(struct audit_table *t, const struct audit_record *r, uint64_t key,
+                             int64_t time_ms)
+{
+    struct audit_entry *en = t->buckets[key % AUDIT_BUCKETS];
+
+    while (en && !(en->key == key && equal(&en->r, r)))
+        en = en->chain;
+    if (!en)
+        return false;
+    if (en->count++ == 0) { /* it was written: this is of those that came since */
+        en->time_ms = time_ms;
+        en->r.up = en->r.down = en->r.ms = 0;
+    }
+    en->r.up += r->up;
+    en->r.down += r->down;
+    en->r.ms += r->ms;
+    return true;
+}
+
+/* False: it is a new one, and above `room`. */
+static bool add_within(struct audit_pending *p, const struct audit_record *r, int64_t time_ms,
+                       size_t room)
+{
+    struct audit_table *t = p->table;
+    uint64_t key = key_of(t, r);
+    struct audit_entry *en;
+
+    if ((p->wait.n >= FOLD_FROM || is_refusal(r)) && count_into_equal(t, r, key, time_ms))
+        return true;
+    if (p->wait.n >= room)
+        return false;
+    en = entry_new(r, time_ms, key);
+    en->chain = t->buckets[key % AUDIT_BUCKETS];
+    t->buckets[key % AUDIT_BUCKETS] = en;
+    queue_add(&p->wait, en);
+    return true;
+}
+
+/* One of four. */
+static const char *plain_verdict(const char *verdict)
+{
+    if (!verdict || !verdict[0])
+        return NULL;
+    return strcmp(verdict, "allow") == 0    ? "allow"
+           : strcmp(verdict, "report") == 0 ? "report"
+                                            : "deny";
+}
+
+void audit_pending_add(struct audit_pending *p, const struct audit_record *r, int64_t time_ms)
+{
+    struct audit_record of_sandbox = {.kind = r->kind,
+                                      .tenant = r->tenant,
+                                      .sandbox = r->sandbox,
+                                      .verdict = r->verdict,
+                                      .rule = FOLDED,
+                                      .up = r->up,
+                                      .down = r->down,
+                                      .ms = r->ms};
+    struct audit_record of_verdict = {.kind = "folded",
+                                      .tenant = r->tenant,
+                                      .verdict = plain_verdict(r->verdict),
+                                      .rule = FOLDED,
+                                      .up = r->up,
+                                      .down = r->down,
+                                      .ms = r->ms};
+
+    (void)(add_within(p, r, time_ms, AUDIT_PENDING_MAX - ROOM_OF_SANDBOXES - ROOM_OF_VERDICTS) ||
+           add_within(p, &of_sandbox, time_ms, AUDIT_PENDING_MAX - ROOM_OF_VERDICTS) ||
+           add_within(p, &of_verdict, time_ms, AUDIT_PENDING_MAX));
+}
+
+static void entry_free(struct audit_table *t, struct audit_entry *en)
+{
+    struct audit_entry **at = &t->buckets[en->key % AUDIT_BUCKETS];
+
+    while (*at != en)
+        at = &(*at)->chain;
+    *at = en->chain;
+    free(en);
+}
+
+void audit_pending_written(struct audit_pending *p, size_t n, uint64_t now_ns)
+{
+    for (; n > 0; n--) {
+        struct audit_entry *en = queue_take(&p->wait);
+
+        if (!is_refusal(&en->r) || p->recent.n >= AUDIT_PENDING_MAX) {
+            entry_free(p->table, en);
+            continue;
+        }
+        en->count = 0;
+        en->again_ns = now_ns + AUDIT_REPEAT_NS;
+        queue_add(&p->recent, en);
+    }
+}
+
+void audit_pending_repeat(struct audit_pending *p, uint64_t now_ns, bool all)
+{
+    while (p->recent.first && (all || p->recent.first->again_ns <= now_ns)) {
+        struct audit_entry *en = queue_take(&p->recent);
+
+        if (en->count > 0)
+            queue_add(&p->wait, en);
+        else
+            entry_free(p->table, en);
+    }
+}
+
+void audit_pending_done(struct audit_pending *p)
+{
+    while (p->wait.first)
+        entry_free(p->table, queue_take(&p->wait));
+    while (p->recent.first)
+        entry_free(p->table, queue_take(&p->recent));
+}

@@ -1,0 +1,63 @@
+/* What was written to files, made durable. The thread that waits has descriptors of its own: files
+ * may be closed, and the record too, while it does. */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "lib/audit/audit_impl.h"
+#include "lib/base/fd.h"
+
+struct audit_sync {
+    int *fds;
+    size_t n;
+    int r;
+};
+
+static void take(struct audit_sync *s, int fd)
+{
+    int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+    if (copy >= 0)
+        s->fds[s->n++] = copy;
+    else
+        s->r = -EMFILE; /* it stays to be done */
+}
+
+struct audit_sync *audit_sync_new(struct audit_chain *chains)
+{
+    struct audit_sync *s = xcalloc(1, sizeof(*s));
+    size_t n = 0;
+
+    for (struct audit_chain *c = chains; c; c = c->next)
+        n += c->unsynced ? 2 : 0;
+    s->fds = xcalloc(n + 1, sizeof(*s->fds));
+    for (struct audit_chain *c = chains; c; c = c->next) {
+        c->syncing = c->place.head;
+        if (!c->unsynced)
+            continue;
+        take(s, c->fd);
+        if (c->made)
+            take(s, c->dir);
+        c->unsynced = c->made = false;
+    }
+    return s;
+}
+
+void audit_sync_run(struct audit_sync *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (fdatasync(s->fds[i]) < 0)
+            s->r = -errno;
+}
+
+int audit_sync_end(struct audit_log *log, struct audit_sync *s)
+{
+    int r = s->r;
+
+    for (size_t i = 0; i < s->n; i++)
+        close(s->fds[i]);
+    free(s->fds);
+    free(s);
+    if (log)
+        audit_synced(log, r);
+    return r;
+}

@@ -1,0 +1,411 @@
+/* Reading each chain from the oldest line to the newest: each line must continue the one before,
+ * and heads must be signed. Where the first file begins with a later record, older files have been
+ * removed, and the head that it begins with vouches for the place. The chain above comes first:
+ * what it has noted of the others must be there. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/audit/audit_impl.h"
+#include "lib/text/parse.h"
+
+#define CHUNK (256u * 1024)
+
+/* What the chain above says of another: its last head that was noted. */
+struct note {
+    char tenant[ID_LEN + 1];
+    uint64_t at;  /* the record that says so */
+    uint64_t seq; /* of the head */
+    char hash[AUDIT_HASH_LEN + 1];
+    bool seen;
+};
+
+struct verify {
+    struct audit_signer *key;
+    struct audit_report *report;
+    const char *tenant; /* whose chain; "": the one above */
+    struct note *notes;
+    size_t n_notes, cap_notes;
+    struct note *note; /* of this chain, or NULL */
+    bool note_found;
+    uint64_t first_seq, last_seq; /* of this chain; 0: nothing was read yet */
+    char hash[AUDIT_HASH_LEN + 1];
+    uint64_t records; /* as the next head must count them */
+    uint64_t unsigned_records;
+    uint32_t file;
+    bool file_begins;
+    uint64_t noted_seq; /* 0: none */
+    const char *noted_hash;
+    bool noted_found;
+};
+
+static int broken(struct verify *v, uint64_t seq, const char *fmt, ...) PRINTF(3, 4);
+static int broken(struct verify *v, uint64_t seq, const char *fmt, ...)
+{
+    va_list ap;
+
+    char *to = v->report->message;
+    size_t cap = sizeof(v->report->message);
+    int n = v->tenant[0] ? snprintf(to, cap, "tenant %s: ", v->tenant) : 0;
+
+    va_start(ap, fmt);
+    vsnprintf(to + n, cap - (size_t)n, fmt, ap);
+    va_end(ap);
+    v->report->bad_seq = seq;
+    return -EBADMSG;
+}
+
+/* The least number that the next line can have. */
+static uint64_t expected(const struct verify *v)
+{
+    return v->last_seq + 1;
+}
+
+/* ---- one line -------------------------------------------------------------------------------- */
+
+static int check_first(struct verify *v, const struct audit_line *l)
+{
+    bool zeros = strspn(l->prev, "0") >= AUDIT_HASH_LEN;
+
+    if (!l->signature)
+        return broken(v, l->seq, "the record begins in the middle: %" PRIu64 " is no head", l->seq);
+    if (zeros != (l->records == 0))
+        return broken(v, l->seq, "the record begins with %" PRIu64 ", which is no beginning",
+                      l->seq);
+    v->first_seq = l->seq;
+    v->last_seq = l->seq - 1;
+    v->records = l->records;
+    v->report->removed += l->records;
+    memcpy(v->hash, l->prev, AUDIT_HASH_LEN);
+    return 0;
+}
+
+static int check_chain(struct verify *v, const char *line, const struct audit_line *l)
+{
+    char hash[AUDIT_HASH_LEN + 1];
+    uint64_t next = expected(v);
+
+    audit_hash_text(line, l->hashed, hash);
+    /* Whether this line is as it was written comes first: its number may be what was changed. */
+    if (memcmp(hash, l->hash, AUDIT_HASH_LEN) != 0)
+        return broken(v, next, "record %" PRIu64 " was changed", next);
+    if (l->seq < next)
+        return broken(v, next, "record %" PRIu64 " is missing: %" PRIu64 " is in its place", next,
+                      l->seq);
+    if (memcmp(l->prev, v->hash, AUDIT_HASH_LEN) != 0)
+        return broken(v, next,
+                      l->seq > next ? "a record after %" PRIu64 " is missing: %" PRIu64
+                                      " is in its place"
+                                    : "after %" PRIu64 ", record %" PRIu64
+                                      " does not continue the one before",
+                      v->last_seq, l->seq);
+    memcpy(v->hash, hash, sizeof(hash));
+    return 0;
+}
+
+static int check_head(struct verify *v, const char *line, const struct audit_line *l)
+{
+    if (!audit_check(v->key, line, l->signed_len, l->signature, l->signature_len))
+        return broken(v, l->seq, "head %" PRIu64 " is not signed by this key", l->seq);
+    if (l->records != v->records || l->file != v->file)
+        return broken(v, l->seq, "head %" PRIu64 " is out of place", l->seq);
+    v->report->heads++;
+    v->unsigned_records = 0;
+    if (!v->tenant[0])
+        snprintf(v->report->head, sizeof(v->report->head), "%" PRIu64 ":%.*s", l->seq,
+                 AUDIT_HASH_LEN, l->hash);
+    return 0;
+}
+
+static int check_noted(struct verify *v, const struct audit_line *l)
+{
+    if (v->noted_seq != l->seq)
+        return 0;
+    v->noted_found = true;
+    if (memcmp(v->noted_hash, l->hash, AUDIT_HASH_LEN) != 0)
+        return broken(v, l->seq, "record %" PRIu64 " is not the one that was noted", l->seq);
+    return 0;
+}
+
+/* ---- what the chain above says --------------------------------------------------------------- */
+
+/* "SEQ:HASH". */
+static bool parse_head(const char *head, size_t len, uint64_t *ret_seq, const char **ret_hash)
+{
+    const char *colon = memchr(head, ':', len);
+    char seq[24];
+
+    if (!colon || (size_t)(colon - head) >= sizeof(seq) ||
+        len - (size_t)(colon + 1 - head) != AUDIT_HASH_LEN ||
+        strspn(colon + 1, "0123456789abcdef") < AUDIT_HASH_LEN)
+        return false;
+    snprintf(seq, sizeof(seq), "%.*s", (int)(colon - head), head);
+    *ret_hash = colon + 1;
+    return parse_u64("the head's number", seq, 1, UINT64_MAX, ret_seq, NULL) == 0;
+}
+
+static struct note *note_of(struct verify *v, const char *tenant)
+{
+    for (size_t i = 0; i < v->n_notes; i++)
+        if (strcmp(v->notes[i].tenant, tenant) == 0)
+            return &v->notes[i];
+    return NULL;
+}
+
+static struct note *note_add(struct verify *v, const char *tenant)
+{
+    if (v->n_notes == v->cap_notes) {
+        size_t cap = v->cap_notes ? 2 * v->cap_notes : 64;
+        struct note *more = realloc(v->notes, cap * sizeof(*more));
+
+        if (!more)
+            return NULL;
+        v->notes = more;
+        v->cap_notes = cap;
+    }
+    struct note *n = &v->notes[v->n_notes++];
+    *n = (struct note){0};
+    memcpy(n->tenant, tenant, ID_LEN + 1);
+    return n;
+}
+
+/* The newest counts. 1: it was one. */
+static int take_note(struct verify *v, const char *line, const struct audit_line *l)
+{
+    char tenant[ID_LEN + 1];
+    const char *kind, *name, *head, *hash;
+    size_t kind_len, name_len, head_len;
+    uint64_t seq;
+    struct note *n;
+
+    kind = audit_line_text(line, l->hashed, "kind", &kind_len);
+    if (v->tenant[0] || !kind || kind_len != 5 || memcmp(kind, "chain", 5) != 0)
+        return 0;
+    name = audit_line_text(line, l->hashed, "name", &name_len);
+    head = audit_line_text(line, l->hashed, "detail", &head_len);
+    if (!name || name_len != ID_LEN || !head || !parse_head(head, head_len, &seq, &hash))
+        return 0;
+    snprintf(tenant, sizeof(tenant), "%.*s", ID_LEN, name);
+    n = note_of(v, tenant);
+    n = n ? n : note_add(v, tenant);
+    if (!n)
+        return -ENOMEM;
+    n->at = l->seq;
+    n->seq = seq;
+    memcpy(n->hash, hash, AUDIT_HASH_LEN);
+    return 1;
+}
+
+/* That what was noted of this chain is in it. */
+static int check_note(struct verify *v, const struct audit_line *l)
+{
+    if (!v->note || v->note->seq != l->seq)
+        return 0;
+    v->note_found = true;
+    if (memcmp(v->note->hash, l->hash, AUDIT_HASH_LEN) != 0)
+        return broken(v, l->seq, "record %" PRIu64 " is not the one that %" PRIu64 " has noted",
+                      l->seq, v->note->at);
+    return 0;
+}
+
+/* ---- a whole line ---------------------------------------------------------------------------- */
+
+static int check_line(struct verify *v, const char *line, size_t len)
+{
+    struct audit_line l;
+    int r = 0;
+
+    if (audit_line_read(line, len, &l) < 0)
+        return broken(v, expected(v), "what stands for record %" PRIu64 " is no record",
+                      expected(v));
+    if (v->first_seq == 0)
+        r = check_first(v, &l);
+    if (r == 0)
+        r = check_chain(v, line, &l);
+    if (r == 0 && v->file_begins && !l.signature)
+        r = broken(v, l.seq, "file %u does not begin with a head", v->file);
+    if (r == 0 && l.signature)
+        r = check_head(v, line, &l);
+    if (r == 0)
+        r = check_noted(v, &l);
+    if (r == 0)
+        r = check_note(v, &l);
+    if (r == 0)
+        r = take_note(v, line, &l);
+    if (r < 0)
+        return r;
+    if (!l.signature) {
+        v->records++;
+        v->unsigned_records++;
+        v->report->records += r == 0; /* a note is not about a sandbox */
+    }
+    v->file_begins = false;
+    v->last_seq = l.seq;
+    return 0;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+/* Whole lines of the buffer; what is left is moved to its beginning. */
+static int check_buffer(struct verify *v, char *buf, size_t *len)
+{
+    char *start = buf, *newline;
+    int r = 0;
+
+    while (r == 0 && (newline = memchr(start, '\n', (size_t)(buf + *len - start)))) {
+        r = check_line(v, start, (size_t)(newline - start));
+        start = newline + 1;
+    }
+    *len = (size_t)(buf + *len - start);
+    memmove(buf, start, *len);
+    return r;
+}
+
+/* last: its last line may be in the making, or cut by a crash. */
+static int check_file(struct verify *v, int fd, bool last, struct sg_error *e)
+{
+    AUTO(free_p) char *buf = malloc(CHUNK + AUDIT_LINE_MAX);
+    size_t len = 0;
+    ssize_t n = 1;
+    int r = 0;
+
+    if (!buf)
+        return err_set(e, SG_ERR_LIMIT, -ENOMEM, "out of memory");
+    v->file_begins = true;
+    while (r == 0 && n > 0) {
+        n = read(fd, buf + len, CHUNK);
+        if (n < 0)
+            return err_errno(e, "read file %u of the record", v->file);
+        len += (size_t)n;
+        r = check_buffer(v, buf, &len);
+        if (r == 0 && len > AUDIT_LINE_MAX)
+            r = broken(v, expected(v), "what stands for record %" PRIu64 " is no record",
+                       expected(v));
+    }
+    if (r == 0 && len > 0 && !last)
+        r = broken(v, expected(v), "record %" PRIu64 " is cut short", expected(v));
+    return r;
+}
+
+static int check_files(struct verify *v, int dirfd, struct sg_error *e)
+{
+    AUTO(free_p) uint32_t *files = NULL;
+    size_t n;
+    int r = audit_files(dirfd, &files, &n, e);
+
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        AUTO(close_p) int fd = audit_file_open(dirfd, files[i], O_RDONLY);
+
+        /* The oldest may have been removed in the meantime. */
+        if (fd == -ENOENT && v->first_seq == 0)
+            continue;
+        if (fd < 0)
+            return err_set(e, err_kind_of(-fd), fd, "open file %u of the record: %s", files[i],
+                           strerror(-fd));
+        v->file = files[i];
+        r = check_file(v, fd, i + 1 == n, e);
+    }
+    return r;
+}
+
+static int parse_noted(struct verify *v, const char *head, struct sg_error *e)
+{
+    if (parse_head(head, strlen(head), &v->noted_seq, &v->noted_hash))
+        return 0;
+    return err_set(e, SG_ERR_INVALID, -EINVAL,
+                   "'%.100s' is no head: write SEQ:HASH, as 'sandglass audit verify' shows it",
+                   head);
+}
+
+static int check_noted_is_there(struct verify *v, struct sg_error *e)
+{
+    uint64_t first = v->report->first_seq;
+
+    if (v->noted_seq == 0 || v->noted_found)
+        return 0;
+    if (v->noted_seq < first)
+        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT,
+                       "head %" PRIu64 " is older than what is kept, which begins with %" PRIu64,
+                       v->noted_seq, first);
+    v->tenant = "";
+    return broken(v, v->report->last_seq + 1,
+                  "the record ends with %" PRIu64 ", but %" PRIu64 " was there: it was cut off",
+                  v->report->last_seq, v->noted_seq);
+}
+
+/* Where the chain is, to what is said of all. */
+static void add_up(struct verify *v)
+{
+    struct audit_report *r = v->report;
+
+    if (v->first_seq > 0 && (r->first_seq == 0 || v->first_seq < r->first_seq))
+        r->first_seq = v->first_seq;
+    if (v->last_seq > r->last_seq)
+        r->last_seq = v->last_seq;
+    r->unsigned_records += v->unsigned_records;
+}
+
+static int check_one(struct verify *v, int dirfd, const char *tenant, struct sg_error *e)
+{
+    AUTO(close_p) int dir = audit_tenant_open(dirfd, tenant);
+    int r;
+
+    v->tenant = tenant;
+    v->note = tenant[0] ? note_of(v, tenant) : NULL;
+    v->note_found = false;
+    v->first_seq = v->last_seq = v->records = v->unsigned_records = 0;
+    if (v->note)
+        v->note->seen = true;
+    if (dir < 0)
+        return err_set(e, err_kind_of(-dir), dir, "open the folder '%s' of the record: %s", tenant,
+                       strerror(-dir));
+    r = check_files(v, dir, e);
+    add_up(v);
+    if (r == 0 && v->note && !v->note_found && v->note->seq >= v->first_seq)
+        r = broken(v, v->last_seq + 1,
+                   "the record ends with %" PRIu64 ", but %" PRIu64 " was there: it was cut off",
+                   v->last_seq, v->note->seq);
+    return r;
+}
+
+static int check_chains(struct verify *v, int dirfd, struct sg_error *e)
+{
+    AUTO(free_p) char(*tenants)[ID_LEN + 1] = NULL;
+    size_t n = 0;
+    int r = check_one(v, dirfd, "", e);
+
+    if (r == 0)
+        r = audit_tenants(dirfd, &tenants, &n, e);
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        r = check_one(v, dirfd, tenants[i], e);
+        v->report->chains++;
+    }
+    v->tenant = "";
+    for (size_t i = 0; r == 0 && i < v->n_notes; i++)
+        if (!v->notes[i].seen)
+            r = broken(v, v->notes[i].at, "the record of tenant %s is gone", v->notes[i].tenant);
+    return r;
+}
+
+int audit_verify(int dirfd, const char *public_key, const char *head, struct audit_report *ret,
+                 struct sg_error *e)
+{
+    struct verify v = {.report = ret, .tenant = ""};
+    int r;
+
+    *ret = (struct audit_report){0};
+    r = head ? parse_noted(&v, head, e) : 0;
+    if (r == 0)
+        r = audit_checker_open(dirfd, public_key, &v.key, e);
+    if (r == 0)
+        r = check_chains(&v, dirfd, e);
+    if (r == 0)
+        r = check_noted_is_there(&v, e);
+    audit_signer_free(v.key);
+    free(v.notes);
+    if (r == -EBADMSG)
+        err_set(e, SG_ERR_INVALID, r, "%s", ret->message);
+    return r;
+}

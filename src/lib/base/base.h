@@ -1,0 +1,49 @@
+/* What every file may use: attributes, scope-bound cleanup, small helpers. */
+#pragma once
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/base/banned.h"
+
+#define AUTO(fn)                      __attribute__((cleanup(fn)))
+#define PRINTF(f, a)                  __attribute__((format(printf, f, a)))
+#define MUST_USE                      __attribute__((warn_unused_result))
+#define ARRAY_SIZE(a)                 (sizeof(a) / sizeof((a)[0]))
+#define CONTAINER_OF(p, type, member) ((type *)(void *)((char *)(p)-offsetof(type, member)))
+
+static inline void free_p(void *p)
+{
+    free(*(void **)p);
+}
+
+static inline void close_p(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+}
+
+/* Hands a descriptor or a pointer out of a scope that would otherwise release it. */
+static inline int steal_fd(int *fd)
+{
+    int f = *fd;
+    *fd = -1;
+    return f;
+}
+
+static inline void *steal_ptr_(void *pp)
+{
+    void *p = *(void **)pp;
+    *(void **)pp = NULL;
+    return p;
+}
+#define steal_ptr(pp) ((__typeof__(*(pp)))steal_ptr_(pp))
+
+/* Small allocations of a size we chose: they abort on failure. A size that came from outside goes
+ * through a limit and plain malloc. */
+void *xcalloc(size_t n, size_t size) __attribute__((returns_nonnull, malloc));
+char *xstrdup(const char *s) __attribute__((returns_nonnull, malloc));

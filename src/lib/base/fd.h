@@ -1,0 +1,23 @@
+/* Descriptors and small files. */
+#pragma once
+
+#include <sys/types.h>
+
+#include "lib/base/err.h"
+
+/* Writes everything, retrying on EINTR and short writes. 0 or -errno. */
+int fd_write_all(int fd, const void *data, size_t len);
+/* Reads until EOF, at most `max` bytes: -EFBIG beyond. The result is NUL-terminated heap memory. */
+int fd_read_all(int fd, size_t max, char **ret, size_t *ret_len);
+/* The same for a small text file such as one of /proc or a cgroup. dirfd may be AT_FDCWD. */
+int file_read(int dirfd, const char *path, size_t max, char **ret, size_t *ret_len);
+/* Opens, writes text in one write(2), closes: what control files want. 0 or -errno. */
+int file_write(int dirfd, const char *path, const char *text);
+int fd_set_nonblock(int fd, bool on);
+
+/* One message with up to FD_PASS_MAX descriptors over a unix socket. */
+#define FD_PASS_MAX 72
+int fd_send(int sock, const void *data, size_t len, const int *fds, size_t n_fds);
+/* Returns bytes received (0 = EOF) or -errno. Received descriptors are close-on-exec; *n_fds is
+ * their capacity on entry and their number on return. Surplus descriptors are closed. */
+ssize_t fd_recv(int sock, void *data, size_t cap, int *fds, size_t *n_fds);

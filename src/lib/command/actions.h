@@ -1,0 +1,59 @@
+/* Verbs that work on the state directory of a server, whether it runs or not: `sandglass key`,
+ * `sandglass tenant`, `sandglass audit`. Each is a table of actions: `sandglass VERB ACTION
+ * [OPTION]... [WHICH]`. */
+#pragma once
+
+#include "lib/command/options.h"
+#include "lib/settings/settings.h"
+
+#define ACTION_DIR_MAX (SETTINGS_PATH_MAX + 32)
+
+/* What the structure that an action's options fill begins with. */
+struct action_options {
+    const char *state, *which;
+    bool json, help;
+};
+
+struct action {
+    const char *name, *arguments, *summary;
+    const struct cli_syntax *syntax; /* with action_apply_which, if it needs one to work on */
+    const char *missing;             /* what to say if there is none */
+};
+
+struct action_verb {
+    const char *name, *summary;
+    const struct action *actions;
+    size_t n_actions;
+    size_t options_size;
+    /* i: which action. An error is shown, and the exit status is 1. */
+    int (*run)(const void *arg, size_t i, const void *options, struct sg_error *e);
+    const void *arg;
+};
+
+/* argv[0] is the verb. The result is the exit status. */
+int actions_main(const struct action_verb *verb, int argc, char **argv);
+
+/* Makes a directory of the state directory (`what` below it) the working directory, and becomes the
+ * user whom it belongs to: files there are that user's, and becoming it, not giving new files away
+ * afterwards, leaves nothing for that user to redirect. `things` are root's to manage, says the
+ * error to others. ret_dir: its path. */
+int action_enter(const struct action_options *o, const char *what, const char *things,
+                 char ret_dir[ACTION_DIR_MAX], struct sg_error *e);
+
+int action_apply_state(void *self, const char *value, struct sg_error *e);
+int action_apply_json(void *self, const char *value, struct sg_error *e);
+int action_apply_help(void *self, const char *value, struct sg_error *e);
+int action_apply_which(void *self, const char *arg, struct sg_error *e);
+
+#define ACTION_STATE                                                          \
+    {                                                                         \
+        "state", 0, "DIR", "the server's state directory", action_apply_state \
+    }
+#define ACTION_JSON                                      \
+    {                                                    \
+        "json", 0, NULL, "print JSON", action_apply_json \
+    }
+#define ACTION_HELP                                            \
+    {                                                          \
+        "help", 'h', NULL, "show this text", action_apply_help \
+    }

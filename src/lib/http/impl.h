@@ -1,0 +1,268 @@
+/* What the files of this directory share. Nothing outside of it (but its tests) includes this.
+ *
+ * Who calls whom: server.c accepts and owns the clock; conn.c moves a connection from state to
+ * state and is the only one that calls the owner back; head.c and chunked.c read bytes without
+ * doing I/O; body.c and answer.c are the functions of http.h, which change the request and wake
+ * the connection; io.c moves bytes, plain or through tls.c. */
+#pragma once
+
+#include <netinet/in.h>
+#include <openssl/ssl.h>
+#include <sys/queue.h>
+#include <sys/uio.h>
+
+#include "lib/http/chunked.h"
+#include "lib/http/head.h"
+#include "lib/http/http.h"
+
+#define HTTP_TICK_MS   250
+#define HTTP_LINGER_MS 2000
+/* Of all connections together, bodies that are not whole yet included. Beyond, clients that leave
+ * more than a little waiting are cut off, the slowest first. */
+#define HTTP_WAITING_MAX     (256u << 20)
+#define HTTP_WAITING_LITTLE  (64u << 10)
+#define HTTP_WRITE_MAX       (8u << 20) /* a writer that does not heed HTTP_WRITE_HIGH is cut off */
+#define HTTP_REPLY_MAX       (80u << 20)   /* a whole answer that waits */
+#define HTTP_READ_SIZE       (256u * 1024) /* the server's read buffer */
+#define HTTP_READ_HEAD       (16u * 1024)  /* at most this much is read ahead of a head */
+#define HTTP_READ_CHUNKS     (64u * 1024)  /* and of a paused chunked body */
+#define HTTP_DROP_MAX        (64u * 1024)  /* of a body that nobody wanted */
+#define HTTP_HEADERS_OUT_MAX (64u * 1024)
+#define HTTP_FAULT_MAX       512 /* of what is told of a failure */
+
+enum conn_state {
+    CONN_HANDSHAKE, /* TLS */
+    CONN_IDLE,      /* between two requests */
+    CONN_HEAD,      /* a part of a head has come, or the first one is awaited */
+    CONN_REQUEST,   /* a request is with its owner */
+    CONN_PIPE,      /* the same, taken over */
+    CONN_SKIP,      /* answered; the rest of its body is dropped */
+    CONN_LINGER,    /* the last answer is on its way: what comes is dropped */
+    CONN_CLOSED,
+};
+
+struct http_conn {
+    uv_poll_t poll;
+    struct work reading; /* of a body */
+    struct http_server *server;
+    LIST_ENTRY(http_conn) in_server;
+    TAILQ_ENTRY(http_conn) in_dirty;
+    SSL *ssl; /* NULL: plain */
+    struct req *req;
+    int fd;
+    enum conn_state state;
+    int armed;        /* events asked of the poll */
+    bool dirty;       /* in the server's list: settle it */
+    bool entered;     /* settled by who is at work on it right now */
+    bool gone;        /* the client is; nothing is read or written any more */
+    bool blocked;     /* the socket takes nothing now */
+    bool read_off;    /* bytes have come that nobody wants yet */
+    bool hangup_off;  /* the client's end of stream is known and was not taken as its going */
+    bool shut;        /* LINGER: our direction is closed */
+    bool awaited;     /* by who drains the server */
+    bool again;       /* TLS holds bytes that no event will tell of */
+    bool scarce;      /* see struct http_req */
+    struct strbuf in; /* read and not yet used */
+    struct strbuf out;
+    size_t in_off, out_off;
+    size_t kept;    /* by the request's owner, or of its body */
+    size_t counted; /* of what waits: in the server's sum */
+    struct head_scan scan;
+    uint64_t since;     /* the loop's time when the state began */
+    uint64_t out_since; /* when the client last took something */
+    struct in6_addr ip;
+    char peer[46];
+};
+
+enum body_mode { BODY_LEFT, BODY_COLLECT, BODY_STREAM };
+enum answer_mode {
+    ANSWER_NONE,
+    ANSWER_FIXED,
+    ANSWER_CHUNKED,
+    ANSWER_TO_CLOSE,
+    ANSWER_RAW,
+    ANSWER_DONE
+};
+
+/* For a long body of which something is made: see make.c. */
+enum make_room { ROOM_UNASKED, ROOM_AWAITED, ROOM_TAKEN, ROOM_LEFT };
+
+struct arena_block {
+    struct arena_block *next;
+    char data[];
+};
+
+/* A request: the owner sees `pub`. Lives in one allocation with its head. */
+struct req {
+    struct http_req pub;
+    struct http_conn *conn; /* NULL in tests of the parser alone */
+    struct arena_block *blocks;
+
+    bool http10;
+    bool keep_alive; /* as asked, then as decided */
+    bool expect;     /* a 100 Continue is owed */
+
+    enum body_mode body_mode;
+    bool body_over;   /* its last byte was read */
+    bool body_told;   /* and the owner knows */
+    bool body_paused; /* by the owner */
+    uint64_t body_left;
+    uint64_t body_dropped;
+    int64_t body_credit; /* bytes that may be missing before the client is too slow */
+    struct chunked chunks;
+    struct strbuf collected;
+    void (*collect_done)(struct http_req *req, const char *body, size_t len);
+    const struct http_make *make; /* instead of collect_done */
+    const void *make_schema;
+    void (*make_done)(struct http_req *req, void *made);
+    struct make_job *job; /* it is being made */
+    enum make_room room;
+    TAILQ_ENTRY(req) in_room; /* of the server's list of those that have room, or wait for it */
+    size_t room_bytes;
+    size_t room_seen; /* bytes that had come when its pace was last looked at */
+    unsigned room_ticks;
+
+    enum answer_mode answer;
+    bool started;
+    bool no_body; /* HEAD, 204, 304 */
+    bool choked;  /* http_write said false */
+    bool aborted;
+    uint64_t answer_left;
+    struct strbuf headers;
+};
+
+struct listener {
+    uv_poll_t poll;
+    struct http_server *server;
+    LIST_ENTRY(listener) in_server;
+    int fd;
+    bool tls;
+    bool resting; /* out of descriptors: tried again at the next tick */
+};
+
+struct peer_count;
+struct http_server {
+    uv_loop_t *loop;
+    struct http_limits limits;
+    void (*on_request)(struct http_req *req);
+    void (*on_over)(struct http_req *req); /* these two may be NULL: nobody asks */
+    void (*around)(struct http_req *req, bool in);
+    void *arg;
+    uv_timer_t tick;
+    uv_idle_t idle; /* runs while a connection is dirty */
+    struct works *works;
+    TAILQ_HEAD(, make_job) jobs; /* of make.c: not begun */
+    unsigned n_makers;
+    uint64_t made_for; /* the last party */
+    TAILQ_HEAD(req_list, req) roomed, roomless;
+    size_t room_taken;
+    LIST_HEAD(, listener) listeners;
+    LIST_HEAD(, http_conn) conns;
+    TAILQ_HEAD(, http_conn) dirty;
+    size_t n_conns, n_dirty, n_handles;
+    size_t waiting; /* bytes that clients have not taken yet */
+    struct peer_count **peers;
+    SSL_CTX *tls;
+    char *buf;
+    char date[40];
+    time_t date_at;
+    bool draining, freed;
+    void (*drained)(void *arg);
+    void *drained_arg;
+};
+
+static inline struct req *req_of(const struct http_req *pub)
+{
+    return (struct req *)((uintptr_t)pub - offsetof(struct req, pub));
+}
+
+/* server.c */
+/* Makes a connection of a connected stream socket; takes it over. addr may be NULL. */
+void server_adopt(struct http_server *s, int fd, bool tls, const struct sockaddr *addr);
+void server_conn_closed(struct http_server *s, struct http_conn *c);
+void server_unref(struct http_server *s); /* a handle was closed */
+/* Has the dirty connections settled. */
+void server_wake(struct http_server *s);
+const char *server_date(struct http_server *s);
+
+/* peers.c: connections by address; IPv6 by /64. */
+struct peer_count **peers_new(void);
+void peers_free(struct peer_count **peers);
+/* Fills the connection's ip and peer. */
+void peer_read(struct http_conn *c, const struct sockaddr *addr);
+/* False: `max` are there already. Loopback is never counted. */
+bool peers_enter(struct peer_count **peers, const struct in6_addr *ip, unsigned max);
+void peers_leave(struct peer_count **peers, const struct in6_addr *ip);
+
+/* conn.c */
+void conn_start(struct http_conn *c);
+void conn_tick(struct http_conn *c, uint64_t now);
+/* Has conn_settle called before the loop sleeps, or by who is at work on it. */
+void conn_wake(struct http_conn *c);
+/* Does all that is due, until nothing is. It may close the connection. */
+void conn_settle(struct http_conn *c);
+/* The client is not there any more, or is to be treated so. */
+void conn_lose(struct http_conn *c);
+/* Answers in the error shape, if no answer was begun, and ends the connection. */
+void conn_refuse(struct http_conn *c, int status, const char *message);
+/* Whether who drains the server has to wait for it, which has begun before. */
+bool conn_is_busy(const struct http_conn *c);
+
+/* req.c */
+/* From a whole head of `len` bytes. NULL: *ret_status and *ret_why say how to refuse it. */
+struct req *req_new(const char *head, size_t len, const struct head_scan *scan, int *ret_status,
+                    const char **ret_why);
+void req_free(struct req *r);
+
+/* query.c */
+/* Percent-decodes once, into the request's memory; `plus`: '+' is a space. NULL: it holds a NUL. */
+char *http_decode(struct http_req *req, const char *text, size_t len, bool plus);
+
+/* body.c */
+/* Whether bytes of the body may be given on now. */
+bool body_flows(const struct req *r);
+/* Takes what it may of the bytes and returns how many. Refuses or loses the client if they are
+ * wrong. */
+size_t body_feed(struct req *r, const char *p, size_t n);
+/* The bytes are dropped: returns how many, or -1 if the connection must end. */
+ssize_t body_skip(struct req *r, const char *p, size_t n);
+/* Tells the owner of the end, if it is due. True: it was. */
+bool body_tell_end(struct req *r);
+/* Whether what is left of it can be skipped to reach the next request. */
+bool body_skippable(const struct req *r);
+/* Gives the owner what was made of it. */
+void body_tell_made(struct req *r, void *made);
+
+/* make.c */
+/* A body of so many bytes is wanted, and flows when there is room. Asked again: nothing. */
+void make_room_ask(struct req *r, size_t bytes);
+void make_room_leave(struct req *r); /* if it has any, or waits for it */
+void make_room_tick(struct req *r);  /* every HTTP_TICK_MS while it flows */
+/* Takes the body over. body_tell_made follows, unless the request ends before: make_forget. */
+void make_begin(struct req *r, struct strbuf *body);
+void make_forget(struct make_job *j); /* NULL is allowed */
+
+/* answer.c */
+/* The error shape, with the request's status and fault. */
+void answer_refusal(struct strbuf *out, const struct http_req *req);
+
+/* io.c */
+/* Bytes read, 0 at the end, -EAGAIN, or another -errno. */
+ssize_t io_read(struct http_conn *c, char *buf, size_t cap);
+void io_write(struct http_conn *c, const struct iovec *iov, size_t n);
+void io_flush(struct http_conn *c);
+size_t io_waiting(const struct http_conn *c);
+/* Counts what the connection has kept, and cuts clients off if it is too much. */
+void io_keep(struct http_conn *c, size_t bytes);
+/* No more from us. */
+void io_shutdown(struct http_conn *c);
+
+/* tls.c */
+int tls_context(const char *cert_pem, size_t cert_len, const char *key_pem, size_t key_len,
+                SSL_CTX **ret, struct sg_error *e);
+SSL *tls_open(SSL_CTX *ctx, int fd);
+/* 0: done. -EAGAIN: later (*want_write: when the socket takes bytes). -EPROTO. */
+int tls_handshake(SSL *ssl, bool *want_write);
+ssize_t tls_read(SSL *ssl, char *buf, size_t cap, bool *again);
+ssize_t tls_write(SSL *ssl, const char *p, size_t n);
+void tls_shutdown(SSL *ssl);

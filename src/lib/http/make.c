@@ -1,0 +1,206 @@
+/* What is made of long bodies, on threads: see http_body_make.
+ *
+ *   room --> body whole --> waits --> a thread: make --> the loop: done, or drop if the client
+ *                                                        has gone
+ *
+ * At most MAKERS at once, so that the loop keeps a processor; who comes next is of another party
+ * than the one before, if there is any.
+ *
+ * Bodies come faster than something is made of them. So each has room from before it comes until it
+ * is made, ROOM bytes for all, the last one that came in beyond it; the others wait in their
+ * sockets, in the order they came. Two things keep one party's bodies from standing in the way of
+ * another's: a party that has none with room is let in at once, and a body that comes slower than
+ * ROOM_PACE gives its room back, and comes on without (what such bodies take is bounded by
+ * HTTP_WAITING_MAX). What has room is therefore made soon. */
+#include "lib/http/impl.h"
+
+#define MAKERS     2
+#define ROOM       (24u << 20)
+#define ROOM_PACE  (256u << 10) /* in ROOM_TICKS */
+#define ROOM_TICKS (1000 / HTTP_TICK_MS)
+
+/* ---- room ------------------------------------------------------------------------------------ */
+
+static struct req *first_of(const struct req_list *list, uint64_t party)
+{
+    struct req *r;
+
+    TAILQ_FOREACH(r, list, in_room)
+    {
+        if (r->pub.party == party)
+            return r;
+    }
+    return NULL;
+}
+
+static void room_take(struct req *r)
+{
+    struct http_server *s = r->pub.server;
+
+    r->room = ROOM_TAKEN;
+    s->room_taken += r->room_bytes;
+    TAILQ_INSERT_TAIL(&s->roomed, r, in_room);
+}
+
+static void room_let_in(struct req *r)
+{
+    TAILQ_REMOVE(&r->pub.server->roomless, r, in_room);
+    room_take(r);
+    conn_wake(r->conn);
+}
+
+void make_room_ask(struct req *r, size_t bytes)
+{
+    struct http_server *s = r->pub.server;
+
+    if (r->room != ROOM_UNASKED)
+        return;
+    r->room_bytes = bytes;
+    if (s->room_taken < ROOM || !first_of(&s->roomed, r->pub.party)) {
+        room_take(r);
+    } else {
+        r->room = ROOM_AWAITED;
+        TAILQ_INSERT_TAIL(&s->roomless, r, in_room);
+    }
+}
+
+void make_room_leave(struct req *r)
+{
+    struct http_server *s = r->pub.server;
+    enum make_room had = r->room;
+    struct req *next;
+
+    r->room = ROOM_LEFT;
+    if (had == ROOM_AWAITED)
+        TAILQ_REMOVE(&s->roomless, r, in_room);
+    if (had != ROOM_TAKEN)
+        return;
+    TAILQ_REMOVE(&s->roomed, r, in_room);
+    s->room_taken -= r->room_bytes;
+    while (s->room_taken < ROOM && (next = TAILQ_FIRST(&s->roomless)))
+        room_let_in(next);
+    next = first_of(&s->roomless, r->pub.party);
+    if (next && !first_of(&s->roomed, r->pub.party))
+        room_let_in(next);
+}
+
+void make_room_tick(struct req *r)
+{
+    if (r->room != ROOM_TAKEN || ++r->room_ticks < ROOM_TICKS)
+        return;
+    if (r->collected.len - r->room_seen < ROOM_PACE)
+        make_room_leave(r);
+    r->room_seen = r->collected.len;
+    r->room_ticks = 0;
+}
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+struct make_job {
+    uv_work_t work;
+    TAILQ_ENTRY(make_job) next;
+    struct http_server *server;
+    struct req *req; /* NULL: the client has gone */
+    uint64_t party;
+    bool running, secret;
+    const struct http_make *how;
+    const void *schema;
+    struct strbuf body;
+    void *made;
+};
+
+static void job_free(struct make_job *j)
+{
+    if (j->secret)
+        strbuf_wipe(&j->body);
+    else
+        strbuf_done(&j->body);
+    free(j);
+}
+
+static void work(uv_work_t *w)
+{
+    struct make_job *j = CONTAINER_OF(w, struct make_job, work);
+
+    j->made = j->how->make(j->schema, j->body.buf, j->body.len);
+}
+
+static void start_next(struct http_server *s);
+
+static void after_work(uv_work_t *w, int status)
+{
+    struct make_job *j = CONTAINER_OF(w, struct make_job, work);
+    struct http_server *s = j->server;
+    struct req *r = j->req;
+
+    (void)status; /* nobody cancels it */
+    s->n_makers--;
+    if (r) {
+        r->job = NULL;
+        http_keep(&r->pub, 0);
+        make_room_leave(r);
+    }
+    if (r && !http_req_over(&r->pub))
+        body_tell_made(r, j->made);
+    else
+        j->how->drop(j->made);
+    job_free(j);
+    if (!s->freed)
+        start_next(s);
+    server_unref(s);
+}
+
+static struct make_job *choose(struct http_server *s)
+{
+    struct make_job *j;
+
+    TAILQ_FOREACH(j, &s->jobs, next)
+    {
+        if (j->party != s->made_for)
+            return j;
+    }
+    return TAILQ_FIRST(&s->jobs);
+}
+
+static void start_next(struct http_server *s)
+{
+    struct make_job *j;
+
+    while (s->n_makers < MAKERS && (j = choose(s))) {
+        TAILQ_REMOVE(&s->jobs, j, next);
+        j->running = true;
+        s->made_for = j->party;
+        s->n_makers++;
+        s->n_handles++;
+        if (uv_queue_work(s->loop, &j->work, work, after_work) < 0)
+            abort(); /* only without a function to call */
+    }
+}
+
+void make_begin(struct req *r, struct strbuf *body)
+{
+    struct make_job *j = xcalloc(1, sizeof(*j));
+
+    *j = (struct make_job){.server = r->pub.server,
+                           .req = r,
+                           .party = r->pub.party,
+                           .secret = r->pub.body_secret,
+                           .how = r->make,
+                           .schema = r->make_schema,
+                           .body = *body};
+    *body = (struct strbuf){0};
+    r->job = j;
+    TAILQ_INSERT_TAIL(&j->server->jobs, j, next);
+    start_next(j->server);
+}
+
+void make_forget(struct make_job *j)
+{
+    if (!j)
+        return;
+    j->req = NULL;
+    if (j->running)
+        return;
+    TAILQ_REMOVE(&j->server->jobs, j, next);
+    job_free(j);
+}

@@ -1,0 +1,77 @@
+/* Query parameters. */
+#include "lib/http/impl.h"
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Decodes one byte at p, of `left` bytes, and returns how many it took. */
+static size_t decode_byte(const char *p, size_t left, bool plus, char *ret)
+{
+    if (*p == '%' && left >= 3 && hex_digit(p[1]) >= 0 && hex_digit(p[2]) >= 0) {
+        *ret = (char)(hex_digit(p[1]) << 4 | hex_digit(p[2]));
+        return 3;
+    }
+    *ret = *p == '+' && plus ? ' ' : *p;
+    return 1;
+}
+
+char *http_decode(struct http_req *req, const char *text, size_t len, bool plus)
+{
+    char *out = http_req_alloc(req, len + 1), *end = out;
+
+    for (size_t i = 0; i < len; end++) {
+        i += decode_byte(text + i, len - i, plus, end);
+        if (*end == '\0')
+            return NULL;
+    }
+    *end = '\0';
+    return out;
+}
+
+/* Whether the encoded name, of `len` bytes, is `name`. */
+static bool name_is(const char *text, size_t len, const char *name)
+{
+    for (size_t i = 0; i < len; name++) {
+        char c;
+
+        i += decode_byte(text + i, len - i, true, &c);
+        if (c == '\0' || c != *name)
+            return false;
+    }
+    return *name == '\0';
+}
+
+/* The parameter's value as it came, of *ret_len bytes; NULL if it is absent. */
+static const char *find(const struct http_req *req, const char *name, size_t *ret_len)
+{
+    for (const char *p = req->query; *p;) {
+        size_t pair = strcspn(p, "&"), key = strcspn(p, "=&");
+
+        if (name_is(p, key, name)) {
+            *ret_len = key < pair ? pair - key - 1 : 0;
+            return p + (key < pair ? key + 1 : pair);
+        }
+        p += pair + (p[pair] == '&');
+    }
+    return NULL;
+}
+
+const char *http_query_get(struct http_req *req, const char *name)
+{
+    size_t len;
+    const char *value = find(req, name, &len);
+
+    return value ? http_decode(req, value, len, true) : NULL;
+}
+
+bool http_query_has(const struct http_req *req, const char *name)
+{
+    size_t len;
+
+    return find(req, name, &len) != NULL;
+}

@@ -1,0 +1,399 @@
+/* The server: listeners, the list of connections, the clock they share. */
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "lib/base/fd.h"
+#include "lib/base/fds.h"
+#include "lib/http/impl.h"
+
+#define ACCEPTS_MAX 64 /* for one event: those who are connected have their turn too */
+
+/* ---- clock ---------------------------------------------------------------------------------- */
+
+const char *server_date(struct http_server *s)
+{
+    time_t now = time(NULL);
+    struct tm tm;
+
+    if (now != s->date_at || s->date[0] == '\0') {
+        gmtime_r(&now, &tm);
+        strftime(s->date, sizeof(s->date), "%a, %d %b %Y %H:%M:%S GMT", &tm);
+        s->date_at = now;
+    }
+    return s->date;
+}
+
+static void on_listener(uv_poll_t *poll, int status, int events);
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct http_server *s = timer->data;
+    uint64_t now = uv_now(s->loop);
+    struct http_conn *c;
+    struct listener *l;
+
+    LIST_FOREACH(c, &s->conns, in_server)
+    conn_tick(c, now);
+    if (s->draining)
+        server_wake(s);
+    LIST_FOREACH(l, &s->listeners, in_server)
+    {
+        if (l->resting && uv_poll_start(&l->poll, UV_READABLE, on_listener) == 0)
+            l->resting = false;
+    }
+}
+
+/* What was under way when it began to drain. */
+static bool is_busy(const struct http_server *s)
+{
+    struct http_conn *c;
+
+    LIST_FOREACH(c, &s->conns, in_server)
+    {
+        if (c->awaited && conn_is_busy(c))
+            return true;
+    }
+    return false;
+}
+
+static void on_idle(uv_idle_t *idle)
+{
+    struct http_server *s = idle->data;
+
+    /* Those that wake up meanwhile have their turn in the next round. */
+    for (size_t n = s->n_dirty; n > 0 && !TAILQ_EMPTY(&s->dirty); n--) {
+        struct http_conn *c = TAILQ_FIRST(&s->dirty);
+
+        TAILQ_REMOVE(&s->dirty, c, in_dirty);
+        s->n_dirty--;
+        c->dirty = false;
+        conn_settle(c);
+    }
+    if (s->freed)
+        return;
+    if (s->draining && s->drained && !is_busy(s)) {
+        void (*drained)(void *) = s->drained;
+
+        s->drained = NULL;
+        drained(s->drained_arg);
+        if (s->freed)
+            return;
+    }
+    if (TAILQ_EMPTY(&s->dirty))
+        uv_idle_stop(&s->idle);
+}
+
+void server_wake(struct http_server *s)
+{
+    if (!s->freed)
+        uv_idle_start(&s->idle, on_idle);
+}
+
+/* ---- connections ---------------------------------------------------------------------------- */
+
+static void free_memory(struct http_server *s)
+{
+    SSL_CTX_free(s->tls);
+    peers_free(s->peers);
+    free(s->buf);
+    free(s);
+}
+
+void server_unref(struct http_server *s)
+{
+    if (--s->n_handles == 0 && s->freed)
+        free_memory(s);
+}
+
+static void on_conn_freed(uv_handle_t *handle)
+{
+    struct http_conn *c = CONTAINER_OF(handle, struct http_conn, poll);
+    struct http_server *s = c->server;
+
+    free(c);
+    server_unref(s);
+}
+
+void server_conn_closed(struct http_server *s, struct http_conn *c)
+{
+    if (c->dirty) {
+        TAILQ_REMOVE(&s->dirty, c, in_dirty);
+        s->n_dirty--;
+        c->dirty = false;
+    }
+    LIST_REMOVE(c, in_server);
+    work_drop(s->works, &c->reading);
+    peers_leave(s->peers, &c->ip);
+    uv_close((uv_handle_t *)&c->poll, on_conn_freed);
+    if (c->awaited)
+        server_wake(s);
+    if (--s->n_conns > 0 || s->freed)
+        return;
+    /* The last one: nobody needs the clock. A listener that rests does. */
+    struct listener *l;
+    LIST_FOREACH(l, &s->listeners, in_server)
+    {
+        if (l->resting)
+            return;
+    }
+    uv_timer_stop(&s->tick);
+}
+
+static void set_options(int fd)
+{
+    const int on = 1, idle = 60, interval = 15, count = 4;
+
+    /* These fail on a unix socket, which needs none of them. */
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+}
+
+/* Makes room, for the next: who has asked nothing for longest can connect again. */
+static void drop_idlest(struct http_server *s)
+{
+    struct http_conn *idlest = NULL, *c;
+
+    LIST_FOREACH(c, &s->conns, in_server)
+    {
+        if (c->state == CONN_IDLE && !c->gone && (!idlest || c->since < idlest->since))
+            idlest = c;
+    }
+    if (idlest)
+        conn_lose(idlest);
+}
+
+static void refuse_conn(struct http_conn *c)
+{
+    SSL_free(c->ssl);
+    close(c->fd);
+    free(c);
+}
+
+void server_adopt(struct http_server *s, int fd, bool tls, const struct sockaddr *addr)
+{
+    struct http_conn *c = xcalloc(1, sizeof(*c));
+    enum fds_level level = fds_level();
+
+    c->server = s;
+    c->fd = fd;
+    c->scarce = level >= FDS_SCARCE;
+    peer_read(c, addr);
+    if (c->scarce)
+        drop_idlest(s);
+    if (s->freed || level == FDS_LAST || s->n_conns >= s->limits.conns_max ||
+        (tls && !(c->ssl = tls_open(s->tls, fd))) ||
+        !peers_enter(s->peers, &c->ip, s->limits.conns_per_ip)) {
+        refuse_conn(c);
+        return;
+    }
+    set_options(fd);
+    if (uv_poll_init(s->loop, &c->poll, fd) < 0) {
+        peers_leave(s->peers, &c->ip);
+        refuse_conn(c);
+        return;
+    }
+    s->n_handles++;
+    LIST_INSERT_HEAD(&s->conns, c, in_server);
+    if (s->n_conns++ == 0)
+        uv_timer_start(&s->tick, on_tick, HTTP_TICK_MS, HTTP_TICK_MS);
+    conn_start(c);
+}
+
+/* ---- listeners ------------------------------------------------------------------------------ */
+
+static void rest(struct listener *l)
+{
+    l->resting = true;
+    uv_poll_stop(&l->poll);
+    if (!uv_is_active((uv_handle_t *)&l->server->tick))
+        uv_timer_start(&l->server->tick, on_tick, HTTP_TICK_MS, HTTP_TICK_MS);
+}
+
+static void on_listener(uv_poll_t *poll, int status, int events)
+{
+    struct listener *l = CONTAINER_OF(poll, struct listener, poll);
+    struct http_server *s = l->server;
+
+    (void)status;
+    (void)events;
+    for (unsigned i = 0; i < ACCEPTS_MAX && l->fd >= 0; i++) {
+        struct sockaddr_storage addr = {0};
+        socklen_t len = sizeof(addr);
+        int fd = accept4(l->fd, (struct sockaddr *)&addr, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+        if (fd >= 0) {
+            server_adopt(s, fd, l->tls, (const struct sockaddr *)&addr);
+            continue;
+        }
+        if (errno == EAGAIN)
+            return;
+        if (errno != EINTR && errno != ECONNABORTED) {
+            /* Out of descriptors or memory: the event would come again and again. */
+            rest(l);
+            return;
+        }
+    }
+}
+
+static void on_listener_freed(uv_handle_t *handle)
+{
+    struct listener *l = CONTAINER_OF(handle, struct listener, poll);
+    struct http_server *s = l->server;
+
+    free(l);
+    server_unref(s);
+}
+
+static void close_listeners(struct http_server *s)
+{
+    while (!LIST_EMPTY(&s->listeners)) {
+        struct listener *l = LIST_FIRST(&s->listeners);
+
+        LIST_REMOVE(l, in_server);
+        uv_close((uv_handle_t *)&l->poll, on_listener_freed);
+        close(steal_fd(&l->fd));
+    }
+}
+
+int http_server_listen(struct http_server *s, int fd, bool tls, struct sg_error *e)
+{
+    AUTO(close_p) int own = fd;
+    int r = fd_set_nonblock(fd, true);
+
+    if (tls && !s->tls)
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "a TLS listener needs a certificate and key");
+    struct listener *l = xcalloc(1, sizeof(*l));
+    if (r == 0)
+        r = uv_poll_init(s->loop, &l->poll, fd);
+    if (r < 0) {
+        free(l);
+        return err_set(e, SG_ERR_INTERNAL, r, "watch the listening socket: %s", uv_strerror(r));
+    }
+    l->server = s;
+    l->fd = steal_fd(&own);
+    l->tls = tls;
+    s->n_handles++;
+    LIST_INSERT_HEAD(&s->listeners, l, in_server);
+    uv_poll_start(&l->poll, UV_READABLE, on_listener);
+    return 0;
+}
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+void http_server_on_over(struct http_server *s, void (*over)(struct http_req *req))
+{
+    s->on_over = over;
+}
+
+void http_server_around(struct http_server *s, void (*around)(struct http_req *req, bool in))
+{
+    s->around = around;
+}
+
+struct http_server *http_server_new(uv_loop_t *loop, const struct http_limits *limits,
+                                    void (*on_request)(struct http_req *req), void *arg)
+{
+    struct http_server *s = xcalloc(1, sizeof(*s));
+
+    s->loop = loop;
+    s->limits = limits ? *limits : (struct http_limits)HTTP_LIMITS_DEFAULT;
+    s->on_request = on_request;
+    s->arg = arg;
+    s->peers = peers_new();
+    s->buf = xcalloc(1, HTTP_READ_SIZE);
+    s->works = works_new(loop, s->limits.turn_ns);
+    LIST_INIT(&s->listeners);
+    LIST_INIT(&s->conns);
+    TAILQ_INIT(&s->dirty);
+    TAILQ_INIT(&s->jobs);
+    TAILQ_INIT(&s->roomed);
+    TAILQ_INIT(&s->roomless);
+    uv_timer_init(loop, &s->tick);
+    uv_idle_init(loop, &s->idle);
+    s->tick.data = s->idle.data = s;
+    s->n_handles = 2;
+    return s;
+}
+
+void *http_server_arg(const struct http_server *s)
+{
+    return s->arg;
+}
+
+struct works *http_server_works(const struct http_server *s)
+{
+    return s->works;
+}
+
+size_t http_server_conns_max(const struct http_server *s)
+{
+    return s->limits.conns_max;
+}
+
+size_t http_server_connections(const struct http_server *s)
+{
+    return s->n_conns;
+}
+
+int http_server_set_tls(struct http_server *s, const char *cert_pem, size_t cert_len,
+                        const char *key_pem, size_t key_len, struct sg_error *e)
+{
+    SSL_CTX *ctx;
+    int r = tls_context(cert_pem, cert_len, key_pem, key_len, &ctx, e);
+
+    if (r < 0)
+        return r;
+    SSL_CTX_free(s->tls);
+    s->tls = ctx;
+    return 0;
+}
+
+void http_server_drain(struct http_server *s, void (*done)(void *arg), void *arg)
+{
+    struct http_conn *c;
+
+    s->draining = true;
+    s->drained = done;
+    s->drained_arg = arg;
+    LIST_FOREACH(c, &s->conns, in_server)
+    c->awaited = conn_is_busy(c);
+    server_wake(s);
+}
+
+static void on_server_handle_freed(uv_handle_t *handle)
+{
+    server_unref(handle->data);
+}
+
+/* One that somebody is at work on closes when that returns. */
+static struct http_conn *first_to_close(struct http_server *s)
+{
+    struct http_conn *c;
+
+    LIST_FOREACH(c, &s->conns, in_server)
+    {
+        c->gone = true;
+        if (!c->entered)
+            return c;
+    }
+    return NULL;
+}
+
+void http_server_free(struct http_server *s)
+{
+    struct http_conn *c;
+
+    if (!s || s->freed)
+        return;
+    s->freed = s->draining = true;
+    close_listeners(s);
+    uv_close((uv_handle_t *)&s->tick, on_server_handle_freed);
+    uv_close((uv_handle_t *)&s->idle, on_server_handle_freed);
+    while ((c = first_to_close(s)))
+        conn_settle(c);
+    works_free(s->works);
+}

@@ -1,0 +1,42 @@
+/* JSON Web Tokens: parts in base64url with dots between, of which the first is a JSON object that
+ * says by which algorithm it was signed. Other base64 that begins with {" is none. */
+#include <string.h>
+
+#include "lib/text/base64.h"
+#include "lib/sanitise/impl.h"
+
+#define HEADER_MAX 400
+
+static bool names_algorithm(const struct view *v, size_t from, size_t len)
+{
+    AUTO(strbuf_done) struct strbuf text = {0};
+
+    strbuf_init(&text, HEADER_MAX);
+    if (base64_decode(&text, (const char *)v->p + from, len) < 0)
+        return false;
+    return memmem(text.buf, text.len, "\"alg\"", 5);
+}
+
+void spot_jwt(const struct view *v, size_t to, struct finds *out)
+{
+    size_t start = to - 3;
+
+    if (!view_word_begins(v, start) || view_at(v, start - 1) == '-')
+        return;
+    size_t header = view_span(v, start, CC_TOKEN, HEADER_MAX);
+    if (header < 16)
+        return;
+    /* One with a chain of certificates goes on; what has been seen must do. Four characters are
+     * three bytes. */
+    bool long_one = header == HEADER_MAX;
+    size_t end = start + header;
+    if (!long_one && (view_at(v, end) != '.' || view_span(v, end + 1, CC_TOKEN | CC_DOT, 4) < 4))
+        return;
+    if (!names_algorithm(v, start, header / 4 * 4))
+        return;
+    end = start + view_span(v, start, CC_TOKEN | CC_DOT, AHEAD - 64);
+    finds_add(out, (struct find){.start = (uint32_t)start,
+                                 .end = (uint32_t)end,
+                                 .kind = KIND_JWT,
+                                 .tail = TAIL_DOTTED});
+}

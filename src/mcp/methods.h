@@ -1,8 +1,0 @@
-/* The methods of the protocol. */
-#pragma once
-
-#include "mcp/exchange.h"
-
-/* Answers a request, now or later. */
-void method_request(struct exchange *x, const struct message *m);
-void method_notification(struct exchange *x, const struct message *m);

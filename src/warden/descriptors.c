@@ -1,0 +1,16 @@
+#include "warden/descriptors.h"
+
+#include "lib/base/fds.h"
+#include "warden/server.h"
+#include "warden/sandboxes/ward.h"
+
+int descriptors_admit(struct server *s, struct sg_error *e)
+{
+    while (fds_level() >= FDS_SCARCE)
+        if (!wards_relieve(s))
+            return err_set(e, SG_ERR_LIMIT, -EMFILE,
+                           "the server has %llu of %llu descriptors open and keeps the rest back: "
+                           "end some sandboxes, or raise its limit (LimitNOFILE= of the service)",
+                           (unsigned long long)fds_open(), (unsigned long long)fds_max());
+    return 0;
+}

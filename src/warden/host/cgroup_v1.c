@@ -1,0 +1,398 @@
+/* v1 hierarchies: a directory of its own in each but `devices`, where one is shared. Processor time
+ * is counted by a hierarchy that is used only when asked for; often it is the same as `cpu`. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "lib/base/fd.h"
+#include "warden/host/cgroup.h"
+
+enum { MEMORY, PIDS, CPU, FREEZER, CPUACCT, N_OWN, DEVICES = N_OWN, N_CONTROLLERS };
+
+static const char *const controllers[N_CONTROLLERS] = {"memory",  "pids",    "cpu",
+                                                       "freezer", "cpuacct", "devices"};
+
+/* null, zero, full, random, urandom, tty, ptmx, and the terminals of devpts */
+static const char *const devices_allowed[] = {"c 1:3 rw", "c 1:5 rw", "c 1:7 rw", "c 1:8 rw",
+                                              "c 1:9 rw", "c 5:0 rw", "c 5:2 rw", "c 136:* rw"};
+
+#define NEAR_BYTES (1u << 20) /* of a limit: pages are charged by the batch */
+
+#define SHARES 1024 /* the kernel's own default; what is beyond its largest is that */
+
+struct v1 {
+    struct cgroup base;
+    char path[CGROUP_PATH_MAX]; /* below `sandglass` */
+    int dir[N_OWN];             /* the groups; -1 if there is none of its own */
+    bool hurried;
+};
+
+/* <mount>/sandglass of each controller; opened once per process, never closed. That of CPUACCT is
+ * -1 if there is none, or it is CPU's. */
+static int parents[N_CONTROLLERS];
+static bool parents_open;
+
+/* Whether there is a hierarchy of its own for processor time. */
+static bool has_cpuacct(void)
+{
+    struct cgroup_mount m, cpu;
+
+    return cgroup_find_mount(controllers[CPUACCT], &m) == 0 &&
+           !(cgroup_find_mount(controllers[CPU], &cpu) == 0 && strcmp(m.path, cpu.path) == 0);
+}
+
+/* Kernels before 5.11 add up only where they are told to, before there is a group below. */
+static int open_parent(int k, struct sg_error *e)
+{
+    if (k == CPUACCT && !has_cpuacct()) {
+        parents[k] = -1;
+        return 0;
+    }
+    parents[k] =
+        k == MEMORY ? cgroup_hold_top(controllers[k], e) : cgroup_open_top(controllers[k], true, e);
+    if (k == MEMORY && parents[k] >= 0)
+        file_write(parents[k], "memory.use_hierarchy", "1");
+    return parents[k] < 0 ? parents[k] : 0;
+}
+
+/* The device rules are the same for all sandboxes, so they share one group. A new group, or one
+ * that a crash left half made, lists everything. */
+static int set_devices(int dir, struct sg_error *e)
+{
+    AUTO(free_p) char *list = NULL;
+    int r = file_read(dir, "devices.list", 4096, &list, NULL);
+
+    if (r == 0 && strncmp(list, "a ", 2) != 0)
+        return 0;
+    if (r == 0)
+        r = file_write(dir, "devices.deny", "a");
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(devices_allowed); i++)
+        r = file_write(dir, "devices.allow", devices_allowed[i]);
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "set device rules: %s", strerror(-r));
+    return 0;
+}
+
+static int open_parents(struct sg_error *e)
+{
+    int r = 0;
+
+    for (int k = 0; k < N_CONTROLLERS && r == 0 && !parents_open; k++)
+        r = open_parent(k, e);
+    if (r == 0 && !parents_open)
+        r = set_devices(parents[DEVICES], e);
+    parents_open |= r == 0;
+    return r;
+}
+
+static void v1_free(struct v1 *c)
+{
+    for (int k = 0; k < N_OWN; k++)
+        close_p(&c->dir[k]);
+    free(c);
+}
+
+static int open_group(struct v1 *c, int k, struct sg_error *e)
+{
+    int r = cgroup_mkdir(parents[k], c->path);
+
+    if (r < 0)
+        return err_set(e, err_kind_of(-r), r, "make control group %s/sandglass/%s: %s",
+                       controllers[k], c->path, strerror(-r));
+    c->dir[k] = openat(parents[k], c->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (c->dir[k] < 0)
+        return err_errno(e, "open control group %s/sandglass/%s", controllers[k], c->path);
+    return 0;
+}
+
+static int v1_open_doors(struct cgroup *base, struct cgroup_doors *ret, struct sg_error *e)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+    int r = 0;
+
+    ret->n = 0;
+    for (int k = 0; k < N_CONTROLLERS && r == 0; k++) {
+        int dir = k == DEVICES ? parents[k] : c->dir[k];
+        if (dir >= 0)
+            r = cgroup_doors_add(ret, dir, "tasks", e);
+    }
+    if (r < 0)
+        cgroup_doors_close(ret);
+    return r;
+}
+
+static int v1_open_members(struct cgroup *base, int *ret, struct sg_error *e)
+{
+    return cgroup_open_procs(CONTAINER_OF(base, struct v1, base)->dir[PIDS], ret, e);
+}
+
+static int v1_create(const char *place, uint32_t slot, struct cgroup **ret, struct sg_error *e)
+{
+    struct v1 *c;
+    int r = open_parents(e);
+
+    if (r < 0)
+        return r;
+    c = xcalloc(1, sizeof *c);
+    *c = (struct v1){.base.ops = &cgroup_v1, .dir = {-1, -1, -1, -1, -1}};
+    snprintf(c->path, sizeof c->path, "%s/%u", place, slot);
+    for (int k = 0; k < CPUACCT && r == 0; k++)
+        r = open_group(c, k, e);
+    if (r < 0) {
+        v1_free(c);
+        return r;
+    }
+    *ret = &c->base;
+    return 0;
+}
+
+static int v1_account(struct cgroup *base, struct sg_error *e)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+
+    return parents[CPUACCT] < 0 ? 0 : open_group(c, CPUACCT, e);
+}
+
+/* Where processor time is counted, if it is. */
+static int cpuacct_dir(const struct v1 *c)
+{
+    return parents[CPUACCT] < 0 ? c->dir[CPU] : c->dir[CPUACCT];
+}
+
+static int put_u64(int dirfd, const char *file, uint64_t v)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%llu", (unsigned long long)v);
+    return file_write(dirfd, file, text);
+}
+
+/* memsw >= memory must hold at every moment, so the order depends on the direction; a new group and
+ * a lower limit want the memory first. With swap accounting off the second file is absent and there
+ * is no limit to set. */
+static int set_memory(int dirfd, uint64_t bytes)
+{
+    int r;
+
+    put_u64(dirfd, "memory.max_usage_in_bytes", 0);
+    r = put_u64(dirfd, "memory.limit_in_bytes", bytes);
+    if (r == -EINVAL) {
+        r = put_u64(dirfd, "memory.memsw.limit_in_bytes", bytes);
+        return r < 0 ? r : put_u64(dirfd, "memory.limit_in_bytes", bytes);
+    }
+    if (r == 0)
+        r = put_u64(dirfd, "memory.memsw.limit_in_bytes", bytes);
+    return r == -ENOENT ? 0 : r;
+}
+
+static int v1_set_limits(struct cgroup *base, const struct sg_limits *l, struct sg_error *e)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+    int r = set_memory(c->dir[MEMORY], l->memory_bytes);
+
+    if (r == 0)
+        r = put_u64(c->dir[PIDS], "pids.max", l->pids + 1); /* the agent is one */
+    if (r == 0)
+        r = put_u64(c->dir[CPU], "cpu.cfs_quota_us", (uint64_t)l->cpus_milli * 100);
+    if (r == 0 && c->hurried)
+        r = put_u64(c->dir[CPU], "cpu.shares", SHARES);
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, r, "set limits of control group %s: %s", c->path,
+                       strerror(-r));
+    c->hurried = false;
+    if (cpuacct_dir(c) >= 0)
+        put_u64(cpuacct_dir(c), "cpuacct.usage", 0);
+    return 0;
+}
+
+static void v1_hurry(struct cgroup *base, uint32_t siblings)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+
+    if (siblings < CGROUP_CROWD)
+        return;
+    c->hurried = true;
+    put_u64(c->dir[CPU], "cpu.shares", (uint64_t)SHARES * siblings);
+}
+
+static int v1_freeze(struct cgroup *base, bool on, struct sg_error *e)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+    int r = file_write(c->dir[FREEZER], "freezer.state", on ? "FROZEN" : "THAWED");
+
+    if (r < 0)
+        return err_set(e, err_kind_of(-r), r, "freezer of group %s: %s", c->path, strerror(-r));
+    return 0;
+}
+
+static bool v1_frozen(struct cgroup *base)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+    AUTO(free_p) char *state = NULL;
+
+    return file_read(c->dir[FREEZER], "freezer.state", 64, &state, NULL) == 0 &&
+           strncmp(state, "FROZEN", 6) == 0;
+}
+
+static void v1_stats(struct cgroup *base, struct cgroup_stats *ret)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+
+    ret->memory_peak = cgroup_read_u64(c->dir[MEMORY], "memory.max_usage_in_bytes");
+    ret->oom_kills = cgroup_read_key(c->dir[MEMORY], "memory.oom_control", "oom_kill");
+    ret->pids_hits = cgroup_read_key(c->dir[PIDS], "pids.events", "max");
+}
+
+static bool v1_was_full(struct cgroup *base)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+    uint64_t peak = cgroup_read_u64(c->dir[MEMORY], "memory.max_usage_in_bytes");
+
+    put_u64(c->dir[MEMORY], "memory.max_usage_in_bytes", 0);
+    return peak + NEAR_BYTES >= cgroup_read_u64(c->dir[MEMORY], "memory.limit_in_bytes");
+}
+
+static void v1_memory(int dir, struct cgroup_usage *ret)
+{
+    static const char *const keys[] = {"total_cache", "total_inactive_file", "total_active_file"};
+    uint64_t values[ARRAY_SIZE(keys)];
+
+    cgroup_read_keys(dir, "memory.stat", ARRAY_SIZE(keys), keys, values);
+    *ret = (struct cgroup_usage){.memory_bytes = cgroup_read_u64(dir, "memory.usage_in_bytes"),
+                                 .memory_cache = values[0],
+                                 .memory_reclaimable = values[1] + values[2]};
+}
+
+/* An event is all that there is to it. One of a group above is one of this group as well. */
+static uint64_t v1_ooms(int dir, int *watch, uint64_t so_far)
+{
+    AUTO(close_p) int control = -1;
+    char text[32];
+    uint64_t n;
+
+    if (*watch < 0) {
+        control = openat(dir, "memory.oom_control", O_RDONLY | O_CLOEXEC);
+        *watch = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        snprintf(text, sizeof text, "%d %d", *watch, control);
+        file_write(dir, "cgroup.event_control", text);
+    }
+    return so_far + (read(*watch, &n, sizeof n) == (ssize_t)sizeof n ? n : 0);
+}
+
+static void v1_usage(struct cgroup *base, struct cgroup_usage *ret)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+    int cpuacct = cpuacct_dir(c);
+
+    v1_memory(c->dir[MEMORY], ret);
+    ret->cpu_usec = cpuacct < 0 ? 0 : cgroup_read_u64(cpuacct, "cpuacct.usage") / 1000;
+}
+
+static void v1_kill(struct cgroup *base)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+
+    cgroup_kill_listed(c->dir[PIDS], "cgroup.procs");
+    file_write(c->dir[FREEZER], "freezer.state", "THAWED"); /* a frozen task does not die */
+}
+
+static bool v1_empty(struct cgroup *base)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+    AUTO(free_p) char *text = NULL;
+    size_t len = 0;
+
+    return file_read(c->dir[PIDS], "cgroup.procs", 4u << 20, &text, &len) == 0 && len == 0;
+}
+
+static int v1_destroy(struct cgroup *base, struct sg_error *e)
+{
+    struct v1 *c = CONTAINER_OF(base, struct v1, base);
+    int r = 0;
+
+    for (int k = 0; k < N_OWN; k++) {
+        int one = parents[k] < 0 ? 0 : cgroup_rmdir(parents[k], c->path);
+        if (one < 0)
+            r = err_set(e, SG_ERR_INTERNAL, one, "remove control group %s/sandglass/%s: %s",
+                        controllers[k], c->path, strerror(-one));
+    }
+    v1_free(c);
+    return r;
+}
+
+static int v1_tops(bool make, int ret[CGROUP_TOPS_MAX], struct sg_error *e)
+{
+    int r = make ? open_parents(e) : 0;
+
+    if (r < 0)
+        return r;
+    for (int k = 0; k < CGROUP_TOPS_MAX; k++)
+        ret[k] = -1;
+    for (int k = 0; k < N_OWN; k++)
+        if (make)
+            ret[k] = parents[k];
+        else if (k != CPUACCT || has_cpuacct())
+            ret[k] = cgroup_open_top(controllers[k], false, NULL);
+    return 0;
+}
+
+/* A crash may have come between two attaches: each hierarchy has its own list of processes. A
+ * frozen task does not die. */
+static bool v1_strike(int dir)
+{
+    bool busy = cgroup_kill_listed(dir, "cgroup.procs") > 0;
+
+    if (busy)
+        file_write(dir, "freezer.state", "THAWED");
+    return busy;
+}
+
+static int v1_hand_down(int dir, const char *where, struct sg_error *e)
+{
+    (void)dir, (void)where, (void)e; /* every group has what its hierarchy has */
+    return 0;
+}
+
+static int v1_limit_memory(int dir, uint64_t bytes)
+{
+    return set_memory(dir, bytes ? bytes : UINT64_MAX >> 1);
+}
+
+static void v1_remove_tops(void)
+{
+    for (int k = 0; k < N_CONTROLLERS; k++) {
+        AUTO(close_p)
+        int top =
+            k == CPUACCT && !has_cpuacct() ? -1 : cgroup_open_top(controllers[k], false, NULL);
+        if (top >= 0 && unlinkat(top, "../sandglass", AT_REMOVEDIR) < 0)
+            return;
+    }
+}
+
+const struct cgroup_ops cgroup_v1 = {
+    .name = "v1",
+    .reusable = true,
+    .create = v1_create,
+    .open_doors = v1_open_doors,
+    .open_members = v1_open_members,
+    .set_limits = v1_set_limits,
+    .account = v1_account,
+    .freeze = v1_freeze,
+    .frozen = v1_frozen,
+    .stats = v1_stats,
+    .was_full = v1_was_full,
+    .usage = v1_usage,
+    .hurry = v1_hurry,
+    .kill = v1_kill,
+    .empty = v1_empty,
+    .destroy = v1_destroy,
+    .tops = v1_tops,
+    .strike = v1_strike,
+    .hand_down = v1_hand_down,
+    .limit_memory = v1_limit_memory,
+    .memory = v1_memory,
+    .ooms = v1_ooms,
+    .limit_file = "memory.limit_in_bytes",
+    .remove_tops = v1_remove_tops,
+};

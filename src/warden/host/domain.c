@@ -1,0 +1,440 @@
+#include "warden/host/domain.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "lib/base/fd.h"
+#include "lib/base/sys.h"
+#include "warden/host/child.h"
+#include "warden/host/idmap.h"
+#include "warden/host/images.h"
+#include "inside/stage/layers.h"
+#include "inside/stage/stage.h"
+#include "inside/broker/twin.h"
+
+#define HELPER_END_MS 5000
+#define HELPER_STACK  (16u * 1024)
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
+
+/* The agent program in memory, sealed: nobody can change it, and no path leads to it. */
+static int agent_memfd(struct sg_error *e)
+{
+    unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+    AUTO(close_p) int fd = memfd_create("sandglass-agent", flags | MFD_EXEC);
+    int r;
+
+    if (fd < 0 && errno == EINVAL) /* before 6.3 every memfd was executable */
+        fd = memfd_create("sandglass-agent", flags);
+    if (fd < 0)
+        return err_errno(e, "make a memfd for the agent");
+    r = fd_write_all(fd, sg_agent_image, (size_t)(sg_agent_image_end - sg_agent_image));
+    if (r < 0)
+        return err_set(e, err_kind_of(-r), r, "write the agent's memfd: %s", strerror(-r));
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+        return err_errno(e, "seal the agent's memfd");
+    return steal_fd(&fd);
+}
+
+/* Exec takes a process's capabilities when its id is not mapped yet, as the holder's may not be. It
+ * keeps the two that making a network namespace in F takes. */
+static void keep_network_caps(void)
+{
+    static const int caps[] = {CAP_SYS_ADMIN, CAP_NET_ADMIN};
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct d[2];
+
+    if (syscall(SYS_capget, &head, d) < 0)
+        return;
+    for (size_t i = 0; i < ARRAY_SIZE(caps); i++)
+        d[0].inheritable |= 1u << caps[i];
+    syscall(SYS_capset, &head, d);
+    for (size_t i = 0; i < ARRAY_SIZE(caps); i++)
+        prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, caps[i], 0, 0);
+}
+
+/* Who dies first when there is no memory: programs in sandboxes (1000, confine.c), kernels (500,
+ * twin/), agents, who have their spawner's, the broker, and last those that all depend on: the
+ * holder has the caller's own, as front and guard of a server have. Written while we may still
+ * lower it: a process can go down to what was written so, and no further. */
+#define SPAWNER     "sandglass-spawner"
+#define SPAWNER_OOM "100"
+#define BROKER      "sandglass-broker"
+#define BROKER_OOM  "50"
+
+static void set_oom(const char *role)
+{
+    const char *score = strcmp(role, SPAWNER) == 0  ? SPAWNER_OOM
+                        : strcmp(role, BROKER) == 0 ? BROKER_OOM
+                                                    : NULL;
+
+    if (score)
+        file_write(AT_FDCWD, "/proc/self/oom_score_adj", score); /* ours may be more already */
+}
+
+struct helper {
+    const char *role;
+    int image;
+    int flags; /* namespaces to make */
+    const int *fds;
+    int n;
+};
+
+/* In the child: only the given descriptors, from STAGE_CONTROL_FD on; standard ones are /dev/null,
+ * so that no terminal of the caller is ever held inside. It shares our memory until exec: no
+ * allocation. */
+static int exec_helper(void *arg)
+{
+    const struct helper *h = arg;
+    char *argv[] = {(char *)(uintptr_t)h->role, NULL}, *envp[] = {NULL};
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    sigset_t none;
+
+    if (h->flags & CLONE_NEWUSER)
+        keep_network_caps();
+    set_oom(h->role);
+    /* Out of the way first: a source may sit on a target's number. */
+    int high[4] = {fcntl(h->image, F_DUPFD_CLOEXEC, 64)};
+    for (int i = 0; i < h->n; i++)
+        high[i + 1] = fcntl(h->fds[i], F_DUPFD_CLOEXEC, 64);
+    for (int i = 0; i < 3; i++)
+        dup2(null, i);
+    for (int i = 0; i < h->n; i++)
+        dup2(high[i + 1], STAGE_CONTROL_FD + i);
+    sys_close_range((unsigned)(STAGE_CONTROL_FD + h->n), ~0U, CLOSE_RANGE_CLOEXEC);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    syscall(SYS_execveat, high[0], "", argv, envp, AT_EMPTY_PATH);
+    _exit(127);
+}
+
+/* fds: the helper's own, closed here; the first is its end of a socket pair. Returns its pid. */
+static int start_helper(int image, const char *role, int flags, int *fds, int n, int *ret_pidfd,
+                        struct sg_error *e)
+{
+    struct helper h = {.role = role, .image = image, .flags = flags, .fds = fds, .n = n};
+    AUTO(free_p) char *stack = xcalloc(1, HELPER_STACK);
+    sigset_t all, old;
+
+    /* As vfork does it: our memory is lent to the child until it execs, so nothing is copied
+     * however large the program is that uses us. No handler of that program may run in the child
+     * meanwhile. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pid_t pid = clone(exec_helper, stack + HELPER_STACK,
+                      CLONE_VM | CLONE_VFORK | CLONE_PIDFD | flags | SIGCHLD, &h, ret_pidfd);
+    int r = pid < 0 ? err_errno(e, "start %s", role) : pid;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+
+    for (int i = 0; i < n; i++)
+        close_p(&fds[i]);
+    return r;
+}
+
+static int open_ns(pid_t pid, const char *which, struct sg_error *e)
+{
+    char path[48];
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%d/ns/%s", pid, which);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? err_errno(e, "open '%s'", path) : fd;
+}
+
+/* What the kernel counts per user (inotify instances, message queues, pending signals...) it also
+ * counts for whoever made each user namespace above. If that were the host's root, one sandbox
+ * could use up root's share; so F is made under its own first id. The capabilities stay. */
+struct identity {
+    uid_t real;
+    int securebits, dumpable;
+};
+
+static int identity_take(uint32_t id, struct identity *ret)
+{
+    ret->real = getuid();
+    ret->dumpable = prctl(PR_GET_DUMPABLE);
+    ret->securebits = prctl(PR_GET_SECUREBITS);
+    if (ret->securebits < 0 ||
+        prctl(PR_SET_SECUREBITS, ret->securebits | SECBIT_NO_SETUID_FIXUP) < 0 ||
+        syscall(SYS_setresuid, id, id, -1) < 0) /* both, or exec takes it for a set-uid program */
+        return -errno;
+    return 0;
+}
+
+static void identity_give_back(const struct identity *old)
+{
+    syscall(SYS_setresuid, old->real, 0, -1);
+    prctl(PR_SET_SECUREBITS, old->securebits);
+    prctl(PR_SET_DUMPABLE, old->dumpable == 1); /* changing ids had cleared it */
+}
+
+/* F and W, kept by the holder. Returns the holder's pid. */
+static int start_holder(struct domain *d, int image, int netns_sock, struct sg_error *e)
+{
+    struct identity self;
+    int socks[2], pid, r;
+    char map[48];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, socks) < 0)
+        return err_errno(e, "make a socket pair");
+    d->holder_sock = socks[0];
+    r = identity_take(slot_first_id(d->slots.first), &self);
+    pid = r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "take the domain's id: %s", strerror(-r))
+                : start_helper(image, "sandglass-holder", CLONE_NEWUSER | CLONE_NEWPID,
+                               (int[]){socks[1], netns_sock}, 2, &d->holder_pidfd, e);
+    identity_give_back(&self);
+    if (pid == -ENOSPC || pid == -EPERM || pid == -EINVAL)
+        return err_set(e, SG_ERR_UNSUPPORTED, pid,
+                       "this kernel gives no user namespaces (%s): see 'sandglass doctor'",
+                       strerror(-pid));
+    if (pid < 0)
+        return pid;
+    snprintf(map, sizeof map, "0 %u %u", slot_first_id(d->slots.first), d->slots.count * SLOT_IDS);
+    r = idmap_write(pid, map, map, e);
+    return r < 0 ? r : pid;
+}
+
+/* A helper in W. `fds` as of start_helper, with room for one more, the domain's user namespace. The
+ * calling thread's children are born in W for a moment. */
+static int start_in_domain(struct domain *d, int image, const char *role, int *fds, int n,
+                           int *ret_pidfd, struct sg_error *e)
+{
+    AUTO(close_p) int own = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+    AUTO(close_p) int pidns = open_ns(d->holder_pid, "pid", e);
+    int r = pidns < 0 ? pidns : open_ns(d->holder_pid, "user", e);
+
+    fds[n] = r;
+    if (r >= 0 && (own < 0 || setns(pidns, CLONE_NEWPID) < 0))
+        r = err_errno(e, "enter the domain's pid namespace");
+    if (r < 0) {
+        for (int i = 0; i <= n; i++)
+            close_p(&fds[i]);
+        return r;
+    }
+    r = start_helper(image, role, 0, fds, n + 1, ret_pidfd, e);
+    sched_yield(); /* it has more to do than we, and there may be two processors only */
+    if (setns(own, CLONE_NEWPID) < 0 && r >= 0)
+        return err_errno(e, "leave the domain's pid namespace");
+    return r;
+}
+
+static int start_spawner(struct domain *d, int image, int netns_sock, struct sg_error *e)
+{
+    int socks[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0) {
+        int r = err_errno(e, "make a socket pair");
+        close_p(&netns_sock);
+        return r;
+    }
+    d->spawner_sock = socks[0];
+    int fds[3] = {socks[1], netns_sock};
+    return start_in_domain(d, image, SPAWNER, fds, 2, &d->spawner_pidfd, e);
+}
+
+int domain_start_broker(struct domain *d, struct sg_error *e)
+{
+    AUTO(close_p) int image = agent_memfd(e);
+    int socks[2], r;
+
+    if (image < 0)
+        return image;
+    child_end(&d->broker_pidfd, HELPER_END_MS, NULL);
+    close_p(&d->broker_sock);
+    d->broker_pidfd = d->broker_sock = -1;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socks) < 0)
+        return err_errno(e, "make a socket pair");
+    d->broker_sock = socks[0];
+    int fds[2] = {socks[1]};
+    r = start_in_domain(d, image, BROKER, fds, 1, &d->broker_pidfd, e);
+    return r < 0 ? r : 0;
+}
+
+static int start_helpers(struct domain *d, struct sg_error *e)
+{
+    AUTO(close_p) int image = agent_memfd(e);
+    int netns[2], r;
+
+    if (image < 0)
+        return image;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, netns) < 0)
+        return err_errno(e, "make a socket pair");
+    r = start_holder(d, image, netns[0], e);
+    if (r < 0) {
+        close(netns[1]);
+        return r;
+    }
+    d->holder_pid = r;
+    return start_spawner(d, image, netns[1], e);
+}
+
+int domain_open(uint32_t max_sandboxes, struct domain *ret, struct sg_error *e)
+{
+    struct domain d = {.slots.fd = -1,
+                       .holder_pidfd = -1,
+                       .holder_sock = -1,
+                       .spawner_pidfd = -1,
+                       .spawner_sock = -1,
+                       .broker_pidfd = -1,
+                       .broker_sock = -1};
+    int r = slots_take(&d.slots, max_sandboxes + 1, e);
+
+    if (r == 0)
+        r = start_helpers(&d, e);
+    if (r < 0) {
+        domain_close(&d);
+        return r;
+    }
+    *ret = d;
+    return 0;
+}
+
+void domain_kill(struct domain *d)
+{
+    child_kill(d->broker_pidfd);
+    child_kill(d->spawner_pidfd);
+    child_kill(d->holder_pidfd);
+}
+
+void domain_close(struct domain *d)
+{
+    domain_kill(d);
+    child_end(&d->broker_pidfd, HELPER_END_MS, NULL);
+    child_end(&d->spawner_pidfd, HELPER_END_MS, NULL);
+    child_end(&d->holder_pidfd, HELPER_END_MS, NULL);
+    close_p(&d->broker_sock);
+    close_p(&d->spawner_sock);
+    close_p(&d->holder_sock);
+    slots_release(&d->slots);
+}
+
+/* ---- whether they work ----------------------------------------------------------------------- */
+
+static int *helper_pidfd(struct domain *d, enum domain_helper h)
+{
+    return h == HELPER_HOLDER    ? &d->holder_pidfd
+           : h == HELPER_SPAWNER ? &d->spawner_pidfd
+                                 : &d->broker_pidfd;
+}
+
+int domain_helper_pid(const struct domain *d, enum domain_helper h)
+{
+    struct domain copy = *d;
+
+    return child_pid(*helper_pidfd(&copy, h));
+}
+
+/* Never waits: one that does not read has a full socket some day, and is dead long before. */
+void domain_beat(struct domain *d, enum domain_helper h)
+{
+    static const struct spawn_request to_spawner = {.magic = STAGE_BEAT};
+    static const struct twin_request to_broker = {.magic = TWIN_MAGIC, .op = TWIN_BEAT};
+
+    if (h == HELPER_HOLDER)
+        send(d->holder_sock, "b", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    else if (h == HELPER_SPAWNER)
+        send(d->spawner_sock, &to_spawner, sizeof to_spawner, MSG_NOSIGNAL | MSG_DONTWAIT);
+    else
+        send(d->broker_sock, &to_broker, sizeof to_broker, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+bool domain_beat_answered(struct domain *d, enum domain_helper h)
+{
+    struct spawn_reply reply;
+    bool any = false;
+    char c;
+
+    if (h == HELPER_HOLDER) {
+        while (recv(d->holder_sock, &c, 1, MSG_DONTWAIT) > 0)
+            any = true;
+        return any;
+    }
+    while (recv(d->spawner_sock, &reply, sizeof reply, MSG_DONTWAIT | MSG_PEEK) == sizeof reply &&
+           reply.code == STAGE_BEATS) {
+        recv(d->spawner_sock, &reply, sizeof reply, MSG_DONTWAIT);
+        any = true;
+    }
+    return any;
+}
+
+void domain_helper_kill(struct domain *d, enum domain_helper h)
+{
+    child_kill(*helper_pidfd(d, h));
+}
+
+void domain_helper_continue(struct domain *d, enum domain_helper h)
+{
+    syscall(SYS_pidfd_send_signal, *helper_pidfd(d, h), SIGCONT, NULL, 0);
+}
+
+/* Its descriptors go first, then all in W, then itself. */
+bool domain_holder_gone(const struct domain *d)
+{
+    /* Answers to heartbeats that nobody has read yet do not hide it. */
+    struct pollfd p = {.fd = d->holder_sock, .events = POLLRDHUP};
+
+    return poll(&p, 1, 0) == 1;
+}
+
+void domain_helper_ended(struct domain *d, enum domain_helper h, struct child_exit *ret)
+{
+    *ret = (struct child_exit){0};
+    child_end(helper_pidfd(d, h), HELPER_END_MS, ret);
+}
+
+/* ---- sandboxes ------------------------------------------------------------------------------- */
+
+int domain_spawn_begin(struct domain *d, const struct domain_order *order, struct sg_error *e)
+{
+    bool shared_ids = LAYER_OMITTED(order->omit, LAYER_UIDS);
+    struct spawn_request q = {.magic = STAGE_MAGIC,
+                              .first_id = (shared_ids ? 1 : order->index) * SLOT_IDS,
+                              .omit = order->omit,
+                              .last = order->last,
+                              .n_cgroups = (uint32_t)order->n_cgroups};
+    int fds[1 + STAGE_CGROUPS_MAX] = {order->channel_fd}, r;
+
+    memcpy(fds + 1, order->cgroup_fds, order->n_cgroups * sizeof fds[0]);
+    r = fd_send(d->spawner_sock, &q, sizeof q, fds, 1 + order->n_cgroups);
+    /* A spawner that has failed left its reason in the socket: the second half reads it. */
+    if (r < 0 && r != -EPIPE)
+        return err_set(e, SG_ERR_INTERNAL, r, "ask the spawner: %s", strerror(-r));
+    return 0;
+}
+
+bool domain_spawn_ready(struct domain *d)
+{
+    struct pollfd p = {.fd = d->spawner_sock, .events = POLLIN};
+
+    domain_beat_answered(d, HELPER_SPAWNER);
+    return poll(&p, 1, 0) == 1;
+}
+
+int domain_spawn_finish(struct domain *d, struct domain_child *ret, struct sg_error *e)
+{
+    struct spawn_reply reply;
+    int fds[2] = {-1, -1};
+    size_t n = 2;
+    ssize_t got = fd_recv(d->spawner_sock, &reply, sizeof reply, fds, &n);
+
+    if (got != (ssize_t)sizeof reply)
+        return err_set(e, SG_ERR_INTERNAL, -EPIPE, "the spawner has ended unexpectedly");
+    if (reply.code < 0)
+        return err_set(e, err_kind_of(-reply.code), reply.code, "%.255s", reply.message);
+    if (n != 2)
+        return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the spawner sent %zu descriptors", n);
+    *ret = (struct domain_child){.pidfd = fds[0], .userns = fds[1]};
+    return 0;
+}

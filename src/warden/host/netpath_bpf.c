@@ -1,0 +1,185 @@
+/* The program that brings what a sandbox sends to the guard's sockets. The kernel asks it for each
+ * new connection and for each datagram that no connected socket takes. */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <sys/syscall.h>
+
+#include "warden/host/netpath_impl.h"
+
+#define INSN(c, d, s, o, i) \
+    ((struct bpf_insn){     \
+        .code = (c), .dst_reg = (d), .src_reg = (s), .off = (int16_t)(o), .imm = (i)})
+#define LOAD(dst, field) \
+    INSN(BPF_LDX | BPF_W | BPF_MEM, dst, BPF_REG_6, offsetof(struct bpf_sk_lookup, field), 0)
+#define MOV(dst, src)      INSN(BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0)
+#define SET(dst, k)        INSN(BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, k)
+#define AND(dst, k)        INSN(BPF_ALU | BPF_AND | BPF_K, dst, 0, 0, k)
+#define CALL(f)            INSN(BPF_JMP | BPF_CALL, 0, 0, 0, f)
+#define JUMP(label)        INSN(BPF_JMP | BPF_JA, 0, 0, label, 0)
+#define JEQ(reg, k, label) INSN(BPF_JMP32 | BPF_JEQ | BPF_K, reg, 0, label, (int32_t)(k))
+#define JNE(reg, k, label) INSN(BPF_JMP32 | BPF_JNE | BPF_K, reg, 0, label, (int32_t)(k))
+#define JNULL(reg, label)  INSN(BPF_JMP | BPF_JEQ | BPF_K, reg, 0, label, 0)
+#define STORE(offset, reg) INSN(BPF_STX | BPF_W | BPF_MEM, BPF_REG_10, reg, offset, 0)
+#define EXIT()             INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+#define LABEL(name)        INSN(0, 0, 0, name, 0)
+
+#define PROGRAM_MAX 64
+
+/* Where to go to. An instruction with a label has code 0 and names a place; jumps have the label
+ * where their offset belongs. link_program puts the offsets in. */
+enum label { L_NONE, L_IPV4, L_NOT_ONE, L_NOT_OWN, L_ASSIGN, L_LOOK, L_DROP, L_PASS, L_MAX_ };
+
+enum key { KEY_TCP, KEY_UDP, KEY_MAX_ };
+
+static int bpf(enum bpf_cmd cmd, union bpf_attr *attr)
+{
+    return (int)syscall(SYS_bpf, cmd, attr, sizeof *attr);
+}
+
+static bool is_jump(const struct bpf_insn *i)
+{
+    uint8_t class = BPF_CLASS(i->code), op = BPF_OP(i->code);
+
+    return (class == BPF_JMP || class == BPF_JMP32) && op != BPF_CALL && op != BPF_EXIT;
+}
+
+/* Returns how many instructions are left. Two-slot loads have a second slot whose code is 0 too;
+ * its offset is L_NONE. */
+static uint32_t link_program(const struct bpf_insn *from, size_t n, struct bpf_insn *to)
+{
+    int place[L_MAX_] = {0};
+    int len = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (from[i].code == 0 && from[i].off != L_NONE)
+            place[from[i].off] = len;
+        else
+            to[len++] = from[i];
+    }
+    for (int i = 0; i < len; i++)
+        if (is_jump(&to[i]))
+            to[i].off = (int16_t)(place[to[i].off] - i - 1);
+    return (uint32_t)len;
+}
+
+/* r6 is the context, r7 the socket. */
+static uint32_t make_program(int map, struct bpf_insn program[PROGRAM_MAX])
+{
+    const uint32_t *own6 = netpath_own6.s6_addr32;
+    const struct bpf_insn source[] = {
+        MOV(BPF_REG_6, BPF_REG_1),
+        LOAD(BPF_REG_2, family),
+        JEQ(BPF_REG_2, AF_INET, L_IPV4),
+        JNE(BPF_REG_2, AF_INET6, L_DROP),
+        LOAD(BPF_REG_2, local_ip6[0]),
+        LOAD(BPF_REG_3, local_ip6[1]),
+        LOAD(BPF_REG_4, local_ip6[2]),
+        LOAD(BPF_REG_5, local_ip6[3]),
+        JNE(BPF_REG_2, own6[0], L_NOT_OWN),
+        JNE(BPF_REG_3, own6[1], L_NOT_OWN),
+        JNE(BPF_REG_4, own6[2], L_NOT_OWN),
+        JEQ(BPF_REG_5, own6[3], L_PASS),
+        LABEL(L_NOT_OWN),
+        JNE(BPF_REG_2, 0, L_ASSIGN),
+        JNE(BPF_REG_3, 0, L_ASSIGN),
+        JNE(BPF_REG_4, 0, L_NOT_ONE),
+        JEQ(BPF_REG_5, htonl(1), L_PASS), /* ::1 */
+        LABEL(L_NOT_ONE),
+        JNE(BPF_REG_4, htonl(0xffff), L_ASSIGN),
+        AND(BPF_REG_5, (int32_t)htonl(0xff000000)),
+        JEQ(BPF_REG_5, htonl(0x7f000000), L_PASS), /* ::ffff:127.0.0.0/104 */
+        JUMP(L_ASSIGN),
+        LABEL(L_IPV4),
+        LOAD(BPF_REG_2, local_ip4),
+        JEQ(BPF_REG_2, htonl(NETPATH_OWN4), L_PASS),
+        AND(BPF_REG_2, (int32_t)htonl(0xff000000)),
+        JEQ(BPF_REG_2, htonl(0x7f000000), L_PASS), /* 127.0.0.0/8 */
+        LABEL(L_ASSIGN),
+        SET(BPF_REG_2, KEY_TCP),
+        LOAD(BPF_REG_3, protocol),
+        JEQ(BPF_REG_3, IPPROTO_TCP, L_LOOK),
+        SET(BPF_REG_2, KEY_UDP),
+        LABEL(L_LOOK),
+        STORE(-4, BPF_REG_2),
+        INSN(BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),
+        INSN(0, 0, 0, L_NONE, 0),
+        MOV(BPF_REG_2, BPF_REG_10),
+        INSN(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_2, 0, 0, -4),
+        CALL(BPF_FUNC_map_lookup_elem),
+        JNULL(BPF_REG_0, L_DROP),
+        MOV(BPF_REG_7, BPF_REG_0),
+        MOV(BPF_REG_1, BPF_REG_6),
+        MOV(BPF_REG_2, BPF_REG_7),
+        SET(BPF_REG_3, 0),
+        CALL(BPF_FUNC_sk_assign),
+        MOV(BPF_REG_8, BPF_REG_0),
+        MOV(BPF_REG_1, BPF_REG_7),
+        CALL(BPF_FUNC_sk_release),
+        JEQ(BPF_REG_8, 0, L_PASS),
+        LABEL(L_DROP),
+        SET(BPF_REG_0, SK_DROP),
+        EXIT(),
+        LABEL(L_PASS),
+        SET(BPF_REG_0, SK_PASS),
+        EXIT(),
+    };
+    _Static_assert(ARRAY_SIZE(source) <= PROGRAM_MAX, "there is room for the program");
+
+    return link_program(source, ARRAY_SIZE(source), program);
+}
+
+/* The program finds the sockets in a map. Each namespace has its own: nothing in what a program can
+ * ask tells namespaces apart. */
+static int make_map(int tcp, int udp, struct sg_error *e)
+{
+    union bpf_attr create = {.map_type = BPF_MAP_TYPE_SOCKMAP,
+                             .key_size = sizeof(uint32_t),
+                             .value_size = sizeof(uint64_t),
+                             .max_entries = KEY_MAX_};
+    AUTO(close_p) int map = bpf(BPF_MAP_CREATE, &create);
+    const uint64_t sockets[KEY_MAX_] = {[KEY_TCP] = (uint64_t)tcp, [KEY_UDP] = (uint64_t)udp};
+
+    if (map < 0)
+        return err_errno(e, "make a BPF map of sockets");
+    for (uint32_t k = 0; k < KEY_MAX_; k++) {
+        union bpf_attr update = {.map_fd = (uint32_t)map};
+        update.key = (uintptr_t)&k;
+        update.value = (uintptr_t)&sockets[k];
+        if (bpf(BPF_MAP_UPDATE_ELEM, &update) < 0)
+            return err_errno(e, "put a socket into a BPF map");
+    }
+    return steal_fd(&map);
+}
+
+static int load(int map, struct sg_error *e)
+{
+    struct bpf_insn program[PROGRAM_MAX];
+    union bpf_attr attr = {.prog_type = BPF_PROG_TYPE_SK_LOOKUP,
+                           .expected_attach_type = BPF_SK_LOOKUP,
+                           .insns = (uintptr_t)program,
+                           .insn_cnt = make_program(map, program),
+                           .license = (uintptr_t) "Apache-2.0"};
+    int prog = bpf(BPF_PROG_LOAD, &attr);
+
+    return prog < 0 ? err_errno(e, "load the BPF program sk_lookup") : prog;
+}
+
+int netpath_attach_lookup(int tcp, int udp, struct sg_error *e)
+{
+    AUTO(close_p) int map = make_map(tcp, udp, e);
+    AUTO(close_p) int prog = map < 0 ? map : load(map, e);
+    AUTO(close_p) int ns = -1;
+    union bpf_attr attr = {.link_create = {.attach_type = BPF_SK_LOOKUP}};
+    int link;
+
+    if (prog < 0)
+        return prog;
+    ns = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (ns < 0)
+        return err_errno(e, "open the sandbox's network namespace");
+    attr.link_create.prog_fd = (uint32_t)prog;
+    attr.link_create.target_fd = (uint32_t)ns;
+    link = bpf(BPF_LINK_CREATE, &attr);
+    return link < 0 ? err_errno(e, "attach the BPF program sk_lookup") : link;
+}

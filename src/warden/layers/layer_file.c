@@ -1,0 +1,128 @@
+#include "warden/layers/layer_file.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+
+#define SEND_MAX (1u << 30)
+
+bool layer_is_whiteout(const struct stat *st)
+{
+    return S_ISCHR(st->st_mode) && st->st_rdev == makedev(0, 0);
+}
+
+bool layer_is_opaque(int dir)
+{
+    char v;
+
+    return fgetxattr(dir, LAYER_OPAQUE, &v, 1) == 1 && v == 'y';
+}
+
+int layer_expect_whiteouts(int dir)
+{
+    return fsetxattr(dir, LAYER_ORIGIN, "", 0, 0) < 0 ? -errno : 0;
+}
+
+void layer_closedir_p(DIR **d)
+{
+    if (*d)
+        closedir(*d);
+}
+
+DIR *layer_list(int dir)
+{
+    int fd = openat(dir, ".", LAYER_DIR_FLAGS);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+    if (!d)
+        close_p(&fd);
+    return d;
+}
+
+const char *layer_next(DIR *d)
+{
+    struct dirent *entry;
+
+    do {
+        errno = 0;
+        entry = readdir(d);
+    } while (entry && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
+    return entry ? entry->d_name : NULL;
+}
+
+static bool has_prefix(const char *name, const char *prefix)
+{
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+int layer_copy_xattrs(struct layer_xattrs *x, int from, int to, bool acls)
+{
+    ssize_t n = flistxattr(from, x->names, sizeof x->names);
+
+    if (n < 0)
+        return errno == ENOTSUP ? 0 : -errno;
+    for (const char *p = x->names; p < x->names + n; p += strlen(p) + 1) {
+        if (!has_prefix(p, "user.") && !(acls && has_prefix(p, "system.posix_acl_")))
+            continue;
+        ssize_t len = fgetxattr(from, p, x->value, sizeof x->value);
+        if (len < 0)
+            return -errno;
+        if (fsetxattr(to, p, x->value, (size_t)len, 0) == 0)
+            continue;
+        /* No room for it: of this file, and not of the disk. */
+        return errno == ENOSPC || errno == E2BIG || errno == ERANGE ? -EOVERFLOW : -errno;
+    }
+    return 0;
+}
+
+/* As much as there is between at and end, or to the end of the file. */
+static int send_range(int in, int out, off_t at, off_t end)
+{
+    if (lseek(out, at, SEEK_SET) < 0)
+        return -errno;
+    while (at < end) {
+        size_t left = (size_t)(end - at);
+        ssize_t n = sendfile(out, in, &at, left < SEND_MAX ? left : SEND_MAX);
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        if (n == 0)
+            break;
+    }
+    return 0;
+}
+
+int layer_copy_data(int in, int out, off_t size)
+{
+    off_t at = 0;
+
+    while ((at = lseek(in, at, SEEK_DATA)) >= 0 && at < size) {
+        off_t end = lseek(in, at, SEEK_HOLE);
+        int r = end < 0 ? -errno : send_range(in, out, at, end);
+        if (r < 0)
+            return r;
+        at = end;
+    }
+    if (at < 0 && errno != ENXIO)
+        return -errno;
+    return ftruncate(out, size) < 0 ? -errno : 0;
+}
+
+int layer_copy_looks(struct layer_xattrs *x, const struct stat *st, int from, int to)
+{
+    struct timespec times[2] = {st->st_atim, st->st_mtim};
+    int r;
+
+    /* What it got from the directory it was made in. */
+    fremovexattr(to, "system.posix_acl_access");
+    fremovexattr(to, "system.posix_acl_default");
+    r = layer_copy_xattrs(x, from, to, true);
+    if (r < 0)
+        return r;
+    /* The owner first: a change of it takes bits of the mode away. */
+    if (fchown(to, st->st_uid, st->st_gid) < 0 || fchmod(to, st->st_mode & 07777) < 0 ||
+        futimens(to, times) < 0)
+        return -errno;
+    return 0;
+}

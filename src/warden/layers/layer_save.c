@@ -1,0 +1,405 @@
+#include "warden/layers/layer_save.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+
+#include "lib/base/base.h"
+#include "warden/layers/layer_file.h"
+#include "warden/layers/tree.h"
+
+#define DEPTH_MAX    2048 /* directories in each other: as deep as a path can name */
+#define IDS          65536u
+#define NOBODY       65534u
+#define RENAME_FRESH 1u /* RENAME_NOREPLACE */
+
+struct work {
+    const struct layer_save *save;
+    int links; /* a folder with one link to each copied file that has several names, by inode */
+    uint64_t bytes;
+    struct layer_xattrs *xattrs;
+    struct sg_error *e;
+};
+
+/* Names, depths and attributes are those of programs inside. */
+static int fail(struct work *w, const char *what, const char *name)
+{
+    return err_in_the_way(w->e, err_errno(w->e, "%s '%.64s' of the snapshot", what, name));
+}
+
+/* Of a call that says what is wrong by what it returns. */
+static int fail_with(struct work *w, int r, const char *what, const char *name)
+{
+    errno = -r;
+    return fail(w, what, name);
+}
+
+/* ---- attributes
+ * ------------------------------------------------------------------------------------ */
+
+/* Ids as they are in a layer. `from_upper`: as the host sees those of a running sandbox. */
+static uint32_t layer_id(const struct work *w, uint32_t id, bool from_upper)
+{
+    if (from_upper)
+        id -= w->save->first_id;
+    return id < IDS ? id : NOBODY;
+}
+
+/* The owner first: a change of it takes bits of the mode away. */
+static int copy_attributes(struct work *w, const struct stat *st, bool from_upper, int from, int to,
+                           const char *name)
+{
+    mode_t mode = st->st_mode & (S_ISDIR(st->st_mode) ? 07777 : 01777);
+    struct timespec times[2] = {st->st_atim, st->st_mtim};
+    int r = layer_copy_xattrs(w->xattrs, from, to, false);
+
+    if (r == -EOVERFLOW || r == -E2BIG)
+        return err_set(w->e, SG_ERR_GONE, -EBUSY,
+                       "the attributes of '%.64s' are too large for a snapshot: remove some "
+                       "(setfattr -x), or keep the memory",
+                       name);
+    if (r < 0)
+        return fail_with(w, r, "copy the attributes of", name);
+    if (fchown(to, layer_id(w, st->st_uid, from_upper), layer_id(w, st->st_gid, from_upper)) < 0 ||
+        fchmod(to, mode) < 0 || futimens(to, times) < 0)
+        return fail(w, "set owner, mode and time of", name);
+    return 0;
+}
+
+/* ---- what is no directory
+ * ----------------------------------------------------------------------------- */
+
+static int copy_file(struct work *w, int from, const char *name, bool from_upper, int to)
+{
+    AUTO(close_p) int in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    AUTO(close_p) int out = -1;
+    struct stat st;
+    int r;
+
+    if (in < 0 || fstat(in, &st) < 0)
+        return fail(w, "open", name);
+    if (!S_ISREG(st.st_mode))
+        return err_set(w->e, SG_ERR_GONE, -EBUSY, "'%.64s' changed while it was copied: try again",
+                       name);
+    out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (out < 0)
+        return fail(w, "make", name);
+    r = layer_copy_data(in, out, st.st_size);
+    return r < 0 ? fail_with(w, r, "copy", name)
+                 : copy_attributes(w, &st, from_upper, in, out, name);
+}
+
+/* A file with several names is copied once. */
+static int copy_linked_file(struct work *w, int from, const char *name, const struct stat *st,
+                            int to)
+{
+    char inode[24];
+    int r;
+
+    snprintf(inode, sizeof inode, "%llu", (unsigned long long)st->st_ino);
+    if (linkat(w->links, inode, to, name, 0) == 0)
+        return 0;
+    if (errno != ENOENT && errno != EMLINK)
+        return fail(w, "link", name);
+    r = copy_file(w, from, name, true, to);
+    if (r == 0 && linkat(to, name, w->links, inode, 0) < 0 && errno != EEXIST)
+        return fail(w, "link", name);
+    return r;
+}
+
+static int copy_symlink(struct work *w, int from, const char *name, const struct stat *st,
+                        bool from_upper, int to)
+{
+    struct timespec times[2] = {st->st_atim, st->st_mtim};
+    char target[PATH_MAX];
+    ssize_t n = readlinkat(from, name, target, sizeof target - 1);
+
+    if (n < 0)
+        return fail(w, "read the link", name);
+    target[n] = '\0';
+    if (symlinkat(target, to, name) < 0 ||
+        fchownat(to, name, layer_id(w, st->st_uid, from_upper), layer_id(w, st->st_gid, from_upper),
+                 AT_SYMLINK_NOFOLLOW) < 0 ||
+        utimensat(to, name, times, AT_SYMLINK_NOFOLLOW) < 0)
+        return fail(w, "make the link", name);
+    return 0;
+}
+
+static int make_fifo(struct work *w, const char *name, const struct stat *st, bool from_upper,
+                     int to)
+{
+    if (mkfifoat(to, name, 0600) < 0 ||
+        fchownat(to, name, layer_id(w, st->st_uid, from_upper), layer_id(w, st->st_gid, from_upper),
+                 AT_SYMLINK_NOFOLLOW) < 0 ||
+        fchmodat(to, name, st->st_mode & 01777, 0) < 0)
+        return fail(w, "make the pipe", name);
+    return 0;
+}
+
+static int make_whiteout(struct work *w, const char *name, int to)
+{
+    int r = layer_expect_whiteouts(to);
+
+    if (r < 0)
+        return fail_with(w, r, "prepare for a whiteout for", name);
+    return mknodat(to, name, S_IFCHR, makedev(0, 0)) < 0 ? fail(w, "make a whiteout for", name) : 0;
+}
+
+/* Sockets and devices are left out. */
+static int copy_other(struct work *w, int from, const char *name, const struct stat *st,
+                      bool from_upper, int to)
+{
+    w->bytes += (uint64_t)st->st_blocks * 512;
+    if (S_ISREG(st->st_mode))
+        return from_upper && st->st_nlink > 1 ? copy_linked_file(w, from, name, st, to)
+                                              : copy_file(w, from, name, from_upper, to);
+    if (S_ISLNK(st->st_mode))
+        return copy_symlink(w, from, name, st, from_upper, to);
+    if (S_ISFIFO(st->st_mode))
+        return make_fifo(w, name, st, from_upper, to);
+    return layer_is_whiteout(st) ? make_whiteout(w, name, to) : 0;
+}
+
+/* ---- directories
+ * ---------------------------------------------------------------------------------------- */
+
+static int make_dir(struct work *w, int to, const char *name, bool opaque, int *ret)
+{
+    int fd;
+
+    if (mkdirat(to, name, 0700) < 0 || (fd = openat(to, name, LAYER_DIR_FLAGS)) < 0)
+        return fail(w, "make", name);
+    if (opaque && fsetxattr(fd, LAYER_OPAQUE, "y", 1, 0) < 0) {
+        int r = fail(w, "make an opaque", name);
+        close(fd);
+        return r;
+    }
+    *ret = fd;
+    return 0;
+}
+
+static int open_dir(struct work *w, int from, const char *name, struct stat *ret_st, int *ret)
+{
+    AUTO(close_p) int fd = openat(from, name, LAYER_DIR_FLAGS);
+
+    if (fd < 0 || fstat(fd, ret_st) < 0)
+        return fail(w, "open", name);
+    *ret = steal_fd(&fd);
+    return 0;
+}
+
+static int too_deep(struct work *w, const char *name)
+{
+    return err_set(w->e, SG_ERR_GONE, -EBUSY,
+                   "'%.64s' is more than %d directories deep: a snapshot cannot hold that, move it "
+                   "up or remove it",
+                   name, DEPTH_MAX);
+}
+
+static int link_below(struct work *w, int from, const char *name, int to, unsigned depth);
+
+static int link_entries(struct work *w, int from, int to, unsigned depth)
+{
+    AUTO(layer_closedir_p) DIR *d = layer_list(from);
+    const char *name;
+
+    if (!d)
+        return fail(w, "list", "a directory");
+    while ((name = layer_next(d)) != NULL) {
+        int r = link_below(w, from, name, to, depth + 1);
+        if (r < 0)
+            return r;
+    }
+    return errno ? fail(w, "list", "a directory") : 0;
+}
+
+/* All of a directory of the layer below. */
+static int link_dir(struct work *w, int from, const char *name, int to, unsigned depth)
+{
+    AUTO(close_p) int in = -1, out = -1;
+    struct stat st;
+    int r = depth > DEPTH_MAX ? too_deep(w, name) : open_dir(w, from, name, &st, &in);
+
+    if (r == 0)
+        r = make_dir(w, to, name, layer_is_opaque(in), &out);
+    if (r == 0)
+        r = link_entries(w, in, out, depth);
+    return r < 0 ? r : copy_attributes(w, &st, false, in, out, name);
+}
+
+/* Something of the layer below that upper does not touch. */
+static int link_below(struct work *w, int from, const char *name, int to, unsigned depth)
+{
+    struct stat st;
+
+    if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return fail(w, "look at", name);
+    if (S_ISDIR(st.st_mode))
+        return link_dir(w, from, name, to, depth);
+    if (layer_is_whiteout(&st))
+        return make_whiteout(w, name, to);
+    if (linkat(from, name, to, name, 0) == 0) {
+        w->bytes += (uint64_t)st.st_blocks * 512;
+        return 0;
+    }
+    if (errno != EMLINK && errno != EXDEV)
+        return fail(w, "link", name);
+    return copy_other(w, from, name, &st, false, to);
+}
+
+static int merge_dir(struct work *w, int upper, const char *name, int below, int to,
+                     unsigned depth);
+
+static int take_upper(struct work *w, int upper, const char *name, int below, int to,
+                      unsigned depth)
+{
+    struct stat st;
+
+    if (fstatat(upper, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return fail(w, "look at", name);
+    if (S_ISDIR(st.st_mode))
+        return merge_dir(w, upper, name, below, to, depth);
+    return copy_other(w, upper, name, &st, true, to);
+}
+
+/* What is below and not in upper. */
+static int link_rest(struct work *w, int upper, int below, int to, unsigned depth)
+{
+    AUTO(layer_closedir_p) DIR *d = layer_list(below);
+    const char *name;
+    struct stat st;
+
+    if (!d)
+        return fail(w, "list", "a directory");
+    while ((name = layer_next(d)) != NULL) {
+        if (fstatat(upper, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+            continue;
+        int r =
+            errno == ENOENT ? link_below(w, below, name, to, depth + 1) : fail(w, "look at", name);
+        if (r < 0)
+            return r;
+    }
+    return errno ? fail(w, "list", "a directory") : 0;
+}
+
+/* What is in two open directories, the second of which may be -1, into a third. */
+static int merge_entries(struct work *w, int upper, int below, int to, unsigned depth)
+{
+    AUTO(layer_closedir_p) DIR *d = layer_list(upper);
+    const char *name;
+
+    if (!d)
+        return fail(w, "list", "a directory");
+    while ((name = layer_next(d)) != NULL) {
+        int r = take_upper(w, upper, name, below, to, depth + 1);
+        if (r < 0)
+            return r;
+    }
+    if (errno)
+        return fail(w, "list", "a directory");
+    return below < 0 ? 0 : link_rest(w, upper, below, to, depth);
+}
+
+/* What stands below a directory of upper: a directory to merge with, or a reason to be opaque. */
+static int open_below(struct work *w, int below, const char *name, int *ret, bool *opaque)
+{
+    struct stat st;
+    int r;
+
+    if (below < 0 || *opaque || fstatat(below, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return 0;
+    if (!S_ISDIR(st.st_mode)) {
+        *opaque = true;
+        return 0;
+    }
+    r = open_dir(w, below, name, &st, ret);
+    if (r == 0)
+        *opaque = layer_is_opaque(*ret);
+    return r;
+}
+
+static int merge_dir(struct work *w, int upper, const char *name, int below, int to, unsigned depth)
+{
+    AUTO(close_p) int up = -1, low = -1, out = -1;
+    bool opaque = false;
+    struct stat st;
+    int r = depth > DEPTH_MAX ? too_deep(w, name) : open_dir(w, upper, name, &st, &up);
+
+    if (r == 0) {
+        opaque = layer_is_opaque(up);
+        r = open_below(w, below, name, &low, &opaque);
+    }
+    if (r == 0)
+        r = make_dir(w, to, name, opaque, &out);
+    if (r == 0)
+        r = merge_entries(w, up, low, out, depth);
+    return r < 0 ? r : copy_attributes(w, &st, true, up, out, name);
+}
+
+/* ---- the whole
+ * ------------------------------------------------------------------------------------------- */
+
+/* aside/tree becomes the layer; aside/links helps. */
+static int write_tree(struct work *w, int aside)
+{
+    const struct layer_save *l = w->save;
+    bool has_upper = l->upper >= 0;
+    AUTO(close_p) int top = openat(has_upper ? l->upper : l->below, ".", LAYER_DIR_FLAGS), out = -1;
+    struct stat st;
+    int r;
+
+    if (top < 0 || fstat(top, &st) < 0)
+        return fail(w, "open", "/");
+    if (mkdirat(aside, "links", 0700) < 0 ||
+        (w->links = openat(aside, "links", LAYER_DIR_FLAGS)) < 0)
+        return fail(w, "make", "links");
+    r = make_dir(w, aside, "tree", false, &out);
+    if (r == 0)
+        r = has_upper ? merge_entries(w, top, l->below, out, 0) : link_entries(w, top, out, 0);
+    return r < 0 ? r : copy_attributes(w, &st, has_upper, top, out, "/");
+}
+
+static int put_in_place(const struct layer_save *l, int aside, struct sg_error *e)
+{
+    if (l->durable && syncfs(aside) < 0)
+        return err_errno(e, "write the snapshot to disk");
+    if (syscall(SYS_renameat2, aside, "tree", l->parent, l->name, RENAME_FRESH) < 0)
+        return err_errno(e, "put the snapshot into its place");
+    if (l->durable) {
+        AUTO(close_p) int parent = openat(l->parent, ".", LAYER_DIR_FLAGS);
+        if (parent < 0 || fsync(parent) < 0) {
+            int r = err_errno(e, "write the snapshot to disk");
+            tree_remove(l->parent, l->name, NULL);
+            return r;
+        }
+    }
+    return 0;
+}
+
+int layer_save_write(const struct layer_save *l, uint64_t *ret_bytes, struct sg_error *e)
+{
+    AUTO(free_p) struct layer_xattrs *xattrs = xcalloc(1, sizeof *xattrs);
+    struct work w = {.save = l, .links = -1, .xattrs = xattrs, .e = e};
+    AUTO(close_p) int aside = -1;
+    int r;
+
+    if (mkdirat(l->parent, l->aside, 0700) < 0 ||
+        (aside = openat(l->parent, l->aside, LAYER_DIR_FLAGS)) < 0)
+        r = err_errno(e, "make a directory for the snapshot");
+    else
+        r = write_tree(&w, aside);
+    if (r == 0)
+        r = put_in_place(l, aside, e);
+    close_p(&w.links);
+    tree_remove(l->parent, l->aside, NULL);
+    if (r == -ENOSPC || r == -EDQUOT)
+        return err_set(e, SG_ERR_LIMIT, -ENOSPC,
+                       "no space left for the snapshot: free some in the server's state directory");
+    if (r == 0)
+        *ret_bytes = w.bytes;
+    return r;
+}

@@ -1,0 +1,33 @@
+/* The synthetic root directory: tables only, used by template.c. */
+#pragma once
+
+#include <sys/types.h>
+
+#include "lib/base/base.h"
+
+struct template_dir {
+    const char *path;
+    mode_t mode;
+    uid_t uid;
+    gid_t gid;
+};
+struct template_file {
+    const char *path;
+    const char *text;
+    mode_t mode;
+    uid_t uid;
+    gid_t gid;
+};
+struct template_link {
+    const char *path, *to;
+};
+
+extern const struct template_dir template_dirs[];
+extern const size_t template_n_dirs;
+extern const struct template_file template_files[];
+extern const size_t template_n_files;
+extern const struct template_link template_links[];
+extern const size_t template_n_links;
+/* Host files and directories copied if they are there: caches and data of the programs of /usr. */
+extern const char *const template_copies[];
+extern const size_t template_n_copies;

@@ -1,0 +1,91 @@
+#include "warden/layers/template_fonts.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "warden/host/child.h"
+#include "warden/host/program.h"
+
+#define MODULES    "/usr/lib/python3/dist-packages/"
+#define PYTHON     "/usr/bin/python3"
+#define SCRIPT     "/proc/self/fd/4" /* PROGRAM_FD + 1 */
+#define FONTS_ID   0x0fff0002u       /* nobody's: below all ids of sandboxes */
+#define PACKET_MAX (64u * 1024)
+#define ANSWER_NS  30000000000ull
+#define END_MS     1000
+
+const char *const template_fonts_inputs[] = {
+    MODULES "matplotlib/font_manager.py", "/usr/share/fonts",       "/usr/share/fonts/opentype",
+    "/usr/share/fonts/truetype",          "/usr/share/fonts/type1",
+};
+const size_t template_n_fonts_inputs = ARRAY_SIZE(template_fonts_inputs);
+
+static bool is_name(const char *name, size_t len)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789.-";
+
+    return len > 0 && len < TEMPLATE_FONTS_NAME && name[0] != '.' && strlen(name) == len &&
+           strspn(name, allowed) == len;
+}
+
+/* The next packet. 0: there are no more, because it has ended. */
+static ssize_t receive(int sock, uint64_t deadline, char *buf, size_t size)
+{
+    for (;;) {
+        struct pollfd p = {.fd = sock, .events = POLLIN};
+        ssize_t n = recv(sock, buf, size, MSG_DONTWAIT);
+
+        if (n >= 0 || (errno != EAGAIN && errno != EINTR))
+            return n < 0 ? -errno : n;
+        if (poll(&p, 1, clock_poll_ms(deadline)) == 0)
+            return -ETIMEDOUT;
+    }
+}
+
+static int hear(int sock, char ret_name[TEMPLATE_FONTS_NAME], struct strbuf *list)
+{
+    AUTO(free_p) char *packet = xcalloc(1, PACKET_MAX + 1);
+    uint64_t deadline = clock_ns() + ANSWER_NS;
+    ssize_t n = receive(sock, deadline, packet, PACKET_MAX);
+
+    packet[n > 0 ? n : 0] = '\0';
+    if (n < 0 || !is_name(packet, (size_t)n))
+        return n < 0 ? (int)n : -ENOENT;
+    memcpy(ret_name, packet, (size_t)n + 1);
+    while ((n = receive(sock, deadline, packet, PACKET_MAX)) > 0)
+        strbuf_add(list, packet, (size_t)n);
+    if (n == 0 && (list->len == 0 || list->truncated))
+        n = -ENOENT;
+    return (int)n;
+}
+
+int template_fonts_ask(int at, char ret_name[TEMPLATE_FONTS_NAME], struct strbuf *list)
+{
+    AUTO(close_p) int script = -1;
+    struct program program = {.name = "list of fonts",
+                              .path = PYTHON,
+                              .argument = SCRIPT,
+                              .uid = FONTS_ID,
+                              .gid = FONTS_ID,
+                              .dir = at};
+    struct program_ends ends;
+    struct sg_error e;
+    int r;
+
+    if (access(template_fonts_inputs[0], F_OK) < 0 || access(PYTHON, X_OK) < 0)
+        return -ENOENT;
+    program.more = script = openat(at, TEMPLATE_FONTS_SCRIPT, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    r = script < 0 ? -errno : program_start(&program, &ends, &e);
+    if (r < 0)
+        return r;
+    r = hear(ends.sock, ret_name, list);
+    close(ends.sock);
+    child_end(&ends.pidfd, END_MS, NULL);
+    close_p(&ends.pidfd);
+    return r;
+}

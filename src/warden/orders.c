@@ -1,0 +1,397 @@
+#include "warden/orders.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/base/fd.h"
+#include "wire/text_fd.h"
+#include "lib/log/log.h"
+#include "wire/process_figures.h"
+#include "engine/sandbox.h"
+#include "warden/descriptors.h"
+#include "warden/processes/guard_process.h"
+#include "warden/sandboxes/guest.h"
+#include "warden/sandboxes/layer.h"
+#include "warden/sandboxes/moment.h"
+#include "warden/processes/notify.h"
+#include "warden/server.h"
+#include "warden/sandboxes/ward.h"
+#include "warden/processes/workers.h"
+
+/* ---- what each order must carry -------------------------------------------------------------- */
+
+/* What a field that is zero stands for, and the bounds of those that are not. */
+static int complete_limits(const struct server *s, struct sg_limits *l, struct sg_error *e)
+{
+    if (l->memory_bytes == 0)
+        l->memory_bytes = s->settings.sandbox_memory;
+    if (l->disk_bytes == 0)
+        l->disk_bytes = s->settings.sandbox_disk;
+    if (l->cpus_milli == 0)
+        l->cpus_milli = s->settings.sandbox_cpus_milli;
+    if (l->pids == 0)
+        l->pids = s->settings.sandbox_pids;
+    return limits_complete(l, l, e);
+}
+
+/* Only files in memory have seals; of any other, even asking for the size might wait for somebody.
+ */
+static int check_memfd(int fd, size_t max, const char *what, struct sg_error *e)
+{
+    struct stat st;
+
+    if (fd < 0) /* our own front never sends one without: the kernel had no number for it here */
+        return err_set(e, SG_ERR_LIMIT, -EMFILE,
+                       "the %s was lost on its way: the server has no descriptor left", what);
+    if (fcntl(fd, F_GET_SEALS) < 0 || fstat(fd, &st) < 0)
+        return err_set(e, SG_ERR_INVALID, -EBADF, "the order came without a %s", what);
+    if (st.st_size > (off_t)max)
+        return err_set(e, SG_ERR_INVALID, -EFBIG, "the sandbox's %s is over %zu bytes", what, max);
+    return 0;
+}
+
+/* It is kept and never read. */
+static int check_note(int fd, struct sg_error *e)
+{
+    return check_memfd(fd, ORDER_NOTE_MAX, "description", e);
+}
+
+/* Of a policy the text is kept, and no descriptor. Without ORDER_NETWORK there is none. */
+static int read_policy(const struct order *o, int fd, struct policy_text *ret, struct sg_error *e)
+{
+    struct policy_text t = {0};
+    int r;
+
+    if (!(o->flags & ORDER_NETWORK)) {
+        *ret = t;
+        return 0;
+    }
+    r = check_memfd(fd, GUARD_DOCUMENT_MAX, "network policy", e);
+    if (r < 0)
+        return r;
+    r = lseek(fd, 0, SEEK_SET) < 0 ? -errno : fd_read_all(fd, GUARD_DOCUMENT_MAX, &t.text, &t.len);
+    if (r < 0)
+        return err_set(e, SG_ERR_INVALID, r, "read the sandbox's network policy: %s", strerror(-r));
+    *ret = t;
+    return 0;
+}
+
+static int check_layer(struct server *s, const char *name, struct layer **ret, struct sg_error *e)
+{
+    struct layer *l = NULL;
+
+    if (name[0] && !id_valid(name))
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "a snapshot's name is 20 letters and digits");
+    if (name[0]) {
+        l = layer_find(s, name);
+        if (!l)
+            return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no snapshot '%s'", name);
+    }
+    *ret = l;
+    return 0;
+}
+
+/* What a new sandbox has: a moment, if there is one of that name; else a layer. */
+static int check_source(struct server *s, const struct order *o, struct moment **ret_moment,
+                        struct layer **ret_layer, struct sg_error *e)
+{
+    struct moment *m = o->layer[0] ? moment_find(s, o->layer) : NULL;
+
+    if (m && strcmp(m->tenant, o->tenant) != 0)
+        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no snapshot '%s'", o->layer);
+    /* Of a snapshot the files alone are wanted: those that are on disk. */
+    if (m && !(o->flags & ORDER_STATE) && layer_find(s, o->layer))
+        m = NULL;
+    *ret_moment = m;
+    if (!m)
+        return check_layer(s, o->layer, ret_layer, e);
+    *ret_layer = m->layer;
+    return 0;
+}
+
+static int order_create(struct server *s, const struct ticket *t, struct order *o, int *fds,
+                        struct sg_error *e)
+{
+    struct policy_text policy = {0};
+    struct moment *moment = NULL;
+    struct layer *layer = NULL;
+    int r = check_note(fds[0], e);
+
+    if (r == 0 && !id_valid(o->tenant))
+        r = err_set(e, SG_ERR_INVALID, -EINVAL, "a tenant's name is 20 letters and digits");
+    if (r == 0)
+        r = complete_limits(s, &o->limits, e);
+    if (r == 0)
+        r = check_source(s, o, &moment, &layer, e);
+    if (r == 0 && guest_find(s, o->id))
+        r = err_set(e, SG_ERR_INVALID, -EEXIST, "there is a sandbox '%s' already", o->id);
+    if (r == 0)
+        r = read_policy(o, fds[1], &policy, e);
+    if (r == 0)
+        guest_create(s, t, o, layer, moment, steal_fd(&fds[0]), &policy);
+    return r;
+}
+
+static int order_policy(struct guest *g, const struct ticket *t, const struct order *o, int fd,
+                        struct sg_error *e)
+{
+    struct policy_text policy;
+    int r = read_policy(o, fd, &policy, e);
+
+    if (r == 0)
+        guest_policy(g, t, &policy);
+    return r;
+}
+
+/* Both are looked at by name, and must be the tenant's whose sandbox it is. */
+static int order_checkpoint(struct server *s, struct guest *g, const struct ticket *t,
+                            struct order *o, int *fds, struct sg_error *e)
+{
+    int r = check_note(fds[0], e);
+
+    if (r == 0 && !id_valid(o->layer))
+        r = err_set(e, SG_ERR_INVALID, -EINVAL, "a checkpoint's name is 20 letters and digits");
+    if (r == 0 && o->n_kernels > ORDER_KERNELS_MAX)
+        r = err_set(e, SG_ERR_INVALID, -E2BIG, "a sandbox has at most %d kernels",
+                    ORDER_KERNELS_MAX);
+    if (r == 0 && (moment_find(s, o->layer) || layer_find(s, o->layer)))
+        r = err_set(e, SG_ERR_INVALID, -EEXIST, "there is a checkpoint '%s' already", o->layer);
+    if (r == 0)
+        guest_checkpoint(g, t, o, steal_fd(&fds[0]));
+    return r;
+}
+
+static int order_rewind(struct server *s, struct guest *g, const struct ticket *t,
+                        const struct order *o, struct sg_error *e)
+{
+    struct moment *m = id_valid(o->layer) ? moment_find(s, o->layer) : NULL;
+
+    if (!m || strcmp(m->tenant, guest_tenant(g)) != 0)
+        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no checkpoint '%s'", o->layer);
+    guest_back_to(g, t, o, m);
+    return 0;
+}
+
+static int order_guest(struct server *s, const struct ticket *t, struct order *o, int *fds,
+                       struct sg_error *e)
+{
+    struct guest *g = guest_find(s, o->id);
+    int r = 0;
+
+    if (!g)
+        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no sandbox '%s'", o->id);
+    if (o->op == ORDER_NOTE)
+        r = check_note(fds[0], e);
+    if (o->op == ORDER_SNAPSHOT && !id_valid(o->layer))
+        r = err_set(e, SG_ERR_INVALID, -EINVAL, "a snapshot's name is 20 letters and digits");
+    if (r < 0)
+        return r;
+    if (o->op == ORDER_POLICY)
+        return order_policy(g, t, o, fds[0], e);
+    if (o->op == ORDER_CHECKPOINT)
+        return order_checkpoint(s, g, t, o, fds, e);
+    if (o->op == ORDER_REWIND)
+        return order_rewind(s, g, t, o, e);
+    if (o->op == ORDER_NOTE)
+        guest_note(g, t, steal_fd(&fds[0]));
+    else if (o->op == ORDER_DEADLINE)
+        guest_deadline(g, t, o->deadline_ns, (enum order_expiry)o->on_expiry);
+    else if (o->op == ORDER_KILL)
+        guest_kill(g, t);
+    else if (o->op == ORDER_STATS)
+        guest_stats(g, t);
+    else
+        guest_order(g, t, o);
+    return 0;
+}
+
+static int order_save(struct server *s, const struct ticket *t, const struct order *o,
+                      struct sg_error *e)
+{
+    struct moment *m = o->layer[0] ? moment_find(s, o->layer) : NULL;
+
+    if (!m)
+        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no checkpoint '%s'", o->layer);
+    moment_save(m, t);
+    return 0;
+}
+
+static int order_forget(struct server *s, const struct ticket *t, struct order *o,
+                        struct sg_error *e)
+{
+    struct moment *m = o->layer[0] ? moment_find(s, o->layer) : NULL;
+    struct layer *l = NULL;
+    int r = o->layer[0] ? check_layer(s, o->layer, &l, e)
+                        : err_set(e, SG_ERR_INVALID, -EINVAL, "no snapshot was named");
+
+    if (r < 0 && !m)
+        return r;
+    if (m)
+        moment_forget(m);
+    if (l)
+        layer_forget(s, l);
+    front_answer(s, t, NULL, -1);
+    return 0;
+}
+
+/* ---- what is counted ------------------------------------------------------------------------- */
+
+static int order_figures(struct server *s, const struct ticket *t, struct sg_error *e)
+{
+    struct order_figures f = {.made = s->made,
+                              .pooled = s->pooled,
+                              .ended = s->ended,
+                              .memory_limit = s->budget.limit,
+                              .memory_reserved = s->budget.reserved,
+                              .memory_used = s->budget.used,
+                              .memory_available = s->pressure.available,
+                              .memory_pressure = s->pressure.state,
+                              .pools_let_go = s->pressure.pools,
+                              .kernels_let_go = s->pressure.kernels,
+                              .creates_refused = s->budget.refused};
+    AUTO(close_p) int fd = -1;
+
+    process_figures(&f.warden);
+    memcpy(f.faults, s->faults, sizeof f.faults);
+    for (const struct ward *w = s->wards; w; w = w->next)
+        f.pool += w->n_ready;
+    guests_count(s, &f);
+    fd = text_memfd((const char *)&f, sizeof f, e);
+    if (fd < 0)
+        return fd;
+    front_answer(s, t, NULL, fd);
+    return 0;
+}
+
+static int order_readiness(struct server *s, const struct ticket *t, struct sg_error *e)
+{
+    int r = readiness_check(s, e);
+
+    if (r == 0)
+        front_answer(s, t, NULL, -1);
+    return r;
+}
+
+/* ---- how it is itself ------------------------------------------------------------------------ */
+
+/* False: it is about something else. */
+static bool order_about_itself(struct server *s, const struct order *o)
+{
+    if (o->op == ORDER_READY)
+        state_note_used(&s->state);
+    if (o->op == ORDER_READY && servant_ready(&s->front))
+        notify_tell("READY=1");
+    if (o->op == ORDER_FAILED)
+        servant_failing(&s->front, o->message);
+    return o->op == ORDER_READY || o->op == ORDER_FAILED || o->op == ORDER_BEAT;
+}
+
+/* ---- which it is ----------------------------------------------------------------------------- */
+
+/* What is there after it for long, in descriptors. */
+static bool is_lasting(enum order_op op)
+{
+    return op == ORDER_CREATE || op == ORDER_RESUME || op == ORDER_CHECKPOINT || op == ORDER_REWIND;
+}
+
+static int carry_out(struct server *s, const struct ticket *t, struct order *o, int *fds,
+                     struct sg_error *e)
+{
+    int r = is_lasting((enum order_op)o->op) ? descriptors_admit(s, e) : 0;
+
+    if (r < 0)
+        return r;
+    if (o->op == ORDER_FORGET)
+        return order_forget(s, t, o, e);
+    if (o->op == ORDER_SAVE)
+        return order_save(s, t, o, e);
+    if (o->op == ORDER_FIGURES)
+        return order_figures(s, t, e);
+    if (o->op == ORDER_READINESS)
+        return order_readiness(s, t, e);
+    if (!id_valid(o->id))
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "a sandbox's id is 20 letters and digits");
+    return o->op == ORDER_CREATE ? order_create(s, t, o, fds, e) : order_guest(s, t, o, fds, e);
+}
+
+int orders_take(struct server *s, struct order *o, int fds[ORDER_FDS_MAX])
+{
+    struct ticket t = {.seq = o->seq, .turn = s->front.turn};
+    struct sg_error e = {0};
+    int r;
+
+    o->id[ID_LEN] = o->tenant[ORDER_TENANT_LEN] = o->layer[ID_LEN] = '\0';
+    o->message[sizeof o->message - 1] = '\0';
+    if (o->magic != ORDER_MAGIC || o->op == 0 || o->op >= ORDER_MAX_ ||
+        o->on_expiry >= EXPIRY_MAX_ ||
+        o->flags & ~(ORDER_FILES_ONLY | ORDER_DURABLE | ORDER_KERNEL | ORDER_NETWORK | ORDER_KEEP |
+                     ORDER_LAST | ORDER_STATE | ORDER_SOON | ORDER_WHOLE))
+        return -EPROTO;
+    if (order_about_itself(s, o))
+        return 0;
+    r = carry_out(s, &t, o, fds, &e);
+    if (r < 0)
+        front_answer_error(s, &t, r, &e);
+    return 0;
+}
+
+/* ---- what a new front is told ---------------------------------------------------------------- */
+
+static void tell_tls(struct server *s)
+{
+    struct order_answer a = {.tell = TELL_TLS};
+    AUTO(close_p) int cert = -1, key = -1;
+    struct sg_error e;
+
+    if (!s->tls.cert)
+        return;
+    cert = text_memfd(s->tls.cert, s->tls.cert_len, &e);
+    key = text_memfd(s->tls.key, s->tls.key_len, &e);
+    if (cert >= 0 && key >= 0)
+        front_tell(s, &a, (int[]){cert, key}, 2);
+    else
+        log_line(LEVEL_ERROR, "%s", e.message);
+}
+
+void orders_tell_settings(struct server *s)
+{
+    struct order_answer a = {.tell = TELL_SETTINGS};
+    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(close_p) int fd = -1, patterns = -1;
+    struct sg_error e;
+
+    strbuf_init(&text, SETTINGS_TEXT_MAX);
+    settings_print(&s->settings, &text);
+    fd = text_memfd(text.buf, text.len, &e);
+    patterns = text_memfd(s->extra.patterns, s->extra.patterns_len, &e);
+    if (fd >= 0 && patterns >= 0)
+        front_tell(s, &a, (int[]){fd, patterns}, 2);
+    else
+        log_line(LEVEL_ERROR, "%s", e.message);
+    tell_tls(s);
+}
+
+void orders_greet(struct server *s)
+{
+    struct order_answer ready = {.tell = TELL_READY};
+
+    for (size_t i = 0; i < s->n_listeners; i++) {
+        struct order_answer a = {.tell = TELL_LISTENER,
+                                 .flags = i >= s->n_plain_listeners ? TELL_METRICS_HERE
+                                          : s->tls.cert             ? TELL_TLS_HERE
+                                                                    : 0};
+        front_tell(s, &a, &s->listeners[i], 1);
+    }
+    orders_tell_settings(s);
+    guard_meet_front(s);
+    workers_meet_front(s);
+    guests_introduce(s);
+    moments_introduce(s);
+    if (s->front.turn > 1) {
+        guests_tell_ends(s);
+        ready.flags |= TELL_AGAIN;
+    }
+    front_tell(s, &ready, NULL, 0);
+}

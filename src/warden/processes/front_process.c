@@ -1,0 +1,106 @@
+#include "warden/processes/front_process.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/fd.h"
+#include "lib/log/log.h"
+#include "warden/sandboxes/guest.h"
+#include "warden/orders.h"
+#include "warden/server.h"
+#include "warden/host/program.h"
+
+#define FRONT_USER "sandglass"
+#define FRONT_ID   0x0fff0000u /* without such a user: below all ids of sandboxes */
+
+static int take_order(struct server *s, struct servant *v)
+{
+    int fds[ORDER_FDS_MAX] = {-1, -1}, r;
+    size_t n_fds = ARRAY_SIZE(fds);
+    struct order o;
+    ssize_t got = fd_recv(v->sock, &o, sizeof o, fds, &n_fds);
+
+    if (got == -EAGAIN)
+        return 0;
+    heartbeat_heard(&v->heart);
+    r = got == (ssize_t)sizeof o ? orders_take(s, &o, fds) : -EPROTO;
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+        close_p(&fds[i]);
+    if (r < 0 && (got > 0 || got == -EMSGSIZE))
+        log_line(LEVEL_ERROR, "front %u sent what is no order: it is ended", v->turn);
+    return r;
+}
+
+static void beat(struct heartbeat *b)
+{
+    struct servant *v = CONTAINER_OF(b, struct servant, heart);
+    struct order_answer a = {.tell = TELL_BEAT};
+
+    /* One that leaves what it is told in the socket gets no more of it. */
+    if (!v->queue)
+        front_tell(v->server, &a, NULL, 0);
+}
+
+static const struct servant_kind front_kind = {
+    .name = "front",
+    .has_log = true,
+    .heart = {.process = PROCESS_FRONT, .beat = beat, .hung = servant_kill},
+    .greet = orders_greet,
+    .take = take_order,
+    .ended = guests_front_gone,
+};
+
+int front_process_init(struct server *s, const char *program, struct sg_error *e)
+{
+    struct servant *v = &s->front;
+    int r;
+
+    servant_init(v, s, &front_kind);
+    v->program = program;
+    v->dir = "front";
+    r = program_user("front_user", s->settings.front_user, FRONT_USER, FRONT_ID, &v->uid, &v->gid,
+                     e);
+    if (r == 0 && access(program, X_OK) < 0)
+        r = err_errno(e, "the program '%s' (it comes with sandglass: install all of it)", program);
+    return r;
+}
+
+void front_process_drain(struct server *s)
+{
+    struct order_answer a = {.tell = TELL_DRAIN};
+
+    servant_leave(&s->front);
+    front_tell(s, &a, NULL, 0);
+}
+
+bool ticket_valid(const struct server *s, const struct ticket *t)
+{
+    return t->turn != 0 && t->turn == s->front.turn && s->front.sock >= 0;
+}
+
+void front_tell(struct server *s, struct order_answer *a, const int *fds, size_t n_fds)
+{
+    a->magic = ORDER_MAGIC;
+    servant_tell(&s->front, a, sizeof *a, fds, n_fds);
+}
+
+void front_answer(struct server *s, const struct ticket *t, struct order_answer *a, int fd)
+{
+    struct order_answer plain = {0};
+
+    if (!ticket_valid(s, t))
+        return;
+    if (!a)
+        a = &plain;
+    a->tell = TELL_REPLY;
+    a->seq = t->seq;
+    front_tell(s, a, &fd, fd < 0 ? 0 : 1);
+}
+
+void front_answer_error(struct server *s, const struct ticket *t, int r, const struct sg_error *e)
+{
+    struct order_answer a = {.code = r, .error_kind = (int32_t)e->kind};
+
+    snprintf(a.message, sizeof a.message, "%.255s", e->message);
+    front_answer(s, t, &a, -1);
+}

@@ -1,0 +1,136 @@
+#include "warden/processes/guard_process.h"
+
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "lib/base/fd.h"
+#include "wire/text_fd.h"
+#include "lib/log/log.h"
+#include "warden/sandboxes/guest.h"
+#include "warden/server.h"
+#include "warden/host/program.h"
+
+void guard_tell(struct server *s, struct guard_message *m, const int *fds, size_t n_fds)
+{
+    m->magic = GUARD_MAGIC;
+    servant_tell(&s->guard, m, sizeof *m, fds, n_fds);
+}
+
+void guard_tell_settings(struct server *s)
+{
+    struct guard_message m = {.what = GUARD_SETTINGS};
+    struct settings told = s->settings;
+    AUTO(strbuf_done) struct strbuf text = {0};
+    AUTO(close_p) int settings = -1, roots = -1, patterns = -1;
+    struct sg_error e;
+
+    strbuf_init(&text, SETTINGS_TEXT_MAX);
+    /* Passwords and tokens are nothing for who reads the internet's bytes. */
+    settings_forget_secrets(&told);
+    settings_print(&told, &text);
+    settings = text_memfd(text.buf, text.len, &e);
+    roots = text_memfd(s->extra.roots, s->extra.roots_len, &e);
+    patterns = text_memfd(s->extra.patterns, s->extra.patterns_len, &e);
+    if (settings >= 0 && roots >= 0 && patterns >= 0)
+        guard_tell(s, &m, (int[]){settings, roots, patterns}, 3);
+    else
+        log_line(LEVEL_ERROR, "%s", e.message);
+}
+
+void guard_meet_front(struct server *s)
+{
+    struct guard_message m = {.what = GUARD_FRONT};
+    struct order_answer a = {.tell = TELL_GUARD};
+    int socks[2];
+
+    if (s->front.sock < 0 || s->guard.sock < 0)
+        return;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, socks) < 0) {
+        log_line(LEVEL_ERROR, "front and guard get no socket: %s", strerror(errno));
+        return;
+    }
+    guard_tell(s, &m, &socks[0], 1);
+    front_tell(s, &a, &socks[1], 1);
+    close(socks[0]);
+    close(socks[1]);
+}
+
+static void greet(struct server *s)
+{
+    guard_tell_settings(s);
+    guard_meet_front(s);
+    guests_introduce_guard(s);
+}
+
+static int dispatch(struct server *s, struct servant *v, const struct guard_message *m)
+{
+    switch (m->what) {
+    case GUARD_APPLIED:
+        guests_policy_applied(s, m);
+        return 0;
+    case GUARD_ASK_UDP:
+        guests_ask_udp(s, m);
+        return 0;
+    case GUARD_READY:
+        servant_ready(v);
+        return 0;
+    case GUARD_BEAT:
+        return 0;
+    case GUARD_FAILED:
+        servant_failing(v, m->message);
+        return 0;
+    default:
+        return -EPROTO;
+    }
+}
+
+static int take_message(struct server *s, struct servant *v)
+{
+    struct guard_message m;
+    size_t n_fds = 0;
+    ssize_t got = fd_recv(v->sock, &m, sizeof m, NULL, &n_fds);
+    int r;
+
+    if (got == -EAGAIN)
+        return 0;
+    heartbeat_heard(&v->heart);
+    r = got == (ssize_t)sizeof m && m.magic == GUARD_MAGIC ? 0 : -EPROTO;
+    if (r == 0) {
+        m.id[ID_LEN] = m.tenant[ID_LEN] = m.message[sizeof m.message - 1] = '\0';
+        r = dispatch(s, v, &m);
+    }
+    if (r < 0 && got > 0)
+        log_line(LEVEL_ERROR, "guard %u sent what it must not: it is ended", v->turn);
+    return r;
+}
+
+static void beat(struct heartbeat *b)
+{
+    struct servant *v = CONTAINER_OF(b, struct servant, heart);
+    struct guard_message m = {.what = GUARD_BEAT};
+
+    /* One that leaves what it is told in the socket gets no more of it. */
+    if (!v->queue)
+        guard_tell(v->server, &m, NULL, 0);
+}
+
+static const struct servant_kind guard_kind = {
+    .name = "guard",
+    .has_log = true,
+    .heart = {.process = PROCESS_GUARD, .beat = beat, .hung = servant_kill},
+    .memlock = GUARD_MEMLOCK,
+    .greet = greet,
+    .take = take_message,
+    .ended = guests_guard_gone,
+};
+
+int guard_process_init(struct server *s, const char *program, struct sg_error *e)
+{
+    struct servant *v = &s->guard;
+
+    servant_init(v, s, &guard_kind);
+    v->program = program;
+    v->dir = "guard";
+    return program_user("guard_user", s->settings.guard_user, GUARD_USER, GUARD_ID, &v->uid,
+                        &v->gid, e);
+}

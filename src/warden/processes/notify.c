@@ -1,0 +1,80 @@
+#include "warden/processes/notify.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/text/parse.h"
+
+#define USEC_MAX (7ull * 86400 * 1000000)
+
+static struct {
+    int sock; /* -1: nobody wants to know */
+    struct sockaddr_un to;
+    socklen_t to_len;
+    uint64_t each_ns, last_ns; /* watchdog; 0: none */
+} notify = {.sock = -1};
+
+/* A path, or with '@' a name that is in no file system. */
+static bool read_address(const char *text)
+{
+    size_t len = strlen(text);
+
+    if ((text[0] != '/' && text[0] != '@') || len < 2 || len >= sizeof notify.to.sun_path)
+        return false;
+    notify.to = (struct sockaddr_un){.sun_family = AF_UNIX};
+    memcpy(notify.to.sun_path, text, len);
+    if (text[0] == '@')
+        notify.to.sun_path[0] = '\0';
+    notify.to_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
+    return true;
+}
+
+/* WATCHDOG_PID says whom it is meant for, if it is there. */
+static uint64_t watchdog_ns(void)
+{
+    const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+    uint64_t n, who;
+
+    if (!usec || parse_u64("WATCHDOG_USEC", usec, 1, USEC_MAX, &n, NULL) < 0)
+        return 0;
+    if (pid &&
+        (parse_u64("WATCHDOG_PID", pid, 1, INT32_MAX, &who, NULL) < 0 || who != (uint64_t)getpid()))
+        return 0;
+    return n * 1000 / 4;
+}
+
+void notify_open(void)
+{
+    const char *address = getenv("NOTIFY_SOCKET");
+
+    if (address && read_address(address)) {
+        notify.sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        notify.each_ns = watchdog_ns();
+    }
+    unsetenv("NOTIFY_SOCKET");
+    unsetenv("WATCHDOG_USEC");
+    unsetenv("WATCHDOG_PID");
+}
+
+/* One that cannot be told is not waited for. */
+void notify_tell(const char *lines)
+{
+    if (notify.sock >= 0)
+        sendto(notify.sock, lines, strlen(lines), MSG_NOSIGNAL, (const struct sockaddr *)&notify.to,
+               notify.to_len);
+}
+
+void notify_watchdog(void)
+{
+    uint64_t now = clock_ns();
+
+    if (notify.each_ns == 0 || now - notify.last_ns < notify.each_ns)
+        return;
+    notify.last_ns = now;
+    notify_tell("WATCHDOG=1");
+}

@@ -1,0 +1,284 @@
+/* A running sandbox's files: freezing them, and giving it others. See "live fork" in process.h and
+ * warden/layers/strata.h. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/fd.h"
+#include "lib/base/sys.h"
+#include "warden/providers/process/process_impl.h"
+#include "warden/host/child.h"
+#include "warden/layers/layers.h"
+#include "warden/layers/strata_carry.h"
+
+#define WRITTEN_MAX (256u << 10) /* of paths: more than a carry_budget is for */
+
+_Static_assert(STRATA_MAX > STACK_MAX, "room for the upper layer too");
+
+void provider_discard(struct provider *p, void (*fn)(void *arg, int mount, const char *dir),
+                      void *arg)
+{
+    p->discard = fn;
+    p->discard_arg = arg;
+}
+
+bool provider_idle(struct provider *p)
+{
+    return late_close(&p->late);
+}
+
+void instance_set_user(struct instance *i, void *user)
+{
+    i->user = user;
+}
+
+void *instance_user(const struct instance *i)
+{
+    return i->user;
+}
+
+void stack_strata(const struct stack *s, struct strata_view *ret)
+{
+    *ret = (struct strata_view){.n = stack_depth(s)};
+    for (size_t k = 0; k < ret->n; k++) {
+        ret->v[k].mount = s->v[k]->scratch->mount;
+        ret->v[k].dir = s->v[k]->dir;
+    }
+}
+
+void instance_strata(const struct instance *i, struct strata_view *ret)
+{
+    stack_strata(i->stack, ret);
+    ret->first_id = i->scratch->mapped ? 0 : instance_first_id(i);
+    ret->v[ret->n].mount = i->scratch->mount;
+    ret->v[ret->n++].dir = i->upper;
+}
+
+const struct stack *instance_stack(const struct instance *i)
+{
+    return i->same ? i->same : i->stack;
+}
+
+int instance_open_upper(const struct instance *i)
+{
+    int fd = openat(i->scratch->mount, i->upper, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    return fd < 0 ? -errno : fd;
+}
+
+bool instance_can_freeze(const struct instance *i)
+{
+    return i->scratch && i->scratch->mapped;
+}
+
+/* ---- roots ----------------------------------------------------------------------------------- */
+
+static int open_of_agent(const struct instance *i, const char *what, int flags, int *ret,
+                         struct sg_error *e)
+{
+    int pid = child_pid(i->pidfd);
+    char path[48];
+
+    if (pid <= 0)
+        return err_set(e, SG_ERR_GONE, -ESRCH, "the sandbox has ended");
+    snprintf(path, sizeof path, "/proc/%d/%s", pid, what);
+    *ret = open(path, flags | O_CLOEXEC);
+    return *ret < 0 ? err_errno(e, "open '%s'", path) : 0;
+}
+
+/* What a kernel has open for writing is in the new upper layer from the start (strata_carry.h), as
+ * far as the budget goes. */
+static int carry(const struct instance *i, int written, struct sg_error *e)
+{
+    AUTO(free_p) char *paths = xcalloc(1, WRITTEN_MAX + 1);
+    struct carry_budget left = CARRY_BUDGET;
+    ssize_t len = pread(written, paths, WRITTEN_MAX, 0);
+    const char *end;
+    int r = 0;
+
+    if (len < 0)
+        return err_errno(e, "read what kernels write to");
+    for (const char *p = paths; r == 0 && left.files > 0; p = end + 1) {
+        end = memchr(p, '\0', (size_t)(paths + len - p));
+        if (!end) /* the end, or a path that is cut */
+            break;
+        r = strata_carry(i->move.stack, i->scratch, i->move.upper, p, &left, e);
+    }
+    return r;
+}
+
+/* A root over the stack that is to be, with an upper layer on the sandbox's own scratch. */
+static int make_root(struct instance *i, const int *layer, int written, int *ret,
+                     struct sg_error *e)
+{
+    struct provider *p = i->provider;
+    AUTO(close_p) int userns = -1;
+    struct layers_spec ls = {.template = &p->template,
+                             .lower = p->slots[i->index].lower,
+                             .layer = layer ? *layer : -1,
+                             .first_id = instance_first_id(i),
+                             .keep = true,
+                             .late = &p->late,
+                             .stack = i->move.stack,
+                             .scratch = i->scratch,
+                             .upper = i->move.upper};
+    int r = scratch_upper(i->scratch, stack_top(i->move.stack), i->move.upper, e);
+
+    if (r == 0 && written >= 0)
+        r = carry(i, written, e);
+    if (r == 0)
+        r = open_of_agent(i, "ns/user", O_RDONLY, &userns, e);
+    ls.userns = userns;
+    if (r == 0)
+        r = layers_make_root(&ls, ret, e);
+    if (r < 0) {
+        if (i->move.upper[0])
+            scratch_discard(i->scratch, i->move.upper);
+        stack_free(steal_ptr(&i->move.stack));
+        return r;
+    }
+    i->move.under_way = true;
+    return 0;
+}
+
+static int check_can(const struct instance *i, struct sg_error *e)
+{
+    if (!instance_can_freeze(i))
+        return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
+                       "this host's kernel cannot share a sandbox's files: it takes Linux 6.15");
+    if (i->move.under_way)
+        return err_set(e, SG_ERR_INTERNAL, -EALREADY, "the sandbox is moving already");
+    return 0;
+}
+
+int instance_files_freeze(struct instance *i, const int *layer, int written, struct stack **ret,
+                          int *ret_root, struct sg_error *e)
+{
+    struct stratum *top;
+    int r = check_can(i, e), root = -1;
+
+    /* What could not be sealed is in the stack, and may still be written to. */
+    if (r == 0)
+        r = instance_files_seal(i, e);
+    if (r == 0)
+        r = scratch_is_empty(i->scratch, i->upper, e);
+    if (r < 0)
+        return r;
+    i->shares = true;
+    if (r == 1) {
+        *ret = stack_copy(instance_stack(i));
+        *ret_root = -1;
+        return 0;
+    }
+    top = stratum_new(i->scratch, i->upper);
+    top->written = true; /* until it has moved */
+    i->move.upper[0] = '\0';
+    i->move.frozen = true;
+    r = stack_push(instance_stack(i), top, &i->move.stack, e);
+    if (r == 0)
+        r = make_root(i, layer, written, &root, e);
+    stratum_release(top);
+    if (r < 0)
+        return r;
+    *ret = stack_copy(i->move.stack);
+    *ret_root = root;
+    return 0;
+}
+
+int instance_files_take(struct instance *i, const struct stack *s, const int *layer, int written,
+                        int *ret_root, struct sg_error *e)
+{
+    int r = check_can(i, e);
+
+    if (r < 0)
+        return r;
+    i->move.upper[0] = '\0';
+    i->move.frozen = false;
+    i->move.stack = stack_copy(s);
+    return make_root(i, layer, written, ret_root, e);
+}
+
+/* The old root is kept hold of, to be sealed. */
+int instance_root_send(struct instance *i, int root, bool clear, struct sg_error *e)
+{
+    struct line_message m = {.what = LINE_ROOT, .code = clear ? LINE_ROOT_CLEAR : 0};
+    AUTO(close_p) int fd = root;
+    int r = 0;
+
+    if (i->move.frozen)
+        r = open_of_agent(i, "root", O_PATH | O_DIRECTORY, &i->old_root, e);
+    if (r == 0)
+        r = fd_set_nonblock(i->channel, true);
+    if (r == 0) {
+        r = fd_send(i->channel, &m, sizeof m, &fd, 1);
+        if (r < 0)
+            err_set(e, SG_ERR_GONE, r, "the sandbox takes no new root: %s", strerror(-r));
+    }
+    return r;
+}
+
+static void forget_old_root(struct instance *i)
+{
+    close_p(&i->old_root);
+    i->old_root = -1;
+}
+
+void instance_files_moved(struct instance *i, bool moved)
+{
+    char left[STRATUM_NAME];
+
+    if (!i->move.under_way)
+        return;
+    i->move.under_way = false;
+    memcpy(left, moved ? i->upper : i->move.upper, sizeof left);
+    if (moved) {
+        memcpy(i->upper, i->move.upper, sizeof i->upper);
+        stack_free(i->stack);
+        stack_free(steal_ptr(&i->same));
+        i->stack = steal_ptr(&i->move.stack);
+        if (i->move.frozen)
+            stack_top(i->stack)->written = false;
+    } else {
+        stack_free(steal_ptr(&i->move.stack));
+    }
+    /* Gone back, or still there. */
+    if (moved != i->move.frozen)
+        forget_old_root(i);
+    if (!moved || !i->move.frozen)
+        scratch_discard(i->scratch, left);
+}
+
+int instance_files_seal(struct instance *i, struct sg_error *e)
+{
+    AUTO(close_p) int fs = -1;
+
+    if (i->old_root < 0)
+        return 0;
+    fs = sys_fspick(i->old_root);
+    if (fs < 0 || sys_fsconfig_flag(fs, "ro") < 0)
+        return err_errno(e, "seal a sandbox's files");
+    if (sys_fsconfig_reconfigure(fs) == 0) {
+        forget_old_root(i);
+        return 0;
+    }
+    return errno == EBUSY ? err_set(e, SG_ERR_GONE, -EBUSY,
+                                    "a file of the sandbox is open for writing, or deleted and in "
+                                    "use: end what uses it, and try again")
+                          : err_errno(e, "seal a sandbox's files");
+}
+
+void instance_files_swap(struct instance *i, struct stack *s)
+{
+    stack_free(i->same);
+    i->same = s;
+}
+
+void instance_files_done(struct instance *i)
+{
+    forget_old_root(i);
+    stack_free(steal_ptr(&i->move.stack));
+    stack_free(steal_ptr(&i->stack));
+    stack_free(steal_ptr(&i->same));
+    scratch_release(steal_ptr(&i->scratch));
+    i->move.under_way = false;
+}

@@ -1,0 +1,459 @@
+/* Kernels that the domain's broker makes (inside/broker/twin.h): asking for them, and handing them
+ * to agents. */
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "lib/base/fd.h"
+#include "warden/providers/process/process_impl.h"
+#include "warden/host/child.h"
+#include "inside/broker/twin.h"
+
+_Static_assert(TWIN_FDS_MAX <= ENDS_MAX, "room for what goes along with a request");
+
+void ends_close(struct ends *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        close_p(&s->fds[i]);
+}
+
+int provider_kernels_open(struct provider *p, struct sg_error *e)
+{
+    int r = domain_start_broker(&p->domain, e);
+
+    return r < 0 ? r : fd_set_nonblock(p->domain.broker_sock, true);
+}
+
+int provider_kernels_fd(const struct provider *p)
+{
+    return p->domain.broker_sock;
+}
+
+/* The agent is our child and not reaped: its number is its own. */
+static int add_namespaces(const struct instance *i, const char *const *names, size_t n,
+                          struct ends *s, struct sg_error *e)
+{
+    int pid = child_pid(i->pidfd);
+    char path[48];
+
+    if (pid <= 0)
+        return err_set(e, SG_ERR_GONE, -ESRCH, "the sandbox has ended");
+    for (size_t k = 0; k < n; k++) {
+        snprintf(path, sizeof path, "/proc/%d/ns/%s", pid, names[k]);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+            return err_errno(e, "open '%s'", path);
+        s->fds[s->n++] = fd;
+    }
+    return 0;
+}
+
+static int add_doors(struct instance *i, struct ends *s, uint32_t *ret_n, struct sg_error *e)
+{
+    struct cgroup *cg = i->provider->slots[i->index].cgroup;
+    struct cgroup_doors doors = {.n = 0};
+    int r = cg->ops->open_doors(cg, &doors, e);
+
+    if (r < 0)
+        return r;
+    memcpy(s->fds + s->n, doors.fds, doors.n * sizeof doors.fds[0]);
+    s->n += doors.n;
+    *ret_n = (uint32_t)doors.n;
+    return 0;
+}
+
+int broker_send(struct provider *p, const struct twin_request *q, const struct ends *s,
+                struct sg_error *e)
+{
+    int r = fd_send(p->domain.broker_sock, q, sizeof *q, s->fds, s->n);
+
+    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "ask the broker: %s", strerror(-r)) : 0;
+}
+
+int provider_zygote_ask(struct provider *p, struct instance *home, const char *imports, bool plain,
+                        struct sg_error *e)
+{
+    static const char *const names[TWIN_ZYGOTE_FDS] = {
+        [TWIN_Z_MNT] = "mnt", [TWIN_Z_NET] = "net", [TWIN_Z_IPC] = "ipc", [TWIN_Z_UTS] = "uts"};
+    AUTO(ends_close) struct ends s = {.n = 0};
+    struct twin_request q = {.magic = TWIN_MAGIC,
+                             .op = TWIN_ZYGOTE,
+                             .seq = ++p->kernel_seq,
+                             .plain = plain,
+                             .cpus = home->cpus,
+                             .first_id = (home->index + 1) * SLOT_IDS};
+    int r = add_namespaces(home, names, ARRAY_SIZE(names), &s, e);
+
+    if (r == 0)
+        r = add_doors(home, &s, &q.n_doors, e);
+    if (r < 0)
+        return r;
+    snprintf(q.imports, sizeof q.imports, "%s", imports);
+    r = broker_send(p, &q, &s, e);
+    if (r == 0) {
+        home->kernel_asked = q.seq;
+        p->home = home;
+    }
+    return r;
+}
+
+/* The kernel's control socket and output; theirs into `s`, ours into the instance. */
+static int make_ends(struct instance *i, struct ends *s, struct sg_error *e)
+{
+    int p[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p) < 0)
+        return err_errno(e, "make a kernel's socket");
+    i->kernel_ends[0] = p[0];
+    s->fds[s->n++] = p[1];
+    for (int k = 1; k < 3; k++) {
+        if (pipe2(p, O_CLOEXEC) < 0)
+            return err_errno(e, "make a kernel's output");
+        i->kernel_ends[k] = p[0];
+        s->fds[s->n++] = p[1];
+    }
+    return 0;
+}
+
+static void drop_ends(struct instance *i)
+{
+    for (size_t k = 0; k < ARRAY_SIZE(i->kernel_ends); k++) {
+        close_p(&i->kernel_ends[k]);
+        i->kernel_ends[k] = -1;
+    }
+    ends_close(&i->kernel_with);
+    i->kernel_with.n = 0;
+    close_p(&i->kept_kernel);
+    i->kept_kernel = -1;
+    i->kernel_asked = 0;
+}
+
+int instance_kernel_gather(struct instance *i, struct sg_error *e)
+{
+    static const char *const names[] = {
+        [TWIN_K_USER] = "user",    [TWIN_K_MNT] = "mnt", [TWIN_K_PID] = "pid",
+        [TWIN_K_NET] = "net",      [TWIN_K_IPC] = "ipc", [TWIN_K_UTS] = "uts",
+        [TWIN_K_CGROUP] = "cgroup"};
+    struct ends *s = &i->kernel_with;
+    int r;
+
+    if (i->kernel_asked || s->n > 0)
+        return 0;
+    r = add_namespaces(i, names, ARRAY_SIZE(names), s, e);
+    if (r == 0)
+        r = make_ends(i, s, e);
+    if (r == 0)
+        r = add_doors(i, s, &i->kernel_doors, e);
+    if (r < 0)
+        drop_ends(i);
+    return r;
+}
+
+static int ask_kernel(struct instance *i, struct twin_request *q, struct sg_error *e)
+{
+    struct provider *p = i->provider;
+    int r;
+
+    q->magic = TWIN_MAGIC;
+    q->op = TWIN_KERNEL;
+    q->seq = ++p->kernel_seq;
+    q->owner = instance_serial(i);
+    q->pids = i->pids;
+    q->disk_bytes = i->disk_bytes;
+    if (i->kernel_asked)
+        return err_set(e, SG_ERR_INVALID, -EALREADY, "a kernel was asked for already");
+    r = instance_kernel_gather(i, e);
+    if (r < 0)
+        return r;
+    q->n_doors = i->kernel_doors;
+    r = broker_send(p, q, &i->kernel_with, e);
+    if (r < 0) {
+        drop_ends(i);
+        return r;
+    }
+    ends_close(&i->kernel_with);
+    i->kernel_with.n = 0;
+    i->kernel_asked = q->seq;
+    i->copied_mould = q->mould;
+    i->copied_was = q->was;
+    i->copied_last = (q->flags & TWIN_LAST) != 0;
+    return 0;
+}
+
+int instance_kernel_ask(struct instance *i, struct sg_error *e)
+{
+    struct twin_request q = {.was = 0};
+
+    return ask_kernel(i, &q, e);
+}
+
+int instance_kernel_copy(struct instance *i, uint64_t mould, int32_t was, bool last,
+                         struct sg_error *e)
+{
+    struct twin_request q = {.mould = mould, .was = was, .flags = last ? TWIN_LAST : 0};
+
+    return ask_kernel(i, &q, e);
+}
+
+bool instance_has_kernel(const struct instance *i)
+{
+    return i->kernel_asked != 0 || i->n_twins > 0;
+}
+
+bool instance_kernel_pending(const struct instance *i)
+{
+    return i->kernel_asked != 0;
+}
+
+/* ---- what the broker says -------------------------------------------------------------------- */
+
+static struct instance *asked_by(struct provider *p, uint64_t seq)
+{
+    for (uint32_t n = 0; n < p->n_slots; n++)
+        if (p->slots[n].used_by && p->slots[n].used_by->kernel_asked == seq)
+            return p->slots[n].used_by;
+    return NULL;
+}
+
+static bool twin_is_dead(int pidfd)
+{
+    struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+    return poll(&p, 1, 0) == 1;
+}
+
+bool instance_drop_dead_twins(struct instance *i)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < i->n_twins; k++) {
+        if (twin_is_dead(i->twins[k]))
+            close(i->twins[k]);
+        else
+            i->twins[n++] = i->twins[k];
+    }
+    i->n_twins = n;
+    while (i->n_twins < ARRAY_SIZE(i->twins)) {
+        int mould = moulds_wait_for(i);
+        if (mould < 0)
+            break;
+        if (twin_is_dead(mould))
+            close(mould);
+        else
+            i->twins[i->n_twins++] = mould;
+    }
+    return i->n_twins == 0 && i->hold_asked == 0;
+}
+
+void instance_kill_twins(struct instance *i)
+{
+    for (size_t k = 0; k < i->n_twins; k++)
+        child_kill(i->twins[k]);
+    moulds_kill_of(i);
+    drop_ends(i);
+}
+
+void instance_forget_twins(struct instance *i)
+{
+    while (i->n_twins > 0)
+        close(i->twins[--i->n_twins]);
+    moulds_forget(i);
+}
+
+/* The line is never waited for: an agent that does not read it has no use for kernels either. */
+static int tell_agent(struct instance *i, const struct line_message *m, const int *fds, size_t n,
+                      struct sg_error *e)
+{
+    int r = fd_set_nonblock(i->channel, true);
+
+    if (r == 0)
+        r = fd_send(i->channel, m, sizeof *m, fds, n);
+    return r < 0 ? err_set(e, SG_ERR_GONE, r, "the sandbox takes no kernel: %s", strerror(-r)) : 0;
+}
+
+int instance_kernel_refuse(struct instance *i, struct sg_error *e)
+{
+    return tell_agent(i, &(struct line_message){.what = LINE_NO_KERNEL}, NULL, 0, e);
+}
+
+static bool keep_twin(struct instance *i, int *pidfd)
+{
+    instance_drop_dead_twins(i);
+    if (i->n_twins == ARRAY_SIZE(i->twins))
+        return false;
+    i->twins[i->n_twins++] = steal_fd(pidfd);
+    return true;
+}
+
+static int give(struct instance *i, int32_t pid, int pidfd, struct sg_error *e)
+{
+    int all[LINE_FDS_MAX] = {i->kernel_ends[0], i->kernel_ends[1], i->kernel_ends[2], pidfd};
+    struct line_message m = {.what = LINE_KERNEL, .pid = pid, .was = i->copied_was};
+
+    return tell_agent(i, &m, all, ARRAY_SIZE(all), e);
+}
+
+/* fds: K, H. What is taken of them is -1 afterwards. */
+static int hand_over(struct instance *i, const struct twin_reply *reply, int *fds,
+                     struct sg_error *e)
+{
+    if (!keep_twin(i, &fds[1]))
+        return err_set(e, SG_ERR_LIMIT, -EAGAIN, "the sandbox has %zu kernels already",
+                       ARRAY_SIZE(i->twins));
+    if (!i->keeps_kernel)
+        return give(i, reply->pid, fds[0], e);
+    i->kept_kernel = steal_fd(&fds[0]);
+    i->kept_pid = reply->pid;
+    return 0;
+}
+
+void instance_kernel_keep(struct instance *i)
+{
+    i->keeps_kernel = true;
+}
+
+int instance_kernel_hand_over(struct instance *i, struct sg_error *e)
+{
+    int r;
+
+    i->keeps_kernel = false;
+    if (i->kept_kernel < 0)
+        return 0;
+    r = give(i, i->kept_pid, i->kept_kernel, e);
+    if (r < 0)
+        child_kill(i->kept_kernel);
+    drop_ends(i);
+    return r < 0 ? r : 1;
+}
+
+int broker_judge(const struct twin_reply *reply, struct sg_error *e)
+{
+    bool known = reply->kind > SG_ERR_NONE && reply->kind < SG_ERR_MAX_;
+
+    if (reply->code == 0)
+        return 0;
+    return err_set(e, known ? (enum sg_error_kind)reply->kind : SG_ERR_INTERNAL,
+                   reply->code < 0 ? reply->code : -EIO, "%.255s", reply->message);
+}
+
+/* Nobody has the kernel that was made: the sandbox has ended meanwhile, or cannot take it. */
+static void kill_both(const int *fds, size_t n)
+{
+    for (size_t k = 0; k < n; k++)
+        child_kill(fds[k]);
+}
+
+/* The zygote is a process of its home, too. */
+static void take_begun(struct provider *p, const struct twin_reply *reply, int *fds, size_t n)
+{
+    struct instance *home = asked_by(p, reply->seq);
+
+    if (n == 1 && !(home && keep_twin(home, fds)))
+        child_kill(fds[0]);
+    if (home)
+        home->kernel_asked = 0;
+}
+
+static int take_kernel(struct provider *p, const struct twin_reply *reply, int *fds, size_t n,
+                       struct kernel_news *ret, struct sg_error *e)
+{
+    struct instance *i = asked_by(p, reply->seq);
+    int r = broker_judge(reply, e);
+
+    *ret = (struct kernel_news){.kind = NEWS_KERNEL, .instance = i, .report = -1, .written = -1};
+    if (r == 0 && n != 2)
+        r = err_set(e, SG_ERR_INTERNAL, -EPROTO, "the broker sent %zu descriptors", n);
+    if (r == 0 && i && i->copied_last)
+        moulds_used_up(p, i->copied_mould, i->copied_was);
+    if (r == 0 && !i)
+        r = err_set(e, SG_ERR_GONE, -ESRCH, "the sandbox has ended");
+    if (r == 0)
+        r = hand_over(i, reply, fds, e);
+    if (r < 0)
+        kill_both(fds, n);
+    if (i && i->keeps_kernel)
+        ret->kind = NEWS_NONE;
+    if (i && i->kept_kernel < 0)
+        drop_ends(i);
+    return r;
+}
+
+/* Nobody will answer any more. */
+static void forget_asked(struct provider *p)
+{
+    struct sg_error e;
+
+    moulds_gone(p);
+    for (uint32_t n = 0; n < p->n_slots; n++) {
+        struct instance *i = p->slots[n].used_by;
+        if (!i || !i->kernel_asked)
+            continue;
+        drop_ends(i);
+        instance_kernel_refuse(i, &e);
+    }
+}
+
+static int take_reply(struct provider *p, const struct twin_reply *reply, int *fds, size_t n,
+                      struct kernel_news *ret, struct sg_error *e)
+{
+    switch (reply->op) {
+    case TWIN_KERNEL:
+        return take_kernel(p, reply, fds, n, ret, e);
+    case TWIN_BEGUN:
+        take_begun(p, reply, fds, n);
+        return 0;
+    case TWIN_HOLD:
+        return moulds_take_held(p, reply, fds, n, ret, e);
+    case TWIN_STILL:
+        moulds_take_still(p, reply, fds, n, ret);
+        return 0;
+    case TWIN_GO:
+        return moulds_take_went(p, reply, ret, e);
+    case TWIN_LOST:
+        moulds_take_lost(p, reply->mould, ret);
+        return 0;
+    case TWIN_BEAT:
+        return 0;
+    default:
+        ret->kind = NEWS_ZYGOTE;
+        return broker_judge(reply, e);
+    }
+}
+
+int provider_kernels_take(struct provider *p, struct kernel_news *ret, struct sg_error *e)
+{
+    struct twin_reply reply;
+    int fds[TWIN_HELD_FDS + TWIN_KERNELS_MAX], r;
+    size_t n = ARRAY_SIZE(fds);
+    ssize_t got = fd_recv(p->domain.broker_sock, &reply, sizeof reply, fds, &n);
+
+    *ret = (struct kernel_news){.kind = NEWS_NONE, .report = -1, .written = -1};
+    if (got == -EAGAIN)
+        return -EAGAIN;
+    if (got != (ssize_t)sizeof reply || reply.magic != TWIN_MAGIC) {
+        ret->kind = NEWS_GONE;
+        forget_asked(p);
+        return err_set(e, SG_ERR_INTERNAL, -EPIPE, "the broker of a domain has ended");
+    }
+    reply.message[sizeof reply.message - 1] = '\0';
+    r = take_reply(p, &reply, fds, n, ret, e);
+    for (size_t k = 0; k < n; k++)
+        close_p(&fds[k]);
+    return r;
+}
+
+int instance_line_take(struct instance *i, enum line_news *ret, int *ret_code)
+{
+    struct line_message m;
+    ssize_t n = recv(i->channel, &m, sizeof m, MSG_DONTWAIT);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return -EAGAIN;
+    if (n != (ssize_t)sizeof m || (m.what != LINE_KERNEL && m.what != LINE_ROOT))
+        return -EPROTO;
+    *ret = m.what == LINE_ROOT ? LINE_ROOT_DONE : LINE_WANTS_KERNEL;
+    *ret_code = m.code;
+    return 0;
+}

@@ -1,0 +1,125 @@
+/* The slots of a provider: which one is next, and what those keep that nobody uses.
+ *
+ *   cold --take--> used --give--> resting --take--> used
+ *    ^                               |
+ *    +-------------- trim -----------+
+ *
+ * A slot that has held a sandbox keeps its groups and its mapped template, six descriptors, for the
+ * next one. Those that rest are used in turn, and a cold one only while fewer than REST_MIN rest:
+ * an id range rests before it is used again, and what is kept is bounded by what lives and those
+ * few, however many slots there are. */
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "warden/providers/process/process_impl.h"
+
+#define REST_MIN      8
+#define HAUNTED_LOOKS 8 /* that finding a place may take */
+#define HAUNTED_BYTES (8u << 20)
+
+static void add(struct provider *p, struct slot_queue *q, uint32_t index)
+{
+    p->slots[index].next = SLOT_NONE;
+    if (q->n++ == 0)
+        q->first = index;
+    else
+        p->slots[q->last].next = index;
+    q->last = index;
+}
+
+static uint32_t take_first(const struct provider *p, struct slot_queue *q)
+{
+    uint32_t index = q->first;
+
+    q->first = p->slots[index].next;
+    q->n--;
+    return index;
+}
+
+void places_init(struct provider *p)
+{
+    for (uint32_t i = 0; i < p->n_slots; i++) {
+        p->slots[i].lower = -1;
+        add(p, &p->cold, i);
+    }
+}
+
+static uint64_t memory_of(struct slot *s)
+{
+    struct cgroup_usage usage;
+
+    s->cgroup->ops->usage(s->cgroup, &usage);
+    return usage.memory_bytes;
+}
+
+/* What was charged to its group stays so: the next sandbox gets another. */
+static int renew(struct slot *s, struct sg_error *e)
+{
+    int r = s->cgroup ? s->cgroup->ops->destroy(steal_ptr(&s->cgroup), e) : 0;
+
+    s->worn = false;
+    s->seen = (struct cgroup_stats){0};
+    return r;
+}
+
+static void put_away(struct provider *p, uint32_t index)
+{
+    struct slot *s = &p->slots[index];
+
+    s->rested_ns = clock_ns();
+    add(p, s->cgroup || s->lower >= 0 ? &p->resting : &p->cold, index);
+}
+
+/* Looks at one that waits until others let go of the memory that is charged to it. */
+static void look_at_haunted(struct provider *p)
+{
+    uint32_t index = take_first(p, &p->haunted);
+
+    if (memory_of(&p->slots[index]) > HAUNTED_BYTES) {
+        add(p, &p->haunted, index);
+        return;
+    }
+    renew(&p->slots[index], NULL);
+    put_away(p, index);
+}
+
+int places_take(struct provider *p, uint32_t *ret, struct sg_error *e)
+{
+    if (p->haunted.n > 0)
+        look_at_haunted(p);
+    for (unsigned n = 1; n < HAUNTED_LOOKS && p->haunted.n > 0 && p->resting.n + p->cold.n == 0;
+         n++)
+        look_at_haunted(p);
+    if (p->resting.n + p->cold.n == 0)
+        return err_set(e, SG_ERR_LIMIT, -EAGAIN,
+                       "all %u places for sandboxes are in use: end one first", p->n_slots);
+    *ret = take_first(p, p->cold.n == 0 || p->resting.n >= REST_MIN ? &p->resting : &p->cold);
+    return 0;
+}
+
+int places_give(struct provider *p, uint32_t index, bool shares, struct sg_error *e)
+{
+    struct slot *s = &p->slots[index];
+    int r = 0;
+
+    if (s->cgroup && shares && memory_of(s) > HAUNTED_BYTES) {
+        add(p, &p->haunted, index);
+        return 0;
+    }
+    if (s->cgroup && (shares || !s->cgroup->ops->reusable))
+        r = renew(s, e);
+    put_away(p, index);
+    return r;
+}
+
+bool provider_trim(struct provider *p, uint64_t before_ns)
+{
+    struct slot *s = p->resting.n > 0 ? &p->slots[p->resting.first] : NULL;
+
+    if (!s || s->rested_ns > before_ns)
+        return false;
+    close_p(&s->lower);
+    s->lower = -1;
+    renew(s, NULL);
+    add(p, &p->cold, take_first(p, &p->resting));
+    return true;
+}

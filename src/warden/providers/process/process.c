@@ -1,0 +1,266 @@
+#include "warden/providers/process/process_impl.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "warden/host/child.h"
+#include "warden/layers/layers.h"
+#include "inside/stage/stage.h"
+
+#define DEFAULT_HOSTNAME "sandbox"
+#define MOUNTINFO_MAX    (4u << 20)
+
+/* As in a chroot, mostly: no line of the table has it as its mount point. */
+static bool root_is_no_mount(void)
+{
+    AUTO(free_p) char *table = NULL;
+
+    if (file_read(AT_FDCWD, "/proc/self/mountinfo", MOUNTINFO_MAX, &table, NULL) < 0)
+        return false;
+    for (const char *line = table; line;
+         line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        char point[3];
+        if (sscanf(line, "%*d %*d %*s %*s %2s", point) == 1 && strcmp(point, "/") == 0)
+            return false;
+    }
+    return true;
+}
+
+/* Being root is not always enough. Asked only when something was refused. */
+static int explain_rights(int r, struct sg_error *e)
+{
+    AUTO(free_p) char *map = NULL;
+    unsigned long long count = 0;
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct caps[2] = {0};
+
+    if (file_read(AT_FDCWD, "/proc/self/uid_map", 4096, &map, NULL) == 0 &&
+        sscanf(map, "%*u %*u %llu", &count) == 1 && count != UINT32_MAX)
+        return err_set(
+            e, SG_ERR_DENIED, r,
+            "making sandboxes needs the host's root, not the root of a user namespace: see "
+            "'sandglass doctor'");
+    if (syscall(SYS_capget, &head, caps) == 0 && !(caps[0].effective & 1u << CAP_SYS_ADMIN))
+        return err_set(e, SG_ERR_DENIED, r,
+                       "making sandboxes needs root with CAP_SYS_ADMIN, which is missing here: see "
+                       "'sandglass doctor'");
+    if (root_is_no_mount())
+        return err_set(e, SG_ERR_UNSUPPORTED, r,
+                       "this is a chroot, in which the kernel makes no user namespaces: enter the "
+                       "directory by pivot_root, as containers do, or use a virtual machine");
+    return r;
+}
+
+static int open_place(const struct provider_place *place, struct cgroup_place **ret,
+                      struct sg_error *e)
+{
+    return place ? cgroup_place_open(place->server, place->tenant, ret, e)
+                 : cgroup_place_local(ret, e);
+}
+
+int provider_open(uint32_t max_instances, const struct provider_place *place, unsigned omit,
+                  struct provider **ret, struct sg_error *e)
+{
+    struct provider *p;
+    int r;
+
+    if (geteuid() != 0)
+        return err_set(e, SG_ERR_DENIED, -EPERM,
+                       "making sandboxes needs root: run it with sudo, or as a root service");
+    p = xcalloc(1, sizeof *p + max_instances * sizeof p->slots[0]);
+    p->n_slots = max_instances;
+    p->omit = omit;
+    places_init(p);
+    r = domain_open(max_instances, &p->domain, e);
+    if (r == 0) {
+        r = template_open(&p->template, e);
+        if (r == 0) {
+            r = open_place(place, &p->place, e);
+            if (r < 0)
+                template_close(&p->template);
+        }
+        if (r < 0)
+            domain_close(&p->domain);
+    }
+    if (r < 0) {
+        free(p);
+        return r == -EPERM ? explain_rights(r, e) : r;
+    }
+    *ret = p;
+    return 0;
+}
+
+/* Differs from others in its limits only. */
+static bool is_plain(const struct instance_spec *spec)
+{
+    return spec->n_mounts == 0 && !spec->layer && !spec->line &&
+           strcmp(spec->hostname, DEFAULT_HOSTNAME) == 0;
+}
+
+/* Whether the next one, made like the last, would do. */
+static bool same_as_last(const struct provider *p, const struct instance_spec *spec)
+{
+    return p->have_last && is_plain(spec) &&
+           memcmp(&spec->limits, &p->last.limits, sizeof spec->limits) == 0;
+}
+
+static void remember(struct provider *p, const struct instance_spec *spec)
+{
+    p->have_last = is_plain(spec);
+    p->last = (struct instance_spec){.limits = spec->limits, .hostname = DEFAULT_HOSTNAME};
+}
+
+/* One that is asked for or has its setup already; or a new one. */
+static int take_next(struct provider *p, const struct instance_spec *spec, struct instance **ret,
+                     struct sg_error *e)
+{
+    struct instance *i = p->next;
+    int r;
+
+    p->next = NULL;
+    if (i && !i->spawning && same_as_last(p, spec)) {
+        *ret = i;
+        return 0;
+    }
+    if (i && !i->spawning) {
+        instance_destroy(i, NULL);
+        i = NULL;
+    }
+    r = i ? 0 : instance_begin(p, &i, e);
+    if (r < 0)
+        return r;
+    r = instance_finish(i, spec, e);
+    if (r < 0) {
+        instance_destroy(i, NULL);
+        return r;
+    }
+    *ret = i;
+    return 0;
+}
+
+int instance_create(struct provider *p, const struct instance_spec *spec, struct instance **ret,
+                    struct sg_error *e)
+{
+    int r;
+
+    if (spec->n_mounts > STAGE_MOUNTS_MAX)
+        return err_set(e, SG_ERR_INVALID, -E2BIG, "%zu mounts: at most %d are possible",
+                       spec->n_mounts, STAGE_MOUNTS_MAX);
+    r = take_next(p, spec, ret, e);
+    if (r == 0)
+        remember(p, spec);
+    return r;
+}
+
+int instance_await(struct instance *i, int channel_fd, struct sg_error *e)
+{
+    struct provider *p = i->provider;
+    int r = instance_await_reply(i, channel_fd, e);
+
+    /* One ahead, unless this is a one-shot. If it fails, the next creation will say so. */
+    if (r == 0 && p->n_slots > 1 && !p->next)
+        instance_begin(p, &p->next, NULL);
+    return r;
+}
+
+int instance_take_channel(struct instance *i)
+{
+    return steal_fd(&i->channel);
+}
+
+void instance_events(struct instance *i, struct instance_events *ret)
+{
+    struct slot *s = &i->provider->slots[i->index];
+    struct cgroup_stats now;
+
+    s->cgroup->ops->stats(s->cgroup, &now);
+    *ret = (struct instance_events){.memory_peak = now.memory_peak,
+                                    .oom_kills = now.oom_kills - s->seen.oom_kills,
+                                    .pids_hits = now.pids_hits - s->seen.pids_hits};
+    s->seen = now;
+}
+
+int instance_freeze(struct instance *i, bool on, struct sg_error *e)
+{
+    struct cgroup *cg = i->provider->slots[i->index].cgroup;
+    int r = cgroup_freeze(cg, on, e);
+
+    if (r == 0)
+        i->frozen = on;
+    return r;
+}
+
+void instance_kill(struct instance *i)
+{
+    child_kill(i->pidfd);
+}
+
+/* While one ends, which takes the kernel a while, the next is prepared as far as can be: like the
+ * last, because most are. A request for something else then starts anew. */
+static void prepare_next(struct provider *p)
+{
+    if (!p->next || !p->next->spawning || !p->have_last || !domain_spawn_ready(&p->domain))
+        return;
+    if (instance_finish(p->next, &p->last, NULL) < 0) {
+        struct instance *failed = p->next;
+        p->next = NULL;
+        instance_destroy(failed, NULL);
+    }
+}
+
+int instance_destroy(struct instance *i, struct sg_error *e)
+{
+    int r;
+
+    instance_end(i, 0);
+    prepare_next(i->provider);
+    while ((r = instance_ended(i, e)) == -EAGAIN) {
+        struct pollfd p = {.fd = instance_pidfd(i), .events = POLLIN};
+        poll(&p, 1, clock_poll_ms(i->end_deadline_ns));
+    }
+    return r;
+}
+
+static int slot_close(struct slot *s, struct sg_error *e)
+{
+    int r = s->used_by ? instance_destroy(s->used_by, e) : 0, r2 = 0;
+
+    close_p(&s->lower);
+    if (s->cgroup)
+        r2 = s->cgroup->ops->destroy(s->cgroup, r < 0 ? NULL : e);
+    return r < 0 ? r : r2;
+}
+
+int provider_close(struct provider *p, struct sg_error *e)
+{
+    int r = 0;
+
+    if (!p)
+        return 0;
+    p->next = NULL;
+    for (uint32_t i = 0; i < p->n_slots; i++)
+        if (p->slots[i].used_by && p->slots[i].used_by->spawning)
+            instance_await_spawned(p->slots[i].used_by, NULL);
+    /* All of them get the signal before the first is waited for. */
+    for (uint32_t i = 0; i < p->n_slots; i++)
+        if (p->slots[i].used_by)
+            child_kill(p->slots[i].used_by->pidfd);
+    domain_kill(&p->domain);
+    for (uint32_t i = 0; i < p->n_slots; i++) {
+        int one = slot_close(&p->slots[i], r < 0 ? NULL : e);
+        r = r < 0 ? r : one;
+    }
+    while (late_close(&p->late))
+        ;
+    domain_close(&p->domain);
+    template_close(&p->template);
+    cgroup_place_close(p->place);
+    free(p);
+    return r;
+}

@@ -1,0 +1,270 @@
+/* Starting an instance: from a free slot to a running agent. See inside/stage/stage.h for the other
+ * side. */
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "warden/providers/process/process_impl.h"
+#include "warden/host/hostmount.h"
+#include "warden/layers/layers.h"
+#include "inside/stage/layers.h"
+#include "inside/stage/stage.h"
+
+#define START_MS 15000
+
+static int ask_spawner(struct instance *i, struct sg_error *e)
+{
+    struct cgroup *cg = i->provider->slots[i->index].cgroup;
+    AUTO(cgroup_doors_close) struct cgroup_doors doors = {.n = 0};
+    AUTO(close_p) int theirs = -1;
+    int socks[2], r = cg->ops->open_doors(cg, &doors, e);
+
+    if (r < 0)
+        return r;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, socks) < 0)
+        return err_errno(e, "make the channel");
+    i->channel = socks[0];
+    theirs = socks[1];
+    struct domain_order order = {.index = i->index + 1,
+                                 .omit = i->provider->omit,
+                                 .last = i->provider->n_slots == 1,
+                                 .channel_fd = theirs,
+                                 .cgroup_fds = doors.fds,
+                                 .n_cgroups = doors.n};
+    int asked = domain_spawn_begin(&i->provider->domain, &order, e);
+    i->spawning = asked == 0;
+    return asked;
+}
+
+static int make_groups(struct instance *i, struct sg_error *e)
+{
+    struct slot *s = &i->provider->slots[i->index];
+    int r;
+
+    if (s->cgroup)
+        return 0;
+    r = cgroup_create(i->provider->place, slot_number(i), &s->cgroup, e);
+    if (r == 0 && i->provider->account)
+        r = s->cgroup->ops->account(s->cgroup, e);
+    return r;
+}
+
+int instance_begin(struct provider *p, struct instance **ret, struct sg_error *e)
+{
+    struct instance *i;
+    uint32_t index = 0;
+    int r = places_take(p, &index, e);
+
+    if (r < 0)
+        return r;
+    i = xcalloc(1, sizeof *i);
+    *i = (struct instance){.provider = p,
+                           .index = index,
+                           .channel = -1,
+                           .pidfd = -1,
+                           .userns = -1,
+                           .old_root = -1,
+                           .netpath = NETPATH_NONE,
+                           .kernel_ends = {-1, -1, -1},
+                           .kept_kernel = -1};
+    p->slots[index].used_by = i;
+    r = make_groups(i, e);
+    if (r == 0)
+        r = ask_spawner(i, e);
+    if (r < 0) {
+        instance_destroy(i, NULL);
+        return r;
+    }
+    *ret = i;
+    return 0;
+}
+
+int instance_await_spawned(struct instance *i, struct sg_error *e)
+{
+    struct slot *s = &i->provider->slots[i->index];
+    struct domain_child child;
+    int r = domain_spawn_finish(&i->provider->domain, &child, e);
+
+    i->spawning = false;
+    if (r < 0)
+        return r;
+    i->pidfd = child.pidfd;
+    i->userns = child.userns;
+    if (s->lower < 0)
+        r = layers_open_lower(&i->provider->template, i->userns, &s->lower, e);
+    return r;
+}
+
+static int apply_limits(struct instance *i, const struct sg_limits *limits, struct sg_error *e)
+{
+    struct slot *s = &i->provider->slots[i->index];
+    struct cgroup *cg = s->cgroup;
+    int r = 0;
+
+    if (!LAYER_OMITTED(i->provider->omit, LAYER_CGROUP))
+        r = cg->ops->set_limits(cg, limits, e);
+    if (s->worn)
+        cg->ops->stats(cg, &s->seen);
+    s->worn = true;
+    return r;
+}
+
+/* Everything the stage needs, in the order of struct stage_setup; the first are the layers'. */
+struct fd_list {
+    int fds[STAGE_FDS_MAX];
+    size_t n;
+};
+
+static void fd_list_close(struct fd_list *l)
+{
+    for (size_t i = STAGE_FIXED_FDS; i < l->n; i++)
+        close_p(&l->fds[i]);
+}
+
+static int add_mounts(const struct instance_spec *spec, uint32_t first_id, struct fd_list *list,
+                      struct sg_error *e)
+{
+    for (size_t m = 0; m < spec->n_mounts; m++) {
+        struct hostmount_spec hs = {.source = spec->mounts[m].source,
+                                    .writable = spec->mounts[m].writable,
+                                    .roots = spec->mount_roots,
+                                    .first_id = first_id,
+                                    .owner_inside = spec->mount_owner};
+        int r = hostmount_open(&hs, &list->fds[list->n], e);
+        if (r < 0)
+            return r;
+        list->n++;
+    }
+    return 0;
+}
+
+static uint32_t whole_cpus(uint32_t milli)
+{
+    long here = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t n = milli <= 1000 ? 1 : (milli + 999) / 1000;
+
+    return here > 0 && n > (uint32_t)here ? (uint32_t)here : n;
+}
+
+static int send_setup(struct instance *i, const struct instance_spec *spec, const struct layers *l,
+                      uint32_t first_id, struct sg_error *e)
+{
+    struct stage_setup setup = {.magic = STAGE_MAGIC,
+                                .n_mounts = (uint32_t)spec->n_mounts,
+                                .pids = spec->limits.pids,
+                                .cpus = i->cpus,
+                                .flags =
+                                    (spec->line ? STAGE_LINE : 0) | (spec->twins ? STAGE_TWINS : 0),
+                                .disk_bytes = spec->limits.disk_bytes};
+    AUTO(fd_list_close) struct fd_list list = {.fds = {l->root, l->usr}, .n = STAGE_FIXED_FDS};
+    int r = add_mounts(spec, first_id, &list, e);
+
+    if (r < 0)
+        return r;
+    snprintf(setup.hostname, sizeof setup.hostname, "%s", spec->hostname);
+    for (size_t m = 0; m < spec->n_mounts; m++)
+        snprintf(setup.targets[m], sizeof setup.targets[m], "%s", spec->mounts[m].target);
+    r = fd_send(i->channel, &setup, sizeof setup, list.fds, list.n);
+    if (r < 0 && r != -EPIPE) /* a sandbox that failed before has said why: read that instead */
+        return err_set(e, SG_ERR_INTERNAL, r, "send the setup: %s", strerror(-r));
+    return 0;
+}
+
+static int judge_reply(struct stage_reply *reply, struct sg_error *e)
+{
+    if (reply->code == 0)
+        return 0;
+    reply->message[sizeof reply->message - 1] = '\0';
+    if (reply->kind <= SG_ERR_NONE || reply->kind >= SG_ERR_MAX_)
+        reply->kind = SG_ERR_INTERNAL;
+    return err_set(e, (enum sg_error_kind)reply->kind,
+                   reply->code < 0 && reply->code != -EAGAIN ? reply->code : -EIO, "%s",
+                   reply->message);
+}
+
+static int take_reply(struct instance *i, int channel_fd, struct sg_error *e)
+{
+    while (i->reply_len < sizeof i->reply) {
+        ssize_t n = recv(channel_fd, (char *)&i->reply + i->reply_len,
+                         sizeof i->reply - i->reply_len, MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return -EAGAIN;
+        if (n <= 0)
+            return err_set(e, SG_ERR_INTERNAL, -EPIPE,
+                           "the sandbox ended while it was being set up");
+        i->reply_len += (size_t)n;
+    }
+    return judge_reply(&i->reply, e);
+}
+
+int instance_started(struct instance *i, struct sg_error *e)
+{
+    return take_reply(i, i->channel, e);
+}
+
+int instance_await_reply(struct instance *i, int channel_fd, struct sg_error *e)
+{
+    uint64_t deadline = clock_ns() + START_MS * 1000000ull;
+    int r;
+
+    while ((r = take_reply(i, channel_fd, e)) == -EAGAIN) {
+        struct pollfd p = {.fd = channel_fd, .events = POLLIN};
+        if (poll(&p, 1, clock_poll_ms(deadline)) == 0)
+            return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT, "the sandbox did not start in %d s",
+                           START_MS / 1000);
+    }
+    return r;
+}
+
+uint32_t instance_first_id(const struct instance *i)
+{
+    bool shared = LAYER_OMITTED(i->provider->omit, LAYER_UIDS);
+
+    return slot_first_id(shared ? i->provider->domain.slots.first + 1 : slot_number(i));
+}
+
+/* Second half. What does not need the spawner's answer is done before waiting for it. */
+int instance_finish(struct instance *i, const struct instance_spec *spec, struct sg_error *e)
+{
+    struct provider *p = i->provider;
+    bool unlimited = LAYER_OMITTED(p->omit, LAYER_DISK);
+    struct layers_spec ls = {.template = &p->template,
+                             .first_id = instance_first_id(i),
+                             .allow_suid = LAYER_OMITTED(p->omit, LAYER_NNP),
+                             .disk_bytes = unlimited ? 0 : spec->limits.disk_bytes,
+                             .disk_inodes = unlimited ? 0 : spec->limits.disk_inodes};
+    AUTO(layers_close) struct layers l = LAYERS_NONE;
+    int r = apply_limits(i, &spec->limits, e), r2;
+
+    if (r == 0)
+        r = layers_begin(&ls, &l, e);
+    r2 = instance_await_spawned(i, r < 0 ? NULL : e);
+    if (r < 0 || r2 < 0)
+        return r < 0 ? r : r2;
+    i->pids = spec->limits.pids;
+    i->cpus = whole_cpus(spec->limits.cpus_milli);
+    i->disk_bytes = spec->limits.disk_bytes;
+    ls.lower = p->slots[i->index].lower;
+    ls.layer = spec->layer ? *spec->layer : -1;
+    ls.userns = i->userns;
+    ls.keep = spec->line;
+    r = layers_finish(&ls, &l, e);
+    if (r == 0 && spec->line) {
+        i->scratch = scratch_use(l.scratch);
+        i->scratch->discard = p->discard;
+        i->scratch->discard_arg = p->discard_arg;
+        memcpy(i->upper, l.upper, sizeof i->upper);
+    }
+    if (r == 0)
+        r = send_setup(i, spec, &l, ls.first_id, e);
+    close(steal_fd(&i->userns));
+    /* A one-shot has no use for it any more, and the sandbox is busy now. */
+    if (p->n_slots == 1)
+        close(steal_fd(&p->slots[i->index].lower));
+    return r;
+}

@@ -1,0 +1,190 @@
+/* What an owner with an event loop uses: see "in steps" in process.h. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "warden/providers/process/process_impl.h"
+#include "warden/host/child.h"
+
+#define END_NS 5000000000ull
+
+static struct slot *slot_of(const struct instance *i)
+{
+    return &i->provider->slots[i->index];
+}
+
+void provider_account(struct provider *p)
+{
+    p->account = true;
+}
+
+int provider_limit_memory(struct provider *p, uint64_t bytes, struct sg_error *e)
+{
+    return cgroup_place_limit(p->place, bytes, e);
+}
+
+uint64_t provider_memory(const struct provider *p)
+{
+    return cgroup_place_uses(p->place);
+}
+
+uint64_t provider_ooms(struct provider *p)
+{
+    return cgroup_place_ooms(p->place);
+}
+
+int provider_fd(const struct provider *p)
+{
+    return p->domain.spawner_sock;
+}
+
+struct domain *provider_domain(struct provider *p)
+{
+    return &p->domain;
+}
+
+int instance_fd(const struct instance *i)
+{
+    return i->channel;
+}
+
+int instance_pidfd(const struct instance *i)
+{
+    return i->pidfd >= 0 || i->n_twins == 0 ? i->pidfd : i->twins[0];
+}
+
+bool instance_was_killed(const struct instance *i)
+{
+    siginfo_t info = {0};
+
+    return waitid(P_PIDFD, (id_t)i->pidfd, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_code == CLD_KILLED && info.si_status == SIGKILL;
+}
+
+/* The line is a byte stream that the sandbox need not read: it is never waited for. */
+int instance_connect(struct instance *i, int channel_fd, struct sg_error *e)
+{
+    struct line_message m = {.what = LINE_CHANNEL};
+    int r = fd_set_nonblock(i->channel, true);
+
+    if (r == 0)
+        r = fd_send(i->channel, &m, sizeof m, &channel_fd, 1);
+    if (r < 0)
+        return err_set(e, SG_ERR_GONE, r, "the sandbox takes no channel: %s", strerror(-r));
+    return 0;
+}
+
+void instance_usage(struct instance *i, struct instance_stats *ret)
+{
+    struct cgroup *cg = slot_of(i)->cgroup;
+    struct cgroup_usage usage;
+
+    cg->ops->usage(cg, &usage);
+    *ret = (struct instance_stats){.cpu_usec = usage.cpu_usec,
+                                   .memory_bytes = usage.memory_bytes,
+                                   .memory_cache = usage.memory_cache,
+                                   .memory_reclaimable = usage.memory_reclaimable};
+}
+
+void instance_stats(struct instance *i, struct instance_stats *ret)
+{
+    struct slot *s = slot_of(i);
+    struct cgroup_stats now;
+
+    instance_usage(i, ret);
+    s->cgroup->ops->stats(s->cgroup, &now);
+    ret->oom_kills = now.oom_kills - s->seen.oom_kills;
+    ret->pids_hits = now.pids_hits - s->seen.pids_hits;
+    ret->was_full = s->cgroup->ops->was_full(s->cgroup);
+}
+
+int instance_freeze_ask(struct instance *i, bool on, struct sg_error *e)
+{
+    struct cgroup *cg = slot_of(i)->cgroup;
+    int r = cg->ops->freeze(cg, on, e);
+
+    if (r == 0)
+        i->frozen = on;
+    return r;
+}
+
+bool instance_frozen(struct instance *i)
+{
+    struct cgroup *cg = slot_of(i)->cgroup;
+
+    return cg->ops->frozen(cg);
+}
+
+/* Its upper layer is let go while the sandbox still has it: whoever is last takes the files away,
+ * which can be many. */
+void instance_end(struct instance *i, uint32_t siblings)
+{
+    struct cgroup *cg = slot_of(i)->cgroup;
+
+    if (cg)
+        cg->ops->hurry(cg, siblings);
+    instance_kill_twins(i);
+    netpath_done(&i->netpath);
+    close_p(&i->channel);
+    close_p(&i->userns);
+    i->channel = i->userns = -1;
+    instance_files_done(i);
+    if (i->frozen)
+        cg->ops->kill(cg);
+    child_kill(i->pidfd);
+    i->end_deadline_ns = clock_ns() + END_NS;
+}
+
+uint64_t instance_end_deadline(const struct instance *i)
+{
+    return i->end_deadline_ns;
+}
+
+/* pid 1 of the sandbox dies last: the kernel ends everything else in its pid namespace first. If it
+ * does not die in time, the whole group is killed and waited for once more. */
+static int check_ended(struct instance *i, struct cgroup *cg, struct sg_error *e)
+{
+    int r = child_reap(&i->pidfd, NULL);
+
+    if (r == 0 && !instance_drop_dead_twins(i))
+        r = -EAGAIN;
+    if (r == -EAGAIN && clock_ns() < i->end_deadline_ns)
+        return -EAGAIN;
+    if (r == -EAGAIN && cg && !i->hunted) {
+        cg->ops->kill(cg);
+        i->hunted = true;
+        i->end_deadline_ns = clock_ns() + END_NS;
+        return -EAGAIN;
+    }
+    if (r < 0)
+        return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT,
+                       "a sandbox does not end: its id range %u stays taken", slot_number(i));
+    if (cg && !cg->ops->empty(cg)) {
+        cg->ops->kill(cg);
+        return err_set(e, SG_ERR_INTERNAL, -EBUSY,
+                       "control group %u is not empty after its sandbox", slot_number(i));
+    }
+    return 0;
+}
+
+int instance_ended(struct instance *i, struct sg_error *e)
+{
+    struct provider *p = i->provider;
+    struct slot *s = slot_of(i);
+    int r = check_ended(i, s->cgroup, e);
+
+    if (r == -EAGAIN)
+        return r;
+    close_p(&i->pidfd);
+    if (r < 0)
+        slots_lose(&p->domain.slots, slot_number(i));
+    s->used_by = NULL;
+    uint32_t index = i->index;
+    bool shares = i->shares;
+    instance_forget_twins(i);
+    free(i);
+    return r < 0 ? r : places_give(p, index, shares, e);
+}

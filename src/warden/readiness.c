@@ -1,0 +1,75 @@
+#include "warden/readiness.h"
+
+#include <stdio.h>
+
+#include "lib/base/clock.h"
+#include "lib/log/log.h"
+#include "warden/sandboxes/grave.h"
+#include "warden/server.h"
+
+#define APART_NS 1000000000ull
+
+void readiness_proved(struct server *s)
+{
+    s->readiness.proved = true;
+}
+
+void readiness_failed(struct server *s, const struct sg_error *e)
+{
+    s->readiness.proved = false;
+    snprintf(s->readiness.why, sizeof s->readiness.why, "%.255s", e->message);
+}
+
+static void on_gone(void *arg, int r, const struct sg_error *e)
+{
+    (void)r, (void)e;
+    ward_return(arg);
+}
+
+static void on_made(void *arg, struct instance *i, const struct sg_error *e)
+{
+    struct server *s = arg;
+    struct readiness *p = &s->readiness;
+
+    p->probing = false;
+    if (i)
+        grave_dig(p->ward, i, on_gone, p->ward);
+    else
+        readiness_failed(s, e);
+    if (!i)
+        log_line(LEVEL_WARN, "not ready, no sandbox can be made: %s", p->why);
+    ward_give_up(p->ward);
+}
+
+static void probe(struct server *s)
+{
+    struct readiness *p = &s->readiness;
+    struct sg_error e = {0};
+
+    p->probed_ns = clock_ns();
+    if (ward_get(s, WARD_NOBODY, &p->ward, &e) < 0) { /* which has told us why */
+        log_line(LEVEL_WARN, "not ready, no sandbox can be made: %s", e.message);
+        return;
+    }
+    p->probing = true;
+    p->request = (struct ward_request){.bare = true, .done = on_made, .arg = s};
+    ward_usual_limits(p->ward, &p->request.limits);
+    ward_request(p->ward, &p->request);
+}
+
+void readiness_start(struct server *s)
+{
+    snprintf(s->readiness.why, sizeof s->readiness.why, "no sandbox has been made yet");
+    probe(s);
+}
+
+int readiness_check(struct server *s, struct sg_error *e)
+{
+    struct readiness *p = &s->readiness;
+
+    if (p->proved)
+        return 0;
+    if (!p->probing && !s->closing && clock_ns() - p->probed_ns >= APART_NS)
+        probe(s);
+    return err_set(e, SG_ERR_LIMIT, -EAGAIN, "no sandbox can be handed out: %s", p->why);
+}

@@ -1,0 +1,29 @@
+/* Whether a sandbox can be handed out, as GET /health?ready tells it.
+ *
+ *               one was made                        one could not be made
+ *   not proved --------------> ready ------------------------------------> not ready: the reason
+ *       ^                        ^                                              |
+ *       +--- probe at the start  +------------- one was made, or a probe -------+
+ *
+ * What counts is what the server does by itself, for its pools and here; a request may fail for
+ * reasons of its own. A probe makes one sandbox in a domain that belongs to no tenant, and ends
+ * both. There is one at the start, and while the server is not ready each question begins another,
+ * one at a time and a second apart. */
+#pragma once
+
+#include "warden/sandboxes/ward.h"
+
+struct readiness {
+    bool proved;
+    bool probing;
+    uint64_t probed_ns;
+    char why[256];
+    struct ward *ward;
+    struct ward_request request;
+};
+
+void readiness_start(struct server *s);
+void readiness_proved(struct server *s);
+void readiness_failed(struct server *s, const struct sg_error *e);
+/* 0, or -EAGAIN with the reason. */
+int readiness_check(struct server *s, struct sg_error *e);

@@ -1,0 +1,314 @@
+#include "warden/sandboxes/kernels.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fds.h"
+#include "lib/base/fd.h"
+#include "lib/log/log.h"
+#include "warden/sandboxes/grave.h"
+#include "warden/sandboxes/guest.h"
+#include "warden/sandboxes/moment.h"
+#include "warden/server.h"
+
+#define REST_NS     1000000000ull
+#define REST_MAX_NS (64 * REST_NS)
+#define PROVED_NS   REST_NS
+/* What `auto` loads besides the standard library takes some 150 MB to load, and 70 stay. */
+#define SCIENCE_ROOM (256ull << 20)
+
+static void rest(struct ward *w);
+static void load_again(struct ward *w);
+
+static const char *imports_of(const struct ward *w)
+{
+    const char *name = w->server->settings.warm_kernels;
+
+    if (strcmp(name, "standard") == 0 ||
+        (strcmp(name, "auto") == 0 && !budget_has_room(&w->server->budget, SCIENCE_ROOM)))
+        return "";
+    return name;
+}
+
+static bool wanted(const struct ward *w)
+{
+    return strcmp(w->tenant, WARD_NOBODY) != 0 &&
+           strcmp(w->server->settings.warm_kernels, "none") != 0;
+}
+
+/* ---- the zygote ------------------------------------------------------------------------------ */
+
+static void on_home_gone(void *arg, int r, const struct sg_error *e)
+{
+    (void)r, (void)e;
+    ward_return(arg);
+}
+
+static void leave_home(struct ward *w)
+{
+    struct ward_kernels *k = &w->kernels;
+
+    reactor_unwatch(&w->server->reactor, &k->home_end);
+    if (!k->home)
+        return;
+    moments_home_gone(w->server, w);
+    w->n_out++; /* until it is gone */
+    grave_dig(w, steal_ptr(&k->home), on_home_gone, w);
+}
+
+int kernels_broker(struct ward *w, struct sg_error *e)
+{
+    struct event_source *broker = &w->kernels.broker;
+    int r = broker->fd >= 0 ? 0 : provider_kernels_open(w->provider, e);
+
+    if (r == 0 && broker->fd < 0) {
+        reactor_watch(&w->server->reactor, broker, provider_kernels_fd(w->provider), EPOLLIN);
+        helper_watch(w, HELPER_BROKER);
+    }
+    return r;
+}
+
+static void load(struct ward *w)
+{
+    struct ward_kernels *k = &w->kernels;
+    struct sg_error e = {0};
+    int r = kernels_broker(w, &e);
+
+    if (r == 0)
+        r = provider_zygote_ask(w->provider, k->home, imports_of(w), k->plain, &e);
+    k->state = KERNELS_LOADING;
+    if (r < 0) {
+        log_line(LEVEL_WARN, "kernels will start cold: %s", e.message);
+        rest(w);
+    }
+}
+
+static void on_home_ended(struct event_source *src, uint32_t events)
+{
+    struct ward *w = CONTAINER_OF(src, struct ward, kernels.home_end);
+
+    (void)events;
+    leave_home(w);
+    load_again(w);
+}
+
+/* It is not one of the sandboxes that keep a ward in use. */
+static void on_home(void *arg, struct instance *i, const struct sg_error *e)
+{
+    struct ward *w = arg;
+    struct ward_kernels *k = &w->kernels;
+
+    if (!i) {
+        log_line(LEVEL_WARN, "kernels will start cold: %s", e->message);
+        rest(w);
+        return;
+    }
+    w->n_out--;
+    k->home = i;
+    reactor_watch(&w->server->reactor, &k->home_end, instance_pidfd(i), EPOLLIN);
+    load(w);
+}
+
+static void find_home(struct ward *w)
+{
+    struct ward_kernels *k = &w->kernels;
+
+    k->state = KERNELS_HOMELESS;
+    k->request = (struct ward_request){.done = on_home, .arg = w};
+    ward_usual_limits(w, &k->request.limits);
+    ward_request(w, &k->request);
+}
+
+static void on_rested(struct timer *timer)
+{
+    struct ward *w = CONTAINER_OF(timer, struct ward, kernels.rest);
+
+    if (w->broken)
+        return;
+    if (w->kernels.home)
+        load(w);
+    else
+        find_home(w);
+}
+
+/* Longer each time: what cannot work is not tried all day. */
+static void rest(struct ward *w)
+{
+    struct ward_kernels *k = &w->kernels;
+
+    k->state = KERNELS_RESTING;
+    timer_set(&w->server->reactor, &k->rest, clock_ns() + k->rest_ns);
+    if (k->rest_ns < REST_MAX_NS)
+        k->rest_ns *= 2;
+    guests_ask_again(w->server, w);
+}
+
+/* It has ended. If it had done its work, or had been there for a while, the next one will too, and
+ * is loaded at once. */
+static void load_again(struct ward *w)
+{
+    struct ward_kernels *k = &w->kernels;
+
+    if (k->state != KERNELS_READY || (!k->proved && clock_ns() - k->ready_ns < PROVED_NS)) {
+        rest(w);
+        return;
+    }
+    k->state = KERNELS_RESTING;
+    k->rest_ns = REST_NS;
+    k->again = true;
+    timer_set(&w->server->reactor, &k->rest, clock_ns());
+    guests_ask_again(w->server, w);
+}
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+bool kernels_feed(struct ward *w, struct instance *i)
+{
+    struct sg_error e = {0};
+
+    if (w->kernels.state != KERNELS_READY || fds_level() >= FDS_LOW)
+        return false;
+    int r = instance_kernel_ask(i, &e);
+    /* A broker that has enough to do is no trouble: this one starts its kernel itself, if asked. */
+    if (r < 0)
+        log_line(r == -EAGAIN ? LEVEL_DEBUG : LEVEL_WARN, "a kernel for the pool: %s", e.message);
+    return r == 0;
+}
+
+static void refuse(struct instance *i)
+{
+    struct sg_error e;
+
+    if (instance_kernel_refuse(i, &e) < 0)
+        log_line(LEVEL_DEBUG, "%s", e.message);
+}
+
+/* It is worth waiting for: it has not failed yet. One that is loaded again takes longer than to
+ * start a kernel without it. */
+static bool is_coming(const struct ward *w)
+{
+    const struct ward_kernels *k = &w->kernels;
+
+    return k->rest_ns == REST_NS && !k->again &&
+           (k->state == KERNELS_HOMELESS || k->state == KERNELS_LOADING ||
+            (k->state == KERNELS_RESTING && !k->home));
+}
+
+bool kernels_want(struct ward *w, struct instance *i)
+{
+    struct sg_error e = {0};
+
+    if (is_coming(w))
+        return false;
+    bool can = w->kernels.state == KERNELS_READY && fds_level() < FDS_SCARCE;
+    int r = can ? instance_kernel_ask(i, &e) : -ENODEV;
+
+    if (r < 0 && r != -EALREADY) /* the one that is on its way will do */
+        refuse(i);
+    return true;
+}
+
+static void on_zygote(struct ward *w, int r, const struct sg_error *e)
+{
+    if (r < 0 && e->kind == SG_ERR_UNSUPPORTED && !w->kernels.plain) {
+        log_line(LEVEL_INFO, "kernels are made by plain fork: %s", e->message);
+        w->kernels.plain = true;
+        load(w);
+        return;
+    }
+    if (r < 0) {
+        log_line(LEVEL_WARN, "kernels start cold for now: %s", e->message);
+        load_again(w);
+        return;
+    }
+    w->kernels.state = KERNELS_READY;
+    w->kernels.ready_ns = clock_ns();
+    w->kernels.proved = false;
+    guests_ask_again(w->server, w);
+    reactor_want_idle(&w->server->reactor); /* the pool has none yet */
+}
+
+/* Of a sandbox that has ended nobody wants the copies. */
+static void tell_guest(struct ward *w, const struct kernel_news *news, int r,
+                       const struct sg_error *e)
+{
+    struct guest *g = news->instance ? instance_user(news->instance) : NULL;
+    int report = news->report, written = news->written;
+
+    if (g && news->kind == NEWS_STILL) {
+        guest_still(g, news);
+        return;
+    }
+    if (g && news->kind == NEWS_HELD) {
+        guest_held(g, news, r, e);
+        return;
+    }
+    if (g) {
+        guest_went(g, news, r, e);
+        return;
+    }
+    close_p(&report);
+    close_p(&written);
+    if (news->kind == NEWS_HELD && r == 0)
+        provider_mould_drop(w->provider, news->mould);
+}
+
+static void on_broker(struct event_source *src, uint32_t events)
+{
+    struct ward *w = CONTAINER_OF(src, struct ward, kernels.broker);
+    struct sg_error e = {0};
+    struct kernel_news news;
+    int r = provider_kernels_take(w->provider, &news, &e);
+
+    (void)events;
+    helper_heard(w, HELPER_BROKER);
+    w->kernels.proved |= news.kind == NEWS_KERNEL && r == 0;
+    if (news.kind == NEWS_ZYGOTE) {
+        on_zygote(w, r, &e);
+    } else if (news.kind == NEWS_STILL || news.kind == NEWS_HELD || news.kind == NEWS_WENT) {
+        tell_guest(w, &news, r, &e);
+    } else if (news.kind == NEWS_LOST) {
+        moments_lost(w->server, w, news.mould);
+    } else if (news.kind == NEWS_KERNEL && news.instance && instance_user(news.instance) &&
+               guest_copied(instance_user(news.instance), r, &e)) {
+        return;
+    } else if (news.kind == NEWS_KERNEL && news.instance) {
+        ward_fed(w, news.instance, r == 0);
+        if (r < 0) {
+            log_line(LEVEL_WARN, "a kernel could not be made: %s", e.message);
+            refuse(news.instance);
+        }
+    } else if (news.kind == NEWS_GONE) {
+        reactor_unwatch(&w->server->reactor, &w->kernels.broker);
+        helper_ended(w, HELPER_BROKER);
+        moments_lost(w->server, w, 0);
+        guests_broker_gone(w->server, w);
+        log_line(LEVEL_WARN, "kernels start cold for now: %s", e.message);
+        if (wanted(w))
+            load_again(w);
+    }
+}
+
+void kernels_start(struct ward *w)
+{
+    w->kernels = (struct ward_kernels){.broker = {.fd = -1, .fn = on_broker},
+                                       .home_end = {.fd = -1, .fn = on_home_ended},
+                                       .plain = w->server->settings.kernel_fork == FORK_PLAIN,
+                                       .rest.fn = on_rested,
+                                       .rest_ns = REST_NS};
+    w->kernels.state = wanted(w) ? KERNELS_RESTING : KERNELS_OFF;
+    if (wanted(w)) /* whoever opened the ward comes first */
+        timer_set(&w->server->reactor, &w->kernels.rest, clock_ns());
+}
+
+void kernels_stop(struct ward *w)
+{
+    struct ward_kernels *k = &w->kernels;
+
+    timer_cancel(&w->server->reactor, &k->rest);
+    reactor_unwatch(&w->server->reactor, &k->broker);
+    reactor_unwatch(&w->server->reactor, &k->home_end);
+    k->state = KERNELS_OFF;
+}

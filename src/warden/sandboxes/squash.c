@@ -1,0 +1,191 @@
+#include "warden/sandboxes/squash.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/log/log.h"
+#include "warden/processes/errand.h"
+#include "warden/sandboxes/guest_impl.h"
+#include "warden/server.h"
+#include "warden/layers/strata.h"
+#include "warden/layers/strata_merge.h"
+
+#define SQUASH_AT 12
+
+struct squash {
+    struct server *server;
+    struct stratum *run[STACK_MAX]; /* each is used */
+    size_t n;
+    size_t n_uppers; /* of those who have one of them */
+    char dir[STRATUM_NAME], aside[STRATUM_NAME];
+};
+
+static void squash_free(struct squash *q)
+{
+    for (size_t i = 0; i < q->n; i++)
+        stratum_release(q->run[i]);
+    free(q);
+}
+
+/* The longest run of a stack, from *ret_at. */
+static size_t find_run(const struct stack *s, size_t *ret_at)
+{
+    size_t best = 0;
+
+    for (size_t at = 0, end; at < s->n; at = end) {
+        for (end = at + 1; end < s->n && s->v[end]->users == s->v[at]->users &&
+                           s->v[end]->scratch == s->v[at]->scratch;)
+            end++;
+        if (end - at > best) {
+            best = end - at;
+            *ret_at = at;
+        }
+    }
+    return best;
+}
+
+/* In the child: the scratch, then upper layers. */
+static int merge(const int *fds, void *arg)
+{
+    const struct squash *q = arg;
+    const char *dirs[STACK_MAX];
+    struct strata_merge m = {.scratch = fds[0],
+                             .dirs = dirs,
+                             .n = q->n,
+                             .uppers = fds + 1,
+                             .n_uppers = q->n_uppers,
+                             .aside = q->aside,
+                             .name = q->dir};
+    struct sg_error e = {0};
+
+    for (size_t i = 0; i < q->n; i++)
+        dirs[i] = q->run[i]->dir;
+    return strata_merge(&m, &e);
+}
+
+/* Where the run is in it, or -1. */
+static long run_in(const struct stack *s, const struct squash *q)
+{
+    for (size_t at = 0; s && at + q->n <= s->n; at++)
+        if (memcmp(&s->v[at], q->run, q->n * sizeof q->run[0]) == 0)
+            return (long)at;
+    return -1;
+}
+
+/* A copy with one in place of the run; NULL: it does not have it. */
+static struct stack *replaced(const struct stack *s, const struct squash *q, struct stratum *by)
+{
+    long at = run_in(s, q);
+    struct stack *copy;
+    size_t n = 0;
+
+    if (at < 0)
+        return NULL;
+    copy = xcalloc(1, sizeof *copy);
+    for (size_t i = 0; i < s->n; i++) {
+        if (i > (size_t)at && i < (size_t)at + q->n)
+            continue;
+        copy->v[n++] = stratum_use(i == (size_t)at ? by : s->v[i]);
+    }
+    copy->n = n;
+    return copy;
+}
+
+static void replace_everywhere(struct squash *q, struct stratum *by)
+{
+    struct server *s = q->server;
+    struct stack *copy;
+
+    for (struct moment *m = s->moments; m; m = m->next)
+        if ((copy = replaced(m->stack, q, by))) {
+            stack_free(m->stack);
+            m->stack = copy;
+        }
+    for (size_t b = 0; b < GUEST_BUCKETS; b++)
+        for (struct guest *g = s->guests[b]; g; g = g->next)
+            if (g->instance && (copy = replaced(instance_stack(g->instance), q, by)))
+                instance_files_swap(g->instance, copy);
+}
+
+static void on_merged(void *arg, int status)
+{
+    struct squash *q = arg;
+    struct server *s = q->server;
+
+    s->squashing = false;
+    if (status == 0) {
+        struct stratum *by = stratum_new(q->run[0]->scratch, q->dir);
+
+        replace_everywhere(q, by);
+        stratum_release(by);
+    } else {
+        log_line(LEVEL_DEBUG, "layers of a sandbox were not merged: later again");
+    }
+    squash_free(q);
+}
+
+static bool has_any(const struct stack *s, const struct squash *q)
+{
+    for (size_t i = 0; i < stack_depth(s); i++)
+        for (size_t k = 0; k < q->n; k++)
+            if (s->v[i] == q->run[k])
+                return true;
+    return false;
+}
+
+/* Opens the upper layers of all sandboxes that are over one of them. -E2BIG: too many. */
+static int open_uppers(struct squash *q, int *fds, size_t max)
+{
+    struct server *s = q->server;
+
+    for (size_t b = 0; b < GUEST_BUCKETS; b++)
+        for (struct guest *g = s->guests[b]; g; g = g->next) {
+            if (!g->instance || !has_any(instance_stack(g->instance), q))
+                continue;
+            if (q->n_uppers == max)
+                return -E2BIG;
+            fds[q->n_uppers] = instance_open_upper(g->instance);
+            if (fds[q->n_uppers] < 0)
+                return fds[q->n_uppers];
+            q->n_uppers++;
+        }
+    return 0;
+}
+
+static void start(struct squash *q)
+{
+    struct scratch *scratch = q->run[0]->scratch;
+    int fds[ERRAND_FDS_MAX] = {scratch->mount};
+    int r = open_uppers(q, fds + 1, ARRAY_SIZE(fds) - 1);
+    size_t n = q->n_uppers; /* it may be over, and freed, when it has been started */
+
+    snprintf(q->dir, sizeof q->dir, "m%u", ++scratch->n_uppers);
+    snprintf(q->aside, sizeof q->aside, "n%u", scratch->n_uppers);
+    q->server->squashing = r == 0;
+    if (r == 0)
+        errand_start(q->server, fds, 1 + n, merge, on_merged, q);
+    else
+        squash_free(q);
+    for (size_t i = 0; i < n; i++)
+        close(fds[1 + i]);
+}
+
+/* One at a time: it is not urgent. */
+void squash_consider(struct server *s, struct guest *g)
+{
+    const struct stack *stack = g->instance ? instance_stack(g->instance) : NULL;
+    size_t at = 0, n;
+    struct squash *q;
+
+    if (s->squashing || s->closing || stack_depth(stack) < SQUASH_AT)
+        return;
+    n = find_run(stack, &at);
+    if (n < 2)
+        return;
+    q = xcalloc(1, sizeof *q);
+    q->server = s;
+    q->n = n;
+    for (size_t i = 0; i < n; i++)
+        q->run[i] = stratum_use(stack->v[at + i]);
+    start(q);
+}

@@ -1,0 +1,416 @@
+#include "warden/server.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/base/fds.h"
+#include "lib/log/log.h"
+#include "warden/providers/process/process.h"
+#include "warden/processes/errand.h"
+#include "warden/processes/guard_process.h"
+#include "warden/sandboxes/guest.h"
+#include "warden/sandboxes/layer.h"
+#include "warden/sandboxes/moment.h"
+#include "warden/processes/notify.h"
+#include "warden/orders.h"
+#include "warden/sandboxes/ward.h"
+#include "warden/processes/workers.h"
+#include "warden/host/cgroup_place.h"
+#include "warden/host/slots.h"
+
+#define DRAIN_GRACE_NS 10000000000ull /* for what the front does when all have their answers */
+#define GUARD_GRACE_MS 2000           /* it has a record to finish */
+#define OOM_SCORE      "-900"
+
+/* What runs the server, apart from what its parts share. */
+struct run {
+    struct server server;
+    const struct serve_call *call;
+    struct event_source signals;
+    struct timer patience; /* draining: when it is over */
+    bool draining, over;
+};
+
+/* ---- the budget
+ * ------------------------------------------------------------------------------------ */
+
+/* A limit that is below what is in use is refused by some kernels, and kept by none at once. */
+static void set_budget(struct server *s)
+{
+    struct sg_error e = {0};
+    uint64_t wanted = s->settings.machine_memory;
+
+    s->budget.limit = wanted ? wanted : budget_of_machine(pressure_machine());
+    s->budget.tenant_limit = s->settings.tenant_memory;
+    if (cgroup_place_limit(s->place, s->budget.limit, &e) < 0)
+        log_line(LEVEL_WARN, "%s", e.message);
+    wards_limit(s);
+}
+
+/* ---- signals
+ * --------------------------------------------------------------------------------------- */
+
+static void report_fixed(const struct settings *now, const struct settings *new)
+{
+    for (enum setting k = 0; k < SETTING_MAX_; k++)
+        if (setting_info(k)->fixed && !settings_same(now, new, k))
+            log_line(LEVEL_WARN, "%s has changed: that takes effect when the server is restarted",
+                     setting_info(k)->key);
+}
+
+/* What cannot change keeps its value. */
+static void keep_fixed(const struct settings *now, struct settings *new)
+{
+    for (enum setting k = 0; k < SETTING_MAX_; k++)
+        if (setting_info(k)->fixed)
+            settings_copy(new, now, k);
+}
+
+/* The old ones are the caller's then. */
+static void swap_texts(struct server *s, struct tls_text *tls, struct extra_text *extra)
+{
+    struct extra_text old_extra = s->extra;
+    struct tls_text old_tls = s->tls;
+
+    s->tls = *tls;
+    s->extra = *extra;
+    *tls = old_tls;
+    *extra = old_extra;
+}
+
+static void reload(struct run *run)
+{
+    struct server *s = &run->server;
+    AUTO(extra_text_done) struct extra_text extra = {0};
+    AUTO(tls_text_done) struct tls_text tls = {0};
+    struct settings new;
+    struct sg_error e = {0};
+    int r = serve_settings(run->call, &new, &e);
+
+    if (r == 0) {
+        report_fixed(&s->settings, &new);
+        keep_fixed(&s->settings, &new);
+        if (!new.tls_cert[0] != !s->tls.cert)
+            r = err_set(&e, SG_ERR_INVALID, -EINVAL,
+                        "TLS can only be switched on or off by a restart");
+    }
+    if (r == 0)
+        r = serve_tls(&new, &tls, &e);
+    if (r == 0)
+        r = serve_extra(&new, &extra, &e);
+    if (r < 0) {
+        log_line(LEVEL_ERROR, "the settings stay as they were: %s", e.message);
+        return;
+    }
+    swap_texts(s, &tls, &extra);
+    s->settings = new;
+    log_set(&new);
+    set_budget(s);
+    wards_renew(s);
+    guard_tell_settings(s);
+    orders_tell_settings(s);
+    log_line(LEVEL_INFO, "the settings have been read again");
+}
+
+static void on_patience(struct timer *timer)
+{
+    struct run *run = CONTAINER_OF(timer, struct run, patience);
+
+    log_line(LEVEL_WARN, "the front does not finish: it is ended");
+    run->over = true;
+}
+
+static void close_listeners(struct server *s)
+{
+    while (s->n_listeners > 0)
+        close(s->listeners[--s->n_listeners]);
+}
+
+/* Listeners stay open: who comes now is told when to come again, by the front. */
+static void drain(struct run *run)
+{
+    uint64_t drain_ns = run->server.settings.drain_timeout_ms * 1000000ull;
+
+    if (run->draining) {
+        log_line(LEVEL_INFO, "told to end a second time: ending now");
+        run->over = true;
+        return;
+    }
+    run->draining = true;
+    log_line(LEVEL_INFO, "draining: nothing new is begun, what is under way has %llu s",
+             (unsigned long long)(drain_ns / 1000000000));
+    notify_tell("STOPPING=1");
+    front_process_drain(&run->server);
+    run->patience.fn = on_patience;
+    timer_set(&run->server.reactor, &run->patience, clock_ns() + drain_ns + DRAIN_GRACE_NS);
+}
+
+static void on_signal(struct event_source *src, uint32_t events)
+{
+    struct run *run = CONTAINER_OF(src, struct run, signals);
+    struct signalfd_siginfo info;
+
+    (void)events;
+    if (read(src->fd, &info, sizeof info) != sizeof info)
+        return;
+    if (info.ssi_signo == SIGHUP)
+        reload(run);
+    else
+        drain(run);
+}
+
+static int watch_signals(struct run *run, struct sg_error *e)
+{
+    sigset_t set;
+    int fd;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0)
+        return err_errno(e, "make a signalfd");
+    run->signals = (struct event_source){.fd = -1, .fn = on_signal};
+    reactor_watch(&run->server.reactor, &run->signals, fd, EPOLLIN);
+    return 0;
+}
+
+/* ---- start and end
+ * ---------------------------------------------------------------------------------- */
+
+/* With all that we start: the last to die when there is no memory. It takes CAP_SYS_RESOURCE;
+ * without, what is in sandboxes has more all the same (warden/host/domain.c). */
+static void survive_oom(void)
+{
+    if (file_write(AT_FDCWD, "/proc/self/oom_score_adj", OOM_SCORE) < 0)
+        log_line(LEVEL_DEBUG, "the server cannot lower its own oom_score_adj");
+}
+
+/* A sandbox takes about fifteen descriptors. A core of ours would hold the server's key. */
+static void set_limits(void)
+{
+    struct rlimit none = {0};
+
+    umask(022);
+    setrlimit(RLIMIT_CORE, &none);
+    fds_raise_limit();
+}
+
+static void on_idle(struct reactor *re)
+{
+    struct server *s = CONTAINER_OF(re, struct server, reactor);
+
+    if (errands_idle(s) || wards_idle(s))
+        reactor_want_idle(re);
+}
+
+/* What a server that was killed has left: processes, groups, id ranges. Those of others that run
+ * are not touched. */
+static void sweep(void)
+{
+    struct sg_error e = {0};
+    int n = slots_sweep_all(&e);
+
+    if (n < 0)
+        log_line(LEVEL_WARN, "%s", e.message);
+    else if (n > 0)
+        log_line(LEVEL_INFO, "removed what a server that was killed had left: %d id ranges", n);
+}
+
+static void choose_path(struct server *s)
+{
+    static const enum egress_path wishes[] = {[EGRESS_PATH_AUTO] = 0,
+                                              [EGRESS_PATH_SK_LOOKUP] = PATH_SK_LOOKUP,
+                                              [EGRESS_PATH_TPROXY] = PATH_TPROXY,
+                                              [EGRESS_PATH_REDIRECT] = PATH_REDIRECT};
+    struct sg_error e = {0};
+    char why[NETWORK_WHY];
+
+    if (network_choose(wishes[s->settings.egress_path], &s->path, why, &e) < 0)
+        log_line(LEVEL_ERROR, "nothing will leave any sandbox: %s", e.message);
+    else if (why[0])
+        log_line(LEVEL_WARN, "sandboxes' connections go a slower way: %s", why);
+}
+
+static int start_state(struct server *s, bool anew, struct sg_error *e)
+{
+    int r = state_open(&s->state, s->settings.state, e);
+
+    if (r == 0)
+        r = state_check_database(&s->state, anew, e);
+
+    if (r == 0)
+        r = state_give(&s->state, s->front.dir, s->front.uid, s->front.gid, e);
+    if (r == 0)
+        r = state_give(&s->state, s->guard.dir, s->guard.uid, s->guard.gid, e);
+    if (r == 0 && !s->state.maps_ids)
+        log_line(LEVEL_WARN,
+                 "the file system of '%s' has no id-mapped mounts: snapshots and pauses without "
+                 "memory will be refused; use a --state on ext4, xfs or btrfs",
+                 s->state.path);
+    return r;
+}
+
+/* The guard first: a front finds it there. A server without a guard serves: nothing leaves. */
+static int start_servants(struct server *s, struct sg_error *e)
+{
+    struct sg_error own = {0};
+
+    if (servant_start(&s->guard, &own) < 0)
+        log_line(LEVEL_ERROR, "nothing leaves any sandbox for now: %s", own.message);
+    workers_start(s);
+    int r = servant_start(&s->front, e);
+    if (r == 0)
+        workers_say_trouble(s);
+    return r;
+}
+
+/* What every sandbox needs is tried once before anybody is let in: groups, and a domain with its
+ * namespaces. Where that cannot be had no later start succeeds either. */
+static int try_host(struct server *s, struct sg_error *e)
+{
+    struct provider_place place = {.server = s->state.name, .tenant = "start"};
+    struct provider *p = NULL;
+    int r = cgroup_place_open(s->state.name, NULL, &s->place, e);
+
+    if (r == 0)
+        r = provider_open(1, &place, 0, &p, e);
+    if (r == 0)
+        return provider_close(p, e);
+    if (e->kind != SG_ERR_LIMIT)
+        e->kind = SG_ERR_UNSUPPORTED;
+    return err_wrap(e, r, "no sandbox can be made on this host");
+}
+
+static int start(struct run *run, struct sg_error *e)
+{
+    struct server *s = &run->server;
+    const struct serve_call *call = run->call;
+    const char *front = s->settings.front_program, *guard = s->settings.guard_program;
+    int r = reactor_init(&s->reactor, e);
+
+    s->reactor.idle = on_idle;
+    if (r == 0)
+        r = watch_signals(run, e);
+    if (r == 0)
+        r = serve_tls(&s->settings, &s->tls, e);
+    if (r == 0)
+        r = serve_extra(&s->settings, &s->extra, e);
+    if (r == 0)
+        r = front_process_init(s, front[0] ? front : call->front_program, e);
+    if (r == 0)
+        r = workers_init(s, e);
+    if (r == 0)
+        r = guard_process_init(s, guard[0] ? guard : call->guard_program, e);
+    if (r == 0)
+        r = start_state(s, call->anew, e);
+    if (r < 0)
+        return r;
+    logfile_open(&s->log, s);
+    sweep();
+    choose_path(s);
+    r = try_host(s, e);
+    if (r < 0)
+        return r;
+    set_budget(s);
+    log_line(LEVEL_INFO, "sandboxes may have %llu MiB of memory together",
+             (unsigned long long)(s->budget.limit >> 20));
+    pressure_look(s);
+    r = layers_load(s, e);
+    if (r == 0)
+        r = serve_listen(s, e);
+    if (r == 0)
+        heartbeats_start(s);
+    if (r == 0)
+        r = start_servants(s, e);
+    if (r == 0)
+        readiness_start(s);
+    return r;
+}
+
+static int turns(struct run *run, struct sg_error *e)
+{
+    struct server *s = &run->server;
+
+    while (!run->over && !(run->draining && !servant_lives(&s->front))) {
+        int r = reactor_turn(&s->reactor);
+        if (r < 0)
+            return err_set(e, SG_ERR_INTERNAL, r, "wait for events: %s", strerror(-r));
+        if (servant_failed(&s->front))
+            return err_set(e, SG_ERR_UNSUPPORTED, -ECHILD, "the front cannot start: %s",
+                           s->front.why);
+        if (servant_failed(&s->clerk))
+            return err_set(e, SG_ERR_UNSUPPORTED, -ECHILD, "the clerk cannot start: %s",
+                           s->clerk.why);
+    }
+    return 0;
+}
+
+static void finish(struct run *run)
+{
+    struct server *s = &run->server;
+
+    heartbeats_stop(s);
+    servant_end(&s->front, 0);
+    workers_end(s);
+    close_listeners(s);
+    s->closing = true;
+    pressure_stop(s);
+    guests_close(s);
+    budget_done(&s->budget);
+    moments_close(s);
+    errands_close(s);
+    wards_close(s);
+    cgroup_place_close(s->place);
+    servant_end(&s->guard, GUARD_GRACE_MS);
+    layers_unload(s);
+    logfile_close(&s->log);
+    state_close(&s->state);
+    tls_text_done(&s->tls);
+    extra_text_done(&s->extra);
+    close_p(&run->signals.fd);
+    reactor_done(&s->reactor);
+}
+
+int serve_run(const struct serve_call *call, struct sg_error *e)
+{
+    AUTO(free_p) struct run *run = xcalloc(1, sizeof *run);
+    int r;
+
+    *run = (struct run){.server = {.reactor.epoll_fd = -1,
+                                   .state = STATE_NONE,
+                                   .log = LOGFILE_NONE,
+                                   .front = SERVANT_NONE,
+                                   .guard = SERVANT_NONE,
+                                   .clerk = SERVANT_NONE,
+                                   .herald = SERVANT_NONE},
+                        .call = call,
+                        .signals.fd = -1};
+    r = serve_settings(call, &run->server.settings, e);
+    if (r < 0)
+        return r;
+    if (geteuid() != 0)
+        return err_set(e, SG_ERR_DENIED, -EPERM,
+                       "a server needs root: run it with sudo, or as a root service");
+    log_set(&run->server.settings);
+    set_limits();
+    notify_open();
+    survive_oom();
+    r = start(run, e);
+    if (r == 0)
+        r = turns(run, e);
+    finish(run);
+    if (r == 0)
+        log_line(LEVEL_INFO, "the server has ended");
+    return r;
+}

@@ -1,0 +1,290 @@
+#include "warden/state.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "lib/base/fd.h"
+#include "lib/base/ids.h"
+#include "lib/log/log.h"
+#include "warden/host/idmap.h"
+#include "warden/layers/layers.h"
+
+/* mkdir -p for the few levels of a path that the administrator gave. */
+static int make_parents(const char *path, struct sg_error *e)
+{
+    char part[512];
+
+    for (const char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
+        snprintf(part, sizeof part, "%.*s", (int)(p - path), path);
+        if (mkdir(part, 0755) < 0 && errno != EEXIST)
+            return err_errno(e, "make '%s' for the state directory", part);
+    }
+    return 0;
+}
+
+/* Whoever can write there could put a link in our way. */
+static int check_owner(int fd, const char *path, struct sg_error *e)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return err_errno(e, "look at '%s'", path);
+    if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)))
+        return err_set(e, SG_ERR_DENIED, -EPERM,
+                       "the state directory '%s' must belong to root, and to be written by nobody "
+                       "else: chown root and chmod go-w it",
+                       path);
+    return 0;
+}
+
+static int open_top(const char *path, struct sg_error *e)
+{
+    AUTO(close_p) int fd = -1;
+    int r = make_parents(path, e);
+
+    if (r < 0)
+        return r;
+    if (mkdir(path, 0711) < 0 && errno != EEXIST)
+        return err_errno(e, "make the state directory '%s'", path);
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno(e, "open the state directory '%s'", path);
+    r = check_owner(fd, path, e);
+    if (r < 0)
+        return r;
+    if (fchmod(fd, 0711) < 0)
+        return err_errno(e, "set the mode of '%s'", path);
+    return steal_fd(&fd);
+}
+
+static int take_lock(int dir, const char *path, struct sg_error *e)
+{
+    AUTO(close_p) int fd = openat(dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    AUTO(free_p) char *owner = NULL;
+    char pid[24];
+    int r;
+
+    if (fd < 0)
+        return err_errno(e, "open '%s/lock'", path);
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        r = fd_read_all(fd, 32, &owner, NULL);
+        return err_set(
+            e, SG_ERR_LIMIT, -EBUSY,
+            "'%s' is in use by another server (pid %.*s): end it, or use another --state", path,
+            r < 0 ? 1 : (int)strspn(owner, "0123456789"), r < 0 ? "?" : owner);
+    }
+    snprintf(pid, sizeof pid, "%d\n", (int)getpid());
+    if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, strlen(pid), 0) < 0)
+        return err_errno(e, "write '%s/lock'", path);
+    return steal_fd(&fd);
+}
+
+static int open_sub(int dir, const char *name, uint32_t uid, uint32_t gid, struct sg_error *e)
+{
+    AUTO(close_p) int fd = -1;
+
+    if (mkdirat(dir, name, 0700) < 0 && errno != EEXIST)
+        return err_errno(e, "make '%s' of the state directory", name);
+    fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fchown(fd, uid, gid) < 0 || fchmod(fd, 0700) < 0)
+        return err_errno(e, "own '%s' of the state directory", name);
+    return steal_fd(&fd);
+}
+
+/* Removing may take long: here it only gets a name that layers_load removes. */
+static int empty_work(struct state *s, struct sg_error *e)
+{
+    char id[ID_LEN + 1], old[ID_LEN + 8];
+
+    id_random(id);
+    snprintf(old, sizeof old, "old-%s", id);
+    if (renameat(s->dir, "work", s->layers, old) < 0 && errno != ENOENT)
+        return err_errno(e, "empty '%s/work'", s->path);
+    return 0;
+}
+
+/* Whether a directory there could be a layer of a sandbox. */
+static bool can_map_ids(int dir)
+{
+    struct idmap_one map = {.host_uid = 65534, .host_gid = 65534};
+    AUTO(close_p) int userns = -1, mapped = -1;
+
+    return idmap_open(&map, &userns, NULL) == 0 &&
+           layers_map_dir(dir, "", userns, &mapped, NULL) == 0;
+}
+
+/* ---- the database -----------------------------------------------------------------------------
+ */
+
+#define DATABASE       "front/server.db"
+#define USED           "used"
+#define HEADER_LEN     100
+#define APPLICATION_AT 68 /* of SQLite's header: 4 bytes, ours once the first tables are made */
+
+static bool has_database(const struct state *s)
+{
+    AUTO(close_p)
+    int fd = openat(s->dir, DATABASE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    unsigned char head[HEADER_LEN];
+    static const unsigned char none[4];
+
+    if (fd < 0)
+        return errno != ENOENT; /* what cannot be opened is the front's to complain of */
+    ssize_t n = read(fd, head, sizeof head);
+    return n == sizeof head && memcmp(head + APPLICATION_AT, none, sizeof none) != 0;
+}
+
+static bool has_snapshots(const struct state *s)
+{
+    int fd = openat(s->layers, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+    bool found = false;
+
+    while (d && !found && (entry = readdir(d)) != NULL)
+        found = id_valid(entry->d_name);
+    if (d)
+        closedir(d);
+    return found;
+}
+
+static int move_aside(struct state *s, struct sg_error *e)
+{
+    static const char *const names[] = {"front", "layers"};
+    AUTO(close_p) int aside = -1;
+    char id[ID_LEN + 1], name[ID_LEN + 8];
+
+    id_random(id);
+    snprintf(name, sizeof name, "before-%s", id);
+    aside = open_sub(s->dir, name, 0, 0, e);
+    if (aside < 0)
+        return aside;
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        if (renameat(s->dir, names[i], aside, names[i]) < 0 && errno != ENOENT)
+            return err_errno(e, "move '%s/%s' aside", s->path, names[i]);
+    close_p(&s->layers);
+    s->layers = open_sub(s->dir, "layers", 0, 0, e);
+    return s->layers < 0 ? s->layers : 0;
+}
+
+int state_check_database(struct state *s, bool anew, struct sg_error *e)
+{
+    if (has_database(s))
+        return 0;
+    bool snapshots = has_snapshots(s);
+    if (!snapshots && faccessat(s->dir, USED, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        return 0;
+    if (anew)
+        return move_aside(s, e);
+    return err_set(
+        e, SG_ERR_UNSUPPORTED, -ENODATA,
+        "the database '%s/" DATABASE "' is gone, with all keys and tenants%s: bring a "
+        "backup back with 'sandglass restore', or begin anew with 'sandglass serve --new'",
+        s->path, snapshots ? ", and snapshots are left" : "");
+}
+
+void state_note_used(struct state *s)
+{
+    if (s->used)
+        return;
+    int fd = openat(s->dir, USED, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    close_p(&fd);
+    s->used = true;
+}
+
+/* ---- whose they are ---------------------------------------------------------------------------
+ */
+
+#define GIVE_DEPTH 2 /* guard/audit/TENANT */
+
+/* What belongs to `old` below a directory: nothing else, since whoever owned it may have put there
+ * what is another's. */
+static void give_all(int dir, uid_t old, uint32_t uid, uint32_t gid, unsigned depth)
+{
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+    struct stat st;
+
+    while (d && (entry = readdir(d)) != NULL) {
+        if (entry->d_name[0] == '.' || fstatat(dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+            st.st_uid != old)
+            continue;
+        if (S_ISDIR(st.st_mode) && depth > 0) {
+            AUTO(close_p)
+            int sub = openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            if (sub >= 0 && fchown(sub, uid, gid) == 0)
+                give_all(sub, old, uid, gid, depth - 1);
+        } else if (S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+                   fchownat(dir, entry->d_name, uid, gid, AT_SYMLINK_NOFOLLOW) < 0) {
+            log_line(LEVEL_WARN, "'%s' cannot be given to user %u: %s", entry->d_name, uid,
+                     strerror(errno));
+        }
+    }
+    if (d)
+        closedir(d);
+    else
+        close_p(&fd);
+}
+
+int state_give(struct state *s, const char *name, uint32_t uid, uint32_t gid, struct sg_error *e)
+{
+    struct stat before;
+    bool there = fstatat(s->dir, name, &before, AT_SYMLINK_NOFOLLOW) == 0;
+    AUTO(close_p) int fd = open_sub(s->dir, name, uid, gid, e);
+
+    if (fd >= 0 && there && before.st_uid != uid)
+        give_all(fd, before.st_uid, uid, gid, GIVE_DEPTH);
+    return fd < 0 ? fd : 0;
+}
+
+/* Short, and of no character that anybody else chose. */
+static void name_server(struct state *s)
+{
+    uint64_t hash = 14695981039346656037ull;
+    struct stat st = {0};
+
+    fstat(s->dir, &st);
+    uint64_t parts[] = {(uint64_t)st.st_dev, (uint64_t)st.st_ino};
+    for (size_t i = 0; i < sizeof parts; i++)
+        hash = (hash ^ ((const uint8_t *)parts)[i]) * 1099511628211ull;
+    snprintf(s->name, sizeof s->name, "s%016llx", (unsigned long long)hash);
+}
+
+int state_open(struct state *s, const char *path, struct sg_error *e)
+{
+    struct state t = STATE_NONE;
+    int r;
+
+    snprintf(t.path, sizeof t.path, "%s", path);
+    r = t.dir = open_top(path, e);
+    if (r >= 0)
+        r = t.lock = take_lock(t.dir, path, e);
+    if (r >= 0)
+        r = t.layers = open_sub(t.dir, "layers", 0, 0, e);
+    if (r >= 0)
+        r = empty_work(&t, e);
+    if (r >= 0)
+        r = t.work = open_sub(t.dir, "work", 0, 0, e);
+    if (r < 0) {
+        state_close(&t);
+        return r;
+    }
+    t.maps_ids = can_map_ids(t.layers);
+    name_server(&t);
+    *s = t;
+    return 0;
+}
+
+void state_close(struct state *s)
+{
+    close_p(&s->work);
+    close_p(&s->layers);
+    close_p(&s->lock);
+    close_p(&s->dir);
+    *s = (struct state)STATE_NONE;
+}

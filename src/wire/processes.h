@@ -1,0 +1,25 @@
+/* The processes of a server that the warden starts and looks after, and in which ways they fail:
+ * for the log and the metrics. */
+#pragma once
+
+enum process {
+    PROCESS_FRONT,
+    PROCESS_GUARD,
+    PROCESS_CLERK,
+    PROCESS_HERALD,
+    PROCESS_SPAWNER, /* this and those below: of a tenant's domain (warden/host/domain.h) */
+    PROCESS_BROKER,
+    PROCESS_HOLDER,
+    PROCESS_MAX_
+};
+
+enum process_fault {
+    PROCESS_EXITED,  /* by itself */
+    PROCESS_KILLED,  /* by a signal, be it a bug of its own or somebody else */
+    PROCESS_STOPPED, /* it was stopped, and killed for that; a holder was continued */
+    PROCESS_SILENT,  /* it did not answer, and was killed for that; a holder was continued */
+    PROCESS_FAULT_MAX_
+};
+
+const char *process_name(enum process p);
+const char *process_fault_name(enum process_fault f);
