@@ -2,22 +2,34 @@
 
 set(tests_dir ${CMAKE_BINARY_DIR}/tests)
 
-# Everything but the files with a main function, as an archive: a test pulls in the objects it uses. It also has the
-# host compiler look at the code of the inside.
-set(testable_sources ${engine_sources} ${inside_sources} ${sudo_sources} ${cli_sources}
-    ${front_sources} ${guard_sources} ${client_sources})
-list(REMOVE_DUPLICATES testable_sources)
-list(FILTER testable_sources EXCLUDE REGEX "/(main|sudo/sudo)\\.c$")
-# What other targets have compiled in the same way is taken from there.
-set(compiled $<TARGET_OBJECTS:normal_engine> $<TARGET_OBJECTS:llhttp>)
-list(REMOVE_ITEM testable_sources ${engine_sources})
+# Everything but the files with a main function, as archives: a test pulls in the objects it uses. The libraries are
+# one archive, and each program is one, since each has names of its own for the same things. They also have the host
+# compiler look at the code of the inside.
+sources(lib_sources src/lib/*/*.c src/wire/*.c)
+function(testable name)
+    list(FILTER ARGN EXCLUDE REGEX "/(main|sudo/sudo)\\.c$")
+    list(REMOVE_DUPLICATES ARGN)
+    add_library(testable_${name} STATIC ${ARGN})
+    target_include_directories(testable_${name} SYSTEM PUBLIC ${LLHTTP_INCLUDE})
+    target_link_libraries(testable_${name} PUBLIC PkgConfig::FRONT PkgConfig::GUARD PkgConfig::CLIENT m PRIVATE flags)
+endfunction()
+testable(lib ${lib_sources} $<TARGET_OBJECTS:llhttp>)
+set(rest ${engine_sources} ${inside_sources} ${sudo_sources} ${cli_sources})
+list(REMOVE_ITEM rest ${lib_sources})
+set(compiled $<TARGET_OBJECTS:normal_engine>) # the host compiler has compiled these in the same way
+list(REMOVE_ITEM rest ${engine_sources})
 if(SANDGLASS_SANITIZE)
     list(APPEND compiled $<TARGET_OBJECTS:normal_inside>)
-    list(REMOVE_ITEM testable_sources ${inside_sources})
+    list(REMOVE_ITEM rest ${inside_sources})
 endif()
-add_library(testable STATIC ${testable_sources} ${front_embed} ${compiled})
-target_include_directories(testable SYSTEM PUBLIC ${LLHTTP_INCLUDE})
-target_link_libraries(testable PUBLIC PkgConfig::FRONT PkgConfig::GUARD PkgConfig::CLIENT m PRIVATE flags)
+testable(warden ${rest} ${compiled})
+foreach(program front guard client)
+    set(rest ${${program}_sources})
+    list(REMOVE_ITEM rest ${lib_sources})
+    list(FILTER rest EXCLUDE REGEX "/cli/shared/")
+    testable(${program} ${rest})
+endforeach()
+target_sources(testable_front PRIVATE ${front_embed})
 
 # The files with a main function, for the compiler to look at: with `testable` that is all there is, so whoever only
 # wants to test need not build the programs too.
@@ -37,10 +49,35 @@ if(LLD)
     set(test_linker -fuse-ld=lld)
 endif()
 
+# The programs whose headers a test includes, itself or by a header of the tests.
+function(programs_of ret file)
+    file(STRINGS ${file} lines REGEX "^#include \"")
+    set(programs "")
+    foreach(line ${lines})
+        string(REGEX REPLACE "^#include \"([^\"]*)\".*" "\\1" header ${line})
+        if(header MATCHES "^(front|guard)/")
+            list(APPEND programs ${CMAKE_MATCH_1})
+        elseif(header MATCHES "^cli/client/")
+            list(APPEND programs client)
+        endif()
+        foreach(dir tests/unit fuzz)
+            if(EXISTS ${CMAKE_SOURCE_DIR}/${dir}/${header})
+                programs_of(more ${CMAKE_SOURCE_DIR}/${dir}/${header})
+                list(APPEND programs ${more})
+            endif()
+        endforeach()
+    endforeach()
+    list(REMOVE_DUPLICATES programs)
+    set(${ret} ${programs} PARENT_SCOPE)
+endfunction()
+
 function(test_program target dir)
     add_executable(${target} ${ARGN})
     add_dependencies(unit-tests ${target})
-    target_link_libraries(${target} PRIVATE testable flags)
+    list(GET ARGN 0 source)
+    programs_of(programs ${source})
+    list(TRANSFORM programs PREPEND testable_)
+    target_link_libraries(${target} PRIVATE ${programs} testable_warden testable_lib flags)
     target_link_options(${target} PRIVATE ${test_linker})
     target_compile_definitions(${target} PRIVATE SG_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${tests_dir}/${dir})

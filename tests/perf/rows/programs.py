@@ -13,7 +13,7 @@ INSIDE = OUTPUT / "bin"  # shown inside sandboxes
 BENCH = OUTPUT / "bench"
 SANDGLASS = ROOT / "build/bin/sandglass"
 LIBRARY = ROOT / "build/lib/libsandglass.a"
-TESTABLE = ROOT / "build/dev/lib/libtestable.a"
+TESTABLE = [ROOT / f"build/dev/lib/libtestable_{name}.a" for name in ("guard", "warden", "lib")]
 
 PYTHON = "/usr/bin/python3"
 CODE = "print(1+1)"
@@ -52,7 +52,7 @@ def build():
 def link_inner(output, *sources, libraries=()):
     """A program that calls inner functions: these are in the library of the dev build alone."""
     subprocess.run(["gcc", *WARNINGS, f"-I{ROOT}/include", f"-I{ROOT}/src", f"-I{SOURCES}/engine",
-                    *(SOURCES / source for source in sources), TESTABLE, *libraries, "-o", output],
+                    *(SOURCES / source for source in sources), *TESTABLE, *libraries, "-o", output],
                    check=True)
 
 
