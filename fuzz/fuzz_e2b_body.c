@@ -21,7 +21,7 @@ static void check_error(const struct sg_error *e)
 }
 
 /* As GET would answer. */
-static void check_shape(const struct box *b)
+static void check_shape(const struct sandbox *b)
 {
     struct strbuf out;
     struct json j;
@@ -40,7 +40,7 @@ static void check_shape(const struct box *b)
 static void fuzz_create(const json_t *body, enum spec_version version)
 {
     struct create_request c;
-    struct box b = {.front = &front, .id = "abcdefghij0123456789", .state = BOX_PAUSED};
+    struct sandbox b = {.front = &front, .id = "abcdefghij0123456789", .state = SANDBOX_PAUSED};
     struct sg_error e = {0};
 
     if (create_request_parse(body, version, &front.settings, &c, &e) < 0) {
@@ -54,7 +54,7 @@ static void fuzz_create(const json_t *body, enum spec_version version)
     assert(!c.spec.traffic_token[0] || c.spec.envd_token[0]);
     b.spec = c.spec;
     check_shape(&b);
-    box_spec_done(&c.spec);
+    sandbox_spec_done(&c.spec);
 }
 
 static void fuzz_network(const json_t *body)

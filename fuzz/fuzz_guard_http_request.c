@@ -49,22 +49,22 @@ static void check_arrived(const char *p, size_t len)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char answers[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-    struct feed_end sandbox = {0}, server = {0};
+    struct feed_end client = {0}, server = {0};
 
     if (size == 0 || size > 200000)
         return 0;
-    strbuf_init(&sandbox.got, 1u << 24);
+    strbuf_init(&client.got, 1u << 24);
     strbuf_init(&server.got, 1u << 24);
-    sandbox.data = (const char *)data + 1;
-    sandbox.len = size - 1;
-    sandbox.step = data[0] & 0x80 ? size : 1 + size / 64 + (data[0] & 0x3f);
+    client.data = (const char *)data + 1;
+    client.len = size - 1;
+    client.step = data[0] & 0x80 ? size : 1 + size / 64 + (data[0] & 0x3f);
     server.data = answers;
     server.len = sizeof answers - 1;
     server.step = data[0] & 0x80 ? 1 : sizeof answers;
-    feed_run(&sandbox, &server, data[0] & 0x40);
+    feed_run(&client, &server, data[0] & 0x40);
     check_arrived(server.got.buf, server.got.len);
-    assert(!memmem(sandbox.got.buf, sandbox.got.len, FEED_SECRET, strlen(FEED_SECRET)));
-    strbuf_done(&sandbox.got);
+    assert(!memmem(client.got.buf, client.got.len, FEED_SECRET, strlen(FEED_SECRET)));
+    strbuf_done(&client.got);
     strbuf_done(&server.got);
     return 0;
 }

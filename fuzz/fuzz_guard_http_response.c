@@ -35,22 +35,22 @@ static void check_arrived(const char *p, size_t len, bool to_head)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct feed_end sandbox = {0}, server = {0};
+    struct feed_end client = {0}, server = {0};
     const char *request;
 
     if (size == 0 || size > 200000)
         return 0;
     request = requests[data[0] & 3];
-    strbuf_init(&sandbox.got, 1u << 24);
+    strbuf_init(&client.got, 1u << 24);
     strbuf_init(&server.got, 1u << 24);
-    sandbox.data = request;
-    sandbox.len = sandbox.step = strlen(request);
+    client.data = request;
+    client.len = client.step = strlen(request);
     server.data = (const char *)data + 1;
     server.len = size - 1;
     server.step = data[0] & 0x80 ? size : 1 + size / 64 + (data[0] >> 2 & 0x1f);
-    feed_run(&sandbox, &server, false);
-    check_arrived(sandbox.got.buf, sandbox.got.len, (data[0] & 3) == 1);
-    strbuf_done(&sandbox.got);
+    feed_run(&client, &server, false);
+    check_arrived(client.got.buf, client.got.len, (data[0] & 3) == 1);
+    strbuf_done(&client.got);
     strbuf_done(&server.got);
     return 0;
 }

@@ -11,18 +11,18 @@
 #define FEED_SECRET "s3cr3t-value/+~"
 #define FEED_TURNS  400
 
-void record_decision(struct subject *s, const struct decision *d)
+void record_decision(struct sandbox *s, const struct decision *d)
 {
     assert(s && d->kind);
 }
 
-struct subject *subject_ref(struct subject *s)
+struct sandbox *sandbox_ref(struct sandbox *s)
 {
     s->refs++;
     return s;
 }
 
-void subject_unref(struct subject *s)
+void sandbox_unref(struct sandbox *s)
 {
     s->refs--;
 }
@@ -101,17 +101,17 @@ static int feed_pair(int *ret_other)
 }
 
 /* Plays both ends to their end; then whatever is left is reset. */
-static void feed_run(struct feed_end *sandbox, struct feed_end *server, bool enforce)
+static void feed_run(struct feed_end *client, struct feed_end *server, bool enforce)
 {
-    struct subject subject = {.guard = &feed_guard, .id = "sandbox0000000000000", .refs = 1};
+    struct sandbox sandbox = {.guard = &feed_guard, .id = "sandbox0000000000000", .refs = 1};
     bool done = false;
     int sandbox_fd, server_fd;
     struct inspect *i;
 
     feed_start();
-    sandbox->fd = feed_pair(&sandbox_fd);
+    client->fd = feed_pair(&sandbox_fd);
     server->fd = feed_pair(&server_fd);
-    i = inspect_new(&(struct inspect_order){.subject = &subject,
+    i = inspect_new(&(struct inspect_order){.sandbox = &sandbox,
                                             .policy = feed_policies[enforce],
                                             .name = "a.test",
                                             .port = 80,
@@ -120,18 +120,18 @@ static void feed_run(struct feed_end *sandbox, struct feed_end *server, bool enf
                                             .done = feed_on_done,
                                             .arg = &done});
     for (unsigned n = 0; n < FEED_TURNS && !done; n++) {
-        if (n > 0 && sandbox->len == 0 && server->len == 0 && n > FEED_TURNS / 8)
+        if (n > 0 && client->len == 0 && server->len == 0 && n > FEED_TURNS / 8)
             break;
-        feed_turn(sandbox);
+        feed_turn(client);
         feed_turn(server);
         uv_run(&feed_loop, UV_RUN_NOWAIT);
     }
     if (!done)
         inspect_reset(i);
-    assert(done && subject.refs == 1);
-    feed_turn(sandbox);
+    assert(done && sandbox.refs == 1);
+    feed_turn(client);
     feed_turn(server);
-    close(sandbox->fd);
+    close(client->fd);
     close(server->fd);
     uv_run(&feed_loop, UV_RUN_DEFAULT);
 }

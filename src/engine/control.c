@@ -5,19 +5,19 @@
 #include <string.h>
 
 #include "lib/base/base.h"
-#include "inside/stage/layers.h"
+#include "inside/stage/defences.h"
 
 static const struct {
     const char *name;
     unsigned layer;
 } names[] = {
-    {"seccomp", LAYER_SECCOMP}, {"nested-ns", LAYER_NESTED_NS}, {"caps", LAYER_CAPS},
-    {"nnp", LAYER_NNP},         {"proc-mask", LAYER_PROC_MASK}, {"rlimits", LAYER_RLIMITS},
-    {"cgroup", LAYER_CGROUP},   {"disk", LAYER_DISK},           {"netns", LAYER_NETNS},
-    {"uids", LAYER_UIDS},       {"agent", LAYER_AGENT},         {"pivot", LAYER_PIVOT},
+    {"seccomp", DEFENCE_SECCOMP}, {"nested-ns", DEFENCE_NESTED_NS}, {"caps", DEFENCE_CAPS},
+    {"nnp", DEFENCE_NNP},         {"proc-mask", DEFENCE_PROC_MASK}, {"rlimits", DEFENCE_RLIMITS},
+    {"cgroup", DEFENCE_CGROUP},   {"disk", DEFENCE_DISK},           {"netns", DEFENCE_NETNS},
+    {"uids", DEFENCE_UIDS},       {"agent", DEFENCE_AGENT},         {"pivot", DEFENCE_PIVOT},
 };
 
-static unsigned layer_of(const char *name)
+static unsigned defence_of(const char *name)
 {
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
         if (strcmp(names[i].name, name) == 0)
@@ -33,7 +33,7 @@ unsigned control_omit(void)
     unsigned omit = 0;
 
     for (char *p = strtok_r(list, ",", &save); p; p = strtok_r(NULL, ",", &save))
-        omit |= layer_of(p);
+        omit |= defence_of(p);
     return omit;
 }
 #else

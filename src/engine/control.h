@@ -4,7 +4,7 @@
 #pragma once
 
 #ifdef SG_CONTROL
-unsigned control_omit(void); /* bits of inside/stage/layers.h */
+unsigned control_omit(void); /* bits of inside/stage/defences.h */
 #else
 static inline unsigned control_omit(void)
 {

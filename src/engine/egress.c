@@ -28,8 +28,8 @@
 #define ANSWER_MAX (sizeof(struct ask) + GUARD_PAYLOAD_MAX + 1)
 
 /* A sandbox that has a way out. */
-struct box_out {
-    struct box_out *next;
+struct sandbox_out {
+    struct sandbox_out *next;
     char id[ID_LEN + 1];
     struct instance *instance;
     uint64_t life;
@@ -50,7 +50,7 @@ struct egress {
     int pidfd, sock;      /* -1: no guard at the moment */
     bool over;
     uint64_t lives;
-    struct box_out *boxes;
+    struct sandbox_out *sandboxes;
 };
 
 /* ---- the process ----------------------------------------------------------------------------- */
@@ -119,9 +119,9 @@ static void tell_settings(struct egress *g)
         tell(g, &m, (int[]){settings, roots, patterns}, 3);
 }
 
-static int tell_box(struct egress *g, const struct box_out *b)
+static int tell_sandbox(struct egress *g, const struct sandbox_out *b)
 {
-    struct guard_message m = {.what = GUARD_BOX, .life = b->life, .epoch = 1};
+    struct guard_message m = {.what = GUARD_SANDBOX, .life = b->life, .epoch = 1};
     AUTO(close_p) int document = text_memfd(b->document, b->len, NULL);
     struct network_sockets sockets;
 
@@ -148,16 +148,16 @@ static int start(struct egress *g, struct sg_error *e)
     g->pidfd = ends.pidfd;
     g->sock = ends.sock;
     tell_settings(g);
-    for (const struct box_out *b = g->boxes; b; b = b->next)
-        tell_box(g, b);
+    for (const struct sandbox_out *b = g->sandboxes; b; b = b->next)
+        tell_sandbox(g, b);
     return 0;
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-static const struct box_out *find_box(const struct egress *g, const char *id, uint64_t life)
+static const struct sandbox_out *find_sandbox(const struct egress *g, const char *id, uint64_t life)
 {
-    for (const struct box_out *b = g->boxes; b; b = b->next)
+    for (const struct sandbox_out *b = g->sandboxes; b; b = b->next)
         if (strcmp(b->id, id) == 0 && b->life == life)
             return b;
     return NULL;
@@ -166,11 +166,11 @@ static const struct box_out *find_box(const struct egress *g, const char *id, ui
 static int answer_udp(struct egress *g, struct guard_message *m)
 {
     struct guard_message answer = {.what = GUARD_UDP, .seq = m->seq, .life = m->life};
-    const struct box_out *b;
+    const struct sandbox_out *b;
     AUTO(close_p) int sock = -1;
 
     m->id[ID_LEN] = '\0';
-    b = find_box(g, m->id, m->life);
+    b = find_sandbox(g, m->id, m->life);
     answer.code = sock = b ? instance_network_udp(b->instance, &m->local, &m->peer, NULL) : -ENOENT;
     if (sock >= 0)
         answer.code = 0;
@@ -286,7 +286,7 @@ static char *print_document(const char *id, const struct sg_options *o, char *co
 {
     AUTO(free_p) struct egress_secret *secrets = xcalloc(o->n_secrets + 1, sizeof *secrets);
     struct egress_document d = {.tenant = id,
-                                .sandbox = id,
+                                .sandbox_id = id,
                                 .default_deny = o->network == SG_NETWORK_LIST,
                                 .allow = o->network_allow,
                                 .deny = o->network_deny,
@@ -331,7 +331,7 @@ static int open_way(struct egress *g, struct instance *i, struct sg_error *e)
     return r;
 }
 
-static void box_free(struct box_out *b)
+static void sandbox_free(struct sandbox_out *b)
 {
     if (b->document)
         explicit_bzero(b->document, b->len);
@@ -342,7 +342,7 @@ static void box_free(struct box_out *b)
 int egress_admit(struct egress *g, struct instance *i, const char *id, const struct sg_options *o,
                  char *const *placeholders, struct sg_error *e)
 {
-    struct box_out *b = xcalloc(1, sizeof *b);
+    struct sandbox_out *b = xcalloc(1, sizeof *b);
     int r = open_way(g, i, e);
 
     b->instance = i;
@@ -352,14 +352,14 @@ int egress_admit(struct egress *g, struct instance *i, const char *id, const str
         r = b->document ? 0 : -E2BIG;
     }
     if (r < 0) {
-        box_free(b);
+        sandbox_free(b);
         return r;
     }
     pthread_mutex_lock(&g->lock);
     b->life = ++g->lives;
-    b->next = g->boxes;
-    g->boxes = b;
-    tell_box(g, b); /* without a guard: the next is told */
+    b->next = g->sandboxes;
+    g->sandboxes = b;
+    tell_sandbox(g, b); /* without a guard: the next is told */
     pthread_mutex_unlock(&g->lock);
     return 0;
 }
@@ -468,12 +468,12 @@ int egress_certificate(struct egress *g, const char *id, const char *const *host
 void egress_dismiss(struct egress *g, const char *id)
 {
     struct guard_message m = {.what = GUARD_GONE};
-    struct box_out *gone = NULL;
+    struct sandbox_out *gone = NULL;
 
     if (!g)
         return;
     pthread_mutex_lock(&g->lock);
-    for (struct box_out **p = &g->boxes; *p; p = &(*p)->next)
+    for (struct sandbox_out **p = &g->sandboxes; *p; p = &(*p)->next)
         if (strcmp((*p)->id, id) == 0) {
             gone = *p;
             *p = gone->next;
@@ -483,7 +483,7 @@ void egress_dismiss(struct egress *g, const char *id)
         memcpy(m.id, gone->id, sizeof m.id);
         m.life = gone->life;
         tell(g, &m, NULL, 0);
-        box_free(gone);
+        sandbox_free(gone);
     }
     pthread_mutex_unlock(&g->lock);
 }
@@ -507,10 +507,10 @@ void egress_close(struct egress *g)
         return;
     egress_kill(g);
     pthread_join(g->thread, NULL);
-    while (g->boxes) {
-        struct box_out *b = g->boxes;
-        g->boxes = b->next;
-        box_free(b);
+    while (g->sandboxes) {
+        struct sandbox_out *b = g->sandboxes;
+        g->sandboxes = b->next;
+        sandbox_free(b);
     }
     egress_free(g);
 }

@@ -49,7 +49,7 @@ static bool set_serial(X509 *x)
     return ok;
 }
 
-static bool set_subject(X509 *x, const char *common_name)
+static bool set_sandbox(X509 *x, const char *common_name)
 {
     X509_NAME *name = X509_get_subject_name(x);
 
@@ -76,16 +76,16 @@ static bool key_id(EVP_PKEY *key, unsigned char ret[20])
 static bool add_ids(X509 *x, EVP_PKEY *own, EVP_PKEY *issuer)
 {
     unsigned char id[20];
-    ASN1_OCTET_STRING *subject = ASN1_OCTET_STRING_new();
+    ASN1_OCTET_STRING *sandbox = ASN1_OCTET_STRING_new();
     AUTHORITY_KEYID *authority = AUTHORITY_KEYID_new();
-    bool ok = subject && authority && key_id(own, id) &&
-              ASN1_OCTET_STRING_set(subject, id, sizeof id) == 1 &&
-              X509_add1_ext_i2d(x, NID_subject_key_identifier, subject, 0, 0) == 1;
+    bool ok = sandbox && authority && key_id(own, id) &&
+              ASN1_OCTET_STRING_set(sandbox, id, sizeof id) == 1 &&
+              X509_add1_ext_i2d(x, NID_subject_key_identifier, sandbox, 0, 0) == 1;
 
     ok = ok && (authority->keyid = ASN1_OCTET_STRING_new()) && key_id(issuer, id) &&
          ASN1_OCTET_STRING_set(authority->keyid, id, sizeof id) == 1 &&
          X509_add1_ext_i2d(x, NID_authority_key_identifier, authority, 0, 0) == 1;
-    ASN1_OCTET_STRING_free(subject);
+    ASN1_OCTET_STRING_free(sandbox);
     AUTHORITY_KEYID_free(authority);
     return ok;
 }
@@ -195,7 +195,7 @@ static bool fill(X509 *x, const struct ca_certificate_spec *s)
     if (X509_set_version(x, X509_VERSION_3) != 1 || !set_serial(x) ||
         !X509_gmtime_adj(X509_getm_notBefore(x), s->from_s) ||
         !X509_gmtime_adj(X509_getm_notAfter(x), s->to_s) || X509_set_pubkey(x, s->key) != 1 ||
-        !set_subject(x, s->common_name))
+        !set_sandbox(x, s->common_name))
         return false;
     issuer = X509_get_subject_name(s->issuer ? s->issuer : x);
     if (X509_set_issuer_name(x, issuer) != 1 || !add_usage(x, s->path) ||
@@ -244,7 +244,7 @@ static EVP_PKEY *key_from_scalar(const BIGNUM *scalar, const EC_GROUP *group, BN
     return key;
 }
 
-EVP_PKEY *ca_box_key(struct ca *ca, const char *box_id, struct sg_error *e)
+EVP_PKEY *ca_sandbox_key(struct ca *ca, const char *sandbox_id, struct sg_error *e)
 {
     EC_GROUP *group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1);
     BN_CTX *ctx = BN_CTX_secure_new();
@@ -253,7 +253,7 @@ EVP_PKEY *ca_box_key(struct ca *ca, const char *box_id, struct sg_error *e)
     unsigned char bytes[SCALAR_LEN];
     char label[64];
 
-    snprintf(label, sizeof label, "sandbox-ca/%s", box_id);
+    snprintf(label, sizeof label, "sandbox-ca/%s", sandbox_id);
     vault_key_derive(ca->guard->key, label, bytes, sizeof bytes);
     /* 1 to order - 1, the same each time. */
     if (group && ctx && scalar && top && BN_bin2bn(bytes, sizeof bytes, scalar) &&
@@ -272,9 +272,9 @@ EVP_PKEY *ca_box_key(struct ca *ca, const char *box_id, struct sg_error *e)
     return key;
 }
 
-void ca_box_name(const char *box_id, char ret[64])
+void ca_sandbox_name(const char *sandbox_id, char ret[64])
 {
-    snprintf(ret, 64, "Sandglass sandbox %s", box_id);
+    snprintf(ret, 64, "Sandglass sandbox %s", sandbox_id);
 }
 
 static int write_pem(struct strbuf *out, X509 *x, struct sg_error *e)
@@ -291,7 +291,7 @@ static int write_pem(struct strbuf *out, X509 *x, struct sg_error *e)
     return out->truncated ? err_set(e, SG_ERR_LIMIT, -E2BIG, "the certificate is too long") : 0;
 }
 
-int ca_certificate(struct ca *ca, const char *box_id, const char *const *names, size_t n,
+int ca_certificate(struct ca *ca, const char *sandbox_id, const char *const *names, size_t n,
                    struct strbuf *pem, char hash[16], struct sg_error *e)
 {
     char common_name[64];
@@ -302,8 +302,8 @@ int ca_certificate(struct ca *ca, const char *box_id, const char *const *names, 
     if (n == 0 || n > NAMES_MAX)
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "a sandbox's CA is for 1 to %d names, these are %zu", NAMES_MAX, n);
-    key = ca_box_key(ca, box_id, e);
-    ca_box_name(box_id, common_name);
+    key = ca_sandbox_key(ca, sandbox_id, e);
+    ca_sandbox_name(sandbox_id, common_name);
     /* It is trusted in one sandbox, and as long as that lives: also one that was paused for long.
      */
     if (key)

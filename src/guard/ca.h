@@ -3,7 +3,7 @@
  *
  *   the guard's CA   ca.key and ca.pem in its directory, or in memory alone
  *     `- a sandbox's CA   key derived from the guard's secret and the sandbox's id; two forms with
- *        |                one subject and one key:
+ *        |                one sandbox and one key:
  *        |                self-signed, with constraints to the names of its rules: what the sandbox
  *        |                is given to trust;
  *        |                signed by the guard's CA, constrained to one name: sent with each leaf,
@@ -21,7 +21,7 @@
 #define CA_LEAVES 256 /* kept; the one that was not used longest goes */
 
 struct ca_leaf {
-    char box[ID_LEN + 1];
+    char sandbox[ID_LEN + 1];
     char name[254];
     X509 *cert;
     STACK_OF(X509) * chain; /* the sandbox's CA, signed by the guard's */
@@ -33,8 +33,8 @@ struct ca {
     struct guard *guard;
     EVP_PKEY *key, *leaf_key;
     X509 *cert;
-    SSL_CTX *sandbox, *server; /* contexts for either side */
-    char *roots;               /* that `server` was made with, beside the system's */
+    SSL_CTX *client, *server; /* contexts for either side */
+    char *roots;              /* that `server` was made with, beside the system's */
     size_t roots_len;
     uint64_t clock;
     struct ca_leaf leaves[CA_LEAVES];
@@ -57,8 +57,8 @@ struct ca_certificate_spec {
 };
 X509 *ca_make_certificate(const struct ca_certificate_spec *spec, struct sg_error *e);
 /* The key and the name of a sandbox's CA. */
-EVP_PKEY *ca_box_key(struct ca *ca, const char *box_id, struct sg_error *e);
-void ca_box_name(const char *box_id, char ret[64]);
+EVP_PKEY *ca_sandbox_key(struct ca *ca, const char *sandbox_id, struct sg_error *e);
+void ca_sandbox_name(const char *sandbox_id, char ret[64]);
 
 /* ---- ca_leaf.c ------------------------------------------------------------------------------- */
 
@@ -68,6 +68,6 @@ void ca_contexts_done(struct ca *ca);
 /* Both take part in a handshake that is yet to begin. The sandbox's side shows a leaf of the name,
  * and refuses a client that asks for another; the caller has made sure that the name has a rule,
  * and keeps it as long as the SSL. */
-SSL *ca_sandbox_side(struct ca *ca, const char *box_id, const char *name, struct sg_error *e);
+SSL *ca_sandbox_side(struct ca *ca, const char *sandbox_id, const char *name, struct sg_error *e);
 /* The server's must have a certificate of that name. Roots of new settings are heeded. */
 SSL *ca_server_side(struct ca *ca, const char *name, struct sg_error *e);

@@ -132,11 +132,11 @@ static int server_context(struct ca *ca, struct sg_error *e)
 int ca_contexts(struct ca *ca, struct sg_error *e)
 {
     ca->leaf_key = EVP_EC_gen("P-256");
-    ca->sandbox = context_new(TLS_server_method());
-    if (!ca->leaf_key || !ca->sandbox)
+    ca->client = context_new(TLS_server_method());
+    if (!ca->leaf_key || !ca->client)
         return ca_error(e, "set up TLS");
-    SSL_CTX_set_alpn_select_cb(ca->sandbox, choose_protocol, NULL);
-    SSL_CTX_set_tlsext_servername_callback(ca->sandbox, check_name);
+    SSL_CTX_set_alpn_select_cb(ca->client, choose_protocol, NULL);
+    SSL_CTX_set_tlsext_servername_callback(ca->client, check_name);
     return server_context(ca, e);
 }
 
@@ -151,7 +151,7 @@ void ca_contexts_done(struct ca *ca)
 {
     for (size_t i = 0; i < CA_LEAVES; i++)
         leaf_done(&ca->leaves[i]);
-    SSL_CTX_free(ca->sandbox);
+    SSL_CTX_free(ca->client);
     SSL_CTX_free(ca->server);
     EVP_PKEY_free(ca->leaf_key);
     free(ca->roots);
@@ -163,26 +163,26 @@ static int mint(struct ca *ca, struct ca_leaf *l, struct sg_error *e)
 {
     const char *names[] = {l->name};
     char common_name[64];
-    EVP_PKEY *key = ca_box_key(ca, l->box, e);
-    X509 *box = NULL;
+    EVP_PKEY *key = ca_sandbox_key(ca, l->sandbox, e);
+    X509 *sandbox = NULL;
 
-    ca_box_name(l->box, common_name);
+    ca_sandbox_name(l->sandbox, common_name);
     if (key)
-        box = ca_make_certificate(&(struct ca_certificate_spec){.common_name = common_name,
-                                                                .key = key,
-                                                                .issuer = ca->cert,
-                                                                .issuer_key = ca->key,
-                                                                .from_s = -DAY,
-                                                                .to_s = 7 * DAY,
-                                                                .names = names,
-                                                                .n_names = 1},
-                                  e);
+        sandbox = ca_make_certificate(&(struct ca_certificate_spec){.common_name = common_name,
+                                                                    .key = key,
+                                                                    .issuer = ca->cert,
+                                                                    .issuer_key = ca->key,
+                                                                    .from_s = -DAY,
+                                                                    .to_s = 7 * DAY,
+                                                                    .names = names,
+                                                                    .n_names = 1},
+                                      e);
     /* A common name has at most 64 bytes. */
-    if (box)
+    if (sandbox)
         l->cert = ca_make_certificate(
             &(struct ca_certificate_spec){.common_name = strlen(l->name) <= 64 ? l->name : NULL,
                                           .key = ca->leaf_key,
-                                          .issuer = box,
+                                          .issuer = sandbox,
                                           .issuer_key = key,
                                           .from_s = -HOUR,
                                           .to_s = DAY,
@@ -192,34 +192,34 @@ static int mint(struct ca *ca, struct ca_leaf *l, struct sg_error *e)
             e);
     EVP_PKEY_free(key);
     l->chain = l->cert ? sk_X509_new_null() : NULL;
-    if (!l->chain || sk_X509_push(l->chain, box) <= 0) {
-        X509_free(box);
+    if (!l->chain || sk_X509_push(l->chain, sandbox) <= 0) {
+        X509_free(sandbox);
         return l->cert ? ca_error(e, "make a certificate") : -EIO;
     }
     l->made_ms = clock_wall_ms();
     return 0;
 }
 
-static struct ca_leaf *leaf_find(struct ca *ca, const char *box_id, const char *name,
+static struct ca_leaf *leaf_find(struct ca *ca, const char *sandbox_id, const char *name,
                                  struct sg_error *e)
 {
     struct ca_leaf *oldest = &ca->leaves[0];
     int64_t now = clock_wall_ms();
 
     for (struct ca_leaf *l = ca->leaves; l < ca->leaves + CA_LEAVES; l++) {
-        if (l->used && strcmp(l->box, box_id) == 0 && strcmp(l->name, name) == 0) {
+        if (l->used && strcmp(l->sandbox, sandbox_id) == 0 && strcmp(l->name, name) == 0) {
             oldest = l;
             break;
         }
         if (l->used < oldest->used)
             oldest = l;
     }
-    bool fresh = oldest->used && strcmp(oldest->box, box_id) == 0 &&
+    bool fresh = oldest->used && strcmp(oldest->sandbox, sandbox_id) == 0 &&
                  strcmp(oldest->name, name) == 0 && now >= oldest->made_ms &&
                  now - oldest->made_ms < LEAF_USED_MS;
     if (!fresh) {
         leaf_done(oldest);
-        snprintf(oldest->box, sizeof oldest->box, "%s", box_id);
+        snprintf(oldest->sandbox, sizeof oldest->sandbox, "%s", sandbox_id);
         snprintf(oldest->name, sizeof oldest->name, "%s", name);
         if (mint(ca, oldest, e) < 0) {
             leaf_done(oldest);
@@ -230,10 +230,10 @@ static struct ca_leaf *leaf_find(struct ca *ca, const char *box_id, const char *
     return oldest;
 }
 
-SSL *ca_sandbox_side(struct ca *ca, const char *box_id, const char *name, struct sg_error *e)
+SSL *ca_sandbox_side(struct ca *ca, const char *sandbox_id, const char *name, struct sg_error *e)
 {
-    struct ca_leaf *l = leaf_find(ca, box_id, name, e);
-    SSL *ssl = l ? SSL_new(ca->sandbox) : NULL;
+    struct ca_leaf *l = leaf_find(ca, sandbox_id, name, e);
+    SSL *ssl = l ? SSL_new(ca->client) : NULL;
 
     if (!l)
         return NULL;

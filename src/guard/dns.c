@@ -13,7 +13,7 @@
 #define NO_NAME  "not an internet name"
 
 struct dns_pending {
-    struct subject *subject;
+    struct sandbox *sandbox;
     struct dns_question question;
     size_t max;
     struct resolver_query *query;
@@ -40,8 +40,8 @@ static const char *type_name(uint16_t type)
 
 static void pending_free(struct dns_pending *d)
 {
-    d->subject->dns.pending--;
-    subject_unref(d->subject);
+    d->sandbox->dns.pending--;
+    sandbox_unref(d->sandbox);
     free(d);
 }
 
@@ -95,7 +95,7 @@ static void answer_name(struct dns_pending *d, const char *name)
 /* ---- the record ------------------------------------------------------------------------------ */
 
 /* about: what is on record once in a minute, the name or "" for all names. */
-static void record(struct subject *s, const struct dns_question *q, bool allowed, const char *rule,
+static void record(struct sandbox *s, const struct dns_question *q, bool allowed, const char *rule,
                    const char *about, const char *detail)
 {
     struct decision d = {.kind = "dns",
@@ -115,20 +115,20 @@ static void record(struct subject *s, const struct dns_question *q, bool allowed
 
 static void refuse(struct dns_pending *d, const char *rule)
 {
-    record(d->subject, &d->question, false, rule, d->question.name, type_name(d->question.type));
+    record(d->sandbox, &d->question, false, rule, d->question.name, type_name(d->question.type));
     answer(d, DNS_REFUSED, NULL, 0);
 }
 
 static void refuse_budget(struct dns_pending *d, const char *detail)
 {
-    record(d->subject, &d->question, false, "dns budget", detail, detail);
+    record(d->sandbox, &d->question, false, "dns budget", detail, detail);
     answer(d, DNS_REFUSED, NULL, 0);
 }
 
 /* ---- what may be asked ----------------------------------------------------------------------- */
 
 /* Whether a name may be asked for, now. The rule lives as long as the policy. */
-static bool may_ask(const struct subject *s, const char *name, const char **ret_rule)
+static bool may_ask(const struct sandbox *s, const char *name, const char **ret_rule)
 {
     const char *denied = deny_set_name(s->guard->deny, name);
     struct judgement j;
@@ -153,15 +153,15 @@ static bool answer_reverse(struct dns_pending *d)
 
     if (dns_name_reverse(q->name, &a) < 0)
         return false;
-    const char *name = q->type == DNS_PTR ? fake_name(d->subject, &a) : NULL;
+    const char *name = q->type == DNS_PTR ? fake_name(d->sandbox, &a) : NULL;
     if (name) {
         answer_name(d, name);
         return true;
     }
-    const char *why = guard_never_dials(d->subject->guard, &a);
+    const char *why = guard_never_dials(d->sandbox->guard, &a);
     if (!why)
         return false;
-    record(d->subject, q, false, why, q->name, type_name(q->type));
+    record(d->sandbox, q, false, why, q->name, type_name(q->type));
     answer(d, DNS_NXDOMAIN, NULL, 0);
     return true;
 }
@@ -188,7 +188,7 @@ static bool needs_name(const struct policy *p, const char *name, const struct re
 
 static void on_addresses(struct dns_pending *d, const struct resolved *res)
 {
-    struct subject *s = d->subject;
+    struct sandbox *s = d->sandbox;
     const struct dns_question *q = &d->question;
     const char *rule;
 
@@ -235,9 +235,9 @@ static void on_answer(void *arg, int r, const struct dns_answer *a)
         if (r == 0 && a->rcode == DNS_NXDOMAIN)
             res.r = -ENOENT;
         else if (r == 0)
-            resolver_addresses(d->subject->guard, a, &res);
+            resolver_addresses(d->sandbox->guard, a, &res);
         on_addresses(d, &res);
-    } else if (!may_ask(d->subject, d->question.name, &rule)) {
+    } else if (!may_ask(d->sandbox, d->question.name, &rule)) {
         refuse(d, rule);
     } else if (r < 0) {
         answer(d, DNS_SERVFAIL, NULL, 0);
@@ -251,7 +251,7 @@ static void on_answer(void *arg, int r, const struct dns_answer *a)
 /* What stands for a name is decided by all its addresses, so both families are looked up. */
 static struct dns_pending *find_out(struct dns_pending *d)
 {
-    struct subject *s = d->subject;
+    struct sandbox *s = d->sandbox;
     const struct dns_question *q = &d->question;
     struct resolver *r = s->guard->resolver;
     bool address = q->type == DNS_A || q->type == DNS_AAAA;
@@ -269,7 +269,7 @@ static struct dns_pending *find_out(struct dns_pending *d)
 
 static struct dns_pending *judge(struct dns_pending *d)
 {
-    struct subject *s = d->subject;
+    struct sandbox *s = d->sandbox;
     const struct dns_question *q = &d->question;
     char name[POLICY_NAME_MAX + 1];
     const char *rule;
@@ -296,7 +296,7 @@ static struct dns_pending *judge(struct dns_pending *d)
     return NULL;
 }
 
-struct dns_pending *dns_serve(struct subject *s, const uint8_t *p, size_t len, bool tcp,
+struct dns_pending *dns_serve(struct sandbox *s, const uint8_t *p, size_t len, bool tcp,
                               dns_reply reply, void *arg)
 {
     struct dns_pending *d = xcalloc(1, sizeof *d);
@@ -306,7 +306,7 @@ struct dns_pending *dns_serve(struct subject *s, const uint8_t *p, size_t len, b
         free(d);
         return NULL;
     }
-    d->subject = subject_ref(s);
+    d->sandbox = sandbox_ref(s);
     s->dns.pending++;
     d->reply = reply;
     d->arg = arg;

@@ -23,15 +23,15 @@ typedef void (*dns_reply)(void *arg, const uint8_t *p, size_t len);
 /* max: how long a reply may be (DNS_UDP_MAX or what the question allows over UDP; DNS_MESSAGE_MAX
  * over TCP). arg's owner must call dns_cancel before it goes. NULL if it was answered at once. */
 struct dns_pending;
-struct dns_pending *dns_serve(struct subject *s, const uint8_t *p, size_t len, bool tcp,
+struct dns_pending *dns_serve(struct sandbox *s, const uint8_t *p, size_t len, bool tcp,
                               dns_reply reply, void *arg);
 void dns_cancel(struct dns_pending *d);
 
 /* fake.c. At most 4,096 names a sandbox; the one that was not used longest goes. */
 struct fakes;
 /* The address that stands for a name; one is made. */
-void fake_address(struct subject *s, const char *name, struct net_addr *ret);
+void fake_address(struct sandbox *s, const char *name, struct net_addr *ret);
 /* The name; NULL if the address stands for none, in this sandbox. */
-const char *fake_name(struct subject *s, const struct net_addr *a);
+const char *fake_name(struct sandbox *s, const struct net_addr *a);
 bool fake_is(const struct net_addr *a); /* of the range */
 void fakes_free(struct fakes *f);

@@ -12,7 +12,7 @@
 
 /* One question at a time: those behind it wait in the socket. */
 struct dns_tcp {
-    struct subject *subject;
+    struct sandbox *sandbox;
     int fd;
     uv_poll_t *watch;
     uv_timer_t *timer;
@@ -78,7 +78,7 @@ static bool take_question(struct dns_tcp *d)
     memmove(d->in, d->in + 2 + len, d->in_len);
     d->asking = true;
     /* A question that is no question gets no reply. */
-    pending = dns_serve(d->subject, question, len, true, on_reply, d);
+    pending = dns_serve(d->sandbox, question, len, true, on_reply, d);
     if (pending)
         d->pending = pending;
     else
@@ -130,12 +130,12 @@ static void on_event(uv_poll_t *w, int status, int events)
     watch(d);
 }
 
-struct dns_tcp *dns_tcp_new(struct subject *s, int fd, void (*done)(void *arg, const char *error),
+struct dns_tcp *dns_tcp_new(struct sandbox *s, int fd, void (*done)(void *arg, const char *error),
                             void *arg)
 {
     struct dns_tcp *d = xcalloc(1, sizeof *d);
 
-    *d = (struct dns_tcp){.subject = s,
+    *d = (struct dns_tcp){.sandbox = s,
                           .fd = fd,
                           .watch = watch_new(s->guard->loop, fd, d),
                           .timer = alarm_new(s->guard->loop, d),

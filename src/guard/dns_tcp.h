@@ -6,6 +6,6 @@
 struct dns_tcp;
 /* Takes fd over. done comes once when the sandbox closes it, breaks the framing or says nothing for
  * a while; not after dns_tcp_free. */
-struct dns_tcp *dns_tcp_new(struct subject *s, int fd, void (*done)(void *arg, const char *error),
+struct dns_tcp *dns_tcp_new(struct sandbox *s, int fd, void (*done)(void *arg, const char *error),
                             void *arg);
 void dns_tcp_free(struct dns_tcp *d);

@@ -104,7 +104,7 @@ static void used(struct fakes *f, struct fake *x)
     link_use(f, x);
 }
 
-void fake_address(struct subject *s, const char *name, struct net_addr *ret)
+void fake_address(struct sandbox *s, const char *name, struct net_addr *ret)
 {
     struct fake *x;
 
@@ -132,7 +132,7 @@ bool fake_is(const struct net_addr *a)
     return net_addr_is_v4(a) && offset_of(a) < RANGE;
 }
 
-const char *fake_name(struct subject *s, const struct net_addr *a)
+const char *fake_name(struct sandbox *s, const struct net_addr *a)
 {
     struct fake *x = s->fakes && fake_is(a) ? *find_offset(s->fakes, offset_of(a)) : NULL;
 

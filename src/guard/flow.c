@@ -30,7 +30,7 @@ static void put_on_record(struct flow *f)
                          .protocol = f->protocol ? f->protocol : "tcp",
                          .allowed = f->allowed,
                          .rule = f->rule,
-                         .name = f->name[0] ? f->name : learned_name(f->subject, &f->dst),
+                         .name = f->name[0] ? f->name : learned_name(f->sandbox, &f->dst),
                          .address = f->dialled.port ? &f->dialled : &f->dst,
                          .detail = f->error,
                          .up = f->up,
@@ -38,12 +38,12 @@ static void put_on_record(struct flow *f)
                          .ms = (clock_ns() - f->began_ns) / 1000000,
                          .policy = f->policy};
 
-    record_decision(f->subject, &d);
+    record_decision(f->sandbox, &d);
 }
 
 void flow_end(struct flow *f)
 {
-    struct subject *s = f->subject;
+    struct sandbox *s = f->sandbox;
 
     put_on_record(f);
     flow_come_back(f);
@@ -58,7 +58,7 @@ void flow_end(struct flow *f)
     strbuf_done(&f->out);
     free(f->first);
     free(f);
-    subject_unref(s);
+    sandbox_unref(s);
 }
 
 static void close_hard(int fd)
@@ -103,7 +103,7 @@ void flow_reset(struct flow *f, const char *why)
 
 /* ---- its beginning --------------------------------------------------------------------------- */
 
-static int original_destination(const struct subject *s, int fd, struct net_addr *ret)
+static int original_destination(const struct sandbox *s, int fd, struct net_addr *ret)
 {
     struct sockaddr_storage to;
     socklen_t len = sizeof to;
@@ -135,13 +135,13 @@ static void begin_dns(struct flow *f)
     f->protocol = "dns";
     f->rule = "answered here";
     f->state = FLOW_DNS;
-    f->dns = dns_tcp_new(f->subject, steal_fd(&f->fd), on_dns_done, f);
+    f->dns = dns_tcp_new(f->sandbox, steal_fd(&f->fd), on_dns_done, f);
 }
 
 /* It goes where the name is at once, and what it says is looked at there. */
 static void begin_fake(struct flow *f)
 {
-    const char *name = fake_name(f->subject, &f->dst);
+    const char *name = fake_name(f->sandbox, &f->dst);
 
     if (!name) {
         flow_refuse(f, "an address that stands for no name");
@@ -154,7 +154,7 @@ static void begin_fake(struct flow *f)
 
 static void begin(struct flow *f)
 {
-    const struct guard *g = f->subject->guard;
+    const struct guard *g = f->sandbox->guard;
     struct judgement j, fallback = {0};
     const char *why;
 
@@ -187,7 +187,7 @@ static void begin(struct flow *f)
 }
 
 /* False: it has no connection left to have. */
-static bool flow_new(struct subject *s, int fd)
+static bool flow_new(struct sandbox *s, int fd)
 {
     struct flow *f;
     int on = 1;
@@ -198,7 +198,7 @@ static bool flow_new(struct subject *s, int fd)
         return false;
     }
     f = xcalloc(1, sizeof *f);
-    *f = (struct flow){.subject = subject_ref(s),
+    *f = (struct flow){.sandbox = sandbox_ref(s),
                        .policy = policy_ref(s->policy),
                        .fd = fd,
                        .server_fd = -1,
@@ -216,7 +216,7 @@ static bool flow_new(struct subject *s, int fd)
     return true;
 }
 
-bool flows_accept(struct subject *s)
+bool flows_accept(struct sandbox *s)
 {
     bool within = true;
 
@@ -288,7 +288,7 @@ static void judge_again(struct flow *f, struct policy *p)
     }
 }
 
-void flows_judge_again(struct subject *s)
+void flows_judge_again(struct sandbox *s)
 {
     struct flow *next;
 
@@ -298,7 +298,7 @@ void flows_judge_again(struct subject *s)
     }
 }
 
-void flows_reset_inspected(struct subject *s)
+void flows_reset_inspected(struct sandbox *s)
 {
     struct flow *next;
 
@@ -309,7 +309,7 @@ void flows_reset_inspected(struct subject *s)
     }
 }
 
-void flows_reset_all(struct subject *s, const char *why)
+void flows_reset_all(struct sandbox *s, const char *why)
 {
     while (s->flows)
         flow_reset(s->flows, why);

@@ -18,7 +18,7 @@ static bool on_count(void *arg, uint64_t up, uint64_t down)
 
     f->up += up;
     f->down += down;
-    return quota_count(f->subject, up + down);
+    return quota_count(f->sandbox, up + down);
 }
 
 static void on_inspect_count(void *arg, uint64_t up, uint64_t down)
@@ -48,7 +48,7 @@ static void on_inspected(void *arg, const struct inspect_done *d)
 
 static void start_relay(struct flow *f, const void *back, size_t back_len)
 {
-    f->relay = relay_new(&(struct relay_order){.guard = f->subject->guard,
+    f->relay = relay_new(&(struct relay_order){.guard = f->sandbox->guard,
                                                .sandbox_fd = steal_fd(&f->fd),
                                                .server_fd = steal_fd(&f->server_fd),
                                                .first = f->first,
@@ -63,7 +63,7 @@ static void start_relay(struct flow *f, const void *back, size_t back_len)
 static void start_inspect(struct flow *f)
 {
     f->protocol = f->peek.what == PEEK_TLS ? "tls" : "http";
-    f->inspect = inspect_new(&(struct inspect_order){.subject = f->subject,
+    f->inspect = inspect_new(&(struct inspect_order){.sandbox = f->sandbox,
                                                      .policy = f->policy,
                                                      .name = f->name,
                                                      .port = f->dst.port,
@@ -145,9 +145,9 @@ static void start_proxy(struct flow *f)
     strbuf_init(&f->out, PROXY_BYTES_MAX);
     socks5_begin(&f->socks, policy_proxy(f->policy), name, &f->dst, &f->out);
     flush_to_proxy(f);
-    f->timer = alarm_new(f->subject->guard->loop, f);
+    f->timer = alarm_new(f->sandbox->guard->loop, f);
     alarm_set(f->timer, DIAL_NS, on_proxy_late);
-    f->server_watch = watch_new(f->subject->guard->loop, f->server_fd, f);
+    f->server_watch = watch_new(f->sandbox->guard->loop, f->server_fd, f);
     watch_for(f->server_watch, UV_READABLE, on_proxy);
 }
 
@@ -196,7 +196,7 @@ static void dial(struct flow *f, struct net_addr *addrs, size_t n, uint16_t port
     for (size_t i = 0; i < n; i++)
         addrs[i].port = port;
     /* What fails at once is told before this returns, and f may be gone then. */
-    d = dial_new(f->subject->guard, addrs, n, on_dialled, f);
+    d = dial_new(f->sandbox->guard, addrs, n, on_dialled, f);
     if (d)
         f->dial = d;
 }
@@ -239,7 +239,7 @@ static void resolve(struct flow *f, const char *name)
     struct resolver_query *q;
 
     /* An answer from the cache comes before this returns, and f may be gone then. */
-    q = resolver_lookup(f->subject->guard->resolver, name, on_resolved, f);
+    q = resolver_lookup(f->sandbox->guard->resolver, name, on_resolved, f);
     if (q)
         f->query = q;
 }

@@ -24,7 +24,7 @@ struct dial;
 struct dns_tcp;
 
 struct flow {
-    struct subject *subject;
+    struct sandbox *sandbox;
     struct policy *policy; /* that it was judged by */
     struct flow *next, **prev;
     enum flow_state state;

@@ -12,7 +12,7 @@
 /* What the operator lets nobody reach; NULL. */
 static const char *refused_to_all(const struct flow *f)
 {
-    const struct guard *g = f->subject->guard;
+    const struct guard *g = f->sandbox->guard;
     const char *why = f->name[0] ? deny_set_name(g->deny, f->name) : NULL;
 
     if (!why && f->dialled.port)
@@ -65,7 +65,7 @@ static const char *disbelieved(const struct flow *f)
  */
 static bool is_hidden(const struct flow *f, const struct flow_verdict *v)
 {
-    return f->peek.ech && !f->subject->guard->settings.egress_ech && v->by_name && !v->inspect &&
+    return f->peek.ech && !f->sandbox->guard->settings.egress_ech && v->by_name && !v->inspect &&
            !f->fake;
 }
 
@@ -164,9 +164,9 @@ static bool server_speaks_first(uint16_t port)
 
 static void watch_words(struct flow *f, uint64_t ns)
 {
-    f->timer = alarm_new(f->subject->guard->loop, f);
+    f->timer = alarm_new(f->sandbox->guard->loop, f);
     alarm_set(f->timer, ns, on_late);
-    f->watch = watch_new(f->subject->guard->loop, f->fd, f);
+    f->watch = watch_new(f->sandbox->guard->loop, f->fd, f);
     watch_for(f->watch, UV_READABLE, on_first_bytes);
 }
 
@@ -194,6 +194,6 @@ void flow_wait(struct flow *f)
 {
     f->state = FLOW_WAITING;
     watch_words(f, IDLE_NS);
-    f->server_watch = watch_new(f->subject->guard->loop, f->server_fd, f);
+    f->server_watch = watch_new(f->sandbox->guard->loop, f->server_fd, f);
     watch_for(f->server_watch, UV_READABLE, on_server_first);
 }

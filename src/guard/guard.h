@@ -6,7 +6,7 @@
  * and the internet have written, so nothing in it may trust any of them.
  *
  *   warden_link.c  sandboxes, policies                    front_link.c  what the front asks
- *   subject.c   sandboxes and their listeners             quota.c     what each may use
+ *   sandbox.c   sandboxes and their listeners             quota.c     what each may use
  *   flow*.c     a TCP connection, from accept to end      udp.c       the same for datagrams
  *   peek.c      what protocol it is, and which name       dial.c      connecting to where it goes
  *   relay.c     copying bytes                             socks5.c    through the sandbox's proxy
@@ -86,13 +86,13 @@ struct guard {
     struct count *sanitised;           /* counts.h; NULL until there was something */
     size_t n_sanitised;                /* kinds of it */
     uint64_t dns_allowed, dns_blocked; /* questions, so far */
-    struct subject *subjects[4096];    /* by id */
-    size_t n_subjects, n_flows;        /* two descriptors each, and those are finite */
+    struct sandbox *sandboxes[4096];   /* by id */
+    size_t n_sandboxes, n_flows;       /* two descriptors each, and those are finite */
     size_t max_pairs;
     struct account *accounts; /* quota.c: of tenants that had flows */
 };
 
-/* ---- subject.c
+/* ---- sandbox.c
  * ----------------------------------------------------------------------------------- */
 
 /* What a sandbox may use; see quota.h. */
@@ -124,9 +124,9 @@ struct account {
     size_t flows;
 };
 
-struct subject {
+struct sandbox {
     struct guard *guard;
-    struct subject *next;
+    struct sandbox *next;
     struct account *account; /* NULL until used, and for one of no tenant */
     char id[ID_LEN + 1], tenant[ID_LEN + 1];
     uint64_t life, epoch;
@@ -147,11 +147,11 @@ struct subject {
     bool gone;
 };
 
-struct subject *subject_find(struct guard *g, const char *id);
-struct subject *subject_ref(struct subject *s);
-void subject_unref(struct subject *s);
+struct sandbox *sandbox_find(struct guard *g, const char *id);
+struct sandbox *sandbox_ref(struct sandbox *s);
+void sandbox_unref(struct sandbox *s);
 /* What its flows are judged by is another: those that are not let through any more are reset. */
-void subject_judge_again(struct subject *s);
+void sandbox_judge_again(struct sandbox *s);
 
 /* ---- record.c -------------------------------------------------------------------------------- */
 
@@ -167,4 +167,4 @@ struct decision {
     uint64_t up, down, ms;
     const struct policy *policy; /* that it was judged by; NULL: the one in force */
 };
-void record_decision(struct subject *s, const struct decision *d);
+void record_decision(struct sandbox *s, const struct decision *d);

@@ -17,7 +17,7 @@
 
 void inspect_record(struct inspect *i, bool allowed, const char *rule, const char *detail)
 {
-    record_decision(i->subject, &(struct decision){.kind = "request",
+    record_decision(i->sandbox, &(struct decision){.kind = "request",
                                                    .protocol = "http",
                                                    .allowed = allowed,
                                                    .rule = rule,
@@ -81,12 +81,12 @@ void inspect_refuse(struct inspect *i, int status, const char *text)
         return;
     }
     inspect_record(i, !ours, ours ? text : i->rules.label, ours ? NULL : text);
-    strbuf_addf(&i->sandbox.out,
+    strbuf_addf(&i->client.out,
                 "HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n"
                 "Connection: close\r\n\r\n",
                 status, reason_of(status), strlen("sandglass: \n") + strlen(text));
     if (!i->to_head)
-        strbuf_addf(&i->sandbox.out, "sandglass: %s\n", text);
+        strbuf_addf(&i->client.out, "sandglass: %s\n", text);
     watch_drop(&i->server_watch);
     side_cut(&i->server);
     i->state = INSPECT_LINGER;
@@ -105,20 +105,20 @@ static void end(struct inspect *i)
     watch_drop(&i->server_watch);
     alarm_drop(&i->timer);
     work_drop(i->guard->works, &i->work);
-    side_done(&i->sandbox);
+    side_done(&i->client);
     side_done(&i->server);
     inspect_upload_done(i);
     inspect_download_done(i);
     cleaner_done(&i->up.cleaner);
     policy_unref(i->policy);
-    subject_unref(i->subject);
+    sandbox_unref(i->sandbox);
     free(i);
     done(arg, &d);
 }
 
 void inspect_reset(struct inspect *i)
 {
-    side_cut(&i->sandbox);
+    side_cut(&i->client);
     side_cut(&i->server);
     i->over = true;
     if (!i->busy)
@@ -134,7 +134,7 @@ static bool holds_little(const struct inspect *i)
     size_t waits;
 
     side_bytes(&i->server, &waits);
-    return i->down.scrubbed && waits == 0 && side_has_room(&i->sandbox) &&
+    return i->down.scrubbed && waits == 0 && side_has_room(&i->client) &&
            scrub_holds_little(&i->down.scrub);
 }
 
@@ -146,7 +146,7 @@ static bool waits_for_answer(const struct inspect *i)
 
 static bool shakes_hands(const struct inspect *i)
 {
-    return (!i->sandbox.ready && !i->sandbox.broken) ||
+    return (!i->client.ready && !i->client.broken) ||
            (i->server.fd >= 0 && !i->server.ready && !i->server.broken);
 }
 
@@ -176,7 +176,7 @@ static void on_deadline(struct inspect *i)
         i->over = true;
         if (i->state != INSPECT_LINGER)
             i->error = "idle";
-    } else if (!i->sandbox.ready) {
+    } else if (!i->client.ready) {
         i->error = "the sandbox makes no TLS handshake";
         i->over = true;
     } else if (shakes_hands(i)) {
@@ -196,22 +196,22 @@ static bool linger_step(struct inspect *i)
 {
     size_t len;
 
-    side_bytes(&i->sandbox, &len);
+    side_bytes(&i->client, &len);
     if (len > 0) {
-        side_take(&i->sandbox, len);
+        side_take(&i->client, len);
         return true;
     }
-    if (!i->shut && side_pending(&i->sandbox) == 0) {
+    if (!i->shut && side_pending(&i->client) == 0) {
         i->shut = true;
         i->linger_ms = uv_now(i->guard->loop);
         /* In plain HTTP a body that ends with the connection has no other sign of being whole. */
         if (i->abrupt && !i->tls && i->down.begun && i->down.written == FRAMING_CLOSE)
-            side_cut(&i->sandbox);
+            side_cut(&i->client);
         else
-            side_shut(&i->sandbox, !i->abrupt);
+            side_shut(&i->client, !i->abrupt);
         return true;
     }
-    if (i->shut && i->sandbox.eof)
+    if (i->shut && i->client.eof)
         i->over = true;
     return false;
 }
@@ -234,13 +234,13 @@ static bool step(struct inspect *i)
 
 static bool move(struct inspect *i)
 {
-    bool moved = side_handshake(&i->sandbox);
+    bool moved = side_handshake(&i->client);
 
     moved |= side_handshake(&i->server);
-    moved |= side_fill(&i->sandbox);
+    moved |= side_fill(&i->client);
     moved |= side_fill(&i->server);
     moved |= step(i);
-    moved |= side_flush(&i->sandbox);
+    moved |= side_flush(&i->client);
     moved |= side_flush(&i->server);
     return moved;
 }
@@ -250,8 +250,8 @@ static void sandbox_broke(struct inspect *i)
 {
     static char text[256]; /* one thread */
 
-    if (!i->sandbox.ready && !i->error) {
-        snprintf(text, sizeof text, "TLS with the sandbox: %s", i->sandbox.why);
+    if (!i->client.ready && !i->error) {
+        snprintf(text, sizeof text, "TLS with the sandbox: %s", i->client.why);
         i->error = text;
     }
     i->over = true;
@@ -291,7 +291,7 @@ static void watch_side(const struct side *s, uv_poll_t *w, int *events)
 
 static void post(struct inspect *i)
 {
-    work_post(i->guard->works, &i->work, work_party_of(i->subject->tenant));
+    work_post(i->guard->works, &i->work, work_party_of(i->sandbox->tenant));
 }
 
 /* What to wait for. again: there is more that could be done now. */
@@ -300,20 +300,20 @@ static void wait_for_more(struct inspect *i, bool again)
     uint64_t now = uv_now(i->guard->loop), at = deadline(i);
     uint64_t ns = at <= now ? 0 : (at - now) * 1000000;
 
-    watch_side(&i->sandbox, i->sandbox_watch, &i->sandbox_events);
+    watch_side(&i->client, i->sandbox_watch, &i->sandbox_events);
     watch_side(&i->server, i->server_watch, &i->server_events);
     alarm_set(i->timer, ns, on_timer);
     if (again)
         post(i);
     if (i->up.state == UPLOAD_NONE && i->down.state == DOWNLOAD_NONE) {
-        side_rest(&i->sandbox);
+        side_rest(&i->client);
         side_rest(&i->server);
     }
 }
 
 static void turn(struct inspect *i)
 {
-    uint64_t before = i->sandbox.received + i->sandbox.sent + i->server.received + i->server.sent;
+    uint64_t before = i->client.received + i->client.sent + i->server.received + i->server.sent;
     bool moved = true;
 
     i->busy = true;
@@ -322,10 +322,10 @@ static void turn(struct inspect *i)
     for (unsigned n = 0; n < STEPS_MAX && moved && !i->over; n++) {
         moved = move(i);
         count_bytes(i);
-        if (i->sandbox.broken)
+        if (i->client.broken)
             sandbox_broke(i);
     }
-    if (before != i->sandbox.received + i->sandbox.sent + i->server.received + i->server.sent)
+    if (before != i->client.received + i->client.sent + i->server.received + i->server.sent)
         i->moved_ms = uv_now(i->guard->loop);
     i->busy = false;
     if (i->over)
@@ -356,7 +356,7 @@ static int start_tls(struct inspect *i)
 {
     struct guard *g = i->guard;
     struct sg_error e;
-    SSL *sandbox, *server;
+    SSL *client, *server;
 
     if (!policy_inspects(i->policy, i->name)) {
         i->error = "no rule for the name: no certificate";
@@ -365,14 +365,14 @@ static int start_tls(struct inspect *i)
     i->error = "no certificate could be made";
     if (!g->ca && ca_new(g, g->dir, &g->ca, &e) < 0)
         return -EIO;
-    sandbox = ca_sandbox_side(g->ca, i->subject->id, i->name, &e);
-    server = sandbox ? ca_server_side(g->ca, i->name, &e) : NULL;
+    client = ca_sandbox_side(g->ca, i->sandbox->id, i->name, &e);
+    server = client ? ca_server_side(g->ca, i->name, &e) : NULL;
     if (!server) {
-        SSL_free(sandbox);
+        SSL_free(client);
         return -EIO;
     }
     i->error = NULL;
-    side_start_tls(&i->sandbox, sandbox);
+    side_start_tls(&i->client, client);
     side_start_tls(&i->server, server);
     return 0;
 }
@@ -380,11 +380,11 @@ static int start_tls(struct inspect *i)
 struct inspect *inspect_new(const struct inspect_order *o)
 {
     struct inspect *i = xcalloc(1, sizeof *i);
-    struct guard *g = o->subject->guard;
+    struct guard *g = o->sandbox->guard;
     int on = 1;
 
     *i = (struct inspect){.guard = g,
-                          .subject = subject_ref(o->subject),
+                          .sandbox = sandbox_ref(o->sandbox),
                           .policy = policy_ref(o->policy),
                           .port = o->port,
                           .tls = o->tls,
@@ -395,8 +395,8 @@ struct inspect *inspect_new(const struct inspect_order *o)
                           .moved_ms = uv_now(g->loop),
                           .first_byte_ms = INSPECT_FIRST_BYTE_MS};
     snprintf(i->name, sizeof i->name, "%s", o->name);
-    rules_init(&i->rules, i->subject, i->policy, i->name);
-    side_init(&i->sandbox, o->sandbox_fd, o->first, o->first_len);
+    rules_init(&i->rules, i->sandbox, i->policy, i->name);
+    side_init(&i->client, o->sandbox_fd, o->first, o->first_len);
     side_init(&i->server, o->server_fd, NULL, 0);
     setsockopt(o->sandbox_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     setsockopt(o->server_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

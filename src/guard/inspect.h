@@ -32,7 +32,7 @@ struct inspect_done {
     const char *error; /* what ended it, if not the two sides; NULL */
 };
 struct inspect_order {
-    struct subject *subject;
+    struct sandbox *sandbox;
     struct policy *policy; /* a reference is taken */
     const char *name;      /* of the connection: SNI, or Host */
     uint16_t port;
@@ -54,7 +54,7 @@ struct ca;
 int ca_new(struct guard *g, int dirfd, struct ca **ret, struct sg_error *e);
 void ca_free(struct ca *ca);
 /* The certificate that the sandbox gets as one that it trusts: self-signed, with name constraints
- * (the names, and what is below them for *.x), PEM; hash: of its subject, as `openssl rehash` names
+ * (the names, and what is below them for *.x), PEM; hash: of its sandbox, as `openssl rehash` names
  * files. */
-int ca_certificate(struct ca *ca, const char *box_id, const char *const *names, size_t n,
+int ca_certificate(struct ca *ca, const char *sandbox_id, const char *const *names, size_t n,
                    struct strbuf *pem, char hash[16], struct sg_error *e);

@@ -58,7 +58,7 @@ struct inspect_download {
 
 struct inspect {
     struct guard *guard;
-    struct subject *subject;
+    struct sandbox *sandbox;
     struct policy *policy;
     char name[POLICY_NAME_MAX + 1];
     uint16_t port;
@@ -67,7 +67,7 @@ struct inspect {
     void (*count)(void *arg, uint64_t up, uint64_t down);
     void *arg;
 
-    struct side sandbox, server;
+    struct side client, server;
     uv_poll_t *sandbox_watch, *server_watch;
     int sandbox_events, server_events; /* watched for now */
     uv_timer_t *timer;

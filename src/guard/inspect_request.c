@@ -74,7 +74,7 @@ static void start_body(struct inspect *i, const struct http_message *m, struct s
     if (up->deferred) {
         keep_head(i, head);
         if (m->expect)
-            strbuf_addstr(&i->sandbox.out, "HTTP/1.1 100 Continue\r\n\r\n");
+            strbuf_addstr(&i->client.out, "HTTP/1.1 100 Continue\r\n\r\n");
         return;
     }
     up->chunked = m->framing == FRAMING_CHUNKED ||
@@ -202,7 +202,7 @@ static bool end_body(struct inspect *i)
     else if (up->chunked)
         body_write_end(&i->server.out);
     up->state = UPLOAD_SENT;
-    cleaner_record(&up->cleaner, i->subject, i->name, i->rules.label);
+    cleaner_record(&up->cleaner, i->sandbox, i->name, i->rules.label);
     cleaner_done(&up->cleaner);
     return true;
 }
@@ -225,7 +225,7 @@ static void pass_piece(struct inspect *i, const char *p)
         refuse_body(i, r);
         return;
     }
-    side_take(&i->sandbox, used);
+    side_take(&i->client, used);
     body_reader_take(&up->body, used);
 }
 
@@ -233,7 +233,7 @@ static bool pass_some(struct inspect *i)
 {
     struct body_reader *body = &i->up.body;
     size_t len;
-    const char *p = side_bytes(&i->sandbox, &len);
+    const char *p = side_bytes(&i->client, &len);
     ssize_t n;
 
     if (body->piece > 0) {
@@ -241,15 +241,15 @@ static bool pass_some(struct inspect *i)
         return true;
     }
     if (len == 0) {
-        if (i->sandbox.eof)
+        if (i->client.eof)
             inspect_abort(i, "the sandbox ended within a request");
-        return i->sandbox.eof;
+        return i->client.eof;
     }
     n = body_reader_next(body, p, len);
     if (n < 0)
         inspect_refuse(i, 400, "the body of the request is malformed");
     else
-        side_take(&i->sandbox, (size_t)n);
+        side_take(&i->client, (size_t)n);
     return true;
 }
 
@@ -273,13 +273,13 @@ static bool pass_body(struct inspect *i)
 static bool read_head(struct inspect *i)
 {
     size_t len;
-    const char *p = side_bytes(&i->sandbox, &len);
+    const char *p = side_bytes(&i->client, &len);
     ssize_t n;
 
     if (i->server.fd >= 0 && !i->server.ready && !i->server.broken)
         return false; /* whether it can be reached at all will be clear soon */
     n = http_scan(&i->up.scan, p, len);
-    if (n == 0 && !i->sandbox.eof)
+    if (n == 0 && !i->client.eof)
         return false;
     if (n == 0) {
         inspect_finish(i);
@@ -296,7 +296,7 @@ static bool read_head(struct inspect *i)
     begin(i, p, (size_t)n);
     if (i->state != INSPECT_OPEN)
         return true;
-    side_take(&i->sandbox, (size_t)n);
+    side_take(&i->client, (size_t)n);
     if (body_reader_done(&i->up.body))
         end_body(i);
     return true;

@@ -9,22 +9,22 @@
 static void write_text(struct inspect *i, struct http_text t)
 {
     if (i->rules.scrub)
-        scrub_text(i->rules.scrub, t.p, t.len, &i->sandbox.out);
+        scrub_text(i->rules.scrub, t.p, t.len, &i->client.out);
     else
-        strbuf_add(&i->sandbox.out, t.p, t.len);
+        strbuf_add(&i->client.out, t.p, t.len);
 }
 
 static void write_status(struct inspect *i, const struct http_message *m)
 {
-    strbuf_addf(&i->sandbox.out, "HTTP/1.1 %u ", m->status);
+    strbuf_addf(&i->client.out, "HTTP/1.1 %u ", m->status);
     write_text(i, m->reason);
-    strbuf_addstr(&i->sandbox.out, "\r\n");
+    strbuf_addstr(&i->client.out, "\r\n");
 }
 
 /* plain_body: its Content-Encoding does not hold any more. */
 static void write_fields(struct inspect *i, const struct http_message *m, bool plain_body)
 {
-    struct strbuf *out = &i->sandbox.out;
+    struct strbuf *out = &i->client.out;
 
     for (size_t k = 0; k < m->n_fields; k++) {
         const struct http_field *f = &m->fields[k];
@@ -52,7 +52,7 @@ static enum http_framing choose_framing(const struct inspect *i, const struct ht
 
 static void write_framing(struct inspect *i, const struct http_message *m)
 {
-    struct strbuf *out = &i->sandbox.out;
+    struct strbuf *out = &i->client.out;
     bool told = m->framing == FRAMING_NONE && (i->to_head || m->status == 304) &&
                 http_find(m, "content-length");
 
@@ -101,7 +101,7 @@ static void begin(struct inspect *i, const struct http_message *m)
     down->state = DOWNLOAD_BODY;
     down->begun = true;
     /* A server that answers before it has the whole request will not read the rest. */
-    i->close = i->close || m->close || i->up.state != UPLOAD_SENT || i->sandbox.eof;
+    i->close = i->close || m->close || i->up.state != UPLOAD_SENT || i->client.eof;
     write_status(i, m);
     write_fields(i, m, down->inflater);
     write_framing(i, m);
@@ -115,7 +115,7 @@ static void start_tunnel(struct inspect *i, const struct http_message *m)
     }
     write_status(i, m);
     write_fields(i, m, false);
-    strbuf_addstr(&i->sandbox.out, "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+    strbuf_addstr(&i->client.out, "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
     i->down.begun = true;
     i->down.scrubbed = i->rules.scrub;
     if (i->down.scrubbed)
@@ -134,7 +134,7 @@ static void pass_interim(struct inspect *i, const struct http_message *m)
         return;
     write_status(i, m);
     write_fields(i, m, false);
-    strbuf_addstr(&i->sandbox.out, "\r\n");
+    strbuf_addstr(&i->client.out, "\r\n");
 }
 
 static void no_answer(struct inspect *i)
@@ -155,7 +155,7 @@ static bool read_head(struct inspect *i)
     char text[INSPECT_WHY];
     ssize_t n;
 
-    if (!side_has_room(&i->sandbox))
+    if (!side_has_room(&i->client))
         return false;
     n = http_scan(&i->down.scan, p, len);
     if (n == 0 && !i->server.eof)
@@ -186,9 +186,9 @@ static bool read_head(struct inspect *i)
 static void emit(struct inspect *i, const char *p, size_t len)
 {
     if (i->state == INSPECT_OPEN && i->down.written == FRAMING_CHUNKED)
-        body_write_chunk(&i->sandbox.out, p, len);
+        body_write_chunk(&i->client.out, p, len);
     else
-        strbuf_add(&i->sandbox.out, p, len);
+        strbuf_add(&i->client.out, p, len);
 }
 
 static void scrub_and_emit(struct inspect *i, const char *p, size_t len, bool last)
@@ -260,7 +260,7 @@ static bool end_body(struct inspect *i)
     }
     scrub_and_emit(i, NULL, 0, true);
     if (i->down.written == FRAMING_CHUNKED)
-        body_write_end(&i->sandbox.out);
+        body_write_end(&i->client.out);
     end_exchange(i);
     return true;
 }
@@ -298,7 +298,7 @@ static bool pass_body(struct inspect *i)
     const char *p = side_bytes(&i->server, &len);
     ssize_t n;
 
-    if (!side_has_room(&i->sandbox))
+    if (!side_has_room(&i->client))
         return false;
     if (body->piece > 0) {
         pass_piece(i, p);
@@ -349,13 +349,13 @@ bool inspect_response_step(struct inspect *i)
 static bool pass_up(struct inspect *i)
 {
     size_t len;
-    const char *p = side_bytes(&i->sandbox, &len);
+    const char *p = side_bytes(&i->client, &len);
 
     if (len == 0 || !side_has_room(&i->server))
         return false;
     len = len < INSPECT_PIECE ? len : INSPECT_PIECE;
     strbuf_add(&i->server.out, p, len);
-    side_take(&i->sandbox, len);
+    side_take(&i->client, len);
     return true;
 }
 
@@ -364,7 +364,7 @@ static bool pass_down(struct inspect *i)
     size_t len;
     const char *p = side_bytes(&i->server, &len);
 
-    if (len == 0 || !side_has_room(&i->sandbox))
+    if (len == 0 || !side_has_room(&i->client))
         return false;
     len = len < INSPECT_PIECE ? len : INSPECT_PIECE;
     scrub_and_emit(i, p, len, false);
@@ -379,14 +379,14 @@ bool inspect_tunnel_step(struct inspect *i)
 
     if (pass_down(i) || moved)
         return true;
-    side_bytes(&i->sandbox, &up);
+    side_bytes(&i->client, &up);
     side_bytes(&i->server, &down);
     if (i->server.eof && down == 0) {
         inspect_download_flush(i);
         inspect_finish(i);
         return true;
     }
-    if (i->sandbox.eof && up == 0 && side_pending(&i->server) == 0) {
+    if (i->client.eof && up == 0 && side_pending(&i->server) == 0) {
         inspect_finish(i);
         return true;
     }

@@ -25,9 +25,9 @@ static bool secret_may_go(const struct rules *r)
     return false;
 }
 
-void rules_init(struct rules *r, struct subject *s, struct policy *p, const char *name)
+void rules_init(struct rules *r, struct sandbox *s, struct policy *p, const char *name)
 {
-    *r = (struct rules){.subject = s, .policy = p, .name = name, .rule = policy_rule(p, name)};
+    *r = (struct rules){.sandbox = s, .policy = p, .name = name, .rule = policy_rule(p, name)};
     snprintf(r->label, sizeof r->label, "rules %s", r->rule ? r->rule->domain : name);
     if (secret_may_go(r))
         r->scrub = policy_scrub(p);
@@ -36,7 +36,7 @@ void rules_init(struct rules *r, struct subject *s, struct policy *p, const char
 static void on_record(struct rules *r, const struct policy_secret *s, bool allowed,
                       const char *rule)
 {
-    record_decision(r->subject, &(struct decision){.kind = "secret",
+    record_decision(r->sandbox, &(struct decision){.kind = "secret",
                                                    .allowed = allowed,
                                                    .rule = rule,
                                                    .name = r->name,

@@ -13,7 +13,7 @@
 #define RULES_WHY 256
 
 struct rules {
-    struct subject *subject;
+    struct sandbox *sandbox;
     struct policy *policy;
     const char *name;                       /* of the connection */
     const struct policy_rule *rule;         /* or NULL */
@@ -21,7 +21,7 @@ struct rules {
     uint64_t told[POLICY_SECRETS_MAX / 64]; /* which are on record for this connection */
     char label[POLICY_NAME_MAX + 8];        /* "rules NAME", for the record */
 };
-void rules_init(struct rules *r, struct subject *s, struct policy *p, const char *name);
+void rules_init(struct rules *r, struct sandbox *s, struct policy *p, const char *name);
 /* Writes the fields of a request that pass, as the rules have them. plain_body: its
  * Content-Encoding does not hold any more. 0, or the status to refuse the request with; why then
  * says why. `out` must not move while it is written to: it gets secrets. */

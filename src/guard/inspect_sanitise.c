@@ -142,7 +142,7 @@ int cleaner_end(struct cleaner *c, struct strbuf *out)
     return 0;
 }
 
-void cleaner_record(const struct cleaner *c, struct subject *s, const char *name, const char *rule)
+void cleaner_record(const struct cleaner *c, struct sandbox *s, const char *name, const char *rule)
 {
     AUTO(strbuf_done) struct strbuf text = {0};
     const struct sanitise_counts *counts = c->stream ? sanitise_stream_counts(c->stream) : NULL;

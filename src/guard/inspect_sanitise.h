@@ -30,4 +30,4 @@ int cleaner_feed(struct cleaner *c, const char *p, size_t len, size_t *ret_used,
 /* The body has ended. 1: call it again, there is more. */
 int cleaner_end(struct cleaner *c, struct strbuf *out);
 /* What was found goes on record. */
-void cleaner_record(const struct cleaner *c, struct subject *s, const char *name, const char *rule);
+void cleaner_record(const struct cleaner *c, struct sandbox *s, const char *name, const char *rule);

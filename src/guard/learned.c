@@ -20,7 +20,7 @@ static size_t slot_of(const struct net_addr *a)
     return h % SLOTS;
 }
 
-void learned_note(struct subject *s, const char *name, const struct net_addr *a)
+void learned_note(struct sandbox *s, const char *name, const struct net_addr *a)
 {
     size_t at = slot_of(a);
 
@@ -34,7 +34,7 @@ void learned_note(struct subject *s, const char *name, const struct net_addr *a)
     s->learned->slots[at].address = *a;
 }
 
-const char *learned_name(const struct subject *s, const struct net_addr *a)
+const char *learned_name(const struct sandbox *s, const struct net_addr *a)
 {
     size_t at = slot_of(a);
 

@@ -6,7 +6,7 @@
 
 struct learned;
 
-void learned_note(struct subject *s, const char *name, const struct net_addr *a);
+void learned_note(struct sandbox *s, const char *name, const struct net_addr *a);
 /* NULL: none that is remembered. */
-const char *learned_name(const struct subject *s, const struct net_addr *a);
+const char *learned_name(const struct sandbox *s, const struct net_addr *a);
 void learned_free(struct learned *l); /* NULL is allowed */

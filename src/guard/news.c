@@ -75,7 +75,7 @@ static const char *protocol_of(const struct decision *d)
     return d->protocol && strcmp(d->protocol, "udp") == 0 ? "udp" : "tcp";
 }
 
-static void fill(struct egress_news *n, const struct subject *s, const struct decision *d)
+static void fill(struct egress_news *n, const struct sandbox *s, const struct decision *d)
 {
     char address[NET_ADDR_TEXT_MAX] = "";
     const char *why = d->allowed && d->detail ? d->detail : d->rule ? d->rule : d->detail;
@@ -116,7 +116,7 @@ static struct egress_news *place_in_full(struct guard_news *w, const char *id, b
 }
 
 /* There is no room: only the bytes matter. */
-static void squeeze_in(struct guard_news *w, struct subject *s, const struct egress_news *n)
+static void squeeze_in(struct guard_news *w, struct sandbox *s, const struct egress_news *n)
 {
     bool same = false;
     struct egress_news *place = place_in_full(w, s->id, &same);
@@ -134,7 +134,7 @@ static void squeeze_in(struct guard_news *w, struct subject *s, const struct egr
     }
 }
 
-void news_gather(struct subject *s, const struct decision *d)
+void news_gather(struct sandbox *s, const struct decision *d)
 {
     struct egress_news n;
 

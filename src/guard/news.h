@@ -9,4 +9,4 @@
 #include "guard/guard.h"
 
 /* From record_decision, for each. A guard that never had a front gathers nothing. */
-void news_gather(struct subject *s, const struct decision *d);
+void news_gather(struct sandbox *s, const struct decision *d);

@@ -9,10 +9,10 @@
 #define NS_PER_S 1000000000ull
 #define TOLD_NS  (60 * NS_PER_S)
 
-#define SUBJECTS_SHARE 8 /* of all pairs of descriptors, the part that connections never have */
+#define SANDBOXES_SHARE 8 /* of all pairs of descriptors, the part that connections never have */
 
 /* Each limit is on record once a minute: a flood must not become one of records. */
-static void tell(struct subject *s, bool *told, const char *rule)
+static void tell(struct sandbox *s, bool *told, const char *rule)
 {
     uint64_t now = clock_ns();
 
@@ -41,7 +41,7 @@ static bool take_token(struct quota *q, uint32_t rate)
 }
 
 /* NULL: it is of no tenant, and alone. */
-static struct account *account_of(struct subject *s)
+static struct account *account_of(struct sandbox *s)
 {
     struct account *a = s->account;
 
@@ -63,11 +63,11 @@ static struct account *account_of(struct subject *s)
  * for good, and a connection can be tried again. */
 static bool guard_is_full(const struct guard *g)
 {
-    return g->n_flows + g->n_subjects >= g->max_pairs ||
-           g->n_flows >= g->max_pairs - g->max_pairs / SUBJECTS_SHARE;
+    return g->n_flows + g->n_sandboxes >= g->max_pairs ||
+           g->n_flows >= g->max_pairs - g->max_pairs / SANDBOXES_SHARE;
 }
 
-enum quota_what quota_take_flow(struct subject *s)
+enum quota_what quota_take_flow(struct sandbox *s)
 {
     const struct policy_quota *limit = policy_quota(s->policy);
     struct account *account = account_of(s);
@@ -90,7 +90,7 @@ enum quota_what quota_take_flow(struct subject *s)
         tell(s, &q->told_guard, "connections of all sandboxes at a time");
         return QUOTA_GUARD;
     }
-    if (account && !share_has_room(account->flows, g->n_flows + g->n_subjects, g->max_pairs)) {
+    if (account && !share_has_room(account->flows, g->n_flows + g->n_sandboxes, g->max_pairs)) {
         tell(s, &q->told_guard, "connections of the tenant's sandboxes at a time");
         return QUOTA_GUARD;
     }
@@ -101,7 +101,7 @@ enum quota_what quota_take_flow(struct subject *s)
     return QUOTA_OK;
 }
 
-void quota_give_flow(struct subject *s)
+void quota_give_flow(struct sandbox *s)
 {
     s->quota.flows--;
     s->guard->n_flows--;
@@ -109,7 +109,7 @@ void quota_give_flow(struct subject *s)
         s->account->flows--;
 }
 
-bool quota_count(struct subject *s, uint64_t bytes)
+bool quota_count(struct sandbox *s, uint64_t bytes)
 {
     const struct policy_quota *limit = policy_quota(s->policy);
 

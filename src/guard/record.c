@@ -3,7 +3,7 @@
 #include "guard/news.h"
 #include "guard/policy.h"
 
-void record_decision(struct subject *s, const struct decision *d)
+void record_decision(struct sandbox *s, const struct decision *d)
 {
     const struct policy *policy = d->policy ? d->policy : s->policy;
     char address[NET_ADDR_TEXT_MAX] = "";

@@ -41,12 +41,12 @@ static void parts_done(struct parts *p)
     sanitiser_free(p->sanitiser);
 }
 
-static void each_subject(struct guard *g, void (*fn)(struct subject *s))
+static void each_sandbox(struct guard *g, void (*fn)(struct sandbox *s))
 {
-    struct subject *next;
+    struct sandbox *next;
 
-    for (size_t i = 0; i < ARRAY_SIZE(g->subjects); i++)
-        for (struct subject *s = g->subjects[i]; s; s = next) {
+    for (size_t i = 0; i < ARRAY_SIZE(g->sandboxes); i++)
+        for (struct sandbox *s = g->sandboxes[i]; s; s = next) {
             next = s->next;
             fn(s);
         }
@@ -63,7 +63,7 @@ static void put_parts(struct guard *g, struct parts *p)
         g->resolver = steal_ptr(&p->resolver);
     }
     if (p->sanitiser) {
-        each_subject(g, flows_reset_inspected);
+        each_sandbox(g, flows_reset_inspected);
         old.sanitiser = g->sanitiser;
         g->sanitiser = steal_ptr(&p->sanitiser);
     }
@@ -106,6 +106,6 @@ int settings_take(struct guard *g, int settings, int roots, int patterns, struct
         audit_set_limits(
             g->audit, &(struct audit_limits){.file_bytes = s.audit_size, .files = s.audit_files});
     log_set(&s);
-    each_subject(g, subject_judge_again);
+    each_sandbox(g, sandbox_judge_again);
     return 0;
 }

@@ -33,7 +33,7 @@ struct datagram {
 };
 
 struct udp_flow {
-    struct subject *subject;
+    struct sandbox *sandbox;
     struct policy *policy; /* that it was judged by */
     struct udp_flow *next, **prev;
     struct udp_flow *next_here;   /* in its place of `flows` */
@@ -62,7 +62,7 @@ static uint8_t bytes[DATAGRAM_MAX]; /* one thread */
 static struct udp_flow *flows[PLACES];  /* of all sandboxes, by their two ends */
 static struct udp_flow *asking[PLACES]; /* by seq */
 
-static struct udp_flow **place_of(const struct subject *s, const struct sockaddr_storage *local,
+static struct udp_flow **place_of(const struct sandbox *s, const struct sockaddr_storage *local,
                                   const struct sockaddr_storage *peer)
 {
     const struct sockaddr_in6 *ends[] = {(const struct sockaddr_in6 *)local,
@@ -77,12 +77,12 @@ static struct udp_flow **place_of(const struct subject *s, const struct sockaddr
     return &flows[(h ^ h >> 15) % PLACES];
 }
 
-static struct udp_flow *find(struct subject *s, const struct sockaddr_storage *local,
+static struct udp_flow *find(struct sandbox *s, const struct sockaddr_storage *local,
                              const struct sockaddr_storage *peer)
 {
     struct udp_flow *u = *place_of(s, local, peer);
 
-    while (u && (u->subject != s || memcmp(&u->local, local, sizeof *local) != 0 ||
+    while (u && (u->sandbox != s || memcmp(&u->local, local, sizeof *local) != 0 ||
                  memcmp(&u->peer, peer, sizeof *peer) != 0))
         u = u->next_here;
     return u;
@@ -90,15 +90,15 @@ static struct udp_flow *find(struct subject *s, const struct sockaddr_storage *l
 
 static void list(struct udp_flow *u)
 {
-    struct udp_flow **place = place_of(u->subject, &u->local, &u->peer);
+    struct udp_flow **place = place_of(u->sandbox, &u->local, &u->peer);
 
     u->next_here = *place;
     *place = u;
-    u->next = u->subject->udp_flows;
-    u->prev = &u->subject->udp_flows;
+    u->next = u->sandbox->udp_flows;
+    u->prev = &u->sandbox->udp_flows;
     if (u->next)
         u->next->prev = &u->next;
-    u->subject->udp_flows = u;
+    u->sandbox->udp_flows = u;
 }
 
 /* It asks no more. */
@@ -114,7 +114,7 @@ static void answered(struct udp_flow *u)
 
 static void unlist(struct udp_flow *u)
 {
-    struct udp_flow **at = place_of(u->subject, &u->local, &u->peer);
+    struct udp_flow **at = place_of(u->sandbox, &u->local, &u->peer);
 
     while (*at != u)
         at = &(*at)->next_here;
@@ -129,7 +129,7 @@ static void unlist(struct udp_flow *u)
 
 static void udp_end(struct udp_flow *u)
 {
-    struct subject *s = u->subject;
+    struct sandbox *s = u->sandbox;
     struct decision d = {.kind = "flow",
                          .protocol = "udp",
                          .allowed = u->allowed,
@@ -159,7 +159,7 @@ static void udp_end(struct udp_flow *u)
     quota_give_flow(s);
     policy_unref(u->policy);
     free(u);
-    subject_unref(s);
+    sandbox_unref(s);
 }
 
 static void refuse(struct udp_flow *u, const char *rule)
@@ -182,8 +182,8 @@ static void pass_on(int to, const uint8_t *p, size_t len)
 static bool take_datagram(struct udp_flow *u, int to, size_t len, uint64_t *total)
 {
     *total += len;
-    u->used_ms = uv_now(u->subject->guard->loop);
-    if (!quota_count(u->subject, len)) {
+    u->used_ms = uv_now(u->sandbox->guard->loop);
+    if (!quota_count(u->sandbox, len)) {
         u->error = "quota of bytes";
         udp_end(u);
         return false;
@@ -223,7 +223,7 @@ static void on_event(uv_poll_t *w, int status, int events)
 static void on_idle(uv_timer_t *t)
 {
     struct udp_flow *u = t->data;
-    uint64_t since_ns = (uv_now(u->subject->guard->loop) - u->used_ms) * 1000000;
+    uint64_t since_ns = (uv_now(u->sandbox->guard->loop) - u->used_ms) * 1000000;
 
     if (u->inside < 0 || since_ns >= UDP_IDLE_NS)
         udp_end(u);
@@ -268,7 +268,7 @@ static void wait_with(struct udp_flow *u, const uint8_t *p, size_t len)
 {
     struct datagram *d, **end = &u->waiting;
 
-    if (u->n_waiting == WAITING_MAX || !quota_count(u->subject, len))
+    if (u->n_waiting == WAITING_MAX || !quota_count(u->sandbox, len))
         return;
     d = xcalloc(1, sizeof *d + len);
     d->len = len;
@@ -281,7 +281,7 @@ static void wait_with(struct udp_flow *u, const uint8_t *p, size_t len)
 
 static void open_ends(struct udp_flow *u, const struct net_addr *to)
 {
-    struct guard *g = u->subject->guard;
+    struct guard *g = u->sandbox->guard;
     const char *why;
 
     u->outside = dial_udp(g, to, &why);
@@ -295,7 +295,7 @@ static void open_ends(struct udp_flow *u, const struct net_addr *to)
         udp_end(u);
         return;
     }
-    u->seq = warden_link_ask_udp(g->link, u->subject, &u->local, &u->peer);
+    u->seq = warden_link_ask_udp(g->link, u->sandbox, &u->local, &u->peer);
     u->next_asking = asking[u->seq % PLACES];
     asking[u->seq % PLACES] = u;
 }
@@ -339,7 +339,7 @@ static const char *refused_protocol(const struct guard *g, const struct net_addr
 /* By address, or by the name that the address stands for: datagrams carry no other. */
 static void judge(const struct udp_flow *u, const struct policy *p, struct judgement *ret)
 {
-    const struct guard *g = u->subject->guard;
+    const struct guard *g = u->sandbox->guard;
     const struct net_addr *to = u->dialled.port ? &u->dialled : u->name[0] ? NULL : &u->dst;
     struct judgement fallback = {0};
     const char *why = refused_protocol(g, &u->dst);
@@ -362,8 +362,8 @@ static void judge(const struct udp_flow *u, const struct policy *p, struct judge
 
 static void begin(struct udp_flow *u)
 {
-    struct guard *g = u->subject->guard;
-    const char *name = fake_is(&u->dst) ? fake_name(u->subject, &u->dst) : NULL;
+    struct guard *g = u->sandbox->guard;
+    const char *name = fake_is(&u->dst) ? fake_name(u->sandbox, &u->dst) : NULL;
     struct judgement j;
 
     if (name)
@@ -387,7 +387,7 @@ static void begin(struct udp_flow *u)
 }
 
 /* A datagram that came to the listener, in `bytes`. */
-static void take(struct subject *s, const struct sockaddr_storage *local,
+static void take(struct sandbox *s, const struct sockaddr_storage *local,
                  const struct sockaddr_storage *peer, size_t len)
 {
     struct udp_flow *u = find(s, local, peer);
@@ -404,7 +404,7 @@ static void take(struct subject *s, const struct sockaddr_storage *local,
     if (net_addr_from((const struct sockaddr *)local, &dst) < 0 || quota_take_flow(s) != QUOTA_OK)
         return;
     u = xcalloc(1, sizeof *u);
-    *u = (struct udp_flow){.subject = subject_ref(s),
+    *u = (struct udp_flow){.sandbox = sandbox_ref(s),
                            .policy = policy_ref(s->policy),
                            .dst = dst,
                            .local = *local,
@@ -421,7 +421,7 @@ static void take(struct subject *s, const struct sockaddr_storage *local,
 /* ---- the listener ---------------------------------------------------------------------------- */
 
 struct question {
-    struct subject *subject;
+    struct sandbox *sandbox;
     struct question *next, **prev;
     struct sockaddr_storage local, peer;
     struct dns_pending *pending;
@@ -430,7 +430,7 @@ struct question {
 
 static void question_free(struct question *q)
 {
-    struct subject *s = q->subject;
+    struct sandbox *s = q->sandbox;
 
     if (q->gone)
         *q->gone = true;
@@ -438,7 +438,7 @@ static void question_free(struct question *q)
         q->next->prev = q->prev;
     *q->prev = q->next;
     free(q);
-    subject_unref(s);
+    sandbox_unref(s);
 }
 
 /* Where it comes from. The listener is an IPv6 socket, but on a machine without IPv6. */
@@ -476,11 +476,11 @@ static void answer(void *arg, const uint8_t *p, size_t len)
                        .msg_controllen = sizeof control.room};
 
     put_source(&m, q);
-    sendmsg(q->subject->udp, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+    sendmsg(q->sandbox->udp, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
     question_free(q);
 }
 
-static void ask(struct subject *s, const struct sockaddr_storage *local,
+static void ask(struct sandbox *s, const struct sockaddr_storage *local,
                 const struct sockaddr_storage *peer, const uint8_t *p, size_t len)
 {
     struct question *q = xcalloc(1, sizeof *q);
@@ -488,7 +488,7 @@ static void ask(struct subject *s, const struct sockaddr_storage *local,
     struct question **head = &s->questions;
     bool gone = false;
 
-    *q = (struct question){.subject = subject_ref(s),
+    *q = (struct question){.sandbox = sandbox_ref(s),
                            .local = *local,
                            .peer = *peer,
                            .next = *head,
@@ -536,7 +536,7 @@ static bool original_destination(struct msghdr *m, struct sockaddr_storage *ret)
     return false;
 }
 
-bool udp_receive(struct subject *s)
+bool udp_receive(struct sandbox *s)
 {
     for (unsigned i = 0; i < TURN_MAX; i++) {
         struct sockaddr_storage peer = {0}, local;
@@ -567,7 +567,7 @@ bool udp_receive(struct subject *s)
 
 /* ---- another policy -------------------------------------------------------------------------- */
 
-void udp_judge_again(struct subject *s)
+void udp_judge_again(struct sandbox *s)
 {
     struct udp_flow *next;
 
@@ -586,7 +586,7 @@ void udp_judge_again(struct subject *s)
     }
 }
 
-void udp_reset_all(struct subject *s)
+void udp_reset_all(struct sandbox *s)
 {
     while (s->udp_flows) {
         s->udp_flows->error = "the sandbox has ended";

@@ -72,7 +72,7 @@ static void take_policy(struct warden_link *l, const struct guard_message *m, in
 
     memcpy(a.id, m->id, sizeof a.id);
     a.code = document < 0 ? err_set(&e, SG_ERR_LIMIT, -EMFILE, "the guard has no descriptor left")
-                          : subject_set_policy(l->guard, m, document, &e);
+                          : sandbox_set_policy(l->guard, m, document, &e);
     snprintf(a.message, sizeof a.message, "%.255s", e.message);
     link_send(l, &a);
 }
@@ -97,9 +97,9 @@ static void take(struct warden_link *l, const struct guard_message *m, int *fds,
         if (n == 1)
             front_link_set(l->guard, steal_fd(&fds[0]));
         break;
-    case GUARD_BOX:
+    case GUARD_SANDBOX:
         if (n == 3)
-            subject_add(l->guard, m, steal_fd(&fds[0]), steal_fd(&fds[1]), fds[2]);
+            sandbox_add(l->guard, m, steal_fd(&fds[0]), steal_fd(&fds[1]), fds[2]);
         else
             log_line(LEVEL_ERROR, "guard: sandbox %s has no way out: descriptors were lost", m->id);
         break;
@@ -107,7 +107,7 @@ static void take(struct warden_link *l, const struct guard_message *m, int *fds,
         take_policy(l, m, fds[0]); /* whose descriptor may have been lost */
         break;
     case GUARD_GONE:
-        subject_remove(l->guard, m);
+        sandbox_remove(l->guard, m);
         break;
     case GUARD_UDP:
         udp_got_socket(l->guard, m->seq, m->code, n == 1 ? steal_fd(&fds[0]) : -1);
@@ -194,7 +194,7 @@ static void unmapped(const struct sockaddr_storage *from, struct sockaddr_storag
         net_addr_to(&a, ret);
 }
 
-uint64_t warden_link_ask_udp(struct warden_link *l, const struct subject *s,
+uint64_t warden_link_ask_udp(struct warden_link *l, const struct sandbox *s,
                              const struct sockaddr_storage *local,
                              const struct sockaddr_storage *peer)
 {

@@ -8,16 +8,16 @@ int warden_link_open(struct guard *g, int fd, struct sg_error *e);
 /* From now on in the loop. Tells the warden that we are ready. */
 void warden_link_start(struct guard *g);
 /* Asks for a socket inside; udp_got_socket gets it. Returns the question's number. */
-uint64_t warden_link_ask_udp(struct warden_link *l, const struct subject *s,
+uint64_t warden_link_ask_udp(struct warden_link *l, const struct sandbox *s,
                              const struct sockaddr_storage *local,
                              const struct sockaddr_storage *peer);
 
-/* subject.c. What the warden says of sandboxes; the descriptors are taken over. */
-void subject_add(struct guard *g, const struct guard_message *m, int tcp, int udp, int document);
+/* sandbox.c. What the warden says of sandboxes; the descriptors are taken over. */
+void sandbox_add(struct guard *g, const struct guard_message *m, int tcp, int udp, int document);
 /* 0, or why not. */
-int subject_set_policy(struct guard *g, const struct guard_message *m, int document,
+int sandbox_set_policy(struct guard *g, const struct guard_message *m, int document,
                        struct sg_error *e);
-void subject_remove(struct guard *g, const struct guard_message *m);
+void sandbox_remove(struct guard *g, const struct guard_message *m);
 
 /* settings.c. Takes the three texts over. first: before the filter. */
 int settings_take(struct guard *g, int settings, int roots, int patterns, struct sg_error *e);

@@ -2,12 +2,12 @@
 
 #include "lib/base/fds.h"
 #include "warden/server.h"
-#include "warden/sandboxes/ward.h"
+#include "warden/sandboxes/tenant_pool.h"
 
 int descriptors_admit(struct server *s, struct sg_error *e)
 {
     while (fds_level() >= FDS_SCARCE)
-        if (!wards_relieve(s))
+        if (!tenant_pools_relieve(s))
             return err_set(e, SG_ERR_LIMIT, -EMFILE,
                            "the server has %llu of %llu descriptors open and keeps the rest back: "
                            "end some sandboxes, or raise its limit (LimitNOFILE= of the service)",

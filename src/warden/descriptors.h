@@ -2,8 +2,8 @@
  *
  *   FDS_LOW      pools are not refilled; what slots keep for their next sandbox goes, piece by
  *                piece, when there is time
- *   FDS_SCARCE   before anything new is begun, what is kept goes at once, then wards that nobody
- *                uses; if that is not enough it is refused, to be tried again later
+ *   FDS_SCARCE   before anything new is begun, what is kept goes at once, then tenant pools that
+ * nobody uses; if that is not enough it is refused, to be tried again later
  *
  * What is kept back is for what goes on: ending, pausing, figures, the front's messages. */
 #pragma once

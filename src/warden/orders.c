@@ -12,12 +12,12 @@
 #include "engine/sandbox.h"
 #include "warden/descriptors.h"
 #include "warden/processes/guard_process.h"
-#include "warden/sandboxes/guest.h"
-#include "warden/sandboxes/layer.h"
-#include "warden/sandboxes/moment.h"
+#include "warden/sandboxes/sandbox.h"
+#include "warden/sandboxes/snapshot.h"
+#include "warden/sandboxes/checkpoint.h"
 #include "warden/processes/notify.h"
 #include "warden/server.h"
-#include "warden/sandboxes/ward.h"
+#include "warden/sandboxes/tenant_pool.h"
 #include "warden/processes/workers.h"
 
 /* ---- what each order must carry -------------------------------------------------------------- */
@@ -78,14 +78,15 @@ static int read_policy(const struct order *o, int fd, struct policy_text *ret, s
     return 0;
 }
 
-static int check_layer(struct server *s, const char *name, struct layer **ret, struct sg_error *e)
+static int check_snapshot(struct server *s, const char *name, struct snapshot **ret,
+                          struct sg_error *e)
 {
-    struct layer *l = NULL;
+    struct snapshot *l = NULL;
 
     if (name[0] && !id_valid(name))
         return err_set(e, SG_ERR_INVALID, -EINVAL, "a snapshot's name is 20 letters and digits");
     if (name[0]) {
-        l = layer_find(s, name);
+        l = snapshot_find(s, name);
         if (!l)
             return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no snapshot '%s'", name);
     }
@@ -94,20 +95,20 @@ static int check_layer(struct server *s, const char *name, struct layer **ret, s
 }
 
 /* What a new sandbox has: a moment, if there is one of that name; else a layer. */
-static int check_source(struct server *s, const struct order *o, struct moment **ret_moment,
-                        struct layer **ret_layer, struct sg_error *e)
+static int check_source(struct server *s, const struct order *o, struct checkpoint **ret_checkpoint,
+                        struct snapshot **ret_snapshot, struct sg_error *e)
 {
-    struct moment *m = o->layer[0] ? moment_find(s, o->layer) : NULL;
+    struct checkpoint *m = o->snapshot[0] ? checkpoint_find(s, o->snapshot) : NULL;
 
     if (m && strcmp(m->tenant, o->tenant) != 0)
-        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no snapshot '%s'", o->layer);
+        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no snapshot '%s'", o->snapshot);
     /* Of a snapshot the files alone are wanted: those that are on disk. */
-    if (m && !(o->flags & ORDER_STATE) && layer_find(s, o->layer))
+    if (m && !(o->flags & ORDER_STATE) && snapshot_find(s, o->snapshot))
         m = NULL;
-    *ret_moment = m;
+    *ret_checkpoint = m;
     if (!m)
-        return check_layer(s, o->layer, ret_layer, e);
-    *ret_layer = m->layer;
+        return check_snapshot(s, o->snapshot, ret_snapshot, e);
+    *ret_snapshot = m->snapshot;
     return 0;
 }
 
@@ -115,8 +116,8 @@ static int order_create(struct server *s, const struct ticket *t, struct order *
                         struct sg_error *e)
 {
     struct policy_text policy = {0};
-    struct moment *moment = NULL;
-    struct layer *layer = NULL;
+    struct checkpoint *checkpoint = NULL;
+    struct snapshot *snapshot = NULL;
     int r = check_note(fds[0], e);
 
     if (r == 0 && !id_valid(o->tenant))
@@ -124,67 +125,67 @@ static int order_create(struct server *s, const struct ticket *t, struct order *
     if (r == 0)
         r = complete_limits(s, &o->limits, e);
     if (r == 0)
-        r = check_source(s, o, &moment, &layer, e);
-    if (r == 0 && guest_find(s, o->id))
+        r = check_source(s, o, &checkpoint, &snapshot, e);
+    if (r == 0 && sandbox_find(s, o->id))
         r = err_set(e, SG_ERR_INVALID, -EEXIST, "there is a sandbox '%s' already", o->id);
     if (r == 0)
         r = read_policy(o, fds[1], &policy, e);
     if (r == 0)
-        guest_create(s, t, o, layer, moment, steal_fd(&fds[0]), &policy);
+        sandbox_create(s, t, o, snapshot, checkpoint, steal_fd(&fds[0]), &policy);
     return r;
 }
 
-static int order_policy(struct guest *g, const struct ticket *t, const struct order *o, int fd,
+static int order_policy(struct sandbox *g, const struct ticket *t, const struct order *o, int fd,
                         struct sg_error *e)
 {
     struct policy_text policy;
     int r = read_policy(o, fd, &policy, e);
 
     if (r == 0)
-        guest_policy(g, t, &policy);
+        sandbox_policy(g, t, &policy);
     return r;
 }
 
 /* Both are looked at by name, and must be the tenant's whose sandbox it is. */
-static int order_checkpoint(struct server *s, struct guest *g, const struct ticket *t,
+static int order_checkpoint(struct server *s, struct sandbox *g, const struct ticket *t,
                             struct order *o, int *fds, struct sg_error *e)
 {
     int r = check_note(fds[0], e);
 
-    if (r == 0 && !id_valid(o->layer))
+    if (r == 0 && !id_valid(o->snapshot))
         r = err_set(e, SG_ERR_INVALID, -EINVAL, "a checkpoint's name is 20 letters and digits");
     if (r == 0 && o->n_kernels > ORDER_KERNELS_MAX)
         r = err_set(e, SG_ERR_INVALID, -E2BIG, "a sandbox has at most %d kernels",
                     ORDER_KERNELS_MAX);
-    if (r == 0 && (moment_find(s, o->layer) || layer_find(s, o->layer)))
-        r = err_set(e, SG_ERR_INVALID, -EEXIST, "there is a checkpoint '%s' already", o->layer);
+    if (r == 0 && (checkpoint_find(s, o->snapshot) || snapshot_find(s, o->snapshot)))
+        r = err_set(e, SG_ERR_INVALID, -EEXIST, "there is a checkpoint '%s' already", o->snapshot);
     if (r == 0)
-        guest_checkpoint(g, t, o, steal_fd(&fds[0]));
+        sandbox_checkpoint(g, t, o, steal_fd(&fds[0]));
     return r;
 }
 
-static int order_rewind(struct server *s, struct guest *g, const struct ticket *t,
+static int order_rewind(struct server *s, struct sandbox *g, const struct ticket *t,
                         const struct order *o, struct sg_error *e)
 {
-    struct moment *m = id_valid(o->layer) ? moment_find(s, o->layer) : NULL;
+    struct checkpoint *m = id_valid(o->snapshot) ? checkpoint_find(s, o->snapshot) : NULL;
 
-    if (!m || strcmp(m->tenant, guest_tenant(g)) != 0)
-        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no checkpoint '%s'", o->layer);
-    guest_back_to(g, t, o, m);
+    if (!m || strcmp(m->tenant, sandbox_tenant(g)) != 0)
+        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no checkpoint '%s'", o->snapshot);
+    sandbox_back_to(g, t, o, m);
     return 0;
 }
 
-static int order_guest(struct server *s, const struct ticket *t, struct order *o, int *fds,
-                       struct sg_error *e)
+static int order_sandbox(struct server *s, const struct ticket *t, struct order *o, int *fds,
+                         struct sg_error *e)
 {
-    struct guest *g = guest_find(s, o->id);
+    struct sandbox *g = sandbox_find(s, o->id);
     int r = 0;
 
     if (!g)
         return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no sandbox '%s'", o->id);
     if (o->op == ORDER_NOTE)
         r = check_note(fds[0], e);
-    if (o->op == ORDER_SNAPSHOT && !id_valid(o->layer))
+    if (o->op == ORDER_SNAPSHOT && !id_valid(o->snapshot))
         r = err_set(e, SG_ERR_INVALID, -EINVAL, "a snapshot's name is 20 letters and digits");
     if (r < 0)
         return r;
@@ -195,43 +196,43 @@ static int order_guest(struct server *s, const struct ticket *t, struct order *o
     if (o->op == ORDER_REWIND)
         return order_rewind(s, g, t, o, e);
     if (o->op == ORDER_NOTE)
-        guest_note(g, t, steal_fd(&fds[0]));
+        sandbox_note(g, t, steal_fd(&fds[0]));
     else if (o->op == ORDER_DEADLINE)
-        guest_deadline(g, t, o->deadline_ns, (enum order_expiry)o->on_expiry);
+        sandbox_deadline(g, t, o->deadline_ns, (enum order_expiry)o->on_expiry);
     else if (o->op == ORDER_KILL)
-        guest_kill(g, t);
+        sandbox_kill(g, t);
     else if (o->op == ORDER_STATS)
-        guest_stats(g, t);
+        sandbox_stats(g, t);
     else
-        guest_order(g, t, o);
+        sandbox_order(g, t, o);
     return 0;
 }
 
 static int order_save(struct server *s, const struct ticket *t, const struct order *o,
                       struct sg_error *e)
 {
-    struct moment *m = o->layer[0] ? moment_find(s, o->layer) : NULL;
+    struct checkpoint *m = o->snapshot[0] ? checkpoint_find(s, o->snapshot) : NULL;
 
     if (!m)
-        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no checkpoint '%s'", o->layer);
-    moment_save(m, t);
+        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no checkpoint '%s'", o->snapshot);
+    checkpoint_save(m, t);
     return 0;
 }
 
 static int order_forget(struct server *s, const struct ticket *t, struct order *o,
                         struct sg_error *e)
 {
-    struct moment *m = o->layer[0] ? moment_find(s, o->layer) : NULL;
-    struct layer *l = NULL;
-    int r = o->layer[0] ? check_layer(s, o->layer, &l, e)
-                        : err_set(e, SG_ERR_INVALID, -EINVAL, "no snapshot was named");
+    struct checkpoint *m = o->snapshot[0] ? checkpoint_find(s, o->snapshot) : NULL;
+    struct snapshot *l = NULL;
+    int r = o->snapshot[0] ? check_snapshot(s, o->snapshot, &l, e)
+                           : err_set(e, SG_ERR_INVALID, -EINVAL, "no snapshot was named");
 
     if (r < 0 && !m)
         return r;
     if (m)
-        moment_forget(m);
+        checkpoint_forget(m);
     if (l)
-        layer_forget(s, l);
+        snapshot_forget(s, l);
     front_answer(s, t, NULL, -1);
     return 0;
 }
@@ -255,9 +256,9 @@ static int order_figures(struct server *s, const struct ticket *t, struct sg_err
 
     process_figures(&f.warden);
     memcpy(f.faults, s->faults, sizeof f.faults);
-    for (const struct ward *w = s->wards; w; w = w->next)
+    for (const struct tenant_pool *w = s->tenant_pools; w; w = w->next)
         f.pool += w->n_ready;
-    guests_count(s, &f);
+    sandboxes_count(s, &f);
     fd = text_memfd((const char *)&f, sizeof f, e);
     if (fd < 0)
         return fd;
@@ -281,10 +282,10 @@ static bool order_about_itself(struct server *s, const struct order *o)
 {
     if (o->op == ORDER_READY)
         state_note_used(&s->state);
-    if (o->op == ORDER_READY && servant_ready(&s->front))
+    if (o->op == ORDER_READY && child_program_ready(&s->front))
         notify_tell("READY=1");
     if (o->op == ORDER_FAILED)
-        servant_failing(&s->front, o->message);
+        child_program_failing(&s->front, o->message);
     return o->op == ORDER_READY || o->op == ORDER_FAILED || o->op == ORDER_BEAT;
 }
 
@@ -313,7 +314,7 @@ static int carry_out(struct server *s, const struct ticket *t, struct order *o, 
         return order_readiness(s, t, e);
     if (!id_valid(o->id))
         return err_set(e, SG_ERR_INVALID, -EINVAL, "a sandbox's id is 20 letters and digits");
-    return o->op == ORDER_CREATE ? order_create(s, t, o, fds, e) : order_guest(s, t, o, fds, e);
+    return o->op == ORDER_CREATE ? order_create(s, t, o, fds, e) : order_sandbox(s, t, o, fds, e);
 }
 
 int orders_take(struct server *s, struct order *o, int fds[ORDER_FDS_MAX])
@@ -322,7 +323,7 @@ int orders_take(struct server *s, struct order *o, int fds[ORDER_FDS_MAX])
     struct sg_error e = {0};
     int r;
 
-    o->id[ID_LEN] = o->tenant[ORDER_TENANT_LEN] = o->layer[ID_LEN] = '\0';
+    o->id[ID_LEN] = o->tenant[ORDER_TENANT_LEN] = o->snapshot[ID_LEN] = '\0';
     o->message[sizeof o->message - 1] = '\0';
     if (o->magic != ORDER_MAGIC || o->op == 0 || o->op >= ORDER_MAX_ ||
         o->on_expiry >= EXPIRY_MAX_ ||
@@ -387,10 +388,10 @@ void orders_greet(struct server *s)
     orders_tell_settings(s);
     guard_meet_front(s);
     workers_meet_front(s);
-    guests_introduce(s);
-    moments_introduce(s);
+    sandboxes_introduce(s);
+    checkpoints_introduce(s);
     if (s->front.turn > 1) {
-        guests_tell_ends(s);
+        sandboxes_tell_ends(s);
         ready.flags |= TELL_AGAIN;
     }
     front_tell(s, &ready, NULL, 0);

@@ -4,7 +4,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/log/log.h"
-#include "warden/sandboxes/grave.h"
+#include "warden/sandboxes/teardown.h"
 #include "warden/server.h"
 
 #define APART_NS 1000000000ull
@@ -23,7 +23,7 @@ void readiness_failed(struct server *s, const struct sg_error *e)
 static void on_gone(void *arg, int r, const struct sg_error *e)
 {
     (void)r, (void)e;
-    ward_return(arg);
+    tenant_pool_return(arg);
 }
 
 static void on_made(void *arg, struct instance *i, const struct sg_error *e)
@@ -33,12 +33,12 @@ static void on_made(void *arg, struct instance *i, const struct sg_error *e)
 
     p->probing = false;
     if (i)
-        grave_dig(p->ward, i, on_gone, p->ward);
+        teardown_begin(p->tenant_pool, i, on_gone, p->tenant_pool);
     else
         readiness_failed(s, e);
     if (!i)
         log_line(LEVEL_WARN, "not ready, no sandbox can be made: %s", p->why);
-    ward_give_up(p->ward);
+    tenant_pool_give_up(p->tenant_pool);
 }
 
 static void probe(struct server *s)
@@ -47,14 +47,15 @@ static void probe(struct server *s)
     struct sg_error e = {0};
 
     p->probed_ns = clock_ns();
-    if (ward_get(s, WARD_NOBODY, &p->ward, &e) < 0) { /* which has told us why */
+    if (tenant_pool_get(s, TENANT_POOL_NOBODY, &p->tenant_pool, &e) <
+        0) { /* which has told us why */
         log_line(LEVEL_WARN, "not ready, no sandbox can be made: %s", e.message);
         return;
     }
     p->probing = true;
-    p->request = (struct ward_request){.bare = true, .done = on_made, .arg = s};
-    ward_usual_limits(p->ward, &p->request.limits);
-    ward_request(p->ward, &p->request);
+    p->request = (struct tenant_pool_request){.bare = true, .done = on_made, .arg = s};
+    tenant_pool_usual_limits(p->tenant_pool, &p->request.limits);
+    tenant_pool_request(p->tenant_pool, &p->request);
 }
 
 void readiness_start(struct server *s)

@@ -11,15 +11,15 @@
  * one at a time and a second apart. */
 #pragma once
 
-#include "warden/sandboxes/ward.h"
+#include "warden/sandboxes/tenant_pool.h"
 
 struct readiness {
     bool proved;
     bool probing;
     uint64_t probed_ns;
     char why[256];
-    struct ward *ward;
-    struct ward_request request;
+    struct tenant_pool *tenant_pool;
+    struct tenant_pool_request request;
 };
 
 void readiness_start(struct server *s);

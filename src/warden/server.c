@@ -13,14 +13,14 @@
 #include "lib/base/fds.h"
 #include "lib/log/log.h"
 #include "warden/providers/process/process.h"
-#include "warden/processes/errand.h"
+#include "warden/processes/task.h"
 #include "warden/processes/guard_process.h"
-#include "warden/sandboxes/guest.h"
-#include "warden/sandboxes/layer.h"
-#include "warden/sandboxes/moment.h"
+#include "warden/sandboxes/sandbox.h"
+#include "warden/sandboxes/snapshot.h"
+#include "warden/sandboxes/checkpoint.h"
 #include "warden/processes/notify.h"
 #include "warden/orders.h"
-#include "warden/sandboxes/ward.h"
+#include "warden/sandboxes/tenant_pool.h"
 #include "warden/processes/workers.h"
 #include "warden/host/cgroup_place.h"
 #include "warden/host/slots.h"
@@ -51,7 +51,7 @@ static void set_budget(struct server *s)
     s->budget.tenant_limit = s->settings.tenant_memory;
     if (cgroup_place_limit(s->place, s->budget.limit, &e) < 0)
         log_line(LEVEL_WARN, "%s", e.message);
-    wards_limit(s);
+    tenant_pools_limit(s);
 }
 
 /* ---- signals
@@ -113,7 +113,7 @@ static void reload(struct run *run)
     s->settings = new;
     log_set(&new);
     set_budget(s);
-    wards_renew(s);
+    tenant_pools_renew(s);
     guard_tell_settings(s);
     orders_tell_settings(s);
     log_line(LEVEL_INFO, "the settings have been read again");
@@ -210,7 +210,7 @@ static void on_idle(struct reactor *re)
 {
     struct server *s = CONTAINER_OF(re, struct server, reactor);
 
-    if (errands_idle(s) || wards_idle(s))
+    if (tasks_idle(s) || tenant_pools_idle(s))
         reactor_want_idle(re);
 }
 
@@ -262,14 +262,14 @@ static int start_state(struct server *s, bool anew, struct sg_error *e)
 }
 
 /* The guard first: a front finds it there. A server without a guard serves: nothing leaves. */
-static int start_servants(struct server *s, struct sg_error *e)
+static int start_child_programs(struct server *s, struct sg_error *e)
 {
     struct sg_error own = {0};
 
-    if (servant_start(&s->guard, &own) < 0)
+    if (child_program_start(&s->guard, &own) < 0)
         log_line(LEVEL_ERROR, "nothing leaves any sandbox for now: %s", own.message);
     workers_start(s);
-    int r = servant_start(&s->front, e);
+    int r = child_program_start(&s->front, e);
     if (r == 0)
         workers_say_trouble(s);
     return r;
@@ -326,13 +326,13 @@ static int start(struct run *run, struct sg_error *e)
     log_line(LEVEL_INFO, "sandboxes may have %llu MiB of memory together",
              (unsigned long long)(s->budget.limit >> 20));
     pressure_look(s);
-    r = layers_load(s, e);
+    r = snapshots_load(s, e);
     if (r == 0)
         r = serve_listen(s, e);
     if (r == 0)
         heartbeats_start(s);
     if (r == 0)
-        r = start_servants(s, e);
+        r = start_child_programs(s, e);
     if (r == 0)
         readiness_start(s);
     return r;
@@ -342,16 +342,16 @@ static int turns(struct run *run, struct sg_error *e)
 {
     struct server *s = &run->server;
 
-    while (!run->over && !(run->draining && !servant_lives(&s->front))) {
+    while (!run->over && !(run->draining && !child_program_lives(&s->front))) {
         int r = reactor_turn(&s->reactor);
         if (r < 0)
             return err_set(e, SG_ERR_INTERNAL, r, "wait for events: %s", strerror(-r));
-        if (servant_failed(&s->front))
+        if (child_program_failed(&s->front))
             return err_set(e, SG_ERR_UNSUPPORTED, -ECHILD, "the front cannot start: %s",
                            s->front.why);
-        if (servant_failed(&s->clerk))
+        if (child_program_failed(&s->dbworker))
             return err_set(e, SG_ERR_UNSUPPORTED, -ECHILD, "the clerk cannot start: %s",
-                           s->clerk.why);
+                           s->dbworker.why);
     }
     return 0;
 }
@@ -361,19 +361,19 @@ static void finish(struct run *run)
     struct server *s = &run->server;
 
     heartbeats_stop(s);
-    servant_end(&s->front, 0);
+    child_program_end(&s->front, 0);
     workers_end(s);
     close_listeners(s);
     s->closing = true;
     pressure_stop(s);
-    guests_close(s);
+    sandboxes_close(s);
     budget_done(&s->budget);
-    moments_close(s);
-    errands_close(s);
-    wards_close(s);
+    checkpoints_close(s);
+    tasks_close(s);
+    tenant_pools_close(s);
     cgroup_place_close(s->place);
-    servant_end(&s->guard, GUARD_GRACE_MS);
-    layers_unload(s);
+    child_program_end(&s->guard, GUARD_GRACE_MS);
+    snapshots_unload(s);
     logfile_close(&s->log);
     state_close(&s->state);
     tls_text_done(&s->tls);
@@ -390,10 +390,10 @@ int serve_run(const struct serve_call *call, struct sg_error *e)
     *run = (struct run){.server = {.reactor.epoll_fd = -1,
                                    .state = STATE_NONE,
                                    .log = LOGFILE_NONE,
-                                   .front = SERVANT_NONE,
-                                   .guard = SERVANT_NONE,
-                                   .clerk = SERVANT_NONE,
-                                   .herald = SERVANT_NONE},
+                                   .front = CHILD_PROGRAM_NONE,
+                                   .guard = CHILD_PROGRAM_NONE,
+                                   .dbworker = CHILD_PROGRAM_NONE,
+                                   .exporter = CHILD_PROGRAM_NONE},
                         .call = call,
                         .signals.fd = -1};
     r = serve_settings(call, &run->server.settings, e);

@@ -2,12 +2,12 @@
  *
  *   server.c   start, signals, reload, end            front_process.c  the process that speaks HTTP
  *   state.c    the state directory                    guard_process.c  the one all traffic goes
- * through guest.c    sandboxes by id, and what they do      orders.c         what the front asks
- * for ward.c     a tenant's domain and pool             servant.c        what front and guard share
- *   grave.c    sandboxes that end                     layer.c          snapshots
+ * through sandbox.c    sandboxes by id, and what they do      orders.c         what the front asks
+ * for tenant pool.c     a tenant's domain and pool             child program.c        what front
+ * and guard share grave.c    sandboxes that end                     layer.c          snapshots
  *   reactor.c  the event loop                         logfile.c        what is said about it all
  *   heartbeat.c  which process hangs                  faults.c, trouble.c  which failed, and why
- *   helpers.c  and those of a ward                    notify.c         what systemd is told
+ *   helpers.c  and those of a tenant pool                    notify.c         what systemd is told
  *   budget.c   shares of the machine's memory         pressure.c       when it is short
  *
  * One thread; nothing waits. What takes long is done by the kernel (a sandbox that ends), by a
@@ -18,7 +18,7 @@
 #include "wire/warden.h"
 #include "lib/settings/settings.h"
 #include "warden/processes/front_process.h"
-#include "warden/sandboxes/guest.h"
+#include "warden/sandboxes/sandbox.h"
 #include "warden/processes/heartbeat.h"
 #include "warden/logfile.h"
 #include "warden/memory/budget.h"
@@ -27,14 +27,14 @@
 #include "warden/reactor.h"
 #include "warden/state.h"
 
-#define GUEST_BUCKETS 4096
+#define SANDBOX_BUCKETS 4096
 
 #define LISTENERS_MAX 16
 
-struct guest;
-struct ward;
-struct layer;
-struct moment;
+struct sandbox;
+struct tenant_pool;
+struct snapshot;
+struct checkpoint;
 struct discard;
 struct cgroup_place;
 
@@ -67,29 +67,29 @@ struct server {
         uint64_t pools, kernels; /* that were let go, so far */
     } pressure;
     struct logfile log;
-    struct servant front, guard;
-    struct servant clerk, herald; /* see workers.h */
+    struct child_program front, guard;
+    struct child_program dbworker, exporter; /* see workers.h */
     struct heartbeats beats;
     uint64_t faults[PROCESS_MAX_][PROCESS_FAULT_MAX_]; /* see faults.h */
     struct readiness readiness;
     enum egress_path path; /* how sandboxes' connections come to the guard; 0: not at all */
-    uint64_t lives;        /* of guests, counted */
-    struct guest *guests[GUEST_BUCKETS];
-    struct ward *wards;
-    struct layer *layers;
-    struct moment *moments;
-    struct discard *discards; /* see errand.h */
+    uint64_t lives;        /* of sandboxes, counted */
+    struct sandbox *sandboxes[SANDBOX_BUCKETS];
+    struct tenant_pool *tenant_pools;
+    struct snapshot *snapshots;
+    struct checkpoint *checkpoints;
+    struct discard *discards; /* see task.h */
     struct timer discard_timer;
     bool discards_due;
-    bool squashing;  /* strata are being merged */
-    bool closing;    /* nothing is begun any more */
-    size_t n_graves; /* sandboxes that have not ended yet */
+    bool squashing;     /* layers are being merged */
+    bool closing;       /* nothing is begun any more */
+    size_t n_teardowns; /* sandboxes that have not ended yet */
     int listeners[LISTENERS_MAX];
     size_t n_listeners;
     size_t n_plain_listeners;     /* the others, behind them, are for metrics alone */
     uint64_t made, pooled, ended; /* sandboxes, so far */
-    /* The last of them: at[ended % ENDS_KEPT] is next. See guests_tell_ends. */
-    struct guest_ended ends[ENDS_KEPT];
+    /* The last of them: at[ended % ENDS_KEPT] is next. See sandboxes_tell_ends. */
+    struct sandbox_ended ends[ENDS_KEPT];
     struct tls_text tls;
     struct extra_text extra;
 };

@@ -11,7 +11,7 @@
 #include "lib/base/ids.h"
 #include "lib/log/log.h"
 #include "warden/host/idmap.h"
-#include "warden/layers/layers.h"
+#include "warden/layers/mounts.h"
 
 /* mkdir -p for the few levels of a path that the administrator gave. */
 static int make_parents(const char *path, struct sg_error *e)
@@ -95,14 +95,14 @@ static int open_sub(int dir, const char *name, uint32_t uid, uint32_t gid, struc
     return steal_fd(&fd);
 }
 
-/* Removing may take long: here it only gets a name that layers_load removes. */
+/* Removing may take long: here it only gets a name that snapshots_load removes. */
 static int empty_work(struct state *s, struct sg_error *e)
 {
     char id[ID_LEN + 1], old[ID_LEN + 8];
 
     id_random(id);
     snprintf(old, sizeof old, "old-%s", id);
-    if (renameat(s->dir, "work", s->layers, old) < 0 && errno != ENOENT)
+    if (renameat(s->dir, "work", s->snapshots, old) < 0 && errno != ENOENT)
         return err_errno(e, "empty '%s/work'", s->path);
     return 0;
 }
@@ -114,7 +114,7 @@ static bool can_map_ids(int dir)
     AUTO(close_p) int userns = -1, mapped = -1;
 
     return idmap_open(&map, &userns, NULL) == 0 &&
-           layers_map_dir(dir, "", userns, &mapped, NULL) == 0;
+           mounts_map_dir(dir, "", userns, &mapped, NULL) == 0;
 }
 
 /* ---- the database -----------------------------------------------------------------------------
@@ -140,7 +140,7 @@ static bool has_database(const struct state *s)
 
 static bool has_snapshots(const struct state *s)
 {
-    int fd = openat(s->layers, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(s->snapshots, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
     bool found = false;
@@ -166,9 +166,9 @@ static int move_aside(struct state *s, struct sg_error *e)
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
         if (renameat(s->dir, names[i], aside, names[i]) < 0 && errno != ENOENT)
             return err_errno(e, "move '%s/%s' aside", s->path, names[i]);
-    close_p(&s->layers);
-    s->layers = open_sub(s->dir, "layers", 0, 0, e);
-    return s->layers < 0 ? s->layers : 0;
+    close_p(&s->snapshots);
+    s->snapshots = open_sub(s->dir, "layers", 0, 0, e);
+    return s->snapshots < 0 ? s->snapshots : 0;
 }
 
 int state_check_database(struct state *s, bool anew, struct sg_error *e)
@@ -265,7 +265,7 @@ int state_open(struct state *s, const char *path, struct sg_error *e)
     if (r >= 0)
         r = t.lock = take_lock(t.dir, path, e);
     if (r >= 0)
-        r = t.layers = open_sub(t.dir, "layers", 0, 0, e);
+        r = t.snapshots = open_sub(t.dir, "layers", 0, 0, e);
     if (r >= 0)
         r = empty_work(&t, e);
     if (r >= 0)
@@ -274,7 +274,7 @@ int state_open(struct state *s, const char *path, struct sg_error *e)
         state_close(&t);
         return r;
     }
-    t.maps_ids = can_map_ids(t.layers);
+    t.maps_ids = can_map_ids(t.snapshots);
     name_server(&t);
     *s = t;
     return 0;
@@ -283,7 +283,7 @@ int state_open(struct state *s, const char *path, struct sg_error *e)
 void state_close(struct state *s)
 {
     close_p(&s->work);
-    close_p(&s->layers);
+    close_p(&s->snapshots);
     close_p(&s->lock);
     close_p(&s->dir);
     *s = (struct state)STATE_NONE;

@@ -19,21 +19,21 @@
 struct state {
     char path[512];
     char name[24]; /* of the server on this machine: one for each directory */
-    int dir, lock, layers, work;
+    int dir, lock, snapshots, work;
     bool used;     /* it is noted */
     bool maps_ids; /* whether layers on its file system can be given to sandboxes */
 };
 
-#define STATE_NONE                                      \
-    {                                                   \
-        .dir = -1, .lock = -1, .layers = -1, .work = -1 \
+#define STATE_NONE                                         \
+    {                                                      \
+        .dir = -1, .lock = -1, .snapshots = -1, .work = -1 \
     }
 
 /* Makes what is missing, takes the lock, empties work/. */
 int state_open(struct state *s, const char *path, struct sg_error *e);
 /* Whether the front's database is gone: this directory has been used, or has snapshots, and the
  * database is missing or empty. Then -ENODATA, with what to do; or, anew, front/ and layers/ are
- * moved aside, and 0. Before state_give and layers_load. */
+ * moved aside, and 0. Before state_give and snapshots_load. */
 int state_check_database(struct state *s, bool anew, struct sg_error *e);
 /* From now on a missing database is noticed. */
 void state_note_used(struct state *s);

@@ -7,7 +7,7 @@
 
 struct end_kind {
     const char *word, *text;
-    enum log_layer layer;
+    enum fault fault;
     bool wanted; /* it was told to end, or its time was over: that is no news to its user */
 };
 

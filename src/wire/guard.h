@@ -5,7 +5,7 @@
  *     GUARD_SETTINGS + 3 memfds ---------->    settings, more roots (PEM), more patterns, as text
  *                                              (the last two may be empty); again after SIGHUP
  *     GUARD_FRONT + socket --------------->    its socket to the front; again for each new front
- *     GUARD_BOX + tcp, udp, document ----->    a sandbox, with its listeners and its policy
+ *     GUARD_SANDBOX + tcp, udp, document ----->    a sandbox, with its listeners and its policy
  *     GUARD_POLICY + document ------------>    another policy for it
  *         <------------------------------- GUARD_APPLIED: it is in force, or why not
  *     GUARD_GONE ------------------------->    the sandbox has ended
@@ -51,7 +51,7 @@ enum guard_what {
      * 0 */
     GUARD_SETTINGS = 1,
     GUARD_FRONT,   /* descriptor: socket */
-    GUARD_BOX,     /* id, tenant, life, epoch, path; descriptors: tcp, udp, document */
+    GUARD_SANDBOX, /* id, tenant, life, epoch, path; descriptors: tcp, udp, document */
     GUARD_POLICY,  /* id, life, epoch; descriptor: document */
     GUARD_APPLIED, /* id, life, epoch, code, message */
     GUARD_GONE,    /* id, life */

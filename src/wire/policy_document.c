@@ -38,7 +38,7 @@ void egress_document_print(const struct egress_document *d, struct strbuf *out)
     jw_key(&j, "tenant");
     jw_string(&j, d->tenant);
     jw_key(&j, "sandbox");
-    jw_string(&j, d->sandbox);
+    jw_string(&j, d->sandbox_id);
     jw_key(&j, "default");
     jw_string(&j, d->default_deny ? "deny" : "allow");
     print_list(&j, "allow", d->allow);

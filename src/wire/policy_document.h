@@ -28,7 +28,7 @@ struct egress_secret {
 };
 
 struct egress_document {
-    const char *tenant, *sandbox;
+    const char *tenant, *sandbox_id;
     bool default_deny, fake_ip;
     const char *const *allow, *const *deny; /* NULL-terminated, or NULL */
     uint32_t flows, flow_rate;

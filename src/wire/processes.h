@@ -5,8 +5,8 @@
 enum process {
     PROCESS_FRONT,
     PROCESS_GUARD,
-    PROCESS_CLERK,
-    PROCESS_HERALD,
+    PROCESS_DBWORKER,
+    PROCESS_EXPORTER,
     PROCESS_SPAWNER, /* this and those below: of a tenant's domain (warden/host/domain.h) */
     PROCESS_BROKER,
     PROCESS_HOLDER,

@@ -8,7 +8,7 @@
  *         <--- TELL_LISTENER + socket      each socket to accept on
  *         <--- TELL_SETTINGS + memfds      the settings, as text (lib/settings/settings.h), and
  * patterns
- *         <--- TELL_GUARD + socket         to the guard; TELL_CLERK, TELL_HERALD: to workers
+ *         <--- TELL_GUARD + socket         to the guard; TELL_DBWORKER, TELL_EXPORTER: to workers
  *         <--- TELL_TLS + memfd, memfd     certificate chain and key, if there is TLS
  *         <--- TELL_SANDBOX + note, chan   each one that lives (a front that was restarted)
  *         <--- TELL_READY
@@ -140,7 +140,7 @@ struct order {
     uint32_t flags, on_expiry;
     uint64_t deadline_ns; /* clock_ns(); 0: none */
     struct sg_limits limits;
-    char id[ID_LEN + 1], tenant[ORDER_TENANT_LEN + 1], layer[ID_LEN + 1];
+    char id[ID_LEN + 1], tenant[ORDER_TENANT_LEN + 1], snapshot[ID_LEN + 1];
     uint32_t n_kernels; /* CHECKPOINT */
     int32_t kernels[ORDER_KERNELS_MAX];
     char message[256]; /* FAILED */
@@ -165,8 +165,8 @@ enum order_tell {
     TELL_DRAIN,
     TELL_BEAT,
     /* descriptor: socket to the worker (wire/worker.h); again for each new one */
-    TELL_CLERK,
-    TELL_HERALD,
+    TELL_DBWORKER,
+    TELL_EXPORTER,
     TELL_MAX_
 };
 
@@ -234,7 +234,7 @@ struct order_answer {
     char message[256];
     uint32_t flags, state, end;
     uint32_t paused_usec; /* CHECKPOINT: how long its kernels stood still */
-    char id[ID_LEN + 1], tenant[ORDER_TENANT_LEN + 1], layer[ID_LEN + 1];
+    char id[ID_LEN + 1], tenant[ORDER_TENANT_LEN + 1], snapshot[ID_LEN + 1];
     uint64_t deadline_ns, started_ns; /* clock_ns() */
     struct order_stats stats;
     struct order_steps steps; /* reply to CREATE */

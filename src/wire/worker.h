@@ -1,6 +1,6 @@
-/* Workers: processes that do for the front what its filter does not let it do. The clerk speaks
- * with the database (front/store/clerk.h), the herald with collectors and webhooks
- * (front/telemetry/herald.h).
+/* Workers: processes that do for the front what its filter does not let it do. The database worker
+ * speaks with the database (front/store/database worker.h), the exporter with collectors and
+ * webhooks (front/telemetry/exporter.h).
  *
  * The warden starts them, since the front may start nothing, and brings the two together: a socket
  * pair, one end for each, whenever one of them is new. So a worker that ends is replaced while the

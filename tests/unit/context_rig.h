@@ -65,7 +65,7 @@ static inline void on_ended_first(void *arg, const struct ctx_reply *reply)
 }
 
 static inline void shaky_settle(struct ctx_store *s, const char *tenant, const char *id,
-                                const char *node, const char *sandbox, const char *error,
+                                const char *node, const char *sandbox_id, const char *error,
                                 const char *kept, ctx_done done, void *arg)
 {
     int r = shaky.settle_fails;
@@ -75,31 +75,31 @@ static inline void shaky_settle(struct ctx_store *s, const char *tenant, const c
         s->ops->terminate(s, tenant, id, on_ended_first, NULL);
     shaky.end_first = false;
     if (shaky.settled_unheard)
-        shaky.real_ops->settle(s, tenant, id, node, sandbox, error, kept, on_ended_first, NULL);
+        shaky.real_ops->settle(s, tenant, id, node, sandbox_id, error, kept, on_ended_first, NULL);
     shaky.settled_unheard = false;
     if (r < 0)
         answer_later(r, done, arg);
     else
-        shaky.real_ops->settle(s, tenant, id, node, sandbox, error, kept, done, arg);
+        shaky.real_ops->settle(s, tenant, id, node, sandbox_id, error, kept, done, arg);
 }
 
 static inline void shaky_keep(struct ctx_store *s, const char *tenant, const char *id,
-                              const char *sandbox, const char *kept, ctx_done done, void *arg)
+                              const char *sandbox_id, const char *kept, ctx_done done, void *arg)
 {
     int r = shaky.keep_fails;
 
     shaky.keep_fails = 0;
     if (r < 0 && shaky.kept_unheard)
-        shaky.real_ops->keep(s, tenant, id, sandbox, kept, on_ended_first, NULL);
+        shaky.real_ops->keep(s, tenant, id, sandbox_id, kept, on_ended_first, NULL);
     shaky.kept_unheard = false;
     if (r < 0)
         answer_later(r, done, arg);
     else
-        shaky.real_ops->keep(s, tenant, id, sandbox, kept, done, arg);
+        shaky.real_ops->keep(s, tenant, id, sandbox_id, kept, done, arg);
 }
 
 static inline void shaky_lost(struct ctx_store *s, const char *tenant, const char *id,
-                              const char *sandbox, ctx_done done, void *arg)
+                              const char *sandbox_id, ctx_done done, void *arg)
 {
     int r = shaky.lost_fails;
 
@@ -107,7 +107,7 @@ static inline void shaky_lost(struct ctx_store *s, const char *tenant, const cha
     if (r < 0)
         answer_later(r, done, arg);
     else
-        shaky.real_ops->lost(s, tenant, id, sandbox, done, arg);
+        shaky.real_ops->lost(s, tenant, id, sandbox_id, done, arg);
 }
 
 static inline void shaky_touch(struct ctx_store *s, const char *tenant, const char *id,
@@ -131,12 +131,12 @@ static inline void shaky_terminate(struct ctx_store *s, const char *tenant, cons
 /* ---- asking ------------------------------------------------------------------------------------
  */
 
-struct asked {
+struct request_log {
     bool came;
     int r;
     char message[sizeof(((struct sg_error *)0)->message)];
     struct ctx_row row;
-    char sandbox[ID_LEN + 1];
+    char sandbox_id[ID_LEN + 1];
     bool has_row, created, replaced, kept_lost;
     char checkpoint[ID_LEN + 1], report[4096];
     char elsewhere[CTX_URL_MAX + 1];
@@ -144,25 +144,25 @@ struct asked {
     char template_id[CTX_TEMPLATE_MAX + 1]; /* that the spec was asked for */
 };
 
-static inline int make_spec(void *arg, const char *template_id, struct box_spec *ret,
-                            char layer[ID_LEN + 1], struct sg_error *e)
+static inline int make_spec(void *arg, const char *template_id, struct sandbox_spec *ret,
+                            char snapshot[ID_LEN + 1], struct sg_error *e)
 {
-    struct asked *a = arg;
+    struct request_log *a = arg;
 
     snprintf(a->template_id, sizeof(a->template_id), "%s", template_id ? template_id : "");
     if (a->spec_fails)
         return err_set(e, SG_ERR_INVALID, a->spec_fails, "a bad specification");
-    box_spec_init(ret);
+    sandbox_spec_init(ret);
     ret->envs = json_object();
     snprintf(ret->tenant, sizeof(ret->tenant), "%s", server.acme_tenant.id);
     snprintf(ret->template_id, sizeof(ret->template_id), "base");
-    layer[0] = '\0';
+    snapshot[0] = '\0';
     return 0;
 }
 
 static inline void on_answer(void *arg, const struct context_answer *answer)
 {
-    struct asked *a = arg;
+    struct request_log *a = arg;
 
     EXPECT(!a->came);
     a->came = true;
@@ -171,7 +171,8 @@ static inline void on_answer(void *arg, const struct context_answer *answer)
     a->has_row = answer->row != NULL;
     if (answer->row)
         a->row = *answer->row;
-    snprintf(a->sandbox, sizeof(a->sandbox), "%s", answer->box ? answer->box->id : "");
+    snprintf(a->sandbox_id, sizeof(a->sandbox_id), "%s",
+             answer->sandbox ? answer->sandbox->id : "");
     a->created = answer->created;
     a->replaced = answer->replaced;
     a->kept_lost = answer->kept_lost;
@@ -232,7 +233,7 @@ static inline void begin(void)
     turn_until(&f->contexts->recovered);
 }
 
-static inline void ask_path(struct asked *a, const char *conversation, const char *path,
+static inline void ask_path(struct request_log *a, const char *conversation, const char *path,
                             uint64_t ttl_ms)
 {
     struct context_ask q = {.tenant = &server.acme_tenant,
@@ -241,16 +242,16 @@ static inline void ask_path(struct asked *a, const char *conversation, const cha
                             .ttl_ms = ttl_ms,
                             .spec = make_spec};
 
-    *a = (struct asked){.spec_fails = a->spec_fails};
+    *a = (struct request_log){.spec_fails = a->spec_fails};
     context_obtain(&server.front, &q, on_answer, a);
 }
 
 /* The answer to one who asks alone. */
-static inline struct asked *obtain(const char *conversation, const char *path)
+static inline struct request_log *obtain(const char *conversation, const char *path)
 {
-    static struct asked a;
+    static struct request_log a;
 
-    a = (struct asked){0};
+    a = (struct request_log){0};
     ask_path(&a, conversation, path, 60000);
     turn_until(&a.came);
     return &a;

@@ -33,7 +33,7 @@ static void case_new_row_is_complete(struct ctx_rig *t)
     EXPECT_STR(row->conversation, "talk");
     EXPECT_STR(row->path, "main");
     EXPECT_STR(row->parent, "");
-    EXPECT_STR(row->sandbox, "");
+    EXPECT_STR(row->sandbox_id, "");
     EXPECT_STR(row->template_id, "base");
     EXPECT_STR(row->error, "");
     EXPECT_STR(row->node, t->node);
@@ -60,7 +60,7 @@ static void case_ready_is_found_and_moved(struct ctx_rig *t)
     struct ctx_answer a = CALL(t, claim, &q);
     EXPECT(a.r == 0 && a.claimed == CLAIM_FOUND && a.n == 1);
     EXPECT_STR(a.row.id, row.id);
-    EXPECT_STR(a.row.sandbox, row.sandbox);
+    EXPECT_STR(a.row.sandbox_id, row.sandbox_id);
     EXPECT_STR(a.row.template_id, "base");
     EXPECT(a.row.status == CTX_READY && a.row.created_ms == row.created_ms);
     EXPECT(a.row.used_ms > row.used_ms);
@@ -79,7 +79,7 @@ static void case_found_by_another_node(struct ctx_rig *t)
     EXPECT(CALL(t, seen, other, "").r == 0);
     struct ctx_answer a = rig_claim_as(t, other, "talk", "main");
     EXPECT(a.r == 0 && a.claimed == CLAIM_FOUND);
-    EXPECT_STR(a.row.sandbox, row.sandbox);
+    EXPECT_STR(a.row.sandbox_id, row.sandbox_id);
     EXPECT_STR(a.row.node, t->node);
     EXPECT_STR(a.row.node_url, RIG_URL);
     EXPECT(a.row.node_alive);
@@ -110,7 +110,7 @@ static void case_expired_is_ended_and_new(struct ctx_rig *t)
     EXPECT(a.row.status == CTX_CREATING && a.row.ttl_ms == RIG_TTL_MS);
     struct ctx_row old = rig_get(t, row.id);
     EXPECT(old.status == CTX_TERMINATED && old.terminated_ms >= row.expires_ms);
-    EXPECT_STR(old.sandbox, row.sandbox);
+    EXPECT_STR(old.sandbox_id, row.sandbox_id);
     EXPECT(rig_list(t, CTX_ACTIVE).n == 1 && rig_list(t, CTX_ALL).n == 2);
 }
 
@@ -121,7 +121,7 @@ static void case_expired_in_use_is_found(struct ctx_rig *t)
     struct ctx_claim q = rig_ask(t, "talk", "main", id);
 
     rig_wait_past(t, row.id, row.expires_ms);
-    q.in_use = row.sandbox;
+    q.in_use = row.sandbox_id;
     struct ctx_answer a = CALL(t, claim, &q);
     EXPECT(a.r == 0 && a.claimed == CLAIM_FOUND);
     EXPECT_STR(a.row.id, row.id);
@@ -148,7 +148,7 @@ static void case_creating_elsewhere_is_busy(struct ctx_rig *t)
            0);
     b = rig_claim_as(t, other, "talk", "main");
     EXPECT(b.claimed == CLAIM_FOUND);
-    EXPECT_STR(b.row.sandbox, "sandbox0000000000001");
+    EXPECT_STR(b.row.sandbox_id, "sandbox0000000000001");
 }
 
 static void case_creating_here_is_an_error(struct ctx_rig *t)
@@ -297,7 +297,7 @@ static void case_refused_claim_changes_nothing(struct ctx_rig *t)
     EXPECT(rig_claim_limit(t, "talk", "a", 1, 1).r == -EDQUOT);
     struct ctx_row now = rig_get(t, row.id);
     EXPECT(now.status == CTX_READY && now.expires_ms == row.expires_ms);
-    EXPECT_STR(now.sandbox, row.sandbox);
+    EXPECT_STR(now.sandbox_id, row.sandbox_id);
 }
 
 /* ---- names ------------------------------------------------------------------------------------

@@ -42,13 +42,13 @@ static void case_settle_makes_ready(struct ctx_rig *t)
     rig_wait_past(t, a.row.id, before + 5);
     a = CALL(t, settle, t->tenant, a.row.id, t->node, SANDBOX_A, NULL, NULL);
     EXPECT(a.r == 0 && a.n == 1 && a.row.status == CTX_READY);
-    EXPECT_STR(a.row.sandbox, SANDBOX_A);
+    EXPECT_STR(a.row.sandbox_id, SANDBOX_A);
     EXPECT_STR(a.row.error, "");
     /* The time that making took is not taken off its life. */
     EXPECT(a.row.used_ms > before && a.row.expires_ms == a.row.used_ms + 30000);
     EXPECT(a.row.terminated_ms == 0);
     EXPECT(CALL(t, settle, t->tenant, a.row.id, t->node, SANDBOX_B, NULL, NULL).r == -ESTALE);
-    EXPECT_STR(rig_get(t, a.row.id).sandbox, SANDBOX_A);
+    EXPECT_STR(rig_get(t, a.row.id).sandbox_id, SANDBOX_A);
 }
 
 static void case_settle_makes_error(struct ctx_rig *t)
@@ -59,7 +59,7 @@ static void case_settle_makes_error(struct ctx_rig *t)
     a = CALL(t, settle, t->tenant, a.row.id, t->node, NULL, "no\nroom: 'all' is \"full\"", NULL);
     EXPECT(a.r == 0 && a.row.status == CTX_ERROR && a.row.terminated_ms > 0);
     EXPECT_STR(a.row.error, "no room: 'all' is \"full\"");
-    EXPECT_STR(a.row.sandbox, "");
+    EXPECT_STR(a.row.sandbox_id, "");
     EXPECT(rig_list(t, CTX_ACTIVE).n == 0 && rig_list(t, 1u << CTX_ERROR).n == 1);
     a = rig_claim_limit(t, "talk", "main", 1, 1);
     EXPECT(a.r == 0 && a.claimed == CLAIM_NEW);
@@ -95,7 +95,7 @@ static void case_settle_after_the_end(struct ctx_rig *t)
     EXPECT(CALL(t, settle, t->tenant, a.row.id, t->node, NULL, "late", NULL).r == -ESTALE);
     struct ctx_row row = rig_get(t, a.row.id);
     EXPECT(row.status == CTX_TERMINATED && row.terminated_ms == end.row.terminated_ms);
-    EXPECT_STR(row.sandbox, "");
+    EXPECT_STR(row.sandbox_id, "");
     EXPECT_STR(row.error, "");
 }
 
@@ -111,10 +111,10 @@ static void case_replace_makes_it_anew(struct ctx_rig *t)
 
     id_random(other);
     /* It is counted already, so the limits do not matter. */
-    struct ctx_answer a = CALL(t, replace, t->tenant, row.id, row.sandbox, other, &one_only);
+    struct ctx_answer a = CALL(t, replace, t->tenant, row.id, row.sandbox_id, other, &one_only);
     EXPECT(a.r == 0 && a.n == 1 && a.row.status == CTX_CREATING);
     EXPECT_STR(a.row.id, row.id);
-    EXPECT_STR(a.row.sandbox, "");
+    EXPECT_STR(a.row.sandbox_id, "");
     EXPECT_STR(a.row.node, other);
     EXPECT(a.row.created_ms == row.created_ms);
     a = rig_claim(t, "talk", "main");
@@ -122,7 +122,7 @@ static void case_replace_makes_it_anew(struct ctx_rig *t)
     EXPECT(CALL(t, settle, t->tenant, row.id, t->node, SANDBOX_A, NULL, NULL).r == -ESTALE);
     a = CALL(t, settle, t->tenant, row.id, other, SANDBOX_B, NULL, NULL);
     EXPECT(a.r == 0 && a.row.status == CTX_READY);
-    EXPECT_STR(a.row.sandbox, SANDBOX_B);
+    EXPECT_STR(a.row.sandbox_id, SANDBOX_B);
     EXPECT(rig_list(t, CTX_ALL).n == 1);
 }
 
@@ -132,11 +132,11 @@ static void case_replace_is_for_what_was_seen(struct ctx_rig *t)
 
     EXPECT(CALL(t, replace, t->tenant, row.id, SANDBOX_B, t->node, &plenty).r == -ESTALE);
     EXPECT(CALL(t, replace, t->tenant, row.id, "", t->node, &plenty).r == -ESTALE);
-    EXPECT(CALL(t, replace, t->node, row.id, row.sandbox, t->node, &plenty).r == -ESTALE);
-    EXPECT_STR(rig_get(t, row.id).sandbox, row.sandbox);
+    EXPECT(CALL(t, replace, t->node, row.id, row.sandbox_id, t->node, &plenty).r == -ESTALE);
+    EXPECT_STR(rig_get(t, row.id).sandbox_id, row.sandbox_id);
     /* The second of two who saw the same. */
-    EXPECT(CALL(t, replace, t->tenant, row.id, row.sandbox, t->node, &plenty).r == 0);
-    EXPECT(CALL(t, replace, t->tenant, row.id, row.sandbox, t->node, &plenty).r == -ESTALE);
+    EXPECT(CALL(t, replace, t->tenant, row.id, row.sandbox_id, t->node, &plenty).r == 0);
+    EXPECT(CALL(t, replace, t->tenant, row.id, row.sandbox_id, t->node, &plenty).r == -ESTALE);
     EXPECT(CALL(t, replace, t->tenant, row.id, "", t->node, &plenty).r == -ESTALE);
     EXPECT(CALL(t, terminate, t->tenant, row.id).r == 0);
     EXPECT(CALL(t, replace, t->tenant, row.id, "", t->node, &plenty).r == -ESTALE);
@@ -153,7 +153,7 @@ static void case_replace_has_a_lease(struct ctx_rig *t)
     q.node = other;
     q.lease_ms = 2000;
     rig_wait_past(t, row.id, row.created_ms + 2000);
-    EXPECT(CALL(t, replace, t->tenant, row.id, row.sandbox, t->node, &plenty).r == 0);
+    EXPECT(CALL(t, replace, t->tenant, row.id, row.sandbox_id, t->node, &plenty).r == 0);
     struct ctx_answer a = CALL(t, claim, &q);
     EXPECT(a.r == 0 && a.claimed == CLAIM_BUSY);
     a = CALL(t, expire, t->node, t->tenant, 2000, 10);
@@ -165,13 +165,13 @@ static void case_lost_frees_the_quota(struct ctx_rig *t)
     struct ctx_row row = rig_ready(t, "talk", "a");
 
     EXPECT(rig_claim_limit(t, "talk", "b", 1, 1).r == -EDQUOT);
-    EXPECT(CALL(t, lost, t->tenant, row.id, row.sandbox).r == 0);
+    EXPECT(CALL(t, lost, t->tenant, row.id, row.sandbox_id).r == 0);
     struct ctx_row now = rig_get(t, row.id);
     EXPECT(now.status == CTX_READY && now.expires_ms == row.expires_ms);
-    EXPECT_STR(now.sandbox, "");
+    EXPECT_STR(now.sandbox_id, "");
     struct ctx_answer a = rig_claim(t, "talk", "a");
     EXPECT(a.r == 0 && a.claimed == CLAIM_FOUND);
-    EXPECT_STR(a.row.sandbox, "");
+    EXPECT_STR(a.row.sandbox_id, "");
     EXPECT(rig_claim_limit(t, "talk", "b", 1, 1).claimed == CLAIM_NEW);
     /* Now its place is taken. */
     a = CALL(t, replace, t->tenant, row.id, "", t->node, &one_only);
@@ -185,12 +185,12 @@ static void case_lost_of_another_sandbox(struct ctx_rig *t)
     struct ctx_row row = rig_ready(t, "talk", "main");
 
     EXPECT(CALL(t, lost, t->tenant, row.id, SANDBOX_B).r == 0);
-    EXPECT(CALL(t, lost, t->node, row.id, row.sandbox).r == 0);
-    EXPECT_STR(rig_get(t, row.id).sandbox, row.sandbox);
+    EXPECT(CALL(t, lost, t->node, row.id, row.sandbox_id).r == 0);
+    EXPECT_STR(rig_get(t, row.id).sandbox_id, row.sandbox_id);
     EXPECT(CALL(t, terminate, t->tenant, row.id).r == 0);
-    EXPECT(CALL(t, lost, t->tenant, row.id, row.sandbox).r == 0);
+    EXPECT(CALL(t, lost, t->tenant, row.id, row.sandbox_id).r == 0);
     EXPECT(rig_get(t, row.id).status == CTX_TERMINATED);
-    EXPECT_STR(rig_get(t, row.id).sandbox, row.sandbox);
+    EXPECT_STR(rig_get(t, row.id).sandbox_id, row.sandbox_id);
 }
 
 /* ---- touch and terminate ----------------------------------------------------------------------
@@ -204,7 +204,7 @@ static void case_touch_moves_the_end(struct ctx_rig *t)
     struct ctx_answer a = CALL(t, touch, t->tenant, row.id, 0);
     EXPECT(a.r == 0 && a.n == 1 && a.row.used_ms > row.used_ms && a.row.ttl_ms == 20000);
     EXPECT(a.row.expires_ms == a.row.used_ms + 20000);
-    EXPECT_STR(a.row.sandbox, row.sandbox);
+    EXPECT_STR(a.row.sandbox_id, row.sandbox_id);
     a = CALL(t, touch, t->tenant, row.id, 50);
     EXPECT(a.r == 0 && a.row.ttl_ms == 50 && a.row.expires_ms == a.row.used_ms + 50);
     EXPECT(rig_get(t, row.id).expires_ms == a.row.expires_ms);
@@ -239,7 +239,7 @@ static void case_terminate_twice(struct ctx_rig *t)
 
     EXPECT(a.r == 0 && a.n == 1 && a.row.status == CTX_TERMINATED);
     EXPECT(a.row.terminated_ms >= row.created_ms);
-    EXPECT_STR(a.row.sandbox, row.sandbox);
+    EXPECT_STR(a.row.sandbox_id, row.sandbox_id);
     rig_wait_past(t, row.id, a.row.terminated_ms + 2);
     struct ctx_answer again = CALL(t, terminate, t->tenant, row.id);
     EXPECT(again.r == 0 && again.row.status == CTX_TERMINATED);
@@ -288,7 +288,7 @@ static void case_expire_in_batches(struct ctx_rig *t)
         EXPECT(a.r == 0 && a.n == (i < 2 ? 3u : 1u));
         for (size_t k = 0; k < a.n; k++) {
             EXPECT(a.rows[k].status == CTX_TERMINATED && a.rows[k].terminated_ms > 0);
-            EXPECT(a.rows[k].sandbox[0] && strcmp(a.rows[k].id, live.id) != 0);
+            EXPECT(a.rows[k].sandbox_id[0] && strcmp(a.rows[k].id, live.id) != 0);
             EXPECT_STR(a.rows[k].tenant, t->tenant);
         }
         ended += a.n;
@@ -371,11 +371,11 @@ static void case_recover_after_a_crash(struct ctx_rig *t)
     struct ctx_row ready = rig_ready(t, "talk", "ready");
     struct ctx_answer half = rig_claim(t, "talk", "half");
     struct ctx_row replaced = rig_ready(t, "talk", "replaced");
-    const char *const still[] = {ready.sandbox};
+    const char *const still[] = {ready.sandbox_id};
 
     id_random(other);
     struct ctx_answer theirs = rig_claim_as(t, other, "talk", "theirs");
-    EXPECT(CALL(t, replace, t->tenant, replaced.id, replaced.sandbox, t->node, &plenty).r == 0);
+    EXPECT(CALL(t, replace, t->tenant, replaced.id, replaced.sandbox_id, t->node, &plenty).r == 0);
     struct ctx_answer a = CALL(t, recover, t->node, still, 1);
     EXPECT(a.r == 0 && a.n == 2);
     EXPECT(rig_has(&a, half.row.id) && rig_has(&a, replaced.id));
@@ -392,22 +392,22 @@ static void case_recover_of_dead_sandboxes(struct ctx_rig *t)
 {
     char other[ID_LEN + 1];
     struct ctx_row alive = rig_ready(t, "talk", "alive"), dead = rig_ready(t, "talk", "dead");
-    const char *const still[] = {alive.sandbox, SANDBOX_A};
+    const char *const still[] = {alive.sandbox_id, SANDBOX_A};
 
     id_random(other);
     struct ctx_answer a = rig_claim_as(t, other, "talk", "theirs");
     struct ctx_row theirs = CALL(t, settle, t->tenant, a.row.id, other, SANDBOX_B, NULL, NULL).row;
     a = CALL(t, recover, t->node, still, 2);
     EXPECT(a.r == 0 && a.n == 1 && rig_has(&a, dead.id));
-    EXPECT_STR(a.row.sandbox, dead.sandbox);
-    EXPECT_STR(rig_get(t, alive.id).sandbox, alive.sandbox);
-    EXPECT_STR(rig_get(t, theirs.id).sandbox, SANDBOX_B);
+    EXPECT_STR(a.row.sandbox_id, dead.sandbox_id);
+    EXPECT_STR(rig_get(t, alive.id).sandbox_id, alive.sandbox_id);
+    EXPECT_STR(rig_get(t, theirs.id).sandbox_id, SANDBOX_B);
     dead = rig_get(t, dead.id);
-    EXPECT(dead.status == CTX_READY && !dead.sandbox[0]);
+    EXPECT(dead.status == CTX_READY && !dead.sandbox_id[0]);
     /* None at all: of a server that was started anew. */
     a = CALL(t, recover, t->node, NULL, 0);
     EXPECT(a.r == 0 && a.n == 1 && rig_has(&a, alive.id));
-    EXPECT_STR(rig_get(t, alive.id).sandbox, "");
+    EXPECT_STR(rig_get(t, alive.id).sandbox_id, "");
     EXPECT(rig_claim(t, "talk", "alive").claimed == CLAIM_FOUND);
 }
 
@@ -415,9 +415,9 @@ static void case_recover_of_dead_sandboxes(struct ctx_rig *t)
  */
 
 /* "": nothing. */
-static const char *kept_of(struct ctx_rig *t, const char *id, const char *sandbox)
+static const char *kept_of(struct ctx_rig *t, const char *id, const char *sandbox_id)
 {
-    struct ctx_answer a = CALL(t, replace, t->tenant, id, sandbox, t->node, &plenty);
+    struct ctx_answer a = CALL(t, replace, t->tenant, id, sandbox_id, t->node, &plenty);
 
     EXPECT(a.r == 0);
     return a.kept_text ? a.kept_text : "";
@@ -438,7 +438,7 @@ static void case_kept_until_the_end(struct ctx_rig *t)
     EXPECT(CALL(t, terminate, t->tenant, row.id).r == 0);
     /* A path that begins anew has nothing of the one before. */
     struct ctx_row next = rig_ready(t, "talk", "main");
-    EXPECT_STR(kept_of(t, next.id, next.sandbox), "");
+    EXPECT_STR(kept_of(t, next.id, next.sandbox_id), "");
     EXPECT(strcmp(next.id, row.id) != 0);
 }
 
@@ -469,9 +469,9 @@ static void case_kept_follows_a_change(struct ctx_rig *t)
     EXPECT(CALL(t, keep, t->tenant, row.id, SANDBOX_A, "while it is replaced").r == -ESTALE);
     /* One that was made with nothing to keep may get something. */
     struct ctx_row bare = rig_ready(t, "talk", "bare");
-    EXPECT(CALL(t, keep, t->tenant, bare.id, bare.sandbox, "later").r == 0);
+    EXPECT(CALL(t, keep, t->tenant, bare.id, bare.sandbox_id, "later").r == 0);
     EXPECT(CALL(t, terminate, t->tenant, bare.id).r == 0);
-    EXPECT(CALL(t, keep, t->tenant, bare.id, bare.sandbox, "too late").r == -ESTALE);
+    EXPECT(CALL(t, keep, t->tenant, bare.id, bare.sandbox_id, "too late").r == -ESTALE);
 }
 
 static void case_seen_tells_where(struct ctx_rig *t)
@@ -493,10 +493,10 @@ static void case_leaving_is_dying_at_once(struct ctx_rig *t)
 
     EXPECT(CALL(t, seen, t->node, "https://here.example").r == 0);
     row = rig_get(t, row.id);
-    EXPECT(row.node_alive && row.sandbox[0]);
+    EXPECT(row.node_alive && row.sandbox_id[0]);
     EXPECT(CALL(t, leave, t->node).r == 0);
     row = rig_get(t, row.id);
-    EXPECT(!row.node_alive && !row.sandbox[0] && row.status == CTX_READY);
+    EXPECT(!row.node_alive && !row.sandbox_id[0] && row.status == CTX_READY);
     EXPECT(CALL(t, seen, t->node, "https://here.example").r == 0);
     EXPECT(rig_get(t, row.id).node_alive);
 }

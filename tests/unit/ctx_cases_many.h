@@ -21,12 +21,12 @@
     X(kind, forget_nothing)
 
 static struct ctx_answer list_by(struct ctx_rig *t, const char *conversation, const char *path,
-                                 const char *sandbox, unsigned statuses)
+                                 const char *sandbox_id, unsigned statuses)
 {
     struct ctx_list q = {.tenant = t->tenant,
                          .conversation = conversation,
                          .path = path,
-                         .sandbox = sandbox,
+                         .sandbox_id = sandbox_id,
                          .statuses = statuses,
                          .before_id = "",
                          .limit = 50};
@@ -53,9 +53,9 @@ static void case_list_filters(struct ctx_rig *t)
     EXPECT(l.n == 2 && rig_has(&l, a.id) && rig_has(&l, c.id));
     l = list_by(t, "other", "a", NULL, CTX_ALL);
     EXPECT(l.n == 1 && rig_has(&l, c.id));
-    l = list_by(t, NULL, NULL, c.sandbox, CTX_ALL);
+    l = list_by(t, NULL, NULL, c.sandbox_id, CTX_ALL);
     EXPECT(l.n == 1 && rig_has(&l, c.id));
-    EXPECT(list_by(t, "talk", NULL, c.sandbox, CTX_ALL).n == 0);
+    EXPECT(list_by(t, "talk", NULL, c.sandbox_id, CTX_ALL).n == 0);
     l = list_by(t, NULL, NULL, NULL, 1u << CTX_TERMINATED);
     EXPECT(l.n == 1 && rig_has(&l, b.id));
     l = list_by(t, NULL, NULL, NULL, 1u << CTX_ERROR | 1u << CTX_CREATING);
@@ -132,7 +132,7 @@ static void case_tenants_are_apart(struct ctx_rig *t)
     EXPECT(CALL(t, branch, other, "talk", "x", "main").r == 0);
     struct ctx_list q = {.tenant = other, .statuses = CTX_ALL, .before_id = "", .limit = 10};
     EXPECT(CALL(t, list, &q).n == 0);
-    q.sandbox = mine.sandbox;
+    q.sandbox_id = mine.sandbox_id;
     EXPECT(CALL(t, list, &q).n == 0);
     snprintf(add.tenant, sizeof(add.tenant), "%s", other);
     snprintf(add.context, sizeof(add.context), "%s", mine.id);
@@ -212,7 +212,7 @@ static void case_merge_ends_the_source(struct ctx_rig *t)
 
     EXPECT(a.r == 0 && a.n == 1 && a.row.status == CTX_TERMINATED && a.row.terminated_ms > 0);
     EXPECT_STR(a.row.id, source.id);
-    EXPECT_STR(a.row.sandbox, source.sandbox);
+    EXPECT_STR(a.row.sandbox_id, source.sandbox_id);
     struct ctx_row now = rig_get(t, target.id);
     EXPECT(now.status == CTX_READY && now.used_ms == target.used_ms);
     a = CALL(t, paths, t->tenant, "talk");

@@ -200,14 +200,14 @@ static inline struct ctx_answer rig_claim_as(struct ctx_rig *t, const char *node
 static inline struct ctx_row rig_ready_ttl(struct ctx_rig *t, const char *conversation,
                                            const char *path, uint64_t ttl_ms)
 {
-    char sandbox[ID_LEN + 1];
+    char sandbox_id[ID_LEN + 1];
     struct ctx_answer a = rig_claim_ttl(t, conversation, path, ttl_ms);
 
     EXPECT(a.r == 0 && a.claimed == CLAIM_NEW);
-    id_random(sandbox);
-    a = CALL(t, settle, t->tenant, a.row.id, t->node, sandbox, NULL, NULL);
+    id_random(sandbox_id);
+    a = CALL(t, settle, t->tenant, a.row.id, t->node, sandbox_id, NULL, NULL);
     EXPECT(a.r == 0 && a.row.status == CTX_READY);
-    EXPECT_STR(a.row.sandbox, sandbox);
+    EXPECT_STR(a.row.sandbox_id, sandbox_id);
     return a.row;
 }
 

@@ -16,28 +16,28 @@
 static struct host host;
 static struct front front;
 static struct agent_host agent;
-static struct box *box;
+static struct sandbox *sandbox;
 static struct client client;
 
 static inline void on_request(struct http_req *req)
 {
-    envd_request(box, req);
+    envd_request(sandbox, req);
 }
 
 static inline void begin(void)
 {
     static const struct http_limits limits = HTTP_LIMITS_DEFAULT;
-    struct box_spec spec;
+    struct sandbox_spec spec;
 
     host_open(&host, &limits, on_request, &front);
     front.loop = &host.loop;
-    box_spec_init(&spec);
+    sandbox_spec_init(&spec);
     spec.envs = json_pack("{s:s, s:s}", "GLOBAL", "1", "BOTH", "global");
     snprintf(spec.template_id, sizeof(spec.template_id), "base");
-    box = box_new(&front, "abcdefghij0123456789", &spec);
-    box->state = BOX_RUNNING;
+    sandbox = sandbox_new(&front, "abcdefghij0123456789", &spec);
+    sandbox->state = SANDBOX_RUNNING;
     agent.line = -1;
-    box->link = link_new(box, host_fork(&agent, false));
+    sandbox->link = link_new(sandbox, host_fork(&agent, false));
     client_open(&client, &host);
 }
 
@@ -47,9 +47,9 @@ static inline void end(void)
     http_server_free(host.server);
     for (int i = 0; i < 10; i++)
         host_turn(&host);
-    link_free(steal_ptr(&box->link)); /* ends what still holds the box, as its end does */
-    EXPECT(box->refs == 1);
-    box_unref(box);
+    link_free(steal_ptr(&sandbox->link)); /* ends what still holds the sandbox, as its end does */
+    EXPECT(sandbox->refs == 1);
+    sandbox_unref(sandbox);
     uv_run(&host.loop, UV_RUN_DEFAULT);
     EXPECT(uv_loop_close(&host.loop) == 0);
     EXPECT(host_ended(&agent));

@@ -21,7 +21,7 @@ struct rig {
     struct agent_host agent;
     uv_loop_t loop;
     struct front front;
-    struct box *box;
+    struct sandbox *sandbox;
     void (*route)(struct rig *r, struct http_req *req);
     unsigned server_port; /* of a server inside, if there is one */
     unsigned short port;
@@ -60,7 +60,7 @@ static inline void rig_on_done(uv_async_t *a)
 static inline void rig_start(struct rig *r, void (*route)(struct rig *r, struct http_req *req))
 {
     struct http_limits limits = HTTP_LIMITS_DEFAULT;
-    struct box_spec spec;
+    struct sandbox_spec spec;
     struct sg_error e = {0};
 
     if (rig_one_slice)
@@ -71,15 +71,15 @@ static inline void rig_start(struct rig *r, void (*route)(struct rig *r, struct 
     uv_loop_init(&r->loop);
     uv_async_init(&r->loop, &r->done, rig_on_done);
     r->front.loop = &r->loop;
-    r->front.boxes = boxes_new();
+    r->front.sandboxes = sandboxes_new();
     r->front.http = http_server_new(&r->loop, &limits, rig_on_request, &r->front);
     if (http_server_listen(r->front.http, rig_listen(&r->port), false, &e) < 0)
         abort();
-    box_spec_init(&spec);
-    r->box = box_new(&r->front, "abcdefghijklmnopqrst", &spec);
-    r->box->state = BOX_RUNNING;
-    r->box->link = link_new(r->box, fd);
-    boxes_add(r->box);
+    sandbox_spec_init(&spec);
+    r->sandbox = sandbox_new(&r->front, "abcdefghijklmnopqrst", &spec);
+    r->sandbox->state = SANDBOX_RUNNING;
+    r->sandbox->link = link_new(r->sandbox, fd);
+    sandboxes_add(r->sandbox);
 }
 
 /* Everything is given back: run with a sanitizer, this is where a leak shows. */
@@ -89,12 +89,12 @@ static inline void rig_stop(struct rig *r)
 
     http_server_free(r->front.http);
     uv_close((uv_handle_t *)&r->done, NULL);
-    link_free(r->box->link);
-    r->box->link = NULL;
-    EXPECT(r->box->refs == 2); /* ours and the table's: no request holds one */
-    boxes_remove(r->box);
-    box_unref(r->box);
-    free(r->front.boxes);
+    link_free(r->sandbox->link);
+    r->sandbox->link = NULL;
+    EXPECT(r->sandbox->refs == 2); /* ours and the table's: no request holds one */
+    sandboxes_remove(r->sandbox);
+    sandbox_unref(r->sandbox);
+    free(r->front.sandboxes);
     uv_run(&r->loop, UV_RUN_DEFAULT);
     EXPECT(uv_loop_close(&r->loop) == 0);
     waitpid(r->agent.pid, &status, 0);
@@ -256,7 +256,7 @@ static inline void rig_shell(struct rig *r, struct rig_program *g, const char *s
     wire_put_str(&q, script);
     wire_put_u32(&q, 0);
     g->call = (struct call){.owner = g, .on_data = rig_on_output, .on_end = rig_on_exit};
-    EXPECT(call_begin(&g->call, r->box, OP_PROCESS_START, &q, NULL) == 0);
+    EXPECT(call_begin(&g->call, r->sandbox, OP_PROCESS_START, &q, NULL) == 0);
     strbuf_done(&q);
 }
 

@@ -17,7 +17,7 @@
 #include "tap.h"
 #include "lib/vault/vault.h"
 
-#define RIG_BOX     "abcdefghij0123456789"
+#define RIG_SANDBOX "abcdefghij0123456789"
 #define RIG_TENANT  "tenant00000000000000"
 #define RIG_TEXT    (1024u * 1024)
 #define RIG_TIMEOUT 10 /* seconds that an end waits for bytes */
@@ -26,20 +26,20 @@
 
 static struct strbuf rig_records; /* "kind allow|deny name detail rule\n" */
 
-void record_decision(struct subject *s, const struct decision *d)
+void record_decision(struct sandbox *s, const struct decision *d)
 {
     (void)s;
     strbuf_addf(&rig_records, "%s %s %s [%s] (%s)\n", d->kind, d->allowed ? "allow" : "deny",
                 d->name ? d->name : "-", d->detail ? d->detail : "", d->rule ? d->rule : "");
 }
 
-struct subject *subject_ref(struct subject *s)
+struct sandbox *sandbox_ref(struct sandbox *s)
 {
     s->refs++;
     return s;
 }
 
-void subject_unref(struct subject *s)
+void sandbox_unref(struct sandbox *s)
 {
     s->refs--;
 }
@@ -249,7 +249,7 @@ static struct policy *rig_policy(const char *members)
 
     strbuf_init(&text, RIG_TEXT);
     strbuf_addf(&text,
-                "{\"tenant\":\"" RIG_TENANT "\",\"sandbox\":\"" RIG_BOX
+                "{\"tenant\":\"" RIG_TENANT "\",\"sandbox\":\"" RIG_SANDBOX
                 "\",\"default\":\"allow\"%s,%s}",
                 strstr(members, "sanitise") ? "" : ",\"sanitise\":\"off\"", members);
     if (policy_parse(text.buf, text.len, rig_guard.key, &p, &e) < 0) {
@@ -296,7 +296,7 @@ static void rig_client_tls(struct rig *r)
     SSL_CTX_set_verify(r->c.ctx, SSL_VERIFY_PEER, NULL);
     if (!rig_guard.ca)
         rig_must(ca_new(&rig_guard, -1, &rig_guard.ca, &e) == 0, e.message);
-    rig_must(ca_certificate(rig_guard.ca, RIG_BOX, names, 1, &pem, hash, &e) == 0, e.message);
+    rig_must(ca_certificate(rig_guard.ca, RIG_SANDBOX, names, 1, &pem, hash, &e) == 0, e.message);
     BIO *bio = BIO_new_mem_buf(pem.buf, (int)pem.len);
     X509 *x = PEM_read_bio_X509(bio, NULL, NULL, NULL);
     if (!r->untrusted)
@@ -347,7 +347,8 @@ static void rig_end_close(struct rig_end *e)
 
 static void rig_play(struct rig *r)
 {
-    struct subject subject = {.guard = &rig_guard, .id = RIG_BOX, .tenant = RIG_TENANT, .refs = 1};
+    struct sandbox sandbox = {
+        .guard = &rig_guard, .id = RIG_SANDBOX, .tenant = RIG_TENANT, .refs = 1};
     struct policy *policy = rig_policy(r->document);
     pthread_t client, server;
     int c[2], s[2];
@@ -367,7 +368,7 @@ static void rig_play(struct rig *r)
                  pthread_create(&server, NULL, rig_thread, &r->s) == 0,
              "pthread_create");
     n = recv(c[1], first, sizeof first, 0);
-    r->inspect = inspect_new(&(struct inspect_order){.subject = &subject,
+    r->inspect = inspect_new(&(struct inspect_order){.sandbox = &sandbox,
                                                      .policy = policy,
                                                      .name = r->name,
                                                      .port = r->plain ? 80 : 443,
@@ -392,7 +393,7 @@ static void rig_play(struct rig *r)
     pthread_join(server, NULL);
     rig_end_close(&r->c);
     rig_end_close(&r->s);
-    EXPECT(subject.refs == 1);
+    EXPECT(sandbox.refs == 1);
     EXPECT(r->counted_up == r->up && r->counted_down == r->down);
 }
 

@@ -10,7 +10,7 @@
 #include "front/interpreter/interpreter.h"
 
 #ifndef HOST_SERVES
-#define HOST_SERVES(req) interpreter_request(box, req)
+#define HOST_SERVES(req) interpreter_request(sandbox, req)
 #endif
 
 #define ID    "abcdefghij0123456789"
@@ -18,7 +18,7 @@
 
 static struct host host;
 static struct front front;
-static struct box *box;
+static struct sandbox *sandbox;
 static struct client client;
 
 /* The agent: the last stream that was opened, and what came for it. */
@@ -114,19 +114,19 @@ static inline void begin(void)
                                                   .on_control = agent_on_control,
                                                   .on_credit = agent_on_credit};
     static const struct http_limits limits = HTTP_LIMITS_DEFAULT;
-    struct box_spec spec;
+    struct sandbox_spec spec;
     int ends[2];
 
     host_open(&host, &limits, on_request, &front);
     front.loop = &host.loop;
-    box_spec_init(&spec);
+    sandbox_spec_init(&spec);
     spec.envs = json_pack("{s:s}", "GLOBAL", "1");
     snprintf(spec.template_id, sizeof(spec.template_id), "base");
-    box = box_new(&front, ID, &spec);
-    box->state = BOX_RUNNING;
+    sandbox = sandbox_new(&front, ID, &spec);
+    sandbox->state = SANDBOX_RUNNING;
     must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0,
          "socketpair");
-    box->link = link_new(box, ends[0]);
+    sandbox->link = link_new(sandbox, ends[0]);
     memset(&agent, 0, sizeof(agent));
     strbuf_init(&agent.request, OPS_OPEN_MAX);
     strbuf_init(&agent.request_before, OPS_OPEN_MAX);
@@ -149,9 +149,9 @@ static inline void end(void)
     http_server_free(host.server);
     for (int i = 0; i < 10; i++)
         host_turn(&host);
-    link_free(steal_ptr(&box->link));
-    EXPECT(box->refs == 1);
-    box_unref(box);
+    link_free(steal_ptr(&sandbox->link));
+    EXPECT(sandbox->refs == 1);
+    sandbox_unref(sandbox);
     uv_close((uv_handle_t *)agent.poll, on_poll_closed);
     uv_run(&host.loop, UV_RUN_DEFAULT);
     EXPECT(uv_loop_close(&host.loop) == 0);
@@ -251,7 +251,7 @@ static inline void expect_lines(const char *text)
 /* ---- the agent's side ----------------------------------------------------------------------- */
 
 /* The next request has come, and all of its code. */
-static inline bool agent_asked(uint8_t op)
+static inline bool agent_request_log(uint8_t op)
 {
     uint64_t deadline = clock_ns() + WAIT_NS;
 

@@ -1,4 +1,5 @@
-/* A PostgreSQL for a test (tests/postgres), and stores on it, each with a clerk of its own. */
+/* A PostgreSQL for a test (tests/postgres), and stores on it, each with a database worker of its
+ * own. */
 #pragma once
 
 #include "ctx_rig.h"
@@ -11,8 +12,8 @@
 #include "lib/base/fd.h"
 #include "lib/base/sys.h"
 #include "front/main/confine.h"
-#include "front/store/clerk.h"
-#include "front/store/clerk_process.h"
+#include "front/store/dbworker.h"
+#include "front/store/dbworker_process.h"
 
 #define PG_URI_MAX 400
 
@@ -103,7 +104,7 @@ static inline void pg_log(bool bad, const char *line)
 }
 
 /* As the warden does it, but that there is none: it ends with its front. Returns our end. */
-static inline int pg_clerk_process(pid_t *ret_pid)
+static inline int pg_dbworker_process(pid_t *ret_pid)
 {
     int pair[2];
 
@@ -115,25 +116,25 @@ static inline int pg_clerk_process(pid_t *ret_pid)
         dup2(pair[1], 3);
         sys_close_range(4, UINT32_MAX, 0);
         signal(SIGPIPE, SIG_IGN);
-        clerk_process(-1, 3, confine_clerk);
+        dbworker_process(-1, 3, confine_dbworker);
     }
     close(pair[1]);
     return pair[0];
 }
 
-static inline struct clerk *pg_clerk(uv_loop_t *loop, const char *uri)
+static inline struct dbworker *pg_dbworker(uv_loop_t *loop, const char *uri)
 {
-    struct clerk *c = clerk_new(loop, pg_log);
+    struct dbworker *c = dbworker_new(loop, pg_log);
     pid_t pid;
 
-    clerk_set_socket(c, pg_clerk_process(&pid));
-    clerk_connect(c, uri);
+    dbworker_set_socket(c, pg_dbworker_process(&pid));
+    dbworker_connect(c, uri);
     return c;
 }
 
 static inline struct ctx_store *pg_store(uv_loop_t *loop, const char *uri)
 {
-    return ctx_store_postgres(loop, pg_clerk(loop, uri));
+    return ctx_store_postgres(loop, pg_dbworker(loop, uri));
 }
 
 static inline void pg_store_close(struct ctx_store *s, uv_loop_t *loop)

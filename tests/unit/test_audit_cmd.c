@@ -10,7 +10,7 @@ TAP_MAIN
 
 #define RUN(...) manage_run(audit_main, (const char *const[]){"audit", __VA_ARGS__, NULL})
 #define TENANT   "aaaaaaaaaaaaaaaaaaaa"
-#define BOX      "boxaboxaboxaboxaboxa"
+#define SANDBOX  "boxaboxaboxaboxaboxa"
 #define OTHER    "boxbboxbboxbboxbboxb"
 
 static char record_dir[128];
@@ -25,7 +25,7 @@ static void write_records(void)
     EXPECT(audit_open(fd, &limits, &log, &e) == 0);
     audit_write(log, &(struct audit_record){.kind = "flow",
                                             .tenant = TENANT,
-                                            .sandbox = BOX,
+                                            .sandbox = SANDBOX,
                                             .name = "a.test",
                                             .address = "93.184.216.34",
                                             .port = 443,
@@ -41,7 +41,7 @@ static void write_records(void)
                                             .rule = "default deny"});
     audit_write(log, &(struct audit_record){.kind = "flow",
                                             .tenant = TENANT,
-                                            .sandbox = BOX,
+                                            .sandbox = SANDBOX,
                                             .address = "2606:2800::1",
                                             .port = 80,
                                             .verdict = "deny",
@@ -115,7 +115,7 @@ TEST(a_table_that_lines_up)
     EXPECT(o.status == 0);
     EXPECT(column(title, "KIND") == column(first, "flow"));
     EXPECT(column(title, "VERDICT") == column(first, "allow"));
-    EXPECT(column(title, "SANDBOX") == column(first, BOX));
+    EXPECT(column(title, "SANDBOX") == column(first, SANDBOX));
     EXPECT(column(title, "WHERE") == column(first, "a.test (93.184.216.34):443"));
     EXPECT(column(title, "WHERE") == column(last, "[2606:2800::1]:80"));
     EXPECT(column(title, "WHY") == column(first, "allow a.test"));
@@ -139,12 +139,12 @@ TEST(filters_and_json)
     EXPECT_STR(json_string_value(json_object_get(v, "sandbox")), OTHER);
     json_decref(v);
     v = json_loads(line_of(o.out, 1), JSON_DISABLE_EOF_CHECK, NULL);
-    EXPECT_STR(json_string_value(json_object_get(v, "sandbox")), BOX);
+    EXPECT_STR(json_string_value(json_object_get(v, "sandbox")), SANDBOX);
     EXPECT(line_of(o.out, 2)[0] == '\0');
     json_decref(v);
     o = RUN("query", "--kind", "head");
     EXPECT(o.status == 0 && strstr(o.out, "head"));
-    o = RUN("query", "--sandbox", BOX, "--tenant", TENANT, "--name", "*.test", "--since", "1h",
+    o = RUN("query", "--sandbox", SANDBOX, "--tenant", TENANT, "--name", "*.test", "--since", "1h",
             "--until", "0s", "-n", "5", "--kind", "dns");
     EXPECT(o.status == 0 && o.out[0] == '\0' && strstr(o.err, "no such records"));
     o = RUN("tail", "-n1", "--kind", "flow");

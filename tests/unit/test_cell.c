@@ -46,7 +46,7 @@ static void start_cell(const char *code)
 
     memset(&owner, 0, sizeof(owner));
     strbuf_init(&owner.got, 64u << 20);
-    owner.cell = (struct cell){.box = box,
+    owner.cell = (struct cell){.sandbox = sandbox,
                                .owner = &owner,
                                .on_start = on_start,
                                .on_write = on_write,
@@ -81,7 +81,7 @@ TEST(lines_come_as_they_are_said_and_the_end_comes_once)
 {
     begin();
     start_cell("print('a')");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE) && owner.starts == 0);
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE) && owner.starts == 0);
     agent_executing(3, "");
     EXPECT(turn_until(&owner.cell.running, NULL, NULL) && owner.starts == 1);
     EXPECT(owner.cell.number == 3);
@@ -99,7 +99,7 @@ TEST(an_error_is_told_with_the_end)
 {
     begin();
     start_cell("1/0");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     agent_executing(1, "");
     agent_end(KERNEL_DIED, 137, false);
     EXPECT(turn_until(NULL, &owner.overs, NULL) && owner.failed);
@@ -112,7 +112,7 @@ TEST(a_cell_that_never_ran_is_refused)
 {
     begin();
     start_cell("1");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     agent_fails(EINVAL, "no such language");
     EXPECT(turn_until(NULL, &owner.refusals, NULL));
     EXPECT(owner.status == EINVAL && owner.overs == 0 && owner.starts == 0);
@@ -125,13 +125,13 @@ TEST(a_sandbox_that_is_gone_refuses_at_once_or_later)
 {
     begin();
     start_cell("1");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     agent_executing(1, "");
     EXPECT(turn_until(&owner.cell.running, NULL, NULL));
-    link_drop_calls(box->link);
+    link_drop_calls(sandbox->link);
     EXPECT(owner.refusals == 1 && owner.status == CALL_GONE);
     drop_cell();
-    link_free(steal_ptr(&box->link));
+    link_free(steal_ptr(&sandbox->link));
     start_cell("1");
     EXPECT(owner.refusals == 1 && owner.status == CALL_GONE);
     drop_cell();
@@ -146,7 +146,7 @@ TEST(an_owner_that_takes_no_more_holds_the_agent_up)
     begin();
     memset(text, 'x', sizeof(text));
     start_cell("print(...)");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     agent_executing(1, "");
     EXPECT(turn_until(&owner.cell.running, NULL, NULL));
     owner.full = true;
@@ -171,7 +171,7 @@ TEST(a_cell_that_is_cancelled_says_nothing_more)
 {
     begin();
     start_cell("while True: pass");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     agent_executing(1, "");
     EXPECT(turn_until(&owner.cell.running, NULL, NULL));
     drop_cell();

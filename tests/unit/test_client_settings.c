@@ -26,19 +26,19 @@ static void fresh(void)
 }
 
 /* Both URLs that follow from the environment; `said` is the domain in the server's answer. */
-static void expect_urls(const char *url, const char *said, const char *api, const char *sandbox)
+static void expect_urls(const char *url, const char *said, const char *api, const char *expected)
 {
     AUTO(settings_done) struct settings s = {0};
-    AUTO(free_p) char *guest = NULL;
+    AUTO(free_p) char *sandbox = NULL;
     struct sg_error e = {0};
 
     EXPECT(settings_load(&s, url, NULL, &e) == 0);
     EXPECT_STR(e.message, "");
     if (!s.api_url)
         return;
-    guest = settings_port_url(&s, SETTINGS_ENVD_PORT, "iabc", said);
+    sandbox = settings_port_url(&s, SETTINGS_ENVD_PORT, "iabc", said);
     EXPECT_STR(s.api_url, api);
-    EXPECT_STR(guest, sandbox);
+    EXPECT_STR(sandbox, expected);
 }
 
 static void expect_refused(const char *url, const char *key_file, const char *words)

@@ -177,11 +177,11 @@ static void more_than_fit(struct ctx_rig *t)
     struct tally n = {0};
     const int extra = 10;
 
-    for (int i = 0; i < CLERK_CALLS_MAX + extra; i++)
+    for (int i = 0; i < DBWORKER_CALLS_MAX + extra; i++)
         t->s->ops->get(t->s, t->tenant, row.id, on_tally, &n);
     EXPECT(n.came == 0);
-    rig_run_until(t->loop, &n.came, CLERK_CALLS_MAX + extra);
-    EXPECT(n.again >= extra && n.good + n.again == CLERK_CALLS_MAX + extra);
+    rig_run_until(t->loop, &n.came, DBWORKER_CALLS_MAX + extra);
+    EXPECT(n.again >= extra && n.good + n.again == DBWORKER_CALLS_MAX + extra);
     EXPECT(rig_get(t, row.id).status == CTX_READY);
 }
 
@@ -263,7 +263,7 @@ static void rows_of_others(struct ctx_rig *t)
                   "INSERT INTO sandglass.node VALUES ('x', '', now()) "
                   "RETURNING 'written'"),
                "");
-    EXPECT_STR(rig_get(t, row.id).sandbox, row.sandbox);
+    EXPECT_STR(rig_get(t, row.id).sandbox_id, row.sandbox_id);
 }
 
 TEST(row_level_security)
@@ -294,7 +294,8 @@ static void usage_of_before(struct ctx_rig *t)
 #define MIGRATIONS SG_SOURCE_DIR "/src/front/store/migrations/"
     char sql[512], line[64];
 
-    /* Its clerk would bring the schema forward before the row is there: it has to have ended. */
+    /* Its database worker would bring the schema forward before the row is there: it has to have
+     * ended. */
     t->s->ops->close(t->s);
     uv_run(t->loop, UV_RUN_NOWAIT);
     while (waitpid(-1, NULL, 0) > 0)

@@ -142,7 +142,7 @@ static void case_kept(struct ctx_rig *t)
     struct ctx_answer a = rig_claim(t, "talk", "main");
     EXPECT(a.r == 0 && a.claimed == CLAIM_FOUND);
     EXPECT_STR(a.row.id, row.id);
-    EXPECT_STR(a.row.sandbox, row.sandbox);
+    EXPECT_STR(a.row.sandbox_id, row.sandbox_id);
 }
 
 /* Two processes are two connections. */
@@ -250,7 +250,7 @@ static void case_foreign_rows(struct ctx_rig *t)
              row.id);
     raw(db, sql);
     row = rig_get(t, row.id);
-    EXPECT(strlen(row.conversation) == CTX_NAME_MAX && strlen(row.sandbox) == ID_LEN);
+    EXPECT(strlen(row.conversation) == CTX_NAME_MAX && strlen(row.sandbox_id) == ID_LEN);
     EXPECT(row.usage.cpu_us == 0 && row.ttl_ms == 0);
     /* A sum that is too large for the database stays at the most that we keep. */
     struct ctx_usage_add add = adding(t, row.id, (struct ctx_usage){.cpu_us = 5});

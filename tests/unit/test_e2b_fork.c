@@ -34,7 +34,7 @@ static size_t count_orders(enum order_op op)
 static const char *forgotten(void)
 {
     server_turn(-1);
-    return last_order(ORDER_FORGET) ? last_order(ORDER_FORGET)->layer : "";
+    return last_order(ORDER_FORGET) ? last_order(ORDER_FORGET)->snapshot : "";
 }
 
 /* The nth object of an array that is a member. */
@@ -83,9 +83,9 @@ TEST(snapshots)
     EXPECT_STR(json_string_value(json_array_get(json_object_get(a->json, "names"), 0)),
                "acme/ready");
     const struct order *o = last_order(ORDER_CHECKPOINT);
-    EXPECT(o->flags == ORDER_KEEP && id_valid(o->layer));
+    EXPECT(o->flags == ORDER_KEEP && id_valid(o->snapshot));
     char first[ID_LEN + 1];
-    memcpy(first, o->layer, sizeof(first));
+    memcpy(first, o->snapshot, sizeof(first));
     a = call_acme("POST", "{\"name\":\"acme/ready:v2\"}", "/sandboxes/%s/snapshots", id);
     EXPECT_STR(field_of(a->json, "snapshotID"), "acme/ready:v2");
     a = call_acme("POST", "", "/sandboxes/%s/snapshots", id);
@@ -110,7 +110,7 @@ TEST(snapshots)
 
     a = call_acme("POST", "{\"templateID\":\"acme/ready:default\"}", "/v2/sandboxes");
     EXPECT(a->status == 201);
-    EXPECT_STR(last_order(ORDER_CREATE)->layer, first);
+    EXPECT_STR(last_order(ORDER_CREATE)->snapshot, first);
     EXPECT_STR(field_of(a->json, "templateID"), first);
     EXPECT_STR(field_of(a->json, "alias"), "ready");
     EXPECT(ask(server.beta, "POST", "/v2/sandboxes", "{\"templateID\":\"acme/ready\"}")->status ==
@@ -149,7 +149,7 @@ TEST(snapshots_say_whether_they_are_warm)
     EXPECT(a->status == 201);
     EXPECT_STR(field_of(a->json, "state"), "warm");
     EXPECT_STR(field_of(nth(a->json, "kernels", 0), "state"), "carried");
-    snprintf(name, sizeof(name), "%s", last_order(ORDER_CHECKPOINT)->layer);
+    snprintf(name, sizeof(name), "%s", last_order(ORDER_CHECKPOINT)->snapshot);
     a = call_acme("GET", NULL, "/snapshots");
     EXPECT_STR(field_of(json_array_get(a->json, 0), "state"), "warm");
 
@@ -158,7 +158,7 @@ TEST(snapshots_say_whether_they_are_warm)
     unsigned adopts = fork_agents.adopts;
     EXPECT(call_acme("POST", "{\"templateID\":\"warm\"}", "/v2/sandboxes")->status == 201);
     EXPECT(last_order(ORDER_CREATE)->flags & ORDER_STATE);
-    EXPECT_STR(last_order(ORDER_CREATE)->layer, name);
+    EXPECT_STR(last_order(ORDER_CREATE)->snapshot, name);
     EXPECT(fork_agents.adopts == adopts + 1);
 
     a = call_acme("POST", "{\"templateID\":\"warm\",\"inherit\":\"state\"}", "/v2/sandboxes");
@@ -166,7 +166,7 @@ TEST(snapshots_say_whether_they_are_warm)
 
     /* The kernels end: the files are there. */
     struct order_answer lost = {.tell = TELL_KERNELS_LOST};
-    memcpy(lost.layer, name, sizeof(name));
+    memcpy(lost.snapshot, name, sizeof(name));
     checkpoint_told_lost(&server.front, &lost);
     a = call_acme("GET", NULL, "/snapshots");
     EXPECT_STR(field_of(json_array_get(a->json, 0), "state"), "files");
@@ -222,8 +222,8 @@ TEST(fork)
     EXPECT(a->status == 201 && json_array_size(a->json) == 3);
     const struct order *o = last_order(ORDER_CHECKPOINT);
     EXPECT(o->flags == ORDER_SOON && o->n_kernels == 1 && o->kernels[0] == 17);
-    EXPECT_STR(forgotten(), o->layer);
-    EXPECT_STR(last_order(ORDER_CREATE)->layer, o->layer);
+    EXPECT_STR(forgotten(), o->snapshot);
+    EXPECT_STR(last_order(ORDER_CREATE)->snapshot, o->snapshot);
     EXPECT(last_order(ORDER_CREATE)->flags & ORDER_STATE);
     for (size_t i = 0; i < 3; i++) {
         const json_t *entry = json_array_get(a->json, i), *one = json_object_get(entry, "sandbox");
@@ -245,7 +245,7 @@ TEST(fork)
     clean_up();
 }
 
-TEST(fork_checks_what_it_is_asked)
+TEST(fork_checks_what_it_is_request_log)
 {
     static const char *const bad[] = {
         "{\"count\":-5}",        "{\"count\":101}",    "{\"count\":1.0}",
@@ -273,7 +273,7 @@ TEST(files_alone_are_a_snapshot_without_a_name)
         call_acme("POST", "{\"count\":2,\"inherit\":\"files\"}", "/sandboxes/%s/fork", id);
     fork_agents.cell_runs = false;
     EXPECT(a->status == 201 && json_array_size(a->json) == 2);
-    EXPECT_STR(forgotten(), last_order(ORDER_SNAPSHOT)->layer);
+    EXPECT_STR(forgotten(), last_order(ORDER_SNAPSHOT)->snapshot);
     EXPECT(!(last_order(ORDER_CREATE)->flags & ORDER_STATE));
 
     /* So is everything on a host that cannot copy, and it says why. */
@@ -332,7 +332,7 @@ TEST(all_are_made_or_none)
     a = call_acme("POST", "{\"count\":3}", "/sandboxes/%s/fork", id);
     EXPECT(a->status == 503);
     server.fail[ORDER_CREATE] = 0;
-    EXPECT_STR(forgotten(), last_order(ORDER_CHECKPOINT)->layer);
+    EXPECT_STR(forgotten(), last_order(ORDER_CHECKPOINT)->snapshot);
     EXPECT(json_array_size(call_acme("GET", NULL, "/v2/sandboxes")->json) == 2);
 
     server.fail[ORDER_CHECKPOINT] = -EIO;
@@ -350,7 +350,7 @@ struct replayed {
     json_t *report;
 };
 
-static void on_replayed(void *arg, struct box *b, int r, const struct sg_error *e,
+static void on_replayed(void *arg, struct sandbox *b, int r, const struct sg_error *e,
                         const json_t *report)
 {
     struct replayed *p = arg;
@@ -363,21 +363,21 @@ static void on_replayed(void *arg, struct box *b, int r, const struct sg_error *
     p->report = report ? json_deep_copy(report) : NULL;
 }
 
-static void run_cell(struct box *b, uint32_t number, const char *code, const char *says)
+static void run_cell(struct sandbox *b, uint32_t number, const char *code, const char *says)
 {
-    struct tape *t = tape_new(b, "", "javascript", code, strlen(code), NULL);
+    struct cell_history *t = cell_history_new(b, "", "javascript", code, strlen(code), NULL);
 
-    tape_running(t, number);
-    tape_add(t, CHAN_STDOUT, says, strlen(says));
-    tape_end(t, NULL);
+    cell_history_running(t, number);
+    cell_history_add(t, CHAN_STDOUT, says, strlen(says));
+    cell_history_end(t, NULL);
 }
 
 /* A sandbox from what b is, where cells ran that say what their code is, and one that does not. */
-static void replay(struct box *b, struct replayed *p)
+static void replay(struct sandbox *b, struct replayed *p)
 {
     struct fork_ask ask = {.timeout_ms = 60000, .last = true, .replay = true};
     struct checkpoint *c = checkpoint_new(&server.front);
-    struct box_spec spec;
+    struct sandbox_spec spec;
 
     run_cell(b, 1, "one", "one");
     run_cell(b, 2, "two", "2");
@@ -386,12 +386,12 @@ static void replay(struct box *b, struct replayed *p)
                             "javascript", "cwd", "", "default", 1, "cells", 2, "pid", 9, "carried",
                             0, "reason", "threads");
     c->cells = replay_of(b, c->contexts);
-    memcpy(c->sandbox, b->id, sizeof(c->sandbox));
+    memcpy(c->sandbox_id, b->id, sizeof(c->sandbox_id));
     memcpy(c->tenant, b->spec.tenant, sizeof(c->tenant));
     id_random(c->name);
     checkpoint_add(c);
     spec_copy(&b->spec, &spec);
-    box_create_from(&server.front, &spec, c, &ask, on_replayed, p);
+    sandbox_create_from(&server.front, &spec, c, &ask, on_replayed, p);
     checkpoint_unref(c);
 }
 
@@ -411,7 +411,7 @@ TEST(cells_run_again_with_nothing_to_go_out)
     char id[ID_LEN + 1];
 
     make_sandbox("{}", id);
-    replay(box_find(&server.front, id), &p);
+    replay(sandbox_find(&server.front, id), &p);
     EXPECT(turn_until(&p.came, NULL, 0) && p.r == 0);
     const json_t *kernel = nth(p.report, "kernels", 0), *diverged = nth(kernel, "diverged", 0);
     EXPECT_STR(field_of(kernel, "state"), "replayed");
@@ -428,7 +428,7 @@ TEST(cells_run_again_with_nothing_to_go_out)
     clean_up();
 }
 
-static void on_nothing(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_nothing(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     (void)arg, (void)b, (void)r, (void)e;
 }
@@ -442,19 +442,19 @@ TEST(what_is_not_ready_stays_closed_and_ends_when_it_is_paused)
     char id[ID_LEN + 1];
 
     make_sandbox("{}", id);
-    replay(box_find(&server.front, id), &p);
+    replay(sandbox_find(&server.front, id), &p);
     EXPECT(turn_until(NULL, &fork_agents.adopts, adopts + 1));
     fork_agents.slow = true;
     EXPECT(turn_until(NULL, &fork_agents.cells, cells + 1));
     memcpy(paused.id, last_order(ORDER_CREATE)->id, sizeof(paused.id));
-    struct box *b = box_find(&server.front, paused.id);
-    EXPECT(b && b->state == BOX_RUNNING && !p.came);
-    box_apply_network(b, on_nothing, NULL);
+    struct sandbox *b = sandbox_find(&server.front, paused.id);
+    EXPECT(b && b->state == SANDBOX_RUNNING && !p.came);
+    sandbox_apply_network(b, on_nothing, NULL);
     server_turn(-1);
     EXPECT(!(last_order(ORDER_POLICY)->flags & ORDER_NETWORK));
-    box_told_paused(&server.front, &paused);
+    sandbox_told_paused(&server.front, &paused);
     EXPECT(p.came && p.r == -EBUSY);
-    EXPECT(!box_find(&server.front, paused.id));
+    EXPECT(!sandbox_find(&server.front, paused.id));
     server_turn(-1);
     EXPECT_STR(last_order(ORDER_KILL)->id, paused.id);
     json_decref(p.report);
@@ -462,11 +462,11 @@ TEST(what_is_not_ready_stays_closed_and_ends_when_it_is_paused)
     /* The same while it takes its kernels over. */
     p = (struct replayed){0};
     adopts = fork_agents.adopts;
-    replay(box_find(&server.front, id), &p);
+    replay(sandbox_find(&server.front, id), &p);
     EXPECT(turn_until(NULL, &fork_agents.adopts, adopts + 1));
     memcpy(paused.id, last_order(ORDER_CREATE)->id, sizeof(paused.id));
-    box_told_paused(&server.front, &paused);
-    EXPECT(p.came && p.r == -EBUSY && !box_find(&server.front, paused.id));
+    sandbox_told_paused(&server.front, &paused);
+    EXPECT(p.came && p.r == -EBUSY && !sandbox_find(&server.front, paused.id));
     fork_agents.slow = false;
     json_decref(p.report);
     clean_up();
@@ -478,7 +478,7 @@ TEST(cells_of_what_has_ended_do_not_run_again)
     char id[ID_LEN + 1];
 
     make_sandbox("{}", id);
-    struct box *b = box_find(&server.front, id);
+    struct sandbox *b = sandbox_find(&server.front, id);
     run_cell(b, 1, "one", "one");
     json_t *contexts =
         json_pack("[{s:s,s:s,s:s,s:b,s:i,s:i,s:b}]", "id", FORK_KERNEL, "language", "javascript",
@@ -550,7 +550,7 @@ TEST(variables_that_are_lost)
     server.report = CARRIED;
     take(id, "{\"label\":\"m1\"}", one);
     take(id, "{\"label\":\"m2\"}", two);
-    memcpy(lost.layer, one, sizeof(one));
+    memcpy(lost.snapshot, one, sizeof(one));
     checkpoint_told_lost(&server.front, &lost);
 
     size_t rewinds = count_orders(ORDER_REWIND);
@@ -586,7 +586,7 @@ TEST(rewind_goes_back)
     unsigned adopts = fork_agents.adopts;
     struct answer *a = call_acme("POST", "{\"label\":\"m1\"}", "/sandboxes/%s/rewind", id);
     EXPECT(a->status == 200 && fork_agents.adopts == adopts + 1);
-    EXPECT_STR(last_order(ORDER_REWIND)->layer, one);
+    EXPECT_STR(last_order(ORDER_REWIND)->snapshot, one);
     EXPECT_STR(field_of(json_object_get(a->json, "checkpoint"), "checkpointId"), one);
     EXPECT(json_is_true(json_object_get(json_object_get(a->json, "checkpoint"), "current")));
     EXPECT_STR(field_of(nth(a->json, "kernels", 0), "state"), "carried");
@@ -596,7 +596,7 @@ TEST(rewind_goes_back)
     EXPECT_STR(field_of(nth(a->json, "checkpoints", 2), "parentId"), one);
     /* The newest of a label is meant. */
     EXPECT(call_acme("POST", "{\"label\":\"m2\"}", "/sandboxes/%s/rewind", id)->status == 200);
-    EXPECT_STR(last_order(ORDER_REWIND)->layer, three);
+    EXPECT_STR(last_order(ORDER_REWIND)->snapshot, three);
 
     /* One without a label is not meant by a label that is none. */
     take(id, "{}", three);
@@ -636,13 +636,13 @@ TEST(a_checkpoint_that_waits_gives_way)
     make_sandbox("{}", id);
     server.report = CARRIED;
     take(id, "{\"label\":\"m1\"}", one);
-    struct box *b = box_find(&server.front, id);
+    struct sandbox *b = sandbox_find(&server.front, id);
     for (int i = 0; i < 2; i++) {
         unsigned holds = fork_agents.holds;
 
         fork_agents.slow = true;
         r = 1;
-        box_checkpoint(b, &ask, on_taken, &r);
+        sandbox_checkpoint(b, &ask, on_taken, &r);
         EXPECT(turn_until(NULL, &fork_agents.holds, holds + 1) && r == 1);
         fork_agents.slow = false;
         struct answer *a = i == 0

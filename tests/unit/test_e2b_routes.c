@@ -126,7 +126,7 @@ TEST(create_get_kill)
     const struct order *o = last_order(ORDER_CREATE);
     EXPECT(o && o->deadline_ns > clock_ns() + 55 * SECOND_NS);
     EXPECT(o && o->deadline_ns < clock_ns() + 65 * SECOND_NS && o->on_expiry == EXPIRY_KILL);
-    EXPECT_STR(o ? o->layer : "?", "");
+    EXPECT_STR(o ? o->snapshot : "?", "");
 
     a = call_acme("GET", NULL, "/sandboxes/%s", id);
     EXPECT(a->status == 200);
@@ -150,7 +150,7 @@ TEST(create_get_kill)
     clean_up();
 }
 
-TEST(version_1_gives_a_token_when_asked)
+TEST(version_1_gives_a_token_when_request_log)
 {
     struct answer *a = call_acme("POST", "{\"templateID\":\"base\"}", "/sandboxes");
 
@@ -253,28 +253,28 @@ TEST(what_will_be_paused_at_its_end_has_its_place_from_the_beginning)
 
 TEST(memory_that_is_held_has_a_limit)
 {
-    char box[4][ID_LEN + 1];
+    char sandbox[4][ID_LEN + 1];
     struct answer *r;
 
     server.front.settings.tenant_paused_memory = 2 * PAUSED_LEAST;
-    for (size_t i = 0; i < ARRAY_SIZE(box); i++)
-        make_sandbox(i < 3 ? "{}" : "{\"autoPause\":true}", box[i]);
-    EXPECT(pause_of(box[0], true) == 204 && pause_of(box[1], true) == 204);
-    r = call_acme("POST", "{}", "/sandboxes/%s/pause", box[2]);
+    for (size_t i = 0; i < ARRAY_SIZE(sandbox); i++)
+        make_sandbox(i < 3 ? "{}" : "{\"autoPause\":true}", sandbox[i]);
+    EXPECT(pause_of(sandbox[0], true) == 204 && pause_of(sandbox[1], true) == 204);
+    r = call_acme("POST", "{}", "/sandboxes/%s/pause", sandbox[2]);
     EXPECT(r->status == 429 && strstr(message_of(r), "hold 32 MiB of memory"));
-    EXPECT(pause_of(box[2], false) == 204);
+    EXPECT(pause_of(sandbox[2], false) == 204);
     /* One whose time is over keeps its files. */
     struct order_answer told = {.tell = TELL_PAUSED, .state = STATE_PAUSED};
-    memcpy(told.id, box[3], sizeof(told.id));
+    memcpy(told.id, sandbox[3], sizeof(told.id));
     server.n_orders = 0;
-    box_told_paused(&server.front, &told);
+    sandbox_told_paused(&server.front, &told);
     server_turn(-1);
-    r = call_acme("GET", NULL, "/sandboxes/%s", box[3]);
+    r = call_acme("GET", NULL, "/sandboxes/%s", sandbox[3]);
     EXPECT_STR(field_of(r->json, "state"), "paused");
     const struct order *o = last_order(ORDER_PAUSE);
-    EXPECT(o && strcmp(o->id, box[3]) == 0 && (o->flags & ORDER_FILES_ONLY));
-    EXPECT(call_acme("POST", "{}", "/sandboxes/%s/resume", box[0])->status == 201);
-    EXPECT(pause_of(box[0], true) == 204); /* there is room again */
+    EXPECT(o && strcmp(o->id, sandbox[3]) == 0 && (o->flags & ORDER_FILES_ONLY));
+    EXPECT(call_acme("POST", "{}", "/sandboxes/%s/resume", sandbox[0])->status == 201);
+    EXPECT(pause_of(sandbox[0], true) == 204); /* there is room again */
     clean_up();
 }
 
@@ -411,7 +411,7 @@ TEST(no_life_is_longer_than_the_longest)
     char id[ID_LEN + 1];
 
     make_sandbox("{}", id);
-    struct box *b = box_find(&server.front, id);
+    struct sandbox *b = sandbox_find(&server.front, id);
     server.front.settings.max_timeout_ms = 3600 * 1000;
     b->spec.started_ms -= 3000 * 1000;
     EXPECT(call_acme("POST", "{\"timeout\":2000}", "/sandboxes/%s/timeout", id)->status == 204);
@@ -609,7 +609,7 @@ TEST(pages)
     for (int i = 0; i < 5; i++) {
         make_sandbox("{}", ids[i]);
         /* Distinct moments, whatever the clock did. */
-        box_find(&server.front, ids[i])->spec.started_ms = 1794744000000 + i;
+        sandbox_find(&server.front, ids[i])->spec.started_ms = 1794744000000 + i;
         up[i] = ids[i];
         down[4 - i] = ids[i];
     }
@@ -667,11 +667,11 @@ TEST(logs)
     char id[ID_LEN + 1];
 
     make_sandbox("{}", id);
-    struct box *b = box_find(&server.front, id);
-    box_log_done(&b->log);
-    box_log_add(&b->log, LOG_INFO, LAYER_SANDBOX, 0, "first");
-    box_log_add(&b->log, LOG_WARN, LAYER_CODE, 7, "second \x01 \xff");
-    box_log_add(&b->log, LOG_ERROR, LAYER_CODE, 7, "third");
+    struct sandbox *b = sandbox_find(&server.front, id);
+    sandbox_log_done(&b->log);
+    sandbox_log_add(&b->log, LOG_INFO, FAULT_SANDBOX, 0, "first");
+    sandbox_log_add(&b->log, LOG_WARN, FAULT_CODE, 7, "second \x01 \xff");
+    sandbox_log_add(&b->log, LOG_ERROR, FAULT_CODE, 7, "third");
     struct answer *a = call_acme("GET", NULL, "/sandboxes/%s/logs", id);
     EXPECT(a->status == 200 && json_array_size(json_object_get(a->json, "logs")) == 3);
     /* A line is an object in a string: the E2B command line parses it. */
@@ -713,8 +713,8 @@ TEST(metrics_honour_their_range)
     char id[ID_LEN + 1];
 
     make_sandbox("{}", id);
-    struct box *b = box_find(&server.front, id);
-    box_metrics_done(&b->metrics);
+    struct sandbox *b = sandbox_find(&server.front, id);
+    sandbox_metrics_done(&b->metrics);
     b->metrics.ring = xcalloc(METRICS_KEPT, sizeof(*b->metrics.ring));
     for (int i = 0; i < 3; i++)
         b->metrics.ring[b->metrics.n++] = (struct metric){.ms = 1794744000000 + i * 5000,

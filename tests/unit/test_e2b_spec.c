@@ -61,14 +61,14 @@ TEST(version_1_is_open_and_short)
     EXPECT(c.spec.metadata == NULL && json_object_size(c.spec.envs) == 0);
     EXPECT(c.spec.allow_internet == -1 && !c.spec.auto_pause && c.spec.auto_pause_memory);
     EXPECT(c.spec.limits.memory_bytes > 0 && c.spec.limits.pids > 0);
-    box_spec_done(&c.spec);
+    sandbox_spec_done(&c.spec);
     EXPECT(parse("{\"templateID\":\"base\",\"secure\":true}", SPEC_V1, &c, &e) == 0);
     EXPECT(strlen(c.spec.envd_token) == SPEC_TOKEN_LEN);
-    box_spec_done(&c.spec);
+    sandbox_spec_done(&c.spec);
     EXPECT(parse("{\"templateID\":\"base\",\"secure\":null,\"timeout\":null}", SPEC_V1, &c, &e) ==
            0);
     EXPECT_STR(c.spec.envd_token, "");
-    box_spec_done(&c.spec);
+    sandbox_spec_done(&c.spec);
 }
 
 TEST(version_2_is_always_secured)
@@ -81,8 +81,8 @@ TEST(version_2_is_always_secured)
     EXPECT(c.timeout_ms == 300000);
     EXPECT(strlen(c.spec.envd_token) == SPEC_TOKEN_LEN);
     EXPECT(strcmp(c.spec.envd_token, d.spec.envd_token) != 0);
-    box_spec_done(&c.spec);
-    box_spec_done(&d.spec);
+    sandbox_spec_done(&c.spec);
+    sandbox_spec_done(&d.spec);
 }
 
 TEST(everything_that_may_be_said)
@@ -103,7 +103,7 @@ TEST(everything_that_may_be_said)
     EXPECT(c.spec.auto_pause && c.spec.auto_resume && c.spec.allow_internet == 0);
     EXPECT(strlen(c.spec.traffic_token) == SPEC_TOKEN_LEN);
     EXPECT(json_object_size(c.spec.network) == 5);
-    box_spec_done(&c.spec);
+    sandbox_spec_done(&c.spec);
 }
 
 TEST(timeouts_are_checked)
@@ -176,7 +176,7 @@ TEST(maps_are_bounded)
     struct sg_error e;
 
     EXPECT(parse(fits, SPEC_V2, &c, &e) == 0);
-    box_spec_done(&c.spec);
+    sandbox_spec_done(&c.spec);
     expect_refused(large, SPEC_V2, "'metadata' has more than 65536 bytes");
     expect_refused(envs, SPEC_V2, "'envVars' has more than 524288 bytes");
 }
@@ -327,7 +327,7 @@ TEST(update_replaces_egress_and_keeps_ingress)
 TEST(copy_has_its_own_tokens)
 {
     struct create_request c;
-    struct box_spec copy;
+    struct sandbox_spec copy;
     struct sg_error e;
 
     EXPECT(parse("{\"metadata\":{\"a\":\"b\"},\"network\":{\"allowPublicTraffic\":false}}", SPEC_V2,
@@ -337,7 +337,7 @@ TEST(copy_has_its_own_tokens)
     EXPECT(strlen(copy.envd_token) == SPEC_TOKEN_LEN);
     EXPECT(strcmp(copy.envd_token, c.spec.envd_token) != 0);
     EXPECT(strcmp(copy.traffic_token, c.spec.traffic_token) != 0);
-    box_spec_done(&c.spec);
+    sandbox_spec_done(&c.spec);
     EXPECT_STR(json_string_value(json_object_get(copy.metadata, "a")), "b");
-    box_spec_done(&copy);
+    sandbox_spec_done(&copy);
 }

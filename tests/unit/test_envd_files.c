@@ -160,10 +160,10 @@ TEST(metadata_names)
 
 static void route(struct rig *r, struct http_req *req)
 {
-    struct box *b = r->box;
+    struct sandbox *b = r->sandbox;
 
     if (!http_header_get(req, "e2b-sandbox-id"))
-        b = files_box_by_signature(&r->front, req);
+        b = files_sandbox_by_signature(&r->front, req);
     if (!b)
         http_reply(req, 401, NULL, "no", 2);
     else if (req->method == HTTP_M_POST)
@@ -186,7 +186,7 @@ static const char *get(struct rig *r, const char *headers, const char *fmt, ...)
     return rig_ask(r, request, (size_t)n);
 }
 
-#define TO_BOX "E2b-Sandbox-Id: x\r\n"
+#define TO_SANDBOX "E2b-Sandbox-Id: x\r\n"
 
 static const char *post(struct rig *r, const char *target, const char *headers, const void *body,
                         size_t len)
@@ -202,7 +202,7 @@ static const char *post(struct rig *r, const char *target, const char *headers, 
     return rig_ask(r, q.buf, q.len);
 }
 
-#define RAW TO_BOX "Content-Type: application/octet-stream\r\n"
+#define RAW TO_SANDBOX "Content-Type: application/octet-stream\r\n"
 
 static const char *put_text(struct rig *r, const char *target, const char *text)
 {
@@ -221,20 +221,21 @@ TEST(a_file_goes_in_and_comes_out)
     EXPECT_STR(rig_says(&r, "cat notes/today.txt; stat -c ' %u %a' notes/today.txt notes"),
                "hello file 1000 644\n 1000 755\n");
 
-    a = get(&r, TO_BOX, "/files?path=notes/today.txt");
+    a = get(&r, TO_SANDBOX, "/files?path=notes/today.txt");
     EXPECT_HAS(a, "HTTP/1.1 200 ");
     EXPECT_HAS(a, "\r\nContent-Length: 10\r\n");
     EXPECT_HAS(a, "\r\nContent-Type: application/octet-stream\r\n");
     EXPECT_HAS(a, "\r\nContent-Disposition: attachment; filename=\"today.txt\"\r\n");
     EXPECT_STR(rig_body(a), "hello file");
-    EXPECT_STR(rig_body(get(&r, TO_BOX, "/files?path=~/notes/today.txt")), "hello file");
-    EXPECT_STR(rig_body(get(&r, TO_BOX, "/files?path=/home/user/notes/today.txt&username=root")),
-               "hello file");
+    EXPECT_STR(rig_body(get(&r, TO_SANDBOX, "/files?path=~/notes/today.txt")), "hello file");
+    EXPECT_STR(
+        rig_body(get(&r, TO_SANDBOX, "/files?path=/home/user/notes/today.txt&username=root")),
+        "hello file");
 
     put_text(&r, "/files?path=notes/today.txt", ""); /* replaced by an empty one */
-    a = get(&r, TO_BOX, "/files?path=notes/today.txt");
+    a = get(&r, TO_SANDBOX, "/files?path=notes/today.txt");
     EXPECT_HAS(a, "\r\nContent-Length: 0\r\n");
-    EXPECT_HAS(get(&r, TO_BOX, "/files?path=/proc/sys/kernel/ostype"), "\r\n\r\nLinux\n");
+    EXPECT_HAS(get(&r, TO_SANDBOX, "/files?path=/proc/sys/kernel/ostype"), "\r\n\r\nLinux\n");
     rig_stop(&r);
 }
 
@@ -244,27 +245,28 @@ TEST(parts_of_a_file)
 
     rig_start(&r, route);
     put_text(&r, "/files?path=f", "0123456789");
-    const char *a = get(&r, TO_BOX "Range: bytes=2-4\r\n", "/files?path=f");
+    const char *a = get(&r, TO_SANDBOX "Range: bytes=2-4\r\n", "/files?path=f");
     EXPECT_HAS(a, "HTTP/1.1 206 ");
     EXPECT_HAS(a, "\r\nContent-Range: bytes 2-4/10\r\n");
     EXPECT_HAS(a, "\r\nContent-Length: 3\r\n");
     EXPECT_STR(rig_body(a), "234");
-    EXPECT_STR(rig_body(get(&r, TO_BOX "Range: bytes=-3\r\n", "/files?path=f")), "789");
-    EXPECT_STR(rig_body(get(&r, TO_BOX "Range: bytes=8-\r\n", "/files?path=f")), "89");
-    a = get(&r, TO_BOX "Range: bytes=10-\r\n", "/files?path=f");
+    EXPECT_STR(rig_body(get(&r, TO_SANDBOX "Range: bytes=-3\r\n", "/files?path=f")), "789");
+    EXPECT_STR(rig_body(get(&r, TO_SANDBOX "Range: bytes=8-\r\n", "/files?path=f")), "89");
+    a = get(&r, TO_SANDBOX "Range: bytes=10-\r\n", "/files?path=f");
     EXPECT_HAS(a, "HTTP/1.1 416 ");
     EXPECT_HAS(a, "\r\nContent-Range: bytes */10\r\n");
-    EXPECT_HAS(get(&r, TO_BOX "Range: bytes=0-1,3-4\r\n", "/files?path=f"), "\r\n\r\n0123456789");
-    EXPECT_HAS(get(&r, TO_BOX "Range: bytes=0-1\r\nIf-Range: \"x\"\r\n", "/files?path=f"),
+    EXPECT_HAS(get(&r, TO_SANDBOX "Range: bytes=0-1,3-4\r\n", "/files?path=f"),
+               "\r\n\r\n0123456789");
+    EXPECT_HAS(get(&r, TO_SANDBOX "Range: bytes=0-1\r\nIf-Range: \"x\"\r\n", "/files?path=f"),
                "HTTP/1.1 200 ");
     rig_says(&r, "ln -s f l; : > empty");
-    EXPECT_STR(rig_body(get(&r, TO_BOX "Range: bytes=-3\r\n", "/files?path=l")), "789");
-    EXPECT_HAS(get(&r, TO_BOX "Range: bytes=0-9\r\n", "/files?path=empty"), "HTTP/1.1 200 ");
-    EXPECT_HAS(get(&r, TO_BOX "Range: bytes=-9\r\n", "/files?path=empty"), "HTTP/1.1 200 ");
-    EXPECT_HAS(get(&r, TO_BOX "Range: bytes=-0\r\n", "/files?path=f"), "HTTP/1.1 416 ");
-    EXPECT_HAS(get(&r, TO_BOX "Range: bytes=-9\r\n", "/files?path=none"), "HTTP/1.1 404 ");
+    EXPECT_STR(rig_body(get(&r, TO_SANDBOX "Range: bytes=-3\r\n", "/files?path=l")), "789");
+    EXPECT_HAS(get(&r, TO_SANDBOX "Range: bytes=0-9\r\n", "/files?path=empty"), "HTTP/1.1 200 ");
+    EXPECT_HAS(get(&r, TO_SANDBOX "Range: bytes=-9\r\n", "/files?path=empty"), "HTTP/1.1 200 ");
+    EXPECT_HAS(get(&r, TO_SANDBOX "Range: bytes=-0\r\n", "/files?path=f"), "HTTP/1.1 416 ");
+    EXPECT_HAS(get(&r, TO_SANDBOX "Range: bytes=-9\r\n", "/files?path=none"), "HTTP/1.1 404 ");
     EXPECT_STR(
-        rig_body(get(&r, TO_BOX "Range: bytes=1-3\r\n", "/files?path=/proc/sys/kernel/ostype")),
+        rig_body(get(&r, TO_SANDBOX "Range: bytes=1-3\r\n", "/files?path=/proc/sys/kernel/ostype")),
         "inu");
     rig_stop(&r);
 }
@@ -274,21 +276,21 @@ TEST(what_cannot_be_read)
     static const struct {
         const char *headers, *target, *status, *message;
     } cases[] = {
-        {TO_BOX, "/files?path=none", "404", "path '/home/user/none' does not exist"},
-        {TO_BOX, "/files?path=/tmp", "400", "path '/tmp' is a directory"},
-        {TO_BOX, "/files", "400", "path '/home/user' is a directory"},
-        {TO_BOX, "/files?path=~root/x", "400", "cannot expand user-specific home dir"},
-        {TO_BOX, "/files?path=f&username=ghost", "401", "error looking up user 'ghost'"},
-        {TO_BOX, "/files?path=f&username=..%2fx", "401", "error looking up user '../x'"},
-        {TO_BOX, "/files?path=/proc/1/environ", "403", ""},
-        {TO_BOX, "/files?path=f%00", "400", "'path' must not hold a NUL"},
-        {TO_BOX, "/files?path=f&username=%00", "400", "'username' must not hold a NUL"},
-        {TO_BOX, "/files?path=pipe", "400", ""},
-        {TO_BOX, "/files?path=/dev/zero", "400", ""},
-        {TO_BOX, "/files?path=loop", "400", ""},
-        {TO_BOX, "/files?path=dangling", "404", ""},
-        {TO_BOX, "/files?path=/proc/1/root/etc/passwd", "4", ""},
-        {TO_BOX "Accept-Encoding: identity;q=0\r\n", "/files?path=f", "406", "encoding"},
+        {TO_SANDBOX, "/files?path=none", "404", "path '/home/user/none' does not exist"},
+        {TO_SANDBOX, "/files?path=/tmp", "400", "path '/tmp' is a directory"},
+        {TO_SANDBOX, "/files", "400", "path '/home/user' is a directory"},
+        {TO_SANDBOX, "/files?path=~root/x", "400", "cannot expand user-specific home dir"},
+        {TO_SANDBOX, "/files?path=f&username=ghost", "401", "error looking up user 'ghost'"},
+        {TO_SANDBOX, "/files?path=f&username=..%2fx", "401", "error looking up user '../x'"},
+        {TO_SANDBOX, "/files?path=/proc/1/environ", "403", ""},
+        {TO_SANDBOX, "/files?path=f%00", "400", "'path' must not hold a NUL"},
+        {TO_SANDBOX, "/files?path=f&username=%00", "400", "'username' must not hold a NUL"},
+        {TO_SANDBOX, "/files?path=pipe", "400", ""},
+        {TO_SANDBOX, "/files?path=/dev/zero", "400", ""},
+        {TO_SANDBOX, "/files?path=loop", "400", ""},
+        {TO_SANDBOX, "/files?path=dangling", "404", ""},
+        {TO_SANDBOX, "/files?path=/proc/1/root/etc/passwd", "4", ""},
+        {TO_SANDBOX "Accept-Encoding: identity;q=0\r\n", "/files?path=f", "406", "encoding"},
     };
     struct rig r;
 
@@ -305,14 +307,14 @@ TEST(what_cannot_be_read)
     }
     static char longest[5000];
     memset(longest, 'a', sizeof(longest) - 1);
-    EXPECT_HAS(get(&r, TO_BOX, "/files?path=%s", longest), "HTTP/1.1 400 ");
+    EXPECT_HAS(get(&r, TO_SANDBOX, "/files?path=%s", longest), "HTTP/1.1 400 ");
     rig_stop(&r);
 }
 
 #define PART(name, file, body)                                                   \
     "--B\r\nContent-Disposition: form-data; name=\"" name "\"; filename=\"" file \
     "\"\r\nContent-Type: application/octet-stream\r\n\r\n" body "\r\n"
-#define MULTIPART TO_BOX "Content-Type: multipart/form-data; boundary=B\r\n"
+#define MULTIPART TO_SANDBOX "Content-Type: multipart/form-data; boundary=B\r\n"
 
 static const char *post_parts(struct rig *r, const char *target, const char *parts)
 {
@@ -485,15 +487,16 @@ TEST(what_cannot_be_written)
     static const struct {
         const char *headers, *target, *status, *message;
     } cases[] = {
-        {TO_BOX "Content-Type: text/plain\r\n", "/files?path=f", "400", "unsupported content type"},
-        {TO_BOX, "/files?path=f", "400", "unsupported content type"},
+        {TO_SANDBOX "Content-Type: text/plain\r\n", "/files?path=f", "400",
+         "unsupported content type"},
+        {TO_SANDBOX, "/files?path=f", "400", "unsupported content type"},
         {RAW, "/files", "400", "path query parameter is required"},
         {RAW, "/files?path=/tmp", "400", "is a directory"},
         {RAW, "/files?path=/tmp/new/", "400", ""},
         {RAW, "/files?path=/etc/x", "403", ""},
         {RAW, "/files?path=f&username=ghost", "401", "user 'ghost'"},
         {RAW "X-Metadata-..%2f: x\r\n", "/files?path=f", "400", "invalid metadata"},
-        {TO_BOX "Content-Type: multipart/form-data\r\n", "/files", "400", "boundary"},
+        {TO_SANDBOX "Content-Type: multipart/form-data\r\n", "/files", "400", "boundary"},
     };
     struct rig r;
 
@@ -547,7 +550,7 @@ TEST(who_may)
 
     rig_start(&r, route);
     put_text(&r, "/files?path=/tmp/f", "x");
-    snprintf(r.box->spec.envd_token, sizeof(r.box->spec.envd_token), "%s", TOKEN);
+    snprintf(r.sandbox->spec.envd_token, sizeof(r.sandbox->spec.envd_token), "%s", TOKEN);
     make_signature(good, "/tmp/f", "read", "", TOKEN, NULL);
     make_signature(writes, "/tmp/f", "write", "", TOKEN, NULL);
     make_signature(root, "/tmp/f", "read", "root", TOKEN, NULL);
@@ -558,24 +561,24 @@ TEST(who_may)
     const struct {
         const char *headers, *query, *signature, *answer;
     } cases[] = {
-        {TO_BOX "X-Access-Token: " TOKEN "\r\n", "", NULL, " 200 "},
-        {TO_BOX "X-Access-Token: wrong\r\n", "", good, "in header but does not match"},
-        {TO_BOX, "", NULL, "missing signature query parameter"},
-        {TO_BOX, "", good, " 200 "},
+        {TO_SANDBOX "X-Access-Token: " TOKEN "\r\n", "", NULL, " 200 "},
+        {TO_SANDBOX "X-Access-Token: wrong\r\n", "", good, "in header but does not match"},
+        {TO_SANDBOX, "", NULL, "missing signature query parameter"},
+        {TO_SANDBOX, "", good, " 200 "},
         {"", "", good, " 200 "}, /* finds the sandbox by itself */
-        {TO_BOX, "", writes, "invalid signature"},
-        {TO_BOX, "", root, "invalid signature"},
-        {TO_BOX, "&username=root", root, " 200 "},
-        {TO_BOX, "&username=root", good, "invalid signature"},
-        {TO_BOX, "&signature_expiration=99999999999", soon, " 200 "},
-        {TO_BOX, "&signature_expiration=1700000000", late, "signature is already expired"},
+        {TO_SANDBOX, "", writes, "invalid signature"},
+        {TO_SANDBOX, "", root, "invalid signature"},
+        {TO_SANDBOX, "&username=root", root, " 200 "},
+        {TO_SANDBOX, "&username=root", good, "invalid signature"},
+        {TO_SANDBOX, "&signature_expiration=99999999999", soon, " 200 "},
+        {TO_SANDBOX, "&signature_expiration=1700000000", late, "signature is already expired"},
         {"", "&signature_expiration=1700000000", late, "signature is already expired"},
-        {TO_BOX, "&signature_expiration=99999999999", late, "invalid signature"},
-        {TO_BOX, "&signature_expiration=-1", good, "invalid signature"},
-        {TO_BOX, "&signature_expiration=1700000000", good, "invalid signature"},
-        {TO_BOX, "", late, "invalid signature"},
-        {TO_BOX, "", foreign, "invalid signature"},
-        {TO_BOX, "", nobody, "invalid signature"},
+        {TO_SANDBOX, "&signature_expiration=99999999999", late, "invalid signature"},
+        {TO_SANDBOX, "&signature_expiration=-1", good, "invalid signature"},
+        {TO_SANDBOX, "&signature_expiration=1700000000", good, "invalid signature"},
+        {TO_SANDBOX, "", late, "invalid signature"},
+        {TO_SANDBOX, "", foreign, "invalid signature"},
+        {TO_SANDBOX, "", nobody, "invalid signature"},
         {"", "", foreign, " 401 "},
         {"", "", nobody, " 401 "},
         {"", "", "v1_short", " 401 "},
@@ -618,7 +621,7 @@ TEST(a_client_that_leaves_writes_nothing)
 
     rig_start(&r, route);
     rig_run(&r, upload_and_leave, NULL);
-    for (int i = 0; i < 1000 && r.box->refs > 2; i++) {
+    for (int i = 0; i < 1000 && r.sandbox->refs > 2; i++) {
         uv_run(&r.loop, UV_RUN_NOWAIT);
         usleep(1000);
     }
@@ -634,7 +637,7 @@ struct large {
 static void download_slowly(struct rig *r, void *arg)
 {
     static const char head[] =
-        "GET /files?path=large HTTP/1.1\r\nHost: h\r\n" TO_BOX "Connection: close\r\n\r\n";
+        "GET /files?path=large HTTP/1.1\r\nHost: h\r\n" TO_SANDBOX "Connection: close\r\n\r\n";
     static char buf[1u << 20];
     struct large *l = arg;
     int fd = rig_connect(r);
@@ -687,7 +690,7 @@ TEST(large_files)
 
 static void gone_midway(struct rig *r, void *arg)
 {
-    static const char head[] = "GET /files?path=large HTTP/1.1\r\nHost: h\r\n" TO_BOX "\r\n";
+    static const char head[] = "GET /files?path=large HTTP/1.1\r\nHost: h\r\n" TO_SANDBOX "\r\n";
     char buf[4096];
     int fd = rig_connect(r);
 
@@ -705,11 +708,11 @@ TEST(a_download_that_is_left)
     rig_says(&r, "head -c 30000000 /dev/zero > large");
     for (int i = 0; i < 5; i++)
         rig_run(&r, gone_midway, NULL);
-    for (int i = 0; i < 5000 && r.box->refs > 2; i++) {
+    for (int i = 0; i < 5000 && r.sandbox->refs > 2; i++) {
         uv_run(&r.loop, UV_RUN_NOWAIT);
         usleep(1000);
     }
-    EXPECT(r.box->refs == 2);
+    EXPECT(r.sandbox->refs == 2);
     rig_stop(&r);
 }
 

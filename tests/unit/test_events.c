@@ -60,10 +60,10 @@ static void end_well(void)
     die();
 }
 
-static uint64_t emit(const char *tenant, const char *sandbox)
+static uint64_t emit(const char *tenant, const char *sandbox_id)
 {
     event_emit(&here, HAPPENED_SANDBOX_CREATED,
-               &(struct event_about){.tenant = tenant, .sandbox = sandbox});
+               &(struct event_about){.tenant = tenant, .sandbox_id = sandbox_id});
     return events_last(&here);
 }
 
@@ -114,7 +114,7 @@ TEST(an_event_is_told_whole)
     set_up();
     event_emit(&here, HAPPENED_CONTEXT_ENDED,
                &(struct event_about){.tenant = ACME,
-                                     .sandbox = "ssssssssssssssssssss",
+                                     .sandbox_id = "ssssssssssssssssssss",
                                      .context = "cccccccccccccccccccc",
                                      .conversation = "talk \"1\"\n",
                                      .path = "main",
@@ -136,7 +136,7 @@ TEST(tenants_see_their_own)
     emit(ACME, "s1");
     emit(OTHER, "s2");
     emit(ACME, "s3");
-    event_emit(&here, HAPPENED_SANDBOX_ENDED, &(struct event_about){.sandbox = "nobody's"});
+    event_emit(&here, HAPPENED_SANDBOX_ENDED, &(struct event_about){.sandbox_id = "nobody's"});
     EXPECT(since(ACME, 0)->n == 2 && since(ACME, 0)->events[1].id == 3);
     EXPECT(since(OTHER, 0)->n == 1 && since(OTHER, 1)->n == 1 && since(OTHER, 2)->n == 0);
     EXPECT(since(NULL, 0)->n == 4);

@@ -7,7 +7,7 @@ static unsigned wanted_port;
 
 static void route(struct rig *r, struct http_req *req)
 {
-    forward_request(r->box, wanted_port, req);
+    forward_request(r->sandbox, wanted_port, req);
 }
 
 /* A server on a free port, which answers each connection with the code given: `c` is the
@@ -68,7 +68,7 @@ TEST(there_and_back)
     EXPECT_HAS(a, "\r\nConnection: close");
     EXPECT(!strstr(a, "1.2.3.4"));
 
-    r.box->spec.network = json_pack("{ss}", "maskRequestHost", "localhost:${PORT}");
+    r.sandbox->spec.network = json_pack("{ss}", "maskRequestHost", "localhost:${PORT}");
     char host[64];
     snprintf(host, sizeof(host), "\r\nHost: localhost:%u\r\n", wanted_port);
     EXPECT_HAS(ask(&r, GET("/", "")), host);
@@ -134,8 +134,8 @@ TEST(nobody_there)
     EXPECT_HAS(ask(&r, GET("/", "")), "HTTP/1.1 400 ");
 
     wanted_port = 1;
-    link_free(r.box->link);
-    r.box->link = NULL;
+    link_free(r.sandbox->link);
+    r.sandbox->link = NULL;
     a = ask(&r, GET("/", ""));
     EXPECT_HAS(a, "HTTP/1.1 502 ");
     EXPECT_HAS(a, "\"message\":\"The sandbox was not found\",\"code\":502");
@@ -151,7 +151,7 @@ TEST(private_ports)
 
     rig_start(&r, route);
     serve(&r, &g, " c.sendall(b'HTTP/1.1 200 OK\\r\\n\\r\\n'+head)");
-    snprintf(r.box->spec.traffic_token, sizeof(r.box->spec.traffic_token), "%s", TOKEN);
+    snprintf(r.sandbox->spec.traffic_token, sizeof(r.sandbox->spec.traffic_token), "%s", TOKEN);
     const char *a = ask(&r, GET("/", ""));
     EXPECT_HAS(a, "HTTP/1.1 403 ");
     EXPECT_HAS(a, "\"sandboxId\":\"abcdefghijklmnopqrst\"");
@@ -290,7 +290,7 @@ TEST(tls_inside)
                 sizeof(body));
     strbuf_add(&q, body, sizeof(body));
     EXPECT_HAS(rig_ask(&r, q.buf, q.len), "HTTP/1.1 502 "); /* it is not known to speak TLS */
-    r.box->spec.network = json_pack("{s[ii]}", "httpsPorts", 1, (int)wanted_port);
+    r.sandbox->spec.network = json_pack("{s[ii]}", "httpsPorts", 1, (int)wanted_port);
     const char *a = rig_ask(&r, q.buf, q.len);
     EXPECT_HAS(a, "HTTP/1.1 200 ");
     EXPECT_HAS(a, "x-got: 2000003\r\n");
@@ -305,7 +305,7 @@ TEST(tls_inside)
               "while True: c=s.accept()[0]; c.sendall(b'HTTP/1.1 400 Bad\\r\\n\\r\\n')\n\"");
     EXPECT(rig_wait(&r, &g.line));
     wanted_port = (unsigned)strtoul(g.out.buf, NULL, 10);
-    json_array_append_new(json_object_get(r.box->spec.network, "httpsPorts"),
+    json_array_append_new(json_object_get(r.sandbox->spec.network, "httpsPorts"),
                           json_integer(wanted_port));
     EXPECT_HAS(ask(&r, GET("/", "")), "does not speak TLS");
     rig_program_done(&r, &g);
@@ -378,7 +378,7 @@ TEST(a_client_that_leaves)
     EXPECT_STR(rig_says(&r, "for i in $(seq 100); do [ -e left ] && echo yes && break; sleep 0.05; "
                             "done"),
                "yes\n");
-    EXPECT(r.box->refs == 2);
+    EXPECT(r.sandbox->refs == 2);
     rig_program_done(&r, &g);
     rig_stop(&r);
 }

@@ -200,16 +200,16 @@ TEST(reports_are_bounded)
 
 /* ---- notes ----------------------------------------------------------------------------------- */
 
-#define BOX "bbbbbbbbbbbbbbbbbbbb"
+#define SANDBOX "bbbbbbbbbbbbbbbbbbbb"
 
-static struct box *bare_box(void)
+static struct sandbox *bare_sandbox(void)
 {
-    struct box_spec spec;
+    struct sandbox_spec spec;
 
-    box_spec_init(&spec);
+    sandbox_spec_init(&spec);
     memcpy(spec.tenant, server.acme_tenant.id, sizeof(spec.tenant));
     spec.envs = json_object();
-    return box_new(&server.front, BOX, &spec);
+    return sandbox_new(&server.front, SANDBOX, &spec);
 }
 
 static struct checkpoint *new_one(const char *name, enum checkpoint_kind kind, uint64_t serial)
@@ -221,7 +221,7 @@ static struct checkpoint *new_one(const char *name, enum checkpoint_kind kind, u
     c->at_ms = clock_wall_ms();
     c->contexts = two_contexts();
     memcpy(c->tenant, server.acme_tenant.id, sizeof(c->tenant));
-    memcpy(c->sandbox, BOX, sizeof(c->sandbox));
+    memcpy(c->sandbox_id, SANDBOX, sizeof(c->sandbox_id));
     snprintf(c->name, sizeof(c->name), "%s", name);
     return c;
 }
@@ -231,9 +231,9 @@ static void tell(const char *name, int note, uint32_t flags)
     struct order_answer a = {.tell = TELL_CHECKPOINT, .flags = flags};
 
     a.stats.memory_used = 4096;
-    snprintf(a.layer, sizeof(a.layer), "%s", name);
+    snprintf(a.snapshot, sizeof(a.snapshot), "%s", name);
     memcpy(a.tenant, server.acme_tenant.id, sizeof(a.tenant));
-    memcpy(a.id, BOX, sizeof(a.id));
+    memcpy(a.id, SANDBOX, sizeof(a.id));
     checkpoint_told(&server.front, &a, note);
 }
 
@@ -241,10 +241,10 @@ TEST(a_later_front_finds_them)
 {
     static const char name[] = "cccccccccccccccccccc", fork[] = "dddddddddddddddddddd";
     struct checkpoint *c = new_one(name, CHECKPOINT_LABEL, 41);
-    struct box *b = bare_box();
+    struct sandbox *b = bare_sandbox();
     struct sg_error e;
 
-    boxes_add(b);
+    sandboxes_add(b);
     snprintf(c->label, sizeof(c->label), "m\xc3\xa9ssage");
     snprintf(c->parent, sizeof(c->parent), "%s", fork);
     int note = checkpoint_note_save(c, &e);
@@ -255,7 +255,7 @@ TEST(a_later_front_finds_them)
     EXPECT(c && c->kernels && c->serial == 41 && c->kind == CHECKPOINT_LABEL);
     EXPECT_STR(c->label, "m\xc3\xa9ssage");
     EXPECT_STR(c->parent, fork);
-    EXPECT_STR(c->sandbox, BOX);
+    EXPECT_STR(c->sandbox_id, SANDBOX);
     EXPECT(json_array_size(c->contexts) == 2);
     EXPECT(checkpoints_memory(&server.front, server.acme_tenant.id) == 4096);
     EXPECT(checkpoints_serial(&server.front) >= 41);
@@ -269,7 +269,7 @@ TEST(a_later_front_finds_them)
     tell(fork, note, TELL_KERNELS);
     server_turn(-1);
     EXPECT(!checkpoint_find(&server.front, server.acme_tenant.id, fork));
-    EXPECT_STR(last_order(ORDER_FORGET)->layer, fork);
+    EXPECT_STR(last_order(ORDER_FORGET)->snapshot, fork);
     /* Nor has one of a snapshot that nobody wrote down. */
     c = new_one(fork, CHECKPOINT_SNAPSHOT, 43);
     note = checkpoint_note_save(c, &e);
@@ -281,7 +281,7 @@ TEST(a_later_front_finds_them)
     EXPECT(checkpoint_find(&server.front, server.acme_tenant.id, name) != NULL);
 
     struct order_answer gone = {.tell = TELL_CHECKPOINT_GONE};
-    memcpy(gone.layer, name, sizeof(name));
+    memcpy(gone.snapshot, name, sizeof(name));
     checkpoint_told_lost(&server.front, &gone);
     EXPECT(checkpoints_memory(&server.front, server.acme_tenant.id) == 0);
     checkpoint_told_gone(&server.front, &gone);
@@ -289,18 +289,18 @@ TEST(a_later_front_finds_them)
     checkpoint_told_gone(&server.front, &gone);
 
     /* One whose sandbox is gone is of no use. */
-    boxes_remove(b);
+    sandboxes_remove(b);
     c = new_one(name, CHECKPOINT_LABEL, 44);
     note = checkpoint_note_save(c, &e);
     checkpoint_unref(c);
     tell(name, note, TELL_KERNELS);
     EXPECT(!checkpoint_find(&server.front, server.acme_tenant.id, name));
-    box_unref(b);
+    sandbox_unref(b);
 }
 
 TEST(notes_are_checked)
 {
-    static const char good[] = "{\"sandbox\":\"" BOX "\",\"kind\":\"label\",\"label\":\"\","
+    static const char good[] = "{\"sandbox\":\"" SANDBOX "\",\"kind\":\"label\",\"label\":\"\","
                                "\"parent\":\"\",\"serial\":1,\"atMs\":1,\"contexts\":[%s]}";
     static const char *const entries[] = {
         "7",
@@ -352,22 +352,22 @@ TEST(the_older_the_fewer)
     struct settings *s = &server.front.settings;
     uint64_t first = checkpoints_serial(&server.front) + 1;
     char name[ID_LEN + 1];
-    struct box *b = bare_box();
+    struct sandbox *b = bare_sandbox();
 
-    boxes_add(b);
+    sandboxes_add(b);
     for (unsigned i = 0; i < 1000; i++) {
         numbered(i, name);
         struct checkpoint *c = new_one(name, CHECKPOINT_LABEL, first + i);
         snprintf(c->label, sizeof(c->label), "m%u", i);
         checkpoint_add(c);
-        checkpoints_thin(&server.front, lineage_find(&server.front, BOX));
+        checkpoints_thin(&server.front, lineage_find(&server.front, SANDBOX));
         checkpoint_unref(c);
         if (i % 50 == 0)
             server_turn(-1);
         server.n_orders = 0;
     }
     json_t *kept = json_array();
-    checkpoints_each(&server.front, BOX, collect, kept);
+    checkpoints_each(&server.front, SANDBOX, collect, kept);
     size_t n = json_array_size(kept);
     EXPECT(n == s->checkpoint_max);
     EXPECT((uint64_t)at(kept, 0) == first); /* the very first */
@@ -376,45 +376,45 @@ TEST(the_older_the_fewer)
     /* Gaps grow with age: the oldest half of what is thinned is much sparser than the newest. */
     json_int_t old_gap = at(kept, 3) - at(kept, 0), new_gap = at(kept, 12) - at(kept, 9);
     EXPECT(old_gap > 10 * new_gap && new_gap > 0);
-    EXPECT(checkpoint_labelled(&server.front, BOX, "m999") != NULL);
-    EXPECT(checkpoint_was_thinned(&server.front, BOX, "m970"));
-    EXPECT(!checkpoint_was_thinned(&server.front, BOX, "m0"));
-    EXPECT(!checkpoint_was_thinned(&server.front, BOX, "m1000"));
+    EXPECT(checkpoint_labelled(&server.front, SANDBOX, "m999") != NULL);
+    EXPECT(checkpoint_was_thinned(&server.front, SANDBOX, "m970"));
+    EXPECT(!checkpoint_was_thinned(&server.front, SANDBOX, "m0"));
+    EXPECT(!checkpoint_was_thinned(&server.front, SANDBOX, "m1000"));
     json_decref(kept);
 
     /* One that is in use stays, whatever it is. */
-    struct checkpoint *used = checkpoint_ref(checkpoint_labelled(&server.front, BOX, "m990"));
+    struct checkpoint *used = checkpoint_ref(checkpoint_labelled(&server.front, SANDBOX, "m990"));
     s->checkpoint_age_ms = 1000;
     for (unsigned i = 980; i < 1000; i++) {
         char label[16];
         snprintf(label, sizeof(label), "m%u", i);
-        checkpoint_labelled(&server.front, BOX, label)->at_ms -= 5000;
+        checkpoint_labelled(&server.front, SANDBOX, label)->at_ms -= 5000;
     }
-    checkpoints_thin(&server.front, lineage_find(&server.front, BOX));
-    EXPECT(checkpoint_labelled(&server.front, BOX, "m990") == used);
-    EXPECT(!checkpoint_labelled(&server.front, BOX, "m991"));
+    checkpoints_thin(&server.front, lineage_find(&server.front, SANDBOX));
+    EXPECT(checkpoint_labelled(&server.front, SANDBOX, "m990") == used);
+    EXPECT(!checkpoint_labelled(&server.front, SANDBOX, "m991"));
     checkpoint_unref(used);
     settings_init(s);
 
     /* With their sandbox they all go. */
-    boxes_remove(b);
-    checkpoints_box_ended(b);
-    EXPECT(lineage_find(&server.front, BOX) == NULL);
-    box_unref(b);
+    sandboxes_remove(b);
+    checkpoints_sandbox_ended(b);
+    EXPECT(lineage_find(&server.front, SANDBOX) == NULL);
+    sandbox_unref(b);
     server_turn(-1);
     server.n_orders = 0;
 }
 
 /* ---- the record of cells --------------------------------------------------------------------- */
 
-static void run(struct box *b, const char *context, const char *language, uint32_t number,
+static void run(struct sandbox *b, const char *context, const char *language, uint32_t number,
                 const char *code, const char *says)
 {
-    struct tape *t = tape_new(b, context, language, code, strlen(code), NULL);
+    struct cell_history *t = cell_history_new(b, context, language, code, strlen(code), NULL);
 
-    tape_running(t, number);
-    tape_add(t, CHAN_STDOUT, says, strlen(says));
-    tape_end(t, NULL);
+    cell_history_running(t, number);
+    cell_history_add(t, CHAN_STDOUT, says, strlen(says));
+    cell_history_end(t, NULL);
 }
 
 static json_t *contexts_that_ran(int javascript, int python)
@@ -427,7 +427,7 @@ static json_t *contexts_that_ran(int javascript, int python)
 
 TEST(cells_are_recorded_in_order)
 {
-    struct box *b = bare_box();
+    struct sandbox *b = bare_sandbox();
 
     run(b, "", "js", 1, "let a = 0", "old");
     run(b, "", "javascript", 1, "let a = 1", "");
@@ -440,7 +440,7 @@ TEST(cells_are_recorded_in_order)
     EXPECT(json_array_size(list) == 2);
     EXPECT_STR(field_of(json_array_get(list, 0), "code"), "let a = 1");
     EXPECT_STR(field_of(json_array_get(list, 1), "shown"), "1\n");
-    EXPECT(strlen(field_of(json_array_get(list, 1), "digest")) == TAPE_DIGEST_LEN);
+    EXPECT(strlen(field_of(json_array_get(list, 1), "digest")) == CELL_HISTORY_DIGEST_LEN);
     EXPECT(strstr(field_of(json_array_get(contexts, 1), "unrecorded"), "Python") != NULL);
     json_decref(contexts);
     json_decref(cells);
@@ -452,9 +452,9 @@ TEST(cells_are_recorded_in_order)
     json_decref(contexts);
 
     /* One that was cut off cannot be run again to the same place. */
-    struct tape *t = tape_new(b, "", "javascript", "for (;;);", 9, NULL);
-    tape_running(t, 3);
-    tape_free(t);
+    struct cell_history *t = cell_history_new(b, "", "javascript", "for (;;);", 9, NULL);
+    cell_history_running(t, 3);
+    cell_history_free(t);
     contexts = contexts_that_ran(3, 0);
     EXPECT(replay_of(b, contexts) == NULL);
     EXPECT(strstr(field_of(json_array_get(contexts, 0), "unrecorded"), "interrupted") != NULL);
@@ -465,12 +465,12 @@ TEST(cells_are_recorded_in_order)
     EXPECT(json_array_size(cells) == 1);
     json_decref(cells);
     json_decref(contexts);
-    box_unref(b);
+    sandbox_unref(b);
 }
 
 TEST(the_record_is_bounded)
 {
-    struct box *b = bare_box();
+    struct sandbox *b = bare_sandbox();
     char *big = xcalloc(1, REPLAY_BYTES + 2);
 
     memset(big, 'x', REPLAY_BYTES + 1);
@@ -488,30 +488,31 @@ TEST(the_record_is_bounded)
     EXPECT(strstr(field_of(json_array_get(contexts, 0), "unrecorded"), "more cells") != NULL);
     json_decref(contexts);
     free(big);
-    box_unref(b);
+    sandbox_unref(b);
 }
 
-static void digest_of(char digest[TAPE_DIGEST_LEN + 1], char shown[REPLAY_SHOWN_MAX + 1],
+static void digest_of(char digest[CELL_HISTORY_DIGEST_LEN + 1], char shown[REPLAY_SHOWN_MAX + 1],
                       bool by_bytes, const char *out, const char *err)
 {
     static const char packet[] = "Ttext\0[1, 2]", plain[] = "Rm";
-    struct tape_sum s;
+    struct cell_history_sum s;
 
-    tape_sum_init(&s);
+    cell_history_sum_init(&s);
     for (size_t i = 0; by_bytes && i < strlen(out); i++)
-        tape_sum_add(&s, CHAN_STDOUT, out + i, 1);
-    tape_sum_add(&s, CHAN_STDERR, err, strlen(err));
+        cell_history_sum_add(&s, CHAN_STDOUT, out + i, 1);
+    cell_history_sum_add(&s, CHAN_STDERR, err, strlen(err));
     if (!by_bytes)
-        tape_sum_add(&s, CHAN_STDOUT, out, strlen(out));
-    tape_sum_add(&s, CHAN_KERNEL, plain, sizeof(plain) - 1);
-    tape_sum_add(&s, CHAN_KERNEL, packet, sizeof(packet) - 1);
-    tape_sum_end(&s, NULL, digest, shown);
-    tape_sum_done(&s);
+        cell_history_sum_add(&s, CHAN_STDOUT, out, strlen(out));
+    cell_history_sum_add(&s, CHAN_KERNEL, plain, sizeof(plain) - 1);
+    cell_history_sum_add(&s, CHAN_KERNEL, packet, sizeof(packet) - 1);
+    cell_history_sum_end(&s, NULL, digest, shown);
+    cell_history_sum_done(&s);
 }
 
 TEST(what_a_cell_said_is_compared_by_streams)
 {
-    char one[TAPE_DIGEST_LEN + 1], two[TAPE_DIGEST_LEN + 1], shown[REPLAY_SHOWN_MAX + 1];
+    char one[CELL_HISTORY_DIGEST_LEN + 1], two[CELL_HISTORY_DIGEST_LEN + 1],
+        shown[REPLAY_SHOWN_MAX + 1];
     char euros[1000] = "x";
 
     digest_of(one, shown, false, "hello", "oops");

@@ -21,12 +21,12 @@ static struct policy *policy_for(const char *network, int internet, bool own)
     AUTO(close_p) int fd = -1;
     AUTO(free_p) char *text = NULL;
     struct policy *p = NULL;
-    struct box_spec s;
+    struct sandbox_spec s;
     struct sg_error e = {0};
     size_t len = 0;
     json_t *given = network ? json_loads(network, 0, NULL) : NULL;
 
-    box_spec_init(&s);
+    sandbox_spec_init(&s);
     snprintf(s.tenant, sizeof s.tenant, "tttttttttttttttttttt");
     s.allow_internet = internet;
     EXPECT(!given || network_parse(given, own, &s.network, &e) == 0);
@@ -34,7 +34,7 @@ static struct policy *policy_for(const char *network, int internet, bool own)
         network_close(&s.allow_internet, s.network);
     EXPECT(egress_document(&front, "ssssssssssssssssssss", &s, &fd, &e) == 0);
     json_decref(given);
-    box_spec_done(&s);
+    sandbox_spec_done(&s);
     if (fd < 0)
         return NULL;
     EXPECT(lseek(fd, 0, SEEK_SET) == 0);

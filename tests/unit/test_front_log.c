@@ -3,49 +3,49 @@
 #include <string.h>
 
 #include "front/core/log.h"
-#include "front/core/past.h"
+#include "front/core/ended_logs.h"
 #include "tap.h"
 
 TEST(lines)
 {
-    struct box_log l = {0};
+    struct sandbox_log l = {0};
     const struct log_entry *e;
 
-    box_log_add(&l, LOG_INFO, LAYER_SANDBOX, 0, "created %d", 1);
-    box_log_output(&l, 7, "stdout", "one\ntwo\n\nthree", 14);
-    box_log_output(&l, 7, "stderr", "oops\n", 5);
-    EXPECT(box_log_count(&l) == 5);
-    e = box_log_get(&l, 0);
-    EXPECT(strcmp(e->text, "created 1") == 0 && e->layer == LAYER_SANDBOX && !e->stream);
-    e = box_log_get(&l, 2);
+    sandbox_log_add(&l, LOG_INFO, FAULT_SANDBOX, 0, "created %d", 1);
+    sandbox_log_output(&l, 7, "stdout", "one\ntwo\n\nthree", 14);
+    sandbox_log_output(&l, 7, "stderr", "oops\n", 5);
+    EXPECT(sandbox_log_count(&l) == 5);
+    e = sandbox_log_get(&l, 0);
+    EXPECT(strcmp(e->text, "created 1") == 0 && e->fault == FAULT_SANDBOX && !e->stream);
+    e = sandbox_log_get(&l, 2);
     EXPECT(strcmp(e->text, "two") == 0 && e->pid == 7 && strcmp(e->stream, "stdout") == 0 &&
-           e->layer == LAYER_CODE && e->level == LOG_INFO);
-    EXPECT(box_log_get(&l, 4)->level == LOG_WARN);
-    box_log_output(&l, 7, "pty", "typed\r\n\r\n", 9);
-    EXPECT(box_log_count(&l) == 6);
-    EXPECT_STR(box_log_get(&l, 5)->text, "typed");
-    box_log_done(&l);
+           e->fault == FAULT_CODE && e->level == LOG_INFO);
+    EXPECT(sandbox_log_get(&l, 4)->level == LOG_WARN);
+    sandbox_log_output(&l, 7, "pty", "typed\r\n\r\n", 9);
+    EXPECT(sandbox_log_count(&l) == 6);
+    EXPECT_STR(sandbox_log_get(&l, 5)->text, "typed");
+    sandbox_log_done(&l);
 }
 
 TEST(bounds)
 {
-    struct box_log l = {0};
-    static char flood[BOX_LOG_BYTES * 3];
+    struct sandbox_log l = {0};
+    static char flood[SANDBOX_LOG_BYTES * 3];
 
     memset(flood, 'x', sizeof flood);
-    box_log_output(&l, 1, "stdout", flood, sizeof flood);
-    EXPECT(box_log_count(&l) == 1 && box_log_get(&l, 0)->len == BOX_LOG_LINE);
+    sandbox_log_output(&l, 1, "stdout", flood, sizeof flood);
+    EXPECT(sandbox_log_count(&l) == 1 && sandbox_log_get(&l, 0)->len == SANDBOX_LOG_LINE);
     for (size_t i = 100; i < sizeof flood; i += 100)
         flood[i] = '\n';
-    box_log_output(&l, 1, "stdout", flood, sizeof flood);
-    EXPECT(l.bytes <= BOX_LOG_BYTES);
+    sandbox_log_output(&l, 1, "stdout", flood, sizeof flood);
+    EXPECT(l.bytes <= SANDBOX_LOG_BYTES);
     for (int i = 0; i < 20000; i++)
-        box_log_add(&l, LOG_DEBUG, LAYER_SANDBOX, 0, "entry %d", i);
-    EXPECT(l.bytes <= BOX_LOG_BYTES && box_log_count(&l) > 100);
-    EXPECT(strcmp(box_log_get(&l, box_log_count(&l) - 1)->text, "entry 19999") == 0);
-    EXPECT(strncmp(box_log_get(&l, 0)->text, "entry ", 6) == 0);
-    box_log_done(&l);
-    EXPECT(box_log_count(&l) == 0);
+        sandbox_log_add(&l, LOG_DEBUG, FAULT_SANDBOX, 0, "entry %d", i);
+    EXPECT(l.bytes <= SANDBOX_LOG_BYTES && sandbox_log_count(&l) > 100);
+    EXPECT(strcmp(sandbox_log_get(&l, sandbox_log_count(&l) - 1)->text, "entry 19999") == 0);
+    EXPECT(strncmp(sandbox_log_get(&l, 0)->text, "entry ", 6) == 0);
+    sandbox_log_done(&l);
+    EXPECT(sandbox_log_count(&l) == 0);
 }
 
 TEST(levels)
@@ -58,17 +58,17 @@ TEST(levels)
 /* A sandbox of a tenant that ends with so much in its log. */
 static void end_one(const char *tenant, unsigned number, size_t len)
 {
-    static char text[BOX_LOG_BYTES];
-    struct box_end end = {.why = END_MACHINE};
-    struct box_log log = {0};
+    static char text[SANDBOX_LOG_BYTES];
+    struct sandbox_end end = {.why = END_MACHINE};
+    struct sandbox_log log = {0};
     char id[ID_LEN + 1];
 
     memset(text, 'x', sizeof text);
     for (size_t i = 100; i < sizeof text; i += 100)
         text[i] = '\n';
     snprintf(id, sizeof id, "box%017u", number);
-    box_log_output(&log, 1, "stdout", text, len);
-    past_keep(tenant, id, &end, &log);
+    sandbox_log_output(&log, 1, "stdout", text, len);
+    ended_logs_keep(tenant, id, &end, &log);
     EXPECT(log.n == 0);
 }
 
@@ -77,24 +77,25 @@ TEST(logs_of_ended_ones_have_shares)
 {
     end_one("quiet000000000000000", 1, 100);
     for (unsigned i = 2; i < 100; i++)
-        end_one("noisy000000000000000", i, BOX_LOG_BYTES);
-    EXPECT(past_log("quiet000000000000000", "box00000000000000001") != NULL);
-    EXPECT(past_log("noisy000000000000000", "box00000000000000002") == NULL);
-    EXPECT(past_log("noisy000000000000000", "box00000000000000099") != NULL);
-    EXPECT(past_log("noisy000000000000000", "box00000000000000001") == NULL);
-    EXPECT(past_end("noisy000000000000000", "box00000000000000001") == NULL);
-    EXPECT(past_end(NULL, "box00000000000000002") == NULL);
-    const struct box_end *end = past_end(NULL, "box00000000000000001");
-    EXPECT(end && box_end_is_news(end) && strcmp(box_end_text(end), "the machine was full") == 0);
+        end_one("noisy000000000000000", i, SANDBOX_LOG_BYTES);
+    EXPECT(ended_logs_log("quiet000000000000000", "box00000000000000001") != NULL);
+    EXPECT(ended_logs_log("noisy000000000000000", "box00000000000000002") == NULL);
+    EXPECT(ended_logs_log("noisy000000000000000", "box00000000000000099") != NULL);
+    EXPECT(ended_logs_log("noisy000000000000000", "box00000000000000001") == NULL);
+    EXPECT(ended_logs_end("noisy000000000000000", "box00000000000000001") == NULL);
+    EXPECT(ended_logs_end(NULL, "box00000000000000002") == NULL);
+    const struct sandbox_end *end = ended_logs_end(NULL, "box00000000000000001");
+    EXPECT(end && sandbox_end_is_news(end) &&
+           strcmp(sandbox_end_text(end), "the machine was full") == 0);
     /* All of them together have a bound too: who holds most gives. */
     for (unsigned i = 100; i < 100 + 40 * 40; i++) {
         char tenant[ID_LEN + 1];
 
         snprintf(tenant, sizeof tenant, "tenant%014u", i % 40);
-        end_one(tenant, i, BOX_LOG_BYTES);
+        end_one(tenant, i, SANDBOX_LOG_BYTES);
     }
-    EXPECT(past_log("quiet000000000000000", "box00000000000000001") != NULL);
-    EXPECT(past_log("tenant00000000000019", "box00000000000001699") != NULL);
+    EXPECT(ended_logs_log("quiet000000000000000", "box00000000000000001") != NULL);
+    EXPECT(ended_logs_log("tenant00000000000019", "box00000000000001699") != NULL);
 }
 
 TAP_MAIN

@@ -1,7 +1,7 @@
 /* Who hears of a connection that the guard tells of: figures, usage, events, traces. */
 #include "tap.h"
 
-#include "front/core/deed.h"
+#include "front/core/operation.h"
 #include "front/core/events.h"
 #include "front/core/news.h"
 #include "front/core/usage.h"
@@ -11,7 +11,7 @@ TAP_MAIN
 
 #define TENANT "aaaaaaaaaaaaaaaaaaaa"
 
-static unsigned n_events, n_deeds;
+static unsigned n_events, n_operations;
 static uint64_t up_all, down_all;
 static char last_detail[256], last_sandbox[ID_LEN + 1];
 
@@ -21,7 +21,7 @@ void event_emit(struct front *f, enum event_kind kind, const struct event_about 
     EXPECT(kind == HAPPENED_EGRESS_BLOCKED);
     EXPECT_STR(about->tenant, TENANT);
     snprintf(last_detail, sizeof(last_detail), "%s", about->detail);
-    snprintf(last_sandbox, sizeof(last_sandbox), "%s", about->sandbox);
+    snprintf(last_sandbox, sizeof(last_sandbox), "%s", about->sandbox_id);
     n_events++;
 }
 
@@ -34,15 +34,15 @@ void usage_egress(struct front *f, const char *tenant, const char *id, uint64_t 
     down_all += down;
 }
 
-void deed_egress(struct front *f, const struct egress_news *n)
+void operation_egress(struct front *f, const struct egress_news *n)
 {
     (void)f, (void)n;
-    n_deeds++;
+    n_operations++;
 }
 
 static void begin(void)
 {
-    n_events = n_deeds = 0;
+    n_events = n_operations = 0;
     up_all = down_all = 0;
     egress_news_start();
 }
@@ -87,7 +87,7 @@ TEST(one_that_went_well)
     n.up = 100;
     n.down = 2000;
     egress_news_take(NULL, &n, 1);
-    EXPECT(n_events == 0 && n_deeds == 1 && up_all == 100 && down_all == 2000);
+    EXPECT(n_events == 0 && n_operations == 1 && up_all == 100 && down_all == 2000);
     EXPECT(figure("egress_flows_total{verdict=\"allowed\"}") == flows + 1);
     EXPECT(figure("egress_bytes_total{direction=\"in\"}") == in + 2000);
     EXPECT(figure("egress_flow_seconds_bucket{le=\"0.05\"}") >= 1);
@@ -99,7 +99,7 @@ TEST(one_that_was_refused)
 
     begin();
     egress_news_take(NULL, &n, 1);
-    EXPECT(n_events == 1 && n_deeds == 1 && up_all == 0);
+    EXPECT(n_events == 1 && n_operations == 1 && up_all == 0);
     EXPECT_STR(last_detail, "evil.test:443: deny evil.test");
     EXPECT_STR(last_sandbox, "evilevilevilevilevil");
     EXPECT(figure("egress_blocked_total{target=\"evil.test\"}") >= 1);
@@ -132,7 +132,7 @@ TEST(events_are_few)
         n[i] = one("floodfloodfloodflood", VERDICT_BLOCKED, "udp");
     egress_news_take(NULL, n, ARRAY_SIZE(n));
     EXPECT(n_events >= NEWS_EVENTS_A_SECOND && n_events <= NEWS_EVENTS_A_SECOND + 2);
-    EXPECT(n_deeds == ARRAY_SIZE(n));
+    EXPECT(n_operations == ARRAY_SIZE(n));
     n_events = 0;
     n[0] = one("quietquietquietquiet", VERDICT_BLOCKED, "udp");
     egress_news_take(NULL, n, 1);
@@ -147,7 +147,7 @@ TEST(nobody_was_there)
     double flows = figure("egress_flows_total{verdict=\"failed\"}"),
            seconds = figure("egress_flow_seconds_count");
     egress_news_take(NULL, &n, 1);
-    EXPECT(n_events == 0 && n_deeds == 1);
+    EXPECT(n_events == 0 && n_operations == 1);
     EXPECT(figure("egress_flows_total{verdict=\"failed\"}") == flows + 1);
     EXPECT(figure("egress_flow_seconds_count") == seconds);
 }

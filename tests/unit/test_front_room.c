@@ -11,7 +11,7 @@
 #include "tap.h"
 
 #include "e2b_server.h"
-#include "front/core/asked.h"
+#include "front/core/request_log.h"
 
 TAP_MAIN
 
@@ -31,7 +31,7 @@ TEST(one_tenant_leaves_connections_to_the_next)
     size_t n = 0, orders = 0;
     struct answer *a;
 
-    http_server_on_over(server.front.http, asked_over);
+    http_server_on_over(server.front.http, request_log_over);
     server.silent = true; /* creates are not answered, and wait */
     for (; n < CONNS * 4 / 5; n++)
         fds[n] = open_one(server.acme);

@@ -7,9 +7,9 @@
 #include "wire/warden.h"
 #include "tap.h"
 
-static void fill(struct box_spec *s)
+static void fill(struct sandbox_spec *s)
 {
-    box_spec_init(s);
+    sandbox_spec_init(s);
     id_random(s->tenant);
     memcpy(s->template_id, "base", 5);
     s->metadata = json_pack("{s:s}", "a \"b\"", "c\n\xc3\xa9");
@@ -27,15 +27,15 @@ static void fill(struct box_spec *s)
 
 TEST(round_trip)
 {
-    struct box_spec a, b;
+    struct sandbox_spec a, b;
     struct sg_error e = {0};
     int fd;
 
     fill(&a);
-    fd = box_spec_save(&a, &e);
+    fd = sandbox_spec_save(&a, &e);
     EXPECT(fd >= 0);
     EXPECT(write(fd, "x", 1) < 0);
-    EXPECT(box_spec_load(fd, &b, &e) == 0);
+    EXPECT(sandbox_spec_load(fd, &b, &e) == 0);
     EXPECT(strcmp(a.tenant, b.tenant) == 0 && strcmp(a.template_id, b.template_id) == 0);
     EXPECT(json_equal(a.metadata, b.metadata) && json_equal(a.envs, b.envs) &&
            json_equal(a.network, b.network));
@@ -44,24 +44,24 @@ TEST(round_trip)
     EXPECT(b.timeout_ms == a.timeout_ms && b.created_ms == a.created_ms &&
            b.started_ms == a.started_ms);
     EXPECT(memcmp(&a.limits, &b.limits, sizeof a.limits) == 0);
-    box_spec_done(&b);
-    EXPECT(box_spec_load(fd, &b, &e) == 0);
-    box_spec_done(&a);
-    box_spec_done(&b);
+    sandbox_spec_done(&b);
+    EXPECT(sandbox_spec_load(fd, &b, &e) == 0);
+    sandbox_spec_done(&a);
+    sandbox_spec_done(&b);
     close(fd);
 }
 
 TEST(too_large)
 {
-    struct box_spec s;
+    struct sandbox_spec s;
     struct sg_error e = {0};
     char *big = calloc(1, ORDER_NOTE_MAX + 2);
 
     fill(&s);
     memset(big, 'x', ORDER_NOTE_MAX + 1);
     json_object_set_new(s.envs, "BIG", json_string(big));
-    EXPECT(box_spec_save(&s, &e) == -E2BIG && e.kind == SG_ERR_INVALID);
-    box_spec_done(&s);
+    EXPECT(sandbox_spec_save(&s, &e) == -E2BIG && e.kind == SG_ERR_INVALID);
+    sandbox_spec_done(&s);
     free(big);
 }
 
@@ -70,10 +70,10 @@ TEST(damaged)
     static const char *const texts[] = {"", "{", "[]", "{\"tenant\":7}", "{\"tenant\":\"x\"}"};
 
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-        struct box_spec s;
+        struct sandbox_spec s;
         int fd = memfd_create("note", MFD_CLOEXEC);
         EXPECT(write(fd, texts[i], strlen(texts[i])) == (ssize_t)strlen(texts[i]) &&
-               box_spec_load(fd, &s, NULL) < 0);
+               sandbox_spec_load(fd, &s, NULL) < 0);
         close(fd);
     }
 }

@@ -10,8 +10,8 @@
 #include "tap.h"
 #include "lib/vault/vault.h"
 
-#define BOX   "abcdefghij0123456789"
-#define OTHER "zzzzzzzzzz0123456789"
+#define SANDBOX "abcdefghij0123456789"
+#define OTHER   "zzzzzzzzzz0123456789"
 
 static struct guard guard;
 
@@ -29,14 +29,14 @@ static struct ca *open_ca(int dirfd)
 }
 
 /* What the sandbox is given to trust. */
-static X509 *anchor(struct ca *ca, const char *box, const char *const *names, size_t n,
+static X509 *anchor(struct ca *ca, const char *sandbox, const char *const *names, size_t n,
                     char hash[16])
 {
     AUTO(strbuf_done) struct strbuf pem = {0};
     struct sg_error e = {0};
 
     strbuf_init(&pem, 65536);
-    EXPECT(ca_certificate(ca, box, names, n, &pem, hash, &e) == 0);
+    EXPECT(ca_certificate(ca, sandbox, names, n, &pem, hash, &e) == 0);
     BIO *bio = BIO_new_mem_buf(pem.buf, (int)pem.len);
     X509 *x = PEM_read_bio_X509(bio, NULL, NULL, NULL);
     BIO_free(bio);
@@ -63,9 +63,9 @@ static int verify(X509 *root, X509 *leaf, STACK_OF(X509) * chain, const char *ho
 }
 
 /* The leaf that a sandbox's client is shown for a name, checked against a root. */
-static int verify_shown(struct ca *ca, X509 *root, const char *box, const char *name)
+static int verify_shown(struct ca *ca, X509 *root, const char *sandbox, const char *name)
 {
-    SSL *ssl = ca_sandbox_side(ca, box, name, NULL);
+    SSL *ssl = ca_sandbox_side(ca, sandbox, name, NULL);
     STACK_OF(X509) *chain = NULL;
     int r;
 
@@ -80,14 +80,14 @@ TEST(a_sandbox_believes_its_own_names)
     const char *names[] = {"api.test", "*.wild.test"};
     struct ca *ca = open_ca(-1);
     char hash[16], want[16];
-    X509 *root = anchor(ca, BOX, names, 2, hash);
+    X509 *root = anchor(ca, SANDBOX, names, 2, hash);
 
     snprintf(want, sizeof want, "%08lx",
              X509_NAME_hash_ex(X509_get_subject_name(root), NULL, NULL, NULL));
     EXPECT_STR(hash, want);
-    EXPECT(verify_shown(ca, root, BOX, "api.test") == X509_V_OK);
-    EXPECT(verify_shown(ca, root, BOX, "a.wild.test") == X509_V_OK);
-    EXPECT(verify_shown(ca, root, BOX, "a.b.wild.test") == X509_V_OK);
+    EXPECT(verify_shown(ca, root, SANDBOX, "api.test") == X509_V_OK);
+    EXPECT(verify_shown(ca, root, SANDBOX, "a.wild.test") == X509_V_OK);
+    EXPECT(verify_shown(ca, root, SANDBOX, "a.b.wild.test") == X509_V_OK);
     X509_free(root);
     ca_free(ca);
 }
@@ -97,11 +97,11 @@ TEST(and_no_others)
     const char *names[] = {"api.test", "*.wild.test"};
     struct ca *ca = open_ca(-1);
     char hash[16];
-    X509 *root = anchor(ca, BOX, names, 2, hash);
+    X509 *root = anchor(ca, SANDBOX, names, 2, hash);
 
-    EXPECT(verify_shown(ca, root, BOX, "bank.test") == X509_V_ERR_PERMITTED_VIOLATION);
-    EXPECT(verify_shown(ca, root, BOX, "wild.test") == X509_V_ERR_PERMITTED_VIOLATION);
-    EXPECT(verify_shown(ca, root, BOX, "xapi.test") == X509_V_ERR_PERMITTED_VIOLATION);
+    EXPECT(verify_shown(ca, root, SANDBOX, "bank.test") == X509_V_ERR_PERMITTED_VIOLATION);
+    EXPECT(verify_shown(ca, root, SANDBOX, "wild.test") == X509_V_ERR_PERMITTED_VIOLATION);
+    EXPECT(verify_shown(ca, root, SANDBOX, "xapi.test") == X509_V_ERR_PERMITTED_VIOLATION);
     X509_free(root);
     ca_free(ca);
 }
@@ -111,11 +111,12 @@ TEST(another_sandbox_does_not_believe_it)
     const char *names[] = {"api.test"};
     struct ca *ca = open_ca(-1);
     char hash[16], other_hash[16];
-    X509 *root = anchor(ca, BOX, names, 1, hash), *other = anchor(ca, OTHER, names, 1, other_hash);
+    X509 *root = anchor(ca, SANDBOX, names, 1, hash),
+         *other = anchor(ca, OTHER, names, 1, other_hash);
 
     EXPECT(strcmp(hash, other_hash) != 0);
     EXPECT(verify_shown(ca, other, OTHER, "api.test") == X509_V_OK);
-    EXPECT(verify_shown(ca, other, BOX, "api.test") != X509_V_OK);
+    EXPECT(verify_shown(ca, other, SANDBOX, "api.test") != X509_V_OK);
     EXPECT(verify_shown(ca, root, OTHER, "api.test") != X509_V_OK);
     X509_free(root);
     X509_free(other);
@@ -126,7 +127,7 @@ TEST(who_trusts_the_guard_s_ca_believes_all_sandboxes)
 {
     struct ca *ca = open_ca(-1);
 
-    EXPECT(verify_shown(ca, ca->cert, BOX, "api.test") == X509_V_OK);
+    EXPECT(verify_shown(ca, ca->cert, SANDBOX, "api.test") == X509_V_OK);
     EXPECT(verify_shown(ca, ca->cert, OTHER, "api.test") == X509_V_OK);
     ca_free(ca);
 }
@@ -136,9 +137,9 @@ TEST(a_guard_that_was_restarted_has_the_same_key)
     const char *names[] = {"api.test"};
     struct ca *first = open_ca(-1), *second = open_ca(-1);
     char hash[16];
-    X509 *root = anchor(first, BOX, names, 1, hash);
+    X509 *root = anchor(first, SANDBOX, names, 1, hash);
 
-    EXPECT(verify_shown(second, root, BOX, "api.test") == X509_V_OK);
+    EXPECT(verify_shown(second, root, SANDBOX, "api.test") == X509_V_OK);
     X509_free(root);
     ca_free(first);
     ca_free(second);
@@ -147,7 +148,7 @@ TEST(a_guard_that_was_restarted_has_the_same_key)
 TEST(leaves_live_a_day_and_intermediates_not_a_month)
 {
     struct ca *ca = open_ca(-1);
-    SSL *ssl = ca_sandbox_side(ca, BOX, "api.test", NULL);
+    SSL *ssl = ca_sandbox_side(ca, SANDBOX, "api.test", NULL);
     STACK_OF(X509) *chain = NULL;
     int days, seconds;
 
@@ -163,8 +164,8 @@ TEST(leaves_live_a_day_and_intermediates_not_a_month)
 TEST(leaves_are_kept_and_not_without_bound)
 {
     struct ca *ca = open_ca(-1);
-    SSL *a = ca_sandbox_side(ca, BOX, "api.test", NULL);
-    SSL *b = ca_sandbox_side(ca, BOX, "api.test", NULL);
+    SSL *a = ca_sandbox_side(ca, SANDBOX, "api.test", NULL);
+    SSL *b = ca_sandbox_side(ca, SANDBOX, "api.test", NULL);
     X509 *cert = SSL_get_certificate(a);
     char name[64];
 
@@ -172,9 +173,9 @@ TEST(leaves_are_kept_and_not_without_bound)
     SSL_free(b);
     for (int i = 0; i < CA_LEAVES; i++) {
         snprintf(name, sizeof name, "n%d.test", i);
-        SSL_free(ca_sandbox_side(ca, BOX, name, NULL));
+        SSL_free(ca_sandbox_side(ca, SANDBOX, name, NULL));
     }
-    b = ca_sandbox_side(ca, BOX, "api.test", NULL);
+    b = ca_sandbox_side(ca, SANDBOX, "api.test", NULL);
     EXPECT(cert != SSL_get_certificate(b));
     SSL_free(a);
     SSL_free(b);
@@ -186,9 +187,9 @@ TEST(long_names_have_certificates_too)
     const char *names[] = {"a23456789a123456789a123456789a123456789a123456789a123456789.bcd.test"};
     struct ca *ca = open_ca(-1);
     char hash[16];
-    X509 *root = anchor(ca, BOX, names, 1, hash);
+    X509 *root = anchor(ca, SANDBOX, names, 1, hash);
 
-    EXPECT(verify_shown(ca, root, BOX, names[0]) == X509_V_OK);
+    EXPECT(verify_shown(ca, root, SANDBOX, names[0]) == X509_V_OK);
     X509_free(root);
     ca_free(ca);
 }
@@ -201,7 +202,7 @@ TEST(without_names_there_is_no_certificate)
     char hash[16];
 
     strbuf_init(&pem, 65536);
-    EXPECT(ca_certificate(ca, BOX, NULL, 0, &pem, hash, &e) == -EINVAL);
+    EXPECT(ca_certificate(ca, SANDBOX, NULL, 0, &pem, hash, &e) == -EINVAL);
     ca_free(ca);
 }
 
@@ -237,7 +238,7 @@ TEST(the_guard_s_ca_is_kept_in_its_directory)
     unlinkat(fd, "ca.pem", 0);
     third = open_ca(fd);
     EXPECT(EVP_PKEY_eq(first->key, third->key) == 1);
-    EXPECT(verify_shown(third, first->cert, BOX, "api.test") == X509_V_OK);
+    EXPECT(verify_shown(third, first->cert, SANDBOX, "api.test") == X509_V_OK);
     ca_free(first);
     ca_free(second);
     ca_free(third);

@@ -17,7 +17,7 @@ struct told {
 static struct told told[512];
 static unsigned n_told;
 
-void record_decision(struct subject *s, const struct decision *d)
+void record_decision(struct sandbox *s, const struct decision *d)
 {
     struct told *t = &told[n_told < ARRAY_SIZE(told) ? n_told : 0];
 
@@ -30,13 +30,13 @@ void record_decision(struct subject *s, const struct decision *d)
     n_told++;
 }
 
-struct subject *subject_ref(struct subject *s)
+struct sandbox *sandbox_ref(struct sandbox *s)
 {
     s->refs++;
     return s;
 }
 
-void subject_unref(struct subject *s)
+void sandbox_unref(struct sandbox *s)
 {
     s->refs--;
 }
@@ -55,7 +55,7 @@ struct bed {
     uv_loop_t loop;
     struct guard *guard;
     struct upstream_rig up;
-    struct subject *s;
+    struct sandbox *s;
 };
 
 static struct policy *parse(const char *document)

@@ -4,7 +4,7 @@
 
 TAP_MAIN
 
-static void text_of(struct subject *s, const char *name, char ret[NET_ADDR_TEXT_MAX])
+static void text_of(struct sandbox *s, const char *name, char ret[NET_ADDR_TEXT_MAX])
 {
     struct net_addr a;
 
@@ -14,7 +14,7 @@ static void text_of(struct subject *s, const char *name, char ret[NET_ADDR_TEXT_
 
 TEST(an_address_stands_for_its_name)
 {
-    struct subject s = {0};
+    struct sandbox s = {0};
     struct net_addr a, again, other;
 
     fake_address(&s, "a.test", &a);
@@ -28,7 +28,7 @@ TEST(an_address_stands_for_its_name)
 
 TEST(in_one_sandbox_alone)
 {
-    struct subject s = {0}, t = {0};
+    struct sandbox s = {0}, t = {0};
     struct net_addr a;
 
     fake_address(&s, "a.test", &a);
@@ -46,7 +46,7 @@ TEST(the_range_is_what_it_is)
     } cases[] = {{"198.18.0.0", true},       {"198.19.255.255", true}, {"198.17.255.255", false},
                  {"198.20.0.0", false},      {"93.184.216.34", false}, {"::c612:1", false},
                  {"::ffff:198.18.0.1", true}};
-    struct subject s = {0};
+    struct sandbox s = {0};
     struct net_addr a;
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -58,7 +58,7 @@ TEST(the_range_is_what_it_is)
 
 TEST(the_one_not_used_longest_goes)
 {
-    struct subject s = {0};
+    struct sandbox s = {0};
     struct net_addr first, second, a;
     char name[32];
 
@@ -78,7 +78,7 @@ TEST(the_one_not_used_longest_goes)
 
 TEST(no_two_names_share_one)
 {
-    struct subject s = {0};
+    struct sandbox s = {0};
     struct net_addr a[4096];
     char name[32];
     unsigned wrong = 0;
@@ -99,7 +99,7 @@ TEST(no_two_names_share_one)
 
 TEST(a_name_has_the_same_again)
 {
-    struct subject s = {0};
+    struct sandbox s = {0};
     char before[NET_ADDR_TEXT_MAX], after[NET_ADDR_TEXT_MAX];
 
     text_of(&s, "a.test", before);

@@ -80,13 +80,13 @@ bool fake_is(const struct net_addr *a)
     return a->ip[13] == 9;
 }
 
-const char *fake_name(struct subject *s, const struct net_addr *a)
+const char *fake_name(struct sandbox *s, const struct net_addr *a)
 {
     (void)s, (void)a;
     return "a.test";
 }
 
-struct dns_tcp *dns_tcp_new(struct subject *s, int fd, void (*done)(void *arg, const char *error),
+struct dns_tcp *dns_tcp_new(struct sandbox *s, int fd, void (*done)(void *arg, const char *error),
                             void *arg)
 {
     (void)s, (void)fd, (void)done, (void)arg;
@@ -98,18 +98,18 @@ void dns_tcp_free(struct dns_tcp *d)
     (void)d;
 }
 
-struct subject *subject_ref(struct subject *s)
+struct sandbox *sandbox_ref(struct sandbox *s)
 {
     s->refs++;
     return s;
 }
 
-void subject_unref(struct subject *s)
+void sandbox_unref(struct sandbox *s)
 {
     s->refs--;
 }
 
-void record_decision(struct subject *s, const struct decision *d)
+void record_decision(struct sandbox *s, const struct decision *d)
 {
     size_t at = strlen(seen.records);
 
@@ -127,7 +127,7 @@ void record_decision(struct subject *s, const struct decision *d)
 struct bed {
     uv_loop_t loop;
     struct guard *guard;
-    struct subject subject;
+    struct sandbox sandbox;
     uint16_t port;
     int client, server; /* the sandbox's end, and the end of whoever was dialled */
     char got[4096];     /* by the end that was read last */
@@ -157,14 +157,14 @@ static void bed_start(struct bed *t, const char *policy)
     t->guard = xcalloc(1, sizeof *t->guard);
     t->guard->loop = &t->loop;
     t->guard->max_pairs = 100;
-    t->subject = (struct subject){.guard = t->guard,
+    t->sandbox = (struct sandbox){.guard = t->guard,
                                   .path = PATH_SK_LOOKUP,
                                   .policy = policy_of(policy),
                                   .refs = 1,
                                   .tcp = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)};
-    assert(bind(t->subject.tcp, (struct sockaddr *)&a, sizeof a) == 0 &&
-           listen(t->subject.tcp, 8) == 0 &&
-           getsockname(t->subject.tcp, (struct sockaddr *)&a, &len) == 0);
+    assert(bind(t->sandbox.tcp, (struct sockaddr *)&a, sizeof a) == 0 &&
+           listen(t->sandbox.tcp, 8) == 0 &&
+           getsockname(t->sandbox.tcp, (struct sockaddr *)&a, &len) == 0);
     t->port = ntohs(a.sin_port);
 }
 
@@ -177,7 +177,7 @@ static bool go_to(struct bed *t, const char *address)
     t->client = socket(AF_INET, SOCK_STREAM, 0);
     assert(connect(t->client, (struct sockaddr *)&a, sizeof a) == 0);
     fcntl(t->client, F_SETFL, O_NONBLOCK);
-    return flows_accept(&t->subject);
+    return flows_accept(&t->sandbox);
 }
 
 /* Whoever was dialled answers. */
@@ -225,22 +225,22 @@ static bool hears(struct bed *t, int fd, const char *want)
 
 static void change(struct bed *t, const char *policy)
 {
-    struct policy *old = t->subject.policy;
+    struct policy *old = t->sandbox.policy;
 
-    t->subject.policy = policy_of(policy);
-    flows_judge_again(&t->subject);
+    t->sandbox.policy = policy_of(policy);
+    flows_judge_again(&t->sandbox);
     policy_unref(old);
 }
 
 static void bed_stop(struct bed *t)
 {
-    flows_reset_all(&t->subject, "over");
-    EXPECT(t->subject.refs == 1 && t->subject.quota.flows == 0 && t->guard->n_flows == 0);
+    flows_reset_all(&t->sandbox, "over");
+    EXPECT(t->sandbox.refs == 1 && t->sandbox.quota.flows == 0 && t->guard->n_flows == 0);
     EXPECT(!seen.dial);
     close_p(&t->client);
     close_p(&t->server);
-    close(t->subject.tcp);
-    policy_unref(t->subject.policy);
+    close(t->sandbox.tcp);
+    policy_unref(t->sandbox.policy);
     deny_set_free(t->guard->deny);
     uv_run(&t->loop, UV_RUN_NOWAIT);
     EXPECT(uv_loop_close(&t->loop) == 0);

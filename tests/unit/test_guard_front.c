@@ -21,7 +21,7 @@ TAP_MAIN
 #define WAIT_NS  (10ull * 1000 * 1000 * 1000)
 #define TENANT_A "aaaaaaaaaaaaaaaaaaaa"
 #define TENANT_B "bbbbbbbbbbbbbbbbbbbb"
-#define BOX      "boxaboxaboxaboxaboxa"
+#define SANDBOX  "boxaboxaboxaboxaboxa"
 
 static struct front front;
 static struct guard guard;
@@ -142,7 +142,7 @@ TEST(the_public_key)
 TEST(the_certificate_of_a_sandbox)
 {
     join_both();
-    struct got *g = question(ASK_CA, TENANT_A, BOX, "{\"names\":[\"a.test\",\"*.B.test.\"]}");
+    struct got *g = question(ASK_CA, TENANT_A, SANDBOX, "{\"names\":[\"a.test\",\"*.B.test.\"]}");
     json_t *v = json_loads(g->payload, 0, NULL);
     const char *pem = json_string_value(json_object_get(v, "pem"));
     const char *hash = json_string_value(json_object_get(v, "hash"));
@@ -170,7 +170,7 @@ TEST(certificates_that_are_refused)
 
     join_both();
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-        struct got *g = question(ASK_CA, TENANT_A, BOX, bad[i]);
+        struct got *g = question(ASK_CA, TENANT_A, SANDBOX, bad[i]);
         if (g->r != -EINVAL)
             printf("# %s: %d\n", bad[i], g->r);
         EXPECT(g->r == -EINVAL && g->len > 0);
@@ -214,12 +214,13 @@ TEST(what_the_front_puts_on_record_is_found)
 {
     join_both();
     size_t before = count_records(TENANT_A, "{}"), others = count_records(TENANT_B, "{}");
-    record(TENANT_A, BOX, "{\"kind\":\"secret\",\"name\":\"k\",\"detail\":\"made\"}");
+    record(TENANT_A, SANDBOX, "{\"kind\":\"secret\",\"name\":\"k\",\"detail\":\"made\"}");
     record(TENANT_A, "", "{\"kind\":\"sanitise\",\"verdict\":\"report\",\"detail\":\"email 3\"}");
-    record(TENANT_B, BOX, "{\"kind\":\"policy\",\"rule\":\"allow a.test\",\"verdict\":\"allow\"}");
+    record(TENANT_B, SANDBOX,
+           "{\"kind\":\"policy\",\"rule\":\"allow a.test\",\"verdict\":\"allow\"}");
     EXPECT(count_records(TENANT_A, "{}") == before + 2);
     EXPECT(count_records(TENANT_B, "{}") == others + 1);
-    EXPECT(count_records(TENANT_B, "{\"kind\":\"policy\",\"sandbox\":\"" BOX "\"}") == 1);
+    EXPECT(count_records(TENANT_B, "{\"kind\":\"policy\",\"sandbox\":\"" SANDBOX "\"}") == 1);
 
     json_t *v = records(TENANT_A, "{\"limit\":1}");
     const json_t *first = json_array_get(json_object_get(v, "records"), 0);
@@ -249,11 +250,11 @@ TEST(the_front_cannot_put_anything_else_on_record)
     join_both();
     size_t a = count_records(TENANT_A, "{}"), b = count_records(TENANT_B, "{}");
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-        record(TENANT_A, BOX, bad[i]);
+        record(TENANT_A, SANDBOX, bad[i]);
     snprintf(long_one, sizeof(long_one), "{\"kind\":\"secret\",\"name\":\"%0300d\"}", 7);
-    record(TENANT_A, BOX, long_one);
-    record("nobody", BOX, "{\"kind\":\"secret\"}");
-    record("", BOX, "{\"kind\":\"secret\"}");
+    record(TENANT_A, SANDBOX, long_one);
+    record("nobody", SANDBOX, "{\"kind\":\"secret\"}");
+    record("", SANDBOX, "{\"kind\":\"secret\"}");
     record(TENANT_A, "x", "{\"kind\":\"secret\"}");
     EXPECT(count_records(TENANT_A, "{}") == a && count_records(TENANT_B, "{}") == b);
 }
@@ -266,7 +267,7 @@ TEST(pages)
 
     join_both();
     for (int i = 0; i < 25; i++)
-        record(TENANT_B, BOX, "{\"kind\":\"secret\",\"name\":\"paged\"}");
+        record(TENANT_B, SANDBOX, "{\"kind\":\"secret\",\"name\":\"paged\"}");
     json_int_t before = 0;
     do {
         snprintf(filter, sizeof(filter), "{\"limit\":10,\"name\":\"paged\",\"before\":%lld}",
@@ -432,10 +433,10 @@ TEST(too_long_a_question)
 
     join_both();
     g = (struct got){.fd = -1};
-    guard_ask(&front, ASK_CA, TENANT_A, BOX, big, GUARD_PAYLOAD_MAX + 1, on_done, &g);
+    guard_ask(&front, ASK_CA, TENANT_A, SANDBOX, big, GUARD_PAYLOAD_MAX + 1, on_done, &g);
     EXPECT(g.calls == 1 && g.r == -E2BIG);
     g = (struct got){.fd = -1};
-    guard_ask(&front, ASK_CA, TENANT_A, BOX, big, GUARD_PAYLOAD_MAX, on_done, &g);
+    guard_ask(&front, ASK_CA, TENANT_A, SANDBOX, big, GUARD_PAYLOAD_MAX, on_done, &g);
     run_until(&g.calls);
     EXPECT(g.r == -EINVAL);
 }

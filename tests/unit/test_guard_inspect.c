@@ -515,7 +515,7 @@ static void serve_fast(struct rig_end *e)
 static void weigh(struct rig *r)
 {
     const struct inspect *i = r->inspect;
-    size_t n = i->sandbox.in.cap + i->sandbox.out.cap + i->server.in.cap + i->server.out.cap;
+    size_t n = i->client.in.cap + i->client.out.cap + i->server.in.cap + i->server.out.cap;
 
     most_held = n > most_held ? n : most_held;
 }

@@ -17,12 +17,12 @@ TAP_MAIN
 
 #define WAIT_NS (10ull * 1000 * 1000 * 1000)
 #define TENANT  "aaaaaaaaaaaaaaaaaaaa"
-#define BOX     "boxaboxaboxaboxaboxa"
+#define SANDBOX "boxaboxaboxaboxaboxa"
 #define OTHER   "boxbboxbboxbboxbboxb"
 
 static struct front front;
 static struct guard guard;
-static struct subject box, other;
+static struct sandbox sandbox, other;
 
 /* What has come, in place of front/core/news.c. */
 static struct egress_news got[4096];
@@ -35,7 +35,7 @@ void egress_news_take(struct front *f, const struct egress_news *news, size_t n)
         got[n_got++] = news[i];
 }
 
-static void make_subject(struct subject *s, const char *id)
+static void make_sandbox(struct sandbox *s, const char *id)
 {
     s->guard = &guard;
     snprintf(s->id, sizeof(s->id), "%s", id);
@@ -50,8 +50,8 @@ static int join_ends(bool front_reads)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         abort();
     guard.loop = front.loop = uv_default_loop();
-    make_subject(&box, BOX);
-    make_subject(&other, OTHER);
+    make_sandbox(&sandbox, SANDBOX);
+    make_sandbox(&other, OTHER);
     front_link_set(&guard, pair[1]);
     n_got = 0;
     guard_set_socket(&front, front_reads ? pair[0] : -1);
@@ -87,28 +87,28 @@ TEST(connections_are_told)
     struct net_addr to = address("93.184.216.34", 443);
 
     join_ends(true);
-    news_gather(&box, &(struct decision){.kind = "flow",
-                                         .protocol = "tls",
-                                         .allowed = true,
-                                         .rule = "default allow",
-                                         .name = "a.test",
-                                         .address = &to,
-                                         .up = 10,
-                                         .down = 20,
-                                         .ms = 30});
-    news_gather(&box,
+    news_gather(&sandbox, &(struct decision){.kind = "flow",
+                                             .protocol = "tls",
+                                             .allowed = true,
+                                             .rule = "default allow",
+                                             .name = "a.test",
+                                             .address = &to,
+                                             .up = 10,
+                                             .down = 20,
+                                             .ms = 30});
+    news_gather(&sandbox,
                 &(struct decision){
                     .kind = "flow", .protocol = "udp", .rule = "internal address", .address = &to});
-    news_gather(&box, &(struct decision){.kind = "flow",
-                                         .allowed = true,
-                                         .rule = "default allow",
-                                         .address = &to,
-                                         .detail = "connection refused"});
-    news_gather(
-        &box, &(struct decision){.kind = "dns", .protocol = "dns", .rule = "no", .name = "b.test"});
+    news_gather(&sandbox, &(struct decision){.kind = "flow",
+                                             .allowed = true,
+                                             .rule = "default allow",
+                                             .address = &to,
+                                             .detail = "connection refused"});
+    news_gather(&sandbox, &(struct decision){
+                              .kind = "dns", .protocol = "dns", .rule = "no", .name = "b.test"});
     run_until(4);
     EXPECT(n_got == 4);
-    EXPECT(strcmp(got[0].id, BOX) == 0 && strcmp(got[0].tenant, TENANT) == 0);
+    EXPECT(strcmp(got[0].id, SANDBOX) == 0 && strcmp(got[0].tenant, TENANT) == 0);
     EXPECT(got[0].verdict == VERDICT_ALLOWED && got[0].up == 10 && got[0].down == 20);
     EXPECT(got[0].took_ms == 30 && got[0].port == 443);
     EXPECT_STR(got[0].protocol, "tcp");
@@ -127,15 +127,16 @@ TEST(connections_are_told)
 TEST(what_is_no_news)
 {
     join_ends(true);
-    news_gather(&box, &(struct decision){.kind = "dns", .protocol = "dns", .allowed = true});
-    news_gather(&box, &(struct decision){.kind = "flow", .protocol = "dns", .allowed = true});
-    news_gather(&box, &(struct decision){.kind = "policy", .allowed = true, .rule = "in force"});
-    news_gather(&box, &(struct decision){.kind = "request", .allowed = true});
+    news_gather(&sandbox, &(struct decision){.kind = "dns", .protocol = "dns", .allowed = true});
+    news_gather(&sandbox, &(struct decision){.kind = "flow", .protocol = "dns", .allowed = true});
+    news_gather(&sandbox,
+                &(struct decision){.kind = "policy", .allowed = true, .rule = "in force"});
+    news_gather(&sandbox, &(struct decision){.kind = "request", .allowed = true});
     run_for(3 * EGRESS_NEWS_MS);
     EXPECT(n_got == 0);
 }
 
-static void flows(struct subject *s, size_t n, uint64_t up)
+static void flows(struct sandbox *s, size_t n, uint64_t up)
 {
     for (size_t i = 0; i < n; i++)
         news_gather(s, &(struct decision){.kind = "flow", .allowed = true, .up = up});
@@ -154,11 +155,11 @@ TEST(many_at_once_are_all_told)
 {
     join_ends(true);
     for (int i = 0; i < 20; i++) {
-        flows(&box, 100, 1);
+        flows(&sandbox, 100, 1);
         uv_run(front.loop, UV_RUN_NOWAIT);
     }
     run_until(2000);
-    EXPECT(n_got == 2000 && bytes_of(BOX) == 2000);
+    EXPECT(n_got == 2000 && bytes_of(SANDBOX) == 2000);
 }
 
 /* Nobody reads: it neither waits nor grows, and when somebody does, no byte is missing. */
@@ -166,10 +167,10 @@ TEST(without_a_front_bytes_are_kept)
 {
     int unread = join_ends(false);
 
-    flows(&box, 20000, 1);
+    flows(&sandbox, 20000, 1);
     flows(&other, 5, 1000);
     for (int i = 0; i < 1000; i++)
-        news_gather(&box, &(struct decision){.kind = "flow", .rule = "no"});
+        news_gather(&sandbox, &(struct decision){.kind = "flow", .rule = "no"});
     flows(&other, 1, 1);
     close(unread);
     run_for(2 * EGRESS_NEWS_MS);
@@ -178,14 +179,14 @@ TEST(without_a_front_bytes_are_kept)
     run_for(5 * EGRESS_NEWS_MS);
     /* Those that had left for the one that is gone are lost with it. */
     EXPECT(bytes_of(OTHER) == 5008);
-    EXPECT(bytes_of(BOX) <= 20000 && bytes_of(BOX) >= 20000 - 2000);
+    EXPECT(bytes_of(SANDBOX) <= 20000 && bytes_of(SANDBOX) >= 20000 - 2000);
     EXPECT(n_got < 400);
 }
 
 TEST(a_guard_without_a_front_gathers_nothing)
 {
     struct guard lone = {.loop = uv_default_loop()};
-    struct subject s = {.guard = &lone};
+    struct sandbox s = {.guard = &lone};
 
     flows(&s, 10, 1);
     EXPECT(!lone.news);
@@ -216,7 +217,7 @@ TEST(news_that_are_none_are_left_out)
     guard_set_socket(&front, pair[0]);
     memset(n, 'x', sizeof(n)); /* nothing ends */
     for (int i = 0; i < 3; i++) {
-        memcpy(n[i].id, BOX, sizeof(n[i].id));
+        memcpy(n[i].id, SANDBOX, sizeof(n[i].id));
         memcpy(n[i].tenant, TENANT, sizeof(n[i].tenant));
         n[i].verdict = VERDICT_BLOCKED;
     }

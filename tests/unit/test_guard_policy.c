@@ -234,7 +234,7 @@ TEST(what_the_command_line_prints_is_read)
 {
     static const char *const allow[] = {"a.test", "93.184.216.34", NULL};
     struct egress_document d = {.tenant = "local",
-                                .sandbox = "abc",
+                                .sandbox_id = "abc",
                                 .default_deny = true,
                                 .fake_ip = true,
                                 .allow = allow,
@@ -392,7 +392,7 @@ TEST(plain_secrets)
     const char *const hosts[] = {"api.test", NULL};
     struct egress_secret secret = {"KEY", "the \"real\" one", "sgph_1", hosts};
     struct egress_document d = {
-        .tenant = "t", .sandbox = "s", .default_deny = true, .secrets = &secret, .n_secrets = 1};
+        .tenant = "t", .sandbox_id = "s", .default_deny = true, .secrets = &secret, .n_secrets = 1};
     AUTO(strbuf_done) struct strbuf s = {0};
     const struct policy_secret *all;
     struct policy *p = NULL;

@@ -16,7 +16,7 @@ uint64_t clock_ns(void)
     return now_ns;
 }
 
-void record_decision(struct subject *s, const struct decision *d)
+void record_decision(struct sandbox *s, const struct decision *d)
 {
     (void)s;
     snprintf(told + strlen(told), sizeof told - strlen(told), "%s: %s\n", d->kind, d->rule);
@@ -24,19 +24,19 @@ void record_decision(struct subject *s, const struct decision *d)
 
 static struct guard guard;
 
-static void begin(struct subject *s, const char *limits)
+static void begin(struct sandbox *s, const char *limits)
 {
     char text[256];
     struct sg_error e;
 
     guard = (struct guard){.max_pairs = 1000};
     told[0] = '\0';
-    *s = (struct subject){.guard = &guard};
+    *s = (struct sandbox){.guard = &guard};
     snprintf(text, sizeof text, "{\"default\":\"allow\",%s}", limits);
     EXPECT(policy_parse(text, strlen(text), NULL, &s->policy, &e) == 0);
 }
 
-static unsigned taken(struct subject *s, unsigned tries)
+static unsigned taken(struct sandbox *s, unsigned tries)
 {
     unsigned n = 0;
 
@@ -47,7 +47,7 @@ static unsigned taken(struct subject *s, unsigned tries)
 
 TEST(connections_at_a_time)
 {
-    struct subject s;
+    struct sandbox s;
 
     begin(&s, "\"flows\":3");
     EXPECT(taken(&s, 10) == 3 && guard.n_flows == 3);
@@ -60,7 +60,7 @@ TEST(connections_at_a_time)
 
 TEST(new_ones_in_a_second)
 {
-    struct subject s;
+    struct sandbox s;
 
     begin(&s, "\"flowRate\":10");
     EXPECT(taken(&s, 100) == 11); /* a second's worth, and the one of this moment */
@@ -74,7 +74,7 @@ TEST(new_ones_in_a_second)
 
 TEST(bytes_are_for_life)
 {
-    struct subject s;
+    struct sandbox s;
 
     begin(&s, "\"bytes\":1000");
     EXPECT(quota_count(&s, 600) && quota_count(&s, 400));
@@ -88,7 +88,7 @@ TEST(bytes_are_for_life)
 
 TEST(no_limit_is_none)
 {
-    struct subject s;
+    struct sandbox s;
 
     begin(&s, "\"flows\":0,\"flowRate\":0,\"bytes\":0");
     EXPECT(taken(&s, 800) == 800);
@@ -99,10 +99,10 @@ TEST(no_limit_is_none)
 
 TEST(descriptors_are_for_all)
 {
-    struct subject s;
+    struct sandbox s;
 
     begin(&s, "\"flows\":0");
-    guard.n_subjects = 990;
+    guard.n_sandboxes = 990;
     EXPECT(taken(&s, 100) == 10);
     EXPECT(quota_take_flow(&s) == QUOTA_GUARD);
     EXPECT_STR(told, "quota: connections of all sandboxes at a time\n");
@@ -111,7 +111,7 @@ TEST(descriptors_are_for_all)
 
 TEST(connections_leave_room_for_new_sandboxes)
 {
-    struct subject s;
+    struct sandbox s;
 
     begin(&s, "\"flows\":0");
     EXPECT(taken(&s, 1000) == 875);
@@ -121,7 +121,7 @@ TEST(connections_leave_room_for_new_sandboxes)
 
 TEST(a_flood_is_told_once_a_minute)
 {
-    struct subject s;
+    struct sandbox s;
 
     begin(&s, "\"flows\":1");
     for (int i = 0; i < 180; i++) {
@@ -135,7 +135,7 @@ TEST(a_flood_is_told_once_a_minute)
 /* One tenant with many sandboxes leaves room for the next. */
 TEST(each_tenant_has_a_share_of_the_connections)
 {
-    struct subject noisy[3], quiet;
+    struct sandbox noisy[3], quiet;
     struct guard g = {.max_pairs = 1000};
     unsigned n = 0;
 

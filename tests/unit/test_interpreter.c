@@ -21,7 +21,7 @@ TEST(a_cell_from_request_to_end)
     execute(
         "{\"code\":\"print('hi')\\n1+1\",\"context_id\":null,\"language\":null,\"env_vars\":{\"A\":"
         "\"b\"},\"timeout\":1.5}");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     EXPECT_STR(agent.code.buf, "print('hi')\n1+1");
     wire_reader_init(&r, agent.request.buf, agent.request.len);
     EXPECT_STR(wire_get_str(&r, 100), "");
@@ -49,9 +49,9 @@ TEST(a_cell_from_request_to_end)
     expect_lines(NUMBER OUT("hi\\n") ERR(
         "no\\n") "{\"type\":\"result\",\"is_main_result\":true,\"text\":\"2\"}\n" END);
     EXPECT(strcasestr(client.got.buf, "access-control-allow-origin: *") != NULL);
-    EXPECT(box_log_count(&box->log) == 2);
-    EXPECT_STR(box_log_get(&box->log, 0)->text, "Cell 1 of python started");
-    EXPECT_STR(box_log_get(&box->log, 1)->text, "Cell 1 ended");
+    EXPECT(sandbox_log_count(&sandbox->log) == 2);
+    EXPECT_STR(sandbox_log_get(&sandbox->log, 0)->text, "Cell 1 of python started");
+    EXPECT_STR(sandbox_log_get(&sandbox->log, 1)->text, "Cell 1 ended");
     end();
 }
 
@@ -75,7 +75,7 @@ TEST(contexts_and_languages_of_a_cell)
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct wire_reader r;
         execute(cases[i].body);
-        EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+        EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
         wire_reader_init(&r, agent.request.buf, agent.request.len);
         EXPECT_STR(wire_get_str(&r, 100), cases[i].context);
         EXPECT_STR(wire_get_str(&r, 300), cases[i].language);
@@ -96,7 +96,7 @@ TEST(code_of_any_size)
     memset(body + head, 'x', len);
     snprintf(body + head + len, 50, "\\u0000\"}");
     execute(body);
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     EXPECT(agent.code.len == len + 1 && agent.code.buf[len] == '\0');
     agent_executing(1, "");
     agent_end(KERNEL_DONE, 0, false);
@@ -175,7 +175,7 @@ TEST(what_the_agent_refuses)
     begin();
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         execute("{\"code\":\"1\",\"context_id\":\"abc\"}");
-        EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+        EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
         agent_fails(cases[i].status, cases[i].message);
         expect_answer(cases[i].http, cases[i].answer);
     }
@@ -227,7 +227,7 @@ TEST(how_cells_end)
         strbuf_init(&want, 4096);
         strbuf_addf(&want, "%s%s%s", NUMBER, ends[i].line, END);
         execute("{\"code\":\"x\",\"timeout\":2.5}");
-        EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+        EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
         agent_executing(1, "");
         if (ends[i].error) {
             AGENT_PACKET("Re");
@@ -249,10 +249,10 @@ TEST(a_cell_that_ends_before_its_turn)
 {
     begin();
     execute("{\"code\":\"x\"}");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     agent_end(KERNEL_REMOVED, 0, false);
     expect_lines(ERROR("ContextRemoved", "the context was removed", "") END);
-    EXPECT(box_log_count(&box->log) == 0);
+    EXPECT(sandbox_log_count(&sandbox->log) == 0);
     end();
 }
 
@@ -260,7 +260,7 @@ TEST(a_kernel_that_forgot)
 {
     begin();
     execute("{\"code\":\"x\"}");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     agent_executing(1, "the kernel was killed, and the variables are gone");
     agent_end(KERNEL_DONE, 0, false);
     expect_lines(NUMBER ERR("sandglass: the kernel was killed, and the variables are gone\\n") END);
@@ -271,10 +271,10 @@ TEST(the_sandbox_ends)
 {
     begin();
     execute("{\"code\":\"x\"}");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     agent_executing(1, "");
     EXPECT(client_wait(&client, "number_of_executions"));
-    link_drop_calls(box->link);
+    link_drop_calls(sandbox->link);
     EXPECT(client_wait_end(&client)); /* cut off, not ended */
     EXPECT(strstr(unchunked(), "end_of_execution") == NULL);
     EXPECT(!memmem(client.got.buf, client.got.len, "\r\n0\r\n", 5));
@@ -282,11 +282,11 @@ TEST(the_sandbox_ends)
     client_close(&client);
     client_open(&client, &host);
     execute("{\"code\":\"x\"}");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
-    link_drop_calls(box->link);
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
+    link_drop_calls(sandbox->link);
     EXPECT(client_wait(&client, "The sandbox was not found"));
     EXPECT(client_status(&client) == 502);
-    link_free(steal_ptr(&box->link));
+    link_free(steal_ptr(&sandbox->link));
     execute("{\"code\":\"x\"}");
     EXPECT(client_wait(&client, "The sandbox was not found"));
     EXPECT(client_status(&client) == 502);
@@ -297,19 +297,20 @@ TEST(the_client_goes_away)
 {
     begin();
     execute("{\"code\":\"while True: pass\"}");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     client_close(&client); /* while it waits for its turn */
     WAIT_UNTIL(&host, agent.cancels == 1);
     client_open(&client, &host);
     execute("{\"code\":\"while True: pass\"}");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     agent_executing(1, "");
     EXPECT(client_wait(&client, "number_of_executions"));
     agent_data(CHAN_STDOUT, "x", 1);
     client_close(&client);
     WAIT_UNTIL(&host, agent.cancels == 2);
     client_open(&client, &host);
-    EXPECT_STR(box_log_get(&box->log, 1)->text, "Cell 1: its client has gone, it is interrupted");
+    EXPECT_STR(sandbox_log_get(&sandbox->log, 1)->text,
+               "Cell 1: its client has gone, it is interrupted");
     end();
 }
 
@@ -318,7 +319,7 @@ TEST(a_long_queue)
 {
     begin();
     execute("{\"code\":\"x\"}");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     EXPECT(client_wait(&client, "{\"type\":\"keepalive\"}\n"));
     EXPECT(client_status(&client) == 200);
     strbuf_consume(&client.got, client.got.len - 2); /* the end of its chunk */
@@ -337,7 +338,7 @@ TEST(nonsense)
 {
     begin();
     execute("{\"code\":\"x\"}");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     agent_data(CHAN_STDOUT, "early", 5);
     AGENT_PACKET("Rm");
     chan_event(agent.chan, agent.stream, EVENT_EXECUTING, "x", 1);
@@ -354,7 +355,7 @@ TEST(nonsense)
                               "the sandbox answered something that cannot be read", "") END);
 
     execute("{\"code\":\"x\"}");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     agent_executing(1, "");
     AGENT_PACKET("Rm");
     AGENT_PACKET("Ttext\0"
@@ -371,7 +372,7 @@ TEST(output_during_a_result)
 
     begin();
     execute("{\"code\":\"x\"}");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     agent_executing(1, "");
     AGENT_PACKET("Rd");
     AGENT_PACKET("Ttext\0"
@@ -389,7 +390,7 @@ TEST(output_during_a_result)
 
     memset(flood, '.', sizeof(flood));
     execute("{\"code\":\"x\"}");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     agent_executing(1, "");
     AGENT_PACKET("Rd");
     AGENT_PACKET("Ttext\0"
@@ -419,7 +420,7 @@ TEST(a_slow_client_of_small_pieces)
 
     begin();
     execute("{\"code\":\"x\"}");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     agent_executing(1, "");
     while (chan_credit(agent.stream) > 0 || chan_backlog(agent.chan) > 0) {
         for (int i = 0; i < 1000 && chan_credit(agent.stream) > 0; i++, sent++)
@@ -448,7 +449,7 @@ TEST(much_output_at_the_pace_of_the_client)
     begin();
     memset(piece, '#', sizeof(piece));
     execute("{\"code\":\"x\"}");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     agent_executing(1, "");
     /* As long as there is credit; the client takes nothing. */
     for (int idle = 0; idle < 50; idle++) {
@@ -493,7 +494,7 @@ TEST(contexts)
     begin();
     put_context(&c, "id1", "python", "/home/user");
     ask("GET", "/contexts", "");
-    EXPECT(agent_asked(OP_KERNEL_LIST));
+    EXPECT(agent_request_log(OP_KERNEL_LIST));
     chan_event(agent.chan, agent.stream, EVENT_CONTEXT, c.buf, c.len);
     chan_event(agent.chan, agent.stream, EVENT_CONTEXT, c.buf, c.len);
     chan_end(agent.chan, agent.stream, 0, NULL, NULL, 0);
@@ -501,7 +502,7 @@ TEST(contexts)
                        "{\"id\":\"id1\",\"language\":\"python\",\"cwd\":\"/home/user\"}]");
 
     ask("POST", "/contexts", "{\"language\":\"TS\",\"cwd\":\"/tmp\"}");
-    EXPECT(agent_asked(OP_KERNEL_CREATE));
+    EXPECT(agent_request_log(OP_KERNEL_CREATE));
     wire_reader_init(&r, agent.request.buf, agent.request.len);
     EXPECT_STR(wire_get_str(&r, 100), "typescript");
     EXPECT_STR(wire_get_str(&r, 100), "/tmp");
@@ -510,14 +511,14 @@ TEST(contexts)
     expect_answer(200, "{\"id\":\"id1\",\"language\":\"python\",\"cwd\":\"/home/user\"}");
 
     ask("POST", "/contexts", "{\"language\":null,\"cwd\":null}");
-    EXPECT(agent_asked(OP_KERNEL_CREATE));
+    EXPECT(agent_request_log(OP_KERNEL_CREATE));
     wire_reader_init(&r, agent.request.buf, agent.request.len);
     EXPECT_STR(wire_get_str(&r, 100), "python");
     EXPECT_STR(wire_get_str(&r, 100), "");
     agent_fails(EINVAL, "no such language");
     expect_answer(400, "no such language");
     ask("POST", "/contexts", "");
-    EXPECT(agent_asked(OP_KERNEL_CREATE));
+    EXPECT(agent_request_log(OP_KERNEL_CREATE));
     agent_fails(EAGAIN, "too many");
     expect_answer(429, "too many");
     ask("POST", "/contexts", "{\"cwd\":7}");
@@ -540,13 +541,13 @@ TEST(remove_restart_interrupt)
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct wire_reader r;
         ask(cases[i].method, cases[i].path, "");
-        EXPECT(agent_asked(cases[i].op));
+        EXPECT(agent_request_log(cases[i].op));
         wire_reader_init(&r, agent.request.buf, agent.request.len);
         EXPECT_STR(wire_get_str(&r, 100), "id1");
         chan_end(agent.chan, agent.stream, 0, NULL, NULL, 0);
         expect_answer(200, "null");
         ask(cases[i].method, cases[i].path, "");
-        EXPECT(agent_asked(cases[i].op));
+        EXPECT(agent_request_log(cases[i].op));
         agent_fails(ENOENT, "no such context");
         expect_answer(404, "Context id1 not found");
     }
@@ -559,14 +560,14 @@ TEST(contexts_of_an_agent_that_does_not_behave)
 {
     begin();
     ask("GET", "/contexts", "");
-    EXPECT(agent_asked(OP_KERNEL_LIST));
+    EXPECT(agent_request_log(OP_KERNEL_LIST));
     chan_event(agent.chan, agent.stream, EVENT_CONTEXT, "rubbish", 7);
     chan_event(agent.chan, agent.stream, EVENT_CONTEXT, "rubbish", 7);
     agent_watch();
     expect_answer(409, "the sandbox answered something that cannot be read");
     WAIT_UNTIL(&host, agent.cancels == 1);
     ask("POST", "/contexts", "");
-    EXPECT(agent_asked(OP_KERNEL_CREATE));
+    EXPECT(agent_request_log(OP_KERNEL_CREATE));
     chan_end(agent.chan, agent.stream, 0, NULL, "rubbish", 7);
     expect_answer(409, "the sandbox answered something that cannot be read");
     end();
@@ -589,7 +590,7 @@ TEST(routes_and_tokens)
     ask("OPTIONS", "/execute", "");
     expect_answer(204, "");
 
-    snprintf(box->spec.envd_token, sizeof(box->spec.envd_token), "%s", TOKEN);
+    snprintf(sandbox->spec.envd_token, sizeof(sandbox->spec.envd_token), "%s", TOKEN);
     execute("{\"code\":\"x\"}");
     expect_answer(401, refused);
     ask("POST", "/contexts/a/interrupt", "");
@@ -601,12 +602,12 @@ TEST(routes_and_tokens)
     expect_answer(401, refused);
     extra = "";
     ask("GET", "/contexts", ""); /* the SDKs send no token here */
-    EXPECT(agent_asked(OP_KERNEL_LIST));
+    EXPECT(agent_request_log(OP_KERNEL_LIST));
     agent_fails(EIO, "broken");
     expect_answer(409, "broken");
     extra = "X-Access-Token: " TOKEN "\r\n";
     execute("{\"code\":\"x\"}");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     agent_executing(1, "");
     agent_end(KERNEL_DONE, 0, false);
     expect_lines(NUMBER END);

@@ -9,7 +9,7 @@ TAP_MAIN
 struct server {
     char dir[64];
     struct store *store;
-    struct clerk *clerk;
+    struct dbworker *dbworker;
     struct keys_shared *keys;
 };
 
@@ -20,8 +20,8 @@ static struct server server_open(uv_loop_t *loop)
 
     if (!mkdtemp(s.dir) || store_open(s.dir, &s.store, &e) < 0)
         rig_bail("no store");
-    s.clerk = pg_clerk(loop, pg_server()->uri);
-    s.keys = keys_shared_start(loop, s.store, s.clerk);
+    s.dbworker = pg_dbworker(loop, pg_server()->uri);
+    s.keys = keys_shared_start(loop, s.store, s.dbworker);
     return s;
 }
 
@@ -30,7 +30,7 @@ static void server_close(struct server *s)
     static const char *const files[] = {"server.db", "server.db-wal", "server.db-shm"};
 
     keys_shared_stop(s->keys);
-    clerk_dismiss(s->clerk);
+    dbworker_dismiss(s->dbworker);
     store_close(s->store);
     for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
         char path[128];

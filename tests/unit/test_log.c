@@ -13,8 +13,8 @@
 
 #define SECOND 1000000000ull
 
-static const struct log_about everything = {.layer = LAYER_CLIENT,
-                                            .sandbox = "k3j00000000000000000",
+static const struct log_about everything = {.fault = FAULT_CLIENT,
+                                            .sandbox_id = "k3j00000000000000000",
                                             .tenant = "t0000000000000000000",
                                             .request = "r0000000000000000000",
                                             .trace = "4bf92f3577b34da6a3ce929d0e0e4736",
@@ -27,7 +27,7 @@ static const struct log_about everything = {.layer = LAYER_CLIENT,
 static struct log_record record(const char *message)
 {
     return (struct log_record){
-        .ms = 1767225600123, .level = LEVEL_WARN, .about.layer = LAYER_SANDBOX, .message = message};
+        .ms = 1767225600123, .level = LEVEL_WARN, .about.fault = FAULT_SANDBOX, .message = message};
 }
 
 static const char *text_of(const struct log_record *r)
@@ -67,7 +67,7 @@ TEST(plain_line_as_text)
 {
     struct log_record r = record("paused");
 
-    r.about.sandbox = "k3j";
+    r.about.sandbox_id = "k3j";
     EXPECT_STR(text_of(&r),
                "time=2026-01-01T00:00:00.123Z level=warn layer=sandbox sandbox=k3j msg=paused\n");
 }
@@ -93,7 +93,7 @@ TEST(all_fields_as_json)
     EXPECT_STR(field(v, "time"), "2026-01-01T00:00:00.123Z");
     EXPECT_STR(field(v, "level"), "warn");
     EXPECT_STR(field(v, "layer"), "client");
-    EXPECT_STR(field(v, "sandbox"), everything.sandbox);
+    EXPECT_STR(field(v, "sandbox"), everything.sandbox_id);
     EXPECT_STR(field(v, "tenant"), everything.tenant);
     EXPECT_STR(field(v, "request"), everything.request);
     EXPECT_STR(field(v, "trace"), everything.trace);
@@ -150,7 +150,7 @@ TEST(a_line_has_an_end)
     struct log_about *a = &r.about;
 
     memset(quotes, '"', sizeof(quotes) - 1);
-    a->sandbox = a->tenant = a->request = a->trace = a->method = a->path = a->peer = quotes;
+    a->sandbox_id = a->tenant = a->request = a->trace = a->method = a->path = a->peer = quotes;
     a->status = -2147483647;
     a->ns = UINT64_MAX;
     json_t *v = json_of(&r);
@@ -250,7 +250,7 @@ TEST(the_file_has_what_passes_level_and_rate)
     log_line(LEVEL_INFO, "not this one");
     for (int i = 0; i < 20; i++)
         log_line(LEVEL_WARN, "number %d", i);
-    log_sandbox(LEVEL_ERROR, LAYER_SANDBOX, "k3j", "an error");
+    log_sandbox(LEVEL_ERROR, FAULT_SANDBOX, "k3j", "an error");
     log_to_file(-1);
     dup2(old, STDERR_FILENO);
     AUTO(free_p) char *text = file_of(file, &lines);

@@ -113,8 +113,8 @@ TEST(every_metric_with_its_type_and_label)
 TEST(every_field_of_the_log)
 {
     struct log_record record = {.level = LEVEL_INFO, .message = "text"};
-    struct log_about about = {.layer = LAYER_CLIENT,
-                              .sandbox = "s",
+    struct log_about about = {.fault = FAULT_CLIENT,
+                              .sandbox_id = "s",
                               .tenant = "t",
                               .request = "r",
                               .trace = "u",

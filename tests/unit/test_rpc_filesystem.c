@@ -235,7 +235,7 @@ static bool events_come(const char *watcher, const char *text)
     return false;
 }
 
-TEST(changes_that_wait_to_be_asked_for)
+TEST(changes_that_wait_to_be_request_log_for)
 {
     char id[128];
 
@@ -252,7 +252,7 @@ TEST(changes_that_wait_to_be_asked_for)
     unary(FS("GetWatcherEvents"), id);
     expect_unary(FS("GetWatcherEvents"), id, 200, "{}");
     /* a pause ends what the agent does for it; asking wakes it up */
-    link_drop_calls(box->link);
+    link_drop_calls(sandbox->link);
     expect_unary(FS("GetWatcherEvents"), id, 200, "{}");
     for (int i = 0; i < 20; i++)
         host_turn(&host);
@@ -309,7 +309,7 @@ static void expect_plain(const char *request, int status, const char *part)
 TEST(the_access_token)
 {
     begin();
-    snprintf(box->spec.envd_token, sizeof(box->spec.envd_token), "0123456789");
+    snprintf(sandbox->spec.envd_token, sizeof(sandbox->spec.envd_token), "0123456789");
     expect_unary(
         FS("Stat"), "{\"path\":\"/\"}", 401,
         "{\"code\":401,\"message\":\"unauthorized access, please provide a valid access token "

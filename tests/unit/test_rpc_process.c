@@ -1,5 +1,5 @@
 /* The process service, as a client sees it, with a real agent behind. */
-#include "front/core/outflow.h"
+#include "front/core/output_filter.h"
 #include "envd_host.h"
 
 static uint32_t started_pid(struct client *c)
@@ -288,8 +288,8 @@ TEST(connect_to_a_process_that_runs_or_ran)
               "found\"}}"));
     /* its end was logged though nobody who started it was there */
     bool logged = false;
-    for (size_t i = 0; i < box_log_count(&box->log); i++)
-        logged |= strstr(box_log_get(&box->log, i)->text, "ended: exit status 4") != NULL;
+    for (size_t i = 0; i < sandbox_log_count(&sandbox->log); i++)
+        logged |= strstr(sandbox_log_get(&sandbox->log, i)->text, "ended: exit status 4") != NULL;
     EXPECT(logged);
     client_close(&second);
     end();
@@ -328,8 +328,8 @@ TEST(output_is_logged_and_no_value_of_a_variable_is)
         "\"secret-value\"}}}",
         TEXTS("exit status 0"));
     strbuf_init(&all, 65536);
-    for (size_t i = 0; i < box_log_count(&box->log); i++)
-        strbuf_addf(&all, "%s\n", box_log_get(&box->log, i)->text);
+    for (size_t i = 0; i < sandbox_log_count(&sandbox->log); i++)
+        strbuf_addf(&all, "%s\n", sandbox_log_get(&sandbox->log, i)->text);
     EXPECT(strstr(all.buf, "started: /bin/sh -c echo visible") != NULL);
     EXPECT(strstr(all.buf, "\nvisible\n") != NULL);
     EXPECT(strstr(all.buf, "ended: exit status 0") != NULL);
@@ -345,14 +345,14 @@ TEST(output_is_sanitised_if_the_server_says_so)
 
     begin();
     front.settings.sanitise_streams = SETTINGS_ENFORCE;
-    EXPECT(outflow_set_patterns(&front, "", &e) == 0);
+    EXPECT(output_filter_set_patterns(&front, "", &e) == 0);
     expect_stream(
         START, SH("printf ann@exam; printf ple.com; printf 'x 10.1.2.3' >&2"),
         TEXTS("{\"data\":{\"stdout\":\"W0VNQUlMXQ==\"}}", "{\"event\":{\"end\":{\"exited\":true"));
     EXPECT(has(&client, "{\"data\":{\"stderr\":\"eCBbSVBfQUREUkVTU10=\"}}"));
     strbuf_init(&all, 65536);
-    for (size_t i = 0; i < box_log_count(&box->log); i++)
-        strbuf_addf(&all, "%s\n", box_log_get(&box->log, i)->text);
+    for (size_t i = 0; i < sandbox_log_count(&sandbox->log); i++)
+        strbuf_addf(&all, "%s\n", sandbox_log_get(&sandbox->log, i)->text);
     EXPECT(strstr(all.buf, "[EMAIL]") && !strstr(all.buf, "\nann@example.com"));
     expect_stream(
         START, SH("printf 'name: '; sleep 0.2; echo x"),
@@ -370,13 +370,13 @@ TEST(the_agent_goes_away)
     client_open(&stream, &host);
     stream_begin(&stream, START, SH("sleep 60"));
     EXPECT(started_pid(&stream) > 0);
-    link_drop_calls(box->link);
+    link_drop_calls(sandbox->link);
     EXPECT(client_wait_end(&stream)); /* without an end: it is not known how the process is */
     EXPECT(!memmem(stream.got.buf, stream.got.len, "\2\0\0\0", 4));
     client_close(&stream);
     /* before anything was sent there is an answer */
-    link_free(box->link);
-    box->link = NULL;
+    link_free(sandbox->link);
+    sandbox->link = NULL;
     stream_begin(&client, START, SH("true"));
     EXPECT(client_wait(&client, "The sandbox was not found"));
     EXPECT(client_status(&client) == 502);

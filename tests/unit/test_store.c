@@ -315,7 +315,7 @@ static struct store_snapshot snapshot(const char *tenant, const char *name, cons
     snprintf(s.tenant, sizeof(s.tenant), "%s", tenant);
     snprintf(s.name, sizeof(s.name), "%s", name);
     snprintf(s.tag, sizeof(s.tag), "%s", tag);
-    snprintf(s.sandbox, sizeof(s.sandbox), "sandbox0000000000000");
+    snprintf(s.sandbox_id, sizeof(s.sandbox_id), "sandbox0000000000000");
     snprintf(s.base_template, sizeof(s.base_template), "base");
     return s;
 }
@@ -435,7 +435,7 @@ struct loose {
     char last[ID_LEN + 1];
 };
 
-static void count_layer(const char *id, void *arg)
+static void count_snapshot(const char *id, void *arg)
 {
     struct loose *l = arg;
 
@@ -448,11 +448,11 @@ static struct loose loose_of(struct store *s)
     struct loose l = {0};
     struct sg_error e;
 
-    EXPECT(store_layers_each(s, count_layer, &l, &e) == 0);
+    EXPECT(store_loose_snapshots_each(s, count_snapshot, &l, &e) == 0);
     return l;
 }
 
-TEST(a_layer_without_a_name_is_never_lost_sight_of)
+TEST(a_snapshot_without_a_name_is_never_lost_sight_of)
 {
     struct place p = place_make();
     struct store *s = open_ok(&p);
@@ -462,7 +462,7 @@ TEST(a_layer_without_a_name_is_never_lost_sight_of)
 
     EXPECT(store_tenant_ensure(s, "acme", &a, &e) == 0);
     struct store_snapshot one = snapshot(a.id, "n", ""), two = snapshot(a.id, "n", "");
-    EXPECT(store_layer_loose(s, one.id, &e) == 0);
+    EXPECT(store_snapshot_loose(s, one.id, &e) == 0);
     store_close(s); /* a front was killed: the next one finds it */
     s = open_ok(&p);
     EXPECT_STR(loose_of(s).last, one.id);
@@ -472,7 +472,7 @@ TEST(a_layer_without_a_name_is_never_lost_sight_of)
     EXPECT_STR(loose_of(s).last, one.id);
     EXPECT(store_snapshot_remove(s, a.id, two.id, &e) == 0);
     EXPECT(loose_of(s).n == 2);
-    store_layer_gone(s, one.id);
+    store_snapshot_gone(s, one.id);
     EXPECT(loose_of(s).n == 1);
     EXPECT_STR(loose_of(s).last, two.id);
     store_close(s);

@@ -203,7 +203,7 @@ static const char first_schema[] =
     "INSERT INTO loose_layer VALUES ('layer000000000000001');"
     "PRAGMA application_id = 0x73676c31; PRAGMA user_version = 1;";
 
-static void count_layer(const char *id, void *arg)
+static void count_snapshot(const char *id, void *arg)
 {
     *(int *)arg += strcmp(id, "layer000000000000001") == 0;
 }
@@ -216,7 +216,7 @@ TEST(older_file_is_brought_forward)
     struct sg_error e;
     unsigned char secret[8];
     char key[STORE_KEY_LEN + 1];
-    int layers = 0;
+    int snapshots = 0;
 
     run_sql(&p, first_schema);
     for (int i = 0; i < 2; i++) { /* the second time it is as new as we are */
@@ -227,8 +227,9 @@ TEST(older_file_is_brought_forward)
         EXPECT(t.max_sandboxes == 12 && t.max_contexts == 0 && t.memory == (i > 0 ? big : 0));
         EXPECT(store_snapshot_get(s, t.id, "mine", &snap, &e) == 0 && snap.bytes == 4096);
         EXPECT(store_secret(s, "cookie", secret, sizeof(secret), &e) == 0 && secret[7] == 8);
-        layers = 0;
-        EXPECT(store_layers_each(s, count_layer, &layers, &e) == 0 && layers == 1);
+        snapshots = 0;
+        EXPECT(store_loose_snapshots_each(s, count_snapshot, &snapshots, &e) == 0 &&
+               snapshots == 1);
         make_key(s, "default", key, NULL);
         EXPECT(store_key_check(s, key, &t) == 0 && t.max_sandboxes == 12);
         EXPECT(store_tenant_limit(s, "default", &(struct store_limits){.memory = &big}, &e) == 0);

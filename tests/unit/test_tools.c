@@ -1,6 +1,6 @@
 /* The tools over HTTP, with a manager of contexts made by hand, which gives the one sandbox that
  * there is, and an agent made by hand in that. */
-#include "front/core/outflow.h"
+#include "front/core/output_filter.h"
 #include "front/e2b/request.h"
 
 static void serve(struct http_req *req);
@@ -18,7 +18,7 @@ static struct {
     enum sg_error_kind kind;
     const char *elsewhere;
     bool created, later; /* later: it answers when manager_answer is called */
-    unsigned asked, holds;
+    unsigned request_log, holds;
     char conversation[CTX_NAME_MAX + 1], path[CTX_NAME_MAX + 1];
     char template_id[SPEC_NAME_MAX]; /* of the sandbox that would be made */
     /* Checkpoints: how many were asked for, and the last; why there is none, or NULL. */
@@ -49,15 +49,15 @@ void context_limits(const struct front *f, const struct store_tenant *t, struct 
         .execution_ms = 60000, .execution_max_ms = 600000, .code_max = 1000};
 }
 
-void context_hold(struct box *b)
+void context_hold(struct sandbox *b)
 {
-    EXPECT(b == box);
+    EXPECT(b == sandbox);
     manager.holds++;
 }
 
-void context_release(struct box *b)
+void context_release(struct sandbox *b)
 {
-    EXPECT(b == box);
+    EXPECT(b == sandbox);
     manager.holds--;
 }
 
@@ -65,7 +65,7 @@ static void manager_answer(void)
 {
     struct ctx_row row = {.id = CONTEXT};
     struct sg_error e;
-    struct context_answer a = {.row = &row, .box = box, .created = manager.created};
+    struct context_answer a = {.row = &row, .sandbox = sandbox, .created = manager.created};
 
     if (manager.elsewhere)
         a = (struct context_answer){.row = &row, .elsewhere = manager.elsewhere};
@@ -77,18 +77,18 @@ static void manager_answer(void)
 
 void context_obtain(struct front *f, const struct context_ask *ask, context_done done, void *arg)
 {
-    struct box_spec spec = {0};
-    char layer[ID_LEN + 1];
+    struct sandbox_spec spec = {0};
+    char snapshot[ID_LEN + 1];
     struct sg_error e;
 
     EXPECT(f == &front && strcmp(ask->tenant->id, tenant.id) == 0);
-    manager.asked++;
+    manager.request_log++;
     snprintf(manager.conversation, sizeof(manager.conversation), "%s", ask->conversation);
     snprintf(manager.path, sizeof(manager.path), "%s", ask->path);
-    if (ask->spec(arg, NULL, &spec, layer, &e) == 0) {
+    if (ask->spec(arg, NULL, &spec, snapshot, &e) == 0) {
         snprintf(manager.template_id, sizeof(manager.template_id), "%s", spec.template_id);
-        EXPECT(spec.envd_token[0] && layer[0] == '\0');
-        box_spec_done(&spec);
+        EXPECT(spec.envd_token[0] && snapshot[0] == '\0');
+        sandbox_spec_done(&spec);
     }
     manager.done = done;
     manager.arg = arg;
@@ -103,10 +103,10 @@ static void mark_answer(void)
     manager.marked(manager.marked_arg, manager.skipped ? NULL : CHECKPOINT, manager.skipped);
 }
 
-void context_mark(struct box *b, const char *message, uint64_t wait_ms, context_marked done,
+void context_mark(struct sandbox *b, const char *message, uint64_t wait_ms, context_marked done,
                   void *arg)
 {
-    EXPECT(b == box);
+    EXPECT(b == sandbox);
     manager.marks++;
     snprintf(manager.message, sizeof(manager.message), "%s", message);
     manager.wait_ms = wait_ms;
@@ -202,7 +202,7 @@ static void expect_field(const json_t *v, const char *name, const char *json)
 }
 
 /* The language that a cell was asked for in. */
-static const char *asked_language(void)
+static const char *request_log_language(void)
 {
     struct wire_reader r;
 
@@ -218,9 +218,9 @@ TEST(code_is_run_and_answered)
     begin_tools();
     manager.created = true;
     run_code("\"code\":\"print(1)\\n2\"");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     EXPECT_STR(agent.code.buf, "print(1)\n2");
-    EXPECT_STR(asked_language(), "python");
+    EXPECT_STR(request_log_language(), "python");
     EXPECT_STR(manager.conversation, "c");
     EXPECT_STR(manager.path, "p");
     EXPECT_STR(manager.template_id, "sgcodeinterpreter001");
@@ -261,7 +261,7 @@ TEST(a_message_leaves_a_checkpoint_before_the_code)
     EXPECT(manager.marks == 1 && manager.wait_ms == 7000 && agent.opens == 0);
     EXPECT_STR(manager.message, "m \xc3\xbc");
     mark_answer();
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     agent_end(KERNEL_DONE, 0, false);
     json_t *v = answer(200);
     expect_field(v, "checkpoint",
@@ -272,7 +272,7 @@ TEST(a_message_leaves_a_checkpoint_before_the_code)
     manager.mark_later = false;
     manager.skipped = "a thread runs";
     ask("POST", "/v1/tools/run_code?messageId=m2", "{" PLACE ",\"code\":\"1\"}");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     EXPECT_STR(manager.message, "m2");
     agent_end(KERNEL_DONE, 0, false);
     v = answer(200);
@@ -302,7 +302,7 @@ TEST(a_client_that_leaves_while_a_checkpoint_is_left)
 static void says_mail(const char *fields)
 {
     run_code(fields);
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     agent_executing(1, "");
     agent_data(CHAN_STDOUT, "to ann@exam", 11);
     agent_data(CHAN_STDOUT, "ple.com", 7);
@@ -326,7 +326,7 @@ TEST(what_code_says_is_sanitised_as_the_call_asks)
     struct sg_error e;
 
     begin_tools();
-    EXPECT(outflow_set_patterns(&front, "", &e) == 0);
+    EXPECT(output_filter_set_patterns(&front, "", &e) == 0);
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         says_mail(cases[i].fields);
         json_t *v = answer(200);
@@ -345,7 +345,7 @@ TEST(off_where_it_is_forbidden_is_refused)
     struct sg_error e;
 
     begin_tools();
-    EXPECT(outflow_set_patterns(&front, "", &e) == 0);
+    EXPECT(output_filter_set_patterns(&front, "", &e) == 0);
     run_code("\"code\":\"1\",\"sanitise\":\"maybe\"");
     expect_refused(
         400, "Error when parsing request: 'sanitise' must be enforce, report-only or off", false);
@@ -387,8 +387,8 @@ TEST(how_a_cell_ended_is_its_exit_code)
     begin_tools();
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         run_code("\"code\":\"x\",\"language\":\"sh\"");
-        EXPECT(agent_asked(OP_KERNEL_EXECUTE));
-        EXPECT_STR(asked_language(), "bash");
+        EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
+        EXPECT_STR(request_log_language(), "bash");
         agent_executing(1, "");
         agent_end(cases[i].how, cases[i].code, cases[i].timed_out);
         json_t *v = answer(200);
@@ -446,7 +446,7 @@ TEST(what_is_wrong_with_a_call_is_said)
     expect_refused(400, "Error when parsing request: 'conversationId' is missing", false);
     ask("POST", "/v1/tools/run_code", "{\"conversationId\":\"\",\"pathId\":\"p\",\"code\":\"1\"}");
     expect_refused(400, "conversationId must have 1 to 256 bytes", false);
-    EXPECT(manager.asked == 0);
+    EXPECT(manager.request_log == 0);
     end_tools();
 }
 
@@ -454,7 +454,7 @@ TEST(a_bound_call_names_its_path_in_the_query)
 {
     begin_tools();
     ask("POST", "/v1/tools/run_code?conversationId=a%20b&pathId=main", "{\"code\":\"1\"}");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     EXPECT_STR(manager.conversation, "a b");
     EXPECT_STR(manager.path, "main");
     agent_executing(1, "");
@@ -462,7 +462,7 @@ TEST(a_bound_call_names_its_path_in_the_query)
     json_decref(answer(200));
     ask("POST", "/v1/tools/run_code?conversationId=a&pathId=main",
         "{\"code\":\"1\",\"pathId\":\"other\",\"tenantId\":\"tenanttenanttenantte\"}");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     EXPECT_STR(manager.path, "other");
     agent_end(KERNEL_DONE, 0, false);
     json_decref(answer(200));
@@ -501,27 +501,27 @@ TEST(a_path_of_another_server_is_pointed_to)
     end_tools();
 }
 
-TEST(a_sandbox_that_is_gone_before_the_code_began_is_asked_for_again)
+TEST(a_sandbox_that_is_gone_before_the_code_began_is_request_log_for_again)
 {
     begin_tools();
     run_code("\"code\":\"1\"");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
-    EXPECT(manager.asked == 1);
-    link_drop_calls(box->link);
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
-    EXPECT(manager.asked == 2 && manager.holds == 1);
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
+    EXPECT(manager.request_log == 1);
+    link_drop_calls(sandbox->link);
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
+    EXPECT(manager.request_log == 2 && manager.holds == 1);
     agent_executing(1, "");
     agent_data(CHAN_STDOUT, "x", 1);
     for (int i = 0; i < 20; i++)
         host_turn(&host);
-    link_drop_calls(box->link); /* now part of it has run */
+    link_drop_calls(sandbox->link); /* now part of it has run */
     json_t *v = answer(200);
     expect_field(v, "stdout", "\"x\"");
     expect_field(v, "error",
                  "{\"name\":\"SandboxGone\",\"value\":\"the sandbox is not running any "
                  "more\",\"traceback\":\"\"}");
     expect_field(v, "success", "false");
-    EXPECT(manager.asked == 2);
+    EXPECT(manager.request_log == 2);
     json_decref(v);
     end_tools();
 }
@@ -530,7 +530,7 @@ TEST(a_client_that_leaves_interrupts_the_cell)
 {
     begin_tools();
     run_code("\"code\":\"while True: pass\"");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     agent_executing(1, "");
     close(steal_fd(&client.fd));
     for (uint64_t deadline = clock_ns() + WAIT_NS; agent.cancels == 0 && clock_ns() < deadline;)
@@ -544,7 +544,8 @@ TEST(a_client_that_leaves_before_there_is_a_sandbox)
     begin_tools();
     manager.later = true;
     run_code("\"code\":\"1\"");
-    for (uint64_t deadline = clock_ns() + WAIT_NS; manager.asked == 0 && clock_ns() < deadline;)
+    for (uint64_t deadline = clock_ns() + WAIT_NS;
+         manager.request_log == 0 && clock_ns() < deadline;)
         host_turn(&host);
     close(steal_fd(&client.fd));
     for (int i = 0; i < 20; i++)
@@ -561,7 +562,7 @@ TEST(a_stream_tells_of_everything_as_it_comes)
     begin_tools();
     extra = "Accept: application/json, text/event-stream\r\n";
     run_code("\"code\":\"print(1)\"");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     EXPECT(client_wait(&client,
                        "event: context\ndata: {\"type\":\"context\",\"contextId\":\"" CONTEXT
                        "\",\"conversationId\":\"c\",\"pathId\":\"p\",\"sandboxId\":\"" ID
@@ -594,7 +595,7 @@ TEST(a_slow_reader_of_a_stream_holds_the_agent_up_and_loses_nothing)
     begin_tools();
     memset(text, 'x', sizeof(text));
     run_code("\"code\":\"1\",\"stream\":true");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     agent_executing(1, "");
     for (int idle = 0; sent < times && idle < 50;) { /* nothing is read meanwhile */
         if (chan_credit(agent.stream) >= sizeof(text)) {
@@ -723,7 +724,7 @@ TEST(a_program_with_a_name_is_one_cell)
 {
     begin_tools();
     run_analysis("\"analysisType\":\"tax_calculation\",\"parameters\":{\"income\":1}");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     EXPECT_STR(cell_variable(&agent.request, "SANDGLASS_PARAMETERS"), "1");
     EXPECT_STR(cell_variable(&agent.request, "SANDGLASS_PARAMETERS_0"), "{\"income\":1}");
     EXPECT_STR(cell_variable(&agent.request, "SANDGLASS_PROGRAM_NAME"), "tax_calculation.py");
@@ -756,7 +757,7 @@ TEST(large_parameters_come_in_pieces_between_characters)
         n += (size_t)snprintf(body + n, sizeof(body) - n, "\xe2\x82\xac");
     snprintf(body + n, sizeof(body) - n, "\"}");
     ask("POST", "/v1/tools/run_analysis", body);
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     strbuf_init(&all, sizeof(body));
     unsigned long pieces = strtoul(cell_variable(&agent.request, "SANDGLASS_PARAMETERS"), NULL, 10);
     EXPECT(pieces == 5);
@@ -783,13 +784,13 @@ TEST(an_operators_folder_comes_first)
     must(f && fputs("print(parameters)\n", f) >= 0 && fclose(f) == 0, "write a program");
     snprintf(front.settings.analysis, sizeof(front.settings.analysis), "%s", dir);
     run_analysis("\"analysisType\":\"own_kind\",\"outputFormat\":\"text\"");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     EXPECT_STR(cell_variable(&agent.request, "SANDGLASS_PROGRAM_0"), "print(parameters)\n");
     EXPECT_STR(cell_variable(&agent.request, "SANDGLASS_PARAMETERS_0"), "{}");
     agent_end(KERNEL_DONE, 0, false);
     json_decref(answer(200));
     run_analysis("\"analysisType\":\"data_analysis\"");
-    EXPECT(agent_asked(OP_KERNEL_EXECUTE));
+    EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
     EXPECT(
         strstr(cell_variable(&agent.request, "SANDGLASS_PROGRAM_0"), "def analyse(parameters):"));
     agent_end(KERNEL_DONE, 0, false);
@@ -829,7 +830,7 @@ TEST(what_is_wrong_with_an_analysis_is_said)
         run_analysis(cases[i].fields);
         expect_refused(400, cases[i].message, false);
     }
-    EXPECT(manager.asked == 0);
+    EXPECT(manager.request_log == 0);
     end_tools();
 }
 

@@ -1,5 +1,5 @@
 /* POST /v1/execute: the real server, with a warden and an agent made by hand. */
-#include "front/core/outflow.h"
+#include "front/core/output_filter.h"
 #include "tap.h"
 
 #define FIELD          "Error when parsing request: "
@@ -251,7 +251,7 @@ TEST(what_a_program_says_is_sanitised)
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         agent_open();
-        EXPECT(outflow_set_patterns(&server.front, "", &e) == 0);
+        EXPECT(output_filter_set_patterns(&server.front, "", &e) == 0);
         int fd = post(cases[i].body);
         expect_program(fd, false);
         agent_output(CHAN_STDOUT, "to ann@exam", 11);

@@ -391,7 +391,7 @@ TEST(the_worst_span_fits)
         double dropped = rig_counted("dropped");
         span_end(&s);
         rig_flush();
-        EXPECT(rig.n == 1 && rig.posts[0].len < HERALD_BODY_MAX);
+        EXPECT(rig.n == 1 && rig.posts[0].len < EXPORTER_BODY_MAX);
         EXPECT(rig_counted("dropped") == dropped);
         if (k == 0) {
             json_t *root = json_loadb(rig.posts[0].body, rig.posts[0].len, 0, NULL);

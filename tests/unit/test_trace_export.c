@@ -1,5 +1,5 @@
 /* Where spans go: addresses and headers, batches, what is tried again and what is given up, what a
- * queue that is full does. The herald is a fake (trace_rig.h). */
+ * queue that is full does. The exporter is a fake (trace_rig.h). */
 #include "front/telemetry/export.h"
 #include "front/telemetry/queue.h"
 #include "trace_rig.h"
@@ -195,7 +195,7 @@ TEST(retry_after_is_honoured)
     leave();
 }
 
-TEST(a_herald_that_has_no_room)
+TEST(a_exporter_that_has_no_room)
 {
     rig_configure(ON);
     rig.refuse = -EAGAIN;

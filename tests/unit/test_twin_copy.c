@@ -2,7 +2,7 @@
  */
 #include "twin_rig.h"
 
-#include "inside/broker/mould.h"
+#include "inside/broker/frozen_kernels.h"
 
 #if CPU_KNOWN
 
@@ -176,7 +176,8 @@ TEST(who_rewrites_the_instruction_gets_a_copy_or_nothing)
     EXPECT(copied + ended == 24);
 }
 
-/* ---- moulds ---------------------------------------------------------------------------------- */
+/* ---- sets of frozen kernels
+ * ---------------------------------------------------------------------------------- */
 
 struct shared {
     char *page, *hidden;
@@ -191,12 +192,12 @@ static void share(void *arg)
     mprotect(s->hidden, 4096, PROT_NONE);
 }
 
-static struct subject subject_of(pid_t pid)
+static struct inspected inspected_of(pid_t pid)
 {
-    struct subject s = {.pid = pid, .inside = pid, .dir = -1};
+    struct inspected s = {.pid = pid, .inside = pid, .dir = -1};
 
-    EXPECT(sight_open(pid, &s.dir) == 0);
-    EXPECT(sight_status(s.dir, &s.status) == 0);
+    EXPECT(procfs_open(pid, &s.dir) == 0);
+    EXPECT(procfs_status(s.dir, &s.status) == 0);
     return s;
 }
 
@@ -213,30 +214,30 @@ TEST(shared_memory_is_the_copys_own)
     struct sg_error e = {0};
     struct shared s = {.page = shared_page(), .hidden = shared_page()};
     struct twin t = twin_start(share, &s, &e);
-    struct subject k = subject_of(t.k);
-    struct luggage none = {.n = 0};
+    struct inspected k = inspected_of(t.k);
+    struct open_files none = {.n = 0};
     struct look_shared pages = {.n = 2};
-    struct mould *m = mould_new(1, 2);
+    struct frozen_kernels *m = frozen_kernels_new(1, 2);
     pid_t copy = 0;
 
     pages.all[0].start = (uint64_t)(uintptr_t)s.page;
     pages.all[1].start = (uint64_t)(uintptr_t)s.hidden;
     pages.all[0].len = pages.all[1].len = 4096;
     pages.all[0].prot = PROT_READ | PROT_WRITE;
-    EXPECT(mould_add(m,
-                     &(struct mould_spec){.h = t.h,
-                                          .k = &k,
-                                          .state = &t.state,
-                                          .call_at = t.call_at,
-                                          .luggage = &none,
-                                          .shared = &pages,
-                                          .door = -1},
-                     &e) == 0);
+    EXPECT(frozen_kernels_add(m,
+                              &(struct frozen_kernels_spec){.h = t.h,
+                                                            .k = &k,
+                                                            .state = &t.state,
+                                                            .call_at = t.call_at,
+                                                            .open_files = &none,
+                                                            .shared = &pages,
+                                                            .door = -1},
+                              &e) == 0);
     EXPECT_STR(e.message, "");
     memcpy(s.page, "after", 6); /* shared with K, and with us */
     says(t.k, s.page, "after");
     says(m->kernels->source.pid, s.page, "before");
-    EXPECT(mould_copy(m->kernels, false, &copy, &e) == 0);
+    EXPECT(frozen_kernels_copy(m->kernels, false, &copy, &e) == 0);
     says(copy, s.page, "before");
     EXPECT(tracee_write(copy, (uint64_t)(uintptr_t)s.page, "copy", 5) == 0);
     says(m->kernels->source.pid, s.page, "before");
@@ -244,9 +245,9 @@ TEST(shared_memory_is_the_copys_own)
     /* What cannot be read is there all the same. */
     EXPECT(tracee_read(copy, (uint64_t)(uintptr_t)s.hidden, &(char){0}, 1) == -EFAULT);
     tracee_kill(copy);
-    pid_t mould = m->kernels->source.pid;
-    mould_end(m);
-    tracee_kill(mould);
+    pid_t frozen_kernels = m->kernels->source.pid;
+    frozen_kernels_end(m);
+    tracee_kill(frozen_kernels);
     close(k.dir);
     twin_end(&t);
 }

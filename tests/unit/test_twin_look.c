@@ -68,7 +68,7 @@ TEST(a_report_bears_every_name)
 
 TEST(a_report_has_an_end_and_says_what_it_left_out)
 {
-    char name[SIGHT_PATH_MAX];
+    char name[PROCFS_PATH_MAX];
     struct findings f;
     size_t len = 0;
     json_t *j;
@@ -109,7 +109,7 @@ static void enter_root(void)
 
 struct seen {
     struct findings f;
-    struct luggage luggage;
+    struct open_files open_files;
     struct look_shared shared;
     char *cwd;
     json_t *report;
@@ -119,8 +119,8 @@ struct seen {
 static struct seen look(void (*what)(void), bool as_kernel)
 {
     struct seen s = {.cwd = NULL};
-    struct scene scene;
-    struct subject who = {.dir = -1};
+    struct view view;
+    struct inspected who = {.dir = -1};
     int p[2], fd;
     char c;
 
@@ -141,17 +141,17 @@ static struct seen look(void (*what)(void), bool as_kernel)
     }
     close(p[1]);
     EXPECT(waitpid(who.pid, NULL, WUNTRACED) == who.pid);
-    EXPECT(sight_open(who.pid, &who.dir) == 0);
+    EXPECT(procfs_open(who.pid, &who.dir) == 0);
     fd = openat(who.dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
     kill(who.pid, SIGCONT);
     EXPECT(read(p[0], &c, 1) == 1 && read(p[0], &c, 1) == 0);
     close(p[0]);
     who.inside = who.pid;
     findings_init(&s.f);
-    EXPECT(scene_learn(fd, &scene) == 0);
-    EXPECT(sight_status(who.dir, &who.status) == 0);
-    EXPECT((as_kernel ? look_at_kernel(&scene, &who, &s.f, &s.luggage, &s.shared)
-                      : look_at_other(&scene, &who, &s.f, &s.cwd)) == 0);
+    EXPECT(view_learn(fd, &view) == 0);
+    EXPECT(procfs_status(who.dir, &who.status) == 0);
+    EXPECT((as_kernel ? look_at_kernel(&view, &who, &s.f, &s.open_files, &s.shared)
+                      : look_at_other(&view, &who, &s.f, &s.cwd)) == 0);
     s.report = report_of(&s.f, NULL);
     kill(who.pid, SIGKILL);
     waitpid(who.pid, NULL, 0);
@@ -163,7 +163,7 @@ static struct seen look(void (*what)(void), bool as_kernel)
 static void seen_done(struct seen *s)
 {
     findings_done(&s->f);
-    luggage_done(&s->luggage);
+    open_files_done(&s->open_files);
     free(s->cwd);
     json_decref(s->report);
 }
@@ -407,18 +407,18 @@ TEST(what_a_kernel_takes_along)
     const json_t *k = json_array_get(json_object_get(s.report, "kernels"), 0);
 
     EXPECT(s.f.n_in_the_way == 0);
-    EXPECT_STR(s.luggage.cwd ? s.luggage.cwd : "none", "/two");
-    EXPECT(s.luggage.n == 4);
-    if (s.luggage.n != 4)
+    EXPECT_STR(s.open_files.cwd ? s.open_files.cwd : "none", "/two");
+    EXPECT(s.open_files.n == 4);
+    if (s.open_files.n != 4)
         return;
-    const struct luggage_item *i = s.luggage.items;
+    const struct open_file *i = s.open_files.items;
     EXPECT(i[0].fd == 4 && i[0].same == -1 && i[0].offset == 3);
     EXPECT((i[0].flags & O_ACCMODE) == O_RDWR);
     EXPECT_STR(i[0].path, "/one");
     EXPECT(i[1].fd == 5 && i[1].same == 4);
     EXPECT(i[2].fd == 6 && i[2].same == 0);
     EXPECT(i[3].fd == 11 && i[3].same == -1 && i[3].offset == 0);
-    EXPECT(s.luggage.free_fd == 12);
+    EXPECT(s.open_files.free_fd == 12);
     EXPECT(json_array_size(json_object_get(k, "files")) == 2);
     EXPECT(json_array_size(json_object_get(k, "dropped")) == 4);
     seen_done(&s);

@@ -71,9 +71,9 @@ static void on_tell(struct front *f, const struct order_answer *a, int *fds, siz
 {
     (void)fds, (void)n;
     if (a->tell == TELL_ENDED)
-        box_told_ended(f, a);
+        sandbox_told_ended(f, a);
     else if (a->tell == TELL_PAUSED)
-        box_told_paused(f, a);
+        sandbox_told_paused(f, a);
 }
 
 static void on_gone(struct front *f, bool unreadable)
@@ -101,7 +101,7 @@ static void set_up(void)
         abort();
     here.warden = pair[1];
     here.front.loop = uv_default_loop();
-    here.front.boxes = boxes_new();
+    here.front.sandboxes = sandboxes_new();
     uv_timer_init(here.front.loop, &store.answer);
     if (warden_open(&here.front, pair[0], &handlers, &e) < 0)
         abort();
@@ -132,23 +132,23 @@ static void turn(void)
         uv_run(here.front.loop, UV_RUN_NOWAIT);
 }
 
-static struct box *make_box(const char *context)
+static struct sandbox *make_sandbox(const char *context)
 {
-    struct box_spec spec;
+    struct sandbox_spec spec;
     char id[ID_LEN + 1];
 
-    box_spec_init(&spec);
+    sandbox_spec_init(&spec);
     memcpy(spec.tenant, TENANT, sizeof spec.tenant);
     memcpy(spec.context, context, strlen(context));
     id_random(id);
-    struct box *b = box_new(&here.front, id, &spec);
-    b->state = BOX_RUNNING;
-    boxes_add(b);
+    struct sandbox *b = sandbox_new(&here.front, id, &spec);
+    b->state = SANDBOX_RUNNING;
+    sandboxes_add(b);
     usage_made(b);
     return b;
 }
 
-static void tell(const struct box *b, enum order_tell what, uint64_t cpu_usec, uint64_t memory)
+static void tell(const struct sandbox *b, enum order_tell what, uint64_t cpu_usec, uint64_t memory)
 {
     struct order_answer a = {.magic = ORDER_MAGIC,
                              .tell = what,
@@ -177,10 +177,10 @@ static void reply(int code)
     turn();
 }
 
-static void end_box(struct box *b, uint64_t cpu_usec)
+static void end_sandbox(struct sandbox *b, uint64_t cpu_usec)
 {
     tell(b, TELL_ENDED, cpu_usec, 0);
-    box_unref(b);
+    sandbox_unref(b);
 }
 
 /* ---- what is counted ------------------------------------------------------------------------- */
@@ -188,7 +188,7 @@ static void end_box(struct box *b, uint64_t cpu_usec)
 TEST(counts_the_difference_of_the_processor_time)
 {
     set_up();
-    struct box *b = make_box(CONTEXT);
+    struct sandbox *b = make_sandbox(CONTEXT);
 
     usage_sampled(b, &(struct order_stats){.cpu_usec = 1000});
     usage_sampled(b, &(struct order_stats){.cpu_usec = 5000});
@@ -197,7 +197,7 @@ TEST(counts_the_difference_of_the_processor_time)
     EXPECT(told(TENANT, CONTEXT).cpu_us == 5000);
     EXPECT(told(TENANT, CONTEXT).sandboxes == 1);
     usage_sampled(b, &(struct order_stats){.cpu_usec = 7000});
-    end_box(b, 9000);
+    end_sandbox(b, 9000);
     finish();
     EXPECT(told(TENANT, CONTEXT).cpu_us == 9000);
     EXPECT(told(TENANT, CONTEXT).sandboxes == 1);
@@ -207,7 +207,7 @@ TEST(counts_the_difference_of_the_processor_time)
 TEST(memory_is_counted_by_time_between_samples)
 {
     set_up();
-    struct box *b = make_box(CONTEXT);
+    struct sandbox *b = make_sandbox(CONTEXT);
 
     b->usage.since_ns = clock_ns() - 2000000000; /* 2 s with 100 MiB */
     usage_sampled(b, &(struct order_stats){.memory_used = 100 * MIB});
@@ -215,7 +215,7 @@ TEST(memory_is_counted_by_time_between_samples)
     b->usage.since_ns -= 1000000000; /* 1 s with 100 to 300 MiB */
     usage_sampled(b, &(struct order_stats){.memory_used = 300 * MIB});
     EXPECT(b->usage.total.memory_mib_ms >= 399000 && b->usage.total.memory_mib_ms < 440000);
-    end_box(b, 0);
+    end_sandbox(b, 0);
     finish();
     EXPECT(told(TENANT, CONTEXT).memory_mib_ms >= 399000);
 }
@@ -223,7 +223,7 @@ TEST(memory_is_counted_by_time_between_samples)
 TEST(a_large_memory_for_long_does_not_overflow)
 {
     set_up();
-    struct box *b = make_box("");
+    struct sandbox *b = make_sandbox("");
     uint64_t day_ns = 86400ull * 1000000000;
 
     if (clock_ns() <= day_ns)
@@ -234,14 +234,14 @@ TEST(a_large_memory_for_long_does_not_overflow)
     usage_sampled(b, &(struct order_stats){.memory_used = 1ull << 40});
     EXPECT(b->usage.total.memory_mib_ms >= ms * (1u << 20));
     EXPECT(b->usage.total.memory_mib_ms < (ms + 10000) * (1u << 20));
-    end_box(b, 0);
+    end_sandbox(b, 0);
     finish();
 }
 
 TEST(a_paused_one_uses_no_memory_time)
 {
     set_up();
-    struct box *b = make_box(CONTEXT);
+    struct sandbox *b = make_sandbox(CONTEXT);
 
     b->link = NULL;
     usage_sampled(b, &(struct order_stats){.cpu_usec = 10, .memory_used = 100 * MIB});
@@ -255,19 +255,19 @@ TEST(a_paused_one_uses_no_memory_time)
     usage_sampled(b, &(struct order_stats){.cpu_usec = 30, .memory_used = 50 * MIB});
     EXPECT(b->usage.total.memory_mib_ms - before >= 50000);
     EXPECT(b->usage.total.memory_mib_ms - before < 55000);
-    end_box(b, 30);
+    end_sandbox(b, 30);
     finish();
 }
 
 TEST(what_an_earlier_front_counted_is_not_counted_again)
 {
     set_up();
-    struct box *b = make_box(CONTEXT);
+    struct sandbox *b = make_sandbox(CONTEXT);
 
-    b->usage = (struct box_usage){0};
+    b->usage = (struct sandbox_usage){0};
     usage_taken_over(b, &(struct order_stats){.cpu_usec = 1000000});
     usage_sampled(b, &(struct order_stats){.cpu_usec = 1000500});
-    end_box(b, 1000700);
+    end_sandbox(b, 1000700);
     finish();
     EXPECT(told(TENANT, CONTEXT).cpu_us == 700);
     EXPECT(told(TENANT, CONTEXT).sandboxes == 0);
@@ -277,7 +277,7 @@ TEST(what_connections_carried_is_counted_where_it_belongs)
 {
     char id[ID_LEN + 1];
     set_up();
-    struct box *b = make_box(CONTEXT), *dying = make_box(CONTEXT);
+    struct sandbox *b = make_sandbox(CONTEXT), *dying = make_sandbox(CONTEXT);
 
     usage_egress(&here.front, TENANT, b->id, 100, 2000);
     usage_egress(&here.front, TENANT, b->id, 1, 0);
@@ -285,15 +285,15 @@ TEST(what_connections_carried_is_counted_where_it_belongs)
     EXPECT(told(TENANT, CONTEXT).egress_up == 101 && told(TENANT, CONTEXT).egress_down == 2000);
     EXPECT(told(TENANT, CONTEXT).bytes_in == 0 && told(TENANT, CONTEXT).bytes_out == 0);
     /* Its connections are cut when it ends, and told of after that. */
-    box_kill(dying, NULL, NULL);
+    sandbox_kill(dying, NULL, NULL);
     usage_egress(&here.front, TENANT, dying->id, 10, 0);
     memcpy(id, dying->id, sizeof id);
     tell(dying, TELL_ENDED, 0, 0);
     reply(0);
-    box_unref(dying);
+    sandbox_unref(dying);
     usage_egress(&here.front, TENANT, id, 20, 0);
     memcpy(id, b->id, sizeof id);
-    end_box(b, 0);
+    end_sandbox(b, 0);
     usage_egress(&here.front, TENANT, id, 300, 0);
     /* One that this front never knew; and what is no sandbox at all. */
     usage_egress(&here.front, TENANT, "zzzzzzzzzzzzzzzzzzzz", 0, 4000);
@@ -310,16 +310,16 @@ TEST(what_connections_carried_is_counted_where_it_belongs)
 TEST(one_that_is_killed_is_counted_to_its_end)
 {
     set_up();
-    struct box *b = make_box(CONTEXT);
+    struct sandbox *b = make_sandbox(CONTEXT);
 
-    box_kill(b, NULL, NULL);
-    EXPECT(box_find(&here.front, b->id) == NULL);
+    sandbox_kill(b, NULL, NULL);
+    EXPECT(sandbox_find(&here.front, b->id) == NULL);
     finish();
     EXPECT(store.n == 0); /* it is not told in two parts */
     tell(b, TELL_ENDED, 123456, 0);
     reply(0);
     EXPECT(b->refs == 1);
-    box_unref(b);
+    sandbox_unref(b);
     finish();
     EXPECT(told(TENANT, CONTEXT).cpu_us == 123456);
     EXPECT(told(TENANT, CONTEXT).sandboxes == 1);
@@ -327,33 +327,33 @@ TEST(one_that_is_killed_is_counted_to_its_end)
 
 TEST(many_that_are_killed_at_once_keep_their_own_figures)
 {
-    struct box *b[5];
+    struct sandbox *b[5];
     static const int order[] = {2, 0, 4, 3, 1};
     set_up();
 
     for (int i = 0; i < 5; i++) {
-        b[i] = make_box("");
+        b[i] = make_sandbox("");
         memset(b[i]->spec.context, 'a' + i, ID_LEN);
-        box_kill(b[i], NULL, NULL);
+        sandbox_kill(b[i], NULL, NULL);
     }
     for (int i = 0; i < 5; i++)
         tell(b[order[i]], TELL_ENDED, (uint64_t)order[i] + 1, 0);
     finish();
     for (int i = 0; i < 5; i++) {
         EXPECT(told(TENANT, b[i]->spec.context).cpu_us == (uint64_t)i + 1);
-        box_unref(b[i]);
+        sandbox_unref(b[i]);
     }
 }
 
 TEST(a_kill_that_is_answered_without_figures_loses_nothing_known)
 {
     set_up();
-    struct box *b = make_box("");
+    struct sandbox *b = make_sandbox("");
 
     usage_sampled(b, &(struct order_stats){.cpu_usec = 42});
-    box_kill(b, NULL, NULL);
+    sandbox_kill(b, NULL, NULL);
     reply(-ENOENT);
-    box_unref(b);
+    sandbox_unref(b);
     finish();
     EXPECT(told(TENANT, "").cpu_us == 42);
     EXPECT(told(TENANT, "").sandboxes == 1);
@@ -374,7 +374,7 @@ TEST(the_end_of_one_that_nobody_knows_is_nothing)
 TEST(what_the_store_refuses_is_kept_and_told_once)
 {
     set_up();
-    struct box *b = make_box(CONTEXT), *other = make_box("");
+    struct sandbox *b = make_sandbox(CONTEXT), *other = make_sandbox("");
 
     usage_sampled(b, &(struct order_stats){.cpu_usec = 100});
     store.refuse = true;
@@ -382,10 +382,10 @@ TEST(what_the_store_refuses_is_kept_and_told_once)
     finish();
     EXPECT(store.calls == 2 && store.n == 0);
     usage_sampled(b, &(struct order_stats){.cpu_usec = 300});
-    end_box(other, 7);
+    end_sandbox(other, 7);
     finish();
     store.refuse = false;
-    end_box(b, 400);
+    end_sandbox(b, 400);
     finish();
     finish();
     EXPECT(told(TENANT, CONTEXT).cpu_us == 400);
@@ -398,10 +398,10 @@ TEST(one_that_has_ended_is_told_soon)
 {
     uint64_t deadline = clock_ns() + 5000000000ull;
     set_up();
-    struct box *b = make_box(CONTEXT);
+    struct sandbox *b = make_sandbox(CONTEXT);
 
     usage_start(&here.front);
-    end_box(b, 11);
+    end_sandbox(b, 11);
     while (store.n == 0 && clock_ns() < deadline) {
         uv_run(here.front.loop, UV_RUN_NOWAIT);
         usleep(10000);
@@ -413,7 +413,7 @@ TEST(one_that_has_ended_is_told_soon)
 TEST(what_is_used_while_a_batch_is_on_its_way_is_not_lost)
 {
     set_up();
-    struct box *b = make_box(CONTEXT);
+    struct sandbox *b = make_sandbox(CONTEXT);
     bool done = false;
 
     usage_sampled(b, &(struct order_stats){.cpu_usec = 1});
@@ -427,7 +427,7 @@ TEST(what_is_used_while_a_batch_is_on_its_way_is_not_lost)
     turn();
     EXPECT(done);
     EXPECT(told(TENANT, CONTEXT).cpu_us == 3);
-    end_box(b, 3);
+    end_sandbox(b, 3);
     finish();
 }
 
@@ -496,12 +496,12 @@ TEST(a_real_store_has_it_for_the_context_and_the_day)
     struct ctx_store *s = here.contexts.store;
     s->ops->claim(s, &claim, on_row, &made);
     wait_done(&made.done);
-    struct box *b = make_box(CONTEXT), *other = make_box("");
+    struct sandbox *b = make_sandbox(CONTEXT), *other = make_sandbox("");
     b->usage.total.bytes_out = 77;
     usage_sampled(b, &(struct order_stats){.cpu_usec = 1500});
     finish();
-    end_box(b, 2000);
-    end_box(other, 500);
+    end_sandbox(b, 2000);
+    end_sandbox(other, 500);
     finish();
     s->ops->get(s, TENANT, CONTEXT, on_row, &row);
     wait_done(&row.done);

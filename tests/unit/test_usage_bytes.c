@@ -16,8 +16,8 @@ TEST(bytes_and_programs_of_an_agent_are_counted)
     struct rig_program g;
 
     rig_start(&r, no_route);
-    const struct ctx_usage *u = &r.box->usage.total;
-    identity_write(r.box); /* the server's own */
+    const struct ctx_usage *u = &r.sandbox->usage.total;
+    identity_write(r.sandbox); /* the server's own */
     EXPECT(strlen(rig_says(&r, "head -c 50000 /dev/zero | tr '\\0' x")) == 50000);
     EXPECT(u->bytes_out == 50000);
     EXPECT(u->bytes_in == 0);

@@ -21,7 +21,8 @@ TEST(a_branch_with_state_says_what_came_along)
     const json_t *kernel = json_array_get(part(a->json, "kernels"), 0);
     EXPECT_STR(field_of(kernel, "contextId"), FORK_KERNEL);
     EXPECT_STR(field_of(kernel, "language"), "python");
-    const struct box *b = box_find(&server.front, field_of(part(a->json, "context"), "sandboxId"));
+    const struct sandbox *b =
+        sandbox_find(&server.front, field_of(part(a->json, "context"), "sandboxId"));
     EXPECT(b && b->spec.allow_internet == 1);
     EXPECT_STR(b ? field_of(b->spec.envs, "A") : "", "b");
     fork_agents.cell_runs = true;
@@ -161,7 +162,7 @@ TEST(codes_run_side_by_side_and_one_is_adopted)
     a = call_acme("POST", body, "/v1/contexts/%s/adopt", id);
     EXPECT(a->status == 200);
     EXPECT_STR(field_of(part(a->json, "context"), "sandboxId"), candidate[0]);
-    EXPECT(!box_find(&server.front, candidate[1]));
+    EXPECT(!sandbox_find(&server.front, candidate[1]));
     EXPECT(call_acme("POST", body, "/v1/contexts/%s/adopt", id)->status == 404);
     a = put("best", "main");
     EXPECT(a->status == 200 && json_is_false(part(a->json, "replaced")));
@@ -170,7 +171,7 @@ TEST(codes_run_side_by_side_and_one_is_adopted)
     a = call_acme("POST", "{\"codes\":[\"one\"],\"keepSeconds\":0}", "/v1/contexts/%s/explore", id);
     EXPECT(a->status == 200 && json_is_null(part(a->json, "keptUntil")));
     EXPECT(!part(json_array_get(part(a->json, "results"), 0), "candidateId"));
-    EXPECT(boxes_count(&server.front, server.acme_tenant.id) == 1);
+    EXPECT(sandboxes_count(&server.front, server.acme_tenant.id) == 1);
     server.front.settings.tenant_sandboxes = 3;
     a = call_acme("POST", "{\"codes\":[\"a\",\"b\",\"c\"]}", "/v1/contexts/%s/explore", id);
     server.front.settings.tenant_sandboxes = 1000;
@@ -179,7 +180,7 @@ TEST(codes_run_side_by_side_and_one_is_adopted)
     a = call_acme("POST", "{\"codes\":[\"a\"]}", "/v1/contexts/%s/explore", id);
     fork_agents.cell_runs = false;
     EXPECT(a->status == 409 && json_array_size(part(a->json, "inTheWay")) == 1);
-    EXPECT(boxes_count(&server.front, server.acme_tenant.id) == 1);
+    EXPECT(sandboxes_count(&server.front, server.acme_tenant.id) == 1);
     end_all();
 }
 

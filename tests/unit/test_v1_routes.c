@@ -44,14 +44,14 @@ TEST(the_first_call_creates_the_others_find)
 {
     struct answer *a = put("conv", "main");
     const json_t *c = part(a->json, "context"), *s = part(a->json, "sandbox");
-    char id[ID_LEN + 1], sandbox[ID_LEN + 1];
+    char id[ID_LEN + 1], sandbox_id[ID_LEN + 1];
 
     EXPECT(a->status == 201);
     EXPECT(json_is_true(part(a->json, "wasCreated")) && json_is_false(part(a->json, "replaced")));
     EXPECT(json_is_false(part(a->json, "keptLost")));
     snprintf(id, sizeof(id), "%s", field_of(c, "id"));
-    snprintf(sandbox, sizeof(sandbox), "%s", field_of(c, "sandboxId"));
-    EXPECT(id_valid(id) && id_valid(sandbox));
+    snprintf(sandbox_id, sizeof(sandbox_id), "%s", field_of(c, "sandboxId"));
+    EXPECT(id_valid(id) && id_valid(sandbox_id));
     EXPECT_STR(field_of(c, "tenantId"), server.acme_tenant.id);
     EXPECT_STR(field_of(c, "conversationId"), "conv");
     EXPECT_STR(field_of(c, "pathId"), "main");
@@ -62,13 +62,13 @@ TEST(the_first_call_creates_the_others_find)
     EXPECT(number_of(c, "ttlSeconds") == 1800);
     EXPECT(strlen(field_of(c, "expiresAt")) == strlen("2026-11-15T12:00:00.123Z"));
     EXPECT(json_is_real(part(part(c, "resourceUsage"), "cpuSeconds")));
-    EXPECT_STR(field_of(s, "sandboxID"), sandbox);
+    EXPECT_STR(field_of(s, "sandboxID"), sandbox_id);
     EXPECT(strlen(field_of(s, "envdAccessToken")) == SPEC_TOKEN_LEN);
 
     a = put("conv", "main");
     EXPECT(a->status == 200 && json_is_false(part(a->json, "wasCreated")));
     EXPECT_STR(field_of(part(a->json, "context"), "id"), id);
-    EXPECT_STR(field_of(part(a->json, "sandbox"), "sandboxID"), sandbox);
+    EXPECT_STR(field_of(part(a->json, "sandbox"), "sandboxID"), sandbox_id);
     EXPECT(orders_of(ORDER_CREATE) == 1);
 
     /* The same names of another tenant are another path. */
@@ -85,7 +85,7 @@ TEST(the_first_call_creates_the_others_find)
     end_all();
 }
 
-TEST(a_sandbox_is_as_it_was_asked_for)
+TEST(a_sandbox_is_as_it_was_request_log_for)
 {
     struct answer *a = call_acme("PUT",
                                  "{\"conversationId\":\"c\",\"pathId\":\"\\u00fc \\ud83d\\ude00\","
@@ -104,7 +104,7 @@ TEST(a_sandbox_is_as_it_was_asked_for)
     EXPECT(strlen(field_of(s, "trafficAccessToken")) == SPEC_TOKEN_LEN);
     EXPECT(!strstr(a->text, "canary"));
     snprintf(id, sizeof(id), "%s", field_of(s, "sandboxID"));
-    const struct box *b = box_find(&server.front, id);
+    const struct sandbox *b = sandbox_find(&server.front, id);
     EXPECT_STR(field_of(b->spec.metadata, "k"), "v");
     EXPECT_STR(field_of(b->spec.envs, "S"), "canary");
     end_all();
@@ -206,18 +206,18 @@ TEST(a_lost_sandbox_is_replaced_by_one_of_the_same_template)
 {
     struct answer *a =
         call_acme("PUT", "{" NAMES ",\"template\":\"base\",\"ttlSeconds\":60}", "/v1/contexts");
-    char id[ID_LEN + 1], sandbox[ID_LEN + 1];
+    char id[ID_LEN + 1], sandbox_id[ID_LEN + 1];
 
     EXPECT(a->status == 201);
     snprintf(id, sizeof(id), "%s", field_of(part(a->json, "context"), "id"));
-    snprintf(sandbox, sizeof(sandbox), "%s", field_of(part(a->json, "context"), "sandboxId"));
-    EXPECT(call_acme("DELETE", NULL, "/sandboxes/%s", sandbox)->status == 204);
+    snprintf(sandbox_id, sizeof(sandbox_id), "%s", field_of(part(a->json, "context"), "sandboxId"));
+    EXPECT(call_acme("DELETE", NULL, "/sandboxes/%s", sandbox_id)->status == 204);
     a = put("c", "p");
     EXPECT(a->status == 201 && json_is_true(part(a->json, "replaced")));
     EXPECT(json_is_true(part(a->json, "wasCreated")));
     EXPECT_STR(field_of(part(a->json, "context"), "id"), id);
     EXPECT_STR(field_of(part(a->json, "sandbox"), "alias"), "base");
-    EXPECT(strcmp(field_of(part(a->json, "context"), "sandboxId"), sandbox) != 0);
+    EXPECT(strcmp(field_of(part(a->json, "context"), "sandboxId"), sandbox_id) != 0);
     end_all();
 }
 
@@ -477,7 +477,7 @@ TEST(a_branch_with_files_is_made_at_once)
     const struct order *o = last_order(ORDER_CHECKPOINT);
     EXPECT(o != NULL);
     if (o)
-        EXPECT_STR(last_order(ORDER_CREATE)->layer, o->layer);
+        EXPECT_STR(last_order(ORDER_CREATE)->snapshot, o->snapshot);
     end_all();
 }
 
@@ -603,9 +603,9 @@ TEST(cleanup)
     EXPECT(a->status == 200 && number_of(a->json, "terminated") == 0);
     /* One whose sandbox is in use does not expire, and the agents of this test never finish. */
     a = call_acme("GET", NULL, "/v1/contexts/%s", id);
-    char sandbox[ID_LEN + 1];
-    snprintf(sandbox, sizeof(sandbox), "%s", field_of(a->json, "sandboxId"));
-    EXPECT(call_acme("DELETE", NULL, "/sandboxes/%s", sandbox)->status == 204);
+    char sandbox_id[ID_LEN + 1];
+    snprintf(sandbox_id, sizeof(sandbox_id), "%s", field_of(a->json, "sandboxId"));
+    EXPECT(call_acme("DELETE", NULL, "/sandboxes/%s", sandbox_id)->status == 204);
     EXPECT(call_acme("POST", "{\"ttlSeconds\":1}", "/v1/contexts/%s/touch", id)->status == 200);
     long long ended = 0;
     for (uint64_t end = clock_ns() + SERVER_DEADLINE_NS; ended == 0 && clock_ns() < end;) {
@@ -757,7 +757,7 @@ static void expect_redirect(const struct answer *a, const char *target)
     EXPECT(number_of(a->json, "code") == 307);
 }
 
-TEST(what_another_server_has_is_asked_there)
+TEST(what_another_server_has_is_request_log_there)
 {
     static const char id[] = "ctxelsewhere00000000", merge[] =
                                                          "{\"conversationId\":\"far\","
@@ -803,7 +803,7 @@ TEST(what_another_server_has_is_asked_there)
 static struct {
     struct ask ask;
     char payload[4096];
-} asked;
+} request_log;
 
 static struct answer *ask_with_guard(const char *target, int code, const char *text)
 {
@@ -814,15 +814,15 @@ static struct answer *ask_with_guard(const char *target, int code, const char *t
 
     if (memory < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         server_fail("a guard");
-    memset(&asked, 0, sizeof(asked));
+    memset(&request_log, 0, sizeof(request_log));
     guard_set_socket(&server.front, pair[0]);
     client_send(fd, server.acme, "GET", target, NULL);
     do {
         server_turn(pair[1]);
-        n = recv(pair[1], &asked, sizeof(asked) - 1, MSG_DONTWAIT);
+        n = recv(pair[1], &request_log, sizeof(request_log) - 1, MSG_DONTWAIT);
     } while (n < 0 && clock_ns() < deadline);
-    a.seq = asked.ask.seq;
-    EXPECT(n > 0 && asked.ask.what == ASK_AUDIT);
+    a.seq = request_log.ask.seq;
+    EXPECT(n > 0 && request_log.ask.what == ASK_AUDIT);
     EXPECT(fd_write_all(memory, text, strlen(text)) == 0);
     EXPECT(fd_send(pair[1], &a, sizeof(a), &memory, code < 0 ? 0 : 1) == 0);
     struct answer *answer = client_receive(fd);
@@ -844,15 +844,15 @@ TEST(the_record_is_the_tenants_own)
     EXPECT(json_array_size(part(a->json, "records")) == 1);
     EXPECT(number_of(json_array_get(part(a->json, "records"), 0), "seq") == 9);
     EXPECT_STR(field_of(a->json, "nextCursor"), "9");
-    EXPECT_STR(asked.ask.tenant, server.acme_tenant.id);
-    EXPECT_STR(asked.payload,
+    EXPECT_STR(request_log.ask.tenant, server.acme_tenant.id);
+    EXPECT_STR(request_log.payload,
                "{\"sandbox\":\"abcdefghij0123456789\",\"kind\":\"dns\",\"verdict\":"
                "\"deny\",\"name\":\"*.a.test\",\"from\":1767225600000,\"to\":1767225601500,"
                "\"limit\":7,\"before\":99}");
     a = ask_with_guard("/v1/audit", 0, "{\"records\":[],\"next\":null}");
     EXPECT(a->status == 200 && json_array_size(part(a->json, "records")) == 0);
     EXPECT(json_is_null(part(a->json, "nextCursor")));
-    EXPECT_STR(asked.payload, "{\"limit\":100}");
+    EXPECT_STR(request_log.payload, "{\"limit\":100}");
 }
 
 TEST(the_record_without_a_guard)

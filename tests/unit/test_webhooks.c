@@ -8,12 +8,13 @@
 #include "front/store/db.h"
 #include "front/store/events.h"
 #include "store_place.h"
-#include "front/telemetry/herald.h"
+#include "front/telemetry/exporter.h"
 
 #define ACME   "aaaaaaaaaaaaaaaaaaaa"
 #define SECRET "shh"
 
-/* ---- a herald that does what the test says --------------------------------------------------- */
+/* ---- an exporter that does what the test says ---------------------------------------------------
+ */
 
 static struct sent {
     uint64_t event;
@@ -23,10 +24,10 @@ static struct sent {
 } sent[64];
 static size_t n_sent, n_answered; /* of those in `sent`, which begins anew when it is full */
 static uint64_t first_event, last_event;
-static int refuse; /* what herald_post says */
+static int refuse; /* what exporter_post says */
 static int (*answers)(const struct sent *s);
 
-int herald_post(struct herald *h, const struct herald_post *post)
+int exporter_post(struct exporter *h, const struct exporter_post *post)
 {
     (void)h;
     if (n_sent == ARRAY_SIZE(sent) && n_answered == n_sent)
@@ -37,7 +38,7 @@ int herald_post(struct herald *h, const struct herald_post *post)
     *s = (struct sent){.done = post->done, .arg = post->arg};
     snprintf(s->url, sizeof s->url, "%s", post->url);
     snprintf(s->body, sizeof s->body, "%.*s", (int)post->len, (const char *)post->body);
-    for (const struct herald_header *x = post->headers; x->name; x++) {
+    for (const struct exporter_header *x = post->headers; x->name; x++) {
         const char *value = hidden_reveal(x->value);
 
         if (strcmp(x->name, "Sandglass-Event") == 0)
@@ -72,7 +73,7 @@ static void begin(void)
 
     here.store = open_ok(&place);
     EXPECT(events_start(&here, &e) == 0);
-    webhooks_start(&here, (struct herald *)&here);
+    webhooks_start(&here, (struct exporter *)&here);
 }
 
 static void set(enum setting k, const char *value)
@@ -148,7 +149,7 @@ static void tear_down(void)
 
 static uint64_t emit(enum event_kind kind)
 {
-    event_emit(&here, kind, &(struct event_about){.tenant = ACME, .sandbox = "s"});
+    event_emit(&here, kind, &(struct event_about){.tenant = ACME, .sandbox_id = "s"});
     return events_last(&here);
 }
 
@@ -363,7 +364,7 @@ TEST(the_first_time_begins_with_what_is_new)
     tear_down();
 }
 
-TEST(a_herald_that_has_enough_to_do_is_asked_again)
+TEST(a_exporter_that_has_enough_to_do_is_request_log_again)
 {
     set_up();
     refuse = -EAGAIN;

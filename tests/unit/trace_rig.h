@@ -1,4 +1,4 @@
-/* Traces without a network: herald_post is this file's, which keeps what it is given and answers
+/* Traces without a network: exporter_post is this file's, which keeps what it is given and answers
  * when it is told to. */
 #pragma once
 
@@ -8,14 +8,14 @@
 #include "lib/settings/settings.h"
 #include "tap.h"
 #include "front/telemetry/figures.h"
-#include "front/telemetry/herald.h"
+#include "front/telemetry/exporter.h"
 #include "front/telemetry/trace.h"
 
 #define POSTS_MAX 64
 
 /* As it was handed over. */
 struct posted {
-    struct herald_post post; /* its pointers are gone, but for done and arg */
+    struct exporter_post post; /* its pointers are gone, but for done and arg */
     char url[512], type[64], headers[1024];
     char *body;
     size_t len;
@@ -25,12 +25,12 @@ struct posted {
 static struct {
     struct posted posts[POSTS_MAX];
     size_t n;
-    int refuse; /* what herald_post returns next */
+    int refuse; /* what exporter_post returns next */
     uv_loop_t *loop;
     bool flushed;
 } rig;
 
-int herald_post(struct herald *h, const struct herald_post *post)
+int exporter_post(struct exporter *h, const struct exporter_post *post)
 {
     struct posted *p = &rig.posts[rig.n];
     struct strbuf headers;
@@ -47,7 +47,7 @@ int herald_post(struct herald *h, const struct herald_post *post)
     snprintf(p->url, sizeof p->url, "%s", post->url);
     snprintf(p->type, sizeof p->type, "%s", post->content_type);
     strbuf_init(&headers, sizeof p->headers - 1);
-    for (size_t i = 0; i < HERALD_HEADERS && post->headers[i].name; i++)
+    for (size_t i = 0; i < EXPORTER_HEADERS && post->headers[i].name; i++)
         strbuf_addf(&headers, "%s: %s\n", post->headers[i].name,
                     hidden_reveal(post->headers[i].value));
     snprintf(p->headers, sizeof p->headers, "%s", headers.buf);
@@ -112,7 +112,7 @@ static inline void rig_configure(const char *text)
     free(copy);
     if (!rig.loop)
         rig.loop = uv_default_loop();
-    trace_configure(&s, (struct herald *)(void *)&some, rig.loop);
+    trace_configure(&s, (struct exporter *)(void *)&some, rig.loop);
 }
 
 /* So far. */

@@ -165,10 +165,10 @@ static int copy(struct copy *c, const struct place *from, const struct place *to
 static int cp_fn(struct client *client, void *self)
 {
     AUTO(place_done) struct place from = {0}, to = {0};
-    AUTO(guest_close) struct guest guest = {0};
+    AUTO(sandbox_close) struct sandbox sandbox = {0};
     AUTO(free_p) char *name = NULL;
     const struct cp_options *o = self;
-    struct copy c = {.remote = {.guest = &guest, .user = o->user}};
+    struct copy c = {.remote = {.sandbox = &sandbox, .user = o->user}};
     struct sg_error e;
 
     c.remote.progress = &c.progress;
@@ -176,7 +176,7 @@ static int cp_fn(struct client *client, void *self)
     place_parse(&to, o->args[1]);
     name = place_last_name(place_is_stream(&from) ? to.path : from.path);
     interrupt_watch();
-    int r = guest_open(&guest, client, from.id ? from.id : to.id, o->user, &e);
+    int r = sandbox_open(&sandbox, client, from.id ? from.id : to.id, o->user, &e);
     progress_init(&c.progress, name, 0, o->quiet);
     if (r == 0)
         r = copy(&c, &from, &to, &e);

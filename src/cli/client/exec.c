@@ -39,7 +39,7 @@ static int add_terminal_env(struct env_list *env, struct sg_error *e)
     return r;
 }
 
-static int run(struct guest *guest, struct exec_options *o, struct exec_result *ret,
+static int run(struct sandbox *sandbox, struct exec_options *o, struct exec_result *ret,
                struct sg_error *e)
 {
     AUTO(terminal_restore) struct terminal terminal = {.fd = -1};
@@ -67,19 +67,19 @@ static int run(struct guest *guest, struct exec_options *o, struct exec_result *
     }
     if (o->tty && o->interactive)
         terminal_raw(&terminal, STDIN_FILENO);
-    return exec_session_run(guest, &session, ret, e);
+    return exec_session_run(sandbox, &session, ret, e);
 }
 
 static int exec_fn(struct client *c, void *options)
 {
-    AUTO(guest_close) struct guest guest = {0};
+    AUTO(sandbox_close) struct sandbox sandbox = {0};
     struct exec_options *o = options;
     struct exec_result result = {0};
     struct sg_error e;
-    int r = guest_open(&guest, c, o->id, o->user, &e);
+    int r = sandbox_open(&sandbox, c, o->id, o->user, &e);
 
     if (r == 0)
-        r = run(&guest, o, &result, &e);
+        r = run(&sandbox, o, &result, &e);
     env_list_done(&o->env);
     if (r < 0)
         return client_fail(&e);

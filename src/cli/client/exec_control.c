@@ -8,9 +8,9 @@
 
 #define TYPED_EOF "\004" /* ^D: a terminal has no other way to say that nothing more comes */
 
-void exec_control_init(struct exec_control *c, struct guest *guest, CURLM *multi, bool pty)
+void exec_control_init(struct exec_control *c, struct sandbox *sandbox, CURLM *multi, bool pty)
 {
-    *c = (struct exec_control){.guest = guest, .multi = multi, .pty = pty};
+    *c = (struct exec_control){.sandbox = sandbox, .multi = multi, .pty = pty};
     c->easy = curl_easy_init();
     if (!c->easy)
         abort();
@@ -43,8 +43,8 @@ bool exec_control_wants_input(const struct exec_control *c)
 static void begin(struct exec_control *c, enum exec_call call, const char *method)
 {
     c->call = call;
-    guest_url(c->guest, &c->url, method);
-    c->headers = guest_headers(c->guest, "application/json");
+    sandbox_api_url(c->sandbox, &c->url, method);
+    c->headers = sandbox_headers(c->sandbox, "application/json");
     web_add_header(&c->headers, "Connect-Protocol-Version", "1");
     struct web_request q = {.method = "POST",
                             .url = c->url.buf,
@@ -94,7 +94,7 @@ void exec_control_finished(struct exec_control *c, CURLcode code)
     curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &c->reply.status);
     r = web_result(c->easy, code, c->url.buf, &e);
     if (r == 0 && c->reply.status != 200)
-        r = guest_refusal(c->guest, &c->reply, &e);
+        r = sandbox_refusal(c->sandbox, &c->reply, &e);
     /* A program may end, or close its input, while something is on its way to it. */
     if (r < 0 && c->call == CALL_INPUT) {
         c->input_over = true;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "lib/text/strbuf.h"
-#include "cli/client/guest.h"
+#include "cli/client/sandbox.h"
 #include "cli/client/web.h"
 
 #define EXEC_INPUT_MAX (64u * 1024)
@@ -11,7 +11,7 @@
 enum exec_call { CALL_NONE, CALL_SIGNAL, CALL_RESIZE, CALL_INPUT, CALL_CLOSE };
 
 struct exec_control {
-    struct guest *guest;
+    struct sandbox *sandbox;
     CURLM *multi;
     CURL *easy;
     bool pty;
@@ -30,7 +30,7 @@ struct exec_control {
     struct web_reply reply;
 };
 
-void exec_control_init(struct exec_control *c, struct guest *guest, CURLM *multi, bool pty);
+void exec_control_init(struct exec_control *c, struct sandbox *sandbox, CURLM *multi, bool pty);
 void exec_control_done(struct exec_control *c);
 /* Whether there is room for input: then the caller fills c->input, or sets c->close at its end. */
 bool exec_control_wants_input(const struct exec_control *c);

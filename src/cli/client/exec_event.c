@@ -4,7 +4,7 @@
 
 #include "lib/command/exit_status.h"
 #include "lib/text/base64.h"
-#include "cli/client/guest.h"
+#include "cli/client/sandbox.h"
 #include "cli/client/jr.h"
 
 #define SIGNAL_PREFIX "signal: "
@@ -123,5 +123,5 @@ int exec_event_parse_last(const char *message, size_t len, struct sg_error *e)
     if (r < 0)
         return r;
     const json_t *error = json_object_get(tree, "error");
-    return error ? guest_error(error, e) : 0;
+    return error ? sandbox_error(error, e) : 0;
 }

@@ -21,7 +21,7 @@
 #define NS_PER_MS      1000000ull
 
 struct session {
-    struct guest *guest;
+    struct sandbox *sandbox;
     const struct exec_session_options *o;
     CURLM *multi;
     CURL *stream;
@@ -111,8 +111,8 @@ static void begin_stream(struct session *s)
     payload_start(&message, &s->o->start);
     strbuf_init(&s->request, message.max + CONNECT_HEADER);
     connect_write(&s->request, &message);
-    guest_url(s->guest, &s->url, "process.Process/Start");
-    s->headers = guest_headers(s->guest, "application/connect+json");
+    sandbox_api_url(s->sandbox, &s->url, "process.Process/Start");
+    s->headers = sandbox_headers(s->sandbox, "application/connect+json");
     web_add_header(&s->headers, "Connect-Protocol-Version", "1");
     web_add_header(&s->headers, "Keepalive-Ping-Interval", KEEPALIVE_S);
     snprintf(ms, sizeof(ms), "%llu", (unsigned long long)s->o->timeout_ms);
@@ -269,21 +269,21 @@ static void loop(struct session *s)
 /* The connection broke. A sandbox that has gone away is what a user wants to hear about. */
 static int explain_loss(struct session *s, struct sg_error *e)
 {
-    AUTO(web_headers_done) struct curl_slist *headers = guest_headers(s->guest, NULL);
+    AUTO(web_headers_done) struct curl_slist *headers = sandbox_headers(s->sandbox, NULL);
     AUTO(web_reply_done) struct web_reply reply = {0};
     AUTO(strbuf_done) struct strbuf url = {0};
     int r = web_result(s->stream, s->stream_code, s->url.buf, e);
 
     if (!s->control.pid)
         return r;
-    guest_url(s->guest, &url, "health");
+    sandbox_api_url(s->sandbox, &url, "health");
     struct web_request q = {.method = "GET", .url = url.buf, .headers = headers};
-    if (web_call(s->guest->client->easy, &q, &reply, NULL) == 0 && reply.status == 502)
-        guest_gone(s->guest, &reply, "has ended, and the program with it", e);
+    if (web_call(s->sandbox->client->easy, &q, &reply, NULL) == 0 && reply.status == 502)
+        sandbox_gone(s->sandbox, &reply, "has ended, and the program with it", e);
     else
         err_set(e, SG_ERR_GONE, -EHOSTUNREACH,
                 "the connection was lost; the program may still run in sandbox %s, as process %u",
-                s->guest->id, s->control.pid);
+                s->sandbox->id, s->control.pid);
     return e->code = -EHOSTUNREACH;
 }
 
@@ -312,16 +312,16 @@ static int outcome(struct session *s, struct sg_error *e)
     }
     curl_easy_getinfo(s->stream, CURLINFO_RESPONSE_CODE, &s->refusal.status);
     if (s->stream_code == CURLE_OK && s->refusal.status != 200)
-        return guest_refusal(s->guest, &s->refusal, e);
+        return sandbox_refusal(s->sandbox, &s->refusal, e);
     if (s->stream_code != CURLE_OK)
         return explain_loss(s, e);
     return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the server did not say how the program has ended");
 }
 
-int exec_session_run(struct guest *guest, const struct exec_session_options *o,
+int exec_session_run(struct sandbox *sandbox, const struct exec_session_options *o,
                      struct exec_result *ret, struct sg_error *e)
 {
-    struct session s = {.guest = guest, .o = o, .multi = curl_multi_init()};
+    struct session s = {.sandbox = sandbox, .o = o, .multi = curl_multi_init()};
 
     s.stream = curl_easy_init();
     if (!s.multi || !s.stream)
@@ -330,7 +330,7 @@ int exec_session_run(struct guest *guest, const struct exec_session_options *o,
     strbuf_init(&s.refusal.body, REFUSAL_MAX);
     exec_output_init(&s.out[0], STDOUT_FILENO);
     exec_output_init(&s.out[1], STDERR_FILENO);
-    exec_control_init(&s.control, guest, s.multi, o->start.pty);
+    exec_control_init(&s.control, sandbox, s.multi, o->start.pty);
     s.heard_ns = clock_ns();
     s.deadline_ns = s.heard_ns + (o->timeout_ms + GRACE_MS) * NS_PER_MS;
 

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "cli/client/payload.h"
-#include "cli/client/guest.h"
+#include "cli/client/sandbox.h"
 
 struct exec_session_options {
     struct payload_start start;
@@ -26,5 +26,5 @@ struct exec_result {
 
 /* Until the program has ended. -ETIMEDOUT when its time is over, -EHOSTUNREACH when the connection
  * is lost. */
-int exec_session_run(struct guest *guest, const struct exec_session_options *o,
+int exec_session_run(struct sandbox *sandbox, const struct exec_session_options *o,
                      struct exec_result *ret, struct sg_error *e);

@@ -43,7 +43,7 @@ int remote_stat(struct remote *r, const char *path, struct remote_entry *ret, st
     AUTO(strbuf_done) struct strbuf body = {0};
 
     payload_path(&body, path);
-    int result = guest_call(r->guest, "filesystem.Filesystem/Stat", &body, &tree, e);
+    int result = sandbox_call(r->sandbox, "filesystem.Filesystem/Stat", &body, &tree, e);
     if (result < 0)
         return result;
     take_entry(json_object_get(tree, "entry"), ret);
@@ -59,7 +59,7 @@ int remote_list(struct remote *r, const char *path,
     AUTO(strbuf_done) struct strbuf body = {0};
 
     payload_list(&body, path, 1);
-    int result = guest_call(r->guest, "filesystem.Filesystem/ListDir", &body, &tree, e);
+    int result = sandbox_call(r->sandbox, "filesystem.Filesystem/ListDir", &body, &tree, e);
     const json_t *entries = json_object_get(tree, "entries");
     for (size_t i = 0; result == 0 && i < json_array_size(entries); i++) {
         struct remote_entry entry;
@@ -75,7 +75,7 @@ int remote_make_dir(struct remote *r, const char *path, struct sg_error *e)
     AUTO(strbuf_done) struct strbuf body = {0};
 
     payload_path(&body, path);
-    int result = guest_call(r->guest, "filesystem.Filesystem/MakeDir", &body, NULL, e);
+    int result = sandbox_call(r->sandbox, "filesystem.Filesystem/MakeDir", &body, NULL, e);
     return result == -EEXIST ? 0 : result;
 }
 
@@ -136,7 +136,7 @@ static size_t write_piece(char *data, size_t size, size_t n, void *arg)
     size_t len = size * n;
 
     if (t->refusal.status == 0)
-        curl_easy_getinfo(t->remote->guest->client->easy, CURLINFO_RESPONSE_CODE,
+        curl_easy_getinfo(t->remote->sandbox->client->easy, CURLINFO_RESPONSE_CODE,
                           &t->refusal.status);
     if (t->fd < 0 || t->refusal.status != 200) {
         strbuf_add(&t->refusal.body, data, len);
@@ -165,7 +165,7 @@ static void watch_speed(CURL *easy, int fd)
 
 static void files_url(const struct remote *r, struct strbuf *url, const char *path)
 {
-    guest_url(r->guest, url, "files");
+    sandbox_api_url(r->sandbox, url, "files");
     url_add_query(url, "path", path);
     if (r->user)
         url_add_query(url, "username", r->user);
@@ -173,7 +173,7 @@ static void files_url(const struct remote *r, struct strbuf *url, const char *pa
 
 static int perform(struct transfer *t, const char *url, struct sg_error *e)
 {
-    CURL *easy = t->remote->guest->client->easy;
+    CURL *easy = t->remote->sandbox->client->easy;
     int r = web_perform(easy, url, e);
 
     if (t->failure < 0) {
@@ -183,15 +183,15 @@ static int perform(struct transfer *t, const char *url, struct sg_error *e)
     if (r < 0)
         return r;
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &t->refusal.status);
-    return t->refusal.status == 200 ? 0 : guest_refusal(t->remote->guest, &t->refusal, e);
+    return t->refusal.status == 200 ? 0 : sandbox_refusal(t->remote->sandbox, &t->refusal, e);
 }
 
 int remote_upload(struct remote *r, const char *path, int fd, uint64_t size, struct sg_error *e)
 {
     AUTO(web_headers_done)
-    struct curl_slist *headers = guest_headers(r->guest, "application/octet-stream");
+    struct curl_slist *headers = sandbox_headers(r->sandbox, "application/octet-stream");
     AUTO(strbuf_done) struct strbuf url = {0};
-    CURL *easy = r->guest->client->easy;
+    CURL *easy = r->sandbox->client->easy;
     struct transfer source = {.remote = r, .path = path, .fd = fd, .left = size},
                     answer = {.remote = r, .path = path, .fd = -1};
 
@@ -225,9 +225,9 @@ int remote_upload(struct remote *r, const char *path, int fd, uint64_t size, str
 
 int remote_download(struct remote *r, const char *path, int fd, struct sg_error *e)
 {
-    AUTO(web_headers_done) struct curl_slist *headers = guest_headers(r->guest, NULL);
+    AUTO(web_headers_done) struct curl_slist *headers = sandbox_headers(r->sandbox, NULL);
     AUTO(strbuf_done) struct strbuf url = {0};
-    CURL *easy = r->guest->client->easy;
+    CURL *easy = r->sandbox->client->easy;
     struct transfer t = {.remote = r, .path = path, .fd = fd};
 
     strbuf_init(&t.refusal.body, REFUSAL_MAX);

@@ -1,7 +1,7 @@
 /* Files of a sandbox: what is there, and their bytes, streamed. */
 #pragma once
 
-#include "cli/client/guest.h"
+#include "cli/client/sandbox.h"
 #include "cli/client/progress.h"
 
 #define REMOTE_SIZE_UNKNOWN UINT64_MAX
@@ -16,9 +16,9 @@ struct remote_entry {
     const char *name;
 };
 
-/* The user that reads and writes is guest's. */
+/* The user that reads and writes is sandbox's. */
 struct remote {
-    struct guest *guest;
+    struct sandbox *sandbox;
     const char *user; /* NULL: the sandbox's default */
     struct progress *progress;
 };

@@ -16,7 +16,7 @@
 struct run {
     struct repl_transfer transfer;
     struct repl_watch *watch;
-    struct guest *guest;
+    struct sandbox *sandbox;
     const struct repl_cell *cell;
     CURL *easy;
     struct strbuf url, body;
@@ -82,8 +82,8 @@ static void begin(struct run *run)
 {
     struct web_request q = {.method = "POST"};
 
-    guest_url(run->guest, &run->url, "execute");
-    run->headers = guest_headers(run->guest, "application/json");
+    sandbox_api_url(run->sandbox, &run->url, "execute");
+    run->headers = sandbox_headers(run->sandbox, "application/json");
     q.url = run->url.buf;
     q.headers = run->headers;
     q.body = run->body.buf;
@@ -99,13 +99,13 @@ static void begin(struct run *run)
 static void send_interrupt(struct run *run)
 {
     struct strbuf url, path, body;
-    struct curl_slist *headers = guest_headers(run->guest, "application/json");
+    struct curl_slist *headers = sandbox_headers(run->sandbox, "application/json");
 
     if (run->interrupt.busy)
         return web_headers_done(&headers);
     strbuf_init(&path, 512);
     strbuf_addf(&path, "contexts/%s/interrupt", run->cell->context);
-    guest_url(run->guest, &url, path.buf);
+    sandbox_api_url(run->sandbox, &url, path.buf);
     strbuf_done(&path);
     strbuf_init(&body, 16);
     repl_call_post(&run->interrupt, &url, &body, &headers);
@@ -171,16 +171,17 @@ static int outcome(struct run *run, struct sg_error *e)
     }
     curl_easy_getinfo(run->easy, CURLINFO_RESPONSE_CODE, &run->refusal.status);
     if (run->code == CURLE_OK && run->refusal.status != 200)
-        return repl_refusal(run->guest, &run->refusal, e);
+        return repl_refusal(run->sandbox, &run->refusal, e);
     if (run->code != CURLE_OK)
         return web_result(run->easy, run->code, run->url.buf, e);
     return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the server did not say how the cell has ended");
 }
 
-int repl_cell_run(struct repl_watch *watch, struct guest *guest, const struct repl_cell *cell,
+int repl_cell_run(struct repl_watch *watch, struct sandbox *sandbox, const struct repl_cell *cell,
                   struct sg_error *e)
 {
-    struct run run = {.transfer.done = stream_done, .watch = watch, .guest = guest, .cell = cell};
+    struct run run = {
+        .transfer.done = stream_done, .watch = watch, .sandbox = sandbox, .cell = cell};
     int r;
 
     make_body(&run.body, cell);

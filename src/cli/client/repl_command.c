@@ -28,7 +28,7 @@ static int check_alive(const struct repl_session *s, struct sg_error *e)
 
 static int restart(struct repl_session *s, const char *argument, struct sg_error *e)
 {
-    int r = repl_context_restart(&s->life.guest, current(s)->id, e);
+    int r = repl_context_restart(&s->life.sandbox, current(s)->id, e);
 
     (void)argument;
     if (r < 0)
@@ -83,7 +83,7 @@ static void print_field(const json_t *object, const char *key, int width)
 static int contexts(struct repl_session *s, const char *argument, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *list = NULL;
-    int r = repl_context_list(&s->life.guest, &list, e);
+    int r = repl_context_list(&s->life.sandbox, &list, e);
 
     (void)argument;
     if (r < 0)

@@ -8,28 +8,28 @@
 
 #define PATH_MAX_ 512
 
-static int call(struct guest *guest, const char *method, const char *path,
+static int call(struct sandbox *sandbox, const char *method, const char *path,
                 const struct strbuf *body, json_t **ret, struct sg_error *e)
 {
     AUTO(web_headers_done)
-    struct curl_slist *headers = guest_headers(guest, body ? "application/json" : NULL);
+    struct curl_slist *headers = sandbox_headers(sandbox, body ? "application/json" : NULL);
     AUTO(web_reply_done) struct web_reply reply = {0};
     AUTO(strbuf_done) struct strbuf url = {0};
     struct web_request q = {.method = method, .headers = headers};
 
-    guest_url(guest, &url, path);
+    sandbox_api_url(sandbox, &url, path);
     q.url = url.buf;
     q.body = body ? body->buf : NULL;
     q.body_len = body ? body->len : 0;
-    int r = web_call(guest->client->easy, &q, &reply, e);
+    int r = web_call(sandbox->client->easy, &q, &reply, e);
     if (r < 0)
         return r;
     if (reply.status < 200 || reply.status > 299)
-        return repl_refusal(guest, &reply, e);
+        return repl_refusal(sandbox, &reply, e);
     return ret ? jr_parse(reply.body.buf, reply.body.len, ret, e) : 0;
 }
 
-static int call_one(struct guest *guest, const char *method, const char *id, const char *rest,
+static int call_one(struct sandbox *sandbox, const char *method, const char *id, const char *rest,
                     struct sg_error *e)
 {
     AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
@@ -37,10 +37,10 @@ static int call_one(struct guest *guest, const char *method, const char *id, con
     strbuf_init(&path, PATH_MAX_);
     strbuf_addf(&path, "contexts/%s%s", id, rest);
     strbuf_init(&body, PATH_MAX_);
-    return call(guest, method, path.buf, *rest ? &body : NULL, NULL, e);
+    return call(sandbox, method, path.buf, *rest ? &body : NULL, NULL, e);
 }
 
-int repl_context_create(struct guest *guest, const char *language, char **ret_id,
+int repl_context_create(struct sandbox *sandbox, const char *language, char **ret_id,
                         char **ret_language, struct sg_error *e)
 {
     AUTO(strbuf_done) struct strbuf body = {0};
@@ -53,7 +53,7 @@ int repl_context_create(struct guest *guest, const char *language, char **ret_id
     jw_key(&j, "language");
     jw_string(&j, language);
     jw_object_end(&j);
-    int r = call(guest, "POST", "contexts", &body, &answer, e);
+    int r = call(sandbox, "POST", "contexts", &body, &answer, e);
     if (r < 0)
         return r;
     const char *id = jr_text(answer, "id"), *name = jr_text(answer, "language");
@@ -65,20 +65,20 @@ int repl_context_create(struct guest *guest, const char *language, char **ret_id
     return 0;
 }
 
-int repl_context_restart(struct guest *guest, const char *id, struct sg_error *e)
+int repl_context_restart(struct sandbox *sandbox, const char *id, struct sg_error *e)
 {
-    return call_one(guest, "POST", id, "/restart", e);
+    return call_one(sandbox, "POST", id, "/restart", e);
 }
 
-int repl_context_remove(struct guest *guest, const char *id, struct sg_error *e)
+int repl_context_remove(struct sandbox *sandbox, const char *id, struct sg_error *e)
 {
-    return call_one(guest, "DELETE", id, "", e);
+    return call_one(sandbox, "DELETE", id, "", e);
 }
 
-int repl_context_list(struct guest *guest, json_t **ret, struct sg_error *e)
+int repl_context_list(struct sandbox *sandbox, json_t **ret, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *answer = NULL;
-    int r = call(guest, "GET", "contexts", NULL, &answer, e);
+    int r = call(sandbox, "GET", "contexts", NULL, &answer, e);
 
     if (r < 0)
         return r;

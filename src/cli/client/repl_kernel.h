@@ -4,19 +4,19 @@
 
 #include <jansson.h>
 
-#include "cli/client/guest.h"
+#include "cli/client/sandbox.h"
 #include "cli/client/repl_event.h"
 #include "cli/client/repl_watch.h"
 
 #define REPL_PORT "49999"
 
 /* *ret_id is the new context, *ret_language what the server calls the language. */
-int repl_context_create(struct guest *guest, const char *language, char **ret_id,
+int repl_context_create(struct sandbox *sandbox, const char *language, char **ret_id,
                         char **ret_language, struct sg_error *e);
-int repl_context_restart(struct guest *guest, const char *id, struct sg_error *e);
-int repl_context_remove(struct guest *guest, const char *id, struct sg_error *e);
+int repl_context_restart(struct sandbox *sandbox, const char *id, struct sg_error *e);
+int repl_context_remove(struct sandbox *sandbox, const char *id, struct sg_error *e);
 /* An array of objects with id, language and cwd. */
-int repl_context_list(struct guest *guest, json_t **ret, struct sg_error *e);
+int repl_context_list(struct sandbox *sandbox, json_t **ret, struct sg_error *e);
 
 struct repl_cell {
     const char *context;
@@ -32,5 +32,5 @@ struct repl_cell {
 /* Runs a cell to its end. ^C interrupts it; a second one within two seconds leaves it: -ECANCELED.
  * -ENXIO: the sandbox has ended. -ENOENT: the context is not there. -EINTR: a signal wants us to
  * end. */
-int repl_cell_run(struct repl_watch *watch, struct guest *guest, const struct repl_cell *cell,
+int repl_cell_run(struct repl_watch *watch, struct sandbox *sandbox, const struct repl_cell *cell,
                   struct sg_error *e);

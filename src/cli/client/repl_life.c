@@ -58,7 +58,7 @@ static int create(struct repl_life *l, char **ret_id, struct sg_error *e)
 
 static void forget(struct repl_life *l)
 {
-    guest_close(&l->guest);
+    sandbox_close(&l->sandbox);
     free(l->id);
     l->id = NULL;
     l->gone = l->own = false;
@@ -82,7 +82,7 @@ int repl_life_begin(struct repl_life *l, bool fresh, struct sg_error *e)
     l->own = own;
     if (own || l->options->timeout_s)
         l->extended_ns = clock_ns();
-    r = guest_open_port(&l->guest, l->client, l->id, REPL_PORT, e);
+    r = sandbox_open_port(&l->sandbox, l->client, l->id, REPL_PORT, e);
     if (r < 0)
         repl_life_end(l);
     else if (!own && l->options->timeout_s)

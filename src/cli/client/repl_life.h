@@ -5,15 +5,15 @@
  * named keeps its time as it is, unless --timeout was given too. */
 #pragma once
 
-#include "cli/client/guest.h"
+#include "cli/client/sandbox.h"
 #include "cli/client/repl_call.h"
 #include "cli/client/repl_options.h"
 
 struct repl_life {
     struct client *client;
     const struct repl_options *options;
-    struct guest guest; /* its port for code */
-    char *id;           /* NULL: there is none */
+    struct sandbox sandbox; /* its port for code */
+    char *id;               /* NULL: there is none */
     bool own;
     bool gone;             /* it has ended by itself */
     uint64_t extended_ns;  /* when its time began anew, 0: it is not ours to extend */

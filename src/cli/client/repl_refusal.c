@@ -5,14 +5,14 @@
 
 #define TEXT_MAX 320
 
-int repl_refusal(const struct guest *guest, const struct web_reply *reply, struct sg_error *e)
+int repl_refusal(const struct sandbox *sandbox, const struct web_reply *reply, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *tree = NULL;
     bool json = jr_parse(reply->body.buf, reply->body.len, &tree, NULL) == 0;
     int r = api_refusal(reply, e);
 
     if (reply->status == 502)
-        return guest_gone(guest, reply, "has ended", e);
+        return sandbox_gone(sandbox, reply, "has ended", e);
     if (json && *jr_text(tree, "message"))
         return r;
     if (json && json_is_string(json_object_get(tree, "detail")))

@@ -2,8 +2,8 @@
  * answers in JSON. */
 #pragma once
 
-#include "cli/client/guest.h"
+#include "cli/client/sandbox.h"
 #include "cli/client/web.h"
 
 /* -ENXIO: the sandbox has ended; -ENOENT: no such context; and as api_refusal has it. */
-int repl_refusal(const struct guest *guest, const struct web_reply *reply, struct sg_error *e);
+int repl_refusal(const struct sandbox *sandbox, const struct web_reply *reply, struct sg_error *e);

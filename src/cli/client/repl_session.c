@@ -25,7 +25,7 @@ static int add_context(struct repl_session *s, char *id, char *language, bool ma
 static int make_context(struct repl_session *s, const char *language, struct sg_error *e)
 {
     char *id = NULL, *name = NULL;
-    int r = repl_context_create(&s->life.guest, language, &id, &name, e);
+    int r = repl_context_create(&s->life.sandbox, language, &id, &name, e);
 
     return r < 0 ? r : add_context(s, id, name, true, e);
 }
@@ -62,7 +62,7 @@ int repl_session_use(struct repl_session *s, const char *id, struct sg_error *e)
             s->current = i;
             return 0;
         }
-    r = repl_context_list(&s->life.guest, &list, e);
+    r = repl_context_list(&s->life.sandbox, &list, e);
     for (size_t i = 0; r == 0 && i < json_array_size(list); i++) {
         const json_t *one = json_array_get(list, i);
         const char *language = jr_text(one, "language");
@@ -85,7 +85,7 @@ static void remove_contexts(struct repl_session *s)
         return;
     for (size_t i = 0; i < s->n_contexts; i++)
         if (s->contexts[i].made)
-            repl_context_remove(&s->life.guest, s->contexts[i].id, &e);
+            repl_context_remove(&s->life.sandbox, s->contexts[i].id, &e);
 }
 
 /* ---- from begin to end ---------------------------------------------------------------------- */
@@ -184,7 +184,7 @@ int repl_session_run(struct repl_session *s, const char *code, size_t len, struc
         repl_back_mark(s, code, len); /* who sends one cell through a pipe does not go back */
     s->show.count = 0;                /* until the server tells */
     repl_show_begin(&s->show);
-    int r = repl_cell_run(&s->watch, &s->life.guest, &cell, e);
+    int r = repl_cell_run(&s->watch, &s->life.sandbox, &cell, e);
     if (s->show.count > 0)
         context->count = s->show.count;
     repl_show_line(&s->show);

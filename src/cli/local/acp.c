@@ -41,7 +41,7 @@ static void print_help(void)
 struct ending {
     int status;
     const char *whose; /* "agent", "timeout", "sandbox", "infrastructure", "client" */
-    enum log_layer layer;
+    enum fault fault;
     char text[600];
 };
 
@@ -55,19 +55,19 @@ struct hosting {
     uint64_t deadline_ns;
     char into[512]; /* "" without a source */
     struct sg_engine *engine;
-    struct sg_sandbox *sandbox;
+    struct sg_sandbox *sandbox_id;
     struct ending end;
 };
 
-static int end_with(struct hosting *h, int status, const char *whose, enum log_layer layer,
+static int end_with(struct hosting *h, int status, const char *whose, enum fault fault,
                     const char *fmt, ...) PRINTF(5, 6);
 
-static int end_with(struct hosting *h, int status, const char *whose, enum log_layer layer,
+static int end_with(struct hosting *h, int status, const char *whose, enum fault fault,
                     const char *fmt, ...)
 {
     va_list ap;
 
-    h->end = (struct ending){.status = status, .whose = whose, .layer = layer};
+    h->end = (struct ending){.status = status, .whose = whose, .fault = fault};
     va_start(ap, fmt);
     vsnprintf(h->end.text, sizeof h->end.text, fmt, ap);
     va_end(ap);
@@ -78,7 +78,7 @@ static int end_by_signal(struct hosting *h)
 {
     int sig = signals_taken(h->signal_fd);
 
-    return end_with(h, CLI_EXIT_SIGNAL + (sig ? sig : SIGTERM), "client", LAYER_CLIENT,
+    return end_with(h, CLI_EXIT_SIGNAL + (sig ? sig : SIGTERM), "client", FAULT_CLIENT,
                     "sandglass received signal %d (%s)", sig ? sig : SIGTERM,
                     strsignal(sig ? sig : SIGTERM));
 }
@@ -88,7 +88,7 @@ static int end_by_timeout(struct hosting *h, const char *when)
     char time[32];
 
     format_duration_us(h->o->cage.timeout_ms * 1000, time, sizeof time);
-    return end_with(h, CLI_EXIT_TIMEOUT, "timeout", LAYER_SANDBOX,
+    return end_with(h, CLI_EXIT_TIMEOUT, "timeout", FAULT_SANDBOX,
                     "the time limit of %s was reached%s%s; raise it with --timeout", time,
                     *when ? " " : "", when);
 }
@@ -100,7 +100,7 @@ static int end_by_error(struct hosting *h, const struct sg_error *e)
         e->kind == SG_ERR_INVALID || e->kind == SG_ERR_DENIED || e->kind == SG_ERR_NOT_FOUND;
 
     return end_with(h, CLI_EXIT_SETUP, asked ? "client" : "infrastructure",
-                    asked ? LAYER_CLIENT : LAYER_INFRASTRUCTURE, "%s", e->message);
+                    asked ? FAULT_CLIENT : FAULT_INFRASTRUCTURE, "%s", e->message);
 }
 
 static uint64_t time_left_ms(const struct hosting *h)
@@ -207,21 +207,21 @@ static int open_sandbox(struct hosting *h)
     options.secrets = h->secrets;
     options.n_secrets = h->o->n_secrets;
     if (sg_engine_open(1, &h->engine, &e) < 0 ||
-        sg_sandbox_open(h->engine, &options, &h->sandbox, &e) < 0)
+        sg_sandbox_open(h->engine, &options, &h->sandbox_id, &e) < 0)
         return end_by_error(h, &e);
-    snprintf(h->log.sandbox, sizeof h->log.sandbox, "%s", sg_sandbox_id(h->sandbox));
-    acp_log_say(&h->log, LEVEL_INFO, LAYER_SANDBOX, 0, clock_ns() - started,
+    snprintf(h->log.sandbox_id, sizeof h->log.sandbox_id, "%s", sg_sandbox_id(h->sandbox_id));
+    acp_log_say(&h->log, LEVEL_INFO, FAULT_SANDBOX, 0, clock_ns() - started,
                 "the sandbox was made");
     return 0;
 }
 
 static void tell_source(struct hosting *h, const struct acp_tar_count *count, uint64_t started)
 {
-    acp_log_say(&h->log, LEVEL_INFO, LAYER_SANDBOX, 0, clock_ns() - started, "the source is in %s",
+    acp_log_say(&h->log, LEVEL_INFO, FAULT_SANDBOX, 0, clock_ns() - started, "the source is in %s",
                 h->into);
     if (count->left_out == 0)
         return;
-    acp_log_say(&h->log, LEVEL_WARN, LAYER_CLIENT, 0, 0,
+    acp_log_say(&h->log, LEVEL_WARN, FAULT_CLIENT, 0, 0,
                 "%llu of the source were left out, being no files, directories or links: %s",
                 (unsigned long long)count->left_out, count->first_left_out);
     if (!h->o->cage.quiet)
@@ -231,7 +231,7 @@ static void tell_source(struct hosting *h, const struct acp_tar_count *count, ui
 
 static int put_source(struct hosting *h)
 {
-    struct acp_source_call call = {.sandbox = h->sandbox,
+    struct acp_source_call call = {.sandbox_id = h->sandbox_id,
                                    .user = h->o->cage.user,
                                    .into = h->into,
                                    .timeout_ms = time_left_ms(h),
@@ -247,9 +247,9 @@ static int put_source(struct hosting *h)
         tell_source(h, &count, started);
         return 0;
     case ACP_SOURCE_BAD:
-        return end_with(h, CLI_EXIT_USAGE, "client", LAYER_CLIENT, "%s", e.message);
+        return end_with(h, CLI_EXIT_USAGE, "client", FAULT_CLIENT, "%s", e.message);
     case ACP_SOURCE_NO_ROOM:
-        return end_with(h, CLI_EXIT_SETUP, "sandbox", LAYER_SANDBOX, "%s", e.message);
+        return end_with(h, CLI_EXIT_SETUP, "sandbox", FAULT_SANDBOX, "%s", e.message);
     case ACP_SOURCE_TIMEOUT:
         return end_by_timeout(h, e.message);
     case ACP_SOURCE_INTERRUPTED:
@@ -283,24 +283,24 @@ static int end_by_result(struct hosting *h, const struct sg_result *r)
     if (r->exit_code == 0)
         return 0;
     if (r->limit != SG_LIMIT_NONE && report_line(line, sizeof line, r))
-        return end_with(h, status, "sandbox", LAYER_SANDBOX, "%s", line);
+        return end_with(h, status, "sandbox", FAULT_SANDBOX, "%s", line);
     if (r->signal)
-        return end_with(h, status, "agent", LAYER_AGENT, "ended by signal %d (%s)", r->signal,
+        return end_with(h, status, "agent", FAULT_AGENT, "ended by signal %d (%s)", r->signal,
                         strsignal(r->signal));
     if (status == STATUS_CANNOT || status == STATUS_NONE)
-        return end_with(h, status, "agent", LAYER_AGENT, "'%.128s' %s", h->o->command[0],
+        return end_with(h, status, "agent", FAULT_AGENT, "'%.128s' %s", h->o->command[0],
                         status == STATUS_NONE ? "is not there" : "cannot be run");
-    return end_with(h, status, "agent", LAYER_AGENT, "exited with status %d%s", r->exit_code,
+    return end_with(h, status, "agent", FAULT_AGENT, "exited with status %d%s", r->exit_code,
                     status != r->exit_code ? ", which is told as 123" : "");
 }
 
 static int end_by_failure(struct hosting *h, const struct sg_error *e)
 {
     if (strncmp(e->message, LAUNCH_CANNOT_RUN, strlen(LAUNCH_CANNOT_RUN)) == 0)
-        return end_with(h, e->code == -ENOENT ? STATUS_NONE : STATUS_CANNOT, "agent", LAYER_AGENT,
+        return end_with(h, e->code == -ENOENT ? STATUS_NONE : STATUS_CANNOT, "agent", FAULT_AGENT,
                         "%s", e->message);
     if (e->code == -ESHUTDOWN)
-        return end_with(h, CLI_EXIT_SIGNAL + SIGPIPE, "client", LAYER_CLIENT,
+        return end_with(h, CLI_EXIT_SIGNAL + SIGPIPE, "client", FAULT_CLIENT,
                         "nobody reads standard output any more");
     return end_by_error(h, e);
 }
@@ -340,12 +340,12 @@ static int run_agent(struct hosting *h)
     x.stdout_fd = STDOUT_FILENO;
     x.stderr_fd = STDERR_FILENO;
     x.interrupt_fd = h->signal_fd;
-    acp_log_say(&h->log, LEVEL_INFO, LAYER_AGENT, 0, 0, "the agent is started: %s",
+    acp_log_say(&h->log, LEVEL_INFO, FAULT_AGENT, 0, 0, "the agent is started: %s",
                 h->o->command[0]);
-    if (sg_sandbox_exec(h->sandbox, &x, &result, &e) < 0) {
+    if (sg_sandbox_exec(h->sandbox_id, &x, &result, &e) < 0) {
         return end_by_failure(h, &e);
     }
-    acp_log_say(&h->log, LEVEL_INFO, LAYER_AGENT, result.exit_code, clock_ns() - started,
+    acp_log_say(&h->log, LEVEL_INFO, FAULT_AGENT, result.exit_code, clock_ns() - started,
                 "the agent ended: %llu bytes of output, %llu ms of processor time",
                 (unsigned long long)result.usage.stdout_bytes,
                 (unsigned long long)(result.usage.cpu_user_us + result.usage.cpu_system_us) / 1000);
@@ -362,7 +362,7 @@ static void tell_ending(const struct hosting *h)
 
     if (!end->whose)
         return;
-    acp_log_say(&h->log, LEVEL_ERROR, end->layer, end->status, 0, "%s: %s", end->whose, end->text);
+    acp_log_say(&h->log, LEVEL_ERROR, end->fault, end->status, 0, "%s: %s", end->whose, end->text);
     if (!h->o->cage.quiet)
         ui_error("%s: %s", end->whose, end->text);
 }
@@ -375,7 +375,7 @@ static void host(struct hosting *h)
         r = put_source(h);
     if (r == 0)
         run_agent(h);
-    sg_sandbox_close(h->sandbox, NULL);
+    sg_sandbox_close(h->sandbox_id, NULL);
     sg_engine_close(h->engine);
 }
 

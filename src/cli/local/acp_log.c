@@ -30,8 +30,8 @@ void acp_log_done(struct acp_log *l)
     *l = (struct acp_log){.fd = -1};
 }
 
-void acp_log_say(const struct acp_log *l, enum settings_level level, enum log_layer layer,
-                 int status, uint64_t ns, const char *fmt, ...)
+void acp_log_say(const struct acp_log *l, enum settings_level level, enum fault fault, int status,
+                 uint64_t ns, const char *fmt, ...)
 {
     AUTO(strbuf_done) struct strbuf line = {0};
     char message[1024];
@@ -47,7 +47,7 @@ void acp_log_say(const struct acp_log *l, enum settings_level level, enum log_la
         &(struct log_record){
             .ms = clock_wall_ms(),
             .level = level,
-            .about = {.layer = layer, .sandbox = l->sandbox, .status = status, .ns = ns},
+            .about = {.fault = fault, .sandbox_id = l->sandbox_id, .status = status, .ns = ns},
             .message = message},
         &line);
     fd_write_all(l->fd, line.buf, line.len); /* a log that is full is no reason to end */

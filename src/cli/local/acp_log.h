@@ -7,12 +7,12 @@
 struct acp_log {
     int fd;   /* -1: none is wanted */
     bool own; /* to be closed */
-    char sandbox[24];
+    char sandbox_id[24];
 };
 
 /* path NULL: none; "-": standard error; else a file that lines are added to. */
 int acp_log_open(struct acp_log *l, const char *path, struct sg_error *e);
 void acp_log_done(struct acp_log *l);
 /* status and ns: 0 if they do not apply. */
-void acp_log_say(const struct acp_log *l, enum settings_level level, enum log_layer layer,
-                 int status, uint64_t ns, const char *fmt, ...) PRINTF(6, 7);
+void acp_log_say(const struct acp_log *l, enum settings_level level, enum fault fault, int status,
+                 uint64_t ns, const char *fmt, ...) PRINTF(6, 7);

@@ -121,7 +121,7 @@ static enum acp_source_outcome unpack(const struct acp_source *s, int in,
     x.timeout_ms = call->timeout_ms;
     x.output_limit = MESSAGE_MAX;
     x.interrupt_fd = call->interrupt_fd;
-    if (sg_sandbox_exec(call->sandbox, &x, &result, e) < 0)
+    if (sg_sandbox_exec(call->sandbox_id, &x, &result, e) < 0)
         return ACP_SOURCE_BROKEN;
     if (strcmp(result.error_message, "interrupted") == 0)
         outcome = ACP_SOURCE_INTERRUPTED;

@@ -15,7 +15,7 @@ enum acp_source_outcome {
 };
 
 struct acp_source_call {
-    struct sg_sandbox *sandbox;
+    struct sg_sandbox *sandbox_id;
     const char *user, *into;
     uint64_t timeout_ms;
     int interrupt_fd;

@@ -180,7 +180,7 @@ static int try_overlay(void *arg)
 
 /* As live fork does it: layers on mounts that are attached nowhere, one of them with its ids
  * mapped, named one by one; and an overlay that becomes read-only. */
-static int try_strata(void *arg)
+static int try_layer_stack(void *arg)
 {
     AUTO(close_p) int tmpfs = -1, mapped = -1, fs = -1, root = -1, pick = -1;
     char lower[40], below[40], upper[40], work[40];
@@ -251,9 +251,9 @@ static void check_overlay(struct check_result *r)
            "needs Linux 5.19 or later with CONFIG_OVERLAY_FS; if it is a module: modprobe overlay");
 }
 
-static void check_strata(struct check_result *r)
+static void check_layer_stack(struct check_result *r)
 {
-    int err = probe_in_child(try_strata, NULL);
+    int err = probe_in_child(try_layer_stack, NULL);
 
     if (err == 0) {
         check_ok(r, "a running sandbox can be forked");
@@ -284,7 +284,7 @@ static const struct check mount_checks[] = {
     {"mount API", check_mount_api},
     {"tmpfs, ids mapped", check_idmapped_tmpfs},
     {"overlay on mapped layers", check_overlay},
-    {"layers that are shared", check_strata},
+    {"layers that are shared", check_layer_stack},
     {"/var/lib, ids mapped", check_var_lib},
 };
 const struct check_group doctor_filesystems = {"File systems", mount_checks,

@@ -90,7 +90,7 @@ int agent_new(struct front *f, const struct agent_ask *ask, struct hosted **ret,
     h->ask = *ask;
     json_incref(h->ask.body);
     backlog_init(&h->backlog, f->settings.agent_replay);
-    deed_begin(&h->deed, DEED_AGENT);
+    operation_begin(&h->operation, OPERATION_AGENT);
     list_in(a, h);
     *ret = h;
     return 0;
@@ -98,12 +98,12 @@ int agent_new(struct front *f, const struct agent_ask *ask, struct hosted **ret,
 
 const struct trace_ref *agent_trace(const struct hosted *h)
 {
-    return &h->deed.trace;
+    return &h->operation.trace;
 }
 
 void agent_refused(struct hosted *h, const struct sg_error *e)
 {
-    deed_end(&h->deed, h->front, NULL, e->code, e, "refused");
+    operation_end(&h->operation, h->front, NULL, e->code, e, "refused");
     hosted_drop(h);
 }
 
@@ -117,12 +117,12 @@ void hosted_drop(struct hosted *h)
         h->front->agents->n_ended--;
     viewers_drop(h);
     source_cancel(steal_ptr(&h->source));
-    deed_drop(&h->deed);
+    operation_drop(&h->operation);
     json_decref(steal_ptr(&h->ask.body));
     backlog_drop(&h->backlog);
     strbuf_done(&h->line);
     strbuf_done(&h->input);
-    box_log_done(&h->log);
+    sandbox_log_done(&h->log);
 }
 
 static void hosted_free(struct hosted *h)
@@ -184,16 +184,16 @@ void agents_hold(const struct hosted *of, size_t *ret_lines, size_t *ret_longest
 static json_t *remembered(const struct hosted *h)
 {
     return json_pack("{s:s, s:I, s:b, s:s, s:s*, s:s*}", "id", h->id, "startedMs",
-                     (json_int_t)h->started_ms, "own", h->own_box, "command", h->command,
+                     (json_int_t)h->started_ms, "own", h->own_sandbox, "command", h->command,
                      "conversation", h->conversation, "path", h->path);
 }
 
 void agents_remember(struct hosted *h, bool runs)
 {
-    struct box *b = h->box;
+    struct sandbox *b = h->sandbox;
     json_t *list = b->spec.agents;
 
-    if (!runs && b->state == BOX_ENDED)
+    if (!runs && b->state == SANDBOX_ENDED)
         return;
     if (runs) {
         if (!list)
@@ -205,8 +205,8 @@ void agents_remember(struct hosted *h, bool runs)
         if (strcmp(json_string_value(json_object_get(one, "id")), h->id) == 0)
             json_array_remove(list, i--);
     }
-    if (runs || !h->own_box)
-        box_note_changed(b);
+    if (runs || !h->own_sandbox)
+        sandbox_note_changed(b);
 }
 
 static const char *text_of(const json_t *one, const char *name)
@@ -217,7 +217,7 @@ static const char *text_of(const json_t *one, const char *name)
 }
 
 /* One that an earlier front had; its process has ended with the channel. */
-static void add_lost(const struct box *b, const json_t *one)
+static void add_lost(const struct sandbox *b, const json_t *one)
 {
     struct hosted *h = xcalloc(1, sizeof(*h));
     const char *conversation = text_of(one, "conversation"), *path = text_of(one, "path");
@@ -225,24 +225,24 @@ static void add_lost(const struct box *b, const json_t *one)
     h->front = b->front;
     snprintf(h->id, sizeof(h->id), "%s", text_of(one, "id"));
     memcpy(h->tenant, b->spec.tenant, sizeof(h->tenant));
-    memcpy(h->sandbox, b->id, sizeof(h->sandbox));
+    memcpy(h->sandbox_id, b->id, sizeof(h->sandbox_id));
     h->conversation = conversation[0] ? xstrdup(conversation) : NULL;
     h->path = path[0] ? xstrdup(path) : NULL;
     h->command = xstrdup(text_of(one, "command"));
     h->state = AGENT_LOST;
-    h->fault = FAULT_INFRASTRUCTURE;
+    h->fault = AGENT_FAULT_INFRASTRUCTURE;
     snprintf(h->reason, sizeof(h->reason), "the server was restarted while the agent ran");
     h->exit_code = -1;
     h->started_ms = (int64_t)json_integer_value(json_object_get(one, "startedMs"));
     h->ended_ms = clock_wall_ms();
     h->ended_ns = clock_ns();
-    h->own_box = json_is_true(json_object_get(one, "own"));
+    h->own_sandbox = json_is_true(json_object_get(one, "own"));
     backlog_init(&h->backlog, b->front->settings.agent_replay);
     list_in(agents_of(b->front), h);
     b->front->agents->n_ended++;
     event_emit(h->front, HAPPENED_AGENT_ENDED,
                &(struct event_about){.tenant = h->tenant,
-                                     .sandbox = h->sandbox,
+                                     .sandbox_id = h->sandbox_id,
                                      .conversation = h->conversation,
                                      .path = h->path,
                                      .agent = h->id,
@@ -251,21 +251,21 @@ static void add_lost(const struct box *b, const json_t *one)
 }
 
 struct left {
-    struct box **boxes;
+    struct sandbox **sandboxes;
     size_t n;
 };
 
-static bool collect(struct box *b, void *arg)
+static bool collect(struct sandbox *b, void *arg)
 {
     struct left *l = arg;
 
     if (json_array_size(b->spec.agents) == 0)
         return true;
-    struct box **more = realloc(l->boxes, (l->n + 1) * sizeof(*more));
+    struct sandbox **more = realloc(l->sandboxes, (l->n + 1) * sizeof(*more));
     if (!more)
         abort();
-    l->boxes = more;
-    l->boxes[l->n++] = box_ref(b);
+    l->sandboxes = more;
+    l->sandboxes[l->n++] = sandbox_ref(b);
     return true;
 }
 
@@ -273,23 +273,23 @@ void agents_start(struct front *f)
 {
     struct left l = {0};
 
-    boxes_each(f, collect, &l);
+    sandboxes_each(f, collect, &l);
     for (size_t i = 0; i < l.n; i++) {
-        struct box *b = l.boxes[i];
+        struct sandbox *b = l.sandboxes[i];
         bool own = false;
 
         for (size_t k = 0; k < json_array_size(b->spec.agents); k++) {
             add_lost(b, json_array_get(b->spec.agents, k));
-            own = own || f->agents->list->own_box;
+            own = own || f->agents->list->own_sandbox;
         }
         json_decref(steal_ptr(&b->spec.agents));
         if (own)
-            box_kill(b, NULL, NULL);
+            sandbox_kill(b, NULL, NULL);
         else
-            box_note_changed(b);
-        box_unref(b);
+            sandbox_note_changed(b);
+        sandbox_unref(b);
     }
-    free(l.boxes);
+    free(l.sandboxes);
 }
 
 /* ---- begin and end -------------------------------------------------------------------------- */
@@ -297,18 +297,19 @@ void agents_start(struct front *f)
 void agents_started(struct hosted *h)
 {
     h->front->agents->n_running++;
-    if (!h->own_box) /* of its own one it is remembered from the start */
+    if (!h->own_sandbox) /* of its own one it is remembered from the start */
         agents_remember(h, true);
     event_emit(h->front, HAPPENED_AGENT_STARTED,
                &(struct event_about){.tenant = h->tenant,
-                                     .sandbox = h->sandbox,
+                                     .sandbox_id = h->sandbox_id,
                                      .conversation = h->conversation,
                                      .path = h->path,
                                      .agent = h->id});
-    box_log_add(&h->log, LOG_INFO, LAYER_AGENT, h->pid, "agent started: %s", h->command);
-    log_with(LEVEL_INFO,
-             &(struct log_about){.layer = LAYER_AGENT, .sandbox = h->sandbox, .tenant = h->tenant},
-             "agent %s started", h->id);
+    sandbox_log_add(&h->log, LOG_INFO, FAULT_AGENT, h->pid, "agent started: %s", h->command);
+    log_with(
+        LEVEL_INFO,
+        &(struct log_about){.fault = FAULT_AGENT, .sandbox_id = h->sandbox_id, .tenant = h->tenant},
+        "agent %s started", h->id);
 }
 
 /* No more than a few are kept, and no more than some of what they said; `h` is the newest. */
@@ -348,7 +349,7 @@ void agent_stop(struct hosted *h, void (*over)(void *arg), void *arg)
     call_eof(&h->call); /* one that reads sees its end */
 }
 
-static void on_moved(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_moved(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     (void)arg, (void)b, (void)r, (void)e;
 }
@@ -357,8 +358,8 @@ void agent_set_timeout(struct hosted *h, uint64_t timeout_ms)
 {
     h->deadline_ns = clock_ns() + timeout_ms * NS_PER_MS;
     h->end_ms = clock_wall_ms() + (int64_t)timeout_ms;
-    if (h->own_box && h->box)
-        box_set_timeout(h->box, timeout_ms + AGENT_GRACE_MS, false, on_moved, NULL);
+    if (h->own_sandbox && h->sandbox)
+        sandbox_set_timeout(h->sandbox, timeout_ms + AGENT_GRACE_MS, false, on_moved, NULL);
 }
 
 /* ---- the clock ------------------------------------------------------------------------------ */
@@ -368,12 +369,12 @@ static void tick_running(struct hosted *h, uint64_t now)
     uint64_t since = now - h->stop_ns;
 
     if (h->timed_out && since > 2 * AGENT_STOP_MS * NS_PER_MS) {
-        hosted_end(h, AGENT_TIMED_OUT, FAULT_AGENT, "agent's time was over");
+        hosted_end(h, AGENT_TIMED_OUT, AGENT_FAULT_AGENT, "agent's time was over");
     } else if (h->timed_out || h->stopping) {
         if (!h->killed && since > AGENT_STOP_MS * NS_PER_MS)
             hosted_signal(h, SIGKILL);
         else if (h->killed && since > 2 * AGENT_STOP_MS * NS_PER_MS)
-            hosted_end(h, AGENT_KILLED, FAULT_CLIENT, "agent was stopped on request");
+            hosted_end(h, AGENT_KILLED, AGENT_FAULT_CLIENT, "agent was stopped on request");
     } else if (now >= h->deadline_ns) {
         h->timed_out = true;
         h->stop_ns = now;

@@ -35,11 +35,11 @@
  * An agent has a sandbox of its own, which ends with it; or shares that of a client or of a
  * conversation's path, whose life is its own: when that ends, it does. The process belongs to the
  * channel: should this front die it ends too, and the next front finds it in the sandbox's note
- * (box_spec.agents) and lists it as lost. */
+ * (sandbox_spec.agents) and lists it as lost. */
 #pragma once
 
 #include "lib/text/json.h"
-#include "front/core/box.h"
+#include "front/core/sandbox.h"
 #include "front/store/store.h"
 
 #define AGENT_MESSAGE_MAX (64u * 1024 * 1024)
@@ -62,12 +62,12 @@ enum agent_state {
     AGENT_STATE_MAX_
 };
 enum agent_fault {
-    FAULT_NONE,
-    FAULT_AGENT,
-    FAULT_CLIENT,
-    FAULT_SANDBOX,
-    FAULT_INFRASTRUCTURE,
-    FAULT_MAX_
+    AGENT_FAULT_NONE,
+    AGENT_FAULT_AGENT,
+    AGENT_FAULT_CLIENT,
+    AGENT_FAULT_SANDBOX,
+    AGENT_FAULT_INFRASTRUCTURE,
+    AGENT_FAULT_MAX_
 };
 
 enum source_type { SOURCE_NONE, SOURCE_TAR, SOURCE_BUNDLE };
@@ -97,11 +97,11 @@ int agent_new(struct front *f, const struct agent_ask *ask, struct hosted **ret,
 const struct trace_ref *agent_trace(const struct hosted *h);
 /* It did not come to agent_enter. */
 void agent_refused(struct hosted *h, const struct sg_error *e);
-/* Puts the source in and starts it, in a box that runs. own: the box ends with it. done: when it
- * runs, exactly once, perhaps before this returns; after an error h is gone, and so is a box of its
- * own. */
+/* Puts the source in and starts it, in a sandbox that runs. own: the sandbox ends with it. done:
+ * when it runs, exactly once, perhaps before this returns; after an error h is gone, and so is a
+ * sandbox of its own. */
 typedef void (*agent_done)(void *arg, struct hosted *h, int r, const struct sg_error *e);
-void agent_enter(struct hosted *h, struct box *b, bool own, agent_done done, void *arg);
+void agent_enter(struct hosted *h, struct sandbox *b, bool own, agent_done done, void *arg);
 
 /* Only a tenant's own; NULL: none. */
 struct hosted *agent_find(struct front *f, const char *tenant, const char *id);

@@ -91,59 +91,60 @@ void hosted_signal(struct hosted *h, int sig)
     wire_put_u32(&request, (uint32_t)sig);
     call_cancel(&h->killer);
     h->killer = (struct call){.owner = h, .uncounted = true, .on_end = on_signalled};
-    call_begin(&h->killer, h->box, OP_PROCESS_SIGNAL, &request, NULL);
+    call_begin(&h->killer, h->sandbox, OP_PROCESS_SIGNAL, &request, NULL);
     h->killed = h->killed || sig == SIGKILL;
     if (hosted_is_dying(h))
         hosted_read_on(h);
 }
 
-void hosted_leave_box(struct hosted *h)
+void hosted_leave_sandbox(struct hosted *h)
 {
-    struct box *b = steal_ptr(&h->box);
+    struct sandbox *b = steal_ptr(&h->sandbox);
 
     if (!b)
         return;
     call_cancel(&h->call);
     call_cancel(&h->killer);
     context_release(b);
-    if (h->own_box && b->state != BOX_ENDED)
-        box_kill(b, NULL, NULL);
-    box_unref(b);
+    if (h->own_sandbox && b->state != SANDBOX_ENDED)
+        sandbox_kill(b, NULL, NULL);
+    sandbox_unref(b);
 }
 
 static enum sg_error_kind kind_of_fault(enum agent_fault fault)
 {
-    return fault == FAULT_SANDBOX ? SG_ERR_GONE : SG_ERR_INTERNAL;
+    return fault == AGENT_FAULT_SANDBOX ? SG_ERR_GONE : SG_ERR_INTERNAL;
 }
 
 static void tell_end(struct hosted *h)
 {
     struct sg_error e = {0};
-    bool bad = h->fault == FAULT_SANDBOX || h->fault == FAULT_INFRASTRUCTURE;
+    bool bad = h->fault == AGENT_FAULT_SANDBOX || h->fault == AGENT_FAULT_INFRASTRUCTURE;
     int r = 0;
 
     if (bad)
         r = err_set(&e, kind_of_fault(h->fault), -EIO, "%s", h->reason);
     if (h->exit_code >= 0)
-        span_number(h->deed.span, KEY_EXIT_CODE, h->exit_code);
-    deed_end(&h->deed, h->front, h->box, r, &e, agent_state_name(h->state));
+        span_number(h->operation.span, KEY_EXIT_CODE, h->exit_code);
+    operation_end(&h->operation, h->front, h->sandbox, r, &e, agent_state_name(h->state));
     event_emit(h->front, HAPPENED_AGENT_ENDED,
                &(struct event_about){.tenant = h->tenant,
-                                     .sandbox = h->sandbox,
+                                     .sandbox_id = h->sandbox_id,
                                      .conversation = h->conversation,
                                      .path = h->path,
                                      .agent = h->id,
                                      .reason = agent_state_name(h->state),
                                      .detail = h->reason});
     log_with(bad ? LEVEL_WARN : LEVEL_INFO,
-             &(struct log_about){.layer = h->fault == FAULT_CLIENT           ? LAYER_CLIENT
-                                          : h->fault == FAULT_SANDBOX        ? LAYER_SANDBOX
-                                          : h->fault == FAULT_INFRASTRUCTURE ? LAYER_INFRASTRUCTURE
-                                                                             : LAYER_AGENT,
-                                 .sandbox = h->sandbox,
+             &(struct log_about){.fault = h->fault == AGENT_FAULT_CLIENT    ? FAULT_CLIENT
+                                          : h->fault == AGENT_FAULT_SANDBOX ? FAULT_SANDBOX
+                                          : h->fault == AGENT_FAULT_INFRASTRUCTURE
+                                              ? FAULT_INFRASTRUCTURE
+                                              : FAULT_AGENT,
+                                 .sandbox_id = h->sandbox_id,
                                  .tenant = h->tenant},
              "agent %s: %s", h->id, h->reason);
-    box_log_add(&h->log, bad ? LOG_ERROR : LOG_INFO, LAYER_AGENT, h->pid, "%s", h->reason);
+    sandbox_log_add(&h->log, bad ? LOG_ERROR : LOG_INFO, FAULT_AGENT, h->pid, "%s", h->reason);
 }
 
 void hosted_end(struct hosted *h, enum agent_state state, enum agent_fault fault, const char *fmt,
@@ -164,7 +165,7 @@ void hosted_end(struct hosted *h, enum agent_state state, enum agent_fault fault
     h->ended_ns = clock_ns();
     tell_end(h);
     agents_remember(h, false);
-    hosted_leave_box(h);
+    hosted_leave_sandbox(h);
     strbuf_done(&h->line);
     strbuf_done(&h->input);
     viewers_pump(h);
@@ -182,16 +183,16 @@ static void end_by_itself(struct hosted *h, bool killed, uint32_t code)
 {
     if (!killed) {
         h->exit_code = (int)(code & 0xff);
-        hosted_end(h, AGENT_EXITED, h->exit_code == 0 ? FAULT_NONE : FAULT_AGENT,
+        hosted_end(h, AGENT_EXITED, h->exit_code == 0 ? AGENT_FAULT_NONE : AGENT_FAULT_AGENT,
                    "agent exited with status %d", h->exit_code);
         return;
     }
     h->signal = (int)(code & 0x7f);
     if (h->signal == SIGKILL)
-        hosted_end(h, AGENT_KILLED, FAULT_SANDBOX,
+        hosted_end(h, AGENT_KILLED, AGENT_FAULT_SANDBOX,
                    "agent was killed by SIGKILL, as when the sandbox's memory runs out");
     else
-        hosted_end(h, AGENT_KILLED, FAULT_AGENT, "agent was killed by SIG%s",
+        hosted_end(h, AGENT_KILLED, AGENT_FAULT_AGENT, "agent was killed by SIG%s",
                    signal_name(h->signal));
 }
 
@@ -203,7 +204,7 @@ void hosted_process_ended(struct hosted *h, const void *result, size_t len)
     bool killed = wire_get_u32(&r) == PROC_KILLED;
     uint32_t code = wire_get_u32(&r);
     if (r.bad) {
-        hosted_end(h, AGENT_FAILED, FAULT_SANDBOX,
+        hosted_end(h, AGENT_FAILED, AGENT_FAULT_SANDBOX,
                    "the sandbox answered something that cannot be read");
         return;
     }
@@ -212,35 +213,36 @@ void hosted_process_ended(struct hosted *h, const void *result, size_t len)
     else
         h->exit_code = (int)(code & 0xff);
     if (h->timed_out)
-        hosted_end(h, AGENT_TIMED_OUT, FAULT_AGENT, "agent's time was over");
+        hosted_end(h, AGENT_TIMED_OUT, AGENT_FAULT_AGENT, "agent's time was over");
     else if (h->stopping)
-        hosted_end(h, AGENT_KILLED, FAULT_CLIENT, "agent was stopped on request");
+        hosted_end(h, AGENT_KILLED, AGENT_FAULT_CLIENT, "agent was stopped on request");
     else if (h->killed)
-        hosted_end(h, AGENT_FAILED, FAULT_INFRASTRUCTURE, "the server was out of memory");
+        hosted_end(h, AGENT_FAILED, AGENT_FAULT_INFRASTRUCTURE, "the server was out of memory");
     else
         end_by_itself(h, killed, code);
 }
 
-static enum agent_fault fault_of_end(const struct box_end *end)
+static enum agent_fault fault_of_end(const struct sandbox_end *end)
 {
-    return end_kind(end->why)->layer == LAYER_INFRASTRUCTURE ? FAULT_INFRASTRUCTURE : FAULT_SANDBOX;
+    return end_kind(end->why)->fault == FAULT_INFRASTRUCTURE ? AGENT_FAULT_INFRASTRUCTURE
+                                                             : AGENT_FAULT_SANDBOX;
 }
 
 /* Whose doing it is that its sandbox is not there any more. */
 void hosted_sandbox_ended(struct hosted *h)
 {
     if (h->timed_out)
-        hosted_end(h, AGENT_TIMED_OUT, FAULT_AGENT, "agent's time was over");
+        hosted_end(h, AGENT_TIMED_OUT, AGENT_FAULT_AGENT, "agent's time was over");
     else if (h->stopping)
-        hosted_end(h, AGENT_KILLED, FAULT_CLIENT, "agent was stopped on request");
+        hosted_end(h, AGENT_KILLED, AGENT_FAULT_CLIENT, "agent was stopped on request");
     else if (h->front->draining)
-        hosted_end(h, AGENT_LOST, FAULT_INFRASTRUCTURE, "the server is stopping");
-    else if (box_end_is_news(&h->box->end))
-        hosted_end(h, AGENT_KILLED, fault_of_end(&h->box->end), "agent ended: its sandbox has: %s",
-                   box_end_text(&h->box->end));
-    else if (h->box->state == BOX_ENDED)
-        hosted_end(h, AGENT_KILLED, FAULT_SANDBOX, "agent ended: its sandbox is gone");
+        hosted_end(h, AGENT_LOST, AGENT_FAULT_INFRASTRUCTURE, "the server is stopping");
+    else if (sandbox_end_is_news(&h->sandbox->end))
+        hosted_end(h, AGENT_KILLED, fault_of_end(&h->sandbox->end),
+                   "agent ended: its sandbox has: %s", sandbox_end_text(&h->sandbox->end));
+    else if (h->sandbox->state == SANDBOX_ENDED)
+        hosted_end(h, AGENT_KILLED, AGENT_FAULT_SANDBOX, "agent ended: its sandbox is gone");
     else
-        hosted_end(h, AGENT_KILLED, FAULT_SANDBOX,
+        hosted_end(h, AGENT_KILLED, AGENT_FAULT_SANDBOX,
                    "agent ended: its sandbox was paused, or went back to a checkpoint");
 }

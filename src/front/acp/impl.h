@@ -5,7 +5,7 @@
 #include "front/acp/backlog.h"
 #include "lib/text/strbuf.h"
 #include "front/core/call.h"
-#include "front/core/deed.h"
+#include "front/core/operation.h"
 #include "front/core/log.h"
 #include "lib/http/websocket.h"
 
@@ -47,7 +47,7 @@ struct source_run;
 
 struct hosted {
     struct front *front;
-    char id[ID_LEN + 1], tenant[ID_LEN + 1], sandbox[ID_LEN + 1];
+    char id[ID_LEN + 1], tenant[ID_LEN + 1], sandbox_id[ID_LEN + 1];
     char *conversation, *path; /* or NULL */
     char *command;             /* for people, in one line */
     enum agent_state state;
@@ -58,14 +58,14 @@ struct hosted {
     uint32_t pid;
     int64_t started_ms, ended_ms, end_ms; /* wall clock; end_ms: its deadline */
     uint64_t deadline_ns, ended_ns;
-    bool own_box;
+    bool own_sandbox;
 
     struct agent_ask ask; /* while it starts */
     agent_done done;
     void *done_arg;
     struct source_run *source; /* under way; NULL: none */
 
-    struct box *box; /* held while it runs */
+    struct sandbox *sandbox; /* held while it runs */
     struct call call;
     struct call killer; /* OP_PROCESS_SIGNAL */
     bool stopping, killed, timed_out;
@@ -79,10 +79,10 @@ struct hosted {
     struct strbuf input; /* to it, as it has not taken them yet */
     size_t input_at;
     uint64_t received, noise; /* messages of clients; lines that were none */
-    struct box_log log;
+    struct sandbox_log log;
 
     struct viewer *viewers, *writer;
-    struct deed deed;
+    struct operation operation;
     bool dropped; /* it is not there any more, but for who is at work on it */
     struct hosted *next, **link;
 };
@@ -107,7 +107,7 @@ void hosted_on_credit(struct call *c);
 void hosted_signal(struct hosted *h, int sig);
 void hosted_process_ended(struct hosted *h, const void *result, size_t len);
 void hosted_sandbox_ended(struct hosted *h);
-void hosted_leave_box(struct hosted *h);
+void hosted_leave_sandbox(struct hosted *h);
 PRINTF(4, 5)
 void hosted_end(struct hosted *h, enum agent_state state, enum agent_fault fault, const char *fmt,
                 ...);

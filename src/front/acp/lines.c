@@ -14,8 +14,9 @@ static void noise(struct hosted *h, const char *p, size_t len, const char *why)
 {
     h->noise++;
     if (why)
-        box_log_add(&h->log, LOG_WARN, LAYER_AGENT, h->pid, "%s", why);
-    box_log_output(&h->log, h->pid, "noise", p, len < BOX_LOG_LINE ? len : BOX_LOG_LINE);
+        sandbox_log_add(&h->log, LOG_WARN, FAULT_AGENT, h->pid, "%s", why);
+    sandbox_log_output(&h->log, h->pid, "noise", p,
+                       len < SANDBOX_LOG_LINE ? len : SANDBOX_LOG_LINE);
 }
 
 /* It ends soon: its output is read whether there is room or not. */
@@ -144,7 +145,7 @@ void hosted_on_data(struct call *c, uint8_t sub, const void *p, size_t len)
     struct hosted *h = c->owner;
 
     if (sub != CHAN_STDOUT) {
-        box_log_output(&h->log, h->pid, "stderr", p, len);
+        sandbox_log_output(&h->log, h->pid, "stderr", p, len);
         call_consumed(c, len);
         return;
     }

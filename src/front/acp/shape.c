@@ -18,7 +18,7 @@ const char *agent_fault_name(enum agent_fault f)
 {
     static const char *const names[] = {NULL, "agent", "client", "sandbox", "infrastructure"};
 
-    _Static_assert(ARRAY_SIZE(names) == FAULT_MAX_, "a name for each");
+    _Static_assert(ARRAY_SIZE(names) == AGENT_FAULT_MAX_, "a name for each");
     return names[f];
 }
 
@@ -69,7 +69,7 @@ void agent_put(struct json *j, const struct hosted *h)
     snprintf(acp, sizeof(acp), "/v1/agents/%s/acp", h->id);
     jw_object_begin(j);
     put_text(j, "agentId", h->id);
-    put_text(j, "sandboxId", h->sandbox);
+    put_text(j, "sandboxId", h->sandbox_id);
     put_text(j, "conversationId", h->conversation);
     put_text(j, "pathId", h->path);
     put_text(j, "state", agent_state_name(h->state));
@@ -93,8 +93,8 @@ void agent_put(struct json *j, const struct hosted *h)
 
 void agent_put_logs(struct json *j, const struct hosted *h)
 {
-    for (size_t i = 0; i < box_log_count(&h->log); i++) {
-        const struct log_entry *e = box_log_get(&h->log, i);
+    for (size_t i = 0; i < sandbox_log_count(&h->log); i++) {
+        const struct log_entry *e = sandbox_log_get(&h->log, i);
 
         jw_object_begin(j);
         put_time(j, "time", e->ms);

@@ -93,7 +93,7 @@ static void on_end(struct call *c, int status, const char *message, const void *
     if (status == CALL_GONE) {
         struct sg_error e;
 
-        box_gone_error(s->agent->box, &e);
+        sandbox_gone_error(s->agent->sandbox, &e);
         fail(s, e.kind, e.code, e.message);
         return;
     }
@@ -199,13 +199,13 @@ void source_put(struct hosted *h)
     wire_put_str(&request, "");
     wire_put_str(&request, "");
     put_command(&h->ask, &request);
-    identity_put_envs(h->box, NULL, NULL, &request);
+    identity_put_envs(h->sandbox, NULL, NULL, &request);
     s->call = (struct call){.owner = s,
                             .uncounted = true,
                             .on_data = on_data,
                             .on_credit = on_credit,
                             .on_end = on_end};
-    if (call_begin(&s->call, h->box, OP_PROCESS_START, &request, &e) < 0)
+    if (call_begin(&s->call, h->sandbox, OP_PROCESS_START, &request, &e) < 0)
         fail(s, e.kind, e.code, e.message);
     else
         pour(s);

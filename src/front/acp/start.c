@@ -17,8 +17,8 @@ void hosted_fail_start(struct hosted *h, const struct sg_error *e)
     void *arg = h->done_arg;
     struct sg_error copy = *e;
 
-    deed_end(&h->deed, h->front, h->box, copy.code, &copy, "refused");
-    hosted_leave_box(h);
+    operation_end(&h->operation, h->front, h->sandbox, copy.code, &copy, "refused");
+    hosted_leave_sandbox(h);
     hosted_drop(h);
     done(arg, NULL, copy.code, &copy);
 }
@@ -31,7 +31,7 @@ static void on_cwd(struct call *c, int status, const char *message, const void *
 
     (void)message, (void)result, (void)len;
     if (status == CALL_GONE)
-        box_gone_error(h->box, &e);
+        sandbox_gone_error(h->sandbox, &e);
     else if (status == ENOENT)
         err_set(&e, SG_ERR_INVALID, -ENOENT, "the agent's cwd '%.200s' does not exist", h->ask.cwd);
     else
@@ -49,7 +49,7 @@ static bool look_at_cwd(struct hosted *h)
     wire_put_str(&request, h->ask.user);
     wire_put_str(&request, h->ask.cwd[0] ? h->ask.cwd : ".");
     h->call = (struct call){.owner = h, .on_end = on_cwd};
-    return call_begin(&h->call, h->box, OP_FILE_STAT, &request, NULL) == 0;
+    return call_begin(&h->call, h->sandbox, OP_FILE_STAT, &request, NULL) == 0;
 }
 
 static void start_refused(struct hosted *h, int status, const char *message)
@@ -60,7 +60,7 @@ static void start_refused(struct hosted *h, int status, const char *message)
     if (status == ENOENT && look_at_cwd(h))
         return;
     if (status == CALL_GONE)
-        box_gone_error(h->box, &e);
+        sandbox_gone_error(h->sandbox, &e);
     else if (status == EAGAIN || status == ENOMEM)
         err_set(&e, SG_ERR_LIMIT, -ENOSPC, "the sandbox has no room for the agent: %.300s",
                 message);
@@ -79,7 +79,7 @@ static void on_end(struct call *c, int status, const char *message, const void *
     else if (status == CALL_GONE)
         hosted_sandbox_ended(h);
     else if (status != 0)
-        hosted_end(h, AGENT_FAILED, FAULT_SANDBOX, "agent failed: %.100s", message);
+        hosted_end(h, AGENT_FAILED, AGENT_FAULT_SANDBOX, "agent failed: %.100s", message);
     else
         hosted_process_ended(h, result, len);
 }
@@ -133,7 +133,7 @@ void hosted_begin(struct hosted *h)
     wire_put_str(&request, tag);
     wire_put_str(&request, "");
     put_command(h, &request);
-    identity_put_envs(h->box, &h->deed.trace, h->ask.env, &request);
+    identity_put_envs(h->sandbox, &h->operation.trace, h->ask.env, &request);
     h->call = (struct call){.owner = h,
                             .on_event = on_event,
                             .on_data = hosted_on_data,
@@ -141,21 +141,21 @@ void hosted_begin(struct hosted *h)
                             .on_end = on_end};
     strbuf_init(&h->line, AGENT_MESSAGE_MAX);
     strbuf_init(&h->input, 2 * AGENT_INPUT_MAX);
-    if (call_begin(&h->call, h->box, OP_PROCESS_START, &request, &e) < 0)
+    if (call_begin(&h->call, h->sandbox, OP_PROCESS_START, &request, &e) < 0)
         hosted_fail_start(h, &e);
 }
 
-void agent_enter(struct hosted *h, struct box *b, bool own, agent_done done, void *arg)
+void agent_enter(struct hosted *h, struct sandbox *b, bool own, agent_done done, void *arg)
 {
     h->done = done;
     h->done_arg = arg;
-    h->box = box_ref(b);
+    h->sandbox = sandbox_ref(b);
     context_hold(b);
-    h->own_box = own;
-    memcpy(h->sandbox, b->id, sizeof(h->sandbox));
+    h->own_sandbox = own;
+    memcpy(h->sandbox_id, b->id, sizeof(h->sandbox_id));
     h->conversation = b->conversation ? xstrdup(b->conversation) : NULL;
     h->path = b->path ? xstrdup(b->path) : NULL;
-    deed_box(&h->deed, b);
+    operation_sandbox(&h->operation, b);
     /* Should this front die before it runs, the next one ends the sandbox. */
     h->started_ms = clock_wall_ms();
     if (own)

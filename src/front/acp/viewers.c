@@ -5,7 +5,7 @@
 
 #include "front/acp/impl.h"
 #include "lib/text/parse.h"
-#include "front/core/asked.h"
+#include "front/core/request_log.h"
 #include "front/core/reply.h"
 
 #define PIECE       (128u * 1024)  /* of messages, in one write */
@@ -70,15 +70,15 @@ static void ask_confirmation(struct viewer *v)
 static unsigned close_code(const struct hosted *h)
 {
     switch (h->fault) {
-    case FAULT_NONE:
-    case FAULT_CLIENT:
+    case AGENT_FAULT_NONE:
+    case AGENT_FAULT_CLIENT:
         return WS_NORMAL;
-    case FAULT_AGENT:
+    case AGENT_FAULT_AGENT:
         return h->state == AGENT_EXITED ? WS_NORMAL : WS_GOING_AWAY;
-    case FAULT_SANDBOX:
+    case AGENT_FAULT_SANDBOX:
         return WS_GOING_AWAY;
-    case FAULT_INFRASTRUCTURE:
-    case FAULT_MAX_:
+    case AGENT_FAULT_INFRASTRUCTURE:
+    case AGENT_FAULT_MAX_:
         break;
     }
     return WS_INTERNAL;
@@ -192,8 +192,8 @@ static void on_close(struct ws *w, unsigned code, const char *reason)
     struct hosted *h = v->agent;
 
     if (h) {
-        box_log_add(&h->log, LOG_INFO, LAYER_CLIENT, 0, "a %s has left (%u%s%.100s)",
-                    v->writer ? "writer" : "reader", code, reason[0] ? ": " : "", reason);
+        sandbox_log_add(&h->log, LOG_INFO, FAULT_CLIENT, 0, "a %s has left (%u%s%.100s)",
+                        v->writer ? "writer" : "reader", code, reason[0] ? ": " : "", reason);
         *v->link = v->next;
         if (v->next)
             v->next->link = v->link;
@@ -339,7 +339,7 @@ void agent_attach(struct hosted *h, struct http_req *req)
     if (!read_visit(req, &visit) || !has_place(h, req, &visit) ||
         !find_place(h, req, &visit, &cursor))
         return;
-    asked_about(req, NULL, h->sandbox);
+    request_log_about(req, NULL, h->sandbox_id);
     add_number(req, "Sandglass-Acp-Next", cursor.next);
     add_number(req, "Sandglass-Acp-Received", h->received);
     http_add_header(req, "Sandglass-Acp-Role", visit.reader ? "reader" : "writer");
@@ -351,8 +351,8 @@ void agent_attach(struct hosted *h, struct http_req *req)
         return;
     }
     enter(h, v);
-    box_log_add(&h->log, LOG_INFO, LAYER_CLIENT, 0, "a %s has connected",
-                v->writer ? "writer" : "reader");
+    sandbox_log_add(&h->log, LOG_INFO, FAULT_CLIENT, 0, "a %s has connected",
+                    v->writer ? "writer" : "reader");
     if (subprotocol)
         say_hello(v);
     hosted_read_on(h);

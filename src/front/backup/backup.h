@@ -35,7 +35,7 @@ struct backup_report {
     struct store_facts facts;
     char created[32], version[32];
     uint64_t files, bytes;
-    size_t n_layers;
+    size_t n_snapshots;
     size_t n_left; /* snapshots that could not be copied; the first of them are named */
     struct {
         char id[ID_LEN + 1];

@@ -121,7 +121,7 @@ static int read_json(const json_t *all, const char *name, struct manifest *m, st
         if (r == 0)
             r = read_part(p, m);
     }
-    m->report.n_layers = m->n > 2 ? m->n - 2 : 0;
+    m->report.n_snapshots = m->n > 2 ? m->n - 2 : 0;
     return r < 0 ? err_set(e, SG_ERR_INVALID, r, "'%s/" BACKUP_FILE_NAME "' makes no sense", name)
                  : 0;
 }

@@ -49,11 +49,11 @@ static int read_part(struct reading *r, const struct part *p)
 
 static int read_parts(struct reading *r)
 {
-    AUTO(close_p) int layers = -1;
+    AUTO(close_p) int snapshots = -1;
     int code = 0;
 
     if (r->to >= 0) {
-        code = layers = place_make(r->to, "layers", 0700, r->e);
+        code = snapshots = place_make(r->to, "layers", 0700, r->e);
         if (code < 0)
             return code;
     }

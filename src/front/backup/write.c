@@ -219,7 +219,7 @@ static int write_guard(struct writing *w)
 /* ---- layers -----------------------------------------------------------------------------------
  */
 
-struct layers {
+struct snapshots {
     struct writing *w;
     int from, to;
 };
@@ -245,9 +245,9 @@ static bool same_dir(int fd, int parent, const char *name)
 
 /* One tenant's files must not keep all others' from being saved: what cannot be copied is left out,
  * and said. One that was deleted since the database was copied is not missing. */
-static bool write_layer(const char *id, void *arg)
+static bool write_snapshot(const char *id, void *arg)
 {
-    struct layers *l = arg;
+    struct snapshots *l = arg;
     struct sg_error e = {0};
     AUTO(close_p)
     int from = openat(l->from, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -265,7 +265,7 @@ static bool write_layer(const char *id, void *arg)
     if (r == 0 && still) {
         snprintf(path, sizeof(path), "layers/%s", id);
         manifest_add(&l->w->m, path, &sum);
-        l->w->m.report.n_layers++;
+        l->w->m.report.n_snapshots++;
         return true;
     }
     tree_drop(l->to, id);
@@ -274,20 +274,20 @@ static bool write_layer(const char *id, void *arg)
     return false;
 }
 
-static int write_layers(struct writing *w, const char *front)
+static int write_snapshots(struct writing *w, const char *front)
 {
     AUTO(close_p) int from = place_open(w->state, "layers", w->e);
     AUTO(close_p) int to = from < 0 ? -1 : place_make(w->to, "layers", 0700, w->e);
-    struct layers l = {.w = w, .from = from, .to = to};
+    struct snapshots l = {.w = w, .from = from, .to = to};
     struct store_copied *copy = NULL;
 
     if (to < 0)
         return -EIO;
     int r = store_copied_open(front, &copy, &w->m.report.facts, w->e);
     if (r == 0)
-        r = store_copied_snapshots(copy, write_layer, &l, w->e);
+        r = store_copied_snapshots(copy, write_snapshot, &l, w->e);
     store_copied_close(copy);
-    w->m.report.facts.snapshots = w->m.report.n_layers;
+    w->m.report.facts.snapshots = w->m.report.n_snapshots;
     return r;
 }
 
@@ -305,7 +305,7 @@ static int write_parts(struct writing *w)
     int r = write_front(w, front, to);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", to);
     if (r == 0)
-        r = write_layers(w, path);
+        r = write_snapshots(w, path);
     if (r == 0)
         r = sum_part(w, "front");
     if (r == 0)

@@ -11,7 +11,7 @@ struct adopting {
     struct store_tenant tenant;
     char candidate[ID_LEN + 1];
     struct ctx_row row;
-    struct box *box;
+    struct sandbox *sandbox;
     unsigned attempts;
     context_done done;
     void *arg;
@@ -22,7 +22,7 @@ static void try_it(struct adopting *a);
 static void finish(struct adopting *a, const struct context_answer *answer)
 {
     a->done(a->arg, answer);
-    box_unref(a->box);
+    sandbox_unref(a->sandbox);
     free(a);
 }
 
@@ -37,13 +37,13 @@ static void fail(struct adopting *a, int r, enum sg_error_kind kind, const char 
 /* It is a sandbox like any other from now on, and the others of the exploration end. */
 static void settle_in(struct adopting *a)
 {
-    struct exploration *x = exploration_of(a->box);
+    struct exploration *x = exploration_of(a->sandbox);
 
     if (!x)
         return;
     for (size_t i = 0; i < x->n; i++)
-        if (x->boxes[i] == a->box)
-            box_unref(steal_ptr(&x->boxes[i]));
+        if (x->sandboxes[i] == a->sandbox)
+            sandbox_unref(steal_ptr(&x->sandboxes[i]));
     exploration_keep(x, 0);
 }
 
@@ -53,10 +53,10 @@ static void on_obtained(void *arg, const struct context_answer *answer)
 
     if (answer->r < 0 || answer->elsewhere) {
         finish(a, answer);
-    } else if (answer->box == a->box) {
+    } else if (answer->sandbox == a->sandbox) {
         settle_in(a);
         finish(a, answer);
-    } else if (a->box->state != BOX_RUNNING) {
+    } else if (a->sandbox->state != SANDBOX_RUNNING) {
         fail(a, -ENOMSG, SG_ERR_NOT_FOUND, "the candidate has ended");
     } else if (++a->attempts < ATTEMPTS_MAX) {
         try_it(a);
@@ -70,7 +70,7 @@ static void try_it(struct adopting *a)
     struct context_ask ask = {.tenant = &a->tenant,
                               .conversation = a->row.conversation,
                               .path = a->row.path,
-                              .bring = a->box};
+                              .bring = a->sandbox};
 
     context_obtain(a->front, &ask, on_obtained, a);
 }
@@ -85,14 +85,14 @@ static void on_touched(void *arg, const struct context_answer *answer)
         return;
     }
     a->row = *answer->row;
-    struct box *b = box_get(a->front, a->tenant.id, a->candidate);
+    struct sandbox *b = sandbox_get(a->front, a->tenant.id, a->candidate);
     x = b ? exploration_of(b) : NULL;
     if (!x || !x->kept || strcmp(x->context, a->row.id) != 0) {
         fail(a, -ENOMSG, SG_ERR_NOT_FOUND,
              "the context has no such candidate: it has ended, or never was one");
         return;
     }
-    a->box = box_ref(b);
+    a->sandbox = sandbox_ref(b);
     b->spec.auto_pause = x->auto_pause; /* noted with its next deadline */
     try_it(a);
 }

@@ -21,10 +21,11 @@ struct branching {
     uint64_t ttl_ms, wait_ms;
     enum context_inherit inherit;
     bool files_do;
-    char layer[ID_LEN + 1], checkpoint[ID_LEN + 1]; /* what it is made from: one of them, or "" */
-    bool used_up;                                   /* the checkpoint, with this */
-    struct box *parent;                             /* held */
-    struct deed deed;
+    char snapshot[ID_LEN + 1],
+        checkpoint[ID_LEN + 1]; /* what it is made from: one of them, or "" */
+    bool used_up;               /* the checkpoint, with this */
+    struct sandbox *parent;     /* held */
+    struct operation operation;
     context_spec spec;
     context_done done;
     void *arg;
@@ -34,8 +35,8 @@ static void finish(struct branching *b, const struct context_answer *a)
 {
     struct context_answer answer = *a;
 
-    if (b->layer[0])
-        box_forget_layer(b->front, b->layer);
+    if (b->snapshot[0])
+        sandbox_forget_snapshot(b->front, b->snapshot);
     /* Nothing was made of it after all: the path, or a limit, was in the way. */
     struct checkpoint *left =
         b->used_up ? checkpoint_find(b->front, b->tenant.id, b->checkpoint) : NULL;
@@ -44,9 +45,9 @@ static void finish(struct branching *b, const struct context_answer *a)
     /* With files, that kernels do not come along is no news. */
     if (b->inherit == INHERIT_FILES)
         answer.report = NULL;
-    if (!a->box)
-        b->deed.label = NULL; /* nothing was copied */
-    deed_end(&b->deed, b->front, a->r < 0 ? NULL : a->box, a->r, a->e, NULL);
+    if (!a->sandbox)
+        b->operation.label = NULL; /* nothing was copied */
+    operation_end(&b->operation, b->front, a->r < 0 ? NULL : a->sandbox, a->r, a->e, NULL);
     b->done(b->arg, &answer);
     if (b->parent)
         context_release(b->parent);
@@ -55,7 +56,7 @@ static void finish(struct branching *b, const struct context_answer *a)
 
 static void fail(struct branching *b, int r, const struct sg_error *e)
 {
-    finish(b, &(struct context_answer){.r = r, .e = e, .box = b->parent});
+    finish(b, &(struct context_answer){.r = r, .e = e, .sandbox = b->parent});
 }
 
 /* ---- the new path's sandbox ------------------------------------------------------------------ */
@@ -75,14 +76,14 @@ static void on_made(void *arg, const struct context_answer *a)
 }
 
 /* As the caller wants it, on top of the parent's files. */
-static int spec_with_files(void *arg, const char *template_id, struct box_spec *ret,
-                           char layer[ID_LEN + 1], struct sg_error *e)
+static int spec_with_files(void *arg, const char *template_id, struct sandbox_spec *ret,
+                           char snapshot[ID_LEN + 1], struct sg_error *e)
 {
     struct branching *b = arg;
-    int r = b->spec(b->arg, template_id ? template_id : b->template_id, ret, layer, e);
+    int r = b->spec(b->arg, template_id ? template_id : b->template_id, ret, snapshot, e);
 
     if (r == 0)
-        memcpy(layer, b->layer, sizeof(b->layer));
+        memcpy(snapshot, b->snapshot, sizeof(b->snapshot));
     return r;
 }
 
@@ -99,9 +100,9 @@ static void make(struct branching *b)
                               .replay = b->inherit == INHERIT_REPLAY,
                               .files_do = b->files_do};
 
-    struct trace_ref before = deed_enter(&b->deed.trace);
+    struct trace_ref before = operation_enter(&b->operation.trace);
     context_obtain(b->front, &ask, on_made, b);
-    deed_leave(&before);
+    operation_leave(&before);
 }
 
 /* ---- what the parent's is now ---------------------------------------------------------------- */
@@ -112,14 +113,14 @@ static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
 
     (void)bytes;
     if (r < 0) {
-        b->layer[0] = '\0';
+        b->snapshot[0] = '\0';
         fail(b, r, e);
     } else {
         make(b);
     }
 }
 
-static void save_files(void *arg, struct box *parent, int r, const struct sg_error *e)
+static void save_files(void *arg, struct sandbox *parent, int r, const struct sg_error *e)
 {
     struct branching *b = arg;
 
@@ -127,10 +128,10 @@ static void save_files(void *arg, struct box *parent, int r, const struct sg_err
         fail(b, r, e);
         return;
     }
-    id_random(b->layer);
-    struct trace_ref before = deed_enter(&b->deed.trace);
-    box_snapshot(parent, b->layer, false, on_saved, b);
-    deed_leave(&before);
+    id_random(b->snapshot);
+    struct trace_ref before = operation_enter(&b->operation.trace);
+    sandbox_snapshot(parent, b->snapshot, false, on_saved, b);
+    operation_leave(&before);
 }
 
 static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
@@ -149,7 +150,7 @@ static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct s
     }
 }
 
-static void take(void *arg, struct box *parent, int r, const struct sg_error *e)
+static void take(void *arg, struct sandbox *parent, int r, const struct sg_error *e)
 {
     struct branching *b = arg;
     /* Not `one`: what is ordered may have other limits than the parent, and the copy that was begun
@@ -161,9 +162,9 @@ static void take(void *arg, struct box *parent, int r, const struct sg_error *e)
         fail(b, r, e);
         return;
     }
-    struct trace_ref before = deed_enter(&b->deed.trace);
-    box_checkpoint(parent, &ask, on_checkpoint, b);
-    deed_leave(&before);
+    struct trace_ref before = operation_enter(&b->operation.trace);
+    sandbox_checkpoint(parent, &ask, on_checkpoint, b);
+    operation_leave(&before);
 }
 
 /* ---- the tree -------------------------------------------------------------------------------- */
@@ -197,7 +198,7 @@ static void note(struct branching *b)
 }
 
 /* Notes the name of the checkpoint that is meant. */
-static int find_moment(struct branching *b, struct sg_error *e)
+static int find_checkpoint(struct branching *b, struct sg_error *e)
 {
     struct checkpoint *c;
     int r;
@@ -205,7 +206,7 @@ static int find_moment(struct branching *b, struct sg_error *e)
     if (!b->parent)
         return err_set(e, SG_ERR_NOT_FOUND, -ENOMSG,
                        "path '%.64s' has no sandbox now, and no checkpoints", b->from);
-    r = context_moment(b->parent, b->message[0] ? b->message : NULL, b->named, &c, e);
+    r = context_checkpoint(b->parent, b->message[0] ? b->message : NULL, b->named, &c, e);
     if (r == 0)
         memcpy(b->checkpoint, c->name, sizeof(b->checkpoint));
     return r;
@@ -227,7 +228,7 @@ static void on_parent(void *arg, const struct ctx_reply *reply)
         finish(b, &a);
         return;
     }
-    struct box *parent = row ? box_get(b->front, b->tenant.id, row->sandbox) : NULL;
+    struct sandbox *parent = row ? sandbox_get(b->front, b->tenant.id, row->sandbox_id) : NULL;
     /* Nothing to have; or that of another path, if the database says so. */
     if (parent && strcmp(parent->spec.context, row->id) == 0) {
         context_hold(parent);
@@ -235,7 +236,7 @@ static void on_parent(void *arg, const struct ctx_reply *reply)
         snprintf(b->template_id, sizeof(b->template_id), "%s", row->template_id);
     }
     if (b->message[0] || b->named[0])
-        r = find_moment(b, &e);
+        r = find_checkpoint(b, &e);
     if (r < 0)
         fail(b, r, &e);
     else
@@ -262,10 +263,10 @@ void context_branch(struct front *f, const struct context_ask *ask, const struct
     snprintf(b->to, sizeof(b->to), "%s", ask->path);
     snprintf(b->message, sizeof(b->message), "%s", from->message ? from->message : "");
     snprintf(b->named, sizeof(b->named), "%s", from->checkpoint ? from->checkpoint : "");
-    deed_begin(&b->deed, DEED_CONTEXT_BRANCH);
-    deed_context(&b->deed, b->tenant.id, b->conversation, b->to, NULL);
+    operation_begin(&b->operation, OPERATION_CONTEXT_BRANCH);
+    operation_context(&b->operation, b->tenant.id, b->conversation, b->to, NULL);
     if (b->inherit == INHERIT_NONE) {
-        b->deed.label = NULL; /* nothing is copied */
+        b->operation.label = NULL; /* nothing is copied */
         note(b);
         return;
     }

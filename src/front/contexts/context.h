@@ -6,7 +6,7 @@
  *   ending.c     terminate, merge, cleanup
  *   branch.c     a new path: of nothing, of files, of state
  *   mark.c       a checkpoint before a message
- *   moment.c     which checkpoint is meant
+ *   context_checkpoint.c     which checkpoint is meant
  *   rewind.c     back to one; which there are
  *   explore.c    the same sandbox several times
  *   adopt.c      one of those instead of it
@@ -19,34 +19,35 @@
  *   retention.c  what is over for long: forgotten
  *
  * The rows are the store's (front/store/contexts.h), and only what it says is true. What is kept
- * here is a copy for the sandboxes of this server: which box belongs to which row, and who waits.
+ * here is a copy for the sandboxes of this server: which sandbox belongs to which row, and who
+ * waits.
  *
- *                 claim: CLAIM_NEW         box_create, settle
+ *                 claim: CLAIM_NEW         sandbox_create, settle
  *   OBTAIN_CLAIM ------------------> OBTAIN_CREATE ------------> answered
  *      |   ^  \                            ^
  *      |   |   +-- CLAIM_FOUND, gone --> OBTAIN_REPLACE     (or the first who waits brings another)
  *      |   +------------ -ESTALE ----------+
- *      +-- CLAIM_FOUND, its box runs, or was woken -----------> answered
+ *      +-- CLAIM_FOUND, its sandbox runs, or was woken -----------> answered
  *      +-- it is another node's: its address -----------------> answered
  *
  * While one of these is under way for a path, whoever asks for the same path waits for its end, so
  * 64 callers are one claim and one sandbox. Exactly the first of them is told that it was created.
  *
- * A sandbox of a context names it (box_spec.context), so that a later front finds the two again,
- * and ends a sandbox whose row is another's or nobody's. */
+ * A sandbox of a context names it (sandbox_spec.context), so that a later front finds the two
+ * again, and ends a sandbox whose row is another's or nobody's. */
 #pragma once
 
 #include "lib/text/json.h"
-#include "front/core/box.h"
+#include "front/core/sandbox.h"
 #include "front/core/checkpoint.h"
 #include "front/store/contexts.h"
 #include "front/store/store.h"
 
 struct contexts;
 
-/* Begins: takes the store over, ends what an earlier front left half-made, starts the reaper. Boxes
- * that the warden has told of must be there. `started` comes when that is done, or the store cannot
- * be reached: then it is tried again, and meanwhile contexts are answered -EAGAIN. */
+/* Begins: takes the store over, ends what an earlier front left half-made, starts the reaper.
+ * Sandboxes that the warden has told of must be there. `started` comes when that is done, or the
+ * store cannot be reached: then it is tried again, and meanwhile contexts are answered -EAGAIN. */
 int contexts_start(struct front *f, struct ctx_store *store, void (*started)(struct front *f),
                    struct sg_error *e);
 
@@ -56,9 +57,9 @@ void contexts_leave(struct front *f, void (*done)(void *arg), void *arg);
 
 /* How a sandbox is to be, if one must be made; asked again if that one came to nothing.
  * template_id: what the row says, or NULL for a path that is new. On success ret is filled, with
- * its tenant and template, and layer as for box_create ("": none). */
-typedef int (*context_spec)(void *arg, const char *template_id, struct box_spec *ret,
-                            char layer[ID_LEN + 1], struct sg_error *e);
+ * its tenant and template, and layer as for sandbox_create ("": none). */
+typedef int (*context_spec)(void *arg, const char *template_id, struct sandbox_spec *ret,
+                            char snapshot[ID_LEN + 1], struct sg_error *e);
 
 struct context_ask {
     const struct store_tenant *tenant;
@@ -68,18 +69,18 @@ struct context_ask {
     context_spec spec;
     const char *checkpoint; /* what a sandbox is made from if one must be; NULL: its template */
     bool last, replay, files_do; /* of that: as in struct fork_ask */
-    struct box *bring; /* it takes the place of the one that the path has; NULL: none does */
+    struct sandbox *bring; /* it takes the place of the one that the path has; NULL: none does */
 };
 
 struct context_answer {
     int r; /* 0, or -errno */
     const struct sg_error *e;
     const struct ctx_row *row;
-    struct box *box;       /* it runs; NULL if `elsewhere` */
-    bool created;          /* its sandbox was made for this very call */
-    bool replaced;         /* for one that was lost: what it knew is gone */
-    bool kept_lost;        /* and so is what its context kept for it: no key (kept.h) */
-    const char *elsewhere; /* URL of the server that has it, or NULL */
+    struct sandbox *sandbox; /* it runs; NULL if `elsewhere` */
+    bool created;            /* its sandbox was made for this very call */
+    bool replaced;           /* for one that was lost: what it knew is gone */
+    bool kept_lost;          /* and so is what its context kept for it: no key (kept.h) */
+    const char *elsewhere;   /* URL of the server that has it, or NULL */
     /* What came along from a checkpoint, or with -EBUSY what is in the way; NULL: nothing to say */
     const json_t *report;
     struct checkpoint *checkpoint; /* that it was rewound to */
@@ -93,8 +94,8 @@ int context_name_check(const char *field, const char *value, struct sg_error *e)
  * comes exactly once; arg is given to ask->spec too. */
 void context_obtain(struct front *f, const struct context_ask *ask, context_done done, void *arg);
 /* Somebody works in it until context_release: it does not expire meanwhile. */
-void context_hold(struct box *b);
-void context_release(struct box *b);
+void context_hold(struct sandbox *b);
+void context_release(struct sandbox *b);
 
 /* For one row, by id. `row` is as it is afterwards. -ENOENT. `elsewhere` as above. */
 void context_get(struct front *f, const char *tenant, const char *id, context_done done, void *arg);
@@ -115,33 +116,33 @@ struct context_from {
 
 /* Which checkpoint is meant. -ENOMSG: there never was one, as far as this front knows (404);
  * -ESTALE: it was thinned away, or went with its sandbox (410). */
-int context_moment(struct box *b, const char *message, const char *checkpoint,
-                   struct checkpoint **ret, struct sg_error *e);
+int context_checkpoint(struct sandbox *b, const char *message, const char *checkpoint,
+                       struct checkpoint **ret, struct sg_error *e);
 
 /* A path that comes from another. With nothing of it nothing is made: the row is NULL. Else the new
  * path has a sandbox at once; if the parent has none, as with nothing, unless a moment was named.
  * -EEXIST (409); -EBUSY with a report; -EOWNERDEAD: the variables of that moment are lost; as
- * context_moment, with the parent's box. ask: of the new path. */
+ * context_checkpoint, with the parent's sandbox. ask: of the new path. */
 void context_branch(struct front *f, const struct context_ask *ask, const struct context_from *from,
                     context_done done, void *arg);
-/* Variables and files as they were. -ENOENT: it has ended; -EOWNERDEAD; as context_moment, with the
- * box. */
+/* Variables and files as they were. -ENOENT: it has ended; -EOWNERDEAD; as context_checkpoint, with
+ * the sandbox. */
 void context_rewind(struct front *f, const char *tenant, const char *id,
                     const struct context_from *to, context_done done, void *arg);
-/* The box of an active context, for its checkpoints: NULL if it has none now. No use of it. */
+/* The sandbox of an active context, for its checkpoints: NULL if it has none now. No use of it. */
 void context_look(struct front *f, const char *tenant, const char *id, context_done done,
                   void *arg);
 
 /* Another network for the running sandbox of a context; takes `network` over. Answered when it is
  * in force and kept. If it cannot be both, the sandbox has the one before again: a sandbox that
  * replaces this one is never more open than what was last answered with 0. -EAGAIN: the store. */
-void context_set_network(struct box *b, json_t *network, int allow_internet, box_done done,
+void context_set_network(struct sandbox *b, json_t *network, int allow_internet, sandbox_done done,
                          void *arg);
 
 /* Leaves a checkpoint before a message, unless the one that its sandbox has come from last is of
  * the same. Only one of the two is not NULL: its id, or why there is none. */
 typedef void (*context_marked)(void *arg, const char *checkpoint, const char *skipped);
-void context_mark(struct box *b, const char *message, uint64_t wait_ms, context_marked done,
+void context_mark(struct sandbox *b, const char *message, uint64_t wait_ms, context_marked done,
                   void *arg);
 
 #define EXPLORE_MAX 64
@@ -150,14 +151,15 @@ struct explore_ask {
     const char *context;
     size_t n;
     uint64_t wait_ms, life_ms;
-    void (*copy)(const struct box_spec *from, struct box_spec *ret); /* what each is to be */
+    void (*copy)(const struct sandbox_spec *from,
+                 struct sandbox_spec *ret); /* what each is to be */
 };
 /* Sandboxes that are what a context's was at one moment. They name it and are not its sandbox. */
 struct exploration {
     char id[ID_LEN + 1], tenant[ID_LEN + 1], context[ID_LEN + 1];
     size_t n;
-    struct box *boxes[EXPLORE_MAX]; /* NULL: it has ended */
-    struct front *front;            /* this and below: explore.c's */
+    struct sandbox *sandboxes[EXPLORE_MAX]; /* NULL: it has ended */
+    struct front *front;                    /* this and below: explore.c's */
     bool kept, dropping;
     bool auto_pause; /* of the sandbox that they come from */
     struct exploration *next;

@@ -11,7 +11,7 @@ struct about {
     char tenant[ID_LEN + 1], id[ID_LEN + 1];
     uint64_t ttl_ms;
     struct ctx_row row;
-    struct deed deed; /* of one that ends */
+    struct operation operation; /* of one that ends */
     context_done done;
     void *arg;
 };
@@ -31,7 +31,7 @@ static struct about *about_new(struct front *f, const char *tenant, const char *
 
 static void about_end(struct about *a, const struct context_answer *answer)
 {
-    deed_end(&a->deed, a->front, NULL, answer->r, answer->e, NULL);
+    operation_end(&a->operation, a->front, NULL, answer->r, answer->e, NULL);
     a->done(a->arg, answer);
     free(a);
 }
@@ -119,7 +119,7 @@ void context_touch(struct front *f, const char *tenant, const char *id, uint64_t
 /* ---- terminate ------------------------------------------------------------------------------ */
 
 /* Answered when the sandbox is gone: whoever ends one may count on its memory being free. */
-static void on_box_gone(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_sandbox_gone(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct about *a = arg;
 
@@ -137,13 +137,14 @@ static void on_terminated(void *arg, const struct ctx_reply *reply)
     }
     if (reply->n > 0)
         a->row = reply->rows[0];
-    struct trace_ref before = deed_enter(&a->deed.trace);
+    struct trace_ref before = operation_enter(&a->operation.trace);
     if (reply->n > 0) {
-        deed_context(&a->deed, a->row.tenant, a->row.conversation, a->row.path, a->row.id);
+        operation_context(&a->operation, a->row.tenant, a->row.conversation, a->row.path,
+                          a->row.id);
         context_tell_end(a->front, &a->row, "terminated");
     }
-    context_end_box(a->front, &a->row, on_box_gone, a);
-    deed_leave(&before);
+    context_end_sandbox(a->front, &a->row, on_sandbox_gone, a);
+    operation_leave(&before);
 }
 
 static void on_seen_to_end(void *arg, const struct ctx_reply *reply)
@@ -161,7 +162,7 @@ void context_terminate(struct front *f, const char *tenant, const char *id, cont
     struct ctx_store *s = f->contexts->store;
     struct about *a = about_new(f, tenant, id, done, arg);
 
-    deed_begin(&a->deed, DEED_CONTEXT_TERMINATE);
+    operation_begin(&a->operation, OPERATION_CONTEXT_TERMINATE);
     s->ops->get(s, tenant, id, on_seen_to_end, a);
 }
 
@@ -192,7 +193,7 @@ void context_merge(struct front *f, const char *tenant, const char *conversation
     struct merging *m = xcalloc(1, sizeof(*m));
 
     m->about = about_new(f, tenant, "", done, arg);
-    deed_begin(&m->about->deed, DEED_CONTEXT_TERMINATE);
+    operation_begin(&m->about->operation, OPERATION_CONTEXT_TERMINATE);
     snprintf(m->conversation, sizeof(m->conversation), "%s", conversation);
     snprintf(m->source, sizeof(m->source), "%s", source);
     snprintf(m->target, sizeof(m->target), "%s", target);
@@ -226,7 +227,7 @@ static void cleanup_end(struct cleanup *c, int r, const struct sg_error *e)
     free(c);
 }
 
-static void on_one_gone(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_one_gone(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct cleanup *c = arg;
 
@@ -257,7 +258,7 @@ static void on_expired(void *arg, const struct ctx_reply *reply)
     }
     c->more = reply->n >= c->front->settings.reap_batch;
     c->ended += reply->n;
-    context_end_boxes(c->front, reply->rows, reply->n, on_swept, c);
+    context_end_sandboxes(c->front, reply->rows, reply->n, on_swept, c);
 }
 
 static void on_one_ended(void *arg, const struct ctx_reply *reply)
@@ -268,7 +269,7 @@ static void on_one_ended(void *arg, const struct ctx_reply *reply)
         c->ended++;
         context_tell_end(c->front, &reply->rows[0], "cleaned up");
         /* What another server has, that one ends when it next looks at the row. */
-        context_end_box(c->front, &reply->rows[0], on_one_gone, c);
+        context_end_sandbox(c->front, &reply->rows[0], on_one_gone, c);
         return;
     }
     if (reply->r < 0 && c->r == 0) {

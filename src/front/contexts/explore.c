@@ -18,15 +18,15 @@ struct exploring {
     struct store_tenant tenant;
     char context[ID_LEN + 1];
     uint64_t wait_ms, life_ms;
-    void (*copy)(const struct box_spec *from, struct box_spec *ret);
+    void (*copy)(const struct sandbox_spec *from, struct sandbox_spec *ret);
     struct ctx_row row;
-    struct box *box; /* held */
+    struct sandbox *sandbox; /* held */
     struct exploration *x;
     size_t pending;
     int r; /* of the first that could not be made */
     struct sg_error e;
     json_t *report;
-    struct deed deed;
+    struct operation operation;
     explore_done done;
     void *arg;
 };
@@ -51,7 +51,7 @@ static void exploration_free(struct exploration *x)
 static bool is_empty(const struct exploration *x)
 {
     for (size_t i = 0; i < x->n; i++)
-        if (x->boxes[i])
+        if (x->sandboxes[i])
             return false;
     return true;
 }
@@ -64,12 +64,12 @@ static void free_if_over(struct exploration *x)
 
 static void drop(struct exploration *x, size_t i)
 {
-    struct box *b = steal_ptr(&x->boxes[i]);
+    struct sandbox *b = steal_ptr(&x->sandboxes[i]);
 
-    /* Taken out first: its end is told to explorations_box_ended. */
-    if (b && b->state != BOX_ENDED)
-        box_kill(b, NULL, NULL);
-    box_unref(b);
+    /* Taken out first: its end is told to explorations_sandbox_ended. */
+    if (b && b->state != SANDBOX_ENDED)
+        sandbox_kill(b, NULL, NULL);
+    sandbox_unref(b);
 }
 
 /* Whoever runs something in the last of them hears of its end, and keeps x, of which nothing is
@@ -84,16 +84,16 @@ static void drop_all(struct exploration *x)
     x->dropping = nested;
 }
 
-struct exploration *exploration_of(const struct box *b)
+struct exploration *exploration_of(const struct sandbox *b)
 {
     for (struct exploration *x = b->front->contexts->explorations; x; x = x->next)
         for (size_t i = 0; i < x->n; i++)
-            if (x->boxes[i] == b)
+            if (x->sandboxes[i] == b)
                 return x;
     return NULL;
 }
 
-bool explorations_want(const struct box *b)
+bool explorations_want(const struct sandbox *b)
 {
     for (struct exploration *x = b->front->contexts->explorations; x; x = x->next)
         if (!x->kept && strcmp(x->context, b->spec.context) == 0)
@@ -101,15 +101,15 @@ bool explorations_want(const struct box *b)
     return exploration_of(b) != NULL;
 }
 
-void explorations_box_ended(struct box *b)
+void explorations_sandbox_ended(struct sandbox *b)
 {
     struct exploration *x = exploration_of(b);
 
     if (!x)
         return;
     for (size_t i = 0; i < x->n; i++)
-        if (x->boxes[i] == b)
-            box_unref(steal_ptr(&x->boxes[i]));
+        if (x->sandboxes[i] == b)
+            sandbox_unref(steal_ptr(&x->sandboxes[i]));
     free_if_over(x);
 }
 
@@ -124,7 +124,7 @@ void explorations_end(struct front *f, const char *context)
     }
 }
 
-static void on_nothing(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_nothing(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     (void)arg, (void)b, (void)r, (void)e;
 }
@@ -134,8 +134,8 @@ void exploration_keep(struct exploration *x, uint64_t ms)
     if (ms == 0)
         drop_all(x);
     for (size_t i = 0; i < x->n; i++)
-        if (x->boxes[i])
-            box_set_timeout(x->boxes[i], ms, false, on_nothing, NULL);
+        if (x->sandboxes[i])
+            sandbox_set_timeout(x->sandboxes[i], ms, false, on_nothing, NULL);
     x->kept = true;
     free_if_over(x);
 }
@@ -145,11 +145,11 @@ void exploration_keep(struct exploration *x, uint64_t ms)
 static void finish(struct exploring *g, const struct context_answer *a, struct exploration *x)
 {
     if (a->elsewhere)
-        g->deed.label = NULL;
-    deed_end(&g->deed, g->front, g->box, a->r, a->e, NULL);
+        g->operation.label = NULL;
+    operation_end(&g->operation, g->front, g->sandbox, a->r, a->e, NULL);
     g->done(g->arg, a, x);
-    if (g->box)
-        context_release(g->box);
+    if (g->sandbox)
+        context_release(g->sandbox);
     json_decref(g->report);
     free(g);
 }
@@ -168,17 +168,18 @@ static void all_answered(struct exploring *g)
         fail(g, g->r, &g->e, g->report);
         return;
     }
-    finish(g, &(struct context_answer){.row = &g->row, .box = g->box, .report = g->report}, x);
+    finish(g, &(struct context_answer){.row = &g->row, .sandbox = g->sandbox, .report = g->report},
+           x);
 }
 
-static void on_forked(void *arg, struct box *b, int r, const struct sg_error *e,
+static void on_forked(void *arg, struct sandbox *b, int r, const struct sg_error *e,
                       const json_t *report)
 {
     AUTO(free_p) struct making *m = arg;
     struct exploring *g = m->g;
 
     if (r == 0) {
-        g->x->boxes[m->index] = box_ref(b);
+        g->x->sandboxes[m->index] = sandbox_ref(b);
     } else if (g->r == 0) {
         g->r = r;
         g->e = *e;
@@ -194,13 +195,13 @@ static void make(struct exploring *g, struct checkpoint *c, size_t i)
 {
     struct fork_ask ask = {.timeout_ms = g->life_ms, .last = i + 1 == g->x->n};
     struct making *m = xcalloc(1, sizeof(*m));
-    struct box_spec spec;
+    struct sandbox_spec spec;
 
     *m = (struct making){.g = g, .index = i};
-    g->copy(&g->box->spec, &spec);
+    g->copy(&g->sandbox->spec, &spec);
     snprintf(spec.context, sizeof(spec.context), "%s", g->context);
     spec.auto_pause = false; /* it is to end */
-    box_create_from(g->front, &spec, c, &ask, on_forked, m);
+    sandbox_create_from(g->front, &spec, c, &ask, on_forked, m);
 }
 
 static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
@@ -215,10 +216,10 @@ static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct s
     }
     /* One more than there are: the last of them may fail at once. */
     g->pending = g->x->n + 1;
-    struct trace_ref before = deed_enter(&g->deed.trace);
+    struct trace_ref before = operation_enter(&g->operation.trace);
     for (size_t i = 0; i < g->x->n; i++)
         make(g, c, i); /* the last uses it up */
-    deed_leave(&before);
+    operation_leave(&before);
     if (--g->pending == 0)
         all_answered(g);
 }
@@ -228,7 +229,7 @@ static int check_room(const struct exploring *g, struct sg_error *e)
 {
     uint32_t limit =
         g->tenant.max_sandboxes ? g->tenant.max_sandboxes : g->front->settings.tenant_sandboxes;
-    size_t there = boxes_count(g->front, g->tenant.id);
+    size_t there = sandboxes_count(g->front, g->tenant.id);
 
     if (there + g->x->n <= limit)
         return 0;
@@ -238,7 +239,7 @@ static int check_room(const struct exploring *g, struct sg_error *e)
                    g->x->n, g->x->n == 1 ? "" : "es", limit, there);
 }
 
-static void on_ready(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_ready(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct exploring *g = arg;
     struct checkpoint_ask ask = {.kind = CHECKPOINT_FORK, .wait_ms = g->wait_ms};
@@ -252,10 +253,10 @@ static void on_ready(void *arg, struct box *b, int r, const struct sg_error *e)
         on_checkpoint(g, NULL, r, e, NULL);
         return;
     }
-    deed_box(&g->deed, b);
-    struct trace_ref before = deed_enter(&g->deed.trace);
-    box_checkpoint(b, &ask, on_checkpoint, g);
-    deed_leave(&before);
+    operation_sandbox(&g->operation, b);
+    struct trace_ref before = operation_enter(&g->operation.trace);
+    sandbox_checkpoint(b, &ask, on_checkpoint, g);
+    operation_leave(&before);
 }
 
 static void on_touched(void *arg, const struct context_answer *a)
@@ -269,7 +270,7 @@ static void on_touched(void *arg, const struct context_answer *a)
         return;
     }
     g->row = *a->row;
-    struct box *b = box_get(g->front, g->row.tenant, g->row.sandbox);
+    struct sandbox *b = sandbox_get(g->front, g->row.tenant, g->row.sandbox_id);
     if (!b || strcmp(b->spec.context, g->row.id) != 0) {
         err_set(&e, SG_ERR_GONE, -ENOMSG,
                 "the context has no sandbox now: run something on its path first");
@@ -277,7 +278,7 @@ static void on_touched(void *arg, const struct context_answer *a)
         return;
     }
     context_hold(b);
-    g->box = b;
+    g->sandbox = b;
     g->x->auto_pause = b->spec.auto_pause;
     context_when_ready(b, on_ready, g);
 }
@@ -301,7 +302,7 @@ void context_explore(struct front *f, const struct explore_ask *ask, explore_don
     memcpy(x->tenant, ask->tenant->id, sizeof(x->tenant));
     memcpy(x->context, g->context, sizeof(x->context));
     f->contexts->explorations = x;
-    deed_begin(&g->deed, DEED_CONTEXT_EXPLORE);
-    span_number(g->deed.span, KEY_COUNT, (int64_t)ask->n);
+    operation_begin(&g->operation, OPERATION_CONTEXT_EXPLORE);
+    span_number(g->operation.span, KEY_COUNT, (int64_t)ask->n);
     context_touch(f, ask->tenant->id, ask->context, 0, on_touched, g);
 }

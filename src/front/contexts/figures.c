@@ -11,9 +11,9 @@ static void count_one(struct context *c, void *arg)
 {
     struct tally *t = arg;
 
-    if (!c->box)
+    if (!c->sandbox)
         t->creating += c->waiters != NULL;
-    else if (c->box->state == BOX_PAUSED)
+    else if (c->sandbox->state == SANDBOX_PAUSED)
         t->paused++;
     else
         t->running++;

@@ -3,7 +3,7 @@
 
 #include "front/contexts/context.h"
 #include "front/contexts/kept.h"
-#include "front/core/deed.h"
+#include "front/core/operation.h"
 #include "front/core/replay.h"
 
 /* How long a server may take to make a sandbox, before another believes that it never will. */
@@ -21,8 +21,8 @@ struct waiter {
     context_spec spec;
     char checkpoint[ID_LEN + 1]; /* "": none */
     bool last, replay, files_do;
-    struct box *bring; /* or NULL */
-    struct deed deed;
+    struct sandbox *bring; /* or NULL */
+    struct operation operation;
     bool woken; /* its sandbox was paused */
     context_done done;
     void *arg;
@@ -33,11 +33,11 @@ struct context {
     struct front *front;
     char tenant[ID_LEN + 1];
     char conversation[CTX_NAME_MAX + 1], path[CTX_NAME_MAX + 1];
-    struct ctx_row row; /* as the store last said */
-    struct box *box;    /* NULL: none here */
-    uint64_t told_ns;   /* when the store was last told of a use */
-    uint64_t heard_ns;  /* told_ns before the touch that is under way */
-    uint64_t looked_ns; /* told_ns when the row was last asked for */
+    struct ctx_row row;      /* as the store last said */
+    struct sandbox *sandbox; /* NULL: none here */
+    uint64_t told_ns;        /* when the store was last told of a use */
+    uint64_t heard_ns;       /* told_ns before the touch that is under way */
+    uint64_t looked_ns;      /* told_ns when the row was last asked for */
     enum obtain_step step;
     unsigned attempts, waits;        /* of this obtaining */
     bool replacing;                  /* the sandbox that is made takes the place of a lost one */
@@ -79,17 +79,17 @@ struct context *contexts_find_or_add(struct front *f, const char *tenant, const 
 void context_drop_if_idle(struct context *c);
 /* Calls fn for each; it may drop that one. */
 void contexts_each(struct front *f, void (*fn)(struct context *c, void *arg), void *arg);
-/* They belong together from now on. A box that it had before is ended. */
-void context_attach(struct context *c, struct box *b);
+/* They belong together from now on. A sandbox that it had before is ended. */
+void context_attach(struct context *c, struct sandbox *b);
 void context_detach(struct context *c);
 /* Ends its sandbox, if it has one: the row is another's by now, or nobody's. */
-void context_kill_box(struct context *c);
+void context_kill_sandbox(struct context *c);
 /* Somebody works in its sandbox, or has since the store was told; or it was paused to be kept. */
 bool context_used(const struct context *c);
 /* It has ended, in one word why: the event, and what is counted. */
 void context_tell_end(struct front *f, const struct ctx_row *row, const char *reason);
 /* The row is final: its sandbox, if it is here, is ended. done may be NULL. */
-void context_end_box(struct front *f, const struct ctx_row *row, box_done done, void *arg);
+void context_end_sandbox(struct front *f, const struct ctx_row *row, sandbox_done done, void *arg);
 /* How long the warden lets the sandbox live from now on: until after the row's end and the next
  * turn of the reaper, for the case that nobody else ends it. */
 uint64_t context_life_ms(const struct context *c);
@@ -104,24 +104,24 @@ bool context_is_elsewhere(struct front *f, const struct ctx_row *row, struct con
                           struct sg_error *e);
 
 /* sweep.c: the same for many, a few at a time. done comes once, perhaps before it returns. */
-void context_end_boxes(struct front *f, const struct ctx_row *rows, size_t n,
-                       void (*done)(void *arg), void *arg);
+void context_end_sandboxes(struct front *f, const struct ctx_row *rows, size_t n,
+                           void (*done)(void *arg), void *arg);
 
 /* ready.c: when it runs and nothing else is done with it; a paused one is woken. -ENOENT: it has
  * ended. done comes once, perhaps before it returns. */
-void context_when_ready(struct box *b, box_done done, void *arg);
+void context_when_ready(struct sandbox *b, sandbox_done done, void *arg);
 
-/* moment.c: of the last message that the box has come from, or NULL. */
-struct checkpoint *moment_last(struct box *b);
+/* context_checkpoint.c: of the last message that the sandbox has come from, or NULL. */
+struct checkpoint *checkpoint_last(struct sandbox *b);
 
 /* explore.c */
-struct exploration *exploration_of(const struct box *b);
-bool explorations_want(const struct box *b); /* it is one's, or being made for one */
+struct exploration *exploration_of(const struct sandbox *b);
+bool explorations_want(const struct sandbox *b); /* it is one's, or being made for one */
 void explorations_end(struct front *f, const char *context); /* all of a context */
-void explorations_box_ended(struct box *b);
+void explorations_sandbox_ended(struct sandbox *b);
 
 /* lost.c */
-void lost_tell(const struct context *c, const struct box *b);
+void lost_tell(const struct context *c, const struct sandbox *b);
 void lost_tell_again(struct front *f);
 
 /* retention.c */

@@ -14,7 +14,7 @@
 #define PIECE   (16u * 1024)
 #define PURPOSE 128
 
-static bool says_envs(const struct box_spec *s)
+static bool says_envs(const struct sandbox_spec *s)
 {
     return json_object_size(s->envs) > 0;
 }
@@ -25,7 +25,7 @@ static void purpose_of(char ret[PURPOSE], const char *tenant, const char *contex
     snprintf(ret, PURPOSE, "context %s/%s %zu/%zu", tenant, context, i + 1, n);
 }
 
-static char *text_of(const struct box_spec *s)
+static char *text_of(const struct sandbox_spec *s)
 {
     json_t *all = json_pack("{s:O?, s:O?, s:O?, s:i, s:b}", "metadata", s->metadata, "envs",
                             s->envs, "network", s->network, "allowInternet", s->allow_internet,
@@ -60,7 +60,7 @@ static int seal_pieces(const struct vault_key *k, const char *tenant, const char
 }
 
 int kept_seal(const struct vault_key *k, const char *tenant, const char *context,
-              const struct box_spec *s, char **ret, struct sg_error *e)
+              const struct sandbox_spec *s, char **ret, struct sg_error *e)
 {
     AUTO(strbuf_done) struct strbuf out = {0};
 
@@ -79,17 +79,17 @@ int kept_seal(const struct vault_key *k, const char *tenant, const char *context
     return r;
 }
 
-int kept_seal_running(const struct vault_key *k, const char *context, const struct box_spec *s,
+int kept_seal_running(const struct vault_key *k, const char *context, const struct sandbox_spec *s,
                       char **ret, struct sg_error *e)
 {
-    struct box_spec asked = *s;
+    struct sandbox_spec request_log = *s;
 
-    json_incref(asked.envs);
-    json_incref(asked.secrets);
-    egress_forget_placeholders(&asked); /* the next sandbox gets its own */
-    asked.network_said = true;
-    int r = kept_seal(k, s->tenant, context, &asked, ret, e);
-    json_decref(asked.envs);
+    json_incref(request_log.envs);
+    json_incref(request_log.secrets);
+    egress_forget_placeholders(&request_log); /* the next sandbox gets its own */
+    request_log.network_said = true;
+    int r = kept_seal(k, s->tenant, context, &request_log, ret, e);
+    json_decref(request_log.envs);
     return r;
 }
 
@@ -123,7 +123,7 @@ static void take(const json_t *all, const char *key, json_t **to)
 }
 
 int kept_apply(const struct vault_key *k, const char *tenant, const char *context, const char *kept,
-               struct box_spec *s, bool *ret_said, struct sg_error *e)
+               struct sandbox_spec *s, bool *ret_said, struct sg_error *e)
 {
     AUTO(free_p) char *copy = xstrdup(kept);
     AUTO(strbuf_wipe) struct strbuf text = {0};

@@ -17,11 +17,11 @@ struct vault_key;
 
 /* A text for the store in *ret, to be freed; NULL: there is nothing to keep. */
 int kept_seal(const struct vault_key *k, const char *tenant, const char *context,
-              const struct box_spec *s, char **ret, struct sg_error *e);
+              const struct sandbox_spec *s, char **ret, struct sg_error *e);
 /* The same of a sandbox that runs, with the network that it has now. */
-int kept_seal_running(const struct vault_key *k, const char *context, const struct box_spec *s,
+int kept_seal_running(const struct vault_key *k, const char *context, const struct sandbox_spec *s,
                       char **ret, struct sg_error *e);
 /* What s does not say itself it gets from there. ret_said: s says something itself. -EBADMSG: it
  * was sealed for another, and s is as it was. */
 int kept_apply(const struct vault_key *k, const char *tenant, const char *context, const char *kept,
-               struct box_spec *s, bool *ret_said, struct sg_error *e);
+               struct sandbox_spec *s, bool *ret_said, struct sg_error *e);

@@ -11,7 +11,7 @@
 struct lost {
     struct lost *next;
     struct front *front;
-    char tenant[ID_LEN + 1], id[ID_LEN + 1], sandbox[ID_LEN + 1];
+    char tenant[ID_LEN + 1], id[ID_LEN + 1], sandbox_id[ID_LEN + 1];
 };
 
 static void on_told(void *arg, const struct ctx_reply *reply)
@@ -35,17 +35,17 @@ static void tell(struct lost *l)
 {
     struct ctx_store *s = l->front->contexts->store;
 
-    s->ops->lost(s, l->tenant, l->id, l->sandbox, on_told, l);
+    s->ops->lost(s, l->tenant, l->id, l->sandbox_id, on_told, l);
 }
 
-void lost_tell(const struct context *c, const struct box *b)
+void lost_tell(const struct context *c, const struct sandbox *b)
 {
     struct lost *l = xcalloc(1, sizeof(*l));
 
     l->front = c->front;
     memcpy(l->tenant, c->tenant, sizeof(l->tenant));
     memcpy(l->id, c->row.id, sizeof(l->id));
-    memcpy(l->sandbox, b->id, sizeof(l->sandbox));
+    memcpy(l->sandbox_id, b->id, sizeof(l->sandbox_id));
     tell(l);
 }
 

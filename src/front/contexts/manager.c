@@ -63,7 +63,7 @@ void context_drop_if_idle(struct context *c)
 {
     struct context **at = bucket_of(c->front->contexts, c->tenant, c->conversation, c->path);
 
-    if (c->box || c->waiters || c->telling || c->checking || c->step != OBTAIN_NONE)
+    if (c->sandbox || c->waiters || c->telling || c->checking || c->step != OBTAIN_NONE)
         return;
     while (*at != c)
         at = &(*at)->next_in_bucket;
@@ -82,40 +82,40 @@ void contexts_each(struct front *f, void (*fn)(struct context *c, void *arg), vo
 
 /* ---- its sandbox ---------------------------------------------------------------------------- */
 
-static void on_nothing(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_nothing(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     (void)arg, (void)b, (void)r, (void)e;
 }
 
 void context_detach(struct context *c)
 {
-    struct box *b = steal_ptr(&c->box);
+    struct sandbox *b = steal_ptr(&c->sandbox);
 
     if (!b)
         return;
     b->context = NULL;
     b->conversation = b->path = NULL;
-    box_unref(b);
+    sandbox_unref(b);
 }
 
-void context_kill_box(struct context *c)
+void context_kill_sandbox(struct context *c)
 {
-    struct box *b = c->box;
+    struct sandbox *b = c->sandbox;
 
     if (!b)
         return;
-    box_ref(b);
+    sandbox_ref(b);
     context_detach(c);
-    box_kill(b, NULL, NULL);
-    box_unref(b);
+    sandbox_kill(b, NULL, NULL);
+    sandbox_unref(b);
 }
 
-void context_attach(struct context *c, struct box *b)
+void context_attach(struct context *c, struct sandbox *b)
 {
-    if (c->box == b)
+    if (c->sandbox == b)
         return;
-    context_kill_box(c);
-    c->box = box_ref(b);
+    context_kill_sandbox(c);
+    c->sandbox = sandbox_ref(b);
     b->context = c;
     b->conversation = c->conversation;
     b->path = c->path;
@@ -123,18 +123,18 @@ void context_attach(struct context *c, struct box *b)
 
 bool context_used(const struct context *c)
 {
-    const struct box *b = c->box;
+    const struct sandbox *b = c->sandbox;
 
-    return b && (box_in_use(b) || b->used_ns > c->told_ns || b->state == BOX_PAUSED);
+    return b && (sandbox_in_use(b) || b->used_ns > c->told_ns || b->state == SANDBOX_PAUSED);
 }
 
 /* A sandbox that ended under a row that lives: the next who asks gets another. */
-static void on_box_ended(struct box *b)
+static void on_sandbox_ended(struct sandbox *b)
 {
     struct context *c = b->context;
 
     if (!c) {
-        explorations_box_ended(b);
+        explorations_sandbox_ended(b);
         return;
     }
     context_detach(c);
@@ -146,16 +146,16 @@ void context_tell_end(struct front *f, const struct ctx_row *row, const char *re
 {
     event_emit(f, HAPPENED_CONTEXT_ENDED,
                &(struct event_about){.tenant = row->tenant,
-                                     .sandbox = row->sandbox[0] ? row->sandbox : NULL,
+                                     .sandbox_id = row->sandbox_id[0] ? row->sandbox_id : NULL,
                                      .context = row->id,
                                      .conversation = row->conversation,
                                      .path = row->path,
                                      .reason = reason});
 }
 
-void context_end_box(struct front *f, const struct ctx_row *row, box_done done, void *arg)
+void context_end_sandbox(struct front *f, const struct ctx_row *row, sandbox_done done, void *arg)
 {
-    struct box *b = row->sandbox[0] ? box_find(f, row->sandbox) : NULL;
+    struct sandbox *b = row->sandbox_id[0] ? sandbox_find(f, row->sandbox_id) : NULL;
 
     explorations_end(f, row->id);
     /* The row names it, and it must name the row: what a database says is not enough to end it. */
@@ -165,13 +165,13 @@ void context_end_box(struct front *f, const struct ctx_row *row, box_done done, 
         return;
     }
     struct context *c = b->context;
-    box_ref(b);
+    sandbox_ref(b);
     if (c) {
         context_detach(c);
         context_drop_if_idle(c);
     }
-    box_kill(b, done, arg);
-    box_unref(b);
+    sandbox_kill(b, done, arg);
+    sandbox_unref(b);
 }
 
 uint64_t context_life_ms(const struct context *c)
@@ -188,16 +188,17 @@ void context_move_deadline(struct context *c)
     uint64_t deadline = clock_ns() + ms * 1000000ull;
 
     /* An order for each use would be one too many; the grace has room for this. */
-    if (c->box && c->box->state == BOX_RUNNING &&
-        (deadline > c->box->deadline_ns + slack_ns || c->box->deadline_ns > deadline + slack_ns))
-        box_set_timeout(c->box, ms, false, on_nothing, NULL);
+    if (c->sandbox && c->sandbox->state == SANDBOX_RUNNING &&
+        (deadline > c->sandbox->deadline_ns + slack_ns ||
+         c->sandbox->deadline_ns > deadline + slack_ns))
+        sandbox_set_timeout(c->sandbox, ms, false, on_nothing, NULL);
 }
 
 void context_keep_deadline(struct context *c)
 {
     uint64_t end_ns = c->told_ns + (context_life_ms(c) - GRACE_MS) * 1000000ull;
 
-    if (c->box && c->box->deadline_ns < end_ns)
+    if (c->sandbox && c->sandbox->deadline_ns < end_ns)
         context_move_deadline(c);
 }
 
@@ -239,17 +240,17 @@ bool context_is_elsewhere(struct front *f, const struct ctx_row *row, struct con
     return true;
 }
 
-void context_hold(struct box *b)
+void context_hold(struct sandbox *b)
 {
-    box_ref(b);
+    sandbox_ref(b);
     b->holds++;
 }
 
-void context_release(struct box *b)
+void context_release(struct sandbox *b)
 {
     b->holds--;
     b->used_ns = clock_ns();
-    box_unref(b);
+    sandbox_unref(b);
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */
@@ -331,7 +332,7 @@ int contexts_start(struct front *f, struct ctx_store *store, void (*started)(str
     t->on_started = started;
     t->buckets = xcalloc(BUCKETS, sizeof(struct context *));
     f->contexts = t;
-    f->on_box_ended = on_box_ended;
+    f->on_sandbox_ended = on_sandbox_ended;
     reaper_start(f);
     return 0;
 }

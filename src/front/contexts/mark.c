@@ -9,7 +9,7 @@
 
 struct marking {
     struct marking *next;
-    struct box *box;
+    struct sandbox *sandbox;
     char message[CHECKPOINT_LABEL_MAX + 1];
     uint64_t wait_ms;
     bool begun;
@@ -22,18 +22,18 @@ static struct marking *all;
 
 static void begin(struct marking *m);
 
-static struct marking *first_of(const struct box *b)
+static struct marking *first_of(const struct sandbox *b)
 {
     struct marking *m = all;
 
-    while (m && m->box != b)
+    while (m && m->sandbox != b)
         m = m->next;
     return m;
 }
 
 static void end(struct marking *m, const char *checkpoint, const char *skipped)
 {
-    struct context *c = m->box->context;
+    struct context *c = m->sandbox->context;
     struct marking **at = &all;
 
     if (c)
@@ -42,10 +42,10 @@ static void end(struct marking *m, const char *checkpoint, const char *skipped)
         at = &(*at)->next;
     *at = m->next;
     m->done(m->arg, checkpoint, skipped);
-    struct marking *next = first_of(m->box);
+    struct marking *next = first_of(m->sandbox);
     if (next && !next->begun)
         begin(next);
-    box_unref(m->box);
+    sandbox_unref(m->sandbox);
     free(m);
 }
 
@@ -73,10 +73,10 @@ static void on_taken(void *arg, struct checkpoint *c, int r, const struct sg_err
         end(arg, c->name, NULL);
 }
 
-static void on_ready(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_ready(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct marking *m = arg;
-    const struct checkpoint *last = r < 0 ? NULL : moment_last(b);
+    const struct checkpoint *last = r < 0 ? NULL : checkpoint_last(b);
     bool begun = b->context && strcmp(b->context->unmarked, m->message) == 0;
     struct checkpoint_ask ask = {
         .kind = CHECKPOINT_LABEL, .label = m->message, .wait_ms = m->wait_ms};
@@ -88,21 +88,21 @@ static void on_ready(void *arg, struct box *b, int r, const struct sg_error *e)
     else if (begun)
         end(m, NULL, "the message has begun without a checkpoint");
     else
-        box_checkpoint(b, &ask, on_taken, m);
+        sandbox_checkpoint(b, &ask, on_taken, m);
 }
 
 static void begin(struct marking *m)
 {
     m->begun = true;
-    context_when_ready(m->box, on_ready, m);
+    context_when_ready(m->sandbox, on_ready, m);
 }
 
-void context_mark(struct box *b, const char *message, uint64_t wait_ms, context_marked done,
+void context_mark(struct sandbox *b, const char *message, uint64_t wait_ms, context_marked done,
                   void *arg)
 {
     struct marking *m = xcalloc(1, sizeof(*m)), **at = &all;
 
-    *m = (struct marking){.box = box_ref(b),
+    *m = (struct marking){.sandbox = sandbox_ref(b),
                           .wait_ms =
                               wait_ms < CHECKPOINT_WAIT_MAX_MS ? wait_ms : CHECKPOINT_WAIT_MAX_MS,
                           .done = done,

@@ -17,29 +17,29 @@
 
 struct network_change {
     struct network_change *next;
-    struct box *box;
+    struct sandbox *sandbox;
     json_t *network, *before; /* each until it is handed over */
     int allow_internet, allow_before;
-    box_done done;
+    sandbox_done done;
     void *arg;
     struct sg_error e; /* why it is taken back */
 };
 
 static void begin(struct network_change *c);
 
-static struct network_change *first_of(const struct box *b)
+static struct network_change *first_of(const struct sandbox *b)
 {
     struct network_change *c = b->front->contexts->changes;
 
-    while (c && c->box != b)
+    while (c && c->sandbox != b)
         c = c->next;
     return c;
 }
 
 static void finish(struct network_change *c, int r, const struct sg_error *e)
 {
-    struct network_change **at = &c->box->front->contexts->changes, *next;
-    struct box *b = c->box;
+    struct network_change **at = &c->sandbox->front->contexts->changes, *next;
+    struct sandbox *b = c->sandbox;
 
     while (*at != c)
         at = &(*at)->next;
@@ -51,18 +51,18 @@ static void finish(struct network_change *c, int r, const struct sg_error *e)
     free(c);
     if (next)
         begin(next);
-    box_unref(b);
+    sandbox_unref(b);
 }
 
 static int keep(struct network_change *c, ctx_done done, struct sg_error *e)
 {
-    const struct box_spec *spec = &c->box->spec;
-    struct contexts *t = c->box->front->contexts;
+    const struct sandbox_spec *spec = &c->sandbox->spec;
+    struct contexts *t = c->sandbox->front->contexts;
     AUTO(free_p) char *text = NULL;
     int r = kept_seal_running(t->key, spec->context, spec, &text, e);
 
     if (r == 0)
-        t->store->ops->keep(t->store, spec->tenant, spec->context, c->box->id, text, done, c);
+        t->store->ops->keep(t->store, spec->tenant, spec->context, c->sandbox->id, text, done, c);
     return r;
 }
 
@@ -74,12 +74,12 @@ static void on_kept_before(void *arg, const struct ctx_reply *reply)
     finish(c, c->e.code, &c->e);
 }
 
-static void on_taken_back(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_taken_back(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct network_change *c = arg;
     struct sg_error ignored;
 
-    if (r < 0 && b->state != BOX_ENDED)
+    if (r < 0 && b->state != SANDBOX_ENDED)
         err_set(&c->e, SG_ERR_LIMIT, -EAGAIN,
                 "the network was changed, but is not kept for a sandbox that replaces this one, "
                 "and could not be changed back: try again: %.200s",
@@ -90,7 +90,7 @@ static void on_taken_back(void *arg, struct box *b, int r, const struct sg_error
 
 static void take_back(struct network_change *c, int r, const struct sg_error *e)
 {
-    if (c->box->state == BOX_ENDED) {
+    if (c->sandbox->state == SANDBOX_ENDED) {
         err_set(&c->e, SG_ERR_NOT_FOUND, -ENOENT, "the sandbox has ended");
         finish(c, c->e.code, &c->e);
         return;
@@ -98,7 +98,7 @@ static void take_back(struct network_change *c, int r, const struct sg_error *e)
     /* Stale: it is being replaced, or its context ends. */
     err_set(&c->e, r == -ESTALE ? SG_ERR_LIMIT : e->kind, r == -ESTALE ? -EAGAIN : r,
             "the network is as it was, since the change could not be kept: %.400s", e->message);
-    box_set_network(c->box, steal_ptr(&c->before), c->allow_before, on_taken_back, c);
+    sandbox_set_network(c->sandbox, steal_ptr(&c->before), c->allow_before, on_taken_back, c);
 }
 
 static void on_kept(void *arg, const struct ctx_reply *reply)
@@ -111,7 +111,7 @@ static void on_kept(void *arg, const struct ctx_reply *reply)
         finish(c, 0, NULL);
 }
 
-static void on_in_force(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_in_force(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct network_change *c = arg;
     struct sg_error why;
@@ -125,14 +125,14 @@ static void on_in_force(void *arg, struct box *b, int r, const struct sg_error *
 
 static void begin(struct network_change *c)
 {
-    struct box *b = c->box;
+    struct sandbox *b = c->sandbox;
 
     c->before = json_incref(b->spec.network);
     c->allow_before = b->spec.allow_internet;
-    box_set_network(b, steal_ptr(&c->network), c->allow_internet, on_in_force, c);
+    sandbox_set_network(b, steal_ptr(&c->network), c->allow_internet, on_in_force, c);
 }
 
-void context_set_network(struct box *b, json_t *network, int allow_internet, box_done done,
+void context_set_network(struct sandbox *b, json_t *network, int allow_internet, sandbox_done done,
                          void *arg)
 {
     struct network_change **at = &b->front->contexts->changes, *c;
@@ -148,7 +148,7 @@ void context_set_network(struct box *b, json_t *network, int allow_internet, box
         return;
     }
     c = xcalloc(1, sizeof(*c));
-    *c = (struct network_change){.box = box_ref(b),
+    *c = (struct network_change){.sandbox = sandbox_ref(b),
                                  .network = network,
                                  .allow_internet = allow_internet,
                                  .done = done,

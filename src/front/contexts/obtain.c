@@ -5,7 +5,7 @@
 #include "lib/base/clock.h"
 #include "front/contexts/impl.h"
 #include "front/core/events.h"
-#include "front/core/outflow.h"
+#include "front/core/output_filter.h"
 #include "lib/log/log.h"
 
 #define ATTEMPTS_MAX 5 /* of one obtaining: others may end or replace the row meanwhile */
@@ -26,7 +26,7 @@ static struct waiter *take_first(struct context *c)
 
 static void waiter_free(struct waiter *w)
 {
-    box_unref(w->bring);
+    sandbox_unref(w->bring);
     free(w);
 }
 
@@ -34,7 +34,7 @@ static void tell_created(const struct context *c, const struct context_answer *a
 {
     event_emit(c->front, HAPPENED_CONTEXT_CREATED,
                &(struct event_about){.tenant = a->row->tenant,
-                                     .sandbox = a->box->id,
+                                     .sandbox_id = a->sandbox->id,
                                      .context = a->row->id,
                                      .conversation = a->row->conversation,
                                      .path = a->row->path,
@@ -44,13 +44,13 @@ static void tell_created(const struct context *c, const struct context_answer *a
 /* Tells one of them, who is out of the list, and forgets him. front: c may be gone. */
 static void tell_waiter(struct front *f, struct waiter *w, const struct context_answer *a)
 {
-    if (a->box) /* with its context, whose sandbox it is now */
-        deed_box(&w->deed, a->box);
+    if (a->sandbox) /* with its context, whose sandbox it is now */
+        operation_sandbox(&w->operation, a->sandbox);
     if (a->r == 0)
-        span_flag(w->deed.span, KEY_CREATED, a->created);
-    if (a->r == 0 && a->box && !a->created && !w->woken)
-        w->deed.label = "running";
-    deed_end(&w->deed, f, a->box, a->r, a->e, a->replaced ? "replaced" : NULL);
+        span_flag(w->operation.span, KEY_CREATED, a->created);
+    if (a->r == 0 && a->sandbox && !a->created && !w->woken)
+        w->operation.label = "running";
+    operation_end(&w->operation, f, a->sandbox, a->r, a->e, a->replaced ? "replaced" : NULL);
     w->done(w->arg, a);
     waiter_free(w);
 }
@@ -81,8 +81,8 @@ static void answer_all(struct context *c, const struct context_answer *answer)
         if (a.elsewhere)
             a.elsewhere = row.node_url;
     }
-    if (a.box)
-        box_ref(a.box);
+    if (a.sandbox)
+        sandbox_ref(a.sandbox);
     if (a.created)
         tell_created(c, &a);
     c->waiters = NULL;
@@ -96,7 +96,7 @@ static void answer_all(struct context *c, const struct context_answer *answer)
         a.report = NULL;
     }
     json_decref(report);
-    box_unref(a.box);
+    sandbox_unref(a.sandbox);
 }
 
 static void fail_all(struct context *c, int r, const struct sg_error *e)
@@ -109,7 +109,7 @@ static void succeed(struct context *c, bool created)
     c->told_ns = clock_ns();
     context_move_deadline(c);
     answer_all(c, &(struct context_answer){.row = &c->row,
-                                           .box = c->box,
+                                           .sandbox = c->sandbox,
                                            .created = created,
                                            .replaced = created && c->replacing,
                                            .kept_lost = created && c->kept_lost});
@@ -200,7 +200,7 @@ static void not_made(struct context *c, int r, const struct sg_error *e, const j
     struct front *f = c->front;
 
     memcpy(id, c->row.id, sizeof(id));
-    outflow_stored_message(
+    output_filter_stored_message(
         c->front, e->kind == SG_ERR_INTERNAL ? "the sandbox could not be made" : e->message,
         message, sizeof(message));
     s->ops->settle(s, c->tenant, id, c->front->contexts->node, NULL, message, NULL,
@@ -219,7 +219,7 @@ static void on_settled(void *arg, const struct ctx_reply *reply)
 
     if (reply->r == 0) {
         c->row = reply->rows[0];
-        if (c->box) {
+        if (c->sandbox) {
             succeed(c, true);
         } else { /* it has ended since */
             again(c);
@@ -228,16 +228,16 @@ static void on_settled(void *arg, const struct ctx_reply *reply)
     }
     /* The row is another's, or nobody can say whose: no sandbox without a row. If it was settled
      * and only the answer was lost, then it must not count as having this one. */
-    if (c->box && reply->r != -ESTALE)
-        lost_tell(c, c->box);
-    context_kill_box(c);
+    if (c->sandbox && reply->r != -ESTALE)
+        lost_tell(c, c->sandbox);
+    context_kill_sandbox(c);
     if (reply->r == -ESTALE)
         again(c);
     else
         fail_all(c, reply->r, &reply->e);
 }
 
-static void on_box(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_sandbox(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct context *c = arg;
     struct ctx_store *s = c->front->contexts->store;
@@ -251,7 +251,7 @@ static void on_box(void *arg, struct box *b, int r, const struct sg_error *e)
                    on_settled, c);
 }
 
-static void on_forked(void *arg, struct box *b, int r, const struct sg_error *e,
+static void on_forked(void *arg, struct sandbox *b, int r, const struct sg_error *e,
                       const json_t *report)
 {
     struct context *c = arg;
@@ -263,10 +263,10 @@ static void on_forked(void *arg, struct box *b, int r, const struct sg_error *e,
     }
     json_decref(c->report);
     c->report = report ? json_deep_copy(report) : NULL;
-    on_box(c, b, 0, NULL);
+    on_sandbox(c, b, 0, NULL);
 }
 
-static void create_from(struct context *c, struct box_spec *spec)
+static void create_from(struct context *c, struct sandbox_spec *spec)
 {
     const struct waiter *w = c->waiters;
     struct checkpoint *from = checkpoint_find(c->front, c->tenant, w->checkpoint);
@@ -277,11 +277,11 @@ static void create_from(struct context *c, struct box_spec *spec)
     struct sg_error e;
 
     if (from) {
-        deed_place(c->conversation, c->path);
-        box_create_from(c->front, spec, from, &ask, on_forked, c);
+        operation_place(c->conversation, c->path);
+        sandbox_create_from(c->front, spec, from, &ask, on_forked, c);
         return;
     }
-    box_spec_done(spec);
+    sandbox_spec_done(spec);
     err_set(&e, SG_ERR_GONE, -ESTALE, "checkpoint %s is gone: it was thinned away meanwhile",
             w->checkpoint);
     not_made(c, -ESTALE, &e, NULL, false);
@@ -290,13 +290,13 @@ static void create_from(struct context *c, struct box_spec *spec)
 /* It takes its place if it still runs; if not, all stays as it was. */
 static void bring(struct context *c)
 {
-    struct box *b = c->waiters->bring;
+    struct sandbox *b = c->waiters->bring;
     struct sg_error e;
 
-    if (b->state != BOX_RUNNING)
-        b = c->box;
+    if (b->state != SANDBOX_RUNNING)
+        b = c->sandbox;
     if (b && strcmp(b->spec.context, c->row.id) == 0) {
-        on_box(c, b, 0, NULL);
+        on_sandbox(c, b, 0, NULL);
         return;
     }
     err_set(&e, SG_ERR_NOT_FOUND, -ENOENT, "the context has ended");
@@ -305,7 +305,7 @@ static void bring(struct context *c)
 
 /* What the context was asked to be before counts, but for what this call says itself; and what
  * comes of both is kept. */
-static int apply_kept(struct context *c, struct box_spec *spec, struct sg_error *e)
+static int apply_kept(struct context *c, struct sandbox_spec *spec, struct sg_error *e)
 {
     const struct vault_key *key = c->front->contexts->key;
     bool said = true;
@@ -313,7 +313,7 @@ static int apply_kept(struct context *c, struct box_spec *spec, struct sg_error 
     c->kept_lost = c->kept && kept_apply(key, c->tenant, c->row.id, c->kept, spec, &said, e) < 0;
     if (c->kept_lost)
         log_with(
-            LEVEL_WARN, &(struct log_about){.layer = LAYER_INFRASTRUCTURE, .tenant = c->tenant},
+            LEVEL_WARN, &(struct log_about){.fault = FAULT_INFRASTRUCTURE, .tenant = c->tenant},
             "context %s gets a sandbox without the metadata, variables and network that it had: "
             "%s",
             c->row.id, e->message);
@@ -324,18 +324,18 @@ static int apply_kept(struct context *c, struct box_spec *spec, struct sg_error 
 /* What is done for a path is done for the first who waits. */
 static void create_for(struct context *c, struct waiter *w)
 {
-    char layer[ID_LEN + 1] = "";
+    char snapshot[ID_LEN + 1] = "";
     struct sg_error e = {0};
-    struct box_spec spec;
+    struct sandbox_spec spec;
 
     c->step = OBTAIN_CREATE;
     if (w->bring) {
         bring(c);
         return;
     }
-    int r = w->spec(w->arg, c->replacing ? c->row.template_id : NULL, &spec, layer, &e);
+    int r = w->spec(w->arg, c->replacing ? c->row.template_id : NULL, &spec, snapshot, &e);
     if (r == 0 && (r = apply_kept(c, &spec, &e)) < 0)
-        box_spec_done(&spec);
+        sandbox_spec_done(&spec);
     if (r < 0) {
         not_made(c, r, &e, NULL, false);
         return;
@@ -347,19 +347,20 @@ static void create_for(struct context *c, struct waiter *w)
         create_from(c, &spec);
         return;
     }
-    deed_place(c->conversation, c->path);
-    box_create(c->front, &spec, layer[0] ? layer : NULL, context_life_ms(c), on_box, c);
+    operation_place(c->conversation, c->path);
+    sandbox_create(c->front, &spec, snapshot[0] ? snapshot : NULL, context_life_ms(c), on_sandbox,
+                   c);
 }
 
 static void create(struct context *c)
 {
-    struct trace_ref before = deed_enter(&c->waiters->deed.trace);
-    char asked[ID_LEN + 1];
+    struct trace_ref before = operation_enter(&c->waiters->operation.trace);
+    char request_log[ID_LEN + 1];
 
-    deed_request(c->waiters->deed.request, asked);
+    operation_request(c->waiters->operation.request, request_log);
     create_for(c, c->waiters);
-    deed_request(asked, NULL);
-    deed_leave(&before);
+    operation_request(request_log, NULL);
+    operation_leave(&before);
 }
 
 /* ---- one that is there ---------------------------------------------------------------------- */
@@ -396,15 +397,15 @@ static void replace(struct context *c)
 
     limits_of(c, &limits);
     c->step = OBTAIN_REPLACE;
-    s->ops->replace(s, c->tenant, c->row.id, c->row.sandbox, c->front->contexts->node, &limits,
+    s->ops->replace(s, c->tenant, c->row.id, c->row.sandbox_id, c->front->contexts->node, &limits,
                     on_replaced, c);
 }
 
-static void on_awake(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_awake(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct context *c = arg;
 
-    if (b->state == BOX_ENDED) {
+    if (b->state == SANDBOX_ENDED) {
         replace(c);
     } else if (r == 0 || r == -EALREADY) {
         context_attach(c, b);
@@ -432,7 +433,7 @@ static void turn_away(struct context *c)
 
 static void found(struct context *c)
 {
-    const struct box *brought = c->waiters->bring;
+    const struct sandbox *brought = c->waiters->bring;
     struct context_answer a = {0};
     struct sg_error e;
 
@@ -441,23 +442,24 @@ static void found(struct context *c)
         return;
     }
     if (brought &&
-        (brought->state != BOX_RUNNING || strcmp(brought->spec.context, c->row.id) != 0)) {
+        (brought->state != SANDBOX_RUNNING || strcmp(brought->spec.context, c->row.id) != 0)) {
         turn_away(c);
         return;
     }
-    struct box *b = c->row.sandbox[0] ? box_get(c->front, c->tenant, c->row.sandbox) : NULL;
+    struct sandbox *b =
+        c->row.sandbox_id[0] ? sandbox_get(c->front, c->tenant, c->row.sandbox_id) : NULL;
     if (!b || strcmp(b->spec.context, c->row.id) != 0) {
         replace(c);
     } else if (brought) {
         context_attach(c, b); /* to end it when the other has its place */
         replace(c);
-    } else if (b->state != BOX_RUNNING || b->busy == BUSY_PAUSING) {
-        struct trace_ref before = deed_enter(&c->waiters->deed.trace);
+    } else if (b->state != SANDBOX_RUNNING || b->busy == BUSY_PAUSING) {
+        struct trace_ref before = operation_enter(&c->waiters->operation.trace);
         c->step = OBTAIN_WAKE;
         c->waiters->woken = true; /* resuming it is told of by itself */
-        box_resume(b, true, context_life_ms(c), on_awake, c);
-        deed_leave(&before);
-    } else if (box_is_breaking(b)) {
+        sandbox_resume(b, true, context_life_ms(c), on_awake, c);
+        operation_leave(&before);
+    } else if (sandbox_is_breaking(b)) {
         look_again_soon(c);
     } else {
         context_attach(c, b);
@@ -493,7 +495,7 @@ static void on_claimed(void *arg, const struct ctx_reply *reply)
         break;
     case CLAIM_NEW:
         /* One that this server had for the path belongs to a row that is over. */
-        context_kill_box(c);
+        context_kill_sandbox(c);
         c->replacing = false;
         free(steal_ptr(&c->kept));
         create(c);
@@ -555,7 +557,7 @@ static void claim(struct context *c)
                           .node = t->node,
                           .template_id =
                               w->template_id[0] ? w->template_id : settings->context_template,
-                          .in_use = context_used(c) ? c->box->id : NULL,
+                          .in_use = context_used(c) ? c->sandbox->id : NULL,
                           .ttl_ms = w->ttl_ms,
                           .default_ttl_ms = settings->context_ttl_ms,
                           .lease_ms = CONTEXT_LEASE_MS};
@@ -583,13 +585,13 @@ void context_obtain(struct front *f, const struct context_ask *ask, context_done
                          .last = ask->last,
                          .replay = ask->replay,
                          .files_do = ask->files_do,
-                         .bring = ask->bring ? box_ref(ask->bring) : NULL,
+                         .bring = ask->bring ? sandbox_ref(ask->bring) : NULL,
                          .done = done,
                          .arg = arg};
     if (ask->checkpoint)
         snprintf(w->checkpoint, sizeof(w->checkpoint), "%s", ask->checkpoint);
-    deed_begin(&w->deed, DEED_CONTEXT_GET);
-    deed_context(&w->deed, ask->tenant->id, ask->conversation, ask->path, NULL);
+    operation_begin(&w->operation, OPERATION_CONTEXT_GET);
+    operation_context(&w->operation, ask->tenant->id, ask->conversation, ask->path, NULL);
     if (ask->template_id)
         snprintf(w->template_id, sizeof(w->template_id), "%s", ask->template_id);
     while (*at)

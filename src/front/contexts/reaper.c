@@ -50,11 +50,11 @@ static void on_touched(void *arg, const struct ctx_reply *reply)
     if (same && reply->r == 0) {
         c->row = reply->rows[0];
         context_move_deadline(c);
-    } else if (same && reply->r == -ENOENT && c->box) {
+    } else if (same && reply->r == -ENOENT && c->sandbox) {
         /* Somebody else has ended it. */
         struct ctx_row row = c->row;
-        snprintf(row.sandbox, sizeof(row.sandbox), "%s", c->box->id);
-        context_end_box(c->front, &row, NULL, NULL);
+        snprintf(row.sandbox_id, sizeof(row.sandbox_id), "%s", c->sandbox->id);
+        context_end_sandbox(c->front, &row, NULL, NULL);
         return;
     } else if (same && reply->r < 0) {
         c->told_ns = c->heard_ns;
@@ -103,7 +103,7 @@ static bool clock_was_set(struct reaper *r)
 static void tell_work(struct context *c, void *arg)
 {
     (void)arg;
-    if (!c->box || !box_in_use(c->box) || c->step != OBTAIN_NONE)
+    if (!c->sandbox || !sandbox_in_use(c->sandbox) || c->step != OBTAIN_NONE)
         return;
     if (!c->telling)
         tell(c);
@@ -168,7 +168,7 @@ static void on_expired(void *arg, const struct ctx_reply *reply)
         log_line(LEVEL_WARN, "expired contexts cannot be looked for: %s", reply->e.message);
     r->more = reply->r == 0 && n >= r->front->settings.reap_batch;
     r->ended += n;
-    context_end_boxes(r->front, reply->rows, n, on_swept, r);
+    context_end_sandboxes(r->front, reply->rows, n, on_swept, r);
 }
 
 static void reap(struct reaper *r)
@@ -188,10 +188,10 @@ static void on_looked(void *arg, const struct ctx_reply *reply)
 
     c->checking = false;
     bool known = reply->r == 0 || reply->r == -ENOENT;
-    bool agrees = reply->r == 0 && reply->rows[0].status == CTX_READY && c->box &&
-                  strcmp(reply->rows[0].sandbox, c->box->id) == 0;
+    bool agrees = reply->r == 0 && reply->rows[0].status == CTX_READY && c->sandbox &&
+                  strcmp(reply->rows[0].sandbox_id, c->sandbox->id) == 0;
     if (known && !agrees && c->step == OBTAIN_NONE && c->told_ns == c->looked_ns)
-        context_kill_box(c);
+        context_kill_sandbox(c);
     context_drop_if_idle(c);
 }
 
@@ -200,7 +200,7 @@ static void look(struct context *c, void *arg)
     struct ctx_store *s = c->front->contexts->store;
 
     (void)arg;
-    if (!c->box || c->checking || c->step != OBTAIN_NONE ||
+    if (!c->sandbox || c->checking || c->step != OBTAIN_NONE ||
         ms_since(c->told_ns) < c->front->settings.reap_every_ms)
         return;
     c->checking = true;
@@ -217,7 +217,7 @@ struct stray {
 static void on_stray(void *arg, const struct ctx_reply *reply)
 {
     struct stray *x = arg;
-    struct box *b = box_find(x->front, x->id);
+    struct sandbox *b = sandbox_find(x->front, x->id);
     const struct ctx_row *row = reply->r == 0 ? &reply->rows[0] : NULL;
 
     struct context *path =
@@ -225,7 +225,7 @@ static void on_stray(void *arg, const struct ctx_reply *reply)
     bool made_now = path && path->step != OBTAIN_NONE; /* and soon to be attached, if it is its */
 
     if (b && !b->context && !made_now && (reply->r == 0 || reply->r == -ENOENT)) {
-        if (row && row->status == CTX_READY && strcmp(row->sandbox, b->id) == 0 &&
+        if (row && row->status == CTX_READY && strcmp(row->sandbox_id, b->id) == 0 &&
             strcmp(row->node, x->front->contexts->node) == 0) {
             struct context *c =
                 contexts_find_or_add(x->front, row->tenant, row->conversation, row->path);
@@ -235,19 +235,19 @@ static void on_stray(void *arg, const struct ctx_reply *reply)
                 context_attach(c, b);
             }
         } else {
-            log_sandbox(LEVEL_INFO, LAYER_SANDBOX, b->id, "its context is over: ended");
-            box_kill(b, NULL, NULL);
+            log_sandbox(LEVEL_INFO, FAULT_SANDBOX, b->id, "its context is over: ended");
+            sandbox_kill(b, NULL, NULL);
         }
     }
     free(x);
 }
 
-static bool find_stray(struct box *b, void *arg)
+static bool find_stray(struct sandbox *b, void *arg)
 {
     struct front *f = arg;
     struct ctx_store *s = f->contexts->store;
 
-    if (!b->spec.context[0] || b->context || b->state == BOX_STARTING || explorations_want(b))
+    if (!b->spec.context[0] || b->context || b->state == SANDBOX_STARTING || explorations_want(b))
         return true;
     struct stray *x = xcalloc(1, sizeof(*x));
     x->front = f;
@@ -265,7 +265,7 @@ static void on_reap(uv_timer_t *t)
     if (!r->front->contexts->recovered)
         return;
     contexts_each(r->front, look, NULL);
-    boxes_each(r->front, find_stray, r->front);
+    sandboxes_each(r->front, find_stray, r->front);
     lost_tell_again(r->front);
     if (clock_was_set(r))
         contexts_each(r->front, tell_work, NULL);
@@ -302,7 +302,7 @@ static void on_recovered(void *arg, const struct ctx_reply *reply)
     if (reply->r == 0) {
         t->recovered = true;
         log_recovered(reply);
-        boxes_each(r->front, find_stray, r->front);
+        sandboxes_each(r->front, find_stray, r->front);
     } else {
         t->why = reply->e;
         log_line(LEVEL_WARN, "contexts wait for their database: %s", reply->e.message);
@@ -316,7 +316,7 @@ struct alive {
     size_t n, cap;
 };
 
-static bool list_alive(struct box *b, void *arg)
+static bool list_alive(struct sandbox *b, void *arg)
 {
     struct alive *a = arg;
 
@@ -343,7 +343,7 @@ static void recover(struct reaper *r)
     if (t->recovered || r->recovering)
         return;
     r->recovering = true;
-    boxes_each(r->front, list_alive, &alive);
+    sandboxes_each(r->front, list_alive, &alive);
     t->store->ops->recover(t->store, t->node, alive.ids, alive.n, on_recovered, r);
     free(alive.ids);
 }

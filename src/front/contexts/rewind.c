@@ -1,6 +1,6 @@
 /* Back to a checkpoint, and which there are.
  *
- *   the row is touched --> its sandbox, woken if it must be --> box_rewind --> answered
+ *   the row is touched --> its sandbox, woken if it must be --> sandbox_rewind --> answered
  *
  * The sandbox stays the same one, so nothing of this is the store's: only that it was used. */
 #include <string.h>
@@ -14,18 +14,18 @@ struct rewinding {
     char message[CTX_NAME_MAX + 1], checkpoint[ID_LEN + 1]; /* one of them is "" */
     bool files_do;
     struct ctx_row row;
-    struct box *box; /* held */
-    struct deed deed;
+    struct sandbox *sandbox; /* held */
+    struct operation operation;
     context_done done;
     void *arg;
 };
 
 static void finish(struct rewinding *x, const struct context_answer *a)
 {
-    deed_end(&x->deed, x->front, x->box, a->r, a->e, NULL);
+    operation_end(&x->operation, x->front, x->sandbox, a->r, a->e, NULL);
     x->done(x->arg, a);
-    if (x->box)
-        context_release(x->box);
+    if (x->sandbox)
+        context_release(x->sandbox);
     free(x);
 }
 
@@ -34,34 +34,34 @@ static void on_rewound(void *arg, struct checkpoint *c, int r, const struct sg_e
 {
     struct rewinding *x = arg;
 
-    if (r == 0 && x->box->context)
-        x->box->context->unmarked[0] = '\0'; /* it can begin again */
+    if (r == 0 && x->sandbox->context)
+        x->sandbox->context->unmarked[0] = '\0'; /* it can begin again */
     finish(x, &(struct context_answer){.r = r,
                                        .e = e,
                                        .row = &x->row,
-                                       .box = x->box,
+                                       .sandbox = x->sandbox,
                                        .report = report,
                                        .checkpoint = r == 0 ? c : NULL});
 }
 
-static void on_ready(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_ready(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct rewinding *x = arg;
     struct checkpoint *c = NULL;
     struct sg_error wrong;
 
     if (r == 0) {
-        r = context_moment(b, x->message[0] ? x->message : NULL, x->checkpoint, &c, &wrong);
+        r = context_checkpoint(b, x->message[0] ? x->message : NULL, x->checkpoint, &c, &wrong);
         e = &wrong;
     }
     if (r < 0) {
         on_rewound(x, NULL, r, e, NULL);
         return;
     }
-    deed_box(&x->deed, b);
-    struct trace_ref before = deed_enter(&x->deed.trace);
-    box_rewind(b, c, x->files_do, on_rewound, x);
-    deed_leave(&before);
+    operation_sandbox(&x->operation, b);
+    struct trace_ref before = operation_enter(&x->operation.trace);
+    sandbox_rewind(b, c, x->files_do, on_rewound, x);
+    operation_leave(&before);
 }
 
 static void on_touched(void *arg, const struct context_answer *a)
@@ -74,7 +74,7 @@ static void on_touched(void *arg, const struct context_answer *a)
         return;
     }
     x->row = *a->row;
-    struct box *b = box_get(x->front, x->row.tenant, x->row.sandbox);
+    struct sandbox *b = sandbox_get(x->front, x->row.tenant, x->row.sandbox_id);
     if (!b || strcmp(b->spec.context, x->row.id) != 0) {
         int r = err_set(&e, SG_ERR_GONE, -ESTALE,
                         "the sandbox of this context is gone, and its checkpoints with it");
@@ -82,7 +82,7 @@ static void on_touched(void *arg, const struct context_answer *a)
         return;
     }
     context_hold(b);
-    x->box = b;
+    x->sandbox = b;
     context_when_ready(b, on_ready, x);
 }
 
@@ -94,7 +94,7 @@ void context_rewind(struct front *f, const char *tenant, const char *id,
     *x = (struct rewinding){.front = f, .files_do = to->files_do, .done = done, .arg = arg};
     snprintf(x->message, sizeof(x->message), "%s", to->message ? to->message : "");
     snprintf(x->checkpoint, sizeof(x->checkpoint), "%s", to->checkpoint ? to->checkpoint : "");
-    deed_begin(&x->deed, DEED_CONTEXT_REWIND);
+    operation_begin(&x->operation, OPERATION_CONTEXT_REWIND);
     context_touch(f, tenant, id, 0, on_touched, x);
 }
 
@@ -119,8 +119,8 @@ static void on_seen(void *arg, const struct ctx_reply *reply)
     const struct ctx_row *row = a.row = &reply->rows[0];
     bool active = row->status == CTX_CREATING || row->status == CTX_READY;
     if (active && !context_is_elsewhere(x->front, row, &a, &e)) {
-        struct box *b = box_get(x->front, row->tenant, row->sandbox);
-        a.box = b && strcmp(b->spec.context, row->id) == 0 ? b : NULL;
+        struct sandbox *b = sandbox_get(x->front, row->tenant, row->sandbox_id);
+        a.sandbox = b && strcmp(b->spec.context, row->id) == 0 ? b : NULL;
     }
     x->done(x->arg, &a);
 }

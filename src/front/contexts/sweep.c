@@ -17,7 +17,7 @@ struct sweep {
 
 static void pump(struct sweep *s);
 
-static void on_gone(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_gone(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct sweep *s = arg;
 
@@ -29,15 +29,15 @@ static void on_gone(void *arg, struct box *b, int r, const struct sg_error *e)
 
 static void end_one(struct sweep *s, const struct ctx_row *row)
 {
-    struct deed d;
+    struct operation d;
 
-    deed_begin(&d, DEED_CONTEXT_TERMINATE);
-    deed_context(&d, row->tenant, row->conversation, row->path, row->id);
-    struct trace_ref before = deed_enter(&d.trace);
+    operation_begin(&d, OPERATION_CONTEXT_TERMINATE);
+    operation_context(&d, row->tenant, row->conversation, row->path, row->id);
+    struct trace_ref before = operation_enter(&d.trace);
     context_tell_end(s->front, row, "expired");
-    context_end_box(s->front, row, on_gone, s);
-    deed_leave(&before);
-    deed_end(&d, s->front, NULL, 0, NULL, "expired");
+    context_end_sandbox(s->front, row, on_gone, s);
+    operation_leave(&before);
+    operation_end(&d, s->front, NULL, 0, NULL, "expired");
 }
 
 static void pump(struct sweep *s)
@@ -54,8 +54,8 @@ static void pump(struct sweep *s)
     free(s);
 }
 
-void context_end_boxes(struct front *f, const struct ctx_row *rows, size_t n,
-                       void (*done)(void *arg), void *arg)
+void context_end_sandboxes(struct front *f, const struct ctx_row *rows, size_t n,
+                           void (*done)(void *arg), void *arg)
 {
     struct sweep *s = xcalloc(1, sizeof(*s) + n * sizeof(s->rows[0]));
 

@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "front/core/asked.h"
+#include "front/core/request_log.h"
 #include "front/core/rate.h"
 #include "front/core/reply.h"
 
@@ -62,12 +62,12 @@ const struct store_tenant *auth_tenant(struct http_req *req)
         reply_error(req, 401, "Invalid API key: it is unknown or revoked");
         return NULL;
     }
-    asked_about(req, tenant.id, NULL);
+    request_log_about(req, tenant.id, NULL);
     if (s->tenant_rate > 0 && !rate_take(&requests, tenant.id, s->tenant_rate, s->tenant_rate)) {
         too_many(req, "requests of this tenant");
         return NULL;
     }
-    if (!asked_has_room(req))
+    if (!request_log_has_room(req))
         return NULL;
     return &tenant;
 }

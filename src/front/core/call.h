@@ -5,13 +5,13 @@
  * call_cancel came first: after that there is none, and the struct may be freed at once. */
 #pragma once
 
-#include "front/core/box.h"
+#include "front/core/sandbox.h"
 
 /* Status of a call whose sandbox was paused or has ended meanwhile. */
 #define CALL_GONE (-1)
 
 struct call {
-    struct box *box;
+    struct sandbox *sandbox;
     struct chan_stream *stream;
     void *owner;
     bool uncounted; /* the server's own doing: it is no use of the sandbox (usage.h) */
@@ -27,8 +27,8 @@ struct call {
 };
 
 /* The callbacks that can come must be set. -EPIPE: not running; -EAGAIN: too many at once; -E2BIG.
- * The box must outlive the call: take a reference. */
-int call_begin(struct call *c, struct box *b, enum chan_op op, const struct strbuf *request,
+ * The sandbox must outlive the call: take a reference. */
+int call_begin(struct call *c, struct sandbox *b, enum chan_op op, const struct strbuf *request,
                struct sg_error *e);
 /* No more callbacks. Harmless after the end, or if the call never began. */
 void call_cancel(struct call *c);
@@ -38,10 +38,10 @@ void call_eof(struct call *c);
 void call_control(struct call *c, enum chan_control what, const void *p, size_t len);
 void call_consumed(struct call *c, size_t len);
 /* Frames of several calls between these leave in one write. */
-void box_cork(struct box *b);
-void box_uncork(struct box *b);
+void sandbox_cork(struct sandbox *b);
+void sandbox_uncork(struct sandbox *b);
 
 /* link.c, for lifecycle.c: a channel to the agent. */
-struct link *link_new(struct box *b, int channel_fd);
+struct link *link_new(struct sandbox *b, int channel_fd);
 void link_free(struct link *l);       /* every call gets CALL_GONE */
 void link_drop_calls(struct link *l); /* the same, the channel stays: for a pause */

@@ -72,24 +72,25 @@ uint64_t checkpoint_disk_bytes(const struct checkpoint *c)
 
 /* ---- what a sandbox has, what a tenant has --------------------------------------------------- */
 
-struct lineage *lineage_find(struct front *f, const char *sandbox)
+struct lineage *lineage_find(struct front *f, const char *sandbox_id)
 {
     if (!f->checkpoints)
         return NULL;
-    for (struct lineage *l = f->checkpoints->lineages[bucket_of(sandbox)]; l; l = l->next)
-        if (strcmp(l->sandbox, sandbox) == 0)
+    for (struct lineage *l = f->checkpoints->lineages[bucket_of(sandbox_id)]; l; l = l->next)
+        if (strcmp(l->sandbox_id, sandbox_id) == 0)
             return l;
     return NULL;
 }
 
-static struct lineage *lineage_make(struct front *f, const char *sandbox)
+static struct lineage *lineage_make(struct front *f, const char *sandbox_id)
 {
-    struct lineage *l = lineage_find(f, sandbox), **at = &table_of(f)->lineages[bucket_of(sandbox)];
+    struct lineage *l = lineage_find(f, sandbox_id),
+                   **at = &table_of(f)->lineages[bucket_of(sandbox_id)];
 
     if (l)
         return l;
     l = xcalloc(1, sizeof *l);
-    memcpy(l->sandbox, sandbox, sizeof l->sandbox);
+    memcpy(l->sandbox_id, sandbox_id, sizeof l->sandbox_id);
     l->next = *at;
     *at = l;
     return l;
@@ -98,9 +99,9 @@ static struct lineage *lineage_make(struct front *f, const char *sandbox)
 /* Of a sandbox that lives it stays: what was thinned is asked for later. */
 static void lineage_drop_if_over(struct front *f, struct lineage *l)
 {
-    struct lineage **at = &f->checkpoints->lineages[bucket_of(l->sandbox)];
+    struct lineage **at = &f->checkpoints->lineages[bucket_of(l->sandbox_id)];
 
-    if (l->oldest || box_find(f, l->sandbox))
+    if (l->oldest || sandbox_find(f, l->sandbox_id))
         return;
     while (*at != l)
         at = &(*at)->next;
@@ -119,9 +120,9 @@ void lineage_remember_thinned(struct lineage *l, const char *label)
     l->n_thinned++;
 }
 
-bool checkpoint_was_thinned(struct front *f, const char *sandbox, const char *label)
+bool checkpoint_was_thinned(struct front *f, const char *sandbox_id, const char *label)
 {
-    const struct lineage *l = lineage_find(f, sandbox);
+    const struct lineage *l = lineage_find(f, sandbox_id);
 
     for (size_t i = 0; l && i < THINNED_MAX && l->thinned[i]; i++)
         if (strcmp(l->thinned[i], label) == 0)
@@ -178,7 +179,7 @@ void checkpoint_add(struct checkpoint *c)
     struct front *f = c->front;
     struct checkpoints *t = table_of(f);
     struct checkpoint **named = &t->named[bucket_of(c->name)];
-    struct checkpoint **at = &lineage_make(f, c->sandbox)->oldest;
+    struct checkpoint **at = &lineage_make(f, c->sandbox_id)->oldest;
 
     if (t->serial < c->serial)
         t->serial = c->serial;
@@ -196,7 +197,7 @@ void checkpoint_add(struct checkpoint *c)
 /* What came from it has come from what it came from. */
 static void hand_down(struct lineage *l, const struct checkpoint *c)
 {
-    struct box *b = box_find(c->front, c->sandbox);
+    struct sandbox *b = sandbox_find(c->front, c->sandbox_id);
 
     for (struct checkpoint *k = l->oldest; k; k = k->next)
         if (strcmp(k->parent, c->name) == 0)
@@ -215,7 +216,7 @@ static void without_kernels(struct checkpoint *c)
 void checkpoint_drop(struct checkpoint *c)
 {
     struct front *f = c->front;
-    struct lineage *l = lineage_find(f, c->sandbox);
+    struct lineage *l = lineage_find(f, c->sandbox_id);
     struct checkpoint **named = f->checkpoints ? &f->checkpoints->named[bucket_of(c->name)] : NULL;
 
     while (named && *named && *named != c)
@@ -244,7 +245,7 @@ static void order_forget(struct front *f, const char *name)
 {
     struct order o = {.op = ORDER_FORGET};
 
-    memcpy(o.layer, name, sizeof o.layer);
+    memcpy(o.snapshot, name, sizeof o.snapshot);
     warden_order(f, &o, -1, on_forgotten, NULL);
 }
 
@@ -254,7 +255,7 @@ void checkpoint_forget(struct checkpoint *c)
     checkpoint_drop(c);
 }
 
-void checkpoint_layer_forgotten(struct front *f, const char *name)
+void checkpoint_snapshot_forgotten(struct front *f, const char *name)
 {
     for (struct checkpoint *c = f->checkpoints ? f->checkpoints->named[bucket_of(name)] : NULL; c;
          c = c->next_named)
@@ -282,9 +283,9 @@ struct checkpoint *checkpoint_find(struct front *f, const char *tenant, const ch
     return c && strcmp(c->tenant, tenant) == 0 ? c : NULL;
 }
 
-struct checkpoint *checkpoint_labelled(struct front *f, const char *sandbox, const char *label)
+struct checkpoint *checkpoint_labelled(struct front *f, const char *sandbox_id, const char *label)
 {
-    struct lineage *l = lineage_find(f, sandbox);
+    struct lineage *l = lineage_find(f, sandbox_id);
     struct checkpoint *found = NULL;
 
     for (struct checkpoint *c = l ? l->oldest : NULL; c; c = c->next)
@@ -303,10 +304,10 @@ size_t checkpoints_count(const struct front *f)
     return n;
 }
 
-void checkpoints_each(struct front *f, const char *sandbox,
+void checkpoints_each(struct front *f, const char *sandbox_id,
                       bool (*fn)(struct checkpoint *c, void *arg), void *arg)
 {
-    struct lineage *l = lineage_find(f, sandbox);
+    struct lineage *l = lineage_find(f, sandbox_id);
 
     for (struct checkpoint *c = l ? l->oldest : NULL, *next; c; c = next) {
         next = c->next;
@@ -315,7 +316,7 @@ void checkpoints_each(struct front *f, const char *sandbox,
     }
 }
 
-const char *box_came_from(const struct box *b)
+const char *sandbox_came_from(const struct sandbox *b)
 {
     const struct lineage *l = lineage_find(b->front, b->id);
     const struct checkpoint *last = NULL;
@@ -335,13 +336,13 @@ void checkpoint_told(struct front *f, const struct order_answer *a, int note_fd)
     int r = note_fd < 0 ? -EPROTO : checkpoint_note_load(note_fd, c, &e);
 
     close_p(&note_fd);
-    memcpy(c->name, a->layer, sizeof c->name);
+    memcpy(c->name, a->snapshot, sizeof c->name);
     memcpy(c->tenant, a->tenant, sizeof c->tenant);
     c->kernels = (a->flags & TELL_KERNELS) != 0;
     c->memory_bytes = a->stats.memory_used;
     if (r < 0)
         log_line(LEVEL_WARN, "a checkpoint cannot be taken over: %s", e.message);
-    bool lost = c->kind == CHECKPOINT_LABEL && !box_find(f, c->sandbox);
+    bool lost = c->kind == CHECKPOINT_LABEL && !sandbox_find(f, c->sandbox_id);
     if (r < 0 || !id_valid(c->name) || c->kind == CHECKPOINT_FORK || lost)
         order_forget(f, c->name);
     else
@@ -359,7 +360,7 @@ bool checkpoint_had_kernels(const struct checkpoint *c)
 
 void checkpoint_told_lost(struct front *f, const struct order_answer *a)
 {
-    struct checkpoint *c = find(f, a->layer);
+    struct checkpoint *c = find(f, a->snapshot);
 
     if (c)
         without_kernels(c);
@@ -367,7 +368,7 @@ void checkpoint_told_lost(struct front *f, const struct order_answer *a)
 
 void checkpoint_told_gone(struct front *f, const struct order_answer *a)
 {
-    checkpoint_layer_forgotten(f, a->layer);
+    checkpoint_snapshot_forgotten(f, a->snapshot);
 }
 
 static void match_lineage(struct front *f, struct lineage *l)
@@ -387,7 +388,7 @@ void checkpoints_match_store(struct front *f)
     lineages_each(f, match_lineage);
 }
 
-void checkpoints_box_ended(struct box *b)
+void checkpoints_sandbox_ended(struct sandbox *b)
 {
     struct lineage *l = lineage_find(b->front, b->id);
 

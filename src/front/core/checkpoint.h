@@ -12,12 +12,12 @@
  *   ORDER_CREATE with STATE --> channel --> OP_KERNEL_ADOPT         a sandbox from it
  *   ORDER_REWIND --> OP_KERNEL_ADOPT                                going back
  *
- * A checkpoint is described to the warden in a note, JSON like a box's, so that a later front finds
- * it again. It goes with its sandbox unless it is a snapshot's. */
+ * A checkpoint is described to the warden in a note, JSON like a sandbox's, so that a later front
+ * finds it again. It goes with its sandbox unless it is a snapshot's. */
 #pragma once
 
 #include "lib/text/json.h"
-#include "front/core/box.h"
+#include "front/core/sandbox.h"
 
 #define CHECKPOINT_LABEL_MAX   256
 #define CHECKPOINT_WAIT_MAX_MS 600000
@@ -31,7 +31,7 @@ enum checkpoint_kind {
 struct checkpoint {
     struct front *front;
     char name[ID_LEN + 1], tenant[ID_LEN + 1];
-    char sandbox[ID_LEN + 1]; /* that it is of; it may be gone */
+    char sandbox_id[ID_LEN + 1]; /* that it is of; it may be gone */
     enum checkpoint_kind kind;
     char label[CHECKPOINT_LABEL_MAX + 1]; /* "": none */
     /* What the sandbox had come from: the one before, or the one it had gone back to; "". */
@@ -71,16 +71,16 @@ struct checkpoint_ask {
  * -EBUSY: the report lists what is in the way; -EDQUOT: the tenant's limits; -EOPNOTSUPP: not on
  * this host, and the report has the kernels as a sandbox with the files alone has them. bytes of a
  * durable one: c->front's store knows nothing of them yet: checkpoint_disk_bytes. */
-void box_checkpoint(struct box *b, const struct checkpoint_ask *ask, checkpoint_done done,
-                    void *arg);
+void sandbox_checkpoint(struct sandbox *b, const struct checkpoint_ask *ask, checkpoint_done done,
+                        void *arg);
 uint64_t checkpoint_disk_bytes(const struct checkpoint *c);
 /* One that still waits for a cell ends with -EBUSY, for something that would end the cell too. */
-void checkpoint_give_way(struct box *b);
+void checkpoint_give_way(struct sandbox *b);
 
 /* A sandbox with its files and kernels. Takes spec over. last: it is forgotten with that. `report`
- * says what came along. As box_create otherwise; the box is not in anybody's hands before its
- * kernels are. */
-typedef void (*fork_done)(void *arg, struct box *b, int r, const struct sg_error *e,
+ * says what came along. As sandbox_create otherwise; the sandbox is not in anybody's hands before
+ * its kernels are. */
+typedef void (*fork_done)(void *arg, struct sandbox *b, int r, const struct sg_error *e,
                           const json_t *report);
 struct fork_ask {
     uint64_t timeout_ms;
@@ -88,32 +88,32 @@ struct fork_ask {
     bool files_do; /* if its kernels are gone, its files alone will do; else -EOWNERDEAD */
     bool replay;   /* run the cells of other kernels again, with nothing to go out meanwhile */
 };
-void box_create_from(struct front *f, struct box_spec *spec, struct checkpoint *c,
-                     const struct fork_ask *ask, fork_done done, void *arg);
+void sandbox_create_from(struct front *f, struct sandbox_spec *spec, struct checkpoint *c,
+                         const struct fork_ask *ask, fork_done done, void *arg);
 
-/* Back to it: everything that runs in the box ends first. Those that were taken later stay.
+/* Back to it: everything that runs in the sandbox ends first. Those that were taken later stay.
  * -ENOENT, -EBUSY: what it is doing cannot be ended (it is being paused...). -EOWNERDEAD: its
  * kernels are gone, and nothing was done; with files_do it gets the files alone then. */
-void box_rewind(struct box *b, struct checkpoint *c, bool files_do, checkpoint_done done,
-                void *arg);
+void sandbox_rewind(struct sandbox *b, struct checkpoint *c, bool files_do, checkpoint_done done,
+                    void *arg);
 /* It has, or had, kernels that could be copied. */
 bool checkpoint_had_kernels(const struct checkpoint *c);
 
 /* NULL: there is none of that tenant. */
 struct checkpoint *checkpoint_find(struct front *f, const char *tenant, const char *name);
 /* The newest of a sandbox with that label; NULL. */
-struct checkpoint *checkpoint_labelled(struct front *f, const char *sandbox, const char *label);
+struct checkpoint *checkpoint_labelled(struct front *f, const char *sandbox_id, const char *label);
 /* Those of a sandbox that are no fork's and no snapshot's, oldest first, until fn says false. */
-void checkpoints_each(struct front *f, const char *sandbox,
+void checkpoints_each(struct front *f, const char *sandbox_id,
                       bool (*fn)(struct checkpoint *c, void *arg), void *arg);
 size_t checkpoints_count(const struct front *f); /* of all */
 void checkpoint_forget(struct checkpoint *c);
-/* The name of the one that a box has come from last; "": none that is known. */
-const char *box_came_from(const struct box *b);
+/* The name of the one that a sandbox has come from last; "": none that is known. */
+const char *sandbox_came_from(const struct sandbox *b);
 /* The serial of the last one that was taken. */
 uint64_t checkpoints_serial(struct front *f);
 /* Whether a sandbox had one of that label, or name, that did not stay. Of the last few hundred. */
-bool checkpoint_was_thinned(struct front *f, const char *sandbox, const char *label);
+bool checkpoint_was_thinned(struct front *f, const char *sandbox_id, const char *label);
 
 /* One, as JSON: {"checkpointId", "messageId" (the label; absent without), "parentId"?, "createdAt",
  * "memoryBytes", "kernels": bool, "current": bool}. current: the sandbox has come from this one
@@ -131,10 +131,10 @@ void checkpoint_told_gone(struct front *f, const struct order_answer *a);
 /* When the store is there: snapshots' checkpoints whose snapshot it does not know are forgotten. */
 void checkpoints_match_store(struct front *f);
 /* When all are told: sandboxes that an earlier front was taking back to one are taken there. */
-void boxes_finish_rewinds(struct front *f);
+void sandboxes_finish_rewinds(struct front *f);
 /* Once: from now on those that are too old are forgotten. */
 void checkpoints_watch_age(struct front *f);
-/* A box has ended: what goes with it is not there any more. */
-void checkpoints_box_ended(struct box *b);
+/* A sandbox has ended: what goes with it is not there any more. */
+void checkpoints_sandbox_ended(struct sandbox *b);
 /* A layer of that name was forgotten. */
-void checkpoint_layer_forgotten(struct front *f, const char *name);
+void checkpoint_snapshot_forgotten(struct front *f, const char *name);

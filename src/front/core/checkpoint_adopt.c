@@ -1,6 +1,6 @@
-/* OP_KERNEL_ADOPT: a box's contexts become those of a checkpoint. Copies of kernels are with the
- * agent by then; a context without one keeps its id and its directory, and its next cell says why
- * what it knew is gone. */
+/* OP_KERNEL_ADOPT: a sandbox's contexts become those of a checkpoint. Copies of kernels are with
+ * the agent by then; a context without one keeps its id and its directory, and its next cell says
+ * why what it knew is gone. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "front/core/identity.h"
 
 struct adopting {
-    struct box *box;
+    struct sandbox *sandbox;
     struct checkpoint *from;
     struct call call;
     const char *gone; /* why no kernel comes along; NULL: they do */
@@ -25,7 +25,7 @@ static void finish(struct adopting *a, int r, const struct sg_error *e)
 {
     a->done(a->arg, r, e, a->gone);
     checkpoint_unref(a->from);
-    box_unref(a->box);
+    sandbox_unref(a->sandbox);
     free(a);
 }
 
@@ -73,7 +73,7 @@ static void put_context(struct adopting *a, const json_t *entry, struct strbuf *
     wire_put_u32(q, carried ? (uint32_t)json_integer_value(json_object_get(entry, "pid")) : 0);
     wire_put_str(q, note);
     if (carried && !a->no_env)
-        identity_put_envs(a->box, NULL, NULL, q);
+        identity_put_envs(a->sandbox, NULL, NULL, q);
     else
         wire_put_u32(q, 0);
 }
@@ -101,17 +101,20 @@ static void ask(struct adopting *a)
         put_request(a, &q);
     }
     a->call = (struct call){.owner = a, .uncounted = true, .on_end = on_end};
-    r = call_begin(&a->call, a->box, OP_KERNEL_ADOPT, &q, &e);
+    r = call_begin(&a->call, a->sandbox, OP_KERNEL_ADOPT, &q, &e);
     if (r < 0)
         finish(a, r, &e);
 }
 
-void checkpoint_adopt(struct box *b, struct checkpoint *c, const char *gone, adopt_done done,
+void checkpoint_adopt(struct sandbox *b, struct checkpoint *c, const char *gone, adopt_done done,
                       void *arg)
 {
     struct adopting *a = xcalloc(1, sizeof *a);
 
-    *a = (struct adopting){
-        .box = box_ref(b), .from = checkpoint_ref(c), .gone = gone, .done = done, .arg = arg};
+    *a = (struct adopting){.sandbox = sandbox_ref(b),
+                           .from = checkpoint_ref(c),
+                           .gone = gone,
+                           .done = done,
+                           .arg = arg};
     ask(a);
 }

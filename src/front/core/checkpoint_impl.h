@@ -15,7 +15,7 @@ int checkpoint_say_lost(const struct checkpoint *c, struct sg_error *e);
 /* What is of one sandbox. */
 struct lineage {
     struct lineage *next;
-    char sandbox[ID_LEN + 1];
+    char sandbox_id[ID_LEN + 1];
     struct checkpoint *oldest;
     char *thinned[THINNED_MAX];
     size_t n_thinned; /* so far: a ring */
@@ -32,7 +32,7 @@ uint64_t checkpoints_next_serial(struct front *f, uint64_t after);
 void checkpoint_add(struct checkpoint *c);
 /* Out of the table, and nobody is told. Harmless if it is not there. */
 void checkpoint_drop(struct checkpoint *c);
-struct lineage *lineage_find(struct front *f, const char *sandbox);
+struct lineage *lineage_find(struct front *f, const char *sandbox_id);
 void lineage_remember_thinned(struct lineage *l, const char *label);
 void lineages_each(struct front *f, void (*fn)(struct front *f, struct lineage *l));
 /* What the kernels of all of a tenant's have in memory. */
@@ -63,15 +63,15 @@ json_t *report_kernels(const json_t *contexts, const char *gone);
 
 /* ---- checkpoint_take.c ----------------------------------------------------------------------- */
 
-/* The error of a box that does not run: -EBUSY if it is paused, -ENOENT if it has ended. */
-int checkpoint_no_box(const struct box *b, struct sg_error *e);
+/* The error of a sandbox that does not run: -EBUSY if it is paused, -ENOENT if it has ended. */
+int checkpoint_no_sandbox(const struct sandbox *b, struct sg_error *e);
 
 /* ---- checkpoint_adopt.c ---------------------------------------------------------------------- */
 
-/* Gives a box the contexts of a checkpoint. Called back exactly once; gone: kernels did not come
- * along, for that reason (static), or NULL. */
+/* Gives a sandbox the contexts of a checkpoint. Called back exactly once; gone: kernels did not
+ * come along, for that reason (static), or NULL. */
 typedef void (*adopt_done)(void *arg, int r, const struct sg_error *e, const char *gone);
-void checkpoint_adopt(struct box *b, struct checkpoint *c, const char *gone, adopt_done done,
+void checkpoint_adopt(struct sandbox *b, struct checkpoint *c, const char *gone, adopt_done done,
                       void *arg);
 
 /* ---- checkpoint_thin.c ----------------------------------------------------------------------- */
@@ -80,4 +80,4 @@ void checkpoint_adopt(struct box *b, struct checkpoint *c, const char *gone, ado
 void checkpoints_thin(struct front *f, struct lineage *l);
 /* Before one is taken that is to be kept: -EDQUOT if the tenant has no room, also when what can go
  * of this sandbox is gone. */
-int checkpoints_make_room(struct box *b, struct sg_error *e);
+int checkpoints_make_room(struct sandbox *b, struct sg_error *e);

@@ -1,6 +1,6 @@
 /* A checkpoint as the note that the warden keeps for the next front. It is in memory only, as a
- * box's is: directories and labels are the client's own. What the next front cannot have is left
- * out: cells for replay live and die with the front that recorded them. */
+ * sandbox's is: directories and labels are the client's own. What the next front cannot have is
+ * left out: cells for replay live and die with the front that recorded them. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,7 +22,7 @@ int checkpoint_note_save(const struct checkpoint *c, struct sg_error *e)
 {
     AUTO(close_p) int fd = memfd_create("sandglass-checkpoint", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     json_t *note =
-        json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:O}", "sandbox", c->sandbox, "kind",
+        json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:O}", "sandbox", c->sandbox_id, "kind",
                   kinds[c->kind], "label", c->label, "parent", c->parent, "serial",
                   (json_int_t)c->serial, "atMs", (json_int_t)c->at_ms, "contexts", c->contexts);
     AUTO(free_p) char *text = note ? json_dumps(note, JSON_COMPACT) : NULL;
@@ -89,7 +89,7 @@ static int take_kind(const json_t *note, enum checkpoint_kind *ret)
 static int take(const json_t *note, struct checkpoint *c)
 {
     json_t *contexts = json_object_get(note, "contexts");
-    int r = take_text(note, "sandbox", c->sandbox, sizeof c->sandbox);
+    int r = take_text(note, "sandbox", c->sandbox_id, sizeof c->sandbox_id);
 
     if (r == 0)
         r = take_text(note, "label", c->label, sizeof c->label);
@@ -97,7 +97,7 @@ static int take(const json_t *note, struct checkpoint *c)
         r = take_text(note, "parent", c->parent, sizeof c->parent);
     if (r == 0)
         r = take_kind(note, &c->kind);
-    if (r < 0 || !id_valid(c->sandbox) || !contexts_valid(contexts))
+    if (r < 0 || !id_valid(c->sandbox_id) || !contexts_valid(contexts))
         return -EINVAL;
     json_int_t serial = json_integer_value(json_object_get(note, "serial"));
     c->serial = serial > 0 ? (uint64_t)serial : 0;

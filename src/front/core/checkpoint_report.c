@@ -239,7 +239,7 @@ void report_put(struct json *j, const json_t *report)
 
 void checkpoint_put(struct json *j, const struct checkpoint *c)
 {
-    const struct box *b = box_find(c->front, c->sandbox);
+    const struct sandbox *b = sandbox_find(c->front, c->sandbox_id);
     char at[CLOCK_TEXT_LEN];
 
     clock_text(c->at_ms, at);
@@ -261,7 +261,7 @@ void checkpoint_put(struct json *j, const struct checkpoint *c)
     jw_key(j, "kernels");
     jw_bool(j, c->kernels);
     jw_key(j, "current");
-    jw_bool(j, b && strcmp(box_came_from(b), c->name) == 0);
+    jw_bool(j, b && strcmp(sandbox_came_from(b), c->name) == 0);
     jw_object_end(j);
 }
 

@@ -13,51 +13,51 @@
 #include "lib/channel/wire.h"
 #include "front/core/call.h"
 #include "front/core/checkpoint_impl.h"
-#include "front/core/deed.h"
+#include "front/core/operation.h"
 #include "front/core/lifecycle.h"
 #include "front/core/replay.h"
 #include "front/core/warden.h"
 #include "front/store/store.h"
 
 struct taking {
-    struct box *box;
+    struct sandbox *sandbox;
     struct checkpoint *made; /* what it will be */
     struct call hold;
     uint64_t wait_ms;
     bool durable, files_only, one;
-    bool begun;   /* the box is busy with it */
+    bool begun;   /* the sandbox is busy with it */
     bool ordered; /* the warden will answer */
     bool loose;   /* the store has its name on the list of loose layers */
-    struct deed deed;
+    struct operation operation;
     checkpoint_done done;
     void *arg;
 };
 
 static void finish(struct taking *t, int r, const struct sg_error *e, const json_t *report)
 {
-    struct box *b = t->box;
+    struct sandbox *b = t->sandbox;
 
     call_cancel(&t->hold);
     if (b->taking == t)
         b->taking = NULL;
     if (r < 0 && t->loose)
-        store_layer_gone(b->front->store, t->made->name);
-    /* First, so that whoever asked can do something else with the box at once. */
+        store_snapshot_gone(b->front->store, t->made->name);
+    /* First, so that whoever asked can do something else with the sandbox at once. */
     if (t->begun && b->busy == BUSY_CHECKPOINT)
-        box_settled(b);
+        sandbox_settled(b);
     if (r == 0 && t->made->kind == CHECKPOINT_FORK)
-        deed_drop(&t->deed); /* it is a step of the fork, which tells of itself */
+        operation_drop(&t->operation); /* it is a step of the fork, which tells of itself */
     else
-        deed_end(&t->deed, b->front, b, r, e, NULL);
+        operation_end(&t->operation, b->front, b, r, e, NULL);
     t->done(t->arg, r < 0 ? NULL : t->made, r, e, report);
     checkpoint_unref(t->made);
-    box_unref(b);
+    sandbox_unref(b);
     free(t);
 }
 
-int checkpoint_no_box(const struct box *b, struct sg_error *e)
+int checkpoint_no_sandbox(const struct sandbox *b, struct sg_error *e)
 {
-    if (b->state == BOX_PAUSED || b->busy == BUSY_PAUSING)
+    if (b->state == SANDBOX_PAUSED || b->busy == BUSY_PAUSING)
         return err_set(e, SG_ERR_GONE, -EBUSY, "Sandbox '%s' is paused; resume it first", b->id);
     return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "the sandbox has ended");
 }
@@ -93,28 +93,28 @@ static void save(struct taking *t)
 {
     struct order o = {.op = ORDER_SAVE};
 
-    memcpy(o.layer, t->made->name, sizeof o.layer);
-    warden_order(t->box->front, &o, -1, on_saved, t);
+    memcpy(o.snapshot, t->made->name, sizeof o.snapshot);
+    warden_order(t->sandbox->front, &o, -1, on_saved, t);
 }
 
 static void taken(struct taking *t, const struct order_answer *a, const json_t *broker)
 {
     struct checkpoint *c = t->made;
-    struct box *b = t->box;
+    struct sandbox *b = t->sandbox;
     struct sg_error e = {0};
 
     c->at_ms = clock_wall_ms();
     c->memory_bytes = a->stats.memory_used;
     c->kernels = report_mark_carried(c->contexts, broker) > 0 && (a->flags & TELL_KERNELS) != 0;
     checkpoint_add(c);
-    if (b->state == BOX_ENDED && c->kind != CHECKPOINT_SNAPSHOT) {
-        int r = checkpoint_no_box(b, &e);
+    if (b->state == SANDBOX_ENDED && c->kind != CHECKPOINT_SNAPSHOT) {
+        int r = checkpoint_no_sandbox(b, &e);
         checkpoint_forget(c);
         finish(t, r, &e, NULL);
         return;
     }
-    box_log_add(&b->log, LOG_INFO, LAYER_SANDBOX, 0, "Checkpoint %s taken, %u us", c->name,
-                a->paused_usec);
+    sandbox_log_add(&b->log, LOG_INFO, FAULT_SANDBOX, 0, "Checkpoint %s taken, %u us", c->name,
+                    a->paused_usec);
     if (c->kind == CHECKPOINT_LABEL)
         checkpoints_thin(b->front, lineage_find(b->front, b->id));
     if (t->durable)
@@ -158,7 +158,7 @@ static void name_kernels(const json_t *contexts, struct order *o)
 static void order(struct taking *t)
 {
     struct checkpoint *c = t->made;
-    struct box *b = t->box;
+    struct sandbox *b = t->sandbox;
     struct sg_error e = {0};
     struct order o;
     int note;
@@ -167,18 +167,18 @@ static void order(struct taking *t)
         json_array_clear(c->contexts);
     c->cells = replay_of(b, c->contexts);
     c->serial = checkpoints_next_serial(b->front, b->spec.checkpoint_serial);
-    snprintf(c->parent, sizeof c->parent, "%s", box_came_from(b));
+    snprintf(c->parent, sizeof c->parent, "%s", sandbox_came_from(b));
     c->at_ms = clock_wall_ms();
     note = checkpoint_note_save(c, &e);
     if (note < 0) {
         finish(t, note, &e, NULL);
         return;
     }
-    box_order(b, ORDER_CHECKPOINT, &o);
+    sandbox_order(b, ORDER_CHECKPOINT, &o);
     o.flags = c->kind == CHECKPOINT_SNAPSHOT ? ORDER_KEEP
               : c->kind == CHECKPOINT_FORK   ? ORDER_SOON | (t->one ? ORDER_LAST : 0)
                                              : 0;
-    memcpy(o.layer, c->name, sizeof o.layer);
+    memcpy(o.snapshot, c->name, sizeof o.snapshot);
     name_kernels(c->contexts, &o);
     t->ordered = true;
     b->taking = NULL;
@@ -225,7 +225,7 @@ static void on_hold_end(struct call *call, int status, const char *message, cons
     if (t->ordered)
         return;
     if (status == CALL_GONE) {
-        r = checkpoint_no_box(t->box, &e);
+        r = checkpoint_no_sandbox(t->sandbox, &e);
     } else if (status == EBUSY) {
         r = err_set(&e, SG_ERR_GONE, -EBUSY, "a cell runs in the sandbox");
         report = report_cell_in_the_way(message);
@@ -248,33 +248,33 @@ static void hold(struct taking *t)
     wire_put_u64(&q, t->wait_ms);
     t->hold = (struct call){
         .owner = t, .uncounted = true, .on_event = on_hold_event, .on_end = on_hold_end};
-    r = call_begin(&t->hold, t->box, OP_KERNEL_HOLD, &q, &e);
+    r = call_begin(&t->hold, t->sandbox, OP_KERNEL_HOLD, &q, &e);
     if (r == -EPIPE)
-        r = checkpoint_no_box(t->box, &e);
+        r = checkpoint_no_sandbox(t->sandbox, &e);
     if (r < 0)
         finish(t, r, &e, NULL);
 }
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-static void begin(void *arg, struct box *b, int r, const struct sg_error *unused)
+static void begin(void *arg, struct sandbox *b, int r, const struct sg_error *unused)
 {
     struct taking *t = arg;
     struct checkpoint *c = t->made;
     struct sg_error e = {0};
 
     (void)unused;
-    if (b->state != BOX_RUNNING) {
-        finish(t, checkpoint_no_box(b, &e), &e, NULL);
+    if (b->state != SANDBOX_RUNNING) {
+        finish(t, checkpoint_no_sandbox(b, &e), &e, NULL);
         return;
     }
     if (b->busy != BUSY_NO) {
-        box_when_settled(b, begin, t);
+        sandbox_when_settled(b, begin, t);
         return;
     }
     r = c->kind == CHECKPOINT_FORK ? 0 : checkpoints_make_room(b, &e);
     if (r == 0 && t->durable) {
-        r = store_layer_loose(b->front->store, c->name, &e);
+        r = store_snapshot_loose(b->front->store, c->name, &e);
         t->loose = r == 0;
     }
     if (r < 0) {
@@ -287,7 +287,7 @@ static void begin(void *arg, struct box *b, int r, const struct sg_error *unused
     hold(t);
 }
 
-void checkpoint_give_way(struct box *b)
+void checkpoint_give_way(struct sandbox *b)
 {
     struct sg_error e = {0};
 
@@ -298,14 +298,14 @@ void checkpoint_give_way(struct box *b)
                &e, NULL);
 }
 
-void box_checkpoint(struct box *b, const struct checkpoint_ask *ask, checkpoint_done done,
-                    void *arg)
+void sandbox_checkpoint(struct sandbox *b, const struct checkpoint_ask *ask, checkpoint_done done,
+                        void *arg)
 {
     struct taking *t = xcalloc(1, sizeof *t);
     struct checkpoint *c = checkpoint_new(b->front);
     struct sg_error e = {0};
 
-    *t = (struct taking){.box = box_ref(b),
+    *t = (struct taking){.sandbox = sandbox_ref(b),
                          .made = c,
                          .wait_ms = ask->wait_ms,
                          .durable = ask->durable,
@@ -313,8 +313,8 @@ void box_checkpoint(struct box *b, const struct checkpoint_ask *ask, checkpoint_
                          .one = ask->one,
                          .done = done,
                          .arg = arg};
-    deed_begin(&t->deed, DEED_CHECKPOINT);
-    deed_box(&t->deed, b);
+    operation_begin(&t->operation, OPERATION_CHECKPOINT);
+    operation_sandbox(&t->operation, b);
     c->kind = ask->kind;
     c->contexts = json_array();
     if (ask->name)
@@ -323,7 +323,7 @@ void box_checkpoint(struct box *b, const struct checkpoint_ask *ask, checkpoint_
         id_random(c->name);
     snprintf(c->label, sizeof c->label, "%s", ask->label ? ask->label : "");
     memcpy(c->tenant, b->spec.tenant, sizeof c->tenant);
-    memcpy(c->sandbox, b->id, sizeof c->sandbox);
+    memcpy(c->sandbox_id, b->id, sizeof c->sandbox_id);
     if (c->kind == CHECKPOINT_LABEL && !b->front->settings.checkpoints) {
         int r = err_set(&e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
                         "checkpoints are switched off on this server (setting checkpoints)");

@@ -102,7 +102,7 @@ void checkpoints_thin(struct front *f, struct lineage *l)
     }
 }
 
-int checkpoints_make_room(struct box *b, struct sg_error *e)
+int checkpoints_make_room(struct sandbox *b, struct sg_error *e)
 {
     struct front *f = b->front;
     uint64_t limit = f->settings.checkpoint_memory;

@@ -1,6 +1,6 @@
 /* What is made of a checkpoint: sandboxes, and the one it is of as it was then.
  *
- *   ORDER_CREATE, STATE --> the box has a channel --> adopt --> (replay, its policy) --> told
+ *   ORDER_CREATE, STATE --> the sandbox has a channel --> adopt --> (replay, its policy) --> told
  *   ORDER_REWIND --> adopt --> told
  */
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "front/core/call.h"
 #include "front/core/checkpoint_impl.h"
-#include "front/core/deed.h"
+#include "front/core/operation.h"
 #include "front/core/egress.h"
 #include "front/core/identity.h"
 #include "front/core/lifecycle.h"
@@ -41,7 +41,7 @@ static bool misses_kernels(const struct checkpoint *c, const char *gone, bool fi
 
 struct making {
     struct checkpoint *from;
-    struct box *box;
+    struct sandbox *sandbox;
     struct fork_ask ask;
     json_t *report;
     bool *failed_at_once; /* while it is being ordered: nothing was, if this is set */
@@ -51,7 +51,7 @@ struct making {
 
 static void made(struct making *m, int r, const struct sg_error *e)
 {
-    struct box *b = m->box;
+    struct sandbox *b = m->sandbox;
     struct sg_error lost;
 
     if (r == -EOWNERDEAD) {
@@ -71,33 +71,33 @@ static void made(struct making *m, int r, const struct sg_error *e)
     if (m->failed_at_once)
         *m->failed_at_once = true;
     if (r < 0 && b)
-        box_kill(b, NULL, NULL);
+        sandbox_kill(b, NULL, NULL);
     if (r == 0) {
         b->spec.unfinished = false;
-        box_note_changed(b);
+        sandbox_note_changed(b);
     }
     m->done(m->arg, r < 0 ? NULL : b, r, e, m->report);
     json_decref(m->report);
     checkpoint_unref(m->from);
-    box_unref(b);
+    sandbox_unref(b);
     free(m);
 }
 
-static void on_time(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_time(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     (void)b;
     made(arg, r, e);
 }
 
 /* Its time begins now. */
-static void on_policy(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_policy(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct making *m = arg;
 
     if (r < 0)
         made(m, r, e);
     else
-        box_set_timeout(b, m->ask.timeout_ms, false, on_time, m);
+        sandbox_set_timeout(b, m->ask.timeout_ms, false, on_time, m);
 }
 
 static void on_replayed(void *arg, int r, const struct sg_error *e)
@@ -108,8 +108,8 @@ static void on_replayed(void *arg, int r, const struct sg_error *e)
         made(m, r, e);
         return;
     }
-    m->box->closed = false;
-    box_apply_network(m->box, on_policy, m);
+    m->sandbox->closed = false;
+    sandbox_apply_network(m->sandbox, on_policy, m);
 }
 
 static void on_adopted(void *arg, int r, const struct sg_error *e, const char *gone)
@@ -124,17 +124,17 @@ static void on_adopted(void *arg, int r, const struct sg_error *e, const char *g
     }
     /* Nobody waits for it; whoever comes later finds it done. Until now the copies had more
      * urgent things to do. */
-    identity_write(m->box);
+    identity_write(m->sandbox);
     m->report = report_kernels(m->from->contexts, gone);
-    if (m->box->spec.interpreter && (gone || !m->box->has_copies))
-        box_warm_kernel(m->box);
+    if (m->sandbox->spec.interpreter && (gone || !m->sandbox->has_copies))
+        sandbox_warm_kernel(m->sandbox);
     if (m->ask.replay)
-        replay_run(m->box, m->from, m->report, on_replayed, m);
+        replay_run(m->sandbox, m->from, m->report, on_replayed, m);
     else
         made(m, 0, NULL);
 }
 
-static void on_made(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_made(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct making *m = arg;
 
@@ -142,21 +142,21 @@ static void on_made(void *arg, struct box *b, int r, const struct sg_error *e)
         made(m, r, e);
         return;
     }
-    m->box = box_ref(b);
+    m->sandbox = sandbox_ref(b);
     checkpoint_adopt(b, m->from, b->has_copies ? NULL : REASON_GONE, on_adopted, m);
 }
 
-void box_create_from(struct front *f, struct box_spec *spec, struct checkpoint *c,
-                     const struct fork_ask *ask, fork_done done, void *arg)
+void sandbox_create_from(struct front *f, struct sandbox_spec *spec, struct checkpoint *c,
+                         const struct fork_ask *ask, fork_done done, void *arg)
 {
     struct making *m = xcalloc(1, sizeof *m);
     bool last = ask->last && c->uses == 0, failed = false;
-    struct box_make make = {.layer = c->name,
-                            .timeout_ms = ask->timeout_ms + (ask->replay ? REPLAY_MS : 0),
-                            .flags = ORDER_STATE | (last ? ORDER_LAST : 0) |
-                                     (ask->files_do ? 0 : ORDER_WHOLE),
-                            .came_from = c->kind == CHECKPOINT_FORK ? c->parent : c->name,
-                            .closed = ask->replay};
+    struct sandbox_make make = {.snapshot = c->name,
+                                .timeout_ms = ask->timeout_ms + (ask->replay ? REPLAY_MS : 0),
+                                .flags = ORDER_STATE | (last ? ORDER_LAST : 0) |
+                                         (ask->files_do ? 0 : ORDER_WHOLE),
+                                .came_from = c->kind == CHECKPOINT_FORK ? c->parent : c->name,
+                                .closed = ask->replay};
 
     *m = (struct making){.from = checkpoint_ref(c),
                          .ask = *ask,
@@ -165,7 +165,7 @@ void box_create_from(struct front *f, struct box_spec *spec, struct checkpoint *
                          .arg = arg};
     c->uses++;
     checkpoint_ref(c);
-    box_make(f, spec, &make, on_made, m);
+    sandbox_make(f, spec, &make, on_made, m);
     if (!failed)
         m->failed_at_once = NULL;
     if (last && !failed)
@@ -176,11 +176,12 @@ void box_create_from(struct front *f, struct box_spec *spec, struct checkpoint *
 }
 
 struct warm {
-    box_done done;
+    sandbox_done done;
     void *arg;
 };
 
-static void on_warm(void *arg, struct box *b, int r, const struct sg_error *e, const json_t *report)
+static void on_warm(void *arg, struct sandbox *b, int r, const struct sg_error *e,
+                    const json_t *report)
 {
     AUTO(free_p) struct warm *w = arg;
 
@@ -188,10 +189,10 @@ static void on_warm(void *arg, struct box *b, int r, const struct sg_error *e, c
     w->done(w->arg, b, r, e);
 }
 
-bool box_create_warm(struct front *f, struct box_spec *spec, const char *layer, uint64_t timeout_ms,
-                     box_done done, void *arg)
+bool sandbox_create_warm(struct front *f, struct sandbox_spec *spec, const char *snapshot,
+                         uint64_t timeout_ms, sandbox_done done, void *arg)
 {
-    struct checkpoint *c = checkpoint_find(f, spec->tenant, layer);
+    struct checkpoint *c = checkpoint_find(f, spec->tenant, snapshot);
     struct fork_ask ask = {.timeout_ms = timeout_ms, .files_do = true};
     struct warm *w;
 
@@ -199,17 +200,17 @@ bool box_create_warm(struct front *f, struct box_spec *spec, const char *layer, 
         return false;
     w = xcalloc(1, sizeof *w);
     *w = (struct warm){.done = done, .arg = arg};
-    box_create_from(f, spec, c, &ask, on_warm, w);
+    sandbox_create_from(f, spec, c, &ask, on_warm, w);
     return true;
 }
 
 /* ---- going back ------------------------------------------------------------------------------ */
 
 struct rewinding {
-    struct box *box;
+    struct sandbox *sandbox;
     struct checkpoint *to;
     bool begun, files_do;
-    struct deed deed;
+    struct operation operation;
     json_t *report;
     checkpoint_done done;
     void *arg;
@@ -217,27 +218,27 @@ struct rewinding {
 
 /* A front that is killed on the way leaves a sandbox without the kernels that have come for it: the
  * next one goes the way once more. */
-static void note_goes_back(struct box *b, const char *name)
+static void note_goes_back(struct sandbox *b, const char *name)
 {
-    if (b->state == BOX_ENDED || strcmp(b->spec.goes_back, name) == 0)
+    if (b->state == SANDBOX_ENDED || strcmp(b->spec.goes_back, name) == 0)
         return;
     snprintf(b->spec.goes_back, sizeof b->spec.goes_back, "%s", name);
-    box_note_changed(b);
+    sandbox_note_changed(b);
 }
 
 static void back(struct rewinding *w, int r, const struct sg_error *e)
 {
-    struct box *b = w->box;
+    struct sandbox *b = w->sandbox;
 
     if (r < 0)
         note_goes_back(b, "");
     if (w->begun && b->busy == BUSY_CHECKPOINT)
-        box_settled(b);
-    deed_end(&w->deed, b->front, b, r, e, NULL);
+        sandbox_settled(b);
+    operation_end(&w->operation, b->front, b, r, e, NULL);
     w->done(w->arg, r < 0 ? NULL : w->to, r, e, w->report);
     json_decref(w->report);
     checkpoint_unref(w->to);
-    box_unref(b);
+    sandbox_unref(b);
     free(w);
 }
 
@@ -250,7 +251,7 @@ static void on_installed(void *arg)
 static void on_rewound_adopted(void *arg, int r, const struct sg_error *e, const char *gone)
 {
     struct rewinding *w = arg;
-    struct box *b = w->box;
+    struct sandbox *b = w->sandbox;
     struct sg_error ended;
 
     if (r < 0) {
@@ -267,15 +268,15 @@ static void on_rewound_adopted(void *arg, int r, const struct sg_error *e, const
         return;
     }
     if (b->spec.interpreter && gone)
-        box_warm_kernel(b);
+        sandbox_warm_kernel(b);
     snprintf(b->spec.checkpoint, sizeof b->spec.checkpoint, "%s", w->to->name);
     b->spec.checkpoint_serial = checkpoints_serial(b->front);
     note_goes_back(b, "");
     replay_forget_all(b);
-    if (strcmp(b->id, w->to->sandbox) != 0)
+    if (strcmp(b->id, w->to->sandbox_id) != 0)
         identity_write(b);
-    box_log_add(&b->log, LOG_INFO, LAYER_SANDBOX, 0, "Sandbox went back to checkpoint %s",
-                w->to->name);
+    sandbox_log_add(&b->log, LOG_INFO, FAULT_SANDBOX, 0, "Sandbox went back to checkpoint %s",
+                    w->to->name);
     egress_install(b, on_installed, w);
 }
 
@@ -288,17 +289,17 @@ static void on_rewound(void *arg, const struct order_answer *a, int fd)
     close_p(&fd);
     if (r == -EOWNERDEAD) {
         checkpoint_say_lost(w->to, &e);
-    } else if (r == -ENOENT && w->box->state != BOX_ENDED) {
+    } else if (r == -ENOENT && w->sandbox->state != SANDBOX_ENDED) {
         r = err_set(&e, SG_ERR_GONE, -ESTALE, "checkpoint %s is not there any more", w->to->name);
     }
     if (r < 0)
         back(w, r, &e);
     else
-        checkpoint_adopt(w->box, w->to, a->flags & TELL_KERNELS ? NULL : REASON_GONE,
+        checkpoint_adopt(w->sandbox, w->to, a->flags & TELL_KERNELS ? NULL : REASON_GONE,
                          on_rewound_adopted, w);
 }
 
-static void begin(void *arg, struct box *b, int r, const struct sg_error *unused)
+static void begin(void *arg, struct sandbox *b, int r, const struct sg_error *unused)
 {
     struct rewinding *w = arg;
     struct sg_error e = {0};
@@ -310,38 +311,42 @@ static void begin(void *arg, struct box *b, int r, const struct sg_error *unused
         return;
     }
     checkpoint_give_way(b);
-    if (b->state != BOX_RUNNING) {
-        back(w, checkpoint_no_box(b, &e), &e);
+    if (b->state != SANDBOX_RUNNING) {
+        back(w, checkpoint_no_sandbox(b, &e), &e);
         return;
     }
     if (b->busy != BUSY_NO) {
-        box_when_settled(b, begin, w);
+        sandbox_when_settled(b, begin, w);
         return;
     }
     b->busy = BUSY_CHECKPOINT;
     w->begun = true;
     note_goes_back(b, w->to->name);
-    box_order(b, ORDER_REWIND, &o);
-    memcpy(o.layer, w->to->name, sizeof o.layer);
+    sandbox_order(b, ORDER_REWIND, &o);
+    memcpy(o.snapshot, w->to->name, sizeof o.snapshot);
     o.flags = w->files_do ? 0 : ORDER_WHOLE;
     warden_order(b->front, &o, -1, on_rewound, w);
 }
 
-void box_rewind(struct box *b, struct checkpoint *c, bool files_do, checkpoint_done done, void *arg)
+void sandbox_rewind(struct sandbox *b, struct checkpoint *c, bool files_do, checkpoint_done done,
+                    void *arg)
 {
     struct rewinding *w = xcalloc(1, sizeof *w);
 
-    *w = (struct rewinding){
-        .box = box_ref(b), .to = checkpoint_ref(c), .files_do = files_do, .done = done, .arg = arg};
-    deed_begin(&w->deed, DEED_REWIND);
-    deed_box(&w->deed, b);
+    *w = (struct rewinding){.sandbox = sandbox_ref(b),
+                            .to = checkpoint_ref(c),
+                            .files_do = files_do,
+                            .done = done,
+                            .arg = arg};
+    operation_begin(&w->operation, OPERATION_REWIND);
+    operation_sandbox(&w->operation, b);
     begin(w, b, 0, NULL);
 }
 
 /* One that another front began. The warden may be at it still, and takes no second order then. */
 struct finishing {
     uv_timer_t timer;
-    struct box *box;
+    struct sandbox *sandbox;
     char name[ID_LEN + 1];
     unsigned tries;
 };
@@ -350,7 +355,7 @@ static void on_timer_closed(uv_handle_t *h)
 {
     struct finishing *x = h->data;
 
-    box_unref(x->box);
+    sandbox_unref(x->sandbox);
     free(x);
 }
 
@@ -367,9 +372,9 @@ static void on_finished(void *arg, struct checkpoint *c, int r, const struct sg_
         return;
     }
     if (r < 0) {
-        note_goes_back(x->box, "");
-        box_log_add(&x->box->log, LOG_ERROR, LAYER_INFRASTRUCTURE, 0, "Sandbox did not go back: %s",
-                    e->message);
+        note_goes_back(x->sandbox, "");
+        sandbox_log_add(&x->sandbox->log, LOG_ERROR, FAULT_INFRASTRUCTURE, 0,
+                        "Sandbox did not go back: %s", e->message);
     }
     uv_close((uv_handle_t *)&x->timer, on_timer_closed);
 }
@@ -377,16 +382,16 @@ static void on_finished(void *arg, struct checkpoint *c, int r, const struct sg_
 static void on_again(uv_timer_t *t)
 {
     struct finishing *x = t->data;
-    struct checkpoint *c = checkpoint_find(x->box->front, x->box->spec.tenant, x->name);
+    struct checkpoint *c = checkpoint_find(x->sandbox->front, x->sandbox->spec.tenant, x->name);
     struct sg_error e = {0};
 
     if (c) /* what ran has ended by then, and nobody waits who could be told */
-        box_rewind(x->box, c, true, on_finished, x);
+        sandbox_rewind(x->sandbox, c, true, on_finished, x);
     else
         on_finished(x, NULL, err_set(&e, SG_ERR_GONE, -ESTALE, "the checkpoint is gone"), &e, NULL);
 }
 
-static bool finish_one(struct box *b, void *arg)
+static bool finish_one(struct sandbox *b, void *arg)
 {
     struct finishing *x;
 
@@ -394,7 +399,7 @@ static bool finish_one(struct box *b, void *arg)
     if (!b->spec.goes_back[0])
         return true;
     x = xcalloc(1, sizeof *x);
-    x->box = box_ref(b);
+    x->sandbox = sandbox_ref(b);
     x->timer.data = x;
     memcpy(x->name, b->spec.goes_back, sizeof x->name);
     uv_timer_init(b->front->loop, &x->timer);
@@ -402,7 +407,7 @@ static bool finish_one(struct box *b, void *arg)
     return true;
 }
 
-void boxes_finish_rewinds(struct front *f)
+void sandboxes_finish_rewinds(struct front *f)
 {
-    boxes_each(f, finish_one, NULL);
+    sandboxes_each(f, finish_one, NULL);
 }

@@ -7,7 +7,7 @@
 #include "lib/base/fd.h"
 #include "wire/guard.h"
 #include "front/core/lifecycle.h"
-#include "front/core/outflow.h"
+#include "front/core/output_filter.h"
 #include "front/core/secret_text.h"
 #include "front/core/secrets_use.h"
 #include "front/core/warden.h"
@@ -33,7 +33,7 @@ static bool has_all_traffic(const json_t *list)
     return false;
 }
 
-static bool denies_by_default(const struct front *f, const struct box_spec *s)
+static bool denies_by_default(const struct front *f, const struct sandbox_spec *s)
 {
     if (has_all_traffic(json_object_get(s->network, "denyOut")))
         return true;
@@ -42,7 +42,7 @@ static bool denies_by_default(const struct front *f, const struct box_spec *s)
     return s->allow_internet == 0;
 }
 
-static bool is_blocked(const struct front *f, const struct box_spec *s)
+static bool is_blocked(const struct front *f, const struct sandbox_spec *s)
 {
     return denies_by_default(f, s) && json_array_size(json_object_get(s->network, "allowOut")) == 0;
 }
@@ -58,7 +58,7 @@ static bool is_name(const char *entry)
     return last[strspn(last, "0123456789")] != '\0';
 }
 
-static bool wants_fakes(const struct front *f, const struct box_spec *s)
+static bool wants_fakes(const struct front *f, const struct sandbox_spec *s)
 {
     const json_t *allow = json_object_get(s->network, "allowOut");
     bool names = false;
@@ -98,7 +98,7 @@ static json_t *copy_rules(json_t *rules)
     return copy;
 }
 
-static json_t *make_document(struct front *f, const char *id, const struct box_spec *s)
+static json_t *make_document(struct front *f, const char *id, const struct sandbox_spec *s)
 {
     const struct settings *set = &f->settings;
     json_t *proxy = json_object_get(s->network, "egressProxy");
@@ -110,7 +110,7 @@ static json_t *make_document(struct front *f, const char *id, const struct box_s
         copy_list(allow), "deny",
         allows_all ? json_array() : copy_list(json_object_get(s->network, "denyOut")), "fakeIp",
         wants_fakes(f, s), "rules", copy_rules(json_object_get(s->network, "rules")), "sanitise",
-        sanitise_mode_name(outflow_mode_of(f, s->tenant, s->context[0] != '\0')), "flows",
+        sanitise_mode_name(output_filter_mode_of(f, s->tenant, s->context[0] != '\0')), "flows",
         (int)set->egress_flows, "flowRate", (int)set->egress_flow_rate, "bytes",
         (json_int_t)set->egress_bytes);
 
@@ -121,7 +121,7 @@ static json_t *make_document(struct front *f, const char *id, const struct box_s
     return d;
 }
 
-int egress_document(struct front *f, const char *id, const struct box_spec *s, int *ret_fd,
+int egress_document(struct front *f, const char *id, const struct sandbox_spec *s, int *ret_fd,
                     struct sg_error *e)
 {
     AUTO(close_p) int fd = -1;
@@ -167,7 +167,7 @@ static json_t *secret_of(json_t *list, const char *name)
 }
 
 /* The variables as they were given: those that have a placeholder name their secret again. */
-static json_t *named_again(const struct box_spec *s)
+static json_t *named_again(const struct sandbox_spec *s)
 {
     json_t *envs = json_deep_copy(s->envs), *entry, *value;
     const char *name;
@@ -182,7 +182,7 @@ static json_t *named_again(const struct box_spec *s)
 }
 
 /* What the variables and `network` name. Placeholders that the sandbox has already stay. */
-static int gather(struct front *f, const struct box_spec *s, const json_t *network,
+static int gather(struct front *f, const struct sandbox_spec *s, const json_t *network,
                   json_t **ret_envs, json_t **ret_secrets, struct sg_error *e)
 {
     json_t *envs = named_again(s), *secrets = NULL, *entry;
@@ -204,7 +204,7 @@ static int gather(struct front *f, const struct box_spec *s, const json_t *netwo
     return 0;
 }
 
-int egress_prepare(struct front *f, struct box_spec *s, struct sg_error *e)
+int egress_prepare(struct front *f, struct sandbox_spec *s, struct sg_error *e)
 {
     json_t *envs, *secrets;
     int r = gather(f, s, s->network, &envs, &secrets, e);
@@ -218,7 +218,7 @@ int egress_prepare(struct front *f, struct box_spec *s, struct sg_error *e)
     return 0;
 }
 
-void egress_forget_placeholders(struct box_spec *s)
+void egress_forget_placeholders(struct sandbox_spec *s)
 {
     json_t *envs = named_again(s);
 
@@ -237,16 +237,16 @@ struct network {
 };
 
 struct change {
-    struct box *box;
+    struct sandbox *sandbox;
     struct network before; /* nothing in it: this is no change of these */
     const json_t *now;     /* never looked into: it tells whether another has come meanwhile */
-    box_done done;
+    sandbox_done done;
     void *arg;
     int r;
     struct sg_error e;
 };
 
-static void swap_network(struct box_spec *s, struct network *n)
+static void swap_network(struct sandbox_spec *s, struct network *n)
 {
     struct network old = {s->network, s->secrets, s->allow_internet};
 
@@ -260,18 +260,18 @@ static void swap_network(struct box_spec *s, struct network *n)
 static void change_end(void *arg)
 {
     struct change *c = arg;
-    struct box *b = c->box;
+    struct sandbox *b = c->sandbox;
 
     if (c->r < 0 && c->now && b->spec.network == c->now) {
         swap_network(&b->spec, &c->before);
-        box_note_changed(b);
+        sandbox_note_changed(b);
     }
     if (c->done)
         c->done(c->arg, b, c->r, &c->e);
     json_decref(c->before.fields);
     json_decref(c->before.secrets);
     free(c);
-    box_unref(b);
+    sandbox_unref(b);
 }
 
 static void on_policy(void *arg, const struct order_answer *a, int fd)
@@ -285,17 +285,17 @@ static void on_policy(void *arg, const struct order_answer *a, int fd)
     if (c->r < 0)
         change_end(c);
     else
-        egress_install(c->box, change_end, c);
+        egress_install(c->sandbox, change_end, c);
 }
 
-/* The box's spec as it is now becomes what counts. before: taken over; NULL: it stays. */
-static void apply(struct box *b, const struct network *before, box_done done, void *arg)
+/* The sandbox's spec as it is now becomes what counts. before: taken over; NULL: it stays. */
+static void apply(struct sandbox *b, const struct network *before, sandbox_done done, void *arg)
 {
     struct change *c = xcalloc(1, sizeof *c);
     struct order o;
     int fd = -1;
 
-    *c = (struct change){.box = box_ref(b), .done = done, .arg = arg};
+    *c = (struct change){.sandbox = sandbox_ref(b), .done = done, .arg = arg};
     if (before) {
         c->before = *before;
         c->now = b->spec.network;
@@ -306,13 +306,14 @@ static void apply(struct box *b, const struct network *before, box_done done, vo
         change_end(c);
         return;
     }
-    box_note_changed(b);
-    box_order(b, ORDER_POLICY, &o);
+    sandbox_note_changed(b);
+    sandbox_order(b, ORDER_POLICY, &o);
     o.flags = fd >= 0 ? ORDER_NETWORK : 0;
     warden_order(b->front, &o, fd, on_policy, c);
 }
 
-void box_set_network(struct box *b, json_t *network, int allow_internet, box_done done, void *arg)
+void sandbox_set_network(struct sandbox *b, json_t *network, int allow_internet, sandbox_done done,
+                         void *arg)
 {
     struct network next = {.fields = network, .allow_internet = allow_internet};
     json_t *envs;
@@ -329,7 +330,7 @@ void box_set_network(struct box *b, json_t *network, int allow_internet, box_don
     apply(b, &next, done, arg);
 }
 
-void box_apply_network(struct box *b, box_done done, void *arg)
+void sandbox_apply_network(struct sandbox *b, sandbox_done done, void *arg)
 {
     apply(b, NULL, done, arg);
 }
@@ -350,7 +351,7 @@ static json_t *without(const json_t *secrets, const char *name)
     return left;
 }
 
-static bool renew_secret(struct box *b, void *arg)
+static bool renew_secret(struct sandbox *b, void *arg)
 {
     const struct secret_change *s = arg;
     json_t *envs = NULL, *secrets;
@@ -372,5 +373,5 @@ void egress_secret_changed(struct front *f, const char *tenant, const char *name
 {
     struct secret_change s = {.tenant = tenant, .name = name};
 
-    boxes_each(f, renew_secret, &s);
+    sandboxes_each(f, renew_secret, &s);
 }

@@ -1,5 +1,5 @@
-/* What a sandbox may reach: from what its client asked for (box_spec.network, allow_internet) to
- * the document that the guard reads (wire/policy_document.h), and what the sandbox needs to live
+/* What a sandbox may reach: from what its client asked for (sandbox_spec.network, allow_internet)
+ * to the document that the guard reads (wire/policy_document.h), and what the sandbox needs to live
  * with it.
  *
  *   create, PUT network, a secret that changed --> document --> the warden (ORDER_CREATE,
@@ -14,26 +14,27 @@
  * has in their place. */
 #pragma once
 
-#include "front/core/box.h"
+#include "front/core/sandbox.h"
 
 /* Before the spec is noted: secrets that variables and rules name are looked up, and variables get
  * placeholders. SG_ERR_INVALID names what is unknown. */
-int egress_prepare(struct front *f, struct box_spec *s, struct sg_error *e);
+int egress_prepare(struct front *f, struct sandbox_spec *s, struct sg_error *e);
 /* A copy of a sandbox's spec is another's: its variables name secrets again. */
-void egress_forget_placeholders(struct box_spec *s);
+void egress_forget_placeholders(struct sandbox_spec *s);
 /* The document as a memfd in *ret_fd; -1: nothing goes out. */
-int egress_document(struct front *f, const char *id, const struct box_spec *s, int *ret_fd,
+int egress_document(struct front *f, const char *id, const struct sandbox_spec *s, int *ret_fd,
                     struct sg_error *e);
 /* The certificate inside, if it has rules or secrets; done is called once, perhaps before this
  * returns. What fails is in the sandbox's log: its traffic is inspected nevertheless, and its
  * programs refuse the certificate. */
-void egress_install(struct box *b, void (*done)(void *arg), void *arg);
+void egress_install(struct sandbox *b, void (*done)(void *arg), void *arg);
 /* Variables of programs in it, as an object to be decref'ed; NULL if it needs none. */
-json_t *egress_envs(const struct box_spec *s);
+json_t *egress_envs(const struct sandbox_spec *s);
 
 /* Another network for a running sandbox; takes `network` over. Answered when it is in force. */
-void box_set_network(struct box *b, json_t *network, int allow_internet, box_done done, void *arg);
+void sandbox_set_network(struct sandbox *b, json_t *network, int allow_internet, sandbox_done done,
+                         void *arg);
 /* The policy that its spec has is put in force: of one that was made without. */
-void box_apply_network(struct box *b, box_done done, void *arg);
+void sandbox_apply_network(struct sandbox *b, sandbox_done done, void *arg);
 /* struct front's on_secret_changed: sandboxes that use it get its new value. */
 void egress_secret_changed(struct front *f, const char *tenant, const char *name);

@@ -16,7 +16,7 @@
 #define PEM_MAX      8192
 
 struct install {
-    struct box *box;
+    struct sandbox *sandbox;
     void (*done)(void *arg);
     void *arg;
     char pem[PEM_MAX];
@@ -26,7 +26,7 @@ struct install {
     size_t writing; /* files that are */
 };
 
-json_t *egress_envs(const struct box_spec *s)
+json_t *egress_envs(const struct sandbox_spec *s)
 {
     if (json_object_size(json_object_get(s->network, "rules")) == 0 &&
         json_array_size(s->secrets) == 0)
@@ -42,15 +42,15 @@ static void install_end(struct install *i)
     void *arg = i->arg;
 
     strbuf_done(&i->bundle);
-    box_unref(i->box);
+    sandbox_unref(i->sandbox);
     free(i);
     done(arg);
 }
 
 static void complain(struct install *i, const char *what)
 {
-    box_log_add(&i->box->log, LOG_WARN, LAYER_INFRASTRUCTURE, 0,
-                "The certificate for inspected traffic could not be installed: %s", what);
+    sandbox_log_add(&i->sandbox->log, LOG_WARN, FAULT_INFRASTRUCTURE, 0,
+                    "The certificate for inspected traffic could not be installed: %s", what);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -106,7 +106,7 @@ static void write_file(struct install *i, const char *path, char *text)
     p->call.uncounted = true;
     p->call.on_end = on_written;
     p->call.on_credit = pour;
-    if (call_begin(&p->call, i->box, OP_FILE_WRITE, &q, NULL) < 0) {
+    if (call_begin(&p->call, i->sandbox, OP_FILE_WRITE, &q, NULL) < 0) {
         free(p->text);
         free(p);
         return;
@@ -136,12 +136,12 @@ static void write_all(struct install *i)
     strbuf_addf(&i->bundle, "%s%s%s", BEGIN_MARK, i->pem, END_MARK);
     snprintf(hashed, sizeof hashed, CERTIFICATES "%s.0", i->hash);
     i->writing = 1; /* ours, until all are begun */
-    box_cork(i->box);
+    sandbox_cork(i->sandbox);
     if (!i->bundle.truncated)
         write_file(i, BUNDLE, strbuf_detach(&i->bundle, NULL));
     write_file(i, BESIDE, xstrdup(i->pem));
     write_file(i, hashed, xstrdup(i->pem));
-    box_uncork(i->box);
+    sandbox_uncork(i->sandbox);
     if (--i->writing == 0)
         install_end(i);
 }
@@ -191,7 +191,7 @@ static void read_bundle(struct install *i)
                             .on_data = on_bundle_data,
                             .on_event = on_bundle_event,
                             .on_end = on_bundle};
-    if (call_begin(&i->read, i->box, OP_FILE_READ, &q, NULL) < 0) {
+    if (call_begin(&i->read, i->sandbox, OP_FILE_READ, &q, NULL) < 0) {
         complain(i, "the sandbox is not there");
         install_end(i);
     }
@@ -219,7 +219,7 @@ static void on_certificate(void *arg, int r, const void *payload, size_t len, in
     read_bundle(i);
 }
 
-static json_t *inspected_names(const struct box_spec *s)
+static json_t *inspected_names(const struct sandbox_spec *s)
 {
     json_t *names = json_array(), *rules = json_object_get(s->network, "rules"), *entry, *host;
     const char *domain;
@@ -231,7 +231,7 @@ static json_t *inspected_names(const struct box_spec *s)
     return names;
 }
 
-void egress_install(struct box *b, void (*done)(void *arg), void *arg)
+void egress_install(struct sandbox *b, void (*done)(void *arg), void *arg)
 {
     json_t *names = inspected_names(&b->spec), *question;
     struct install *i;
@@ -246,7 +246,7 @@ void egress_install(struct box *b, void (*done)(void *arg), void *arg)
     text = json_dumps(question, JSON_COMPACT);
     json_decref(question);
     i = xcalloc(1, sizeof *i);
-    *i = (struct install){.box = box_ref(b), .done = done, .arg = arg};
+    *i = (struct install){.sandbox = sandbox_ref(b), .done = done, .arg = arg};
     guard_ask(b->front, ASK_CA, b->spec.tenant, b->id, text, strlen(text), on_certificate, i);
     free(text);
 }

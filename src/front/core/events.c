@@ -279,7 +279,7 @@ static char *write_json(uint64_t id, int64_t ms, enum event_kind kind,
     put(&j, "type", event_kind_text(kind), DETAIL_MAX);
     put(&j, "time", time, DETAIL_MAX);
     put(&j, "tenantId", about->tenant, ID_LEN);
-    put(&j, "sandboxId", about->sandbox, ID_LEN);
+    put(&j, "sandboxId", about->sandbox_id, ID_LEN);
     put(&j, "contextId", about->context, ID_LEN);
     put(&j, "conversationId", about->conversation, DETAIL_MAX);
     put(&j, "pathId", about->path, DETAIL_MAX);

@@ -48,7 +48,7 @@ int event_types_parse(const char *what, const char *text, uint32_t *ret, struct 
 /* What it is about; NULL: that does not apply. */
 struct event_about {
     const char *tenant;
-    const char *sandbox, *context, *conversation, *path, *agent;
+    const char *sandbox_id, *context, *conversation, *path, *agent;
     const char *reason; /* one word: killed, expired, died, failed... */
     const char *detail; /* a sentence, or the target of what was blocked */
     const char *request;

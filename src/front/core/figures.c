@@ -38,13 +38,13 @@ struct states {
     unsigned running, paused, stored;
 };
 
-static bool count_box(struct box *b, void *arg)
+static bool count_sandbox(struct sandbox *b, void *arg)
 {
     struct states *s = arg;
 
-    s->running += b->state == BOX_RUNNING;
-    s->paused += b->state == BOX_PAUSED && !b->stored;
-    s->stored += b->state == BOX_PAUSED && b->stored;
+    s->running += b->state == SANDBOX_RUNNING;
+    s->paused += b->state == SANDBOX_PAUSED && !b->stored;
+    s->stored += b->state == SANDBOX_PAUSED && b->stored;
     return true;
 }
 
@@ -54,7 +54,7 @@ static void set_own(struct front *f)
     struct order_process p;
     uint64_t written, suppressed;
 
-    boxes_each(f, count_box, &s);
+    sandboxes_each(f, count_sandbox, &s);
     figure_set(FIG_SANDBOXES, "running", s.running);
     figure_set(FIG_SANDBOXES, "paused", s.paused);
     figure_set(FIG_SANDBOXES, "stored", s.stored);

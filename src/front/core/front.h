@@ -4,8 +4,8 @@
  *   server/   main, and which part a request belongs to
  *   e2b/      the control plane          envd/     port 49983 of a sandbox
  *   forward/  every other port           interpreter/  port 49999
- *   front/    what those stand on: sandboxes (box.h), calls to agents (call.h), orders (warden.h),
- *             keys (auth.h) */
+ *   front/    what those stand on: sandboxes (sandbox.h), calls to agents (call.h), orders
+ * (warden.h), keys (auth.h) */
 #pragma once
 
 #include <jansson.h>
@@ -17,13 +17,13 @@
 
 struct store;
 struct warden;
-struct boxes;
-struct box;
+struct sandboxes;
+struct sandbox;
 struct contexts;
 struct checkpoints;
 struct agents;
 struct guard_link;
-struct outflow_patterns;
+struct output_filter_patterns;
 
 struct front {
     uv_loop_t *loop;
@@ -32,13 +32,14 @@ struct front {
     struct http_server *http;
     struct store *store;
     struct warden *warden;
-    struct guard_link *guard;          /* front/core/guard.h; NULL until there was one */
-    struct outflow_patterns *patterns; /* front/core/outflow.h: what is taken out of what is said */
-    struct boxes *boxes;
+    struct guard_link *guard; /* front/core/guard.h; NULL until there was one */
+    struct output_filter_patterns
+        *patterns; /* front/core/output filter.h: what is taken out of what is said */
+    struct sandboxes *sandboxes;
     struct contexts *contexts;
-    struct checkpoints *checkpoints;     /* front/core/checkpoint.h; NULL until there was one */
-    struct agents *agents;               /* front/acp/agents.h; NULL until there was one */
-    void (*on_box_ended)(struct box *b); /* it is out of the table; NULL if nobody asks */
+    struct checkpoints *checkpoints; /* front/core/checkpoint.h; NULL until there was one */
+    struct agents *agents;           /* front/acp/agents.h; NULL until there was one */
+    void (*on_sandbox_ended)(struct sandbox *b); /* it is out of the table; NULL if nobody asks */
     /* A secret of the tenant has another value or other hosts, or is gone; NULL if nobody asks. */
     void (*on_secret_changed)(struct front *f, const char *tenant, const char *name);
     bool draining;

@@ -14,13 +14,13 @@ static void on_written(struct call *c, int status, const char *message, const vo
 {
     (void)result, (void)len;
     if (status > 0)
-        box_log_add(&c->box->log, LOG_WARN, LAYER_INFRASTRUCTURE, 0, "%s could not be written: %s",
-                    (const char *)c->owner, message);
-    box_unref(c->box);
+        sandbox_log_add(&c->sandbox->log, LOG_WARN, FAULT_INFRASTRUCTURE, 0,
+                        "%s could not be written: %s", (const char *)c->owner, message);
+    sandbox_unref(c->sandbox);
     free(c);
 }
 
-static void write_file(struct box *b, const char *path, const char *text)
+static void write_file(struct sandbox *b, const char *path, const char *text)
 {
     struct call *c = xcalloc(1, sizeof *c);
     AUTO(strbuf_done) struct strbuf q = {0};
@@ -38,18 +38,18 @@ static void write_file(struct box *b, const char *path, const char *text)
         free(c);
         return;
     }
-    box_ref(b);
+    sandbox_ref(b);
     call_send(c, 0, text, strlen(text));
     call_eof(c);
 }
 
-void identity_write(struct box *b)
+void identity_write(struct sandbox *b)
 {
-    box_cork(b);
+    sandbox_cork(b);
     write_file(b, DIR "E2B_SANDBOX", "true");
     write_file(b, DIR "E2B_SANDBOX_ID", b->id);
     write_file(b, DIR "E2B_TEMPLATE_ID", b->spec.template_id);
-    box_uncork(b);
+    sandbox_uncork(b);
 }
 
 void envs_put(json_t *envs, struct strbuf *request)
@@ -88,7 +88,7 @@ void envs_put_traced(json_t *envs, const struct trace_ref *trace, struct strbuf 
     json_decref(all);
 }
 
-void identity_put_envs(const struct box *b, const struct trace_ref *trace, json_t *more,
+void identity_put_envs(const struct sandbox *b, const struct trace_ref *trace, json_t *more,
                        struct strbuf *request)
 {
     json_t *all = json_pack("{s:s, s:s, s:s}", "E2B_SANDBOX", "true", "E2B_SANDBOX_ID", b->id,

@@ -5,17 +5,17 @@
 #include <string.h>
 
 #include "front/core/checkpoint.h"
-#include "front/core/deed.h"
+#include "front/core/operation.h"
 #include "front/core/lifecycle.h"
 #include "front/core/warden.h"
 #include "front/store/store.h"
 
 struct saving {
-    struct box *box;
-    char layer[ID_LEN + 1];
+    struct sandbox *sandbox;
+    char snapshot[ID_LEN + 1];
     bool durable;
-    struct deed deed;
-    box_saved done;
+    struct operation operation;
+    sandbox_saved done;
     void *arg;
 };
 
@@ -27,27 +27,28 @@ static void on_saved(void *arg, const struct order_answer *a, int fd)
 
     close_p(&fd);
     if (r < 0)
-        store_layer_gone(s->box->front->store, s->layer);
-    deed_end(&s->deed, s->box->front, s->box, r, &e, NULL);
+        store_snapshot_gone(s->sandbox->front->store, s->snapshot);
+    operation_end(&s->operation, s->sandbox->front, s->sandbox, r, &e, NULL);
     s->done(s->arg, r, &e, a->stats.disk_bytes);
-    box_settled(s->box);
-    box_unref(s->box);
+    sandbox_settled(s->sandbox);
+    sandbox_unref(s->sandbox);
     free(s);
 }
 
-static void save_again(void *arg, struct box *b, int r, const struct sg_error *e)
+static void save_again(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     AUTO(free_p) struct saving *s = arg;
 
     (void)r, (void)e;
-    struct trace_ref before = deed_enter(&s->deed.trace);
-    box_snapshot(b, s->layer, s->durable, s->done, s->arg);
-    deed_leave(&before);
-    box_unref(b);
+    struct trace_ref before = operation_enter(&s->operation.trace);
+    sandbox_snapshot(b, s->snapshot, s->durable, s->done, s->arg);
+    operation_leave(&before);
+    sandbox_unref(b);
 }
 
 /* A checkpoint is over in a moment, unless it waits for a cell, as its client wanted. */
-void box_snapshot(struct box *b, const char *layer, bool durable, box_saved done, void *arg)
+void sandbox_snapshot(struct sandbox *b, const char *snapshot, bool durable, sandbox_saved done,
+                      void *arg)
 {
     struct sg_error e = {0};
     struct saving *s;
@@ -56,36 +57,37 @@ void box_snapshot(struct box *b, const char *layer, bool durable, box_saved done
 
     if (b->busy == BUSY_CHECKPOINT) {
         s = xcalloc(1, sizeof *s);
-        *s = (struct saving){.box = box_ref(b), .durable = durable, .done = done, .arg = arg};
-        snprintf(s->layer, sizeof s->layer, "%s", layer);
-        s->deed.trace = deed_current();
-        box_when_settled(b, save_again, s);
+        *s = (struct saving){
+            .sandbox = sandbox_ref(b), .durable = durable, .done = done, .arg = arg};
+        snprintf(s->snapshot, sizeof s->snapshot, "%s", snapshot);
+        s->operation.trace = operation_current();
+        sandbox_when_settled(b, save_again, s);
         return;
     }
-    if (b->busy != BUSY_NO || b->state == BOX_ENDED)
+    if (b->busy != BUSY_NO || b->state == SANDBOX_ENDED)
         r = err_set(&e, SG_ERR_GONE, -EBUSY,
                     "Sandbox %s is being paused, resumed or snapshotted: try again", b->id);
     if (r == 0)
-        r = store_layer_loose(b->front->store, layer, &e);
+        r = store_snapshot_loose(b->front->store, snapshot, &e);
     if (r < 0) {
         done(arg, r, &e, 0);
         return;
     }
     s = xcalloc(1, sizeof *s);
-    *s = (struct saving){.box = box_ref(b), .done = done, .arg = arg};
+    *s = (struct saving){.sandbox = sandbox_ref(b), .done = done, .arg = arg};
     b->busy = BUSY_SNAPSHOT;
-    deed_begin(&s->deed, DEED_SNAPSHOT);
-    deed_box(&s->deed, b);
-    box_order(b, ORDER_SNAPSHOT, &o);
+    operation_begin(&s->operation, OPERATION_SNAPSHOT);
+    operation_sandbox(&s->operation, b);
+    sandbox_order(b, ORDER_SNAPSHOT, &o);
     o.flags = durable ? ORDER_DURABLE : 0;
-    snprintf(o.layer, sizeof o.layer, "%s", layer);
-    memcpy(s->layer, o.layer, sizeof s->layer);
+    snprintf(o.snapshot, sizeof o.snapshot, "%s", snapshot);
+    memcpy(s->snapshot, o.snapshot, sizeof s->snapshot);
     warden_order(b->front, &o, -1, on_saved, s);
 }
 
 struct forgetting {
     struct front *front;
-    char layer[ID_LEN + 1];
+    char snapshot[ID_LEN + 1];
 };
 
 static void on_forgotten(void *arg, const struct order_answer *a, int fd)
@@ -94,28 +96,28 @@ static void on_forgotten(void *arg, const struct order_answer *a, int fd)
 
     close_p(&fd);
     if (a->code == 0 || a->code == -ENOENT)
-        store_layer_gone(g->front->store, g->layer);
+        store_snapshot_gone(g->front->store, g->snapshot);
     free(g);
 }
 
-void box_forget_layer(struct front *f, const char *layer)
+void sandbox_forget_snapshot(struct front *f, const char *snapshot)
 {
     struct forgetting *g = xcalloc(1, sizeof *g);
     struct order o = {.op = ORDER_FORGET};
 
-    checkpoint_layer_forgotten(f, layer);
+    checkpoint_snapshot_forgotten(f, snapshot);
     g->front = f;
-    snprintf(o.layer, sizeof o.layer, "%s", layer);
-    memcpy(g->layer, o.layer, sizeof g->layer);
+    snprintf(o.snapshot, sizeof o.snapshot, "%s", snapshot);
+    memcpy(g->snapshot, o.snapshot, sizeof g->snapshot);
     warden_order(f, &o, -1, on_forgotten, g);
 }
 
 static void forget_one(const char *id, void *arg)
 {
-    box_forget_layer(arg, id);
+    sandbox_forget_snapshot(arg, id);
 }
 
-int boxes_forget_loose_layers(struct front *f, struct sg_error *e)
+int sandboxes_forget_loose_snapshots(struct front *f, struct sg_error *e)
 {
-    return store_layers_each(f->store, forget_one, f, e);
+    return store_loose_snapshots_each(f->store, forget_one, f, e);
 }

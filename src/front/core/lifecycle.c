@@ -7,12 +7,12 @@
 #include "lib/base/clock.h"
 #include "front/core/call.h"
 #include "front/core/checkpoint.h"
-#include "front/core/deed.h"
+#include "front/core/operation.h"
 #include "front/core/egress.h"
 #include "front/core/identity.h"
 #include "front/core/living.h"
 #include "front/core/warm.h"
-#include "front/core/past.h"
+#include "front/core/ended_logs.h"
 #include "front/core/warden.h"
 #include "lib/log/log.h"
 #include "front/store/store.h"
@@ -22,27 +22,27 @@
 /* Who waits for a transition to be over, to begin another or to use the sandbox. */
 struct settle {
     struct settle *next;
-    box_done again;
+    sandbox_done again;
     void *arg;
 };
 
 /* One transition under way: who asked for it. */
 struct transition {
-    struct box *box;
-    box_done done;
+    struct sandbox *sandbox;
+    sandbox_done done;
     void *arg;
     uint64_t deadline_ns, timeout_ms;
     bool memory; /* kernels come along, or stay */
-    struct deed deed;
+    struct operation operation;
     uint64_t ordered_ns, answered_ns; /* CREATE: when the warden was asked, and answered */
 };
 
-static struct transition *transition_new(struct box *b, enum box_busy busy, box_done done,
-                                         void *arg)
+static struct transition *transition_new(struct sandbox *b, enum sandbox_busy busy,
+                                         sandbox_done done, void *arg)
 {
     struct transition *t = xcalloc(1, sizeof *t);
 
-    *t = (struct transition){.box = box_ref(b), .done = done, .arg = arg};
+    *t = (struct transition){.sandbox = sandbox_ref(b), .done = done, .arg = arg};
     if (busy != BUSY_NO)
         b->busy = busy;
     return t;
@@ -50,7 +50,7 @@ static struct transition *transition_new(struct box *b, enum box_busy busy, box_
 
 /* Lets those who waited look again. They may begin the next transition, so the list is taken first.
  */
-void box_settled(struct box *b)
+void sandbox_settled(struct sandbox *b)
 {
     struct settle *list = b->waiting;
 
@@ -64,7 +64,7 @@ void box_settled(struct box *b)
     }
 }
 
-void box_when_settled(struct box *b, box_done again, void *arg)
+void sandbox_when_settled(struct sandbox *b, sandbox_done again, void *arg)
 {
     struct settle *s = xcalloc(1, sizeof *s), **at = &b->waiting;
 
@@ -76,18 +76,18 @@ void box_when_settled(struct box *b, box_done again, void *arg)
 
 static void transition_end(struct transition *t, bool was_busy, int r, const struct sg_error *e)
 {
-    struct box *b = t->box;
+    struct sandbox *b = t->sandbox;
 
-    deed_end(&t->deed, b->front, b, r, e, NULL);
+    operation_end(&t->operation, b->front, b, r, e, NULL);
     if (t->done)
         t->done(t->arg, b, r, e);
     if (was_busy)
-        box_settled(b);
+        sandbox_settled(b);
     free(t);
-    box_unref(b);
+    sandbox_unref(b);
 }
 
-void box_order(const struct box *b, enum order_op op, struct order *ret)
+void sandbox_order(const struct sandbox *b, enum order_op op, struct order *ret)
 {
     *ret = (struct order){.op = op};
     memcpy(ret->id, b->id, sizeof ret->id);
@@ -105,36 +105,36 @@ static int gone_error(struct sg_error *e)
 
 /* ---- create ---------------------------------------------------------------------------------- */
 
-static void ended(struct box *b)
+static void ended(struct sandbox *b)
 {
-    if (b->state == BOX_ENDED)
+    if (b->state == SANDBOX_ENDED)
         return;
-    b->state = BOX_ENDED;
-    box_ref(b);
-    boxes_remove(b);
+    b->state = SANDBOX_ENDED;
+    sandbox_ref(b);
+    sandboxes_remove(b);
     link_free(steal_ptr(&b->link));
-    past_keep(b->spec.tenant, b->id, &b->end, &b->log);
-    box_settled(b);
-    checkpoints_box_ended(b);
-    if (b->front->on_box_ended)
-        b->front->on_box_ended(b);
-    box_unref(b);
+    ended_logs_keep(b->spec.tenant, b->id, &b->end, &b->log);
+    sandbox_settled(b);
+    checkpoints_sandbox_ended(b);
+    if (b->front->on_sandbox_ended)
+        b->front->on_sandbox_ended(b);
+    sandbox_unref(b);
 }
 
 /* The first that a new agent hears, in one write. */
-static void greet(struct box *b)
+static void greet(struct sandbox *b)
 {
-    box_cork(b);
+    sandbox_cork(b);
     identity_write(b);
     if (b->spec.interpreter)
-        box_warm_kernel(b);
-    box_uncork(b);
+        sandbox_warm_kernel(b);
+    sandbox_uncork(b);
 }
 
 /* What the warden did, one thing after the other, is a part of the time that the order took. */
 static void tell_steps(struct transition *t, const struct order_steps *s)
 {
-    struct span *span = t->deed.span;
+    struct span *span = t->operation.span;
     const struct {
         enum span_name name;
         uint32_t usec;
@@ -145,11 +145,11 @@ static void tell_steps(struct transition *t, const struct order_steps *s)
     uint64_t at = t->ordered_ns;
 
     t->answered_ns = clock_ns();
-    if (s->pooled && strcmp(t->deed.label, "template") == 0)
-        t->deed.label = "pool";
+    if (s->pooled && strcmp(t->operation.label, "template") == 0)
+        t->operation.label = "pool";
     if (!span)
         return;
-    span_step(span, SPAN_STEP_POLICY, t->deed.began_ns, t->ordered_ns);
+    span_step(span, SPAN_STEP_POLICY, t->operation.began_ns, t->ordered_ns);
     span_step(span, SPAN_STEP_ORDER, t->ordered_ns, t->answered_ns);
     for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
         uint64_t end = at + steps[i].usec * 1000ull;
@@ -167,14 +167,14 @@ static void on_installed(void *arg)
 {
     struct transition *t = arg;
 
-    span_step(t->deed.span, SPAN_STEP_READY, t->answered_ns, clock_ns());
+    span_step(t->operation.span, SPAN_STEP_READY, t->answered_ns, clock_ns());
     transition_end(t, false, 0, NULL);
 }
 
 static void on_created(void *arg, const struct order_answer *a, int fd)
 {
     struct transition *t = arg;
-    struct box *b = t->box;
+    struct sandbox *b = t->sandbox;
     struct sg_error e = {0};
     int r = warden_error(a, &e);
 
@@ -185,14 +185,14 @@ static void on_created(void *arg, const struct order_answer *a, int fd)
         ended(b);
     } else {
         b->link = link_new(b, fd);
-        b->state = BOX_RUNNING;
+        b->state = SANDBOX_RUNNING;
         b->has_copies = (a->flags & TELL_KERNELS) != 0;
         tell_steps(t, &a->steps);
         usage_made(b);
         if (!t->memory) /* checkpoint_use.c has more to say first */
             greet(b);
-        box_log_add(&b->log, LOG_INFO, LAYER_SANDBOX, 0, "Sandbox created from template %s",
-                    b->spec.template_id);
+        sandbox_log_add(&b->log, LOG_INFO, FAULT_SANDBOX, 0, "Sandbox created from template %s",
+                        b->spec.template_id);
     }
     if (r < 0)
         transition_end(t, false, r, &e);
@@ -210,7 +210,7 @@ static int check_room(struct front *f, const char *tenant, struct sg_error *e)
         return err_set(e, SG_ERR_LIMIT, -EAGAIN, "the server is shutting down");
     if (store_tenant_get(f->store, tenant, &t) == 0 && t.max_sandboxes > 0)
         limit = t.max_sandboxes;
-    if (boxes_count(f, tenant) >= limit)
+    if (sandboxes_count(f, tenant) >= limit)
         return err_set(e, SG_ERR_LIMIT, -EDQUOT,
                        "you have reached the maximum number of concurrent sandboxes: the limit is "
                        "%u; kill or pause one first",
@@ -218,20 +218,20 @@ static int check_room(struct front *f, const char *tenant, struct sg_error *e)
     return 0;
 }
 
-void box_make(struct front *f, struct box_spec *spec, const struct box_make *m, box_done done,
-              void *arg)
+void sandbox_make(struct front *f, struct sandbox_spec *spec, const struct sandbox_make *m,
+                  sandbox_done done, void *arg)
 {
     struct sg_error e = {0};
-    struct deed deed;
+    struct operation operation;
     struct order o;
     char id[ID_LEN + 1];
     int note = -1, document = -1, r = check_room(f, spec->tenant, &e);
     bool with_state = (m->flags & ORDER_STATE) != 0;
 
     if (r == 0 && spec->auto_pause)
-        r = boxes_check_paused(f, spec->tenant, 1, &e);
-    deed_begin(&deed, DEED_CREATE);
-    deed.label = with_state ? "checkpoint" : m->layer ? "snapshot" : "template";
+        r = sandboxes_check_paused(f, spec->tenant, 1, &e);
+    operation_begin(&operation, OPERATION_CREATE);
+    operation.label = with_state ? "checkpoint" : m->snapshot ? "snapshot" : "template";
 
     spec->timeout_ms = m->timeout_ms;
     snprintf(spec->checkpoint, sizeof spec->checkpoint, "%s", m->came_from ? m->came_from : "");
@@ -245,42 +245,43 @@ void box_make(struct front *f, struct box_spec *spec, const struct box_make *m, 
     if (r == 0 && !m->closed)
         r = egress_document(f, id, spec, &document, &e);
     if (r == 0)
-        r = note = box_spec_save(spec, &e);
+        r = note = sandbox_spec_save(spec, &e);
     if (r < 0) {
         close_p(&document);
-        deed_context(&deed, spec->tenant, NULL, NULL, spec->context[0] ? spec->context : NULL);
-        deed_end(&deed, f, NULL, r, &e, NULL);
-        box_spec_done(spec);
+        operation_context(&operation, spec->tenant, NULL, NULL,
+                          spec->context[0] ? spec->context : NULL);
+        operation_end(&operation, f, NULL, r, &e, NULL);
+        sandbox_spec_done(spec);
         done(arg, NULL, r, &e);
         return;
     }
-    struct box *b = box_new(f, id, spec);
-    deed_box(&deed, b);
-    b->last_trace = deed.trace;
+    struct sandbox *b = sandbox_new(f, id, spec);
+    operation_sandbox(&operation, b);
+    b->last_trace = operation.trace;
     b->closed = m->closed;
     b->seen_ns = clock_ns();
-    box_set_deadline(b, b->seen_ns + m->timeout_ms * NS_PER_MS);
-    boxes_add(b);
-    box_order(b, ORDER_CREATE, &o);
+    sandbox_set_deadline(b, b->seen_ns + m->timeout_ms * NS_PER_MS);
+    sandboxes_add(b);
+    sandbox_order(b, ORDER_CREATE, &o);
     o.flags = m->flags | (b->spec.interpreter && !with_state ? ORDER_KERNEL : 0) |
               (document >= 0 ? ORDER_NETWORK : 0);
     o.deadline_ns = b->deadline_ns;
-    snprintf(o.layer, sizeof o.layer, "%s", m->layer ? m->layer : "");
+    snprintf(o.snapshot, sizeof o.snapshot, "%s", m->snapshot ? m->snapshot : "");
     struct transition *t = transition_new(b, BUSY_NO, done, arg);
     t->memory = with_state;
-    t->deed = deed;
+    t->operation = operation;
     t->ordered_ns = clock_ns();
     warden_order_two(f, &o, note, document, on_created, t);
-    box_unref(b);
+    sandbox_unref(b);
 }
 
-void box_create(struct front *f, struct box_spec *spec, const char *layer, uint64_t timeout_ms,
-                box_done done, void *arg)
+void sandbox_create(struct front *f, struct sandbox_spec *spec, const char *snapshot,
+                    uint64_t timeout_ms, sandbox_done done, void *arg)
 {
-    struct box_make m = {.layer = layer, .timeout_ms = timeout_ms};
+    struct sandbox_make m = {.snapshot = snapshot, .timeout_ms = timeout_ms};
 
-    if (!layer || !box_create_warm(f, spec, layer, timeout_ms, done, arg))
-        box_make(f, spec, &m, done, arg);
+    if (!snapshot || !sandbox_create_warm(f, spec, snapshot, timeout_ms, done, arg))
+        sandbox_make(f, spec, &m, done, arg);
 }
 
 /* ---- kill ------------------------------------------------------------------------------------ */
@@ -294,48 +295,48 @@ static void on_killed(void *arg, const struct order_answer *a, int fd)
     close_p(&fd);
     if (r == -ENOENT) /* its deadline was faster: gone is gone */
         r = 0;
-    usage_kill_answered(t->box);
-    deed_end(&t->deed, t->box->front, t->box, r, &e, "killed");
+    usage_kill_answered(t->sandbox);
+    operation_end(&t->operation, t->sandbox->front, t->sandbox, r, &e, "killed");
     transition_end(t, false, r, &e);
 }
 
-void box_kill(struct box *b, box_done done, void *arg)
+void sandbox_kill(struct sandbox *b, sandbox_done done, void *arg)
 {
     struct order o;
 
     struct transition *t = transition_new(b, BUSY_NO, done, arg);
 
-    if (b->state != BOX_ENDED) { /* else its end was told */
-        deed_begin(&t->deed, DEED_DESTROY);
-        deed_box(&t->deed, b);
+    if (b->state != SANDBOX_ENDED) { /* else its end was told */
+        operation_begin(&t->operation, OPERATION_DESTROY);
+        operation_sandbox(&t->operation, b);
     }
-    box_order(b, ORDER_KILL, &o);
+    sandbox_order(b, ORDER_KILL, &o);
     usage_kill_ordered(b);
     warden_order(b->front, &o, -1, on_killed, t);
     /* Nobody finds it from now on; that it will be gone is certain. */
-    box_log_add(&b->log, LOG_INFO, LAYER_SANDBOX, 0, "Sandbox killed");
+    sandbox_log_add(&b->log, LOG_INFO, FAULT_SANDBOX, 0, "Sandbox killed");
     ended(b);
 }
 
 /* ---- pause and resume ------------------------------------------------------------------------ */
 
-static void now_paused(struct box *b, const struct order_answer *a)
+static void now_paused(struct sandbox *b, const struct order_answer *a)
 {
     bool stored = a->state == STATE_STORED;
 
-    box_ref(b); /* one that is only being made may end with its calls */
+    sandbox_ref(b); /* one that is only being made may end with its calls */
     usage_paused(b, &a->stats);
     b->deadline_ns = 0;
-    b->state = BOX_PAUSED;
+    b->state = SANDBOX_PAUSED;
     b->stored = stored;
     b->held_memory = a->stats.memory_used + a->stats.memory_cache;
-    box_log_add(&b->log, LOG_INFO, LAYER_SANDBOX, 0, "Sandbox paused, %s",
-                stored ? "files only" : "memory kept");
+    sandbox_log_add(&b->log, LOG_INFO, FAULT_SANDBOX, 0, "Sandbox paused, %s",
+                    stored ? "files only" : "memory kept");
     if (stored)
         link_free(steal_ptr(&b->link));
     else
         link_drop_calls(b->link);
-    box_unref(b);
+    sandbox_unref(b);
 }
 
 static void on_paused(void *arg, const struct order_answer *a, int fd)
@@ -345,32 +346,32 @@ static void on_paused(void *arg, const struct order_answer *a, int fd)
     int r = warden_error(a, &e);
 
     close_p(&fd);
-    if (r == 0 && t->box->state == BOX_RUNNING)
-        now_paused(t->box, a);
+    if (r == 0 && t->sandbox->state == SANDBOX_RUNNING)
+        now_paused(t->sandbox, a);
     transition_end(t, true, r, &e);
 }
 
-static void pause_again(void *arg, struct box *b, int r, const struct sg_error *e)
+static void pause_again(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct transition *t = arg;
 
     (void)r, (void)e;
-    struct trace_ref before = deed_enter(&t->deed.trace);
-    box_pause(b, t->memory, t->done, t->arg);
-    deed_leave(&before);
+    struct trace_ref before = operation_enter(&t->operation.trace);
+    sandbox_pause(b, t->memory, t->done, t->arg);
+    operation_leave(&before);
     free(t);
-    box_unref(b);
+    sandbox_unref(b);
 }
 
-void box_pause(struct box *b, bool keep_memory, box_done done, void *arg)
+void sandbox_pause(struct sandbox *b, bool keep_memory, sandbox_done done, void *arg)
 {
     struct sg_error e = {0};
     struct transition *t;
     struct order o;
 
     checkpoint_give_way(b);
-    if (b->state == BOX_ENDED || b->state == BOX_PAUSED) {
-        int r = b->state == BOX_ENDED
+    if (b->state == SANDBOX_ENDED || b->state == SANDBOX_PAUSED) {
+        int r = b->state == SANDBOX_ENDED
                     ? gone_error(&e)
                     : err_set(&e, SG_ERR_GONE, -EALREADY,
                               "Error pausing sandbox - sandbox '%s' is already paused", b->id);
@@ -380,22 +381,22 @@ void box_pause(struct box *b, bool keep_memory, box_done done, void *arg)
     t = transition_new(b, BUSY_NO, done, arg);
     t->memory = keep_memory;
     if (b->busy != BUSY_NO) {
-        t->deed.trace = deed_current();
-        box_when_settled(b, pause_again, t);
+        t->operation.trace = operation_current();
+        sandbox_when_settled(b, pause_again, t);
         return;
     }
-    int r = b->spec.auto_pause ? 0 : boxes_check_paused(b->front, b->spec.tenant, 1, &e);
+    int r = b->spec.auto_pause ? 0 : sandboxes_check_paused(b->front, b->spec.tenant, 1, &e);
     if (r == 0 && keep_memory)
-        r = boxes_check_held(b->front, b->spec.tenant, &e);
+        r = sandboxes_check_held(b->front, b->spec.tenant, &e);
     if (r < 0) {
         transition_end(t, false, r, &e);
         return;
     }
     b->busy = BUSY_PAUSING;
-    deed_begin(&t->deed, DEED_PAUSE);
-    t->deed.label = keep_memory ? "memory" : "files";
-    deed_box(&t->deed, b);
-    box_order(b, ORDER_PAUSE, &o);
+    operation_begin(&t->operation, OPERATION_PAUSE);
+    t->operation.label = keep_memory ? "memory" : "files";
+    operation_sandbox(&t->operation, b);
+    sandbox_order(b, ORDER_PAUSE, &o);
     o.flags = keep_memory ? 0 : ORDER_FILES_ONLY;
     warden_order(b->front, &o, -1, on_paused, t);
 }
@@ -403,51 +404,52 @@ void box_pause(struct box *b, bool keep_memory, box_done done, void *arg)
 static void on_resumed(void *arg, const struct order_answer *a, int fd)
 {
     struct transition *t = arg;
-    struct box *b = t->box;
+    struct sandbox *b = t->sandbox;
     struct sg_error e = {0};
     int r = warden_error(a, &e);
 
-    if (r == 0 && b->state == BOX_PAUSED) {
+    if (r == 0 && b->state == SANDBOX_PAUSED) {
         bool booted = fd >= 0;
         if (booted) {
             link_free(b->link);
             b->link = link_new(b, steal_fd(&fd));
             greet(b);
         }
-        b->state = BOX_RUNNING;
+        b->state = SANDBOX_RUNNING;
         usage_resumed(b);
         b->stored = false;
-        box_set_deadline(b, t->deadline_ns);
+        sandbox_set_deadline(b, t->deadline_ns);
         b->spec.timeout_ms = t->timeout_ms;
         b->spec.started_ms = clock_wall_ms();
-        box_note_changed(b);
-        box_log_add(&b->log, LOG_INFO, LAYER_SANDBOX, 0, "Sandbox resumed%s",
-                    booted ? " from its files" : "");
+        sandbox_note_changed(b);
+        sandbox_log_add(&b->log, LOG_INFO, FAULT_SANDBOX, 0, "Sandbox resumed%s",
+                        booted ? " from its files" : "");
     }
     close_p(&fd);
     transition_end(t, true, r, &e);
 }
 
-static void resume_again(void *arg, struct box *b, int r, const struct sg_error *e)
+static void resume_again(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct transition *t = arg;
 
     (void)r, (void)e;
-    struct trace_ref before = deed_enter(&t->deed.trace);
-    box_resume(b, t->memory, t->timeout_ms, t->done, t->arg);
-    deed_leave(&before);
+    struct trace_ref before = operation_enter(&t->operation.trace);
+    sandbox_resume(b, t->memory, t->timeout_ms, t->done, t->arg);
+    operation_leave(&before);
     free(t);
-    box_unref(b);
+    sandbox_unref(b);
 }
 
-void box_resume(struct box *b, bool use_memory, uint64_t timeout_ms, box_done done, void *arg)
+void sandbox_resume(struct sandbox *b, bool use_memory, uint64_t timeout_ms, sandbox_done done,
+                    void *arg)
 {
     struct sg_error e = {0};
     struct transition *t;
     struct order o;
 
-    if (b->state == BOX_ENDED || (b->state == BOX_RUNNING && b->busy != BUSY_PAUSING)) {
-        int r = b->state == BOX_ENDED
+    if (b->state == SANDBOX_ENDED || (b->state == SANDBOX_RUNNING && b->busy != BUSY_PAUSING)) {
+        int r = b->state == SANDBOX_ENDED
                     ? gone_error(&e)
                     : err_set(&e, SG_ERR_GONE, -EALREADY, "Sandbox %s is already running", b->id);
         done(arg, b, r, &e);
@@ -457,8 +459,8 @@ void box_resume(struct box *b, bool use_memory, uint64_t timeout_ms, box_done do
     t->memory = use_memory;
     t->timeout_ms = timeout_ms;
     if (b->busy != BUSY_NO) {
-        t->deed.trace = deed_current();
-        box_when_settled(b, resume_again, t);
+        t->operation.trace = operation_current();
+        sandbox_when_settled(b, resume_again, t);
         return;
     }
     int r = check_room(b->front, b->spec.tenant, &e);
@@ -467,17 +469,17 @@ void box_resume(struct box *b, bool use_memory, uint64_t timeout_ms, box_done do
         return;
     }
     b->busy = BUSY_RESUMING;
-    deed_begin(&t->deed, DEED_RESUME);
-    t->deed.label = b->stored ? "stored" : "paused";
-    deed_box(&t->deed, b);
+    operation_begin(&t->operation, OPERATION_RESUME);
+    t->operation.label = b->stored ? "stored" : "paused";
+    operation_sandbox(&t->operation, b);
     t->deadline_ns = clock_ns() + timeout_ms * NS_PER_MS;
-    box_order(b, ORDER_RESUME, &o);
+    sandbox_order(b, ORDER_RESUME, &o);
     o.flags = use_memory ? 0 : ORDER_FILES_ONLY;
     o.deadline_ns = t->deadline_ns;
     warden_order(b->front, &o, -1, on_resumed, t);
 }
 
-static void wake_again(void *arg, struct box *b, int r, const struct sg_error *e)
+static void wake_again(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct transition *t = arg;
 
@@ -485,27 +487,27 @@ static void wake_again(void *arg, struct box *b, int r, const struct sg_error *e
     if (r < 0 && r != -EALREADY)
         t->done(t->arg, b, r, e);
     else
-        box_wake(b, t->done, t->arg);
+        sandbox_wake(b, t->done, t->arg);
     free(t);
-    box_unref(b);
+    sandbox_unref(b);
 }
 
-void box_wake(struct box *b, box_done done, void *arg)
+void sandbox_wake(struct sandbox *b, sandbox_done done, void *arg)
 {
     bool may_wake = b->spec.auto_resume && !b->stored;
     struct sg_error e = {0};
 
-    if (b->state == BOX_RUNNING && b->busy != BUSY_PAUSING) {
+    if (b->state == SANDBOX_RUNNING && b->busy != BUSY_PAUSING) {
         done(arg, b, 0, NULL);
-    } else if (b->state == BOX_ENDED || b->state == BOX_STARTING ||
+    } else if (b->state == SANDBOX_ENDED || b->state == SANDBOX_STARTING ||
                (!may_wake && b->busy != BUSY_RESUMING)) {
         done(arg, b, gone_error(&e), &e);
     } else {
         struct transition *t = transition_new(b, BUSY_NO, done, arg);
         if (b->busy != BUSY_NO)
-            box_when_settled(b, wake_again, t);
+            sandbox_when_settled(b, wake_again, t);
         else
-            box_resume(b, true, b->spec.timeout_ms, wake_again, t);
+            sandbox_resume(b, true, b->spec.timeout_ms, wake_again, t);
     }
 }
 
@@ -518,21 +520,22 @@ static void on_deadline_set(void *arg, const struct order_answer *a, int fd)
     int r = warden_error(a, &e);
 
     close_p(&fd);
-    if (r == 0 && t->box->state == BOX_RUNNING) {
-        box_set_deadline(t->box, t->deadline_ns);
-        t->box->spec.timeout_ms = t->timeout_ms;
-        box_note_changed(t->box);
+    if (r == 0 && t->sandbox->state == SANDBOX_RUNNING) {
+        sandbox_set_deadline(t->sandbox, t->deadline_ns);
+        t->sandbox->spec.timeout_ms = t->timeout_ms;
+        sandbox_note_changed(t->sandbox);
     }
     transition_end(t, false, r, &e);
 }
 
-void box_set_timeout(struct box *b, uint64_t timeout_ms, bool extend_only, box_done done, void *arg)
+void sandbox_set_timeout(struct sandbox *b, uint64_t timeout_ms, bool extend_only,
+                         sandbox_done done, void *arg)
 {
     uint64_t deadline = clock_ns() + timeout_ms * NS_PER_MS;
     struct sg_error e = {0};
     struct order o;
 
-    if (b->state != BOX_RUNNING) {
+    if (b->state != SANDBOX_RUNNING) {
         done(arg, b, gone_error(&e), &e);
         return;
     }
@@ -543,7 +546,7 @@ void box_set_timeout(struct box *b, uint64_t timeout_ms, bool extend_only, box_d
     struct transition *t = transition_new(b, BUSY_NO, done, arg);
     t->deadline_ns = deadline;
     t->timeout_ms = timeout_ms;
-    box_order(b, ORDER_DEADLINE, &o);
+    sandbox_order(b, ORDER_DEADLINE, &o);
     o.deadline_ns = deadline;
     warden_order(b->front, &o, -1, on_deadline_set, t);
 }
@@ -554,41 +557,42 @@ static void on_noted(void *arg, const struct order_answer *a, int fd)
     close_p(&fd);
 }
 
-void box_note_changed(struct box *b)
+void sandbox_note_changed(struct sandbox *b)
 {
-    int note = box_spec_save(&b->spec, NULL);
+    int note = sandbox_spec_save(&b->spec, NULL);
     struct order o;
 
     if (note < 0)
         return; /* it was saved before, and has not grown past the limit since: out of memory */
-    box_order(b, ORDER_NOTE, &o);
+    sandbox_order(b, ORDER_NOTE, &o);
     warden_order(b->front, &o, note, on_noted, NULL);
 }
 
 /* ---- what the warden tells ------------------------------------------------------------------- */
 
-void box_told_sandbox(struct front *f, const struct order_answer *a, int note_fd, int channel_fd)
+void sandbox_told_sandbox(struct front *f, const struct order_answer *a, int note_fd,
+                          int channel_fd)
 {
-    struct box_spec spec;
+    struct sandbox_spec spec;
     struct sg_error e = {0};
-    int r = note_fd < 0 ? -EPROTO : box_spec_load(note_fd, &spec, &e);
+    int r = note_fd < 0 ? -EPROTO : sandbox_spec_load(note_fd, &spec, &e);
 
     close_p(&note_fd);
     if (r < 0 || !id_valid(a->id)) {
         struct order o = {.op = ORDER_KILL};
-        log_sandbox(LEVEL_ERROR, LAYER_INFRASTRUCTURE, a->id, "it cannot be taken over: %s",
+        log_sandbox(LEVEL_ERROR, FAULT_INFRASTRUCTURE, a->id, "it cannot be taken over: %s",
                     e.message);
         close_p(&channel_fd);
         memcpy(o.id, a->id, sizeof o.id);
         warden_order(f, &o, -1, on_noted, NULL);
         return;
     }
-    struct box *b = box_new(f, a->id, &spec);
+    struct sandbox *b = sandbox_new(f, a->id, &spec);
     b->seen_ns = clock_ns();
-    box_set_deadline(b, a->deadline_ns);
-    b->state = a->state == STATE_RUNNING ? BOX_RUNNING : BOX_PAUSED;
+    sandbox_set_deadline(b, a->deadline_ns);
+    b->state = a->state == STATE_RUNNING ? SANDBOX_RUNNING : SANDBOX_PAUSED;
     b->stored = a->state == STATE_STORED;
-    if (b->state == BOX_PAUSED) {
+    if (b->state == SANDBOX_PAUSED) {
         b->deadline_ns = 0;
         b->end_ms = b->spec.started_ms + (int64_t)b->spec.timeout_ms;
         b->held_memory = a->stats.memory_used + a->stats.memory_cache;
@@ -596,94 +600,94 @@ void box_told_sandbox(struct front *f, const struct order_answer *a, int note_fd
     if (channel_fd >= 0)
         b->link = link_new(b, channel_fd);
     usage_taken_over(b, &a->stats);
-    boxes_add(b);
+    sandboxes_add(b);
     if (b->spec.unfinished) /* a copy that its front did not live to finish */
-        box_kill(b, NULL, NULL);
-    box_unref(b);
+        sandbox_kill(b, NULL, NULL);
+    sandbox_unref(b);
 }
 
 /* Whose doing it was is in the line. */
-static void log_end(struct box_log *log, const struct box_end *end)
+static void log_end(struct sandbox_log *log, const struct sandbox_end *end)
 {
     const struct end_kind *kind = end_kind(end->why);
 
     if (end->why != END_KILLED)
-        box_log_add(log, kind->wanted ? LOG_INFO : LOG_ERROR, kind->layer, 0, "Sandbox ended: %s",
-                    box_end_text(end));
+        sandbox_log_add(log, kind->wanted ? LOG_INFO : LOG_ERROR, kind->fault, 0,
+                        "Sandbox ended: %s", sandbox_end_text(end));
 }
 
 /* One that an earlier front had: who asks for it later is told as others are. */
 static void told_of_earlier(const struct order_answer *a)
 {
-    struct box_end end;
-    struct box_log log = {0};
+    struct sandbox_end end;
+    struct sandbox_log log = {0};
 
-    box_end_told(&end, a);
+    sandbox_end_told(&end, a);
     living_told_end(a);
-    if (!box_end_is_news(&end) || !id_valid(a->id) || !id_valid(a->tenant))
+    if (!sandbox_end_is_news(&end) || !id_valid(a->id) || !id_valid(a->tenant))
         return;
     log_end(&log, &end);
-    past_keep(a->tenant, a->id, &end, &log);
+    ended_logs_keep(a->tenant, a->id, &end, &log);
 }
 
-void box_told_ended(struct front *f, const struct order_answer *a)
+void sandbox_told_ended(struct front *f, const struct order_answer *a)
 {
-    struct box *b = box_find(f, a->id);
+    struct sandbox *b = sandbox_find(f, a->id);
 
     usage_ended(b, a);
     if (!b && !f->store) /* an earlier front's: there is nobody yet to tell of it */
         told_of_earlier(a);
     if (!b)
         return;
-    box_end_told(&b->end, a);
+    sandbox_end_told(&b->end, a);
     log_end(&b->log, &b->end);
-    deed_told(f, b, DEED_DESTROY, end_kind(b->end.why)->word,
-              box_end_is_news(&b->end) ? box_end_text(&b->end) : NULL);
+    operation_told(f, b, OPERATION_DESTROY, end_kind(b->end.why)->word,
+                   sandbox_end_is_news(&b->end) ? sandbox_end_text(&b->end) : NULL);
     ended(b);
 }
 
 static void on_let_go(void *arg, const struct order_answer *a, int fd)
 {
     struct transition *t = arg;
-    struct box *b = t->box;
+    struct sandbox *b = t->sandbox;
     struct sg_error e = {0};
     int r = warden_error(a, &e);
 
     close_p(&fd);
-    if (r == 0 && b->state == BOX_PAUSED) {
+    if (r == 0 && b->state == SANDBOX_PAUSED) {
         b->stored = true;
         link_free(steal_ptr(&b->link));
-    } else if (r < 0 && b->state == BOX_PAUSED) {
-        box_log_add(&b->log, LOG_WARN, LAYER_INFRASTRUCTURE, 0,
-                    "Its memory could not be let go: %s", e.message);
+    } else if (r < 0 && b->state == SANDBOX_PAUSED) {
+        sandbox_log_add(&b->log, LOG_WARN, FAULT_INFRASTRUCTURE, 0,
+                        "Its memory could not be let go: %s", e.message);
     }
     transition_end(t, true, r, &e);
 }
 
 /* Its time was over while the tenant's paused sandboxes held all the memory that they may. */
-static void let_memory_go(struct box *b)
+static void let_memory_go(struct sandbox *b)
 {
     struct transition *t = transition_new(b, BUSY_PAUSING, NULL, NULL);
     struct order o;
 
-    box_log_add(&b->log, LOG_WARN, LAYER_SANDBOX, 0,
-                "Its memory is let go: paused sandboxes of the tenant hold more than "
-                "tenant_paused_memory");
-    box_order(b, ORDER_PAUSE, &o);
+    sandbox_log_add(&b->log, LOG_WARN, FAULT_SANDBOX, 0,
+                    "Its memory is let go: paused sandboxes of the tenant hold more than "
+                    "tenant_paused_memory");
+    sandbox_order(b, ORDER_PAUSE, &o);
     o.flags = ORDER_FILES_ONLY;
     warden_order(b->front, &o, -1, on_let_go, t);
 }
 
-void box_told_paused(struct front *f, const struct order_answer *a)
+void sandbox_told_paused(struct front *f, const struct order_answer *a)
 {
-    struct box *b = box_find(f, a->id);
+    struct sandbox *b = sandbox_find(f, a->id);
 
-    if (b && b->state == BOX_RUNNING) {
-        bool room = boxes_check_held(f, b->spec.tenant, NULL) == 0;
+    if (b && b->state == SANDBOX_RUNNING) {
+        bool room = sandboxes_check_held(f, b->spec.tenant, NULL) == 0;
 
         now_paused(b, a);
-        deed_told(f, b, DEED_PAUSE, "expired", NULL);
-        if (!room && b->state == BOX_PAUSED && !b->stored)
+        operation_told(f, b, OPERATION_PAUSE, "expired", NULL);
+        if (!room && b->state == SANDBOX_PAUSED && !b->stored)
             let_memory_go(b);
     }
 }

@@ -6,13 +6,13 @@
 #include "front/core/lifecycle.h"
 
 struct link {
-    struct box *box;
+    struct sandbox *sandbox;
     struct chan *chan;
     uv_poll_t *poll; /* outlives the link until libuv has let go of it */
     int events;
     bool broken;
     bool pumping; /* callbacks run: the channel must not be freed */
-    bool doomed;  /* to be freed when they are done */
+    bool closing; /* to be freed when they are done */
     struct call *calls;
 };
 
@@ -48,15 +48,15 @@ static void watch(struct link *l)
  * breach of the protocol can only come from inside, and is the end of the sandbox. */
 static void broke(struct link *l, int r)
 {
-    struct box *b = l->box;
+    struct sandbox *b = l->sandbox;
 
     l->broken = true;
     watch(l);
     if (r == -EPIPE || r == -ECONNRESET)
         return;
-    box_log_add(&b->log, LOG_ERROR, LAYER_AGENT, 0,
-                "the agent inside broke the protocol (%s): the sandbox is ended", strerror(-r));
-    box_kill(b, NULL, NULL);
+    sandbox_log_add(&b->log, LOG_ERROR, FAULT_AGENT, 0,
+                    "the agent inside broke the protocol (%s): the sandbox is ended", strerror(-r));
+    sandbox_kill(b, NULL, NULL);
 }
 
 static void on_ready(uv_poll_t *poll, int status, int events)
@@ -64,19 +64,20 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     struct link *l = poll->data;
     int r;
 
-    struct box *b = box_ref(l->box); /* a callback may let go of the last other reference */
+    struct sandbox *b =
+        sandbox_ref(l->sandbox); /* a callback may let go of the last other reference */
 
     (void)status, (void)events;
     l->pumping = true;
     r = chan_pump(l->chan);
     l->pumping = false;
-    if (l->doomed)
+    if (l->closing)
         link_free(l);
     else if (r < 0)
         broke(l, r);
     else
         watch(l);
-    box_unref(b);
+    sandbox_unref(b);
 }
 
 static void on_event(struct chan *c, struct chan_stream *s, uint8_t what, const void *p, size_t len)
@@ -93,7 +94,7 @@ static void on_data(struct chan *c, struct chan_stream *s, uint8_t sub, const vo
     struct call *call = chan_stream_owner(s);
 
     if (call && !call->uncounted)
-        call->box->usage.total.bytes_out += len;
+        call->sandbox->usage.total.bytes_out += len;
     if (call && call->on_data)
         call->on_data(call, sub, p, len);
     else
@@ -122,13 +123,13 @@ static void on_end(struct chan *c, struct chan_stream *s, int status, const char
     call->on_end(call, status, message, result, len);
 }
 
-struct link *link_new(struct box *b, int channel_fd)
+struct link *link_new(struct sandbox *b, int channel_fd)
 {
     static const struct chan_handlers handlers = {
         .on_event = on_event, .on_data = on_data, .on_credit = on_credit, .on_end = on_end};
     struct link *l = xcalloc(1, sizeof *l);
 
-    l->box = b;
+    l->sandbox = b;
     l->chan = chan_new(channel_fd, CHAN_HOST, &handlers, l);
     l->poll = xcalloc(1, sizeof *l->poll);
     l->poll->data = l;
@@ -154,12 +155,12 @@ void link_drop_calls(struct link *l)
         struct call *c = l->calls;
         struct sg_error e;
 
-        box_gone_error(l->box, &e);
+        sandbox_gone_error(l->sandbox, &e);
         call_cancel(c);
         c->on_end(c, CALL_GONE, e.message, NULL, 0);
     }
     l->pumping = nested;
-    if (nested || !l->doomed)
+    if (nested || !l->closing)
         return;
     uv_close((uv_handle_t *)l->poll, on_poll_closed);
     chan_free(l->chan);
@@ -170,20 +171,20 @@ void link_free(struct link *l)
 {
     if (!l)
         return;
-    l->doomed = true;
+    l->closing = true;
     link_drop_calls(l);
 }
 
-int call_begin(struct call *c, struct box *b, enum chan_op op, const struct strbuf *request,
+int call_begin(struct call *c, struct sandbox *b, enum chan_op op, const struct strbuf *request,
                struct sg_error *e)
 {
     struct link *l = b->link;
 
-    c->box = b;
+    c->sandbox = b;
     c->via = l;
     c->stream = NULL;
     c->link = NULL;
-    if (!l || l->broken || l->doomed)
+    if (!l || l->broken || l->closing)
         return err_set(e, SG_ERR_GONE, -EPIPE, "the sandbox is not running any more");
     if (request && request->truncated)
         return err_set(e, SG_ERR_INVALID, -E2BIG, "the request is larger than %u bytes",
@@ -206,7 +207,7 @@ int call_begin(struct call *c, struct box *b, enum chan_op op, const struct strb
     return 0;
 }
 
-bool box_in_use(const struct box *b)
+bool sandbox_in_use(const struct sandbox *b)
 {
     if (b->holds > 0)
         return true;
@@ -216,7 +217,7 @@ bool box_in_use(const struct box *b)
     return false;
 }
 
-bool box_is_breaking(const struct box *b)
+bool sandbox_is_breaking(const struct sandbox *b)
 {
     return b->link && b->link->broken;
 }
@@ -245,7 +246,7 @@ void call_send(struct call *c, uint8_t sub, const void *p, size_t len)
     if (!c->stream)
         return;
     if (!c->uncounted)
-        c->box->usage.total.bytes_in += len;
+        c->sandbox->usage.total.bytes_in += len;
     chan_send(c->via->chan, c->stream, sub, p, len);
     watch(c->via);
 }
@@ -274,13 +275,13 @@ void call_consumed(struct call *c, size_t len)
     watch(c->via);
 }
 
-void box_cork(struct box *b)
+void sandbox_cork(struct sandbox *b)
 {
     if (b->link)
         chan_cork(b->link->chan);
 }
 
-void box_uncork(struct box *b)
+void sandbox_uncork(struct sandbox *b)
 {
     if (!b->link)
         return;

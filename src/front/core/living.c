@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "front/core/box.h"
+#include "front/core/sandbox.h"
 #include "front/core/events.h"
 #include "lib/log/log.h"
 #include "front/store/living.h"
@@ -13,7 +13,7 @@
 
 struct end {
     char id[ID_LEN + 1];
-    struct box_end end;
+    struct sandbox_end end;
 };
 static struct end *ends;
 static size_t n_ends;
@@ -25,22 +25,22 @@ void living_told_end(const struct order_answer *a)
     if (n_ends == ENDS_MAX)
         return;
     snprintf(ends[n_ends].id, sizeof(ends[0].id), "%s", a->id);
-    box_end_told(&ends[n_ends++].end, a);
+    sandbox_end_told(&ends[n_ends++].end, a);
 }
 
 struct reason {
     const char *word, *detail;
-    enum log_layer layer;
+    enum fault fault;
 };
 
 /* All of the server's sandboxes, by how it left. */
 static const struct reason left[] = {
     [STORE_CRASHED] = {"crashed", "the server was killed or crashed, and its sandboxes with it",
-                       LAYER_INFRASTRUCTURE},
+                       FAULT_INFRASTRUCTURE},
     [STORE_STOPPED] = {"stopped", "the server was stopped, and its sandboxes with it",
-                       LAYER_INFRASTRUCTURE},
+                       FAULT_INFRASTRUCTURE},
     [STORE_RESTORED] = {"restored", "the server was restored from a backup, which has no sandboxes",
-                        LAYER_INFRASTRUCTURE},
+                        FAULT_INFRASTRUCTURE},
 };
 
 /* One that ended while only the front was away. */
@@ -48,22 +48,23 @@ static struct reason reason_of(const char *id)
 {
     for (size_t i = 0; i < n_ends; i++)
         if (strcmp(ends[i].id, id) == 0)
-            return (struct reason){end_kind(ends[i].end.why)->word,
-                                   box_end_is_news(&ends[i].end) ? box_end_text(&ends[i].end)
-                                                                 : NULL,
-                                   end_kind(ends[i].end.why)->layer};
+            return (struct reason){
+                end_kind(ends[i].end.why)->word,
+                sandbox_end_is_news(&ends[i].end) ? sandbox_end_text(&ends[i].end) : NULL,
+                end_kind(ends[i].end.why)->fault};
     return (struct reason){"failed", "it ended while the server's HTTP process was restarted",
-                           LAYER_INFRASTRUCTURE};
+                           FAULT_INFRASTRUCTURE};
 }
 
 static void tell(struct front *f, const struct store_living *l, const struct reason *why)
 {
-    log_with(LEVEL_INFO,
-             &(struct log_about){.layer = why->layer, .sandbox = l->sandbox, .tenant = l->tenant},
-             "ended: %s", why->detail ? why->detail : why->word);
+    log_with(
+        LEVEL_INFO,
+        &(struct log_about){.fault = why->fault, .sandbox_id = l->sandbox_id, .tenant = l->tenant},
+        "ended: %s", why->detail ? why->detail : why->word);
     event_emit(f, HAPPENED_SANDBOX_ENDED,
                &(struct event_about){.tenant = l->tenant,
-                                     .sandbox = l->sandbox,
+                                     .sandbox_id = l->sandbox_id,
                                      .context = l->context,
                                      .conversation = l->conversation,
                                      .path = l->path,
@@ -78,16 +79,16 @@ struct matching {
 };
 
 /* Its front was killed before it could write that it is there. */
-static bool add_unknown(struct box *b, void *arg)
+static bool add_unknown(struct sandbox *b, void *arg)
 {
     const struct matching *m = arg;
     struct store_living l = {0};
     struct sg_error e = {0};
 
     for (size_t i = 0; i < m->n; i++)
-        if (strcmp(m->list[i].sandbox, b->id) == 0)
+        if (strcmp(m->list[i].sandbox_id, b->id) == 0)
             return true;
-    memcpy(l.sandbox, b->id, sizeof(l.sandbox));
+    memcpy(l.sandbox_id, b->id, sizeof(l.sandbox_id));
     memcpy(l.tenant, b->spec.tenant, sizeof(l.tenant));
     memcpy(l.context, b->spec.context, sizeof(l.context));
     if (store_living_add(m->front->store, &l, &e) < 0)
@@ -107,12 +108,12 @@ void living_match(struct front *f, bool again)
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        struct reason why = again ? reason_of(list[i].sandbox) : left[how];
+        struct reason why = again ? reason_of(list[i].sandbox_id) : left[how];
 
-        if (!box_find(f, list[i].sandbox))
+        if (!sandbox_find(f, list[i].sandbox_id))
             tell(f, &list[i], &why);
     }
-    boxes_each(f, add_unknown, &(struct matching){.front = f, .list = list, .n = n});
+    sandboxes_each(f, add_unknown, &(struct matching){.front = f, .list = list, .n = n});
     free(ends);
     ends = NULL;
     n_ends = 0;

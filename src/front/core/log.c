@@ -24,7 +24,7 @@ enum log_level log_level_parse(const char *name)
     return (enum log_level)i;
 }
 
-static void drop_oldest(struct box_log *l)
+static void drop_oldest(struct sandbox_log *l)
 {
     struct log_entry *e = l->ring[l->first];
 
@@ -34,7 +34,7 @@ static void drop_oldest(struct box_log *l)
     free(e);
 }
 
-static void grow(struct box_log *l)
+static void grow(struct sandbox_log *l)
 {
     size_t cap = l->cap ? l->cap * 2 : RING_FIRST;
     struct log_entry **ring = xcalloc(cap, sizeof(struct log_entry *));
@@ -47,17 +47,17 @@ static void grow(struct box_log *l)
     l->cap = cap;
 }
 
-static void add(struct box_log *l, const struct log_entry *head, const char *text, size_t len)
+static void add(struct sandbox_log *l, const struct log_entry *head, const char *text, size_t len)
 {
     struct log_entry *e;
 
-    len = len < BOX_LOG_LINE ? len : BOX_LOG_LINE;
+    len = len < SANDBOX_LOG_LINE ? len : SANDBOX_LOG_LINE;
     e = xcalloc(1, sizeof *e + len + 1);
     *e = *head;
     e->ms = clock_wall_ms();
     e->len = (uint32_t)len;
     memcpy(e->text, text, len);
-    while (l->n > 0 && l->bytes + sizeof *e + len > BOX_LOG_BYTES)
+    while (l->n > 0 && l->bytes + sizeof *e + len > SANDBOX_LOG_BYTES)
         drop_oldest(l);
     if (l->n == l->cap)
         grow(l);
@@ -65,10 +65,10 @@ static void add(struct box_log *l, const struct log_entry *head, const char *tex
     l->bytes += sizeof *e + len;
 }
 
-void box_log_add(struct box_log *l, enum log_level level, enum log_layer layer, uint32_t pid,
-                 const char *fmt, ...)
+void sandbox_log_add(struct sandbox_log *l, enum log_level level, enum fault fault, uint32_t pid,
+                     const char *fmt, ...)
 {
-    struct log_entry head = {.level = level, .layer = layer, .pid = pid};
+    struct log_entry head = {.level = level, .fault = fault, .pid = pid};
     char text[1024];
     va_list ap;
 
@@ -79,17 +79,17 @@ void box_log_add(struct box_log *l, enum log_level level, enum log_layer layer, 
         add(l, &head, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
 }
 
-void box_log_output(struct box_log *l, uint32_t pid, const char *stream, const void *data,
-                    size_t len)
+void sandbox_log_output(struct sandbox_log *l, uint32_t pid, const char *stream, const void *data,
+                        size_t len)
 {
     bool err = strcmp(stream, "stderr") == 0;
     struct log_entry head = {
-        .level = err ? LOG_WARN : LOG_INFO, .layer = LAYER_CODE, .pid = pid, .stream = stream};
+        .level = err ? LOG_WARN : LOG_INFO, .fault = FAULT_CODE, .pid = pid, .stream = stream};
     const char *p = data, *end = p + len;
 
     /* Of a flood only the end would stay: the rest is not even split. */
-    if (len > BOX_LOG_BYTES)
-        p = end - BOX_LOG_BYTES;
+    if (len > SANDBOX_LOG_BYTES)
+        p = end - SANDBOX_LOG_BYTES;
     while (p < end) {
         const char *nl = memchr(p, '\n', (size_t)(end - p));
         const char *stop = nl ? nl : end, *next = stop + 1;
@@ -101,20 +101,20 @@ void box_log_output(struct box_log *l, uint32_t pid, const char *stream, const v
     }
 }
 
-size_t box_log_count(const struct box_log *l)
+size_t sandbox_log_count(const struct sandbox_log *l)
 {
     return l->n;
 }
 
-const struct log_entry *box_log_get(const struct box_log *l, size_t i)
+const struct log_entry *sandbox_log_get(const struct sandbox_log *l, size_t i)
 {
     return l->ring[(l->first + i) % l->cap];
 }
 
-void box_log_done(struct box_log *l)
+void sandbox_log_done(struct sandbox_log *l)
 {
     while (l->n > 0)
         drop_oldest(l);
     free(l->ring);
-    *l = (struct box_log){0};
+    *l = (struct sandbox_log){0};
 }

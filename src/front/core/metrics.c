@@ -12,14 +12,14 @@
 
 /* One sample under way: first the warden's figures, then the agent's. */
 struct sample {
-    struct box *box;
+    struct sandbox *sandbox;
     struct metric m;
     struct call call;
     void (*done)(void *arg, const struct metric *m);
     void *arg;
 };
 
-static void keep(struct box_metrics *m, const struct metric *s)
+static void keep(struct sandbox_metrics *m, const struct metric *s)
 {
     if (!m->ring)
         m->ring = xcalloc(METRICS_KEPT, sizeof *m->ring);
@@ -32,12 +32,12 @@ static void keep(struct box_metrics *m, const struct metric *s)
 
 static void finish(struct sample *s, bool ok)
 {
-    s->box->metrics.sampling = false;
+    s->sandbox->metrics.sampling = false;
     if (ok)
-        keep(&s->box->metrics, &s->m);
+        keep(&s->sandbox->metrics, &s->m);
     if (s->done)
         s->done(s->arg, ok ? &s->m : NULL);
-    box_unref(s->box);
+    sandbox_unref(s->sandbox);
     free(s);
 }
 
@@ -62,32 +62,32 @@ static uint64_t more_than(uint64_t *told, uint64_t now)
     return more;
 }
 
-static void tell_limit(struct box *b, enum log_layer layer, const char *cause, const char *what,
+static void tell_limit(struct sandbox *b, enum fault fault, const char *cause, const char *what,
                        uint64_t n)
 {
-    struct log_about about = {.layer = layer, .sandbox = b->id, .tenant = b->spec.tenant};
+    struct log_about about = {.fault = fault, .sandbox_id = b->id, .tenant = b->spec.tenant};
 
     if (n == 0)
         return;
     figure_add(FIG_FAILURES, cause, (double)n);
-    box_log_add(&b->log, LOG_WARN, layer, 0, "%s: %llu", what, (unsigned long long)n);
+    sandbox_log_add(&b->log, LOG_WARN, fault, 0, "%s: %llu", what, (unsigned long long)n);
     log_with(LEVEL_INFO, &about, "%s: %llu", what, (unsigned long long)n);
 }
 
 /* What its limits did to it since the last sample: nobody else would tell why a program died. */
-static void tell_limits(struct box *b, const struct order_stats *now)
+static void tell_limits(struct sandbox *b, const struct order_stats *now)
 {
-    struct box_metrics *m = &b->metrics;
+    struct sandbox_metrics *m = &b->metrics;
 
-    tell_limit(b, LAYER_SANDBOX, "sandbox:memory", "its memory was full, processes were killed",
+    tell_limit(b, FAULT_SANDBOX, "sandbox:memory", "its memory was full, processes were killed",
                more_than(&m->oom_kills, now->oom_kills));
-    tell_limit(b, LAYER_SANDBOX, "sandbox:tenant_memory",
+    tell_limit(b, FAULT_SANDBOX, "sandbox:tenant_memory",
                "the memory of all sandboxes of its tenant was full, processes were killed",
                more_than(&m->tenant_kills, now->tenant_kills));
-    tell_limit(b, LAYER_INFRASTRUCTURE, "infrastructure:machine_memory",
+    tell_limit(b, FAULT_INFRASTRUCTURE, "infrastructure:machine_memory",
                "the machine was full, processes were killed",
                more_than(&m->machine_kills, now->machine_kills));
-    tell_limit(b, LAYER_SANDBOX, "sandbox:processes",
+    tell_limit(b, FAULT_SANDBOX, "sandbox:processes",
                "it had as many processes as it may have, starts were refused",
                more_than(&m->pids_hits, now->pids_hits));
 }
@@ -95,7 +95,7 @@ static void tell_limits(struct box *b, const struct order_stats *now)
 static void on_stats(void *arg, const struct order_answer *a, int fd)
 {
     struct sample *s = arg;
-    struct box_metrics *m = &s->box->metrics;
+    struct sandbox_metrics *m = &s->sandbox->metrics;
     uint64_t now = clock_ns();
 
     close_p(&fd);
@@ -112,19 +112,20 @@ static void on_stats(void *arg, const struct order_answer *a, int fd)
                            .memory_total = a->stats.memory_total};
     m->last_ns = now;
     m->last_cpu_usec = a->stats.cpu_usec;
-    tell_limits(s->box, &a->stats);
-    usage_sampled(s->box, &a->stats);
+    tell_limits(s->sandbox, &a->stats);
+    usage_sampled(s->sandbox, &a->stats);
     s->call = (struct call){.owner = s, .uncounted = true, .on_end = on_disk};
-    if (call_begin(&s->call, s->box, OP_DISK, NULL, NULL) < 0)
+    if (call_begin(&s->call, s->sandbox, OP_DISK, NULL, NULL) < 0)
         finish(s, false);
 }
 
-void box_metrics_sample(struct box *b, void (*done)(void *arg, const struct metric *m), void *arg)
+void sandbox_metrics_sample(struct sandbox *b, void (*done)(void *arg, const struct metric *m),
+                            void *arg)
 {
     struct sample *s = xcalloc(1, sizeof *s);
     struct order o = {.op = ORDER_STATS};
 
-    *s = (struct sample){.box = box_ref(b), .done = done, .arg = arg};
+    *s = (struct sample){.sandbox = sandbox_ref(b), .done = done, .arg = arg};
     b->metrics.sampling = true;
     memcpy(o.id, b->id, sizeof o.id);
     warden_order(b->front, &o, -1, on_stats, s);
@@ -135,18 +136,18 @@ struct tick {
     unsigned n;
 };
 
-static bool sample_if_due(struct box *b, void *arg)
+static bool sample_if_due(struct sandbox *b, void *arg)
 {
     struct tick *t = arg;
-    struct box_metrics *m = &b->metrics;
+    struct sandbox_metrics *m = &b->metrics;
 
-    if (b->state != BOX_RUNNING || b->busy != BUSY_NO || m->sampling)
+    if (b->state != SANDBOX_RUNNING || b->busy != BUSY_NO || m->sampling)
         return true;
     if (m->last_ns == 0 && b->seen_ns + FIRST_NS > t->now)
         return true;
     if (m->last_ns != 0 && m->last_ns + METRICS_EVERY_MS * 1000000ull > t->now)
         return true;
-    box_metrics_sample(b, NULL, NULL);
+    sandbox_metrics_sample(b, NULL, NULL);
     return ++t->n < A_TICK_MAX;
 }
 
@@ -154,7 +155,7 @@ static void on_tick(uv_timer_t *timer)
 {
     struct tick t = {.now = clock_ns()};
 
-    boxes_each(timer->data, sample_if_due, &t);
+    sandboxes_each(timer->data, sample_if_due, &t);
 }
 
 void metrics_start(struct front *f)
@@ -167,18 +168,18 @@ void metrics_start(struct front *f)
     uv_unref((uv_handle_t *)&timer);
 }
 
-void box_metrics_done(struct box_metrics *m)
+void sandbox_metrics_done(struct sandbox_metrics *m)
 {
     free(m->ring);
-    *m = (struct box_metrics){0};
+    *m = (struct sandbox_metrics){0};
 }
 
-uint32_t box_metrics_count(const struct box_metrics *m)
+uint32_t sandbox_metrics_count(const struct sandbox_metrics *m)
 {
     return m->n;
 }
 
-const struct metric *box_metrics_get(const struct box_metrics *m, uint32_t i)
+const struct metric *sandbox_metrics_get(const struct sandbox_metrics *m, uint32_t i)
 {
     return &m->ring[(m->first + i) % METRICS_KEPT];
 }

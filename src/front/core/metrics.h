@@ -12,7 +12,7 @@ struct metric {
     uint64_t memory_used, memory_cache, memory_total, disk_used, disk_total;
 };
 
-struct box_metrics {
+struct sandbox_metrics {
     struct metric *ring; /* NULL until the first sample */
     uint32_t first, n;
     uint64_t last_cpu_usec, last_ns;
@@ -21,12 +21,14 @@ struct box_metrics {
 };
 
 struct front;
-struct box;
+struct sandbox;
 
 /* Starts the regular sampling of all sandboxes. */
 void metrics_start(struct front *f);
-void box_metrics_done(struct box_metrics *m);
-uint32_t box_metrics_count(const struct box_metrics *m);
-const struct metric *box_metrics_get(const struct box_metrics *m, uint32_t i); /* 0: oldest */
+void sandbox_metrics_done(struct sandbox_metrics *m);
+uint32_t sandbox_metrics_count(const struct sandbox_metrics *m);
+const struct metric *sandbox_metrics_get(const struct sandbox_metrics *m,
+                                         uint32_t i); /* 0: oldest */
 /* A sample of now; `done` gets NULL if that was not possible. */
-void box_metrics_sample(struct box *b, void (*done)(void *arg, const struct metric *m), void *arg);
+void sandbox_metrics_sample(struct sandbox *b, void (*done)(void *arg, const struct metric *m),
+                            void *arg);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "front/core/deed.h"
+#include "front/core/operation.h"
 #include "front/core/events.h"
 #include "front/core/rate.h"
 #include "front/core/usage.h"
@@ -42,7 +42,7 @@ static void tell(struct front *f, const struct egress_news *n)
 {
     char detail[sizeof(n->target) + sizeof(n->why) + 16];
     struct event_about about = {
-        .tenant = n->tenant, .sandbox = n->id, .reason = n->protocol, .detail = detail};
+        .tenant = n->tenant, .sandbox_id = n->id, .reason = n->protocol, .detail = detail};
 
     if (!rate_take(&told, n->id, NEWS_EVENTS_A_SECOND, NEWS_EVENTS_A_SECOND))
         return;
@@ -61,6 +61,6 @@ void egress_news_take(struct front *f, const struct egress_news *news, size_t n)
             usage_egress(f, news[i].tenant, news[i].id, news[i].up, news[i].down);
         if (news[i].verdict == VERDICT_BLOCKED)
             tell(f, &news[i]);
-        deed_egress(f, &news[i]);
+        operation_egress(f, &news[i]);
     }
 }

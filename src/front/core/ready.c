@@ -16,7 +16,7 @@ struct asking {
 
 static struct {
     LIST_HEAD(, asking) waiting;
-    bool asked; /* the warden */
+    bool request_log; /* the warden */
     uint64_t told_ns;
     int r;
     struct sg_error e;
@@ -48,7 +48,7 @@ static void on_told(void *arg, const struct order_answer *a, int fd)
     struct asking *first;
 
     (void)arg, (void)fd;
-    ready.asked = false;
+    ready.request_log = false;
     ready.told_ns = clock_ns();
     ready.r = warden_error(a, &ready.e);
     while ((first = LIST_FIRST(&ready.waiting))) {
@@ -74,8 +74,8 @@ void ready_answer(struct http_req *req)
     req->owner = a;
     req->on_close = on_close;
     req->unawaited = true;
-    if (ready.asked)
+    if (ready.request_log)
         return;
-    ready.asked = true;
+    ready.request_log = true;
     warden_order(front_of(req), &o, -1, on_told, NULL);
 }

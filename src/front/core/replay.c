@@ -24,7 +24,7 @@ struct replay {
     json_t *broken;    /* keys of contexts that have no record, and why */
 };
 
-static struct replay *replay_make(struct box *b)
+static struct replay *replay_make(struct sandbox *b)
 {
     if (!b->replay) {
         b->replay = xcalloc(1, sizeof *b->replay);
@@ -112,15 +112,15 @@ static void break_off(struct replay *r, const char *context, const char *languag
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
-struct tape {
-    struct box *box;
+struct cell_history {
+    struct sandbox *sandbox;
     json_t *cell;
-    struct tape_sum sum;
+    struct cell_history_sum sum;
     uint64_t since_ns;
     bool running;
 };
 
-void replay_learn(struct box *b, const char *context, const char *language)
+void replay_learn(struct sandbox *b, const char *context, const char *language)
 {
     struct replay *r = replay_make(b);
 
@@ -128,30 +128,30 @@ void replay_learn(struct box *b, const char *context, const char *language)
         json_object_set_new(r->languages, context, json_string(language));
 }
 
-struct tape *tape_new(struct box *b, const char *context, const char *language, const char *code,
-                      size_t len, json_t *envs)
+struct cell_history *cell_history_new(struct sandbox *b, const char *context, const char *language,
+                                      const char *code, size_t len, json_t *envs)
 {
     const char *known =
         b->replay ? json_string_value(json_object_get(b->replay->languages, context)) : NULL;
     const char *name = context[0] ? (known ? known : "?") : full_name(language);
-    struct tape *t;
+    struct cell_history *t;
 
     if (strcmp(name, "python") == 0)
         return NULL;
     t = xcalloc(1, sizeof *t);
-    t->box = box_ref(b);
+    t->sandbox = sandbox_ref(b);
     /* Code that is longer than all that is recorded is not looked at again. */
     t->cell = json_pack("{s:s, s:s, s:o*, s:O*}", "context", context, "language", name, "code",
                         len <= REPLAY_BYTES ? json_stringn(code, len) : NULL, "envs", envs);
-    tape_sum_init(&t->sum);
+    cell_history_sum_init(&t->sum);
     return t;
 }
 
-void tape_running(struct tape *t, uint32_t number)
+void cell_history_running(struct cell_history *t, uint32_t number)
 {
     if (!t || !t->cell)
         return;
-    struct replay *r = replay_make(t->box);
+    struct replay *r = replay_make(t->sandbox);
     const char *context = text_of(t->cell, "context"), *language = text_of(t->cell, "language");
     size_t bytes = size_of(t->cell);
 
@@ -173,48 +173,48 @@ void tape_running(struct tape *t, uint32_t number)
     t->since_ns = clock_ns();
 }
 
-void tape_add(struct tape *t, uint8_t sub, const void *p, size_t len)
+void cell_history_add(struct cell_history *t, uint8_t sub, const void *p, size_t len)
 {
     if (t && t->running)
-        tape_sum_add(&t->sum, sub, p, len);
+        cell_history_sum_add(&t->sum, sub, p, len);
 }
 
-static void tape_done(struct tape *t)
+static void cell_history_done(struct cell_history *t)
 {
-    tape_sum_done(&t->sum);
+    cell_history_sum_done(&t->sum);
     json_decref(t->cell);
-    box_unref(t->box);
+    sandbox_unref(t->sandbox);
     free(t);
 }
 
-void tape_end(struct tape *t, struct outflow *o)
+void cell_history_end(struct cell_history *t, struct output_filter *o)
 {
-    char digest[TAPE_DIGEST_LEN + 1], shown[REPLAY_SHOWN_MAX + 1];
+    char digest[CELL_HISTORY_DIGEST_LEN + 1], shown[REPLAY_SHOWN_MAX + 1];
 
     if (!t)
         return;
     if (t->running) {
-        tape_sum_end(&t->sum, o, digest, shown);
+        cell_history_sum_end(&t->sum, o, digest, shown);
         json_object_set_new(t->cell, "digest", json_string(digest));
         json_object_set_new(t->cell, "shown", json_string(shown));
         json_object_set_new(t->cell, "tookMs",
                             json_integer((json_int_t)((clock_ns() - t->since_ns) / 1000000)));
     }
-    tape_done(t);
+    cell_history_done(t);
 }
 
 /* Run again it would not be cut off at the same place, if at all. */
-void tape_free(struct tape *t)
+void cell_history_free(struct cell_history *t)
 {
     if (!t)
         return;
-    if (t->running && t->box->replay)
-        break_off(t->box->replay, text_of(t->cell, "context"), text_of(t->cell, "language"),
+    if (t->running && t->sandbox->replay)
+        break_off(t->sandbox->replay, text_of(t->cell, "context"), text_of(t->cell, "language"),
                   WHY_CUT);
-    tape_done(t);
+    cell_history_done(t);
 }
 
-void replay_forget(struct box *b, const char *context)
+void replay_forget(struct sandbox *b, const char *context)
 {
     if (!b->replay)
         return;
@@ -222,7 +222,7 @@ void replay_forget(struct box *b, const char *context)
     json_object_del(b->replay->broken, context);
 }
 
-void replay_forget_all(struct box *b)
+void replay_forget_all(struct sandbox *b)
 {
     replay_free(steal_ptr(&b->replay));
 }
@@ -270,7 +270,7 @@ static json_t *whole_record(const struct replay *r, const json_t *context, json_
     return NULL;
 }
 
-json_t *replay_of(struct box *b, json_t *contexts)
+json_t *replay_of(struct sandbox *b, json_t *contexts)
 {
     static const struct replay none;
     const struct replay *r = b->replay ? b->replay : &none;
@@ -299,7 +299,7 @@ json_t *replay_of(struct box *b, json_t *contexts)
     return NULL;
 }
 
-void replay_inherit(struct box *b, const char *context, json_t *cells)
+void replay_inherit(struct sandbox *b, const char *context, json_t *cells)
 {
     struct replay *r = replay_make(b);
     json_t *cell;

@@ -15,9 +15,9 @@
 
 #include <jansson.h>
 
-#include "front/core/box.h"
+#include "front/core/sandbox.h"
 #include "front/core/checkpoint.h"
-#include "front/core/outflow.h"
+#include "front/core/output_filter.h"
 
 #define REPLAY_CELLS     200
 #define REPLAY_BYTES     (256u * 1024) /* of code and variables */
@@ -30,32 +30,32 @@ void replay_free(struct replay *r);
 /* ---- recording ------------------------------------------------------------------------------- */
 
 /* One cell, from its code to its end. */
-struct tape;
+struct cell_history;
 /* language and context as in OP_KERNEL_EXECUTE. NULL: it is not recorded; every function takes
  * that. */
-struct tape *tape_new(struct box *b, const char *context, const char *language, const char *code,
-                      size_t len, json_t *envs);
-/* It runs, as that one of its kernel. The box has it from now on. */
-void tape_running(struct tape *t, uint32_t number);
+struct cell_history *cell_history_new(struct sandbox *b, const char *context, const char *language,
+                                      const char *code, size_t len, json_t *envs);
+/* It runs, as that one of its kernel. The sandbox has it from now on. */
+void cell_history_running(struct cell_history *t, uint32_t number);
 /* A frame of its output or of its results. */
-void tape_add(struct tape *t, uint8_t sub, const void *p, size_t len);
+void cell_history_add(struct cell_history *t, uint8_t sub, const void *p, size_t len);
 /* It is over. What people will see of it goes through o. */
-void tape_end(struct tape *t, struct outflow *o);
+void cell_history_end(struct cell_history *t, struct output_filter *o);
 /* It was cut off, by its time limit or because its client went away: its context has no record. */
-void tape_free(struct tape *t);
+void cell_history_free(struct cell_history *t);
 
 /* A context has that language. */
-void replay_learn(struct box *b, const char *context, const char *language);
+void replay_learn(struct sandbox *b, const char *context, const char *language);
 /* A context has a new kernel, or is gone. */
-void replay_forget(struct box *b, const char *context);
-void replay_forget_all(struct box *b);
+void replay_forget(struct sandbox *b, const char *context);
+void replay_forget_all(struct sandbox *b);
 
 /* ---- using it -------------------------------------------------------------------------------- */
 
 /* The cells of contexts (as a checkpoint has them) that are not carried: [{"context": id, "cells":
  * [...]}], the caller's; contexts without a whole record get "unrecorded". NULL: there are none. */
-json_t *replay_of(struct box *b, json_t *contexts);
-/* Runs them in a box made from c, and says in the report (as report_kernels makes it) what came of
- * it. Called back exactly once. */
-void replay_run(struct box *b, struct checkpoint *c, json_t *report,
+json_t *replay_of(struct sandbox *b, json_t *contexts);
+/* Runs them in a sandbox made from c, and says in the report (as report_kernels makes it) what came
+ * of it. Called back exactly once. */
+void replay_run(struct sandbox *b, struct checkpoint *c, json_t *report,
                 void (*done)(void *arg, int r, const struct sg_error *e), void *arg);

@@ -16,12 +16,12 @@
 #define NOTE_LATE   "(it did not end in time)"
 
 struct running {
-    struct box *box;
+    struct sandbox *sandbox;
     struct checkpoint *from;
     json_t *report;
     size_t context, cell; /* where it is */
     struct call call;
-    struct tape_sum sum;
+    struct cell_history_sum sum;
     size_t sent;
     uint64_t until_ns;
     void (*done)(void *arg, int r, const struct sg_error *e);
@@ -35,7 +35,7 @@ static void finish(struct running *r, int res, const struct sg_error *e)
     r->done(r->arg, res, e);
     checkpoint_unref(r->from);
     json_decref(r->report);
-    box_unref(r->box);
+    sandbox_unref(r->sandbox);
     free(r);
 }
 
@@ -91,7 +91,7 @@ static void context_over(struct running *r, bool whole)
         json_object_del(entry, "reason");
     }
     if (whole)
-        replay_inherit(r->box, json_string_value(id), json_object_get(context_now(r), "cells"));
+        replay_inherit(r->sandbox, json_string_value(id), json_object_get(context_now(r), "cells"));
     r->context++;
     r->cell = 0;
 }
@@ -109,7 +109,7 @@ static void on_data(struct call *call, uint8_t sub, const void *p, size_t len)
 {
     struct running *r = call->owner;
 
-    tape_sum_add(&r->sum, sub, p, len);
+    cell_history_sum_add(&r->sum, sub, p, len);
     call_consumed(call, len);
 }
 
@@ -138,15 +138,15 @@ static void on_credit(struct call *call)
 
 static void compare(struct running *r)
 {
-    enum sanitise_mode mode =
-        outflow_mode_of(r->box->front, r->box->spec.tenant, r->box->spec.context[0] != '\0');
-    struct outflow *o =
-        outflow_new(r->box->front, mode, r->box->spec.tenant, r->box->id, NULL, NULL);
+    enum sanitise_mode mode = output_filter_mode_of(r->sandbox->front, r->sandbox->spec.tenant,
+                                                    r->sandbox->spec.context[0] != '\0');
+    struct output_filter *o = output_filter_new(r->sandbox->front, mode, r->sandbox->spec.tenant,
+                                                r->sandbox->id, NULL, NULL);
     const char *before = json_string_value(json_object_get(cell_now(r), "digest"));
-    char digest[TAPE_DIGEST_LEN + 1], shown[REPLAY_SHOWN_MAX + 1];
+    char digest[CELL_HISTORY_DIGEST_LEN + 1], shown[REPLAY_SHOWN_MAX + 1];
 
-    tape_sum_end(&r->sum, o, digest, shown);
-    outflow_free(o);
+    cell_history_sum_end(&r->sum, o, digest, shown);
+    output_filter_free(o);
     if (!before || strcmp(before, digest) != 0)
         diverged(r, shown);
 }
@@ -163,7 +163,7 @@ static void on_end(struct call *call, int status, const char *message, const voi
     wire_get_u32(&w); /* code */
     uint32_t timed_out = wire_get_u32(&w);
     if (status == CALL_GONE) {
-        tape_sum_done(&r->sum);
+        cell_history_sum_done(&r->sum);
         finish(r, err_set(&e, SG_ERR_NOT_FOUND, -ENOENT, "the sandbox has ended"), &e);
         return;
     }
@@ -179,7 +179,7 @@ static void on_end(struct call *call, int status, const char *message, const voi
         compare(r);
         r->cell++;
     }
-    tape_sum_done(&r->sum);
+    cell_history_sum_done(&r->sum);
     next(r);
 }
 
@@ -204,7 +204,7 @@ static void run_cell(struct running *r)
     wire_put_str(&q, json_string_value(json_object_get(context_now(r), "context")));
     wire_put_str(&q, "");
     wire_put_u64(&q, limit_ms(r));
-    identity_put_envs(r->box, NULL, NULL, &q);
+    identity_put_envs(r->sandbox, NULL, NULL, &q);
     envs_put(json_object_get(cell_now(r), "envs"), &q);
     r->sent = 0;
     r->call = (struct call){.owner = r,
@@ -212,10 +212,10 @@ static void run_cell(struct running *r)
                             .on_data = on_data,
                             .on_credit = on_credit,
                             .on_end = on_end};
-    tape_sum_init(&r->sum);
-    res = call_begin(&r->call, r->box, OP_KERNEL_EXECUTE, &q, &e);
+    cell_history_sum_init(&r->sum);
+    res = call_begin(&r->call, r->sandbox, OP_KERNEL_EXECUTE, &q, &e);
     if (res < 0) {
-        tape_sum_done(&r->sum);
+        cell_history_sum_done(&r->sum);
         finish(r, res, &e);
         return;
     }
@@ -250,12 +250,12 @@ static void say_unrecorded(const json_t *contexts, json_t *report)
     }
 }
 
-void replay_run(struct box *b, struct checkpoint *c, json_t *report,
+void replay_run(struct sandbox *b, struct checkpoint *c, json_t *report,
                 void (*done)(void *arg, int r, const struct sg_error *e), void *arg)
 {
     struct running *r = xcalloc(1, sizeof *r);
 
-    *r = (struct running){.box = box_ref(b),
+    *r = (struct running){.sandbox = sandbox_ref(b),
                           .from = checkpoint_ref(c),
                           .report = json_incref(report),
                           .until_ns = clock_ns() + REPLAY_MS * 1000000ull,

@@ -8,20 +8,20 @@
 /* More than is shown: what the sanitiser replaces must be there as a whole. */
 #define SHOWN_ROOM 1024
 
-void tape_sum_init(struct tape_sum *s)
+void cell_history_sum_init(struct cell_history_sum *s)
 {
-    *s = (struct tape_sum){0};
+    *s = (struct cell_history_sum){0};
     strbuf_init(&s->shown, SHOWN_ROOM);
 }
 
-void tape_sum_done(struct tape_sum *s)
+void cell_history_sum_done(struct cell_history_sum *s)
 {
-    for (size_t i = 0; i < TAPE_PARTS_; i++)
+    for (size_t i = 0; i < CELL_HISTORY_PARTS_; i++)
         EVP_MD_CTX_free(s->parts[i]);
     strbuf_done(&s->shown);
 }
 
-static EVP_MD_CTX *part(struct tape_sum *s, enum tape_part which)
+static EVP_MD_CTX *part(struct cell_history_sum *s, enum cell_history_part which)
 {
     EVP_MD_CTX **at = &s->parts[which];
 
@@ -33,7 +33,7 @@ static EVP_MD_CTX *part(struct tape_sum *s, enum tape_part which)
     return *at;
 }
 
-static void show(struct tape_sum *s, const char *p, size_t len)
+static void show(struct cell_history_sum *s, const char *p, size_t len)
 {
     size_t room = SHOWN_ROOM - s->shown.len;
 
@@ -41,7 +41,7 @@ static void show(struct tape_sum *s, const char *p, size_t len)
 }
 
 /* Of a result people see its text, of an error its name and value (kernels/README.md). */
-static void show_packet(struct tape_sum *s, const char *p, size_t len)
+static void show_packet(struct cell_history_sum *s, const char *p, size_t len)
 {
     static const char *const fields[] = {"text", "name", "value"};
     const char *end = len > 1 && p[0] == 'T' ? memchr(p + 1, '\0', len - 1) : NULL;
@@ -54,14 +54,14 @@ static void show_packet(struct tape_sum *s, const char *p, size_t len)
         }
 }
 
-void tape_sum_add(struct tape_sum *s, uint8_t sub, const void *p, size_t len)
+void cell_history_sum_add(struct cell_history_sum *s, uint8_t sub, const void *p, size_t len)
 {
-    enum tape_part which = sub == CHAN_STDOUT   ? TAPE_STDOUT
-                           : sub == CHAN_STDERR ? TAPE_STDERR
-                                                : TAPE_RESULTS;
+    enum cell_history_part which = sub == CHAN_STDOUT   ? CELL_HISTORY_STDOUT
+                                   : sub == CHAN_STDERR ? CELL_HISTORY_STDERR
+                                                        : CELL_HISTORY_RESULTS;
 
     EVP_DigestUpdate(part(s, which), p, len);
-    if (which == TAPE_RESULTS)
+    if (which == CELL_HISTORY_RESULTS)
         show_packet(s, p, len);
     else
         show(s, p, len);
@@ -85,23 +85,24 @@ static void copy_text(const struct strbuf *from, char ret[REPLAY_SHOWN_MAX + 1])
     json_decref(v);
 }
 
-void tape_sum_end(struct tape_sum *s, struct outflow *o, char digest[TAPE_DIGEST_LEN + 1],
-                  char shown[REPLAY_SHOWN_MAX + 1])
+void cell_history_sum_end(struct cell_history_sum *s, struct output_filter *o,
+                          char digest[CELL_HISTORY_DIGEST_LEN + 1],
+                          char shown[REPLAY_SHOWN_MAX + 1])
 {
     unsigned char one[EVP_MAX_MD_SIZE], all[EVP_MAX_MD_SIZE];
     EVP_MD_CTX *sum = EVP_MD_CTX_new();
 
     if (!sum || EVP_DigestInit_ex(sum, EVP_sha256(), NULL) != 1)
         abort();
-    for (size_t i = 0; i < TAPE_PARTS_; i++) {
+    for (size_t i = 0; i < CELL_HISTORY_PARTS_; i++) {
         unsigned len = 0;
-        EVP_DigestFinal_ex(part(s, (enum tape_part)i), one, &len);
+        EVP_DigestFinal_ex(part(s, (enum cell_history_part)i), one, &len);
         EVP_DigestUpdate(sum, one, len);
     }
     EVP_DigestFinal_ex(sum, all, NULL);
     EVP_MD_CTX_free(sum);
-    for (size_t i = 0; i < TAPE_DIGEST_LEN / 2; i++)
+    for (size_t i = 0; i < CELL_HISTORY_DIGEST_LEN / 2; i++)
         snprintf(digest + 2 * i, 3, "%02x", all[i]);
-    outflow_clean(o, &s->shown);
+    output_filter_clean(o, &s->shown);
     copy_text(&s->shown, shown);
 }

@@ -6,8 +6,8 @@
 
 #include "lib/text/json.h"
 #include "lib/text/json_check.h"
-#include "front/core/asked.h"
-#include "front/core/past.h"
+#include "front/core/request_log.h"
+#include "front/core/ended_logs.h"
 
 #define JSON_BODY_DEPTH  32
 #define JSON_BODY_VALUES (512u * 1024)
@@ -133,13 +133,13 @@ void reply_sg_error(struct http_req *req, const struct sg_error *e)
 
 void reply_no_sandbox(struct http_req *req, const char *tenant, const char *id)
 {
-    const struct box_end *end = past_end(tenant, id);
+    const struct sandbox_end *end = ended_logs_end(tenant, id);
 
-    if (end && box_end_is_news(end)) {
-        asked_about(req, NULL, id);
-        asked_blame(req, end_kind(end->why)->layer);
+    if (end && sandbox_end_is_news(end)) {
+        request_log_about(req, NULL, id);
+        request_log_blame(req, end_kind(end->why)->fault);
         reply_error(req, 404, "Sandbox \"%.64s\" doesn't exist any more: it has ended: %s", id,
-                    box_end_text(end));
+                    sandbox_end_text(end));
         return;
     }
     reply_error(req, 404, "Sandbox \"%.64s\" doesn't exist or you don't have access to it", id);
@@ -168,15 +168,15 @@ void reply_elsewhere(struct http_req *req, const char *url)
 }
 
 /* E2B's clients go by the status; people by the message. */
-static void put_not_found(struct http_req *req, const char *id, const struct box_end *end)
+static void put_not_found(struct http_req *req, const char *id, const struct sandbox_end *end)
 {
     AUTO(strbuf_done) struct strbuf out = {0};
-    bool news = end && box_end_is_news(end);
-    char message[64 + BOX_END_DETAIL];
+    bool news = end && sandbox_end_is_news(end);
+    char message[64 + SANDBOX_END_DETAIL];
     struct json j;
 
     snprintf(message, sizeof message, "The sandbox was not found%s%s",
-             news ? ": it has ended: " : "", news ? box_end_text(end) : "");
+             news ? ": it has ended: " : "", news ? sandbox_end_text(end) : "");
     strbuf_init(&out, ERROR_MAX);
     jw_init(&j, &out);
     jw_object_begin(&j);
@@ -190,25 +190,25 @@ static void put_not_found(struct http_req *req, const char *id, const struct box
         jw_key(&j, "reason");
         jw_string(&j, end_kind(end->why)->word);
         jw_key(&j, "detail");
-        jw_string(&j, box_end_text(end));
+        jw_string(&j, sandbox_end_text(end));
         jw_key(&j, "layer");
-        jw_string(&j, log_layer_name(end_kind(end->why)->layer));
+        jw_string(&j, fault_name(end_kind(end->why)->fault));
     }
     reply_put_fault(req, &j, 502, message);
     jw_object_end(&j);
-    asked_about(req, NULL, id_valid(id) ? id : NULL);
-    asked_blame(req, news ? end_kind(end->why)->layer : LAYER_SANDBOX);
+    request_log_about(req, NULL, id_valid(id) ? id : NULL);
+    request_log_blame(req, news ? end_kind(end->why)->fault : FAULT_SANDBOX);
     http_reply(req, 502, "application/json", out.buf, out.len);
 }
 
-void reply_gone(struct http_req *req, const struct box *b)
+void reply_gone(struct http_req *req, const struct sandbox *b)
 {
     put_not_found(req, b->id, &b->end);
 }
 
 void reply_unknown(struct http_req *req, const char *id)
 {
-    put_not_found(req, id, past_end(NULL, id));
+    put_not_found(req, id, ended_logs_end(NULL, id));
 }
 
 /* Pages of any origin may ask: what gives access is a token in a header that no browser adds by

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lib/text/json.h"
-#include "front/core/box.h"
+#include "front/core/sandbox.h"
 
 /* {"code":status,"message":"...","requestId":"..."} */
 void reply_error(struct http_req *req, int status, const char *fmt, ...) PRINTF(3, 4);
@@ -26,7 +26,7 @@ void reply_elsewhere(struct http_req *req, const char *url);
 void reply_add_location(struct http_req *req, const char *url);
 /* 502, on the data plane: the sandbox is not there, or is paused and may not be woken. One that has
  * ended by no wish of its user's: with the reason, and whose doing it was. */
-void reply_gone(struct http_req *req, const struct box *b);
+void reply_gone(struct http_req *req, const struct sandbox *b);
 /* The same, of one that is not in the table. */
 void reply_unknown(struct http_req *req, const char *id);
 /* CORS, on the data plane: the headers of every answer, and the answer to a preflight. */

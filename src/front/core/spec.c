@@ -10,12 +10,12 @@
 #include "lib/base/fd.h"
 #include "wire/warden.h"
 
-void box_spec_init(struct box_spec *s)
+void sandbox_spec_init(struct sandbox_spec *s)
 {
-    *s = (struct box_spec){.allow_internet = -1, .auto_pause_memory = true};
+    *s = (struct sandbox_spec){.allow_internet = -1, .auto_pause_memory = true};
 }
 
-void box_spec_done(struct box_spec *s)
+void sandbox_spec_done(struct sandbox_spec *s)
 {
     json_decref(s->metadata);
     json_decref(s->envs);
@@ -24,7 +24,7 @@ void box_spec_done(struct box_spec *s)
     json_decref(s->agents);
     OPENSSL_cleanse(s->envd_token, sizeof s->envd_token);
     OPENSSL_cleanse(s->traffic_token, sizeof s->traffic_token);
-    box_spec_init(s);
+    sandbox_spec_init(s);
 }
 
 /* One name for a field on both ways. Numbers are below 2^63. */
@@ -37,9 +37,9 @@ struct field {
     bool later; /* notes of an earlier version do not have it */
 };
 
-#define FIELD_(n, t, m, later)                                                       \
-    {                                                                                \
-        n, t, offsetof(struct box_spec, m), sizeof(((struct box_spec *)0)->m), later \
+#define FIELD_(n, t, m, later)                                                               \
+    {                                                                                        \
+        n, t, offsetof(struct sandbox_spec, m), sizeof(((struct sandbox_spec *)0)->m), later \
     }
 #define FIELD(n, t, m)       FIELD_(n, t, m, false)
 #define FIELD_LATER(n, t, m) FIELD_(n, t, m, true)
@@ -75,7 +75,7 @@ static const struct field fields[] = {
     FIELD("pids", NUMBER32, limits.pids),
 };
 
-static json_t *field_save(const struct field *f, const struct box_spec *s)
+static json_t *field_save(const struct field *f, const struct sandbox_spec *s)
 {
     const char *at = (const char *)s + f->offset;
     int64_t wide;
@@ -100,7 +100,7 @@ static json_t *field_save(const struct field *f, const struct box_spec *s)
     return NULL;
 }
 
-static int field_load(const struct field *f, const json_t *v, struct box_spec *s)
+static int field_load(const struct field *f, const json_t *v, struct sandbox_spec *s)
 {
     char *at = (char *)s + f->offset;
     int64_t wide = json_integer_value(v);
@@ -133,7 +133,7 @@ static int field_load(const struct field *f, const json_t *v, struct box_spec *s
     return -EINVAL;
 }
 
-int box_spec_save(const struct box_spec *s, struct sg_error *e)
+int sandbox_spec_save(const struct sandbox_spec *s, struct sg_error *e)
 {
     AUTO(close_p) int fd = memfd_create("sandglass-note", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     json_t *note = json_object();
@@ -161,15 +161,15 @@ int box_spec_save(const struct box_spec *s, struct sg_error *e)
     return steal_fd(&fd);
 }
 
-int box_spec_load(int memfd, struct box_spec *ret, struct sg_error *e)
+int sandbox_spec_load(int memfd, struct sandbox_spec *ret, struct sg_error *e)
 {
     AUTO(free_p) char *text = NULL;
-    struct box_spec s;
+    struct sandbox_spec s;
     size_t len = 0;
     json_t *note;
     int r;
 
-    box_spec_init(&s);
+    sandbox_spec_init(&s);
     /* The descriptor's offset is shared with the one that the warden keeps. */
     if (lseek(memfd, 0, SEEK_SET) < 0)
         return err_errno(e, "read a sandbox's note");
@@ -184,7 +184,7 @@ int box_spec_load(int memfd, struct box_spec *ret, struct sg_error *e)
     if (!s.envs)
         s.envs = json_object();
     if (r < 0) {
-        box_spec_done(&s);
+        sandbox_spec_done(&s);
         return err_set(e, SG_ERR_INTERNAL, r, "a sandbox's note makes no sense");
     }
     *ret = s;

@@ -11,7 +11,7 @@
 #define SPEC_NAME_MAX  128
 #define SPEC_TOKEN_LEN 40
 
-struct box_spec {
+struct sandbox_spec {
     char tenant[ID_LEN + 1];
     char context[ID_LEN + 1];    /* whose sandbox it is; "" if of none */
     char checkpoint[ID_LEN + 1]; /* that it was made from, or went back to last; "" */
@@ -35,11 +35,11 @@ struct box_spec {
     struct sg_limits limits;
 };
 
-void box_spec_init(struct box_spec *s);
-void box_spec_done(struct box_spec *s);
+void sandbox_spec_init(struct sandbox_spec *s);
+void sandbox_spec_done(struct sandbox_spec *s);
 /* A sealed memfd with the note. */
-int box_spec_save(const struct box_spec *s, struct sg_error *e);
-int box_spec_load(int memfd, struct box_spec *ret, struct sg_error *e);
+int sandbox_spec_save(const struct sandbox_spec *s, struct sg_error *e);
+int sandbox_spec_load(int memfd, struct sandbox_spec *ret, struct sg_error *e);
 /* SPEC_TOKEN_LEN hexadecimal digits from the kernel's generator. */
 void token_random(char ret[SPEC_TOKEN_LEN + 1]);
 bool token_equal(const char *a, const char *b); /* in constant time for equal lengths */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "front/core/box.h"
+#include "front/core/sandbox.h"
 
 #define BUCKETS    1024u /* a power of two */
 #define NS_PER_MS  1000000ull
@@ -20,7 +20,7 @@ static struct {
 } ledger;
 
 static struct {
-    struct box *first, **last;
+    struct sandbox *first, **last;
 } killed;
 
 /* Whose connections may still be told of. */
@@ -90,8 +90,8 @@ void usage_put_back(const struct ctx_usage_add *adds, size_t n)
         ledger_add(adds[i].tenant, adds[i].context, &adds[i].usage);
 }
 
-/* What of a box was not told yet. */
-static void enter(struct box *b)
+/* What of a sandbox was not told yet. */
+static void enter(struct sandbox *b)
 {
     const struct ctx_usage *all = &b->usage.total, *told = &b->usage.told;
     struct ctx_usage more;
@@ -105,7 +105,7 @@ static void enter(struct box *b)
     b->usage.told = *all;
 }
 
-static bool gather_one(struct box *b, void *arg)
+static bool gather_one(struct sandbox *b, void *arg)
 {
     (void)arg;
     enter(b);
@@ -114,24 +114,25 @@ static bool gather_one(struct box *b, void *arg)
 
 void usage_gather(struct front *f)
 {
-    boxes_each(f, gather_one, NULL);
+    sandboxes_each(f, gather_one, NULL);
 }
 
-/* ---- a box ----------------------------------------------------------------------------------- */
+/* ---- a sandbox
+ * ----------------------------------------------------------------------------------- */
 
-void usage_made(struct box *b)
+void usage_made(struct sandbox *b)
 {
     b->usage.total.sandboxes = 1;
     b->usage.since_ns = clock_ns();
 }
 
-void usage_taken_over(struct box *b, const struct order_stats *now)
+void usage_taken_over(struct sandbox *b, const struct order_stats *now)
 {
     b->usage.cpu_us = now->cpu_usec;
-    b->usage.since_ns = b->state == BOX_RUNNING ? clock_ns() : 0;
+    b->usage.since_ns = b->state == SANDBOX_RUNNING ? clock_ns() : 0;
 }
 
-static void count_memory(struct box_usage *u, uint64_t bytes)
+static void count_memory(struct sandbox_usage *u, uint64_t bytes)
 {
     uint64_t now = clock_ns(), mean = u->known ? (u->memory + bytes) / 2 : bytes;
 
@@ -142,9 +143,9 @@ static void count_memory(struct box_usage *u, uint64_t bytes)
     u->known = true;
 }
 
-void usage_sampled(struct box *b, const struct order_stats *now)
+void usage_sampled(struct sandbox *b, const struct order_stats *now)
 {
-    struct box_usage *u = &b->usage;
+    struct sandbox_usage *u = &b->usage;
 
     if (now->cpu_usec > u->cpu_us) {
         u->total.cpu_us += now->cpu_usec - u->cpu_us;
@@ -154,21 +155,21 @@ void usage_sampled(struct box *b, const struct order_stats *now)
         count_memory(u, now->memory_used);
 }
 
-void usage_paused(struct box *b, const struct order_stats *now)
+void usage_paused(struct sandbox *b, const struct order_stats *now)
 {
     usage_sampled(b, now);
     b->usage.since_ns = 0;
     b->usage.known = false;
 }
 
-void usage_resumed(struct box *b)
+void usage_resumed(struct sandbox *b)
 {
     b->usage.since_ns = clock_ns();
 }
 
 /* ---- its end --------------------------------------------------------------------------------- */
 
-static void forget(struct box_usage *u)
+static void forget(struct sandbox_usage *u)
 {
     if (!u->link)
         return;
@@ -181,9 +182,9 @@ static void forget(struct box_usage *u)
     u->link = NULL;
 }
 
-void usage_kill_ordered(struct box *b)
+void usage_kill_ordered(struct sandbox *b)
 {
-    struct box_usage *u = &b->usage;
+    struct sandbox_usage *u = &b->usage;
 
     if (u->link)
         return;
@@ -194,7 +195,7 @@ void usage_kill_ordered(struct box *b)
     killed.last = &u->next;
 }
 
-static void note_end(const struct box *b)
+static void note_end(const struct sandbox *b)
 {
     struct ended *last = &ended[next_ended++ % ENDED_KEPT];
 
@@ -203,7 +204,7 @@ static void note_end(const struct box *b)
     memcpy(last->context, b->spec.context, sizeof last->context);
 }
 
-void usage_kill_answered(struct box *b)
+void usage_kill_answered(struct sandbox *b)
 {
     if (b->usage.link)
         note_end(b);
@@ -211,7 +212,7 @@ void usage_kill_answered(struct box *b)
     enter(b);
 }
 
-void usage_ended(struct box *b, const struct order_answer *a)
+void usage_ended(struct sandbox *b, const struct order_answer *a)
 {
     /* They end in about the order in which they were killed. */
     if (!b)
@@ -227,9 +228,9 @@ void usage_ended(struct box *b, const struct order_answer *a)
 
 /* ---- what went out --------------------------------------------------------------------------- */
 
-static struct box *find_box(struct front *f, const char *id)
+static struct sandbox *find_sandbox(struct front *f, const char *id)
 {
-    struct box *b = box_find(f, id);
+    struct sandbox *b = sandbox_find(f, id);
 
     if (!b)
         for (b = killed.first; b && strcmp(b->id, id) != 0; b = b->usage.next)
@@ -240,7 +241,7 @@ static struct box *find_box(struct front *f, const char *id)
 void usage_egress(struct front *f, const char *tenant, const char *id, uint64_t up, uint64_t down)
 {
     struct ctx_usage more = {.egress_up = up, .egress_down = down};
-    struct box *b = find_box(f, id);
+    struct sandbox *b = find_sandbox(f, id);
 
     if ((up == 0 && down == 0) || !id_valid(id))
         return;

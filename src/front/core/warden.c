@@ -134,7 +134,7 @@ static bool take_message(struct warden *w)
         return false;
     }
     a.message[sizeof a.message - 1] = '\0';
-    a.id[ID_LEN] = a.tenant[ORDER_TENANT_LEN] = a.layer[ID_LEN] = '\0';
+    a.id[ID_LEN] = a.tenant[ORDER_TENANT_LEN] = a.snapshot[ID_LEN] = '\0';
     if (a.tell == TELL_BEAT) {
         warden_order(w->front, &(struct order){.op = ORDER_BEAT}, -1, NULL, NULL);
     } else if (a.tell == TELL_REPLY) {

@@ -8,13 +8,13 @@ static void on_warm(struct call *c, int status, const char *message, const void 
 {
     (void)result, (void)len;
     if (status > 0)
-        box_log_add(&c->box->log, LOG_WARN, LAYER_INFRASTRUCTURE, 0, "No kernel was started: %s",
-                    message);
-    box_unref(c->box);
+        sandbox_log_add(&c->sandbox->log, LOG_WARN, FAULT_INFRASTRUCTURE, 0,
+                        "No kernel was started: %s", message);
+    sandbox_unref(c->sandbox);
     free(c);
 }
 
-void box_warm_kernel(struct box *b)
+void sandbox_warm_kernel(struct sandbox *b)
 {
     struct call *c = xcalloc(1, sizeof *c);
     AUTO(strbuf_done) struct strbuf q = {0};
@@ -27,5 +27,5 @@ void box_warm_kernel(struct box *b)
     if (call_begin(c, b, OP_KERNEL_WARM, &q, NULL) < 0)
         free(c);
     else
-        box_ref(b);
+        sandbox_ref(b);
 }

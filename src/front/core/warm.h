@@ -1,8 +1,8 @@
 /* A kernel for the code that is likely to come. */
 #pragma once
 
-#include "front/core/box.h"
+#include "front/core/sandbox.h"
 
 /* Has the agent start the default kernel of Python, and does not wait for it. Without it the first
  * cell starts one. */
-void box_warm_kernel(struct box *b);
+void sandbox_warm_kernel(struct sandbox *b);

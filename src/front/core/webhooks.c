@@ -11,7 +11,7 @@
 #include "lib/log/log.h"
 #include "front/store/events.h"
 #include "front/telemetry/figures.h"
-#include "front/telemetry/herald.h"
+#include "front/telemetry/exporter.h"
 
 #define SLOTS       STORE_WEBHOOK_OPEN
 #define MANY        16   /* that wait: then one at a time is too slow */
@@ -32,7 +32,7 @@ enum mood { MOOD_GOOD, MOOD_FAILING, MOOD_GIVING_UP };
 
 static struct {
     struct front *front;
-    struct herald *herald;
+    struct exporter *exporter;
     bool on;
     char url[sizeof(((struct settings *)0)->webhook_url)];
     uint32_t kinds;
@@ -119,7 +119,7 @@ static void end_slot(struct slot *s, bool taken, int status)
     changed();
 }
 
-uint64_t webhook_delay_ms(uint32_t tries, uint32_t random, uint64_t asked_ms)
+uint64_t webhook_delay_ms(uint32_t tries, uint32_t random, uint64_t request_log_ms)
 {
     uint64_t most = DELAY_MAX_S * webhook_second_ms, ms = most;
 
@@ -128,9 +128,9 @@ uint64_t webhook_delay_ms(uint32_t tries, uint32_t random, uint64_t asked_ms)
     if (ms > most)
         ms = most;
     ms = ms - ms / 4 + random % (ms / 2 + 1); /* many do not come back at the same moment */
-    if (asked_ms > most)
-        asked_ms = most;
-    return ms > asked_ms ? ms : asked_ms;
+    if (request_log_ms > most)
+        request_log_ms = most;
+    return ms > request_log_ms ? ms : request_log_ms;
 }
 
 static bool is_final(int status)
@@ -168,11 +168,11 @@ static void on_posted(void *arg, int status, uint64_t retry_after_ms)
 /* ---- sending --------------------------------------------------------------------------------- */
 
 /* Text that is no secret, in the form that headers have. */
-static void set_header(struct herald_header *h, const char *name, struct hidden *value,
+static void set_header(struct exporter_header *h, const char *name, struct hidden *value,
                        const char *text)
 {
     hidden_set(value, text, strlen(text));
-    *h = (struct herald_header){name, value};
+    *h = (struct exporter_header){name, value};
 }
 
 static void sign(const struct hidden *secret, const char *json, struct strbuf *ret)
@@ -199,12 +199,12 @@ static int post(struct slot *s, enum event_kind kind, const char *json)
     const struct hidden *secret = &hooks.front->settings.webhook_secret;
     struct hidden values[3];
     char number[24];
-    struct herald_post p = {.url = hooks.url,
-                            .content_type = "application/json",
-                            .body = json,
-                            .len = strlen(json),
-                            .done = on_posted,
-                            .arg = s};
+    struct exporter_post p = {.url = hooks.url,
+                              .content_type = "application/json",
+                              .body = json,
+                              .len = strlen(json),
+                              .done = on_posted,
+                              .arg = s};
 
     snprintf(number, sizeof number, "%" PRIu64, s->event);
     set_header(&p.headers[0], "Sandglass-Event", &values[0], event_kind_text(kind));
@@ -214,7 +214,7 @@ static int post(struct slot *s, enum event_kind kind, const char *json)
         sign(secret, json, &signature);
         set_header(&p.headers[2], "Sandglass-Signature", &values[2], signature.buf);
     }
-    return herald_post(hooks.herald, &p);
+    return exporter_post(hooks.exporter, &p);
 }
 
 struct sending {
@@ -241,7 +241,7 @@ static void send_slot(struct slot *slot)
         slot->flying = true;
     else if (s.r == -ENOENT || s.r == -EINVAL || s.r == -E2BIG)
         end_slot(slot, false, s.r);
-    else /* not the event's fault: the herald has enough to do, no descriptors, no memory */
+    else /* not the event's fault: the exporter has enough to do, no descriptors, no memory */
         slot->due_ms = uv_now(hooks.front->loop) + webhook_second_ms;
 }
 
@@ -385,7 +385,7 @@ void webhooks_configure(struct front *f)
 
     if (!hooks.front)
         return;
-    hooks.on = s->webhook_url[0] && hooks.herald;
+    hooks.on = s->webhook_url[0] && hooks.exporter;
     if (hooks.on &&
         event_types_parse("webhook_events", s->webhook_events[0] ? s->webhook_events : "*",
                           &hooks.kinds, &e) < 0) {
@@ -411,7 +411,7 @@ void webhooks_configure(struct front *f)
     go_on();
 }
 
-void webhooks_start(struct front *f, struct herald *h)
+void webhooks_start(struct front *f, struct exporter *h)
 {
     struct store_webhook w;
 
@@ -422,7 +422,7 @@ void webhooks_start(struct front *f, struct herald *h)
         uv_unref((uv_handle_t *)&hooks.saver);
     }
     hooks.front = f;
-    hooks.herald = h;
+    hooks.exporter = h;
     hooks.on = false;
     hooks.begun = 0;
     hooks.mood = MOOD_GOOD;

@@ -23,16 +23,16 @@
 #define WEBHOOK_TRIES 12
 #define WEBHOOK_HOLD  3
 
-struct herald;
+struct exporter;
 /* After events_start. Without a webhook_url nothing is posted, and what happens until there is one
  * never will be. */
-void webhooks_start(struct front *f, struct herald *h);
+void webhooks_start(struct front *f, struct exporter *h);
 /* The settings have changed. */
 void webhooks_configure(struct front *f);
 /* What is not written down yet is, now: for a server that ends. */
 void webhooks_flush(void);
 
 /* How long until the next try, after so many; random: any number. */
-uint64_t webhook_delay_ms(uint32_t tries, uint32_t random, uint64_t asked_ms);
+uint64_t webhook_delay_ms(uint32_t tries, uint32_t random, uint64_t request_log_ms);
 /* What delays are counted in; tests make it shorter. */
 extern uint64_t webhook_second_ms;

@@ -60,9 +60,9 @@ static void reply_failed(struct e2b_req *q, int r, const struct sg_error *e, con
 }
 
 /* The sandbox that the path names, if it runs. NULL: answered. */
-static struct box *running_box(struct e2b_req *q)
+static struct sandbox *running_sandbox(struct e2b_req *q)
 {
-    struct box *b = e2b_box(q);
+    struct sandbox *b = e2b_sandbox(q);
 
     if (b && shape_is_paused(b)) {
         reply_error(q->http, 409, "Sandbox '%s' is paused; resume it first", b->id);
@@ -90,7 +90,7 @@ static void on_taken(void *arg, struct checkpoint *c, int r, const struct sg_err
 static void take_with_body(struct e2b_req *q)
 {
     struct checkpoint_ask ask = {.kind = CHECKPOINT_LABEL};
-    struct box *b = running_box(q);
+    struct sandbox *b = running_sandbox(q);
     struct sg_error e;
 
     if (!b)
@@ -103,7 +103,7 @@ static void take_with_body(struct e2b_req *q)
         return;
     }
     e2b_wait(q);
-    box_checkpoint(b, &ask, on_taken, q);
+    sandbox_checkpoint(b, &ask, on_taken, q);
 }
 
 void checkpoint_create(struct http_req *req)
@@ -123,7 +123,7 @@ void checkpoint_list(struct http_req *req)
 {
     AUTO(strbuf_done) struct strbuf out = {0};
     struct e2b_req *q = e2b_of(req);
-    struct box *b = e2b_box(q);
+    struct sandbox *b = e2b_sandbox(q);
     struct json j;
 
     if (!b)
@@ -140,14 +140,14 @@ void checkpoint_list(struct http_req *req)
 }
 
 /* The one of the sandbox that is meant; NULL: answered, 410 for one that did not stay. */
-static struct checkpoint *find(struct e2b_req *q, const struct box *b, const char *name,
+static struct checkpoint *find(struct e2b_req *q, const struct sandbox *b, const char *name,
                                const char *label)
 {
     struct checkpoint *c = name ? checkpoint_find(q->front, q->tenant.id, name)
                                 : checkpoint_labelled(q->front, b->id, label);
     const char *text = name ? name : label;
 
-    if (c && c->kind == CHECKPOINT_LABEL && strcmp(c->sandbox, b->id) == 0)
+    if (c && c->kind == CHECKPOINT_LABEL && strcmp(c->sandbox_id, b->id) == 0)
         return c;
     if (checkpoint_was_thinned(q->front, b->id, text))
         reply_error(q->http, 410,
@@ -162,7 +162,7 @@ static struct checkpoint *find(struct e2b_req *q, const struct box *b, const cha
 void checkpoint_delete(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);
-    struct box *b = e2b_box(q);
+    struct sandbox *b = e2b_sandbox(q);
     struct checkpoint *c = b ? find(q, b, req->params[1], NULL) : NULL;
 
     if (!c)
@@ -189,7 +189,7 @@ static void on_rewound(void *arg, struct checkpoint *c, int r, const struct sg_e
 static void rewind_with_body(struct e2b_req *q)
 {
     const char *name = NULL, *label = NULL;
-    struct box *b = running_box(q);
+    struct sandbox *b = running_sandbox(q);
     struct checkpoint *c;
     struct sg_error e;
     bool files_do;
@@ -215,10 +215,10 @@ static void rewind_with_body(struct e2b_req *q)
     if (!c)
         return;
     e2b_wait(q);
-    box_rewind(b, c, files_do, on_rewound, q);
+    sandbox_rewind(b, c, files_do, on_rewound, q);
 }
 
-void sandbox_rewind(struct http_req *req)
+void e2b_sandbox_rewind(struct http_req *req)
 {
     e2b_with_body(req, rewind_with_body);
 }

@@ -16,4 +16,4 @@ int checkpoint_accept_field(const json_t *body, bool *ret_files_do, struct sg_er
 void checkpoint_create(struct http_req *req);
 void checkpoint_list(struct http_req *req);
 void checkpoint_delete(struct http_req *req);
-void sandbox_rewind(struct http_req *req);
+void e2b_sandbox_rewind(struct http_req *req);

@@ -19,7 +19,7 @@ static int resolve_template(struct store *store, const struct store_tenant *tena
     snprintf(plan->spec.template_id, sizeof(plan->spec.template_id), "%s", found.id);
     snprintf(plan->spec.alias, sizeof(plan->spec.alias), "%s", found.alias);
     plan->spec.interpreter = strcmp(found.base, TEMPLATE_INTERPRETER) == 0;
-    memcpy(plan->layer, found.layer, sizeof(plan->layer));
+    memcpy(plan->snapshot, found.snapshot, sizeof(plan->snapshot));
     return 0;
 }
 
@@ -35,7 +35,7 @@ int create_plan(struct store *store, const struct settings *settings,
     struct create_plan plan = {.spec = c.spec, .timeout_ms = c.timeout_ms};
     r = resolve_template(store, tenant, template_name ? template_name : c.template_name, &plan, e);
     if (r < 0)
-        box_spec_done(&plan.spec);
+        sandbox_spec_done(&plan.spec);
     else
         *ret = plan;
     return r;

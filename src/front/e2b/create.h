@@ -6,8 +6,8 @@
 #include "front/store/store.h"
 
 struct create_plan {
-    struct box_spec spec;   /* the caller's to give away or free */
-    char layer[ID_LEN + 1]; /* "": none */
+    struct sandbox_spec spec;  /* the caller's to give away or free */
+    char snapshot[ID_LEN + 1]; /* "": none */
     uint64_t timeout_ms;
 };
 

@@ -13,7 +13,7 @@
 #include "front/e2b/shape.h"
 #include "front/e2b/spec.h"
 #include "front/core/checkpoint.h"
-#include "front/core/deed.h"
+#include "front/core/operation.h"
 
 #define COUNT_MAX  100
 #define ANSWER_MAX (16u * 1024 * 1024)
@@ -22,19 +22,19 @@ enum inherit { INHERIT_STATE, INHERIT_REPLAY, INHERIT_FILES };
 
 struct fork_result {
     struct fork *fork;
-    struct box *box; /* NULL: not yet, or not made */
-    json_t *report;  /* of its kernels, or NULL */
+    struct sandbox *sandbox; /* NULL: not yet, or not made */
+    json_t *report;          /* of its kernels, or NULL */
 };
 
 struct fork {
     struct e2b_req *q;
     struct front *front;
-    struct box *source;
-    struct box_spec spec; /* what each becomes */
+    struct sandbox *source;
+    struct sandbox_spec spec; /* what each becomes */
     uint64_t timeout_ms;
     enum inherit inherit;
-    char layer[ID_LEN + 1];
-    struct deed deed;
+    char snapshot[ID_LEN + 1];
+    struct operation operation;
     size_t count, pending;
     int r; /* of the first that failed */
     struct sg_error e;
@@ -45,12 +45,12 @@ struct fork {
 static void fork_free(struct fork *f)
 {
     for (size_t i = 0; i < f->count; i++) {
-        box_unref(f->results[i].box);
+        sandbox_unref(f->results[i].sandbox);
         json_decref(f->results[i].report);
     }
     json_decref(f->report);
-    box_unref(f->source);
-    box_spec_done(&f->spec);
+    sandbox_unref(f->source);
+    sandbox_spec_done(&f->spec);
     free(f);
 }
 
@@ -67,7 +67,7 @@ static void reply_results(struct fork *f)
 
         jw_object_begin(&j);
         jw_key(&j, "sandbox");
-        shape_sandbox(&j, r->box);
+        shape_sandbox(&j, r->sandbox);
         report_put(&j, r->report);
         jw_object_end(&j);
     }
@@ -79,13 +79,13 @@ static void fork_over(struct fork *f)
 {
     bool client_there = e2b_back(f->q);
 
-    deed_end(&f->deed, f->front, f->source, f->r, &f->e, NULL);
-    if (f->layer[0])
-        box_forget_layer(f->front, f->layer);
+    operation_end(&f->operation, f->front, f->source, f->r, &f->e, NULL);
+    if (f->snapshot[0])
+        sandbox_forget_snapshot(f->front, f->snapshot);
     /* Without a client nobody learned their ids. */
     for (size_t i = 0; (f->r < 0 || !client_there) && i < f->count; i++)
-        if (f->results[i].box)
-            box_kill(f->results[i].box, NULL, NULL);
+        if (f->results[i].sandbox)
+            sandbox_kill(f->results[i].sandbox, NULL, NULL);
     if (client_there && f->r == 0)
         reply_results(f);
     else if (client_there && f->e.kind == SG_ERR_NOT_FOUND)
@@ -111,7 +111,7 @@ static void one_done(struct fork *f)
         fork_over(f);
 }
 
-static void on_forked(void *arg, struct box *b, int r, const struct sg_error *e,
+static void on_forked(void *arg, struct sandbox *b, int r, const struct sg_error *e,
                       const json_t *report)
 {
     struct fork_result *result = arg;
@@ -119,14 +119,14 @@ static void on_forked(void *arg, struct box *b, int r, const struct sg_error *e,
     if (r < 0) {
         fork_failed(result->fork, r, e, report);
     } else {
-        result->box = box_ref(b);
+        result->sandbox = sandbox_ref(b);
         result->report = report ? json_deep_copy(report) : NULL;
     }
     one_done(result->fork);
 }
 
 /* Of the files alone. */
-static void on_created(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_created(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     const struct fork_result *result = arg;
 
@@ -137,23 +137,23 @@ static void on_created(void *arg, struct box *b, int r, const struct sg_error *e
  * of them to fail at once does not end it. */
 static void make_all(struct fork *f, struct checkpoint *c)
 {
-    struct trace_ref before = deed_enter(&f->deed.trace);
+    struct trace_ref before = operation_enter(&f->operation.trace);
 
     f->pending = f->count + 1;
     for (size_t i = 0; i < f->count; i++) {
         struct fork_ask ask = {.timeout_ms = f->timeout_ms,
                                .last = i + 1 == f->count,
                                .replay = f->inherit == INHERIT_REPLAY};
-        struct box_spec spec;
+        struct sandbox_spec spec;
 
         spec_copy(&f->spec, &spec);
         f->results[i].fork = f;
         if (c)
-            box_create_from(f->front, &spec, c, &ask, on_forked, &f->results[i]);
+            sandbox_create_from(f->front, &spec, c, &ask, on_forked, &f->results[i]);
         else
-            box_create(f->front, &spec, f->layer, f->timeout_ms, on_created, &f->results[i]);
+            sandbox_create(f->front, &spec, f->snapshot, f->timeout_ms, on_created, &f->results[i]);
     }
-    deed_leave(&before);
+    operation_leave(&before);
     one_done(f);
 }
 
@@ -166,18 +166,18 @@ static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
         make_all(f, NULL);
         return;
     }
-    f->layer[0] = '\0';
+    f->snapshot[0] = '\0';
     fork_failed(f, r, e, NULL);
     fork_over(f);
 }
 
 static void save_files(struct fork *f)
 {
-    struct trace_ref before = deed_enter(&f->deed.trace);
+    struct trace_ref before = operation_enter(&f->operation.trace);
 
-    id_random(f->layer);
-    box_snapshot(f->source, f->layer, false, on_saved, f);
-    deed_leave(&before);
+    id_random(f->snapshot);
+    sandbox_snapshot(f->source, f->snapshot, false, on_saved, f);
+    operation_leave(&before);
 }
 
 static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
@@ -252,15 +252,15 @@ static bool parse_fork(struct e2b_req *q, struct fork_request *ret)
 }
 
 /* Before anything is copied. False: answered. */
-static bool has_room(struct e2b_req *q, const struct box *b, int32_t count)
+static bool has_room(struct e2b_req *q, const struct sandbox *b, int32_t count)
 {
-    size_t limit = e2b_sandbox_limit(q), run = boxes_count(q->front, q->tenant.id);
+    size_t limit = e2b_sandbox_limit(q), run = sandboxes_count(q->front, q->tenant.id);
 
     struct sg_error e;
 
     if (run + (size_t)count <= limit) {
         if (!b->spec.auto_pause ||
-            boxes_check_paused(q->front, q->tenant.id, (size_t)count, &e) == 0)
+            sandboxes_check_paused(q->front, q->tenant.id, (size_t)count, &e) == 0)
             return true;
         reply_sg_error(q->http, &e);
         return false;
@@ -275,11 +275,11 @@ static bool has_room(struct e2b_req *q, const struct box *b, int32_t count)
 static void fork_with_body(struct e2b_req *q)
 {
     struct fork_request want;
-    struct box *b;
+    struct sandbox *b;
 
     if (!parse_fork(q, &want))
         return;
-    b = e2b_box(q);
+    b = e2b_sandbox(q);
     if (!b)
         return;
     if (shape_is_paused(b)) {
@@ -292,25 +292,25 @@ static void fork_with_body(struct e2b_req *q)
     struct fork *f = xcalloc(1, sizeof(*f) + (size_t)want.count * sizeof(f->results[0]));
     *f = (struct fork){.q = q,
                        .front = q->front,
-                       .source = box_ref(b),
+                       .source = sandbox_ref(b),
                        .timeout_ms = want.timeout_ms,
                        .inherit = want.inherit,
                        .count = (size_t)want.count};
     spec_copy(&b->spec, &f->spec);
-    deed_begin(&f->deed, DEED_FORK);
-    deed_box(&f->deed, b);
-    span_number(f->deed.span, KEY_COUNT, want.count);
+    operation_begin(&f->operation, OPERATION_FORK);
+    operation_sandbox(&f->operation, b);
+    span_number(f->operation.span, KEY_COUNT, want.count);
     e2b_wait(q);
-    struct trace_ref before = deed_enter(&f->deed.trace);
+    struct trace_ref before = operation_enter(&f->operation.trace);
     if (want.inherit == INHERIT_FILES) {
         f->report = json_pack("{s:[]}", "kernels");
         save_files(f);
     } else {
         struct checkpoint_ask ask = {
             .kind = CHECKPOINT_FORK, .wait_ms = want.wait_ms, .one = want.count == 1};
-        box_checkpoint(b, &ask, on_checkpoint, f);
+        sandbox_checkpoint(b, &ask, on_checkpoint, f);
     }
-    deed_leave(&before);
+    operation_leave(&before);
 }
 
 void sandbox_fork(struct http_req *req)

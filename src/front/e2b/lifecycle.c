@@ -12,14 +12,14 @@
 #include "front/e2b/path.h"
 #include "front/e2b/sandbox.h"
 #include "front/e2b/spec.h"
-#include "front/core/asked.h"
+#include "front/core/request_log.h"
 #include "front/telemetry/figures.h"
 
 #define REFRESH_MIN_S 15
 #define REFRESH_MAX_S 3600
 
 /* The timeout, cut to what is left of the sandbox's longest life. False: answered. */
-static bool clamp_timeout(struct e2b_req *q, const struct box *b, uint64_t *timeout_ms)
+static bool clamp_timeout(struct e2b_req *q, const struct sandbox *b, uint64_t *timeout_ms)
 {
     /* One of a context lives as long as that is used. */
     int64_t age = b->spec.context[0] ? 0 : clock_wall_ms() - b->spec.started_ms;
@@ -34,20 +34,20 @@ static bool clamp_timeout(struct e2b_req *q, const struct box *b, uint64_t *time
     return true;
 }
 
-bool sandbox_is_running(struct e2b_req *q, const struct box *b)
+bool sandbox_is_running(struct e2b_req *q, const struct sandbox *b)
 {
     if (b->busy == BUSY_PAUSING)
         reply_error(q->http, 409, "Sandbox \"%s\" is being paused", b->id);
     else if (b->busy == BUSY_RESUMING)
         reply_error(q->http, 409, "Sandbox \"%s\" is being resumed", b->id);
-    else if (b->state != BOX_RUNNING)
+    else if (b->state != SANDBOX_RUNNING)
         reply_no_sandbox(q->http, q->tenant.id, b->id);
     else
         return true;
     return false;
 }
 
-static void on_done_empty(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_done_empty(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct e2b_req *q = arg;
 
@@ -60,17 +60,17 @@ static void on_done_empty(void *arg, struct box *b, int r, const struct sg_error
         reply_empty(q->http, 204);
 }
 
-static void move_end(struct e2b_req *q, struct box *b, uint64_t timeout_ms, bool extend_only)
+static void move_end(struct e2b_req *q, struct sandbox *b, uint64_t timeout_ms, bool extend_only)
 {
     if (!sandbox_is_running(q, b) || !clamp_timeout(q, b, &timeout_ms))
         return;
     e2b_wait(q);
-    box_set_timeout(b, timeout_ms, extend_only, on_done_empty, q);
+    sandbox_set_timeout(b, timeout_ms, extend_only, on_done_empty, q);
 }
 
 static void timeout_with_body(struct e2b_req *q)
 {
-    struct box *b = e2b_box(q);
+    struct sandbox *b = e2b_sandbox(q);
     int32_t seconds = 0;
     struct sg_error e;
     bool given;
@@ -96,7 +96,7 @@ void sandbox_timeout(struct http_req *req)
 
 static void refresh_with_body(struct e2b_req *q)
 {
-    struct box *b = e2b_box(q);
+    struct sandbox *b = e2b_sandbox(q);
     int32_t seconds = REFRESH_MIN_S;
     struct sg_error e;
     bool given;
@@ -123,7 +123,7 @@ void sandbox_refresh(struct http_req *req)
 
 static void pause_with_body(struct e2b_req *q)
 {
-    struct box *b = e2b_box(q);
+    struct sandbox *b = e2b_sandbox(q);
     bool memory = true;
     struct sg_error e;
 
@@ -134,15 +134,16 @@ static void pause_with_body(struct e2b_req *q)
         return;
     }
     e2b_wait(q);
-    box_pause(b, memory, on_done_empty, q);
+    sandbox_pause(b, memory, on_done_empty, q);
 }
 
-void sandbox_pause(struct http_req *req)
+void e2b_sandbox_pause(struct http_req *req)
 {
     e2b_with_body(req, pause_with_body);
 }
 
-static void answer(struct e2b_req *q, int status, struct box *b, int r, const struct sg_error *e)
+static void answer(struct e2b_req *q, int status, struct sandbox *b, int r,
+                   const struct sg_error *e)
 {
     if (!e2b_back(q))
         return;
@@ -152,14 +153,14 @@ static void answer(struct e2b_req *q, int status, struct box *b, int r, const st
         sandbox_reply(q, status, b);
 }
 
-static void on_resumed(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_resumed(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     answer(arg, 201, b, r, e);
 }
 
 static void resume_with_body(struct e2b_req *q)
 {
-    struct box *b = e2b_box(q);
+    struct sandbox *b = e2b_sandbox(q);
     bool memory = true;
     uint64_t timeout_ms;
     struct sg_error e;
@@ -177,38 +178,38 @@ static void resume_with_body(struct e2b_req *q)
         reply_sg_error(q->http, &e);
         return;
     }
-    if (b->state == BOX_PAUSED) /* what it does at its next end */
+    if (b->state == SANDBOX_PAUSED) /* what it does at its next end */
         b->spec.auto_pause = auto_pause;
     e2b_wait(q);
-    box_resume(b, memory, timeout_ms, on_resumed, q);
+    sandbox_resume(b, memory, timeout_ms, on_resumed, q);
 }
 
-void sandbox_resume(struct http_req *req)
+void e2b_sandbox_resume(struct http_req *req)
 {
     e2b_with_body(req, resume_with_body);
 }
 
 /* ---- connect --------------------------------------------------------------------------------- */
 
-static void on_extended(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_extended(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     const struct e2b_req *q = arg;
 
-    if (r == 0 && q->http && asked_of(q->http))
-        figure_observe(FIG_RECONNECT, "running", clock_ns() - asked_of(q->http)->began_ns);
+    if (r == 0 && q->http && request_log_of(q->http))
+        figure_observe(FIG_RECONNECT, "running", clock_ns() - request_log_of(q->http)->began_ns);
     answer(arg, 200, b, r, e);
 }
 
-static void extend_and_reply(struct e2b_req *q, struct box *b, uint64_t timeout_ms)
+static void extend_and_reply(struct e2b_req *q, struct sandbox *b, uint64_t timeout_ms)
 {
     if (!clamp_timeout(q, b, &timeout_ms))
         return;
     e2b_wait(q);
-    box_set_timeout(b, timeout_ms, true, on_extended, q);
+    sandbox_set_timeout(b, timeout_ms, true, on_extended, q);
 }
 
 /* Somebody else's resume may have been faster: then it runs, and this is a connect to that. */
-static void on_connected(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_connected(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     if (r == -EALREADY)
         answer(arg, 200, b, 0, NULL);
@@ -218,7 +219,7 @@ static void on_connected(void *arg, struct box *b, int r, const struct sg_error 
 
 static void connect_to(struct e2b_req *q, uint32_t default_s)
 {
-    struct box *b = e2b_box(q);
+    struct sandbox *b = e2b_sandbox(q);
     bool memory = true;
     uint64_t timeout_ms;
     struct sg_error e;
@@ -231,11 +232,11 @@ static void connect_to(struct e2b_req *q, uint32_t default_s)
         r = field_bool(q->body, "memory", &memory, &e);
     if (r < 0) {
         reply_sg_error(q->http, &e);
-    } else if (b->state == BOX_RUNNING && b->busy != BUSY_PAUSING) {
+    } else if (b->state == SANDBOX_RUNNING && b->busy != BUSY_PAUSING) {
         extend_and_reply(q, b, timeout_ms);
     } else {
         e2b_wait(q);
-        box_resume(b, memory, timeout_ms, on_connected, q);
+        sandbox_resume(b, memory, timeout_ms, on_connected, q);
     }
 }
 

@@ -18,22 +18,22 @@ struct list_query {
 
 struct found {
     const struct list_query *query;
-    struct box **boxes;
+    struct sandbox **sandboxes;
     size_t n, cap;
     size_t n_running;
 };
 
-static bool matches(const struct box *b, const struct list_query *q)
+static bool matches(const struct sandbox *b, const struct list_query *q)
 {
     return strcmp(b->spec.tenant, q->tenant) == 0 &&
-           (b->state == BOX_RUNNING || b->state == BOX_PAUSED) &&
+           (b->state == SANDBOX_RUNNING || b->state == SANDBOX_PAUSED) &&
            (shape_is_paused(b) ? q->paused : q->running) &&
            (!q->template_id[0] || strcmp(b->spec.template_id, q->template_id) == 0) &&
            b->spec.started_ms * 1000 >= q->after_us &&
            (!q->metadata || filter_matches(q->metadata, b->spec.metadata));
 }
 
-static bool collect(struct box *b, void *arg)
+static bool collect(struct sandbox *b, void *arg)
 {
     struct found *f = arg;
 
@@ -41,11 +41,11 @@ static bool collect(struct box *b, void *arg)
         return true;
     if (f->n == f->cap) {
         f->cap = f->cap ? 2 * f->cap : 64;
-        f->boxes = reallocarray(f->boxes, f->cap, sizeof(*f->boxes));
-        if (!f->boxes)
+        f->sandboxes = reallocarray(f->sandboxes, f->cap, sizeof(*f->sandboxes));
+        if (!f->sandboxes)
             abort(); /* a pointer for each sandbox that we hold already */
     }
-    f->boxes[f->n++] = b;
+    f->sandboxes[f->n++] = b;
     f->n_running += !shape_is_paused(b);
     return true;
 }
@@ -56,9 +56,9 @@ static int compare(int64_t at_a, const char *id_a, int64_t at_b, const char *id_
     return at_a != at_b ? (at_a > at_b ? -1 : 1) : strcmp(id_a, id_b);
 }
 
-static int compare_boxes(const void *x, const void *y)
+static int compare_sandboxes(const void *x, const void *y)
 {
-    const struct box *a = *(struct box *const *)x, *b = *(struct box *const *)y;
+    const struct sandbox *a = *(struct sandbox *const *)x, *b = *(struct sandbox *const *)y;
 
     return compare(a->spec.started_ms, a->id, b->spec.started_ms, b->id);
 }
@@ -66,18 +66,18 @@ static int compare_boxes(const void *x, const void *y)
 static void reverse(struct found *f)
 {
     for (size_t i = 0; i < f->n / 2; i++) {
-        struct box *b = f->boxes[i];
+        struct sandbox *b = f->sandboxes[i];
 
-        f->boxes[i] = f->boxes[f->n - 1 - i];
-        f->boxes[f->n - 1 - i] = b;
+        f->sandboxes[i] = f->sandboxes[f->n - 1 - i];
+        f->sandboxes[f->n - 1 - i] = b;
     }
 }
 
-static void find_boxes(struct front *front, struct found *f)
+static void find_sandboxes(struct front *front, struct found *f)
 {
-    boxes_each(front, collect, f);
+    sandboxes_each(front, collect, f);
     if (f->n > 0)
-        qsort(f->boxes, f->n, sizeof(*f->boxes), compare_boxes);
+        qsort(f->sandboxes, f->n, sizeof(*f->sandboxes), compare_sandboxes);
     if (f->query->ascending)
         reverse(f);
 }
@@ -91,7 +91,7 @@ static size_t page_start(const struct found *f, const struct page *page)
     if (!page->has_cursor)
         return 0;
     for (; i < f->n; i++) {
-        int order = compare(f->boxes[i]->spec.started_ms, f->boxes[i]->id, c->at, c->id);
+        int order = compare(f->sandboxes[i]->spec.started_ms, f->sandboxes[i]->id, c->at, c->id);
 
         if (c->ascending ? order < 0 : order > 0)
             break;
@@ -99,7 +99,7 @@ static size_t page_start(const struct found *f, const struct page *page)
     return i;
 }
 
-static void write_boxes(struct http_req *req, struct box **boxes, size_t n)
+static void write_sandboxes(struct http_req *req, struct sandbox **sandboxes, size_t n)
 {
     AUTO(strbuf_done) struct strbuf out = {0};
     struct json j;
@@ -108,7 +108,7 @@ static void write_boxes(struct http_req *req, struct box **boxes, size_t n)
     jw_init(&j, &out);
     jw_array_begin(&j);
     for (size_t i = 0; i < n; i++)
-        shape_listed(&j, boxes[i]);
+        shape_listed(&j, sandboxes[i]);
     jw_array_end(&j);
     reply_json(req, 200, &out);
 }
@@ -119,7 +119,7 @@ static void reply_page(struct e2b_req *q, const struct list_query *query, const 
     char total[24];
 
     if (!query->no_such_template)
-        find_boxes(q->front, &f);
+        find_sandboxes(q->front, &f);
     if (query->running) {
         snprintf(total, sizeof(total), "%zu", f.n_running);
         http_add_header(q->http, "X-Total-Running", total);
@@ -127,15 +127,15 @@ static void reply_page(struct e2b_req *q, const struct list_query *query, const 
     size_t first = page_start(&f, page), n = f.n - first;
     if (n > page->limit) {
         n = page->limit;
-        const struct box *last = f.boxes[first + n - 1];
+        const struct sandbox *last = f.sandboxes[first + n - 1];
         struct page_cursor next = {
             .at = last->spec.started_ms, .list = PAGE_SANDBOXES, .ascending = query->ascending};
 
         memcpy(next.id, last->id, sizeof(next.id));
         page_next(q, &next);
     }
-    write_boxes(q->http, f.boxes ? f.boxes + first : NULL, n);
-    free(f.boxes);
+    write_sandboxes(q->http, f.sandboxes ? f.sandboxes + first : NULL, n);
+    free(f.sandboxes);
 }
 
 /* ---- the query ------------------------------------------------------------------------------- */
@@ -219,8 +219,8 @@ void sandboxes_list_v1(struct http_req *req)
         reply_sg_error(req, &e);
         return;
     }
-    find_boxes(q->front, &f);
-    write_boxes(req, f.boxes, f.n);
-    free(f.boxes);
+    find_sandboxes(q->front, &f);
+    write_sandboxes(req, f.sandboxes, f.n);
+    free(f.sandboxes);
     json_decref(query.metadata);
 }

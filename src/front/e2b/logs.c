@@ -2,10 +2,10 @@
 #include "lib/text/parse.h"
 #include "front/e2b/sandbox.h"
 #include "front/e2b/shape.h"
-#include "front/core/past.h"
+#include "front/core/ended_logs.h"
 
-#define ANSWER_MAX     (16u * 1024 * 1024) /* twice the log, escaped, once of it twice */
-#define LINE_MAX_BYTES (8u * BOX_LOG_LINE) /* of one entry, escaped */
+#define ANSWER_MAX     (16u * 1024 * 1024)     /* twice the log, escaped, once of it twice */
+#define LINE_MAX_BYTES (8u * SANDBOX_LOG_LINE) /* of one entry, escaped */
 #define LINES_MAX      1000
 #define SEARCH_MAX     256
 
@@ -26,7 +26,7 @@ static bool wanted(const struct log_entry *l, const struct log_query *q)
 /* E2B knows two sides: what runs in a sandbox, and what makes it. */
 static bool is_inside(const struct log_entry *l)
 {
-    return l->layer == LAYER_CODE || l->layer == LAYER_AGENT;
+    return l->fault == FAULT_CODE || l->fault == FAULT_AGENT;
 }
 
 static void write_entry(struct json *j, const struct log_entry *l)
@@ -44,7 +44,7 @@ static void write_entry(struct json *j, const struct log_entry *l)
     jw_key(j, "source");
     jw_string(j, is_inside(l) ? "sandbox" : "server");
     jw_key(j, "layer");
-    jw_string(j, log_layer_name(l->layer));
+    jw_string(j, fault_name(l->fault));
     if (l->pid) {
         snprintf(pid, sizeof(pid), "%u", l->pid);
         jw_key(j, "pid");
@@ -72,7 +72,7 @@ static void write_line(struct json *j, const struct log_entry *l)
     jw_key(&line, "logger");
     jw_string(&line, is_inside(l) ? "process" : "server");
     jw_key(&line, "layer");
-    jw_string(&line, log_layer_name(l->layer));
+    jw_string(&line, fault_name(l->fault));
     jw_key(&line, "message");
     jw_bytes(&line, l->text, l->len);
     if (l->pid) {
@@ -91,17 +91,17 @@ static void write_line(struct json *j, const struct log_entry *l)
     jw_object_end(j);
 }
 
-static void write_array(struct json *j, const char *key, const struct box_log *log,
+static void write_array(struct json *j, const char *key, const struct sandbox_log *log,
                         const struct log_query *q,
                         void (*write)(struct json *j, const struct log_entry *l))
 {
-    size_t count = box_log_count(log);
+    size_t count = sandbox_log_count(log);
     uint64_t written = 0;
 
     jw_key(j, key);
     jw_array_begin(j);
     for (size_t i = 0; i < count && written < q->limit; i++) {
-        const struct log_entry *l = box_log_get(log, q->backward ? count - 1 - i : i);
+        const struct log_entry *l = sandbox_log_get(log, q->backward ? count - 1 - i : i);
 
         if (wanted(l, q)) {
             write(j, l);
@@ -124,24 +124,24 @@ static bool parse_number(struct http_req *req, const char *name, uint64_t max, u
 }
 
 /* Of a sandbox that is there, or was until a while ago. NULL: answered. */
-static const struct box_log *find_log(struct e2b_req *q)
+static const struct sandbox_log *find_log(struct e2b_req *q)
 {
-    const struct box_log *past = NULL;
+    const struct sandbox_log *ended_logs = NULL;
     char id[ID_LEN + 1];
-    struct box *b;
+    struct sandbox *b;
 
     if (e2b_short_id(q->http->params[0], id) == 0)
-        past = past_log(q->tenant.id, id);
-    if (past)
-        return past;
-    b = e2b_box(q);
+        ended_logs = ended_logs_log(q->tenant.id, id);
+    if (ended_logs)
+        return ended_logs;
+    b = e2b_sandbox(q);
     return b ? &b->log : NULL;
 }
 
 void sandbox_logs_v1(struct http_req *req)
 {
     AUTO(strbuf_done) struct strbuf out = {0};
-    const struct box_log *log = find_log(e2b_of(req));
+    const struct sandbox_log *log = find_log(e2b_of(req));
     struct log_query q = {.to_ms = INT64_MAX, .limit = LINES_MAX};
     uint64_t start = 0;
     struct json j;
@@ -187,7 +187,7 @@ static bool parse_choices(struct http_req *req, struct log_query *q)
 void sandbox_logs_v2(struct http_req *req)
 {
     AUTO(strbuf_done) struct strbuf out = {0};
-    const struct box_log *log = find_log(e2b_of(req));
+    const struct sandbox_log *log = find_log(e2b_of(req));
     struct log_query q = {.to_ms = INT64_MAX, .limit = LINES_MAX};
     uint64_t cursor = 0;
     struct json j;

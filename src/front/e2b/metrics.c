@@ -42,7 +42,7 @@ static bool parse_range(struct http_req *req, struct range *ret)
     return true;
 }
 
-static void reply_range(struct http_req *req, const struct box *b, const struct range *range)
+static void reply_range(struct http_req *req, const struct sandbox *b, const struct range *range)
 {
     AUTO(strbuf_done) struct strbuf out = {0};
     struct json j;
@@ -50,8 +50,8 @@ static void reply_range(struct http_req *req, const struct box *b, const struct 
     strbuf_init(&out, ANSWER_MAX);
     jw_init(&j, &out);
     jw_array_begin(&j);
-    for (uint32_t i = 0; i < box_metrics_count(&b->metrics); i++) {
-        const struct metric *m = box_metrics_get(&b->metrics, i);
+    for (uint32_t i = 0; i < sandbox_metrics_count(&b->metrics); i++) {
+        const struct metric *m = sandbox_metrics_get(&b->metrics, i);
 
         if (m->ms >= range->from_ms && m->ms <= range->to_ms)
             shape_metric(&j, m, b);
@@ -63,7 +63,7 @@ static void reply_range(struct http_req *req, const struct box *b, const struct 
 /* The first sample of a sandbox that is too young to have one. */
 struct first_sample {
     struct e2b_req *q;
-    struct box *box;
+    struct sandbox *sandbox;
     struct range range;
 };
 
@@ -73,29 +73,29 @@ static void on_sample(void *arg, const struct metric *m)
 
     (void)m; /* it is kept with the others */
     if (e2b_back(s->q))
-        reply_range(s->q->http, s->box, &s->range);
-    box_unref(s->box);
+        reply_range(s->q->http, s->sandbox, &s->range);
+    sandbox_unref(s->sandbox);
     free(s);
 }
 
-void sandbox_metrics(struct http_req *req)
+void e2b_sandbox_metrics(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);
-    struct box *b = e2b_box(q);
+    struct sandbox *b = e2b_sandbox(q);
     struct range range;
     int64_t now = clock_wall_ms();
 
     if (!b || !parse_range(req, &range))
         return;
-    if (box_metrics_count(&b->metrics) > 0 || b->state != BOX_RUNNING || b->busy != BUSY_NO ||
-        now < range.from_ms || now > range.to_ms) {
+    if (sandbox_metrics_count(&b->metrics) > 0 || b->state != SANDBOX_RUNNING ||
+        b->busy != BUSY_NO || now < range.from_ms || now > range.to_ms) {
         reply_range(req, b, &range);
         return;
     }
     struct first_sample *s = xcalloc(1, sizeof(*s));
-    *s = (struct first_sample){.q = q, .box = box_ref(b), .range = range};
+    *s = (struct first_sample){.q = q, .sandbox = sandbox_ref(b), .range = range};
     e2b_wait(q);
-    box_metrics_sample(b, on_sample, s);
+    sandbox_metrics_sample(b, on_sample, s);
 }
 
 /* The latest sample of each that is the tenant's own; the others are left out. */
@@ -121,10 +121,12 @@ void sandboxes_metrics(struct http_req *req)
         size_t len = strcspn(p, ",");
 
         snprintf(part, sizeof(part), "%.*s", (int)(len < sizeof(part) ? len : 0), p);
-        struct box *b = e2b_short_id(part, id) == 0 ? box_get(q->front, q->tenant.id, id) : NULL;
-        if (b && box_metrics_count(&b->metrics) > 0) {
+        struct sandbox *b =
+            e2b_short_id(part, id) == 0 ? sandbox_get(q->front, q->tenant.id, id) : NULL;
+        if (b && sandbox_metrics_count(&b->metrics) > 0) {
             jw_key(&j, b->id);
-            shape_metric(&j, box_metrics_get(&b->metrics, box_metrics_count(&b->metrics) - 1), b);
+            shape_metric(
+                &j, sandbox_metrics_get(&b->metrics, sandbox_metrics_count(&b->metrics) - 1), b);
         }
         p += len + (p[len] == ',');
     }

@@ -15,8 +15,8 @@ bool path_is_named(const json_t *body)
     return named(body, PATH_KEY_CONVERSATION) || named(body, PATH_KEY_PATH);
 }
 
-static int spec(void *arg, const char *template_id, struct box_spec *ret, char layer[ID_LEN + 1],
-                struct sg_error *e)
+static int spec(void *arg, const char *template_id, struct sandbox_spec *ret,
+                char snapshot[ID_LEN + 1], struct sg_error *e)
 {
     struct e2b_req *q = arg;
     struct front *f = q->front;
@@ -26,7 +26,7 @@ static int spec(void *arg, const char *template_id, struct box_spec *ret, char l
     if (r < 0)
         return r;
     *ret = p.spec;
-    memcpy(layer, p.layer, sizeof(p.layer));
+    memcpy(snapshot, p.snapshot, sizeof(p.snapshot));
     return 0;
 }
 
@@ -42,7 +42,7 @@ static void on_obtained(void *arg, const struct context_answer *a)
     else if (a->elsewhere)
         reply_elsewhere(q->http, a->elsewhere);
     else
-        sandbox_reply(q, 201, a->box);
+        sandbox_reply(q, 201, a->sandbox);
 }
 
 void path_create(struct e2b_req *q, enum spec_version version)
@@ -71,7 +71,7 @@ void path_create(struct e2b_req *q, enum spec_version version)
                               .spec = spec};
     e2b_wait(q);
     context_obtain(f, &ask, on_obtained, q);
-    box_spec_done(&p.spec);
+    sandbox_spec_done(&p.spec);
 }
 
 static void on_touched(void *arg, const struct context_answer *a)
@@ -88,7 +88,7 @@ static void on_touched(void *arg, const struct context_answer *a)
         reply_empty(q->http, 204);
 }
 
-void path_set_timeout(struct e2b_req *q, const struct box *b, uint64_t timeout_ms)
+void path_set_timeout(struct e2b_req *q, const struct sandbox *b, uint64_t timeout_ms)
 {
     uint64_t max = q->front->settings.max_timeout_ms;
 

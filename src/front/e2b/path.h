@@ -17,4 +17,4 @@ bool path_is_named(const json_t *body);
 /* Answers such a request, now or later. */
 void path_create(struct e2b_req *q, enum spec_version version);
 /* A new timeout of a sandbox that belongs to a path: its context's time to live. */
-void path_set_timeout(struct e2b_req *q, const struct box *b, uint64_t timeout_ms);
+void path_set_timeout(struct e2b_req *q, const struct sandbox *b, uint64_t timeout_ms);

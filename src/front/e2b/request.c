@@ -1,6 +1,6 @@
 #include "front/e2b/request.h"
 
-#include "front/core/asked.h"
+#include "front/core/request_log.h"
 
 #define BODY_MAX (1024u * 1024)
 
@@ -98,18 +98,18 @@ int e2b_short_id(const char *id, char ret[ID_LEN + 1])
     return 0;
 }
 
-struct box *e2b_box(struct e2b_req *q)
+struct sandbox *e2b_sandbox(struct e2b_req *q)
 {
     const char *id = q->http->params[0];
-    struct box *b = NULL;
+    struct sandbox *b = NULL;
 
     if (e2b_short_id(id, q->id) < 0) {
         reply_error(q->http, 400, "Invalid sandbox ID");
         return NULL;
     }
-    asked_about(q->http, NULL, q->id);
+    request_log_about(q->http, NULL, q->id);
     if (q->id[0])
-        b = box_get(q->front, q->tenant.id, q->id);
+        b = sandbox_get(q->front, q->tenant.id, q->id);
     if (!b)
         reply_no_sandbox(q->http, q->tenant.id, q->id[0] ? q->id : id);
     return b;

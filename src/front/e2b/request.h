@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "front/core/box.h"
+#include "front/core/sandbox.h"
 #include "front/core/front.h"
 #include "front/core/reply.h"
 #include "lib/http/router.h"
@@ -44,7 +44,7 @@ bool e2b_back(struct e2b_req *q);
 
 /* The sandbox that the path names, if it is the tenant's. NULL: answered, in the same way whether
  * it is unknown or another's. A suffix "-client", which old programs add, is left out. */
-struct box *e2b_box(struct e2b_req *q);
+struct sandbox *e2b_sandbox(struct e2b_req *q);
 /* Answers with an error of an order about q's sandbox. */
 void e2b_failed(struct e2b_req *q, const struct sg_error *e);
 /* How many sandboxes the tenant may have at once. */

@@ -11,7 +11,7 @@
 
 #define ANSWER_MAX (4u * 1024 * 1024) /* metadata and rules, escaped */
 
-void sandbox_reply(struct e2b_req *q, int status, const struct box *b)
+void sandbox_reply(struct e2b_req *q, int status, const struct sandbox *b)
 {
     AUTO(strbuf_done) struct strbuf out = {0};
     struct json j;
@@ -22,14 +22,14 @@ void sandbox_reply(struct e2b_req *q, int status, const struct box *b)
     reply_json(q->http, status, &out);
 }
 
-static void on_created(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_created(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct e2b_req *q = arg;
 
     if (!e2b_back(q)) {
         /* Nobody learned its id, and whoever asked will ask again. */
         if (r == 0)
-            box_kill(b, NULL, NULL);
+            sandbox_kill(b, NULL, NULL);
         return;
     }
     if (r < 0)
@@ -38,7 +38,7 @@ static void on_created(void *arg, struct box *b, int r, const struct sg_error *e
         sandbox_reply(q, 201, b);
 }
 
-static void on_forked(void *arg, struct box *b, int r, const struct sg_error *e,
+static void on_forked(void *arg, struct sandbox *b, int r, const struct sg_error *e,
                       const json_t *report)
 {
     struct e2b_req *q = arg;
@@ -53,16 +53,16 @@ static void on_forked(void *arg, struct box *b, int r, const struct sg_error *e,
  * packages cannot say: what a snapshot has for good are its files. */
 static void create_with_state(struct e2b_req *q, struct create_plan *p)
 {
-    struct checkpoint *c = checkpoint_find(q->front, q->tenant.id, p->layer);
+    struct checkpoint *c = checkpoint_find(q->front, q->tenant.id, p->snapshot);
     struct fork_ask ask = {.timeout_ms = p->timeout_ms};
     struct sg_error e;
 
     if (c && c->kernels) {
         e2b_wait(q);
-        box_create_from(q->front, &p->spec, c, &ask, on_forked, q);
+        sandbox_create_from(q->front, &p->spec, c, &ask, on_forked, q);
         return;
     }
-    box_spec_done(&p->spec);
+    sandbox_spec_done(&p->spec);
     err_set(&e, SG_ERR_GONE, -EOWNERDEAD,
             "there are no variables in what this sandbox is to be made from, or not any more: "
             "without \"inherit\" it gets the files");
@@ -101,7 +101,7 @@ static void create(struct e2b_req *q, enum spec_version version)
         return;
     }
     e2b_wait(q);
-    box_create(f, &p.spec, p.layer[0] ? p.layer : NULL, p.timeout_ms, on_created, q);
+    sandbox_create(f, &p.spec, p.snapshot[0] ? p.snapshot : NULL, p.timeout_ms, on_created, q);
 }
 
 static void create_v1(struct e2b_req *q)
@@ -124,10 +124,10 @@ void sandbox_create_v2(struct http_req *req)
     e2b_with_body(req, create_v2);
 }
 
-void sandbox_get(struct http_req *req)
+void e2b_sandbox_get(struct http_req *req)
 {
     AUTO(strbuf_done) struct strbuf out = {0};
-    struct box *b = e2b_box(e2b_of(req));
+    struct sandbox *b = e2b_sandbox(e2b_of(req));
     struct json j;
 
     if (!b)
@@ -138,7 +138,7 @@ void sandbox_get(struct http_req *req)
     reply_json(req, 200, &out);
 }
 
-static void on_killed(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_killed(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct e2b_req *q = arg;
 
@@ -151,20 +151,20 @@ static void on_killed(void *arg, struct box *b, int r, const struct sg_error *e)
         reply_empty(q->http, 204);
 }
 
-void sandbox_kill(struct http_req *req)
+void e2b_sandbox_kill(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);
-    struct box *b = e2b_box(q);
+    struct sandbox *b = e2b_sandbox(q);
 
     if (!b)
         return;
     e2b_wait(q);
-    box_kill(b, on_killed, q);
+    sandbox_kill(b, on_killed, q);
 }
 
 /* ---- network --------------------------------------------------------------------------------- */
 
-static void on_network(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_network(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct e2b_req *q = arg;
 
@@ -179,14 +179,14 @@ static void on_network(void *arg, struct box *b, int r, const struct sg_error *e
 
 static void update_network(struct e2b_req *q)
 {
-    struct box *b = e2b_box(q);
+    struct sandbox *b = e2b_sandbox(q);
     json_t *network = NULL;
     int internet = -1;
     struct sg_error e;
 
     if (!b)
         return;
-    if (b->state == BOX_PAUSED && b->busy == BUSY_NO) {
+    if (b->state == SANDBOX_PAUSED && b->busy == BUSY_NO) {
         reply_error(q->http, 409, "Sandbox \"%s\" is paused: resume it first", b->id);
         return;
     }
@@ -203,7 +203,7 @@ static void update_network(struct e2b_req *q)
     if (b->spec.context[0])
         context_set_network(b, network, internet, on_network, q);
     else
-        box_set_network(b, network, internet, on_network, q);
+        sandbox_set_network(b, network, internet, on_network, q);
 }
 
 void sandbox_network(struct http_req *req)

@@ -6,19 +6,19 @@
 /* sandbox.c */
 void sandbox_create_v1(struct http_req *req);
 void sandbox_create_v2(struct http_req *req);
-void sandbox_get(struct http_req *req);
-void sandbox_kill(struct http_req *req);
+void e2b_sandbox_get(struct http_req *req);
+void e2b_sandbox_kill(struct http_req *req);
 void sandbox_network(struct http_req *req);
 /* Answers with the sandbox, as create and connect do. */
-void sandbox_reply(struct e2b_req *q, int status, const struct box *b);
+void sandbox_reply(struct e2b_req *q, int status, const struct sandbox *b);
 
 /* lifecycle.c */
 /* For what only a running sandbox has. False: answered. */
-bool sandbox_is_running(struct e2b_req *q, const struct box *b);
+bool sandbox_is_running(struct e2b_req *q, const struct sandbox *b);
 void sandbox_timeout(struct http_req *req);
 void sandbox_refresh(struct http_req *req);
-void sandbox_pause(struct http_req *req);
-void sandbox_resume(struct http_req *req);
+void e2b_sandbox_pause(struct http_req *req);
+void e2b_sandbox_resume(struct http_req *req);
 void sandbox_connect_v1(struct http_req *req);
 void sandbox_connect_v2(struct http_req *req);
 
@@ -30,7 +30,7 @@ void sandbox_fork(struct http_req *req);
 /* list.c, metrics.c, logs.c */
 void sandboxes_list_v1(struct http_req *req);
 void sandboxes_list_v2(struct http_req *req);
-void sandbox_metrics(struct http_req *req);
+void e2b_sandbox_metrics(struct http_req *req);
 void sandboxes_metrics(struct http_req *req);
 void sandbox_logs_v1(struct http_req *req);
 void sandbox_logs_v2(struct http_req *req);

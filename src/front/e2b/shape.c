@@ -72,12 +72,12 @@ uint64_t shape_mib(uint64_t bytes)
     return mib ? mib : 1;
 }
 
-bool shape_is_paused(const struct box *b)
+bool shape_is_paused(const struct sandbox *b)
 {
-    return b->state == BOX_PAUSED || b->busy == BUSY_PAUSING;
+    return b->state == SANDBOX_PAUSED || b->busy == BUSY_PAUSING;
 }
 
-static void identity(struct json *j, const struct box *b)
+static void identity(struct json *j, const struct sandbox *b)
 {
     key_string(j, "templateID", b->spec.template_id);
     key_string(j, "sandboxID", b->id);
@@ -87,7 +87,7 @@ static void identity(struct json *j, const struct box *b)
         key_string(j, "alias", b->spec.alias);
 }
 
-void shape_sandbox(struct json *j, const struct box *b)
+void shape_sandbox(struct json *j, const struct sandbox *b)
 {
     jw_object_begin(j);
     identity(j, b);
@@ -99,7 +99,7 @@ void shape_sandbox(struct json *j, const struct box *b)
 }
 
 /* What the list and the details share. */
-static void status(struct json *j, const struct box *b)
+static void status(struct json *j, const struct sandbox *b)
 {
     const struct sg_limits *l = &b->spec.limits;
 
@@ -122,7 +122,7 @@ static void status(struct json *j, const struct box *b)
     jw_array_end(j);
 }
 
-void shape_listed(struct json *j, const struct box *b)
+void shape_listed(struct json *j, const struct sandbox *b)
 {
     jw_object_begin(j);
     status(j, b);
@@ -139,9 +139,9 @@ static void network(struct json *j, const json_t *given)
     json_decref(copy);
 }
 
-void shape_detail(struct json *j, const struct box *b)
+void shape_detail(struct json *j, const struct sandbox *b)
 {
-    const struct box_spec *s = &b->spec;
+    const struct sandbox_spec *s = &b->spec;
 
     jw_object_begin(j);
     status(j, b);
@@ -166,7 +166,7 @@ void shape_detail(struct json *j, const struct box *b)
     jw_object_end(j);
 }
 
-void shape_metric(struct json *j, const struct metric *m, const struct box *b)
+void shape_metric(struct json *j, const struct metric *m, const struct sandbox *b)
 {
     const struct {
         const char *key;

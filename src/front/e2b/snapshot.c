@@ -39,7 +39,7 @@ static void write_info(struct json *j, struct e2b_req *q, const struct store_sna
 
 struct saving {
     struct e2b_req *q;
-    struct box *box;
+    struct sandbox *sandbox;
     struct store_snapshot snap;
     json_t *report; /* of its kernels, and what was in their way */
 };
@@ -47,7 +47,7 @@ struct saving {
 static void saving_free(struct saving *s)
 {
     json_decref(s->report);
-    box_unref(s->box);
+    sandbox_unref(s->sandbox);
     free(s);
 }
 
@@ -58,9 +58,9 @@ static int write_down(struct front *f, const struct store_snapshot *snap, struct
     int r = store_snapshot_add(f->store, snap, replaced, e);
 
     if (r < 0)
-        box_forget_layer(f, snap->id);
+        sandbox_forget_snapshot(f, snap->id);
     else if (replaced[0])
-        box_forget_layer(f, replaced);
+        sandbox_forget_snapshot(f, replaced);
     return r;
 }
 
@@ -104,8 +104,9 @@ static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct s
     s->report = report ? json_deep_copy(report) : json_object();
     if (!json_object_get(s->report, "kernels"))
         json_object_set_new(s->report, "kernels", json_array());
-    if (r < 0 && files_are_left(r) && s->box->state != BOX_ENDED && !shape_is_paused(s->box))
-        box_snapshot(s->box, s->snap.id, true, on_saved, s);
+    if (r < 0 && files_are_left(r) && s->sandbox->state != SANDBOX_ENDED &&
+        !shape_is_paused(s->sandbox))
+        sandbox_snapshot(s->sandbox, s->snap.id, true, on_saved, s);
     else
         on_saved(s, r, e, r < 0 ? 0 : checkpoint_disk_bytes(c));
 }
@@ -135,7 +136,7 @@ static int parse_name(struct e2b_req *q, struct store_snapshot *snap, struct sg_
 }
 
 /* The built-in template at the bottom of it. */
-static void find_base(struct e2b_req *q, const struct box *b, struct store_snapshot *snap)
+static void find_base(struct e2b_req *q, const struct sandbox *b, struct store_snapshot *snap)
 {
     struct template_ref ref = {.tag = REF_DEFAULT_TAG};
     struct template_found t = {.base = "base"};
@@ -160,7 +161,7 @@ static int check_room(struct e2b_req *q, struct sg_error *e)
 
 static void create_with_body(struct e2b_req *q)
 {
-    struct box *b = e2b_box(q);
+    struct sandbox *b = e2b_sandbox(q);
     struct store_snapshot snap = {.created_ms = clock_wall_ms()};
     struct sg_error e;
 
@@ -182,11 +183,11 @@ static void create_with_body(struct e2b_req *q)
     find_base(q, b, &snap);
     id_random(snap.id);
     memcpy(snap.tenant, q->tenant.id, sizeof(snap.tenant));
-    memcpy(snap.sandbox, b->id, sizeof(snap.sandbox));
-    *s = (struct saving){.q = q, .box = box_ref(b), .snap = snap};
+    memcpy(snap.sandbox_id, b->id, sizeof(snap.sandbox_id));
+    *s = (struct saving){.q = q, .sandbox = sandbox_ref(b), .snap = snap};
     ask.name = s->snap.id;
     e2b_wait(q);
-    box_checkpoint(b, &ask, on_checkpoint, s);
+    sandbox_checkpoint(b, &ask, on_checkpoint, s);
 }
 
 void snapshot_create(struct http_req *req)
@@ -201,7 +202,7 @@ struct listing {
     struct json *j;
     struct template_ref ref;
     bool by_name;
-    char sandbox[ID_LEN + 1]; /* "": of all */
+    char sandbox_id[ID_LEN + 1]; /* "": of all */
     bool by_sandbox;
     unsigned left;
     struct page_cursor last;
@@ -212,7 +213,7 @@ static bool add_one(const struct store_snapshot *s, void *arg)
 {
     struct listing *l = arg;
 
-    if (l->by_sandbox && strcmp(s->sandbox, l->sandbox) != 0)
+    if (l->by_sandbox && strcmp(s->sandbox_id, l->sandbox_id) != 0)
         return true;
     if (l->by_name && strcmp(s->name, l->ref.name) != 0 && strcmp(s->id, l->ref.name) != 0)
         return true;
@@ -232,12 +233,12 @@ static bool add_one(const struct store_snapshot *s, void *arg)
 static bool parse_filters(struct listing *l)
 {
     struct http_req *req = l->q->http;
-    const char *name = http_query_get(req, "name"), *sandbox = http_query_get(req, "sandboxID");
+    const char *name = http_query_get(req, "name"), *sandbox_id = http_query_get(req, "sandboxID");
     struct sg_error e;
 
-    if (sandbox) {
+    if (sandbox_id) {
         l->by_sandbox = true;
-        if (e2b_short_id(sandbox, l->sandbox) < 0) {
+        if (e2b_short_id(sandbox_id, l->sandbox_id) < 0) {
             reply_error(req, 400, "Invalid sandbox ID");
             return false;
         }

@@ -56,7 +56,7 @@ static int check_unsupported(const json_t *body, struct sg_error *e)
     return r;
 }
 
-static int parse_lifecycle(const json_t *body, struct box_spec *s, struct sg_error *e)
+static int parse_lifecycle(const json_t *body, struct sandbox_spec *s, struct sg_error *e)
 {
     const json_t *resume = NULL;
     int r = field_bool(body, "autoPause", &s->auto_pause, e);
@@ -80,7 +80,7 @@ static int parse_lifecycle(const json_t *body, struct box_spec *s, struct sg_err
     return 0;
 }
 
-static int parse_maps(const json_t *body, struct box_spec *s, struct sg_error *e)
+static int parse_maps(const json_t *body, struct sandbox_spec *s, struct sg_error *e)
 {
     const json_t *metadata = NULL, *envs = NULL;
     int r = field_strings(body, "metadata", METADATA_MAX, &metadata, e);
@@ -94,7 +94,7 @@ static int parse_maps(const json_t *body, struct box_spec *s, struct sg_error *e
     return 0;
 }
 
-static int parse_access(const json_t *body, enum spec_version version, struct box_spec *s,
+static int parse_access(const json_t *body, enum spec_version version, struct sandbox_spec *s,
                         struct sg_error *e)
 {
     const json_t *network = NULL;
@@ -139,7 +139,7 @@ int create_request_parse(const json_t *body, enum spec_version version,
     uint32_t default_s = version == SPEC_V1 ? SPEC_TIMEOUT_V1_S : SPEC_TIMEOUT_V2_S;
     int r = field_string(body, "templateID", REF_TEXT_MAX, &c.template_name, e);
 
-    box_spec_init(&c.spec);
+    sandbox_spec_init(&c.spec);
     fill_limits(settings, &c.spec.limits);
     if (r == 0)
         r = check_unsupported(body, e);
@@ -152,14 +152,14 @@ int create_request_parse(const json_t *body, enum spec_version version,
     if (r == 0)
         r = parse_access(body, version, &c.spec, e);
     if (r < 0)
-        box_spec_done(&c.spec);
+        sandbox_spec_done(&c.spec);
     else
         *ret = c;
     return r;
 }
 
 /* What names the path of a conversation (path.h) names that of the original. */
-static void leave_path(struct box_spec *s)
+static void leave_path(struct sandbox_spec *s)
 {
     json_t *metadata = json_copy(s->metadata);
 
@@ -169,7 +169,7 @@ static void leave_path(struct box_spec *s)
     s->metadata = metadata;
 }
 
-void spec_copy(const struct box_spec *from, struct box_spec *ret)
+void spec_copy(const struct sandbox_spec *from, struct sandbox_spec *ret)
 {
     *ret = *from;
     json_incref(ret->metadata);

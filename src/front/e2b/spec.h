@@ -13,7 +13,7 @@ enum spec_version { SPEC_V1, SPEC_V2, SPEC_OWN };
 #define SPEC_TIMEOUT_V2_S 300
 
 struct create_request {
-    struct box_spec spec;      /* without tenant, template and alias */
+    struct sandbox_spec spec;  /* without tenant, template and alias */
     const char *template_name; /* lives as long as the body */
     uint64_t timeout_ms;
 };
@@ -27,4 +27,4 @@ int create_request_parse(const json_t *body, enum spec_version version,
  * environment can hold. */
 int spec_read_envs(const json_t *body, const char *field, const json_t **ret, struct sg_error *e);
 /* A second sandbox of the same kind: all of it, with tokens of its own, and no context's. */
-void spec_copy(const struct box_spec *from, struct box_spec *ret);
+void spec_copy(const struct sandbox_spec *from, struct sandbox_spec *ret);

@@ -41,7 +41,7 @@ static void found_snapshot(const struct store_snapshot *snap, struct template_fo
 {
     *ret = (struct template_found){.created_ms = snap->created_ms};
     memcpy(ret->id, snap->id, sizeof(ret->id));
-    memcpy(ret->layer, snap->id, sizeof(ret->layer));
+    memcpy(ret->snapshot, snap->id, sizeof(ret->snapshot));
     memcpy(ret->alias, snap->name, sizeof(ret->alias));
     memcpy(ret->base, snap->base_template, sizeof(ret->base));
 }
@@ -124,7 +124,7 @@ static void key_sizes(struct json *j, const struct settings *s)
 /* What the list and the details share. How often a template is used is not counted. */
 static void template_head(struct json *j, const struct template_found *t, const char *tenant_name)
 {
-    bool public = t->layer[0] == '\0';
+    bool public = t->snapshot[0] == '\0';
 
     jw_key(j, "templateID");
     jw_string(j, t->id);
@@ -243,7 +243,7 @@ void template_alias(struct http_req *req)
     jw_key(&j, "templateID");
     jw_string(&j, t.id);
     jw_key(&j, "public");
-    jw_bool(&j, t.layer[0] == '\0');
+    jw_bool(&j, t.snapshot[0] == '\0');
     jw_object_end(&j);
     reply_json(req, 200, &out);
 }
@@ -300,7 +300,7 @@ void template_tags(struct http_req *req)
     strbuf_init(&out, ANSWER_MAX);
     jw_init(&j, &out);
     jw_array_begin(&j);
-    if (t.layer[0])
+    if (t.snapshot[0])
         r = store_snapshots_each(q->front->store, q->tenant.id, STORE_NEWEST, add_tag, &list, &e);
     else
         write_tag(&j, REF_DEFAULT_TAG, t.id, t.created_ms);
@@ -339,7 +339,7 @@ static int delete_victims(struct e2b_req *q, const struct victims *v, struct sg_
     for (size_t i = 0; r == 0 && i < v->n; i++) {
         r = store_snapshot_remove(q->front->store, q->tenant.id, v->ids[i], e);
         if (r == 0)
-            box_forget_layer(q->front, v->ids[i]);
+            sandbox_forget_snapshot(q->front, v->ids[i]);
     }
     return r;
 }

@@ -11,7 +11,7 @@ struct template_found {
     char id[ID_LEN + 1];
     char alias[STORE_NAME_MAX + 1]; /* "" if it has none */
     char base[STORE_NAME_MAX + 1];  /* the built-in one that it goes back to */
-    char layer[ID_LEN + 1];         /* "" for a built-in one */
+    char snapshot[ID_LEN + 1];      /* "" for a built-in one */
     int64_t created_ms;
 };
 

@@ -28,7 +28,7 @@ static void reply_internal_path(struct http_req *req)
     reply_json(req, 404, &out);
 }
 
-static void files_compose(struct box *b, struct http_req *req)
+static void files_compose(struct sandbox *b, struct http_req *req)
 {
     (void)b;
     reply_error(req, 501, "files cannot be composed yet: write the whole file with POST /files");
@@ -38,7 +38,7 @@ static const struct route {
     enum http_method method;
     const char *path;
     bool open; /* without the access token */
-    void (*handle)(struct box *b, struct http_req *req);
+    void (*handle)(struct sandbox *b, struct http_req *req);
 } routes[] = {
     {HTTP_M_GET, "/health", true, envd_health},
     {HTTP_M_GET, "/files", true, envd_files_get},
@@ -70,19 +70,19 @@ static const struct rpc_service *service_of(const char *path)
     return NULL;
 }
 
-static bool token_given(const struct box *b, const struct http_req *req)
+static bool token_given(const struct sandbox *b, const struct http_req *req)
 {
     const char *token = http_header_get(req, "x-access-token");
 
     return b->spec.envd_token[0] == '\0' || (token && token_equal(b->spec.envd_token, token));
 }
 
-bool envd_allows(const struct box *b, struct http_req *req)
+bool envd_allows(const struct sandbox *b, struct http_req *req)
 {
     return token_given(b, req) || (strcmp(req->path, "/files") == 0 && files_allow(b, req));
 }
 
-void envd_request(struct box *b, struct http_req *req)
+void envd_request(struct sandbox *b, struct http_req *req)
 {
     const struct route *route = NULL;
     const struct rpc_service *service = service_of(req->path);
@@ -108,7 +108,7 @@ void envd_request(struct box *b, struct http_req *req)
     if (!(route && route->open) && !token_given(b, req))
         reply_error(req, 401, "%s", ENVD_UNAUTHORIZED);
     else if (service)
-        rpc_serve(service, b->front->loop, req, box_ref(b));
+        rpc_serve(service, b->front->loop, req, sandbox_ref(b));
     else if (route)
         route->handle(b, req);
     else if (other_method)

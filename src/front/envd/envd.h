@@ -11,24 +11,24 @@
 #pragma once
 
 #include "wire/agent.h"
-#include "front/core/box.h"
+#include "front/core/sandbox.h"
 #include "lib/http/http.h"
 
-/* Answers a request to a sandbox that runs. A reference to the box is held by whoever answers
+/* Answers a request to a sandbox that runs. A reference to the sandbox is held by whoever answers
  * later, for as long as the request lives. */
-void envd_request(struct box *b, struct http_req *req);
+void envd_request(struct sandbox *b, struct http_req *req);
 /* Whether the sandbox's token, or a signature made with it, came along: whoever may not talk to a
  * sandbox may not wake it either. */
-bool envd_allows(const struct box *b, struct http_req *req);
+bool envd_allows(const struct sandbox *b, struct http_req *req);
 
 /* The routes that are not RPC. All but /health and /files are reached only with the sandbox's
  * access token, if it has one; /files looks at token and signature by itself. CORS headers have
  * been added. */
-void envd_health(struct box *b, struct http_req *req);
-void envd_metrics(struct box *b, struct http_req *req);
-void envd_envs(struct box *b, struct http_req *req);
-void envd_files_get(struct box *b, struct http_req *req);
-void envd_files_post(struct box *b, struct http_req *req);
+void envd_health(struct sandbox *b, struct http_req *req);
+void envd_metrics(struct sandbox *b, struct http_req *req);
+void envd_envs(struct sandbox *b, struct http_req *req);
+void envd_files_get(struct sandbox *b, struct http_req *req);
+void envd_files_post(struct sandbox *b, struct http_req *req);
 
 /* Whose permissions count when the request names nobody. */
 #define ENVD_DEFAULT_USER "user"

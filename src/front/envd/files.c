@@ -28,7 +28,7 @@ static bool signed_by(struct http_req *req, enum files_access access, const char
 }
 
 /* NULL if the request may go on, or why it may not. */
-static const char *refusal(const struct box *b, struct http_req *req, enum files_access access)
+static const char *refusal(const struct sandbox *b, struct http_req *req, enum files_access access)
 {
     const char *token = b->spec.envd_token, *header = http_header_get(req, "x-access-token");
 
@@ -48,7 +48,7 @@ static const char *refusal(const struct box *b, struct http_req *req, enum files
     return NULL;
 }
 
-bool files_allow(const struct box *b, struct http_req *req)
+bool files_allow(const struct sandbox *b, struct http_req *req)
 {
     return refusal(b, req, req->method == HTTP_M_GET ? FILES_READ : FILES_WRITE) == NULL;
 }
@@ -56,10 +56,10 @@ bool files_allow(const struct box *b, struct http_req *req)
 struct search {
     struct signature_check *check;
     const char *signature;
-    struct box *found;
+    struct sandbox *found;
 };
 
-static bool look_at(struct box *b, void *arg)
+static bool look_at(struct sandbox *b, void *arg)
 {
     struct search *s = arg;
 
@@ -69,7 +69,7 @@ static bool look_at(struct box *b, void *arg)
     return !s->found;
 }
 
-struct box *files_box_by_signature(struct front *f, struct http_req *req)
+struct sandbox *files_sandbox_by_signature(struct front *f, struct http_req *req)
 {
     struct search s = {.signature = http_query_get(req, "signature")};
 
@@ -82,7 +82,7 @@ struct box *files_box_by_signature(struct front *f, struct http_req *req)
     if (!check)
         return NULL;
     s.check = check;
-    boxes_each(f, look_at, &s);
+    sandboxes_each(f, look_at, &s);
     return s.found;
 }
 
@@ -104,7 +104,7 @@ static bool query_clean(struct http_req *req)
     return true;
 }
 
-bool files_admit(struct box *b, struct http_req *req, enum files_access access,
+bool files_admit(struct sandbox *b, struct http_req *req, enum files_access access,
                  struct files_target *ret)
 {
     if (!query_clean(req))
@@ -137,7 +137,7 @@ bool files_resolve(struct http_req *req, const char *user, const char *given,
     return false;
 }
 
-void files_fail(struct http_req *req, const struct box *b, const struct files_target *t,
+void files_fail(struct http_req *req, const struct sandbox *b, const struct files_target *t,
                 const char *path, int status, const char *message)
 {
     switch (status) {

@@ -21,7 +21,7 @@
 
 struct download {
     struct call call;
-    struct box *box;
+    struct sandbox *sandbox;
     struct http_req *req;
     struct files_target target;
     char path[OPS_PATH_MAX];
@@ -37,7 +37,7 @@ static void on_close(struct http_req *req)
     struct download *d = req->owner;
 
     call_cancel(&d->call);
-    box_unref(d->box);
+    sandbox_unref(d->sandbox);
     free(d);
 }
 
@@ -152,7 +152,7 @@ static void on_end(struct call *c, int status, const char *message, const void *
     } else if (d->started) {
         http_abort(d->req);
     } else {
-        files_fail(d->req, d->box, &d->target, d->path, status ? status : EPROTO, message);
+        files_fail(d->req, d->sandbox, &d->target, d->path, status ? status : EPROTO, message);
     }
 }
 
@@ -172,11 +172,11 @@ static void begin(struct download *d)
     wire_put_u64(&request, first);
     wire_put_u64(&request, len);
     d->call = (struct call){.owner = d, .on_event = on_entry, .on_data = on_data, .on_end = on_end};
-    if (call_begin(&d->call, d->box, OP_FILE_READ, &request, &e) < 0)
-        files_fail(d->req, d->box, &d->target, d->path, files_begin_status(&e), e.message);
+    if (call_begin(&d->call, d->sandbox, OP_FILE_READ, &request, &e) < 0)
+        files_fail(d->req, d->sandbox, &d->target, d->path, files_begin_status(&e), e.message);
 }
 
-void envd_files_get(struct box *b, struct http_req *req)
+void envd_files_get(struct sandbox *b, struct http_req *req)
 {
     struct files_target target;
     char path[OPS_PATH_MAX];
@@ -190,7 +190,7 @@ void envd_files_get(struct box *b, struct http_req *req)
     }
     struct download *d = xcalloc(1, sizeof(*d));
     d->req = req;
-    d->box = box_ref(b);
+    d->sandbox = sandbox_ref(b);
     d->target = target;
     memcpy(d->path, path, sizeof(path));
     req->owner = d;

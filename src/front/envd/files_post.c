@@ -27,7 +27,7 @@
 
 struct upload {
     struct http_req *req;
-    struct box *box;
+    struct sandbox *sandbox;
     struct files_target target;
     struct strbuf metadata;
     struct sink sink;
@@ -60,7 +60,7 @@ static void on_close(struct http_req *req)
         inflateEnd(&u->z);
     strbuf_done(&u->held);
     strbuf_done(&u->metadata);
-    box_unref(u->box);
+    sandbox_unref(u->sandbox);
     free(u);
 }
 
@@ -80,7 +80,7 @@ static void on_sink_fail(struct sink *s, const char *path, int status, const cha
     if (u->answered)
         return;
     u->answered = true;
-    files_fail(u->req, u->box, &u->target, path, status, message);
+    files_fail(u->req, u->sandbox, &u->target, path, status, message);
 }
 
 /* ---- parts ---------------------------------------------------------------------------------- */
@@ -325,7 +325,7 @@ static bool begin_body(struct upload *u)
     return true;
 }
 
-void envd_files_post(struct box *b, struct http_req *req)
+void envd_files_post(struct sandbox *b, struct http_req *req)
 {
     AUTO(strbuf_done) struct strbuf metadata = {0};
     struct files_target target;
@@ -341,11 +341,11 @@ void envd_files_post(struct box *b, struct http_req *req)
     }
 
     struct upload *u = xcalloc(1, sizeof(*u));
-    *u = (struct upload){.req = req, .box = box_ref(b), .target = target, .packed = packed};
+    *u = (struct upload){.req = req, .sandbox = sandbox_ref(b), .target = target, .packed = packed};
     u->metadata = metadata;
     metadata = (struct strbuf){0};
     strbuf_init(&u->held, HELD_MAX);
-    u->sink = (struct sink){.box = b,
+    u->sink = (struct sink){.sandbox = b,
                             .target = &u->target,
                             .metadata = &u->metadata,
                             .owner = u,

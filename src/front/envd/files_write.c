@@ -124,7 +124,7 @@ static void begin(struct sink *s, const char *path)
     wire_put_u32(&request, FILE_PARENTS);
     strbuf_add(&request, s->metadata->buf, s->metadata->len);
     s->call = (struct call){.owner = s, .on_credit = on_credit, .on_end = on_end};
-    if (call_begin(&s->call, s->box, OP_FILE_WRITE, &request, &e) < 0)
+    if (call_begin(&s->call, s->sandbox, OP_FILE_WRITE, &request, &e) < 0)
         fail(s, files_begin_status(&e), e.message);
     else
         s->open = true;

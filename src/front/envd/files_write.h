@@ -14,7 +14,7 @@
 
 struct sink {
     /* The owner's. */
-    struct box *box;
+    struct sandbox *sandbox;
     const struct files_target *target;
     const struct strbuf *metadata; /* as in ops.h */
     void *owner;

@@ -198,9 +198,9 @@ static void list_dir(struct rpc_call *c, json_t *message)
 
 /* ---- table ---------------------------------------------------------------------------------- */
 
-static void release_box(void *context)
+static void release_sandbox(void *context)
 {
-    box_unref(context);
+    sandbox_unref(context);
 }
 
 static const struct rpc_method methods[] = {
@@ -218,4 +218,4 @@ static const struct rpc_method methods[] = {
 const struct rpc_service filesystem_service = {.prefix = "/filesystem.Filesystem/",
                                                .methods = methods,
                                                .n = ARRAY_SIZE(methods),
-                                               .release = release_box};
+                                               .release = release_sandbox};

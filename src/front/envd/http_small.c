@@ -5,7 +5,7 @@
 
 #define ENVS_MAX (2u * 1024 * 1024)
 
-void envd_health(struct box *b, struct http_req *req)
+void envd_health(struct sandbox *b, struct http_req *req)
 {
     (void)b;
     http_add_header(req, "Cache-Control", "no-store");
@@ -15,7 +15,7 @@ void envd_health(struct box *b, struct http_req *req)
 /* A request that waits for figures. It may be gone when they come. */
 struct waiting {
     struct http_req *req; /* NULL: gone */
-    struct box *box;
+    struct sandbox *sandbox;
 };
 
 static void on_close(struct http_req *req)
@@ -25,12 +25,12 @@ static void on_close(struct http_req *req)
     w->req = NULL;
 }
 
-static uint64_t cpu_count(const struct box *b)
+static uint64_t cpu_count(const struct sandbox *b)
 {
     return ((uint64_t)b->spec.limits.cpus_milli + 999) / 1000;
 }
 
-static void write_metric(struct strbuf *out, const struct box *b, const struct metric *m)
+static void write_metric(struct strbuf *out, const struct sandbox *b, const struct metric *m)
 {
     uint64_t cpus = cpu_count(b);
     float pct = (m->cpu_pct > 0 ? m->cpu_pct : 0) / (float)(cpus ? cpus : 1);
@@ -72,28 +72,28 @@ static void on_sample(void *arg, const struct metric *m)
     if (w->req) {
         w->req->on_close = NULL;
         if (m) {
-            write_metric(&out, w->box, m);
+            write_metric(&out, w->sandbox, m);
             http_add_header(w->req, "Cache-Control", "no-store");
             reply_json(w->req, 200, &out);
         } else {
-            reply_gone(w->req, w->box);
+            reply_gone(w->req, w->sandbox);
         }
     }
-    box_unref(w->box);
+    sandbox_unref(w->sandbox);
     free(w);
 }
 
-void envd_metrics(struct box *b, struct http_req *req)
+void envd_metrics(struct sandbox *b, struct http_req *req)
 {
     struct waiting *w = xcalloc(1, sizeof(*w));
 
-    *w = (struct waiting){.req = req, .box = box_ref(b)};
+    *w = (struct waiting){.req = req, .sandbox = sandbox_ref(b)};
     req->owner = w;
     req->on_close = on_close;
-    box_metrics_sample(b, on_sample, w);
+    sandbox_metrics_sample(b, on_sample, w);
 }
 
-void envd_envs(struct box *b, struct http_req *req)
+void envd_envs(struct sandbox *b, struct http_req *req)
 {
     const struct {
         const char *name, *value;

@@ -177,9 +177,9 @@ static void list(struct rpc_call *c, json_t *message)
 
 /* ---- table ---------------------------------------------------------------------------------- */
 
-static void release_box(void *context)
+static void release_sandbox(void *context)
 {
-    box_unref(context);
+    sandbox_unref(context);
 }
 
 static const struct rpc_method methods[] = {
@@ -196,4 +196,4 @@ static const struct rpc_method methods[] = {
 const struct rpc_service process_service = {.prefix = "/process.Process/",
                                             .methods = methods,
                                             .n = ARRAY_SIZE(methods),
-                                            .release = release_box};
+                                            .release = release_sandbox};

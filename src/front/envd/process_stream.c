@@ -12,9 +12,9 @@
 
 #include "front/envd/messages.h"
 #include "front/envd/process.h"
-#include "front/core/deed.h"
+#include "front/core/operation.h"
 #include "front/core/identity.h"
-#include "front/core/outflow.h"
+#include "front/core/output_filter.h"
 
 #define CHUNK_STD 32768 /* of output in one message */
 #define CHUNK_PTY 16384
@@ -25,23 +25,23 @@
 struct stream {
     struct call call;
     struct rpc_call *rpc; /* NULL: the client is gone */
-    struct box *box;
+    struct sandbox *sandbox;
     char user[OPS_NAME_MAX + 1];
     bool start; /* Start, which logs; Connect does not */
     bool pty, started, blocked;
     uint32_t pid;
-    size_t owed;               /* bytes that wait for the client */
-    char *command, *cwd, *why; /* why: of a start that failed */
-    struct outflow *outflow;   /* NULL: what it says is not sanitised */
-    struct deed deed;          /* of a Start */
+    size_t owed;                         /* bytes that wait for the client */
+    char *command, *cwd, *why;           /* why: of a start that failed */
+    struct output_filter *output_filter; /* NULL: what it says is not sanitised */
+    struct operation operation;          /* of a Start */
 };
 
 static void stream_free(struct stream *s)
 {
-    deed_drop(&s->deed);
+    operation_drop(&s->operation);
     call_cancel(&s->call);
-    outflow_free(s->outflow);
-    box_unref(s->box);
+    output_filter_free(s->output_filter);
+    sandbox_unref(s->sandbox);
     free(s->command);
     free(s->cwd);
     free(s->why);
@@ -101,26 +101,27 @@ static void on_event(struct call *call, uint8_t what, const void *p, size_t len)
     s->pid = pid;
     s->pty = tty != 0;
     if (s->start)
-        box_log_add(&s->box->log, LOG_INFO, LAYER_CODE, pid, "Process with pid %u started: %s", pid,
-                    s->command);
+        sandbox_log_add(&s->sandbox->log, LOG_INFO, FAULT_CODE, pid,
+                        "Process with pid %u started: %s", pid, s->command);
     s->blocked = !rpc_send(s->rpc, event("start", json_pack("{s:I}", "pid", (json_int_t)pid)));
     rpc_set_keepalive(s->rpc, event("keepalive", json_object()));
 }
 
-static const char *kind_of(const struct stream *s, enum outflow_stream stream)
+static const char *kind_of(const struct stream *s, enum output_filter_stream stream)
 {
-    return s->pty ? "pty" : stream == OUTFLOW_ERR ? "stderr" : "stdout";
+    return s->pty ? "pty" : stream == OUTPUT_FILTER_ERR ? "stderr" : "stdout";
 }
 
 /* Sends output that may go out. False: nobody is there any more. */
-static bool send_output(struct stream *s, enum outflow_stream stream, struct outflow_text text)
+static bool send_output(struct stream *s, enum output_filter_stream stream,
+                        struct output_filter_text text)
 {
     const char *kind = kind_of(s, stream);
     size_t most = s->pty ? CHUNK_PTY : CHUNK_STD;
     struct rpc_call *rpc = s->rpc;
 
     if (s->start && text.len > 0)
-        box_log_output(&s->box->log, s->pid, kind, text.p, text.len);
+        sandbox_log_output(&s->sandbox->log, s->pid, kind, text.p, text.len);
     for (size_t at = 0, n; at < text.len; at += n) {
         n = text.len - at < most ? text.len - at : most;
         json_t *bytes = json_stringn_nocheck(text.p + at, n);
@@ -134,8 +135,11 @@ static bool send_output(struct stream *s, enum outflow_stream stream, struct out
 /* What the sanitiser held back to see how it goes on. */
 static bool flush_output(struct stream *s)
 {
-    return !s->outflow || (send_output(s, OUTFLOW_OUT, outflow_flush(s->outflow, OUTFLOW_OUT)) &&
-                           send_output(s, OUTFLOW_ERR, outflow_flush(s->outflow, OUTFLOW_ERR)));
+    return !s->output_filter ||
+           (send_output(s, OUTPUT_FILTER_OUT,
+                        output_filter_flush(s->output_filter, OUTPUT_FILTER_OUT)) &&
+            send_output(s, OUTPUT_FILTER_ERR,
+                        output_filter_flush(s->output_filter, OUTPUT_FILTER_ERR)));
 }
 
 static void on_quiet(void *arg)
@@ -150,14 +154,14 @@ static void on_data(struct call *call, uint8_t sub, const void *p, size_t len)
 {
     struct stream *s = call->owner;
     struct rpc_call *rpc = s->rpc;
-    enum outflow_stream stream = sub == CHAN_STDERR ? OUTFLOW_ERR : OUTFLOW_OUT;
+    enum output_filter_stream stream = sub == CHAN_STDERR ? OUTPUT_FILTER_ERR : OUTPUT_FILTER_OUT;
 
     if (!rpc || !s->started) {
         call_consumed(call, len);
         return;
     }
     s->owed += len;
-    if (send_output(s, stream, outflow_feed(s->outflow, stream, p, len)) && !s->blocked)
+    if (send_output(s, stream, output_filter_feed(s->output_filter, stream, p, len)) && !s->blocked)
         on_writable(rpc);
 }
 
@@ -185,31 +189,31 @@ static bool read_ending(const void *result, size_t len, struct ending *ret)
 }
 
 /* How it came out is the program's own; a status is no failure of ours. */
-static void end_deed(struct stream *s, const struct ending *ending)
+static void end_operation(struct stream *s, const struct ending *ending)
 {
-    span_number(s->deed.span, KEY_EXIT_CODE, ending->code);
+    span_number(s->operation.span, KEY_EXIT_CODE, ending->code);
     if (ending->code != 0 || ending->killed || ending->timed_out) {
-        span_text(s->deed.span, KEY_LAYER, log_layer_name(LAYER_CODE));
-        span_fail(s->deed.span,
+        span_text(s->operation.span, KEY_FAULT, fault_name(FAULT_CODE));
+        span_fail(s->operation.span,
                   ending->timed_out ? "timeout"
                   : ending->killed  ? "killed"
                                     : "code",
                   "the program failed");
     }
-    deed_end(&s->deed, s->box->front, s->box, 0, NULL, NULL);
+    operation_end(&s->operation, s->sandbox->front, s->sandbox, 0, NULL, NULL);
 }
 
 static void ended(struct stream *s, const struct ending *ending)
 {
-    end_deed(s, ending);
+    end_operation(s, ending);
     if (s->rpc && !flush_output(s))
         return;
     json_t *end = process_end_event(ending->killed, ending->code);
 
     if (s->start)
-        box_log_add(&s->box->log, LOG_INFO, LAYER_CODE, s->pid, "Process with pid %u ended: %s%s",
-                    s->pid, rpc_str(end, "status"),
-                    ending->timed_out ? " (its time was over)" : "");
+        sandbox_log_add(&s->sandbox->log, LOG_INFO, FAULT_CODE, s->pid,
+                        "Process with pid %u ended: %s%s", s->pid, rpc_str(end, "status"),
+                        ending->timed_out ? " (its time was over)" : "");
     if (!s->rpc) {
         json_decref(end);
         stream_free(s);
@@ -248,7 +252,7 @@ static bool look_at_cwd(struct stream *s, const char *message)
     wire_put_str(&request, s->cwd);
     s->why = xstrdup(message);
     s->call.on_end = cwd_looked_at;
-    return call_begin(&s->call, s->box, OP_FILE_STAT, &request, NULL) == 0;
+    return call_begin(&s->call, s->sandbox, OP_FILE_STAT, &request, NULL) == 0;
 }
 
 static void failed(struct stream *s, int status, const char *message)
@@ -258,10 +262,10 @@ static void failed(struct stream *s, int status, const char *message)
 
     /* What is no fault of ours is that of who asked for it. */
     if (status == CALL_GONE)
-        box_gone_error(s->box, &e);
+        sandbox_gone_error(s->sandbox, &e);
     else
         err_set(&e, SG_ERR_INVALID, -EIO, "%s", message);
-    deed_end(&s->deed, s->box->front, s->box, -EIO, &e, NULL);
+    operation_end(&s->operation, s->sandbox->front, s->sandbox, -EIO, &e, NULL);
     if (status == CALL_GONE || status == EUSERS || !s->start)
         service_fail(s->rpc, s->user, status, message);
     else if (status != ENOENT || !look_at_cwd(s, message))
@@ -294,11 +298,12 @@ static struct stream *stream_new(struct rpc_call *c)
     struct stream *s = xcalloc(1, sizeof(*s));
 
     s->rpc = c;
-    s->box = box_ref(box_of(c));
-    s->outflow = outflow_new(
-        s->box->front,
-        outflow_mode_of(s->box->front, s->box->spec.tenant, s->box->spec.context[0] != '\0'),
-        s->box->spec.tenant, s->box->id, on_quiet, s);
+    s->sandbox = sandbox_ref(sandbox_of(c));
+    s->output_filter =
+        output_filter_new(s->sandbox->front,
+                          output_filter_mode_of(s->sandbox->front, s->sandbox->spec.tenant,
+                                                s->sandbox->spec.context[0] != '\0'),
+                          s->sandbox->spec.tenant, s->sandbox->id, on_quiet, s);
     s->call = (struct call){.owner = s, .on_event = on_event, .on_data = on_data, .on_end = on_end};
     c->owner = s;
     c->on_close = on_close;
@@ -309,7 +314,7 @@ static struct stream *stream_new(struct rpc_call *c)
 static void stream_begin(struct stream *s, enum chan_op op, const struct strbuf *request)
 {
     struct sg_error e = {0};
-    int r = call_begin(&s->call, s->box, op, request, &e);
+    int r = call_begin(&s->call, s->sandbox, op, request, &e);
 
     if (r < 0)
         service_fail(s->rpc, s->user, r == -EPIPE ? CALL_GONE : -r, e.message);
@@ -363,7 +368,7 @@ static bool put_start(struct stream *s, json_t *message, struct strbuf *request)
     wire_put_str(request, rpc_str(message, "tag"));
     wire_put_str(request, note.buf);
     put_command(config, request);
-    identity_put_envs(s->box, &s->deed.trace, json_object_get(config, "envs"), request);
+    identity_put_envs(s->sandbox, &s->operation.trace, json_object_get(config, "envs"), request);
     if (!note.truncated && !request->truncated)
         return true;
     rpc_fail(s->rpc, RPC_INVALID_ARGUMENT,
@@ -377,8 +382,8 @@ void process_stream_start(struct rpc_call *c, json_t *message)
     struct stream *s = stream_new(c);
 
     s->start = true;
-    deed_begin(&s->deed, DEED_PROCESS);
-    deed_box(&s->deed, s->box);
+    operation_begin(&s->operation, OPERATION_PROCESS);
+    operation_sandbox(&s->operation, s->sandbox);
     strbuf_init(&request, OPS_OPEN_MAX);
     rpc_extend_deadline(c, DEADLINE_GRACE_MS);
     if (put_start(s, message, &request))

@@ -156,7 +156,7 @@ void service_gone(struct rpc_call *c)
     if (http_started(req))
         http_abort(req);
     else
-        reply_gone(req, box_of(c));
+        reply_gone(req, sandbox_of(c));
 }
 
 void service_nonsense(struct rpc_call *c)
@@ -227,7 +227,7 @@ bool task_target(struct task *t, const char *given, struct strbuf *request)
 bool task_begin(struct task *t, enum chan_op op, const struct strbuf *request)
 {
     struct sg_error e = {0};
-    int r = call_begin(&t->call, box_of(t->rpc), op, request, &e);
+    int r = call_begin(&t->call, sandbox_of(t->rpc), op, request, &e);
 
     if (r < 0)
         service_fail(t->rpc, t->user, r == -EPIPE ? CALL_GONE : -r, e.message);

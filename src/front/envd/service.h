@@ -10,7 +10,7 @@
 extern const struct rpc_service process_service, filesystem_service;
 
 /* The sandbox of a call. */
-static inline struct box *box_of(const struct rpc_call *c)
+static inline struct sandbox *sandbox_of(const struct rpc_call *c)
 {
     return c->context;
 }

@@ -31,7 +31,7 @@ struct watcher {
 };
 
 struct watchers {
-    struct box *box; /* not a reference: the box owns this */
+    struct sandbox *sandbox; /* not a reference: the sandbox owns this */
     struct watcher *first;
     size_t n, cost;
 };
@@ -58,11 +58,11 @@ static void watchers_free(struct watchers *all)
     free(all);
 }
 
-static struct watchers *watchers_of(struct box *b)
+static struct watchers *watchers_of(struct sandbox *b)
 {
     if (!b->watchers) {
         b->watchers = xcalloc(1, sizeof(*b->watchers));
-        b->watchers->box = b;
+        b->watchers->sandbox = b;
         b->watchers_free = watchers_free;
     }
     return b->watchers;
@@ -143,7 +143,7 @@ static int watcher_begin(struct watcher *w, struct sg_error *e)
 {
     w->asleep = false;
     w->status = 0;
-    return call_begin(&w->call, w->all->box, OP_FILE_WATCH, &w->request, e);
+    return call_begin(&w->call, w->all->sandbox, OP_FILE_WATCH, &w->request, e);
 }
 
 /* ---- methods -------------------------------------------------------------------------------- */
@@ -151,7 +151,7 @@ static int watcher_begin(struct watcher *w, struct sg_error *e)
 /* The client is gone before it knows of the watch: nobody else does. */
 static void creator_gone(struct task *t)
 {
-    struct watchers *all = box_of(t->rpc)->watchers;
+    struct watchers *all = sandbox_of(t->rpc)->watchers;
 
     for (struct watcher *w = all->first; w; w = w->next)
         if (w->by == t) {
@@ -179,7 +179,7 @@ static struct watcher *watcher_new(struct watchers *all, uint32_t flags)
 
 void watcher_create(struct rpc_call *c, json_t *message)
 {
-    struct watchers *all = watchers_of(box_of(c));
+    struct watchers *all = watchers_of(sandbox_of(c));
     struct task *t = task_new(c, sizeof(*t));
     struct sg_error e = {0};
 
@@ -202,7 +202,7 @@ void watcher_create(struct rpc_call *c, json_t *message)
 /* NULL: the call has failed. */
 static struct watcher *find(struct rpc_call *c, json_t *message)
 {
-    struct watchers *all = box_of(c)->watchers;
+    struct watchers *all = sandbox_of(c)->watchers;
     const char *id = rpc_str(message, "watcherId");
 
     for (struct watcher *w = all ? all->first : NULL; w; w = w->next)
@@ -223,7 +223,7 @@ void watcher_get_events(struct rpc_call *c, json_t *message)
 
     if (!w)
         return;
-    box_of(c)->used_ns = clock_ns();
+    sandbox_of(c)->used_ns = clock_ns();
     if (w->asleep && watcher_begin(w, &e) < 0) {
         w->asleep = true;
         rpc_fail(c, RPC_UNAVAILABLE, "%s", e.message);

@@ -17,7 +17,7 @@
 #include "front/forward/request_head.h"
 #include "front/forward/response.h"
 #include "front/forward/tls_client.h"
-#include "front/core/asked.h"
+#include "front/core/request_log.h"
 #include "front/core/call.h"
 #include "front/core/reply.h"
 
@@ -27,7 +27,7 @@
 
 struct forward {
     struct call call;
-    struct box *box;
+    struct sandbox *sandbox;
     struct http_req *req;
     unsigned port;
     char host[256];
@@ -66,7 +66,7 @@ static void on_close(struct http_req *req)
     tls_client_free(f->tls);
     response_done(&f->response);
     strbuf_done(&f->out);
-    box_unref(f->box);
+    sandbox_unref(f->sandbox);
     free(f);
 }
 
@@ -80,7 +80,7 @@ static void give_up(struct forward *f, int status, const char *message)
     if (http_started(f->req))
         http_abort(f->req);
     else
-        refuse_forward(f->req, f->box, status, f->port, message);
+        refuse_forward(f->req, f->sandbox, status, f->port, message);
 }
 
 static void finish(struct forward *f)
@@ -248,7 +248,7 @@ static void on_head(struct response *r)
     for (size_t i = 0; i < r->n_headers; i++)
         if (header_passes(r->headers, r->n_headers, r->headers[i].name))
             http_add_header(f->req, r->headers[i].name, r->headers[i].value);
-    asked_blame(f->req, LAYER_CODE); /* whatever it is that it answers */
+    request_log_blame(f->req, FAULT_CODE); /* whatever it is that it answers */
     http_start(f->req, r->status, NULL, r->length);
 }
 
@@ -296,7 +296,7 @@ static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
 
 static bool speaks_tls(const struct forward *f)
 {
-    const json_t *ports = json_object_get(f->box->spec.network, "httpsPorts");
+    const json_t *ports = json_object_get(f->sandbox->spec.network, "httpsPorts");
 
     for (size_t i = 0; i < json_array_size(ports); i++)
         if (json_integer_value(json_array_get(ports, i)) == f->port)
@@ -348,7 +348,7 @@ static void on_end(struct call *c, int status, const char *message, const void *
         finish(f);
     } else if (status == CALL_GONE && !http_started(f->req)) {
         f->over = true;
-        reply_gone(f->req, f->box);
+        reply_gone(f->req, f->sandbox);
     } else if (!f->connected) {
         give_up(f, 502, "The sandbox is running but port is not open");
     } else {
@@ -364,7 +364,7 @@ static void on_silence(uv_timer_t *timer)
 /* ---- start ---------------------------------------------------------------------------------- */
 
 /* NULL if the request may pass, or why it may not. */
-static const char *refusal(const struct box *b, const struct http_req *req)
+static const char *refusal(const struct sandbox *b, const struct http_req *req)
 {
     const char *token = http_header_get(req, TOKEN_HEADER);
 
@@ -379,14 +379,15 @@ static const char *refusal(const struct box *b, const struct http_req *req)
     return NULL;
 }
 
-bool forward_allows(const struct box *b, const struct http_req *req)
+bool forward_allows(const struct sandbox *b, const struct http_req *req)
 {
     return refusal(b, req) == NULL;
 }
 
 static void choose_host(struct forward *f)
 {
-    const char *mask = json_string_value(json_object_get(f->box->spec.network, "maskRequestHost"));
+    const char *mask =
+        json_string_value(json_object_get(f->sandbox->spec.network, "maskRequestHost"));
 
     if (mask && mask_host(mask, f->port, f->host, sizeof(f->host)))
         return;
@@ -408,15 +409,15 @@ static void begin(struct forward *f)
                             .on_data = on_data,
                             .on_credit = on_credit,
                             .on_end = on_end};
-    int r = call_begin(&f->call, f->box, OP_NET_CONNECT, &request, &e);
+    int r = call_begin(&f->call, f->sandbox, OP_NET_CONNECT, &request, &e);
     if (r == -EPIPE)
-        reply_gone(f->req, f->box);
+        reply_gone(f->req, f->sandbox);
     else if (r < 0)
-        refuse_forward(f->req, f->box, r == -EAGAIN ? 429 : 502, f->port, e.message);
+        refuse_forward(f->req, f->sandbox, r == -EAGAIN ? 429 : 502, f->port, e.message);
     f->over = r < 0;
 }
 
-void forward_request(struct box *b, unsigned port, struct http_req *req)
+void forward_request(struct sandbox *b, unsigned port, struct http_req *req)
 {
     const char *why = refusal(b, req);
 
@@ -434,7 +435,7 @@ void forward_request(struct box *b, unsigned port, struct http_req *req)
     }
 
     struct forward *f = xcalloc(1, sizeof(*f));
-    *f = (struct forward){.box = box_ref(b), .req = req, .port = port};
+    *f = (struct forward){.sandbox = sandbox_ref(b), .req = req, .port = port};
     f->upgrade = request_upgrade(req);
     f->response = (struct response){.owner = f,
                                     .to_head = req->method == HTTP_M_HEAD,

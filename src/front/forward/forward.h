@@ -11,10 +11,10 @@
  *   tls_client.c   servers inside that speak TLS (httpsPorts) */
 #pragma once
 
-#include "front/core/box.h"
+#include "front/core/sandbox.h"
 #include "lib/http/http.h"
 
 /* Answers a request to a port of a sandbox that runs. */
-void forward_request(struct box *b, unsigned port, struct http_req *req);
+void forward_request(struct sandbox *b, unsigned port, struct http_req *req);
 /* Whether it would be let through: whoever may not talk to a sandbox may not wake it either. */
-bool forward_allows(const struct box *b, const struct http_req *req);
+bool forward_allows(const struct sandbox *b, const struct http_req *req);

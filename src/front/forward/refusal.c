@@ -4,7 +4,7 @@
 #include <strings.h>
 
 #include "lib/text/json.h"
-#include "front/core/asked.h"
+#include "front/core/request_log.h"
 #include "front/core/reply.h"
 
 #define ANSWER_MAX 4096
@@ -23,7 +23,7 @@ bool wants_page(const struct http_req *req)
 }
 
 /* Nothing in it comes from the request: ids are [a-z0-9], messages are ours. */
-static void write_page(struct strbuf *out, const struct box *b, int status, unsigned port,
+static void write_page(struct strbuf *out, const struct sandbox *b, int status, unsigned port,
                        const char *message)
 {
     strbuf_addf(out,
@@ -37,8 +37,8 @@ static void write_page(struct strbuf *out, const struct box *b, int status, unsi
     strbuf_addstr(out, "</p>\n</body></html>\n");
 }
 
-static void write_json(struct strbuf *out, struct http_req *req, const struct box *b, int status,
-                       unsigned port, const char *message)
+static void write_json(struct strbuf *out, struct http_req *req, const struct sandbox *b,
+                       int status, unsigned port, const char *message)
 {
     struct json j;
 
@@ -58,7 +58,7 @@ static void write_json(struct strbuf *out, struct http_req *req, const struct bo
     jw_object_end(&j);
 }
 
-void refuse_forward(struct http_req *req, const struct box *b, int status, unsigned port,
+void refuse_forward(struct http_req *req, const struct sandbox *b, int status, unsigned port,
                     const char *message)
 {
     AUTO(strbuf_done) struct strbuf out = {0};
@@ -67,7 +67,7 @@ void refuse_forward(struct http_req *req, const struct box *b, int status, unsig
     http_failed(req, status, message);
     /* What listens there, or does not, is a program of the sandbox's user. */
     if (status == 502 || status == 504)
-        asked_blame(req, LAYER_CODE);
+        request_log_blame(req, FAULT_CODE);
     if (wants_page(req)) {
         write_page(&out, b, status, port, message);
         http_reply(req, status, "text/html; charset=utf-8", out.buf, out.len);

@@ -2,11 +2,11 @@
  */
 #pragma once
 
-#include "front/core/box.h"
+#include "front/core/sandbox.h"
 #include "lib/http/http.h"
 
 /* port 0: not told. */
-void refuse_forward(struct http_req *req, const struct box *b, int status, unsigned port,
+void refuse_forward(struct http_req *req, const struct sandbox *b, int status, unsigned port,
                     const char *message);
 /* Did a person follow a link? A script's request carries the browser's name as well. */
 bool wants_page(const struct http_req *req);

@@ -31,7 +31,7 @@ static void on_line_bytes(void *owner, const char *p, size_t len)
 {
     struct cell *c = owner;
 
-    c->wrote_ms = uv_now(c->box->front->loop);
+    c->wrote_ms = uv_now(c->sandbox->front->loop);
     c->choked |= !c->on_write(c, p, len);
 }
 
@@ -63,25 +63,26 @@ static enum lines_stream stream_of(uint8_t sub)
     return sub == CHAN_STDERR ? LINES_STDERR : LINES_STDOUT;
 }
 
-static void put_output(struct cell *c, enum lines_stream stream, struct outflow_text text)
+static void put_output(struct cell *c, enum lines_stream stream, struct output_filter_text text)
 {
     lines_output(&c->lines, stream, text.p, text.len);
-    if (c->deed.span && trace_content_wanted())
+    if (c->operation.span && trace_content_wanted())
         strbuf_add(&c->said, text.p, text.len);
 }
 
 static void write_output(struct cell *c, enum lines_stream stream, const void *p, size_t len)
 {
-    put_output(
-        c, stream,
-        outflow_feed(c->outflow, stream == LINES_STDERR ? OUTFLOW_ERR : OUTFLOW_OUT, p, len));
+    put_output(c, stream,
+               output_filter_feed(c->output_filter,
+                                  stream == LINES_STDERR ? OUTPUT_FILTER_ERR : OUTPUT_FILTER_OUT, p,
+                                  len));
 }
 
 /* What the sanitiser held back to see how it goes on. */
 static void flush_output(struct cell *c)
 {
-    put_output(c, LINES_STDOUT, outflow_flush(c->outflow, OUTFLOW_OUT));
-    put_output(c, LINES_STDERR, outflow_flush(c->outflow, OUTFLOW_ERR));
+    put_output(c, LINES_STDOUT, output_filter_flush(c->output_filter, OUTPUT_FILTER_OUT));
+    put_output(c, LINES_STDERR, output_filter_flush(c->output_filter, OUTPUT_FILTER_ERR));
 }
 
 static void on_quiet(void *arg)
@@ -117,7 +118,7 @@ static bool is_output(uint8_t sub)
 
 static void write_frame(struct cell *c, uint8_t sub, const void *p, size_t len)
 {
-    tape_add(c->tape, sub, p, len);
+    cell_history_add(c->cell_history, sub, p, len);
     if (sub == CHAN_KERNEL) {
         if (!results_open(&c->results))
             flush_output(c);
@@ -139,16 +140,16 @@ static void write_frame(struct cell *c, uint8_t sub, const void *p, size_t len)
 
 /* One that raised an error is its author's; only what keeps it from running is a failure of ours.
  */
-static void end_deed(struct cell *c, bool failed)
+static void end_operation(struct cell *c, bool failed)
 {
     const char *type = c->ending.timed_out ? "timeout" : c->ending.status ? "kernel" : "code";
 
     if (failed) {
-        span_text(c->deed.span, KEY_LAYER, log_layer_name(LAYER_CODE));
-        span_fail(c->deed.span, type, c->results.error[ERROR_NAME].buf);
+        span_text(c->operation.span, KEY_FAULT, fault_name(FAULT_CODE));
+        span_fail(c->operation.span, type, c->results.error[ERROR_NAME].buf);
     }
-    deed_content(&c->deed, c->box->front, KEY_OUTPUT, c->said.buf, c->said.len);
-    deed_end(&c->deed, c->box->front, c->box, 0, NULL, NULL);
+    operation_content(&c->operation, c->sandbox->front, KEY_OUTPUT, c->said.buf, c->said.len);
+    operation_end(&c->operation, c->sandbox->front, c->sandbox, 0, NULL, NULL);
 }
 
 static void finish(struct cell *c)
@@ -162,17 +163,17 @@ static void finish(struct cell *c)
     lines_output_end(&c->lines);
     bool failed = ending_error(&c->ending, c->message, c->request.timeout_ms, r);
     for (size_t i = 0; failed && i < ERROR_PARTS_; i++)
-        outflow_clean(c->outflow, &r->error[i]);
+        output_filter_clean(c->output_filter, &r->error[i]);
     if (failed)
         lines_error(&c->lines, &r->error[ERROR_NAME], &r->error[ERROR_VALUE],
                     &r->error[ERROR_TRACEBACK]);
     lines_end(&c->lines);
     if (c->running)
-        box_log_add(&c->box->log, LOG_INFO, LAYER_CODE, 0, "Cell %u ended%s%.64s", c->number,
-                    failed ? ": " : "", failed ? r->error[ERROR_NAME].buf : "");
+        sandbox_log_add(&c->sandbox->log, LOG_INFO, FAULT_CODE, 0, "Cell %u ended%s%.64s",
+                        c->number, failed ? ": " : "", failed ? r->error[ERROR_NAME].buf : "");
     if (c->ending.status == 0 && c->ending.how == KERNEL_DONE && !c->ending.timed_out)
-        tape_end(steal_ptr(&c->tape), c->outflow);
-    end_deed(c, failed);
+        cell_history_end(steal_ptr(&c->cell_history), c->output_filter);
+    end_operation(c, failed);
     c->over = true;
     stop_timer(c);
     c->on_over(c, failed);
@@ -207,10 +208,10 @@ static void give_up(struct cell *c, int status, const char *message)
     struct sg_error e;
 
     if (status == CALL_GONE)
-        box_gone_error(c->box, &e);
+        sandbox_gone_error(c->sandbox, &e);
     else
         err_set(&e, SG_ERR_INVALID, -EIO, "%s", message);
-    deed_end(&c->deed, c->box->front, c->box, -EIO, &e, NULL);
+    operation_end(&c->operation, c->sandbox->front, c->sandbox, -EIO, &e, NULL);
     c->over = true;
     stop_timer(c);
     call_cancel(&c->call);
@@ -252,12 +253,12 @@ static void on_event(struct call *call, uint8_t what, const void *p, size_t len)
         return;
     c->running = true;
     c->number = number;
-    tape_running(c->tape, number);
-    box_log_add(&c->box->log, LOG_INFO, LAYER_CODE, 0, "Cell %u of %s%s started", number,
-                c->request.context[0] ? "context " : "",
-                c->request.context[0]    ? c->request.context
-                : c->request.language[0] ? c->request.language
-                                         : "python");
+    cell_history_running(c->cell_history, number);
+    sandbox_log_add(&c->sandbox->log, LOG_INFO, FAULT_CODE, 0, "Cell %u of %s%s started", number,
+                    c->request.context[0] ? "context " : "",
+                    c->request.context[0]    ? c->request.context
+                    : c->request.language[0] ? c->request.language
+                                             : "python");
     start(c);
     lines_number(&c->lines, number);
     if (!note[0])
@@ -314,13 +315,13 @@ static int ask(struct cell *c, struct sg_error *e)
     wire_put_str(&request, c->request.context);
     wire_put_str(&request, c->request.language);
     wire_put_u64(&request, c->request.timeout_ms);
-    identity_put_envs(c->box, NULL, NULL, &request);
-    envs_put_traced(c->request.envs, &c->deed.trace, &request);
-    box_cork(c->box);
-    int r = call_begin(&c->call, c->box, OP_KERNEL_EXECUTE, &request, e);
+    identity_put_envs(c->sandbox, NULL, NULL, &request);
+    envs_put_traced(c->request.envs, &c->operation.trace, &request);
+    sandbox_cork(c->sandbox);
+    int r = call_begin(&c->call, c->sandbox, OP_KERNEL_EXECUTE, &request, e);
     if (r == 0)
         send_code(c);
-    box_uncork(c->box);
+    sandbox_uncork(c->sandbox);
     return r;
 }
 
@@ -331,10 +332,12 @@ void cell_begin(struct cell *c, struct execute_request *request)
     c->request = *request;
     request->body = NULL;
     strbuf_init(&c->said, SPAN_VALUE_MAX);
-    deed_begin(&c->deed, DEED_CELL);
-    deed_box(&c->deed, c->box);
-    span_text(c->deed.span, KEY_LANGUAGE, c->request.language[0] ? c->request.language : "python");
-    deed_content(&c->deed, c->box->front, KEY_INPUT, c->request.code, c->request.code_len);
+    operation_begin(&c->operation, OPERATION_CELL);
+    operation_sandbox(&c->operation, c->sandbox);
+    span_text(c->operation.span, KEY_LANGUAGE,
+              c->request.language[0] ? c->request.language : "python");
+    operation_content(&c->operation, c->sandbox->front, KEY_INPUT, c->request.code,
+                      c->request.code_len);
     c->call = (struct call){.owner = c,
                             .uncounted = c->call.uncounted,
                             .on_event = on_event,
@@ -342,11 +345,11 @@ void cell_begin(struct cell *c, struct execute_request *request)
                             .on_credit = on_credit,
                             .on_end = on_end};
     c->lines = (struct lines){.write = on_line_bytes, .owner = c};
-    c->outflow =
-        outflow_new(c->box->front, c->sanitise, c->box->spec.tenant, c->box->id, on_quiet, c);
-    c->tape = tape_new(c->box, c->request.context, c->request.language, c->request.code,
-                       c->request.code_len, c->request.envs);
-    results_init(&c->results, &c->lines, c->outflow);
+    c->output_filter = output_filter_new(c->sandbox->front, c->sanitise, c->sandbox->spec.tenant,
+                                         c->sandbox->id, on_quiet, c);
+    c->cell_history = cell_history_new(c->sandbox, c->request.context, c->request.language,
+                                       c->request.code, c->request.code_len, c->request.envs);
+    results_init(&c->results, &c->lines, c->output_filter);
     frames_init(&c->queue, QUEUE_MAX);
     frames_init(&c->held, HELD_MAX);
     int r = ask(c, &e);
@@ -355,20 +358,20 @@ void cell_begin(struct cell *c, struct execute_request *request)
         return;
     }
     c->timer = xcalloc(1, sizeof(*c->timer));
-    uv_timer_init(c->box->front->loop, c->timer);
+    uv_timer_init(c->sandbox->front->loop, c->timer);
     c->timer->data = c;
-    c->wrote_ms = uv_now(c->box->front->loop);
+    c->wrote_ms = uv_now(c->sandbox->front->loop);
     uv_timer_start(c->timer, on_timer, PATIENCE_MS, 0);
 }
 
 void cell_cancel(struct cell *c)
 {
     if (c->running && !c->over)
-        box_log_add(&c->box->log, LOG_INFO, LAYER_CLIENT, 0,
-                    "Cell %u: its client has gone, it is interrupted", c->number);
+        sandbox_log_add(&c->sandbox->log, LOG_INFO, FAULT_CLIENT, 0,
+                        "Cell %u: its client has gone, it is interrupted", c->number);
     if (!c->over)
-        span_fail(c->deed.span, "cancelled", "its client has gone");
-    deed_drop(&c->deed);
+        span_fail(c->operation.span, "cancelled", "its client has gone");
+    operation_drop(&c->operation);
     c->over = true;
     stop_timer(c);
     call_cancel(&c->call);
@@ -376,11 +379,11 @@ void cell_cancel(struct cell *c)
 
 void cell_done(struct cell *c)
 {
-    tape_free(steal_ptr(&c->tape));
+    cell_history_free(steal_ptr(&c->cell_history));
     results_done(&c->results);
     frames_done(&c->queue);
     frames_done(&c->held);
-    outflow_free(steal_ptr(&c->outflow));
+    output_filter_free(steal_ptr(&c->output_filter));
     json_decref(c->request.body);
     strbuf_done(&c->said);
     free(c->message);

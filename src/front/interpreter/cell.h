@@ -15,15 +15,15 @@
 #pragma once
 
 #include "front/core/call.h"
-#include "front/core/deed.h"
-#include "front/core/outflow.h"
+#include "front/core/operation.h"
+#include "front/core/output_filter.h"
 #include "front/core/replay.h"
 #include "front/interpreter/ending.h"
 #include "front/interpreter/frames.h"
 #include "front/interpreter/request.h"
 
 struct cell {
-    struct box *box;
+    struct sandbox *sandbox;
     struct execute_request request; /* taken over by cell_begin */
     enum sanitise_mode sanitise;    /* of all that it says */
     void *owner;
@@ -41,14 +41,15 @@ struct cell {
     bool running;    /* EVENT_EXECUTING has come */
     uint32_t number; /* of the cell in its kernel, then */
     struct ending ending;
-    struct outflow
-        *outflow; /* what was found in it, until cell_done; NULL if nothing is looked for */
+    struct output_filter
+        *output_filter; /* what was found in it, until cell_done; NULL if nothing is looked for */
 
     struct call call; /* this and below: cell.c's */
     size_t sent;
-    struct deed deed;
+    struct operation operation;
     struct strbuf said; /* its output, as far as a trace wants it */
-    struct tape *tape;  /* of what it says, if it may be run again one day; or NULL */
+    struct cell_history
+        *cell_history; /* of what it says, if it may be run again one day; or NULL */
     uv_timer_t *timer;
     uint64_t wrote_ms;
     struct lines lines;
@@ -59,8 +60,8 @@ struct cell {
     char *message;
 };
 
-/* box, sanitise, owner and the callbacks must be set; call.uncounted may be. The box must outlive
- * the cell: take a reference. Callbacks may come before it returns. */
+/* sandbox, sanitise, owner and the callbacks must be set; call.uncounted may be. The sandbox must
+ * outlive the cell: take a reference. Callbacks may come before it returns. */
 void cell_begin(struct cell *c, struct execute_request *request);
 void cell_resume(struct cell *c);
 /* Interrupts it if it runs; no more callbacks. */

@@ -12,7 +12,7 @@
 struct ask {
     struct call call;
     struct http_req *req;
-    struct box *box;
+    struct sandbox *sandbox;
     const char *context; /* the one that the path names; NULL: none */
     struct strbuf answer;
     struct json json;
@@ -25,7 +25,7 @@ static void on_close(struct http_req *req)
     struct ask *a = req->owner;
 
     call_cancel(&a->call);
-    box_unref(a->box);
+    sandbox_unref(a->sandbox);
     strbuf_done(&a->answer);
     free(a);
 }
@@ -42,7 +42,7 @@ static void on_end(struct call *call, int status, const char *message, const voi
     struct ask *a = call->owner;
 
     if (status != 0) {
-        refuse_call(a->req, a->box, status, message, a->context);
+        refuse_call(a->req, a->sandbox, status, message, a->context);
     } else if (a->done && !a->done(a, result, len)) {
         nonsense(a);
     } else {
@@ -57,7 +57,7 @@ static struct ask *ask_new(struct http_req *req)
     struct ask *a = xcalloc(1, sizeof(*a));
 
     a->req = req;
-    a->box = box_ref(req->owner);
+    a->sandbox = sandbox_ref(req->owner);
     a->call = (struct call){.owner = a, .on_end = on_end};
     strbuf_init(&a->answer, ANSWER_MAX);
     jw_init(&a->json, &a->answer);
@@ -69,10 +69,10 @@ static struct ask *ask_new(struct http_req *req)
 static void ask(struct ask *a, enum chan_op op, const struct strbuf *request)
 {
     struct sg_error e = {0};
-    int r = call_begin(&a->call, a->box, op, request, &e);
+    int r = call_begin(&a->call, a->sandbox, op, request, &e);
 
     if (r < 0)
-        refuse_call(a->req, a->box, r == -EPIPE ? CALL_GONE : -r, e.message, a->context);
+        refuse_call(a->req, a->sandbox, r == -EPIPE ? CALL_GONE : -r, e.message, a->context);
 }
 
 /* What languages contexts have is of use later: of those in Python no cells are recorded. */
@@ -88,7 +88,7 @@ static bool write_context(struct ask *a, const void *p, size_t len)
         wire_get_u32(&r); /* state, cells, is_default */
     if (!wire_done(&r))
         return false;
-    replay_learn(a->box, id, language);
+    replay_learn(a->sandbox, id, language);
     jw_object_begin(j);
     jw_key(j, "id");
     jw_bytes(j, id, strlen(id));
@@ -162,13 +162,13 @@ static void about_context(struct http_req *req, enum chan_op op)
 
     a->context = req->params[0];
     if (strlen(a->context) > KERNEL_ID_LEN) {
-        refuse_call(req, a->box, ENOENT, "", a->context);
+        refuse_call(req, a->sandbox, ENOENT, "", a->context);
         return;
     }
     strbuf_init(&request, OPS_OPEN_MAX);
     wire_put_str(&request, a->context);
     if (op != OP_KERNEL_INTERRUPT)
-        replay_forget(a->box, a->context);
+        replay_forget(a->sandbox, a->context);
     ask(a, op, &request);
 }
 

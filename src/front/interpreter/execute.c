@@ -28,7 +28,7 @@ static void on_close(struct http_req *req)
 
     cell_cancel(&x->cell);
     cell_done(&x->cell);
-    box_unref(x->cell.box);
+    sandbox_unref(x->cell.sandbox);
     free(x);
 }
 
@@ -66,7 +66,7 @@ static void on_refused(struct cell *c, int status, const char *message)
     if (http_started(req))
         http_abort(req);
     else
-        refuse_call(req, c->box, status, message,
+        refuse_call(req, c->sandbox, status, message,
                     c->request.context[0] ? c->request.context : NULL);
 }
 
@@ -84,15 +84,15 @@ void interpreter_execute(struct http_req *req)
     struct execution *x = xcalloc(1, sizeof(*x));
 
     x->req = req;
-    struct box *box = box_ref(req->owner);
-    x->cell = (struct cell){
-        .box = box,
-        .sanitise = outflow_mode_of(box->front, box->spec.tenant, box->spec.context[0] != '\0'),
-        .owner = x,
-        .on_start = on_start,
-        .on_write = on_write,
-        .on_over = on_over,
-        .on_refused = on_refused};
+    struct sandbox *sandbox = sandbox_ref(req->owner);
+    x->cell = (struct cell){.sandbox = sandbox,
+                            .sanitise = output_filter_mode_of(sandbox->front, sandbox->spec.tenant,
+                                                              sandbox->spec.context[0] != '\0'),
+                            .owner = x,
+                            .on_start = on_start,
+                            .on_write = on_write,
+                            .on_over = on_over,
+                            .on_refused = on_refused};
     req->owner = x;
     req->on_close = on_close;
     req->on_writable = on_writable;

@@ -17,11 +17,11 @@
  * Whether ports are public at all has been looked at before (front/main/dispatch.c). */
 #pragma once
 
-#include "front/core/box.h"
+#include "front/core/sandbox.h"
 #include "lib/http/http.h"
 
 /* Answers a request to a sandbox that runs. */
-void interpreter_request(struct box *b, struct http_req *req);
+void interpreter_request(struct sandbox *b, struct http_req *req);
 /* Whether the token came along where it is needed: whoever may not talk to a sandbox may not wake
  * it either. */
-bool interpreter_allows(const struct box *b, struct http_req *req);
+bool interpreter_allows(const struct sandbox *b, struct http_req *req);

@@ -17,11 +17,11 @@ static const struct {
 static const char *const error_parts[] = {"name", "value", "traceback"};
 _Static_assert(ARRAY_SIZE(error_parts) == ERROR_PARTS_, "a name for each part");
 
-void results_init(struct results *r, struct lines *l, struct outflow *o)
+void results_init(struct results *r, struct lines *l, struct output_filter *o)
 {
     memset(r, 0, sizeof(*r));
     r->lines = l;
-    r->outflow = o;
+    r->output_filter = o;
     r->field = -1;
     for (size_t i = 0; i < ERROR_PARTS_; i++)
         strbuf_init(&r->error[i], RESULT_ERROR);
@@ -76,7 +76,7 @@ static void field_over(struct results *r)
         lines_put_str(r->lines, "null");
     }
     r->field = -1;
-    outflow_flush(r->outflow, OUTFLOW_RESULT);
+    output_filter_flush(r->output_filter, OUTPUT_FILTER_RESULT);
 }
 
 static void field_begin(struct results *r, int field)
@@ -121,7 +121,7 @@ static void json_piece(struct results *r, const char *p, size_t len)
         field_over(r);
 }
 
-static void field_piece(struct results *r, struct outflow_text text)
+static void field_piece(struct results *r, struct output_filter_text text)
 {
     if (is_text(fields[r->field].type))
         lines_put_text(r->lines, &r->text, text.p, text.len);
@@ -132,7 +132,7 @@ static void field_piece(struct results *r, struct outflow_text text)
 static void field_end(struct results *r)
 {
     if (r->field >= 0)
-        field_piece(r, outflow_flush(r->outflow, OUTFLOW_RESULT));
+        field_piece(r, output_filter_flush(r->output_filter, OUTPUT_FILTER_RESULT));
     field_over(r);
 }
 
@@ -163,9 +163,9 @@ static void value_piece(struct results *r, const char *key, size_t key_len, cons
     }
     /* Pictures are nothing to read. */
     if (fields[field].type == BASE64)
-        field_piece(r, (struct outflow_text){p, len});
+        field_piece(r, (struct output_filter_text){p, len});
     else
-        field_piece(r, outflow_feed(r->outflow, OUTFLOW_RESULT, p, len));
+        field_piece(r, output_filter_feed(r->output_filter, OUTPUT_FILTER_RESULT, p, len));
 }
 
 static void error_piece(struct results *r, const char *key, size_t key_len, const char *p,

@@ -11,7 +11,7 @@
  * counts. */
 #pragma once
 
-#include "front/core/outflow.h"
+#include "front/core/output_filter.h"
 #include "front/interpreter/json_text.h"
 #include "front/interpreter/lines.h"
 
@@ -24,7 +24,7 @@ enum error_part { ERROR_NAME, ERROR_VALUE, ERROR_TRACEBACK, ERROR_PARTS_ };
 
 struct results {
     struct lines *lines;
-    struct outflow *outflow; /* or NULL */
+    struct output_filter *output_filter; /* or NULL */
     enum { RESULT_NONE, RESULT_VALUE, RESULT_FAILURE, RESULT_IGNORED } kind;
     bool main;     /* the value of the cell */
     bool begun;    /* the line */
@@ -39,7 +39,7 @@ struct results {
     struct strbuf error[ERROR_PARTS_];
 };
 
-void results_init(struct results *r, struct lines *l, struct outflow *o);
+void results_init(struct results *r, struct lines *l, struct output_filter *o);
 void results_done(struct results *r);
 void results_packet(struct results *r, const void *packet, size_t len);
 /* A line is half written. */

@@ -25,7 +25,7 @@ void refuse(struct http_req *req, int status, const char *fmt, ...)
     http_reply(req, status, "text/plain; charset=utf-8", message, strlen(message));
 }
 
-void refuse_call(struct http_req *req, const struct box *b, int status, const char *message,
+void refuse_call(struct http_req *req, const struct sandbox *b, int status, const char *message,
                  const char *context)
 {
     if (status == CALL_GONE)
@@ -58,7 +58,7 @@ static bool needs_token(const struct http_route *r)
 }
 
 /* route NULL: one that is not there. */
-static bool token_right(const struct box *b, const struct http_req *req,
+static bool token_right(const struct sandbox *b, const struct http_req *req,
                         const struct http_route *route)
 {
     const char *token = http_header_get(req, "x-access-token");
@@ -68,7 +68,7 @@ static bool token_right(const struct box *b, const struct http_req *req,
     return token ? token_equal(b->spec.envd_token, token) : !(route && needs_token(route));
 }
 
-bool interpreter_allows(const struct box *b, struct http_req *req)
+bool interpreter_allows(const struct sandbox *b, struct http_req *req)
 {
     const struct http_route *route = NULL;
 
@@ -76,7 +76,7 @@ bool interpreter_allows(const struct box *b, struct http_req *req)
     return token_right(b, req, route);
 }
 
-void interpreter_request(struct box *b, struct http_req *req)
+void interpreter_request(struct sandbox *b, struct http_req *req)
 {
     AUTO(strbuf_done) struct strbuf allow = {0};
     const struct http_route *route = NULL;

@@ -16,5 +16,5 @@ void contexts_interrupt(struct http_req *req);
 void refuse(struct http_req *req, int status, const char *fmt, ...) PRINTF(3, 4);
 /* The same for a call that failed with this status (call.h), which is not 0. `context`: the one
  * that was named, or NULL. */
-void refuse_call(struct http_req *req, const struct box *b, int status, const char *message,
+void refuse_call(struct http_req *req, const struct sandbox *b, int status, const char *message,
                  const char *context);

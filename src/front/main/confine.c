@@ -15,8 +15,8 @@ int confine_front(struct sg_error *e)
                        "front", e);
 }
 
-/* The clerk does nothing but talk to a database. */
-int confine_clerk(struct sg_error *e)
+/* The database worker does nothing but talk to a database. */
+int confine_dbworker(struct sg_error *e)
 {
     static const int refused[] = {SYS_bind};
 
@@ -24,9 +24,9 @@ int confine_clerk(struct sg_error *e)
                        "clerk", e);
 }
 
-/* The herald dials out, as who resolves names and checks certificates must: it reads files for
+/* The exporter dials out, as who resolves names and checks certificates must: it reads files for
  * that, and asks the kernel for the addresses it has. It never serves, and writes no file. */
-int confine_herald(struct sg_error *e)
+int confine_exporter(struct sg_error *e)
 {
     static const int refused[] = {SYS_bind, SYS_listen, SYS_accept, SYS_accept4};
     static const int families[] = {AF_INET, AF_INET6, AF_UNIX, AF_NETLINK};

@@ -8,10 +8,11 @@
 #include "lib/base/err.h"
 
 int confine_front(struct sg_error *e);
-/* The same for the clerk (front/store/clerk.h), a process beside it, which may dial out: to the
- * database. It reads nothing of clients but what the front hands it as parameters of statements. */
-int confine_clerk(struct sg_error *e);
-int confine_herald(struct sg_error *e);
-/* And for the herald (front/telemetry/herald.h): it may dial out, to where the settings say, and do
- * nothing else. */
-int confine_herald(struct sg_error *e);
+/* The same for the database worker (front/store/database worker.h), a process beside it, which may
+ * dial out: to the database. It reads nothing of clients but what the front hands it as parameters
+ * of statements. */
+int confine_dbworker(struct sg_error *e);
+int confine_exporter(struct sg_error *e);
+/* And for the exporter (front/telemetry/exporter.h): it may dial out, to where the settings say,
+ * and do nothing else. */
+int confine_exporter(struct sg_error *e);

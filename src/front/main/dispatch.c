@@ -7,10 +7,10 @@
 #include "front/envd/envd.h"
 #include "front/envd/files.h"
 #include "front/forward/forward.h"
-#include "front/core/asked.h"
-#include "front/core/box.h"
+#include "front/core/request_log.h"
+#include "front/core/sandbox.h"
 #include "front/core/figures.h"
-#include "front/core/deed.h"
+#include "front/core/operation.h"
 #include "front/core/reply.h"
 #include "front/interpreter/interpreter.h"
 #include "front/mcp/mcp.h"
@@ -22,7 +22,7 @@
 /* A request that waits for its sandbox to wake up. */
 struct arrival {
     struct http_req *req; /* NULL: the client has gone */
-    struct box *box;
+    struct sandbox *sandbox;
     unsigned port;
 };
 
@@ -65,7 +65,7 @@ bool dispatch_parse_host(const char *host, const char *domain, unsigned *ret_por
     return id_valid(ret_id) && parse_port(host, (size_t)(dash - host), ret_port) == 0;
 }
 
-static void answer(struct http_req *req, struct box *b, unsigned port)
+static void answer(struct http_req *req, struct sandbox *b, unsigned port)
 {
     if (drain_refuses(req, port))
         return;
@@ -78,7 +78,7 @@ static void answer(struct http_req *req, struct box *b, unsigned port)
         forward_request(b, port, req);
 }
 
-static void on_awake(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_awake(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct arrival *a = arg;
     struct http_req *req = a->req;
@@ -93,7 +93,7 @@ static void on_awake(void *arg, struct box *b, int r, const struct sg_error *e)
         else
             answer(req, b, port);
     }
-    box_unref(a->box);
+    sandbox_unref(a->sandbox);
     free(a);
 }
 
@@ -104,7 +104,7 @@ static void on_client_gone(struct http_req *req)
 
 /* One that is paused is only woken for who may use it. The others get their refusal from where it
  * is given anyway; /health, which refuses nobody, tells them that it does not run. */
-static bool may_wake(struct http_req *req, struct box *b, unsigned port)
+static bool may_wake(struct http_req *req, struct sandbox *b, unsigned port)
 {
     bool allowed = port == FRONT_ENVD_PORT
                        ? envd_allows(b, req)
@@ -122,33 +122,33 @@ static bool may_wake(struct http_req *req, struct box *b, unsigned port)
 
 static void to_sandbox(struct http_req *req, const char *id, unsigned port)
 {
-    struct box *b = box_find(front_of(req), id);
+    struct sandbox *b = sandbox_find(front_of(req), id);
 
-    asked_of(req)->data_plane = true;
-    asked_about(req, b ? b->spec.tenant : NULL, id);
+    request_log_of(req)->data_plane = true;
+    request_log_about(req, b ? b->spec.tenant : NULL, id);
     if (!b) {
         reply_unknown(req, id);
         return;
     }
-    if (!asked_has_room(req))
+    if (!request_log_has_room(req))
         return;
-    if (b->state == BOX_RUNNING && b->busy != BUSY_PAUSING) {
+    if (b->state == SANDBOX_RUNNING && b->busy != BUSY_PAUSING) {
         answer(req, b, port);
         return;
     }
     if (!may_wake(req, b, port))
         return;
     struct arrival *a = xcalloc(1, sizeof *a);
-    *a = (struct arrival){.req = req, .box = box_ref(b), .port = port};
+    *a = (struct arrival){.req = req, .sandbox = sandbox_ref(b), .port = port};
     req->owner = a;
     req->on_close = on_client_gone;
-    box_wake(b, on_awake, a);
+    sandbox_wake(b, on_awake, a);
 }
 
 /* A signed address names no sandbox; the signature does. */
 static void by_signature(struct http_req *req)
 {
-    struct box *b = files_box_by_signature(front_of(req), req);
+    struct sandbox *b = files_sandbox_by_signature(front_of(req), req);
 
     if (b)
         to_sandbox(req, b->id, FRONT_ENVD_PORT);
@@ -205,7 +205,7 @@ static bool is_about_server(const struct http_req *req)
 
 void dispatch_request(struct http_req *req)
 {
-    asked_begin(req);
+    request_log_begin(req);
     dispatch_around(req, true);
     if (req->scarce && !is_about_server(req)) {
         http_add_header(req, "Retry-After", "1");
@@ -223,9 +223,9 @@ void dispatch_around(struct http_req *req, bool in)
 {
     static struct trace_ref outside;
 
-    deed_request(in ? req->id : NULL, NULL);
+    operation_request(in ? req->id : NULL, NULL);
     if (in)
-        outside = deed_enter(asked_trace(req));
+        outside = operation_enter(request_log_trace(req));
     else
-        deed_leave(&outside);
+        operation_leave(&outside);
 }

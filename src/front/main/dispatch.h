@@ -13,7 +13,7 @@
 #include "lib/http/http.h"
 
 void dispatch_request(struct http_req *req);
-/* What is begun between the two hangs in the trace of that request (front/core/deed.h). */
+/* What is begun between the two hangs in the trace of that request (front/core/operation.h). */
 void dispatch_around(struct http_req *req, bool in);
 
 /* Reads "PORT-ID" at the start of a host name that continues with ".<domain>". False: it is none.

@@ -15,7 +15,7 @@
 #include "lib/base/fd.h"
 #include "front/contexts/context.h"
 #include "front/contexts/usage.h"
-#include "front/core/asked.h"
+#include "front/core/request_log.h"
 #include "front/core/checkpoint.h"
 #include "front/core/egress.h"
 #include "front/core/figures.h"
@@ -23,7 +23,7 @@
 #include "front/core/guard.h"
 #include "front/core/lifecycle.h"
 #include "front/core/living.h"
-#include "front/core/outflow.h"
+#include "front/core/output_filter.h"
 #include "front/core/webhooks.h"
 #include "front/core/warden.h"
 #include "front/core/wipe.h"
@@ -36,12 +36,12 @@
 #include "front/main/drain.h"
 #include "front/main/key.h"
 #include "front/main/tenant.h"
-#include "front/store/clerk.h"
-#include "front/store/clerk_process.h"
+#include "front/store/dbworker.h"
+#include "front/store/dbworker_process.h"
 #include "front/store/keys_shared.h"
 #include "front/store/store.h"
-#include "front/telemetry/herald.h"
-#include "front/telemetry/herald_wire.h"
+#include "front/telemetry/exporter.h"
+#include "front/telemetry/exporter_wire.h"
 #include "front/telemetry/trace.h"
 #include "lib/vault/vault.h"
 
@@ -65,8 +65,8 @@ static struct {
 
 /* Speaks with the database, if there is one; posts traces and events, since settings may name
  * targets later. */
-static struct clerk *clerk;
-static struct herald *herald;
+static struct dbworker *dbworker;
+static struct exporter *exporter;
 
 /* The warden is told too: it may be the last of its fronts. */
 static _Noreturn void give_up(const struct sg_error *e)
@@ -79,7 +79,7 @@ static _Noreturn void give_up(const struct sg_error *e)
     exit(1);
 }
 
-static void log_clerk(bool bad, const char *line)
+static void log_dbworker(bool bad, const char *line)
 {
     log_line(bad ? LEVEL_WARN : LEVEL_INFO, "%s", line);
 }
@@ -94,7 +94,7 @@ static void take_patterns(struct front *f, int fd)
     if (fd >= 0 && (lseek(fd, 0, SEEK_SET) < 0 || fd_read_all(fd, PATTERNS_MAX, &text, &len) < 0))
         err_set(&e, SG_ERR_INTERNAL, -EIO, "sanitise_patterns: the file cannot be read");
     else
-        outflow_set_patterns(f, text ? text : "", &e);
+        output_filter_set_patterns(f, text ? text : "", &e);
     if (e.kind == SG_ERR_NONE)
         return;
     if (!told.ready)
@@ -117,7 +117,7 @@ static void take_settings(struct front *f, int fd)
     log_set(&f->settings);
     if (e.kind != SG_ERR_NONE)
         give_up(&e);
-    trace_configure(&f->settings, herald, f->loop);
+    trace_configure(&f->settings, exporter, f->loop);
     webhooks_configure(f);
 }
 
@@ -148,11 +148,11 @@ static int open_contexts(struct front *f, struct ctx_store **ret, struct sg_erro
 
     if (where != STORE_POSTGRES)
         return ctx_store_sqlite(f->loop, where == STORE_SQLITE ? f->store : NULL, ret, e);
-    if (!clerk)
-        clerk = clerk_new(f->loop, log_clerk);
-    clerk_connect(clerk, hidden_reveal(&f->settings.store));
-    keys_shared_start(f->loop, f->store, clerk);
-    *ret = ctx_store_postgres(f->loop, clerk);
+    if (!dbworker)
+        dbworker = dbworker_new(f->loop, log_dbworker);
+    dbworker_connect(dbworker, hidden_reveal(&f->settings.store));
+    keys_shared_start(f->loop, f->store, dbworker);
+    *ret = ctx_store_postgres(f->loop, dbworker);
     return 0;
 }
 
@@ -184,14 +184,14 @@ static void begin(struct front *f, bool again)
 
     if (told.n > 0)
         banner_url(&f->settings, told.listeners[0].fd, f->url, sizeof(f->url));
-    if (store_open(".", &f->store, &e) < 0 || boxes_forget_loose_layers(f, &e) < 0)
+    if (store_open(".", &f->store, &e) < 0 || sandboxes_forget_loose_snapshots(f, &e) < 0)
         give_up(&e);
     if (events_start(f, &e) < 0)
         give_up(&e);
-    webhooks_start(f, herald);
+    webhooks_start(f, exporter);
     living_match(f, again);
     checkpoints_match_store(f);
-    boxes_finish_rewinds(f);
+    sandboxes_finish_rewinds(f);
     if (open_contexts(f, &contexts, &e) < 0 || contexts_start(f, contexts, open_doors, &e) < 0)
         give_up(&e);
 }
@@ -233,22 +233,22 @@ static void on_tell(struct front *f, const struct order_answer *a, int *fds, siz
         if (n == 1)
             guard_set_socket(f, steal_fd(&fds[0]));
         break;
-    case TELL_CLERK:
-        if (n == 1 && !clerk)
-            clerk = clerk_new(f->loop, log_clerk);
+    case TELL_DBWORKER:
+        if (n == 1 && !dbworker)
+            dbworker = dbworker_new(f->loop, log_dbworker);
         if (n == 1)
-            clerk_set_socket(clerk, steal_fd(&fds[0]));
+            dbworker_set_socket(dbworker, steal_fd(&fds[0]));
         break;
-    case TELL_HERALD:
+    case TELL_EXPORTER:
         if (n == 1)
-            herald_set_socket(herald, steal_fd(&fds[0]));
+            exporter_set_socket(exporter, steal_fd(&fds[0]));
         break;
     case TELL_TLS:
         if (n == 2)
             take_tls(f, fds[0], fds[1]);
         break;
     case TELL_SANDBOX:
-        box_told_sandbox(f, a, n > 0 ? steal_fd(&fds[0]) : -1, n > 1 ? steal_fd(&fds[1]) : -1);
+        sandbox_told_sandbox(f, a, n > 0 ? steal_fd(&fds[0]) : -1, n > 1 ? steal_fd(&fds[1]) : -1);
         break;
     case TELL_CHECKPOINT:
         checkpoint_told(f, a, n > 0 ? steal_fd(&fds[0]) : -1);
@@ -263,10 +263,10 @@ static void on_tell(struct front *f, const struct order_answer *a, int *fds, siz
         begin(f, a->flags & TELL_AGAIN);
         break;
     case TELL_ENDED:
-        box_told_ended(f, a);
+        sandbox_told_ended(f, a);
         break;
     case TELL_PAUSED:
-        box_told_paused(f, a);
+        sandbox_told_paused(f, a);
         break;
     case TELL_DRAIN:
         living_stopping(f);
@@ -321,11 +321,11 @@ static int serve(void)
     contexts_have_figures();
     agents_have_figures();
     front.loop = uv_default_loop();
-    herald = herald_new(front.loop);
-    front.boxes = boxes_new();
+    exporter = exporter_new(front.loop);
+    front.sandboxes = sandboxes_new();
     settings_init(&front.settings);
     front.http = http_server_new(front.loop, &limits, dispatch_request, &front);
-    http_server_on_over(front.http, asked_over);
+    http_server_on_over(front.http, request_log_over);
     http_server_around(front.http, dispatch_around);
     if (warden_open(&front, ORDER_FD, &handlers, &e) < 0 || confine_front(&e) < 0)
         give_up(&e);
@@ -344,16 +344,16 @@ static void become_worker(const char *name)
     vault_harden_process();
 }
 
-static _Noreturn void clerk_main(void)
+static _Noreturn void dbworker_main(void)
 {
     become_worker("sandglass-clerk");
-    clerk_process(WORKER_CONTROL, -1, confine_clerk);
+    dbworker_process(WORKER_CONTROL, -1, confine_dbworker);
 }
 
-static _Noreturn void herald_main(void)
+static _Noreturn void exporter_main(void)
 {
     become_worker("sandglass-herald");
-    herald_process(WORKER_CONTROL, -1, confine_herald);
+    exporter_process(WORKER_CONTROL, -1, confine_exporter);
 }
 
 int main(int argc, char **argv)
@@ -367,8 +367,8 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "restore") == 0)
         return restore_main(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "--clerk") == 0)
-        clerk_main();
+        dbworker_main();
     if (argc > 1 && strcmp(argv[1], "--herald") == 0)
-        herald_main();
+        exporter_main();
     return serve();
 }

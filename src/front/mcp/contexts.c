@@ -64,7 +64,7 @@ static void put_row(struct json *j, const struct ctx_row *row)
     put_field(j, "conversationId", row->conversation);
     put_field(j, "pathId", row->path);
     put_field(j, "sandboxStatus", ctx_status_text(row->status));
-    put_field(j, "sandboxId", row->sandbox);
+    put_field(j, "sandboxId", row->sandbox_id);
     put_field(j, "templateId", row->template_id);
     jw_key(j, "expiresInSeconds");
     jw_i64(j, row->expires_ms > row->now_ms ? (row->expires_ms - row->now_ms) / 1000 : 0);

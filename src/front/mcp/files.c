@@ -10,8 +10,8 @@
 static void work_free(struct file_work *w)
 {
     call_cancel(&w->call);
-    if (w->box)
-        context_release(w->box);
+    if (w->sandbox)
+        context_release(w->sandbox);
     w->drop(w);
     free(w);
 }
@@ -21,7 +21,7 @@ static void on_abandon(struct mcp_call *c)
     struct file_work *w = c->work;
 
     w->c = NULL;
-    if (w->box)
+    if (w->sandbox)
         work_free(w);
 }
 
@@ -45,8 +45,8 @@ void file_fail(struct file_work *w, int status, const char *message)
 
 /* ---- the sandbox ---------------------------------------------------------------------------- */
 
-static int make_spec(void *arg, const char *template_id, struct box_spec *ret,
-                     char layer[ID_LEN + 1], struct sg_error *e)
+static int make_spec(void *arg, const char *template_id, struct sandbox_spec *ret,
+                     char snapshot[ID_LEN + 1], struct sg_error *e)
 {
     const struct file_work *w = arg;
     const struct settings *settings = &w->front->settings;
@@ -59,7 +59,7 @@ static int make_spec(void *arg, const char *template_id, struct box_spec *ret,
     if (r < 0)
         return r;
     *ret = plan.spec;
-    memcpy(layer, plan.layer, sizeof(plan.layer));
+    memcpy(snapshot, plan.snapshot, sizeof(plan.snapshot));
     return 0;
 }
 
@@ -68,8 +68,8 @@ static void on_context(void *arg, const struct context_answer *a)
     struct file_work *w = arg;
 
     if (w->c && a->r == 0 && !a->elsewhere) {
-        w->box = a->box;
-        context_hold(w->box);
+        w->sandbox = a->sandbox;
+        context_hold(w->sandbox);
         w->begin(w);
         return;
     }
@@ -116,7 +116,7 @@ void file_begin(struct mcp_call *c, struct file_work *w, const char *const *know
 bool file_call(struct file_work *w, enum chan_op op, const struct strbuf *request)
 {
     struct sg_error e = {0};
-    int r = call_begin(&w->call, w->box, op, request, &e);
+    int r = call_begin(&w->call, w->sandbox, op, request, &e);
 
     if (r < 0)
         file_fail(w, r == -EPIPE ? CALL_GONE : -r, e.message);

@@ -15,7 +15,7 @@ struct file_work {
     struct mcp_call *c; /* NULL: abandoned */
     struct front *front;
     struct store_tenant tenant;
-    struct box *box; /* held; NULL until it is there */
+    struct sandbox *sandbox; /* held; NULL until it is there */
     struct call call;
     char path[OPS_PATH_MAX];
     /* The tool's: begins its operation with file_call; frees what is its own. */

@@ -2,7 +2,8 @@
  * was used. docs/contexts.md has the life of a row.
  *
  *   contexts_sqlite.c     in this process: the server's file, or memory (store = memory)
- *   contexts_postgres.c   through the clerk (clerk.h), a process that has the connections
+ *   contexts_postgres.c   through the database worker (database worker.h), a process that has the
+ * connections
  *
  * Every call is answered through its callback, exactly once, from the loop, never before the call
  * returns: whoever calls may still hold half-made state. What the request points to is read before
@@ -70,7 +71,7 @@ struct ctx_row {
     char id[ID_LEN + 1], tenant[ID_LEN + 1];
     char conversation[CTX_NAME_MAX + 1], path[CTX_NAME_MAX + 1];
     char parent[CTX_NAME_MAX + 1]; /* path that this one was branched from; "" if none */
-    char sandbox[ID_LEN + 1];      /* "": it has none now */
+    char sandbox_id[ID_LEN + 1];   /* "": it has none now */
     char template_id[CTX_TEMPLATE_MAX + 1];
     enum ctx_status status;
     int64_t created_ms, used_ms, expires_ms, terminated_ms; /* 0: never */
@@ -153,9 +154,9 @@ struct ctx_claim {
 
 struct ctx_list {
     const char *tenant;
-    const char *conversation, *path, *sandbox; /* NULL: any */
-    unsigned statuses;                         /* a bit each */
-    int64_t before_ms;                         /* 0 and "": from the newest on */
+    const char *conversation, *path, *sandbox_id; /* NULL: any */
+    unsigned statuses;                            /* a bit each */
+    int64_t before_ms;                            /* 0 and "": from the newest on */
     const char *before_id;
     size_t limit; /* at most CTX_LIST_MAX */
 };
@@ -188,23 +189,23 @@ struct ctx_store_ops {
     /* READY to CREATING on `node`, without a sandbox, if its sandbox still is `sandbox` ("": none);
      * -ESTALE. limits: only if it has none, since otherwise it is counted. The reply has what was
      * kept with the row. */
-    void (*replace)(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox,
+    void (*replace)(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox_id,
                     const char *node, const struct ctx_limits *limits, ctx_done done, void *arg);
     /* CREATING to READY with this sandbox; or, sandbox NULL, to ERROR with `error`. -ESTALE: it is
      * not CREATING on this node any more. kept: a text that stays with the row as long as that is
      * active, in place of the one before; NULL: that stays. */
     void (*settle)(struct ctx_store *s, const char *tenant, const char *id, const char *node,
-                   const char *sandbox, const char *error, const char *kept, ctx_done done,
+                   const char *sandbox_id, const char *error, const char *kept, ctx_done done,
                    void *arg);
     /* Another text instead of the one that settle was given. -ESTALE: it is not READY with this
      * sandbox any more. */
-    void (*keep)(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox,
+    void (*keep)(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox_id,
                  const char *kept, ctx_done done, void *arg);
     /* It was used. ttl_ms 0: as it is. -ENOENT: none that is READY. */
     void (*touch)(struct ctx_store *s, const char *tenant, const char *id, uint64_t ttl_ms,
                   ctx_done done, void *arg);
     /* READY stays READY, without its sandbox. Nothing happens if it has another by now. */
-    void (*lost)(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox,
+    void (*lost)(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox_id,
                  ctx_done done, void *arg);
     /* One that is final already stays as it is. The row, with the sandbox that it had. */
     void (*terminate)(struct ctx_store *s, const char *tenant, const char *id, ctx_done done,
@@ -262,9 +263,10 @@ struct ctx_store {
 struct store;
 /* In the server's own file; or in memory, s NULL. */
 int ctx_store_sqlite(uv_loop_t *loop, struct store *s, struct ctx_store **ret, struct sg_error *e);
-struct clerk;
-/* Takes the clerk over. Never fails: what cannot be reached answers -EAGAIN until it can. */
-struct ctx_store *ctx_store_postgres(uv_loop_t *loop, struct clerk *c);
+struct dbworker;
+/* Takes the database worker over. Never fails: what cannot be reached answers -EAGAIN until it can.
+ */
+struct ctx_store *ctx_store_postgres(uv_loop_t *loop, struct dbworker *c);
 
 const char *ctx_status_text(enum ctx_status s); /* "creating"... */
 void ctx_usage_sum(struct ctx_usage *sum, const struct ctx_usage *more);

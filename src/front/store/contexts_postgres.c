@@ -14,7 +14,7 @@
 
 struct postgres {
     struct ctx_store base;
-    struct clerk *clerk;
+    struct dbworker *dbworker;
 };
 
 static struct postgres *postgres_of(struct ctx_store *s)
@@ -22,7 +22,7 @@ static struct postgres *postgres_of(struct ctx_store *s)
     return CONTAINER_OF(s, struct postgres, base);
 }
 
-static void on_rows(void *arg, const struct clerk_rows *rows)
+static void on_rows(void *arg, const struct dbworker_rows *rows)
 {
     struct pg_call *call = arg;
     struct ctx_reply reply = {.r = rows->r};
@@ -53,11 +53,11 @@ static struct pg_call *call_about(const char *id, ctx_done done, void *arg)
 }
 
 /* tenant NULL: the rows of all. */
-#define SEND(s, call, statement, tenant, ...)                                              \
-    do {                                                                                   \
-        const char *const params_[] = {__VA_ARGS__};                                       \
-        clerk_call(postgres_of(s)->clerk, statement, tenant, params_, ARRAY_SIZE(params_), \
-                   on_rows, call);                                                         \
+#define SEND(s, call, statement, tenant, ...)                                                    \
+    do {                                                                                         \
+        const char *const params_[] = {__VA_ARGS__};                                             \
+        dbworker_call(postgres_of(s)->dbworker, statement, tenant, params_, ARRAY_SIZE(params_), \
+                      on_rows, call);                                                            \
     } while (0)
 
 /* Lives as long as the block that it is in. */
@@ -85,8 +85,9 @@ static void pg_claim(struct ctx_store *s, const struct ctx_claim *q, ctx_done do
          NUMBER(q->limits.tenant), NUMBER(q->limits.conversation));
 }
 
-static void pg_replace(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox,
-                       const char *node, const struct ctx_limits *limits, ctx_done done, void *arg)
+static void pg_replace(struct ctx_store *s, const char *tenant, const char *id,
+                       const char *sandbox_id, const char *node, const struct ctx_limits *limits,
+                       ctx_done done, void *arg)
 {
     struct pg_call *call = call_about(id, done, arg);
 
@@ -97,11 +98,12 @@ static void pg_replace(struct ctx_store *s, const char *tenant, const char *id, 
                                                  " WHERE c.tenant_id = $1 AND c.id = $2)"
                                                  " FROM sandglass.replace_context($1, $2, $3, $4, "
                                                  "$5, $6) f",
-         tenant, tenant, id, sandbox, node, NUMBER(limits->tenant), NUMBER(limits->conversation));
+         tenant, tenant, id, sandbox_id, node, NUMBER(limits->tenant),
+         NUMBER(limits->conversation));
 }
 
 static void pg_settle(struct ctx_store *s, const char *tenant, const char *id, const char *node,
-                      const char *sandbox, const char *error, const char *kept, ctx_done done,
+                      const char *sandbox_id, const char *error, const char *kept, ctx_done done,
                       void *arg)
 {
     char clean[CTX_ERROR_MAX + 1];
@@ -110,10 +112,10 @@ static void pg_settle(struct ctx_store *s, const char *tenant, const char *id, c
     SEND(s, call_about(id, done, arg),
          "SELECT f.outcome, " PG_ROW("f.detail") " FROM sandglass.settle_context($1, $2, $3, $4, "
                                                  "$5, $6) f",
-         tenant, tenant, id, node, sandbox, clean, kept);
+         tenant, tenant, id, node, sandbox_id, clean, kept);
 }
 
-static void pg_keep(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox,
+static void pg_keep(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox_id,
                     const char *kept, ctx_done done, void *arg)
 {
     SEND(s, call_about(id, done, arg),
@@ -122,7 +124,7 @@ static void pg_keep(struct ctx_store *s, const char *tenant, const char *id, con
          " SELECT CASE WHEN k.id IS NULL THEN 'stale' ELSE 'ok' END, " PG_ROW(
              "d") " FROM (SELECT) AS one LEFT JOIN k ON true"
                   " LEFT JOIN sandglass.context_detail d ON d.tenant_id = $1 AND d.id = k.id",
-         tenant, tenant, id, sandbox, kept);
+         tenant, tenant, id, sandbox_id, kept);
 }
 
 static void pg_touch(struct ctx_store *s, const char *tenant, const char *id, uint64_t ttl_ms,
@@ -133,11 +135,11 @@ static void pg_touch(struct ctx_store *s, const char *tenant, const char *id, ui
          tenant, tenant, id, NUMBER(ttl_ms));
 }
 
-static void pg_lost(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox,
+static void pg_lost(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox_id,
                     ctx_done done, void *arg)
 {
     SEND(s, call_about(id, done, arg), "SELECT sandglass.lose_sandbox($1, $2, $3)", tenant, tenant,
-         id, sandbox);
+         id, sandbox_id);
 }
 
 static void pg_terminate(struct ctx_store *s, const char *tenant, const char *id, ctx_done done,
@@ -148,7 +150,7 @@ static void pg_terminate(struct ctx_store *s, const char *tenant, const char *id
          tenant, tenant, id);
 }
 
-static void read_one(const struct pg_call *call, const struct clerk_rows *rows,
+static void read_one(const struct pg_call *call, const struct dbworker_rows *rows,
                      struct ctx_reply *ret)
 {
     if (rows->n == 0)
@@ -206,7 +208,7 @@ static void pg_list(struct ctx_store *s, const struct ctx_list *q, ctx_done done
                   "   ORDER BY c.created_at DESC, c.id DESC LIMIT $8::bigint) page"
                   "  JOIN sandglass.context_detail d ON d.tenant_id = $1 AND d.id = page.id"
                   " ORDER BY page.created_at DESC, page.id DESC",
-         q->tenant, q->tenant, q->conversation, q->path, q->sandbox, statuses,
+         q->tenant, q->tenant, q->conversation, q->path, q->sandbox_id, statuses,
          NUMBER((uint64_t)q->before_ms), q->before_id, NUMBER(call->limit + 1));
 }
 
@@ -391,7 +393,7 @@ static void pg_usage_get(struct ctx_store *s, const struct ctx_usage_query *q, c
 
 static void pg_close(struct ctx_store *s)
 {
-    clerk_dismiss(postgres_of(s)->clerk);
+    dbworker_dismiss(postgres_of(s)->dbworker);
     free(postgres_of(s));
 }
 
@@ -418,10 +420,10 @@ static const struct ctx_store_ops ops = {
     .usage_get = pg_usage_get,
 };
 
-struct ctx_store *ctx_store_postgres(uv_loop_t *loop, struct clerk *c)
+struct ctx_store *ctx_store_postgres(uv_loop_t *loop, struct dbworker *c)
 {
     struct postgres *p = xcalloc(1, sizeof *p);
 
-    *p = (struct postgres){.base = {.ops = &ops, .loop = loop}, .clerk = c};
+    *p = (struct postgres){.base = {.ops = &ops, .loop = loop}, .dbworker = c};
     return &p->base;
 }

@@ -9,7 +9,7 @@ struct cells {
     bool bad;
 };
 
-static struct cells row_of(const struct clerk_rows *rows, size_t i)
+static struct cells row_of(const struct dbworker_rows *rows, size_t i)
 {
     const char *const *first = rows->cells + i * rows->columns;
 
@@ -95,7 +95,7 @@ static void read_row(struct cells *c, struct ctx_row *ret)
     NEXT_TEXT(c, ret->conversation);
     NEXT_TEXT(c, ret->path);
     NEXT_TEXT(c, ret->parent);
-    NEXT_TEXT(c, ret->sandbox);
+    NEXT_TEXT(c, ret->sandbox_id);
     NEXT_TEXT(c, ret->template_id);
     ret->status = next_status(c);
     ret->created_ms = next_time(c);
@@ -146,7 +146,8 @@ static int outcome(const struct pg_call *call, const char *text, struct ctx_repl
     return ctx_error_unavailable(&ret->e, "the database's answer is not understood");
 }
 
-void pg_read_rows(const struct pg_call *call, const struct clerk_rows *rows, struct ctx_reply *ret)
+void pg_read_rows(const struct pg_call *call, const struct dbworker_rows *rows,
+                  struct ctx_reply *ret)
 {
     size_t n = rows->n;
 
@@ -181,7 +182,7 @@ void pg_read_rows(const struct pg_call *call, const struct clerk_rows *rows, str
     }
 }
 
-void pg_read_replaced(const struct pg_call *call, const struct clerk_rows *rows,
+void pg_read_replaced(const struct pg_call *call, const struct dbworker_rows *rows,
                       struct ctx_reply *ret)
 {
     pg_read_rows(call, rows, ret);
@@ -191,7 +192,7 @@ void pg_read_replaced(const struct pg_call *call, const struct clerk_rows *rows,
     ret->kept = kept ? xstrdup(kept) : NULL;
 }
 
-void pg_read_forgotten(const struct pg_call *call, const struct clerk_rows *rows,
+void pg_read_forgotten(const struct pg_call *call, const struct dbworker_rows *rows,
                        struct ctx_reply *ret)
 {
     (void)call;
@@ -211,7 +212,8 @@ void pg_read_forgotten(const struct pg_call *call, const struct clerk_rows *rows
     ret->more = more && strcmp(more, "t") == 0;
 }
 
-void pg_read_paths(const struct pg_call *call, const struct clerk_rows *rows, struct ctx_reply *ret)
+void pg_read_paths(const struct pg_call *call, const struct dbworker_rows *rows,
+                   struct ctx_reply *ret)
 {
     (void)call;
     if (rows->n > CTX_LIST_MAX) {
@@ -238,7 +240,8 @@ void pg_read_paths(const struct pg_call *call, const struct clerk_rows *rows, st
     ret->n = rows->n;
 }
 
-void pg_read_usage(const struct pg_call *call, const struct clerk_rows *rows, struct ctx_reply *ret)
+void pg_read_usage(const struct pg_call *call, const struct dbworker_rows *rows,
+                   struct ctx_reply *ret)
 {
     if (rows->n > call->limit + 1) {
         refuse(ret);

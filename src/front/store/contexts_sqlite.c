@@ -149,7 +149,7 @@ void ctx_take_row(sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret)
     db_column(st, i++, row->conversation, sizeof(row->conversation));
     db_column(st, i++, row->path, sizeof(row->path));
     db_column(st, i++, row->parent, sizeof(row->parent));
-    db_column(st, i++, row->sandbox, sizeof(row->sandbox));
+    db_column(st, i++, row->sandbox_id, sizeof(row->sandbox_id));
     db_column(st, i++, row->template_id, sizeof(row->template_id));
     db_column(st, i++, status, sizeof(status));
     if (!ctx_status_parse(status, &row->status))
@@ -281,7 +281,7 @@ static int keep(struct ctx_sqlite *s, const char *id, const char *kept, struct s
 }
 
 static void ctx_sqlite_settle(struct ctx_store *base, const char *tenant, const char *id,
-                              const char *node, const char *sandbox, const char *error,
+                              const char *node, const char *sandbox_id, const char *error,
                               const char *kept, ctx_done done, void *arg)
 {
     struct ctx_sqlite *s = ctx_sqlite_of(base);
@@ -293,19 +293,19 @@ static void ctx_sqlite_settle(struct ctx_store *base, const char *tenant, const 
     ctx_clean_text(text, sizeof(text), error ? error : "");
     int r = ctx_change_begin(s, false, a);
     if (r == 0)
-        r = CTX_STATEMENT(s, sandbox ? DB_CTX_SETTLE : DB_CTX_FAIL, &st, &a->reply.e, tenant, id,
-                          node, sandbox ? sandbox : text);
+        r = CTX_STATEMENT(s, sandbox_id ? DB_CTX_SETTLE : DB_CTX_FAIL, &st, &a->reply.e, tenant, id,
+                          node, sandbox_id ? sandbox_id : text);
     if (r == 0) {
         sqlite3_bind_int64(st, 5, now);
         r = change_row(s, st, tenant, id, now, -ESTALE, a);
     }
-    if (r == 0 && sandbox && kept)
+    if (r == 0 && sandbox_id && kept)
         r = keep(s, id, kept, &a->reply.e);
     ctx_change_end(s, a, r);
 }
 
 static void ctx_sqlite_keep(struct ctx_store *base, const char *tenant, const char *id,
-                            const char *sandbox, const char *kept, ctx_done done, void *arg)
+                            const char *sandbox_id, const char *kept, ctx_done done, void *arg)
 {
     struct ctx_sqlite *s = ctx_sqlite_of(base);
     struct answer *a = ctx_answer(done, arg);
@@ -313,8 +313,8 @@ static void ctx_sqlite_keep(struct ctx_store *base, const char *tenant, const ch
 
     if (r == 0)
         r = ctx_add_by_id(s, tenant, id, clock_wall_ms(), a);
-    if (r == -ENOENT ||
-        (r == 0 && (a->rows[0].status != CTX_READY || strcmp(a->rows[0].sandbox, sandbox) != 0)))
+    if (r == -ENOENT || (r == 0 && (a->rows[0].status != CTX_READY ||
+                                    strcmp(a->rows[0].sandbox_id, sandbox_id) != 0)))
         r = ctx_error_stale(&a->reply.e, id);
     if (r == 0)
         r = keep(s, id, kept, &a->reply.e);
@@ -341,7 +341,7 @@ static void ctx_sqlite_touch(struct ctx_store *base, const char *tenant, const c
 }
 
 static void ctx_sqlite_lost(struct ctx_store *base, const char *tenant, const char *id,
-                            const char *sandbox, ctx_done done, void *arg)
+                            const char *sandbox_id, ctx_done done, void *arg)
 {
     struct ctx_sqlite *s = ctx_sqlite_of(base);
     struct answer *a = ctx_answer(done, arg);
@@ -349,7 +349,7 @@ static void ctx_sqlite_lost(struct ctx_store *base, const char *tenant, const ch
     int r = ctx_change_begin(s, false, a);
 
     if (r == 0)
-        r = CTX_STATEMENT(s, DB_CTX_LOST, &st, &a->reply.e, tenant, id, sandbox);
+        r = CTX_STATEMENT(s, DB_CTX_LOST, &st, &a->reply.e, tenant, id, sandbox_id);
     if (r == 0)
         r = db_run(s->db, st, &a->reply.e);
     ctx_change_end(s, a, r);

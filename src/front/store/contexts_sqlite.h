@@ -84,7 +84,7 @@ uint64_t ctx_column_u64(sqlite3_stmt *st, int i);
 
 void ctx_sqlite_claim(struct ctx_store *s, const struct ctx_claim *q, ctx_done done, void *arg);
 void ctx_sqlite_replace(struct ctx_store *s, const char *tenant, const char *id,
-                        const char *sandbox, const char *node, const struct ctx_limits *limits,
+                        const char *sandbox_id, const char *node, const struct ctx_limits *limits,
                         ctx_done done, void *arg);
 void ctx_sqlite_list(struct ctx_store *s, const struct ctx_list *q, ctx_done done, void *arg);
 void ctx_sqlite_branch(struct ctx_store *s, const char *tenant, const char *conversation,

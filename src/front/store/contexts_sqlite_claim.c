@@ -88,7 +88,7 @@ static int claim(struct ctx_sqlite *s, const struct ctx_claim *q, struct answer 
     if (r < 0)
         return r;
     if (row->status == CTX_READY) {
-        if (row->expires_ms > now || (q->in_use && strcmp(row->sandbox, q->in_use) == 0))
+        if (row->expires_ms > now || (q->in_use && strcmp(row->sandbox_id, q->in_use) == 0))
             return claim_found(s, q, row, a);
         r = ctx_end_row(s, row, CTX_TERMINATED, "", e);
     } else if (strcmp(row->node, q->node) == 0 || now - old.making_ms > ctx_number(q->lease_ms)) {
@@ -129,7 +129,7 @@ static int take_kept(struct ctx_sqlite *s, const char *id, struct answer *a)
     return 0;
 }
 
-static int replace(struct ctx_sqlite *s, const char *tenant, const char *id, const char *sandbox,
+static int replace(struct ctx_sqlite *s, const char *tenant, const char *id, const char *sandbox_id,
                    const char *node, const struct ctx_limits *limits, struct answer *a)
 {
     int64_t now = clock_wall_ms();
@@ -137,13 +137,13 @@ static int replace(struct ctx_sqlite *s, const char *tenant, const char *id, con
     sqlite3_stmt *st;
     int r = ctx_add_by_id(s, tenant, id, now, a);
 
-    if (r == -ENOENT ||
-        (r == 0 && (a->rows[0].status != CTX_READY || strcmp(a->rows[0].sandbox, sandbox) != 0)))
+    if (r == -ENOENT || (r == 0 && (a->rows[0].status != CTX_READY ||
+                                    strcmp(a->rows[0].sandbox_id, sandbox_id) != 0)))
         return ctx_error_stale(e, id);
-    if (r == 0 && sandbox[0] == '\0')
+    if (r == 0 && sandbox_id[0] == '\0')
         r = check_limits(s, tenant, a->rows[0].conversation, limits, e);
     if (r == 0)
-        r = CTX_STATEMENT(s, DB_CTX_REPLACE, &st, e, tenant, id, sandbox, node);
+        r = CTX_STATEMENT(s, DB_CTX_REPLACE, &st, e, tenant, id, sandbox_id, node);
     if (r < 0)
         return r;
     sqlite3_bind_int64(st, 5, now);
@@ -155,7 +155,7 @@ static int replace(struct ctx_sqlite *s, const char *tenant, const char *id, con
 }
 
 void ctx_sqlite_replace(struct ctx_store *base, const char *tenant, const char *id,
-                        const char *sandbox, const char *node, const struct ctx_limits *limits,
+                        const char *sandbox_id, const char *node, const struct ctx_limits *limits,
                         ctx_done done, void *arg)
 {
     struct ctx_sqlite *s = ctx_sqlite_of(base);
@@ -163,6 +163,6 @@ void ctx_sqlite_replace(struct ctx_store *base, const char *tenant, const char *
     int r = ctx_change_begin(s, false, a);
 
     if (r == 0)
-        r = replace(s, tenant, id, sandbox, node, limits, a);
+        r = replace(s, tenant, id, sandbox_id, node, limits, a);
     ctx_change_end(s, a, r);
 }

@@ -23,7 +23,7 @@ static void join_statuses(unsigned statuses, char *ret, size_t cap)
 /* The narrowest of the indexes that fit. */
 static enum db_statement list_statement(const struct ctx_list *q)
 {
-    if (q->sandbox)
+    if (q->sandbox_id)
         return DB_CTX_LIST_SANDBOX;
     if (q->conversation)
         return DB_CTX_LIST_TALK;
@@ -41,7 +41,7 @@ void ctx_sqlite_list(struct ctx_store *base, const struct ctx_list *q, ctx_done 
 
     join_statuses(q->statuses, statuses, sizeof(statuses));
     int r = CTX_STATEMENT(s, list_statement(q), &st, &a->reply.e, q->tenant, q->conversation,
-                          q->path, q->sandbox, statuses);
+                          q->path, q->sandbox_id, statuses);
     if (r == 0) {
         sqlite3_bind_int64(st, 6, first ? INT64_MAX : q->before_ms);
         db_bind(st, 7, first ? "" : q->before_id);
@@ -244,7 +244,7 @@ static int lose_dead(struct ctx_sqlite *s, const char *node, const char *alive, 
     for (size_t i = first; r == 0 && i < a->reply.n; i++) {
         const struct ctx_row *row = &a->rows[i];
 
-        r = CTX_STATEMENT(s, DB_CTX_LOST, &st, &a->reply.e, row->tenant, row->id, row->sandbox);
+        r = CTX_STATEMENT(s, DB_CTX_LOST, &st, &a->reply.e, row->tenant, row->id, row->sandbox_id);
         if (r == 0)
             r = db_run(s->db, st, &a->reply.e);
     }

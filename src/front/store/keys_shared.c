@@ -13,9 +13,9 @@
 
 struct keys_shared {
     struct store *store;
-    struct clerk *clerk;
+    struct dbworker *dbworker;
     uv_timer_t timer;
-    bool asked;              /* a call is under way */
+    bool request_log;        /* a call is under way */
     bool stopped, closed;    /* freed when the timer is closed and nothing is under way */
     int64_t seen;            /* the last change that was taken */
     char told[KEY_MARK_MAX]; /* how it was here when all was told */
@@ -28,14 +28,14 @@ static void take(struct keys_shared *k);
 
 static void free_if_done(struct keys_shared *k)
 {
-    if (k->closed && !k->asked)
+    if (k->closed && !k->request_log)
         free(k);
 }
 
 /* False: whoever asked is not there any more, or it failed, and is tried again at the next tick. */
-static bool came(struct keys_shared *k, const struct clerk_rows *rows)
+static bool came(struct keys_shared *k, const struct dbworker_rows *rows)
 {
-    k->asked = false;
+    k->request_log = false;
     if (k->stopped)
         free_if_done(k);
     else if (rows->r == 0)
@@ -73,7 +73,7 @@ static bool read_copy(const char *const *cells, struct key_copy *ret, int64_t *r
     return true;
 }
 
-static void on_taken(void *arg, const struct clerk_rows *rows)
+static void on_taken(void *arg, const struct dbworker_rows *rows)
 {
     struct keys_shared *k = arg;
 
@@ -104,16 +104,16 @@ static void take(struct keys_shared *k)
     const char *const params[] = {seen};
 
     snprintf(seen, sizeof seen, "%lld", (long long)k->seen);
-    k->asked = true;
-    clerk_call(k->clerk,
-               "SELECT newest.change, k.* FROM"
-               " (SELECT coalesce(max(change), 0) AS change FROM sandglass.api_key) newest"
-               " LEFT JOIN (SELECT a.change, a.id, a.tenant_id, t.name AS tenant_name, a.name,"
-               "  a.hash, a.hint, sandglass.ms(a.created_at), sandglass.ms(a.revoked_at)"
-               "  FROM sandglass.api_key a JOIN sandglass.tenant t ON t.id = a.tenant_id"
-               "  WHERE a.change > $1::bigint ORDER BY a.change LIMIT " PAGE ") k ON true"
-               " ORDER BY k.change",
-               NULL, params, 1, on_taken, k);
+    k->request_log = true;
+    dbworker_call(k->dbworker,
+                  "SELECT newest.change, k.* FROM"
+                  " (SELECT coalesce(max(change), 0) AS change FROM sandglass.api_key) newest"
+                  " LEFT JOIN (SELECT a.change, a.id, a.tenant_id, t.name AS tenant_name, a.name,"
+                  "  a.hash, a.hint, sandglass.ms(a.created_at), sandglass.ms(a.revoked_at)"
+                  "  FROM sandglass.api_key a JOIN sandglass.tenant t ON t.id = a.tenant_id"
+                  "  WHERE a.change > $1::bigint ORDER BY a.change LIMIT " PAGE ") k ON true"
+                  " ORDER BY k.change",
+                  NULL, params, 1, on_taken, k);
 }
 
 /* ---- tell -------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ static void write_copy(const struct key_copy *c, void *arg)
 
 static void tell_next(struct keys_shared *k);
 
-static void on_told(void *arg, const struct clerk_rows *rows)
+static void on_told(void *arg, const struct dbworker_rows *rows)
 {
     struct keys_shared *k = arg;
 
@@ -188,8 +188,9 @@ static void tell_next(struct keys_shared *k)
     }
     const char *const params[] = {text.buf};
     k->n_told += p.n;
-    k->asked = true;
-    clerk_call(k->clerk, "SELECT sandglass.share_keys($1::jsonb)", NULL, params, 1, on_told, k);
+    k->request_log = true;
+    dbworker_call(k->dbworker, "SELECT sandglass.share_keys($1::jsonb)", NULL, params, 1, on_told,
+                  k);
 }
 
 static void tell(struct keys_shared *k)
@@ -207,16 +208,16 @@ static void on_tick(uv_timer_t *timer)
 {
     struct keys_shared *k = timer->data;
 
-    if (!k->asked)
+    if (!k->request_log)
         take(k);
 }
 
-struct keys_shared *keys_shared_start(uv_loop_t *loop, struct store *s, struct clerk *c)
+struct keys_shared *keys_shared_start(uv_loop_t *loop, struct store *s, struct dbworker *c)
 {
     struct keys_shared *k = xcalloc(1, sizeof *k);
 
     k->store = s;
-    k->clerk = c;
+    k->dbworker = c;
     uv_timer_init(loop, &k->timer);
     k->timer.data = k;
     uv_timer_start(&k->timer, on_tick, 0, KEYS_EVERY_MS);

@@ -11,13 +11,13 @@
 
 #include <uv.h>
 
-#include "front/store/clerk.h"
+#include "front/store/dbworker.h"
 #include "front/store/store.h"
 
 #define KEYS_EVERY_MS 2000
 
 struct keys_shared;
 
-/* c: connected. Both must live until keys_shared_stop, which comes before clerk_dismiss. */
-struct keys_shared *keys_shared_start(uv_loop_t *loop, struct store *s, struct clerk *c);
+/* c: connected. Both must live until keys_shared_stop, which comes before dbworker_dismiss. */
+struct keys_shared *keys_shared_start(uv_loop_t *loop, struct store *s, struct dbworker *c);
 void keys_shared_stop(struct keys_shared *k);

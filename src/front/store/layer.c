@@ -13,19 +13,19 @@ static int run_with(struct store *s, enum db_statement which, const char *id, st
     return db_run(s, st, e);
 }
 
-int store_layer_loose(struct store *s, const char *id, struct sg_error *e)
+int store_snapshot_loose(struct store *s, const char *id, struct sg_error *e)
 {
     return run_with(s, DB_LAYER_ADD, id, e);
 }
 
-void store_layer_gone(struct store *s, const char *id)
+void store_snapshot_gone(struct store *s, const char *id)
 {
     /* If it stays on the list, it is forgotten a second time, which does nothing. */
     run_with(s, DB_LAYER_REMOVE, id, NULL);
 }
 
-int store_layers_each(struct store *s, void (*fn)(const char *id, void *arg), void *arg,
-                      struct sg_error *e)
+int store_loose_snapshots_each(struct store *s, void (*fn)(const char *id, void *arg), void *arg,
+                               struct sg_error *e)
 {
     char(*ids)[ID_LEN + 1] = xcalloc(LOOSE_MAX, sizeof(*ids));
     sqlite3_stmt *st = NULL;

@@ -34,7 +34,7 @@ int store_living(struct store *s, struct store_living **ret, size_t *ret_n, stru
     while ((r = db_step(s, st, e)) > 0 && n < cap) {
         struct store_living *l = &list[n++];
 
-        db_column(st, 0, l->sandbox, sizeof(l->sandbox));
+        db_column(st, 0, l->sandbox_id, sizeof(l->sandbox_id));
         db_column(st, 1, l->tenant, sizeof(l->tenant));
         db_column(st, 2, l->context, sizeof(l->context));
         db_column(st, 3, l->conversation, sizeof(l->conversation));
@@ -50,7 +50,7 @@ int store_living(struct store *s, struct store_living **ret, size_t *ret_n, stru
 
 int store_living_add(struct store *s, const struct store_living *l, struct sg_error *e)
 {
-    const char *const columns[] = {l->sandbox, l->tenant, l->context, l->conversation, l->path};
+    const char *const columns[] = {l->sandbox_id, l->tenant, l->context, l->conversation, l->path};
     sqlite3_stmt *st;
     int r = db_statement(s, DB_LIVING_ADD, &st, e);
 

@@ -7,7 +7,7 @@
 #include "front/store/store.h"
 
 struct store_living {
-    char sandbox[ID_LEN + 1], tenant[ID_LEN + 1];
+    char sandbox_id[ID_LEN + 1], tenant[ID_LEN + 1];
     char context[ID_LEN + 1], conversation[CTX_NAME_MAX + 1], path[CTX_NAME_MAX + 1]; /* or "" */
 };
 

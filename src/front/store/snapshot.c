@@ -9,7 +9,7 @@ static void take_snapshot(sqlite3_stmt *st, struct store_snapshot *ret)
     db_column(st, 2, ret->tenant, sizeof(ret->tenant));
     db_column(st, 3, ret->name, sizeof(ret->name));
     db_column(st, 4, ret->tag, sizeof(ret->tag));
-    db_column(st, 5, ret->sandbox, sizeof(ret->sandbox));
+    db_column(st, 5, ret->sandbox_id, sizeof(ret->sandbox_id));
     db_column(st, 6, ret->base_template, sizeof(ret->base_template));
     ret->created_ms = sqlite3_column_int64(st, 7);
     int64_t bytes = sqlite3_column_int64(st, 8);
@@ -88,7 +88,7 @@ static int insert(struct store *s, const struct store_snapshot *snap, struct sg_
     db_bind(st, 2, snap->tenant);
     db_bind(st, 3, snap->name);
     db_bind(st, 4, snap->tag[0] ? snap->tag : DEFAULT_TAG);
-    db_bind(st, 5, snap->sandbox);
+    db_bind(st, 5, snap->sandbox_id);
     db_bind(st, 6, snap->base_template);
     sqlite3_bind_int64(st, 7, snap->created_ms);
     sqlite3_bind_int64(st, 8, snap->bytes > INT64_MAX ? INT64_MAX : (int64_t)snap->bytes);

@@ -50,7 +50,7 @@ struct store_snapshot {
     char id[ID_LEN + 1]; /* the layer's name, and the template id */
     char tenant[ID_LEN + 1];
     char name[STORE_NAME_MAX + 1], tag[STORE_NAME_MAX + 1]; /* name "" if it was given none */
-    char sandbox[ID_LEN + 1];                               /* it was taken of */
+    char sandbox_id[ID_LEN + 1];                            /* it was taken of */
     char base_template[STORE_NAME_MAX + 1];
     int64_t created_ms;
     uint64_t bytes;
@@ -113,8 +113,8 @@ int store_snapshots_each(struct store *s, const char *tenant, int64_t before,
  * of a fork. Whoever makes a layer says so first; naming it takes it off the list, and removing the
  * snapshot puts it back, each in one transaction. So what a front that was killed left behind is
  * found here by the next. */
-int store_layer_loose(struct store *s, const char *id, struct sg_error *e);
+int store_snapshot_loose(struct store *s, const char *id, struct sg_error *e);
 /* The layer is gone. */
-void store_layer_gone(struct store *s, const char *id);
-int store_layers_each(struct store *s, void (*fn)(const char *id, void *arg), void *arg,
-                      struct sg_error *e);
+void store_snapshot_gone(struct store *s, const char *id);
+int store_loose_snapshots_each(struct store *s, void (*fn)(const char *id, void *arg), void *arg,
+                               struct sg_error *e);

@@ -45,7 +45,7 @@ static struct target targets[] = {
 
 static struct {
     const struct otlp_form *form;
-    struct herald *herald;
+    struct exporter *exporter;
     uv_loop_t *loop;
     uv_timer_t timer, flush_timer;
     uint64_t due_ns; /* of the timer; 0: it is not set */
@@ -190,7 +190,7 @@ static bool may_try_again(int status)
 }
 
 /* Varied by half, so that servers that failed together do not come back together. */
-static void pause_target(struct target *t, uint64_t asked_ms)
+static void pause_target(struct target *t, uint64_t request_log_ms)
 {
     uint64_t ms = (uint64_t)EXPORT_PAUSE_MS << (t->failures < 10 ? t->failures : 10);
 
@@ -198,9 +198,9 @@ static void pause_target(struct target *t, uint64_t asked_ms)
     if (ms > EXPORT_PAUSE_MAX)
         ms = EXPORT_PAUSE_MAX;
     ms = ms / 2 + trace_random() % ms;
-    if (asked_ms > EXPORT_ASKED_MAX)
-        asked_ms = EXPORT_ASKED_MAX;
-    t->not_before_ns = clock_ns() + (ms > asked_ms ? ms : asked_ms) * NS_PER_MS;
+    if (request_log_ms > EXPORT_ASKED_MAX)
+        request_log_ms = EXPORT_ASKED_MAX;
+    t->not_before_ns = clock_ns() + (ms > request_log_ms ? ms : request_log_ms) * NS_PER_MS;
 }
 
 static void on_posted(void *arg, int status, uint64_t retry_after_ms)
@@ -258,17 +258,17 @@ static size_t gather(const struct target *t, struct otlp_piece pieces[EXPORT_BAT
 
 static int post(struct target *t, const struct otlp_form *form, const struct strbuf *body)
 {
-    struct herald_post p = {.url = t->url,
-                            .content_type = form->content_type,
-                            .body = body->buf,
-                            .len = body->len,
-                            .done = on_posted,
-                            .arg = t};
+    struct exporter_post p = {.url = t->url,
+                              .content_type = form->content_type,
+                              .body = body->buf,
+                              .len = body->len,
+                              .done = on_posted,
+                              .arg = t};
 
     for (size_t i = 0; i < t->headers.n; i++)
         p.headers[i] =
-            (struct herald_header){.name = t->headers.names[i], .value = &t->headers.values[i]};
-    return herald_post(export.herald, &p);
+            (struct exporter_header){.name = t->headers.names[i], .value = &t->headers.values[i]};
+    return exporter_post(export.exporter, &p);
 }
 
 static void send_batch(struct target *t)
@@ -369,11 +369,11 @@ static void start(uv_loop_t *loop)
     name_ourselves();
 }
 
-void trace_configure(const struct settings *s, struct herald *h, struct uv_loop_s *loop)
+void trace_configure(const struct settings *s, struct exporter *h, struct uv_loop_s *loop)
 {
     if (!export.loop)
         start(loop);
-    export.herald = h;
+    export.exporter = h;
     export.form = s->otlp_protocol == OTLP_JSON ? &otlp_json_form : &otlp_proto_form;
     export.sample = s->trace_sample;
     export.content = s->trace_content;

@@ -67,7 +67,7 @@ static int decode(const char *p, size_t len, char out[HIDDEN_MAX])
 static bool add_header(struct target_headers *h, const char *name, size_t name_len,
                        const char *value, size_t len)
 {
-    if (h->n == HERALD_HEADERS || !is_token(name, name_len))
+    if (h->n == EXPORTER_HEADERS || !is_token(name, name_len))
         return false;
     memcpy(h->names[h->n], name, name_len);
     h->names[h->n][name_len] = '\0';
@@ -109,7 +109,7 @@ static bool take_header(struct target_headers *h, const char *p, size_t len)
 
 static void headers_reset(struct target_headers *h)
 {
-    for (size_t i = 0; i < HERALD_HEADERS; i++)
+    for (size_t i = 0; i < EXPORTER_HEADERS; i++)
         hidden_wipe(&h->values[i]);
     h->n = 0;
 }

@@ -3,15 +3,15 @@
 
 #include "lib/base/hidden.h"
 #include "lib/settings/settings.h"
-#include "front/telemetry/herald.h"
+#include "front/telemetry/exporter.h"
 
 #define TARGET_URL_MAX  384
 #define TARGET_NAME_MAX 64
 
 struct target_headers {
     size_t n;
-    char names[HERALD_HEADERS][TARGET_NAME_MAX];
-    struct hidden values[HERALD_HEADERS];
+    char names[EXPORTER_HEADERS][TARGET_NAME_MAX];
+    struct hidden values[EXPORTER_HEADERS];
 };
 
 /* False: there is none. The headers are made anew. A header that is none is left out, and the log

@@ -6,15 +6,16 @@
  *   NULL if nobody wants traces, or this one      the queue: bounded, oldest out first (counted)
  *                                                          |  a batch, when it is full or old
  *                                                          v
- *                              otlp_json.c | otlp_proto.c --> herald (herald.h) --> the collector
+ *                              otlp_json.c | otlp_proto.c --> exporter (exporter.h) --> the
+ * collector
  *
  * Nothing here waits, and nothing fails a request: every function takes a NULL span and does
  * nothing then, a queue that is full drops, a collector that is down is tried again with growing
  * pauses while the queue goes on turning over. What was dropped is counted (figures.h).
  *
  * A trace_ref is what travels: 00-<trace>-<span>-<flags> of W3C. It is a value, kept where the work
- * is (a request, a box that is being made). A traceparent that is nonsense counts as none. One that
- * is not sampled (flag 01 is 0) makes no spans, and is passed on as it is.
+ * is (a request, a sandbox that is being made). A traceparent that is nonsense counts as none. One
+ * that is not sampled (flag 01 is 0) makes no spans, and is passed on as it is.
  *
  * What spans and attributes there are is listed below and nowhere else; docs/observability.md has a
  * table of the same, which a test compares. Values are cut at SPAN_VALUE_MAX, and a span has no
@@ -96,7 +97,7 @@ const char *span_name_text(enum span_name name);
     X(POOLED, "sandglass.pooled")             \
     X(COUNT, "sandglass.count")               \
     X(REASON, "sandglass.reason")             \
-    X(LAYER, "sandglass.layer")               \
+    X(FAULT, "sandglass.layer")               \
     X(REQUEST, "sandglass.request")           \
     X(EXIT_CODE, "process.exit.code")         \
     X(ERROR_TYPE, "error.type")               \
@@ -142,12 +143,12 @@ void span_drop(struct span **s);
  */
 
 struct settings;
-struct herald;
+struct exporter;
 struct uv_loop_s;
 
 /* Again after each change of the settings (otlp_*, langfuse_*, trace_*). Without a target spans are
  * not made. */
-void trace_configure(const struct settings *s, struct herald *h, struct uv_loop_s *loop);
+void trace_configure(const struct settings *s, struct exporter *h, struct uv_loop_s *loop);
 bool trace_wanted(void);         /* somebody does */
 bool trace_content_wanted(void); /* input and output too: setting trace_content */
 /* What waits is sent, `done` comes when it has left or a second is over: for a server that ends. */

@@ -96,7 +96,7 @@ static void put_outcome(struct json *j, const struct once_result *r)
     jw_key(j, "sessionId");
     jw_string(j, r->session);
     jw_key(j, "sandboxId");
-    jw_string(j, r->sandbox);
+    jw_string(j, r->sandbox_id);
     result_put_cut(j, r->out_cut, r->err_cut);
     result_put_sanitised(j, r->sanitised);
     put_usage(j, r);

@@ -1,6 +1,6 @@
 /* A program in a sandbox of its own.
  *
- *   read --> box_create --> files written --> program started --> its end --> told --> freed
+ *   read --> sandbox_create --> files written --> program started --> its end --> told --> freed
  *     |          |               |                 |
  *     +----------+---------------+-----------------+--> it cannot be done --> told --> freed
  *
@@ -16,10 +16,10 @@
 #include "lib/base/signame.h"
 #include "lib/channel/wire.h"
 #include "front/e2b/create.h"
-#include "front/core/deed.h"
+#include "front/core/operation.h"
 #include "front/core/call.h"
 #include "front/core/identity.h"
-#include "front/core/outflow.h"
+#include "front/core/output_filter.h"
 #include "front/core/reply.h"
 #include "lib/log/log.h"
 #include "front/tools/budget.h"
@@ -50,8 +50,8 @@ struct once {
     once_done done;
     void *arg;
 
-    struct box *box;
-    char sandbox[ID_LEN + 1];
+    struct sandbox *sandbox;
+    char sandbox_id[ID_LEN + 1];
     bool creating;  /* the callback cannot be cancelled */
     bool cancelled; /* ... and frees this */
     bool beginning; /* once_begin has not returned */
@@ -62,25 +62,26 @@ struct once {
     struct strbuf out, err;
     size_t taken; /* of the budget, for these */
     enum sanitise_mode sanitise;
-    struct outflow *outflow; /* NULL until there is a sandbox, and if nothing is looked for */
+    struct output_filter
+        *output_filter; /* NULL until there is a sandbox, and if nothing is looked for */
     struct strbuf sanitised;
     struct strbuf message;
-    struct deed deed;
+    struct operation operation;
     struct once_result result;
     uv_timer_t *timer; /* to tell of the end later */
 };
 
 /* ---- end ------------------------------------------------------------------------------------ */
 
-static void end_box(struct once *o)
+static void end_sandbox(struct once *o)
 {
     for (size_t i = 0; i < ARRAY_SIZE(o->files); i++)
         call_cancel(&o->files[i].call);
     call_cancel(&o->program.call);
-    if (!o->box)
+    if (!o->sandbox)
         return;
-    box_kill(o->box, NULL, NULL);
-    box_unref(steal_ptr(&o->box));
+    sandbox_kill(o->sandbox, NULL, NULL);
+    sandbox_unref(steal_ptr(&o->sandbox));
 }
 
 static void on_timer_closed(uv_handle_t *h)
@@ -90,8 +91,8 @@ static void on_timer_closed(uv_handle_t *h)
 
 static void once_free(struct once *o)
 {
-    deed_drop(&o->deed);
-    end_box(o);
+    operation_drop(&o->operation);
+    end_sandbox(o);
     if (o->timer)
         uv_close((uv_handle_t *)o->timer, on_timer_closed);
     json_decref(o->request.body);
@@ -100,13 +101,13 @@ static void once_free(struct once *o)
     budget_hold(&o->taken, 0);
     strbuf_done(&o->message);
     strbuf_done(&o->sanitised);
-    outflow_free(o->outflow);
+    output_filter_free(o->output_filter);
     free(o);
 }
 
 static void tell(struct once *o)
 {
-    end_box(o);
+    end_sandbox(o);
     o->done(o->arg, &o->result);
     once_free(o);
 }
@@ -116,24 +117,24 @@ static void on_timer(uv_timer_t *t)
     tell(t->data);
 }
 
-static void end_deed(struct once *o)
+static void end_operation(struct once *o)
 {
     static const char *const types[ONCE_MAX_] = {
         [ONCE_TIMEOUT] = "timeout", [ONCE_EXECUTION_ERROR] = "code", [ONCE_SETUP_ERROR] = "setup"};
     bool ran = o->result.status == 200;
 
     if (ran) {
-        span_number(o->deed.span, KEY_EXIT_CODE, o->result.exit_code);
-        deed_content(&o->deed, o->front, KEY_OUTPUT, o->out.buf, o->out.len);
+        span_number(o->operation.span, KEY_EXIT_CODE, o->result.exit_code);
+        operation_content(&o->operation, o->front, KEY_OUTPUT, o->out.buf, o->out.len);
         if (types[o->result.outcome])
-            span_fail(o->deed.span, types[o->result.outcome], "the code failed");
+            span_fail(o->operation.span, types[o->result.outcome], "the code failed");
     }
-    deed_end(&o->deed, o->front, o->box, ran ? 0 : -EIO, &o->result.refusal, NULL);
+    operation_end(&o->operation, o->front, o->sandbox, ran ? 0 : -EIO, &o->result.refusal, NULL);
 }
 
 static void finish(struct once *o)
 {
-    end_deed(o);
+    end_operation(o);
     o->result.out = &o->out;
     o->result.err = &o->err;
     o->result.session = o->request.session;
@@ -156,7 +157,8 @@ static void refuse(struct once *o, const struct sg_error *e)
     o->result.outcome = ONCE_SETUP_ERROR;
     o->result.refusal = *e;
     if (status == 500) {
-        deed_end(&o->deed, o->front, o->box, -EIO, e, NULL); /* which logs the reason */
+        operation_end(&o->operation, o->front, o->sandbox, -EIO, e,
+                      NULL); /* which logs the reason */
         err_set(&o->result.refusal, SG_ERR_INTERNAL, -EIO,
                 "Internal error: the server's log has the reason");
     }
@@ -164,7 +166,7 @@ static void refuse(struct once *o, const struct sg_error *e)
 }
 
 /* False: no more of it is kept. */
-static bool keep_output(struct once *o, bool err, struct outflow_text text)
+static bool keep_output(struct once *o, bool err, struct output_filter_text text)
 {
     struct strbuf *to = err ? &o->err : &o->out;
     bool *cut = err ? &o->result.err_cut : &o->result.out_cut;
@@ -178,19 +180,19 @@ static bool keep_output(struct once *o, bool err, struct outflow_text text)
 
 static void flush_output(struct once *o)
 {
-    keep_output(o, false, outflow_flush(o->outflow, OUTFLOW_OUT));
-    keep_output(o, true, outflow_flush(o->outflow, OUTFLOW_ERR));
+    keep_output(o, false, output_filter_flush(o->output_filter, OUTPUT_FILTER_OUT));
+    keep_output(o, true, output_filter_flush(o->output_filter, OUTPUT_FILTER_ERR));
 }
 
 static void tell_sanitised(struct once *o)
 {
     struct json j;
 
-    if (!outflow_found(o->outflow))
+    if (!output_filter_found(o->output_filter))
         return;
     strbuf_init(&o->sanitised, SANITISED_MAX);
     jw_init(&j, &o->sanitised);
-    outflow_put_counts(o->outflow, &j);
+    output_filter_put_counts(o->output_filter, &j);
     o->result.sanitised = o->sanitised.buf;
 }
 
@@ -205,7 +207,7 @@ static void conclude(struct once *o, enum once_outcome outcome, const char *fmt,
     va_end(ap);
     strbuf_init(&o->message, MESSAGE_MAX);
     strbuf_addstr(&o->message, text);
-    outflow_clean(o->outflow, &o->message);
+    output_filter_clean(o->output_filter, &o->message);
     flush_output(o);
     tell_sanitised(o);
     o->result.status = 200;
@@ -254,7 +256,9 @@ static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
     bool err = sub == CHAN_STDERR;
 
     if ((sub == CHAN_STDOUT || err) && !(err ? o->result.err_cut : o->result.out_cut) &&
-        !keep_output(o, err, outflow_feed(o->outflow, err ? OUTFLOW_ERR : OUTFLOW_OUT, p, len)))
+        !keep_output(o, err,
+                     output_filter_feed(o->output_filter,
+                                        err ? OUTPUT_FILTER_ERR : OUTPUT_FILTER_OUT, p, len)))
         discard(c, sub);
     call_consumed(c, len);
 }
@@ -288,7 +292,7 @@ static void on_end(struct call *c, int status, const char *message, const void *
     if (status == CALL_GONE) {
         struct sg_error e;
 
-        box_gone_error(o->box, &e);
+        sandbox_gone_error(o->sandbox, &e);
         o->result.exit_code = 128 + SIGKILL;
         conclude(o, e.kind == SG_ERR_INTERNAL ? ONCE_SETUP_ERROR : ONCE_EXECUTION_ERROR, "%s",
                  message);
@@ -342,14 +346,14 @@ static void start_program(struct once *o)
     wire_put_str(&request, "");
     wire_put_str(&request, "");
     put_command(q, &request);
-    identity_put_envs(o->box, &o->deed.trace, q->envs, &request);
+    identity_put_envs(o->sandbox, &o->operation.trace, q->envs, &request);
     o->program = (struct pour){.once = o, .p = q->input, .len = q->input_len};
     o->program.call = (struct call){.owner = &o->program,
                                     .on_data = on_data,
                                     .on_credit = q->input ? on_credit : NULL,
                                     .on_end = on_end};
     o->began_ns = clock_ns();
-    if (call_begin(&o->program.call, o->box, OP_PROCESS_START, &request, &e) < 0)
+    if (call_begin(&o->program.call, o->sandbox, OP_PROCESS_START, &request, &e) < 0)
         conclude(o, ONCE_SETUP_ERROR, "%s", e.message);
     else if (q->input)
         pour_on(&o->program);
@@ -386,20 +390,20 @@ static int write_file(struct once *o, size_t i, struct sg_error *e)
     wire_put_u32(&request, 0);
     *p = (struct pour){.once = o, .p = f->content, .len = f->len};
     p->call = (struct call){.owner = p, .on_credit = on_credit, .on_end = on_written};
-    int r = call_begin(&p->call, o->box, OP_FILE_WRITE, &request, e);
+    int r = call_begin(&p->call, o->sandbox, OP_FILE_WRITE, &request, e);
     if (r == 0)
         pour_on(p);
     return r;
 }
 
-static void on_created(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_created(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct once *o = arg;
     struct sg_error failed = {0};
 
     o->creating = false;
     if (r == 0)
-        o->box = box_ref(b);
+        o->sandbox = sandbox_ref(b);
     if (o->cancelled) {
         once_free(o);
         return;
@@ -408,15 +412,16 @@ static void on_created(void *arg, struct box *b, int r, const struct sg_error *e
         refuse(o, e);
         return;
     }
-    deed_box(&o->deed, b);
-    snprintf(o->sandbox, sizeof(o->sandbox), "%s", b->id);
-    o->result.sandbox = o->sandbox;
-    o->outflow = outflow_new(o->front, o->sanitise, o->tenant.id, o->sandbox, NULL, NULL);
+    operation_sandbox(&o->operation, b);
+    snprintf(o->sandbox_id, sizeof(o->sandbox_id), "%s", b->id);
+    o->result.sandbox_id = o->sandbox_id;
+    o->output_filter =
+        output_filter_new(o->front, o->sanitise, o->tenant.id, o->sandbox_id, NULL, NULL);
     o->writing = o->request.n_files;
-    box_cork(b);
+    sandbox_cork(b);
     for (size_t i = 0; r == 0 && i < o->request.n_files; i++)
         r = write_file(o, i, &failed);
-    box_uncork(b);
+    sandbox_uncork(b);
     if (r < 0)
         conclude(o, ONCE_SETUP_ERROR, "%s", failed.message);
 }
@@ -460,13 +465,13 @@ struct once *once_begin(struct front *f, const struct store_tenant *tenant, cons
 
     o->front = f;
     o->tenant = *tenant;
-    o->sanitise = outflow_mode(f, tenant, true, sanitise, NULL);
+    o->sanitise = output_filter_mode(f, tenant, true, sanitise, NULL);
     o->done = done;
     o->arg = arg;
     o->beginning = true;
-    deed_begin(&o->deed, DEED_TOOL);
-    span_text(o->deed.span, KEY_TOOL, "execute_code");
-    span_text(o->deed.span, KEY_TENANT, tenant->id);
+    operation_begin(&o->operation, OPERATION_TOOL);
+    span_text(o->operation.span, KEY_TOOL, "execute_code");
+    span_text(o->operation.span, KEY_TENANT, tenant->id);
     int r = once_request_read(f, tenant, arguments, &o->request, &e);
     strbuf_init(&o->out, o->request.output_max);
     strbuf_init(&o->err, o->request.output_max);
@@ -475,12 +480,12 @@ struct once *once_begin(struct front *f, const struct store_tenant *tenant, cons
     if (r < 0) {
         refuse(o, &e);
     } else {
-        struct trace_ref before = deed_enter(&o->deed.trace);
+        struct trace_ref before = operation_enter(&o->operation.trace);
 
         o->creating = true;
-        box_create(f, &plan.spec, plan.layer[0] ? plan.layer : NULL,
-                   o->request.timeout_ms + GRACE_MS, on_created, o);
-        deed_leave(&before);
+        sandbox_create(f, &plan.spec, plan.snapshot[0] ? plan.snapshot : NULL,
+                       o->request.timeout_ms + GRACE_MS, on_created, o);
+        operation_leave(&before);
     }
     o->beginning = false;
     return o;

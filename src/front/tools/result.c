@@ -67,7 +67,7 @@ static void put_json(struct json *j, const char *key, const char *json)
 static void put_place(struct json *j, const struct tool_result *r)
 {
     jw_key(j, "sandboxId");
-    jw_string(j, r->sandbox);
+    jw_string(j, r->sandbox_id);
     jw_key(j, "contextId");
     jw_string(j, r->context);
     jw_key(j, "wasCreated");

@@ -10,7 +10,7 @@
 
 #include "front/e2b/field.h"
 #include "front/e2b/request.h"
-#include "front/core/outflow.h"
+#include "front/core/output_filter.h"
 #include "front/tools/call.h"
 #include "front/tools/routes.h"
 #include "front/tools/outlet.h"
@@ -174,7 +174,7 @@ static int take_sanitise(struct e2b_req *q, struct sanitise_level *ret, struct s
     json_object_del(q->body, "sanitise");
     if (r < 0 || !name)
         return r;
-    outflow_mode(q->front, &q->tenant, true, ret, &refused);
+    output_filter_mode(q->front, &q->tenant, true, ret, &refused);
     if (refused)
         return err_set(e, SG_ERR_DENIED, -EACCES,
                        "sanitise: off is not allowed here: the server or the tenant forbids it");

@@ -20,8 +20,8 @@
 
 #include "lib/base/clock.h"
 #include "front/e2b/create.h"
-#include "front/core/deed.h"
-#include "front/core/outflow.h"
+#include "front/core/operation.h"
+#include "front/core/output_filter.h"
 #include "front/core/reply.h"
 #include "front/interpreter/cell.h"
 #include "lib/log/log.h"
@@ -43,10 +43,10 @@ struct tool_run {
     struct tool_listener listener;
     struct tool_call call;
     uint64_t began_ns;
-    struct deed deed;
+    struct operation operation;
 
-    struct box *box; /* held */
-    char context[ID_LEN + 1], sandbox[ID_LEN + 1], elsewhere[CTX_URL_MAX + 1];
+    struct sandbox *sandbox; /* held */
+    char context[ID_LEN + 1], sandbox_id[ID_LEN + 1], elsewhere[CTX_URL_MAX + 1];
     bool was_created, replaced, kept_lost;
     char checkpoint[ID_LEN + 1], skipped[sizeof(((struct sg_error *)0)->message)];
     struct cell prelude, cell;
@@ -88,11 +88,11 @@ static void cells_done(struct tool_run *r)
 static void let_go(struct tool_run *r)
 {
     cells_done(r);
-    if (!r->box)
+    if (!r->sandbox)
         return;
-    deed_leave_box(&r->deed);
-    context_release(r->box);
-    box_unref(steal_ptr(&r->box));
+    operation_leave_sandbox(&r->operation);
+    context_release(r->sandbox);
+    sandbox_unref(steal_ptr(&r->sandbox));
 }
 
 static void on_timer_closed(uv_handle_t *h)
@@ -102,7 +102,7 @@ static void on_timer_closed(uv_handle_t *h)
 
 static void run_free(struct tool_run *r)
 {
-    deed_drop(&r->deed);
+    operation_drop(&r->operation);
     let_go(r);
     if (r->timer)
         uv_close((uv_handle_t *)r->timer, on_timer_closed);
@@ -142,28 +142,29 @@ static void do_later(struct tool_run *r, void (*next)(struct tool_run *r))
     uv_timer_start(r->timer, on_timer, 0, 0);
 }
 
-static void end_deed(struct tool_run *r)
+static void end_operation(struct tool_run *r)
 {
     const struct tool_result *x = &r->result;
     bool ran = x->status == 200;
 
     if (ran) {
-        span_number(r->deed.span, KEY_EXIT_CODE, x->exit_code);
-        deed_content(&r->deed, r->front, KEY_OUTPUT, r->gather.out.buf, r->gather.out.len);
+        span_number(r->operation.span, KEY_EXIT_CODE, x->exit_code);
+        operation_content(&r->operation, r->front, KEY_OUTPUT, r->gather.out.buf,
+                          r->gather.out.len);
         if (!x->success)
-            span_fail(r->deed.span,
+            span_fail(r->operation.span,
                       r->lost                         ? "gone"
                       : x->exit_code == EXIT_TIMEDOUT ? "timeout"
                                                       : "code",
                       "the code failed");
     }
-    deed_end(&r->deed, r->front, r->box, ran ? 0 : -EIO, &x->refusal, NULL);
+    operation_end(&r->operation, r->front, r->sandbox, ran ? 0 : -EIO, &x->refusal, NULL);
 }
 
 static void finish(struct tool_run *r)
 {
     r->result.ms = (clock_ns() - r->began_ns) / NS_PER_MS;
-    end_deed(r);
+    end_operation(r);
     if (r->beginning)
         do_later(r, tell);
     else
@@ -176,7 +177,8 @@ static void refuse(struct tool_run *r, int status, const struct sg_error *e)
     r->result.status = status;
     r->result.refusal = *e;
     if (status == 500) {
-        deed_end(&r->deed, r->front, r->box, -EIO, e, NULL); /* which logs the reason */
+        operation_end(&r->operation, r->front, r->sandbox, -EIO, e,
+                      NULL); /* which logs the reason */
         err_set(&r->result.refusal, SG_ERR_INTERNAL, -EIO,
                 "Internal error: the server's log has the reason");
     }
@@ -233,14 +235,15 @@ static void wrap_results(struct tool_run *r)
 
 static void tell_sanitised(struct tool_run *r)
 {
-    const struct outflow *o = r->before.error ? r->prelude.outflow : r->cell.outflow;
+    const struct output_filter *o =
+        r->before.error ? r->prelude.output_filter : r->cell.output_filter;
     struct json j;
 
-    if (!outflow_found(o))
+    if (!output_filter_found(o))
         return;
     strbuf_init(&r->sanitised, SANITISED_MAX);
     jw_init(&j, &r->sanitised);
-    outflow_put_counts(o, &j);
+    output_filter_put_counts(o, &j);
     r->result.sanitised = r->sanitised.buf;
 }
 
@@ -256,7 +259,7 @@ static void complete(struct tool_run *r)
         r->result.exit_code = EXIT_FAILED;
     r->result.success = r->result.exit_code == 0;
     r->result.error = no_parameters ? r->before.error : g->error;
-    r->result.sandbox = r->sandbox;
+    r->result.sandbox_id = r->sandbox_id;
     r->result.context = r->context;
     r->result.was_created = r->was_created;
     r->result.replaced = r->replaced;
@@ -346,7 +349,7 @@ static bool on_line(void *owner, const char *line, size_t len)
 
 static void cell_start(struct tool_run *r, struct cell *c, struct execute_request *request)
 {
-    *c = (struct cell){.box = r->box,
+    *c = (struct cell){.sandbox = r->sandbox,
                        .sanitise = r->sanitise,
                        .owner = r,
                        .call.uncounted = c == &r->prelude,
@@ -384,29 +387,29 @@ static void start_cell(struct tool_run *r)
 
 static void start_cells(struct tool_run *r)
 {
-    struct box *b = r->box;
-    struct trace_ref before = deed_enter(&r->deed.trace);
+    struct sandbox *b = r->sandbox;
+    struct trace_ref before = operation_enter(&r->operation.trace);
 
-    deed_box(&r->deed, b);
-    deed_content(&r->deed, r->front, KEY_INPUT, json_string_value(r->call.code),
-                 json_string_length(r->call.code));
+    operation_sandbox(&r->operation, b);
+    operation_content(&r->operation, r->front, KEY_INPUT, json_string_value(r->call.code),
+                      json_string_length(r->call.code));
     r->starting = true;
-    box_cork(b);
+    sandbox_cork(b);
     if (r->call.parameters)
         start_prelude(r);
     if (r->gone_status == 0)
         start_cell(r);
-    box_uncork(b);
+    sandbox_uncork(b);
     r->starting = false;
-    deed_leave(&before);
+    operation_leave(&before);
     if (r->gone_status != 0)
         refused(r);
 }
 
 /* ---- the sandbox ---------------------------------------------------------------------------- */
 
-static int make_spec(void *arg, const char *template_id, struct box_spec *ret,
-                     char layer[ID_LEN + 1], struct sg_error *e)
+static int make_spec(void *arg, const char *template_id, struct sandbox_spec *ret,
+                     char snapshot[ID_LEN + 1], struct sg_error *e)
 {
     struct tool_run *r = arg;
     const char *name = template_id                ? template_id
@@ -421,7 +424,7 @@ static int make_spec(void *arg, const char *template_id, struct box_spec *ret,
     if (res < 0)
         return res;
     *ret = plan.spec;
-    memcpy(layer, plan.layer, ID_LEN + 1);
+    memcpy(snapshot, plan.snapshot, ID_LEN + 1);
     return 0;
 }
 
@@ -442,7 +445,7 @@ static void tell_context(struct tool_run *r)
     jw_key(&j, "pathId");
     jw_string(&j, r->call.path);
     jw_key(&j, "sandboxId");
-    jw_string(&j, r->sandbox);
+    jw_string(&j, r->sandbox_id);
     jw_key(&j, "wasCreated");
     jw_bool(&j, r->was_created);
     jw_key(&j, "replaced");
@@ -465,21 +468,21 @@ static void on_marked(void *arg, const char *checkpoint, const char *skipped)
     start_cells(r);
 }
 
-static void enter(struct tool_run *r, struct box *b, const char *context)
+static void enter(struct tool_run *r, struct sandbox *b, const char *context)
 {
-    r->box = box_ref(b);
-    context_hold(r->box);
+    r->sandbox = sandbox_ref(b);
+    context_hold(r->sandbox);
     snprintf(r->context, sizeof(r->context), "%s", context);
-    snprintf(r->sandbox, sizeof(r->sandbox), "%s", b->id);
+    snprintf(r->sandbox_id, sizeof(r->sandbox_id), "%s", b->id);
     tell_context(r);
     if (!r->call.message[0]) {
         start_cells(r);
         return;
     }
     r->waiting = true;
-    struct trace_ref before = deed_enter(&r->deed.trace);
+    struct trace_ref before = operation_enter(&r->operation.trace);
     context_mark(b, r->call.message, r->call.timeout_ms, on_marked, r);
-    deed_leave(&before);
+    operation_leave(&before);
 }
 
 static void on_obtained(void *arg, const struct context_answer *a)
@@ -500,15 +503,15 @@ static void on_obtained(void *arg, const struct context_answer *a)
         r->result.elsewhere = r->elsewhere;
         err_set(&r->result.refusal, SG_ERR_GONE, -EREMOTE, "another server has this path");
         r->result.status = 307;
-        span_drop(&r->deed.span); /* it is the other server's to tell */
-        deed_drop(&r->deed);
+        span_drop(&r->operation.span); /* it is the other server's to tell */
+        operation_drop(&r->operation);
         finish(r);
         return;
     }
     r->was_created |= a->created;
     r->replaced |= a->replaced;
     r->kept_lost |= a->kept_lost;
-    enter(r, a->box, a->row->id);
+    enter(r, a->sandbox, a->row->id);
 }
 
 static void obtain(struct tool_run *r)
@@ -521,9 +524,9 @@ static void obtain(struct tool_run *r)
                               .spec = make_spec};
 
     r->waiting = true;
-    struct trace_ref before = deed_enter(&r->deed.trace);
+    struct trace_ref before = operation_enter(&r->operation.trace);
     context_obtain(r->front, &ask, on_obtained, r);
-    deed_leave(&before);
+    operation_leave(&before);
 }
 
 static void on_program(void *arg, int res, json_t *code, const struct sg_error *e)
@@ -564,12 +567,12 @@ static struct tool_run *run_new(struct front *f, const struct store_tenant *tena
     r->tenant = *tenant;
     r->tool = tool;
     r->listener = *listener;
-    r->sanitise = outflow_mode(f, tenant, true, &listener->sanitise, NULL);
+    r->sanitise = output_filter_mode(f, tenant, true, &listener->sanitise, NULL);
     r->began_ns = clock_ns();
-    deed_begin(&r->deed, DEED_TOOL);
-    span_text(r->deed.span, KEY_TOOL, tool_name(tool));
-    span_text(r->deed.span, KEY_TENANT, tenant->id);
-    span_flag(r->deed.span, KEY_FORCED, listener->forced);
+    operation_begin(&r->operation, OPERATION_TOOL);
+    span_text(r->operation.span, KEY_TOOL, tool_name(tool));
+    span_text(r->operation.span, KEY_TENANT, tenant->id);
+    span_flag(r->operation.span, KEY_FORCED, listener->forced);
     gather_init(&r->before);
     gather_init(&r->gather);
     r->gather.owner = r;
@@ -597,7 +600,7 @@ struct tool_run *tool_begin(struct front *f, const struct store_tenant *tenant, 
     return r;
 }
 
-struct tool_run *tool_begin_in(struct box *b, const struct store_tenant *tenant,
+struct tool_run *tool_begin_in(struct sandbox *b, const struct store_tenant *tenant,
                                const char *context, const json_t *arguments,
                                const struct tool_place *place, const struct tool_listener *listener)
 {

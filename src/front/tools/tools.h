@@ -41,7 +41,7 @@ struct tool_result {
     /* 0; 1: an error; 124: out of time; of a shell, or a kernel that died: its own */
     int exit_code;
     uint64_t ms; /* from the call to its end */
-    const char *sandbox, *context;
+    const char *sandbox_id, *context;
     bool was_created, replaced, kept_lost;
     /* The checkpoint before the message, or why there is none; all NULL: no message was named. */
     const char *message, *checkpoint, *skipped;
@@ -76,7 +76,7 @@ struct tool_run *tool_begin(struct front *f, const struct store_tenant *tenant, 
                             const json_t *arguments, const struct tool_place *place,
                             const struct tool_listener *listener);
 /* run_code in this very sandbox, which is none of a path: a candidate of `context`. */
-struct tool_run *tool_begin_in(struct box *b, const struct store_tenant *tenant,
+struct tool_run *tool_begin_in(struct sandbox *b, const struct store_tenant *tenant,
                                const char *context, const json_t *arguments,
                                const struct tool_place *place,
                                const struct tool_listener *listener);
@@ -110,10 +110,10 @@ struct once_result {
     enum once_outcome outcome;
     const struct strbuf *out, *err; /* bytes as they came */
     bool out_cut, err_cut;
-    int exit_code;                 /* of one that was killed: 128 + signal; 124: out of time */
-    uint64_t ms;                   /* that the program ran */
-    const char *message;           /* NULL: nothing went wrong */
-    const char *session, *sandbox; /* NULL: none was named; none was made */
+    int exit_code;                    /* of one that was killed: 128 + signal; 124: out of time */
+    uint64_t ms;                      /* that the program ran */
+    const char *message;              /* NULL: nothing went wrong */
+    const char *session, *sandbox_id; /* NULL: none was named; none was made */
     uint64_t cpu_us, memory_bytes, disk_bytes; /* used; memory: the most at a time */
     const char *sanitised;                     /* as in struct tool_result */
 };

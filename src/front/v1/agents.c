@@ -6,8 +6,8 @@
 #include "wire/agent.h"
 #include "front/e2b/field.h"
 #include "front/e2b/spec.h"
-#include "front/core/asked.h"
-#include "front/core/deed.h"
+#include "front/core/request_log.h"
+#include "front/core/operation.h"
 #include "front/core/secret_text.h"
 #include "front/v1/check.h"
 #include "front/v1/handlers.h"
@@ -182,7 +182,7 @@ static void fail(struct starting *s, const struct sg_error *e)
     if (!e2b_back(q))
         return;
     if (e->kind == SG_ERR_LIMIT && e->code == -ENOSPC)
-        asked_blame(q->http, LAYER_SANDBOX);
+        request_log_blame(q->http, FAULT_SANDBOX);
     reply_sg_error(q->http, e);
 }
 
@@ -221,7 +221,7 @@ static void refuse(struct starting *s, const struct sg_error *e)
     fail(s, e);
 }
 
-static void on_box(void *arg, struct box *b, int r, const struct sg_error *e)
+static void on_sandbox(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct starting *s = arg;
 
@@ -232,20 +232,21 @@ static void on_box(void *arg, struct box *b, int r, const struct sg_error *e)
 }
 
 /* A sandbox of its own. */
-static void make_box(struct starting *s, uint64_t timeout_ms)
+static void make_sandbox(struct starting *s, uint64_t timeout_ms)
 {
     struct e2b_req *q = s->q;
-    char layer[ID_LEN + 1];
-    struct box_spec spec;
+    char snapshot[ID_LEN + 1];
+    struct sandbox_spec spec;
     struct sg_error e = {0};
 
-    if (spec_of_body(q, NULL, &spec, layer, &e) < 0) {
+    if (spec_of_body(q, NULL, &spec, snapshot, &e) < 0) {
         refuse(s, &e);
         return;
     }
-    struct trace_ref before = deed_enter(agent_trace(s->agent));
-    box_create(q->front, &spec, layer[0] ? layer : NULL, timeout_ms + AGENT_GRACE_MS, on_box, s);
-    deed_leave(&before);
+    struct trace_ref before = operation_enter(agent_trace(s->agent));
+    sandbox_create(q->front, &spec, snapshot[0] ? snapshot : NULL, timeout_ms + AGENT_GRACE_MS,
+                   on_sandbox, s);
+    operation_leave(&before);
 }
 
 static void on_context(void *arg, const struct context_answer *a)
@@ -254,8 +255,8 @@ static void on_context(void *arg, const struct context_answer *a)
     struct e2b_req *q = s->q;
     struct sg_error e = {0};
 
-    if (a->r == 0 && a->box) {
-        agent_enter(s->agent, a->box, false, on_started, s);
+    if (a->r == 0 && a->sandbox) {
+        agent_enter(s->agent, a->sandbox, false, on_started, s);
         return;
     }
     if (a->r < 0)
@@ -268,29 +269,29 @@ static void on_context(void *arg, const struct context_answer *a)
         reply_usable(q, a);
 }
 
-static int spec_of_start(void *arg, const char *template_id, struct box_spec *ret,
-                         char layer[ID_LEN + 1], struct sg_error *e)
+static int spec_of_start(void *arg, const char *template_id, struct sandbox_spec *ret,
+                         char snapshot[ID_LEN + 1], struct sg_error *e)
 {
     struct starting *s = arg;
 
-    return spec_of_body(s->q, template_id, ret, layer, e);
+    return spec_of_body(s->q, template_id, ret, snapshot, e);
 }
 
 /* The sandbox of a path of a conversation. */
-static void obtain_box(struct starting *s, struct context_ask *ask)
+static void obtain_sandbox(struct starting *s, struct context_ask *ask)
 {
-    struct trace_ref before = deed_enter(agent_trace(s->agent));
+    struct trace_ref before = operation_enter(agent_trace(s->agent));
 
     ask->spec = spec_of_start;
     context_obtain(s->q->front, ask, on_context, s);
-    deed_leave(&before);
+    operation_leave(&before);
 }
 
 /* The one that is named. NULL: answered. */
-static struct box *named_box(struct e2b_req *q, const char *id)
+static struct sandbox *named_sandbox(struct e2b_req *q, const char *id)
 {
     static const char *const made[] = {"template", "network", "metadata", "conversationId"};
-    struct box *b = box_get(q->front, q->tenant.id, id);
+    struct sandbox *b = sandbox_get(q->front, q->tenant.id, id);
 
     for (size_t i = 0; i < ARRAY_SIZE(made); i++)
         if (field_get(q->body, made[i])) {
@@ -303,7 +304,7 @@ static struct box *named_box(struct e2b_req *q, const char *id)
         reply_no_sandbox(q->http, q->tenant.id, id);
         return NULL;
     }
-    if (b->state == BOX_RUNNING && b->busy != BUSY_PAUSING)
+    if (b->state == SANDBOX_RUNNING && b->busy != BUSY_PAUSING)
         return b;
     reply_error(q->http, 409, "Sandbox \"%s\" is paused: resume it first", b->id);
     return NULL;
@@ -315,14 +316,14 @@ static void post(struct e2b_req *q)
     struct context_ask context = {0};
     struct agent_ask ask;
     const char *id = NULL;
-    struct box *box = NULL;
+    struct sandbox *sandbox = NULL;
     struct hosted *h = NULL;
     struct sg_error e = {0};
     int r = field_string(q->body, "sandboxId", ID_MAX, &id, &e);
 
     if (r == 0)
         r = read_ask(q, !id && !on_path, &ask, &e);
-    if (r == 0 && id && !(box = named_box(q, id)))
+    if (r == 0 && id && !(sandbox = named_sandbox(q, id)))
         return;
     if (r == 0 && on_path)
         r = check_ask(q, "pathId", &context, &e);
@@ -335,12 +336,12 @@ static void post(struct e2b_req *q)
     struct starting *s = xcalloc(1, sizeof(*s));
     *s = (struct starting){.q = q, .agent = h};
     e2b_wait(q);
-    if (box)
-        agent_enter(h, box, false, on_started, s);
+    if (sandbox)
+        agent_enter(h, sandbox, false, on_started, s);
     else if (on_path)
-        obtain_box(s, &context);
+        obtain_sandbox(s, &context);
     else
-        make_box(s, ask.timeout_ms);
+        make_sandbox(s, ask.timeout_ms);
 }
 
 void v1_agent_post(struct http_req *req)

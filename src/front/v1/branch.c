@@ -37,7 +37,7 @@ static int parse_inherit(const struct e2b_req *q, enum context_inherit *ret, str
 static int refuse_wishes(const struct e2b_req *q, enum context_inherit inherit, struct sg_error *e)
 {
     static const char *const wishes[] = {"ttlSeconds", "metadata", "envs", "network", "waitMs"};
-    static const char *const moments[] = {"atMessageId", "checkpointId", "accept"};
+    static const char *const checkpoints[] = {"atMessageId", "checkpointId", "accept"};
 
     for (size_t i = 0; inherit == INHERIT_NONE && i < ARRAY_SIZE(wishes); i++)
         if (field_get(q->body, wishes[i]))
@@ -46,11 +46,11 @@ static int refuse_wishes(const struct e2b_req *q, enum context_inherit inherit, 
                                        "\"replay\" only: without, the path gets its sandbox when "
                                        "it is first used",
                            wishes[i]);
-    for (size_t i = 0; inherit < INHERIT_STATE && i < ARRAY_SIZE(moments); i++)
-        if (field_get(q->body, moments[i]))
+    for (size_t i = 0; inherit < INHERIT_STATE && i < ARRAY_SIZE(checkpoints); i++)
+        if (field_get(q->body, checkpoints[i]))
             return err_set(e, SG_ERR_INVALID, -EINVAL,
                            FIELD_ERROR "'%s' goes with \"inherit\": \"state\" or \"replay\" only",
-                           moments[i]);
+                           checkpoints[i]);
     return 0;
 }
 

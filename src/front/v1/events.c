@@ -31,7 +31,7 @@
  * quotes in a value are escaped. */
 struct wanted {
     uint32_t kinds; /* a bit each */
-    char *sandbox, *conversation;
+    char *sandbox_id, *conversation;
 };
 
 struct stream {
@@ -66,7 +66,7 @@ static char *needle(const char *key, const char *value)
 
 static void wanted_done(struct wanted *w)
 {
-    free(w->sandbox);
+    free(w->sandbox_id);
     free(w->conversation);
 }
 
@@ -74,13 +74,13 @@ static bool is_wanted(const struct wanted *w, const struct event *e)
 {
     if (e->kind == EVENT_KIND_MAX_)
         return true;
-    return (w->kinds & (1u << e->kind)) && (!w->sandbox || strstr(e->json, w->sandbox)) &&
+    return (w->kinds & (1u << e->kind)) && (!w->sandbox_id || strstr(e->json, w->sandbox_id)) &&
            (!w->conversation || strstr(e->json, w->conversation));
 }
 
 static int parse_wanted(struct http_req *req, struct wanted *ret, struct sg_error *e)
 {
-    const char *types = http_query_get(req, "types"), *sandbox = NULL, *conversation = NULL;
+    const char *types = http_query_get(req, "types"), *sandbox_id = NULL, *conversation = NULL;
     uint32_t kinds = UINT32_MAX;
     int r = 0;
 
@@ -89,15 +89,15 @@ static int parse_wanted(struct http_req *req, struct wanted *ret, struct sg_erro
     if (r == 0)
         r = check_query_name(req, "conversationId", false, &conversation, e);
     if (r == 0 && http_query_has(req, "sandboxId")) {
-        sandbox = http_query_get(req, "sandboxId");
-        if (!sandbox || !id_valid(sandbox))
+        sandbox_id = http_query_get(req, "sandboxId");
+        if (!sandbox_id || !id_valid(sandbox_id))
             r = err_set(e, SG_ERR_INVALID, -EINVAL,
                         "Invalid sandboxId: it has %d characters of a-z and 0-9", ID_LEN);
     }
     if (r < 0)
         return r;
     *ret = (struct wanted){.kinds = kinds,
-                           .sandbox = needle("sandboxId", sandbox),
+                           .sandbox_id = needle("sandboxId", sandbox_id),
                            .conversation = needle("conversationId", conversation)};
     return 0;
 }

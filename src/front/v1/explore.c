@@ -93,7 +93,7 @@ static void on_writable(struct http_req *req)
 static void put_attempt(struct json *j, const struct explore *g, size_t i)
 {
     const struct attempt *a = &g->attempts[i];
-    const struct box *b = g->x->boxes[i];
+    const struct sandbox *b = g->x->sandboxes[i];
 
     jw_object_begin(j);
     if (b && g->keep_ms > 0)
@@ -175,13 +175,13 @@ static void run_all(struct explore *g, const struct ctx_row *row)
             .arg = a, .sanitise = g->sanitise, .forced = true, .on_done = on_done};
 
         a->of = g;
-        if (!g->x->boxes[i]) {
+        if (!g->x->sandboxes[i]) {
             a->why = ended;
             g->open--;
             continue;
         }
-        a->run = tool_begin_in(g->x->boxes[i], &g->tenant, g->x->context, g->arguments[i], &place,
-                               &listener);
+        a->run = tool_begin_in(g->x->sandboxes[i], &g->tenant, g->x->context, g->arguments[i],
+                               &place, &listener);
     }
     if (--g->open == 0)
         answer(g);

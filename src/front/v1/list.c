@@ -85,7 +85,7 @@ static int parse_query(struct e2b_req *q, struct ctx_list *ret, struct cursor *c
     if (r == 0)
         r = check_query_name(q->http, "pathId", false, &ret->path, e);
     if (r == 0)
-        r = parse_sandbox(q->http, &ret->sandbox, e);
+        r = parse_sandbox(q->http, &ret->sandbox_id, e);
     if (r == 0)
         r = parse_statuses(http_query_get(q->http, "status"), &ret->statuses, e);
     if (r == 0 && limit)

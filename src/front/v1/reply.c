@@ -18,7 +18,7 @@ static bool put_one(struct checkpoint *c, void *arg)
     return true;
 }
 
-void reply_put_checkpoints(struct json *j, struct box *b)
+void reply_put_checkpoints(struct json *j, struct sandbox *b)
 {
     jw_key(j, "checkpoints");
     jw_array_begin(j);
@@ -37,7 +37,7 @@ static void reply_thinned(struct e2b_req *q, const struct context_answer *a)
     jw_i64(j, 410);
     shape_text_key(j, "message", a->e->message);
     reply_put_fault(q->http, j, 410, a->e->message);
-    reply_put_checkpoints(j, a->box);
+    reply_put_checkpoints(j, a->sandbox);
     reply_send(q, 410, &r);
 }
 

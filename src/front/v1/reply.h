@@ -17,8 +17,8 @@ bool reply_usable(struct e2b_req *q, const struct context_answer *a);
 bool reply_came(struct e2b_req *q, const struct context_answer *a);
 bool reply_came_of_store(struct e2b_req *q, const struct ctx_reply *reply);
 void reply_failed(struct e2b_req *q, int r, const struct sg_error *e);
-/* A member `checkpoints`: those of a box, or none if that is NULL. */
-void reply_put_checkpoints(struct json *j, struct box *b);
+/* A member `checkpoints`: those of a sandbox, or none if that is NULL. */
+void reply_put_checkpoints(struct json *j, struct sandbox *b);
 
 /* An answer that is an object: what is written between the two are its fields. */
 struct reply {

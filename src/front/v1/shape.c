@@ -60,7 +60,7 @@ void shape_context(struct json *j, const struct ctx_row *row)
     shape_text_key(j, "conversationId", row->conversation);
     shape_text_key(j, "pathId", row->path);
     shape_nullable_key(j, "parentPathId", row->parent);
-    shape_nullable_key(j, "sandboxId", row->sandbox);
+    shape_nullable_key(j, "sandboxId", row->sandbox_id);
     shape_text_key(j, "sandboxStatus", ctx_status_text(row->status));
     shape_text_key(j, "templateId", row->template_id);
     jw_key(j, "ttlSeconds");
@@ -94,8 +94,8 @@ void shape_obtained(struct json *j, const struct context_answer *a)
     jw_key(j, "context");
     shape_context(j, a->row);
     jw_key(j, "sandbox");
-    if (a->box)
-        shape_sandbox(j, a->box);
+    if (a->sandbox)
+        shape_sandbox(j, a->sandbox);
     else
         jw_null(j);
     jw_key(j, "wasCreated");

@@ -5,8 +5,8 @@
 #include "front/e2b/create.h"
 #include "front/e2b/field.h"
 
-int spec_of_body(void *arg, const char *template_id, struct box_spec *ret, char layer[ID_LEN + 1],
-                 struct sg_error *e)
+int spec_of_body(void *arg, const char *template_id, struct sandbox_spec *ret,
+                 char snapshot[ID_LEN + 1], struct sg_error *e)
 {
     struct e2b_req *q = arg;
     const struct settings *settings = &q->front->settings;
@@ -35,7 +35,7 @@ int spec_of_body(void *arg, const char *template_id, struct box_spec *ret, char 
     if (r < 0)
         return r;
     *ret = plan.spec;
-    memcpy(layer, plan.layer, sizeof(plan.layer));
+    memcpy(snapshot, plan.snapshot, sizeof(plan.snapshot));
     return 0;
 }
 
@@ -43,8 +43,8 @@ int spec_check(struct e2b_req *q, struct sg_error *e)
 {
     static const char *const fields[] = {"template", "metadata", "envs", "network"};
     const json_t *envs = NULL;
-    char layer[ID_LEN + 1];
-    struct box_spec spec;
+    char snapshot[ID_LEN + 1];
+    struct sandbox_spec spec;
     bool any = false;
 
     for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
@@ -54,8 +54,8 @@ int spec_check(struct e2b_req *q, struct sg_error *e)
     /* Create knows it by another name, and would tell of that. */
     int r = spec_read_envs(q->body, "envs", &envs, e);
     if (r == 0)
-        r = spec_of_body(q, NULL, &spec, layer, e);
+        r = spec_of_body(q, NULL, &spec, snapshot, e);
     if (r == 0)
-        box_spec_done(&spec);
+        sandbox_spec_done(&spec);
     return r;
 }

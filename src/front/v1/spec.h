@@ -4,7 +4,7 @@
 #include "front/e2b/request.h"
 
 /* A context_spec; arg is an e2b_req with a body. What the row says of the template wins. */
-int spec_of_body(void *arg, const char *template_id, struct box_spec *ret, char layer[ID_LEN + 1],
-                 struct sg_error *e);
+int spec_of_body(void *arg, const char *template_id, struct sandbox_spec *ret,
+                 char snapshot[ID_LEN + 1], struct sg_error *e);
 /* Whether one could be made: a path that has its sandbox already must not hide a mistake. */
 int spec_check(struct e2b_req *q, struct sg_error *e);

@@ -236,7 +236,7 @@ static void on_counted(void *arg, const struct ctx_reply *reply)
     }
     u->contexts += reply->n;
     for (size_t i = 0; i < reply->n; i++)
-        u->sandboxes += reply->rows[i].status == CTX_CREATING || reply->rows[i].sandbox[0];
+        u->sandboxes += reply->rows[i].status == CTX_CREATING || reply->rows[i].sandbox_id[0];
     if (reply->more && reply->n > 0)
         count_from(u, &reply->rows[reply->n - 1]);
     else

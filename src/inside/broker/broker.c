@@ -100,8 +100,8 @@ static void make_kernel(struct broker *b, const struct twin_request *q, int *fds
     int pidfds[2] = {-1, -1}, r;
 
     fds[n] = b->own_pidns;
-    r = q->mould ? broker_make_copy(b, q, fds, &k, &tid, &e)
-                 : kernel_make(&b->zygote, &b->chute, q, fds, &k, &e);
+    r = q->frozen_kernels ? broker_make_copy(b, q, fds, &k, &tid, &e)
+                          : kernel_make(&b->zygote, &b->chute, q, fds, &k, &e);
     if (r == 0)
         r = open_pidfds(&k, pidfds, &e);
     if (r == 0 && k.h != k.k) {
@@ -228,7 +228,7 @@ static void process_ended(struct broker *b, pid_t pid)
         }
         return;
     }
-    if (broker_mould_lost(b, pid))
+    if (broker_frozen_kernels_lost(b, pid))
         return;
     if (pid == b->zygote.ahead)
         b->zygote.ahead = 0;
@@ -260,12 +260,12 @@ static bool is_gone(pid_t pid)
 /* One of those that a request was about, and that a wait inside it has reaped; or 0. */
 static pid_t find_gone(const struct broker *b, const struct twin_request *q)
 {
-    const struct mould *m = mould_find(b->moulds, q->mould);
+    const struct frozen_kernels *m = frozen_kernels_find(b->frozen_kernels, q->frozen_kernels);
 
     for (const struct pair *p = b->pairs; p; p = p->next)
         if (p->owner == q->owner && (is_gone(p->k) || is_gone(p->h)))
             return is_gone(p->k) ? p->k : p->h;
-    for (const struct mould_kernel *k = m ? m->kernels : NULL; k; k = k->next)
+    for (const struct frozen_kernel *k = m ? m->kernels : NULL; k; k = k->next)
         if (is_gone(k->source.pid))
             return k->source.pid;
     return 0;

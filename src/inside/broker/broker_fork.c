@@ -10,7 +10,7 @@
 #include "lib/base/fd.h"
 #include "inside/broker/broker.h"
 
-static void take_out(struct mould **list, struct mould *m)
+static void take_out(struct frozen_kernels **list, struct frozen_kernels *m)
 {
     while (*list != m)
         list = &(*list)->next;
@@ -48,10 +48,10 @@ static void fds_close(struct fds *f)
         close(f->all[i]);
 }
 
-static int describe(const struct mould *m, struct twin_reply *reply, struct fds *fds,
+static int describe(const struct frozen_kernels *m, struct twin_reply *reply, struct fds *fds,
                     struct sg_error *e)
 {
-    for (const struct mould_kernel *k = m->kernels; k; k = k->next) {
+    for (const struct frozen_kernel *k = m->kernels; k; k = k->next) {
         int pidfd = (int)syscall(SYS_pidfd_open, k->source.pid, 0);
         if (pidfd < 0)
             return err_errno(e, "open a mould's pidfd");
@@ -69,7 +69,7 @@ static int begin(struct broker *b, const struct twin_request *q, const int *fds,
     struct hold *h = NULL;
     int r, r2, report = -1, written = -1;
 
-    if (hold_of(b, q->owner) || mould_find(b->moulds, q->mould))
+    if (hold_of(b, q->owner) || frozen_kernels_find(b->frozen_kernels, q->frozen_kernels))
         return err_set(e, SG_ERR_INVALID, -EALREADY, "the sandbox stands still already");
     findings_init(&f);
     r = hold_begin(q, fds, b->pairs, &f, &h, e);
@@ -94,27 +94,27 @@ static int begin(struct broker *b, const struct twin_request *q, const int *fds,
 static void tell_still(const struct twin_request *q, int written)
 {
     struct twin_request still = {.op = TWIN_STILL, .seq = q->seq};
-    struct twin_reply reply = {.mould = q->mould};
+    struct twin_reply reply = {.frozen_kernels = q->frozen_kernels};
     struct sg_error e = {0};
 
     broker_answer(&still, 0, &e, &reply, &written, 1);
 }
 
-static void drop(struct broker *b, struct mould *m)
+static void drop(struct broker *b, struct frozen_kernels *m)
 {
-    take_out(&b->moulds, m);
-    mould_end(m);
+    take_out(&b->frozen_kernels, m);
+    frozen_kernels_end(m);
 }
 
 static int copy(struct broker *b, const struct twin_request *q, const int *fds,
                 struct twin_reply *reply, struct fds *ret, struct sg_error *e)
 {
-    struct mould *m = mould_new(q->mould, q->owner);
+    struct frozen_kernels *m = frozen_kernels_new(q->frozen_kernels, q->owner);
     int door = q->flags & TWIN_KEEP ? fds[TWIN_HOLD_FDS] : -1;
     int r = hold_copy(hold_of(b, q->owner), door, m, &reply->memory_bytes, e);
 
-    m->next = b->moulds;
-    b->moulds = m;
+    m->next = b->frozen_kernels;
+    b->frozen_kernels = m;
     if (r == 0)
         r = describe(m, reply, ret, e);
     if (r < 0)
@@ -126,7 +126,7 @@ static void let_go(struct broker *b, const struct twin_request *q)
 {
     struct hold *h = hold_of(b, q->owner);
 
-    if (h && h->mould == q->mould) {
+    if (h && h->frozen_kernels == q->frozen_kernels) {
         unlink_hold(b, h);
         hold_end(h, false, NULL);
     }
@@ -135,7 +135,7 @@ static void let_go(struct broker *b, const struct twin_request *q)
 void broker_hold(struct broker *b, const struct twin_request *q, const int *fds)
 {
     AUTO(fds_close) struct fds along = {.n = 0};
-    struct twin_reply reply = {.mould = q->mould, .kept = q->flags & TWIN_KEEP};
+    struct twin_reply reply = {.frozen_kernels = q->frozen_kernels, .kept = q->flags & TWIN_KEEP};
     bool told = false;
     struct sg_error e = {0};
     int r = begin(b, q, fds, &along, &e);
@@ -169,18 +169,19 @@ static int go(struct broker *b, const struct twin_request *q, struct twin_reply 
 
 void broker_go(struct broker *b, const struct twin_request *q)
 {
-    struct twin_reply reply = {.mould = q->mould};
+    struct twin_reply reply = {.frozen_kernels = q->frozen_kernels};
     struct sg_error e = {0};
     int r = go(b, q, &reply, &e);
 
     broker_answer(q, r, &e, &reply, NULL, 0);
 }
 
-/* ---- moulds ---------------------------------------------------------------------------------- */
+/* ---- sets of frozen kernels
+ * ---------------------------------------------------------------------------------- */
 
 static void tell_lost(uint64_t number)
 {
-    struct twin_reply reply = {.mould = number};
+    struct twin_reply reply = {.frozen_kernels = number};
     struct sg_error e = {0};
 
     broker_answer(&(struct twin_request){.op = TWIN_LOST}, 0, &e, &reply, NULL, 0);
@@ -188,23 +189,23 @@ static void tell_lost(uint64_t number)
 
 void broker_drop(struct broker *b, const struct twin_request *q)
 {
-    struct mould *m = mould_find(b->moulds, q->mould);
+    struct frozen_kernels *m = frozen_kernels_find(b->frozen_kernels, q->frozen_kernels);
 
     if (m)
         drop(b, m);
 }
 
-/* The process is reaped: the others of the mould are of no use without it. */
-bool broker_mould_lost(struct broker *b, pid_t pid)
+/* The process is reaped: the others of the set of frozen kernels are of no use without it. */
+bool broker_frozen_kernels_lost(struct broker *b, pid_t pid)
 {
-    struct mould *m = mould_of(b->moulds, pid);
-    struct mould_kernel *k;
+    struct frozen_kernels *m = frozen_kernels_of(b->frozen_kernels, pid);
+    struct frozen_kernel *k;
 
     if (!m)
         return false;
     for (k = m->kernels; k->source.pid != pid; k = k->next)
         ;
-    mould_remove(m, k);
+    frozen_kernels_remove(m, k);
     tell_lost(m->number);
     drop(b, m);
     return true;
@@ -213,8 +214,8 @@ bool broker_mould_lost(struct broker *b, pid_t pid)
 int broker_make_copy(struct broker *b, const struct twin_request *q, const int *fds,
                      struct kernel *ret, uint64_t *ret_tid, struct sg_error *e)
 {
-    struct mould *m = mould_find(b->moulds, q->mould);
-    struct mould_kernel *k = m ? mould_kernel_of(m, q->was) : NULL;
+    struct frozen_kernels *m = frozen_kernels_find(b->frozen_kernels, q->frozen_kernels);
+    struct frozen_kernel *k = m ? frozen_kernel_of(m, q->was) : NULL;
     bool last = (q->flags & TWIN_LAST) != 0;
     pid_t h = 0;
     int r;
@@ -222,15 +223,15 @@ int broker_make_copy(struct broker *b, const struct twin_request *q, const int *
     if (!k)
         return err_set(e, SG_ERR_GONE, -ENOENT, "the kernel's copy is gone");
     *ret_tid = k->source.thread.tid;
-    r = mould_prepare(k, q->n_doors, &b->filter, e);
+    r = frozen_kernels_prepare(k, q->n_doors, &b->filter, e);
     if (r < 0 && last)
         kill(k->source.pid, SIGKILL);
     if (r == 0)
-        r = mould_copy(k, last, &h, e);
+        r = frozen_kernels_copy(k, last, &h, e);
     if (r == 0)
         r = kernel_make_from(&k->source, h, &b->chute, q, fds, ret, e);
     if (last)
-        mould_remove(m, k);
+        frozen_kernels_remove(m, k);
     if (!m->kernels)
         drop(b, m);
     return r;
@@ -253,8 +254,8 @@ void broker_look_at_holds(struct broker *b)
     uint64_t now = clock_ns();
 
     for (struct hold *h = b->holds, *next; h; h = next) {
-        uint64_t number = h->mould;
-        struct mould *m = mould_find(b->moulds, number);
+        uint64_t number = h->frozen_kernels;
+        struct frozen_kernels *m = frozen_kernels_find(b->frozen_kernels, number);
         next = h->next;
         if (now < h->deadline_ns)
             continue;
@@ -274,7 +275,8 @@ static bool is_ours(const struct broker *b, pid_t pid)
     for (const struct hold *h = b->holds; h; h = h->next)
         if (hold_has(h, pid))
             return true;
-    return pid == b->zygote.source.pid || pid == b->zygote.ahead || mould_of(b->moulds, pid);
+    return pid == b->zygote.source.pid || pid == b->zygote.ahead ||
+           frozen_kernels_of(b->frozen_kernels, pid);
 }
 
 void broker_loose(struct broker *b, pid_t pid, int status)

@@ -75,8 +75,8 @@ void findings_in_the_way(struct findings *f, const struct findings_who *who,
                          const struct finding *one)
 {
     AUTO(strbuf_done) struct strbuf out = {0};
-    char command[SIGHT_COMMAND_MAX];
-    size_t len = who->dir < 0 ? 0 : sight_command(who->dir, command);
+    char command[PROCFS_COMMAND_MAX];
+    size_t len = who->dir < 0 ? 0 : procfs_command(who->dir, command);
     struct json j;
 
     f->n_in_the_way++;

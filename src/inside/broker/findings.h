@@ -5,7 +5,7 @@
 
 #include "lib/base/err.h"
 #include "lib/text/strbuf.h"
-#include "inside/broker/sight.h"
+#include "inside/broker/procfs.h"
 
 struct findings {
     struct strbuf kernels, in_the_way; /* lists */

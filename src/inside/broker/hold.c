@@ -23,7 +23,7 @@ struct held_kernel {
     struct pair *pair;
     struct cpu_state state;
     uint64_t call_at; /* 0: it is not idle */
-    struct luggage luggage;
+    struct open_files open_files;
     struct look_shared shared;
 };
 
@@ -40,7 +40,7 @@ static void kernel_done(struct held *p)
 {
     if (!p->kernel)
         return;
-    luggage_done(&p->kernel->luggage);
+    open_files_done(&p->kernel->open_files);
     free(p->kernel);
     p->kernel = NULL;
 }
@@ -48,19 +48,19 @@ static void kernel_done(struct held *p)
 static void held_free(struct held *p)
 {
     kernel_done(p);
-    close_p(&p->subject.dir);
-    visit_done(&p->visit);
+    close_p(&p->inspected.dir);
+    remote_calls_done(&p->remote_calls);
     free(p->threads);
     free(p);
 }
 
 /* Last in the list: kernels, which are first, go on first. */
-static struct held *held_new(struct hold *h, const struct subject *who)
+static struct held *held_new(struct hold *h, const struct inspected *who)
 {
     struct held *p = xcalloc(1, sizeof *p), **at = &h->all;
 
-    p->subject = *who;
-    visit_init(&p->visit);
+    p->inspected = *who;
+    remote_calls_init(&p->remote_calls);
     while (*at)
         at = &(*at)->next;
     *at = p;
@@ -71,7 +71,7 @@ static struct held *held_find(const struct hold *h, pid_t pid)
 {
     struct held *p = h->all;
 
-    while (p && p->subject.pid != pid)
+    while (p && p->inspected.pid != pid)
         p = p->next;
     return p;
 }
@@ -134,7 +134,7 @@ static void hold_free(struct hold *h)
         held_free(p);
     }
     close_p(&h->members);
-    close_p(&h->scene.root);
+    close_p(&h->view.root);
     free(h->outside);
     free(h);
 }
@@ -142,9 +142,9 @@ static void hold_free(struct hold *h)
 static void blame(const struct held *p, struct findings *f, const char *what, const char *holds,
                   const char *remedy)
 {
-    findings_in_the_way(f,
-                        &(struct findings_who){.dir = p->subject.dir, .inside = p->subject.inside},
-                        &(struct finding){.what = what, .holds = holds, .remedy = remedy});
+    findings_in_the_way(
+        f, &(struct findings_who){.dir = p->inspected.dir, .inside = p->inspected.inside},
+        &(struct finding){.what = what, .holds = holds, .remedy = remedy});
 }
 
 static void blame_restless(const struct held *p, struct findings *f)
@@ -163,7 +163,7 @@ static bool is_gone(int r)
 /* Asks a thread to stop: 1, or 0 if it is not there, or not ours to stop. */
 static size_t ask(struct held *p, pid_t tid, struct findings *f)
 {
-    int r = tracee_visit(tid);
+    int r = tracee_remote_calls(tid);
 
     if (r == 0)
         add_pid(&p->threads, &p->n_threads, tid);
@@ -179,9 +179,9 @@ static size_t ask_threads(struct held *p, struct findings *f)
     size_t n = 0, asked = 0;
     int r;
 
-    if (sight_count_threads(p->subject.dir) == p->n_threads)
+    if (procfs_count_threads(p->inspected.dir) == p->n_threads)
         return 0;
-    r = sight_threads(p->subject.dir, &tids, &n);
+    r = procfs_threads(p->inspected.dir, &tids, &n);
     if (r < 0 && !is_gone(r))
         blame_restless(p, f);
     if (r < 0)
@@ -198,15 +198,15 @@ static size_t ask_threads(struct held *p, struct findings *f)
  * first in there is the agent. One that is dead holds nothing. */
 static size_t ask_new(struct hold *h, pid_t pid, struct findings *f)
 {
-    struct subject who = {.pid = pid, .dir = -1};
-    const struct sight_status *s = &who.status;
+    struct inspected who = {.pid = pid, .dir = -1};
+    const struct procfs_status *s = &who.status;
     struct held *p;
     bool dead;
     int r;
 
-    r = sight_open(pid, &who.dir);
+    r = procfs_open(pid, &who.dir);
     if (r == 0)
-        r = sight_status(who.dir, &who.status);
+        r = procfs_status(who.dir, &who.status);
     if (r < 0) {
         if (!is_gone(r))
             findings_in_the_way(f, &(struct findings_who){.dir = who.dir},
@@ -232,7 +232,7 @@ static int ask_all(struct hold *h, struct findings *f, size_t *ret_asked)
 {
     AUTO(free_p) pid_t *members = NULL;
     size_t n = 0, asked = 0;
-    int r = sight_members(h->members, &members, &n);
+    int r = procfs_members(h->members, &members, &n);
 
     for (size_t i = 0; i < n && r == 0; i++) {
         struct held *p = held_find(h, members[i]);
@@ -287,19 +287,19 @@ static int stop_all(struct hold *h, struct findings *f, struct sg_error *e)
 static int stop_kernel(struct held *p, struct findings *f, struct sg_error *e)
 {
     struct held_kernel *k = p->kernel;
-    pid_t pid = p->subject.pid;
+    pid_t pid = p->inspected.pid;
     uint64_t deadline = clock_ns() + IDLE_NS;
     int r;
 
     if (ask(p, pid, f) == 0)
-        return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", p->subject.inside);
+        return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", p->inspected.inside);
     for (;;) {
         await_stop(p, deadline + STOP_NS, f);
         if (p->n_stopped == 0)
             return 0;
         r = cpu_save(pid, &k->state);
         if (r < 0)
-            return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", p->subject.inside);
+            return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", p->inspected.inside);
         k->call_at = cpu_reading_from(pid, &k->state, CONTROL_FD);
         if (k->call_at || clock_ns() > deadline)
             return 0;
@@ -317,7 +317,7 @@ static int stop_kernels(struct hold *h, const struct twin_request *q, struct pai
 
     for (uint32_t i = 0; i < q->n_kernels && r == 0; i++) {
         struct pair *pair = pair_find(pairs, q->owner, q->kernels[i]);
-        struct subject who = {.inside = q->kernels[i], .dir = -1};
+        struct inspected who = {.inside = q->kernels[i], .dir = -1};
         struct held *p;
 
         if (!pair) {
@@ -331,13 +331,13 @@ static int stop_kernels(struct hold *h, const struct twin_request *q, struct pai
         who.pid = pair->k;
         if (held_find(h, pair->k))
             return err_set(e, SG_ERR_INVALID, -EINVAL, "kernel %d is named twice", q->kernels[i]);
-        if (sight_open(pair->k, &who.dir) < 0)
+        if (procfs_open(pair->k, &who.dir) < 0)
             return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", q->kernels[i]);
         p = held_new(h, &who);
         p->kernel = xcalloc(1, sizeof *p->kernel);
         p->kernel->pair = pair;
         r = stop_kernel(p, f, e);
-        if (r == 0 && sight_status(who.dir, &p->subject.status) < 0)
+        if (r == 0 && procfs_status(who.dir, &p->inspected.status) < 0)
             r = err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", q->kernels[i]);
     }
     return r;
@@ -373,33 +373,33 @@ static int look_at_named(struct hold *h, struct held *p, struct findings *f)
     judge_kernel(p, f);
     if (f->n_in_the_way > before)
         return 0;
-    r = look_at_kernel(&h->scene, &p->subject, f, &k->luggage, &k->shared);
-    luggage_visit_own(&k->luggage, &p->visit);
+    r = look_at_kernel(&h->view, &p->inspected, f, &k->open_files, &k->shared);
+    open_files_calls_own(&k->open_files, &p->remote_calls);
     return r;
 }
 
 static int look_at_unnamed(struct hold *h, struct held *p, struct findings *f)
 {
     AUTO(free_p) char *cwd = NULL;
-    int r = look_at_other(&h->scene, &p->subject, f, &cwd);
+    int r = look_at_other(&h->view, &p->inspected, f, &cwd);
 
     if (cwd)
-        luggage_visit_cwd(cwd, &p->visit);
+        open_files_calls_cwd(cwd, &p->remote_calls);
     return r;
 }
 
 static int look_at_all(struct hold *h, struct findings *f, struct sg_error *e)
 {
-    h->scene.deadline_ns = clock_ns() + LOOK_NS;
-    for (struct held *p = h->all; p && clock_ns() < h->scene.deadline_ns; p = p->next) {
+    h->view.deadline_ns = clock_ns() + LOOK_NS;
+    for (struct held *p = h->all; p && clock_ns() < h->view.deadline_ns; p = p->next) {
         if (p->n_threads == 0 && p->kernel && f->n_in_the_way == 0)
-            return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", p->subject.inside);
+            return err_set(e, SG_ERR_GONE, -ESRCH, "kernel %d has ended", p->inspected.inside);
         if (p->n_threads == 0)
             continue;
         if ((p->kernel ? look_at_named(h, p, f) : look_at_unnamed(h, p, f)) < 0)
             blame(p, f, "process", "it cannot be looked at", "end the process, or try again");
     }
-    if (clock_ns() >= h->scene.deadline_ns && f->n_in_the_way == 0)
+    if (clock_ns() >= h->view.deadline_ns && f->n_in_the_way == 0)
         findings_in_the_way(f, &(struct findings_who){.dir = -1},
                             &(struct finding){.what = "restless",
                                               .holds = "more than can be looked at in a second",
@@ -410,7 +410,8 @@ static int look_at_all(struct hold *h, struct findings *f, struct sg_error *e)
     return 0;
 }
 
-int hold_copy(struct hold *h, int door, struct mould *m, uint64_t *ret_memory, struct sg_error *e)
+int hold_copy(struct hold *h, int door, struct frozen_kernels *m, uint64_t *ret_memory,
+              struct sg_error *e)
 {
     int r = 0;
 
@@ -418,18 +419,18 @@ int hold_copy(struct hold *h, int door, struct mould *m, uint64_t *ret_memory, s
         struct held_kernel *k = p->kernel;
         if (!k)
             continue;
-        struct mould_spec spec = {.h = k->pair->h,
-                                  .k = &p->subject,
-                                  .state = &k->state,
-                                  .call_at = k->call_at,
-                                  .tid = k->pair->tid,
-                                  .luggage = &k->luggage,
-                                  .shared = &k->shared,
-                                  .door = door};
-        r = mould_add(m, &spec, e);
+        struct frozen_kernels_spec spec = {.h = k->pair->h,
+                                           .k = &p->inspected,
+                                           .state = &k->state,
+                                           .call_at = k->call_at,
+                                           .tid = k->pair->tid,
+                                           .open_files = &k->open_files,
+                                           .shared = &k->shared,
+                                           .door = door};
+        r = frozen_kernels_add(m, &spec, e);
         if (r == -ESRCH)
             k->pair->h = 0;
-        *ret_memory += p->subject.status.rss_bytes;
+        *ret_memory += p->inspected.status.rss_bytes;
         kernel_done(p);
     }
     return r;
@@ -444,13 +445,13 @@ static int hold_new(const struct twin_request *q, const int *fds, struct hold **
     int root = fcntl(fds[TWIN_H_ROOT], F_DUPFD_CLOEXEC, 0), r;
 
     *h = (struct hold){.owner = q->owner,
-                       .mould = q->mould,
+                       .frozen_kernels = q->frozen_kernels,
                        .since_ns = clock_ns(),
                        .deadline_ns = clock_ns() + TWIN_HELD_MS * 1000000ull,
                        .members = fcntl(fds[TWIN_H_MEMBERS], F_DUPFD_CLOEXEC, 0),
-                       .scene.root = -1};
-    r = root < 0 || h->members < 0 ? -errno : scene_learn(root, &h->scene);
-    h->scene.root = root;
+                       .view.root = -1};
+    r = root < 0 || h->members < 0 ? -errno : view_learn(root, &h->view);
+    h->view.root = root;
     if (r < 0) {
         hold_free(h);
         return err_set(e, SG_ERR_INTERNAL, r, "look at a sandbox: %s", strerror(-r));
@@ -486,12 +487,12 @@ int hold_end(struct hold *h, bool moved, struct sg_error *e)
     for (struct held *p = h->all; p; p = p->next) {
         struct sg_error one = {0};
         int r1 = 0;
-        if (moved && p->visit.n > 0 && p->n_threads > 0)
-            r1 = visit_make(p->threads[0], &p->visit, &one);
+        if (moved && p->remote_calls.n > 0 && p->n_threads > 0)
+            r1 = remote_calls_make(p->threads[0], &p->remote_calls, &one);
         let_go(p);
         if (r1 < 0 && r == 0)
             r = err_set(e, SG_ERR_LIMIT, -EBUSY, "process %d keeps old files: %.150s",
-                        p->subject.inside, one.message);
+                        p->inspected.inside, one.message);
     }
     hold_free(h);
     return r;

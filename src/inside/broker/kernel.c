@@ -36,7 +36,7 @@ static int run_tables(const struct source *s, struct kernel *k, struct sg_error 
 static int let_go(const struct source *s, const struct kernel *k, struct sg_error *e)
 {
     struct cpu_call unmap = {.nr = SYS_munmap,
-                             .args = {(int64_t)s->page, (int64_t)tables_bytes(s->visit)}};
+                             .args = {(int64_t)s->page, (int64_t)tables_bytes(s->remote_calls)}};
     struct cpu_state state = s->state;
     int64_t said = 0;
     int r = tracee_call(k->k, &s->state, s->call_at, &unmap, &said, e);

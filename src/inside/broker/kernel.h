@@ -1,4 +1,5 @@
-/* Making a kernel: a pair (H, K) from a held zygote or from a mould, as twin.h tells it. */
+/* Making a kernel: a pair (H, K) from a held zygote or from a set of frozen kernels, as twin.h
+ * tells it. */
 #pragma once
 
 #include "inside/broker/zygote.h"

@@ -21,28 +21,28 @@ static const char *const shown_at[] = {"usr/local", "dev/shm"};
 static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
                                       "/dev/urandom"};
 
-int scene_learn(int root, struct scene *ret)
+int view_learn(int root, struct view *ret)
 {
-    struct sight_at at;
+    struct procfs_process at;
     int r;
 
-    *ret = (struct scene){.root = root, .deadline_ns = UINT64_MAX};
-    r = sight_at(root, "", AT_EMPTY_PATH, &ret->at);
+    *ret = (struct view){.root = root, .deadline_ns = UINT64_MAX};
+    r = procfs_process(root, "", AT_EMPTY_PATH, &ret->at);
     if (r == 0 && ret->at.mount == 0)
         r = -ENOSYS;
     ret->mounts[0] = ret->at.mount;
     for (size_t i = 0; i < ARRAY_SIZE(shown_at) && r == 0; i++)
-        if (sight_at(root, shown_at[i], AT_SYMLINK_NOFOLLOW, &at) == 0)
+        if (procfs_process(root, shown_at[i], AT_SYMLINK_NOFOLLOW, &at) == 0)
             ret->mounts[i + 1] = at.mount;
     return r;
 }
 
-static bool is_late(const struct scene *s)
+static bool is_late(const struct view *s)
 {
     return clock_ns() > s->deadline_ns;
 }
 
-static bool is_own(const struct scene *s, const struct sight_at *at)
+static bool is_own(const struct view *s, const struct procfs_process *at)
 {
     for (size_t i = 0; i < ARRAY_SIZE(s->mounts); i++)
         if (at->mount == s->mounts[i])
@@ -52,13 +52,13 @@ static bool is_own(const struct scene *s, const struct sight_at *at)
 
 /* Opens as the process itself could, and says whether that is still the same file. The path is the
  * kernel's, so no link is in it unless somebody has put it there since. */
-static bool found_again(const struct scene *s, const struct sight_status *as, const char *path,
-                        int flags, const struct sight_at *at)
+static bool found_again(const struct view *s, const struct procfs_status *as, const char *path,
+                        int flags, const struct procfs_process *at)
 {
     struct open_how how = {.flags = (uint64_t)(flags & ~(O_CREAT | O_EXCL | O_TRUNC)) | O_CLOEXEC |
                                     O_NONBLOCK | O_NOCTTY,
                            .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS};
-    struct sight_at there;
+    struct procfs_process there;
     bool same;
     int fd;
 
@@ -69,7 +69,7 @@ static bool found_again(const struct scene *s, const struct sight_status *as, co
     setfsgid(as->gid);
     setfsuid(as->uid);
     fd = sys_openat2(s->root, path, &how);
-    same = fd >= 0 && sight_at(fd, "", AT_EMPTY_PATH, &there) == 0 && sight_same(&there, at);
+    same = fd >= 0 && procfs_process(fd, "", AT_EMPTY_PATH, &there) == 0 && procfs_same(&there, at);
     if (same && S_ISDIR(at->mode))
         same = syscall(SYS_faccessat2, fd, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
     setfsuid(0);
@@ -80,18 +80,18 @@ static bool found_again(const struct scene *s, const struct sight_status *as, co
 
 /* ---- what anybody may have ------------------------------------------------------------------- */
 
-static void in_the_way(const struct subject *who, struct findings *f, const char *what,
+static void in_the_way(const struct inspected *who, struct findings *f, const char *what,
                        const char *holds, const char *remedy)
 {
     findings_in_the_way(f, &(struct findings_who){.dir = who->dir, .inside = who->inside},
                         &(struct finding){.what = what, .holds = holds, .remedy = remedy});
 }
 
-static void look_at_itself(const struct scene *s, const struct subject *who, struct findings *f)
+static void look_at_itself(const struct view *s, const struct inspected *who, struct findings *f)
 {
-    struct sight_at root;
+    struct procfs_process root;
 
-    if (sight_at(who->dir, "root", 0, &root) < 0 || !sight_same(&root, &s->at))
+    if (procfs_process(who->dir, "root", 0, &root) < 0 || !procfs_same(&root, &s->at))
         in_the_way(who, f, "process", "a root directory of its own", "end the process");
     if (who->status.filters > 1)
         in_the_way(who, f, "process", "a system-call filter of its own", "end the process");
@@ -99,7 +99,7 @@ static void look_at_itself(const struct scene *s, const struct subject *who, str
 
 /* The kernel makes no files read-only of which one is deleted and still used. An overlay counts the
  * names of a file below it, which stay when it is deleted, so its link tells too. */
-static bool is_deleted(const struct sight_at *at, const char *path)
+static bool is_deleted(const struct procfs_process *at, const char *path)
 {
     static const char mark[] = " (deleted)";
     size_t len = strlen(path), n = sizeof mark - 1;
@@ -107,12 +107,13 @@ static bool is_deleted(const struct sight_at *at, const char *path)
     return at->nlink == 0 || (len > n && strcmp(path + len - n, mark) == 0);
 }
 
-static char *look_at_directory(const struct scene *s, const struct subject *who, struct findings *f)
+static char *look_at_directory(const struct view *s, const struct inspected *who,
+                               struct findings *f)
 {
-    char path[SIGHT_PATH_MAX];
-    struct sight_at at;
+    char path[PROCFS_PATH_MAX];
+    struct procfs_process at;
 
-    if (sight_at(who->dir, "cwd", 0, &at) < 0 || sight_link(who->dir, "cwd", path) < 0)
+    if (procfs_process(who->dir, "cwd", 0, &at) < 0 || procfs_link(who->dir, "cwd", path) < 0)
         return NULL;
     if (is_own(s, &at) && is_deleted(&at, path))
         in_the_way(who, f, "file", path, "change to a directory that exists");
@@ -122,28 +123,28 @@ static char *look_at_directory(const struct scene *s, const struct subject *who,
 /* A descriptor of the sandbox's files. */
 struct opening {
     int fd;
-    struct sight_at at;
-    struct sight_fd info;
-    char path[SIGHT_PATH_MAX]; /* "": too long, or none */
+    struct procfs_process at;
+    struct procfs_fd info;
+    char path[PROCFS_PATH_MAX]; /* "": too long, or none */
 };
 
-static int open_find(const struct subject *who, struct opening *ret)
+static int open_find(const struct inspected *who, struct opening *ret)
 {
     char which[24];
 
     snprintf(which, sizeof which, "fd/%d", ret->fd);
     ret->path[0] = '\0';
-    return sight_at(who->dir, which, 0, &ret->at);
+    return procfs_process(who->dir, which, 0, &ret->at);
 }
 
-static int open_look(const struct subject *who, struct opening *ret)
+static int open_look(const struct inspected *who, struct opening *ret)
 {
     char which[24];
 
     snprintf(which, sizeof which, "fd/%d", ret->fd);
-    if (sight_link(who->dir, which, ret->path) < 0)
+    if (procfs_link(who->dir, which, ret->path) < 0)
         ret->path[0] = '\0';
-    return sight_fd(who->dir, ret->fd, &ret->info);
+    return procfs_fd(who->dir, ret->fd, &ret->info);
 }
 
 static bool is_writable(const struct opening *o)
@@ -156,11 +157,11 @@ static bool is_stored(const struct opening *o)
     return S_ISREG(o->at.mode) || S_ISDIR(o->at.mode);
 }
 
-static int look_at_files(const struct scene *s, const struct subject *who, struct findings *f)
+static int look_at_files(const struct view *s, const struct inspected *who, struct findings *f)
 {
     AUTO(free_p) int *fds = NULL;
     size_t n = 0;
-    int r = sight_fds(who->dir, &fds, &n);
+    int r = procfs_fds(who->dir, &fds, &n);
     struct opening o;
 
     for (size_t i = 0; i < n && r == 0; i++) {
@@ -188,8 +189,8 @@ static bool is_file(const struct mapping *m)
 }
 
 struct mapping_look {
-    const struct scene *scene;
-    const struct subject *who;
+    const struct view *view;
+    const struct inspected *who;
     struct findings *f;
     struct look_shared *shared; /* of a kernel */
 };
@@ -198,17 +199,17 @@ static int other_maps(const struct mapping *m, void *arg)
 {
     struct mapping_look *l = arg;
 
-    if (is_late(l->scene))
+    if (is_late(l->view))
         return -ETIMEDOUT;
     if (m->shared && m->writable && is_file(m))
         in_the_way(l->who, l->f, "mapping", m->name, "unmap the file, or end the process");
     return 0;
 }
 
-int look_at_other(const struct scene *s, const struct subject *who, struct findings *f,
+int look_at_other(const struct view *s, const struct inspected *who, struct findings *f,
                   char **ret_cwd)
 {
-    struct mapping_look l = {.scene = s, .who = who, .f = f};
+    struct mapping_look l = {.view = s, .who = who, .f = f};
     int r;
 
     look_at_itself(s, who, f);
@@ -227,7 +228,7 @@ static int kernel_maps(const struct mapping *m, void *arg)
     struct mapping_look *l = arg;
     struct look_shared *s = l->shared;
 
-    if (is_late(l->scene))
+    if (is_late(l->view))
         return -ETIMEDOUT;
     if (m->memory) {
         in_the_way(l->who, l->f, "mapping", m->name,
@@ -247,10 +248,10 @@ static int kernel_maps(const struct mapping *m, void *arg)
     return s->bytes > LOOK_SHARED_BYTES_MAX;
 }
 
-static int look_at_memory(const struct scene *s, const struct subject *who, struct findings *f,
+static int look_at_memory(const struct view *s, const struct inspected *who, struct findings *f,
                           struct look_shared *ret)
 {
-    struct mapping_look l = {.scene = s, .who = who, .f = f, .shared = ret};
+    struct mapping_look l = {.view = s, .who = who, .f = f, .shared = ret};
     int r = mapping_each(who->dir, kernel_maps, &l);
 
     if (r == 1)
@@ -259,25 +260,26 @@ static int look_at_memory(const struct scene *s, const struct subject *who, stru
     return r < 0 ? r : 0;
 }
 
-static bool same_opening(const struct subject *who, int a, int b)
+static bool same_opening(const struct inspected *who, int a, int b)
 {
     return syscall(SYS_kcmp, who->pid, who->pid, KCMP_FILE, a, b) == 0;
 }
 
 /* Of 0 to 3 the one that is the same opening, or -1. */
-static int same_as_first(const struct subject *who, const struct sight_at *first,
+static int same_as_first(const struct inspected *who, const struct procfs_process *first,
                          const struct opening *o)
 {
-    for (int fd = 0; fd < LUGGAGE_FIRST; fd++)
-        if (sight_same(&first[fd], &o->at) && same_opening(who, fd, o->fd))
+    for (int fd = 0; fd < OPEN_FILES_FIRST; fd++)
+        if (procfs_same(&first[fd], &o->at) && same_opening(who, fd, o->fd))
             return fd;
     return -1;
 }
 
-static int same_as_file(const struct subject *who, const struct luggage *l, const struct opening *o)
+static int same_as_file(const struct inspected *who, const struct open_files *l,
+                        const struct opening *o)
 {
     for (size_t i = 0; i < l->n; i++) {
-        const struct luggage_item *item = &l->items[i];
+        const struct open_file *item = &l->items[i];
         if (item->same < 0 && ((item->flags ^ o->info.flags) & ~O_CLOEXEC) == 0 &&
             strcmp(item->path, o->path) == 0 && same_opening(who, item->fd, o->fd))
             return item->fd;
@@ -296,7 +298,7 @@ static bool is_plain_device(const struct opening *o)
 static void drop(struct findings *f, const struct opening *o)
 {
     const char *name = o->path, *kind = NULL;
-    char text[SIGHT_PATH_MAX + 32];
+    char text[PROCFS_PATH_MAX + 32];
 
     if (S_ISSOCK(o->at.mode))
         kind = "socket";
@@ -315,12 +317,12 @@ static void drop(struct findings *f, const struct opening *o)
     findings_dropped(f, o->fd, text);
 }
 
-static void pack(const struct scene *s, const struct subject *who, struct findings *f,
-                 struct luggage *l, const struct opening *o)
+static void pack(const struct view *s, const struct inspected *who, struct findings *f,
+                 struct open_files *l, const struct opening *o)
 {
     bool own = is_stored(o) && is_own(s, &o->at);
     bool in_proc = strncmp(o->path, "/proc/", 6) == 0;
-    struct luggage_item item = {.fd = o->fd, .same = -1, .flags = o->info.flags};
+    struct open_file item = {.fd = o->fd, .same = -1, .flags = o->info.flags};
 
     if (S_ISREG(o->at.mode))
         item.offset = o->info.offset;
@@ -329,7 +331,7 @@ static void pack(const struct scene *s, const struct subject *who, struct findin
     } else if ((is_stored(o) || is_plain_device(o)) && !in_proc && o->path[0] &&
                found_again(s, &who->status, o->path, o->info.flags, &o->at)) {
         item.path = xstrdup(o->path);
-        if (luggage_add(l, &item)) {
+        if (open_files_add(l, &item)) {
             findings_file(f, o->fd, o->path, item.offset);
             if (own && is_writable(o))
                 findings_written(f, o->path);
@@ -347,7 +349,7 @@ static void pack(const struct scene *s, const struct subject *who, struct findin
 }
 
 /* What a cell has put in the place of the kernel's own is replaced in a copy. */
-static int look_at_first(const struct scene *s, const struct subject *who, struct findings *f,
+static int look_at_first(const struct view *s, const struct inspected *who, struct findings *f,
                          struct opening *o)
 {
     int r = 0;
@@ -360,29 +362,30 @@ static int look_at_first(const struct scene *s, const struct subject *who, struc
     return r;
 }
 
-static int look_at_further(const struct scene *s, const struct subject *who, struct findings *f,
-                           const struct sight_at *first, struct opening *o, struct luggage *l)
+static int look_at_further(const struct view *s, const struct inspected *who, struct findings *f,
+                           const struct procfs_process *first, struct opening *o,
+                           struct open_files *l)
 {
-    struct luggage_item same = {.fd = o->fd, .same = same_as_first(who, first, o)};
-    int r = same.same < 0 ? open_look(who, o) : sight_fd(who->dir, o->fd, &o->info);
+    struct open_file same = {.fd = o->fd, .same = same_as_first(who, first, o)};
+    int r = same.same < 0 ? open_look(who, o) : procfs_fd(who->dir, o->fd, &o->info);
 
     if (r < 0)
         return r;
     same.flags = o->info.flags;
     if (same.same < 0)
         same.same = same_as_file(who, l, o);
-    if (same.same < 0 || !luggage_add(l, &same))
+    if (same.same < 0 || !open_files_add(l, &same))
         pack(s, who, f, l, o);
     return 0;
 }
 
-static int look_at_openings(const struct scene *s, const struct subject *who, struct findings *f,
-                            struct luggage *l)
+static int look_at_openings(const struct view *s, const struct inspected *who, struct findings *f,
+                            struct open_files *l)
 {
-    struct sight_at first[LUGGAGE_FIRST] = {{0}};
+    struct procfs_process first[OPEN_FILES_FIRST] = {{0}};
     AUTO(free_p) int *fds = NULL;
     size_t n = 0;
-    int r = sight_fds(who->dir, &fds, &n);
+    int r = procfs_fds(who->dir, &fds, &n);
     struct opening o;
 
     for (size_t i = 0; i < n && r == 0; i++) {
@@ -391,7 +394,7 @@ static int look_at_openings(const struct scene *s, const struct subject *who, st
         r = is_late(s) ? -ETIMEDOUT : open_find(who, &o);
         if (r < 0)
             return r;
-        if (o.fd >= LUGGAGE_FIRST) {
+        if (o.fd >= OPEN_FILES_FIRST) {
             r = look_at_further(s, who, f, first, &o, l);
             continue;
         }
@@ -401,8 +404,8 @@ static int look_at_openings(const struct scene *s, const struct subject *who, st
     return r;
 }
 
-int look_at_kernel(const struct scene *s, const struct subject *who, struct findings *f,
-                   struct luggage *ret, struct look_shared *ret_shared)
+int look_at_kernel(const struct view *s, const struct inspected *who, struct findings *f,
+                   struct open_files *ret, struct look_shared *ret_shared)
 {
     int r;
 

@@ -10,23 +10,23 @@
 #pragma once
 
 #include "inside/broker/findings.h"
-#include "inside/broker/luggage.h"
+#include "inside/broker/open_files.h"
 #include "inside/broker/mapping.h"
 
 /* The sandbox's files. */
-struct scene {
+struct view {
     int root;
-    struct sight_at at;
+    struct procfs_process at;
     uint64_t mounts[3];   /* that show them */
     uint64_t deadline_ns; /* of all the looking: who has very much open is in the way then */
 };
-int scene_learn(int root, struct scene *ret);
+int view_learn(int root, struct view *ret);
 
 /* A process of it, stopped. */
-struct subject {
+struct inspected {
     pid_t pid, inside;
     int dir; /* in /proc; -1: none */
-    struct sight_status status;
+    struct procfs_status status;
 };
 
 /* Memory that it shares with nobody outside, but that a copy would share with it. */
@@ -43,8 +43,8 @@ struct look_shared {
 
 /* A kernel that is idle. What is in the way is added to the findings; without that, *ret is what
  * its copies need. 0 or -errno. */
-int look_at_kernel(const struct scene *s, const struct subject *who, struct findings *f,
-                   struct luggage *ret, struct look_shared *ret_shared);
+int look_at_kernel(const struct view *s, const struct inspected *who, struct findings *f,
+                   struct open_files *ret, struct look_shared *ret_shared);
 /* Anybody else. *ret_cwd: the directory to be put into again, or NULL. */
-int look_at_other(const struct scene *s, const struct subject *who, struct findings *f,
+int look_at_other(const struct view *s, const struct inspected *who, struct findings *f,
                   char **ret_cwd);

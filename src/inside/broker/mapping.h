@@ -6,7 +6,7 @@
 #pragma once
 
 #include "lib/base/err.h"
-#include "inside/broker/sight.h"
+#include "inside/broker/procfs.h"
 
 struct mapping {
     uint64_t start, end;
@@ -15,7 +15,7 @@ struct mapping {
     bool writable;  /* or can become so */
     bool anonymous; /* of no file that anybody could open */
     bool memory;    /* of a file in memory that has no name, or of System V */
-    char name[SIGHT_PATH_MAX];
+    char name[PROCFS_PATH_MAX];
 };
 
 /* Calls fn for each mapping that is shared, and for private ones of memory. Its result, if not 0,

@@ -62,7 +62,7 @@ int source_copy(pid_t pid, const struct cpu_state *state, uint64_t call_at, pid_
 int source_map_page(struct source *s, struct sg_error *e)
 {
     struct cpu_call call = {.nr = SYS_mmap,
-                            .args = {0, (int64_t)tables_bytes(s->visit),
+                            .args = {0, (int64_t)tables_bytes(s->remote_calls),
                                      PROT_READ | PROT_WRITE | PROT_EXEC,
                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0}};
     int64_t at;

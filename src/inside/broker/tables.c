@@ -48,24 +48,24 @@ _Static_assert(CMSG_SPACE(sizeof(int) * (TWIN_FDS_MAX + 1)) <= sizeof((struct pa
 
 #define AT(s, member) ((int64_t)((s)->page + offsetof(struct page, member)))
 
-static size_t calls_room(const struct visit *v)
+static size_t calls_room(const struct remote_calls *v)
 {
     return K_CALLS + (v ? v->n : 0);
 }
 
-static size_t data_offset(const struct visit *v)
+static size_t data_offset(const struct remote_calls *v)
 {
     return sizeof(struct page) + calls_room(v) * sizeof(struct cpu_call);
 }
 
-static size_t bytes_used(const struct visit *v)
+static size_t bytes_used(const struct remote_calls *v)
 {
     return data_offset(v) + (v ? v->data.len : 0);
 }
 
-size_t tables_bytes(const struct visit *visit)
+size_t tables_bytes(const struct remote_calls *remote_calls)
 {
-    return (bytes_used(visit) + STACKS + PAGE - 1) / PAGE * PAGE;
+    return (bytes_used(remote_calls) + STACKS + PAGE - 1) / PAGE * PAGE;
 }
 
 /* A table under construction. One that is too long is seen by its owner: n == max. */
@@ -133,13 +133,13 @@ static void add_confinement(const struct source *s, const struct agent_user *as,
     add(l, SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0);
 }
 
-static void add_visit(struct source *s, struct list *l)
+static void add_remote_calls(struct source *s, struct list *l)
 {
-    s->visit_at = l->n;
-    if (!s->visit || l->n + s->visit->n > l->max)
+    s->remote_calls_at = l->n;
+    if (!s->remote_calls || l->n + s->remote_calls->n > l->max)
         return;
-    visit_place(s->visit, l->calls + l->n, s->page + data_offset(s->visit));
-    l->n += s->visit->n;
+    remote_calls_place(s->remote_calls, l->calls + l->n, s->page + data_offset(s->remote_calls));
+    l->n += s->remote_calls->n;
 }
 
 static void fill_k(struct source *s, struct list *l)
@@ -163,7 +163,7 @@ static void fill_k(struct source *s, struct list *l)
     add(l, SYS_dup3, received(TWIN_K_CONTROL), 3, O_CLOEXEC, 0);
     add(l, SYS_close_range, FIRST_FD, ~0U, 0, 0);
     add(l, SYS_chdir, AT(s, home), 0, 0, 0);
-    add_visit(s, l);
+    add_remote_calls(s, l);
     if (t->rseq)
         add(l, SYS_rseq, (int64_t)t->rseq, t->rseq_len, 0, t->rseq_signature);
     if (t->robust)
@@ -197,10 +197,10 @@ static void fill_data(const struct source *s, const struct seccomp_prog *filter,
 
 int tables_install(struct source *s, const struct seccomp_prog *filter, struct sg_error *e)
 {
-    size_t len = bytes_used(s->visit);
+    size_t len = bytes_used(s->remote_calls);
     AUTO(free_p) struct page *p = xcalloc(1, len);
     struct list h = {.calls = p->h, .max = H_CALLS};
-    struct list k = {.calls = p->k, .max = calls_room(s->visit)};
+    struct list k = {.calls = p->k, .max = calls_room(s->remote_calls)};
     int r;
 
     fill_data(s, filter, p);
@@ -208,8 +208,9 @@ int tables_install(struct source *s, const struct seccomp_prog *filter, struct s
     fill_k(s, &k);
     if (h.n == h.max || k.n == k.max || cpu_code_len > sizeof p->code)
         return err_set(e, SG_ERR_INTERNAL, -ENOSPC, "the tables of a kernel are too long");
-    if (s->visit)
-        memcpy((char *)p + data_offset(s->visit), s->visit->data.buf, s->visit->data.len);
+    if (s->remote_calls)
+        memcpy((char *)p + data_offset(s->remote_calls), s->remote_calls->data.buf,
+               s->remote_calls->data.len);
     r = tracee_write(s->pid, s->page, p, len);
     return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "write the tables: %s", strerror(-r)) : 0;
 }
@@ -217,7 +218,7 @@ int tables_install(struct source *s, const struct seccomp_prog *filter, struct s
 /* stack: from the end of the page. */
 static int aim(const struct source *s, pid_t pid, int64_t table, size_t stack, struct sg_error *e)
 {
-    uint64_t end = s->page + tables_bytes(s->visit);
+    uint64_t end = s->page + tables_bytes(s->remote_calls);
     int r = cpu_aim_table(pid, &s->state, (uint64_t)AT(s, code), (uint64_t)table, end - stack);
 
     return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "aim process %d: %s", pid, strerror(-r)) : 0;
@@ -257,17 +258,17 @@ static int check(const char *whose, const struct cpu_call *calls, size_t n, stru
 
 static int check_k(const struct source *s, const struct cpu_call *k, struct sg_error *e)
 {
-    size_t from = s->visit_at, n = s->visit ? s->visit->n : 0;
+    size_t from = s->remote_calls_at, n = s->remote_calls ? s->remote_calls->n : 0;
     int r = check("itself", k, from, e);
 
     if (r == 0 && n > 0)
-        r = err_wrap(e, visit_check(s->visit, k + from, e), "making a kernel");
+        r = err_wrap(e, remote_calls_check(s->remote_calls, k + from, e), "making a kernel");
     return r < 0 ? r : check("itself, at its end,", k + from + n, SIZE_MAX, e);
 }
 
 int tables_check(const struct source *s, pid_t h, pid_t *ret_pid, struct sg_error *e)
 {
-    size_t n = H_CALLS + calls_room(s->visit);
+    size_t n = H_CALLS + calls_room(s->remote_calls);
     AUTO(free_p) struct cpu_call *seen = xcalloc(n, sizeof *seen);
     int r = tracee_read(h, (uint64_t)AT(s, h), seen, n * sizeof *seen);
 

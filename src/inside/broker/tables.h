@@ -8,7 +8,7 @@
 #include "inside/broker/twin.h"
 
 /* visit: as in struct source. */
-size_t tables_bytes(const struct visit *visit);
+size_t tables_bytes(const struct remote_calls *remote_calls);
 
 /* Into the stopped source, at its page. */
 int tables_install(struct source *s, const struct seccomp_prog *filter, struct sg_error *e);

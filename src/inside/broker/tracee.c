@@ -78,7 +78,7 @@ int tracee_stop_by(pid_t pid, uint64_t deadline_ns)
     }
 }
 
-int tracee_visit(pid_t pid)
+int tracee_remote_calls(pid_t pid)
 {
     if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) < 0 || ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) < 0)
         return -errno;

@@ -12,7 +12,7 @@
 int tracee_seize(pid_t pid, struct sg_error *e);
 /* Takes hold of a thread that is not ours, and asks it to stop. It is not changed by that, and goes
  * on if we die. 0 or -errno. */
-int tracee_visit(pid_t pid);
+int tracee_remote_calls(pid_t pid);
 /* ... and waits until it has. -ESRCH: it is dead, and reaped; -ETIMEDOUT. */
 int tracee_stop_by(pid_t pid, uint64_t deadline_ns);
 /* Stops it wherever it is. */

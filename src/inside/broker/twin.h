@@ -44,7 +44,7 @@
  * what K has open belongs to a sandbox whose files are about to be frozen (docs/internals/fork.md):
  *
  *   TWIN_HOLD + TWIN_HOLD_FDS ->     stops all that runs in the sandbox, looks at it, and copies
- * the H of each kernel that is named: a *mould*, stopped at birth
+ * the H of each kernel that is named: a *set of frozen kernels*, stopped at birth
  *                                 <- TWIN_STILL, with TWIN_TELL: it stands still, nothing is in the
  *                                    way, and copying begins. It stands still also if that fails.
  *                                    The second of TWIN_HELD_FDS
@@ -56,17 +56,18 @@
  *                                    there; it goes on
  *                                 <- TWIN_GO. -EBUSY: somebody could not be taken along, and still
  *                                    has what it had; -ETIMEDOUT: it had gone on by itself
- *   TWIN_KERNEL with `mould`, `was`  as from the zygote, with K's registers, directory and open
- *                                    files
- *   TWIN_DROP ->                     ends a mould; not answered
+ *   TWIN_KERNEL with `set of frozen kernels`, `was`  as from the zygote, with K's registers,
+ * directory and open files TWIN_DROP ->                     ends a set of frozen kernels; not
+ * answered
  *                                 <- TWIN_LOST, seq 0: one has ended (its memory was needed)
  *
  *   TWIN_BEAT ->                  <- TWIN_BEAT: it is alive (warden/processes/heartbeat.h)
  *
- * What is not told to go on in TWIN_HELD_MS goes on by itself, and its mould ends. A call is made
- * in H, in memory that K's threads could write: it is checked at the call's entry that it is the
- * clone that was meant, or H dies, and K can no longer be copied. In a mould nobody else runs, so
- * what is checked there stays true. Any doubt ends the copy, never what it is copied from.
+ * What is not told to go on in TWIN_HELD_MS goes on by itself, and its set of frozen kernels ends.
+ * A call is made in H, in memory that K's threads could write: it is checked at the call's entry
+ * that it is the clone that was meant, or H dies, and K can no longer be copied. In a set of frozen
+ * kernels nobody else runs, so what is checked there stays true. Any doubt ends the copy, never
+ * what it is copied from.
  *
  * The report is JSON, for the front: {"kernels": [{"pid", "files": [{"fd", "path", "offset"}],
  * "dropped": [{"fd", "what"}]}], "inTheWay": [{"pid", "command", "what", "holds", "remedy"}],
@@ -99,7 +100,8 @@ enum {
 enum {
     TWIN_H_MEMBERS, /* cgroup.procs of the sandbox's group, to be read */
     TWIN_H_ROOT,    /* its root directory, as it was before TWIN_MOVED */
-    TWIN_HOLD_FDS   /* then, with TWIN_KEEP, the door of a memory group that moulds are to be in */
+    TWIN_HOLD_FDS   /* then, with TWIN_KEEP, the door of a memory group that sets of frozen kernels
+                       are to be in */
 };
 #define TWIN_DOORS_MAX 6 /* the first is that of the memory group */
 #define TWIN_FDS_MAX   (TWIN_KERNEL_FDS + TWIN_DOORS_MAX)
@@ -117,7 +119,8 @@ enum twin_op {
 };
 
 /* flags */
-#define TWIN_LAST  1u /* KERNEL: the mould itself becomes the kernel's H; it is none any more */
+#define TWIN_LAST \
+    1u /* KERNEL: the set of frozen kernels itself becomes the kernel's H; it is none any more */
 #define TWIN_MOVED 2u /* GO */
 #define TWIN_KEEP  4u /* HOLD */
 #define TWIN_TELL  8u /* HOLD: answered by TWIN_STILL first */
@@ -140,8 +143,9 @@ struct twin_request {
     uint32_t pids;       /* KERNEL: as for every process inside (stage/confine.h) */
     uint64_t disk_bytes; /* KERNEL */
     uint64_t owner;      /* KERNEL, HOLD, GO: the sandbox, as the provider counts them */
-    uint64_t mould;      /* HOLD: what to call what it makes; KERNEL: 0, or from which; DROP */
-    int32_t was;         /* KERNEL with a mould: the kernel of it, as it was called inside */
+    uint64_t frozen_kernels; /* HOLD: what to call what it makes; KERNEL: 0, or from which; DROP */
+    int32_t
+        was; /* KERNEL with a set of frozen kernels: the kernel of it, as it was called inside */
     uint32_t flags;
     uint32_t n_kernels; /* HOLD: of the sandbox, by their pids inside */
     int32_t kernels[TWIN_KERNELS_MAX];
@@ -150,14 +154,14 @@ struct twin_request {
 
 struct twin_reply {
     uint32_t magic, op;
-    uint64_t seq;   /* of the request; 0: a zygote that was ready has died */
-    int32_t code;   /* 0; descriptors: KERNEL two, BEGUN one; HOLD, also with -EBUSY: a memfd, the
-                     * report, then a pidfd for each of `kernels` */
-    int32_t kind;   /* enum sg_error_kind */
-    int32_t pid;    /* of K, as seen inside */
-    uint64_t mould; /* HOLD, LOST */
-    uint32_t kept;  /* HOLD: as asked for */
-    uint32_t n_kernels; /* HOLD: that it has */
+    uint64_t seq; /* of the request; 0: a zygote that was ready has died */
+    int32_t code; /* 0; descriptors: KERNEL two, BEGUN one; HOLD, also with -EBUSY: a memfd, the
+                   * report, then a pidfd for each of `kernels` */
+    int32_t kind; /* enum sg_error_kind */
+    int32_t pid;  /* of K, as seen inside */
+    uint64_t frozen_kernels; /* HOLD, LOST */
+    uint32_t kept;           /* HOLD: as asked for */
+    uint32_t n_kernels;      /* HOLD: that it has */
     int32_t kernels[TWIN_KERNELS_MAX];
     uint64_t memory_bytes; /* HOLD: of its kernels, at first shared with what they are copies of */
     uint32_t held_usec;    /* GO: how long it stood still */

@@ -16,7 +16,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/base/sys.h"
-#include "inside/broker/sight.h"
+#include "inside/broker/procfs.h"
 #include "inside/broker/tables.h"
 #include "inside/broker/tracee.h"
 
@@ -276,7 +276,7 @@ static void learn_thread(struct zygote *z)
 static int check_threads(const struct zygote *z, struct sg_error *e)
 {
     AUTO(close_p) int dir = -1;
-    size_t n = sight_open(z->source.pid, &dir) < 0 ? 0 : sight_count_threads(dir);
+    size_t n = procfs_open(z->source.pid, &dir) < 0 ? 0 : procfs_count_threads(dir);
 
     if (n <= 1)
         return 0;

@@ -11,7 +11,7 @@
 
 #include "lib/base/fd.h"
 #include "lib/base/sys.h"
-#include "inside/stage/layers.h"
+#include "inside/stage/defences.h"
 
 #define CAP(c)    (UINT64_C(1) << (c))
 #define KEEP_HARD RLIM_INFINITY
@@ -166,7 +166,7 @@ static int limit_caps(const struct agent_config *config, struct sg_error *e)
 {
     int r;
 
-    if (LAYER_OMITTED(config->omit, LAYER_CAPS))
+    if (DEFENCE_OMITTED(config->omit, DEFENCE_CAPS))
         return 0;
     r = bound_caps(ROOT_CAPS);
     if (r < 0)
@@ -187,7 +187,7 @@ static int become(const struct agent_user *as, const struct agent_config *config
     /* Until exec this is a copy of the agent: no other process of the user may look into it. */
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
         return err_errno(e, "become undumpable");
-    if (as->uid == 0 && LAYER_OMITTED(config->omit, LAYER_CAPS))
+    if (as->uid == 0 && DEFENCE_OMITTED(config->omit, DEFENCE_CAPS))
         return 0;
     uint64_t caps = as->uid == 0 ? ROOT_CAPS : 0;
     r = caps_set(caps, caps);
@@ -199,15 +199,15 @@ int confine_process(const struct agent_user *as, const struct agent_config *conf
 {
     int r = volunteer_for_oom(e);
 
-    if (r == 0 && !LAYER_OMITTED(config->omit, LAYER_RLIMITS))
+    if (r == 0 && !DEFENCE_OMITTED(config->omit, DEFENCE_RLIMITS))
         r = limit_files(config, e);
     if (r == 0)
         r = become(as, config, e);
     if (r < 0)
         return r;
-    if (!LAYER_OMITTED(config->omit, LAYER_NNP) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+    if (!DEFENCE_OMITTED(config->omit, DEFENCE_NNP) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return err_errno(e, "set no_new_privs");
-    if (LAYER_OMITTED(config->omit, LAYER_SECCOMP))
+    if (DEFENCE_OMITTED(config->omit, DEFENCE_SECCOMP))
         return 0;
     r = seccomp_load(config->filter);
     return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "load the system-call filter: %s", strerror(-r))
@@ -229,7 +229,7 @@ static int keep_agent_caps(const struct agent_config *config, struct sg_error *e
     uint64_t effective, permitted;
     int r = caps_get(&effective, &permitted);
 
-    if (r == 0 && !LAYER_OMITTED(config->omit, LAYER_CAPS))
+    if (r == 0 && !DEFENCE_OMITTED(config->omit, DEFENCE_CAPS))
         permitted &= AGENT_CAPS;
     if (r == 0)
         r = caps_set(permitted, permitted);
@@ -239,7 +239,7 @@ static int keep_agent_caps(const struct agent_config *config, struct sg_error *e
 
 int confine_agent(const struct agent_config *config, struct sg_error *e)
 {
-    bool as_root = LAYER_OMITTED(config->omit, LAYER_AGENT);
+    bool as_root = DEFENCE_OMITTED(config->omit, DEFENCE_AGENT);
     struct confine_limit files;
     int r = bounded_limit(RLIMIT_NOFILE, AGENT_FILES, KEEP_HARD, &files);
 
@@ -247,7 +247,7 @@ int confine_agent(const struct agent_config *config, struct sg_error *e)
         r = -errno;
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "prepare the agent: %s", strerror(-r));
-    if (!LAYER_OMITTED(config->omit, LAYER_RLIMITS))
+    if (!DEFENCE_OMITTED(config->omit, DEFENCE_RLIMITS))
         r = limit_resources(config, e);
     if (r == 0)
         r = limit_caps(config, e);

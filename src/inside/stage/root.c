@@ -23,7 +23,7 @@
 #include "lib/base/err.h"
 #include "lib/base/fd.h"
 #include "lib/base/sys.h"
-#include "inside/stage/layers.h"
+#include "inside/stage/defences.h"
 #include "inside/stage/places.h"
 #include "inside/stage/stage.h"
 
@@ -215,11 +215,11 @@ static int mount_proc(unsigned omit, struct sg_error *e)
 
     if (mount("proc", ASIDE "/proc", "proc", PROC_FLAGS, NULL) < 0)
         return err_errno(e, "mount /proc");
-    if (!LAYER_OMITTED(omit, LAYER_NESTED_NS))
+    if (!DEFENCE_OMITTED(omit, DEFENCE_NESTED_NS))
         r = forbid_nested_namespaces(e);
-    if (r == 0 && !LAYER_OMITTED(omit, LAYER_UIDS))
+    if (r == 0 && !DEFENCE_OMITTED(omit, DEFENCE_UIDS))
         r = share_inotify(e);
-    if (r < 0 || LAYER_OMITTED(omit, LAYER_PROC_MASK))
+    if (r < 0 || DEFENCE_OMITTED(omit, DEFENCE_PROC_MASK))
         return r;
     r = mask(masked_files, ARRAY_SIZE(masked_files), "/mask/file", e);
     if (r == 0)
@@ -304,7 +304,7 @@ static int leave_old_root(unsigned omit, struct sg_error *e)
 {
     if (chdir("/new") < 0)
         return err_errno(e, "enter the new root");
-    if (LAYER_OMITTED(omit, LAYER_PIVOT)) {
+    if (DEFENCE_OMITTED(omit, DEFENCE_PIVOT)) {
         if (mkdir("oldroot", 0755) < 0 || sys_pivot_root(".", "oldroot") < 0 || chdir("/") < 0)
             return err_errno(e, "pivot_root");
         return 0;

@@ -18,7 +18,7 @@
 #include "lib/base/err.h"
 #include "lib/base/fd.h"
 #include "lib/base/sys.h"
-#include "inside/stage/layers.h"
+#include "inside/stage/defences.h"
 #include "inside/stage/stage.h"
 
 /* In a child of the holder, because whoever makes a network namespace stays in it. */
@@ -184,7 +184,7 @@ static bool serve_one(int procfd)
         close(in[i]);
     for (size_t i = 0; i < 2; i++)
         close_p(&out[i]);
-    if (q.last || LAYER_OMITTED(q.omit, LAYER_NETNS))
+    if (q.last || DEFENCE_OMITTED(q.omit, DEFENCE_NETNS))
         return true;
     /* Ready for the next one while this one starts. */
     root_learn();

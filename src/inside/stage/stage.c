@@ -14,7 +14,7 @@
 #include "lib/base/fd.h"
 #include "lib/base/sys.h"
 #include "inside/stage/confine.h"
-#include "inside/stage/layers.h"
+#include "inside/stage/defences.h"
 #include "inside/stage/stage.h"
 
 #define CHANNEL_FD 3

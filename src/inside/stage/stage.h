@@ -43,7 +43,7 @@
 struct spawn_request {
     uint32_t magic;
     uint32_t first_id;  /* of the sandbox's 65,536 ids, counted in F */
-    uint32_t omit;      /* control builds: see layers.h */
+    uint32_t omit;      /* control builds: see defences.h */
     uint32_t n_cgroups; /* descriptors to write "0" to, after the channel's */
     uint32_t last;      /* no other will follow: no need to be ready for it */
 };

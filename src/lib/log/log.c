@@ -99,7 +99,7 @@ static void tell_suppressed(uint64_t n)
              (unsigned long long)n, n == 1 ? "" : "s");
     write_record(&(struct log_record){.ms = clock_wall_ms(),
                                       .level = LEVEL_WARN,
-                                      .about.layer = LAYER_INFRASTRUCTURE,
+                                      .about.fault = FAULT_INFRASTRUCTURE,
                                       .message = text});
 }
 
@@ -131,17 +131,16 @@ void log_line(enum settings_level level, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    write_line(level, &(struct log_about){.layer = LAYER_INFRASTRUCTURE}, fmt, ap);
+    write_line(level, &(struct log_about){.fault = FAULT_INFRASTRUCTURE}, fmt, ap);
     va_end(ap);
 }
 
-void log_sandbox(enum settings_level level, enum log_layer layer, const char *id, const char *fmt,
-                 ...)
+void log_sandbox(enum settings_level level, enum fault fault, const char *id, const char *fmt, ...)
 {
     va_list ap;
 
     va_start(ap, fmt);
-    write_line(level, &(struct log_about){.layer = layer, .sandbox = id}, fmt, ap);
+    write_line(level, &(struct log_about){.fault = fault, .sandbox_id = id}, fmt, ap);
     va_end(ap);
 }
 

@@ -1,12 +1,12 @@
 /* The server's log: one line an event on standard error, logfmt on a terminal and JSON elsewhere
  * (setting log), and as JSON in a file that `sandglass logs --server` reads.
  *
- *   time=2026-01-31T12:00:00.123Z level=info layer=sandbox sandbox=k3j... msg=paused
+ *   time=2026-01-31T12:00:00.123Z level=info fault=sandbox sandbox=k3j... msg=paused
  *   {"time":"2026-01-31T12:00:00.123Z","level":"info","layer":"sandbox","sandbox":"k3j...",
  *    "message":"paused"}
  *
  * Each line says whose doing it is, so that a failure of a user's code is not taken for one of the
- * server: one field, `layer`:
+ * server: one field, `fault`:
  *
  *   code            the program that a user runs inside
  *   agent           an agent that is hosted inside (acp/), or what serves the sandbox there
@@ -29,21 +29,21 @@
 #include "lib/base/err.h"
 #include "lib/settings/settings.h"
 
-enum log_layer {
-    LAYER_CODE,
-    LAYER_AGENT,
-    LAYER_SANDBOX,
-    LAYER_INFRASTRUCTURE,
-    LAYER_CLIENT,
-    LAYER_MAX_
+enum fault {
+    FAULT_CODE,
+    FAULT_AGENT,
+    FAULT_SANDBOX,
+    FAULT_INFRASTRUCTURE,
+    FAULT_CLIENT,
+    FAULT_MAX_
 };
-const char *log_layer_name(enum log_layer layer);
+const char *fault_name(enum fault fault);
 
 /* What a line is about; NULL, "" or 0: that does not apply. */
 struct log_about {
-    enum log_layer layer;
-    const char *sandbox, *tenant, *request, *trace; /* ids */
-    const char *method, *path, *peer;               /* of a request */
+    enum fault fault;
+    const char *sandbox_id, *tenant, *request, *trace; /* ids */
+    const char *method, *path, *peer;                  /* of a request */
     int status;
     uint64_t ns; /* how long it took */
 };
@@ -60,8 +60,8 @@ void log_to_inherited_file(void);
 /* About this server. */
 void log_line(enum settings_level level, const char *fmt, ...) PRINTF(2, 3);
 /* About one sandbox, and whose doing it is. */
-void log_sandbox(enum settings_level level, enum log_layer layer, const char *id, const char *fmt,
-                 ...) PRINTF(4, 5);
+void log_sandbox(enum settings_level level, enum fault fault, const char *id, const char *fmt, ...)
+    PRINTF(4, 5);
 void log_with(enum settings_level level, const struct log_about *about, const char *fmt, ...)
     PRINTF(3, 4);
 /* How many were written, and suppressed, so far, by this process. */

@@ -20,17 +20,17 @@ _Static_assert(LOG_LINE_MAX <= PIPE_BUF, "a line is one write that does not mix 
 static const char *const level_names[] = {"debug", "info", "warn", "error"};
 _Static_assert(ARRAY_SIZE(level_names) == LEVEL_MAX_, "a name for each level");
 
-static const char *const layer_names[] = {"code", "agent", "sandbox", "infrastructure", "client"};
-_Static_assert(ARRAY_SIZE(layer_names) == LAYER_MAX_, "a name for each layer");
+static const char *const fault_names[] = {"code", "agent", "sandbox", "infrastructure", "client"};
+_Static_assert(ARRAY_SIZE(fault_names) == FAULT_MAX_, "a name for each layer");
 
 const char *log_level_text(enum settings_level level)
 {
     return level_names[level];
 }
 
-const char *log_layer_name(enum log_layer layer)
+const char *fault_name(enum fault fault)
 {
-    return layer_names[layer];
+    return fault_names[fault];
 }
 
 /* ---- clean ----------------------------------------------------------------------------------- */
@@ -130,8 +130,8 @@ static void put_fields(struct form *f, const struct log_record *r)
     clock_text(r->ms, time);
     put_text(f, "time", time, WORD_MAX);
     put_text(f, "level", level_names[r->level], WORD_MAX);
-    put_text(f, "layer", layer_names[a->layer], WORD_MAX);
-    put_text(f, "sandbox", a->sandbox, WORD_MAX);
+    put_text(f, "layer", fault_names[a->fault], WORD_MAX);
+    put_text(f, "sandbox", a->sandbox_id, WORD_MAX);
     put_text(f, "tenant", a->tenant, WORD_MAX);
     put_text(f, "request", a->request, WORD_MAX);
     put_text(f, "trace", a->trace, WORD_MAX);

@@ -18,7 +18,7 @@
 #include "warden/host/child.h"
 #include "warden/host/idmap.h"
 #include "warden/host/images.h"
-#include "inside/stage/layers.h"
+#include "inside/stage/defences.h"
 #include "inside/stage/stage.h"
 #include "inside/broker/twin.h"
 
@@ -398,7 +398,7 @@ void domain_helper_ended(struct domain *d, enum domain_helper h, struct child_ex
 
 int domain_spawn_begin(struct domain *d, const struct domain_order *order, struct sg_error *e)
 {
-    bool shared_ids = LAYER_OMITTED(order->omit, LAYER_UIDS);
+    bool shared_ids = DEFENCE_OMITTED(order->omit, DEFENCE_UIDS);
     struct spawn_request q = {.magic = STAGE_MAGIC,
                               .first_id = (shared_ids ? 1 : order->index) * SLOT_IDS,
                               .omit = order->omit,

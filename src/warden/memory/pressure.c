@@ -7,9 +7,9 @@
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/log/log.h"
-#include "warden/sandboxes/moment.h"
+#include "warden/sandboxes/checkpoint.h"
 #include "warden/server.h"
-#include "warden/sandboxes/ward.h"
+#include "warden/sandboxes/tenant_pool.h"
 #include "warden/host/cgroup_place.h"
 
 #define CALM_NS   1000000000ull
@@ -90,9 +90,9 @@ static void act(struct server *s)
 {
     s->budget.closed = s->pressure.state >= PRESSURE_CREATES;
     if (s->pressure.state >= PRESSURE_POOLS)
-        s->pressure.pools += wards_let_go(s);
+        s->pressure.pools += tenant_pools_let_go(s);
     for (unsigned n = 0; s->pressure.state >= PRESSURE_KERNELS && n < KERNELS_AT_ONCE; n++) {
-        if (!moments_let_go(s))
+        if (!checkpoints_let_go(s))
             break;
         s->pressure.kernels++;
     }
@@ -114,7 +114,7 @@ void pressure_look(struct server *s)
         state = pressure_judge(s->pressure.state, &r);
     s->budget.used = r.used;
     s->pressure.available = r.available;
-    wards_measure(s);
+    tenant_pools_measure(s);
     if (state != s->pressure.state)
         log_line(state > s->pressure.state ? LEVEL_WARN : LEVEL_INFO, "%s: %llu of %llu MiB free",
                  words[state], (unsigned long long)(free_of(&r) >> 20),

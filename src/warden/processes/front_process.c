@@ -5,7 +5,7 @@
 
 #include "lib/base/fd.h"
 #include "lib/log/log.h"
-#include "warden/sandboxes/guest.h"
+#include "warden/sandboxes/sandbox.h"
 #include "warden/orders.h"
 #include "warden/server.h"
 #include "warden/host/program.h"
@@ -13,7 +13,7 @@
 #define FRONT_USER "sandglass"
 #define FRONT_ID   0x0fff0000u /* without such a user: below all ids of sandboxes */
 
-static int take_order(struct server *s, struct servant *v)
+static int take_order(struct server *s, struct child_program *v)
 {
     int fds[ORDER_FDS_MAX] = {-1, -1}, r;
     size_t n_fds = ARRAY_SIZE(fds);
@@ -33,7 +33,7 @@ static int take_order(struct server *s, struct servant *v)
 
 static void beat(struct heartbeat *b)
 {
-    struct servant *v = CONTAINER_OF(b, struct servant, heart);
+    struct child_program *v = CONTAINER_OF(b, struct child_program, heart);
     struct order_answer a = {.tell = TELL_BEAT};
 
     /* One that leaves what it is told in the socket gets no more of it. */
@@ -41,21 +41,21 @@ static void beat(struct heartbeat *b)
         front_tell(v->server, &a, NULL, 0);
 }
 
-static const struct servant_kind front_kind = {
+static const struct child_program_kind front_kind = {
     .name = "front",
     .has_log = true,
-    .heart = {.process = PROCESS_FRONT, .beat = beat, .hung = servant_kill},
+    .heart = {.process = PROCESS_FRONT, .beat = beat, .hung = child_program_kill},
     .greet = orders_greet,
     .take = take_order,
-    .ended = guests_front_gone,
+    .ended = sandboxes_front_gone,
 };
 
 int front_process_init(struct server *s, const char *program, struct sg_error *e)
 {
-    struct servant *v = &s->front;
+    struct child_program *v = &s->front;
     int r;
 
-    servant_init(v, s, &front_kind);
+    child_program_init(v, s, &front_kind);
     v->program = program;
     v->dir = "front";
     r = program_user("front_user", s->settings.front_user, FRONT_USER, FRONT_ID, &v->uid, &v->gid,
@@ -69,7 +69,7 @@ void front_process_drain(struct server *s)
 {
     struct order_answer a = {.tell = TELL_DRAIN};
 
-    servant_leave(&s->front);
+    child_program_leave(&s->front);
     front_tell(s, &a, NULL, 0);
 }
 
@@ -81,7 +81,7 @@ bool ticket_valid(const struct server *s, const struct ticket *t)
 void front_tell(struct server *s, struct order_answer *a, const int *fds, size_t n_fds)
 {
     a->magic = ORDER_MAGIC;
-    servant_tell(&s->front, a, sizeof *a, fds, n_fds);
+    child_program_tell(&s->front, a, sizeof *a, fds, n_fds);
 }
 
 void front_answer(struct server *s, const struct ticket *t, struct order_answer *a, int fd)

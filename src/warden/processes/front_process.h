@@ -1,4 +1,5 @@
-/* The front: the process that speaks HTTP (a servant), and our end of the orders (wire/warden.h).
+/* The front: the process that speaks HTTP (a child program), and our end of the orders
+ * (wire/warden.h).
  *
  * A server whose first fronts all end before they are ready gives up: it has no sandbox to lose.
  * Later it goes on trying, and what runs goes on. An answer to an order of one that is gone is
@@ -6,7 +7,7 @@
 #pragma once
 
 #include "wire/warden.h"
-#include "warden/processes/servant.h"
+#include "warden/processes/child_program.h"
 
 /* Who asked, and for what. */
 struct ticket {

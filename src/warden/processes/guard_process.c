@@ -6,14 +6,14 @@
 #include "lib/base/fd.h"
 #include "wire/text_fd.h"
 #include "lib/log/log.h"
-#include "warden/sandboxes/guest.h"
+#include "warden/sandboxes/sandbox.h"
 #include "warden/server.h"
 #include "warden/host/program.h"
 
 void guard_tell(struct server *s, struct guard_message *m, const int *fds, size_t n_fds)
 {
     m->magic = GUARD_MAGIC;
-    servant_tell(&s->guard, m, sizeof *m, fds, n_fds);
+    child_program_tell(&s->guard, m, sizeof *m, fds, n_fds);
 }
 
 void guard_tell_settings(struct server *s)
@@ -59,32 +59,32 @@ static void greet(struct server *s)
 {
     guard_tell_settings(s);
     guard_meet_front(s);
-    guests_introduce_guard(s);
+    sandboxes_introduce_guard(s);
 }
 
-static int dispatch(struct server *s, struct servant *v, const struct guard_message *m)
+static int dispatch(struct server *s, struct child_program *v, const struct guard_message *m)
 {
     switch (m->what) {
     case GUARD_APPLIED:
-        guests_policy_applied(s, m);
+        sandboxes_policy_applied(s, m);
         return 0;
     case GUARD_ASK_UDP:
-        guests_ask_udp(s, m);
+        sandboxes_ask_udp(s, m);
         return 0;
     case GUARD_READY:
-        servant_ready(v);
+        child_program_ready(v);
         return 0;
     case GUARD_BEAT:
         return 0;
     case GUARD_FAILED:
-        servant_failing(v, m->message);
+        child_program_failing(v, m->message);
         return 0;
     default:
         return -EPROTO;
     }
 }
 
-static int take_message(struct server *s, struct servant *v)
+static int take_message(struct server *s, struct child_program *v)
 {
     struct guard_message m;
     size_t n_fds = 0;
@@ -106,7 +106,7 @@ static int take_message(struct server *s, struct servant *v)
 
 static void beat(struct heartbeat *b)
 {
-    struct servant *v = CONTAINER_OF(b, struct servant, heart);
+    struct child_program *v = CONTAINER_OF(b, struct child_program, heart);
     struct guard_message m = {.what = GUARD_BEAT};
 
     /* One that leaves what it is told in the socket gets no more of it. */
@@ -114,21 +114,21 @@ static void beat(struct heartbeat *b)
         guard_tell(v->server, &m, NULL, 0);
 }
 
-static const struct servant_kind guard_kind = {
+static const struct child_program_kind guard_kind = {
     .name = "guard",
     .has_log = true,
-    .heart = {.process = PROCESS_GUARD, .beat = beat, .hung = servant_kill},
+    .heart = {.process = PROCESS_GUARD, .beat = beat, .hung = child_program_kill},
     .memlock = GUARD_MEMLOCK,
     .greet = greet,
     .take = take_message,
-    .ended = guests_guard_gone,
+    .ended = sandboxes_guard_gone,
 };
 
 int guard_process_init(struct server *s, const char *program, struct sg_error *e)
 {
-    struct servant *v = &s->guard;
+    struct child_program *v = &s->guard;
 
-    servant_init(v, s, &guard_kind);
+    child_program_init(v, s, &guard_kind);
     v->program = program;
     v->dir = "guard";
     return program_user("guard_user", s->settings.guard_user, GUARD_USER, GUARD_ID, &v->uid,

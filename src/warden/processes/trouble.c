@@ -25,14 +25,15 @@ static int replace(int dir, const struct strbuf *text)
 
 void trouble_write(const struct server *s)
 {
-    const struct servant *const servants[] = {&s->front, &s->guard, &s->clerk, &s->herald};
+    const struct child_program *const child_programs[] = {&s->front, &s->guard, &s->dbworker,
+                                                          &s->exporter};
     AUTO(strbuf_done) struct strbuf text = {0};
     int r = 0;
 
     strbuf_init(&text, TROUBLE_MAX);
-    for (size_t i = 0; i < ARRAY_SIZE(servants); i++)
-        if (servants[i]->why[0])
-            strbuf_addf(&text, "%s: %s\n", servants[i]->kind->name, servants[i]->why);
+    for (size_t i = 0; i < ARRAY_SIZE(child_programs); i++)
+        if (child_programs[i]->why[0])
+            strbuf_addf(&text, "%s: %s\n", child_programs[i]->kind->name, child_programs[i]->why);
     if (text.len > 0)
         r = replace(s->state.dir, &text);
     else if (unlinkat(s->state.dir, TROUBLE_NAME, 0) < 0 && errno != ENOENT)

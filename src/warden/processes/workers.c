@@ -9,17 +9,17 @@
 #include "warden/server.h"
 #include "warden/host/program.h"
 
-#define HERALD_USER "sandglass-herald"
-#define HERALD_ID   0x0fff0002u /* without such a user: below all ids of sandboxes */
+#define EXPORTER_USER "sandglass-herald"
+#define EXPORTER_ID   0x0fff0002u /* without such a user: below all ids of sandboxes */
 
-static void tell(struct servant *v, enum worker_what what, const int *fds, size_t n_fds)
+static void tell(struct child_program *v, enum worker_what what, const int *fds, size_t n_fds)
 {
     struct worker_message m = {.magic = WORKER_MAGIC, .what = what};
 
-    servant_tell(v, &m, sizeof m, fds, n_fds);
+    child_program_tell(v, &m, sizeof m, fds, n_fds);
 }
 
-static void meet(struct server *s, struct servant *v, enum order_tell kind)
+static void meet(struct server *s, struct child_program *v, enum order_tell kind)
 {
     struct order_answer a = {.tell = kind};
     int socks[2];
@@ -38,21 +38,21 @@ static void meet(struct server *s, struct servant *v, enum order_tell kind)
 
 void workers_meet_front(struct server *s)
 {
-    meet(s, &s->clerk, TELL_CLERK);
-    meet(s, &s->herald, TELL_HERALD);
+    meet(s, &s->dbworker, TELL_DBWORKER);
+    meet(s, &s->exporter, TELL_EXPORTER);
 }
 
-static void greet_clerk(struct server *s)
+static void greet_dbworker(struct server *s)
 {
-    meet(s, &s->clerk, TELL_CLERK);
+    meet(s, &s->dbworker, TELL_DBWORKER);
 }
 
-static void greet_herald(struct server *s)
+static void greet_exporter(struct server *s)
 {
-    meet(s, &s->herald, TELL_HERALD);
+    meet(s, &s->exporter, TELL_EXPORTER);
 }
 
-static int take_message(struct server *s, struct servant *v)
+static int take_message(struct server *s, struct child_program *v)
 {
     struct worker_message m;
     size_t n_fds = 0;
@@ -66,9 +66,9 @@ static int take_message(struct server *s, struct servant *v)
         return -EPROTO;
     m.message[sizeof m.message - 1] = '\0';
     if (m.what == WORKER_READY)
-        servant_ready(v);
+        child_program_ready(v);
     if (m.what == WORKER_FAILED)
-        servant_failing(v, m.message);
+        child_program_failing(v, m.message);
     if (m.what == WORKER_FAILED && !v->kind->has_log)
         log_line(LEVEL_ERROR, "%s: %s", v->kind->name, v->why);
     return 0;
@@ -76,7 +76,7 @@ static int take_message(struct server *s, struct servant *v)
 
 static void beat(struct heartbeat *b)
 {
-    struct servant *v = CONTAINER_OF(b, struct servant, heart);
+    struct child_program *v = CONTAINER_OF(b, struct child_program, heart);
 
     if (!v->queue)
         tell(v, WORKER_BEAT, NULL, 0);
@@ -88,32 +88,32 @@ static void ended(struct server *s)
     (void)s;
 }
 
-static const char *clerk_argument(const struct server *s)
+static const char *dbworker_argument(const struct server *s)
 {
     (void)s;
     return "--clerk";
 }
 
-static const char *herald_argument(const struct server *s)
+static const char *exporter_argument(const struct server *s)
 {
     (void)s;
     return "--herald";
 }
 
-static const struct servant_kind clerk_kind = {
+static const struct child_program_kind dbworker_kind = {
     .name = "clerk",
-    .heart = {.process = PROCESS_CLERK, .beat = beat, .hung = servant_kill},
-    .argument = clerk_argument,
-    .greet = greet_clerk,
+    .heart = {.process = PROCESS_DBWORKER, .beat = beat, .hung = child_program_kill},
+    .argument = dbworker_argument,
+    .greet = greet_dbworker,
     .take = take_message,
     .ended = ended,
 };
 
-static const struct servant_kind herald_kind = {
+static const struct child_program_kind exporter_kind = {
     .name = "herald",
-    .heart = {.process = PROCESS_HERALD, .beat = beat, .hung = servant_kill},
-    .argument = herald_argument,
-    .greet = greet_herald,
+    .heart = {.process = PROCESS_EXPORTER, .beat = beat, .hung = child_program_kill},
+    .argument = exporter_argument,
+    .greet = greet_exporter,
     .take = take_message,
     .ended = ended,
 };
@@ -121,35 +121,35 @@ static const struct servant_kind herald_kind = {
 /* The front's ids and program are known. */
 int workers_init(struct server *s, struct sg_error *e)
 {
-    struct servant *clerk = &s->clerk, *herald = &s->herald;
+    struct child_program *dbworker = &s->dbworker, *exporter = &s->exporter;
 
-    servant_init(herald, s, &herald_kind);
-    herald->program = s->front.program;
-    herald->dir = s->front.dir;
+    child_program_init(exporter, s, &exporter_kind);
+    exporter->program = s->front.program;
+    exporter->dir = s->front.dir;
     if (settings_store(&s->settings) == STORE_POSTGRES) {
-        servant_init(clerk, s, &clerk_kind);
-        clerk->program = s->front.program;
-        clerk->dir = s->front.dir;
-        clerk->uid = s->front.uid;
-        clerk->gid = s->front.gid;
+        child_program_init(dbworker, s, &dbworker_kind);
+        dbworker->program = s->front.program;
+        dbworker->dir = s->front.dir;
+        dbworker->uid = s->front.uid;
+        dbworker->gid = s->front.gid;
     }
-    return program_user("the herald's user", "", HERALD_USER, HERALD_ID, &herald->uid, &herald->gid,
-                        e);
+    return program_user("the herald's user", "", EXPORTER_USER, EXPORTER_ID, &exporter->uid,
+                        &exporter->gid, e);
 }
 
 void workers_start(struct server *s)
 {
-    struct servant *const workers[] = {&s->clerk, &s->herald};
+    struct child_program *const workers[] = {&s->dbworker, &s->exporter};
     struct sg_error e = {0};
 
     for (size_t i = 0; i < ARRAY_SIZE(workers); i++)
         if (workers[i]->server)
-            servant_start(workers[i], &e);
+            child_program_start(workers[i], &e);
 }
 
 void workers_say_trouble(const struct server *s)
 {
-    const struct servant *const workers[] = {&s->clerk, &s->herald};
+    const struct child_program *const workers[] = {&s->dbworker, &s->exporter};
 
     for (size_t i = 0; i < ARRAY_SIZE(workers); i++)
         if (workers[i]->refused)
@@ -158,6 +158,6 @@ void workers_say_trouble(const struct server *s)
 
 void workers_end(struct server *s)
 {
-    servant_end(&s->clerk, 0);
-    servant_end(&s->herald, 0);
+    child_program_end(&s->dbworker, 0);
+    child_program_end(&s->exporter, 0);
 }

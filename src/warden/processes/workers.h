@@ -1,14 +1,14 @@
-/* The front's workers (wire/worker.h): servants that the warden starts beside it, with rights of
- * their own.
+/* The front's workers (wire/worker.h): child programs that the warden starts beside it, with rights
+ * of their own.
  *
- *   clerk    with a PostgreSQL only; as the front's user, whom the database may know
- *   herald   always, since settings may name targets later; a user of its own, who owns nothing
+ *   database worker    with a PostgreSQL only; as the front's user, whom the database may know
+ *   exporter   always, since settings may name targets later; a user of its own, who owns nothing
  *
  * Each is of the front's program. Who of them cannot be kept alive does not end the server, but for
- * a clerk that never could start: its database's address cannot be read. */
+ * a database worker that never could start: its database's address cannot be read. */
 #pragma once
 
-#include "warden/processes/servant.h"
+#include "warden/processes/child_program.h"
 
 int workers_init(struct server *s, struct sg_error *e);
 void workers_start(struct server *s);

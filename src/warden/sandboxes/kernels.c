@@ -8,9 +8,9 @@
 #include "lib/base/fds.h"
 #include "lib/base/fd.h"
 #include "lib/log/log.h"
-#include "warden/sandboxes/grave.h"
-#include "warden/sandboxes/guest.h"
-#include "warden/sandboxes/moment.h"
+#include "warden/sandboxes/teardown.h"
+#include "warden/sandboxes/sandbox.h"
+#include "warden/sandboxes/checkpoint.h"
 #include "warden/server.h"
 
 #define REST_NS     1000000000ull
@@ -19,10 +19,10 @@
 /* What `auto` loads besides the standard library takes some 150 MB to load, and 70 stay. */
 #define SCIENCE_ROOM (256ull << 20)
 
-static void rest(struct ward *w);
-static void load_again(struct ward *w);
+static void rest(struct tenant_pool *w);
+static void load_again(struct tenant_pool *w);
 
-static const char *imports_of(const struct ward *w)
+static const char *imports_of(const struct tenant_pool *w)
 {
     const char *name = w->server->settings.warm_kernels;
 
@@ -32,9 +32,9 @@ static const char *imports_of(const struct ward *w)
     return name;
 }
 
-static bool wanted(const struct ward *w)
+static bool wanted(const struct tenant_pool *w)
 {
-    return strcmp(w->tenant, WARD_NOBODY) != 0 &&
+    return strcmp(w->tenant, TENANT_POOL_NOBODY) != 0 &&
            strcmp(w->server->settings.warm_kernels, "none") != 0;
 }
 
@@ -43,22 +43,22 @@ static bool wanted(const struct ward *w)
 static void on_home_gone(void *arg, int r, const struct sg_error *e)
 {
     (void)r, (void)e;
-    ward_return(arg);
+    tenant_pool_return(arg);
 }
 
-static void leave_home(struct ward *w)
+static void leave_home(struct tenant_pool *w)
 {
-    struct ward_kernels *k = &w->kernels;
+    struct tenant_pool_kernels *k = &w->kernels;
 
     reactor_unwatch(&w->server->reactor, &k->home_end);
     if (!k->home)
         return;
-    moments_home_gone(w->server, w);
+    checkpoints_home_gone(w->server, w);
     w->n_out++; /* until it is gone */
-    grave_dig(w, steal_ptr(&k->home), on_home_gone, w);
+    teardown_begin(w, steal_ptr(&k->home), on_home_gone, w);
 }
 
-int kernels_broker(struct ward *w, struct sg_error *e)
+int kernels_broker(struct tenant_pool *w, struct sg_error *e)
 {
     struct event_source *broker = &w->kernels.broker;
     int r = broker->fd >= 0 ? 0 : provider_kernels_open(w->provider, e);
@@ -70,9 +70,9 @@ int kernels_broker(struct ward *w, struct sg_error *e)
     return r;
 }
 
-static void load(struct ward *w)
+static void load(struct tenant_pool *w)
 {
-    struct ward_kernels *k = &w->kernels;
+    struct tenant_pool_kernels *k = &w->kernels;
     struct sg_error e = {0};
     int r = kernels_broker(w, &e);
 
@@ -87,18 +87,18 @@ static void load(struct ward *w)
 
 static void on_home_ended(struct event_source *src, uint32_t events)
 {
-    struct ward *w = CONTAINER_OF(src, struct ward, kernels.home_end);
+    struct tenant_pool *w = CONTAINER_OF(src, struct tenant_pool, kernels.home_end);
 
     (void)events;
     leave_home(w);
     load_again(w);
 }
 
-/* It is not one of the sandboxes that keep a ward in use. */
+/* It is not one of the sandboxes that keep a tenant pool in use. */
 static void on_home(void *arg, struct instance *i, const struct sg_error *e)
 {
-    struct ward *w = arg;
-    struct ward_kernels *k = &w->kernels;
+    struct tenant_pool *w = arg;
+    struct tenant_pool_kernels *k = &w->kernels;
 
     if (!i) {
         log_line(LEVEL_WARN, "kernels will start cold: %s", e->message);
@@ -111,19 +111,19 @@ static void on_home(void *arg, struct instance *i, const struct sg_error *e)
     load(w);
 }
 
-static void find_home(struct ward *w)
+static void find_home(struct tenant_pool *w)
 {
-    struct ward_kernels *k = &w->kernels;
+    struct tenant_pool_kernels *k = &w->kernels;
 
     k->state = KERNELS_HOMELESS;
-    k->request = (struct ward_request){.done = on_home, .arg = w};
-    ward_usual_limits(w, &k->request.limits);
-    ward_request(w, &k->request);
+    k->request = (struct tenant_pool_request){.done = on_home, .arg = w};
+    tenant_pool_usual_limits(w, &k->request.limits);
+    tenant_pool_request(w, &k->request);
 }
 
 static void on_rested(struct timer *timer)
 {
-    struct ward *w = CONTAINER_OF(timer, struct ward, kernels.rest);
+    struct tenant_pool *w = CONTAINER_OF(timer, struct tenant_pool, kernels.rest);
 
     if (w->broken)
         return;
@@ -134,22 +134,22 @@ static void on_rested(struct timer *timer)
 }
 
 /* Longer each time: what cannot work is not tried all day. */
-static void rest(struct ward *w)
+static void rest(struct tenant_pool *w)
 {
-    struct ward_kernels *k = &w->kernels;
+    struct tenant_pool_kernels *k = &w->kernels;
 
     k->state = KERNELS_RESTING;
     timer_set(&w->server->reactor, &k->rest, clock_ns() + k->rest_ns);
     if (k->rest_ns < REST_MAX_NS)
         k->rest_ns *= 2;
-    guests_ask_again(w->server, w);
+    sandboxes_ask_again(w->server, w);
 }
 
 /* It has ended. If it had done its work, or had been there for a while, the next one will too, and
  * is loaded at once. */
-static void load_again(struct ward *w)
+static void load_again(struct tenant_pool *w)
 {
-    struct ward_kernels *k = &w->kernels;
+    struct tenant_pool_kernels *k = &w->kernels;
 
     if (k->state != KERNELS_READY || (!k->proved && clock_ns() - k->ready_ns < PROVED_NS)) {
         rest(w);
@@ -159,12 +159,12 @@ static void load_again(struct ward *w)
     k->rest_ns = REST_NS;
     k->again = true;
     timer_set(&w->server->reactor, &k->rest, clock_ns());
-    guests_ask_again(w->server, w);
+    sandboxes_ask_again(w->server, w);
 }
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-bool kernels_feed(struct ward *w, struct instance *i)
+bool kernels_feed(struct tenant_pool *w, struct instance *i)
 {
     struct sg_error e = {0};
 
@@ -187,16 +187,16 @@ static void refuse(struct instance *i)
 
 /* It is worth waiting for: it has not failed yet. One that is loaded again takes longer than to
  * start a kernel without it. */
-static bool is_coming(const struct ward *w)
+static bool is_coming(const struct tenant_pool *w)
 {
-    const struct ward_kernels *k = &w->kernels;
+    const struct tenant_pool_kernels *k = &w->kernels;
 
     return k->rest_ns == REST_NS && !k->again &&
            (k->state == KERNELS_HOMELESS || k->state == KERNELS_LOADING ||
             (k->state == KERNELS_RESTING && !k->home));
 }
 
-bool kernels_want(struct ward *w, struct instance *i)
+bool kernels_want(struct tenant_pool *w, struct instance *i)
 {
     struct sg_error e = {0};
 
@@ -210,7 +210,7 @@ bool kernels_want(struct ward *w, struct instance *i)
     return true;
 }
 
-static void on_zygote(struct ward *w, int r, const struct sg_error *e)
+static void on_zygote(struct tenant_pool *w, int r, const struct sg_error *e)
 {
     if (r < 0 && e->kind == SG_ERR_UNSUPPORTED && !w->kernels.plain) {
         log_line(LEVEL_INFO, "kernels are made by plain fork: %s", e->message);
@@ -226,38 +226,38 @@ static void on_zygote(struct ward *w, int r, const struct sg_error *e)
     w->kernels.state = KERNELS_READY;
     w->kernels.ready_ns = clock_ns();
     w->kernels.proved = false;
-    guests_ask_again(w->server, w);
+    sandboxes_ask_again(w->server, w);
     reactor_want_idle(&w->server->reactor); /* the pool has none yet */
 }
 
 /* Of a sandbox that has ended nobody wants the copies. */
-static void tell_guest(struct ward *w, const struct kernel_news *news, int r,
-                       const struct sg_error *e)
+static void tell_sandbox(struct tenant_pool *w, const struct kernel_news *news, int r,
+                         const struct sg_error *e)
 {
-    struct guest *g = news->instance ? instance_user(news->instance) : NULL;
+    struct sandbox *g = news->instance ? instance_user(news->instance) : NULL;
     int report = news->report, written = news->written;
 
     if (g && news->kind == NEWS_STILL) {
-        guest_still(g, news);
+        sandbox_still(g, news);
         return;
     }
     if (g && news->kind == NEWS_HELD) {
-        guest_held(g, news, r, e);
+        sandbox_held(g, news, r, e);
         return;
     }
     if (g) {
-        guest_went(g, news, r, e);
+        sandbox_went(g, news, r, e);
         return;
     }
     close_p(&report);
     close_p(&written);
     if (news->kind == NEWS_HELD && r == 0)
-        provider_mould_drop(w->provider, news->mould);
+        provider_frozen_kernels_drop(w->provider, news->frozen_kernels);
 }
 
 static void on_broker(struct event_source *src, uint32_t events)
 {
-    struct ward *w = CONTAINER_OF(src, struct ward, kernels.broker);
+    struct tenant_pool *w = CONTAINER_OF(src, struct tenant_pool, kernels.broker);
     struct sg_error e = {0};
     struct kernel_news news;
     int r = provider_kernels_take(w->provider, &news, &e);
@@ -268,14 +268,14 @@ static void on_broker(struct event_source *src, uint32_t events)
     if (news.kind == NEWS_ZYGOTE) {
         on_zygote(w, r, &e);
     } else if (news.kind == NEWS_STILL || news.kind == NEWS_HELD || news.kind == NEWS_WENT) {
-        tell_guest(w, &news, r, &e);
+        tell_sandbox(w, &news, r, &e);
     } else if (news.kind == NEWS_LOST) {
-        moments_lost(w->server, w, news.mould);
+        checkpoints_lost(w->server, w, news.frozen_kernels);
     } else if (news.kind == NEWS_KERNEL && news.instance && instance_user(news.instance) &&
-               guest_copied(instance_user(news.instance), r, &e)) {
+               sandbox_copied(instance_user(news.instance), r, &e)) {
         return;
     } else if (news.kind == NEWS_KERNEL && news.instance) {
-        ward_fed(w, news.instance, r == 0);
+        tenant_pool_fed(w, news.instance, r == 0);
         if (r < 0) {
             log_line(LEVEL_WARN, "a kernel could not be made: %s", e.message);
             refuse(news.instance);
@@ -283,29 +283,30 @@ static void on_broker(struct event_source *src, uint32_t events)
     } else if (news.kind == NEWS_GONE) {
         reactor_unwatch(&w->server->reactor, &w->kernels.broker);
         helper_ended(w, HELPER_BROKER);
-        moments_lost(w->server, w, 0);
-        guests_broker_gone(w->server, w);
+        checkpoints_lost(w->server, w, 0);
+        sandboxes_broker_gone(w->server, w);
         log_line(LEVEL_WARN, "kernels start cold for now: %s", e.message);
         if (wanted(w))
             load_again(w);
     }
 }
 
-void kernels_start(struct ward *w)
+void kernels_start(struct tenant_pool *w)
 {
-    w->kernels = (struct ward_kernels){.broker = {.fd = -1, .fn = on_broker},
-                                       .home_end = {.fd = -1, .fn = on_home_ended},
-                                       .plain = w->server->settings.kernel_fork == FORK_PLAIN,
-                                       .rest.fn = on_rested,
-                                       .rest_ns = REST_NS};
+    w->kernels =
+        (struct tenant_pool_kernels){.broker = {.fd = -1, .fn = on_broker},
+                                     .home_end = {.fd = -1, .fn = on_home_ended},
+                                     .plain = w->server->settings.kernel_fork == FORK_PLAIN,
+                                     .rest.fn = on_rested,
+                                     .rest_ns = REST_NS};
     w->kernels.state = wanted(w) ? KERNELS_RESTING : KERNELS_OFF;
-    if (wanted(w)) /* whoever opened the ward comes first */
+    if (wanted(w)) /* whoever opened the tenant pool comes first */
         timer_set(&w->server->reactor, &w->kernels.rest, clock_ns());
 }
 
-void kernels_stop(struct ward *w)
+void kernels_stop(struct tenant_pool *w)
 {
-    struct ward_kernels *k = &w->kernels;
+    struct tenant_pool_kernels *k = &w->kernels;
 
     timer_cancel(&w->server->reactor, &k->rest);
     reactor_unwatch(&w->server->reactor, &k->broker);

@@ -4,26 +4,26 @@
 #include <string.h>
 
 #include "lib/log/log.h"
-#include "warden/processes/errand.h"
-#include "warden/sandboxes/guest_impl.h"
+#include "warden/processes/task.h"
+#include "warden/sandboxes/sandbox_impl.h"
 #include "warden/server.h"
-#include "warden/layers/strata.h"
-#include "warden/layers/strata_merge.h"
+#include "warden/layers/layer_stack.h"
+#include "warden/layers/layer_stack_merge.h"
 
 #define SQUASH_AT 12
 
 struct squash {
     struct server *server;
-    struct stratum *run[STACK_MAX]; /* each is used */
+    struct layer *run[STACK_MAX]; /* each is used */
     size_t n;
     size_t n_uppers; /* of those who have one of them */
-    char dir[STRATUM_NAME], aside[STRATUM_NAME];
+    char dir[LAYER_NAME], aside[LAYER_NAME];
 };
 
 static void squash_free(struct squash *q)
 {
     for (size_t i = 0; i < q->n; i++)
-        stratum_release(q->run[i]);
+        layer_release(q->run[i]);
     free(q);
 }
 
@@ -49,18 +49,18 @@ static int merge(const int *fds, void *arg)
 {
     const struct squash *q = arg;
     const char *dirs[STACK_MAX];
-    struct strata_merge m = {.scratch = fds[0],
-                             .dirs = dirs,
-                             .n = q->n,
-                             .uppers = fds + 1,
-                             .n_uppers = q->n_uppers,
-                             .aside = q->aside,
-                             .name = q->dir};
+    struct layer_stack_merge m = {.scratch = fds[0],
+                                  .dirs = dirs,
+                                  .n = q->n,
+                                  .uppers = fds + 1,
+                                  .n_uppers = q->n_uppers,
+                                  .aside = q->aside,
+                                  .name = q->dir};
     struct sg_error e = {0};
 
     for (size_t i = 0; i < q->n; i++)
         dirs[i] = q->run[i]->dir;
-    return strata_merge(&m, &e);
+    return layer_stack_merge(&m, &e);
 }
 
 /* Where the run is in it, or -1. */
@@ -73,7 +73,7 @@ static long run_in(const struct stack *s, const struct squash *q)
 }
 
 /* A copy with one in place of the run; NULL: it does not have it. */
-static struct stack *replaced(const struct stack *s, const struct squash *q, struct stratum *by)
+static struct stack *replaced(const struct stack *s, const struct squash *q, struct layer *by)
 {
     long at = run_in(s, q);
     struct stack *copy;
@@ -85,24 +85,24 @@ static struct stack *replaced(const struct stack *s, const struct squash *q, str
     for (size_t i = 0; i < s->n; i++) {
         if (i > (size_t)at && i < (size_t)at + q->n)
             continue;
-        copy->v[n++] = stratum_use(i == (size_t)at ? by : s->v[i]);
+        copy->v[n++] = layer_use(i == (size_t)at ? by : s->v[i]);
     }
     copy->n = n;
     return copy;
 }
 
-static void replace_everywhere(struct squash *q, struct stratum *by)
+static void replace_everywhere(struct squash *q, struct layer *by)
 {
     struct server *s = q->server;
     struct stack *copy;
 
-    for (struct moment *m = s->moments; m; m = m->next)
+    for (struct checkpoint *m = s->checkpoints; m; m = m->next)
         if ((copy = replaced(m->stack, q, by))) {
             stack_free(m->stack);
             m->stack = copy;
         }
-    for (size_t b = 0; b < GUEST_BUCKETS; b++)
-        for (struct guest *g = s->guests[b]; g; g = g->next)
+    for (size_t b = 0; b < SANDBOX_BUCKETS; b++)
+        for (struct sandbox *g = s->sandboxes[b]; g; g = g->next)
             if (g->instance && (copy = replaced(instance_stack(g->instance), q, by)))
                 instance_files_swap(g->instance, copy);
 }
@@ -114,10 +114,10 @@ static void on_merged(void *arg, int status)
 
     s->squashing = false;
     if (status == 0) {
-        struct stratum *by = stratum_new(q->run[0]->scratch, q->dir);
+        struct layer *by = layer_new(q->run[0]->scratch, q->dir);
 
         replace_everywhere(q, by);
-        stratum_release(by);
+        layer_release(by);
     } else {
         log_line(LEVEL_DEBUG, "layers of a sandbox were not merged: later again");
     }
@@ -138,8 +138,8 @@ static int open_uppers(struct squash *q, int *fds, size_t max)
 {
     struct server *s = q->server;
 
-    for (size_t b = 0; b < GUEST_BUCKETS; b++)
-        for (struct guest *g = s->guests[b]; g; g = g->next) {
+    for (size_t b = 0; b < SANDBOX_BUCKETS; b++)
+        for (struct sandbox *g = s->sandboxes[b]; g; g = g->next) {
             if (!g->instance || !has_any(instance_stack(g->instance), q))
                 continue;
             if (q->n_uppers == max)
@@ -155,7 +155,7 @@ static int open_uppers(struct squash *q, int *fds, size_t max)
 static void start(struct squash *q)
 {
     struct scratch *scratch = q->run[0]->scratch;
-    int fds[ERRAND_FDS_MAX] = {scratch->mount};
+    int fds[TASK_FDS_MAX] = {scratch->mount};
     int r = open_uppers(q, fds + 1, ARRAY_SIZE(fds) - 1);
     size_t n = q->n_uppers; /* it may be over, and freed, when it has been started */
 
@@ -163,7 +163,7 @@ static void start(struct squash *q)
     snprintf(q->aside, sizeof q->aside, "n%u", scratch->n_uppers);
     q->server->squashing = r == 0;
     if (r == 0)
-        errand_start(q->server, fds, 1 + n, merge, on_merged, q);
+        task_start(q->server, fds, 1 + n, merge, on_merged, q);
     else
         squash_free(q);
     for (size_t i = 0; i < n; i++)
@@ -171,7 +171,7 @@ static void start(struct squash *q)
 }
 
 /* One at a time: it is not urgent. */
-void squash_consider(struct server *s, struct guest *g)
+void squash_consider(struct server *s, struct sandbox *g)
 {
     const struct stack *stack = g->instance ? instance_stack(g->instance) : NULL;
     size_t at = 0, n;
@@ -186,6 +186,6 @@ void squash_consider(struct server *s, struct guest *g)
     q->server = s;
     q->n = n;
     for (size_t i = 0; i < n; i++)
-        q->run[i] = stratum_use(stack->v[at + i]);
+        q->run[i] = layer_use(stack->v[at + i]);
     start(q);
 }

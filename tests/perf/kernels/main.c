@@ -24,7 +24,7 @@
 #define CELL      "1+1"
 #define ANSWER    "2"
 
-struct box {
+struct sandbox {
     struct instance *instance;
     struct session *session;
 };
@@ -32,7 +32,7 @@ struct box {
 struct pool {
     struct provider *provider;
     struct instance *home; /* of the zygote */
-    struct box *boxes;
+    struct sandbox *sandboxes;
     long n;
 };
 
@@ -81,8 +81,8 @@ static void pool_open(struct pool *pool, long n, const char *imports)
 {
     struct sg_error e = {0};
 
-    *pool = (struct pool){.n = n, .boxes = calloc((size_t)n, sizeof pool->boxes[0])};
-    if (!pool->boxes)
+    *pool = (struct pool){.n = n, .sandboxes = calloc((size_t)n, sizeof pool->sandboxes[0])};
+    if (!pool->sandboxes)
         fail("pool", "out of memory");
     must(provider_open((uint32_t)n + 2, NULL, 0, &pool->provider, &e), "open a provider", &e);
     pool->home = make_sandbox(pool->provider);
@@ -91,7 +91,7 @@ static void pool_open(struct pool *pool, long n, const char *imports)
     await_news(pool->provider, NEWS_ZYGOTE);
 }
 
-static void box_fill(struct pool *pool, struct box *b)
+static void sandbox_fill(struct pool *pool, struct sandbox *b)
 {
     struct sg_error e = {0};
 
@@ -100,7 +100,7 @@ static void box_fill(struct pool *pool, struct box *b)
     await_news(pool->provider, NEWS_KERNEL);
 }
 
-static void box_connect(struct box *b)
+static void sandbox_connect(struct sandbox *b)
 {
     struct sg_error e = {0};
     int socks[2];
@@ -126,7 +126,7 @@ static void on_data(struct call *call, uint8_t sub, const void *p, size_t len)
         cell->right = true;
 }
 
-static void box_cell(struct box *b)
+static void sandbox_cell(struct sandbox *b)
 {
     struct cell cell = {.call.on_data = on_data};
     struct chan *chan = session_chan(b->session);
@@ -157,9 +157,9 @@ static void pool_close(struct pool *pool)
     struct sg_error e = {0};
 
     for (long k = 0; k < pool->n; k++)
-        session_free(pool->boxes[k].session);
+        session_free(pool->sandboxes[k].session);
     must(provider_close(pool->provider, &e), "close the provider", &e);
-    free(pool->boxes);
+    free(pool->sandboxes);
 }
 
 static int verb_first(struct pool *pool)
@@ -167,14 +167,14 @@ static int verb_first(struct pool *pool)
     struct series first = {.name = "first cell"}, next = {.name = "next cell"};
 
     for (long k = 0; k < pool->n; k++)
-        box_fill(pool, &pool->boxes[k]);
+        sandbox_fill(pool, &pool->sandboxes[k]);
     usleep(SETTLE_US);
     for (long k = 0; k < pool->n; k++) {
         double t0 = now_us();
-        box_connect(&pool->boxes[k]);
-        box_cell(&pool->boxes[k]);
+        sandbox_connect(&pool->sandboxes[k]);
+        sandbox_cell(&pool->sandboxes[k]);
         double t1 = now_us();
-        box_cell(&pool->boxes[k]);
+        sandbox_cell(&pool->sandboxes[k]);
         series_add(&first, t1 - t0);
         series_add(&next, now_us() - t1);
     }
@@ -187,11 +187,11 @@ static int verb_wait(struct pool *pool)
 {
     checkpoint("empty"); /* one sandbox is there, and the zygote */
     for (long k = 0; k < pool->n; k++)
-        box_fill(pool, &pool->boxes[k]);
+        sandbox_fill(pool, &pool->sandboxes[k]);
     checkpoint("full");
     for (long k = 0; k < pool->n; k++) {
-        box_connect(&pool->boxes[k]);
-        box_cell(&pool->boxes[k]);
+        sandbox_connect(&pool->sandboxes[k]);
+        sandbox_cell(&pool->sandboxes[k]);
     }
     checkpoint("used");
     return 0;

@@ -20,7 +20,7 @@ int verb_transfer(const struct server *s, int argc, char **argv)
     int fd = dial(s);
 
     memset(piece, 'x', PIECE);
-    box_create(fd, s, &b);
+    sandbox_create(fd, s, &b);
     checkpoint("before");
     double t = now_us();
     int n = snprintf(head, sizeof head,
@@ -44,7 +44,7 @@ int verb_transfer(const struct server *s, int argc, char **argv)
         fail("download", "not all of it came back");
     printf("{\"case\":\"download\",\"mib\":%ld,\"us\":%.0f}\n", mib, now_us() - t);
     checkpoint("downloaded");
-    box_kill(fd, s, &b);
+    sandbox_kill(fd, s, &b);
     free(piece);
     return 0;
 }
@@ -62,17 +62,17 @@ static long count_lines(const char *data, size_t len)
 int verb_streams(const struct server *s, int argc, char **argv)
 {
     long n = argc > 0 ? count_of(argv[0]) : 1000, seconds = argc > 1 ? count_of(argv[1]) : 20;
-    long boxes_n = n / 50 + 1, *lines = calloc((size_t)n, sizeof *lines), total = 0, lost = 0;
-    struct sandbox *boxes = calloc((size_t)boxes_n, sizeof *boxes);
+    long sandboxes_n = n / 50 + 1, *lines = calloc((size_t)n, sizeof *lines), total = 0, lost = 0;
+    struct sandbox *sandboxes = calloc((size_t)sandboxes_n, sizeof *sandboxes);
     int control = dial(s), epoll = epoll_create1(0);
     char buf[65536];
 
-    for (long i = 0; i < boxes_n; i++)
-        box_create(control, s, &boxes[i]);
+    for (long i = 0; i < sandboxes_n; i++)
+        sandbox_create(control, s, &sandboxes[i]);
     for (long i = 0; i < n; i++) {
         int fd = dial(s);
         struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)i << 32 | (unsigned)fd};
-        command_start(fd, &boxes[i % boxes_n], "while echo line; do sleep 1; done");
+        command_start(fd, &sandboxes[i % sandboxes_n], "while echo line; do sleep 1; done");
         epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &ev);
     }
     double begin = now_us(), until = begin + (double)seconds * 1e6;
@@ -98,8 +98,8 @@ int verb_streams(const struct server *s, int argc, char **argv)
     printf("{\"case\":\"streams\",\"n\":%ld,\"seconds\":%ld,\"lines\":%ld,\"fewest\":%ld,"
            "\"lost\":%ld}\n",
            n, seconds, total, fewest, lost);
-    for (long i = 0; i < boxes_n; i++)
-        box_kill(control, s, &boxes[i]);
+    for (long i = 0; i < sandboxes_n; i++)
+        sandbox_kill(control, s, &sandboxes[i]);
     return 0;
 }
 

@@ -77,9 +77,9 @@ int verb_twins(const struct server *s, int argc, char **argv)
     (void)argc, (void)argv;
     for (;;) {
         struct sandbox b;
-        box_create(fd, s, &b);
+        sandbox_create(fd, s, &b);
         cell_send(fd, &b, code, &a);
-        box_kill(fd, s, &b);
+        sandbox_kill(fd, s, &b);
         if (a.status == 200 && strstr(a.body, "\"text\":\"0\""))
             return 0;
         if (now_us() > until)
@@ -97,14 +97,14 @@ int verb_first_cells(const struct server *s, int argc, char **argv)
     for (long i = 0; i < n; i++) {
         struct sandbox b;
         double t = now_us();
-        box_create(control, s, &b);
+        sandbox_create(control, s, &b);
         double created = now_us();
         cell_run(data, &b, "1+1", "2");
         double done = now_us();
         print_us("create", created - t);
         print_us("first cell", done - created);
         print_us("create to first answer", done - t);
-        box_kill(control, s, &b);
+        sandbox_kill(control, s, &b);
         usleep((useconds_t)rest_us);
     }
     return 0;
@@ -120,11 +120,11 @@ int verb_neighbour(const struct server *s, int argc, char **argv)
     while (now_us() < until) {
         struct sandbox b;
         double t = now_us();
-        box_create(control, s, &b);
+        sandbox_create(control, s, &b);
         double created = now_us();
         cell_run(data, &b, "1+1", "2");
         double answered = now_us();
-        box_kill(control, s, &b);
+        sandbox_kill(control, s, &b);
         double killed = now_us();
         print_us("create", created - t);
         print_us("cell", answered - created);
@@ -143,7 +143,7 @@ int verb_cells(const struct server *s, int argc, char **argv)
     struct sandbox b;
     int control = dial(s), data = dial(s);
 
-    box_create(control, s, &b);
+    sandbox_create(control, s, &b);
     cell_run(data, &b, "1+1", "2");
     for (long i = 0; i < n; i++) {
         double t = now_us();
@@ -152,7 +152,7 @@ int verb_cells(const struct server *s, int argc, char **argv)
             cell_failed(c->name, &a);
         print_us("cell", now_us() - t);
     }
-    box_kill(control, s, &b);
+    sandbox_kill(control, s, &b);
     return 0;
 }
 
@@ -160,25 +160,25 @@ int verb_cells(const struct server *s, int argc, char **argv)
 int verb_crowd(const struct server *s, int argc, char **argv)
 {
     long n = argc > 0 ? count_of(argv[0]) : 1000, rounds = argc > 1 ? count_of(argv[1]) : 2;
-    struct sandbox *boxes = calloc((size_t)n, sizeof *boxes);
+    struct sandbox *sandboxes = calloc((size_t)n, sizeof *sandboxes);
     int control = dial(s), data = dial(s);
     char code[32], value[32];
 
     for (long i = 0; i < n; i++) {
         double t = now_us();
-        box_create(control, s, &boxes[i]);
+        sandbox_create(control, s, &sandboxes[i]);
         snprintf(code, sizeof code, "x = %ld; x", i);
         snprintf(value, sizeof value, "%ld", i);
-        cell_run(data, &boxes[i], code, value);
+        cell_run(data, &sandboxes[i], code, value);
         print_us("crowd: create to first answer", now_us() - t);
     }
     for (long i = 0; i < n * rounds; i++) {
         snprintf(value, sizeof value, "%ld", i % n);
         double t = now_us();
-        cell_run(data, &boxes[i % n], "x", value);
+        cell_run(data, &sandboxes[i % n], "x", value);
         print_us("crowd: cell", now_us() - t);
     }
-    free(boxes);
+    free(sandboxes);
     return 0;
 }
 
@@ -192,7 +192,7 @@ int verb_output(const struct server *s, int argc, char **argv)
     int fd = dial(s);
 
     snprintf(code, sizeof code, WRITE_MEGABYTES, megabytes);
-    box_create(fd, s, &b);
+    sandbox_create(fd, s, &b);
     cell_run(fd, &b, "1+1", "2");
     checkpoint("before");
     double t = now_us();
@@ -202,6 +202,6 @@ int verb_output(const struct server *s, int argc, char **argv)
     if (a.status != 200 || got < (uint64_t)megabytes * 1000000)
         cell_failed(code, &a);
     printf("{\"case\":\"output\",\"megabytes\":%ld,\"us\":%.0f}\n", megabytes, us);
-    box_kill(fd, s, &b);
+    sandbox_kill(fd, s, &b);
     return 0;
 }

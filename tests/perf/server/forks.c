@@ -12,7 +12,7 @@
 struct rig {
     const struct server *server;
     int control, data;
-    struct sandbox box;
+    struct sandbox sandbox;
 };
 
 /* Its value, as text, must be this. NULL: it has none. */
@@ -34,7 +34,7 @@ static void cell(int fd, const struct sandbox *b, const char *code, const char *
 }
 
 /* The n-th that an answer names, from 0 on. */
-static void nth_box(const struct answer *a, size_t n, struct sandbox *ret)
+static void nth_sandbox(const struct answer *a, size_t n, struct sandbox *ret)
 {
     const char *at = a->body;
 
@@ -48,8 +48,8 @@ static void nth_box(const struct answer *a, size_t n, struct sandbox *ret)
     json_field(at, "envdAccessToken", ret->token, sizeof ret->token);
 }
 
-static void fork_boxes(const struct rig *r, const struct sandbox *from, long count,
-                       struct answer *ret)
+static void fork_sandboxes(const struct rig *r, const struct sandbox *from, long count,
+                           struct answer *ret)
 {
     char path[128], body[64];
 
@@ -60,12 +60,12 @@ static void fork_boxes(const struct rig *r, const struct sandbox *from, long cou
         fail("fork: a kernel was not carried", ret->body);
 }
 
-static void fork_box(const struct rig *r, const struct sandbox *from, struct sandbox *ret)
+static void fork_sandbox(const struct rig *r, const struct sandbox *from, struct sandbox *ret)
 {
     static struct answer a;
 
-    fork_boxes(r, from, 1, &a);
-    nth_box(&a, 0, ret);
+    fork_sandboxes(r, from, 1, &a);
+    nth_sandbox(&a, 0, ret);
 }
 
 /* name: NULL if nobody asks for it. */
@@ -74,7 +74,7 @@ static void take_checkpoint(const struct rig *r, char name[64])
     static struct answer a;
     char path[128];
 
-    snprintf(path, sizeof path, "/sandboxes/%s/checkpoints", r->box.id);
+    snprintf(path, sizeof path, "/sandboxes/%s/checkpoints", r->sandbox.id);
     call(r->control, r->server, "POST", path, "{}", 201, &a);
     if (name)
         json_field(a.body, "checkpointId", name, 64);
@@ -89,14 +89,14 @@ static void rig_up(const struct server *s, struct rig *r, long mib, const char *
     *r = (struct rig){.server = s, .control = dial(s), .data = dial(s)};
     call(r->control, s, "POST", "/v2/sandboxes", "{\"templateID\":\"base\",\"timeout\":3600}", 201,
          &a);
-    json_field(a.body, "sandboxID", r->box.id, sizeof r->box.id);
-    json_field(a.body, "envdAccessToken", r->box.token, sizeof r->box.token);
+    json_field(a.body, "sandboxID", r->sandbox.id, sizeof r->sandbox.id);
+    json_field(a.body, "envdAccessToken", r->sandbox.token, sizeof r->sandbox.token);
     snprintf(code, sizeof code,
              "import mmap, numpy\\nm = mmap.mmap(-1, %ld << 20, mmap.MAP_PRIVATE | "
              "mmap.MAP_ANONYMOUS)\\nm.madvise(mmap.MADV_%s)\\n"
              "a = numpy.frombuffer(m, 'int64'); a[:] = 1; x = 0",
              mib, strcmp(pages, "small") == 0 ? "NOHUGEPAGE" : "HUGEPAGE");
-    cell(r->data, &r->box, code, NULL);
+    cell(r->data, &r->sandbox, code, NULL);
 }
 
 /* Something new, in memory and in a file. */
@@ -106,7 +106,7 @@ static void change(const struct rig *r, long n)
 
     snprintf(code, sizeof code,
              "a[7] = %ld; x += 1\\nwith open('/home/user/f', 'w') as f: _ = f.write('%ld')", n, n);
-    cell(r->data, &r->box, code, NULL);
+    cell(r->data, &r->sandbox, code, NULL);
 }
 
 static const char reads_both[] = "int(a[7]), int(a[-1]), open('/home/user/f').read()";
@@ -125,7 +125,8 @@ static void print_paused(const struct rig *r)
     static struct answer a;
     char path[160];
 
-    snprintf(path, sizeof path, "/v2/sandboxes/%s/logs?limit=1000&search=Checkpoint", r->box.id);
+    snprintf(path, sizeof path, "/v2/sandboxes/%s/logs?limit=1000&search=Checkpoint",
+             r->sandbox.id);
     call(r->control, r->server, "GET", path, "", 200, &a);
     for (const char *at = strstr(a.body, " taken, "); at; at = strstr(at + 1, " taken, "))
         print_us("paused", strtod(at + strlen(" taken, "), NULL));
@@ -144,19 +145,19 @@ int verb_forks(const struct server *s, int argc, char **argv)
         struct sandbox b;
         change(&r, i);
         double t = now_us();
-        fork_box(&r, &r.box, &b);
+        fork_sandbox(&r, &r.sandbox, &b);
         double forked = now_us();
         must_know(r.data, &b, i);
         double done = now_us();
         print_us("fork", forked - t);
         print_us("first cell", done - forked);
         print_us("fork to first answer", done - t);
-        must_know(r.data, &r.box, i);
-        box_kill(r.control, s, &b);
+        must_know(r.data, &r.sandbox, i);
+        sandbox_kill(r.control, s, &b);
         usleep((useconds_t)rest_us);
     }
     print_paused(&r);
-    box_kill(r.control, s, &r.box);
+    sandbox_kill(r.control, s, &r.sandbox);
     return 0;
 }
 
@@ -166,7 +167,7 @@ int verb_fork_fan(const struct server *s, int argc, char **argv)
     if (argc != 4)
         fail("usage", "fork-fan WIDTH ROUNDS REST_US MIB");
     long width = count_of(argv[0]), rounds = count_of(argv[1]), rest_us = count_of(argv[2]);
-    static struct sandbox boxes[WIDTH_MAX];
+    static struct sandbox sandboxes[WIDTH_MAX];
     static struct answer a;
     int fds[WIDTH_MAX];
     char value[96];
@@ -182,19 +183,19 @@ int verb_fork_fan(const struct server *s, int argc, char **argv)
         snprintf(value, sizeof value, "(%ld, 1, '%ld')", round, round);
         usleep((useconds_t)rest_us);
         double t = now_us();
-        fork_boxes(&r, &r.box, width, &a);
+        fork_sandboxes(&r, &r.sandbox, width, &a);
         print_us("fan: forked", now_us() - t);
         for (long i = 0; i < width; i++) {
-            nth_box(&a, (size_t)i, &boxes[i]);
-            cell_ask(fds[i], &boxes[i], reads_both);
+            nth_sandbox(&a, (size_t)i, &sandboxes[i]);
+            cell_ask(fds[i], &sandboxes[i], reads_both);
         }
         for (long i = 0; i < width; i++)
             take_cell(fds[i], reads_both, value);
         print_us("fan: all have answered", now_us() - t);
         for (long i = 0; i < width; i++)
-            box_kill(r.control, s, &boxes[i]);
+            sandbox_kill(r.control, s, &sandboxes[i]);
     }
-    box_kill(r.control, s, &r.box);
+    sandbox_kill(r.control, s, &r.sandbox);
     return 0;
 }
 
@@ -214,13 +215,13 @@ int verb_checkpoints(const struct server *s, int argc, char **argv)
         double t = now_us();
         take_checkpoint(&r, NULL);
         double taken = now_us();
-        cell(r.data, &r.box, "x += 1; x", value);
+        cell(r.data, &r.sandbox, "x += 1; x", value);
         double after = now_us();
-        cell(plain.data, &plain.box, "x += 1; x", value);
+        cell(plain.data, &plain.sandbox, "x += 1; x", value);
         double begin = now_us();
-        cell(r.data, &r.box, "x", value);
+        cell(r.data, &r.sandbox, "x", value);
         double next = now_us();
-        cell(plain.data, &plain.box, "x", value);
+        cell(plain.data, &plain.sandbox, "x", value);
         double never = now_us();
         print_us("checkpoint", taken - t);
         print_us("cell after it", after - taken);
@@ -228,8 +229,8 @@ int verb_checkpoints(const struct server *s, int argc, char **argv)
         print_us("cell, never any", never - next);
     }
     print_paused(&r);
-    box_kill(r.control, s, &r.box);
-    box_kill(r.control, s, &plain.box);
+    sandbox_kill(r.control, s, &r.sandbox);
+    sandbox_kill(r.control, s, &plain.sandbox);
     return 0;
 }
 
@@ -246,22 +247,22 @@ int verb_rewinds(const struct server *s, int argc, char **argv)
     rig_up(s, &r, count_of(argv[2]), "huge");
     change(&r, 1);
     take_checkpoint(&r, name);
-    snprintf(path, sizeof path, "/sandboxes/%s/rewind", r.box.id);
+    snprintf(path, sizeof path, "/sandboxes/%s/rewind", r.sandbox.id);
     snprintf(body, sizeof body, "{\"checkpointId\":\"%s\"}", name);
     for (long i = 2; i < n + 2; i++) {
         change(&r, i);
-        must_know(r.data, &r.box, i);
+        must_know(r.data, &r.sandbox, i);
         double t = now_us();
         call(r.control, s, "POST", path, body, 200, &a);
         double back = now_us();
-        must_know(r.data, &r.box, 1);
+        must_know(r.data, &r.sandbox, 1);
         double done = now_us();
         print_us("rewind", back - t);
         print_us("rewind: first cell", done - back);
         print_us("rewind to first answer", done - t);
         usleep((useconds_t)rest_us);
     }
-    box_kill(r.control, s, &r.box);
+    sandbox_kill(r.control, s, &r.sandbox);
     return 0;
 }
 
@@ -275,25 +276,25 @@ int verb_fork_chain(const struct server *s, int argc, char **argv)
     struct rig r;
 
     rig_up(s, &r, count_of(argv[2]), "huge");
-    cell(r.data, &r.box, "seen = []; open('/home/user/seen', 'w').close()", NULL);
+    cell(r.data, &r.sandbox, "seen = []; open('/home/user/seen', 'w').close()", NULL);
     for (long i = 1; i <= levels; i++) {
         struct sandbox b;
         snprintf(code, sizeof code,
                  "seen.append(%ld)\\nwith open('/home/user/seen', 'a') as f: _ = f.write('x')", i);
-        cell(r.data, &r.box, code, NULL);
+        cell(r.data, &r.sandbox, code, NULL);
         snprintf(value, sizeof value, "(%ld, %ld)", i, i);
         double t = now_us();
-        fork_box(&r, &r.box, &b);
+        fork_sandbox(&r, &r.sandbox, &b);
         cell(r.data, &b, "len(seen), len(open('/home/user/seen').read())", value);
         print_us("chain: a level", now_us() - t);
-        box_kill(r.control, s, &r.box);
-        r.box = b;
+        sandbox_kill(r.control, s, &r.sandbox);
+        r.sandbox = b;
         usleep((useconds_t)rest_us);
     }
     snprintf(code, sizeof code, "seen == list(range(1, %ld)) and int(a.sum()) == len(a)",
              levels + 1);
-    cell(r.data, &r.box, code, "True");
-    box_kill(r.control, s, &r.box);
+    cell(r.data, &r.sandbox, code, "True");
+    sandbox_kill(r.control, s, &r.sandbox);
     return 0;
 }
 
@@ -309,24 +310,24 @@ int verb_fork_idle(const struct server *s, int argc, char **argv)
 
     rig_up(s, &r, count_of(argv[1]), "huge");
     change(&r, 1);
-    fork_box(&r, &r.box, &b); /* the first of everything */
-    box_kill(r.control, s, &b);
+    fork_sandbox(&r, &r.sandbox, &b); /* the first of everything */
+    sandbox_kill(r.control, s, &b);
     take_checkpoint(&r, NULL);
     checkpoint("empty");
     for (long i = 0; i < width; i++)
         take_checkpoint(&r, NULL);
     checkpoint("checkpoints");
-    fork_boxes(&r, &r.box, width, &a);
+    fork_sandboxes(&r, &r.sandbox, width, &a);
     checkpoint("branches");
     for (long i = 0; i < width; i++) {
-        nth_box(&a, (size_t)i, &b);
+        nth_sandbox(&a, (size_t)i, &b);
         must_know(r.data, &b, 1);
     }
     checkpoint("used");
     for (long i = 0; i < width; i++) {
-        nth_box(&a, (size_t)i, &b);
-        box_kill(r.control, s, &b);
+        nth_sandbox(&a, (size_t)i, &b);
+        sandbox_kill(r.control, s, &b);
     }
-    box_kill(r.control, s, &r.box);
+    sandbox_kill(r.control, s, &r.sandbox);
     return 0;
 }

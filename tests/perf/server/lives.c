@@ -17,10 +17,10 @@ int verb_create(const struct server *s, int argc, char **argv)
     for (long i = 0; i < n; i++) {
         struct sandbox b;
         double t = now_us();
-        box_create(fd, s, &b);
+        sandbox_create(fd, s, &b);
         print_us("create", now_us() - t);
         t = now_us();
-        box_kill(fd, s, &b);
+        sandbox_kill(fd, s, &b);
         print_us("kill", now_us() - t);
         usleep(REST_US);
     }
@@ -35,13 +35,13 @@ int verb_interactive(const struct server *s, int argc, char **argv)
     for (long i = 0; i < n; i++) {
         struct sandbox b;
         double t = now_us();
-        box_create(control, s, &b);
+        sandbox_create(control, s, &b);
         command_run(data, &b, "true");
         print_us("create to command finished", now_us() - t);
         t = now_us();
         command_run(data, &b, "true");
         print_us("second command", now_us() - t);
-        box_kill(control, s, &b);
+        sandbox_kill(control, s, &b);
         usleep(REST_US);
     }
     return 0;
@@ -55,7 +55,7 @@ int verb_pause(const struct server *s, int argc, char **argv)
     char path[128];
     int fd = dial(s);
 
-    box_create(fd, s, &b);
+    sandbox_create(fd, s, &b);
     command_run(fd, &b, "sleep 1000 >/dev/null 2>&1 &");
     for (long i = 0; i < n; i++) {
         double t = now_us();
@@ -68,7 +68,7 @@ int verb_pause(const struct server *s, int argc, char **argv)
         print_us("resume", now_us() - t);
         usleep(1000);
     }
-    box_kill(fd, s, &b);
+    sandbox_kill(fd, s, &b);
     return 0;
 }
 
@@ -89,14 +89,14 @@ static void *burst_one(void *arg)
 
     pthread_barrier_wait(&c->start);
     double t = now_us();
-    box_create(control, c->server, &b);
+    sandbox_create(control, c->server, &b);
     command_run(data, &b, "true");
     double us = now_us() - t;
     pthread_mutex_lock(&c->lock);
     print_us("burst", us);
     pthread_mutex_unlock(&c->lock);
     pthread_barrier_wait(&c->start);
-    box_kill(control, c->server, &b);
+    sandbox_kill(control, c->server, &b);
     close(control);
     close(data);
     return NULL;
@@ -111,8 +111,8 @@ static void *churn_one(void *arg)
     pthread_barrier_wait(&c->start);
     while (now_us() < c->until) {
         struct sandbox b;
-        box_create(fd, c->server, &b);
-        box_kill(fd, c->server, &b);
+        sandbox_create(fd, c->server, &b);
+        sandbox_kill(fd, c->server, &b);
         n++;
     }
     pthread_mutex_lock(&c->lock);

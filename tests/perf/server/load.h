@@ -37,11 +37,11 @@ void request(int fd, const char *method, const char *path, const char *headers, 
 void call(int fd, const struct server *s, const char *method, const char *path, const char *body,
           int status, struct answer *ret);
 
-/* box.c */
+/* sandbox.c */
 /* The text behind `"name":"`; it must be there. */
 void json_field(const char *json, const char *name, char *ret, size_t cap);
-void box_create(int fd, const struct server *s, struct sandbox *ret);
-void box_kill(int fd, const struct server *s, const struct sandbox *b);
+void sandbox_create(int fd, const struct server *s, struct sandbox *ret);
+void sandbox_kill(int fd, const struct server *s, const struct sandbox *b);
 /* Starts `/bin/bash -l -c command` as the SDKs do; the answer is a stream of envelopes. */
 void command_start(int fd, const struct sandbox *b, const char *command);
 /* The same, until its end; it must be status 0. */

@@ -13,8 +13,8 @@
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "lib/settings/settings.h"
-#include "front/telemetry/herald.h"
-#include "front/telemetry/herald_wire.h"
+#include "front/telemetry/exporter.h"
+#include "front/telemetry/exporter_wire.h"
 #include "front/telemetry/trace.h"
 
 #define TICK_MS 1
@@ -83,7 +83,7 @@ static void on_tick(uv_timer_t *timer)
 }
 
 /* As the warden starts it. */
-static int start_herald(void)
+static int start_exporter(void)
 {
     int pair[2];
 
@@ -91,7 +91,7 @@ static int start_herald(void)
         fail("no socket pair");
     if (fork() == 0) {
         close(pair[0]);
-        herald_process(-1, pair[1], NULL);
+        exporter_process(-1, pair[1], NULL);
     }
     close(pair[1]);
     return pair[0];
@@ -110,7 +110,7 @@ static void pass(uv_loop_t *loop, uv_timer_t *timer, double seconds)
 
 int main(int argc, char **argv)
 {
-    struct herald *herald = herald_new(uv_default_loop());
+    struct exporter *exporter = exporter_new(uv_default_loop());
     struct settings s;
     uv_timer_t timer;
     uv_loop_t *loop = uv_default_loop();
@@ -119,8 +119,8 @@ int main(int argc, char **argv)
         fail("RATE SECONDS PORT");
     settings_init(&s);
     snprintf(s.otlp_endpoint, sizeof s.otlp_endpoint, "http://127.0.0.1:%s", argv[3]);
-    herald_set_socket(herald, start_herald());
-    trace_configure(&s, herald, loop);
+    exporter_set_socket(exporter, start_exporter());
+    trace_configure(&s, exporter, loop);
     uv_timer_init(loop, &timer);
     run.rate = strtod(argv[1], NULL);
     long before = resident_kib();

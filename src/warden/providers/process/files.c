@@ -1,5 +1,5 @@
 /* A running sandbox's files: freezing them, and giving it others. See "live fork" in process.h and
- * warden/layers/strata.h. */
+ * warden/layers/layers.h. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,12 +8,12 @@
 #include "lib/base/sys.h"
 #include "warden/providers/process/process_impl.h"
 #include "warden/host/child.h"
-#include "warden/layers/layers.h"
-#include "warden/layers/strata_carry.h"
+#include "warden/layers/mounts.h"
+#include "warden/layers/layer_stack_carry.h"
 
 #define WRITTEN_MAX (256u << 10) /* of paths: more than a carry_budget is for */
 
-_Static_assert(STRATA_MAX > STACK_MAX, "room for the upper layer too");
+_Static_assert(LAYER_STACK_MAX > STACK_MAX, "room for the upper layer too");
 
 void provider_discard(struct provider *p, void (*fn)(void *arg, int mount, const char *dir),
                       void *arg)
@@ -37,18 +37,18 @@ void *instance_user(const struct instance *i)
     return i->user;
 }
 
-void stack_strata(const struct stack *s, struct strata_view *ret)
+void stack_layers(const struct stack *s, struct layer_stack_view *ret)
 {
-    *ret = (struct strata_view){.n = stack_depth(s)};
+    *ret = (struct layer_stack_view){.n = stack_depth(s)};
     for (size_t k = 0; k < ret->n; k++) {
         ret->v[k].mount = s->v[k]->scratch->mount;
         ret->v[k].dir = s->v[k]->dir;
     }
 }
 
-void instance_strata(const struct instance *i, struct strata_view *ret)
+void instance_layers(const struct instance *i, struct layer_stack_view *ret)
 {
-    stack_strata(i->stack, ret);
+    stack_layers(i->stack, ret);
     ret->first_id = i->scratch->mapped ? 0 : instance_first_id(i);
     ret->v[ret->n].mount = i->scratch->mount;
     ret->v[ret->n++].dir = i->upper;
@@ -86,8 +86,8 @@ static int open_of_agent(const struct instance *i, const char *what, int flags, 
     return *ret < 0 ? err_errno(e, "open '%s'", path) : 0;
 }
 
-/* What a kernel has open for writing is in the new upper layer from the start (strata_carry.h), as
- * far as the budget goes. */
+/* What a kernel has open for writing is in the new upper layer from the start
+ * (layer_stack_carry.h), as far as the budget goes. */
 static int carry(const struct instance *i, int written, struct sg_error *e)
 {
     AUTO(free_p) char *paths = xcalloc(1, WRITTEN_MAX + 1);
@@ -102,7 +102,7 @@ static int carry(const struct instance *i, int written, struct sg_error *e)
         end = memchr(p, '\0', (size_t)(paths + len - p));
         if (!end) /* the end, or a path that is cut */
             break;
-        r = strata_carry(i->move.stack, i->scratch, i->move.upper, p, &left, e);
+        r = layer_stack_carry(i->move.stack, i->scratch, i->move.upper, p, &left, e);
     }
     return r;
 }
@@ -113,7 +113,7 @@ static int make_root(struct instance *i, const int *layer, int written, int *ret
 {
     struct provider *p = i->provider;
     AUTO(close_p) int userns = -1;
-    struct layers_spec ls = {.template = &p->template,
+    struct mounts_spec ls = {.template = &p->template,
                              .lower = p->slots[i->index].lower,
                              .layer = layer ? *layer : -1,
                              .first_id = instance_first_id(i),
@@ -130,7 +130,7 @@ static int make_root(struct instance *i, const int *layer, int written, int *ret
         r = open_of_agent(i, "ns/user", O_RDONLY, &userns, e);
     ls.userns = userns;
     if (r == 0)
-        r = layers_make_root(&ls, ret, e);
+        r = mounts_make_root(&ls, ret, e);
     if (r < 0) {
         if (i->move.upper[0])
             scratch_discard(i->scratch, i->move.upper);
@@ -154,7 +154,7 @@ static int check_can(const struct instance *i, struct sg_error *e)
 int instance_files_freeze(struct instance *i, const int *layer, int written, struct stack **ret,
                           int *ret_root, struct sg_error *e)
 {
-    struct stratum *top;
+    struct layer *top;
     int r = check_can(i, e), root = -1;
 
     /* What could not be sealed is in the stack, and may still be written to. */
@@ -170,14 +170,14 @@ int instance_files_freeze(struct instance *i, const int *layer, int written, str
         *ret_root = -1;
         return 0;
     }
-    top = stratum_new(i->scratch, i->upper);
+    top = layer_new(i->scratch, i->upper);
     top->written = true; /* until it has moved */
     i->move.upper[0] = '\0';
     i->move.frozen = true;
     r = stack_push(instance_stack(i), top, &i->move.stack, e);
     if (r == 0)
         r = make_root(i, layer, written, &root, e);
-    stratum_release(top);
+    layer_release(top);
     if (r < 0)
         return r;
     *ret = stack_copy(i->move.stack);
@@ -225,7 +225,7 @@ static void forget_old_root(struct instance *i)
 
 void instance_files_moved(struct instance *i, bool moved)
 {
-    char left[STRATUM_NAME];
+    char left[LAYER_NAME];
 
     if (!i->move.under_way)
         return;

@@ -176,7 +176,7 @@ static int ask_kernel(struct instance *i, struct twin_request *q, struct sg_erro
     ends_close(&i->kernel_with);
     i->kernel_with.n = 0;
     i->kernel_asked = q->seq;
-    i->copied_mould = q->mould;
+    i->copied_frozen_kernels = q->frozen_kernels;
     i->copied_was = q->was;
     i->copied_last = (q->flags & TWIN_LAST) != 0;
     return 0;
@@ -189,10 +189,11 @@ int instance_kernel_ask(struct instance *i, struct sg_error *e)
     return ask_kernel(i, &q, e);
 }
 
-int instance_kernel_copy(struct instance *i, uint64_t mould, int32_t was, bool last,
+int instance_kernel_copy(struct instance *i, uint64_t frozen_kernels, int32_t was, bool last,
                          struct sg_error *e)
 {
-    struct twin_request q = {.mould = mould, .was = was, .flags = last ? TWIN_LAST : 0};
+    struct twin_request q = {
+        .frozen_kernels = frozen_kernels, .was = was, .flags = last ? TWIN_LAST : 0};
 
     return ask_kernel(i, &q, e);
 }
@@ -236,13 +237,13 @@ bool instance_drop_dead_twins(struct instance *i)
     }
     i->n_twins = n;
     while (i->n_twins < ARRAY_SIZE(i->twins)) {
-        int mould = moulds_wait_for(i);
-        if (mould < 0)
+        int frozen_kernels = frozen_kernels_wait_for(i);
+        if (frozen_kernels < 0)
             break;
-        if (twin_is_dead(mould))
-            close(mould);
+        if (twin_is_dead(frozen_kernels))
+            close(frozen_kernels);
         else
-            i->twins[i->n_twins++] = mould;
+            i->twins[i->n_twins++] = frozen_kernels;
     }
     return i->n_twins == 0 && i->hold_asked == 0;
 }
@@ -251,7 +252,7 @@ void instance_kill_twins(struct instance *i)
 {
     for (size_t k = 0; k < i->n_twins; k++)
         child_kill(i->twins[k]);
-    moulds_kill_of(i);
+    frozen_kernels_kill_of(i);
     drop_ends(i);
 }
 
@@ -259,7 +260,7 @@ void instance_forget_twins(struct instance *i)
 {
     while (i->n_twins > 0)
         close(i->twins[--i->n_twins]);
-    moulds_forget(i);
+    frozen_kernels_forget(i);
 }
 
 /* The line is never waited for: an agent that does not read it has no use for kernels either. */
@@ -366,7 +367,7 @@ static int take_kernel(struct provider *p, const struct twin_reply *reply, int *
     if (r == 0 && n != 2)
         r = err_set(e, SG_ERR_INTERNAL, -EPROTO, "the broker sent %zu descriptors", n);
     if (r == 0 && i && i->copied_last)
-        moulds_used_up(p, i->copied_mould, i->copied_was);
+        frozen_kernels_used_up(p, i->copied_frozen_kernels, i->copied_was);
     if (r == 0 && !i)
         r = err_set(e, SG_ERR_GONE, -ESRCH, "the sandbox has ended");
     if (r == 0)
@@ -385,7 +386,7 @@ static void forget_asked(struct provider *p)
 {
     struct sg_error e;
 
-    moulds_gone(p);
+    frozen_kernels_gone(p);
     for (uint32_t n = 0; n < p->n_slots; n++) {
         struct instance *i = p->slots[n].used_by;
         if (!i || !i->kernel_asked)
@@ -405,14 +406,14 @@ static int take_reply(struct provider *p, const struct twin_reply *reply, int *f
         take_begun(p, reply, fds, n);
         return 0;
     case TWIN_HOLD:
-        return moulds_take_held(p, reply, fds, n, ret, e);
+        return frozen_kernels_take_held(p, reply, fds, n, ret, e);
     case TWIN_STILL:
-        moulds_take_still(p, reply, fds, n, ret);
+        frozen_kernels_take_still(p, reply, fds, n, ret);
         return 0;
     case TWIN_GO:
-        return moulds_take_went(p, reply, ret, e);
+        return frozen_kernels_take_went(p, reply, ret, e);
     case TWIN_LOST:
-        moulds_take_lost(p, reply->mould, ret);
+        frozen_kernels_take_lost(p, reply->frozen_kernels, ret);
         return 0;
     case TWIN_BEAT:
         return 0;

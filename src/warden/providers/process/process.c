@@ -10,7 +10,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "warden/host/child.h"
-#include "warden/layers/layers.h"
+#include "warden/layers/mounts.h"
 #include "inside/stage/stage.h"
 
 #define DEFAULT_HOSTNAME "sandbox"

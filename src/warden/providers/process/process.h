@@ -20,14 +20,14 @@
 struct provider;
 struct instance;
 struct domain;
-struct stack; /* warden/layers/strata.h */
+struct stack; /* warden/layers/layers.h */
 
 /* Where the control groups of its instances are: names of warden/host/cgroup_place.h. */
 struct provider_place {
     const char *server, *tenant;
 };
 
-/* place NULL: that of one-shots. omit: control builds only, see inside/stage/layers.h. */
+/* place NULL: that of one-shots. omit: control builds only, see inside/stage/defences.h. */
 int provider_open(uint32_t max_instances, const struct provider_place *place, unsigned omit,
                   struct provider **ret, struct sg_error *e);
 /* Destroys the instances that are left, all at once. Tells of the first that would not go. NULL is
@@ -120,17 +120,17 @@ bool instance_frozen(struct instance *i);
 /* Where the files that the sandbox has changed are: as overlays have them, bottom first, the
  * sandbox's id 0 being first_id there. Valid as long as the sandbox, or the stack. With `line`
  * only. */
-#define STRATA_MAX 64
-struct strata_view {
+#define LAYER_STACK_MAX 64
+struct layer_stack_view {
     size_t n;
     uint32_t first_id;
     struct {
         int mount;
         const char *dir;
-    } v[STRATA_MAX];
+    } v[LAYER_STACK_MAX];
 };
-void instance_strata(const struct instance *i, struct strata_view *ret);
-void stack_strata(const struct stack *s, struct strata_view *ret);
+void instance_layers(const struct instance *i, struct layer_stack_view *ret);
+void stack_layers(const struct stack *s, struct layer_stack_view *ret);
 
 /* Readable when pid 1 of the sandbox has ended, and after that, when another process that it must
  * be waited for has. -1 before instance_finish. */
@@ -195,18 +195,18 @@ enum kernel_news_kind {
     NEWS_NONE,
     NEWS_ZYGOTE, /* there is one now; or with an error, there is none (any more) */
     NEWS_KERNEL, /* the sandbox's agent has it; or with an error, it has not */
-    NEWS_GONE,   /* the process that makes them; all moulds are gone too */
+    NEWS_GONE,   /* the process that makes them; all sets of frozen kernels are gone too */
     NEWS_STILL,  /* a sandbox stands still, and nothing is in the way: its files can be frozen */
     NEWS_HELD,   /* and its kernels were copied; or with -EBUSY it goes on; or they were not, and it
                     stands still if that was said */
     NEWS_WENT,   /* it goes on */
-    NEWS_LOST,   /* a mould has ended */
+    NEWS_LOST,   /* a set of frozen kernels has ended */
 };
 #define NEWS_KERNELS_MAX 64
 struct kernel_news {
     enum kernel_news_kind kind;
     struct instance *instance; /* KERNEL, STILL, HELD, WENT: NULL if it has ended meanwhile */
-    uint64_t mould;            /* HELD, LOST */
+    uint64_t frozen_kernels;   /* HELD, LOST */
     int report;                /* HELD: a memfd, the caller's, or -1 */
     int written; /* STILL, HELD: a memfd, the caller's, or -1: see instance_files_freeze */
     int32_t kernels[NEWS_KERNELS_MAX]; /* HELD: that were copied */
@@ -226,9 +226,9 @@ int instance_kernel_refuse(struct instance *i, struct sg_error *e);
 /* ---- live fork ---------------------------------------------------------------------------------
  *
  * docs/internals/fork.md has the steps. Files: what a sandbox has written is frozen as the topmost
- * of a stack of strata (warden/layers/strata.h), and it goes on with an empty layer over them;
- * others can have the same stack. Kernels: moulds, copies that stand still, from which kernels are
- * made; they go with the provider. None of this waits. */
+ * of a stack of layers (warden/layers/layers.h), and it goes on with an empty layer over them;
+ * others can have the same stack. Kernels: sets of frozen kernels, copies that stand still, from
+ * which kernels are made; they go with the provider. None of this waits. */
 
 /* Whether this sandbox's files can be frozen: the host's kernel has what it takes. */
 bool instance_can_freeze(const struct instance *i);
@@ -258,19 +258,20 @@ int instance_open_upper(const struct instance *i);
 void instance_files_swap(struct instance *i, struct stack *s);
 const struct stack *instance_stack(const struct instance *i);
 
-/* The mould's number is the caller's to remember; provider_mould_drop ends it. kernels: pids
- * inside. keep: the moulds stay when the sandbox ends. NEWS_STILL and NEWS_HELD follow, then the
- * caller says go on. */
+/* The set of frozen kernels's number is the caller's to remember; provider_frozen_kernels_drop ends
+ * it. kernels: pids inside. keep: the sets of frozen kernels stay when the sandbox ends. NEWS_STILL
+ * and NEWS_HELD follow, then the caller says go on. */
 struct hold_spec {
     const int32_t *kernels;
     size_t n_kernels;
     bool keep;
 };
-int instance_hold(struct instance *i, const struct hold_spec *spec, uint64_t *ret_mould,
+int instance_hold(struct instance *i, const struct hold_spec *spec, uint64_t *ret_frozen_kernels,
                   struct sg_error *e);
 int instance_go(struct instance *i, bool moved, struct sg_error *e);
-/* A kernel from a mould. NEWS_KERNEL follows, when the agent has it. One at a time. */
-int instance_kernel_copy(struct instance *i, uint64_t mould, int32_t was, bool last,
+/* A kernel from a set of frozen kernels. NEWS_KERNEL follows, when the agent has it. One at a time.
+ */
+int instance_kernel_copy(struct instance *i, uint64_t frozen_kernels, int32_t was, bool last,
                          struct sg_error *e);
 /* What goes along with the next request for a kernel is there already when it comes. */
 int instance_kernel_gather(struct instance *i, struct sg_error *e);
@@ -279,7 +280,7 @@ int instance_kernel_gather(struct instance *i, struct sg_error *e);
  * yet. */
 void instance_kernel_keep(struct instance *i);
 int instance_kernel_hand_over(struct instance *i, struct sg_error *e);
-void provider_mould_drop(struct provider *p, uint64_t mould);
+void provider_frozen_kernels_drop(struct provider *p, uint64_t frozen_kernels);
 /* Where what a freed stack or a dropped root leaves is removed from: it may take long. */
 void provider_discard(struct provider *p, void (*fn)(void *arg, int mount, const char *dir),
                       void *arg);

@@ -5,17 +5,17 @@
 #include "warden/host/cgroup.h"
 #include "warden/host/cgroup_place.h"
 #include "warden/host/domain.h"
-#include "warden/layers/layers.h"
+#include "warden/layers/mounts.h"
 #include "warden/host/netpath.h"
 #include "inside/stage/stage.h"
-#include "warden/layers/strata.h"
+#include "warden/layers/layer_stack.h"
 #include "warden/layers/template.h"
 
 /* What a slot keeps between the sandboxes it holds: making these again costs more than all the
  * rest. */
 struct slot {
     struct cgroup *cgroup;
-    int lower;                /* see layers_open_lower; -1: not yet */
+    int lower;                /* see mounts_open_lower; -1: not yet */
     struct cgroup_stats seen; /* its counters never go back: what was there before */
     struct instance *used_by;
     bool worn; /* has held a sandbox */
@@ -39,9 +39,10 @@ struct provider {
     struct instance_spec last; /* what was asked for last, if the next can be made like it */
     bool have_last;
     uint32_t n_slots;
-    uint64_t kernel_seq;   /* of the last request to the broker; names sandboxes and moulds, too */
+    uint64_t kernel_seq;   /* of the last request to the broker; names sandboxes and sets of frozen
+                              kernels, too */
     struct instance *home; /* of the zygote; NULL: none */
-    struct mould_copies *moulds;
+    struct frozen_kernels_copies *frozen_kernels;
     void (*discard)(void *arg, int mount, const char *dir);
     void *discard_arg;
     struct late late; /* of roots that were made */
@@ -60,14 +61,14 @@ struct instance {
     struct provider *provider;
     uint32_t index; /* into slots */
     int channel, pidfd, userns;
-    struct scratch *scratch;  /* its disk; NULL without `line` */
-    char upper[STRATUM_NAME]; /* what it writes on, there */
-    struct stack *stack;      /* what is mounted below it; NULL: nothing */
-    struct stack *same;       /* in its place, next time; NULL: itself */
+    struct scratch *scratch; /* its disk; NULL without `line` */
+    char upper[LAYER_NAME];  /* what it writes on, there */
+    struct stack *stack;     /* what is mounted below it; NULL: nothing */
+    struct stack *same;      /* in its place, next time; NULL: itself */
     struct {
         bool under_way; /* a new root is made, and perhaps sent */
         bool frozen;    /* the old upper layer is part of the new stack */
-        char upper[STRATUM_NAME];
+        char upper[LAYER_NAME];
         struct stack *stack;
     } move;
     int old_root; /* moved from, not sealed yet; -1: none */
@@ -84,10 +85,10 @@ struct instance {
         int fds[ENDS_MAX];
         size_t n;
     } kernel_with; /* what goes along with the request for the next, gathered ahead; n 0: nothing */
-    uint32_t kernel_doors; /* of these */
-    uint64_t kernel_asked; /* request; 0: none */
-    uint64_t copied_mould; /* ... from which, 0: the zygote */
-    int32_t copied_was;    /* ... and from which of its kernels */
+    uint32_t kernel_doors;          /* of these */
+    uint64_t kernel_asked;          /* request; 0: none */
+    uint64_t copied_frozen_kernels; /* ... from which, 0: the zygote */
+    int32_t copied_was;             /* ... and from which of its kernels */
     bool copied_last;
     /* Kernels that come are kept back until somebody has the sandbox. */
     bool keeps_kernel;
@@ -127,31 +128,31 @@ void instance_kill_twins(struct instance *i);
 /* Before i is freed. */
 void instance_forget_twins(struct instance *i);
 
-/* kernels.c, for moulds.c and itself. Descriptors beside a request. */
+/* kernels.c, for sets of frozen kernels.c and itself. Descriptors beside a request. */
 void ends_close(struct ends *s);
 struct twin_request;
 struct twin_reply;
 int broker_send(struct provider *p, const struct twin_request *q, const struct ends *s,
                 struct sg_error *e);
 int broker_judge(const struct twin_reply *reply, struct sg_error *e);
-/* moulds.c. What the broker knows it by. */
+/* sets of frozen kernels.c. What the broker knows it by. */
 uint64_t instance_serial(struct instance *i);
-/* What the broker says of moulds. Descriptors that are taken become -1. */
-int moulds_take_held(struct provider *p, const struct twin_reply *reply, int *fds, size_t n,
-                     struct kernel_news *ret, struct sg_error *e);
-void moulds_take_still(struct provider *p, const struct twin_reply *reply, int *fds, size_t n,
-                       struct kernel_news *ret);
-int moulds_take_went(struct provider *p, const struct twin_reply *reply, struct kernel_news *ret,
-                     struct sg_error *e);
-void moulds_take_lost(struct provider *p, uint64_t number, struct kernel_news *ret);
-/* The kernel that the last of a mould has become is its own by now. */
-void moulds_used_up(struct provider *p, uint64_t number, int32_t was);
+/* What the broker says of sets of frozen kernels. Descriptors that are taken become -1. */
+int frozen_kernels_take_held(struct provider *p, const struct twin_reply *reply, int *fds, size_t n,
+                             struct kernel_news *ret, struct sg_error *e);
+void frozen_kernels_take_still(struct provider *p, const struct twin_reply *reply, int *fds,
+                               size_t n, struct kernel_news *ret);
+int frozen_kernels_take_went(struct provider *p, const struct twin_reply *reply,
+                             struct kernel_news *ret, struct sg_error *e);
+void frozen_kernels_take_lost(struct provider *p, uint64_t number, struct kernel_news *ret);
+/* The kernel that the last of a set of frozen kernels has become is its own by now. */
+void frozen_kernels_used_up(struct provider *p, uint64_t number, int32_t was);
 /* All have ended with the broker. */
-void moulds_gone(struct provider *p);
+void frozen_kernels_gone(struct provider *p);
 /* Of a sandbox that ends, those that do not outlive it. */
-void moulds_kill_of(struct instance *i);
+void frozen_kernels_kill_of(struct instance *i);
 /* A pidfd of those that are to be waited for, the caller's; or -1. */
-int moulds_wait_for(struct instance *i);
-void moulds_forget(struct instance *i);
+int frozen_kernels_wait_for(struct instance *i);
+void frozen_kernels_forget(struct instance *i);
 /* The sandbox's own word, in the channel. */
 int instance_await_reply(struct instance *i, int channel_fd, struct sg_error *e);

@@ -9,8 +9,8 @@
 #include "lib/base/fd.h"
 #include "warden/providers/process/process_impl.h"
 #include "warden/host/hostmount.h"
-#include "warden/layers/layers.h"
-#include "inside/stage/layers.h"
+#include "warden/layers/mounts.h"
+#include "inside/stage/defences.h"
 #include "inside/stage/stage.h"
 
 #define START_MS 15000
@@ -94,7 +94,7 @@ int instance_await_spawned(struct instance *i, struct sg_error *e)
     i->pidfd = child.pidfd;
     i->userns = child.userns;
     if (s->lower < 0)
-        r = layers_open_lower(&i->provider->template, i->userns, &s->lower, e);
+        r = mounts_open_lower(&i->provider->template, i->userns, &s->lower, e);
     return r;
 }
 
@@ -104,7 +104,7 @@ static int apply_limits(struct instance *i, const struct sg_limits *limits, stru
     struct cgroup *cg = s->cgroup;
     int r = 0;
 
-    if (!LAYER_OMITTED(i->provider->omit, LAYER_CGROUP))
+    if (!DEFENCE_OMITTED(i->provider->omit, DEFENCE_CGROUP))
         r = cg->ops->set_limits(cg, limits, e);
     if (s->worn)
         cg->ops->stats(cg, &s->seen);
@@ -223,7 +223,7 @@ int instance_await_reply(struct instance *i, int channel_fd, struct sg_error *e)
 
 uint32_t instance_first_id(const struct instance *i)
 {
-    bool shared = LAYER_OMITTED(i->provider->omit, LAYER_UIDS);
+    bool shared = DEFENCE_OMITTED(i->provider->omit, DEFENCE_UIDS);
 
     return slot_first_id(shared ? i->provider->domain.slots.first + 1 : slot_number(i));
 }
@@ -232,17 +232,17 @@ uint32_t instance_first_id(const struct instance *i)
 int instance_finish(struct instance *i, const struct instance_spec *spec, struct sg_error *e)
 {
     struct provider *p = i->provider;
-    bool unlimited = LAYER_OMITTED(p->omit, LAYER_DISK);
-    struct layers_spec ls = {.template = &p->template,
+    bool unlimited = DEFENCE_OMITTED(p->omit, DEFENCE_DISK);
+    struct mounts_spec ls = {.template = &p->template,
                              .first_id = instance_first_id(i),
-                             .allow_suid = LAYER_OMITTED(p->omit, LAYER_NNP),
+                             .allow_suid = DEFENCE_OMITTED(p->omit, DEFENCE_NNP),
                              .disk_bytes = unlimited ? 0 : spec->limits.disk_bytes,
                              .disk_inodes = unlimited ? 0 : spec->limits.disk_inodes};
-    AUTO(layers_close) struct layers l = LAYERS_NONE;
+    AUTO(mounts_close) struct layers l = MOUNTS_NONE;
     int r = apply_limits(i, &spec->limits, e), r2;
 
     if (r == 0)
-        r = layers_begin(&ls, &l, e);
+        r = mounts_begin(&ls, &l, e);
     r2 = instance_await_spawned(i, r < 0 ? NULL : e);
     if (r < 0 || r2 < 0)
         return r < 0 ? r : r2;
@@ -253,7 +253,7 @@ int instance_finish(struct instance *i, const struct instance_spec *spec, struct
     ls.layer = spec->layer ? *spec->layer : -1;
     ls.userns = i->userns;
     ls.keep = spec->line;
-    r = layers_finish(&ls, &l, e);
+    r = mounts_finish(&ls, &l, e);
     if (r == 0 && spec->line) {
         i->scratch = scratch_use(l.scratch);
         i->scratch->discard = p->discard;

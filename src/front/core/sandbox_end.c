@@ -1,0 +1,34 @@
+#include "front/core/sandbox_end.h"
+
+#include <stdio.h>
+
+#include "front/core/sandbox.h"
+#include "wire/warden.h"
+
+void sandbox_end_told(struct sandbox_end *end, const struct order_answer *a)
+{
+    end->why = a->end > 0 && a->end < END_MAX_ ? a->end : END_FAILED;
+    snprintf(end->detail, sizeof end->detail, "%.*s", SANDBOX_END_DETAIL - 1, a->message);
+}
+
+bool sandbox_end_is_news(const struct sandbox_end *end)
+{
+    return end->why != 0 && !end_kind(end->why)->wanted;
+}
+
+const char *sandbox_end_text(const struct sandbox_end *end)
+{
+    return end_text(end->why, end->detail);
+}
+
+int sandbox_gone_error(const struct sandbox *b, struct sg_error *e)
+{
+    const struct sandbox_end *end = &b->end;
+
+    if (!sandbox_end_is_news(end))
+        return err_set(e, SG_ERR_GONE, -EPIPE, "the sandbox is not running any more");
+    if (end_kind(end->why)->fault != FAULT_INFRASTRUCTURE)
+        return err_set(e, SG_ERR_GONE, -EPIPE, "the sandbox has ended: %s", sandbox_end_text(end));
+    return err_set(e, SG_ERR_INTERNAL, -ESHUTDOWN, "the sandbox has ended: %s",
+                   sandbox_end_text(end));
+}

@@ -1,0 +1,203 @@
+/* The table of sandboxes. */
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "front/core/call.h"
+#include "front/core/lifecycle.h"
+#include "front/core/replay.h"
+#include "lib/settings/settings.h"
+#include "front/store/store.h"
+
+#define BUCKETS 4096u /* a power of two; a server holds thousands at most */
+
+struct sandboxes {
+    struct sandbox *buckets[BUCKETS];
+};
+
+struct sandboxes *sandboxes_new(void)
+{
+    return xcalloc(1, sizeof(struct sandboxes));
+}
+
+/* Ids are random: any of their characters will do. */
+static struct sandbox **bucket_of(struct sandboxes *t, const char *id)
+{
+    uint32_t h = 2166136261u;
+
+    for (const char *p = id; *p; p++)
+        h = (h ^ (unsigned char)*p) * 16777619u;
+    return &t->buckets[h & (BUCKETS - 1)];
+}
+
+void sandboxes_add(struct sandbox *b)
+{
+    struct sandbox **bucket = bucket_of(b->front->sandboxes, b->id);
+
+    b->next_in_bucket = *bucket;
+    *bucket = sandbox_ref(b);
+}
+
+void sandboxes_remove(struct sandbox *b)
+{
+    for (struct sandbox **at = bucket_of(b->front->sandboxes, b->id); *at;
+         at = &(*at)->next_in_bucket) {
+        if (*at != b)
+            continue;
+        *at = b->next_in_bucket;
+        sandbox_unref(b);
+        return;
+    }
+}
+
+struct sandbox *sandbox_find(struct front *f, const char *id)
+{
+    if (!id_valid(id))
+        return NULL;
+    for (struct sandbox *b = *bucket_of(f->sandboxes, id); b; b = b->next_in_bucket)
+        if (memcmp(b->id, id, ID_LEN) == 0)
+            return b;
+    return NULL;
+}
+
+struct sandbox *sandbox_get(struct front *f, const char *tenant, const char *id)
+{
+    struct sandbox *b = sandbox_find(f, id);
+
+    return b && strcmp(b->spec.tenant, tenant) == 0 && b->state != SANDBOX_STARTING ? b : NULL;
+}
+
+void sandboxes_each(struct front *f, bool (*fn)(struct sandbox *b, void *arg), void *arg)
+{
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct sandbox *b = f->sandboxes->buckets[i], *next; b; b = next) {
+            next = b->next_in_bucket;
+            if (!fn(b, arg))
+                return;
+        }
+}
+
+struct counting {
+    const char *tenant;
+    size_t n;
+};
+
+static bool count_one(struct sandbox *b, void *arg)
+{
+    struct counting *c = arg;
+
+    c->n +=
+        (b->state == SANDBOX_RUNNING || b->state == SANDBOX_STARTING || b->busy == BUSY_RESUMING) &&
+        strcmp(b->spec.tenant, c->tenant) == 0;
+    return true;
+}
+
+size_t sandboxes_count(struct front *f, const char *tenant)
+{
+    struct counting c = {.tenant = tenant};
+
+    sandboxes_each(f, count_one, &c);
+    return c.n;
+}
+
+/* ---- those that are paused ------------------------------------------------------------------- */
+
+struct held {
+    const char *tenant;
+    size_t n;
+    uint64_t memory;
+};
+
+static bool add_held(struct sandbox *b, void *arg)
+{
+    struct held *h = arg;
+
+    if (strcmp(b->spec.tenant, h->tenant) != 0 || b->state == SANDBOX_ENDED)
+        return true;
+    h->n += b->state == SANDBOX_PAUSED || b->busy == BUSY_PAUSING || b->spec.auto_pause;
+    if (b->state == SANDBOX_PAUSED && !b->stored)
+        h->memory += b->held_memory > PAUSED_LEAST ? b->held_memory : PAUSED_LEAST;
+    return true;
+}
+
+static struct held held_by(struct front *f, const char *tenant)
+{
+    struct held h = {.tenant = tenant};
+
+    sandboxes_each(f, add_held, &h);
+    return h;
+}
+
+int sandboxes_check_paused(struct front *f, const char *tenant, size_t n, struct sg_error *e)
+{
+    struct held h = held_by(f, tenant);
+    uint32_t limit = f->settings.tenant_paused;
+    struct store_tenant t;
+
+    if (store_tenant_get(f->store, tenant, &t) == 0 && t.max_paused > 0)
+        limit = t.max_paused;
+    if (h.n + n <= limit)
+        return 0;
+    return err_set(e, SG_ERR_LIMIT, -EDQUOT,
+                   "you have reached the maximum number of paused sandboxes: the limit is %u, and "
+                   "%zu are paused or will be at their end; kill one first",
+                   limit, h.n);
+}
+
+int sandboxes_check_held(struct front *f, const char *tenant, struct sg_error *e)
+{
+    struct held h = held_by(f, tenant);
+    uint64_t limit = f->settings.tenant_paused_memory;
+    struct store_tenant t;
+
+    if (store_tenant_get(f->store, tenant, &t) == 0 && t.max_paused_memory > 0)
+        limit = t.max_paused_memory;
+    if (h.memory < limit)
+        return 0;
+    return err_set(
+        e, SG_ERR_LIMIT, -EDQUOT,
+        "your paused sandboxes hold %llu MiB of memory, and the limit is %llu MiB: pause "
+        "without memory, or kill or resume one first",
+        (unsigned long long)(h.memory >> 20), (unsigned long long)(limit >> 20));
+}
+
+/* ---- one ------------------------------------------------------------------------------------- */
+
+struct sandbox *sandbox_new(struct front *f, const char *id, struct sandbox_spec *spec)
+{
+    struct sandbox *b = xcalloc(1, sizeof *b);
+
+    b->front = f;
+    b->refs = 1;
+    memcpy(b->id, id, ID_LEN);
+    b->spec = *spec;
+    sandbox_spec_init(spec); /* its contents are the sandbox's now */
+    return b;
+}
+
+struct sandbox *sandbox_ref(struct sandbox *b)
+{
+    b->refs++;
+    return b;
+}
+
+void sandbox_unref(struct sandbox *b)
+{
+    if (!b || --b->refs > 0)
+        return;
+    link_free(b->link);
+    if (b->watchers)
+        b->watchers_free(b->watchers);
+    replay_free(b->replay);
+    sandbox_log_done(&b->log);
+    sandbox_metrics_done(&b->metrics);
+    sandbox_spec_done(&b->spec);
+    free(b);
+}
+
+void sandbox_set_deadline(struct sandbox *b, uint64_t deadline_ns)
+{
+    int64_t left_ms = ((int64_t)deadline_ns - (int64_t)clock_ns()) / 1000000;
+
+    b->deadline_ns = deadline_ns;
+    b->end_ms = clock_wall_ms() + left_ms;
+}

@@ -1,0 +1,457 @@
+#include "front/store/dbworker.h"
+
+#include <assert.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "lib/base/fd.h"
+#include "front/store/dbworker_wire.h"
+#include "front/store/contexts_common.h"
+
+#define READS_MAX 64 /* in one go: others have their turn as well */
+#define GONE      "the database cannot be reached"
+
+/* A message that is not wholly sent. */
+struct outgoing {
+    enum wire_kind kind;
+    uint64_t seq;
+    struct strbuf message;
+    size_t offset;
+    struct outgoing *next;
+};
+
+/* Who waits. A slot's number is the lower part of the seq, so an answer finds it. */
+struct slot {
+    uint64_t seq; /* 0: free */
+    bool sent;    /* or a part of it */
+    dbworker_done done;
+    void *arg;
+};
+
+/* A call that was not made: its answer comes from the loop too. */
+struct refusal {
+    dbworker_done done;
+    void *arg;
+    const char *why;
+    struct refusal *next;
+};
+
+/* A socket to a database worker, as long as the loop has it. */
+struct line {
+    uv_poll_t poll;
+    struct dbworker *dbworker; /* NULL: over */
+    int sock, events;
+};
+
+struct dbworker {
+    void (*log)(bool bad, const char *line);
+    uv_loop_t *loop;
+    struct line *line; /* NULL: there is no database worker now */
+    uv_async_t wake;   /* refusals */
+    uv_timer_t away;   /* there is none: how long calls wait */
+    int handles;       /* of the loop, not closed yet */
+    bool refusing, dismissed;
+    char *conninfo; /* NULL: not told yet */
+    struct wire_in in;
+    struct outgoing *out, **out_last;
+    struct refusal *refused, **refused_last;
+    uint64_t calls;
+    struct slot slots[DBWORKER_CALLS_MAX];
+    uint32_t free_slots[DBWORKER_CALLS_MAX], n_free;
+};
+
+static void answer_refusal(dbworker_done done, void *arg, const char *why)
+{
+    struct dbworker_rows rows = {0};
+
+    rows.r = ctx_error_unavailable(&rows.e, why);
+    done(arg, &rows);
+}
+
+/* ---- sending ----------------------------------------------------------------------------------
+ */
+
+static void on_ready(uv_poll_t *poll, int status, int events);
+
+static void watch(struct dbworker *c)
+{
+    struct line *l = c->line;
+    int events = UV_READABLE | (c->out ? UV_WRITABLE : 0);
+
+    if (l && events != l->events && uv_poll_start(&l->poll, events, on_ready) == 0)
+        l->events = events;
+}
+
+static void outgoing_free(struct outgoing *o)
+{
+    explicit_bzero(o->message.buf, o->message.len);
+    strbuf_done(&o->message);
+    free(o);
+}
+
+static void send_queued(struct dbworker *c)
+{
+    while (c->line && c->out) {
+        struct outgoing *o = c->out;
+        int r =
+            wire_send_next(c->line->sock, o->kind, o->seq, &o->message, &o->offset, MSG_DONTWAIT);
+
+        /* If it fails otherwise the database worker is gone, which reading will tell. */
+        if (o->seq && (r >= 0 || r != -EAGAIN))
+            c->slots[o->seq % DBWORKER_CALLS_MAX].sent = true;
+        if (r == -EAGAIN)
+            break;
+        if (r == 0)
+            continue;
+        c->out = o->next;
+        if (!c->out)
+            c->out_last = &c->out;
+        outgoing_free(o);
+    }
+    watch(c);
+}
+
+static struct outgoing *outgoing_new(enum wire_kind kind, uint64_t seq)
+{
+    struct outgoing *o = xcalloc(1, sizeof *o);
+
+    *o = (struct outgoing){.kind = kind, .seq = seq};
+    strbuf_init(&o->message, WIRE_MESSAGE_MAX);
+    return o;
+}
+
+static void enqueue(struct dbworker *c, struct outgoing *o)
+{
+    *c->out_last = o;
+    c->out_last = &o->next;
+    send_queued(c);
+}
+
+/* ---- calls ------------------------------------------------------------------------------------
+ */
+
+static void refuse(struct dbworker *c, dbworker_done done, void *arg, const char *why)
+{
+    struct refusal *f = xcalloc(1, sizeof *f);
+
+    *f = (struct refusal){.done = done, .arg = arg, .why = why};
+    *c->refused_last = f;
+    c->refused_last = &f->next;
+    uv_async_send(&c->wake);
+}
+
+static void on_wake(uv_async_t *wake)
+{
+    struct dbworker *c = wake->data;
+    struct refusal *f = c->refused;
+
+    c->refused = NULL;
+    c->refused_last = &c->refused;
+    while (f) {
+        struct refusal *next = f->next;
+
+        answer_refusal(f->done, f->arg, f->why);
+        free(f);
+        f = next;
+    }
+}
+
+static uint64_t take_slot(struct dbworker *c, dbworker_done done, void *arg)
+{
+    uint32_t i = c->free_slots[--c->n_free];
+
+    c->slots[i] =
+        (struct slot){.seq = ++c->calls * DBWORKER_CALLS_MAX + i, .done = done, .arg = arg};
+    return c->slots[i].seq;
+}
+
+static void free_slot(struct dbworker *c, struct slot *s)
+{
+    s->seq = 0;
+    c->free_slots[c->n_free++] = (uint32_t)(s - c->slots);
+}
+
+void dbworker_call(struct dbworker *c, const char *statement, const char *tenant,
+                   const char *const *params, size_t n, dbworker_done done, void *arg)
+{
+    assert(c->conninfo && !c->dismissed && n <= DBWORKER_PARAMS_MAX);
+    if (c->refusing) {
+        refuse(c, done, arg, GONE);
+        return;
+    }
+    if (c->n_free == 0) {
+        refuse(c, done, arg, "too many wait for the database");
+        return;
+    }
+    struct outgoing *o = outgoing_new(WIRE_CALL, 0);
+    wire_add_text(&o->message, statement);
+    wire_add_text(&o->message, tenant);
+    wire_add_u32(&o->message, (uint32_t)n);
+    for (size_t i = 0; i < n; i++)
+        wire_add_text(&o->message, params[i]);
+    if (o->message.truncated) {
+        outgoing_free(o);
+        refuse(c, done, arg, "this is too large for the database");
+        return;
+    }
+    o->seq = take_slot(c, done, arg);
+    enqueue(c, o);
+}
+
+/* ---- answers ----------------------------------------------------------------------------------
+ */
+
+static void fail_calls(struct dbworker *c, bool sent_only, const char *why)
+{
+    for (size_t i = 0; i < DBWORKER_CALLS_MAX; i++) {
+        struct slot s = c->slots[i];
+
+        if (!s.seq || (sent_only && !s.sent))
+            continue;
+        free_slot(c, &c->slots[i]);
+        answer_refusal(s.done, s.arg, why);
+    }
+}
+
+/* Messages that nobody waits for any more are not sent, nor is the rest of one. */
+static void drop_unwanted(struct dbworker *c)
+{
+    struct outgoing **at = &c->out;
+
+    while (*at) {
+        struct outgoing *o = *at;
+        const struct slot *s = &c->slots[o->seq % DBWORKER_CALLS_MAX];
+
+        if (o->seq && s->seq == o->seq && !s->sent) {
+            at = &o->next;
+            continue;
+        }
+        *at = o->next;
+        outgoing_free(o);
+    }
+    c->out_last = at;
+}
+
+static void on_line_closed(uv_handle_t *handle)
+{
+    struct line *l = handle->data;
+
+    close_p(&l->sock);
+    free(l);
+}
+
+static void hang_up(struct dbworker *c)
+{
+    if (!c->line)
+        return;
+    c->line->dbworker = NULL;
+    uv_close((uv_handle_t *)&c->line->poll, on_line_closed);
+    c->line = NULL;
+    wire_in_done(&c->in);
+}
+
+static void on_away(uv_timer_t *timer)
+{
+    struct dbworker *c = timer->data;
+
+    c->refusing = true;
+    fail_calls(c, false, GONE);
+    drop_unwanted(c);
+}
+
+static void dbworker_gone(struct dbworker *c, const char *why)
+{
+    char line[160];
+
+    snprintf(line, sizeof line, "store: the clerk, which speaks with the database, %s", why);
+    c->log(true, line);
+    hang_up(c);
+    uv_timer_start(&c->away, on_away, DBWORKER_AWAY_MS, 0);
+    fail_calls(c, true, GONE);
+    drop_unwanted(c);
+}
+
+/* Reads the cells in place. False: they are not what they say. */
+static bool read_cells(struct wire_reader *r, struct dbworker_rows *rows, const char ***ret)
+{
+    size_t n = wire_read_u32(r), columns = wire_read_u32(r);
+
+    /* Each takes 4 bytes at least. */
+    if (r->bad || (columns > 0 && n > (size_t)(r->end - r->at) / 4 / columns))
+        return false;
+    const char **cells = xcalloc(n * columns + 1, sizeof *cells);
+    for (size_t i = 0; i < n * columns; i++)
+        cells[i] = wire_read_text(r);
+    *ret = cells;
+    rows->n = n;
+    rows->columns = columns;
+    rows->cells = cells;
+    return !r->bad && r->at == r->end;
+}
+
+static bool take_answer(struct dbworker *c)
+{
+    struct wire_in in = c->in;
+    struct wire_reader r = {.at = in.buf, .end = in.buf + in.len};
+    struct dbworker_rows rows = {0};
+    struct slot *s = &c->slots[in.head.seq % DBWORKER_CALLS_MAX], waits = *s;
+    AUTO(free_p) const char **cells = NULL;
+
+    if (waits.seq == 0 || waits.seq != in.head.seq)
+        return false;
+    const char *why = wire_read_text(&r);
+    if (!read_cells(&r, &rows, &cells))
+        return false;
+    if (why)
+        rows.r = ctx_error_unavailable(&rows.e, why);
+    free_slot(c, s);
+    /* The callback may call again, and even dismiss: what is used here is not the database
+     * worker's. */
+    c->in = (struct wire_in){0};
+    waits.done(waits.arg, &rows);
+    wire_in_done(&in);
+    return true;
+}
+
+static bool take_note(struct dbworker *c)
+{
+    struct wire_reader r = {.at = c->in.buf, .end = c->in.buf + c->in.len};
+    bool bad = wire_read_u32(&r) != 0;
+    const char *line = wire_read_text(&r);
+
+    if (!line)
+        return false;
+    c->log(bad, line);
+    wire_in_done(&c->in);
+    return true;
+}
+
+static bool take_message(struct dbworker *c)
+{
+    switch ((enum wire_kind)c->in.head.kind) {
+    case WIRE_ANSWER:
+        return take_answer(c);
+    case WIRE_NOTE:
+        return take_note(c);
+    case WIRE_CONNECT:
+    case WIRE_CALL:
+    case WIRE_MAX_:
+        break;
+    }
+    return false;
+}
+
+static void on_ready(uv_poll_t *poll, int status, int events)
+{
+    struct line *l = poll->data;
+
+    (void)status;
+    if (l->dbworker && (events & UV_WRITABLE))
+        send_queued(l->dbworker);
+    /* What is answered may end it. */
+    for (int i = 0; i < READS_MAX && l->dbworker; i++) {
+        struct dbworker *c = l->dbworker;
+        int r = wire_receive(l->sock, &c->in, MSG_DONTWAIT);
+
+        if (r == -EAGAIN)
+            return;
+        if (r == 0 || (r > 0 && take_message(c)))
+            continue;
+        dbworker_gone(c, r == -EPIPE ? "has ended" : "talks nonsense");
+    }
+}
+
+/* ---- begin and end ----------------------------------------------------------------------------
+ */
+
+struct dbworker *dbworker_new(uv_loop_t *loop, void (*log)(bool bad, const char *line))
+{
+    struct dbworker *c = xcalloc(1, sizeof *c);
+
+    c->log = log;
+    c->loop = loop;
+    c->out_last = &c->out;
+    c->refused_last = &c->refused;
+    while (c->n_free < DBWORKER_CALLS_MAX) {
+        c->free_slots[c->n_free] = DBWORKER_CALLS_MAX - 1 - c->n_free;
+        c->n_free++;
+    }
+    int r = uv_async_init(loop, &c->wake, on_wake);
+    assert(r == 0);
+    r = uv_timer_init(loop, &c->away);
+    assert(r == 0);
+    c->wake.data = c->away.data = c;
+    c->handles = 2;
+    return c;
+}
+
+/* Before all else that waits. */
+static void tell_address(struct dbworker *c)
+{
+    struct outgoing *o = outgoing_new(WIRE_CONNECT, 0);
+
+    wire_add_text(&o->message, c->conninfo);
+    o->next = c->out;
+    if (!c->out)
+        c->out_last = &o->next;
+    c->out = o;
+    send_queued(c);
+}
+
+void dbworker_set_socket(struct dbworker *c, int sock)
+{
+    struct line *l = xcalloc(1, sizeof *l);
+
+    if (c->line) {
+        hang_up(c);
+        fail_calls(c, true, GONE);
+        drop_unwanted(c);
+    }
+    *l = (struct line){.dbworker = c, .sock = sock};
+    int r = uv_poll_init(c->loop, &l->poll, sock);
+    assert(r == 0);
+    l->poll.data = l;
+    c->line = l;
+    c->refusing = false;
+    uv_timer_stop(&c->away);
+    watch(c);
+    if (c->conninfo)
+        tell_address(c);
+}
+
+void dbworker_connect(struct dbworker *c, const char *conninfo)
+{
+    assert(!c->conninfo);
+    c->conninfo = xstrdup(conninfo);
+    if (c->line)
+        tell_address(c);
+    else
+        uv_timer_start(&c->away, on_away, DBWORKER_AWAY_MS, 0);
+}
+
+static void dbworker_free(struct dbworker *c)
+{
+    if (c->conninfo)
+        explicit_bzero(c->conninfo, strlen(c->conninfo));
+    free(c->conninfo);
+    free(c);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct dbworker *c = handle->data;
+
+    if (--c->handles == 0)
+        dbworker_free(c);
+}
+
+void dbworker_dismiss(struct dbworker *c)
+{
+    c->dismissed = true;
+    hang_up(c);
+    uv_close((uv_handle_t *)&c->wake, on_closed);
+    uv_close((uv_handle_t *)&c->away, on_closed);
+    fail_calls(c, false, "the server ends");
+    drop_unwanted(c);
+    on_wake(&c->wake);
+}

@@ -1,0 +1,332 @@
+#include "warden/layers/layer_stack_merge.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+
+#include "warden/layers/layer_file.h"
+#include "warden/layers/layer_stack_origin.h"
+#include "warden/layers/layer_stack_used.h"
+
+#define RENAME_FRESH 1u /* RENAME_NOREPLACE */
+
+/* A directory on the way from the top to where the work is. */
+struct level {
+    struct level *up;
+    size_t n, *who; /* the layers that are merged here, uppermost first */
+    char *dirs;     /* names of directories in it that are still to be done, each ended by \0 */
+    size_t len, room;
+    bool sealed; /* nothing below the layers is seen here */
+};
+
+struct work {
+    const struct layer_stack_merge *m;
+    int *src; /* of each layer, uppermost first: as deep as it takes part */
+    int out;
+    int kept; /* origins; -1: none */
+    struct level *level;
+    struct inode_set used, linked;
+    struct layer_xattrs *xattrs;
+    struct sg_error *e;
+};
+
+static int fail(struct work *w, int r, const char *what, const char *name)
+{
+    return err_set(w->e, err_kind_of(-r), r, "%s '%.64s' of frozen files: %s", what, name,
+                   strerror(-r));
+}
+
+/* ---- names that wait ------------------------------------------------------------------------- */
+
+static int put_off(struct level *l, const char *name)
+{
+    size_t len = strlen(name) + 1;
+
+    if (l->room - l->len < len) {
+        size_t room = 2 * l->room + 2 * NAME_MAX;
+        char *dirs = realloc(l->dirs, room);
+        if (!dirs)
+            return -ENOMEM;
+        l->dirs = dirs;
+        l->room = room;
+    }
+    memcpy(l->dirs + l->len, name, len);
+    l->len += len;
+    return 0;
+}
+
+/* The last of them, which it forgets. */
+static const char *take_up(struct level *l)
+{
+    if (l->len == 0)
+        return NULL;
+    for (l->len--; l->len > 0 && l->dirs[l->len - 1]; l->len--)
+        ;
+    return l->dirs + l->len;
+}
+
+/* ---- what is no directory -------------------------------------------------------------------- */
+
+static int copy_file(struct work *w, int from, const char *name)
+{
+    AUTO(close_p) int in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    AUTO(close_p) int out = -1;
+    struct origin o;
+    struct stat st;
+    int r;
+
+    if (in < 0 || fstat(in, &st) < 0)
+        return fail(w, -errno, "open", name);
+    out = openat(w->out, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (out < 0)
+        return fail(w, -errno, "make", name);
+    r = layer_copy_data(in, out, st.st_size);
+    if (r == 0 && origin_get(in, &o) == 0)
+        r = origin_set(out, &o);
+    if (r == 0)
+        r = layer_copy_looks(w->xattrs, &st, in, out);
+    return r < 0 ? fail(w, r, "copy", name) : 0;
+}
+
+static int take_file(struct work *w, int from, const char *name, const struct stat *st)
+{
+    if (layer_is_whiteout(st)) {
+        int r = w->level->sealed ? 0 : layer_expect_whiteouts(w->out);
+        if (r < 0 || w->level->sealed)
+            return r < 0 ? fail(w, r, "prepare for a whiteout", name) : 0;
+    }
+    if (S_ISREG(st->st_mode) && st->st_nlink == 1) {
+        if (inodes_has(&w->used, st->st_ino) || origin_is_kept(w->kept, st->st_ino))
+            return copy_file(w, from, name);
+        if (inodes_add(&w->linked, st->st_ino) < 0)
+            return fail(w, -ENOMEM, "link", name);
+    }
+    return linkat(from, name, w->out, name, 0) < 0 ? fail(w, -errno, "link", name) : 0;
+}
+
+/* ---- directories ----------------------------------------------------------------------------- */
+
+/* Whether one of the first n layers here has the name, too. */
+static bool is_hidden(const struct work *w, size_t n, const char *name)
+{
+    struct stat st;
+
+    for (size_t i = 0; i < n; i++)
+        if (fstatat(w->src[w->level->who[i]], name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+            return true;
+    return false;
+}
+
+static int take_entries_of(struct work *w, size_t i)
+{
+    int from = w->src[w->level->who[i]];
+    AUTO(layer_closedir_p) DIR *d = layer_list(from);
+    const char *name;
+    struct stat st;
+
+    if (!d)
+        return fail(w, -errno, "list", "a directory");
+    while ((name = layer_next(d)) != NULL) {
+        int r = 0;
+        if (is_hidden(w, i, name))
+            continue;
+        if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            return fail(w, -errno, "look at", name);
+        if (!S_ISDIR(st.st_mode))
+            r = take_file(w, from, name, &st);
+        else if (put_off(w->level, name) < 0)
+            r = fail(w, -ENOMEM, "remember", name);
+        if (r < 0)
+            return r;
+    }
+    return errno ? fail(w, -errno, "list", "a directory") : 0;
+}
+
+static int take_entries(struct work *w)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < w->level->n; i++)
+        r = take_entries_of(w, i);
+    return r;
+}
+
+static struct level *level_new(struct work *w)
+{
+    struct level *l = xcalloc(1, sizeof *l);
+
+    l->who = xcalloc(w->m->n, sizeof *l->who);
+    l->up = w->level;
+    return l;
+}
+
+static void level_drop(struct work *w)
+{
+    struct level *l = w->level;
+
+    w->level = l->up;
+    free(l->who);
+    free(l->dirs);
+    free(l);
+}
+
+/* Those of the layers here whose directory of that name is seen: down into it with them. */
+static int go_down(struct work *w, const char *name, bool *ret_opaque)
+{
+    struct level *up = w->level, *l = level_new(w);
+
+    w->level = l;
+    for (size_t i = 0; i < up->n && !*ret_opaque; i++) {
+        size_t s = up->who[i];
+        struct stat st;
+        int fd;
+        if (fstatat(w->src[s], name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        if (!S_ISDIR(st.st_mode)) {
+            *ret_opaque = true;
+            break;
+        }
+        fd = openat(w->src[s], name, LAYER_DIR_FLAGS);
+        if (fd < 0)
+            return fail(w, -errno, "open", name);
+        close(w->src[s]);
+        w->src[s] = fd;
+        l->who[l->n++] = s;
+        *ret_opaque = layer_is_opaque(fd);
+    }
+    return 0;
+}
+
+static int enter_dir(struct work *w, const char *name)
+{
+    bool opaque = false;
+    int r = go_down(w, name, &opaque), fd;
+
+    if (r < 0)
+        return r;
+    if (mkdirat(w->out, name, 0700) < 0 || (fd = openat(w->out, name, LAYER_DIR_FLAGS)) < 0)
+        return fail(w, -errno, "make", name);
+    close(w->out);
+    w->out = fd;
+    w->level->sealed = opaque || w->level->up->sealed;
+    if (opaque && fsetxattr(fd, LAYER_OPAQUE, "y", 1, 0) < 0)
+        return fail(w, -errno, "make an opaque", name);
+    return take_entries(w);
+}
+
+static int one_up(struct work *w, int *fd)
+{
+    int up = openat(*fd, "..", LAYER_DIR_FLAGS);
+
+    if (up < 0)
+        return fail(w, -errno, "open", "..");
+    close(*fd);
+    *fd = up;
+    return 0;
+}
+
+/* Nothing writes to a layer, nor to what is made here, so the way up is the way down. */
+static int leave_dir(struct work *w)
+{
+    int from = w->src[w->level->who[0]], r;
+    struct stat st;
+
+    r = fstat(from, &st) < 0 ? -errno : layer_copy_looks(w->xattrs, &st, from, w->out);
+    if (r < 0)
+        return fail(w, r, "copy the looks of", "a directory");
+    for (size_t i = 0; r == 0 && w->level->up && i < w->level->n; i++)
+        r = one_up(w, &w->src[w->level->who[i]]);
+    if (r == 0 && w->level->up)
+        r = one_up(w, &w->out);
+    level_drop(w);
+    return r;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static int begin(struct work *w)
+{
+    const struct layer_stack_merge *m = w->m;
+
+    w->level = level_new(w);
+    for (size_t i = 0; i < m->n; i++) {
+        const char *dir = m->dirs[m->n - 1 - i];
+        w->src[i] = openat(m->scratch, dir, LAYER_DIR_FLAGS);
+        if (w->src[i] < 0)
+            return fail(w, -errno, "open", dir);
+        w->level->who[w->level->n++] = i;
+    }
+    if (mkdirat(m->scratch, m->aside, 0700) < 0 ||
+        (w->out = openat(m->scratch, m->aside, LAYER_DIR_FLAGS)) < 0)
+        return fail(w, -errno, "make", m->aside);
+    return take_entries(w);
+}
+
+static int find_used(struct work *w, struct inode_set *ret)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < w->m->n_uppers; i++)
+        r = layer_stack_used(w->m->scratch, w->m->uppers[i], ret, w->e);
+    inodes_sort(ret);
+    return r;
+}
+
+/* What was copied up while it was only looked at once would have another number now. */
+static int look_again(struct work *w)
+{
+    AUTO(inodes_done) struct inode_set now = INODES_NONE;
+    int r = find_used(w, &now);
+
+    inodes_sort(&w->linked);
+    for (size_t i = 0; r == 0 && i < now.n; i++)
+        if (inodes_has(&w->linked, now.v[i]))
+            r = err_set(w->e, SG_ERR_INTERNAL, -EAGAIN, "files were opened while they were merged");
+    return r;
+}
+
+static int make_tree(struct work *w)
+{
+    char name[NAME_MAX + 1];
+    int r = find_used(w, &w->used);
+
+    if (r == 0)
+        r = begin(w);
+    while (r == 0 && w->level) {
+        const char *next = take_up(w->level);
+        if (next)
+            snprintf(name, sizeof name, "%s", next);
+        r = next ? enter_dir(w, name) : leave_dir(w);
+    }
+    return r < 0 ? r : look_again(w);
+}
+
+int layer_stack_merge(const struct layer_stack_merge *m, struct sg_error *e)
+{
+    AUTO(free_p) int *src = xcalloc(m->n, sizeof *src);
+    AUTO(free_p) struct layer_xattrs *xattrs = xcalloc(1, sizeof *xattrs);
+    struct work w = {.m = m, .src = src, .out = -1, .kept = -1, .xattrs = xattrs, .e = e};
+    int r;
+
+    for (size_t i = 0; i < m->n; i++)
+        src[i] = -1;
+    origin_open_kept(m->scratch, &w.kept);
+    r = make_tree(&w);
+    if (r == 0 &&
+        syscall(SYS_renameat2, m->scratch, m->aside, m->scratch, m->name, RENAME_FRESH) < 0)
+        r = fail(&w, -errno, "put in place", m->name);
+    if (r < 0)
+        layer_stack_remove(m->scratch, m->aside, NULL);
+    while (w.level)
+        level_drop(&w);
+    for (size_t i = 0; i < m->n; i++)
+        close_p(&src[i]);
+    close_p(&w.out);
+    close_p(&w.kept);
+    inodes_done(&w.used);
+    inodes_done(&w.linked);
+    return r;
+}

@@ -1,0 +1,113 @@
+/* Removing a layer, however deep: a directory that is not empty is moved up to the top, so all
+ * are one deep in the end. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "warden/layers/layer_file.h"
+#include "warden/layers/layer_stack_merge.h"
+#include "warden/layers/layer_stack_origin.h"
+
+#define RENAME_FRESH 1u /* RENAME_NOREPLACE */
+
+struct removal {
+    int top;
+    int kept; /* origins; -1: none */
+    unsigned long moved;
+    const char *dir;
+    struct sg_error *e;
+};
+
+static int fail(struct removal *w, const char *what, const char *name)
+{
+    return err_errno(w->e, "%s '%.64s' of '%s'", what, name, w->dir);
+}
+
+/* It is of use by its number alone. */
+static int put_by(struct removal *w, int dir, const char *name, const struct stat *st)
+{
+    char number[ORIGIN_NAME];
+    AUTO(close_p) int fd = -1;
+
+    origin_name(st->st_ino, number);
+    if (renameat(dir, name, w->kept, number) < 0 ||
+        (fd = openat(w->kept, number, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC)) < 0)
+        return fail(w, "keep", name);
+    return 0;
+}
+
+static int remove_file(struct removal *w, int dir, const char *name, const struct stat *st)
+{
+    if (S_ISREG(st->st_mode) && st->st_nlink == 1 && origin_is_kept(w->kept, st->st_ino))
+        return put_by(w, dir, name, st);
+    return unlinkat(dir, name, 0) < 0 ? fail(w, "remove", name) : 0;
+}
+
+static int move_to_top(struct removal *w, int dir, const char *name)
+{
+    char number[24];
+    long r;
+
+    do {
+        snprintf(number, sizeof number, "%lu", w->moved++);
+        r = syscall(SYS_renameat2, dir, name, w->top, number, RENAME_FRESH);
+    } while (r < 0 && errno == EEXIST);
+    return r < 0 ? fail(w, "move", name) : 0;
+}
+
+static int empty_dir(struct removal *w, int dir, bool is_top);
+
+static int remove_dir(struct removal *w, int dir, const char *name, bool from_top)
+{
+    AUTO(close_p) int in = -1;
+    int r;
+
+    if (unlinkat(dir, name, AT_REMOVEDIR) == 0)
+        return 0;
+    if (errno != ENOTEMPTY && errno != EEXIST)
+        return fail(w, "remove", name);
+    if (!from_top)
+        return move_to_top(w, dir, name);
+    in = openat(dir, name, LAYER_DIR_FLAGS);
+    if (in < 0)
+        return fail(w, "open", name);
+    r = empty_dir(w, in, false);
+    return r == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0 ? fail(w, "remove", name) : r;
+}
+
+/* Of the top, what is moved there meanwhile may be seen or not. */
+static int empty_dir(struct removal *w, int dir, bool is_top)
+{
+    AUTO(layer_closedir_p) DIR *d = layer_list(dir);
+    const char *name;
+    struct stat st;
+    int r = 0;
+
+    if (!d)
+        return fail(w, "list", "a directory");
+    while (r == 0 && (name = layer_next(d)) != NULL) {
+        if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            return fail(w, "look at", name);
+        r = S_ISDIR(st.st_mode) ? remove_dir(w, dir, name, is_top) : remove_file(w, dir, name, &st);
+    }
+    return r == 0 && errno ? fail(w, "list", "a directory") : r;
+}
+
+int layer_stack_remove(int scratch, const char *dir, struct sg_error *e)
+{
+    AUTO(close_p) int top = openat(scratch, dir, LAYER_DIR_FLAGS), kept = -1;
+    struct removal w = {.top = top, .dir = dir, .e = e};
+    int r = 0;
+
+    if (top < 0)
+        return errno == ENOENT ? 0 : err_errno(e, "open '%s'", dir);
+    origin_open_kept(scratch, &kept);
+    w.kept = kept;
+    while (r == 0 && unlinkat(scratch, dir, AT_REMOVEDIR) < 0) {
+        if (errno != ENOTEMPTY)
+            return fail(&w, "remove", "all");
+        r = empty_dir(&w, top, true);
+    }
+    return r;
+}

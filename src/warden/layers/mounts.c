@@ -1,0 +1,406 @@
+#include "warden/layers/mounts.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <linux/securebits.h>
+
+#include "lib/base/sys.h"
+
+#define CHILD_STACK (64u * 1024)
+#define UPPER_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define LOWER_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY)
+
+/* What the kernel says beyond errno when a mount is refused. */
+int mounts_mount_error(int fs, struct sg_error *e, const char *what)
+{
+    char why[160];
+    int saved = errno;
+    ssize_t n = fs < 0 ? -1 : read(fs, why, sizeof why - 1);
+
+    errno = saved;
+    if (n <= 0)
+        return err_errno(e, "%s", what);
+    why[n] = '\0';
+    why[strcspn(why, "\n")] = '\0';
+    return err_errno(e, "%s (%s)", what, n > 2 ? why + 2 : why); /* "e overlay: ..." */
+}
+
+static int idmap(int mount_fd, int userns, unsigned set)
+{
+    struct mount_attr a = {.attr_set = MOUNT_ATTR_IDMAP | set, .userns_fd = (uint64_t)userns};
+
+    return sys_mount_setattr(mount_fd, 0, &a) < 0 ? -errno : 0;
+}
+
+/* A detached clone counts as a mount namespace. */
+static int clone_error(const char *what, struct sg_error *e)
+{
+    return errno != ENOSPC ? err_errno(e, "clone '%s'", what)
+                           : err_set(e, SG_ERR_LIMIT, -EAGAIN,
+                                     "the kernel allows no more mount namespaces: raise the sysctl "
+                                     "user.max_mnt_namespaces");
+}
+
+/* Where a scratch cannot be mapped, the ids on it are the host's, and nobody else can have what is
+ * there. */
+static int give_upper(const struct mounts_spec *spec, struct sg_error *e)
+{
+    char work[LAYER_NAME];
+
+    scratch_work_name(spec->upper, work);
+    if (fchownat(spec->scratch->mount, spec->upper, spec->first_id, spec->first_id, 0) < 0 ||
+        fchownat(spec->scratch->mount, work, spec->first_id, spec->first_id, 0) < 0)
+        return err_errno(e, "give the scratch file system to the sandbox");
+    return 0;
+}
+
+/* The scratch as the overlay is to see it. The mount itself is mapped if nobody needs it as it is;
+ * else a clone, which before Linux 6.15 cannot be made of a mount that is nowhere attached. */
+static int open_scratch(const struct mounts_spec *spec, bool *ret_own)
+{
+    int fd = -1;
+
+    if (spec->keep) {
+        fd = sys_open_tree(spec->scratch->mount, "",
+                           OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+        if (fd < 0 && errno != EINVAL)
+            return -1;
+    }
+    *ret_own = fd >= 0 || !spec->keep;
+    return fd >= 0 ? fd : fcntl(spec->scratch->mount, F_DUPFD_CLOEXEC, 0);
+}
+
+/* tmpfs has id maps since Linux 6.3. */
+static int map_scratch(const struct mounts_spec *spec, int *ret, struct sg_error *e)
+{
+    bool own = false;
+    AUTO(close_p) int fd = open_scratch(spec, &own);
+    int r;
+
+    if (fd < 0)
+        return clone_error("the scratch file system", e);
+    r = own ? idmap(fd, spec->userns, 0) : -EINVAL;
+    spec->scratch->mapped = r == 0;
+    if (r == -EINVAL)
+        r = give_upper(spec, e);
+    else if (r < 0)
+        r = err_set(e, SG_ERR_INTERNAL, r, "map the ids of the scratch file system: %s",
+                    strerror(-r));
+    if (r == 0)
+        *ret = steal_fd(&fd);
+    return r;
+}
+
+int mounts_map_dir(int dir, const char *name, int userns, int *ret, struct sg_error *e)
+{
+    AUTO(close_p)
+    int fd = sys_open_tree(dir, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+    int r;
+
+    if (fd < 0)
+        return clone_error(name, e);
+    r = idmap(fd, userns, LOWER_FLAGS);
+    if (r < 0)
+        return err_set(e, r == -EINVAL ? SG_ERR_UNSUPPORTED : SG_ERR_INTERNAL, r,
+                       "map the ids of '%s': %s; its file system must support id-mapped mounts",
+                       name, strerror(-r));
+    *ret = steal_fd(&fd);
+    return 0;
+}
+
+int mounts_open_lower(const struct template *t, int userns, int *ret, struct sg_error *e)
+{
+    return mounts_map_dir(t->dir, TEMPLATE_DIR, userns, ret, e);
+}
+
+/* The overlay acts with the file-system ids and capabilities of whoever mounts it. Host root has no
+ * id on the mapped layers, so it is the sandbox's root id, with the capabilities kept. */
+static int become_mounter(uint32_t id, int *ret_bits)
+{
+    int bits = prctl(PR_GET_SECUREBITS);
+
+    if (bits < 0 || prctl(PR_SET_SECUREBITS, bits | SECBIT_NO_SETUID_FIXUP) < 0)
+        return -errno;
+    syscall(SYS_setfsgid, id);
+    syscall(SYS_setfsuid, id);
+    *ret_bits = bits;
+    return 0;
+}
+
+static void become_self(int bits)
+{
+    syscall(SYS_setfsuid, geteuid());
+    syscall(SYS_setfsgid, getegid());
+    prctl(PR_SET_SECUREBITS, bits);
+}
+
+static int create_as(int fs, uint32_t id)
+{
+    int bits = 0, r = become_mounter(id, &bits);
+
+    if (r < 0) {
+        errno = -r;
+        return -1;
+    }
+    r = sys_fsconfig_create(fs);
+    int saved = errno;
+    become_self(bits);
+    errno = saved;
+    return r;
+}
+
+/* The layers of a root overlay, as descriptors; -1: none. */
+struct parts {
+    int lower, layer, scratch;
+    int maps[STACK_MAX];        /* clones of the scratches of layers, one each */
+    int layer_stack[STACK_MAX]; /* oldest first */
+    size_t n_maps, n_layer_stack;
+    struct late *late;
+};
+
+#define PARTS_NONE                              \
+    {                                           \
+        .lower = -1, .layer = -1, .scratch = -1 \
+    }
+
+bool late_close(struct late *l)
+{
+    if (l->n == 0)
+        return false;
+    close(l->fds[--l->n]);
+    return true;
+}
+
+static void drop_mount(struct late *late, int *fd)
+{
+    if (late && *fd >= 0 && late->n < LATE_MAX)
+        late->fds[late->n++] = steal_fd(fd);
+    close_p(fd);
+}
+
+static void parts_close(struct parts *p)
+{
+    for (size_t i = 0; i < p->n_layer_stack; i++)
+        close_p(&p->layer_stack[i]);
+    drop_mount(p->late, &p->layer);
+    drop_mount(p->late, &p->scratch);
+    for (size_t i = 0; i < p->n_maps; i++)
+        drop_mount(p->late, &p->maps[i]);
+}
+
+static int add_lower(int fs, int fd)
+{
+    char path[32];
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return sys_fsconfig_string(fs, "lowerdir+", path);
+}
+
+/* Kernels that cannot add them one by one (before 6.5) have no layers. */
+static int configure_lower(int fs, const struct parts *p)
+{
+    char lower[80];
+    int n = 0;
+
+    if (p->n_layer_stack == 0) {
+        if (p->layer >= 0)
+            n = snprintf(lower, sizeof lower, "/proc/self/fd/%d:", p->layer);
+        snprintf(lower + n, sizeof lower - (size_t)n, "/proc/self/fd/%d", p->lower);
+        return sys_fsconfig_string(fs, "lowerdir", lower);
+    }
+    for (size_t i = p->n_layer_stack; i > 0; i--)
+        if (add_lower(fs, p->layer_stack[i - 1]) < 0)
+            return -1;
+    if (p->layer >= 0 && add_lower(fs, p->layer) < 0)
+        return -1;
+    return add_lower(fs, p->lower);
+}
+
+static int configure_root(int fs, const struct parts *p, const char *upper_name)
+{
+    char upper[48 + LAYER_NAME], work[48 + LAYER_NAME], work_name[LAYER_NAME];
+
+    scratch_work_name(upper_name, work_name);
+    snprintf(upper, sizeof upper, "/proc/self/fd/%d/%s", p->scratch, upper_name);
+    snprintf(work, sizeof work, "/proc/self/fd/%d/%s", p->scratch, work_name);
+    if (fs < 0 || configure_lower(fs, p) < 0 || sys_fsconfig_string(fs, "upperdir", upper) < 0 ||
+        sys_fsconfig_string(fs, "workdir", work) < 0 ||
+        sys_fsconfig_string(fs, "redirect_dir", "nofollow") < 0 ||
+        sys_fsconfig_string(fs, "metacopy", "off") < 0 ||
+        sys_fsconfig_string(fs, "index", "off") < 0 || sys_fsconfig_string(fs, "xino", "off") < 0)
+        return -1;
+    return sys_fsconfig_flag(fs, "volatile");
+}
+
+/* Before Linux 6.15 the layers of an overlay must be attached in the mount namespace of whoever
+ * makes it. A child that shares our memory and descriptors, but no mounts, does it there; the
+ * overlay keeps its own references, so nothing of the child's namespace has to stay. */
+struct attached {
+    int fs, lower, layer, scratch;
+    uint32_t id;
+    int r;
+};
+
+static int create_attached_main(void *arg)
+{
+    struct attached *a = arg;
+
+    /* The place does not matter: the layers are named by descriptors. */
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        sys_move_mount(a->lower, AT_FDCWD, "/usr") < 0 ||
+        (a->layer >= 0 && sys_move_mount(a->layer, AT_FDCWD, "/usr") < 0) ||
+        sys_move_mount(a->scratch, AT_FDCWD, "/usr") < 0 || create_as(a->fs, a->id) < 0)
+        a->r = -errno;
+    return 0;
+}
+
+static int create_attached(struct attached *a)
+{
+    AUTO(free_p) char *stack = xcalloc(1, CHILD_STACK);
+    sigset_t all, old;
+    pid_t pid;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pid = clone(create_attached_main, stack + CHILD_STACK, CLONE_VM | CLONE_VFORK | CLONE_FILES, a);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (pid < 0)
+        return -1;
+    while (waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR)
+        ;
+    errno = -a->r;
+    return a->r < 0 ? -1 : 0;
+}
+
+/* The lower layer of the slot cannot be attached twice, so this takes one of its own. */
+static int create_root_attached(const struct mounts_spec *spec, const struct parts *p, int *ret_fs,
+                                struct sg_error *e)
+{
+    AUTO(close_p) int fs = sys_fsopen("overlay"), lower = -1;
+    struct parts own = *p;
+    int r = mounts_open_lower(spec->template, spec->userns, &lower, e);
+
+    if (r < 0)
+        return r;
+    struct attached a = {
+        .fs = fs, .lower = lower, .layer = p->layer, .scratch = p->scratch, .id = spec->first_id};
+    own.lower = lower;
+    if (configure_root(fs, &own, spec->upper) < 0 || create_attached(&a) < 0)
+        return mounts_mount_error(fs, e, "make the root overlay");
+    *ret_fs = steal_fd(&fs);
+    return 0;
+}
+
+/* The layers of one scratch are reached through one clone of it. */
+static int map_layer_stack(const struct mounts_spec *spec, struct parts *p, struct sg_error *e)
+{
+    const struct scratch *from[STACK_MAX];
+
+    for (size_t i = 0; i < stack_depth(spec->stack); i++) {
+        const struct layer *t = spec->stack->v[i];
+        size_t m = 0;
+
+        while (m < p->n_maps && from[m] != t->scratch)
+            m++;
+        if (m == p->n_maps) {
+            int r = mounts_map_dir(t->scratch->mount, "a scratch file system", spec->userns,
+                                   &p->maps[m], e);
+            if (r < 0)
+                return r;
+            from[p->n_maps++] = t->scratch;
+        }
+        p->layer_stack[i] =
+            openat(p->maps[m], t->dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (p->layer_stack[i] < 0)
+            return err_errno(e, "open a frozen layer");
+        p->n_layer_stack++;
+    }
+    return 0;
+}
+
+static int make_root(const struct mounts_spec *spec, int *ret, struct sg_error *e)
+{
+    static bool must_attach; /* found out by the first */
+    AUTO(close_p) int fs = must_attach ? -1 : sys_fsopen("overlay");
+    AUTO(parts_close) struct parts p = PARTS_NONE;
+    int r = map_scratch(spec, &p.scratch, e);
+
+    p.lower = spec->lower;
+    p.late = spec->late;
+    if (r == 0 && spec->layer >= 0)
+        r = mounts_map_dir(spec->layer, "a snapshot", spec->userns, &p.layer, e);
+    if (r == 0)
+        r = map_layer_stack(spec, &p, e);
+    if (r < 0)
+        return r;
+    if (must_attach || configure_root(fs, &p, spec->upper) < 0 ||
+        create_as(fs, spec->first_id) < 0) {
+        if ((!must_attach && errno != EINVAL) || p.n_layer_stack > 0)
+            return mounts_mount_error(fs, e, "make the root overlay");
+        close_p(&fs);
+        fs = -1;
+        r = create_root_attached(spec, &p, &fs, e);
+        if (r < 0)
+            return r;
+        must_attach = true;
+    }
+    *ret = sys_fsmount(fs, spec->allow_suid ? MOUNT_ATTR_NODEV : UPPER_FLAGS);
+    return *ret < 0 ? err_errno(e, "mount the root overlay") : 0;
+}
+
+/* The host's /usr below an empty layer (an overlay wants two). It has no upper layer, so nothing in
+ * it can ever be written, and its ids are not mapped, so it all belongs to nobody. That it is an
+ * overlay gives the sandbox inodes of its own: watches and locks on them meet nobody else's. */
+static int make_usr(const struct mounts_spec *spec, int *ret, struct sg_error *e)
+{
+    AUTO(close_p) int fs = sys_fsopen("overlay");
+    char lower[80];
+
+    snprintf(lower, sizeof lower, "/proc/self/fd/%d/" TEMPLATE_EMPTY ":/proc/self/fd/%d",
+             spec->template->dir, spec->template->host_usr);
+    if (fs < 0 || sys_fsconfig_string(fs, "lowerdir", lower) < 0 ||
+        sys_fsconfig_string(fs, "redirect_dir", "nofollow") < 0 ||
+        sys_fsconfig_string(fs, "metacopy", "off") < 0 ||
+        sys_fsconfig_string(fs, "xino", "off") < 0 || sys_fsconfig_create(fs) < 0)
+        return mounts_mount_error(fs, e, "make the overlay of /usr");
+    *ret = sys_fsmount(fs, LOWER_FLAGS);
+    return *ret < 0 ? err_errno(e, "mount the overlay of /usr") : 0;
+}
+
+int mounts_begin(const struct mounts_spec *spec, struct layers *l, struct sg_error *e)
+{
+    int r = scratch_make(spec->disk_bytes, spec->disk_inodes, &l->scratch, e);
+
+    if (r == 0)
+        r = scratch_upper(l->scratch, NULL, l->upper, e);
+    return r < 0 ? r : make_usr(spec, &l->usr, e);
+}
+
+int mounts_finish(const struct mounts_spec *spec, struct layers *l, struct sg_error *e)
+{
+    struct mounts_spec with = *spec;
+
+    with.scratch = l->scratch;
+    with.upper = l->upper;
+    return make_root(&with, &l->root, e);
+}
+
+int mounts_make_root(const struct mounts_spec *spec, int *ret, struct sg_error *e)
+{
+    return make_root(spec, ret, e);
+}
+
+void mounts_close(struct layers *l)
+{
+    close_p(&l->root);
+    close_p(&l->usr);
+    scratch_release(l->scratch);
+}

@@ -1,0 +1,297 @@
+#include "warden/processes/child_program.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fd.h"
+#include "lib/log/log.h"
+#include "warden/processes/faults.h"
+#include "warden/server.h"
+#include "warden/processes/trouble.h"
+#include "warden/host/child.h"
+#include "warden/host/program.h"
+
+#define PAUSE_FIRST_NS 50000000ull
+#define PAUSE_MAX_NS   30000000000ull
+#define SAID_PAUSE_NS  1000000000ull /* from when on a pause is worth a word */
+#define END_MS         5000
+#define LAST_WORDS_MAX 64
+
+struct letter {
+    struct letter *next;
+    int fds[CHILD_PROGRAM_FDS_MAX];
+    size_t n_fds, len;
+    char data[];
+};
+
+static void on_process(struct event_source *src, uint32_t events);
+static void on_messages(struct event_source *src, uint32_t events);
+static void on_timer(struct timer *timer);
+
+void child_program_init(struct child_program *v, struct server *s,
+                        const struct child_program_kind *kind)
+{
+    *v = (struct child_program)CHILD_PROGRAM_NONE;
+    v->kind = kind;
+    v->server = s;
+    v->process.fn = on_process;
+    v->messages.fn = on_messages;
+    v->timer.fn = on_timer;
+    v->queue_end = &v->queue;
+}
+
+/* ---- its beginning --------------------------------------------------------------------------- */
+
+static int start(struct child_program *v, struct sg_error *e)
+{
+    struct server *s = v->server;
+    AUTO(close_p) int dir = openat(s->state.dir, v->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct program program = {.name = v->kind->name,
+                              .path = v->program,
+                              .argument = v->kind->argument ? v->kind->argument(s) : NULL,
+                              .uid = v->uid,
+                              .gid = v->gid,
+                              .dir = dir,
+                              .more = v->kind->has_log ? s->log.fd : -1,
+                              .memlock = v->kind->memlock,
+                              .ends_with_thread = true};
+    struct program_ends ends;
+    int r;
+
+    if (dir < 0)
+        return err_errno(e, "open '%s' of the state directory", v->dir);
+    r = program_start(&program, &ends, e);
+    if (r < 0)
+        return r;
+    v->pidfd = ends.pidfd;
+    v->sock = ends.sock;
+    v->turn++;
+    v->ready = v->refused = v->hung = false;
+    v->why[0] = '\0';
+    reactor_watch(&s->reactor, &v->process, v->pidfd, EPOLLIN);
+    reactor_watch(&s->reactor, &v->messages, v->sock, EPOLLIN);
+    heartbeat_start(s, &v->heart, &v->kind->heart, ends.pid);
+    v->heart.starting = true;
+    log_line(LEVEL_INFO, "%s %u started, pid %d", v->kind->name, v->turn, ends.pid);
+    v->kind->greet(s);
+    return 0;
+}
+
+/* The pause grows while it keeps ending before it is ready. */
+static void plan_restart(struct child_program *v)
+{
+    uint64_t pause = v->ready ? 0 : v->pause_ns;
+
+    v->n_deaths = v->ready ? 0 : v->n_deaths + 1;
+    v->pause_ns = pause == 0 ? PAUSE_FIRST_NS : 2 * pause;
+    if (v->pause_ns > PAUSE_MAX_NS)
+        v->pause_ns = PAUSE_MAX_NS;
+    if (pause >= SAID_PAUSE_NS)
+        log_line(LEVEL_WARN, "%s is started again in %u s", v->kind->name,
+                 (unsigned)(pause / 1000000000));
+    timer_set(&v->server->reactor, &v->timer, clock_ns() + pause);
+}
+
+int child_program_start(struct child_program *v, struct sg_error *e)
+{
+    int r = start(v, e);
+
+    if (r < 0) {
+        v->ready = false;
+        v->refused = true;
+        child_program_failing(v, e->message);
+        plan_restart(v);
+    }
+    return r;
+}
+
+static void on_timer(struct timer *timer)
+{
+    struct child_program *v = CONTAINER_OF(timer, struct child_program, timer);
+    bool said = v->refused;
+    struct sg_error e = {0};
+
+    if (child_program_start(v, &e) < 0 && !said)
+        log_line(LEVEL_ERROR, "%s", e.message);
+}
+
+bool child_program_ready(struct child_program *v)
+{
+    bool first = !v->was_ready;
+
+    v->ready = v->was_ready = true;
+    v->heart.starting = false;
+    v->why[0] = '\0';
+    trouble_write(v->server);
+    return first;
+}
+
+/* It is no more than a text of somebody without rights. */
+void child_program_failing(struct child_program *v, const char *why)
+{
+    snprintf(v->why, sizeof v->why, "%s", why);
+    for (char *c = v->why; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = ' ';
+    trouble_write(v->server);
+}
+
+void child_program_kill(struct heartbeat *b, enum process_fault why)
+{
+    struct child_program *v = CONTAINER_OF(b, struct child_program, heart);
+
+    (void)why;
+    log_line(LEVEL_ERROR, "%s %u is killed and replaced", v->kind->name, v->turn);
+    v->hung = true;
+    child_kill(v->pidfd); /* on_process does the rest */
+}
+
+/* ---- its end --------------------------------------------------------------------------------- */
+
+static void letter_free(struct letter *l)
+{
+    for (size_t i = 0; i < l->n_fds; i++)
+        close_p(&l->fds[i]);
+    free(l);
+}
+
+static void hang_up(struct child_program *v)
+{
+    reactor_unwatch(&v->server->reactor, &v->messages);
+    close_p(&v->sock);
+    v->sock = -1;
+    while (v->queue) {
+        struct letter *l = v->queue;
+        v->queue = l->next;
+        letter_free(l);
+    }
+    v->queue_end = &v->queue;
+}
+
+/* Of one that never was ready, and did not say more, how it ended is all there is to say. */
+static void tell_end(struct child_program *v, const struct child_exit *how)
+{
+    char text[FAULT_TEXT];
+
+    if (!v->hung)
+        fault_count_end(v->server, v->kind->heart.process, how);
+    fault_describe(how, text);
+    log_line(LEVEL_WARN, "%s %u has ended unexpectedly: it %s", v->kind->name, v->turn, text);
+    if (!v->ready && !v->why[0])
+        child_program_failing(v, text);
+}
+
+static void on_process(struct event_source *src, uint32_t events)
+{
+    struct child_program *v = CONTAINER_OF(src, struct child_program, process);
+    struct server *s = v->server;
+    struct child_exit how = {0};
+
+    (void)events;
+    reactor_unwatch(&s->reactor, &v->process);
+    /* Why it cannot start may be the last that it said. */
+    for (int i = 0; i < LAST_WORDS_MAX && !v->ready && v->sock >= 0; i++)
+        if (v->kind->take(s, v) < 0)
+            break;
+    hang_up(v);
+    heartbeat_stop(&v->heart);
+    child_reap(&v->pidfd, &how);
+    if (v->leaving) {
+        log_line(LEVEL_INFO, "%s %u has finished", v->kind->name, v->turn);
+        return;
+    }
+    tell_end(v, &how);
+    plan_restart(v);
+    v->kind->ended(s);
+}
+
+bool child_program_failed(const struct child_program *v)
+{
+    return !v->was_ready && v->n_deaths >= CHILD_PROGRAM_FIRST_TRIES;
+}
+
+void child_program_leave(struct child_program *v)
+{
+    v->leaving = true;
+    timer_cancel(&v->server->reactor, &v->timer);
+}
+
+bool child_program_lives(const struct child_program *v)
+{
+    return v->pidfd >= 0;
+}
+
+void child_program_end(struct child_program *v, int grace_ms)
+{
+    struct pollfd ended = {.fd = v->pidfd, .events = POLLIN};
+
+    if (!v->server)
+        return;
+    timer_cancel(&v->server->reactor, &v->timer);
+    reactor_unwatch(&v->server->reactor, &v->process);
+    heartbeat_stop(&v->heart);
+    hang_up(v);
+    poll(&ended, v->pidfd >= 0, grace_ms);
+    child_end(&v->pidfd, END_MS, NULL);
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static void enqueue(struct child_program *v, const void *data, size_t len, const int *fds,
+                    size_t n_fds)
+{
+    struct letter *l = xcalloc(1, sizeof *l + len);
+
+    memcpy(l->data, data, len);
+    l->len = len;
+    l->n_fds = n_fds;
+    for (size_t i = 0; i < n_fds; i++)
+        l->fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 0);
+    *v->queue_end = l;
+    v->queue_end = &l->next;
+}
+
+/* A socket that is broken is noticed where it is read. */
+void child_program_tell(struct child_program *v, const void *data, size_t len, const int *fds,
+                        size_t n_fds)
+{
+    if (v->sock < 0)
+        return;
+    if (!v->queue && fd_send(v->sock, data, len, fds, n_fds) != -EAGAIN)
+        return;
+    enqueue(v, data, len, fds, n_fds);
+    /* While it does not read, it is not read either: what it can make wait here has a bound. */
+    reactor_watch(&v->server->reactor, &v->messages, v->sock, EPOLLOUT);
+}
+
+static void flush(struct child_program *v)
+{
+    while (v->queue) {
+        struct letter *l = v->queue;
+        if (fd_send(v->sock, l->data, l->len, l->fds, l->n_fds) == -EAGAIN)
+            return;
+        v->queue = l->next;
+        letter_free(l);
+    }
+    v->queue_end = &v->queue;
+    reactor_watch(&v->server->reactor, &v->messages, v->sock, EPOLLIN);
+}
+
+/* One message a turn of the loop: others may have something to say too. */
+static void on_messages(struct event_source *src, uint32_t events)
+{
+    struct child_program *v = CONTAINER_OF(src, struct child_program, messages);
+
+    (void)events;
+    if (v->queue) {
+        flush(v);
+        return;
+    }
+    if (v->kind->take(v->server, v) == 0)
+        return;
+    child_kill(v->pidfd); /* on_process does the rest */
+    hang_up(v);
+}

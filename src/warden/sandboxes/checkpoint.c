@@ -1,0 +1,242 @@
+#include "warden/sandboxes/checkpoint.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/log/log.h"
+#include "warden/providers/process/process.h"
+#include "warden/processes/front_process.h"
+#include "warden/sandboxes/snapshot.h"
+#include "warden/server.h"
+#include "warden/sandboxes/fork_start.h"
+#include "warden/sandboxes/tenant_pool.h"
+#include "warden/layers/layer_stack.h"
+
+struct checkpoint *checkpoint_new(struct server *s, const char *tenant, const char *sandbox)
+{
+    struct checkpoint *m = xcalloc(1, sizeof *m);
+
+    *m = (struct checkpoint){
+        .server = s, .next = s->checkpoints, .users = 1, .written = -1, .note = -1};
+    snprintf(m->tenant, sizeof m->tenant, "%s", tenant);
+    snprintf(m->sandbox, sizeof m->sandbox, "%s", sandbox);
+    s->checkpoints = m;
+    return m;
+}
+
+void checkpoint_name(struct checkpoint *m, const char *name)
+{
+    snprintf(m->name, sizeof m->name, "%s", name);
+    m->users++;
+}
+
+struct checkpoint *checkpoint_find(struct server *s, const char *name)
+{
+    for (struct checkpoint *m = s->checkpoints; m; m = m->next)
+        if (m->name[0] && strcmp(m->name, name) == 0)
+            return m;
+    return NULL;
+}
+
+struct checkpoint *checkpoint_use(struct checkpoint *m)
+{
+    m->users++;
+    return m;
+}
+
+static void checkpoint_free(struct checkpoint *m)
+{
+    for (struct checkpoint **p = &m->server->checkpoints; *p; p = &(*p)->next)
+        if (*p == m) {
+            *p = m->next;
+            break;
+        }
+    close_p(&m->written);
+    close_p(&m->note);
+    free(m);
+}
+
+void checkpoint_release(struct checkpoint *m)
+{
+    if (!m || --m->users > 0)
+        return;
+    fork_start_drop(steal_ptr(&m->fork_start));
+    if (m->tenant_pool) {
+        provider_frozen_kernels_drop(m->tenant_pool->provider, m->frozen_kernels);
+        checkpoint_without_frozen_kernels(m);
+    }
+    stack_free(m->stack);
+    snapshot_release(m->server, m->snapshot);
+    checkpoint_free(m);
+}
+
+void checkpoint_forget(struct checkpoint *m)
+{
+    if (!m->name[0])
+        return;
+    m->name[0] = '\0';
+    checkpoint_release(m);
+}
+
+void checkpoint_has_frozen_kernels(struct checkpoint *m, struct tenant_pool *w,
+                                   uint64_t frozen_kernels)
+{
+    m->tenant_pool = w;
+    m->frozen_kernels = frozen_kernels;
+    w->n_out++;
+}
+
+void checkpoint_without_frozen_kernels(struct checkpoint *m)
+{
+    struct tenant_pool *w = m->tenant_pool;
+
+    m->tenant_pool = NULL;
+    m->frozen_kernels = 0;
+    if (w)
+        tenant_pool_return(w);
+}
+
+/* ---- on disk --------------------------------------------------------------------------------- */
+
+struct saving {
+    struct checkpoint *checkpoint;
+    struct ticket ticket;
+};
+
+static void on_saved(void *arg, struct snapshot *l, uint64_t bytes, const struct sg_error *e)
+{
+    struct saving *v = arg;
+    struct server *s = v->checkpoint->server;
+    struct order_answer a = {.stats.disk_bytes = bytes};
+    bool wanted = ticket_valid(s, &v->ticket) && v->checkpoint->name[0];
+
+    if (!l || !wanted)
+        checkpoint_forget(v->checkpoint);
+    if (l && !wanted)
+        snapshot_forget(s, l);
+    if (l)
+        front_answer(s, &v->ticket, &a, -1);
+    else
+        front_answer_error(s, &v->ticket, e->code, e);
+    snapshot_release(s, l);
+    checkpoint_release(v->checkpoint);
+    free(v);
+}
+
+void checkpoint_save(struct checkpoint *m, const struct ticket *t)
+{
+    struct save_order o = {
+        .name = m->name, .durable = true, .below = m->snapshot, .stack = m->stack};
+    struct saving *v = xcalloc(1, sizeof *v);
+    struct sg_error e = {0};
+
+    *v = (struct saving){.checkpoint = checkpoint_use(m), .ticket = *t};
+    if (!snapshot_save(m->server, &o, on_saved, v, &e))
+        on_saved(v, NULL, 0, &e);
+}
+
+/* ---- what the front is told ------------------------------------------------------------------ */
+
+static void tell(struct checkpoint *m, enum order_tell what)
+{
+    struct order_answer a = {.tell = what};
+
+    memcpy(a.snapshot, m->name, sizeof a.snapshot);
+    memcpy(a.tenant, m->tenant, sizeof a.tenant);
+    memcpy(a.id, m->sandbox, sizeof a.id);
+    front_tell(m->server, &a, NULL, 0);
+}
+
+static void lose(struct checkpoint *m)
+{
+    if (m->name[0])
+        tell(m, TELL_KERNELS_LOST);
+    checkpoint_without_frozen_kernels(m);
+}
+
+/* From the beginning after each: what a tenant pool gets back may let go of others. */
+void checkpoints_lost(struct server *s, struct tenant_pool *w, uint64_t frozen_kernels)
+{
+    struct checkpoint *m = s->checkpoints;
+
+    while (m) {
+        bool lost =
+            m->tenant_pool == w && (frozen_kernels == 0 || m->frozen_kernels == frozen_kernels);
+        if (lost)
+            lose(m);
+        m = lost ? s->checkpoints : m->next;
+    }
+}
+
+/* New ones are put in front. */
+bool checkpoints_let_go(struct server *s)
+{
+    struct checkpoint *oldest = NULL;
+
+    for (struct checkpoint *m = s->checkpoints; m; m = m->next)
+        if (m->tenant_pool && m->name[0] && m->users == 1)
+            oldest = m;
+    if (!oldest)
+        return false;
+    fork_start_drop(steal_ptr(&oldest->fork_start));
+    provider_frozen_kernels_drop(oldest->tenant_pool->provider, oldest->frozen_kernels);
+    log_line(LEVEL_WARN, "memory is short: the kernels of a checkpoint were let go");
+    lose(oldest);
+    return true;
+}
+
+void checkpoints_home_gone(struct server *s, struct tenant_pool *w)
+{
+    struct checkpoint *m = s->checkpoints;
+
+    while (m) {
+        bool lost = m->tenant_pool == w && m->keep;
+        if (lost)
+            lose(m);
+        m = lost ? s->checkpoints : m->next;
+    }
+}
+
+void checkpoints_sandbox_gone(struct server *s, const char *sandbox)
+{
+    struct checkpoint *m = s->checkpoints;
+
+    while (m) {
+        bool its = strcmp(m->sandbox, sandbox) == 0, ends = its && !m->keep && m->name[0];
+        if (ends)
+            tell(m, TELL_CHECKPOINT_GONE);
+        if (its)
+            m->sandbox[0] = '\0';
+        if (ends)
+            checkpoint_forget(m);
+        m = ends ? s->checkpoints : m->next;
+    }
+}
+
+void checkpoints_introduce(struct server *s)
+{
+    for (struct checkpoint *m = s->checkpoints; m; m = m->next) {
+        struct order_answer a = {.tell = TELL_CHECKPOINT,
+                                 .flags = m->tenant_pool ? TELL_KERNELS : 0,
+                                 .stats.memory_used = m->memory_bytes};
+
+        if (!m->name[0])
+            continue;
+        memcpy(a.snapshot, m->name, sizeof a.snapshot);
+        memcpy(a.tenant, m->tenant, sizeof a.tenant);
+        memcpy(a.id, m->sandbox, sizeof a.id);
+        lseek(m->note, 0, SEEK_SET);
+        front_tell(s, &a, &m->note, 1);
+    }
+}
+
+void checkpoints_close(struct server *s)
+{
+    while (s->checkpoints) {
+        struct checkpoint *m = s->checkpoints;
+
+        fork_start_drop(m->fork_start);
+        stack_free(m->stack);
+        checkpoint_free(m);
+    }
+}

@@ -1,0 +1,142 @@
+#include "warden/sandboxes/fork_start.h"
+
+#include <string.h>
+
+#include "lib/log/log.h"
+#include "warden/providers/process/process.h"
+#include "warden/sandboxes/teardown.h"
+#include "warden/sandboxes/snapshot.h"
+#include "warden/sandboxes/checkpoint.h"
+#include "warden/server.h"
+#include "warden/sandboxes/tenant_pool.h"
+
+struct fork_start {
+    struct checkpoint *checkpoint;
+    struct tenant_pool *tenant_pool;
+    struct sg_limits limits;
+    struct instance *instance; /* NULL: it has failed */
+    bool rooted, may_copy, only;
+    struct event_source line;
+};
+
+static void on_gone(void *arg, int r, const struct sg_error *e)
+{
+    (void)r, (void)e;
+    tenant_pool_return(arg);
+}
+
+/* In a server that closes all sandboxes end with their tenant pool. */
+static void drop_instance(struct fork_start *u)
+{
+    struct server *s = u->tenant_pool->server;
+
+    reactor_unwatch(&s->reactor, &u->line);
+    if (u->instance && !s->closing)
+        teardown_begin(u->tenant_pool, steal_ptr(&u->instance), on_gone, u->tenant_pool);
+}
+
+static void fail(struct fork_start *u, const struct sg_error *e)
+{
+    log_line(LEVEL_WARN, "a sandbox that is made ready: %s", e->message);
+    drop_instance(u);
+}
+
+/* The first of the kernels; the sandbox asks for the others. */
+static void copy(struct fork_start *u)
+{
+    const struct checkpoint *m = u->checkpoint;
+    struct sg_error e = {0};
+
+    if (!u->instance || !u->rooted || !u->may_copy || m->n_kernels == 0 ||
+        m->tenant_pool != u->tenant_pool)
+        return;
+    instance_kernel_keep(u->instance);
+    if (instance_kernel_copy(u->instance, m->frozen_kernels, m->kernels[0], u->only, &e) < 0)
+        fail(u, &e);
+}
+
+static void on_line(struct event_source *src, uint32_t events)
+{
+    struct fork_start *u = CONTAINER_OF(src, struct fork_start, line);
+    struct sg_error e = {0};
+    enum line_news news;
+    int code = 0, r = instance_line_take(u->instance, &news, &code);
+
+    (void)events;
+    if (r == -EAGAIN)
+        return;
+    if (r == 0 && news == LINE_ROOT_DONE && code == 0 && !u->rooted) {
+        u->rooted = true;
+        instance_files_moved(u->instance, true);
+        if (u->may_copy)
+            copy(u);
+        else if (instance_kernel_gather(u->instance, &e) < 0)
+            fail(u, &e);
+        return;
+    }
+    err_set(&e, SG_ERR_INTERNAL, -EIO, "its agent did not take over the files of another");
+    fail(u, &e);
+}
+
+static int send_root(struct fork_start *u, struct sg_error *e)
+{
+    const struct checkpoint *m = u->checkpoint;
+    const int *snapshot = m->snapshot ? snapshot_dir(m->snapshot) : NULL;
+    int root = -1, r = instance_files_take(u->instance, m->stack, snapshot, m->written, &root, e);
+
+    return r < 0 ? r : instance_root_send(u->instance, root, true, e);
+}
+
+struct fork_start *fork_start_begin(struct checkpoint *m, struct tenant_pool *w,
+                                    const struct sg_limits *limits)
+{
+    struct instance *i = tenant_pool_take(w, limits);
+    struct sg_error e = {0};
+    struct fork_start *u;
+
+    if (!i)
+        return NULL;
+    u = xcalloc(1, sizeof *u);
+    *u = (struct fork_start){.checkpoint = m,
+                             .tenant_pool = w,
+                             .limits = *limits,
+                             .instance = i,
+                             .line = {.fd = -1, .fn = on_line}};
+    if (send_root(u, &e) < 0)
+        fail(u, &e);
+    else
+        reactor_watch(&w->server->reactor, &u->line, instance_fd(i), EPOLLIN);
+    return u;
+}
+
+void fork_start_copy(struct fork_start *u, bool only)
+{
+    u->may_copy = true;
+    u->only = only;
+    copy(u);
+}
+
+static void fork_start_free(struct fork_start *u)
+{
+    drop_instance(u);
+    free(u);
+}
+
+struct instance *fork_start_take(struct fork_start *u, const struct tenant_pool *w,
+                                 const struct sg_limits *limits, bool *ret_rooted)
+{
+    struct instance *i = NULL;
+
+    if (u->tenant_pool == w && memcmp(&u->limits, limits, sizeof *limits) == 0) {
+        i = steal_ptr(&u->instance);
+        *ret_rooted = u->rooted;
+    }
+    fork_start_free(u);
+    return i;
+}
+
+void fork_start_drop(struct fork_start *u)
+{
+    if (u)
+        fork_start_free(u);
+}

@@ -1,0 +1,631 @@
+#include "warden/sandboxes/sandbox.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "lib/base/clock.h"
+#include "wire/ends.h"
+#include "lib/log/log.h"
+#include "warden/sandboxes/teardown.h"
+#include "warden/sandboxes/sandbox_impl.h"
+#include "warden/processes/domain_processes.h"
+#include "warden/sandboxes/kernels.h"
+#include "warden/server.h"
+#include "warden/sandboxes/fork_start.h"
+
+/* Kernels that a sandbox may ask for in a while. */
+#define ASKS_MAX 50
+#define ASKS_NS  1000000000ull
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static struct sandbox **bucket_of(struct server *s, const char *id)
+{
+    uint32_t h = 2166136261u;
+
+    for (const char *p = id; *p; p++)
+        h = (h ^ (uint8_t)*p) * 16777619u;
+    return &s->sandboxes[h % SANDBOX_BUCKETS];
+}
+
+struct sandbox *sandbox_find(struct server *s, const char *id)
+{
+    for (struct sandbox *g = *bucket_of(s, id); g; g = g->next)
+        if (strcmp(g->id, id) == 0)
+            return g;
+    return NULL;
+}
+
+const char *sandbox_tenant(const struct sandbox *g)
+{
+    return g->tenant;
+}
+
+static void drop_waiters(struct waiter **list)
+{
+    while (*list) {
+        struct waiter *w = *list;
+        *list = w->next;
+        free(w);
+    }
+}
+
+static void sandbox_free(struct sandbox *g)
+{
+    struct server *s = g->server;
+
+    for (struct sandbox **p = bucket_of(s, g->id); *p; p = &(*p)->next)
+        if (*p == g) {
+            *p = g->next;
+            break;
+        }
+    timer_cancel(&s->reactor, &g->timer);
+    reactor_unwatch(&s->reactor, &g->process);
+    reactor_unwatch(&s->reactor, &g->line);
+    budget_give_back(&s->budget, &g->share, 0);
+    snapshot_release(s, g->snapshot);
+    snapshot_release(s, g->new_snapshot);
+    checkpoint_release(g->fork.checkpoint);
+    close_p(&g->fork.report);
+    drop_waiters(&g->waiting);
+    drop_waiters(&g->kills);
+    close_p(&g->note);
+    sandbox_network_done(g);
+    free(g);
+}
+
+/* ---- its instance
+ * -------------------------------------------------------------------------------- */
+
+/* Whose limit it was that the kernel killed for. What all sandboxes may have, and what the tenant
+ * may, tell of it themselves. Else it was its own, if it stood in the way since the last look; and
+ * if not, the machine had no memory left at all. */
+static void judge_kills(struct sandbox *g, const struct instance_stats *now)
+{
+    uint64_t n = now->oom_kills - g->oom.seen;
+
+    if (n > 0 && pressure_full_ns(g->server) >= g->oom.looked_ns)
+        g->oom.machine += n;
+    else if (n > 0 && tenant_pool_full_ns(g->tenant_pool) >= g->oom.looked_ns)
+        g->oom.tenant += n;
+    else if (n > 0 && now->was_full)
+        g->oom.own += n;
+    else
+        g->oom.machine += n;
+    g->oom.seen = now->oom_kills;
+    g->oom.looked_ns = clock_ns();
+}
+
+/* pid 1 has ended. Nobody inside can kill it: if it was, and the kernel has killed here since the
+ * last look, it was for memory. */
+static enum order_end why_died(struct sandbox *g)
+{
+    struct instance_stats now;
+    uint64_t machine = g->oom.machine, tenant = g->oom.tenant, own = g->oom.own;
+
+    if (!instance_was_killed(g->instance))
+        return END_DIED;
+    instance_stats(g->instance, &now);
+    judge_kills(g, &now);
+    return g->oom.machine > machine ? END_MACHINE
+           : g->oom.tenant > tenant ? END_TENANT
+           : g->oom.own > own       ? END_MEMORY
+                                    : END_DIED;
+}
+
+static void end_with_holder(struct sandbox *g)
+{
+    if (g->ending == 0)
+        g->ending_text = "the holder of its tenant was killed";
+    sandbox_end(g, END_FAILED);
+}
+
+static void on_process(struct event_source *src, uint32_t events)
+{
+    struct sandbox *g = CONTAINER_OF(src, struct sandbox, process);
+
+    (void)events;
+    if (helper_holder_gone(g->tenant_pool))
+        end_with_holder(g);
+    else
+        sandbox_end(g, why_died(g));
+}
+
+/* Copies are made by us, at nobody's cost: who asks without end starts kernels itself. */
+static bool may_ask(struct sandbox *g)
+{
+    uint64_t now = clock_ns();
+
+    if (now - g->asks_since_ns >= ASKS_NS) {
+        g->asks_since_ns = now;
+        g->n_asks = 0;
+    }
+    return ++g->n_asks <= ASKS_MAX;
+}
+
+/* One that stands still, or gets another root, would have the kernel in its old one. */
+static bool may_get_kernel(const struct sandbox *g)
+{
+    return g->instance && g->phase != KEEPING && g->phase != BRANCHING;
+}
+
+void sandbox_ask_again(struct sandbox *g)
+{
+    if (g->asks && may_get_kernel(g))
+        g->asks = !kernels_want(g->tenant_pool, g->instance);
+}
+
+static void on_line(struct event_source *src, uint32_t events)
+{
+    struct sandbox *g = CONTAINER_OF(src, struct sandbox, line);
+    struct sg_error e;
+    enum line_news news;
+    int code = 0, r = instance_line_take(g->instance, &news, &code);
+
+    (void)events;
+    if (r == 0 && news == LINE_ROOT_DONE)
+        sandbox_rooted(g, code);
+    else if (r == 0 && may_ask(g)) {
+        g->asks = true;
+        sandbox_ask_again(g);
+    } else if (r == 0)
+        instance_kernel_refuse(g->instance, &e);
+    else if (r != -EAGAIN)
+        reactor_unwatch(&g->server->reactor, &g->line); /* its end is told by its process */
+}
+
+void sandboxes_ask_again(struct server *s, struct tenant_pool *w)
+{
+    for (size_t i = 0; i < SANDBOX_BUCKETS; i++)
+        for (struct sandbox *g = s->sandboxes[i]; g; g = g->next)
+            if (g->tenant_pool == w)
+                sandbox_ask_again(g);
+}
+
+uint32_t sandbox_step(struct sandbox *g)
+{
+    uint64_t now = clock_ns(), usec = (now - g->step_ns) / 1000;
+
+    g->step_ns = now;
+    return usec < UINT32_MAX ? (uint32_t)usec : UINT32_MAX;
+}
+
+void sandbox_adopt(struct sandbox *g, struct instance *i)
+{
+    g->instance = i;
+    instance_set_user(i, g);
+    g->started_ns = g->oom.looked_ns = clock_ns();
+    g->oom.seen = g->oom.own = g->oom.tenant = g->oom.machine = 0;
+    g->process.fn = on_process;
+    g->line.fn = on_line;
+    reactor_watch(&g->server->reactor, &g->process, instance_pidfd(i), EPOLLIN);
+    reactor_watch(&g->server->reactor, &g->line, instance_fd(i), EPOLLIN);
+    g->step_ns = g->started_ns;
+    sandbox_network_begin(g);
+    g->steps.network = sandbox_step(g);
+    if (g->kernel && !instance_has_kernel(i))
+        kernels_feed(g->tenant_pool, i);
+}
+
+int sandbox_connect(struct sandbox *g, struct sg_error *e)
+{
+    int socks[2], r;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, socks) < 0)
+        return err_errno(e, "make a channel");
+    r = instance_connect(g->instance, socks[1], e);
+    close(socks[1]);
+    if (r == 0)
+        return socks[0];
+    close(socks[0]);
+    return r;
+}
+
+static void add_usage(struct sandbox *g, const struct instance_stats *now, struct order_stats *ret)
+{
+    uint64_t kept = now->memory_bytes > now->memory_reclaimable
+                        ? now->memory_bytes - now->memory_reclaimable
+                        : 0;
+
+    if (kept > g->memory_peak)
+        g->memory_peak = kept;
+    *ret = (struct order_stats){.cpu_usec = g->spent.cpu_usec + now->cpu_usec,
+                                .memory_cache = now->memory_cache,
+                                .memory_total = g->limits.memory_bytes,
+                                .oom_kills = g->oom.own,
+                                .tenant_kills = g->oom.tenant,
+                                .machine_kills = g->oom.machine,
+                                .pids_hits = now->pids_hits};
+    if (now->memory_bytes > now->memory_cache)
+        ret->memory_used = now->memory_bytes - now->memory_cache;
+}
+
+void sandbox_usage(struct sandbox *g, struct order_stats *ret)
+{
+    struct instance_stats now;
+
+    *ret = g->spent;
+    if (!g->instance)
+        return;
+    instance_usage(g->instance, &now);
+    add_usage(g, &now, ret);
+}
+
+/* What it has used is read first: its group's next sandbox begins at nothing. */
+void sandbox_drop_instance(struct sandbox *g, teardown_done done)
+{
+    struct instance *i = g->instance;
+
+    sandbox_usage(g, &g->spent);
+    budget_give_back(&g->server->budget, &g->share, g->memory_peak);
+    g->memory_peak = 0;
+    sandbox_network_end(g);
+    instance_set_user(i, NULL);
+    reactor_unwatch(&g->server->reactor, &g->process);
+    reactor_unwatch(&g->server->reactor, &g->line);
+    timer_cancel(&g->server->reactor, &g->timer);
+    g->instance = NULL;
+    g->asks = false;
+    teardown_begin(g->tenant_pool, i, done, g);
+}
+
+/* ---- its end
+ * ------------------------------------------------------------------------------------- */
+
+static void sandbox_ended(const struct sandbox *g, struct sandbox_ended *ret)
+{
+    *ret = (struct sandbox_ended){.why = g->ending, .text = g->ending_text};
+    snprintf(ret->id, sizeof ret->id, "%s", g->id);
+    snprintf(ret->tenant, sizeof ret->tenant, "%s", g->tenant);
+}
+
+static void describe_end(const struct sandbox_ended *end, struct order_answer *ret)
+{
+    *ret = (struct order_answer){.tell = TELL_ENDED, .end = end->why};
+    snprintf(ret->id, sizeof ret->id, "%s", end->id);
+    snprintf(ret->tenant, sizeof ret->tenant, "%s", end->tenant);
+    snprintf(ret->message, sizeof ret->message, "%s", end->text ? end->text : "");
+}
+
+static void gone(struct sandbox *g)
+{
+    struct server *s = g->server;
+    const struct end_kind *kind = end_kind(g->ending);
+    struct sandbox_ended *end = &s->ends[s->ended++ % ENDS_KEPT];
+    struct order_answer a;
+
+    sandbox_ended(g, end);
+    log_sandbox(kind->wanted ? LEVEL_DEBUG : LEVEL_WARN, kind->fault, g->id, "ended: %s",
+                end_text(g->ending, g->ending_text));
+    checkpoints_sandbox_gone(s, g->id);
+    describe_end(end, &a);
+    sandbox_usage(g, &a.stats);
+    front_tell(s, &a, NULL, 0);
+    for (struct waiter *w = g->kills; w; w = w->next)
+        front_answer(s, &w->ticket, NULL, -1);
+    sandbox_free(g);
+}
+
+static void on_gone(void *arg, int r, const struct sg_error *e)
+{
+    struct sandbox *g = arg;
+
+    (void)r, (void)e; /* one that is lost is logged; to the front it is gone */
+    tenant_pool_return(g->tenant_pool);
+    gone(g);
+}
+
+void sandbox_end(struct sandbox *g, enum order_end why)
+{
+    if (g->ending == 0)
+        g->ending = why;
+    /* What is on its way must arrive before it can be ended. */
+    if (g->phase == ENDING || g->phase == MAKING || g->phase == BOOTING || g->phase == STOWING)
+        return;
+    sandbox_abandon_job(g);
+    g->phase = ENDING;
+    if (g->instance)
+        sandbox_drop_instance(g, on_gone);
+    else
+        gone(g);
+}
+
+void sandbox_kill(struct sandbox *g, const struct ticket *t)
+{
+    struct waiter *w = xcalloc(1, sizeof *w);
+
+    w->ticket = *t;
+    w->next = g->kills;
+    g->kills = w;
+    sandbox_end(g, END_KILLED);
+}
+
+/* ---- its beginning
+ * -------------------------------------------------------------------------------- */
+
+void sandbox_describe(const struct sandbox *g, struct order_answer *ret)
+{
+    enum phase phase = g->phase == SAVING ? g->job.from : g->phase;
+
+    snprintf(ret->id, sizeof ret->id, "%s", g->id);
+    snprintf(ret->tenant, sizeof ret->tenant, "%s", g->tenant);
+    ret->deadline_ns = g->deadline_ns;
+    ret->started_ns = g->started_ns;
+    bool runs = phase == RUNNING || phase == FREEZING || phase == KEEPING || phase == BRANCHING;
+    ret->state = runs ? STATE_RUNNING : phase == PAUSED ? STATE_PAUSED : STATE_STORED;
+}
+
+static void on_unwanted(void *arg, int r, const struct sg_error *e)
+{
+    (void)r, (void)e;
+    tenant_pool_return(arg);
+}
+
+/* It never was one that others knew of. */
+static void give_up_making(struct sandbox *g, int r, const struct sg_error *e)
+{
+    front_answer_error(g->server, &g->job.ticket, r, e);
+    for (struct waiter *w = g->kills; w; w = w->next)
+        front_answer(g->server, &w->ticket, NULL, -1);
+    sandbox_free(g);
+}
+
+int sandbox_made(struct sandbox *g, uint32_t flags, struct sg_error *e)
+{
+    struct order_answer a = {.flags = flags, .steps = g->steps};
+    int fd = sandbox_connect(g, e);
+
+    if (fd < 0)
+        return fd;
+    g->server->made++;
+    g->server->pooled += g->steps.pooled;
+    g->phase = RUNNING;
+    sandbox_describe(g, &a);
+    front_answer(g->server, &g->job.ticket, &a, fd);
+    close(fd);
+    log_sandbox(LEVEL_DEBUG, FAULT_SANDBOX, g->id, "created");
+    sandbox_settle(g, RUNNING);
+    return 0;
+}
+
+static void on_made(void *arg, struct instance *i, const struct sg_error *e)
+{
+    struct sandbox *g = arg;
+    struct sg_error own = {0};
+
+    if (!i) {
+        give_up_making(g, e->code, e);
+        return;
+    }
+    if (g->ending || !ticket_valid(g->server, &g->job.ticket)) {
+        err_set(&own, SG_ERR_GONE, -ECANCELED, "the sandbox was ended before it had started");
+        teardown_begin(g->tenant_pool, i, on_unwanted, g->tenant_pool);
+        give_up_making(g, -ECANCELED, &own);
+        return;
+    }
+    uint32_t usec = sandbox_step(g), files = g->request.files_usec;
+    g->steps = (struct order_steps){
+        .take = usec > files ? usec - files : 0, .files = files, .pooled = g->request.pooled};
+    sandbox_adopt(g, i);
+    if (g->fork.checkpoint)
+        sandbox_branch(g);
+    else if (sandbox_made(g, 0, &own) < 0) {
+        front_answer_error(g->server, &g->job.ticket, own.code, &own);
+        g->phase = RUNNING;
+        sandbox_end(g, END_FAILED);
+    }
+}
+
+void sandbox_moved(void *arg, struct tenant_pool *to)
+{
+    struct sandbox *g = arg;
+
+    g->tenant_pool = to;
+}
+
+int sandbox_take_share(struct sandbox *g, struct sg_error *e)
+{
+    return budget_take(&g->server->budget, g->tenant, g->template, &g->share, e);
+}
+
+void sandbox_create(struct server *s, const struct ticket *t, const struct order *o,
+                    struct snapshot *snapshot, struct checkpoint *checkpoint, int note,
+                    const struct policy_text *policy)
+{
+    struct sandbox *g = xcalloc(1, sizeof *g), **bucket = bucket_of(s, o->id);
+    struct sg_error e = {0};
+    int r;
+
+    *g = (struct sandbox){
+        .server = s,
+        .next = *bucket,
+        .phase = MAKING,
+        .snapshot = snapshot ? snapshot_use(snapshot) : NULL,
+        .limits = o->limits,
+        .note = note,
+        .deadline_ns = o->deadline_ns,
+        .on_expiry = (enum order_expiry)o->on_expiry,
+        .kernel = (o->flags & ORDER_KERNEL) != 0 && !checkpoint,
+        .fork = {.checkpoint = checkpoint ? checkpoint_use(checkpoint) : NULL, .report = -1},
+        .process.fd = -1,
+        .line.fd = -1,
+        .step_ns = clock_ns(),
+        .job = {.ticket = *t, .order = *o}};
+    *bucket = g;
+    sandbox_network_init(g, policy);
+    snprintf(g->id, sizeof g->id, "%s", o->id);
+    snprintf(g->tenant, sizeof g->tenant, "%s", o->tenant);
+    /* There are many checkpoints, and few sandboxes of each. */
+    snprintf(g->template, sizeof g->template, "%s", checkpoint ? "checkpoint" : o->snapshot);
+    r = sandbox_take_share(g, &e);
+    if (r == 0)
+        r = tenant_pool_get(s, g->tenant, &g->tenant_pool, &e);
+    if (r < 0) {
+        give_up_making(g, r, &e);
+        return;
+    }
+    bool rooted = false;
+    struct instance *ready = checkpoint && checkpoint->fork_start
+                                 ? fork_start_take(steal_ptr(&checkpoint->fork_start),
+                                                   g->tenant_pool, &g->limits, &rooted)
+                                 : NULL;
+    if (ready) {
+        g->steps = (struct order_steps){.take = sandbox_step(g), .pooled = 1};
+        sandbox_adopt(g, ready);
+        sandbox_branch_ready(g, rooted);
+        return;
+    }
+    g->request = (struct tenant_pool_request){.limits = g->limits,
+                                              .snapshot = checkpoint ? NULL : g->snapshot,
+                                              .bare = checkpoint != NULL,
+                                              .done = on_made,
+                                              .on_moved = sandbox_moved,
+                                              .arg = g};
+    tenant_pool_request(g->tenant_pool, &g->request);
+}
+
+/* ---- what is done at once
+ * -------------------------------------------------------------------------- */
+
+void sandbox_note(struct sandbox *g, const struct ticket *t, int note)
+{
+    close_p(&g->note);
+    g->note = note;
+    front_answer(g->server, t, NULL, -1);
+}
+
+void sandbox_deadline(struct sandbox *g, const struct ticket *t, uint64_t deadline_ns,
+                      enum order_expiry on_expiry)
+{
+    g->deadline_ns = deadline_ns;
+    g->on_expiry = on_expiry;
+    if (g->phase == RUNNING && deadline_ns)
+        timer_set(&g->server->reactor, &g->timer, deadline_ns);
+    else if (g->phase == RUNNING)
+        timer_cancel(&g->server->reactor, &g->timer);
+    front_answer(g->server, t, NULL, -1);
+}
+
+void sandbox_stats(struct sandbox *g, const struct ticket *t)
+{
+    struct order_answer a = {0};
+    struct instance_stats now = {0};
+
+    if (g->instance) {
+        instance_stats(g->instance, &now);
+        judge_kills(g, &now);
+    }
+    sandbox_describe(g, &a);
+    add_usage(g, &now, &a.stats);
+    front_answer(g->server, t, &a, -1);
+}
+
+/* ---- all of them
+ * ------------------------------------------------------------------------------------ */
+
+void sandboxes_front_gone(struct server *s)
+{
+    struct sandbox *next;
+
+    for (size_t i = 0; i < SANDBOX_BUCKETS; i++)
+        for (struct sandbox *g = s->sandboxes[i]; g; g = next) {
+            next = g->next; /* one whose processes are dead already goes at once */
+            if (g->phase == MAKING || (g->phase == BRANCHING && g->job.kind == JOB_BRANCH))
+                sandbox_end(g, END_KILLED);
+        }
+}
+
+static void introduce(struct sandbox *g)
+{
+    struct order_answer a = {.tell = TELL_SANDBOX};
+    struct sg_error e;
+    int fds[2] = {g->note, -1};
+
+    if (g->instance) {
+        fds[1] = sandbox_connect(g, &e);
+        if (fds[1] < 0) {
+            log_sandbox(LEVEL_WARN, FAULT_INFRASTRUCTURE, g->id, "%s", e.message);
+            sandbox_end(g, END_FAILED);
+            return;
+        }
+    }
+    sandbox_describe(g, &a);
+    sandbox_usage(g, &a.stats);
+    lseek(g->note, 0, SEEK_SET);
+    front_tell(g->server, &a, fds, fds[1] < 0 ? 1 : 2);
+    close_p(&fds[1]);
+}
+
+/* One that is being made fails by itself, and is made elsewhere where that can be. */
+void sandboxes_holder_gone(struct server *s, struct tenant_pool *w)
+{
+    struct sandbox *next;
+
+    for (size_t i = 0; i < SANDBOX_BUCKETS; i++)
+        for (struct sandbox *g = s->sandboxes[i]; g; g = next) {
+            next = g->next;
+            if (g->tenant_pool == w && g->instance)
+                end_with_holder(g);
+        }
+}
+
+void sandboxes_introduce(struct server *s)
+{
+    struct sandbox *next;
+
+    for (size_t i = 0; i < SANDBOX_BUCKETS; i++)
+        for (struct sandbox *g = s->sandboxes[i]; g; g = next) {
+            next = g->next;
+            if (g->phase != MAKING && g->phase != ENDING && g->ending == 0 &&
+                g->job.kind != JOB_BRANCH)
+                introduce(g);
+        }
+}
+
+static void tell_end(struct server *s, const struct sandbox_ended *end)
+{
+    struct order_answer a;
+
+    describe_end(end, &a);
+    front_tell(s, &a, NULL, 0);
+}
+
+void sandboxes_tell_ends(struct server *s)
+{
+    for (size_t i = 0; i < ENDS_KEPT; i++)
+        if (s->ends[i].id[0])
+            tell_end(s, &s->ends[i]);
+    for (size_t i = 0; i < SANDBOX_BUCKETS; i++)
+        for (const struct sandbox *g = s->sandboxes[i]; g; g = g->next)
+            if (g->ending != 0) {
+                struct sandbox_ended end;
+
+                sandbox_ended(g, &end);
+                tell_end(s, &end);
+            }
+}
+
+void sandboxes_count(const struct server *s, struct order_figures *ret)
+{
+    for (size_t i = 0; i < SANDBOX_BUCKETS; i++)
+        for (const struct sandbox *g = s->sandboxes[i]; g; g = g->next) {
+            struct order_answer a = {0};
+
+            if (g->phase == MAKING || g->phase == ENDING)
+                continue;
+            sandbox_describe(g, &a);
+            ret->running += a.state == STATE_RUNNING;
+            ret->paused += a.state == STATE_PAUSED;
+            ret->stored += a.state == STATE_STORED;
+        }
+}
+
+void sandboxes_close(struct server *s)
+{
+    for (size_t i = 0; i < SANDBOX_BUCKETS; i++)
+        while (s->sandboxes[i]) {
+            sandbox_abandon_job(s->sandboxes[i]);
+            sandbox_free(s->sandboxes[i]);
+        }
+}

@@ -1,0 +1,98 @@
+/* A sandbox: a sandbox as the server keeps it, from its order to its end.
+ *
+ *   making -> RUNNING <-> freezing -> PAUSED
+ *                |  ^        |  ^        |
+ *                |  |        v  |        |
+ *                |  +----- saving <------+     files are being written, nothing runs
+ *                |           |  ^
+ *                |           v  |
+ *                |       stowing -> STORED -> booting -> RUNNING
+ *                |  ^
+ *                v  |
+ *              keeping                       a moment is made of it: sandbox_fork.c
+ *
+ *   making -> branching -> RUNNING -> branching -> RUNNING   from a moment, back to one:
+ * sandbox_branch.c (any) --> ending --> gone
+ *
+ * In the phases in capitals it waits for orders. In the others a job is under way; orders that come
+ * meanwhile wait, but for its end, its deadline, its note and its figures. A job whose order came
+ * from a front that is gone is finished all the same where it changes a sandbox that others know
+ * of: the next front is told as if it had happened by itself. One that was being made is ended,
+ * because nobody knows of it. */
+#pragma once
+
+#include "wire/guard.h"
+#include "wire/warden.h"
+
+struct server;
+struct sandbox;
+struct snapshot;
+struct checkpoint;
+struct tenant_pool;
+struct ticket;
+struct kernel_news;
+
+/* One that has ended, as a front is told of it. */
+struct sandbox_ended {
+    char id[ID_LEN + 1], tenant[ORDER_TENANT_LEN + 1];
+    enum order_end why;
+    const char *text; /* more of it, or NULL */
+};
+
+/* A policy document (wire/policy_document.h), on the heap; without text: nothing goes out. */
+struct policy_text {
+    char *text;
+    size_t len;
+};
+
+struct sandbox *sandbox_find(struct server *s, const char *id);
+const char *sandbox_tenant(const struct sandbox *g);
+/* All that was checked before: the id is free, limits are complete. Takes note and policy over. */
+void sandbox_create(struct server *s, const struct ticket *t, const struct order *o,
+                    struct snapshot *snapshot, struct checkpoint *checkpoint, int note,
+                    const struct policy_text *policy);
+/* Live fork. Takes the note over. */
+void sandbox_checkpoint(struct sandbox *g, const struct ticket *t, const struct order *o, int note);
+void sandbox_back_to(struct sandbox *g, const struct ticket *t, const struct order *o,
+                     struct checkpoint *m);
+/* What the broker says of a sandbox's instance. */
+void sandbox_still(struct sandbox *g, const struct kernel_news *news);
+void sandbox_held(struct sandbox *g, const struct kernel_news *news, int r,
+                  const struct sg_error *e);
+void sandbox_went(struct sandbox *g, const struct kernel_news *news, int r,
+                  const struct sg_error *e);
+/* False: it had not asked for a copy. */
+bool sandbox_copied(struct sandbox *g, int r, const struct sg_error *e);
+/* Kernels that its sandboxes asked for can be had now, or not. */
+void sandboxes_ask_again(struct server *s, struct tenant_pool *w);
+/* The broker of a tenant pool has ended. */
+void sandboxes_broker_gone(struct server *s, struct tenant_pool *w);
+void sandbox_note(struct sandbox *g, const struct ticket *t, int note);
+void sandbox_deadline(struct sandbox *g, const struct ticket *t, uint64_t deadline_ns,
+                      enum order_expiry on_expiry);
+void sandbox_kill(struct sandbox *g, const struct ticket *t);
+void sandbox_stats(struct sandbox *g, const struct ticket *t);
+/* Takes the policy over. */
+void sandbox_policy(struct sandbox *g, const struct ticket *t, const struct policy_text *policy);
+/* ORDER_PAUSE, ORDER_RESUME, ORDER_SNAPSHOT. */
+void sandbox_order(struct sandbox *g, const struct ticket *t, const struct order *o);
+
+/* The holder of a tenant pool has ended, and all that ran in it with it. */
+void sandboxes_holder_gone(struct server *s, struct tenant_pool *w);
+/* The front has ended. */
+void sandboxes_front_gone(struct server *s);
+/* Tells a new front of each that lives. */
+void sandboxes_introduce(struct server *s);
+/* Of the last that have ended, and of those that are about to: a front that takes over was told of
+ * none that ended while there was no other. */
+void sandboxes_tell_ends(struct server *s);
+/* What the guard says of one of them. */
+void sandboxes_policy_applied(struct server *s, const struct guard_message *m);
+void sandboxes_ask_udp(struct server *s, const struct guard_message *m);
+/* Tells a new guard of each that has a way out. */
+void sandboxes_introduce_guard(struct server *s);
+void sandboxes_guard_gone(struct server *s);
+/* How many run, are paused, are stored. */
+void sandboxes_count(const struct server *s, struct order_figures *ret);
+/* Forgets them all; the tenant pools end them. */
+void sandboxes_close(struct server *s);

@@ -1,0 +1,262 @@
+/* A sandbox from a moment: one that is being made, or one that goes back.
+ *
+ *   files_take --root--> agent, which ends all that runs --LINE_ROOT--> a copy of each kernel -->
+ * answered
+ *
+ * Of one that is being made nothing is left if any of it fails. One that goes back has lost what
+ * ran; if its kernels end on the way it has the files, and the answer is an error. Whether they are
+ * there at all is looked at before (ORDER_WHOLE). */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/log/log.h"
+#include "warden/sandboxes/sandbox_impl.h"
+#include "warden/server.h"
+
+#define BRANCH_NS 15000000000ull
+#define LOOK_NS   100000ull
+
+static void begin(struct sandbox *g);
+
+static void drop_checkpoint(struct sandbox *g)
+{
+    struct checkpoint *m = steal_ptr(&g->fork.checkpoint);
+
+    if (g->job.kind == JOB_BRANCH && (g->job.order.flags & ORDER_LAST))
+        checkpoint_forget(m);
+    checkpoint_release(m);
+}
+
+static void fail(struct sandbox *g, int r, const struct sg_error *e)
+{
+    log_sandbox(LEVEL_WARN, FAULT_INFRASTRUCTURE, g->id, "%s", e->message);
+    front_answer_error(g->server, &g->job.ticket, r, e);
+    g->job.answered = true;
+    drop_checkpoint(g);
+    if (g->job.kind == JOB_BRANCH)
+        sandbox_end(g, END_FAILED);
+    else
+        sandbox_settle(g, RUNNING);
+}
+
+static void done(struct sandbox *g)
+{
+    uint32_t flags = g->fork.n_copied > 0 ? TELL_KERNELS : 0;
+    struct sg_error e = {0};
+
+    if (g->job.kind == JOB_REWIND) {
+        struct order_answer a = {.flags = flags};
+
+        front_answer(g->server, &g->job.ticket, &a, -1);
+        g->job.answered = true;
+        drop_checkpoint(g);
+        sandbox_settle(g, RUNNING);
+        return;
+    }
+    if (flags)
+        g->steps.kernels = sandbox_step(g);
+    drop_checkpoint(g);
+    int r = sandbox_made(g, flags, &e);
+    if (r < 0)
+        fail(g, r, &e);
+}
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+/* The set of frozen kernels itself becomes the kernel's twin if nobody else will want it. */
+static bool is_last(const struct sandbox *g)
+{
+    const struct checkpoint *m = g->fork.checkpoint;
+    bool named_by_us = (g->job.order.flags & ORDER_LAST) && m->name[0];
+
+    return g->job.kind == JOB_BRANCH && m->users == (named_by_us ? 2 : 1) &&
+           (named_by_us || !m->name[0]);
+}
+
+/* It had kernels, and they have ended; or the tenant has got another domain since. */
+static bool is_lost(const struct sandbox *g, const struct checkpoint *m)
+{
+    return m->n_kernels > 0 && m->tenant_pool != g->tenant_pool;
+}
+
+static int say_lost(const struct checkpoint *m, struct sg_error *e)
+{
+    return err_set(e, SG_ERR_GONE, -EOWNERDEAD, "the kernels of checkpoint %s are gone", m->name);
+}
+
+static void copy_next(struct sandbox *g)
+{
+    struct checkpoint *m = g->fork.checkpoint;
+    struct sg_error e = {0};
+    int r;
+
+    bool wanted = g->job.kind == JOB_REWIND || (g->job.order.flags & ORDER_STATE);
+
+    if (!wanted || g->fork.n_copied == m->n_kernels) {
+        done(g);
+        return;
+    }
+    if (is_lost(g, m)) {
+        if (m->tenant_pool)
+            checkpoint_without_frozen_kernels(m);
+        if (g->job.order.flags & ORDER_WHOLE)
+            fail(g, say_lost(m, &e), &e);
+        else
+            done(g);
+        return;
+    }
+    r = instance_kernel_copy(g->instance, m->frozen_kernels, m->kernels[g->fork.n_copied],
+                             is_last(g), &e);
+    if (r < 0)
+        fail(g, r, &e);
+}
+
+/* By a broker that has ended, or for what the kernel is: where it works, what it has open. */
+static void not_copied(struct sandbox *g, int r, const struct sg_error *e)
+{
+    struct sg_error why = *e;
+
+    if (e->kind != SG_ERR_LIMIT)
+        r = err_in_the_way(
+            &why,
+            err_wrap(&why, r,
+                     "a kernel cannot be copied, see that its files and directory can be opened"));
+    fail(g, r, &why);
+}
+
+bool sandbox_copied(struct sandbox *g, int r, const struct sg_error *e)
+{
+    if (g->phase != BRANCHING || g->fork.moving || !g->fork.moved)
+        return false;
+    g->fork.n_copied++;
+    if (r < 0)
+        not_copied(g, r, e);
+    else
+        copy_next(g);
+    return true;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static void take_snapshot_name(struct sandbox *g)
+{
+    struct snapshot *old = g->snapshot;
+
+    g->snapshot = g->fork.checkpoint->snapshot ? snapshot_use(g->fork.checkpoint->snapshot) : NULL;
+    snapshot_release(g->server, old);
+}
+
+void sandbox_branch_rooted(struct sandbox *g, int code)
+{
+    struct sg_error e = {0};
+
+    if (code == 0) {
+        take_snapshot_name(g);
+        g->steps.files = sandbox_step(g);
+        copy_next(g);
+        return;
+    }
+    sandbox_not_rooted(code, &e);
+    fail(g, e.code, &e);
+}
+
+static void take_files(struct sandbox *g)
+{
+    struct checkpoint *m = g->fork.checkpoint;
+    const int *snapshot = m->snapshot ? snapshot_dir(m->snapshot) : NULL;
+    struct sg_error e = {0};
+    int root = -1;
+    int r = instance_files_take(g->instance, m->stack, snapshot, m->written, &root, &e);
+
+    if (r == 0) {
+        r = instance_root_send(g->instance, root, true, &e);
+        g->fork.moving = r == 0;
+        if (r < 0)
+            instance_files_moved(g->instance, false);
+    }
+    if (r < 0)
+        fail(g, r, &e);
+}
+
+static void on_late(struct timer *timer)
+{
+    struct sandbox *g = CONTAINER_OF(timer, struct sandbox, timer);
+
+    log_sandbox(LEVEL_ERROR, FAULT_INFRASTRUCTURE, g->id,
+                "it did not become what it was to be in %llu s", BRANCH_NS / 1000000000ull);
+    sandbox_end(g, END_FAILED);
+}
+
+static void on_look(struct timer *timer)
+{
+    begin(CONTAINER_OF(timer, struct sandbox, timer));
+}
+
+/* A kernel that is being put into it must be there, to be ended with the rest. */
+static void begin(struct sandbox *g)
+{
+    if (instance_kernel_pending(g->instance)) {
+        g->timer.fn = on_look;
+        timer_set(&g->server->reactor, &g->timer, clock_ns() + LOOK_NS);
+        return;
+    }
+    g->timer.fn = on_late;
+    timer_set(&g->server->reactor, &g->timer, clock_ns() + BRANCH_NS);
+    take_files(g);
+}
+
+void sandbox_branch(struct sandbox *g)
+{
+    g->phase = BRANCHING;
+    g->job.kind = JOB_BRANCH;
+    begin(g);
+}
+
+/* Its first kernel is there, or on its way, or has not been asked for yet. */
+static void go_on_ready(struct sandbox *g)
+{
+    struct sg_error e = {0};
+    int r = instance_kernel_hand_over(g->instance, &e);
+
+    if (r < 0)
+        fail(g, r, &e);
+    else if (r == 1)
+        sandbox_copied(g, 0, NULL);
+    else if (!instance_kernel_pending(g->instance))
+        copy_next(g);
+}
+
+void sandbox_branch_ready(struct sandbox *g, bool rooted)
+{
+    g->phase = BRANCHING;
+    g->job.kind = JOB_BRANCH;
+    g->fork.moving = !rooted;
+    g->fork.moved = rooted;
+    g->timer.fn = on_late;
+    timer_set(&g->server->reactor, &g->timer, clock_ns() + BRANCH_NS);
+    if (rooted) {
+        take_snapshot_name(g);
+        go_on_ready(g);
+    }
+}
+
+void sandbox_back_to(struct sandbox *g, const struct ticket *t, const struct order *o,
+                     struct checkpoint *m)
+{
+    struct sg_error e = {0};
+    int r = 0;
+
+    if (g->phase != RUNNING)
+        r = err_set(&e, SG_ERR_GONE, -EALREADY, "the sandbox does not run, or changes just now");
+    else if ((o->flags & ORDER_WHOLE) && is_lost(g, m))
+        r = say_lost(m, &e);
+    if (r < 0) {
+        front_answer_error(g->server, t, r, &e);
+        return;
+    }
+    g->job = (struct job){.kind = JOB_REWIND, .ticket = *t, .from = RUNNING, .order = *o};
+    g->fork = (struct sandbox_fork){.checkpoint = checkpoint_use(m), .report = -1};
+    g->phase = BRANCHING;
+    begin(g);
+}

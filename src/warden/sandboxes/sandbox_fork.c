@@ -1,0 +1,297 @@
+/* Making a moment of a sandbox (ORDER_CHECKPOINT), while its kernels stand still for about a
+ * millisecond. docs/internals/fork.md tells why in this order.
+ *
+ *   instance_hold --NEWS_STILL--> files_freeze --root--> agent --LINE_ROOT--+
+ *                      |   |                |  nothing written                +--> instance_go
+ *                      |   +--NEWS_HELD-----+---------------------------------+        |
+ *                      v in the way                                                    | NEWS_WENT
+ *                   refused                                 files_seal --> named --> answered
+ *
+ * While the broker copies the kernels, the sandbox moves to its new root, and another is made ready
+ * for the order that follows (fork_start.h).
+ *
+ * Whatever fails drops the moment; the sandbox goes on, in its new root if it had come there. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/log/log.h"
+#include "warden/sandboxes/sandbox_impl.h"
+#include "warden/sandboxes/kernels.h"
+#include "warden/server.h"
+#include "warden/sandboxes/squash.h"
+#include "warden/sandboxes/fork_start.h"
+#include "warden/layers/layer_stack.h"
+
+#define KEEP_NS 8000000000ull /* more than TWIN_HELD_MS: by then it runs again in any case */
+
+static void forget_fork(struct sandbox *g)
+{
+    checkpoint_release(steal_ptr(&g->fork.checkpoint));
+    close_p(&g->fork.report);
+    g->fork = (struct sandbox_fork){.report = -1};
+}
+
+/* With the broker's report if there is one: it says what is in the way. */
+static void fail(struct sandbox *g, int r, const struct sg_error *e)
+{
+    struct order_answer a = {.code = r, .error_kind = (int32_t)e->kind};
+
+    log_sandbox(r == -EBUSY ? LEVEL_DEBUG : LEVEL_WARN, FAULT_INFRASTRUCTURE, g->id,
+                "no checkpoint: %s", e->message);
+    snprintf(a.message, sizeof a.message, "%.255s", e->message);
+    front_answer(g->server, &g->job.ticket, &a, g->fork.report);
+    g->job.answered = true;
+    forget_fork(g);
+    sandbox_settle(g, RUNNING);
+}
+
+/* What stands still goes on where it is. */
+static void fail_still(struct sandbox *g, int r, const struct sg_error *e)
+{
+    instance_go(g->instance, g->fork.moved, NULL);
+    fail(g, r, e);
+}
+
+void sandbox_fork_abandon(struct sandbox *g)
+{
+    if (g->phase == KEEPING)
+        instance_go(g->instance, false, NULL);
+    if (g->fork.moving)
+        instance_files_moved(g->instance, false);
+    if (g->job.kind == JOB_BRANCH && (g->job.order.flags & ORDER_LAST) && g->fork.checkpoint)
+        checkpoint_forget(g->fork.checkpoint);
+    forget_fork(g);
+}
+
+/* An agent that does not answer is nothing to go on with. A broker that does not has others to see
+ * to, which is not this sandbox's fault. */
+static void on_late(struct timer *timer)
+{
+    struct sandbox *g = CONTAINER_OF(timer, struct sandbox, timer);
+    struct sg_error e = {0};
+
+    if (g->fork.moving) {
+        log_sandbox(LEVEL_ERROR, FAULT_AGENT, g->id, "its agent does not answer");
+        sandbox_end(g, END_FAILED);
+        return;
+    }
+    err_set(&e, SG_ERR_LIMIT, -ETIMEDOUT, "what copies kernels has too much to do: try again");
+    fail_still(g, -ETIMEDOUT, &e);
+}
+
+/* ---- the end of it --------------------------------------------------------------------------- */
+
+static void keep(struct sandbox *g)
+{
+    struct checkpoint *m = g->fork.checkpoint;
+    struct order_answer a = {.stats.memory_used = m->memory_bytes,
+                             .flags = m->tenant_pool ? TELL_KERNELS : 0,
+                             .paused_usec = g->fork.paused_usec};
+
+    checkpoint_name(m, g->job.order.snapshot);
+    front_answer(g->server, &g->job.ticket, &a, g->fork.report);
+    if (!ticket_valid(g->server, &g->job.ticket)) /* nobody knows its name */
+        checkpoint_forget(m);
+    g->job.answered = true;
+    forget_fork(g);
+    squash_consider(g->server, g);
+    sandbox_settle(g, RUNNING);
+}
+
+/* ---- its steps ------------------------------------------------------------------------------- */
+
+void sandbox_went(struct sandbox *g, const struct kernel_news *news, int r,
+                  const struct sg_error *e)
+{
+    struct sg_error own = {0};
+
+    if (g->phase != KEEPING)
+        return;
+    g->fork.paused_usec = news->held_usec;
+    if (r == 0 && g->fork.moved) {
+        r = instance_files_seal(g->instance, &own);
+        e = &own;
+    }
+    if (r < 0)
+        fail(g, r, e);
+    else
+        keep(g);
+}
+
+/* Both the broker and the agent are done. The broker copies kernels when it has seen to those that
+ * stand still. */
+static void go(struct sandbox *g)
+{
+    struct checkpoint *m = g->fork.checkpoint;
+    struct sg_error e = {0};
+    int r;
+
+    if (!g->fork.held || g->fork.moving)
+        return;
+    if (g->fork.why.code < 0) {
+        e = g->fork.why;
+        fail_still(g, e.code, &e);
+        return;
+    }
+    r = instance_go(g->instance, g->fork.moved, &e);
+    if (r < 0)
+        fail(g, r, &e);
+    else if (m->fork_start)
+        fork_start_copy(m->fork_start, (g->job.order.flags & ORDER_LAST) != 0);
+}
+
+void sandbox_not_rooted(int code, struct sg_error *e)
+{
+    enum sg_error_kind kind = code < 0 ? err_kind_of(-code) : SG_ERR_GONE;
+
+    if (code == -EBUSY)
+        err_set(e, SG_ERR_GONE, -EBUSY,
+                "something was written or started in the sandbox at this moment: try again");
+    else if (kind == SG_ERR_LIMIT)
+        err_set(e, kind, code, "the sandbox has no room to change to its new root: %s",
+                strerror(-code));
+    else
+        err_set(e, SG_ERR_GONE, -EBUSY,
+                "the sandbox could not change to its new root (%s): see to it that its /run/shm is "
+                "a directory",
+                code < 0 ? strerror(-code) : "it does not say why");
+}
+
+void sandbox_rooted(struct sandbox *g, int code)
+{
+    if (!g->fork.moving)
+        return;
+    g->fork.moving = false;
+    g->fork.moved = code == 0;
+    instance_files_moved(g->instance, code == 0);
+    if (g->phase == BRANCHING) {
+        sandbox_branch_rooted(g, code);
+        return;
+    }
+    if (code != 0)
+        sandbox_not_rooted(code, &g->fork.why);
+    go(g);
+}
+
+/* A new root, if anything was written; the stack is what is kept. */
+static int freeze_files(struct sandbox *g, struct sg_error *e)
+{
+    const int *snapshot = g->snapshot ? snapshot_dir(g->snapshot) : NULL;
+    struct checkpoint *m = g->fork.checkpoint;
+    int root = -1, r;
+
+    r = instance_files_freeze(g->instance, snapshot, m->written, &m->stack, &root, e);
+    if (r < 0 || root < 0)
+        return r;
+    r = instance_root_send(g->instance, root, false, e);
+    if (r < 0)
+        instance_files_moved(g->instance, false);
+    else
+        g->fork.moving = true;
+    return r;
+}
+
+void sandbox_still(struct sandbox *g, const struct kernel_news *news)
+{
+    struct checkpoint *m = g->fork.checkpoint;
+    struct sg_error e = {0};
+    int written = news->written, r;
+
+    if (g->phase != KEEPING) {
+        close_p(&written);
+        return;
+    }
+    m->written = written;
+    r = freeze_files(g, &e);
+    if (r < 0)
+        fail_still(g, r, &e);
+    else if (g->job.order.flags & ORDER_SOON)
+        m->fork_start = fork_start_begin(m, g->tenant_pool, &g->limits);
+}
+
+void sandbox_held(struct sandbox *g, const struct kernel_news *news, int r,
+                  const struct sg_error *e)
+{
+    struct checkpoint *m = g->fork.checkpoint;
+    int report = news->report, written = news->written;
+
+    close_p(&written); /* it is known by now */
+    if (g->phase != KEEPING) {
+        close_p(&report);
+        if (r == 0)
+            provider_frozen_kernels_drop(g->tenant_pool->provider, news->frozen_kernels);
+        return;
+    }
+    g->fork.report = report;
+    g->fork.held = true;
+    m->memory_bytes = news->memory_bytes;
+    if (r < 0 && m->written < 0) { /* it has not been told to stand still */
+        fail(g, r, e);
+        return;
+    }
+    if (r < 0)
+        g->fork.why = *e;
+    else if (news->n_kernels > 0)
+        checkpoint_has_frozen_kernels(m, g->tenant_pool, news->frozen_kernels);
+    memcpy(m->kernels, news->kernels, sizeof m->kernels);
+    m->n_kernels = news->n_kernels;
+    go(g);
+}
+
+void sandbox_checkpoint(struct sandbox *g, const struct ticket *t, const struct order *o, int note)
+{
+    struct sg_error e = {0};
+    int r = 0;
+
+    if (g->phase != RUNNING)
+        r = err_set(&e, SG_ERR_GONE, -EALREADY, "the sandbox does not run, or changes just now");
+    else if (!instance_can_freeze(g->instance))
+        r = err_set(&e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
+                    "this host's kernel cannot share a sandbox's files: it takes Linux 6.15");
+    if (r < 0) {
+        close_p(&note);
+        front_answer_error(g->server, t, r, &e);
+        return;
+    }
+    struct checkpoint *m = checkpoint_new(g->server, g->tenant, g->id);
+    struct hold_spec spec = {
+        .kernels = o->kernels, .n_kernels = o->n_kernels, .keep = (o->flags & ORDER_KEEP) != 0};
+    uint64_t frozen_kernels = 0;
+
+    m->keep = spec.keep;
+    m->note = note;
+    m->snapshot = g->snapshot ? snapshot_use(g->snapshot) : NULL;
+    g->job = (struct job){.kind = JOB_CHECKPOINT, .ticket = *t, .from = RUNNING, .order = *o};
+    g->fork = (struct sandbox_fork){.checkpoint = m, .report = -1};
+    g->phase = KEEPING;
+    g->timer.fn = on_late;
+    timer_set(&g->server->reactor, &g->timer, clock_ns() + KEEP_NS);
+    r = kernels_broker(g->tenant_pool, &e);
+    if (r == 0)
+        r = instance_hold(g->instance, &spec, &frozen_kernels, &e);
+    if (r < 0)
+        fail(g, r, &e);
+}
+
+void sandboxes_broker_gone(struct server *s, struct tenant_pool *w)
+{
+    struct sg_error e = {0};
+    struct sandbox *next;
+
+    err_set(&e, SG_ERR_LIMIT, -EPIPE, "what copies kernels has ended: try again");
+    for (size_t i = 0; i < SANDBOX_BUCKETS; i++)
+        for (struct sandbox *g = s->sandboxes[i]; g; g = next) {
+            next = g->next;
+            if (g->tenant_pool != w)
+                continue;
+            if (g->phase == KEEPING && !g->fork.moving) {
+                fail(g, -EPIPE, &e);
+            } else if (g->phase == KEEPING) {
+                g->fork.held = true;
+                g->fork.why = e;
+            }
+            if (g->phase == BRANCHING && !g->fork.moving)
+                sandbox_copied(g, -EPIPE, &e);
+        }
+}

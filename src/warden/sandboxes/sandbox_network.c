@@ -1,0 +1,287 @@
+/* The way out of a sandbox: its policy, and what the guard is told.
+ *
+ *                     instance, policy                 GUARD_SANDBOX
+ *   nothing goes out -----------------> routes are open --------> told, and again for each guard
+ *                    <---------------------------------------------
+ *                     no policy: GUARD_GONE, routes closed
+ *
+ * A policy that takes the place of another is asked for (GUARD_POLICY) and becomes the sandbox's
+ * own when the guard has confirmed it. If there is no guard, or it does not answer, it becomes it
+ * all the same: no guard enforces another one, and the next gets this one. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "wire/text_fd.h"
+#include "lib/log/log.h"
+#include "warden/processes/guard_process.h"
+#include "warden/sandboxes/sandbox_impl.h"
+#include "warden/server.h"
+
+#define APPLY_NS 2000000000ull
+
+static void on_late(struct timer *timer);
+
+static void name_sandbox(const struct sandbox *g, struct guard_message *m)
+{
+    snprintf(m->id, sizeof m->id, "%s", g->id);
+    snprintf(m->tenant, sizeof m->tenant, "%s", g->tenant);
+    m->life = g->network.life;
+    m->epoch = g->network.epoch;
+}
+
+static void replace(struct policy_text *old, const struct policy_text *new)
+{
+    if (old->text)
+        explicit_bzero(old->text, old->len);
+    free(old->text);
+    *old = *new;
+}
+
+void sandbox_network_init(struct sandbox *g, const struct policy_text *policy)
+{
+    g->network = (struct sandbox_network){.policy = *policy, .epoch = 1, .timer.fn = on_late};
+}
+
+/* ---- what the guard is told ------------------------------------------------------------------ */
+
+static void tell_sandbox(struct sandbox *g)
+{
+    struct sandbox_network *n = &g->network;
+    struct guard_message m = {.what = GUARD_SANDBOX};
+    struct network_sockets sockets;
+    struct sg_error e = {0};
+    AUTO(close_p) int document = -1;
+
+    instance_network_sockets(g->instance, &sockets);
+    if (g->server->guard.sock < 0 || sockets.tcp < 0)
+        return;
+    document = text_memfd(n->policy.text, n->policy.len, &e);
+    if (document < 0) {
+        log_sandbox(LEVEL_ERROR, FAULT_INFRASTRUCTURE, g->id, "%s", e.message);
+        return;
+    }
+    name_sandbox(g, &m);
+    m.path = sockets.path;
+    guard_tell(g->server, &m, (int[]){sockets.tcp, sockets.udp, document}, 3);
+    n->told = true;
+}
+
+static void tell_gone(struct sandbox *g)
+{
+    struct guard_message m = {.what = GUARD_GONE};
+
+    if (!g->network.told)
+        return;
+    g->network.told = false;
+    name_sandbox(g, &m);
+    guard_tell(g->server, &m, NULL, 0);
+}
+
+static int tell_policy(struct sandbox *g, struct sg_error *e)
+{
+    struct sandbox_network *n = &g->network;
+    struct guard_message m = {.what = GUARD_POLICY};
+    AUTO(close_p) int document = text_memfd(n->asked.text, n->asked.len, e);
+
+    if (document < 0)
+        return document;
+    name_sandbox(g, &m);
+    guard_tell(g->server, &m, &document, 1);
+    return 0;
+}
+
+static void open_out(struct sandbox *g)
+{
+    struct server *s = g->server;
+    struct sg_error e = {0};
+
+    g->network.life = ++s->lives;
+    if (s->path == 0) /* it was logged when the server started */
+        return;
+    if (instance_network_open(g->instance, s->path, &e) < 0)
+        log_sandbox(LEVEL_ERROR, FAULT_INFRASTRUCTURE, g->id, "it has no way out: %s", e.message);
+    else
+        tell_sandbox(g);
+}
+
+/* ---- with its instance ----------------------------------------------------------------------- */
+
+/* The policy that was asked for is the sandbox's now. */
+static void adopt(struct sandbox *g, int r, const struct sg_error *e)
+{
+    struct sandbox_network *n = &g->network;
+
+    if (!n->asked.text)
+        return;
+    timer_cancel(&g->server->reactor, &n->timer);
+    replace(&n->policy, &n->asked);
+    n->asked = (struct policy_text){0};
+    if (r < 0)
+        front_answer_error(g->server, &n->ticket, r, e);
+    else
+        front_answer(g->server, &n->ticket, NULL, -1);
+}
+
+void sandbox_network_begin(struct sandbox *g)
+{
+    if (g->network.policy.text)
+        open_out(g);
+}
+
+void sandbox_network_end(struct sandbox *g)
+{
+    adopt(g, 0, NULL);
+    tell_gone(g);
+}
+
+void sandbox_network_done(struct sandbox *g)
+{
+    static const struct policy_text none;
+
+    timer_cancel(&g->server->reactor, &g->network.timer);
+    replace(&g->network.asked, &none);
+    replace(&g->network.policy, &none);
+}
+
+/* ---- another policy -------------------------------------------------------------------------- */
+
+static int no_guard(struct sg_error *e)
+{
+    return err_set(e, SG_ERR_UNSUPPORTED, -EAGAIN,
+                   "the egress guard does not answer: nothing leaves the sandbox until it does");
+}
+
+static void on_late(struct timer *timer)
+{
+    struct sandbox *g = CONTAINER_OF(timer, struct sandbox, network.timer);
+    struct sg_error e = {0};
+
+    log_sandbox(LEVEL_ERROR, FAULT_INFRASTRUCTURE, g->id, "the guard does not confirm its policy");
+    adopt(g, no_guard(&e), &e);
+}
+
+static int close_out(struct sandbox *g, struct sg_error *e)
+{
+    static const struct policy_text none;
+
+    replace(&g->network.policy, &none);
+    tell_gone(g);
+    return g->instance ? instance_network_close(g->instance, e) : 0;
+}
+
+/* In force at once, or not until there is a guard. */
+static int set_policy(struct sandbox *g, const struct policy_text *policy, struct sg_error *e)
+{
+    bool was_open = g->network.policy.text != NULL;
+
+    replace(&g->network.policy, policy);
+    if (!g->instance)
+        return 0;
+    if (!was_open)
+        open_out(g);
+    return g->network.told ? 0 : no_guard(e);
+}
+
+static int ask_policy(struct sandbox *g, const struct ticket *t, const struct policy_text *policy,
+                      struct sg_error *e)
+{
+    struct sandbox_network *n = &g->network;
+    static const struct policy_text none;
+    int r;
+
+    n->asked = *policy;
+    n->ticket = *t;
+    r = tell_policy(g, e);
+    if (r < 0)
+        replace(&n->asked, &none);
+    else
+        timer_set(&g->server->reactor, &n->timer, clock_ns() + APPLY_NS);
+    return r;
+}
+
+void sandbox_policy(struct sandbox *g, const struct ticket *t, const struct policy_text *policy)
+{
+    struct sandbox_network *n = &g->network;
+    struct policy_text taken = *policy;
+    struct sg_error e = {0};
+    int r;
+
+    if (g->phase == ENDING || g->ending) {
+        replace(&taken, &(struct policy_text){0});
+        r = err_set(&e, SG_ERR_GONE, -ENOENT, "the sandbox is ending");
+        front_answer_error(g->server, t, r, &e);
+        return;
+    }
+    adopt(g, err_set(&e, SG_ERR_INVALID, -ECANCELED, "another policy came meanwhile"), &e);
+    n->epoch++;
+    if (taken.text && n->policy.text && n->told)
+        r = ask_policy(g, t, &taken, &e);
+    else
+        r = taken.text ? set_policy(g, &taken, &e) : close_out(g, &e);
+    if (r < 0)
+        front_answer_error(g->server, t, r, &e);
+    else if (!n->asked.text)
+        front_answer(g->server, t, NULL, -1);
+}
+
+void sandboxes_policy_applied(struct server *s, const struct guard_message *m)
+{
+    struct sandbox *g = sandbox_find(s, m->id);
+    struct sandbox_network *n = g ? &g->network : NULL;
+    struct sg_error e = {0};
+
+    if (!g || m->life != n->life || m->epoch != n->epoch)
+        return;
+    if (m->code < 0)
+        log_sandbox(LEVEL_ERROR, FAULT_INFRASTRUCTURE, g->id, "the guard refuses its policy: %s",
+                    m->message);
+    if (m->code >= 0 || !n->asked.text) {
+        adopt(g, 0, NULL);
+        return;
+    }
+    /* The one before stays in force. */
+    timer_cancel(&s->reactor, &n->timer);
+    replace(&n->asked, &(struct policy_text){0});
+    err_set(&e, SG_ERR_INVALID, m->code, "%s", m->message);
+    front_answer_error(s, &n->ticket, m->code, &e);
+}
+
+/* ---- what else the guard asks ---------------------------------------------------------------- */
+
+void sandboxes_ask_udp(struct server *s, const struct guard_message *m)
+{
+    struct guard_message answer = {.what = GUARD_UDP, .seq = m->seq, .life = m->life};
+    struct sandbox *g = sandbox_find(s, m->id);
+    AUTO(close_p) int sock = -1;
+    struct sg_error e = {0};
+
+    if (!g || !g->instance || !g->network.told || m->life != g->network.life)
+        answer.code = -ENOENT;
+    else
+        answer.code = sock = instance_network_udp(g->instance, &m->local, &m->peer, &e);
+    if (sock >= 0)
+        answer.code = 0;
+    memcpy(answer.id, m->id, sizeof answer.id);
+    guard_tell(s, &answer, &sock, sock >= 0 ? 1 : 0);
+}
+
+void sandboxes_introduce_guard(struct server *s)
+{
+    for (size_t i = 0; i < SANDBOX_BUCKETS; i++)
+        for (struct sandbox *g = s->sandboxes[i]; g; g = g->next)
+            if (g->instance && g->network.policy.text)
+                tell_sandbox(g);
+}
+
+void sandboxes_guard_gone(struct server *s)
+{
+    struct sg_error e = {0};
+    int r = no_guard(&e);
+
+    for (size_t i = 0; i < SANDBOX_BUCKETS; i++)
+        for (struct sandbox *g = s->sandboxes[i]; g; g = g->next) {
+            g->network.told = false;
+            adopt(g, r, &e);
+        }
+}

@@ -1,0 +1,72 @@
+#include "warden/sandboxes/teardown.h"
+
+#include "lib/base/clock.h"
+#include "lib/log/log.h"
+#include "warden/server.h"
+#include "warden/sandboxes/tenant_pool.h"
+
+#define LOOK_NS 5000000ull
+
+struct teardown {
+    struct server *server;
+    struct instance *instance;
+    struct event_source process;
+    struct timer timer;
+    teardown_done done;
+    void *arg;
+};
+
+static void look(struct teardown *g)
+{
+    struct server *s = g->server;
+    struct sg_error e = {0};
+    int r;
+
+    reactor_unwatch(&s->reactor, &g->process); /* its descriptor goes with it */
+    r = instance_ended(g->instance, &e);
+    if (r == -EAGAIN) {
+        int fd = instance_pidfd(g->instance);
+
+        /* Without one, what is to go is somebody's who will tell nobody: a copy that was being
+         * made of it. */
+        if (fd >= 0)
+            reactor_watch(&s->reactor, &g->process, fd, EPOLLIN);
+        timer_set(&s->reactor, &g->timer,
+                  fd >= 0 ? instance_end_deadline(g->instance) : clock_ns() + LOOK_NS);
+        return;
+    }
+    timer_cancel(&s->reactor, &g->timer);
+    s->n_teardowns--;
+    if (r < 0)
+        log_line(LEVEL_ERROR, "%s", e.message);
+    if (g->done)
+        g->done(g->arg, r, &e);
+    free(g);
+}
+
+static void on_process(struct event_source *src, uint32_t events)
+{
+    (void)events;
+    look(CONTAINER_OF(src, struct teardown, process));
+}
+
+static void on_timer(struct timer *timer)
+{
+    look(CONTAINER_OF(timer, struct teardown, timer));
+}
+
+void teardown_begin(struct tenant_pool *w, struct instance *i, teardown_done done, void *arg)
+{
+    struct server *s = w->server;
+    struct teardown *g = xcalloc(1, sizeof *g);
+
+    *g = (struct teardown){.server = s,
+                           .instance = i,
+                           .process = {.fd = -1, .fn = on_process},
+                           .timer.fn = on_timer,
+                           .done = done,
+                           .arg = arg};
+    s->n_teardowns++;
+    instance_end(i, w->n_out);
+    look(g);
+}

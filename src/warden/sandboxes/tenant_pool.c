@@ -1,0 +1,828 @@
+#include "warden/sandboxes/tenant_pool.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/fds.h"
+#include "lib/log/log.h"
+#include "engine/sandbox.h"
+#include "warden/processes/task.h"
+#include "warden/sandboxes/teardown.h"
+#include "warden/sandboxes/kernels.h"
+#include "warden/sandboxes/snapshot.h"
+#include "warden/server.h"
+#include "warden/host/child.h"
+
+#define SECOND_NS   1000000000ull
+#define QUIET_NS    (30 * SECOND_NS) /* how often to look at a tenant pool that nobody asks */
+#define START_NS    (15 * SECOND_NS)
+#define CALM_NS     5000000ull
+#define BARE_NS     (60 * SECOND_NS) /* how long a tenant pool is known for copies of sandboxes */
+#define KEEP_NS     (30 * SECOND_NS) /* how long slots keep what nobody uses */
+#define SLOTS_MAX_  16384u
+#define SPARE_SLOTS 16u
+#define PROBE_SLOTS 2u
+#define STRAY_LOOKS 20 /* each a millisecond later than the one before */
+#define HOSTNAME    "sandbox"
+
+struct start {
+    struct tenant_pool *tenant_pool;
+    struct start *next, **link; /* of tenant pool->starts; link is NULL while asked for */
+    struct instance *instance;
+    struct sg_limits limits;
+    bool plain; /* of the template alone */
+    bool ready;
+    bool fed;                          /* its agent has a kernel */
+    bool tried;                        /* to prepare its way out */
+    struct tenant_pool_request *owner; /* who gets it; NULL: the pool */
+    struct event_source line;          /* starting: its word. Ready: its end */
+    struct timer timer;
+};
+
+static void push(struct tenant_pool *w);
+
+/* ---- what the pool holds --------------------------------------------------------------------- */
+
+static void pool_limits(const struct server *s, struct sg_limits *ret)
+{
+    struct sg_limits l = {.memory_bytes = s->settings.sandbox_memory,
+                          .disk_bytes = s->settings.sandbox_disk,
+                          .cpus_milli = s->settings.sandbox_cpus_milli,
+                          .pids = s->settings.sandbox_pids};
+
+    if (limits_complete(&l, ret, NULL) < 0)
+        *ret = l;
+}
+
+static bool same_limits(const struct sg_limits *a, const struct sg_limits *b)
+{
+    return a->memory_bytes == b->memory_bytes && a->disk_bytes == b->disk_bytes &&
+           a->disk_inodes == b->disk_inodes && a->cpus_milli == b->cpus_milli && a->pids == b->pids;
+}
+
+/* Copies of sandboxes were made here of late. One that becomes such a copy has no use for a kernel
+ * of its own; to end it takes longer than all else that is to be done then. */
+static bool wants_bare(const struct tenant_pool *w)
+{
+    return clock_ns() < w->bare_until_ns;
+}
+
+static bool is_nobodys(const struct tenant_pool *w)
+{
+    return strcmp(w->tenant, TENANT_POOL_NOBODY) == 0;
+}
+
+static uint32_t pool_target(const struct tenant_pool *w)
+{
+    const struct settings *t = &w->server->settings;
+    uint32_t n = w->demand > w->taken ? w->demand : w->taken;
+
+    if (is_nobodys(w) || w->server->pressure.state >= PRESSURE_POOLS)
+        return 0;
+    n = n < t->pool_min ? t->pool_min : n;
+    n += wants_bare(w);
+    return n > t->pool_max ? t->pool_max : n;
+}
+
+/* Those on their way count. */
+static uint32_t pool_size(const struct tenant_pool *w)
+{
+    uint32_t n = w->n_ready + (w->asked && !w->requests);
+
+    for (const struct start *b = w->starts; b; b = b->next)
+        n += !b->ready && !b->owner;
+    return n;
+}
+
+static bool wants_refill(const struct tenant_pool *w)
+{
+    uint64_t now = clock_ns();
+    bool calm = now >= w->calm_ns || 2 * w->n_ready < pool_target(w);
+
+    return !w->broken && !w->asked && calm && now >= w->refused_ns &&
+           pool_size(w) < pool_target(w) && fds_level() < FDS_LOW;
+}
+
+static void on_calm(struct timer *timer)
+{
+    push(CONTAINER_OF(timer, struct tenant_pool, calm));
+}
+
+/* One was taken: what is to be done with it comes first. That is more if it gets files and kernels
+ * of another. */
+static void keep_calm(struct tenant_pool *w, bool bare)
+{
+    uint64_t now = clock_ns();
+
+    w->calm_ns = now + (bare ? 2 * CALM_NS : CALM_NS);
+    if (bare)
+        w->bare_until_ns = now + BARE_NS;
+    timer_set(&w->server->reactor, &w->calm, w->calm_ns);
+}
+
+/* ---- starts ---------------------------------------------------------------------------------- */
+
+static void start_link(struct start *b)
+{
+    struct tenant_pool *w = b->tenant_pool;
+
+    b->next = w->starts;
+    b->link = &w->starts;
+    if (b->next)
+        b->next->link = &b->next;
+    w->starts = b;
+}
+
+/* Out of the tenant pool; the instance stays. */
+static void start_free(struct start *b)
+{
+    struct tenant_pool *w = b->tenant_pool;
+
+    reactor_unwatch(&w->server->reactor, &b->line);
+    timer_cancel(&w->server->reactor, &b->timer);
+    if (b->link) {
+        *b->link = b->next;
+        if (b->next)
+            b->next->link = b->link;
+        if (b->ready)
+            w->n_ready--;
+        else
+            w->n_starting--;
+    }
+    free(b);
+}
+
+/* A sandbox of the tenant pool that nobody has is gone, or never was one. */
+static void on_fork_start_gone(void *arg, int r, const struct sg_error *e)
+{
+    (void)r, (void)e;
+    tenant_pool_return(arg);
+}
+
+static void start_end(struct start *b)
+{
+    struct tenant_pool *w = b->tenant_pool;
+    struct instance *i = b->instance;
+
+    start_free(b);
+    w->n_out++;
+    teardown_begin(w, i, on_fork_start_gone, w);
+}
+
+static void start_fail(struct start *b, const struct sg_error *e)
+{
+    struct tenant_pool_request *owner = b->owner;
+
+    if (!owner) {
+        log_line(LEVEL_WARN, "a sandbox for the pool: %s", e->message);
+        b->tenant_pool->refused_ns = clock_ns() + SECOND_NS;
+        readiness_failed(b->tenant_pool->server, e);
+    }
+    start_end(b);
+    if (owner)
+        owner->done(owner->arg, NULL, e);
+}
+
+static void hand_over(struct start *b, struct tenant_pool_request *to)
+{
+    struct tenant_pool *w = b->tenant_pool;
+    struct instance *i = b->instance;
+
+    start_free(b);
+    w->n_out++;
+    to->done(to->arg, i, NULL);
+}
+
+static bool fits(const struct start *b, const struct tenant_pool_request *q)
+{
+    return b->plain && !q->snapshot && same_limits(&b->limits, &q->limits);
+}
+
+/* The first request that waits for one like this. */
+static struct tenant_pool_request *take_fitting_request(struct tenant_pool *w,
+                                                        const struct start *b)
+{
+    for (struct tenant_pool_request **p = &w->requests; *p; p = &(*p)->next)
+        if (fits(b, *p)) {
+            struct tenant_pool_request *q = *p;
+            *p = q->next;
+            if (!*p)
+                w->requests_end = p;
+            return q;
+        }
+    return NULL;
+}
+
+/* One that waits in the pool has died. */
+static void on_ready_gone(struct event_source *src, uint32_t events)
+{
+    struct start *b = CONTAINER_OF(src, struct start, line);
+    struct sg_error e = {.message = "it has ended while it waited"};
+
+    (void)events;
+    start_fail(b, &e);
+}
+
+static void on_word(struct event_source *src, uint32_t events)
+{
+    struct start *b = CONTAINER_OF(src, struct start, line);
+    struct tenant_pool *w = b->tenant_pool;
+    struct sg_limits usual;
+    struct sg_error e = {0};
+    int r = instance_started(b->instance, &e);
+
+    (void)events;
+    if (r == -EAGAIN)
+        return;
+    if (r < 0) {
+        start_fail(b, &e);
+        return;
+    }
+    readiness_proved(w->server);
+    if (!b->owner)
+        b->owner = take_fitting_request(w, b);
+    if (b->owner) {
+        hand_over(b, b->owner);
+        return;
+    }
+    timer_cancel(&w->server->reactor, &b->timer);
+    reactor_unwatch(&w->server->reactor, &b->line);
+    b->line.fn = on_ready_gone;
+    reactor_watch(&w->server->reactor, &b->line, instance_pidfd(b->instance), EPOLLIN);
+    b->ready = true;
+    w->n_starting--;
+    w->n_ready++;
+    pool_limits(w->server, &usual);
+    if (same_limits(&b->limits, &usual))
+        reactor_want_idle(&w->server->reactor); /* it has no kernel and no way out yet */
+    else
+        start_end(b); /* the settings have changed meanwhile */
+}
+
+static void on_late(struct timer *timer)
+{
+    struct start *b = CONTAINER_OF(timer, struct start, timer);
+    struct sg_error e = {0};
+
+    err_set(&e, SG_ERR_INTERNAL, -ETIMEDOUT, "the sandbox did not start in %u s",
+            (unsigned)(START_NS / SECOND_NS));
+    start_fail(b, &e);
+}
+
+/* Files are kept in memory too: what a sandbox may use is the sum, so that a full disk is a full
+ * disk and not the end of its programs. */
+static struct instance_spec spec_of(const struct sg_limits *limits, const struct snapshot *snapshot)
+{
+    struct instance_spec spec = {
+        .limits = *limits, .hostname = HOSTNAME, .line = true, .twins = true};
+
+    spec.limits.memory_bytes += limits->disk_bytes;
+    if (snapshot)
+        spec.layer = snapshot_dir(snapshot);
+    return spec;
+}
+
+/* What runs in it goes on. */
+static void break_tenant_pool(struct tenant_pool *w)
+{
+    if (w->spawner_gone)
+        return;
+    w->broken = w->spawner_gone = true;
+    helper_ended(w, HELPER_SPAWNER);
+}
+
+static void enqueue_first(struct tenant_pool *w, struct tenant_pool_request *q)
+{
+    q->next = w->requests;
+    if (!w->requests)
+        w->requests_end = &q->next;
+    w->requests = q;
+}
+
+/* The spawner has answered. Whose it becomes is decided now. */
+static void start_go_on(struct start *b)
+{
+    struct tenant_pool *w = b->tenant_pool;
+    struct tenant_pool_request *q = w->requests;
+    struct sg_error e = {0};
+
+    w->asked = NULL;
+    b->owner = q;
+    if (q) {
+        w->requests = q->next;
+        if (!w->requests)
+            w->requests_end = &w->requests;
+        b->limits = q->limits;
+    } else {
+        pool_limits(w->server, &b->limits);
+    }
+    b->plain = !q || !q->snapshot;
+    start_link(b);
+    w->n_starting++;
+    struct instance_spec spec = spec_of(&b->limits, q ? q->snapshot : NULL);
+    uint64_t began_ns = clock_ns();
+    int r = instance_finish(b->instance, &spec, &e);
+    if (q && q->snapshot)
+        q->files_usec = (uint32_t)((clock_ns() - began_ns) / 1000);
+    if (r == -EPIPE) {
+        break_tenant_pool(w);
+        if (q) { /* it waits on, see on_spawner */
+            b->owner = NULL;
+            enqueue_first(w, q);
+        }
+    }
+    if (r < 0) {
+        start_fail(b, &e);
+        return;
+    }
+    b->line.fn = on_word;
+    b->timer.fn = on_late;
+    reactor_watch(&w->server->reactor, &b->line, instance_fd(b->instance), EPOLLIN);
+    timer_set(&w->server->reactor, &b->timer, clock_ns() + START_NS);
+}
+
+/* Who waits at a tenant pool that has broken waits at the tenant's next one; not for ever. */
+static void move_requests(struct tenant_pool *w)
+{
+    while (w->requests) {
+        struct tenant_pool_request *q = w->requests;
+        struct tenant_pool *to = NULL;
+        struct sg_error e = {0};
+
+        w->requests = q->next;
+        if (!w->requests)
+            w->requests_end = &w->requests;
+        if (q->moved || !q->on_moved)
+            err_set(&e, SG_ERR_INTERNAL, -EPIPE, "the tenant's domain has failed: try again");
+        else
+            tenant_pool_get(w->server, w->tenant, &to, &e);
+        if (!to) {
+            q->done(q->arg, NULL, &e);
+            continue;
+        }
+        q->moved = true;
+        q->on_moved(q->arg, to);
+        tenant_pool_request(to, q);
+    }
+}
+
+static void on_spawner(struct event_source *src, uint32_t events)
+{
+    struct tenant_pool *w = CONTAINER_OF(src, struct tenant_pool, spawner);
+
+    (void)events;
+    helper_heard(w, HELPER_SPAWNER);
+    if (!domain_spawn_ready(provider_domain(w->provider)))
+        return; /* it was a heartbeat */
+    reactor_unwatch(&w->server->reactor, &w->spawner);
+    if (w->asked && !w->requests) {
+        reactor_want_idle(&w->server->reactor); /* it is for the pool: no hurry */
+        return;
+    }
+    if (w->asked)
+        start_go_on(w->asked);
+    else
+        break_tenant_pool(w); /* it says nothing unasked: it has ended */
+    if (w->broken) {
+        move_requests(w);
+        return;
+    }
+    push(w);
+}
+
+static int ask(struct tenant_pool *w, struct sg_error *e)
+{
+    struct start *b = xcalloc(1, sizeof *b);
+    int r;
+
+    *b = (struct start){.tenant_pool = w, .line.fd = -1};
+    r = instance_begin(w->provider, &b->instance, e);
+    if (r < 0) {
+        free(b);
+        return r;
+    }
+    w->asked = b;
+    return 0;
+}
+
+/* Goes on with what can be gone on with. */
+static void push(struct tenant_pool *w)
+{
+    struct reactor *re = &w->server->reactor;
+    struct sg_error e = {0};
+
+    while (!w->asked && w->requests && !w->broken && ask(w, &e) < 0) {
+        struct tenant_pool_request *q = w->requests;
+        w->requests = q->next;
+        if (!w->requests)
+            w->requests_end = &w->requests;
+        q->done(q->arg, NULL, &e);
+    }
+    if (w->spawner.fd < 0 && !w->broken)
+        reactor_watch(re, &w->spawner, provider_fd(w->provider), EPOLLIN);
+    if (wants_refill(w))
+        reactor_want_idle(re);
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+/* Those with a kernel are left to others if it is not wanted. */
+static int readiness(const struct start *b, const struct tenant_pool_request *q)
+{
+    return b->ready + (b->ready && b->fed != q->bare);
+}
+
+static struct start *best_for(struct tenant_pool *w, const struct tenant_pool_request *q)
+{
+    struct start *best = NULL;
+
+    for (struct start *b = w->starts; b; b = b->next)
+        if (!b->owner && fits(b, q) && (!best || readiness(b, q) > readiness(best, q)))
+            best = b;
+    return best;
+}
+
+static void count_taken(struct tenant_pool *w)
+{
+    w->taken++;
+    if (w->tick.at_ns > clock_ns() + SECOND_NS)
+        timer_set(&w->server->reactor, &w->tick, clock_ns() + SECOND_NS);
+}
+
+struct instance *tenant_pool_take(struct tenant_pool *w, const struct sg_limits *limits)
+{
+    struct tenant_pool_request like = {.limits = *limits, .bare = true};
+    struct start *b = best_for(w, &like);
+    struct instance *i;
+
+    if (!b || !b->ready || instance_kernel_pending(b->instance))
+        return NULL;
+    i = b->instance;
+    count_taken(w);
+    keep_calm(w, true);
+    start_free(b);
+    w->n_out++;
+    push(w);
+    return i;
+}
+
+void tenant_pool_request(struct tenant_pool *w, struct tenant_pool_request *q)
+{
+    struct start *best = best_for(w, q);
+
+    count_taken(w);
+    if (best && best->ready) {
+        keep_calm(w, q->bare);
+        q->pooled = true;
+        hand_over(best, q);
+    } else if (best) {
+        best->owner = q;
+    } else {
+        q->next = NULL;
+        *w->requests_end = q;
+        w->requests_end = &q->next;
+    }
+    push(w);
+}
+
+void tenant_pool_usual_limits(const struct tenant_pool *w, struct sg_limits *ret)
+{
+    pool_limits(w->server, ret);
+}
+
+static bool is_bare(const struct start *b)
+{
+    return b->ready && !instance_has_kernel(b->instance);
+}
+
+/* The one without a kernel that is to be left so; NULL: there are more, or none is wanted. */
+static const struct start *last_bare(const struct tenant_pool *w)
+{
+    const struct start *last = NULL;
+    uint32_t n = 0;
+
+    for (const struct start *b = w->starts; b; b = b->next)
+        if (is_bare(b)) {
+            last = b;
+            n++;
+        }
+    return n == 1 && w->n_ready > 1 && wants_bare(w) ? last : NULL;
+}
+
+/* A kernel for one that has none. After refilling: under a storm of requests nobody has the time to
+ * use kernels. */
+static bool feed_one(struct tenant_pool *w)
+{
+    const struct start *bare = last_bare(w);
+
+    for (struct start *b = w->starts; b; b = b->next)
+        if (is_bare(b) && b != bare)
+            return kernels_feed(w, b->instance);
+    return false;
+}
+
+/* The way out of one that has none prepared: most of the work, done before it is asked for. */
+static bool prepare_one(struct tenant_pool *w)
+{
+    const struct server *s = w->server;
+    struct sg_error e = {0};
+
+    if (s->path == 0 || s->settings.egress_e2b_default == EGRESS_BLOCK)
+        return false;
+    for (struct start *b = w->starts; b; b = b->next) {
+        if (!b->ready || b->tried || instance_network_prepared(b->instance))
+            continue;
+        b->tried = true;
+        if (instance_network_prepare(b->instance, s->path, &e) < 0)
+            log_line(LEVEL_WARN, "a sandbox of the pool: %s", e.message);
+        return true;
+    }
+    return false;
+}
+
+void tenant_pool_fed(struct tenant_pool *w, struct instance *i, bool has_kernel)
+{
+    for (struct start *b = w->starts; b; b = b->next)
+        if (b->instance == i)
+            b->fed = has_kernel;
+}
+
+void tenant_pool_return(struct tenant_pool *w)
+{
+    w->n_out--;
+    w->idle_since_ns = clock_ns();
+    push(w);
+}
+
+/* ---- the tenant pool itself
+ * ----------------------------------------------------------------------------- */
+
+static uint32_t room(const struct settings *t)
+{
+    uint64_t frozen = t->tenant_paused_memory / PAUSED_LEAST; /* the others have no slot */
+    uint64_t paused = frozen < t->tenant_paused ? frozen : t->tenant_paused;
+    uint64_t n = t->tenant_sandboxes + paused + t->pool_max + SPARE_SLOTS;
+
+    return n < SLOTS_MAX_ ? (uint32_t)n : SLOTS_MAX_;
+}
+
+static bool is_used(const struct tenant_pool *w)
+{
+    return w->n_out > 0 || w->requests || w->asked || w->n_starting > 0;
+}
+
+/* What the spawner was cloning when it died is known to nobody, and would keep the holder. */
+static void end_strays(struct domain *d)
+{
+    struct pollfd holder = {.fd = d->holder_pidfd, .events = POLLIN};
+
+    domain_kill(d);
+    for (int i = 0; i < STRAY_LOOKS && poll(&holder, 1, i) == 0; i++)
+        child_reap_strays();
+}
+
+static void tenant_pool_close(struct tenant_pool *w)
+{
+    struct sg_error e;
+
+    for (struct tenant_pool **p = &w->server->tenant_pools; *p; p = &(*p)->next)
+        if (*p == w) {
+            *p = w->next;
+            break;
+        }
+    while (w->starts)
+        start_free(w->starts);
+    free(w->asked);
+    kernels_stop(w);
+    domain_processes_stop(w);
+    reactor_unwatch(&w->server->reactor, &w->spawner);
+    timer_cancel(&w->server->reactor, &w->tick);
+    timer_cancel(&w->server->reactor, &w->calm);
+    if (w->spawner_gone)
+        end_strays(provider_domain(w->provider));
+    if (provider_close(w->provider, &e) < 0)
+        log_line(LEVEL_ERROR, "%s", e.message);
+    free(w);
+}
+
+/* Ends what is too many in the pool. */
+static void shrink(struct tenant_pool *w, uint32_t target)
+{
+    uint32_t over = w->n_ready > target ? w->n_ready - target : 0;
+    const struct start *bare = target > 0 ? last_bare(w) : NULL;
+    struct start *next;
+
+    for (struct start *b = w->starts; b && over > 0; b = next) {
+        next = b->next;
+        if (!b->ready || b == bare)
+            continue;
+        start_end(b);
+        over--;
+    }
+}
+
+static void on_tick(struct timer *timer)
+{
+    struct tenant_pool *w = CONTAINER_OF(timer, struct tenant_pool, tick);
+    uint64_t now = clock_ns(), idle_ns = w->server->settings.tenant_idle_ms * 1000000ull;
+    bool old = w->n_out == 0 && now - w->idle_since_ns >= idle_ns;
+
+    w->demand = w->demand - (w->demand + 7) / 8;
+    if (w->taken > w->demand)
+        w->demand = w->taken;
+    w->taken = 0;
+    w->broken |= old;
+    shrink(w, w->broken ? 0 : pool_target(w));
+    reactor_want_idle(&w->server->reactor); /* it may be closed, or its slots keep what is old */
+    timer_set(&w->server->reactor, &w->tick,
+              now + (w->demand || w->broken || idle_ns < QUIET_NS ? SECOND_NS : QUIET_NS));
+    push(w);
+}
+
+/* Files that no sandbox has any more. */
+static void discard(void *arg, int mount, const char *dir)
+{
+    task_discard(arg, mount, dir);
+}
+
+static void limit_tenant(struct tenant_pool *w)
+{
+    struct sg_error e = {0};
+
+    if (provider_limit_memory(w->provider, w->server->settings.tenant_memory, &e) < 0)
+        log_line(LEVEL_WARN, "%s", e.message);
+    tenant_pool_full_ns(w); /* it is told of from now on */
+}
+
+static int tenant_pool_open(struct server *s, const char *tenant, struct tenant_pool **ret,
+                            struct sg_error *e)
+{
+    struct tenant_pool *w = xcalloc(1, sizeof *w);
+    int r;
+
+    *w = (struct tenant_pool){.server = s,
+                              .spawner = {.fd = -1, .fn = on_spawner},
+                              .tick.fn = on_tick,
+                              .calm.fn = on_calm,
+                              .idle_since_ns = clock_ns()};
+    w->requests_end = &w->requests;
+    snprintf(w->tenant, sizeof w->tenant, "%s", tenant);
+    struct provider_place place = {.server = s->state.name, .tenant = w->tenant};
+    r = provider_open(is_nobodys(w) ? PROBE_SLOTS : room(&s->settings), &place, 0, &w->provider, e);
+    if (r < 0) {
+        readiness_failed(s, e);
+        free(w);
+        return r;
+    }
+    limit_tenant(w);
+    provider_account(w->provider);
+    provider_discard(w->provider, discard, s); /* layers may outlive the tenant pool */
+    w->next = s->tenant_pools;
+    s->tenant_pools = w;
+    timer_set(&s->reactor, &w->tick, clock_ns() + SECOND_NS);
+    helper_watch(w, HELPER_HOLDER);
+    helper_watch(w, HELPER_SPAWNER);
+    push(w);
+    kernels_start(w);
+    *ret = w;
+    return 0;
+}
+
+int tenant_pool_get(struct server *s, const char *tenant, struct tenant_pool **ret,
+                    struct sg_error *e)
+{
+    for (struct tenant_pool *w = s->tenant_pools; w; w = w->next)
+        if (!w->broken && strcmp(w->tenant, tenant) == 0) {
+            *ret = w;
+            return 0;
+        }
+    return tenant_pool_open(s, tenant, ret, e);
+}
+
+void tenant_pool_give_up(struct tenant_pool *w)
+{
+    w->broken = true;
+    timer_set(&w->server->reactor, &w->tick, clock_ns() + SECOND_NS);
+}
+
+void tenant_pools_renew(struct server *s)
+{
+    for (struct tenant_pool *w = s->tenant_pools; w; w = w->next) {
+        shrink(w, 0);
+        push(w);
+    }
+}
+
+uint32_t tenant_pools_let_go(struct server *s)
+{
+    uint32_t n = 0;
+
+    for (struct tenant_pool *w = s->tenant_pools; w; w = w->next) {
+        n += w->n_ready;
+        shrink(w, 0);
+    }
+    return n;
+}
+
+void tenant_pools_measure(struct server *s)
+{
+    for (struct tenant_pool *w = s->tenant_pools; w && s->settings.tenant_memory; w = w->next) {
+        budget_tenant_uses(&s->budget, w->tenant, provider_memory(w->provider));
+        tenant_pool_full_ns(w);
+    }
+}
+
+uint64_t tenant_pool_full_ns(struct tenant_pool *w)
+{
+    uint64_t n = w->server->settings.tenant_memory ? provider_ooms(w->provider) : w->ooms;
+
+    if (n > w->ooms) {
+        w->ooms = n;
+        w->full_ns = clock_ns();
+    }
+    return w->full_ns;
+}
+
+void tenant_pools_limit(struct server *s)
+{
+    for (struct tenant_pool *w = s->tenant_pools; w; w = w->next)
+        limit_tenant(w);
+}
+
+/* Closing: what its slots keep goes one by one. */
+static bool close_idle(struct tenant_pool *w)
+{
+    if (is_used(w))
+        return false;
+    if (!provider_trim(w->provider, UINT64_MAX))
+        tenant_pool_close(w);
+    return true;
+}
+
+/* What slots keep for their next sandbox goes by age, and when descriptors are short. */
+static bool trim(struct tenant_pool *w)
+{
+    uint64_t now = clock_ns();
+
+    return provider_trim(w->provider, now > KEEP_NS ? now - KEEP_NS : 0) ||
+           (fds_level() >= FDS_LOW && provider_trim(w->provider, UINT64_MAX));
+}
+
+static bool tenant_pool_idle(struct tenant_pool *w)
+{
+    struct sg_error e = {0};
+
+    /* Also of one that is to be closed: it is in use until then. */
+    if (w->asked && !w->requests && w->spawner.fd < 0) {
+        start_go_on(w->asked);
+        push(w);
+        return true;
+    }
+    if (w->broken)
+        return close_idle(w);
+    if (clock_ns() >= w->calm_ns && provider_idle(w->provider))
+        return true;
+    if (trim(w))
+        return true;
+    if (!wants_refill(w))
+        return prepare_one(w) || feed_one(w);
+    if (ask(w, &e) < 0) {
+        w->refused_ns = clock_ns() + SECOND_NS;
+        log_line(LEVEL_WARN, "a sandbox for the pool: %s", e.message);
+        readiness_failed(w->server, &e);
+        return false;
+    }
+    push(w);
+    return true;
+}
+
+bool tenant_pools_idle(struct server *s)
+{
+    for (struct tenant_pool *w = s->tenant_pools; w; w = w->next)
+        if (tenant_pool_idle(w))
+            return true;
+    return false;
+}
+
+bool tenant_pools_relieve(struct server *s)
+{
+    struct tenant_pool *oldest = NULL;
+
+    for (struct tenant_pool *w = s->tenant_pools; w; w = w->next) {
+        if (provider_trim(w->provider, UINT64_MAX))
+            return true;
+        if (!is_used(w) && (!oldest || w->idle_since_ns < oldest->idle_since_ns))
+            oldest = w;
+    }
+    if (oldest)
+        tenant_pool_close(oldest);
+    return oldest;
+}
+
+void tenant_pools_close(struct server *s)
+{
+    while (s->tenant_pools)
+        tenant_pool_close(s->tenant_pools);
+}
