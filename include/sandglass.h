@@ -29,7 +29,7 @@ extern "C" {
 #define SG_VERSION "0.1.0"
 #define SG_EXPORT  __attribute__((visibility("default")))
 
-/* ---- errors ------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 enum sg_error_kind {
     SG_ERR_NONE,
@@ -54,7 +54,7 @@ struct sg_error {
 /* "invalid", "not_found", ...: the name used in JSON. */
 SG_EXPORT const char *sg_error_kind_name(enum sg_error_kind kind);
 
-/* ---- what to run, and inside which limits --------------------------------------------------- */
+/* ---- what to run, and inside which limits ---------------------------------------------------- */
 
 enum sg_language { SG_PYTHON, SG_JAVASCRIPT, SG_TYPESCRIPT, SG_BASH, SG_LANGUAGE_MAX_ };
 
@@ -137,7 +137,7 @@ struct sg_options {
         .size = sizeof(struct sg_options) \
     }
 
-/* ---- one execution -------------------------------------------------------------------------- */
+/* ---- one execution --------------------------------------------------------------------------- */
 
 enum sg_stream { SG_STDOUT = 1, SG_STDERR = 2 };
 
@@ -230,7 +230,7 @@ struct sg_result {
 
 SG_EXPORT void sg_result_free(struct sg_result *r);
 
-/* ---- one-shot ------------------------------------------------------------------------------- */
+/* ---- one-shot -------------------------------------------------------------------------------- */
 
 struct sg_run {
     struct sg_options options;
@@ -282,7 +282,7 @@ SG_EXPORT int sg_sandbox_resume(struct sg_sandbox *sandbox, struct sg_error *e);
 /* Kills, waits, removes and checks that nothing is left. NULL is allowed. */
 SG_EXPORT int sg_sandbox_close(struct sg_sandbox *sandbox, struct sg_error *e);
 
-/* ---- the host ------------------------------------------------------------------------------- */
+/* ---- the host -------------------------------------------------------------------------------- */
 
 struct sg_host_state {
     uint32_t slots_used;   /* id ranges held by running programs: as many as their engines have room

@@ -92,8 +92,7 @@ struct guard {
     struct account *accounts; /* quota.c: of tenants that had flows */
 };
 
-/* ---- sandbox.c
- * ----------------------------------------------------------------------------------- */
+/* ---- sandbox.c ------------------------------------------------------------------------------- */
 
 /* What a sandbox may use; see quota.h. */
 struct quota {

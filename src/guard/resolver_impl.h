@@ -29,8 +29,7 @@ struct resolver {
 /* resolver_servers.c */
 int resolver_servers_read(struct resolver *r, const char *servers, struct sg_error *e);
 
-/* ---- resolver_flight.c: a question under way, for all who ask it ------------------------------
- */
+/* ---- resolver_flight.c: a question under way, for all who ask it ----------------------------- */
 
 struct waiter {
     struct flight *flight; /* NULL: it does not wait */

@@ -38,8 +38,7 @@ struct run {
     bool draining, over;
 };
 
-/* ---- the budget
- * ------------------------------------------------------------------------------------ */
+/* ---- the budget ------------------------------------------------------------------------------ */
 
 /* A limit that is below what is in use is refused by some kernels, and kept by none at once. */
 static void set_budget(struct server *s)
@@ -54,8 +53,7 @@ static void set_budget(struct server *s)
     tenant_pools_limit(s);
 }
 
-/* ---- signals
- * --------------------------------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 static void report_fixed(const struct settings *now, const struct settings *new)
 {
@@ -185,8 +183,7 @@ static int watch_signals(struct run *run, struct sg_error *e)
     return 0;
 }
 
-/* ---- start and end
- * ---------------------------------------------------------------------------------- */
+/* ---- start and end --------------------------------------------------------------------------- */
 
 /* With all that we start: the last to die when there is no memory. It takes CAP_SYS_RESOURCE;
  * without, what is in sandboxes has more all the same (warden/host/domain.c). */

@@ -117,8 +117,7 @@ static bool can_map_ids(int dir)
            mounts_map_dir(dir, "", userns, &mapped, NULL) == 0;
 }
 
-/* ---- the database -----------------------------------------------------------------------------
- */
+/* ---- the database ---------------------------------------------------------------------------- */
 
 #define DATABASE       "front/server.db"
 #define USED           "used"
@@ -196,8 +195,7 @@ void state_note_used(struct state *s)
     s->used = true;
 }
 
-/* ---- whose they are ---------------------------------------------------------------------------
- */
+/* ---- whose they are -------------------------------------------------------------------------- */
 
 #define GIVE_DEPTH 2 /* guard/audit/TENANT */
 

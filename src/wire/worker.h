@@ -26,8 +26,7 @@ struct worker_message {
     char message[256]; /* FAILED */
 };
 
-/* ---- in the worker ----------------------------------------------------------------------------
- */
+/* ---- in the worker --------------------------------------------------------------------------- */
 
 /* When the warden's socket is readable: answers a heartbeat, or takes a new socket to the front.
  * Returns that, nonblocking, or -1. Ends the process if the warden is gone. */

@@ -497,8 +497,7 @@ static void closing_nothing(void)
     EXPECT(sg_limit_name(SG_LIMIT_NONE) == NULL);
 }
 
-/* ---- the network: the guard of these tests says where a connection was meant to go ------------
- */
+/* ---- the network: the guard of these tests says where a connection was meant to go ----------- */
 
 #define ASK(address, port)                                                                        \
     "python3 -c 'import socket; s = socket.create_connection((\"" address "\", " #port "), 10); " \

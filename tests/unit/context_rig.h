@@ -10,8 +10,7 @@
 
 #define OTHER "othernodeothernodeot"
 
-/* ---- a store that can fail --------------------------------------------------------------------
- */
+/* ---- a store that can fail ------------------------------------------------------------------- */
 
 /* The real one, but for what may be told to fail. */
 static struct {
@@ -128,8 +127,7 @@ static inline void shaky_terminate(struct ctx_store *s, const char *tenant, cons
         shaky.real_ops->terminate(s, tenant, id, done, arg);
 }
 
-/* ---- asking ------------------------------------------------------------------------------------
- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 struct request_log {
     bool came;

@@ -187,8 +187,7 @@ static void case_lease_runs_out(struct ctx_rig *t)
     EXPECT(CALL(t, settle, t->tenant, b.row.id, other, "sandbox0000000000002", NULL, NULL).r == 0);
 }
 
-/* ---- crowds -----------------------------------------------------------------------------------
- */
+/* ---- crowds ---------------------------------------------------------------------------------- */
 
 struct crowd {
     int came, n_new, busy, over;
@@ -300,8 +299,7 @@ static void case_refused_claim_changes_nothing(struct ctx_rig *t)
     EXPECT_STR(now.sandbox_id, row.sandbox_id);
 }
 
-/* ---- names ------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void case_odd_names(struct ctx_rig *t)
 {

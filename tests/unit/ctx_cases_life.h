@@ -99,8 +99,7 @@ static void case_settle_after_the_end(struct ctx_rig *t)
     EXPECT_STR(row.error, "");
 }
 
-/* ---- replace and lost -------------------------------------------------------------------------
- */
+/* ---- replace and lost ------------------------------------------------------------------------ */
 
 static const struct ctx_limits plenty = {1000, 1000}, one_only = {1, 1};
 
@@ -193,8 +192,7 @@ static void case_lost_of_another_sandbox(struct ctx_rig *t)
     EXPECT_STR(rig_get(t, row.id).sandbox_id, row.sandbox_id);
 }
 
-/* ---- touch and terminate ----------------------------------------------------------------------
- */
+/* ---- touch and terminate --------------------------------------------------------------------- */
 
 static void case_touch_moves_the_end(struct ctx_rig *t)
 {
@@ -267,8 +265,7 @@ static void case_terminate_what_is_made(struct ctx_rig *t)
     EXPECT_STR(a.row.error, "no");
 }
 
-/* ---- expire, recover, seen --------------------------------------------------------------------
- */
+/* ---- expire, recover, seen ------------------------------------------------------------------- */
 
 static void case_expire_in_batches(struct ctx_rig *t)
 {
@@ -411,8 +408,7 @@ static void case_recover_of_dead_sandboxes(struct ctx_rig *t)
     EXPECT(rig_claim(t, "talk", "alive").claimed == CLAIM_FOUND);
 }
 
-/* ---- what is kept -----------------------------------------------------------------------------
- */
+/* ---- what is kept ---------------------------------------------------------------------------- */
 
 /* "": nothing. */
 static const char *kept_of(struct ctx_rig *t, const char *id, const char *sandbox_id)

@@ -145,8 +145,7 @@ static void case_tenants_are_apart(struct ctx_rig *t)
     EXPECT_STR(a.paths[0].context, mine.id);
 }
 
-/* ---- paths ------------------------------------------------------------------------------------
- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 static const struct ctx_path *find_path(const struct ctx_answer *a, const char *path)
 {
@@ -242,8 +241,7 @@ static void case_paths_in_order(struct ctx_rig *t)
     EXPECT(CALL(t, paths, t->tenant, "another").n == 0);
 }
 
-/* ---- usage ------------------------------------------------------------------------------------
- */
+/* ---- usage ----------------------------------------------------------------------------------- */
 
 static struct ctx_usage_add adding(struct ctx_rig *t, const char *context, struct ctx_usage u)
 {
@@ -417,8 +415,7 @@ static void case_usage_is_bounded(struct ctx_rig *t)
     EXPECT(rig_get(t, row.id).usage.cpu_us >= most);
 }
 
-/* ---- what is old ------------------------------------------------------------------------------
- */
+/* ---- what is old ----------------------------------------------------------------------------- */
 
 /* Until nothing is left to be forgotten; how many calls that took. */
 static size_t forget_all(struct ctx_rig *t, uint64_t context_keep_ms, uint64_t usage_keep_ms,

@@ -135,8 +135,7 @@ static inline struct ctx_answer rig_finish(struct ctx_rig *t)
 #define CALL(t, op, ...) \
     ((t)->came = 0, (t)->s->ops->op((t)->s, __VA_ARGS__, rig_done, (t)), rig_finish(t))
 
-/* ---- shorter ----------------------------------------------------------------------------------
- */
+/* ---- shorter --------------------------------------------------------------------------------- */
 
 static inline struct ctx_claim rig_ask(struct ctx_rig *t, const char *conversation,
                                        const char *path, char id[ID_LEN + 1])
@@ -267,8 +266,7 @@ static inline bool rig_has(const struct ctx_answer *a, const char *id)
     return false;
 }
 
-/* ---- a case -----------------------------------------------------------------------------------
- */
+/* ---- a case ---------------------------------------------------------------------------------- */
 
 static inline void rig_run(ctx_open_fn open, ctx_close_fn close_store,
                            void (*fn)(struct ctx_rig *t))

@@ -55,7 +55,7 @@ static inline void end(void)
     EXPECT(host_ended(&agent));
 }
 
-/* ---- calls ---------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static const char *extra = ""; /* headers of the next calls */
 

@@ -135,7 +135,7 @@ static inline bool rig_wait(struct rig *r, const bool *flag)
     return *flag;
 }
 
-/* ---- for the thread ------------------------------------------------------------------------- */
+/* ---- for the thread -------------------------------------------------------------------------- */
 
 static inline int rig_connect(struct rig *r)
 {
@@ -208,7 +208,7 @@ static inline const char *rig_body(const char *answer)
         }                                                                         \
     } while (0)
 
-/* ---- programs inside ------------------------------------------------------------------------ */
+/* ---- programs inside ------------------------------------------------------------------------- */
 
 struct rig_program {
     struct call call;

@@ -161,7 +161,7 @@ static inline void end(void)
     strbuf_done(&agent.code);
 }
 
-/* ---- the client's side ---------------------------------------------------------------------- */
+/* ---- the client's side ----------------------------------------------------------------------- */
 
 static const char *extra = ""; /* headers of the next requests */
 
@@ -248,7 +248,7 @@ static inline void expect_lines(const char *text)
     EXPECT_STR(got.buf, text);
 }
 
-/* ---- the agent's side ----------------------------------------------------------------------- */
+/* ---- the agent's side ------------------------------------------------------------------------ */
 
 /* The next request has come, and all of its code. */
 static inline bool agent_request_log(uint8_t op)

@@ -89,8 +89,7 @@ static inline const char *pg_sql(const char *sql)
     return line;
 }
 
-/* ---- clerks -----------------------------------------------------------------------------------
- */
+/* ---- clerks ---------------------------------------------------------------------------------- */
 
 static char pg_logged[64 * 1024]; /* all lines that clerks had for the log */
 static int pg_gone;

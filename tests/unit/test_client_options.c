@@ -47,7 +47,7 @@ static void expect_taken(const struct client_verb *verb, const char *line)
     EXPECT_STR(e.message, "");
 }
 
-/* ---- exec ----------------------------------------------------------------------------------- */
+/* ---- exec ------------------------------------------------------------------------------------ */
 
 static void expect_command(const char *line, const char *id, const char *command)
 {
@@ -105,7 +105,7 @@ TEST(bad_exec)
     expect_refused(&exec_verb, "--interactiv iabc ls", "did you mean '--interactive'");
 }
 
-/* ---- create --------------------------------------------------------------------------------- */
+/* ---- create ---------------------------------------------------------------------------------- */
 
 TEST(options_of_create)
 {
@@ -140,7 +140,7 @@ TEST(bad_create)
     expect_refused(&create_verb, "a b", "unexpected argument 'b'");
 }
 
-/* ---- repl ----------------------------------------------------------------------------------- */
+/* ---- repl ------------------------------------------------------------------------------------ */
 
 TEST(options_of_repl)
 {
@@ -174,7 +174,7 @@ TEST(variables_are_for_a_new_sandbox)
     env_list_done(&o.env);
 }
 
-/* ---- the others ----------------------------------------------------------------------------- */
+/* ---- the others ------------------------------------------------------------------------------ */
 
 TEST(ids_on_the_command_line)
 {

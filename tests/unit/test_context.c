@@ -6,8 +6,7 @@
 #define ASKERS 64
 #define DEAD   "deadnodedeadnodedead"
 
-/* ---- one path ----------------------------------------------------------------------------------
- */
+/* ---- one path -------------------------------------------------------------------------------- */
 
 TEST(many_who_ask_for_a_path_get_one_sandbox)
 {
@@ -139,8 +138,7 @@ TEST(a_sandbox_whose_agent_is_gone_is_not_handed_out)
     EXPECT(second.r == 0 && second.created && second.replaced);
 }
 
-/* ---- when it cannot be made --------------------------------------------------------------------
- */
+/* ---- when it cannot be made ------------------------------------------------------------------ */
 
 static struct ctx_row row_of(const char *id)
 {
@@ -266,8 +264,7 @@ TEST(a_sandbox_that_ends_while_the_store_is_away_is_told_of_later)
     EXPECT(row_of(a.row.id).status == CTX_READY);
 }
 
-/* ---- ends ---------------------------------------------------------------------------------------
- */
+/* ---- ends ------------------------------------------------------------------------------------ */
 
 TEST(terminate_ends_row_and_sandbox)
 {
@@ -424,8 +421,7 @@ TEST(what_somebody_works_in_survives_that_the_store_was_away)
     context_release(b);
 }
 
-/* ---- merging -----------------------------------------------------------------------------------
- */
+/* ---- merging --------------------------------------------------------------------------------- */
 
 TEST(merging_ends_the_source)
 {
@@ -447,8 +443,7 @@ TEST(merging_ends_the_source)
     EXPECT(end.r == 0 && !end.has_row);
 }
 
-/* ---- other servers ------------------------------------------------------------------------------
- */
+/* ---- other servers --------------------------------------------------------------------------- */
 
 /* A context of another node, which has a sandbox there. */
 static void of_other(const char *conversation, const char *node, const char *url)
@@ -514,8 +509,7 @@ TEST(what_another_server_has_is_request_log_for_there)
     EXPECT(a->r == -EAGAIN && strstr(a->message, "public_url"));
 }
 
-/* ---- names
- * --------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 TEST(names)
 {

@@ -11,8 +11,7 @@ __attribute__((constructor)) static void agents_begin(void)
     fork_agents_start();
 }
 
-/* ---- branches -----------------------------------------------------------------------------------
- */
+/* ---- branches -------------------------------------------------------------------------------- */
 
 TEST(several_branch_from_one_parent_at_a_time)
 {
@@ -140,8 +139,7 @@ TEST(a_branch_with_state_is_made_from_a_checkpoint)
     EXPECT_STR(last_order(ORDER_FORGET)->snapshot, last_order(ORDER_CHECKPOINT)->snapshot);
 }
 
-/* ---- messages -----------------------------------------------------------------------------------
- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 struct marked {
     bool came;
@@ -290,8 +288,7 @@ TEST(a_branch_at_a_message)
     EXPECT(orders(ORDER_CREATE) == made);
 }
 
-/* ---- best of N ----------------------------------------------------------------------------------
- */
+/* ---- best of N ------------------------------------------------------------------------------- */
 
 struct explored {
     bool came;

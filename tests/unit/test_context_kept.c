@@ -5,8 +5,7 @@
 
 #include "lib/vault/vault.h"
 
-/* ---- sealing -----------------------------------------------------------------------------------
- */
+/* ---- sealing --------------------------------------------------------------------------------- */
 
 static struct sandbox_spec spec_new(void)
 {
@@ -152,8 +151,7 @@ TEST(what_is_too_large_is_refused)
     vault_key_free(k);
 }
 
-/* ---- a network that changes --------------------------------------------------------------------
- */
+/* ---- a network that changes ------------------------------------------------------------------ */
 
 struct changed {
     bool came;
@@ -282,8 +280,7 @@ TEST(a_sandbox_that_ends_meanwhile_keeps_nothing)
     EXPECT_STR(allowed_of(a->sandbox_id), c.r == 0 ? "two.example" : "one.example");
 }
 
-/* ---- a server without the key ------------------------------------------------------------------
- */
+/* ---- a server without the key ---------------------------------------------------------------- */
 
 TEST(without_the_key_the_answer_says_so)
 {

@@ -16,8 +16,7 @@ static void postgres_close(struct ctx_store *s, uv_loop_t *loop)
 
 CTX_CONFORMANCE(postgres)
 
-/* ---- several servers --------------------------------------------------------------------------
- */
+/* ---- several servers ------------------------------------------------------------------------- */
 
 #define SERVERS 4
 #define ROUNDS  40
@@ -128,8 +127,7 @@ TEST(old_days_are_forgotten)
     rig_run(postgres_open, postgres_close, old_usage);
 }
 
-/* ---- large and many ---------------------------------------------------------------------------
- */
+/* ---- large and many -------------------------------------------------------------------------- */
 
 static void list_of_the_longest(struct ctx_rig *t)
 {
@@ -205,8 +203,7 @@ TEST(closed_while_calls_are_under_way)
     EXPECT(uv_loop_close(&loop) == 0);
 }
 
-/* ---- row-level security -----------------------------------------------------------------------
- */
+/* ---- row-level security ---------------------------------------------------------------------- */
 
 /* As this role and tenant. The superuser becomes the role, which then is under its policies. */
 static const char *as(const char *role, const char *tenant, const char *sql)
@@ -286,8 +283,7 @@ TEST(row_level_security_everywhere)
     rig_run(postgres_open, postgres_close, tables_without);
 }
 
-/* ---- an older database ------------------------------------------------------------------------
- */
+/* ---- an older database ----------------------------------------------------------------------- */
 
 static void usage_of_before(struct ctx_rig *t)
 {

@@ -73,8 +73,7 @@ static void file_close(struct ctx_store *s, uv_loop_t *loop)
 CTX_CONFORMANCE(memory)
 CTX_CONFORMANCE(file)
 
-/* ---- the file ---------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static sqlite3 *open_raw(void)
 {
@@ -262,8 +261,7 @@ static void case_foreign_rows(struct ctx_rig *t)
     sqlite3_close(db);
 }
 
-/* ---- clocks -----------------------------------------------------------------------------------
- */
+/* ---- clocks ---------------------------------------------------------------------------------- */
 
 static void case_node_that_died(struct ctx_rig *t)
 {

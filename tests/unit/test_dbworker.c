@@ -37,8 +37,7 @@ static void send_message(int sock, enum wire_kind kind, uint64_t seq, const stru
     EXPECT(r == 1);
 }
 
-/* ---- the wire ---------------------------------------------------------------------------------
- */
+/* ---- the wire -------------------------------------------------------------------------------- */
 
 static void check_message(size_t len)
 {
@@ -112,8 +111,7 @@ TEST(texts_come_back)
     strbuf_done(&out);
 }
 
-/* ---- nonsense ---------------------------------------------------------------------------------
- */
+/* ---- nonsense -------------------------------------------------------------------------------- */
 
 /* Bad packets, by number; false after the last. `seq`: of the call that is waited for. */
 static bool send_bad(int sock, int which, uint64_t seq)

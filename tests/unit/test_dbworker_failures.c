@@ -78,8 +78,7 @@ static bool fails_with(struct place *p, const char *why)
     return false;
 }
 
-/* ---- down -------------------------------------------------------------------------------------
- */
+/* ---- down ------------------------------------------------------------------------------------ */
 
 struct flood {
     int request_log, came, good, again, bad;
@@ -168,8 +167,7 @@ TEST(cut_connections)
     place_close(p);
 }
 
-/* ---- slow -------------------------------------------------------------------------------------
- */
+/* ---- slow ------------------------------------------------------------------------------------ */
 
 /* A session that runs this until it is ended. */
 static pid_t session(const char *sql)
@@ -250,8 +248,7 @@ TEST(a_database_that_stands_still)
     place_close(p);
 }
 
-/* ---- not as it should be ----------------------------------------------------------------------
- */
+/* ---- not as it should be --------------------------------------------------------------------- */
 
 TEST(a_newer_schema)
 {
@@ -333,8 +330,7 @@ TEST(several_that_start_at_once)
         place_close(places[i]);
 }
 
-/* ---- secrets ----------------------------------------------------------------------------------
- */
+/* ---- secrets --------------------------------------------------------------------------------- */
 
 static void check_secret(const char *uri, const char *secret, const char *expected)
 {

@@ -39,8 +39,7 @@ static struct {
     struct exporter *exporter;
 } rig;
 
-/* ---- a server ---------------------------------------------------------------------------------
- */
+/* ---- a server -------------------------------------------------------------------------------- */
 
 static void say(int fd, const char *text)
 {
@@ -194,9 +193,7 @@ static int listen_here(uint16_t *ret_port)
     return sock;
 }
 
-/* ---- an exporter
- * ---------------------------------------------------------------------------------
- */
+/* ---- an exporter ----------------------------------------------------------------------------- */
 
 static pid_t *exporter_pid; /* shared */
 
@@ -326,8 +323,7 @@ static void wait_told(const struct told *t, size_t n)
         EXPECT(t[i].n == 1);
 }
 
-/* ---- what comes of a post ---------------------------------------------------------------------
- */
+/* ---- what comes of a post -------------------------------------------------------------------- */
 
 TEST(every_answer_has_its_word)
 {
@@ -497,8 +493,7 @@ TEST(connections_are_kept)
     EXPECT(rig.seen->connections == before);
 }
 
-/* ---- too much, and the end --------------------------------------------------------------------
- */
+/* ---- too much, and the end ------------------------------------------------------------------- */
 
 TEST(who_is_silent_is_given_up)
 {

@@ -29,7 +29,7 @@ static int scratch(const char *text)
     return fd;
 }
 
-/* ---- reading and writing ------------------------------------------------------------------- */
+/* ---- reading and writing --------------------------------------------------------------------- */
 
 TEST(write_all_then_read_all)
 {
@@ -213,7 +213,7 @@ TEST(file_write_creates_nothing)
     EXPECT(open_fds() == before);
 }
 
-/* ---- passing descriptors ------------------------------------------------------------------- */
+/* ---- passing descriptors --------------------------------------------------------------------- */
 
 struct pair {
     int s[2];

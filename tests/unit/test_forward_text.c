@@ -3,7 +3,7 @@
 #include "front/forward/response.h"
 #include "tap.h"
 
-/* ---- requests ------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static struct http_req request(const struct http_header *headers, size_t n)
 {
@@ -128,7 +128,7 @@ TEST(masked_hosts)
     }
 }
 
-/* ---- answers -------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 struct seen {
     struct response response;

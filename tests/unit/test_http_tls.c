@@ -58,7 +58,7 @@ static void on_request(struct http_req *req)
     }
 }
 
-/* ---- a certificate -------------------------------------------------------------------------- */
+/* ---- a certificate --------------------------------------------------------------------------- */
 
 struct pair {
     char *cert, *key;
@@ -114,7 +114,7 @@ static int set_pair(struct http_server *s, const struct pair *cert, const struct
     return http_server_set_tls(s, cert->cert, cert->cert_len, key->key, key->key_len, e);
 }
 
-/* ---- a client ------------------------------------------------------------------------------- */
+/* ---- a client -------------------------------------------------------------------------------- */
 
 static struct host h;
 static struct pair pair;

@@ -8,7 +8,7 @@
 
 #define SLICES 5
 
-/* ---- the queue ------------------------------------------------------------------------------ */
+/* ---- the queue ------------------------------------------------------------------------------- */
 
 static struct works *queue;
 static char order[64]; /* who has run */
@@ -113,7 +113,7 @@ TEST(what_is_dropped_never_runs)
     EXPECT(!a.work.party);
 }
 
-/* ---- bodies --------------------------------------------------------------------------------- */
+/* ---- bodies ---------------------------------------------------------------------------------- */
 
 static struct http_req *last; /* the request that answers nothing */
 static char bodies[4096];     /* whose pieces have come, in order */
@@ -291,8 +291,7 @@ TEST(what_is_made_of_a_long_body_is_made_elsewhere)
     host_close(&h);
 }
 
-/* ---- made when the test says so ---------------------------------------------------------------
- */
+/* ---- made when the test says so -------------------------------------------------------------- */
 
 static sem_t gate;
 static _Atomic unsigned begun;
@@ -395,8 +394,7 @@ TEST(a_server_may_be_freed_while_it_is_made)
     EXPECT(answered == 0 && dropped == 2);
 }
 
-/* ---- room for bodies ---------------------------------------------------------------------------
- */
+/* ---- room for bodies ------------------------------------------------------------------------- */
 
 static size_t n_in(const struct req_list *list)
 {

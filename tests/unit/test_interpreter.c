@@ -11,7 +11,7 @@
     "\"}\n"
 #define GONE ": a new one takes its place, and the variables are gone"
 
-/* ---- executions ----------------------------------------------------------------------------- */
+/* ---- executions ------------------------------------------------------------------------------ */
 
 TEST(a_cell_from_request_to_end)
 {
@@ -182,7 +182,7 @@ TEST(what_the_agent_refuses)
     end();
 }
 
-/* ---- ends ----------------------------------------------------------------------------------- */
+/* ---- ends ------------------------------------------------------------------------------------ */
 
 static const struct {
     enum kernel_end how;
@@ -332,7 +332,7 @@ TEST(a_long_queue)
     end();
 }
 
-/* ---- an agent that does not behave ---------------------------------------------------------- */
+/* ---- an agent that does not behave ----------------------------------------------------------- */
 
 TEST(nonsense)
 {
@@ -474,7 +474,7 @@ TEST(much_output_at_the_pace_of_the_client)
     end();
 }
 
-/* ---- contexts ------------------------------------------------------------------------------- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 
 static void put_context(struct strbuf *s, const char *id, const char *language, const char *cwd)
 {
@@ -573,7 +573,7 @@ TEST(contexts_of_an_agent_that_does_not_behave)
     end();
 }
 
-/* ---- who may -------------------------------------------------------------------------------- */
+/* ---- who may --------------------------------------------------------------------------------- */
 
 TEST(routes_and_tokens)
 {

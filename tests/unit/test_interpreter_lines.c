@@ -6,7 +6,7 @@
 #include "front/interpreter/results.h"
 #include "tap.h"
 
-/* ---- a rig ---------------------------------------------------------------------------------- */
+/* ---- a rig ----------------------------------------------------------------------------------- */
 
 static struct strbuf out;
 static struct lines lines;
@@ -53,7 +53,7 @@ static void expect_out(const char *text)
     EXPECT_STR(out.buf, text);
 }
 
-/* ---- text ----------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* What text means, the slow way: U+FFFD for each longest start of a character that is none. */
 static size_t naive_next(const unsigned char *p, size_t len, uint32_t *ret)
@@ -216,7 +216,7 @@ TEST(characters_between_two_pieces)
     end();
 }
 
-/* ---- results -------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 TEST(a_result_in_pieces)
 {
@@ -463,7 +463,7 @@ TEST(errors_wait_and_the_first_counts)
     end();
 }
 
-/* ---- frames --------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 TEST(frames_in_order_and_joined)
 {

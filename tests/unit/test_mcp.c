@@ -96,7 +96,7 @@ static const char *text_of(const json_t *v)
     return json_is_string(v) ? json_string_value(v) : "";
 }
 
-/* ---- who may ask ---------------------------------------------------------------------------- */
+/* ---- who may ask ----------------------------------------------------------------------------- */
 
 TEST(needs_a_key)
 {
@@ -157,7 +157,7 @@ TEST(media_types)
     EXPECT(strstr(a->body, "event: message\ndata: {\"jsonrpc\":\"2.0\"") != NULL);
 }
 
-/* ---- sessions and versions ------------------------------------------------------------------ */
+/* ---- sessions and versions ------------------------------------------------------------------- */
 
 TEST(initialize_settles_a_version)
 {
@@ -223,7 +223,7 @@ TEST(versions_of_requests)
     EXPECT(json_array_size(part(part(a->json, "error", "data"), "supported", NULL)) == 5);
 }
 
-/* ---- messages ------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 TEST(what_is_no_message)
 {
@@ -325,7 +325,7 @@ TEST(names_that_no_path_can_have)
     EXPECT(send_raw("POST", "/mcp?pathId=%01", server.acme, headers, PING)->status == 400);
 }
 
-/* ---- tools ---------------------------------------------------------------------------------- */
+/* ---- tools ----------------------------------------------------------------------------------- */
 
 #define LIST "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}"
 
@@ -543,7 +543,7 @@ TEST(sandboxes_without_a_context)
     clean_up();
 }
 
-/* ---- without sessions ----------------------------------------------------------------------- */
+/* ---- without sessions ------------------------------------------------------------------------ */
 
 #define MODERN(method) BOTH "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: " method "\r\n"
 #define DISCOVER \

@@ -21,7 +21,7 @@
 
 TAP_MAIN
 
-/* ---- events --------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static int note(void *arg, const struct repl_event *event, struct sg_error *e)
 {
@@ -119,7 +119,7 @@ TEST(a_line_that_never_ends)
     repl_events_done(&events);
 }
 
-/* ---- the terminal --------------------------------------------------------------------------- */
+/* ---- the terminal ---------------------------------------------------------------------------- */
 
 static void filtered(const char *text, const char *expected)
 {
@@ -196,7 +196,7 @@ TEST(tracebacks)
     traced("-->", "x", "\033[32m-->\033[0m\n");
 }
 
-/* ---- pictures ------------------------------------------------------------------------------- */
+/* ---- pictures -------------------------------------------------------------------------------- */
 
 TEST(kitty)
 {
@@ -373,7 +373,7 @@ TEST(which_terminal_shows_what)
     EXPECT(graphics_with("TERM_PROGRAM", "Apple_Terminal") == REPL_GRAPHICS_NONE);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* What a cell with this event writes to standard output when that is a pipe. */
 static void shown(const char *json, const char *expected)

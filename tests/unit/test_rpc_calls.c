@@ -214,7 +214,7 @@ static void expect_reply(int status, const char *text)
     strbuf_reset(&client.got);
 }
 
-/* ---- unary ---------------------------------------------------------------------------------- */
+/* ---- unary ----------------------------------------------------------------------------------- */
 
 TEST(unary_calls_in_both_forms_on_one_connection)
 {
@@ -330,7 +330,7 @@ TEST(time_runs_out)
     end();
 }
 
-/* ---- server streams ------------------------------------------------------------------------- */
+/* ---- server streams -------------------------------------------------------------------------- */
 
 TEST(a_stream_of_messages_and_its_end)
 {
@@ -466,7 +466,7 @@ TEST(a_slow_reader_stops_the_sender)
     end();
 }
 
-/* ---- client streams ------------------------------------------------------------------------- */
+/* ---- client streams -------------------------------------------------------------------------- */
 
 TEST(messages_of_a_client_stream_wait_for_their_turn)
 {

@@ -241,7 +241,7 @@ TEST(deep_and_crowded_json_is_refused_before_it_is_built)
     EXPECT(decode(&all, RPC_JSON, deep.buf, deep.len) == NULL);
 }
 
-/* ---- protobuf ------------------------------------------------------------------------------- */
+/* ---- protobuf -------------------------------------------------------------------------------- */
 
 #define BINARY(s) (s), sizeof(s) - 1
 
@@ -358,7 +358,7 @@ TEST(deep_and_crowded_protobuf_is_refused)
     EXPECT(strstr(error.message, "values") != NULL);
 }
 
-/* ---- the messages that are really sent ------------------------------------------------------ */
+/* ---- the messages that are really sent ------------------------------------------------------- */
 
 TEST(requests_as_the_sdks_send_them)
 {

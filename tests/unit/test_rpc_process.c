@@ -14,7 +14,7 @@ static uint32_t started_pid(struct client *c)
 #define SH(script) \
     "{\"process\":{\"cmd\":\"/bin/sh\",\"args\":[\"-c\",\"" script "\"]},\"stdin\":false}"
 
-/* ---- process -------------------------------------------------------------------------------- */
+/* ---- process --------------------------------------------------------------------------------- */
 
 TEST(a_process_from_start_to_end)
 {

@@ -40,7 +40,7 @@ static uint32_t xorshift(void)
     return s ^= s << 5;
 }
 
-/* ---- a machine for classic BPF ------------------------------------------------------------- */
+/* ---- a machine for classic BPF --------------------------------------------------------------- */
 
 static uint32_t run(const struct seccomp_prog *p, const struct seccomp_data *d)
 {
@@ -118,7 +118,7 @@ TEST(foreign_architectures_die)
         }
 }
 
-/* ---- the oracle, x86-64 numbers ------------------------------------------------------------- */
+/* ---- the oracle, x86-64 numbers -------------------------------------------------------------- */
 #ifdef __x86_64__
 
 static bool socket_fine(uint32_t family, uint32_t type, uint32_t protocol)
@@ -405,7 +405,7 @@ TEST(other_arguments)
 
 #endif
 
-/* ---- the compiler, on made-up rules --------------------------------------------------------- */
+/* ---- the compiler, on made-up rules ---------------------------------------------------------- */
 
 static uint32_t answer_of(enum seccomp_verdict v)
 {
@@ -573,7 +573,7 @@ TEST(explain_names_calls_answers_and_conditions)
     strbuf_done(&out);
 }
 
-/* ---- loaded --------------------------------------------------------------------------------- */
+/* ---- loaded ---------------------------------------------------------------------------------- */
 
 /* Runs fn under the filter in a child and returns its wait status. */
 static int confined(int (*fn)(void))

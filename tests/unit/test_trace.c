@@ -8,8 +8,7 @@ TAP_MAIN
 
 #define JSON_ON "otlp_endpoint = http://127.0.0.1:1\notlp_protocol = json\n"
 
-/* ---- traceparent ------------------------------------------------------------------------------
- */
+/* ---- traceparent ----------------------------------------------------------------------------- */
 
 #define T "4bf92f3577b34da6a3ce929d0e0e4736"
 #define S "00f067aa0ba902b7"
@@ -89,8 +88,7 @@ TEST(nonsense_is_no_traceparent)
     EXPECT_STR(text, "");
 }
 
-/* ---- who wants them ---------------------------------------------------------------------------
- */
+/* ---- who wants them -------------------------------------------------------------------------- */
 
 TEST(nobody_wants_any)
 {
@@ -161,8 +159,7 @@ TEST(numbers_differ)
     rig_configure("");
 }
 
-/* ---- as JSON ----------------------------------------------------------------------------------
- */
+/* ---- as JSON --------------------------------------------------------------------------------- */
 
 /* The spans of the only post, and their root, which the caller releases. */
 static json_t *posted_spans(json_t **ret_root)
@@ -340,8 +337,7 @@ TEST(steps_and_events)
     rig_configure("");
 }
 
-/* ---- bounds -----------------------------------------------------------------------------------
- */
+/* ---- bounds ---------------------------------------------------------------------------------- */
 
 TEST(a_span_is_bounded)
 {
@@ -404,8 +400,7 @@ TEST(the_worst_span_fits)
     rig_configure("");
 }
 
-/* ---- as protobuf ------------------------------------------------------------------------------
- */
+/* ---- as protobuf ----------------------------------------------------------------------------- */
 
 /* A reader of any protobuf: fields one after the other. tests/e2e has OpenTelemetry's own decoder;
  * this one finds what is cut or nested wrongly. */

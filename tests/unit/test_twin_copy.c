@@ -176,8 +176,7 @@ TEST(who_rewrites_the_instruction_gets_a_copy_or_nothing)
     EXPECT(copied + ended == 24);
 }
 
-/* ---- sets of frozen kernels
- * ---------------------------------------------------------------------------------- */
+/* ---- sets of frozen kernels ------------------------------------------------------------------ */
 
 struct shared {
     char *page, *hidden;

@@ -13,8 +13,7 @@
 #define ACME   "aaaaaaaaaaaaaaaaaaaa"
 #define SECRET "shh"
 
-/* ---- an exporter that does what the test says ---------------------------------------------------
- */
+/* ---- an exporter that does what the test says ------------------------------------------------ */
 
 static struct sent {
     uint64_t event;

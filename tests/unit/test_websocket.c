@@ -6,7 +6,7 @@
 
 #define ROOM (1u << 20)
 
-/* ---- UTF-8 ---------------------------------------------------------------------------------- */
+/* ---- UTF-8 ----------------------------------------------------------------------------------- */
 
 TEST(utf8_is_what_the_standard_says)
 {
@@ -51,7 +51,7 @@ TEST(utf8_is_what_the_standard_says)
     }
 }
 
-/* ---- codec ---------------------------------------------------------------------------------- */
+/* ---- codec ----------------------------------------------------------------------------------- */
 
 /* A client's frame. len_bytes: of its length, beyond the first: 0, 2 or 8. */
 static void add_frame(struct strbuf *out, uint8_t first, const char *payload, size_t len,
@@ -247,7 +247,7 @@ TEST(unmasking_begins_anywhere)
         }
 }
 
-/* ---- connection ----------------------------------------------------------------------------- */
+/* ---- connection ------------------------------------------------------------------------------ */
 
 #define ASK                                                                        \
     "GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" \

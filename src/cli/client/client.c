@@ -18,7 +18,7 @@ const struct client_verb *const client_verbs[] = {
 };
 const size_t client_n_verbs = ARRAY_SIZE(client_verbs);
 
-/* ---- options of all verbs ------------------------------------------------------------------- */
+/* ---- options of all verbs -------------------------------------------------------------------- */
 
 int client_apply_url(void *self, const char *value, struct sg_error *e)
 {
@@ -102,7 +102,7 @@ int client_parse_wait(const char *value, uint64_t *ret_ms, struct sg_error *e)
     return 0;
 }
 
-/* ---- a verb from begin to end --------------------------------------------------------------- */
+/* ---- a verb from begin to end ---------------------------------------------------------------- */
 
 static void print_help(const struct client_verb *verb)
 {

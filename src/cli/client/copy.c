@@ -26,7 +26,7 @@ static void close_dir_p(DIR **d)
         closedir(*d);
 }
 
-/* ---- to the sandbox ------------------------------------------------------------------------- */
+/* ---- to the sandbox -------------------------------------------------------------------------- */
 
 static int dir_up(struct copy *c, int dirfd, const char *to, unsigned depth, struct sg_error *e);
 
@@ -77,7 +77,7 @@ int copy_tree_up(struct copy *c, int dirfd, const char *to, struct sg_error *e)
     return dir_up(c, dirfd, to, 0, e);
 }
 
-/* ---- from the sandbox ----------------------------------------------------------------------- */
+/* ---- from the sandbox ------------------------------------------------------------------------ */
 
 int copy_file_down(struct copy *c, const char *from, int dirfd, const char *name, unsigned mode,
                    bool follow, struct sg_error *e)

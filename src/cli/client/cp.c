@@ -64,7 +64,7 @@ static const struct cli_option options[] = {
 };
 static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional};
 
-/* ---- to the sandbox ------------------------------------------------------------------------- */
+/* ---- to the sandbox -------------------------------------------------------------------------- */
 
 /* Where the copy of `name` lands: below a directory, or in the named place itself. */
 static int remote_target(struct copy *c, const char *to, const char *name, char **ret,
@@ -110,7 +110,7 @@ static int up(struct copy *c, const char *from, const char *to, struct sg_error 
     return remote_upload(&c->remote, target, fd, (uint64_t)st.st_size, e);
 }
 
-/* ---- from the sandbox ----------------------------------------------------------------------- */
+/* ---- from the sandbox ------------------------------------------------------------------------ */
 
 static char *local_target(const char *to, const char *name)
 {

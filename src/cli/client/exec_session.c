@@ -45,7 +45,7 @@ struct session {
     struct sg_error error;
 };
 
-/* ---- the stream ----------------------------------------------------------------------------- */
+/* ---- the stream ------------------------------------------------------------------------------ */
 
 static int take_event(struct session *s, const char *message, size_t len, struct sg_error *e)
 {
@@ -146,7 +146,7 @@ static void reap(struct session *s)
     }
 }
 
-/* ---- our side ------------------------------------------------------------------------------- */
+/* ---- our side -------------------------------------------------------------------------------- */
 
 static void leave(struct session *s, int status)
 {
@@ -264,7 +264,7 @@ static void loop(struct session *s)
     }
 }
 
-/* ---- the outcome ---------------------------------------------------------------------------- */
+/* ---- the outcome ----------------------------------------------------------------------------- */
 
 /* The connection broke. A sandbox that has gone away is what a user wants to hear about. */
 static int explain_loss(struct session *s, struct sg_error *e)

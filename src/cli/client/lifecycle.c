@@ -52,7 +52,7 @@ static int name_sandbox(int r, const char *id, struct sg_error *e)
     return r < 0 && !strstr(e->message, id) ? err_wrap(e, r, "sandbox %s", id) : r;
 }
 
-/* ---- kill ----------------------------------------------------------------------------------- */
+/* ---- kill ------------------------------------------------------------------------------------ */
 
 /* arg: whether one that is not there is as good as ended. */
 static int kill_one(struct client *c, const char *id, void *arg, struct sg_error *e)
@@ -127,7 +127,7 @@ const struct client_verb kill_verb = {
     .fn = kill_fn,
 };
 
-/* ---- pause ---------------------------------------------------------------------------------- */
+/* ---- pause ----------------------------------------------------------------------------------- */
 
 static int pause_one(struct client *c, const char *id, void *arg, struct sg_error *e)
 {
@@ -162,7 +162,7 @@ const struct client_verb pause_verb = {
     .fn = pause_fn,
 };
 
-/* ---- resume --------------------------------------------------------------------------------- */
+/* ---- resume ---------------------------------------------------------------------------------- */
 
 static int resume_one(struct client *c, const char *id, void *arg, struct sg_error *e)
 {

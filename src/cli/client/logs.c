@@ -144,7 +144,7 @@ static const struct cli_option options[] = {
 };
 static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional};
 
-/* ---- entries, each once --------------------------------------------------------------------- */
+/* ---- entries, each once ---------------------------------------------------------------------- */
 
 static void forget_seen(struct position *p)
 {
@@ -209,7 +209,7 @@ static void show(const struct logs_options *o, const json_t *entry)
     puts(line.buf);
 }
 
-/* ---- pages ---------------------------------------------------------------------------------- */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 /* Shows what is new on the page that begins at the position. *ret_more: there is another one. */
 static int show_page(struct client *c, const struct logs_options *o, struct position *p,

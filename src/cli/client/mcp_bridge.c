@@ -27,7 +27,7 @@
 /* Answers that come while the client reads nothing: one for each message under way. */
 #define OUT_MAX ((size_t)POSTS_MAX * (MCP_EVENT_MAX + 1) + EXEC_OUTPUT_HIGH)
 
-/* ---- to the client -------------------------------------------------------------------------- */
+/* ---- to the client --------------------------------------------------------------------------- */
 
 /* A message is a line: between the tokens of JSON a line feed is as good as a blank. */
 void mcp_bridge_say(struct mcp_bridge *b, const char *message, size_t len)
@@ -86,7 +86,7 @@ void mcp_bridge_fail(struct mcp_bridge *b, const json_t *message, const char *wh
     mcp_each_request(message, fail_one, &(struct failing){b, why});
 }
 
-/* ---- from the client ------------------------------------------------------------------------ */
+/* ---- from the client ------------------------------------------------------------------------- */
 
 static void cancel(struct mcp_bridge *b, const json_t *id)
 {
@@ -165,7 +165,7 @@ static void take_input(struct mcp_bridge *b)
     strbuf_reset(&b->in);
 }
 
-/* ---- the loop ------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 static bool reader_has_gone(void)
 {
@@ -208,7 +208,7 @@ static void loop(struct mcp_bridge *b)
     }
 }
 
-/* ---- the end of the session ----------------------------------------------------------------- */
+/* ---- the end of the session ------------------------------------------------------------------ */
 
 static size_t ignore(char *data, size_t size, size_t n, void *arg)
 {

@@ -11,7 +11,7 @@
 #define META_VERSION "io.modelcontextprotocol/protocolVersion"
 #define NAME_MAX_    512
 
-/* ---- messages ------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 void mcp_each_request(const json_t *message, void (*fn)(void *arg, const json_t *id), void *arg)
 {
@@ -44,7 +44,7 @@ bool mcp_post_is(const struct mcp_post *p, const json_t *id)
     return json_is_object(p->message) && json_equal(json_object_get(p->message, "id"), id);
 }
 
-/* ---- headers -------------------------------------------------------------------------------- */
+/* ---- headers --------------------------------------------------------------------------------- */
 
 /* A value of any characters, as the protocol has it in headers. */
 static void add_name_header(struct curl_slist **headers, const char *name)
@@ -90,7 +90,7 @@ static void add_headers(struct mcp_post *p, const struct mcp_bridge *b)
         web_add_header(&p->headers, "MCP-Protocol-Version", b->version);
 }
 
-/* ---- the answer ----------------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 /* The session's version is what the server has answered to initialize. */
 static void note_answer(struct mcp_post *p, const json_t *message)
@@ -169,7 +169,7 @@ void mcp_post_go_on(struct mcp_post *p)
     curl_easy_pause(p->easy, CURLPAUSE_CONT);
 }
 
-/* ---- the end -------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 void mcp_post_drop(struct mcp_post *p)
 {
@@ -237,7 +237,7 @@ static void done(struct repl_transfer *t, CURLcode code)
     mcp_post_drop(p);
 }
 
-/* ---- beginning ------------------------------------------------------------------------------ */
+/* ---- beginning ------------------------------------------------------------------------------- */
 
 void mcp_post_begin(struct mcp_bridge *b, json_t *message)
 {

@@ -36,7 +36,7 @@ static void add_env(struct json *j, const char *key, const struct env_list *env)
     add_pairs(j, key, (const char *const *)env->v, env->n);
 }
 
-/* ---- control plane -------------------------------------------------------------------------- */
+/* ---- control plane --------------------------------------------------------------------------- */
 
 void payload_create(struct strbuf *out, const struct payload_create *b)
 {
@@ -78,7 +78,7 @@ void payload_empty(struct strbuf *out)
     jw_object_end(&j);
 }
 
-/* ---- processes ------------------------------------------------------------------------------ */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 static void add_size(struct json *j, uint16_t rows, uint16_t cols)
 {
@@ -190,7 +190,7 @@ void payload_resize(struct strbuf *out, uint32_t pid, uint16_t rows, uint16_t co
     jw_object_end(&j);
 }
 
-/* ---- files ---------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 void payload_path(struct strbuf *out, const char *path)
 {

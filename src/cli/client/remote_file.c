@@ -12,7 +12,7 @@
 #define REFUSAL_MAX (1024u * 1024)
 #define STALLED_S   60L
 
-/* ---- what is there -------------------------------------------------------------------------- */
+/* ---- what is there --------------------------------------------------------------------------- */
 
 /* An enum of protobuf: its name, or its number. */
 static enum remote_type type_of(const json_t *entry)
@@ -79,7 +79,7 @@ int remote_make_dir(struct remote *r, const char *path, struct sg_error *e)
     return result == -EEXIST ? 0 : result;
 }
 
-/* ---- bytes ---------------------------------------------------------------------------------- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 struct transfer {
     struct remote *remote;

@@ -10,7 +10,7 @@
 #define CODE_HINT "copy it in with 'sandglass cp' and import it"
 #define ENDED     "the sandbox has ended (its time was over): :new makes another"
 
-/* ---- the prompt ----------------------------------------------------------------------------- */
+/* ---- the prompt ------------------------------------------------------------------------------ */
 
 /* While nobody types we look whether there still is a sandbox to type for. */
 static bool idle(void *arg, bool typed)
@@ -87,7 +87,7 @@ static int talk(struct repl_session *s, const struct repl_options *o)
     return s->watch.ending ? CLI_EXIT_SIGNAL + s->watch.ending : 0;
 }
 
-/* ---- one cell ------------------------------------------------------------------------------- */
+/* ---- one cell -------------------------------------------------------------------------------- */
 
 static int run_input(struct repl_session *s, const char *code, size_t len)
 {

@@ -94,7 +94,7 @@ static void begin(struct run *run)
     repl_watch_add(run->watch, run->easy, &run->transfer);
 }
 
-/* ---- ^C ------------------------------------------------------------------------------------- */
+/* ---- ^C -------------------------------------------------------------------------------------- */
 
 static void send_interrupt(struct run *run)
 {
@@ -133,7 +133,7 @@ static void take_interrupt(struct run *run)
     send_interrupt(run);
 }
 
-/* ---- from begin to end ---------------------------------------------------------------------- */
+/* ---- from begin to end ----------------------------------------------------------------------- */
 
 static void loop(struct run *run)
 {

@@ -14,7 +14,7 @@
 #define NS_PER_MS     1000000ull
 #define SIXEL_FEATURE 4
 
-/* ---- which way ------------------------------------------------------------------------------ */
+/* ---- which way ------------------------------------------------------------------------------- */
 
 static bool is_set(const char *name)
 {
@@ -96,7 +96,7 @@ bool repl_graphics_ask_sixel(int in, int out)
     return repl_graphics_has_sixel(answer);
 }
 
-/* ---- sequences ------------------------------------------------------------------------------ */
+/* ---- sequences ------------------------------------------------------------------------------- */
 
 static bool is_base64(const char *text, size_t len)
 {
@@ -146,7 +146,7 @@ int repl_iterm_encode(struct strbuf *out, const char *base64, size_t len)
     return 0;
 }
 
-/* ---- files ---------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* The first number that is free. What is there is never touched. */
 static int create(const char *dir, const char *suffix, char **ret)

@@ -28,7 +28,7 @@ static void set_prompt(struct repl_input *in, const char *colour, const char *te
              in->colour ? PROMPT_RESET : "");
 }
 
-/* ---- keys ----------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 /* 1 if the bytes are a character, 0 if one is missing. What is no UTF-8 is shown as such. */
 static int decode(struct repl_input *in, wchar_t *ret)
@@ -92,7 +92,7 @@ static int get_character(EditLine *el, wchar_t *ret)
     }
 }
 
-/* ---- from begin to end ---------------------------------------------------------------------- */
+/* ---- from begin to end ----------------------------------------------------------------------- */
 
 int repl_input_open(struct repl_input *in, struct sg_error *e)
 {

@@ -7,7 +7,7 @@
 #define PASTE_MAX (1024u * 1024) /* characters */
 #define TAB       "    "
 
-/* ---- pastes --------------------------------------------------------------------------------- */
+/* ---- pastes ---------------------------------------------------------------------------------- */
 
 /* The terminal marks what is pasted. It goes into the line as it is, line ends too, which would end
  * the line if they were typed. */
@@ -43,7 +43,7 @@ static unsigned char tab(EditLine *el, int key)
     return el_insertstr(el, TAB) < 0 ? CC_ERROR : CC_REFRESH;
 }
 
-/* ---- lines of a cell ------------------------------------------------------------------------ */
+/* ---- lines of a cell ------------------------------------------------------------------------- */
 
 /* Beyond the first and the last line is history, whose keys are ^P and ^N. */
 static unsigned char up(EditLine *el, int key)

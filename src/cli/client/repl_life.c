@@ -34,7 +34,7 @@ void repl_life_init(struct repl_life *l, struct client *client, struct repl_watc
     l->call.arg = l;
 }
 
-/* ---- begin ---------------------------------------------------------------------------------- */
+/* ---- begin ----------------------------------------------------------------------------------- */
 
 static int create(struct repl_life *l, char **ret_id, struct sg_error *e)
 {
@@ -90,7 +90,7 @@ int repl_life_begin(struct repl_life *l, bool fresh, struct sg_error *e)
     return r;
 }
 
-/* ---- while it lives ------------------------------------------------------------------------- */
+/* ---- while it lives -------------------------------------------------------------------------- */
 
 /* Connecting only ever makes the rest of its time longer. */
 static void extend(struct repl_life *l)
@@ -134,7 +134,7 @@ bool repl_life_is_over(struct repl_life *l)
     return l->gone;
 }
 
-/* ---- end ------------------------------------------------------------------------------------ */
+/* ---- end ------------------------------------------------------------------------------------- */
 
 void repl_life_end(struct repl_life *l)
 {

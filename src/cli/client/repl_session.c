@@ -5,7 +5,7 @@
 #include "cli/client/repl_back.h"
 #include "cli/client/url.h"
 
-/* ---- contexts ------------------------------------------------------------------------------- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 
 static int add_context(struct repl_session *s, char *id, char *language, bool made,
                        struct sg_error *e)
@@ -88,7 +88,7 @@ static void remove_contexts(struct repl_session *s)
             repl_context_remove(&s->life.sandbox, s->contexts[i].id, &e);
 }
 
-/* ---- from begin to end ---------------------------------------------------------------------- */
+/* ---- from begin to end ----------------------------------------------------------------------- */
 
 /* Why there are none in this session, or NULL. */
 static const char *no_checkpoints(const struct client *c, const struct repl_options *o)
@@ -142,7 +142,7 @@ int repl_session_renew(struct repl_session *s, struct sg_error *e)
     return make_context(s, language, e);
 }
 
-/* ---- cells ---------------------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 static int take_event(void *arg, const struct repl_event *event, struct sg_error *e)
 {

@@ -26,7 +26,7 @@ void repl_show_begin(struct repl_show *s)
     memset(s->filter, 0, sizeof(s->filter));
 }
 
-/* ---- writing -------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static int write_all(int fd, const char *data, size_t len, struct sg_error *e)
 {
@@ -66,7 +66,7 @@ void repl_show_line(struct repl_show *s)
     s->in_line = false;
 }
 
-/* ---- pictures ------------------------------------------------------------------------------- */
+/* ---- pictures -------------------------------------------------------------------------------- */
 
 static enum repl_graphics graphics(struct repl_show *s)
 {
@@ -159,7 +159,7 @@ static bool show_picture(struct repl_show *s, const struct repl_event *event)
     return false;
 }
 
-/* ---- results and errors --------------------------------------------------------------------- */
+/* ---- results and errors ---------------------------------------------------------------------- */
 
 /* A value that has no text of its own. */
 static int show_other_form(struct repl_show *s, const struct repl_event *event, struct sg_error *e)

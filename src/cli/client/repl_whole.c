@@ -75,7 +75,7 @@ static void pop(struct scan *s, char c)
         s->depth--;
 }
 
-/* ---- what is skipped as a whole ------------------------------------------------------------- */
+/* ---- what is skipped as a whole -------------------------------------------------------------- */
 
 static void skip_line(struct scan *s)
 {
@@ -171,7 +171,7 @@ static void skip_regex(struct scan *s)
     note(s, ')'); /* a value, whatever it is */
 }
 
-/* ---- the walk ------------------------------------------------------------------------------- */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 /* At the beginning of a line outside of everything. */
 static void begin_line(struct scan *s)

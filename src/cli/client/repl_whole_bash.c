@@ -25,7 +25,7 @@ static bool is_word(char c)
     return c && !strchr(" \t\r\n;&|()<>'\"`\\$", c);
 }
 
-/* ---- quotes --------------------------------------------------------------------------------- */
+/* ---- quotes ---------------------------------------------------------------------------------- */
 
 static void skip_quotes(struct shell *s)
 {
@@ -39,7 +39,7 @@ static void skip_quotes(struct shell *s)
     s->command_next = false;
 }
 
-/* ---- documents ------------------------------------------------------------------------------ */
+/* ---- documents ------------------------------------------------------------------------------- */
 
 /* <<WORD, <<-WORD, <<'WORD'. What is not a word ends the attempt. */
 static void take_here(struct shell *s)
@@ -75,7 +75,7 @@ static void skip_documents(struct shell *s)
     s->n_here = 0;
 }
 
-/* ---- words ---------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static const struct keyword {
     const char *word;

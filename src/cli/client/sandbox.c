@@ -27,7 +27,7 @@ static const struct {
     {"canceled", -ECANCELED, SG_ERR_GONE},
 };
 
-/* ---- opening -------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* What the server gives us goes into headers and host names of later requests. */
 static bool is_clean(const char *s)
@@ -112,7 +112,7 @@ void sandbox_close(struct sandbox *v)
     v->url = v->token = v->authorization = NULL;
 }
 
-/* ---- requests ------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 struct curl_slist *sandbox_headers(const struct sandbox *v, const char *content_type)
 {

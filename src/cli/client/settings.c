@@ -23,7 +23,7 @@ static char *format(const char *before, const char *middle, const char *after)
     return asprintf(&s, "%s%s%s", before, middle, after) < 0 ? xstrdup("") : s;
 }
 
-/* ---- URLs ----------------------------------------------------------------------------------- */
+/* ---- URLs ------------------------------------------------------------------------------------ */
 
 /* Takes a URL as it is, but for slashes at its end: paths are appended to it. */
 static int take_url(char **ret, const char *what, const char *url, struct sg_error *e)
@@ -91,7 +91,7 @@ char *settings_port_url(const struct settings *s, const char *port, const char *
     return asprintf(&url, "https://%s-%s.%s", port, id, domain) < 0 ? xstrdup("") : url;
 }
 
-/* ---- the key -------------------------------------------------------------------------------- */
+/* ---- the key --------------------------------------------------------------------------------- */
 
 /* It becomes a header, so nothing but visible characters may be in it. */
 static int take_key(struct settings *s, const char *what, const char *key, struct sg_error *e)

@@ -43,7 +43,7 @@ static const struct cli_option options[] = {
 };
 static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional};
 
-/* ---- figures -------------------------------------------------------------------------------- */
+/* ---- figures --------------------------------------------------------------------------------- */
 
 /* The sandboxes to show: those that were named, or all. */
 static int list(struct client *c, const struct top_options *o, json_t **ret, struct sg_error *e)
@@ -108,7 +108,7 @@ static int add_metrics(struct client *c, json_t *sandboxes, struct sg_error *e)
     return 0;
 }
 
-/* ---- showing -------------------------------------------------------------------------------- */
+/* ---- showing --------------------------------------------------------------------------------- */
 
 static void add_amounts(struct table *t, const json_t *metric, const char *used, const char *total)
 {
@@ -190,7 +190,7 @@ static int show_once(struct client *c, const struct top_options *o, bool screen,
     return 0;
 }
 
-/* ---- on a terminal -------------------------------------------------------------------------- */
+/* ---- on a terminal --------------------------------------------------------------------------- */
 
 /* Keys come one by one and are not shown; ^C stays what it is. */
 static void take_keys(struct terminal *t)

@@ -81,7 +81,7 @@ void web_prepare(CURL *easy, const struct web_request *q)
     prepare_body(easy, q);
 }
 
-/* ---- errors --------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 /* Scheme, host and port: a path or a password is not for messages. */
 static void show_origin(const char *url, char *buf, size_t cap)
@@ -135,7 +135,7 @@ int web_perform(CURL *easy, const char *url, struct sg_error *e)
     return web_result(easy, curl_easy_perform(easy), url, e);
 }
 
-/* ---- calls ---------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static size_t take_body(char *data, size_t size, size_t n, void *arg)
 {

@@ -17,8 +17,7 @@
 #define FILES_ENOUGH   4096
 #define WHOLE_ID_RANGE 4294967295ull
 
-/* ---- rights
- * --------------------------------------------------------------------------------------- */
+/* ---- rights ---------------------------------------------------------------------------------- */
 
 /* Root inside a user namespace is not enough: ids have to be given out and namespaces owned by it.
  */
@@ -86,8 +85,7 @@ static void check_kernel(struct check_result *r)
         check_ok(r, "%s %s", u.release, u.machine);
 }
 
-/* ---- resources
- * -------------------------------------------------------------------------------------- */
+/* ---- resources ------------------------------------------------------------------------------- */
 
 static void check_open_files(struct check_result *r)
 {
@@ -192,8 +190,7 @@ static const struct check host_checks[] = {
 };
 const struct check_group doctor_host = {"Host", host_checks, ARRAY_SIZE(host_checks)};
 
-/* ---- runtimes: what a sandbox sees of the host is /usr
- * ------------------------------------------------ */
+/* ---- runtimes: what a sandbox sees of the host is /usr --------------------------------------- */
 
 static void check_runtime(struct check_result *r, const char *program, const char *used_for,
                           const char *package)

@@ -14,8 +14,7 @@
 #include "warden/host/netpath.h"
 #include "inside/broker/cpu.h"
 
-/* ---- namespaces
- * ------------------------------------------------------------------------------------- */
+/* ---- namespaces ------------------------------------------------------------------------------ */
 
 static int try_unshare(void *arg)
 {
@@ -106,8 +105,7 @@ static const struct check namespace_checks[] = {
 const struct check_group doctor_namespaces = {"Namespaces", namespace_checks,
                                               ARRAY_SIZE(namespace_checks)};
 
-/* ---- starting and confining processes
- * ---------------------------------------------------------------- */
+/* ---- starting and confining processes -------------------------------------------------------- */
 
 static void check_clone3(struct check_result *r)
 {
@@ -194,8 +192,7 @@ static void check_ptrace(struct check_result *r)
         check_fix(r, "allow ptrace in the container or service that sandglass runs in");
 }
 
-/* ---- settings that keep users of the host apart
- * -------------------------------------------------------- */
+/* ---- settings that keep users of the host apart ---------------------------------------------- */
 
 static const struct {
     const char *path, *name;

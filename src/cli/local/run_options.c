@@ -92,8 +92,7 @@ static const struct cli_option options[] = {
 
 const struct cli_syntax run_syntax = {options, ARRAY_SIZE(options), positional};
 
-/* ---- all together
- * --------------------------------------------------------------------------------- */
+/* ---- all together ---------------------------------------------------------------------------- */
 
 static int check_whole(const struct run_options *o, struct sg_error *e)
 {

@@ -45,7 +45,7 @@ static void list_in(struct agents *a, struct hosted *h)
         uv_timer_start(&a->tick, on_tick, TICK_MS, TICK_MS);
 }
 
-/* ---- one more ------------------------------------------------------------------------------- */
+/* ---- one more -------------------------------------------------------------------------------- */
 
 static char *command_line(const json_t *command)
 {
@@ -179,7 +179,7 @@ void agents_hold(const struct hosted *of, size_t *ret_lines, size_t *ret_longest
     }
 }
 
-/* ---- note of the sandbox -------------------------------------------------------------------- */
+/* ---- note of the sandbox --------------------------------------------------------------------- */
 
 static json_t *remembered(const struct hosted *h)
 {
@@ -292,7 +292,7 @@ void agents_start(struct front *f)
     free(l.sandboxes);
 }
 
-/* ---- begin and end -------------------------------------------------------------------------- */
+/* ---- begin and end --------------------------------------------------------------------------- */
 
 void agents_started(struct hosted *h)
 {
@@ -362,7 +362,7 @@ void agent_set_timeout(struct hosted *h, uint64_t timeout_ms)
         sandbox_set_timeout(h->sandbox, timeout_ms + AGENT_GRACE_MS, false, on_moved, NULL);
 }
 
-/* ---- the clock ------------------------------------------------------------------------------ */
+/* ---- the clock ------------------------------------------------------------------------------- */
 
 static void tick_running(struct hosted *h, uint64_t now)
 {

@@ -114,7 +114,7 @@ void backlog_confirm_only(struct backlog *b, const struct backlog_cursor *c)
     shrink(b);
 }
 
-/* ---- cursors -------------------------------------------------------------------------------- */
+/* ---- cursors --------------------------------------------------------------------------------- */
 
 /* To the message that begins at `to` bytes, or has that number. It is there, or will be the next.
  */

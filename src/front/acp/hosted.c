@@ -14,7 +14,7 @@
 
 #define INPUT_LOW (64u * 1024)
 
-/* ---- input ---------------------------------------------------------------------------------- */
+/* ---- input ----------------------------------------------------------------------------------- */
 
 static bool has_room(const struct hosted *h, size_t len)
 {
@@ -72,7 +72,7 @@ void hosted_on_credit(struct call *c)
     hosted_give_input(c->owner);
 }
 
-/* ---- the end -------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static void on_signalled(struct call *c, int status, const char *message, const void *result,
                          size_t len)

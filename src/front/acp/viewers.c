@@ -46,7 +46,7 @@ void viewers_drop(struct hosted *h)
     h->viewers = h->writer = NULL;
 }
 
-/* ---- messages to the client ----------------------------------------------------------------- */
+/* ---- messages to the client ------------------------------------------------------------------ */
 
 /* Asks whether all that was sent has arrived, if it is time to know. */
 static void ask_confirmation(struct viewer *v)
@@ -145,7 +145,7 @@ static void on_pong(struct ws *w, const char *data, size_t len)
     ask_confirmation(v);
 }
 
-/* ---- messages of the client ----------------------------------------------------------------- */
+/* ---- messages of the client ------------------------------------------------------------------ */
 
 static void on_message(struct ws *w, bool text, const char *data, size_t len)
 {
@@ -209,7 +209,7 @@ static const struct ws_handlers handlers = {.on_message = on_message,
                                             .on_writable = on_writable,
                                             .on_close = on_close};
 
-/* ---- who comes ------------------------------------------------------------------------------ */
+/* ---- who comes ------------------------------------------------------------------------------- */
 
 struct visit {
     bool reader, takeover, after_given;

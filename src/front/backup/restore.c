@@ -88,8 +88,7 @@ int backup_check(const char *source, const struct backup_watch *watch, struct ba
     return code;
 }
 
-/* ---- where to ----------------------------------------------------------------------------------
- */
+/* ---- where to -------------------------------------------------------------------------------- */
 
 /* Makes the directory and those above it. */
 static int make_all(const char *path, struct sg_error *e)

@@ -19,8 +19,7 @@
 #define LINK_MAX   4096
 #define DIGEST_LEN 32
 
-/* ---- files that are the same ------------------------------------------------------------------
- */
+/* ---- files that are the same ----------------------------------------------------------------- */
 
 struct same {
     dev_t dev;
@@ -65,8 +64,7 @@ static struct same *same_find(struct tree_links *l, const struct stat *st)
     return s;
 }
 
-/* ---- a pass -----------------------------------------------------------------------------------
- */
+/* ---- a pass ---------------------------------------------------------------------------------- */
 
 struct work {
     const struct tree_pass *pass;

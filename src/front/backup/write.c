@@ -32,8 +32,7 @@ static void on_bytes(void *arg, uint64_t bytes)
     w->watch->progress(w->watch->arg, w->what, bytes);
 }
 
-/* ---- the database -----------------------------------------------------------------------------
- */
+/* ---- the database ---------------------------------------------------------------------------- */
 
 /* In a process of its own, as the user whose file it is: nothing that this user has put there can
  * make root write anywhere. */
@@ -216,8 +215,7 @@ static int write_guard(struct writing *w)
     return r < 0 ? r : sum_part(w, "guard");
 }
 
-/* ---- layers -----------------------------------------------------------------------------------
- */
+/* ---- layers ---------------------------------------------------------------------------------- */
 
 struct snapshots {
     struct writing *w;
@@ -291,8 +289,7 @@ static int write_snapshots(struct writing *w, const char *front)
     return r;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static int write_parts(struct writing *w)
 {

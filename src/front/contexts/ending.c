@@ -77,7 +77,7 @@ static const struct ctx_row *ours(struct about *a, const struct ctx_reply *reply
     return row;
 }
 
-/* ---- touch ---------------------------------------------------------------------------------- */
+/* ---- touch ----------------------------------------------------------------------------------- */
 
 static void on_touched(void *arg, const struct ctx_reply *reply)
 {
@@ -116,7 +116,7 @@ void context_touch(struct front *f, const char *tenant, const char *id, uint64_t
     s->ops->get(s, tenant, id, on_seen_to_touch, a);
 }
 
-/* ---- terminate ------------------------------------------------------------------------------ */
+/* ---- terminate ------------------------------------------------------------------------------- */
 
 /* Answered when the sandbox is gone: whoever ends one may count on its memory being free. */
 static void on_sandbox_gone(void *arg, struct sandbox *b, int r, const struct sg_error *e)
@@ -166,7 +166,7 @@ void context_terminate(struct front *f, const char *tenant, const char *id, cont
     s->ops->get(s, tenant, id, on_seen_to_end, a);
 }
 
-/* ---- merge ---------------------------------------------------------------------------------- */
+/* ---- merge ----------------------------------------------------------------------------------- */
 
 struct merging {
     struct about *about;
@@ -205,7 +205,7 @@ void context_merge(struct front *f, const char *tenant, const char *conversation
     s->ops->list(s, &q, on_source, m);
 }
 
-/* ---- cleanup -------------------------------------------------------------------------------- */
+/* ---- cleanup --------------------------------------------------------------------------------- */
 
 struct cleanup {
     struct front *front;

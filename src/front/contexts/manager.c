@@ -10,7 +10,7 @@
 #define GRACE_MS   60000
 #define TTL_MAX_MS (3650ull * 86400 * 1000) /* as the settings: a database may say anything */
 
-/* ---- the table ------------------------------------------------------------------------------ */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static uint32_t mix(uint32_t h, const char *text)
 {
@@ -80,7 +80,7 @@ void contexts_each(struct front *f, void (*fn)(struct context *c, void *arg), vo
         }
 }
 
-/* ---- its sandbox ---------------------------------------------------------------------------- */
+/* ---- its sandbox ----------------------------------------------------------------------------- */
 
 static void on_nothing(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
@@ -253,7 +253,7 @@ void context_release(struct sandbox *b)
     sandbox_unref(b);
 }
 
-/* ---- names ---------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* The length of the UTF-8 character at p, or 0: none, or a control character. */
 static size_t character(const unsigned char *p)
@@ -298,7 +298,7 @@ int context_name_check(const char *field, const char *value, struct sg_error *e)
     return 0;
 }
 
-/* ---- beginning ------------------------------------------------------------------------------ */
+/* ---- beginning ------------------------------------------------------------------------------- */
 
 struct ctx_store *contexts_store(struct front *f)
 {

@@ -14,7 +14,7 @@
 
 static void claim(struct context *c);
 
-/* ---- answers -------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static struct waiter *take_first(struct context *c)
 {
@@ -130,7 +130,7 @@ static void again(struct context *c)
     fail_all(c, r, &e);
 }
 
-/* ---- a moment later ------------------------------------------------------------------------- */
+/* ---- a moment later -------------------------------------------------------------------------- */
 
 struct pause {
     uv_timer_t timer;
@@ -170,7 +170,7 @@ static void look_again_soon(struct context *c)
     uv_timer_start(&p->timer, on_pause_over, WAIT_MS, 0);
 }
 
-/* ---- a sandbox is made ---------------------------------------------------------------------- */
+/* ---- a sandbox is made ----------------------------------------------------------------------- */
 
 static void on_failure_settled(void *arg, const struct ctx_reply *reply)
 {
@@ -363,7 +363,7 @@ static void create(struct context *c)
     operation_leave(&before);
 }
 
-/* ---- one that is there ---------------------------------------------------------------------- */
+/* ---- one that is there ----------------------------------------------------------------------- */
 
 static void limits_of(const struct context *c, struct ctx_limits *ret)
 {
@@ -467,7 +467,7 @@ static void found(struct context *c)
     }
 }
 
-/* ---- whose is the path? --------------------------------------------------------------------- */
+/* ---- whose is the path? ---------------------------------------------------------------------- */
 
 static void on_busy(struct context *c)
 {

@@ -32,7 +32,7 @@ static uint64_t ms_since(uint64_t ns)
     return (clock_ns() - ns) / 1000000;
 }
 
-/* ---- uses that were not told ---------------------------------------------------------------- */
+/* ---- uses that were not told ----------------------------------------------------------------- */
 
 /* A touch that is under way. Until it is answered the path may have got another context. */
 struct telling {
@@ -144,7 +144,7 @@ static void on_tick(uv_timer_t *t)
     reap(r);
 }
 
-/* ---- what has expired ----------------------------------------------------------------------- */
+/* ---- what has expired ------------------------------------------------------------------------ */
 
 static void on_swept(void *arg)
 {
@@ -179,7 +179,7 @@ static void reap(struct reaper *r)
                           on_expired, r);
 }
 
-/* ---- sandboxes and rows that do not agree --------------------------------------------------- */
+/* ---- sandboxes and rows that do not agree ---------------------------------------------------- */
 
 /* A row that another server or the operator has changed. */
 static void on_looked(void *arg, const struct ctx_reply *reply)
@@ -273,7 +273,7 @@ static void on_reap(uv_timer_t *t)
     on_tick(&r->tick);
 }
 
-/* ---- the start ------------------------------------------------------------------------------ */
+/* ---- the start ------------------------------------------------------------------------------- */
 
 static void log_recovered(const struct ctx_reply *reply)
 {
@@ -375,7 +375,7 @@ static void on_alive(uv_timer_t *timer)
     t->store->ops->seen(t->store, t->node, url[0] ? url : r->front->url, on_seen, r);
 }
 
-/* ---- the end -------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 struct leaving {
     void (*done)(void *arg);
@@ -405,7 +405,7 @@ void contexts_leave(struct front *f, void (*done)(void *arg), void *arg)
     t->store->ops->leave(t->store, t->node, on_left, l);
 }
 
-/* ---- the start of it all -------------------------------------------------------------------- */
+/* ---- the start of it all --------------------------------------------------------------------- */
 
 static void every(struct reaper *r, uv_timer_t *t, uv_timer_cb fn, uint64_t ms)
 {

@@ -117,8 +117,7 @@ void usage_gather(struct front *f)
     sandboxes_each(f, gather_one, NULL);
 }
 
-/* ---- a sandbox
- * ----------------------------------------------------------------------------------- */
+/* ---- a sandbox ------------------------------------------------------------------------------- */
 
 void usage_made(struct sandbox *b)
 {

@@ -7,7 +7,7 @@
 #include "front/envd/service.h"
 #include "front/core/reply.h"
 
-/* ---- routes --------------------------------------------------------------------------------- */
+/* ---- routes ---------------------------------------------------------------------------------- */
 
 static void reply_internal_path(struct http_req *req)
 {

@@ -83,7 +83,7 @@ static void on_sink_fail(struct sink *s, const char *path, int status, const cha
     files_fail(u->req, u->sandbox, &u->target, path, status, message);
 }
 
-/* ---- parts ---------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 static int on_part(void *arg, const char *name, const char *filename, struct sg_error *e)
 {
@@ -130,7 +130,7 @@ static int on_part_end(void *arg, struct sg_error *e)
 static const struct multipart_handlers part_handlers = {
     .on_part = on_part, .on_data = on_part_data, .on_part_end = on_part_end};
 
-/* ---- bytes ---------------------------------------------------------------------------------- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 /* As they were before they were packed. */
 static void take(struct upload *u, const char *data, size_t len)
@@ -186,7 +186,7 @@ static void unpack(struct upload *u)
         take(u, out, sizeof(out) - z->avail_out);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static void pass_end(struct upload *u)
 {
@@ -276,7 +276,7 @@ static void on_body_end(struct http_req *req)
         settle(u);
 }
 
-/* ---- start ---------------------------------------------------------------------------------- */
+/* ---- start ----------------------------------------------------------------------------------- */
 
 /* Content-Encoding. False: it was answered. */
 static bool read_encoding(struct http_req *req, bool *ret_packed)

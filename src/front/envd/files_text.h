@@ -6,7 +6,7 @@
 #include "lib/text/strbuf.h"
 #include "lib/http/http.h"
 
-/* ---- Range ---------------------------------------------------------------------------------- */
+/* ---- Range ----------------------------------------------------------------------------------- */
 
 enum range_kind {
     RANGE_NONE,   /* no header, several ranges, or one that is no range of bytes: the whole file */
@@ -25,7 +25,7 @@ struct range range_parse(const char *header);
  */
 bool range_resolve(const struct range *r, uint64_t size, uint64_t *ret_first, uint64_t *ret_len);
 
-/* ---- names and encodings -------------------------------------------------------------------- */
+/* ---- names and encodings --------------------------------------------------------------------- */
 
 /* The value of Content-Disposition for a download: one line, whatever is in the path's last name.
  */
@@ -35,7 +35,7 @@ bool identity_refused(const char *accept);
 /* The media type of a Content-Type without its parameters, compared without regard to case. */
 bool media_type_is(const char *content_type, const char *type);
 
-/* ---- metadata ------------------------------------------------------------------------------- */
+/* ---- metadata -------------------------------------------------------------------------------- */
 
 /* X-Metadata-<key> headers, in the form of a file's metadata in wire/agent.h. Keys are
  * [a-z0-9._-]+, so none can name an attribute outside user.e2b; values are printable ASCII. */

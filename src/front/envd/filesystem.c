@@ -7,7 +7,7 @@
 
 #define BUDGET_STEP (256u * 1024)
 
-/* ---- one entry: Stat, MakeDir, Move; and Remove --------------------------------------------- */
+/* ---- one entry: Stat, MakeDir, Move; and Remove ---------------------------------------------- */
 
 static void reply_entry(struct task *t, const void *result, size_t len)
 {
@@ -113,7 +113,7 @@ static void remove_path(struct rpc_call *c, json_t *message)
     task_begin(t, OP_FILE_REMOVE, &request);
 }
 
-/* ---- ListDir -------------------------------------------------------------------------------- */
+/* ---- ListDir --------------------------------------------------------------------------------- */
 
 /* Entries are encoded as they come: as objects, those of a large tree would fill the memory. */
 struct listing {
@@ -196,7 +196,7 @@ static void list_dir(struct rpc_call *c, json_t *message)
     task_begin(&l->task, OP_FILE_LIST, &request);
 }
 
-/* ---- table ---------------------------------------------------------------------------------- */
+/* ---- table ----------------------------------------------------------------------------------- */
 
 static void release_sandbox(void *context)
 {

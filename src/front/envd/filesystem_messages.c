@@ -56,7 +56,7 @@ static const struct rpc_field move_fields[] = {
 };
 const struct rpc_message move_request = RPC_TABLE("MoveRequest", move_fields);
 
-/* ---- watches -------------------------------------------------------------------------------- */
+/* ---- watches --------------------------------------------------------------------------------- */
 
 /* Of WatchDir and CreateWatcher. */
 static const struct rpc_field watch_fields[] = {

@@ -31,7 +31,7 @@ bool process_selector(struct rpc_call *c, json_t *message, struct strbuf *reques
     return true;
 }
 
-/* ---- SendSignal, Update --------------------------------------------------------------------- */
+/* ---- SendSignal, Update ---------------------------------------------------------------------- */
 
 static void reply_empty_message(struct task *t, const void *result, size_t len)
 {
@@ -86,7 +86,7 @@ static void update(struct rpc_call *c, json_t *message)
     task_begin(t, OP_PROCESS_RESIZE, &request);
 }
 
-/* ---- List ----------------------------------------------------------------------------------- */
+/* ---- List ------------------------------------------------------------------------------------ */
 
 struct listing {
     struct task task;
@@ -175,7 +175,7 @@ static void list(struct rpc_call *c, json_t *message)
     task_begin(&l->task, OP_PROCESS_LIST, NULL);
 }
 
-/* ---- table ---------------------------------------------------------------------------------- */
+/* ---- table ----------------------------------------------------------------------------------- */
 
 static void release_sandbox(void *context)
 {

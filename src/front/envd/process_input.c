@@ -134,7 +134,7 @@ void process_close_stdin(struct rpc_call *c, json_t *message)
         pump(in);
 }
 
-/* ---- StreamInput ---------------------------------------------------------------------------- */
+/* ---- StreamInput ----------------------------------------------------------------------------- */
 
 static void stream_piece(struct input *in, json_t *data)
 {

@@ -2,7 +2,7 @@
 
 const struct rpc_message empty_message = {.name = "Empty"};
 
-/* ---- parts ---------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 static const struct rpc_field size_fields[] = {
     {.name = "cols", .number = 1, .type = RPC_UINT32},
@@ -35,7 +35,7 @@ static const struct rpc_field input_fields[] = {
 };
 static const struct rpc_message process_input = RPC_TABLE("ProcessInput", input_fields);
 
-/* ---- events --------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static const struct rpc_field started_fields[] = {
     {.name = "pid", .number = 1, .type = RPC_UINT32},
@@ -71,7 +71,7 @@ static const struct rpc_field stream_fields[] = {
 };
 const struct rpc_message stream_response = RPC_TABLE("StartResponse", stream_fields);
 
-/* ---- requests, and the answers that are not empty ------------------------------------------- */
+/* ---- requests, and the answers that are not empty -------------------------------------------- */
 
 static const struct rpc_field start_fields[] = {
     {.name = "process", .number = 1, .type = RPC_MESSAGE, .message = &process_config},

@@ -81,7 +81,7 @@ static void on_writable(struct rpc_call *c)
     s->owed = 0;
 }
 
-/* ---- events --------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static json_t *event(const char *kind, json_t *value)
 {
@@ -165,7 +165,7 @@ static void on_data(struct call *call, uint8_t sub, const void *p, size_t len)
         on_writable(rpc);
 }
 
-/* ---- the end -------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 struct ending {
     bool killed, timed_out;
@@ -291,7 +291,7 @@ static void on_end(struct call *call, int status, const char *message, const voi
         stream_free(s);
 }
 
-/* ---- beginning ------------------------------------------------------------------------------ */
+/* ---- beginning ------------------------------------------------------------------------------- */
 
 static struct stream *stream_new(struct rpc_call *c)
 {

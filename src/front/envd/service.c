@@ -9,7 +9,7 @@
 
 #define CREDENTIALS_MAX 1024
 
-/* ---- who and where -------------------------------------------------------------------------- */
+/* ---- who and where --------------------------------------------------------------------------- */
 
 bool envd_user_valid(const char *name)
 {
@@ -118,7 +118,7 @@ bool service_path(struct rpc_call *c, const char *user, const char *given, char 
     return false;
 }
 
-/* ---- errors --------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 enum rpc_code service_code(int status)
 {
@@ -174,7 +174,7 @@ void service_fail(struct rpc_call *c, const char *user, int status, const char *
         rpc_fail(c, service_code(status), "%s", message);
 }
 
-/* ---- one operation of the agent ------------------------------------------------------------- */
+/* ---- one operation of the agent -------------------------------------------------------------- */
 
 static void task_close(struct rpc_call *c)
 {

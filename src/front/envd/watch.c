@@ -53,7 +53,7 @@ void watch_failed(struct task *t, int status, const char *message)
         service_fail(t->rpc, t->user, status, message);
 }
 
-/* ---- the stream ----------------------------------------------------------------------------- */
+/* ---- the stream ------------------------------------------------------------------------------ */
 
 struct watch {
     struct task task;

@@ -75,7 +75,7 @@ static void forget_events(struct watcher *w)
     json_array_clear(w->events);
 }
 
-/* ---- what the agent says -------------------------------------------------------------------- */
+/* ---- what the agent says --------------------------------------------------------------------- */
 
 static void take_change(struct watcher *w, const void *p, size_t len)
 {
@@ -146,7 +146,7 @@ static int watcher_begin(struct watcher *w, struct sg_error *e)
     return call_begin(&w->call, w->all->sandbox, OP_FILE_WATCH, &w->request, e);
 }
 
-/* ---- methods -------------------------------------------------------------------------------- */
+/* ---- methods --------------------------------------------------------------------------------- */
 
 /* The client is gone before it knows of the watch: nobody else does. */
 static void creator_gone(struct task *t)

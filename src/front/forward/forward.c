@@ -90,7 +90,7 @@ static void finish(struct forward *f)
     http_finish(f->req);
 }
 
-/* ---- to the server -------------------------------------------------------------------------- */
+/* ---- to the server --------------------------------------------------------------------------- */
 
 static size_t waiting(const struct forward *f)
 {
@@ -200,7 +200,7 @@ static void send_request(struct forward *f)
         http_body_stream(f->req);
 }
 
-/* ---- to the client -------------------------------------------------------------------------- */
+/* ---- to the client --------------------------------------------------------------------------- */
 
 static void write_client(struct forward *f, const void *p, size_t len)
 {
@@ -292,7 +292,7 @@ static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
         call_consumed(c, len);
 }
 
-/* ---- the connection ------------------------------------------------------------------------- */
+/* ---- the connection -------------------------------------------------------------------------- */
 
 static bool speaks_tls(const struct forward *f)
 {
@@ -361,7 +361,7 @@ static void on_silence(uv_timer_t *timer)
     give_up(timer->data, 504, "The server on the port did not answer in time");
 }
 
-/* ---- start ---------------------------------------------------------------------------------- */
+/* ---- start ----------------------------------------------------------------------------------- */
 
 /* NULL if the request may pass, or why it may not. */
 static const char *refusal(const struct sandbox *b, const struct http_req *req)

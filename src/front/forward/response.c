@@ -15,7 +15,7 @@ static int bad(struct sg_error *e, const char *why)
     return err_set(e, SG_ERR_INVALID, -EPROTO, "the answer is not valid HTTP: %s", why);
 }
 
-/* ---- llhttp's callbacks --------------------------------------------------------------------- */
+/* ---- llhttp's callbacks ---------------------------------------------------------------------- */
 
 /* The head is in one piece of memory, so each of these comes once for a header. */
 static int on_field(llhttp_t *p, const char *at, size_t len)
@@ -63,7 +63,7 @@ static int on_complete(llhttp_t *p)
     return HPE_PAUSED;
 }
 
-/* ---- the head ------------------------------------------------------------------------------- */
+/* ---- the head -------------------------------------------------------------------------------- */
 
 static void start(struct response *r)
 {
@@ -214,7 +214,7 @@ static int take_head(struct response *r, struct sg_error *e)
     return 0;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static int take_body(struct response *r, const char *p, size_t len, size_t *ret_used,
                      struct sg_error *e)

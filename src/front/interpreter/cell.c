@@ -25,7 +25,7 @@ static void stop_timer(struct cell *c)
     c->timer = NULL;
 }
 
-/* ---- to the owner --------------------------------------------------------------------------- */
+/* ---- to the owner ---------------------------------------------------------------------------- */
 
 static void on_line_bytes(void *owner, const char *p, size_t len)
 {
@@ -238,7 +238,7 @@ static void on_end(struct call *call, int status, const char *message, const voi
     advance(c);
 }
 
-/* ---- from the agent ------------------------------------------------------------------------- */
+/* ---- from the agent -------------------------------------------------------------------------- */
 
 static void on_event(struct call *call, uint8_t what, const void *p, size_t len)
 {
@@ -305,7 +305,7 @@ static void on_credit(struct call *call)
         send_code(c);
 }
 
-/* ---- from the owner ------------------------------------------------------------------------- */
+/* ---- from the owner -------------------------------------------------------------------------- */
 
 static int ask(struct cell *c, struct sg_error *e)
 {

@@ -100,7 +100,7 @@ static bool write_context(struct ask *a, const void *p, size_t len)
     return true;
 }
 
-/* ---- list ----------------------------------------------------------------------------------- */
+/* ---- list ------------------------------------------------------------------------------------ */
 
 static void on_context(struct call *call, uint8_t what, const void *p, size_t len)
 {
@@ -127,7 +127,7 @@ void interpreter_list(struct http_req *req)
     ask(a, OP_KERNEL_LIST, NULL);
 }
 
-/* ---- create --------------------------------------------------------------------------------- */
+/* ---- create ---------------------------------------------------------------------------------- */
 
 static bool create_done(struct ask *a, const void *result, size_t len)
 {
@@ -153,7 +153,7 @@ void interpreter_create(struct http_req *req)
     http_body_collect(req, CONTEXT_BODY_MAX, create);
 }
 
-/* ---- the others ----------------------------------------------------------------------------- */
+/* ---- the others ------------------------------------------------------------------------------ */
 
 static void about_context(struct http_req *req, enum chan_op op)
 {

@@ -37,7 +37,7 @@ static bool bad(struct json_text *j)
     return false;
 }
 
-/* ---- strings -------------------------------------------------------------------------------- */
+/* ---- strings --------------------------------------------------------------------------------- */
 
 /* Half of a pair that stays alone is no character. */
 static void drop_high(struct json_text *j)
@@ -126,7 +126,7 @@ static bool hex_digit(struct json_text *j, char c)
     return true;
 }
 
-/* ---- numbers and words ---------------------------------------------------------------------- */
+/* ---- numbers and words ----------------------------------------------------------------------- */
 
 static bool is_token(char c)
 {
@@ -185,7 +185,7 @@ static bool token_char(struct json_text *j, char c)
     return true;
 }
 
-/* ---- structure ------------------------------------------------------------------------------ */
+/* ---- structure ------------------------------------------------------------------------------- */
 
 static bool open_bracket(struct json_text *j, char c)
 {

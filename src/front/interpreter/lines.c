@@ -15,7 +15,7 @@ static struct {
     size_t len;
 } gathered;
 
-/* ---- parts ---------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 void lines_flush(struct lines *l)
 {
@@ -60,7 +60,7 @@ void lines_put_text_end(struct lines *l, struct escape *e)
     gathered.len += escape_end(e, room_for(l, ESCAPE_END));
 }
 
-/* ---- output --------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static void put_time(struct lines *l)
 {
@@ -114,7 +114,7 @@ void lines_output_end(struct lines *l)
     output_line(l, LINES_STDERR, NULL, 0);
 }
 
-/* ---- the others ----------------------------------------------------------------------------- */
+/* ---- the others ------------------------------------------------------------------------------ */
 
 void lines_number(struct lines *l, uint32_t n)
 {

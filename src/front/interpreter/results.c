@@ -38,7 +38,7 @@ bool results_open(const struct results *r)
     return r->begun;
 }
 
-/* ---- fields --------------------------------------------------------------------------------- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 static bool is_text(enum field_type type)
 {
@@ -136,7 +136,7 @@ static void field_end(struct results *r)
     field_over(r);
 }
 
-/* ---- packets -------------------------------------------------------------------------------- */
+/* ---- packets --------------------------------------------------------------------------------- */
 
 static void begin(struct results *r, const char *p, size_t len)
 {

@@ -332,8 +332,7 @@ static int serve(void)
     return uv_run(front.loop, UV_RUN_DEFAULT);
 }
 
-/* ---- its workers ------------------------------------------------------------------------------
- */
+/* ---- its workers ----------------------------------------------------------------------------- */
 
 static void become_worker(const char *name)
 {

@@ -13,7 +13,7 @@
 
 static struct mcp_call *all;
 
-/* ---- life ----------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void link_call(struct mcp_call *c, struct exchange *x)
 {
@@ -131,7 +131,7 @@ void mcp_call_abandon(struct mcp_call *c)
     call_free(c);
 }
 
-/* ---- progress and cancellation -------------------------------------------------------------- */
+/* ---- progress and cancellation --------------------------------------------------------------- */
 
 static void put_token(struct json *j, const json_t *token)
 {
@@ -199,7 +199,7 @@ void calls_end(const char *session)
     }
 }
 
-/* ---- arguments ------------------------------------------------------------------------------ */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 bool mcp_call_number(struct mcp_call *c, const char *name, uint64_t min, uint64_t max,
                      uint64_t *ret)

@@ -69,7 +69,7 @@ void calls_cancel(struct exchange *x, const json_t *id);
 /* All of a session. */
 void calls_end(const char *session);
 
-/* ---- arguments ------------------------------------------------------------------------------ */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 /* The conversation and path that a call means. False: it was answered. */
 bool mcp_call_place(struct mcp_call *c, const char **ret_conversation, const char **ret_path);

@@ -19,7 +19,7 @@ const struct mcp_tool *tool_find(const char *name)
     return NULL;
 }
 
-/* ---- schemas -------------------------------------------------------------------------------- */
+/* ---- schemas --------------------------------------------------------------------------------- */
 
 json_t *schema_field(const char *type, const char *description)
 {
@@ -70,7 +70,7 @@ static json_t *schema_of(const struct mcp_tool *t, bool conversation_set, bool p
     return schema;
 }
 
-/* ---- the list ------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static void put_hint(struct json *j, const char *name, bool value)
 {

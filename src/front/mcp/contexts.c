@@ -49,7 +49,7 @@ static void fail_with(struct mcp_call *c, int r, const char *message)
         mcp_call_fail(c, "%s", message);
 }
 
-/* ---- list_contexts -------------------------------------------------------------------------- */
+/* ---- list_contexts --------------------------------------------------------------------------- */
 
 static void put_field(struct json *j, const char *key, const char *text)
 {
@@ -162,7 +162,7 @@ const struct mcp_tool list_contexts_tool = {
     .repeatable = true,
 };
 
-/* ---- end_context ---------------------------------------------------------------------------- */
+/* ---- end_context ----------------------------------------------------------------------------- */
 
 static void on_ended(void *arg, const struct context_answer *a)
 {

@@ -41,7 +41,7 @@ static void on_close(struct http_req *req)
     free(x);
 }
 
-/* ---- a stream ------------------------------------------------------------------------------- */
+/* ---- a stream -------------------------------------------------------------------------------- */
 
 static void pump(struct exchange *x)
 {
@@ -132,7 +132,7 @@ static void on_tick(uv_timer_t *t)
     }
 }
 
-/* ---- a JSON document ------------------------------------------------------------------------ */
+/* ---- a JSON document ------------------------------------------------------------------------- */
 
 static void reply_json_document(struct exchange *x)
 {
@@ -170,7 +170,7 @@ static void finish(struct exchange *x)
         start_stream(x); /* perhaps without an event: a request that was cancelled */
 }
 
-/* ---- answers -------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 void exchange_forgo(struct exchange *x)
 {
@@ -223,7 +223,7 @@ void exchange_refuse(struct http_req *req, int status, enum message_code code, c
     http_reply(req, status, JSON_TYPE, out.buf, out.len);
 }
 
-/* ---- from the first to the last ------------------------------------------------------------- */
+/* ---- from the first to the last -------------------------------------------------------------- */
 
 struct exchange *exchange_new(struct http_req *req, const struct store_tenant *tenant)
 {

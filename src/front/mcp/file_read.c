@@ -53,7 +53,7 @@ static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
     call_consumed(c, len);
 }
 
-/* ---- the answer ----------------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 static void put_bytes(struct result *r, const struct reading *g, const char *picture)
 {
@@ -112,7 +112,7 @@ static void on_end(struct call *c, int status, const char *message, const void *
     file_done(&g->w, &r);
 }
 
-/* ---- the request ---------------------------------------------------------------------------- */
+/* ---- the request ----------------------------------------------------------------------------- */
 
 static void ask_agent(struct file_work *w)
 {

@@ -43,7 +43,7 @@ void file_fail(struct file_work *w, int status, const char *message)
     work_free(w);
 }
 
-/* ---- the sandbox ---------------------------------------------------------------------------- */
+/* ---- the sandbox ----------------------------------------------------------------------------- */
 
 static int make_spec(void *arg, const char *template_id, struct sandbox_spec *ret,
                      char snapshot[ID_LEN + 1], struct sg_error *e)
@@ -123,7 +123,7 @@ bool file_call(struct file_work *w, enum chan_op op, const struct strbuf *reques
     return r == 0;
 }
 
-/* ---- entries -------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 bool file_entry_read(const void *p, size_t len, struct file_entry *ret)
 {

@@ -14,7 +14,7 @@
 #define BATCH_MAX 32
 #define ALLOWED   "POST, DELETE, OPTIONS"
 
-/* ---- pages ---------------------------------------------------------------------------------- */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 /* False: refused. */
 static bool admit_origin(struct http_req *req)
@@ -43,7 +43,7 @@ static void preflight(struct http_req *req)
     reply_empty(req, 204);
 }
 
-/* ---- what a POST must have ------------------------------------------------------------------ */
+/* ---- what a POST must have ------------------------------------------------------------------- */
 
 /* Whether a list of media types has this one, or stands for all. */
 static bool accepts(const char *list, const char *type, bool any)
@@ -139,7 +139,7 @@ static bool read_place(struct exchange *x)
     return false;
 }
 
-/* ---- messages ------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static void take_message(struct exchange *x, const json_t *v)
 {
@@ -241,7 +241,7 @@ static void post(struct http_req *req, const struct store_tenant *tenant)
         http_body_make(req, BODY_MAX, &json_make, NULL, on_body);
 }
 
-/* ---- the end of a session ------------------------------------------------------------------- */
+/* ---- the end of a session -------------------------------------------------------------------- */
 
 static void on_cleaned(void *arg, int r, const struct sg_error *e, size_t n)
 {

@@ -31,7 +31,7 @@ static const struct {
     {"pdf", "application/pdf"},
 };
 
-/* ---- texts ---------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 /* Where a text can be cut without breaking a character. */
 static size_t cut_at(const char *text, size_t len, size_t max)
@@ -81,7 +81,7 @@ static void put_error(struct result *r, const char *json, size_t max)
     json_decref(error);
 }
 
-/* ---- results -------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static void put_json(struct result *r, const json_t *v, bool as_resource)
 {
@@ -148,7 +148,7 @@ static void put_result(struct result *r, const json_t *one)
         result_text(r, json_string_value(text), json_string_length(text));
 }
 
-/* ---- the same as data ----------------------------------------------------------------------- */
+/* ---- the same as data ------------------------------------------------------------------------ */
 
 /* Bytes as text are of no use to who reads data, and they are in the content already. */
 static bool is_left_out(const char *field, const json_t *v)
@@ -197,7 +197,7 @@ static char *data_of(enum tool t, const struct tool_result *r)
     return text;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static void put_notes(struct result *r, enum tool t, const struct tool_result *run)
 {

@@ -50,7 +50,7 @@ void version_error_data(struct strbuf *out, const char *requested)
     jw_object_end(&j);
 }
 
-/* ---- headers that repeat the body ----------------------------------------------------------- */
+/* ---- headers that repeat the body ------------------------------------------------------------ */
 
 /* A value that is no plain text comes as =?base64?...?= */
 static bool header_says(const char *header, const char *value)

@@ -69,8 +69,7 @@ static const char *number(char *buf, uint64_t n)
     return buf;
 }
 
-/* ---- one context ------------------------------------------------------------------------------
- */
+/* ---- one context ----------------------------------------------------------------------------- */
 
 static void pg_claim(struct ctx_store *s, const struct ctx_claim *q, ctx_done done, void *arg)
 {
@@ -171,8 +170,7 @@ static void pg_get(struct ctx_store *s, const char *tenant, const char *id, ctx_
          tenant, tenant, id);
 }
 
-/* ---- several ----------------------------------------------------------------------------------
- */
+/* ---- several --------------------------------------------------------------------------------- */
 
 /* "{creating,ready}" */
 static void status_array(unsigned statuses, char *ret, size_t cap)
@@ -248,8 +246,7 @@ static void pg_paths(struct ctx_store *s, const char *tenant, const char *conver
          tenant, tenant, conversation, NUMBER(CTX_LIST_MAX));
 }
 
-/* ---- the server's own -------------------------------------------------------------------------
- */
+/* ---- the server's own ------------------------------------------------------------------------ */
 
 static void pg_expire(struct ctx_store *s, const char *node, const char *tenant, uint64_t lease_ms,
                       size_t limit, ctx_done done, void *arg)
@@ -311,8 +308,7 @@ static void pg_leave(struct ctx_store *s, const char *node, ctx_done done, void 
          NULL, node);
 }
 
-/* ---- usage ------------------------------------------------------------------------------------
- */
+/* ---- usage ----------------------------------------------------------------------------------- */
 
 static void write_count(struct json *j, const char *key, uint64_t n)
 {

@@ -68,8 +68,7 @@ static void answer_refusal(dbworker_done done, void *arg, const char *why)
     done(arg, &rows);
 }
 
-/* ---- sending ----------------------------------------------------------------------------------
- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 static void on_ready(uv_poll_t *poll, int status, int events);
 
@@ -127,8 +126,7 @@ static void enqueue(struct dbworker *c, struct outgoing *o)
     send_queued(c);
 }
 
-/* ---- calls ------------------------------------------------------------------------------------
- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static void refuse(struct dbworker *c, dbworker_done done, void *arg, const char *why)
 {
@@ -198,8 +196,7 @@ void dbworker_call(struct dbworker *c, const char *statement, const char *tenant
     enqueue(c, o);
 }
 
-/* ---- answers ----------------------------------------------------------------------------------
- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static void fail_calls(struct dbworker *c, bool sent_only, const char *why)
 {
@@ -361,8 +358,7 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     }
 }
 
-/* ---- begin and end ----------------------------------------------------------------------------
- */
+/* ---- begin and end --------------------------------------------------------------------------- */
 
 struct dbworker *dbworker_new(uv_loop_t *loop, void (*log)(bool bad, const char *line))
 {

@@ -101,8 +101,7 @@ static void drop(struct process *p, struct conn *c, const char *why)
     dial_lost(p->dial);
 }
 
-/* ---- what came of a statement -----------------------------------------------------------------
- */
+/* ---- what came of a statement ---------------------------------------------------------------- */
 
 /* A failure, by the start of its SQLSTATE, the first that fits. */
 static const struct outcome {
@@ -192,8 +191,7 @@ static void go_on(struct process *p, struct conn *c)
     }
 }
 
-/* ---- requests ---------------------------------------------------------------------------------
- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static struct request *take_first(struct process *p)
 {
@@ -321,8 +319,7 @@ static void take_messages(struct process *p)
         give_up(p, "store: the front sent the clerk what is no message");
 }
 
-/* ---- the loop ---------------------------------------------------------------------------------
- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 static void take_news(struct process *p)
 {

@@ -43,8 +43,7 @@ static bool came(struct keys_shared *k, const struct dbworker_rows *rows)
     return false;
 }
 
-/* ---- take -------------------------------------------------------------------------------------
- */
+/* ---- take ------------------------------------------------------------------------------------ */
 
 static void copy_text(char *ret, size_t cap, const char *text)
 {
@@ -116,8 +115,7 @@ static void take(struct keys_shared *k)
                   NULL, params, 1, on_taken, k);
 }
 
-/* ---- tell -------------------------------------------------------------------------------------
- */
+/* ---- tell ------------------------------------------------------------------------------------ */
 
 /* A part of the keys as JSON. */
 struct part {

@@ -73,8 +73,7 @@ uint32_t export_sample(void)
     return export.sample;
 }
 
-/* ---- when -------------------------------------------------------------------------------------
- */
+/* ---- when ------------------------------------------------------------------------------------ */
 
 static void on_timer(uv_timer_t *timer);
 
@@ -112,8 +111,7 @@ static void set_timer(uint64_t now)
     uv_timer_start(&export.timer, on_timer, due > now ? (due - now) / NS_PER_MS + 1 : 0, 0);
 }
 
-/* ---- fates ------------------------------------------------------------------------------------
- */
+/* ---- fates ----------------------------------------------------------------------------------- */
 
 static void count(const char *fate, uint64_t n)
 {
@@ -236,8 +234,7 @@ static void on_posted(void *arg, int status, uint64_t retry_after_ms)
     set_timer(clock_ns());
 }
 
-/* ---- a batch ----------------------------------------------------------------------------------
- */
+/* ---- a batch --------------------------------------------------------------------------------- */
 
 /* Those that go together: of one form, if the setting has changed meanwhile. */
 static size_t gather(const struct target *t, struct otlp_piece pieces[EXPORT_BATCH_SPANS])
@@ -338,8 +335,7 @@ void export_span(const struct span *s)
     set_timer(now);
 }
 
-/* ---- settings ---------------------------------------------------------------------------------
- */
+/* ---- settings -------------------------------------------------------------------------------- */
 
 static void name_ourselves(void)
 {

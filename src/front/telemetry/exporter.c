@@ -40,8 +40,7 @@ struct exporter {
     uint32_t free_slots[EXPORTER_POSTS_MAX], n_free;
 };
 
-/* ---- answers ----------------------------------------------------------------------------------
- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static void settle(struct exporter *h, struct slot *s, int status, uint64_t retry_after_ms)
 {
@@ -128,8 +127,7 @@ void exporter_set_socket(struct exporter *h, int sock)
     h->line = l;
 }
 
-/* ---- posts ------------------------------------------------------------------------------------
- */
+/* ---- posts ----------------------------------------------------------------------------------- */
 
 static bool is_web(const char *url)
 {

@@ -47,8 +47,7 @@ struct process {
     struct job jobs[EXPORTER_AT_ONCE];
 };
 
-/* ---- what came of it --------------------------------------------------------------------------
- */
+/* ---- what came of it ------------------------------------------------------------------------- */
 
 static void tell(const struct process *p, uint64_t seq, int status, uint64_t retry_after_ms)
 {
@@ -135,8 +134,7 @@ static void finish_ready(struct process *p)
     }
 }
 
-/* ---- an answer --------------------------------------------------------------------------------
- */
+/* ---- an answer ------------------------------------------------------------------------------- */
 
 /* Fewer than came: curl ends the transfer. */
 static size_t on_bytes(char *data, size_t one, size_t n, void *arg)
@@ -180,8 +178,7 @@ static size_t on_header(char *line, size_t one, size_t n, void *arg)
     return on_bytes(line, one, n, arg);
 }
 
-/* ---- a post -----------------------------------------------------------------------------------
- */
+/* ---- a post ---------------------------------------------------------------------------------- */
 
 static bool add_header(struct job *j, const char *name, const char *value)
 {
@@ -267,8 +264,7 @@ static void begin(struct process *p, const struct exporter_ask *ask, const char 
     job_done(j);
 }
 
-/* ---- the front --------------------------------------------------------------------------------
- */
+/* ---- the front ------------------------------------------------------------------------------- */
 
 /* The body cannot change or shrink while curl reads it: the seals say so. */
 static bool map_body(int fd, uint64_t len, void **ret)

@@ -32,8 +32,7 @@ enum field {
     FIELD_FLAGS
 };
 
-/* ---- the wire ---------------------------------------------------------------------------------
- */
+/* ---- the wire -------------------------------------------------------------------------------- */
 
 static size_t varint_len(uint64_t v)
 {
@@ -91,8 +90,7 @@ static size_t bytes_len(size_t len)
     return 1 + varint_len(len) + len;
 }
 
-/* ---- attributes -------------------------------------------------------------------------------
- */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 static size_t any_len(const struct span_value *v)
 {
@@ -132,8 +130,7 @@ static void put_text(struct strbuf *out, unsigned field, const char *key, const 
     put_bytes(out, ANY_STRING, value, strlen(value));
 }
 
-/* ---- a span -----------------------------------------------------------------------------------
- */
+/* ---- a span ---------------------------------------------------------------------------------- */
 
 static void put_event(struct strbuf *out, const struct span *s, const struct span_happening *h)
 {
@@ -186,8 +183,7 @@ static void add_span(struct strbuf *out, const struct span *s, const char *obser
     put_fixed(out, FIELD_FLAGS, otlp_flags(s), FIXED32);
 }
 
-/* ---- a request --------------------------------------------------------------------------------
- */
+/* ---- a request ------------------------------------------------------------------------------- */
 
 static void add_request(struct strbuf *out, const struct otlp_who *who,
                         const struct otlp_piece *spans, size_t n)

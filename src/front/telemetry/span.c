@@ -44,8 +44,7 @@ static int64_t wall_offset(uint64_t now)
     return offset;
 }
 
-/* ---- texts ------------------------------------------------------------------------------------
- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 /* The length of a text that is cut at max, not within a character. */
 static size_t cut_length(const char *text, size_t max)
@@ -109,8 +108,7 @@ static bool take_text(struct span *s, struct span_value *v, const char *text, si
     return true;
 }
 
-/* ---- attributes -------------------------------------------------------------------------------
- */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 /* The place of a key: the one it has, since a key is there once, or a new one. */
 static struct span_value *place_of(struct span *s, enum span_key key)
@@ -209,8 +207,7 @@ void span_fail(struct span *s, const char *type, const char *message)
     }
 }
 
-/* ---- begin and end ----------------------------------------------------------------------------
- */
+/* ---- begin and end --------------------------------------------------------------------------- */
 
 static bool sampled(const struct trace_ref *parent)
 {

@@ -24,8 +24,7 @@ static void make_url(const char *base, const char *path, char url[TARGET_URL_MAX
              base + strcspn(base, "?"));
 }
 
-/* ---- headers ----------------------------------------------------------------------------------
- */
+/* ---- headers --------------------------------------------------------------------------------- */
 
 static bool is_token(const char *p, size_t len)
 {

@@ -139,8 +139,7 @@ void span_end(struct span **s);
 /* As if it had not been. */
 void span_drop(struct span **s);
 
-/* ---- where they go ----------------------------------------------------------------------------
- */
+/* ---- where they go --------------------------------------------------------------------------- */
 
 struct settings;
 struct exporter;

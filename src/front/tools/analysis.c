@@ -60,7 +60,7 @@ const char *parameters_code(const struct tool_call *c)
     return NULL;
 }
 
-/* ---- parameters ----------------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
 /* The length of the next piece: no character is cut, since a kernel may decode each by itself. */
 static size_t piece_len(const char *text, size_t left)
@@ -113,7 +113,7 @@ void call_use_program(struct tool_call *c, json_t *code)
     json_decref(code);
 }
 
-/* ---- what is to be run ---------------------------------------------------------------------- */
+/* ---- what is to be run ----------------------------------------------------------------------- */
 
 static int read_type(const json_t *arguments, struct tool_call *ret, struct sg_error *e)
 {

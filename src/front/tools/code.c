@@ -21,7 +21,7 @@ static const struct {
     {"sh", "bash"},
 };
 
-/* ---- fields of both tools ------------------------------------------------------------------- */
+/* ---- fields of both tools -------------------------------------------------------------------- */
 
 static int read_name(const json_t *arguments, const char *field, const char *fallback,
                      char ret[CTX_NAME_MAX + 1], struct sg_error *e)
@@ -122,7 +122,7 @@ void tool_call_done(struct tool_call *c)
     *c = (struct tool_call){0};
 }
 
-/* ---- run_code ------------------------------------------------------------------------------- */
+/* ---- run_code -------------------------------------------------------------------------------- */
 
 static int read_language(const json_t *arguments, struct tool_call *ret, struct sg_error *e)
 {

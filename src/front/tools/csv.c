@@ -90,7 +90,7 @@ static bool next_row(struct csv *c)
     return c->at < c->end;
 }
 
-/* ---- rows to objects ------------------------------------------------------------------------ */
+/* ---- rows to objects ------------------------------------------------------------------------- */
 
 struct header {
     char *names[COLUMNS_MAX];

@@ -31,7 +31,7 @@ void gather_done(struct gather *g)
     budget_hold(&g->taken, 0);
 }
 
-/* ---- what a line says ----------------------------------------------------------------------- */
+/* ---- what a line says ------------------------------------------------------------------------ */
 
 /* The first len bytes without a character at their end that is not whole. */
 static size_t whole_characters(const char *text, size_t len)
@@ -176,7 +176,7 @@ static bool on_whole(struct gather *g, const char *line, size_t len)
     return tell(g, line, len) && more;
 }
 
-/* ---- lines of pieces ------------------------------------------------------------------------ */
+/* ---- lines of pieces ------------------------------------------------------------------------- */
 
 static bool end_of_line(struct gather *g, const char *p, size_t len)
 {

@@ -71,7 +71,7 @@ struct once {
     uv_timer_t *timer; /* to tell of the end later */
 };
 
-/* ---- end ------------------------------------------------------------------------------------ */
+/* ---- end ------------------------------------------------------------------------------------- */
 
 static void end_sandbox(struct once *o)
 {
@@ -216,7 +216,7 @@ static void conclude(struct once *o, enum once_outcome outcome, const char *fmt,
     finish(o);
 }
 
-/* ---- bytes to the sandbox ------------------------------------------------------------------- */
+/* ---- bytes to the sandbox -------------------------------------------------------------------- */
 
 static void pour_on(struct pour *p)
 {
@@ -238,7 +238,7 @@ static void on_credit(struct call *c)
     pour_on(c->owner);
 }
 
-/* ---- the program ---------------------------------------------------------------------------- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
 /* From now on this is read and dropped inside. */
 static void discard(struct call *c, uint8_t sub)
@@ -426,7 +426,7 @@ static void on_created(void *arg, struct sandbox *b, int r, const struct sg_erro
         conclude(o, ONCE_SETUP_ERROR, "%s", failed.message);
 }
 
-/* ---- from outside --------------------------------------------------------------------------- */
+/* ---- from outside ---------------------------------------------------------------------------- */
 
 /* The disk is memory too, and what of it is free can be used by the program: so it becomes smaller
  * with it. */

@@ -4,7 +4,7 @@
 
 #include "front/interpreter/json_text.h"
 
-/* ---- the value of a cell -------------------------------------------------------------------- */
+/* ---- the value of a cell --------------------------------------------------------------------- */
 
 /* The end of the JSON value that begins at p: text that has been checked, without blanks. */
 static const char *value_end(const char *p, const char *end)
@@ -57,7 +57,7 @@ const char *parsed_value(const struct gather *g, size_t *ret_len)
     return json ? json : value_field(g, "text", ret_len);
 }
 
-/* ---- output --------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static void on_write(void *owner, const char *p, size_t len)
 {

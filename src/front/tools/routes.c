@@ -63,7 +63,7 @@ static void on_writable(struct http_req *req)
         tool_run_resume(h->run);
 }
 
-/* ---- a stream ------------------------------------------------------------------------------- */
+/* ---- a stream -------------------------------------------------------------------------------- */
 
 static void start_stream(struct tool_http *h)
 {
@@ -121,7 +121,7 @@ static void start_timer(struct tool_http *h)
     uv_timer_start(h->timer, on_timer, HEARTBEAT_MS, HEARTBEAT_MS / 5);
 }
 
-/* ---- the end -------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static void answer_json(struct tool_http *h, const struct tool_result *r, const struct strbuf *body)
 {
@@ -159,7 +159,7 @@ static void on_done(void *arg, const struct tool_result *r)
     }
 }
 
-/* ---- the request ---------------------------------------------------------------------------- */
+/* ---- the request ----------------------------------------------------------------------------- */
 
 static int take_sanitise(struct e2b_req *q, struct sanitise_level *ret, struct sg_error *e)
 {

@@ -73,7 +73,7 @@ struct tool_run {
 
 static void obtain(struct tool_run *r);
 
-/* ---- end ------------------------------------------------------------------------------------ */
+/* ---- end ------------------------------------------------------------------------------------- */
 
 static void cells_done(struct tool_run *r)
 {
@@ -190,7 +190,7 @@ static void refuse_error(struct tool_run *r, const struct sg_error *e)
     refuse(r, e->code == -E2BIG ? 413 : status_of_error(e), e);
 }
 
-/* ---- what came of it ------------------------------------------------------------------------ */
+/* ---- what came of it ------------------------------------------------------------------------- */
 
 static int exit_code(const struct tool_run *r)
 {
@@ -280,7 +280,7 @@ static void complete(struct tool_run *r)
     finish(r);
 }
 
-/* ---- cells ---------------------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 /* A cell never ran, or its sandbox is gone. */
 static void refused(struct tool_run *r)
@@ -406,7 +406,7 @@ static void start_cells(struct tool_run *r)
         refused(r);
 }
 
-/* ---- the sandbox ---------------------------------------------------------------------------- */
+/* ---- the sandbox ----------------------------------------------------------------------------- */
 
 static int make_spec(void *arg, const char *template_id, struct sandbox_spec *ret,
                      char snapshot[ID_LEN + 1], struct sg_error *e)
@@ -544,7 +544,7 @@ static void on_program(void *arg, int res, json_t *code, const struct sg_error *
         obtain(r);
 }
 
-/* ---- from outside --------------------------------------------------------------------------- */
+/* ---- from outside ---------------------------------------------------------------------------- */
 
 static int read_arguments(struct tool_run *r, const json_t *arguments,
                           const struct tool_place *place, struct sg_error *e)

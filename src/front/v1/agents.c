@@ -19,7 +19,7 @@
 #define INTO     "~/project"
 #define ID_MAX   64
 
-/* ---- body ----------------------------------------------------------------------------------- */
+/* ---- body ------------------------------------------------------------------------------------ */
 
 static int bad(struct sg_error *e, const char *what)
 {
@@ -166,7 +166,7 @@ static int read_ask(struct e2b_req *q, bool own, struct agent_ask *ret, struct s
     return 0;
 }
 
-/* ---- POST ----------------------------------------------------------------------------------- */
+/* ---- POST ------------------------------------------------------------------------------------ */
 
 /* A request that starts an agent: lives until it is answered. */
 struct starting {
@@ -349,7 +349,7 @@ void v1_agent_post(struct http_req *req)
     e2b_with_long_body(req, AGENT_BODY_MAX, post);
 }
 
-/* ---- one, and all --------------------------------------------------------------------------- */
+/* ---- one, and all ---------------------------------------------------------------------------- */
 
 /* In the same way whether it is unknown or another's. */
 static void reply_no_agent(struct e2b_req *q, const char *id)

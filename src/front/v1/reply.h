@@ -6,9 +6,8 @@
 #include "front/e2b/request.h"
 
 #define REPLY_MAX (64u * 1024) /* a few contexts: their texts are bounded */
-#define REPLY_LONG_MAX                                                        \
-    (1024u * 1024) /* checkpoints of a sandbox, or what became of its kernels \
-                    */
+/* Checkpoints of a sandbox, or what became of its kernels. */
+#define REPLY_LONG_MAX (1024u * 1024)
 
 /* True if there is an answer to write; false: an error or a redirect has been answered. */
 bool reply_usable(struct e2b_req *q, const struct context_answer *a);

@@ -32,7 +32,7 @@ static void tell_end(struct execution *x, enum kernel_end how, uint32_t code)
     strbuf_done(&out);
 }
 
-/* ---- the queue ------------------------------------------------------------------------------ */
+/* ---- the queue ------------------------------------------------------------------------------- */
 
 static void enqueue(struct context *c, struct execution *x)
 {
@@ -79,7 +79,7 @@ void context_fail_waiting(struct context *c, const struct sg_error *e)
     }
 }
 
-/* ---- the cell that runs --------------------------------------------------------------------- */
+/* ---- the cell that runs ---------------------------------------------------------------------- */
 
 static void tell_executing(struct context *c, struct execution *x)
 {
@@ -190,7 +190,7 @@ void context_cells_init(struct context *c)
     c->grace.step = on_grace_step;
 }
 
-/* ---- the operation -------------------------------------------------------------------------- */
+/* ---- the operation --------------------------------------------------------------------------- */
 
 static void execution_data(struct op *op, uint8_t sub, const void *data, size_t len)
 {

@@ -24,7 +24,7 @@ static void send_out(struct kernel *k, uint8_t sub, const void *data, size_t len
         chan_send(k->agent->chan, x->op.stream, sub, data, len);
 }
 
-/* ---- watching ------------------------------------------------------------------------------- */
+/* ---- watching -------------------------------------------------------------------------------- */
 
 static int watch_control(struct kernel *k)
 {
@@ -80,7 +80,7 @@ static bool held_up(struct kernel *k)
     return true;
 }
 
-/* ---- output --------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static void output_close(struct kernel_output *out)
 {
@@ -166,7 +166,7 @@ void kernel_last_words(const struct kernel *k, char *ret, size_t size)
     ret[len] = '\0';
 }
 
-/* ---- packets to the kernel ------------------------------------------------------------------ */
+/* ---- packets to the kernel ------------------------------------------------------------------- */
 
 static void drop_pieces(struct kernel *k)
 {
@@ -286,7 +286,7 @@ void kernel_run(struct kernel *k, uint32_t cell, struct strbuf *code)
     kernel_flush(k);
 }
 
-/* ---- packets from the kernel ---------------------------------------------------------------- */
+/* ---- packets from the kernel ----------------------------------------------------------------- */
 
 /* R or F, now that what came before is delivered. */
 static void release_held(struct kernel *k)
@@ -404,7 +404,7 @@ bool kernel_is_there(const struct kernel *k)
            recv(k->control, &byte, sizeof(byte), MSG_DONTWAIT | MSG_PEEK) != 0;
 }
 
-/* ---- life ----------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 void kernel_io_init(struct kernel *k)
 {

@@ -97,7 +97,7 @@ uint32_t kernel_exit_code(const struct kernel *k)
     return (uint32_t)(WIFSIGNALED(k->status) ? 128 + WTERMSIG(k->status) : WEXITSTATUS(k->status));
 }
 
-/* ---- cold ---------------------------------------------------------------------------------- */
+/* ---- cold ------------------------------------------------------------------------------------ */
 
 struct ends {
     int inside_out, inside_err, inside_control, cwd;
@@ -232,7 +232,7 @@ struct kernel *kernel_launch(struct context *c, struct sg_error *e)
     return r < 0 ? NULL : take_launched(c, pid, report, &f, e);
 }
 
-/* ---- twins --------------------------------------------------------------------------------- */
+/* ---- twins ----------------------------------------------------------------------------------- */
 
 struct kernel *kernel_from_twin(struct agent *a, pid_t pid, pid_t was, const int fds[LINE_FDS_MAX])
 {

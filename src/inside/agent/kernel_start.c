@@ -66,7 +66,7 @@ static void take_twin(struct context *c, struct kernel *k)
     attach(c, k);
 }
 
-/* ---- the line ------------------------------------------------------------------------------- */
+/* ---- the line -------------------------------------------------------------------------------- */
 
 static struct context *next_that_wants(struct agent *a)
 {
@@ -166,7 +166,7 @@ static void on_kernel(struct line *l, pid_t pid, pid_t was, const int fds[LINE_F
     ask(a);
 }
 
-/* ---- starting ------------------------------------------------------------------------------- */
+/* ---- starting -------------------------------------------------------------------------------- */
 
 void context_start(struct context *c)
 {
@@ -221,7 +221,7 @@ void context_start_init(struct context *c)
     countdown_init(&c->again, &c->agent->loop, on_again);
 }
 
-/* ---- what becomes of it --------------------------------------------------------------------- */
+/* ---- what becomes of it ---------------------------------------------------------------------- */
 
 void kernel_is_ready(struct kernel *k)
 {

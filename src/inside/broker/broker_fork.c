@@ -176,8 +176,7 @@ void broker_go(struct broker *b, const struct twin_request *q)
     broker_answer(q, r, &e, &reply, NULL, 0);
 }
 
-/* ---- sets of frozen kernels
- * ---------------------------------------------------------------------------------- */
+/* ---- sets of frozen kernels ------------------------------------------------------------------ */
 
 static void tell_lost(uint64_t number)
 {

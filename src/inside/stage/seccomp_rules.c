@@ -150,7 +150,7 @@ static const struct seccomp_clause prctl_clauses[] = {
           ONE(0x59616d61) /* PR_SET_PTRACER */)}}};
 static const struct seccomp_clause madvise_clauses[] = {{{ARG(2, ALL, ONE(12 /* _MERGEABLE */))}}};
 
-/* ---- the rest -------------------------------------------------------------------------------*/
+/* ---- the rest -------------------------------------------------------------------------------- */
 /* umode_t is 16 bits, so the mask leaves what the kernel sees. 0 means a regular file. A character
  * device 0:0 is an overlay whiteout: making one needs no privilege. */
 #define NODE_TYPES ONE(0), ONE(S_IFREG), ONE(S_IFIFO), ONE(S_IFSOCK)

@@ -118,7 +118,7 @@ void conn_refuse(struct http_conn *c, int status, const char *message)
     conn_wake(c);
 }
 
-/* ---- advance -------------------------------------------------------------------------------- */
+/* ---- advance --------------------------------------------------------------------------------- */
 
 static void tell_close(struct req *r)
 {
@@ -205,7 +205,7 @@ static bool advance(struct http_conn *c)
     return false;
 }
 
-/* ---- feed ----------------------------------------------------------------------------------- */
+/* ---- feed ------------------------------------------------------------------------------------ */
 
 static size_t feed_head(struct http_conn *c, const char *p, size_t n)
 {
@@ -290,7 +290,7 @@ static void use_rest(struct http_conn *c)
     c->in_off = 0;
 }
 
-/* ---- reading -------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static bool wants_read(const struct http_conn *c)
 {
@@ -377,7 +377,7 @@ static void handshake(struct http_conn *c)
     }
 }
 
-/* ---- events --------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void close_now(struct http_conn *c)
 {
@@ -498,7 +498,7 @@ void conn_start(struct http_conn *c)
     arm(c);
 }
 
-/* ---- clocks --------------------------------------------------------------------------------- */
+/* ---- clocks ---------------------------------------------------------------------------------- */
 
 static void tick_request(struct http_conn *c)
 {

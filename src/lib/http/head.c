@@ -16,7 +16,7 @@ static int refuse(int status, const char *why, const char **ret_why)
     return -status;
 }
 
-/* ---- lines ---------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 /* The first line is judged as soon as it is there: clients of HTTP/0.9 and of HTTP/2 wait for an
  * answer to it. */
@@ -107,7 +107,7 @@ int head_scan(struct head_scan *s, const struct http_limits *limits, const char 
     return 0;
 }
 
-/* ---- grammar -------------------------------------------------------------------------------- */
+/* ---- grammar --------------------------------------------------------------------------------- */
 
 struct parse {
     struct http_header *headers;
@@ -214,7 +214,7 @@ static int run_llhttp(struct req *r, char *head, size_t len, struct parse *p, co
     return 0;
 }
 
-/* ---- meaning -------------------------------------------------------------------------------- */
+/* ---- meaning --------------------------------------------------------------------------------- */
 
 static bool list_has(const char *list, const char *token)
 {

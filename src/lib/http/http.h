@@ -111,7 +111,7 @@ struct http_req {
     bool body_secret;   /* set before it is collected: wiped wherever this server has held it */
 };
 
-/* ---- server --------------------------------------------------------------------------------- */
+/* ---- server ---------------------------------------------------------------------------------- */
 
 /* limits NULL: the defaults. */
 struct http_server *http_server_new(uv_loop_t *loop, const struct http_limits *limits,
@@ -143,7 +143,7 @@ void http_server_free(struct http_server *s);
 /* What has to be done in slices, of requests and beside them. */
 struct works *http_server_works(const struct http_server *s);
 
-/* ---- request -------------------------------------------------------------------------------- */
+/* ---- request --------------------------------------------------------------------------------- */
 
 /* The value of a header, or NULL. `name` in lower case. If it came twice: the first. */
 const char *http_header_get(const struct http_req *req, const char *name);
@@ -188,7 +188,7 @@ void http_body_stream(struct http_req *req);
 void http_body_pause(struct http_req *req);
 void http_body_resume(struct http_req *req);
 
-/* ---- answer --------------------------------------------------------------------------------- */
+/* ---- answer ---------------------------------------------------------------------------------- */
 
 /* Adds a header to the answer that is about to start. A value with CR, LF or NUL is a bug of ours
  * and left out, as is what goes beyond 64 KiB in all. Content-Length, Transfer-Encoding, Connection

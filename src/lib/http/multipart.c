@@ -26,7 +26,7 @@ struct multipart {
     struct strbuf headers;
 };
 
-/* ---- parameters ----------------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
 static const char *skip_space(const char *p)
 {
@@ -118,7 +118,7 @@ void multipart_free(struct multipart *m)
     free(m);
 }
 
-/* ---- headers of a part ---------------------------------------------------------------------- */
+/* ---- headers of a part ----------------------------------------------------------------------- */
 
 static int bad(struct sg_error *e, const char *what)
 {
@@ -224,7 +224,7 @@ static int header_byte(struct multipart *m, char c, struct sg_error *e)
     return whole ? begin_part(m, e) : 0;
 }
 
-/* ---- bytes ---------------------------------------------------------------------------------- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 static int emit(struct multipart *m, const char *p, size_t n, struct sg_error *e)
 {

@@ -9,7 +9,7 @@
 
 #define ACCEPTS_MAX 64 /* for one event: those who are connected have their turn too */
 
-/* ---- clock ---------------------------------------------------------------------------------- */
+/* ---- clock ----------------------------------------------------------------------------------- */
 
 const char *server_date(struct http_server *s)
 {
@@ -90,7 +90,7 @@ void server_wake(struct http_server *s)
         uv_idle_start(&s->idle, on_idle);
 }
 
-/* ---- connections ---------------------------------------------------------------------------- */
+/* ---- connections ----------------------------------------------------------------------------- */
 
 static void free_memory(struct http_server *s)
 {
@@ -203,7 +203,7 @@ void server_adopt(struct http_server *s, int fd, bool tls, const struct sockaddr
     conn_start(c);
 }
 
-/* ---- listeners ------------------------------------------------------------------------------ */
+/* ---- listeners ------------------------------------------------------------------------------- */
 
 static void rest(struct listener *l)
 {
@@ -282,7 +282,7 @@ int http_server_listen(struct http_server *s, int fd, bool tls, struct sg_error 
     return 0;
 }
 
-/* ---- life ----------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 void http_server_on_over(struct http_server *s, void (*over)(struct http_req *req))
 {

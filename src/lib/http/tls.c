@@ -7,7 +7,7 @@
 
 #define CIPHERS_12 "ECDHE+AESGCM:ECDHE+CHACHA20"
 
-/* ---- certificate and key -------------------------------------------------------------------- */
+/* ---- certificate and key --------------------------------------------------------------------- */
 
 /* OpenSSL's own words for its last error; its queue is left empty. */
 static int tls_error(struct sg_error *e, const char *what)
@@ -61,7 +61,7 @@ static int with_pem(SSL_CTX *ctx, const char *pem, size_t len, int (*fn)(SSL_CTX
     return r;
 }
 
-/* ---- context -------------------------------------------------------------------------------- */
+/* ---- context --------------------------------------------------------------------------------- */
 
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len,
                            const unsigned char *in, unsigned in_len, void *arg)
@@ -111,7 +111,7 @@ int tls_context(const char *cert_pem, size_t cert_len, const char *key_pem, size
     return 0;
 }
 
-/* ---- socket --------------------------------------------------------------------------------- */
+/* ---- socket ---------------------------------------------------------------------------------- */
 
 /* OpenSSL's own socket BIO would raise SIGPIPE. */
 static int bio_write(BIO *bio, const char *p, int n)
@@ -175,7 +175,7 @@ SSL *tls_open(SSL_CTX *ctx, int fd)
     return ssl;
 }
 
-/* ---- bytes ---------------------------------------------------------------------------------- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 int tls_handshake(SSL *ssl, bool *want_write)
 {

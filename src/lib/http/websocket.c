@@ -52,7 +52,7 @@ void *ws_owner(const struct ws *w)
     return w->owner;
 }
 
-/* ---- what goes out -------------------------------------------------------------------------- */
+/* ---- what goes out --------------------------------------------------------------------------- */
 
 static bool write_frame(struct ws *w, enum ws_opcode opcode, const void *data, size_t len)
 {
@@ -107,7 +107,7 @@ void ws_ping(struct ws *w, const void *data, size_t len)
         control(w, WS_OP_PING, &w->ping, data, len);
 }
 
-/* ---- the end -------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static void note_end(struct ws *w, unsigned code, const char *reason, size_t len)
 {
@@ -174,7 +174,7 @@ static void on_client_close(struct ws *w, const struct ws_seen *seen)
     finish(w, write_close(w, seen->code, ""));
 }
 
-/* ---- what comes in -------------------------------------------------------------------------- */
+/* ---- what comes in --------------------------------------------------------------------------- */
 
 static void on_seen(struct ws *w, const struct ws_seen *seen)
 {
@@ -279,7 +279,7 @@ void ws_resume(struct ws *w)
         http_body_resume(w->req);
 }
 
-/* ---- the clock ------------------------------------------------------------------------------ */
+/* ---- the clock ------------------------------------------------------------------------------- */
 
 static void on_tick(uv_timer_t *t)
 {
@@ -312,7 +312,7 @@ static uv_timer_t *timer_new(struct ws *w)
     return t;
 }
 
-/* ---- handshake ------------------------------------------------------------------------------ */
+/* ---- handshake ------------------------------------------------------------------------------- */
 
 /* Whether a list like "a, b" has the word. */
 static bool list_has(const char *list, const char *word, bool fold)

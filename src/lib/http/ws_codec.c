@@ -52,7 +52,7 @@ void ws_unmask(char *to, const char *from, size_t n, const uint8_t mask[4], unsi
         to[i] = (char)((uint8_t)from[i] ^ turned[i]);
 }
 
-/* ---- head ----------------------------------------------------------------------------------- */
+/* ---- head ------------------------------------------------------------------------------------ */
 
 static bool is_control(uint8_t opcode)
 {
@@ -159,7 +159,7 @@ static size_t feed_head(struct ws_codec *c, const char *p, size_t n, struct ws_s
     return used;
 }
 
-/* ---- payload -------------------------------------------------------------------------------- */
+/* ---- payload --------------------------------------------------------------------------------- */
 
 /* Room for `more` bytes, which are within message_max. */
 static bool grow(struct ws_codec *c, size_t more)
@@ -289,7 +289,7 @@ size_t ws_codec_feed(struct ws_codec *c, const char *p, size_t n, struct ws_seen
     return used;
 }
 
-/* ---- ours ----------------------------------------------------------------------------------- */
+/* ---- ours ------------------------------------------------------------------------------------ */
 
 size_t ws_frame_head(uint8_t ret[WS_HEAD_OWN], enum ws_opcode opcode, size_t len)
 {

@@ -14,7 +14,7 @@ const struct rpc_message rpc_timestamp = {.name = "Timestamp",
                                           .n = ARRAY_SIZE(timestamp_fields),
                                           .timestamp = true};
 
-/* ---- decoding ------------------------------------------------------------------------------- */
+/* ---- decoding -------------------------------------------------------------------------------- */
 
 int decoder_error(struct rpc_decoder *d, const char *fmt, ...)
 {
@@ -72,7 +72,7 @@ int rpc_decode(const struct rpc_message *m, enum rpc_codec codec, const void *da
     return 0;
 }
 
-/* ---- the canonical form --------------------------------------------------------------------- */
+/* ---- the canonical form ---------------------------------------------------------------------- */
 
 static bool is_default(const json_t *value)
 {
@@ -151,7 +151,7 @@ bool rpc_bool(const json_t *obj, const char *name)
     return json_is_true(json_object_get(obj, name));
 }
 
-/* ---- encoding ------------------------------------------------------------------------------- */
+/* ---- encoding -------------------------------------------------------------------------------- */
 
 void rpc_encode(const struct rpc_message *m, enum rpc_codec codec, json_t *value,
                 struct strbuf *out)

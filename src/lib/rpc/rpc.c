@@ -12,7 +12,7 @@
 #define KEEPALIVE_MAX_S     3600
 #define TIMEOUT_DIGITS      10
 
-/* ---- end of a call -------------------------------------------------------------------------- */
+/* ---- end of a call --------------------------------------------------------------------------- */
 
 static void call_free(struct rpc_call *c)
 {
@@ -67,7 +67,7 @@ static void on_writable(struct http_req *req)
         c->on_writable(c);
 }
 
-/* ---- time ----------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 static void on_timer(uv_timer_t *timer);
 
@@ -161,7 +161,7 @@ static bool read_times(struct rpc_call *c)
     return true;
 }
 
-/* ---- messages ------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 /* The code that goes with an error of the decoder or of the framing. */
 static enum rpc_code code_of(const struct sg_error *e)
@@ -384,7 +384,7 @@ void rpc_resume(struct rpc_call *c)
     drain_input(c);
 }
 
-/* ---- head ----------------------------------------------------------------------------------- */
+/* ---- head ------------------------------------------------------------------------------------ */
 
 /* The type without its parameters. */
 static bool is_type(const char *header, const char *type)

@@ -35,7 +35,7 @@ static bool take_word(struct cursor *c, const char *word)
     return true;
 }
 
-/* ---- strings -------------------------------------------------------------------------------- */
+/* ---- strings --------------------------------------------------------------------------------- */
 
 static bool take_escape(struct cursor *c)
 {
@@ -83,7 +83,7 @@ static bool take_string(struct cursor *c)
     return false;
 }
 
-/* ---- values --------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 static bool take_digits(struct cursor *c)
 {
@@ -171,7 +171,7 @@ bool json_check_object(const char *text, size_t len)
     return c.p == c.end;
 }
 
-/* ---- weight --------------------------------------------------------------------------------- */
+/* ---- weight ---------------------------------------------------------------------------------- */
 
 struct json_weight json_weigh(const char *text, size_t len)
 {

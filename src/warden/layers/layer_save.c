@@ -38,8 +38,7 @@ static int fail_with(struct work *w, int r, const char *what, const char *name)
     return fail(w, what, name);
 }
 
-/* ---- attributes
- * ------------------------------------------------------------------------------------ */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 /* Ids as they are in a layer. `from_upper`: as the host sees those of a running sandbox. */
 static uint32_t layer_id(const struct work *w, uint32_t id, bool from_upper)
@@ -70,8 +69,7 @@ static int copy_attributes(struct work *w, const struct stat *st, bool from_uppe
     return 0;
 }
 
-/* ---- what is no directory
- * ----------------------------------------------------------------------------- */
+/* ---- what is no directory -------------------------------------------------------------------- */
 
 static int copy_file(struct work *w, int from, const char *name, bool from_upper, int to)
 {
@@ -164,8 +162,7 @@ static int copy_other(struct work *w, int from, const char *name, const struct s
     return layer_is_whiteout(st) ? make_whiteout(w, name, to) : 0;
 }
 
-/* ---- directories
- * ---------------------------------------------------------------------------------------- */
+/* ---- directories ----------------------------------------------------------------------------- */
 
 static int make_dir(struct work *w, int to, const char *name, bool opaque, int *ret)
 {
@@ -340,8 +337,7 @@ static int merge_dir(struct work *w, int upper, const char *name, int below, int
     return r < 0 ? r : copy_attributes(w, &st, true, up, out, name);
 }
 
-/* ---- the whole
- * ------------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* aside/tree becomes the layer; aside/links helps. */
 static int write_tree(struct work *w, int aside)

@@ -75,8 +75,7 @@ static void sandbox_free(struct sandbox *g)
     free(g);
 }
 
-/* ---- its instance
- * -------------------------------------------------------------------------------- */
+/* ---- its instance ---------------------------------------------------------------------------- */
 
 /* Whose limit it was that the kernel killed for. What all sandboxes may have, and what the tenant
  * may, tell of it themselves. Else it was its own, if it stood in the way since the last look; and
@@ -270,8 +269,7 @@ void sandbox_drop_instance(struct sandbox *g, teardown_done done)
     teardown_begin(g->tenant_pool, i, done, g);
 }
 
-/* ---- its end
- * ------------------------------------------------------------------------------------- */
+/* ---- its end --------------------------------------------------------------------------------- */
 
 static void sandbox_ended(const struct sandbox *g, struct sandbox_ended *ret)
 {
@@ -341,8 +339,7 @@ void sandbox_kill(struct sandbox *g, const struct ticket *t)
     sandbox_end(g, END_KILLED);
 }
 
-/* ---- its beginning
- * -------------------------------------------------------------------------------- */
+/* ---- its beginning --------------------------------------------------------------------------- */
 
 void sandbox_describe(const struct sandbox *g, struct order_answer *ret)
 {
@@ -485,8 +482,7 @@ void sandbox_create(struct server *s, const struct ticket *t, const struct order
     tenant_pool_request(g->tenant_pool, &g->request);
 }
 
-/* ---- what is done at once
- * -------------------------------------------------------------------------- */
+/* ---- what is done at once -------------------------------------------------------------------- */
 
 void sandbox_note(struct sandbox *g, const struct ticket *t, int note)
 {
@@ -521,8 +517,7 @@ void sandbox_stats(struct sandbox *g, const struct ticket *t)
     front_answer(g->server, t, &a, -1);
 }
 
-/* ---- all of them
- * ------------------------------------------------------------------------------------ */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 void sandboxes_front_gone(struct server *s)
 {

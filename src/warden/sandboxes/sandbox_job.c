@@ -21,8 +21,7 @@ static void take_next_order(struct sandbox *g);
 static void boot(struct sandbox *g);
 static void freeze(struct sandbox *g);
 
-/* ---- the end of a job
- * ----------------------------------------------------------------------------- */
+/* ---- the end of a job ------------------------------------------------------------------------ */
 
 static void answer_error(struct sandbox *g, int r, const struct sg_error *e)
 {
@@ -114,8 +113,7 @@ void sandbox_abandon_job(struct sandbox *g)
     g->n_waiting = 0;
 }
 
-/* ---- booting
- * --------------------------------------------------------------------------------------- */
+/* ---- booting --------------------------------------------------------------------------------- */
 
 static void on_stowed(void *arg, int r, const struct sg_error *e)
 {
@@ -222,8 +220,7 @@ static void boot(struct sandbox *g)
     tenant_pool_request(g->tenant_pool, &g->request);
 }
 
-/* ---- saving
- * ------------------------------------------------------------------------------------------ */
+/* ---- saving ---------------------------------------------------------------------------------- */
 
 static void back(struct sandbox *g)
 {
@@ -280,8 +277,7 @@ static void save(struct sandbox *g)
         save_failed(g, &e);
 }
 
-/* ---- freezing
- * ------------------------------------------------------------------------------------------ */
+/* ---- freezing -------------------------------------------------------------------------------- */
 
 static void frozen(struct sandbox *g)
 {
@@ -363,8 +359,7 @@ static void freeze(struct sandbox *g)
     on_freeze_look(&g->timer);
 }
 
-/* ---- how a job begins
- * ---------------------------------------------------------------------------------- */
+/* ---- how a job begins ------------------------------------------------------------------------ */
 
 static void begin(struct sandbox *g, enum job_kind kind, const struct ticket *t,
                   const struct order *o)

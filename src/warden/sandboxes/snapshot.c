@@ -52,8 +52,7 @@ static int parent_of(const struct server *s, bool durable)
     return durable ? s->state.snapshots : s->state.work;
 }
 
-/* ---- removing
- * --------------------------------------------------------------------------------------- */
+/* ---- removing -------------------------------------------------------------------------------- */
 
 static int removal_work(const int *fds, void *arg)
 {
@@ -82,8 +81,7 @@ static void set_aside(struct server *s, int parent, const char *name)
         remove_dir(s, parent, aside);
 }
 
-/* ---- the table
- * -------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static struct snapshot *snapshot_new(struct server *s, const char *name, const char *file,
                                      bool durable)
@@ -208,8 +206,7 @@ void snapshots_unload(struct server *s)
         tree_remove(s->state.dir, "work", NULL);
 }
 
-/* ---- saving
- * ------------------------------------------------------------------------------------------ */
+/* ---- saving ---------------------------------------------------------------------------------- */
 
 /* Layers are applied one after the other; what is between two of them is a layer for a moment. */
 static int save_all(struct layer_save *l, const struct layer_stack_view *layer_stack, int work,

@@ -556,8 +556,7 @@ void tenant_pool_return(struct tenant_pool *w)
     push(w);
 }
 
-/* ---- the tenant pool itself
- * ----------------------------------------------------------------------------- */
+/* ---- the tenant pool itself ------------------------------------------------------------------ */
 
 static uint32_t room(const struct settings *t)
 {

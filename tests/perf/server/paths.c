@@ -114,8 +114,7 @@ int verb_paths_run(const struct server *s, int argc, char **argv)
     return 0;
 }
 
-/* ---- many callers, one path -------------------------------------------------------------------
- */
+/* ---- many callers, one path ------------------------------------------------------------------ */
 
 struct race {
     const struct server *server;
@@ -200,8 +199,7 @@ int verb_paths_race(const struct server *s, int argc, char **argv)
     return 0;
 }
 
-/* ---- reaping while serving --------------------------------------------------------------------
- */
+/* ---- reaping while serving ------------------------------------------------------------------- */
 
 struct service {
     const struct server *server;
