@@ -1,4 +1,4 @@
-/* What a path is that --source names. */
+/* Opens the path that --source names and decides whether it is a directory, a tar or a bundle. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>

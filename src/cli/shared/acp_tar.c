@@ -12,7 +12,7 @@
 
 #define BLOCK      512
 #define CHUNK      (64u * 1024)
-#define OCTAL_11   ((1ull << 33) - 1) /* what eleven octal digits can say */
+#define OCTAL_11   ((1ull << 33) - 1) /* the most that eleven octal digits hold */
 #define PATH_BOUND (16u * 1024)
 
 struct header {
@@ -22,9 +22,9 @@ struct header {
 _Static_assert(sizeof(struct header) == BLOCK, "as POSIX has it");
 
 struct writer {
-    const char *root; /* for errors */
+    const char *root; /* the directory's name, for errors */
     int out;
-    struct strbuf path; /* of what is being written, from the root on */
+    struct strbuf path; /* of the entry that is being written, from the root on */
     struct acp_tar_count count;
     unsigned depth;
     char chunk[CHUNK];
@@ -70,7 +70,7 @@ static void sum_up(struct header *h)
     for (size_t i = 0; i < BLOCK; i++)
         sum += ((const unsigned char *)h)[i];
     snprintf(text, sizeof text, "%06o", sum);
-    memcpy(h->sum, text, 7); /* six digits, NUL, and the space that is there */
+    memcpy(h->sum, text, 7); /* six digits and NUL; the space after them is there already */
 }
 
 static int put_header(struct writer *w, const char *name, const char *link, char type,
@@ -128,7 +128,8 @@ static int put_entry(struct writer *w, const char *name, const char *link, char 
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
-/* Exactly `size` bytes, whatever the file has become. */
+/* Writes exactly `size` bytes, because the header promised so many, even if the file has
+ * changed. */
 static int put_content(struct writer *w, int fd, uint64_t size)
 {
     for (uint64_t left = size; left > 0;) {
@@ -160,7 +161,7 @@ static int put_file(struct writer *w, int dir, const char *name)
     uint64_t size;
     int r;
 
-    if (fd < 0 && errno == ENOENT) /* gone since it was listed */
+    if (fd < 0 && errno == ENOENT) /* the file was removed after it was listed */
         return 0;
     if (fd < 0 || fstat(fd, &st) < 0)
         return unreadable(w);
@@ -201,7 +202,7 @@ static int put_directory(struct writer *w, int dir, const char *name, const stru
     w->depth++;
     r = put_entry(w, w->path.buf, "", '5', st, 0);
     if (r == 0)
-        r = put_all(w, fd); /* takes fd over */
+        r = put_all(w, fd); /* closes fd */
     else
         close(fd);
     w->depth--;
@@ -239,7 +240,7 @@ static int put_one(struct writer *w, int dir, const char *name)
     return r;
 }
 
-/* Takes the descriptor over. */
+/* Writes all entries of a directory. Closes `dir`. */
 static int put_all(struct writer *w, int dir)
 {
     DIR *d = fdopendir(dir);

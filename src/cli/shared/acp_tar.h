@@ -1,9 +1,11 @@
-/* A directory as a tar: files, directories and links, with their modes and times. Names that a
- * header has no room for are in one of pax. Owners are not kept: inside, everything is the user's.
+/* Writes a directory as a tar: files, directories and links, with their modes and times. A name
+ * that is too long for a tar header goes into a pax header. Owners are not kept: inside, everything
+ * belongs to the user.
  *
- * Nothing is followed: a link is stored as the text that it is, also one that leads out, and a name
- * is opened below its directory alone. What is neither file, directory nor link is left out and
- * counted. A file that changes while it is read has the length that it had at first. */
+ * No link is followed. A link is stored as its text, even one that leads out of the directory, and
+ * every name is opened relative to its own directory. Everything that is neither file, directory
+ * nor link is left out and counted. A file that changes while it is read keeps the length that it
+ * had at first. */
 #pragma once
 
 #include "lib/base/err.h"
@@ -13,10 +15,10 @@
 struct acp_tar_count {
     uint64_t files, bytes;
     uint64_t left_out;
-    char first_left_out[256]; /* its path */
+    char first_left_out[256]; /* path of the first one that was left out */
 };
 
-/* All that is below the directory `dir`, written to `out`. `name` is the directory's in errors. An
- * error of writing is -EPIPE or such, and others' are about what could not be read. */
+/* Writes everything below the directory `dir` to `out`. Error messages call the directory `name`.
+ * An error of writing is -EPIPE or the like; all other errors say what could not be read. */
 int acp_tar_write(int dir, const char *name, int out, struct acp_tar_count *ret,
                   struct sg_error *e);

@@ -15,7 +15,7 @@ static int too_large(const char *what, const char *name, const char *size, size_
                    size, format_size(max, limit, sizeof(limit)), hint);
 }
 
-/* What can be refused without reading: a directory, and a file known to be too large. */
+/* Refuses, before anything is read, a directory and a file that is known to be too large. */
 static int check_kind(const char *what, const char *name, int fd, size_t max, const char *hint,
                       struct sg_error *e)
 {

@@ -4,8 +4,8 @@
 
 #include "lib/base/err.h"
 
-/* `what` names the kind ("code"), `hint` ends the message for a file that is too large. The result
- * is NUL-terminated heap memory. */
+/* Reads a whole file. `what` names its kind ("code"), `hint` ends the message for a file that is
+ * too large. The result is NUL-terminated heap memory. */
 int text_file_load(const char *what, const char *path, size_t max, const char *hint, char **ret,
                    size_t *ret_len, struct sg_error *e);
 /* The same from an open descriptor, shown to the user as `name`. */
