@@ -1,7 +1,7 @@
-/* sandglass acp: an agent of the Agent Client Protocol in a sandbox of its own. To whoever starts
- * us we are that agent: its messages pass in both directions as they are, its standard error stays
- * apart, and its exit status is ours. What we have to say ourselves is one line at the end that
- * tells whose doing it was, and a log if one is wanted. */
+/* sandglass acp: runs an agent of the Agent Client Protocol in a sandbox of its own. To the editor
+ * that starts us we are that agent: its messages pass in both directions unchanged, its standard
+ * error stays apart, and its exit status becomes ours. We add only one line at the end, which says
+ * whose doing a failure was, and a log if one is wanted. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 #include "lib/command/ui.h"
 
 #define SERVE_FS      "/usr/local/lib/sandglass/kernels/acp/serve_fs.py"
-#define STATUS_OWN    123 /* the highest that an agent's own status can have; see own_status */
+#define STATUS_OWN    123 /* the highest status below ours; see own_status */
 #define STATUS_CANNOT 126
 #define STATUS_NONE   127
 
@@ -37,7 +37,7 @@ static void print_help(void)
         "a bad\nsource; 128 + N if signal N ended the agent or sandglass.\n");
 }
 
-/* How it ended. */
+/* How the agent ended, or why it never ran. */
 struct ending {
     int status;
     const char *whose; /* "agent", "timeout", "sandbox", "infrastructure", "client" */
@@ -53,7 +53,7 @@ struct hosting {
     struct acp_log log;
     int signal_fd;
     uint64_t deadline_ns;
-    char into[512]; /* "" without a source */
+    char into[512]; /* where the source goes; "" without one */
     struct sg_engine *engine;
     struct sg_sandbox *sandbox_id;
     struct ending end;
@@ -93,7 +93,7 @@ static int end_by_timeout(struct hosting *h, const char *when)
                     *when ? " " : "", when);
 }
 
-/* What the caller asked for and cannot have is not our fault. */
+/* An invalid, denied or missing thing that the caller asked for is the caller's fault, not ours. */
 static int end_by_error(struct hosting *h, const struct sg_error *e)
 {
     bool asked =
@@ -112,7 +112,7 @@ static uint64_t time_left_ms(const struct hosting *h)
 
 /* ---- before the agent ------------------------------------------------------------------------ */
 
-/* 00-TRACE-SPAN-FLAGS of W3C, in small letters; what is anything else counts as none. */
+/* W3C's 00-TRACE-SPAN-FLAGS, in small letters. Anything else counts as no trace parent. */
 static bool is_traceparent(const char *s)
 {
     static const char hex[] = "0123456789abcdef";
@@ -139,7 +139,7 @@ static int add_traceparent(struct env_list *env, struct sg_error *e)
     return env_list_set_or_copy(env, "TRACEPARENT", "TRACEPARENT", e);
 }
 
-/* The values are our environment's, and stay there. */
+/* The secrets' values stay in our environment: h->secrets only points to them. */
 static int load_secrets(struct hosting *h, struct sg_error *e)
 {
     const struct acp_options *o = h->o;
@@ -161,7 +161,7 @@ static int load_secrets(struct hosting *h, struct sg_error *e)
     return 0;
 }
 
-/* "~/x" and "x" are below the home of the agent's user. */
+/* Makes --into an absolute path: "~/x" and "x" are below the home of the agent's user. */
 static int place_source(struct hosting *h, struct sg_error *e)
 {
     const struct agent_user *user = agent_user_find(h->o->cage.user ? h->o->cage.user : "user");
@@ -262,8 +262,10 @@ static int put_source(struct hosting *h)
 
 /* ---- the agent ------------------------------------------------------------------------------- */
 
-/* An agent that ends with 124 was not ended by us: what tells others' doings apart is not its own
- * to use. From 128 on it is, as shells do, the signal that ended something. */
+/* Statuses 124 to 127 tell the caller that somebody else ended the run, for example our time limit.
+ * An agent that ends with one of them by itself must not look like that, so its status becomes
+ * STATUS_OWN. With --serve-fs, 126 and 127 come from serve_fs.py, which could not run the agent,
+ * and stay. From 128 on a status means a signal, as in shells, and stays too. */
 static int own_status(const struct hosting *h, int status)
 {
     bool cannot = h->o->serve_fs && (status == STATUS_CANNOT || status == STATUS_NONE);
@@ -305,7 +307,7 @@ static int end_by_failure(struct hosting *h, const struct sg_error *e)
     return end_by_error(h, e);
 }
 
-/* The command, behind the one that answers for the client. */
+/* The agent's command; with --serve-fs, serve_fs.py comes before it and answers for the client. */
 static const char **make_command(const struct acp_options *o)
 {
     static const char *const before[] = {"/usr/bin/python3", "-I", SERVE_FS, "--"};

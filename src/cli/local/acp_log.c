@@ -50,5 +50,5 @@ void acp_log_say(const struct acp_log *l, enum settings_level level, enum fault 
             .about = {.fault = fault, .sandbox_id = l->sandbox_id, .status = status, .ns = ns},
             .message = message},
         &line);
-    fd_write_all(l->fd, line.buf, line.len); /* a log that is full is no reason to end */
+    fd_write_all(l->fd, line.buf, line.len); /* a full disk does not end the agent */
 }

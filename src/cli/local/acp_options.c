@@ -5,7 +5,7 @@
 
 #include "engine/sandbox.h"
 
-/* The engine has one template under both names, as a server has. */
+/* The engine has one template, and knows it by both names, as a server does. */
 static int apply_template(void *self, const char *value, struct sg_error *e)
 {
     (void)self;
@@ -69,7 +69,7 @@ static bool is_variable(const char *s)
            s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")] == '\0';
 }
 
-/* The text may be a value that was put in by mistake: no message shows it. */
+/* The user may have put the secret's value here by mistake, so no message shows the text. */
 static int bad_secret(struct sg_error *e, const char *why)
 {
     return err_set(e, SG_ERR_INVALID, -EINVAL,
@@ -136,7 +136,7 @@ static const struct cli_option options[] = {
 
 const struct cli_syntax acp_syntax = {options, ARRAY_SIZE(options), NULL};
 
-/* Nothing but the hosts of the secrets, if nothing is said. */
+/* Without --network, the agent reaches the hosts of its secrets and nothing else. */
 static int network_of_secrets(struct acp_options *o, struct sg_error *e)
 {
     AUTO(strbuf_done) struct strbuf list = {0};
@@ -168,7 +168,8 @@ static int check_whole(struct acp_options *o, struct sg_error *e)
     return network_of_secrets(o, e);
 }
 
-/* cli_parse refuses what follows "--" where a verb takes no arguments: here it is the command. */
+/* Cuts the command off before cli_parse sees it: cli_parse refuses arguments after "--" for a verb
+ * that takes none. */
 static int split_command(int argc, char **argv, struct acp_options *o)
 {
     for (int i = 1; i < argc; i++)

@@ -10,13 +10,13 @@
 
 /* --secret NAME[=ENVVAR]@HOST[,HOST...] */
 struct acp_secret {
-    char *text; /* what the others point into */
+    char *text; /* a copy of the value, which the other fields point into */
     const char *name, *variable;
     const char *hosts[ACP_SECRET_HOSTS_MAX + 1]; /* NULL-terminated */
 };
 
 struct acp_options {
-    struct cage_options cage; /* the first: see cage_options.h */
+    struct cage_options cage; /* must be the first member: see cage_options.h */
     const char *source, *into, *log;
     bool serve_fs;
     struct acp_secret secrets[ACP_SECRETS_MAX];

@@ -9,7 +9,7 @@
 #define MESSAGE_MAX 4096
 #define PIPE_SIZE   (1024 * 1024)
 
-/* What unpack.py ends with: see kernels/README.md. */
+/* Exit statuses of unpack.py: see kernels/README.md. */
 enum { UNPACK_BAD = 65, UNPACK_NO_ROOM = 73, UNPACK_NO_GIT = 127 };
 
 /* ---- a directory, by a thread ---------------------------------------------------------------- */
@@ -17,7 +17,7 @@ enum { UNPACK_BAD = 65, UNPACK_NO_ROOM = 73, UNPACK_NO_GIT = 127 };
 struct feeder {
     const struct acp_source *source;
     pthread_t thread;
-    int in, out; /* of the pipe; out is the thread's */
+    int in, out; /* both ends of the pipe; out is the thread's */
     int r;
     struct acp_tar_count count;
     struct sg_error e;
@@ -49,7 +49,8 @@ static int feeder_start(struct feeder *f, const struct acp_source *s, struct sg_
     return 0;
 }
 
-/* 0, or why the directory could not be read. That nobody took the tar is not its fault. */
+/* Waits for the thread. 0, or why the directory could not be read. -EPIPE is no error here: the
+ * reader stopped before the end of the tar, and reports its own reason. */
 static int feeder_join(struct feeder *f, struct acp_tar_count *count, struct sg_error *e)
 {
     close(f->in);
@@ -68,7 +69,7 @@ static enum acp_source_outcome bad(const struct acp_source *s, struct sg_error *
     return ACP_SOURCE_BAD;
 }
 
-/* The last line of what it wrote, without its end. */
+/* The last line that unpack.py wrote to standard error, without its end. */
 static const char *last_line(struct sg_result *r)
 {
     char *text = r->stderr_data ? r->stderr_data : NULL, *line;
@@ -145,7 +146,8 @@ enum acp_source_outcome acp_source_put(const struct acp_source *s,
     if (feeder_start(&feeder, s, e) < 0)
         return ACP_SOURCE_BROKEN;
     outcome = unpack(s, feeder.in, call, e);
-    /* A tar that ends too early is what the other side noticed of it. */
+    /* If the directory could not be read, unpack.py saw only a tar that ended too early: the
+     * thread's error is the true reason. */
     if (feeder_join(&feeder, count, &why) < 0 && outcome == ACP_SOURCE_BAD)
         return bad(s, e, why.message);
     return outcome;

@@ -31,8 +31,8 @@ static int load_env(const struct cage_options *o, struct env_list *env, struct s
     return 0;
 }
 
-/* What the operator says of all traffic holds here too: where names are looked up, what nobody may
- * reach. It is in the server's settings. */
+/* The operator's rules for all traffic (where names are looked up, what nobody may reach) hold for
+ * these sandboxes too. They are in the server's settings, so those are read here. */
 static int load_guard(const struct cage_options *o, struct cage_inputs *in, struct sg_error *e)
 {
     AUTO(strbuf_done) struct strbuf text = {0};
@@ -45,12 +45,12 @@ static int load_guard(const struct cage_options *o, struct cage_inputs *in, stru
     r = serve_settings(&(struct serve_call){0}, &given, e);
     if (r < 0)
         return r;
-    given.sanitise_patterns[0] = '\0'; /* a server's */
+    given.sanitise_patterns[0] = '\0'; /* for servers only */
     r = serve_extra(&given, &extra, e);
     if (r < 0)
         return r;
     settings_init(&used);
-    used.log = SETTINGS_LOG_TEXT; /* standard error is the program's, and people read it */
+    used.log = SETTINGS_LOG_TEXT; /* people read it, on the program's standard error */
     used.log_level = LEVEL_ERROR;
     for (enum setting k = 0; k < SETTING_MAX_; k++)
         if (strncmp(setting_info(k)->key, "egress_", strlen("egress_")) == 0)
@@ -76,7 +76,7 @@ static int load_all(const struct cage_options *o, struct cage_inputs *in, struct
 
 int cage_inputs_load(const struct cage_options *o, struct cage_inputs *ret, struct sg_error *e)
 {
-    /* In place: the policy points into itself. */
+    /* Filled in place and not copied afterwards: the policy points into itself. */
     *ret = (struct cage_inputs){0};
     int r = load_all(o, ret, e);
 

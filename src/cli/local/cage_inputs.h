@@ -1,20 +1,21 @@
-/* What the options of a sandbox name: environment files, the policy; and if there is a network, the
- * settings of the guard. */
+/* The contents of the files that the options of a sandbox name: environment files and the policy;
+ * and, if the sandbox has a network, the guard's settings. */
 #pragma once
 
 #include "cli/local/cage_options.h"
 #include "cli/local/policy_file.h"
 
 struct cage_inputs {
-    struct env_list env; /* environment files first, --env over them */
+    struct env_list env; /* from environment files; --env replaces theirs */
     struct policy_file policy;
-    char *guard_settings, *guard_program, *guard_roots; /* NULL: the library's */
+    char *guard_settings, *guard_program, *guard_roots; /* NULL: the library's default */
 };
 
 /* On failure nothing is left to free. */
 int cage_inputs_load(const struct cage_options *o, struct cage_inputs *ret, struct sg_error *e);
 void cage_inputs_done(struct cage_inputs *in);
 
-/* The library's form of both, which must live as long as it. */
+/* Translates options and inputs for the library. *ret points into both, so they must live as
+ * long. */
 void cage_fill_options(const struct cage_options *o, const struct cage_inputs *in,
                        struct sg_options *ret);

@@ -114,7 +114,8 @@ static int bad_mount(const char *value, const char *why, struct sg_error *e)
                    why);
 }
 
-/* Links and roots are the library's concern: it looks at the real file, not at its name. */
+/* Only parses the paths. The library checks links and mount roots: it looks at the real file, not
+ * at its name. */
 int cage_apply_mount(void *self, const char *value, struct sg_error *e)
 {
     struct cage_options *o = self;

@@ -1,7 +1,7 @@
-/* What the verbs that make a sandbox of their own, `run` and `acp`, have in common on the command
- * line: limits, mounts, environment, user, network, policy. Parsing touches nothing but the
- * arguments, our environment (for --env NAME) and the working directory (for relative mounts), so
- * that it can be fuzzed; what the options name is read afterwards, see cage_inputs.h.
+/* The options that `run` and `acp` share, because both make a sandbox of their own: limits, mounts,
+ * environment, user, network, policy. Parsing touches nothing but the arguments, our environment
+ * (for --env NAME) and the working directory (for relative mounts), so that it can be fuzzed. The
+ * files that the options name are read afterwards, see cage_inputs.h.
  *
  * A verb's own structure begins with a struct cage_options, and its table ends with CAGE_ROWS. */
 #pragma once
@@ -17,7 +17,7 @@ struct cage_options {
     bool help, quiet;
     struct sg_limits limits; /* 0: the library's default */
     uint64_t timeout_ms;
-    struct sg_mount mounts[CAGE_MOUNTS_MAX]; /* source and target are ours */
+    struct sg_mount mounts[CAGE_MOUNTS_MAX]; /* we own source and target */
     size_t n_mounts;
     struct env_list env;
     const char *env_files[CAGE_ENV_FILES_MAX];
@@ -28,7 +28,8 @@ struct cage_options {
     bool approve;
 };
 
-/* The time limit has another default in each. */
+/* --timeout is not among these rows: its default, which the help shows, differs between the
+ * verbs. */
 #define CAGE_ROW(...) {__VA_ARGS__},
 #define CAGE_ROWS     CAGE_LIMITS(CAGE_ROW) CAGE_SURROUNDINGS(CAGE_ROW) CAGE_LAST(CAGE_ROW)
 #define CAGE_LIMITS(X)                                                                   \
@@ -68,7 +69,7 @@ int cage_apply_policy(void *self, const char *value, struct sg_error *e);
 int cage_apply_approve(void *self, const char *value, struct sg_error *e);
 int cage_apply_quiet(void *self, const char *value, struct sg_error *e);
 int cage_apply_help(void *self, const char *value, struct sg_error *e);
-/* A size with its bounds, for other options. */
+/* Parses a size and checks its bounds; also for options of the verbs' own. */
 int cage_size_between(const char *option, const char *value, uint64_t min, uint64_t max,
                       uint64_t *ret, struct sg_error *e);
 

@@ -3,7 +3,7 @@
 
 #include "lib/command/exit_status.h"
 
-/* argv[0] is the name of the verb. The result is the exit status. */
+/* Each runs one verb. argv[0] is the verb's name. The result is the exit status. */
 int cmd_run(int argc, char **argv);
 int cmd_acp(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);

@@ -1,4 +1,4 @@
-/* sandglass doctor: what this kernel and host offer, what is missing, how to fix it. */
+/* sandglass doctor: shows what this kernel and host offer, what is missing and how to fix it. */
 #include "cli/local/doctor.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* The checks of `sandglass doctor`. A check looks at one thing that sandboxes need or profit from;
- * it is harmless, and what it has to try out (namespaces, mounts, cgroups) it undoes or does in a
- * child. */
+/* The checks of `sandglass doctor`. A check looks at one thing that sandboxes need or profit from.
+ * Checks change nothing: if one must try something out (namespaces, mounts, cgroups), it works in a
+ * child process or undoes it afterwards. */
 #pragma once
 
 #include "lib/base/base.h"
@@ -36,13 +36,13 @@ extern const struct check_group doctor_host, doctor_namespaces, doctor_filesyste
     doctor_confinement, doctor_cgroups, doctor_runtimes, doctor_server;
 
 void check_ok(struct check_result *r, const char *fmt, ...) PRINTF(2, 3);
-/* The value; the fix is added with check_fix. */
+/* Each sets the state and the value; check_fix adds the fix. */
 void check_warn(struct check_result *r, const char *fmt, ...) PRINTF(2, 3);
 void check_missing(struct check_result *r, const char *fmt, ...) PRINTF(2, 3);
 void check_fix(struct check_result *r, const char *fmt, ...) PRINTF(2, 3);
 
-/* Runs fn in a child of its own and returns what it returned: 0 or -errno. A child that hangs is
- * ended after some seconds (-ETIMEDOUT). */
+/* Runs fn in a child process and returns fn's result: 0 or -errno. A child that hangs is ended
+ * after some seconds (-ETIMEDOUT). */
 int probe_in_child(int (*fn)(void *arg), void *arg);
-/* A number from a file of /proc/sys, given without that prefix; -1 if there is none. */
+/* Reads a number from /proc/sys/NAME; -1 if there is none. */
 long probe_sysctl(const char *name);

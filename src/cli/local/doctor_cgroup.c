@@ -11,7 +11,7 @@
 #define V1_FIX "mount it: mount -t cgroup -o %s cgroup /sys/fs/cgroup/%s"
 #define V2_FIX "let the parent group hand it down: echo +%s > .../cgroup.subtree_control"
 
-/* The first mount of a type that has an option (NULL: any); false if there is none. */
+/* Finds the first mount of a type that has an option (NULL: any). False if there is none. */
 static bool find_mount(const char *type, const char *option, char *ret_dir, size_t cap)
 {
     FILE *f = setmntent(MOUNTS, "re");
@@ -30,7 +30,7 @@ static bool find_mount(const char *type, const char *option, char *ret_dir, size
     return found;
 }
 
-/* Makes a group and removes it again: read-only mounts and missing rights show themselves. */
+/* Makes a group and removes it again, which fails on a read-only mount or without the rights. */
 static int try_group(const char *dir)
 {
     char path[256];
@@ -76,7 +76,7 @@ static void check_mode(struct check_result *r)
     }
 }
 
-/* Without one of the controllers a limit could not be kept, so nothing is run. */
+/* Each controller keeps one of the limits. Without it no sandbox may run. */
 static void check_controller(struct check_result *r, const char *name)
 {
     char dir[128];

@@ -19,8 +19,8 @@
 
 /* ---- rights ---------------------------------------------------------------------------------- */
 
-/* Root inside a user namespace is not enough: ids have to be given out and namespaces owned by it.
- */
+/* Root in another user namespace is not enough: we must give out ids, and own new namespaces, as
+ * the host's root. */
 static bool in_initial_user_namespace(void)
 {
     AUTO(free_p) char *text = NULL;
@@ -28,7 +28,7 @@ static bool in_initial_user_namespace(void)
     size_t len;
 
     if (file_read(AT_FDCWD, "/proc/self/uid_map", 4096, &text, &len) < 0)
-        return true; /* a kernel without user namespaces: that check says so */
+        return true; /* a kernel without user namespaces: another check says so */
     return sscanf(text, "%llu %llu %llu", &first, &outside, &count) == 3 && first == 0 &&
            outside == 0 && count == WHOLE_ID_RANGE;
 }
@@ -43,7 +43,7 @@ static const struct {
     {CAP_KILL, "CAP_KILL"},           {CAP_SYS_CHROOT, "CAP_SYS_CHROOT"},
 };
 
-/* The first capability that we need and have not got, or NULL. */
+/* The first capability that we need and do not have, or NULL. */
 static const char *missing_capability(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -154,8 +154,8 @@ static void check_template_space(struct check_result *r)
     check_space(r, "/var/lib", "what sandboxes start from");
 }
 
-/* What programs that crashed left behind. It is swept when it is needed; a person may want it gone
- * before. */
+/* Counts what crashed runs left behind. The next runs sweep it when they need the room; the user
+ * may want it gone earlier. */
 static void check_stale(struct check_result *r)
 {
     struct sg_host_state state;

@@ -79,7 +79,8 @@ static void check_cgroup_ns(struct check_result *r)
     check_namespace(r, CLONE_NEWCGROUP, "user/max_cgroup_namespaces", "CONFIG_CGROUPS");
 }
 
-/* Without one sandboxes run, and reach nothing. */
+/* Looks for a way out to the network. Without one, sandboxes run but reach nothing, so this only
+ * warns. */
 static void check_egress(struct check_result *r)
 {
     char why[NETPATH_WHY];
@@ -109,7 +110,7 @@ const struct check_group doctor_namespaces = {"Namespaces", namespace_checks,
 
 static void check_clone3(struct check_result *r)
 {
-    /* A structure of no size is refused by a kernel that has the call. */
+    /* A kernel that has clone3 refuses a structure of size 0 with EINVAL, and starts nothing. */
     long n = syscall(SYS_clone3, NULL, 0);
 
     if (n < 0 && errno == EINVAL) {
@@ -157,7 +158,7 @@ static void check_landlock(struct check_result *r)
         "a further barrier, not required: boot with lsm=landlock,... (CONFIG_SECURITY_LANDLOCK)");
 }
 
-/* Traces a child of its own, as the warden does to copy warm interpreters. */
+/* Traces a child process, as the warden does to copy warm interpreters. */
 static int try_trace(void *arg)
 {
     pid_t pid = fork();

@@ -1,5 +1,5 @@
-/* Checks of file systems. Each tries the real thing in a child with a mount namespace of its own,
- * so that everything is gone when the child is. */
+/* Checks of file systems. Each makes real mounts in a child with a mount namespace of its own, so
+ * that they vanish together with the child. */
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 #include "lib/base/sys.h"
 #include "cli/local/doctor.h"
 
-#define MAP_BASE  100000 /* any range will do */
+#define MAP_BASE  100000 /* first id of the map; any range will do */
 #define MAP_COUNT 65536
 #define SCRATCH   "/run"
 
@@ -48,7 +48,8 @@ static int write_map(pid_t pid, const char *file)
     return file_write(AT_FDCWD, path, map);
 }
 
-/* Waits until the process says that it is in its user namespace, writes the maps, opens it. */
+/* Waits until the process says that it is in its user namespace, writes the id maps of that
+ * namespace and opens it. */
 static int open_userns_of(pid_t pid, int ready_fd, int *ret_fd)
 {
     char path[64], byte;
@@ -68,7 +69,7 @@ static int open_userns_of(pid_t pid, int ready_fd, int *ret_fd)
     return 0;
 }
 
-/* A user namespace with MAP_COUNT ids, held by nothing but the descriptor. */
+/* Makes a user namespace with MAP_COUNT ids that only the descriptor keeps alive. */
 static int new_userns(int *ret_fd)
 {
     int ready[2];
@@ -93,7 +94,7 @@ static int new_userns(int *ret_fd)
     return r;
 }
 
-/* A detached copy of the mount at dirfd/path, with ids shifted into a user namespace. */
+/* Makes a detached copy of the mount at dirfd/path, with ids shifted into a user namespace. */
 static int idmapped_tree(int dirfd, const char *path, int *ret_fd)
 {
     AUTO(close_p) int userns = -1, tree = -1;
@@ -143,7 +144,7 @@ static int try_idmapped_path(void *arg)
     return r < 0 ? r : idmapped_tree(AT_FDCWD, arg, &tree);
 }
 
-/* An overlay above the mapped lower, which is attached at SCRATCH/lower. */
+/* Mounts an overlay whose lower layer, with mapped ids, is attached at SCRATCH/lower. */
 static int mount_overlay(int lower)
 {
     AUTO(close_p) int fs = -1, fd = -1;
@@ -176,8 +177,8 @@ static int try_overlay(void *arg)
     return r < 0 ? r : mount_overlay(lower);
 }
 
-/* As live fork does it: layers on mounts that are attached nowhere, one of them with its ids
- * mapped, named one by one; and an overlay that becomes read-only. */
+/* Tries what a live fork needs: an overlay of layers that are named one by one, on mounts that are
+ * attached nowhere, one of them with mapped ids; and an overlay that becomes read-only. */
 static int try_layer_stack(void *arg)
 {
     AUTO(close_p) int tmpfs = -1, mapped = -1, fs = -1, root = -1, pick = -1;

@@ -1,4 +1,4 @@
-/* What the checks are made of. */
+/* Helpers that the checks are made of. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>

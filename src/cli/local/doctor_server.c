@@ -1,4 +1,4 @@
-/* The server of this machine, as its settings name it: whether its processes can start. */
+/* Checks whether the processes of this machine's server can start. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,9 @@
 #include "warden/server.h"
 #include "warden/processes/trouble.h"
 
-/* Where the file and the environment say; a server with --state is somewhere else. */
+/* A server notes in its state directory which of its processes cannot start (TROUBLE_NAME). We look
+ * in the directory that the settings file and the environment name; a server that was started with
+ * --state has another one, and is not seen. */
 static void probe_server(struct check_result *r)
 {
     static const struct serve_call call = {0};

@@ -1,9 +1,9 @@
-/* `sandglass drain`: has the server of a state directory end in order, and waits for it.
+/* `sandglass drain`: tells the server of a state directory to end in order, and waits for its end.
  *
- * It is a signal, SIGTERM, to who holds the lock of that directory: no address, no key, and it
- * works whatever the server listens on. The process is known by a descriptor, and the lock is
- * looked at once more before the signal, so that it never goes to another that got the same number.
- */
+ * The server gets SIGTERM. We find it by the lock that it holds on its state directory, so we need
+ * no address and no key, and it does not matter what the server listens on. To never signal another
+ * process that got the same number, we hold the server by a pidfd and look at the lock once more
+ * before the signal. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,7 +21,7 @@
 #include "lib/command/state_dir.h"
 #include "lib/command/ui.h"
 
-#define EXIT_NONE 1 /* there is no server */
+#define EXIT_NONE 1 /* exit status: there is no server */
 #define PID_TEXT  32
 
 struct drain_options {
@@ -65,7 +65,7 @@ static const struct cli_option options[] = {
 };
 const struct cli_syntax drain_syntax = {options, ARRAY_SIZE(options), NULL};
 
-/* Whether somebody holds the lock, and who says so in it. */
+/* Reads from the lock file which process holds the lock. An error if nobody holds it. */
 static int holder(int lock, const char *state, uint64_t *ret, struct sg_error *e)
 {
     char text[PID_TEXT + 1];
@@ -119,7 +119,7 @@ static int end_server(int pidfd, bool now, struct sg_error *e)
     for (int i = 0; i < 1 + now; i++) {
         if (syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) < 0 && errno != ESRCH)
             return err_errno(e, "tell the server to end");
-        if (poll(&ended, 1, i == 0 && now ? 100 : 0) > 0) /* two at once would be one */
+        if (poll(&ended, 1, i == 0 && now ? 100 : 0) > 0) /* two at once would count as one */
             break;
     }
     while (poll(&ended, 1, -1) < 0)

@@ -29,7 +29,7 @@ static int wait_writable(const struct live_output *o, int fd, bool until_deadlin
     }
 }
 
-/* Ends the run the way a signal does: the library watches signal_fd. */
+/* Ends the run as a signal would: raises one, which the library sees on signal_fd. */
 static void give_up(struct live_output *o, int err)
 {
     o->gone = true;

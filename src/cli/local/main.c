@@ -1,4 +1,5 @@
-/* sandglass: the command line. Each verb is a file of its own; this is the table of them. */
+/* sandglass: the command line. Each verb has a file of its own; this file has the table of
+ * verbs. */
 #include <fcntl.h>
 #include <stdio.h>
 
@@ -14,22 +15,22 @@ struct verb {
     int (*fn)(int argc, char **argv);
 };
 
-/* Verbs that talk to a server are a program of their own, which has libraries that this one, small
- * and static, has not. */
+/* Verbs that talk to a server are in a program of their own: it needs libraries, and this program
+ * is small and static. */
 static int cmd_client(int argc, char **argv)
 {
     (void)argc;
     return delegate("sandglass-client", argv);
 }
 
-/* And those that work on the store of a server are the front's. */
+/* The front's program does the verbs that work on a server's store. */
 static int cmd_front(int argc, char **argv)
 {
     (void)argc;
     return delegate("sandglass-front", argv);
 }
 
-/* The record is the guard's. */
+/* The guard's program does the verbs about the record. */
 static int cmd_guard(int argc, char **argv)
 {
     (void)argc;
@@ -120,8 +121,8 @@ int cmd_help(int argc, char **argv)
     return v->fn(2, args);
 }
 
-/* We run as root and open files: none of them may land on a standard descriptor that our caller
- * left closed, where a message would be written into it. */
+/* Opens /dev/null for each standard descriptor that our caller left closed. Otherwise a file that
+ * we open as root could get its number, and our messages would be written into that file. */
 static void occupy_standard_fds(void)
 {
     int fd;

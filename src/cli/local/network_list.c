@@ -12,7 +12,7 @@ void network_list_done(struct network_list *l)
     *l = (struct network_list){0};
 }
 
-/* A name without a dot is more likely a word that was meant otherwise, and nobody would find it. */
+/* Refuses a name without a dot: nobody could look it up, and the user probably mistyped a word. */
 static int check_entry(const char *entry, struct sg_error *e)
 {
     if (strcmp(entry, "allow") == 0 || strcmp(entry, "block") == 0)

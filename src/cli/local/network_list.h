@@ -1,4 +1,4 @@
-/* The value of --network: "block", "allow", or a list of what may be reached, with commas between:
+/* The value of --network: "block", "allow", or a list of destinations with commas between:
  *
  *     example.com,*.example.com,192.0.2.0/24     nothing but these
  *     !192.0.2.7,!*.ads.example                  everything but these */
@@ -11,9 +11,9 @@
 struct network_list {
     enum sg_network mode;
     const char **allow, **deny; /* NULL-terminated, or NULL */
-    char *text;                 /* what they point into */
+    char *text;                 /* a copy of the value, which the lists point into */
 };
 
-/* Replaces what was there. */
+/* Parses `value` into `l`, and frees what `l` held before. */
 int network_list_parse(struct network_list *l, const char *value, struct sg_error *e);
 void network_list_done(struct network_list *l);

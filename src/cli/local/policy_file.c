@@ -75,7 +75,8 @@ int policy_file_parse(struct policy_file *p, const char *path, char *text, struc
     return 0;
 }
 
-/* The file is judged by its descriptor, so that what was checked is what is read. */
+/* Checks the open descriptor and not the path, so that the file that was checked is the one
+ * read. */
 static int check_owner(int fd, const char *path, struct sg_error *e)
 {
     struct stat st;

@@ -18,7 +18,7 @@ static void key_string(struct json *j, const char *key, const char *s)
     jw_string(j, s);
 }
 
-/* Thousandths as a number with three decimals. */
+/* Writes thousandths as a number with three decimals. */
 static void key_milli(struct json *j, const char *key, uint64_t v)
 {
     jw_key(j, key);

@@ -41,7 +41,7 @@ static void fill_run(struct sg_run *run, const struct run_options *o, const stru
     run->exec.output_limit = o->output_limit;
     if (o->source != RUN_SOURCE_STDIN)
         run->exec.stdin_fd = STDIN_FILENO;
-    /* A file is a program; what is typed here is a cell, whose value one wants to see. */
+    /* A file is a program. Typed code is a cell: the user wants to see its value. */
     run->exec.cell = o->source == RUN_SOURCE_CODE || o->source == RUN_SOURCE_STDIN;
     run->exec.code_name = o->source == RUN_SOURCE_FILE ? o->source_text : NULL;
     run->exec.tty = o->tty;
@@ -84,7 +84,7 @@ static void keep_result(void *arg, const char *json, size_t len)
     strbuf_addch(results, '\n');
 }
 
-/* One JSON object on standard output, whatever happens. */
+/* Prints one JSON object on standard output, whatever happens. */
 static int run_json(const struct run_inputs *in, struct sg_run *run, int signal_fd)
 {
     AUTO(strbuf_done) struct strbuf results = {0};
@@ -112,7 +112,7 @@ static int run_json(const struct run_inputs *in, struct sg_run *run, int signal_
     return put_json(&out, status);
 }
 
-/* The exit status when the run was cut short from our side, 0 if it was not. */
+/* The exit status if a signal or a lost reader cut the run short, 0 if nothing did. */
 static int cut_short(const struct live_output *out, int signal_fd)
 {
     int sig = signals_taken(signal_fd);
@@ -126,7 +126,7 @@ static int cut_short(const struct live_output *out, int signal_fd)
     return sig ? CLI_EXIT_SIGNAL + sig : 0;
 }
 
-/* Output passes through as it comes. */
+/* Runs the program and passes its output through as it comes. */
 static int run_live(const struct run_options *o, const struct run_inputs *in, struct sg_run *run,
                     int signal_fd)
 {

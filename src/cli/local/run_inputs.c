@@ -4,8 +4,8 @@
 
 #define CODE_HINT "put the data into a file and show it with --mount"
 
-/* A suffix decides unless --language does; a file without one, such as a pipe, is in the default
- * language. */
+/* --language decides, else the file's suffix. A file without a suffix, such as a pipe, is in the
+ * default language. */
 static int language_of(const struct run_options *o, enum sg_language *ret, struct sg_error *e)
 {
     const char *base, *dot;
@@ -41,7 +41,7 @@ static int load_code(const struct run_options *o, struct run_inputs *in, struct 
     }
 }
 
-/* Programs draw for the terminal that shows them, which is the caller's. */
+/* Copies our TERM: a program with a terminal draws for the one that shows it, which is ours. */
 static int add_term(const struct run_options *o, struct env_list *env, struct sg_error *e)
 {
     if (!o->tty || !getenv("TERM") || env_list_has(env, "TERM"))
@@ -64,7 +64,7 @@ static int load_all(const struct run_options *o, struct run_inputs *in, struct s
 
 int run_inputs_load(const struct run_options *o, struct run_inputs *ret, struct sg_error *e)
 {
-    /* In place: the policy points into itself. */
+    /* Filled in place and not copied afterwards: the policy points into itself. */
     *ret = (struct run_inputs){0};
     int r = load_all(o, ret, e);
 

@@ -1,4 +1,4 @@
-/* What the options of `sandglass run` name, the code among it. */
+/* The contents of the files that the options of `sandglass run` name, the code among them. */
 #pragma once
 
 #include "cli/local/cage_inputs.h"

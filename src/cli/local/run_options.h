@@ -14,7 +14,7 @@ enum run_source {
 };
 
 struct run_options {
-    struct cage_options cage; /* the first: see cage_options.h */
+    struct cage_options cage; /* must be the first member: see cage_options.h */
     enum run_source source;
     const char *source_text; /* the code, or the file's path */
     char **command;          /* NULL-terminated */

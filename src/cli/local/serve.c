@@ -1,4 +1,4 @@
-/* `sandglass serve`: its flags; src/serve does the rest. */
+/* `sandglass serve`: parses the flags; src/warden does the rest. */
 #include <limits.h>
 #include <stdio.h>
 
@@ -24,7 +24,8 @@ static bool is_path(enum setting k)
     return argument && (strcmp(argument, "FILE") == 0 || strcmp(argument, "DIR") == 0);
 }
 
-/* One without a value means yes. A path is meant from where the command was given. */
+/* A flag without a value means yes. A relative path becomes absolute, because the user meant it
+ * from the directory that the command was given in. */
 static int set_flag(struct serve_flags *f, enum setting k, const char *value, struct sg_error *e)
 {
     char *path = f->paths[k];

@@ -3,5 +3,5 @@
 
 #include "lib/command/options.h"
 
-/* Made from the table of settings at the first call. */
+/* The first call makes the syntax from the table of settings. */
 const struct cli_syntax *serve_syntax(void);

@@ -1,9 +1,9 @@
-/* Signals that ask us to end, as a descriptor. */
+/* The signals that ask us to end, as a file descriptor. */
 #pragma once
 
-/* From here on such a signal is no longer the end of us but an event: the library sees it on the
- * descriptor, takes the sandbox down and returns. A closed pipe is an error of write(2). -1: errno
- * says why. */
+/* Blocks these signals, so that one of them is no longer the end of this process but an event: the
+ * library sees it on the descriptor, takes the sandbox down and returns. SIGPIPE is ignored too: a
+ * closed pipe becomes an error of write(2). -1: errno says why. */
 int signals_open(void);
-/* The signal that arrived, or 0. */
+/* The number of the signal that arrived, or 0. */
 int signals_taken(int signal_fd);
