@@ -9,7 +9,8 @@
 #define OWNER_MAX       256
 #define NANOS           1000000000
 
-/* As Go writes a mode: letters for what it is besides readable and so on, then the nine bits. */
+/* Writes a mode as Go does: letters for the file's type and its special bits, then the nine
+ * permission bits. */
 static void write_permissions(uint32_t type, uint32_t mode, char ret[PERMISSIONS_MAX])
 {
     static const char rwx[] = "rwxrwxrwx";
@@ -78,7 +79,7 @@ static void read_metadata(struct wire_reader *r, json_t *entry)
         json_decref(map);
 }
 
-/* What the table of users has no name for is told as a number, by the agent. */
+/* Owners without a name in the sandbox's table of users come as numbers: the agent sees to that. */
 static void set_text(json_t *entry, const char *name, const char *text)
 {
     if (*text)
@@ -100,10 +101,10 @@ json_t *entry_read(struct wire_reader *r)
     set_text(entry, "group", wire_get_str(r, OWNER_MAX));
     set_number(entry, "size", (int64_t)wire_get_u64(r));
     int64_t mtime_ns = (int64_t)wire_get_u64(r);
-    wire_get_str(r, OPS_PATH_MAX); /* what a link says; where it leads is told */
+    wire_get_str(r, OPS_PATH_MAX); /* text of a link: its target is told instead */
     const char *target = wire_get_str(r, OPS_PATH_MAX);
     uint32_t target_type = wire_get_u32(r), target_mode = wire_get_u32(r);
-    wire_get_u64(r); /* target_size: the size told is that of the link itself */
+    wire_get_u64(r); /* size of the link's target: clients get the size of the link itself */
     read_metadata(r, entry);
 
     write_permissions(type, mode, permissions);

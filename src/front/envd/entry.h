@@ -1,8 +1,9 @@
-/* Files as filesystem.EntryInfo tells of them. */
+/* File entries of the agent, turned into the JSON of filesystem.EntryInfo. */
 #pragma once
 
 #include "lib/channel/wire.h"
 #include "lib/rpc/message.h"
 
-/* Reads one entry of wire/agent.h and nothing else; NULL if it is none. */
+/* Reads one entry (its layout is in wire/agent.h) and stops after it. NULL: the bytes are no
+ * entry. */
 json_t *entry_read(struct wire_reader *r);

@@ -48,7 +48,7 @@ static const struct route {
     {HTTP_M_GET, "/envs", false, envd_envs},
 };
 
-/* What E2B's orchestrator says to the program in its sandboxes. */
+/* Paths that only E2B's own orchestrator asks for. Nobody may use them here. */
 static const char *const internal_paths[] = {"/init",     "/freeze", "/unfreeze", "/collapse",
                                              "/fsfreeze", "/fsthaw", "/upgrade"};
 

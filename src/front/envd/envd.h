@@ -1,11 +1,11 @@
-/* Port 49983 of a sandbox, as E2B's SDKs speak to it. What is a program inside the sandbox at E2B
- * is a part of the front here; the agent inside does the work (wire/agent.h).
+/* Port 49983 of a sandbox, as E2B's SDKs speak to it. E2B runs a program for this inside the
+ * sandbox; here the front answers, and the agent inside does the work (wire/agent.h).
  *
  *   envd.c          who may ask, which part answers, CORS
  *   process*.c      process.Process         (Connect RPC: lib/rpc/rpc.h)
  *   filesystem*.c   filesystem.Filesystem   (the same)
- *   watch*.c        its watches: as a stream, and polled
- *   service.c       what the two services share;  messages.h: their messages
+ *   watch*.c        watches of directories: as a stream, and polled
+ *   service.c       code that the two services share;  messages.h: their messages
  *   files*.c        GET and POST /files
  *   http_small.c    GET /health, /metrics, /envs */
 #pragma once
@@ -14,27 +14,29 @@
 #include "front/core/sandbox.h"
 #include "lib/http/http.h"
 
-/* Answers a request to a sandbox that runs. A reference to the sandbox is held by whoever answers
- * later, for as long as the request lives. */
+/* Answers a request to a running sandbox. Code that answers later holds a reference to the sandbox
+ * for as long as the request lives. */
 void envd_request(struct sandbox *b, struct http_req *req);
-/* Whether the sandbox's token, or a signature made with it, came along: whoever may not talk to a
- * sandbox may not wake it either. */
+/* Whether the request carries the sandbox's token, or a signature made with the token. Also asked
+ * before a paused sandbox is woken: a client that may not talk to a sandbox may not wake it
+ * either. */
 bool envd_allows(const struct sandbox *b, struct http_req *req);
 
-/* The routes that are not RPC. All but /health and /files are reached only with the sandbox's
- * access token, if it has one; /files looks at token and signature by itself. CORS headers have
- * been added. */
+/* The routes that are not RPC. If the sandbox has an access token, the caller has checked it for
+ * all of them but /health, which needs none, and /files, which checks token and signature by
+ * itself. CORS headers have been added. */
 void envd_health(struct sandbox *b, struct http_req *req);
 void envd_metrics(struct sandbox *b, struct http_req *req);
 void envd_envs(struct sandbox *b, struct http_req *req);
 void envd_files_get(struct sandbox *b, struct http_req *req);
 void envd_files_post(struct sandbox *b, struct http_req *req);
 
-/* Whose permissions count when the request names nobody. */
+/* The user whose permissions count when the request names nobody. */
 #define ENVD_DEFAULT_USER "user"
-/* What a user's name may look like: ^[a-z_][a-z0-9_-]{0,31}$ */
+/* Whether `name` has the form of a user's name: ^[a-z_][a-z0-9_-]{0,31}$ */
 bool envd_user_valid(const char *name);
-/* The absolute path that `given` means for a user: "~" and relative ones lead to the home. */
+/* The absolute path that `given` means for a user: "~" and relative paths start at the user's
+ * home. */
 int envd_path(const char *user, const char *given, char ret[OPS_PATH_MAX], struct sg_error *e);
 
 /* Message of the 401 that a missing or wrong access token gets. */

@@ -27,7 +27,7 @@ static bool signed_by(struct http_req *req, enum files_access access, const char
     return c && signature_matches(c, token, signature);
 }
 
-/* NULL if the request may go on, or why it may not. */
+/* NULL: the request may go on. Otherwise the reason why it may not. */
 static const char *refusal(const struct sandbox *b, struct http_req *req, enum files_access access)
 {
     const char *token = b->spec.envd_token, *header = http_header_get(req, "x-access-token");
@@ -91,7 +91,8 @@ static void reply_no_user(struct http_req *req, const char *user)
     reply_error(req, 401, "error looking up user '%.64s': user: unknown user %.64s", user, user);
 }
 
-/* A value that cannot be a string would otherwise count as not given. */
+/* Refuses a query value with a NUL byte: http_query_get returns NULL for it, so the parameter would
+ * count as not given. */
 static bool query_clean(struct http_req *req)
 {
     static const char *const names[] = {"path", "username", "signature", "signature_expiration"};

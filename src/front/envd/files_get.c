@@ -1,12 +1,14 @@
 /* A download.
  *
  *   asked --OP_FILE_READ--> entry --> data... --> END
- *     `-- the last bytes are wanted: the same for no byte, to learn the size, and then again
+ *
+ *   For a range of the last bytes there are two reads: one of no byte, to learn the size, and then
+ *   the one above.
  *
  * The answer starts when the agent has opened the file and told its size, so that an error can
  * still be a status. Bytes that the client has not taken are not acknowledged to the agent, which
- * then stops reading. If fewer come than were promised, the connection is dropped: the client must
- * not take a part for the whole. */
+ * then stops reading. If fewer bytes come than were promised, the connection is dropped: the client
+ * must not take a part for the whole. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,10 +28,10 @@ struct download {
     struct files_target target;
     char path[OPS_PATH_MAX];
     struct range range;
-    bool sizing; /* no byte of it is wanted yet */
+    bool sizing; /* this read is only to learn the file's size */
     bool started;
-    uint64_t left; /* of what was promised */
-    size_t owed;   /* bytes that wait for the client */
+    uint64_t left; /* bytes that the client was promised and has not got */
+    size_t owed;   /* bytes that wait for the client, not yet acknowledged to the agent */
 };
 
 static void on_close(struct http_req *req)
@@ -60,7 +62,8 @@ static void reply_no_range(struct download *d, uint64_t size)
     reply_error(d->req, 416, "the range is not in the file of %" PRIu64 " bytes", size);
 }
 
-/* first and len: the part that is told; a file without bytes has none, and len is its size. */
+/* first and len: the part of the file that the answer holds. An empty file has no parts, and len is
+ * its size. */
 static void start(struct download *d, uint64_t first, uint64_t len, uint64_t size)
 {
     bool part = d->range.kind != RANGE_NONE && size > 0;
@@ -83,7 +86,7 @@ static void start(struct download *d, uint64_t first, uint64_t len, uint64_t siz
     http_start(d->req, part ? 206 : 200, "application/octet-stream", (int64_t)len);
 }
 
-/* The size that an entry tells, or -1. */
+/* The size in an entry, or -1. */
 static int64_t size_of(const void *p, size_t len)
 {
     struct wire_reader r;
@@ -95,7 +98,7 @@ static int64_t size_of(const void *p, size_t len)
     return size;
 }
 
-/* The file is open, and this is what it is now. */
+/* The agent has opened the file: the entry says what the file is now. */
 static void on_entry(struct call *c, uint8_t what, const void *p, size_t len)
 {
     struct download *d = c->owner;
@@ -126,7 +129,7 @@ static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
 
     (void)sub;
     if (len > d->left) {
-        call_cancel(c); /* more than it said: no honest agent does that */
+        call_cancel(c); /* more bytes than announced: no honest agent does that */
         http_abort(d->req);
         return;
     }
@@ -197,7 +200,8 @@ void envd_files_get(struct sandbox *b, struct http_req *req)
     req->on_close = on_close;
     req->on_writable = on_writable;
 
-    /* A part is only good with the version of the file that the client knows, and we name none. */
+    /* If-Range asks for a part only if the client has the same version of the file. We name no
+     * versions, so such a client gets the whole file. */
     if (!http_header_get(req, "if-range"))
         d->range = range_parse(http_header_get(req, "range"));
     d->sizing = d->range.kind == RANGE_SUFFIX;

@@ -3,12 +3,12 @@
  *
  *   body --> held --> [inflate] --> [multipart] --> sink --> agent
  *
- * What is packed is held, one piece of the body, and unpacked in slices of work (lib/http/work.h),
- * a call of inflate each, which makes WORK_PIECE at most. While bytes are held, or the sink holds
+ * Of a packed body, one piece is held, and unpacked in slices of work (lib/http/work.h): each slice
+ * calls inflate once, which makes WORK_PIECE bytes at most. While bytes are held, or the sink holds
  * something, the body is paused. So a small body that unpacks to a large file costs neither memory
- * here nor the time of others; its size is the sandbox's business, whose disk fills up. What
- * reaches no file (what is around and between the parts, parts that are none) has no such brake,
- * and is limited to STRAY_MAX. A file appears when all of it has arrived, so a client that goes
+ * here nor the time of others; the file's size is limited by the sandbox's disk. Bytes that reach
+ * no file (before, between and after the parts, and in parts that are no files) have no such brake,
+ * and are limited to STRAY_MAX. A file appears when all of it has arrived, so a client that goes
  * away leaves nothing behind. */
 #include <string.h>
 #include <strings.h>
@@ -23,7 +23,7 @@
 #include "lib/http/multipart.h"
 
 #define HELD_MAX  (64u * 1024 * 1024) /* never reached: one piece of a body is far less */
-#define STRAY_MAX (1024u * 1024)      /* of a body, that belongs to no file */
+#define STRAY_MAX (1024u * 1024)      /* bytes of a body that belong to no file */
 
 struct upload {
     struct http_req *req;
@@ -32,20 +32,20 @@ struct upload {
     struct strbuf metadata;
     struct sink sink;
     struct multipart *parts; /* NULL: the body is the file */
-    bool wanted;             /* the part at hand is a file */
+    bool wanted;             /* the current part is a file */
     size_t stray; /* bytes that reached no file, names and boundaries of parts included */
 
     bool packed;       /* Content-Encoding: gzip */
-    bool unpacked_all; /* at the end of a member */
-    bool more_inside;  /* inflate had no room for all it could have made */
+    bool unpacked_all; /* inflate has reached the end of a gzip member */
+    bool more_inside;  /* inflate filled its output and could make more */
     z_stream z;
     struct strbuf held; /* compressed bytes that wait */
     size_t held_off;
     struct work unpacking;
 
     bool paused;
-    bool body_over; /* all has come */
-    bool told_end;  /* and was passed on */
+    bool body_over; /* the whole body has come */
+    bool told_end;  /* the body's end was passed on */
     bool answered;
 };
 
@@ -132,7 +132,7 @@ static const struct multipart_handlers part_handlers = {
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-/* As they were before they were packed. */
+/* Takes bytes of the body, unpacked. */
 static void take(struct upload *u, const char *data, size_t len)
 {
     struct sg_error e = {0};
@@ -141,7 +141,7 @@ static void take(struct upload *u, const char *data, size_t len)
         sink_data(&u->sink, data, len);
         return;
     }
-    u->stray += len; /* until it is known to be of a file */
+    u->stray += len; /* on_part_data subtracts the bytes of files again */
     if (multipart_feed(u->parts, data, len, &e) < 0)
         refuse(u, 400, e.message);
     else if (u->stray > STRAY_MAX)
@@ -150,19 +150,19 @@ static void take(struct upload *u, const char *data, size_t len)
                "'file', and only such parts are taken");
 }
 
-/* Whether packed bytes, or what is in them, still wait. */
+/* Whether packed bytes wait for inflate, or bytes inside inflate wait to come out. */
 static bool holds(const struct upload *u)
 {
     return u->held_off < u->held.len || u->more_inside;
 }
 
-/* One call of inflate. */
+/* Unpacks one slice: one call of inflate. */
 static void unpack(struct upload *u)
 {
     static char out[WORK_PIECE];
     z_stream *z = &u->z;
 
-    if (u->unpacked_all) { /* members may follow one another */
+    if (u->unpacked_all) { /* a gzip body may have several members */
         inflateReset(z);
         u->unpacked_all = false;
     }
@@ -223,7 +223,7 @@ static void pause_body(struct upload *u, bool on)
         http_body_resume(u->req);
 }
 
-/* Whatever has happened: does what can be done now. */
+/* Called after every event: takes each step that is possible now. */
 static void settle(struct upload *u)
 {
     bool room = sink_drained(&u->sink);
@@ -278,7 +278,7 @@ static void on_body_end(struct http_req *req)
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-/* Content-Encoding. False: it was answered. */
+/* Reads Content-Encoding. False: the request has been answered. */
 static bool read_encoding(struct http_req *req, bool *ret_packed)
 {
     const char *encoding = http_header_get(req, "content-encoding");
@@ -293,7 +293,7 @@ static bool read_encoding(struct http_req *req, bool *ret_packed)
     return false;
 }
 
-/* What kind of body it is. False: it was answered. */
+/* Finds out whether the body is one file or multipart. False: the request has been answered. */
 static bool begin_body(struct upload *u)
 {
     const char *type = http_header_get(u->req, "content-type");

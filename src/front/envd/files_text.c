@@ -9,7 +9,7 @@
 #define METADATA_HEADER "x-metadata-"
 #define NAME_SHOWN_MAX  255
 
-/* Digits only; false if there is none or they do not fit. */
+/* Reads digits only. False: there is none, or the number does not fit. */
 static bool read_number(const char **p, uint64_t *ret)
 {
     const char *s = *p;
@@ -67,7 +67,7 @@ bool range_resolve(const struct range *r, uint64_t size, uint64_t *ret_first, ui
     return true;
 }
 
-/* Characters of a quoted string that no browser takes for something else. */
+/* Whether every browser takes this character of a quoted string for itself. */
 static bool plain_in_quotes(unsigned char c)
 {
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\' && c != '%' && c != '/';
@@ -108,7 +108,7 @@ void disposition_write(struct strbuf *out, const char *path)
     }
 }
 
-/* The quality of one item of Accept-Encoding, as "is it zero". */
+/* Whether the quality of one item of Accept-Encoding is zero. */
 static bool quality_is_zero(const char *params, size_t len)
 {
     const char *q = memchr(params, '=', len);
@@ -145,7 +145,7 @@ bool media_type_is(const char *content_type, const char *type)
     size_t len = strlen(type);
 
     return content_type && strncasecmp(content_type, type, len) == 0 &&
-           strchr(" \t;", content_type[len]); /* the end of the string, too */
+           strchr(" \t;", content_type[len]); /* finds the NUL at the end, too */
 }
 
 static bool key_valid(const char *key)

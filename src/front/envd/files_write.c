@@ -8,7 +8,8 @@
 #define FILE_MODE 0644
 #define HELD_MAX  (64u * 1024 * 1024) /* never reached: one piece of a body is far less */
 
-/* What waits, in order. BYTES is followed by its bytes, BEGIN by a path with its NUL. */
+/* The queue is a row of these records. BYTES is followed by its bytes, BEGIN by a path with its
+ * NUL. */
 struct record {
     enum { RECORD_BEGIN, RECORD_BYTES, RECORD_END } what;
     uint32_t len;
@@ -51,7 +52,7 @@ static void fail(struct sink *s, int status, const char *message)
     s->on_fail(s, s->path, status, message);
 }
 
-/* Takes over the entry. */
+/* Adds a written file to s->written. Takes over the entry. */
 static void add_written(struct sink *s, json_t *entry)
 {
     static const char *const told[] = {"path", "name", "type", "metadata"};
@@ -130,7 +131,7 @@ static void begin(struct sink *s, const char *path)
         s->open = true;
 }
 
-/* Of a record of bytes, what the credit allows. True: that was all. */
+/* Sends as much of a record of bytes as the credit allows. True: all of it was sent. */
 static bool send_bytes(struct sink *s, struct record *r, const char *p)
 {
     size_t n = call_credit(&s->call);
@@ -139,13 +140,13 @@ static bool send_bytes(struct sink *s, struct record *r, const char *p)
     call_send(&s->call, CHAN_STDIN, p, n);
     if (n == r->len)
         return true;
-    r->len -= (uint32_t)n; /* the rest gets a header of its own, in the place of what was sent */
+    r->len -= (uint32_t)n; /* a new header for the rest overwrites bytes that were sent */
     s->queue_off += n;
     memcpy(s->queue.buf + s->queue_off, r, sizeof(*r));
     return false;
 }
 
-/* Sends from the queue what can be. False: the sink is of no use any more. */
+/* Sends as much of the queue as it can. False: the sink has failed. */
 static bool pump(struct sink *s)
 {
     while (!s->failed && queued(s)) {

@@ -1,4 +1,5 @@
-/* filesystem.Filesystem: its methods, and those that are one operation of the agent. */
+/* filesystem.Filesystem: the table of its methods, and those methods that are one operation of the
+ * agent. */
 #include <string.h>
 
 #include "front/envd/entry.h"
@@ -24,7 +25,7 @@ static void reply_entry(struct task *t, const void *result, size_t len)
 
 static void stat_failed(struct task *t, int status, const char *message)
 {
-    if (status == ENOENT || status == ENOTDIR) /* a file where a directory should be: not there */
+    if (status == ENOENT || status == ENOTDIR) /* ENOTDIR: a file is in the way */
         rpc_fail(t->rpc, RPC_NOT_FOUND, "file not found: %s", message);
     else
         service_fail(t->rpc, t->user, status, message);
@@ -90,7 +91,7 @@ static void removed(struct task *t, const void *result, size_t len)
     rpc_reply(t->rpc, NULL);
 }
 
-/* What is not there need not be removed. */
+/* Removing something that does not exist counts as success. */
 static void remove_failed(struct task *t, int status, const char *message)
 {
     if (status == ENOENT || status == ENOTDIR)
@@ -115,7 +116,8 @@ static void remove_path(struct rpc_call *c, json_t *message)
 
 /* ---- ListDir --------------------------------------------------------------------------------- */
 
-/* Entries are encoded as they come: as objects, those of a large tree would fill the memory. */
+/* A listing. Entries are encoded as they come: as JSON objects, those of a large tree would fill
+ * the memory. */
 struct listing {
     struct task task;
     struct strbuf out;

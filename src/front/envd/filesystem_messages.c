@@ -23,13 +23,13 @@ static const struct rpc_field entry_fields[] = {
 };
 static const struct rpc_message entry_info = RPC_TABLE("EntryInfo", entry_fields);
 
-/* Of Stat, MakeDir and Remove. */
+/* The request of Stat, MakeDir and Remove. */
 static const struct rpc_field path_fields[] = {
     {.name = "path", .number = 1, .type = RPC_STRING},
 };
 const struct rpc_message path_request = RPC_TABLE("StatRequest", path_fields);
 
-/* Of Stat, MakeDir and Move. */
+/* The answer of Stat, MakeDir and Move. */
 static const struct rpc_field entry_response_fields[] = {
     {.name = "entry", .number = 1, .type = RPC_MESSAGE, .message = &entry_info},
 };
@@ -58,7 +58,7 @@ const struct rpc_message move_request = RPC_TABLE("MoveRequest", move_fields);
 
 /* ---- watches --------------------------------------------------------------------------------- */
 
-/* Of WatchDir and CreateWatcher. */
+/* The request of WatchDir and CreateWatcher. */
 static const struct rpc_field watch_fields[] = {
     {.name = "path", .number = 1, .type = RPC_STRING},
     {.name = "recursive", .number = 2, .type = RPC_BOOL},

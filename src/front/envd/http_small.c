@@ -12,9 +12,9 @@ void envd_health(struct sandbox *b, struct http_req *req)
     reply_empty(req, 204);
 }
 
-/* A request that waits for figures. It may be gone when they come. */
+/* A request for figures. The client may be gone when the figures come. */
 struct waiting {
-    struct http_req *req; /* NULL: gone */
+    struct http_req *req; /* NULL: the client is gone */
     struct sandbox *sandbox;
 };
 
@@ -42,7 +42,7 @@ static void write_metric(struct strbuf *out, const struct sandbox *b, const stru
     jw_i64(&j, m->ms / 1000);
     jw_key(&j, "cpu_count");
     jw_u64(&j, cpus);
-    jw_key(&j, "cpu_used_pct"); /* of all processors together */
+    jw_key(&j, "cpu_used_pct"); /* 100 is all processors together */
     jw_fixed(&j, (uint64_t)(pct * 100 + 0.5f), 2);
     const struct {
         const char *name;

@@ -12,7 +12,7 @@ extern const struct rpc_message process_config, start_request, stream_response, 
 extern const struct rpc_message path_request, entry_response, list_dir_request, list_dir_response,
     move_request, watch_request, watch_response, watcher_id_message, watcher_events;
 
-/* No fields: what many calls are answered with. */
+/* The message without fields, the answer of many calls. */
 extern const struct rpc_message empty_message;
 
 /* FileType and EventType */

@@ -1,11 +1,11 @@
-/* process.Process: its methods, and those that are one short operation. */
+/* process.Process: the table of its methods, and those methods that are one short operation. */
 #include "front/envd/process.h"
 
 #include <string.h>
 
 #include "front/envd/messages.h"
 
-#define LIST_MAX (16u * 1024 * 1024) /* of what the agent tells */
+#define LIST_MAX (16u * 1024 * 1024) /* bytes of the agent's list */
 
 bool process_selector(struct rpc_call *c, json_t *message, struct strbuf *request)
 {
@@ -17,7 +17,8 @@ bool process_selector(struct rpc_call *c, json_t *message, struct strbuf *reques
         rpc_fail(c, RPC_INVALID_ARGUMENT, "say which process is meant: process.pid or process.tag");
         return false;
     }
-    /* what the agent would take for the other kind, or could not read */
+    /* The agent would take pid 0 and the empty tag for "not given", and could not read a tag that
+     * is too long. */
     if (pid && json_integer_value(pid) == 0) {
         rpc_fail(c, RPC_NOT_FOUND, "process with pid 0 not found");
         return false;
@@ -111,7 +112,8 @@ static void list_data(struct call *call, uint8_t sub, const void *p, size_t len)
         call_consumed(call, len);
 }
 
-/* A process's config is what its note says; a note that makes no sense is not one of ours. */
+/* The config of a process, as its note has it. A process without a note of ours was started by
+ * somebody else: its config is made from the command line. */
 static json_t *config_of(const char *note, const char *command)
 {
     json_t *config;

@@ -3,7 +3,8 @@
 
 #include "front/envd/service.h"
 
-/* Writes which process a request is about: pid u32, tag str. False: the call has failed. */
+/* Writes into `request` which process a message is about: pid u32, tag str. False: the call has
+ * failed. */
 bool process_selector(struct rpc_call *c, json_t *message, struct strbuf *request);
 
 /* process_stream.c */
@@ -14,6 +15,5 @@ void process_send_input(struct rpc_call *c, json_t *message);
 void process_close_stdin(struct rpc_call *c, json_t *message);
 void process_stream_input(struct rpc_call *c, json_t *message);
 
-/* process_status.c: how a process ended, as a canonical EndEvent in the words that Go has for it.
- */
+/* process_status.c: how a process ended, as a canonical EndEvent, in the words that Go uses. */
 json_t *process_end_event(bool killed, uint32_t code);

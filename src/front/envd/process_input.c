@@ -1,13 +1,13 @@
 /* SendInput, CloseStdin and StreamInput: each is one OP_PROCESS_INPUT.
  *
- * A piece of a stream is taken only when the one before is with the agent, and the agent grants
+ * A piece of a stream is read only when the agent has the piece before it, and the agent grants
  * credit as the process reads: a process that does not read stops the client. */
 #include "front/envd/messages.h"
 #include "front/envd/process.h"
 
 struct input {
     struct task task;
-    struct strbuf request; /* which process; empty until a stream has said it */
+    struct strbuf request; /* selects the process; empty until the stream has named it */
     bool begun, last;
     uint32_t flags;
     json_t *piece; /* a string of bytes, or NULL */
@@ -34,7 +34,7 @@ static void failed(struct task *t, int status, const char *message)
     const char *what = in->flags & INPUT_PTY ? "tty" : "stdin";
 
     if (status == EPIPE && (in->flags & INPUT_CLOSE))
-        rpc_reply(t->rpc, NULL); /* it is closed, as was asked for */
+        rpc_reply(t->rpc, NULL); /* the input is closed already, as the client wants */
     else if (status == ESRCH)
         service_fail(t->rpc, t->user, status, message);
     else if (in->flags & INPUT_CLOSE)
@@ -43,7 +43,7 @@ static void failed(struct task *t, int status, const char *message)
         rpc_fail(t->rpc, RPC_INTERNAL, "error writing to %s: %s", what, message);
 }
 
-/* Sends what the agent takes. */
+/* Sends as much of the piece as the agent's credit allows. */
 static void pump(struct input *in)
 {
     size_t left = json_string_length(in->piece) - in->at, n;
@@ -93,8 +93,8 @@ static bool begin(struct input *in, uint32_t flags)
     return task_begin(&in->task, OP_PROCESS_INPUT, &in->request);
 }
 
-/* The bytes of a ProcessInput (a new reference), and for which kind of input they are. NULL: the
- * call has failed, and what is kept for it is gone. */
+/* The bytes of a ProcessInput (a new reference), and whether they are for stdin or the terminal.
+ * NULL: the call has failed, and its struct input is freed. */
 static json_t *bytes_of(struct rpc_call *c, json_t *message, uint32_t *ret_flags)
 {
     json_t *input = json_object_get(message, "input");

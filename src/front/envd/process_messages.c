@@ -65,7 +65,7 @@ static const struct rpc_field event_fields[] = {
 };
 static const struct rpc_message process_event = RPC_TABLE("ProcessEvent", event_fields);
 
-/* Of Start and of Connect. */
+/* The answer of Start and of Connect. */
 static const struct rpc_field stream_fields[] = {
     {.name = "event", .number = 1, .type = RPC_MESSAGE, .message = &process_event},
 };

@@ -5,8 +5,8 @@
  * Output goes on as fast as the client takes it: bytes that wait in the connection are not
  * acknowledged to the agent, which then stops reading from the process.
  *
- * A process outlives the client that started it. Its stream then stays, with the output dropped
- * inside, to log how the process ends. */
+ * A process outlives the client that started it. The stream of such a process stays, without
+ * output, to log how the process ends. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,10 +16,10 @@
 #include "front/core/identity.h"
 #include "front/core/output_filter.h"
 
-#define CHUNK_STD 32768 /* of output in one message */
+#define CHUNK_STD 32768 /* bytes of output in one message */
 #define CHUNK_PTY 16384
-#define COMMAND   512 /* of what is logged and told in errors */
-/* The agent ends a process whose time is over; this is how long it may take to tell. */
+#define COMMAND   512 /* bytes of a command in logs and errors */
+/* The agent ends a process whose time is over. This is how long the agent may take to tell us. */
 #define DEADLINE_GRACE_MS 5000
 
 struct stream {
@@ -27,12 +27,12 @@ struct stream {
     struct rpc_call *rpc; /* NULL: the client is gone */
     struct sandbox *sandbox;
     char user[OPS_NAME_MAX + 1];
-    bool start; /* Start, which logs; Connect does not */
+    bool start; /* a Start, which is logged; a Connect is not */
     bool pty, started, blocked;
     uint32_t pid;
     size_t owed;                         /* bytes that wait for the client */
-    char *command, *cwd, *why;           /* why: of a start that failed */
-    struct output_filter *output_filter; /* NULL: what it says is not sanitised */
+    char *command, *cwd, *why;           /* why: the reason of a failed start */
+    struct output_filter *output_filter; /* NULL: output is not sanitised */
     struct operation operation;          /* of a Start */
 };
 
@@ -112,7 +112,7 @@ static const char *kind_of(const struct stream *s, enum output_filter_stream str
     return s->pty ? "pty" : stream == OUTPUT_FILTER_ERR ? "stderr" : "stdout";
 }
 
-/* Sends output that may go out. False: nobody is there any more. */
+/* Sends output that the output filter has passed. False: the client is gone. */
 static bool send_output(struct stream *s, enum output_filter_stream stream,
                         struct output_filter_text text)
 {
@@ -132,7 +132,7 @@ static bool send_output(struct stream *s, enum output_filter_stream stream,
     return true;
 }
 
-/* What the sanitiser held back to see how it goes on. */
+/* Sends the bytes that the output filter held back until it saw what follows them. */
 static bool flush_output(struct stream *s)
 {
     return !s->output_filter ||
@@ -188,7 +188,7 @@ static bool read_ending(const void *result, size_t len, struct ending *ret)
     return wire_done(&r);
 }
 
-/* How it came out is the program's own; a status is no failure of ours. */
+/* Ends the operation. A bad exit status is the program's own and no failure of the server. */
 static void end_operation(struct stream *s, const struct ending *ending)
 {
     span_number(s->operation.span, KEY_EXIT_CODE, ending->code);
@@ -227,7 +227,8 @@ static void ended(struct stream *s, const struct ending *ending)
     }
 }
 
-/* ENOENT is about the program, or about the directory: the directory is looked at. */
+/* A start failed with ENOENT, which is about the program or about its directory. This is the answer
+ * of a second call that looked whether the directory exists. */
 static void cwd_looked_at(struct call *call, int status, const char *message, const void *result,
                           size_t len)
 {
@@ -260,7 +261,7 @@ static void failed(struct stream *s, int status, const char *message)
     enum rpc_code code = service_code(status);
     struct sg_error e;
 
-    /* What is no fault of ours is that of who asked for it. */
+    /* If the sandbox is gone, that is the error; every other failure is the fault of the client. */
     if (status == CALL_GONE)
         sandbox_gone_error(s->sandbox, &e);
     else
@@ -320,7 +321,7 @@ static void stream_begin(struct stream *s, enum chan_op op, const struct strbuf 
         service_fail(s->rpc, s->user, r == -EPIPE ? CALL_GONE : -r, e.message);
 }
 
-/* For people: the command in one line, and not all of a long one. */
+/* The command as people read it: in one line, and cut if it is long. */
 static char *command_line(json_t *config)
 {
     AUTO(strbuf_done) struct strbuf line = {0};
@@ -343,7 +344,7 @@ static void put_command(json_t *config, struct strbuf *request)
         wire_put_str(request, json_string_value(json_array_get(args, i)));
 }
 
-/* The request of OP_PROCESS_START. False: the call has failed. */
+/* Writes the request of OP_PROCESS_START. False: the call has failed. */
 static bool put_start(struct stream *s, json_t *message, struct strbuf *request)
 {
     json_t *config = json_object_get(message, "process"), *pty = json_object_get(message, "pty");

@@ -19,7 +19,7 @@ bool envd_user_valid(const char *name)
            !(name[0] >= '0' && name[0] <= '9');
 }
 
-/* The name in front of the colon. False: there are no such credentials, and nobody is named. */
+/* The user's name in "Authorization: Basic". False: there is no such header, so nobody is named. */
 static bool basic_user(const struct http_req *req, struct strbuf *ret)
 {
     const char *header = http_header_get(req, "authorization");
@@ -57,8 +57,8 @@ bool service_user(struct rpc_call *c, char ret[OPS_NAME_MAX + 1])
     return true;
 }
 
-/* Joins what a path says, name by name, without looking at any file: as relative paths have always
- * been told to clients. -ENAMETOOLONG. */
+/* Appends a path, name by name, without looking at any file: clients have always been told relative
+ * paths in this form. -ENAMETOOLONG. */
 static int add_names(char ret[OPS_PATH_MAX], const char *names)
 {
     size_t len = strlen(ret);
@@ -143,7 +143,7 @@ enum rpc_code service_code(int status)
         return RPC_RESOURCE_EXHAUSTED;
     case 501:
         return RPC_UNIMPLEMENTED;
-    default: /* as files that somebody puts into a directory while it is being removed */
+    default: /* for example ENOTEMPTY: somebody adds files to a directory that is being removed */
         return RPC_FAILED_PRECONDITION;
     }
 }

@@ -8,7 +8,7 @@
 #define DIGEST_LEN 32
 
 struct signature_check {
-    EVP_MD_CTX *common; /* has seen everything up to the token */
+    EVP_MD_CTX *common; /* hashed everything up to the token */
     EVP_MD_CTX *whole;
     char expiry[EXPIRY_MAX_LEN + 2]; /* ":" and the digits, or "" */
 };
@@ -39,7 +39,7 @@ bool signature_expired(const char *expiry, int64_t now_s)
 static void must(int ok)
 {
     if (ok != 1)
-        abort(); /* only for want of memory: the algorithm is built in */
+        abort(); /* can only fail for want of memory: the algorithm is built in */
 }
 
 static void add(EVP_MD_CTX *c, const char *field)
@@ -71,7 +71,7 @@ void signature_check_free(struct signature_check *c)
     if (!c)
         return;
     EVP_MD_CTX_free(c->common);
-    EVP_MD_CTX_free(c->whole); /* wipes what it has seen of a token */
+    EVP_MD_CTX_free(c->whole); /* wipes the hashed token, too */
     free(c);
 }
 

@@ -4,8 +4,8 @@
 #include "front/envd/entry.h"
 #include "front/envd/messages.h"
 
-/* Changes are not held back by credit. A client that does not take them has this many of them
- * waiting, then the stream ends. */
+/* The agent sends changes without credit. For a client that does not take them this many wait; then
+ * the stream ends. */
 #define WAITING_MAX 8192
 
 uint32_t watch_flags(json_t *message)
@@ -93,7 +93,7 @@ static void on_event(struct call *call, uint8_t what, const void *p, size_t len)
     }
 }
 
-/* The agent goes on until it is told to stop. */
+/* An agent never ends a watch by itself, so this answer makes no sense. */
 static void on_done(struct task *t, const void *result, size_t len)
 {
     (void)result, (void)len;
@@ -113,7 +113,7 @@ void watch_dir(struct rpc_call *c, json_t *message)
     struct watch *w = task_new(c, sizeof(*w));
 
     strbuf_init(&request, 2 * OPS_PATH_MAX);
-    c->req->unawaited = true; /* it ends when the client has seen enough */
+    c->req->unawaited = true; /* the client ends the stream when it has seen enough */
     w->flags = watch_flags(message);
     w->task.done = on_done;
     w->task.failed = watch_failed;

@@ -1,9 +1,9 @@
 /* CreateWatcher, GetWatcherEvents, RemoveWatcher: watches that belong to the sandbox, not to a
- * request. What they saw waits in memory, bounded for all watches of a sandbox together; one that
- * would go beyond is over, and says so when it is asked.
+ * request. Changes wait in memory, with one limit for all watches of a sandbox together. A watch
+ * that would exceed the limit is over, and says so when the client asks.
  *
- * A pause ends the agent's side. It is set up again when the watch is next asked: what happened
- * between is not known. */
+ * A pause ends the agent's side of a watch. The next GetWatcherEvents sets it up again; changes in
+ * between are not known. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,8 +12,8 @@
 #include "front/envd/watch.h"
 
 #define WATCHERS_MAX 64
-#define WAITING_MAX  (8u * 1024 * 1024) /* of a sandbox's changes, as they cost */
-#define EVENT_COST   512                /* of each, besides its text */
+#define WAITING_MAX  (8u * 1024 * 1024) /* cost of all waiting changes of a sandbox */
+#define EVENT_COST   512                /* cost of each, besides its text */
 
 struct watcher {
     struct watchers *all;
@@ -23,15 +23,15 @@ struct watcher {
     uint32_t flags;
     struct strbuf request;
     json_t *events;
-    size_t cost;     /* of the events */
-    bool asleep;     /* its call was dropped with the sandbox's pause */
-    bool lost;       /* changes were */
-    int status;      /* errno of one that has ended by itself */
-    struct task *by; /* the call that made it and waits for it, or NULL */
+    size_t cost;     /* sum of the costs of its events */
+    bool asleep;     /* a pause of the sandbox ended its call to the agent */
+    bool lost;       /* changes were lost */
+    int status;      /* errno of a watch that ended by itself */
+    struct task *by; /* the CreateWatcher that still waits for its answer, or NULL */
 };
 
 struct watchers {
-    struct sandbox *sandbox; /* not a reference: the sandbox owns this */
+    struct sandbox *sandbox; /* not a reference: the sandbox owns this struct */
     struct watcher *first;
     size_t n, cost;
 };
@@ -88,14 +88,14 @@ static void take_change(struct watcher *w, const void *p, size_t len)
         w->all->cost += len + EVENT_COST;
         return;
     }
-    /* too many, or lost inside already, or nothing that an agent says */
+    /* Too many changes, or the agent has lost some, or its bytes make no sense. */
     json_decref(event);
     w->lost = true;
     forget_events(w);
     call_cancel(&w->call);
 }
 
-/* The one that waits for the watch to be there is answered. */
+/* Answers the CreateWatcher that waits for this watch to be set up. */
 static void creation_over(struct watcher *w, int status, const char *message)
 {
     struct task *by = w->by;
@@ -105,7 +105,7 @@ static void creation_over(struct watcher *w, int status, const char *message)
         rpc_reply(by->rpc, json_pack("{s:s}", "watcherId", w->id));
         return;
     }
-    by->release = NULL; /* it would free the watch */
+    by->release = NULL; /* release would free the watch */
     if (status == CALL_GONE)
         service_gone(by->rpc);
     else
@@ -148,7 +148,8 @@ static int watcher_begin(struct watcher *w, struct sg_error *e)
 
 /* ---- methods --------------------------------------------------------------------------------- */
 
-/* The client is gone before it knows of the watch: nobody else does. */
+/* The client went away before it learned the watch's id, and nobody else knows the id: frees the
+ * watch. */
 static void creator_gone(struct task *t)
 {
     struct watchers *all = sandbox_of(t->rpc)->watchers;
