@@ -10,7 +10,7 @@
 #define PATIENCE_MS  2000
 #define NOTE_MAX     1024
 #define HELD_MAX     (256u * 1024)
-/* All that the agent may send unacknowledged, in frames of one byte. */
+/* Room for a window of unacknowledged bytes that come in frames of one byte each. */
 #define QUEUE_MAX (16u * CHAN_WINDOW)
 
 static void on_timer_closed(uv_handle_t *h)
@@ -78,7 +78,7 @@ static void write_output(struct cell *c, enum lines_stream stream, const void *p
                                   len));
 }
 
-/* What the sanitiser held back to see how it goes on. */
+/* Writes the output that the output filter held back until it saw what follows it. */
 static void flush_output(struct cell *c)
 {
     put_output(c, LINES_STDOUT, output_filter_flush(c->output_filter, OUTPUT_FILTER_OUT));
@@ -138,8 +138,8 @@ static void write_frame(struct cell *c, uint8_t sub, const void *p, size_t len)
 
 /* ---- the end: the owner may free the cell in these callbacks, so nothing follows them -------- */
 
-/* One that raised an error is its author's; only what keeps it from running is a failure of ours.
- */
+/* Ends the operation. An error that the code raised is the author's; only trouble that keeps a cell
+ * from running is a failure of the server. */
 static void end_operation(struct cell *c, bool failed)
 {
     const char *type = c->ending.timed_out ? "timeout" : c->ending.status ? "kernel" : "code";
@@ -179,7 +179,8 @@ static void finish(struct cell *c)
     c->on_over(c, failed);
 }
 
-/* Writes what waits, as far as the owner takes it, and the end when nothing waits any more. */
+/* Writes the waiting frames as far as the owner takes them, and the end when none waits any
+ * more. */
 static void advance(struct cell *c)
 {
     const void *p;
@@ -202,7 +203,7 @@ void cell_resume(struct cell *c)
     advance(c);
 }
 
-/* Without lines, or without the rest of them. */
+/* Ends the cell without lines, or without the rest of them. */
 static void give_up(struct cell *c, int status, const char *message)
 {
     struct sg_error e;

@@ -13,10 +13,11 @@ struct ask {
     struct call call;
     struct http_req *req;
     struct sandbox *sandbox;
-    const char *context; /* the one that the path names; NULL: none */
+    const char *context; /* the context that the URL names; NULL: none */
     struct strbuf answer;
     struct json json;
-    /* Writes the answer; NULL: it is null. False: the agent said what no agent says. */
+    /* Writes the answer; NULL: the answer is null. False: the agent has sent bytes that make no
+     * sense. */
     bool (*done)(struct ask *a, const void *result, size_t len);
 };
 
@@ -75,7 +76,7 @@ static void ask(struct ask *a, enum chan_op op, const struct strbuf *request)
         refuse_call(a->req, a->sandbox, r == -EPIPE ? CALL_GONE : -r, e.message, a->context);
 }
 
-/* What languages contexts have is of use later: of those in Python no cells are recorded. */
+/* Writes a context. Its language is noted, too: cells of contexts in Python are not recorded. */
 static bool write_context(struct ask *a, const void *p, size_t len)
 {
     struct json *j = &a->json;

@@ -80,7 +80,8 @@ bool ending_error(const struct ending *end, const char *message, uint64_t timeou
     const char *name = say(end, message, &value);
     put(&r->error[ERROR_NAME], timed_out ? "TimeoutError" : name);
     put(&r->error[ERROR_VALUE], value.buf);
-    /* Where it was when it was interrupted helps; of a kernel that is gone nothing does. */
+    /* The traceback of an interrupted cell shows where it was. For a kernel that is gone it is no
+     * help. */
     if (end->status != 0 || end->how != KERNEL_DONE)
         strbuf_reset(&r->error[ERROR_TRACEBACK]);
     return true;

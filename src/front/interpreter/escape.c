@@ -11,7 +11,7 @@
 #error "words here have the first byte of the text lowest"
 #endif
 
-/* Its four digits at once, each in a byte of a word. */
+/* Makes the four digits at once, each in a byte of a word. */
 char *escape_unit(char *out, uint32_t unit)
 {
     uint32_t digits = unit >> 12 | (unit & 0xf00) | (unit & 0xf0) << 12 | (unit & 0xf) << 24;
@@ -32,7 +32,7 @@ static char *put_code(char *out, uint32_t code)
     return escape_unit(out, 0xdc00 | (code & 0x3ff));
 }
 
-/* A byte below 0x80 that cannot stand for itself. */
+/* Writes a byte below 0x80 that a JSON string must escape. */
 static char *put_special(char *out, unsigned char c)
 {
     static const char letters[128] = {['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r',
@@ -53,27 +53,28 @@ static char *put_one(char *out, unsigned char c)
     return out;
 }
 
-/* Which byte of a word, in the order of the text, is the first with its high bit set. */
+/* The index of the first byte of a word, in the order of the text, with its high bit set. */
 static inline size_t first_byte(uint64_t highs)
 {
     return (size_t)__builtin_ctzll(highs) / 8;
 }
 
-/* Has the high bit of each byte that is zero. Above the first such byte there may be false ones. */
+/* The high bit of each byte that is zero. Above the first such byte there may be false ones. */
 static inline uint64_t zero_bytes(uint64_t v)
 {
     return (v - ONES) & ~v & HIGHS;
 }
 
-/* The same for bytes that do not stand for themselves: controls, two characters, all but ASCII. */
+/* The same for bytes that must be escaped: controls, `"` and `\`, all but ASCII. */
 static inline uint64_t special_bytes(uint64_t v)
 {
     return (((v - ONES * 0x20) | v) & HIGHS) | zero_bytes(v ^ ONES * '"') |
            zero_bytes(v ^ ONES * '\\');
 }
 
-/* ASCII, eight bytes at a time, up to the first byte that is none or to the last few of the text.
- * Whole words are written: there is room for six times of what is left. Returns where it ends. */
+/* Copies ASCII, eight bytes at a time, up to the first byte that must be escaped or to the last few
+ * bytes of the text. Whole words are written: there is room for six times the rest. Returns where
+ * it stopped. */
 static const unsigned char *put_ascii(char **out, const unsigned char *p, const unsigned char *end)
 {
     char *o = *out;
@@ -96,8 +97,8 @@ static const unsigned char *put_ascii(char **out, const unsigned char *p, const 
     return p;
 }
 
-/* The first byte of a character of several. False: no character starts so. The second byte's range
- * keeps out overlong forms, surrogates, and what is beyond U+10FFFF. */
+/* Takes the first byte of a character of several bytes. False: no character starts with it. The
+ * range of the second byte keeps out overlong forms, surrogates, and codes beyond U+10FFFF. */
 static bool begin(struct escape *e, unsigned char c)
 {
     e->lo = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
@@ -110,8 +111,8 @@ static bool begin(struct escape *e, unsigned char c)
     return false;
 }
 
-/* A run of characters that are not ASCII and of which all is there and valid: the usual ones of up
- * to three bytes. Returns where it ends. */
+/* Writes a run of whole and valid characters of two or three bytes, the usual ones outside ASCII.
+ * Returns where it stopped. */
 static const unsigned char *put_run(char **out, const unsigned char *p, const unsigned char *end)
 {
     char *o = *out;
@@ -134,7 +135,8 @@ static const unsigned char *put_run(char **out, const unsigned char *p, const un
     return p;
 }
 
-/* One byte of a character that has begun. False: it is none of it, and the start was invalid. */
+/* Takes a further byte of a character. False: the byte is no part of it, so the start was
+ * invalid. */
 static bool next(struct escape *e, char **out, unsigned char c)
 {
     if (c < e->lo || c > e->hi) {

@@ -1,9 +1,9 @@
 /* POST /execute: a cell.
  *
- * The answer starts when it is the cell's turn, so that what is wrong with the request gets its own
- * status; but after two seconds in the queue it starts all the same, for clients that wait for a
- * head with a time limit, and what is wrong then is an error line. While nothing else is written, a
- * keepalive line is, each five seconds.
+ * The answer starts when the cell's turn has come, so that a bad request gets its own status. After
+ * two seconds in the queue it starts all the same, for clients that wait for a head with a time
+ * limit; a refusal after that is an error line. While nothing else is written, a keepalive line is
+ * written every five seconds.
  *
  * When the client goes away the call is cancelled, and the agent interrupts the cell. */
 #include "front/core/reply.h"
@@ -44,7 +44,7 @@ static void on_start(struct cell *c)
     struct http_req *req = request_of(c);
 
     http_add_header(req, "Cache-Control", "no-store");
-    http_add_header(req, "X-Accel-Buffering", "no"); /* a proxy must not wait for more */
+    http_add_header(req, "X-Accel-Buffering", "no"); /* tells proxies to pass lines on at once */
     http_start(req, 200, "application/x-ndjson", -1);
 }
 

@@ -33,7 +33,7 @@ static struct frame_head head_at(const struct frames *f, size_t at)
     return h;
 }
 
-/* What is gone makes room when it is the larger part. */
+/* Moves the frames to the front of the buffer when more than half of it has been taken. */
 static void compact(struct frames *f)
 {
     if (f->at <= f->bytes.len / 2)

@@ -39,7 +39,7 @@ static bool bad(struct json_text *j)
 
 /* ---- strings --------------------------------------------------------------------------------- */
 
-/* Half of a pair that stays alone is no character. */
+/* Half of a surrogate pair alone is no character: U+FFFD stands for it. */
 static void drop_high(struct json_text *j)
 {
     if (j->high)
@@ -71,7 +71,7 @@ static void string_end(struct json_text *j)
     put(j, '"');
 }
 
-/* Returns how many bytes were used, or 0: it is bad. */
+/* Returns the number of bytes used, or 0: the text is bad. */
 static size_t string_run(struct json_text *j, const char *p, size_t len)
 {
     size_t n = 0;
@@ -141,7 +141,7 @@ static const char *skip_digits(const char *p)
     return p;
 }
 
-/* As JSON writes one; and a client must be able to hold it. */
+/* Whether this is a number as JSON writes it, and one that clients can hold in a double. */
 static bool is_number(const char *p)
 {
     const char *whole = p;
@@ -220,7 +220,7 @@ static bool value_begins(struct json_text *j, char c)
 {
     if (c == '{' || c == '[')
         return open_bracket(j, c);
-    if (j->depth == 0) /* a field is an object or an array */
+    if (j->depth == 0) /* the outermost value must be an object or an array */
         return bad(j);
     if (c == '"')
         return open_string(j, false);
@@ -240,7 +240,7 @@ static bool after_value(struct json_text *j, char c)
     return true;
 }
 
-/* A character outside of strings that is no white space. */
+/* Takes a character outside of strings that is no white space. */
 static bool structure(struct json_text *j, char c)
 {
     switch (j->state) {
@@ -329,7 +329,7 @@ bool json_text_close(struct json_text *j)
     case JSON_TEXT_FIRST_VALUE:
     case JSON_TEXT_FIRST_KEY:
     case JSON_TEXT_AFTER:
-    case JSON_TEXT_WHOLE: /* something came after it */
+    case JSON_TEXT_WHOLE: /* text after the end of the value */
     case JSON_TEXT_BAD:
         break;
     }

@@ -1,9 +1,9 @@
-/* JSON from a kernel, checked as it comes and written on without line ends, in ASCII.
+/* Checks JSON from a kernel as it comes, and passes it on without line ends, in ASCII.
  *
- * Nothing of it is kept but a number or a word until it is whole, so a value may have any size and
- * costs no memory; and numbers stay as they were written, however long. What is wrong with it may
- * show late, when its first part has left: then json_text_close ends it as some valid value, and
- * the caller says that it does not count. */
+ * Only a number or a word is kept, until it is whole. So a value may have any size and costs no
+ * memory, and numbers stay as they were written, however long. An error may show late, when the
+ * first part has been passed on: then json_text_close completes it to some valid value, and the
+ * caller says that this value does not count. */
 #pragma once
 
 #include "front/interpreter/lines.h"
@@ -13,11 +13,11 @@
 
 enum json_text_state {
     JSON_TEXT_VALUE,
-    JSON_TEXT_FIRST_VALUE, /* of an array, or its end */
-    JSON_TEXT_FIRST_KEY,   /* of an object, or its end */
+    JSON_TEXT_FIRST_VALUE, /* first value of an array, or `]` */
+    JSON_TEXT_FIRST_KEY,   /* first key of an object, or `}` */
     JSON_TEXT_KEY,
     JSON_TEXT_COLON,
-    JSON_TEXT_AFTER, /* a value: comma or end */
+    JSON_TEXT_AFTER, /* after a value: comma, or end */
     JSON_TEXT_STRING,
     JSON_TEXT_ESCAPE, /* after a backslash */
     JSON_TEXT_HEX,
@@ -28,19 +28,19 @@ enum json_text_state {
 
 struct json_text {
     struct lines *lines;
-    enum json_text_state state, wanted; /* wanted: what was, before it turned out bad */
-    bool is_key;                        /* the string is one */
+    enum json_text_state state, wanted; /* wanted: the state before JSON_TEXT_BAD */
+    bool is_key;                        /* the string is a key */
     unsigned depth;
-    uint64_t objects; /* a bit for each level: object or array */
+    uint64_t objects; /* a bit for each level: 1 for an object, 0 for an array */
     struct escape string;
-    uint16_t high, hex; /* the first half of a surrogate pair, or 0; digits of \u so far */
+    uint16_t high, hex; /* high: first half of a surrogate pair, or 0; hex: digits of \u so far */
     uint8_t n_hex;
     uint16_t n_token;
     char token[JSON_TEXT_TOKEN + 1];
 };
 
 void json_text_begin(struct json_text *j, struct lines *l);
-/* False: it is not JSON, or too deep. */
+/* False: the text is no JSON, or nested too deep. */
 bool json_text_add(struct json_text *j, const char *p, size_t len);
-/* Ends it. False: it was not a whole and valid value, and some value was made of it. */
+/* Ends the value. False: it was not whole and valid, and was completed to some value. */
 bool json_text_close(struct json_text *j);

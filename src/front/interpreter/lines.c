@@ -6,10 +6,11 @@
 
 #include "lib/base/clock.h"
 
-#define FRAME_ROOM 256 /* of a line of output, without its text */
+#define FRAME_ROOM 256 /* bytes of a line of output besides its text */
 #define TIME_ROOM  40
 
-/* Empty between calls: the front has one thread, and nothing is kept for an execution. */
+/* The shared buffer. It is empty between calls: the front has one thread, and no part of a line is
+ * kept for an execution. */
 static struct {
     char bytes[ESCAPE_ROOM(LINE_TEXT_MAX) + FRAME_ROOM];
     size_t len;
@@ -33,7 +34,7 @@ static char *room_for(struct lines *l, size_t n)
     return gathered.bytes + gathered.len;
 }
 
-/* At most a few bytes at a time: names, brackets, numbers. */
+/* For a few bytes at a time: names, brackets, numbers. */
 void lines_put(struct lines *l, const char *text, size_t len)
 {
     memcpy(room_for(l, len), text, len);
@@ -75,7 +76,8 @@ static void put_time(struct lines *l)
     lines_put_str(l, text);
 }
 
-/* One line. What of it is text is told by `put`; without any there is no line. */
+/* Writes one line of output. If the text is empty, or only the start of a character, no line is
+ * written. */
 static void output_line(struct lines *l, enum lines_stream stream, const void *p, size_t len)
 {
     static const char *const heads[] = {"{\"type\":\"stdout\",\"text\":\"",

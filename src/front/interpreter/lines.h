@@ -1,8 +1,8 @@
 /* The answer to an execution: JSON objects, one a line, as E2B's clients read them.
  *
- * Every function here writes whole lines, but for those at the end, with which results.c puts a
- * line together as its parts come. Bytes are gathered in one buffer that all executions share, and
- * handed on before a function returns: nothing of a line is kept. */
+ * Every function here writes whole lines, except for lines_put* and lines_flush: with these
+ * results.c writes a line part by part, as the parts come. Bytes are gathered in one buffer that
+ * all executions share, and passed on before a function returns: no part of a line is kept. */
 #pragma once
 
 #include "lib/text/strbuf.h"
@@ -15,19 +15,20 @@ enum lines_stream { LINES_STDOUT, LINES_STDERR, LINES_STREAMS_ };
 struct lines {
     void (*write)(void *owner, const char *p, size_t len);
     void *owner;
-    struct escape unfinished[LINES_STREAMS_]; /* characters whose end comes with later output */
+    struct escape unfinished[LINES_STREAMS_]; /* their last bytes come with later output */
 };
 
 void lines_number(struct lines *l, uint32_t n);
 void lines_output(struct lines *l, enum lines_stream stream, const void *p, size_t len);
-/* No more output comes: starts of characters that are left are written as what they are. */
+/* No more output comes: unfinished characters are written as U+FFFD. */
 void lines_output_end(struct lines *l);
 void lines_error(struct lines *l, const struct strbuf *name, const struct strbuf *value,
                  const struct strbuf *traceback);
 void lines_keepalive(struct lines *l);
 void lines_end(struct lines *l);
 
-/* Parts of a line: as it is; as the inside of a string; and the buffer handed on. */
+/* Parts of a line: text as it is, and text as the inside of a string. lines_flush passes the buffer
+ * on. */
 void lines_put(struct lines *l, const char *text, size_t len);
 void lines_put_str(struct lines *l, const char *text);
 void lines_put_text(struct lines *l, struct escape *e, const void *text, size_t len);

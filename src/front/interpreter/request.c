@@ -5,11 +5,11 @@
 
 #include "front/interpreter/routes.h"
 
-#define VALUES_MAX    (4 * OPS_ARGS_MAX) /* in a body: far more than it needs */
+#define VALUES_MAX    (4 * OPS_ARGS_MAX) /* values in a body: far more than a request needs */
 #define TIMEOUT_MAX_S 1e9
 
-/* A tree of small values takes far more memory than their text, so they are counted first. Strings
- * are skipped. */
+/* Counts the values of a body before it is parsed: a tree of small values takes far more memory
+ * than its text. Strings are skipped. */
 static bool too_many_values(const char *body, size_t len)
 {
     size_t values = 0;
@@ -29,12 +29,13 @@ static bool too_many_values(const char *body, size_t len)
 }
 
 struct made {
-    json_t *value; /* or NULL, and why */
+    json_t *value; /* NULL: `heavy` or `wrong` says why */
     bool heavy;
     json_error_t wrong;
 };
 
-/* On a thread, if it is long. A NUL in the code is for its language to judge. */
+/* Parses a body; runs on a thread if the body is long. A NUL in the code is left to its language to
+ * judge. */
 static void *make(const void *schema, const char *body, size_t len)
 {
     struct made *m = xcalloc(1, sizeof(*m));
@@ -72,7 +73,7 @@ static json_t *take(struct http_req *req, void *made)
     return v;
 }
 
-/* A field that is a string without NUL; *ret is "" if it is absent. */
+/* Reads a field that is a string without NUL. *ret is "" if the field is absent. */
 static bool get_string(struct http_req *req, const json_t *body, const char *name, size_t max,
                        const char **ret)
 {
@@ -93,8 +94,8 @@ static bool get_string(struct http_req *req, const json_t *body, const char *nam
     return true;
 }
 
-/* In lower case, and the names that SDKs use besides. A longer one is cut: it is none that there
- * is, and whoever says so lists those. */
+/* Puts a language's name into lower case, and replaces the other names that SDKs use. A name that
+ * is too long is cut: no such language exists, and the agent's refusal lists those that do. */
 static void normal_language(const char *given, char ret[LANGUAGE_MAX + 1])
 {
     snprintf(ret, LANGUAGE_MAX + 1, "%s", given);
@@ -180,7 +181,7 @@ static bool get_timeout(struct http_req *req, const json_t *body, struct execute
         refuse(req, 422, "timeout must be a number of seconds");
         return false;
     }
-    /* None at all is 0; what is shorter than a millisecond is not. */
+    /* 0 means no limit, so a timeout below a millisecond must not be rounded to 0. */
     ret->timeout_ms = seconds > 0 && seconds < 0.001 ? 1 : (uint64_t)(seconds * 1000);
     return true;
 }

@@ -1,5 +1,5 @@
-/* What the bodies of requests ask for. Fields that are null count as absent: the Python SDK sends
- * all of them. */
+/* Reads the bodies of requests. Fields that are null count as absent: the Python SDK sends all of
+ * them. */
 #pragma once
 
 #include <jansson.h>
@@ -7,13 +7,13 @@
 #include "wire/agent.h"
 #include "lib/http/http.h"
 
-/* Code, with room for what escapes add to it, and variables. */
+/* The code, with room for its escapes, and the variables. */
 #define EXECUTE_BODY_MAX (KERNEL_CODE_MAX + 4u * 1024 * 1024)
 #define CONTEXT_BODY_MAX (64u * 1024)
-#define LANGUAGE_MAX     256 /* of its name */
+#define LANGUAGE_MAX     256 /* bytes of a language's name */
 
 struct execute_request {
-    json_t *body; /* code and envs point into it; the caller's to release */
+    json_t *body; /* code and envs point into it; the caller releases it */
     const char *code;
     size_t code_len;
     char context[KERNEL_ID_LEN + 1]; /* "" if none was given */
@@ -24,12 +24,12 @@ struct execute_request {
 
 struct context_request {
     char language[LANGUAGE_MAX + 1];
-    char cwd[OPS_PATH_MAX]; /* "": home */
+    char cwd[OPS_PATH_MAX]; /* "": the home directory */
 };
 
-/* For http_body_make, and what it makes is for execute_request_take. */
+/* For http_body_make. execute_request_take reads the object that it makes. */
 extern const struct http_make interpreter_make;
-/* False: the request was refused. */
+/* Both return false if the request was refused. */
 bool execute_request_take(struct http_req *req, void *made, struct execute_request *ret);
 bool context_request_parse(struct http_req *req, const char *body, size_t len,
                            struct context_request *ret);

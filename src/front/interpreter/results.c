@@ -65,7 +65,7 @@ static void put_key(struct results *r)
     lines_put_str(r->lines, "\":");
 }
 
-/* Without what is held back of it. */
+/* Ends the field. Bytes of it that the output filter still holds back are dropped. */
 static void field_over(struct results *r)
 {
     if (r->field >= 0 && is_text(fields[r->field].type)) {
@@ -92,7 +92,8 @@ static void field_begin(struct results *r, int field)
     }
 }
 
-/* What its first character shows is no value for the field is not begun. */
+/* Whether JSON that starts with this character can be a value of the field. If not, the field is
+ * not begun. */
 static bool json_may_begin(const struct results *r, char c)
 {
     return c == '{' || (c == '[' && fields[r->field].type == OBJECT_OR_ARRAY);
@@ -161,7 +162,7 @@ static void value_piece(struct results *r, const char *key, size_t key_len, cons
             return;
         field_begin(r, field);
     }
-    /* Pictures are nothing to read. */
+    /* The output filter does not look at pictures. */
     if (fields[field].type == BASE64)
         field_piece(r, (struct output_filter_text){p, len});
     else

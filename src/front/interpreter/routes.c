@@ -57,7 +57,7 @@ static bool needs_token(const struct http_route *r)
     return r->handler == interpreter_execute || r->handler == contexts_interrupt;
 }
 
-/* route NULL: one that is not there. */
+/* Whether the request may use the route. NULL: there is no such route. */
 static bool token_right(const struct sandbox *b, const struct http_req *req,
                         const struct http_route *route)
 {

@@ -1,4 +1,5 @@
-/* What the routes of the interpreter share. A handler finds the sandbox in req->owner. */
+/* The handlers of the interpreter's routes, and their errors. A handler finds the sandbox in
+ * req->owner. */
 #pragma once
 
 #include "lib/channel/wire.h"
@@ -12,9 +13,9 @@ void contexts_remove(struct http_req *req);
 void contexts_restart(struct http_req *req);
 void contexts_interrupt(struct http_req *req);
 
-/* An error as text in one line, which is what the SDKs show. */
+/* Answers with an error as text in one line, which the SDKs show. */
 void refuse(struct http_req *req, int status, const char *fmt, ...) PRINTF(3, 4);
-/* The same for a call that failed with this status (call.h), which is not 0. `context`: the one
- * that was named, or NULL. */
+/* The same for a call that failed with this status (front/core/call.h), which is not 0. `context`:
+ * the context that the request named, or NULL. */
 void refuse_call(struct http_req *req, const struct sandbox *b, int status, const char *message,
                  const char *context);
