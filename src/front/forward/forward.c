@@ -1,13 +1,13 @@
 /* A forwarded request.
  *
  *   connecting --STARTED--> [TLS handshake] --> sent --head--> answering --body's end--> over
- *                                      `-- 101 --> piped --either end closes--> over
+ *                                                 `-- 101 --> piped --either end closes--> over
  *
  * Bytes to the server that its credit does not cover wait in `out`, and the client's body is paused
- * until they are gone. Bytes to the client that it does not take are not acknowledged to the agent.
- * An answer that cannot be completed is cut off by dropping the connection, so that the client
- * knows. Our direction to the server is never shut before the answer is there: many servers take
- * that as the client's leaving. */
+ * until they are gone. Bytes that the client does not take are not acknowledged to the agent. An
+ * answer that cannot be completed is cut off by dropping the connection, so that the client knows.
+ * We never shut our direction to the server before its answer is there: many servers take that for
+ * the client's leaving. */
 #include "front/forward/forward.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@
 #include "front/core/call.h"
 #include "front/core/reply.h"
 
-#define SILENCE_MAX_MS (10u * 60 * 1000) /* until the first byte of the answer */
+#define SILENCE_MAX_MS (10u * 60 * 1000) /* wait for the answer's first byte */
 #define OUT_MAX        (8u * 1024 * 1024)
 #define TOKEN_HEADER   "e2b-traffic-access-token"
 
@@ -41,7 +41,7 @@ struct forward {
     bool choked; /* http_write said false */
     bool connected;
     bool piped;
-    bool shut; /* the client has; the server will be told when `out` is empty */
+    bool shut; /* the client has ended its direction; the server is told when `out` is empty */
     bool over;
 };
 
@@ -70,7 +70,7 @@ static void on_close(struct http_req *req)
     free(f);
 }
 
-/* Ends it without a whole answer. */
+/* Ends the request without a whole answer. */
 static void give_up(struct forward *f, int status, const char *message)
 {
     if (f->over)
@@ -97,7 +97,7 @@ static size_t waiting(const struct forward *f)
     return f->out.len - f->out_off;
 }
 
-/* As the connection carries it. */
+/* Sends bytes in the form that the connection carries: encrypted, if it has TLS. */
 static void send_raw(struct forward *f, const char *p, size_t len)
 {
     if (waiting(f) == 0) {
@@ -120,7 +120,7 @@ static void send_out(struct forward *f, const char *p, size_t len)
         send_raw(f, p, len);
 }
 
-/* Our direction is over, once all of it is sent. */
+/* Ends our direction to the server, once all of it is sent. */
 static void send_end(struct forward *f)
 {
     if (f->tls)
@@ -130,7 +130,7 @@ static void send_end(struct forward *f)
         call_eof(&f->call);
 }
 
-/* The client may send more, or has to wait. */
+/* Pauses the client's body while bytes wait or the credit is used up, and resumes it otherwise. */
 static void hold_or_go(struct forward *f)
 {
     if (waiting(f) > 0 || call_credit(&f->call) == 0)
@@ -218,7 +218,7 @@ static void on_writable(struct http_req *req)
     call_consumed(&f->call, owed);
 }
 
-/* From here on both directions are plain bytes. The answer's head is written by hand. */
+/* Answers 101. From here on both directions are plain bytes, so the head is written by hand. */
 static void begin_pipe(struct forward *f)
 {
     struct response *r = &f->response;
@@ -248,7 +248,7 @@ static void on_head(struct response *r)
     for (size_t i = 0; i < r->n_headers; i++)
         if (header_passes(r->headers, r->n_headers, r->headers[i].name))
             http_add_header(f->req, r->headers[i].name, r->headers[i].value);
-    request_log_blame(f->req, FAULT_CODE); /* whatever it is that it answers */
+    request_log_blame(f->req, FAULT_CODE); /* the sandbox's user is to blame for whatever status */
     http_start(f->req, r->status, NULL, r->length);
 }
 
@@ -257,7 +257,7 @@ static void on_answer_body(struct response *r, const char *p, size_t len)
     write_client(r->owner, p, len);
 }
 
-/* Bytes of the server, without TLS. */
+/* Takes bytes of the server, decrypted if it speaks TLS. */
 static void receive(struct forward *f, const char *p, size_t len)
 {
     struct sg_error e = {0};
@@ -363,7 +363,7 @@ static void on_silence(uv_timer_t *timer)
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-/* NULL if the request may pass, or why it may not. */
+/* NULL: the request may pass. Otherwise the reason why it may not. */
 static const char *refusal(const struct sandbox *b, const struct http_req *req)
 {
     const char *token = http_header_get(req, TOKEN_HEADER);
@@ -429,7 +429,7 @@ void forward_request(struct sandbox *b, unsigned port, struct http_req *req)
         refuse_forward(req, b, 403, 0, why);
         return;
     }
-    if (req->path[0] != '/') { /* CONNECT, and "*" */
+    if (req->path[0] != '/') { /* the target of CONNECT, or "*" */
         reply_error(req, 400, "only requests for a path can be forwarded");
         return;
     }

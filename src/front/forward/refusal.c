@@ -22,7 +22,8 @@ bool wants_page(const struct http_req *req)
     return agent && strcasestr(agent, "mozilla") && !http_header_get(req, "x-requested-with");
 }
 
-/* Nothing in it comes from the request: ids are [a-z0-9], messages are ours. */
+/* The page needs no escapes: nothing in it comes from the request, ids are [a-z0-9], and messages
+ * are ours. */
 static void write_page(struct strbuf *out, const struct sandbox *b, int status, unsigned port,
                        const char *message)
 {
@@ -65,7 +66,7 @@ void refuse_forward(struct http_req *req, const struct sandbox *b, int status, u
 
     strbuf_init(&out, ANSWER_MAX);
     http_failed(req, status, message);
-    /* What listens there, or does not, is a program of the sandbox's user. */
+    /* Whether and how a server listens there is up to the sandbox's user. */
     if (status == 502 || status == 504)
         request_log_blame(req, FAULT_CODE);
     if (wants_page(req)) {

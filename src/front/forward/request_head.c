@@ -16,7 +16,7 @@ static const char *const hop_by_hop[] = {
     "upgrade",
 };
 
-/* Ours, or set by us. */
+/* Headers that are for us, or that we set ourselves. */
 static const char *const not_for_the_server[] = {
     "host",
     "content-length",
@@ -30,7 +30,7 @@ static const char *const not_for_the_server[] = {
     "e2b-sandbox-id",
     "e2b-sandbox-port",
     "e2b-traffic-access-token",
-    "x-api-key", /* a key of the whole tenant is nothing for code inside */
+    "x-api-key", /* code inside must not learn the tenant's key */
 };
 
 static bool listed(const char *const *names, size_t n, const char *name)
@@ -41,7 +41,7 @@ static bool listed(const char *const *names, size_t n, const char *name)
     return false;
 }
 
-/* Is it an item of a comma-separated list? */
+/* Whether `name` is an item of a comma-separated list. */
 static bool in_list(const char *list, const char *name)
 {
     size_t len = strlen(name);

@@ -17,7 +17,7 @@ static int bad(struct sg_error *e, const char *why)
 
 /* ---- llhttp's callbacks ---------------------------------------------------------------------- */
 
-/* The head is in one piece of memory, so each of these comes once for a header. */
+/* The head is in one piece of memory, so llhttp calls each of these once for a header. */
 static int on_field(llhttp_t *p, const char *at, size_t len)
 {
     struct response *r = of(p);
@@ -46,7 +46,7 @@ static int on_headers_complete(llhttp_t *p)
     int status = p->status_code;
 
     r->head_seen = true;
-    return r->to_head || status < 200 || status == 204 || status == 304; /* 1: no body */
+    return r->to_head || status < 200 || status == 204 || status == 304; /* true: no body */
 }
 
 static int on_body(llhttp_t *p, const char *at, size_t len)
@@ -92,8 +92,8 @@ void response_done(struct response *r)
     strbuf_done(&r->head);
 }
 
-/* Adds bytes up to the empty line. Returns how many, or a negative error; *ret_whole says whether
- * the head is complete. */
+/* Adds bytes to the head, up to the empty line. Returns how many, or a negative error; *ret_whole
+ * says whether the head is complete. */
 static ssize_t collect(struct response *r, const char *p, size_t len, bool *ret_whole,
                        struct sg_error *e)
 {
@@ -121,8 +121,8 @@ static ssize_t collect(struct response *r, const char *p, size_t len, bool *ret_
     return (ssize_t)i;
 }
 
-/* Makes strings of what llhttp has found: names end at the colon, values at the end of the line.
- * False: a name is none. */
+/* Makes strings of the places that llhttp has found: names end at the colon, values at the end of
+ * the line. False: a name is invalid. */
 static bool cut_headers(struct response *r)
 {
     char *buf = r->head.buf;
@@ -159,7 +159,7 @@ static bool has(const struct response *r, const char *name)
     return false;
 }
 
-/* How the body ends. llhttp has found the same by its own rules, which are less strict. */
+/* Finds out how the body ends. llhttp does the same by its own rules, which are less strict. */
 static int check_framing(struct response *r, struct sg_error *e)
 {
     const char *length = header_single(r->headers, r->n_headers, "content-length");
@@ -209,7 +209,7 @@ static int take_head(struct response *r, struct sg_error *e)
         llhttp_resume(&r->parser);
     }
     r->on_head(r);
-    strbuf_done(&r->head); /* it may be long until the end of the body */
+    strbuf_done(&r->head); /* frees the head now: the body may take long */
     strbuf_init(&r->head, RESPONSE_HEAD_MAX);
     return 0;
 }

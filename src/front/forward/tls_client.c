@@ -5,7 +5,7 @@
 #include <openssl/ssl.h>
 #include <string.h>
 
-#define PIECE (16u * 1024) /* as large as a record can be */
+#define PIECE (16u * 1024) /* the largest TLS record */
 
 struct tls_client {
     const struct tls_client_handlers *h;
@@ -41,7 +41,7 @@ static void ask_for_name(SSL *ssl, const char *name)
         SSL_set_tlsext_host_name(ssl, host);
 }
 
-/* Hands over what OpenSSL wants to be sent. */
+/* Hands over the bytes that OpenSSL wants to send. */
 static void give_sealed(struct tls_client *t)
 {
     char buf[PIECE];
@@ -80,7 +80,7 @@ void tls_client_free(struct tls_client *t)
     free(t);
 }
 
-/* Whether a result only means that more bytes are needed. */
+/* Whether OpenSSL's result only means that it needs more bytes. */
 static bool may_go_on(struct tls_client *t, int r)
 {
     int why = SSL_get_error(t->ssl, r);
@@ -121,7 +121,7 @@ void tls_client_send(struct tls_client *t, const char *p, size_t len)
 {
     while (len > 0) {
         size_t n = len < PIECE ? len : PIECE;
-        if (SSL_write(t->ssl, p, (int)n) <= 0) { /* memory takes everything: the session is dead */
+        if (SSL_write(t->ssl, p, (int)n) <= 0) { /* has room: the session is dead */
             ERR_clear_error();
             return;
         }
