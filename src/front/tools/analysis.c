@@ -1,14 +1,14 @@
-/* What a call of run_analysis asks for.
+/* Reads the arguments of run_analysis.
  *
  * Parameters reach the code as data, in a variable `parameters`: never as a part of its source.
- * They travel as variables of a cell, in pieces, and a cell with fixed code makes one value of
- * them. So the code keeps its line numbers, and no file is written.
+ * They travel as environment variables of a cell, in pieces, and a cell with fixed code makes one
+ * value of them. So the code keeps its line numbers, and no file is written.
  *
- * Code that was given is a cell like any other, in the kernel's own names: the parameters are put
- * into place by a cell before it, which stands right before it in the kernel's queue (run.c).
+ * Code that the caller gave is a cell like any other and uses the kernel's own names. A cell before
+ * it sets `parameters`; the two stand next to each other in the kernel's queue (run.c).
  *
- * A program with a name comes the same way as its parameters, and the fixed code runs it with names
- * of its own: it is one cell, and neither sees nor changes what the conversation has there. */
+ * A named program travels the same way as its parameters, and the fixed code runs it with names of
+ * its own: it is one cell, and neither sees nor changes the variables of the conversation. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,11 +18,12 @@
 #include "front/tools/call.h"
 
 #define CUSTOM "custom"
-/* Variables of a cell: PREFIX says how many pieces there are, PREFIX_0... have them. */
+/* Environment variables of a cell. PREFIX has the number of pieces, PREFIX_0 and so on the
+ * pieces. */
 #define PARAMETERS "SANDGLASS_PARAMETERS"
 #define PROGRAM    "SANDGLASS_PROGRAM"
 #define NAME       "SANDGLASS_PROGRAM_NAME"
-/* Of one variable, so that name and value are less than OPS_ARG_MAX. */
+/* Bytes of one variable, so that name and value are less than OPS_ARG_MAX. */
 #define PIECE_MAX (OPS_ARG_MAX - 64)
 
 static const char *const known[] = {"conversationId", "pathId",         "analysisType",
@@ -37,7 +38,8 @@ _Static_assert(ARRAY_SIZE(formats) == FORMAT_MAX_, "a name for each format");
     "    for i in range(int(__import__('os').environ['" prefix "'])))"
 #define LOADED "__import__('json').loads(" JOINED(PARAMETERS) ")"
 
-/* What was there before goes first: if the rest fails, the code must not find old parameters. */
+/* The cells that set `parameters`. They clear the old value first: if the rest fails, the code must
+ * not find old parameters. */
 static const struct {
     const char *kernel, *code;
 } preludes[] = {
@@ -62,7 +64,8 @@ const char *parameters_code(const struct tool_call *c)
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-/* The length of the next piece: no character is cut, since a kernel may decode each by itself. */
+/* The length of the next piece. No character is cut, since a kernel may decode each piece by
+ * itself. */
 static size_t piece_len(const char *text, size_t left)
 {
     size_t n = left < PIECE_MAX ? left : PIECE_MAX;
@@ -151,7 +154,8 @@ static int read_custom(const json_t *arguments, const struct context_limits *lim
     if (!ret->program[0] && !ret->code)
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        FIELD_ERROR "'code' is missing, which the analysisType " CUSTOM " needs");
-    /* It must be sent at once, so that no other cell comes between the two: see run.c. */
+    /* The code must be sent at once, so that no other cell comes between the two cells: see
+     * run.c. */
     if (ret->code && json_string_length(ret->code) > CHAN_WINDOW)
         return err_set(e, SG_ERR_INVALID, -E2BIG,
                        "the code has %zu bytes: the limit of an analysis is %u",

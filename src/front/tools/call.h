@@ -1,4 +1,4 @@
-/* What a call of a tool asks for, read and checked. */
+/* The arguments of a tool's call, read and checked. */
 #pragma once
 
 #include "front/tools/tools.h"
@@ -10,42 +10,42 @@ enum tool_format { FORMAT_JSON, FORMAT_TEXT, FORMAT_CSV, FORMAT_MAX_ };
 
 struct tool_call {
     char conversation[CTX_NAME_MAX + 1], path[CTX_NAME_MAX + 1];
-    char message[CTX_NAME_MAX + 1];           /* "": none, and no checkpoint */
-    char template_name[CTX_TEMPLATE_MAX + 1]; /* "": the setting's */
-    const char *kernel;                       /* language whose default kernel runs it */
-    json_t *code;                             /* a string; NULL: that of `program` */
+    char message[CTX_NAME_MAX + 1];           /* "": none, so no checkpoint */
+    char template_name[CTX_TEMPLATE_MAX + 1]; /* "": the one in the settings */
+    const char *kernel;                       /* language whose default kernel runs the code */
+    json_t *code;                             /* a string; NULL: the code of `program` */
     json_t *envs;                             /* object of strings, or NULL */
     uint64_t timeout_ms;
     /* run_analysis */
-    char program[PROGRAM_NAME_MAX + 1]; /* "" if the code was given */
-    json_t *parameters; /* variables of the cell that puts them into place; NULL: none */
+    char program[PROGRAM_NAME_MAX + 1]; /* "": the call has code of its own */
+    json_t *parameters; /* variables of the cell that sets `parameters`; NULL: none */
     enum tool_format format;
 };
 
-/* -E2BIG: over a limit, which is named. Any other error is of the kind that its status follows
- * from. On success the caller releases it. */
+/* -E2BIG: over a limit, which the message names. For any other error, the HTTP status follows from
+ * its kind. On success the caller releases *ret. */
 int code_call_read(const struct context_limits *limits, const json_t *arguments,
                    const struct tool_place *place, struct tool_call *ret, struct sg_error *e);
 int analysis_call_read(const struct context_limits *limits, const json_t *arguments,
                        const struct tool_place *place, struct tool_call *ret, struct sg_error *e);
 void tool_call_done(struct tool_call *c);
 
-/* code.c, for analysis.c: the fields that both have. */
+/* code.c, for analysis.c: the fields that both tools have. */
 int call_read_place(const json_t *arguments, const struct tool_place *place, struct tool_call *ret,
                     struct sg_error *e);
 int call_read_timeout(const json_t *arguments, const struct context_limits *limits,
                       struct tool_call *ret, struct sg_error *e);
-/* A string that is not empty and not over the limit. NULL if there is none. */
+/* Reads a string that is not empty and not over the limit. NULL: there is none. */
 int call_read_code(const json_t *arguments, const struct context_limits *limits, json_t **ret,
                    struct sg_error *e);
 int call_read_envs(const json_t *arguments, json_t **ret, struct sg_error *e);
 
-/* analysis.c: takes the code of `program` over. */
+/* analysis.c: the call runs this code, the code of `program`. Takes it over. */
 void call_use_program(struct tool_call *c, json_t *code);
-/* The cell that makes `parameters` of the variables, in the call's language. */
+/* The code of the cell that makes `parameters` of the variables, in the call's language. */
 const char *parameters_code(const struct tool_call *c);
 
-/* programs.c: the code of an analysis that has a name. `code` is the callee's to release; NULL if
- * r is not 0. done may come before it returns. */
+/* programs.c: loads the code of a named analysis. The callback releases `code`, which is NULL if r
+ * is not 0. `done` may be called before program_load returns. */
 typedef void (*program_done)(void *arg, int r, json_t *code, const struct sg_error *e);
 void program_load(struct front *f, const char *name, program_done done, void *arg);

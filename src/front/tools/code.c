@@ -10,7 +10,7 @@
 static const char *const known[] = {"conversationId", "pathId",         "messageId", "code",
                                     "language",       "timeoutSeconds", "envs",      "template"};
 
-/* What a language is called here, and the kernel that knows it. */
+/* The names of languages in calls, and the kernels that run them. */
 static const struct {
     const char *name, *kernel;
 } languages[] = {

@@ -1,6 +1,6 @@
-/* A table, row by row: the first names the columns, and every other must have as many fields. A
- * field in quotes may have commas, line ends, and quotes written twice; one without has none of
- * them. What is wrong is told with its row, counted from 1. */
+/* Reads a table row by row. The first row names the columns, and every other row must have as many
+ * fields. A field in quotes may contain commas, line ends, and quotes written twice; a field
+ * without quotes contains none of them. An error names its row, counted from 1. */
 #include <string.h>
 
 #include "front/tools/parsed.h"
@@ -11,8 +11,8 @@
 struct csv {
     const char *at, *end;
     size_t row;
-    struct strbuf field; /* the last that was read */
-    bool last;           /* it was the last of its row */
+    struct strbuf field; /* the field that was read last */
+    bool last;           /* it was the last field of its row */
 };
 
 /* The end of the text counts as an end of line. */
@@ -74,14 +74,14 @@ static int next_field(struct csv *c, struct sg_error *e)
         return 0;
     }
     if (c->at + 1 == c->end && *c->at == '\r')
-        c->at++; /* a line end that was cut */
+        c->at++; /* a CR at the end of text that was cut between CR and LF */
     c->last = take_line_end(c);
     return c->last ? 0
                    : err_set(e, SG_ERR_INVALID, -EINVAL,
                              "row %zu: something follows the end of a field in quotes", c->row);
 }
 
-/* False: there is no further row. */
+/* Goes on to the next row. False: there is none. */
 static bool next_row(struct csv *c)
 {
     while (c->at < c->end && take_line_end(c))
@@ -168,7 +168,7 @@ static int write_table(struct csv *c, struct header *h, struct strbuf *ret, stru
 
 int csv_to_json(const char *text, size_t len, struct strbuf *ret, struct sg_error *e)
 {
-    static const char mark[] = "\xef\xbb\xbf"; /* that the text is UTF-8 */
+    static const char mark[] = "\xef\xbb\xbf"; /* the mark that says: this is UTF-8 */
     struct csv c = {.at = text, .end = text + len};
     struct header *h = xcalloc(1, sizeof(*h));
 

@@ -1,4 +1,4 @@
-/* POST /v1/execute: code, a file, or several files of which one is run, without a context. */
+/* POST /v1/execute runs, without a context, code, or one file, or one of several files. */
 #include <assert.h>
 
 #include "front/tools/routes.h"
@@ -6,7 +6,7 @@
 #include "front/tools/tools.h"
 
 #define BODY_MAX   (16u * 1024 * 1024)
-#define ANSWER_MAX (12 * ONCE_OUTPUT_MAX + 64u * 1024) /* each byte may become six */
+#define ANSWER_MAX (12 * ONCE_OUTPUT_MAX + 64u * 1024) /* JSON may write a byte as six */
 #define MIB        (1024u * 1024)
 
 const char once_description[] =
@@ -117,8 +117,8 @@ void once_result_json(struct json *j, const struct once_result *r, const char *r
 struct once_http {
     struct http_req *req;
     struct e2b_req *q;
-    void (*close)(struct http_req *req); /* of q */
-    struct once *once;                   /* NULL once it is over */
+    void (*close)(struct http_req *req); /* the on_close of q */
+    struct once *once;                   /* NULL when the program is over */
     struct outlet outlet;
 };
 

@@ -5,11 +5,11 @@
 #include "lib/text/json.h"
 #include "front/tools/budget.h"
 
-/* A line that is a result, with its type; those of output are far shorter. */
+/* Bytes of a line that is a result, with its type. Lines of output are far shorter. */
 #define LINE_MAX_ (TOOL_RESULTS_MAX + 1024)
 #define ERROR_MAX (8u * 1024 * 1024) /* three parts of 256 KiB, escaped */
 #define NOTE_MAX  256
-/* Why a result is left out. */
+/* Why a result was left out. */
 #define TOO_LARGE "it is larger than an answer can be"
 #define NO_ROOM   "the server has no room for it now"
 
@@ -33,7 +33,7 @@ void gather_done(struct gather *g)
 
 /* ---- what a line says ------------------------------------------------------------------------ */
 
-/* The first len bytes without a character at their end that is not whole. */
+/* The length of the first len bytes without an incomplete character at their end. */
 static size_t whole_characters(const char *text, size_t len)
 {
     size_t at = len;
@@ -77,7 +77,7 @@ static bool tell(struct gather *g, const char *line, size_t len)
     return !g->on_line || g->on_line(g->owner, line, len);
 }
 
-/* Says what was left out, as if the cell had said it. */
+/* Says on stderr, as if the cell had written it, that a result was left out. */
 static bool left_out(struct gather *g, const char *why)
 {
     AUTO(strbuf_done) struct strbuf line = {0}, text = {0};
@@ -97,7 +97,7 @@ static bool left_out(struct gather *g, const char *why)
     return tell(g, line.buf, line.len);
 }
 
-/* rest: the object after its type, `"key":..., ...}`. */
+/* `rest` is the object after its type: `"key":..., ...}`. */
 static bool add_result(struct gather *g, const char *rest, size_t len)
 {
     static const char main_result[] = "\"is_main_result\":true";
@@ -149,7 +149,7 @@ void gather_error(struct gather *g, const char *name, const char *value)
     g->error = strbuf_detach(&s, NULL);
 }
 
-/* Whether the line begins with this; then *rest is what follows it. */
+/* Whether the line begins with `head`; then *rest is the text after it. */
 static bool is(const char *head, const char *line, size_t len, const char **rest)
 {
     size_t n = strlen(head);
@@ -164,7 +164,7 @@ static bool on_whole(struct gather *g, const char *line, size_t len)
     bool more = true;
 
     if (is("{\"type\":\"keepalive\"", line, len, &rest))
-        return true; /* whoever listens has other ways to show that he lives */
+        return true; /* a keepalive line: listeners send their own */
     if (is("{\"type\":\"stdout\",", line, len, &rest))
         add_output(&g->out, &g->out_cut, line, len);
     else if (is("{\"type\":\"stderr\",", line, len, &rest))

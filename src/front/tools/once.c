@@ -4,10 +4,10 @@
  *     |          |               |                 |
  *     +----------+---------------+-----------------+--> it cannot be done --> told --> freed
  *
- * The sandbox is one of the pool's, without access to the network, and is ended whatever happens:
- * after the program, when an error comes before it, when nobody waits for the result any more.
- * Should this process die, the warden ends it at its deadline. Output beyond the limit is dropped
- * inside, so that the program goes on. */
+ * The sandbox comes from the tenant pool, has no access to the network, and is always ended: after
+ * the program, when an error comes before it, and when nobody waits for the result any more. Should
+ * this process die, the warden ends the sandbox at its deadline. Output beyond the limit is dropped
+ * inside the sandbox, so that the program goes on. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,16 +26,16 @@
 #include "front/tools/once.h"
 
 #define NS_PER_MS     1000000ull
-#define GRACE_MS      60000 /* for starting, and for the program's end to be told */
+#define GRACE_MS      60000 /* time for the start, and for the program's end to reach us */
 #define TEMPLATE      "base"
 #define USER          "user"
 #define EXIT_TIMEDOUT 124
 #define MESSAGE_MAX   1024
 #define SANITISED_MAX 8192
-#define DISK_PART     4                     /* of the memory, if that was named */
-#define DISK_MIN      (16ull * 1024 * 1024) /* with room for the files of a request */
+#define DISK_PART     4                     /* the disk gets a fourth of a memory limit */
+#define DISK_MIN      (16ull * 1024 * 1024) /* leaves room for the files of a request */
 
-/* A file on its way, or the standard input. */
+/* Bytes on their way into the sandbox: a file, or the standard input. */
 struct pour {
     struct call call;
     struct once *once;
@@ -52,23 +52,23 @@ struct once {
 
     struct sandbox *sandbox;
     char sandbox_id[ID_LEN + 1];
-    bool creating;  /* the callback cannot be cancelled */
-    bool cancelled; /* ... and frees this */
+    bool creating;  /* sandbox_create runs, and cannot be cancelled */
+    bool cancelled; /* ... so its callback frees this struct */
     bool beginning; /* once_begin has not returned */
     struct pour files[ONCE_FILES_MAX + 1];
-    size_t writing; /* files that are */
+    size_t writing; /* number of files being written */
     struct pour program;
     uint64_t began_ns;
     struct strbuf out, err;
-    size_t taken; /* of the budget, for these */
+    size_t taken; /* the part of the budget that out and err hold */
     enum sanitise_mode sanitise;
     struct output_filter
-        *output_filter; /* NULL until there is a sandbox, and if nothing is looked for */
+        *output_filter; /* NULL without a sandbox, or if nothing is looked for */
     struct strbuf sanitised;
     struct strbuf message;
     struct operation operation;
     struct once_result result;
-    uv_timer_t *timer; /* to tell of the end later */
+    uv_timer_t *timer; /* calls `done` in a later turn of the loop */
 };
 
 /* ---- end ------------------------------------------------------------------------------------- */
@@ -148,7 +148,7 @@ static void finish(struct once *o)
     uv_timer_start(o->timer, on_timer, 0, 0);
 }
 
-/* There is no sandbox. */
+/* Ends the run with an error: no sandbox could be had. */
 static void refuse(struct once *o, const struct sg_error *e)
 {
     int status = e->code == -E2BIG ? 413 : status_of_error(e);
@@ -158,14 +158,14 @@ static void refuse(struct once *o, const struct sg_error *e)
     o->result.refusal = *e;
     if (status == 500) {
         operation_end(&o->operation, o->front, o->sandbox, -EIO, e,
-                      NULL); /* which logs the reason */
+                      NULL); /* operation_end logs the reason */
         err_set(&o->result.refusal, SG_ERR_INTERNAL, -EIO,
                 "Internal error: the server's log has the reason");
     }
     finish(o);
 }
 
-/* False: no more of it is kept. */
+/* False: the limit is reached, and no more of this stream is kept. */
 static bool keep_output(struct once *o, bool err, struct output_filter_text text)
 {
     struct strbuf *to = err ? &o->err : &o->out;
@@ -240,7 +240,7 @@ static void on_credit(struct call *c)
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
-/* From now on this is read and dropped inside. */
+/* Tells the agent to read and drop this stream from now on. */
 static void discard(struct call *c, uint8_t sub)
 {
     AUTO(strbuf_done) struct strbuf which = {0};
@@ -307,8 +307,8 @@ static void on_end(struct call *c, int status, const char *message, const void *
     uint64_t user_us = wire_get_u64(&r), system_us = wire_get_u64(&r);
     o->result.memory_bytes = wire_get_u64(&r);
     o->result.disk_bytes = wire_get_u64(&r);
-    wire_get_u32(&r); /* whether the disk is full */
-    wire_get_u64(&r); /* what was dropped: `cut` says that there was something */
+    wire_get_u32(&r); /* disk_full */
+    wire_get_u64(&r); /* dropped bytes: `cut` says that there were some */
     wire_get_u64(&r);
     bool timed_out = wire_get_u32(&r) != 0;
     if (!wire_done(&r)) {
@@ -428,8 +428,8 @@ static void on_created(void *arg, struct sandbox *b, int r, const struct sg_erro
 
 /* ---- from outside ---------------------------------------------------------------------------- */
 
-/* The disk is memory too, and what of it is free can be used by the program: so it becomes smaller
- * with it. */
+/* Sets the limits that the request asks for. The disk is memory too, and the program can use what
+ * is free of it: so a smaller memory limit makes the disk smaller as well. */
 static void limit(struct sg_limits *l, const struct once_request *q)
 {
     uint64_t disk = q->memory_bytes / DISK_PART;

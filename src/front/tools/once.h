@@ -1,4 +1,4 @@
-/* What a request for a program without a context asks for. */
+/* The arguments of a request that runs a program without a context. */
 #pragma once
 
 #include "front/tools/tools.h"
@@ -12,21 +12,21 @@ struct once_file {
 };
 
 struct once_request {
-    json_t *body; /* texts point into it; the owner's to release */
+    json_t *body; /* the texts below point into it; the owner releases it */
     struct once_file files[ONCE_FILES_MAX + 1];
     size_t n_files;
     const char *const *command; /* "@" stands for the program's path; ends with NULL */
-    const char *path;           /* of the program: one of files */
+    const char *path;           /* path of the program, which is one of `files` */
     const char *input;          /* NULL: none */
     size_t input_len;
     json_t *envs; /* object of strings, or NULL */
     uint64_t timeout_ms;
-    uint64_t memory_bytes; /* 0: as usual, here and below */
+    uint64_t memory_bytes; /* 0: the default; also for the two below */
     uint32_t cpus_milli;
     size_t output_max;
     const char *session; /* NULL: none */
 };
 
-/* -E2BIG: over a limit, which is named. */
+/* -E2BIG: over a limit, which the message names. */
 int once_request_read(struct front *f, const struct store_tenant *tenant, const json_t *arguments,
                       struct once_request *ret, struct sg_error *e);

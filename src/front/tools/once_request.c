@@ -19,14 +19,14 @@ static const char *const known[] = {"code",   "language",  "file",           "fi
                                     "limits", "sessionId", "timeoutSeconds", "envs"};
 static const char *const known_limits[] = {"memoryMb", "cpus", "outputBytes"};
 
-/* Types are stripped, and the rest is run as an ES module in which require() works as well. */
+/* Strips the types, and runs the rest as an ES module in which require() works as well. */
 #define TYPESCRIPT                                                                                 \
     "esbuild --loader=ts --format=esm --target=node18 --sourcemap=inline --log-level=error "       \
     "--banner='import{createRequire as $r}from\"node:module\";const require=$r(import.meta.url);'" \
     " --sourcefile=\"$0\" <\"$0\" >\"$0.mjs\" && exec node --enable-source-maps \"$0.mjs\""
 
 static const struct language {
-    const char *name, *suffixes, *path; /* path: of code that has none */
+    const char *name, *suffixes, *path; /* path: the file for code that comes without a path */
     const char *command[5];
 } languages[] = {
     {"python", ".py", "main.py", {"python3", "@", NULL}},
@@ -46,7 +46,7 @@ static bool has_suffix(const struct language *l, const char *path)
     return at && len > 1 && (at[len] == '.' || at[len] == '\0');
 }
 
-/* By its name, or by the path's suffix. If there is neither, ret stays as it is. */
+/* Finds a language by its name, or by the path's suffix. Without either, *ret stays as it is. */
 static int find_language(const char *name, const char *path, const struct language **ret,
                          struct sg_error *e)
 {
@@ -129,7 +129,7 @@ static int read_files(const json_t *arguments, struct once_request *q, struct sg
     return r;
 }
 
-/* What is run: the code, or one of the files. */
+/* Reads which program is to run: the code, or one of the files. */
 static int read_program(const json_t *arguments, const struct context_limits *limits,
                         struct once_request *q, struct sg_error *e)
 {

@@ -13,7 +13,7 @@ void outlet_done(struct outlet *s)
     strbuf_done(&s->waiting);
 }
 
-/* Hands on as much as is taken. Returns how much that was. */
+/* Writes as much as the connection takes. Returns the number of bytes. */
 static size_t hand_on(struct outlet *s, const char *p, size_t len)
 {
     size_t at = 0;
@@ -27,7 +27,7 @@ static size_t hand_on(struct outlet *s, const char *p, size_t len)
     return at;
 }
 
-/* They count as if they waited in the connection. */
+/* Makes the waiting bytes count as if they waited in the connection. */
 static void count(struct outlet *s)
 {
     http_keep(s->req, s->waiting.len - s->at);

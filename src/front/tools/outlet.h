@@ -1,12 +1,12 @@
-/* An answer of any length to a client that may be slow: what he does not take yet waits here, not
- * in the connection, which would be given up for it. */
+/* An answer of any length to a client that may be slow. Bytes that the client does not take yet
+ * wait here and not in the connection, which the server would drop for them. */
 #pragma once
 
 #include "lib/text/strbuf.h"
 #include "lib/http/http.h"
 
 struct outlet {
-    struct http_req *req; /* started */
+    struct http_req *req; /* http_start was called */
     struct strbuf waiting;
     size_t at;
     bool choked, finish;
@@ -14,9 +14,10 @@ struct outlet {
 
 void outlet_init(struct outlet *s, struct http_req *req, size_t max);
 void outlet_done(struct outlet *s);
-/* False: the client has not taken all of it: it is better to wait until outlet_pump says true. */
+/* False: the client has not taken everything, and the caller should wait until outlet_pump returns
+ * true. */
 bool outlet_write(struct outlet *s, const void *p, size_t len);
-/* The answer is complete when all was taken. */
+/* Completes the answer when the client has taken everything. */
 void outlet_finish(struct outlet *s);
-/* The connection takes more. True: nothing waits any longer. */
+/* The connection takes more. True: no bytes wait any longer. */
 bool outlet_pump(struct outlet *s);

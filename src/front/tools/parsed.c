@@ -6,7 +6,7 @@
 
 /* ---- the value of a cell --------------------------------------------------------------------- */
 
-/* The end of the JSON value that begins at p: text that has been checked, without blanks. */
+/* The end of the JSON value that begins at p. The text has been checked, and has no blanks. */
 static const char *value_end(const char *p, const char *end)
 {
     bool in_string = false;
@@ -30,7 +30,7 @@ static const char *value_end(const char *p, const char *end)
     return end;
 }
 
-/* A field of the value; the last one of the name counts. NULL if there is none. */
+/* A field of the value. If several have the name, the last one counts. NULL: there is none. */
 static const char *value_field(const struct gather *g, const char *name, size_t *ret_len)
 {
     const char *p = g->results.buf + g->main_at + 1, *found = NULL;
@@ -64,22 +64,22 @@ static void on_write(void *owner, const char *p, size_t len)
     strbuf_add(owner, p, len);
 }
 
-/* Checked and written by what checks the JSON of results: numbers stay as they are, however long.
- * Where it is wrong is said by another parser. */
+/* Checks and writes JSON with the checker for results (json_text.h), which leaves numbers as they
+ * are, however long. To say where an error is, another parser reads the text again. */
 static int json_to_json(const char *text, size_t len, struct strbuf *ret, struct sg_error *e)
 {
     struct lines lines = {.write = on_write, .owner = ret};
     struct json_text j;
     json_error_t wrong;
 
-    /* It takes objects and arrays only, so it is given an array of one value. */
+    /* json_text takes objects and arrays only, so it gets an array with this one value. */
     json_text_begin(&j, &lines);
     bool ok =
         json_text_add(&j, "[", 1) && json_text_add(&j, text, len) && json_text_add(&j, "]", 1);
     ok &= json_text_close(&j);
     lines_flush(&lines);
     if (ok && ret->truncated)
-        return 0; /* the caller sees it */
+        return 0; /* the caller looks at `truncated` */
     if (ok && value_end(ret->buf + 1, ret->buf + ret->len) == ret->buf + ret->len - 1) {
         strbuf_consume(ret, 1);
         ret->buf[--ret->len] = '\0';

@@ -1,7 +1,7 @@
-/* The programs of run_analysis that have a name. Those of analysis/ are a part of this program; the
- * folder that the setting `analysis` names comes first, so an operator can replace them and add
- * others. Its files are read for each call, by a thread: whatever kind of disk it is on, nobody
- * else waits for it. */
+/* The named programs of run_analysis. Those in analysis/ are built into this program. The folder in
+ * the setting `analysis` is looked at first, so an operator can replace programs and add others. A
+ * thread reads the folder's files for each call: however slow the disk is, no other request waits
+ * for it. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #define PROGRAM_MAX (256u * 1024)
 #define SUFFIX      ".py"
 
-/* embed.S */
+/* defined in embed.S */
 extern const char sg_data_analysis[], sg_data_analysis_end[];
 extern const char sg_tax_calculation[], sg_tax_calculation_end[];
 extern const char sg_compliance_check[], sg_compliance_check_end[];
@@ -37,7 +37,7 @@ struct load {
     void *arg;
 };
 
-/* -ENOENT: the folder has none of that name. */
+/* -ENOENT: the folder has no program of that name. */
 static int load_file(struct load *l)
 {
     char path[SETTINGS_PATH_MAX + PROGRAM_NAME_MAX + 8];
@@ -49,7 +49,7 @@ static int load_file(struct load *l)
         return -ENOENT;
     if (fd < 0) {
         int r = err_errno(&l->e, "open %s", path);
-        l->e.kind = SG_ERR_INTERNAL; /* for the log: where the folder is is no client's business */
+        l->e.kind = SG_ERR_INTERNAL; /* only the log may say where the folder is */
         return r;
     }
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0 || st.st_size > PROGRAM_MAX)

@@ -54,7 +54,7 @@ static void put_text(struct json *j, const char *key, const struct strbuf *text)
     jw_bytes(j, text->buf, text->len);
 }
 
-/* JSON that is there already, or null. */
+/* Writes text that is JSON already; NULL: writes null. */
 static void put_json(struct json *j, const char *key, const char *json)
 {
     jw_key(j, key);

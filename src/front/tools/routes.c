@@ -1,10 +1,10 @@
 /* POST /v1/tools/NAME: a run for a client of HTTP.
  *
- * As JSON it is one answer in the end. As a stream it is server-sent events: each line of the run
- * as `event: <its type>` and `data: <the line>`, at last `event: done` with the answer; while
- * nothing else is written, a comment every five seconds. The stream starts with the first of these,
- * so a run that is refused at once has its own status either way. When the client goes away, the
- * cell is interrupted. */
+ * A JSON client gets one answer at the end. A stream is server-sent events: each line of the run as
+ * `event: <its type>` and `data: <the line>`, at last `event: done` with the answer; while nothing
+ * else is written, a comment every five seconds. The stream starts with the first of these, so a
+ * run that is refused at once has its own status either way. When the client goes away, the cell is
+ * interrupted. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,9 +21,9 @@
 struct tool_http {
     struct http_req *req;
     struct e2b_req *q;
-    void (*close)(struct http_req *req); /* of q */
+    void (*close)(struct http_req *req); /* the on_close of q */
     enum tool tool;
-    struct tool_run *run; /* NULL once it is over */
+    struct tool_run *run; /* NULL when the run is over */
     bool stream, started;
     struct outlet outlet;
     uv_timer_t *timer;
@@ -71,7 +71,7 @@ static void start_stream(struct tool_http *h)
         return;
     h->started = true;
     http_add_header(h->req, "Cache-Control", "no-store");
-    http_add_header(h->req, "X-Accel-Buffering", "no"); /* a proxy must not wait for more */
+    http_add_header(h->req, "X-Accel-Buffering", "no"); /* proxies must not buffer */
     http_start(h->req, 200, "text/event-stream", -1);
 }
 
@@ -88,7 +88,7 @@ static bool write_event(struct tool_http *h, const char *type, size_t type_len, 
     return outlet_write(&h->outlet, "\n\n", 2);
 }
 
-/* The lines of a run are written by us, and begin with their type. */
+/* Sends a line of a run as an event. We write these lines ourselves: each begins with its type. */
 static bool on_line(void *arg, const char *line, size_t len)
 {
     static const char head[] = "{\"type\":\"";
@@ -228,7 +228,7 @@ static void begin(struct e2b_req *q, enum tool tool)
                                .path = http_query_get(req, "pathId"),
                                .message = http_query_get(req, "messageId")};
     h->run = tool_begin(q->front, &q->tenant, tool, q->body, &place, &listener);
-    /* It was borrowed until here; code may run for long. */
+    /* The run has read the body by now. Code may run for long, so the body is freed early. */
     json_decref(steal_ptr(&q->body));
 }
 
@@ -242,7 +242,7 @@ static void run_analysis(struct e2b_req *q)
     begin(q, TOOL_RUN_ANALYSIS);
 }
 
-/* Code and parameters, with room for escapes. */
+/* Room for code and parameters, with their escapes. */
 static size_t body_max(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);

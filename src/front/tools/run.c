@@ -1,20 +1,20 @@
-/* A run, from the arguments to what came of them.
+/* A run, from its arguments to its result.
  *
  *   read --> program_load --> context_obtain --> context_mark --> cells --> all over --> told
  *     |       (named types)         |           (if a message      |                        |
  *     |                             |              was named)      |                      freed
  *     +-----------------------------+------------------------------+--> refused --> told ---^
  *
- * Code of an analysis has two cells: the first puts its parameters into place (analysis.c). They
- * are sent in one go, and the agent keeps the order, so that no other cell of the kernel comes
- * between them. If the first fails that is what is told, whatever the second did without
- * parameters.
+ * Code of an analysis has two cells: the first sets its parameters (analysis.c). Both are sent in
+ * one go, and the agent keeps the order, so that no other cell of the kernel comes between them. If
+ * the first fails, that is the result, whatever the second did without parameters.
  *
  * The checkpoint before a message waits for the cells that run, as this one will, and for no longer
- * than this one may take. Whatever stands in its way, the code is run.
+ * than this one may take. If there can be no checkpoint, the code runs all the same.
  *
- * A sandbox that is found gone before anything began is asked for once more: the manager makes
- * another. Afterwards it is an error of the code, since part of it has run. */
+ * If the sandbox turns out to be gone before anything has begun, the run asks for it once more, and
+ * the context manager makes another. Later, it is an error of the code, since part of it has
+ * run. */
 #include <stdio.h>
 #include <string.h>
 
@@ -45,29 +45,29 @@ struct tool_run {
     uint64_t began_ns;
     struct operation operation;
 
-    struct sandbox *sandbox; /* held */
+    struct sandbox *sandbox; /* a reference, which let_go gives back */
     char context[ID_LEN + 1], sandbox_id[ID_LEN + 1], elsewhere[CTX_URL_MAX + 1];
     bool was_created, replaced, kept_lost;
     char checkpoint[ID_LEN + 1], skipped[sizeof(((struct sg_error *)0)->message)];
     struct cell prelude, cell;
-    struct gather before, gather; /* what they said */
+    struct gather before, gather; /* the output of the cells */
     bool prelude_runs, cell_runs;
-    bool failed; /* the cell did */
+    bool failed; /* the cell ended with an error */
 
     bool beginning;  /* tool_begin has not returned */
-    bool starting;   /* in cell_begin: a refusal is dealt with afterwards */
-    bool waiting;    /* for a callback that cannot be cancelled */
-    bool cancelled;  /* ... which then frees this */
-    bool tried;      /* the sandbox was gone once already */
-    int gone_status; /* of a refusal, if it is not 0 */
-    bool lost;       /* its sandbox ended while the code ran */
+    bool starting;   /* in cell_begin: a refusal is handled when it returns */
+    bool waiting;    /* a callback is pending that cannot be cancelled */
+    bool cancelled;  /* ... and then frees this struct */
+    bool tried;      /* a sandbox was found gone once already */
+    int gone_status; /* status of a refused cell; 0: none was */
+    bool lost;       /* the sandbox ended while the code ran */
     struct strbuf gone_message;
 
     enum sanitise_mode sanitise;
     struct tool_result result;
     struct strbuf results, parsed, value, sanitised;
     struct sg_error parse_error;
-    uv_timer_t *timer; /* NULL until something is to be done in the loop's next turn */
+    uv_timer_t *timer; /* runs `next` in the loop's next turn; NULL until it is needed */
     void (*next)(struct tool_run *r);
 };
 
@@ -171,14 +171,14 @@ static void finish(struct tool_run *r)
         tell(r);
 }
 
-/* It did not run. */
+/* Ends the run: the code did not run. */
 static void refuse(struct tool_run *r, int status, const struct sg_error *e)
 {
     r->result.status = status;
     r->result.refusal = *e;
     if (status == 500) {
         operation_end(&r->operation, r->front, r->sandbox, -EIO, e,
-                      NULL); /* which logs the reason */
+                      NULL); /* operation_end logs the reason */
         err_set(&r->result.refusal, SG_ERR_INTERNAL, -EIO,
                 "Internal error: the server's log has the reason");
     }
@@ -247,7 +247,7 @@ static void tell_sanitised(struct tool_run *r)
     r->result.sanitised = r->sanitised.buf;
 }
 
-/* All cells are over. */
+/* All cells are over: makes the result and ends the run. */
 static void complete(struct tool_run *r)
 {
     struct gather *g = &r->gather;
@@ -282,7 +282,7 @@ static void complete(struct tool_run *r)
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
-/* A cell never ran, or its sandbox is gone. */
+/* A cell never ran, or its sandbox is gone: tries another sandbox, or ends the run. */
 static void refused(struct tool_run *r)
 {
     int status = r->gone_status;
@@ -300,7 +300,7 @@ static void refused(struct tool_run *r)
     let_go(r);
     if (status == CALL_GONE && !r->tried) {
         r->tried = true;
-        do_later(r, obtain); /* what ends the sandbox is perhaps still at it */
+        do_later(r, obtain); /* not at once: the sandbox's end may still be under way */
         return;
     }
     err_set(&e, SG_ERR_INTERNAL, -EIO, "%s", r->gone_message.buf);
@@ -503,7 +503,7 @@ static void on_obtained(void *arg, const struct context_answer *a)
         r->result.elsewhere = r->elsewhere;
         err_set(&r->result.refusal, SG_ERR_GONE, -EREMOTE, "another server has this path");
         r->result.status = 307;
-        span_drop(&r->operation.span); /* it is the other server's to tell */
+        span_drop(&r->operation.span); /* the other server makes the span */
         operation_drop(&r->operation);
         finish(r);
         return;
@@ -608,7 +608,7 @@ struct tool_run *tool_begin_in(struct sandbox *b, const struct store_tenant *ten
     struct sg_error e;
 
     r->beginning = true;
-    r->tried = true; /* there is no other */
+    r->tried = true; /* a candidate cannot be replaced by another sandbox */
     if (read_arguments(r, arguments, place, &e) < 0)
         refuse_error(r, &e);
     else

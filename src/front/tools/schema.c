@@ -1,4 +1,4 @@
-/* The tools as language models are told of them. */
+/* The descriptions and schemas of the tools, for language models. */
 #include <assert.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
     "\"pathId\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":256,"         \
     "\"description\":\"The path of the conversation. Each has a sandbox of its own.\"}"
 
-/* Whoever hosts the conversation knows which message this is: a model does not. */
+/* Only the application knows which message a call belongs to: a model does not. */
 #define MESSAGE                                                                             \
     "\"messageId\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":256,"                 \
     "\"description\":\"Set by the application, not by a model: the message that this call " \
@@ -130,7 +130,7 @@ static json_t *as_anthropic(enum tool t, json_t *schema)
 
 static const struct form {
     const char *name;
-    json_t *(*make)(enum tool t, json_t *schema); /* takes the schema over */
+    json_t *(*make)(enum tool t, json_t *schema); /* takes over the schema */
 } forms[] = {{"mcp", as_mcp}, {"openai", as_openai}, {"anthropic", as_anthropic}};
 
 static json_t *list_of(struct http_req *req, const struct form *form)
@@ -144,7 +144,8 @@ static json_t *list_of(struct http_req *req, const struct form *form)
         for (size_t i = 0; i < ARRAY_SIZE(bindable); i++)
             if (http_query_has(req, bindable[i]))
                 tool_schema_bind(schema, bindable[i]);
-        /* Who calls for a path of his own says the message too: no model is asked. */
+        /* An application that names the path names the message, too: the model is not asked for
+         * it. */
         if (http_query_has(req, "pathId"))
             tool_schema_bind(schema, "messageId");
         json_array_append_new(list, form->make((enum tool)t, schema));
@@ -165,7 +166,7 @@ static json_t *listing(struct http_req *req, const char *format)
     return all;
 }
 
-/* A name that is bound must be one that a call would take. */
+/* A conversation or path that a schema is bound to must be a name that calls accept. */
 static int check_bound(struct http_req *req, const char *name, struct sg_error *e)
 {
     const char *value = http_query_get(req, name);
