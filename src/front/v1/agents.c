@@ -44,7 +44,7 @@ static int read_command(const json_t *body, struct agent_ask *ask, struct sg_err
     return 0;
 }
 
-/* "~/x" is "x": paths are below the home. */
+/* "~/x" means "x": relative paths are below the home. */
 static int read_path(const json_t *object, const char *name, const char **ret, struct sg_error *e)
 {
     const char *path = NULL;
@@ -107,7 +107,7 @@ static int read_timeout(const struct e2b_req *q, uint64_t *ret_ms, struct sg_err
     return field_timeout(q->body, 1, (uint32_t)(ms / 1000), s->max_timeout_ms, ret_ms, e);
 }
 
-/* Variables that name secrets belong to a sandbox of its own, which is made with them. */
+/* Variables that refer to secrets need a sandbox of the agent's own: it is made with them. */
 static int read_env(const struct e2b_req *q, bool own, struct agent_ask *ask, struct sg_error *e)
 {
     const json_t *env = NULL;
@@ -168,7 +168,7 @@ static int read_ask(struct e2b_req *q, bool own, struct agent_ask *ret, struct s
 
 /* ---- POST ------------------------------------------------------------------------------------ */
 
-/* A request that starts an agent: lives until it is answered. */
+/* A request that starts an agent. It lives until the answer. */
 struct starting {
     struct e2b_req *q;
     struct hosted *agent;
@@ -204,7 +204,7 @@ static void on_started(void *arg, struct hosted *h, int r, const struct sg_error
     }
     free(s);
     if (!e2b_back(q)) {
-        /* Nobody learned its id, and whoever asked will ask again. */
+        /* The client is gone: nobody learned the agent's id, and the client will ask again. */
         agent_stop(h, on_unwanted, h);
         return;
     }
@@ -231,7 +231,7 @@ static void on_sandbox(void *arg, struct sandbox *b, int r, const struct sg_erro
         agent_enter(s->agent, b, true, on_started, s);
 }
 
-/* A sandbox of its own. */
+/* Makes a sandbox of the agent's own. */
 static void make_sandbox(struct starting *s, uint64_t timeout_ms)
 {
     struct e2b_req *q = s->q;
@@ -277,7 +277,7 @@ static int spec_of_start(void *arg, const char *template_id, struct sandbox_spec
     return spec_of_body(s->q, template_id, ret, snapshot, e);
 }
 
-/* The sandbox of a path of a conversation. */
+/* Obtains the sandbox of a path of a conversation. */
 static void obtain_sandbox(struct starting *s, struct context_ask *ask)
 {
     struct trace_ref before = operation_enter(agent_trace(s->agent));
@@ -287,7 +287,7 @@ static void obtain_sandbox(struct starting *s, struct context_ask *ask)
     operation_leave(&before);
 }
 
-/* The one that is named. NULL: answered. */
+/* The sandbox that the request names. NULL: the request has been answered. */
 static struct sandbox *named_sandbox(struct e2b_req *q, const char *id)
 {
     static const char *const made[] = {"template", "network", "metadata", "conversationId"};
@@ -351,13 +351,13 @@ void v1_agent_post(struct http_req *req)
 
 /* ---- one, and all ---------------------------------------------------------------------------- */
 
-/* In the same way whether it is unknown or another's. */
+/* The answer is the same for an unknown agent and for another tenant's. */
 static void reply_no_agent(struct e2b_req *q, const char *id)
 {
     reply_error(q->http, 404, "Agent \"%.64s\" doesn't exist or you don't have access to it", id);
 }
 
-/* NULL: answered. */
+/* The agent that the request names. NULL: the request has been answered. */
 static struct hosted *named_agent(struct e2b_req *q)
 {
     const char *id = q->http->params[0];
@@ -417,7 +417,7 @@ void v1_agent_logs(struct http_req *req)
     reply_send(q, 200, &r);
 }
 
-/* It is kept for a while, ended as it is. */
+/* The agent has ended. It stays in the list for a while, as ended. */
 static void on_stopped(void *arg)
 {
     struct e2b_req *q = arg;

@@ -1,5 +1,5 @@
-/* The tenant's part of the record: what left its sandboxes and what was refused. The guard has it
- * and reads it (front/core/guard.h); its answer is passed on as it is. */
+/* The tenant's part of the record: what left its sandboxes, and what was refused. The guard keeps
+ * the record and reads it for us (front/core/guard.h); its answer is passed on as it is. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -133,8 +133,8 @@ static int make_question(struct e2b_req *q, struct strbuf *out, struct sg_error 
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 
-/* {"records":[...],"next":17}, without looking into the records: the last comma is before `next`.
- * *ret_end: where the list ends; *ret_next: 0 if there is no other page. */
+/* Splits {"records":[...],"next":17} without looking into the records: the last comma is the one
+ * before `next`. *ret_end: where the list ends; *ret_next: 0 if there is no further page. */
 static int split_answer(const char *text, size_t len, const char **ret_end, uint64_t *ret_next)
 {
     static const char start[] = "{\"records\":[", next[] = "],\"next\":";

@@ -1,4 +1,4 @@
-/* Paths of a conversation: where they come from, where they went, and which there are. */
+/* Paths of a conversation: branch, merge, cleanup, and the list of paths. */
 #include "front/e2b/checkpoints.h"
 #include "front/e2b/field.h"
 #include "front/v1/check.h"
@@ -32,8 +32,8 @@ static int parse_inherit(const struct e2b_req *q, enum context_inherit *ret, str
                            "'inherit' must be \"none\", \"files\", \"state\" or \"replay\"");
 }
 
-/* What is asked for and would be forgotten. With nothing inherited nothing is made now, and whoever
- * uses the path first says how its sandbox is to be. */
+/* Refuses fields that would be forgotten. If nothing is inherited, no sandbox is made now: the
+ * first use of the path says how its sandbox is to be. */
 static int refuse_wishes(const struct e2b_req *q, enum context_inherit inherit, struct sg_error *e)
 {
     static const char *const wishes[] = {"ttlSeconds", "metadata", "envs", "network", "waitMs"};

@@ -58,7 +58,7 @@ int check_query_name(struct http_req *req, const char *field, bool required, con
     const char *value = http_query_get(req, field);
     int r = 0;
 
-    /* One with a NUL in it is there, and has no value. */
+    /* A value with a NUL in it is present, but http_query_get returns NULL for it. */
     if (http_query_has(req, field))
         r = context_name_check(field, value ? value : "", e);
     else if (required)

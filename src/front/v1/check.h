@@ -1,24 +1,25 @@
-/* What clients send, checked before anything is begun for it: an error names the field. */
+/* Checks requests before anything is begun for them. An error names the field. */
 #pragma once
 
 #include "front/contexts/context.h"
 #include "front/e2b/request.h"
 
-/* Whether the body has these fields only, and `tenantId`, if it is there, is that of the key:
+/* The body must have these fields only, and `tenantId`, if present, must be the tenant of the key:
  * -EACCES otherwise. */
 int check_body(const struct e2b_req *q, const char *const *names, size_t n, struct sg_error *e);
-/* The same of a query's `tenantId`. */
+/* The same check for `tenantId` in a query. */
 int check_query_tenant(struct http_req *req, const struct store_tenant *tenant, struct sg_error *e);
 
-/* A conversation's or path's id. A required one that is absent is an error, else it is NULL. */
+/* The id of a conversation or a path. If it is absent: an error if it is required, otherwise
+ * NULL. */
 int check_name(const json_t *body, const char *field, bool required, const char **ret,
                struct sg_error *e);
 int check_query_name(struct http_req *req, const char *field, bool required, const char **ret,
                      struct sg_error *e);
 /* `ttlSeconds`: 0 if it is absent. */
 int check_ttl(const struct e2b_req *q, uint64_t *ret_ms, struct sg_error *e);
-/* Everything that says which context, and how its sandbox is to be if one must be made. path_field:
- * which one names the path. */
+/* Reads which context is meant, and how its sandbox is to be if one must be made. path_field: the
+ * field that names the path. */
 int check_ask(struct e2b_req *q, const char *path_field, struct context_ask *ret,
               struct sg_error *e);
 /* `waitMs`: 0 if it is absent. */
@@ -31,5 +32,6 @@ struct check_two {
 };
 int check_two_paths(const struct e2b_req *q, const char *one_field, const char *other_field,
                     struct check_two *ret, struct sg_error *e);
-/* Notes the context that the path of the request names, in q->id. False: answered 404. */
+/* Copies the context id in the request's URL to q->id. False: the request has been answered with
+ * 404. */
 bool check_id(struct e2b_req *q);

@@ -1,4 +1,4 @@
-/* The checkpoints of a context, and back to one of them. */
+/* The checkpoints of a context, and the rewind to one of them. */
 #include "front/e2b/checkpoints.h"
 #include "front/e2b/field.h"
 #include "front/v1/check.h"

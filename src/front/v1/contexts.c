@@ -10,7 +10,8 @@ static void on_obtained(void *arg, const struct context_answer *a)
     struct e2b_req *q = arg;
     struct reply r;
 
-    /* If nobody waits any more it stays all the same: the next call on the path will find it. */
+    /* If the client has gone, the sandbox stays all the same: the next call on the path will find
+     * it. */
     if (!reply_came(q, a))
         return;
     struct json *j = reply_begin(&r, REPLY_MAX);

@@ -15,7 +15,7 @@ int cursor_read(const char *text, struct cursor *ret)
 {
     struct cursor c = {0};
 
-    /* The first digit is below 8: the time is not negative. */
+    /* The first digit is below 8, so that the time is not negative. */
     if (strnlen(text, CURSOR_LEN + 1) != CURSOR_LEN ||
         strspn(text, "0123456789abcdef") < TIME_LEN || text[0] > '7' || !id_valid(text + TIME_LEN))
         return -EINVAL;

@@ -13,10 +13,10 @@ static void write_day(int64_t day, char ret[CTX_DAY_LEN + 1])
 
     gmtime_r(&seconds, &tm);
     if (strftime(ret, CTX_DAY_LEN + 1, "%Y-%m-%d", &tm) == 0)
-        ret[0] = '\0'; /* it has more than four digits of a year */
+        ret[0] = '\0'; /* the year has more than four digits */
 }
 
-/* The number that the digits at p are. */
+/* The number that the digits at p stand for. */
 static int number(const char *p, size_t len)
 {
     int n = 0;
@@ -26,8 +26,8 @@ static int number(const char *p, size_t len)
     return n;
 }
 
-/* Days since 1970. One that the calendar does not have, such as February 30, is none: written
- * again it is another. */
+/* Reads a day as days since 1970. False for a day that the calendar does not have, such as February
+ * 30: writing it again gives another day. */
 static bool read_day(const char *text, int64_t *ret)
 {
     char again[CTX_DAY_LEN + 1];
@@ -45,7 +45,7 @@ static bool read_day(const char *text, int64_t *ret)
     return strcmp(again, text) == 0;
 }
 
-/* As it is if the text is NULL. */
+/* *ret stays as it is if `text` is NULL. */
 static int parse_day(const char *what, const char *text, int64_t *ret, struct sg_error *e)
 {
     if (!text || read_day(text, ret))

@@ -7,7 +7,7 @@ struct days {
     char from[CTX_DAY_LEN + 1], to[CTX_DAY_LEN + 1]; /* both inclusive */
 };
 
-/* From the texts of a query, each NULL if it was not given: the last 30 days, up to `to` or the day
- * of now_ms. */
+/* Reads the texts of a query; each is NULL if it was not given. The default is 30 days, up to `to`
+ * or the day of now_ms. */
 int days_parse(const char *from, const char *to, int64_t now_ms, struct days *ret,
                struct sg_error *e);

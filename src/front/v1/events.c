@@ -1,12 +1,12 @@
-/* What happened to a tenant's sandboxes, contexts and agents: as a stream that goes on, or a page.
+/* Events of a tenant's sandboxes, contexts and agents: as a stream that goes on, or as a page.
  *
  *   id: 42
  *   event: sandbox.created
  *   data: {"id":42,"type":"sandbox.created",...}
  *
- * A stream begins with an event that has an id and nothing else: where a client comes back to that
- * has seen none. It ends after STREAM_LIFE_MS, so that a key that was revoked ends too, and when
- * the server does; clients of server-sent events come back by themselves. */
+ * A stream begins with an event that has an id and nothing else: a client that has seen no event
+ * comes back to this place. A stream ends when the server does, and after STREAM_LIFE_MS, so that a
+ * revoked key loses its stream too. Clients of server-sent events come back by themselves. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -20,27 +20,27 @@
 #define HEARTBEAT_MS   15000
 #define STREAM_LIFE_MS (3600u * 1000)
 #define TICK_MS        1000
-#define SCAN_MAX       2000 /* events that are looked at in one go */
+#define SCAN_MAX       2000 /* events that are looked at in one turn */
 #define PAGE_SCAN_MAX  20000
 #define LIMIT_DEFAULT  100
 #define LIMIT_MAX      1000
 #define NEEDLE_MAX     4096
 #define PAGE_MAX       (10u * 1024 * 1024)
 
-/* What is wanted. The texts are parts of an event's JSON, which nothing else in it can look like:
- * quotes in a value are escaped. */
+/* The events that a client wants. The two texts are pieces of an event's JSON to search for.
+ * Nothing else in the JSON can look like them: quotes inside values are escaped. */
 struct wanted {
-    uint32_t kinds; /* a bit each */
+    uint32_t kinds; /* a bit for each kind */
     char *sandbox_id, *conversation;
 };
 
 struct stream {
     struct e2b_req *q;
-    void (*close)(struct http_req *req); /* what q wanted to be told */
+    void (*close)(struct http_req *req); /* the on_close of q */
     struct wanted wanted;
     struct event_watch watch;
     uv_timer_t *timer;
-    uint64_t after; /* what was sent, or is not for this one */
+    uint64_t after; /* number of the last event that was sent or skipped */
     size_t scanned;
     bool choked;
     uint64_t began_ms, wrote_ms;
@@ -60,7 +60,7 @@ static char *needle(const char *key, const char *value)
     jw_object_begin(&j);
     shape_text_key(&j, key, value);
     jw_object_end(&j);
-    /* Without the braces. */
+    /* Cuts off the braces. */
     return strndup(out.buf + 1, out.len - 2);
 }
 
@@ -102,7 +102,7 @@ static int parse_wanted(struct http_req *req, struct wanted *ret, struct sg_erro
     return 0;
 }
 
-/* 1: it says where to begin. The header is what a client sends that comes back. */
+/* Returns 1 if the request says where to begin. Clients that come back send the header. */
 static int parse_after(struct http_req *req, uint64_t *ret, struct sg_error *e)
 {
     const char *last = http_header_get(req, "last-event-id"), *what = "Last-Event-ID";
@@ -153,7 +153,7 @@ static void reply_page(struct e2b_req *q, const struct wanted *wanted, uint64_t 
     p.json = reply_begin(&r, PAGE_MAX);
     jw_key(p.json, "events");
     jw_array_begin(p.json);
-    /* Numbers of another server, or of a file that was removed. */
+    /* The number is of another server, or of a file of events that was removed. */
     if (after > events_last(q->front))
         p.next = after = events_last(q->front);
     events_since(q->front, q->tenant.id, after, on_page_event, &p, &gap);
@@ -199,7 +199,7 @@ static bool on_stream_event(const struct event *e, void *arg)
     return true;
 }
 
-/* They are not there any more, or were never this server's. */
+/* Skips events that are gone, or that this server never had, and tells the client of the gap. */
 static void skip_gone(struct stream *s)
 {
     uint64_t gone = events_gone(s->q->front, s->q->tenant.id), last = events_last(s->q->front);
@@ -280,7 +280,7 @@ static void on_close(struct http_req *req)
     free(s);
 }
 
-/* Takes `wanted` over. */
+/* Takes over `wanted`. */
 static void start_stream(struct e2b_req *q, const struct wanted *wanted, uint64_t after)
 {
     AUTO(strbuf_done) struct strbuf text = {0};
@@ -302,7 +302,7 @@ static void start_stream(struct e2b_req *q, const struct wanted *wanted, uint64_
     req->on_close = on_close;
     req->on_writable = on_writable;
     http_add_header(req, "Cache-Control", "no-store");
-    http_add_header(req, "X-Accel-Buffering", "no"); /* a proxy must not wait for more */
+    http_add_header(req, "X-Accel-Buffering", "no"); /* proxies must not buffer */
     http_start(req, 200, "text/event-stream", -1);
     strbuf_init(&text, 64);
     strbuf_addf(&text, "retry: 1000\nid: %" PRIu64 "\n\n", after);

@@ -1,12 +1,13 @@
-/* Best of N: each code in a sandbox of its own that is what the path's is now
- * (front/contexts/explore.c), all side by side; and one of those sandboxes made the path's.
+/* Best of N: runs several codes side by side, each in a sandbox of its own that starts as a copy of
+ * the path's sandbox (front/contexts/explore.c). Afterwards the path can adopt one of those
+ * sandboxes.
  *
  *   asked --> candidates --> a run in each --> all over --> answered, and they are kept for a while
  *                 |              |
  *                 +--------------+-- the client has gone: everything ends
  *
- * What the runs say is gathered in full before it is answered, so all of it together is bounded as
- * the answer of one run is. */
+ * The results of all runs are gathered in full before the answer, so all of them together have the
+ * limit of one run's answer. */
 #include "lib/base/clock.h"
 #include "front/e2b/field.h"
 #include "front/e2b/shape.h"
@@ -22,7 +23,7 @@
 #define CODES_BYTES_MAX (4u * 1024 * 1024)
 #define BODY_MAX        (2 * CODES_BYTES_MAX + 1024u * 1024) /* with room for escapes */
 #define KEEP_S          60
-#define GRACE_MS        60000 /* for the cells to be begun, and their end to be told */
+#define GRACE_MS        60000 /* time for the cells to begin, and for their ends to reach us */
 
 static const char no_room[] =
     "the result was left out: all together say more than an answer can have";
@@ -30,24 +31,24 @@ static const char ended[] = "the candidate's sandbox has ended";
 
 struct attempt {
     struct explore *of;
-    struct tool_run *run; /* NULL: it is over, or has not begun */
-    struct strbuf text;   /* its result, an object; empty: there is none, */
+    struct tool_run *run; /* NULL: the run is over, or has not begun */
+    struct strbuf text;   /* its result, a JSON object; empty: there is none, */
     const char *why;      /* ... because of this */
 };
 
 struct explore {
     struct http_req *req; /* NULL: the client has gone */
     struct e2b_req *q;
-    void (*close)(struct http_req *req); /* of q */
+    void (*close)(struct http_req *req); /* the on_close of q */
     struct store_tenant tenant;
     struct sanitise_level sanitise;
-    json_t *arguments[EXPLORE_MAX]; /* of run_code, one for each */
+    json_t *arguments[EXPLORE_MAX]; /* arguments of run_code for each attempt */
     size_t n, open;
     uint64_t wait_ms, keep_ms, timeout_ms;
-    bool waiting; /* for candidates */
+    bool waiting; /* the candidates are being made */
     struct exploration *x;
     struct attempt attempts[EXPLORE_MAX];
-    size_t gathered;       /* bytes */
+    size_t gathered;       /* bytes of all results */
     struct strbuf kernels; /* members of the answer; may be empty */
     struct outlet outlet;
 };
@@ -101,7 +102,7 @@ static void put_attempt(struct json *j, const struct explore *g, size_t i)
     jw_key(j, "index");
     jw_u64(j, i);
     if (a->text.len > 0) {
-        /* Between the braces of an object that was written as a whole. */
+        /* Copies the members of an object that was written as a whole, without its braces. */
         strbuf_addch(j->out, ',');
         strbuf_add(j->out, a->text.buf + 1, a->text.len - 2);
     } else {
@@ -168,7 +169,7 @@ static void run_all(struct explore *g, const struct ctx_row *row)
 {
     struct tool_place place = {.conversation = row->conversation, .path = row->path};
 
-    g->open = g->n + 1; /* this loop is one of them */
+    g->open = g->n + 1; /* the loop counts as one, so it cannot end before all have begun */
     for (size_t i = 0; i < g->n; i++) {
         struct attempt *a = &g->attempts[i];
         struct tool_listener listener = {
@@ -219,7 +220,7 @@ static void on_candidates(void *arg, const struct context_answer *a, struct expl
 
 /* ---- what is asked for ----------------------------------------------------------------------- */
 
-/* A whole number from `min` to `max`, or *ret as it is. */
+/* Reads a whole number from `min` to `max`. *ret stays as it is if there is none. */
 static int read_number(const struct e2b_req *q, const char *name, uint64_t min, uint64_t max,
                        uint64_t *ret, struct sg_error *e)
 {
@@ -236,7 +237,7 @@ static int read_number(const struct e2b_req *q, const char *name, uint64_t min, 
     return 0;
 }
 
-/* Each as run_code would have it. */
+/* Reads the codes. Each is checked as run_code checks it. */
 static int read_codes(struct explore *g, const struct context_limits *limits, struct sg_error *e)
 {
     static const struct tool_place anywhere = {.conversation = "c", .path = "p"};

@@ -1,4 +1,4 @@
-/* The routes of contexts, for the table in routes.c. */
+/* The handlers below /v1, for the table in routes.c. */
 #pragma once
 
 #include "lib/http/http.h"

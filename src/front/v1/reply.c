@@ -27,7 +27,7 @@ void reply_put_checkpoints(struct json *j, struct sandbox *b)
     jw_array_end(j);
 }
 
-/* 410, with what there is. */
+/* Answers 410, with a list of the checkpoints that are still there. */
 static void reply_thinned(struct e2b_req *q, const struct context_answer *a)
 {
     struct reply r;

@@ -6,29 +6,29 @@
 #include "front/e2b/request.h"
 
 #define REPLY_MAX (64u * 1024) /* a few contexts: their texts are bounded */
-/* Checkpoints of a sandbox, or what became of its kernels. */
+/* The checkpoints of a sandbox, or the report on its kernels. */
 #define REPLY_LONG_MAX (1024u * 1024)
 
-/* True if there is an answer to write; false: an error or a redirect has been answered. */
+/* True: there is an answer to write. False: an error or a redirect has been answered. */
 bool reply_usable(struct e2b_req *q, const struct context_answer *a);
-/* The same when it comes back (e2b_back), from the manager or the store. False also: nobody waits
- * any more. */
+/* The same in a callback of the context manager or of the store; calls e2b_back first. False also
+ * if the client has gone. */
 bool reply_came(struct e2b_req *q, const struct context_answer *a);
 bool reply_came_of_store(struct e2b_req *q, const struct ctx_reply *reply);
 void reply_failed(struct e2b_req *q, int r, const struct sg_error *e);
-/* A member `checkpoints`: those of a sandbox, or none if that is NULL. */
+/* Writes a member `checkpoints`: those of a sandbox, or an empty list if it is NULL. */
 void reply_put_checkpoints(struct json *j, struct sandbox *b);
 
-/* An answer that is an object: what is written between the two are its fields. */
+/* An answer that is an object. Its fields are written between reply_begin and reply_send. */
 struct reply {
     struct strbuf text;
     struct json json;
 };
 struct json *reply_begin(struct reply *r, size_t max);
 void reply_send(struct e2b_req *q, int status, struct reply *r);
-/* 200, with the row. */
+/* Answers 200, with the row. */
 void reply_context(struct e2b_req *q, const struct ctx_row *row);
-/* 404, in the same way whether it is unknown or another's. */
+/* Answers 404. The answer is the same for an unknown context and for another tenant's. */
 void reply_no_context(struct e2b_req *q, const char *id);
-/* 404 of one that must be active. */
+/* Answers 404 for a context that has ended, where only an active one will do. */
 void reply_ended(struct e2b_req *q);

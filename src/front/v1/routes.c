@@ -6,7 +6,7 @@
 #include "front/v1/check.h"
 #include "front/v1/handlers.h"
 
-/* Each is an operation of docs/openapi.yaml: the test of that reads this table. */
+/* Each route is an operation in docs/openapi.yaml: the test of that file reads this table. */
 static const struct http_route routes[] = {
     {HTTP_M_PUT, "/v1/contexts", v1_context_put, 0},
     {HTTP_M_GET, "/v1/contexts", v1_contexts_list, 0},

@@ -1,4 +1,4 @@
-/* The objects of answers: a context as docs/openapi.yaml has it. */
+/* Writes the objects of answers, such as a context, as docs/openapi.yaml has them. */
 #pragma once
 
 #include "lib/text/json.h"
@@ -7,7 +7,7 @@
 void shape_context(struct json *j, const struct ctx_row *row); /* NULL: null */
 void shape_usage(struct json *j, const struct ctx_usage *u);   /* the fields, without braces */
 void shape_path(struct json *j, const struct ctx_path *p);
-/* `context`, `sandbox` and `wasCreated`, of whoever made or found one. */
+/* Writes `context`, `sandbox` and `wasCreated`, for routes that make or find a sandbox. */
 void shape_obtained(struct json *j, const struct context_answer *a);
 
 void shape_text_key(struct json *j, const char *key, const char *value);

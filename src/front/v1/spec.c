@@ -13,7 +13,7 @@ int spec_of_body(void *arg, const char *template_id, struct sandbox_spec *ret,
     const json_t *given = field_get(q->body, "template");
     const json_t *network = json_object_get(q->body, "network");
     const char *word = json_string_value(network);
-    /* In the words of E2B's create. */
+    /* The same fields under the names that E2B's create has for them. */
     json_t *body = json_pack("{s:O*, s:O*}", "metadata", json_object_get(q->body, "metadata"),
                              "envVars", json_object_get(q->body, "envs"));
     struct create_plan plan;
@@ -51,7 +51,8 @@ int spec_check(struct e2b_req *q, struct sg_error *e)
         any = any || field_get(q->body, fields[i]);
     if (!any)
         return 0;
-    /* Create knows it by another name, and would tell of that. */
+    /* E2B's create calls this field `envVars`, and an error must name it as the client did. So it
+     * is checked here first. */
     int r = spec_read_envs(q->body, "envs", &envs, e);
     if (r == 0)
         r = spec_of_body(q, NULL, &spec, snapshot, e);

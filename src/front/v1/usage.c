@@ -1,5 +1,5 @@
-/* What a tenant used, by day or by conversation, and what that costs; what it has now; and its
- * limits. */
+/* The usage of a tenant, by day or by conversation, and its cost; the contexts and sandboxes that
+ * the tenant has now; and its limits. */
 #include "lib/base/clock.h"
 #include "lib/settings/prices.h"
 #include "front/v1/check.h"
@@ -19,8 +19,8 @@ struct usage_ask {
     struct days days;
     enum by by;
     char conversation[CTX_NAME_MAX + 1], after[CTX_NAME_MAX + 1];
-    bool of_one, paged;           /* they are given; "" is a name too */
-    uint64_t contexts, sandboxes; /* that there are now */
+    bool of_one, paged;           /* `conversation` and `after` were given; "" is a name too */
+    uint64_t contexts, sandboxes; /* existing now */
     struct prices prices;
     struct reply reply;
 };
@@ -225,7 +225,7 @@ static void on_days(void *arg, const struct ctx_reply *reply)
 
 static void count_from(struct usage_ask *u, const struct ctx_row *before);
 
-/* Page by page: a tenant may have more than one list holds. */
+/* Counts page by page: a tenant may have more contexts than one list holds. */
 static void on_counted(void *arg, const struct ctx_reply *reply)
 {
     struct usage_ask *u = arg;
@@ -303,7 +303,8 @@ void v1_usage(struct http_req *req)
         free(u);
         return;
     }
-    /* They were read once when the server started: none is what is left if that changed. */
+    /* The prices were read once when the server started. If they cannot be read now, there are
+     * none. */
     if (prices_parse(q->front->settings.prices, &u->prices, NULL) < 0)
         u->prices.set = false;
     e2b_wait(q);
