@@ -1,4 +1,4 @@
-/* Those there are. */
+/* The list of all hosted agents: limits, deadlines, and the ended agents that are kept. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #define NS_PER_MS     1000000ull
 #define TICK_MS       250
 #define COMMAND_MAX   512
-#define ENDED_BACKLOG 4 /* times agent_replay: messages of a tenant's ended agents */
+#define ENDED_BACKLOG 4 /* times agent_replay: limit of the messages of a tenant's ended agents */
 
 static void on_tick(uv_timer_t *t);
 
@@ -54,7 +54,7 @@ static char *command_line(const json_t *command)
     strbuf_init(&line, COMMAND_MAX);
     for (size_t i = 0; i < json_array_size(command); i++)
         strbuf_addf(&line, "%s%s", i > 0 ? " " : "", json_string_value(json_array_get(command, i)));
-    /* Cut within a character it would be no text, and the sandbox's note could not have it. */
+    /* A cut within a character leaves invalid UTF-8, which the sandbox's note cannot hold. */
     while (line.len > 0 && !utf8_valid(line.buf, line.len))
         line.buf[--line.len] = '\0';
     return xstrdup(line.buf);
@@ -107,7 +107,8 @@ void agent_refused(struct hosted *h, const struct sg_error *e)
     hosted_drop(h);
 }
 
-/* Lets go of everything but itself: who walks over the list may be on it. on_tick does the rest. */
+/* Frees everything but the struct itself, which a loop over the list may be using. on_tick does the
+ * rest. */
 void hosted_drop(struct hosted *h)
 {
     if (h->dropped)
@@ -172,7 +173,8 @@ void agents_hold(const struct hosted *of, size_t *ret_lines, size_t *ret_longest
             continue;
         *ret_lines += h->line.len;
         *ret_input += h->input.len - h->input_at;
-        /* One that waits for its client will not be whole soon. */
+        /* A line whose agent waits for its client will not be whole soon, so it does not count
+         * here. */
         if (!backlog_full(&h->backlog, h->backlog.confirmed, h->line.len) &&
             h->line.len > *ret_longest)
             *ret_longest = h->line.len;
@@ -216,7 +218,7 @@ static const char *text_of(const json_t *one, const char *name)
     return v ? v : "";
 }
 
-/* One that an earlier front had; its process has ended with the channel. */
+/* Lists an agent that an earlier front had. Its process ended with the channel. */
 static void add_lost(const struct sandbox *b, const json_t *one)
 {
     struct hosted *h = xcalloc(1, sizeof(*h));
@@ -297,7 +299,7 @@ void agents_start(struct front *f)
 void agents_started(struct hosted *h)
 {
     h->front->agents->n_running++;
-    if (!h->own_sandbox) /* of its own one it is remembered from the start */
+    if (!h->own_sandbox) /* an own sandbox has the note from the start */
         agents_remember(h, true);
     event_emit(h->front, HAPPENED_AGENT_STARTED,
                &(struct event_about){.tenant = h->tenant,
@@ -312,7 +314,8 @@ void agents_started(struct hosted *h)
         "agent %s started", h->id);
 }
 
-/* No more than a few are kept, and no more than some of what they said; `h` is the newest. */
+/* Drops ended agents beyond AGENTS_KEPT, and messages of ended agents beyond ENDED_BACKLOG. `h` is
+ * the newest. */
 void agents_ended(struct hosted *h)
 {
     struct agents *a = h->front->agents;
@@ -346,7 +349,7 @@ void agent_stop(struct hosted *h, void (*over)(void *arg), void *arg)
     h->stopping = true;
     h->stop_ns = clock_ns();
     hosted_signal(h, SIGTERM);
-    call_eof(&h->call); /* one that reads sees its end */
+    call_eof(&h->call); /* an agent that reads its input sees the end */
 }
 
 static void on_moved(void *arg, struct sandbox *b, int r, const struct sg_error *e)

@@ -6,11 +6,11 @@
 
 #define SEGMENT_MAX (64u * 1024)
 #define SEGMENT_MIN (4u * 1024)
-#define PARTS       8 /* of the limit: what is dropped at a time is less than that */
+#define PARTS       8 /* a segment is at most this part of the limit, and so is one drop */
 
 struct backlog_segment {
     struct backlog_segment *next;
-    uint64_t begin, first_number; /* bytes; of its first message */
+    uint64_t begin, first_number; /* place of its first byte; number of its first message */
     size_t len, cap;
     char data[];
 };
@@ -39,7 +39,7 @@ void backlog_drop(struct backlog *b)
     b->confirmed = b->end;
 }
 
-/* Those of which everything is confirmed, as long as there is too much. */
+/* Drops segments that are confirmed as a whole, while there is too much. */
 static void shrink(struct backlog *b)
 {
     while (b->first && backlog_kept(b) > b->limit &&
@@ -99,7 +99,7 @@ void backlog_confirm(struct backlog *b, uint64_t boundary)
     shrink(b);
 }
 
-/* As far as segments go, which begin where messages do. */
+/* Confirms whole segments only: a segment starts where a message does. */
 void backlog_assume(struct backlog *b, uint64_t sent, size_t most)
 {
     for (const struct backlog_segment *s = b->first; s && s->begin + most <= sent; s = s->next)
@@ -116,8 +116,8 @@ void backlog_confirm_only(struct backlog *b, const struct backlog_cursor *c)
 
 /* ---- cursors --------------------------------------------------------------------------------- */
 
-/* To the message that begins at `to` bytes, or has that number. It is there, or will be the next.
- */
+/* Puts a cursor at the message that begins at `to` bytes, or has that number. The message exists,
+ * or will be the next. */
 static void seek(const struct backlog *b, bool by_number, uint64_t to, struct backlog_cursor *ret)
 {
     struct backlog_segment *s = b->first;
@@ -148,7 +148,7 @@ void backlog_seek_waiting(const struct backlog *b, struct backlog_cursor *ret)
     seek(b, false, b->confirmed, ret);
 }
 
-/* Passes over whole messages that are no more than max bytes together. */
+/* Moves over whole messages of no more than max bytes together. */
 static size_t pass_whole(struct backlog_cursor *c, const char *p, size_t there, size_t max)
 {
     size_t n = 0;
@@ -164,7 +164,7 @@ static size_t pass_whole(struct backlog_cursor *c, const char *p, size_t there, 
     return n;
 }
 
-/* A piece of the one that is under way. */
+/* Moves over a piece of the message that the cursor is within. */
 static size_t pass_piece(struct backlog_cursor *c, size_t max)
 {
     size_t n = c->frame_left < max ? c->frame_left : max;
@@ -182,7 +182,7 @@ ssize_t backlog_take(const struct backlog *b, struct backlog_cursor *c, size_t m
 {
     if (c->at < b->begin)
         return -ESTALE;
-    /* Its segment may have been dropped, or not been there yet. */
+    /* The cursor's segment may have been dropped, or did not exist yet. */
     if (c->at == b->begin)
         c->segment = b->first;
     struct backlog_segment *s = c->segment;

@@ -1,4 +1,4 @@
-/* How many agents there are, for /metrics. */
+/* The number of agents, for /metrics. */
 #include "front/acp/agents.h"
 #include "front/core/figures.h"
 #include "front/telemetry/figures.h"

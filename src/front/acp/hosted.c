@@ -1,4 +1,4 @@
-/* One agent that runs: what it is given to read, and its end. */
+/* One running agent: its input, and its end. */
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -80,7 +80,7 @@ static void on_signalled(struct call *c, int status, const char *message, const 
     (void)c, (void)status, (void)message, (void)result, (void)len;
 }
 
-/* SIGKILL is for the whole session; any other is for the process group. */
+/* SIGKILL goes to the whole session; any other signal to the process group. */
 void hosted_signal(struct hosted *h, int sig)
 {
     AUTO(strbuf_done) struct strbuf request = {0};
@@ -178,7 +178,7 @@ void hosted_end(struct hosted *h, enum agent_state state, enum agent_fault fault
     }
 }
 
-/* How the process ended, if nobody made it. */
+/* The process has ended, and the server did not end it: says how. */
 static void end_by_itself(struct hosted *h, bool killed, uint32_t code)
 {
     if (!killed) {
@@ -228,7 +228,7 @@ static enum agent_fault fault_of_end(const struct sandbox_end *end)
                                                              : AGENT_FAULT_SANDBOX;
 }
 
-/* Whose doing it is that its sandbox is not there any more. */
+/* The agent's sandbox has ended: finds out whose doing that was, and ends the agent. */
 void hosted_sandbox_ended(struct hosted *h)
 {
     if (h->timed_out)

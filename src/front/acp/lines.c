@@ -1,4 +1,4 @@
-/* What an agent writes: lines, of which those that are messages go into its backlog. */
+/* The output of an agent: lines, of which those that are messages go into the backlog. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "lib/text/json_check.h"
 #include "lib/text/utf8.h"
 
-#define ON_THE_WAY (16u * 1024 * 1024) /* more than the buffers of a connection hold */
-#define DYING_MAX  (4u * 1024 * 1024)  /* beyond the limit, of one that ends */
+#define ON_THE_WAY (16u * 1024 * 1024) /* bytes on the way: more than a connection's buffers hold */
+#define DYING_MAX  (4u * 1024 * 1024)  /* bytes beyond the limit that an ending agent may write */
 
 static void noise(struct hosted *h, const char *p, size_t len, const char *why)
 {
@@ -19,7 +19,7 @@ static void noise(struct hosted *h, const char *p, size_t len, const char *why)
                        len < SANDBOX_LOG_LINE ? len : SANDBOX_LOG_LINE);
 }
 
-/* It ends soon: its output is read whether there is room or not. */
+/* The agent ends soon: its output is read whether there is room or not. */
 bool hosted_is_dying(const struct hosted *h)
 {
     return h->killed || h->stopping;
@@ -59,7 +59,7 @@ static void drop_partial(struct hosted *h)
     }
 }
 
-/* A piece that is not a whole line by itself; ends: a newline follows. */
+/* Takes a piece that is not a whole line by itself. ends: a newline follows. */
 static void take_piece(struct hosted *h, const char *p, size_t len, bool ends)
 {
     if (h->skipping) {
@@ -93,7 +93,7 @@ static void take_output(struct hosted *h, const char *p, size_t len)
     }
 }
 
-/* It has ended without a newline: what is there may be whole all the same. */
+/* The output has ended without a newline. The last line may be a whole message all the same. */
 void hosted_take_rest(struct hosted *h)
 {
     if (h->line.len > 0 && json_check_object(h->line.buf, h->line.len))
@@ -103,8 +103,8 @@ void hosted_take_rest(struct hosted *h)
     drop_partial(h);
 }
 
-/* Long lines of many agents at once: when they are too much for one tenant, only the longest goes
- * on, until it is whole. */
+/* Limits the long lines of many agents at once: when a tenant's lines are too much together, only
+ * the longest is read on, until it is whole. */
 static bool line_waits(const struct hosted *h)
 {
     size_t lines, longest, input;
@@ -115,8 +115,10 @@ static bool line_waits(const struct hosted *h)
     return lines > AGENT_BIG_MAX && h->line.len < longest;
 }
 
-/* While the client is not read, as the agent does not read, its confirmations do not come: one of
- * the three must go on without. */
+/* Whether the agent's output must wait. If the agent does not read, we do not read the client, so
+ * no confirmations come, so the backlog fills, and the agent would wait for ever. To break this
+ * circle, a paused client counts as having all that was sent. backlog_assume still keeps the
+ * messages that may be on the way. */
 static bool output_waits(struct hosted *h)
 {
     const struct viewer *w = h->writer;

@@ -1,4 +1,4 @@
-/* What is told of an agent. */
+/* An agent as JSON: its state, its end, its log. */
 #include <stdio.h>
 
 #include "front/acp/impl.h"
@@ -45,7 +45,7 @@ static void put_number(struct json *j, const char *key, uint64_t v)
     jw_u64(j, v);
 }
 
-/* How it ended. */
+/* Writes how the agent ended. */
 static void put_end(struct json *j, const struct hosted *h)
 {
     char signal[16];

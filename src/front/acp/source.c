@@ -1,6 +1,6 @@
-/* Source code into a sandbox: a program of ours (kernels/acp/unpack.py) reads the tar or the bundle
- * inside, as the agent's user. What is wrong with it, it says on its standard error, and whose
- * fault that is in its status. */
+/* Unpacks source code in a sandbox. A program of ours (kernels/acp/unpack.py) reads the tar or the
+ * bundle inside, as the agent's user. It writes an error to its standard error, and its exit status
+ * says whose fault the error is. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,18 +12,18 @@
 #define UNPACK      "/usr/local/lib/sandglass/kernels/acp/unpack.py"
 #define TIMEOUT_MS  (150 * 1000)
 #define SAID_MAX    512
-#define BAD_INPUT   65 /* statuses of the program */
+#define BAD_INPUT   65 /* exit statuses of the program */
 #define NO_ROOM     73
 #define NO_PROGRAM  127
-#define CANNOT_OPEN 66 /* of the shell around it */
+#define CANNOT_OPEN 66 /* exit status of the shell around it */
 
 struct source_run {
     struct hosted *agent;
     struct call call;
-    struct strbuf data; /* what is to be unpacked */
+    struct strbuf data; /* the tar or the bundle */
     size_t at;
     bool sent;
-    struct strbuf said; /* by the program, as it failed */
+    struct strbuf said; /* the program's standard error */
 };
 
 static void source_free(struct source_run *s)
@@ -52,7 +52,7 @@ static void fail(struct source_run *s, enum sg_error_kind kind, int code, const 
 
 /* ---- its end --------------------------------------------------------------------------------- */
 
-/* One line, without what would break an answer. */
+/* The first line of the program's error: line ends would break an answer. */
 static const char *said(struct source_run *s)
 {
     char *p = s->said.buf;
@@ -154,7 +154,7 @@ static void put_command(const struct agent_ask *ask, struct strbuf *request)
                                   ask->source == SOURCE_TAR ? "tar" : "bundle", ask->into};
     const char *const shell[] = {"/bin/sh", "-c",
                                  "f=$1; shift; exec <\"$f\" || exit 66; exec \"$@\"", "sh"};
-    /* "~/x" and "x" are below the home, where it runs. */
+    /* The program runs in the home, so "~/x" and "x" are the same. */
     const char *path = ask->source_path;
     size_t n = path ? ARRAY_SIZE(shell) + 1 : 0;
 

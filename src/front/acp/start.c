@@ -1,4 +1,4 @@
-/* An agent's process begins: in a sandbox that is there, after its source code. */
+/* Starts an agent's process, in an existing sandbox, after its source was unpacked. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +23,8 @@ void hosted_fail_start(struct hosted *h, const struct sg_error *e)
     done(arg, NULL, copy.code, &copy);
 }
 
-/* ENOENT is about the program, or about the directory. */
+/* A start failed with ENOENT, which is about the program or about its directory. This is the answer
+ * of a second call that looked whether the directory exists. */
 static void on_cwd(struct call *c, int status, const char *message, const void *result, size_t len)
 {
     struct hosted *h = c->owner;
@@ -129,7 +130,7 @@ void hosted_begin(struct hosted *h)
     wire_put_u32(&request, PROC_STDIN);
     wire_put_u32(&request, 0);
     wire_put_u32(&request, 0);
-    wire_put_u64(&request, 0); /* its deadline is ours: it can be moved */
+    wire_put_u64(&request, 0); /* the front has the deadline, and can move it */
     wire_put_str(&request, tag);
     wire_put_str(&request, "");
     put_command(h, &request);
@@ -156,7 +157,8 @@ void agent_enter(struct hosted *h, struct sandbox *b, bool own, agent_done done,
     h->conversation = b->conversation ? xstrdup(b->conversation) : NULL;
     h->path = b->path ? xstrdup(b->path) : NULL;
     operation_sandbox(&h->operation, b);
-    /* Should this front die before it runs, the next one ends the sandbox. */
+    /* The note is written now: should this front die before the agent runs, the next front finds it
+     * and ends the sandbox. */
     h->started_ms = clock_wall_ms();
     if (own)
         agents_remember(h, true);

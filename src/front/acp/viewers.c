@@ -1,5 +1,5 @@
-/* WebSockets of one agent. The writer is whom the agent talks with: what it has not confirmed is
- * kept, and if it reads slowly the agent waits. Readers look on. */
+/* The WebSockets of one agent. The agent talks with the writer: messages that the writer has not
+ * confirmed are kept, and if the writer reads slowly, the agent waits. Readers only look on. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,10 +8,10 @@
 #include "front/core/request_log.h"
 #include "front/core/reply.h"
 
-#define PIECE       (128u * 1024)  /* of messages, in one write */
-#define INPUT_HIGH  (256u * 1024)  /* of input that waits: the client is not read */
-#define CONFIRM_MAX (1024u * 1024) /* that is not confirmed: a ping asks */
-#define PARTS       8              /* of the backlog's limit, the same */
+#define PIECE       (128u * 1024)  /* bytes of messages in one write */
+#define INPUT_HIGH  (256u * 1024)  /* more waiting input than this: the client is not read */
+#define CONFIRM_MAX (1024u * 1024) /* more unconfirmed bytes than this: a ping asks */
+#define PARTS       8              /* ... or more than this part of the backlog's limit */
 #define TAKEN_OVER  4409
 
 size_t viewers_count(const struct hosted *h)
@@ -40,7 +40,7 @@ void viewers_close(struct hosted *h, unsigned code, const char *reason)
 void viewers_drop(struct hosted *h)
 {
     viewers_close(h, WS_GOING_AWAY, "agent is not kept any more");
-    /* Their ends come later: it will be gone by then. */
+    /* The WebSockets end later, when the agent is gone. */
     for (struct viewer *v = h->viewers; v; v = v->next)
         v->agent = NULL;
     h->viewers = h->writer = NULL;
@@ -48,7 +48,7 @@ void viewers_drop(struct hosted *h)
 
 /* ---- messages to the client ------------------------------------------------------------------ */
 
-/* Asks whether all that was sent has arrived, if it is time to know. */
+/* Sends a ping, which asks whether everything sent has arrived, if it is time to know. */
 static void ask_confirmation(struct viewer *v)
 {
     struct hosted *h = v->agent;
@@ -216,7 +216,7 @@ struct visit {
     uint64_t after;
 };
 
-/* False: answered. */
+/* False: the request has been answered. */
 static bool read_visit(struct http_req *req, struct visit *ret)
 {
     const char *role = http_query_get(req, "role"), *after = http_query_get(req, "after");
@@ -252,7 +252,7 @@ static void reply_dropped(struct hosted *h, struct http_req *req, uint64_t after
                     (unsigned long long)after + 1, (unsigned long long)b->next - 1);
 }
 
-/* Where it begins. False: answered. */
+/* Finds the message to begin with. False: the request has been answered. */
 static bool find_place(struct hosted *h, struct http_req *req, const struct visit *visit,
                        struct backlog_cursor *ret)
 {
@@ -272,12 +272,12 @@ static bool find_place(struct hosted *h, struct http_req *req, const struct visi
     return r == 0;
 }
 
-/* False: answered. */
+/* False: the request has been answered. */
 static bool has_place(struct hosted *h, struct http_req *req, const struct visit *visit)
 {
     size_t readers = viewers_count(h) - (h->writer ? 1 : 0);
 
-    /* Writers that were taken over count until they are gone: those are few, and gone soon. */
+    /* Writers whose place was taken over count until they are gone: they are few, and gone soon. */
     if (readers >= (visit->reader ? AGENT_READERS_MAX : 2 * AGENT_READERS_MAX)) {
         reply_error(req, 429, "the agent has %zu connections already", viewers_count(h));
         return false;
@@ -299,7 +299,7 @@ static void add_number(struct http_req *req, const char *name, uint64_t v)
     http_add_header(req, name, text);
 }
 
-/* For who cannot read headers. */
+/* Sends the counters as a message, for clients that cannot read headers. */
 static void say_hello(struct viewer *v)
 {
     char text[128];
