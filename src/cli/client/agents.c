@@ -4,9 +4,9 @@
 
 struct agents_action {
     const char *name;
-    const char *arguments; /* for messages */
-    size_t min, max;       /* of them */
-    unsigned options;      /* AGENTS_* */
+    const char *arguments; /* their names, for messages */
+    size_t min, max;       /* how many arguments it takes */
+    unsigned options;      /* the options it takes, AGENTS_* */
     int (*fn)(struct client *c, struct agents_options *o);
 };
 

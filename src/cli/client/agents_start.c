@@ -13,10 +13,10 @@
 #include "cli/client/jr.h"
 #include "cli/client/url.h"
 
-#define SOURCE_MAX (12u * 1024 * 1024) /* what fits into a request, in base64 */
+#define SOURCE_MAX (12u * 1024 * 1024) /* with so much, its base64 still fits into a request */
 #define BODY_MAX   (18u * 1024 * 1024)
 #define ENV_HINT   "split it, or put the values into a file of the source"
-#define START_MS   180000 /* a sandbox, and what is unpacked in it */
+#define START_MS   180000 /* time to make a sandbox and unpack the source in it */
 
 /* ---- what is sent ---------------------------------------------------------------------------- */
 
@@ -52,7 +52,7 @@ static void put_env(struct json *j, const struct env_list *env)
     jw_object_end(j);
 }
 
-/* "block", "open", or names with commas between: nothing but these. */
+/* Writes --network: "block", "open", or names with commas between, which allow nothing else. */
 static void put_network(struct json *j, const char *network)
 {
     jw_key(j, "network");
@@ -82,7 +82,7 @@ static void put_text(struct json *j, const char *key, const char *text)
     jw_string(j, text);
 }
 
-/* A directory becomes a tar in memory; what is one already is read as it is. */
+/* Loads the source: a directory becomes a tar in memory, an archive is read as it is. */
 static int load_source(const struct acp_source *s, char **ret, size_t *ret_len, struct sg_error *e)
 {
     AUTO(close_p) int memory = -1;
@@ -224,7 +224,7 @@ int agents_extend_fn(struct client *c, struct agents_options *o)
     return print_id(answer, o);
 }
 
-/* Ends each, says what fails and goes on. */
+/* Ends each agent; prints what fails and goes on. */
 int agents_stop_fn(struct client *c, struct agents_options *o)
 {
     AUTO(jr_free_p) json_t *all = json_array();

@@ -50,9 +50,9 @@ int api_refusal(const struct web_reply *reply, struct sg_error *e)
     return err_set(e, kind, code, "the server answered with status %ld%s", reply->status, hint);
 }
 
-/* Where another server of the same kind has what was asked for, or NULL. The one that says so has
- * seen the key: sending it on tells it to nobody new, unless it goes over a line that others read.
- */
+/* The address of another server of the same kind that has the sandbox, from a redirect, or NULL.
+ * The redirecting server has seen our key already, so sending the key on tells it to nobody new.
+ * Only a step from https to http is refused, because others could read the key on the way. */
 static char *other_place(struct client *c, const char *from, const struct web_reply *reply)
 {
     char *to = NULL;
@@ -151,7 +151,7 @@ int api_call_newest(struct client *c, const char *path, const struct strbuf *bod
     return r == -ENOENT ? api_call(c, "POST", path, body_v1, ret, e) : r;
 }
 
-/* One page, whose elements join `all`. */
+/* Gets one page and appends its elements to `all`. */
 static int list_page(struct client *c, const char *path, char *token, size_t cap, json_t *all,
                      struct sg_error *e)
 {

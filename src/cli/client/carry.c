@@ -6,10 +6,10 @@
 
 #define NOTE_MAX    4096
 #define PID_ROOM    24
-#define QUOTED_MAX  40 /* of an output that came out otherwise */
+#define QUOTED_MAX  40 /* bytes shown of an output that came out differently */
 #define REMEDY_LEAD "What helps: "
 
-#define REPLAY_MAX_MS 600000 /* cells that run again take the time that they took */
+#define REPLAY_MAX_MS 600000 /* cells that are replayed take as long as before */
 
 uint64_t carry_more_ms(const char *inherit, uint64_t wait_ms)
 {
@@ -136,7 +136,7 @@ static const json_t *obstacles_of(const json_t *refusal)
     return json_object_get(refusal, "inTheWay");
 }
 
-/* Each remedy once, whatever needs it. */
+/* Prints each remedy once, even if several obstacles have the same one. */
 static void print_remedies(const json_t *list)
 {
     AUTO(jr_free_p) json_t *seen = json_object();

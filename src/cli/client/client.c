@@ -126,7 +126,7 @@ int client_parse(const struct client_verb *verb, int argc, char **argv, void *op
     int r = verb->command ? cli_parse_command(verb->syntax, argc, argv, options, &rest, e)
                           : cli_parse(verb->syntax, argc, argv, options, &rest, e);
 
-    /* After "--" everything is an argument, whatever it looks like. */
+    /* After "--" everything is an argument, even if it looks like an option. */
     for (; r == 0 && !verb->command && rest && *rest; rest++)
         r = verb->syntax->positional(options, *rest, e);
     if (r == 0 && !common->help && verb->check)
@@ -174,7 +174,7 @@ int client_fail(const struct sg_error *e)
     if (e->code == -EINTR && interrupt_signal())
         return CLI_EXIT_SIGNAL + interrupt_signal();
     if (e->code == -EPIPE)
-        return CLI_EXIT_SIGNAL + SIGPIPE; /* nobody reads any more: no reason to complain */
+        return CLI_EXIT_SIGNAL + SIGPIPE; /* nobody reads our output: not worth a message */
     ui_error("%s", e->message);
     if (e->code == -ETIMEDOUT)
         return CLI_EXIT_TIMEOUT;

@@ -1,8 +1,8 @@
-/* sandglass-client: the verbs that talk to a server, `sandglass ps` and its like.
+/* sandglass-client: the verbs that talk to a server, such as `sandglass ps`.
  *
- * A verb is a structure that says how its command line looks and a function that does it. Options
- * that all verbs have are CLIENT_OPTIONS, applied to struct client_common, which is the first
- * member of every verb's own options. */
+ * A verb is a structure that describes its command line, with a function that does the work. The
+ * options that all verbs have are CLIENT_OPTIONS. They are applied to struct client_common, which
+ * is the first member of every verb's own options. */
 #pragma once
 
 #include <curl/curl.h>
@@ -10,8 +10,8 @@
 #include "lib/command/options.h"
 #include "cli/client/settings.h"
 
-/* What sandglass itself answers; exec passes on any other status from its program. */
-enum { CLIENT_EXIT_REFUSED = 1 }; /* and those of cli.h; CLI_EXIT_SETUP: server not reached */
+/* Exit statuses of sandglass itself. exec passes on any other status from its program. */
+enum { CLIENT_EXIT_REFUSED = 1 }; /* more in exit_status.h; CLI_EXIT_SETUP: server not reached */
 
 struct client {
     struct settings settings;
@@ -25,18 +25,19 @@ struct client_common {
 
 struct client_verb {
     const char *name;
-    const char *usage; /* what follows the name, one form a line */
-    const char *about; /* a sentence or two */
+    const char *usage; /* the text after the verb's name, one form a line */
+    const char *about; /* the help's description, a sentence or two */
     const struct cli_syntax *syntax;
     size_t options_size; /* of the verb's own structure, which starts zeroed */
-    bool command;        /* after the first argument a command follows, with options of its own */
-    /* What single options cannot tell: NULL, or refuses the whole. `rest` is the command. */
+    bool command;        /* a command follows the first argument, with its own options */
+    /* NULL, or checks the options together. `rest` is the command. */
     int (*check)(void *options, char **rest, struct sg_error *e);
-    /* The exit status. */
+    /* Does the work and returns the exit status. */
     int (*fn)(struct client *c, void *options);
-    /* NULL, or whether these options need no server: `fn` gets no client then. */
+    /* NULL, or tells whether these options need no server. `fn` then gets no client. */
     bool (*is_local)(const void *options);
-    /* NULL, or what to do instead if there is no key or no address: e, which was told, says why. */
+    /* NULL, or called in place of `fn` if there is no key or no address. e says why, and has been
+     * printed. */
     int (*unready)(const struct sg_error *e);
 };
 
@@ -53,7 +54,7 @@ int client_apply_help(void *self, const char *value, struct sg_error *e);
         "help", 'h', NULL, "show this text", client_apply_help                           \
     }
 
-/* An option without a value that sets a member. */
+/* Defines apply_NAME for an option without a value, which sets the member NAME. */
 #define CLIENT_FLAG(type, name)                                                \
     static int apply_##name(void *self, const char *value, struct sg_error *e) \
     {                                                                          \
@@ -70,23 +71,23 @@ extern const struct client_verb ps_verb, create_verb, exec_verb, cp_verb, logs_v
 extern const struct client_verb *const client_verbs[];
 extern const size_t client_n_verbs;
 
-/* Fills the options and checks them. */
+/* Fills the options from the command line and checks them. */
 int client_parse(const struct client_verb *verb, int argc, char **argv, void *options,
                  struct sg_error *e);
-/* All of it: parses, shows the help, opens the client and calls the verb. */
+/* Runs a verb: parses, shows the help, opens the client and calls the verb's function. */
 int client_main(const struct client_verb *verb, int argc, char **argv);
 
-/* Says what went wrong, and returns the exit status for it. */
+/* Prints the error and returns the exit status for it. */
 int client_fail(const struct sg_error *e);
 
-/* Arguments that several verbs have. */
+/* Checks of arguments that several verbs have. */
 int client_check_id(const char *id, struct sg_error *e);
-/* "K=V" with a key. `what` opens the error message. */
+/* Checks for "K=V" with a key that is not empty. `what` opens the error message. */
 int client_check_pair(const char *what, const char *pair, struct sg_error *e);
-/* The name of a user, which may not have a colon. */
+/* Takes the name of a user, which may not have a colon. */
 int client_take_user(const char *value, const char **ret, struct sg_error *e);
-/* --wait: how long for a cell to end, and how much longer a call may take for it. */
+/* --wait: how long to wait for a running cell to end. The call may take that much longer. */
 #define CLIENT_WAIT_MAX_MS 600000
 int client_parse_wait(const char *value, uint64_t *ret_ms, struct sg_error *e);
-/* A time of at least a second, rounded up to whole ones. */
+/* Parses a time of at least a second, rounded up to whole seconds. */
 int client_parse_seconds(const char *what, const char *value, uint64_t *ret, struct sg_error *e);

@@ -29,7 +29,8 @@ static int check_header(const char *header, struct sg_error *e)
     return 0;
 }
 
-/* How much of the frame that begins in `pending` is still missing; at first that is its header. */
+/* How many bytes the frame that begins in `pending` still lacks. Until its header is whole, only
+ * the header's bytes count. */
 static size_t missing(const struct strbuf *pending)
 {
     size_t whole = CONNECT_HEADER;

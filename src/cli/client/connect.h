@@ -1,5 +1,5 @@
-/* The frames of a Connect stream: a byte of flags, four of length (big-endian), a message. They
- * come in pieces cut anywhere. */
+/* The frames of a Connect stream: a byte of flags, four bytes of length (big-endian), a message.
+ * The stream arrives in pieces that may be cut anywhere. */
 #pragma once
 
 #include "lib/base/err.h"
@@ -11,15 +11,16 @@
 #define CONNECT_END        2u
 
 struct connect_reader {
-    struct strbuf pending; /* the start of a frame, never more than one */
+    struct strbuf pending; /* the beginning of one frame, never more */
 };
 
-/* Takes a message that is whole. `end`: the last of the stream. */
+/* Called for each whole message. `end`: this is the last message of the stream. */
 typedef int connect_fn(void *arg, bool end, const char *message, size_t len, struct sg_error *e);
 
 void connect_reader_init(struct connect_reader *r);
 void connect_reader_done(struct connect_reader *r);
-/* Takes a piece and calls fn for each message that it completes; stops at its first error. */
+/* Takes a piece of the stream and calls fn for each message that it completes. Stops at the first
+ * error, fn's among them. */
 int connect_feed(struct connect_reader *r, const void *data, size_t len, connect_fn *fn, void *arg,
                  struct sg_error *e);
 /* Appends a message as a frame. */

@@ -1,4 +1,4 @@
-/* sandglass cp: files and directories, to and from a sandbox. */
+/* sandglass cp: copies files and directories to and from a sandbox. */
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -66,7 +66,7 @@ static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positiona
 
 /* ---- to the sandbox -------------------------------------------------------------------------- */
 
-/* Where the copy of `name` lands: below a directory, or in the named place itself. */
+/* Decides where the copy of `name` goes: into `to` if that is a directory, else to `to` itself. */
 static int remote_target(struct copy *c, const char *to, const char *name, char **ret,
                          struct sg_error *e)
 {

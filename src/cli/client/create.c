@@ -11,7 +11,7 @@
 #define DEFAULT_TIMEOUT_S 300
 #define ENV_HINT          "split it, or copy the values in with 'sandglass cp'"
 
-/* Files first: what is given on the command line has precedence. */
+/* Loads the files first, so that variables on the command line replace theirs. */
 static int load_env(const struct create_options *o, struct env_list *env, struct sg_error *e)
 {
     int r = 0;

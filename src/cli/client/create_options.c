@@ -28,7 +28,7 @@ static int apply_env_file(void *self, const char *value, struct sg_error *e)
     return 0;
 }
 
-/* A key that is given twice has the last value. */
+/* Adds a pair. If a key is given twice, the last value counts. */
 static int set_metadata(struct create_options *o, const char *pair, struct sg_error *e)
 {
     size_t key = strcspn(pair, "=") + 1, i = 0;

@@ -14,11 +14,11 @@ struct create_options {
     struct env_list env;
     const char *env_files[CREATE_ENV_FILES_MAX];
     size_t n_env_files;
-    char *metadata[CREATE_METADATA_MAX]; /* "K=V", ours */
+    char *metadata[CREATE_METADATA_MAX]; /* "K=V"; we own the strings */
     size_t n_metadata;
     bool auto_pause, json;
 };
 
 extern const struct cli_syntax create_syntax;
-/* Frees what the options hold; the plain values stay. */
+/* Frees the environment and the metadata; plain values stay. */
 void create_options_done(struct create_options *o);

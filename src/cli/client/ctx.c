@@ -4,9 +4,9 @@
 
 struct ctx_action {
     const char *name;
-    const char *arguments; /* for messages */
-    size_t min, max;       /* of them */
-    unsigned options;      /* CTX_* */
+    const char *arguments; /* their names, for messages */
+    size_t min, max;       /* how many arguments it takes */
+    unsigned options;      /* the options it takes, CTX_* */
     int (*fn)(struct client *c, const struct ctx_options *o);
 };
 
@@ -171,7 +171,7 @@ const char *ctx_inherit(const struct ctx_options *o)
 {
     if (o->given & CTX_REPLAY)
         return "replay";
-    /* What a path was before a message is more than its files. */
+    /* --at means the path as it was before a message, with its variables and not only its files. */
     if (o->given & CTX_STATE || (o->given & CTX_AT && !o->inherit))
         return "state";
     return o->inherit;

@@ -1,8 +1,8 @@
-/* sandglass ctx: the execution contexts of a server of our kind, below /v1.
+/* sandglass ctx: the execution contexts of a Sandglass server, below /v1.
  *
  *   ctx.c         the command line       ctx_list.c   ls: a table
- *   ctx_tree.c    ls CONVERSATION        ctx_show.c   get, touch: one of them
- *   ctx_change.c  branch, merge, rm      ctx_log.c    log, rewind: its checkpoints */
+ *   ctx_tree.c    ls CONVERSATION        ctx_show.c   get, touch: one context
+ *   ctx_change.c  branch, merge, rm      ctx_log.c    log, rewind: a context's checkpoints */
 #pragma once
 
 #include "lib/text/strbuf.h"
@@ -32,14 +32,14 @@ enum ctx_option {
 struct ctx_options {
     struct client_common common;
     const struct ctx_action *action;
-    const char *args[CTX_ARGS_MAX]; /* what follows the action */
+    const char *args[CTX_ARGS_MAX]; /* the arguments after the action */
     size_t n_args;
-    unsigned given; /* CTX_* */
+    unsigned given; /* which options were given, CTX_* */
     const char *status, *inherit, *conversation, *at, *checkpoint;
     uint64_t ttl_s, wait_ms;
 };
 
-/* Each answers with the exit status. */
+/* Each returns the exit status. */
 int ctx_ls(struct client *c, const struct ctx_options *o);
 int ctx_get(struct client *c, const struct ctx_options *o);
 int ctx_touch(struct client *c, const struct ctx_options *o);
@@ -49,18 +49,18 @@ int ctx_rm(struct client *c, const struct ctx_options *o);
 int ctx_log(struct client *c, const struct ctx_options *o);
 int ctx_rewind(struct client *c, const struct ctx_options *o);
 
-/* What a new path is to have of the other, as the options say it; NULL: they do not. */
+/* What a new path inherits from the other one, as the options say it; NULL if they do not. */
 const char *ctx_inherit(const struct ctx_options *o);
 
-/* All contexts, page by page; status NULL: the active ones; the others NULL: any. */
+/* Lists contexts, page by page. status NULL: the active ones. conversation and path NULL: any. */
 int ctx_list(struct client *c, const char *conversation, const char *path, const char *status,
              struct json_t **ret, struct sg_error *e);
-/* The active context of a path. */
+/* Finds the active context of a path. */
 int ctx_find(struct client *c, const char *conversation, const char *path, struct json_t **ret,
              struct sg_error *e);
 
-/* Fills a table with the paths of a conversation as a tree, and the rows of their contexts. flags:
- * of tree.h. table_done in any case. */
+/* Fills a table with the paths of a conversation, drawn as a tree, and their contexts. flags: see
+ * tree.h. The caller calls table_done even after an error. */
 struct table;
 int ctx_tree_rows(const struct json_t *paths, const struct json_t *contexts, unsigned flags,
                   struct table *ret, struct sg_error *e);
@@ -69,13 +69,13 @@ int ctx_tree(struct client *c, const struct ctx_options *o);
 int ctx_log_rows(const struct json_t *checkpoints, unsigned flags, struct table *ret,
                  struct sg_error *e);
 
-/* Says what went wrong, with what a refusal lists: what is in the way, or the checkpoints that
- * there are. Returns the exit status. */
+/* Prints the error and what the refusal lists: the obstacles, or the checkpoints that exist.
+ * Returns the exit status. */
 int ctx_fail(const struct sg_error *e, const struct json_t *refusal);
 
-/* "/v1/contexts/ID<rest>"; the id is checked. */
+/* Makes "/v1/contexts/ID<rest>" and checks the id. */
 int ctx_path(struct strbuf *path, const char *id, const char *rest, struct sg_error *e);
-/* Adds a time of an object to a table, as it is from now. */
+/* Adds a time of an object to a table, relative to now. */
 void ctx_add_time(struct table *t, const struct json_t *object, const char *key);
-/* ... and its sandboxStatus, in its colour. */
+/* Adds an object's sandboxStatus, in the colour of that status. */
 void ctx_add_status(struct table *t, const char *status);

@@ -30,7 +30,7 @@ static void add_number(struct json *j, const char *key, uint64_t value)
     jw_u64(j, value);
 }
 
-/* A line of our own with words from outside in it. */
+/* Prints a line of ours that contains words from outside, which are cleaned. */
 static void say(const struct strbuf *line)
 {
     AUTO(strbuf_done) struct strbuf clean = {0};
@@ -109,7 +109,7 @@ int ctx_merge(struct client *c, const struct ctx_options *o)
 
 /* ---- rm -------------------------------------------------------------------------------------- */
 
-/* Ends each, says what fails and goes on. */
+/* Ends each context; prints what fails and goes on. */
 static int rm_ids(struct client *c, const struct ctx_options *o)
 {
     AUTO(jr_free_p) json_t *all = json_array();
@@ -139,7 +139,7 @@ static int rm_ids(struct client *c, const struct ctx_options *o)
     return status;
 }
 
-/* Asks only who can answer. */
+/* Asks for consent at a terminal. Without a terminal nobody can answer, which counts as yes. */
 static bool agreed(const char *conversation)
 {
     char answer[ANSWER_MAX];

@@ -108,7 +108,8 @@ int ctx_ls(struct client *c, const struct ctx_options *o)
     AUTO(jr_free_p) json_t *list = NULL;
     struct sg_error e;
 
-    /* Which contexts, and which ids, are questions about contexts and not about paths. */
+    /* --status and --quiet are about contexts and not about paths, so they get the list, not the
+     * tree. */
     if (o->n_args > 0 && !(o->given & (CTX_STATUS | CTX_QUIET)))
         return ctx_tree(c, o);
     if (ctx_list(c, o->n_args > 0 ? o->args[0] : NULL, NULL, o->status, &list, &e) < 0)

@@ -1,7 +1,8 @@
-/* sandglass ctx log, rewind: the checkpoints of a context, and back to one of them.
+/* sandglass ctx log, rewind: lists the checkpoints of a context, and goes back to one of them.
  *
- * A checkpoint is what variables and files were before a message. Each comes from the one before;
- * after a rewind the next one comes from where it went back to, so they are a tree. */
+ * A checkpoint holds the variables and files as they were before a message. Each checkpoint comes
+ * from the one before it. After a rewind, the next one comes from the checkpoint that was gone back
+ * to, so checkpoints form a tree. */
 #include "lib/text/json.h"
 #include "lib/text/parse.h"
 #include "cli/client/api.h"
@@ -46,8 +47,8 @@ int ctx_log_rows(const json_t *checkpoints, unsigned flags, struct table *ret, s
                      e);
 }
 
-/* The path of a request about the context of the first arguments: an id, or a conversation and a
- * path. */
+/* Makes the URL path of a request about a context. The first arguments name the context: an id, or
+ * a conversation and a path. */
 static int find(struct client *c, const struct ctx_options *o, size_t n_args, const char *rest,
                 struct strbuf *path, struct sg_error *e)
 {
@@ -117,7 +118,7 @@ int ctx_rewind(struct client *c, const struct ctx_options *o)
 {
     AUTO(jr_free_p) json_t *answer = NULL, *refusal = NULL;
     AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
-    size_t n = o->checkpoint ? o->n_args : o->n_args - 1; /* that name the context */
+    size_t n = o->checkpoint ? o->n_args : o->n_args - 1; /* arguments that name the context */
     const char *message = o->checkpoint ? NULL : o->args[n];
     struct sg_error e;
     struct json j;

@@ -1,4 +1,4 @@
-/* sandglass ctx get, touch: one context, in words. */
+/* sandglass ctx get, touch: describes one context in words. */
 #include "lib/base/clock.h"
 #include "lib/text/json.h"
 #include "cli/client/api.h"

@@ -1,4 +1,4 @@
-/* sandglass ctx ls CONVERSATION: its paths, each below the one that it was branched from. */
+/* sandglass ctx ls CONVERSATION: shows its paths, each below the path that it was branched from. */
 #include "cli/client/api.h"
 #include "cli/client/ctx.h"
 #include "cli/client/jr.h"
@@ -10,7 +10,7 @@
 
 struct view {
     struct table *table;
-    json_t *by_context; /* context id to its row */
+    json_t *by_context; /* maps the id of a context to its row */
     const char *arrow;
 };
 

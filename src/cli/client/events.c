@@ -1,4 +1,5 @@
-/* sandglass events: what happened to sandboxes, contexts and agents, and with -f what happens. */
+/* sandglass events: shows what happened to sandboxes, contexts and agents; with -f goes on as more
+ * happens. */
 #include <time.h>
 
 #include "lib/base/clock.h"
@@ -13,9 +14,9 @@
 #include "cli/client/web.h"
 
 #define PAGE_EVENTS 1000
-#define TYPE_WIDTH  20 /* the longest, sandbox.checkpoint, and two spaces */
+#define TYPE_WIDTH  20 /* the longest type, sandbox.checkpoint, and two spaces */
 #define LINE_MAX_   (64u * 1024)
-#define SILENCE_S   45 /* the server says something every 15 */
+#define SILENCE_S   45 /* no sign of the server for so long: it is gone (it sends one every 15 s) */
 #define PATIENCE_NS (60ull * 1000000000)
 #define RETRY_S     1
 #define REFUSAL_MAX (64u * 1024)
@@ -90,7 +91,8 @@ static const char *colour_of(const json_t *event)
     return strcmp(type, "gap") == 0 || strcmp(type, "egress.blocked") == 0 ? YELLOW : "";
 }
 
-/* "sandbox=k3j... reason=killed": without what has a place of its own, or is always the same. */
+/* Appends the event's fields, such as "sandbox=k3j... reason=killed". Leaves out fields that have a
+ * column of their own or are always the same. */
 static void add_fields(const json_t *event, struct strbuf *out)
 {
     static const char *const fields[][2] = {
@@ -168,7 +170,7 @@ static void make_path(const struct events_options *o, const uint64_t *after, str
     }
 }
 
-/* Everything that there is by now; *ret_last: where what comes begins. */
+/* Shows all events so far. *ret_last: the number of the last one, from where following goes on. */
 static int show_pages(struct client *c, const struct events_options *o, uint64_t *ret_last,
                       struct sg_error *e)
 {
@@ -208,7 +210,7 @@ struct following {
     struct mcp_events reader;
     struct web_reply refusal;
     uint64_t last;
-    bool came; /* something, since the connection was made */
+    bool came; /* an event came since the connection was made */
 };
 
 static void on_event(void *arg, const char *data, size_t len)
@@ -238,7 +240,7 @@ static size_t take(char *data, size_t size, size_t n, void *arg)
     return size * n;
 }
 
-/* Until the connection ends. 0: it may be made again. */
+/* Follows events until the connection ends. 0: the caller may connect again. */
 static int follow_once(struct following *f, struct sg_error *e)
 {
     AUTO(web_headers_done) struct curl_slist *headers = NULL;
@@ -267,7 +269,8 @@ static int follow_once(struct following *f, struct sg_error *e)
     return api_refusal(&f->refusal, e);
 }
 
-/* A server that is started again goes on with the same numbers: nothing is missed. */
+/* Follows events and reconnects when the connection breaks. A restarted server goes on with the
+ * same numbers, so no event is missed. */
 static int follow(struct following *f, struct sg_error *e)
 {
     struct timespec pause = {.tv_sec = RETRY_S};

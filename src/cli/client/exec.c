@@ -1,4 +1,4 @@
-/* sandglass exec: a command in a sandbox, its streams connected to ours. */
+/* sandglass exec: runs a command in a sandbox, its streams connected to ours. */
 #include <signal.h>
 #include <sys/signalfd.h>
 
@@ -10,7 +10,8 @@
 #include "cli/client/exec_options.h"
 #include "cli/client/exec_session.h"
 
-/* From here on signals are events of the session's loop, which leaves the terminal as it was. */
+/* Turns signals into events of the session's loop, so that we can restore the terminal before we
+ * end. */
 static int open_signals(void)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH};
@@ -23,7 +24,8 @@ static int open_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* A program on a terminal draws for the one that shows it, in UTF-8 as the SDKs have it. */
+/* A program on a terminal draws for the terminal that shows it, which is ours; its locale is UTF-8,
+ * as with the SDKs. */
 static int add_terminal_env(struct env_list *env, struct sg_error *e)
 {
     static const char *const others[] = {"LANG=C.UTF-8", "LC_ALL=C.UTF-8"};

@@ -6,7 +6,7 @@
 #include "lib/command/ui.h"
 #include "cli/client/payload.h"
 
-#define TYPED_EOF "\004" /* ^D: a terminal has no other way to say that nothing more comes */
+#define TYPED_EOF "\004" /* ^D: the only way to tell a terminal's program that its input is over */
 
 void exec_control_init(struct exec_control *c, struct sandbox *sandbox, CURLM *multi, bool pty)
 {
@@ -63,7 +63,7 @@ void exec_control_go_on(struct exec_control *c)
         return;
     if (c->close && c->pty && c->input.len == 0 && !c->input_over) {
         strbuf_addstr(&c->input, TYPED_EOF);
-        c->input_over = true; /* after this one */
+        c->input_over = true; /* nothing follows ^D */
     }
     if (c->signal) {
         payload_signal(&c->body, c->pid, c->signal);
@@ -95,7 +95,8 @@ void exec_control_finished(struct exec_control *c, CURLcode code)
     r = web_result(c->easy, code, c->url.buf, &e);
     if (r == 0 && c->reply.status != 200)
         r = sandbox_refusal(c->sandbox, &c->reply, &e);
-    /* A program may end, or close its input, while something is on its way to it. */
+    /* The program may have ended, or closed its input, while input was on its way to it. So a
+     * failure only means that the program takes no more input. */
     if (r < 0 && c->call == CALL_INPUT) {
         c->input_over = true;
         strbuf_reset(&c->input);

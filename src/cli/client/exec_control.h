@@ -1,5 +1,5 @@
-/* The calls that go beside a process's stream: input, size of the terminal, signals. They go one at
- * a time, so that input keeps its order, and a signal goes before input that waits. */
+/* The calls that go beside a process's stream: input, terminal size, signals. Only one is made at a
+ * time, so that input keeps its order, and a signal goes before input that waits. */
 #pragma once
 
 #include "lib/text/strbuf.h"
@@ -15,15 +15,15 @@ struct exec_control {
     CURLM *multi;
     CURL *easy;
     bool pty;
-    uint32_t pid; /* 0: not started yet, everything waits */
+    uint32_t pid; /* 0: not started yet, so all calls wait */
 
-    /* what is to be said */
+    /* calls that wait */
     int signal;
     bool resize, close;
     struct strbuf input;
-    bool input_over; /* the process takes no more */
+    bool input_over; /* the process takes no more input */
 
-    /* what is being said */
+    /* the call that is being made */
     enum exec_call call;
     struct strbuf url, body;
     struct curl_slist *headers;
@@ -32,9 +32,11 @@ struct exec_control {
 
 void exec_control_init(struct exec_control *c, struct sandbox *sandbox, CURLM *multi, bool pty);
 void exec_control_done(struct exec_control *c);
-/* Whether there is room for input: then the caller fills c->input, or sets c->close at its end. */
+/* Whether there is room for input. Then the caller fills c->input, or sets c->close at the end of
+ * its input. */
 bool exec_control_wants_input(const struct exec_control *c);
-/* Begins the next call if it is time for one. */
+/* Begins the next call, unless one is being made. */
 void exec_control_go_on(struct exec_control *c);
-/* libcurl has finished with c->easy. What fails here is no reason to end: the stream tells. */
+/* Called when libcurl has finished with c->easy. A call that failed does not end the session: the
+ * stream tells how the process is. */
 void exec_control_finished(struct exec_control *c, CURLcode code);

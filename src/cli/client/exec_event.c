@@ -68,7 +68,7 @@ static int exit_status(const json_t *end)
 
     if (sig)
         return CLI_EXIT_SIGNAL + sig;
-    /* A status that is none, such as -1 for a signal without a name. */
+    /* The code may be no valid exit status, such as -1 for a signal without a name. */
     return code >= 0 && code <= 255 ? (int)code : CLI_EXIT_SIGNAL;
 }
 

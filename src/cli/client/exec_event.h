@@ -1,13 +1,13 @@
-/* What a process does, as the messages of its stream tell it. */
+/* The events of a process, as the messages of its stream tell them. */
 #pragma once
 
 #include "lib/base/err.h"
 #include "lib/text/strbuf.h"
 
 enum exec_event_kind {
-    EXEC_EVENT_OTHER, /* keepalives, and what future servers may say */
+    EXEC_EVENT_OTHER, /* keepalives, and messages of future servers */
     EXEC_EVENT_START,
-    EXEC_EVENT_STDOUT, /* and what comes from a terminal */
+    EXEC_EVENT_STDOUT, /* also the output of a terminal */
     EXEC_EVENT_STDERR,
     EXEC_EVENT_END,
     EXEC_EVENT_MAX_
@@ -16,14 +16,14 @@ enum exec_event_kind {
 struct exec_event {
     enum exec_event_kind kind;
     uint32_t pid;    /* EXEC_EVENT_START */
-    int exit_status; /* EXEC_EVENT_END: as a shell would have it, 128 + the signal for one */
+    int exit_status; /* EXEC_EVENT_END: as in a shell, 128 + N for signal N */
 };
 
-/* A message of the stream; the bytes of output are appended to *data. */
+/* Parses a message of the stream; bytes of output are appended to *data. */
 int exec_event_parse(const char *message, size_t len, struct exec_event *ret, struct strbuf *data,
                      struct sg_error *e);
-/* The last message of the stream: 0, or the error in it. */
+/* Parses the last message of the stream: 0, or the error in it. */
 int exec_event_parse_last(const char *message, size_t len, struct sg_error *e);
 
-/* "signal: killed" and the like to a signal's number; 0 if it is none. */
+/* Turns "signal: killed" and the like into a signal's number; 0 if the text names no signal. */
 int exec_event_signal(const char *status);

@@ -11,7 +11,7 @@ struct exec_options {
     bool interactive, tty, detach;
     const char *user, *cwd;
     struct env_list env;
-    uint64_t timeout_ms; /* 0: none */
+    uint64_t timeout_ms; /* 0: no limit */
 };
 
 extern const struct cli_syntax exec_syntax;

@@ -2,7 +2,7 @@
 
 #include <limits.h>
 
-/* A message of the stream comes on top of the high mark. */
+/* One whole message of the stream may arrive on top of the high mark. */
 #define PENDING_MAX (EXEC_OUTPUT_HIGH + 32u * 1024 * 1024)
 
 void exec_output_init(struct exec_output *o, int fd)
@@ -25,14 +25,14 @@ static bool takes_more(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLOUT};
 
-    /* An error counts: write(2) then says which. */
+    /* An error on fd counts as writable: write(2) then says which. */
     return poll(&p, 1, 0) > 0 && p.revents != 0;
 }
 
 void exec_output_flush(struct exec_output *o)
 {
     while (!o->error && exec_output_left(o) > 0 && takes_more(o->fd)) {
-        /* So much a pipe takes at once when it takes anything. */
+        /* A pipe that is writable takes at least PIPE_BUF bytes without blocking. */
         size_t piece = exec_output_left(o) < PIPE_BUF ? exec_output_left(o) : PIPE_BUF;
         ssize_t n = write(o->fd, o->pending.buf + o->written, piece);
 
@@ -45,7 +45,8 @@ void exec_output_flush(struct exec_output *o)
         strbuf_reset(&o->pending);
         o->written = 0;
     } else if (o->written > EXEC_OUTPUT_HIGH) {
-        /* A reader that keeps up without ever getting everything. */
+        /* The reader keeps up but the buffer never becomes empty: drop the part that has been
+         * written. */
         strbuf_consume(&o->pending, o->written);
         o->written = 0;
     }

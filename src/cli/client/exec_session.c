@@ -13,9 +13,9 @@
 #include "cli/client/exec_output.h"
 #include "cli/client/web.h"
 
-#define KEEPALIVE_S    "50" /* how often the server is to say that it is there */
+#define KEEPALIVE_S    "50" /* how often the server sends a sign of life */
 #define SILENCE_MAX_MS 200000
-#define GRACE_MS       2000 /* for the server to end what we gave a time limit */
+#define GRACE_MS       2000 /* time for the server to end the program at its time limit */
 #define TURN_MS        1000
 #define REFUSAL_MAX    (64u * 1024)
 #define NS_PER_MS      1000000ull
@@ -29,19 +29,19 @@ struct session {
     struct curl_slist *headers;
 
     struct connect_reader reader;
-    struct web_reply refusal; /* an answer that is no stream */
+    struct web_reply refusal; /* an answer that refuses the stream */
     struct exec_output out[2];
     struct exec_control control;
     bool held;         /* the stream waits for our outputs */
-    uint64_t heard_ns; /* when something came last */
+    uint64_t heard_ns; /* when the stream last brought something */
     uint64_t deadline_ns;
-    unsigned n_signals; /* that asked us to end */
+    unsigned n_signals; /* how many signals asked us to end */
 
     struct exec_result result;
     bool ended, left;
     CURLcode stream_code;
     bool stream_over;
-    int failure; /* of reading the stream; `error` is why */
+    int failure; /* error of reading the stream; `error` is why */
     struct sg_error error;
 };
 
@@ -154,8 +154,9 @@ static void leave(struct session *s, int status)
     s->result.exit_status = status;
 }
 
-/* The protocol has two signals: the first one asks the program to end, the second one ends it, and
- * after that we go without it. Who has lost the terminal will not ask twice. */
+/* The protocol knows two signals. Our first signal asks the program to end (SIGTERM), the second
+ * ends it (SIGKILL), and at the third we leave without it. A lost terminal (SIGHUP) cannot ask
+ * twice, so it ends the program at once. */
 static void take_signal(struct session *s)
 {
     struct signalfd_siginfo info;
@@ -185,7 +186,7 @@ static void take_input(struct session *s)
         s->control.close = true;
 }
 
-/* Nobody reads what the program writes: it is ended, as a closed pipe would do. */
+/* Writes output. If nobody reads it any more, the program is killed, as a closed pipe would do. */
 static void check_outputs(struct session *s)
 {
     for (size_t i = 0; i < ARRAY_SIZE(s->out); i++) {
@@ -224,7 +225,7 @@ static void wait_for_something(struct session *s)
                 .events = fds[i].events == POLLIN ? CURL_WAIT_POLLIN : CURL_WAIT_POLLOUT};
     }
     curl_multi_poll(s->multi, curl_fds, n, TURN_MS, NULL);
-    /* libcurl does not tell that the other side has hung up, so we look ourselves. */
+    /* libcurl does not report that the other side has hung up, so we look ourselves. */
     if (poll(fds, ARRAY_SIZE(fds), 0) <= 0)
         return;
     if (fds[0].revents)
@@ -266,7 +267,8 @@ static void loop(struct session *s)
 
 /* ---- the outcome ----------------------------------------------------------------------------- */
 
-/* The connection broke. A sandbox that has gone away is what a user wants to hear about. */
+/* Explains why the connection broke. If the sandbox has ended, that is what the user wants to
+ * hear. */
 static int explain_loss(struct session *s, struct sg_error *e)
 {
     AUTO(web_headers_done) struct curl_slist *headers = sandbox_headers(s->sandbox, NULL);
@@ -300,7 +302,7 @@ static int outcome(struct session *s, struct sg_error *e)
     }
     if (s->left)
         return 0;
-    /* Before the end: at the time limit a server may kill the program and tell both. */
+    /* Checked before `ended`: at the time limit a server may kill the program and report both. */
     if (s->failure == -ETIMEDOUT && s->o->timeout_ms)
         return err_set(e, SG_ERR_LIMIT, -ETIMEDOUT, "the program did not end within %s",
                        format_duration_us(s->o->timeout_ms * 1000, time, sizeof(time)));

@@ -1,11 +1,11 @@
-/* A program in a sandbox, connected to us: one stream that brings what it does, and calls beside
- * it. All of it runs in one loop around libcurl, which also watches our standard input, our
- * outputs and signals.
+/* A program in a sandbox, connected to us: one stream tells what the program does, and calls beside
+ * it carry input and signals. One loop around libcurl runs everything; it also watches our standard
+ * input, our outputs and signals.
  *
- *   starting --START--> running --END--> ended       the stream is over and the output written
+ *   starting --START--> running --END--> ended     the stream is over and the output written
  *      |                   |
- *      +------error--------+---------> failed        refused, connection lost, time over
- *                          +---------> left          third signal, nobody reads, --detach */
+ *      +-------error-------+-----------> failed    refused, connection lost, time over
+ *                          +-----------> left      third signal, nobody reads, --detach */
 #pragma once
 
 #include "cli/client/payload.h"
@@ -14,8 +14,8 @@
 struct exec_session_options {
     struct payload_start start;
     bool input;          /* forward our standard input */
-    bool detach;         /* leave as soon as it runs */
-    uint64_t timeout_ms; /* 0: none */
+    bool detach;         /* leave as soon as the program runs */
+    uint64_t timeout_ms; /* 0: no limit */
     int signal_fd;
 };
 
@@ -24,7 +24,7 @@ struct exec_result {
     uint32_t pid;
 };
 
-/* Until the program has ended. -ETIMEDOUT when its time is over, -EHOSTUNREACH when the connection
- * is lost. */
+/* Returns when the program has ended. -ETIMEDOUT when its time is over, -EHOSTUNREACH when the
+ * connection is lost. */
 int exec_session_run(struct sandbox *sandbox, const struct exec_session_options *o,
                      struct exec_result *ret, struct sg_error *e);

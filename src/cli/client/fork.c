@@ -1,4 +1,4 @@
-/* sandglass fork: copies of a sandbox as it is now, with the variables of its kernels. */
+/* sandglass fork: makes copies of a sandbox as it is now, with the variables of its kernels. */
 #include "lib/text/json.h"
 #include "lib/text/parse.h"
 #include "lib/command/ui.h"
@@ -132,7 +132,7 @@ static int ask(struct client *c, const struct fork_options *o, json_t **ret, jso
     return r < 0 && !strstr(e->message, o->id) ? err_wrap(e, r, "sandbox %s", o->id) : r;
 }
 
-/* A server may make some of them only. */
+/* Prints the ids of the copies, and an error for each copy that the server could not make. */
 static int report(const json_t *forks, bool ids)
 {
     int status = 0;

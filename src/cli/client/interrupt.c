@@ -14,7 +14,7 @@ static void note(int sig)
 void interrupt_watch(void)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    struct sigaction action = {.sa_handler = note}; /* no SA_RESTART: reads return EINTR */
+    struct sigaction action = {.sa_handler = note}; /* no SA_RESTART, so that reads return EINTR */
 
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < ARRAY_SIZE(signals); i++)

@@ -1,8 +1,9 @@
-/* Signals that want us to end, for verbs that have something to put in order first: a file that is
- * half written, a terminal. Transfers look at it and stop. */
+/* Signals that ask us to end, for verbs that must tidy up first: a file that is half written, a
+ * terminal. Transfers ask for the signal now and then, and stop. */
 #pragma once
 
-/* From here on SIGINT, SIGTERM, SIGHUP and SIGQUIT are only noted, and interrupt what blocks. */
+/* From this call on, SIGINT, SIGTERM, SIGHUP and SIGQUIT only leave a note and interrupt blocking
+ * calls. */
 void interrupt_watch(void);
 /* The signal that came, or 0. */
 int interrupt_signal(void);

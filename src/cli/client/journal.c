@@ -7,7 +7,7 @@
 #define DIM   "\033[2m"
 #define RESET "\033[0m"
 
-#define LAYER_WIDTH 16 /* the longest, infrastructure, and two spaces */
+#define LAYER_WIDTH 16 /* the longest layer, infrastructure, and two spaces */
 
 static const struct {
     const char *name, *shown, *colour;
@@ -44,7 +44,8 @@ enum journal_level journal_level(const json_t *entry)
     return journal_level_parse(jr_text(entry, "level"), &level) == 0 ? level : JOURNAL_INFO;
 }
 
-/* Programs may write anything into the log, NUL bytes too. */
+/* Appends a text without dangerous characters: programs may write anything into the log, even NUL
+ * bytes. */
 static void add_text(struct strbuf *out, const json_t *text)
 {
     if (json_is_string(text))
@@ -57,7 +58,7 @@ static void add_text(struct strbuf *out, const json_t *text)
         strbuf_addch(out, '?');
 }
 
-/* Those that have a column of their own. */
+/* Whether the field has a column of its own. */
 static bool is_column(const char *key)
 {
     static const char *const columns[] = {"time", "level", "layer", "message"};
@@ -70,7 +71,7 @@ static bool is_column(const char *key)
 
 static void add_fields(const json_t *fields, bool but_columns, struct strbuf *out)
 {
-    json_t *object = (json_t *)(uintptr_t)fields; /* iterators do not know const */
+    json_t *object = (json_t *)(uintptr_t)fields; /* jansson's iterators take no const */
 
     for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at)) {
         const char *key = json_object_iter_key(at);

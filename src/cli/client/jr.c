@@ -1,6 +1,6 @@
 #include "cli/client/jr.h"
 
-#define COUNT_MAX 9e18 /* fits both a double and 64 bits */
+#define COUNT_MAX 9e18 /* fits into both a double and 64 bits */
 
 int jr_parse(const char *text, size_t len, json_t **ret, struct sg_error *e)
 {
@@ -34,7 +34,7 @@ uint64_t jr_count(const json_t *object, const char *key)
 {
     double value = jr_number(object, key);
 
-    /* Written so that it is false for what is not a number too. */
+    /* Not "value <= 0", so that NaN gives 0 too. */
     if (!(value > 0))
         return 0;
     return value < COUNT_MAX ? (uint64_t)value : (uint64_t)COUNT_MAX;

@@ -1,25 +1,25 @@
-/* Reading what servers answer, by jansson. Everything in an answer may be missing or of another
- * type; these give a default then. */
+/* Reads the answers of servers, with jansson. Everything in an answer may be missing or of another
+ * type; these functions then return a default. */
 #pragma once
 
 #include <jansson.h>
 
 #include "lib/base/err.h"
 
-#define JR_DIGITS JSON_REAL_PRECISION(15) /* more show how a fraction is stored */
+#define JR_DIGITS JSON_REAL_PRECISION(15) /* more digits would show rounding errors */
 
-/* An answer as a tree. -EPROTO if it is not JSON. */
+/* Parses an answer into a tree. -EPROTO if it is not JSON. */
 int jr_parse(const char *text, size_t len, json_t **ret, struct sg_error *e);
 static inline void jr_free_p(json_t **p)
 {
     json_decref(*p);
 }
 
-/* Fields of an object. A number may be written as text, as protobuf does with large ones. */
+/* Fields of an object. A number may be written as text, as protobuf does with large numbers. */
 const char *jr_text(const json_t *object, const char *key); /* "" by default */
 double jr_number(const json_t *object, const char *key);    /* 0 by default */
 uint64_t jr_count(const json_t *object, const char *key);   /* the same, never negative */
 bool jr_flag(const json_t *object, const char *key);
 
-/* The tree and a line feed on standard output. 0 or an error. */
+/* Prints the tree and a line feed on standard output. 0 or an error. */
 int jr_print(const json_t *tree, struct sg_error *e);

@@ -46,7 +46,7 @@ static int check(void *self, char **rest, struct sg_error *e)
     return 0;
 }
 
-/* The server's message names the sandbox; one that does not gets it from us. */
+/* Adds the sandbox's id to an error message that does not contain it. */
 static int name_sandbox(int r, const char *id, struct sg_error *e)
 {
     return r < 0 && !strstr(e->message, id) ? err_wrap(e, r, "sandbox %s", id) : r;
@@ -54,7 +54,7 @@ static int name_sandbox(int r, const char *id, struct sg_error *e)
 
 /* ---- kill ------------------------------------------------------------------------------------ */
 
-/* arg: whether one that is not there is as good as ended. */
+/* arg: a bool that says whether a sandbox that does not exist counts as ended. */
 static int kill_one(struct client *c, const char *id, void *arg, struct sg_error *e)
 {
     AUTO(strbuf_done) struct strbuf path = {0};
@@ -65,7 +65,7 @@ static int kill_one(struct client *c, const char *id, void *arg, struct sg_error
     return r == -ENOENT && *may_be_gone ? 0 : name_sandbox(r, id, e);
 }
 
-/* Asks only who can answer. */
+/* Asks for consent at a terminal. Without a terminal nobody can answer, which counts as yes. */
 static bool agreed(size_t n)
 {
     char answer[ANSWER_MAX];

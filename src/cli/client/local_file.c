@@ -3,7 +3,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-/* Such a thing cannot be made beside its place. */
+/* Whether we must write to the name itself, because a rename would replace the device, the pipe or
+ * the link that the user named. */
 static bool is_written_in_place(int dirfd, const char *name, bool follow)
 {
     struct stat st;

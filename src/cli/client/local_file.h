@@ -1,5 +1,6 @@
-/* A file that a copy makes here. It is written beside its place and appears whole or not at all;
- * what is there and is no plain file, such as a device or a pipe, is written to directly. */
+/* A file that a copy makes on this machine. It is written under another name in its directory and
+ * renamed at the end, so it appears whole or not at all. If the name already is a device, a pipe or
+ * the like, we write to that directly. */
 #pragma once
 
 #include "lib/base/err.h"
@@ -8,14 +9,14 @@ struct local_file {
     int fd;
     int dirfd;
     const char *name;
-    char temporary[64]; /* "": written in place */
+    char temporary[64]; /* the other name; "": written in place */
 };
 
-/* `follow`: what the name leads to may be another place, because the user named it. Otherwise a
- * link is replaced. `dirfd` and `name` must live as long. */
+/* `follow`: the user gave this name, so a link is followed, wherever it leads. Otherwise the new
+ * file replaces a link. `dirfd` and `name` must live as long as `f`. */
 int local_file_open(struct local_file *f, int dirfd, const char *name, bool follow,
                     struct sg_error *e);
-/* Puts it in its place, with these permissions as far as the umask lets them. */
+/* Moves the file to its place, with these permissions minus the umask. */
 int local_file_keep(struct local_file *f, unsigned mode, struct sg_error *e);
-/* Closes it, and removes it if it was not kept. */
+/* Closes the file, and removes it unless local_file_keep has moved it to its place. */
 void local_file_done(struct local_file *f);

@@ -9,7 +9,7 @@
 #define NAME     "server.log"
 #define ASIDE    NAME ".1"
 #define PIECE    (256u * 1024)
-#define TRIES    100 /* for a copy that is there to be followed by the cut */
+#define TRIES    100 /* how often we look whether the copied log was emptied */
 #define PAUSE_NS 2000000l
 
 int log_tail_open(struct log_tail *t, const char *dir)
@@ -50,7 +50,7 @@ static void take(struct log_tail *t, const char *data, size_t len, log_tail_fn f
     }
 }
 
-/* From *at to the end. */
+/* Takes the lines from *at to the end of fd, and moves *at there. */
 static int read_on(struct log_tail *t, int fd, off_t *at, log_tail_fn fn, void *arg)
 {
     AUTO(free_p) char *piece = xcalloc(1, PIECE);
@@ -68,7 +68,8 @@ static int read_on(struct log_tail *t, int fd, off_t *at, log_tail_fn fn, void *
     }
 }
 
-/* Cut off, after what it had was put aside; that the copy is there is seen a moment earlier. */
+/* Waits until the server has emptied the log. It copies the log aside first, so we may see the copy
+ * a moment before the log is cut. */
 static void await_cut(const struct log_tail *t)
 {
     struct timespec pause = {.tv_nsec = PAUSE_NS};
@@ -84,7 +85,8 @@ static bool same_file(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* What was put aside since the last look: the rest of what has been read so far, from t->at on. */
+/* If the log was copied aside since the last call, reads from the copy the part that we have not
+ * read yet, from t->at on. */
 static int read_aside(struct log_tail *t, log_tail_fn fn, void *arg)
 {
     AUTO(close_p) int fd = openat(t->dir, ASIDE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -112,7 +114,8 @@ int log_tail_read(struct log_tail *t, log_tail_fn fn, void *arg)
 
     if (r < 0)
         return r;
-    /* There was no room for a copy. */
+    /* The log is shorter than before although there is no new copy: the disk had no room for
+     * one. */
     if (fstat(t->fd, &st) == 0 && st.st_size < t->at) {
         t->at = 0;
         strbuf_reset(&t->begun);

@@ -1,4 +1,4 @@
-/* sandglass logs: what happened in a sandbox or to a server, and with -f what happens. */
+/* sandglass logs: shows the log of a sandbox or of a server; with -f goes on as lines come. */
 #include "lib/base/clock.h"
 #include "lib/text/parse.h"
 #include "lib/command/ui.h"
@@ -17,15 +17,15 @@
 struct logs_options {
     struct client_common common;
     const char *id;
-    const char *state, *layer, *request, *sandbox; /* as given */
+    const char *state, *layer, *request, *sandbox; /* the options as given */
     enum journal_level level;
     int64_t since_ms; /* 0: from the beginning */
     uint64_t lines;   /* 0: all */
     bool server, follow, json;
 };
 
-/* Where we are: entries carry times and nothing else to tell them apart, so those of the last
- * millisecond are remembered. */
+/* How far the log has been shown. Entries have no number, only a time, so we remember the entries
+ * of the last millisecond to tell which of them are new. */
 struct position {
     int64_t last_ms;
     char **seen;
@@ -173,7 +173,7 @@ static void remember(struct position *p, char *text)
     p->seen[p->n_seen++] = text;
 }
 
-/* Whether the entry has not been shown. */
+/* Whether the entry has not been shown yet. Remembers it as shown. */
 static bool is_new(struct position *p, const json_t *entry)
 {
     AUTO(free_p) char *text = json_dumps(entry, JSON_COMPACT);
@@ -211,7 +211,8 @@ static void show(const struct logs_options *o, const json_t *entry)
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-/* Shows what is new on the page that begins at the position. *ret_more: there is another one. */
+/* Shows the new entries of the page that begins at the position. *ret_more: another page
+ * follows. */
 static int show_page(struct client *c, const struct logs_options *o, struct position *p,
                      size_t *ret_new, bool *ret_more, struct sg_error *e)
 {
@@ -239,13 +240,14 @@ static int show_page(struct client *c, const struct logs_options *o, struct posi
         ++*ret_new;
     }
     *ret_more = json_array_size(entries) >= PAGE_ENTRIES;
-    /* A page of one millisecond only: the rest of it cannot be reached. */
+    /* A whole page lies within one millisecond: the rest of that millisecond cannot be reached, so
+     * skip it. */
     if (*ret_more && *ret_new == 0)
         p->last_ms++;
     return 0;
 }
 
-/* Everything that there is by now. */
+/* Shows all entries so far. */
 static int show_all(struct client *c, const struct logs_options *o, struct position *p,
                     size_t *ret_new, struct sg_error *e)
 {
@@ -277,7 +279,7 @@ static int follow(struct client *c, const struct logs_options *o, struct positio
         size_t n_new;
         int r = show_all(c, o, p, &n_new, e);
 
-        /* A server may forget the log together with the sandbox. */
+        /* -ENOENT is no error: a server may forget the log together with the sandbox. */
         if (gone || r < 0)
             return r == -ENOENT ? 0 : r;
         if (n_new == 0) {

@@ -1,4 +1,5 @@
-/* sandglass-client VERB ...: what `sandglass` becomes for the verbs that talk to a server. */
+/* sandglass-client VERB ...: the program that `sandglass` becomes for verbs that talk to a
+ * server. */
 #include <locale.h>
 #include <signal.h>
 
@@ -23,7 +24,7 @@ int main(int argc, char **argv)
         return CLI_EXIT_USAGE;
     }
     setlocale(LC_CTYPE, "C.UTF-8"); /* tables count columns of UTF-8 text */
-    signal(SIGPIPE, SIG_IGN);       /* libcurl's, and standard output's: writes say EPIPE */
+    signal(SIGPIPE, SIG_IGN);       /* writes of libcurl and to standard output fail with EPIPE */
     curl_global_init(CURL_GLOBAL_DEFAULT);
     int status = client_main(verb, argc - 1, argv + 1);
     if (fflush(stdout) != 0 || ferror(stdout)) {

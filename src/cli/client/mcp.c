@@ -1,9 +1,9 @@
-/* sandglass mcp: the server's tools for a program that speaks MCP to its children. */
+/* sandglass mcp: offers the server's tools to a program that speaks MCP with its children. */
 #include "lib/base/ids.h"
 #include "lib/command/exit_status.h"
 #include "cli/client/mcp_bridge.h"
 
-#define NAME_MAX_ 256 /* bytes, as the server has it */
+#define NAME_MAX_ 256 /* bytes, the server's limit */
 
 struct mcp_options {
     struct client_common common;
@@ -51,7 +51,8 @@ static int mcp_fn(struct client *c, void *self)
     return mcp_bridge_run(&b);
 }
 
-/* Whoever started us shows what its server answers, and seldom what it says besides. */
+/* Runs the bridge although there is no server: the program that started us shows its user what an
+ * MCP server answers, but seldom what it prints. */
 static int mcp_unready(const struct sg_error *e)
 {
     struct mcp_bridge b = {.trouble = e->message};

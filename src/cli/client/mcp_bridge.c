@@ -13,7 +13,7 @@
 #include "cli/client/web.h"
 
 #define LINE_MAX_    (16u * 1024 * 1024)
-#define POSTS_MAX    64 /* at once; then the next line waits */
+#define POSTS_MAX    64 /* messages under way at once; then the next line waits */
 #define TURN_MS      1000
 #define FLUSH_MS     20
 #define DRAIN_MS     630000 /* longer than any call may take */
@@ -24,12 +24,12 @@
 #define CODE_PARSE   (-32700)
 #define CODE_REQUEST (-32600)
 #define CODE_FAILED  (-32603)
-/* Answers that come while the client reads nothing: one for each message under way. */
+/* Room for answers while the client reads nothing: one for each message under way. */
 #define OUT_MAX ((size_t)POSTS_MAX * (MCP_EVENT_MAX + 1) + EXEC_OUTPUT_HIGH)
 
 /* ---- to the client --------------------------------------------------------------------------- */
 
-/* A message is a line: between the tokens of JSON a line feed is as good as a blank. */
+/* A message is one line, so line feeds between the tokens of its JSON become blanks. */
 void mcp_bridge_say(struct mcp_bridge *b, const char *message, size_t len)
 {
     struct strbuf *out = &b->out.pending;
@@ -125,7 +125,7 @@ static bool wants_lines(const struct mcp_bridge *b)
            exec_output_left(&b->out) <= EXEC_OUTPUT_HIGH;
 }
 
-/* The lines that are whole, as far as they can be dealt with now. */
+/* Takes the whole lines of the input, as long as the bridge can handle more. */
 static void take_lines(struct mcp_bridge *b)
 {
     size_t used = 0;
@@ -155,7 +155,7 @@ static void take_input(struct mcp_bridge *b)
     else if (n == 0 || (errno != EINTR && errno != EAGAIN))
         b->input_over = true;
     if (b->input_over && b->in.len > 0)
-        strbuf_addch(&b->in, '\n'); /* the last line needs no end */
+        strbuf_addch(&b->in, '\n'); /* the last line may have no line end */
     take_lines(b);
     if (!b->in.truncated && b->in.len < LINE_MAX_)
         return;
@@ -216,7 +216,8 @@ static size_t ignore(char *data, size_t size, size_t n, void *arg)
     return size * n;
 }
 
-/* What comes of it does not matter: everything ends by itself some time. */
+/* Makes one last call to the server. Its outcome does not matter: the server ends sessions and
+ * sandboxes by itself some time later. */
 static void tell_server(struct mcp_bridge *b, const char *method, const char *path,
                         const char *header, const char *value, const struct strbuf *body)
 {

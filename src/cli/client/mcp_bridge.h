@@ -1,12 +1,14 @@
-/* MCP on standard input and output, for programs that start their servers: each line is a message,
- * passed on to /mcp of a server, and what that answers comes back as lines.
+/* MCP on standard input and output, for programs that start their MCP servers as children. Each
+ * line of input is a message, which we pass on to /mcp of a server; the server's answers go out as
+ * lines.
  *
- * Several messages are under way at once. Only after `initialize` everything waits for its answer:
- * it brings the session. At the end of the input what is under way may end, then the session ends
- * and with it the sandboxes of a conversation that nobody else has the name of.
+ * Several messages may be under way at once. Only `initialize` holds up all others until its answer
+ * comes, because the answer brings the session. At the end of the input, messages that are under
+ * way may finish. Then the session ends, and with it the sandboxes of the conversation, if we made
+ * up its name and so nobody else knows it.
  *
- * Nothing but the protocol goes to standard output. Whatever goes wrong is an answer to the request
- * that it happened to, and a line on standard error. */
+ * Nothing but the protocol goes to standard output. A failure becomes an error answer to the
+ * request that failed, and a line on standard error. */
 #pragma once
 
 #include <jansson.h>
@@ -19,28 +21,28 @@
 #define MCP_VERSION_MAX 32
 
 struct mcp_bridge {
-    struct client *client;           /* NULL: there are no settings to work with */
+    struct client *client;           /* NULL: settings are missing; see trouble */
     const char *conversation, *path; /* path NULL: the server's default */
     bool own_conversation;
-    const char *trouble; /* why nothing works; NULL: it does */
+    const char *trouble; /* why nothing works; NULL: all is well */
 
     struct repl_watch watch;
     struct strbuf url;
-    char session[MCP_SESSION_MAX], version[MCP_VERSION_MAX]; /* "" until they are settled */
-    struct strbuf in;                                        /* a line that is not whole */
-    bool skipping;                                           /* ... and is too long */
+    char session[MCP_SESSION_MAX], version[MCP_VERSION_MAX]; /* "" until known */
+    struct strbuf in;                                        /* the beginning of a line */
+    bool skipping;                                           /* the line is too long: drop it */
     bool input_over;
     struct exec_output out;
     struct mcp_post *posts;
     size_t n_posts;
     bool initializing;
-    bool used; /* something was sent */
+    bool used; /* a message was sent to the server */
 };
 
-/* Until the input ends, or a signal comes. The exit status. */
+/* Runs until the input ends or a signal comes. Returns the exit status. */
 int mcp_bridge_run(struct mcp_bridge *b);
 
-/* A line for the client. */
+/* Writes a message to the client, as one line. */
 void mcp_bridge_say(struct mcp_bridge *b, const char *message, size_t len);
-/* An error for each request in a message. */
+/* Answers each request in a message with an error. */
 void mcp_bridge_fail(struct mcp_bridge *b, const json_t *message, const char *why);

@@ -15,7 +15,7 @@ void mcp_events_done(struct mcp_events *r)
     strbuf_done(&r->data);
 }
 
-/* An empty line ends the event; "data: text" is part of it. */
+/* Takes a line of the stream: an empty line ends the event, "data: text" adds to its data. */
 static void take_line(struct mcp_events *r, void (*fn)(void *arg, const char *data, size_t len),
                       void *arg)
 {

@@ -46,7 +46,8 @@ bool mcp_post_is(const struct mcp_post *p, const json_t *id)
 
 /* ---- headers --------------------------------------------------------------------------------- */
 
-/* A value of any characters, as the protocol has it in headers. */
+/* Adds the header Mcp-Name. The protocol wants base64 for a name with blanks, control or non-ASCII
+ * characters. */
 static void add_name_header(struct curl_slist **headers, const char *name)
 {
     AUTO(strbuf_done) struct strbuf text = {0};
@@ -63,7 +64,7 @@ static void add_name_header(struct curl_slist **headers, const char *name)
         web_add_header(headers, "Mcp-Name", text.len ? text.buf : name);
 }
 
-/* From version 2026-07-28 on a message tells its version itself, and there is no session. */
+/* From version 2026-07-28 on, each message tells its version itself, and there is no session. */
 static void add_headers(struct mcp_post *p, const struct mcp_bridge *b)
 {
     const json_t *params = json_object_get(p->message, "params");
@@ -92,7 +93,7 @@ static void add_headers(struct mcp_post *p, const struct mcp_bridge *b)
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 
-/* The session's version is what the server has answered to initialize. */
+/* Counts the answer. The answer to initialize also sets the version of the session. */
 static void note_answer(struct mcp_post *p, const json_t *message)
 {
     const json_t *result = json_object_get(message, "result");
@@ -189,7 +190,7 @@ void mcp_post_drop(struct mcp_post *p)
     free(p);
 }
 
-/* Says what the server did, in its own words if it has some. */
+/* Answers with the server's refusal, in the server's own words if it has some. */
 static void refused(struct mcp_post *p, long status)
 {
     json_t *answer = json_loadb(p->answer.buf, p->answer.len, 0, NULL);

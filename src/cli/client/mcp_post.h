@@ -1,9 +1,9 @@
-/* One message of an MCP client on its way to the server, and what comes back.
+/* One message of an MCP client on its way to the server, and the answer to it.
  *
- *   posted --JSON, or events one by one--> lines for the client --> over
- *      `--refused, or the connection breaks--> an error for each request in it --> over
+ *   posted --JSON, or events one by one----------> lines for the client ------------> over
+ *      `-----refused, or the connection breaks---> an error for each request in it -> over
  *
- * Closing the connection is how a call is cancelled: the server interrupts it. */
+ * To cancel a call we close its connection: the server then interrupts the call. */
 #pragma once
 
 #include <jansson.h>
@@ -24,19 +24,19 @@ struct mcp_post {
 
     bool is_stream;
     struct mcp_events events;
-    struct strbuf answer; /* that is no stream */
-    size_t answered;      /* requests */
-    bool held;            /* until our client has read more */
+    struct strbuf answer; /* the answer, if it is no stream */
+    size_t answered;      /* how many requests have an answer */
+    bool held;            /* waits until the client has read more */
     struct mcp_post *next, **link;
 };
 
-/* Takes the message over. */
+/* Sends a message, and owns it from now on. */
 void mcp_post_begin(struct mcp_bridge *b, json_t *message);
-/* No answer is wanted, or possible, any more. */
+/* Ends a post whose answer nobody wants, or which can have no answer, any more. */
 void mcp_post_drop(struct mcp_post *p);
-/* Whether it is the request with this id. */
+/* Whether this post is the request with this id. */
 bool mcp_post_is(const struct mcp_post *p, const json_t *id);
-/* The client takes more. */
+/* Resumes a post that was held: the client has read enough to take more. */
 void mcp_post_go_on(struct mcp_post *p);
 
 /* Calls fn for the id of each request in a message. */

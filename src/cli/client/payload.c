@@ -14,7 +14,7 @@ static void begin(struct json *j, struct strbuf *out)
     jw_object_begin(j);
 }
 
-/* "K=V" strings as the members of an object. */
+/* Writes "K=V" strings as the members of an object. */
 static void add_pairs(struct json *j, const char *key, const char *const *pairs, size_t n)
 {
     if (n == 0)
@@ -94,7 +94,8 @@ static void add_size(struct json *j, uint16_t rows, uint16_t cols)
     jw_object_end(j);
 }
 
-/* One word with blanks in it was meant for a shell; more words are a program and its arguments. */
+/* A single word with blanks in it was meant for a shell. Several words are a program and its
+ * arguments. */
 static void add_command(struct json *j, char **command)
 {
     bool shell = !command[1] && strpbrk(command[0], " \t\n");

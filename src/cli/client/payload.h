@@ -1,5 +1,5 @@
-/* The JSON that we send. Each function starts the buffer anew; a body that is too large is marked
- * as truncated, and who sends it refuses. */
+/* The JSON that we send. Each function starts the buffer anew. A body that is too large is marked
+ * as truncated, and the caller then refuses to send it. */
 #pragma once
 
 #include "lib/text/strbuf.h"
@@ -14,7 +14,7 @@ struct payload_create {
     const char *const *metadata; /* "K=V" */
     size_t n_metadata;
     bool auto_pause;
-    bool secure; /* asked for in so many words: the first version of the route needs it */
+    bool secure; /* sent explicitly, because the route's first version needs it */
 };
 
 struct payload_start {
@@ -22,20 +22,20 @@ struct payload_start {
     const struct env_list *env;
     const char *cwd; /* NULL: the user's home */
     bool pty, stdin_open;
-    uint16_t rows, cols; /* of the pty */
+    uint16_t rows, cols; /* the terminal's size */
 };
 
 void payload_create(struct strbuf *out, const struct payload_create *b);
 void payload_timeout(struct strbuf *out, uint64_t seconds);
 void payload_empty(struct strbuf *out);
 
-/* process.Process */
+/* Messages for the service process.Process. */
 void payload_start(struct strbuf *out, const struct payload_start *b);
 void payload_input(struct strbuf *out, uint32_t pid, bool pty, const void *data, size_t len);
 void payload_process(struct strbuf *out, uint32_t pid);
 void payload_signal(struct strbuf *out, uint32_t pid, int sig); /* SIGTERM or SIGKILL */
 void payload_resize(struct strbuf *out, uint32_t pid, uint16_t rows, uint16_t cols);
 
-/* filesystem.Filesystem */
+/* Messages for the service filesystem.Filesystem. */
 void payload_path(struct strbuf *out, const char *path);
 void payload_list(struct strbuf *out, const char *path, uint32_t depth);

@@ -13,7 +13,7 @@ void place_parse(struct place *p, const char *arg)
     if (!id || !url_is_plain_name(id))
         return;
     p->id = steal_ptr(&id);
-    /* The home directory, as a relative path has it. */
+    /* Without a path: the home directory, where relative paths begin. */
     p->path = colon[1] ? colon + 1 : ".";
 }
 

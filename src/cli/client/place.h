@@ -1,12 +1,12 @@
-/* The two ends of a copy, and paths. A place is ID:PATH, in a sandbox, or PATH, here; "-" is
- * standard input or output. A local path with a colon in it is told apart by a slash before the
- * colon: ./a:b. */
+/* The two ends of a copy, and paths. A place is ID:PATH in a sandbox, or PATH on this machine; "-"
+ * is standard input or output. For a local path with a colon, write a slash before the colon:
+ * ./a:b. */
 #pragma once
 
 #include "lib/base/base.h"
 
 struct place {
-    char *id; /* NULL: here */
+    char *id; /* NULL: on this machine */
     const char *path;
 };
 
@@ -14,8 +14,8 @@ void place_parse(struct place *p, const char *arg);
 void place_done(struct place *p);
 bool place_is_stream(const struct place *p);
 
-/* The last name of a path, slashes at its end left out, on the heap. "" if there is none that
- * could be used for a copy: "/", ".", "..". */
+/* The last name of a path, without slashes at its end, on the heap. "" if that name cannot be used
+ * for a copy: "/", ".", "..". */
 char *place_last_name(const char *path);
 /* "DIR/NAME"; just NAME for an empty DIR. */
 char *place_join(const char *dir, const char *name);

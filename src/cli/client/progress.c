@@ -22,7 +22,7 @@ void progress_init(struct progress *p, const char *name, uint64_t total, bool qu
 
 static unsigned percent_of(const struct progress *p)
 {
-    /* A file may grow while it is copied. */
+    /* At most 100: a file may grow while it is copied. */
     return p->done < p->total ? (unsigned)(p->done * 100 / p->total) : 100;
 }
 
@@ -36,7 +36,7 @@ static void add_bar(struct strbuf *out, unsigned percent, size_t width)
     strbuf_addstr(out, "]  ");
 }
 
-/* What stands behind the bar. */
+/* Appends the figures after the bar. */
 static void add_figures(struct strbuf *out, const struct progress *p, uint64_t elapsed_ms)
 {
     uint64_t rate = elapsed_ms > 0 ? p->done * 1000 / elapsed_ms : 0;
@@ -70,7 +70,7 @@ void progress_format(const struct progress *p, uint64_t elapsed_ms, size_t colum
     table_cut(&line, name.buf, width, NAME_COLUMNS);
     strbuf_addstr(&line, "  ");
     size_t used = (width < NAME_COLUMNS ? width : NAME_COLUMNS) + 2 + figures.len;
-    /* Brackets and two blanks belong to the bar. */
+    /* The brackets and two blanks of the bar take four columns. */
     if (p->total && columns > used + BAR_MIN + 4) {
         size_t room = columns - used - 4;
 

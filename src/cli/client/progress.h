@@ -1,5 +1,5 @@
-/* A line that tells how far a copy is. It appears on a terminal, when the copy takes longer than
- * half a second, and is gone at the end. */
+/* A line that shows how far a copy is. It appears only on a terminal, once the copy has taken half
+ * a second, and vanishes at the end. */
 #pragma once
 
 #include "lib/base/base.h"
@@ -12,14 +12,15 @@ struct progress {
     uint64_t started_ns, drawn_ns;
 };
 
-/* quiet: never. */
+/* quiet: the line never appears. */
 void progress_init(struct progress *p, const char *name, uint64_t total, bool quiet);
 void progress_add(struct progress *p, uint64_t bytes);
-/* Removes the line; it comes back with the next progress_add. */
+/* Removes the line; the next progress_add shows it again. */
 void progress_clear(struct progress *p);
 
-/* The line for a moment, at most `columns` wide:
+/* Makes the line, at most `columns` wide:
  *   data.bin  [=======>      ]  53%  540 MiB of 1 GiB  270 MiB/s  2 s left
- * without a total: data.bin  540 MiB  270 MiB/s */
+ * Without a total:
+ *   data.bin  540 MiB  270 MiB/s */
 void progress_format(const struct progress *p, uint64_t elapsed_ms, size_t columns, char *buf,
                      size_t cap);

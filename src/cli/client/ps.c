@@ -1,4 +1,4 @@
-/* sandglass ps: the sandboxes of a server, as a table. */
+/* sandglass ps: shows the sandboxes of a server as a table. */
 #include "lib/base/clock.h"
 #include "cli/client/jr.h"
 #include "cli/client/sandboxes.h"
@@ -85,7 +85,7 @@ static void add_row(struct table *t, const json_t *sandbox)
     table_add(t, TABLE_PLAIN, *alias ? alias : jr_text(sandbox, "templateID"));
     table_add(t, running ? TABLE_GREEN : TABLE_YELLOW, state);
     add_time(t, sandbox, "startedAt", true);
-    add_time(t, sandbox, "endAt", running); /* a paused one has no end */
+    add_time(t, sandbox, "endAt", running); /* a paused sandbox has no end */
     add_metadata(t, json_object_get(sandbox, "metadata"));
 }
 

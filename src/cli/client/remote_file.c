@@ -14,7 +14,7 @@
 
 /* ---- what is there --------------------------------------------------------------------------- */
 
-/* An enum of protobuf: its name, or its number. */
+/* Reads the type of an entry: protobuf's enum comes as its name or as its number. */
 static enum remote_type type_of(const json_t *entry)
 {
     static const char *const names[] = {"FILE_TYPE_UNSPECIFIED", "FILE_TYPE_FILE",
@@ -85,10 +85,10 @@ struct transfer {
     struct remote *remote;
     const char *path;
     int fd;
-    uint64_t left; /* of an upload whose size is known */
+    uint64_t left; /* bytes left of an upload whose size is known */
     bool sized;
     struct web_reply refusal;
-    int failure; /* on our side; `error` is why */
+    int failure; /* error on our side; `error` is why */
     struct sg_error error;
 };
 
@@ -117,7 +117,7 @@ static size_t read_piece(char *buf, size_t size, size_t n, void *arg)
     return (size_t)got;
 }
 
-/* libcurl goes back when a kept connection turns out to be dead. */
+/* libcurl rewinds an upload when the connection that it had kept turns out to be dead. */
 static int go_back(void *arg, curl_off_t offset, int origin)
 {
     struct transfer *t = arg;
@@ -152,7 +152,7 @@ static size_t write_piece(char *data, size_t size, size_t n, void *arg)
     return len;
 }
 
-/* A stream of ours may take its time; files on both sides do not. */
+/* Ends a transfer that stalls, if our end is a file. A pipe or a terminal may take its time. */
 static void watch_speed(CURL *easy, int fd)
 {
     struct stat st;
@@ -212,7 +212,7 @@ int remote_upload(struct remote *r, const char *path, int fd, uint64_t size, str
     if (source.sized)
         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
     else
-        curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L); /* it cannot be sent twice */
+        curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L); /* a stream goes only once */
     watch_speed(easy, fd);
     int result = perform(&answer, url.buf, e);
     if (source.failure < 0) {

@@ -12,7 +12,8 @@
 
 /* ---- the prompt ------------------------------------------------------------------------------ */
 
-/* While nobody types we look whether there still is a sandbox to type for. */
+/* Extends the sandbox's life at each key. While nobody types, looks whether the sandbox still
+ * exists. */
 static bool idle(void *arg, bool typed)
 {
     struct repl_session *s = arg;
@@ -115,7 +116,7 @@ static int repl_fn(struct client *c, void *options)
 
     if (o->no_colour)
         setenv("NO_COLOR", "1", 1); /* for messages too */
-    /* First, so that a sandbox does not wait for it. */
+    /* Reads the code before the sandbox is made, so that no sandbox waits for it. */
     if (!terminal && text_fd_load("code", "standard input", STDIN_FILENO, REPL_CELL_MAX, CODE_HINT,
                                   &code, &len, &e) < 0)
         return client_fail(&e);

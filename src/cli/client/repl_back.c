@@ -12,7 +12,7 @@
 
 #define BACK_MAX  9999
 #define BODY_MAX  256
-#define LINE_MAX_ 60 /* of a cell that is shown */
+#define LINE_MAX_ 60 /* bytes of a cell that are shown */
 
 void repl_back_mark(struct repl_session *s, const char *code, size_t len)
 {
@@ -37,7 +37,7 @@ void repl_back_mark(struct repl_session *s, const char *code, size_t len)
 
 /* ---- :back ----------------------------------------------------------------------------------- */
 
-/* Contexts are as they were; what could not be copied begins anew. */
+/* Sets the session's contexts back to the step. A kernel that could not be copied begins anew. */
 static void restore(struct repl_session *s, const struct repl_step *step, const json_t *kernels)
 {
     repl_session_keep(s, step->n_contexts, step->context);
@@ -166,7 +166,7 @@ int repl_back_fork(struct repl_session *s, const char *argument, struct sg_error
     const char *id = jr_text(json_object_get(fork, "sandbox"), "sandboxID");
     if (!url_is_plain_name(id))
         return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the server's answer has no id of a sandbox");
-    /* Servers that copy files alone say nothing about kernels. */
+    /* A server that copies only files says nothing about kernels. */
     const json_t *kernel = carry_find(kernels, context->id);
     printf("Sandbox %s is a copy of this one%s. To enter it:\n", id,
            kernels ? "" : ", without its variables");

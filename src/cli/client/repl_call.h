@@ -1,4 +1,4 @@
-/* One call that goes beside everything else: nobody waits for it. */
+/* One HTTP call in the background: nobody waits for it. */
 #pragma once
 
 #include "cli/client/repl_watch.h"
@@ -12,13 +12,13 @@ struct repl_call {
     struct strbuf url, body;
     struct curl_slist *headers;
     struct web_reply reply;
-    /* Told about the end, if not NULL: what became of it, and the answer. */
+    /* Called at the end, if not NULL, with the result and the answer. */
     void (*finished)(void *arg, CURLcode code, const struct web_reply *reply);
     void *arg;
 };
 
 void repl_call_init(struct repl_call *c, struct repl_watch *watch);
 void repl_call_done(struct repl_call *c);
-/* Begins a POST. The buffers and headers become the call's own. Only if it is not busy. */
+/* Begins a POST; the call must not be busy. The call takes over the buffers and headers. */
 void repl_call_post(struct repl_call *c, struct strbuf *url, struct strbuf *body,
                     struct curl_slist **headers);

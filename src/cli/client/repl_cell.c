@@ -7,9 +7,9 @@
 #include "cli/client/payload.h"
 
 #define TURN_MS        1000
-#define LAST_MS        1000  /* for the transfer to end, after the cell has */
+#define LAST_MS        1000  /* time for the transfer to end after the cell has ended */
 #define AGAIN_MS       2000  /* a second ^C within this time leaves the cell */
-#define SILENCE_MAX_MS 60000 /* a server says that it is there every 5 s */
+#define SILENCE_MAX_MS 60000 /* a server sends a sign of life every 5 s */
 #define REFUSAL_MAX    (64u * 1024)
 #define NS_PER_MS      1000000ull
 
@@ -24,10 +24,10 @@ struct run {
     struct repl_call interrupt;
 
     struct repl_events events;
-    struct web_reply refusal; /* an answer that is no stream */
+    struct web_reply refusal; /* an answer that refuses the cell */
     uint64_t heard_ns, interrupted_ns;
-    bool ended; /* the cell, */
-    bool over;  /* and the transfer, after which its connection can be used again */
+    bool ended; /* the cell has ended */
+    bool over;  /* the transfer has ended; its connection can be used again */
     CURLcode code;
     int failure;
     struct sg_error error;
@@ -111,7 +111,8 @@ static void send_interrupt(struct run *run)
     repl_call_post(&run->interrupt, &url, &body, &headers);
 }
 
-/* Servers that have no interrupt, as E2B's own, stop a cell when its client goes. */
+/* A server without interrupts, such as E2B's own, stops a cell when its client goes away: so we
+ * leave. */
 static void interrupt_finished(void *arg, CURLcode code, const struct web_reply *reply)
 {
     struct run *run = arg;

@@ -9,8 +9,8 @@
 #include "cli/client/url.h"
 
 struct command {
-    const char *name, *argument, *help; /* an argument in brackets may be left out */
-    bool alive;                         /* needs a sandbox */
+    const char *name, *argument, *help; /* the help shows optional arguments in brackets */
+    bool alive;                         /* the command needs a sandbox */
     int (*fn)(struct repl_session *s, const char *argument, struct sg_error *e);
 };
 
@@ -69,7 +69,7 @@ static int use(struct repl_session *s, const char *argument, struct sg_error *e)
     return r;
 }
 
-/* What comes from the server is shown without characters that could drive the terminal. */
+/* Prints a field of the server's answer without characters that could drive the terminal. */
 static void print_field(const json_t *object, const char *key, int width)
 {
     AUTO(free_p) char *text = xstrdup(jr_text(object, key));

@@ -59,7 +59,7 @@ int repl_context_create(struct sandbox *sandbox, const char *language, char **re
     const char *id = jr_text(answer, "id"), *name = jr_text(answer, "language");
     if (!url_is_plain_name(id))
         return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the server's answer has no id of a context");
-    /* It becomes part of a file's name. */
+    /* The language becomes part of a file's name (repl_history.h), so it must be plain. */
     *ret_language = xstrdup(url_is_plain_name(name) ? name : language);
     *ret_id = xstrdup(id);
     return 0;

@@ -3,15 +3,16 @@
 #define ESC 0x1b
 #define BEL 0x07
 #define DEL 0x7f
-/* UTF-8 of C1 control characters, which some terminals take for ESC and a letter. */
+/* C1 control characters in UTF-8. Some terminals take them for ESC and a letter. */
 #define C1_LEAD  0xc2
 #define C1_FIRST 0x80
 #define C1_LAST  0x9f
-#define C1_TAIL  0xbf /* harmless letters follow the same byte */
+#define C1_TAIL  0xbf /* from C1_LAST to here: harmless characters */
 #define C1_CSI   0x9b
 #define C1_ST    0x9c
 
-/* Colours, moving, erasing, scrolling, inserting and deleting. */
+/* Final bytes of harmless sequences: colours, moving, erasing, scrolling, inserting and
+ * deleting. */
 static const char harmless[] = "mABCDEFGHJKLMPSTX@df";
 static const char string_begins[] = "]PX^_"; /* OSC, DCS, SOS, PM, APC */
 static const unsigned char string_begins_c1[] = {0x90, 0x98, 0x9d, 0x9e, 0x9f};
@@ -22,7 +23,8 @@ static void begin_csi(struct repl_filter *f)
     f->n_csi = 0;
 }
 
-/* Private ones (ESC [ ? ...) change how the terminal works: all but hiding the cursor. */
+/* Private sequences (ESC [ ? ...) change how the terminal works, so all are left out but the one
+ * that hides and shows the cursor. */
 static bool is_harmless(const struct repl_filter *f, char final)
 {
     size_t n = f->n_csi;
@@ -76,7 +78,7 @@ static void take_c1(struct repl_filter *f, struct strbuf *out, unsigned char c)
         strbuf_addch(out, (char)C1_LEAD);
         strbuf_addch(out, (char)c);
     } else if (c < C1_FIRST || c > C1_TAIL) {
-        take_text(f, out, c); /* no UTF-8 after all */
+        take_text(f, out, c); /* the text was not UTF-8 after all */
     }
 }
 
@@ -91,7 +93,7 @@ static void take(struct repl_filter *f, struct strbuf *out, unsigned char c)
             begin_csi(f);
         else if (c && strchr(string_begins, c))
             f->state = FILTER_STRING;
-        else if (c >= 0x30 || c < 0x20) /* those between only go on */
+        else if (c >= 0x30 || c < 0x20) /* bytes between continue the sequence */
             f->state = c == ESC ? FILTER_ESCAPE : FILTER_TEXT;
         break;
     case FILTER_CSI:
@@ -109,7 +111,8 @@ static void take(struct repl_filter *f, struct strbuf *out, unsigned char c)
             f->state = FILTER_STRING_C1;
         break;
     case FILTER_STRING_END:
-        /* ESC and something else gives up the string in most terminals. */
+        /* In most terminals, ESC and any other character ends the string and begins a new
+         * sequence. */
         f->state = FILTER_ESCAPE;
         if (c == '\\')
             f->state = FILTER_TEXT;

@@ -5,7 +5,7 @@
 
 #include "lib/base/base.h"
 
-/* Each directory of the path that is missing. */
+/* Makes each missing directory of the path. */
 static void make_directories(char *path)
 {
     for (char *p = path + 1; *p; p++) {

@@ -1,12 +1,13 @@
-/* Where old cells are kept: $XDG_STATE_HOME/sandglass/repl_history-LANGUAGE, for their owner only.
- */
+/* The file that keeps old cells: $XDG_STATE_HOME/sandglass/repl_history-LANGUAGE. Only its owner
+ * can read it. */
 #pragma once
 
 #include <histedit.h>
 
 #define REPL_HISTORY_MAX 1000 /* cells */
 
-/* Makes the directory too. NULL if there is no home to keep it in. */
+/* The path of the history; makes its directory. NULL if there is no home directory for it. */
 char *repl_history_path(const char *language);
-/* Replaces the file, so that it is never half of one. What fails is not told: it is a comfort. */
+/* Writes a new file and renames it, so that the history is never half written. Failures are silent:
+ * history is a convenience. */
 void repl_history_save(History *h, const char *path);

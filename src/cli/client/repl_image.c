@@ -61,7 +61,7 @@ bool repl_graphics_has_sixel(const char *answer)
     if (!p || !strchr(p, 'c'))
         return false;
     p += strlen("\033[?");
-    p += strcspn(p, ";c"); /* the first number is the kind of terminal */
+    p += strcspn(p, ";c"); /* skip the first number: the kind of terminal */
     while (*p == ';') {
         char *end;
 
@@ -87,7 +87,7 @@ bool repl_graphics_ask_sixel(int in, int out)
 
         if (poll(&p, 1, clock_poll_ms(deadline)) <= 0)
             break;
-        ssize_t got = read(in, answer + n, 1); /* what follows has been typed */
+        ssize_t got = read(in, answer + n, 1); /* byte by byte: what follows is the user's typing */
         if (got <= 0)
             break;
         n += (size_t)got;
@@ -106,7 +106,7 @@ static bool is_base64(const char *text, size_t len)
     return len > 0 && strspn(text, alphabet) >= len;
 }
 
-/* Line ends in it, as some encoders make them, are left out. */
+/* Copies base64 without line ends, which some encoders insert. */
 static int plain_base64(struct strbuf *out, const char *base64, size_t len)
 {
     strbuf_init(out, len);
@@ -148,7 +148,7 @@ int repl_iterm_encode(struct strbuf *out, const char *base64, size_t len)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* The first number that is free. What is there is never touched. */
+/* Creates a file with the first number that is free. Files that exist are never touched. */
 static int create(const char *dir, const char *suffix, char **ret)
 {
     for (unsigned i = 1; i <= FILES_MAX; i++) {

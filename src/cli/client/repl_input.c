@@ -30,7 +30,7 @@ static void set_prompt(struct repl_input *in, const char *colour, const char *te
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* 1 if the bytes are a character, 0 if one is missing. What is no UTF-8 is shown as such. */
+/* 1 if the bytes are a whole character, 0 if bytes are missing. Invalid UTF-8 becomes U+FFFD. */
 static int decode(struct repl_input *in, wchar_t *ret)
 {
     mbstate_t state = {0};
@@ -49,15 +49,15 @@ static void take_turn(struct repl_input *in, EditLine *el, const struct repl_tur
     if (turn->resized)
         el_resize(el);
     if (turn->continued) {
-        el_set(el, EL_PREP_TERM, 0); /* a shell has changed the terminal meanwhile, */
-        el_set(el, EL_PREP_TERM, 1); /* and libedit does nothing if it thinks it is right */
+        el_set(el, EL_PREP_TERM, 0); /* a shell has changed the terminal meanwhile; */
+        el_set(el, EL_PREP_TERM, 1); /* off and on, or libedit would think that all is set */
         el_set(el, EL_REFRESH);
     }
     if (in->idle(in->arg, turn->input))
         el_set(el, EL_REFRESH);
 }
 
-/* libedit asks for the next character. 1, 0 at the end, -1 if there is a reason to stop. */
+/* Called by libedit for the next character. 1, 0 at the end of input, -1 for ^C or a signal. */
 static int get_character(EditLine *el, wchar_t *ret)
 {
     struct repl_input *in = NULL;
@@ -106,12 +106,12 @@ int repl_input_open(struct repl_input *in, struct sg_error *e)
     history(in->history, &event, H_SETUNIQUE, 1);
     el_set(in->el, EL_CLIENTDATA, in);
     el_set(in->el, EL_EDITOR, "emacs");
-    el_set(in->el, EL_SIGNAL, 0); /* they are the watch's */
+    el_set(in->el, EL_SIGNAL, 0); /* repl_watch takes the signals */
     el_set(in->el, EL_HIST, history, in->history);
     el_set(in->el, EL_PROMPT_ESC, prompt_of, PROMPT_ESCAPE);
     el_set(in->el, EL_GETCFN, get_character);
     repl_keys_bind(in->el);
-    el_source(in->el, NULL); /* ~/.editrc: what the user likes better */
+    el_source(in->el, NULL); /* ~/.editrc: the user's own key bindings */
     return 0;
 }
 
@@ -189,7 +189,7 @@ enum repl_input_end repl_input_cell(struct repl_input *in, const char *language,
             strbuf_addch(code, '\n');
         strbuf_add(code, line, len);
         if (first && repl_is_command(code->buf))
-            break; /* one line, whatever it looks like */
+            break; /* a command of the prompt is always one line */
         first = false;
         snprintf(label, sizeof(label), "%*s", (int)width, "...:");
         set_prompt(in, MORE_COLOUR, label);

@@ -9,8 +9,8 @@
 
 /* ---- pastes ---------------------------------------------------------------------------------- */
 
-/* The terminal marks what is pasted. It goes into the line as it is, line ends too, which would end
- * the line if they were typed. */
+/* Takes a paste, which the terminal marks. The text goes into the line as it is, with its line
+ * ends: typed ones would end the line. */
 static unsigned char paste(EditLine *el, int key)
 {
     static const wchar_t end[] = L"\033[201~";
@@ -30,7 +30,7 @@ static unsigned char paste(EditLine *el, int key)
     if (over)
         n -= end_len;
     while (n > 0 && text[n - 1] == L'\n')
-        n--; /* it is for the user to say that it is whole */
+        n--; /* drop line ends at its end: the user presses Enter */
     text[n] = L'\0';
     int r = n > 0 ? el_winsertstr(el, text) : 0;
     free(text);
@@ -45,7 +45,7 @@ static unsigned char tab(EditLine *el, int key)
 
 /* ---- lines of a cell ------------------------------------------------------------------------- */
 
-/* Beyond the first and the last line is history, whose keys are ^P and ^N. */
+/* Moves up and down inside the cell. Beyond its first and last line comes history (^P and ^N). */
 static unsigned char up(EditLine *el, int key)
 {
     const LineInfoW *line = el_wline(el);

@@ -1,4 +1,4 @@
-/* Keys that libedit does not have by itself: pastes, and moving inside a cell of several lines. */
+/* Keys that libedit itself does not know: pastes, and moving inside a cell of several lines. */
 #pragma once
 
 #include <histedit.h>

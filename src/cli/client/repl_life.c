@@ -9,8 +9,8 @@
 #include "cli/client/url.h"
 
 #define NS_PER_S     1000000000ull
-#define LOOK_AGAIN_S 5 /* when its time should be over, but it is there */
-#define EXTEND_PARTS 4 /* its time begins anew when one of so many parts of it is over */
+#define LOOK_AGAIN_S 5 /* how often we ask about a sandbox whose time should be over */
+#define EXTEND_PARTS 4 /* extend its time when one of so many parts of it has passed */
 
 uint64_t repl_life_timeout_s(const struct repl_life *l)
 {
@@ -86,13 +86,14 @@ int repl_life_begin(struct repl_life *l, bool fresh, struct sg_error *e)
     if (r < 0)
         repl_life_end(l);
     else if (!own && l->options->timeout_s)
-        l->extended_ns = 1; /* long ago: the first sign of life gives it its time */
+        l->extended_ns = 1; /* long ago, so that the first key or cell extends its time */
     return r;
 }
 
 /* ---- while it lives -------------------------------------------------------------------------- */
 
-/* Connecting only ever makes the rest of its time longer. */
+/* Extends the sandbox's time. The call is connect, because it never makes the remaining time
+ * shorter. */
 static void extend(struct repl_life *l)
 {
     struct settings *s = &l->client->settings;

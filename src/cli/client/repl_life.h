@@ -1,8 +1,8 @@
-/* The sandbox below the prompt: one that was named, or one of our own.
+/* The lifetime of the prompt's sandbox: one that the user named, or one of our own.
  *
- * Our own lives for --timeout after the last sign of somebody at the keyboard: each cell and, now
- * and then, each key extends it. It ends with the session unless it is to be kept. One that was
- * named keeps its time as it is, unless --timeout was given too. */
+ * Our own sandbox lives for --timeout after the last sign of somebody at the keyboard: each cell
+ * and, now and then, each key extends its life. It ends with the session unless --keep is given. A
+ * sandbox that the user named keeps its lifetime, unless --timeout was given too. */
 #pragma once
 
 #include "cli/client/sandbox.h"
@@ -12,25 +12,26 @@
 struct repl_life {
     struct client *client;
     const struct repl_options *options;
-    struct sandbox sandbox; /* its port for code */
-    char *id;               /* NULL: there is none */
+    struct sandbox sandbox; /* connected to the code interpreter's port */
+    char *id;               /* NULL: there is no sandbox */
     bool own;
-    bool gone;             /* it has ended by itself */
-    uint64_t extended_ns;  /* when its time began anew, 0: it is not ours to extend */
-    uint64_t looked_ns;    /* when we asked whether it is still there */
-    struct repl_call call; /* that extends it */
+    bool gone;             /* the sandbox has ended by itself */
+    uint64_t extended_ns;  /* when its time last began anew; 0: we never extend it */
+    uint64_t looked_ns;    /* when we last asked whether it still exists */
+    struct repl_call call; /* the call that extends its time */
 };
 
 void repl_life_init(struct repl_life *l, struct client *client, struct repl_watch *watch,
                     const struct repl_options *options);
-/* Makes a sandbox, or finds the one that was named (`fresh`: makes one in any case). */
+/* Makes a sandbox, or opens the one that the user named. `fresh`: makes one in any case. */
 int repl_life_begin(struct repl_life *l, bool fresh, struct sg_error *e);
-/* How long one of our own lives when nobody is there. */
+/* How long a sandbox of our own lives after the last sign of the user. */
 uint64_t repl_life_timeout_s(const struct repl_life *l);
-/* Somebody is there. */
+/* Notes a sign of the user, and extends the sandbox's time if enough of it has passed. */
 void repl_life_touch(struct repl_life *l);
-/* Whether it has just been found to be over. Asks the server when its time should be. */
+/* Whether the sandbox has just been found to have ended. Asks the server once its time should be
+ * over. */
 bool repl_life_is_over(struct repl_life *l);
-/* Ends what is our own and is not to be kept. Says so if that fails. */
+/* Ends a sandbox of our own unless it is to be kept. Prints an error if that fails. */
 void repl_life_end(struct repl_life *l);
 void repl_life_done(struct repl_life *l);

@@ -12,7 +12,7 @@ struct repl_options {
     struct client_common common;
     const char *id; /* NULL: a sandbox of our own */
     const char *language;
-    const char *context; /* of that sandbox to go on in, NULL: a new one */
+    const char *context; /* an existing context of that sandbox; NULL: a new one */
     uint64_t timeout_s;  /* 0: the default */
     struct env_list env;
     bool keep, json, no_colour, no_checkpoints;

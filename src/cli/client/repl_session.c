@@ -76,7 +76,7 @@ int repl_session_use(struct repl_session *s, const char *id, struct sg_error *e)
                            "there is no context '%.64s': ':contexts' lists them", id);
 }
 
-/* Those of this session, in a sandbox that goes on without it. */
+/* Removes the contexts that this session made, in a sandbox that lives on without the session. */
 static void remove_contexts(struct repl_session *s)
 {
     struct sg_error e;
@@ -90,7 +90,7 @@ static void remove_contexts(struct repl_session *s)
 
 /* ---- from begin to end ----------------------------------------------------------------------- */
 
-/* Why there are none in this session, or NULL. */
+/* Why this session makes no checkpoints, or NULL. */
 static const char *no_checkpoints(const struct client *c, const struct repl_options *o)
 {
     if (o->no_checkpoints)
@@ -151,7 +151,7 @@ static int take_event(void *arg, const struct repl_event *event, struct sg_error
     return repl_show_event(&s->show, event, e);
 }
 
-/* The terminal has shown ^C. */
+/* The terminal has shown "^C", so the cursor is not at the beginning of a line. */
 static void interrupted(void *arg)
 {
     struct repl_session *s = arg;
@@ -181,8 +181,8 @@ int repl_session_run(struct repl_session *s, const char *code, size_t len, struc
         return err_set(e, SG_ERR_GONE, -ENXIO, "the sandbox has ended");
     repl_life_touch(&s->life);
     if (s->terminal)
-        repl_back_mark(s, code, len); /* who sends one cell through a pipe does not go back */
-    s->show.count = 0;                /* until the server tells */
+        repl_back_mark(s, code, len); /* nobody goes back in a cell from a pipe */
+    s->show.count = 0;                /* unknown until the server tells */
     repl_show_begin(&s->show);
     int r = repl_cell_run(&s->watch, &s->life.sandbox, &cell, e);
     if (s->show.count > 0)

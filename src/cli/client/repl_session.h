@@ -1,4 +1,4 @@
-/* A session at the prompt: a sandbox, contexts in it, what has been typed. */
+/* A session at the prompt: a sandbox, its contexts, and the cells that the user has run. */
 #pragma once
 
 #include "cli/client/repl_input.h"
@@ -11,9 +11,9 @@
 
 struct repl_context {
     char *id, *language;
-    uint64_t count; /* cells that ran */
-    bool made;      /* by this session, which removes it */
-    char *fresh;    /* why its kernel cannot be copied, or NULL: it can, as far as we know */
+    uint64_t count; /* number of cells that ran */
+    bool made;      /* this session made the context, and removes it */
+    char *fresh;    /* why its kernel cannot be copied; NULL: no reason is known */
 };
 
 struct repl_session {
@@ -24,25 +24,26 @@ struct repl_session {
     struct repl_context contexts[REPL_CONTEXTS_MAX];
     size_t n_contexts;
     size_t current;
-    struct strbuf cells; /* that were run, for :save */
+    struct strbuf cells; /* all cells that were run, for :save */
     struct repl_trail trail;
-    bool terminal; /* a person is there */
-    bool over;     /* :quit */
+    bool terminal; /* a person is at the keyboard */
+    bool over;     /* the user typed :quit */
 };
 
 int repl_session_open(struct repl_session *s, struct client *c, const struct repl_options *o,
                       bool terminal, struct sg_error *e);
 void repl_session_close(struct repl_session *s);
 
-/* Another sandbox with a context of the current language. */
+/* Begins another sandbox, with a context of the current language. */
 int repl_session_renew(struct repl_session *s, struct sg_error *e);
-/* Goes on in this language: in the context that it has in this session, or in a new one. */
+/* Switches to a language: to the session's context of that language, or to a new one. */
 int repl_session_language(struct repl_session *s, const char *language, struct sg_error *e);
-/* Goes on in the context of this id. */
+/* Switches to the context with this id. */
 int repl_session_use(struct repl_session *s, const char *id, struct sg_error *e);
 
-/* Only the first n contexts are there any more; goes on in one of them. */
+/* Forgets all but the first n contexts and switches to one of them: after a rewind the others no
+ * longer exist. */
 void repl_session_keep(struct repl_session *s, size_t n, size_t current);
 
-/* Runs code and shows what it does. 0 if the cell came to its end, with an error or without. */
+/* Runs a cell and shows what it does. 0 if the cell came to its end, with an error or without. */
 int repl_session_run(struct repl_session *s, const char *code, size_t len, struct sg_error *e);

@@ -37,7 +37,7 @@ static int write_all(int fd, const char *data, size_t len, struct sg_error *e)
     return 0;
 }
 
-/* Text of the cell; colour: NULL for none. */
+/* Writes text of the cell; colour: NULL for none. */
 static int put(struct repl_show *s, int fd, const char *colour, struct repl_text t,
                struct sg_error *e)
 {
@@ -102,7 +102,7 @@ static int encode_sixel(struct strbuf *out, struct repl_text base64)
     return 0;
 }
 
-/* False: this terminal cannot show it. */
+/* Shows a picture in the terminal. False if this terminal cannot. */
 static bool show_inline(struct repl_show *s, const char *format, struct repl_text base64)
 {
     AUTO(strbuf_done) struct strbuf out = {0};
@@ -142,7 +142,7 @@ static void save(struct repl_show *s, const char *format, struct repl_text t)
         ui_note("picture saved as %s", name);
 }
 
-/* The best one only: a figure may come in several formats. */
+/* Shows a picture once, in the best format: a figure may come in several. */
 static bool show_picture(struct repl_show *s, const struct repl_event *event)
 {
     static const char *const formats[] = {"png", "jpeg", "svg"};
@@ -161,7 +161,7 @@ static bool show_picture(struct repl_show *s, const struct repl_event *event)
 
 /* ---- results and errors ---------------------------------------------------------------------- */
 
-/* A value that has no text of its own. */
+/* Shows a value that has no plain text, in another form. */
 static int show_other_form(struct repl_show *s, const struct repl_event *event, struct sg_error *e)
 {
     static const char *const forms[] = {"markdown", "latex", "html", "javascript"};
@@ -184,7 +184,7 @@ static int show_result(struct repl_show *s, const struct repl_event *event, stru
     repl_show_line(s);
     if (event->main && s->terminal) {
         char label[64];
-        /* A value of several lines is aligned only if it begins on a line of its own. */
+        /* A value of several lines is aligned only if it starts on a line of its own. */
         bool lines = memchr(t.text, '\n', t.len) != NULL;
         int n = snprintf(label, sizeof(label), "%sOut[%llu]:%s%s", s->colour ? RED : "",
                          (unsigned long long)s->count, s->colour ? RESET : "", lines ? "\n" : " ");

@@ -2,7 +2,7 @@
 
 #include <png.h>
 
-#define LEVELS   6 /* of each primary colour */
+#define LEVELS   6 /* levels of each primary colour */
 #define COLOURS  (LEVELS * LEVELS * LEVELS)
 #define BAND     6
 #define SIDE_MAX 16384u
@@ -58,7 +58,8 @@ void repl_pixels_fit(struct repl_pixels *p, unsigned max_width)
     p->height = height;
 }
 
-/* A level between two of the palette becomes the upper one in some places of a 4 x 4 pattern. */
+/* Dithers: a value between two levels of the palette becomes the upper one in some places of a 4 x
+ * 4 pattern. */
 static unsigned level(unsigned char value, unsigned x, unsigned y)
 {
     static const unsigned char pattern[4][4] = {
@@ -85,13 +86,13 @@ static void add_run(struct strbuf *out, char c, unsigned n)
         strbuf_addch(out, c);
 }
 
-/* One colour's row of a band. masks[x]: which of the six rows have it. */
+/* Appends the pixels of one colour in a band. masks[x]: which of the six rows have the colour. */
 static void add_row(struct strbuf *out, unsigned colour, const unsigned char *masks, unsigned width)
 {
     unsigned run = 0;
 
     while (width > 0 && masks[width - 1] == 0)
-        width--; /* what is not written stays as it is */
+        width--; /* pixels that are not written stay as they are */
     strbuf_addf(out, "#%u", colour);
     for (unsigned x = 0; x < width; x += run) {
         for (run = 1; x + run < width && masks[x + run] == masks[x];)
@@ -117,7 +118,7 @@ static void add_band(struct strbuf *out, const struct repl_pixels *p, unsigned t
         if (!used[colour])
             continue;
         if (!first)
-            strbuf_addch(out, '$'); /* back to the left */
+            strbuf_addch(out, '$'); /* back to the left edge of the band */
         first = false;
         add_row(out, colour, masks + (size_t)colour * p->width, p->width);
     }

@@ -13,8 +13,8 @@ static void add_in(struct strbuf *out, const char *colour, const char *text, siz
     strbuf_addstr(out, RESET);
 }
 
-/* `File "x.py", line 3, in f`, `Cell In[1], line 3`: the place in one colour, the line in another.
- */
+/* Colours a place such as `File "x.py", line 3, in f` or `Cell In[1], line 3`: the file in one
+ * colour, the line number in another. False if the line is no place. */
 static bool add_place(struct strbuf *out, const char *line, size_t len)
 {
     static const char *const begins[] = {"File ", "Cell "};

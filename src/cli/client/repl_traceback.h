@@ -1,5 +1,5 @@
-/* Colours for tracebacks: where it happened, and what. They work for what Python, IPython, Node and
- * their like print; a line that looks different stays as it is. */
+/* Colours for tracebacks: for the place of an error and for its name. They work for the tracebacks
+ * of Python, IPython, Node and the like; a line that looks different stays as it is. */
 #pragma once
 
 #include "lib/text/strbuf.h"

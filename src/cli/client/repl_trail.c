@@ -67,7 +67,8 @@ static void forget_checkpoint(struct repl_trail *t, const char *sandbox, const c
     api_call(t->client, "DELETE", path.buf, NULL, NULL, &e);
 }
 
-/* *ret: its id. *ret_why: why there is none. Exactly one of both. */
+/* Takes a checkpoint. Sets exactly one of *ret, its id, and *ret_why, the reason why there is
+ * none. */
 static void take(struct repl_trail *t, const char *sandbox, const char *context, uint64_t number,
                  char **ret, char **ret_why, char **ret_fresh)
 {
@@ -89,7 +90,7 @@ static void take(struct repl_trail *t, const char *sandbox, const char *context,
         strbuf_addstr(&why, r == -ENOENT ? NOT_HERE : e.message);
         carry_add_obstacle(&why, refusal);
         *ret_why = strbuf_detach(&why, NULL);
-        /* There is no such thing here, and there will be none. */
+        /* This server has no checkpoints at all: do not ask again. */
         if ((r == -ENOENT || r == -ENOSYS) && !t->off)
             t->off = xstrdup(*ret_why);
         return;

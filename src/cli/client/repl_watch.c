@@ -79,11 +79,11 @@ struct repl_turn repl_watch_turn(struct repl_watch *w, int fd, int timeout_ms)
     int running;
 
     curl_multi_perform(w->multi, &running);
-    /* Who waits for a transfer looks at it before the next wait. */
+    /* If a transfer has ended, return at once: its owner must see that before the next wait. */
     if (!reap(w))
         curl_multi_poll(w->multi, waits, fd >= 0 ? 2 : 1, timeout_ms, NULL);
     take_signals(w, &turn);
-    /* libcurl does not tell that the other side has hung up, so we look ourselves. */
+    /* libcurl does not report that the other side has hung up, so we look ourselves. */
     turn.input = fd >= 0 && poll(&input, 1, 0) > 0;
     return turn;
 }

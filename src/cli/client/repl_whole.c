@@ -6,14 +6,14 @@
 
 struct rules {
     const char *language;
-    const char *quotes;    /* each begins and ends a string */
-    const char *long_ones; /* those of them that may go over lines */
-    bool triple;           /* three of a quote are a string over lines */
-    bool hash;     /* comments begin with '#', else with two slashes or between slash-star */
+    const char *quotes;    /* characters that begin and end a string */
+    const char *long_ones; /* the quotes whose strings may span lines */
+    bool triple;           /* three quotes begin a string that may span lines */
+    bool hash;     /* comments begin with '#'; else with two slashes, or are between slash-star */
     bool template; /* `text ${code} text` */
-    bool regex;    /* a slash may begin a pattern */
-    bool blocks;   /* a colon and indentation instead of brackets; a blank line ends them */
-    const char *open_ends; /* a line that ends with one of these goes on */
+    bool regex;    /* a slash may begin a regular expression */
+    bool blocks;   /* blocks are made by a colon and indentation; a blank line ends them */
+    const char *open_ends; /* after a line that ends with one of these, another line follows */
 };
 
 static const struct rules all_rules[] = {
@@ -23,21 +23,21 @@ static const struct rules all_rules[] = {
     {"java", "'\"", "", .triple = true, .open_ends = "=+-*/%,.&|?:^~"},
     {"r", "'\"`", "'\"`", .hash = true, .open_ends = "=+-*/,&|~^$<>%"},
 };
-/* Of a language that we do not know brackets are counted, and a blank line ends them. */
+/* For a language that we do not know, we count brackets, and a blank line ends the code. */
 static const struct rules other_rules = {"", "\"", "", .open_ends = ""};
 
 struct scan {
     const struct rules *rules;
     const char *p;
-    char stack[DEPTH_MAX]; /* what closes each open bracket; '`' is a template's text */
+    char stack[DEPTH_MAX]; /* the closing character of each open bracket; '`': text of a template */
     unsigned depth;
-    bool open;          /* inside a string, a comment or deeper than we count */
+    bool open;          /* inside a string or a comment, or deeper than we count */
     bool joined;        /* the line ends with a backslash */
-    char last, second;  /* the last two characters that mean something, on the last full line */
-    char line_first;    /* the first character of that line, */
-    size_t line_indent; /* and the blanks before it */
-    const char *word;   /* where the word that was read last begins, NULL: no word came last */
-    bool cell_magic;    /* the first line has %%: what follows is another language */
+    char last, second;  /* the last two meaningful characters of the last full line */
+    char line_first;    /* the first character of that line */
+    size_t line_indent; /* the number of blanks before it */
+    const char *word;   /* the word that was just read; NULL: no word came last */
+    bool cell_magic;    /* the first line begins with %%: the rest is another language */
 };
 
 static const struct rules *find_rules(const char *language)
@@ -68,7 +68,7 @@ static void push(struct scan *s, char closes)
         s->stack[s->depth++] = closes;
 }
 
-/* A bracket that nothing has opened is a mistake, which the kernel explains better. */
+/* Ignores a bracket that nothing has opened: the kernel explains that mistake better. */
 static void pop(struct scan *s, char c)
 {
     if (s->depth > 0 && s->stack[s->depth - 1] == c)
@@ -82,7 +82,8 @@ static void skip_line(struct scan *s)
     s->p += strcspn(s->p, "\n");
 }
 
-/* From its quote on. One that ends with its line although it must not is left to the kernel. */
+/* Skips a string from its quote on. A string that ends with its line, although it must not, is left
+ * to the kernel. */
 static void skip_string(struct scan *s)
 {
     char quote = *s->p;
@@ -99,7 +100,7 @@ static void skip_string(struct scan *s)
             return;
     }
     if (!*s->p) {
-        /* A backslash at the end of a line joins the next one to the string. */
+        /* A backslash at the end of the code joins the next line to the string. */
         s->open = lines || s->p[-1] == '\\';
         return;
     }
@@ -115,7 +116,7 @@ static void skip_comment(struct scan *s)
     s->p = end ? end + 2 : s->p + strlen(s->p);
 }
 
-/* The text of a template: to its end, or to the code in it. */
+/* Skips the text of a template, to its end or to the code in it. */
 static void skip_template(struct scan *s)
 {
     for (; *s->p; s->p++) {
@@ -134,7 +135,8 @@ static void skip_template(struct scan *s)
     }
 }
 
-/* After a value a slash divides, elsewhere it begins a pattern. */
+/* Whether a slash begins a regular expression: after a value it divides, elsewhere it begins
+ * one. */
 static bool begins_regex(const struct scan *s)
 {
     static const char *const words[] = {"return", "typeof", "case",  "in",   "of",
@@ -168,25 +170,25 @@ static void skip_regex(struct scan *s)
             break;
     }
     s->p += *s->p == '/';
-    note(s, ')'); /* a value, whatever it is */
+    note(s, ')'); /* a regular expression counts as a value, like ')' */
 }
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-/* At the beginning of a line outside of everything. */
+/* Called at the beginning of each line that is outside of brackets, strings and comments. */
 static void begin_line(struct scan *s)
 {
     size_t blanks = strspn(s->p, " \t");
     char first = s->p[blanks];
 
     if (first == '\n' || first == '\0' || (first == '#' && s->rules->hash))
-        return; /* says nothing: what the line before means still holds */
+        return; /* a blank line or comment: the line before still counts */
     s->line_indent = blanks;
     s->line_first = first;
     s->last = s->second = '\0';
     s->word = NULL;
     if (s->rules->blocks && (first == '!' || first == '%'))
-        skip_line(s); /* a command of the notebook, whose words are not the language's */
+        skip_line(s); /* a notebook command: its words are not the language's */
 }
 
 static bool is_word(char c)
@@ -258,7 +260,7 @@ static void walk(struct scan *s, const struct rules *rules, const char *code)
         step(s);
 }
 
-/* Nothing but blanks on the last line, and there is another one before it. */
+/* Whether the last line is blank and another one stands before it. */
 static bool ends_blank(const char *code)
 {
     const char *end = strrchr(code, '\n');

@@ -1,4 +1,5 @@
-/* Shell code: words open and close, documents stand inside, and brackets need not match. */
+/* Decides whether shell code is whole. Shells differ from other languages: words open and close
+ * blocks, here-documents stand inside, and brackets need not match. */
 #include "cli/client/repl_whole.h"
 
 #define WORD_MAX 64
@@ -6,16 +7,16 @@
 
 struct here {
     char end[WORD_MAX];
-    bool tabs; /* <<-: may be indented by them */
+    bool tabs; /* <<-: the end may be indented by tabs */
 };
 
 struct shell {
     const char *code, *p;
-    int words;         /* if, for, case, { and their like that are open */
-    int parens;        /* ( and $( */
-    bool open;         /* inside quotes or a document */
+    int words;         /* open if, for, case, { and the like */
+    int parens;        /* open ( and $( */
+    bool open;         /* inside quotes or a here-document */
     bool joined;       /* the line ends with a backslash, a pipe or && */
-    bool command_next; /* a word here is a command, and may be a keyword */
+    bool command_next; /* the next word is a command, and may be a keyword */
     struct here here[HERE_MAX];
     size_t n_here;
 };
@@ -41,7 +42,8 @@ static void skip_quotes(struct shell *s)
 
 /* ---- documents ------------------------------------------------------------------------------- */
 
-/* <<WORD, <<-WORD, <<'WORD'. What is not a word ends the attempt. */
+/* Takes the end word of a here-document: <<WORD, <<-WORD, <<'WORD'. Without a word there is
+ * none. */
 static void take_here(struct shell *s)
 {
     struct here h = {.tabs = s->p[2] == '-'};
@@ -56,7 +58,7 @@ static void take_here(struct shell *s)
         s->here[s->n_here++] = h;
 }
 
-/* At the line after one with documents: to the end of each of them. */
+/* Called at the line after one that begins here-documents: skips each of them. */
 static void skip_documents(struct shell *s)
 {
     size_t i = 0;
@@ -80,7 +82,7 @@ static void skip_documents(struct shell *s)
 static const struct keyword {
     const char *word;
     int opens;
-    bool next; /* a command follows */
+    bool next; /* a command follows the keyword */
 } keywords[] = {
     {"if", 1, true},     {"then", 0, true}, {"elif", 0, true},    {"else", 0, true},
     {"fi", -1, false},   {"for", 1, false}, {"select", 1, false}, {"while", 1, true},
@@ -99,9 +101,9 @@ static void take_keyword(struct shell *s, const char *word, size_t len)
         s->command_next = keywords[i].next;
     }
     if (len == strlen("function") && strncmp(word, "function", len) == 0) {
-        s->p += strspn(s->p, " \t"); /* its name, */
+        s->p += strspn(s->p, " \t"); /* skip the function's name */
         s->p += strcspn(s->p, " \t\n({");
-        s->command_next = true; /* and then its body */
+        s->command_next = true; /* its body follows */
     }
 }
 
@@ -112,19 +114,19 @@ static void take_word(struct shell *s)
     while (is_word(*s->p))
         s->p++;
     size_t len = (size_t)(s->p - word);
-    /* VAR=value stands before a command. */
+    /* VAR=value stands before a command and is not the command itself. */
     if (s->command_next && !memchr(word, '=', len))
         take_keyword(s, word, len);
 }
 
-/* ((1 << 2)): nothing in it is a word or a document. */
+/* Skips ((1 << 2)): nothing in it is a keyword or a here-document. */
 static void skip_arithmetic(struct shell *s)
 {
     const char *end = strstr(s->p, "))");
 
     s->open = !end;
     s->p = end ? end + 2 : s->p + strlen(s->p);
-    s->command_next = true; /* for ((...)) may have its body right here */
+    s->command_next = true; /* the body of for ((...)) may follow right here */
 }
 
 static void take_operator(struct shell *s)
@@ -137,7 +139,7 @@ static void take_operator(struct shell *s)
     } else if (c == ')') {
         if (s->parens > 0)
             s->parens--;
-        s->command_next = true; /* the body of a function, or of a case */
+        s->command_next = true; /* the body of a function or of a case may follow */
     } else if (c == ';' || c == '&' || c == '|') {
         s->command_next = true;
         s->joined = c == '|' || (c == '&' && s->p[1] == '&');

@@ -29,7 +29,7 @@ static const struct {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* What the server gives us goes into headers and host names of later requests. */
+/* Whether text from the server is safe in headers and host names of later requests. */
 static bool is_clean(const char *s)
 {
     for (; *s; s++)
@@ -70,7 +70,7 @@ static int ask(struct sandbox *v, struct sg_error *e)
     return r < 0 ? r : take_details(v, details, e);
 }
 
-/* The user's name is all of it: envd has no passwords. */
+/* The header has only the user's name and no password: envd has no passwords. */
 static char *basic_authorization(const char *user)
 {
     AUTO(strbuf_done) struct strbuf name = {0};
@@ -126,7 +126,7 @@ struct curl_slist *sandbox_headers(const struct sandbox *v, const char *content_
         web_add_header(&list, "Authorization", v->authorization);
     if (content_type)
         web_add_header(&list, "Content-Type", content_type);
-    web_add_header(&list, "Expect", ""); /* large bodies go without asking first */
+    web_add_header(&list, "Expect", ""); /* send large bodies without asking the server first */
     return list;
 }
 
@@ -166,7 +166,8 @@ int sandbox_refusal(const struct sandbox *v, const struct web_reply *reply, stru
 
     if (reply->status == 502)
         return sandbox_gone(v, reply, "is not running", e);
-    /* Calls have a code in words, files one in numbers like the control plane. */
+    /* An error of a call has a code in words. An error about files has a number, as in the control
+     * plane. */
     if (jr_parse(reply->body.buf, reply->body.len, &tree, NULL) == 0 &&
         json_is_string(json_object_get(tree, "code")))
         return sandbox_error(tree, e);

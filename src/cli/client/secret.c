@@ -4,9 +4,9 @@
 
 struct secret_action {
     const char *name;
-    const char *arguments; /* for messages */
-    size_t min, max;       /* of them */
-    unsigned options;      /* SECRET_* */
+    const char *arguments; /* their names, for messages */
+    size_t min, max;       /* how many arguments it takes */
+    unsigned options;      /* the options it takes, SECRET_* */
     int (*fn)(struct client *c, const struct secret_options *o);
 };
 
@@ -25,7 +25,7 @@ static const struct secret_action *find_action(const char *name)
     return NULL;
 }
 
-/* Where a value was given as an argument, no message repeats it. */
+/* If the user gave the secret's value as an argument, the message does not repeat it. */
 static int positional(void *self, const char *arg, struct sg_error *e)
 {
     struct secret_options *o = self;

@@ -1,14 +1,14 @@
-/* sandglass secret: the secrets of a tenant, by E2B's API.
+/* sandglass secret: the secrets of a tenant, through E2B's API.
  *
- *   secret.c       the command line        secret_set.c   set
- *   secret_value.c where the value is from secret_list.c  ls, show, rm */
+ *   secret.c        the command line           secret_set.c   set
+ *   secret_value.c  where the value is from    secret_list.c  ls, show, rm */
 #pragma once
 
 #include "lib/text/strbuf.h"
 #include "cli/client/client.h"
 
 #define SECRET_ARGS_MAX   1024
-#define SECRET_LIST_MAX   64           /* of hosts, and of headers */
+#define SECRET_LIST_MAX   64           /* hosts, and as many headers */
 #define SECRET_VALUE_MAX  (64u * 1024) /* bytes */
 #define SECRET_KEY_HOSTS  "sandglass.hosts"
 #define SECRET_KEY_HEADER "sandglass.headers"
@@ -29,22 +29,22 @@ struct secret_list {
 struct secret_options {
     struct client_common common;
     const struct secret_action *action;
-    const char *args[SECRET_ARGS_MAX]; /* what follows the action */
+    const char *args[SECRET_ARGS_MAX]; /* the arguments after the action */
     size_t n_args;
-    unsigned given; /* SECRET_* */
+    unsigned given; /* which options were given, SECRET_* */
     struct secret_list hosts, headers;
     const char *from_file;
 };
 
-/* Each answers with the exit status. */
+/* Each returns the exit status. */
 int secret_set_fn(struct client *c, const struct secret_options *o);
 int secret_ls_fn(struct client *c, const struct secret_options *o);
 int secret_show_fn(struct client *c, const struct secret_options *o);
 int secret_rm_fn(struct client *c, const struct secret_options *o);
 
-/* The value: of the file, of standard input, or asked for on a terminal, where it is not shown. One
- * line's end behind it does not belong to it. To be wiped. */
+/* Reads the value from the file, from standard input, or from a terminal, which does not show it.
+ * One line end after the value does not belong to it. The caller must wipe *ret. */
 int secret_value_read(const char *from_file, const char *name, struct strbuf *ret,
                       struct sg_error *e);
-/* "/secrets/NAME" */
+/* Makes "/secrets/NAME". */
 void secret_path(struct strbuf *path, const char *name);

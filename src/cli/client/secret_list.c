@@ -46,7 +46,7 @@ static void print_table(const json_t *list)
     table_print(&t, stdout);
 }
 
-/* A line with words from outside in it. */
+/* Prints a line that contains words from outside, which are cleaned. */
 static void say(const char *text)
 {
     AUTO(strbuf_done) struct strbuf clean = {0};
@@ -139,7 +139,7 @@ int secret_show_fn(struct client *c, const struct secret_options *o)
 
 /* ---- rm -------------------------------------------------------------------------------------- */
 
-/* Removes each, says what fails and goes on. */
+/* Removes each secret; prints what fails and goes on. */
 int secret_rm_fn(struct client *c, const struct secret_options *o)
 {
     AUTO(jr_free_p) json_t *all = json_array();

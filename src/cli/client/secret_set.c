@@ -8,9 +8,9 @@
 #include "cli/client/secret.h"
 #include "cli/client/table.h"
 
-#define BODY_MAX (SECRET_VALUE_MAX * 6 + 128 * 1024) /* every byte may be escaped */
+#define BODY_MAX (SECRET_VALUE_MAX * 6 + 128 * 1024) /* with every byte of the value escaped */
 
-/* jansson's strings are UTF-8, as JSON's are: other bytes would not arrive as they are. */
+/* Refuses a value that is not UTF-8: JSON cannot carry other bytes unchanged. */
 static int check_text(const struct strbuf *value, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *text = json_stringn(value->buf, value->len);
@@ -45,7 +45,7 @@ static void add_metadata(struct json *j, const struct secret_options *o, json_t 
     jw_object_end(j);
 }
 
-/* metadata NULL: it is not spoken of. name NULL: the path has it. */
+/* Makes the body of a request. metadata NULL: left out. name NULL: the URL's path has the name. */
 static void make_body(struct strbuf *body, const struct secret_options *o, const char *name,
                       const struct strbuf *value, json_t *metadata)
 {
@@ -76,7 +76,8 @@ static int create(struct client *c, const struct secret_options *o, const struct
     return api_call(c, "POST", "/secrets", &body, ret, e);
 }
 
-/* What else is in its metadata stays: the server replaces all of it, or nothing. */
+/* Gives a secret a new value. The server replaces its metadata as a whole or not at all, so we read
+ * the old metadata first and keep the rest of it. */
 static int update(struct client *c, const struct secret_options *o, const struct strbuf *value,
                   json_t **ret, struct sg_error *e)
 {
@@ -115,7 +116,7 @@ int secret_set_fn(struct client *c, const struct secret_options *o)
     AUTO(strbuf_done) struct strbuf line = {0};
     struct sg_error e;
 
-    prctl(PR_SET_DUMPABLE, 0); /* it is in our memory for a moment */
+    prctl(PR_SET_DUMPABLE, 0); /* no core dump while the value is in our memory */
     if (set(c, o, &answer, &e) < 0)
         return client_fail(&e);
     if (o->given & SECRET_JSON)

@@ -1,4 +1,4 @@
-/* The value of a secret: where it comes from, and nowhere else. */
+/* Reads the value of a secret, from a file, standard input or a terminal, and from nowhere else. */
 #include <fcntl.h>
 
 #include "lib/base/fd.h"
@@ -6,9 +6,9 @@
 #include "cli/client/interrupt.h"
 #include "cli/client/secret.h"
 
-#define LINE_ENDS 2 /* bytes that may follow the value and do not count */
+#define LINE_ENDS 2 /* bytes of a line end after the value, which do not count */
 
-/* One line's end is the editor's or the shell's. */
+/* Removes one line end, which an editor or a shell has added. */
 static void cut_end(struct strbuf *s)
 {
     if (s->len > 0 && s->buf[s->len - 1] == '\n')
@@ -31,7 +31,7 @@ static int check(const struct strbuf *s, struct sg_error *e)
     return 0;
 }
 
-/* To the end, or to the end of the line. */
+/* Reads to the end of fd or, if `line`, to the end of the line. */
 static int read_fd(int fd, bool line, struct strbuf *ret)
 {
     char buf[4096];
@@ -51,7 +51,7 @@ static int ask(const char *name, struct strbuf *ret)
 {
     struct terminal t;
 
-    interrupt_watch(); /* the terminal is put in order before we end */
+    interrupt_watch(); /* so that the terminal is restored before we end */
     fprintf(stderr, "Value of %s (it is not shown): ", name);
     terminal_hide(&t, STDIN_FILENO);
     int r = read_fd(STDIN_FILENO, true, ret);

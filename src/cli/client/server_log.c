@@ -15,7 +15,7 @@
 struct view {
     const struct server_log_query *query;
     bool colours;
-    /* The last ones, until all have been seen; NULL: each is printed as it comes. */
+    /* The last lines so far, printed at the end; NULL: each line is printed as it comes. */
     char **ring;
     size_t first, n;
 };
@@ -45,7 +45,7 @@ static void keep(struct view *v, const char *text)
     v->ring[(v->first + v->n++) % cap] = xstrdup(text);
 }
 
-/* A line that is none, as a disk that was full leaves it, is nothing to show. */
+/* Shows a line. Skips one that is no JSON object, which a full disk may leave. */
 static void on_line(void *arg, const char *line, size_t len)
 {
     AUTO(jr_free_p) json_t *parsed = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);

@@ -7,11 +7,11 @@
 #define SERVER_LOG_LINES_MAX 1000000u
 
 struct server_log_query {
-    const char *state;                     /* NULL: the usual one */
+    const char *state;                     /* state directory; NULL: the usual one */
     const char *layer, *request, *sandbox; /* NULL: any */
     enum journal_level level;
     int64_t since_ms;
-    uint64_t lines; /* the last ones; 0: all */
+    uint64_t lines; /* only the last so many; 0: all */
     bool follow, json;
 };
 

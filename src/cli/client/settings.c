@@ -8,7 +8,7 @@
 #define PRINTABLE_FIRST '!'
 #define PRINTABLE_LAST  '~'
 
-/* A variable that is set to nothing counts as not set. */
+/* A variable of the environment, or NULL. An empty variable counts as not set. */
 static const char *variable(const char *name)
 {
     const char *value = getenv(name);
@@ -25,7 +25,7 @@ static char *format(const char *before, const char *middle, const char *after)
 
 /* ---- URLs ------------------------------------------------------------------------------------ */
 
-/* Takes a URL as it is, but for slashes at its end: paths are appended to it. */
+/* Takes a URL without slashes at its end, because paths are appended to it. */
 static int take_url(char **ret, const char *what, const char *url, struct sg_error *e)
 {
     size_t len = strlen(url);
@@ -64,7 +64,8 @@ static int load_urls(struct settings *s, const char *url, struct sg_error *e)
     return r;
 }
 
-/* E2B's own domains have one host for the daemons of all sandboxes, which looks at the headers. */
+/* E2B's own domains have one host for the daemons of all sandboxes, which finds the sandbox by
+ * headers. */
 static bool has_common_host(const char *domain)
 {
     static const char *const names[] = {"e2b.app", "e2b.dev", "e2b.pro", "e2b-staging.dev"};
@@ -93,7 +94,7 @@ char *settings_port_url(const struct settings *s, const char *port, const char *
 
 /* ---- the key --------------------------------------------------------------------------------- */
 
-/* It becomes a header, so nothing but visible characters may be in it. */
+/* The key becomes a header, so it may have visible characters only. */
 static int take_key(struct settings *s, const char *what, const char *key, struct sg_error *e)
 {
     size_t len = strlen(key);

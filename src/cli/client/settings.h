@@ -1,4 +1,4 @@
-/* Where the server is and who we are, as the E2B SDKs read it from the environment:
+/* The server's address and our key, read from the environment as the E2B SDKs do:
  *
  *   E2B_API_KEY       the key
  *   E2B_API_URL       the control plane           default https://api.DOMAIN
@@ -17,17 +17,17 @@
 struct settings {
     char *api_key;     /* NULL in debug mode only */
     char *api_url;     /* without a slash at its end */
-    char *sandbox_url; /* the same; NULL: the host name tells the sandbox */
+    char *sandbox_url; /* no slash at its end; NULL: the host name tells the sandbox */
     char *domain;
     bool debug;
 };
 
-/* url stands for both URLs, key_file for the variable with the key; each may be NULL. Every error
- * here is bad usage. */
+/* Loads the settings. url replaces both URLs, key_file the variable with the key; each may be NULL.
+ * Every error here is bad usage. */
 int settings_load(struct settings *ret, const char *url, const char *key_file, struct sg_error *e);
 void settings_done(struct settings *s);
 
-/* The base URL of a port of a sandbox. `domain` is what the server said about the sandbox, "" or
- * NULL for nothing. */
+/* The base URL of a port of a sandbox. `domain` is the domain that the server named for the
+ * sandbox; "" or NULL if it named none. */
 char *settings_port_url(const struct settings *s, const char *port, const char *id,
                         const char *domain);

@@ -9,7 +9,7 @@
 #define GAP      "   "
 #define CUT_MARK "\xe2\x80\xa6" /* an ellipsis */
 #define CELL_MAX (64u * 1024)
-#define NAME_MIN 12 /* what is left of a name, at least */
+#define NAME_MIN 12 /* columns that a cut name keeps at least */
 #define BOLD     "\033[1m"
 #define RESET    "\033[0m"
 
@@ -34,8 +34,8 @@ void table_done(struct table *t)
     *t = (struct table){0};
 }
 
-/* The next character: its length in bytes and width in columns. What is no printable character is
- * one byte, and false. */
+/* Finds the length in bytes and the width in columns of the next character. False if it is not
+ * printable, and then its width counts as 1, for the '?' in its place. */
 static bool next_char(const char *s, size_t len, size_t *ret_bytes, size_t *ret_width)
 {
     mbstate_t state = {0};
@@ -116,7 +116,7 @@ void table_cut(struct strbuf *out, const char *text, size_t text_width, size_t r
         strbuf_addstr(out, CUT_MARK);
 }
 
-/* `last`: of the line, so that no blanks follow it. */
+/* Appends one cell. `last`: the last cell of its line, so no blanks follow it. */
 static void add_cell(struct strbuf *out, const char *text, size_t text_width, const char *code,
                      bool right, size_t width, bool last)
 {
@@ -132,7 +132,7 @@ static void add_cell(struct strbuf *out, const char *text, size_t text_width, co
     strbuf_addstr(out, last ? "\n" : GAP);
 }
 
-/* What the columns that are shown take, with the gaps between them. */
+/* The width of all columns that are shown, with the gaps between them. */
 static size_t line_width(const size_t *widths, size_t n)
 {
     size_t total = 0;
@@ -150,7 +150,7 @@ static size_t last_shown(const size_t *widths, size_t n)
     return n - 1;
 }
 
-/* Whose end is missed the least: the longest name, or NULL. */
+/* The widest column of names, which loses its end with the least harm, or NULL. */
 static size_t *widest_name(const struct table *t, size_t *widths)
 {
     size_t *widest = NULL;

@@ -1,5 +1,6 @@
-/* Columns of text for people. Cells come from outside: what could drive a terminal is shown as
- * '?'. Widths are counted in columns of the terminal, so LC_CTYPE must be a UTF-8 one. */
+/* Tables of text for people. Cells come from outside, so characters that could drive a terminal are
+ * shown as '?'. Widths are counted in columns of the terminal, so LC_CTYPE must be a UTF-8
+ * locale. */
 #pragma once
 
 #include <stdio.h>
@@ -10,9 +11,9 @@
 
 enum table_kind {
     TABLE_TEXT,
-    TABLE_NUMBER, /* at the right of its column */
-    TABLE_NAME,   /* of any length: cut before other columns are */
-    TABLE_SPARE,  /* left out if there is not room for all columns as they are */
+    TABLE_NUMBER, /* aligned to the right */
+    TABLE_NAME,   /* of any length; cut before other columns are */
+    TABLE_SPARE,  /* left out if not all columns fit */
 };
 
 struct table_column {
@@ -37,14 +38,15 @@ struct table {
 
 void table_init(struct table *t, const struct table_column *columns, size_t n_columns);
 void table_done(struct table *t);
-/* The next cell of the row, then of the next row. */
+/* Adds the next cell of the row; after the last column a new row begins. */
 void table_add(struct table *t, enum table_colour colour, const char *text);
-/* Appends the title and the rows. width 0: as wide as they are. */
+/* Appends the titles and the rows. width 0: no limit. */
 void table_format(const struct table *t, struct strbuf *out, size_t width, bool colours);
-/* All of it on standard output or error, as wide as the terminal if that is one. */
+/* Prints the table on standard output or error, no wider than the terminal if that is one. */
 void table_print(const struct table *t, FILE *to);
 
-/* Appends one line of text from outside, cleaned; returns how many columns it takes. */
+/* Appends one line of text from outside without dangerous characters; returns its width in
+ * columns. */
 size_t table_clean(struct strbuf *out, const char *text, size_t len);
-/* Appends as much of a clean text as fits into `room` columns, with a mark if some is missing. */
+/* Appends as much of a clean text as fits into `room` columns, with a mark if some is cut off. */
 void table_cut(struct strbuf *out, const char *text, size_t text_width, size_t room);

@@ -1,4 +1,4 @@
-/* sandglass top: what sandboxes use, again and again. */
+/* sandglass top: shows what sandboxes use, again and again. */
 #include <poll.h>
 
 #include "lib/base/clock.h"
@@ -14,7 +14,7 @@
 #include "lib/command/when.h"
 
 #define EVERY_MS     2000
-#define RECENT_S     60 /* older figures say nothing about now */
+#define RECENT_S     60 /* older figures say nothing about the present */
 #define OWN_SCREEN   "\033[?1049h\033[?25l"
 #define LEAVE_SCREEN "\033[?25h\033[?1049l"
 #define HOME         "\033[H"
@@ -45,7 +45,7 @@ static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positiona
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-/* The sandboxes to show: those that were named, or all. */
+/* Lists the sandboxes to show: the ones that the user named, or all. */
 static int list(struct client *c, const struct top_options *o, json_t **ret, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *all = NULL;
@@ -68,8 +68,8 @@ static int list(struct client *c, const struct top_options *o, json_t **ret, str
     return 0;
 }
 
-/* The newest figures of a sandbox; *ret stays NULL if there are none, as for one that has just
- * ended. */
+/* Gets the newest figures of a sandbox. *ret stays NULL if there are none, for example because the
+ * sandbox has just ended. */
 static int newest_metric(struct client *c, const char *id, json_t **ret, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *metrics = NULL;
@@ -96,7 +96,7 @@ static int add_metrics(struct client *c, json_t *sandboxes, struct sg_error *e)
     for (size_t i = 0; i < json_array_size(sandboxes); i++) {
         json_t *sandbox = json_array_get(sandboxes, i), *metric = NULL;
 
-        /* The last figures of one that is paused say nothing about now. */
+        /* The last figures of a paused sandbox say nothing about the present. */
         if (strcmp(jr_text(sandbox, "state"), "running") != 0)
             continue;
         int r = newest_metric(c, jr_text(sandbox, "sandboxID"), &metric, e);
@@ -152,7 +152,8 @@ static void format(const json_t *sandboxes, struct strbuf *out)
     table_format(&t, out, cols, ui_has_colour(STDOUT_FILENO));
 }
 
-/* Over the last one, line by line, so that nothing flickers; what does not fit is left out. */
+/* Draws over the last screen line by line, so that nothing flickers. Lines that do not fit are left
+ * out. */
 static void draw(const char *text)
 {
     uint16_t rows, cols;
@@ -192,7 +193,7 @@ static int show_once(struct client *c, const struct top_options *o, bool screen,
 
 /* ---- on a terminal --------------------------------------------------------------------------- */
 
-/* Keys come one by one and are not shown; ^C stays what it is. */
+/* Makes keys arrive one by one and unseen; ^C still sends a signal. */
 static void take_keys(struct terminal *t)
 {
     struct termios keys;
@@ -205,7 +206,7 @@ static void take_keys(struct terminal *t)
     tcsetattr(t->fd, TCSADRAIN, &keys);
 }
 
-/* Waits for the next turn; false: the user wants to leave. */
+/* Waits for the next turn. False if the user wants to leave. */
 static bool wait_turn(const struct terminal *t)
 {
     struct pollfd p = {.fd = t->fd, .events = POLLIN};
@@ -232,7 +233,7 @@ static int show_live(struct client *c, const struct top_options *o, struct sg_er
     while (r == 0 && wait_turn(&terminal));
     fputs(LEAVE_SCREEN, stdout);
     fflush(stdout);
-    return r == -EINTR ? 0 : r; /* ^C is a way to leave like any other */
+    return r == -EINTR ? 0 : r; /* ^C is one way to quit, and no error */
 }
 
 static int top_fn(struct client *c, void *self)

@@ -21,9 +21,9 @@ struct tree {
     tree_row_fn *fn;
     void *arg;
     struct {
-        size_t parent, child, sibling; /* numbers, or NONE */
+        size_t parent, child, sibling; /* indexes of nodes, or NONE */
         bool shown;
-    } nodes[ROWS_MAX + 1]; /* the last one is above all roots */
+    } nodes[ROWS_MAX + 1]; /* the last node is the parent of all roots */
 };
 
 static const struct lines *lines_of(unsigned flags)
@@ -48,7 +48,8 @@ unsigned tree_flags_of_terminal(void)
     return 0;
 }
 
-/* Children in the order of the list, which is that of their making. */
+/* Links the nodes. Children keep the order of the list, which is the order in which they were
+ * made. */
 static void link_nodes(struct tree *t, size_t n, const char *id, const char *parent)
 {
     json_t *numbers = json_object();

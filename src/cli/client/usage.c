@@ -1,4 +1,4 @@
-/* sandglass usage: what a tenant has used, by day or by conversation, and what it costs. */
+/* sandglass usage: shows what a tenant has used, by day or by conversation, and what it costs. */
 #include "lib/text/parse.h"
 #include "cli/client/api.h"
 #include "cli/client/jr.h"
@@ -17,7 +17,7 @@ struct usage_options {
 CLIENT_FLAG(usage_options, cost)
 CLIENT_FLAG(usage_options, json)
 
-/* Whether there is such a day is for the server to say. */
+/* Checks only the form of a day. The server says whether such a day exists. */
 static int check_day(const char *option, const char *value, struct sg_error *e)
 {
     static const char form[] = "0000-00-00";
@@ -106,7 +106,7 @@ static void add_row(struct table *t, bool cost, const char *name, const json_t *
                   usage_cents(jr_text(json_object_get(u, "cost"), "amount"), text, sizeof(text)));
 }
 
-/* What the total is made of, and by which prices. */
+/* Prints the parts of the total and the price of each. */
 static void print_parts(const json_t *answer)
 {
     const json_t *parts =
@@ -213,7 +213,7 @@ static int ask_page(struct client *c, const struct usage_options *o, const char 
     return api_call(c, "GET", path.buf, NULL, ret, e);
 }
 
-/* With the conversations of all pages. */
+/* Gets the usage, with the conversations of all pages. */
 static int ask(struct client *c, const struct usage_options *o, json_t **ret, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *first = NULL;

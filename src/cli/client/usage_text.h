@@ -1,14 +1,14 @@
-/* What was used, as servers tell it in JSON and as people read it. */
+/* Formats usage, which servers tell in JSON, for people. */
 #pragma once
 
 #include "lib/text/strbuf.h"
 
 struct json_t;
 
-/* Seconds, or GiB times seconds: more digits the smaller it is. Returns buf. */
+/* Formats seconds, or GiB times seconds, with more digits the smaller the value. Returns buf. */
 char *usage_number(double value, char *buf, size_t cap);
-/* An amount such as "1.2345" in whole cents: "1.23"; "<0.01" for less than half a one. Returns buf.
- */
+/* Rounds an amount such as "1.2345" to whole cents: "1.23"; "<0.01" for less than half a cent.
+ * Returns buf. */
 char *usage_cents(const char *amount, char *buf, size_t cap);
-/* Appends all of it in one line. */
+/* Appends the whole usage as one line. */
 void usage_sentence(struct strbuf *out, const struct json_t *usage);

@@ -25,7 +25,7 @@ void web_headers_done(struct curl_slist **list)
     *list = NULL;
 }
 
-/* libcurl calls it often enough, and once a second when nothing moves. */
+/* Called by libcurl often enough during a transfer, and once a second while nothing moves. */
 static int stop_if_interrupted(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
     (void)arg, (void)a, (void)b, (void)c, (void)d;
@@ -43,8 +43,8 @@ static bool is_local(const char *url)
     return false;
 }
 
-/* libcurl's own requests: a body means POST, no body means GET, and the name is only what is
- * written on the line. */
+/* For libcurl a body means POST and no body means GET; the method only changes the name in the
+ * request line. */
 static void prepare_body(CURL *easy, const struct web_request *q)
 {
     if (q->body) {
@@ -61,9 +61,8 @@ void web_prepare(CURL *easy, const struct web_request *q)
 
     curl_easy_reset(easy);
     curl_easy_setopt(easy, CURLOPT_URL, q->url);
-    /* No redirects: they would carry keys to another place. Who may be followed is decided in
-     * api.c.
-     */
+    /* No redirects: they would carry keys to another place. api.c decides which ones are
+     * followed. */
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, AGENT);
@@ -83,7 +82,7 @@ void web_prepare(CURL *easy, const struct web_request *q)
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-/* Scheme, host and port: a path or a password is not for messages. */
+/* Shows only scheme, host and port: a path or a password does not belong into messages. */
 static void show_origin(const char *url, char *buf, size_t cap)
 {
     const char *host = strstr(url, "://"), *at;
