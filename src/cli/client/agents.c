@@ -4,7 +4,7 @@
 
 struct agents_action {
     const char *name;
-    const char *arguments; /* their names, for messages */
+    const char *arguments; /* names of the arguments, for messages */
     size_t min, max;       /* how many arguments it takes */
     unsigned options;      /* the options it takes, AGENTS_* */
     int (*fn)(struct client *c, struct agents_options *o);

@@ -50,9 +50,9 @@ int api_refusal(const struct web_reply *reply, struct sg_error *e)
     return err_set(e, kind, code, "the server answered with status %ld%s", reply->status, hint);
 }
 
-/* The address of another server of the same kind that has the sandbox, from a redirect, or NULL.
- * The redirecting server has seen our key already, so sending the key on tells it to nobody new.
- * Only a step from https to http is refused, because others could read the key on the way. */
+/* The address of another server of the same kind that has what we asked for, from a redirect, or
+ * NULL. The redirecting server has seen our key already, so sending the key on tells it to nobody
+ * new. A step from https to http is not followed, because others could read the key on the way. */
 static char *other_place(struct client *c, const char *from, const struct web_reply *reply)
 {
     char *to = NULL;

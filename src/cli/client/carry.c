@@ -9,7 +9,7 @@
 #define QUOTED_MAX  40 /* bytes shown of an output that came out differently */
 #define REMEDY_LEAD "What helps: "
 
-#define REPLAY_MAX_MS 600000 /* cells that are replayed take as long as before */
+#define REPLAY_MAX_MS 600000 /* replayed cells take as long as they took at first */
 
 uint64_t carry_more_ms(const char *inherit, uint64_t wait_ms)
 {

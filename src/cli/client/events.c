@@ -210,7 +210,7 @@ struct following {
     struct mcp_events reader;
     struct web_reply refusal;
     uint64_t last;
-    bool came; /* an event came since the connection was made */
+    bool came; /* the server sent something since we connected */
 };
 
 static void on_event(void *arg, const char *data, size_t len)

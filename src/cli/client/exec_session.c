@@ -13,7 +13,7 @@
 #include "cli/client/exec_output.h"
 #include "cli/client/web.h"
 
-#define KEEPALIVE_S    "50" /* how often the server sends a sign of life */
+#define KEEPALIVE_S    "50" /* how often the server is to send a sign of life */
 #define SILENCE_MAX_MS 200000
 #define GRACE_MS       2000 /* time for the server to end the program at its time limit */
 #define TURN_MS        1000

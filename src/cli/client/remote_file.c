@@ -212,7 +212,8 @@ int remote_upload(struct remote *r, const char *path, int fd, uint64_t size, str
     if (source.sized)
         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
     else
-        curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L); /* a stream goes only once */
+        /* A stream cannot be sent twice, so avoid a kept connection, which may be dead. */
+        curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
     watch_speed(easy, fd);
     int result = perform(&answer, url.buf, e);
     if (source.failure < 0) {

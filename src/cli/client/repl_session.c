@@ -181,7 +181,7 @@ int repl_session_run(struct repl_session *s, const char *code, size_t len, struc
         return err_set(e, SG_ERR_GONE, -ENXIO, "the sandbox has ended");
     repl_life_touch(&s->life);
     if (s->terminal)
-        repl_back_mark(s, code, len); /* nobody goes back in a cell from a pipe */
+        repl_back_mark(s, code, len); /* only at a prompt can one go back */
     s->show.count = 0;                /* unknown until the server tells */
     repl_show_begin(&s->show);
     int r = repl_cell_run(&s->watch, &s->life.sandbox, &cell, e);

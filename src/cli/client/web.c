@@ -82,7 +82,7 @@ void web_prepare(CURL *easy, const struct web_request *q)
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-/* Shows only scheme, host and port: a path or a password does not belong into messages. */
+/* Shows only scheme, host and port: a path or a password does not belong in messages. */
 static void show_origin(const char *url, char *buf, size_t cap)
 {
     const char *host = strstr(url, "://"), *at;
