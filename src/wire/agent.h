@@ -1,9 +1,11 @@
-/* The operations of the agent: what goes into OPEN, what comes back. Both sides include this, and
- * nothing else defines the contract. Fields are listed in wire order (wire.h).
+/* The operations of the agent: the request of each, and its answer. Host and agent both include
+ * this file, and nothing else defines the contract. Fields are listed in wire order
+ * (lib/channel/wire.h).
  *
  * Paths are absolute, or relative to the user's home; they are resolved inside the sandbox with the
  * permissions of `user`. `user` is a name in the sandbox's /etc/passwd as the template made it:
- * "user" or "root"; any other is refused with EUSERS. docs/internals/channel.md has the errors. */
+ * "user" or "root". The agent refuses any other with EUSERS. docs/internals/channel.md has the
+ * errors. */
 #pragma once
 
 #include <stdint.h>
@@ -12,19 +14,21 @@
 #define OPS_NAME_MAX 32
 #define OPS_TAG_MAX  256
 #define OPS_NOTE_MAX (1024u * 1024)
-#define OPS_ARG_MAX  (128u * 1024)      /* one argument or variable, as the kernel has it */
+#define OPS_ARG_MAX  (128u * 1024)      /* one argument or variable: Linux has the same limit */
 #define OPS_ARGS_MAX 4096               /* arguments, and variables */
 #define OPS_OPEN_MAX (2u * 1024 * 1024) /* all of an OPEN request; sent as OPEN + CONTINUE... */
 
 enum chan_op {
     /* request: user str, cwd str ("" = home), flags u32, rows u32, cols u32, timeout_ms u64 (0 =
      *          none), tag str, note str, n_args u32, args str..., n_env u32, "K=V" str...
-     * `tag` is a name for later requests, "" for none; `note` is the host's own, kept and listed.
-     * EVENT_STARTED when exec has succeeded; DATA from the host is stdin, EOF closes it;
+     * `tag` is a name for later requests, "" for none. The agent keeps `note` for the host, does
+     * not read it, and gives it back in the list. EVENT_STARTED when exec has succeeded; DATA from
+     * the host is stdin, EOF closes it;
      * DATA to the host is CHAN_STDOUT / CHAN_STDERR (a pty: CHAN_STDOUT only).
-     * END when the process has exited and its output is drained. Payload: struct of END below.
-     * At the time limit the session is killed. CANCEL kills it too, but for PROC_DETACH. -EAGAIN:
-     * too many run, or their notes are too long, taken together. */
+     * END when the process has exited and its output is drained. Its payload: see END at the end of
+     * this file. At the time limit the agent kills the process's session. CANCEL kills the session
+     * too, unless PROC_DETACH is set. -EAGAIN: too many processes run, or their notes are too long,
+     * taken together. */
     OP_PROCESS_START = 1,
     /* request: none. DATA: per living process pid u32, user str, tag str, note str, command str.
      * END result: n u32. */
@@ -36,16 +40,16 @@ enum chan_op {
     /* request: pid u32, tag str. Joins the subscribers of a process: EVENT_STARTED, DATA from now
      * on, END. A process that exited less than PROC_KEPT_MS ago still answers STARTED and END. */
     OP_PROCESS_ATTACH,
-    /* request: pid u32, tag str, flags u32 (INPUT_*). DATA is written to its stdin, in order with
-     * what others write. END after EOF, when all has been taken. -EINVAL: it has no stdin of that
-     * kind; -EPIPE: its stdin is closed. */
+    /* request: pid u32, tag str, flags u32 (INPUT_*). The agent writes DATA to the process's stdin,
+     * in order with what others write. END comes after EOF, when the process has taken all of it.
+     * -EINVAL: the process has no stdin of that kind; -EPIPE: its stdin is closed. */
     OP_PROCESS_INPUT,
     /* request: pid u32, tag str, rows u32, cols u32. -ENOTTY without a terminal. */
     OP_PROCESS_RESIZE,
 
     /* request: user str, path str, offset u64, max u64 (0 = to the end). EVENT_ENTRY of
      * the file itself, links followed, then DATA = the bytes: size - offset of them, or max if that
-     * is less. Regular files only. -ESTALE: it became shorter meanwhile. */
+     * is less. Regular files only. -ESTALE: the file became shorter meanwhile. */
     OP_FILE_READ,
     /* request: user str, path str, mode u32 (e.g. 0644; one that exists keeps its own), flags u32
      *          (FILE_PARENTS), metadata. DATA..., EOF. END result: one entry.
@@ -62,7 +66,8 @@ enum chan_op {
        followed. */
     OP_FILE_REMOVE,
     /* request: user str, path str, mode u32, flags u32 (FILE_PARENTS). END result: one entry.
-     * -EEXIST: it is there, and a directory; -ENOTDIR: it, or a parent, is no directory. */
+     * -EEXIST: the directory is there already; -ENOTDIR: the path, or a parent of it, exists and is
+     * no directory. */
     OP_FILE_MKDIR,
     /* request: user str, path str, flags u32 (FILE_RECURSIVE, FILE_ENTRIES).
      * EVENT_WATCHING once set up, then EVENT_CHANGE until CANCEL. */
@@ -74,49 +79,53 @@ enum chan_op {
     OP_NET_CONNECT,
     /* Kernels: interpreters that keep their state between pieces of code, here called cells. A
      * context is a place for one kernel, with an id (KERNEL_ID_LEN characters); each language has a
-     * default one. They are the sandbox's, not the channel's. -ENOENT: no such context; -EINVAL: no
-     * such language, and the message lists what there is; -EAGAIN: too many.
+     * default one. Contexts belong to the sandbox, not to the channel: they outlive it. -ENOENT: no
+     * such context; -EINVAL: no such language, and the message lists what there is; -EAGAIN: too
+     * many.
      *
      * request: context str ("": the language's default), language str ("": python; "" if a context
      *          is given), timeout_ms u64 (0 = none), n_env u32, "K=V" str..., n_cell_env u32, "K=V"
-     *          str... `env` is for a kernel that is to be started, `cell_env` for this cell alone.
+     *          str...
+     * `env` is for the kernel, if this cell starts one; `cell_env` is for this cell alone.
      * DATA is the code, EOF its end: at most KERNEL_CODE_MAX bytes, -E2BIG beyond. The cells of a
-     * context run one after the other, in the order of their EOFs. EVENT_EXECUTING when it is this
-     * one's turn; then DATA to the host: CHAN_STDOUT, CHAN_STDERR, and CHAN_KERNEL, which brings
-     * the results (kernels/README.md), one packet a frame. END result: how u32 (KERNEL_*), code u32
-     * (KERNEL_DIED: exit status, or 128 + signal, or KERNEL_CODE_UNKNOWN; KERNEL_DONE: the cell's
-     * own status, 0..255, where the language has one), timed_out u32 (0 or 1).
-     * One that never had its turn ends without EVENT_EXECUTING. -EIO: no kernel can be started.
-     * CANCEL takes it out of the queue, or interrupts it; so does the loss of the channel. */
+     * context run one after the other, in the order of their EOFs. EVENT_EXECUTING comes when it is
+     * this cell's turn; then DATA to the host: CHAN_STDOUT, CHAN_STDERR, and CHAN_KERNEL, which
+     * brings the results (kernels/README.md), one packet a frame. END result: how u32 (KERNEL_*),
+     * code u32 (KERNEL_DIED: exit status, or 128 + signal, or KERNEL_CODE_UNKNOWN; KERNEL_DONE: the
+     * cell's own status, 0..255, where the language has one), timed_out u32 (0 or 1).
+     * A cell that never had its turn ends without EVENT_EXECUTING. -EIO: no kernel can be started.
+     * CANCEL takes the cell out of the queue, or interrupts it if it runs; so does the loss of the
+     * channel. */
     OP_KERNEL_EXECUTE,
     /* request: language str, cwd str ("": home). A new context. END result: one context. */
     OP_KERNEL_CREATE,
-    /* request: none. EVENT_CONTEXT each, the defaults of python and javascript among them, whether
-     * they were used or not. */
+    /* request: none. EVENT_CONTEXT for each context. The defaults of python and javascript are
+     * always among them, used or not. */
     OP_KERNEL_LIST,
     /* request: context str. */
     OP_KERNEL_REMOVE,
     OP_KERNEL_RESTART,   /* END result: one context */
-    OP_KERNEL_INTERRUPT, /* the cell that runs there, if one does */
-    /* request: language str, n_env u32, "K=V" str...: starts its default kernel if there is none.
-     * Does not wait for it. */
+    OP_KERNEL_INTERRUPT, /* the cell that runs in it, if one does */
+    /* request: language str, n_env u32, "K=V" str... Starts the language's default kernel if there
+     * is none, and does not wait until it is ready. */
     OP_KERNEL_WARM,
     /* Live fork (docs/internals/fork.md). request: wait_ms u64. No cell begins from now on. As soon
-     * as none runs: EVENT_KERNEL for each context, then EVENT_HELD; cells wait until CANCEL, the
-     * loss of the channel, or KERNEL_HOLD_MS later, when it ends by itself. -EBUSY: one still ran
-     * after wait_ms, and the message says in which context; nothing waits then. One at a time:
-     * -EALREADY. */
+     * as none runs: EVENT_KERNEL for each context, then EVENT_HELD. Cells then wait until CANCEL or
+     * the loss of the channel; after KERNEL_HOLD_MS the hold ends by itself. -EBUSY: a cell still
+     * ran after wait_ms, and the message says in which context; no cell waits then. -EALREADY:
+     * another hold is under way. */
     OP_KERNEL_HOLD,
     /* request: n u32, then for each context: id str, language str, cwd str, is_default u32, cells
-     * u32, was u32 (pid of the kernel it was copied from, 0: without a kernel), note str (why what
-     * its kernel knew is gone, for its next cell; ""), n_env u32, "K=V" str...
-     * The contexts become these: those that were there are gone, with their kernels. Copies have
-     * come over the line before (LINE_KERNEL). END result: n u32, how many have a kernel. -ENOENT:
-     * a copy is not there, and nothing has changed. */
+     * u32, was u32 (pid of the kernel it was copied from, 0: without a kernel), note str (told to
+     * its next cell: why the kernel's state is gone; "": it is not), n_env u32, "K=V" str... These
+     * contexts replace all that the agent had; the old ones end, with their kernels. The copied
+     * kernels have come over the line before (LINE_KERNEL). END result: n u32, how many have a
+     * kernel. -ENOENT: a copy has not come, and nothing has changed. */
     OP_KERNEL_ADOPT,
     /* request: none. END result: disk_total u64, disk_used u64, both in bytes. */
     OP_DISK,
-    /* request: none; answers END at once. The host's watchdog. */
+    /* request: none. The agent answers END at once: the host's watchdog asks whether it is
+     * alive. */
     OP_PING,
     OP_MAX_
 };
@@ -124,8 +133,9 @@ enum chan_op {
 /* OP_PROCESS_START flags */
 #define PROC_PTY   1u /* a pseudo-terminal of rows x cols is the process's stdin, stdout, stderr */
 #define PROC_STDIN 2u /* without it stdin is /dev/null */
-/* The process is not its stream's: CANCEL, and the loss of the channel, only take a subscriber
- * away. Output is read at the pace of the slowest subscriber, and dropped while there is none. */
+/* The process outlives its stream: CANCEL, and the loss of the channel, only take a subscriber
+ * away. The agent reads output at the pace of the slowest subscriber, and drops it while there is
+ * none. */
 #define PROC_DETACH 4u
 
 #define PROC_KEPT_MS 30000 /* how long a process that has exited is remembered */
@@ -152,17 +162,18 @@ enum chan_data { CHAN_STDIN = 0, CHAN_STDOUT = 1, CHAN_STDERR = 2, CHAN_KERNEL =
 #define KERNEL_CODE_MAX (16u * 1024 * 1024)
 #define KERNELS_MAX     64 /* contexts of a sandbox */
 #define KERNEL_HOLD_MS  10000
-/* How a copy of a zygote ended is told to its parent only, which is outside. */
+/* The agent cannot know how a copy of a zygote ended: Linux tells that to the parent only, which is
+ * outside the sandbox. */
 #define KERNEL_CODE_UNKNOWN 0xffffffffu
 
-/* How a cell ended. But for the first, what the kernel knew is gone. */
+/* How a cell ended. After every end but KERNEL_DONE the kernel's state is gone. */
 enum kernel_end {
-    KERNEL_DONE,      /* by itself, perhaps with an error or interrupted: its packets have told */
+    KERNEL_DONE,      /* by itself, perhaps with an error or interrupted: its packets say so */
     KERNEL_DIED,      /* its kernel ended: code */
     KERNEL_RESTARTED, /* by request */
     KERNEL_REMOVED,   /* by request */
-    KERNEL_STUCK,     /* it did not heed the interrupt, and was killed */
-    KERNEL_BROKE,     /* it broke its protocol, and was killed */
+    KERNEL_STUCK,     /* the kernel did not heed the interrupt, and was killed */
+    KERNEL_BROKE,     /* the kernel broke its protocol, and was killed */
     KERNEL_END_MAX_
 };
 
@@ -184,8 +195,8 @@ enum chan_event {
     EVENT_WATCHING, /* empty */
     EVENT_CHANGE,   /* u32 enum watch_change, path str relative to the watched directory, then
                      * with FILE_ENTRIES: u32 0, or 1 and the entry */
-    EVENT_EXECUTING, /* u32 number of the cell, from 1; str: "", or why what the kernel knew before
-                      * is gone */
+    EVENT_EXECUTING, /* u32 number of the cell, from 1; str: "", or why the state that the kernel
+                      * had before is gone */
     EVENT_CONTEXT,   /* one context: see above */
     EVENT_KERNEL, /* one context: see above; then of its kernel: pid u32 (0: none), twin u32 (1: a
                    * copy, which can be copied), n_env u32, "K=V" str... that it was started with */
@@ -204,8 +215,9 @@ enum watch_change {
 
 /* A file entry: name str, path str, type u32 (enum entry_type), mode u32 (07777), uid u32, gid u32,
  * owner str, group str, size u64, mtime_ns u64, symlink_target str (as written; "" if no link),
- * then of what a link leads to: target_path str (resolved; "" if no link, or dangling), target_type
- * u32, target_mode u32, target_size u64; then metadata (of the link's target if it is a link). */
+ * then of the file that a link leads to: target_path str (resolved; "" if no link, or dangling),
+ * target_type u32, target_mode u32, target_size u64; then metadata (of the link's target if it is a
+ * link). */
 enum entry_type { ENTRY_OTHER, ENTRY_FILE, ENTRY_DIR, ENTRY_SYMLINK };
 
 /* END payload: status u32 (0 or a positive errno), message str (empty when status is 0), then the

@@ -1,34 +1,34 @@
-/* The messages to and from the guard: the process through which everything goes that leaves a
- * sandbox (guard/guard.h). Two sockets, both SOCK_SEQPACKET.
+/* The messages to and from the guard: the process that everything goes through that leaves a
+ * sandbox (guard/guard.h). The guard has two sockets, both SOCK_SEQPACKET.
  *
- *   warden                                   guard
- *     GUARD_SETTINGS + 3 memfds ---------->    settings, more roots (PEM), more patterns, as text
- *                                              (the last two may be empty); again after SIGHUP
- *     GUARD_FRONT + socket --------------->    its socket to the front; again for each new front
- *     GUARD_SANDBOX + tcp, udp, document ----->    a sandbox, with its listeners and its policy
- *     GUARD_POLICY + document ------------>    another policy for it
- *         <------------------------------- GUARD_APPLIED: it is in force, or why not
- *     GUARD_GONE ------------------------->    the sandbox has ended
- *         <------------------------------- GUARD_ASK_UDP: a socket, please
- *     GUARD_UDP + socket ----------------->    the same seq
- *         <------------------------------- GUARD_READY: settings are read, sandboxes are served
- *     GUARD_BEAT ------------------------->    answered with the same
- * (warden/processes/heartbeat.h)
+ *   warden                                    guard
+ *     GUARD_SETTINGS + 3 memfds ----------->    settings, more roots (PEM), more patterns, as text
+ *                                               (the last two may be empty); again after SIGHUP
+ *     GUARD_FRONT + socket ---------------->    its socket to the front; again for each new front
+ *     GUARD_SANDBOX + tcp, udp, document -->    a sandbox, with its listeners and its policy
+ *     GUARD_POLICY + document ------------->    another policy for it
+ *         <-------------------------------- GUARD_APPLIED: the policy is in force, or why not
+ *     GUARD_GONE -------------------------->    the sandbox has ended
+ *         <-------------------------------- GUARD_ASK_UDP: asks for a socket inside a sandbox
+ *     GUARD_UDP + socket ------------------>    that socket, with the same seq
+ *         <-------------------------------- GUARD_READY: settings are read, sandboxes are served
+ *     GUARD_BEAT -------------------------->    answered with the same
+ *                                               (warden/processes/heartbeat.h)
  *
- * The listeners are made by the warden inside the sandbox's network namespace
- * (warden/host/netpath.h) and belong to it: a guard that ends is replaced, gets all of them again,
- * and finds what came meanwhile waiting in them. Nothing is lost but the connections that were
- * open, and what fake addresses stand for until the names are asked for again. With no guard there,
- * nobody accepts: nothing leaves.
+ * The warden makes the listeners inside the sandbox's network namespace (warden/host/netpath.h) and
+ * keeps them. So a new guard gets the listeners of the old one, with all connections that came
+ * meanwhile still waiting in them. A guard's end loses only the connections that were open, and the
+ * names that fake addresses stand for, until the sandbox asks for these names again. While there is
+ * no guard nobody accepts, so nothing leaves.
  *
- * A sandbox whose policy lets nothing out has no listeners, no route and is not told of.
+ * A sandbox whose policy lets nothing out has no listeners and no route, and the guard does not
+ * hear of it.
  *
- * The guard trusts the warden, and the warden checks what the guard asks: a guard that was taken
- * over can get sockets inside sandboxes it was told of, and nothing else.
+ * The guard trusts the warden, but the warden checks what the guard asks: a guard that was taken
+ * over can get sockets inside the sandboxes that it was told of, and nothing else.
  *
- *   front                                    guard
- *     ASK_... (seq), payload ------------->    answered with the same seq, in any order
- */
+ *   front                                     guard
+ *     ASK_... (seq), payload -------------->    answered with the same seq, in any order */
 #pragma once
 
 #include <netinet/in.h>
@@ -38,12 +38,12 @@
 #define GUARD_MAGIC        0x73676731u /* "sgg1" */
 #define GUARD_DOCUMENT_MAX (1024u * 1024)
 
-/* How connections of a sandbox come to its listeners. */
+/* By which mechanism of Linux a sandbox's connections reach its listeners. */
 enum egress_path { PATH_SK_LOOKUP = 1, PATH_TPROXY, PATH_REDIRECT, PATH_MAX_ };
 
-/* A guard that the library has started, for the sandboxes of one program: their documents may have
- * the values of secrets as they are. They come from who knows them, by the one socket, and are
- * nowhere else. The guard of a server takes sealed ones only. */
+/* Marks a guard that the library has started, for the sandboxes of one program. Its policy
+ * documents may hold secrets unsealed: the program that knows them sends them over the one socket,
+ * and they are nowhere else. The guard of a server takes sealed secrets only. */
 #define GUARD_OF_ONE_CALLER 1
 
 enum guard_what {
@@ -66,13 +66,13 @@ enum guard_what {
 struct guard_message {
     uint32_t magic, what;
     uint64_t seq;
-    uint64_t life;  /* of one instance: an id can have several, one after the other */
+    uint64_t life;  /* names one instance: an id can have several, one after the other */
     uint64_t epoch; /* of the policy: grows with each change */
     int32_t code;   /* 0 or -errno */
     uint32_t path;  /* enum egress_path */
     char id[ID_LEN + 1], tenant[ID_LEN + 1];
-    /* A connected socket: as if `local` had sent what it sends to `peer`, which is inside. Either
-     * both are IPv4 or both IPv6. */
+    /* The ends of a connected socket that the guard asks for. It sends as `local`, to `peer`, which
+     * is inside the sandbox. Both are IPv4, or both IPv6. */
     struct sockaddr_storage local, peer;
     char message[256];
 };
@@ -83,21 +83,23 @@ struct guard_message {
 #define GUARD_PUBLIC_LEN  32 /* lib/vault/vault.h */
 
 enum ask_what {
-    ASK_PUBLIC = 1, /* answer: GUARD_PUBLIC_LEN bytes: seals what only the guard can read */
-    /* id; payload: {"names": [...]}, the domains that are to be inspected. Answer: JSON {"pem": its
-     * certificate, "hash": the name that OpenSSL looks for it under}. */
+    ASK_PUBLIC = 1, /* answer: GUARD_PUBLIC_LEN bytes, a key: only the guard can open what it
+                     * seals */
+    /* id; payload: {"names": [...]}, the domains that are to be inspected. Answer: JSON {"pem": the
+     * sandbox's CA certificate, "hash": the file name that OpenSSL looks for}. */
     ASK_CA,
     /* tenant; payload: JSON, a filter (lib/audit/audit.h). Answer: descriptor of a memfd, JSON
      * {"records": [...], "next": cursor or null}. */
     ASK_AUDIT,
-    /* id, tenant; payload: JSON object with "kind" and what is to be on record. No answer. */
+    /* id, tenant; payload: JSON object with "kind" and the fields to put on record. No answer. */
     ASK_RECORD,
     /* Answer: JSON {"process": {cpuSeconds, residentBytes, openFds, maxFds, startedMs},
-     * "sanitised": {kind: n}, "dns": {verdict: n}}: what the guard counts, so far. */
+     * "sanitised": {kind: n}, "dns": {verdict: n}}: the guard's counters since it started. */
     ASK_FIGURES,
-    /* Not asked for (seq 0), guard to front: connections that ended or were refused since the last
-     * one, as an array of struct egress_news. Gathered for EGRESS_NEWS_MS; what does not fit is
-     * left out but for its bytes, which the next of the same sandbox has. */
+    /* The guard sends this unasked (seq 0): the connections that ended or were refused since the
+     * last message, as an array of struct egress_news. The guard gathers for EGRESS_NEWS_MS. It
+     * leaves out connections that do not fit, and adds their bytes to the next entry of the same
+     * sandbox. */
     ASK_NEWS,
     ASK_MAX_
 };
@@ -108,7 +110,7 @@ enum egress_verdict { VERDICT_ALLOWED = 1, VERDICT_BLOCKED, VERDICT_FAILED, VERD
 
 struct egress_news {
     char id[ID_LEN + 1], tenant[ID_LEN + 1];
-    uint8_t verdict;  /* enum egress_verdict; failed: allowed, and the other side was not there */
+    uint8_t verdict;  /* enum egress_verdict; failed: allowed, but the other side did not answer */
     char protocol[7]; /* "tcp", "udp", "dns", "http": a request that a rule refused */
     char target[128]; /* the name if one is known, else the address; cut */
     char why[64];     /* the rule, as the record has it */
@@ -121,7 +123,7 @@ struct egress_news {
 struct ask {
     uint32_t magic, what;
     uint64_t seq;
-    int32_t code; /* of an answer: 0 or -errno, and then the payload is the message */
+    int32_t code; /* in an answer: 0, or -errno with a message as payload */
     uint32_t len; /* of the payload, which follows in the same message */
     char id[ID_LEN + 1], tenant[ID_LEN + 1];
 };

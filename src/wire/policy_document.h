@@ -1,23 +1,22 @@
-/* The policy document: what a sandbox may reach, as the front or the command line tells the guard
- * (guard/policy.h reads it). JSON; nobody in between looks into it.
+/* The policy document tells the guard what a sandbox may reach. The front or the command line
+ * writes this JSON, guard/policy.h reads it, and nobody in between looks into it.
  *
  *   {"tenant": id, "sandbox": id,
- *    "default": "allow" | "deny",            what happens to what no entry names
+ *    "default": "allow" | "deny",            for targets that no entry names
  *    "allow": ["93.184.216.0/24", "2606:2800::1", "a.test", "*.b.test", ...],
  *    "deny":  ["198.51.100.7", "*.ads.test", ...],          allow is stronger than deny
  *    "fakeIp": true,                         answer names with addresses that stand for them
  *    "rules": [{"domain": "api.test", "headers": [["authorization", "Bearer ${e2b.secrets.k}"]]}],
  *    "secrets": [{"name": "k", "sealed": "...", "placeholder": "sgph_...",
  *                 "hosts": ["api.test"], "headers": ["authorization"]}],
- *               or "value": "..." in place of "sealed", for a guard of one caller (wire.h)
+ *               or "value": "..." in place of "sealed", see GUARD_OF_ONE_CALLER (wire/guard.h)
  *    "proxy": {"address": "proxy.test:1080", "username": "...", "password": "..."},
  *    "sanitise": "enforce" | "report-only" | "off",         of request bodies that are inspected
  *    "flows": 128, "flowRate": 100, "bytes": 0}             quotas; 0: none
  *
- * A sealed text can be read by the guard alone (lib/vault/vault.h); what it was sealed for is
- * "TENANT/NAME". The proxy's password is the client's own and comes as it is. A document says
- * nothing about internal addresses: those are never dialled, whatever it says, unless the server's
- * settings name them. */
+ * Only the guard can read a sealed text (lib/vault/vault.h); it is sealed for the purpose
+ * "TENANT/NAME". The proxy's password is the client's own, so it comes unsealed. A document cannot
+ * open internal addresses: the guard never dials those unless the server's settings name them. */
 #pragma once
 
 #include "lib/text/strbuf.h"
@@ -33,9 +32,9 @@ struct egress_document {
     const char *const *allow, *const *deny; /* NULL-terminated, or NULL */
     uint32_t flows, flow_rate;
     uint64_t bytes;
-    const struct egress_secret *secrets; /* for a guard of one caller */
+    const struct egress_secret *secrets; /* see GUARD_OF_ONE_CALLER */
     size_t n_secrets;
 };
 
-/* For callers without rules. */
+/* Prints a document as JSON, for callers that have no "rules" and no "proxy". */
 void egress_document_print(const struct egress_document *d, struct strbuf *out);

@@ -10,7 +10,7 @@
 #include "lib/base/fds.h"
 
 #define TEXT_MAX      4096
-#define START_FIELD   22 /* of /proc/self/stat: when it was started, in ticks since boot */
+#define START_FIELD   22 /* of /proc/self/stat: when the process started, in ticks since boot */
 #define NS_PER_SECOND 1000000000ull
 
 static uint64_t cpu_usec(void)
@@ -37,12 +37,13 @@ static uint64_t resident_bytes(void)
     return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-/* It stays as it is: by now what the clocks say may differ from what they said then. */
+/* Computed once and remembered: if somebody sets the wall clock later, the start must not move. */
 static int64_t started_ms(void)
 {
     static int64_t known;
     AUTO(free_p) char *text = known ? NULL : read_text("/proc/self/stat");
-    char *p = text ? strrchr(text, ')') : NULL; /* the name may have anything in it */
+    char *p = text ? strrchr(text, ')') : NULL; /* the name before it may hold blanks and
+                                                 * brackets */
 
     if (known || !p)
         return known;

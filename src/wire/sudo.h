@@ -1,4 +1,5 @@
-/* Between sudo and the agent. Set-uid is off in a sandbox, so sudo is a program that asks.
+/* The protocol between sudo and the agent. Set-uid is off in a sandbox, so our sudo asks the agent
+ * to run the command.
  *
  * A SOCK_SEQPACKET socket; each message is a wire form (lib/channel/wire.h):
  *
@@ -18,8 +19,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* An abstract name: it belongs to the sandbox's network namespace, where the agent takes it before
- * anybody else runs, and costs no file. */
+/* An abstract socket name, which costs no file. The name belongs to the sandbox's network
+ * namespace, where the agent takes it before any other process runs. */
 #define SUDO_NAME        "sandglass-sudo"
 #define SUDO_MAGIC       0x73675355u
 #define SUDO_MESSAGE_MAX (128u * 1024)
@@ -39,6 +40,6 @@ static inline socklen_t sudo_address(struct sockaddr_un *ret)
 enum sudo_result {
     SUDO_EXITED,  /* code: its exit status */
     SUDO_KILLED,  /* code: the signal */
-    SUDO_REFUSED, /* it never ran; the message says why */
+    SUDO_REFUSED, /* the command never ran; the message says why */
     SUDO_RESULT_MAX_
 };

@@ -1,25 +1,25 @@
 /* Orders: what the front asks of the warden, and what the warden tells the front.
  *
- * One SOCK_SEQPACKET socket, one struct per message, descriptors beside it. The front parses the
- * world's text and has no privilege; the warden is root and reads nothing but these structs. It
- * checks every field: a front that was taken over can order what any tenant could, and no more.
+ * One SOCK_SEQPACKET socket carries one struct per message, with descriptors beside it. The front
+ * parses text from anybody and has no privilege; the warden is root and reads nothing but these
+ * structs. The warden checks every field: a front that was taken over can order what any tenant
+ * could, and no more.
  *
  *   front                                  warden
  *         <--- TELL_LISTENER + socket      each socket to accept on
- *         <--- TELL_SETTINGS + memfds      the settings, as text (lib/settings/settings.h), and
- * patterns
+ *         <--- TELL_SETTINGS + memfds      the settings as text (lib/settings/settings.h), patterns
  *         <--- TELL_GUARD + socket         to the guard; TELL_DBWORKER, TELL_EXPORTER: to workers
  *         <--- TELL_TLS + memfd, memfd     certificate chain and key, if there is TLS
- *         <--- TELL_SANDBOX + note, chan   each one that lives (a front that was restarted)
+ *         <--- TELL_SANDBOX + note, chan   each sandbox that lives (to a front that was restarted)
  *         <--- TELL_READY
  *   ORDER_... (seq) ---------------------> answered by TELL_REPLY with the same seq, in any order
- *         <--- TELL_ENDED, TELL_PAUSED...  what happened without an order
- *   ORDER_READY -------------------------> it takes connections; not answered
+ *         <--- TELL_ENDED, TELL_PAUSED...  events that no order caused
+ *   ORDER_READY -------------------------> the front takes connections; not answered
  *         <--- TELL_BEAT                   each second; answered by ORDER_BEAT
- * (warden/processes/heartbeat.h)
+ *                                          (warden/processes/heartbeat.h)
  *         <--- TELL_DRAIN                  finish what is under way, then exit
  *
- * A sandbox here is:
+ * The states of a sandbox:
  *
  *              CREATE                        KILL, deadline, its own end
  *   (nothing) --------> running ----------------------------------------> gone (TELL_ENDED)
@@ -28,11 +28,11 @@
  *                       paused (memory kept, frozen) -------+  |
  *                       stored (files only, no process) -------+
  *
- * A checkpoint is what a running sandbox was at one moment, files and kernels, under a name like a
- * layer's. It goes with its sandbox unless it was made with KEEP.
+ * A checkpoint is the files and kernels of a running sandbox at one time, under a name like a
+ * layer's. It goes with its sandbox unless it was made with ORDER_KEEP.
  *
- * Of the time between the front's death and the next front nothing is lost: deadlines are the
- * warden's, processes are the agent's. */
+ * A front that dies loses nothing: the warden keeps the deadlines, and the agents keep the
+ * processes, until the next front is there. */
 #pragma once
 
 #include <sandglass.h>
@@ -42,68 +42,71 @@
 
 #define ORDER_MAGIC      0x73676f31u /* "sgo1" */
 #define ORDER_NOTE_MAX   (1024u * 1024)
-#define ORDER_TENANT_LEN 20 /* as ID_LEN: tenants are named like sandboxes */
+#define ORDER_TENANT_LEN 20 /* as ID_LEN: tenant ids look like sandbox ids */
 
 enum order_op {
     /* id, tenant, limits, deadline_ns, on_expiry, layer ("": the plain template).
-     * Descriptors: a memfd with the note, the front's own description of it, at most ORDER_NOTE_MAX
-     * bytes; the warden keeps it for the next front and never reads it. With ORDER_NETWORK a second
-     * one: the policy document for the guard (wire/policy_document.h), never read either.
-     * A limit that is 0 is the server's own. Reply: the channel. -EEXIST: the id is taken; -EAGAIN:
-     * no more room; -ENOENT: no such layer. */
+     * Descriptors: a memfd with the note, the front's own description of the sandbox, at most
+     * ORDER_NOTE_MAX bytes; the warden keeps the note for the next front and never reads it. With
+     * ORDER_NETWORK a second memfd: the policy document for the guard (wire/policy_document.h),
+     * which the warden does not read either.
+     * A limit of 0 means the server's default. Reply: the channel. -EEXIST: the id is taken;
+     * -EAGAIN: no more room; -ENOENT: no such layer. */
     ORDER_CREATE = 1,
     /* id, and a new note as descriptor. */
     ORDER_NOTE,
-    /* id, deadline_ns, on_expiry, of which the deadline may have passed. */
+    /* id, deadline_ns, on_expiry. The new deadline may lie in the past. */
     ORDER_DEADLINE,
-    /* id. Answered when it is gone; TELL_ENDED comes first. */
+    /* id. Answered when the sandbox is gone; TELL_ENDED comes first. */
     ORDER_KILL,
-    /* id, flags: ORDER_FILES_ONLY. Answered when nothing runs any more. The deadline stops.
-     * A paused one is stored then, and its memory let go. -EALREADY: it is that already. */
+    /* id, flags: ORDER_FILES_ONLY. Answered when nothing in the sandbox runs any more. The deadline
+     * stops.
+     * ORDER_FILES_ONLY turns a paused sandbox into a stored one, and its memory is let go.
+     * -EALREADY: it is in that state already. */
     ORDER_PAUSE,
-    /* id, deadline_ns, on_expiry, limits; flags: ORDER_FILES_ONLY boots it afresh from its files
-     * even if memory was kept. Reply: a channel if it was booted; without one, the old channel goes
-     * on. `state` of the reply says which it was before. A limit that is 0 stays as it was; limits
-     * count when it is booted only. -EALREADY: it runs. */
+    /* id, deadline_ns, on_expiry, limits; flags: ORDER_FILES_ONLY boots the sandbox afresh from its
+     * files even if its memory was kept. Reply: a channel if it was booted; without one, the old
+     * channel goes on. `state` of the reply is the state before. A limit of 0 stays as it was; new
+     * limits count only if the sandbox is booted. -EALREADY: it runs. */
     ORDER_RESUME,
     /* id. Reply: stats. */
     ORDER_STATS,
-    /* id, layer: keeps the files as they are now under that name (20 of [a-z0-9]); flags:
-     * ORDER_DURABLE survives the server. The sandbox stands still meanwhile. Reply:
+    /* id, layer: keeps the sandbox's files as they are now under that name (20 of [a-z0-9]); flags:
+     * with ORDER_DURABLE they survive the server. The sandbox stands still meanwhile. Reply:
      * stats.disk_bytes. -EEXIST: the name is taken; -ENOSPC; -EOPNOTSUPP: the state directory
      * cannot hold any. */
     ORDER_SNAPSHOT,
-    /* id; flags: ORDER_NETWORK with a policy document as descriptor, or neither: nothing goes out.
-     * Answered when the guard enforces it: what it forbids has been reset. -EAGAIN: there is no
-     * guard at the moment; the policy is kept, and nothing goes out until there is one. A paused
-     * one gets it too. */
+    /* id; flags: ORDER_NETWORK with a policy document as descriptor, or neither: then nothing goes
+     * out. Answered when the guard enforces the policy and has reset the connections that it
+     * forbids. -EAGAIN: there is no guard at the moment; the policy is kept, and nothing goes out
+     * until there is one. A paused sandbox gets the policy too. */
     ORDER_POLICY,
     /* Live fork (docs/internals/fork.md). id, layer, kernels: keeps the files and the kernels as
-     * they are now under that name. Descriptor: a note, as with CREATE. The front has had the agent
-     * hold its cells (OP_KERNEL_HOLD), and names the kernels, by their pids inside, that are to be
-     * copied. flags: ORDER_KEEP: it may outlive the sandbox.
-     * Reply: a memfd with the report, JSON of the broker's (twin.h), which the warden never reads;
+     * they are now under that name. Descriptor: a note, as with CREATE. Before this order the front
+     * makes the agent hold its cells (OP_KERNEL_HOLD). `kernels` are the pids, inside the sandbox,
+     * of the kernels to copy. flags: with ORDER_KEEP the checkpoint may outlive the sandbox. Reply:
+     * a memfd with the broker's report (inside/broker/twin.h), JSON that the warden never reads;
      * stats.memory_used: what the kernels have in memory, shared at first; paused_usec. -EBUSY:
      * something is in the way, and the report lists what; -EOPNOTSUPP: this host, or this sandbox,
      * cannot; -EEXIST; -ENOMEM. */
     ORDER_CHECKPOINT,
     /* layer: a checkpoint. Its files are written to disk under the same name, as by SNAPSHOT with
-     * DURABLE, while its sandbox runs on. Reply: stats.disk_bytes. If that fails it is forgotten.
-     */
+     * DURABLE, while its sandbox runs on. Reply: stats.disk_bytes. If saving fails, the checkpoint
+     * is forgotten. */
     ORDER_SAVE,
-    /* id, layer: a checkpoint. Everything in the sandbox ends, and it goes on from there: files and
-     * kernels. The channel stays. The front then has the agent ADOPT the kernels. flags:
-     * ORDER_WHOLE. -ENOENT: no such checkpoint, or not this tenant's. */
+    /* id, layer: a checkpoint. Every process in the sandbox ends, and the sandbox goes on with the
+     * checkpoint's files and kernels. The channel stays. The front then tells the agent to ADOPT
+     * the kernels. flags: ORDER_WHOLE. -ENOENT: no such checkpoint, or not this tenant's. */
     ORDER_REWIND,
     /* layer: forgets the name of a layer or a checkpoint; the files go when no sandbox uses them.
      * -ENOENT. */
     ORDER_FORGET,
-    /* What the warden counts. Reply: a memfd with a struct order_figures. */
+    /* The warden's counters. Reply: a memfd with a struct order_figures. */
     ORDER_FIGURES,
-    /* Whether a sandbox can be handed out. -EAGAIN, with the reason. */
+    /* Whether a new sandbox could be handed out now. -EAGAIN, with the reason. */
     ORDER_READINESS,
-    /* These are not answered. It takes connections; it is alive; it cannot start, and ends: message
-     * says why. */
+    /* The warden does not answer these three. READY: the front takes connections. BEAT: it is
+     * alive. FAILED: it cannot start, and ends; the message says why. */
     ORDER_READY,
     ORDER_BEAT,
     ORDER_FAILED,
@@ -113,21 +116,23 @@ enum order_op {
 /* flags */
 #define ORDER_FILES_ONLY 1u
 #define ORDER_DURABLE    2u
-#define ORDER_KERNEL     4u /* CREATE: its agent will want a kernel: made while the front is told */
-#define ORDER_NETWORK    8u /* CREATE, POLICY: it has a way out, to the guard */
+#define ORDER_KERNEL     4u /* CREATE: a kernel will be wanted: make it while the reply is under
+                             * way */
+#define ORDER_NETWORK    8u /* CREATE, POLICY: the sandbox has a way out, to the guard */
 #define ORDER_KEEP       16u /* CHECKPOINT */
-/* CREATE: the layer is a checkpoint, and this sandbox the last that is made from it: its name is
- * forgotten with that, also if it fails. */
+/* CREATE: the layer is a checkpoint, and this sandbox is the last that is made from it. The order
+ * forgets the checkpoint's name, even if it fails. */
 #define ORDER_LAST 32u
-/* CREATE: the layer may be a checkpoint whose kernels are to come along. Their copies are with the
- * agent when the reply comes; the front has it ADOPT them. The reply's flags say whether it was so:
- * TELL_KERNELS. Without, or if the kernels are gone, it gets the files. */
+/* CREATE: the layer may be a checkpoint whose kernels are to come along. The copies are with the
+ * agent when the reply comes, and the front tells the agent to ADOPT them. The reply has
+ * TELL_KERNELS if kernels came along. Without this flag, or if the kernels are gone, the new
+ * sandbox gets the files only. */
 #define ORDER_STATE 64u
-/* CREATE with STATE, REWIND: with the kernels of the checkpoint, if it had any, or not at all:
- * -EOWNERDEAD if they are gone, and nothing has ended for it. */
+/* CREATE with STATE, REWIND: if the checkpoint had kernels, succeed only with them. -EOWNERDEAD:
+ * they are gone, and nothing was ended or changed. */
 #define ORDER_WHOLE 256u
-/* CHECKPOINT: a sandbox like it is ordered from it at once: one is made ready meanwhile. With
- * ORDER_LAST it is the only one. */
+/* CHECKPOINT: the front will order a sandbox from this checkpoint at once, so the warden makes one
+ * ready meanwhile. With ORDER_LAST it will be the only one. */
 #define ORDER_SOON 128u
 
 #define ORDER_KERNELS_MAX 64
@@ -158,10 +163,10 @@ enum order_tell {
     TELL_CHECKPOINT, /* layer, tenant, id ("": its sandbox is gone); flags: TELL_KERNELS;
                       * descriptor: note. After all TELL_SANDBOX */
     TELL_READY,      /* flags: TELL_AGAIN. Before it: TELL_ENDED of the last sandboxes */
-    TELL_ENDED,  /* id, tenant, end: why, message: more of it; usage as it was when it was let go */
+    TELL_ENDED,  /* id, tenant, end: why, message: details; usage when the sandbox was let go */
     TELL_PAUSED, /* id, state: its deadline paused it; usage, as in the reply to PAUSE */
     TELL_KERNELS_LOST,    /* layer: a checkpoint whose kernels have ended; its files are there */
-    TELL_CHECKPOINT_GONE, /* layer: all of it went with its sandbox */
+    TELL_CHECKPOINT_GONE, /* layer: a checkpoint that went with its sandbox */
     TELL_DRAIN,
     TELL_BEAT,
     /* descriptor: socket to the worker (wire/worker.h); again for each new one */
@@ -180,33 +185,33 @@ enum order_state { STATE_RUNNING = 1, STATE_PAUSED, STATE_STORED, STATE_MAX_ };
 enum order_end {
     END_KILLED = 1, /* by order */
     END_EXPIRED,    /* its deadline */
-    END_DIED,       /* pid 1 ended by itself: code inside, or the kernel, killed it */
+    END_DIED,       /* pid 1 ended by itself: code inside, or Linux, killed it */
     END_FAILED,     /* the warden could not go on with it: message */
-    END_MEMORY,     /* the kernel killed pid 1: its own memory was full */
-    END_TENANT,     /* the same: its tenant's was */
-    END_MACHINE,    /* the kernel killed pid 1: the machine was full, which is no doing of its */
+    END_MEMORY,     /* Linux killed pid 1: the sandbox's memory was full */
+    END_TENANT,     /* the same, but its tenant's memory was full */
+    END_MACHINE,    /* Linux killed pid 1: the machine was full, not by this sandbox's doing */
     END_MAX_
 };
 
 struct order_stats {
-    /* Usage. The first is of all its life, also before it was booted again. */
+    /* Usage. The CPU time is of the sandbox's whole life, boots before included. */
     uint64_t cpu_usec;
     uint64_t memory_used, memory_cache, memory_total;
-    /* Since it was booted; ORDER_STATS only. What the kernel killed in it because its own memory
-     * was full, its tenant's, or the machine. */
+    /* Since the last boot; ORDER_STATS only. Processes that Linux killed in the sandbox because its
+     * own memory was full, its tenant's, or the machine's. */
     uint64_t oom_kills, tenant_kills, machine_kills;
     uint64_t pids_hits;
     uint64_t disk_bytes; /* of a snapshot */
 };
 
-/* How long the parts of a CREATE took, in microseconds, one after the other: 0 for what was not
+/* How long each step of a CREATE took, in microseconds, one after the other; 0: the step was not
  * needed. */
 struct order_steps {
     uint32_t take;    /* until a sandbox was there: out of the pool, or made */
     uint32_t files;   /* its root over a layer or a checkpoint */
     uint32_t network; /* its way out: routes and sockets, and the guard was told */
-    uint32_t kernels; /* copies of a checkpoint's */
-    uint32_t pooled;  /* 1: it waited in the pool */
+    uint32_t kernels; /* copies of a checkpoint's kernels */
+    uint32_t pooled;  /* 1: the sandbox waited in the pool */
 };
 
 struct order_process {
@@ -219,8 +224,8 @@ struct order_figures {
     uint32_t pool, running, paused, stored;
     uint64_t made, pooled, ended; /* sandboxes, so far */
     uint64_t faults[PROCESS_MAX_][PROCESS_FAULT_MAX_];
-    /* The machine's budget: bytes, and so far (warden/memory/budget.h, warden/memory/pressure.h).
-     */
+    /* The machine's memory budget, in bytes, and counters since the start (warden/memory/budget.h,
+     * warden/memory/pressure.h). */
     uint64_t memory_limit, memory_reserved, memory_used, memory_available;
     uint64_t pools_let_go, kernels_let_go, creates_refused;
     uint32_t memory_pressure;
@@ -233,7 +238,7 @@ struct order_answer {
     int32_t error_kind; /* enum sg_error_kind */
     char message[256];
     uint32_t flags, state, end;
-    uint32_t paused_usec; /* CHECKPOINT: how long its kernels stood still */
+    uint32_t paused_usec; /* CHECKPOINT: how long the kernels stood still */
     char id[ID_LEN + 1], tenant[ORDER_TENANT_LEN + 1], snapshot[ID_LEN + 1];
     uint64_t deadline_ns, started_ns; /* clock_ns() */
     struct order_stats stats;

@@ -1,17 +1,18 @@
-/* Workers: processes that do for the front what its filter does not let it do. The database worker
- * speaks with the database (front/store/database worker.h), the exporter with collectors and
- * webhooks (front/telemetry/exporter.h).
+/* Workers: processes that do for the front what its filter forbids it. The database worker speaks
+ * with the database (front/store/dbworker.h), the exporter with collectors and webhooks
+ * (front/telemetry/exporter.h).
  *
- * The warden starts them, since the front may start nothing, and brings the two together: a socket
- * pair, one end for each, whenever one of them is new. So a worker that ends is replaced while the
- * front lives on, and a front that ends leaves a worker that waits for the next one.
+ * The front may not start processes, so the warden starts the workers. Whenever a front or a worker
+ * is new, the warden makes a socket pair and gives each one end. So a worker that ends is replaced
+ * while the front lives on, and a worker whose front has ended waits for the next front.
  *
  *   warden                          worker
- *     WORKER_FRONT + socket ----->    to a front; the one before is over
+ *     WORKER_FRONT + socket ----->    to a front; the socket before is over
  *     WORKER_BEAT --------------->    answered with the same (warden/processes/heartbeat.h)
- *         <---------------------- WORKER_READY: it can work, WORKER_FAILED: it cannot, and ends
+ *         <---------------------- WORKER_READY: it can work
+ *         <---------------------- WORKER_FAILED: it cannot work, and ends
  *
- * What the front and a worker say to each other is theirs alone. */
+ * Front and worker have a protocol of their own, which the warden does not know. */
 #pragma once
 
 #include "lib/base/err.h"
@@ -28,8 +29,10 @@ struct worker_message {
 
 /* ---- in the worker --------------------------------------------------------------------------- */
 
-/* When the warden's socket is readable: answers a heartbeat, or takes a new socket to the front.
- * Returns that, nonblocking, or -1. Ends the process if the warden is gone. */
+/* To be called when the warden's socket is readable. Answers a heartbeat, or takes a new socket to
+ * the front and returns it, nonblocking; otherwise returns -1. Ends the process if the warden is
+ * gone. */
 int worker_take(int control);
-/* control -1: there is no warden, as in tests. */
+/* Sends a message to the warden. control -1: there is no warden, as in tests, and nothing is
+ * sent. */
 void worker_say(int control, enum worker_what what, const char *message);
