@@ -1,4 +1,4 @@
-/* Bytes in and out of the descriptor. */
+/* Moves bytes in and out of the channel's descriptor. */
 #include "lib/channel/chan.h"
 
 #include <assert.h>
@@ -91,7 +91,7 @@ static void fail(struct chan *c, int error)
 }
 
 /* Returns the bytes sent, 0 if the peer is slow or gone. A peer that has closed may have sent
- * things before: reading goes on, and finds the end. */
+ * frames before, so reading goes on until it finds the end. */
 static size_t try_send(struct chan *c, struct iovec *iov, size_t n_iov)
 {
     struct msghdr m = {.msg_iov = iov, .msg_iovlen = n_iov};
@@ -228,7 +228,8 @@ static bool read_input(struct chan *c)
     return (size_t)n == room;
 }
 
-/* From the buffer on the stack to one on the heap, where a frame of any size has room. */
+/* Moves input from the buffer on the stack to one on the heap, which has room for a frame of any
+ * size. */
 static void grow_input(struct chan *c)
 {
     uint8_t *in = malloc(IN_SIZE);
@@ -242,7 +243,8 @@ static void grow_input(struct chan *c)
     c->in_cap = IN_SIZE;
 }
 
-/* Most messages are small and whole: they cost no allocation, and leave none behind. */
+/* Reads into a buffer on the stack first: most messages are small and whole, so they cost no
+ * allocation and leave none behind. */
 static void pump_input(struct chan *c)
 {
     uint8_t small[IN_SMALL];
@@ -252,7 +254,7 @@ static void pump_input(struct chan *c)
         c->in = small;
         c->in_cap = sizeof(small);
     }
-    dispatch_input(c); /* what an agent had to leave while choked */
+    dispatch_input(c); /* frames that an agent could not take while its output was choked */
     for (unsigned i = 0; i < READS_MAX && more && !c->error && chan_wants_read(c); i++) {
         more = read_input(c);
         dispatch_input(c);

@@ -1,5 +1,5 @@
 /* One end of a channel: frames in and out of a descriptor, streams with credit. See frame.h for the
- * protocol and ops.h for the operations.
+ * protocol and wire/agent.h for the operations.
  *
  * The channel does no waiting. Its owner polls chan_fd() for reading while chan_wants_read(), for
  * writing while chan_wants_write(), and calls chan_pump(); callbacks run inside it. A callback may
@@ -46,8 +46,8 @@ struct chan_handlers {
                    const void *result, size_t len);
     /* both: bytes arrived. The receiver owes chan_consumed() for them, now or later. */
     void (*on_data)(struct chan *c, struct chan_stream *s, uint8_t sub, const void *p, size_t len);
-    /* both: chan_credit() was 0, or below the stream's mark, and is not any more. Also comes, once
-     * per stream, when a full output queue has drained. */
+    /* both: chan_credit() was 0, or below the stream's mark, and is not any more. It is also called
+     * once per stream when a full output queue has drained. */
     void (*on_credit)(struct chan *c, struct chan_stream *s);
 };
 
@@ -71,12 +71,12 @@ bool chan_wants_read(const struct chan *c);
  * has closed, or another -errno (-EPROTO: the peer broke the protocol). After an error the channel
  * is dead: only chan_free makes sense. */
 int chan_pump(struct chan *c);
-/* Writes what can be written now. Same results, but that the peer has closed is told by chan_pump
- * only, after everything it had sent before. */
+/* Writes what can be written now. Returns the same as chan_pump, but never -EPIPE: only chan_pump
+ * tells that the peer has closed, after all that the peer had sent before. */
 int chan_flush(struct chan *c);
-/* Between the two, frames are only queued; the last chan_uncork sends them in one write. For
- * several frames that belong together, such as a file and the program that uses it. Pairs may nest.
- */
+/* Between chan_cork and chan_uncork frames are only queued; the last chan_uncork sends them in one
+ * write. For frames that belong together, such as a file and the program that uses it. Pairs may
+ * nest. */
 void chan_cork(struct chan *c);
 void chan_uncork(struct chan *c);
 
@@ -91,17 +91,18 @@ void chan_control(struct chan *c, struct chan_stream *s, enum chan_control what,
                   size_t len);
 void chan_cancel(struct chan *c, struct chan_stream *s);
 
-/* Agent. len of an event and of a result plus message is at most FRAME_PAYLOAD_MAX - 64; asserted.
- * message may be NULL. */
+/* Agent. The length of an event, and of a result plus its message, is at most FRAME_PAYLOAD_MAX -
+ * 64; asserted. message may be NULL. */
 void chan_event(struct chan *c, struct chan_stream *s, enum chan_event what, const void *p,
                 size_t len);
 void chan_end(struct chan *c, struct chan_stream *s, int status, const char *message,
               const void *result, size_t len);
 
-/* Both. At most chan_credit() bytes may be sent, and none after chan_eof; asserted. So is consuming
- * more than arrived. */
+/* Both. A side may send at most chan_credit() bytes, and none after chan_eof; it may not consume
+ * more than arrived. All asserted. */
 size_t chan_credit(const struct chan_stream *s);
-/* For what must not be cut to the credit there is: on_credit waits until it is at least `mark`. */
+/* For a sender that must not cut a piece to the credit there is: on_credit is called only when the
+ * credit is at least `mark`. */
 void chan_set_mark(struct chan_stream *s, size_t mark);
 void chan_send(struct chan *c, struct chan_stream *s, uint8_t sub, const void *p, size_t len);
 void chan_consumed(struct chan *c, struct chan_stream *s, size_t len);

@@ -1,6 +1,6 @@
-/* What an incoming frame means to its stream. Everything here is hostile input: a frame is checked
- * against the state of its stream before a handler hears of it, and no stream is touched after a
- * handler was called, because the handler may have ended it. */
+/* Judges incoming frames and gives them to their streams. Every frame is hostile input: this file
+ * checks it against the state of its stream before a handler hears of it. It touches no stream
+ * after a handler was called, because the handler may have ended the stream. */
 #include "lib/channel/chan_impl.h"
 #include "lib/channel/wire.h"
 
@@ -10,7 +10,8 @@ static void call_open(struct chan *c, struct chan_stream *s, const void *req, si
     c->handlers.on_open(c, s, s->op, req, len);
 }
 
-/* The bytes move out of the stream first: on_open may end it while it reads them. */
+/* Moves the request's bytes out of the stream first: on_open may end the stream while it reads
+ * them. */
 static void finish_assembly(struct chan *c, struct chan_stream *s)
 {
     size_t len;
@@ -146,7 +147,8 @@ static int dispatch_end(struct chan *c, struct chan_stream *s, const struct fram
     return 0;
 }
 
-/* Whether the other side may send frames of this type at all, be the stream there or gone. */
+/* Whether the other side may send frames of this type at all, whether the stream is still there or
+ * not. */
 static bool type_expected(enum chan_side side, uint8_t type)
 {
     static const unsigned to_agent = 1u << FRAME_OPEN | 1u << FRAME_DATA | 1u << FRAME_EOF |
@@ -191,7 +193,8 @@ int chan_dispatch(struct chan *c, const struct frame *f)
 
     struct chan_stream *s = chan_stream_find(c, f->stream);
     if (!s)
-        return f->stream <= c->last_id ? 0 : -EPROTO; /* gone, or never there */
+        return f->stream <= c->last_id ? 0 : -EPROTO; /* ignored if the stream is gone; an error if
+                                                       * it never was */
     return dispatch_to_stream(c, s, f);
 }
 

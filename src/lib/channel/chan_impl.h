@@ -15,15 +15,15 @@ struct chan_stream {
     uint32_t id;
     uint32_t send_credit; /* bytes of DATA the peer still lets us send */
     uint32_t recv_credit; /* bytes of DATA we still let the peer send */
-    uint32_t owed;        /* consumed, not granted again yet */
-    uint32_t mark;        /* of send_credit: less than this counts as none for on_credit */
+    uint32_t owed;        /* consumed by the owner, not granted to the peer again yet */
+    uint32_t mark;        /* on_credit takes a send_credit below this for none */
     uint8_t op;
     bool eof;              /* the host has ended its direction */
     bool cancelled;        /* CANCEL was sent, or received */
     bool over;             /* host: END has come; the object lives until on_end returns */
     bool assembling;       /* agent: the request is not whole, no handler knows the stream */
     size_t request_len;    /* of the whole request, while assembling */
-    struct strbuf request; /* what has come of it */
+    struct strbuf request; /* the part of the request that has come */
 };
 
 struct chan {
@@ -40,13 +40,13 @@ struct chan {
     uint8_t *in; /* NULL between pumps unless a frame is unfinished or waits */
     size_t in_len, in_cap;
     struct strbuf out;
-    size_t out_off; /* bytes at its front that have gone */
+    size_t out_off; /* bytes at the front of `out` that were sent */
 
     /* Sorted by id: ids only grow, so a new stream goes to the end. */
     struct chan_stream **streams;
     size_t n_streams, cap_streams;
-    uint32_t credit_turn; /* whom on_credit was called for last when the queue had drained */
-    uint32_t last_id;     /* the highest that was ever opened */
+    uint32_t credit_turn; /* id of the stream whose on_credit was called last after a drain */
+    uint32_t last_id;     /* the highest id that was ever opened */
     size_t assembly_size; /* sum of request_len over the streams under assembly */
 };
 
@@ -57,12 +57,13 @@ void chan_put(struct chan *c, uint32_t id, enum frame_type type, uint8_t sub,
 /* chan_stream.c */
 struct chan_stream *chan_stream_add(struct chan *c, uint32_t id);
 struct chan_stream *chan_stream_find(struct chan *c, uint32_t id);
-/* The stream with the lowest id above `id`, or NULL: a walk that survives what callbacks do. */
+/* The stream with the lowest id above `id`, or NULL. A walk by ids stays valid when callbacks open
+ * and end streams. */
 struct chan_stream *chan_stream_after(struct chan *c, uint32_t id);
-/* Takes it out of the table; chan_stream_free releases it. */
+/* Takes the stream out of the table; chan_stream_free releases it. */
 void chan_stream_remove(struct chan *c, struct chan_stream *s);
 void chan_stream_free(struct chan_stream *s);
-/* END for a stream that may not exist as an object. */
+/* Sends END for a stream, which need not exist as an object. */
 void chan_put_end(struct chan *c, uint32_t id, int status, const char *message, const void *result,
                   size_t len);
 

@@ -87,7 +87,7 @@ void chan_stream_set_owner(struct chan_stream *s, void *owner)
     s->owner = owner;
 }
 
-/* sendmsg(2) only reads, but its iovec has no const. */
+/* Casts const away: sendmsg(2) only reads, but its iovec has no const. */
 static struct iovec part(const void *p, size_t len)
 {
     return (struct iovec){.iov_base = (void *)(uintptr_t)p, .iov_len = len};
@@ -193,7 +193,8 @@ void chan_end(struct chan *c, struct chan_stream *s, int status, const char *mes
     chan_put_end(c, id, status, message, result, len);
 }
 
-/* Never more than a window, however much the peer grants: what is sent may have to be queued. */
+/* Never more than a window, however much the peer grants, because the channel may have to queue
+ * what is sent. */
 size_t chan_credit(const struct chan_stream *s)
 {
     const struct chan *c = s->chan;

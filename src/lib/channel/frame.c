@@ -4,8 +4,9 @@
 
 #include "wire/agent.h"
 
-/* What a frame of each type may look like. Anything else is refused before the state of a stream is
- * looked at, so the code behind never sees, say, a CREDIT without its number. */
+/* The lengths and subs that a frame of each type may have. Any other frame is refused before
+ * anybody looks at the state of its stream, so later code never sees, say, a CREDIT without its
+ * number. */
 static const struct {
     uint32_t min_len, max_len;
     uint8_t min_sub, max_sub;

@@ -1,4 +1,4 @@
-/* The channel between a sandbox's owner (host side: warden, library, later the front) and the
+/* The channel between the owner of a sandbox (the host side: warden, library or front) and the
  * agent.
  *
  * A byte stream (a unix socketpair here; vsock or a serial line for other providers) that carries
@@ -12,17 +12,17 @@
  *   10      2     reserved         0
  *   12      n     payload
  *
- * OPEN's payload starts with the u32 total length of the request; what does not fit into it follows
- * in CONTROL_CONTINUE frames of the same stream. The operation starts when the request is whole;
- * until then only CONTINUE, CANCEL and CREDIT may come for it. Ids only increase.
+ * OPEN's payload starts with the u32 total length of the request; the bytes that do not fit into
+ * OPEN follow in CONTROL_CONTINUE frames of the same stream. The operation starts when the request
+ * is whole; until then only CONTINUE, CANCEL and CREDIT may come for it. Ids only increase.
  *
  * Life of a stream. Only the host opens one; each side ends its own direction.
  *
  *   host                                   agent
  *   OPEN(sub = enum chan_op, request) ---> runs the operation
  *   DATA(sub = channel) -----------------> e.g. stdin, bytes of a file being written
- *   EOF -------------------------------->  no more DATA from the host
- *   CONTROL(sub = enum chan_control) ---->  signal, resize, discard...
+ *   EOF ---------------------------------> no more DATA from the host
+ *   CONTROL(sub = enum chan_control) ----> signal, resize, discard...
  *          <----- EVENT(sub, payload)      e.g. the process started with this pid; a watch event
  *          <----- DATA(sub = channel)      e.g. stdout, stderr, bytes of a file being read
  *          <----- END(status, result)      the stream is over; the agent forgets it
@@ -32,10 +32,10 @@
  *   states on the agent: open --END sent--> gone
  *   Frames for a stream that is gone are ignored on both sides: they crossed on the way.
  *
- * Back-pressure. DATA is counted, nothing else is. For each stream and each direction a sender may
- * have at most the granted number of payload bytes under way; both sides start with
- * CHAN_WINDOW and the receiver grants more with CREDIT(u32) as it consumes. Going beyond the
- * credit is a protocol error.
+ * Back-pressure. Only DATA is counted. For each stream and each direction a sender may have at most
+ * the granted number of payload bytes under way; both sides start with
+ * CHAN_WINDOW and the receiver grants more with CREDIT(u32) as it consumes. Going beyond the credit
+ * is a protocol error.
  *
  * Any protocol error (unknown type, reserved not 0, too long, empty DATA, a frame that the other
  * side never sends, a stream that was never opened, credit exceeded) ends the channel: the host

@@ -9,7 +9,7 @@ void wire_reader_init(struct wire_reader *r, const void *data, size_t len)
     r->bad = false;
 }
 
-/* NULL, and bad from then on, if fewer than n bytes are left. */
+/* Takes n bytes. NULL if fewer are left; the reader is bad from then on. */
 static const uint8_t *take(struct wire_reader *r, size_t n)
 {
     if (r->bad || (size_t)(r->end - r->p) < n) {

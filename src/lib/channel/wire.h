@@ -16,7 +16,7 @@ void wire_reader_init(struct wire_reader *r, const void *data, size_t len);
 uint8_t wire_get_u8(struct wire_reader *r);
 uint32_t wire_get_u32(struct wire_reader *r);
 uint64_t wire_get_u64(struct wire_reader *r);
-/* At most `max` bytes, no NUL inside; longer sets bad. Never NULL. */
+/* Reads a string of at most `max` bytes without a NUL inside; any other sets bad. Never NULL. */
 const char *wire_get_str(struct wire_reader *r, size_t max);
 /* True if everything was read, nothing was bad and nothing is left over. */
 bool wire_done(const struct wire_reader *r);

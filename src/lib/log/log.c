@@ -10,7 +10,7 @@
 #include "lib/log/log_form.h"
 #include "lib/log/log_rate.h"
 
-#define MESSAGE_MAX 2048 /* as it was made; a line has less of it */
+#define MESSAGE_MAX 2048 /* as formatted; a line shows less of it (log_form.c) */
 
 static struct {
     enum settings_log form;
@@ -18,7 +18,7 @@ static struct {
     unsigned a_second;
     struct log_rate rate;
     int file;  /* -1: none */
-    bool torn; /* its last line has no end: the disk was full */
+    bool torn; /* the file's last line has no newline: the disk was full */
     uint64_t written, suppressed;
 } state = {.form = SETTINGS_LOG_AUTO, .least = LEVEL_INFO, .file = -1};
 
@@ -65,7 +65,7 @@ static void write_file(const struct log_record *r)
         state.torn = (size_t)n < out.len;
 }
 
-/* What poll calls writable takes PIPE_BUF bytes at once. */
+/* Cannot block: if poll calls a pipe writable, it takes PIPE_BUF bytes at once. */
 static void write_stderr(const struct log_record *r)
 {
     struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};

@@ -10,7 +10,8 @@
 
 _Static_assert(LOG_LINE_MAX <= PIPE_BUF, "a line is one write that does not mix with others");
 
-/* All of these twice, if each character had to be escaped, make no line that is too long. */
+/* Bounds of the texts of a line. Even if every character had to be escaped, and so doubled, the
+ * line would not be too long. */
 #define MESSAGE_MAX 1024
 #define PATH_MAX_   256
 #define WORD_MAX    64
@@ -35,7 +36,7 @@ const char *fault_name(enum fault fault)
 
 /* ---- clean ----------------------------------------------------------------------------------- */
 
-/* Bytes of the character at p, which is not the end; 0: it is none. */
+/* How many bytes the character at p has; p is not at the end of the text. 0: invalid UTF-8. */
 static size_t character(const char *p)
 {
     for (size_t n = 1; n <= 4 && p[n - 1]; n++)

@@ -2,7 +2,7 @@
  *
  * Whatever comes in, one line of UTF-8 without control characters goes out, of at most LOG_LINE_MAX
  * bytes: a line can neither be forged nor change a terminal, and a pipe takes it whole or not at
- * all. What is cut ends with "...". */
+ * all. A text that was cut ends with "...". */
 #pragma once
 
 #include "lib/text/strbuf.h"
@@ -18,6 +18,6 @@ struct log_record {
 };
 
 const char *log_level_text(enum settings_level level);
-/* Each with the newline. */
+/* Each appends one line, with its newline. */
 void log_form_json(const struct log_record *r, struct strbuf *out);
 void log_form_text(const struct log_record *r, struct strbuf *out);

@@ -11,7 +11,7 @@ void jw_init(struct json *j, struct strbuf *out)
     *j = (struct json){.out = out};
 }
 
-/* What must stand before a value: nothing after a key, a comma after an earlier element. */
+/* Writes what must stand before a value: nothing after a key, a comma after an earlier element. */
 static void before_value(struct json *j)
 {
     if (j->after_key) {

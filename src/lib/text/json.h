@@ -29,5 +29,6 @@ void jw_bool(struct json *j, bool v);
 void jw_null(struct json *j);
 void jw_raw(struct json *j, const char *json, size_t len); /* a value that is JSON already */
 
-/* Length of the valid UTF-8 sequence at p, of which len bytes are there; 0: it is none. */
+/* Length of the valid UTF-8 sequence at p, where len bytes are available; 0: the sequence is
+ * invalid. */
 size_t jw_utf8_sequence(const unsigned char *p, size_t len);

@@ -50,8 +50,8 @@ static bool take_escape(struct cursor *c)
     return true;
 }
 
-/* The bytes of one character after its first. Longer forms than needed, halves of pairs and what
- * lies beyond Unicode are none. */
+/* Takes the bytes of one character after its first. Overlong forms, surrogates and code points
+ * beyond U+10FFFF are refused. */
 static bool take_tail(struct cursor *c, unsigned char first)
 {
     static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};

@@ -8,7 +8,7 @@
 #define FRACTION_DIGITS 9  /* digits after the point that count */
 #define FRACTION_ONE    1000000000u
 
-/* Every error here: "<what> '<input>' <problem>". */
+/* Every error of this file reads: "<what> '<input>' <problem>". */
 static int refuse(struct sg_error *e, const char *what, const char *s, const char *problem)
 {
     size_t n = strnlen(s, SHOWN_MAX + 1);
@@ -42,7 +42,7 @@ static int take_u64(const char **s, uint64_t *ret)
     return 0;
 }
 
-/* Takes "12" or "12.34"; the fraction is in billionths, digits beyond those dropped. */
+/* Takes "12" or "12.34". The fraction is in billionths; further digits are dropped. */
 static int take_decimal(const char **s, uint64_t *ret_whole, uint32_t *ret_fraction)
 {
     uint32_t fraction = 0;
@@ -171,7 +171,7 @@ int parse_milli(const char *what, const char *s, uint32_t *ret, struct sg_error 
 
 struct unit {
     const char *name;
-    uint64_t size; /* in what the value counts */
+    uint64_t size; /* in the smallest unit, which the value is given in */
 };
 
 /* Writes v in the largest unit that gives at least 1, to one decimal; ".0" is left out. */

@@ -6,7 +6,7 @@
 
 #define FIRST_CAP 64
 
-/* What buf points at before the first allocation. It is never written: cap is 0 then. */
+/* buf points here before the first allocation. Nobody writes to it, since cap is 0 then. */
 static char empty[1];
 
 void strbuf_init(struct strbuf *s, size_t max)
@@ -32,8 +32,8 @@ void strbuf_reset(struct strbuf *s)
         s->buf[0] = '\0';
 }
 
-/* Makes room for up to `more` bytes and the NUL. Returns how many of them fit; fewer marks the
- * buffer. */
+/* Makes room for up to `more` bytes and the NUL. Returns how many of them fit; if not all do, the
+ * buffer is marked as truncated. */
 static size_t make_room(struct strbuf *s, size_t more)
 {
     if (s->truncated)

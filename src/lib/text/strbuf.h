@@ -20,8 +20,8 @@ struct strbuf {
 void strbuf_init(struct strbuf *s, size_t max);
 void strbuf_done(struct strbuf *s); /* accepts a zeroed struct */
 void strbuf_reset(struct strbuf *s);
-/* Takes all the memory that it may ever need at once, so that no copy is left behind as it grows:
- * for what is to be wiped, by strbuf_wipe in place of strbuf_done. */
+/* Allocates all the memory that the buffer may ever need, so that no copy is left behind as it
+ * grows: for a secret, to be wiped by strbuf_wipe in place of strbuf_done. */
 void strbuf_reserve(struct strbuf *s);
 void strbuf_wipe(struct strbuf *s);
 /* Appends as much as fits. */

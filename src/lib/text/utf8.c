@@ -4,7 +4,7 @@
 
 #define HIGH_BITS 0x8080808080808080ull
 
-/* Most text is ASCII: that is passed over 32 bytes at a time. */
+/* Skips ASCII 32 bytes at a time, since most text is ASCII. */
 static const unsigned char *skip_ascii(const unsigned char *p, const unsigned char *end)
 {
     uint64_t w[4];
