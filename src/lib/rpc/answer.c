@@ -1,4 +1,4 @@
-/* Answers. */
+/* Writes the answers of calls. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "lib/rpc/codec.h"
 #include "lib/rpc/impl.h"
 
-#define ERROR_MAX  8192 /* a message of 1 KiB, all of it escaped */
+#define ERROR_MAX  8192 /* room for a message of 1 KiB, each character escaped */
 #define PUMP_PIECE (64u * 1024)
 
 static size_t budget_used;
@@ -33,7 +33,7 @@ static const char *content_type(const struct rpc_call *c)
     return c->streaming ? "application/connect+json" : "application/json";
 }
 
-/* One frame; one write, so that it leaves in one piece. */
+/* Writes one frame in one write, so that it leaves in one piece. */
 static bool write_frame(struct rpc_call *c, unsigned flags, struct strbuf *frame)
 {
     if (!http_started(c->req))
@@ -159,7 +159,8 @@ void rpc_reply_encoded(struct rpc_call *c, struct strbuf *body)
     }
     rpc_abandon(c);
     if (counted) {
-        /* Piece by piece: what is written at once waits in the connection, which has its limit. */
+        /* Piece by piece: bytes that are written at once wait in the connection, which has a
+         * limit. */
         c->rest = *body;
         http_start(c->req, 200, content_type(c), (int64_t)body->len);
         rpc_answer_pump(c);

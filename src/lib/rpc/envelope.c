@@ -13,7 +13,7 @@ void rpc_envelopes_done(struct rpc_envelopes *r)
 
 int rpc_envelopes_feed(struct rpc_envelopes *r, const void *data, size_t len, struct sg_error *e)
 {
-    /* once for each piece, and not for each frame */
+    /* once for each piece, not for each frame */
     strbuf_consume(&r->buf, r->off);
     r->off = 0;
     strbuf_add(&r->buf, data, len);

@@ -1,6 +1,6 @@
-/* The frames of a Connect stream: a byte of flags, four of length (big-endian), a message. They
- * come in pieces cut anywhere. A length is looked at as soon as it is there: what is too long is
- * never waited for. */
+/* The frames of a Connect stream: one byte of flags, four of length (big-endian), a message. They
+ * come in pieces that are cut anywhere. A length is judged as soon as it has come, so the server
+ * never waits for a message that is too long. */
 #pragma once
 
 #include "lib/base/err.h"
@@ -8,18 +8,18 @@
 
 #define RPC_ENVELOPE_HEADER     5
 #define RPC_ENVELOPE_COMPRESSED 1u
-#define RPC_ENVELOPE_END        2u /* of the stream, with a result; only servers send it */
+#define RPC_ENVELOPE_END        2u /* end of the stream, with a result; only servers send it */
 
 struct rpc_envelopes {
     struct strbuf buf;
-    size_t off; /* of the next frame */
-    size_t max; /* of a message */
+    size_t off; /* where the next frame begins */
+    size_t max; /* longest message allowed */
 };
 
-/* `piece`: the most that is fed at once. */
+/* `piece`: the most bytes that one call feeds. */
 void rpc_envelopes_init(struct rpc_envelopes *r, size_t max, size_t piece);
 void rpc_envelopes_done(struct rpc_envelopes *r);
-/* Between two feeds, all whole frames must have been taken, or none may be fed. */
+/* Feeds bytes. Before the next feed, take all whole frames. */
 int rpc_envelopes_feed(struct rpc_envelopes *r, const void *data, size_t len, struct sg_error *e);
 /* The next whole message of a client: 1, or 0 if there is none yet, or -errno: -EMSGSIZE too long,
  * -ENOTSUP compressed, -EPROTO other flags. Valid until the next feed. */

@@ -5,6 +5,6 @@
 
 /* Writes more of a large answer. */
 void rpc_answer_pump(struct rpc_call *c);
-/* A unary error. */
+/* Answers a unary call with an error. */
 void rpc_answer_error(struct http_req *req, int status, enum rpc_code code, const char *message);
 void rpc_budget_release(struct rpc_call *c);

@@ -10,8 +10,8 @@
 #define TEXT_DEPTH_MAX 32
 #define NAME_MAX_      64
 
-/* jansson makes an object of every value it reads, 50 times the size of the text at worst: what
- * makes values is counted before. */
+/* Counts what will become values before jansson reads the text: jansson makes an object of every
+ * value, at worst 50 times the size of the text. */
 static int check_shape(struct rpc_decoder *d, const char *p, size_t len)
 {
     unsigned depth = 0, values = 0;
@@ -215,7 +215,7 @@ static int read_array(struct rpc_decoder *d, const struct rpc_field *f, json_t *
     return 0;
 }
 
-/* What the object has for the field, under either name; NULL if nothing. */
+/* Finds the field's value in the object, under either of its names; NULL if there is none. */
 static int find(struct rpc_decoder *d, const struct rpc_field *f, json_t *in, json_t **ret)
 {
     char snake[NAME_MAX_];

@@ -126,8 +126,8 @@ json_t *rpc_text(const char *s)
 
     if (text)
         return text;
-    /* The writer of base knows how to replace what is no UTF-8; this is rare enough to go through
-     * its form. Each byte becomes at most the 3 of U+FFFD or 6 of an escape. */
+    /* Goes through JSON's writer, which knows how to replace bytes that are no UTF-8; this is rare
+     * enough. Each byte becomes at most the 3 bytes of U+FFFD or the 6 of an escape. */
     strbuf_init(&quoted, 6 * len + 3);
     json_put_quoted(&quoted, s, len);
     text = json_loadb(quoted.buf, quoted.len, JSON_DECODE_ANY, NULL);

@@ -1,5 +1,5 @@
-/* Messages as tables, and one encoder and decoder for each of the two forms they come in: JSON as
- * proto3 defines it, and binary protobuf.
+/* Messages described by tables, with an encoder and a decoder for each of the two forms they come
+ * in: JSON as proto3 defines it, and binary protobuf.
  *
  * Between the two stands one canonical form, a jansson object, so that a handler never knows which
  * form its caller speaks:
@@ -14,8 +14,8 @@
  * in the object; so both forms of a message decode to equal objects. Of a oneof at most one member
  * is there.
  *
- * What is decoded is hostile. Its size is bounded by the caller, and the number of values and the
- * depth here. Errors are SG_ERR_INVALID and name the field. */
+ * Decoded bytes are hostile. The caller bounds their size, and the decoder the number of values and
+ * the depth. Errors are SG_ERR_INVALID and name the field. */
 #pragma once
 
 #include <jansson.h>
@@ -24,7 +24,7 @@
 #include "lib/text/strbuf.h"
 
 #define RPC_DEPTH_MAX  16
-#define RPC_VALUES_MAX 65536 /* in one message that is decoded */
+#define RPC_VALUES_MAX 65536 /* in one decoded message */
 
 enum rpc_codec { RPC_JSON, RPC_PROTO };
 
@@ -43,7 +43,8 @@ enum rpc_type {
 
 enum rpc_label {
     RPC_PLAIN,    /* the default value and absence are the same */
-    RPC_OPTIONAL, /* they are not; messages and members of a oneof always are of this kind */
+    RPC_OPTIONAL, /* default and absence differ; messages and members of a oneof are always of this
+                   * kind */
     RPC_REPEATED,
 };
 
@@ -62,7 +63,7 @@ struct rpc_field {
     uint32_t number;
     enum rpc_type type;
     enum rpc_label label;
-    uint8_t oneof; /* not 0: excludes all others of the message with the same number */
+    uint8_t oneof; /* not 0: at most one field of the message with this number is set */
     const struct rpc_message *message;
     const struct rpc_enum *values;
 };
@@ -85,12 +86,13 @@ extern const struct rpc_message rpc_timestamp;
 /* *ret is a new reference. An empty text is an empty message in both forms. */
 int rpc_decode(const struct rpc_message *m, enum rpc_codec codec, const void *data, size_t len,
                json_t **ret, struct sg_error *e);
-/* Appends. `value` is canonical, our own. What does not fit sets out->truncated. */
+/* Appends the encoded message. `value` is canonical and our own. If it does not fit, out->truncated
+ * is set. */
 void rpc_encode(const struct rpc_message *m, enum rpc_codec codec, json_t *value,
                 struct strbuf *out);
 
-/* A message with one repeated field of messages, written element by element: for lists that are too
- * long to be held as objects. Encoded, it is the same as the whole. */
+/* Writes a message with one repeated field of messages, element by element: for lists that are too
+ * long to hold as objects. The result is the same as that of rpc_encode. */
 struct rpc_list {
     const struct rpc_field *field;
     enum rpc_codec codec;
@@ -102,7 +104,7 @@ void rpc_list_begin(struct rpc_list *l, const struct rpc_message *m, enum rpc_co
 void rpc_list_add(struct rpc_list *l, json_t *element);
 void rpc_list_end(struct rpc_list *l);
 
-/* A string from outside that may be no UTF-8: what is not becomes U+FFFD. */
+/* A string from outside that may be no UTF-8: invalid bytes become U+FFFD. */
 json_t *rpc_text(const char *s);
 /* Fields of a canonical object, their defaults if absent. obj may be NULL. */
 const char *rpc_str(const json_t *obj, const char *name);

@@ -10,6 +10,6 @@ enum wire_type {
     WIRE_FIXED32 = 5
 };
 
-/* A map is a repeated message of these two. */
+/* A map is a repeated message of these two fields. */
 #define MAP_KEY   1
 #define MAP_VALUE 2

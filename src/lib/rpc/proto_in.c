@@ -1,6 +1,6 @@
 /* Binary protobuf to canonical objects. Unknown fields, and known ones in another wire type, are
- * skipped; groups are refused; the last of several values counts, messages are merged, as protobuf
- * has it. */
+ * skipped; groups are refused. Of several values the last counts, and messages are merged, as
+ * protobuf demands. */
 #include <string.h>
 
 #include "lib/rpc/codec.h"
@@ -107,7 +107,7 @@ static int read_string(struct rpc_decoder *d, struct reader r, json_t **ret)
     return *ret ? 0 : decoder_error(d, "must be UTF-8 without NUL");
 }
 
-/* One value of the field; `into` is what a message is merged with, or NULL. */
+/* Reads one value of the field. A message is merged with `into`, unless that is NULL. */
 static int read_value(struct rpc_decoder *d, const struct rpc_field *f, const struct item *item,
                       json_t *into, json_t **ret)
 {
@@ -210,7 +210,7 @@ static int read_field(struct rpc_decoder *d, const struct rpc_message *m, const 
     return r;
 }
 
-/* The field of the table that the item is, or NULL. */
+/* The field that the item holds, from the table, or NULL. */
 static const struct rpc_field *field_of(const struct rpc_message *m, const struct item *item)
 {
     for (size_t i = 0; i < m->n; i++) {

@@ -1,4 +1,4 @@
-/* Requests: from the head to the handler. */
+/* Takes requests from their heads to their handlers. */
 #include "lib/rpc/rpc.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "lib/rpc/impl.h"
 
-#define PIECE_MAX           (256u * 1024) /* of a body, as http.h gives it */
+#define PIECE_MAX           (256u * 1024) /* of a body, as http.h delivers them */
 #define KEEPALIVE_DEFAULT_S 90
 #define KEEPALIVE_MAX_S     3600
 #define TIMEOUT_DIGITS      10
@@ -89,7 +89,8 @@ static void timer_arm(struct rpc_call *c)
     uv_timer_start(&c->timer, on_timer, at > now ? at - now : 0, 0);
 }
 
-/* Sending moves keepalive_at on and leaves the timer alone: it is looked at when it fires. */
+/* Sending only moves keepalive_at and leaves the timer alone; this function looks at keepalive_at
+ * when the timer fires. */
 static void on_timer(uv_timer_t *timer)
 {
     struct rpc_call *c = timer->data;
@@ -101,7 +102,7 @@ static void on_timer(uv_timer_t *timer)
         return;
     }
     if (c->keepalive_at && now >= c->keepalive_at) {
-        /* what waits for the client is a sign of life, too */
+        /* bytes that wait for the client are a sign of life, too */
         if (c->blocked)
             c->keepalive_at = now + c->keepalive_ms;
         else
@@ -172,11 +173,11 @@ static enum rpc_code code_of(const struct sg_error *e)
 }
 
 struct decoded {
-    json_t *message; /* or NULL, and why */
+    json_t *message; /* NULL: e says why */
     struct sg_error e;
 };
 
-/* On a thread, if the message is long: a few MiB of JSON take a tenth of a second. */
+/* Runs on a thread if the message is long: a few MiB of JSON take a tenth of a second. */
 static struct decoded *decode_new(const struct rpc_message *m, enum rpc_codec codec, const char *p,
                                   size_t len)
 {
@@ -208,7 +209,7 @@ static const struct http_make makes[] = {
     [RPC_PROTO] = {make_proto, decoded_drop},
 };
 
-/* The message, or NULL: the call has failed, or nobody is there any more. */
+/* Returns the message, or NULL: the call has failed, or the client is gone. */
 static json_t *decoded_take(struct rpc_call *c, struct decoded *d)
 {
     json_t *message = c->over ? NULL : steal_ptr(&d->message);
@@ -234,7 +235,7 @@ static void on_unary_made(struct http_req *req, void *made)
         handle(c, message);
 }
 
-/* A server stream's request is one message; more, or none, is not. */
+/* A server stream's request must be exactly one message. */
 static void take_first(struct rpc_call *c, json_t *message)
 {
     if (!c->first) {
@@ -245,7 +246,7 @@ static void take_first(struct rpc_call *c, json_t *message)
     rpc_fail(c, RPC_INVALID_ARGUMENT, "the request has more than one message");
 }
 
-/* All that came is given on, and there is no more. */
+/* Every whole message of the request was taken, and no more will come. */
 static void input_ended(struct rpc_call *c)
 {
     c->input_told = true;
@@ -259,7 +260,7 @@ static void input_ended(struct rpc_call *c)
         handle(c, steal_ptr(&c->first));
 }
 
-/* A message of a stream. */
+/* Gives a message of a stream to the handler. */
 static void take_message(struct rpc_call *c, struct decoded *d)
 {
     json_t *message = decoded_take(c, d);
@@ -293,7 +294,7 @@ static void on_message_made(struct http_req *req, void *made)
     go_on(c);
 }
 
-/* A slice of work is done: the rest waits for the next. */
+/* Ends this slice of work: the remaining messages wait for the next. */
 static void rest(struct rpc_call *c)
 {
     c->resting = true;
@@ -302,7 +303,8 @@ static void rest(struct rpc_call *c)
     work_post(http_server_works(c->req->server), &c->work, c->req->party);
 }
 
-/* A message that is too long for the loop is decoded on a thread; what follows waits for it. */
+/* Decodes a message on a thread, because it is too long for the loop; the messages after it
+ * wait. */
 static void decode_elsewhere(struct rpc_call *c, const char *p, size_t len)
 {
     struct strbuf copy;
@@ -314,7 +316,8 @@ static void decode_elsewhere(struct rpc_call *c, const char *p, size_t len)
     http_part_make(c->req, &copy, &makes[c->codec], c->method->in, on_message_made);
 }
 
-/* Gives on what is whole. A handler that holds and resumes inside comes back here, not deeper. */
+/* Gives every whole message to the handler. If the handler holds and resumes inside its call, this
+ * loop goes on: it does not recurse. */
 static void drain_input(struct rpc_call *c)
 {
     struct sg_error e = {0};
@@ -386,7 +389,7 @@ void rpc_resume(struct rpc_call *c)
 
 /* ---- head ------------------------------------------------------------------------------------ */
 
-/* The type without its parameters. */
+/* Compares the type without its parameters. */
 static bool is_type(const char *header, const char *type)
 {
     size_t n = strlen(type);
@@ -424,7 +427,7 @@ static const char *accepted(const struct rpc_method *m)
                                 : "application/connect+json, application/connect+proto";
 }
 
-/* What both kinds have in their heads. False: it was answered. */
+/* Checks the headers that unary calls and streams share. False: the request was answered. */
 static bool check_headers(struct rpc_call *c)
 {
     const char *version = http_header_get(c->req, "connect-protocol-version");

@@ -12,7 +12,7 @@
  * or when the call's time is over. The handler frees there what it keeps for the call, and does not
  * touch the call afterwards.
  *
- * Errors of a unary call are a status and a JSON body; those of a stream are 200 and a frame at its
+ * An error of a unary call is a status and a JSON body; that of a stream is 200 and a frame at its
  * end, because that is where clients look. Nothing is compressed. Bodies are limited to
  * RPC_REQUEST_MAX, and a message's length is checked before it is waited for. */
 #pragma once
@@ -24,7 +24,7 @@
 
 #define RPC_REQUEST_MAX (4u * 1024 * 1024)
 #define RPC_REPLY_MAX   (16u * 1024 * 1024)
-/* Of all answers that are larger than RPC_SMALL and wait for their clients, together. */
+/* Bytes of all answers that are larger than RPC_SMALL and wait for their clients, together. */
 #define RPC_BUDGET (256u * 1024 * 1024)
 #define RPC_SMALL  (64u * 1024)
 
@@ -36,8 +36,8 @@ struct rpc_method {
     const char *name;
     enum rpc_kind kind;
     const struct rpc_message *in, *out;
-    /* The message is valid during the call: json_incref keeps it. Of a client stream it is called
-     * for each message, and with NULL when there are no more. */
+    /* The message is valid during the call: json_incref keeps it. For a client stream, handle is
+     * called for each message, and with NULL when there are no more. */
     void (*handle)(struct rpc_call *c, json_t *message);
 };
 
@@ -45,7 +45,7 @@ struct rpc_service {
     const char *prefix; /* "/process.Process/" */
     const struct rpc_method *methods;
     size_t n;
-    /* Called when a call is over, with what rpc_serve got. */
+    /* Called when a call is over, with the context that rpc_serve got. */
     void (*release)(void *context);
 };
 
@@ -58,20 +58,20 @@ struct rpc_call {
     enum rpc_codec codec;
     uint64_t timeout_ms; /* Connect-Timeout-Ms; 0: none */
 
-    /* The handler's. */
+    /* The handler's fields. */
     void *owner;
     void (*on_close)(struct rpc_call *c);
     void (*on_writable)(struct rpc_call *c); /* rpc_send said false, now it may go on */
 
-    /* rpc.c's and answer.c's */
-    bool over;      /* answered, or nobody is there to answer to */
-    bool streaming; /* the request is in a stream's form, and so is the answer */
+    /* The fields of rpc.c and answer.c. */
+    bool over;      /* answered, or the client is gone */
+    bool streaming; /* request and answer have the form of a stream */
     bool held, draining, input_over, input_told, blocked;
     bool resting; /* messages wait for the next slice */
     struct work work;
     json_t *first; /* the one message of a server stream, until the body has ended */
     struct rpc_envelopes input;
-    struct strbuf rest; /* of a large answer */
+    struct strbuf rest; /* the unsent part of a large answer */
     size_t rest_off;
     size_t budget;
     uv_timer_t timer;
@@ -85,26 +85,29 @@ struct rpc_call {
  * must outlive the call. */
 void rpc_serve(const struct rpc_service *s, uv_loop_t *loop, struct http_req *req, void *context);
 
-/* The one answer of a unary call or client stream. Takes over value; NULL is an empty message. */
+/* Sends the one answer of a unary call or client stream. Takes over value; NULL is an empty
+ * message. */
 void rpc_reply(struct rpc_call *c, json_t *value);
-/* The same of an encoded message, for lists; takes over the buffer. A truncated one fails. */
+/* The same with an encoded message, for lists; takes over the buffer. A truncated buffer fails the
+ * call. */
 void rpc_reply_encoded(struct rpc_call *c, struct strbuf *body);
-/* A message of a server stream, sent at once. Takes over value. False: stop until on_writable. */
+/* Sends a message of a server stream at once. Takes over value. False: stop until on_writable. */
 bool rpc_send(struct rpc_call *c, json_t *value);
-/* The end of a server stream. */
+/* Ends a server stream. */
 void rpc_finish(struct rpc_call *c);
 void rpc_fail(struct rpc_call *c, enum rpc_code code, const char *fmt, ...) PRINTF(3, 4);
-/* Lets go of the call without an answer: the caller gives one to call->req itself. on_close is
- * called as with the others. */
+/* Lets go of the call without an answer: the caller answers call->req itself. on_close is called as
+ * with the others. */
 void rpc_abandon(struct rpc_call *c);
 
 /* Server streams: sends `message` (taken over) whenever nothing else was sent for as long as the
  * client wishes (Keepalive-Ping-Interval). Not before the first real message. */
 void rpc_set_keepalive(struct rpc_call *c, json_t *message);
-/* Gives the handler more time than the client does: to tell of the end itself. */
+/* Gives the handler more time than the client does, so that it can tell of the timeout itself. */
 void rpc_extend_deadline(struct rpc_call *c, uint64_t ms);
 /* Client streams: no more messages until rpc_resume. */
 void rpc_hold(struct rpc_call *c);
 void rpc_resume(struct rpc_call *c);
-/* Counts memory that an answer takes while it is made. False: there is too much of it already. */
+/* Counts memory that an answer takes while it is made. False: all answers together take too much
+ * already. */
 bool rpc_budget_take(struct rpc_call *c, size_t bytes);

@@ -57,7 +57,7 @@ static bool fraction(const char **p, int32_t *ret)
         v += (**p - '0') * scale;
     }
     *ret = v;
-    return scale < 100000000; /* a dot alone is none */
+    return scale < 100000000; /* a dot needs a digit after it */
 }
 
 static bool offset(const char **p, int *ret_seconds)
@@ -93,7 +93,7 @@ int timestamp_parse(const char *text, int64_t *ret_seconds, int32_t *ret_nanos)
     tm.tm_year -= 1900;
     tm.tm_mon -= 1;
     int64_t seconds = timegm(&tm);
-    if (tm.tm_mday != day) /* such as the 31st of April: timegm has moved it on */
+    if (tm.tm_mday != day) /* no such day, as the 31st of April: timegm has moved it on */
         return -EINVAL;
     seconds -= east;
     if (seconds < SECONDS_MIN || seconds > SECONDS_MAX)
