@@ -1,4 +1,4 @@
-/* Answers: the functions of http.h that write one. */
+/* The functions of http.h that write an answer. */
 #include <strings.h>
 
 #include "lib/base/clock.h"
@@ -21,7 +21,7 @@ void http_add_header(struct http_req *req, const char *name, const char *value)
 
     if (r->started || http_req_over(req) || !text_clean(name) || !text_clean(value))
         return;
-    /* A header that was cut would run into the next. */
+    /* Dropped, because a header that was cut would run into the next. */
     if (strlen(name) + strlen(value) + 4 > HTTP_HEADERS_OUT_MAX - r->headers.len)
         return;
     for (size_t i = 0; i < ARRAY_SIZE(servers_own); i++)
@@ -66,8 +66,9 @@ static void add_length(struct strbuf *out, uint64_t length)
     strbuf_addstr(out, "\r\n");
 }
 
-/* Whether the connection may serve another request after this answer. What is left of the request's
- * body decides as well as what was asked; unless the answer is only begun and the body wanted. */
+/* Whether the connection may serve another request after this answer. That depends on what the
+ * client asked for, and on what is left of the request's body, unless the answer has only begun and
+ * the body is still wanted. */
 static bool may_keep_alive(const struct req *r, bool whole)
 {
     return r->keep_alive && !r->conn->server->draining && !r->conn->scarce &&
@@ -79,7 +80,8 @@ static bool status_has_body(int status)
     return status >= 200 && status != 204 && status != 304;
 }
 
-/* length -1: not known. whole: the body follows at once, and nothing of the request's is wanted. */
+/* length -1: not known. whole: the body follows at once, and the rest of the request's body is not
+ * wanted. */
 static void add_head(struct req *r, int status, const char *content_type, int64_t length,
                      bool whole)
 {
@@ -228,7 +230,7 @@ void http_take_over(struct http_req *req)
     r->started = true;
     r->keep_alive = false;
     r->answer = ANSWER_RAW;
-    /* A body without end. */
+    /* From now on the connection's bytes are a body without end. */
     r->body_mode = BODY_STREAM;
     r->body_over = r->body_paused = false;
     r->body_left = UINT64_MAX;

@@ -1,7 +1,8 @@
-/* The body of a request: what is done with its bytes. */
+/* What becomes of the bytes of a request's body. */
 #include "lib/http/impl.h"
 
-/* The bytes that may be missing at most: no burst buys more silence than the grace. */
+/* The most bytes that may be missing at the client's pace: no burst buys more silence than the
+ * grace. */
 static int64_t full_credit(const struct req *r)
 {
     const struct http_limits *l = &r->conn->server->limits;
@@ -19,7 +20,8 @@ bool body_skippable(const struct req *r)
 {
     if (r->body_over)
         return true;
-    /* A client that waits for 100 Continue may send the body or not: nobody can tell. */
+    /* A client that waits for 100 Continue may send the body or not: the server cannot tell, so it
+     * cannot skip the body. */
     return !r->expect && (r->pub.content_length < 0 || r->body_left <= HTTP_DROP_MAX);
 }
 
@@ -72,7 +74,8 @@ size_t body_feed(struct req *r, const char *p, size_t n)
     r->expect = false;
     if (len > 0)
         deliver(r, piece, len);
-    /* It is in a buffer that belongs to the connection or to the server. */
+    /* The secret was read into a buffer of the connection or of the server, so it is wiped
+     * there. */
     if (r->pub.body_secret)
         explicit_bzero((void *)(uintptr_t)p, (size_t)used);
     return (size_t)used;
@@ -107,11 +110,11 @@ bool body_tell_end(struct req *r)
         around(r, false);
         return true;
     }
-    /* The answer may take long: the body does not wait for it. */
+    /* The answer may take long, and the body should not occupy memory until then. */
     AUTO(strbuf_done) struct strbuf body = r->collected;
     strbuf_init(&r->collected, 0);
     if (r->make && body.len > WORK_PIECE) {
-        make_begin(r, &body); /* and counts until it is made */
+        make_begin(r, &body); /* it counts as waiting until the job is done */
         around(r, false);
         return true;
     }
@@ -134,7 +137,7 @@ void body_tell_made(struct req *r, void *made)
     around(r, false);
 }
 
-/* Somebody wants the body: a client that waits to be asked is asked. */
+/* The owner wants the body: a client that waits for 100 Continue gets it. */
 static void want(struct req *r, enum body_mode mode)
 {
     r->body_mode = mode;

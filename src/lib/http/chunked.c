@@ -55,7 +55,7 @@ static int size_byte(struct chunked *k, unsigned char b)
     return 0;
 }
 
-/* A byte of a line that is ignored: an extension or a trailer. */
+/* Takes a byte of a line that is ignored: an extension or a trailer. */
 static int ignored_byte(struct chunked *k, unsigned char b, unsigned max, uint8_t after_cr)
 {
     if (b == '\r') {

@@ -1,4 +1,4 @@
-/* A connection.
+/* The states of a connection.
  *
  *   HANDSHAKE --> HEAD --> REQUEST ---------> IDLE --> HEAD ...
  *                  |         |   |             ^
@@ -7,28 +7,28 @@
  *                  v                    |
  *                LINGER <---------------'               from every state; CLOSED after it
  *
- * All that happens is made of two steps, repeated until neither does anything (`use`):
+ * The connection works in two steps, which `use` repeats until neither does anything:
  *   advance  does what is due without new bytes: sends, tells the owner, ends the request;
  *   feed     gives bytes to the state, which takes some of them, or none.
  * Only these two call the owner, never a function of http.h: those change the request and wake the
  * connection. So no callback is ever called from inside a call, and on_close comes when all of the
  * owner's code has returned.
  *
- * What is read. One request at a time: while its answer is awaited nothing is read, the next one
- * waits in the socket (or, if it came in one piece with the first, in c->in). A body that nobody
- * wants yet waits in the same way. READABLE stays asked for until bytes come that are not wanted
- * (read_off): most clients send none, and to change a poll costs two system calls.
+ * What is read. One request at a time: until its answer is complete nothing is read, and the next
+ * request waits in the socket (or, if it came in one piece with the first, in c->in). A body that
+ * nobody wants yet waits in the same way. The poll stays armed for READABLE until unwanted bytes
+ * come (read_off): most clients send none, and changing a poll costs two system calls.
  *
- * How it is noticed that a client went away while nothing is read: DISCONNECT (EPOLLRDHUP) is asked
- * for all the time. So a client that only shuts its sending direction down before it has its answer
- * is taken as gone, too. Two exceptions: an answer that is complete is still sent, and a
- * connection that was taken over has directions of its own.
+ * How the server notices that a client went away while nothing is read: the poll is always armed
+ * for DISCONNECT (EPOLLRDHUP). So a client that only shuts down its sending direction before it has
+ * its answer counts as gone, too. Two exceptions: an answer that is complete is still sent, and in
+ * a connection that was taken over each direction ends by itself.
  *
- * Who reads when. A head is read by the event that tells of it. A body is read by a work (work.h),
- * one read for each event: clients whose bodies are long take turns, and heads do not wait for
- * them.
+ * Who reads when. The event that announces a head reads it. Bodies are read as work in slices
+ * (work.h), one read for each event, so that clients with long bodies take turns and heads do not
+ * wait for them.
  *
- * Clocks, all looked at every HTTP_TICK_MS:
+ * Clocks, all checked every HTTP_TICK_MS:
  *   HANDSHAKE, HEAD   head_ms; the first head counts from the accept on
  *   IDLE              idle_ms
  *   REQUEST           body_rate, while the body is wanted, not paused, and has room (make.c)
@@ -40,7 +40,7 @@
 #include "lib/base/clock.h"
 #include "lib/http/impl.h"
 
-#define READS_MAX 4 /* in a row, when no event would tell of the rest */
+#define READS_MAX 4 /* in a row, when no event would announce the rest */
 
 static uint64_t now_ms(const struct http_conn *c)
 {
@@ -71,7 +71,7 @@ void conn_lose(struct http_conn *c)
     conn_wake(c);
 }
 
-/* There is no request, but there is an answer, which has an id like any other. */
+/* Refuses bytes that are no request. The answer has an id like any other. */
 static void refuse_bytes(struct http_conn *c, int status, const char *message)
 {
     struct http_req none = {.method = HTTP_M_OTHER,
@@ -137,7 +137,7 @@ static void drop_request(struct http_conn *c)
     req_free(steal_ptr(&c->req));
 }
 
-/* The answer is complete and with the kernel. */
+/* The answer is complete, and the kernel has all of it. */
 static void end_request(struct http_conn *c)
 {
     struct req *r = c->req;
@@ -303,7 +303,7 @@ static bool reads_body(const struct http_conn *c)
     return c->state == CONN_REQUEST || c->state == CONN_PIPE;
 }
 
-/* Bytes that may have to be kept are read in small amounts only. */
+/* Bytes that may have to be kept are read in small pieces only. */
 static size_t read_size(const struct http_conn *c)
 {
     size_t most = HTTP_READ_SIZE;
@@ -336,8 +336,8 @@ static void read_some(struct http_conn *c)
     char *buf = c->server->buf;
     ssize_t n;
 
-    /* A body that was paused and goes on: what it left behind comes before anything new, which
-     * there might be no room for. */
+    /* A body that was paused goes on. The bytes that it left in c->in come before any new ones, for
+     * which there might be no room. */
     if (c->req && c->in.len > 0) {
         use_rest(c);
         if (c->gone || c->in.len > 0 || !wants_read(c))
@@ -352,7 +352,7 @@ static void read_some(struct http_conn *c)
         read_end(c);
     } else if (c->in.len > 0) {
         strbuf_add(&c->in, buf, (size_t)n);
-        explicit_bzero(buf, (size_t)n); /* a body_secret may be in it: one copy is enough */
+        explicit_bzero(buf, (size_t)n); /* it may hold a body_secret: one copy is enough */
         if (c->in.truncated)
             conn_lose(c);
         use_rest(c);
@@ -368,7 +368,7 @@ static void handshake(struct http_conn *c)
     int r = tls_handshake(c->ssl, &want_write);
 
     if (r == 0) {
-        c->state = CONN_HEAD; /* its clock runs since the accept */
+        c->state = CONN_HEAD; /* the clock of the first head runs since the accept */
         c->again = true;
     } else if (r == -EAGAIN) {
         c->blocked = want_write;
@@ -387,7 +387,8 @@ static void close_now(struct http_conn *c)
     c->gone = true;
     c->state = CONN_CLOSED;
     server_conn_closed(c->server, c);
-    /* Without a length the end of the stream would look like the end of the answer. */
+    /* An answer without a length ends with the stream, so an aborted one must end with a reset: the
+     * client would take it for whole. */
     if (r && r->aborted && r->answer == ANSWER_TO_CLOSE)
         setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
     if (r) {
@@ -550,7 +551,7 @@ void conn_tick(struct http_conn *c, uint64_t now)
     }
 }
 
-/* A request, or the last bytes of its answer. */
+/* Whether it has a request, or the last bytes of an answer are unsent. */
 bool conn_is_busy(const struct http_conn *c)
 {
     return c->state == CONN_REQUEST ? !c->req->pub.unawaited

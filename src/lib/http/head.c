@@ -8,7 +8,7 @@
 #define METHOD_MAX  32
 #define VERSION_LEN 9 /* " HTTP/1.1" */
 #define HOST_MAX    255
-#define LENGTH_MAX  18 /* digits of a Content-Length: below 2^63 */
+#define LENGTH_MAX  18 /* most digits of a Content-Length, which stays below 2^63 */
 
 static int refuse(int status, const char *why, const char **ret_why)
 {
@@ -18,8 +18,8 @@ static int refuse(int status, const char *why, const char **ret_why)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* The first line is judged as soon as it is there: clients of HTTP/0.9 and of HTTP/2 wait for an
- * answer to it. */
+/* Judges the first line as soon as it has come, because clients of HTTP/0.9 and of HTTP/2 wait for
+ * an answer to it. */
 static int check_first_line(const char *line, size_t len, const struct http_limits *limits,
                             const char **ret_why)
 {
@@ -147,14 +147,15 @@ static const llhttp_settings_t settings = {
     .on_headers_complete = on_head_end,
 };
 
-/* The characters of a name. llhttp lets spaces pass unless it was built in its strict mode. */
+/* The characters of a header's name. Checked here because llhttp lets spaces pass unless it was
+ * built in its strict mode. */
 static bool is_token(unsigned char b)
 {
     return (b >= '0' && b <= '9') || (b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z') ||
            (b != '\0' && strchr("!#$%&'*+-.^_`|~", b));
 }
 
-/* What is between the colon and the end of the line is the value. False: the name is none. */
+/* The value is the text between the colon and the end of the line. False: the name is invalid. */
 static bool split_header(struct http_header *h, char *head)
 {
     char *name = head + (h->name - head), *p = name;
@@ -240,7 +241,7 @@ static int read_length(struct req *r, const char *value, const char **ret_why)
     return 0;
 }
 
-/* A name or an address, and perhaps a port. */
+/* Whether the text is a name or an address, perhaps with a port. */
 static bool host_valid(const char *host)
 {
     size_t len = strlen(host), n;
@@ -334,8 +335,8 @@ static int read_headers(struct req *r, char *head, const char **ret_why)
     return 0;
 }
 
-/* "http://host/path" is what a proxy is asked; it is taken if the host is the one of the Host
- * header. Returns where the path begins, or NULL. */
+/* A target such as "http://host/path" is meant for proxies. It is accepted if the host is that of
+ * the Host header. Returns where the path begins, or NULL. */
 static const char *skip_authority(const struct req *r, const char *target)
 {
     size_t scheme = strncasecmp(target, "http://", 7) == 0    ? 7
@@ -383,7 +384,8 @@ int head_parse(struct req *r, char *head, size_t len, struct http_header *header
     for (size_t i = 0; i < p.n; i++)
         if (!split_header(&headers[i], head))
             return refuse(400, "a header's name has a character that no name has", ret_why);
-    /* The first line was found to have two spaces: they must be where llhttp saw them too. */
+    /* head_scan found two spaces in the first line: llhttp must have seen them at the same
+     * places. */
     size_t url = (size_t)(p.url - head), method_len = strlen(r->pub.method_name);
     if (url != method_len + 1 || head[url + p.url_len] != ' ' ||
         head[url + p.url_len + VERSION_LEN] != '\r')

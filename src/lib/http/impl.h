@@ -1,9 +1,11 @@
-/* What the files of this directory share. Nothing outside of it (but its tests) includes this.
+/* What the files of this directory share. Only they and their tests include this.
  *
- * Who calls whom: server.c accepts and owns the clock; conn.c moves a connection from state to
- * state and is the only one that calls the owner back; head.c and chunked.c read bytes without
- * doing I/O; body.c and answer.c are the functions of http.h, which change the request and wake
- * the connection; io.c moves bytes, plain or through tls.c. */
+ *   server.c           accepts connections, and owns the clock
+ *   conn.c             moves a connection from state to state; only this file calls the owner back
+ *   head.c, chunked.c  read bytes, without I/O
+ *   body.c, answer.c   the functions of http.h, which change the request and wake the connection
+ *   make.c             makes things of long bodies, on threads
+ *   io.c, tls.c        move bytes, plain or through TLS */
 #pragma once
 
 #include <netinet/in.h>
@@ -17,8 +19,9 @@
 
 #define HTTP_TICK_MS   250
 #define HTTP_LINGER_MS 2000
-/* Of all connections together, bodies that are not whole yet included. Beyond, clients that leave
- * more than a little waiting are cut off, the slowest first. */
+/* Bytes that wait in all connections together, bodies that are not whole yet included. Beyond this,
+ * the server cuts off clients that leave more than HTTP_WAITING_LITTLE waiting, the slowest
+ * first. */
 #define HTTP_WAITING_MAX     (256u << 20)
 #define HTTP_WAITING_LITTLE  (64u << 10)
 #define HTTP_WRITE_MAX       (8u << 20) /* a writer that does not heed HTTP_WRITE_HIGH is cut off */
@@ -26,9 +29,9 @@
 #define HTTP_READ_SIZE       (256u * 1024) /* the server's read buffer */
 #define HTTP_READ_HEAD       (16u * 1024)  /* at most this much is read ahead of a head */
 #define HTTP_READ_CHUNKS     (64u * 1024)  /* and of a paused chunked body */
-#define HTTP_DROP_MAX        (64u * 1024)  /* of a body that nobody wanted */
+#define HTTP_DROP_MAX        (64u * 1024)  /* most bytes to skip of a body that nobody wanted */
 #define HTTP_HEADERS_OUT_MAX (64u * 1024)
-#define HTTP_FAULT_MAX       512 /* of what is told of a failure */
+#define HTTP_FAULT_MAX       512 /* longest text about a failure */
 
 enum conn_state {
     CONN_HANDSHAKE, /* TLS */
@@ -37,13 +40,13 @@ enum conn_state {
     CONN_REQUEST,   /* a request is with its owner */
     CONN_PIPE,      /* the same, taken over */
     CONN_SKIP,      /* answered; the rest of its body is dropped */
-    CONN_LINGER,    /* the last answer is on its way: what comes is dropped */
+    CONN_LINGER,    /* the last answer is on its way; bytes that come are dropped */
     CONN_CLOSED,
 };
 
 struct http_conn {
     uv_poll_t poll;
-    struct work reading; /* of a body */
+    struct work reading; /* reads the body */
     struct http_server *server;
     LIST_ENTRY(http_conn) in_server;
     TAILQ_ENTRY(http_conn) in_dirty;
@@ -52,21 +55,21 @@ struct http_conn {
     int fd;
     enum conn_state state;
     int armed;        /* events asked of the poll */
-    bool dirty;       /* in the server's list: settle it */
-    bool entered;     /* settled by who is at work on it right now */
-    bool gone;        /* the client is; nothing is read or written any more */
+    bool dirty;       /* in the server's list of connections to settle */
+    bool entered;     /* code is at work on it right now, and will settle it */
+    bool gone;        /* the client is gone; nothing is read or written any more */
     bool blocked;     /* the socket takes nothing now */
     bool read_off;    /* bytes have come that nobody wants yet */
-    bool hangup_off;  /* the client's end of stream is known and was not taken as its going */
+    bool hangup_off;  /* the client's end of stream has come, and did not count as its leaving */
     bool shut;        /* LINGER: our direction is closed */
-    bool awaited;     /* by who drains the server */
-    bool again;       /* TLS holds bytes that no event will tell of */
+    bool awaited;     /* whoever drains the server waits for it */
+    bool again;       /* TLS holds bytes that no event will announce */
     bool scarce;      /* see struct http_req */
     struct strbuf in; /* read and not yet used */
     struct strbuf out;
     size_t in_off, out_off;
-    size_t kept;    /* by the request's owner, or of its body */
-    size_t counted; /* of what waits: in the server's sum */
+    size_t kept;    /* bytes that the request's owner keeps, or of its body */
+    size_t counted; /* its share of the server's `waiting` */
     struct head_scan scan;
     uint64_t since;     /* the loop's time when the state began */
     uint64_t out_since; /* when the client last took something */
@@ -84,7 +87,7 @@ enum answer_mode {
     ANSWER_DONE
 };
 
-/* For a long body of which something is made: see make.c. */
+/* Whether a long body has room, so that something can be made of it: see make.c. */
 enum make_room { ROOM_UNASKED, ROOM_AWAITED, ROOM_TAKEN, ROOM_LEFT };
 
 struct arena_block {
@@ -99,12 +102,12 @@ struct req {
     struct arena_block *blocks;
 
     bool http10;
-    bool keep_alive; /* as asked, then as decided */
+    bool keep_alive; /* as the client asked, later as the server decided */
     bool expect;     /* a 100 Continue is owed */
 
     enum body_mode body_mode;
-    bool body_over;   /* its last byte was read */
-    bool body_told;   /* and the owner knows */
+    bool body_over;   /* the body's last byte was read */
+    bool body_told;   /* the owner knows that the body is over */
     bool body_paused; /* by the owner */
     uint64_t body_left;
     uint64_t body_dropped;
@@ -115,11 +118,11 @@ struct req {
     const struct http_make *make; /* instead of collect_done */
     const void *make_schema;
     void (*make_done)(struct http_req *req, void *made);
-    struct make_job *job; /* it is being made */
+    struct make_job *job; /* not NULL: the body is being made into something */
     enum make_room room;
-    TAILQ_ENTRY(req) in_room; /* of the server's list of those that have room, or wait for it */
+    TAILQ_ENTRY(req) in_room; /* in the server's list `roomed` or `roomless` */
     size_t room_bytes;
-    size_t room_seen; /* bytes that had come when its pace was last looked at */
+    size_t room_seen; /* bytes that had come when the pace was last checked */
     unsigned room_ticks;
 
     enum answer_mode answer;
@@ -137,7 +140,7 @@ struct listener {
     LIST_ENTRY(listener) in_server;
     int fd;
     bool tls;
-    bool resting; /* out of descriptors: tried again at the next tick */
+    bool resting; /* out of descriptors: accepts again at the next tick */
 };
 
 struct peer_count;
@@ -145,15 +148,15 @@ struct http_server {
     uv_loop_t *loop;
     struct http_limits limits;
     void (*on_request)(struct http_req *req);
-    void (*on_over)(struct http_req *req); /* these two may be NULL: nobody asks */
+    void (*on_over)(struct http_req *req); /* these two may be NULL */
     void (*around)(struct http_req *req, bool in);
     void *arg;
     uv_timer_t tick;
     uv_idle_t idle; /* runs while a connection is dirty */
     struct works *works;
-    TAILQ_HEAD(, make_job) jobs; /* of make.c: not begun */
+    TAILQ_HEAD(, make_job) jobs; /* jobs of make.c that have not begun */
     unsigned n_makers;
-    uint64_t made_for; /* the last party */
+    uint64_t made_for; /* the party of the last job */
     TAILQ_HEAD(req_list, req) roomed, roomless;
     size_t room_taken;
     LIST_HEAD(, listener) listeners;
@@ -177,11 +180,11 @@ static inline struct req *req_of(const struct http_req *pub)
 }
 
 /* server.c */
-/* Makes a connection of a connected stream socket; takes it over. addr may be NULL. */
+/* Makes a connection from a connected stream socket, which it takes over. addr may be NULL. */
 void server_adopt(struct http_server *s, int fd, bool tls, const struct sockaddr *addr);
 void server_conn_closed(struct http_server *s, struct http_conn *c);
 void server_unref(struct http_server *s); /* a handle was closed */
-/* Has the dirty connections settled. */
+/* Makes the loop settle the dirty connections. */
 void server_wake(struct http_server *s);
 const char *server_date(struct http_server *s);
 
@@ -190,60 +193,65 @@ struct peer_count **peers_new(void);
 void peers_free(struct peer_count **peers);
 /* Fills the connection's ip and peer. */
 void peer_read(struct http_conn *c, const struct sockaddr *addr);
-/* False: `max` are there already. Loopback is never counted. */
+/* False: the address has `max` connections already. Loopback is never counted. */
 bool peers_enter(struct peer_count **peers, const struct in6_addr *ip, unsigned max);
 void peers_leave(struct peer_count **peers, const struct in6_addr *ip);
 
 /* conn.c */
 void conn_start(struct http_conn *c);
 void conn_tick(struct http_conn *c, uint64_t now);
-/* Has conn_settle called before the loop sleeps, or by who is at work on it. */
+/* Makes sure that conn_settle is called: before the loop sleeps, or by the code that is at work on
+ * the connection. */
 void conn_wake(struct http_conn *c);
-/* Does all that is due, until nothing is. It may close the connection. */
+/* Does all that is due, until nothing is left to do. It may close the connection. */
 void conn_settle(struct http_conn *c);
-/* The client is not there any more, or is to be treated so. */
+/* The client is gone, or is to be treated as if it were. */
 void conn_lose(struct http_conn *c);
 /* Answers in the error shape, if no answer was begun, and ends the connection. */
 void conn_refuse(struct http_conn *c, int status, const char *message);
-/* Whether who drains the server has to wait for it, which has begun before. */
+/* Whether a drain of the server has to wait for this connection. */
 bool conn_is_busy(const struct http_conn *c);
 
 /* req.c */
-/* From a whole head of `len` bytes. NULL: *ret_status and *ret_why say how to refuse it. */
+/* Makes a request from a whole head of `len` bytes. NULL: *ret_status and *ret_why say how to
+ * refuse it. */
 struct req *req_new(const char *head, size_t len, const struct head_scan *scan, int *ret_status,
                     const char **ret_why);
 void req_free(struct req *r);
 
 /* query.c */
-/* Percent-decodes once, into the request's memory; `plus`: '+' is a space. NULL: it holds a NUL. */
+/* Percent-decodes once, into the request's memory; `plus`: '+' is a space. NULL: the text holds a
+ * NUL. */
 char *http_decode(struct http_req *req, const char *text, size_t len, bool plus);
 
 /* body.c */
-/* Whether bytes of the body may be given on now. */
+/* Whether the owner may get bytes of the body now. */
 bool body_flows(const struct req *r);
-/* Takes what it may of the bytes and returns how many. Refuses or loses the client if they are
- * wrong. */
+/* Takes as many of the bytes as it may and returns how many. If they are wrong, it refuses the
+ * request or drops the client. */
 size_t body_feed(struct req *r, const char *p, size_t n);
-/* The bytes are dropped: returns how many, or -1 if the connection must end. */
+/* Drops the bytes. Returns how many, or -1 if the connection must end. */
 ssize_t body_skip(struct req *r, const char *p, size_t n);
-/* Tells the owner of the end, if it is due. True: it was. */
+/* Tells the owner that the body has ended, if that is due. True: it told. */
 bool body_tell_end(struct req *r);
-/* Whether what is left of it can be skipped to reach the next request. */
+/* Whether the rest of the body can be skipped to reach the next request. */
 bool body_skippable(const struct req *r);
-/* Gives the owner what was made of it. */
+/* Gives the owner what was made of the body. */
 void body_tell_made(struct req *r, void *made);
 
 /* make.c */
-/* A body of so many bytes is wanted, and flows when there is room. Asked again: nothing. */
+/* Asks for room for a body of so many bytes, which flows when there is room. A second call does
+ * nothing. */
 void make_room_ask(struct req *r, size_t bytes);
-void make_room_leave(struct req *r); /* if it has any, or waits for it */
-void make_room_tick(struct req *r);  /* every HTTP_TICK_MS while it flows */
-/* Takes the body over. body_tell_made follows, unless the request ends before: make_forget. */
+void make_room_leave(struct req *r); /* gives room back, or stops waiting for it */
+void make_room_tick(struct req *r);  /* every HTTP_TICK_MS while the body flows */
+/* Takes the body over and makes something of it. body_tell_made follows, unless the request ends
+ * before: then make_forget. */
 void make_begin(struct req *r, struct strbuf *body);
 void make_forget(struct make_job *j); /* NULL is allowed */
 
 /* answer.c */
-/* The error shape, with the request's status and fault. */
+/* Appends an answer in the error shape, with the request's status and fault. */
 void answer_refusal(struct strbuf *out, const struct http_req *req);
 
 /* io.c */
@@ -252,16 +260,16 @@ ssize_t io_read(struct http_conn *c, char *buf, size_t cap);
 void io_write(struct http_conn *c, const struct iovec *iov, size_t n);
 void io_flush(struct http_conn *c);
 size_t io_waiting(const struct http_conn *c);
-/* Counts what the connection has kept, and cuts clients off if it is too much. */
+/* Counts bytes that are kept for the connection, and cuts clients off if all keep too much. */
 void io_keep(struct http_conn *c, size_t bytes);
-/* No more from us. */
+/* Closes our direction. */
 void io_shutdown(struct http_conn *c);
 
 /* tls.c */
 int tls_context(const char *cert_pem, size_t cert_len, const char *key_pem, size_t key_len,
                 SSL_CTX **ret, struct sg_error *e);
 SSL *tls_open(SSL_CTX *ctx, int fd);
-/* 0: done. -EAGAIN: later (*want_write: when the socket takes bytes). -EPROTO. */
+/* 0: done. -EAGAIN: try again later (*want_write: when the socket takes bytes). -EPROTO. */
 int tls_handshake(SSL *ssl, bool *want_write);
 ssize_t tls_read(SSL *ssl, char *buf, size_t cap, bool *again);
 ssize_t tls_write(SSL *ssl, const char *p, size_t n);

@@ -1,8 +1,8 @@
-/* Bytes between a connection and its socket.
+/* Moves bytes between a connection and its socket.
  *
- * What is written waits in c->out until the connection is settled, so that a head and a small body
- * leave in one packet. Large pieces go to the socket at once, from where they are; only what the
- * socket does not take is copied. */
+ * Written bytes wait in c->out until the connection is settled, so that a head and a small body
+ * leave in one packet. Large pieces go to the socket at once, from where they are; only the bytes
+ * that the socket does not take are copied. */
 #include <sys/socket.h>
 
 #include "lib/http/impl.h"
@@ -23,13 +23,14 @@ static void count_waiting(struct http_conn *c)
     c->counted = now;
 }
 
-/* Since when nothing has moved; of a body, since it began. */
+/* Since when nothing has moved; for a body, since it began. */
 static uint64_t stands_since(const struct http_conn *c)
 {
     return io_waiting(c) > 0 && c->out_since > c->since ? c->out_since : c->since;
 }
 
-/* Who has just come to be one too many is not to blame: the one who takes nothing is. */
+/* Finds the client that has taken nothing for longest. The one that came last and passed the limit
+ * is not to blame. */
 static struct http_conn *slowest(const struct http_server *s)
 {
     struct http_conn *c, *found = NULL;
@@ -65,7 +66,7 @@ ssize_t io_read(struct http_conn *c, char *buf, size_t cap)
 {
     ssize_t n;
 
-    /* What comes after the last answer is dropped: it need not be decrypted for that. */
+    /* Bytes after the last answer are dropped, so they need not be decrypted. */
     if (c->ssl && c->state != CONN_LINGER)
         return tls_read(c->ssl, buf, cap, &c->again);
     do
@@ -85,7 +86,7 @@ static ssize_t send_plain(int fd, struct iovec *iov, size_t n_iov)
     return n < 0 ? -errno : n;
 }
 
-/* Sends as much as is taken. */
+/* Sends as much as the socket takes. */
 static size_t send_all(struct http_conn *c, struct iovec *iov, size_t n_iov)
 {
     size_t sent = 0;
@@ -131,7 +132,7 @@ void io_flush(struct http_conn *c)
         out_consume(c, send_all(c, &iov, 1));
 }
 
-/* Returns how many bytes of parts were sent; what waits goes first. */
+/* Sends bytes that wait first, then the parts. Returns how many bytes of the parts were sent. */
 static size_t send_direct(struct http_conn *c, const struct iovec *parts, size_t n)
 {
     struct iovec iov[IOV_MAX_] = {{.iov_base = c->out.buf + c->out_off, .iov_len = io_waiting(c)}};

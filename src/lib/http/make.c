@@ -1,22 +1,22 @@
-/* What is made of long bodies, on threads: see http_body_make.
+/* Makes things of long bodies (such as decoded messages), on threads: see http_body_make.
  *
  *   room --> body whole --> waits --> a thread: make --> the loop: done, or drop if the client
  *                                                        has gone
  *
- * At most MAKERS at once, so that the loop keeps a processor; who comes next is of another party
- * than the one before, if there is any.
+ * At most MAKERS threads work at once, so that the loop keeps a processor. The next job is of
+ * another party than the one before, if there is any.
  *
- * Bodies come faster than something is made of them. So each has room from before it comes until it
- * is made, ROOM bytes for all, the last one that came in beyond it; the others wait in their
- * sockets, in the order they came. Two things keep one party's bodies from standing in the way of
- * another's: a party that has none with room is let in at once, and a body that comes slower than
- * ROOM_PACE gives its room back, and comes on without (what such bodies take is bounded by
- * HTTP_WAITING_MAX). What has room is therefore made soon. */
+ * Bodies come faster than threads can work on them. So each body needs room before it may come, and
+ * keeps it until its job is done. All bodies share ROOM bytes, which only the last one let in may
+ * exceed; the others wait in their sockets, in the order they came. Two rules keep the bodies of
+ * one party from blocking another's. A party that has no body with room is let in at once. And a
+ * body that comes slower than ROOM_PACE gives its room back and goes on without (HTTP_WAITING_MAX
+ * bounds what such bodies take). So a body that has room is soon done. */
 #include "lib/http/impl.h"
 
 #define MAKERS     2
 #define ROOM       (24u << 20)
-#define ROOM_PACE  (256u << 10) /* in ROOM_TICKS */
+#define ROOM_PACE  (256u << 10) /* bytes in ROOM_TICKS */
 #define ROOM_TICKS (1000 / HTTP_TICK_MS)
 
 /* ---- room ------------------------------------------------------------------------------------ */
@@ -133,7 +133,7 @@ static void after_work(uv_work_t *w, int status)
     struct http_server *s = j->server;
     struct req *r = j->req;
 
-    (void)status; /* nobody cancels it */
+    (void)status; /* never cancelled */
     s->n_makers--;
     if (r) {
         r->job = NULL;
@@ -173,7 +173,7 @@ static void start_next(struct http_server *s)
         s->n_makers++;
         s->n_handles++;
         if (uv_queue_work(s->loop, &j->work, work, after_work) < 0)
-            abort(); /* only without a function to call */
+            abort(); /* fails only without a function to call */
     }
 }
 

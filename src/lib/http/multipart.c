@@ -9,8 +9,9 @@
 
 /*   PREAMBLE --delimiter--> AFTER --CR LF--> HEADERS --empty line--> DATA --delimiter--> AFTER
  *                             `-- "--" --> END
- * The delimiter is CR LF "--" boundary. It has one CR, at its start: so bytes that looked like its
- * beginning and were not are known, need not be kept, and hide no other beginning. */
+ * The delimiter is CR LF "--" boundary. Its only CR is the first byte. So bytes that looked like
+ * its beginning, and were not, hide no other beginning; and as they are known, they need not be
+ * kept. */
 enum state { PREAMBLE, AFTER, AFTER_LF, AFTER_DASH, HEADERS, DATA, END };
 
 struct multipart {
@@ -34,8 +35,8 @@ static const char *skip_space(const char *p)
 }
 
 /* Reads a quoted string or a token at p. Returns what follows, or NULL. In a quoted string a
- * backslash escapes a quote or a backslash only: some clients write paths of Windows as they are.
- */
+ * backslash escapes only a quote or a backslash, because some clients write Windows paths
+ * unescaped. */
 static const char *read_value(const char *p, struct strbuf *ret)
 {
     strbuf_reset(ret);
@@ -54,7 +55,7 @@ static const char *read_value(const char *p, struct strbuf *ret)
     return p + 1;
 }
 
-/* Finds the parameter `name` after the first ';' of text; the first of that name. */
+/* Finds the first parameter called `name` after the first ';' of text. */
 static bool find_parameter(const char *text, const char *name, struct strbuf *ret)
 {
     const char *p = text + strcspn(text, ";");
@@ -104,7 +105,7 @@ int multipart_new(const char *content_type, const struct multipart_handlers *h, 
     memcpy(m->delimiter, "\r\n--", 4);
     memcpy(m->delimiter + 4, boundary.buf, boundary.len);
     m->delimiter_len = 4 + boundary.len;
-    m->matched = 2; /* the first one needs no line before it */
+    m->matched = 2; /* as if CR LF had come: the first delimiter needs no line before it */
     strbuf_init(&m->headers, MULTIPART_HEADERS_MAX);
     *ret = m;
     return 0;
@@ -133,7 +134,7 @@ static int hex(char c)
 }
 
 /* Percent-decodes in place: everything, or only the three characters that browsers escape in a
- * quoted name. False: there is a NUL. */
+ * quoted name. False: the text holds a NUL. */
 static bool unescape(struct strbuf *s, bool all)
 {
     size_t out = 0;
@@ -155,7 +156,7 @@ static bool unescape(struct strbuf *s, bool all)
     return true;
 }
 
-/* filename*=UTF-8''%e2%82%ac */
+/* Finds the extended form: filename*=UTF-8''%e2%82%ac */
 static bool find_extended(const char *value, struct strbuf *ret)
 {
     if (!find_parameter(value, "filename*", ret) || strncasecmp(ret->buf, "utf-8'", 6) != 0)
@@ -254,7 +255,7 @@ static size_t plain_bytes(const struct multipart *m, const char *p, size_t n)
     return n;
 }
 
-/* Data, up to the delimiter. Returns how many bytes were used, or an error. */
+/* Takes data up to the delimiter. Returns how many bytes were used, or an error. */
 static ssize_t data_bytes(struct multipart *m, const char *p, size_t n, struct sg_error *e)
 {
     size_t used = 0, matched = m->matched;
@@ -278,7 +279,8 @@ static ssize_t data_bytes(struct multipart *m, const char *p, size_t n, struct s
     return r < 0 ? r : (ssize_t)used;
 }
 
-/* What follows a delimiter: white space and the end of the line, or the two dashes of the last. */
+/* Takes a byte after a delimiter: white space and the end of the line, or the two dashes of the
+ * last delimiter. */
 static int after_byte(struct multipart *m, char c, struct sg_error *e)
 {
     if (m->state == AFTER && (c == ' ' || c == '\t') && m->padding++ < PADDING_MAX)

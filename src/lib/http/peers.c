@@ -59,7 +59,7 @@ static bool is_loopback(const struct in6_addr *ip)
     return IN6_IS_ADDR_LOOPBACK(ip) || (IN6_IS_ADDR_V4MAPPED(ip) && ip->s6_addr[12] == 127);
 }
 
-/* Who has one address of a /64 has them all. */
+/* IPv6 addresses count by their /64, since whoever has one address of it has them all. */
 static struct in6_addr key_of(const struct in6_addr *ip)
 {
     struct in6_addr key = *ip;

@@ -46,7 +46,7 @@ static bool name_is(const char *text, size_t len, const char *name)
     return *name == '\0';
 }
 
-/* The parameter's value as it came, of *ret_len bytes; NULL if it is absent. */
+/* The parameter's value before decoding, of *ret_len bytes; NULL if it is absent. */
 static const char *find(const struct http_req *req, const char *name, size_t *ret_len)
 {
     for (const char *p = req->query; *p;) {

@@ -1,4 +1,4 @@
-/* A request's memory and what can be asked of it. */
+/* The memory of a request, and the functions that read from it. */
 #include <assert.h>
 
 #include "lib/http/impl.h"

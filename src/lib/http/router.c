@@ -10,7 +10,7 @@ struct segment {
     const char *decoded;
 };
 
-/* A segment that a file system would not take as a plain name is no value of a parameter. */
+/* A parameter's value must be a segment that a file system would take as a plain name. */
 static bool segment_plain(const char *decoded)
 {
     return decoded && *decoded && strcmp(decoded, ".") != 0 && strcmp(decoded, "..") != 0;

@@ -1,4 +1,4 @@
-/* The server: listeners, the list of connections, the clock they share. */
+/* The server: its listeners, the list of connections, and the clock that they share. */
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -7,7 +7,7 @@
 #include "lib/base/fds.h"
 #include "lib/http/impl.h"
 
-#define ACCEPTS_MAX 64 /* for one event: those who are connected have their turn too */
+#define ACCEPTS_MAX 64 /* for one event, so that those who are connected have their turn too */
 
 /* ---- clock ----------------------------------------------------------------------------------- */
 
@@ -44,7 +44,7 @@ static void on_tick(uv_timer_t *timer)
     }
 }
 
-/* What was under way when it began to drain. */
+/* Whether anything that was under way when the drain began still is. */
 static bool is_busy(const struct http_server *s)
 {
     struct http_conn *c;
@@ -61,7 +61,7 @@ static void on_idle(uv_idle_t *idle)
 {
     struct http_server *s = idle->data;
 
-    /* Those that wake up meanwhile have their turn in the next round. */
+    /* Connections that wake up meanwhile have their turn in the next round. */
     for (size_t n = s->n_dirty; n > 0 && !TAILQ_EMPTY(&s->dirty); n--) {
         struct http_conn *c = TAILQ_FIRST(&s->dirty);
 
@@ -130,7 +130,7 @@ void server_conn_closed(struct http_server *s, struct http_conn *c)
         server_wake(s);
     if (--s->n_conns > 0 || s->freed)
         return;
-    /* The last one: nobody needs the clock. A listener that rests does. */
+    /* With the last connection gone nobody needs the clock, except a listener that rests. */
     struct listener *l;
     LIST_FOREACH(l, &s->listeners, in_server)
     {
@@ -152,7 +152,8 @@ static void set_options(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
 }
 
-/* Makes room, for the next: who has asked nothing for longest can connect again. */
+/* Makes room for the next connection: drops the client that has asked nothing for longest, since it
+ * can connect again. */
 static void drop_idlest(struct http_server *s)
 {
     struct http_conn *idlest = NULL, *c;
@@ -232,7 +233,7 @@ static void on_listener(uv_poll_t *poll, int status, int events)
         if (errno == EAGAIN)
             return;
         if (errno != EINTR && errno != ECONNABORTED) {
-            /* Out of descriptors or memory: the event would come again and again. */
+            /* Out of descriptors or memory: without a rest the event would come again and again. */
             rest(l);
             return;
         }
@@ -369,7 +370,7 @@ static void on_server_handle_freed(uv_handle_t *handle)
     server_unref(handle->data);
 }
 
-/* One that somebody is at work on closes when that returns. */
+/* A connection that code is at work on is left out: it closes when that code returns. */
 static struct http_conn *first_to_close(struct http_server *s)
 {
     struct http_conn *c;

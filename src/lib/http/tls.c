@@ -99,7 +99,7 @@ int tls_context(const char *cert_pem, size_t cert_len, const char *key_pem, size
         SSL_CTX_free(ctx);
         return r;
     }
-    /* Of what was read, which may be a body_secret, OpenSSL keeps nothing. */
+    /* OpenSSL must keep nothing of the bytes it has read, which may be a body_secret. */
     SSL_CTX_set_options(ctx,
                         SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CLEANSE_PLAINTEXT);
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
@@ -201,7 +201,7 @@ ssize_t tls_read(SSL *ssl, char *buf, size_t cap, bool *again)
         error = r == 1 ? SSL_ERROR_NONE : SSL_get_error(ssl, r);
         len += n;
     }
-    /* A full buffer: there may be more inside. The end is told by the next read. */
+    /* After a full buffer there may be more inside. The next read tells of the end. */
     *again = error == SSL_ERROR_NONE || (len > 0 && error == SSL_ERROR_ZERO_RETURN);
     if (len > 0)
         return (ssize_t)len;

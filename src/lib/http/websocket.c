@@ -15,7 +15,7 @@
 #define KEY_MAX  64
 #define HEAD_MAX (HTTP_HEADERS_OUT_MAX + 1024)
 #define PING_MAX 100
-#define KEPT_MIN (64u * 1024) /* of a message that is not whole: less is not counted */
+#define KEPT_MIN (64u * 1024) /* bytes of an unfinished message below which nothing is counted */
 
 enum state { OPEN, CLOSING, OVER };
 
@@ -26,13 +26,13 @@ struct ws {
     void *former_owner;
     void (*former_on_close)(struct http_req *req);
     struct ws_codec codec;
-    uv_timer_t *timer; /* freed by libuv's leave */
+    uv_timer_t *timer; /* freed when libuv has closed it */
     enum state state;
-    unsigned code; /* what on_close will say */
+    unsigned code; /* code for on_close */
     char reason[WS_REASON_MAX + 1];
     bool paused;
-    bool mid_frame;    /* a frame of ours is half written */
-    bool idle_ping;    /* one is out because nothing came */
+    bool mid_frame;    /* the owner's frame is half written */
+    bool idle_ping;    /* a ping is out, because the client was silent */
     uint64_t heard_ms; /* when something came last */
     uint64_t since_ms; /* CLOSING */
     struct note {      /* control frames that wait for the end of a frame */
@@ -117,7 +117,7 @@ static void note_end(struct ws *w, unsigned code, const char *reason, size_t len
     w->reason[len] = '\0';
 }
 
-/* False: a frame is half written, and nothing can be said any more. */
+/* False: a frame is half written, so no close frame can be sent any more. */
 static bool write_close(struct ws *w, unsigned code, const char *reason)
 {
     size_t len = strlen(reason);
@@ -142,7 +142,7 @@ static void finish(struct ws *w, bool said)
         http_abort(w->req);
 }
 
-/* The client breaks the rules: it hears why, and nothing of it is read any more. */
+/* The client broke the rules: tells it why, and reads nothing more from it. */
 static void refuse(struct ws *w, unsigned code, const char *why)
 {
     if (w->state == OPEN)
@@ -215,7 +215,7 @@ static void on_body(struct http_req *req, const char *data, size_t len)
         any = any || seen.what == WS_MESSAGE;
         on_seen(w, &seen);
     }
-    /* Also when a close came right behind them: they were taken. */
+    /* Called even if a close came right behind the messages: they were taken. */
     if (any && w->handlers->on_messages_end)
         w->handlers->on_messages_end(w);
     http_keep(req, w->codec.in_message && w->codec.len > KEPT_MIN ? w->codec.len : 0);
@@ -289,7 +289,8 @@ static void on_tick(uv_timer_t *t)
     if (w->state == CLOSING && now - w->since_ms > WS_CLOSE_MS) {
         finish(w, false);
     } else if (w->state == OPEN && w->mid_frame) {
-        /* No ping can go now, and one of the owner's may wait: http notices who takes nothing. */
+        /* No ping can be sent now, and one of the owner's may wait. http notices clients that take
+         * nothing. */
         w->heard_ms = now;
     } else if (w->state == OPEN && now - w->heard_ms > WS_PING_MS && !w->idle_ping) {
         w->idle_ping = true;
@@ -346,7 +347,7 @@ bool ws_offers(const struct http_req *req, const char *subprotocol)
     return false;
 }
 
-/* 16 bytes in base64, as the standard has it. */
+/* Whether the key is 16 bytes in base64, as the standard demands. */
 static bool key_valid(const char *key)
 {
     AUTO(strbuf_done) struct strbuf bytes = {0};

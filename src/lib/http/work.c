@@ -9,7 +9,7 @@ struct work_party {
 };
 
 struct works {
-    uv_idle_t idle; /* runs while something waits: the loop does not sleep then */
+    uv_idle_t idle; /* runs while work waits, so that the loop does not sleep */
     uint64_t turn_ns;
     TAILQ_HEAD(party_list, work_party) parties;
 };
@@ -44,7 +44,7 @@ void work_drop(struct works *q, struct work *w)
     free(p);
 }
 
-/* The first work of the first party; the party goes to the end of the row. */
+/* Runs the first work of the first party, and moves the party to the end of the row. */
 static void run_one(struct works *q)
 {
     struct work_party *p = TAILQ_FIRST(&q->parties);
@@ -76,7 +76,7 @@ void work_post(struct works *q, struct work *w, uint64_t party)
         return;
     w->party = find_party(q, party);
     TAILQ_INSERT_TAIL(&w->party->works, w, next);
-    uv_idle_start(&q->idle, on_idle); /* nothing, if it is */
+    uv_idle_start(&q->idle, on_idle); /* does nothing if it runs already */
 }
 
 struct works *works_new(uv_loop_t *loop, uint64_t turn_ns)

@@ -66,7 +66,7 @@ static unsigned head_size(const struct ws_codec *c)
     return 2 + (n == 126 ? 2 : n == 127 ? 8 : 0) + 4;
 }
 
-/* What the first two bytes can be wrong in. */
+/* What is wrong with the first two bytes of a frame, or NULL. */
 static const char *check_start(const struct ws_codec *c)
 {
     uint8_t opcode = c->head[0] & 0x0f, n = c->head[1] & 0x7f;
@@ -86,7 +86,7 @@ static const char *check_start(const struct ws_codec *c)
     return NULL;
 }
 
-/* -1: not in the shortest form, or longer than the standard lets it be. */
+/* Reads the payload's length. -1: not in the shortest form, or longer than the standard allows. */
 static int read_length(const struct ws_codec *c, uint64_t *ret)
 {
     unsigned n = c->head[1] & 0x7f, bytes = n == 126 ? 2 : n == 127 ? 8 : 0;
@@ -161,7 +161,7 @@ static size_t feed_head(struct ws_codec *c, const char *p, size_t n, struct ws_s
 
 /* ---- payload --------------------------------------------------------------------------------- */
 
-/* Room for `more` bytes, which are within message_max. */
+/* Makes room for `more` bytes, which are within message_max. */
 static bool grow(struct ws_codec *c, size_t more)
 {
     size_t need = c->len + more, cap = c->cap > 0 ? c->cap : FIRST_CAP;
@@ -229,7 +229,7 @@ static void end_close(const struct ws_codec *c, struct ws_seen *ret)
             .what = WS_CLOSE, .data = c->control + 2, .len = c->control_len - 2, .code = code};
 }
 
-/* The frame's last byte is there. */
+/* The frame's last byte has come. */
 static void end_frame(struct ws_codec *c, struct ws_seen *ret)
 {
     if (!is_control(c->opcode)) {
@@ -262,7 +262,7 @@ static size_t feed_payload(struct ws_codec *c, const char *p, size_t n, struct w
     return k;
 }
 
-/* What the last message took is free again. */
+/* Forgets the last message. Its memory stays for the next one, unless it is more than KEEP_MAX. */
 static void forget_message(struct ws_codec *c)
 {
     if (c->in_message || c->len == 0)

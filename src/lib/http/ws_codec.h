@@ -1,8 +1,9 @@
-/* WebSocket frames (RFC 6455) without I/O: bytes of a client to messages, and heads of our own
- * frames. See websocket.h for the connection; fuzz/fuzz_websocket.c runs this alone.
+/* WebSocket frames (RFC 6455) without I/O: turns bytes of a client into messages, and makes the
+ * heads of our own frames. See websocket.h for the connection; fuzz/fuzz_websocket.c runs this
+ * alone.
  *
- * A message is kept until it is whole, in memory that grows as its bytes come: what a head
- * announces takes none, and what would be more than message_max is refused when it is announced. */
+ * A message is kept until it is whole, in memory that grows as its bytes come. The length that a
+ * head announces reserves no memory, and a length beyond message_max is refused at once. */
 #pragma once
 
 #include "lib/text/utf8.h"
@@ -21,7 +22,7 @@ enum ws_opcode {
 };
 
 enum ws_what {
-    WS_MORE, /* nothing is whole yet */
+    WS_MORE, /* no message or control frame is whole yet */
     WS_MESSAGE,
     WS_PING,
     WS_PONG,
@@ -58,14 +59,14 @@ struct ws_codec {
 
 void ws_codec_init(struct ws_codec *c, size_t message_max);
 void ws_codec_done(struct ws_codec *c);
-/* Takes bytes up to the end of the next thing that is whole, and returns how many. */
+/* Takes bytes up to the end of the next whole message or control frame, and returns how many. */
 size_t ws_codec_feed(struct ws_codec *c, const char *p, size_t n, struct ws_seen *ret);
 
 /* The head of a whole, unmasked frame; returns its length. */
 size_t ws_frame_head(uint8_t ret[WS_HEAD_OWN], enum ws_opcode opcode, size_t len);
-/* The length of such a frame, head and all. */
+/* The length of such a frame, with its head. */
 size_t ws_frame_size(const void *frame);
 /* Whether a close frame may carry that code. */
 bool ws_code_valid(unsigned code);
-/* to = from ^ mask, which begins with byte `at` of it. They may be the same. */
+/* to = from ^ mask, beginning with byte `at` of the mask. `to` and `from` may be the same. */
 void ws_unmask(char *to, const char *from, size_t n, const uint8_t mask[4], unsigned at);
