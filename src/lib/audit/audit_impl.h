@@ -1,20 +1,25 @@
-/* What the files of audit/ share; audit.h is what others see.
+/* What the files of lib/audit share; audit.h is what others see.
  *
  *   record.c   a line: made from a record, and taken apart
  *   pending.c  records that are not written yet, folded if they are many
  *   sign.c     the key that signs heads
  *   rotate.c   the files: their names, which there are, the next one; the folders of tenants
  *   chain.c    one chain, and writing to it
- *   log.c      all chains               sync.c     on the disk
- *   back.c     lines, the newest first
- *   query.c    reading backwards        verify.c   reading forwards, and believing nothing */
+ *   log.c      all chains
+ *   sync.c     makes written lines durable
+ *   back.c     the lines of a chain, the newest first
+ *   query.c    reads backwards, over all chains
+ *   verify.c   reads forwards, and believes nothing
+ *
+ * "The top chain" is the one in the folder above, with records that belong to no tenant. */
 #pragma once
 
 #include "lib/audit/audit.h"
 
 #define AUDIT_HASH_LEN 64 /* hexadecimal */
 #define AUDIT_TIME_LEN 24 /* "2026-11-15T10:00:00.123Z" */
-/* All texts of a record at their longest, each byte escaped, and what is around them. */
+/* Room for all texts of a record at their longest, each byte escaped, and for the frame around
+ * them. */
 #define AUDIT_LINE_MAX 16384u
 
 /* ---- record.c -------------------------------------------------------------------------------- */
@@ -23,12 +28,12 @@ struct audit_head {
     uint64_t seq; /* 0: none */
     char hash[AUDIT_HASH_LEN + 1];
 };
-/* Where the chain is: what the next line continues. */
+/* The end of a chain, which the next line continues. */
 struct audit_place {
-    uint64_t seq;           /* the last that was given out, in any chain */
-    uint64_t records;       /* of the chain; heads have a seq and are no records */
-    struct audit_head head; /* the last one */
-    uint64_t since_head;    /* records after it */
+    uint64_t seq;           /* the last number that was given out, in any chain */
+    uint64_t records;       /* in the chain; heads have a seq but do not count as records */
+    struct audit_head head; /* the last head */
+    uint64_t since_head;    /* records after the last head */
     char hash[AUDIT_HASH_LEN + 1];
 };
 void audit_place_init(struct audit_place *p);
@@ -42,24 +47,25 @@ void audit_print_record(struct strbuf *out, struct audit_place *p, int64_t time_
 void audit_print_head(struct strbuf *out, struct audit_place *p, int64_t time_ms, uint32_t file,
                       const struct audit_signer *signer);
 
-/* A line's frame, which is always the same. Pointers into the line. */
+/* The frame of a line: the fields that every line has. Pointers point into the line. */
 struct audit_line {
     uint64_t seq;
     const char *time;       /* AUDIT_TIME_LEN */
     const char *prev;       /* AUDIT_HASH_LEN, as is hash */
     const char *hash;       /* of the first hashed bytes of the line */
-    size_t hashed;          /* bytes that hash is of */
-    const char *signature;  /* NULL: no head */
+    size_t hashed;          /* how many bytes of the line the hash covers */
+    const char *signature;  /* NULL: the line is no head */
     size_t signature_len;   /* as base64 */
-    size_t signed_len;      /* bytes that it is of */
+    size_t signed_len;      /* how many bytes of the line it covers */
     uint64_t records, file; /* of a head */
 };
-/* -EINVAL: it is no line of ours. line has no newline. */
+/* -EINVAL: we did not write this line. line has no newline. */
 int audit_line_read(const char *line, size_t len, struct audit_line *ret);
-/* The value of a text field as it stands there, with escapes. NULL: there is none. It cannot be
- * fooled by the content of another: there, a quote has a backslash before it. */
+/* The value of a text field as it stands in the line, with escapes. NULL: there is none. The
+ * content of another field cannot fake a key, because quotes in content have a backslash before
+ * them. */
 const char *audit_line_text(const char *line, size_t len, const char *key, size_t *ret_len);
-/* Of the line's beginning. */
+/* Hashes the first len bytes of the line. */
 void audit_hash_text(const char *line, size_t len, char ret[AUDIT_HASH_LEN + 1]);
 
 /* ---- pending.c ------------------------------------------------------------------------------- */
@@ -69,10 +75,10 @@ struct audit_entry {
     struct audit_entry *chain; /* in the table */
     uint64_t key, count;
     int64_t time_ms;
-    uint64_t again_ns;     /* was written: when what came since is */
+    uint64_t again_ns;     /* if written: when to write the equal ones that came since */
     struct audit_record r; /* its texts follow */
 };
-/* Entries of all chains by what they are. */
+/* The entries of all chains, by a hash of their content. */
 #define AUDIT_BUCKETS 4096
 struct audit_table {
     struct audit_entry *buckets[AUDIT_BUCKETS];
@@ -84,17 +90,17 @@ struct audit_queue {
     struct audit_entry *first, **last;
     size_t n;
 };
-/* Of one chain. */
+/* The pending records of one chain. */
 struct audit_pending {
     struct audit_table *table;
     struct audit_queue wait;   /* to be written */
-    struct audit_queue recent; /* refusals that were, and may come again */
+    struct audit_queue recent; /* refusals that were written and may come again */
 };
 void audit_pending_init(struct audit_pending *p, struct audit_table *t);
 void audit_pending_add(struct audit_pending *p, const struct audit_record *r, int64_t time_ms);
-/* The first n were written. */
+/* The first n records that waited were written. */
 void audit_pending_written(struct audit_pending *p, size_t n, uint64_t now_ns);
-/* Refusals that came again wait to be written, if it is time; all: in any case. */
+/* Queues the refusals that came again since they were written, if it is time; all: in any case. */
 void audit_pending_repeat(struct audit_pending *p, uint64_t now_ns, bool all);
 void audit_pending_done(struct audit_pending *p);
 
@@ -103,13 +109,13 @@ void audit_pending_done(struct audit_pending *p);
 #define AUDIT_KEY_FILE    "head.key"
 #define AUDIT_PUBLIC_FILE "head.pub"
 
-/* Made, if the directory has none. */
+/* Opens the signing key, or makes one if the directory has none. */
 int audit_signer_open(int dirfd, struct audit_signer **ret, struct sg_error *e);
 void audit_signer_free(struct audit_signer *s); /* NULL is allowed; for checkers too */
 /* Appends the signature as base64. */
 void audit_sign(const struct audit_signer *s, const void *data, size_t len, struct strbuf *out);
 
-/* The same with the public half alone. pem: NULL for the directory's own. */
+/* The same with the public half alone, to check signatures. pem: NULL for the directory's own. */
 int audit_checker_open(int dirfd, const char *pem, struct audit_signer **ret, struct sg_error *e);
 bool audit_check(const struct audit_signer *s, const void *data, size_t len, const char *signature,
                  size_t signature_len);
@@ -118,48 +124,50 @@ bool audit_check(const struct audit_signer *s, const void *data, size_t len, con
 
 /* The numbers of the files that are there, ascending; to be freed. */
 int audit_files(int dirfd, uint32_t **ret, size_t *ret_n, struct sg_error *e);
-/* flags: of open(2). A regular file or nothing. Descriptor or -errno. */
+/* Opens a file of the chain. flags: of open(2). Refuses all but regular files. Descriptor or
+ * -errno. */
 int audit_file_open(int dirfd, uint32_t number, int flags);
 void audit_file_name(uint32_t number, char *buf, size_t cap);
 /* Removes files from *oldest on until `keep` of them are left, the last being `newest`. */
 void audit_files_trim(int dirfd, uint32_t *oldest, uint32_t newest, uint32_t keep);
 /* The tenants that have a chain, sorted; to be freed. */
 int audit_tenants(int dirfd, char (**ret)[ID_LEN + 1], size_t *ret_n, struct sg_error *e);
-/* The folder of one; "": the one above itself. Descriptor or -errno. */
+/* Opens the folder of a tenant; "": the top folder itself. Descriptor or -errno. */
 int audit_tenant_open(int dirfd, const char *tenant);
 
 /* ---- chain.c --------------------------------------------------------------------------------- */
 
 struct audit_chain {
     struct audit_chain *next;
-    int top;                 /* the folder above; not its own */
-    char tenant[ID_LEN + 1]; /* "": of none */
+    int top;                 /* the top folder; another owns the descriptor */
+    char tenant[ID_LEN + 1]; /* "": the top chain */
     struct audit_pending pending;
     struct audit_place place;
-    int dir, fd;             /* of the newest file; both may be closed */
-    bool next_file;          /* the next one is to be made */
+    int dir, fd;             /* its folder, and the newest file; both may be closed */
+    bool next_file;          /* the next write begins a new file */
     uint32_t oldest, newest; /* numbers of files; newest is 0 if there is none */
     uint64_t size;
     uint64_t head_ns;  /* when the last head was written */
-    uint64_t noted_ns; /* when the chain above has noted one, */
-    uint64_t noted;    /* which; 0: none */
-    bool torn;         /* a write has failed half way, and taking it back has too */
+    uint64_t noted_ns; /* when the top chain last noted a head of this chain, */
+    uint64_t noted;    /* and the number of that head; 0: none */
+    bool torn;         /* a write failed half way, and so did taking it back */
     bool unsynced;     /* written to since the last sync */
-    bool made;         /* with a new file */
-    /* The last head that is being synced, and that was: what the chain above may note. After a
-     * power cut it must not know of more than there is. */
+    bool made;         /* a new file was made since the last sync */
+    /* The last head that is being synced, and the last that was. The top chain may note only the
+     * durable one: after a power cut it must not know of more than there is. */
     struct audit_head syncing, durable;
 };
 struct audit_writer {
     const struct audit_limits *limits;
     const struct audit_signer *signer;
-    uint64_t *seq; /* of all chains */
+    uint64_t *seq; /* shared by all chains */
 };
-/* Reads where it ends. tenant: its folder is there. *seq becomes the highest number. */
+/* Opens a chain and finds its end. The folder of the tenant must be there. *seq becomes the highest
+ * number. */
 int audit_chain_open(int top, const char *tenant, struct audit_table *table, uint64_t *seq,
                      struct audit_chain **ret, struct sg_error *e);
 void audit_chain_free(struct audit_chain *c);
-/* Writes what waits. head: and signs a head behind it if there is none. */
+/* Writes the records that wait. head: also signs a head at the end, if there is none yet. */
 int audit_chain_flush(struct audit_chain *c, const struct audit_writer *w, bool head);
 /* Closes files that are not needed now. */
 void audit_chain_rest(struct audit_chain *c);
@@ -167,7 +175,7 @@ void audit_chain_rest(struct audit_chain *c);
 /* ---- sync.c ---------------------------------------------------------------------------------- */
 
 struct audit_sync *audit_sync_new(struct audit_chain *chains);
-/* log.c: it has been tried. */
+/* In log.c: a sync was tried, with result r. */
 void audit_synced(struct audit_log *log, int r);
 
 /* ---- back.c ---------------------------------------------------------------------------------- */
@@ -175,15 +183,16 @@ void audit_synced(struct audit_log *log, int r);
 /* Every whole line of a chain, the newest first. */
 struct audit_back {
     int dir;
-    uint64_t below; /* files that begin with that or a higher number are skipped; 0: none */
+    uint64_t below; /* files that begin with this number or a higher one are skipped; 0: none */
     uint32_t *files;
-    size_t n;    /* that were not begun */
-    int64_t end; /* of what was not read of the file at hand, files[n] */
-    char *buf;   /* lines in [first, at) were not told */
+    size_t n;    /* files that were not begun */
+    int64_t end; /* where the unread part of the current file, files[n], ends */
+    char *buf;   /* the lines in [first, at) were not returned yet */
     char *first, *at;
 };
 int audit_back_open(struct audit_back *b, int dir, uint64_t below,
                     struct sg_error *e); /* takes dir */
 void audit_back_done(struct audit_back *b);
-/* 1; 0: there are no more; -errno. The line has no newline, and lives until the next. */
+/* Returns 1 and a line; 0: there are no more; or -errno. The line has no newline, and is valid
+ * until the next call. */
 int audit_back_next(struct audit_back *b, const char **ret, size_t *ret_len, struct sg_error *e);

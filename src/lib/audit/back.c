@@ -1,6 +1,7 @@
-/* The lines of a chain, from the newest to the oldest. The one that writes may be at work: it only
- * appends whole lines, and what is after the last newline is left for the next time. Files are open
- * only while a piece is read: whoever looks at all chains at once needs no descriptor for each. */
+/* Reads the lines of a chain, from the newest to the oldest. The writer may be at work meanwhile:
+ * it only appends whole lines, and text after the last newline is left for the next time. Files are
+ * open only while a piece is read, so that reading all chains at once does not need a descriptor
+ * for each. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -50,7 +51,7 @@ static int64_t last_newline(int fd, char *buf)
     return 0;
 }
 
-/* Whether all of a file is at or above a number, by its first line. */
+/* Whether a file has only lines at or above a number, judged by its first line. */
 static bool is_above(int fd, uint64_t seq)
 {
     char start[32] = "";
@@ -60,7 +61,8 @@ static bool is_above(int fd, uint64_t seq)
            sscanf(start, "{\"seq\":%llu,", &first) == 1 && first >= seq;
 }
 
-/* The lines before b->end, of which the first is taken for the end of one that is not all there. */
+/* Reads the lines before b->end. The first one is left out, because it may be only the end of a
+ * line. */
 static int read_window(struct audit_back *b, int fd)
 {
     size_t n = b->end < WINDOW ? (size_t)b->end : WINDOW, used;
@@ -75,12 +77,12 @@ static int read_window(struct audit_back *b, int fd)
     b->at = b->buf + n;
     b->first = (size_t)b->end == n ? b->buf : newline ? newline + 1 : b->at;
     used = (size_t)(b->at - b->first);
-    /* No line is that long: it is skipped. */
+    /* No line of ours fills a window: such bytes are skipped. */
     b->end -= (int64_t)(used > 0 ? used : n);
     return 0;
 }
 
-/* 0: there is no more. */
+/* Reads the next piece. 0: there is no more. */
 static int next_window(struct audit_back *b, struct sg_error *e)
 {
     bool begins = b->end == 0;
@@ -93,7 +95,7 @@ static int next_window(struct audit_back *b, struct sg_error *e)
         b->n--;
     number = b->files[b->n];
     AUTO(close_p) int fd = audit_file_open(b->dir, number, O_RDONLY);
-    if (fd == -ENOENT) { /* it was the oldest, and is gone now */
+    if (fd == -ENOENT) { /* it was the oldest, and was removed meanwhile */
         b->n = 0;
         b->end = 0;
         return 0;
@@ -119,7 +121,7 @@ int audit_back_next(struct audit_back *b, const char **ret, size_t *ret_len, str
         r = next_window(b, e);
     if (r <= 0)
         return r;
-    /* at is behind a newline. */
+    /* b->at is just after a newline. */
     const char *before = memrchr(b->first, '\n', (size_t)(b->at - 1 - b->first));
     char *start = b->first + (before ? before + 1 - b->first : 0);
 

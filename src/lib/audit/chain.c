@@ -7,20 +7,20 @@
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 
-/* What is written in one go: either all of it is in the file or none. */
+/* Bytes of one write: either all of them are in the file or none. */
 #define BATCH_MAX (256u * 1024)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* What the lines that are there say, from the last one back to the last head. */
+/* What the existing lines tell, read from the last one back to the last head. */
 struct found {
     struct audit_place *place;
-    bool last_is_bad; /* the newest line is none of ours */
+    bool last_is_bad; /* we did not write the newest line */
     bool any, head;
     uint64_t after_head;
 };
 
-/* False: it was a head. */
+/* False: the line is a head. */
 static bool on_old_line(const char *line, size_t len, struct found *f)
 {
     struct audit_line l;
@@ -64,8 +64,8 @@ static int find_place(struct audit_chain *c, bool *ret_bad, struct sg_error *e)
     return r < 0 ? r : 0;
 }
 
-/* Cuts off what is after the last newline. *ret: how much that was; -1: so much that it is no line
- * of ours, and is left. */
+/* Cuts off the text after the last newline. *ret: how many bytes that was; -1: too many for a line
+ * of ours, so they are left. */
 static int cut_last_line(struct audit_chain *c, ssize_t *ret, struct sg_error *e)
 {
     AUTO(free_p) char *tail = malloc(AUDIT_LINE_MAX);
@@ -116,7 +116,7 @@ static void record_repair(struct audit_chain *c, ssize_t cut)
     audit_pending_add(&c->pending, &r, clock_wall_ms());
 }
 
-/* The newest file, where it ends. */
+/* Opens the newest file, to append. */
 static int open_file(struct audit_chain *c)
 {
     if (c->dir < 0)
@@ -146,7 +146,7 @@ static int go_on(struct audit_chain *c, struct sg_error *e)
         r = find_place(c, &bad, e);
     if (r < 0)
         return r;
-    /* Nothing is changed in what is not ours to understand: it is for whoever verifies. */
+    /* A file that we do not understand is not changed: it is evidence for whoever verifies. */
     bad |= cut < 0;
     c->next_file = bad;
     if (bad || cut > 0)
@@ -238,7 +238,7 @@ static int open_next_file(struct audit_chain *c, const struct audit_writer *w)
     return 0;
 }
 
-/* Takes the half of a batch back that was written before the disk was full. */
+/* Takes back the part of a batch that was written before the disk was full. */
 static int mend(struct audit_chain *c)
 {
     if (c->torn && ftruncate(c->fd, (off_t)c->size) < 0)
@@ -261,9 +261,9 @@ static int write_batch(struct audit_chain *c, const struct strbuf *text)
     return 0;
 }
 
-/* As many lines as fit a batch and the file, one at least. A file begins with a head, so that
- * nothing can be cut off its beginning, and heads come in between. *ret_n: the records among them.
- */
+/* Prints as many lines as fit a batch and the file, one at least. A file begins with a head, so
+ * that nothing can be cut off its beginning, and further heads come in between. *ret_n: the records
+ * among the lines. */
 static void print_batch(struct audit_chain *c, const struct audit_writer *w, bool head_at_end,
                         struct strbuf *out, struct audit_place *p, size_t *ret_n)
 {
@@ -285,7 +285,7 @@ static void print_batch(struct audit_chain *c, const struct audit_writer *w, boo
     *ret_n = n;
 }
 
-/* One batch. */
+/* Writes one batch. */
 static int flush_some(struct audit_chain *c, const struct audit_writer *w, bool head_at_end,
                       struct strbuf *out)
 {

@@ -9,13 +9,13 @@
 #include "lib/base/fd.h"
 
 struct audit_log {
-    int dir; /* locked: one writes */
+    int dir; /* locked, so that only one process writes */
     struct audit_limits limits;
     struct audit_signer *signer;
     struct audit_table table;
-    struct audit_chain *chains, *top; /* the last one of the list is of no tenant */
+    struct audit_chain *chains, *top; /* `top`, the last one of the list, belongs to no tenant */
     uint64_t seq;
-    uint32_t top_file; /* in which all others were noted */
+    uint32_t top_file; /* number of the top chain's file that has notes of all others */
     uint64_t synced_ns;
     bool urgent, syncing;
 };
@@ -36,7 +36,8 @@ static int add_chain(struct audit_log *log, const char *tenant, struct audit_cha
     return 0;
 }
 
-/* A record whose chain cannot be made is in the one above: late is better than never. */
+/* If a tenant's chain cannot be made, the record goes to the top chain: a misplaced record is
+ * better than none. */
 static struct audit_chain *chain_of(struct audit_log *log, const char *tenant)
 {
     struct audit_chain *c;
@@ -124,8 +125,8 @@ void audit_write(struct audit_log *log, const struct audit_record *r)
     audit_pending_add(&chain_of(log, r->tenant)->pending, r, clock_wall_ms());
 }
 
-/* The chain above has on record where this one is. Once a minute is enough: no tenant can fill it.
- */
+/* Notes the head of this chain in the top chain. Once a minute is enough, and so no tenant can fill
+ * the top chain. */
 static void note_head(struct audit_log *log, struct audit_chain *c, bool now)
 {
     const struct audit_head *h = &c->durable;
@@ -172,7 +173,7 @@ static int flush_top(struct audit_log *log, bool last)
         if (c != log->top)
             note_head(log, c, last);
     r = flush_chain(log, log->top, last);
-    /* What older files have noted goes with them. */
+    /* Notes are removed with the old files that hold them, so a new file notes all chains again. */
     if (r == 0 && log->top->newest != log->top_file) {
         for (struct audit_chain *c = log->chains; log->top_file > 0 && c; c = c->next)
             c->noted = 0;
@@ -199,7 +200,7 @@ struct audit_sync *audit_sync_begin(struct audit_log *log)
         return NULL;
     for (struct audit_chain *c = log->chains; c; c = c->next) {
         any |= c->unsynced;
-        /* One that has not been written to for a while needs no descriptors. */
+        /* A chain that was not written to for a while needs no descriptors. */
         if (!c->unsynced && !c->pending.wait.first && !c->torn)
             audit_chain_rest(c);
     }

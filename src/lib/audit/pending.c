@@ -1,8 +1,12 @@
-/* Records of a chain that wait to be written. A refusal stays known for a second after it was:
- * those that are equal to it are counted, and written as one. Of other records up to half of the
- * room each has a line of its own. Above that equal ones are counted; when even different ones are
- * too many, only whose they are and what they were is kept, and at last only how many were allowed
- * and how many were not: the room is bounded, and no denial goes without being counted. */
+/* The records of a chain that wait to be written. Their number is bounded, and no denial goes
+ * uncounted:
+ *
+ *   - A refusal stays known for a second after it was written. Equal ones that come meanwhile are
+ *     counted, and written as one.
+ *   - Up to half of the room, every other record has a line of its own.
+ *   - Above that, equal records are counted and share a line.
+ *   - If even different records are too many, only tenant, sandbox, kind and verdict are kept.
+ *   - At last only the number of records of each verdict is kept. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -10,13 +14,14 @@
 #include "lib/audit/audit_impl.h"
 
 #define FOLD_FROM (AUDIT_PENDING_MAX / 2)
-/* Room that records with their own names may not take. */
+/* Room that is kept back for folded records: by sandbox, and by verdict. */
 #define ROOM_OF_SANDBOXES 1024
 #define ROOM_OF_VERDICTS  8
 
 #define FOLDED "too many records at once"
 
-/* The texts of a record that make it equal to another, and those that only go along with it. */
+/* The texts of a record: first those that make it equal to another, then those that do not count
+ * for that. */
 #define TEXTS 10
 static const size_t texts[TEXTS] = {
     offsetof(struct audit_record, kind),    offsetof(struct audit_record, tenant),
@@ -25,7 +30,7 @@ static const size_t texts[TEXTS] = {
     offsetof(struct audit_record, verdict), offsetof(struct audit_record, rule),
     offsetof(struct audit_record, detail),  offsetof(struct audit_record, policy),
 };
-#define TEXTS_EQUAL 9 /* the first ones */
+#define TEXTS_EQUAL 9 /* the first of them decide whether records are equal */
 
 static const char **text_of(struct audit_record *r, size_t i)
 {
@@ -51,7 +56,7 @@ static size_t kept(const char *s)
     return n;
 }
 
-/* The seed keeps who chooses the names from choosing the bucket. */
+/* The seed is secret, so that whoever chooses the names cannot choose the bucket. */
 static uint64_t key_of(const struct audit_table *t, const struct audit_record *r)
 {
     uint64_t h = t->seed ^ r->port;
@@ -148,7 +153,7 @@ static bool count_into_equal(struct audit_table *t, const struct audit_record *r
         en = en->chain;
     if (!en)
         return false;
-    if (en->count++ == 0) { /* it was written: this is of those that came since */
+    if (en->count++ == 0) { /* the entry was written: it now counts those that came since */
         en->time_ms = time_ms;
         en->r.up = en->r.down = en->r.ms = 0;
     }
@@ -158,7 +163,7 @@ static bool count_into_equal(struct audit_table *t, const struct audit_record *r
     return true;
 }
 
-/* False: it is a new one, and above `room`. */
+/* Counts the record into an equal one, or adds it. False: it is a new one, and there is no room. */
 static bool add_within(struct audit_pending *p, const struct audit_record *r, int64_t time_ms,
                        size_t room)
 {
@@ -177,7 +182,7 @@ static bool add_within(struct audit_pending *p, const struct audit_record *r, in
     return true;
 }
 
-/* One of four. */
+/* One of four: none, allow, report, deny. */
 static const char *plain_verdict(const char *verdict)
 {
     if (!verdict || !verdict[0])

@@ -1,5 +1,5 @@
-/* Reading from the newest line to the oldest, over the chains that could have what is wanted:
- * numbers are given out over all of them, so the highest is the newest. */
+/* Answers queries, from the newest line to the oldest, over all chains that could have a match. All
+ * chains share one sequence of numbers, so the highest number is the newest. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -7,11 +7,11 @@
 #include "lib/audit/audit_impl.h"
 #include "lib/base/fd.h"
 
-/* The wall clock may have been set back: records from before a query's beginning are looked at for
- * so much longer. */
+/* The wall clock may have been set back, so the search goes on for so long before the query's
+ * beginning. */
 #define CLOCK_SLACK_MS 3600000
 
-/* One chain, and its newest line that was not looked at. */
+/* One chain, and its newest line that was not judged yet. */
 struct source {
     struct audit_back back;
     const char *text;
@@ -51,7 +51,7 @@ static bool name_is(const char *line, size_t len, const char *want)
     w = strlen(want);
     if (want[0] != '*' || want[1] != '.')
         return n == w && strncasecmp(value, want, n) == 0;
-    /* "*.x": the dot is a part of what must be there, and something before it. */
+    /* "*.x": the name must end in ".x" and have something before it. */
     return n > w - 1 && strncasecmp(value + n - (w - 1), want + 1, w - 1) == 0;
 }
 
@@ -70,7 +70,7 @@ static bool is_wanted(const struct query *q, const struct source *s)
            name_is(s->text, l->hashed, f->name);
 }
 
-/* The next line of a chain that is one of ours. */
+/* Moves on to the next line of the chain that is one of ours. */
 static int advance(struct query *q, struct source *s, struct sg_error *e)
 {
     int r;
@@ -92,7 +92,7 @@ static struct source *newest(struct query *q)
     return found;
 }
 
-/* A chain that is not there has nothing. */
+/* Adds a chain to the search, if it exists. */
 static int add_source(struct query *q, int dirfd, const char *tenant, struct sg_error *e)
 {
     int dir = audit_tenant_open(dirfd, tenant);
@@ -109,7 +109,8 @@ static int add_source(struct query *q, int dirfd, const char *tenant, struct sg_
     return r < 0 ? r : advance(q, s, e);
 }
 
-/* The one above has what is of no tenant, and all records of versions that had no other. */
+/* The top chain is searched too: it has the records that belong to no tenant, and all records of
+ * versions that had no other chain. */
 static int add_sources(struct query *q, int dirfd, struct sg_error *e)
 {
     AUTO(free_p) char(*tenants)[ID_LEN + 1] = NULL;

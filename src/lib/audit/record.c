@@ -23,7 +23,8 @@ void audit_time_text(int64_t ms, char ret[AUDIT_TIME_LEN + 1])
     time_t seconds = (time_t)(ms / 1000);
     struct tm tm;
 
-    /* Beyond four digits of a year the text would be longer, and no longer sort. */
+    /* A year of more than four digits would make the text longer, and texts would no longer
+     * sort. */
     if (ms < 0 || !gmtime_r(&seconds, &tm) || tm.tm_year > 9999 - 1900) {
         ms = seconds = 0;
         gmtime_r(&seconds, &tm);
@@ -67,8 +68,8 @@ static uint32_t take_character(const unsigned char **p)
     return c;
 }
 
-/* What is not ASCII is escaped as well: there are characters above it that drive terminals, end
- * lines, and turn the direction of writing. */
+/* Escapes all that is not ASCII as well: some characters above it control terminals, end lines, or
+ * change the direction of writing. */
 static void add_escaped(struct json *j, const char *value)
 {
     AUTO(strbuf_done) struct strbuf quoted = {0}, ascii = {0};
@@ -123,7 +124,8 @@ static void begin_line(struct json *j, struct audit_place *p, int64_t time_ms, c
     add_text(j, "kind", kind);
 }
 
-/* start: where the line begins in out, which has all of it but the hash. */
+/* Adds the hash to a line. start: where the line begins in out, which has all of it but the
+ * hash. */
 static void end_line(struct strbuf *out, size_t start, struct audit_place *p)
 {
     audit_hash_text(out->buf + start, out->len - start, p->hash);
@@ -207,7 +209,8 @@ static bool take_number(const char **p, const char *end, uint64_t *ret)
     return *p > start;
 }
 
-/* A text of hash's length at the end of [start, *end), with its key before it; *end moves there. */
+/* Takes a text of a hash's length, with its key before it, off the end of [start, *end); *end moves
+ * to its beginning. */
 static const char *take_back(const char *start, const char **end, const char *key)
 {
     size_t key_len = strlen(key);
@@ -223,7 +226,7 @@ static const char *take_back(const char *start, const char **end, const char *ke
     return value;
 }
 
-/* The frame's end: hash, signature if it has one, prev. */
+/* Reads the end of the frame: hash, signature if there is one, prev. */
 static int read_end(const char *line, size_t len, struct audit_line *ret)
 {
     const char *end = line + len;

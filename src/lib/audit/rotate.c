@@ -57,7 +57,7 @@ static int grow(uint32_t **all, size_t *cap)
 
 int audit_files(int dirfd, uint32_t **ret, size_t *ret_n, struct sg_error *e)
 {
-    /* A description of its own: the place in the directory is not shared with others. */
+    /* Opened again, because a duplicate would share its read position with others. */
     AUTO(close_p) int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     AUTO(closedir_p) DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     AUTO(free_p) uint32_t *all = NULL;

@@ -47,7 +47,7 @@ static int read_text(int dirfd, const char *name, char **ret, struct sg_error *e
                  : 0;
 }
 
-/* Whole or not at all. */
+/* Writes a file whole or not at all. */
 static int write_text(int dirfd, const char *name, mode_t mode, const char *text, size_t len,
                       struct sg_error *e)
 {
@@ -97,7 +97,7 @@ static EVP_PKEY *parse_key(const char *pem, bool private_half)
 
     if (!bio)
         return NULL;
-    /* An empty password: a file that wants one must not make us ask for it. */
+    /* With an empty password, OpenSSL does not ask on the terminal for a file that wants one. */
     char none[] = "";
     key = private_half ? PEM_read_bio_PrivateKey(bio, NULL, NULL, none)
                        : PEM_read_bio_PUBKEY(bio, NULL, NULL, none);
@@ -163,7 +163,8 @@ void audit_sign(const struct audit_signer *s, const void *data, size_t len, stru
     unsigned char signature[SIGNATURE_LEN] = {0};
     size_t n = sizeof(signature);
 
-    /* Without memory the signature is zeros: the record goes on, and the head does not count. */
+    /* If memory is short the signature is zeros: the record goes on, and the head does not
+     * count. */
     if (!c || EVP_DigestSignInit(c, NULL, NULL, NULL, s->key) != 1 ||
         EVP_DigestSign(c, signature, &n, data, len) != 1)
         memset(signature, 0, sizeof(signature));

@@ -1,5 +1,5 @@
-/* What was written to files, made durable. The thread that waits has descriptors of its own: files
- * may be closed, and the record too, while it does. */
+/* Makes written lines durable. The thread that waits for the disk has descriptors of its own,
+ * because files, and the whole record, may be closed meanwhile. */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ static void take(struct audit_sync *s, int fd)
     if (copy >= 0)
         s->fds[s->n++] = copy;
     else
-        s->r = -EMFILE; /* it stays to be done */
+        s->r = -EMFILE; /* it will be tried again */
 }
 
 struct audit_sync *audit_sync_new(struct audit_chain *chains)

@@ -1,7 +1,7 @@
-/* Reading each chain from the oldest line to the newest: each line must continue the one before,
- * and heads must be signed. Where the first file begins with a later record, older files have been
- * removed, and the head that it begins with vouches for the place. The chain above comes first:
- * what it has noted of the others must be there. */
+/* Verifies each chain from the oldest line to the newest: each line must continue the one before,
+ * and heads must be signed. If the first file begins with a later record, older files have been
+ * removed, and the head at its beginning vouches for the place. The top chain comes first, because
+ * the heads that it has noted must be in the other chains. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -13,11 +13,11 @@
 
 #define CHUNK (256u * 1024)
 
-/* What the chain above says of another: its last head that was noted. */
+/* The last head of another chain that the top chain has noted. */
 struct note {
     char tenant[ID_LEN + 1];
-    uint64_t at;  /* the record that says so */
-    uint64_t seq; /* of the head */
+    uint64_t at;  /* number of the record that notes it */
+    uint64_t seq; /* number of the head */
     char hash[AUDIT_HASH_LEN + 1];
     bool seen;
 };
@@ -25,14 +25,14 @@ struct note {
 struct verify {
     struct audit_signer *key;
     struct audit_report *report;
-    const char *tenant; /* whose chain; "": the one above */
+    const char *tenant; /* whose chain; "": the top chain */
     struct note *notes;
     size_t n_notes, cap_notes;
-    struct note *note; /* of this chain, or NULL */
+    struct note *note; /* the note about this chain, or NULL */
     bool note_found;
     uint64_t first_seq, last_seq; /* of this chain; 0: nothing was read yet */
     char hash[AUDIT_HASH_LEN + 1];
-    uint64_t records; /* as the next head must count them */
+    uint64_t records; /* count that the next head must have */
     uint64_t unsigned_records;
     uint32_t file;
     bool file_begins;
@@ -88,7 +88,7 @@ static int check_chain(struct verify *v, const char *line, const struct audit_li
     uint64_t next = expected(v);
 
     audit_hash_text(line, l->hashed, hash);
-    /* Whether this line is as it was written comes first: its number may be what was changed. */
+    /* The hash comes first: if the line was changed, its number may be what was changed. */
     if (memcmp(hash, l->hash, AUDIT_HASH_LEN) != 0)
         return broken(v, next, "record %" PRIu64 " was changed", next);
     if (l->seq < next)
@@ -171,7 +171,8 @@ static struct note *note_add(struct verify *v, const char *tenant)
     return n;
 }
 
-/* The newest counts. 1: it was one. */
+/* Takes a note from a line of the top chain; the newest note of a chain counts. 1: the line is a
+ * note. */
 static int take_note(struct verify *v, const char *line, const struct audit_line *l)
 {
     char tenant[ID_LEN + 1];
@@ -198,7 +199,7 @@ static int take_note(struct verify *v, const char *line, const struct audit_line
     return 1;
 }
 
-/* That what was noted of this chain is in it. */
+/* Checks that the head that was noted is in this chain. */
 static int check_note(struct verify *v, const struct audit_line *l)
 {
     if (!v->note || v->note->seq != l->seq)
@@ -248,7 +249,7 @@ static int check_line(struct verify *v, const char *line, size_t len)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* Whole lines of the buffer; what is left is moved to its beginning. */
+/* Checks the whole lines of the buffer, and moves the rest to its beginning. */
 static int check_buffer(struct verify *v, char *buf, size_t *len)
 {
     char *start = buf, *newline;
@@ -263,7 +264,7 @@ static int check_buffer(struct verify *v, char *buf, size_t *len)
     return r;
 }
 
-/* last: its last line may be in the making, or cut by a crash. */
+/* last: the file is the newest, so its last line may be unfinished, or cut by a crash. */
 static int check_file(struct verify *v, int fd, bool last, struct sg_error *e)
 {
     AUTO(free_p) char *buf = malloc(CHUNK + AUDIT_LINE_MAX);
@@ -298,7 +299,7 @@ static int check_files(struct verify *v, int dirfd, struct sg_error *e)
     for (size_t i = 0; r == 0 && i < n; i++) {
         AUTO(close_p) int fd = audit_file_open(dirfd, files[i], O_RDONLY);
 
-        /* The oldest may have been removed in the meantime. */
+        /* The oldest file may have been removed meanwhile. */
         if (fd == -ENOENT && v->first_seq == 0)
             continue;
         if (fd < 0)
@@ -335,7 +336,7 @@ static int check_noted_is_there(struct verify *v, struct sg_error *e)
                   v->report->last_seq, v->noted_seq);
 }
 
-/* Where the chain is, to what is said of all. */
+/* Adds the result of one chain to the report. */
 static void add_up(struct verify *v)
 {
     struct audit_report *r = v->report;

@@ -11,7 +11,7 @@
 struct address {
     struct sockaddr_storage addr;
     socklen_t len;
-    bool loopback; /* nobody else's machine reaches it */
+    bool loopback; /* no other machine can reach it */
 };
 
 /* One address. `what` names the setting in the error. */
@@ -19,5 +19,5 @@ int address_parse(const char *what, const char *text, struct address *ret, struc
 /* Takes the next one of a comma-separated list and moves the cursor: 1, or 0 at the end, or an
  * error. */
 int address_next(const char *what, const char **cursor, struct address *ret, struct sg_error *e);
-/* As address_parse reads it. */
+/* Writes the address in the form that address_parse reads. */
 void address_format(const struct address *a, char ret[ADDRESS_TEXT_MAX]);

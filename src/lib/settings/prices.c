@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define DECIMALS     12
-#define PRICE_MOST   1000000u /* of the currency, for one unit */
+#define PRICE_MOST   1000000u /* highest price of one unit, in the currency */
 #define US_PER_S     1000000u
 #define MIB_MS_PER_S (1024u * 1000)
 
@@ -25,8 +25,8 @@ static const struct unit sizes[UNITS] = {{'K', 1ull << 10, "KiB"},
 static const struct what {
     const char *name, *example, *more;
     const char *of;           /* before the unit's name */
-    const struct unit *units; /* NULL: it is counted in pieces */
-    uint64_t steps;           /* that a unit of size 1 has: quantities are counted in these */
+    const struct unit *units; /* NULL: counted in pieces */
+    uint64_t steps;           /* steps in a unit of size 1: quantities are counted in steps */
 } whats[] = {
     [PRICE_CPU] = {"cpu", "cpu=0.05/h", " (or /s, /m, /d)", "", times, US_PER_S},
     [PRICE_MEMORY] = {"memory", "memory=0.006/h", " (or /s, /m, /d)", "GiB ", times, MIB_MS_PER_S},
@@ -43,7 +43,7 @@ const char *price_name(enum price p)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* A decimal number at *cursor, which moves behind it. */
+/* Reads a decimal number at *cursor, and moves the cursor behind it. */
 static bool read_amount(const char **cursor, uint64_t *ret)
 {
     const char *p = *cursor;
@@ -78,7 +78,7 @@ static const struct unit *unit_of(enum price which, char letter)
     return NULL;
 }
 
-/* How many steps a unit has; 0: there is none of that letter. */
+/* How many steps a unit has; 0: no unit has that letter. */
 static uint64_t steps_of(enum price which, char letter)
 {
     const struct unit *unit = unit_of(which, letter);
@@ -125,7 +125,7 @@ static int parse_currency(const char *entry, const char *value, struct prices *r
     return 0;
 }
 
-#define CURRENCY PRICE_MAX_ /* its place among those that were seen */
+#define CURRENCY PRICE_MAX_ /* the bit of "currency" in `seen` */
 
 static int parse_entry(char *entry, struct prices *ret, unsigned *seen, struct sg_error *e)
 {
@@ -191,7 +191,7 @@ uint64_t price_cost(const struct prices *p, enum price which, uint64_t quantity)
 
     if (p->of[which].amount == 0 || steps == 0)
         return 0;
-    /* Both are below 2^64: their product fits. */
+    /* Both factors are below 2^64, so the product fits. */
     unsigned __int128 n = (unsigned __int128)p->of[which].amount * quantity;
     n = n / steps + (n % steps >= steps - steps / 2);
     return n < UINT64_MAX ? (uint64_t)n : UINT64_MAX;

@@ -508,7 +508,8 @@ static uint64_t get_number(const void *at, size_t size)
     return memcpy(&v, at, size), v;
 }
 
-/* What goes into a line of text must come out of it again. */
+/* A text must survive a line of the file form: settings_parse_text must read back what
+ * settings_print wrote. */
 static int set_text(const struct row *row, char *at, const char *what, const char *value,
                     struct sg_error *e)
 {
@@ -527,7 +528,7 @@ static int set_text(const struct row *row, char *at, const char *what, const cha
     return 0;
 }
 
-/* Without repeating it. */
+/* The error must not repeat the value, which is secret. */
 static int set_hidden(struct hidden *at, const char *what, const char *value, struct sg_error *e)
 {
     for (const char *p = value; *p; p++)
@@ -616,7 +617,7 @@ static int set_choice(const struct row *row, void *at, const char *what, const c
     return err_set(e, SG_ERR_INVALID, -EINVAL, "%s '%.64s' is none of %s", what, value, list);
 }
 
-/* For people, or as settings_parse_text reads it back. */
+/* Formats a number for people or, if exact, so that settings_parse_text reads it back. */
 static void format_number(const struct row *row, uint64_t v, bool exact, char *buf, size_t cap)
 {
     if (row->kind == MILLI)
@@ -703,14 +704,14 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* `egress.dns` is `egress_dns`. */
+/* Turns dots into underscores: `egress.dns` is the same key as `egress_dns`. */
 static void join_dotted(char *key)
 {
     for (; (key = strchr(key, '.')); key++)
         *key = '_';
 }
 
-/* In place, without blanks around it. */
+/* Removes the blanks around a text, in place. */
 static char *trim(char *s)
 {
     char *end = s + strlen(s);
@@ -726,7 +727,7 @@ static int parse_line(struct settings *s, const char *where, char *line, struct 
 {
     char *equals = strchr(line, '='), what[256];
 
-    /* Its first word alone: the next may be a secret. */
+    /* The error shows the first word only, since the next may be a secret. */
     if (!equals) {
         size_t word = strcspn(line, " \t");
         return err_set(e, SG_ERR_INVALID, -EINVAL, "%s: write 'key = value': '%.*s' has no '='",
@@ -773,7 +774,7 @@ int settings_parse_env(struct settings *s, struct sg_error *e)
     return 0;
 }
 
-/* It becomes a part of host names. */
+/* The domain becomes a part of host names, so it must be valid in one. */
 static int check_domain(const char *domain, struct sg_error *e)
 {
     static const char host[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.";
@@ -826,7 +827,7 @@ void settings_forget_secrets(struct settings *s)
     hidden_set(&s->store, "memory", 6);
 }
 
-/* Without repeating it: it may have a password. */
+/* The error must not repeat the address, which may have a password in it. */
 static int check_store(const struct settings *s, struct sg_error *e)
 {
     static const char *const known[] = {"postgresql://", "postgres://"};

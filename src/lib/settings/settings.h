@@ -1,13 +1,13 @@
-/* The settings of a server. One table (settings.c) says of each how it is called, read, written and
- * explained; the configuration file, the environment, the flags of `sandglass serve` and its manual
- * all follow it.
+/* The settings of a server. One table (settings.c) has the name, the type and the explanation of
+ * each; the configuration file, the environment, the flags of `sandglass serve` and its manual all
+ * follow this table.
  *
- *   key in the file    tls_cert = /etc/ssl/box.pem
- *   environment        SANDGLASS_TLS_CERT=/etc/ssl/box.pem
- *   flag               --tls-cert /etc/ssl/box.pem
+ *   key in the file    tls_cert = /etc/ssl/server.pem
+ *   environment        SANDGLASS_TLS_CERT=/etc/ssl/server.pem
+ *   flag               --tls-cert /etc/ssl/server.pem
  *
- * A flag is stronger than the environment, and that is stronger than the file. The warden gives the
- * front the result as text in the file's own form. */
+ * A flag overrides the environment, and the environment overrides the file. The warden gives the
+ * front the result as text, in the form of the file. */
 #pragma once
 
 #include "lib/base/err.h"
@@ -35,8 +35,8 @@ enum settings_fake { FAKE_AUTO, FAKE_YES, FAKE_NO };
 enum settings_sanitise { SETTINGS_ENFORCE, SETTINGS_REPORT_ONLY, SETTINGS_OFF };
 enum settings_level { LEVEL_DEBUG, LEVEL_INFO, LEVEL_WARN, LEVEL_ERROR, LEVEL_MAX_ };
 
-/* What a sandbox that is paused with its memory counts for at least: it has a slot, descriptors and
- * an agent, whatever ran in it. */
+/* A sandbox that is paused with its memory counts for at least this much: whatever ran in it, it
+ * has a slot, descriptors and an agent. */
 #define PAUSED_LEAST (16u * 1024 * 1024)
 
 struct settings {
@@ -48,7 +48,8 @@ struct settings {
     char front_user[64], front_program[SETTINGS_PATH_MAX]; /* "": the usual one */
     uint64_t sandbox_memory, sandbox_disk;                 /* bytes */
     uint32_t sandbox_cpus_milli, sandbox_pids;
-    uint64_t machine_memory; /* of all sandboxes; 0: what is there less 10 % and less 1 GiB */
+    uint64_t machine_memory; /* of all sandboxes; 0: the machine's memory less 10 % and less 1
+                              * GiB */
     uint64_t tenant_memory;  /* of all sandboxes of a tenant; 0: no limit */
     uint32_t pool_min, pool_max;
     enum settings_fork kernel_fork;
@@ -63,23 +64,25 @@ struct settings {
     uint64_t drain_timeout_ms;
     uint64_t max_timeout_ms;
     char default_template[128];
-    struct hidden store;  /* settings_store; where PostgreSQL is may have a password */
+    struct hidden store;  /* see settings_store(); the address of PostgreSQL may have a password */
     char public_url[256]; /* "": other servers cannot send clients here */
     char context_template[128];
     uint64_t context_ttl_ms;
-    uint64_t context_keep_ms, usage_keep_ms; /* rows of what is over; 0: for ever */
+    uint64_t context_keep_ms, usage_keep_ms; /* how long rows of ended things are kept; 0: for
+                                              * ever */
     uint32_t tenant_contexts, conversation_contexts;
     uint64_t execution_timeout_ms, execution_timeout_max_ms;
     uint64_t code_max; /* bytes */
     uint64_t reap_every_ms;
     uint32_t reap_batch;
-    bool checkpoints;                         /* before messages: whether they are left */
-    uint32_t checkpoint_keep, checkpoint_max; /* of a sandbox: the last ones, and all */
+    bool checkpoints;                         /* whether a checkpoint is made before each message */
+    uint32_t checkpoint_keep, checkpoint_max; /* of a sandbox: recent ones to keep, and most in
+                                               * all */
     uint64_t checkpoint_age_ms;
-    uint64_t checkpoint_memory; /* of a tenant: what kernels of its checkpoints have in memory */
+    uint64_t checkpoint_memory; /* of a tenant: memory of the kernels of its checkpoints */
     char analysis[SETTINGS_PATH_MAX]; /* "": those that come with the program */
     char guard_user[64], guard_program[SETTINGS_PATH_MAX]; /* "": the usual one */
-    enum settings_egress egress_e2b_default;               /* of a create that says nothing */
+    enum settings_egress egress_e2b_default;               /* for a create that does not say */
     enum settings_path egress_path;
     char egress_dns[256];                          /* auto, or addresses */
     char egress_internal[1024], egress_deny[1024]; /* lists; "": none */
@@ -89,12 +92,12 @@ struct settings {
     uint32_t egress_flows, egress_flow_rate; /* of a sandbox */
     uint64_t egress_bytes;                   /* 0: no limit */
     enum settings_sanitise sanitise, sanitise_streams;
-    bool sanitise_always; /* no level below may say off */
+    bool sanitise_always; /* no tenant, key or call may turn it off */
     char sanitise_patterns[SETTINGS_PATH_MAX];
     uint64_t audit_size;
     uint32_t audit_files;
-    uint64_t agent_timeout_ms; /* of a hosted agent that names none */
-    uint64_t agent_replay;     /* bytes of its messages that are kept for who comes back */
+    uint64_t agent_timeout_ms; /* of a hosted agent that sets none */
+    uint64_t agent_replay;     /* bytes of its messages kept for a client that reconnects */
     uint32_t tenant_agents;
     char otlp_endpoint[256]; /* "": no traces */
     enum settings_otlp otlp_protocol;
@@ -105,8 +108,8 @@ struct settings {
     char langfuse_public_key[128];
     struct hidden langfuse_secret_key;
     char metrics_listen[SETTINGS_PATH_MAX]; /* "": no listener of its own */
-    struct hidden metrics_token;            /* "": /metrics is not on the others */
-    char prices[256];                       /* "": what was used has no price */
+    struct hidden metrics_token;            /* "": the other listeners have no /metrics */
+    char prices[256];                       /* "": usage has no price */
     uint32_t event_keep;
     char webhook_url[256];
     struct hidden webhook_secret;
@@ -232,14 +235,15 @@ int settings_set(struct settings *s, enum setting k, const char *what, const cha
  * errors. The text is changed. */
 int settings_parse_text(struct settings *s, const char *name, char *text, struct sg_error *e);
 int settings_parse_env(struct settings *s, struct sg_error *e);
-/* What no setting can tell alone. */
+/* Checks settings against each other. */
 int settings_check(const struct settings *s, struct sg_error *e);
 enum settings_store settings_store(const struct settings *s);
-/* For who need not know them: secrets are empty then, and where the database is says nothing. */
+/* For a process that need not know them: empties all secrets, and sets the store to "memory", since
+ * the database's address may have a password. */
 void settings_forget_secrets(struct settings *s);
-/* Whether two have the same value for a key. */
+/* Whether a and b have the same value for a key. */
 bool settings_same(const struct settings *a, const struct settings *b, enum setting k);
-/* Takes one key's value over. */
+/* Copies the value of one key. */
 void settings_copy(struct settings *to, const struct settings *from, enum setting k);
-/* All of them, as settings_parse_text reads them. */
+/* Prints all settings in the form that settings_parse_text reads. */
 void settings_print(const struct settings *s, struct strbuf *out);

@@ -1,6 +1,6 @@
-/* The key pair. The private key stays in memory that is locked; OpenSSL, which would keep it in its
- * heap, has it for the length of one call. What OpenSSL cannot fail at but for want of memory is
- * asserted: there is no way to go on with half a key. */
+/* The key pair. The private key stays in locked memory; OpenSSL, which would keep it in its heap,
+ * has it for the length of one call only. Calls of OpenSSL that fail only for want of memory are
+ * asserted, because there is no way to go on with half a key. */
 #include <assert.h>
 #include <fcntl.h>
 #include <openssl/core_names.h>
@@ -109,7 +109,7 @@ struct vault_key *vault_key_new(void)
     return r < 0 ? NULL : k;
 }
 
-/* -ENOENT: it is not there. */
+/* Reads the key's file. -ENOENT: there is none. */
 static int read_key(int dirfd, const char *name, uint8_t ret[VAULT_KEY_LEN], struct sg_error *e)
 {
     AUTO(close_p) int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -130,8 +130,8 @@ static int read_key(int dirfd, const char *name, uint8_t ret[VAULT_KEY_LEN], str
     return 0;
 }
 
-/* Under another name first: whoever opens the key sees it whole, and of two that make one at the
- * same time the first counts. */
+/* Makes the key's file under another name first, so that whoever opens the key sees it whole, and
+ * of two processes that make one at the same time the first wins. */
 static int make_key(int dirfd, const char *name, struct sg_error *e)
 {
     uint8_t private_key[VAULT_KEY_LEN], public_key[VAULT_PUBLIC_LEN];

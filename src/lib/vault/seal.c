@@ -1,12 +1,12 @@
-/* A sealed text, before base64:
+/* The layout of a sealed text, before base64:
  *
  *   1 byte    SEAL_VERSION
  *   32 bytes  the public half of the pair that was made for this text
  *   n bytes   ChaCha20-Poly1305 of the secret
  *   16 bytes  its tag, over the version and the purpose as well
  *
- * Key and nonce come from HKDF over what X25519 gives, with both public keys as salt; neither is
- * used twice, since the pair is not. */
+ * Key and nonce come from HKDF over the result of X25519, with both public keys as salt. Neither is
+ * used twice, since each text has a pair of its own. */
 #include <assert.h>
 #include <openssl/evp.h>
 
@@ -24,8 +24,8 @@ static void cipher_free_p(EVP_CIPHER_CTX **p)
     EVP_CIPHER_CTX_free(*p);
 }
 
-/* Begins to seal or to open: the key follows from what was agreed on, and the first bytes that are
- * authenticated are in. -EBADMSG: the two keys do not agree on anything. */
+/* Begins to seal or to open: derives the key from the agreed secret, and feeds the bytes that are
+ * only authenticated. -EBADMSG: the two keys give no secret. */
 static int begin(EVP_CIPHER_CTX *c, bool seal, const uint8_t *own_private,
                  const uint8_t *other_public, const uint8_t *text_public,
                  const uint8_t *reader_public, const char *purpose)
@@ -48,7 +48,7 @@ static int begin(EVP_CIPHER_CTX *c, bool seal, const uint8_t *own_private,
     return 0;
 }
 
-/* Fills head and whatever follows it. */
+/* Fills all parts of the sealed text. */
 static int seal_binary(const uint8_t public_key[VAULT_PUBLIC_LEN], const char *purpose,
                        const void *bytes, size_t len, uint8_t *ret)
 {

@@ -1,6 +1,6 @@
-/* Memory that can be locked is scarce (RLIMIT_MEMLOCK), and most secrets are short: pages are cut
- * into slots, and only long secrets have pages of their own. Each mapping has a page without access
- * on both sides. One thread. */
+/* Keeps secrets in locked memory. That is scarce (RLIMIT_MEMLOCK), and most secrets are short, so
+ * pages are cut into slots, and only long secrets have pages of their own. Each mapping has a page
+ * without access on both sides. For one thread only. */
 #include <assert.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>

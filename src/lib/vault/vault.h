@@ -1,11 +1,11 @@
-/* Secrets: how they are kept while they are needed, and how they are put away.
+/* Secrets: how they are held in memory, and how they are sealed for storage.
  *
- * A sealed text can be made by whoever has the public key and be read by whoever has the private
- * one: the front, which parses requests, can store a secret and can never read it back; the guard,
- * which uses it, has the private key, in a file of its own directory. X25519 with a fresh key for
- * each text, HKDF-SHA256, ChaCha20-Poly1305; all from OpenSSL. What it was sealed for (`purpose`,
- * such as "TENANT/NAME") is authenticated with it: a text that was moved to another tenant or name
- * does not open.
+ * Whoever has the public key can seal a text, and only the holder of the private key can open it.
+ * So the front, which parses requests, can store a secret and can never read it back; the guard,
+ * which uses secrets, has the private key, in a file of its own directory. Sealing uses X25519 with
+ * a fresh key for each text, HKDF-SHA256 and ChaCha20-Poly1305, all from OpenSSL. The `purpose` of
+ * a text, such as "TENANT/NAME", is authenticated with it: a text that was moved to another tenant
+ * or name does not open.
  *
  * A `struct secret` is the only form in which a secret is held. Its bytes are in memory of their
  * own: locked, not in core dumps, not inherited by children, wiped when freed. There is no way to
@@ -25,27 +25,27 @@ struct secret {
     uint8_t *bytes; /* NULL: none. Followed by a NUL that does not count */
     size_t len;
 };
-/* A copy. -ENOMEM: no more memory can be locked; -E2BIG. */
+/* Copies bytes into the secret. -ENOMEM: no more memory can be locked; -E2BIG. */
 int secret_set(struct secret *s, const void *bytes, size_t len);
 void secret_done(struct secret *s);
-/* From now on: no core dumps of this process, and nobody attaches to it. */
+/* From now on, this process leaves no core dumps, and no debugger can attach to it. */
 void vault_harden_process(void);
 
 /* ---- at rest --------------------------------------------------------------------------------- */
 
 struct vault_key;
-/* The private key in the directory's file `name`, which is made (0600) if it is not there. */
+/* Opens the private key in the directory's file `name`, which is made (0600) if it is not there. */
 int vault_key_open(int dirfd, const char *name, struct vault_key **ret, struct sg_error *e);
-/* One that is nowhere: for tests, and for a guard that lives as long as one sandbox. */
+/* Makes a key that is in no file: for tests, and for a guard that lives as long as one sandbox. */
 struct vault_key *vault_key_new(void);
 void vault_key_free(struct vault_key *k); /* NULL is allowed */
 void vault_key_public(const struct vault_key *k, uint8_t ret[VAULT_PUBLIC_LEN]);
-/* Bytes that only this key's holder can tell, the same each time for the same label. */
+/* Derives bytes that only the key's holder can compute, the same each time for the same label. */
 void vault_key_derive(const struct vault_key *k, const char *label, uint8_t *ret, size_t len);
 
 /* Appends base64 text to out. */
 int vault_seal(const uint8_t public_key[VAULT_PUBLIC_LEN], const char *purpose, const void *bytes,
                size_t len, struct strbuf *out, struct sg_error *e);
-/* -EBADMSG: it was not sealed for this key and purpose, or was changed. */
+/* Opens a sealed text. -EBADMSG: it was not sealed for this key and purpose, or was changed. */
 int vault_open(const struct vault_key *k, const char *purpose, const char *sealed,
                struct secret *ret, struct sg_error *e);
