@@ -1,20 +1,23 @@
-/* A backup of a server: what it has that cannot be had again, in a directory, made while it runs.
+/* A backup of a server: everything that cannot be made again, in a directory, made while the server
+ * runs.
  *
  *   BACKUP/
- *     backup.json      what is in it, with a checksum for each part
- *     front/           the database (tenants, keys, names of snapshots, sealed secrets, contexts
- * and usage if they are in SQLite, events), and the key of what contexts keep guard/           the
- * key that opens secrets, the CA, the record of what left sandboxes layers/ID        the files of
- * snapshots
+ *     backup.json   the list of parts, with a checksum for each
+ *     front/        the database (tenants, keys, names of snapshots, sealed secrets, events;
+ *                   contexts and usage if they are in SQLite), and the key for the texts that
+ *                   contexts keep
+ *     guard/        the key that opens secrets, the CA, the record of what left sandboxes
+ *     layers/ID     the files of snapshots
  *
- * The database is copied first, as it is at one moment; then the layers that it names. One whose
- * snapshot was deleted meanwhile is taken out of the copy, so a backup never names what it does not
- * have. It is made under another name and renamed when it is whole and on disk: a directory of that
- * name is a backup. Sandboxes, their memory and the server's log are not in it.
+ * The backup copies the database first, as it is at one point in time, then the layers that the
+ * database names. If a snapshot is deleted meanwhile, its row is taken out of the copy: a backup
+ * never names a layer that it does not have. The directory has another name until it is whole and
+ * on disk, and is renamed then: a directory of the final name is always a whole backup. Sandboxes,
+ * their memory and the server's log are not part of a backup.
  *
- * Restoring copies and checks in one pass, into a directory beside, and puts it in its place at the
- * end, the database last: what is interrupted leaves a server that says that its database is gone.
- * What was there before is moved aside, never overwritten. */
+ * A restore copies and checks in one pass, into a directory beside the server's, and moves the
+ * parts into place at the end, the database last: if the restore is interrupted, the server says
+ * that its database is gone. The server's old files are moved aside, never overwritten. */
 #pragma once
 
 #include "lib/base/err.h"
@@ -25,7 +28,7 @@
 #define BACKUP_LEFT_MAX  64
 #define BACKUP_FILE_NAME "backup.json"
 
-/* How far it is; what: one word. total may be 0: not known. */
+/* Hears of progress. what: one word, such as "checked"; bytes: how many more were read. */
 struct backup_watch {
     void (*progress)(void *arg, const char *what, uint64_t bytes);
     void *arg;
@@ -36,20 +39,20 @@ struct backup_report {
     char created[32], version[32];
     uint64_t files, bytes;
     size_t n_snapshots;
-    size_t n_left; /* snapshots that could not be copied; the first of them are named */
+    size_t n_left; /* snapshots that could not be copied; `left` names the first of them */
     struct {
         char id[ID_LEN + 1];
         char why[160];
     } left[BACKUP_LEFT_MAX];
-    char aside[600]; /* restore: where to what was there went; "" if nothing was */
+    char aside[600]; /* restore: where the old files were moved; "" if there were none */
 };
 
-/* state: the server's directory; dest: must not be there, its parent must. */
+/* state: the server's directory. dest: must not exist, but its parent must. */
 int backup_write(const char *state, const char *dest, const struct backup_watch *watch,
                  struct backup_report *ret, struct sg_error *e);
-/* Whether all of it is there and as it was. */
+/* Checks that every part of the backup is there, and unchanged. */
 int backup_check(const char *source, const struct backup_watch *watch, struct backup_report *ret,
                  struct sg_error *e);
-/* -EEXIST: there is a database, and replace was not said. -EBUSY: a server uses it. */
+/* -EEXIST: the server has a database, and `replace` is false. -EBUSY: a server runs there. */
 int backup_restore(const char *source, const char *state, bool replace,
                    const struct backup_watch *watch, struct backup_report *ret, struct sg_error *e);

@@ -68,7 +68,7 @@ int manifest_write(const struct manifest *m, int dir, struct sg_error *e)
                  : 0;
 }
 
-/* A name of a part leads nowhere but where it should. */
+/* Whether the path of a part is one of the known ones, so that it cannot lead elsewhere. */
 static bool good_path(const char *path)
 {
     return strcmp(path, "front") == 0 || strcmp(path, "guard") == 0 ||

@@ -18,5 +18,5 @@ struct manifest {
 void manifest_done(struct manifest *m);
 void manifest_add(struct manifest *m, const char *path, const struct tree_sum *sum);
 int manifest_write(const struct manifest *m, int dir, struct sg_error *e);
-/* Refuses what this program cannot read. `name` is the directory's in errors. */
+/* Refuses a format that this program cannot read. `name` is what errors call the directory. */
 int manifest_read(int dir, const char *name, struct manifest *ret, struct sg_error *e);

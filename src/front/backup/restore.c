@@ -1,4 +1,4 @@
-/* Bringing a backup back, and checking one. */
+/* Restores a backup, or only checks it. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "lib/base/clock.h"
 
 struct reading {
-    int from, to; /* to -1: only checked */
+    int from, to; /* to: -1 to check only */
     const char *source;
     struct manifest m;
     struct tree_links *same;
@@ -88,7 +88,7 @@ int backup_check(const char *source, const struct backup_watch *watch, struct ba
     return code;
 }
 
-/* ---- where to -------------------------------------------------------------------------------- */
+/* ---- the destination ------------------------------------------------------------------------- */
 
 /* Makes the directory and those above it. */
 static int make_all(const char *path, struct sg_error *e)
@@ -139,7 +139,7 @@ static int open_state(const char *path, bool replace, int *ret_lock, struct sg_e
     return steal_fd(&dir);
 }
 
-/* The database last: until it is there, a server that starts says that it is gone. */
+/* The database comes last: until it is in place, a server that starts says that it is gone. */
 static const char *const parts[] = {"layers", "guard", "front"};
 
 static int move_aside(int state, const char *path, char *ret, size_t cap, struct sg_error *e)
@@ -174,7 +174,7 @@ static int put_in_place(int state, int from, const char *path, struct sg_error *
     return fsync(state) < 0 ? err_errno(e, "write '%.200s' to disk", path) : 0;
 }
 
-/* What a server must know that begins with a copy. */
+/* Notes in the restored database that it is a copy, for the server that starts with it. */
 static int mark_restored(int to, struct sg_error *e)
 {
     AUTO(close_p) int front = place_open(to, "front", e);

@@ -12,19 +12,19 @@
 
 #include "lib/base/fd.h"
 
-#define DEPTH_MAX  2100 /* a layer has no deeper ones */
+#define DEPTH_MAX  2100 /* directories in each other; a layer's are not deeper */
 #define BLOCK      (256u * 1024)
-#define NAMES_MAX  (64u * 1024) /* of a file's attributes: what the kernel lists at most */
+#define NAMES_MAX  (64u * 1024) /* names of a file's attributes: the most that the kernel lists */
 #define VALUE_MAX  (64u * 1024)
 #define LINK_MAX   4096
 #define DIGEST_LEN 32
 
-/* ---- files that are the same ----------------------------------------------------------------- */
+/* ---- files that share an inode --------------------------------------------------------------- */
 
 struct same {
     dev_t dev;
     ino_t ino;
-    char *copy; /* where it was copied to; NULL: nowhere */
+    char *copy; /* the path of the copy; NULL: not copied */
     uint8_t digest[DIGEST_LEN];
     struct same *next;
 };
@@ -108,7 +108,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Of an open file or directory, in the order of their names. */
+/* The attributes of an open file or directory, in the order of their names. */
 static int pass_attributes(struct work *w, int from, int to, const char *name)
 {
     ssize_t len = flistxattr(from, w->names, NAMES_MAX);
@@ -329,7 +329,7 @@ static void free_names(char **names, size_t n)
     free(names);
 }
 
-/* Sorted. */
+/* The names in a directory, sorted. */
 static int list_names(int dir, char ***ret, size_t *ret_n)
 {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,4 +1,4 @@
-/* Making a backup. */
+/* Makes a backup. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -13,7 +13,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 
-#define COPY_PREFIX "backup" /* of the file that the database is copied to, beside it */
+#define COPY_PREFIX "backup" /* of the database's copy, which is made beside the database */
 #define FILE_MAX    UINT64_MAX
 
 struct writing {
@@ -34,8 +34,8 @@ static void on_bytes(void *arg, uint64_t bytes)
 
 /* ---- the database ---------------------------------------------------------------------------- */
 
-/* In a process of its own, as the user whose file it is: nothing that this user has put there can
- * make root write anywhere. */
+/* Copies the database in a child process, as the user who owns the file: whatever that user has put
+ * into the directory cannot make root write elsewhere. */
 static _Noreturn void copy_as_owner(int front, const struct stat *owner, const char *name, int told)
 {
     struct sg_error e = {0};
@@ -77,7 +77,7 @@ static int copy_database(int front, const char *name, struct sg_error *e)
                    message && message[0] ? message : "the copy of the database was interrupted");
 }
 
-/* What another backup left that was killed. */
+/* Removes the copies of earlier backups that were killed. */
 static void remove_stale(int front)
 {
     int fd = openat(front, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -91,7 +91,7 @@ static void remove_stale(int front)
         closedir(d);
 }
 
-/* Small files whose names end so, and the record of what left sandboxes. */
+/* Whether a backup takes this file: keys, certificates, and the record of what left sandboxes. */
 static bool is_kept_file(const char *name)
 {
     static const char *const ends[] = {".key", ".pem", ".pub", ".jsonl"};
@@ -103,7 +103,7 @@ static bool is_kept_file(const char *name)
     return false;
 }
 
-/* How much of a file that somebody appends to is whole lines. */
+/* The length of the whole lines in a file that another process appends to. */
 static uint64_t whole_lines(int dir, const char *name)
 {
     AUTO(close_p) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -134,7 +134,7 @@ static int copy_files(int from, int to, struct sg_error *e)
         if (!is_kept_file(name))
             continue;
         r = tree_file(from, name, to, name, lines ? whole_lines(from, name) : FILE_MAX, &sum, e);
-        if (r == -ENOENT) /* the oldest file of the record may go at any time */
+        if (r == -ENOENT) /* the guard may remove the oldest file of the record at any time */
             r = 0;
     }
     closedir(d);
@@ -171,7 +171,8 @@ static int write_front(struct writing *w, int from, int to)
     return r < 0 ? r : copy_files(from, to, w->e);
 }
 
-/* Each tenant's own record, after the one above: that notes how far the others were. */
+/* Copies each tenant's own record, after the common record: the common one notes how far the
+ * tenants' had come. */
 static int copy_tenants(int from, int to, struct sg_error *e)
 {
     int fd = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
@@ -241,8 +242,9 @@ static bool same_dir(int fd, int parent, const char *name)
            a.st_ino == b.st_ino && a.st_dev == b.st_dev;
 }
 
-/* One tenant's files must not keep all others' from being saved: what cannot be copied is left out,
- * and said. One that was deleted since the database was copied is not missing. */
+/* Copies the layer of a snapshot. One tenant's files must not prevent the backup of all others: a
+ * layer that cannot be copied is left out and reported. A snapshot that was deleted since the
+ * database was copied does not count as left out. */
 static bool write_snapshot(const char *id, void *arg)
 {
     struct snapshots *l = arg;
