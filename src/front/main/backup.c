@@ -82,7 +82,7 @@ const struct cli_syntax restore_syntax = {restore_options, ARRAY_SIZE(restore_op
 
 /* ---- what is printed ------------------------------------------------------------------------- */
 
-/* On a terminal, a line that is written over. */
+/* The progress: on a terminal, one line that is written over and over. */
 struct shown {
     bool on;
     uint64_t bytes, last_ns;

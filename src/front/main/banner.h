@@ -1,10 +1,12 @@
-/* What a person who starts a server sees: where it is, and at the first start the key to use it. */
+/* The banner: tells a person who starts a server the server's address and, at the first start, the
+ * API key to use it with. */
 #pragma once
 
 #include "front/core/front.h"
 
-/* The address that a program on this machine would use: the domain's, or that of a listener. "" if
- * it listens on all addresses: which of them others reach, only its operator knows. */
+/* The address that a program on this machine would use: the domain's, or a listener's. "" if the
+ * server listens on all addresses: only its operator knows which of them others can reach. */
 void banner_url(const struct settings *s, int listener, char *ret, size_t cap);
-/* Makes the first tenant and key if there is none. listener: the first socket that is served. */
+/* Prints the banner. Makes the first tenant and its key if there is none. listener: the first
+ * socket that the server serves. */
 int banner_print(struct front *f, int listener, struct sg_error *e);

@@ -24,8 +24,8 @@ int confine_dbworker(struct sg_error *e)
                        "clerk", e);
 }
 
-/* The exporter dials out, as who resolves names and checks certificates must: it reads files for
- * that, and asks the kernel for the addresses it has. It never serves, and writes no file. */
+/* The exporter dials out, and has to resolve names and check certificates: for that it reads files
+ * and asks the kernel for its addresses. It never serves, and writes no file. */
 int confine_exporter(struct sg_error *e)
 {
     static const int refused[] = {SYS_bind, SYS_listen, SYS_accept, SYS_accept4};

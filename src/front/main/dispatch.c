@@ -57,7 +57,7 @@ bool dispatch_parse_host(const char *host, const char *domain, unsigned *ret_por
     if (!dot || !dash || dash > dot || !same_domain(dot + 1, domain))
         return false;
     const char *id = dash + 1;
-    /* What may follow the id is a client's suffix from long ago: -xyz. */
+    /* Old clients append a suffix to the id: -xyz. */
     if ((size_t)(dot - id) < ID_LEN || (id[ID_LEN] != '.' && id[ID_LEN] != '-'))
         return false;
     memcpy(ret_id, id, ID_LEN);
@@ -69,7 +69,7 @@ static void answer(struct http_req *req, struct sandbox *b, unsigned port)
 {
     if (drain_refuses(req, port))
         return;
-    /* Ports that are not public are so for the interpreter too; forward.h says it. */
+    /* A port that is not public is closed to the interpreter's clients too (forward.h). */
     if (port == FRONT_ENVD_PORT)
         envd_request(b, req);
     else if (port == FRONT_INTERPRETER_PORT && forward_allows(b, req))
@@ -102,8 +102,9 @@ static void on_client_gone(struct http_req *req)
     ((struct arrival *)req->owner)->req = NULL;
 }
 
-/* One that is paused is only woken for who may use it. The others get their refusal from where it
- * is given anyway; /health, which refuses nobody, tells them that it does not run. */
+/* Wakes a paused sandbox only for a client who may use it. Any other client gets the refusal that a
+ * running sandbox would give; /health refuses nobody, so it answers that the sandbox does not
+ * run. */
 static bool may_wake(struct http_req *req, struct sandbox *b, unsigned port)
 {
     bool allowed = port == FRONT_ENVD_PORT
@@ -145,7 +146,7 @@ static void to_sandbox(struct http_req *req, const char *id, unsigned port)
     sandbox_wake(b, on_awake, a);
 }
 
-/* A signed address names no sandbox; the signature does. */
+/* A signed address names no sandbox: the sandbox is found by the signature. */
 static void by_signature(struct http_req *req)
 {
     struct sandbox *b = files_sandbox_by_signature(front_of(req), req);
@@ -197,7 +198,7 @@ static void route(struct http_req *req)
     }
 }
 
-/* How the server is can be asked to the last. */
+/* Requests about the server's own state are answered even when it has no descriptor left. */
 static bool is_about_server(const struct http_req *req)
 {
     return strcmp(req->path, "/metrics") == 0 || strcmp(req->path, "/health") == 0;

@@ -6,13 +6,13 @@
 #include "front/core/reply.h"
 #include "lib/log/log.h"
 
-#define LEAVE_MS 3000 /* for a database that does not answer */
+#define LEAVE_MS 3000 /* how long to wait for a database that does not answer */
 
 static struct {
     struct front *front;
     void (*leave)(void *arg);
     uv_timer_t timer;
-    bool waited; /* for what was under way */
+    bool waited; /* the wait for requests under way is over */
     bool left;
 } drain;
 
@@ -72,8 +72,8 @@ static bool is_post(const struct http_req *req)
     return req->method == HTTP_M_POST || req->method == HTTP_M_PUT || req->method == HTTP_M_PATCH;
 }
 
-/* A program or a cell. Whoever waits for one that runs may still write to it, move files, end it.
- */
+/* Whether the request starts a program or a cell. A client that waits for one that runs already may
+ * still write to it, move files and end it. */
 static bool begins_inside(const struct http_req *req, unsigned port)
 {
     if (port == FRONT_ENVD_PORT)
@@ -82,7 +82,8 @@ static bool begins_inside(const struct http_req *req, unsigned port)
            (strcmp(req->path, "/execute") == 0 || strcmp(req->path, "/contexts") == 0);
 }
 
-/* A sandbox may be asked for by the path of a conversation. */
+/* Whether the request may ask for a sandbox by the path of a conversation, which another server may
+ * have. */
 static bool may_be_elsewhere(const struct http_req *req)
 {
     return strncmp(req->path, "/v1/", strlen("/v1/")) == 0 || strcmp(req->path, "/mcp") == 0 ||

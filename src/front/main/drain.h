@@ -1,21 +1,23 @@
-/* The end of a server, in order, when it was told to end (TELL_DRAIN):
+/* How a server ends in good order, once the warden has told it to (TELL_DRAIN). The front:
  *
- *   refuses     not ready any more; new work is answered 503 with Retry-After. Listeners stay open,
- *               and what helps to finish (input, signals, reading, ending) is answered
- *   waits       for what is under way and somebody waits for, drain_timeout at most
- *   signs off   rows of contexts name no sandbox of this server any more, and it counts as dead at
- *               once: others that share the database make new ones, and send nobody here
- *   tells       what was used, events, spans; then it exits
+ *   refuses     is not ready any more, and answers new work 503 with Retry-After. Listeners stay
+ *               open, and requests that help to finish (input, signals, reading, ending) are served
+ *   waits       for the requests under way that a client waits for, drain_timeout at most
+ *   signs off   takes its sandboxes out of the rows of contexts, and declares itself dead at once:
+ *               other servers that share the database make new sandboxes, and send nobody here
+ *   tells       the usage, events and spans that it still holds; then it exits
  *
- * The warden ends it if that takes too long, or at a second signal. */
+ * The warden ends the front if that takes too long, or at a second signal. */
 #pragma once
 
 #include "front/core/front.h"
 #include "lib/http/http.h"
 
-/* `leave` is called when all is done but for what the caller still has to tell. */
+/* Calls `leave` when the server has signed off. The last step, to tell what is still held, is the
+ * caller's. */
 void drain_begin(struct front *f, void (*leave)(void *arg));
-/* Whether the server drains and the request would begin something: then it was answered. port: of a
- * sandbox, or 0. What may be another server's to do goes on: who looks for the path of a
- * conversation answers 307, or refuses it. */
+/* Answers a request that would begin new work while the server drains; true: it was answered. port:
+ * of the sandbox that the request is for, or 0. Requests that may name a path of a conversation
+ * pass, since another server may have to serve them: the code that looks up the path answers 307,
+ * or refuses. */
 bool drain_refuses(struct http_req *req, unsigned port);

@@ -14,7 +14,7 @@
 struct key_options {
     struct action_options base;
     const char *tenant, *name;
-    uint8_t sanitise; /* as the store has it */
+    uint8_t sanitise; /* as the store keeps it */
 };
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -61,7 +61,7 @@ const struct cli_syntax key_revoke_syntax = {revoke_options, ARRAY_SIZE(revoke_o
 
 /* ---- what is printed ------------------------------------------------------------------------- */
 
-/* "2026-11-15T12:00:00Z"; "" if it never was. */
+/* "2026-11-15T12:00:00Z"; "" for 0, which means never. */
 static void format_time(int64_t ms, char ret[TIME_LEN + 1])
 {
     time_t seconds = (time_t)(ms / 1000);

@@ -1,7 +1,8 @@
-/* sandglass-front: the part of `sandglass serve` that speaks HTTP. The warden starts it, with their
- * socket as descriptor 3 and its own directory as working directory; see wire/warden.h for what
- * comes over it. Its workers (wire/worker.h) are this program too, and so are `sandglass key` and
- * `sandglass tenant`, since it has the store. */
+/* sandglass-front: the part of `sandglass serve` that speaks HTTP. The warden starts it in the
+ * front's own directory, with the socket between the two as descriptor 3; wire/warden.h has the
+ * messages on that socket. This program is also the front's workers (wire/worker.h), the database
+ * worker and the exporter, and, because it has the store, the verbs `sandglass key`, `tenant`,
+ * `backup` and `restore`. */
 #include <fcntl.h>
 #include <jansson.h>
 #include <malloc.h>
@@ -56,19 +57,19 @@ struct listener {
     bool tls, metrics;
 };
 
-/* What has been told before TELL_READY. */
+/* Everything that the warden told before TELL_READY. */
 static struct {
     struct listener listeners[LISTENERS_MAX];
     size_t n;
     bool ready;
 } told;
 
-/* Speaks with the database, if there is one; posts traces and events, since settings may name
- * targets later. */
+/* The database worker is there only if the settings name a database. The exporter is always there:
+ * settings may name targets for traces and events later. */
 static struct dbworker *dbworker;
 static struct exporter *exporter;
 
-/* The warden is told too: it may be the last of its fronts. */
+/* Tells the warden the reason too: this may be the last front that it starts. */
 static _Noreturn void give_up(const struct sg_error *e)
 {
     struct order o = {.magic = ORDER_MAGIC, .op = ORDER_FAILED};
@@ -84,7 +85,7 @@ static void log_dbworker(bool bad, const char *line)
     log_line(bad ? LEVEL_WARN : LEVEL_INFO, "%s", line);
 }
 
-/* A file with a mistake in it does not stop a server that runs, nor start one that does not. */
+/* A mistake in the file does not stop a server that runs, but keeps a new one from starting. */
 static void take_patterns(struct front *f, int fd)
 {
     AUTO(free_p) char *text = NULL;
@@ -156,7 +157,7 @@ static int open_contexts(struct front *f, struct ctx_store **ret, struct sg_erro
     return 0;
 }
 
-/* What a client may count on from the first connection on is there. */
+/* Serves the first connection only now that everything a client may count on is there. */
 static void open_doors(struct front *f)
 {
     struct sg_error e = {0};
@@ -281,7 +282,7 @@ static void on_tell(struct front *f, const struct order_answer *a, int *fds, siz
         close_p(&fds[i]);
 }
 
-/* Nothing can be served without it, and a new one starts a new front. */
+/* The front can serve nothing without the warden, and a new warden starts a new front. */
 static void on_warden_gone(struct front *f, bool unreadable)
 {
     struct sg_error e = {0};
@@ -307,12 +308,13 @@ static int serve(void)
                         "alone\n");
         return 2;
     }
-    prctl(PR_SET_NAME, "sandglass-front"); /* executed by descriptor it has no name */
+    prctl(PR_SET_NAME, "sandglass-front"); /* executed by descriptor, it has no name */
     signal(SIGPIPE, SIG_IGN);
     log_to_inherited_file();
     wipe_json_memory();
-    /* Before there are threads, which read JSON. What they make is let go of elsewhere: memory of
-     * an arena of their own would not come back, nor that of long bodies between others. */
+    /* Set before the threads start, which read JSON. One thread allocates and another frees: memory
+     * of a thread's own arena would never go back to the kernel, nor would long bodies that lie
+     * between other allocations. */
     json_object_seed(0);
     mallopt(M_ARENA_MAX, 1);
     mallopt(M_MMAP_THRESHOLD, LONG_BODY);

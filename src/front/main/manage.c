@@ -35,7 +35,7 @@ void manage_print_cell(const char *text, int width)
     printf("%-*s  ", width, clean[0] ? clean : "-");
 }
 
-/* A server that has been used has a database: making an empty one here would hide that it is gone
+/* A server that has been used has a database. If it is gone, an empty one made here would hide that
  * (warden/state.h). */
 static int check_there(const char *dir, struct sg_error *e)
 {

@@ -27,13 +27,13 @@ struct tenant_options {
     struct action_options base;
     enum { LEFT, NORMAL, OWN } change[LIMIT_MAX_]; /* as it is, the server's, one of its own */
     struct settings own;
-    bool sanitises, always; /* --sanitise was given; and --sanitise-always */
-    uint8_t sanitise;       /* as the store has it */
+    bool sanitises, always; /* whether --sanitise and --sanitise-always were given */
+    uint8_t sanitise;       /* as the store keeps it */
 };
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-/* A limit is read as the setting that it takes the place of, and has the same bounds. */
+/* Reads a limit in the same way, and with the same bounds, as the setting that it replaces. */
 static int apply_limit(void *self, enum limit which, enum setting key, const char *option,
                        const char *value, struct sg_error *e)
 {

@@ -1,4 +1,4 @@
-/* sandglass tenant: who has keys of a server, and the limits of each. */
+/* sandglass tenant: the tenants of a server, and the limits of each. */
 #pragma once
 
 #include "lib/command/options.h"
