@@ -62,7 +62,7 @@ int ctx_error_stale(struct sg_error *e, const char *id)
     return err_set(e, SG_ERR_GONE, -ESTALE, "context '%.40s' has changed meanwhile", id);
 }
 
-/* How many bytes of the text's first `len` are whole characters. */
+/* How many of the text's first `len` bytes are whole characters. */
 static size_t whole_characters(const char *text, size_t len)
 {
     size_t start = len;

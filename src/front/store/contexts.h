@@ -1,23 +1,24 @@
-/* What is remembered of contexts: which sandbox a path of a conversation has, until when, and what
- * was used. docs/contexts.md has the life of a row.
+/* The store of contexts: which sandbox a path of a conversation has, until when, and how much was
+ * used. docs/contexts.md has the life of a row.
  *
  *   contexts_sqlite.c     in this process: the server's file, or memory (store = memory)
- *   contexts_postgres.c   through the database worker (database worker.h), a process that has the
- * connections
+ *   contexts_postgres.c   through the database worker (dbworker.h), which has the connections
  *
- * Every call is answered through its callback, exactly once, from the loop, never before the call
- * returns: whoever calls may still hold half-made state. What the request points to is read before
- * the call returns; what the reply points to is valid during the callback only.
+ * The store answers every call through its callback, exactly once, from the loop. The callback
+ * never comes before the call returns, because the caller may still hold half-made state. The call
+ * reads all that its request points to before it returns; a reply points to memory that is valid
+ * only during the callback.
  *
  * A reply's r is 0, or -errno with e filled:
  *   -EAGAIN   the store cannot be reached or written now, nothing was changed, try again (503)
  *   -EDQUOT   a limit is reached; the message names it
- *   -ENOENT   no such row of this tenant
- *   -EEXIST   there is one already
- *   -ESTALE   it is not any more as the caller believes
+ *   -ENOENT   this tenant has no such row
+ *   -EEXIST   the row exists already
+ *   -ESTALE   the row has changed since the caller looked
  *
- * All times are of the store's clock, in milliseconds since 1970. Every call but those of the
- * server itself (expire, recover, forget, seen) names the tenant, and never sees another's row. */
+ * All times are of the store's clock, in milliseconds since 1970. Every call names the tenant, and
+ * never sees another tenant's row; only the server's own calls (expire, recover, forget, seen,
+ * leave) concern all tenants. */
 #pragma once
 
 #include <uv.h>
@@ -36,21 +37,22 @@
 /*               settle           terminate, expire, merge
  *   CREATING ------------> READY ------------------------> TERMINATED
  *      |  ^                  |
- *      |  +------------------+ replace: its sandbox is gone, another is made
- *      +--> ERROR   it could not be made, or whoever made it went away
+ *      |  +------------------+ replace: the sandbox is gone, another is made
+ *      +--> ERROR   no sandbox could be made, or the server that made it went away
  *
- * The last two are final, have terminated_ms, and are kept until forget. At most one row of a
- * (tenant, conversation, path) is in one of the first two. */
+ * TERMINATED and ERROR are final: such a row has terminated_ms, and stays until forget deletes it.
+ * At most one row of a (tenant, conversation, path) is CREATING or READY; that row is called
+ * active. */
 enum ctx_status { CTX_CREATING, CTX_READY, CTX_TERMINATED, CTX_ERROR, CTX_STATUS_MAX_ };
 #define CTX_ACTIVE ((1u << CTX_CREATING) | (1u << CTX_READY))
 #define CTX_ALL    ((1u << CTX_STATUS_MAX_) - 1)
 
-/* What was used, in the order of the columns:
+/* Usage, in the order of the columns:
  *   memory_mib_ms  MiB in use, times milliseconds
  *   bytes_...      between clients and the sandbox's agent
  *   executions     cells and programs
  *   sandboxes      that were made
- *   egress_...     bytes that programs sent out and got, through the guard */
+ *   egress_...     bytes that programs sent out and received, through the guard */
 #define CTX_USAGE(X) \
     X(cpu_us)        \
     X(memory_mib_ms) \
@@ -70,56 +72,56 @@ struct ctx_usage {
 struct ctx_row {
     char id[ID_LEN + 1], tenant[ID_LEN + 1];
     char conversation[CTX_NAME_MAX + 1], path[CTX_NAME_MAX + 1];
-    char parent[CTX_NAME_MAX + 1]; /* path that this one was branched from; "" if none */
-    char sandbox_id[ID_LEN + 1];   /* "": it has none now */
+    char parent[CTX_NAME_MAX + 1]; /* the path that this one was branched from; "" if none */
+    char sandbox_id[ID_LEN + 1];   /* "": the context has no sandbox now */
     char template_id[CTX_TEMPLATE_MAX + 1];
     enum ctx_status status;
     int64_t created_ms, used_ms, expires_ms, terminated_ms; /* 0: never */
-    int64_t now_ms;                                         /* when this was read */
+    int64_t now_ms;                                         /* when the row was read */
     uint64_t ttl_ms;
     char error[CTX_ERROR_MAX + 1];
     struct ctx_usage usage;
     char node[ID_LEN + 1];          /* the server that has the sandbox */
-    char node_url[CTX_URL_MAX + 1]; /* where that is reached; "" if it did not say */
-    bool node_alive;                /* it was seen not long ago (CTX_NODE_DEAD_MS) */
+    char node_url[CTX_URL_MAX + 1]; /* where that server is reached; "" if it did not say */
+    bool node_alive;                /* that server was seen less than CTX_NODE_DEAD_MS ago */
 };
 
 #define CTX_NODE_SEEN_MS 5000  /* how often a server says that it lives */
-#define CTX_NODE_DEAD_MS 20000 /* after how long without it is dead, and its sandboxes with it */
+#define CTX_NODE_DEAD_MS 20000 /* a server not seen for so long is dead, and its sandboxes too */
 
 /* A path of a conversation, whether it has a context or not. */
 struct ctx_path {
     char path[CTX_NAME_MAX + 1], parent[CTX_NAME_MAX + 1]; /* parent "": a root */
     char merged_into[CTX_NAME_MAX + 1];                    /* "": not merged */
     int64_t created_ms;
-    char context[ID_LEN + 1]; /* its active one; "" if none */
-    enum ctx_status status;   /* of that */
+    char context[ID_LEN + 1]; /* the active context; "" if none */
+    enum ctx_status status;   /* of that context */
 };
 
-/* Of a day, of a conversation, or of a conversation's day. */
+/* The usage of a day, of a conversation, or of a conversation on a day. */
 struct ctx_usage_row {
     char day[CTX_DAY_LEN + 1];
-    char conversation[CTX_NAME_MAX + 1]; /* "": of sandboxes that had none */
+    char conversation[CTX_NAME_MAX + 1]; /* "": sandboxes without a conversation */
     struct ctx_usage usage;
 };
 
 enum ctx_usage_by {
     USAGE_BY_DAY,          /* oldest first, at most CTX_DAYS_MAX */
-    USAGE_BY_CONVERSATION, /* in the order of their names, at most CTX_LIST_MAX */
+    USAGE_BY_CONVERSATION, /* sorted by name, at most CTX_LIST_MAX */
 };
 
 struct ctx_usage_query {
     const char *tenant;
     const char *from, *to; /* days, both inclusive */
     enum ctx_usage_by by;
-    const char *conversation; /* of this one alone; NULL: of all */
-    const char *after;        /* a page by conversation: where the one before ended; NULL: first */
+    const char *conversation; /* only this one; NULL: all */
+    const char *after;        /* by conversation: end of the previous page; NULL: first page */
 };
 
 enum ctx_claimed {
-    CLAIM_FOUND, /* it is ready, and its end was moved */
-    CLAIM_NEW,   /* the row is new, CREATING, and this node's to settle */
-    CLAIM_BUSY,  /* another node is making it; the row is that one's */
+    CLAIM_FOUND, /* the context is READY; its end was moved */
+    CLAIM_NEW,   /* the row is new and CREATING; this node must settle it */
+    CLAIM_BUSY,  /* another node is making the sandbox; the row is that node's */
 };
 
 struct ctx_reply {
@@ -128,25 +130,26 @@ struct ctx_reply {
     enum ctx_claimed claimed;
     const struct ctx_row *rows;
     size_t n;
-    bool more; /* of a list: there are further rows after the last; of forget: call again */
+    bool more; /* of a list: more rows follow the last; of forget: call again */
     const struct ctx_path *paths;
     const struct ctx_usage_row *used;
-    const char *kept; /* of replace: what settle or keep was given last; NULL: nothing */
-    uint64_t cursor;  /* of forget: where to go on; 0: from the beginning */
+    const char *kept; /* of replace: the text that settle or keep stored last, or NULL */
+    uint64_t cursor;  /* of forget: where the next call begins; 0: at the start */
 };
 typedef void (*ctx_done)(void *arg, const struct ctx_reply *reply);
 
-/* How many sandboxes there may be: rows that are CREATING, or READY and have one. */
+/* How many sandboxes a tenant and a conversation may have. Counted are rows that are CREATING, and
+ * READY rows with a sandbox. */
 struct ctx_limits {
     uint32_t tenant, conversation;
 };
 
 struct ctx_claim {
     const char *tenant, *conversation, *path;
-    const char *id, *node; /* of a new row, and who makes its sandbox */
+    const char *id, *node; /* of a new row, and the server that makes its sandbox */
     const char *template_id;
-    const char *in_use; /* a sandbox of this node in which somebody works, or NULL */
-    uint64_t ttl_ms;    /* 0: as it is; for a new row default_ttl_ms */
+    const char *in_use; /* a sandbox of this node that is being used now, or NULL */
+    uint64_t ttl_ms;    /* 0: unchanged; for a new row, default_ttl_ms */
     uint64_t default_ttl_ms;
     uint64_t lease_ms; /* how long a node may take to make a sandbox */
     struct ctx_limits limits;
@@ -155,24 +158,24 @@ struct ctx_claim {
 struct ctx_list {
     const char *tenant;
     const char *conversation, *path, *sandbox_id; /* NULL: any */
-    unsigned statuses;                            /* a bit each */
+    unsigned statuses;                            /* one bit for each status */
     int64_t before_ms;                            /* 0 and "": from the newest on */
     const char *before_id;
     size_t limit; /* at most CTX_LIST_MAX */
 };
 
-/* What is old enough to be forgotten. A keep_ms of 0: nothing of that kind ever is. */
+/* How old rows must be to be deleted. A keep_ms of 0: rows of that kind are never deleted. */
 struct ctx_forget {
-    uint64_t context_keep_ms; /* since a context ended; and of paths, see below */
+    uint64_t context_keep_ms; /* since the end of a context; also for paths, see forget */
     uint64_t usage_keep_ms;   /* since the day */
-    uint64_t cursor;          /* of the call before; 0 at first */
-    size_t limit;             /* of rows of each kind that are looked at; at most CTX_LIST_MAX */
+    uint64_t cursor;          /* from the previous reply; 0 in the first call */
+    size_t limit;             /* rows of each kind that one call looks at, at most CTX_LIST_MAX */
 };
 
-#define CTX_KEPT_MAX (1792u * 1024) /* bytes of text that settle and keep take */
+#define CTX_KEPT_MAX (1792u * 1024) /* bytes of the text that settle and keep store */
 
-/* A change of what was used: added to the context's (if one is named), to the tenant's day and to
- * that of the context's conversation. */
+/* Usage to add: to the context (if one is named), to the tenant's day, and to the day of the
+ * context's conversation. */
 struct ctx_usage_add {
     char tenant[ID_LEN + 1], context[ID_LEN + 1]; /* context may be "" */
     struct ctx_usage usage;
@@ -181,71 +184,75 @@ struct ctx_usage_add {
 struct ctx_store;
 struct ctx_store_ops {
     void (*close)(struct ctx_store *s);
-    /* One transaction. An active row that is READY and not expired, or whose sandbox is in_use, is
-     * FOUND: used_ms is now, expires_ms now + ttl. One that is expired is terminated first, one
-     * that is CREATING for longer than lease_ms or on this very node (which would know) becomes an
-     * ERROR; then, as if there had been none, a new one is made, if the limits allow. */
+    /* Finds or makes the context of a path, in one transaction. An active row is FOUND if it is
+     * READY and not expired, or if its sandbox is in_use: used_ms becomes now, expires_ms now +
+     * ttl. An expired row is terminated first. A CREATING row becomes an ERROR if it is older than
+     * lease_ms, or if it is this very node's, which would know of it. After either, and if there
+     * was no row, a new one is made if the limits allow. A CREATING row of another node is BUSY. */
     void (*claim)(struct ctx_store *s, const struct ctx_claim *q, ctx_done done, void *arg);
-    /* READY to CREATING on `node`, without a sandbox, if its sandbox still is `sandbox` ("": none);
-     * -ESTALE. limits: only if it has none, since otherwise it is counted. The reply has what was
-     * kept with the row. */
+    /* Changes a READY row to CREATING on `node`, without a sandbox, to make another one. -ESTALE:
+     * the row's sandbox is not `sandbox_id` ("": none) any more. Checks the limits only if the row
+     * has no sandbox, since a row with one is counted already. The reply has the text kept with the
+     * row. */
     void (*replace)(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox_id,
                     const char *node, const struct ctx_limits *limits, ctx_done done, void *arg);
-    /* CREATING to READY with this sandbox; or, sandbox NULL, to ERROR with `error`. -ESTALE: it is
-     * not CREATING on this node any more. kept: a text that stays with the row as long as that is
-     * active, in place of the one before; NULL: that stays. */
+    /* Changes a CREATING row to READY with this sandbox or, with sandbox_id NULL, to ERROR with
+     * `error`. -ESTALE: the row is not CREATING on this node any more. kept: a text that replaces
+     * the one kept with the row, as long as the row is active; NULL leaves the old text. */
     void (*settle)(struct ctx_store *s, const char *tenant, const char *id, const char *node,
                    const char *sandbox_id, const char *error, const char *kept, ctx_done done,
                    void *arg);
-    /* Another text instead of the one that settle was given. -ESTALE: it is not READY with this
-     * sandbox any more. */
+    /* Replaces the text that settle stored. -ESTALE: the row is not READY with this sandbox any
+     * more. */
     void (*keep)(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox_id,
                  const char *kept, ctx_done done, void *arg);
-    /* It was used. ttl_ms 0: as it is. -ENOENT: none that is READY. */
+    /* Notes that the context was used. ttl_ms 0: unchanged. -ENOENT: there is no such READY row. */
     void (*touch)(struct ctx_store *s, const char *tenant, const char *id, uint64_t ttl_ms,
                   ctx_done done, void *arg);
-    /* READY stays READY, without its sandbox. Nothing happens if it has another by now. */
+    /* Takes the sandbox out of a READY row, which stays READY. Does nothing if the row has another
+     * sandbox by now. */
     void (*lost)(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox_id,
                  ctx_done done, void *arg);
-    /* One that is final already stays as it is. The row, with the sandbox that it had. */
+    /* Terminates the row; a final row stays as it is. Replies with the row and the sandbox it
+     * had. */
     void (*terminate)(struct ctx_store *s, const char *tenant, const char *id, ctx_done done,
                       void *arg);
     void (*get)(struct ctx_store *s, const char *tenant, const char *id, ctx_done done, void *arg);
     /* Newest first. */
     void (*list)(struct ctx_store *s, const struct ctx_list *q, ctx_done done, void *arg);
 
-    /* Notes that `to` comes from `from`. -EEXIST: `to` has an active context. */
+    /* Notes that the path `to` was branched from `from`. -EEXIST: `to` has an active context. */
     void (*branch)(struct ctx_store *s, const char *tenant, const char *conversation,
                    const char *from, const char *to, ctx_done done, void *arg);
-    /* Notes that `source` went into `target`, and terminates its active context: the row, if there
-     * was one. */
+    /* Notes that `source` was merged into `target`, and terminates the active context of `source`.
+     * Replies with its row, if there was one. */
     void (*merge)(struct ctx_store *s, const char *tenant, const char *conversation,
                   const char *source, const char *target, ctx_done done, void *arg);
-    /* Oldest first, at most CTX_LIST_MAX: paths that were branched, merged, or have had a context.
-     */
+    /* The paths that were branched, merged, or have had a context: oldest first, at most
+     * CTX_LIST_MAX. */
     void (*paths)(struct ctx_store *s, const char *tenant, const char *conversation, ctx_done done,
                   void *arg);
 
-    /* Terminates up to `limit` READY rows that have expired, and makes ERRORs of those that are
-     * CREATING for longer than lease_ms: of this node, and of nodes that are dead. tenant NULL: of
-     * all. The rows, with the sandboxes that they had. */
+    /* Terminates up to `limit` READY rows that have expired, and makes ERRORs of rows that have
+     * been CREATING for longer than lease_ms: rows of this node, and of nodes that are dead. tenant
+     * NULL: of all tenants. Replies with the rows and the sandboxes they had. */
     void (*expire)(struct ctx_store *s, const char *node, const char *tenant, uint64_t lease_ms,
                    size_t limit, ctx_done done, void *arg);
-    /* Once, at the start: what this node was making when it ended becomes an ERROR, and what is
-     * READY with a sandbox of this node that is not among `alive` has none from now on. The rows,
-     * of the latter with the sandbox that they had. */
+    /* Called once, when the server starts. Rows that this node was CREATING when it ended become
+     * ERRORs; READY rows with a sandbox of this node that is not among `alive` lose the sandbox.
+     * Replies with the rows; the READY ones still show the sandbox that they had. */
     void (*recover)(struct ctx_store *s, const char *node, const char *const *alive, size_t n,
                     ctx_done done, void *arg);
-    /* The node lives, and is reached there. */
+    /* Notes that the node lives, and the URL where it is reached. */
     void (*seen)(struct ctx_store *s, const char *node, const char *url, ctx_done done, void *arg);
-    /* The node ends: what is READY has no sandbox of it any more, and it is dead at once, until it
-     * is seen again. */
+    /* Notes that the node ends: its READY rows lose their sandbox, and it counts as dead at once,
+     * until it is seen again. */
     void (*leave)(struct ctx_store *s, const char *node, ctx_done done, void *arg);
 
-    /* Deletes some of what is older than q says, a bounded number of rows each time: contexts that
-     * have ended, the paths of a conversation that has no context any more and got no path since,
-     * days of usage, servers that were not seen for as long as contexts are kept. `n` rows were
-     * deleted; with `more` there may be others, and the next call begins at `cursor`. */
+    /* Deletes rows that are older than q says, a bounded number in each call: contexts that have
+     * ended; the paths of a conversation that has no context left and got no new path since; days
+     * of usage; servers that were not seen for as long as contexts are kept. Replies with `n`, the
+     * rows deleted; with `more` there may be others, and the next call begins at `cursor`. */
     void (*forget)(struct ctx_store *s, const struct ctx_forget *q, ctx_done done, void *arg);
 
     void (*usage_add)(struct ctx_store *s, const struct ctx_usage_add *adds, size_t n,
@@ -254,18 +261,18 @@ struct ctx_store_ops {
                       void *arg);
 };
 
-/* What every kind begins with. */
+/* Every kind of store begins with this. */
 struct ctx_store {
     const struct ctx_store_ops *ops;
     uv_loop_t *loop;
 };
 
 struct store;
-/* In the server's own file; or in memory, s NULL. */
+/* Keeps contexts in the server's own file or, with s NULL, in memory. */
 int ctx_store_sqlite(uv_loop_t *loop, struct store *s, struct ctx_store **ret, struct sg_error *e);
 struct dbworker;
-/* Takes the database worker over. Never fails: what cannot be reached answers -EAGAIN until it can.
- */
+/* Keeps contexts in PostgreSQL; takes over the database worker. Never fails: while the database
+ * cannot be reached, every call is answered -EAGAIN. */
 struct ctx_store *ctx_store_postgres(uv_loop_t *loop, struct dbworker *c);
 
 const char *ctx_status_text(enum ctx_status s); /* "creating"... */

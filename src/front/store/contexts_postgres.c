@@ -1,5 +1,5 @@
-/* Contexts in PostgreSQL. Each call is one statement, one round trip and one transaction; what it
- * does is a function of the schema (migrations/), so that the rules are where the rows are. */
+/* Contexts in PostgreSQL. Each call is one statement, one round trip and one transaction. Functions
+ * of the schema (migrations/) do the work, so that the rules are where the rows are. */
 #include "front/store/contexts_postgres.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "lib/text/json.h"
 #include "front/store/contexts_common.h"
 
-#define USAGE_MAX   ((uint64_t)1 << 53) /* of one addition: what JSON can say */
+#define USAGE_MAX   ((uint64_t)1 << 53) /* of one addition: JSON is exact up to here */
 #define ADDS_BYTES  (1536u * 1024)
 #define NUMBER_SIZE 24
 
@@ -52,7 +52,7 @@ static struct pg_call *call_about(const char *id, ctx_done done, void *arg)
     return call;
 }
 
-/* tenant NULL: the rows of all. */
+/* tenant NULL: the statement sees the rows of all tenants. */
 #define SEND(s, call, statement, tenant, ...)                                                    \
     do {                                                                                         \
         const char *const params_[] = {__VA_ARGS__};                                             \
@@ -60,7 +60,7 @@ static struct pg_call *call_about(const char *id, ctx_done done, void *arg)
                       on_rows, call);                                                            \
     } while (0)
 
-/* Lives as long as the block that it is in. */
+/* The text lives as long as the block that uses it. */
 #define NUMBER(n) number((char[NUMBER_SIZE]){0}, n)
 
 static const char *number(char *buf, uint64_t n)
@@ -170,7 +170,7 @@ static void pg_get(struct ctx_store *s, const char *tenant, const char *id, ctx_
          tenant, tenant, id);
 }
 
-/* ---- several --------------------------------------------------------------------------------- */
+/* ---- several contexts ------------------------------------------------------------------------ */
 
 /* "{creating,ready}" */
 static void status_array(unsigned statuses, char *ret, size_t cap)
@@ -191,7 +191,7 @@ static void pg_list(struct ctx_store *s, const struct ctx_list *q, ctx_done done
 
     status_array(q->statuses, statuses, sizeof statuses);
     call->limit = q->limit < CTX_LIST_MAX ? q->limit : CTX_LIST_MAX;
-    /* The rows of the page first, by an index alone, then what belongs to each. */
+    /* Picks the rows of the page first, with an index alone, then joins the details of each. */
     SEND(s, call,
          "SELECT 'ok', " PG_ROW(
              "d") " FROM ("
@@ -246,7 +246,7 @@ static void pg_paths(struct ctx_store *s, const char *tenant, const char *conver
          tenant, tenant, conversation, NUMBER(CTX_LIST_MAX));
 }
 
-/* ---- the server's own ------------------------------------------------------------------------ */
+/* ---- calls of the server itself -------------------------------------------------------------- */
 
 static void pg_expire(struct ctx_store *s, const char *node, const char *tenant, uint64_t lease_ms,
                       size_t limit, ctx_done done, void *arg)
@@ -353,7 +353,8 @@ static void pg_usage_add(struct ctx_store *s, const struct ctx_usage_add *adds, 
     "sandglass.bounded(sum(u.executions)), sandglass.bounded(sum(u.sandboxes)), " \
     "sandglass.bounded(sum(u.egress_up)), sandglass.bounded(sum(u.egress_down))"
 
-/* Days as texts: one that no month has is a bound like any other. All take the same parameters. */
+/* Compares days as texts, so that a day which no month has is a bound like any other. All these
+ * queries take the same parameters. */
 #define PG_DAYS    "to_char(u.day, 'YYYY-MM-DD')"
 #define PG_OF_DAYS "u.tenant_id = $1 AND " PG_DAYS " BETWEEN $2 AND $3"
 
@@ -384,8 +385,7 @@ static void pg_usage_get(struct ctx_store *s, const struct ctx_usage_query *q, c
          q->conversation, q->after);
 }
 
-/* -----------------------------------------------------------------------------------------------
- */
+/* ---- the store ------------------------------------------------------------------------------- */
 
 static void pg_close(struct ctx_store *s)
 {

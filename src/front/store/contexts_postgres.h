@@ -1,10 +1,10 @@
-/* How the rows of the database become those of contexts.h. For contexts_postgres.c. */
+/* Turns rows of the database into replies of contexts.h. For contexts_postgres.c. */
 #pragma once
 
 #include "front/store/dbworker.h"
 #include "front/store/contexts.h"
 
-/* What a call asked, as far as its answer needs it. */
+/* The parts of a call that are needed to read its answer. */
 struct pg_call {
     ctx_done done;
     void *arg;
@@ -16,14 +16,14 @@ struct pg_call {
     size_t limit; /* of a list */
 };
 
-/* What a statement selects for a context, beside the outcome: `PG_ROW("f.detail")`. */
+/* The columns that a statement selects for a context, after the outcome: `PG_ROW("f.detail")`. */
 #define PG_ROW(detail) "(" detail ").*, sandglass.ms(clock_timestamp())"
 
-/* Each allocates what ret points to, which pg_reply_done frees. A database that answers what cannot
- * be is one that is not available. */
+/* Each of these allocates what ret points to; pg_reply_done frees it. If the database answers
+ * nonsense, it counts as not available. */
 void pg_read_rows(const struct pg_call *call, const struct dbworker_rows *rows,
                   struct ctx_reply *ret);
-/* One row, and what was kept with it. */
+/* Reads one row, and the text kept with it. */
 void pg_read_replaced(const struct pg_call *call, const struct dbworker_rows *rows,
                       struct ctx_reply *ret);
 void pg_read_forgotten(const struct pg_call *call, const struct dbworker_rows *rows,

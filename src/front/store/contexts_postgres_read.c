@@ -3,7 +3,8 @@
 #include "front/store/contexts_common.h"
 #include "front/store/contexts_postgres.h"
 
-/* One row of an answer. What does not fit is noted, and refused once, at the end. */
+/* One row of an answer, read cell by cell. `bad` notes a cell that does not fit; the reader refuses
+ * the row once, at the end. */
 struct cells {
     const char *const *at, *const *end;
     bool bad;
@@ -25,7 +26,7 @@ static const char *next(struct cells *c)
     return *c->at++;
 }
 
-/* "" for null. */
+/* The next cell as a text; "" for null. */
 static void next_text(struct cells *c, char *ret, size_t cap)
 {
     const char *text = next(c);
@@ -38,7 +39,7 @@ static void next_text(struct cells *c, char *ret, size_t cap)
     memcpy(ret, text ? text : "", len + 1);
 }
 
-/* 0 for null. */
+/* The next cell as a number; 0 for null. */
 static uint64_t next_number(struct cells *c)
 {
     const char *text = next(c);
@@ -58,7 +59,8 @@ static int64_t next_time(struct cells *c)
     return (int64_t)next_number(c);
 }
 
-/* Contexts have the two apart: the view had to grow at its end. */
+/* Usage without egress. A context's row has the egress columns apart, since its view could only
+ * grow at the end. */
 static void next_used(struct cells *c, struct ctx_usage *ret)
 {
     ret->cpu_us = next_number(c);
@@ -87,7 +89,7 @@ static enum ctx_status next_status(struct cells *c)
 
 #define NEXT_TEXT(c, field) next_text(c, field, sizeof(field))
 
-/* The columns of the view context_detail, then the time. */
+/* Reads the columns of the view context_detail, then the time. */
 static void read_row(struct cells *c, struct ctx_row *ret)
 {
     NEXT_TEXT(c, ret->id);
@@ -119,7 +121,7 @@ static void refuse(struct ctx_reply *ret)
     ret->r = ctx_error_unavailable(&ret->e, "the database's rows are not as they should be");
 }
 
-/* An outcome is good, or what went wrong. */
+/* Turns the outcome of a call, good or the name of an error, into a code. */
 static int outcome(const struct pg_call *call, const char *text, struct ctx_reply *ret)
 {
     static const struct {
@@ -166,7 +168,7 @@ void pg_read_rows(const struct pg_call *call, const struct dbworker_rows *rows,
             pg_reply_done(ret);
             return;
         }
-        /* Calls that have no row to tell of say only how it went. */
+        /* A call that has no row to show answers with the outcome alone. */
         if (rows->columns == 1)
             continue;
         read_row(&c, &read[i]);

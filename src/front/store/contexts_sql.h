@@ -1,12 +1,13 @@
-/* The statements of contexts_sqlite*.c, a part of the list in db.h. */
+/* The SQL statements of contexts_sqlite*.c: a part of the list in db.h. */
 #pragma once
 
 #define CTX_IS_ACTIVE "status IN ('creating', 'ready')"
 #define CTX_IS_FINAL  "status IN ('terminated', 'error')"
-/* It has a sandbox, or is about to: what limits count. As the partial index says it. */
+/* The rows that limits count: those that have a sandbox, or are about to. The partial index has the
+ * same condition. */
 #define CTX_IS_COUNTED "(status = 'creating' OR (status = 'ready' AND sandbox <> ''))"
 
-/* In the order that ctx_take_row reads. */
+/* The columns in the order in which ctx_take_row reads them. */
 #define CTX_SELECT                                                                              \
     "SELECT c.id, c.tenant, c.conversation, c.path, p.parent, c.sandbox, c.template_id, "       \
     "c.status, c.created_ms, c.making_ms, c.used_ms, c.expires_ms, c.terminated_ms, c.ttl_ms, " \
@@ -15,27 +16,27 @@
     "LEFT JOIN path p ON p.tenant = c.tenant AND p.conversation = c.conversation "              \
     "AND p.path = c.path LEFT JOIN node n ON n.id = c.node "
 
-/* A page: ?2 to ?4 are filters or NULL, ?5 names of statuses, ?6 and ?7 where the page before
- * ended, ?8 how many. */
+/* A page of a list. ?2 to ?4: filters, or NULL; ?5: names of statuses; ?6 and ?7: where the
+ * previous page ended; ?8: how many rows. */
 #define CTX_PAGE                                                   \
     "AND (?3 IS NULL OR c.path = ?3) AND instr(?5, c.status) > 0 " \
     "AND (c.created_ms, c.id) < (?6, ?7) ORDER BY c.created_ms DESC, c.id DESC LIMIT ?8"
 #define CTX_ANY_CONVERSATION "AND (?2 IS NULL OR c.conversation = ?2) "
 
-/* Of server ?1 or of one that has not been seen since ?2, of tenant ?3 or any. */
+/* Rows of server ?1, or of a server that has not been seen since ?2; of tenant ?3, or of any. */
 #define CTX_REAPABLE \
     "AND (c.node = ?1 OR n.seen_ms IS NULL OR n.seen_ms < ?2) AND (?3 IS NULL OR c.tenant = ?3) "
 
 #define CTX_USAGE_COLUMNS                                                            \
     "cpu_us, memory_mib_ms, bytes_in, bytes_out, executions, sandboxes, egress_up, " \
     "egress_down"
-/* ?3 to ?10 are added, up to ?11. */
+/* Adds ?3 to ?10; no sum grows beyond ?11. */
 #define CTX_USAGE_SUMS                                                               \
     "cpu_us = min(cpu_us + ?3, ?11), memory_mib_ms = min(memory_mib_ms + ?4, ?11), " \
     "bytes_in = min(bytes_in + ?5, ?11), bytes_out = min(bytes_out + ?6, ?11), "     \
     "executions = min(executions + ?7, ?11), sandboxes = min(sandboxes + ?8, ?11), " \
     "egress_up = min(egress_up + ?9, ?11), egress_down = min(egress_down + ?10, ?11) "
-/* Of the days of a conversation: so few fit. */
+/* Sums over the days of a conversation: days are so few that no sum overflows. */
 #define CTX_USAGE_TOTALS                                                                \
     "sum(cpu_us), sum(memory_mib_ms), sum(bytes_in), sum(bytes_out), sum(executions), " \
     "sum(sandboxes), sum(egress_up), sum(egress_down) "

@@ -4,7 +4,7 @@
 
 #include "lib/base/clock.h"
 
-/* The loop stands while we wait for another process that is writing. */
+/* Short, because the loop stands still while it waits for another process that is writing. */
 #define WAIT_MS 100
 
 struct ctx_sqlite *ctx_sqlite_of(struct ctx_store *s)
@@ -32,7 +32,7 @@ static void deliver(struct answer *a)
     free(a);
 }
 
-/* What callbacks ask for meanwhile is answered in the next turn. */
+/* Calls that the callbacks make are answered in the loop's next turn. */
 static void deliver_all(struct ctx_sqlite *s)
 {
     struct answer *a = s->first, *next;
@@ -57,7 +57,7 @@ static void on_idle(uv_idle_t *idle)
     (void)idle;
 }
 
-/* What contexts.h promises; all else is the database's trouble. */
+/* Whether contexts.h lists the error; every other one is the database's trouble. */
 static bool is_ours(int r)
 {
     return r == -EDQUOT || r == -ENOENT || r == -EEXIST || r == -ESTALE;
@@ -91,7 +91,7 @@ int ctx_change_begin(struct ctx_sqlite *s, bool durable, struct answer *a)
 
 void ctx_change_end(struct ctx_sqlite *s, struct answer *a, int r)
 {
-    /* What could not be begun has nothing to take back. */
+    /* Without an open transaction the change never began, and there is nothing to roll back. */
     if (!sqlite3_get_autocommit(s->db->db)) {
         if (r == 0)
             r = db_commit(s->db, &a->reply.e);
@@ -107,7 +107,7 @@ void ctx_change_end(struct ctx_sqlite *s, struct answer *a, int r)
 
 int64_t ctx_number(uint64_t n)
 {
-    const uint64_t most = 1ull << 53; /* any program that reads the file can hold it */
+    const uint64_t most = 1ull << 53; /* any program that reads the file can hold that number */
 
     return (int64_t)(n < most ? n : most);
 }
@@ -195,7 +195,7 @@ int ctx_take_rows(struct ctx_sqlite *s, sqlite3_stmt *st, int64_t now_ms, struct
     return r;
 }
 
-/* The first row of a statement. -ENOENT, without a message. */
+/* Reads the first row of a statement. -ENOENT, without a message. */
 static int take_one(struct ctx_sqlite *s, sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret,
                     struct sg_error *e)
 {
@@ -260,7 +260,8 @@ static void ctx_sqlite_get(struct ctx_store *base, const char *tenant, const cha
     ctx_answer_send(s, a, ctx_add_by_id(s, tenant, id, clock_wall_ms(), a));
 }
 
-/* Runs a statement that changes the row if it is as expected; if it was not, r is `otherwise`. */
+/* Runs a statement that changes the row only if it is as expected. If it was not, the result is
+ * `otherwise`. */
 static int change_row(struct ctx_sqlite *s, sqlite3_stmt *st, const char *tenant, const char *id,
                       int64_t now_ms, int otherwise, struct answer *a)
 {
@@ -379,7 +380,7 @@ static void on_handle_closed(uv_handle_t *handle)
         free(s);
 }
 
-/* Who still waits is answered now. */
+/* Answers the callers that still wait. */
 static void ctx_sqlite_close(struct ctx_store *base)
 {
     struct ctx_sqlite *s = ctx_sqlite_of(base);

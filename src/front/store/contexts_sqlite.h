@@ -1,14 +1,16 @@
-/* What the files of the SQLite store of contexts share.
+/* The parts that the files of the SQLite store of contexts share.
  *
- *   contexts_sqlite.c        opening, answers, one row from settle to its end
- *   contexts_sqlite_claim.c  get-or-create and replace, with the limits
- *   contexts_sqlite_many.c   lists, paths, what expires, usage
+ *   contexts_sqlite.c         opening, answers, one row from settle to its end
+ *   contexts_sqlite_claim.c   get-or-create and replace, with the limits
+ *   contexts_sqlite_many.c    lists, paths, expiry, usage
+ *   contexts_sqlite_forget.c  retention
  *
- * A call does its work at once and puts the answer into a queue, which the loop empties after it
- * has looked for events: whoever asks during one has the answer before the next.
+ * A call does its work at once and puts the answer into a queue. The loop empties the queue after
+ * it has polled for events: a call made while one event is handled is answered before the next
+ * poll.
  *
- * Commits do not wait for the disk: a power cut ends every sandbox that a row speaks of. Only the
- * family of paths, which nobody could make again, is waited for. */
+ * Commits do not wait for the disk: a power cut ends every sandbox that a row speaks of anyway.
+ * Only commits about the family of paths wait, since nobody could make that again. */
 #pragma once
 
 #include "front/store/contexts_common.h"
@@ -19,22 +21,22 @@ struct answer {
     ctx_done done;
     void *arg;
     struct ctx_reply reply;
-    struct ctx_row *rows; /* what the reply points to */
+    struct ctx_row *rows; /* the reply points to these */
     size_t cap;
-    void *items; /* paths, usage, or what was kept */
+    void *items; /* paths, usage, or the kept text, for the reply */
 };
 
 struct ctx_sqlite {
     struct ctx_store base;
     struct store *db;
-    bool own; /* the database is ours, in memory */
+    bool own; /* this store opened the database, in memory */
     struct answer *first, **last;
     uv_check_t check;
-    uv_idle_t idle; /* keeps the loop from waiting while there are answers */
+    uv_idle_t idle; /* keeps the loop from sleeping while answers are queued */
     unsigned handles;
 };
 
-/* A row and what only this store knows of it. */
+/* A row, with the column that only this store needs. */
 struct ctx_found {
     struct ctx_row row;
     int64_t making_ms;
@@ -42,41 +44,40 @@ struct ctx_found {
 
 struct ctx_sqlite *ctx_sqlite_of(struct ctx_store *s);
 struct answer *ctx_answer(ctx_done done, void *arg);
-/* Queues it. r: what came of it; what the database says is made -EAGAIN. */
+/* Queues the answer. r: the result of the call; an error of the database itself becomes -EAGAIN. */
 void ctx_answer_send(struct ctx_sqlite *s, struct answer *a, int r);
 
-/* A change is between these two. Ending it sends the answer: all of it was done, or, r < 0,
- * nothing.
- */
+/* Begin and end one change. The end sends the answer. The change is made as a whole or, if r is
+ * negative, not at all. */
 int ctx_change_begin(struct ctx_sqlite *s, bool durable, struct answer *a);
 void ctx_change_end(struct ctx_sqlite *s, struct answer *a, int r);
 
-/* A statement with its first parameters, which are texts. */
+/* Prepares a statement and binds its first parameters, which are texts. */
 int ctx_statement(struct ctx_sqlite *s, enum db_statement which, sqlite3_stmt **ret,
                   struct sg_error *e, size_t n, const char *const *texts);
 #define CTX_STATEMENT(s, which, ret, e, ...)                                          \
     ctx_statement(s, which, ret, e, ARRAY_SIZE(((const char *const[]){__VA_ARGS__})), \
                   (const char *const[]){__VA_ARGS__})
-/* The row that the statement stands on. */
+/* Reads the statement's current row. */
 void ctx_take_row(sqlite3_stmt *st, int64_t now_ms, struct ctx_found *ret);
-/* The columns of a usage, of which the first is i. The one after them. */
+/* Reads the columns of a usage, from column i on. Returns the column after them. */
 int ctx_take_usage(sqlite3_stmt *st, int i, struct ctx_usage *ret);
-/* Adds every row that the statement finds. */
+/* Adds every row that the statement finds to the answer. */
 int ctx_take_rows(struct ctx_sqlite *s, sqlite3_stmt *st, int64_t now_ms, struct answer *a);
 struct ctx_row *ctx_add_row(struct answer *a);
-/* Adds the row as it is now. -ENOENT. */
+/* Adds the row, as it is now, to the answer. -ENOENT. */
 int ctx_add_by_id(struct ctx_sqlite *s, const char *tenant, const char *id, int64_t now_ms,
                   struct answer *a);
-/* The active row of a path. -ENOENT. */
+/* Finds the active row of a path. -ENOENT. */
 int ctx_find_active(struct ctx_sqlite *s, const char *tenant, const char *conversation,
                     const char *path, int64_t now_ms, struct ctx_found *ret, struct sg_error *e);
-/* Makes it final, in the database and in `row`. */
+/* Makes the row final, in the database and in `row`. */
 int ctx_end_row(struct ctx_sqlite *s, struct ctx_row *row, enum ctx_status status,
                 const char *error, struct sg_error *e);
-/* Notes that there is such a path. */
+/* Notes that the path exists. */
 int ctx_add_path(struct ctx_sqlite *s, const char *tenant, const char *conversation,
                  const char *path, int64_t now_ms, struct sg_error *e);
-/* A number as the database can keep it. */
+/* Limits a number to what the database can keep. */
 int64_t ctx_number(uint64_t n);
 uint64_t ctx_column_u64(sqlite3_stmt *st, int i);
 

@@ -4,7 +4,7 @@
 
 #include "lib/base/clock.h"
 
-/* Room for one more sandbox of this conversation? */
+/* Checks that the limits allow one more sandbox of this conversation. */
 static int check_limits(struct ctx_sqlite *s, const char *tenant, const char *conversation,
                         const struct ctx_limits *limits, struct sg_error *e)
 {
@@ -112,7 +112,7 @@ void ctx_sqlite_claim(struct ctx_store *base, const struct ctx_claim *q, ctx_don
     ctx_change_end(s, a, r);
 }
 
-/* What was kept with the row, for the reply. */
+/* Puts the text kept with the row into the reply. */
 static int take_kept(struct ctx_sqlite *s, const char *id, struct answer *a)
 {
     sqlite3_stmt *st;

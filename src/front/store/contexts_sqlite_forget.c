@@ -1,12 +1,13 @@
-/* Retention: what is too old is deleted, some rows a call, so that the loop stands for a
- * millisecond or two however much there is. */
+/* Retention: deletes rows that are too old, a few in each call, so that the loop stands still for
+ * only a millisecond or two, however many there are. */
 #include "front/store/contexts_sqlite.h"
 
 #include <string.h>
 
 #include "lib/base/clock.h"
 
-/* Runs a deletion that takes a bound and how many; counts what is gone. */
+/* Runs a deletion whose second parameter is how many rows it may delete; counts the deleted
+ * rows. */
 static int delete_some(struct ctx_sqlite *s, sqlite3_stmt *st, size_t limit, struct answer *a)
 {
     sqlite3_bind_int64(st, 2, (int64_t)limit);
@@ -35,8 +36,8 @@ static int forget_contexts(struct ctx_sqlite *s, int64_t before_ms, size_t limit
     return db_run(s->db, st, &a->reply.e);
 }
 
-/* Which paths may go cannot be told by an index: so many are looked at, from where the last call
- * ended. */
+/* No index can tell which paths may go. So each call looks at `limit` paths, from where the last
+ * call ended. */
 static int forget_paths(struct ctx_sqlite *s, int64_t before_ms, const struct ctx_forget *q,
                         size_t limit, struct answer *a)
 {

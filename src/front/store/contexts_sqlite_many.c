@@ -5,11 +5,11 @@
 #include "lib/base/clock.h"
 #include "lib/text/json.h"
 
-#define ROWS_MAX 4096 /* of expire and recover; more are left for the next time */
+#define ROWS_MAX 4096 /* of expire and recover; further rows wait for the next call */
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-/* "creating,ready": no name is a part of another. */
+/* "creating,ready". A search in this text is safe: no status's name is a part of another's. */
 static void join_statuses(unsigned statuses, char *ret, size_t cap)
 {
     size_t n = 0;
@@ -20,7 +20,7 @@ static void join_statuses(unsigned statuses, char *ret, size_t cap)
             n += (size_t)snprintf(ret + n, cap - n, "%s,", ctx_status_text((enum ctx_status)i));
 }
 
-/* The narrowest of the indexes that fit. */
+/* Picks the statement with the narrowest index that fits. */
 static enum db_statement list_statement(const struct ctx_list *q)
 {
     if (q->sandbox_id)
@@ -57,7 +57,7 @@ void ctx_sqlite_list(struct ctx_store *base, const struct ctx_list *q, ctx_done 
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-/* What one path says of another. */
+/* Notes how one path relates to another. */
 static int relate(struct ctx_sqlite *s, enum db_statement which, const char *tenant,
                   const char *conversation, const char *path, const char *other, struct sg_error *e)
 {
@@ -93,7 +93,7 @@ void ctx_sqlite_branch(struct ctx_store *base, const char *tenant, const char *c
     ctx_change_end(s, a, r);
 }
 
-/* Ends the active row of a path, if there is one, and adds it. */
+/* Ends the active row of a path, if there is one, and adds it to the answer. */
 static int end_active(struct ctx_sqlite *s, const char *tenant, const char *conversation,
                       const char *path, int64_t now, struct answer *a)
 {
@@ -163,9 +163,9 @@ void ctx_sqlite_paths(struct ctx_store *base, const char *tenant, const char *co
     ctx_answer_send(s, a, r < 0 ? r : 0);
 }
 
-/* ---- what the server itself asks ------------------------------------------------------------- */
+/* ---- calls of the server itself -------------------------------------------------------------- */
 
-/* Ends the rows from `first` on. */
+/* Ends the answer's rows from `first` on. */
 static int end_rows(struct ctx_sqlite *s, struct answer *a, size_t first, enum ctx_status status,
                     const char *error)
 {
@@ -230,7 +230,7 @@ static char *list_text(const char *const *ids, size_t n)
     return strbuf_detach(&text, NULL);
 }
 
-/* Rows whose sandbox is not there any more: they have none from now on. */
+/* Takes the sandbox out of the rows whose sandbox does not live any more. */
 static int lose_dead(struct ctx_sqlite *s, const char *node, const char *alive, struct answer *a)
 {
     size_t first = a->reply.n;
@@ -308,7 +308,7 @@ void ctx_sqlite_leave(struct ctx_store *base, const char *node, ctx_done done, v
 
 /* ---- usage ----------------------------------------------------------------------------------- */
 
-/* `to`: a day, or a context; of the latter the day is a parameter of its own. */
+/* Adds usage. `to`: a day, or a context, for which the day is a parameter of its own. */
 static int add_usage(struct ctx_sqlite *s, enum db_statement which, const char *tenant,
                      const char *to, const char *day, const struct ctx_usage *u, struct sg_error *e)
 {

@@ -5,7 +5,7 @@
 #include "front/store/db.h"
 #include "front/store/living.h"
 
-/* More than a server can give out before it is restored from a copy that is older. */
+/* More numbers than a server can give out between a copy and the restore from it. */
 #define EVENTS_AHEAD "1000000000"
 
 struct store_copied {
@@ -38,7 +38,7 @@ static int execute(struct store *s, const char *sql, struct sg_error *e)
                : db_error(s, "change the copy of the database", e);
 }
 
-/* 0 for a table that its version does not have. */
+/* Counts rows; 0 for a table that the file's version does not have. */
 static uint64_t count(struct store *s, const char *table)
 {
     char sql[64];
@@ -120,7 +120,7 @@ int store_copied_restored(struct store_copied *c, struct sg_error *e)
     static const char ahead[] =
         "UPDATE event_mark SET value = value + " EVENTS_AHEAD " WHERE name = 'reserved'";
 
-    /* A version before events has nothing to be ahead of. */
+    /* A version without events has no numbers to move ahead. */
     if (count(c->db, "sqlite_schema WHERE name = 'event_mark'") == 0)
         return 0;
     int r = execute(c->db, ahead, e);

@@ -1,16 +1,16 @@
-/* A copy of the server's database: how a backup gets it, and what a server is told that starts with
- * one. The file is opened in the version that it has, and a copy of an older version is one: a
- * server that runs is not surprised by a newer program that makes a backup. */
+/* A copy of the server's database: how a backup makes it, and how a restore prepares it for the
+ * server that starts with it. These functions leave the schema at the version that it has: a newer
+ * program that makes a backup must not change the file under a server that runs. */
 #pragma once
 
 #include "lib/base/err.h"
 #include "lib/base/ids.h"
 
-/* The version of the schema that this program knows. */
+/* The version of the schema that this program writes. */
 int store_schema(void);
 
-/* Writes a copy of the database of directory `dir` to its new file `to`: as it is at one moment,
- * while others go on writing. */
+/* Writes a copy of the database in directory `dir` to the new file `to`: as it is at one point in
+ * time, while other processes go on writing. */
 int store_copy(const char *dir, const char *to, struct sg_error *e);
 
 struct store_facts {
@@ -21,10 +21,11 @@ struct store_facts {
 struct store_copied; /* a copy that nobody else uses, in dir/server.db */
 int store_copied_open(const char *dir, struct store_copied **ret, struct store_facts *facts,
                       struct sg_error *e);
-/* Of each snapshot whose layer fn does not say that it has, the row is removed. */
+/* Removes the row of each snapshot for which fn returns false: its layer is not in the backup. */
 int store_copied_snapshots(struct store_copied *c, bool (*fn)(const char *id, void *arg), void *arg,
                            struct sg_error *e);
-/* For a server that begins with it: which sandboxes there are is none of them, and numbers of
- * events that were given out since it was made must not be given out again. */
+/* Prepares the copy for a server that starts with it. The server must know that none of the
+ * sandboxes in the list lives any more, and must not give out numbers of events again that were
+ * given out after the copy was made. */
 int store_copied_restored(struct store_copied *c, struct sg_error *e);
 void store_copied_close(struct store_copied *c);

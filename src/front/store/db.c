@@ -9,7 +9,7 @@
 #define FILE_NAME      "/server.db"
 #define APPLICATION_ID 0x73676c31 /* "sgl1" */
 
-/* Never changed once released: a new version adds one. */
+/* Never changed once released: a new version of the schema adds an entry. */
 static const char *const migrations[] = {
     "CREATE TABLE tenant ("
     " id TEXT NOT NULL PRIMARY KEY,"
@@ -64,7 +64,7 @@ static const char *const migrations[] = {
     " status TEXT NOT NULL CHECK (status IN ('creating', 'ready', 'terminated', 'error')),"
     " ttl_ms INTEGER NOT NULL,"
     " created_ms INTEGER NOT NULL,"
-    " making_ms INTEGER NOT NULL," /* when its sandbox was last begun */
+    " making_ms INTEGER NOT NULL," /* when the sandbox's last start began */
     " used_ms INTEGER NOT NULL,"
     " expires_ms INTEGER NOT NULL,"
     " terminated_ms INTEGER NOT NULL DEFAULT 0,"
@@ -132,8 +132,8 @@ static const char *const migrations[] = {
     "ALTER TABLE context ADD COLUMN egress_down INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE usage_day ADD COLUMN egress_up INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE usage_day ADD COLUMN egress_down INTEGER NOT NULL DEFAULT 0;"
-    /* The same sums, one for each conversation; '' is what belongs to none, and what was used
-     * before this version. */
+    /* The same sums for each conversation; '' has the usage without a conversation, and all usage
+     * from before this version. */
     "CREATE TABLE usage_talk ("
     " tenant TEXT NOT NULL,"
     " conversation TEXT NOT NULL,"
@@ -151,7 +151,7 @@ static const char *const migrations[] = {
     " executions, sandboxes, 0, 0 FROM usage_day;"
     "CREATE TABLE event ("
     " id INTEGER PRIMARY KEY,"
-    " tenant TEXT NOT NULL," /* '': it is every tenant's */
+    " tenant TEXT NOT NULL," /* '*': of every tenant */
     " ms INTEGER NOT NULL,"
     " kind TEXT NOT NULL,"
     " json TEXT NOT NULL) STRICT;"
@@ -159,27 +159,28 @@ static const char *const migrations[] = {
     "CREATE TABLE event_mark ("
     " name TEXT NOT NULL PRIMARY KEY,"
     " value INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
-    "CREATE TABLE webhook_open (" /* begun, and neither taken nor given up */
+    "CREATE TABLE webhook_open (" /* posting began, and was neither accepted nor given up */
     " event INTEGER PRIMARY KEY,"
     " tries INTEGER NOT NULL) STRICT;",
 
-    /* What a context's sandbox was asked to be, sealed: in a table of its own, since a row is
-     * rewritten with each use. It goes when the context ends. */
+    /* The sealed request that a context's sandbox was made from. It has a table of its own, since a
+     * context's row is rewritten with each use. It is deleted when the context ends. */
     "CREATE TABLE context_kept ("
     " context TEXT NOT NULL PRIMARY KEY,"
     " text TEXT NOT NULL) STRICT;"
     "CREATE TRIGGER context_over AFTER UPDATE OF status ON context"
     " WHEN new.status IN ('terminated', 'error')"
     " BEGIN DELETE FROM context_kept WHERE context = new.id; END;"
-    /* For what is forgotten after a time. */
+    /* For retention, which deletes old rows. */
     "CREATE INDEX context_final ON context (terminated_ms)"
     " WHERE status IN ('terminated', 'error');"
     "CREATE INDEX context_of_node ON context (node) WHERE status = 'ready' AND sandbox <> '';"
     "CREATE INDEX path_of_conversation ON path (tenant, conversation, created_ms);"
     "CREATE INDEX usage_day_by_day ON usage_day (day);"
     "CREATE INDEX usage_talk_by_day ON usage_talk (day);"
-    /* Sandboxes that were told to be there and not yet to have ended: written in the transaction
-     * that writes the event. What a stop or a crash has ended is found here by the next server. */
+    /* Sandboxes whose start was told but not yet their end. The transaction that writes the event
+     * writes this too: after a stop or a crash, the next server finds here the sandboxes that
+     * ended. */
     "CREATE TABLE living ("
     " sandbox TEXT NOT NULL PRIMARY KEY,"
     " tenant TEXT NOT NULL,"
@@ -337,7 +338,7 @@ static int read_int(struct store *s, const char *sql, int *ret, struct sg_error 
     return r;
 }
 
-/* Is it ours, and of which version? An empty file becomes ours. */
+/* Checks that the file is ours, and reads its version. An empty file becomes ours. */
 static int read_version(struct store *s, int *ret, struct sg_error *e)
 {
     int application, version, objects;
@@ -394,9 +395,9 @@ static int migrate(struct store *s, struct sg_error *e)
     return db_commit(s, e);
 }
 
-/* Made by us and not by SQLite, so that nobody else can read it at any moment. The -wal and -shm
- * files get the same mode. An existing file is not opened here: closing a descriptor of it would
- * drop the locks of this process's other connections. */
+/* Makes the file here, not in SQLite, so that nobody else can ever read it. The -wal and -shm files
+ * get the same mode. An existing file is not opened here: closing a descriptor of it would drop the
+ * locks of this process's other connections. */
 static int make_file(const char *path, struct sg_error *e)
 {
     struct stat st;
@@ -439,8 +440,8 @@ static int check_whole(struct store *s, struct sg_error *e)
     return r;
 }
 
-/* SQLite makes every path absolute, and fails if a directory above may not be searched by this
- * user. Here a name is used as it is; the working directory never changes. */
+/* Uses a name as it is. SQLite would make the path absolute, and fail if this user may not search a
+ * directory above. The working directory never changes, so a relative name is safe. */
 static int same_name(sqlite3_vfs *vfs, const char *name, int cap, char *ret)
 {
     (void)vfs;
@@ -467,7 +468,7 @@ static int open_connection(struct store *s, int flags, const char *vfs, struct s
         return db_error(s, "open the database", e);
     sqlite3_extended_result_codes(s->db, 1);
     db_set_wait(s, DB_WAIT_MS);
-    /* The file is input like any other: its schema may not call functions or be written to. */
+    /* The file is untrusted input: its schema may not call functions, nor be written to. */
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     return 0;
@@ -498,7 +499,8 @@ static int open_db(struct store *s, struct sg_error *e)
     return r;
 }
 
-/* Programs that open it at the same moment take turns: the change to WAL tolerates no other. */
+/* Programs that open the file at the same time take turns: the change to WAL tolerates no other
+ * connection. */
 static int open_in_turn(struct store *s, const char *dir, struct sg_error *e)
 {
     AUTO(close_p) int turn = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,8 +1,8 @@
 /* The database under the store: the file, its schema, its statements. For store/ only.
  *
- * The file is ours if its application id says so, and as new as `user_version`; migrations bring an
- * older one forward, each in one transaction. A file that is damaged, foreign or from a later
- * version is refused with a message that says which. */
+ * The file's application id says that it is ours, and `user_version` which version of the schema it
+ * has; migrations bring an older file forward, all in one transaction. A damaged or foreign file,
+ * and one of a later version, is refused with a message that says which it is. */
 #pragma once
 
 #include <sqlite3.h>
@@ -15,7 +15,7 @@
     "t.execution_timeout_ms, t.execution_timeout_max_ms, t.code_max, t.memory, "   \
     "t.sanitise, t.sanitise_always, t.max_paused, t.max_paused_memory"
 
-/* Prepared when first used, and kept. */
+/* Each statement is prepared when it is first used, and kept. */
 #define STORE_STATEMENTS(X)                                                                      \
     X(DATA_VERSION, "PRAGMA data_version")                                                       \
     X(BEGIN, "BEGIN IMMEDIATE")                                                                  \
@@ -125,21 +125,21 @@ struct store {
     struct key_cache *keys;
 };
 
-/* The file in `dir`, which is there, in the version that it has: nothing is brought forward. */
+/* Opens the existing file in `dir` without changing its version: no migration runs. */
 int db_open_as_it_is(const char *dir, struct store **ret, int *ret_version, struct sg_error *e);
-/* One that nobody else can see, in memory. */
+/* Opens a database in memory, which nobody else can see. */
 int db_open_memory(struct store **ret, struct sg_error *e);
 
 /* A statement, reset, with nothing bound. */
 int db_statement(struct store *s, enum db_statement which, sqlite3_stmt **ret, struct sg_error *e);
 /* 1: there is a row; 0: done, and the statement reset; -errno. */
 int db_step(struct store *s, sqlite3_stmt *st, struct sg_error *e);
-/* Of the last statement that was run: how many rows it changed. */
+/* How many rows the last statement changed. */
 int db_changed(const struct store *s);
-/* For a statement that has no rows, or whose first is enough. */
+/* Runs a statement that has no rows, or of which only the first row matters. */
 int db_run(struct store *s, sqlite3_stmt *st, struct sg_error *e);
-/* Commits from now on wait for the disk, or do not: for what a power cut may take. It leaves a
- * database that is whole either way. */
+/* Whether commits wait for the disk from now on. Without waiting, a power cut may take the last
+ * commits; the database stays whole either way. */
 void db_set_durable(struct store *s, bool on);
 /* How long a call may wait for another process that is writing. */
 #define DB_WAIT_MS 2000
@@ -147,14 +147,14 @@ void db_set_wait(struct store *s, int ms);
 int db_begin(struct store *s, struct sg_error *e);
 int db_commit(struct store *s, struct sg_error *e);
 void db_rollback(struct store *s);
-/* The error of the last call. */
+/* Fills e with SQLite's error of the last call. */
 int db_error(const struct store *s, const char *doing, struct sg_error *e);
 
 void db_bind(sqlite3_stmt *st, int i, const char *text); /* NULL binds NULL */
-/* A column as a string, cut to what fits. */
+/* Reads a column as a string, cut to what fits. */
 void db_column(sqlite3_stmt *st, int i, char *ret, size_t cap);
 
-/* TENANT_COLUMNS, of which the first is column i. */
+/* Reads TENANT_COLUMNS, from column i on. */
 void db_tenant(sqlite3_stmt *st, int i, struct store_tenant *ret);
-/* What is remembered of keys may have changed. */
+/* Drops the cache of keys, since keys may have changed. */
 void db_keys_changed(struct store *s);

@@ -8,10 +8,10 @@
 #include "front/store/dbworker_wire.h"
 #include "front/store/contexts_common.h"
 
-#define READS_MAX 64 /* in one go: others have their turn as well */
+#define READS_MAX 64 /* messages read in one go, so that other handles get their turn */
 #define GONE      "the database cannot be reached"
 
-/* A message that is not wholly sent. */
+/* A message that is not completely sent yet. */
 struct outgoing {
     enum wire_kind kind;
     uint64_t seq;
@@ -20,15 +20,16 @@ struct outgoing {
     struct outgoing *next;
 };
 
-/* Who waits. A slot's number is the lower part of the seq, so an answer finds it. */
+/* A call that waits for its answer. The slot's number is the lower part of seq, so that an answer
+ * finds its slot. */
 struct slot {
     uint64_t seq; /* 0: free */
-    bool sent;    /* or a part of it */
+    bool sent;    /* at least a part of the message was sent */
     dbworker_done done;
     void *arg;
 };
 
-/* A call that was not made: its answer comes from the loop too. */
+/* A call that is refused at once: its callback still has to come from the loop. */
 struct refusal {
     dbworker_done done;
     void *arg;
@@ -36,10 +37,10 @@ struct refusal {
     struct refusal *next;
 };
 
-/* A socket to a database worker, as long as the loop has it. */
+/* A socket to a database worker. It lives until the loop has closed its handle. */
 struct line {
     uv_poll_t poll;
-    struct dbworker *dbworker; /* NULL: over */
+    struct dbworker *dbworker; /* NULL: hung up */
     int sock, events;
 };
 
@@ -47,11 +48,11 @@ struct dbworker {
     void (*log)(bool bad, const char *line);
     uv_loop_t *loop;
     struct line *line; /* NULL: there is no database worker now */
-    uv_async_t wake;   /* refusals */
-    uv_timer_t away;   /* there is none: how long calls wait */
-    int handles;       /* of the loop, not closed yet */
+    uv_async_t wake;   /* delivers refusals */
+    uv_timer_t away;   /* runs while there is no database worker: calls wait so long */
+    int handles;       /* of the loop, that are not closed yet */
     bool refusing, dismissed;
-    char *conninfo; /* NULL: not told yet */
+    char *conninfo; /* NULL: the front does not know it yet */
     struct wire_in in;
     struct outgoing *out, **out_last;
     struct refusal *refused, **refused_last;
@@ -95,7 +96,7 @@ static void send_queued(struct dbworker *c)
         int r =
             wire_send_next(c->line->sock, o->kind, o->seq, &o->message, &o->offset, MSG_DONTWAIT);
 
-        /* If it fails otherwise the database worker is gone, which reading will tell. */
+        /* Any error but -EAGAIN means that the database worker is gone; reading will find out. */
         if (o->seq && (r >= 0 || r != -EAGAIN))
             c->slots[o->seq % DBWORKER_CALLS_MAX].sent = true;
         if (r == -EAGAIN)
@@ -210,7 +211,8 @@ static void fail_calls(struct dbworker *c, bool sent_only, const char *why)
     }
 }
 
-/* Messages that nobody waits for any more are not sent, nor is the rest of one. */
+/* Drops the messages that nobody waits for any more, and the rest of a message that was sent in
+ * part. */
 static void drop_unwanted(struct dbworker *c)
 {
     struct outgoing **at = &c->out;
@@ -268,12 +270,13 @@ static void dbworker_gone(struct dbworker *c, const char *why)
     drop_unwanted(c);
 }
 
-/* Reads the cells in place. False: they are not what they say. */
+/* Reads the cells, which stay in the message. False: the message does not have the cells it
+ * claims. */
 static bool read_cells(struct wire_reader *r, struct dbworker_rows *rows, const char ***ret)
 {
     size_t n = wire_read_u32(r), columns = wire_read_u32(r);
 
-    /* Each takes 4 bytes at least. */
+    /* A cell takes at least 4 bytes. */
     if (r->bad || (columns > 0 && n > (size_t)(r->end - r->at) / 4 / columns))
         return false;
     const char **cells = xcalloc(n * columns + 1, sizeof *cells);
@@ -302,8 +305,8 @@ static bool take_answer(struct dbworker *c)
     if (why)
         rows.r = ctx_error_unavailable(&rows.e, why);
     free_slot(c, s);
-    /* The callback may call again, and even dismiss: what is used here is not the database
-     * worker's. */
+    /* The callback may make further calls, or even dismiss the database worker: from here on only
+     * local variables are used. */
     c->in = (struct wire_in){0};
     waits.done(waits.arg, &rows);
     wire_in_done(&in);
@@ -345,7 +348,7 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     (void)status;
     if (l->dbworker && (events & UV_WRITABLE))
         send_queued(l->dbworker);
-    /* What is answered may end it. */
+    /* Handling an answer may hang up, which ends the loop. */
     for (int i = 0; i < READS_MAX && l->dbworker; i++) {
         struct dbworker *c = l->dbworker;
         int r = wire_receive(l->sock, &c->in, MSG_DONTWAIT);
@@ -381,7 +384,7 @@ struct dbworker *dbworker_new(uv_loop_t *loop, void (*log)(bool bad, const char 
     return c;
 }
 
-/* Before all else that waits. */
+/* Sends the address before all messages that wait. */
 static void tell_address(struct dbworker *c)
 {
     struct outgoing *o = outgoing_new(WIRE_CONNECT, 0);

@@ -3,7 +3,8 @@
 #include <poll.h>
 #include <string.h>
 
-/* What transactions that are not ours to keep need again each time. */
+/* Behind a pooler a transaction may be in anybody's session: there the session's settings are set
+ * again in each transaction. */
 #define TENANT_TEXT "SELECT set_config('sandglass.tenant', $1, true)"
 #define TENANT_TEXT_POOLED                              \
     "SELECT set_config('sandglass.tenant', $1, true),"  \
@@ -60,7 +61,7 @@ void conn_close(struct conn *c)
     *c = (struct conn){0};
 }
 
-/* Where the text is among the prepared ones, or how many there are. */
+/* The index of the text among the prepared ones; if it is not there, their number. */
 static size_t find_prepared(const struct conn *c, const char *text)
 {
     size_t i = 0;
@@ -75,7 +76,8 @@ static void name_of(size_t i, char ret[24])
     snprintf(ret, 24, "sandglass_%zu", i);
 }
 
-/* A statement that is not prepared yet gets `at`, which the caller counts up for the next. */
+/* Sends a statement, and prepares it first if it is new. A new one gets the index *at, which is
+ * then counted up. */
 static bool send_statement(struct conn *c, const char *text, const char *const *params, int n,
                            bool prepare, size_t *at, enum conn_step preparing)
 {
@@ -135,7 +137,7 @@ static void keep(PGresult **kept, PGresult *result)
         *kept = result;
 }
 
-/* The first failure is the cause, of whatever step; without one, the statement's rows are the
+/* Keeps the first failure of any step as the cause; without one, the statement's rows are the
  * answer. */
 static void take_result(struct conn *c, PGresult *result)
 {

@@ -11,8 +11,8 @@
 #define PAUSE_MIN_MS 100
 #define PAUSE_MAX_MS 5000
 
-/* The server gives a statement up before the database worker gives the connection up
- * (dbworker_process.c), so that what was answered -EAGAIN is not done later. */
+/* PostgreSQL gives up a statement before the database worker gives up the connection
+ * (dbworker_process.c), so that a call that was answered -EAGAIN is not carried out later. */
 #define SESSION                                       \
     "SET statement_timeout = '2500ms';"               \
     "SET lock_timeout = '2500ms';"                    \
@@ -27,7 +27,7 @@ struct dial {
     int event;
     pthread_mutex_t lock;
     pthread_cond_t wanted_more;
-    /* below: of both threads, under the lock */
+    /* the fields below are used by both threads, under the lock */
     unsigned wanted;
     PGconn *ready[DBWORKER_CONNECTIONS];
     size_t n_ready;
@@ -36,9 +36,9 @@ struct dial {
     bool noted, note_bad;
 };
 
-/* What an attempt came to. */
+/* The outcome of an attempt to connect. */
 struct attempt {
-    PGconn *pg; /* NULL: it failed */
+    PGconn *pg; /* NULL: the attempt failed */
     char trouble[DIAL_TROUBLE_MAX];
     char note[DIAL_NOTE_MAX];
 };
@@ -103,12 +103,13 @@ static void tell(struct dial *d)
 {
     uint64_t one = 1;
 
-    /* It can only fail by being full, and then it is readable. */
+    /* The write can only fail because the counter is full, and then the descriptor is readable. */
     if (write(d->event, &one, sizeof one) < 0)
         return;
 }
 
-/* A line that was said last is not said again: attempts may go on for days. */
+/* Publishes the outcome. The same line is not logged twice in a row: attempts may go on for
+ * days. */
 static void report(struct dial *d, const struct attempt *a, char said[DIAL_NOTE_MAX])
 {
     pthread_mutex_lock(&d->lock);

@@ -1,9 +1,9 @@
-/* Makes the database worker's connections, in a thread of its own, since names and greetings block.
- * The loop takes those that are ready and says when one was lost.
+/* Makes the database worker's connections, in a thread of its own, since resolving names and
+ * connecting block. The loop takes the connections that are ready, and reports those that it lost.
  *
- * A connection is ready when the schema is there and of this program's version, the session is set
- * up, and the database can be written. What is in the way is told twice: `trouble`, for callers,
- * without names, and a line for the log, once until it changes. */
+ * A connection is ready when the schema is there in this program's version, the session is set up,
+ * and the database can be written. An obstacle is told in two ways: `trouble` is for callers,
+ * without names; a line goes to the log, once until it changes. */
 #pragma once
 
 #include <libpq-fe.h>
@@ -17,14 +17,14 @@ struct dial;
 
 /* Begins to make DBWORKER_CONNECTIONS connections. */
 int dial_start(const char *conninfo, struct dial **ret, struct sg_error *e);
-/* Readable when there is something new: dial_clear, then the three below. */
+/* Readable when there is news: call dial_clear, then the three functions below. */
 int dial_fd(const struct dial *d);
 void dial_clear(struct dial *d);
-/* One that is ready, or NULL. The caller's. */
+/* A connection that is ready, now the caller's; or NULL. */
 PGconn *dial_take(struct dial *d);
-/* Why there is no connection: "" if the first attempt still lasts. */
+/* Why there is no connection; "" while the first attempt lasts. */
 void dial_trouble(struct dial *d, char ret[DIAL_TROUBLE_MAX]);
-/* False: there is no new line. */
+/* The newest line for the log. False: there is no new line. */
 bool dial_note(struct dial *d, char ret[DIAL_NOTE_MAX], bool *ret_bad);
-/* One that was taken is gone: another is to be made. */
+/* Reports that a connection which was taken is lost: another is to be made. */
 void dial_lost(struct dial *d);

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#define LOCK "3704226193" /* of pg_advisory_xact_lock: any number that nobody else takes */
+#define LOCK "3704226193" /* of pg_advisory_xact_lock: a number that no other program uses */
 
-/* The files of migrations/, each ended by a NUL, and an empty one at the end (migrations.S). */
+/* The files of migrations/, each ended by a NUL, then an empty one (cmake/migrations.cmake). */
 extern const char dbworker_migrations[];
 
 static const char *text_of(int version)
@@ -45,13 +45,13 @@ static bool read_number(PGconn *pg, const char *sql, int *ret)
     return good;
 }
 
-/* 0: there is no schema yet. */
+/* Reads the version of the schema; 0: there is no schema yet. */
 static bool read_version(PGconn *pg, int *ret)
 {
     int there = 0;
 
     *ret = 0;
-    /* From the table: what to_regclass says may be older than the lock that we waited for. */
+    /* Asks the table: to_regclass may answer from before the time we waited for the lock. */
     if (!read_number(pg,
                      "SELECT count(*) FROM pg_catalog.pg_class c"
                      " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
@@ -62,7 +62,7 @@ static bool read_version(PGconn *pg, int *ret)
            read_number(pg, "SELECT coalesce(max(version), 0) FROM sandglass.schema_version", ret);
 }
 
-/* One version further, unless another server was faster. */
+/* Goes one version further, unless another server was faster. */
 static bool step(PGconn *pg, int *version)
 {
     char note[160];

@@ -1,6 +1,6 @@
-/* One thread polls everything: the front, the connections, the dialler's news. A request waits for
- * a free connection, first come first served, but not for long; then the connection has its time.
- * Together that is what database worker.h promises. */
+/* One thread polls everything: the front, the connections, news of the dialling thread. A request
+ * waits for a free connection, first come first served, WAIT_MS at most; then the connection has
+ * WORK_MS for it. Together these are the 5 seconds that dbworker.h promises. */
 #include "front/store/dbworker_process.h"
 
 #include <poll.h>
@@ -14,9 +14,9 @@
 #include "front/store/dbworker_dial.h"
 
 #define NS_PER_MS    1000000ull
-#define WAIT_MS      2000 /* for a connection */
-#define WORK_MS      3000 /* on one; the server itself gives up after 2.5 s (dbworker_dial.c) */
-#define TRIES_MAX    5    /* of a statement that met another */
+#define WAIT_MS      2000 /* for a free connection */
+#define WORK_MS      3000 /* for an answer; PostgreSQL gives up after 2.5 s (dbworker_dial.c) */
+#define TRIES_MAX    5    /* of a statement that conflicts with another */
 #define NOTE_EACH_MS 10000
 
 struct process {
@@ -26,14 +26,14 @@ struct process {
     struct dial *dial; /* NULL: no front has said where the database is */
     char *conninfo;
     struct conn conns[DBWORKER_CONNECTIONS];
-    struct request *first, **last; /* those that wait */
-    bool pooled;                   /* what is prepared does not stay */
-    char sqlstate[6];              /* of the failure that was logged last */
+    struct request *first, **last; /* the requests that wait for a connection */
+    bool pooled;                   /* behind a pooler: prepared statements do not stay */
+    char sqlstate[6];              /* of the last failure that was logged */
     uint64_t noted_ns;
 };
 
-/* Waits for a front that does not read: there is nobody else to work for, and if it hangs it is
- * ended. That it is gone is seen where it is read. */
+/* Sends the whole message, and waits if the front does not read: there is nobody else to work for,
+ * and the warden ends a front that hangs. Reading notices when the front is gone. */
 static void send_all(struct process *p, enum wire_kind kind, uint64_t seq,
                      const struct strbuf *message)
 {
@@ -65,7 +65,7 @@ static _Noreturn void give_up(struct process *p, const char *line)
     _exit(1);
 }
 
-/* `why` NULL: rows. */
+/* Adds the reason `why` or, if it is NULL, the rows. */
 static bool add_answer(struct strbuf *out, const char *why, const PGresult *rows)
 {
     int n = rows ? PQntuples(rows) : 0, columns = rows ? PQnfields(rows) : 0;
@@ -79,7 +79,7 @@ static bool add_answer(struct strbuf *out, const char *why, const PGresult *rows
     return !out->truncated;
 }
 
-/* Frees q. */
+/* Answers the request, and frees q. */
 static void answer(struct process *p, struct request *q, const char *why, const PGresult *rows)
 {
     AUTO(strbuf_done) struct strbuf out = {0};
@@ -101,9 +101,9 @@ static void drop(struct process *p, struct conn *c, const char *why)
     dial_lost(p->dial);
 }
 
-/* ---- what came of a statement ---------------------------------------------------------------- */
+/* ---- the outcome of a statement -------------------------------------------------------------- */
 
-/* A failure, by the start of its SQLSTATE, the first that fits. */
+/* What to do after a failure: the first entry whose `state` begins its SQLSTATE. */
 static const struct outcome {
     const char *state;
     const char *why;
@@ -111,14 +111,14 @@ static const struct outcome {
 } outcomes[] = {
     {"40", "others change the same rows", AGAIN},
     {"23505", "others change the same rows", AGAIN},
-    {"26000", "the connection to the database changed", UNPREPARED}, /* a pooler's doing: what */
-    {"42P05", "the connection to the database changed", UNPREPARED}, /* is prepared is not ours */
-    {"25006", "the database is read-only", RECONNECT}, /* it may not be at the next address */
+    {"26000", "the connection to the database changed", UNPREPARED}, /* a pooler: the prepared */
+    {"42P05", "the connection to the database changed", UNPREPARED}, /* statements are not ours */
+    {"25006", "the database is read-only", RECONNECT}, /* the next address may be writable */
     {"57014", "the database is too slow", SAY},
     {"55P03", "the database is too slow", SAY},
     {"53", "the database has no room", SAY},
     {"42501", "the database does not let this server in", RECONNECT},
-    {"42", "the database's schema is not as it should be", RECONNECT}, /* which looks at it */
+    {"42", "the database's schema is not as it should be", RECONNECT}, /* a dial checks it */
     {"3F", "the database's schema is not as it should be", RECONNECT},
     {"57", "the database is going down", RECONNECT},
     {"", "the database refuses the statement", SAY},
@@ -133,7 +133,7 @@ static const struct outcome *outcome_of(const char *state)
     return o;
 }
 
-/* Not each time: a database that is in trouble fails everything. */
+/* Logs a failure, but not each time: a database in trouble fails every statement. */
 static void note_failure(struct process *p, const char *state, const PGresult *failure)
 {
     const char *said = PQresultErrorField(failure, PG_DIAG_MESSAGE_PRIMARY);
@@ -245,8 +245,8 @@ static void drop_late(struct process *p)
             drop(p, &p->conns[i], "the database does not answer");
 }
 
-/* What the front asked for that is gone, nobody waits for. A connection that is at it is not used
- * for another's. */
+/* Drops the requests of a front that is gone: nobody waits for the answers. Closes the connections
+ * that work on them, since another front must not get those answers. */
 static void forget_front(struct process *p)
 {
     if (p->control < 0)
@@ -265,8 +265,8 @@ static void forget_front(struct process *p)
         }
 }
 
-/* Each front says it first; that it does not change while a server runs is looked at all the same.
- */
+/* Takes the address of the database, the first message of each front. The address does not change
+ * while a server runs; if it does all the same, the process gives up. */
 static void take_address(struct process *p)
 {
     struct wire_reader r = {.at = p->in.buf, .end = p->in.buf + p->in.len};
@@ -337,7 +337,7 @@ static void take_news(struct process *p)
     }
 }
 
-/* When something is due, for poll(2). */
+/* When the next deadline is, for poll(2). */
 static int due_ms(const struct process *p)
 {
     uint64_t due = p->first ? p->first->came_ns + WAIT_MS * NS_PER_MS : UINT64_MAX;

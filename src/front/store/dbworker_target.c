@@ -4,8 +4,8 @@
 
 #define PARAMETERS_MAX 64
 
-/* If the operator did not say otherwise. A peer that is gone without a word is noticed in seconds.
- * Kerberos only if asked for: it looks for tickets on disk. */
+/* Used where the operator did not say otherwise. They notice within seconds a peer that vanished.
+ * Kerberos is used only if asked for, since it looks for tickets on disk. */
 static const struct {
     const char *keyword, *value;
 } defaults[] = {
@@ -41,7 +41,7 @@ int target_new(const char *conninfo, struct target **ret, struct sg_error *e)
     char *why = NULL;
     struct target *t = xcalloc(1, sizeof *t);
 
-    /* What libpq says of a text that it cannot read quotes it. */
+    /* libpq's message is dropped: it quotes the text, and the text may have a password. */
     t->options = PQconninfoParse(conninfo, &why);
     PQfreemem(why);
     const char *host = t->options ? option(t, "host") : NULL;
@@ -69,7 +69,7 @@ void target_free(struct target *t)
     free(t);
 }
 
-/* libpq prints these on standard error, where the log is. */
+/* Drops notices, which libpq would print to standard error, where the log is. */
 static void drop_notice(void *arg, const char *message)
 {
     (void)arg;

@@ -1,5 +1,5 @@
-/* Where the database is: what an operator wrote, with what it needs so that nothing waits for long,
- * and errors of libpq without the password. */
+/* The address of the database: the operator's connection string, with time limits added so that
+ * nothing waits for long; and libpq's errors without the password. */
 #pragma once
 
 #include <libpq-fe.h>
@@ -8,10 +8,11 @@
 
 struct target;
 
-/* Refused if libpq cannot read it. The error never quotes it. */
+/* Refuses a text that libpq cannot read. The error never quotes the text. */
 int target_new(const char *conninfo, struct target **ret, struct sg_error *e);
 void target_free(struct target *t);
-/* Blocks, for some seconds at most and a name server's patience. Never NULL, but maybe broken. */
+/* Connects. Blocks for some seconds at most, plus what the name server takes. Never returns NULL,
+ * but the connection may be broken. */
 PGconn *target_connect(const struct target *t);
-/* The first line of a message of libpq; without it, if a password may be in there. */
+/* The first line of a libpq message; a fixed text in its place if it may contain a password. */
 void target_scrub(const struct target *t, const char *message, char *ret, size_t cap);

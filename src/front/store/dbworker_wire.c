@@ -20,7 +20,8 @@ static bool fits(const struct wire_in *in, const struct wire_header *h, size_t p
     if (h->magic != MAGIC || h->kind >= WIRE_MAX_ || h->total > WIRE_MESSAGE_MAX ||
         h->offset != in->len || piece > h->total - h->offset)
         return false;
-    /* Every packet but that of an empty message brings the message forward. */
+    /* Only an empty message may have an empty packet: every other packet must bring the message
+     * forward. */
     if (piece == 0 && h->total > 0)
         return false;
     return !in->buf ||
@@ -33,7 +34,7 @@ int wire_receive(int sock, struct wire_in *in, int flags)
     struct wire_header h;
     ssize_t got = recv(sock, packet, sizeof packet, flags | MSG_TRUNC);
 
-    /* It ended without reading all that we sent. What it had sent before is still there. */
+    /* The other side ended without reading all that we sent. Read what it had sent before that. */
     if (got < 0 && errno == ECONNRESET)
         got = recv(sock, packet, sizeof packet, flags | MSG_TRUNC);
     if (got < 0)

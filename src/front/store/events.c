@@ -6,12 +6,12 @@
 
 #include "front/store/db.h"
 
-/* The loop stands while we wait for another process that is writing. */
+/* Short, because the loop stands still while it waits for another process that is writing. */
 #define WAIT_MS  100
 #define RESERVED "reserved"
 #define WEBHOOK  "webhook"
 
-/* A change is between these two. */
+/* begin and end enclose one change. */
 static int begin(struct store *s, bool durable, struct sg_error *e)
 {
     db_set_wait(s, WAIT_MS);
@@ -44,7 +44,7 @@ static int64_t bounded(uint64_t n)
     return n < INT64_MAX ? (int64_t)n : INT64_MAX;
 }
 
-/* 1: there is one; 0: there is none, and *ret as it is. */
+/* 1: the mark exists. 0: it does not, and *ret is unchanged. */
 static int get_mark(struct store *s, const char *name, uint64_t *ret, struct sg_error *e)
 {
     sqlite3_stmt *st;
@@ -116,7 +116,7 @@ static int write_one(struct store *s, const struct store_event *ev, struct sg_er
     return db_run(s, st, e);
 }
 
-/* What it says of the list of sandboxes (front/store/living.h). */
+/* Updates the list of living sandboxes as the event says (front/store/living.h). */
 static int note_living(struct store *s, const struct store_event *ev, struct sg_error *e)
 {
     bool begins = strcmp(ev->kind, "sandbox.created") == 0;
@@ -146,7 +146,7 @@ int store_events_write(struct store *s, const struct store_event *events, size_t
     return end(s, r, e);
 }
 
-/* A name of a mark: up to where events of a tenant are gone. */
+/* The name of the mark that says up to which number a tenant's events are deleted. */
 static void gone_name(const char *tenant, char *ret, size_t cap)
 {
     snprintf(ret, cap, tenant ? "gone %s" : "gone", tenant);
@@ -171,7 +171,7 @@ int store_events_set_gone(struct store *s, const char *tenant, uint64_t upto, st
     return end(s, r, e);
 }
 
-/* One number about events of a tenant. 0: there is none. */
+/* Asks for one number about a tenant's events. 0: there is none. */
 static int ask_number(struct store *s, enum db_statement which, const char *tenant, uint64_t n,
                       uint64_t *ret, struct sg_error *e)
 {
@@ -249,7 +249,7 @@ int store_events_each(struct store *s, const char *tenant, uint64_t after, uint6
             .json = (const char *)sqlite3_column_text(st, 4),
         };
         if (!ev.tenant || !ev.kind || !ev.json)
-            continue; /* no memory for it now */
+            continue; /* SQLite has no memory for the row now */
         if (!fn(&ev, arg))
             break;
     }

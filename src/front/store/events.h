@@ -1,8 +1,8 @@
-/* Events in the server's own file: the last of them, the number up to which numbers may have been
- * given out, and where the webhook has come to. front/core/events.h says what they are.
+/* Events in the server's own file: the latest of them, the numbers that may have been given out,
+ * and how far the webhook has come. front/core/events.h says what events are.
  *
- * Writes do not wait for the disk, but for the numbers: none may be used twice, not even after a
- * power cut. */
+ * Writes do not wait for the disk. Only reserving numbers does: no number may be used twice, not
+ * even after a power cut. */
 #pragma once
 
 #include "lib/base/err.h"
@@ -16,35 +16,37 @@ struct store_event {
 };
 
 struct store_events_state {
-    uint64_t first, last; /* numbers that are kept; both 0 if none is */
-    uint64_t reserved;    /* what may have been given out */
+    uint64_t first, last; /* the numbers of the oldest and newest event; both 0 if there is none */
+    uint64_t reserved;    /* numbers up to this one may have been given out */
 };
 int store_events_state(struct store *s, struct store_events_state *ret, struct sg_error *e);
-/* From now on numbers up to this one may be given out. */
+/* Allows numbers up to `upto` to be given out from now on. */
 int store_events_reserve(struct store *s, uint64_t upto, struct sg_error *e);
-/* All of them, or none. */
+/* Writes all of the events, or none. */
 int store_events_write(struct store *s, const struct store_event *events, size_t n,
                        struct sg_error *e);
-/* Forgets all of a tenant but the last `keep`. */
+/* Deletes all events of a tenant but the last `keep`. */
 struct store_trimmed {
-    uint64_t gone;     /* the highest number that is; 0: none was forgotten */
-    uint64_t unposted; /* of those, that the webhook had not come to */
+    uint64_t gone;     /* the highest number that was deleted; 0: none */
+    uint64_t unposted; /* how many of those the webhook had not reached */
 };
 int store_events_trim(struct store *s, const char *tenant, uint32_t keep, struct store_trimmed *ret,
                       struct sg_error *e);
-/* Up to this number those of a tenant (NULL: of anybody) are not kept any more. 1; 0: nothing is
- * noted, and *ret as it is. */
+/* The number up to which the events of a tenant (NULL: of any) are deleted. 1: *ret has it. 0: none
+ * is noted, and *ret is unchanged. */
 int store_events_gone(struct store *s, const char *tenant, uint64_t *ret, struct sg_error *e);
 int store_events_set_gone(struct store *s, const char *tenant, uint64_t upto, struct sg_error *e);
-/* Those with after < number < before, in order, until fn says false, which must not use the store.
- * tenant NULL: of all; else its own and those of STORE_EVERYBODY. */
+/* Calls fn for the events with after < number < before, in order, until fn returns false. fn must
+ * not use the store. tenant NULL: of all tenants; else the tenant's own, and those of
+ * STORE_EVERYBODY. */
 #define STORE_EVERYBODY "*"
 int store_events_each(struct store *s, const char *tenant, uint64_t after, uint64_t before,
                       bool (*fn)(const struct store_event *ev, void *arg), void *arg,
                       struct sg_error *e);
 
 #define STORE_WEBHOOK_OPEN 4
-/* All events up to `done` were begun; those that are open were not taken yet. */
+/* The webhook's progress. Posting has begun for all events up to `done`; those in `open` have not
+ * been accepted yet. */
 struct store_webhook {
     uint64_t done;
     size_t n;
@@ -53,6 +55,6 @@ struct store_webhook {
         uint32_t tries;
     } open[STORE_WEBHOOK_OPEN];
 };
-/* -ENOENT: nothing was noted ever. */
+/* -ENOENT: no progress was ever noted. */
 int store_webhook_get(struct store *s, struct store_webhook *ret, struct sg_error *e);
 int store_webhook_set(struct store *s, const struct store_webhook *w, struct sg_error *e);

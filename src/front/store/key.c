@@ -1,12 +1,12 @@
 /* API keys.
  *
  * A key is 160 random bits, so a plain SHA-256 of it is enough: the slow hashes that passwords need
- * make guessing dear, and there is nothing to guess here. It also makes the check cheap, which
- * happens on every request.
+ * make guessing expensive, and nobody can guess such a key. A plain hash also keeps the check
+ * cheap, which happens on every request.
  *
- * Keys that were seen are remembered in a small table, each in the one place that its hash gives.
- * SQLite's data_version tells, for two system calls, whether another process has committed anything
- * since; then all of it is forgotten. Our own changes forget it themselves. */
+ * A small table caches the keys that were seen, each in the one place that its hash gives. SQLite's
+ * data_version tells, for two system calls, whether another process has committed anything since
+ * the last look; if so, the whole cache is dropped. Our own changes drop it themselves. */
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 #include <sys/random.h>
@@ -28,7 +28,7 @@ struct hash {
 
 struct cached_key {
     struct hash hash;
-    char id[ID_LEN + 1]; /* "": an empty place */
+    char id[ID_LEN + 1]; /* "": the place is empty */
     int64_t used_ms;
     struct store_tenant tenant;
 };
@@ -38,7 +38,7 @@ struct key_cache {
     struct cached_key entries[CACHE_ENTRIES];
 };
 
-/* False if it cannot be a key at all. */
+/* False: the text cannot be a key at all. */
 static bool hash_key(const char *key, struct hash *ret)
 {
     if (strnlen(key, STORE_KEY_LEN + 1) != STORE_KEY_LEN || strncmp(key, PREFIX, PREFIX_LEN) != 0 ||
@@ -66,7 +66,7 @@ static bool same_hash(const struct hash *a, const void *b)
     return CRYPTO_memcmp(a->bytes, b, sizeof(a->bytes)) == 0;
 }
 
-/* What is remembered is of now, afterwards. */
+/* Drops the cache if another process has changed the database. */
 static int cache_revalidate(struct store *s)
 {
     sqlite3_stmt *st;
@@ -85,7 +85,7 @@ static int cache_revalidate(struct store *s)
     return 0;
 }
 
-/* From the database into its place. */
+/* Loads a key from the database into its place in the cache. */
 static int cache_load(struct store *s, const struct hash *hash, struct cached_key *place)
 {
     struct cached_key k = {.hash = *hash};
@@ -111,8 +111,8 @@ static int cache_load(struct store *s, const struct hash *hash, struct cached_ke
     return 0;
 }
 
-/* Nobody waits for this: if another process is writing it is left for the next time, and the disk
- * is not waited for either. */
+/* Notes the last use of a key. Nobody waits for this: it does not wait for the disk, and if another
+ * process is writing it leaves the note for the next time. */
 static void note_use(struct store *s, struct cached_key *k)
 {
     int64_t now = clock_wall_ms();
@@ -167,7 +167,7 @@ static void make_key(char ret[STORE_KEY_LEN + 1])
     unsigned char secret[SECRET_BYTES];
     size_t n = 0;
 
-    /* So few bytes come at once or not at all; without them there must be no key. */
+    /* The kernel gives so few bytes at once or not at all. Without them there must be no key. */
     if (getrandom(secret, sizeof(secret), 0) != (ssize_t)sizeof(secret))
         abort();
     n = (size_t)snprintf(ret, STORE_KEY_LEN + 1, PREFIX);

@@ -82,7 +82,7 @@ static int run_take(struct store *s, const struct key_copy *c, const char *tenan
     return db_run(s, st, e);
 }
 
-/* -EINVAL: it is no key. */
+/* -EINVAL: the copy is no valid key. */
 static int take(struct store *s, const struct key_copy *c, struct sg_error *e)
 {
     struct store_tenant tenant;

@@ -1,4 +1,4 @@
-/* Keys as other servers are told of them, and as these tell: with the hash, without the key. For
+/* Keys as servers tell each other of them: with the hash, without the key itself. For
  * keys_shared.c. */
 #pragma once
 
@@ -12,10 +12,10 @@ struct key_copy {
     char hash[KEY_HASH_HEX + 1]; /* hexadecimal */
 };
 
-/* Changes when a key is added or revoked here. */
+/* A mark that changes whenever a key is added or revoked here. */
 int key_copies_mark(struct store *s, char ret[KEY_MARK_MAX], struct sg_error *e);
 int key_copies_each(struct store *s, void (*fn)(const struct key_copy *, void *), void *arg,
                     struct sg_error *e);
-/* Adds what is new, and revokes what was revoked elsewhere: in one transaction. The tenants are
- * made by their names. What is no key is left out. */
+/* Adds the keys that are new here, and revokes those that were revoked elsewhere, in one
+ * transaction. Makes missing tenants by their names. Leaves out a copy that is no valid key. */
 int key_copies_take(struct store *s, const struct key_copy *copies, size_t n, struct sg_error *e);

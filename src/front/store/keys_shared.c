@@ -7,7 +7,7 @@
 
 #define PAGE      "200"
 #define PAGE_ROWS 200
-#define TELL_KEYS 100 /* in one call */
+#define TELL_KEYS 100 /* keys in one call */
 #define TELL_MAX  (128u * 1024)
 #define COLUMNS   10
 
@@ -16,11 +16,11 @@ struct keys_shared {
     struct dbworker *dbworker;
     uv_timer_t timer;
     bool request_log;        /* a call is under way */
-    bool stopped, closed;    /* freed when the timer is closed and nothing is under way */
-    int64_t seen;            /* the last change that was taken */
-    char told[KEY_MARK_MAX]; /* how it was here when all was told */
+    bool stopped, closed;    /* freed once the timer is closed and no call is under way */
+    int64_t seen;            /* the last change that was taken from the database */
+    char told[KEY_MARK_MAX]; /* the mark of our keys when all were told last */
     char telling[KEY_MARK_MAX];
-    size_t n_told; /* of those that are being told now */
+    size_t n_told; /* how many of our keys the current round has told */
 };
 
 static void tell(struct keys_shared *k);
@@ -32,7 +32,8 @@ static void free_if_done(struct keys_shared *k)
         free(k);
 }
 
-/* False: whoever asked is not there any more, or it failed, and is tried again at the next tick. */
+/* Whether to go on with the answer. False: this was stopped, or the call failed and the next tick
+ * tries again. */
 static bool came(struct keys_shared *k, const struct dbworker_rows *rows)
 {
     k->request_log = false;
@@ -55,7 +56,7 @@ static int64_t number(const char *text)
     return text ? strtoll(text, NULL, 10) : 0;
 }
 
-/* The first cell is the newest change of all; the others are NULL if there is none to take. */
+/* The first cell is the newest change of all. The others are NULL if there is nothing to take. */
 static bool read_copy(const char *const *cells, struct key_copy *ret, int64_t *ret_change)
 {
     if (!cells[1])
@@ -117,7 +118,7 @@ static void take(struct keys_shared *k)
 
 /* ---- tell ------------------------------------------------------------------------------------ */
 
-/* A part of the keys as JSON. */
+/* Some of our keys, as JSON. */
 struct part {
     struct json j;
     size_t skip, n;
@@ -199,8 +200,7 @@ static void tell(struct keys_shared *k)
     tell_next(k);
 }
 
-/* -----------------------------------------------------------------------------------------------
- */
+/* ---- the timer ------------------------------------------------------------------------------- */
 
 static void on_tick(uv_timer_t *timer)
 {

@@ -1,12 +1,13 @@
-/* Keys of all servers that share a database. Each checks keys against its own file (store.h), so
- * that clients come in while the database is away; this keeps the files alike.
+/* Shares API keys between all servers that use one database. Each server checks keys against its
+ * own file (store.h), so that clients can work while the database is away; this code keeps the
+ * files alike.
  *
  *   every KEYS_EVERY_MS, and at the start:
- *     take   what has changed in the database since the last look
- *     tell   all of ours, if something has changed here
+ *     take   the keys that changed in the database since the last time
+ *     tell   all of our keys, if one has changed here
  *
- * A key is known by its id. Revoked wins, wherever it was revoked. If the database was put back to
- * an earlier state, all is taken and told again. */
+ * A key is known by its id. A key that was revoked anywhere is revoked everywhere. If the database
+ * was put back to an earlier state, the server takes and tells all keys again. */
 #pragma once
 
 #include <uv.h>
@@ -18,6 +19,7 @@
 
 struct keys_shared;
 
-/* c: connected. Both must live until keys_shared_stop, which comes before dbworker_dismiss. */
+/* c must be connected. s and c must live until keys_shared_stop, which comes before
+ * dbworker_dismiss. */
 struct keys_shared *keys_shared_start(uv_loop_t *loop, struct store *s, struct dbworker *c);
 void keys_shared_stop(struct keys_shared *k);

@@ -1,6 +1,6 @@
 #include "front/store/db.h"
 
-#define LOOSE_MAX 4096 /* taken up at one start; more wait for the next */
+#define LOOSE_MAX 4096 /* layers that one start takes up; more wait for the next start */
 
 static int run_with(struct store *s, enum db_statement which, const char *id, struct sg_error *e)
 {
@@ -20,7 +20,7 @@ int store_snapshot_loose(struct store *s, const char *id, struct sg_error *e)
 
 void store_snapshot_gone(struct store *s, const char *id)
 {
-    /* If it stays on the list, it is forgotten a second time, which does nothing. */
+    /* If this fails, the layer stays on the list and is deleted once more, which does nothing. */
     run_with(s, DB_LAYER_REMOVE, id, NULL);
 }
 

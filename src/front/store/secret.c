@@ -4,7 +4,7 @@
 
 #define SECRET_MAX 64
 
-/* -ENOENT: there is none of that name. */
+/* -ENOENT: there is no secret of that name. */
 static int read_secret(struct store *s, const char *name, void *ret, size_t len, struct sg_error *e)
 {
     sqlite3_stmt *st;
@@ -25,7 +25,7 @@ static int read_secret(struct store *s, const char *name, void *ret, size_t len,
                            s->path, name);
 }
 
-/* Another process may be faster: then its own is kept. */
+/* If another process is faster, the secret that it made is kept. */
 static int add_secret(struct store *s, const char *name, size_t len, struct sg_error *e)
 {
     unsigned char bytes[SECRET_MAX];

@@ -8,7 +8,7 @@ static int no_such(const char *ref, struct sg_error *e)
     return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "no secret '%.80s'", ref);
 }
 
-/* VAULT_COLUMNS. The texts live until the statement goes on. */
+/* Reads VAULT_COLUMNS. The texts live until the statement steps on. */
 static void take_vault(sqlite3_stmt *st, struct store_vault *ret)
 {
     const char *metadata = (const char *)sqlite3_column_text(st, 6);

@@ -16,7 +16,7 @@ static void take_snapshot(sqlite3_stmt *st, struct store_snapshot *ret)
     ret->bytes = bytes < 0 ? 0 : (uint64_t)bytes;
 }
 
-/* -ENOENT without a message of its own: the caller knows what was asked for. */
+/* -ENOENT without a message: the caller knows what the client asked for. */
 static int find(struct store *s, enum db_statement which, const char *tenant, const char *name,
                 const char *tag, struct store_snapshot *ret, struct sg_error *e)
 {
@@ -49,7 +49,7 @@ int store_snapshot_get(struct store *s, const char *tenant, const char *ref,
 
     if (len > 0 && len <= STORE_NAME_MAX && strlen(tag) <= STORE_NAME_MAX) {
         snprintf(name, sizeof(name), "%.*s", (int)len, ref);
-        /* The id names one thing only, so its tag has nothing to choose from. */
+        /* An id names exactly one snapshot, so a tag with it must be that snapshot's own. */
         r = find(s, DB_SNAPSHOT_BY_ID, tenant, name, NULL, ret, e);
         if (r == 0 && colon && strcmp(ret->tag, tag) != 0)
             r = -ENOENT;

@@ -25,7 +25,7 @@ static void id_of_name(const char *name, char ret[ID_LEN + 1])
     id_from_bytes(digest, ret);
 }
 
-/* A number that is not what we would write is as if it had not been set. */
+/* A number that this program would not have written counts as not set. */
 static uint64_t column_limit(sqlite3_stmt *st, int i, uint64_t max)
 {
     int64_t n = sqlite3_column_int64(st, i);
@@ -51,7 +51,7 @@ void db_tenant(sqlite3_stmt *st, int i, struct store_tenant *ret)
     ret->key_sanitise = 0;
 }
 
-/* The row that the statement stands on, or finds: -ENOENT. */
+/* Reads the statement's current row, or steps to the first. -ENOENT. */
 static int take_tenant(struct store *s, sqlite3_stmt *st, struct store_tenant *ret,
                        struct sg_error *e)
 {
