@@ -1,9 +1,9 @@
-/* Each target has a place in the queue, and one batch under way at a time. A batch that could not
- * be delivered is put together again of what is still there: the queue turns over meanwhile, and
- * the pauses grow. OTLP says what may be tried again: 429, 502, 503, 504, and what never got an
- * answer. What is refused otherwise would be refused again: those spans are given up.
+/* Each target has its own place in the queue, and one batch under way at a time. A batch that could
+ * not be delivered is put together again from the spans that are still there: meanwhile the queue
+ * moves on, and the pauses grow. OTLP says what may be tried again: 429, 502, 503, 504, and a post
+ * without an answer. A target would refuse anything else again, so those spans are given up.
  *
- * Nothing is sent from span_end: that only sets the timer. */
+ * span_end sends nothing itself: it only sets the timer. */
 #include "front/telemetry/export.h"
 
 #include <stdio.h>
@@ -19,19 +19,19 @@
 
 #define NS_PER_MS    1000000ull
 #define FLUSH_MS     1000
-#define SPAN_MAX     (2u * 1024 * 1024) /* encoded: twice what texts in JSON can come to */
+#define SPAN_MAX     (2u * 1024 * 1024) /* of a span: twice the most that texts in JSON can take */
 #define SCRATCH_KEEP (64u * 1024)
-#define HEAD_MAX     4096 /* of a request, beside its spans */
+#define HEAD_MAX     4096 /* of a request, without its spans */
 
 enum state { FINE, DOWN, REFUSING };
 
 struct target {
-    const char *name; /* the setting's */
+    const char *name; /* of the setting */
     bool (*read)(const struct settings *s, char url[TARGET_URL_MAX], struct target_headers *ret);
     bool wanted, under_way;
     char url[TARGET_URL_MAX];
     struct target_headers headers;
-    uint64_t next, until; /* of the batch that is under way, or the next: it ends before `until` */
+    uint64_t next, until; /* the batch that is under way, or the next one, is [next, until) */
     unsigned failures;
     uint64_t not_before_ns;
     enum state state;
@@ -48,7 +48,7 @@ static struct {
     struct exporter *exporter;
     uv_loop_t *loop;
     uv_timer_t timer, flush_timer;
-    uint64_t due_ns; /* of the timer; 0: it is not set */
+    uint64_t due_ns; /* of the timer; 0: the timer is not set */
     bool wanted, content;
     uint32_t sample;
     struct strbuf scratch;
@@ -73,7 +73,7 @@ uint32_t export_sample(void)
     return export.sample;
 }
 
-/* ---- when ------------------------------------------------------------------------------------ */
+/* ---- the timer ------------------------------------------------------------------------------- */
 
 static void on_timer(uv_timer_t *timer);
 
@@ -82,7 +82,7 @@ static bool waits(const struct target *t)
     return t->wanted && !t->under_way && t->next < queue_next();
 }
 
-/* When the next batch of this one is due. Something waits for it. */
+/* When the next batch of a target is due. The target must have spans that wait. */
 static uint64_t due_of(const struct target *t)
 {
     uint64_t due;
@@ -104,14 +104,14 @@ static void set_timer(uint64_t now)
     for (size_t i = 0; i < ARRAY_SIZE(targets); i++)
         if (waits(&targets[i]) && due_of(&targets[i]) < due)
             due = due_of(&targets[i]);
-    /* One that is set too early finds nothing to do and is set again. */
+    /* A timer that fires too early finds nothing to do, and is set again. */
     if (due == UINT64_MAX || (export.due_ns && export.due_ns <= due))
         return;
     export.due_ns = due > now ? due : now;
     uv_timer_start(&export.timer, on_timer, due > now ? (due - now) / NS_PER_MS + 1 : 0, 0);
 }
 
-/* ---- fates ----------------------------------------------------------------------------------- */
+/* ---- what becomes of spans ------------------------------------------------------------------- */
 
 static void count(const char *fate, uint64_t n)
 {
@@ -119,7 +119,7 @@ static void count(const char *fate, uint64_t n)
         figure_add(FIG_SPANS, fate, (double)n);
 }
 
-/* What the queue has dropped before this one got to it. */
+/* Counts the spans that the queue dropped before this target got to them. */
 static void catch_up(struct target *t)
 {
     if (!t->wanted || t->under_way || t->next >= queue_first())
@@ -187,7 +187,8 @@ static bool may_try_again(int status)
     return status < 0 || status == 429 || status == 502 || status == 503 || status == 504;
 }
 
-/* Varied by half, so that servers that failed together do not come back together. */
+/* Pauses the target, for a time that varies by half, so that servers that failed together do not
+ * come back together. */
 static void pause_target(struct target *t, uint64_t request_log_ms)
 {
     uint64_t ms = (uint64_t)EXPORT_PAUSE_MS << (t->failures < 10 ? t->failures : 10);
@@ -222,7 +223,7 @@ static void on_posted(void *arg, int status, uint64_t retry_after_ms)
     } else {
         tell(t, DOWN, status);
         pause_target(t, retry_after_ms);
-        /* A server that ends does not wait for it. */
+        /* A server that ends does not wait for another attempt. */
         if (export.flushed) {
             count("dropped", queue_next() - t->next);
             t->next = queue_next();
@@ -236,7 +237,8 @@ static void on_posted(void *arg, int status, uint64_t retry_after_ms)
 
 /* ---- a batch --------------------------------------------------------------------------------- */
 
-/* Those that go together: of one form, if the setting has changed meanwhile. */
+/* Collects the spans of a batch. All have one form; the setting may have changed between two
+ * spans. */
 static size_t gather(const struct target *t, struct otlp_piece pieces[EXPORT_BATCH_SPANS])
 {
     const struct otlp_form *form = queue_get(t->next)->form;
@@ -304,8 +306,8 @@ static void on_timer(uv_timer_t *timer)
     set_timer(now);
 }
 
-/* Langfuse's word for what a span is: those that do what was asked for have screens of their own.
- */
+/* Langfuse's word for the kind of a span: spans that do what the user asked for have screens of
+ * their own there. */
 static const char *observation_of(const struct span *s)
 {
     static const char *const words[SPAN_NAME_MAX_] = {[SPAN_TOOL_CALL] = "tool",
@@ -343,7 +345,7 @@ static void name_ourselves(void)
     char hex[33] = "";
 
     trace_random_bytes(id, sizeof id);
-    id[6] = (uint8_t)((id[6] & 0x0f) | 0x40); /* as a UUID of version 4 */
+    id[6] = (uint8_t)((id[6] & 0x0f) | 0x40); /* makes it a UUID of version 4 */
     id[8] = (uint8_t)((id[8] & 0x3f) | 0x80);
     trace_hex(id, sizeof id, hex);
     snprintf(export.instance, sizeof export.instance, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8,
@@ -379,7 +381,7 @@ void trace_configure(const struct settings *s, struct exporter *h, struct uv_loo
         bool had = t->wanted;
 
         t->wanted = t->read(s, t->url, &t->headers) && h;
-        /* What has been until now is not for who comes now. */
+        /* A new target does not get the spans from before. */
         if (!had)
             t->next = t->until = queue_next();
         t->failures = 0;

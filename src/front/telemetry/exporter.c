@@ -10,7 +10,7 @@
 #include "lib/text/strbuf.h"
 #include "front/telemetry/exporter_wire.h"
 
-#define READS_MAX 64 /* in one go: others have their turn as well */
+#define READS_MAX 64 /* answers read in one go, so that other handles get their turn */
 #define SEALS     (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 _Static_assert(sizeof(struct exporter_ask) + EXPORTER_URL_MAX + EXPORTER_NAME_MAX +
@@ -18,17 +18,18 @@ _Static_assert(sizeof(struct exporter_ask) + EXPORTER_URL_MAX + EXPORTER_NAME_MA
                    EXPORTER_PACKET_MAX,
                "the largest post fits into a packet");
 
-/* Who waits. A slot's number is the lower part of the seq, so an answer finds it. */
+/* A post that waits for its answer. The slot's number is the lower part of seq, so that an answer
+ * finds its slot. */
 struct slot {
     uint64_t seq; /* 0: free */
     void (*done)(void *arg, int status, uint64_t retry_after_ms);
     void *arg;
 };
 
-/* A socket to an exporter, as long as the loop has it. */
+/* A socket to an exporter. It lives until the loop has closed its handle. */
 struct line {
     uv_poll_t poll;
-    struct exporter *exporter; /* NULL: over */
+    struct exporter *exporter; /* NULL: hung up */
     int sock;
 };
 
@@ -69,7 +70,7 @@ static void hang_up(struct exporter *h)
             settle(h, &h->slots[i], -EPIPE, 0);
 }
 
-/* 1, 0 if there is nothing, or -errno. */
+/* 1: took an answer; 0: there is none; or -errno. */
 static int take_answer(struct exporter *h)
 {
     struct exporter_told told;
@@ -134,7 +135,7 @@ static bool is_web(const char *url)
     return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
 }
 
-/* A line of a header must stay one. */
+/* Whether the text fits on one line: a header must not become two. */
 static bool is_line(const char *text, size_t max)
 {
     for (size_t i = 0; text[i]; i++)
@@ -148,7 +149,7 @@ static void add_text(struct strbuf *out, const char *text)
     strbuf_add(out, text, strlen(text) + 1);
 }
 
-/* False: it has what cannot be sent. `out` is a packet then that must be wiped all the same. */
+/* False: the post has something that cannot be sent. The caller must wipe `out` in either case. */
 static bool write_packet(struct strbuf *out, const struct exporter_post *post, uint64_t seq)
 {
     struct exporter_ask ask = {
@@ -173,7 +174,7 @@ static bool write_packet(struct strbuf *out, const struct exporter_post *post, u
     return good && !out->truncated;
 }
 
-/* A descriptor, or -errno. */
+/* Puts the body into a sealed memfd. Returns a descriptor, or -errno. */
 static int make_body(const void *body, size_t len)
 {
     AUTO(close_p) int fd = memfd_create("herald-body", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -213,7 +214,7 @@ int exporter_post(struct exporter *h, const struct exporter_post *post)
     strbuf_reserve(&packet);
     int r = send_post(h, post, seq, &packet);
     strbuf_wipe(&packet);
-    /* That it is gone is seen where it is read. */
+    /* If the exporter is gone, reading will find out. */
     if (r < 0)
         return r == -ENOBUFS || r == -ETOOMANYREFS || r == -EPIPE || r == -ECONNRESET ? -EAGAIN : r;
     h->posts++;

@@ -1,8 +1,9 @@
-/* One loop over libcurl's transfers and the socket to the front. While EXPORTER_AT_ONCE are under
- * way the socket is not looked at: what waits in it waits there, and the front sees it fill up.
+/* One loop over libcurl's transfers and the socket to the front. While EXPORTER_AT_ONCE posts are
+ * under way the loop does not read the socket: further posts wait in it, and the front sees it fill
+ * up.
  *
- * Whatever the other side answers, of it are kept a number and a time: the rest is counted and
- * forgotten. Connections are kept for the next post. */
+ * Of an answer only the status and Retry-After are kept; the rest is counted and dropped.
+ * Connections are kept for the next post. */
 #include <curl/curl.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -31,11 +32,11 @@
 
 struct job {
     uint64_t seq;
-    CURL *curl; /* NULL: this place is free */
+    CURL *curl; /* NULL: this slot is free */
     struct curl_slist *headers;
     void *body;
     size_t len;
-    size_t got; /* bytes of the answer, its head included */
+    size_t got; /* bytes of the answer, with its headers */
     uint64_t retry_after_ms;
 };
 
@@ -47,14 +48,14 @@ struct process {
     struct job jobs[EXPORTER_AT_ONCE];
 };
 
-/* ---- what came of it ------------------------------------------------------------------------- */
+/* ---- the outcome of a post ------------------------------------------------------------------- */
 
 static void tell(const struct process *p, uint64_t seq, int status, uint64_t retry_after_ms)
 {
     struct exporter_told told = {
         .magic = EXPORTER_MAGIC, .status = status, .seq = seq, .retry_after_ms = retry_after_ms};
 
-    /* That the front is gone is seen where it is read. */
+    /* If the front is gone, reading will find out. */
     while (send(p->sock, &told, sizeof told, MSG_NOSIGNAL) < 0 &&
            (errno == EAGAIN || errno == EINTR)) {
         struct pollfd front = {.fd = p->sock, .events = POLLOUT};
@@ -106,7 +107,8 @@ static void job_done(struct job *j)
     *j = (struct job){0};
 }
 
-/* Once it has said a status, that is its answer, however the rest of it ends. */
+/* Reports the outcome. Once the target has sent a status, that is its answer, however the transfer
+ * ends. */
 static void finish(struct process *p, struct job *j, CURLcode r)
 {
     long status = 0;
@@ -136,7 +138,7 @@ static void finish_ready(struct process *p)
 
 /* ---- an answer ------------------------------------------------------------------------------- */
 
-/* Fewer than came: curl ends the transfer. */
+/* Returns fewer bytes than came if the answer is too long: then curl ends the transfer. */
 static size_t on_bytes(char *data, size_t one, size_t n, void *arg)
 {
     struct job *j = arg;
@@ -147,7 +149,7 @@ static size_t on_bytes(char *data, size_t one, size_t n, void *arg)
     return j->got > ANSWER_MAX ? 0 : n;
 }
 
-/* A number of seconds, or a date. */
+/* Reads a Retry-After: a number of seconds, or a date. */
 static uint64_t retry_after_ms(const char *text)
 {
     uint64_t seconds;
@@ -192,12 +194,12 @@ static bool add_header(struct job *j, const char *name, const char *value)
     return longer != NULL;
 }
 
-/* texts: as exporter_wire.h has them. */
+/* texts: in the order of exporter_wire.h. */
 static bool set_headers(struct job *j, const char *const *texts, size_t n)
 {
     bool good = add_header(j, CONTENT_TYPE, texts[1]);
 
-    /* It would wait for an answer before it sends the body. */
+    /* Without this, curl may wait for an answer before it sends the body. */
     struct curl_slist *longer = curl_slist_append(j->headers, "Expect:");
     good &= longer != NULL;
     j->headers = longer ? longer : j->headers;
@@ -229,7 +231,8 @@ static bool set_options(struct job *j, const char *url)
            curl_easy_setopt(c, CURLOPT_PRIVATE, j) == CURLE_OK;
 }
 
-/* OpenSSL takes its time to get ready: that is nobody's who posts nothing. */
+/* Starts libcurl at the first post: OpenSSL takes long to start, and a server that posts nothing
+ * should not pay for it. */
 static bool curl_ready(struct process *p)
 {
     if (p->multi)
@@ -266,7 +269,7 @@ static void begin(struct process *p, const struct exporter_ask *ask, const char 
 
 /* ---- the front ------------------------------------------------------------------------------- */
 
-/* The body cannot change or shrink while curl reads it: the seals say so. */
+/* Maps the body. Its seals guarantee that it cannot change or shrink while curl reads it. */
 static bool map_body(int fd, uint64_t len, void **ret)
 {
     int seals = fcntl(fd, F_GET_SEALS);
@@ -281,7 +284,7 @@ static bool map_body(int fd, uint64_t len, void **ret)
     return *ret != MAP_FAILED;
 }
 
-/* Finds the texts; false: they are not as many as it says. */
+/* Finds n texts. False: the packet does not have exactly n. */
 static bool split(const char *at, const char *end, const char **texts, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -312,7 +315,7 @@ static void take_packet(struct process *p, const char *packet, size_t len, int f
     begin(p, &ask, texts, body);
 }
 
-/* Nobody waits for what it had asked for. */
+/* Drops the posts of a front that is gone: nobody waits for their outcome. */
 static void forget_front(struct process *p)
 {
     if (p->control < 0)
@@ -338,7 +341,7 @@ static void take_word(struct process *p)
     p->sock = front;
 }
 
-/* False: there is nothing more. */
+/* Takes one post from the socket. False: none is waiting. */
 static bool take_post(struct process *p)
 {
     static char packet[EXPORTER_PACKET_MAX];

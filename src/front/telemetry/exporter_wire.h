@@ -1,9 +1,10 @@
-/* What the front and the exporter say to each other, one packet each. Both are one program, so
- * numbers are the machine's own; each side checks what it gets, and ends the talk over nonsense.
+/* Messages between the front and the exporter, one packet each. Both sides are one program, so
+ * numbers are in the machine's byte order. Each side checks what it receives, and hangs up on
+ * nonsense.
  *
  *   front -> exporter   struct exporter_ask, then n_texts texts, each with its NUL: the URL, the
- * type of the content, and names and values of headers; a sealed memfd goes along exporter -> front
- * struct exporter_told */
+ *                       content type, and names and values of headers; a sealed memfd goes along
+ *   exporter -> front   struct exporter_told */
 #pragma once
 
 #include "lib/base/err.h"
@@ -27,7 +28,8 @@ struct exporter_told {
     uint64_t retry_after_ms;
 };
 
-/* What runs in the exporter's process: serves a front, then the next. control: the warden's socket
- * (wire/worker.h), or -1, and then it ends with the front whose socket `front` is; else that is
- * -1. confine: what it takes from itself, first thing. */
+/* The code that runs in the exporter's process: serves a front, then the next. control: the
+ * warden's socket (wire/worker.h), with `front` -1. Or control is -1, and `front` is the socket of
+ * the only front to serve: the process ends with it. confine: gives up the process's rights, first
+ * of all. */
 _Noreturn void exporter_process(int control, int front, int (*confine)(struct sg_error *e));

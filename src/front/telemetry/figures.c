@@ -29,7 +29,7 @@ const struct figure_state *figure_state(enum figure f)
 
 /* ---- values of labels ------------------------------------------------------------------------ */
 
-/* True if it can be kept as it is; nearly all can. */
+/* True: the value can be kept as it is, as nearly all can. */
 static bool is_clean(const char *value)
 {
     size_t n = 0;
@@ -39,7 +39,7 @@ static bool is_clean(const char *value)
     return !value[n] && n <= FIGURE_LABEL_MAX;
 }
 
-/* Control characters would be valid; nobody wants them on a screen. */
+/* Replaces control characters too: they would be valid, but nobody wants them on a screen. */
 static void clean(const char *value, char ret[FIGURE_LABEL_MAX + 1])
 {
     const unsigned char *p = (const unsigned char *)value;
@@ -102,7 +102,7 @@ static struct series *add(enum figure f, const char *label, uint32_t hash)
     return new;
 }
 
-/* make: it is made if it is not there. Without, NULL then. */
+/* The series of a label's value. make: makes it if it does not exist; otherwise NULL. */
 static struct series *series_of(enum figure f, const char *label, bool make)
 {
     char cleaned[FIGURE_LABEL_MAX + 1];

@@ -1,26 +1,26 @@
-/* Figures: counters, gauges and histograms of this server, for Prometheus (T2).
+/* Figures: counters, gauges and histograms of this server, for Prometheus.
  *
- * One table says of each how it is called, what it is and what its label is called; the text of
- * /metrics, docs/observability.md (a test compares) and the dashboard follow it. A figure has at
- * most one label, or two whose names have a colon between them: then a value is "sandbox:timeout",
- * and is divided at the first colon. A label's values are few: those that come from outside
- * (targets of refused connections) are kept up to FIGURE_VALUES_MAX of them, the rest counts as
- * "other". No tenant, id or name of a user is ever a label.
+ * One table gives the name, the meaning and the label of each figure; the text of /metrics,
+ * docs/observability.md (a test compares) and the dashboard follow it. A figure has at most one
+ * label, or two whose names have a colon between them: a value is then "sandbox:timeout", and is
+ * divided at the first colon. A label has few values: of values that come from outside (targets of
+ * refused connections), FIGURE_VALUES_MAX are kept, and the rest counts as "other". No tenant, id
+ * or name of a user is ever a label.
  *
  *   figures.c        the numbers: figure_add and figure_observe allocate for a new label value only
- *   figures_print.c  as Prometheus' text form 0.0.4
+ *   figures_print.c  Prometheus' text form 0.0.4
  *
- * Histograms are in seconds, all with the same buckets: from 0.25 ms to 60 s. What is no valid
- * UTF-8 in a label's value is replaced, and what is longer than FIGURE_LABEL_MAX cut.
+ * Histograms are in seconds, all with the same buckets: from 0.25 ms to 60 s. In a label's value,
+ * invalid UTF-8 is replaced, and everything beyond FIGURE_LABEL_MAX is cut.
  *
- * One thread: the front's loop. What warden and guard count themselves is asked of them for each
- * scrape (front/core/figures.h). */
+ * One thread uses this: the front's loop. Each scrape asks the warden and the guard for the figures
+ * that they count themselves (front/core/figures.h). */
 #pragma once
 
 #include "lib/text/strbuf.h"
 
 #define FIGURE_VALUES_MAX 200
-#define FIGURE_LABEL_MAX  128 /* bytes of a value */
+#define FIGURE_LABEL_MAX  128 /* bytes of a label's value */
 #define FIGURES_TEXT_MAX  (4u * 1024 * 1024)
 #define FIGURES_PREFIX    "sandglass_"
 
@@ -102,14 +102,14 @@ enum figure_type { FIGURE_COUNTER, FIGURE_GAUGE, FIGURE_HISTOGRAM };
 #define FIGURE_ENUM(id, type, name, label, help) FIG_##id,
 enum figure { FIGURES(FIGURE_ENUM) FIGURE_MAX_ };
 
-/* label NULL where the figure has none. */
+/* label: NULL for a figure without one. */
 void figure_add(enum figure f, const char *label, double n);
 void figure_set(enum figure f, const char *label, double value);
 void figure_observe(enum figure f, const char *label, uint64_t ns);
-/* Counted elsewhere: the value so far. */
+/* Sets the total so far of a figure that is counted elsewhere. */
 void figure_total(enum figure f, const char *label, double value);
-/* It is not known now, and left out until it is. */
+/* Leaves the figure out until it is set again, since its value is not known now. */
 void figure_forget(enum figure f, const char *label);
 
-/* All of them, in Prometheus' text form 0.0.4; `out` has room for FIGURES_TEXT_MAX. */
+/* Prints all figures in Prometheus' text form 0.0.4; `out` has room for FIGURES_TEXT_MAX. */
 void figures_print(struct strbuf *out);

@@ -1,9 +1,9 @@
-/* What figures.c and figures_print.c share: the numbers as they are kept. */
+/* The numbers as figures.c and figures_print.c keep them. */
 #pragma once
 
 #include "front/telemetry/figures.h"
 
-/* Upper bounds in nanoseconds, and as the text has them. */
+/* The upper bounds of the buckets: in nanoseconds, and as the text has them. */
 #define FIGURE_BOUNDS(X) \
     X(250000, "0.00025") \
     X(500000, "0.0005")  \
@@ -27,22 +27,22 @@
 #define FIGURE_BUCKETS             (0 FIGURE_BOUNDS(FIGURE_BOUND_ONE))
 
 struct histogram {
-    uint64_t in[FIGURE_BUCKETS + 1]; /* not added up; the last is beyond all bounds */
+    uint64_t in[FIGURE_BUCKETS + 1]; /* each bucket by itself; the last is beyond all bounds */
     uint64_t n, sum_ns;
 };
 
 /* One figure with one value of its label. */
 struct series {
     uint32_t hash; /* of the label */
-    bool known;    /* false: left out */
+    bool known;    /* false: left out of the text */
     double value;
-    struct histogram *histogram; /* NULL: of another type */
-    char *label;                 /* clean */
+    struct histogram *histogram; /* NULL: the figure is no histogram */
+    char *label;                 /* valid UTF-8, cut */
 };
 
 struct figure_state {
     size_t n, cap;
-    struct series *series; /* in the order in which they came */
+    struct series *series; /* in the order of their first use */
 };
 
 struct figure_info {

@@ -1,12 +1,12 @@
-/* The text form that Prometheus reads, version 0.0.4: for each name its help, its type, and a line
- * for each value of its label. Figures that nobody has counted yet are left out, but for those
- * without a label, which are 0 then. */
+/* Prints the text form that Prometheus reads, version 0.0.4: for each name its help, its type, and
+ * a line for each value of its label. A figure that nobody has counted yet is left out if it has a
+ * label, and is 0 if it has none. */
 #include <math.h>
 #include <string.h>
 
 #include "front/telemetry/figures_impl.h"
 
-#define LABELS_MAX (4 * FIGURE_LABEL_MAX + 128) /* escaped, with their names */
+#define LABELS_MAX (4 * FIGURE_LABEL_MAX + 128) /* escaped values, with the labels' names */
 #define EXACT      9007199254740992.0           /* up to here a double holds every whole number */
 
 #define FIGURE_BOUND_TEXT(ns, text) text,
@@ -29,7 +29,7 @@ static void add_label(struct strbuf *out, const char *name, size_t name_len, con
     strbuf_addch(out, '"');
 }
 
-/* layer="sandbox",cause="timeout"; nothing for a figure without. */
+/* Writes layer="sandbox",cause="timeout"; nothing for a figure without a label. */
 static void make_labels(struct strbuf *out, const char *names, const char *value)
 {
     size_t first = names ? strcspn(names, ":") : 0;

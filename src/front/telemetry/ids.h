@@ -1,12 +1,12 @@
-/* Numbers of traces and spans. */
+/* The ids of traces and spans. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Fast and not secret; seeded by the kernel once. */
+/* A random number: fast and not secret; the kernel seeds the generator once. */
 uint64_t trace_random(void);
-/* Never all zeros. */
+/* Random bytes, never all zeros. */
 void trace_random_bytes(uint8_t *out, size_t n);
-/* 2 * n digits, without a NUL. */
+/* Writes 2 * n hexadecimal digits, without a NUL. */
 void trace_hex(const uint8_t *bytes, size_t n, char *out);

@@ -1,6 +1,6 @@
 /* OpenTelemetry's wire form, version 1: an ExportTraceServiceRequest, as protobuf (otlp_proto.c) or
- * as JSON (otlp_json.c). Both write a span by itself, as it ends; a request is then put together of
- * spans that are encoded already. */
+ * as JSON (otlp_json.c). Both encode each span by itself, as it ends. A request is later put
+ * together from encoded spans. */
 #pragma once
 
 #include "lib/text/strbuf.h"
@@ -10,11 +10,12 @@
 #define OTLP_KIND_INTERNAL 1
 #define OTLP_KIND_SERVER   2
 #define OTLP_STATUS_ERROR  2
-/* The upper bits of a span's flags: whether its parent is of another program is known. */
+/* The upper bits of a span's flags: we know whether its parent belongs to another program, and
+ * whether it does. */
 #define OTLP_PARENT_KNOWN  0x100u
 #define OTLP_PARENT_REMOTE 0x200u
 
-/* Who speaks: attributes of the resource. */
+/* The attributes of the resource: which server sends the spans. */
 #define OTLP_WHO 4
 struct otlp_who {
     struct {
@@ -27,7 +28,8 @@ struct otlp_piece {
     size_t len;
 };
 
-/* What goes with a span beside its own attributes: Langfuse's word for what it is, or NULL. */
+/* An encoder. observation: an attribute that a span gets beside its own, Langfuse's word for its
+ * kind; or NULL. */
 struct otlp_form {
     const char *content_type;
     void (*add_span)(struct strbuf *out, const struct span *s, const char *observation);
@@ -38,7 +40,8 @@ extern const struct otlp_form otlp_proto_form, otlp_json_form;
 
 #define OTLP_OBSERVATION "langfuse.observation.type"
 
-/* What another asks for is done for who asked: SERVER. What is done on the way is not. */
+/* A span that a client asked for is of kind SERVER. A step, or a span below one of ours, is
+ * INTERNAL. */
 static inline int otlp_kind(const struct span *s)
 {
     return s->is_step || s->parent.ours ? OTLP_KIND_INTERNAL : OTLP_KIND_SERVER;

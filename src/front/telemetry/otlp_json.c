@@ -1,4 +1,4 @@
-/* As OTLP's JSON has it: ids are hexadecimal, 64-bit numbers are texts, enums are numbers. */
+/* OTLP's JSON: ids are hexadecimal, 64-bit numbers are texts, enums are numbers. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,12 +1,13 @@
-/* As opentelemetry/proto/trace/v1/trace.proto has it. A message is written after its length, so
- * lengths are worked out first: nothing is written twice. */
+/* Protobuf, as opentelemetry/proto/trace/v1/trace.proto has it. A message comes after its length,
+ * so lengths are worked out first: nothing is written twice. */
 #include <string.h>
 
 #include "front/telemetry/otlp.h"
 
 enum wire { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 
-/* Fields, by message. All numbers but the last of a span take one byte with their type. */
+/* The numbers of fields, by message. All but the last of a span take one byte together with their
+ * type. */
 enum { REQUEST_RESOURCE_SPANS = 1 };
 enum { RESOURCE_SPANS_RESOURCE = 1, RESOURCE_SPANS_SCOPE_SPANS };
 enum { RESOURCE_ATTRIBUTES = 1 };
@@ -32,7 +33,7 @@ enum field {
     FIELD_FLAGS
 };
 
-/* ---- the wire -------------------------------------------------------------------------------- */
+/* ---- protobuf's encoding --------------------------------------------------------------------- */
 
 static size_t varint_len(uint64_t v)
 {
@@ -71,7 +72,7 @@ static void put_fixed(struct strbuf *out, unsigned field, uint64_t v, enum wire 
     strbuf_add(out, bytes, n);
 }
 
-/* What begins a message or a text of that length. */
+/* Writes the field's number and the length that begin a message or a text. */
 static void put_head(struct strbuf *out, unsigned field, size_t len)
 {
     put_varint(out, field << 3 | BYTES);
@@ -84,7 +85,7 @@ static void put_bytes(struct strbuf *out, unsigned field, const void *bytes, siz
     strbuf_add(out, bytes, len);
 }
 
-/* Of a field whose number takes one byte. */
+/* The length of a field whose number takes one byte. */
 static size_t bytes_len(size_t len)
 {
     return 1 + varint_len(len) + len;

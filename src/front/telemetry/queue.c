@@ -6,7 +6,7 @@
 static struct {
     struct queue_record *ring[TRACE_QUEUE_MAX];
     uint64_t first, next;
-    uint64_t bytes; /* of all that ever came */
+    uint64_t bytes; /* of all spans that ever came */
 } queue;
 
 uint64_t queue_first(void)

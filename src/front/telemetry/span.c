@@ -28,8 +28,8 @@ const char *span_key_text(enum span_key key)
     return keys[key];
 }
 
-/* What makes wall time of clock_ns. Looked up once in a while: the wall clock is corrected in small
- * steps, and one call is half of what a span costs. */
+/* The difference between wall time and clock_ns. It is looked up only once in a while: the wall
+ * clock is corrected in small steps, and one look-up costs half as much as a span. */
 static int64_t wall_offset(uint64_t now)
 {
     static int64_t offset;
@@ -46,7 +46,7 @@ static int64_t wall_offset(uint64_t now)
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* The length of a text that is cut at max, not within a character. */
+/* The length of a text that is cut at max, but not within a character. */
 static size_t cut_length(const char *text, size_t max)
 {
     size_t len = strnlen(text, max + 1);
@@ -58,7 +58,7 @@ static size_t cut_length(const char *text, size_t max)
     return len;
 }
 
-/* Bytes that are no UTF-8, each of which takes two more when it is replaced. */
+/* Counts the bytes that are no UTF-8. Each takes two bytes more when it is replaced. */
 static size_t count_bad(const char *text, size_t len)
 {
     const unsigned char *p = (const unsigned char *)text, *end = p + len;
@@ -110,7 +110,7 @@ static bool take_text(struct span *s, struct span_value *v, const char *text, si
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
-/* The place of a key: the one it has, since a key is there once, or a new one. */
+/* The place of a key. A key occurs once, so a second value takes the place of the first. */
 static struct span_value *place_of(struct span *s, enum span_key key)
 {
     for (size_t i = 0; i < s->n_values; i++)
@@ -260,7 +260,8 @@ static void span_free(struct span *s)
     free(s);
 }
 
-/* Whose a step is, so that it is found by it too: Langfuse looks at each span by itself. */
+/* Whether steps get this attribute of their span too: Langfuse looks at each span by itself, so a
+ * step must also show whose it is. */
 static bool is_inherited(const struct span_value *v)
 {
     static const bool these[KEY_MAX_] = {
@@ -276,7 +277,7 @@ static uint64_t within(const struct span *s, uint64_t ns)
     return ns < s->begin_ns ? s->begin_ns : ns > s->end_ns ? s->end_ns : ns;
 }
 
-/* The texts stay the parent's, and so does the time. */
+/* Queues a step. It borrows the span's texts, and lies within the span's time. */
 static void queue_step(const struct span *s, const struct span_lap *lap)
 {
     struct span step = {.name = lap->name, .is_step = true, .wall_ns = s->wall_ns};

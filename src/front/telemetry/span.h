@@ -1,14 +1,15 @@
-/* What a span is in memory, from its begin until it is encoded (otlp.h) and queued (queue.h).
+/* A span in memory, from its begin until it is encoded (otlp.h) and queued (queue.h).
  *
- * A span is one allocation of a fixed size; texts, which are few and short as a rule, have their
- * own. Texts are cut, and made UTF-8, when they come in: the encoders take them as they are. */
+ * A span is one allocation of a fixed size; its texts, usually few and short, have allocations of
+ * their own. Texts are cut and made valid UTF-8 when they come in, so that the encoders can use
+ * them as they are. */
 #pragma once
 
 #include "front/telemetry/trace.h"
 
 #define SPAN_DETAILS_MAX 4
 #define SPAN_DETAIL_MAX  1024          /* of a text of an event, and of a status */
-#define SPAN_TEXTS_MAX   (256u * 1024) /* of one span, in all */
+#define SPAN_TEXTS_MAX   (256u * 1024) /* all texts of one span */
 
 enum span_value_type { SPAN_TEXT, SPAN_NUMBER, SPAN_FLAG };
 
@@ -39,12 +40,12 @@ struct span {
     bool is_step, failed;
     struct trace_ref ref, parent;
     uint64_t begin_ns, end_ns;
-    int64_t wall_ns; /* to be added to the above: time since 1970 */
+    int64_t wall_ns; /* added to the two, gives the time since 1970 */
     struct span_value values[SPAN_ATTRS_MAX];
     uint32_t n_values, n_events, n_steps;
     uint32_t lost_values, lost_events;
-    size_t texts; /* bytes */
+    size_t texts; /* bytes of all texts */
     struct span_happening *events, **last_event;
     struct span_lap steps[SPAN_STEPS_MAX];
-    char *message; /* why it failed; NULL if nothing is known */
+    char *message; /* why the span failed; NULL if that is not known */
 };

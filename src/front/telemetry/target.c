@@ -8,11 +8,11 @@
 
 #define OTLP_PATH     "/v1/traces"
 #define LANGFUSE_PATH "/api/public/otel" OTLP_PATH
-/* Without it what comes is shown minutes later. */
+/* Without this header Langfuse shows spans minutes later. */
 #define LANGFUSE_VERSION_HEADER "x-langfuse-ingestion-version"
 #define LANGFUSE_VERSION        "4"
 
-/* base, path, and the query of base behind. */
+/* Joins base and path, unless base ends with it already; a query of base goes to the end. */
 static void make_url(const char *base, const char *path, char url[TARGET_URL_MAX])
 {
     size_t len = strcspn(base, "?"), path_len = strlen(path);
@@ -45,7 +45,7 @@ static int hex_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The length, or -1: it has what cannot be in a header. */
+/* Decodes a value. Returns its length, or -1 if it has a character that no header can have. */
 static int decode(const char *p, size_t len, char out[HIDDEN_MAX])
 {
     size_t n = 0;
@@ -83,7 +83,7 @@ static void trim(const char **p, size_t *len)
         --*len;
 }
 
-/* One name=value; an empty one is nothing. */
+/* Takes one name=value. An empty entry is skipped. */
 static bool take_header(struct target_headers *h, const char *p, size_t len)
 {
     char value[HIDDEN_MAX];
@@ -126,7 +126,7 @@ bool target_otlp(const struct settings *s, char url[TARGET_URL_MAX], struct targ
         size_t len = strcspn(at, ",");
 
         number++;
-        /* Not what it is: it may be a secret at the wrong place. */
+        /* The log does not quote the entry: it may be a secret at the wrong place. */
         if (!take_header(ret, at, len))
             log_line(LEVEL_WARN, "otlp_headers: entry %u is no name=value, or one too many",
                      number);

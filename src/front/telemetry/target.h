@@ -1,4 +1,4 @@
-/* Where traces go, as the settings have it: a collector of OTLP, and Langfuse. */
+/* The targets of traces, as the settings name them: a collector of OTLP, and Langfuse. */
 #pragma once
 
 #include "lib/base/hidden.h"
@@ -14,8 +14,8 @@ struct target_headers {
     struct hidden values[EXPORTER_HEADERS];
 };
 
-/* False: there is none. The headers are made anew. A header that is none is left out, and the log
- * says so. */
+/* Reads a target from the settings. False: the settings name none. Makes the headers anew; an entry
+ * that is no header is left out, and the log says so. */
 bool target_otlp(const struct settings *s, char url[TARGET_URL_MAX], struct target_headers *ret);
 bool target_langfuse(const struct settings *s, char url[TARGET_URL_MAX],
                      struct target_headers *ret);

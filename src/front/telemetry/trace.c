@@ -1,4 +1,4 @@
-/* What travels: W3C's traceparent, and where its numbers come from. */
+/* W3C's traceparent, which travels between programs, and the random numbers for ids. */
 #include "front/telemetry/trace.h"
 
 #include <assert.h>
@@ -7,9 +7,9 @@
 
 #include "front/telemetry/ids.h"
 
-#define FLAGS_KNOWN 0x03 /* sampled, random: the others may not be passed on */
+#define FLAGS_KNOWN 0x03 /* sampled and random; no other flag may be passed on */
 
-/* ---- numbers --------------------------------------------------------------------------------- */
+/* ---- random numbers -------------------------------------------------------------------------- */
 
 static struct {
     uint64_t state[4];
@@ -21,8 +21,8 @@ static uint64_t rotate(uint64_t v, int by)
     return v << by | v >> (64 - by);
 }
 
-/* xoshiro256**: ids must differ, not be hard to guess, and a system call for each span would cost
- * more than the span. */
+/* xoshiro256**: ids must differ, but need not be hard to guess. A system call for each span would
+ * cost more than the span. */
 uint64_t trace_random(void)
 {
     uint64_t *s = numbers.state, out, old;
@@ -49,7 +49,7 @@ void trace_random_bytes(uint8_t *out, size_t n)
     for (size_t i = 0; i < n; i += sizeof(uint64_t)) {
         uint64_t v = trace_random();
 
-        /* All zeros is no id. */
+        /* An id may not be all zeros. */
         while (v == 0)
             v = trace_random();
         memcpy(out + i, &v, n - i < sizeof v ? n - i : sizeof v);
@@ -65,7 +65,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Reads n bytes and the character that must come next. */
+/* Reads n bytes in hexadecimal, and the character that must follow. */
 static bool read_hex(const char **at, uint8_t *out, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -103,7 +103,7 @@ bool trace_parse(const char *traceparent, struct trace_ref *ret)
         !read_hex(&at, r.trace, sizeof r.trace) || !read_dash(&at) ||
         !read_hex(&at, r.span, sizeof r.span) || !read_dash(&at) || !read_hex(&at, &r.flags, 1))
         return false;
-    /* A later version may have more, behind another dash. */
+    /* A later version of traceparent may have more fields, after another dash. */
     if (*at != '\0' && (version == 0 || *at != '-'))
         return false;
     if (all_zero(r.trace, sizeof r.trace) || all_zero(r.span, sizeof r.span))

@@ -1,29 +1,29 @@
-/* Traces: what was done for whom, as OpenTelemetry's spans.
+/* Traces: what the server did for whom, as OpenTelemetry's spans.
  *
  *   span_begin ... span_text, span_event, span_step ... span_end
- *        |                                                 |
- *        v                                                 v
- *   NULL if nobody wants traces, or this one      the queue: bounded, oldest out first (counted)
- *                                                          |  a batch, when it is full or old
+ *       |                                                  |  encoded: otlp_json.c | otlp_proto.c
+ *       v                                                  v
+ *   NULL if nobody wants traces,       the queue: bounded, oldest out first (counted)
+ *   or not this one                                        |  a batch, when it is full or old
  *                                                          v
- *                              otlp_json.c | otlp_proto.c --> exporter (exporter.h) --> the
- * collector
+ *                                      exporter (exporter.h)  -->  the collector
  *
- * Nothing here waits, and nothing fails a request: every function takes a NULL span and does
- * nothing then, a queue that is full drops, a collector that is down is tried again with growing
- * pauses while the queue goes on turning over. What was dropped is counted (figures.h).
+ * Nothing here waits, and nothing makes a request fail. Every function does nothing for a NULL
+ * span. A full queue drops spans. A collector that is down is tried again with growing pauses,
+ * while new spans push the oldest out of the queue. Dropped spans are counted (figures.h).
  *
- * A trace_ref is what travels: 00-<trace>-<span>-<flags> of W3C. It is a value, kept where the work
- * is (a request, a sandbox that is being made). A traceparent that is nonsense counts as none. One
- * that is not sampled (flag 01 is 0) makes no spans, and is passed on as it is.
+ * A trace_ref names a span across programs: 00-<trace>-<span>-<flags> of W3C. It is a value, kept
+ * where the work is (in a request, in a sandbox that is being made). A malformed traceparent counts
+ * as none. A trace that is not sampled (flag 01 is 0) gets no spans, and its trace_ref is passed on
+ * unchanged.
  *
- * What spans and attributes there are is listed below and nowhere else; docs/observability.md has a
- * table of the same, which a test compares. Values are cut at SPAN_VALUE_MAX, and a span has no
- * more than SPAN_ATTRS_MAX attributes and SPAN_EVENTS_MAX events. Nothing of what users send or
- * programs write is in a span, unless trace_content says so: then input and output are, sanitised
- * by who hands them over.
+ * All spans and attributes are listed below and nowhere else; docs/observability.md has a table of
+ * them, which a test compares. Values are cut at SPAN_VALUE_MAX, and a span has at most
+ * SPAN_ATTRS_MAX attributes and SPAN_EVENTS_MAX events. A span has nothing that users send or
+ * programs write, unless trace_content is set: then it has input and output, sanitised by the
+ * caller.
  *
- * One thread: the front's loop. */
+ * One thread uses this: the front's loop. */
 #pragma once
 
 #include "lib/base/err.h"
@@ -33,23 +33,23 @@
 #define SPAN_ATTRS_MAX   24
 #define SPAN_EVENTS_MAX  64
 #define SPAN_STEPS_MAX   12
-#define TRACE_QUEUE_MAX  8192                /* spans that wait */
-#define TRACE_QUEUE_SIZE (16u * 1024 * 1024) /* bytes of them */
+#define TRACE_QUEUE_MAX  8192                /* spans that wait to be sent */
+#define TRACE_QUEUE_SIZE (16u * 1024 * 1024) /* bytes of those spans */
 
 struct trace_ref {
     uint8_t trace[16], span[8];
     uint8_t flags;
-    bool set;  /* there is one at all */
-    bool ours; /* of a span of this server, not of who called */
+    bool set;  /* false: there is no span */
+    bool ours; /* the span is this server's, not the caller's */
 };
 
-/* False, and *ret is not set: it is none. */
+/* False: the text is no traceparent, and *ret is not set. */
 bool trace_parse(const char *traceparent, struct trace_ref *ret);
-/* "" if it is not set. */
+/* Writes a traceparent; "" if r is not set. */
 void trace_format(const struct trace_ref *r, char ret[TRACEPARENT_LEN + 1]);
 
-/* name in the trace. Those below `context.` and `sandbox.` are operations; steps are spans too,
- * children of the one whose steps they are. */
+/* The names of spans. Those that begin with `context.` and `sandbox.` are operations. Steps are
+ * spans too, children of the span that they are steps of. */
 #define SPAN_NAMES(X)                           \
     X(CONTEXT_GET, "context.get_or_create")     \
     X(CONTEXT_TERMINATE, "context.terminate")   \
@@ -115,40 +115,42 @@ const char *span_key_text(enum span_key key);
 
 struct span;
 
-/* parent NULL or not set: a trace of its own. NULL: nobody wants it. Begins now. */
+/* Begins a span now. parent NULL or not set: the span begins a trace of its own. Returns NULL if
+ * nobody wants the span. */
 struct span *span_begin(enum span_name name, const struct trace_ref *parent);
-/* Of this span, for what is done in its course; of NULL: not set. */
+/* The reference of this span, for work that is done in its course; not set for a NULL span. */
 struct trace_ref span_ref(const struct span *s);
 void span_text(struct span *s, enum span_key key, const char *value); /* NULL: no such attribute */
 void span_number(struct span *s, enum span_key key, int64_t value);
 void span_flag(struct span *s, enum span_key key, bool value);
-/* Something that happened in its course; `name` is a literal. The attributes are those of `detail`,
- * up to four. */
+/* Adds an event that happened in the span's course; `name` is a literal. The event's attributes are
+ * those of `detail`, up to four. */
 struct span_detail {
     enum span_key key;
-    const char *text; /* NULL: number */
+    const char *text; /* NULL: the value is `number` */
     int64_t number;
 };
 void span_event(struct span *s, const char *name, const struct span_detail *detail, size_t n);
-/* A child that has been: both by clock_ns. */
+/* Adds a step that is over, as a child span; both times are of clock_ns. */
 void span_step(struct span *s, enum span_name name, uint64_t begin_ns, uint64_t end_ns);
-/* It did not come out well; `type` is one word ("timeout"), the message has no secret in it. */
+/* Marks the span as failed; `type` is one word ("timeout"), and the message has no secret in it. */
 void span_fail(struct span *s, const char *type, const char *message);
-/* Ends now, goes to the queue; *s is NULL afterwards. */
+/* Ends the span now and queues it; *s is NULL afterwards. */
 void span_end(struct span **s);
-/* As if it had not been. */
+/* Drops the span as if it had never begun. */
 void span_drop(struct span **s);
 
-/* ---- where they go --------------------------------------------------------------------------- */
+/* ---- the targets ----------------------------------------------------------------------------- */
 
 struct settings;
 struct exporter;
 struct uv_loop_s;
 
-/* Again after each change of the settings (otlp_*, langfuse_*, trace_*). Without a target spans are
- * not made. */
+/* Called again after each change of the settings (otlp_*, langfuse_*, trace_*). Without a target no
+ * spans are made. */
 void trace_configure(const struct settings *s, struct exporter *h, struct uv_loop_s *loop);
-bool trace_wanted(void);         /* somebody does */
-bool trace_content_wanted(void); /* input and output too: setting trace_content */
-/* What waits is sent, `done` comes when it has left or a second is over: for a server that ends. */
+bool trace_wanted(void);         /* the settings name a target */
+bool trace_content_wanted(void); /* input and output too: the setting trace_content */
+/* Sends the spans that wait, for a server that ends. Calls `done` when they are sent, or after a
+ * second. */
 void trace_flush(void (*done)(void *arg), void *arg);
