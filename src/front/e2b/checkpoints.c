@@ -1,4 +1,4 @@
-/* The checkpoints of a sandbox, and back to one of them. */
+/* Takes, lists and deletes the checkpoints of a sandbox, and rewinds it to one of them. */
 #include "front/e2b/checkpoints.h"
 
 #include "front/e2b/field.h"
@@ -78,7 +78,7 @@ static void on_taken(void *arg, struct checkpoint *c, int r, const struct sg_err
 {
     struct e2b_req *q = arg;
 
-    /* It stays if nobody waits: the list has it. */
+    /* The checkpoint stays even if nobody waits: the list has it. */
     if (!e2b_back(q))
         return;
     if (r < 0)
@@ -139,7 +139,8 @@ void checkpoint_list(struct http_req *req)
     reply_json(req, 200, &out);
 }
 
-/* The one of the sandbox that is meant; NULL: answered, 410 for one that did not stay. */
+/* Finds the sandbox's checkpoint by name or label. NULL: answered, 410 for one that was thinned
+ * away. */
 static struct checkpoint *find(struct e2b_req *q, const struct sandbox *b, const char *name,
                                const char *label)
 {
@@ -171,7 +172,7 @@ void checkpoint_delete(struct http_req *req)
     reply_empty(req, 204);
 }
 
-/* ---- back ------------------------------------------------------------------------------------ */
+/* ---- rewind ---------------------------------------------------------------------------------- */
 
 static void on_rewound(void *arg, struct checkpoint *c, int r, const struct sg_error *e,
                        const json_t *report)
@@ -199,7 +200,7 @@ static void rewind_with_body(struct e2b_req *q)
     int r = field_string(q->body, "checkpointId", CHECKPOINT_LABEL_MAX, &name, &e);
     if (r == 0)
         r = field_string(q->body, "label", CHECKPOINT_LABEL_MAX, &label, &e);
-    /* Those without a label have none that could be named. */
+    /* "" would find the checkpoints without a label. */
     if (r == 0 && label && !label[0])
         r = err_set(&e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'label' is empty");
     if (r == 0 && !name == !label)

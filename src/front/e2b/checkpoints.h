@@ -7,10 +7,10 @@
 
 struct http_req;
 
-/* `waitMs` of a body: how long to wait for a cell to end. */
+/* Reads `waitMs` of a body: how long to wait for a running cell to end. */
 int checkpoint_wait_field(const json_t *body, uint64_t *ret_ms, struct sg_error *e);
 
-/* `accept` of a body: whether files alone will do where kernels are lost. */
+/* Reads `accept` of a body: whether the files alone are enough if kernels are lost. */
 int checkpoint_accept_field(const json_t *body, bool *ret_files_do, struct sg_error *e);
 
 void checkpoint_create(struct http_req *req);

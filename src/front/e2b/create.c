@@ -2,7 +2,7 @@
 
 #include "front/e2b/template.h"
 
-/* Names the template in the spec. */
+/* Finds the template, and names it in the spec. */
 static int resolve_template(struct store *store, const struct store_tenant *tenant,
                             const char *name, struct create_plan *plan, struct sg_error *e)
 {

@@ -13,7 +13,7 @@ const json_t *field_get(const json_t *object, const char *name)
 
 int fields_known(const json_t *object, const char *const *names, size_t n, struct sg_error *e)
 {
-    /* The iterator does not change the object; its type only does not say so. */
+    /* The iterator does not change the object, but its type is not const. */
     json_t *walk = (json_t *)(uintptr_t)object;
 
     for (void *at = json_object_iter(walk); at; at = json_object_iter_next(walk, at)) {
@@ -123,7 +123,7 @@ int field_strings(const json_t *object, const char *name, size_t max, const json
 
     if (r < 0 || !v)
         return r;
-    /* The iterator does not change the object; its type only does not say so. */
+    /* The iterator does not change the object, but its type is not const. */
     json_t *walk = (json_t *)(uintptr_t)v;
     for (void *at = json_object_iter(walk); at; at = json_object_iter_next(walk, at)) {
         value = json_object_iter_value(at);

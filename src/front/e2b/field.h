@@ -10,15 +10,15 @@
 
 /* The value, or NULL if it is absent or null. */
 const json_t *field_get(const json_t *object, const char *name);
-/* No field but these: the first other one is named in the error. */
+/* Allows no field but these: the error names the first other one. */
 int fields_known(const json_t *object, const char *const *names, size_t n, struct sg_error *e);
 int field_bool(const json_t *object, const char *name, bool *ret, struct sg_error *e);
-/* -1 absent, 0 or 1. */
+/* *ret: -1 if the field is absent, else 0 or 1. */
 int field_tristate(const json_t *object, const char *name, int *ret, struct sg_error *e);
 /* A 32-bit number, as all of E2B's are: no fraction, no text. */
 int field_int(const json_t *object, const char *name, bool *ret_given, int32_t *ret,
               struct sg_error *e);
-/* At most `max` bytes. The string lives as long as the object. */
+/* A string of at most `max` bytes, which lives as long as the object. */
 int field_string(const json_t *object, const char *name, size_t max, const char **ret,
                  struct sg_error *e);
 int field_object(const json_t *object, const char *name, const json_t **ret, struct sg_error *e);
@@ -28,7 +28,7 @@ int field_array(const json_t *object, const char *name, size_t max, const json_t
 int field_strings(const json_t *object, const char *name, size_t max, const json_t **ret,
                   struct sg_error *e);
 
-/* Seconds of life, from the field `timeout`: at least min_s (0 or 1) and at most max_ms, or
- * default_s. */
+/* The lifetime of a sandbox in seconds, from the field `timeout`: at least min_s (0 or 1) and at
+ * most max_ms; default_s if it is absent. */
 int field_timeout(const json_t *object, int32_t min_s, uint32_t default_s, uint64_t max_ms,
                   uint64_t *ret_ms, struct sg_error *e);

@@ -10,7 +10,7 @@ static int invalid(struct sg_error *e, const char *what)
     return err_set(e, SG_ERR_INVALID, -EINVAL, "%s", what);
 }
 
-/* In place: %XX and '+', as forms have it. -1 if an escape is none, or gives NUL. */
+/* Decodes %XX and '+' in place, as in a form. -1: an escape is invalid, or stands for NUL. */
 static int form_decode(char *s)
 {
     char *to = s;
@@ -44,7 +44,7 @@ static int add_pair(json_t *to, char *pair, struct sg_error *e)
     *value++ = '\0';
     if (form_decode(pair) < 0 || form_decode(value) < 0)
         return invalid(e, "Error parsing metadata: invalid escape in a key or value");
-    /* Fails for what is not UTF-8, which no metadata can be. */
+    /* Fails for a text that is not UTF-8, which no metadata can be. */
     if (json_object_set_new(to, pair, json_string(value)) < 0)
         return invalid(e, "Error parsing metadata: a key or value is not UTF-8");
     if (json_object_size(to) > PAIRS_MAX)
@@ -108,7 +108,7 @@ int filter_states(const char *text, bool *ret_running, bool *ret_paused, struct 
     return 0;
 }
 
-/* The fraction, as microseconds; moves *p behind it. */
+/* Reads a fraction as microseconds; moves *p behind it. */
 static int64_t take_fraction(const char **p)
 {
     int64_t us = 0, unit = 100000;
@@ -120,7 +120,7 @@ static int64_t take_fraction(const char **p)
     return us;
 }
 
-/* "Z" or "+02:00", as seconds; nothing may follow. */
+/* Reads "Z" or "+02:00" as seconds; nothing may follow. */
 static int take_offset(const char *p, int64_t *ret)
 {
     int hours, minutes, used = 0;

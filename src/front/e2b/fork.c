@@ -1,12 +1,12 @@
-/* Fork: sandboxes with the files and the kernels of one that runs. A checkpoint is taken for it,
- * the new ones are made from it, all at once, and it is forgotten with the last. All or none: if
- * one cannot be made those that were are ended, and why is the answer.
+/* Fork: makes sandboxes with the files and the kernels of one that runs. A fork takes a checkpoint,
+ * makes all the new sandboxes from it at once, and forgets it after the last. All are made or none:
+ * if one cannot be made, the others are ended, and the answer says why.
  *
- *   inherit: "state"    what of kernels can be copied is; the answer says of each what became of it
- *            "replay"   cells of the others run again
- *            "files"    a snapshot without a name instead, with whatever runs
+ *   inherit: "state"    copies the kernels that can be copied; the answer reports on each kernel
+ *            "replay"   the same, and runs the cells of the other kernels again
+ *            "files"    takes a snapshot without a name instead, whatever runs
  *
- * Where kernels cannot be copied at all, on some hosts, "state" is the files too, and says so. */
+ * Some hosts cannot copy kernels at all. There "state" copies the files alone too, and says so. */
 #include "front/e2b/checkpoints.h"
 #include "front/e2b/field.h"
 #include "front/e2b/sandbox.h"
@@ -22,23 +22,23 @@ enum inherit { INHERIT_STATE, INHERIT_REPLAY, INHERIT_FILES };
 
 struct fork_result {
     struct fork *fork;
-    struct sandbox *sandbox; /* NULL: not yet, or not made */
-    json_t *report;          /* of its kernels, or NULL */
+    struct sandbox *sandbox; /* NULL: not yet made, or failed */
+    json_t *report;          /* on the sandbox's kernels, or NULL */
 };
 
 struct fork {
     struct e2b_req *q;
     struct front *front;
     struct sandbox *source;
-    struct sandbox_spec spec; /* what each becomes */
+    struct sandbox_spec spec; /* of each new sandbox */
     uint64_t timeout_ms;
     enum inherit inherit;
     char snapshot[ID_LEN + 1];
     struct operation operation;
     size_t count, pending;
-    int r; /* of the first that failed */
+    int r; /* of the first failure */
     struct sg_error e;
-    json_t *report; /* what it reported; or of all, what became of kernels without copies */
+    json_t *report; /* of the first failure; or, for files alone, of every sandbox */
     struct fork_result results[];
 };
 
@@ -82,7 +82,7 @@ static void fork_over(struct fork *f)
     operation_end(&f->operation, f->front, f->source, f->r, &f->e, NULL);
     if (f->snapshot[0])
         sandbox_forget_snapshot(f->front, f->snapshot);
-    /* Without a client nobody learned their ids. */
+    /* Without a client, nobody has learned the ids of the new sandboxes. */
     for (size_t i = 0; (f->r < 0 || !client_there) && i < f->count; i++)
         if (f->results[i].sandbox)
             sandbox_kill(f->results[i].sandbox, NULL, NULL);
@@ -125,7 +125,7 @@ static void on_forked(void *arg, struct sandbox *b, int r, const struct sg_error
     one_done(result->fork);
 }
 
-/* Of the files alone. */
+/* A sandbox was made from the files alone. */
 static void on_created(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     const struct fork_result *result = arg;
@@ -133,8 +133,8 @@ static void on_created(void *arg, struct sandbox *b, int r, const struct sg_erro
     on_forked(arg, b, r, e, r == 0 ? result->fork->report : NULL);
 }
 
-/* c: what they are made from; NULL: the layer. One more than there are is pending, so that the last
- * of them to fail at once does not end it. */
+/* Makes the sandboxes from checkpoint c or, if it is NULL, from the snapshot's layer. `pending` is
+ * one more than the sandboxes, so that failures during this loop cannot end the fork. */
 static void make_all(struct fork *f, struct checkpoint *c)
 {
     struct trace_ref before = operation_enter(&f->operation.trace);
@@ -251,7 +251,7 @@ static bool parse_fork(struct e2b_req *q, struct fork_request *ret)
     return false;
 }
 
-/* Before anything is copied. False: answered. */
+/* Checks the limits before anything is copied. False: answered. */
 static bool has_room(struct e2b_req *q, const struct sandbox *b, int32_t count)
 {
     size_t limit = e2b_sandbox_limit(q), run = sandboxes_count(q->front, q->tenant.id);

@@ -1,12 +1,12 @@
-/* How long a sandbox lives, and when it stands still.
+/* How long a sandbox lives, and when it pauses.
  *
- *   timeout    the end is now + t, sooner or later than before; 0 ends it
+ *   timeout    the end is now + t, sooner or later than before; 0 ends the sandbox
  *   refreshes  the end is not before now + t
- *   connect    the same for one that runs; one that is paused is resumed with t
- *   resume     only one that is paused
+ *   connect    like refreshes for a running sandbox; a paused one is resumed with t
+ *   resume     only for a paused sandbox
  *
- * No end is later than the start plus the server's max_timeout: what is asked for beyond it is cut,
- * and refused when nothing is left. */
+ * No end is later than the start plus the server's max_timeout: a longer time is cut, and refused
+ * when nothing is left. */
 #include "lib/base/clock.h"
 #include "front/e2b/field.h"
 #include "front/e2b/path.h"
@@ -18,10 +18,10 @@
 #define REFRESH_MIN_S 15
 #define REFRESH_MAX_S 3600
 
-/* The timeout, cut to what is left of the sandbox's longest life. False: answered. */
+/* Cuts the timeout to what is left of the sandbox's longest life. False: answered. */
 static bool clamp_timeout(struct e2b_req *q, const struct sandbox *b, uint64_t *timeout_ms)
 {
-    /* One of a context lives as long as that is used. */
+    /* A context's sandbox lives as long as the context is used. */
     int64_t age = b->spec.context[0] ? 0 : clock_wall_ms() - b->spec.started_ms;
     uint64_t max = q->front->settings.max_timeout_ms, lived = age > 0 ? (uint64_t)age : 0;
 
@@ -178,7 +178,7 @@ static void resume_with_body(struct e2b_req *q)
         reply_sg_error(q->http, &e);
         return;
     }
-    if (b->state == SANDBOX_PAUSED) /* what it does at its next end */
+    if (b->state == SANDBOX_PAUSED) /* what the next timeout will do */
         b->spec.auto_pause = auto_pause;
     e2b_wait(q);
     sandbox_resume(b, memory, timeout_ms, on_resumed, q);
@@ -208,7 +208,7 @@ static void extend_and_reply(struct e2b_req *q, struct sandbox *b, uint64_t time
     sandbox_set_timeout(b, timeout_ms, true, on_extended, q);
 }
 
-/* Somebody else's resume may have been faster: then it runs, and this is a connect to that. */
+/* If somebody else's resume was faster, the sandbox runs, and this request connects to it. */
 static void on_connected(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     if (r == -EALREADY)

@@ -1,4 +1,4 @@
-/* The list of sandboxes: filtered, sorted by when they started, page by page. */
+/* The list of sandboxes: filtered, sorted by start time, page by page. */
 #include "front/e2b/filter.h"
 #include "front/e2b/page.h"
 #include "front/e2b/sandbox.h"
@@ -43,14 +43,14 @@ static bool collect(struct sandbox *b, void *arg)
         f->cap = f->cap ? 2 * f->cap : 64;
         f->sandboxes = reallocarray(f->sandboxes, f->cap, sizeof(*f->sandboxes));
         if (!f->sandboxes)
-            abort(); /* a pointer for each sandbox that we hold already */
+            abort(); /* it is one pointer for each sandbox that we hold already */
     }
     f->sandboxes[f->n++] = b;
     f->n_running += !shape_is_paused(b);
     return true;
 }
 
-/* Newest first; of the same moment, by id. */
+/* Sorts the newest first; sandboxes of the same time, by id. */
 static int compare(int64_t at_a, const char *id_a, int64_t at_b, const char *id_b)
 {
     return at_a != at_b ? (at_a > at_b ? -1 : 1) : strcmp(id_a, id_b);
@@ -82,7 +82,7 @@ static void find_sandboxes(struct front *front, struct found *f)
         reverse(f);
 }
 
-/* The first that comes after the cursor. */
+/* The index of the first sandbox after the cursor. */
 static size_t page_start(const struct found *f, const struct page *page)
 {
     const struct page_cursor *c = &page->cursor;
@@ -149,7 +149,7 @@ static int parse_order(const char *text, bool *ret_ascending, struct sg_error *e
     return 0;
 }
 
-/* A template that is not there is no error: nothing was made from it. */
+/* An unknown template is no error: no sandbox was made from it, so the list is empty. */
 static int parse_template(struct e2b_req *q, const char *text, struct list_query *ret,
                           struct sg_error *e)
 {
@@ -206,7 +206,7 @@ void sandboxes_list_v2(struct http_req *req)
     json_decref(query.metadata);
 }
 
-/* All that run, in one answer. */
+/* Lists all running sandboxes in one answer. */
 void sandboxes_list_v1(struct http_req *req)
 {
     struct e2b_req *q = e2b_of(req);

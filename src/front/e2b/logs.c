@@ -1,10 +1,10 @@
-/* The log of a sandbox, forward or backward from a moment. */
+/* The log of a sandbox, forward or backward from a point in time. */
 #include "lib/text/parse.h"
 #include "front/e2b/sandbox.h"
 #include "front/e2b/shape.h"
 #include "front/core/ended_logs.h"
 
-#define ANSWER_MAX     (16u * 1024 * 1024)     /* twice the log, escaped, once of it twice */
+#define ANSWER_MAX     (16u * 1024 * 1024)     /* the log in two forms, one escaped twice */
 #define LINE_MAX_BYTES (8u * SANDBOX_LOG_LINE) /* of one entry, escaped */
 #define LINES_MAX      1000
 #define SEARCH_MAX     256
@@ -14,7 +14,7 @@ struct log_query {
     uint64_t limit;
     bool backward;
     enum log_level level;
-    const char *search; /* NULL: everything */
+    const char *search; /* NULL: all entries */
 };
 
 static bool wanted(const struct log_entry *l, const struct log_query *q)
@@ -23,7 +23,7 @@ static bool wanted(const struct log_entry *l, const struct log_query *q)
            (!q->search || memmem(l->text, l->len, q->search, strlen(q->search)));
 }
 
-/* E2B knows two sides: what runs in a sandbox, and what makes it. */
+/* E2B knows two sources: the programs in a sandbox, and the server that makes it. */
 static bool is_inside(const struct log_entry *l)
 {
     return l->fault == FAULT_CODE || l->fault == FAULT_AGENT;
@@ -58,7 +58,8 @@ static void write_entry(struct json *j, const struct log_entry *l)
     jw_object_end(j);
 }
 
-/* A line is itself an object as text: E2B's command line parses it, and wants a level in it. */
+/* Writes a line as a text that is itself a JSON object: E2B's command line parses it, and needs a
+ * level in it. */
 static void write_line(struct json *j, const struct log_entry *l)
 {
     AUTO(strbuf_done) struct strbuf text = {0};
@@ -123,7 +124,7 @@ static bool parse_number(struct http_req *req, const char *name, uint64_t max, u
     return false;
 }
 
-/* Of a sandbox that is there, or was until a while ago. NULL: answered. */
+/* The log of a sandbox that exists, or has ended not long ago. NULL: answered. */
 static const struct sandbox_log *find_log(struct e2b_req *q)
 {
     const struct sandbox_log *ended_logs = NULL;
@@ -159,7 +160,7 @@ void sandbox_logs_v1(struct http_req *req)
     reply_json(req, 200, &out);
 }
 
-/* direction, level and search. False: answered. */
+/* Reads direction, level and search. False: answered. */
 static bool parse_choices(struct http_req *req, struct log_query *q)
 {
     const char *direction = http_query_get(req, "direction");
@@ -183,7 +184,7 @@ static bool parse_choices(struct http_req *req, struct log_query *q)
     return true;
 }
 
-/* Backward from the cursor, or from the newest entry; forward from it, or from the oldest. */
+/* Backward starts at the cursor or at the newest entry, forward at the cursor or at the oldest. */
 void sandbox_logs_v2(struct http_req *req)
 {
     AUTO(strbuf_done) struct strbuf out = {0};

@@ -1,4 +1,4 @@
-/* What sandboxes use, from the samples that front/core/metrics.h keeps. */
+/* The resources that sandboxes use, from the samples that front/core/metrics.h keeps. */
 #include "lib/base/clock.h"
 #include "lib/text/parse.h"
 #include "front/e2b/sandbox.h"
@@ -11,7 +11,7 @@ struct range {
     int64_t from_ms, to_ms; /* inclusive */
 };
 
-/* Whole seconds of the query. False: answered. */
+/* Reads a time in whole seconds from the query. False: answered. */
 static bool parse_seconds(struct http_req *req, const char *name, int64_t *ret_ms, bool end)
 {
     const char *text = http_query_get(req, name);
@@ -24,7 +24,7 @@ static bool parse_seconds(struct http_req *req, const char *name, int64_t *ret_m
         reply_error(req, 400, "Invalid %s: it must be a time in seconds since 1970", name);
         return false;
     }
-    /* The end's whole second belongs to the range. */
+    /* The end of the range includes its whole second. */
     *ret_ms = (int64_t)seconds * 1000 + (end ? 999 : 0);
     return true;
 }
@@ -60,7 +60,7 @@ static void reply_range(struct http_req *req, const struct sandbox *b, const str
     reply_json(req, 200, &out);
 }
 
-/* The first sample of a sandbox that is too young to have one. */
+/* Waits for the first sample of a sandbox that is too young to have one. */
 struct first_sample {
     struct e2b_req *q;
     struct sandbox *sandbox;
@@ -71,7 +71,7 @@ static void on_sample(void *arg, const struct metric *m)
 {
     struct first_sample *s = arg;
 
-    (void)m; /* it is kept with the others */
+    (void)m; /* the sample is kept with the others */
     if (e2b_back(s->q))
         reply_range(s->q->http, s->sandbox, &s->range);
     sandbox_unref(s->sandbox);
@@ -98,7 +98,7 @@ void e2b_sandbox_metrics(struct http_req *req)
     sandbox_metrics_sample(b, on_sample, s);
 }
 
-/* The latest sample of each that is the tenant's own; the others are left out. */
+/* The latest sample of each sandbox that is the tenant's own; others are left out. */
 void sandboxes_metrics(struct http_req *req)
 {
     AUTO(strbuf_done) struct strbuf out = {0};

@@ -9,7 +9,7 @@
 #define ENTRIES_MAX      1000
 #define PORTS_MAX        100
 #define HOST_MAX         255
-#define CREDENTIAL_MAX   255 /* of SOCKS5 */
+#define CREDENTIAL_MAX   255 /* the limit of SOCKS5 */
 #define RULE_DOMAINS     10
 #define RULE_DOMAIN_LEN  128
 #define RULE_HEADERS     20
@@ -32,8 +32,8 @@ static int invalid(struct sg_error *e, const char *fmt, ...)
 
 /* ---- addresses and names --------------------------------------------------------------------- */
 
-/* An address, or one with the length of a prefix. Of a network, *ret_zero tells whether its address
- * is all zeros. */
+/* Whether s is an address, or a network with the length of its prefix. For a network, *ret_zero
+ * tells whether its address is all zeros. */
 static bool is_address(const char *s, bool *ret_zero)
 {
     static const unsigned char zero[16];
@@ -115,7 +115,7 @@ static int copy_entries(const json_t *given, const char *name, json_t *to,
     return r;
 }
 
-/* ---- the parts of outgoing traffic ----------------------------------------------------------- */
+/* ---- outgoing traffic ------------------------------------------------------------------------ */
 
 static bool is_port(const char *s)
 {
@@ -125,7 +125,7 @@ static bool is_port(const char *s)
            strtol(s, NULL, 10) <= 65535;
 }
 
-/* A name, an IPv4 address, or an IPv6 address in brackets. */
+/* Whether the host is a name, an IPv4 address, or an IPv6 address in brackets. */
 static bool is_proxy_host(const char *host, size_t len)
 {
     char name[HOST_MAX + 1];
@@ -233,7 +233,7 @@ static int check_header(const char *domain, const char *name, const char *value,
     return 0;
 }
 
-/* {"transform":{"headers":{...}}} */
+/* Copies a rule: {"transform":{"headers":{...}}} */
 static int copy_rule(const char *domain, const json_t *rule, json_t *to, struct sg_error *e)
 {
     const json_t *transform = NULL, *headers = NULL;

@@ -8,11 +8,11 @@
 
 #define MAC_LEN 16
 
-/* What is signed and sent: fixed size, in this order. */
+/* The bytes of a token that are signed and sent: of fixed size, in this order. */
 struct token {
     unsigned char list, ascending;
     unsigned char at[8]; /* big-endian */
-    char id[ID_LEN];     /* filled up with NUL */
+    char id[ID_LEN];     /* padded with NUL */
     unsigned char mac[MAC_LEN];
 };
 _Static_assert(sizeof(struct token) == 2 + 8 + ID_LEN + MAC_LEN, "no padding");
@@ -43,7 +43,7 @@ void page_token_make(const unsigned char key[PAGE_KEY_LEN], const char *tenant,
         t.at[i] = (unsigned char)((uint64_t)c->at >> (56 - 8 * i));
     memcpy(t.id, c->id, strnlen(c->id, ID_LEN));
     make_mac(key, tenant, &t, t.mac);
-    /* Hexadecimal: it needs no escaping in a query. */
+    /* Hexadecimal needs no escaping in a query. */
     for (size_t i = 0; i < sizeof(t); i++)
         n += (size_t)snprintf(ret + n, PAGE_TOKEN_LEN + 1 - n, "%02x", bytes[i]);
 }
@@ -122,7 +122,7 @@ void page_next(struct e2b_req *q, const struct page_cursor *last)
     unsigned char key[PAGE_KEY_LEN];
     char token[PAGE_TOKEN_LEN + 1];
 
-    /* Without a key there is no next page to be had; the list itself is right. */
+    /* Without a key there can be no next page, but the list itself is right. */
     if (store_secret(q->front->store, "page", key, sizeof(key), NULL) < 0)
         return;
     page_token_make(key, q->tenant.id, last, token);

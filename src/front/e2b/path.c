@@ -34,7 +34,7 @@ static void on_obtained(void *arg, const struct context_answer *a)
 {
     struct e2b_req *q = arg;
 
-    /* If nobody waits any more it stays: whoever asks for the path next will have it. */
+    /* If nobody waits any more, the sandbox stays for the next request for this path. */
     if (!e2b_back(q))
         return;
     if (a->r < 0)
@@ -56,7 +56,7 @@ void path_create(struct e2b_req *q, enum spec_version version)
 
     if (r == 0)
         r = context_name_check("metadata " PATH_KEY_PATH, path, &e);
-    /* What is wrong with the request is said whether a sandbox is needed or not. */
+    /* The whole request is checked, even if the path has a sandbox and needs no new one. */
     if (r == 0)
         r = create_plan(f->store, &f->settings, &q->tenant, q->body, version, NULL, &p, &e);
     if (r < 0) {

@@ -2,8 +2,8 @@
  *
  *   sandglass.conversation   and   sandglass.path
  *
- * gets the sandbox of that path, which may be there already: so programs that only know E2B's SDK
- * have one sandbox per path too. The timeout is the context's time to live. */
+ * It gets the sandbox of that path, which may exist already: so programs that know only E2B's SDK
+ * have one sandbox per path too. The request's timeout is the context's time to live. */
 #pragma once
 
 #include "front/e2b/request.h"
@@ -12,9 +12,9 @@
 #define PATH_KEY_CONVERSATION "sandglass.conversation"
 #define PATH_KEY_PATH         "sandglass.path"
 
-/* Whether the body has one of the two, or both. */
+/* Whether the body's metadata has one of the two keys, or both. */
 bool path_is_named(const json_t *body);
-/* Answers such a request, now or later. */
+/* Answers a create request that names a path, now or later. */
 void path_create(struct e2b_req *q, enum spec_version version);
-/* A new timeout of a sandbox that belongs to a path: its context's time to live. */
+/* Sets the timeout of a sandbox that belongs to a path: it is the context's time to live. */
 void path_set_timeout(struct e2b_req *q, const struct sandbox *b, uint64_t timeout_ms);

@@ -12,11 +12,11 @@ struct template_ref {
     char space[STORE_NAME_MAX + 1]; /* "" if none was given */
     char name[STORE_NAME_MAX + 1];
     char tag[STORE_NAME_MAX + 1]; /* "default" if none was given */
-    bool tagged;                  /* one was given */
+    bool tagged;                  /* a tag was given */
 };
 
 int template_ref_parse(const char *text, struct template_ref *ret, struct sg_error *e);
-/* A namespace that was given must be the tenant's own. */
+/* If a namespace was given, it must be the tenant's own. */
 int template_ref_own(const struct template_ref *ref, const char *tenant_name, struct sg_error *e);
 /* "namespace/name" or "name" */
 void template_ref_text(const struct template_ref *ref, char ret[REF_TEXT_MAX + 1]);

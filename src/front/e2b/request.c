@@ -93,7 +93,7 @@ int e2b_short_id(const char *id, char ret[ID_LEN + 1])
 
     if (len == 0 || strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789") < len)
         return -EINVAL;
-    /* One that is too long is still the id of no sandbox, which is what its answer says. */
+    /* An id that is too long names no sandbox, and "" gives the answer that says so. */
     snprintf(ret, ID_LEN + 1, "%.*s", (int)(len <= ID_LEN ? len : 0), id);
     return 0;
 }

@@ -1,10 +1,9 @@
 /* A request of the control plane, while it is being answered.
  *
- * Answers often wait for the warden, and the client may go away meanwhile. So the request lives on
- * its own: until the client is gone and nothing that was begun for it will call back.
+ * Answers often wait for the warden, and the client may go away meanwhile. So this structure lives
+ * until the client is gone and no callback is outstanding.
  *
- *   e2b_wait(q) --> an order --> e2b_back(q): true if there is still somebody to answer
- */
+ *   e2b_wait(q) --> an order --> e2b_back(q): true if the client still waits for the answer */
 #pragma once
 
 #include "front/core/sandbox.h"
@@ -17,7 +16,7 @@ struct e2b_req {
     struct http_req *http; /* NULL once the client is gone */
     struct front *front;
     struct store_tenant tenant;
-    json_t *body; /* an object; NULL if the route takes none */
+    json_t *body; /* an object; NULL if the route takes no body */
     char id[ID_LEN + 1];
     unsigned waiting;
     void (*handler)(struct e2b_req *q);
@@ -29,26 +28,28 @@ static inline struct e2b_req *e2b_of(struct http_req *req)
 }
 
 struct e2b_req *e2b_req_new(struct http_req *req, const struct store_tenant *tenant);
-/* Reads the body as JSON, then calls the handler. Too much of it, or no JSON: answered. */
+/* Reads the body as JSON, then calls the handler. Answers itself if the body is too long or no
+ * JSON. */
 void e2b_with_body(struct http_req *req, void (*handler)(struct e2b_req *q));
-/* The same for one that may be longer: at most max bytes. */
+/* The same for a longer body: at most max bytes. */
 void e2b_with_long_body(struct http_req *req, size_t max, void (*handler)(struct e2b_req *q));
 
-/* The route of these that a request is for; NULL: answered, 404 or 405. */
+/* Finds the route of a request. NULL: answered, 404 or 405. */
 const struct http_route *e2b_route(struct http_req *req, const struct http_route *routes, size_t n);
 
-/* One more callback is on its way. */
+/* Notes that one more callback will come. */
 void e2b_wait(struct e2b_req *q);
-/* It came. False: nobody waits for the answer, and q may be gone. */
+/* Notes that a callback came. False: nobody waits for the answer, and q may be gone. */
 bool e2b_back(struct e2b_req *q);
 
-/* The sandbox that the path names, if it is the tenant's. NULL: answered, in the same way whether
- * it is unknown or another's. A suffix "-client", which old programs add, is left out. */
+/* The sandbox that the URL names, if it is the tenant's. NULL: answered; the answer is the same
+ * whether the sandbox is unknown or another tenant's. A suffix "-client", which old programs add,
+ * is left out. */
 struct sandbox *e2b_sandbox(struct e2b_req *q);
-/* Answers with an error of an order about q's sandbox. */
+/* Answers with the error of an order about q's sandbox. */
 void e2b_failed(struct e2b_req *q, const struct sg_error *e);
 /* How many sandboxes the tenant may have at once. */
 uint32_t e2b_sandbox_limit(const struct e2b_req *q);
 
-/* The part of an id before "-", in ret; -EINVAL if that cannot be an id. */
+/* Copies the part of an id before "-" to ret; -EINVAL if that cannot be an id. */
 int e2b_short_id(const char *id, char ret[ID_LEN + 1]);

@@ -8,7 +8,7 @@
 #include "front/core/auth.h"
 #include "front/core/ready.h"
 
-/* What E2B has and we have not. Answered as such: a program that relies on it must not go on as if
+/* Refuses a feature that E2B has and we have not: a program that relies on it must not go on as if
  * it worked. */
 static void not_here(struct http_req *req, const char *what, const char *instead)
 {
@@ -52,7 +52,7 @@ static void no_webhooks(struct http_req *req)
     not_here(req, "Webhooks and events", "poll the sandbox or its logs");
 }
 
-/* Every route that E2B's programs may call. docs/e2b.md tells the same to people. */
+/* Every route that E2B's programs may call. docs/e2b.md lists them for people. */
 static const struct http_route routes[] = {
     {HTTP_M_POST, "/v2/sandboxes", sandbox_create_v2, 0},
     {HTTP_M_POST, "/sandboxes", sandbox_create_v1, 0},
@@ -153,7 +153,7 @@ void e2b_request(struct http_req *req)
             reply_empty(req, 204);
         return;
     }
-    /* Before anything is said about the path: which routes there are is nobody else's business. */
+    /* Checks the key before the path: strangers must not learn which routes exist. */
     const struct store_tenant *tenant = auth_tenant(req);
     const struct http_route *route = tenant ? e2b_route(req, routes, ARRAY_SIZE(routes)) : NULL;
 

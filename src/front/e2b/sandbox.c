@@ -9,7 +9,7 @@
 #include "front/core/checkpoint.h"
 #include "front/core/egress.h"
 
-#define ANSWER_MAX (4u * 1024 * 1024) /* metadata and rules, escaped */
+#define ANSWER_MAX (4u * 1024 * 1024) /* room for metadata and rules, escaped */
 
 void sandbox_reply(struct e2b_req *q, int status, const struct sandbox *b)
 {
@@ -27,7 +27,7 @@ static void on_created(void *arg, struct sandbox *b, int r, const struct sg_erro
     struct e2b_req *q = arg;
 
     if (!e2b_back(q)) {
-        /* Nobody learned its id, and whoever asked will ask again. */
+        /* Nobody has learned the sandbox's id, and the client will ask again. */
         if (r == 0)
             sandbox_kill(b, NULL, NULL);
         return;
@@ -49,8 +49,8 @@ static void on_forked(void *arg, struct sandbox *b, int r, const struct sg_error
         reply_fork_error(q->http, r, e, report);
 }
 
-/* From a snapshot, with its variables or not at all. By default its files will do, as E2B's
- * packages cannot say: what a snapshot has for good are its files. */
+/* Makes a sandbox from a snapshot with its variables, or not at all. By default the files are
+ * enough: E2B's packages cannot ask for more, and a snapshot keeps only its files for good. */
 static void create_with_state(struct e2b_req *q, struct create_plan *p)
 {
     struct checkpoint *c = checkpoint_find(q->front, q->tenant.id, p->snapshot);

@@ -13,7 +13,7 @@ void sandbox_network(struct http_req *req);
 void sandbox_reply(struct e2b_req *q, int status, const struct sandbox *b);
 
 /* lifecycle.c */
-/* For what only a running sandbox has. False: answered. */
+/* Checks that the sandbox runs, for routes that need it to. False: answered. */
 bool sandbox_is_running(struct e2b_req *q, const struct sandbox *b);
 void sandbox_timeout(struct http_req *req);
 void sandbox_refresh(struct http_req *req);

@@ -36,7 +36,7 @@ static void write_secret(struct json *j, const struct store_vault *v)
     json_decref(metadata);
 }
 
-/* In the same words whether it is unknown or another's. */
+/* Answers in the same words whether the secret is unknown or another tenant's. */
 static void fail(struct e2b_req *q, const char *ref, const struct sg_error *e)
 {
     if (e->code == -ENOENT)
@@ -67,14 +67,14 @@ static void reply_secret(struct e2b_req *q, int status, const char *ref)
         reply_json(q->http, status, &out);
 }
 
-/* ---- which one ------------------------------------------------------------------------------- */
+/* ---- which secret ---------------------------------------------------------------------------- */
 
-/* Names are the same in upper and lower case; ids have lower case only. */
+/* Reads the name or id from the URL. Case does not matter in names; ids have lower case only. */
 static void ref_of(const struct e2b_req *q, char ret[REF_MAX + 1])
 {
     const char *given = q->http->params[0];
 
-    /* One that is too long is still the name of none, which is what its answer says. */
+    /* A name that is too long names no secret, and "" gives the answer that says so. */
     if (secret_name(given, strlen(given), ret) < 0)
         snprintf(ret, REF_MAX + 1, "%s", strlen(given) <= REF_MAX ? given : "");
 }
@@ -91,7 +91,7 @@ static void take_named(const struct store_vault *v, void *arg)
     memcpy(n->name, v->name, sizeof(n->name));
 }
 
-/* The secret that the path names; false: answered. */
+/* Finds the secret that the URL names. False: answered. */
 static bool find(struct e2b_req *q, struct named *ret)
 {
     char ref[REF_MAX + 1];
@@ -114,9 +114,9 @@ static void changed(struct front *f, const char *tenant, const char *name)
 
 struct saving {
     struct e2b_req *q;
-    struct named secret; /* without id: a new one */
+    struct named secret; /* without an id: a new secret */
     struct secret value;
-    char *metadata; /* NULL: as it was */
+    char *metadata; /* NULL: unchanged */
 };
 
 static void saving_free(struct saving *s)
@@ -126,7 +126,7 @@ static void saving_free(struct saving *s)
     free(s);
 }
 
-/* It becomes a part of a header, so it is one line. */
+/* Reads the value. It becomes part of a header, so it must be one line. */
 static int read_value(const json_t *body, struct secret *ret, struct sg_error *e)
 {
     const char *value = NULL;
@@ -198,7 +198,7 @@ static int store_sealed(struct saving *s, const uint8_t *public_key, struct sg_e
                                  sealed.buf, s->secret.id, e);
 }
 
-/* The guard's public key has come. */
+/* Called when the guard's public key has come: seals and stores the value. */
 static void on_public(void *arg, int r, const void *payload, size_t len, int fd)
 {
     struct saving *s = arg;
@@ -207,7 +207,7 @@ static void on_public(void *arg, int r, const void *payload, size_t len, int fd)
     bool is_new = !s->secret.id[0];
 
     close_p(&fd);
-    /* Whoever is gone does not know whether it was stored, and will ask again. */
+    /* A client that is gone does not know whether the value was stored, and will ask again. */
     if (!e2b_back(q)) {
         saving_free(s);
         return;
@@ -226,7 +226,7 @@ static void on_public(void *arg, int r, const void *payload, size_t len, int fd)
     saving_free(s);
 }
 
-/* Takes value and metadata out of the body, and has them stored. */
+/* Takes the value and metadata out of the body, and stores them once the guard's key has come. */
 static void save(struct e2b_req *q, const struct named *which)
 {
     struct saving *s = xcalloc(1, sizeof(*s));

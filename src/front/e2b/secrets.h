@@ -1,6 +1,6 @@
-/* The routes of secrets. A value comes in, is sealed with the guard's public key, and never comes
- * out again: what is stored this program cannot read. Until it is sealed it is in memory that is
- * locked (lib/vault/vault.h); all other copies are wiped. */
+/* The routes of secrets. A value that comes in is sealed with the guard's public key, and never
+ * comes out again: this program cannot read what it stores. Until a value is sealed, it is in
+ * locked memory (lib/vault/vault.h); all other copies are wiped. */
 #pragma once
 
 #include "lib/http/http.h"

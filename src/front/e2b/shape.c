@@ -13,7 +13,7 @@ void shape_time_key(struct json *j, const char *key, int64_t ms)
 
 void shape_value(struct json *j, const json_t *v)
 {
-    /* The iterator does not change the object; its type only does not say so. */
+    /* The iterator does not change the object, but its type is not const. */
     json_t *walk = (json_t *)(uintptr_t)v;
 
     switch (v ? json_typeof(v) : JSON_NULL) {
@@ -41,7 +41,7 @@ void shape_value(struct json *j, const json_t *v)
     case JSON_FALSE:
         jw_bool(j, json_is_true(v));
         break;
-    case JSON_REAL: /* nothing that we keep has fractions */
+    case JSON_REAL: /* no value that we keep has a fraction */
     case JSON_NULL:
         jw_null(j);
         break;
@@ -54,7 +54,7 @@ static void key_string(struct json *j, const char *key, const char *value)
     jw_string(j, value);
 }
 
-/* "" is null. */
+/* Writes "" as null. */
 static void key_nullable(struct json *j, const char *key, const char *value)
 {
     key_string(j, key, value[0] ? value : NULL);
@@ -98,7 +98,7 @@ void shape_sandbox(struct json *j, const struct sandbox *b)
     jw_object_end(j);
 }
 
-/* What the list and the details share. */
+/* Writes the fields that the list and the details share. */
 static void status(struct json *j, const struct sandbox *b)
 {
     const struct sg_limits *l = &b->spec.limits;
@@ -129,7 +129,8 @@ void shape_listed(struct json *j, const struct sandbox *b)
     jw_object_end(j);
 }
 
-/* As it was given, but for the proxy's password, which is never told again. */
+/* Writes the rules as the client gave them, but without the proxy's password, which is never shown
+ * again. */
 static void network(struct json *j, const json_t *given)
 {
     json_t *copy = json_deep_copy(given), *proxy = json_object_get(copy, "egressProxy");

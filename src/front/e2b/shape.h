@@ -1,4 +1,4 @@
-/* The objects of answers, as E2B's programs read them. */
+/* The JSON objects of answers, as E2B's programs read them. */
 #pragma once
 
 #include <jansson.h>
@@ -8,21 +8,21 @@
 #include "front/core/metrics.h"
 #include "front/store/store.h"
 
-#define SHAPE_CLIENT_ID "sandglass" /* deprecated, and still required of every answer */
+#define SHAPE_CLIENT_ID "sandglass" /* deprecated, but every answer must have it */
 
 void shape_time_key(struct json *j, const char *key, int64_t ms);
-/* A value that jansson holds. */
+/* Writes a value of jansson. */
 void shape_value(struct json *j, const json_t *v);
 
-/* What create, connect, resume and fork answer: with the sandbox's tokens. */
+/* The answer of create, connect, resume and fork: with the sandbox's tokens. */
 void shape_sandbox(struct json *j, const struct sandbox *b);
 void shape_detail(struct json *j, const struct sandbox *b);
 void shape_listed(struct json *j, const struct sandbox *b);
 void shape_metric(struct json *j, const struct metric *m, const struct sandbox *b);
 void shape_error(struct json *j, int code, const char *message);
 
-/* A pausing one counts as paused: it can be resumed, and nothing else. */
+/* A sandbox that is being paused counts as paused: it can be resumed, and nothing else. */
 bool shape_is_paused(const struct sandbox *b);
-/* Processors and sizes as E2B counts them: whole, and never 0. */
+/* Processors and MiB as E2B counts them: whole numbers, never 0. */
 uint32_t shape_cpus(const struct sg_limits *l);
 uint64_t shape_mib(uint64_t bytes);

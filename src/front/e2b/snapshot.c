@@ -1,6 +1,7 @@
-/* Snapshots: the files of a sandbox under a name, from which others can be made. Its kernels are
- * kept beside them if nothing is in the way, as a checkpoint of the same name: what is made from it
- * has their variables, as long as the server lives. `state` says which it is: "warm" or "files". */
+/* Snapshots: the files of a sandbox under a name, from which other sandboxes can be made. If
+ * nothing is in the way, the kernels are kept too, as a checkpoint of the same name: as long as the
+ * server lives, a sandbox made from the snapshot then has their variables. `state` says which it
+ * is: "warm" (with kernels) or "files". */
 #include "lib/base/clock.h"
 #include "front/e2b/field.h"
 #include "front/e2b/page.h"
@@ -11,7 +12,8 @@
 
 #define ANSWER_MAX (1024u * 1024)
 
-/* "team/name:tag", or "id:default" for one without a name. report: of its kernels, or NULL. */
+/* Writes a snapshot; its name is "team/name:tag", or "id:default" if it has none. report: on its
+ * kernels, or NULL. */
 static void write_info(struct json *j, struct e2b_req *q, const struct store_snapshot *s,
                        const json_t *report)
 {
@@ -41,7 +43,7 @@ struct saving {
     struct e2b_req *q;
     struct sandbox *sandbox;
     struct store_snapshot snap;
-    json_t *report; /* of its kernels, and what was in their way */
+    json_t *report; /* on the kernels, and on what was in the way of a copy */
 };
 
 static void saving_free(struct saving *s)
@@ -51,7 +53,8 @@ static void saving_free(struct saving *s)
     free(s);
 }
 
-/* Written down, it exists. If that fails the files go, and so do those that lost their name. */
+/* Adds the snapshot to the store, which makes it exist. If that fails, its files are deleted. Also
+ * deletes the files of a snapshot that lost its name to this one. */
 static int write_down(struct front *f, const struct store_snapshot *snap, struct sg_error *e)
 {
     char replaced[ID_LEN + 1];
@@ -64,7 +67,7 @@ static int write_down(struct front *f, const struct store_snapshot *snap, struct
     return r;
 }
 
-/* It is kept even if nobody waits for the answer: it can be found by its name and its sandbox. */
+/* The snapshot is kept even if nobody waits for the answer: its name and its sandbox find it. */
 static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
 {
     struct saving *s = arg;
@@ -90,7 +93,7 @@ static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
     saving_free(s);
 }
 
-/* What is in the way of a copy is not in the way of the files. */
+/* Whether the files can still be saved after kernels could not be copied. */
 static bool files_are_left(int r)
 {
     return r == -EBUSY || r == -EOPNOTSUPP || r == -EDQUOT || r == -ENOMEM || r == -EPIPE;
@@ -111,7 +114,7 @@ static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct s
         on_saved(s, r, e, r < 0 ? 0 : checkpoint_disk_bytes(c));
 }
 
-/* The name that was asked for. */
+/* Reads the name that the client asked for. */
 static int parse_name(struct e2b_req *q, struct store_snapshot *snap, struct sg_error *e)
 {
     const char *name = NULL;
@@ -135,7 +138,7 @@ static int parse_name(struct e2b_req *q, struct store_snapshot *snap, struct sg_
     return 0;
 }
 
-/* The built-in template at the bottom of it. */
+/* Finds the built-in template that the sandbox goes back to. */
 static void find_base(struct e2b_req *q, const struct sandbox *b, struct store_snapshot *snap)
 {
     struct template_ref ref = {.tag = REF_DEFAULT_TAG};
@@ -202,7 +205,7 @@ struct listing {
     struct json *j;
     struct template_ref ref;
     bool by_name;
-    char sandbox_id[ID_LEN + 1]; /* "": of all */
+    char sandbox_id[ID_LEN + 1]; /* "": of all sandboxes */
     bool by_sandbox;
     unsigned left;
     struct page_cursor last;

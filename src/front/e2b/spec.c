@@ -30,7 +30,8 @@ int spec_read_envs(const json_t *body, const char *field, const json_t **ret, st
     return 0;
 }
 
-/* Said, and not empty: `what` is told not to exist. Being silent would be worse than refusing. */
+/* Refuses a field that is there and not empty, because we do not have the feature `what`. To ignore
+ * it would be worse than to refuse. */
 static int refuse_filled(const json_t *object, const char *name, const char *what,
                          struct sg_error *e)
 {
@@ -158,7 +159,8 @@ int create_request_parse(const json_t *body, enum spec_version version,
     return r;
 }
 
-/* What names the path of a conversation (path.h) names that of the original. */
+/* Removes the metadata that names the path of a conversation (path.h): that path is the
+ * original's. */
 static void leave_path(struct sandbox_spec *s)
 {
     json_t *metadata = json_copy(s->metadata);
@@ -176,11 +178,11 @@ void spec_copy(const struct sandbox_spec *from, struct sandbox_spec *ret)
     json_incref(ret->envs);
     json_incref(ret->network);
     json_incref(ret->secrets);
-    ret->agents = NULL; /* programs do not come along */
+    ret->agents = NULL; /* hosted agents are not copied */
     egress_forget_placeholders(ret);
     if (ret->context[0])
         leave_path(ret);
-    ret->context[0] = '\0'; /* which has a sandbox already */
+    ret->context[0] = '\0'; /* the context has a sandbox already */
     if (ret->envd_token[0])
         token_random(ret->envd_token);
     if (ret->traffic_token[0])

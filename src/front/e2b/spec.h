@@ -1,12 +1,12 @@
-/* A create request as a sandbox's specification. Nothing is looked up here: the template is only
- * named. */
+/* Turns a create request into a sandbox's specification. Nothing is looked up here: the template is
+ * only a name. */
 #pragma once
 
 #include "front/core/spec.h"
 #include "lib/settings/settings.h"
 
-/* SPEC_OWN is for our own surface (contexts, tools): as V2, but nothing goes out that `network`
- * does not name, and its denyOut may have names. */
+/* SPEC_OWN is for our own API (contexts, tools): like V2, but outgoing traffic may reach only what
+ * `network` allows, and its denyOut may have names. */
 enum spec_version { SPEC_V1, SPEC_V2, SPEC_OWN };
 
 #define SPEC_TIMEOUT_V1_S 15
@@ -18,13 +18,14 @@ struct create_request {
     uint64_t timeout_ms;
 };
 
-/* SG_ERR_INVALID, or SG_ERR_UNSUPPORTED for what E2B has and we have not. On success the spec is
- * the caller's to give away or free. */
+/* SG_ERR_INVALID, or SG_ERR_UNSUPPORTED for what E2B has and we have not. On success the caller
+ * gives the spec away or frees it. */
 int create_request_parse(const json_t *body, enum spec_version version,
                          const struct settings *settings, struct create_request *ret,
                          struct sg_error *e);
-/* Environment variables, if the body has them: an object of strings, with names that the
- * environment can hold. */
+/* Reads environment variables, if the body has them: an object of strings, with names that are
+ * valid in an environment. */
 int spec_read_envs(const json_t *body, const char *field, const json_t **ret, struct sg_error *e);
-/* A second sandbox of the same kind: all of it, with tokens of its own, and no context's. */
+/* The specification of a second sandbox of the same kind: a copy of all of it, but with tokens of
+ * its own, and without a context. */
 void spec_copy(const struct sandbox_spec *from, struct sandbox_spec *ret);

@@ -6,9 +6,9 @@
 
 #define ANSWER_MAX  (1024u * 1024)
 #define UUID_LEN    36
-#define RELEASED_MS 1767225600000 /* 2026-01-01: they change with the program only */
+#define RELEASED_MS 1767225600000 /* 2026-01-01: built-in templates change only with the program */
 
-/* Fixed ids, so that a program may keep them. */
+/* The ids are fixed, so that a client may store them. */
 static const struct builtin {
     const char *id, *alias;
 } builtins[] = {
@@ -79,14 +79,14 @@ int template_find(struct store *s, const struct store_tenant *tenant,
     return r;
 }
 
-/* E2B names builds by UUIDs, and programs parse them as such. We have one build of each template:
- * its UUID follows from the id. */
+/* The UUID of a template's build. E2B names builds by UUIDs, and programs parse them as such. We
+ * have one build of each template, so its UUID follows from the template's id. */
 static void build_uuid(const char *id, char ret[UUID_LEN + 1])
 {
     unsigned char h[SHA256_DIGEST_LENGTH];
 
     SHA256((const unsigned char *)id, strlen(id), h);
-    h[6] = (h[6] & 0x0f) | 0x80; /* version 8: made in a way of one's own */
+    h[6] = (h[6] & 0x0f) | 0x80; /* version 8: a custom scheme */
     h[8] = (h[8] & 0x3f) | 0x80;
     snprintf(ret, UUID_LEN + 1,
              "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", h[0], h[1],
@@ -121,7 +121,7 @@ static void key_sizes(struct json *j, const struct settings *s)
     jw_string(j, FRONT_ENVD_VERSION);
 }
 
-/* What the list and the details share. How often a template is used is not counted. */
+/* Writes the fields that the list and the details share. Uses of a template are not counted. */
 static void template_head(struct json *j, const struct template_found *t, const char *tenant_name)
 {
     bool public = t->snapshot[0] == '\0';
@@ -171,7 +171,7 @@ void templates_list(struct http_req *req)
     reply_json(req, 200, &out);
 }
 
-/* The template that the path names. False: answered. */
+/* Finds the template that the URL names. False: answered. */
 static bool template_of_path(struct http_req *req, const char *invalid, struct template_ref *ref,
                              struct template_found *ret)
 {
@@ -269,7 +269,7 @@ static void write_tag(struct json *j, const char *tag, const char *id, int64_t c
     jw_object_end(j);
 }
 
-/* Every snapshot of the same name is a tag of it. */
+/* All snapshots of one name are tags of one template. */
 static bool same_template(const struct store_snapshot *snap, const struct template_found *t)
 {
     return t->alias[0] ? strcmp(snap->name, t->alias) == 0 : strcmp(snap->id, t->id) == 0;
@@ -331,7 +331,7 @@ static bool add_victim(const struct store_snapshot *snap, void *arg)
     return v->n < DELETE_AT_ONCE;
 }
 
-/* The names go first: nobody can begin to use a layer that is about to go. */
+/* Deletes the names first, so that nobody can begin to use a layer that is about to go. */
 static int delete_victims(struct e2b_req *q, const struct victims *v, struct sg_error *e)
 {
     int r = 0;
@@ -344,8 +344,8 @@ static int delete_victims(struct e2b_req *q, const struct victims *v, struct sg_
     return r;
 }
 
-/* With a tag that one; without, all of the name: a template with everything in it. Sandboxes that
- * were made from it keep their files. */
+/* With a tag, deletes that snapshot; without one, all snapshots of the name: the whole template.
+ * Sandboxes that were made from it keep their files. */
 static int delete_snapshots(struct e2b_req *q, const struct template_ref *ref, struct sg_error *e)
 {
     struct victims v;

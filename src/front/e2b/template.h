@@ -1,5 +1,5 @@
-/* What a sandbox can start from: the templates that come with the server, and the tenant's own
- * snapshots. */
+/* Everything that a sandbox can start from: the templates that come with the server, and the
+ * tenant's own snapshots. */
 #pragma once
 
 #include "front/e2b/ref.h"
@@ -9,16 +9,16 @@
 
 struct template_found {
     char id[ID_LEN + 1];
-    char alias[STORE_NAME_MAX + 1]; /* "" if it has none */
-    char base[STORE_NAME_MAX + 1];  /* the built-in one that it goes back to */
-    char snapshot[ID_LEN + 1];      /* "" for a built-in one */
+    char alias[STORE_NAME_MAX + 1]; /* "" if the template has none */
+    char base[STORE_NAME_MAX + 1];  /* the built-in template that it was made from */
+    char snapshot[ID_LEN + 1];      /* "" for a built-in template */
     int64_t created_ms;
 };
 
-/* -ENOENT, with E2B's message. Another tenant's is not there. */
+/* -ENOENT, with E2B's message, also for another tenant's template. */
 int template_find(struct store *s, const struct store_tenant *tenant,
                   const struct template_ref *ref, struct template_found *ret, struct sg_error *e);
-/* Whether a name is that of a template that comes with the server. */
+/* Whether a template of this name comes with the server. */
 bool template_is_builtin(const char *name);
 
 /* Routes. */
