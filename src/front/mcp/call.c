@@ -96,7 +96,7 @@ void mcp_call_done(struct mcp_call *c, struct result *r)
     AUTO(strbuf_done) struct strbuf message = {0};
     struct exchange *x = c->x;
 
-    /* What a result may hold, with room for what is around it. */
+    /* The largest result, with room for the message around it. */
     strbuf_init(&message, MESSAGE_MAX + MESSAGE_ID_MAX * 6 + 128);
     if (r->out.truncated) {
         result_done(r);
@@ -141,7 +141,8 @@ static void put_token(struct json *j, const json_t *token)
         jw_bytes(j, json_string_value(token), json_string_length(token));
 }
 
-/* Progress is time: it grows, whatever the code does. How much is missing nobody knows. */
+/* Tells the client of progress. The figure is time: it grows, whatever the code does. No total is
+ * given, since nobody knows it. */
 void mcp_call_tell_progress(struct mcp_call *c)
 {
     AUTO(strbuf_done) struct strbuf out = {0};
@@ -195,7 +196,7 @@ void calls_end(const char *session)
         }
         mcp_call_abandon(c);
         exchange_forgo(of);
-        c = all; /* any of them may be gone by now */
+        c = all; /* starts again: any call may be gone by now */
     }
 }
 

@@ -53,7 +53,7 @@ static void remove_required(json_t *schema, const char *name)
             json_array_remove(required, i - 1);
 }
 
-/* There is always something to fall back to, so none of the two is required. */
+/* The schema of a tool. Conversation and path have defaults, so neither is required. */
 static json_t *schema_of(const struct mcp_tool *t, bool conversation_set, bool path_set)
 {
     json_t *schema = t->schema ? t->schema() : tool_schema(t->runs);
@@ -62,7 +62,7 @@ static json_t *schema_of(const struct mcp_tool *t, bool conversation_set, bool p
     remove_required(schema, PATH);
     if (conversation_set)
         tool_schema_bind(schema, CONVERSATION);
-    /* A client that says the path says the message too, with each call. */
+    /* A client that sets the path also names the message, with each call. */
     if (path_set) {
         tool_schema_bind(schema, PATH);
         tool_schema_bind(schema, MESSAGE);

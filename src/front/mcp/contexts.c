@@ -1,4 +1,4 @@
-/* list_contexts and end_context: which sandboxes there are, and the end of one. */
+/* list_contexts lists the sandboxes of paths; end_context ends one. */
 #include <string.h>
 
 #include "front/contexts/context.h"
@@ -8,7 +8,8 @@
 
 #define LIST_MAX (1024u * 1024)
 
-/* Neither a question to the store nor an end can be taken back. */
+/* A call's request to the store or the context manager, which cannot be taken back: it outlives a
+ * call that is abandoned. */
 struct asking {
     struct mcp_call *c; /* NULL: abandoned */
     struct front *front;
@@ -32,7 +33,7 @@ static struct asking *asking_new(struct mcp_call *c)
     return a;
 }
 
-/* Frees it. NULL: nobody waits any more. */
+/* Frees `a`, and returns its call. NULL: nobody waits any more. */
 static struct mcp_call *asking_end(struct asking *a)
 {
     struct mcp_call *c = a->c;

@@ -7,11 +7,11 @@
 #include "front/mcp/call.h"
 
 #define TICK_MS      1000
-#define PATIENCE_MS  5000  /* until an answer that nobody asked news of becomes a stream */
-#define HEARTBEAT_MS 10000 /* between comments, while there is nothing to say */
+#define PATIENCE_MS  5000  /* after this, an answer without progress becomes a stream */
+#define HEARTBEAT_MS 10000 /* between comments, while there is nothing else to write */
 #define PIECE        (64u * 1024)
 #define ERROR_MAX    4096
-#define OUT_MAX      (4u * MESSAGE_MAX) /* answers of a batch that wait for the last */
+#define OUT_MAX      (4u * MESSAGE_MAX) /* bytes of answers of a batch, until the last one comes */
 #define STREAM_TYPE  "text/event-stream"
 #define JSON_TYPE    "application/json"
 #define HEARTBEAT    ": still there\n\n"
@@ -28,7 +28,7 @@ static void stop_timer(struct exchange *x)
     x->timer = NULL;
 }
 
-/* Answered, or the client has gone: then what it asked for is not wanted any more. */
+/* The exchange is answered, or the client has gone: then nobody wants the remaining calls. */
 static void on_close(struct http_req *req)
 {
     struct exchange *x = req->owner;
@@ -46,7 +46,7 @@ static void on_close(struct http_req *req)
 static void pump(struct exchange *x)
 {
     if (x->out.truncated) {
-        http_abort(x->http); /* a part must not be taken for the whole */
+        http_abort(x->http); /* the client must not take a part for the whole */
         return;
     }
     while (!x->choked && x->written < x->out.len) {
@@ -82,7 +82,8 @@ static void add_event(struct exchange *x, const char *message, size_t len)
     strbuf_addstr(&x->out, "\n\n");
 }
 
-/* What was gathered for a JSON document becomes the first events; each message is a line. */
+/* Starts the stream. Messages gathered for a JSON document become its first events; each message is
+ * a line. */
 static void start_stream(struct exchange *x)
 {
     AUTO(strbuf_done) struct strbuf gathered = x->out;
@@ -96,7 +97,7 @@ static void start_stream(struct exchange *x)
     }
     x->out.truncated |= gathered.truncated;
     http_add_header(x->http, "Cache-Control", "no-store");
-    http_add_header(x->http, "X-Accel-Buffering", "no"); /* a proxy must not wait for more */
+    http_add_header(x->http, "X-Accel-Buffering", "no"); /* proxies must not buffer */
     http_start(x->http, 200, STREAM_TYPE, -1);
     x->streaming = true;
     pump(x);
@@ -139,7 +140,7 @@ static void reply_json_document(struct exchange *x)
     AUTO(strbuf_done) struct strbuf document = {0};
     int status = x->errors > 0 && !x->batch && x->error_status ? x->error_status : 200;
 
-    http_keep(x->http, 0); /* it waits in the connection from now on */
+    http_keep(x->http, 0); /* the document waits in the connection from now on */
     if (x->out.truncated) {
         exchange_refuse(x->http, 413, MESSAGE_INVALID_REQUEST,
                         "The answers are too long, taken together: ask for fewer at once");
@@ -158,7 +159,7 @@ static void reply_json_document(struct exchange *x)
     http_reply(x->http, status, JSON_TYPE, document.buf, document.len);
 }
 
-/* Everything is answered. */
+/* Every request is answered: ends the answer. */
 static void finish(struct exchange *x)
 {
     stop_timer(x);
@@ -167,7 +168,7 @@ static void finish(struct exchange *x)
     else if (x->out.len > 0 && (x->may_json || x->error_status))
         reply_json_document(x);
     else
-        start_stream(x); /* perhaps without an event: a request that was cancelled */
+        start_stream(x); /* perhaps without an event: the request was cancelled */
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* list_files: what a directory has. */
+/* list_files: the entries of a directory. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 #define ENTRIES_MAX 1000
 #define DEPTH_MAX   10
-#define LIST_MAX    (1024u * 1024) /* of the text, and of the data */
+#define LIST_MAX    (1024u * 1024) /* bytes of the text, and of the data */
 #define HOME        "/home/user"
 
 struct listing {

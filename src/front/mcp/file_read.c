@@ -8,7 +8,7 @@
 #include "front/mcp/files.h"
 #include "front/mcp/media.h"
 
-#define READ_MAX (4u * 1024 * 1024) /* of one call */
+#define READ_MAX (4u * 1024 * 1024) /* bytes of one call */
 
 struct reading {
     struct file_work w;

@@ -2,8 +2,8 @@
  *
  *   file_begin: the path's sandbox --> begin: an operation of its agent --> file_done, file_fail
  *
- * The sandbox cannot be un-asked for: a call that is abandoned meanwhile leaves its work behind,
- * which ends when the sandbox is there. */
+ * A request for a sandbox cannot be taken back. If the call is abandoned meanwhile, the file_work
+ * stays until the sandbox comes, and is freed then. */
 #pragma once
 
 #include "front/core/call.h"
@@ -15,10 +15,11 @@ struct file_work {
     struct mcp_call *c; /* NULL: abandoned */
     struct front *front;
     struct store_tenant tenant;
-    struct sandbox *sandbox; /* held; NULL until it is there */
+    struct sandbox *sandbox; /* a reference; NULL until there is one */
     struct call call;
     char path[OPS_PATH_MAX];
-    /* The tool's: begins its operation with file_call; frees what is its own. */
+    /* Set by the tool. `begin` begins its operation with file_call; `drop` frees the tool's
+     * members. */
     void (*begin)(struct file_work *w);
     void (*drop)(struct file_work *w);
 };
@@ -30,14 +31,16 @@ struct file_entry {
     int64_t mtime_ms;
 };
 
-/* Reads the argument `path`; w is the first member of the tool's own, and on the heap. Frees it if
- * that fails, which was answered then. `known`: the names of all arguments. */
+/* Reads the argument `path` and asks for the sandbox. `w` is on the heap, and the first member of
+ * the tool's own struct. If an argument is wrong, the call is answered and `w` is freed. `known`:
+ * the names of all arguments. */
 void file_begin(struct mcp_call *c, struct file_work *w, const char *const *known, size_t n_known,
                 const char *default_path);
-/* Callbacks of w->call must be set. False: it failed, which was answered, and w is gone. */
+/* The callbacks of w->call must be set. False: the operation failed, the call has been answered,
+ * and `w` is gone. */
 bool file_call(struct file_work *w, enum chan_op op, const struct strbuf *request);
 void file_done(struct file_work *w, struct result *r);
-/* status as in front/core/call.h. */
+/* `status` is as in front/core/call.h. */
 void file_fail(struct file_work *w, int status, const char *message);
-/* False: it is none. */
+/* False: the bytes are no entry. */
 bool file_entry_read(const void *p, size_t len, struct file_entry *ret);

@@ -31,7 +31,7 @@ static bool is_tail(unsigned char c)
     return (c & 0xc0) == 0x80;
 }
 
-/* Length of the character that begins with c, or 0: none does. */
+/* Length of the character that begins with c. 0: no text has such a character. */
 static size_t length_of(unsigned char c)
 {
     if (c < 0x80)

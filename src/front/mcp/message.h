@@ -6,7 +6,7 @@
 #include "lib/base/err.h"
 #include "lib/text/strbuf.h"
 
-#define MESSAGE_MAX    (8u * 1024 * 1024) /* of one that we send: clients take 10 MiB */
+#define MESSAGE_MAX    (8u * 1024 * 1024) /* bytes of a message that we send: clients take 10 MiB */
 #define MESSAGE_ID_MAX 256                /* bytes of an id, or of a token, that is a text */
 
 enum message_code {
@@ -23,19 +23,19 @@ enum message_kind { MESSAGE_REQUEST, MESSAGE_NOTIFICATION, MESSAGE_RESPONSE };
 
 struct message {
     enum message_kind kind;
-    const json_t *id;     /* of a request: an integer or a text */
+    const json_t *id;     /* of a request: an integer or a string */
     const char *method;   /* NULL for a response */
     const json_t *params; /* an object, or NULL */
 };
 
-/* -EINVAL: it is none. Everything points into v. */
+/* -EINVAL: `v` is no message. *ret points into v. */
 int message_read(const json_t *v, struct message *ret, struct sg_error *e);
-/* Whether it can be an id, or a token of progress. */
+/* Whether `id` can be an id, or a progress token. */
 bool message_id_valid(const json_t *id);
 
-/* {"jsonrpc":"2.0","id":...,"error":{...}}. id NULL: it belongs to
- * no request, and has none. data: JSON, or NULL. */
+/* Writes {"jsonrpc":"2.0","id":...,"error":{...}}. id NULL: the error belongs to no request, and
+ * has no id. data: JSON, or NULL. */
 void message_error(struct strbuf *out, const json_t *id, enum message_code code,
                    const char *message, const char *data);
-/* {"jsonrpc":"2.0","id":...,"result":...}; result is JSON. */
+/* Writes {"jsonrpc":"2.0","id":...,"result":...}; `result` is JSON. */
 void message_result(struct strbuf *out, const json_t *id, const struct strbuf *result);

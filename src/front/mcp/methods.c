@@ -7,7 +7,7 @@
 #include "front/mcp/catalogue.h"
 #include "lib/log/log.h"
 
-#define LIST_FRESH_MS 300000 /* how long a list of tools may be kept by a client */
+#define LIST_FRESH_MS 300000 /* how long clients may keep a list of tools */
 
 static const char instructions[] =
     "Runs code in a sandbox of its own for each path of a conversation. Variables, files and "
@@ -167,7 +167,7 @@ void method_request(struct exchange *x, const struct message *m)
     exchange_error(x, m->id, MESSAGE_NO_METHOD, text, NULL);
 }
 
-/* Those that we do not know are no business of ours. */
+/* Ignores notifications that we do not know. */
 void method_notification(struct exchange *x, const struct message *m)
 {
     if (strcmp(m->method, "notifications/cancelled") == 0 && x->session[0])

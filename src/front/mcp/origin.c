@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The host of "scheme://host[:port]", with brackets if it has some. */
+/* The host of "scheme://host[:port]", with brackets if it is an IPv6 address. */
 static bool host_of(const char *url, const char **ret, size_t *ret_len)
 {
     const char *host = strstr(url, "://");
@@ -43,8 +43,8 @@ bool origin_allowed(const struct settings *s, const char *origin)
         return false;
     if (is_this_machine(host, len) || same(host, len, s->domain, ours_len))
         return true;
-    /* The control plane of a domain is api.DOMAIN. Its other names are sandboxes: their pages are
-     * strangers'. */
+    /* The API of a domain is at api.DOMAIN. All other names below the domain are sandboxes, with
+     * pages of strangers. */
     if (len > 4 && strncasecmp(host, "api.", 4) == 0 &&
         same(host + 4, len - 4, s->domain, ours_len))
         return true;

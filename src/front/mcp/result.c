@@ -76,7 +76,7 @@ void result_image(struct result *r, const char *type, const char *base64, size_t
     jw_object_end(&r->j);
 }
 
-/* A path may have any bytes, an address may not. */
+/* Writes a path as a file: URI. A path may contain any bytes, a URI may not. */
 static void put_file_uri(struct result *r, const char *path)
 {
     static const char plain[] =

@@ -16,7 +16,7 @@
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-/* False: refused. */
+/* Checks the Origin header. False: the request has been refused. */
 static bool admit_origin(struct http_req *req)
 {
     const char *origin = http_header_get(req, "origin");
@@ -45,7 +45,7 @@ static void preflight(struct http_req *req)
 
 /* ---- what a POST must have ------------------------------------------------------------------- */
 
-/* Whether a list of media types has this one, or stands for all. */
+/* Whether a list of media types has this one, or, if `any`, the one that stands for all. */
 static bool accepts(const char *list, const char *type, bool any)
 {
     size_t len = strlen(type);
@@ -78,7 +78,7 @@ static bool read_version(struct exchange *x)
     const char *text = http_header_get(x->http, "mcp-protocol-version");
     AUTO(strbuf_done) struct strbuf data = {0}, out = {0};
 
-    x->version = MCP_2025_03_26; /* had no such header */
+    x->version = MCP_2025_03_26; /* this version had no such header */
     if (!text || version_read(text, &x->version))
         return true;
     strbuf_init(&data, 1024);
@@ -98,7 +98,7 @@ static bool is_initialize(const json_t *body)
     return json_is_string(method) && strcmp(json_string_value(method), "initialize") == 0;
 }
 
-/* Of versions that have them. `initialize` asks for one. */
+/* Reads the session, in versions that have sessions. `initialize` has none yet. */
 static bool read_session(struct exchange *x)
 {
     const char *id = http_header_get(x->http, "mcp-session-id");
@@ -157,7 +157,7 @@ static void take_message(struct exchange *x, const json_t *v)
     }
 }
 
-/* Whether anything in the body is to be answered; what is no message is. */
+/* Whether the body has anything to answer: a request, or something that is no message. */
 static bool wants_answer(const json_t *body)
 {
     size_t n = json_is_array(body) ? json_array_size(body) : 1;
@@ -224,7 +224,7 @@ static void on_body(struct http_req *req, void *made)
     }
     if (read_version(x) && check_batch(x) && read_session(x) && read_place(x))
         take_body(x);
-    /* What a call needs of it, it has by now. */
+    /* The calls have taken what they need from the body by now. */
     json_decref(steal_ptr(&x->body));
 }
 
@@ -245,10 +245,11 @@ static void post(struct http_req *req, const struct store_tenant *tenant)
 
 static void on_cleaned(void *arg, int r, const struct sg_error *e, size_t n)
 {
-    (void)arg, (void)r, (void)e, (void)n; /* what is left expires */
+    (void)arg, (void)r, (void)e, (void)n; /* sandboxes that are left expire */
 }
 
-/* Its calls end, and so do the sandboxes that nobody else knows the name of. */
+/* Ends a session: its calls, and the sandboxes of its own conversation, whose name nobody else
+ * knows. */
 static void end_session(struct http_req *req, const struct store_tenant *tenant)
 {
     const char *id = http_header_get(req, "mcp-session-id");

@@ -1,11 +1,11 @@
-/* run_code and run_analysis: tools/'s own runs, told in this protocol. */
+/* run_code and run_analysis: runs of front/tools, for clients of MCP. */
 #include <string.h>
 
 #include "front/mcp/call.h"
 #include "front/mcp/catalogue.h"
 #include "front/mcp/shown.h"
 
-/* Keeps the last line of a piece of output that is not empty. */
+/* Keeps the last line of output that is not blank. */
 static void note_text(struct mcp_call *c, const char *text, size_t len)
 {
     while (len > 0 && strchr("\r\n \t", text[len - 1]))
@@ -19,7 +19,7 @@ static void note_text(struct mcp_call *c, const char *text, size_t len)
     memcpy(c->line, text + begin, c->line_len);
     if (c->line_len == len - begin)
         return;
-    /* It was cut, perhaps in the middle of a character. */
+    /* The line was cut, perhaps in the middle of a character. */
     while (c->line_len > 0 && ((unsigned char)c->line[c->line_len - 1] & 0xc0) == 0x80)
         c->line_len--;
     if (c->line_len > 0 && (unsigned char)c->line[c->line_len - 1] >= 0xc0)
@@ -32,7 +32,7 @@ static bool on_line(void *arg, const char *line, size_t len)
                       stderr_head[] = "{\"type\":\"stderr\"";
     struct mcp_call *c = arg;
 
-    /* Results may be large, and tell nothing here. */
+    /* Lines of results are skipped: they may be large, and show no progress. */
     if (len < sizeof(stdout_head) - 1 || (memcmp(line, stdout_head, sizeof(stdout_head) - 1) != 0 &&
                                           memcmp(line, stderr_head, sizeof(stderr_head) - 1) != 0))
         return true;

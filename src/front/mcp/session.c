@@ -10,7 +10,7 @@
 #define SECRET_LEN  32
 #define HALF        (SESSION_LEN / 2)
 #define HALF_BYTES  (HALF / 2)
-#define ENDED_MAX   1024 /* then the oldest is forgotten */
+#define ENDED_MAX   1024 /* ended sessions that are remembered; then the oldest is forgotten */
 
 static struct {
     char ids[ENDED_MAX][SESSION_LEN + 1];
@@ -26,7 +26,7 @@ static void write_hex(const unsigned char *bytes, size_t n, char *ret)
     ret[2 * n] = '\0';
 }
 
-/* The second half of an id, from the first. */
+/* Computes the second half of an id from the first. */
 static int prove(struct front *f, const char *tenant, const char *random, char ret[HALF + 1],
                  struct sg_error *e)
 {
@@ -39,7 +39,7 @@ static int prove(struct front *f, const char *tenant, const char *random, char r
         return r;
     int n = snprintf(text, sizeof(text), "%.*s:%.*s", ID_LEN, tenant, HALF, random);
     if (!HMAC(EVP_sha256(), secret, sizeof(secret), (unsigned char *)text, (size_t)n, digest, &len))
-        abort(); /* only for want of memory: the algorithm is built in */
+        abort(); /* can only fail for want of memory: the algorithm is built in */
     OPENSSL_cleanse(secret, sizeof(secret));
     write_hex(digest, HALF_BYTES, ret);
     return 0;

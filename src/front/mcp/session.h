@@ -2,11 +2,12 @@
  *
  *   128 random bits, 128 bits of HMAC-SHA256(secret, tenant, random bits), in hexadecimal digits
  *
- * The id gives no access: each request has a key. It names a conversation, which must be nobody
- * else's, and says whose calls a cancellation means. The secret is the server's own and outlives
- * it.
+ * The id gives no access: each request has a key. It names a conversation, which nobody else may
+ * have, and says whose calls a cancellation means. The secret belongs to the server and outlives
+ * the process.
  *
- * Those that their client has ended are remembered for a while: the protocol wants them refused. */
+ * Sessions that their client has ended are remembered for a while: the protocol wants them
+ * refused. */
 #pragma once
 
 #include "front/core/front.h"
@@ -17,6 +18,6 @@
 /* -errno: the store cannot be read. */
 int mcp_session_new(struct front *f, const char *tenant, char ret[SESSION_LEN + 1],
                     struct sg_error *e);
-/* Whether it was made for this tenant and has not been ended. */
+/* Whether the id was made for this tenant, and the session has not been ended. */
 bool mcp_session_valid(struct front *f, const char *tenant, const char *id);
 void mcp_session_end(const char *id);

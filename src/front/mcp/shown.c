@@ -4,8 +4,8 @@
 
 #include "lib/text/json_check.h"
 
-#define FORM_MAX   (64u * 1024)  /* of one form of a result, as data */
-#define VALUES_MAX (256u * 1024) /* of JSON in results: code can make a tree of them very large */
+#define FORM_MAX   (64u * 1024)  /* bytes of one form of a result, as data */
+#define VALUES_MAX (256u * 1024) /* values in results: a tree of them takes much memory */
 #define NOTHING    "(no output)"
 #define LOST                                                                      \
     "Note: the sandbox of this path was lost and replaced. Variables, files and " \
@@ -14,7 +14,7 @@
     "Note: this server could not read the metadata, environment variables and network rules " \
     "of this path: the sandbox has none of them, and no network."
 
-/* How a result is shown: the first that it has. */
+/* How a result is shown: as the first of these forms that it has. */
 static const struct {
     const char *field, *image; /* image: its type, or NULL for a text */
 } forms[] = {
@@ -22,7 +22,7 @@ static const struct {
     {"json", NULL},       {"latex", NULL},        {"html", NULL},     {"javascript", NULL},
 };
 
-/* Forms that are resources, whatever else there is. */
+/* Forms that are added as resources, whatever other forms the result has. */
 static const struct {
     const char *field, *type;
 } resources[] = {
@@ -33,7 +33,7 @@ static const struct {
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* Where a text can be cut without breaking a character. */
+/* The place where a text can be cut without breaking a character. */
 static size_t cut_at(const char *text, size_t len, size_t max)
 {
     if (len <= max)
@@ -66,7 +66,7 @@ void shown_output(struct result *ret, const struct strbuf *out, bool out_cut,
     put_text(ret, "[stderr]\n", err->buf, err->len, err_cut, max);
 }
 
-/* The traceback ends with the error itself, where there is one. */
+/* Adds an error. A traceback ends with the error itself, so name and value are left out then. */
 static void put_error(struct result *r, const char *json, size_t max)
 {
     json_t *error = json ? json_loads(json, 0, NULL) : NULL;
@@ -111,7 +111,8 @@ static bool put_resources(struct result *r, const json_t *one)
     return any;
 }
 
-/* "<IPython.core.display.HTML object>": it stands for a form that it has not. */
+/* Whether a text is like "<IPython.core.display.HTML object>", which only stands for another
+ * form. */
 static bool says_nothing(const json_t *text)
 {
     static const char tail[] = " object>";
@@ -150,7 +151,8 @@ static void put_result(struct result *r, const json_t *one)
 
 /* ---- the same as data ------------------------------------------------------------------------ */
 
-/* Bytes as text are of no use to who reads data, and they are in the content already. */
+/* Whether the data leaves out a form: pictures and PDFs as base64 are of no use in data, and are in
+ * the content already. */
 static bool is_left_out(const char *field, const json_t *v)
 {
     static const char *const bytes[] = {"png", "jpeg", "pdf"};
@@ -179,7 +181,7 @@ static void thin_out(json_t *one)
     json_decref(omitted);
 }
 
-/* NULL: it cannot be had. The caller's to free. */
+/* The result as data; the caller frees it. NULL: it is too large. */
 static char *data_of(enum tool t, const struct tool_result *r)
 {
     AUTO(strbuf_done) struct strbuf whole = {0};

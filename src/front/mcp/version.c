@@ -52,7 +52,7 @@ void version_error_data(struct strbuf *out, const char *requested)
 
 /* ---- headers that repeat the body ------------------------------------------------------------ */
 
-/* A value that is no plain text comes as =?base64?...?= */
+/* Whether a header has this value. A value that is no plain text comes as =?base64?...?= */
 static bool header_says(const char *header, const char *value)
 {
     static const char head[] = "=?base64?", tail[] = "?=";

@@ -17,20 +17,20 @@ enum mcp_version {
     MCP_VERSION_MAX_
 };
 
-#define MCP_VERSION_SESSIONS MCP_2025_11_25 /* the newest that has them */
+#define MCP_VERSION_SESSIONS MCP_2025_11_25 /* the newest with sessions */
 
 const char *version_text(enum mcp_version v);
-/* False: it is none of ours. */
+/* False: we do not have this version. */
 bool version_read(const char *text, enum mcp_version *ret);
 static inline bool version_has_sessions(enum mcp_version v)
 {
     return v <= MCP_VERSION_SESSIONS;
 }
-/* What `initialize` settles on when the client wants `text`. */
+/* The version that `initialize` settles on when the client asks for `text`. */
 enum mcp_version version_settle(const char *text);
-/* {"supported":[...],"requested":"..."} */
+/* Writes {"supported":[...],"requested":"..."}. */
 void version_error_data(struct strbuf *out, const char *requested);
 
-/* Of a version without sessions: that headers and _meta are there and agree. 0, or the code of the
- * error. */
+/* Checks a request of a version without sessions: headers and _meta must be there and agree. 0, or
+ * the code of the error. */
 int version_check_request(const struct http_req *req, const struct message *m, struct sg_error *e);
