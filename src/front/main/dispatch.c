@@ -69,7 +69,8 @@ static void answer(struct http_req *req, struct sandbox *b, unsigned port)
 {
     if (drain_refuses(req, port))
         return;
-    /* A port that is not public is closed to the interpreter's clients too (forward.h). */
+    /* The interpreter's port may be closed to the public like any other port: then forward_request
+     * refuses the client. */
     if (port == FRONT_ENVD_PORT)
         envd_request(b, req);
     else if (port == FRONT_INTERPRETER_PORT && forward_allows(b, req))

@@ -191,7 +191,7 @@ struct ctx_store_ops {
      * was no row, a new one is made if the limits allow. A CREATING row of another node is BUSY. */
     void (*claim)(struct ctx_store *s, const struct ctx_claim *q, ctx_done done, void *arg);
     /* Changes a READY row to CREATING on `node`, without a sandbox, to make another one. -ESTALE:
-     * the row's sandbox is not `sandbox_id` ("": none) any more. Checks the limits only if the row
+     * the row is not READY with `sandbox_id` ("": none) any more. Checks the limits only if the row
      * has no sandbox, since a row with one is counted already. The reply has the text kept with the
      * row. */
     void (*replace)(struct ctx_store *s, const char *tenant, const char *id, const char *sandbox_id,

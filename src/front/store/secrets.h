@@ -17,7 +17,7 @@ struct store_vault {
     int64_t version; /* 1 at first, one more with each new value */
     int64_t created_ms, updated_ms;
     const char *metadata; /* a JSON object of strings; lives until the callback returns */
-    const char *sealed;   /* likewise */
+    const char *sealed;   /* lives as long */
 };
 
 /* Makes the id, the version and the times. -EEXIST: the name is taken; -EDQUOT: the tenant has

@@ -39,7 +39,8 @@ static bool is_clean(const char *value)
     return !value[n] && n <= FIGURE_LABEL_MAX;
 }
 
-/* Replaces control characters too: they would be valid, but nobody wants them on a screen. */
+/* Replaces invalid UTF-8, and control characters too: these are valid, but nobody wants them on a
+ * screen. */
 static void clean(const char *value, char ret[FIGURE_LABEL_MAX + 1])
 {
     const unsigned char *p = (const unsigned char *)value;
