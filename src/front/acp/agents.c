@@ -45,7 +45,7 @@ static void list_in(struct agents *a, struct hosted *h)
         uv_timer_start(&a->tick, on_tick, TICK_MS, TICK_MS);
 }
 
-/* ---- one more -------------------------------------------------------------------------------- */
+/* ---- new agents, and the list ---------------------------------------------------------------- */
 
 static char *command_line(const json_t *command)
 {

@@ -50,7 +50,7 @@ static void fail(struct source_run *s, enum sg_error_kind kind, int code, const 
     hosted_fail_start(h, &e);
 }
 
-/* ---- its end --------------------------------------------------------------------------------- */
+/* ---- end of the program ---------------------------------------------------------------------- */
 
 /* The first line of the program's error: line ends would break an answer. */
 static const char *said(struct source_run *s)
@@ -125,7 +125,7 @@ static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)
     call_consumed(c, len);
 }
 
-/* ---- its begin ------------------------------------------------------------------------------- */
+/* ---- start of the program -------------------------------------------------------------------- */
 
 static void pour(struct source_run *s)
 {

@@ -209,7 +209,7 @@ static const struct ws_handlers handlers = {.on_message = on_message,
                                             .on_writable = on_writable,
                                             .on_close = on_close};
 
-/* ---- who comes ------------------------------------------------------------------------------- */
+/* ---- new connections ------------------------------------------------------------------------- */
 
 struct visit {
     bool reader, takeover, after_given;

@@ -186,7 +186,7 @@ static void unpack(struct upload *u)
         take(u, out, sizeof(out) - z->avail_out);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole upload ------------------------------------------------------------------------ */
 
 static void pass_end(struct upload *u)
 {

@@ -75,7 +75,7 @@ static void forget_events(struct watcher *w)
     json_array_clear(w->events);
 }
 
-/* ---- what the agent says --------------------------------------------------------------------- */
+/* ---- events of the agent --------------------------------------------------------------------- */
 
 static void take_change(struct watcher *w, const void *p, size_t len)
 {

@@ -214,7 +214,7 @@ static int take_head(struct response *r, struct sg_error *e)
     return 0;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole answer ------------------------------------------------------------------------ */
 
 static int take_body(struct response *r, const char *p, size_t len, size_t *ret_used,
                      struct sg_error *e)

@@ -154,7 +154,7 @@ void interpreter_create(struct http_req *req)
     http_body_collect(req, CONTEXT_BODY_MAX, create);
 }
 
-/* ---- the others ------------------------------------------------------------------------------ */
+/* ---- remove, restart, interrupt -------------------------------------------------------------- */
 
 static void about_context(struct http_req *req, enum chan_op op)
 {

@@ -116,7 +116,7 @@ void lines_output_end(struct lines *l)
     output_line(l, LINES_STDERR, NULL, 0);
 }
 
-/* ---- the others ------------------------------------------------------------------------------ */
+/* ---- the other lines ------------------------------------------------------------------------- */
 
 void lines_number(struct lines *l, uint32_t n)
 {

@@ -224,7 +224,7 @@ void exchange_refuse(struct http_req *req, int status, enum message_code code, c
     http_reply(req, status, JSON_TYPE, out.buf, out.len);
 }
 
-/* ---- from the first to the last -------------------------------------------------------------- */
+/* ---- begin and end --------------------------------------------------------------------------- */
 
 struct exchange *exchange_new(struct http_req *req, const struct store_tenant *tenant)
 {

@@ -14,7 +14,7 @@
 #define BATCH_MAX 32
 #define ALLOWED   "POST, DELETE, OPTIONS"
 
-/* ---- pages ----------------------------------------------------------------------------------- */
+/* ---- web pages ------------------------------------------------------------------------------- */
 
 /* Checks the Origin header. False: the request has been refused. */
 static bool admit_origin(struct http_req *req)
@@ -43,7 +43,7 @@ static void preflight(struct http_req *req)
     reply_empty(req, 204);
 }
 
-/* ---- what a POST must have ------------------------------------------------------------------- */
+/* ---- checks of a POST ------------------------------------------------------------------------ */
 
 /* Whether a list of media types has this one, or, if `any`, the one that stands for all. */
 static bool accepts(const char *list, const char *type, bool any)

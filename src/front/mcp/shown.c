@@ -199,7 +199,7 @@ static char *data_of(enum tool t, const struct tool_result *r)
     return text;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole answer ------------------------------------------------------------------------ */
 
 static void put_notes(struct result *r, enum tool t, const struct tool_result *run)
 {

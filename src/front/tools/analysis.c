@@ -116,7 +116,7 @@ void call_use_program(struct tool_call *c, json_t *code)
     json_decref(code);
 }
 
-/* ---- what is to be run ----------------------------------------------------------------------- */
+/* ---- type, code and format ------------------------------------------------------------------- */
 
 static int read_type(const json_t *arguments, struct tool_call *ret, struct sg_error *e)
 {

@@ -31,7 +31,7 @@ void gather_done(struct gather *g)
     budget_hold(&g->taken, 0);
 }
 
-/* ---- what a line says ------------------------------------------------------------------------ */
+/* ---- reading a line -------------------------------------------------------------------------- */
 
 /* The length of the first len bytes without an incomplete character at their end. */
 static size_t whole_characters(const char *text, size_t len)
@@ -176,7 +176,7 @@ static bool on_whole(struct gather *g, const char *line, size_t len)
     return tell(g, line, len) && more;
 }
 
-/* ---- lines of pieces ------------------------------------------------------------------------- */
+/* ---- putting lines together ------------------------------------------------------------------ */
 
 static bool end_of_line(struct gather *g, const char *p, size_t len)
 {

@@ -426,7 +426,7 @@ static void on_created(void *arg, struct sandbox *b, int r, const struct sg_erro
         conclude(o, ONCE_SETUP_ERROR, "%s", failed.message);
 }
 
-/* ---- from outside ---------------------------------------------------------------------------- */
+/* ---- begin and cancel ------------------------------------------------------------------------ */
 
 /* Sets the limits that the request asks for. The disk is memory too, and the program can use what
  * is free of it: so a smaller memory limit makes the disk smaller as well. */

@@ -162,7 +162,7 @@ static int read_program(const json_t *arguments, const struct context_limits *li
     return 0;
 }
 
-/* ---- the others ------------------------------------------------------------------------------ */
+/* ---- the other fields ------------------------------------------------------------------------ */
 
 static int read_number(const json_t *object, const char *name, double min, double max,
                        double fallback, double *ret, struct sg_error *e)

@@ -190,7 +190,7 @@ static void refuse_error(struct tool_run *r, const struct sg_error *e)
     refuse(r, e->code == -E2BIG ? 413 : status_of_error(e), e);
 }
 
-/* ---- what came of it ------------------------------------------------------------------------- */
+/* ---- the result ------------------------------------------------------------------------------ */
 
 static int exit_code(const struct tool_run *r)
 {
@@ -544,7 +544,7 @@ static void on_program(void *arg, int res, json_t *code, const struct sg_error *
         obtain(r);
 }
 
-/* ---- from outside ---------------------------------------------------------------------------- */
+/* ---- begin, resume, cancel ------------------------------------------------------------------- */
 
 static int read_arguments(struct tool_run *r, const json_t *arguments,
                           const struct tool_place *place, struct sg_error *e)

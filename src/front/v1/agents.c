@@ -349,7 +349,7 @@ void v1_agent_post(struct http_req *req)
     e2b_with_long_body(req, AGENT_BODY_MAX, post);
 }
 
-/* ---- one, and all ---------------------------------------------------------------------------- */
+/* ---- one agent, and the list ----------------------------------------------------------------- */
 
 /* The answer is the same for an unknown agent and for another tenant's. */
 static void reply_no_agent(struct e2b_req *q, const char *id)

@@ -22,7 +22,7 @@ static const char *const kinds[] = {"flow",     "dns",   "request", "policy", "s
                                     "sanitise", "quota", "start",   "stop",   NULL};
 static const char *const verdicts[] = {"allow", "deny", "report", NULL};
 
-/* ---- the question ---------------------------------------------------------------------------- */
+/* ---- the query ------------------------------------------------------------------------------- */
 
 static int invalid(const char *field, const char *what, struct sg_error *e)
 {

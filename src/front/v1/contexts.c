@@ -43,7 +43,7 @@ void v1_context_put(struct http_req *req)
     e2b_with_body(req, put);
 }
 
-/* ---- one, by its id -------------------------------------------------------------------------- */
+/* ---- one context, by its id ------------------------------------------------------------------ */
 
 static void on_row(void *arg, const struct context_answer *a)
 {

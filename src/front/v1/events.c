@@ -46,7 +46,7 @@ struct stream {
     uint64_t began_ms, wrote_ms;
 };
 
-/* ---- the question ---------------------------------------------------------------------------- */
+/* ---- the query ------------------------------------------------------------------------------- */
 
 static char *needle(const char *key, const char *value)
 {
@@ -311,7 +311,7 @@ static void start_stream(struct e2b_req *q, const struct wanted *wanted, uint64_
     pump(s);
 }
 
-/* ---- which of them --------------------------------------------------------------------------- */
+/* ---- stream or page -------------------------------------------------------------------------- */
 
 static bool wants_page(struct http_req *req)
 {

@@ -218,7 +218,7 @@ static void on_candidates(void *arg, const struct context_answer *a, struct expl
     run_all(g, a->row);
 }
 
-/* ---- what is asked for ----------------------------------------------------------------------- */
+/* ---- the request ----------------------------------------------------------------------------- */
 
 /* Reads a whole number from `min` to `max`. *ret stays as it is if there is none. */
 static int read_number(const struct e2b_req *q, const char *name, uint64_t min, uint64_t max,

@@ -31,7 +31,7 @@ static void key_count(struct json *j, const char *key, uint64_t n)
     jw_u64(j, n);
 }
 
-/* ---- what it costs --------------------------------------------------------------------------- */
+/* ---- the cost -------------------------------------------------------------------------------- */
 
 static void key_amount(struct json *j, const char *key, uint64_t amount)
 {
@@ -163,7 +163,7 @@ static void write_rest(struct usage_ask *u)
     write_prices(j, &u->prices);
 }
 
-/* ---- asking, one thing after the other ------------------------------------------------------- */
+/* ---- queries to the store, one after the other ----------------------------------------------- */
 
 static void usage_ask_free(struct usage_ask *u)
 {
