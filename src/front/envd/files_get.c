@@ -2,8 +2,8 @@
  *
  *   asked --OP_FILE_READ--> entry --> data... --> END
  *
- * For a range of the last bytes there are two reads: one of no byte, to learn the size, and then the
- * one above.
+ * For a range of the last bytes there are two reads: one of no byte, to learn the size, and then
+ * the one above.
  *
  * The answer starts when the agent has opened the file and told its size, so that an error can
  * still be a status. Bytes that the client has not taken are not acknowledged to the agent, which
