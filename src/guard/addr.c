@@ -1,5 +1,5 @@
-/* Addresses: forms, and which belong to the internet. The lists follow the registries of special
- * addresses (RFC 6890 and what came after); docs/egress.md shows them. */
+/* Forms of addresses, and which of them belong to the internet. The lists follow the registries of
+ * special addresses (RFC 6890 and later); docs/egress.md shows them. */
 #include "guard/addr.h"
 
 #include <arpa/inet.h>
@@ -101,7 +101,7 @@ bool net_addr_carried(const struct net_addr *a, struct net_addr *ret)
     static const uint8_t nat64_local[6] = {0x00, 0x64, 0xff, 0x9b, 0x00, 0x01};
     static const uint8_t zero[12];
 
-    /* The local NAT64 prefix has a length of the operator's choice; /96 is what is in use, and the
+    /* The operator chooses the length of the local NAT64 prefix; /96 is in use everywhere, and the
      * whole range is internal anyway. :: and ::1 are not compatible addresses. */
     if (memcmp(a->ip, nat64, 12) == 0 || memcmp(a->ip, nat64_local, 6) == 0 ||
         (memcmp(a->ip, zero, 12) == 0 && (a->ip[12] || a->ip[13] || a->ip[14] || a->ip[15] > 1)))
@@ -118,21 +118,18 @@ bool net_addr_carried(const struct net_addr *a, struct net_addr *ret)
 #define INTERNAL "internal address: "
 
 struct special {
-    uint8_t ip[16]; /* for IPv4 the first four */
+    uint8_t ip[16]; /* IPv4 uses the first four bytes */
     uint8_t len;
     bool undialable;
     const char *what;
 };
 
-/* The first that fits gives the reason, so single addresses come before their networks. */
+/* The first match gives the reason, so single addresses come before their networks. */
 static const struct special special_v4[] = {
     {{169, 254, 169, 254}, 32, false, INTERNAL "cloud metadata"},
     {{100, 100, 100, 200}, 32, false, INTERNAL "cloud metadata"}, /* Alibaba */
     {{192, 0, 0, 192}, 32, false, INTERNAL "cloud metadata"},     /* Oracle */
-    {{168, 63, 129, 16},
-     32,
-     false,
-     INTERNAL "cloud metadata"}, /* Azure: a public address by its number */
+    {{168, 63, 129, 16}, 32, false, INTERNAL "cloud metadata"},   /* Azure; its number is public */
     {{255, 255, 255, 255}, 32, true, INTERNAL "broadcast"},
     {{0}, 8, true, INTERNAL "unspecified"},
     {{10}, 8, false, INTERNAL "private network"},
@@ -159,7 +156,7 @@ static const struct special special_v6[] = {
     {{0x00, 0x64, 0xff, 0x9b, 0x00, 0x01}, 48, false, INTERNAL "address translation"},
     {{0x01, 0x00}, 64, false, INTERNAL "discard-only"},
     {{0x20, 0x01, 0x0d, 0xb8}, 32, false, INTERNAL "documentation"},
-    {{0x20, 0x01}, 23, false, INTERNAL "protocol assignments"}, /* with Teredo */
+    {{0x20, 0x01}, 23, false, INTERNAL "protocol assignments"}, /* Teredo is in it */
     {{0x20, 0x02}, 16, false, INTERNAL "6to4"},
     {{0x3f, 0xff}, 20, false, INTERNAL "documentation"},
     {{0x5f, 0x00}, 16, false, INTERNAL "segment routing"},
@@ -181,7 +178,7 @@ static bool in_prefix(const uint8_t *ip, const uint8_t *prefix, unsigned len)
 
 static const struct special *find_special(const struct net_addr *a)
 {
-    /* Of IPv6 only 2000::/3 is given out. */
+    /* Only 2000::/3 of IPv6 has been assigned. */
     static const struct special unassigned = {.what = INTERNAL "reserved"};
     bool v4 = net_addr_is_v4(a);
     const struct special *s = v4 ? special_v4 : special_v6;
@@ -193,8 +190,7 @@ static const struct special *find_special(const struct net_addr *a)
     return v4 || a->ip[0] >> 5 == 1 ? NULL : &unassigned;
 }
 
-/* An address and what it carries: the first reason that there is, the inner one before the outer.
- */
+/* Looks at an address and at the one that it carries; the reason of the carried one comes first. */
 static const struct special *find_internal(const struct net_addr *a)
 {
     struct net_addr carried;

@@ -18,7 +18,7 @@
 #define TAIL_DEFAULT   20
 #define QUERY_DEFAULT  100
 #define LINES_MAX      100000
-#define FOLLOW_LINES   10000 /* that one look may find new */
+#define FOLLOW_LINES   10000 /* new lines that one look may find */
 #define FOLLOW_WAIT_NS 250000000
 #define PEM_MAX        4096
 
@@ -176,13 +176,13 @@ const struct cli_syntax audit_verify_syntax = {verify_options, ARRAY_SIZE(verify
 
 /* ---- tail and query -------------------------------------------------------------------------- */
 
-/* Lines as they are found, the newest first; people read the oldest first. */
+/* Lines as the query finds them, the newest first; people want to read the oldest first. */
 struct lines {
     char **at;
     size_t n, cap, max;
-    uint64_t newest; /* seq of the newest that was seen, also before */
-    uint64_t stop;   /* at this one, which was shown already */
-    bool heads;      /* they are wanted too */
+    uint64_t newest; /* seq of the newest line seen, in this query or before */
+    uint64_t stop;   /* seq of the last line that was shown already */
+    bool heads;      /* records of the kinds head and chain are wanted too */
 };
 
 static bool collect(const char *line, size_t len, uint64_t seq, void *arg)
@@ -223,7 +223,7 @@ static enum audit_form form_of(const struct audit_options *o)
     return o->base.json ? AUDIT_JSON : ui_has_colour(STDOUT_FILENO) ? AUDIT_COLOURS : AUDIT_TABLE;
 }
 
-/* Filters look for new lines again and again, until the reader of our output is gone. */
+/* Looks for new lines again and again, until the reader of our output is gone. */
 static int follow(int dir, const struct audit_filter *f, struct lines *l, enum audit_form form,
                   struct sg_error *e)
 {
@@ -343,7 +343,7 @@ static int verify(const struct audit_options *o, struct sg_error *e)
     struct audit_report report;
     int r = 0;
 
-    /* As who called us, before we are another and elsewhere. */
+    /* Reads the key as the caller's user and from the caller's directory, before both change. */
     if (o->key_file) {
         r = file_read(AT_FDCWD, o->key_file, PEM_MAX, &pem, NULL);
         if (r < 0)
@@ -363,7 +363,7 @@ static int verify(const struct audit_options *o, struct sg_error *e)
     return r;
 }
 
-/* ---- the three ------------------------------------------------------------------------------- */
+/* ---- the three actions ----------------------------------------------------------------------- */
 
 enum { TAIL, QUERY, VERIFY };
 static const struct action actions[] = {

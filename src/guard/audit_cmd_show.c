@@ -13,7 +13,7 @@
 #define YELLOW   "\033[33m"
 #define PLAIN    "\033[0m"
 
-/* Widths of the columns; the last two may be longer. */
+/* Widths of the columns; the texts of the last two may be longer. */
 enum { TIME = 23, KIND = 8, VERDICT = 7, SANDBOX = ID_LEN, BYTES = 9, COUNT = 5, WHERE = 40 };
 
 void audit_show_title(enum audit_form form)
@@ -31,7 +31,7 @@ static void clean(char *s)
             *s = '?';
 }
 
-/* Returns buf, with what a field says, or "-". */
+/* Fills buf with the text of a field, or "-", and returns it. */
 static const char *cell(const json_t *o, const char *key, char buf[CELL_MAX])
 {
     const char *text = json_string_value(json_object_get(o, key));
@@ -72,7 +72,7 @@ static const char *where(const json_t *o, char buf[CELL_MAX])
     return buf;
 }
 
-/* The rule, and what there is to say besides. */
+/* The rule, and the detail if there is one. */
 static const char *why(const json_t *o, char buf[CELL_MAX])
 {
     const char *rule = json_string_value(json_object_get(o, "rule"));
@@ -99,7 +99,7 @@ static void show_row(const json_t *o, bool colours)
     char a[CELL_MAX], b[CELL_MAX], verdict[CELL_MAX];
     json_int_t count = json_integer_value(json_object_get(o, "count"));
 
-    /* "2026-11-15T10:00:00.123Z" without its letters. */
+    /* Shows "2026-11-15T10:00:00.123Z" without its letters. */
     cell(o, "time", a);
     if (strlen(a) == TIME + 1)
         a[10] = ' ';

@@ -23,7 +23,7 @@
 #define DAY        (24 * HOUR)
 #define YEAR       (365 * DAY)
 #define NAMES_MAX  2048
-#define SCALAR_LEN 48 /* 128 bits more than the group's order has: its remainder is even enough */
+#define SCALAR_LEN 48 /* 128 bits more than the group's order, so the remainder is nearly uniform */
 #define POINT_LEN  65
 
 int ca_error(struct sg_error *e, const char *what)
@@ -42,7 +42,7 @@ static bool set_serial(X509 *x)
     BIGNUM *bn = NULL;
     bool ok = RAND_bytes(bytes, sizeof bytes) == 1;
 
-    bytes[0] = (unsigned char)((bytes[0] & 0x3f) | 0x40); /* positive, and always as long */
+    bytes[0] = (unsigned char)((bytes[0] & 0x3f) | 0x40); /* positive, and of fixed length */
     ok = ok && (bn = BN_bin2bn(bytes, sizeof bytes, NULL)) &&
          BN_to_ASN1_INTEGER(bn, X509_get_serialNumber(x));
     BN_free(bn);
@@ -104,7 +104,7 @@ static bool add_usage(X509 *x, int path)
         ok = basic->pathlen && ASN1_INTEGER_set(basic->pathlen, path) == 1;
     }
     ok = ok && X509_add1_ext_i2d(x, NID_basic_constraints, basic, 1, 0) == 1;
-    /* 0: signatures; 5: of certificates; 6: of revocation lists. */
+    /* Bit 0: signs data; 5: signs certificates; 6: signs revocation lists. */
     ok = ok && ASN1_BIT_STRING_set_bit(usage, ca ? 5 : 0, 1) == 1 &&
          (!ca || ASN1_BIT_STRING_set_bit(usage, 6, 1) == 1) &&
          X509_add1_ext_i2d(x, NID_key_usage, usage, 1, 0) == 1;
@@ -142,7 +142,7 @@ static bool add_alternative(X509 *x, const char *name)
     return ok;
 }
 
-/* A network of all addresses: the address and the mask are zero. */
+/* Excludes all addresses of a family: a network whose address and mask are zero. */
 static bool exclude_addresses(STACK_OF(GENERAL_SUBTREE) * trees, int len)
 {
     static const unsigned char zero[32];
@@ -255,7 +255,7 @@ EVP_PKEY *ca_sandbox_key(struct ca *ca, const char *sandbox_id, struct sg_error 
 
     snprintf(label, sizeof label, "sandbox-ca/%s", sandbox_id);
     vault_key_derive(ca->guard->key, label, bytes, sizeof bytes);
-    /* 1 to order - 1, the same each time. */
+    /* The scalar is in 1 to order - 1, and the same each time. */
     if (group && ctx && scalar && top && BN_bin2bn(bytes, sizeof bytes, scalar) &&
         BN_copy(top, EC_GROUP_get0_order(group)) && BN_sub_word(top, 1) == 1 &&
         BN_nnmod(scalar, scalar, top, ctx) == 1 && BN_add_word(scalar, 1) == 1) {
@@ -304,8 +304,8 @@ int ca_certificate(struct ca *ca, const char *sandbox_id, const char *const *nam
                        "a sandbox's CA is for 1 to %d names, these are %zu", NAMES_MAX, n);
     key = ca_sandbox_key(ca, sandbox_id, e);
     ca_sandbox_name(sandbox_id, common_name);
-    /* It is trusted in one sandbox, and as long as that lives: also one that was paused for long.
-     */
+    /* Only one sandbox trusts this certificate, and only while it lives; a paused sandbox can live
+     * long. */
     if (key)
         x = ca_make_certificate(&(struct ca_certificate_spec){.common_name = common_name,
                                                               .key = key,
@@ -339,7 +339,7 @@ static X509 *make_root(EVP_PKEY *key, struct sg_error *e)
                                e);
 }
 
-/* Written beside its place and moved there: nobody finds half of it. */
+/* Writes a file beside its place and moves it there, so that nobody finds half of it. */
 static int put_file(int dirfd, const char *name, const char *text, size_t len, mode_t mode,
                     struct sg_error *e)
 {
@@ -360,7 +360,7 @@ static int put_file(int dirfd, const char *name, const char *text, size_t len, m
     return 0;
 }
 
-/* put_file with what a function of OpenSSL writes. */
+/* Writes a BIO that OpenSSL has filled to a file, wipes its text and frees it. */
 static int put_pem(int dirfd, const char *name, BIO *bio, mode_t mode, struct sg_error *e)
 {
     char *text = NULL;
@@ -380,7 +380,8 @@ static BIO *read_pem(int dirfd, const char *name, char **ret_text, size_t *ret_l
                : NULL;
 }
 
-/* A key that is there and cannot be read is not replaced: what trusts it would be lost. */
+/* A key that exists but cannot be read is not replaced, because everything that trusts it would
+ * stop working. */
 static int load_key(struct ca *ca, int dirfd, struct sg_error *e)
 {
     char *text = NULL;
@@ -409,7 +410,8 @@ static int load_key(struct ca *ca, int dirfd, struct sg_error *e)
     return put_pem(dirfd, KEY_FILE, bio, 0600, e);
 }
 
-/* The certificate follows from the key: one that is missing, old or of another key is made anew. */
+/* The certificate follows from the key, so one that is missing, expires within 30 days or belongs
+ * to another key is made anew. */
 static int load_certificate(struct ca *ca, int dirfd, struct sg_error *e)
 {
     time_t month = time(NULL) + 30 * DAY;

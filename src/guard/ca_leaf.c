@@ -10,12 +10,12 @@
 #define CIPHERS_12   "ECDHE+AESGCM:ECDHE+CHACHA20"
 #define HOUR         3600l
 #define DAY          (24 * HOUR)
-#define LEAF_USED_MS (12 * HOUR * 1000) /* of its day: a connection that begins late has time */
+#define LEAF_USED_MS (12 * HOUR * 1000) /* used for half its day: a late connection has time */
 
 static const unsigned char protocols[] = "\x08http/1.1";
 
-/* Where systems have the roots that they trust, in one file: a directory would be read during
- * handshakes, when no file can be opened any more. */
+/* Files in which systems keep the roots that they trust. A directory would not do: OpenSSL would
+ * read it during handshakes, when no file can be opened any more. */
 static const char *const roots_files[] = {
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -38,7 +38,7 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
     return SSL_TLSEXT_ERR_OK;
 }
 
-/* A second ClientHello could ask for another name than the one that was judged. */
+/* Refuses another name than the one that was judged: a second ClientHello could ask for one. */
 static int check_name(SSL *ssl, int *alert, void *arg)
 {
     const char *asked = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
@@ -66,7 +66,8 @@ static SSL_CTX *context_new(const SSL_METHOD *method)
     SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_num_tickets(ctx, 0);
-    /* Idle connections keep no buffers; a write that was refused is repeated from elsewhere. */
+    /* Idle connections keep no buffers; a write that did not succeed may be repeated from another
+     * address. */
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                               SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     return ctx;
@@ -83,7 +84,7 @@ static int add_roots(X509_STORE *store, const char *pem, size_t len, struct sg_e
         X509_free(x);
     }
     BIO_free(bio);
-    /* The end of the text is an error to OpenSSL too. */
+    /* OpenSSL reports the end of the text as an error too. */
     if (ok && ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE)
         ERR_clear_error();
     return ok && ERR_peek_last_error() == 0 ? 0 : ca_error(e, "read egress_roots (PEM)");
@@ -94,11 +95,11 @@ static int trust_roots(SSL_CTX *ctx, const char *pem, size_t len, struct sg_erro
     for (size_t i = 0; i < ARRAY_SIZE(roots_files); i++)
         if (SSL_CTX_load_verify_file(ctx, roots_files[i]) == 1)
             break;
-    ERR_clear_error(); /* a system without roots trusts those of the settings */
+    ERR_clear_error(); /* without roots of the system, those of the settings count */
     return len > 0 ? add_roots(SSL_CTX_get_cert_store(ctx), pem, len, e) : 0;
 }
 
-/* Made anew for other roots; the old one stays if that fails. */
+/* Makes the context anew if the roots have changed; the old one stays if that fails. */
 static int server_context(struct ca *ca, struct sg_error *e)
 {
     const struct guard *g = ca->guard;

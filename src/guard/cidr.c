@@ -4,20 +4,20 @@
 #include <string.h>
 
 struct bits {
-    uint64_t w[2]; /* the first bit of an address is the highest of w[0] */
+    uint64_t w[2]; /* the first bit of an address is w[0]'s highest */
 };
 
 struct node {
     struct bits key;
     uint32_t child[2]; /* 0: none */
     uint8_t len;
-    const char *value; /* NULL: only a fork */
+    const char *value; /* NULL: the node is only a fork */
 };
 
 struct cidr_tree {
-    struct node *nodes; /* the first is not used */
+    struct node *nodes; /* nodes[0] is not used: 0 means none */
     uint32_t n, cap;
-    uint32_t root[2]; /* of IPv6 and of IPv4 */
+    uint32_t root[2]; /* [0] of IPv6, [1] of IPv4 */
 };
 
 static struct bits load(const uint8_t ip[16])
@@ -35,7 +35,7 @@ static unsigned bit_at(const struct bits *b, unsigned i)
     return b->w[i / 64] >> (63 - i % 64) & 1;
 }
 
-/* How many bits both begin with. */
+/* How many leading bits both have in common. */
 static unsigned common(const struct bits *a, const struct bits *b)
 {
     uint64_t high = a->w[0] ^ b->w[0], low = a->w[1] ^ b->w[1];
@@ -55,7 +55,7 @@ void cidr_from_addr(const struct net_addr *a, unsigned len, struct cidr *ret)
         ret->ip[len / 8] = a->ip[len / 8] & (uint8_t)(0xff00 >> len % 8);
 }
 
-/* 0 to max, without sign, blanks or leading zeros; -1. */
+/* Parses a number from 0 to max, without sign, blanks or leading zeros; -1: it is none. */
 static int parse_length(const char *s, int max)
 {
     size_t digits = strspn(s, "0123456789");
@@ -124,7 +124,8 @@ static uint32_t new_node(struct cidr_tree *t, const struct bits *key, unsigned l
     return t->n++;
 }
 
-/* Room for the two nodes that a network takes at most: nodes do not move while one is added. */
+/* Makes room for two nodes, the most that a network takes, so that nodes do not move while one is
+ * added. */
 static void reserve(struct cidr_tree *t)
 {
     if (t->n + 2 <= t->cap)
@@ -135,8 +136,8 @@ static void reserve(struct cidr_tree *t)
         abort();
 }
 
-/* Something that has `same` bits with the node at *at, fewer than that node is long, goes above
- * it: as the node's parent, or beside it, below a fork. */
+/* Adds a key above the node at *at. They share `same` bits, fewer than the node has, so the key
+ * becomes the node's parent, or its sibling below a new fork. */
 static void add_above(struct cidr_tree *t, uint32_t *at, const struct bits *key, unsigned len,
                       unsigned same, const char *value)
 {

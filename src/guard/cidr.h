@@ -1,6 +1,6 @@
-/* Networks, and finding the longest one that has an address: a radix tree over 128 bits with its
- * paths compressed, so that it is as deep as networks are nested and not as their prefixes are
- * long.
+/* Networks, and finding the longest one that contains an address: a radix tree over 128 bits with
+ * compressed paths. Its depth depends on how networks are nested, not on the length of their
+ * prefixes.
  *
  * IPv4 and IPv6 have a tree each: "::/0" is all of IPv6, and not IPv4 in its mapped form. */
 #pragma once
@@ -9,12 +9,12 @@
 
 struct cidr {
     uint8_t ip[16]; /* bits behind the prefix are 0 */
-    uint8_t len;    /* of 128: that of an IPv4 network begins with 96 */
+    uint8_t len;    /* in bits of 128: an IPv4 /0 has 96 */
     bool v4;
 };
 
-/* "10.0.0.0/8", "2606:2800::/32", or an address, which is a network of one. Bits behind the prefix
- * are dropped. -EINVAL. */
+/* Takes "10.0.0.0/8", "2606:2800::/32", or an address, which is a network of one. Drops bits behind
+ * the prefix. -EINVAL. */
 int cidr_parse(const char *text, struct cidr *ret);
 void cidr_from_addr(const struct net_addr *a, unsigned len, struct cidr *ret);
 bool cidr_has(const struct cidr *c, const struct net_addr *a);
@@ -22,7 +22,7 @@ bool cidr_has(const struct cidr *c, const struct net_addr *a);
 struct cidr_tree;
 struct cidr_tree *cidr_tree_new(void);
 void cidr_tree_free(struct cidr_tree *t); /* NULL is allowed */
-/* Of several values for the same network the first counts. value is not NULL. */
+/* If the same network is added again, its first value stays. value is not NULL. */
 void cidr_tree_add(struct cidr_tree *t, const struct cidr *c, const char *value);
-/* The value of the longest network that has it; NULL. */
+/* The value of the longest network that contains a; NULL: none does. */
 const char *cidr_tree_find(const struct cidr_tree *t, const struct net_addr *a);

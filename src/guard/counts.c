@@ -19,7 +19,7 @@ void counts_sanitised(struct guard *g, const char *kind, uint64_t n)
 {
     struct count *c;
 
-    if (!g->sanitised) /* the last is for those that have no place */
+    if (!g->sanitised) /* the last is shared by kinds that have no place */
         g->sanitised = xcalloc(COUNTS_KINDS_MAX + 1, sizeof *g->sanitised);
     c = count_of(g, kind);
     if (!c) {

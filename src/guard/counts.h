@@ -1,9 +1,9 @@
-/* What the guard counts beside its record, for ASK_FIGURES (wire/guard.h). */
+/* What the guard counts besides its record, for ASK_FIGURES (wire/guard.h). */
 #pragma once
 
 #include "guard/guard.h"
 
-#define COUNTS_KINDS_MAX 128 /* of what is sanitised; further ones are not told apart */
+#define COUNTS_KINDS_MAX 128 /* kinds of findings; further kinds share one count */
 #define COUNTS_NAME_MAX  63
 
 struct count {
@@ -11,5 +11,6 @@ struct count {
     uint64_t n;
 };
 
-/* Kinds are kept by name: the operator's patterns may be others after a reload. */
+/* Adds n findings of a kind. Kinds are kept by name, because a reload may change the operator's
+ * patterns. */
 void counts_sanitised(struct guard *g, const char *kind, uint64_t n);

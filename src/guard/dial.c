@@ -11,7 +11,7 @@
 #include "guard/policy.h"
 #include "guard/resolver.h"
 
-#define TRY_NS 4000000000ull /* if there is another address to try */
+#define TRY_NS 4000000000ull /* per address, if there is another to try */
 
 struct dial {
     struct guard *guard;
@@ -21,8 +21,8 @@ struct dial {
     uv_poll_t *watch;
     uv_timer_t *timer;
     uint64_t deadline_ns;
-    const char *why; /* of the last address, if it was left out */
-    int r;           /* of the last that failed */
+    const char *why; /* why the last address was refused, or NULL */
+    int r;           /* error of the last address that failed */
     dial_done done;
     void *arg;
 };
@@ -103,7 +103,7 @@ static void on_late(uv_timer_t *t)
         finish(d, d->r);
 }
 
-/* False: there is none left that could be tried. */
+/* Dials the next address that may be dialled. False: none is left. */
 static bool try_next(struct dial *d)
 {
     for (; d->at < d->n; d->at++) {
@@ -112,7 +112,7 @@ static bool try_next(struct dial *d)
 
         close_p(&d->fd);
         d->fd = -1;
-        d->why = why; /* not kept any longer than that: the operator's list may change */
+        d->why = why; /* valid only for now: the operator's list may change */
         if (why) {
             d->r = -EACCES;
             continue;

@@ -9,7 +9,7 @@
 #include "guard/policy.h"
 #include "guard/resolver.h"
 
-#define FAKE_TTL 60 /* at most: a name that a policy stops to allow is soon asked for again */
+#define FAKE_TTL 60 /* at most: a name that is no longer allowed is soon asked for again */
 #define NO_NAME  "not an internet name"
 
 struct dns_pending {
@@ -94,7 +94,8 @@ static void answer_name(struct dns_pending *d, const char *name)
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
-/* about: what is on record once in a minute, the name or "" for all names. */
+/* Puts a decision on record: once a minute for the same rule and the same `about`, which is the
+ * name, or one text for all names. */
 static void record(struct sandbox *s, const struct dns_question *q, bool allowed, const char *rule,
                    const char *about, const char *detail)
 {
@@ -125,9 +126,9 @@ static void refuse_budget(struct dns_pending *d, const char *detail)
     answer(d, DNS_REFUSED, NULL, 0);
 }
 
-/* ---- what may be asked ----------------------------------------------------------------------- */
+/* ---- which names may be asked for ------------------------------------------------------------ */
 
-/* Whether a name may be asked for, now. The rule lives as long as the policy. */
+/* Whether a name may be asked for now. The rule lives as long as the policy. */
 static bool may_ask(const struct sandbox *s, const char *name, const char **ret_rule)
 {
     const char *denied = deny_set_name(s->guard->deny, name);
@@ -138,14 +139,15 @@ static bool may_ask(const struct sandbox *s, const char *name, const char **ret_
     return !denied && j.verdict == VERDICT_ALLOW;
 }
 
-/* A name that an entry has as it is tells nobody anything. */
+/* Whether an entry allows exactly this name: the policy lists it already, so asking tells nobody
+ * anything. */
 static bool is_listed(const char *rule, const char *name)
 {
     return strncmp(rule, "allow ", 6) == 0 && strcmp(rule + 6, name) == 0;
 }
 
-/* Names of addresses: those that stand for names are known here alone, and those inside are
- * nobody's business. True: it was answered. */
+/* Answers reverse questions. Only the guard knows which name a fake address stands for, and
+ * internal addresses are nobody's business. True: the question was answered. */
 static bool answer_reverse(struct dns_pending *d)
 {
     const struct dns_question *q = &d->question;
@@ -193,7 +195,7 @@ static void on_addresses(struct dns_pending *d, const struct resolved *res)
     const char *rule;
 
     d->query = NULL;
-    /* Another policy may be in force by now. */
+    /* A new policy may be in force by now. */
     if (!may_ask(s, q->name, &rule)) {
         refuse(d, rule);
         return;
@@ -221,7 +223,7 @@ static void on_lookup(void *arg, const struct resolved *res)
     on_addresses(arg, res);
 }
 
-/* Addresses of one family, or anything else. */
+/* Takes the resolver's answer: addresses of one family, or records of any other type. */
 static void on_answer(void *arg, int r, const struct dns_answer *a)
 {
     struct dns_pending *d = arg;
@@ -248,7 +250,8 @@ static void on_answer(void *arg, int r, const struct dns_answer *a)
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
-/* What stands for a name is decided by all its addresses, so both families are looked up. */
+/* Whether a name gets a fake address depends on all its addresses, so both families are looked
+ * up. */
 static struct dns_pending *find_out(struct dns_pending *d)
 {
     struct sandbox *s = d->sandbox;

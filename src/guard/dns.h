@@ -1,15 +1,17 @@
 /* DNS as a sandbox sees it: whatever server it asks, over UDP or TCP, the guard answers.
  *
- * The policy comes first: a name that could not be reached is REFUSED, and no question leaves. Then
- * budgets: DNS_PER_SECOND questions, DNS_NAMES_PER_MINUTE different names below a wildcard or in an
- * open policy: names are a way to tell something to whoever serves the zone. Types: A, AAAA, and a
- * few more (MX, TXT, SRV, PTR, HTTPS, SVCB, CNAME, NS, SOA) under their own name's policy; ANY and
- * others are refused. Answers have no ECH and no address hints, and no address that may not be
- * dialled. Decisions are on record, the same one about a name once in a minute.
+ * The policy comes first: a question for a name that could not be reached is REFUSED, and never
+ * leaves. Then come budgets, because names are a way to tell something to whoever serves the zone:
+ * DNS_PER_SECOND questions, and DNS_NAMES_PER_MINUTE different names below a wildcard or in an open
+ * policy. Types: A, AAAA, and a few more (MX, TXT, SRV, PTR, HTTPS, SVCB, CNAME, NS, SOA) under the
+ * policy of the name itself; ANY and others are refused. Answers have no ECH, no address hints, and
+ * no address that may not be dialled. Decisions go on record, the same one about a name once a
+ * minute.
  *
- * With fake addresses (fake.c) a name that is allowed is answered with one of 198.18.0.0/15 that
- * stands for it in this sandbox alone: a connection to it is one to that name, whatever protocol it
- * speaks. The name must exist; it is resolved again when it is connected to. */
+ * With fake addresses (fake.c) the guard answers for an allowed name with an address of
+ * 198.18.0.0/15 that stands for the name in this sandbox alone: a connection to the address is one
+ * to the name, whatever protocol it speaks. The name must exist; it is resolved again when the
+ * sandbox connects. */
 #pragma once
 
 #include "guard/dns_message.h"
@@ -18,20 +20,21 @@
 #define DNS_PER_SECOND       50
 #define DNS_NAMES_PER_MINUTE 200
 
-/* Where a reply goes: once for each question, unless the box goes first. */
+/* Receives the reply: called once for each question, unless the sandbox ends first. */
 typedef void (*dns_reply)(void *arg, const uint8_t *p, size_t len);
-/* max: how long a reply may be (DNS_UDP_MAX or what the question allows over UDP; DNS_MESSAGE_MAX
- * over TCP). arg's owner must call dns_cancel before it goes. NULL if it was answered at once. */
+/* Answers the question in p. A reply is at most as long as the question allows over UDP
+ * (DNS_UDP_MAX at most), and DNS_MESSAGE_MAX over TCP. The owner of arg must call dns_cancel before
+ * it goes. NULL if the question was answered at once. */
 struct dns_pending;
 struct dns_pending *dns_serve(struct sandbox *s, const uint8_t *p, size_t len, bool tcp,
                               dns_reply reply, void *arg);
 void dns_cancel(struct dns_pending *d);
 
-/* fake.c. At most 4,096 names a sandbox; the one that was not used longest goes. */
+/* fake.c. At most 4,096 names per sandbox; the least recently used one goes. */
 struct fakes;
-/* The address that stands for a name; one is made. */
+/* The address that stands for a name; makes one if there is none. */
 void fake_address(struct sandbox *s, const char *name, struct net_addr *ret);
-/* The name; NULL if the address stands for none, in this sandbox. */
+/* The name that an address stands for in this sandbox; NULL: none. */
 const char *fake_name(struct sandbox *s, const struct net_addr *a);
-bool fake_is(const struct net_addr *a); /* of the range */
+bool fake_is(const struct net_addr *a); /* whether a is in 198.18.0.0/15 */
 void fakes_free(struct fakes *f);

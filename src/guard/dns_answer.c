@@ -1,17 +1,17 @@
-/* Reading an upstream's answer. Whatever is not about the question is walked over, so that the
- * message is known to be whole, and left out. */
+/* Reads an upstream's answer. Records that are not about the question are parsed as well, so that
+ * the message is known to be whole, and then left out. */
 #include <string.h>
 
 #include "guard/dns_message.h"
 #include "guard/dns_names.h"
 #include "guard/dns_rdata.h"
 
-#define RRS_MAX   512 /* of an answer that are looked at */
+#define RRS_MAX   512 /* records of an answer that are looked at */
 #define CHAIN_MAX 12  /* CNAMEs that are followed */
 
-/* A record where it is. */
+/* Where a record is in the message. */
 struct rr {
-    uint64_t owner; /* hash of its name; equal ones are compared */
+    uint64_t owner; /* hash of its name; if hashes are equal, names are compared */
     uint32_t owner_at, data_at;
     uint32_t ttl;
     uint16_t type, len;
@@ -21,7 +21,7 @@ struct message {
     const uint8_t *p;
     size_t len, at;
     size_t n;
-    bool extended; /* its code has more bits: none of those that are known */
+    bool extended; /* its rcode has more bits: no known one does */
     struct rr rrs[RRS_MAX];
 };
 
@@ -51,7 +51,7 @@ static int read_rr(struct message *m, bool answer)
     return 0;
 }
 
-/* The answer's own words for the question, byte for byte: case too. */
+/* Whether the answer repeats the question byte for byte, with its case. */
 static bool is_about(const uint8_t *p, size_t len, const char *name_in_case, uint16_t type)
 {
     AUTO(strbuf_done) struct strbuf want = {0};
@@ -72,7 +72,8 @@ static bool owned_by(const struct message *m, const struct rr *rr, const char *n
            strcmp(owner, name) == 0;
 }
 
-/* Appends one of the message's records, unless there is no room or no sense in it. */
+/* Appends a record of the message to the answer. False: there is no room, or its data is
+ * malformed. */
 static bool keep(const struct message *m, const struct rr *rr, const char *owner,
                  struct dns_answer *ret, size_t *used)
 {
@@ -96,7 +97,8 @@ static bool keep(const struct message *m, const struct rr *rr, const char *owner
     return true;
 }
 
-/* The name that `name` stands for, into name itself. */
+/* Follows the CNAME of `name`: writes the name that it stands for into `name`. False: it has
+ * none. */
 static bool follow(const struct message *m, char *name, struct dns_answer *ret, size_t *used)
 {
     uint64_t hash = dns_name_hash(name, 0);

@@ -40,7 +40,7 @@ bool dns_budget_name(struct dns_budget *b, const char *name, uint64_t now_ns)
     return true;
 }
 
-/* Two that meet in one place are told more often, never less. */
+/* Decisions that share a place of the table are on record more often, never less. */
 bool dns_budget_tells(struct dns_budget *b, const char *what, const char *name, uint64_t now_ns)
 {
     uint32_t hash = (uint32_t)(dns_name_hash(what, 1) + dns_name_hash(name, 2));

@@ -1,13 +1,13 @@
-/* Questions of sandboxes, the replies to them, and questions of our own. Answers of upstreams are
- * read in dns_answer.c. */
+/* Questions of sandboxes, the replies to them, and the guard's own questions. dns_answer.c reads
+ * the answers of upstreams. */
 #include "guard/dns_message.h"
 
 #include <string.h>
 
 #include "guard/dns_names.h"
 
-#define POINTER   0xc00cu /* to the name of the question */
-#define PLAIN_MAX 512     /* of a datagram for a client without EDNS */
+#define POINTER   0xc00cu /* compression pointer to the question's name */
+#define PLAIN_MAX 512     /* bytes of a datagram for a client without EDNS */
 #define EXTRA_MAX 4       /* records after a question: OPT, and perhaps a signature */
 #define OPT_LEN   11
 /* RFC 8914: tells people why they were refused. */
@@ -17,7 +17,7 @@
 
 /* ---- questions of sandboxes ------------------------------------------------------------------ */
 
-/* One record after the question: only OPT means anything. */
+/* Reads one record after the question: only OPT means anything. */
 static int read_extra(const uint8_t *p, size_t len, size_t *at, struct dns_question *q)
 {
     char owner[POLICY_NAME_MAX + 1];
@@ -31,7 +31,7 @@ static int read_extra(const uint8_t *p, size_t len, size_t *at, struct dns_quest
     *at += 10 + rdlen;
     if (dns_get16(rr) != DNS_OPT)
         return 0;
-    /* Its second byte of the TTL is the version. */
+    /* The second byte of its TTL is the version. */
     if (q->edns || owner[0] || rr[5] != 0)
         return -EBADMSG;
     q->edns = true;
@@ -107,7 +107,7 @@ static void write_record(const struct dns_question *q, const struct dns_record *
     strbuf_add(out, r->data, r->len);
 }
 
-/* The client's own options (its subnet, a cookie) are not answered. */
+/* Writes our OPT record. The client's own options (its subnet, a cookie) are not answered. */
 static void write_opt(bool refused, struct strbuf *out)
 {
     strbuf_addch(out, '\0');
@@ -148,7 +148,7 @@ void dns_reply_write(const struct dns_question *q, int rcode, const struct dns_r
         write_opt(refused, out);
 }
 
-/* ---- questions of our own -------------------------------------------------------------------- */
+/* ---- the guard's own questions --------------------------------------------------------------- */
 
 void dns_query_write(uint16_t id, const char *name_in_case, uint16_t type, struct strbuf *out)
 {

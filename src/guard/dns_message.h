@@ -1,4 +1,4 @@
-/* DNS messages: reading and writing, without I/O, strict. */
+/* Reads and writes DNS messages, strictly and without I/O. */
 #pragma once
 
 #include "lib/base/err.h"
@@ -30,21 +30,22 @@ enum dns_type {
 /* ---- a question of a sandbox ----------------------------------------------------------------- */
 
 struct dns_question {
-    uint16_t id, type, flags; /* RD is taken over */
-    uint16_t udp_max;         /* of its OPT record; 512 without */
+    uint16_t id, type, flags; /* flags: RD goes into the reply */
+    uint16_t udp_max;         /* from its OPT record; 512 without one */
     bool edns;
     char name[POLICY_NAME_MAX + 1]; /* lower case */
-    uint8_t wire[260]; /* the question section as it came (case kept), and its length */
+    uint8_t wire[260];              /* the question section as it came (case kept) */
     uint16_t wire_len;
 };
-/* 0, or the enum dns_rcode to answer with, negative of it; -EBADMSG: not even that: drop it. */
+/* Returns 0, or the negated enum dns_rcode to answer with; -EBADMSG: drop the message, it cannot
+ * even be answered. */
 int dns_question_read(const uint8_t *p, size_t len, struct dns_question *ret);
 
 struct dns_record {
     uint16_t type;
     uint32_t ttl;
     uint16_t len;
-    const uint8_t *data; /* names in it are written out whole, without compression */
+    const uint8_t *data; /* names in it are not compressed */
     char name[POLICY_NAME_MAX + 1];
 };
 struct dns_answer {
@@ -52,16 +53,17 @@ struct dns_answer {
     bool truncated;
     size_t n;
     struct dns_record records[DNS_RECORDS_MAX];
-    uint8_t store[8192]; /* what data points into */
+    uint8_t store[8192]; /* what the data of records points into */
 };
-/* Writes a reply; over max it is cut, with TC set. */
+/* Writes a reply; one longer than max is cut, with TC set. */
 void dns_reply_write(const struct dns_question *q, int rcode, const struct dns_record *records,
                      size_t n, size_t max, struct strbuf *out);
 
 /* ---- a question of ours, and its answer ------------------------------------------------------ */
 
 void dns_query_write(uint16_t id, const char *name_in_case, uint16_t type, struct strbuf *out);
-/* Reads a whole answer to exactly that question. Records of other names than the name and its
- * CNAMEs are left out; HTTPS and SVCB lose ech and address hints. -EBADMSG: it is not that. */
+/* Reads a whole answer to exactly that question. Leaves out records of other names than the name
+ * and its CNAMEs; takes ech and address hints out of HTTPS and SVCB. -EBADMSG: p is not such an
+ * answer. */
 int dns_answer_read(const uint8_t *p, size_t len, uint16_t id, const char *name_in_case,
                     uint16_t type, struct dns_answer *ret);

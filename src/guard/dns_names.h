@@ -1,9 +1,9 @@
 /* Names and numbers as DNS has them on the wire.
  *
- * As text a name is lower case with dots between its labels and none at the end; "" is the root.
- * Only names whose labels are printable, without dots and backslashes, have a text: what could be
- * read in two ways is no name here. A compression pointer must point before the place that it was
- * reached from, so reading always ends. */
+ * A name as text is lower case, with dots between its labels and none at the end; "" is the root.
+ * Only names whose labels are printable, without dots and backslashes, have a text: bytes that
+ * could be read in two ways are no name here. A compression pointer must point before the place
+ * that it was reached from, so reading always ends. */
 #pragma once
 
 #include "lib/text/strbuf.h"
@@ -31,17 +31,18 @@ static inline uint32_t dns_get32(const uint8_t *p)
 void dns_put16(struct strbuf *out, uint16_t v);
 void dns_put32(struct strbuf *out, uint32_t v);
 
-/* Reads the name at *at, which moves behind it. -EBADMSG: malformed; -EINVAL: it has no text, and
- * *at has moved. */
+/* Reads the name at *at and moves *at behind it. -EBADMSG: malformed; -EINVAL: the name has no text
+ * (*at has moved). */
 int dns_name_read(const uint8_t *p, size_t len, size_t *at, bool pointers,
                   char ret[POLICY_NAME_MAX + 1]);
 /* Writes a name that has been checked; case is kept. */
 void dns_name_write(const char *name, struct strbuf *out);
-/* How many bytes that takes. */
+/* How many bytes dns_name_write appends. */
 size_t dns_name_size(const char *name);
 
-/* The address that a name below in-addr.arpa or ip6.arpa is about. -EINVAL: it is not about one. */
+/* The address that a name below in-addr.arpa or ip6.arpa is about. -EINVAL: the name is not about
+ * one. */
 int dns_name_reverse(const char *name, struct net_addr *ret);
 
-/* Nobody outside this process can tell which names share one. */
+/* A hash with a key of this process: nobody outside can tell which names share one. */
 uint64_t dns_name_hash(const char *name, uint32_t salt);

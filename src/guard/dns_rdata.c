@@ -7,7 +7,7 @@
 /* Keys of HTTPS and SVCB (RFC 9460). */
 enum { KEY_MANDATORY, KEY_ALPN, KEY_NO_DEFAULT_ALPN, KEY_PORT, KEY_IPV4, KEY_ECH, KEY_IPV6 };
 
-/* `fixed` bytes, a name (two for SOA), `rest` bytes behind. */
+/* Copies `fixed` bytes, a name (two for SOA), and `rest` bytes behind. */
 static int copy_named(const uint8_t *p, size_t len, size_t at, size_t n, size_t fixed,
                       unsigned names, size_t rest, struct strbuf *out)
 {
@@ -38,15 +38,15 @@ static int copy_text(const uint8_t *data, size_t n, struct strbuf *out)
     return n > 0 ? 0 : -EBADMSG;
 }
 
-/* Whether a parameter may reach a sandbox: not keys that hide the name of a connection (ech), say
- * where it goes (hints), or are not known. */
+/* Whether a parameter may reach a sandbox. Keys that hide the name of a connection (ech), say where
+ * it goes (hints) or are unknown may not. */
 static bool passes(unsigned key)
 {
     return key == KEY_ALPN || key == KEY_NO_DEFAULT_ALPN || key == KEY_PORT;
 }
 
-/* The keys without which a client may not use the record: those that are taken out must not be
- * among them, and one that is not known makes the record useless. */
+/* Copies the list of keys without which a client may not use the record. Keys that are taken out of
+ * the record must not be in it, and an unknown one makes the record useless. */
 static int copy_mandatory(const uint8_t *keys, size_t n, struct strbuf *out)
 {
     uint16_t kept[KEY_IPV6 + 1], n_kept = 0;

@@ -7,10 +7,10 @@
 #include "guard/dns.h"
 #include "guard/handle.h"
 
-#define QUESTION_MAX 4096 /* none is that long */
+#define QUESTION_MAX 4096 /* no question is that long */
 #define SILENCE_NS   10000000000ull
 
-/* One question at a time: those behind it wait in the socket. */
+/* A connection with questions. It handles one at a time: those behind it wait in the socket. */
 struct dns_tcp {
     struct sandbox *sandbox;
     int fd;
@@ -64,7 +64,7 @@ static void on_reply(void *arg, const uint8_t *p, size_t len)
     watch(d);
 }
 
-/* Whether there was a whole question. */
+/* Takes a whole question from the buffer and serves it. False: there is none yet. */
 static bool take_question(struct dns_tcp *d)
 {
     size_t len = d->in_len < 2 ? 0 : (size_t)d->in[0] << 8 | d->in[1];
@@ -77,7 +77,7 @@ static bool take_question(struct dns_tcp *d)
     d->in_len -= 2 + len;
     memmove(d->in, d->in + 2 + len, d->in_len);
     d->asking = true;
-    /* A question that is no question gets no reply. */
+    /* A message that is no question gets no reply. */
     pending = dns_serve(d->sandbox, question, len, true, on_reply, d);
     if (pending)
         d->pending = pending;

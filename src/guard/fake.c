@@ -1,6 +1,6 @@
-/* Addresses that stand for names. Which one a name gets follows from the name, so that it mostly
- * has the same again after it was forgotten or the guard was started anew: an address that a
- * program has kept should not come to stand for another name. */
+/* Fake addresses, which stand for names. The address follows from the name, so a name mostly gets
+ * the same one again after it was forgotten or the guard was restarted: an address that a program
+ * has kept should not come to stand for another name. */
 #include <string.h>
 
 #include "guard/dns.h"
@@ -12,8 +12,8 @@
 #define OFFSETS   (RANGE - 2) /* without the first and the last address */
 
 struct fake {
-    struct fake *next_name, *next_offset; /* in their buckets */
-    struct fake *newer, *older;           /* by use */
+    struct fake *next_name, *next_offset; /* next in the same bucket, by name and by offset */
+    struct fake *newer, *older;           /* neighbours by time of last use */
     uint32_t offset;
     char name[];
 };

@@ -16,13 +16,13 @@
 #include "guard/learned.h"
 #include "guard/refusal.h"
 
-#define ACCEPTS_MAX 64 /* in one turn: others have connections too */
+#define ACCEPTS_MAX 64 /* in one turn, so that other sandboxes get theirs */
 
 #ifndef IP6T_SO_ORIGINAL_DST
 #define IP6T_SO_ORIGINAL_DST 80
 #endif
 
-/* ---- its end --------------------------------------------------------------------------------- */
+/* ---- the end of a flow ----------------------------------------------------------------------- */
 
 static void put_on_record(struct flow *f)
 {
@@ -101,7 +101,7 @@ void flow_reset(struct flow *f, const char *why)
     flow_end(f);
 }
 
-/* ---- its beginning --------------------------------------------------------------------------- */
+/* ---- the beginning of a flow ----------------------------------------------------------------- */
 
 static int original_destination(const struct sandbox *s, int fd, struct net_addr *ret)
 {
@@ -129,7 +129,7 @@ static void on_dns_done(void *arg, const char *error)
     flow_end(f);
 }
 
-/* Whoever it was meant for: we answer, by the same rules. */
+/* Whatever server the question was meant for, the guard answers it, by the rules of dns.h. */
 static void begin_dns(struct flow *f)
 {
     f->protocol = "dns";
@@ -138,7 +138,8 @@ static void begin_dns(struct flow *f)
     f->dns = dns_tcp_new(f->sandbox, steal_fd(&f->fd), on_dns_done, f);
 }
 
-/* It goes where the name is at once, and what it says is looked at there. */
+/* The address stands for a name, so the guard dials the name at once; it judges the sandbox's first
+ * bytes when connected. */
 static void begin_fake(struct flow *f)
 {
     const char *name = fake_name(f->sandbox, &f->dst);
@@ -180,13 +181,13 @@ static void begin(struct flow *f)
         flow_refuse(f, j.rule);
     else if (j.verdict == VERDICT_NAME)
         flow_peek(f, fallback.verdict == VERDICT_ALLOW);
-    else if (deny_set_has_names(g->deny)) /* of which this may be one */
+    else if (deny_set_has_names(g->deny)) /* the connection may be to one of them */
         flow_peek(f, true);
     else
         flow_go(f, false, j.rule);
 }
 
-/* False: it has no connection left to have. */
+/* False: the quota allows no further connection. */
 static bool flow_new(struct sandbox *s, int fd)
 {
     struct flow *f;
@@ -224,14 +225,14 @@ bool flows_accept(struct sandbox *s)
         int fd = accept4(s->tcp, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0 && (errno == ECONNABORTED || errno == EINTR))
             continue;
-        if (fd < 0) /* no descriptor left, perhaps, and it is still readable */
+        if (fd < 0) /* perhaps no descriptor is left; the listener stays readable */
             return within && errno == EAGAIN;
         within &= flow_new(s, fd);
     }
     return false;
 }
 
-/* ---- another policy -------------------------------------------------------------------------- */
+/* ---- a new policy ---------------------------------------------------------------------------- */
 
 static bool same_proxy(const struct policy_proxy *a, const struct policy_proxy *b)
 {
@@ -243,7 +244,8 @@ static bool same_proxy(const struct policy_proxy *a, const struct policy_proxy *
             memcmp(a->password.bytes, b->password.bytes, a->password.len) == 0);
 }
 
-/* What is inspected has the old rules and secrets; what should be and is not has none. */
+/* Whether a flow may stay under a new policy. An inspected flow still uses the rules and secrets of
+ * the old one; a flow that should now be inspected is not. */
 static bool stays(const struct flow *f, const struct policy *p, struct flow_verdict *v)
 {
     flow_judge(f, p, v);
@@ -263,11 +265,11 @@ static void judge_again(struct flow *f, struct policy *p)
     struct flow_verdict v;
 
     switch (f->state) {
-    case FLOW_PEEKING: /* nothing was decided yet */
+    case FLOW_PEEKING: /* nothing has been decided yet */
     case FLOW_DNS:
         adopt(f, p);
         break;
-    case FLOW_GOING: /* nothing was said to anybody yet: it begins anew */
+    case FLOW_GOING: /* no byte has been passed on yet: the flow begins anew */
         flow_come_back(f);
         adopt(f, p);
         f->allowed = false;

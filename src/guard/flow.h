@@ -4,28 +4,29 @@
 #include "guard/guard.h"
 
 #define PEEK_NS       3000000000ull
-#define PEEK_SHORT_NS 300000000ull /* where no name is needed to let it through */
+#define PEEK_SHORT_NS 300000000ull /* if the flow may go without a name */
 #define DIAL_NS       30000000000ull
 #define IDLE_NS       600000000000ull
 
-/* The sandbox's TCP listener is readable. False: it is to wait for a moment. */
+/* Accepts connections from the sandbox's TCP listener, which is readable. False: the caller lets
+ * the listener rest for a while. */
 bool flows_accept(struct sandbox *s);
-/* Its policy is another: flows that it would not let through are reset. */
+/* The sandbox has a new policy: resets flows that it would not let through. */
 void flows_judge_again(struct sandbox *s);
-/* What they are inspected with is about to go. */
+/* Resets the flows that are inspected, because the sanitiser that they use is about to be freed. */
 void flows_reset_inspected(struct sandbox *s);
 void flows_reset_all(struct sandbox *s, const char *why);
 
-/* udp.c. As above. */
+/* udp.c. The same for datagrams. */
 bool udp_receive(struct sandbox *s);
 void udp_judge_again(struct sandbox *s);
 void udp_reset_all(struct sandbox *s);
-/* The warden's answer to GUARD_ASK_UDP; takes the descriptor over. */
+/* Handles the warden's answer to GUARD_ASK_UDP and takes over the descriptor. */
 void udp_got_socket(struct guard *g, uint64_t seq, int code, int fd);
 
 /* quota.c */
 enum quota_what { QUOTA_OK, QUOTA_FLOWS, QUOTA_RATE, QUOTA_BYTES, QUOTA_GUARD };
 enum quota_what quota_take_flow(struct sandbox *s);
 void quota_give_flow(struct sandbox *s);
-/* false: it has no more. */
+/* False: the sandbox has used up its bytes. */
 bool quota_count(struct sandbox *s, uint64_t bytes);

@@ -1,5 +1,5 @@
-/* From the decision that a connection may go to where it gets: resolving, dialling, through a
- * proxy, and the relay or inspection that it is handed to. */
+/* Takes an allowed connection to its server: resolves the name, dials, asks the proxy, and hands
+ * the connection over to the relay or the inspection. */
 #include <string.h>
 #include <sys/socket.h>
 
@@ -10,7 +10,7 @@
 
 #define PROXY_BYTES_MAX 2048
 
-/* ---- once it is connected -------------------------------------------------------------------- */
+/* ---- after the server is connected ----------------------------------------------------------- */
 
 static bool on_count(void *arg, uint64_t up, uint64_t down)
 {
@@ -79,7 +79,7 @@ static void start_inspect(struct flow *f)
 
 void flow_connected(struct flow *f, const void *back, size_t back_len)
 {
-    /* A server that speaks first is none of TLS or HTTP, where names are. */
+    /* If the server spoke first, the protocol is neither TLS nor HTTP, so no name will come. */
     if (f->silent && back_len == 0) {
         flow_wait(f);
         return;
@@ -98,12 +98,12 @@ void flow_connected(struct flow *f, const void *back, size_t back_len)
 
 /* ---- through a proxy ------------------------------------------------------------------------- */
 
-/* It may hold a password. */
+/* Sends what waits for the proxy, and wipes it: it may hold a password. */
 static void flush_to_proxy(struct flow *f)
 {
     if (f->out.len > 0 &&
         send(f->server_fd, f->out.buf, f->out.len, MSG_NOSIGNAL) != (ssize_t)f->out.len)
-        f->proxy_broken = true; /* a few bytes into an empty socket: they fit, or it is gone */
+        f->proxy_broken = true; /* few bytes, empty socket: they fit, or the proxy is gone */
     strbuf_wipe(&f->out);
     strbuf_init(&f->out, PROXY_BYTES_MAX);
 }
@@ -195,7 +195,7 @@ static void dial(struct flow *f, struct net_addr *addrs, size_t n, uint16_t port
 
     for (size_t i = 0; i < n; i++)
         addrs[i].port = port;
-    /* What fails at once is told before this returns, and f may be gone then. */
+    /* dial_new may call on_dialled before it returns, and f may be gone then. */
     d = dial_new(f->sandbox->guard, addrs, n, on_dialled, f);
     if (d)
         f->dial = d;
@@ -220,7 +220,7 @@ static void on_resolved(void *arg, const struct resolved *res)
     }
     for (size_t i = 0; i < res->n; i++) {
         struct judgement j = {VERDICT_ALLOW, NULL};
-        /* A name that is not allowed as such leads nowhere that its address would not. */
+        /* A name that no entry allows leads only to addresses that are allowed themselves. */
         if (!proxy)
             policy_judge_name(f->policy, f->name, &res->addrs[i], &j);
         if (j.verdict == VERDICT_ALLOW)
@@ -238,7 +238,7 @@ static void resolve(struct flow *f, const char *name)
 {
     struct resolver_query *q;
 
-    /* An answer from the cache comes before this returns, and f may be gone then. */
+    /* An answer from the cache comes before resolver_lookup returns, and f may be gone then. */
     q = resolver_lookup(f->sandbox->guard->resolver, name, on_resolved, f);
     if (q)
         f->query = q;
@@ -258,7 +258,7 @@ void flow_come_back(struct flow *f)
     f->dialled = (struct net_addr){0};
 }
 
-/* A proxy is dialled in place of both, and judged like them. */
+/* If the policy has a proxy, it is dialled in place of name and address, and judged like them. */
 void flow_go(struct flow *f, bool by_name, const char *rule)
 {
     const struct policy_proxy *proxy = policy_proxy(f->policy);

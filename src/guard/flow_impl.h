@@ -1,13 +1,16 @@
-/* What flow.c and its parts keep of one connection.
+/* One TCP connection of a sandbox, as flow.c, flow_peek.c and flow_go.c share it.
  *
- *   PEEKING ---> GOING ---> (WAITING) ---> OPEN: relayed or inspected
- *     first        name,       nothing was said yet, by either: not before the sandbox's first
- *     bytes        dial,       bytes were judged do they go on
- *                  proxy
- *   DNS: questions over TCP
+ *   PEEKING ------> GOING ---------> (WAITING) ---------> OPEN
+ *   reads the       resolves the     connected, but       relayed or
+ *   first bytes     name, dials,     neither side has     inspected
+ *                   asks a proxy     said anything yet
  *
- *   flow.c        how it begins and ends, another policy      flow_peek.c   first bytes, judging
- *   flow_go.c     to where it goes, and what is done there */
+ *   DNS: questions over TCP, which the guard answers itself
+ *
+ * In WAITING the sandbox's first bytes go on only after they were judged.
+ *
+ *   flow.c        beginning, end, a new policy      flow_peek.c   first bytes, judging
+ *   flow_go.c     resolving, dialling, handing over to the relay or the inspection */
 #pragma once
 
 #include "guard/flow.h"
@@ -25,16 +28,16 @@ struct dns_tcp;
 
 struct flow {
     struct sandbox *sandbox;
-    struct policy *policy; /* that it was judged by */
+    struct policy *policy; /* the policy that judged the flow */
     struct flow *next, **prev;
     enum flow_state state;
-    int fd, server_fd;   /* until something takes them over */
+    int fd, server_fd;   /* until the relay or the inspection takes them over */
     struct net_addr dst; /* where the sandbox was going */
     struct net_addr dialled;
     char name[POLICY_NAME_MAX + 1]; /* "" if none is known */
-    bool fake;                      /* the address stood for the name */
-    bool by_name;                   /* it goes to where the name is, whatever the address was */
-    bool silent; /* the sandbox has said nothing, and what it will say can change the verdict */
+    bool fake;                      /* dst is a fake address that stands for the name */
+    bool by_name;                   /* dials what the name resolves to, not dst */
+    bool silent; /* the sandbox has said nothing yet, and its first bytes can change the verdict */
     bool inspected, allowed, proxy_broken;
     const char *protocol, *rule, *error;
     struct peek peek;
@@ -49,7 +52,7 @@ struct flow {
     struct inspect *inspect;
     struct dns_tcp *dns;
     struct socks5 socks;
-    struct strbuf out; /* to the proxy */
+    struct strbuf out; /* bytes to send to the proxy */
 };
 
 struct flow_verdict {
@@ -57,34 +60,36 @@ struct flow_verdict {
     const char *rule;
 };
 
-/* Each of these may end the flow: it is not touched after. */
+/* Each of these functions may end and free the flow: do not touch it after the call. */
 
 /* ---- flow.c ---------------------------------------------------------------------------------- */
 
 void flow_end(struct flow *f);
-/* The sandbox is told why where its protocol has room for it. */
+/* Ends a flow that is not allowed. Tells the sandbox why, where its protocol has room for it. */
 void flow_refuse(struct flow *f, const char *rule);
-/* It was allowed, and the network said no. */
+/* Ends a flow that was allowed but failed in the network. */
 void flow_fail(struct flow *f, const char *what);
 void flow_reset(struct flow *f, const char *why);
 
 /* ---- flow_peek.c ----------------------------------------------------------------------------- */
 
-/* What a policy says of it, as far as it is known. */
+/* What a policy says of the flow, by what is known of it so far. */
 void flow_judge(const struct flow *f, const struct policy *p, struct flow_verdict *ret);
-/* Refuses it or lets it go, by what is known. */
+/* Refuses the flow or lets it go, by what is known of it. */
 void flow_decide(struct flow *f);
-/* Waits for its first bytes, then decides. allowed: it may go without having said a name. */
+/* Waits for the sandbox's first bytes, then decides. allowed: the flow may go without having said a
+ * name. */
 void flow_peek(struct flow *f, bool allowed);
-/* It is connected and silent. */
+/* Waits until the sandbox or the server says something; the flow is connected. */
 void flow_wait(struct flow *f);
 
 /* ---- flow_go.c ------------------------------------------------------------------------------- */
 
-/* It may go: by its name to where that is, or to where it was going. One that is there already
- * stays there. */
+/* Takes an allowed flow to its server: by_name to where its name resolves to, else to dst. A flow
+ * that is connected there already stays connected. */
 void flow_go(struct flow *f, bool by_name, const char *rule);
-/* Nothing of what was begun to get it there is left. */
+/* Undoes what flow_go has begun: cancels resolving and dialling, closes the server's socket. */
 void flow_come_back(struct flow *f);
-/* back: what the server has said already. */
+/* The server is connected: hands the flow over to the relay or the inspection. back: bytes that the
+ * server has sent already. */
 void flow_connected(struct flow *f, const void *back, size_t back_len);

@@ -1,4 +1,4 @@
-/* The first bytes of a connection, and what the policy says of what they say. */
+/* Reads the first bytes of a connection, and asks the policy about the name in them. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -9,7 +9,8 @@
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-/* What the operator lets nobody reach; NULL. */
+/* The operator's or the guard's own rule that closes the flow's name or address to all; NULL:
+ * none. */
 static const char *refused_to_all(const struct flow *f)
 {
     const struct guard *g = f->sandbox->guard;
@@ -44,13 +45,13 @@ void flow_judge(const struct flow *f, const struct policy *p, struct flow_verdic
     if (f->name[0] && policy_inspects(p, f->name) &&
         (f->peek.what == PEEK_TLS || f->peek.what == PEEK_HTTP))
         ret->inspect = ret->by_name = true;
-    /* Without TLS every request says a name of its own: each is looked at. */
+    /* Without TLS every request says a name of its own, so each must be looked at. */
     if (ret->by_name && f->peek.what == PEEK_HTTP)
         ret->inspect = true;
 }
 
-/* Why what it says of itself is not believed, whatever the policy is; NULL. An address that stands
- * for a name opens that name and not the others that are served where it is. */
+/* Why the flow is refused whatever the policy is; NULL: it is not. A fake address opens the one
+ * name that it stands for, not other names that are served at the same place. */
 static const char *disbelieved(const struct flow *f)
 {
     if (f->peek.what == PEEK_BAD)
@@ -60,9 +61,9 @@ static const char *disbelieved(const struct flow *f)
     return NULL;
 }
 
-/* Whether it is let through for a name that need not be the real one. The address has said the name
- * if it stands for one, and who inspects it ends its TLS: nobody looks behind the outer name then.
- */
+/* Whether the flow would be let through for a name that need not be the real one: an encrypted
+ * ClientHello may hide another. Two cases are safe: a fake address has said the name already, and
+ * an inspection ends the TLS here, so nobody looks behind the outer name. */
 static bool is_hidden(const struct flow *f, const struct flow_verdict *v)
 {
     return f->peek.ech && !f->sandbox->guard->settings.egress_ech && v->by_name && !v->inspect &&
@@ -96,14 +97,15 @@ void flow_decide(struct flow *f)
 static void peeked(struct flow *f)
 {
     f->silent = false;
-    if (!f->fake) /* whose address has said it */
+    if (!f->fake) /* a fake address has said the name already */
         snprintf(f->name, sizeof f->name, "%s", f->peek.name);
     if (f->peek.what == PEEK_TLS || f->peek.what == PEEK_HTTP)
         f->protocol = f->peek.what == PEEK_TLS ? "tls" : "http";
     flow_decide(f);
 }
 
-/* Nothing was said for long enough: it goes as far as it may without, and waits there. */
+/* The sandbox was silent for long enough: takes the flow as far as it may go without a name, where
+ * it waits. */
 static void go_silent(struct flow *f)
 {
     f->peek = (struct peek){.what = PEEK_OTHER};
@@ -139,7 +141,7 @@ static void on_first_bytes(uv_poll_t *w, int status, int events)
         flow_end(f);
         return;
     }
-    if (f->first_len == 0) { /* once begun it is to be finished, and before the server answers */
+    if (f->first_len == 0) { /* to be whole within PEEK_NS, before the server is heard */
         watch_drop(&f->server_watch);
         alarm_set(f->timer, PEEK_NS, on_late);
     }
@@ -151,7 +153,7 @@ static void on_first_bytes(uv_poll_t *w, int status, int events)
         peeked(f);
 }
 
-/* Servers that speak first: waiting for the sandbox's bytes would only cost time. */
+/* Ports whose servers speak first: waiting for the sandbox's bytes would only cost time. */
 static bool server_speaks_first(uint16_t port)
 {
     static const uint16_t ports[] = {21, 22, 25, 110, 119, 143, 587, 3306, 5432};
@@ -179,7 +181,7 @@ void flow_peek(struct flow *f, bool allowed)
         watch_words(f, allowed ? PEEK_SHORT_NS : PEEK_NS);
 }
 
-/* ---- where it was silent --------------------------------------------------------------------- */
+/* ---- connected, and silent ------------------------------------------------------------------- */
 
 static void on_server_first(uv_poll_t *w, int status, int events)
 {

@@ -9,17 +9,17 @@
 #include "guard/front_link.h"
 #include "guard/policy.h"
 
-#define RUNNING_MAX 2 /* at once: a thread is left for what is synced */
-#define TENANT_MAX  4 /* of a tenant, with those that wait for their turn */
+#define RUNNING_MAX 2 /* queries at once, so that a thread is left for syncing */
+#define TENANT_MAX  4 /* queries of one tenant, with those that wait */
 #define JOBS_MAX    1024
-#define ANSWER_MAX  (2u * 1024 * 1024)   /* records beyond it are on the next page */
-#define ANSWER_ROOM (ANSWER_MAX + 65536) /* the last record of a page, and the end */
+#define ANSWER_MAX  (2u * 1024 * 1024)   /* further records are on the next page */
+#define ANSWER_ROOM (ANSWER_MAX + 65536) /* with the last record of a page, and the end */
 #define WORD_MAX    16
 #define AUDIT_DIR   "audit"
 
 /* ---- reading the front's JSON ---------------------------------------------------------------- */
 
-/* A field of text. False: it is there and not as it should be. */
+/* Takes a field of text. False: the field exists and is not valid. */
 static bool take_text(const json_t *o, const char *key, size_t max, const char **ret)
 {
     const json_t *v = json_object_get(o, key);
@@ -38,7 +38,7 @@ static bool take_number(const json_t *o, const char *key, uint64_t max, uint64_t
     return json_is_integer(v) && json_integer_value(v) >= 0 && *ret <= max;
 }
 
-/* How many of the object's fields are these: a field that we do not know is refused. */
+/* Whether the object has only these fields: an unknown field is refused. */
 static bool only(const json_t *o, const char *const *keys)
 {
     size_t n = 0;
@@ -62,18 +62,18 @@ static bool one_of(const char *s, const char *const *words)
 
 /* ---- ASK_AUDIT ------------------------------------------------------------------------------- */
 
-static unsigned running, jobs; /* on threads; and with those that wait */
+static unsigned running, jobs; /* running: on threads; jobs: with those that wait */
 static struct job *waiting, *all;
 
 struct job {
     struct job *next_waiting, *next;
     uv_work_t work;
     struct front_asker from;
-    int dir; /* of the record */
+    int dir; /* the record's directory */
     struct audit_filter filter;
     char tenant[ID_LEN + 1], sandbox[ID_LEN + 1];
     char kind[WORD_MAX + 1], verdict[WORD_MAX + 1], name[POLICY_NAME_MAX + 3];
-    /* The thread's. */
+    /* While the job runs, only its thread uses these. */
     struct strbuf out;
     uint32_t found, limit;
     uint64_t last; /* seq of the last record that is in the answer */
@@ -120,7 +120,8 @@ static bool read_filter(const json_t *o, struct job *job)
     return true;
 }
 
-/* One more than is wanted is looked for: it tells whether there is another page. */
+/* Adds a record to the answer. The query looks for one more than is wanted, which tells whether
+ * there is another page. */
 static bool on_record(const char *line, size_t len, uint64_t seq, void *arg)
 {
     struct job *job = arg;
@@ -149,7 +150,7 @@ static int write_answer(struct job *job)
     return 0;
 }
 
-/* On a thread: it may take as long as reading all files does. */
+/* Runs on a thread, because reading all files may take long. */
 static void work(uv_work_t *w)
 {
     struct job *job = w->data;
@@ -198,7 +199,7 @@ static void after_work(uv_work_t *w, int status)
     start_waiting(g);
 }
 
-/* The one that came first. */
+/* Starts jobs that wait, the oldest first. */
 static void start_waiting(struct guard *g)
 {
     while (waiting && running < RUNNING_MAX) {
@@ -252,7 +253,7 @@ void front_ask_audit(const struct front_asker *from, const char *tenant, const c
     json_decref(o);
     if (good)
         many = jobs >= JOBS_MAX || jobs_of(tenant) >= TENANT_MAX;
-    /* What has happened before the question is in the answer. */
+    /* Flush first, so that the answer has everything that happened before the question. */
     if (good && !many && from->guard->audit)
         audit_flush(from->guard->audit);
     if (good && !many) {

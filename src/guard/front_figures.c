@@ -1,4 +1,4 @@
-/* What the guard counts, for the front that asks (ASK_FIGURES). */
+/* Answers the front's question for figures (ASK_FIGURES). */
 #include "lib/text/json.h"
 #include "guard/counts.h"
 #include "guard/front_link.h"

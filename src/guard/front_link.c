@@ -30,7 +30,7 @@ struct front_link {
     struct guard *guard;
     int fd;
     uv_poll_t *watch;    /* NULL: there is no front */
-    uint64_t connection; /* grows with each */
+    uint64_t connection; /* number of this connection; grows with each front */
     struct unsent *first, **last;
     size_t n;
     uint64_t buf[MESSAGE_MAX / sizeof(uint64_t) + 1]; /* a message, with room for a NUL */
@@ -54,7 +54,7 @@ static void drop_first(struct front_link *l)
 
 static void send_waiting(struct front_link *l)
 {
-    /* Any failure but a full socket means that the front is gone, which reading tells. */
+    /* Any failure but a full socket means that the front is gone; reading will notice that. */
     while (l->first && fd_send(l->fd, &l->first->ask, l->first->len, &l->first->fd,
                                l->first->fd >= 0 ? 1 : 0) != -EAGAIN)
         drop_first(l);
@@ -84,7 +84,7 @@ void asker_answer(const struct front_asker *to, int code, const void *payload, s
     send_waiting(l);
 }
 
-/* Answers come first: a front that waits for those must not wait for news too. */
+/* Sends no news while answers wait: a front that waits for answers must not wait for news too. */
 bool front_link_tell(struct guard *g, enum ask_what what, const void *payload, size_t len)
 {
     struct front_link *l = g->front;
@@ -233,7 +233,7 @@ static void drop_front(struct front_link *l)
         drop_first(l);
 }
 
-/* False: nothing more to read, or the front is gone. */
+/* Reads and answers one message. False: there is none, or the front is gone. */
 static bool take_message(struct front_link *l)
 {
     struct ask *q = (struct ask *)l->buf;
@@ -262,7 +262,7 @@ static void on_event(uv_poll_t *w, int status, int events)
     (void)status;
     if (events & UV_WRITABLE)
         send_waiting(l);
-    /* Not for ever: flows have their turn as well. */
+    /* Bounded, so that flows get their turn as well. */
     for (int i = 0; i < TURN_MAX && l->watch == w && l->n < UNSENT_MAX && take_message(l); i++)
         ;
 }

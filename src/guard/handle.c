@@ -5,7 +5,7 @@
 struct watch {
     uv_poll_t poll;
     uv_poll_cb fn;
-    int events; /* that are watched for */
+    int events; /* the events that are watched for */
 };
 
 static void free_watch(uv_handle_t *h)
@@ -23,13 +23,13 @@ uv_poll_t *watch_new(uv_loop_t *loop, int fd, void *data)
     struct watch *w = xcalloc(1, sizeof *w);
     int r = uv_poll_init(loop, &w->poll, fd);
 
-    assert(r == 0); /* a socket, or an anonymous file that epoll takes */
+    assert(r == 0); /* fd is a socket, or an anonymous file that epoll takes */
     w->poll.data = data;
     return &w->poll;
 }
 
-/* libuv stops to watch a socket that has an error. Errors pass: a port that nobody listens at, news
- * that were lost. Whoever reads is told of them, and goes on. */
+/* libuv stops watching a socket that has an error. But errors pass, like a port that nobody listens
+ * at or news that were lost. So the watch goes on, and the callback is told of the error. */
 static void on_poll(uv_poll_t *p, int status, int events)
 {
     struct watch *w = CONTAINER_OF(p, struct watch, poll);
@@ -46,7 +46,7 @@ void watch_for(uv_poll_t *p, int events, uv_poll_cb fn)
     struct watch *w = CONTAINER_OF(p, struct watch, poll);
 
     w->fn = fn;
-    if (events == w->events) /* libuv would take the descriptor out and put it in again */
+    if (events == w->events) /* else libuv would remove the descriptor and add it again */
         return;
     w->events = events;
     if (events)

@@ -37,7 +37,7 @@ static bool take_number(struct cursor *c, size_t bytes, size_t *ret)
     return true;
 }
 
-/* A vector: its length in so many bytes, then itself. */
+/* Takes a vector: its length in `bytes` bytes, then its content. */
 static bool take_vector(struct cursor *c, size_t bytes, struct cursor *ret)
 {
     size_t len;
@@ -47,7 +47,8 @@ static bool take_vector(struct cursor *c, size_t bytes, struct cursor *ret)
 
 /* ---- the message ----------------------------------------------------------------------------- */
 
-/* One name, a host's: nobody has defined another type, nor may there be two of one. */
+/* Reads the server name: exactly one, of type host. No other type has been defined, and there must
+ * not be two of one. */
 static bool read_server_name(struct cursor ext, struct peek *ret)
 {
     struct cursor list, name;
@@ -89,14 +90,14 @@ static bool read_hello(struct cursor hello, struct peek *ret)
         compressions.len < 1)
         return false;
     if (hello.len == 0)
-        return true; /* as it was before there were extensions */
+        return true; /* a hello from before there were extensions */
     return take_vector(&hello, 2, &extensions) && hello.len == 0 &&
            read_extensions(extensions, ret);
 }
 
-/* ---- the records that it is in --------------------------------------------------------------- */
+/* ---- the records that carry the message ------------------------------------------------------ */
 
-/* The header of a record that carries a piece of the message. */
+/* Reads the header of a record that carries a piece of the message. */
 static enum peek_what read_record_header(const uint8_t *p, size_t len, size_t *ret_len)
 {
     static const uint8_t begin[] = {0x16, 3};
@@ -109,8 +110,8 @@ static enum peek_what read_record_header(const uint8_t *p, size_t len, size_t *r
     return *ret_len == 0 || *ret_len > RECORD_MAX ? PEEK_BAD : PEEK_TLS;
 }
 
-/* What the beginning of the message says. left: bytes that are still to come in its record, with
- * which it may end and which may not be more than it. */
+/* Checks the beginning of the message. left: bytes that are still to come in its record; the
+ * message may end with them, and they must not go beyond it. */
 static enum peek_what check_message(const uint8_t *message, size_t have, size_t left,
                                     size_t *ret_len)
 {
@@ -126,7 +127,8 @@ static enum peek_what check_message(const uint8_t *message, size_t have, size_t 
     return have == *ret_len ? PEEK_TLS : PEEK_MORE;
 }
 
-/* Puts the message together, in the order of the bytes: what is said of some is said of more. */
+/* Puts the message together from its records, in the order of the bytes, so that a verdict on some
+ * bytes still holds when more have come. */
 static enum peek_what collect(const uint8_t *p, size_t len, uint8_t *message, size_t *ret_len)
 {
     size_t have = 0, record = 0, piece;
@@ -159,7 +161,7 @@ void peek_tls(const uint8_t *p, size_t len, struct peek *ret)
 
     *ret = (struct peek){0};
     if (len >= 2 && p[1] != 3) {
-        ret->what = PEEK_OTHER; /* a byte that happens to be the same */
+        ret->what = PEEK_OTHER; /* another protocol whose first byte happens to be 0x16 */
         return;
     }
     ret->what = collect(p, len < PEEK_MAX ? len : PEEK_MAX, message, &message_len);

@@ -1,7 +1,7 @@
 /* The addresses of this machine: those of its interfaces, and whatever else its local routing table
- * keeps here. One socket tells that something has changed, another is asked for all of it anew:
- * there are few, they change seldom, and a list that is read whole has nothing to get out of step.
- */
+ * keeps here. One socket reports that something has changed, then another asks for the whole list
+ * anew: the addresses are few and change seldom, and a list that is read whole cannot get out of
+ * step. */
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "guard/cidr.h"
 
 #define ANSWER_MAX (64u * 1024)
-#define EVENTS_MAX 1000 /* read in one go; the rest makes the socket readable again */
+#define EVENTS_MAX 1000 /* read in one turn; the rest makes the socket readable again */
 
 struct hosts {
     int events, questions;
@@ -55,7 +55,7 @@ static void read_address(struct cidr_tree *t, struct nlmsghdr *m)
 
     if (m->nlmsg_type != RTM_NEWADDR || m->nlmsg_len < NLMSG_LENGTH(sizeof *i))
         return;
-    /* Of a point-to-point interface IFA_ADDRESS is the other end. */
+    /* On a point-to-point interface IFA_ADDRESS is the other end. */
     a = find_attribute(IFA_RTA(i), IFA_PAYLOAD(m), IFA_LOCAL);
     if (!a)
         a = find_attribute(IFA_RTA(i), IFA_PAYLOAD(m), IFA_ADDRESS);
@@ -63,7 +63,8 @@ static void read_address(struct cidr_tree *t, struct nlmsghdr *m)
         add_network(t, i->ifa_family, a, i->ifa_family == AF_INET ? 32 : 128);
 }
 
-/* An address can be this machine's without being on an interface: `ip route add local ...`. */
+/* Reads a local route. An address can be this machine's without being on an interface: `ip route
+ * add local ...`. */
 static void read_route(struct cidr_tree *t, struct nlmsghdr *m)
 {
     struct rtmsg *i = NLMSG_DATA(m);
@@ -80,7 +81,8 @@ static void read_route(struct cidr_tree *t, struct nlmsghdr *m)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* The kernel answers a dump while it is read: nothing is waited for. 1: the answer has ended. */
+/* Reads a part of the kernel's answer. The kernel makes a dump while it is read, so this never
+ * waits. 1: the answer has ended. */
 static int read_answer(struct hosts *h, struct cidr_tree *t,
                        void (*read_one)(struct cidr_tree *t, struct nlmsghdr *m))
 {
@@ -156,10 +158,10 @@ static int ask_all(struct hosts *h)
     return 0;
 }
 
-/* ---- a way out ------------------------------------------------------------------------------- */
+/* ---- a way to the internet ------------------------------------------------------------------- */
 
-/* Connecting a datagram socket sends nothing and asks the routing table. The address is a root name
- * server's; any on the internet would do. */
+/* Whether there is a route to an address. Connecting a datagram socket sends nothing and asks the
+ * routing table. The address is a root name server's; any on the internet would do. */
 static bool has_way(const char *to)
 {
     struct sockaddr_storage sa;
@@ -171,7 +173,7 @@ static bool has_way(const char *to)
     AUTO(close_p) int fd = socket(sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || connect(fd, (struct sockaddr *)&sa, len) < 0)
         return false;
-    /* With a router but without an address of its own, a host has a way and no return. */
+    /* With a router but without an address of its own, a host has a way out and none back. */
     len = sizeof sa;
     if (getsockname(fd, (struct sockaddr *)&sa, &len) < 0 ||
         net_addr_from((struct sockaddr *)&sa, &own) < 0)
@@ -183,12 +185,13 @@ static void find_ways(struct hosts *h)
 {
     h->v4 = has_way("198.41.0.4");
     h->v6 = has_way("2001:503:ba3e::2:30");
-    /* Neither: what it reaches has routes of its own, and those cannot be told from outside. */
+    /* If neither family has a way to the internet, the machine reaches only networks with routes of
+     * their own. The guard cannot tell of which family those are, so it takes both. */
     if (!h->v4 && !h->v6)
         h->v4 = h->v6 = true;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the list, and its updates --------------------------------------------------------------- */
 
 static int open_netlink(int flags, uint32_t groups)
 {
@@ -214,7 +217,8 @@ int hosts_new(struct hosts **ret, struct sg_error *e)
     r = h->events < 0 ? h->events : h->questions < 0 ? h->questions : 0;
     if (r == 0) {
         setsockopt(h->questions, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-        /* Only the table that was asked for; kernels before 4.20 send all of them. */
+        /* Makes the kernel send only the table that was asked for; kernels before 4.20 send all of
+         * them. */
         setsockopt(h->questions, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof on);
         r = ask_all(h);
     }
@@ -247,11 +251,11 @@ void hosts_update(struct hosts *h)
 {
     char buf[4096];
 
-    /* What has changed does not matter, nor that some news were lost (ENOBUFS). */
+    /* It does not matter what has changed, nor that some events were lost (ENOBUFS). */
     for (int i = 0; i < EVENTS_MAX; i++)
         if (recv(h->events, buf, sizeof buf, 0) < 0 && errno != ENOBUFS && errno != EINTR)
             break;
-    /* A list that changes while it is read is read again; if it cannot be, the old one stands. */
+    /* If the list changes while it is read, read it again; if that fails, the old one stands. */
     for (int i = 0; i < 3 && ask_all(h) < 0; i++)
         ;
     find_ways(h);

@@ -98,7 +98,7 @@ struct inflater *inflater_new(void)
 {
     struct inflater *f = xcalloc(1, sizeof *f);
 
-    if (inflateInit2(&f->z, 15 + 32) != Z_OK) /* either of them, whatever it was called */
+    if (inflateInit2(&f->z, 15 + 32) != Z_OK) /* gzip or zlib, whatever the header called it */
         abort();                              /* out of memory */
     return f;
 }
@@ -117,13 +117,13 @@ int inflater_feed(struct inflater *f, const char *p, size_t len, size_t *ret_use
     int r;
 
     *ret_used = *ret_len = 0;
-    if (f->ended && len > 0) { /* one more member of the same file */
+    if (f->ended && len > 0) { /* one more gzip member follows */
         inflateReset(&f->z);
         f->ended = false;
     }
     if (f->ended)
         return 0;
-    f->z.next_in = (Bytef *)(uintptr_t)p; /* which it only reads */
+    f->z.next_in = (Bytef *)(uintptr_t)p; /* zlib only reads from it */
     f->z.avail_in = (uInt)len;
     f->z.next_out = (Bytef *)out;
     f->z.avail_out = (uInt)cap;

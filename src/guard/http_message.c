@@ -32,7 +32,8 @@ static struct http_text trim(struct http_text t)
     return t;
 }
 
-/* What is before the first c, which is taken off too; all of it if there is none. */
+/* Cuts off and returns the text before the first c, and drops that c; all of the text if there is
+ * no c. */
 static struct http_text cut(struct http_text *rest, char c)
 {
     const char *end = rest->len > 0 ? memchr(rest->p, c, rest->len) : NULL;
@@ -100,7 +101,7 @@ ssize_t http_scan(struct http_scan *s, const char *p, size_t len)
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-/* The next line, without its end; a head is whole, so there is one. */
+/* The next line, without its end; the head is whole, so there is one. */
 static struct http_text next_line(struct http_text *rest)
 {
     struct http_text line = cut(rest, '\n');
@@ -146,7 +147,7 @@ static unsigned count_fields(const struct http_message *m, const char *name)
     return n;
 }
 
-/* Whether a list, perhaps over several fields, has a word. */
+/* Whether a comma-separated list, perhaps spread over several fields, has a word. */
 static bool lists(const struct http_message *m, const char *name, struct http_text word)
 {
     for (size_t i = 0; i < m->n_fields; i++) {
@@ -183,7 +184,8 @@ static bool read_length(struct http_text t, uint64_t *ret)
     return true;
 }
 
-/* What the fields say about where the body ends. `otherwise` counts if they say nothing. */
+/* Reads from the fields where the body ends; `otherwise` counts if they do not say. Returns what is
+ * wrong, or NULL. */
 static const char *read_framing(struct http_message *m, enum http_framing otherwise)
 {
     const struct http_field *coding = http_find(m, "transfer-encoding");
@@ -274,7 +276,7 @@ int http_read_request(const char *p, size_t len, struct http_message *ret, const
     return 0;
 }
 
-/* NAME or NAME:PORT, as the connection has them. */
+/* Whether t is NAME or NAME:PORT of the connection. */
 static bool is_authority(struct http_text t, const char *name, uint16_t port, bool *ret_port)
 {
     struct http_text host = cut(&t, ':');
@@ -353,7 +355,7 @@ int http_read_response(const char *p, size_t len, bool to_head, struct http_mess
     return 0;
 }
 
-/* ---- what passes ----------------------------------------------------------------------------- */
+/* ---- which fields pass ----------------------------------------------------------------------- */
 
 bool http_is_own(const char *name)
 {

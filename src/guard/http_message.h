@@ -1,10 +1,11 @@
-/* Heads of HTTP/1 messages, read strictly and without I/O, and what of them may be passed on.
+/* Heads of HTTP/1 messages, read strictly and without I/O, and which of their fields may be passed
+ * on.
  *
- * Nothing is passed on as it came: what was understood is written anew. Refused is what two readers
- * could understand differently: a line that does not end in CR LF, control characters, folded
- * lines, names that are no tokens, blanks before a colon, more than one Content-Length or one that
- * is not plain digits, a Transfer-Encoding that is not exactly "chunked", both of these together,
- * versions other than 1.0 and 1.1. */
+ * Nothing is passed on as it came: the guard writes anew what it understood. It refuses whatever
+ * two readers could understand differently: a line that does not end in CR LF, control characters,
+ * folded lines, names that are no tokens, blanks before a colon, more than one Content-Length or
+ * one that is not plain digits, a Transfer-Encoding that is not exactly "chunked", both of these
+ * together, versions other than 1.0 and 1.1. */
 #pragma once
 
 #include <sys/types.h>
@@ -20,10 +21,10 @@ struct http_text {
     const char *p;
     size_t len;
 };
-bool http_text_is(struct http_text t, const char *s); /* whatever the case */
+bool http_text_is(struct http_text t, const char *s); /* ignores case */
 
 struct http_field {
-    struct http_text name, value; /* without blanks around it */
+    struct http_text name, value; /* value: without blanks around it */
 };
 
 enum http_framing { FRAMING_NONE, FRAMING_LENGTH, FRAMING_CHUNKED, FRAMING_CLOSE };
@@ -33,9 +34,9 @@ struct http_message {
     unsigned status;                 /* of an answer */
     struct http_text reason;
     bool http10;
-    bool close;     /* whoever sent it will use the connection no more */
-    bool websocket; /* asks for, or grants, that protocol */
-    bool expect;    /* waits for 100 before it sends the body */
+    bool close;     /* the sender will not use the connection again */
+    bool websocket; /* asks for, or grants, the WebSocket protocol */
+    bool expect;    /* the client waits for 100 before it sends the body */
     bool host_port; /* Host has a port */
     enum http_framing framing;
     uint64_t length;
@@ -43,34 +44,35 @@ struct http_message {
     struct http_field fields[HTTP_MESSAGE_FIELDS];
 };
 
-/* Finds the end of a head while it comes in, each byte looked at once. */
+/* Finds the end of a head while it comes in; looks at each byte once. */
 struct http_scan {
     size_t at;      /* bytes looked at */
-    size_t line;    /* where the line at hand begins */
-    unsigned lines; /* before it */
+    size_t line;    /* where the current line begins */
+    unsigned lines; /* complete lines before it */
 };
-/* p is the head from its first byte on. Returns its length, with the empty line; 0: its end has not
- * come; -EINVAL: no head is like that; -E2BIG. */
+/* p is the head from its first byte on. Returns the length of the head, with the empty line; 0: its
+ * end has not come yet; -EINVAL: no head looks like that; -E2BIG. */
 ssize_t http_scan(struct http_scan *s, const char *p, size_t len);
 
-/* A whole head. 0, or the status to refuse it with; *ret_why then says why. ret points into p. */
+/* Reads a whole head. Returns 0, or the status to refuse it with and the reason in *ret_why. ret
+ * points into p. */
 int http_read_request(const char *p, size_t len, struct http_message *ret, const char **ret_why);
-/* to_head: it answers a HEAD. 0 or -EPROTO. */
+/* to_head: the response answers a HEAD request. 0 or -EPROTO. */
 int http_read_response(const char *p, size_t len, bool to_head, struct http_message *ret,
                        const char **ret_why);
-/* That a request is for who the connection is with: in Host, and in its target if that has a host,
- * which is taken off. 0; 400; 421. */
+/* Checks that a request is for the host that the connection is with: in Host, and in the target if
+ * that names a host, which is then removed from the target. 0, or the status to refuse it with: 400
+ * or 421. */
 int http_check_host(struct http_message *m, const char *name, uint16_t port, bool tls,
                     const char **ret_why);
 
-/* The first of that name, or NULL. */
+/* The first field of that name, or NULL. */
 const struct http_field *http_find(const struct http_message *m, const char *name);
-/* Whether a field goes on to the other side as it is: not those of one connection alone, the known
- * ones and those that Connection lists, and not those that are written anew (Host, Expect,
- * framing).
- */
+/* Whether a field goes on to the other side as it is. Two kinds do not: fields of one connection
+ * alone (the known ones and those that Connection lists), and fields that the guard writes anew
+ * (Host, Expect, framing). */
 bool http_passes(const struct http_message *m, const struct http_field *f);
-/* Whether a name is one of those that never pass. */
+/* Whether a name is that of a field that never passes. */
 bool http_is_own(const char *name);
 bool http_is_token(const char *p, size_t len);
 /* Whether text can be a field's value: no control characters but tabs. */

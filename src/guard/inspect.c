@@ -9,11 +9,11 @@
 #include "guard/handle.h"
 #include "guard/inspect_impl.h"
 
-/* Of a slice of work, and each of a piece or a record at most: tenants take turns
- * (lib/http/work.h), and what is not inspected never waits for what is. */
+/* Steps in one slice of work, each of one piece or record at most. Tenants take turns
+ * (lib/http/work.h), and flows that are not inspected never wait for inspected ones. */
 #define STEPS_MAX 4
 
-/* ---- how it ends ----------------------------------------------------------------------------- */
+/* ---- the end of an inspection ---------------------------------------------------------------- */
 
 void inspect_record(struct inspect *i, bool allowed, const char *rule, const char *detail)
 {
@@ -74,7 +74,7 @@ static const char *reason_of(int status)
 
 void inspect_refuse(struct inspect *i, int status, const char *text)
 {
-    bool ours = status < 500; /* a decision about the request; else the server is at fault */
+    bool ours = status < 500; /* the guard has decided; else the server is at fault */
 
     if (i->down.begun) {
         inspect_abort(i, "refused within an answer");
@@ -92,7 +92,7 @@ void inspect_refuse(struct inspect *i, int status, const char *text)
     i->state = INSPECT_LINGER;
 }
 
-/* All is closed, the owner told, and i gone. */
+/* Closes everything, frees i and tells the owner. */
 static void end(struct inspect *i)
 {
     struct inspect_done d = {i->server.sent, i->server.received, i->error};
@@ -127,8 +127,8 @@ void inspect_reset(struct inspect *i)
 
 /* ---- deadlines ------------------------------------------------------------------------------- */
 
-/* A few bytes that look like the beginning of a secret, and nothing came after them. Bytes that
- * wait here since the sandbox does not read have come. */
+/* Whether only a few bytes are held back, which look like the beginning of a secret, and nothing
+ * came after them. Bytes that wait here because the sandbox does not read count as having come. */
 static bool holds_little(const struct inspect *i)
 {
     size_t waits;
@@ -204,7 +204,8 @@ static bool linger_step(struct inspect *i)
     if (!i->shut && side_pending(&i->client) == 0) {
         i->shut = true;
         i->linger_ms = uv_now(i->guard->loop);
-        /* In plain HTTP a body that ends with the connection has no other sign of being whole. */
+        /* In plain HTTP only a reset can tell the sandbox that a body which ends with the
+         * connection is not whole. */
         if (i->abrupt && !i->tls && i->down.begun && i->down.written == FRAMING_CLOSE)
             side_cut(&i->client);
         else
@@ -245,10 +246,11 @@ static bool move(struct inspect *i)
     return moved;
 }
 
-/* What the sandbox's side has run into; the text is for the owner, who reads it at once. */
+/* The sandbox's side is broken: ends the connection. The owner reads the text of the error at
+ * once. */
 static void sandbox_broke(struct inspect *i)
 {
-    static char text[256]; /* one thread */
+    static char text[256]; /* used by the loop's thread only */
 
     if (!i->client.ready && !i->error) {
         snprintf(text, sizeof text, "TLS with the sandbox: %s", i->client.why);
@@ -266,7 +268,7 @@ static void count_bytes(struct inspect *i)
     if (up + down > 0)
         i->server_ms = uv_now(i->guard->loop);
     if (up + down > 0 && i->count)
-        i->count(i->arg, up, down); /* which may reset it */
+        i->count(i->arg, up, down); /* count may reset i */
 }
 
 static void on_timer(uv_timer_t *t);
@@ -294,7 +296,7 @@ static void post(struct inspect *i)
     work_post(i->guard->works, &i->work, work_party_of(i->sandbox->tenant));
 }
 
-/* What to wait for. again: there is more that could be done now. */
+/* Sets what the loop waits for. again: there is more to do now. */
 static void wait_for_more(struct inspect *i, bool again)
 {
     uint64_t now = uv_now(i->guard->loop), at = deadline(i);
@@ -346,11 +348,11 @@ static void on_timer(uv_timer_t *t)
 
 static void on_ready(uv_poll_t *w, int status, int events)
 {
-    (void)status, (void)events; /* what it is, reading and writing will tell */
+    (void)status, (void)events; /* reading and writing will tell what happened */
     post(w->data);
 }
 
-/* ---- how it begins --------------------------------------------------------------------------- */
+/* ---- the beginning of an inspection ---------------------------------------------------------- */
 
 static int start_tls(struct inspect *i)
 {
@@ -407,6 +409,6 @@ struct inspect *inspect_new(const struct inspect_order *o)
     i->work.run = run_slice;
     if (!g->works)
         g->works = works_new(g->loop, WORK_TURN_NS);
-    post(i); /* nothing is called back before this returns */
+    post(i); /* no callback comes before inspect_new returns */
     return i;
 }

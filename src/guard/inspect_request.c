@@ -3,16 +3,16 @@
 
 #include "guard/inspect_impl.h"
 
-#define HEAD_OUT_MAX   (192u * 1024)       /* with all that a rule can add */
-#define DEFERRED_MAX   (1024u * 1024)      /* of one request */
-#define DEFERRED_TOTAL (32u * 1024 * 1024) /* of all: more is sent in chunks */
+#define HEAD_OUT_MAX   (192u * 1024)       /* with everything that a rule can add */
+#define DEFERRED_MAX   (1024u * 1024)      /* held of one request */
+#define DEFERRED_TOTAL (32u * 1024 * 1024) /* held of all requests: further ones go out in chunks */
 #define FRAMING_LINES  64
 
 static size_t deferred_total;
 
 /* ---- the head -------------------------------------------------------------------------------- */
 
-/* Without framing and the empty line: these may only be known later. */
+/* Writes the head without framing and the empty line: these may only be known later. */
 static int compose(struct inspect *i, const struct http_message *m, struct strbuf *out,
                    char why[RULES_WHY])
 {
@@ -48,7 +48,7 @@ static void send_head(struct inspect *i, struct strbuf *head, enum http_framing 
     else if (framing == FRAMING_CHUNKED)
         strbuf_addstr(head, "Transfer-Encoding: chunked\r\n");
     strbuf_addstr(head, "\r\n");
-    /* With a body behind it there is room enough that it is not moved. */
+    /* Reserves room for head and body, so that the head, which may hold secrets, is not moved. */
     side_reserve(&i->server, head->len + i->up.held.len + SIDE_HIGH + 2 * INSPECT_PIECE);
     i->server.wipe = i->rules.scrub;
     strbuf_add(&i->server.out, head->buf, head->len);
@@ -63,7 +63,7 @@ static void keep_head(struct inspect *i, const struct strbuf *head)
     strbuf_init(&i->up.held, DEFERRED_MAX);
 }
 
-/* How the body goes out, and the head if that is known. */
+/* Decides how the body goes out, and sends the head if that is known already. */
 static void start_body(struct inspect *i, const struct http_message *m, struct strbuf *head)
 {
     struct inspect_upload *up = &i->up;
@@ -91,7 +91,7 @@ static int judge(struct inspect *i, struct http_message *m, const char **why)
 
 static void begin(struct inspect *i, const char *p, size_t len)
 {
-    static char memory[HEAD_OUT_MAX]; /* one thread; wiped, since secrets are in it */
+    static char memory[HEAD_OUT_MAX]; /* shared, for one thread; wiped, since it holds secrets */
     struct strbuf head = {
         .buf = memory, .cap = sizeof memory, .max = sizeof memory - FRAMING_LINES};
     struct http_message m;
@@ -253,7 +253,8 @@ static bool pass_some(struct inspect *i)
     return true;
 }
 
-/* Its end is noticed at once: an answer that is there already is one to a whole request. */
+/* Passes on some of the body. Notices its end at once, so that a response that is there already
+ * counts as one to a whole request. */
 static bool pass_body(struct inspect *i)
 {
     struct body_reader *body = &i->up.body;
@@ -268,7 +269,7 @@ static bool pass_body(struct inspect *i)
     return moved;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the steps of a request ------------------------------------------------------------------ */
 
 static bool read_head(struct inspect *i)
 {
@@ -277,7 +278,7 @@ static bool read_head(struct inspect *i)
     ssize_t n;
 
     if (i->server.fd >= 0 && !i->server.ready && !i->server.broken)
-        return false; /* whether it can be reached at all will be clear soon */
+        return false; /* wait until it is clear whether the server can be reached */
     n = http_scan(&i->up.scan, p, len);
     if (n == 0 && !i->client.eof)
         return false;

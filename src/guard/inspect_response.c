@@ -21,7 +21,7 @@ static void write_status(struct inspect *i, const struct http_message *m)
     strbuf_addstr(&i->client.out, "\r\n");
 }
 
-/* plain_body: its Content-Encoding does not hold any more. */
+/* plain_body: the body was unpacked, so its Content-Encoding is left out. */
 static void write_fields(struct inspect *i, const struct http_message *m, bool plain_body)
 {
     struct strbuf *out = &i->client.out;
@@ -39,8 +39,8 @@ static void write_fields(struct inspect *i, const struct http_message *m, bool p
     }
 }
 
-/* How the body is written. It ends with the connection if it did, or for a client that knows no
- * chunks. */
+/* How the body is written to the sandbox. It ends with the connection if the server's did, or for a
+ * client that knows no chunks. */
 static enum http_framing choose_framing(const struct inspect *i, const struct http_message *m)
 {
     if (m->framing == FRAMING_NONE || (m->framing == FRAMING_LENGTH && !i->down.inflater))
@@ -65,8 +65,8 @@ static void write_framing(struct inspect *i, const struct http_message *m)
     strbuf_addstr(out, "\r\n");
 }
 
-/* Some bytes of something: they may begin or end in the middle of a secret. No such part was asked
- * for. */
+/* Whether a response is only a part of something, which may begin or end in the middle of a secret.
+ * The guard has not asked for a part. */
 static bool is_part(const struct http_message *m)
 {
     static const char several[] = "multipart/byteranges";
@@ -130,7 +130,7 @@ static void pass_interim(struct inspect *i, const struct http_message *m)
         inspect_refuse(i, 502, "the server sends interim answers without end");
         return;
     }
-    if (i->http10) /* which knows none */
+    if (i->http10) /* HTTP/1.0 knows no interim responses */
         return;
     write_status(i, m);
     write_fields(i, m, false);
@@ -220,7 +220,7 @@ void inspect_download_done(struct inspect *i)
     i->down = (struct inspect_download){0};
 }
 
-/* Both halves are done; the next request can come. */
+/* Request and response are done: the next request can come. */
 static void end_exchange(struct inspect *i)
 {
     bool last = i->close || i->up.state != UPLOAD_SENT;
@@ -234,10 +234,10 @@ static void end_exchange(struct inspect *i)
         inspect_finish(i);
 }
 
-/* Takes from a packed body what fits in a piece. Returns whether there was anything. */
+/* Unpacks as much of a packed body as fits in a piece. Returns whether there was anything. */
 static bool unpack(struct inspect *i, const char *p, size_t len, size_t *ret_used)
 {
-    static char plain[INSPECT_PIECE]; /* one thread */
+    static char plain[INSPECT_PIECE]; /* used by the loop's thread only */
     size_t n;
 
     if (inflater_feed(i->down.inflater, p, len, ret_used, plain, sizeof plain, &n) < 0) {
@@ -280,14 +280,14 @@ static void pass_piece(struct inspect *i, const char *p)
     body_reader_take(body, used);
 }
 
-/* The server has said its last word, within a body. */
+/* The server has ended the connection within a body. */
 static void end_of_server(struct inspect *i)
 {
     if (!body_reader_ends_with_connection(&i->down.body) || i->server.broken) {
         inspect_abort(i, "the server ended within an answer");
         return;
     }
-    i->abrupt = i->server.ssl && !i->server.clean; /* somebody else may have ended it */
+    i->abrupt = i->server.ssl && !i->server.clean; /* somebody in between may have cut it */
     end_body(i);
 }
 
@@ -319,7 +319,8 @@ static bool pass_body(struct inspect *i)
     return true;
 }
 
-/* Between requests a server has nothing to say but that it goes. */
+/* Between requests a server has nothing to send but the end of the connection, so the connection
+ * ends if anything comes. */
 static bool notice_end(struct inspect *i)
 {
     size_t len;

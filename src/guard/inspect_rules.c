@@ -7,7 +7,7 @@
 #include "lib/text/base64.h"
 
 #define MARK     "${e2b.secrets."
-#define BASIC    (16u * 1024) /* of a user and password, decoded */
+#define BASIC    (16u * 1024) /* bytes of user and password, decoded */
 #define BAD_RULE 502
 
 /* Whether a secret may be put into a request of this connection. */
@@ -87,7 +87,7 @@ static int put_named(struct rules *r, const char *name, size_t len, struct strbu
     return put_secret(r, s, out, why);
 }
 
-/* A value of the rule, with its secrets in it. */
+/* Writes a header's value of the rule, with secrets in place of their markers. */
 static int expand(struct rules *r, const char *value, struct strbuf *out, char why[RULES_WHY])
 {
     for (;;) {
@@ -116,7 +116,8 @@ static const struct policy_header *rule_header(const struct rules *r, struct htt
     return NULL;
 }
 
-/* What asks for a part of an answer, or for one in letters that are not looked through. */
+/* Whether a header asks for a part of a response, or for one in an encoding that the scrubber does
+ * not read. */
 static bool asks_for_other_form(struct http_text name)
 {
     static const char *const names[] = {"range", "if-range", "request-range", "accept-charset"};
@@ -133,7 +134,7 @@ static int write_rule(struct rules *r, struct strbuf *out, char why[RULES_WHY])
         const struct policy_header *h = &r->rule->headers[i];
         int status;
 
-        /* How messages are framed is nobody's to say. */
+        /* No rule may change how messages are framed. */
         if (http_is_own(h->name) ||
             (r->scrub && asks_for_other_form((struct http_text){h->name, strlen(h->name)})))
             continue;
@@ -167,7 +168,7 @@ static const char *find(struct http_text t, const char *what)
     return what[0] ? memmem(t.p, t.len, what, strlen(what)) : NULL;
 }
 
-/* The first placeholder in a text that may be replaced here. */
+/* Finds the first placeholder in a text that may be replaced here. */
 static const struct policy_secret *first_placeholder(const struct rules *r, struct http_text name,
                                                      struct http_text t, const char **ret_at)
 {
@@ -206,19 +207,19 @@ static int replace(struct rules *r, struct http_text name, struct http_text t, s
     return 0;
 }
 
-/* A buffer in memory that stays where it is; to be wiped. */
+/* A buffer that never moves, in the caller's memory; the caller wipes it. */
 static struct strbuf fixed(char *mem, size_t size)
 {
     mem[0] = '\0';
     return (struct strbuf){.buf = mem, .cap = size, .max = size - 1};
 }
 
-/* git and others send a token as the password of Basic: the placeholder is inside base64 then.
- * False: there is none. */
+/* Replaces a placeholder in the password of Basic, where git and others send a token: it is inside
+ * base64 then. False: there is none. */
 static bool replace_basic(struct rules *r, const struct http_field *f, struct strbuf *out,
                           int *status, char why[RULES_WHY])
 {
-    static char memory[2][BASIC]; /* one thread */
+    static char memory[2][BASIC]; /* used by the loop's thread only */
     struct strbuf had = fixed(memory[0], BASIC), has = fixed(memory[1], BASIC);
     const char *at;
     size_t n = strlen("Basic ");
@@ -253,7 +254,8 @@ static int write_field(struct rules *r, const struct http_field *f, struct strbu
     return status;
 }
 
-/* Placeholders of secrets that are not for this host stay what they are: worth nothing. */
+/* Puts on record placeholders of secrets that are not for this host. They are passed on as they
+ * are, since they are worth nothing. */
 static void note_strays(struct rules *r, const struct http_message *m)
 {
     const struct policy_secret *all;
@@ -271,7 +273,7 @@ static void note_strays(struct rules *r, const struct http_message *m)
     }
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the fields of a request ----------------------------------------------------------------- */
 
 static void write_if_there(struct strbuf *out, const struct http_field *f)
 {
@@ -301,7 +303,7 @@ int rules_write(struct rules *r, const struct http_message *m, bool plain_body, 
     }
     if (status == 0)
         status = write_rule(r, out, why);
-    /* What is to be scrubbed must not come packed. */
+    /* A response that is to be scrubbed must not come packed. */
     if (r->scrub) {
         strbuf_addstr(out, "Accept-Encoding: identity\r\n");
     } else {

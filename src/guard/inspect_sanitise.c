@@ -7,7 +7,7 @@
 
 #define PIECE (16u * 1024)
 
-static char plain[PIECE]; /* one thread */
+static char plain[PIECE]; /* used by the loop's thread only */
 
 int cleaner_begin(struct cleaner *c, struct guard *g, const struct policy *p,
                   const struct http_message *m, const char **ret_why)
@@ -49,7 +49,7 @@ bool cleaner_changes(const struct cleaner *c)
     return c->stream && c->mode == SANITISE_ENFORCE;
 }
 
-/* Looks at a piece that goes on as it came. */
+/* Looks at a piece of a body that goes on as it came. */
 static void look(struct cleaner *c, const char *p, size_t len)
 {
     AUTO(strbuf_done) struct strbuf unused = {0};
@@ -58,8 +58,8 @@ static void look(struct cleaner *c, const char *p, size_t len)
     sanitise_feed(c->stream, p, len, &unused);
 }
 
-/* Report-only: what is packed is unpacked for a look, one piece of it, and goes on as it is.
- * Returns how much was looked at. */
+/* Report-only: unpacks one piece of a packed body to look at it; the body goes on as it is. Returns
+ * how many bytes were looked at. */
 static size_t look_inside(struct cleaner *c, const char *p, size_t len)
 {
     size_t used = 0, n = 0;
@@ -77,7 +77,8 @@ static size_t look_inside(struct cleaner *c, const char *p, size_t len)
     return used;
 }
 
-/* What was in the last bytes, a piece at a time. Returns whether there may be more. */
+/* Looks at what the inflater still holds after the last bytes, one piece per call. Returns whether
+ * there may be more. */
 static bool look_at_rest(struct cleaner *c)
 {
     size_t used, n = 0;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define PIECE   (16u * 1024) /* as large as a record of TLS */
+#define PIECE   (16u * 1024) /* as large as a TLS record */
 #define OUT_MAX (4u * 1024 * 1024)
 
 /* ---- the socket ------------------------------------------------------------------------------ */
@@ -144,7 +144,7 @@ void side_cut(struct side *s)
     side_done(s);
 }
 
-/* ---- what goes wrong ------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static void break_side(struct side *s, const char *why)
 {
@@ -153,7 +153,8 @@ static void break_side(struct side *s, const char *why)
     drop_out(s);
 }
 
-/* In words that help: above all, why a certificate is not believed. */
+/* Marks the side as broken with a reason that helps: above all, why a certificate is not
+ * believed. */
 static void break_tls(struct side *s)
 {
     unsigned long code = ERR_peek_last_error();
@@ -171,7 +172,7 @@ static void break_tls(struct side *s)
     ERR_clear_error();
 }
 
-/* After a call of OpenSSL that did not do what it should. */
+/* Handles the error of an OpenSSL call that did not succeed. */
 static void heed(struct side *s, int r)
 {
     switch (SSL_get_error(s->ssl, r)) {
@@ -184,8 +185,8 @@ static void heed(struct side *s, int r)
         s->eof = s->clean = true;
         break;
     default:
-        /* Many end a connection without saying so inside TLS. Who waited for an end knows what to
-         * think of it by `clean`. */
+        /* Many peers end a connection without saying so inside TLS. `clean` stays false, so the
+         * caller can judge whether that is an end or a cut. */
         if (s->ready && ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
             s->eof = true;
         else
@@ -240,7 +241,7 @@ static ssize_t read_tls(struct side *s, char *p, size_t cap)
     if (r == 1)
         return (ssize_t)n;
     heed(s, r);
-    return -EAGAIN; /* or its end, which is in the fields */
+    return -EAGAIN; /* or the connection has ended: see the fields */
 }
 
 static ssize_t read_plain(struct side *s, char *p, size_t cap)
@@ -256,7 +257,7 @@ static ssize_t read_plain(struct side *s, char *p, size_t cap)
 
 bool side_fill(struct side *s)
 {
-    static char piece[PIECE]; /* one thread */
+    static char piece[PIECE]; /* used by the loop's thread only */
     size_t waits = s->in.len - s->in_at;
     ssize_t n;
 
@@ -280,7 +281,7 @@ static ssize_t write_tls(struct side *s, const char *p, size_t len)
     r = SSL_write_ex(s->ssl, p, len < PIECE ? len : PIECE, &sent);
     if (r == 1)
         return (ssize_t)sent;
-    /* Not heed(): after the other side's last word a failure to write looks like that word. */
+    /* Not heed(): once the peer has ended, a failed write would look like that end. */
     why = SSL_get_error(s->ssl, r);
     if (why == SSL_ERROR_WANT_WRITE)
         s->want_write = true;

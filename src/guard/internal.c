@@ -1,4 +1,4 @@
-/* The exceptions that the operator makes. */
+/* Internal addresses that the operator opens: exceptions from those that are never dialled. */
 #include <stdio.h>
 #include <string.h>
 
@@ -67,7 +67,7 @@ int internal_set_new(const char *text, struct internal_set **ret, struct sg_erro
     struct internal_set *s = xcalloc(1, sizeof *s);
     int r = 0;
 
-    s->v = xcalloc(strlen(text) / 2 + 1, sizeof *s->v); /* an entry and a comma have two bytes */
+    s->v = xcalloc(strlen(text) / 2 + 1, sizeof *s->v); /* each entry takes two bytes or more */
     for (const char *p = text + strspn(text, ", \t"); r == 0 && *p; p += strspn(p, ", \t")) {
         size_t n = strcspn(p, ", \t");
 

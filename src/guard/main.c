@@ -1,6 +1,6 @@
-/* sandglass-guard: see guard.h. The warden starts it, with their socket as descriptor 3 and its own
- * directory as working directory. `sandglass audit` is here too, since this program writes the
- * record. */
+/* sandglass-guard: see guard.h. The warden starts it, with the socket between them as descriptor 3
+ * and the guard's own directory as working directory. `sandglass audit` is here too, since this
+ * program writes the record. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@
 
 #define WARDEN_FD   3
 #define FLUSH_MS    100
-#define DESCRIPTORS (64 + 2 * PIPES_MAX + RESOLVER_FLIGHTS_MAX) /* besides flows and sandboxes */
+#define DESCRIPTORS (64 + 2 * PIPES_MAX + RESOLVER_FLIGHTS_MAX) /* besides flows, sandboxes */
 #define TRUST_KEY   "seal.key"
 #define AUDIT_DIR   "audit"
 
@@ -53,7 +53,8 @@ static int open_record(struct guard *g, struct sg_error *e)
     return audit_open(dir, &limits, &g->audit, e);
 }
 
-/* Once a line could not be written there is one warning, until one could. */
+/* Warns once when the record cannot be written, and again only after it could be written in
+ * between. */
 static void told_record(int r)
 {
     static bool failed;
@@ -77,7 +78,7 @@ static void after_sync(uv_work_t *w, int status)
     free(w);
 }
 
-/* A disk can take seconds: a thread waits for it. */
+/* A disk can take seconds to sync, so a thread waits for it. */
 static void sync_record(struct guard *g)
 {
     struct audit_sync *s = audit_sync_begin(g->audit);
@@ -117,7 +118,7 @@ static void on_exit_close(void)
     close_record(&guard);
 }
 
-/* Sockets to the internet are all that it makes. */
+/* Loads the filter. The only sockets that the guard makes after this go to the internet. */
 static int confine(struct sg_error *e)
 {
     static const int refused[] = {SYS_bind, SYS_listen, SYS_socketpair, SYS_kill, SYS_tkill};

@@ -10,7 +10,7 @@
 #define LABEL_MAX 63
 #define TEXT_MAX  (64u * 1024 * 1024) /* more than any document holds */
 
-/* ---- their form ------------------------------------------------------------------------------ */
+/* ---- the form of names ----------------------------------------------------------------------- */
 
 static bool is_hex(const char *s, size_t len)
 {
@@ -20,8 +20,8 @@ static bool is_hex(const char *s, size_t len)
     return true;
 }
 
-/* What some resolver would take for an address: 127.1, 0x7f.1, 2130706433. No top-level domain is a
- * number, so the last label tells. */
+/* Whether some resolver would take a name with this last label for an address: 127.1, 0x7f.1,
+ * 2130706433. No top-level domain is a number, so the last label tells. */
 static bool is_number(const char *label)
 {
     if (label[0] == '0' && label[1] == 'x')
@@ -119,7 +119,7 @@ static const uint64_t *hash_key(void)
     return key;
 }
 
-/* Of one label, behind which are those that `rest` is the hash of. */
+/* The hash of a label and of the labels behind it, whose hash is `rest`. */
 static uint64_t hash_label(uint64_t rest, const char *label, size_t len)
 {
     const uint64_t *key = hash_key();
@@ -146,15 +146,15 @@ static uint64_t hash_label(uint64_t rest, const char *label, size_t len)
 
 struct slot {
     uint64_t hash;
-    size_t name;        /* where it begins in the text, from 1 on; 0: the slot is free */
+    size_t name;        /* offset in the text, from 1 on; 0: the slot is free */
     const void *itself; /* the value of `x` */
-    const void *below;  /* of `*.x` */
+    const void *below;  /* the value of `*.x` */
 };
 
 struct names {
     struct slot *slots;
     size_t n, cap;      /* cap is a power of two */
-    unsigned depth;     /* labels of the name that has most */
+    unsigned depth;     /* most labels that a name has */
     struct strbuf text; /* all names, each with its NUL */
 };
 
@@ -183,7 +183,7 @@ bool names_empty(const struct names *n)
     return n->n == 0;
 }
 
-/* The slot of a name, or the free one where it would be. */
+/* The slot of a name, or the free slot where it would go. */
 static struct slot *find_slot(const struct names *n, uint64_t hash, const char *name)
 {
     size_t i = hash & (n->cap - 1);
@@ -207,7 +207,8 @@ static void grow(struct names *n)
     free(old);
 }
 
-/* Walks from the end of a name to its beginning: one more label each time. */
+/* An ending of a name. next_ending walks from the last label to the first, one more label each
+ * time. */
 struct ending {
     const char *name;
     const char *at; /* where the ending begins */

@@ -1,25 +1,25 @@
-/* Names, and finding the entry for one: exactly that name, or `*.x` for any below x.
+/* Names, and finding the entry for one: exactly that name, or `*.x` for any name below x.
  *
- * One table with open addressing. An entry is found by the hash of its labels, which is made from
- * the last label to the first, each with the hash of those behind it: one walk over a name gives
- * the hashes of all its endings. The hash has a key of this process (SipHash-1-3), because who
- * writes the entries is not trusted to leave them apart. */
+ * The entries are in one table with open addressing, under a hash of their labels. The hash is
+ * built from the last label to the first, each label with the hash of those behind it, so one walk
+ * over a name gives the hashes of all its endings. It has a key of this process (SipHash-1-3),
+ * because whoever writes the entries could choose names that collide. */
 #pragma once
 
 #include "guard/policy.h"
 
-/* A name or `*.` and a name, in the form of name_normalise; at most POLICY_NAME_MAX long, as the
- * text and as the result. -EINVAL. */
+/* Normalises a name, or `*.` and a name, to the form of name_normalise; text and result have at
+ * most POLICY_NAME_MAX bytes. -EINVAL. */
 int name_pattern(const char *text, char ret[POLICY_NAME_MAX + 1]);
-/* Slow and simple, for a few patterns. Both in normal form. */
+/* Whether a pattern matches a name, both in normal form. Slow and simple, for a few patterns. */
 bool name_matches(const char *pattern, const char *name);
 
 struct names;
 struct names *names_new(void);
 void names_free(struct names *n); /* NULL is allowed */
-/* A pattern in normal form. Of several values for the same one the first counts. value is not
- * NULL. */
+/* Adds a pattern in normal form. If the same pattern is added again, its first value stays. value
+ * is not NULL. */
 void names_add(struct names *n, const char *pattern, const void *value);
-/* The value of the most special pattern for a name in normal form; NULL. */
+/* The value of the most specific pattern for a name in normal form; NULL: none matches. */
 const void *names_find(const struct names *n, const char *name);
 bool names_empty(const struct names *n);

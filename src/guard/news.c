@@ -49,9 +49,10 @@ static struct guard_news *news_of(struct guard *g)
     return g->news;
 }
 
-/* ---- one ------------------------------------------------------------------------------------- */
+/* ---- one entry ------------------------------------------------------------------------------- */
 
-/* Questions that were let through are no news, nor is a connection to ourselves. */
+/* Whether the front is told of a decision: not of questions that were allowed, nor of DNS
+ * connections, which the guard answers itself. */
 static bool is_news(const struct decision *d)
 {
     if (strcmp(d->kind, "flow") == 0)
@@ -59,7 +60,7 @@ static bool is_news(const struct decision *d)
     return !d->allowed && (strcmp(d->kind, "dns") == 0 || strcmp(d->kind, "request") == 0);
 }
 
-/* One that nothing was decided about, since its sandbox ended first, was not refused. */
+/* A flow whose sandbox ended before anything was decided was not refused: it has failed. */
 static enum egress_verdict verdict_of(const struct decision *d)
 {
     if (!d->allowed)
@@ -67,7 +68,7 @@ static enum egress_verdict verdict_of(const struct decision *d)
     return d->detail && d->down == 0 ? VERDICT_FAILED : VERDICT_ALLOWED;
 }
 
-/* Inspected or not, a connection is one of TCP. */
+/* The protocol as the front is told it: a TCP connection is "tcp", inspected or not. */
 static const char *protocol_of(const struct decision *d)
 {
     if (strcmp(d->kind, "flow") != 0)
@@ -96,9 +97,10 @@ static void fill(struct egress_news *n, const struct sandbox *s, const struct de
     snprintf(n->why, sizeof n->why, "%.63s", why ? why : "");
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- gathering ------------------------------------------------------------------------------- */
 
-/* NULL: there is none with which its bytes could go, nor one that it may replace. */
+/* The entry that takes the bytes of a sandbox when the list is full: its own, or else one without
+ * bytes, which is replaced. NULL: there is neither. */
 static struct egress_news *place_in_full(struct guard_news *w, const char *id, bool *ret_same)
 {
     struct egress_news *empty = NULL;
@@ -115,7 +117,7 @@ static struct egress_news *place_in_full(struct guard_news *w, const char *id, b
     return empty;
 }
 
-/* There is no room: only the bytes matter. */
+/* Keeps the bytes of an entry that has no room in the list: only they matter. */
 static void squeeze_in(struct guard_news *w, struct sandbox *s, const struct egress_news *n)
 {
     bool same = false;

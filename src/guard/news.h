@@ -1,12 +1,12 @@
-/* What the front is told of connections without asking (ASK_NEWS, wire/guard.h): those that ended
- * or were refused, gathered for EGRESS_NEWS_MS.
+/* Tells the front, without being asked, of connections that ended or were refused (ASK_NEWS,
+ * wire/guard.h). News are gathered for EGRESS_NEWS_MS.
  *
- * It waits for nobody. With a front that does not read, or none, what does not fit is left out but
- * for its bytes: they go to the last entry of the same sandbox, in place of an entry that has none,
- * or with the next of that sandbox. */
+ * The guard never waits for the front. If there is no front or it does not read, news that do not
+ * fit are dropped, but their bytes are kept: they are added to the last entry of the same sandbox,
+ * or replace an entry that has no bytes, or go with the next entry of that sandbox. */
 #pragma once
 
 #include "guard/guard.h"
 
-/* From record_decision, for each. A guard that never had a front gathers nothing. */
+/* record_decision calls this for each decision. A guard that never had a front gathers nothing. */
 void news_gather(struct sandbox *s, const struct decision *d);

@@ -26,7 +26,8 @@ static bool consists_of(const char *p, size_t len, const char *set)
     return true;
 }
 
-/* No top-level domain is a number, and inet_aton() takes what ends in one for an address. */
+/* Whether the last label is a number. No top-level domain is one, and inet_aton() takes such a text
+ * for an address. */
 static bool ends_in_number(const char *p, size_t len)
 {
     const char *dot, *digits = "0123456789";
@@ -59,7 +60,7 @@ int peek_host(const char *p, size_t len, struct peek *ret)
     return name_normalise(p, len, ret->name);
 }
 
-/* ---- what it is ------------------------------------------------------------------------------ */
+/* ---- the protocol ---------------------------------------------------------------------------- */
 
 static bool is_known_method(const char *p, size_t len)
 {
@@ -70,9 +71,9 @@ static bool is_known_method(const char *p, size_t len)
     return at && (at == known || at[-1] == ' ') && p[len - 1] == ' ';
 }
 
-/* Whether it is a request of HTTP/1: a method that everybody knows, or any word with something
- * behind it that only HTTP has. Others begin with words too: "SSH-2.0-x y", "EHLO x". PEEK_MORE,
- * PEEK_HTTP or PEEK_OTHER. */
+/* Whether the bytes begin an HTTP/1 request: with a well-known method, or with any word that is
+ * followed by something that only HTTP has. Other protocols begin with words too: "SSH-2.0-x y",
+ * "EHLO x". PEEK_MORE, PEEK_HTTP or PEEK_OTHER. */
 static enum peek_what begins_like_http(const char *p, size_t len)
 {
     size_t n = 0;
@@ -93,7 +94,7 @@ static enum peek_what begins_like_http(const char *p, size_t len)
     if (!memchr("/*hH", p[n + 1], 4))
         return PEEK_OTHER;
     end = memchr(p, '\n', len);
-    if (!end) /* in git's own protocol there is a NUL, and never the end of a line */
+    if (!end) /* git's own protocol has a NUL, and never an end of line */
         return memchr(p, 0, len) ? PEEK_OTHER : PEEK_MORE;
     return memmem(p, (size_t)(end - p), " HTTP/", 6) ? PEEK_HTTP : PEEK_OTHER;
 }
@@ -102,7 +103,7 @@ static void peek_text(const uint8_t *p, size_t len, struct peek *ret)
 {
     size_t blank = 0;
 
-    /* Servers skip empty lines before a request: it is one, and not one to pass on. */
+    /* Servers skip empty lines before a request, so this is one, but it is not passed on. */
     while (blank < len && (p[blank] == '\r' || p[blank] == '\n'))
         blank++;
     ret->what = begins_like_http((const char *)p + blank, len - blank);

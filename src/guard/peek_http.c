@@ -13,7 +13,7 @@ struct head {
     bool upgrade;
 };
 
-/* A host with its port, as far as two of them are compared. */
+/* A host and its port, to compare Host with the target. */
 struct authority {
     struct peek host;
     unsigned port; /* 0: none was given */
@@ -74,7 +74,7 @@ static bool read_authority(struct text t, struct authority *ret)
     return t.len == 0 || (t.p[0] == ':' && read_port(after(t, 1), &ret->port));
 }
 
-/* Two that are addresses must be the same text, since it is not kept what they are. */
+/* Two addresses must be the same text, because struct peek does not keep which address it was. */
 static bool same_authority(const struct authority *a, struct text a_text, const struct authority *b,
                            struct text b_text, unsigned default_port)
 {
@@ -86,7 +86,8 @@ static bool same_authority(const struct authority *a, struct text a_text, const 
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* A line that ends in CRLF, with no control character in it. 0: it is not whole; < 0: no line. */
+/* Takes a line that ends in CRLF, with no control character in it. 0: it is not whole yet; < 0: it
+ * is malformed. */
 static int take_line(struct text *rest, struct text *ret)
 {
     const char *end = memchr(rest->p, '\n', rest->len);
@@ -115,8 +116,8 @@ static bool take_word(struct text *t, struct text *ret)
     return true;
 }
 
-/* METHOD SP TARGET SP VERSION, with one space each. Bytes above 0x7f are in targets of clients that
- * do not encode what was typed; nobody ends a target at one. */
+/* Reads METHOD SP TARGET SP VERSION, with one space each. Bytes above 0x7f are allowed: clients
+ * that do not encode what was typed have them in targets, and no reader ends a target at one. */
 static bool read_request_line(struct text line, struct head *h)
 {
     if (memchr(line.p, '\t', line.len) || !take_word(&line, &h->method) ||
@@ -138,7 +139,7 @@ static struct text trimmed(struct text t)
     return t;
 }
 
-/* A folded line begins with a space and so has no name. */
+/* Reads a field. Refuses a folded line, which begins with a space and so has no name. */
 static bool read_field(struct text line, struct head *h)
 {
     struct text name = {line.p, 0}, value;
@@ -160,7 +161,7 @@ static bool read_field(struct text line, struct head *h)
 
 /* ---- the whole head -------------------------------------------------------------------------- */
 
-/* Where the target names a host too, it is the one of Host. */
+/* Whether the target, if it names a host, names the one of Host. */
 static bool target_agrees(const struct head *h, const struct authority *host)
 {
     struct authority named;
@@ -204,7 +205,8 @@ static bool judge_head(const struct head *h, struct peek *ret)
     return true;
 }
 
-/* The preface of HTTP/2 looks like a request, so that readers of HTTP/1 stumble over it. */
+/* Whether the bytes are the preface of HTTP/2. It looks like a request, so that readers of HTTP/1
+ * stumble over it. */
 static enum peek_what peek_preface(const uint8_t *p, size_t len)
 {
     static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 
 #define KEPT_MAX  16
-#define WANT_SIZE (1024 * 1024) /* what a process without privilege may have */
+#define WANT_SIZE (1024 * 1024) /* the most that a process without privilege may set */
 
 static struct pipe_pair *kept;
 static size_t n_kept, n_pairs;
@@ -26,7 +26,7 @@ struct pipe_pair *pipes_take(void)
         return NULL;
     }
     n_pairs++;
-    fcntl(p->fds[1], F_SETPIPE_SZ, WANT_SIZE); /* or it stays as it is */
+    fcntl(p->fds[1], F_SETPIPE_SZ, WANT_SIZE); /* if that fails, the size stays as it is */
     size = fcntl(p->fds[1], F_GETPIPE_SZ);
     p->size = size > 0 ? (size_t)size : 65536;
     return p;

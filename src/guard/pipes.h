@@ -1,10 +1,10 @@
-/* Pipes that bulk goes through, kept for the next one: making one costs more than a small
- * transfer. All are empty. */
+/* A pool of pipes for bulk transfers, because making a pipe costs more than a small transfer. All
+ * pipes in the pool are empty. */
 #pragma once
 
 #include "lib/base/base.h"
 
-#define PIPES_MAX 256 /* more flows than that go without: descriptors are for connections */
+#define PIPES_MAX 256 /* further flows do without, to leave descriptors for connections */
 
 struct pipe_pair {
     struct pipe_pair *next;
@@ -12,6 +12,6 @@ struct pipe_pair {
     size_t size;
 };
 
-struct pipe_pair *pipes_take(void); /* NULL: no more */
+struct pipe_pair *pipes_take(void); /* NULL: none left */
 void pipes_give(struct pipe_pair *p);
-void pipes_discard(struct pipe_pair *p); /* one that is not empty */
+void pipes_discard(struct pipe_pair *p); /* for a pipe that is not empty */

@@ -256,7 +256,7 @@ static struct judgement by_default(const struct policy *p)
                            : (struct judgement){VERDICT_ALLOW, "default allow"};
 }
 
-/* By its number alone. *ret_entry: an entry of allow has decided. */
+/* Judges by the address alone. *ret_entry: an entry of `allow` has decided. */
 static struct judgement by_address(const struct policy *p, const struct net_addr *a,
                                    bool *ret_entry)
 {
@@ -264,7 +264,7 @@ static struct judgement by_address(const struct policy *p, const struct net_addr
     struct net_addr carried;
 
     *ret_entry = false;
-    /* Who reaches an IPv4 address through a gateway reaches it. */
+    /* Reaching an IPv4 address through a gateway is still reaching it. */
     if (net_addr_carried(a, &carried)) {
         struct judgement inner = by_address(p, &carried, ret_entry);
 

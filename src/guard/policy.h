@@ -1,13 +1,14 @@
-/* A policy: what one sandbox may reach. Read from a document (wire/policy_document.h), never
- * changed after, counted.
+/* A policy: what one sandbox may reach. It is read from a document (wire/policy_document.h), never
+ * changes after that, and is counted by references.
  *
- * Addresses: a radix tree (cidr.h), of which the longest prefix is named in the record; allow beats
- * deny whatever its length (as E2B has it). Names: a hash of labels (names.h); `*.x` is one label
- * or more below x, never x itself. "0.0.0.0/0" stands for all traffic, IPv6 too. Looking up is
- * independent of how many entries there are: 10,000 names cost what 10 do.
+ * Addresses are in a radix tree (cidr.h); the record names the longest prefix that matches. Allow
+ * beats deny, whatever the length of the prefix (as E2B has it). Names are in a hash of labels
+ * (names.h); `*.x` is one label or more below x, never x itself. "0.0.0.0/0" stands for all
+ * traffic, IPv6 too. A lookup does not depend on how many entries there are: 10,000 names cost what
+ * 10 do.
  *
- * A name that is allowed lets nobody reach its address: only a connection that says the name goes,
- * and it goes to where the guard itself has found the name to be. */
+ * Allowing a name does not allow its address: only a connection that says the name gets through,
+ * and it goes to the address that the guard itself has resolved. */
 #pragma once
 
 #include "guard/addr.h"
@@ -25,7 +26,8 @@ struct vault_key;
 /* key may be NULL: then a document with sealed texts is refused. */
 int policy_parse(const char *text, size_t len, const struct vault_key *key, struct policy **ret,
                  struct sg_error *e);
-/* The same for a guard of one caller (wire/guard.h): secrets may be there as they are. */
+/* The same for a guard of one caller (wire/guard.h), whose documents may have secrets that are not
+ * sealed. */
 int policy_parse_plain(const char *text, size_t len, const struct vault_key *key,
                        struct policy **ret, struct sg_error *e);
 struct policy *policy_ref(struct policy *p);
@@ -39,50 +41,51 @@ struct judgement {
     enum verdict verdict;
     const char *rule; /* "allow 93.184.216.0/24", "default deny"...; lives as long as the policy */
 };
-/* By address. VERDICT_NAME if names could change the result, or must be looked at because of rules:
- * `fallback` then is what counts if there is no name. */
+/* Judges by address. VERDICT_NAME if a name could change the result, or if the connection must be
+ * looked at because of rules; `fallback` is then the verdict for a connection without a name. */
 void policy_judge_address(const struct policy *p, const struct net_addr *a, struct judgement *ret,
                           struct judgement *fallback);
-/* By a name in the form of name_normalise. The address is where the sandbox was going, or NULL:
- * one that is allowed by address needs no name. Never VERDICT_NAME. Whoever dials where a name was
- * found to be asks again with that address: a network that is denied stays so behind a name, unless
- * the name itself is allowed. */
+/* Judges by a name in the form of name_normalise. `a` is where the sandbox was going, or NULL: a
+ * connection that is allowed by address needs no name. Never VERDICT_NAME. Before dialling an
+ * address that a name was resolved to, ask again with that address: a network that is denied stays
+ * so behind a name, unless the name itself is allowed. */
 void policy_judge_name(const struct policy *p, const char *name, const struct net_addr *a,
                        struct judgement *ret);
-/* Whether DNS may be asked about a name. Where the default is deny only names that are allowed may
- * be: a question tells something to whoever serves the zone. */
+/* Whether DNS may be asked about a name. A question tells something to whoever serves the zone, so
+ * where the default is deny only names that are allowed may be asked about. */
 void policy_judge_question(const struct policy *p, const char *name, struct judgement *ret);
 
 /* Lower case, one trailing dot removed, letters, digits, '-' and '_', labels of 1 to 63, at most
  * POLICY_NAME_MAX; no address. ret has POLICY_NAME_MAX + 1 bytes. -EINVAL. */
 int name_normalise(const char *name, size_t len, char *ret);
 
-/* ---- what is done to requests ---------------------------------------------------------------- */
+/* ---- what the guard does to requests --------------------------------------------------------- */
 
 struct policy_secret {
     char name[65];
     struct secret value;
-    char placeholder[64]; /* what the sandbox has in its place; "" if it has nothing */
-    char (*hosts)[POLICY_NAME_MAX + 1]; /* where it may go: names, *.names */
+    char placeholder[64]; /* what the sandbox has in place of the value; "": nothing */
+    char (*hosts)[POLICY_NAME_MAX + 1]; /* where the secret may go: names, *.names */
     size_t n_hosts;
-    char (*headers)[65]; /* in which the placeholder is replaced, lower case */
+    char (*headers)[65]; /* lower case; the placeholder is replaced in these */
     size_t n_headers;
 };
 struct policy_header {
     char name[65];     /* lower case */
-    const char *value; /* with ${e2b.secrets.NAME} in it */
+    const char *value; /* may have ${e2b.secrets.NAME} in it */
 };
 struct policy_rule {
     char domain[POLICY_NAME_MAX + 1]; /* perhaps *.x */
     struct policy_header *headers;
     size_t n_headers;
 };
-/* Whether connections to it are inspected: it has a rule, or a placeholder is replaced there. */
+/* Whether connections to a name are inspected: the name has a rule, or a placeholder is replaced
+ * there. */
 bool policy_inspects(const struct policy *p, const char *name);
-/* The most special rule for it; NULL. */
+/* The most specific rule for a name; NULL: none. */
 const struct policy_rule *policy_rule(const struct policy *p, const char *name);
 size_t policy_secrets(const struct policy *p, const struct policy_secret **ret);
-/* Looks for all of them. NULL: it has none. */
+/* Looks for all secrets of the policy. NULL: the policy has none. */
 struct scrub;
 const struct scrub *policy_scrub(const struct policy *p);
 const struct policy_secret *policy_secret(const struct policy *p, const char *name, size_t len);
@@ -100,7 +103,7 @@ struct policy_proxy {
 const struct policy_proxy *policy_proxy(const struct policy *p); /* NULL: none */
 
 struct policy_quota {
-    uint32_t flows, flow_rate; /* 0: none */
+    uint32_t flows, flow_rate; /* 0: no limit */
     uint64_t bytes;
 };
 const struct policy_quota *policy_quota(const struct policy *p);
@@ -108,12 +111,14 @@ const struct policy_quota *policy_quota(const struct policy *p);
 /* ---- what the operator lets nobody reach ----------------------------------------------------- */
 
 struct deny_set;
-/* list: names, *.names, addresses and networks with commas between. "": none. It is stronger than
- * every policy. */
+/* list: names, *.names, addresses and networks with commas between. "": none. The list beats every
+ * policy. */
 int deny_set_new(const char *list, struct deny_set **ret, struct sg_error *e);
 void deny_set_free(struct deny_set *s); /* NULL is allowed, here and below */
-/* The rule that denies it ("server denies 10.0.0.0/8"), which lives as long as the set; NULL. */
+/* The rule that denies an address or a name ("server denies 10.0.0.0/8"); it lives as long as the
+ * set. NULL: nothing denies it. */
 const char *deny_set_address(const struct deny_set *s, const struct net_addr *a);
 const char *deny_set_name(const struct deny_set *s, const char *name);
-/* Whether a connection's name must be known before it can be let through. */
+/* Whether the set has names, so that the guard must know a connection's name before letting it
+ * through. */
 bool deny_set_has_names(const struct deny_set *s);

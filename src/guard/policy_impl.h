@@ -10,30 +10,30 @@ struct policy {
     unsigned refs;
     char hash[2 * POLICY_HASH_LEN + 1];
     bool default_deny, fake_ip;
-    bool plain; /* secrets may be there as they are */
+    bool plain; /* secrets in the document need not be sealed */
     struct entries allow, deny;
     enum sanitise_mode sanitise;
     struct policy_quota quota;
 
     struct policy_rule *rules;
     size_t n_rules;
-    struct names *rule_names; /* to the rules */
+    struct names *rule_names; /* finds the rule for a name */
     struct policy_secret *secrets;
     size_t n_secrets;
-    struct scrub *scrub;        /* of all secrets; NULL: there are none */
-    struct names *secret_hosts; /* where a placeholder is replaced, to the secret */
+    struct scrub *scrub;        /* finds all secrets; NULL: there are none */
+    struct names *secret_hosts; /* finds the secret whose placeholder is replaced at a name */
     struct policy_proxy *proxy; /* NULL: none */
 };
 
-/* Members of a document. One that is not there leaves *ret as it is; one of another type or beyond
- * its limit is refused. */
+/* Members of a document. A missing one leaves *ret as it is; one of another type or beyond its
+ * limit is refused. */
 int document_string(const json_t *o, const char *key, size_t max, const char **ret,
                     struct sg_error *e);
 int document_array(const json_t *o, const char *key, size_t max, const json_t **ret,
                    struct sg_error *e);
 int document_refuse(struct sg_error *e, const char *fmt, ...) PRINTF(2, 3);
 
-/* Rules, secrets and the proxy. What was read is in p when it fails, too. */
+/* Reads rules, secrets and the proxy into p. After a failure p keeps what was read so far. */
 int policy_requests_read(struct policy *p, const json_t *document, const struct vault_key *key,
                          struct sg_error *e);
 void policy_requests_done(struct policy *p);

@@ -1,4 +1,4 @@
-/* The part of a policy that is about requests: rules, secrets, the proxy. */
+/* Reads the part of a policy that is about requests: rules, secrets, the proxy. */
 #include "guard/policy_impl.h"
 #include "guard/scrub.h"
 
@@ -10,7 +10,7 @@
 #define SECRET_HOSTS_MAX   256
 #define SECRET_HEADERS_MAX 32
 #define HEADER_VALUE_MAX   4096
-#define CREDENTIAL_MAX     255 /* of SOCKS5 */
+#define CREDENTIAL_MAX     255 /* the limit of SOCKS5 */
 
 /* ---- headers --------------------------------------------------------------------------------- */
 
@@ -37,7 +37,7 @@ static bool is_header_value(const char *s)
     return true;
 }
 
-/* ["name", "value"]. A value can be a credential: no error shows one. */
+/* Reads ["name", "value"]. A value can be a credential, so no error shows one. */
 static int read_header(const json_t *pair, struct policy_header *ret, struct sg_error *e)
 {
     const json_t *value = json_array_get(pair, 1);
@@ -103,7 +103,8 @@ static int read_rules(struct policy *p, const json_t *document, struct sg_error 
 
 /* ---- secrets --------------------------------------------------------------------------------- */
 
-/* It is a part of what the text was sealed for, so it must not have a separator in it. */
+/* Whether s can name a secret. A sealed text is bound to the name of its secret, among other words,
+ * so the name must not have the separator of those words in it. */
 static bool is_secret_name(const char *s)
 {
     static const char allowed[] =
@@ -223,20 +224,21 @@ static int read_secrets(struct policy *p, const json_t *document, const struct v
     return r;
 }
 
-/* Once for all connections: they must cost nothing that grows with the secrets. */
+/* Made once for all connections: what a connection costs must not grow with the number of
+ * secrets. */
 static void make_scrub(struct policy *p)
 {
     if (p->n_secrets == 0)
         return;
     p->scrub = scrub_new();
     for (size_t i = 0; i < p->n_secrets; i++)
-        if (p->secrets[i].value.len <= SCRUB_VALUE_MAX) /* longer ones are put nowhere */
+        if (p->secrets[i].value.len <= SCRUB_VALUE_MAX) /* longer secrets are put into no request */
             scrub_add(p->scrub, p->secrets[i].value.bytes, p->secrets[i].value.len);
 }
 
 /* ---- the proxy ------------------------------------------------------------------------------- */
 
-/* "proxy.test:1080", "192.0.2.7:1080", "[2001:db8::7]:1080". */
+/* Reads "proxy.test:1080", "192.0.2.7:1080" or "[2001:db8::7]:1080". */
 static int read_endpoint(const char *text, struct policy_proxy *ret, struct sg_error *e)
 {
     const char *colon = strrchr(text, ':');
@@ -294,7 +296,7 @@ static int read_proxy(struct policy *p, const json_t *document, struct sg_error 
     return r < 0 ? document_refuse(e, "no more memory can be locked") : 0;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all three parts ------------------------------------------------------------------------- */
 
 int policy_requests_read(struct policy *p, const json_t *document, const struct vault_key *key,
                          struct sg_error *e)
@@ -313,7 +315,8 @@ int policy_requests_read(struct policy *p, const json_t *document, const struct 
     return r;
 }
 
-/* A value of a header is meant to hold a marker; nothing keeps a client from a credential. */
+/* Wipes the value of a header. It is meant to hold a marker, but nothing keeps a client from
+ * writing a credential there. */
 static void wipe_text(const char *text)
 {
     char *p = (char *)(uintptr_t)text;

@@ -1,4 +1,4 @@
-/* What a sandbox may use of the network: connections at a time, new ones in a second, bytes. */
+/* How much of the network a sandbox may use: connections at a time, new ones in a second, bytes. */
 #include <string.h>
 
 #include "lib/base/clock.h"
@@ -9,9 +9,10 @@
 #define NS_PER_S 1000000000ull
 #define TOLD_NS  (60 * NS_PER_S)
 
-#define SANDBOXES_SHARE 8 /* of all pairs of descriptors, the part that connections never have */
+#define SANDBOXES_SHARE 8 /* one pair of descriptors in so many is kept for sandboxes */
 
-/* Each limit is on record once a minute: a flood must not become one of records. */
+/* Puts a limit on record, each once a minute: a flood of connections must not become a flood of
+ * records. */
 static void tell(struct sandbox *s, bool *told, const char *rule)
 {
     uint64_t now = clock_ns();
@@ -27,7 +28,8 @@ static void tell(struct sandbox *s, bool *told, const char *rule)
     record_decision(s, &(struct decision){.kind = "quota", .rule = rule});
 }
 
-/* A bucket that holds one second's worth, kept as the time at which it would be full. */
+/* Takes a token from a bucket that holds one second's worth. The bucket is kept as the time at
+ * which it would be full. */
 static bool take_token(struct quota *q, uint32_t rate)
 {
     uint64_t now = clock_ns(), one = NS_PER_S / rate;
@@ -40,7 +42,7 @@ static bool take_token(struct quota *q, uint32_t rate)
     return true;
 }
 
-/* NULL: it is of no tenant, and alone. */
+/* The account of the sandbox's tenant; NULL: the sandbox has no tenant and shares with nobody. */
 static struct account *account_of(struct sandbox *s)
 {
     struct account *a = s->account;
@@ -59,8 +61,8 @@ static struct account *account_of(struct sandbox *s)
     return a;
 }
 
-/* Connections leave room for sandboxes that come: one without its listeners would have no way out
- * for good, and a connection can be tried again. */
+/* Connections leave room for new sandboxes: a sandbox without its listeners would have no way out
+ * for good, while a connection can be tried again. */
 static bool guard_is_full(const struct guard *g)
 {
     return g->n_flows + g->n_sandboxes >= g->max_pairs ||

@@ -24,7 +24,7 @@ void record_decision(struct sandbox *s, const struct decision *d)
     };
 
     news_gather(s, d);
-    /* A guard of one sandbox may have none. */
+    /* A guard of one sandbox may have no record. */
     if (!s->guard->audit)
         return;
     if (d->address) {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* TLS: a fatal alert, in a record of its own. */
+/* Sends a fatal TLS alert, in a record of its own. */
 static bool send_alert(int fd, uint8_t description)
 {
     const uint8_t alert[] = {0x15, 0x03, 0x03, 0x00, 0x02, 0x02, description};

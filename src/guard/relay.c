@@ -11,16 +11,16 @@
 #include "guard/pipes.h"
 
 #define BUFFER     (64u * 1024)
-#define TURN_BYTES (256u * 1024) /* then others have their turn */
+#define TURN_BYTES (256u * 1024) /* then other flows have their turn */
 
-/* One direction. */
+/* One direction of a relay. */
 struct way {
     int from, to;
-    struct pipe_pair *pipe; /* bulk */
+    struct pipe_pair *pipe; /* while there is bulk; else NULL */
     size_t in_pipe;
-    char *kept; /* read and not written yet */
+    char *kept; /* bytes read and not written yet */
     size_t kept_len, kept_at;
-    bool eof, shut; /* no more comes; that has been passed on */
+    bool eof, shut; /* `from` has ended; `to` has been told */
     bool up;
 };
 
@@ -33,7 +33,7 @@ struct relay {
     const char *error;
 };
 
-static char buffer[BUFFER]; /* one thread */
+static char buffer[BUFFER]; /* used by the loop's thread only */
 
 static bool has_pending(const struct way *w)
 {
@@ -53,7 +53,8 @@ static bool count(struct relay *r, const struct way *w, size_t n)
     return r->o.count(r->o.arg, w->up ? n : 0, w->up ? 0 : n);
 }
 
-/* Pending bytes first. 0: all gone; -EAGAIN: the other side is full; else broken. */
+/* Sends the bytes that are pending. 0: all are gone; -EAGAIN: the other side is full; else it is
+ * broken. */
 static int push(struct way *w)
 {
     while (w->kept_len > 0) {
@@ -104,7 +105,8 @@ static ssize_t pull_small(struct way *w)
     return n;
 }
 
-/* Where splice says that all was read there may only be urgent data in the way: reading tells. */
+/* Reads some bytes. If splice reports the end, there may only be urgent data in the way; a plain
+ * read tells. */
 static ssize_t pull(struct way *w)
 {
     ssize_t n = w->pipe ? pull_bulk(w) : 0;
@@ -120,7 +122,7 @@ static void pass_end(struct way *w)
     }
 }
 
-/* Moves what can be moved now. 0, or -errno: it is broken. */
+/* Moves the bytes that can be moved now. 0, or -errno: the connection is broken. */
 static int move(struct relay *r, struct way *w)
 {
     size_t moved = 0;
@@ -141,7 +143,7 @@ static int move(struct relay *r, struct way *w)
         }
         result = push(w);
         if (!w->pipe)
-            break; /* a small piece, as most are: there is hardly a second one yet */
+            break; /* most pieces are small: a second one has hardly come yet */
     }
     if (w->pipe && w->in_pipe == 0 && moved < TURN_BYTES)
         pipes_give(steal_ptr(&w->pipe));
@@ -153,7 +155,7 @@ static int move(struct relay *r, struct way *w)
 
 static void on_event(uv_poll_t *poll, int status, int events);
 
-/* A side is read if there is room for what it says, and written if something waits for it. */
+/* Reads a side only if there is room for its bytes, and writes one only if bytes wait for it. */
 static void watch_both(struct relay *r)
 {
     int sandbox = 0, server = 0;
@@ -248,8 +250,8 @@ struct relay *relay_new(const struct relay_order *o)
         keep(&r->down, o->first_back, o->first_back_len);
         count(r, &r->down, o->first_back_len);
     }
-    /* What the sandbox said while the server was dialled is there. If that breaks it, the next
-     * event says so again. */
+    /* The sandbox's bytes from while the server was dialled are there already. If moving them
+     * breaks the connection, the next event reports that again. */
     move(r, &r->up);
     push(&r->down);
     alarm_set(r->timer, IDLE_NS, on_idle);

@@ -1,31 +1,30 @@
-/* Copies bytes between a sandbox and a server, both ways, until both have said all they have to
- * say.
+/* Copies bytes between a sandbox and a server, both ways, until both sides have ended.
  *
- * Small pieces are read and written; as soon as a read fills the buffer it is bulk, and the bytes
- * go from socket to socket through a pipe that the kernel moves pages by (splice). A pipe is
- * borrowed from a pool only while there is bulk. A side that does not read stops the other: what is
- * kept is never more than one buffer or one pipe a way. */
+ * Small pieces are read and written. As soon as a read fills the buffer the transfer is bulk: its
+ * bytes go from socket to socket through a pipe, in which the kernel moves whole pages (splice). A
+ * pipe is borrowed from a pool only while there is bulk. A side that does not read stops the other,
+ * so each direction keeps at most one buffer or one pipe. */
 #pragma once
 
 #include "guard/guard.h"
 
 struct relay;
 struct relay_done {
-    const char *error; /* what ended it, if not the two sides; NULL */
+    const char *error; /* why it ended; NULL: the two sides ended it */
 };
 struct relay_order {
     struct guard *guard;
     int sandbox_fd, server_fd; /* taken over; non-blocking */
-    const void *first;         /* of the sandbox, read already */
+    const void *first;         /* bytes of the sandbox that were read already */
     size_t first_len;
-    const void *first_back; /* of the server, read already */
+    const void *first_back; /* bytes of the server that were read already */
     size_t first_back_len;
-    /* Bytes that have gone; false: no more. */
+    /* Called with bytes that were passed on; false: pass no more. */
     bool (*count)(void *arg, uint64_t up, uint64_t down);
-    /* Once, after the descriptors are closed; not before relay_new returns. */
+    /* Called once, after the descriptors are closed; not before relay_new returns. */
     void (*done)(void *arg, const struct relay_done *d);
     void *arg;
 };
 struct relay *relay_new(const struct relay_order *o);
-/* Both sides are reset; done comes, with `why`. */
+/* Resets both sides; done is called, with `why`. */
 void relay_reset(struct relay *r, const char *why);

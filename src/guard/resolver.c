@@ -6,18 +6,18 @@
 #include "guard/handle.h"
 #include "guard/resolver_impl.h"
 
-/* A question of somebody: one flight, or for a lookup one for each family. */
+/* A question of a caller: one flight, or for a lookup one flight for each family. */
 struct resolver_query {
     struct waiter waiters[2];
     struct guard *guard;
-    unsigned waiting;  /* of a lookup: families */
-    bool starting;     /* its end is said by whoever starts it */
-    uv_timer_t *grace; /* runs when one family has addresses and the other is not there yet */
+    unsigned waiting;  /* of a lookup: families that are not answered yet */
+    bool starting;     /* being started: the starter reports its end */
+    uv_timer_t *grace; /* runs when one family has addresses and the other is still awaited */
     resolver_done done;
     resolver_raw_done raw_done;
     void *arg;
     struct resolved res;
-    bool absent; /* no such name */
+    bool absent; /* an upstream has said that the name does not exist */
     int failed;
 };
 
@@ -36,7 +36,8 @@ int resolver_new(struct guard *g, const char *servers, struct resolver **ret, st
     return result;
 }
 
-/* Questions under way come to their end: who waits for them need not know. */
+/* Questions under way go on to their end, and the last one frees the resolver: callers that wait
+ * for them notice nothing. */
 void resolver_free(struct resolver *r)
 {
     if (!r)
@@ -54,7 +55,8 @@ static void families(const struct guard *g, bool *v4, bool *v6)
 {
     *v4 = hosts_has_v4(g->hosts);
     *v6 = hosts_has_v6(g->hosts);
-    /* Without any way out there may still be one inside, to what the operator has named. */
+    /* Without a way to the internet there may still be one to internal addresses that the operator
+     * has opened. */
     if (!*v4 && !*v6)
         *v4 = *v6 = true;
 }
@@ -134,7 +136,7 @@ static void on_grace(uv_timer_t *t)
     lookup_end(t->data);
 }
 
-/* False: it has ended. */
+/* Goes on waiting for the second family, or ends the lookup. False: it has ended and is freed. */
 static bool lookup_go_on(struct resolver_query *q)
 {
     if (q->waiting == 0) {
@@ -173,7 +175,7 @@ static void on_raw(struct waiter *w, int r, const struct dns_answer *a)
     done(arg, r, a);
 }
 
-/* From the cache, or from a flight. done may come before this returns. */
+/* Gets an answer from the cache or from a flight. done may be called before this returns. */
 static void find_out(struct resolver *r, const char *name, uint16_t type, struct waiter *w)
 {
     struct dns_answer a;

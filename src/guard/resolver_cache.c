@@ -7,8 +7,8 @@
 #define BUCKETS 4096
 
 struct entry {
-    struct entry *next;          /* in its bucket */
-    struct entry *newer, *older; /* by use */
+    struct entry *next;          /* next in the same bucket */
+    struct entry *newer, *older; /* neighbours by time of last use */
     uint64_t hash, until_ns;
     size_t size;
     int r;
@@ -16,7 +16,7 @@ struct entry {
     uint8_t rcode;
     size_t n;
     char *name;
-    struct entry_record *records; /* n of them, then their bytes */
+    struct entry_record *records; /* n records; their names and data follow them */
 };
 
 struct entry_record {
@@ -91,7 +91,7 @@ uint32_t resolver_cache_ttl(const struct dns_answer *a)
     return ttl < RESOLVER_TTL_MIN ? RESOLVER_TTL_MIN : ttl;
 }
 
-/* One allocation: the entry, its records, their names and data, the name. */
+/* Makes an entry in one allocation: the entry, its records, their names and data, the name. */
 static struct entry *entry_new(const char *name, const struct dns_answer *a)
 {
     size_t n = a ? a->n : 0, records = n * sizeof(struct entry_record);

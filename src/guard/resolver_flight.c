@@ -11,15 +11,16 @@ struct flight {
     struct waiter *waiters;
     uint64_t hash, deadline_ns;
     uv_timer_t *timer;
-    struct upstream *tries[RESOLVER_TRIES]; /* NULL: failed */
-    size_t servers[RESOLVER_TRIES];         /* which each asks */
+    struct upstream *tries[RESOLVER_TRIES]; /* NULL: this try has failed */
+    size_t servers[RESOLVER_TRIES];         /* which server each try asks */
     unsigned n_tries;
     bool landed;
     uint16_t type;
     char name[POLICY_NAME_MAX + 1];
 };
 
-/* Away from the list: nobody joins any more, and nothing comes. */
+/* Takes a flight off the list, so that nobody joins it, and frees its tries, so that no answer
+ * comes. */
 static void take_down(struct flight *f)
 {
     struct resolver *r = f->resolver;
@@ -52,7 +53,7 @@ static void unlink_waiter(struct waiter *w)
     w->flight = NULL;
 }
 
-/* Tells all who wait. Any of them may make others go, or ask again. */
+/* Ends a flight and tells all waiters. Any of them may cancel others, or ask again. */
 static void land(struct flight *f, int r, struct dns_answer *a)
 {
     if (a) {
@@ -83,8 +84,8 @@ static bool asks(const struct flight *f)
 static void on_answer(void *arg, struct upstream *u, int r, struct dns_answer *a);
 static void on_late(uv_timer_t *t);
 
-/* Asks the next server, or one after it if that cannot be. Without `again`, only those that were
- * not asked yet. */
+/* Asks the next server, or the one after it if that server cannot be asked. Without `again`, asks
+ * only servers that were not asked yet. */
 static bool ask_next(struct flight *f, bool again)
 {
     struct resolver *r = f->resolver;
@@ -143,7 +144,8 @@ static struct flight *find(struct resolver *r, const char *name, uint16_t type, 
     return f;
 }
 
-/* Not now: who waits for it may be anybody, also who is asking. */
+/* Makes the oldest flight end, in the next turn of the loop and not at once: its waiter may be the
+ * very caller that is asking now. */
 static void give_up_oldest(struct resolver *r)
 {
     struct flight *f = r->oldest;

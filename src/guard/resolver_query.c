@@ -8,7 +8,7 @@
 #include "guard/handle.h"
 
 #define DATAGRAM_MAX   4096
-#define DATAGRAMS_TURN 16 /* that are read before others have their turn */
+#define DATAGRAMS_TURN 16 /* datagrams read before others have their turn */
 
 struct upstream {
     uv_loop_t *loop;
@@ -18,15 +18,16 @@ struct upstream {
     uv_poll_t *watch;
     int fd;
     uint16_t id, type;
-    char name[POLICY_NAME_MAX + 1]; /* in the case that the answer must have */
-    /* TCP: */
+    char name[POLICY_NAME_MAX + 1]; /* in the random case that the answer must repeat */
+    /* Used over TCP only. */
     bool sent;
-    uint8_t *in; /* NULL until its length is known */
+    uint8_t *in; /* the answer; NULL until its length is known */
     uint8_t prefix[2];
     size_t len, have;
 };
 
-/* Every letter in a case of its own: bits that only who has seen the question knows. */
+/* Chooses a random id and a random case for every letter: bits that only somebody who has seen the
+ * question knows. */
 static int make_secret(struct upstream *u, const char *name)
 {
     uint8_t random[(POLICY_NAME_MAX + 7) / 8 + 1];
@@ -51,7 +52,8 @@ static int open_socket(struct upstream *u, int kind)
     u->fd = socket(to.ss_family, kind | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (u->fd < 0)
         return -errno;
-    /* Connected: the kernel picks the port, and takes datagrams of this server alone. */
+    /* On a connected socket the kernel picks the port, and accepts datagrams of this server
+     * alone. */
     if (connect(u->fd, (struct sockaddr *)&to, len) < 0 && errno != EINPROGRESS)
         return -errno;
     u->watch = watch_new(u->loop, u->fd, u);
@@ -84,7 +86,7 @@ static void close_socket(struct upstream *u)
 
 /* ---- TCP ------------------------------------------------------------------------------------- */
 
-/* Reads towards `want` bytes; 1 if they are there, 0 if more must come. */
+/* Reads until `want` bytes are there: 1; or 0 if more must come. */
 static int fill(struct upstream *u, uint8_t *to, size_t want)
 {
     while (u->have < want) {

@@ -1,5 +1,5 @@
-/* Which servers are asked. They are the operator's and may be anywhere: the list of addresses that
- * are never dialled for sandboxes is not about them. */
+/* Reads which servers to ask. They are the operator's and may be anywhere: the list of addresses
+ * that are never dialled for sandboxes does not apply to them. */
 #include <fcntl.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #define RESOLV_CONF     "/etc/resolv.conf"
 #define RESOLV_CONF_MAX 65536
 
-/* "1.2.3.4", "1.2.3.4:53", "2606::1", "[2606::1]:53". */
+/* Parses "1.2.3.4", "1.2.3.4:53", "2606::1" or "[2606::1]:53". */
 static int parse_server(const char *text, struct net_addr *ret)
 {
     char host[NET_ADDR_TEXT_MAX + 1];
@@ -38,7 +38,8 @@ static int parse_server(const char *text, struct net_addr *ret)
     return 0;
 }
 
-/* The system's own. One that cannot be used here (a zone behind it) is passed over. */
+/* Reads the servers of the system. Skips one that cannot be used here, like an address with a
+ * zone. */
 static int read_system(struct resolver *r, struct sg_error *e)
 {
     AUTO(free_p) char *text = NULL;

@@ -69,7 +69,8 @@ static void record_policy(struct sandbox *s, const char *what)
 
 static void on_rested(uv_timer_t *t);
 
-/* A sandbox that knocks faster than it is let through waits: it must not be all that we do. */
+/* Stops watching a listener for REST_NS. A sandbox that connects faster than its quota allows has
+ * to wait, so that the guard has time for the others. */
 static void rest(struct sandbox *s, uv_poll_t *listener, uv_poll_cb fn)
 {
     watch_for(listener, 0, fn);
@@ -104,7 +105,7 @@ static void on_rested(uv_timer_t *t)
     listen_to(t->data);
 }
 
-/* Gone is gone: flows, listeners, and the table's reference. */
+/* Removes a sandbox from the table, with its flows, its listeners and the table's reference. */
 static void take_out(struct sandbox *s)
 {
     struct guard *g = s->guard;
@@ -127,8 +128,8 @@ static void take_out(struct sandbox *s)
     sandbox_unref(s);
 }
 
-/* A policy that cannot be read lets nothing out: the listeners are closed, and what connects is
- * refused by the kernel. */
+/* If the policy cannot be read, nothing gets out: the guard closes the listeners, and the kernel
+ * refuses whatever connects. */
 void sandbox_add(struct guard *g, const struct guard_message *m, int tcp, int udp, int document)
 {
     struct sandbox *old = sandbox_find(g, m->id), *s, **bucket = bucket_of(g, m->id);

@@ -6,32 +6,32 @@
 #include "lib/text/base64.h"
 #include "guard/scrub_decode.h"
 
-#define STEP       SCRUB_VALUE_MAX /* of a feed, at a time */
-#define BASE64_MIN 6               /* characters that depend on the secret alone */
-#define GAP_MAX    64              /* left out between two symbols */
-#define LITTLE     2               /* symbols of a secret that may go out before it is clear */
+#define STEP       SCRUB_VALUE_MAX /* bytes of a feed that are handled at a time */
+#define BASE64_MIN 6               /* least characters that depend on the secret alone */
+#define GAP_MAX    64              /* bytes that may be left out between two symbols */
+#define LITTLE     2               /* symbols that may go out while a match is unclear */
 
 struct pattern {
     struct pattern *next;
     enum scrub_view view;
-    size_t index;           /* among those of the view */
+    size_t index;           /* among the patterns of its view */
     const unsigned char *p; /* the secret's own bytes, or a copy in another form */
     size_t len;
     size_t part;         /* a beginning of so many symbols counts too */
-    size_t bytes_max;    /* that a match can take */
+    size_t bytes_max;    /* most bytes of the stream that a match can take */
     unsigned char *own;  /* the copy, or NULL */
-    uint16_t *fall_back; /* from so many symbols that match: how many still do, without the first */
+    uint16_t *fall_back; /* [k]: of k matched symbols, how many still match without the first */
 };
 
 struct scrub {
     struct pattern *patterns[VIEW_MAX_];
     size_t n[VIEW_MAX_];
-    size_t ring[VIEW_MAX_];     /* places for symbols, a power of two: the longest pattern's */
+    size_t ring[VIEW_MAX_];     /* ring's size: a power of two that holds the longest pattern */
     bool leads[VIEW_MAX_][256]; /* symbols that a pattern begins with */
-    bool idle[256];             /* bytes at which nothing can begin */
+    bool idle[256];             /* bytes at which no match and no escape can begin */
 };
 
-/* The symbol that a byte is, in a view. */
+/* The symbol that a byte stands for in a view. */
 static unsigned char symbol(enum scrub_view view, unsigned char c)
 {
     switch (view) {
@@ -84,7 +84,7 @@ static void add_lead(struct scrub *s, const struct pattern *p)
             s->idle[c] = false;
 }
 
-/* own: is taken, and is a copy of len bytes; NULL: p stays where it is. */
+/* own: a copy of len bytes, which is taken over; NULL: p stays where it is. */
 static void add_pattern(struct scrub *s, enum scrub_view view, size_t value_len, const void *p,
                         size_t len, unsigned char *own)
 {
@@ -106,7 +106,8 @@ static void add_pattern(struct scrub *s, enum scrub_view view, size_t value_len,
         s->ring[view] *= 2;
 }
 
-/* With `before` bytes before it, up to two: the characters that depend on the value alone. */
+/* Adds the base64 form of a value that has `before` bytes before it, up to two: the characters that
+ * depend on the value alone. */
 static void add_base64(struct scrub *s, const void *value, size_t len, size_t before)
 {
     static const char zero[2];
@@ -229,10 +230,10 @@ static uint64_t begin_of(const struct scrub_stream *st, enum scrub_view view, si
     return v->from[(v->seen - k) & (st->scrub->ring[view] - 1)];
 }
 
-/* Asterisks for bytes [from, to) of the stream, where they have not gone out. */
+/* Writes asterisks over bytes [from, to) of the stream, as far as they have not gone out. */
 static void mask(struct scrub_stream *st, uint64_t from, uint64_t to)
 {
-    /* Repeating text matches again and again: only what is new is written. */
+    /* Repeating text matches again and again, so only the new part is written. */
     if (from >= st->masked[0] && from <= st->masked[1])
         from = st->masked[1];
     else
@@ -245,7 +246,7 @@ static void mask(struct scrub_stream *st, uint64_t from, uint64_t to)
     st->masked[1] = to;
 }
 
-/* What has matched so far does not go on: it may be enough of a secret as it is. */
+/* Ends a match that does not go on; what has matched may be enough of a secret as it is. */
 static void give_up(struct scrub_stream *st, const struct pattern *p)
 {
     struct scrub_view_state *v = &st->views[p->view];
@@ -262,7 +263,7 @@ static void give_up_view(struct scrub_stream *st, enum scrub_view view)
     st->views[view].active = 0;
 }
 
-/* The symbol c is the last one seen, and behind `end`. */
+/* Advances a pattern by the symbol c, the last one seen. end: where the symbols before it end. */
 static void step(struct scrub_stream *st, const struct pattern *p, unsigned char c, uint64_t end)
 {
     struct scrub_view_state *v = &st->views[p->view];
@@ -283,7 +284,7 @@ static void step(struct scrub_stream *st, const struct pattern *p, unsigned char
     v->active += v->matched[p->index] > 0;
 }
 
-/* A symbol of a view, which is bytes [from, to) of the stream. */
+/* Feeds a view the symbol that bytes [from, to) of the stream stand for. */
 static void see(struct scrub_stream *st, enum scrub_view view, unsigned char byte, uint64_t from,
                 uint64_t to)
 {
@@ -303,14 +304,14 @@ static void see(struct scrub_stream *st, enum scrub_view view, unsigned char byt
         step(st, p, c, end);
 }
 
-/* n bytes, which stand for one character. */
+/* Feeds all views n bytes that stand for one character. */
 static void see_character(struct scrub_stream *st, const unsigned char *t, size_t n,
                           unsigned char c)
 {
     uint64_t from = st->base + st->at;
     unsigned char raw[16];
 
-    /* One view may put asterisks over what another has not read. */
+    /* A copy, because one view may put asterisks over bytes that another has not read yet. */
     memcpy(raw, t, n);
     for (size_t i = 0; i < n; i++)
         see(st, VIEW_RAW, raw[i], from + i, from + i + 1);
@@ -357,7 +358,7 @@ static void read_held(struct scrub_stream *st, bool last)
     }
 }
 
-/* How many of the held bytes are in no match that has begun. */
+/* How many of the held bytes come before every match that has begun. */
 static size_t clear_bytes(const struct scrub_stream *st)
 {
     uint64_t clear = st->base + st->at;
@@ -394,7 +395,7 @@ void scrub_feed(struct scrub_stream *st, const char *p, size_t len, bool last, s
     do {
         size_t n = len < STEP ? len : STEP;
 
-        if (n > 0) { /* p may be NULL else */
+        if (n > 0) { /* p may be NULL if n is 0 */
             strbuf_add(&st->held, p, n);
             p += n;
         }

@@ -13,8 +13,8 @@ static int hex(unsigned char c)
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-/* Hexadecimal digits behind `before` bytes. How many bytes that is in all; 1: it is none of these;
- * SCRUB_NEEDS_MORE. */
+/* Reads hexadecimal digits behind `before` bytes. Returns how many bytes the escape has in all; 1:
+ * it is no such escape; SCRUB_NEEDS_MORE. */
 static ssize_t read_hex(const unsigned char *t, size_t len, size_t before, size_t digits,
                         unsigned char *ret)
 {
@@ -68,7 +68,7 @@ static bool read_number(const unsigned char *t, size_t len, unsigned base, unsig
     return len > 0;
 }
 
-/* t: what is between & and ; */
+/* t: the text between & and ; */
 static bool read_entity_name(const unsigned char *t, size_t len, unsigned char *ret)
 {
     static const struct {

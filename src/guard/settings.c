@@ -1,5 +1,5 @@
-/* The guard's settings, and what is made of them. After a change, what cannot be made anew stays as
- * it was. */
+/* The guard's settings, and the parts that are made from them. If a part cannot be made after a
+ * change, everything stays as it was. */
 #include <string.h>
 
 #include "lib/audit/audit.h"
@@ -24,8 +24,9 @@ static int read_text(int fd, char **ret, size_t *ret_len, struct sg_error *e)
     return 0;
 }
 
-/* All of it or nothing. Those that are NULL stay as they are: questions are under way in the
- * resolver, and connections are inspected with the sanitiser. */
+/* Parts made from new settings: all are put in force, or none. A resolver or sanitiser that is NULL
+ * has not changed, and the old one stays: questions are under way in the resolver, and connections
+ * are inspected with the sanitiser. */
 struct parts {
     struct internal_set *internal;
     struct deny_set *deny;

@@ -120,7 +120,7 @@ static int refused(uint8_t code, struct sg_error *e)
                    codes[code - 1].why);
 }
 
-/* How many bytes the message must have, as far as the bytes that are there can tell. */
+/* How many bytes the message must have, as far as the bytes so far can tell. */
 static int wanted(const struct socks5 *s, struct sg_error *e)
 {
     static const uint8_t versions[] = {
@@ -145,14 +145,14 @@ static int wanted(const struct socks5 *s, struct sg_error *e)
     return broken(e, "an unknown kind of address");
 }
 
-/* A message is whole. */
+/* Handles a whole message. */
 static int take_message(struct socks5 *s, struct strbuf *out, struct sg_error *e)
 {
     if (s->state == AWAIT_METHOD)
         return take_method(s, out, e);
     if (s->state == AWAIT_AUTH)
         return take_auth(s, out, e);
-    s->state = CONNECTED; /* the address that it is bound to is of no use */
+    s->state = CONNECTED; /* the address that the proxy is bound to is of no use */
     return 1;
 }
 

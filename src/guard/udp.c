@@ -1,10 +1,11 @@
-/* Datagrams of sandboxes. The first of a flow comes to the sandbox's listener; the warden then
- * makes a socket inside that is bound to where it was going and connected to where it came from, so
- * that answers come from the right place; the kernel gives that socket the rest.
+/* Datagrams of sandboxes. The first datagram of a flow comes to the sandbox's listener. The warden
+ * then makes a socket inside the sandbox, bound to the datagram's destination and connected to its
+ * source, so that answers come from the right address. The kernel gives that socket the rest of the
+ * flow.
  *
  *   first datagram -> judged -> socket asked for (a few datagrams wait) -> both ways -> idle: ended
  *
- * Questions to port 53 are answered from the listener itself, whose port that is. */
+ * Questions to port 53 are answered from the listener itself, which has that port. */
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -21,8 +22,8 @@
 #include "guard/warden_link.h"
 
 #define DATAGRAM_MAX 65535
-#define TURN_MAX     64 /* datagrams of one socket in a turn */
-#define WAITING_MAX  4  /* while the socket is made */
+#define TURN_MAX     64 /* datagrams read from one socket in a turn */
+#define WAITING_MAX  4  /* datagrams that wait while the socket is made */
 #define UDP_IDLE_NS  120000000000ull
 #define ASK_NS       2000000000ull
 
@@ -34,14 +35,14 @@ struct datagram {
 
 struct udp_flow {
     struct sandbox *sandbox;
-    struct policy *policy; /* that it was judged by */
+    struct policy *policy; /* the policy that judged the flow */
     struct udp_flow *next, **prev;
-    struct udp_flow *next_here;   /* in its place of `flows` */
-    struct udp_flow *next_asking; /* in its place of `asking`, until it has its socket */
+    struct udp_flow *next_here;   /* next in the same bucket of `flows` */
+    struct udp_flow *next_asking; /* next in the same bucket of `asking`, until the socket came */
     struct net_addr dst, dialled;
-    struct sockaddr_storage local, peer; /* where it was going, where it came from */
-    char name[POLICY_NAME_MAX + 1];      /* that dst stands for; "" */
-    uint64_t seq;                        /* of what the warden was asked */
+    struct sockaddr_storage local, peer; /* of its datagrams: destination, source */
+    char name[POLICY_NAME_MAX + 1];      /* the name that dst stands for; "": none */
+    uint64_t seq;                        /* of the question to the warden */
     int inside, outside;
     uv_poll_t *in_watch, *out_watch;
     uv_timer_t *timer;
@@ -53,14 +54,14 @@ struct udp_flow {
     uint64_t up, down, began_ns, used_ms;
 };
 
-static uint8_t bytes[DATAGRAM_MAX]; /* one thread */
+static uint8_t bytes[DATAGRAM_MAX]; /* used by the loop's thread only */
 
-/* ---- finding one ----------------------------------------------------------------------------- */
+/* ---- finding a flow -------------------------------------------------------------------------- */
 
 #define PLACES 4096
 
-static struct udp_flow *flows[PLACES];  /* of all sandboxes, by their two ends */
-static struct udp_flow *asking[PLACES]; /* by seq */
+static struct udp_flow *flows[PLACES];  /* of all sandboxes, hashed by both ends */
+static struct udp_flow *asking[PLACES]; /* flows that wait for a socket, by seq */
 
 static struct udp_flow **place_of(const struct sandbox *s, const struct sockaddr_storage *local,
                                   const struct sockaddr_storage *peer)
@@ -101,7 +102,7 @@ static void list(struct udp_flow *u)
     u->sandbox->udp_flows = u;
 }
 
-/* It asks no more. */
+/* The flow waits for no socket any more: takes it out of `asking`. */
 static void answered(struct udp_flow *u)
 {
     struct udp_flow **at = &asking[u->seq % PLACES];
@@ -125,7 +126,7 @@ static void unlist(struct udp_flow *u)
     answered(u);
 }
 
-/* ---- its end --------------------------------------------------------------------------------- */
+/* ---- the end of a flow ----------------------------------------------------------------------- */
 
 static void udp_end(struct udp_flow *u)
 {
@@ -169,16 +170,17 @@ static void refuse(struct udp_flow *u, const char *rule)
     udp_end(u);
 }
 
-/* ---- both ways ------------------------------------------------------------------------------- */
+/* ---- passing on datagrams -------------------------------------------------------------------- */
 
-/* Or it is lost, as datagrams may be. A first try can fail for what became of the one before. */
+/* Sends a datagram; if that fails it is lost, as datagrams may be. The first try can fail with the
+ * error that the datagram before has met, so there is a second. */
 static void pass_on(int to, const uint8_t *p, size_t len)
 {
     if (send(to, p, len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno == ECONNREFUSED)
         send(to, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* One that was read. False: the flow is gone. */
+/* Counts and passes on the datagram in `bytes`. False: the flow has ended. */
 static bool take_datagram(struct udp_flow *u, int to, size_t len, uint64_t *total)
 {
     *total += len;
@@ -203,7 +205,7 @@ static void copy(struct udp_flow *u, int from, int to, uint64_t *total)
             udp_end(u);
             return;
         }
-        /* Nobody there is no end: the next datagram may find somebody. */
+        /* An error is no end: the next datagram may find somebody listening. */
         if (n >= 0 && !take_datagram(u, to, (size_t)n, total))
             return;
     }
@@ -237,7 +239,7 @@ void udp_got_socket(struct guard *g, uint64_t seq, int code, int fd)
 
     while (u && u->seq != seq)
         u = u->next_asking;
-    if (!u) { /* it has ended meanwhile */
+    if (!u) { /* the flow has ended meanwhile */
         close_p(&fd);
         return;
     }
@@ -262,7 +264,7 @@ void udp_got_socket(struct guard *g, uint64_t seq, int code, int fd)
     }
 }
 
-/* ---- its beginning --------------------------------------------------------------------------- */
+/* ---- the beginning of a flow ----------------------------------------------------------------- */
 
 static void wait_with(struct udp_flow *u, const uint8_t *p, size_t len)
 {
@@ -315,7 +317,7 @@ static void on_resolved(void *arg, const struct resolved *res)
         udp_end(u);
         return;
     }
-    /* A name that is not allowed as such leads nowhere that its address would not. */
+    /* A name that no entry allows leads only to addresses that are allowed themselves. */
     for (size_t i = 0; i < res->n && j.verdict != VERDICT_ALLOW; i++) {
         policy_judge_name(u->policy, u->name, &res->addrs[i], &j);
         u->dialled = res->addrs[i];
@@ -336,7 +338,8 @@ static const char *refused_protocol(const struct guard *g, const struct net_addr
     return NULL;
 }
 
-/* By address, or by the name that the address stands for: datagrams carry no other. */
+/* Judges by address, or by the name that a fake address stands for: datagrams carry no other
+ * name. */
 static void judge(const struct udp_flow *u, const struct policy *p, struct judgement *ret)
 {
     const struct guard *g = u->sandbox->guard;
@@ -386,14 +389,14 @@ static void begin(struct udp_flow *u)
     open_ends(u, &u->dst);
 }
 
-/* A datagram that came to the listener, in `bytes`. */
+/* Handles a datagram that came to the listener; it is in `bytes`. */
 static void take(struct sandbox *s, const struct sockaddr_storage *local,
                  const struct sockaddr_storage *peer, size_t len)
 {
     struct udp_flow *u = find(s, local, peer);
     struct net_addr dst;
 
-    if (u && u->inside >= 0) { /* it was on its way when the socket was made */
+    if (u && u->inside >= 0) { /* the datagram was on its way when the socket was made */
         take_datagram(u, u->outside, len, &u->up);
         return;
     }
@@ -425,7 +428,7 @@ struct question {
     struct question *next, **prev;
     struct sockaddr_storage local, peer;
     struct dns_pending *pending;
-    bool *gone; /* set when it is, while it is being asked */
+    bool *gone; /* set if the question is freed while dns_serve runs */
 };
 
 static void question_free(struct question *q)
@@ -441,7 +444,8 @@ static void question_free(struct question *q)
     sandbox_unref(s);
 }
 
-/* Where it comes from. The listener is an IPv6 socket, but on a machine without IPv6. */
+/* Sets the source address of a reply. The listener is an IPv6 socket, except on a machine without
+ * IPv6. */
 static void put_source(struct msghdr *m, const struct question *q)
 {
     const struct in6_addr *local = &((const struct sockaddr_in6 *)&q->local)->sin6_addr;
@@ -460,7 +464,7 @@ static void put_source(struct msghdr *m, const struct question *q)
     m->msg_namelen = old ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
 }
 
-/* From the address that was asked; the port is the listener's own. */
+/* Sends a reply from the address that was asked; the port is the listener's own. */
 static void answer(void *arg, const uint8_t *p, size_t len)
 {
     struct question *q = arg;
@@ -502,11 +506,11 @@ static void ask(struct sandbox *s, const struct sockaddr_storage *local,
         return;
     q->gone = NULL;
     q->pending = pending;
-    if (!pending) /* it was no question */
+    if (!pending) /* it was no question: no reply will come */
         question_free(q);
 }
 
-/* An IPv4 address in the form that the listener, which is an IPv6 socket, speaks of it. */
+/* Maps an IPv4 address to the form that the listener uses, which is an IPv6 socket. */
 static void as_v6(const struct sockaddr_in *v4, struct sockaddr_storage *ret)
 {
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = v4->sin_port};
@@ -565,7 +569,7 @@ bool udp_receive(struct sandbox *s)
     return false;
 }
 
-/* ---- another policy -------------------------------------------------------------------------- */
+/* ---- a new policy ---------------------------------------------------------------------------- */
 
 void udp_judge_again(struct sandbox *s)
 {

@@ -27,7 +27,7 @@ struct warden_link {
     int fd;
     uv_poll_t *watch;
     uint64_t seq;
-    struct waiting_message *queue, **queue_end; /* for room in the socket */
+    struct waiting_message *queue, **queue_end; /* messages that wait for room in the socket */
     size_t n_queue;
 };
 
@@ -40,7 +40,7 @@ static void link_send(struct warden_link *l, struct guard_message *m)
     m->magic = GUARD_MAGIC;
     if (!l->queue && fd_send(l->fd, m, sizeof *m, NULL, 0) != -EAGAIN)
         return;
-    if (l->n_queue == QUEUE_MAX) /* a socket was asked for: its flow ends by its own time limit */
+    if (l->n_queue == QUEUE_MAX) /* dropped: the flow that asks for a socket will time out */
         return;
     w = xcalloc(1, sizeof *w);
     w->m = *m;
@@ -85,7 +85,7 @@ static void take_settings(struct warden_link *l, int *fds)
         log_line(LEVEL_ERROR, "guard: the settings stay as they were: %s", e.message);
 }
 
-/* Takes over what it uses of the descriptors. */
+/* Handles a message. Takes over the descriptors that it keeps. */
 static void take(struct warden_link *l, const struct guard_message *m, int *fds, size_t n)
 {
     switch ((enum guard_what)m->what) {
@@ -104,7 +104,7 @@ static void take(struct warden_link *l, const struct guard_message *m, int *fds,
             log_line(LEVEL_ERROR, "guard: sandbox %s has no way out: descriptors were lost", m->id);
         break;
     case GUARD_POLICY:
-        take_policy(l, m, fds[0]); /* whose descriptor may have been lost */
+        take_policy(l, m, fds[0]); /* fds[0] may have been lost on the way: -1 */
         break;
     case GUARD_GONE:
         sandbox_remove(l->guard, m);
@@ -124,7 +124,7 @@ static void take(struct warden_link *l, const struct guard_message *m, int *fds,
     }
 }
 
-/* -EAGAIN: nothing there. Never returns when the warden is gone. */
+/* Reads and handles one message. -EAGAIN: there is none. Never returns when the warden is gone. */
 static int take_one(struct warden_link *l)
 {
     struct guard_message m;
@@ -184,7 +184,7 @@ void warden_link_start(struct guard *g)
     link_send(g->link, &ready);
 }
 
-/* The listener speaks of IPv4 addresses as mapped ones. */
+/* Undoes the mapping of IPv4 addresses that the listener, an IPv6 socket, reports. */
 static void unmapped(const struct sockaddr_storage *from, struct sockaddr_storage *ret)
 {
     struct net_addr a;
