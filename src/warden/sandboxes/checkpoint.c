@@ -96,7 +96,7 @@ void checkpoint_without_frozen_kernels(struct checkpoint *m)
         tenant_pool_return(w);
 }
 
-/* ---- on disk --------------------------------------------------------------------------------- */
+/* ---- saving to disk -------------------------------------------------------------------------- */
 
 struct saving {
     struct checkpoint *checkpoint;
@@ -135,7 +135,7 @@ void checkpoint_save(struct checkpoint *m, const struct ticket *t)
         on_saved(v, NULL, 0, &e);
 }
 
-/* ---- what the front is told ------------------------------------------------------------------ */
+/* ---- telling the front ----------------------------------------------------------------------- */
 
 static void tell(struct checkpoint *m, enum order_tell what)
 {
@@ -154,7 +154,8 @@ static void lose(struct checkpoint *m)
     checkpoint_without_frozen_kernels(m);
 }
 
-/* From the beginning after each: what a tenant pool gets back may let go of others. */
+/* The search begins anew after each hit: a tenant pool that gets its reference back may end other
+ * checkpoints. */
 void checkpoints_lost(struct server *s, struct tenant_pool *w, uint64_t frozen_kernels)
 {
     struct checkpoint *m = s->checkpoints;
@@ -168,7 +169,7 @@ void checkpoints_lost(struct server *s, struct tenant_pool *w, uint64_t frozen_k
     }
 }
 
-/* New ones are put in front. */
+/* New checkpoints are at the head of the list, so the last match is the oldest. */
 bool checkpoints_let_go(struct server *s)
 {
     struct checkpoint *oldest = NULL;

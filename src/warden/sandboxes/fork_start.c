@@ -14,7 +14,7 @@ struct fork_start {
     struct checkpoint *checkpoint;
     struct tenant_pool *tenant_pool;
     struct sg_limits limits;
-    struct instance *instance; /* NULL: it has failed */
+    struct instance *instance; /* NULL: the fork start has failed */
     bool rooted, may_copy, only;
     struct event_source line;
 };
@@ -25,7 +25,7 @@ static void on_gone(void *arg, int r, const struct sg_error *e)
     tenant_pool_return(arg);
 }
 
-/* In a server that closes all sandboxes end with their tenant pool. */
+/* In a server that is closing, tenant_pools_close ends all sandboxes. */
 static void drop_instance(struct fork_start *u)
 {
     struct server *s = u->tenant_pool->server;
@@ -41,7 +41,7 @@ static void fail(struct fork_start *u, const struct sg_error *e)
     drop_instance(u);
 }
 
-/* The first of the kernels; the sandbox asks for the others. */
+/* Asks for the first of the kernels; the sandbox asks for the others when it takes this over. */
 static void copy(struct fork_start *u)
 {
     const struct checkpoint *m = u->checkpoint;

@@ -16,7 +16,8 @@
 #define REST_NS     1000000000ull
 #define REST_MAX_NS (64 * REST_NS)
 #define PROVED_NS   REST_NS
-/* What `auto` loads besides the standard library takes some 150 MB to load, and 70 stay. */
+/* The packages that `auto` loads besides the standard library take some 150 MB while they load, and
+ * 70 MB afterwards. */
 #define SCIENCE_ROOM (256ull << 20)
 
 static void rest(struct tenant_pool *w);
@@ -54,7 +55,7 @@ static void leave_home(struct tenant_pool *w)
     if (!k->home)
         return;
     checkpoints_home_gone(w->server, w);
-    w->n_out++; /* until it is gone */
+    w->n_out++; /* until the home is gone */
     teardown_begin(w, steal_ptr(&k->home), on_home_gone, w);
 }
 
@@ -94,7 +95,7 @@ static void on_home_ended(struct event_source *src, uint32_t events)
     load_again(w);
 }
 
-/* It is not one of the sandboxes that keep a tenant pool in use. */
+/* The home does not count as a sandbox that keeps the tenant pool in use: n_out goes back. */
 static void on_home(void *arg, struct instance *i, const struct sg_error *e)
 {
     struct tenant_pool *w = arg;
@@ -133,7 +134,7 @@ static void on_rested(struct timer *timer)
         find_home(w);
 }
 
-/* Longer each time: what cannot work is not tried all day. */
+/* Each rest is longer than the last, so that a zygote that cannot work is not tried all day. */
 static void rest(struct tenant_pool *w)
 {
     struct tenant_pool_kernels *k = &w->kernels;
@@ -145,8 +146,8 @@ static void rest(struct tenant_pool *w)
     sandboxes_ask_again(w->server, w);
 }
 
-/* It has ended. If it had done its work, or had been there for a while, the next one will too, and
- * is loaded at once. */
+/* The zygote has ended. If it had made kernels, or had lived for a while, the next one will work
+ * too, and is loaded at once. */
 static void load_again(struct tenant_pool *w)
 {
     struct tenant_pool_kernels *k = &w->kernels;
@@ -171,7 +172,8 @@ bool kernels_feed(struct tenant_pool *w, struct instance *i)
     if (w->kernels.state != KERNELS_READY || fds_level() >= FDS_LOW)
         return false;
     int r = instance_kernel_ask(i, &e);
-    /* A broker that has enough to do is no trouble: this one starts its kernel itself, if asked. */
+    /* A busy broker is no trouble: this sandbox's agent starts its kernel itself, if it is
+     * asked. */
     if (r < 0)
         log_line(r == -EAGAIN ? LEVEL_DEBUG : LEVEL_WARN, "a kernel for the pool: %s", e.message);
     return r == 0;
@@ -185,8 +187,8 @@ static void refuse(struct instance *i)
         log_line(LEVEL_DEBUG, "%s", e.message);
 }
 
-/* It is worth waiting for: it has not failed yet. One that is loaded again takes longer than to
- * start a kernel without it. */
+/* Whether the zygote is worth waiting for: only the first time it loads, when it has not failed
+ * yet. To load it again takes longer than to start a kernel without it. */
 static bool is_coming(const struct tenant_pool *w)
 {
     const struct tenant_pool_kernels *k = &w->kernels;
@@ -205,7 +207,7 @@ bool kernels_want(struct tenant_pool *w, struct instance *i)
     bool can = w->kernels.state == KERNELS_READY && fds_level() < FDS_SCARCE;
     int r = can ? instance_kernel_ask(i, &e) : -ENODEV;
 
-    if (r < 0 && r != -EALREADY) /* the one that is on its way will do */
+    if (r < 0 && r != -EALREADY) /* -EALREADY: a kernel is on its way */
         refuse(i);
     return true;
 }
@@ -227,10 +229,11 @@ static void on_zygote(struct tenant_pool *w, int r, const struct sg_error *e)
     w->kernels.ready_ns = clock_ns();
     w->kernels.proved = false;
     sandboxes_ask_again(w->server, w);
-    reactor_want_idle(&w->server->reactor); /* the pool has none yet */
+    reactor_want_idle(&w->server->reactor); /* pooled sandboxes have no kernels yet */
 }
 
-/* Of a sandbox that has ended nobody wants the copies. */
+/* Passes news of the broker on to the sandbox. If that has ended, drops the copies: nobody wants
+ * them. */
 static void tell_sandbox(struct tenant_pool *w, const struct kernel_news *news, int r,
                          const struct sg_error *e)
 {
@@ -300,7 +303,7 @@ void kernels_start(struct tenant_pool *w)
                                      .rest.fn = on_rested,
                                      .rest_ns = REST_NS};
     w->kernels.state = wanted(w) ? KERNELS_RESTING : KERNELS_OFF;
-    if (wanted(w)) /* whoever opened the tenant pool comes first */
+    if (wanted(w)) /* by the timer: the request that opened the tenant pool comes first */
         timer_set(&w->server->reactor, &w->kernels.rest, clock_ns());
 }
 

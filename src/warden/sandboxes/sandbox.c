@@ -14,7 +14,7 @@
 #include "warden/server.h"
 #include "warden/sandboxes/fork_start.h"
 
-/* Kernels that a sandbox may ask for in a while. */
+/* How many kernels a sandbox may ask for within ASKS_NS. */
 #define ASKS_MAX 50
 #define ASKS_NS  1000000000ull
 
@@ -75,10 +75,10 @@ static void sandbox_free(struct sandbox *g)
     free(g);
 }
 
-/* ---- its instance ---------------------------------------------------------------------------- */
+/* ---- a sandbox's instance -------------------------------------------------------------------- */
 
-/* Whose limit it was that the kernel killed for. What all sandboxes may have, and what the tenant
- * may, tell of it themselves. Else it was its own, if it stood in the way since the last look; and
+/* Finds whose limit made the kernel kill. The group of all sandboxes and the tenant's group tell of
+ * it themselves. Else it was the sandbox's own limit, if that was reached since the last look; and
  * if not, the machine had no memory left at all. */
 static void judge_kills(struct sandbox *g, const struct instance_stats *now)
 {
@@ -96,8 +96,8 @@ static void judge_kills(struct sandbox *g, const struct instance_stats *now)
     g->oom.looked_ns = clock_ns();
 }
 
-/* pid 1 has ended. Nobody inside can kill it: if it was, and the kernel has killed here since the
- * last look, it was for memory. */
+/* pid 1 has ended. Nobody inside can kill it. So if it was killed, and the kernel has killed for
+ * want of memory here since the last look, it died of that. */
 static enum order_end why_died(struct sandbox *g)
 {
     struct instance_stats now;
@@ -131,7 +131,8 @@ static void on_process(struct event_source *src, uint32_t events)
         sandbox_end(g, why_died(g));
 }
 
-/* Copies are made by us, at nobody's cost: who asks without end starts kernels itself. */
+/* The broker makes copies at no cost to the sandbox. So the rate is limited: beyond it, the agent
+ * starts kernels itself. */
 static bool may_ask(struct sandbox *g)
 {
     uint64_t now = clock_ns();
@@ -143,7 +144,8 @@ static bool may_ask(struct sandbox *g)
     return ++g->n_asks <= ASKS_MAX;
 }
 
-/* One that stands still, or gets another root, would have the kernel in its old one. */
+/* A sandbox that stands still, or that gets another root, would have the new kernel in its old
+ * root. */
 static bool may_get_kernel(const struct sandbox *g)
 {
     return g->instance && g->phase != KEEPING && g->phase != BRANCHING;
@@ -171,7 +173,7 @@ static void on_line(struct event_source *src, uint32_t events)
     } else if (r == 0)
         instance_kernel_refuse(g->instance, &e);
     else if (r != -EAGAIN)
-        reactor_unwatch(&g->server->reactor, &g->line); /* its end is told by its process */
+        reactor_unwatch(&g->server->reactor, &g->line); /* its process tells of its end */
 }
 
 void sandboxes_ask_again(struct server *s, struct tenant_pool *w)
@@ -251,7 +253,8 @@ void sandbox_usage(struct sandbox *g, struct order_stats *ret)
     add_usage(g, &now, ret);
 }
 
-/* What it has used is read first: its group's next sandbox begins at nothing. */
+/* Reads the sandbox's usage first: the counters start again at 0 for the next sandbox in its
+ * group. */
 void sandbox_drop_instance(struct sandbox *g, teardown_done done)
 {
     struct instance *i = g->instance;
@@ -269,7 +272,7 @@ void sandbox_drop_instance(struct sandbox *g, teardown_done done)
     teardown_begin(g->tenant_pool, i, done, g);
 }
 
-/* ---- its end --------------------------------------------------------------------------------- */
+/* ---- a sandbox's end ------------------------------------------------------------------------- */
 
 static void sandbox_ended(const struct sandbox *g, struct sandbox_ended *ret)
 {
@@ -309,7 +312,7 @@ static void on_gone(void *arg, int r, const struct sg_error *e)
 {
     struct sandbox *g = arg;
 
-    (void)r, (void)e; /* one that is lost is logged; to the front it is gone */
+    (void)r, (void)e; /* a lost instance is logged; the front hears that it is gone */
     tenant_pool_return(g->tenant_pool);
     gone(g);
 }
@@ -318,7 +321,8 @@ void sandbox_end(struct sandbox *g, enum order_end why)
 {
     if (g->ending == 0)
         g->ending = why;
-    /* What is on its way must arrive before it can be ended. */
+    /* An instance that is being made or ended must be there, or gone, before the sandbox can
+     * end. */
     if (g->phase == ENDING || g->phase == MAKING || g->phase == BOOTING || g->phase == STOWING)
         return;
     sandbox_abandon_job(g);
@@ -339,7 +343,7 @@ void sandbox_kill(struct sandbox *g, const struct ticket *t)
     sandbox_end(g, END_KILLED);
 }
 
-/* ---- its beginning --------------------------------------------------------------------------- */
+/* ---- a sandbox's beginning ------------------------------------------------------------------- */
 
 void sandbox_describe(const struct sandbox *g, struct order_answer *ret)
 {
@@ -359,7 +363,7 @@ static void on_unwanted(void *arg, int r, const struct sg_error *e)
     tenant_pool_return(arg);
 }
 
-/* It never was one that others knew of. */
+/* No front has been told of this sandbox yet, so none needs to hear of its end. */
 static void give_up_making(struct sandbox *g, int r, const struct sg_error *e)
 {
     front_answer_error(g->server, &g->job.ticket, r, e);
@@ -453,7 +457,7 @@ void sandbox_create(struct server *s, const struct ticket *t, const struct order
     sandbox_network_init(g, policy);
     snprintf(g->id, sizeof g->id, "%s", o->id);
     snprintf(g->tenant, sizeof g->tenant, "%s", o->tenant);
-    /* There are many checkpoints, and few sandboxes of each. */
+    /* All checkpoints share one name in the budget: there are many, with few sandboxes of each. */
     snprintf(g->template, sizeof g->template, "%s", checkpoint ? "checkpoint" : o->snapshot);
     r = sandbox_take_share(g, &e);
     if (r == 0)
@@ -482,7 +486,7 @@ void sandbox_create(struct server *s, const struct ticket *t, const struct order
     tenant_pool_request(g->tenant_pool, &g->request);
 }
 
-/* ---- what is done at once -------------------------------------------------------------------- */
+/* ---- orders that are done at once ------------------------------------------------------------ */
 
 void sandbox_note(struct sandbox *g, const struct ticket *t, int note)
 {
@@ -517,7 +521,7 @@ void sandbox_stats(struct sandbox *g, const struct ticket *t)
     front_answer(g->server, t, &a, -1);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all sandboxes --------------------------------------------------------------------------- */
 
 void sandboxes_front_gone(struct server *s)
 {
@@ -525,7 +529,7 @@ void sandboxes_front_gone(struct server *s)
 
     for (size_t i = 0; i < SANDBOX_BUCKETS; i++)
         for (struct sandbox *g = s->sandboxes[i]; g; g = next) {
-            next = g->next; /* one whose processes are dead already goes at once */
+            next = g->next; /* a sandbox whose processes are dead is freed at once */
             if (g->phase == MAKING || (g->phase == BRANCHING && g->job.kind == JOB_BRANCH))
                 sandbox_end(g, END_KILLED);
         }
@@ -552,7 +556,7 @@ static void introduce(struct sandbox *g)
     close_p(&fds[1]);
 }
 
-/* One that is being made fails by itself, and is made elsewhere where that can be. */
+/* A sandbox that is being made fails by itself, and if possible is made in another tenant pool. */
 void sandboxes_holder_gone(struct server *s, struct tenant_pool *w)
 {
     struct sandbox *next;

@@ -1,4 +1,4 @@
-/* A sandbox: a sandbox as the server keeps it, from its order to its end.
+/* A sandbox as the server keeps it, from its order to its end.
  *
  *   making -> RUNNING <-> freezing -> PAUSED
  *                |  ^        |  ^        |
@@ -9,16 +9,18 @@
  *                |       stowing -> STORED -> booting -> RUNNING
  *                |  ^
  *                v  |
- *              keeping                       a moment is made of it: sandbox_fork.c
+ *              keeping                         a checkpoint is made of it: sandbox_fork.c
  *
- *   making -> branching -> RUNNING -> branching -> RUNNING   from a moment, back to one:
- * sandbox_branch.c (any) --> ending --> gone
+ *   making  -> branching -> RUNNING            made from a checkpoint: sandbox_branch.c
+ *   RUNNING -> branching -> RUNNING            back to a checkpoint: sandbox_branch.c
+ *   (any)   -> ending    -> gone
  *
- * In the phases in capitals it waits for orders. In the others a job is under way; orders that come
- * meanwhile wait, but for its end, its deadline, its note and its figures. A job whose order came
- * from a front that is gone is finished all the same where it changes a sandbox that others know
- * of: the next front is told as if it had happened by itself. One that was being made is ended,
- * because nobody knows of it. */
+ * In the phases in capitals a sandbox waits for orders. In the others a job is under way: orders
+ * that come meanwhile wait, except those about its end, its deadline, its note and its figures.
+ *
+ * If the front dies that ordered a job, the warden still finishes the job where it changes a
+ * sandbox that the front knew: the next front is told of it as if it had happened by itself. A
+ * sandbox that was still being made is ended, because nobody knows of it. */
 #pragma once
 
 #include "wire/guard.h"
@@ -32,14 +34,15 @@ struct tenant_pool;
 struct ticket;
 struct kernel_news;
 
-/* One that has ended, as a front is told of it. */
+/* A sandbox that has ended, as a front is told of it. */
 struct sandbox_ended {
     char id[ID_LEN + 1], tenant[ORDER_TENANT_LEN + 1];
     enum order_end why;
-    const char *text; /* more of it, or NULL */
+    const char *text; /* details, or NULL */
 };
 
-/* A policy document (wire/policy_document.h), on the heap; without text: nothing goes out. */
+/* A policy document (wire/policy_document.h), on the heap. Without text the sandbox reaches
+ * nothing. */
 struct policy_text {
     char *text;
     size_t len;
@@ -47,23 +50,24 @@ struct policy_text {
 
 struct sandbox *sandbox_find(struct server *s, const char *id);
 const char *sandbox_tenant(const struct sandbox *g);
-/* All that was checked before: the id is free, limits are complete. Takes note and policy over. */
+/* Makes a sandbox. The caller has checked the order: the id is free, the limits are complete. Takes
+ * note and policy over. */
 void sandbox_create(struct server *s, const struct ticket *t, const struct order *o,
                     struct snapshot *snapshot, struct checkpoint *checkpoint, int note,
                     const struct policy_text *policy);
-/* Live fork. Takes the note over. */
+/* Live fork: makes a checkpoint of a running sandbox. Takes the note over. */
 void sandbox_checkpoint(struct sandbox *g, const struct ticket *t, const struct order *o, int note);
 void sandbox_back_to(struct sandbox *g, const struct ticket *t, const struct order *o,
                      struct checkpoint *m);
-/* What the broker says of a sandbox's instance. */
+/* News of the broker about the sandbox's instance. */
 void sandbox_still(struct sandbox *g, const struct kernel_news *news);
 void sandbox_held(struct sandbox *g, const struct kernel_news *news, int r,
                   const struct sg_error *e);
 void sandbox_went(struct sandbox *g, const struct kernel_news *news, int r,
                   const struct sg_error *e);
-/* False: it had not asked for a copy. */
+/* False: the sandbox had not asked for a copy. */
 bool sandbox_copied(struct sandbox *g, int r, const struct sg_error *e);
-/* Kernels that its sandboxes asked for can be had now, or not. */
+/* The zygote is loaded, or will not be: sandboxes that wait for a kernel ask again. */
 void sandboxes_ask_again(struct server *s, struct tenant_pool *w);
 /* The broker of a tenant pool has ended. */
 void sandboxes_broker_gone(struct server *s, struct tenant_pool *w);
@@ -77,22 +81,22 @@ void sandbox_policy(struct sandbox *g, const struct ticket *t, const struct poli
 /* ORDER_PAUSE, ORDER_RESUME, ORDER_SNAPSHOT. */
 void sandbox_order(struct sandbox *g, const struct ticket *t, const struct order *o);
 
-/* The holder of a tenant pool has ended, and all that ran in it with it. */
+/* The holder of a tenant pool has ended, and with it everything that ran in the domain. */
 void sandboxes_holder_gone(struct server *s, struct tenant_pool *w);
 /* The front has ended. */
 void sandboxes_front_gone(struct server *s);
-/* Tells a new front of each that lives. */
+/* Tells a new front of every living sandbox. */
 void sandboxes_introduce(struct server *s);
-/* Of the last that have ended, and of those that are about to: a front that takes over was told of
- * none that ended while there was no other. */
+/* Tells a new front of the sandboxes that ended last, and of those that are about to end: nobody
+ * was told of a sandbox that ended while there was no front. */
 void sandboxes_tell_ends(struct server *s);
-/* What the guard says of one of them. */
+/* News of the guard about a sandbox. */
 void sandboxes_policy_applied(struct server *s, const struct guard_message *m);
 void sandboxes_ask_udp(struct server *s, const struct guard_message *m);
-/* Tells a new guard of each that has a way out. */
+/* Tells a new guard of every sandbox that has a way out. */
 void sandboxes_introduce_guard(struct server *s);
 void sandboxes_guard_gone(struct server *s);
 /* How many run, are paused, are stored. */
 void sandboxes_count(const struct server *s, struct order_figures *ret);
-/* Forgets them all; the tenant pools end them. */
+/* Forgets all sandboxes; the tenant pools end them. */
 void sandboxes_close(struct server *s);

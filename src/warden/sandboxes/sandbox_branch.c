@@ -1,11 +1,12 @@
-/* A sandbox from a moment: one that is being made, or one that goes back.
+/* Branches: a sandbox that is made from a checkpoint, or that goes back to one.
  *
- *   files_take --root--> agent, which ends all that runs --LINE_ROOT--> a copy of each kernel -->
- * answered
+ *   files_take --root--> agent, which ends all that runs
+ *              --LINE_ROOT_DONE--> a copy of each kernel --> answered
  *
- * Of one that is being made nothing is left if any of it fails. One that goes back has lost what
- * ran; if its kernels end on the way it has the files, and the answer is an error. Whether they are
- * there at all is looked at before (ORDER_WHOLE). */
+ * If any step fails for a sandbox that is being made, nothing of it is left. A sandbox that goes
+ * back has lost its processes by then: if its kernels end on the way, it has the files, and the
+ * answer is an error. So it is checked beforehand whether the checkpoint has its kernels at all
+ * (ORDER_WHOLE). */
 #include <stdio.h>
 #include <string.h>
 
@@ -64,7 +65,8 @@ static void done(struct sandbox *g)
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* The set of frozen kernels itself becomes the kernel's twin if nobody else will want it. */
+/* If nobody else will want the frozen kernel, it becomes the sandbox's kernel itself, and is not
+ * copied. */
 static bool is_last(const struct sandbox *g)
 {
     const struct checkpoint *m = g->fork.checkpoint;
@@ -74,7 +76,8 @@ static bool is_last(const struct sandbox *g)
            (named_by_us || !m->name[0]);
 }
 
-/* It had kernels, and they have ended; or the tenant has got another domain since. */
+/* Whether the checkpoint's kernels are lost: they have ended, or the tenant has another domain by
+ * now. */
 static bool is_lost(const struct sandbox *g, const struct checkpoint *m)
 {
     return m->n_kernels > 0 && m->tenant_pool != g->tenant_pool;
@@ -112,7 +115,8 @@ static void copy_next(struct sandbox *g)
         fail(g, r, &e);
 }
 
-/* By a broker that has ended, or for what the kernel is: where it works, what it has open. */
+/* A copy failed: the broker has ended, or the kernel itself is the reason, by the directory it
+ * works in or the files it has open. */
 static void not_copied(struct sandbox *g, int r, const struct sg_error *e)
 {
     struct sg_error why = *e;
@@ -193,7 +197,7 @@ static void on_look(struct timer *timer)
     begin(CONTAINER_OF(timer, struct sandbox, timer));
 }
 
-/* A kernel that is being put into it must be there, to be ended with the rest. */
+/* If a kernel is on its way into the sandbox, waits for it, so that it is ended with the rest. */
 static void begin(struct sandbox *g)
 {
     if (instance_kernel_pending(g->instance)) {
@@ -213,7 +217,8 @@ void sandbox_branch(struct sandbox *g)
     begin(g);
 }
 
-/* Its first kernel is there, or on its way, or has not been asked for yet. */
+/* Goes on with a fork start. Its first kernel is there, or on its way, or has not been asked for
+ * yet. */
 static void go_on_ready(struct sandbox *g)
 {
     struct sg_error e = {0};

@@ -1,6 +1,4 @@
-/* What a sandbox does when it is asked to pause, to go on or to be kept; see sandbox.h for the
- * phases.
- */
+/* Jobs of a sandbox: pausing, going on, saving its files. See sandbox.h for the phases. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +11,7 @@
 #include "warden/server.h"
 
 #define FREEZE_NS       2000000000ull
-#define FREEZE_STEP_NS  100000ull /* how often to look at first; it grows to a millisecond */
+#define FREEZE_STEP_NS  100000ull /* between the first looks; grows to a millisecond */
 #define FREEZE_AGAIN_NS 200000000ull
 #define WAITING_MAX     64
 
@@ -49,7 +47,7 @@ void sandbox_settle(struct sandbox *g, enum phase phase)
     take_next_order(g);
 }
 
-/* To the one who asked, or if that was nobody, to whoever is there. */
+/* Tells the front that asked, or, if nobody did, the present front. */
 static void tell_paused(struct sandbox *g, enum phase phase)
 {
     struct order_answer a = {0};
@@ -81,7 +79,7 @@ static void go_on_running(struct sandbox *g)
         return;
     }
     log_sandbox(LEVEL_ERROR, FAULT_INFRASTRUCTURE, g->id, "%s", e.message);
-    if (e.kind == SG_ERR_LIMIT) { /* no descriptor: it stands still, until it is asked to go on */
+    if (e.kind == SG_ERR_LIMIT) { /* no descriptor: stays paused until a resume */
         g->job.ticket = (struct ticket){0};
         tell_paused(g, PAUSED);
         return;
@@ -136,7 +134,7 @@ static void on_stowed(void *arg, int r, const struct sg_error *e)
         tell_paused(g, STORED);
 }
 
-/* Its files are kept: what ran ends. */
+/* The sandbox's files are saved: ends its instance. */
 static void stow(struct sandbox *g)
 {
     g->phase = STOWING;
@@ -178,7 +176,7 @@ static void on_booted(void *arg, struct instance *i, const struct sg_error *e)
     sandbox_settle(g, RUNNING);
 }
 
-/* What the order leaves open stays as it was. */
+/* Limits that the order does not set stay as they were. */
 static int change_limits(struct sandbox *g, struct sg_error *e)
 {
     struct sg_limits l = g->job.order.limits;
@@ -233,7 +231,7 @@ static void back(struct sandbox *g)
 static void save_failed(struct sandbox *g, const struct sg_error *e)
 {
     answer_error(g, e->code, e);
-    /* Nobody asked, its time is over, and its files cannot be written: its memory is kept then. */
+    /* The sandbox's time is over, and its files cannot be written: keep it paused, in memory. */
     if (g->job.kind == JOB_STORE && g->job.ticket.turn == 0)
         tell_paused(g, PAUSED);
     else
@@ -252,7 +250,7 @@ static void on_saved(void *arg, struct snapshot *l, uint64_t bytes, const struct
     }
     if (g->job.kind == JOB_SNAPSHOT) {
         if (!ticket_valid(g->server, &g->job.ticket))
-            snapshot_forget(g->server, l); /* nobody knows its name */
+            snapshot_forget(g->server, l); /* no front knows its name */
         snapshot_release(g->server, l);
         front_answer(g->server, &g->job.ticket, &a, -1);
         back(g);
@@ -287,7 +285,7 @@ static void frozen(struct sandbox *g)
         save(g);
 }
 
-/* One whose time is over does not run on. */
+/* A sandbox whose time is over must not run on: it is ended. */
 static void not_frozen(struct sandbox *g, const struct sg_error *e)
 {
     answer_error(g, e->code, e);
@@ -322,8 +320,8 @@ static void on_freeze_again(struct timer *timer)
     freeze(CONTAINER_OF(timer, struct sandbox, timer));
 }
 
-/* It could not even be asked to stand still. If its time is over, and it is descriptors that are
- * missing, it is asked again: it has a state that somebody wants. */
+/* Freezing could not even be asked for. If the sandbox's time is over and only descriptors are
+ * missing, tries again later, because somebody wants the sandbox's state. */
 static void not_asked(struct sandbox *g, const struct sg_error *e)
 {
     if (g->job.ticket.turn == 0 && e->kind == SG_ERR_LIMIT) {
@@ -338,7 +336,8 @@ static void not_asked(struct sandbox *g, const struct sg_error *e)
         sandbox_settle(g, RUNNING);
 }
 
-/* A kernel that is being put into it would stand still half made: that takes a moment. */
+/* If a kernel is on its way into the sandbox, waits for it, which is short: it would be frozen half
+ * made. */
 static void freeze(struct sandbox *g)
 {
     struct sg_error e = {0};
@@ -359,7 +358,7 @@ static void freeze(struct sandbox *g)
     on_freeze_look(&g->timer);
 }
 
-/* ---- how a job begins ------------------------------------------------------------------------ */
+/* ---- beginning a job ------------------------------------------------------------------------- */
 
 static void begin(struct sandbox *g, enum job_kind kind, const struct ticket *t,
                   const struct order *o)
@@ -397,7 +396,7 @@ static void refuse(struct sandbox *g, const struct ticket *t, const char *why)
     take_next_order(g);
 }
 
-/* Thawing takes no time: no job. */
+/* Thawing takes no time, so this is no job. */
 static void resume_memory(struct sandbox *g, const struct ticket *t, const struct order *o)
 {
     struct order_answer a = {0};
@@ -414,7 +413,7 @@ static void resume_memory(struct sandbox *g, const struct ticket *t, const struc
     }
     g->deadline_ns = o->deadline_ns;
     g->on_expiry = (enum order_expiry)o->on_expiry;
-    sandbox_describe(g, &a); /* the state that it had */
+    sandbox_describe(g, &a); /* tells the state before the change */
     front_answer(g->server, t, &a, -1);
     sandbox_settle(g, RUNNING);
 }

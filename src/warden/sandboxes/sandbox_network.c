@@ -1,13 +1,14 @@
-/* The way out of a sandbox: its policy, and what the guard is told.
+/* The way out of a sandbox: its policy, and what the guard is told of it.
  *
- *                     instance, policy                 GUARD_SANDBOX
- *   nothing goes out -----------------> routes are open --------> told, and again for each guard
- *                    <---------------------------------------------
+ *                     instance, policy                   GUARD_SANDBOX
+ *   nothing goes out -----------------> routes are open ---------------> told, and again for each
+ *                    <--------------------------------------------------        new guard
  *                     no policy: GUARD_GONE, routes closed
  *
- * A policy that takes the place of another is asked for (GUARD_POLICY) and becomes the sandbox's
- * own when the guard has confirmed it. If there is no guard, or it does not answer, it becomes it
- * all the same: no guard enforces another one, and the next gets this one. */
+ * A policy that replaces another is sent to the guard (GUARD_POLICY), and becomes the sandbox's own
+ * when the guard has confirmed it. If there is no guard, or it does not answer, the policy becomes
+ * the sandbox's own all the same: no guard enforces another one, and the next guard gets this
+ * one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -43,7 +44,7 @@ void sandbox_network_init(struct sandbox *g, const struct policy_text *policy)
     g->network = (struct sandbox_network){.policy = *policy, .epoch = 1, .timer.fn = on_late};
 }
 
-/* ---- what the guard is told ------------------------------------------------------------------ */
+/* ---- telling the guard ----------------------------------------------------------------------- */
 
 static void tell_sandbox(struct sandbox *g)
 {
@@ -97,7 +98,7 @@ static void open_out(struct sandbox *g)
     struct sg_error e = {0};
 
     g->network.life = ++s->lives;
-    if (s->path == 0) /* it was logged when the server started */
+    if (s->path == 0) /* the server logged that at its start */
         return;
     if (instance_network_open(g->instance, s->path, &e) < 0)
         log_sandbox(LEVEL_ERROR, FAULT_INFRASTRUCTURE, g->id, "it has no way out: %s", e.message);
@@ -105,9 +106,9 @@ static void open_out(struct sandbox *g)
         tell_sandbox(g);
 }
 
-/* ---- with its instance ----------------------------------------------------------------------- */
+/* ---- instances come and go ------------------------------------------------------------------- */
 
-/* The policy that was asked for is the sandbox's now. */
+/* Makes the policy that was sent to the guard the sandbox's own. */
 static void adopt(struct sandbox *g, int r, const struct sg_error *e)
 {
     struct sandbox_network *n = &g->network;
@@ -144,7 +145,7 @@ void sandbox_network_done(struct sandbox *g)
     replace(&g->network.policy, &none);
 }
 
-/* ---- another policy -------------------------------------------------------------------------- */
+/* ---- replacing the policy -------------------------------------------------------------------- */
 
 static int no_guard(struct sg_error *e)
 {
@@ -170,7 +171,7 @@ static int close_out(struct sandbox *g, struct sg_error *e)
     return g->instance ? instance_network_close(g->instance, e) : 0;
 }
 
-/* In force at once, or not until there is a guard. */
+/* Sets a policy. It is in force at once, or as soon as there is a guard. */
 static int set_policy(struct sandbox *g, const struct policy_text *policy, struct sg_error *e)
 {
     bool was_open = g->network.policy.text != NULL;
@@ -240,14 +241,14 @@ void sandboxes_policy_applied(struct server *s, const struct guard_message *m)
         adopt(g, 0, NULL);
         return;
     }
-    /* The one before stays in force. */
+    /* The guard refused the new policy: the one before stays in force. */
     timer_cancel(&s->reactor, &n->timer);
     replace(&n->asked, &(struct policy_text){0});
     err_set(&e, SG_ERR_INVALID, m->code, "%s", m->message);
     front_answer_error(s, &n->ticket, m->code, &e);
 }
 
-/* ---- what else the guard asks ---------------------------------------------------------------- */
+/* ---- other questions of the guard ------------------------------------------------------------ */
 
 void sandboxes_ask_udp(struct server *s, const struct guard_message *m)
 {

@@ -22,8 +22,8 @@
 
 struct snapshot {
     struct snapshot *next;
-    char name[ID_LEN + 1]; /* "": it has none, or none any more */
-    char file[ID_LEN + 1]; /* in layers/ or work/ */
+    char name[ID_LEN + 1]; /* "": without a name, or forgotten */
+    char file[ID_LEN + 1]; /* its directory's name in layers/ or work/ */
     bool durable;
     int dir;        /* -1: it is being written */
     unsigned users; /* the name counts as one */
@@ -31,16 +31,16 @@ struct snapshot {
 
 struct save {
     struct server *server;
-    struct snapshot *snapshot; /* what it will be */
+    struct snapshot *snapshot; /* that is being written */
     struct snapshot *below;
-    char aside[ID_LEN + 8]; /* its file while it is being written */
+    char aside[ID_LEN + 8]; /* its directory's name while it is being written */
     int pidfd, pipe;
     struct event_source process;
     save_done done; /* NULL: cancelled */
     void *arg;
 };
 
-/* What the child says. */
+/* The child's answer. */
 struct save_result {
     int32_t code, kind;
     uint64_t bytes;
@@ -61,7 +61,7 @@ static int removal_work(const int *fds, void *arg)
 
 static void on_removed(void *arg, int status)
 {
-    (void)status; /* if it could not be done, the next start does it */
+    (void)status; /* what is left, the next start removes */
     free(arg);
 }
 
@@ -70,7 +70,8 @@ static void remove_dir(struct server *s, int parent, const char *name)
     task_start(s, &parent, 1, removal_work, on_removed, xstrdup(name));
 }
 
-/* Under a name that no layer has, and that the next start removes. */
+/* Moves a directory aside and removes it. If the removal does not finish, the next start removes
+ * it: no snapshot has such a name. */
 static void set_aside(struct server *s, int parent, const char *name)
 {
     char aside[ID_LEN + 8], id[ID_LEN + 1];
@@ -149,7 +150,7 @@ void snapshot_release(struct server *s, struct snapshot *l)
     snapshot_free(s, l);
 }
 
-/* A durable one gets another file name at once, so that no later server finds it. */
+/* A durable snapshot gets another file name at once, so that no later server finds it. */
 void snapshot_forget(struct server *s, struct snapshot *l)
 {
     char file[ID_LEN + 1];
@@ -165,7 +166,8 @@ void snapshot_forget(struct server *s, struct snapshot *l)
     snapshot_release(s, l);
 }
 
-/* A name in layers/ that is no layer's is what a server left that was killed. */
+/* A name in layers/ that no snapshot can have was left by a server that was killed: it is
+ * removed. */
 static void load_one(struct server *s, const char *name)
 {
     struct sg_error e;
@@ -208,7 +210,8 @@ void snapshots_unload(struct server *s)
 
 /* ---- saving ---------------------------------------------------------------------------------- */
 
-/* Layers are applied one after the other; what is between two of them is a layer for a moment. */
+/* Saves the layers of a stack one after the other. Each step but the last writes a temporary layer,
+ * which is the next one's `below`. */
 static int save_all(struct layer_save *l, const struct layer_stack_view *layer_stack, int work,
                     uint64_t *ret_bytes, struct sg_error *e)
 {
@@ -260,7 +263,8 @@ static _Noreturn void save_child(struct layer_save *l, const struct layer_stack_
     _exit(fd_write_all(out, &result, sizeof result) < 0);
 }
 
-/* Nobody wants it, or its writer was killed, wherever that had come to. */
+/* Removes what was written, however far the child had come: nobody wants it, or the child was
+ * killed. */
 static void save_undo(struct save *v)
 {
     int parent = parent_of(v->server, v->snapshot->durable);
@@ -300,7 +304,7 @@ static void on_saved(struct event_source *src, uint32_t events)
     if (r == 0 && v->done)
         r = snapshot_open(s, v->snapshot, &e);
     if (r == 0 && v->done) {
-        /* One use for the name, if it has one, and one for the caller. */
+        /* The name, if there is one, counts as a user, and the caller as another. */
         v->snapshot->users = v->snapshot->name[0] ? 2 : 1;
         v->done(v->arg, v->snapshot, bytes, NULL);
     } else {
@@ -317,7 +321,7 @@ void snapshot_save_cancel(struct save *v)
     child_kill(v->pidfd);
 }
 
-/* What the child has: descriptors of the same meaning, one after the other. */
+/* Order of the descriptors that the child gets; the layers follow from SAVE_FIXED on. */
 enum { SAVE_BELOW, SAVE_PARENT, SAVE_WORK, SAVE_OUT, SAVE_FIXED };
 
 static int save_start(struct server *s, struct save *v, const struct save_order *o,

@@ -14,9 +14,9 @@
 
 struct squash {
     struct server *server;
-    struct layer *run[STACK_MAX]; /* each is used */
+    struct layer *run[STACK_MAX]; /* the layers to merge, each in use */
     size_t n;
-    size_t n_uppers; /* of those who have one of them */
+    size_t n_uppers; /* upper layers of sandboxes that have one of the run */
     char dir[LAYER_NAME], aside[LAYER_NAME];
 };
 
@@ -27,7 +27,7 @@ static void squash_free(struct squash *q)
     free(q);
 }
 
-/* The longest run of a stack, from *ret_at. */
+/* Finds the longest run of a stack: *ret_at is its first layer, the result its length. */
 static size_t find_run(const struct stack *s, size_t *ret_at)
 {
     size_t best = 0;
@@ -44,7 +44,7 @@ static size_t find_run(const struct stack *s, size_t *ret_at)
     return best;
 }
 
-/* In the child: the scratch, then upper layers. */
+/* Runs in the child. fds: the scratch, then upper layers. */
 static int merge(const int *fds, void *arg)
 {
     const struct squash *q = arg;
@@ -63,7 +63,7 @@ static int merge(const int *fds, void *arg)
     return layer_stack_merge(&m, &e);
 }
 
-/* Where the run is in it, or -1. */
+/* The index of the run in a stack, or -1. */
 static long run_in(const struct stack *s, const struct squash *q)
 {
     for (size_t at = 0; s && at + q->n <= s->n; at++)
@@ -72,7 +72,7 @@ static long run_in(const struct stack *s, const struct squash *q)
     return -1;
 }
 
-/* A copy with one in place of the run; NULL: it does not have it. */
+/* Copies a stack with `by` in place of the run; NULL: the stack does not have the run. */
 static struct stack *replaced(const struct stack *s, const struct squash *q, struct layer *by)
 {
     long at = run_in(s, q);
@@ -133,7 +133,7 @@ static bool has_any(const struct stack *s, const struct squash *q)
     return false;
 }
 
-/* Opens the upper layers of all sandboxes that are over one of them. -E2BIG: too many. */
+/* Opens the upper layers of all sandboxes that have a layer of the run. -E2BIG: too many. */
 static int open_uppers(struct squash *q, int *fds, size_t max)
 {
     struct server *s = q->server;
@@ -157,7 +157,7 @@ static void start(struct squash *q)
     struct scratch *scratch = q->run[0]->scratch;
     int fds[TASK_FDS_MAX] = {scratch->mount};
     int r = open_uppers(q, fds + 1, ARRAY_SIZE(fds) - 1);
-    size_t n = q->n_uppers; /* it may be over, and freed, when it has been started */
+    size_t n = q->n_uppers; /* task_start may end and free q */
 
     snprintf(q->dir, sizeof q->dir, "m%u", ++scratch->n_uppers);
     snprintf(q->aside, sizeof q->aside, "n%u", scratch->n_uppers);
@@ -170,7 +170,7 @@ static void start(struct squash *q)
         close(fds[1 + i]);
 }
 
-/* One at a time: it is not urgent. */
+/* One squash at a time: it is not urgent. */
 void squash_consider(struct server *s, struct sandbox *g)
 {
     const struct stack *stack = g->instance ? instance_stack(g->instance) : NULL;

@@ -1,14 +1,16 @@
-/* Layers are merged in the background, so that a sandbox that is frozen again and again does not
- * get deeper and deeper: SQUASH_AT layers set it off, and an overlay never has more than STACK_MAX.
+/* Squashing: merges layers in the background, because each checkpoint adds a layer to its sandbox.
+ * A stack of SQUASH_AT layers is merged; an overlay never has more than STACK_MAX.
  *
- * Neighbours that every stack has in common, or none, are one run: nobody needs them apart. A run
- * on one scratch is merged by a child (warden/layers/layer_stack_merge.h), by hard links, into a
- * new directory; then every stack that has the run gets that one in its place. What is mounted
- * keeps the old ones until its root is made anew. */
+ * Layers that lie next to each other, and that every stack has either all or none of, form a run:
+ * nobody needs them apart. A child merges a run that is on one scratch file system into a new
+ * directory, by hard links (warden/layers/layer_stack_merge.h). Then every stack that has the run
+ * gets the new directory in its place. A sandbox that is mounted keeps the old layers until its
+ * root is made anew. */
 #pragma once
 
 struct sandbox;
 struct server;
 
-/* After one of its moments was made or forgotten. */
+/* Merges layers of the sandbox if it has too many. Call it after one of its checkpoints was made or
+ * forgotten. */
 void squash_consider(struct server *s, struct sandbox *g);

@@ -22,13 +22,13 @@ static void look(struct teardown *g)
     struct sg_error e = {0};
     int r;
 
-    reactor_unwatch(&s->reactor, &g->process); /* its descriptor goes with it */
+    reactor_unwatch(&s->reactor, &g->process); /* its descriptor is closed with it */
     r = instance_ended(g->instance, &e);
     if (r == -EAGAIN) {
         int fd = instance_pidfd(g->instance);
 
-        /* Without one, what is to go is somebody's who will tell nobody: a copy that was being
-         * made of it. */
+        /* No descriptor: the process to wait for belongs to the broker, which was copying the
+         * sandbox, and nobody will tell of its end. So look again by the timer. */
         if (fd >= 0)
             reactor_watch(&s->reactor, &g->process, fd, EPOLLIN);
         timer_set(&s->reactor, &g->timer,

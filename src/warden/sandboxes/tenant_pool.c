@@ -16,11 +16,11 @@
 #include "warden/host/child.h"
 
 #define SECOND_NS   1000000000ull
-#define QUIET_NS    (30 * SECOND_NS) /* how often to look at a tenant pool that nobody asks */
+#define QUIET_NS    (30 * SECOND_NS) /* how often to check a tenant pool that nobody uses */
 #define START_NS    (15 * SECOND_NS)
 #define CALM_NS     5000000ull
-#define BARE_NS     (60 * SECOND_NS) /* how long a tenant pool is known for copies of sandboxes */
-#define KEEP_NS     (30 * SECOND_NS) /* how long slots keep what nobody uses */
+#define BARE_NS     (60 * SECOND_NS) /* after a copy of a sandbox, more copies are expected */
+#define KEEP_NS     (30 * SECOND_NS) /* how long slots keep unused things */
 #define SLOTS_MAX_  16384u
 #define SPARE_SLOTS 16u
 #define PROBE_SLOTS 2u
@@ -29,21 +29,21 @@
 
 struct start {
     struct tenant_pool *tenant_pool;
-    struct start *next, **link; /* of tenant pool->starts; link is NULL while asked for */
+    struct start *next, **link; /* in tenant_pool.starts; link is NULL while asked for */
     struct instance *instance;
     struct sg_limits limits;
-    bool plain; /* of the template alone */
+    bool plain; /* made from the template alone */
     bool ready;
     bool fed;                          /* its agent has a kernel */
     bool tried;                        /* to prepare its way out */
-    struct tenant_pool_request *owner; /* who gets it; NULL: the pool */
-    struct event_source line;          /* starting: its word. Ready: its end */
+    struct tenant_pool_request *owner; /* the request that gets it; NULL: the pool */
+    struct event_source line;          /* starting: it says that it is up. Ready: its end */
     struct timer timer;
 };
 
 static void push(struct tenant_pool *w);
 
-/* ---- what the pool holds --------------------------------------------------------------------- */
+/* ---- the pool's size and limits -------------------------------------------------------------- */
 
 static void pool_limits(const struct server *s, struct sg_limits *ret)
 {
@@ -62,8 +62,9 @@ static bool same_limits(const struct sg_limits *a, const struct sg_limits *b)
            a->disk_inodes == b->disk_inodes && a->cpus_milli == b->cpus_milli && a->pids == b->pids;
 }
 
-/* Copies of sandboxes were made here of late. One that becomes such a copy has no use for a kernel
- * of its own; to end it takes longer than all else that is to be done then. */
+/* Whether copies of sandboxes were made here of late. Then one pooled sandbox stays without a
+ * kernel: a sandbox that becomes a copy has no use for a kernel of its own, and ending that kernel
+ * would take longer than all the rest of the copy. */
 static bool wants_bare(const struct tenant_pool *w)
 {
     return clock_ns() < w->bare_until_ns;
@@ -86,7 +87,7 @@ static uint32_t pool_target(const struct tenant_pool *w)
     return n > t->pool_max ? t->pool_max : n;
 }
 
-/* Those on their way count. */
+/* Starts that are under way count too. */
 static uint32_t pool_size(const struct tenant_pool *w)
 {
     uint32_t n = w->n_ready + (w->asked && !w->requests);
@@ -110,8 +111,8 @@ static void on_calm(struct timer *timer)
     push(CONTAINER_OF(timer, struct tenant_pool, calm));
 }
 
-/* One was taken: what is to be done with it comes first. That is more if it gets files and kernels
- * of another. */
+/* A sandbox was taken: its work comes before refilling. That work is longer if the sandbox gets
+ * files and kernels of another (bare). */
 static void keep_calm(struct tenant_pool *w, bool bare)
 {
     uint64_t now = clock_ns();
@@ -135,7 +136,7 @@ static void start_link(struct start *b)
     w->starts = b;
 }
 
-/* Out of the tenant pool; the instance stays. */
+/* Removes the start from the tenant pool; the instance stays. */
 static void start_free(struct start *b)
 {
     struct tenant_pool *w = b->tenant_pool;
@@ -154,7 +155,7 @@ static void start_free(struct start *b)
     free(b);
 }
 
-/* A sandbox of the tenant pool that nobody has is gone, or never was one. */
+/* A sandbox that nobody had taken has ended, or its start has failed. */
 static void on_fork_start_gone(void *arg, int r, const struct sg_error *e)
 {
     (void)r, (void)e;
@@ -200,7 +201,7 @@ static bool fits(const struct start *b, const struct tenant_pool_request *q)
     return b->plain && !q->snapshot && same_limits(&b->limits, &q->limits);
 }
 
-/* The first request that waits for one like this. */
+/* Takes the first request that waits for a sandbox like this. */
 static struct tenant_pool_request *take_fitting_request(struct tenant_pool *w,
                                                         const struct start *b)
 {
@@ -215,7 +216,7 @@ static struct tenant_pool_request *take_fitting_request(struct tenant_pool *w,
     return NULL;
 }
 
-/* One that waits in the pool has died. */
+/* A sandbox that waited in the pool has died. */
 static void on_ready_gone(struct event_source *src, uint32_t events)
 {
     struct start *b = CONTAINER_OF(src, struct start, line);
@@ -256,9 +257,9 @@ static void on_word(struct event_source *src, uint32_t events)
     w->n_ready++;
     pool_limits(w->server, &usual);
     if (same_limits(&b->limits, &usual))
-        reactor_want_idle(&w->server->reactor); /* it has no kernel and no way out yet */
+        reactor_want_idle(&w->server->reactor); /* to give it a kernel and a way out */
     else
-        start_end(b); /* the settings have changed meanwhile */
+        start_end(b); /* the settings have changed since it was begun */
 }
 
 static void on_late(struct timer *timer)
@@ -271,8 +272,8 @@ static void on_late(struct timer *timer)
     start_fail(b, &e);
 }
 
-/* Files are kept in memory too: what a sandbox may use is the sum, so that a full disk is a full
- * disk and not the end of its programs. */
+/* A sandbox's files are in memory too. So its memory limit is the sum of both, and a sandbox that
+ * fills its disk gets a disk that is full, and its programs are not killed for memory. */
 static struct instance_spec spec_of(const struct sg_limits *limits, const struct snapshot *snapshot)
 {
     struct instance_spec spec = {
@@ -284,7 +285,7 @@ static struct instance_spec spec_of(const struct sg_limits *limits, const struct
     return spec;
 }
 
-/* What runs in it goes on. */
+/* Takes no more requests. Sandboxes that run in the tenant pool go on. */
 static void break_tenant_pool(struct tenant_pool *w)
 {
     if (w->spawner_gone)
@@ -301,7 +302,8 @@ static void enqueue_first(struct tenant_pool *w, struct tenant_pool_request *q)
     w->requests = q;
 }
 
-/* The spawner has answered. Whose it becomes is decided now. */
+/* The spawner has answered: decides which request gets the start, if not the pool, and finishes
+ * it. */
 static void start_go_on(struct start *b)
 {
     struct tenant_pool *w = b->tenant_pool;
@@ -328,7 +330,7 @@ static void start_go_on(struct start *b)
         q->files_usec = (uint32_t)((clock_ns() - began_ns) / 1000);
     if (r == -EPIPE) {
         break_tenant_pool(w);
-        if (q) { /* it waits on, see on_spawner */
+        if (q) { /* it goes on waiting, see on_spawner */
             b->owner = NULL;
             enqueue_first(w, q);
         }
@@ -343,7 +345,7 @@ static void start_go_on(struct start *b)
     timer_set(&w->server->reactor, &b->timer, clock_ns() + START_NS);
 }
 
-/* Who waits at a tenant pool that has broken waits at the tenant's next one; not for ever. */
+/* The requests that wait at a broken tenant pool move to the tenant's next one, but only once. */
 static void move_requests(struct tenant_pool *w)
 {
     while (w->requests) {
@@ -375,16 +377,16 @@ static void on_spawner(struct event_source *src, uint32_t events)
     (void)events;
     helper_heard(w, HELPER_SPAWNER);
     if (!domain_spawn_ready(provider_domain(w->provider)))
-        return; /* it was a heartbeat */
+        return; /* it only answered a heartbeat */
     reactor_unwatch(&w->server->reactor, &w->spawner);
     if (w->asked && !w->requests) {
-        reactor_want_idle(&w->server->reactor); /* it is for the pool: no hurry */
+        reactor_want_idle(&w->server->reactor); /* the start is for the pool: no hurry */
         return;
     }
     if (w->asked)
         start_go_on(w->asked);
     else
-        break_tenant_pool(w); /* it says nothing unasked: it has ended */
+        break_tenant_pool(w); /* a spawner says nothing unasked: it has ended */
     if (w->broken) {
         move_requests(w);
         return;
@@ -407,7 +409,7 @@ static int ask(struct tenant_pool *w, struct sg_error *e)
     return 0;
 }
 
-/* Goes on with what can be gone on with. */
+/* Asks the spawner for the next start if a request waits, and listens for its answer. */
 static void push(struct tenant_pool *w)
 {
     struct reactor *re = &w->server->reactor;
@@ -428,7 +430,8 @@ static void push(struct tenant_pool *w)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* Those with a kernel are left to others if it is not wanted. */
+/* How well a start suits a request. A ready sandbox with a kernel is best, or, for a request that
+ * wants no kernel, a ready one without: those with a kernel are left to others. */
 static int readiness(const struct start *b, const struct tenant_pool_request *q)
 {
     return b->ready + (b->ready && b->fed != q->bare);
@@ -497,7 +500,8 @@ static bool is_bare(const struct start *b)
     return b->ready && !instance_has_kernel(b->instance);
 }
 
-/* The one without a kernel that is to be left so; NULL: there are more, or none is wanted. */
+/* The last sandbox without a kernel, which is to stay so; NULL: there are more, or none is
+ * wanted. */
 static const struct start *last_bare(const struct tenant_pool *w)
 {
     const struct start *last = NULL;
@@ -511,8 +515,8 @@ static const struct start *last_bare(const struct tenant_pool *w)
     return n == 1 && w->n_ready > 1 && wants_bare(w) ? last : NULL;
 }
 
-/* A kernel for one that has none. After refilling: under a storm of requests nobody has the time to
- * use kernels. */
+/* Gives a kernel to a pooled sandbox that has none. Done after refilling: in a storm of requests
+ * nobody has the time to use kernels. */
 static bool feed_one(struct tenant_pool *w)
 {
     const struct start *bare = last_bare(w);
@@ -523,7 +527,8 @@ static bool feed_one(struct tenant_pool *w)
     return false;
 }
 
-/* The way out of one that has none prepared: most of the work, done before it is asked for. */
+/* Prepares the way out of a pooled sandbox, so that most of the work is done before it is asked
+ * for. */
 static bool prepare_one(struct tenant_pool *w)
 {
     const struct server *s = w->server;
@@ -560,7 +565,7 @@ void tenant_pool_return(struct tenant_pool *w)
 
 static uint32_t room(const struct settings *t)
 {
-    uint64_t frozen = t->tenant_paused_memory / PAUSED_LEAST; /* the others have no slot */
+    uint64_t frozen = t->tenant_paused_memory / PAUSED_LEAST; /* more are stored, without a slot */
     uint64_t paused = frozen < t->tenant_paused ? frozen : t->tenant_paused;
     uint64_t n = t->tenant_sandboxes + paused + t->pool_max + SPARE_SLOTS;
 
@@ -572,7 +577,8 @@ static bool is_used(const struct tenant_pool *w)
     return w->n_out > 0 || w->requests || w->asked || w->n_starting > 0;
 }
 
-/* What the spawner was cloning when it died is known to nobody, and would keep the holder. */
+/* Reaps the child that the spawner was cloning when it died: nobody has its pidfd, and the holder
+ * cannot end before it. */
 static void end_strays(struct domain *d)
 {
     struct pollfd holder = {.fd = d->holder_pidfd, .events = POLLIN};
@@ -606,7 +612,7 @@ static void tenant_pool_close(struct tenant_pool *w)
     free(w);
 }
 
-/* Ends what is too many in the pool. */
+/* Ends sandboxes of the pool that are over the target. */
 static void shrink(struct tenant_pool *w, uint32_t target)
 {
     uint32_t over = w->n_ready > target ? w->n_ready - target : 0;
@@ -634,13 +640,13 @@ static void on_tick(struct timer *timer)
     w->taken = 0;
     w->broken |= old;
     shrink(w, w->broken ? 0 : pool_target(w));
-    reactor_want_idle(&w->server->reactor); /* it may be closed, or its slots keep what is old */
+    reactor_want_idle(&w->server->reactor); /* to close it, or to trim its slots */
     timer_set(&w->server->reactor, &w->tick,
               now + (w->demand || w->broken || idle_ns < QUIET_NS ? SECOND_NS : QUIET_NS));
     push(w);
 }
 
-/* Files that no sandbox has any more. */
+/* Removes files that no sandbox uses any more. */
 static void discard(void *arg, int mount, const char *dir)
 {
     task_discard(arg, mount, dir);
@@ -652,7 +658,7 @@ static void limit_tenant(struct tenant_pool *w)
 
     if (provider_limit_memory(w->provider, w->server->settings.tenant_memory, &e) < 0)
         log_line(LEVEL_WARN, "%s", e.message);
-    tenant_pool_full_ns(w); /* it is told of from now on */
+    tenant_pool_full_ns(w); /* the kernel counts kills from now on */
 }
 
 static int tenant_pool_open(struct server *s, const char *tenant, struct tenant_pool **ret,
@@ -750,7 +756,7 @@ void tenant_pools_limit(struct server *s)
         limit_tenant(w);
 }
 
-/* Closing: what its slots keep goes one by one. */
+/* Closes a tenant pool that nobody uses; first its slots give up what they keep, one at a time. */
 static bool close_idle(struct tenant_pool *w)
 {
     if (is_used(w))
@@ -760,7 +766,8 @@ static bool close_idle(struct tenant_pool *w)
     return true;
 }
 
-/* What slots keep for their next sandbox goes by age, and when descriptors are short. */
+/* Slots give up what they keep for their next sandbox when it is old, and when descriptors are
+ * short. */
 static bool trim(struct tenant_pool *w)
 {
     uint64_t now = clock_ns();
@@ -773,7 +780,8 @@ static bool tenant_pool_idle(struct tenant_pool *w)
 {
     struct sg_error e = {0};
 
-    /* Also of one that is to be closed: it is in use until then. */
+    /* Also in a tenant pool that is to be closed: the start keeps it in use until it is
+     * finished. */
     if (w->asked && !w->requests && w->spawner.fd < 0) {
         start_go_on(w->asked);
         push(w);

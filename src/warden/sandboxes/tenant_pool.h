@@ -1,25 +1,27 @@
 /* A tenant pool: the domain of one tenant, and the sandboxes that wait ready in it.
  *
- *   a start:   asked for ------> starting ------> ready (pool) ------> taken
- *              (the spawner)   (its own word)        ^    by a request that it fits
+ *   a start:   asked for ---------> starting ---------> ready ----------> taken
+ *              (of the spawner)     (its own word)      (in the pool)     (by a request it fits)
  *
  * Starts are made one after the other, because a domain's spawner clones one at a time; several may
- * be starting. What a start becomes is decided when the spawner has answered: the first request
- * that waits gets it, and if none does, it goes to the pool. A request that asks for the plain
- * template and the usual limits takes one from the pool at once.
+ * be starting at once. When the spawner has answered, the start goes to the first request that
+ * waits, or to the pool if none does. A request for the plain template and the usual limits takes a
+ * sandbox from the pool at once.
  *
- * The pool's size follows demand: what was taken in the busiest second of late, which is forgotten
- * by an eighth each second, between pool_min and pool_max. Refilling is idle work; while the pool
- * is at least half full it also waits for a moment after each sandbox that was taken, whose first
- * work would have to share the processors with it. What waits is made ready further: its way out is
- * prepared (unless most sandboxes have none, egress_e2b_default), and it gets a kernel; but for one
- * that is left for the next copy of a sandbox, where copies are made.
+ * The pool's size follows demand, between pool_min and pool_max: it is the number of sandboxes
+ * taken in the busiest second of late, less an eighth for each second since. Refilling is idle
+ * work. While the pool is at least half full, refilling also pauses after each sandbox that was
+ * taken, whose first work would have to share the processors with it.
+ *
+ * A sandbox that waits in the pool is prepared further: its way out is set up (unless most
+ * sandboxes have none, egress_e2b_default), and it gets a kernel. Where sandboxes are copied, one
+ * in the pool is left without a kernel, for the next copy.
  *
  * Under pressure (pressure.h) nothing waits in pools.
  *
- * A tenant pool that nobody has used for `tenant_idle` is closed. One whose spawner has died takes
- * no more requests, and is closed when its last sandbox is gone; the tenant gets another, and who
- * waited waits there. */
+ * A tenant pool that nobody has used for `tenant_idle` is closed. A tenant pool whose spawner has
+ * died takes no more requests, and is closed when its last sandbox is gone; the tenant gets
+ * another, and the waiting requests move there. */
 #pragma once
 
 #include "wire/warden.h"
@@ -31,19 +33,20 @@ struct server;
 struct snapshot;
 struct start;
 
-/* Exactly one call for each request: i is running and the callee's, or NULL and e says why. */
+/* Called exactly once for each request: i runs and belongs to the callee; or it is NULL, and e says
+ * why. */
 typedef void (*tenant_pool_done)(void *arg, struct instance *i, const struct sg_error *e);
 
 struct tenant_pool_request {
     struct sg_limits limits;
-    struct snapshot *snapshot; /* NULL: the plain template. Stays there until done */
-    bool bare;                 /* the kernel that it may have is not wanted */
-    bool moved;                /* to another tenant pool, once */
-    bool pooled;               /* told when it is done: it came from the pool */
-    uint32_t files_usec;       /* the same: how long its root over the layer took */
+    struct snapshot *snapshot; /* NULL: the plain template. Must stay until done */
+    bool bare;                 /* drop the kernel that the sandbox may have */
+    bool moved;                /* has moved to another tenant pool, once */
+    bool pooled;               /* result: the sandbox came from the pool */
+    uint32_t files_usec;       /* result: how long its root over the snapshot took */
     tenant_pool_done done;
-    /* Its tenant pool has broken while it waited, and it waits at another. NULL: it fails instead.
-     */
+    /* Called when the tenant pool has broken while the request waited, and the request moves to
+     * another. NULL: the request fails instead. */
     void (*on_moved)(void *arg, struct tenant_pool *to);
     void *arg;
     struct tenant_pool_request *next;
@@ -52,15 +55,15 @@ struct tenant_pool_request {
 /* See kernels.h. */
 struct tenant_pool_kernels {
     enum { KERNELS_OFF, KERNELS_HOMELESS, KERNELS_LOADING, KERNELS_READY, KERNELS_RESTING } state;
-    bool plain; /* not by twins */
+    bool plain; /* kernels are made by plain fork, not copied */
     struct instance *home;
-    struct tenant_pool_request request; /* HOMELESS */
+    struct tenant_pool_request request; /* HOMELESS: for the home */
     struct event_source broker, home_end;
     struct timer rest;
     uint64_t rest_ns;  /* how long the next rest is */
     uint64_t ready_ns; /* READY: since when */
-    bool proved;       /* READY: a kernel was made */
-    bool again;        /* there was one before that had proved itself */
+    bool proved;       /* READY: it has made a kernel */
+    bool again;        /* an earlier zygote had proved itself */
 };
 
 struct tenant_pool {
@@ -71,56 +74,59 @@ struct tenant_pool {
     bool broken; /* takes no more requests */
     bool spawner_gone;
     struct event_source spawner;
-    struct start *asked;  /* not answered by the spawner */
+    struct start *asked;  /* the spawner has not answered yet */
     struct start *starts; /* starting and ready */
     struct tenant_pool_request *requests, **requests_end;
     uint32_t n_starting, n_ready;
     uint32_t n_out;         /* sandboxes that were taken and are not gone */
-    uint32_t taken, demand; /* this second; of late */
+    uint32_t taken, demand; /* sandboxes: this second; in the busiest of late */
     uint64_t idle_since_ns, refused_ns;
     uint64_t calm_ns;       /* until when the pool is not refilled, if it is half full */
-    uint64_t bare_until_ns; /* until when one of the pool is left without a kernel */
+    uint64_t bare_until_ns; /* until when one pooled sandbox stays without a kernel */
     struct timer tick, calm;
     uint64_t ooms, full_ns; /* see tenant_pool_full_ns */
     struct tenant_pool_kernels kernels;
     struct heartbeat hearts[HELPER_MAX_]; /* see domain_processes.h */
-    bool hung[HELPER_MAX_];               /* killed for that */
+    bool hung[HELPER_MAX_];               /* killed because it hung */
 };
 
-/* A tenant that is none: its tenant pool has neither pool nor kernels, and room for a probe. */
+/* The name for no tenant. Its tenant pool is for probes: it keeps no sandboxes ready, has no
+ * kernels, and room for one probe. */
 #define TENANT_POOL_NOBODY "nobody"
 
-/* The tenant's; opened if there is none. */
+/* The tenant's pool; opens one if there is none. */
 int tenant_pool_get(struct server *s, const char *tenant, struct tenant_pool **ret,
                     struct sg_error *e);
-/* `request` stays the caller's until it is done. It may be done before this returns. */
+/* `request` stays the caller's. done may be called before this returns. */
 void tenant_pool_request(struct tenant_pool *w, struct tenant_pool_request *request);
-/* One that is ready and like that, the caller's from now on; NULL: there is none just now. */
+/* Takes a ready sandbox with these limits, which is the caller's from now on. NULL: none is
+ * ready. */
 struct instance *tenant_pool_take(struct tenant_pool *w, const struct sg_limits *limits);
-/* For kernels.c: limits that the pool's sandboxes have; the sandboxes of the pool that have no
- * kernel yet are to be fed; one of them has its kernel now, or has not got it. */
+/* For kernels.c: the limits that pooled sandboxes have; gives a kernel to each pooled sandbox that
+ * has none; a pooled sandbox has got its kernel, or will not get it. */
 void tenant_pool_usual_limits(const struct tenant_pool *w, struct sg_limits *ret);
 void tenant_pool_feed_all(struct tenant_pool *w);
 void tenant_pool_fed(struct tenant_pool *w, struct instance *i, bool has_kernel);
-/* All pools are emptied; returns how many sandboxes that were. While pressure lasts they stay so.
- */
+/* Empties all pools; returns how many sandboxes were in them. They stay empty while pressure
+ * lasts. */
 uint32_t tenant_pools_let_go(struct server *s);
 /* Tells the budget what each tenant has in use. */
 void tenant_pools_measure(struct server *s);
-/* When the kernel last killed because the tenant's sandboxes were at tenant_memory; 0: never. */
+/* When the kernel last killed because the tenant's sandboxes had reached tenant_memory; 0:
+ * never. */
 uint64_t tenant_pool_full_ns(struct tenant_pool *w);
-/* After a change of tenant_memory. */
+/* Applies a changed tenant_memory. */
 void tenant_pools_limit(struct server *s);
 /* A sandbox that was taken is gone. */
 void tenant_pool_return(struct tenant_pool *w);
-/* It takes no more requests, and is closed when its last sandbox is gone. */
+/* The tenant pool takes no more requests, and is closed when its last sandbox is gone. */
 void tenant_pool_give_up(struct tenant_pool *w);
-/* After a change of settings: the pool's sandboxes are made anew. */
+/* After a change of settings: replaces all sandboxes that wait in pools. */
 void tenant_pools_renew(struct server *s);
-/* A small piece of work; true if there is more. */
+/* Does a small piece of idle work; true if there is more. */
 bool tenant_pools_idle(struct server *s);
-/* Gives descriptors back that are only kept for later: those of a slot, else a tenant pool that
- * nobody uses. False: there are none. */
+/* Frees descriptors that are only kept for later: those of one slot, or else those of a tenant pool
+ * that nobody uses. False: there are none. */
 bool tenant_pools_relieve(struct server *s);
-/* Ends everything, waits for it. */
+/* Ends all tenant pools and their sandboxes, and waits until they are gone. */
 void tenant_pools_close(struct server *s);
