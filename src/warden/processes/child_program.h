@@ -1,25 +1,25 @@
 /* A child program: a process without rights that the warden starts, keeps alive and exchanges
- * messages with: the front, its workers, and the guard.
+ * messages with. There are the front, its workers, and the guard.
  *
  *            start                       child_program_ready: it says so
  *   absent ---------> starting ------------------------------------> ready
  *     ^                  |  it ends                                    |  it ends
  *     +------------------+---------------------------------------------+
  *
- * When it ends it is started again: at once if it was ready, else after a pause that doubles from
- * 50 ms to 30 s. One that hangs is killed first (warden/processes/heartbeat.h). One that cannot
- * start says why (child_program_failing), and so does the log each time; `sandglass doctor` reads
- * it from a file of the state directory, CHILD_PROGRAM_TROUBLE, which has a line for each that is
- * in trouble now.
+ * A child program that ends is started again: at once if it was ready, else after a pause that
+ * doubles from 50 ms to 30 s. If it hangs, it is killed first (warden/processes/heartbeat.h). If it
+ * cannot start, it says why (child_program_failing), and the log says so each time. `sandglass
+ * doctor` reads the reason from a file of the state directory, CHILD_PROGRAM_TROUBLE, which has a
+ * line for each child program that is in trouble now.
  *
- * Each gets everything anew (`greet`). `turn` numbers them: what was meant for one that is gone is
- * dropped. */
+ * Each new process is told everything anew (`greet`). `turn` numbers the processes: a message for
+ * one that is gone is dropped. */
 #pragma once
 
 #include "lib/base/err.h"
 #include "warden/processes/heartbeat.h"
 
-#define CHILD_PROGRAM_FIRST_TRIES 5 /* of one that never was ready: see child_program_failed */
+#define CHILD_PROGRAM_FIRST_TRIES 5 /* see child_program_failed */
 #define CHILD_PROGRAM_FDS_MAX     3
 
 #define CHILD_PROGRAM_WHY 256
@@ -32,10 +32,10 @@ struct child_program_kind {
     const char *name;
     struct heartbeat_kind heart;
     uint64_t memlock;
-    bool has_log;                                    /* it gets the file that the log is in */
+    bool has_log;                                    /* it gets the log file's descriptor */
     const char *(*argument)(const struct server *s); /* NULL: none */
     void (*greet)(struct server *s);
-    /* Its socket is readable: take one message. An error: it is ended. */
+    /* Its socket is readable: takes one message. On an error the process is ended. */
     int (*take)(struct server *s, struct child_program *v);
     void (*ended)(struct server *s); /* unexpectedly */
 };
@@ -51,12 +51,12 @@ struct child_program {
     struct heartbeat heart;
     uint32_t turn;
     bool ready, leaving; /* leaving: told to end, and not started again */
-    bool refused;        /* it could not be started, and that was said */
-    bool was_ready;      /* this one, or one before it */
-    bool hung;           /* it has been killed for that */
+    bool refused;        /* it could not be started, and the log says so */
+    bool was_ready;      /* this process, or one before it */
+    bool hung;           /* killed because it hung */
     unsigned n_deaths;   /* in a row, without having been ready */
     uint64_t pause_ns;
-    char why[CHILD_PROGRAM_WHY]; /* it cannot start; "": it did not say */
+    char why[CHILD_PROGRAM_WHY]; /* why it cannot start; "": it did not say */
     struct letter *queue, **queue_end;
 };
 
@@ -65,26 +65,27 @@ struct child_program {
         .pidfd = -1, .sock = -1, .process.fd = -1, .messages.fd = -1, \
     }
 
-/* Ids, program and directory are the caller's to set. */
+/* The caller sets ids, program and directory. */
 void child_program_init(struct child_program *v, struct server *s,
                         const struct child_program_kind *kind);
-/* If it cannot be started, that is tried again all the same. */
+/* Starts the process. On an error too, it is tried again later. */
 int child_program_start(struct child_program *v, struct sg_error *e);
-/* True: the first of all that was. */
+/* The process says that it is ready. True: it is the first of this child program that ever was. */
 bool child_program_ready(struct child_program *v);
-/* It is about to end, and says why. */
+/* The process says why it is about to end. */
 void child_program_failing(struct child_program *v, const char *why);
-/* For child_program_kind: what to do with one that hangs. */
+/* `hung` of a child program's heartbeat: kills it. */
 void child_program_kill(struct heartbeat *b, enum process_fault why);
-/* It ends by itself; it is not started again. */
+/* The process ends by itself; it will not be started again. */
 void child_program_leave(struct child_program *v);
 bool child_program_lives(const struct child_program *v);
-/* None of them was ever ready, and enough were tried: v->why. */
+/* True if no process of it was ever ready, and CHILD_PROGRAM_FIRST_TRIES were tried; v->why says
+ * why. */
 bool child_program_failed(const struct child_program *v);
-/* Hangs up, kills it after that time if it has not ended by itself, waits, and forgets it. */
+/* Closes the socket, waits until the process ends, kills it after grace_ms, and reaps it. */
 void child_program_end(struct child_program *v, int grace_ms);
 
-/* Sends, or keeps it until there is room; if it is not there, nothing. The descriptors stay the
- * caller's. */
+/* Sends a message, or keeps it until the socket has room. Does nothing if there is no process. The
+ * descriptors stay the caller's. */
 void child_program_tell(struct child_program *v, const void *data, size_t len, const int *fds,
                         size_t n_fds);

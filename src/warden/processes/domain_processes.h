@@ -1,24 +1,24 @@
 /* The helper processes of a tenant pool: holder, spawner and broker of its domain
- * (warden/host/domain.h). Whether they work (warden/processes/heartbeat.h), and what is said when
+ * (warden/host/domain.h). Watches whether they work (warden/processes/heartbeat.h), and logs how
  * one has ended.
  *
  *   holder    pid 1 of all its sandboxes: continued if it is stopped, never killed
- *   spawner   killed if it hangs: the tenant pool is broken then, and the tenant gets another
- *   broker    killed if it hangs: kernels start cold until there is another; checkpoints lose
- * theirs
- */
+ *   spawner   killed if it hangs: then the tenant pool is broken, and the tenant gets another
+ *   broker    killed if it hangs: until there is another, kernels start cold; checkpoints lose
+ *             their kernels */
 #pragma once
 
 #include "warden/host/domain.h"
 
 struct tenant_pool;
 
-/* It has been started. */
+/* The helper has been started: begins to watch it. */
 void helper_watch(struct tenant_pool *w, enum domain_helper h);
 void helper_heard(struct tenant_pool *w, enum domain_helper h);
-/* Its socket is closed: says and counts how it ended, and reaps it. */
+/* The helper's socket is closed: reaps the helper, logs how it ended, and counts the fault. */
 void helper_ended(struct tenant_pool *w, enum domain_helper h);
-/* Whether its holder was killed: what ends in the tenant pool does so by no doing of its own. */
+/* Whether the holder was killed. Then every sandbox in the tenant pool ends through no fault of its
+ * own. */
 bool helper_holder_gone(const struct tenant_pool *w);
-/* The tenant pool closes. */
+/* The tenant pool closes: stops watching its helpers. */
 void domain_processes_stop(struct tenant_pool *w);

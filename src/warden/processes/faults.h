@@ -1,4 +1,4 @@
-/* Processes of the server that failed: said in the log, and counted for the metrics
+/* Faults of the server's processes: logged, and counted for the metrics
  * (sandglass_process_faults_total). */
 #pragma once
 
@@ -8,7 +8,7 @@
 struct server;
 
 void fault_count(struct server *s, enum process p, enum process_fault why);
-/* It ended, and should not have. */
+/* The process ended, and should not have. */
 void fault_count_end(struct server *s, enum process p, const struct child_exit *how);
 /* "was killed by SIGSEGV", "exited with status 1". */
 #define FAULT_TEXT 48

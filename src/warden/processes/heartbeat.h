@@ -1,7 +1,7 @@
-/* Heartbeats: which of the server's processes works no more, though it has not ended.
+/* Heartbeats: find the server's processes that work no more, though they have not ended.
  *
- * Once a second each is sent a beat over the socket that it has anyway, and answers it; whatever
- * else it says counts as well.
+ * Once a second the warden sends each process a beat over the socket that it has anyway, and the
+ * process answers. Any other message of the process counts as an answer too.
  *
  *                 it said something                                     `hung` is called:
  *               +------------------+            silent 5 s, and         front, guard, workers,
@@ -11,14 +11,14 @@
  *                                                                       since its tenant's
  *                                                                       sandboxes hang on it
  *
- * What is starting may be at work for long, on a database that is brought up to date: it has 120 s.
+ * A process that is starting has 120 s: it may be busy for long, bringing a database up to date.
  *
- * Seconds are counted in looks that were a second apart, not by the clock: a warden that was
- * stopped itself, or a machine that slept, looks once, and holds nothing against anybody. So what
- * is stopped is noticed within 6 seconds, what hangs otherwise (a loop without end, a wait that
- * never ends) within 16.
+ * Seconds are counted in looks a second apart, not by the clock. So a warden that was stopped
+ * itself, or a machine that slept, makes one look only, and blames nobody. A stopped process is
+ * noticed within 6 seconds; one that hangs otherwise (in an endless loop or an endless wait) within
+ * 16.
  *
- * The warden's own heart is systemd's to watch (warden/processes/notify.h). */
+ * systemd watches the warden itself (warden/processes/notify.h). */
 #pragma once
 
 #include "wire/warden.h"
@@ -29,19 +29,19 @@ struct heartbeat;
 
 struct heartbeat_kind {
     enum process process;
-    /* Sends it a word. What it answers must reach heartbeat_heard. */
+    /* Sends the process a beat. Its answer must reach heartbeat_heard. */
     void (*beat)(struct heartbeat *b);
-    /* why: PROCESS_STOPPED or PROCESS_SILENT. It has been logged and counted. */
+    /* why: PROCESS_STOPPED or PROCESS_SILENT, which is already logged and counted. */
     void (*hung)(struct heartbeat *b, enum process_fault why);
 };
 
 struct heartbeat {
     struct heartbeat *next, **link; /* link NULL: not watched */
     const struct heartbeat_kind *kind;
-    int pid;         /* of a process that is not reaped */
+    int pid;         /* of a process that has not been reaped */
     unsigned silent; /* looks since it was heard */
     bool heard;      /* since the last look */
-    bool starting;   /* more patience */
+    bool starting;   /* it gets more time */
 };
 
 struct heartbeats {
@@ -49,12 +49,13 @@ struct heartbeats {
     struct timer timer;
 };
 
-/* Begins to look. */
+/* Begins to send beats. */
 void heartbeats_start(struct server *s);
 void heartbeats_stop(struct server *s);
-/* Watches it, from now on; b is the caller's, and must be stopped before the process is reaped. */
+/* Begins to watch a process. b stays the caller's; call heartbeat_stop before the process is
+ * reaped. */
 void heartbeat_start(struct server *s, struct heartbeat *b, const struct heartbeat_kind *kind,
                      int pid);
 void heartbeat_heard(struct heartbeat *b);
-/* Nothing if it is not watched. */
+/* Does nothing if it is not watched. */
 void heartbeat_stop(struct heartbeat *b);

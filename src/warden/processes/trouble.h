@@ -1,6 +1,6 @@
-/* STATE/trouble: why processes of this server cannot start, a line each ("front: the database
- * ..."), for `sandglass doctor`. It is not there while nothing is wrong. After a server that gave
- * up it says why. */
+/* STATE/trouble: why child programs of this server cannot start, a line each ("front: the database
+ * ..."), for `sandglass doctor`. The file exists only while something is wrong. After a server that
+ * gave up, it says why. */
 #pragma once
 
 #define TROUBLE_NAME "trouble"
@@ -8,5 +8,5 @@
 
 struct server;
 
-/* Whenever that may have changed. */
+/* Writes the file anew. Call it whenever a reason may have changed. */
 void trouble_write(const struct server *s);
