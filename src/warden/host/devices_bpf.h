@@ -1,4 +1,5 @@
-/* cgroup v2 has no devices controller: a BPF program on the group decides. */
+/* Device rules for cgroup v2, which has no devices controller: a BPF program on the group
+ * decides. */
 #pragma once
 
 #include "lib/base/err.h"

@@ -1,4 +1,4 @@
-/* What the files of netpath share. Everything here is done in the namespace. */
+/* Shared by the files of netpath. Everything here runs in the sandbox's namespace. */
 #pragma once
 
 #include <netinet/in.h>
@@ -6,20 +6,20 @@
 #include "warden/host/netpath.h"
 
 #define NETPATH_DNS_PORT 53
-/* Above what the kernel gives out by itself. */
+/* Above the ports that the kernel gives out by itself. */
 #define NETPATH_PORT 61053
 
-/* fd53:616e:6467::2, the sandbox's. */
+/* fd53:616e:6467::2, the sandbox's own address. */
 extern const struct in6_addr netpath_own6;
-/* Where the sockets are bound, as IPv6 writes it: ::ffff:192.0.2.1. */
+/* The address that the sockets are bound to, as IPv6 writes it: ::ffff:192.0.2.1. */
 extern const struct in6_addr netpath_guard6;
 
 /* ---- netpath.c ------------------------------------------------------------------------------- */
 
-/* Where the calling thread is, to come back to. */
+/* Opens the calling thread's network namespace, to come back to. */
 int netpath_open_home(struct sg_error *e);
-/* Goes there, and closes it. -1 is allowed. It cannot fail: nothing that follows may be done in a
- * sandbox's namespace. */
+/* Goes back to that namespace, and closes it. -1 is allowed. It cannot fail, because nothing that
+ * follows may run in a sandbox's namespace: it ends the process instead. */
 void netpath_go_home(int *home);
 int netpath_make(enum egress_path path, struct netpath *ret, struct sg_error *e);
 int netpath_open_here(struct netpath *np, struct sg_error *e);
@@ -29,27 +29,27 @@ int netpath_open_here(struct netpath *np, struct sg_error *e);
 struct netlink {
     int sock;
     uint32_t seq;    /* of the last message */
-    unsigned n_asks; /* messages that are to be confirmed */
+    unsigned n_asks; /* messages that the kernel is to confirm */
     size_t len, message;
     char buf[8192] __attribute__((aligned(8)));
 };
 
 int netlink_open(struct netlink *n, int protocol, struct sg_error *e);
 void netlink_done(struct netlink *n);
-/* Begins a message; head is what its type has before the attributes. */
+/* Begins a message; head is the structure that this type has before its attributes. */
 void netlink_begin(struct netlink *n, uint16_t type, uint16_t flags, const void *head, size_t len);
 void netlink_attr(struct netlink *n, uint16_t type, const void *data, size_t len);
 void netlink_attr_text(struct netlink *n, uint16_t type, const char *text);
 void netlink_attr_be32(struct netlink *n, uint16_t type, uint32_t value);
-/* Attributes within an attribute; returns where it began. */
+/* Begins an attribute that contains attributes; returns its offset. */
 size_t netlink_nest(struct netlink *n, uint16_t type);
 void netlink_unnest(struct netlink *n, size_t begin);
-/* Sends all of them and takes the confirmations. 0, or the first error as -errno. */
+/* Sends all messages and reads the confirmations. 0, or the first error as -errno. */
 int netlink_commit(struct netlink *n);
 
 /* ---- netpath_route.c ------------------------------------------------------------------------- */
 
-/* The sandbox's addresses on lo. */
+/* Adds the sandbox's addresses to lo. */
 int netpath_add_addresses(bool ipv6, struct sg_error *e);
 int netpath_set_routes(bool ipv6, bool on, struct sg_error *e);
 int netpath_lo_up(struct sg_error *e);

@@ -1,17 +1,17 @@
-/* Who owns which user ids on this host.
+/* Slots: which process owns which user ids on this host.
  *
- * Ids from SLOTS_FIRST_ID upward are cut into slots of 65,536. A table in /run/sandglass/slots,
+ * Ids from SLOTS_FIRST_ID upward are cut into slots of 65,536. The table /run/sandglass/slots,
  * shared by every sandglass process of the machine, has one byte per slot:
  *
- *   locked by a process             in use
- *   not locked, byte is 0           free
- *   not locked, byte is not 0       stale: its owner died without cleaning up, or gave up on it
- * (lost)
+ *   locked by a process          in use
+ *   not locked, byte is 0        free
+ *   not locked, byte is not 0    stale: its owner died without cleaning up, or gave up on it
+ *                                (slots_lose)
  *
- * The lock is an open-file-description lock on that byte, so the kernel drops it with the owner and
- * no pid is ever compared. The byte outlives the owner: whoever takes a stale slot first sweeps
- * what the name of the slot still refers to (its control groups and the processes in them), and
- * only then uses the ids again. A crash can therefore never give two sandboxes the same ids. */
+ * The lock is an open-file-description lock on that byte: the kernel drops it when the owner dies,
+ * and nobody ever compares pids. The byte outlives the owner: whoever takes a stale slot first
+ * sweeps whatever still carries the slot's name (its control groups and the processes in them), and
+ * only then uses the ids again. So a crash can never give two sandboxes the same ids. */
 #pragma once
 
 #include "lib/base/err.h"
@@ -23,15 +23,15 @@
 
 struct slots {
     int fd;
-    uint32_t first, count; /* the run of slots that we hold */
+    uint32_t first, count; /* the run of slots that this process holds */
 };
 
 /* Takes `count` neighbouring slots, sweeping stale ones. */
 int slots_take(struct slots *s, uint32_t count, struct sg_error *e);
-/* The slot's ids are still used by something that would not die: it is not given back, but left
- * stale. */
+/* Something that would not die still uses the slot's ids: slots_release will not give this slot
+ * back, but leave it stale. */
 void slots_lose(struct slots *s, uint32_t slot);
-/* Gives the others back. Call it when nothing uses their ids any more. */
+/* Gives the other slots back. Call it when nothing uses their ids any more. */
 void slots_release(struct slots *s);
 
 static inline uint32_t slot_first_id(uint32_t slot)
@@ -39,8 +39,9 @@ static inline uint32_t slot_first_id(uint32_t slot)
     return SLOTS_FIRST_ID + slot * SLOT_IDS;
 }
 
-/* Sweeps every stale slot of the machine, groups that no slot has an owner for, and empty places of
- * control groups (cgroup_place.h); returns how many slots there were, or -errno. */
+/* Sweeps every stale slot of the machine, groups of slots that have no owner, and empty places of
+ * control groups (cgroup_place.h). Returns how many slots were swept, or -errno. */
 int slots_sweep_all(struct sg_error *e);
-/* Only counts: in use, stale; what has groups and no owner is stale, whatever its byte. */
+/* Counts slots in use and stale slots. A slot that has groups and no owner is stale, whatever its
+ * byte says. */
 int slots_count(uint32_t *ret_used, uint32_t *ret_stale, struct sg_error *e);
