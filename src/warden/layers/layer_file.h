@@ -1,6 +1,6 @@
-/* What the directories that overlays have as layers are made of: reading their marks, and copying
- * what is in them. Names and contents are a sandbox's, so nothing here follows a link. Overlays
- * that are mounted as ours are write no whiteouts but devices. */
+/* Reading and copying files of layers, the directories that overlays are made of. A sandbox chose
+ * their names and contents, so nothing here follows a link. Overlays that are mounted as Sandglass
+ * mounts them write whiteouts as devices only. */
 #pragma once
 
 #include <dirent.h>
@@ -14,8 +14,8 @@
 
 bool layer_is_whiteout(const struct stat *st);
 bool layer_is_opaque(int dir);
-/* To be done with a directory that whiteouts are put into: if no other layer has that directory, an
- * overlay lists what is in it as it is, whiteouts too, unless it looks like the copy of one. */
+/* Marks a directory that whiteouts are put into. If no other layer has the directory, an overlay
+ * lists everything in it, whiteouts too, unless the directory looks like a copy. */
 int layer_expect_whiteouts(int dir);
 
 void layer_closedir_p(DIR **d);
@@ -24,15 +24,15 @@ DIR *layer_list(int dir);
 /* The next name, without . and ..; NULL at the end or on an error, with errno. */
 const char *layer_next(DIR *d);
 
-/* Room for the attributes of one file. */
+/* A buffer for the attributes of one file. */
 #define LAYER_XATTR_MAX 65536
 struct layer_xattrs {
     char names[LAYER_XATTR_MAX], value[LAYER_XATTR_MAX];
 };
-/* Those of users, and with acls access lists. -EOVERFLOW: `to` cannot have them. */
+/* Copies user.* attributes, and with `acls` access lists. -EOVERFLOW: `to` cannot hold them. */
 int layer_copy_xattrs(struct layer_xattrs *x, int from, int to, bool acls);
-/* Holes stay holes. From the beginning of both. */
+/* Copies from the beginning of `in` to the beginning of `out`. Holes stay holes. */
 int layer_copy_data(int in, int out, off_t size);
-/* Owner, mode, attributes with access lists, and times: all that a user sees of a file or a
- * directory but what is in it. */
+/* Copies owner, mode, attributes with access lists, and times: all that a user sees of a file or a
+ * directory but its contents. */
 int layer_copy_looks(struct layer_xattrs *x, const struct stat *st, int from, int to);

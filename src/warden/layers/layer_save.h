@@ -1,36 +1,36 @@
-/* Writes a layer: one directory with everything that makes a sandbox's files differ from the
- * template, in the form that an overlay wants of a lower layer.
+/* Saves a layer: one directory with everything in which a sandbox's files differ from the template,
+ * in the form that an overlay wants of a lower layer.
  *
- * A sandbox has its own files (`upper`) over a layer it was made from (`below`) over the template.
- * The new layer stands for the first two together:
+ * A sandbox has its own files (`upper`) over a snapshot that it was made from (`below`) over the
+ * template. The new layer stands for the first two together:
  *
  *   upper                      below            the new layer
  *   file, link, fifo           anything         upper's, copied
  *   whiteout                   anything         whiteout: it hides the template's too
  *   directory, opaque          anything         upper's, opaque
  *   directory                  directory        both merged; opaque if below's is
- *   directory                  not a directory  upper's, opaque: what is below was hidden by that
+ *   directory                  not a directory  upper's, opaque: it hid what is below
  *   directory                  nothing          upper's
- *   nothing                    anything         below's: files as hard links, for no layer is ever
- *                                               changed
+ *   nothing                    anything         below's: files as hard links, since no layer ever
+ *                                               changes
  *
- * The sandbox stands still meanwhile, and is hostile: nothing is followed, its names never lead
- * out, devices and sockets are left out, and so are attributes but user.*. Set-uid and set-gid
- * programs lose those bits, which mean nothing inside: as files of the host's they must not have
- * them. */
+ * The sandbox stands still meanwhile, and its files are hostile: no link is followed, no name leads
+ * out of the directory. Devices and sockets are left out, and so are attributes other than user.*.
+ * Files lose their set-uid and set-gid bits, which mean nothing inside: as files of the host they
+ * must not have them. */
 #pragma once
 
 #include "lib/base/err.h"
 
 struct layer_save {
-    int upper;         /* what the sandbox changed; -1: nothing */
-    uint32_t first_id; /* the sandbox's id 0, as ids are seen there */
+    int upper;         /* the sandbox's own files; -1: none */
+    uint32_t first_id; /* id 0 of the sandbox, as `upper` shows it */
     int below;         /* the layer it was made from, ids 0..65535; -1: none */
-    int parent;        /* where to make it */
-    const char *aside; /* what to call it there while it is being written */
-    const char *name;  /* and then: must be free */
+    int parent;        /* the directory to make the layer in */
+    const char *aside; /* its name there while it is being written */
+    const char *name;  /* its name when it is complete: must be free */
     bool durable;      /* on disk when it returns */
 };
 
-/* Whole, or nothing of it is left. ret_bytes: what it takes on disk. */
+/* Writes the layer completely, or leaves nothing of it. ret_bytes: its size on disk. */
 int layer_save_write(const struct layer_save *l, uint64_t *ret_bytes, struct sg_error *e);

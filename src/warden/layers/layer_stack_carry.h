@@ -1,23 +1,24 @@
-/* Taking a file along to a new upper layer.
+/* Carries a file over to a new upper layer, so that it keeps its inode number.
  *
- * A sandbox's upper layer is frozen and it goes on with an empty one. What a process has open for
- * writing, its copy opens anew there, and the overlay would copy it up, with the frozen file as its
- * origin: the file would have another inode number from the second time on. So it is copied here,
- * as the overlay does it, but with the origin that keeps the number that is shown now
- * (layer_stack_origin.h). The same goes for a sandbox that begins on a stack, on any tmpfs.
+ * When a sandbox's upper layer is frozen, the sandbox goes on with an empty one. There the copy of
+ * a process opens anew what the process had open for writing. The overlay would then copy the file
+ * up, with the frozen file as its origin: from the second time on, the file would have another
+ * inode number. So it is copied here, as the overlay does it, but with the origin that keeps the
+ * number that is shown now (layer_stack_origin.h). The same goes for a sandbox that begins on a
+ * stack, on any tmpfs.
  *
- * A file with several names (hard links) is copied without: it becomes one of its own, with its own
- * number, as it would by the overlay.
+ * A file with several names (hard links) is copied without the others: it becomes a file of its
+ * own, with its own number, as it would by the overlay.
  *
- * All sandboxes wait while this is done, and names, depths and attributes are those of one of them.
- * So there is a budget for all files of one sandbox together: of what is beyond it, the overlay
- * takes care when it is opened, in the time of whoever opens it. Such a file has another number
- * from the second time on, which few mind. */
+ * All sandboxes wait while this is done, and one of them chose the names, depths and attributes. So
+ * all files of one sandbox together have a budget. Beyond it, the overlay copies a file when it is
+ * opened, in the time of whoever opens it. Such a file has another number from the second time on,
+ * which few programs mind. */
 #pragma once
 
 #include "warden/layers/layer_stack.h"
 
-#define CARRY_PARTS_MAX 64 /* of a path: one that is deeper is left */
+#define CARRY_PARTS_MAX 64 /* parts of a path: a deeper file is left */
 
 struct carry_budget {
     uint32_t files;
@@ -29,10 +30,10 @@ struct carry_budget {
         .files = 64, .steps = 1536, .bytes = 4u * 1024u * 1024u \
     }
 
-/* upper: a directory of scratch that no overlay has yet, or none that has looked anything up in it.
- * path: absolute, inside, without links. 0 with nothing done: it is there already, it is no regular
- * file, or it is not in the stack; then it was not open for writing either. Else nothing of the
- * file is left in upper. What it cost is taken from *left; one that costs more is left to the
- * overlay. */
+/* upper: a directory of scratch that no overlay has yet, or at least none that has looked anything
+ * up in it. path: absolute, as seen inside, without links. Returns 0 and does nothing if the file
+ * is there already, is no regular file, or is not in the stack; in the last case it was not open
+ * for writing either. On an error nothing of the file is left in upper. The cost is taken from
+ * *left; a file that costs more than that is left to the overlay. */
 int layer_stack_carry(const struct stack *from, const struct scratch *scratch, const char *upper,
                       const char *path, struct carry_budget *left, struct sg_error *e);

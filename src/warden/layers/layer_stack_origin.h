@@ -1,20 +1,21 @@
-/* Inode numbers that stay when files are frozen.
+/* Origins: keep inode numbers when files are frozen.
  *
- * A program may remember the inode number of a file that it has open and look again whether its
- * name still has that number: SQLite writes to no database that seems to have been replaced. An
- * overlay shows for a file of its upper layer the number of the *origin*, the lower file that it is
- * a copy of, which an attribute of the copy says as a file handle:
+ * A program may remember the inode number of an open file, and check later whether the file's name
+ * still has that number: SQLite does not write to a database that seems to have been replaced. For
+ * a file of its upper layer, an overlay shows the number of the *origin*, the lower file that it is
+ * a copy of. An attribute of the copy names the origin by a file handle:
  *
  *   byte  0         1        2         3             4            5..20                  21..
  *         version 0 magic fb length    byte order    handle type  uuid of the origin's   handle
  *                            of all                               file system
  *
- * It asks for it each time, and shows the origin's number only if the origin is there and has one
- * link; else the copy's own. A lower file's origin is not looked at. So a number stays for ever if
- * every copy of a file says the first origin, and that one lives on, alone: layer_stack_carry sees
- * to the former. For the latter there is a directory beside the layers with an entry for each such
- * inode, named by number: a *kept* origin gets no second link when layers are merged, and when its
- * layer is removed it takes its entry's place, emptied. */
+ * The overlay looks at the origin each time, and shows its number only if the origin exists and has
+ * one link; otherwise the copy's own. It does not look at a lower file's origin. So a number stays
+ * for ever under two conditions: every copy of a file names the first origin, and that origin lives
+ * on with a single link. layer_stack_carry ensures the first. For the second, a directory beside
+ * the layers has an entry for each such inode, named by its number: such a *kept* origin gets no
+ * second link when layers are merged, and when its layer is removed, the emptied file takes the
+ * place of its entry. */
 #pragma once
 
 #include <sys/types.h>
@@ -23,28 +24,28 @@
 
 #define ORIGIN_MAX  160
 #define ORIGIN_UUID 16
-#define ORIGIN_NAME 24 /* an inode number in words */
+#define ORIGIN_NAME 24 /* an inode number as text */
 
 struct origin {
     size_t len;
     unsigned char v[ORIGIN_MAX];
 };
 
-/* What identifies a file system; fd: anything on it, but not O_PATH. -ENOTTY before Linux 6.9. */
+/* The id of a file system; fd: any file on it, but not O_PATH. -ENOTTY before Linux 6.9. */
 int origin_file_system(int fd, unsigned char ret[ORIGIN_UUID]);
-/* -ENODATA: the file is no copy, or of what is not known. */
+/* -ENODATA: the file is no copy, or its origin is unknown. */
 int origin_get(int fd, struct origin *ret);
 int origin_set(int fd, const struct origin *o);
-/* That of a copy of this file. */
+/* The origin that a copy of this file would name. */
 int origin_make(int fd, struct origin *ret);
 bool origin_is_on(const struct origin *o, const unsigned char uuid[ORIGIN_UUID]);
-/* The origin itself, as O_PATH; dir: a directory of its file system. -ESTALE: it is gone. */
+/* Opens the origin itself, as O_PATH; dir: a directory of its file system. -ESTALE: it is gone. */
 int origin_open(const struct origin *o, int dir, int *ret);
 
-/* Keeps a file of the scratch as an origin. -EMLINK: so many are kept that this one is not. */
+/* Keeps a file of the scratch as an origin. -EMLINK: too many are kept already. */
 int origin_keep(int scratch, ino_t number);
-/* The directory of those; -ENOENT: there are none. */
+/* Opens the directory of kept origins; -ENOENT: there are none. */
 int origin_open_kept(int scratch, int *ret);
 void origin_name(ino_t number, char ret[ORIGIN_NAME]);
-/* kept: or -1. */
+/* kept: that directory, or -1. */
 bool origin_is_kept(int kept, ino_t number);

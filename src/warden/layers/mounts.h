@@ -9,36 +9,36 @@ struct mounts_spec {
     const struct template *template;
     uint64_t disk_bytes, disk_inodes; /* 0: no limit (control builds) */
     bool allow_suid;                  /* control builds */
-    /* For the second half: */
-    int lower;                 /* of the sandbox's slot: see mounts_open_lower */
-    int layer;                 /* a directory over it, with ids 0..65535 on disk; -1: none */
+    /* For mounts_finish: */
+    int lower;                 /* the slot's template: see mounts_open_lower */
+    int layer;                 /* a directory over it, ids 0..65535 on disk; -1: none */
     int userns;                /* of the sandbox */
-    uint32_t first_id;         /* its root as a host id: who the overlay is mounted as */
-    bool keep;                 /* the scratch is needed later: at most a clone is mapped */
+    uint32_t first_id;         /* its root as a host id, which mounts the overlay */
+    bool keep;                 /* the scratch is needed later: only map a clone of it */
     const struct stack *stack; /* between layer and upper; NULL: none */
-    struct late *late;         /* takes what is to be closed when there is time; NULL: now */
-    /* For mounts_make_root; mounts_finish knows them: */
+    struct late *late;         /* takes mounts to close when there is time; NULL: now */
+    /* For mounts_make_root; mounts_finish sets them itself: */
     struct scratch *scratch;
     const char *upper;
 };
 
-/* Detached mounts that are no longer needed. Dropping one makes the kernel wait for an RCU grace
- * period: up to half a millisecond. */
+/* Detached mounts that are no longer needed. They are closed later, because closing one makes the
+ * kernel wait for an RCU grace period: up to half a millisecond. */
 #define LATE_MAX 256
 struct late {
     int fds[LATE_MAX];
     size_t n;
 };
-/* Closes one; false if there is none. */
+/* Closes one mount; false if there is none. */
 bool late_close(struct late *l);
 
-/* root is an overlay over the template whose upper layer is on scratch, a tmpfs and the sandbox's
- * disk; usr is a read-only overlay of the host's /usr. Dropping a detached mount makes the kernel
- * wait for an RCU grace period, so close them when there is time. */
+/* root is an overlay over the template. Its upper layer is on scratch, a tmpfs that is the
+ * sandbox's disk. usr is a read-only overlay of the host's /usr. Closing a detached mount makes the
+ * kernel wait for an RCU grace period, so close them when there is time. */
 struct layers {
     int root, usr;
     struct scratch *scratch;
-    char upper[LAYER_NAME]; /* on it */
+    char upper[LAYER_NAME]; /* on scratch */
 };
 
 #define MOUNTS_NONE           \
@@ -46,20 +46,20 @@ struct layers {
         .root = -1, .usr = -1 \
     }
 
-/* In two halves, since half of the work can be done before the sandbox's user namespace is there.
- */
+/* Makes the mounts in two halves, since half of the work can be done before the sandbox's user
+ * namespace exists. */
 int mounts_begin(const struct mounts_spec *spec, struct layers *l, struct sg_error *e);
 int mounts_finish(const struct mounts_spec *spec, struct layers *l, struct sg_error *e);
 void mounts_close(struct layers *l);
-/* A root alone, over an upper layer that is there. */
+/* Makes a root only, over an upper layer that exists. */
 int mounts_make_root(const struct mounts_spec *spec, int *ret, struct sg_error *e);
-/* err_errno, with what the kernel says beyond errno. */
+/* Like err_errno, and adds what the kernel says beyond errno. */
 int mounts_mount_error(int fs, struct sg_error *e, const char *what);
 
-/* A read-only clone of a directory with its ids 0..65535 mapped to those of userns. `name` is for
- * errors. */
+/* Makes a read-only clone of a directory, with its ids 0..65535 mapped to those of userns. `name`
+ * is for errors. */
 int mounts_map_dir(int dir, const char *name, int userns, int *ret, struct sg_error *e);
-/* The template with its ids mapped into the range of a slot. It depends on nothing else, so a slot
- * keeps it for all the sandboxes it will hold. userns: any user namespace whose ids 0..65535 are
+/* Opens the template with its ids mapped into the range of a slot. The mount depends on nothing
+ * else, so a slot keeps it for all its sandboxes. userns: any user namespace whose ids 0..65535 are
  * the slot's. */
 int mounts_open_lower(const struct template *t, int userns, int *ret, struct sg_error *e);

@@ -1,22 +1,22 @@
-/* The default template: what every sandbox starts from.
+/* The default template: the files that every sandbox starts from.
  *
- * Nothing of the host is shown but the programs and data of its /usr, read-only, and of those only
- * the listed directories (stage/root.c). Everything else is ours: the lower layer of the root
- * directory with a synthetic /etc, /home/user, /root, /tmp, /var, /run, links such as bin ->
- * usr/bin, and an own /usr/local with sudo and the kernels in it.
+ * Sandboxes see nothing of the host but the programs and data of its /usr, read-only, and of those
+ * only the listed directories (inside/stage/root.c). Everything else is made here: the lower layer
+ * of the root directory with a synthetic /etc, /home/user, /root, /tmp, /var, /run, links such as
+ * bin -> usr/bin, and its own /usr/local with sudo and the kernels in it.
  *
- * It is made once and kept in /var/lib/sandglass. The folder's name carries a hash of all it is
- * made of, so that a change makes a new one. */
+ * The template is made once and kept in /var/lib/sandglass. Its directory's name contains a hash of
+ * all that it is made of, so that any change makes a new template. */
 #pragma once
 
 #include "lib/base/err.h"
 
 #define TEMPLATE_DIR   "/var/lib/sandglass"
-#define TEMPLATE_EMPTY "mnt" /* a folder of it with nothing inside */
+#define TEMPLATE_EMPTY "mnt" /* an empty directory in it */
 
 struct template
 {
-    int dir; /* the layer; a shared lock on it keeps others from removing it */
+    int dir; /* the layer; a shared lock on it prevents its removal */
     int host_usr;
 };
 

@@ -1,4 +1,4 @@
-/* The synthetic root directory: tables only, used by template.c. */
+/* The synthetic root directory: the tables that template.c makes it from. */
 #pragma once
 
 #include <sys/types.h>
@@ -28,6 +28,7 @@ extern const struct template_file template_files[];
 extern const size_t template_n_files;
 extern const struct template_link template_links[];
 extern const size_t template_n_links;
-/* Host files and directories copied if they are there: caches and data of the programs of /usr. */
+/* Files and directories of the host that are copied if they exist: caches and data of programs in
+ * /usr. */
 extern const char *const template_copies[];
 extern const size_t template_n_copies;

@@ -1,12 +1,12 @@
-/* Whole directory trees of ours: copying and removing. Not for trees that a sandbox can write to.
- */
+/* Copies and removes whole directory trees of the server's own. Not for trees that a sandbox can
+ * write to. */
 #pragma once
 
 #include "lib/base/err.h"
 
-/* Copies a file, link or directory (regular files, links and directories only; root's, modes kept,
- * files over 16 MiB left out) to `to`, which is relative to to_dir. The parent must exist; what
- * exists is kept. */
+/* Copies a regular file, a link or a directory of these to `to`, which is relative to to_dir. The
+ * copy belongs to root and keeps modes; files over 16 MiB are left out. The parent must exist;
+ * files that exist already stay. */
 int tree_copy(const char *from, int to_dir, const char *to, struct sg_error *e);
-/* Removes dir/name and all below. A missing one is fine. */
+/* Removes dir/name and all below it. It may be missing. */
 int tree_remove(int dir, const char *name, struct sg_error *e);
