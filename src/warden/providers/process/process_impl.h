@@ -1,4 +1,4 @@
-/* What process.c and start.c share. */
+/* Shared by the files of the process provider. */
 #pragma once
 
 #include "warden/providers/process/process.h"
@@ -11,12 +11,12 @@
 #include "warden/layers/layer_stack.h"
 #include "warden/layers/template.h"
 
-/* What a slot keeps between the sandboxes it holds: making these again costs more than all the
- * rest. */
+/* What a slot keeps from one sandbox to the next: making these again costs more than all the rest
+ * of a start. */
 struct slot {
     struct cgroup *cgroup;
     int lower;                /* see mounts_open_lower; -1: not yet */
-    struct cgroup_stats seen; /* its counters never go back: what was there before */
+    struct cgroup_stats seen; /* counters at its last sandbox's end: they only grow */
     struct instance *used_by;
     bool worn; /* has held a sandbox */
     uint64_t rested_ns;
@@ -24,7 +24,7 @@ struct slot {
 };
 
 #define SLOT_NONE UINT32_MAX
-/* The longest there is first. */
+/* The slot that has been in it longest is first. */
 struct slot_queue {
     uint32_t first, last, n;
 };
@@ -34,22 +34,21 @@ struct provider {
     struct domain domain;
     struct cgroup_place *place;
     unsigned omit;
-    bool account;              /* of processor time */
+    bool account;              /* count processor time */
     struct instance *next;     /* prepared ahead; or NULL */
-    struct instance_spec last; /* what was asked for last, if the next can be made like it */
+    struct instance_spec last; /* the last spec, if the next can be made like it */
     bool have_last;
     uint32_t n_slots;
-    uint64_t kernel_seq;   /* of the last request to the broker; names sandboxes and sets of frozen
-                              kernels, too */
+    uint64_t kernel_seq;   /* last request to the broker; numbers sandboxes and frozen kernels */
     struct instance *home; /* of the zygote; NULL: none */
     struct frozen_kernels_copies *frozen_kernels;
     void (*discard)(void *arg, int mount, const char *dir);
     void *discard_arg;
-    struct late late; /* of roots that were made */
-    /* Slots without a sandbox; one in which something would not die is in none of these. Haunted:
-     * its sandbox has ended, and others still have much of the memory that is charged to its group:
-     * while that is so it counts as a place in use, so that a tenant has no more than its places.
-     */
+    struct late late; /* mounts of roots that were made, to close later */
+    /* Slots without a sandbox. A slot in which something would not die is in none of these queues.
+     * A haunted slot's sandbox has ended, but others still use much of the memory that is charged
+     * to its group. While that is so the slot counts as in use, so that a tenant has no more memory
+     * than its number of slots allows. */
     struct slot_queue cold, resting, haunted;
     struct slot slots[];
 };
@@ -62,49 +61,49 @@ struct instance {
     uint32_t index; /* into slots */
     int channel, pidfd, userns;
     struct scratch *scratch; /* its disk; NULL without `line` */
-    char upper[LAYER_NAME];  /* what it writes on, there */
-    struct stack *stack;     /* what is mounted below it; NULL: nothing */
-    struct stack *same;      /* in its place, next time; NULL: itself */
+    char upper[LAYER_NAME];  /* its upper layer, on scratch */
+    struct stack *stack;     /* mounted below upper; NULL: nothing */
+    struct stack *same;      /* for the next root: instance_files_swap; NULL: stack */
     struct {
         bool under_way; /* a new root is made, and perhaps sent */
         bool frozen;    /* the old upper layer is part of the new stack */
         char upper[LAYER_NAME];
         struct stack *stack;
     } move;
-    int old_root; /* moved from, not sealed yet; -1: none */
+    int old_root; /* the root it moved from, not sealed yet; -1: none */
     bool shares;  /* memory that is charged to its group may outlive it */
     void *user;
-    bool spawning; /* asked for, not answered yet */
+    bool spawning; /* the spawner has not answered yet */
     bool frozen;   /* or asked to be */
-    bool hunted;   /* to be ended: pid 1 did not die, its whole group has been killed */
+    bool hunted;   /* pid 1 did not die: its whole group has been killed */
     uint32_t pids;
     uint32_t cpus; /* as in struct stage_setup */
     uint64_t disk_bytes;
-    int kernel_ends[3]; /* of the kernel that is asked for: control, output, errors */
+    int kernel_ends[3]; /* of the kernel under way: control, output, errors */
     struct ends {
         int fds[ENDS_MAX];
         size_t n;
-    } kernel_with; /* what goes along with the request for the next, gathered ahead; n 0: nothing */
-    uint32_t kernel_doors;          /* of these */
-    uint64_t kernel_asked;          /* request; 0: none */
-    uint64_t copied_frozen_kernels; /* ... from which, 0: the zygote */
-    int32_t copied_was;             /* ... and from which of its kernels */
+    } kernel_with; /* descriptors for the next request for a kernel, opened ahead; n 0: none */
+    uint32_t kernel_doors;          /* how many of these are doors */
+    uint64_t kernel_asked;          /* the request; 0: none */
+    uint64_t copied_frozen_kernels; /* the set it copies from; 0: the zygote */
+    int32_t copied_was;             /* which kernel of that set */
     bool copied_last;
-    /* Kernels that come are kept back until somebody has the sandbox. */
+    /* A kernel that comes is kept back until the sandbox has an owner. */
     bool keeps_kernel;
     int kept_kernel; /* pidfd; -1: none */
     int32_t kept_pid;
-    uint64_t serial;      /* what the broker knows it by; 0: it does not */
-    uint64_t hold_asked;  /* request to hold it, or to let it go; 0: none */
-    int twins[TWINS_MAX]; /* pidfds: they must be gone before its groups are used again */
+    uint64_t serial;      /* its number at the broker; 0: unknown there */
+    uint64_t hold_asked;  /* request to hold it, or to let it go on; 0: none */
+    int twins[TWINS_MAX]; /* pidfds: must end before its groups are used again */
     size_t n_twins;
     struct netpath netpath; /* its way out */
     uint64_t end_deadline_ns;
-    struct stage_reply reply; /* as far as it has come */
+    struct stage_reply reply; /* the part that has arrived so far */
     size_t reply_len;
 };
 
-/* Index 0 of the domain's slots is its own. */
+/* The first of the domain's slots, index 0, is the domain's own. */
 static inline uint32_t slot_number(const struct instance *i)
 {
     return i->provider->domain.slots.first + i->index + 1;
@@ -113,31 +112,32 @@ static inline uint32_t slot_number(const struct instance *i)
 /* places.c */
 void places_init(struct provider *p);
 int places_take(struct provider *p, uint32_t *ret, struct sg_error *e);
-/* Its sandbox is gone. shares: memory that is charged to its group may have outlived it. */
+/* The slot's sandbox is gone. shares: memory that is charged to its group may have outlived it. */
 int places_give(struct provider *p, uint32_t index, bool shares, struct sg_error *e);
-/* start.c. Its root as a host id. */
+/* In start.c. The sandbox's root as a host id. */
 uint32_t instance_first_id(const struct instance *i);
-/* The spawner's answer to instance_begin; it must be taken before the next is asked for. */
+/* Takes the spawner's answer to instance_begin; call it before the next sandbox is asked for. */
 int instance_await_spawned(struct instance *i, struct sg_error *e);
-/* files.c. Lets go of its disk, whose files go with whoever has them last. */
+/* In files.c. Releases the sandbox's disk; its files go with their last user. */
 void instance_files_done(struct instance *i);
-/* kernels.c. True: none is left. */
+/* In kernels.c. Forgets the sandbox's kernels that have ended; true: none is left. */
 bool instance_drop_dead_twins(struct instance *i);
-/* Also forgets the kernel that was asked for. */
+/* Kills the sandbox's kernels, and forgets the one that was asked for. */
 void instance_kill_twins(struct instance *i);
-/* Before i is freed. */
+/* Call it before i is freed. */
 void instance_forget_twins(struct instance *i);
 
-/* kernels.c, for sets of frozen kernels.c and itself. Descriptors beside a request. */
+/* In kernels.c, also for frozen_kernels.c. Closes the descriptors of a request. */
 void ends_close(struct ends *s);
 struct twin_request;
 struct twin_reply;
 int broker_send(struct provider *p, const struct twin_request *q, const struct ends *s,
                 struct sg_error *e);
 int broker_judge(const struct twin_reply *reply, struct sg_error *e);
-/* sets of frozen kernels.c. What the broker knows it by. */
+/* In frozen_kernels.c. The number by which the broker knows the sandbox; gives it one if need
+ * be. */
 uint64_t instance_serial(struct instance *i);
-/* What the broker says of sets of frozen kernels. Descriptors that are taken become -1. */
+/* Take the broker's replies about frozen kernels. Descriptors that are taken become -1 in fds. */
 int frozen_kernels_take_held(struct provider *p, const struct twin_reply *reply, int *fds, size_t n,
                              struct kernel_news *ret, struct sg_error *e);
 void frozen_kernels_take_still(struct provider *p, const struct twin_reply *reply, int *fds,
@@ -145,14 +145,15 @@ void frozen_kernels_take_still(struct provider *p, const struct twin_reply *repl
 int frozen_kernels_take_went(struct provider *p, const struct twin_reply *reply,
                              struct kernel_news *ret, struct sg_error *e);
 void frozen_kernels_take_lost(struct provider *p, uint64_t number, struct kernel_news *ret);
-/* The kernel that the last of a set of frozen kernels has become is its own by now. */
+/* The frozen kernel `was` of a set has itself become a sandbox's kernel, in place of a last copy:
+ * removes it from the set. */
 void frozen_kernels_used_up(struct provider *p, uint64_t number, int32_t was);
-/* All have ended with the broker. */
+/* The broker has ended, and all frozen kernels with it. */
 void frozen_kernels_gone(struct provider *p);
-/* Of a sandbox that ends, those that do not outlive it. */
+/* The sandbox ends: kills its frozen kernels, except those that are to outlive it. */
 void frozen_kernels_kill_of(struct instance *i);
-/* A pidfd of those that are to be waited for, the caller's; or -1. */
+/* A pidfd, the caller's, of a frozen kernel that must be waited for; or -1. */
 int frozen_kernels_wait_for(struct instance *i);
 void frozen_kernels_forget(struct instance *i);
-/* The sandbox's own word, in the channel. */
+/* Waits for the sandbox's own word, on the channel, that it is up. */
 int instance_await_reply(struct instance *i, int channel_fd, struct sg_error *e);
