@@ -1,4 +1,4 @@
-/* Where a server's settings come from, and what they name: files and sockets. */
+/* Reads a server's settings, and opens the files and sockets that they name. */
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -14,7 +14,8 @@
 #define PATTERNS_MAX (256u * 1024)
 #define BACKLOG      4096
 
-/* It decides where the server listens and as whom it runs: nobody else may write it. */
+/* The configuration decides where the server listens and as which user it runs: only root, or the
+ * user who starts the server, may write it. */
 static int check_config_file(int fd, const char *path, struct sg_error *e)
 {
     struct stat st;
@@ -109,7 +110,8 @@ static int read_pem(const char *what, const char *path, char **ret, size_t *ret_
     return 0;
 }
 
-/* Group access is what packages of certificates use; everybody is too many. */
+/* Packages of certificates give a group access to the key, so that is allowed; access for everybody
+ * is not. */
 static int check_private(const char *path, struct sg_error *e)
 {
     struct stat st;
@@ -187,7 +189,7 @@ static int listen_on(const struct address *a, const char *flag, struct sg_error 
     return steal_fd(&fd);
 }
 
-/* what: the setting's name, and with - in place of _ the flag's. */
+/* what: the setting's name; with - in place of _ it is the flag's. */
 static int listen_on_all(struct server *s, const char *what, const char *flag, const char *list,
                          const char *how, struct sg_error *e)
 {
@@ -204,14 +206,14 @@ static int listen_on_all(struct server *s, const char *what, const char *flag, c
             return fd;
         s->listeners[s->n_listeners++] = fd;
         a.len = sizeof a.addr;
-        getsockname(fd, (struct sockaddr *)&a.addr, &a.len); /* port 0 has become another */
+        getsockname(fd, (struct sockaddr *)&a.addr, &a.len); /* the kernel has replaced port 0 */
         address_format(&a, text);
         log_line(LEVEL_INFO, "listening on %s%s", text, how);
     }
     return r;
 }
 
-/* Figures are no secret of anybody's; but they tell how busy a server is. */
+/* Metrics contain no secrets, but they tell how busy a server is. */
 static void warn_of_metrics(const char *list)
 {
     struct address a;

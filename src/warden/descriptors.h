@@ -1,16 +1,20 @@
-/* The warden's descriptors, which a limit bounds that it may not be able to raise (lib/base/fds.h).
+/* File descriptors of the warden. The kernel limits their number, and the warden may not be able to
+ * raise that limit (lib/base/fds.h). So it saves them in two steps:
  *
- *   FDS_LOW      pools are not refilled; what slots keep for their next sandbox goes, piece by
- *                piece, when there is time
- *   FDS_SCARCE   before anything new is begun, what is kept goes at once, then tenant pools that
- * nobody uses; if that is not enough it is refused, to be tried again later
+ *   FDS_LOW      pools are not refilled; slots give up the descriptors that they keep for their
+ *                next sandbox, one at a time, when there is time
+ *   FDS_SCARCE   before anything new is begun, slots give up all of those at once, then tenant
+ *                pools that nobody uses are closed; if that is not enough, the new thing is
+ *                refused, and the caller may try again later
  *
- * What is kept back is for what goes on: ending, pausing, figures, the front's messages. */
+ * The last descriptors are reserved for work that must go on: ending and pausing sandboxes,
+ * figures, messages of the front. */
 #pragma once
 
 #include "lib/base/err.h"
 
 struct server;
 
-/* Room for something new that stays: 0, or -EMFILE with what to do. */
+/* Makes sure that there are descriptors for something new that stays open. 0, or -EMFILE with an
+ * error text that says what to do. */
 int descriptors_admit(struct server *s, struct sg_error *e);

@@ -1,13 +1,15 @@
-/* The server's log as a file: STATE/log/server.log, JSON, a line each. `sandglass logs --server`
- * reads it.
+/* The server's log as a file: STATE/log/server.log, one JSON object a line. `sandglass logs
+ * --server` reads it.
  *
- * The warden opens it; front and guard get the descriptor when they are started (LOG_FILE_FD), and
- * have no way to open it. All append, so that it can be emptied under them: when it has become
- * larger than the setting log_size, the warden copies it to server.log.1, in the place of an older
- * one, and cuts it off. What is written in between is lost: a line, seldom.
+ * The warden opens the file; front and guard get the descriptor when they are started
+ * (LOG_FILE_FD), and have no way to open it themselves. All of them append, so the warden can empty
+ * the file under them: when it is larger than the setting log_size, the warden copies it to
+ * server.log.1, replacing an older copy, and truncates it. A line that is written between the two
+ * is lost, which is rare.
  *
- * A server without it serves. A copy that fails, because the disk is full, is given up; the file is
- * cut off all the same, so that the log never fills a disk. */
+ * A server that cannot open the file serves without it. If the copy fails, because the disk is
+ * full, the warden gives the copy up and truncates the file all the same, so that the log never
+ * fills a disk. */
 #pragma once
 
 #include "warden/reactor.h"
@@ -27,8 +29,9 @@ struct logfile {
         .dir = -1, .fd = -1 \
     }
 
-/* Settings and state directory are there. Says in the log what cannot be. */
+/* Called when settings and state directory are there. If the file cannot be opened, says so in the
+ * log. */
 void logfile_open(struct logfile *l, struct server *s);
-/* Looks at its size now. */
+/* Checks the file's size now. */
 void logfile_check(struct logfile *l);
 void logfile_close(struct logfile *l);

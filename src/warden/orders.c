@@ -20,9 +20,9 @@
 #include "warden/sandboxes/tenant_pool.h"
 #include "warden/processes/workers.h"
 
-/* ---- what each order must carry -------------------------------------------------------------- */
+/* ---- checking the fields of orders ----------------------------------------------------------- */
 
-/* What a field that is zero stands for, and the bounds of those that are not. */
+/* Replaces limits that are 0 by their defaults, and checks the bounds of the others. */
 static int complete_limits(const struct server *s, struct sg_limits *l, struct sg_error *e)
 {
     if (l->memory_bytes == 0)
@@ -36,13 +36,12 @@ static int complete_limits(const struct server *s, struct sg_limits *l, struct s
     return limits_complete(l, l, e);
 }
 
-/* Only files in memory have seals; of any other, even asking for the size might wait for somebody.
- */
+/* Only memfds have seals. Of any other file even asking for the size might block. */
 static int check_memfd(int fd, size_t max, const char *what, struct sg_error *e)
 {
     struct stat st;
 
-    if (fd < 0) /* our own front never sends one without: the kernel had no number for it here */
+    if (fd < 0) /* the front always sends one: here the kernel had no number left for it */
         return err_set(e, SG_ERR_LIMIT, -EMFILE,
                        "the %s was lost on its way: the server has no descriptor left", what);
     if (fcntl(fd, F_GET_SEALS) < 0 || fstat(fd, &st) < 0)
@@ -52,13 +51,13 @@ static int check_memfd(int fd, size_t max, const char *what, struct sg_error *e)
     return 0;
 }
 
-/* It is kept and never read. */
+/* The warden keeps the note, and never reads it. */
 static int check_note(int fd, struct sg_error *e)
 {
     return check_memfd(fd, ORDER_NOTE_MAX, "description", e);
 }
 
-/* Of a policy the text is kept, and no descriptor. Without ORDER_NETWORK there is none. */
+/* Reads the policy's text; the descriptor is not kept. Without ORDER_NETWORK there is no policy. */
 static int read_policy(const struct order *o, int fd, struct policy_text *ret, struct sg_error *e)
 {
     struct policy_text t = {0};
@@ -94,7 +93,7 @@ static int check_snapshot(struct server *s, const char *name, struct snapshot **
     return 0;
 }
 
-/* What a new sandbox has: a moment, if there is one of that name; else a layer. */
+/* Finds what the new sandbox is made from: the checkpoint of that name, or else the snapshot. */
 static int check_source(struct server *s, const struct order *o, struct checkpoint **ret_checkpoint,
                         struct snapshot **ret_snapshot, struct sg_error *e)
 {
@@ -102,7 +101,7 @@ static int check_source(struct server *s, const struct order *o, struct checkpoi
 
     if (m && strcmp(m->tenant, o->tenant) != 0)
         return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "there is no snapshot '%s'", o->snapshot);
-    /* Of a snapshot the files alone are wanted: those that are on disk. */
+    /* Without ORDER_STATE only the files are wanted: the snapshot has them on disk. */
     if (m && !(o->flags & ORDER_STATE) && snapshot_find(s, o->snapshot))
         m = NULL;
     *ret_checkpoint = m;
@@ -146,7 +145,7 @@ static int order_policy(struct sandbox *g, const struct ticket *t, const struct 
     return r;
 }
 
-/* Both are looked at by name, and must be the tenant's whose sandbox it is. */
+/* The name must be new, among checkpoints and among snapshots. */
 static int order_checkpoint(struct server *s, struct sandbox *g, const struct ticket *t,
                             struct order *o, int *fds, struct sg_error *e)
 {
@@ -164,6 +163,7 @@ static int order_checkpoint(struct server *s, struct sandbox *g, const struct ti
     return r;
 }
 
+/* The checkpoint must be one of the tenant that has the sandbox. */
 static int order_rewind(struct server *s, struct sandbox *g, const struct ticket *t,
                         const struct order *o, struct sg_error *e)
 {
@@ -237,7 +237,7 @@ static int order_forget(struct server *s, const struct ticket *t, struct order *
     return 0;
 }
 
-/* ---- what is counted ------------------------------------------------------------------------- */
+/* ---- figures --------------------------------------------------------------------------------- */
 
 static int order_figures(struct server *s, const struct ticket *t, struct sg_error *e)
 {
@@ -275,9 +275,9 @@ static int order_readiness(struct server *s, const struct ticket *t, struct sg_e
     return r;
 }
 
-/* ---- how it is itself ------------------------------------------------------------------------ */
+/* ---- news of the front about itself ---------------------------------------------------------- */
 
-/* False: it is about something else. */
+/* False: the order is about something else. */
 static bool order_about_itself(struct server *s, const struct order *o)
 {
     if (o->op == ORDER_READY)
@@ -289,9 +289,9 @@ static bool order_about_itself(struct server *s, const struct order *o)
     return o->op == ORDER_READY || o->op == ORDER_FAILED || o->op == ORDER_BEAT;
 }
 
-/* ---- which it is ----------------------------------------------------------------------------- */
+/* ---- dispatch -------------------------------------------------------------------------------- */
 
-/* What is there after it for long, in descriptors. */
+/* Whether the order makes something that keeps descriptors open for long. */
 static bool is_lasting(enum order_op op)
 {
     return op == ORDER_CREATE || op == ORDER_RESUME || op == ORDER_CHECKPOINT || op == ORDER_REWIND;
@@ -338,7 +338,7 @@ int orders_take(struct server *s, struct order *o, int fds[ORDER_FDS_MAX])
     return 0;
 }
 
-/* ---- what a new front is told ---------------------------------------------------------------- */
+/* ---- greeting a new front -------------------------------------------------------------------- */
 
 static void tell_tls(struct server *s)
 {

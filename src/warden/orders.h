@@ -1,5 +1,5 @@
-/* What the front asks for: each order is checked here, field by field, and then done by the part it
- * concerns. */
+/* Orders of the front. Each order is checked here, field by field; then the part of the warden that
+ * it concerns carries it out. */
 #pragma once
 
 #include "wire/warden.h"
@@ -8,10 +8,11 @@ struct server;
 
 #define ORDER_FDS_MAX 2
 
-/* Takes the order; of its descriptors (-1: none) those that it leaves there stay the caller's. 0:
- * it is or will be answered. An error: it is no order at all. */
+/* Takes one order with its descriptors (-1: none). Descriptors that it leaves in fds stay the
+ * caller's. 0: the order has been answered, or will be. An error: the message is no order at
+ * all. */
 int orders_take(struct server *s, struct order *o, int fds[ORDER_FDS_MAX]);
 /* Tells a new front everything it must know. */
 void orders_greet(struct server *s);
-/* Again after SIGHUP. */
+/* Sends the front its settings; called again after SIGHUP. */
 void orders_tell_settings(struct server *s);

@@ -1,13 +1,13 @@
-/* The server's event loop, called so because the agent has a loop of its own: one thread, one
- * epoll, timers in a heap.
+/* The warden's event loop: one thread, one epoll, timers in a heap. It is called reactor because
+ * the agent has a loop of its own.
  *
  * A source or timer is embedded in the object it belongs to; the callback finds the object with
- * CONTAINER_OF. Each turn takes one event only, so a callback may free any object, its own too,
- * once that is out of it. Timers are exact to the microsecond: waiting for a sandbox to
- * freeze takes less than a millisecond.
+ * CONTAINER_OF. Each turn takes only one event, so a callback may free any object, even the one its
+ * own source is in, once it has taken that source out of the reactor. Timers are exact to the
+ * microsecond, because a sandbox freezes in less than a millisecond.
  *
- * Idle work is what must not delay anything else: its callback runs when nothing is waiting, and
- * does a small piece. */
+ * Idle work must not delay anything else: its callback runs when no event is waiting, and does one
+ * small piece. */
 #pragma once
 
 #include <sys/epoll.h>
@@ -17,19 +17,19 @@
 struct reactor;
 
 struct event_source {
-    int fd; /* -1: not in */
+    int fd; /* -1: not watched */
     void (*fn)(struct event_source *src, uint32_t events);
 };
 
 struct timer {
-    uint64_t at_ns; /* clock_ns() */
+    uint64_t at_ns; /* when it is due, by clock_ns() */
     void (*fn)(struct timer *timer);
-    size_t place; /* in the heap, from 1; 0: not armed */
+    size_t place; /* its index in the heap, from 1; 0: not armed */
 };
 
 struct reactor {
     int epoll_fd;
-    struct timer **heap; /* from 1 */
+    struct timer **heap; /* heap[1] is the first */
     size_t n_timers, cap;
     bool want_idle;
     void (*idle)(struct reactor *re);
@@ -37,12 +37,12 @@ struct reactor {
 
 int reactor_init(struct reactor *re, struct sg_error *e);
 void reactor_done(struct reactor *re);
-/* Waits, then runs an event, what timers are due, or idle work. 0 or -errno. */
+/* Waits, then runs one event, or the timers that are due, or idle work. 0 or -errno. */
 int reactor_turn(struct reactor *re);
 
-/* Adds the source with these events, or changes its events. A descriptor must be valid. */
+/* Adds the source with these events, or changes its events. fd must be open. */
 void reactor_watch(struct reactor *re, struct event_source *src, int fd, uint32_t events);
-/* Takes it out, before the descriptor is closed. Does nothing if it is not in. */
+/* Removes the source; call it before fd is closed. Does nothing if the source is not watched. */
 void reactor_unwatch(struct reactor *re, struct event_source *src);
 void timer_set(struct reactor *re, struct timer *timer, uint64_t at_ns);
 void timer_cancel(struct reactor *re, struct timer *timer);

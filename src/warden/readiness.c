@@ -48,7 +48,7 @@ static void probe(struct server *s)
 
     p->probed_ns = clock_ns();
     if (tenant_pool_get(s, TENANT_POOL_NOBODY, &p->tenant_pool, &e) <
-        0) { /* which has told us why */
+        0) { /* tenant_pool_get has told the reason */
         log_line(LEVEL_WARN, "not ready, no sandbox can be made: %s", e.message);
         return;
     }

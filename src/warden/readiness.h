@@ -1,14 +1,14 @@
-/* Whether a sandbox can be handed out, as GET /health?ready tells it.
+/* Readiness: whether the server can hand out a sandbox. GET /health?ready tells it.
  *
  *               one was made                        one could not be made
  *   not proved --------------> ready ------------------------------------> not ready: the reason
  *       ^                        ^                                              |
  *       +--- probe at the start  +------------- one was made, or a probe -------+
  *
- * What counts is what the server does by itself, for its pools and here; a request may fail for
- * reasons of its own. A probe makes one sandbox in a domain that belongs to no tenant, and ends
- * both. There is one at the start, and while the server is not ready each question begins another,
- * one at a time and a second apart. */
+ * Only sandboxes that the server makes for itself count, for its pools and for probes; a request
+ * may fail for reasons of its own. A probe makes one sandbox in a domain that belongs to no tenant,
+ * and ends both. The server probes once at its start. While it is not ready, each question begins
+ * another probe, one at a time and at least a second apart. */
 #pragma once
 
 #include "warden/sandboxes/tenant_pool.h"

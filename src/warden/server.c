@@ -25,22 +25,23 @@
 #include "warden/host/cgroup_place.h"
 #include "warden/host/slots.h"
 
-#define DRAIN_GRACE_NS 10000000000ull /* for what the front does when all have their answers */
-#define GUARD_GRACE_MS 2000           /* it has a record to finish */
+#define DRAIN_GRACE_NS 10000000000ull /* for the front's work after the last answer */
+#define GUARD_GRACE_MS 2000           /* the guard has its record to finish */
 #define OOM_SCORE      "-900"
 
-/* What runs the server, apart from what its parts share. */
+/* State of the main loop, which the parts of the server do not share. */
 struct run {
     struct server server;
     const struct serve_call *call;
     struct event_source signals;
-    struct timer patience; /* draining: when it is over */
+    struct timer patience; /* draining: when it is given up */
     bool draining, over;
 };
 
 /* ---- the budget ------------------------------------------------------------------------------ */
 
-/* A limit that is below what is in use is refused by some kernels, and kept by none at once. */
+/* If the new limit is below the memory in use, some kernels refuse it, and none enforces it at
+ * once. */
 static void set_budget(struct server *s)
 {
     struct sg_error e = {0};
@@ -63,7 +64,7 @@ static void report_fixed(const struct settings *now, const struct settings *new)
                      setting_info(k)->key);
 }
 
-/* What cannot change keeps its value. */
+/* Settings that cannot change at run time keep their values. */
 static void keep_fixed(const struct settings *now, struct settings *new)
 {
     for (enum setting k = 0; k < SETTING_MAX_; k++)
@@ -71,7 +72,7 @@ static void keep_fixed(const struct settings *now, struct settings *new)
             settings_copy(new, now, k);
 }
 
-/* The old ones are the caller's then. */
+/* The caller frees the old texts, which are in tls and extra afterwards. */
 static void swap_texts(struct server *s, struct tls_text *tls, struct extra_text *extra)
 {
     struct extra_text old_extra = s->extra;
@@ -131,7 +132,7 @@ static void close_listeners(struct server *s)
         close(s->listeners[--s->n_listeners]);
 }
 
-/* Listeners stay open: who comes now is told when to come again, by the front. */
+/* The listeners stay open: the front tells new clients when to come again. */
 static void drain(struct run *run)
 {
     uint64_t drain_ns = run->server.settings.drain_timeout_ms * 1000000ull;
@@ -185,15 +186,17 @@ static int watch_signals(struct run *run, struct sg_error *e)
 
 /* ---- start and end --------------------------------------------------------------------------- */
 
-/* With all that we start: the last to die when there is no memory. It takes CAP_SYS_RESOURCE;
- * without, what is in sandboxes has more all the same (warden/host/domain.c). */
+/* Makes the kernel kill this process, and those that it starts, last when memory is short. That
+ * takes CAP_SYS_RESOURCE; without it, processes in sandboxes still have a higher score
+ * (warden/host/domain.c). */
 static void survive_oom(void)
 {
     if (file_write(AT_FDCWD, "/proc/self/oom_score_adj", OOM_SCORE) < 0)
         log_line(LEVEL_DEBUG, "the server cannot lower its own oom_score_adj");
 }
 
-/* A sandbox takes about fifteen descriptors. A core of ours would hold the server's key. */
+/* Raises the limit of descriptors, because a sandbox takes about fifteen; and forbids core dumps,
+ * because one would contain the server's key. */
 static void set_limits(void)
 {
     struct rlimit none = {0};
@@ -211,8 +214,8 @@ static void on_idle(struct reactor *re)
         reactor_want_idle(re);
 }
 
-/* What a server that was killed has left: processes, groups, id ranges. Those of others that run
- * are not touched. */
+/* Removes what a killed server has left: processes, groups, id ranges. Leaves those of running
+ * servers alone. */
 static void sweep(void)
 {
     struct sg_error e = {0};
@@ -258,7 +261,8 @@ static int start_state(struct server *s, bool anew, struct sg_error *e)
     return r;
 }
 
-/* The guard first: a front finds it there. A server without a guard serves: nothing leaves. */
+/* Starts the guard first, so that the front finds it. A server without a guard still serves;
+ * nothing leaves its sandboxes. */
 static int start_child_programs(struct server *s, struct sg_error *e)
 {
     struct sg_error own = {0};
@@ -272,8 +276,8 @@ static int start_child_programs(struct server *s, struct sg_error *e)
     return r;
 }
 
-/* What every sandbox needs is tried once before anybody is let in: groups, and a domain with its
- * namespaces. Where that cannot be had no later start succeeds either. */
+/* Tries once, before anybody is let in, what every sandbox needs: control groups, and a domain with
+ * its namespaces. If they cannot be had, no later start succeeds either. */
 static int try_host(struct server *s, struct sg_error *e)
 {
     struct provider_place place = {.server = s->state.name, .tenant = "start"};

@@ -1,17 +1,34 @@
-/* The warden process of a server: what its parts share.
+/* The warden process of a server: the state that its parts share.
  *
- *   server.c   start, signals, reload, end            front_process.c  the process that speaks HTTP
- *   state.c    the state directory                    guard_process.c  the one all traffic goes
- * through sandbox.c    sandboxes by id, and what they do      orders.c         what the front asks
- * for tenant pool.c     a tenant's domain and pool             child program.c        what front
- * and guard share grave.c    sandboxes that end                     layer.c          snapshots
- *   reactor.c  the event loop                         logfile.c        what is said about it all
- *   heartbeat.c  which process hangs                  faults.c, trouble.c  which failed, and why
- *   helpers.c  and those of a tenant pool                    notify.c         what systemd is told
- *   budget.c   shares of the machine's memory         pressure.c       when it is short
+ *   here         server.c         start, signals, reload, end
+ *                config.c         settings, certificates, listening sockets
+ *                state.c          the state directory
+ *                reactor.c        the event loop
+ *                orders.c         orders of the front
+ *                readiness.c      whether a sandbox can be handed out
+ *                descriptors.c    saving file descriptors
+ *                logfile.c        the log as a file
+ *   sandboxes/   sandbox*.c       sandboxes by id, and their orders and jobs
+ *                tenant_pool.c    a tenant's domain, and the sandboxes that wait ready in it
+ *                kernels.c        the zygote of a tenant pool, and kernels for its sandboxes
+ *                snapshot.c       saved files
+ *                checkpoint.c     saved files and kernels
+ *                fork_start.c     starts that are begun before they are ordered
+ *                squash.c         merging layers
+ *                teardown.c       sandboxes that end
+ *   processes/   child_program.c  starting, watching and replacing child programs
+ *                front_process.c, guard_process.c, workers.c    the child programs
+ *                domain_processes.c    holder, spawner and broker of a tenant pool
+ *                heartbeat.c      which process hangs
+ *                faults.c, trouble.c   which process failed, and why
+ *                notify.c         messages to systemd
+ *                task.c           short children for long work
+ *   memory/      budget.c         shares of the machine's memory
+ *                pressure.c       when memory is short
+ *   providers/, layers/, host/    how a sandbox is made: processes, files, namespaces and limits
  *
- * One thread; nothing waits. What takes long is done by the kernel (a sandbox that ends), by a
- * child (a snapshot that is written) or in steps (a sandbox that is made). */
+ * The warden has one thread, and that thread never waits. Long work is done by the kernel (ending a
+ * sandbox), by a child (writing a snapshot) or in steps (making a sandbox). */
 #pragma once
 
 #include "wire/guard.h"
@@ -38,14 +55,14 @@ struct checkpoint;
 struct discard;
 struct cgroup_place;
 
-/* Certificate chain and key, as the files had them; NULL without TLS. */
+/* Certificate chain and key, as read from their files; NULL without TLS. */
 struct tls_text {
     char *cert, *key;
     size_t cert_len, key_len;
 };
 void tls_text_done(struct tls_text *t);
 
-/* Files that settings name, for front and guard; empty if none is named. */
+/* Contents of files that the settings name, for front and guard; empty if no file is named. */
 struct extra_text {
     char *roots, *patterns;
     size_t roots_len, patterns_len;
@@ -58,13 +75,13 @@ struct server {
     struct reactor reactor;
     struct settings settings;
     struct state state;
-    struct cgroup_place *place; /* the groups of all its sandboxes */
+    struct cgroup_place *place; /* control groups of all sandboxes of this server */
     struct budget budget;
     struct {
         enum pressure_state state;
         struct timer timer;
         uint64_t available, ooms, full_ns;
-        uint64_t pools, kernels; /* that were let go, so far */
+        uint64_t pools, kernels; /* pooled sandboxes and kernels given up so far */
     } pressure;
     struct logfile log;
     struct child_program front, guard;
@@ -73,7 +90,7 @@ struct server {
     uint64_t faults[PROCESS_MAX_][PROCESS_FAULT_MAX_]; /* see faults.h */
     struct readiness readiness;
     enum egress_path path; /* how sandboxes' connections come to the guard; 0: not at all */
-    uint64_t lives;        /* of sandboxes, counted */
+    uint64_t lives;        /* numbers instances, for the guard */
     struct sandbox *sandboxes[SANDBOX_BUCKETS];
     struct tenant_pool *tenant_pools;
     struct snapshot *snapshots;
@@ -82,33 +99,34 @@ struct server {
     struct timer discard_timer;
     bool discards_due;
     bool squashing;     /* layers are being merged */
-    bool closing;       /* nothing is begun any more */
-    size_t n_teardowns; /* sandboxes that have not ended yet */
+    bool closing;       /* the server ends; nothing new is begun */
+    size_t n_teardowns; /* sandboxes that are being ended */
     int listeners[LISTENERS_MAX];
     size_t n_listeners;
-    size_t n_plain_listeners;     /* the others, behind them, are for metrics alone */
+    size_t n_plain_listeners;     /* those after them serve metrics only */
     uint64_t made, pooled, ended; /* sandboxes, so far */
-    /* The last of them: at[ended % ENDS_KEPT] is next. See sandboxes_tell_ends. */
+    /* The latest sandboxes that ended; the next goes to ends[ended % ENDS_KEPT]. See
+     * sandboxes_tell_ends. */
     struct sandbox_ended ends[ENDS_KEPT];
     struct tls_text tls;
     struct extra_text extra;
 };
 
-/* How `sandglass serve` was called; what SIGHUP reads again. */
+/* How `sandglass serve` was called. SIGHUP reads the settings again from it. */
 struct serve_call {
-    const char *config;                        /* NULL: SERVE_CONFIG if it is there */
+    const char *config;                        /* NULL: SERVE_CONFIG if that exists */
     const char *flags[SETTING_MAX_];           /* as given; NULL: not given */
-    bool anew;                                 /* a database that is gone is to be made again */
+    bool anew;                                 /* make a new database if it is gone */
     const char *front_program, *guard_program; /* unless the settings name others */
 };
 
 #define SERVE_CONFIG "/etc/sandglass.conf"
 
-/* config.c. File, environment, flags. */
+/* In config.c. Reads the settings: file, then environment, then flags. */
 int serve_settings(const struct serve_call *call, struct settings *ret, struct sg_error *e);
 int serve_tls(const struct settings *settings, struct tls_text *ret, struct sg_error *e);
 int serve_extra(const struct settings *settings, struct extra_text *ret, struct sg_error *e);
-/* The sockets of s->settings.listen, and of metrics_listen. */
+/* Opens the sockets of s->settings.listen and of metrics_listen. */
 int serve_listen(struct server *s, struct sg_error *e);
 /* Serves until a signal ends it. Returns the exit status. */
 int serve_run(const struct serve_call *call, struct sg_error *e);

@@ -13,7 +13,7 @@
 #include "warden/host/idmap.h"
 #include "warden/layers/mounts.h"
 
-/* mkdir -p for the few levels of a path that the administrator gave. */
+/* mkdir -p, for the few levels of a path that the administrator gave. */
 static int make_parents(const char *path, struct sg_error *e)
 {
     char part[512];
@@ -26,7 +26,7 @@ static int make_parents(const char *path, struct sg_error *e)
     return 0;
 }
 
-/* Whoever can write there could put a link in our way. */
+/* Whoever can write to this directory could plant a link in it. */
 static int check_owner(int fd, const char *path, struct sg_error *e)
 {
     struct stat st;
@@ -95,7 +95,8 @@ static int open_sub(int dir, const char *name, uint32_t uid, uint32_t gid, struc
     return steal_fd(&fd);
 }
 
-/* Removing may take long: here it only gets a name that snapshots_load removes. */
+/* Removing may take long, so work/ is only moved to layers/, under a name that snapshots_load
+ * removes. */
 static int empty_work(struct state *s, struct sg_error *e)
 {
     char id[ID_LEN + 1], old[ID_LEN + 8];
@@ -107,7 +108,8 @@ static int empty_work(struct state *s, struct sg_error *e)
     return 0;
 }
 
-/* Whether a directory there could be a layer of a sandbox. */
+/* Whether a directory on this file system can be mounted with mapped ids, as a layer of a
+ * sandbox. */
 static bool can_map_ids(int dir)
 {
     struct idmap_one map = {.host_uid = 65534, .host_gid = 65534};
@@ -122,7 +124,7 @@ static bool can_map_ids(int dir)
 #define DATABASE       "front/server.db"
 #define USED           "used"
 #define HEADER_LEN     100
-#define APPLICATION_AT 68 /* of SQLite's header: 4 bytes, ours once the first tables are made */
+#define APPLICATION_AT 68 /* in SQLite's header: 4 bytes, set with the first tables */
 
 static bool has_database(const struct state *s)
 {
@@ -132,7 +134,7 @@ static bool has_database(const struct state *s)
     static const unsigned char none[4];
 
     if (fd < 0)
-        return errno != ENOENT; /* what cannot be opened is the front's to complain of */
+        return errno != ENOENT; /* the front complains of a file that cannot be opened */
     ssize_t n = read(fd, head, sizeof head);
     return n == sizeof head && memcmp(head + APPLICATION_AT, none, sizeof none) != 0;
 }
@@ -195,12 +197,12 @@ void state_note_used(struct state *s)
     s->used = true;
 }
 
-/* ---- whose they are -------------------------------------------------------------------------- */
+/* ---- owners ---------------------------------------------------------------------------------- */
 
 #define GIVE_DEPTH 2 /* guard/audit/TENANT */
 
-/* What belongs to `old` below a directory: nothing else, since whoever owned it may have put there
- * what is another's. */
+/* Gives away all that belongs to the user `old` below a directory, and nothing else: that user may
+ * have put somebody else's file there. */
 static void give_all(int dir, uid_t old, uint32_t uid, uint32_t gid, unsigned depth)
 {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -240,7 +242,7 @@ int state_give(struct state *s, const char *name, uint32_t uid, uint32_t gid, st
     return fd < 0 ? fd : 0;
 }
 
-/* Short, and of no character that anybody else chose. */
+/* The name is short, and has no character that anybody else chose. */
 static void name_server(struct state *s)
 {
     uint64_t hash = 14695981039346656037ull;
