@@ -129,7 +129,7 @@ static inline void shaky_terminate(struct ctx_store *s, const char *tenant, cons
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-struct request_log {
+struct asked {
     bool came;
     int r;
     char message[sizeof(((struct sg_error *)0)->message)];
@@ -145,7 +145,7 @@ struct request_log {
 static inline int make_spec(void *arg, const char *template_id, struct sandbox_spec *ret,
                             char snapshot[ID_LEN + 1], struct sg_error *e)
 {
-    struct request_log *a = arg;
+    struct asked *a = arg;
 
     snprintf(a->template_id, sizeof(a->template_id), "%s", template_id ? template_id : "");
     if (a->spec_fails)
@@ -160,7 +160,7 @@ static inline int make_spec(void *arg, const char *template_id, struct sandbox_s
 
 static inline void on_answer(void *arg, const struct context_answer *answer)
 {
-    struct request_log *a = arg;
+    struct asked *a = arg;
 
     EXPECT(!a->came);
     a->came = true;
@@ -231,7 +231,7 @@ static inline void begin(void)
     turn_until(&f->contexts->recovered);
 }
 
-static inline void ask_path(struct request_log *a, const char *conversation, const char *path,
+static inline void ask_path(struct asked *a, const char *conversation, const char *path,
                             uint64_t ttl_ms)
 {
     struct context_ask q = {.tenant = &server.acme_tenant,
@@ -240,16 +240,16 @@ static inline void ask_path(struct request_log *a, const char *conversation, con
                             .ttl_ms = ttl_ms,
                             .spec = make_spec};
 
-    *a = (struct request_log){.spec_fails = a->spec_fails};
+    *a = (struct asked){.spec_fails = a->spec_fails};
     context_obtain(&server.front, &q, on_answer, a);
 }
 
 /* The answer to one who asks alone. */
-static inline struct request_log *obtain(const char *conversation, const char *path)
+static inline struct asked *obtain(const char *conversation, const char *path)
 {
-    static struct request_log a;
+    static struct asked a;
 
-    a = (struct request_log){0};
+    a = (struct asked){0};
     ask_path(&a, conversation, path, 60000);
     turn_until(&a.came);
     return &a;

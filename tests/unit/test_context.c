@@ -10,30 +10,30 @@
 
 TEST(many_who_ask_for_a_path_get_one_sandbox)
 {
-    static struct request_log request_log[ASKERS];
+    static struct asked asked[ASKERS];
     size_t created = 0;
 
     begin();
     for (size_t i = 0; i < ASKERS; i++)
-        ask_path(&request_log[i], "many", "main", 60000);
+        ask_path(&asked[i], "many", "main", 60000);
     for (size_t i = 0; i < ASKERS; i++) {
-        turn_until(&request_log[i].came);
-        EXPECT(request_log[i].r == 0);
-        EXPECT_STR(request_log[i].sandbox_id, request_log[0].sandbox_id);
-        EXPECT_STR(request_log[i].row.id, request_log[0].row.id);
-        created += request_log[i].created;
+        turn_until(&asked[i].came);
+        EXPECT(asked[i].r == 0);
+        EXPECT_STR(asked[i].sandbox_id, asked[0].sandbox_id);
+        EXPECT_STR(asked[i].row.id, asked[0].row.id);
+        created += asked[i].created;
     }
-    EXPECT(created == 1 && request_log[0].created);
-    EXPECT(request_log[0].row.status == CTX_READY);
+    EXPECT(created == 1 && asked[0].created);
+    EXPECT(asked[0].row.status == CTX_READY);
     EXPECT(orders(ORDER_CREATE) == 1);
 }
 
 TEST(later_it_is_found_and_lives_longer)
 {
     begin();
-    struct request_log first = *obtain("found", "main");
+    struct asked first = *obtain("found", "main");
     turn_for(5);
-    struct request_log *second = obtain("found", "main");
+    struct asked *second = obtain("found", "main");
 
     EXPECT(first.created && !second->created && !second->replaced);
     EXPECT_STR(first.sandbox_id, second->sandbox_id);
@@ -44,10 +44,10 @@ TEST(later_it_is_found_and_lives_longer)
 TEST(paths_conversations_and_odd_names_are_apart)
 {
     begin();
-    struct request_log a = *obtain("apart", "main");
-    struct request_log b = *obtain("apart", "other");
-    struct request_log c = *obtain("apartm", "ain");
-    struct request_log d = *obtain("a'; DROP TABLE context; --", "%s\xc3\xa9");
+    struct asked a = *obtain("apart", "main");
+    struct asked b = *obtain("apart", "other");
+    struct asked c = *obtain("apartm", "ain");
+    struct asked d = *obtain("a'; DROP TABLE context; --", "%s\xc3\xa9");
 
     EXPECT(a.created && b.created && c.created && d.created);
     EXPECT(strcmp(a.sandbox_id, b.sandbox_id) != 0 && strcmp(a.sandbox_id, c.sandbox_id) != 0);
@@ -57,10 +57,10 @@ TEST(paths_conversations_and_odd_names_are_apart)
 TEST(a_sandbox_that_is_gone_is_replaced_and_said_to_be)
 {
     begin();
-    struct request_log first = *obtain("gone", "main");
+    struct asked first = *obtain("gone", "main");
     sandbox_kill(sandbox_find(&server.front, first.sandbox_id), NULL, NULL);
     turn_for(5);
-    struct request_log *second = obtain("gone", "main");
+    struct asked *second = obtain("gone", "main");
 
     EXPECT(second->r == 0 && second->created && second->replaced);
     EXPECT_STR(second->row.id, first.row.id);
@@ -72,11 +72,11 @@ TEST(a_sandbox_that_is_gone_is_replaced_and_said_to_be)
 TEST(a_paused_sandbox_is_woken)
 {
     begin();
-    struct request_log first = *obtain("paused", "main");
+    struct asked first = *obtain("paused", "main");
     sandbox_pause(sandbox_find(&server.front, first.sandbox_id), true, NULL, NULL);
     turn_for(5);
     EXPECT(sandbox_find(&server.front, first.sandbox_id)->state == SANDBOX_PAUSED);
-    struct request_log *second = obtain("paused", "main");
+    struct asked *second = obtain("paused", "main");
 
     EXPECT(second->r == 0 && !second->created);
     EXPECT_STR(second->sandbox_id, first.sandbox_id);
@@ -86,7 +86,7 @@ TEST(a_paused_sandbox_is_woken)
 TEST(the_wardens_deadline_stays_after_the_rows)
 {
     begin();
-    struct request_log a = *obtain("resumed", "main");
+    struct asked a = *obtain("resumed", "main");
     struct sandbox *b = sandbox_find(&server.front, a.sandbox_id);
     sandbox_pause(b, true, NULL, NULL);
     turn_for(5);
@@ -97,10 +97,10 @@ TEST(the_wardens_deadline_stays_after_the_rows)
 
 TEST(a_paused_sandbox_that_ends_while_it_is_woken_is_replaced)
 {
-    static struct request_log second;
+    static struct asked second;
 
     begin();
-    struct request_log first = *obtain("woken", "main");
+    struct asked first = *obtain("woken", "main");
     struct sandbox *b = sandbox_ref(sandbox_find(&server.front, first.sandbox_id));
     sandbox_pause(b, true, NULL, NULL);
     turn_for(5);
@@ -119,10 +119,10 @@ TEST(a_paused_sandbox_that_ends_while_it_is_woken_is_replaced)
 
 TEST(a_sandbox_whose_agent_is_gone_is_not_handed_out)
 {
-    static struct request_log second;
+    static struct asked second;
 
     begin();
-    struct request_log first = *obtain("breaking", "main");
+    struct asked first = *obtain("breaking", "main");
     struct sandbox *b = sandbox_find(&server.front, first.sandbox_id);
     close_p(&server.agents[(server.n_agents - 1) % AGENTS_MAX]);
     uint64_t deadline = clock_ns() + SERVER_DEADLINE_NS;
@@ -142,9 +142,9 @@ TEST(a_sandbox_whose_agent_is_gone_is_not_handed_out)
 
 static struct ctx_row row_of(const char *id)
 {
-    static struct request_log a;
+    static struct asked a;
 
-    a = (struct request_log){0};
+    a = (struct asked){0};
     context_get(&server.front, server.acme_tenant.id, id, on_answer, &a);
     turn_until(&a.came);
     EXPECT(a.r == 0);
@@ -155,7 +155,7 @@ TEST(the_server_has_no_room_then_it_has)
 {
     begin();
     server.fail[ORDER_CREATE] = -EAGAIN;
-    struct request_log a = *obtain("full", "main");
+    struct asked a = *obtain("full", "main");
     server.fail[ORDER_CREATE] = 0;
     EXPECT(a.r == -EAGAIN);
     EXPECT_STR(a.message, "the test said so");
@@ -164,7 +164,7 @@ TEST(the_server_has_no_room_then_it_has)
 
 TEST(one_who_asks_for_what_cannot_be_spoils_it_for_nobody_else)
 {
-    static struct request_log bad, good;
+    static struct asked bad, good;
 
     begin();
     bad.spec_fails = -EINVAL;
@@ -180,11 +180,11 @@ TEST(a_sandbox_that_the_store_does_not_hear_of_is_ended)
 {
     begin();
     shaky.settle_fails = -EAGAIN;
-    struct request_log a = *obtain("unheard", "main");
+    struct asked a = *obtain("unheard", "main");
 
     EXPECT(a.r == -EAGAIN);
     EXPECT(orders(ORDER_CREATE) == 1 && orders(ORDER_KILL) == 1);
-    struct request_log *b = obtain("unheard", "main");
+    struct asked *b = obtain("unheard", "main");
     EXPECT(b->r == 0 && b->created);
 }
 
@@ -194,7 +194,7 @@ TEST(settled_but_nobody_heard_it_takes_no_place)
     server.front.settings.conversation_contexts = 1;
     shaky.settle_fails = -EAGAIN;
     shaky.settled_unheard = true;
-    struct request_log a = *obtain("not heard", "main");
+    struct asked a = *obtain("not heard", "main");
 
     EXPECT(a.r == -EAGAIN);
     turn_for(5);
@@ -211,7 +211,7 @@ static void ask_again(void *arg, const struct context_answer *a)
 
 TEST(who_is_refused_may_ask_again_at_once)
 {
-    static struct request_log a;
+    static struct asked a;
     struct context_ask q = {.tenant = &server.acme_tenant,
                             .conversation = "once more",
                             .path = "main",
@@ -228,7 +228,7 @@ TEST(ended_by_somebody_while_it_is_made)
 {
     begin();
     shaky.end_first = true;
-    struct request_log *a = obtain("ended", "main");
+    struct asked *a = obtain("ended", "main");
 
     EXPECT(a->r == 0 && a->created);
     EXPECT(orders(ORDER_CREATE) == 2 && orders(ORDER_KILL) == 1);
@@ -239,9 +239,9 @@ TEST(limits_name_themselves_and_a_lost_sandbox_does_not_count)
 {
     begin();
     server.front.settings.conversation_contexts = 2;
-    struct request_log first = *obtain("limited", "a");
+    struct asked first = *obtain("limited", "a");
     EXPECT(obtain("limited", "b")->created);
-    struct request_log third = *obtain("limited", "c");
+    struct asked third = *obtain("limited", "c");
     EXPECT(third.r == -EDQUOT && strstr(third.message, "2"));
     EXPECT(!obtain("limited", "a")->created);
     sandbox_kill(sandbox_find(&server.front, first.sandbox_id), NULL, NULL);
@@ -253,7 +253,7 @@ TEST(limits_name_themselves_and_a_lost_sandbox_does_not_count)
 TEST(a_sandbox_that_ends_while_the_store_is_away_is_told_of_later)
 {
     begin();
-    struct request_log a = *obtain("told later", "main");
+    struct asked a = *obtain("told later", "main");
     shaky.lost_fails = -EAGAIN;
     sandbox_kill(sandbox_find(&server.front, a.sandbox_id), NULL, NULL);
     uint64_t deadline = clock_ns() + SERVER_DEADLINE_NS;
@@ -268,25 +268,25 @@ TEST(a_sandbox_that_ends_while_the_store_is_away_is_told_of_later)
 
 TEST(terminate_ends_row_and_sandbox)
 {
-    struct request_log end = {0};
+    struct asked end = {0};
 
     begin();
-    struct request_log a = *obtain("over", "main");
+    struct asked a = *obtain("over", "main");
     context_terminate(&server.front, server.acme_tenant.id, a.row.id, on_answer, &end);
     turn_until(&end.came);
     EXPECT(end.r == 0 && end.row.status == CTX_TERMINATED && end.row.terminated_ms > 0);
     EXPECT(!sandbox_find(&server.front, a.sandbox_id));
     EXPECT(orders(ORDER_KILL) == 1);
-    struct request_log *again = obtain("over", "main");
+    struct asked *again = obtain("over", "main");
     EXPECT(again->created && !again->replaced && strcmp(again->row.id, a.row.id) != 0);
 }
 
 TEST(another_tenant_ends_nothing)
 {
-    struct request_log end = {0};
+    struct asked end = {0};
 
     begin();
-    struct request_log a = *obtain("mine", "main");
+    struct asked a = *obtain("mine", "main");
     context_terminate(&server.front, "betabetabetabetabeta", a.row.id, on_answer, &end);
     turn_until(&end.came);
     EXPECT(end.r == -ENOENT);
@@ -295,7 +295,7 @@ TEST(another_tenant_ends_nothing)
 
 TEST(what_is_not_used_expires_and_what_is_used_does_not)
 {
-    static struct request_log idle, busy;
+    static struct asked idle, busy;
 
     begin();
     ask_path(&idle, "idle", "main", 1000);
@@ -328,7 +328,7 @@ TEST(a_row_that_others_ended_takes_its_sandbox_along)
     bool came = false;
 
     begin();
-    struct request_log a = *obtain("from outside", "main");
+    struct asked a = *obtain("from outside", "main");
     shaky.real->ops->terminate(shaky.real, server.acme_tenant.id, a.row.id, ignore_reply, &came);
     turn_until(&came);
     uint64_t deadline = clock_ns() + SERVER_DEADLINE_NS;
@@ -341,7 +341,7 @@ TEST(a_sandbox_whose_row_is_nobodys_is_ended)
 {
     struct sandbox_spec spec;
     char snapshot[ID_LEN + 1];
-    struct request_log a = {0};
+    struct asked a = {0};
 
     begin();
     make_spec(&a, NULL, &spec, snapshot, NULL);
@@ -357,7 +357,7 @@ TEST(a_sandbox_whose_row_is_nobodys_is_ended)
 
 static void on_counted(void *arg, int r, const struct sg_error *e, size_t n)
 {
-    struct request_log *a = arg;
+    struct asked *a = arg;
 
     (void)e;
     a->came = true;
@@ -367,10 +367,10 @@ static void on_counted(void *arg, int r, const struct sg_error *e, size_t n)
 
 TEST(cleanup_of_a_conversation)
 {
-    struct request_log end = {0};
+    struct asked end = {0};
 
     begin();
-    struct request_log a = *obtain("whole", "a"), b = *obtain("whole", "b"),
+    struct asked a = *obtain("whole", "a"), b = *obtain("whole", "b"),
                        c = *obtain("rest", "a");
     context_cleanup(&server.front, server.acme_tenant.id, "whole", on_counted, &end);
     turn_until(&end.came);
@@ -382,10 +382,10 @@ TEST(cleanup_of_a_conversation)
 
 TEST(cleanup_says_what_it_could_not_end)
 {
-    struct request_log end = {0};
+    struct asked end = {0};
 
     begin();
-    struct request_log a = *obtain("stuck", "a");
+    struct asked a = *obtain("stuck", "a");
     shaky.terminate_fails = -EAGAIN;
     context_cleanup(&server.front, server.acme_tenant.id, "stuck", on_counted, &end);
     turn_until(&end.came);
@@ -396,8 +396,8 @@ TEST(cleanup_says_what_it_could_not_end)
 
 TEST(what_somebody_works_in_survives_that_the_store_was_away)
 {
-    static struct request_log a;
-    struct request_log end = {0};
+    static struct asked a;
+    struct asked end = {0};
 
     begin();
     ask_path(&a, "long cell", "main", 1000);
@@ -412,7 +412,7 @@ TEST(what_somebody_works_in_survives_that_the_store_was_away)
     context_cleanup(&server.front, server.acme_tenant.id, NULL, on_counted, &end);
     turn_until(&end.came);
     EXPECT(end.r == -EAGAIN);
-    struct request_log *again = obtain("long cell", "main");
+    struct asked *again = obtain("long cell", "main");
     EXPECT(again->r == 0 && !again->created);
     EXPECT_STR(again->sandbox_id, a.sandbox_id);
     shaky.touch_fails = 0;
@@ -425,10 +425,10 @@ TEST(what_somebody_works_in_survives_that_the_store_was_away)
 
 TEST(merging_ends_the_source)
 {
-    struct request_log end = {0};
+    struct asked end = {0};
 
     begin();
-    struct request_log source = *obtain("merge", "source"), target = *obtain("merge", "target");
+    struct asked source = *obtain("merge", "source"), target = *obtain("merge", "target");
     context_merge(&server.front, server.acme_tenant.id, "merge", "source", "target", on_answer,
                   &end);
     turn_until(&end.came);
@@ -436,7 +436,7 @@ TEST(merging_ends_the_source)
     EXPECT_STR(end.row.id, source.row.id);
     EXPECT(!sandbox_find(&server.front, source.sandbox_id) &&
            sandbox_find(&server.front, target.sandbox_id));
-    end = (struct request_log){0};
+    end = (struct asked){0};
     context_merge(&server.front, server.acme_tenant.id, "merge", "source", "target", on_answer,
                   &end);
     turn_until(&end.came);
@@ -479,7 +479,7 @@ TEST(what_a_dead_server_had_is_replaced_here)
 {
     begin();
     of_other("dead", DEAD, NULL);
-    struct request_log *a = obtain("dead", "main");
+    struct asked *a = obtain("dead", "main");
     EXPECT(a->r == 0 && a->created && a->replaced && !a->elsewhere[0]);
     EXPECT_STR(a->row.node, server.front.contexts->node);
 }
@@ -489,7 +489,7 @@ TEST(after_the_store_was_away_nobody_is_thought_dead_at_once)
     begin();
     of_other("silent", DEAD, NULL);
     server.front.contexts->back_ns = clock_ns();
-    struct request_log *a = obtain("silent", "main");
+    struct asked *a = obtain("silent", "main");
     EXPECT(a->r == -EAGAIN && orders(ORDER_CREATE) == 0);
     server.front.contexts->back_ns = 0;
     EXPECT(obtain("silent", "main")->replaced);
@@ -499,7 +499,7 @@ TEST(what_another_server_has_is_request_log_for_there)
 {
     begin();
     of_other("theirs", OTHER, "http://other.example:3000");
-    struct request_log *a = obtain("theirs", "main");
+    struct asked *a = obtain("theirs", "main");
     EXPECT(a->r == 0 && !a->created && !a->sandbox_id[0]);
     EXPECT_STR(a->elsewhere, "http://other.example:3000");
     EXPECT(orders(ORDER_CREATE) == 0);

@@ -16,7 +16,7 @@ __attribute__((constructor)) static void agents_begin(void)
 TEST(several_branch_from_one_parent_at_a_time)
 {
     static const char *const names[] = {"one", "two", "three"};
-    static struct request_log a[ARRAY_SIZE(names)];
+    static struct asked a[ARRAY_SIZE(names)];
 
     begin();
     obtain("twigs", "main");
@@ -25,7 +25,7 @@ TEST(several_branch_from_one_parent_at_a_time)
                                 .conversation = "twigs",
                                 .path = names[i],
                                 .spec = make_spec};
-        a[i] = (struct request_log){0};
+        a[i] = (struct asked){0};
         context_branch(&server.front, &q,
                        &(struct context_from){.path = "main", .inherit = INHERIT_FILES}, on_answer,
                        &a[i]);
@@ -37,7 +37,7 @@ TEST(several_branch_from_one_parent_at_a_time)
     EXPECT(orders(ORDER_CHECKPOINT) == ARRAY_SIZE(names));
 }
 
-static void branch_with(struct request_log *a, const struct context_from *from, const char *to)
+static void branch_with(struct asked *a, const struct context_from *from, const char *to)
 {
     struct context_ask q = {.tenant = &server.acme_tenant,
                             .conversation = "tree",
@@ -45,12 +45,12 @@ static void branch_with(struct request_log *a, const struct context_from *from, 
                             .ttl_ms = 60000,
                             .spec = make_spec};
 
-    *a = (struct request_log){0};
+    *a = (struct asked){0};
     context_branch(&server.front, &q, from, on_answer, a);
     turn_until(&a->came);
 }
 
-static void branch(struct request_log *a, const char *from, const char *to,
+static void branch(struct asked *a, const char *from, const char *to,
                    enum context_inherit inherit)
 {
     branch_with(a, &(struct context_from){.path = from, .inherit = inherit}, to);
@@ -58,7 +58,7 @@ static void branch(struct request_log *a, const char *from, const char *to,
 
 TEST(a_branch_is_lazy_unless_it_has_files)
 {
-    struct request_log a;
+    struct asked a;
 
     begin();
     branch(&a, "nowhere", "lazy", INHERIT_NONE);
@@ -84,7 +84,7 @@ TEST(a_branch_is_lazy_unless_it_has_files)
 
 TEST(what_is_in_the_way_of_files_is_gone_around)
 {
-    struct request_log a;
+    struct asked a;
 
     begin();
     obtain("tree", "main");
@@ -114,7 +114,7 @@ TEST(what_is_in_the_way_of_files_is_gone_around)
 TEST(a_branch_with_state_is_made_from_a_checkpoint)
 {
     unsigned adopts = fork_agents.adopts;
-    struct request_log a;
+    struct asked a;
 
     begin();
     obtain("tree", "main");
@@ -166,11 +166,11 @@ static struct marked mark(const char *sandbox_id, const char *message)
     return m;
 }
 
-static struct request_log *rewind_to(const char *id, const char *message, const char *checkpoint)
+static struct asked *rewind_to(const char *id, const char *message, const char *checkpoint)
 {
-    static struct request_log a;
+    static struct asked a;
 
-    a = (struct request_log){0};
+    a = (struct asked){0};
     context_rewind(&server.front, server.acme_tenant.id, id,
                    &(struct context_from){.message = message, .checkpoint = checkpoint}, on_answer,
                    &a);
@@ -183,7 +183,7 @@ TEST(a_message_leaves_one_checkpoint)
     static struct marked at_once[8];
 
     begin();
-    struct request_log a = *obtain("messages", "main");
+    struct asked a = *obtain("messages", "main");
     struct marked one = mark(a.sandbox_id, "m1");
     EXPECT(one.checkpoint[0]);
     EXPECT_STR(mark(a.sandbox_id, "m1").checkpoint, one.checkpoint);
@@ -216,12 +216,12 @@ TEST(a_message_leaves_one_checkpoint)
 TEST(back_to_a_message)
 {
     begin();
-    struct request_log a = *obtain("back", "main");
+    struct asked a = *obtain("back", "main");
     struct marked one = mark(a.sandbox_id, "m1"), two = mark(a.sandbox_id, "m2");
     struct marked three = mark(a.sandbox_id, "m3");
 
     turn_for(5);
-    struct request_log *to = rewind_to(a.row.id, "m2", NULL);
+    struct asked *to = rewind_to(a.row.id, "m2", NULL);
     EXPECT(to->r == 0 && to->row.expires_ms > a.row.expires_ms);
     EXPECT_STR(to->checkpoint, two.checkpoint);
     EXPECT_STR(to->sandbox_id, a.sandbox_id);
@@ -250,13 +250,13 @@ TEST(back_to_a_message)
 
 TEST(a_branch_at_a_message)
 {
-    struct request_log a;
+    struct asked a;
 
     begin();
     struct settings before = server.front.settings;
     server.front.settings.checkpoint_keep = 1;
     server.front.settings.checkpoint_max = 2;
-    struct request_log parent = *obtain("tree", "talk");
+    struct asked parent = *obtain("tree", "talk");
     struct marked one = mark(parent.sandbox_id, "m1");
     for (const char *m = "2345"; *m; m++)
         mark(parent.sandbox_id, (const char[]){'m', *m, '\0'});
@@ -323,11 +323,11 @@ static struct explored explore(const char *id, size_t n)
     return e;
 }
 
-static struct request_log *adopt(const char *id, const char *candidate)
+static struct asked *adopt(const char *id, const char *candidate)
 {
-    static struct request_log a;
+    static struct asked a;
 
-    a = (struct request_log){0};
+    a = (struct asked){0};
     context_adopt(&server.front, &server.acme_tenant, id, candidate, on_answer, &a);
     turn_until(&a.came);
     return &a;
@@ -338,7 +338,7 @@ TEST(candidates_live_until_one_is_adopted)
     char ids[3][ID_LEN + 1];
 
     begin();
-    struct request_log a = *obtain("best", "main");
+    struct asked a = *obtain("best", "main");
     struct explored e = explore(a.row.id, 3);
     EXPECT(e.r == 0 && e.x && e.x->n == 3);
     EXPECT(orders(ORDER_CHECKPOINT) == 1 && orders(ORDER_CREATE) == 4 && orders(ORDER_FORGET) == 1);
@@ -353,14 +353,14 @@ TEST(candidates_live_until_one_is_adopted)
 
     EXPECT(adopt(a.row.id, OTHER)->r == -ENOMSG);
     EXPECT(adopt(a.row.id, a.sandbox_id)->r == -ENOMSG);
-    struct request_log *taken = adopt(a.row.id, ids[1]);
+    struct asked *taken = adopt(a.row.id, ids[1]);
     EXPECT(taken->r == 0);
     EXPECT_STR(taken->row.id, a.row.id);
     EXPECT_STR(taken->row.sandbox_id, ids[1]);
     turn_for(300);
     EXPECT(!sandbox_find(&server.front, a.sandbox_id) && !sandbox_find(&server.front, ids[0]) &&
            !sandbox_find(&server.front, ids[2]));
-    struct request_log *later = obtain("best", "main");
+    struct asked *later = obtain("best", "main");
     EXPECT(!later->created && !later->replaced);
     EXPECT_STR(later->sandbox_id, ids[1]);
     EXPECT(adopt(a.row.id, ids[0])->r == -ENOMSG);
@@ -369,15 +369,15 @@ TEST(candidates_live_until_one_is_adopted)
 
 TEST(who_asks_while_one_is_adopted_gets_that)
 {
-    static struct request_log before, after, taken;
+    static struct asked before, after, taken;
 
     begin();
-    struct request_log a = *obtain("adopted", "main");
+    struct asked a = *obtain("adopted", "main");
     struct explored e = explore(a.row.id, 1);
     char id[ID_LEN + 1];
     snprintf(id, sizeof(id), "%s", e.x->sandboxes[0]->id);
     exploration_keep(e.x, 60000);
-    taken = (struct request_log){0};
+    taken = (struct asked){0};
     ask_path(&before, "adopted", "main", 60000);
     context_adopt(&server.front, &server.acme_tenant, a.row.id, id, on_answer, &taken);
     turn_until(&taken.came);
@@ -393,7 +393,7 @@ TEST(who_asks_while_one_is_adopted_gets_that)
 TEST(candidates_are_all_or_none_and_end_with_their_context)
 {
     begin();
-    struct request_log a = *obtain("none", "main");
+    struct asked a = *obtain("none", "main");
     size_t made = orders(ORDER_CREATE);
     server.front.settings.tenant_sandboxes =
         (uint32_t)sandboxes_count(&server.front, server.acme_tenant.id) + 2;
@@ -412,7 +412,7 @@ TEST(candidates_are_all_or_none_and_end_with_their_context)
     char id[ID_LEN + 1];
     snprintf(id, sizeof(id), "%s", e.x->sandboxes[0]->id);
     exploration_keep(e.x, 60000);
-    struct request_log end = {0};
+    struct asked end = {0};
     context_terminate(&server.front, server.acme_tenant.id, a.row.id, on_answer, &end);
     turn_until(&end.came);
     EXPECT(!sandbox_find(&server.front, id) && server.front.contexts->explorations == NULL);
@@ -440,7 +440,7 @@ TEST(a_context_ends_while_its_candidates_run)
 {
     begin();
     for (size_t turn = 0; turn < 2; turn++) {
-        struct request_log a = *obtain("ends", "main");
+        struct asked a = *obtain("ends", "main");
         struct explored e = explore(a.row.id, ARRAY_SIZE(runs.calls));
         runs.open = ARRAY_SIZE(runs.calls);
         runs.keep_ms = turn * 60000;
@@ -449,7 +449,7 @@ TEST(a_context_ends_while_its_candidates_run)
             EXPECT(call_begin(&runs.calls[i], e.x->sandboxes[i], OP_KERNEL_EXECUTE, NULL, NULL) ==
                    0);
         }
-        struct request_log end = {0};
+        struct asked end = {0};
         context_terminate(&server.front, server.acme_tenant.id, a.row.id, on_answer, &end);
         turn_until(&end.came);
         EXPECT(end.r == 0 && runs.open == 0 && server.front.contexts->explorations == NULL);

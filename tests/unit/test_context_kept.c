@@ -200,10 +200,10 @@ static const char *allowed_of(const char *sandbox_id)
 }
 
 /* The sandbox that takes the place of this one. */
-static struct request_log *replaced(const char *sandbox_id, const char *conversation)
+static struct asked *replaced(const char *sandbox_id, const char *conversation)
 {
     sandbox_kill(sandbox_find(&server.front, sandbox_id), NULL, NULL);
-    struct request_log *a = obtain(conversation, "main");
+    struct asked *a = obtain(conversation, "main");
     EXPECT(a->r == 0 && a->replaced);
     return a;
 }
@@ -211,7 +211,7 @@ static struct request_log *replaced(const char *sandbox_id, const char *conversa
 TEST(a_replaced_sandbox_has_the_network_that_was_set_last)
 {
     begin();
-    struct request_log *a = obtain("changed", "main");
+    struct asked *a = obtain("changed", "main");
     EXPECT(change(a->sandbox_id, "one.example") == 0);
     EXPECT_STR(allowed_of(a->sandbox_id), "one.example");
     a = replaced(a->sandbox_id, "changed");
@@ -226,7 +226,7 @@ TEST(a_change_that_cannot_be_kept_is_taken_back)
     struct changed c;
 
     begin();
-    struct request_log *a = obtain("refused", "main");
+    struct asked *a = obtain("refused", "main");
     EXPECT(change(a->sandbox_id, "one.example") == 0);
     shaky.keep_fails = -EAGAIN;
     change_begin(&c, a->sandbox_id, "two.example");
@@ -239,7 +239,7 @@ TEST(a_change_that_cannot_be_kept_is_taken_back)
 TEST(a_change_that_was_kept_unheard_is_taken_back_too)
 {
     begin();
-    struct request_log *a = obtain("unheard", "main");
+    struct asked *a = obtain("unheard", "main");
     EXPECT(change(a->sandbox_id, "one.example") == 0);
     shaky.keep_fails = -EAGAIN;
     shaky.kept_unheard = true;
@@ -253,7 +253,7 @@ TEST(changes_at_the_same_time_come_one_after_the_other)
     struct changed c[3];
 
     begin();
-    struct request_log *a = obtain("several", "main");
+    struct asked *a = obtain("several", "main");
     shaky.keep_fails = -EAGAIN; /* of the first */
     change_begin(&c[0], a->sandbox_id, "one.example");
     change_begin(&c[1], a->sandbox_id, "two.example");
@@ -269,7 +269,7 @@ TEST(a_sandbox_that_ends_meanwhile_keeps_nothing)
     struct changed c;
 
     begin();
-    struct request_log *a = obtain("ending", "main");
+    struct asked *a = obtain("ending", "main");
     EXPECT(change(a->sandbox_id, "one.example") == 0);
     change_begin(&c, a->sandbox_id, "two.example");
     sandbox_kill(sandbox_find(&server.front, a->sandbox_id), NULL, NULL);
@@ -284,11 +284,11 @@ TEST(a_sandbox_that_ends_meanwhile_keeps_nothing)
 
 TEST(without_the_key_the_answer_says_so)
 {
-    struct request_log first = {0}, second = {0};
+    struct asked first = {0}, second = {0};
 
     begin();
     struct contexts *t = server.front.contexts;
-    struct request_log *a = obtain("keyless", "main");
+    struct asked *a = obtain("keyless", "main");
     EXPECT(change(a->sandbox_id, "one.example") == 0 && !a->kept_lost);
     struct vault_key *own = t->key;
     t->key = vault_key_new();

@@ -18,7 +18,7 @@ static struct {
     enum sg_error_kind kind;
     const char *elsewhere;
     bool created, later; /* later: it answers when manager_answer is called */
-    unsigned request_log, holds;
+    unsigned asked, holds;
     char conversation[CTX_NAME_MAX + 1], path[CTX_NAME_MAX + 1];
     char template_id[SPEC_NAME_MAX]; /* of the sandbox that would be made */
     /* Checkpoints: how many were asked for, and the last; why there is none, or NULL. */
@@ -82,7 +82,7 @@ void context_obtain(struct front *f, const struct context_ask *ask, context_done
     struct sg_error e;
 
     EXPECT(f == &front && strcmp(ask->tenant->id, tenant.id) == 0);
-    manager.request_log++;
+    manager.asked++;
     snprintf(manager.conversation, sizeof(manager.conversation), "%s", ask->conversation);
     snprintf(manager.path, sizeof(manager.path), "%s", ask->path);
     if (ask->spec(arg, NULL, &spec, snapshot, &e) == 0) {
@@ -446,7 +446,7 @@ TEST(what_is_wrong_with_a_call_is_said)
     expect_refused(400, "Error when parsing request: 'conversationId' is missing", false);
     ask("POST", "/v1/tools/run_code", "{\"conversationId\":\"\",\"pathId\":\"p\",\"code\":\"1\"}");
     expect_refused(400, "conversationId must have 1 to 256 bytes", false);
-    EXPECT(manager.request_log == 0);
+    EXPECT(manager.asked == 0);
     end_tools();
 }
 
@@ -506,10 +506,10 @@ TEST(a_sandbox_that_is_gone_before_the_code_began_is_request_log_for_again)
     begin_tools();
     run_code("\"code\":\"1\"");
     EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
-    EXPECT(manager.request_log == 1);
+    EXPECT(manager.asked == 1);
     link_drop_calls(sandbox->link);
     EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
-    EXPECT(manager.request_log == 2 && manager.holds == 1);
+    EXPECT(manager.asked == 2 && manager.holds == 1);
     agent_executing(1, "");
     agent_data(CHAN_STDOUT, "x", 1);
     for (int i = 0; i < 20; i++)
@@ -521,7 +521,7 @@ TEST(a_sandbox_that_is_gone_before_the_code_began_is_request_log_for_again)
                  "{\"name\":\"SandboxGone\",\"value\":\"the sandbox is not running any "
                  "more\",\"traceback\":\"\"}");
     expect_field(v, "success", "false");
-    EXPECT(manager.request_log == 2);
+    EXPECT(manager.asked == 2);
     json_decref(v);
     end_tools();
 }
@@ -545,7 +545,7 @@ TEST(a_client_that_leaves_before_there_is_a_sandbox)
     manager.later = true;
     run_code("\"code\":\"1\"");
     for (uint64_t deadline = clock_ns() + WAIT_NS;
-         manager.request_log == 0 && clock_ns() < deadline;)
+         manager.asked == 0 && clock_ns() < deadline;)
         host_turn(&host);
     close(steal_fd(&client.fd));
     for (int i = 0; i < 20; i++)
@@ -830,7 +830,7 @@ TEST(what_is_wrong_with_an_analysis_is_said)
         run_analysis(cases[i].fields);
         expect_refused(400, cases[i].message, false);
     }
-    EXPECT(manager.request_log == 0);
+    EXPECT(manager.asked == 0);
     end_tools();
 }
 

@@ -803,7 +803,7 @@ TEST(what_another_server_has_is_request_log_there)
 static struct {
     struct ask ask;
     char payload[4096];
-} request_log;
+} asked;
 
 static struct answer *ask_with_guard(const char *target, int code, const char *text)
 {
@@ -814,15 +814,15 @@ static struct answer *ask_with_guard(const char *target, int code, const char *t
 
     if (memory < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         server_fail("a guard");
-    memset(&request_log, 0, sizeof(request_log));
+    memset(&asked, 0, sizeof(asked));
     guard_set_socket(&server.front, pair[0]);
     client_send(fd, server.acme, "GET", target, NULL);
     do {
         server_turn(pair[1]);
-        n = recv(pair[1], &request_log, sizeof(request_log) - 1, MSG_DONTWAIT);
+        n = recv(pair[1], &asked, sizeof(asked) - 1, MSG_DONTWAIT);
     } while (n < 0 && clock_ns() < deadline);
-    a.seq = request_log.ask.seq;
-    EXPECT(n > 0 && request_log.ask.what == ASK_AUDIT);
+    a.seq = asked.ask.seq;
+    EXPECT(n > 0 && asked.ask.what == ASK_AUDIT);
     EXPECT(fd_write_all(memory, text, strlen(text)) == 0);
     EXPECT(fd_send(pair[1], &a, sizeof(a), &memory, code < 0 ? 0 : 1) == 0);
     struct answer *answer = client_receive(fd);
@@ -844,15 +844,15 @@ TEST(the_record_is_the_tenants_own)
     EXPECT(json_array_size(part(a->json, "records")) == 1);
     EXPECT(number_of(json_array_get(part(a->json, "records"), 0), "seq") == 9);
     EXPECT_STR(field_of(a->json, "nextCursor"), "9");
-    EXPECT_STR(request_log.ask.tenant, server.acme_tenant.id);
-    EXPECT_STR(request_log.payload,
+    EXPECT_STR(asked.ask.tenant, server.acme_tenant.id);
+    EXPECT_STR(asked.payload,
                "{\"sandbox\":\"abcdefghij0123456789\",\"kind\":\"dns\",\"verdict\":"
                "\"deny\",\"name\":\"*.a.test\",\"from\":1767225600000,\"to\":1767225601500,"
                "\"limit\":7,\"before\":99}");
     a = ask_with_guard("/v1/audit", 0, "{\"records\":[],\"next\":null}");
     EXPECT(a->status == 200 && json_array_size(part(a->json, "records")) == 0);
     EXPECT(json_is_null(part(a->json, "nextCursor")));
-    EXPECT_STR(request_log.payload, "{\"limit\":100}");
+    EXPECT_STR(asked.payload, "{\"limit\":100}");
 }
 
 TEST(the_record_without_a_guard)

@@ -82,14 +82,14 @@ int kept_seal(const struct vault_key *k, const char *tenant, const char *context
 int kept_seal_running(const struct vault_key *k, const char *context, const struct sandbox_spec *s,
                       char **ret, struct sg_error *e)
 {
-    struct sandbox_spec request_log = *s;
+    struct sandbox_spec asked = *s;
 
-    json_incref(request_log.envs);
-    json_incref(request_log.secrets);
-    egress_forget_placeholders(&request_log); /* the next sandbox gets its own */
-    request_log.network_said = true;
-    int r = kept_seal(k, s->tenant, context, &request_log, ret, e);
-    json_decref(request_log.envs);
+    json_incref(asked.envs);
+    json_incref(asked.secrets);
+    egress_forget_placeholders(&asked); /* the next sandbox gets its own */
+    asked.network_said = true;
+    int r = kept_seal(k, s->tenant, context, &asked, ret, e);
+    json_decref(asked.envs);
     return r;
 }
 

@@ -355,11 +355,11 @@ static void create_for(struct context *c, struct waiter *w)
 static void create(struct context *c)
 {
     struct trace_ref before = operation_enter(&c->waiters->operation.trace);
-    char request_log[ID_LEN + 1];
+    char asked[ID_LEN + 1];
 
-    operation_request(c->waiters->operation.request, request_log);
+    operation_request(c->waiters->operation.request, asked);
     create_for(c, c->waiters);
-    operation_request(request_log, NULL);
+    operation_request(asked, NULL);
     operation_leave(&before);
 }
 

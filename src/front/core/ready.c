@@ -16,7 +16,7 @@ struct asking {
 
 static struct {
     LIST_HEAD(, asking) waiting;
-    bool request_log; /* the warden */
+    bool asked; /* the warden */
     uint64_t told_ns;
     int r;
     struct sg_error e;
@@ -48,7 +48,7 @@ static void on_told(void *arg, const struct order_answer *a, int fd)
     struct asking *first;
 
     (void)arg, (void)fd;
-    ready.request_log = false;
+    ready.asked = false;
     ready.told_ns = clock_ns();
     ready.r = warden_error(a, &ready.e);
     while ((first = LIST_FIRST(&ready.waiting))) {
@@ -74,8 +74,8 @@ void ready_answer(struct http_req *req)
     req->owner = a;
     req->on_close = on_close;
     req->unawaited = true;
-    if (ready.request_log)
+    if (ready.asked)
         return;
-    ready.request_log = true;
+    ready.asked = true;
     warden_order(front_of(req), &o, -1, on_told, NULL);
 }

@@ -119,7 +119,7 @@ static void end_slot(struct slot *s, bool taken, int status)
     changed();
 }
 
-uint64_t webhook_delay_ms(uint32_t tries, uint32_t random, uint64_t request_log_ms)
+uint64_t webhook_delay_ms(uint32_t tries, uint32_t random, uint64_t asked_ms)
 {
     uint64_t most = DELAY_MAX_S * webhook_second_ms, ms = most;
 
@@ -128,9 +128,9 @@ uint64_t webhook_delay_ms(uint32_t tries, uint32_t random, uint64_t request_log_
     if (ms > most)
         ms = most;
     ms = ms - ms / 4 + random % (ms / 2 + 1); /* many do not come back at the same moment */
-    if (request_log_ms > most)
-        request_log_ms = most;
-    return ms > request_log_ms ? ms : request_log_ms;
+    if (asked_ms > most)
+        asked_ms = most;
+    return ms > asked_ms ? ms : asked_ms;
 }
 
 static bool is_final(int status)

@@ -33,6 +33,6 @@ void webhooks_configure(struct front *f);
 void webhooks_flush(void);
 
 /* How long until the next try, after so many; random: any number. */
-uint64_t webhook_delay_ms(uint32_t tries, uint32_t random, uint64_t request_log_ms);
+uint64_t webhook_delay_ms(uint32_t tries, uint32_t random, uint64_t asked_ms);
 /* What delays are counted in; tests make it shorter. */
 extern uint64_t webhook_second_ms;

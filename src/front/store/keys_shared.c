@@ -15,7 +15,7 @@ struct keys_shared {
     struct store *store;
     struct dbworker *dbworker;
     uv_timer_t timer;
-    bool request_log;        /* a call is under way */
+    bool asked;        /* a call is under way */
     bool stopped, closed;    /* freed once the timer is closed and no call is under way */
     int64_t seen;            /* the last change that was taken from the database */
     char told[KEY_MARK_MAX]; /* the mark of our keys when all were told last */
@@ -28,7 +28,7 @@ static void take(struct keys_shared *k);
 
 static void free_if_done(struct keys_shared *k)
 {
-    if (k->closed && !k->request_log)
+    if (k->closed && !k->asked)
         free(k);
 }
 
@@ -36,7 +36,7 @@ static void free_if_done(struct keys_shared *k)
  * tries again. */
 static bool came(struct keys_shared *k, const struct dbworker_rows *rows)
 {
-    k->request_log = false;
+    k->asked = false;
     if (k->stopped)
         free_if_done(k);
     else if (rows->r == 0)
@@ -104,7 +104,7 @@ static void take(struct keys_shared *k)
     const char *const params[] = {seen};
 
     snprintf(seen, sizeof seen, "%lld", (long long)k->seen);
-    k->request_log = true;
+    k->asked = true;
     dbworker_call(k->dbworker,
                   "SELECT newest.change, k.* FROM"
                   " (SELECT coalesce(max(change), 0) AS change FROM sandglass.api_key) newest"
@@ -187,7 +187,7 @@ static void tell_next(struct keys_shared *k)
     }
     const char *const params[] = {text.buf};
     k->n_told += p.n;
-    k->request_log = true;
+    k->asked = true;
     dbworker_call(k->dbworker, "SELECT sandglass.share_keys($1::jsonb)", NULL, params, 1, on_told,
                   k);
 }
@@ -206,7 +206,7 @@ static void on_tick(uv_timer_t *timer)
 {
     struct keys_shared *k = timer->data;
 
-    if (!k->request_log)
+    if (!k->asked)
         take(k);
 }
 

@@ -189,7 +189,7 @@ static bool may_try_again(int status)
 
 /* Pauses the target, for a time that varies by half, so that servers that failed together do not
  * come back together. */
-static void pause_target(struct target *t, uint64_t request_log_ms)
+static void pause_target(struct target *t, uint64_t asked_ms)
 {
     uint64_t ms = (uint64_t)EXPORT_PAUSE_MS << (t->failures < 10 ? t->failures : 10);
 
@@ -197,9 +197,9 @@ static void pause_target(struct target *t, uint64_t request_log_ms)
     if (ms > EXPORT_PAUSE_MAX)
         ms = EXPORT_PAUSE_MAX;
     ms = ms / 2 + trace_random() % ms;
-    if (request_log_ms > EXPORT_ASKED_MAX)
-        request_log_ms = EXPORT_ASKED_MAX;
-    t->not_before_ns = clock_ns() + (ms > request_log_ms ? ms : request_log_ms) * NS_PER_MS;
+    if (asked_ms > EXPORT_ASKED_MAX)
+        asked_ms = EXPORT_ASKED_MAX;
+    t->not_before_ns = clock_ns() + (ms > asked_ms ? ms : asked_ms) * NS_PER_MS;
 }
 
 static void on_posted(void *arg, int status, uint64_t retry_after_ms)

@@ -46,11 +46,15 @@ static void fail(struct sandbox *g, int r, const struct sg_error *e)
     sandbox_settle(g, RUNNING);
 }
 
-/* What stands still goes on where it is. */
-static void fail_still(struct sandbox *g, int r, const struct sg_error *e)
+/* Lets the sandbox go on where it is. The order is answered when the broker has let go of it
+ * (sandbox_went): whoever tries again at once must not find it held. */
+static void fail_still(struct sandbox *g, const struct sg_error *e)
 {
-    instance_go(g->instance, g->fork.moved, NULL);
-    fail(g, r, e);
+    struct sg_error why = *e;
+
+    g->fork.why = why;
+    if (instance_go(g->instance, g->fork.moved, NULL) < 0)
+        fail(g, why.code, &why);
 }
 
 void sandbox_fork_abandon(struct sandbox *g)
@@ -76,8 +80,9 @@ static void on_late(struct timer *timer)
         sandbox_end(g, END_FAILED);
         return;
     }
-    err_set(&e, SG_ERR_LIMIT, -ETIMEDOUT, "what copies kernels has too much to do: try again");
-    fail_still(g, -ETIMEDOUT, &e);
+    err_set(&e, SG_ERR_LIMIT, -ETIMEDOUT, "too many forks at once: try again in a moment");
+    instance_go(g->instance, g->fork.moved, NULL);
+    fail(g, -ETIMEDOUT, &e);
 }
 
 /* ---- the end of it --------------------------------------------------------------------------- */
@@ -108,6 +113,11 @@ void sandbox_went(struct sandbox *g, const struct kernel_news *news, int r,
 
     if (g->phase != KEEPING)
         return;
+    if (g->fork.why.code < 0) {
+        own = g->fork.why;
+        fail(g, own.code, &own);
+        return;
+    }
     g->fork.paused_usec = news->held_usec;
     if (r == 0 && g->fork.moved) {
         r = instance_files_seal(g->instance, &own);
@@ -130,8 +140,7 @@ static void go(struct sandbox *g)
     if (!g->fork.held || g->fork.moving)
         return;
     if (g->fork.why.code < 0) {
-        e = g->fork.why;
-        fail_still(g, e.code, &e);
+        fail_still(g, &g->fork.why);
         return;
     }
     r = instance_go(g->instance, g->fork.moved, &e);
@@ -205,7 +214,7 @@ void sandbox_still(struct sandbox *g, const struct kernel_news *news)
     m->written = written;
     r = freeze_files(g, &e);
     if (r < 0)
-        fail_still(g, r, &e);
+        g->fork.why = e; /* and the broker, which copies meanwhile, tells when it is done */
     else if (g->job.order.flags & ORDER_SOON)
         m->fork_start = fork_start_begin(m, g->tenant_pool, &g->limits);
 }
@@ -279,7 +288,7 @@ void sandboxes_broker_gone(struct server *s, struct tenant_pool *w)
     struct sg_error e = {0};
     struct sandbox *next;
 
-    err_set(&e, SG_ERR_LIMIT, -EPIPE, "what copies kernels has ended: try again");
+    err_set(&e, SG_ERR_LIMIT, -EPIPE, "the broker of the tenant has ended: try again");
     for (size_t i = 0; i < SANDBOX_BUCKETS; i++)
         for (struct sandbox *g = s->sandboxes[i]; g; g = next) {
             next = g->next;
