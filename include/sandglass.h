@@ -36,22 +36,23 @@ enum sg_error_kind {
     SG_ERR_INTERNAL,    /* our bug, or the kernel refused something it should not */
     SG_ERR_INVALID,     /* the caller's input is wrong */
     SG_ERR_NOT_FOUND,   /* a named file, mount source, user or sandbox is not there */
-    SG_ERR_DENIED,      /* the policy refuses it without approval, or permissions do */
+    SG_ERR_DENIED,      /* the policy refuses it without approval, or file permissions do */
     SG_ERR_UNSUPPORTED, /* this host or this build cannot do it */
     SG_ERR_LIMIT,       /* a quota or a full resource: slots, disk, descriptors */
     SG_ERR_GONE,        /* the sandbox has ended */
     SG_ERR_MAX_
 };
 
-/* Lives on the caller's stack and never allocates: it can be filled after a failed allocation and
- * between fork and exec. The message is one line: what happened, to which input, what to do. */
+/* A struct sg_error lives on the caller's stack and never allocates, so a function can fill it
+ * after a failed allocation and between fork and exec. The message is one line: what happened, to
+ * which input, what to do. */
 struct sg_error {
     enum sg_error_kind kind;
     int code; /* negative errno */
     char message[488];
 };
 
-/* "invalid", "not_found", ...: the name used in JSON. */
+/* The name of the kind in JSON: "invalid", "not_found", ... */
 SG_EXPORT const char *sg_error_kind_name(enum sg_error_kind kind);
 
 /* ---- what to run, and inside which limits ---------------------------------------------------- */
@@ -62,7 +63,7 @@ SG_EXPORT const char *sg_language_name(enum sg_language language);
 /* Accepts the names above and the usual short forms (py, js, ts, sh). */
 SG_EXPORT int sg_language_parse(const char *name, enum sg_language *ret, struct sg_error *e);
 
-/* From the suffix: .py, .js, .mjs, .cjs, .ts, .mts, .cts, .sh, .bash. */
+/* Tells the language from the suffix: .py, .js, .mjs, .cjs, .ts, .mts, .cts, .sh, .bash. */
 SG_EXPORT int sg_language_of_path(const char *path, enum sg_language *ret, struct sg_error *e);
 
 enum sg_network {
@@ -73,7 +74,7 @@ enum sg_network {
 
 struct sg_limits {
     uint64_t memory_bytes; /* default 1 GiB; swap is never used */
-    uint64_t disk_bytes;   /* default 512 MiB; kept in memory and charged to it */
+    uint64_t disk_bytes;   /* default 512 MiB; the disk is in memory and counts as memory */
     uint64_t disk_inodes;  /* default: one per 4 KiB of disk, at least 4,096 */
     uint32_t cpus_milli;   /* default 1000 = one core */
     uint32_t pids;         /* default 512, threads included */
@@ -85,7 +86,8 @@ struct sg_mount {
     bool writable;      /* needs approval under the default policy */
 };
 
-/* What may run by itself (least privilege by default) and what needs `approved`. */
+/* The operator's rules: which sandboxes may run without approval, and which need `approved`. The
+ * default allows the least. */
 struct sg_policy {
     const char *const *mount_roots; /* NULL-terminated; NULL: SG_DEFAULT_MOUNT_ROOTS */
     bool allow_network;             /* network without approval */
@@ -97,9 +99,10 @@ struct sg_policy {
         "/home", "/srv", "/mnt", "/media", "/opt", "/tmp", "/var/tmp", NULL \
     }
 
-/* What programs inside can use and never see: there, the variable `name` holds a placeholder, and
- * the guard puts the value in its place in the headers of requests (authorization, x-api-key,
- * api-key) to these hosts, which are inspected for that. They must be allowed as well. */
+/* A secret that programs inside can use and never see. Inside, the variable `name` holds a
+ * placeholder. The guard replaces it by the value in the headers authorization, x-api-key and
+ * api-key of requests to `hosts`. To do so it inspects those connections. network_allow must allow
+ * the hosts as well. */
 struct sg_secret {
     const char *name, *value;
     const char *const *hosts; /* NULL-terminated: names ("api.example.com", "*.example.com") */
@@ -111,24 +114,25 @@ struct sg_options {
     enum sg_network network;
     const struct sg_mount *mounts;
     size_t n_mounts;
-    const char *mount_owner;        /* who inside stands for the owners of mounted directories:
-                                     * "user" (default) or "root" */
+    const char *mount_owner;        /* the user inside who stands for the owners of mounted
+                                     * directories: "user" (default) or "root" */
     const struct sg_policy *policy; /* NULL: the default policy */
     bool approved;                  /* a person, or the caller on their behalf, said yes */
     const char *hostname;           /* default "sandbox" */
-    /* NULL-terminated, or NULL: names ("example.com", "*.example.com"), addresses and networks
-     * ("192.0.2.0/24"). What is allowed is stronger than what is denied. A name that is allowed
-     * lets nobody reach its address by number. Internal addresses cannot be reached, whatever is
-     * said here, unless guard_settings names them. */
+    /* Each a NULL-terminated list, or NULL: names ("example.com", "*.example.com"), addresses and
+     * networks ("192.0.2.0/24"). An allowed entry overrides a denied one. Allowing a name does not
+     * allow its address by number. No entry opens an internal address; only guard_settings does. */
     const char *const *network_allow;
     const char *const *network_deny;
-    /* The program through which everything goes that leaves: one for all sandboxes of an engine,
-     * started for the first that needs it. NULL: as installed. */
+    /* The guard's program. Everything that leaves a sandbox goes through the guard. An engine
+     * starts one guard for all its sandboxes, when the first of them needs it. NULL: the installed
+     * program. */
     const char *guard_program;
     const char
-        *guard_settings;     /* lines of sandglass.conf(5) for it, those of egress_...; or NULL */
-    const char *guard_roots; /* PEM: whom it trusts beside the host's roots, or NULL */
-    const struct sg_secret *secrets; /* need a network */
+        *guard_settings;     /* lines of sandglass.conf(5) for the guard, those of egress_...; or
+                              * NULL */
+    const char *guard_roots; /* PEM: roots that the guard trusts beside the host's, or NULL */
+    const struct sg_secret *secrets; /* a sandbox with secrets needs a network */
     size_t n_secrets;
 };
 
@@ -143,7 +147,7 @@ enum sg_stream { SG_STDOUT = 1, SG_STDERR = 2 };
 
 struct sg_exec {
     size_t size;
-    const char *const *argv; /* NULL-terminated; found through PATH inside */
+    const char *const *argv; /* NULL-terminated; the program is looked up in PATH inside */
     const char *const *env;  /* NULL-terminated "K=V", added to a small default environment */
     const char *cwd;         /* default: the user's home */
     const char *user;        /* "user" (default) or "root" */
@@ -154,28 +158,29 @@ struct sg_exec {
     int stdin_fd; /* a descriptor to feed stdin from, or -1 (the initialiser's value) */
     bool tty;     /* a pseudo-terminal: stdout and stderr become one stream */
     uint16_t tty_rows, tty_cols;
-    /* Called with each piece of output as it comes. When set, the result keeps no output. */
+    /* Called with each piece of output as it comes. If this is set, the result keeps no output. */
     void (*on_output)(void *arg, enum sg_stream stream, const void *data, size_t len);
     void *on_output_arg;
-    /* When this descriptor becomes readable the program is killed and the call returns; -1: none.
-     */
+    /* When this descriptor becomes readable, the program is killed and the call returns; -1:
+     * none. */
     int interrupt_fd;
-    /* sg_execute_code and sg_sandbox_run_code: the code is a cell of a notebook and not a program.
-     * The value of its last expression is printed, top-level await works, and so does what else
-     * kernels have. No difference for SG_BASH. */
+    /* For sg_execute_code and sg_sandbox_run_code: the code is a cell of a notebook, not a program.
+     * The cell prints the value of its last expression, may use await at top level, and has
+     * everything else that a kernel offers. SG_BASH makes no difference between the two. */
     bool cell;
-    /* Called with each result of a cell when the cell is over: a JSON object, {"main": true,
-     * "text": "2"}; keys are those of E2B's results (png, html, chart, ...). The code can write
-     * these too: treat them as output. At most 32 MiB in all. */
+    /* Called for each result of a cell after the cell has ended. A result is a JSON object such as
+     * {"main": true, "text": "2"}; its keys are those of E2B's results (png, html, chart, ...). The
+     * code in the cell can write results too, so trust them no more than output. At most 32 MiB in
+     * all. */
     void (*on_result)(void *arg, const char *json, size_t len);
     void *on_result_arg;
-    /* Descriptors that output is written to as it comes, all of it, or -1: the result then keeps
-     * none. A reader who is slow holds back this output, and nothing else: standard input goes on.
-     * When nobody reads standard output any more the program is ended, and the call fails with
-     * -ESHUTDOWN; standard error is dropped then. */
+    /* Descriptors to which all output is written as it comes, or -1. With a descriptor the result
+     * keeps no output of that stream. A slow reader delays this stream only; standard input goes
+     * on. When nobody reads standard output any more, the program is ended and the call fails with
+     * -ESHUTDOWN. When nobody reads standard error any more, the rest of it is dropped. */
     int stdout_fd, stderr_fd;
-    /* sg_execute_code and sg_sandbox_run_code: the name of the file that the code is from, whose
-     * suffix may mean something to its interpreter (.mjs); NULL: none. */
+    /* For sg_execute_code and sg_sandbox_run_code: the name of the file that the code comes from.
+     * Its suffix may mean something to the interpreter (.mjs). NULL: no name. */
     const char *code_name;
 };
 
@@ -187,13 +192,13 @@ struct sg_exec {
 
 enum sg_status {
     SG_STATUS_SUCCESS,         /* the program ended with status 0 */
-    SG_STATUS_EXECUTION_ERROR, /* it ended otherwise */
-    SG_STATUS_TIMEOUT,         /* it was ended by its time limit */
-    SG_STATUS_SETUP_ERROR,     /* it never ran */
+    SG_STATUS_EXECUTION_ERROR, /* the program ended with another status, or by a signal */
+    SG_STATUS_TIMEOUT,         /* the time limit ended the program */
+    SG_STATUS_SETUP_ERROR,     /* the program never ran */
     SG_STATUS_MAX_
 };
 
-/* Which limit shaped the result. The program's own exit status is kept beside it. */
+/* The limit that shaped the result. The result has the program's own exit status as well. */
 enum sg_limit {
     SG_LIMIT_NONE,
     SG_LIMIT_TIME,
@@ -225,7 +230,7 @@ struct sg_result {
     char error_message[256]; /* empty on success */
     struct sg_usage usage;
     struct sg_limits limits_applied;
-    uint64_t timeout_ms, output_limit; /* as applied */
+    uint64_t timeout_ms, output_limit; /* the values that were applied */
 };
 
 SG_EXPORT void sg_result_free(struct sg_result *r);
@@ -242,8 +247,8 @@ struct sg_run {
         .options = SG_OPTIONS_INIT, .exec = SG_EXEC_INIT \
     }
 
-/* Makes a sandbox, runs, removes the sandbox. `run` may be NULL. A result is given also when the
- * program failed, timed out or hit a limit; an error means that it could not be run. */
+/* Makes a sandbox, runs the code in it, and removes the sandbox. `run` may be NULL. A program that
+ * failed, timed out or hit a limit gives a result; an error means that nothing could be run. */
 SG_EXPORT int sg_execute_code(const char *code, size_t len, enum sg_language language,
                               const struct sg_run *run, struct sg_result *ret, struct sg_error *e);
 /* The language comes from the file's suffix when `language` is SG_LANGUAGE_MAX_. */
@@ -254,8 +259,8 @@ SG_EXPORT int sg_execute_command(const struct sg_run *run, struct sg_result *ret
 
 /* ---- sandboxes that live on ------------------------------------------------------------------ */
 
-/* An engine prepares what sandboxes share (id ranges, layers, helper processes). Opening one costs
- * about a millisecond; keep it for many sandboxes. max_sandboxes 0 means 1024. */
+/* An engine prepares what its sandboxes share: id ranges, layers, helper processes. Opening one
+ * takes about a millisecond; keep it for many sandboxes. max_sandboxes 0 means 1024. */
 struct sg_engine;
 SG_EXPORT int sg_engine_open(uint32_t max_sandboxes, struct sg_engine **ret, struct sg_error *e);
 /* Ends every sandbox of the engine. NULL is allowed. */
@@ -276,25 +281,26 @@ SG_EXPORT int sg_sandbox_write_file(struct sg_sandbox *sandbox, const char *user
                                     const void *data, size_t len, struct sg_error *e);
 SG_EXPORT int sg_sandbox_read_file(struct sg_sandbox *sandbox, const char *user, const char *path,
                                    size_t max, char **ret, size_t *ret_len, struct sg_error *e);
-/* Stops every process where it is, and lets it go on. Memory and files are kept. */
+/* Pause stops every process where it is; resume lets all go on. Memory and files stay. */
 SG_EXPORT int sg_sandbox_pause(struct sg_sandbox *sandbox, struct sg_error *e);
 SG_EXPORT int sg_sandbox_resume(struct sg_sandbox *sandbox, struct sg_error *e);
-/* Kills, waits, removes and checks that nothing is left. NULL is allowed. */
+/* Kills every process, waits for their end, removes the sandbox and checks that nothing is left.
+ * NULL is allowed. */
 SG_EXPORT int sg_sandbox_close(struct sg_sandbox *sandbox, struct sg_error *e);
 
 /* ---- the host -------------------------------------------------------------------------------- */
 
 struct sg_host_state {
-    uint32_t slots_used;   /* id ranges held by running programs: as many as their engines have room
-                              for, and one each */
-    uint32_t slots_stale;  /* left by programs that crashed; swept when they are needed again */
-    uint32_t groups_stale; /* control groups of servers that crashed, with nothing in them */
+    uint32_t slots_used;   /* id ranges that running programs hold: one for each sandbox that their
+                            * engines have room for, and one for each engine */
+    uint32_t slots_stale;  /* left by crashed programs; swept when their ranges are needed */
+    uint32_t groups_stale; /* empty control groups that crashed servers left */
 };
 SG_EXPORT int sg_host_state(struct sg_host_state *ret, struct sg_error *e);
-/* Removes what crashed programs left: processes, control groups, id ranges. Returns how many
- * ranges. */
+/* Removes the processes, control groups and id ranges that crashed programs left. Returns the
+ * number of ranges. */
 SG_EXPORT int sg_host_sweep(struct sg_error *e);
-/* The system-call policy of every sandbox as text, one call a line. The caller frees it. */
+/* The system-call policy of every sandbox as text, one call per line. The caller frees it. */
 SG_EXPORT char *sg_syscall_policy(void);
 
 #ifdef __cplusplus
