@@ -1,6 +1,6 @@
 /* Control builds (SG_CONTROL, tests only) read SANDGLASS_CONTROL_OMIT, a comma-separated list of
- * layers to leave out, so that the attack suite can be shown to notice. A normal build cannot leave
- * anything out. */
+ * defences to leave out. With them the tests can show that the attack suite notices a missing
+ * defence. A normal build cannot leave out any. */
 #pragma once
 
 #ifdef SG_CONTROL

@@ -41,12 +41,12 @@ struct egress {
     char program[PATH_MAX];
     char *settings, *roots;
     uint32_t uid, gid;
-    int dir;               /* its directory: the next guard goes on with the same keys */
-    enum egress_path path; /* what the first sandbox got; 0: none yet */
+    int dir;               /* the guard's directory: the next guard takes its keys from there */
+    enum egress_path path; /* the way out that the first sandbox got; 0: none yet */
     pthread_t thread;
-    int stop; /* an eventfd: readable when it is over */
+    int stop; /* an eventfd, readable when the thread must end */
 
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects the fields below */
     int pidfd, sock;      /* -1: no guard at the moment */
     bool over;
     uint64_t lives;
@@ -55,7 +55,8 @@ struct egress {
 
 /* ---- the process ----------------------------------------------------------------------------- */
 
-/* Beside the program that calls us, as `sandglass` has it, or where a package puts it. */
+/* Finds the guard's program: beside the calling program, as with `sandglass`, or where a package
+ * installs it. */
 static int find_program(struct egress *g, const char *given, struct sg_error *e)
 {
     static const char *const places[] = {"/usr/local/libexec/sandglass/" GUARD_NAME,
@@ -85,7 +86,7 @@ static int find_program(struct egress *g, const char *given, struct sg_error *e)
                    " is not installed: install all of sandglass, or block the network");
 }
 
-/* A file system in memory that no path leads to: it goes with the guard, whatever happens to us. */
+/* Makes a file system in memory that no path leads to. It goes with the guard, even if we crash. */
 static int make_directory(const struct egress *g, struct sg_error *e)
 {
     AUTO(close_p) int fs = sys_fsopen("tmpfs");
@@ -178,7 +179,7 @@ static int answer_udp(struct egress *g, struct guard_message *m)
     return tell(g, &answer, &sock, sock >= 0 ? 1 : 0);
 }
 
-/* One message. An error: the guard has ended, or does not do what a guard does. */
+/* Takes one message of the guard. An error means that the guard has ended, or misbehaves. */
 static int take(struct egress *g)
 {
     struct guard_message m;
@@ -218,7 +219,7 @@ static void *attend(void *arg)
     return NULL;
 }
 
-/* Signals are the caller's. */
+/* Starts the thread with all signals blocked: signals belong to the caller's threads. */
 static int start_thread(struct egress *g, struct sg_error *e)
 {
     sigset_t all, old;
@@ -300,7 +301,8 @@ static char *print_document(const char *id, const struct sg_options *o, char *co
                                             .value = o->secrets[i].value,
                                             .placeholder = placeholders[i],
                                             .hosts = o->secrets[i].hosts};
-    /* Names that are allowed hold for what does not say a name itself, such as SSH. */
+    /* A protocol such as SSH does not name its host. Fake addresses let the guard tell the name
+     * there too. */
     d.fake_ip = d.default_deny && has_names(o->network_allow);
     strbuf_init(&text, GUARD_DOCUMENT_MAX);
     if (o->n_secrets > 0)
@@ -314,7 +316,8 @@ static char *print_document(const char *id, const struct sg_options *o, char *co
     return strbuf_detach(&text, ret_len);
 }
 
-/* The first tells which way there is: the fastest that can be made. */
+/* Opens the fastest way out that this host can make. The first sandbox finds out which one that
+ * is. */
 static int open_way(struct egress *g, struct instance *i, struct sg_error *e)
 {
     int r = -ENOTSUP;
@@ -359,14 +362,14 @@ int egress_admit(struct egress *g, struct instance *i, const char *id, const str
     b->life = ++g->lives;
     b->next = g->sandboxes;
     g->sandboxes = b;
-    tell_sandbox(g, b); /* without a guard: the next is told */
+    tell_sandbox(g, b); /* without a guard nothing is sent; the next guard is told */
     pthread_mutex_unlock(&g->lock);
     return 0;
 }
 
-/* ---- its certificates ------------------------------------------------------------------------ */
+/* ---- the guard's certificates ---------------------------------------------------------------- */
 
-/* The text of a string in the guard's own JSON, which has no escapes but those of line ends. */
+/* Takes a string out of the guard's own JSON, which escapes line ends and nothing else. */
 static char *take_string(const char *json, const char *key)
 {
     const char *p = strstr(json, key), *end;
@@ -402,7 +405,7 @@ static int ask_guard(int sock, const char *id, const struct strbuf *question, ch
     r = fd_send(sock, message.buf, message.len, NULL, 0);
     if (r < 0)
         return r;
-    do { /* what else it has to tell is nobody's here */
+    do { /* skips the guard's other messages */
         if (poll(&p, 1, clock_poll_ms(until)) <= 0)
             return -ETIMEDOUT;
         n = fd_recv(sock, answer, cap - 1, NULL, &n_fds);

@@ -14,7 +14,7 @@
 #define TIMEOUT_DEFAULT_MS 30000u
 #define OUTPUT_DEFAULT     (8u << 20)
 #define END_GRACE_NS       5000000000ull /* from CANCEL to END */
-#define DRAIN_NS           1000000000ull /* for the reader of what it wrote before */
+#define DRAIN_NS           1000000000ull /* how long the reader gets to read the last output */
 #define SPOUT_MAX          (4u * CHAN_WINDOW)
 #define STDIN_CHUNK        (64u * 1024)
 
@@ -30,19 +30,19 @@ struct exec {
     const struct sg_exec *x;
     uint64_t output_limit;
     struct output out[2];  /* stdout, stderr */
-    struct spout spout[2]; /* for those that go to a descriptor */
+    struct spout spout[2]; /* for the streams that go to a descriptor */
     size_t stdin_sent;
     bool stdin_open;
     bool timed_out, interrupted;
 };
 
-/* What the agent reports when a process has ended: see ops.h. */
+/* What the agent reports when a process has ended: see wire/agent.h. */
 struct ending {
     uint32_t how, code, disk_full;
     uint64_t utime_us, stime_us, maxrss, disk_used, dropped[2];
 };
 
-/* What has been taken may be sent again. */
+/* Lets the agent send as many bytes again as have been taken. */
 static void taken(struct exec *x, size_t n)
 {
     if (n > 0 && x->call.stream)
@@ -129,7 +129,7 @@ static size_t count(const char *const *list)
     return n;
 }
 
-/* Both, one after the other. */
+/* Puts both lists into the request as one. */
 static void put_lists(struct strbuf *q, const char *const *first, const char *const *second)
 {
     wire_put_u32(q, (uint32_t)(count(first) + count(second)));
@@ -169,7 +169,7 @@ static int begin(struct exec *x, struct sg_error *e)
     wire_put_u32(&req, (q->tty ? PROC_PTY : 0) | (has_stdin ? PROC_STDIN : 0));
     wire_put_u32(&req, q->tty_rows ? q->tty_rows : 24);
     wire_put_u32(&req, q->tty_cols ? q->tty_cols : 80);
-    wire_put_u64(&req, 0); /* the deadline is kept here: it also ends a sandbox that hangs */
+    wire_put_u64(&req, 0); /* the host keeps the deadline: that also ends a sandbox that hangs */
     wire_put_str(&req, "");
     wire_put_str(&req, "");
     put_lists(&req, q->argv, NULL);
@@ -184,7 +184,7 @@ static int begin(struct exec *x, struct sg_error *e)
     return r;
 }
 
-/* Without events to wait for, poll still says that the other side is gone. */
+/* poll reports that the reader is gone even if no event is asked for. */
 static struct pollfd watch_spout(const struct spout *s)
 {
     return (struct pollfd){.fd = s->error ? -1 : s->fd,
@@ -198,10 +198,10 @@ static void serve_spout(struct exec *x, struct spout *s, short revents)
     if (revents & (POLLERR | POLLHUP))
         spout_hung_up(s);
     if (s->error)
-        taken(x, spout_pump(s)); /* which drops it */
+        taken(x, spout_pump(s)); /* drops what is queued */
 }
 
-/* One turn: the channel, the caller's descriptors and its interruption. */
+/* One turn: serves the channel, the caller's descriptors and its interruption. */
 static int step(struct exec *x, uint64_t deadline, struct sg_error *e)
 {
     bool from_fd = x->stdin_open && x->x->stdin_fd >= 0 && chan_credit(x->call.stream) > 0;
@@ -236,7 +236,7 @@ static int wait_for_write(struct exec *x, struct file_write *w, struct sg_error 
     return r;
 }
 
-/* The program has ended, and perhaps not all of its output has been read. */
+/* Gives the reader time for the output that is left after the program has ended. */
 static void drain(struct exec *x, uint64_t deadline)
 {
     if (x->timed_out || x->interrupted)
@@ -256,7 +256,7 @@ static void drain(struct exec *x, uint64_t deadline)
     }
 }
 
-/* Until the program has ended or was ended. After a cancel the agent has END_GRACE_NS to say so. */
+/* Runs until the program has ended. After CANCEL the agent has END_GRACE_NS to send END. */
 static int run_loop(struct exec *x, struct file_write *w, uint64_t deadline, struct sg_error *e)
 {
     bool cancelled = false;
@@ -297,7 +297,7 @@ static int read_ending(const struct call *c, struct ending *ret, struct sg_error
     ret->disk_full = wire_get_u32(&r);
     ret->dropped[0] = wire_get_u64(&r);
     ret->dropped[1] = wire_get_u64(&r);
-    wire_get_u32(&r); /* whether its own time limit ended it: it has none */
+    wire_get_u32(&r); /* whether the agent's time limit ended the program: none was set */
     if (!wire_done(&r) || ret->code > 255)
         return err_set(e, SG_ERR_GONE, -EPROTO, "the sandbox sent a malformed result");
     return 0;
@@ -434,7 +434,7 @@ int exec_run(struct sg_sandbox *s, const struct sg_exec *q, struct file_write *p
     if (r == 0 && results)
         results_give(s, q, results);
     if (s->one_shot)
-        instance_kill(s->instance); /* it dies while we look at its counters */
+        instance_kill(s->instance); /* the sandbox dies while we read its counters */
     s->broken = r == -EPIPE || r == -EPROTO || r == -ETIMEDOUT || r == -ECONNRESET;
     if (r == 0)
         r = finish(&x, started, ret, e);

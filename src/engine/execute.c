@@ -9,7 +9,7 @@
 
 #define CODE_MAX (64u << 20)
 
-/* What a one-shot run does in its sandbox. */
+/* The code or command of a one-shot run. */
 struct job {
     const char *code; /* NULL: a command */
     size_t len;
@@ -42,7 +42,7 @@ static int execute(const struct job *j, struct sg_result *ret, struct sg_error *
         r = run_job(s, j, &result, e);
         sandbox_leave(s);
     }
-    /* Sandbox and helpers end together: one wait instead of three. */
+    /* The sandbox and the helper processes end together: one wait instead of three. */
     closed = engine_close(engine, r < 0 ? NULL : e);
     if (r == 0 && closed < 0) {
         sg_result_free(&result);

@@ -1,4 +1,4 @@
-/* Files of a sandbox, for the library. */
+/* Reads and writes files of a sandbox, for the library. */
 #include <string.h>
 
 #include "lib/base/clock.h"

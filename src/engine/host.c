@@ -1,4 +1,4 @@
-/* What a program can ask about the host as a whole. */
+/* Questions about the host as a whole. */
 #include "lib/text/strbuf.h"
 #include "engine/sandbox.h"
 #include "warden/host/cgroup_place.h"

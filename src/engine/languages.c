@@ -10,8 +10,8 @@ static const char run_typescript[] =
     "--banner='import{createRequire as $r}from\"node:module\";const require=$r(import.meta.url);' "
     "< \"$0\" > \"${0%.*}.mjs\" && exec node --enable-source-maps \"${0%.*}.mjs\"";
 
-/* Where the template has the kernels, see kernels/README.md. Python is given the file in the
- * folder: to find it by the folder costs it more than to compile it. */
+/* Where the template has the kernels: see kernels/README.md. Python gets the path of the file, not
+ * of its folder: to find the file in the folder takes it longer than to compile it. */
 #define KERNELS "/usr/local/lib/sandglass/kernels"
 #define PYTHON  KERNELS "/python/__main__.py"
 #define NODE    KERNELS "/javascript/main.mjs"

@@ -1,4 +1,4 @@
-/* Enumerations of the public header, as words. */
+/* The names of the public header's enumerations. */
 #include "lib/base/err.h"
 
 static const char *const error_kinds[] = {

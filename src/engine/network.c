@@ -1,5 +1,5 @@
-/* What may be named in network_allow and network_deny. The guard reads them too (guard/entries.h);
- * here a mistake is told to whoever made it. */
+/* Checks the entries of network_allow and network_deny. The guard reads them too (guard/entries.h);
+ * the check here tells the mistake to the caller who made it. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #define NAME_MAX_  253
 #define LABEL_MAX_ 63
 
-/* An address, perhaps with a length behind it. */
+/* An address, with or without a prefix length ("/24"). */
 static bool is_network(const char *entry)
 {
     const char *slash = strchr(entry, '/');
@@ -34,7 +34,7 @@ bool network_entry_is_name(const char *entry)
     size_t len = strlen(name), label = 0;
     bool letters = false;
 
-    if (len > 0 && name[len - 1] == '.') /* as it is written where names are looked up */
+    if (len > 0 && name[len - 1] == '.') /* a final dot, as DNS writes full names */
         len--;
     if (len == 0 || len > NAME_MAX_)
         return false;
@@ -48,7 +48,7 @@ bool network_entry_is_name(const char *entry)
         if (label > LABEL_MAX_)
             return false;
     }
-    return label > 0 && letters; /* what ends in a number is an address, or none */
+    return label > 0 && letters; /* a name that ends in a number is an address, or invalid */
 }
 
 int network_entry_check(const char *what, const char *entry, struct sg_error *e)

@@ -1,10 +1,10 @@
-/* The approval guard: what may run by itself. The policy is the operator's, the approval is the
- * caller's. */
+/* Which sandboxes may run without approval. The operator sets the policy; the caller gives the
+ * approval. */
 #include <string.h>
 
 #include "engine/sandbox.h"
 
-#define TARGET_MAX 500 /* struct stage_setup has room for it */
+#define TARGET_MAX 500 /* what struct stage_setup has room for */
 
 static const struct sg_policy default_policy;
 
@@ -13,7 +13,7 @@ static const struct sg_policy *policy_of(const struct sg_options *o)
     return o->policy ? o->policy : &default_policy;
 }
 
-/* Absolute, below /, and every part a real name. */
+/* Whether the path is absolute, below /, and every part of it a real name (not "." or ".."). */
 static bool plain_path(const char *path)
 {
     size_t names = 0;

@@ -1,5 +1,5 @@
-/* What a cell's kernel has noted about its results, read back when the cell is over. The file is
- * the program's own to write: what is no JSON object in it is left out. */
+/* Reads the results that a cell's kernel noted in a file, after the cell has ended. The code in the
+ * cell can write to that file too, so lines that are not JSON objects are left out. */
 #include <string.h>
 
 #include "lib/base/clock.h"
@@ -21,7 +21,7 @@ static void keep(struct call *c, uint8_t sub, const void *p, size_t len)
     strbuf_add(&CONTAINER_OF(c, struct reading, call)->data, p, len);
 }
 
-/* The last line may have been cut, by our limit or by the end of the program. */
+/* The last line may be cut short, by RESULTS_MAX or by the end of the program. */
 static void give_lines(const struct sg_exec *x, const struct strbuf *data)
 {
     const char *line = data->buf, *end = data->buf + data->len, *stop;

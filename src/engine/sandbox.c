@@ -37,7 +37,7 @@ int engine_close(struct sg_engine *engine, struct sg_error *e)
 {
     int r;
 
-    egress_kill(engine->egress); /* it ends while the sandboxes do */
+    egress_kill(engine->egress); /* the guard ends while the sandboxes do */
     r = provider_close(engine->provider, e);
     egress_close(engine->egress);
     free(engine);
@@ -60,7 +60,7 @@ static int check_hostname(const char *name, struct sg_error *e)
     return 0;
 }
 
-/* The guard starts while the sandbox does. */
+/* Starts the guard while the sandbox starts. */
 static int open_guarded(struct sg_engine *engine, const struct instance_spec *spec,
                         const struct sg_options *o, char *const *placeholders, struct sg_sandbox *s,
                         struct sg_error *e)
@@ -103,7 +103,7 @@ static int open_instance(struct sg_engine *engine, const struct sg_options *o,
     return r;
 }
 
-/* A program that was compiled with an older header has a shorter one: what it does not have is
+/* A program compiled with an older header passes a shorter structure: the fields it lacks are
  * zero. */
 static int complete_options(const struct sg_options *given, struct sg_options *ret,
                             struct sg_error *e)
@@ -215,7 +215,7 @@ int sg_sandbox_resume(struct sg_sandbox *sandbox, struct sg_error *e)
     return instance_freeze(sandbox->instance, false, e);
 }
 
-/* A command line for code, and the texts in it. */
+/* A command line that runs code, with the strings that it points to. */
 struct code_command {
     const char *argv[10];
     char path[64]; /* of the code */
@@ -238,14 +238,14 @@ static void make_command(struct code_command *c, const struct language *l, const
         c->argv[n] = strcmp(words[n], "@") == 0 ? c->path : words[n];
     if (!c->has_results)
         return;
-    id_random(id); /* a file of an earlier cell would be added to */
+    id_random(id); /* a fresh name: the kernel would append to the file of an earlier cell */
     snprintf(c->results, sizeof c->results, "/tmp/.sandglass-results-%s", id);
     c->argv[n++] = "--results";
     c->argv[n] = c->results;
 }
 
-/* What fits into the window leaves together with the program that uses it: one trip instead of
- * two. */
+/* Code that fits into the window is sent together with the command that runs it: one round trip
+ * instead of two. */
 static int run_command(struct sg_sandbox *s, const struct code_command *c, const char *code,
                        size_t len, const struct sg_exec *x, struct sg_result *ret,
                        struct sg_error *e)

@@ -1,6 +1,6 @@
-/* Secrets of a sandbox: inside there are placeholders, and the certificate of the guard that puts
- * the values in their place. A server's front does the same (front/core/secrets_use.h,
- * egress_ca.c). */
+/* Secrets of a sandbox. The sandbox gets placeholders, and the certificate of the guard, which
+ * replaces them by the values. A server's front does the same (front/core/secrets_use.h,
+ * front/core/egress_ca.c). */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #define SECRETS_MAX 32
 #define VALUE_MAX   (16u * 1024)
-#define HOSTS_MAX   256 /* of all together */
+#define HOSTS_MAX   256 /* of all secrets together */
 #define BUNDLE      "/etc/ssl/certs/ca-certificates.crt"
 #define BUNDLE_MAX  (4u * 1024 * 1024)
 #define CERTIFICATE "/usr/local/share/ca-certificates/sandglass-egress.crt"
@@ -18,7 +18,7 @@
 #define PLACEHOLDER (sizeof PREFIX + 2 * ID_LEN)
 #define WRITE_NS    60000000000ull
 
-/* For programs with roots of their own. */
+/* For programs that do not use the system's root certificates. */
 static const char *const trust[] = {"SSL_CERT_FILE=" BUNDLE,  "REQUESTS_CA_BUNDLE=" BUNDLE,
                                     "CURL_CA_BUNDLE=" BUNDLE, "GIT_SSL_CAINFO=" BUNDLE,
                                     "PIP_CERT=" BUNDLE,       "NODE_EXTRA_CA_CERTS=" CERTIFICATE};
@@ -30,7 +30,7 @@ void strings_free(char **list)
     free(list);
 }
 
-/* ---- what was asked for ---------------------------------------------------------------------- */
+/* ---- checking the options -------------------------------------------------------------------- */
 
 static bool is_variable(const char *s)
 {
@@ -41,7 +41,7 @@ static bool is_variable(const char *s)
     return len > 0 && len <= 64 && strspn(s, all) == len && !strchr(digits, s[0]);
 }
 
-/* A value is never shown. */
+/* Errors never show the value. */
 static int check(const struct sg_secret *s, struct sg_error *e)
 {
     if (!is_variable(s->name))

@@ -42,7 +42,8 @@ static void on_credit(struct chan *chan, struct chan_stream *s)
         c->on_credit(c);
 }
 
-/* The message comes from inside: printable characters only, whoever shows it. */
+/* The message comes from inside: only printable characters are kept, to be safe wherever it is
+ * shown. */
 static void copy_message(char *to, size_t cap, const char *from)
 {
     size_t i = 0;
@@ -116,7 +117,7 @@ int session_call_error(const struct call *c, struct sg_error *e)
 {
     if (c->status == 0)
         return 0;
-    /* the agent's word for a user it does not have */
+    /* EUSERS is the agent's code for an unknown user */
     return err_set(e, c->status == EUSERS ? SG_ERR_NOT_FOUND : err_kind_of(c->status), -c->status,
                    "%s", c->message);
 }

@@ -37,7 +37,7 @@ static bool has_room(int fd)
     return poll(&p, 1, 0) > 0;
 }
 
-/* One write that does not wait. -1: see errno. */
+/* Writes once, without waiting. -1: see errno. */
 static ssize_t try_write(const struct spout *s, const void *data, size_t len)
 {
     if (s->own >= 0)
@@ -51,7 +51,7 @@ static ssize_t try_write(const struct spout *s, const void *data, size_t len)
     return write(s->fd, data, len < PIPE_BUF ? len : PIPE_BUF);
 }
 
-/* What is taken without waiting, or all of it if nobody will ever take it. */
+/* Writes as much as goes without waiting. Drops everything if nobody will ever read it. */
 static size_t push(struct spout *s, const char *data, size_t len)
 {
     size_t done = 0;
@@ -81,7 +81,7 @@ size_t spout_pump(struct spout *s)
     s->off += n;
     if (spout_waiting(s) == 0)
         strbuf_reset(&s->queue);
-    else if (s->off > spout_waiting(s)) /* no byte is moved more than once for each that goes */
+    else if (s->off > spout_waiting(s)) /* this way no byte is moved more than once per byte sent */
         strbuf_consume(&s->queue, s->off);
     else
         return n;
