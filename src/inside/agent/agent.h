@@ -1,7 +1,7 @@
 /* The agent: pid 1 of a sandbox. It starts processes, moves their bytes, works on files for the
- * owner of the sandbox, and opens the sudo door. It runs in an id of its own (AGENT_UID) that no
- * user of the sandbox has, cannot be traced or signalled from inside, and reads nothing in the
- * sandbox to decide what to do: users come from the table below, not from /etc/passwd. */
+ * owner of the sandbox, and opens the sudo door. It runs under an id of its own (AGENT_UID) that no
+ * user of the sandbox has, so nobody inside can trace or signal it. It reads nothing in the sandbox
+ * to decide what to do: users come from the table in users.c, not from /etc/passwd. */
 #pragma once
 
 #include <stdint.h>
@@ -17,7 +17,7 @@ struct agent_user {
     const char *home, *shell;
 };
 
-/* "user" and "root". NULL if there is no such user. */
+/* Knows "user" and "root". NULL if there is no such user. */
 const struct agent_user *agent_user_find(const char *name);
 const struct agent_user *agent_user_by_uid(uint32_t uid);
 
@@ -25,27 +25,26 @@ struct agent_config {
     const struct seccomp_prog *filter; /* for every process but the agent */
     uint64_t disk_bytes;               /* RLIMIT_FSIZE */
     uint32_t pids;                     /* RLIMIT_NPROC */
-    uint32_t cpus;                     /* processors; 0: not told */
-    bool line;                         /* what agent_serve is given: see there */
-    bool twins;                        /* kernels can be asked for on the line */
-    const char *kernels; /* where their programs are; NULL: where a template has them */
-    unsigned omit;       /* layers left out: control builds only, see stage/layers.h */
+    uint32_t cpus;                     /* how many processors; 0: unknown */
+    bool line;                         /* fd of agent_serve is a line, not a channel: see there */
+    bool twins;                        /* the agent can ask for kernels on the line */
+    const char *kernels; /* where the kernels' programs are; NULL: where a template has them */
+    unsigned omit;       /* defences left out, in control builds only: see stage/defences.h */
 };
 
-/* Serves, then returns; the caller exits and with it the whole pid namespace. Called with every
+/* Serves, then returns. The caller exits, and with it the whole pid namespace. Call it with every
  * namespace, mount and capability in place.
  *
- * Without config->line, fd is the channel, and the agent ends when that is closed. With it, fd is a
- * line: a socket that brings channels, new roots, and with config->twins kernels, each as a struct
- * line_message (stage/stage.h) with descriptors. All the agent sends on it is that it wants a
- * kernel, and how it went with a root.
+ * Without config->line, fd is the channel, and the agent ends when the channel is closed. With
+ * config->line, fd is a line: a socket that brings channels, new roots, and with config->twins
+ * kernels, each as a struct line_message (stage/stage.h) with descriptors. The agent sends two
+ * things on the line: that it wants a kernel, and how a new root went.
  *
- *              a channel comes                 another comes
+ *              a channel comes                 another channel comes
  *   waiting ------------------> serving ---------------------------> serving (the new one)
  *      ^                           |
- *      +---------------------------+  it is closed, or its peer broke the protocol
+ *      +---------------------------+  the channel closes, or its peer breaks the protocol
  *
- * A channel that ends takes its operations with it; processes with PROC_DETACH go on, and a later
- * channel finds them by pid or tag. When the line closes, or brings anything else, the agent ends.
- */
+ * A channel that ends takes its operations with it. Processes with PROC_DETACH go on, and a later
+ * channel finds them by pid or tag. The agent ends when the line closes or brings anything else. */
 int agent_serve(int fd, const struct agent_config *config);

@@ -1,5 +1,5 @@
-/* Time that somebody is given, counted in small steps: a sandbox that was frozen meanwhile loses
- * one step of it, not all. */
+/* A time limit that is counted in small steps. A sandbox that is frozen meanwhile loses at most one
+ * step of it, not all. */
 #pragma once
 
 #include "inside/agent/loop.h"
@@ -15,7 +15,7 @@ struct countdown {
 };
 
 void countdown_init(struct countdown *c, struct loop *loop, void (*over)(struct countdown *c));
-/* From now on, whatever was counted before. */
+/* Starts counting from `ms`, even if a countdown is under way. */
 void countdown_start(struct countdown *c, uint64_t ms);
 void countdown_stop(struct countdown *c);
 bool countdown_runs(const struct countdown *c);

@@ -5,7 +5,7 @@
 
 #define BUF_SIZE 4096
 
-/* As getdents64(2) writes it. */
+/* The form in which getdents64(2) writes entries. */
 struct kernel_dirent {
     uint64_t ino;
     int64_t off;

@@ -1,5 +1,5 @@
-/* The names in an open directory, straight from the kernel: no hidden descriptor, no lock, and a
- * buffer whose size we choose. */
+/* Reads the names in an open directory straight from the kernel: without a hidden descriptor or a
+ * lock, and with a buffer whose size we choose. */
 #pragma once
 
 #include "lib/base/base.h"
@@ -16,7 +16,8 @@ struct dirent_name {
 
 int dirents_init(struct dirents *d); /* 0 or -ENOMEM */
 void dirents_done(struct dirents *d);
-/* Forgets what was read ahead: for another descriptor, or one that was rewound. */
+/* Forgets names that were read ahead. Call it before using another descriptor, or a rewound one. */
 void dirents_reset(struct dirents *d);
-/* The next but "." and "..": 1, 0 at the end (also of a directory that was removed), or -errno. */
+/* The next name, without "." and "..": 1, 0 at the end (also of a directory that was removed), or
+ * -errno. */
 int dirents_next(struct dirents *d, int fd, struct dirent_name *ret);

@@ -1,4 +1,4 @@
-/* OP_DISK, and what END says about the disk. */
+/* OP_DISK, and the disk's figures in END. */
 #include "inside/agent/disk.h"
 
 #include <sys/vfs.h>

@@ -1,5 +1,5 @@
-/* The sandbox's disk. The root's upper layer is all its scratch space, and statfs of an overlay
- * answers for that. */
+/* The sandbox's disk. All its space is in the upper layer of the root, and statfs of an overlay
+ * answers for that layer. */
 #pragma once
 
 #include <stdint.h>
@@ -9,5 +9,5 @@ struct disk {
     uint32_t full;        /* bit 0: no blocks left, bit 1: no inodes left */
 };
 
-/* All 0 if the kernel does not say. */
+/* All fields are 0 if the kernel does not say. */
 struct disk disk_look(void);

@@ -82,7 +82,7 @@ static int start_session(struct door *d)
     s->trash.fn = free_session;
     d->sessions++;
     reaper_add(&a->reaper, &s->child);
-    /* should this fail, the door opens again when the session ends */
+    /* if this fails, the door is watched again when the session ends */
     loop_watch(&a->loop, &s->ready, s->ready_fd, EPOLLIN);
     return 0;
 }

@@ -1,8 +1,7 @@
 /* The sudo door: a socket in the sandbox that every user may connect to.
  *
- * The agent itself only listens. Each connection is accepted, read and served by a child made for
- * it, so nothing that is sent there, descriptors with unpleasant habits included, ever reaches
- * pid 1. */
+ * The agent itself only listens. For each connection it makes a child, which accepts, reads and
+ * serves it. So nothing that is sent there ever reaches pid 1, not even a harmful descriptor. */
 #pragma once
 
 #include "inside/agent/loop.h"
@@ -14,14 +13,15 @@ struct agent_config;
 
 struct door {
     struct agent *agent;
-    struct loop_source listen; /* not watched while a child is about to accept, or all are taken */
+    struct loop_source listen; /* not watched while a child is about to accept, or DOOR_SESSIONS_MAX
+                                * are under way */
     int fd;                    /* -1: closed */
     unsigned sessions;
     struct loop_timer retry;
 };
 
 void door_init(struct door *d, struct agent *a);
-/* Before the first program starts. A sandbox without a door works, but for sudo. */
+/* Call it before the first program starts. If it fails, the sandbox works, but without sudo. */
 void door_open(struct door *d);
 void door_done(struct door *d);
 

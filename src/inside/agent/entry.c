@@ -72,7 +72,7 @@ int entry_put_file(struct strbuf *out, int fd, const struct stat *st, const char
     return out->truncated ? -ENOMEM : 0;
 }
 
-/* Where an open file is now, as the kernel says it. */
+/* The path that the kernel now gives for an open file. */
 static int resolved(int fd, char ret[OPS_PATH_MAX])
 {
     char link[32];
@@ -86,7 +86,7 @@ static int resolved(int fd, char ret[OPS_PATH_MAX])
     return ret[0] == '/' ? 0 : -ENOENT;
 }
 
-/* A link that cannot be followed, for whatever reason, is one that leads nowhere. */
+/* A link that cannot be followed, for whatever reason, counts as a link that leads nowhere. */
 static void put_link_target(struct strbuf *out, int dirfd, const char *name)
 {
     AUTO(close_p) int fd = path_open(dirfd, name, O_PATH, 0);
@@ -134,7 +134,7 @@ int entry_put(struct strbuf *out, int dirfd, const char *name, const char *path)
     return fstat(fd, &st) < 0 ? -errno : entry_put_file(out, fd, &st, path);
 }
 
-/* Through the parent: a link itself can be looked at, but not followed from its descriptor. */
+/* Goes through the parent: the descriptor of a link describes the link, but cannot be followed. */
 int entry_put_path(struct strbuf *out, const char *path)
 {
     AUTO(close_p) int dir = -1;
@@ -145,7 +145,7 @@ int entry_put_path(struct strbuf *out, const char *path)
         return entry_put(out, dir, name, path);
     if (r != -EINVAL)
         return r;
-    /* "/" and the like are no links */
+    /* "/" and the like have no parent, and are no links */
     AUTO(close_p) int fd = path_open(AT_FDCWD, path, O_PATH, 0);
     return fd < 0 ? fd : entry_put(out, fd, "", path);
 }
@@ -183,7 +183,7 @@ int file_stat(struct agent *a, struct chan_stream *s, struct wire_reader *r, str
     return res;
 }
 
-/* What is in the way of a new directory: -EEXIST for one that is there already. */
+/* The error for a new directory whose name is taken: -EEXIST if by a directory. */
 static int already_there(int dirfd, const char *name)
 {
     AUTO(close_p) int fd = path_open(dirfd, name, O_PATH | O_DIRECTORY, 0);
@@ -197,7 +197,7 @@ static int make_dir(const char *path, mode_t mode, bool parents, struct strbuf *
     char name[NAME_MAX + 1];
     int r = path_open_parent(path, parents, &dir, name);
 
-    if (r == -EINVAL) /* "/" and the like are always there */
+    if (r == -EINVAL) /* "/" and the like always exist */
         return -EEXIST;
     if (r < 0)
         return r;

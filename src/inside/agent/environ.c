@@ -14,7 +14,7 @@ void strings_done(struct strings *s)
     strbuf_done(&s->own);
 }
 
-/* With room for the defaults, and the NULL. */
+/* Reads the strings, and leaves room for the defaults and the NULL. */
 static int read_strings(struct wire_reader *r, struct strings *ret, struct sg_error *e)
 {
     size_t n = wire_get_u32(r);
@@ -86,7 +86,7 @@ int environ_add_defaults(struct strings *env, const struct agent_user *as, const
         {"LANG", "C.UTF-8"},
         {"PWD", cwd},
         {"TERM", tty ? "xterm-256color" : NULL},
-        /* OpenMP, and what goes by it: OpenBLAS, MKL, numexpr. numba and joblib do not. */
+        /* OpenBLAS, MKL and numexpr go by OpenMP's variable; numba and joblib do not. */
         {"OMP_NUM_THREADS", threads},
         {"NUMBA_NUM_THREADS", threads},
         {"LOKY_MAX_CPU_COUNT", threads},
@@ -103,7 +103,7 @@ int environ_add_defaults(struct strings *env, const struct agent_user *as, const
         }
     if (env->own.truncated)
         return err_set(e, SG_ERR_LIMIT, -ENOMEM, "out of memory: raise the memory limit");
-    for (size_t i = 0; i < n; i++) /* the buffer has stopped moving */
+    for (size_t i = 0; i < n; i++) /* only now, as the buffer no longer moves */
         env->v[env->n++] = env->own.buf + at[i];
     return 0;
 }

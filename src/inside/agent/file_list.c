@@ -54,7 +54,7 @@ static int send_entry(struct lister *l, const struct walk_entry *entry)
         l->sent++;
     }
     strbuf_done(&out);
-    return r == -ENOENT || r == -EACCES ? 0 : r; /* gone since, or not ours to see */
+    return r == -ENOENT || r == -EACCES ? 0 : r; /* gone meanwhile, or the user may not see it */
 }
 
 /* 1: more to do, 0: the end. */

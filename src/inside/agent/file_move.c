@@ -1,6 +1,6 @@
-/* OP_FILE_MOVE: a rename where the kernel can do it. It cannot between mounts, nor for a directory
- * that comes from a lower layer of the root. Then a file is copied here, and anything else is moved
- * by the sandbox's own mv, run as the user. */
+/* OP_FILE_MOVE: a rename where the kernel can do it. The kernel cannot rename between mounts, nor a
+ * directory that comes from a lower layer of the root. Then the agent copies a file itself, and has
+ * anything else moved by the sandbox's own mv, run as the user. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct mover {
     bool parents;
     int from_dir;
     char name[NAME_MAX + 1];
-    int from; /* of a copy; -1: there is none */
+    int from; /* of the file that is copied; -1: none */
     struct staged staged;
     struct child mv;
     int report_fd;
@@ -49,11 +49,11 @@ static void move_failed(struct mover *m, int r)
 
 enum { MOVED, COPYING, NEEDS_MV };
 
-/* Of a regular file. */
+/* Copies a regular file. */
 static int begin_copy(struct mover *m)
 {
     struct stat st;
-    int r = path_check_writable(m->from_dir, "."); /* could the original go? */
+    int r = path_check_writable(m->from_dir, "."); /* could the original be removed? */
 
     if (r < 0)
         return r;
@@ -75,7 +75,7 @@ static int move_begin(struct mover *m)
     struct stat st;
     int r = path_open_parent(m->from_path, false, &m->from_dir, m->name);
 
-    /* no directory is made for something that is not there */
+    /* makes no directory if there is nothing to move */
     if (r == 0 && fstatat(m->from_dir, m->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         r = -errno;
     if (r == 0)
@@ -115,7 +115,7 @@ static int copy_some(struct mover *m)
     return COPYING;
 }
 
-/* The answer is what is there now. */
+/* Answers with the entry of the file in its new place. */
 static void move_ended(struct mover *m, int r)
 {
     struct strbuf entry;

@@ -7,15 +7,15 @@
 #include "lib/base/fd.h"
 #include "inside/stage/confine.h"
 
-#define PIECES_A_TURN 16 /* then others have their turn */
-/* Of a file that claims to be empty, as those of /proc do: what is in it is read at once, because
- * the host is told the size first. */
+#define PIECES_A_TURN 16 /* then other operations have their turn */
+/* A file of /proc claims to be empty. Its contents are read at once, up to this size, because the
+ * host is told the size first. */
 #define UNSIZED_MAX (16u * 1024 * 1024)
 
 struct source {
     int fd;
     struct stat st;
-    char *whole; /* an unsized file; or NULL */
+    char *whole; /* the contents of a file that claims to be empty; or NULL */
 };
 
 static void source_done(struct source *s)
@@ -40,7 +40,8 @@ static void read_failed(struct file_reader *f, int r)
     op_fail(&f->op, &e);
 }
 
-/* The bytes, or fewer: 0 if the file has become shorter than it was. Points *ret at them. */
+/* Points *ret at the next bytes, and returns how many there are: 0 if the file has become
+ * shorter. */
 static ssize_t take(struct file_reader *f, size_t room, const char **ret)
 {
     if (f->source.whole) {
@@ -126,7 +127,7 @@ static int source_open(struct source *s, const char *path)
 {
     s->fd = path_open(AT_FDCWD, path, O_RDONLY, 0);
     if (s->fd < 0)
-        return s->fd == -ENXIO ? -EINVAL : s->fd; /* what a socket answers */
+        return s->fd == -ENXIO ? -EINVAL : s->fd; /* -ENXIO is what opening a socket returns */
     if (fstat(s->fd, &s->st) < 0)
         return -errno;
     if (!S_ISREG(s->st.st_mode))
@@ -134,7 +135,7 @@ static int source_open(struct source *s, const char *path)
     return s->st.st_size > 0 ? 0 : read_unsized(s);
 }
 
-/* As the user. Opens the file and describes it. */
+/* Opens the file with the permissions of the user, and describes it. */
 static int look(struct source *s, const struct agent_user *as, const char *path, struct strbuf *out)
 {
     int r = confine_fs_begin(as);
@@ -172,7 +173,7 @@ int file_read_start(struct agent *a, struct chan_stream *s, struct wire_reader *
         return path_error(e, res, "read", path);
     }
 
-    /* A file that grows while it is read is read up to where it ended at the beginning. */
+    /* If a file grows while it is read, reading ends where the file ended at the beginning. */
     struct file_reader *f = op_new(a, s, &read_ops, sizeof(*f));
     f->task.fn = read_turn;
     f->source = source;

@@ -1,10 +1,10 @@
 /* OP_FILE_REMOVE.
  *
- * A tree is taken down from its leaves with a stack of at most LEVELS_MAX open directories. What
- * lies deeper is first moved up to the top of the tree, so depth costs neither descriptors nor
- * repeated walks down. Every step is relative to a directory that was opened below the top and
- * follows no link: whoever moves directories about meanwhile can keep us from finishing, not lead
- * us elsewhere. */
+ * A tree is removed from its leaves, with a stack of at most LEVELS_MAX open directories. A
+ * directory that lies deeper is first moved up to the top of the tree, so depth costs neither
+ * descriptors nor repeated walks down. Every step is relative to a directory that was opened below
+ * the top, and follows no link. So somebody who moves directories about meanwhile can keep us from
+ * finishing, but cannot lead us elsewhere. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,14 +24,14 @@ struct level {
     int fd;
     unsigned rescans;
     struct dirents names;
-    char name[NAME_MAX + 1]; /* in the level above */
+    char name[NAME_MAX + 1]; /* its name in the level above */
 };
 
 struct remover {
     struct op op;
     struct loop_task task;
     const struct agent_user *as;
-    int parent; /* of the top */
+    int parent; /* the directory that holds the top */
     size_t n;
     struct level levels[LEVELS_MAX];
     char path[OPS_PATH_MAX];
@@ -58,7 +58,7 @@ static void pop(struct remover *m)
     dirents_done(&l->names);
 }
 
-/* Too deep: the directory becomes a child of the top, to be found there later. */
+/* The directory is too deep: makes it a child of the top, where it is found later. */
 static int move_up(struct remover *m, const struct level *l, const char *name)
 {
     char random[ID_LEN + 1];
@@ -84,10 +84,11 @@ static int remove_entry(struct remover *m, struct level *l, const struct dirent_
     if (errno != ENOTEMPTY && errno != EEXIST)
         return -errno;
     r = m->n < LEVELS_MAX ? push(m, l->fd, d->name) : move_up(m, l, d->name);
-    return r == -ENOENT || r == -ENOTDIR || r == -ELOOP ? 0 : r; /* replaced: seen again below */
+    return r == -ENOENT || r == -ENOTDIR || r == -ELOOP ? 0 : r; /* replaced meanwhile: the next
+                                                                  * scan sees it again */
 }
 
-/* The top level is empty as far as we saw: remove it, or look again. */
+/* The current directory is empty as far as we saw: removes it, or scans it again. */
 static int finish_level(struct remover *m)
 {
     struct level *l = &m->levels[m->n - 1];
@@ -147,7 +148,7 @@ static void remove_destroy(struct op *op)
 
 static const struct op_ops remove_ops = {.destroy = remove_destroy, .writes = true};
 
-/* One file, or one empty directory. -ENOTEMPTY: there is a tree to take down. */
+/* Removes one file, or one empty directory. -ENOTEMPTY: it is a tree. */
 static int remove_one(int dirfd, const char *name)
 {
     if (unlinkat(dirfd, name, 0) == 0)

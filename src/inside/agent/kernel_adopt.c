@@ -1,6 +1,6 @@
-/* OP_KERNEL_ADOPT: the contexts of a sandbox become those of another, or those that it had earlier,
- * with the copies of their kernels that have arrived. All of the request is checked before
- * anything changes. */
+/* OP_KERNEL_ADOPT: replaces the contexts of this sandbox by those of another sandbox, or by its own
+ * of an earlier time, with the copies of their kernels that have arrived. The whole request is
+ * checked before anything changes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -65,7 +65,7 @@ int adopt_read(struct wire_reader *r, struct adopt_list *l, struct sg_error *e)
     return res;
 }
 
-/* Against those before it. */
+/* Checks one context, also against those before it in the list. */
 static int check_one(const struct agent *a, const struct adopt_list *l, struct adopt *w,
                      struct sg_error *e)
 {
@@ -104,7 +104,7 @@ static void remove_all(struct agent *a)
     }
 }
 
-/* Returns whether it has a kernel. */
+/* Makes the context. Returns whether it has a kernel. */
 static bool make_one(struct agent *a, struct adopt *w)
 {
     struct context *c = context_new(a, &w->found, w->cwd, w->is_default, NULL);
@@ -142,7 +142,7 @@ int kernel_adopt(struct agent *a, struct chan_stream *s, struct wire_reader *r, 
     remove_all(a);
     for (size_t i = 0; i < l.n; i++)
         with_kernel += make_one(a, &l.v[i]);
-    kernels_arrived_free(a); /* those that nobody wants */
+    kernels_arrived_free(a); /* the copies that no context adopts */
     strbuf_init(&out, 16);
     wire_put_u32(&out, with_kernel);
     chan_end(a->chan, s, 0, NULL, out.buf, out.len);

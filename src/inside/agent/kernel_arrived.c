@@ -1,5 +1,5 @@
-/* Copies of kernels that ran, from the line to the context that adopts them. They are told what
- * they are at once, and are usually ready by the time the host has said whose they are. */
+/* Copies of kernels that ran, from the line to the context that adopts them. Each is told at once
+ * that it is a copy, and is usually ready by the time the host says which context it belongs to. */
 #include "inside/agent/kernels.h"
 
 void kernel_arrives(struct kernel *k)

@@ -10,7 +10,7 @@ static void make_id(char ret[KERNEL_ID_LEN + 1])
 {
     uint8_t b[16];
 
-    /* so few bytes come whole, or the kernel has no generator */
+    /* so few bytes come at once, unless the kernel has no generator */
     if (getrandom(b, sizeof(b), 0) != (ssize_t)sizeof(b))
         abort();
     b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);

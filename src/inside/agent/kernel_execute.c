@@ -44,7 +44,7 @@ static void enqueue(struct context *c, struct execution *x)
     c->n_waiting++;
 }
 
-/* It has no context then. */
+/* Afterwards the execution has no context. */
 static void dequeue(struct execution *x)
 {
     struct context *c = x->context;
@@ -128,7 +128,7 @@ void context_advance(struct context *c)
         strbuf_done(&c->env);
         c->env = c->first->env;
         strbuf_init(&c->first->env, c->env.max);
-        context_start(c); /* comes back here if there is a kernel now */
+        context_start(c); /* calls context_advance again if there is a kernel now */
         return;
     }
     if (c->kernel && c->kernel->packets.ready && kernel_is_there(c->kernel))
@@ -168,7 +168,7 @@ static void on_grace_over(struct countdown *timer)
 {
     struct context *c = CONTAINER_OF(timer, struct context, grace);
 
-    /* Perhaps it has stopped, and the host does not take what it said. */
+    /* Perhaps the cell has stopped, and the host does not take its output. Then wait longer. */
     if (c->kernel->paused)
         countdown_start(&c->grace, KERNEL_GRACE_MS);
     else
@@ -219,7 +219,7 @@ static void execution_data(struct op *op, uint8_t sub, const void *data, size_t 
     t->held += len;
 }
 
-/* The context may have been removed, or filled, since the request came. */
+/* Since the request came, the context may have been removed, or its queue filled. */
 static void execution_eof(struct op *op)
 {
     struct execution *x = CONTAINER_OF(op, struct execution, op);
@@ -260,7 +260,7 @@ static void execution_destroy(struct op *op)
         dequeue(x);
         return;
     }
-    /* Nobody listens any more, but the cell runs. */
+    /* Nobody listens any more, but the cell still runs. */
     c->running = NULL;
     countdown_stop(&c->limit);
     kernel_resume(c->kernel);
@@ -272,7 +272,7 @@ static const struct op_ops execution_ops = {.data = execution_data,
                                             .resume = execution_resume,
                                             .destroy = execution_destroy};
 
-/* By its id, or the default of a language. */
+/* Finds the context by its id, or the default context of a language. */
 static int request_context(struct agent *a, struct wire_reader *r, struct context **ret,
                            struct sg_error *e)
 {
@@ -290,7 +290,7 @@ static int request_context(struct agent *a, struct wire_reader *r, struct contex
     kernel_language_name(name, language.name);
     *ret = context_of_language(a, language.name);
     if (*ret)
-        return 0; /* it was looked for when that was made */
+        return 0; /* the language was checked when the context was made */
     int res = kernel_language_find(name, &language, e);
     if (res < 0)
         return res;

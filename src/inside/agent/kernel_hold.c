@@ -1,11 +1,15 @@
 /* OP_KERNEL_HOLD: no cell begins while the host copies the sandbox. Kernels stay as they are, and
- * so does the queue; what comes meanwhile waits in it.
+ * so does the queue; new executions wait in it.
  *
- *   cells run --none any more--> kernels with threads are asked to let those of their libraries
- *                                rest (kernels/README.md) --all have, or are late--> told
+ *   1. Wait until no cell runs.
+ *   2. Ask kernels that have threads to let the threads of their libraries rest
+ *      (kernels/README.md).
+ *   3. Wait until all have, for KERNEL_REST_MS at most.
+ *   4. Tell the host.
  *
- * Whether they rest is for whoever copies to see: what a kernel says is not believed, only waited
- * for. One without threads is not asked, which costs it nothing. */
+ * The agent waits for a kernel's answer but does not believe it: the broker, which makes the
+ * copies, sees for itself whether the threads rest. A kernel without threads is not asked, so the
+ * hold costs it nothing. */
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -17,12 +21,13 @@
 struct holder {
     struct op op;
     struct loop_task task;
-    struct countdown limit; /* until cells have ended, then until all go on */
-    bool asked;             /* none runs */
-    bool late;              /* and those that do not rest by now need not */
+    struct countdown limit; /* until cells have ended, then until threads rest, then until all go
+                             * on */
+    bool asked;             /* no cell runs, and kernels were asked to rest */
+    bool late;              /* the time to rest is over: no longer waits for it */
     bool telling;
     bool told;
-    uint64_t last; /* serial of the context that was told */
+    uint64_t last; /* serial of the last context that the host was told */
 };
 
 static const struct context *first_busy(const struct agent *a)
@@ -34,8 +39,8 @@ static const struct context *first_busy(const struct agent *a)
     return c;
 }
 
-/* A copy that has not woken up yet knows all that it was copied with. It is waited for, also by
- * whoever would not wait for a cell. */
+/* A copy that has not woken up yet has all the state it was copied with, so the hold waits for it,
+ * even if it would not wait for a cell. */
 static const struct context *first_waking(const struct agent *a)
 {
     const struct context *c = a->kernels.first;
@@ -45,7 +50,7 @@ static const struct context *first_waking(const struct agent *a)
     return c;
 }
 
-/* A kernel that can be copied and has more than one thread. */
+/* Whether the kernel can be copied and has more than one thread. */
 static bool has_threads(const struct context *c)
 {
     const struct kernel *k = c->kernel;
@@ -82,7 +87,7 @@ static int say_busy(const struct context *c, struct sg_error *e)
                    c->busy ? "a cell runs" : "a copy wakes up", c->id, c->language.name);
 }
 
-/* Any other kernel that is not ready yet has nothing to be copied. */
+/* A kernel that is not ready yet, and no copy, has no state to be copied. */
 static void tell_context(struct op *op, const struct context *c)
 {
     const struct kernel *k = c->kernel && c->kernel->packets.ready ? c->kernel : NULL;
@@ -161,7 +166,8 @@ static void on_limit(struct countdown *timer)
     op_fail(&h->op, &e);
 }
 
-/* Not here: with the channel all its operations end, one by one, and no cell may begin between. */
+/* Runs as a task: when the channel ends, all its operations end one by one, and no cell may begin
+ * in between. */
 static void on_release(struct loop_task *task)
 {
     struct agent *a = CONTAINER_OF(task, struct agent, kernels.release);
@@ -185,7 +191,7 @@ static void hold_destroy(struct op *op)
 
 static const struct op_ops hold_ops = {.resume = hold_resume, .destroy = hold_destroy};
 
-/* The context may be about to go: look when all is done that is under way. */
+/* Runs as a task: the context may be about to go, so look when the current work is done. */
 void kernels_hold_check(struct agent *a)
 {
     if (a->kernels.hold)

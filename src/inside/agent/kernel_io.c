@@ -1,4 +1,4 @@
-/* What goes in and out of a kernel: packets, and what it writes. See kernels.h for their order. */
+/* Packets and output of a kernel. See kernels.h for their order. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +45,7 @@ int kernel_io_watch(struct kernel *k)
     return r;
 }
 
-/* Out of the loop altogether: a hang-up would be reported for ever. */
+/* Takes it out of the loop altogether: epoll would report a hang-up again and again. */
 static void kernel_pause(struct kernel *k)
 {
     k->paused = true;
@@ -69,7 +69,7 @@ static void on_task(struct loop_task *task)
     kernel_pump(CONTAINER_OF(task, struct kernel, task));
 }
 
-/* Whether the host must take something first. Pauses then. */
+/* Whether the host must take something first. If so, pauses the kernel. */
 static bool held_up(struct kernel *k)
 {
     struct execution *x = listener(k);
@@ -101,7 +101,7 @@ static void output_take(struct kernel_output *out, size_t n)
     out->owed -= n < out->owed ? n : out->owed;
 }
 
-/* At most `max` bytes; not held up. */
+/* Reads at most `max` bytes. The kernel must not be held up. */
 static void output_read(struct kernel_output *out, size_t max)
 {
     struct execution *x = listener(out->kernel);
@@ -137,7 +137,7 @@ static void note_owed(struct kernel *k)
     }
 }
 
-/* False: paused before all of it was delivered. */
+/* False: paused before all owed output was delivered. */
 static bool deliver_owed(struct kernel *k)
 {
     for (int i = 0; i < 2; i++)
@@ -149,7 +149,7 @@ static bool deliver_owed(struct kernel *k)
     return !held_up(k);
 }
 
-/* Lines before the last may be of any kind; an empty one says nothing. */
+/* The last line that is not empty: earlier lines may be about anything. */
 void kernel_last_words(const struct kernel *k, char *ret, size_t size)
 {
     const char *text = k->out[1].kept.buf;
@@ -187,7 +187,7 @@ static void encode_u32(char out[4], uint32_t v)
         out[i] = (char)(v >> (8 * i));
 }
 
-/* The next packet of the code; the last one makes it run. */
+/* Sends the next packet of the code; the last one makes it run. */
 static ssize_t send_code(struct kernel *k)
 {
     size_t len = k->code.len - k->code_at;
@@ -224,8 +224,8 @@ static ssize_t send_piece(struct kernel *k)
     return n;
 }
 
-/* A kernel that does not take what it is sent has hung up, which reading finds out; or there is no
- * memory, and it cannot go on. */
+/* If sending fails, either the kernel has hung up, which reading finds out; or there is no memory,
+ * and the kernel cannot go on. */
 static void kernel_flush(struct kernel *k)
 {
     while (k->control >= 0 && (k->first || k->has_code)) {
@@ -288,7 +288,7 @@ void kernel_run(struct kernel *k, uint32_t cell, struct strbuf *code)
 
 /* ---- packets from the kernel ----------------------------------------------------------------- */
 
-/* R or F, now that what came before is delivered. */
+/* Acts on the held R or F, now that the output before it has been delivered. */
 static void release_held(struct kernel *k)
 {
     size_t len = k->held_len;
@@ -308,7 +308,7 @@ static void hold(struct kernel *k, size_t len)
     note_owed(k);
 }
 
-/* What a new kernel writes on its way is not a cell's. */
+/* Drops what a new kernel wrote while it started: it belongs to no cell. */
 static void drop_kept(struct kernel *k)
 {
     note_owed(k);
@@ -344,19 +344,20 @@ static void control_close(struct kernel *k)
     drop_pieces(k);
 }
 
-/* One packet, if there is one. False: there is none now. */
+/* Reads one packet. False: there is none now. */
 static bool read_packet(struct kernel *k)
 {
     if (k->control < 0)
         return false;
     ssize_t n = recv(k->control, agent_scratch, KERNEL_PACKET_MAX, MSG_DONTWAIT | MSG_TRUNC);
     if (n > 0) {
-        take_packet(k, (size_t)n); /* also what was longer than it may be */
+        take_packet(k, (size_t)n); /* n may be longer than allowed: the check refuses it */
         return true;
     }
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
-    /* It exits, which will be told, or is a kernel no more. */
+    /* The kernel is about to exit, which its pidfd or the reaper tells. If it does not, it no
+     * longer behaves as a kernel. */
     control_close(k);
     if (!k->dead)
         kernel_kill_process(k);
@@ -382,7 +383,7 @@ void kernel_pump(struct kernel *k)
             note_owed(k);
         }
     }
-    /* no event may come for what is left */
+    /* no event may come for the packets that are left */
     if (!k->over)
         loop_task_queue(&k->agent->loop, &k->task);
 }

@@ -1,5 +1,5 @@
-/* Which languages there are: those with a program of their own, if what it needs is installed, and
- * every Jupyter kernel whose kernelspec the user could use. */
+/* Which languages there are: those with a program of their own, if the interpreter is installed,
+ * and every Jupyter kernel whose kernelspec the user could use. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 #include "inside/stage/confine.h"
 
 #define PYTHON     "/usr/bin/python3"
-#define LISTED_MAX 24 /* of the kernelspecs, in an error */
+#define LISTED_MAX 24 /* how many kernelspecs an error lists */
 
 static const struct {
     const char *name;
     enum kernel_program program;
-    const char *needs[2]; /* one of them */
+    const char *needs[2]; /* one of these must be installed */
 } known[] = {
     {"bash", PROGRAM_BRIDGE, {"/usr/bin/bash", "/bin/bash"}},
     {"java", PROGRAM_BRIDGE, {"/usr/bin/jshell", "/usr/bin/java"}},
@@ -30,7 +30,7 @@ static const struct {
     const char *alias, *name;
 } aliases[] = {{"js", "javascript"}, {"ts", "typescript"}, {"py", "python"}, {"sh", "bash"}};
 
-/* Where Jupyter looks. The first is in the user's home. */
+/* Where Jupyter looks for kernelspecs. The first directory is in the user's home. */
 static const char *const spec_dirs[] = {".local/share/jupyter/kernels",
                                         "/usr/local/share/jupyter/kernels",
                                         "/usr/share/jupyter/kernels"};
@@ -114,7 +114,7 @@ struct names {
     size_t n;
 };
 
-/* In order, each once. */
+/* Inserts the name in order, once. */
 static void add_name(struct names *names, const char *name)
 {
     size_t at = 0;
@@ -141,7 +141,7 @@ static void add_specs(struct names *names, int dirfd)
     dirents_done(&d);
 }
 
-/* ", "-separated. */
+/* Separated by ", ". */
 static void list_all(const struct agent_user *as, struct strbuf *out)
 {
     struct names names = {0};
@@ -159,7 +159,7 @@ static void list_all(const struct agent_user *as, struct strbuf *out)
         strbuf_addf(out, "%s%s", out->len ? ", " : "", names.v[i]);
 }
 
-/* Lower case, aliases resolved; what no name can have is shown as '?'. */
+/* Makes the name lower case and resolves aliases. Characters that no name can have become '?'. */
 void kernel_language_name(const char *name, char ret[KERNEL_LANGUAGE_MAX + 1])
 {
     size_t len = 0;

@@ -1,4 +1,4 @@
-/* What can be asked of contexts: create, list, remove, restart, interrupt, warm. */
+/* Requests about contexts: create, list, remove, restart, interrupt, warm. */
 #include <string.h>
 
 #include "inside/agent/kernels.h"
@@ -71,7 +71,7 @@ int kernel_remove(struct agent *a, struct chan_stream *s, struct wire_reader *r,
     return 0;
 }
 
-/* One that never had a kernel gets none: the first that needs it also says in which environment. */
+/* A context that never had a kernel gets none: its first execution also brings the environment. */
 int kernel_restart(struct agent *a, struct chan_stream *s, struct wire_reader *r,
                    struct sg_error *e)
 {
@@ -131,10 +131,10 @@ int kernel_warm(struct agent *a, struct chan_stream *s, struct wire_reader *r, s
     return 0;
 }
 
-/* One at a time: the host may be slow. */
+/* Sends one context at a time: the host may be slow. */
 struct lister {
     struct op op;
-    uint64_t last; /* serial of the one that was told */
+    uint64_t last; /* serial of the last context that was sent */
 };
 
 static void list_more(struct op *op)
@@ -171,7 +171,7 @@ int kernel_list(struct agent *a, struct chan_stream *s, struct wire_reader *r, s
 
     if (res < 0)
         return res;
-    /* With all places taken they are not there; nor can they be used then. */
+    /* If there are too many contexts, these are not listed; they cannot be used then either. */
     for (size_t i = 0; i < ARRAY_SIZE(listed); i++)
         context_default(a, &listed[i], NULL);
     list_more(op_new(a, s, &list_ops, sizeof(struct lister)));

@@ -64,7 +64,7 @@ static int check_done(struct kernel_packets *s, const uint8_t *p, size_t len)
         return -EPROTO;
     uint32_t cell =
         (uint32_t)p[1] | (uint32_t)p[2] << 8 | (uint32_t)p[3] << 16 | (uint32_t)p[4] << 24;
-    /* a stray result may be under way: a thread of an earlier cell sends it */
+    /* a stray result may be under way, sent by a thread of an earlier cell */
     if (cell != s->cell || (s->in_result && !s->stray))
         return -EPROTO;
     s->running = false;

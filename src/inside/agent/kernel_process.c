@@ -1,4 +1,4 @@
-/* One kernel as a process: started here, or taken from the warden; signalled; let go of. */
+/* One kernel as a process: started here or taken from the warden, signalled, and let go. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -52,7 +52,7 @@ static struct kernel *kernel_new(struct agent *a, pid_t pid)
     return k;
 }
 
-/* Also true of a process that nobody has waited for yet. */
+/* A cold kernel counts as alive until the reaper has waited for it. */
 static bool is_alive(const struct kernel *k)
 {
     struct pollfd p = {.fd = k->pidfd, .events = POLLIN};
@@ -79,7 +79,7 @@ void kernel_free(struct kernel *k)
 
 void kernel_interrupt(struct kernel *k)
 {
-    /* there is no group yet if a child has not come to setsid */
+    /* a child that has not called setsid yet has no group */
     if (is_alive(k) && kill(-k->child.pid, SIGINT) < 0)
         kill(k->child.pid, SIGINT);
 }
@@ -101,7 +101,7 @@ uint32_t kernel_exit_code(const struct kernel *k)
 
 struct ends {
     int inside_out, inside_err, inside_control, cwd;
-    int out, err, control; /* ours */
+    int out, err, control; /* the agent's ends */
 };
 
 static void ends_done(struct ends *f)
@@ -115,7 +115,7 @@ static void ends_done(struct ends *f)
     close_p(&f->control);
 }
 
-/* A directory that is missing is made; if that is not possible, it is the home. */
+/* Opens the directory, and makes it if it is missing. If that is not possible, opens the home. */
 static int open_cwd(const struct agent_user *as, const char *path, int *ret)
 {
     int r = path_open_dir(path, true, ret);
@@ -146,7 +146,7 @@ static int make_ends(const struct agent_user *as, const char *cwd, struct ends *
     return fd_set_nonblock(f->control, true);
 }
 
-/* With the defaults, as a program that the host starts has them. */
+/* Includes the defaults, as for any program that the host starts. */
 static int read_env(const struct context *c, struct strings *ret, struct sg_error *e)
 {
     struct wire_reader r;

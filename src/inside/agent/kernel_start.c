@@ -1,4 +1,4 @@
-/* How a context comes to a kernel, and what happens when it loses it. See kernels.h. */
+/* How a context gets a kernel, and what happens when it loses it. See kernels.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -44,7 +44,8 @@ static void start_cold(struct context *c)
     if (k)
         attach(c, k);
     else if (no_room && ++c->refusals < KERNEL_REFUSALS_MAX)
-        countdown_start(&c->again, KERNEL_AGAIN_MS); /* those of the last kernel may be ending */
+        countdown_start(&c->again, KERNEL_AGAIN_MS); /* the processes of the last kernel may still
+                                                      * be ending */
     else
         give_up(c, no_room ? -EAGAIN : -EIO, e.message);
 }
@@ -77,7 +78,7 @@ static struct context *next_that_wants(struct agent *a)
     return c;
 }
 
-/* The first that wants goes on without. */
+/* Starts a cold kernel for the first context that waits for a twin. */
 static void serve_cold(struct agent *a)
 {
     struct context *c = next_that_wants(a);
@@ -88,7 +89,7 @@ static void serve_cold(struct agent *a)
     start_cold(c);
 }
 
-/* One question at a time. */
+/* Asks the warden for one kernel at a time. */
 static void ask(struct agent *a)
 {
     struct kernels *t = &a->kernels;
@@ -127,7 +128,7 @@ static void on_no_kernel(struct line *l)
     ask(a);
 }
 
-/* All that its first cell will need is made ready: what fails now is done then. */
+/* Prepares all that the spare's first cell will need. If a part fails now, it is done then. */
 static void keep_spare(struct agent *a, struct kernel *k)
 {
     struct kernel_language python;
@@ -146,7 +147,7 @@ static void on_kernel(struct line *l, pid_t pid, pid_t was, const int fds[LINE_F
     struct kernel *k = kernel_from_twin(a, pid, was, fds);
     struct context *c = next_that_wants(a);
 
-    if (was > 0) { /* that is no answer */
+    if (was > 0) { /* a copy of a kernel is no answer to the agent's question */
         if (k)
             kernel_arrives(k);
         return;
@@ -176,7 +177,7 @@ void context_start(struct context *c)
     c->cells = 0;
     c->had_kernel = true;
     countdown_start(&c->start, KERNEL_START_MS);
-    /* a twin that came to nothing is not tried again */
+    /* if a twin failed, the next try is cold */
     if (c->failures > 0 || c->language.program == PROGRAM_NODE) {
         start_cold(c);
     } else if (t->spare && c->language.program == PROGRAM_PYTHON) {
@@ -221,7 +222,7 @@ void context_start_init(struct context *c)
     countdown_init(&c->again, &c->agent->loop, on_again);
 }
 
-/* ---- what becomes of it ---------------------------------------------------------------------- */
+/* ---- ready, over, lost ----------------------------------------------------------------------- */
 
 void kernel_is_ready(struct kernel *k)
 {
@@ -242,12 +243,12 @@ static void start_again(struct context *c, const char *why)
         start_failed(c, why);
         return;
     }
-    /* Not at once: where processes or memory ran out, others have to end first. */
+    /* Waits before the next try: if processes or memory ran out, others have to end first. */
     countdown_start(&c->start, KERNEL_START_MS);
     countdown_start(&c->again, KERNEL_AGAIN_MS << (c->failures - 1));
 }
 
-/* It ended before it was ready. */
+/* The kernel ended before it was ready. */
 static void died_at_start(struct context *c, struct kernel *k)
 {
     struct sg_error e = {0};
@@ -266,7 +267,7 @@ static void died_at_start(struct context *c, struct kernel *k)
     }
 }
 
-/* One that is no context's. */
+/* Lets go of a kernel that belongs to no context. */
 static void let_go(struct kernel *k)
 {
     if (k->agent->kernels.spare == k)
@@ -275,7 +276,7 @@ static void let_go(struct kernel *k)
     kernel_free(k);
 }
 
-/* Whether it never came so far as to know something. */
+/* Whether the kernel never had any state. */
 static bool is_new(const struct kernel *k)
 {
     return !k->packets.ready && k->was == 0;
@@ -334,7 +335,8 @@ void kernels_init(struct agent *a)
     }
 }
 
-/* The kernels are not signalled here, each with all of its session: everybody is about to be. */
+/* Does not signal the kernels and their sessions one by one: the caller is about to kill every
+ * process. */
 void kernels_clear(struct agent *a)
 {
     struct kernels *t = &a->kernels;
@@ -360,7 +362,7 @@ void kernels_clear(struct agent *a)
     }
 }
 
-/* At the end of the agent, which is the end of every process: there are no executions any more. */
+/* Called at the end of the agent, which ends every process. There are no executions any more. */
 void kernels_done(struct agent *a)
 {
     struct kernels *t = &a->kernels;

@@ -1,40 +1,41 @@
 /* Kernels: interpreters that keep their state between cells. OP_KERNEL_* in wire/agent.h is what
- * the host sees of them, kernels/README.md what a kernel and the agent say to each other.
+ * the host sees of them. kernels/README.md has the protocol between a kernel and the agent.
  *
  *   context ----> kernel, or none                 a process of `user` with a control socket, and
- *      |                                          pipes for what it writes
+ *      |                                          pipes for its output
  *      +--------> queue of executions ---> the cell that runs
  *
- *              needed               Q               a cell's turn
- *    absent ------------> starting -----> idle -------------------> busy
- *      ^                     |            | ^                       | |
- *      |                     |            | +---------- F ----------+ |
- *      +---- no kernel ------+            |                           |
- *      +---- it ended: the next cell is --+                           |
- *      |     told, and starts another                                 |
- *   starting <-- died, stuck, broke its protocol, was restarted ------+
+ *   state      event                                                        next state
+ *   absent     a cell needs a kernel                                        starting
+ *   starting   Q                                                            idle
+ *   starting   the kernel cannot be started                                 absent
+ *   idle       a cell's turn                                                busy
+ *   idle       the kernel ended: the next cell is told, and starts another  absent
+ *   busy       F                                                            idle
+ *   busy       the kernel died, got stuck, broke its protocol, or was       starting
+ *              restarted
  *
- * A kernel comes in one of two ways. A twin is a copy of a warm process that the warden makes
- * (src/warden/twin): it comes over the line, when asked for, or ahead of any need; then it is a
- * spare, told at once to become a Python kernel, and waits. Otherwise, and for Node.js always, the
- * agent starts the program itself: cold. A twin is not the agent's child: its end shows on its
- * pidfd, and how it ended is not known.
+ * A kernel comes in one of two ways. A twin is a copy of a warm process that the broker makes
+ * (src/inside/broker). It comes over the line, when the agent asked for it, or ahead of any need.
+ * In the latter case it is a spare: it is told at once to become a Python kernel, and waits. The
+ * other way is a cold start: the agent starts the program itself. Node.js always starts cold. A
+ * twin is not the agent's child: its end shows on its pidfd, and its exit status is not known.
  *
- * A twin can also be a copy of a kernel that ran, in this sandbox or another: it has arrived, is
- * told so (Y), and waits until OP_KERNEL_ADOPT says which context it belongs to.
+ * A twin can also be a copy of a kernel that ran, in this sandbox or another. Such a kernel "has
+ * arrived". It is told so (Y), and waits until OP_KERNEL_ADOPT says which context it belongs to.
  *
- * Order. What a cell wrote before it sent R, F, or died is delivered before that: what the two
- * pipes hold when the packet is read is owed first. Everything of a kernel stops while the host is
- * slow: with less credit than the largest packet takes, nothing of it is read. Output between cells
- * is kept for the next, up to KERNEL_KEPT_MAX bytes of each stream.
+ * Order. All output that a cell wrote before it sent R or F, or died, is delivered first: the bytes
+ * that the two pipes hold when the packet is read are owed. While the host is slow, the whole
+ * kernel waits: nothing of it is read as long as the credit is less than the largest packet needs.
+ * Output between cells is kept for the next cell, up to KERNEL_KEPT_MAX bytes of each stream.
  *
- * An interrupt is SIGINT to the process group, again every second: the first may come before the
+ * An interrupt is SIGINT to the process group, repeated every second: the first may come before the
  * kernel has begun with the cell, and is ignored then. After KERNEL_GRACE_MS the kernel is killed.
- * An execution that was cancelled is over for the host at once; its cell is interrupted and the
- * context is busy until it has stopped.
+ * For the host, a cancelled execution is over at once; its cell is interrupted, and the context
+ * stays busy until the cell has stopped.
  *
- * Bounds: KERNELS_MAX contexts; KERNEL_QUEUE_MAX executions wait in each; code and variables of all
- * executions are KERNEL_HELD_MAX bytes. */
+ * Bounds: KERNELS_MAX contexts; KERNEL_QUEUE_MAX waiting executions in each; KERNEL_HELD_MAX bytes
+ * for the code and variables of all executions. */
 #pragma once
 
 #include "inside/agent/countdown.h"
@@ -46,15 +47,16 @@
 #define KERNEL_HELD_MAX     (64u * 1024 * 1024)
 #define KERNEL_KEPT_MAX     (64u * 1024)
 #define KERNEL_LANGUAGE_MAX 64
-#define KERNEL_NAME_MAX     256 /* of a language that is asked for */
-#define KERNEL_STARTS_MAX   5   /* that fail in a row, then the executions do */
+#define KERNEL_NAME_MAX     256 /* of the name of a language in a request */
+#define KERNEL_STARTS_MAX   5   /* after so many failed starts in a row the executions fail */
 #define KERNEL_START_MS     60000
-#define KERNEL_AGAIN_MS     250  /* until the next try: others have to end first; twice that, ... */
-#define KERNEL_REFUSALS_MAX 20   /* of starts for want of room, then the executions fail */
-#define KERNEL_TWIN_MS      8000 /* for the warden to answer: it may be loading libraries */
+#define KERNEL_AGAIN_MS     250  /* until the next try, doubled each time: other processes have to
+                                  * end first */
+#define KERNEL_REFUSALS_MAX 20   /* after so many starts without room the executions fail */
+#define KERNEL_TWIN_MS      8000 /* for the warden's answer: the zygote may be loading libraries */
 #define KERNEL_GRACE_MS     5000
-#define KERNEL_REST_MS      2000 /* for threads of its libraries to end */
-#define KERNEL_NOTE_MAX     1000 /* of the host's */
+#define KERNEL_REST_MS      2000 /* for the threads of a kernel's libraries to rest */
+#define KERNEL_NOTE_MAX     1000 /* length of a note from the host */
 
 struct context;
 struct kernel;
@@ -72,11 +74,11 @@ struct kernel_output {
     struct kernel *kernel;
     int fd; /* -1: at its end */
     uint8_t sub;
-    size_t owed;        /* bytes to be delivered before what is next */
-    struct strbuf kept; /* what came when no cell ran */
+    size_t owed;        /* bytes to deliver before the next packet counts */
+    struct strbuf kept; /* output that came when no cell ran */
 };
 
-/* A packet to the kernel. */
+/* A packet that waits to be sent to the kernel. */
 struct kernel_piece {
     struct kernel_piece *next;
     size_t len;
@@ -85,55 +87,57 @@ struct kernel_piece {
 
 struct kernel {
     struct agent *agent;
-    struct context *context; /* NULL: a spare, or it has arrived and waits */
-    pid_t was;               /* the kernel that it is a copy of, in its sandbox; 0: of a zygote */
-    struct kernel *next;     /* of those that have arrived */
-    struct child child;      /* known to the reaper if it is ours */
-    int report_fd;           /* of its launch; -1: a twin */
+    struct context *context; /* NULL: a spare, or a copy that has arrived and waits */
+    pid_t was;               /* pid of the kernel that it is a copy of, in that one's sandbox; 0: a
+                              * copy of a zygote */
+    struct kernel *next;     /* in the list of kernels that have arrived */
+    struct child child;      /* a cold kernel is listed with the reaper */
+    int report_fd;           /* reports how the launch went; -1: a twin */
     struct loop_source pidfd_src;
-    int pidfd; /* -1: not a twin */
+    int pidfd; /* -1: a cold kernel */
     struct loop_source control_src;
-    int control; /* -1: it has closed it */
+    int control; /* -1: the kernel has closed it */
     struct kernel_output out[2];
-    struct loop_task task; /* goes on after a pause */
-    bool paused;           /* nothing of it is watched: the host is slow */
+    struct loop_task task; /* reads on after a pause */
+    bool paused;           /* nothing of the kernel is watched, because the host is slow */
     struct kernel_packets packets;
-    uint8_t held[8]; /* R or F, until what is owed was delivered */
+    uint8_t held[8]; /* R or F, until all owed output has been delivered */
     size_t held_len;
-    struct kernel_piece *first, **tail; /* to be sent, then `code` */
+    struct kernel_piece *first, **tail; /* packets to be sent before `code` */
     bool has_code;
     struct strbuf code;
     size_t code_at;
-    bool settled; /* has the usual environment, in its user's home */
+    bool settled; /* it has the usual environment and is in its user's home */
     bool dead;    /* the process has ended */
-    bool ending;  /* and all its packets were read */
-    int status;   /* of wait; nothing of a twin */
-    bool over;    /* nobody's any more: the object is in the bin */
+    bool ending;  /* it has ended, and all its packets have been read */
+    int status;   /* from wait; unknown for a twin */
+    bool over;    /* nobody uses it any more: the object is in the bin */
     struct loop_trash trash;
 };
 
 struct context {
     struct agent *agent;
-    uint64_t serial; /* in the order of their creation */
+    uint64_t serial; /* counts contexts in the order of their creation */
     char id[KERNEL_ID_LEN + 1];
     struct kernel_language language;
     char cwd[OPS_PATH_MAX];
     bool is_default;
     struct kernel *kernel;
-    bool wants_twin; /* and waits for the line */
-    bool had_kernel; /* `env` is that of the last one */
+    bool wants_twin; /* waits for a kernel from the line */
+    bool had_kernel; /* `env` is the environment of the last kernel */
     struct strbuf env;
-    unsigned failures; /* starts in a row */
-    unsigned refusals; /* starts for which there was no room, in a row */
+    unsigned failures; /* failed starts in a row */
+    unsigned refusals; /* starts in a row for which there was no room */
     struct countdown start, again;
-    uint32_t cells;   /* that its kernel ran */
-    const char *note; /* why what the kernel knew is gone, if nobody was told yet; else NULL */
-    char *own_note;   /* where that is one that the host gave */
+    uint32_t cells;   /* how many cells its kernel ran */
+    const char *note; /* why the kernel's state was lost, for the next cell; NULL: nothing to
+                       * tell */
+    char *own_note;   /* memory of `note` if the host gave it */
 
-    struct execution *first, **tail; /* those that wait */
+    struct execution *first, **tail; /* executions that wait */
     size_t n_waiting;
     bool busy;                 /* a cell runs */
-    struct execution *running; /* whose; NULL: it was cancelled */
+    struct execution *running; /* the execution of that cell; NULL: it was cancelled */
     struct countdown limit, grace;
 
     struct context *next, **link;
@@ -143,100 +147,106 @@ struct context {
 struct execution {
     struct op op;
     char context_id[KERNEL_ID_LEN + 1];
-    struct context *context; /* while it waits or runs there */
+    struct context *context; /* set while it waits or runs there */
     uint64_t timeout_ms;
     bool timed_out;
-    struct strbuf env, cell_env; /* as requests have them: n u32, "K=V" str... */
+    struct strbuf env, cell_env; /* in the form of requests: n u32, "K=V" str... */
     struct strbuf code;
     size_t held; /* bytes of these three, as counted in struct kernels */
     struct execution *next, **link;
 };
 
-/* kernel_context.c: the table. */
+/* kernel_context.c: the table of contexts. */
 struct context *context_new(struct agent *a, const struct kernel_language *language,
                             const char *cwd, bool is_default,
-                            struct sg_error *e); /* NULL: too many */
+                            struct sg_error *e); /* NULL: there are too many */
 struct context *context_find(struct agent *a, const char *id, struct sg_error *e); /* or NULL */
-/* The default of the language, or NULL. */
+/* The default context of the language, or NULL. */
 struct context *context_of_language(struct agent *a, const char *name);
-/* The same, made if need be. NULL: too many. */
+/* The same, but makes the context if there is none. NULL: there are too many. */
 struct context *context_default(struct agent *a, const struct kernel_language *language,
                                 struct sg_error *e);
-/* The next with a higher serial, or NULL: a walk that survives what happens meanwhile. */
+/* The context with the next higher serial, or NULL. A walk by serial stays valid whatever happens
+ * to contexts meanwhile. */
 struct context *context_after(struct agent *a, uint64_t serial);
-/* It must have no kernel and no execution. */
+/* The context must have no kernel and no execution. */
 void context_free(struct context *c);
 enum kernel_state context_state(const struct context *c);
 void context_put(const struct context *c, struct strbuf *out);
 
-/* kernel_languages.c: an alias is resolved; -EINVAL if it is not to be had here. "" is python. */
+/* kernel_languages.c: finds a language by its name or an alias. -EINVAL if this sandbox does not
+ * have it. "" is python. */
 int kernel_language_find(const char *name, struct kernel_language *ret, struct sg_error *e);
-/* Its name as find would have it, whether it is there or not. */
+/* The name that kernel_language_find would look for, whether the language is there or not. */
 void kernel_language_name(const char *name, char ret[KERNEL_LANGUAGE_MAX + 1]);
 
-/* kernel_process.c: one process. */
+/* kernel_process.c: one kernel as a process. */
 struct kernel *kernel_launch(struct context *c, struct sg_error *e); /* NULL on error */
-/* Takes over the descriptors. NULL: they are no good, and closed. */
+/* Takes over the descriptors. NULL: they are unusable, and closed. */
 struct kernel *kernel_from_twin(struct agent *a, pid_t pid, pid_t was, const int fds[LINE_FDS_MAX]);
-/* To a twin: what it becomes; then whose it is. A spare is settled in between, with all that does
- * not depend on whose it will be, so that its first cell need not wait for it. */
+/* What a twin is told. kernel_born: which language's kernel it becomes. kernel_settle: everything
+ * that does not depend on its context, done early for a spare, so that its first cell need not
+ * wait. kernel_furnish: the context it belongs to. */
 void kernel_born(struct kernel *k, const char *language);
 int kernel_settle(struct kernel *k, struct sg_error *e);
 int kernel_furnish(struct kernel *k, const struct context *c, struct sg_error *e);
 void kernel_interrupt(struct kernel *k);
-/* The process alone, which is no longer a kernel. */
+/* Kills the process alone, which no longer behaves as a kernel. */
 void kernel_kill_process(struct kernel *k);
-/* Lets go of it, and kills all of its session if it still runs. */
+/* Lets go of the kernel, and kills its whole session if it still runs. */
 void kernel_free(struct kernel *k);
-/* KERNEL_DIED's code. */
+/* The code for KERNEL_DIED. */
 uint32_t kernel_exit_code(const struct kernel *k);
 
-/* kernel_io.c: what goes in and out of it. */
+/* kernel_io.c: packets and output of a kernel. */
 void kernel_io_init(struct kernel *k);
 int kernel_io_watch(struct kernel *k);
 void kernel_io_close(struct kernel *k);
 void kernel_queue(struct kernel *k, char what, const char *text);
-/* Each of a list of variables, as a packet of that kind. */
+/* Sends each variable of the list as a packet of kind `what`. */
 void kernel_variables(struct kernel *k, char what, const struct strbuf *list);
-/* Asks it to let the threads of its libraries rest. Answered by a packet, or not. */
+/* Asks the kernel to let the threads of its libraries rest. It may answer with P, or not. */
 void kernel_rest(struct kernel *k);
-/* The code is taken over. */
+/* Takes the code over. */
 void kernel_run(struct kernel *k, uint32_t cell, struct strbuf *code);
-/* Reads its packets, and what is owed; when it is dead, ends it. */
+/* Reads the kernel's packets and the output that is owed. If the kernel is dead, ends it after
+ * that. */
 void kernel_pump(struct kernel *k);
-/* The host can take more, or nobody listens any more. */
+/* Call it when the host can take more, or nobody listens any more. */
 void kernel_resume(struct kernel *k);
-/* False: it hung up, which the loop will tell. */
+/* False: the kernel has hung up, which the loop will report. */
 bool kernel_is_there(const struct kernel *k);
-/* The last line of what it wrote to its standard error since the last cell. */
+/* The last line that the kernel wrote to standard error since the last cell. */
 void kernel_last_words(const struct kernel *k, char *ret, size_t size);
 
-/* kernel_start.c: how a context comes to a kernel. */
+/* kernel_start.c: how a context gets a kernel. */
 void context_start_init(struct context *c);
-/* There is none yet. The executions that wait fail if that is not possible. */
+/* Starts a kernel for a context that has none. If that is impossible, the waiting executions
+ * fail. */
 void context_start(struct context *c);
-/* No longer: it is killed, or not waited for. */
+/* Leaves the context without a kernel: kills it, or stops waiting for it. */
 void context_drop_kernel(struct context *c);
-/* The kernel is no good any more. A cell that runs is over, as `how` says, and another kernel is
- * started; if nobody listens to it, and something was lost, the next cell is told `note`. */
+/* The kernel is lost. A running cell is over, as `how` says, and another kernel is started. If
+ * nobody listens to that cell, and state was lost, the next cell is told `note`. */
 void context_lose_kernel(struct context *c, enum kernel_end how, uint32_t code, const char *note);
-/* What kernel_io.c found out. */
+/* kernel_io.c reports these. */
 void kernel_is_ready(struct kernel *k);
 void kernel_is_over(struct kernel *k);
 void kernel_is_broken(struct kernel *k);
 
-/* kernel_arrived.c: copies of kernels that ran, which belong to nobody yet. */
+/* kernel_arrived.c: copies of kernels that ran and belong to no context yet. */
 void kernel_arrives(struct kernel *k);
-/* By the one that it was; or NULL. */
+/* The copy of the kernel with pid `was`, or NULL. */
 struct kernel *kernel_arrived(const struct agent *a, uint32_t was);
-/* Out of the list: it is a context's, or has ended. */
+/* Takes it out of the list: a context has it now, or it has ended. */
 void kernel_leaves(struct kernel *k);
 void kernels_arrived_free(struct agent *a);
 
-/* kernel_adopt.c: what OP_KERNEL_ADOPT asks for. adopt_read checks what it can without an agent. */
+/* kernel_adopt.c: the request OP_KERNEL_ADOPT. adopt_read checks what can be checked without the
+ * agent. */
 struct adopt {
     char id[KERNEL_ID_LEN + 1], language[KERNEL_NAME_MAX + 1], cwd[OPS_PATH_MAX];
-    struct kernel_language found; /* by a later check */
+    struct kernel_language found; /* set by a later check */
     bool is_default;
     uint32_t cells, was;
     char *note; /* NULL: none */
@@ -249,18 +259,18 @@ struct adopt_list {
 int adopt_read(struct wire_reader *r, struct adopt_list *ret, struct sg_error *e);
 void adopt_done(struct adopt_list *l);
 
-/* kernel_hold.c: a cell has ended, or a kernel's threads rest. */
+/* kernel_hold.c: call it when a cell has ended, or a kernel's threads rest. */
 void kernels_hold_check(struct agent *a);
 
-/* kernel_execute.c: cells and those who wait for them. */
+/* kernel_execute.c: cells, and the executions that wait for their turn. */
 void context_cells_init(struct context *c);
-/* Begins with the next cell if that is possible now, or starts the kernel for it. */
+/* Begins the next cell if that is possible now, or starts a kernel for it. */
 void context_advance(struct context *c);
-/* The cell that runs, if one does, is over. */
+/* The cell that runs, if any, is over. */
 void context_cell_over(struct context *c, enum kernel_end how, uint32_t code);
 void context_interrupt(struct context *c);
-/* All that wait end. */
+/* Each ends all executions that wait. */
 void context_end_waiting(struct context *c, enum kernel_end how);
 void context_fail_waiting(struct context *c, const struct sg_error *e);
-/* Reads n u32 and n "K=V", checks them, and keeps them as they are. */
+/* Reads n u32 and n "K=V", checks them, and keeps them in that form. */
 int request_variables(struct wire_reader *r, struct strbuf *ret, struct sg_error *e);

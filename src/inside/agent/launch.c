@@ -12,7 +12,7 @@
 #include "lib/base/sys.h"
 #include "inside/stage/confine.h"
 
-/* What the child has: the program's own, then ours, which are gone with exec. */
+/* The child's descriptors: first those of the program, then ours, which exec closes. */
 enum { CONTROL_FD = 3, REPORT_FD, CWD_FD, CHILD_FDS };
 
 int launch_pipe(int *ret_read, int *ret_write, bool ours_is_write)
@@ -26,8 +26,8 @@ int launch_pipe(int *ret_read, int *ret_write, bool ours_is_write)
     return fd_set_nonblock(p[ours_is_write], true);
 }
 
-/* Puts these in place and closes everything else: none of what the agent holds is left in a process
- * that takes on another user. */
+/* Puts these descriptors in place and closes all others, so that nothing the agent holds is left in
+ * a process that becomes another user. */
 static int place_fds(const struct launch *l, int report_fd)
 {
     int from[CHILD_FDS] = {l->stdio[0], l->stdio[1], l->stdio[2], l->control, report_fd, l->cwd_fd};
@@ -62,7 +62,7 @@ static int try_exec(const char *path, const struct launch *l)
     return -errno;
 }
 
-/* Like execvp, but in the PATH of the new program. Returns on failure only. */
+/* Like execvp, but searches the PATH of the new program. Returns on failure only. */
 static int exec_in_path(const struct launch *l)
 {
     int worst = -ENOENT;
@@ -107,7 +107,7 @@ static int explain(const struct launch *l, int r, struct sg_error *e)
     return err_set(e, err_kind_of(-r), r, LAUNCH_CANNOT_RUN "%.200s': %s", l->program, why);
 }
 
-/* In the child, with its descriptors in place. Returns on failure only. */
+/* Runs in the child, with its descriptors in place. Returns on failure only. */
 static int become_program(const struct launch *l, const struct agent_config *config,
                           struct sg_error *e)
 {
@@ -150,7 +150,8 @@ int launch_start(const struct launch *l, const struct agent_config *config, pid_
 
     if (pipe2(p, O_CLOEXEC | O_NONBLOCK) < 0)
         return err_errno(e, "make a pipe");
-    /* Not vfork: the child may be stopped by another process of its user before exec. */
+    /* Not vfork: another process of the user may stop the child before exec, and the agent would
+     * wait. */
     launch_counts();
     pid_t pid = fork();
     if (pid == 0) {

@@ -2,7 +2,7 @@
 
 #include "lib/base/fd.h"
 
-/* False: this is nothing that a warden sends here. Otherwise the descriptors are taken. */
+/* False: a warden sends no such message here. Otherwise the descriptors are taken over. */
 static bool take(struct line *l, const struct line_message *m, const int *fds, size_t n)
 {
     if (m->what == LINE_CHANNEL && n == 1) {
@@ -21,7 +21,7 @@ static bool take(struct line *l, const struct line_message *m, const int *fds, s
     return true;
 }
 
-/* One message: false if there is none now, or the line is over. */
+/* Takes one message. False if there is none now, or the line is over. */
 static bool take_message(struct line *l)
 {
     struct line_message m;
@@ -75,7 +75,7 @@ int line_ask(struct line *l)
     return l->fd < 0 ? -ENOTCONN : fd_send(l->fd, &m, sizeof(m), NULL, 0);
 }
 
-/* Whoever does not take it has gone, which the loop will tell. */
+/* If sending fails, the warden has gone, which the loop will report. */
 void line_rooted(struct line *l, int code)
 {
     struct line_message m = {.what = LINE_ROOT, .code = code};

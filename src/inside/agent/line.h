@@ -1,5 +1,5 @@
-/* The line: where a warden that outlives its front sends the agent its channels, kernels, and new
- * root directories. See agent.h; the messages are in stage/stage.h. */
+/* The line: the socket over which the warden sends the agent channels, kernels and new root
+ * directories. The line outlives the front. See agent.h; the messages are in stage/stage.h. */
 #pragma once
 
 #include <sys/types.h>
@@ -10,14 +10,14 @@
 struct line {
     struct loop *loop;
     struct loop_source src;
-    int fd;      /* -1: there is none */
-    int channel; /* the newest that came and was not taken; -1: none */
-    bool over;   /* closed, or broken */
-    /* A kernel came, whether it was asked for or not; `was`: the one that it is a copy of, or 0.
-     * The descriptors are the callee's. NULL: they are not expected here. */
+    int fd;      /* -1: there is no line */
+    int channel; /* the newest channel that came and was not taken yet; -1: none */
+    bool over;   /* the line is closed, or broken */
+    /* A kernel came, asked for or not. `was`: the pid of the kernel that it is a copy of, or 0. The
+     * callee takes the descriptors over. NULL: kernels are not expected here. */
     void (*on_kernel)(struct line *l, pid_t pid, pid_t was, const int fds[LINE_FDS_MAX]);
     void (*on_no_kernel)(struct line *l);
-    /* A new root, the callee's. line_rooted is the answer. */
+    /* A new root came; the callee takes it over, and answers with line_rooted. */
     void (*on_root)(struct line *l, int root, bool clear);
 };
 
@@ -25,7 +25,7 @@ void line_init(struct line *l, struct loop *loop);
 /* Takes over fd. */
 int line_open(struct line *l, int fd);
 void line_done(struct line *l);
-/* Asks for a kernel. 0: one of the two above will be called. */
+/* Asks for a kernel. If it returns 0, on_kernel or on_no_kernel will be called. */
 int line_ask(struct line *l);
-/* How it went with the new root: 0 or -errno. */
+/* Tells the warden how the new root went: 0 or -errno. */
 void line_rooted(struct line *l, int code);

@@ -105,7 +105,7 @@ static int wait_ms(const struct loop *l)
     return first == UINT64_MAX ? -1 : clock_poll_ms(first);
 }
 
-/* The tasks queued so far; those they queue run in the next turn. */
+/* Runs the tasks queued so far; tasks that these queue run in the next turn. */
 static void run_tasks(struct loop *l)
 {
     struct loop_task *now = l->tasks;
@@ -148,7 +148,7 @@ int loop_turn(struct loop *l)
     for (int i = 0; i < n; i++) {
         struct loop_source *src = events[i].data.ptr;
 
-        /* taken out by an earlier event of this turn */
+        /* an earlier event of this turn may have taken it out */
         if (src->fd >= 0)
             src->fn(src, events[i].events);
     }

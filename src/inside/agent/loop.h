@@ -18,7 +18,7 @@ struct loop_source {
     void (*fn)(struct loop_source *src, uint32_t events);
 };
 
-/* Runs once, in the next turn. Work that takes long queues itself again and again. */
+/* Runs once, in the next turn. A task with much to do queues itself again for each next part. */
 struct loop_task {
     void (*fn)(struct loop_task *task);
     struct loop_task *next, **link; /* link is NULL: not queued */
@@ -49,7 +49,8 @@ int loop_turn(struct loop *l);
 
 /* Adds the source with these events, or changes its events. */
 int loop_watch(struct loop *l, struct loop_source *src, int fd, uint32_t events);
-/* Takes it out; the descriptor stays open. Does nothing if it is not in. */
+/* Takes the source out; the descriptor stays open. Does nothing if the source is not in the
+ * loop. */
 void loop_unwatch(struct loop *l, struct loop_source *src);
 
 void loop_task_queue(struct loop *l, struct loop_task *task);

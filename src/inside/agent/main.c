@@ -1,5 +1,5 @@
-/* The program that is exec'ed from the sealed memfd, in one of three roles. It trusts what the
- * warden gave it (descriptors, argv[0]) and nothing else. */
+/* The program that is exec'ed from the sealed memfd, in one of three roles: holder, spawner,
+ * broker. It trusts what the warden gave it (descriptors, argv[0]) and nothing else. */
 #include <string.h>
 
 #include "lib/base/base.h"
@@ -11,7 +11,7 @@ int main(int argc, char **argv)
     if (argc == 1 && strcmp(argv[0], "sandglass-holder") == 0)
         return holder_main();
     if (argc == 1 && strcmp(argv[0], "sandglass-spawner") == 0) {
-        /* What `ps` shows of the agents, which are copies of the spawner. */
+        /* `ps` shows this name for agents, which are copies of the spawner. */
         memset(argv[0], 0, strlen(argv[0]));
         memcpy(argv[0], "sandglass-agent", sizeof "sandglass-agent");
         return spawner_main();

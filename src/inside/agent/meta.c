@@ -31,7 +31,8 @@ int meta_read(struct wire_reader *r, struct meta *ret, struct sg_error *e)
     return 0;
 }
 
-/* By the kernel's own link to an open file: the calls that take a descriptor refuse O_PATH. */
+/* Attributes are reached through /proc's link to the open file, because the calls that take a
+ * descriptor refuse O_PATH. */
 struct fd_path {
     char text[32];
 };
@@ -65,11 +66,11 @@ int meta_set(int fd, const struct meta *m)
     return r;
 }
 
-/* The attributes that are metadata, one after the other. */
+/* A walk over the attributes that are metadata. */
 struct meta_walk {
     struct fd_path path;
     char *names;
-    size_t at, len, left; /* left: of FILE_META_MAX */
+    size_t at, len, left; /* left: bytes of FILE_META_MAX that are left */
     unsigned n;
     char value[FILE_META_MAX + 1];
     size_t value_len;
@@ -86,7 +87,8 @@ static void walk_begin(struct meta_walk *w, int fd)
     n = listxattr(w->path.text, NULL, 0);
     if (n <= 0)
         return;
-    /* the kernel lets no list be longer than 64 KiB; should it grow meanwhile, there is none */
+    /* the kernel allows no list longer than 64 KiB; if the list grows meanwhile, it counts as
+     * empty */
     w->names = malloc((size_t)n);
     n = w->names ? listxattr(w->path.text, w->names, (size_t)n) : 0;
     w->len = n > 0 ? (size_t)n : 0;
@@ -97,7 +99,7 @@ static bool is_text(const struct meta_walk *w)
     return memchr(w->value, '\0', w->value_len) == NULL;
 }
 
-/* The name of the next attribute, or NULL. Its value is in w->value, and ends with a NUL. */
+/* The name of the next attribute, or NULL. Its value is in w->value and ends in NUL. */
 static const char *walk_next(struct meta_walk *w)
 {
     while (w->at < w->len && w->n < FILE_META_KEYS_MAX) {
@@ -109,7 +111,7 @@ static const char *walk_next(struct meta_walk *w)
             len >= NAME_SIZE || len - PREFIX_LEN > w->left)
             continue;
         size_t room = w->left - (len - PREFIX_LEN);
-        /* one more than fits: a size of 0 would ask for the length only */
+        /* one byte more than fits: a size of 0 would only ask for the length */
         ssize_t n = getxattr(w->path.text, name, w->value, room + 1);
         if (n < 0 || (size_t)n > room)
             continue;

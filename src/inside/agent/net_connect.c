@@ -5,9 +5,11 @@
 
 #include "inside/agent/serve.h"
 
-#define READS_A_TURN 4 /* then others have their turn */
+#define READS_A_TURN 4 /* then other operations have their turn */
 
-/*   connecting --> open --server closed, all of it sent--> END
+/* The states of a connection:
+ *
+ *   connecting --> open --server closed, and all of it sent--> END
  *       |           |
  *       +--refused--+--reset--> END with an error */
 struct connection {
@@ -15,11 +17,11 @@ struct connection {
     struct loop_source src;
     uint16_t port;
     bool v6, connected;
-    bool host_eof; /* no more will come from the host */
-    bool deaf;     /* the server takes no more: what comes is dropped */
+    bool host_eof; /* the host sends no more */
+    bool deaf;     /* the server takes no more: bytes from the host are dropped */
     int fd;
-    uint32_t events;       /* what it is watched for; 0: not at all */
-    struct strbuf pending; /* for the server */
+    uint32_t events;       /* events it is watched for; 0: not watched */
+    struct strbuf pending; /* bytes for the server */
 };
 
 static void connection_failed(struct connection *c, int r)
@@ -34,7 +36,7 @@ static void connection_failed(struct connection *c, int r)
     op_fail(&c->op, &e);
 }
 
-/* Watches for what can be used. False: the operation has ended. */
+/* Watches for the events that can be used now. False: the operation has ended. */
 static bool connection_watch(struct connection *c)
 {
     bool out = !c->connected || c->pending.len > 0;
@@ -44,7 +46,7 @@ static bool connection_watch(struct connection *c)
 
     if (events == c->events)
         return true;
-    if (events == 0) /* out of the loop altogether: a hang-up would be reported for ever */
+    if (events == 0) /* out of the loop altogether: epoll would report a hang-up again and again */
         loop_unwatch(&c->op.agent->loop, &c->src);
     else
         r = loop_watch(&c->op.agent->loop, &c->src, c->fd, events);
@@ -61,7 +63,8 @@ static void drop_pending(struct connection *c)
     strbuf_done(&c->pending);
 }
 
-/* What it sent before may still wait to be read: an end of the connection is found there. */
+/* The server takes no more, but bytes it sent before may still be there. Reading them finds the end
+ * of the connection. */
 static void server_is_deaf(struct connection *c)
 {
     c->deaf = true;
@@ -143,7 +146,7 @@ static void connection_made(struct connection *c)
     connection_watch(c);
 }
 
-/* The other family is tried when nobody answers on this one. */
+/* If nobody answers on this address family, the other one is tried. */
 static void connect_failed(struct connection *c, int r)
 {
     bool again = !c->v6;

@@ -12,8 +12,8 @@
 #define SYS_faccessat2 439
 #endif
 
-#define LINKS_MAX   40 /* as the kernel has it */
-#define TRIES_MAX   64 /* of openat2 when directories move under it */
+#define LINKS_MAX   40 /* the kernel's own limit */
+#define TRIES_MAX   64 /* of openat2, when directories are moved meanwhile */
 #define PARENT_MODE 0755
 
 int path_absolute(const struct agent_user *as, const char *path, char *ret)
@@ -38,7 +38,8 @@ static bool in_proc(int fd)
     return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
-/* The kernel never refuses a process that looks at itself, whatever ids it has taken on. */
+/* Whether fd is in the agent's own directory of /proc: the kernel never refuses a process that
+ * looks at itself, whatever ids it has taken on. */
 static bool is_own_proc(int fd)
 {
     char self[16], link[32], path[64];
@@ -63,7 +64,7 @@ static int open_checked(int dirfd, const char *path, int flags, mode_t mode, uin
                            .resolve = RESOLVE_NO_MAGICLINKS | resolve};
     int fd = -1;
 
-    if (!(flags & O_PATH)) /* beside O_PATH openat2 takes these for a mistake */
+    if (!(flags & O_PATH)) /* openat2 refuses these flags beside O_PATH */
         how.flags |= O_NOCTTY | O_NONBLOCK;
     for (unsigned i = 0; i < TRIES_MAX; i++) {
         fd = sys_openat2(dirfd, path, &how);
@@ -89,7 +90,7 @@ int path_open_beneath(int dirfd, const char *path, int flags)
     return open_checked(dirfd, path, flags | O_NOFOLLOW, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 }
 
-/* Opens the next directory on the way, making it if it is not there. */
+/* Opens the next directory of the path, and makes it if it is missing. */
 static int step(int dirfd, const char *name)
 {
     int fd = path_open(dirfd, name, O_PATH | O_DIRECTORY, 0);
@@ -184,7 +185,7 @@ static int check_target(const struct stat *st)
     return S_ISREG(st->st_mode) ? 0 : -EINVAL;
 }
 
-/* Symbolic links are followed by hand: what is wanted is the place, not the file. */
+/* Follows symbolic links by hand, because the place of the file is wanted, not the file. */
 int path_open_target(const char *path, bool make, int *ret_dirfd, char ret_name[NAME_MAX + 1],
                      struct stat *ret)
 {
@@ -226,7 +227,7 @@ int path_open_target(const char *path, bool make, int *ret_dirfd, char ret_name[
     return 0;
 }
 
-/* With AT_EACCESS the kernel asks for the current file-system ids, not for the real ones. */
+/* With AT_EACCESS the kernel goes by the current file-system ids, not by the real ones. */
 int path_check_writable(int dirfd, const char *name)
 {
     long r = syscall(SYS_faccessat2, dirfd, name, W_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW);

@@ -1,10 +1,10 @@
-/* What a process reads: pieces from any number of streams, in the order in which they came. Credit
- * for a piece is granted again when the process has taken it. */
+/* The input of a process: pieces from any number of streams, in the order in which they came. When
+ * the process has taken a piece, its stream gets the credit back. */
 #include <string.h>
 
 #include "inside/agent/proc.h"
 
-#define PTY_EOF "\004" /* what a terminal driver takes for the end of input */
+#define PTY_EOF "\004" /* a terminal driver takes this as the end of input */
 
 static void queue_push(struct proc_input *in, struct proc_piece *piece)
 {
@@ -29,8 +29,8 @@ static void credit(const struct proc_feed *f, size_t n)
         chan_consumed(f->op->agent->chan, f->op->stream, n);
 }
 
-/* The input is gone before the feed said that it was at its end. If the process had taken all, as
- * one that was told to exit has, nothing is wrong. */
+/* The input was closed before the feed said that it was at its end. If the process had taken all
+ * bytes, nothing is wrong: it may have been told to exit. */
 static void feed_cut_off(struct proc_feed *f)
 {
     struct sg_error e = {0};
@@ -43,7 +43,8 @@ static void feed_cut_off(struct proc_feed *f)
         op_fail(f->op, &e);
 }
 
-/* The host must not wait for credit for bytes that nobody will ever read. */
+/* Gives the credit back for all bytes that are left: the host must not wait for bytes that nobody
+ * will ever read. */
 void proc_input_close(struct proc *p)
 {
     struct proc_input *in = &p->in;
@@ -62,7 +63,7 @@ void proc_input_close(struct proc *p)
     }
 }
 
-/* Returns the bytes taken; closes the input if the process no longer reads. */
+/* Returns how many bytes were taken. Closes the input if the process no longer reads. */
 static size_t input_write(struct proc *p, struct proc_feed *f, const void *data, size_t len)
 {
     ssize_t n = write(p->in.fd, data, len);
@@ -77,13 +78,13 @@ static size_t input_write(struct proc *p, struct proc_feed *f, const void *data,
     return 0;
 }
 
-/* The end of a feed has been reached. False: the terminal takes nothing now. */
+/* A feed has come to its end. False: the terminal takes nothing now. */
 static bool feed_over(struct proc *p)
 {
     struct proc_feed *f = p->in.first->from;
     bool closes = f->closes;
 
-    /* A terminal stays open: its output comes from the same end. */
+    /* A terminal stays open: its output comes through the same descriptor. */
     if (closes && p->tty && write(p->in.fd, PTY_EOF, 1) < 0 && errno == EAGAIN)
         return false;
     queue_pop(&p->in);
@@ -94,7 +95,7 @@ static bool feed_over(struct proc *p)
     return true;
 }
 
-/* Writes what the process takes, and waits for it to take more. */
+/* Writes as much as the process takes, and waits until it takes more. */
 static void input_pump(struct proc *p)
 {
     struct proc_input *in = &p->in;
@@ -143,7 +144,7 @@ void proc_feed_add(struct proc_feed *f, struct op *op, struct proc *p)
     p->in.feeds = f;
 }
 
-/* What it had not delivered yet goes with it. */
+/* The bytes of the feed that were not delivered are dropped. */
 void proc_feed_remove(struct proc_feed *f)
 {
     struct proc_input *in;
@@ -170,7 +171,7 @@ void proc_feed_remove(struct proc_feed *f)
 void proc_feed_data(struct proc_feed *f, const void *data, size_t len)
 {
     struct proc *p = f->proc;
-    bool is_input = f->is_input; /* then closing the input ends f */
+    bool is_input = f->is_input; /* kept, because closing the input ends such a feed */
     size_t n = 0;
 
     f->fed = true;

@@ -1,4 +1,5 @@
-/* What a process writes: read while every subscriber takes it, dropped if there is none. */
+/* The output of a process: read at the pace at which every subscriber takes it, dropped if there is
+ * none. */
 #include <sys/ioctl.h>
 
 #include "inside/agent/proc.h"
@@ -19,12 +20,12 @@ static void output_close(struct proc_output *out)
 
 static void output_pause(struct proc_output *out)
 {
-    /* out of the loop altogether: a hang-up would be reported for ever */
+    /* out of the loop altogether: epoll would report a hang-up again and again */
     loop_unwatch(&out->proc->agent->loop, &out->src);
     out->paused = true;
 }
 
-/* What the slowest subscriber can take. */
+/* How much the slowest subscriber can take. */
 static size_t output_room(const struct proc_output *out)
 {
     size_t room = sizeof(agent_scratch);
@@ -68,7 +69,7 @@ static void on_output(struct loop_source *src, uint32_t events)
     else if (n < 0 && (errno == EAGAIN || errno == EINTR))
         out->owed = 0;
     else
-        output_close(out); /* a terminal says EIO when its last user has gone */
+        output_close(out); /* EIO from a terminal means that its last user has gone */
     if (p->exited)
         proc_check_end(p);
 }

@@ -1,4 +1,4 @@
-/* The streams of a process: the one that started it, and OP_PROCESS_ATTACH. */
+/* The streams of a process: the one that started it, and those of OP_PROCESS_ATTACH. */
 #include <sys/wait.h>
 
 #include "inside/agent/disk.h"
@@ -79,7 +79,8 @@ static void stream_control(struct op *op, uint8_t what, struct wire_reader *r)
     }
 }
 
-/* The owner hears how its process ended. */
+/* CANCEL by the owner kills the process; the stream stays until it can tell how the process
+ * ended. */
 static void stream_cancel(struct op *op)
 {
     struct proc_stream *s = CONTAINER_OF(op, struct proc_stream, op);

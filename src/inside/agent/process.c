@@ -1,4 +1,4 @@
-/* A process from fork to what is left of it. See proc.h for its states. */
+/* A process from fork to the record of its end. See proc.h for its states. */
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -17,7 +17,7 @@ static void proc_over(struct proc *p)
         proc_tell_end(p, p->streams);
 }
 
-/* When to stop waiting for more output; 0: not before what is owed was delivered. */
+/* When to stop waiting for more output; 0: owed output must be delivered first. */
 static uint64_t drain_deadline(const struct proc *p)
 {
     uint64_t last = p->exit_ns + GRACE_MAX_NS;
@@ -77,7 +77,7 @@ static bool take_report(struct proc *p)
     for (struct proc_stream *s = p->streams; s; s = s->next)
         proc_tell_started(p, s);
 
-    /* Not before: the host hears that a program runs, then what it writes. */
+    /* Only now: the host must hear that the program runs before it gets its output. */
     r = proc_output_watch(p);
     if (r < 0) {
         proc_kill(p);
@@ -113,7 +113,7 @@ void proc_signal(struct proc *p, uint32_t sig)
 {
     if (p->exited || sig == 0 || sig > SIGNAL_MAX)
         return;
-    /* there is no group yet if the child has not come to setsid */
+    /* a child that has not called setsid yet has no group */
     if (kill(-p->child.pid, (int)sig) < 0)
         kill(p->child.pid, (int)sig);
 }
@@ -172,7 +172,7 @@ void proc_new(struct agent *a, struct chan_stream *s, const struct proc_start *q
     stream->feed.closes = true;
 
     reaper_add(&a->reaper, &p->child);
-    /* Should this fail, the report is read when the process ends. */
+    /* If this fails, the report is read when the process ends. */
     loop_watch(&a->loop, &p->report, q->report_fd, EPOLLIN);
     if (q->timeout_ms > 0)
         loop_timer_set(&a->loop, &p->limit, limit_deadline(q->timeout_ms));

@@ -1,4 +1,4 @@
-/* What can be asked of a process by its pid or tag: OP_PROCESS_SIGNAL, _RESIZE, _INPUT; and
+/* Requests about a process, by its pid or tag: OP_PROCESS_SIGNAL, _RESIZE, _INPUT; and
  * OP_PROCESS_LIST. OP_PROCESS_ATTACH is in proc_stream.c. */
 #include <signal.h>
 #include <string.h>
@@ -21,7 +21,7 @@ int request_process(struct agent *a, struct wire_reader *r, struct proc **ret, s
     return 0;
 }
 
-/* One that still runs. */
+/* Finds a process that still runs. */
 static int request_running(struct agent *a, struct wire_reader *r, struct proc **ret,
                            struct sg_error *e)
 {
@@ -140,16 +140,16 @@ int process_input(struct agent *a, struct chan_stream *s, struct wire_reader *r,
     return 0;
 }
 
-/* One process at a time: its note may be long, and the host slow. */
+/* Sends one process at a time: its note may be long, and the host slow. */
 struct lister {
     struct op op;
-    uint64_t last; /* serial of the one in `record` */
+    uint64_t last; /* serial of the process in `record` */
     uint32_t n;
     struct strbuf record;
     size_t sent;
 };
 
-/* False: there is none left. */
+/* Makes the record of the next process. False: there is none left. */
 static bool next_record(struct lister *l)
 {
     struct proc *p = l->op.agent->procs.living.first;

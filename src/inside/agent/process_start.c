@@ -9,10 +9,10 @@
 #include "inside/agent/proc.h"
 #include "inside/stage/confine.h"
 
-/* Both ends of what connects the agent and the program. */
+/* Both ends of the pipes or the terminal between the agent and the program. */
 struct stdio_fds {
     int inside[3];
-    int in, out, err; /* ours */
+    int in, out, err; /* the agent's ends */
 };
 
 static void stdio_fds_done(struct stdio_fds *f)
@@ -91,7 +91,7 @@ static int read_request(struct wire_reader *r, uint32_t cpus, struct start_reque
     return res < 0 ? res : request_done(r, e);
 }
 
-/* What the user's permissions decide: the working directory and the pipes. */
+/* Opens the working directory and the pipes, which depend on the user's permissions. */
 static int prepare_as_user(const struct start_request *q, struct stdio_fds *f, int *ret_cwd,
                            struct sg_error *e)
 {

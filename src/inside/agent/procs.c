@@ -1,4 +1,4 @@
-/* The table of processes: those that live, and those that are over and can still be asked about. */
+/* The table of processes: those that live, and those that are over but can still be asked about. */
 #include <string.h>
 
 #include "inside/agent/proc.h"
@@ -67,7 +67,7 @@ void procs_init(struct procs *t, struct loop *loop)
     t->kept.tail = &t->kept.first;
 }
 
-/* At the end of the agent, which is the end of every process. */
+/* Called at the end of the agent, which ends every process. */
 void procs_done(struct procs *t)
 {
     while (t->living.first) {

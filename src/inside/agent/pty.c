@@ -9,7 +9,7 @@
 #define TIOCGPTPEER _IO('T', 0x41)
 #endif
 
-#define TTY_GID 5 /* as devpts has it */
+#define TTY_GID 5 /* devpts uses this group */
 
 void pty_resize(int master, uint32_t rows, uint32_t cols)
 {
@@ -19,7 +19,8 @@ void pty_resize(int master, uint32_t rows, uint32_t cols)
     ioctl(master, TIOCSWINSZ, &size);
 }
 
-/* Only the first open goes by name; what it gave is a terminal if it answers as one. */
+/* Only the first open goes by name, and its result is a terminal only if it answers as one. The
+ * other end is opened from it. */
 int pty_open(const struct agent_user *as, uint32_t rows, uint32_t cols, int *ret_master,
              int *ret_slave)
 {

@@ -11,8 +11,8 @@
 
 #include "lib/base/clock.h"
 
-#define REAP_PER_TURN  512 /* a storm of orphans must not keep the channel waiting */
-#define SIGNALS        64  /* all the kernel has */
+#define REAP_PER_TURN  512 /* many orphans at once must not keep the channel waiting */
+#define SIGNALS        64  /* all that the kernel has */
 #define SESSION_PASSES 3   /* members may fork while they are being counted */
 #define PAUSE_MIN_US   50
 #define PAUSE_MAX_US   5000
@@ -60,8 +60,9 @@ static void on_signal(struct loop_source *src, uint32_t events)
     loop_task_queue(r->loop, &r->task);
 }
 
-/* Programs inherit what is ignored. By the system call itself: libc keeps its own two signals (32,
- * 33) from us, and some callers, make for one, leave them ignored. */
+/* Programs inherit which signals are ignored, so all are reset. By the system call itself: libc
+ * hides its own two signals (32, 33) from us, and some callers, such as make, leave them
+ * ignored. */
 static void default_signals(void)
 {
     static const struct {
@@ -124,8 +125,8 @@ void reaper_forget(struct child *child)
     child->link = NULL;
 }
 
-/* The third and sixth fields of /proc/PID/stat. The second, a name in brackets, may hold anything.
- * Session 0: any. */
+/* Reads the third and sixth fields of /proc/PID/stat, state and session. The second field, a name
+ * in brackets, may hold anything. Session 0: any. */
 static bool is_member(int procfd, const char *pid, pid_t session)
 {
     char path[32], text[512], state = 'Z';
@@ -142,7 +143,7 @@ static bool is_member(int procfd, const char *pid, pid_t session)
            (session == 0 || sid == session) && state != 'Z' && state != 'X';
 }
 
-/* Whether there was one that ran. */
+/* Kills all members that run. Returns whether there were any. */
 static bool kill_members(pid_t session)
 {
     bool found = false;
@@ -170,7 +171,7 @@ void session_kill(pid_t leader)
         ;
 }
 
-/* The parent of some is outside, so that they stay as dead processes until that one looks: those do
+/* A process whose parent is outside stays as a zombie until that parent waits for it; zombies do
  * not count. */
 int reaper_kill_everybody(struct reaper *r)
 {

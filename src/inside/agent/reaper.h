@@ -1,4 +1,4 @@
-/* SIGCHLD: pid 1 reaps everything, its own children and every orphan of the sandbox. */
+/* SIGCHLD: pid 1 reaps its own children, and every orphan of the sandbox. */
 #pragma once
 
 #include <sys/resource.h>
@@ -19,20 +19,21 @@ struct reaper {
     struct child *children;
 };
 
-/* Blocks every signal for good and makes their actions the default, which children then inherit. */
+/* Blocks every signal for good and sets all actions to the default, which children then inherit. */
 int reaper_init(struct reaper *r, struct loop *loop);
 void reaper_done(struct reaper *r);
 
 void reaper_add(struct reaper *r, struct child *child);
-/* It is still reaped, but nobody is told. Does nothing if it is not listed. */
+/* The child is still reaped, but nobody is told. Does nothing if it is not listed. */
 void reaper_forget(struct child *child);
 
-/* Now, not when the loop comes to it. */
+/* Reaps now, without waiting for the loop. */
 void reaper_reap(struct reaper *r);
-/* SIGKILL for every other process, until none is left that runs: 0, or -EBUSY if one still does
- * after EVERYBODY_MS. This waits. */
+/* Sends SIGKILL to every other process until none is left that runs. This waits. 0, or -EBUSY if
+ * one still runs after EVERYBODY_MS. */
 #define EVERYBODY_MS 2000
 int reaper_kill_everybody(struct reaper *r);
 
-/* SIGKILL for the process, its group and all of its session: a shell gives each job a group. */
+/* Sends SIGKILL to the process, its group and its whole session: a shell gives each job a group of
+ * its own. */
 void session_kill(pid_t leader);

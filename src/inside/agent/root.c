@@ -1,9 +1,10 @@
-/* A new root directory, over the line: the warden has frozen the files of this sandbox and it goes
- * on with a layer of its own over them; or it is to go on with the files of another one, or of
- * itself at an earlier time, and then nothing that runs may stay (LINE_ROOT_CLEAR).
+/* A new root directory, which comes over the line. There are two cases. The warden has frozen the
+ * files of this sandbox, and the sandbox goes on with a layer of its own over them. Or the sandbox
+ * gets the files of another sandbox, or its own of an earlier time; then nothing that runs may stay
+ * (LINE_ROOT_CLEAR).
  *
- * What the agent has open for reading in the old root it reads to its end there. It must not be
- * writing: that would end up in a place that nobody sees. */
+ * Files that the agent has open for reading in the old root are read to their end there. But the
+ * agent must not be writing a file: it would end up in a place that nobody sees. */
 #include "inside/agent/kernels.h"
 #include "inside/agent/launch.h"
 
@@ -15,8 +16,8 @@ static bool writes(const struct agent *a)
     return false;
 }
 
-/* Whoever was started since may not have been seen by the one who holds the others, and would be
- * left behind in the old root. */
+/* Whether a program was started since the host was told that cells are held. The broker may not
+ * have stopped it with the others, and it would be left behind in the old root. */
 static bool started_any(const struct agent *a)
 {
     return !a->kernels.hold || a->kernels.launches != launch_count();

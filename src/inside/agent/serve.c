@@ -1,4 +1,4 @@
-/* From frames to operations. */
+/* Turns frames into operations. */
 #include "inside/agent/serve.h"
 
 #include <fcntl.h>
@@ -214,15 +214,15 @@ static void on_credit(struct chan *c, struct chan_stream *s)
         op->ops->resume(op);
 }
 
-/* Pumped between turns, where nothing is being dispatched. */
+/* The channel is only pumped between turns, when nothing else is being dispatched. */
 static void on_channel_ready(struct loop_source *src, uint32_t events)
 {
     (void)events;
     CONTAINER_OF(src, struct agent, chan_src)->chan_ready = true;
 }
 
-/* /dev/null becomes 0, 1 and 2: nothing that the agent was started with stays open, and what a
- * program without input reads does not depend on what root inside later does to /dev. */
+/* Opens /dev/null as 0, 1 and 2. So nothing stays open that the agent was started with, and a
+ * program without input reads from this /dev/null, whatever root inside later does to /dev. */
 static int settle_standard_fds(void)
 {
     int fd = open("/dev/null", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
@@ -249,10 +249,10 @@ static void channel_begin(struct agent *a, int fd)
                                            .on_credit = on_credit};
 
     a->chan = chan_new(fd, CHAN_AGENT, &h, a);
-    a->chan_ready = true; /* requests may be there already */
+    a->chan_ready = true; /* requests may have come already */
 }
 
-/* Processes that are not their stream's go on; everything else that was asked for ends. */
+/* Processes with PROC_DETACH go on; every other operation of the channel ends. */
 static void channel_end(struct agent *a)
 {
     while (a->ops)

@@ -22,7 +22,7 @@ struct proc_list {
 struct procs {
     struct loop *loop;
     struct proc_list living, kept;
-    size_t notes; /* bytes, of all that live */
+    size_t notes; /* bytes of the notes of all living processes */
     uint64_t serial;
     struct loop_timer expiry;
 };
@@ -35,25 +35,28 @@ struct kernels {
     struct context *first, **tail; /* oldest first */
     size_t n;
     uint64_t serial;
-    size_t held;            /* bytes of code and variables, of all executions */
-    struct kernel *spare;   /* came ahead of any need */
-    struct kernel *arrived; /* copies of kernels that ran elsewhere, until a context adopts them */
+    size_t held;            /* bytes of code and variables of all executions */
+    struct kernel *spare;   /* a kernel that came ahead of any need */
+    struct kernel *arrived; /* copies of kernels that ran, until a context adopts them */
     size_t n_arrived;
-    struct op *hold;                             /* OP_KERNEL_HOLD: no cell begins */
-    uint64_t launches;                           /* launch_count() when it was told */
-    struct loop_task release;                    /* when it has ended */
-    enum { ASKED_NOT, ASKED, ASKED_LATE } asked; /* the warden, for a kernel */
+    struct op *hold;                             /* OP_KERNEL_HOLD under way: no cell begins; or
+                                                  * NULL */
+    uint64_t launches;                           /* launch_count() when the host was told that cells
+                                                  * are held */
+    struct loop_task release;                    /* begins cells again after the hold has ended */
+    enum { ASKED_NOT, ASKED, ASKED_LATE } asked; /* whether the warden was asked for a kernel;
+                                                  * ASKED_LATE: it has not answered in time */
     struct countdown answer;
 };
 
 struct agent {
     struct loop loop;
     const struct agent_config *config;
-    struct chan *chan; /* NULL between channels, which a line brings */
+    struct chan *chan; /* NULL while the line has brought no channel */
     struct loop_source chan_src;
     uint32_t chan_events;
     bool chan_ready;
-    struct op *ops; /* all that have not ended: none without a channel */
+    struct op *ops; /* all operations that have not ended; none without a channel */
     struct procs procs;
     struct kernels kernels;
     struct reaper reaper;
@@ -65,35 +68,38 @@ struct agent {
 void procs_init(struct procs *t, struct loop *loop);
 void procs_done(struct procs *t);
 
-/* kernel_start.c, after line_init */
+/* kernel_start.c; call it after line_init */
 void kernels_init(struct agent *a);
 void kernels_done(struct agent *a);
-/* Every process is about to be killed: contexts have no kernels, cells end. */
+/* Call it before every process is killed: contexts lose their kernels, and cells end. */
 void kernels_clear(struct agent *a);
 
-/* root.c, after line_init: new root directories that come over the line. */
+/* root.c; call it after line_init. Takes new root directories that come over the line. */
 void agent_root_init(struct agent *a);
 
-/* watch.c: the root is another one, with the same files in it or not. Whoever watches sees nothing
- * of that. */
+/* watch.c: call it when the root has been replaced, by one with the same files or not. Clients that
+ * watch files notice nothing of that. */
 void file_watch_moved(struct agent *a, bool same);
 
-/* Where bytes pass through; nothing is kept in it from call to call. Untouched pages cost nothing.
- */
+/* A buffer for bytes that pass through. Nothing is kept in it from call to call, and untouched
+ * pages cost nothing. */
 extern char agent_scratch[FRAME_PAYLOAD_MAX];
 
-/* Those that are NULL: bytes are dropped, EOF and CONTROL ignored, CANCEL ends the operation. */
+/* The callbacks of an operation. Where one is NULL: bytes are dropped, EOF and CONTROL are ignored,
+ * CANCEL ends the operation. */
 struct op_ops {
-    void (*data)(struct op *op, uint8_t sub, const void *p, size_t len); /* owes chan_consumed */
+    void (*data)(struct op *op, uint8_t sub, const void *p, size_t len); /* must call
+                                                                          * chan_consumed */
     void (*eof)(struct op *op);
     void (*control)(struct op *op, uint8_t what, struct wire_reader *r);
     void (*cancel)(struct op *op);
     void (*resume)(struct op *op);  /* op_may_send() was false and may be true again */
     void (*destroy)(struct op *op); /* releases all but the object itself */
-    bool writes;                    /* files, for the host: the root must stay where it is */
+    bool writes;                    /* it writes files for the host: the root must not be replaced
+                                     * meanwhile */
 };
 
-/* The first member of every operation that outlives its OPEN. */
+/* The first member of every operation that goes on after its OPEN. */
 struct op {
     const struct op_ops *ops;
     struct agent *agent;
@@ -103,21 +109,23 @@ struct op {
 };
 
 void *op_new(struct agent *a, struct chan_stream *s, const struct op_ops *ops, size_t size);
-/* Each sends END, releases what the operation holds and throws it away. */
+/* Each sends END, releases what the operation holds, and throws the operation away. */
 void op_end(struct op *op, const struct strbuf *result); /* result may be NULL */
 void op_fail(struct op *op, const struct sg_error *e);
-void op_cancelled(struct op *op); /* fails as the host wished */
-/* False while the host is slow. For events too: they are not counted, only held back. */
+void op_cancelled(struct op *op); /* fails it, because the host cancelled it */
+/* False while the host is slow. Ask before sending events too: they use no credit, but are held
+ * back as well. */
 bool op_may_send(const struct op *op);
 
-/* The common fields of requests: for whom, and where. A path has OPS_PATH_MAX bytes and is
- * absolute. */
+/* Reads the common fields of requests: the user and the path. ret_path has OPS_PATH_MAX bytes; the
+ * path is made absolute. */
 int request_target(struct wire_reader *r, const struct agent_user **ret_as, char *ret_path,
                    struct sg_error *e);
 int request_path(struct wire_reader *r, const struct agent_user *as, char *ret, struct sg_error *e);
 int request_done(const struct wire_reader *r, struct sg_error *e);
 
-/* One per operation. Negative: the stream ends with *e. 0: it has been answered, or an op will. */
+/* One function per operation. Negative: the stream ends with *e. 0: the request has been answered,
+ * or an op will answer it. */
 int process_start(struct agent *a, struct chan_stream *s, struct wire_reader *r,
                   struct sg_error *e);
 int process_list(struct agent *a, struct chan_stream *s, struct wire_reader *r, struct sg_error *e);

@@ -32,7 +32,7 @@ int staged_open(struct staged *s, const char *path, mode_t mode, bool make_paren
                        mode & 0777);
         r = s->fd < 0 ? -errno : 0;
     }
-    /* without the bits that would give its new owner's rights away */
+    /* without set-id bits, which would hand out the rights of the new owner */
     if (r == 0 && replaces && fchmod(s->fd, old.st_mode & 0777) < 0)
         r = -errno;
     if (r < 0)
@@ -52,14 +52,14 @@ static void forget(struct staged *s)
     s->fd = s->dirfd = -1;
 }
 
-/* A file of this size gets this size: nothing but a change that watches hear of, under the name
- * that it has now. */
+/* Sets the file's size to what it is. The only effect is a change that watches report, under the
+ * name that the file has now. */
 static void announce(int fd)
 {
     struct stat st;
 
     if (fstat(fd, &st) == 0 && ftruncate(fd, st.st_size) < 0)
-        return; /* it is written all the same */
+        return; /* only the event is missing then */
 }
 
 int staged_commit(struct staged *s, int *ret_fd)

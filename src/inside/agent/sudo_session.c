@@ -1,5 +1,5 @@
-/* One sudo, from its connection to its result, in a process of its own. It has the agent's rights
- * and none of its descriptors. Everything it reads is hostile. */
+/* Serves one sudo, from its connection to its result, in a process of its own. This process has the
+ * agent's rights and none of its descriptors. Everything it reads is hostile. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 #include "wire/sudo.h"
 #include "inside/stage/confine.h"
 
-#define REQUEST_MS 5000 /* for a client to say what it wants */
+#define REQUEST_MS 5000 /* for a client to send its request */
 #define LISTEN_FD  3
 #define READY_FD   4
 
@@ -32,7 +32,8 @@ struct sudo_request {
     struct strings args, env;
 };
 
-/* The copies of the agent's descriptors would keep other programs' pipes open. */
+/* Closes the copies of the agent's descriptors, which would keep the pipes of other programs
+ * open. */
 static void keep_only(int listen_fd, int ready_fd)
 {
     int l = fcntl(listen_fd, F_DUPFD_CLOEXEC, READY_FD + 1);
@@ -73,7 +74,8 @@ static int check_peer(int conn, struct sg_error *e)
     return 0;
 }
 
-/* Fills fds with exactly three, or fails with none open. */
+/* Receives the request and fills fds with exactly three descriptors; on failure none is left
+ * open. */
 static ssize_t receive(int conn, char *buf, int fds[SUDO_FDS + 1])
 {
     struct pollfd p = {.fd = conn, .events = POLLIN};
@@ -147,8 +149,7 @@ static bool may_forward(uint32_t sig)
            sig == SIGUSR2 || sig == SIGWINCH || sig == SIGCONT;
 }
 
-/* False: the client has gone, or talks nonsense. Descriptors it attaches are dropped by the kernel.
- */
+/* False: the client has gone, or sends nonsense. The kernel drops descriptors that it attaches. */
 static bool take_message(int conn, pid_t pid)
 {
     uint8_t buf[8];
@@ -162,14 +163,14 @@ static bool take_message(int conn, pid_t pid)
     wire_reader_init(&r, buf, 4);
     uint32_t sig = wire_get_u32(&r);
     if (may_forward(sig) && kill(-pid, (int)sig) < 0)
-        kill(pid, (int)sig); /* its group comes with its session */
+        kill(pid, (int)sig); /* a child that has not called setsid yet has no group */
     return true;
 }
 
 struct command {
     int conn, report, signals;
     pid_t pid;
-    uint64_t kill_ns; /* when it is no longer asked nicely; 0: its client is there */
+    uint64_t kill_ns; /* when to kill the command, after its client has gone; 0: it has not */
 };
 
 static void hang_up(struct command *c)
@@ -261,8 +262,8 @@ void sudo_session(int listen_fd, int ready_fd, const struct agent_config *config
     if (c.conn < 0 || c.signals < 0 || !buf)
         _exit(1);
 
-    /* The request is read in any case: closing with something unread would take the answer with it.
-     */
+    /* The request is read even after an error: closing the socket with unread data would discard
+     * the answer. */
     ssize_t len = receive(c.conn, buf, fds);
     if (len < 0)
         err_set(&e, SG_ERR_INVALID, (int)len, "no valid request came: %s", strerror((int)-len));

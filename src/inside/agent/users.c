@@ -1,4 +1,4 @@
-/* The users of every sandbox. A constant table: /etc/passwd belongs to root inside. */
+/* The users of every sandbox. The table is constant, because root inside can change /etc/passwd. */
 #include <string.h>
 
 #include "inside/agent/agent.h"

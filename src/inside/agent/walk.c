@@ -8,15 +8,15 @@
 #define BYTES_MAX    (8u * 1024 * 1024)
 #define NAMES_A_STEP 128
 
-/* One directory on the way down. A name is a byte that says whether it is a directory, the name and
- * a NUL. */
+/* One directory on the way down. Each name is stored as a byte that says whether it is a directory,
+ * the name, and a NUL. */
 struct walk_level {
     struct walk_level *above;
     struct strbuf text;
-    const char **sorted; /* NULL: still being read */
+    const char **sorted; /* NULL: the names are still being read */
     size_t n, next;
-    size_t here_len; /* of the path of the level above */
-    bool enter;      /* the entry told last is a directory to go into */
+    size_t here_len; /* length of the path of the level above */
+    bool enter;      /* the last entry is a directory, and the walk goes into it next */
 };
 
 static int level_push(struct walk *w)
@@ -78,7 +78,7 @@ static bool is_dir(int dirfd, const struct dirent_name *d)
     return fstatat(dirfd, d->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* 0, or -E2BIG. */
+/* Stores a name. 0 or -E2BIG. */
 static int keep_name(struct walk *w, const struct dirent_name *d)
 {
     struct walk_level *l = w->level;
@@ -132,7 +132,8 @@ static int read_names(struct walk *w)
     return WALK_BUSY;
 }
 
-/* Goes into the directory that was told last. One that is gone, or closed to us, holds nothing. */
+/* Goes into the directory of the last entry. If it is gone, or closed to the user, it counts as
+ * empty. */
 static int go_down(struct walk *w)
 {
     const char *name = w->level->sorted[w->level->next - 1] + 1;
@@ -148,7 +149,8 @@ static int go_down(struct walk *w)
     return WALK_BUSY;
 }
 
-/* Back from a directory below. If this one cannot be found again, what is left in it is lost. */
+/* Comes back from a directory below. If this directory cannot be found again, the rest of it is
+ * lost. */
 static int come_back(struct walk *w)
 {
     w->dir = path_open_beneath(w->top, w->here[0] ? w->here : ".", O_RDONLY | O_DIRECTORY);

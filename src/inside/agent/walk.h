@@ -1,10 +1,11 @@
-/* Everything below a directory, one entry at a time, without recursion and with two descriptors:
- * names in lexical order, a directory before what is in it.
+/* Walks over everything below a directory, one entry at a time, without recursion and with two
+ * descriptors. Names come in lexical order, a directory before its contents.
  *
- * A directory's names are read before the first of them is told. Of the directories that are under
- * way only names are kept; each is opened again from the top, beneath it and without following
- * links, so a tree that is changed meanwhile can hide entries but not lead elsewhere. A tree too
- * deep for its paths to be named is an error, not a shorter list. */
+ * The walk reads all names of a directory before it returns the first. It keeps only the names of
+ * the directories above the current one, and opens each of them again from the top, beneath it and
+ * without following links. So somebody who changes the tree meanwhile can hide entries, but cannot
+ * lead the walk elsewhere. If a tree is too deep for its paths to be named, the walk fails; it does
+ * not return a shorter list. */
 #pragma once
 
 #include "inside/agent/dirents.h"
@@ -14,10 +15,10 @@
 struct walk_level;
 
 struct walk {
-    int top, dir; /* dir is -1 when it has to be opened anew */
+    int top, dir; /* dir is -1 when it must be opened again */
     uint32_t max_depth;
     bool dirs_only;
-    char here[OPS_PATH_MAX]; /* path of the level below top, "" for top itself */
+    char here[OPS_PATH_MAX]; /* path of the current directory below top, "" for top itself */
     struct walk_level *level;
     uint32_t depth;
     size_t bytes; /* of all names that are kept */
@@ -31,15 +32,16 @@ struct walk_entry {
     char path[OPS_PATH_MAX]; /* below the top */
 };
 
-/* Takes over topfd, an O_PATH descriptor. max_depth 1: its direct children. dirs_only: other files
- * are passed over. 0 or -errno. */
+/* Takes over topfd, an O_PATH descriptor. max_depth 1: its direct children. dirs_only: skips other
+ * files. 0 or -errno. */
 int walk_init(struct walk *w, int topfd, uint32_t max_depth, bool dirs_only);
 void walk_done(struct walk *w);
 /* Goes on below another top, which is taken over: the same tree in another place. The dirfd of an
- * entry may be of the old one. */
+ * entry returned before may still be in the old tree. */
 void walk_move(struct walk *w, int topfd);
 
 #define WALK_BUSY 2
-/* 1 and an entry, valid until the next call; WALK_BUSY: something was done, ask again; 0 at the
- * end; -ENAMETOOLONG, -E2BIG if there is too much to keep, or another -errno. Call as the user. */
+/* Call it with the permissions of the user. 1: *ret is an entry, valid until the next call.
+ * WALK_BUSY: some work was done, call again. 0: the end. -ENAMETOOLONG; -E2BIG if there are too
+ * many names to keep; or another -errno. */
 int walk_next(struct walk *w, struct walk_entry *ret);

@@ -1,7 +1,7 @@
 /* OP_FILE_WATCH: inotify, one instance per stream.
  *
- * A directory is watched by entering it and watching ".": inotify itself knows names only, and
- * would follow any link in them. */
+ * To watch a directory, the agent enters it and watches ".": inotify only takes names, and would
+ * follow any link in them. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,8 +21,8 @@
 
 struct watched {
     int wd;
-    bool old;   /* in a root that is no longer ours: only what it had to say before is waited for */
-    char *path; /* below the top */
+    bool old;   /* it is in a former root: only events from before the move are still expected */
+    char *path; /* path below the top */
 };
 
 struct watcher {
@@ -33,17 +33,18 @@ struct watcher {
     int fd;
     bool recursive, entries, paused;
     bool ready;       /* EVENT_WATCHING was sent */
-    uint32_t replace; /* cookie of a staged file on its way to one that was there before */
+    uint32_t replace; /* cookie of a staged file that is being renamed over an existing file */
     struct watched *watched;
     size_t n, cap, n_old;
-    bool walking; /* below `base` */
+    bool walking; /* a walk below `base` is under way */
     struct walk walk;
     char base[OPS_PATH_MAX];
-    struct strbuf todo; /* directories that appeared, each with its NUL */
+    struct strbuf todo; /* directories that appeared, each ending in NUL */
     char path[OPS_PATH_MAX];
 };
 
-/* What is there now. A change whose file is gone again comes without. */
+/* Appends the entry of the file as it is now. If the file is gone again, the change comes
+ * without. */
 static void put_change_entry(const struct watcher *w, uint32_t what, const char *path,
                              struct strbuf *out)
 {
@@ -62,7 +63,7 @@ static void put_change_entry(const struct watcher *w, uint32_t what, const char 
     strbuf_done(&entry);
 }
 
-/* As the user, but for WATCH_OVERFLOW. */
+/* Call it with the permissions of the user, except for WATCH_OVERFLOW. */
 static void send_change(struct watcher *w, uint32_t what, const char *path)
 {
     struct strbuf out;
@@ -88,7 +89,7 @@ static int remember(struct watcher *w, int wd, const char *path)
 {
     for (size_t i = 0; i < w->n; i++)
         if (w->watched[i].wd == wd)
-            return 0; /* found a second time, by an event and by the walk */
+            return 0; /* found twice, by an event and by the walk */
     if (w->n == w->cap) {
         size_t cap = w->cap ? 2 * w->cap : 8;
         struct watched *v = realloc(w->watched, cap * sizeof(*v));
@@ -108,8 +109,8 @@ static void forget(struct watcher *w, size_t i)
     w->watched[i] = w->watched[--w->n];
 }
 
-/* A directory of the tree. The top is opened anew: holding it would keep a removed directory alive,
- * and its removal from being told. */
+/* Opens a directory of the tree. The top is opened anew each time: an open descriptor would keep a
+ * removed directory alive, and inotify would not report its removal. */
 static int open_below(const struct watcher *w, const char *path)
 {
     AUTO(close_p) int top = -1;
@@ -120,7 +121,8 @@ static int open_below(const struct watcher *w, const char *path)
     return path_open_beneath(top, path[0] ? path : ".", O_PATH | O_DIRECTORY);
 }
 
-/* As the user. Leaves the agent in the directory: the caller returns to the root. */
+/* Call it with the permissions of the user. Leaves the agent in the directory: the caller must
+ * return to the root. */
 static int watch_dir(struct watcher *w, const char *path)
 {
     AUTO(close_p) int dir = open_below(w, path);
@@ -150,7 +152,7 @@ static int watch_tree(struct watcher *w, const char *path)
     return walk_init(&w->walk, top, UINT32_MAX, !w->ready);
 }
 
-/* What may happen to a directory between being seen and being watched. */
+/* Errors for a directory that went away after it was seen, before it could be watched. */
 static bool is_gone(int r)
 {
     return r == -ENOENT || r == -ENOTDIR || r == -EACCES || r == -ELOOP;
@@ -169,7 +171,7 @@ static int walk_some(struct watcher *w)
         if (r == WALK_BUSY || staged_kind_of(entry.name) != STAGED_NOT)
             continue;
         r = join(path, w->base, entry.path);
-        /* what is in a new directory was made before anybody could see it made */
+        /* the contents of a new directory were made before anybody could see it happen */
         if (r == 0 && w->ready)
             send_change(w, WATCH_CREATE, path);
         if (r == 0 && entry.is_dir)
@@ -212,7 +214,8 @@ static void watch_failed(struct watcher *w, int r)
     op_fail(&w->op, &e);
 }
 
-/* Without room for more, later changes below are missed: say so, and go on with the rest. */
+/* If there is no room for more watches, later changes are missed: says so, and goes on with the
+ * rest. */
 static void watch_turn(struct loop_task *task)
 {
     struct watcher *w = CONTAINER_OF(task, struct watcher, task);
@@ -256,7 +259,8 @@ static uint32_t change_of(uint32_t mask)
     return mask & IN_MOVED_FROM ? WATCH_RENAME : WATCH_CHMOD;
 }
 
-/* A directory that has left takes its watches with it; where it arrives it is found anew. */
+/* A directory was moved away: drops the watches below it. If it arrives elsewhere in the tree, it
+ * is found there again. */
 static void drop_tree(struct watcher *w, const char *path)
 {
     size_t len = strlen(path);
@@ -285,13 +289,14 @@ static void follow_dirs(struct watcher *w, uint32_t mask, const char *path)
     loop_task_queue(&w->op.agent->loop, &w->task);
 }
 
-/* The change before this one, to leave out repetitions. */
+/* The last change that was sent, to leave out repetitions. */
 struct last_change {
     uint32_t what;
     char path[OPS_PATH_MAX];
 };
 
-/* The traces of a file that is written aside and renamed: only its end, the file itself, counts. */
+/* Whether the event comes from staging: a file is written aside, then renamed. Only the final file
+ * counts. */
 static bool is_staging(struct watcher *w, const struct inotify_event *ev, const char *name)
 {
     enum staged_kind kind = staged_kind_of(name);
@@ -324,7 +329,7 @@ static void take_event(struct watcher *w, const struct inotify_event *ev, struct
     }
     if (is_staging(w, ev, name))
         return;
-    /* a directory's own changes come from the one above it, but for the top */
+    /* the directory above reports a directory's own changes; only the top has none */
     if (name[0] == '\0' && (path[0] != '\0' || !(ev->mask & IN_DELETE_SELF)))
         return;
     uint32_t what = change_of(ev->mask);
@@ -390,8 +395,8 @@ static const struct op_ops watch_ops = {.resume = watch_resume, .destroy = watch
 
 /* ---- another root ---------------------------------------------------------------------------- */
 
-/* What it has seen and not told yet comes first, and IN_IGNORED after it. False: it was let go of
- * before. */
+/* Stops a watch in the old root. Events that inotify already has come first, then IN_IGNORED.
+ * False: the watch was stopped before. */
 static bool let_go(struct watcher *w, size_t i)
 {
     if (w->watched[i].old)
@@ -402,7 +407,7 @@ static bool let_go(struct watcher *w, size_t i)
     return true;
 }
 
-/* The same tree, seen from the new root. */
+/* Watches the same tree in the new root. */
 static int watch_same(struct watcher *w)
 {
     size_t n = w->n;
@@ -424,7 +429,7 @@ static int watch_same(struct watcher *w)
     return r;
 }
 
-/* What is there now is not news. */
+/* Watches other files. What is there now is not reported as a change. */
 static int watch_anew(struct watcher *w)
 {
     bool ready = w->ready;
@@ -463,7 +468,7 @@ void file_watch_moved(struct agent *a, bool same)
         }
         if (chdir("/") < 0)
             abort();
-        if (r < 0 && w->ready) /* else its walk finds out */
+        if (r < 0 && w->ready) /* otherwise the walk under way finds out */
             send_change(w, is_gone(r) ? WATCH_REMOVE : WATCH_OVERFLOW, "");
     }
 }

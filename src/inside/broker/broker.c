@@ -1,5 +1,5 @@
 /* The broker of a domain: see twin.h. It trusts the warden's requests, and reads nothing that a
- * kernel says. */
+ * kernel sends. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,9 +17,10 @@
 #include "inside/broker/broker.h"
 #include "inside/broker/tracee.h"
 
-/* How long to leave the processors to the kernel that was just made, before the next is begun. */
+/* How long the broker leaves the processors to a new kernel before it copies the zygote for the
+ * next. */
 #define QUIET_MS 3
-/* For how long the memory of kernels that have ended is kept at most, if it is never quiet. */
+/* How long the memory of ended kernels is kept at most, if the broker never has a quiet time. */
 #define ORPHAN_NS 50000000ull
 
 #define CONTROL_FD BROKER_CONTROL_FD
@@ -55,7 +56,8 @@ static void answer_zygote(struct broker *b, uint64_t seq, int r, const struct sg
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* Whoever ends the zygote's home must know when the zygote has gone, too. */
+/* Sends the zygote's pidfd. The zygote sees the files of a sandbox; whoever ends that sandbox must
+ * know when the zygote has gone, too. */
 static int tell_begun(struct broker *b, struct sg_error *e)
 {
     struct twin_request begun = {.op = TWIN_BEGUN, .seq = b->zygote_seq};
@@ -90,8 +92,9 @@ static int open_pidfds(const struct kernel *k, int ret[2], struct sg_error *e)
     return ret[1] < 0 ? err_errno(e, "open a kernel's pidfd") : 0;
 }
 
-/* A kernel that cannot be made is mostly its sandbox's fault: out of memory, or ended meanwhile. If
- * it is the zygote's, the warden asks for another when it hears that this one is gone. */
+/* If a kernel cannot be made, the cause is mostly in its sandbox, which is out of memory or has
+ * ended meanwhile. If the cause is the zygote, the broker reports its end, and the warden asks for
+ * another. */
 static void make_kernel(struct broker *b, const struct twin_request *q, int *fds, size_t n)
 {
     struct sg_error e = {0};
@@ -176,7 +179,7 @@ static void obey(struct broker *b, const struct twin_request *q, int *fds, size_
         broker_drop(b, q);
 }
 
-/* ---- what ends ------------------------------------------------------------------------------- */
+/* ---- processes that end ---------------------------------------------------------------------- */
 
 static void zygote_died(struct broker *b)
 {
@@ -187,8 +190,9 @@ static void zygote_died(struct broker *b)
     answer_zygote(b, b->zygote_seq, -ECHILD, &e);
 }
 
-/* Not at once: an H may have much to give back, and whoever has ended K, a sandbox that goes back,
- * waits for a processor just then. They are not waited for. */
+/* Kills the Hs that lost their K, but not at once: an H may have much memory to give back, and at
+ * that time whoever ended K, such as a sandbox that is rewound, needs the processor. Does not wait
+ * for their end. */
 static void end_orphans(struct broker *b, bool quiet)
 {
     for (struct pair *p = b->pairs; p; p = p->next)
@@ -207,7 +211,8 @@ static bool has_orphans(const struct broker *b)
     return false;
 }
 
-/* H is stopped: it only goes when it is killed, and K's memory with it. */
+/* A process ended. If it was a K, its H must be killed, because H is stopped and keeps K's memory;
+ * end_orphans does that. */
 static void process_ended(struct broker *b, pid_t pid)
 {
     for (struct hold *h = b->holds; h; h = h->next)
@@ -257,7 +262,8 @@ static bool is_gone(pid_t pid)
     return pid > 0 && kill(pid, 0) < 0 && errno == ESRCH;
 }
 
-/* One of those that a request was about, and that a wait inside it has reaped; or 0. */
+/* A process that this request was about and that has ended: a wait inside the request has reaped
+ * it. 0: none. */
 static pid_t find_gone(const struct broker *b, const struct twin_request *q)
 {
     const struct frozen_kernels *m = frozen_kernels_find(b->frozen_kernels, q->frozen_kernels);
@@ -306,7 +312,8 @@ static void look_at_zygote(struct broker *b)
     answer_zygote(b, seq, r < 0 ? r : 0, &e);
 }
 
-/* Nobody waits: a sandbox that stands still would. */
+/* Whether to copy the zygote ahead of need. Not while a sandbox stands still: it would wait for
+ * that. */
 static bool lacks_copy(const struct broker *b)
 {
     return b->zygote.held && !b->zygote.plain && b->zygote.ahead == 0 && !b->holds;
@@ -324,8 +331,8 @@ static int wait_ms(const struct broker *b)
     return ms;
 }
 
-/* A wait inside a request may have eaten the signal that another process has ended: children are
- * looked at before every wait, not only when the signal comes. */
+/* A wait inside a request may have consumed the SIGCHLD of another process. So children are reaped
+ * before every wait, not only when the signal comes. */
 static void serve(struct broker *b)
 {
     for (;;) {

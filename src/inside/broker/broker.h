@@ -9,10 +9,11 @@
 struct broker {
     struct zygote zygote;
     struct chute chute;
-    uint64_t zygote_seq; /* of the request that is not answered; 0: none */
+    uint64_t zygote_seq; /* sequence number of the TWIN_ZYGOTE that is not answered yet; 0: none */
     struct pair *pairs;
-    struct hold *holds;                    /* at most one of a sandbox */
-    struct frozen_kernels *frozen_kernels; /* the sandboxes of some of them are held */
+    struct hold *holds;                    /* sandboxes that stand still, at most one hold for
+                                            * each */
+    struct frozen_kernels *frozen_kernels; /* all sets; the sandboxes of some still stand still */
     struct seccomp_prog filter;
     int children; /* signalfd */
     int own_pidns;
@@ -26,14 +27,14 @@ void broker_answer(const struct twin_request *q, int r, const struct sg_error *e
 void broker_hold(struct broker *b, const struct twin_request *q, const int *fds);
 void broker_go(struct broker *b, const struct twin_request *q);
 void broker_drop(struct broker *b, const struct twin_request *q);
-/* A kernel from a set of frozen kernels. */
+/* Makes a kernel from a set of frozen kernels. */
 int broker_make_copy(struct broker *b, const struct twin_request *q, const int *fds,
                      struct kernel *ret, uint64_t *ret_tid, struct sg_error *e);
-/* A process that is none of the kernels has ended: true if it was one of a set of frozen kernels.
- */
+/* A process ended that belongs to no pair. Returns true if it was a frozen kernel; its set is then
+ * lost. */
 bool broker_frozen_kernels_lost(struct broker *b, pid_t pid);
-/* Lets go what was held too long. */
+/* Lets sandboxes go on that have stood still for too long. */
 void broker_look_at_holds(struct broker *b);
-uint64_t broker_holds_deadline(const struct broker *b); /* 0: none */
-/* A stop that nobody waited for: of one that did not stop in time. It goes on. */
+uint64_t broker_holds_deadline(const struct broker *b); /* of the hold that ends first; 0: none */
+/* A thread stopped that nobody waits for any more, because it did not stop in time. It goes on. */
 void broker_loose(struct broker *b, pid_t pid, int status);

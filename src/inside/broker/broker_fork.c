@@ -61,7 +61,8 @@ static int describe(const struct frozen_kernels *m, struct twin_reply *reply, st
     return 0;
 }
 
-/* All stands still, and the report and the list of what kernels write to are in ret. */
+/* Stops the sandbox. On success `ret` has the report and the list of the files that kernels may
+ * write to. */
 static int begin(struct broker *b, const struct twin_request *q, const int *fds, struct fds *ret,
                  struct sg_error *e)
 {
@@ -194,7 +195,7 @@ void broker_drop(struct broker *b, const struct twin_request *q)
         drop(b, m);
 }
 
-/* The process is reaped: the others of the set of frozen kernels are of no use without it. */
+/* The process has been reaped. The rest of its set is useless without it, so the whole set ends. */
 bool broker_frozen_kernels_lost(struct broker *b, pid_t pid)
 {
     struct frozen_kernels *m = frozen_kernels_of(b->frozen_kernels, pid);
@@ -236,7 +237,7 @@ int broker_make_copy(struct broker *b, const struct twin_request *q, const int *
     return r;
 }
 
-/* ---- what nobody asked for ------------------------------------------------------------------- */
+/* ---- without a request ----------------------------------------------------------------------- */
 
 uint64_t broker_holds_deadline(const struct broker *b)
 {

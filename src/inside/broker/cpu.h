@@ -1,5 +1,6 @@
-/* What depends on the processor: registers of a stopped process, and the few instructions that work
- * off a table of system calls. Without an implementation for it, twins are not to be had. */
+/* Everything that depends on the processor: the registers of a stopped process, and the few
+ * instructions that work through a table of system calls. On a processor without an implementation
+ * there are no twins. */
 #pragma once
 
 #include <errno.h>
@@ -15,13 +16,13 @@
 #define CPU_KNOWN 0
 #endif
 
-/* One entry of a table. The code works until an entry's nr is CPU_TABLE_END, then traps. Whoever
- * may send the process signals can make it stop with the same trap before: what a call returns is
- * CPU_NOT_MADE until it is made. */
+/* One entry of a table. The code makes one call after the other until an entry's nr is
+ * CPU_TABLE_END, and then traps. Anybody who may send the process signals can make it stop with the
+ * same trap before the end. So `ret` is CPU_NOT_MADE until the call has been made. */
 struct cpu_call {
     int64_t nr;
     int64_t args[6];
-    int64_t ret; /* filled in */
+    int64_t ret; /* filled in by the code */
 };
 #define CPU_TABLE_END (-1)
 #define CPU_NOT_MADE  (-ECANCELED)
@@ -31,7 +32,7 @@ extern const size_t cpu_code_len;
 
 #define CPU_EXTENDED_MAX 16384
 
-/* All that makes up the state of a stopped thread. */
+/* The whole state of a stopped thread. */
 struct cpu_state {
     struct user_regs_struct regs;
     uint8_t extended[CPU_EXTENDED_MAX]; /* floating point and vectors */
@@ -39,33 +40,35 @@ struct cpu_state {
     uint64_t sigmask;
 };
 
-/* Each 0 or -errno. */
+/* Each returns 0 or -errno. */
 int cpu_save(pid_t pid, struct cpu_state *ret);
 int cpu_load(pid_t pid, const struct cpu_state *s);
-/* The state was saved inside a blocking system call that reads from `fd`: where its instruction is,
- * or 0 if it was not. */
+/* Whether the state was saved inside a blocking system call that reads from `fd`: returns the
+ * address of its system-call instruction, or 0. */
 uint64_t cpu_reading_from(pid_t pid, const struct cpu_state *s, int fd);
 /* Changes the state so that the interrupted call is made again. */
 void cpu_restart_call(struct cpu_state *s);
-/* Where its system-call instruction is, if it is inside any call; else 0. */
+/* The address of the system-call instruction if the thread is inside any call, else 0. */
 uint64_t cpu_call_of(pid_t pid, const struct cpu_state *s);
-/* For a thread that is in none: writes such an instruction over the one that it would run next, all
- * that has the memory being stopped. cpu_take_call puts back what was there. */
+/* For a thread that is inside no call: cpu_lend_call writes a system-call instruction over the next
+ * instruction of the thread. Everybody who has the memory must be stopped. cpu_take_call puts the
+ * old bytes back. */
 int cpu_lend_call(pid_t pid, const struct cpu_state *s, uint64_t *ret_at, long *ret_saved);
 int cpu_take_call(pid_t pid, const struct cpu_state *s, long saved);
-/* The memory that the instruction is in becomes the process's own: it may be that of a file, which
- * others can write to. 0 or -errno. */
+/* Makes the memory of the instruction the process's own. It may be the memory of a file that others
+ * can write to. 0 or -errno. */
 int cpu_own_call(pid_t pid, uint64_t at);
-/* Runs instructions of the kind that this file knows. */
+/* Whether the thread runs instructions of the kind that this implementation knows. */
 bool cpu_native(const struct cpu_state *s);
-/* There is a system-call instruction. */
+/* Whether there is a system-call instruction at `at`. */
 bool cpu_is_call(pid_t pid, uint64_t at);
-/* Stopped at the entry of a call: it is this one, made at the instruction `at`. */
+/* For a process stopped at the entry of a call: whether it is this call, made at the instruction
+ * `at`. */
 bool cpu_enters(pid_t pid, uint64_t at, const struct cpu_call *c);
-/* Sets the registers so that the process, once continued, makes one call at the instruction `at`,
- * or works off a table. `s` is any state of it. */
+/* Each sets the registers so that the process, once continued, makes one call at the instruction
+ * `at`, or works through a table. `s` is any saved state of the process. */
 int cpu_aim_call(pid_t pid, const struct cpu_state *s, uint64_t at, const struct cpu_call *c);
 int cpu_aim_table(pid_t pid, const struct cpu_state *s, uint64_t code, uint64_t table,
                   uint64_t stack);
-/* What the call just made has returned. */
+/* The result of the call that was just made. */
 int cpu_result(pid_t pid, int64_t *ret);

@@ -12,7 +12,7 @@
 #include "inside/broker/cpu.h"
 #include "inside/broker/tracee.h"
 
-/* The kernel's own, never seen by programs: the call is to be made again. */
+/* Linux's internal results for a system call that must be made again. Programs never see them. */
 #define ERESTARTSYS    512
 #define ERESTARTNOINTR 513
 #define ERESTARTNOHAND 514
@@ -26,7 +26,7 @@
 #endif
 #define OP_ENTRY 1
 
-/* As PTRACE_GET_SYSCALL_INFO answers. */
+/* What PTRACE_GET_SYSCALL_INFO returns. */
 struct call_info {
     uint8_t op, pad[3];
     uint32_t arch;
@@ -178,7 +178,7 @@ int cpu_aim_call(pid_t pid, const struct cpu_state *s, uint64_t at, const struct
     struct user_regs_struct r = s->regs;
 
     r.rip = at;
-    r.eflags = FLAGS_PLAIN; /* a program may have set its own to trap */
+    r.eflags = FLAGS_PLAIN; /* the program may have set flags that make it trap */
     r.rax = (uint64_t)c->nr;
     r.orig_rax = (uint64_t)-1;
     r.rdi = (uint64_t)c->args[0];

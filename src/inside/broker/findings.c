@@ -8,7 +8,7 @@
 #include "lib/text/json.h"
 #include "inside/broker/twin.h"
 
-/* A path of 4096 bytes, each of them escaped. */
+/* Room for a path of 4096 bytes, each of them escaped. */
 #define ONE_MAX     (32u << 10)
 #define WRITTEN_MAX (4u << 20)
 #define KERNEL_MAX  (64u << 10)
@@ -34,7 +34,7 @@ void findings_done(struct findings *f)
     strbuf_done(&f->written);
 }
 
-/* An object, if there is room for all of it. */
+/* Adds an object to the list, if there is room for all of it. */
 static void put(struct findings *f, struct strbuf *list, const struct strbuf *one)
 {
     if (one->truncated || list->len + 1 + one->len > list->max) {

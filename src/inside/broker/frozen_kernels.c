@@ -39,7 +39,7 @@ void frozen_kernels_end(struct frozen_kernels *m)
     free(m);
 }
 
-/* The descriptor was opened by the host's root, and that is who the kernel asks. */
+/* The host's root opened the descriptor, and Linux checks the rights of whoever opened it. */
 static int join_group(pid_t pid, int door, struct sg_error *e)
 {
     char text[16];
@@ -69,7 +69,8 @@ static int copy_memory(int from, pid_t to, uint64_t at, uint64_t len, char *buff
     return r;
 }
 
-/* from: a process that has it too. There it can be read whatever its protection is. */
+/* Gives a frozen kernel its own copy of the shared memory. The contents come from `from`, a process
+ * that has the same memory; there they can be read whatever the protection is. */
 static int own_shared(pid_t pid, const struct source *s, const struct look_shared *shared, int from,
                       struct sg_error *e)
 {
@@ -147,7 +148,7 @@ int frozen_kernels_add(struct frozen_kernels *m, const struct frozen_kernels_spe
     m->kernels = k;
     r = k->remote_calls.overflow ? err_set(e, SG_ERR_LIMIT, -E2BIG, "a kernel has too much open")
                                  : settle(&k->source, spec, e);
-    return r == -ESRCH ? -EIO : r; /* that it was the copy, not H, which ended */
+    return r == -ESRCH ? -EIO : r; /* -ESRCH means that H ended; here it was the copy */
 }
 
 int frozen_kernels_prepare(struct frozen_kernel *k, uint32_t n_doors,

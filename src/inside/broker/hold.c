@@ -12,8 +12,8 @@
 #include "lib/base/fd.h"
 #include "inside/broker/tracee.h"
 
-#define STOP_NS     200000000ull /* for all */
-#define IDLE_NS     100000000ull /* for a kernel to come to rest */
+#define STOP_NS     200000000ull /* for stopping everybody */
+#define IDLE_NS     100000000ull /* for a kernel to come to its idle read */
 #define LOOK_NS     1000000000ull
 #define ROUNDS      6
 #define THREADS_MAX 4096
@@ -22,7 +22,7 @@
 struct held_kernel {
     struct pair *pair;
     struct cpu_state state;
-    uint64_t call_at; /* 0: it is not idle */
+    uint64_t call_at; /* 0: the kernel is not idle */
     struct open_files open_files;
     struct look_shared shared;
 };
@@ -34,7 +34,7 @@ struct pair *pair_find(struct pair *list, uint64_t owner, pid_t k_inside)
     return list;
 }
 
-/* ---- who is held ----------------------------------------------------------------------------- */
+/* ---- the processes that are held ------------------------------------------------------------- */
 
 static void kernel_done(struct held *p)
 {
@@ -54,7 +54,7 @@ static void held_free(struct held *p)
     free(p);
 }
 
-/* Last in the list: kernels, which are first, go on first. */
+/* Appends to the list: kernels come first, and so go on first. */
 static struct held *held_new(struct hold *h, const struct inspected *who)
 {
     struct held *p = xcalloc(1, sizeof *p), **at = &h->all;
@@ -154,13 +154,13 @@ static void blame_restless(const struct held *p, struct findings *f)
 
 /* ---- stopping -------------------------------------------------------------------------------- */
 
-/* Whoever cannot be looked at for another reason is still there. */
+/* If a process cannot be looked at for any other reason, it is still there. */
 static bool is_gone(int r)
 {
     return r == -ENOENT || r == -ESRCH;
 }
 
-/* Asks a thread to stop: 1, or 0 if it is not there, or not ours to stop. */
+/* Asks a thread to stop. 1, or 0 if it is gone or may not be stopped. */
 static size_t ask(struct held *p, pid_t tid, struct findings *f)
 {
     int r = tracee_remote_calls(tid);
@@ -172,7 +172,7 @@ static size_t ask(struct held *p, pid_t tid, struct findings *f)
     return r == 0;
 }
 
-/* How many were asked that had not been before. */
+/* Asks the threads that have not been asked before. Returns how many there were. */
 static size_t ask_threads(struct held *p, struct findings *f)
 {
     AUTO(free_p) pid_t *tids = NULL;
@@ -194,8 +194,9 @@ static size_t ask_threads(struct held *p, struct findings *f)
     return asked;
 }
 
-/* A process of the group that is not held. Those that are ours are not in its pid namespace; the
- * first in there is the agent. One that is dead holds nothing. */
+/* Looks at a process of the group that is not held yet, and asks it to stop. The broker's own
+ * processes are not in the sandbox's pid namespace; pid 1 there is the agent. Both are left alone,
+ * and so is a dead process, which has nothing open. */
 static size_t ask_new(struct hold *h, pid_t pid, struct findings *f)
 {
     struct inspected who = {.pid = pid, .dir = -1};
@@ -245,7 +246,8 @@ static int ask_all(struct hold *h, struct findings *f, size_t *ret_asked)
     return r;
 }
 
-/* Who does not stop in time is let go when it does: the broker sees to that. */
+/* Waits until all threads have stopped. A thread that does not stop in time is let go when it does,
+ * by broker_loose. */
 static void await_stop(struct held *p, uint64_t deadline_ns, struct findings *f)
 {
     while (p->n_stopped < p->n_threads) {
@@ -283,7 +285,7 @@ static int stop_all(struct hold *h, struct findings *f, struct sg_error *e)
     return 0;
 }
 
-/* In its read, or wherever it is after a while. */
+/* Stops a kernel in its idle read, or wherever it is after IDLE_NS. */
 static int stop_kernel(struct held *p, struct findings *f, struct sg_error *e)
 {
     struct held_kernel *k = p->kernel;
@@ -345,7 +347,7 @@ static int stop_kernels(struct hold *h, const struct twin_request *q, struct pai
 
 /* ---- looking, and copying -------------------------------------------------------------------- */
 
-/* What only a kernel can have wrong. */
+/* Checks what can be wrong with a kernel only. */
 static void judge_kernel(const struct held *p, struct findings *f)
 {
     const struct pair *pair = p->kernel->pair;

@@ -1,28 +1,30 @@
-/* A sandbox that stands still: from TWIN_HOLD to TWIN_GO (twin.h).
+/* A sandbox that stands still: from TWIN_HOLD to TWIN_GO (twin.h). The broker works in these steps:
  *
- *   the kernels that were named are stopped, in the read that they idle in; one that is elsewhere
- *   goes on for a moment, since it may only be on its way there
- *   then everybody else: each thread of each process of the group but the agent, round after round,
- *   until a round finds nobody new: then nobody is left who could start anything
- *   all are looked at (look.h); if nothing is in the way, the kernels' Hs are copied (set of frozen
- * kernels.h), which takes longest: the sandbox can get its other root meanwhile
+ *   1. Stop the kernels that the request names, in the read where they idle. A kernel that is
+ *      elsewhere may be on its way to that read, so it runs on for a short time first.
+ *   2. Stop everybody else: each thread of each process of the control group, except the agent.
+ *      Repeat until a round finds nobody new. Then nobody is left who could start a process.
+ *   3. Look at all of them (look.h).
+ *   4. If nothing is in the way, copy the kernels' Hs (frozen_kernels.h). This takes longest; the
+ *      sandbox can get its new root meanwhile.
  *
- * Nobody is changed by being stopped, and all go on if we die. The agent starts nobody meanwhile,
- * or refuses the other root. When the sandbox has got one, each process is put into its directory
- * again, and kernels get their files again, by calls made in them (remote_calls.h). */
+ * Being stopped changes no process, and all of them go on if the broker dies. The agent starts no
+ * process meanwhile, or else refuses the new root. Once the sandbox has the new root, the broker
+ * puts each process into its working directory again, and opens the kernels' files again, by calls
+ * made in these processes (remote_calls.h). */
 #pragma once
 
 #include "inside/broker/kernel.h"
 #include "inside/broker/frozen_kernels.h"
 
-/* A kernel that lives. */
+/* A kernel that runs. */
 struct pair {
     struct pair *next;
-    pid_t h, k;     /* 0: it has ended */
-    pid_t k_inside; /* as seen in its sandbox */
+    pid_t h, k;     /* 0: the process has ended */
+    pid_t k_inside; /* K's pid inside its sandbox */
     uint64_t owner;
     uint64_t tid;       /* see struct source_thread */
-    uint64_t orphan_ns; /* since when H is without K; 0: it is not, or was ended */
+    uint64_t orphan_ns; /* when K ended and left H behind; 0: K runs, or H has been killed */
 };
 struct pair *pair_find(struct pair *list, uint64_t owner, pid_t k_inside);
 
@@ -32,10 +34,11 @@ struct held_kernel;
 struct held {
     struct held *next;
     struct inspected inspected;
-    pid_t *threads; /* the first n_stopped have stopped, the others were asked to */
+    pid_t *threads; /* the first n_stopped have stopped; the others were asked to stop */
     size_t n_threads, n_stopped;
-    struct remote_calls remote_calls; /* what it has to do in another root */
-    struct held_kernel *kernel;       /* of one that was named, until it is copied */
+    struct remote_calls remote_calls; /* the calls it must make in the new root */
+    struct held_kernel *kernel;       /* set for a kernel that the request named, until it is
+                                       * copied */
 };
 
 struct hold {
@@ -45,20 +48,21 @@ struct hold {
     int members;
     struct view view;
     struct held *all;
-    pid_t *outside; /* of the group, but not inside: the agent, and what is ours */
+    pid_t *outside; /* processes of the group that run outside: the agent, and the broker's own */
     size_t n_outside;
 };
 
-/* fds as TWIN_HOLD_FDS; they stay the caller's. With -EBUSY something is in the way, and all goes
- * on. Whatever it returns, the findings are those of the report. */
+/* fds are TWIN_HOLD_FDS and stay the caller's. -EBUSY: something is in the way, and everybody goes
+ * on. In every case `f` has the findings for the report. */
 int hold_begin(const struct twin_request *q, const int *fds, struct pair *pairs, struct findings *f,
                struct hold **ret, struct sg_error *e);
-/* Once. door: see TWIN_KEEP, or -1. If it fails m has some of them, and all still stand still. */
+/* Copies the kernels into the set m; call it once. door: see TWIN_KEEP, or -1. If it fails, m has
+ * some of the kernels, and the sandbox still stands still. */
 int hold_copy(struct hold *h, int door, struct frozen_kernels *m, uint64_t *ret_memory,
               struct sg_error *e);
-/* All goes on, and h is freed. moved: see TWIN_MOVED; -EBUSY: somebody could not be taken along,
- * and has now what it had. */
+/* Lets everybody go on, and frees h. moved: see TWIN_MOVED. -EBUSY: a process could not be taken to
+ * the new root, and keeps its old directory and files. */
 int hold_end(struct hold *h, bool moved, struct sg_error *e);
-/* The thread has ended. */
+/* Call it when the thread has ended. */
 void hold_forget(struct hold *h, pid_t tid);
 bool hold_has(const struct hold *h, pid_t tid);

@@ -9,7 +9,7 @@
 #include "inside/broker/tables.h"
 #include "inside/broker/tracee.h"
 
-/* Until H has made K; both then work off the rest of their tables side by side. */
+/* Runs H until it has made K. Then both work through the rest of their tables side by side. */
 static int run_tables(const struct source *s, struct kernel *k, struct sg_error *e)
 {
     unsigned long pid = 0;
@@ -32,7 +32,7 @@ static int run_tables(const struct source *s, struct kernel *k, struct sg_error 
     return r < 0 ? r : tracee_await_trap(k->h, e);
 }
 
-/* Our page goes, and K gets what the source was doing. */
+/* Unmaps our page, and gives K the registers of the source. */
 static int let_go(const struct source *s, const struct kernel *k, struct sg_error *e)
 {
     struct cpu_call unmap = {.nr = SYS_munmap,
@@ -73,7 +73,7 @@ void kernel_copy_ahead(struct zygote *z)
     z->broken = source_copy(z->source.pid, &z->source.state, z->source.call_at, &z->ahead, &e) < 0;
 }
 
-/* From a copy of the source, k->h. */
+/* Makes the kernel from k->h, a copy of the source. */
 static int make(const struct source *s, const struct chute *c, const struct twin_request *q,
                 const int *fds, struct kernel *k, struct sg_error *e)
 {

@@ -50,8 +50,8 @@ static bool is_own(const struct view *s, const struct procfs_process *at)
     return false;
 }
 
-/* Opens as the process itself could, and says whether that is still the same file. The path is the
- * kernel's, so no link is in it unless somebody has put it there since. */
+/* Whether the process could open the path again and get the same file. The path comes from Linux,
+ * so there is no link in it unless somebody has put one there since. */
 static bool found_again(const struct view *s, const struct procfs_status *as, const char *path,
                         int flags, const struct procfs_process *at)
 {
@@ -78,7 +78,7 @@ static bool found_again(const struct view *s, const struct procfs_status *as, co
     return same;
 }
 
-/* ---- what anybody may have ------------------------------------------------------------------- */
+/* ---- for every process ----------------------------------------------------------------------- */
 
 static void in_the_way(const struct inspected *who, struct findings *f, const char *what,
                        const char *holds, const char *remedy)
@@ -97,8 +97,9 @@ static void look_at_itself(const struct view *s, const struct inspected *who, st
         in_the_way(who, f, "process", "a system-call filter of its own", "end the process");
 }
 
-/* The kernel makes no files read-only of which one is deleted and still used. An overlay counts the
- * names of a file below it, which stay when it is deleted, so its link tells too. */
+/* Whether the file is deleted but still in use: Linux does not make a file system read-only that
+ * has such a file. An overlay counts the names of the file in the layer below, which stay when the
+ * file is deleted, so the count is not enough; the target of the descriptor's link tells too. */
 static bool is_deleted(const struct procfs_process *at, const char *path)
 {
     static const char mark[] = " (deleted)";
@@ -120,7 +121,7 @@ static char *look_at_directory(const struct view *s, const struct inspected *who
     return found_again(s, &who->status, path, O_PATH | O_DIRECTORY, &at) ? xstrdup(path) : NULL;
 }
 
-/* A descriptor of the sandbox's files. */
+/* An open descriptor of the process. */
 struct opening {
     int fd;
     struct procfs_process at;
@@ -182,7 +183,7 @@ static int look_at_files(const struct view *s, const struct inspected *who, stru
     return r;
 }
 
-/* Not memory: a file somewhere, that can be reached by its name. */
+/* Whether the mapping is of a file that can be reached by its name, not of memory. */
 static bool is_file(const struct mapping *m)
 {
     return !m->memory && !m->anonymous && m->name[0] == '/';
@@ -192,7 +193,7 @@ struct mapping_look {
     const struct view *view;
     const struct inspected *who;
     struct findings *f;
-    struct look_shared *shared; /* of a kernel */
+    struct look_shared *shared; /* set for a kernel only */
 };
 
 static int other_maps(const struct mapping *m, void *arg)
@@ -265,7 +266,7 @@ static bool same_opening(const struct inspected *who, int a, int b)
     return syscall(SYS_kcmp, who->pid, who->pid, KCMP_FILE, a, b) == 0;
 }
 
-/* Of 0 to 3 the one that is the same opening, or -1. */
+/* Which of descriptors 0 to 3 this one is a duplicate of, or -1. */
 static int same_as_first(const struct inspected *who, const struct procfs_process *first,
                          const struct opening *o)
 {
@@ -348,7 +349,8 @@ static void pack(const struct view *s, const struct inspected *who, struct findi
     }
 }
 
-/* What a cell has put in the place of the kernel's own is replaced in a copy. */
+/* If a cell has replaced one of the kernel's own descriptors 0 to 3, a copy gets the usual one
+ * again. */
 static int look_at_first(const struct view *s, const struct inspected *who, struct findings *f,
                          struct opening *o)
 {

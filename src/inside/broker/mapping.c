@@ -13,7 +13,8 @@
 #define MAPS_MAX  (16u << 20)
 #define SMAPS_MAX (64u << 20)
 
-/* From Linux 6.11 on, /proc/PID/maps can be asked. The list as text is long, and slow to make. */
+/* From Linux 6.11 on, an ioctl on /proc/PID/maps answers for one mapping. The list as text is long,
+ * and slow to make. */
 struct map_query {
     uint64_t size, flags, at, start, end, vma_flags, page_size, offset, inode;
     uint32_t major, minor, name_size, build_id_size;
@@ -24,10 +25,10 @@ struct map_query {
 #define COVER_OR_NEXT 0x10u
 #define OF_FILES      0x20u
 
-/* The kernel's own name for memory that is shared by descent only. */
+/* Linux's name for shared memory that only descendants can have. */
 static const char nameless[] = "/dev/zero (deleted)";
 
-/* What memory without a name is in, whoever made it. */
+/* The device of all memory files without a name, whoever made them. */
 static dev_t memory_device(void)
 {
     static dev_t device;
@@ -41,7 +42,7 @@ static dev_t memory_device(void)
     return device;
 }
 
-/* Huge pages are in another. */
+/* Memory files with huge pages have another device, so names are checked too. */
 static bool is_memory(const struct mapping *m, dev_t device)
 {
     static const char *const names[] = {"/memfd:", "/SYSV", "/anon_hugepage"};
@@ -52,8 +53,8 @@ static bool is_memory(const struct mapping *m, dev_t device)
     return device == memory_device() && !m->anonymous;
 }
 
-/* A mapping that cannot be written now, of a file that was opened for writing, can be made so. It
- * takes the kernel long to say that: it counts all pages along with it. */
+/* A read-only mapping can be made writable if its file was opened for writing. Linux takes long to
+ * tell, because it counts all pages of the mapping as well. */
 static bool may_become_writable(int dir, const char *range)
 {
     AUTO(free_p) char *text = NULL;
@@ -68,9 +69,9 @@ static bool may_become_writable(int dir, const char *range)
     return !end || memmem(at, (size_t)(end - at), " mw", 3);
 }
 
-/* How the file was opened is also how its link looks; but the kernel may remember the link from
- * another mapping that was there before. What it tells wrongly this way round is noticed when the
- * files are frozen. */
+/* The mode of the link in map_files shows how the file was opened. But Linux may have cached the
+ * link from an earlier mapping at that place. If it wrongly says "read-only", freezing the files
+ * finds the mistake. */
 static void judge(int dir, dev_t device, struct mapping *m)
 {
     char path[64], *range = path + sizeof "map_files";
@@ -89,7 +90,7 @@ static void judge(int dir, dev_t device, struct mapping *m)
     m->writable = may_become_writable(dir, range);
 }
 
-/* Its name is asked for only where it matters: it takes longer than all else. */
+/* Asks for the name only where it matters: it takes longer than everything else. */
 static int ask_name(int maps, struct mapping *m)
 {
     struct map_query q = {.size = sizeof q,
@@ -132,7 +133,7 @@ static int ask_each(int dir, int maps, int (*fn)(const struct mapping *m, void *
     return r;
 }
 
-/* The path is what is left of the line. */
+/* Parses one line of maps. The path is the rest of the line. */
 static bool parse(const char *line, struct mapping *ret, dev_t *ret_device)
 {
     unsigned long long start, end;

@@ -1,8 +1,8 @@
 /* Memory that a process shares: mappings of which a copy would not get its own.
  *
- * A private mapping shares too what the process has not written to. Of a file that is no harm, the
- * sandbox's are frozen; but a file in memory that has no name (memfd) is written to by whoever has
- * its descriptor, and nobody freezes it. */
+ * A private mapping also shares the pages that the process has not written to. For a file of the
+ * sandbox this does no harm, because those files are frozen. But a file in memory without a name
+ * (memfd) can be written by everybody who has its descriptor, and nobody freezes it. */
 #pragma once
 
 #include "lib/base/err.h"
@@ -12,12 +12,12 @@ struct mapping {
     uint64_t start, end;
     int prot;
     bool shared;
-    bool writable;  /* or can become so */
-    bool anonymous; /* of no file that anybody could open */
-    bool memory;    /* of a file in memory that has no name, or of System V */
+    bool writable;  /* or can be made writable */
+    bool anonymous; /* not of a file that anybody could open */
+    bool memory;    /* of a file in memory without a name (memfd), or System V shared memory */
     char name[PROCFS_PATH_MAX];
 };
 
-/* Calls fn for each mapping that is shared, and for private ones of memory. Its result, if not 0,
- * ends that and is returned. */
+/* Calls fn for each shared mapping, and for private mappings of files in memory. If fn returns
+ * anything but 0, the walk ends and returns that. */
 int mapping_each(int dir, int (*fn)(const struct mapping *m, void *arg), void *arg);

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-/* Of the kernel's own, not to be asked for again. */
+/* Flags that only matter when a file is first opened. */
 #define FLAGS_DROPPED (O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY)
-#define FILES_USUAL   1024 /* what a copy may have open at first (stage/confine.c) */
+#define FILES_USUAL   1024 /* the limit of a new copy (stage/confine.c) */
 
 void open_files_done(struct open_files *l)
 {
@@ -43,7 +43,7 @@ static void add(struct remote_calls *v, int64_t want, int64_t nr, int64_t a, int
     remote_calls_add(v, want, &(struct cpu_call){.nr = nr, .args = {a, b, c}});
 }
 
-/* free_fd: the number that an opening gets. */
+/* free_fd: the number that openat returns. */
 static void add_file(const struct open_file *i, int free_fd, struct remote_calls *v)
 {
     int flags = i->flags & ~FLAGS_DROPPED;
@@ -57,8 +57,8 @@ static void add_file(const struct open_file *i, int free_fd, struct remote_calls
     add(v, 0, SYS_close, free_fd, 0, 0);
 }
 
-/* From the highest down: the one that has the free number itself is last then. An opening comes
- * before those that are the same as it. */
+/* Opens files from the highest number down, so that the file whose number is free_fd itself comes
+ * last. A file is opened before its duplicates are made. */
 static void add_files(const struct open_files *l, int free_fd, struct remote_calls *v)
 {
     for (size_t n = l->n; n > 0; n--) {
@@ -78,7 +78,7 @@ void open_files_calls_cwd(const char *cwd, struct remote_calls *v)
     add_path(v, 0, SYS_chdir, cwd, 0);
 }
 
-/* What is the same as 0 to 3 is so already. */
+/* Duplicates of 0 to 3 need nothing: they still are that. */
 void open_files_calls_own(const struct open_files *l, struct remote_calls *v)
 {
     struct open_files files = *l;

@@ -1,5 +1,6 @@
-/* A kernel from a plain zygote: one packet with all that the child must do to itself, and an answer
- * with its process id. The zygote is its parent, and has the kernel reap it. */
+/* Makes a kernel with a plain zygote: sends one packet with all that the child must do to itself,
+ * and gets an answer with the child's pid. The zygote is the child's parent, and lets Linux reap
+ * it. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 
 #define ANSWER_NS 5000000000ull
 
-/* As plain.py unpacks it. */
+/* plain.py unpacks this. */
 struct plain_request {
     char what[8]; /* "fork" */
     uint32_t uid, gid, n_doors, n_limits;
@@ -49,7 +50,7 @@ static int fill(const struct zygote *z, const struct twin_request *q, struct pla
     return 0;
 }
 
-/* The last number of its line NSpid is what it is called inside. */
+/* The pid inside is the last number in the line NSpid. */
 static pid_t pid_inside(pid_t pid)
 {
     AUTO(free_p) char *text = NULL;

@@ -15,7 +15,7 @@
 #define INFO_MAX    (16u << 10)
 #define LIST_MAX    65536u
 
-/* As statx(2) answers: not every C library that we are built with has it. */
+/* What statx(2) returns: not every C library that we are built with declares it. */
 struct statx_answer {
     uint32_t mask, block_size;
     uint64_t attributes;
@@ -38,7 +38,7 @@ int procfs_open(pid_t pid, int *ret_dir)
     return *ret_dir < 0 ? -errno : 0;
 }
 
-/* The kernel escapes what could end a line. */
+/* The value of `key`. A name in the text cannot fake a line, because Linux escapes line ends. */
 static const char *value_of(const char *text, const char *key)
 {
     size_t n = strlen(key);
@@ -58,7 +58,7 @@ static unsigned long number_of(const char *text, const char *key, int base)
     return v ? strtoul(v, NULL, base) : 0;
 }
 
-/* The numbers in a line, at most `max`: the last of them, and how many there are. */
+/* The last number in a line, and how many there are; reads at most `max` of them. */
 static unsigned long last_of(const char *text, const char *key, unsigned max, unsigned *ret_n)
 {
     const char *v = value_of(text, key);
@@ -117,7 +117,7 @@ static int append(int **list, size_t *n, size_t *room, int value)
     return 0;
 }
 
-/* A list that was read once is not read anew through the same opening: v1 keeps what it said. */
+/* Opens the list anew each time: in cgroup v1 an open file keeps what it returned first. */
 int procfs_members(int file, pid_t **ret, size_t *ret_n)
 {
     AUTO(free_p) char *text = NULL;
@@ -148,7 +148,7 @@ static void closedir_p(DIR **d)
         closedir(*d);
 }
 
-/* The numbers that are names in a directory. */
+/* The names in a directory that are numbers. */
 static int list_numbers(int dir, const char *name, int **ret, size_t *ret_n)
 {
     AUTO(free_p) int *list = NULL;

@@ -1,6 +1,6 @@
-/* What /proc tells of a process inside. `dir` is its directory there, opened once: it never comes
- * to be another's. Nothing here trusts what is read but the kernel's own words: names of programs
- * and files are bytes, with a bound. */
+/* What /proc tells about a process inside. `dir` is the process's directory there, opened once, so
+ * it never becomes another process's. Only the kernel's own words are trusted: names of programs
+ * and files are treated as bytes of bounded length. */
 #pragma once
 
 #include <sys/types.h>
@@ -13,44 +13,46 @@
 int procfs_open(pid_t pid, int *ret_dir);
 
 struct procfs_status {
-    pid_t inside;  /* as it is called in its own pid namespace */
-    unsigned deep; /* how far below ours that is; 0: it is ours */
-    char state;    /* as ps has it */
+    pid_t inside;  /* its pid in its own pid namespace */
+    unsigned deep; /* how many levels below ours that namespace is; 0: it is ours */
+    char state;    /* the letter that ps shows */
     unsigned threads;
-    unsigned filters; /* of system calls */
+    unsigned filters; /* number of its system-call filters */
     uint32_t uid, gid, umask;
     uint64_t rss_bytes;
 };
 int procfs_status(int dir, struct procfs_status *ret);
 
-/* Processes of a control group, as seen in our pid namespace. file: its list, opened by anybody. */
+/* The processes of a control group, as seen in our pid namespace. file: cgroup.procs of the group;
+ * anybody may have opened it. */
 int procfs_members(int file, pid_t **ret, size_t *ret_n);
-/* Threads of a process. */
+/* The threads of a process. */
 int procfs_threads(int dir, pid_t **ret, size_t *ret_n);
 size_t procfs_count_threads(int dir);
-/* Its command line, arguments with spaces between them; or its name. How long it is. */
+/* The command line, with spaces between the arguments, or the program's name if there is none.
+ * Returns the length. */
 size_t procfs_command(int dir, char ret[PROCFS_COMMAND_MAX]);
 
-/* One of its links: "cwd", "root", "fd/4". The length of the target, which ends in NUL, or -errno.
- */
+/* The target of one of the links "cwd", "root", "fd/4", ..., ending in NUL. Returns its length or
+ * -errno. */
 ssize_t procfs_link(int dir, const char *which, char ret[PROCFS_PATH_MAX]);
 
-/* What a path or a link leads to. */
+/* The file that a path or a link leads to. */
 struct procfs_process {
     uint64_t mount, dev, ino;
     uint32_t nlink;
     mode_t mode;
 };
-/* flags: AT_EMPTY_PATH, or 0: links are followed. */
+/* flags: AT_EMPTY_PATH, or 0 to follow links. */
 int procfs_process(int dirfd, const char *path, int flags, struct procfs_process *ret);
 bool procfs_same(const struct procfs_process *a,
                  const struct procfs_process *b); /* the same file */
 
-/* Its descriptors, in ascending order. */
+/* The descriptors of a process, in ascending order. */
 int procfs_fds(int dir, int **ret, size_t *ret_n);
 struct procfs_fd {
-    int flags; /* as of open(2), with O_CLOEXEC */
+    int flags; /* flags of open(2), with O_CLOEXEC */
     int64_t offset;
-    bool locked; /* a lock or a lease */
+    bool locked; /* it holds a lock or a lease */
 };
 int procfs_fd(int dir, int fd, struct procfs_fd *ret);

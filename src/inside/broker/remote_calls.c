@@ -110,7 +110,8 @@ struct stay {
     long saved;
 };
 
-/* No signal may come between the calls; the one that ends the table must, and stays as it is. */
+/* Blocks all signals, so that none comes between the calls. SIGTRAP stays as it is, because it ends
+ * the table. */
 static int keep_signals_out(pid_t tid)
 {
     uint64_t all = ~(UINT64_C(1) << (SIGTRAP - 1));
@@ -148,7 +149,7 @@ static int call(const struct stay *s, const struct cpu_call *c, int64_t *ret, st
     return tracee_call(s->tid, &s->state, s->call_at, c, ret, e);
 }
 
-/* From the page's mapping on, so that it is unmapped in any case. */
+/* The part while the page is mapped; the caller unmaps the page however this ends. */
 static int work(const struct stay *s, const struct remote_calls *v, uint64_t page, size_t len,
                 struct sg_error *e)
 {

@@ -17,13 +17,13 @@
 #define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
 #endif
 
-/* As PTRACE_GET_RSEQ_CONFIGURATION answers. */
+/* What PTRACE_GET_RSEQ_CONFIGURATION returns. */
 struct rseq_configuration {
     uint64_t pointer;
     uint32_t size, signature, flags, pad;
 };
 
-/* What a kernel cannot tell is not registered, as far as the copies are concerned. */
+/* If this Linux cannot tell one of these, copies are made as if it were not registered. */
 void source_learn_thread(pid_t pid, struct source_thread *ret)
 {
     struct rseq_configuration rseq = {0};

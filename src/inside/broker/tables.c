@@ -22,12 +22,12 @@
 #define RSEQ_UNREGISTER 1
 
 #define H_CALLS  24
-#define K_CALLS  128 /* beside those of a visit */
-#define FIRST_FD 4   /* what a copy receives comes from here on: 0 to 3 are taken */
+#define K_CALLS  128 /* without the remote calls */
+#define FIRST_FD 4   /* the first descriptor that a copy receives: 0 to 3 are taken */
 #define PAGE     4096u
-#define STACKS   8192u /* the code uses none; a signal would */
+#define STACKS   8192u /* the code needs no stack; a signal would */
 
-/* The calls of K, and after them the data of its visit, are as many as it takes. */
+/* K's table is as long as it must be. The data of the remote calls follows it. */
 struct page {
     uint8_t code[64];
     struct confine_limit limits[CONFINE_LIMITS];
@@ -68,7 +68,7 @@ size_t tables_bytes(const struct remote_calls *remote_calls)
     return (bytes_used(remote_calls) + STACKS + PAGE - 1) / PAGE * PAGE;
 }
 
-/* A table under construction. One that is too long is seen by its owner: n == max. */
+/* A table under construction. If it is too long, n == max, and its owner fails. */
 struct list {
     struct cpu_call *calls;
     size_t n, max;
@@ -85,9 +85,10 @@ static int received(int which)
     return FIRST_FD + which;
 }
 
-/* H: gets the descriptors, joins the memory group before it touches anything, since all that K will
- * use is charged to H's group; lets go of what the C library has registered for the thread, which
- * is K's from now on; and makes K in the sandbox's pid namespace. */
+/* H receives the descriptors. It joins the memory group before it touches anything, because all
+ * memory that K will use is charged to H's group. It unregisters what the C library has registered
+ * for the thread, because that is K's from now on. Then it makes K in the sandbox's pid
+ * namespace. */
 static void fill_h(const struct source *s, struct list *l)
 {
     const struct source_thread *t = &s->thread;
@@ -106,8 +107,8 @@ static void fill_h(const struct source *s, struct list *l)
     add(l, CPU_TABLE_END, 0, 0, 0, 0);
 }
 
-/* The network namespace belongs to F, in which K has no power any more once it is in the sandbox's
- * user namespace. */
+/* K enters the network namespace first: it belongs to F, and K has no rights there once it is in
+ * the sandbox's user namespace. */
 static void add_namespaces(struct list *l)
 {
     static const struct {
@@ -120,7 +121,7 @@ static void add_namespaces(struct list *l)
         add(l, SYS_setns, received(all[i].which), all[i].flag, 0, 0);
 }
 
-/* Entering the user namespace gave K all capabilities in it. Not having been root there, changing
+/* Entering the user namespace gave K all capabilities in it. K was not root there, so a change of
  * ids takes none away: they are dropped by name. */
 static void add_confinement(const struct source *s, const struct agent_user *as, struct list *l)
 {
@@ -169,8 +170,8 @@ static void fill_k(struct source *s, struct list *l)
     if (t->robust)
         add(l, SYS_set_robust_list, (int64_t)t->robust, (int64_t)t->robust_len, 0, 0);
     add(l, SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, AT(s, filter), 0);
-    /* Changing ids had hidden its /proc entry, and with it its memory, from all of the same user.
-     * They may have it when there is nothing left to be done. */
+    /* The change of ids had hidden K's /proc entry, and with it K's memory, from other processes of
+     * the user. They may see it again now that nothing is left to be done. */
     add(l, SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0);
     add(l, CPU_TABLE_END, 0, 0, 0, 0);
 }
@@ -215,7 +216,7 @@ int tables_install(struct source *s, const struct seccomp_prog *filter, struct s
     return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "write the tables: %s", strerror(-r)) : 0;
 }
 
-/* stack: from the end of the page. */
+/* stack: distance from the end of the page. */
 static int aim(const struct source *s, pid_t pid, int64_t table, size_t stack, struct sg_error *e)
 {
     uint64_t end = s->page + tables_bytes(s->remote_calls);

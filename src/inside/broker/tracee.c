@@ -12,14 +12,16 @@
 #define STEP_NS   2000000000ull /* the longest that any single step may take */
 #define KILL_NS   5000000000ull
 #define SECOND_NS 1000000000ull
-#define ENTRY_NS  200000000ull     /* from the aimed registers to the entry of the call */
-#define AT_CALL   (SIGTRAP | 0x80) /* the edge of a call, with PTRACE_O_TRACESYSGOOD */
+#define ENTRY_NS  200000000ull     /* from setting the registers to the entry of the call */
+#define AT_CALL   (SIGTRAP | 0x80) /* stopped at the entry or exit of a call, with
+                                    * PTRACE_O_TRACESYSGOOD */
 
 #define OPTIONS \
     (PTRACE_O_TRACEFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)
 
-/* 0 with *ret_status, -ESRCH if it is dead (reaped, or not ours any more), -ETIMEDOUT. SIGCHLD
- * stays pending if it comes between the look and the wait. */
+/* Waits for a stop. 0 with *ret_status; -ESRCH if the process is dead (reaped, or not ours any
+ * more); -ETIMEDOUT. SIGCHLD is blocked, so one that comes between waitpid and sigtimedwait is not
+ * lost. */
 static int wait_until(pid_t pid, uint64_t deadline_ns, int *ret_status)
 {
     sigset_t child;
@@ -65,7 +67,7 @@ int tracee_seize(pid_t pid, struct sg_error *e)
     return 0;
 }
 
-/* A signal that comes first is delivered: the stop that was asked for follows. */
+/* A signal that comes first is delivered; the stop that we asked for follows it. */
 int tracee_stop_by(pid_t pid, uint64_t deadline_ns)
 {
     int status, r;
@@ -99,7 +101,7 @@ int tracee_continue(pid_t pid, struct sg_error *e)
     return ptrace(PTRACE_CONT, pid, NULL, NULL) < 0 ? err_errno(e, "continue process %d", pid) : 0;
 }
 
-/* The next edge of a system call, or an event in the middle of one. */
+/* Continues to the next entry or exit of a system call, or to an event in the middle of one. */
 static int next_edge(pid_t pid, uint64_t deadline_ns, int *ret_status)
 {
     if (ptrace(PTRACE_SYSCALL, pid, NULL, NULL) < 0)
@@ -173,8 +175,8 @@ int tracee_await_birth(pid_t pid, struct sg_error *e)
     return r;
 }
 
-/* Resumes it by `how` until a trap. One that others have stopped says that once more when it is
- * made to run. */
+/* Resumes the process by `how` until a trap. If others have stopped it with a signal, it reports
+ * that stop once more when it is resumed. */
 static int run_to_trap(pid_t pid, int how, struct sg_error *e)
 {
     int status = 0, r = 0;

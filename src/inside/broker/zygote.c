@@ -29,12 +29,13 @@
 #define MAPS_MAX   (1u << 20)
 #define UMASK      022
 #define CONTROL_FD 3
-#define COPIES_FD  4 /* out of the interpreter's way until it is held */
+#define COPIES_FD  4 /* the bottom of the chute, out of the interpreter's way until the zygote is
+                      * held */
 
 static const char python[] = "/usr/bin/python3",
                   program[] = "/usr/local/lib/sandglass/kernels/python";
 
-/* ---- starting it ----------------------------------------------------------------------------- */
+/* ---- starting the zygote --------------------------------------------------------------------- */
 
 static int enter_namespaces(const int *fds)
 {
@@ -43,14 +44,14 @@ static int enter_namespaces(const int *fds)
                                                [TWIN_Z_IPC] = CLONE_NEWIPC,
                                                [TWIN_Z_UTS] = CLONE_NEWUTS};
 
-    for (int i = TWIN_ZYGOTE_FDS - 1; i >= 0; i--) /* its root last */
+    for (int i = TWIN_ZYGOTE_FDS - 1; i >= 0; i--) /* the mount namespace last */
         if (setns(fds[i], flags[i]) < 0)
             return -errno;
     return 0;
 }
 
-/* CAP_SYS_ADMIN in F is all that a copy needs to enter a sandbox. It is kept over exec as an
- * ambient capability; everything else goes. */
+/* A copy needs CAP_SYS_ADMIN in F to enter a sandbox, and nothing else. It is kept over exec as an
+ * ambient capability; all others are dropped. */
 static int keep_one_cap(uint32_t uid)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -95,8 +96,8 @@ static int become_zygote(const struct chute *c, const struct twin_request *q, co
     struct sg_error e;
     int r = source_be_victim(getpid(), OOM_KERNEL, &e);
 
-    /* The memory group alone: its copies stay in all its other groups until they join their own,
-     * and an H never does. */
+    /* The zygote joins the memory group only. Copies start in its other groups and join those of
+     * their own; an H stays in them. */
     if (r == 0 && write(fds[TWIN_ZYGOTE_FDS], "0", 1) != 1)
         r = -errno;
     if (r == 0)
@@ -105,13 +106,14 @@ static int become_zygote(const struct chute *c, const struct twin_request *q, co
         r = place_fds(control, c->bottom);
     if (r == 0)
         r = keep_one_cap(uid);
-    /* Changing ids had cleared it. Before it is held, nothing else ends it with the broker. */
+    /* Set after the change of ids, which clears it. Until the zygote is held, nothing else ends it
+     * together with the broker. */
     if (r == 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || chdir(as->home) < 0))
         r = -errno;
     return r;
 }
 
-/* In the child. What went wrong is told in place of the interpreter's word. */
+/* Runs in the child. An error is sent in place of the interpreter's Q. */
 static _Noreturn void run_zygote(const struct chute *c, const struct twin_request *q,
                                  const int *fds, int control)
 {
@@ -160,9 +162,9 @@ int zygote_begin(struct zygote *z, const struct chute *c, const struct twin_requ
     return r;
 }
 
-/* ---- taking hold of it ----------------------------------------------------------------------- */
+/* ---- taking hold of the zygote --------------------------------------------------------------- */
 
-/* Its word: 1 it is ready, 0 not yet. */
+/* Reads the zygote's first packet: 1 it is ready, 0 not yet. */
 static int take_word(struct zygote *z, struct sg_error *e)
 {
     char text[256];
@@ -180,8 +182,8 @@ static int take_word(struct zygote *z, struct sg_error *e)
                    text[0] == '!' ? ": " : "", text[0] == '!' ? text + 1 : "");
 }
 
-/* It has said that it will read now. Where it is not inside that read yet, it goes on for a while.
- */
+/* The zygote has said that it will read now. If it is not inside that read yet, it runs on for a
+ * short time. */
 static int stop_in_read(struct zygote *z, struct sg_error *e)
 {
     uint64_t deadline = clock_ns() + SETTLE_NS;
@@ -213,7 +215,8 @@ static int inject(const struct zygote *z, int64_t nr, int64_t a, int64_t b, int6
     return tracee_call(z->source.pid, &z->source.state, z->source.call_at, &call, &ret, e);
 }
 
-/* From here on nothing of it is open but the standard three and our socket, as 3. */
+/* From here on the zygote has descriptors 0 to 2 and the bottom of the chute as 3, and no
+ * others. */
 static int settle_fds(struct zygote *z, struct sg_error *e)
 {
     int r = inject(z, SYS_dup3, COPIES_FD, CONTROL_FD, O_CLOEXEC, e);
@@ -221,8 +224,8 @@ static int settle_fds(struct zygote *z, struct sg_error *e)
     return r < 0 ? r : inject(z, SYS_close_range, COPIES_FD, ~0U, 0, e);
 }
 
-/* The kernel does not copy what a mapping of a file has in the page tables, unless the mapping has
- * a page of its own; each copy would fault all of the interpreter's code in again. So one word is
+/* On fork, Linux does not copy the page tables of a file mapping unless the process has written to
+ * one of its pages. Each copy would fault in all of the interpreter's code again. So one word is
  * written over itself. */
 static void own_a_page(pid_t pid, uint64_t at)
 {
@@ -259,7 +262,8 @@ static void own_the_code(const struct zygote *z)
     }
 }
 
-/* The kernel writes it to memory: to the page of the tables, as long as that is empty. */
+/* Linux writes the thread's address to memory; the page of the tables is used for that while it is
+ * empty. */
 static void learn_thread(struct zygote *z)
 {
     struct source *s = &z->source;
@@ -271,8 +275,8 @@ static void learn_thread(struct zygote *z)
         s->thread.tid = tid;
 }
 
-/* Those of numeric libraries rest (kernels/python/_sandglass/pools.py). A copy would miss others.
- */
+/* A copy has one thread only. Threads of numeric libraries have ended by now
+ * (kernels/python/_sandglass/pools.py); any other would be missing in the copy. */
 static int check_threads(const struct zygote *z, struct sg_error *e)
 {
     AUTO(close_p) int dir = -1;

@@ -1,10 +1,12 @@
-/* A boot of its own for each sandbox.
+/* A boot_id of its own for each sandbox.
  *
- * Programs take the kernel's boot_id for the name of the machine's current run. The host's would be
- * the same in all sandboxes, and tell which of them share a host. So a file with a random one
- * covers it, on the sandbox's own layer, through a mount that is read-only. It keeps its name
- * there: a file system with a file that has none and is in use cannot be made read-only, which live
- * fork does (warden/providers/process/files.c). Who removes it inside cannot be forked. */
+ * Programs use the kernel's boot_id as a name for the machine's current run. The host's would be
+ * the same in all sandboxes, and tell which of them share a host. So a file with a random boot_id
+ * covers it. The file is in the sandbox's own layer, under a read-only mount.
+ *
+ * The file keeps its name there, because live fork makes the file system read-only
+ * (warden/providers/process/files.c), and that fails while a file without a name is in use. If
+ * somebody inside removes the file, the sandbox cannot be forked. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +50,8 @@ static int make_source(struct sg_error *e)
     return r < 0 ? err_set(e, err_kind_of(-r), r, "write the boot id: %s", strerror(-r)) : 0;
 }
 
-/* By mount(2): a detached mount would count as a namespace, and those are forbidden by now. */
+/* Uses mount(2): a detached mount would count as a namespace, and new namespaces are forbidden by
+ * now. */
 static int cover(struct sg_error *e)
 {
     AUTO(close_p) int at = -1;

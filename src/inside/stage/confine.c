@@ -1,4 +1,4 @@
-/* Ids, capabilities and limits. Raw system calls throughout: the libc wrappers would signal other
+/* Ids, capabilities and limits. All by raw system calls: the wrappers of libc would signal other
  * threads, and there are none. */
 #include "inside/stage/confine.h"
 
@@ -16,24 +16,24 @@
 #define CAP(c)    (UINT64_C(1) << (c))
 #define KEEP_HARD RLIM_INFINITY
 
-/* What set-up tools (apt, pip, npm, su) need of "root" inside, and nothing that reaches the kernel.
- */
+/* The capabilities that tools such as apt, pip, npm and su need as "root" inside. None of them
+ * reaches the kernel. */
 #define ROOT_CAPS                                                                    \
     (CAP(CAP_CHOWN) | CAP(CAP_DAC_OVERRIDE) | CAP(CAP_FOWNER) | CAP(CAP_FSETID) |    \
      CAP(CAP_SETUID) | CAP(CAP_SETGID) | CAP(CAP_KILL) | CAP(CAP_NET_BIND_SERVICE) | \
      CAP(CAP_SYS_CHROOT))
-/* What root may do to files when the agent works for it. */
+/* The capabilities that root's file operations have when the agent does them. */
 #define ROOT_FS_CAPS (CAP(CAP_CHOWN) | CAP(CAP_DAC_OVERRIDE) | CAP(CAP_FOWNER) | CAP(CAP_FSETID))
 #define AGENT_CAPS                                                                  \
     (ROOT_CAPS | CAP(CAP_SETPCAP) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_SYS_ADMIN) | \
      CAP(CAP_SYS_RESOURCE))
 
-/* The control group's limit comes first: it counts what it refuses, so that the result can name it.
- */
+/* The limit of the control group must be hit first: the group counts what it refuses, so the result
+ * can name the limit. */
 #define NPROC_MORE 64
 
 #define AGENT_LIMITS (CONFINE_LIMITS - 2)
-#define AGENT_FILES  8192 /* 1,024 processes with three pipes each, and some */
+#define AGENT_FILES  8192 /* 1,024 processes with three pipes each, and some more */
 
 static int caps_get(uint64_t *effective, uint64_t *permitted)
 {
@@ -47,7 +47,7 @@ static int caps_get(uint64_t *effective, uint64_t *permitted)
     return 0;
 }
 
-/* The inheritable set, and with it the ambient one, becomes empty. */
+/* Also empties the inheritable set, and with it the ambient one. */
 static int caps_set(uint64_t effective, uint64_t permitted)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -59,7 +59,8 @@ static int caps_set(uint64_t effective, uint64_t permitted)
     return syscall(SYS_capset, &head, d) < 0 ? -errno : 0;
 }
 
-/* Newer kernels know capabilities that our headers do not: go on until the kernel says stop. */
+/* Newer kernels have capabilities that our headers do not know: go on until the kernel says
+ * stop. */
 static int bound_caps(uint64_t keep)
 {
     for (unsigned long c = 0; c < 64; c++) {
@@ -79,8 +80,8 @@ static int set_ids(uint32_t uid, uint32_t gid)
     return 0;
 }
 
-/* Never above what we have ourselves: that would need a privilege, and the host chose its limits.
- */
+/* Never raises a limit above our own: that would need a privilege, and the host chose its
+ * limits. */
 static int bounded_limit(int resource, rlim_t soft, rlim_t hard, struct confine_limit *ret)
 {
     struct rlimit old;
@@ -111,7 +112,7 @@ int confine_limits(const struct agent_config *config, struct confine_limit ret[C
         {RLIMIT_RTPRIO, 0, 0},
         {RLIMIT_NICE, 0, 0},
         {RLIMIT_STACK, 8 * 1024 * 1024, KEEP_HARD},
-        /* The agent itself is not held to these: AGENT_LIMITS. */
+        /* These do not hold for the agent itself: see AGENT_LIMITS. */
         {RLIMIT_NOFILE, 1024, 4096},
         {RLIMIT_FSIZE, config->disk_bytes, config->disk_bytes},
     };
@@ -133,21 +134,21 @@ static int set_limits(const struct agent_config *config, size_t from, size_t to,
     return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "set resource limits: %s", strerror(-r)) : 0;
 }
 
-/* For the agent and, inherited, for every program. */
+/* Sets the limits that hold for the agent and, by inheritance, for every program. */
 static int limit_resources(const struct agent_config *config, struct sg_error *e)
 {
     return set_limits(config, 0, AGENT_LIMITS, e);
 }
 
-/* What the agent itself must not be held to. */
+/* Sets the limits that must not hold for the agent. */
 static int limit_files(const struct agent_config *config, struct sg_error *e)
 {
     return set_limits(config, AGENT_LIMITS, CONFINE_LIMITS, e);
 }
 
-/* When memory runs out a program dies, not the agent. The file belongs to the host's root while we
- * are undumpable, as a copy of the agent is; the ids are still the agent's, so nobody inside can
- * use the gap. */
+/* When memory runs out, a program must die, not the agent. A copy of the agent is undumpable, so
+ * its /proc file belongs to the host's root; becoming dumpable gives it to us. The ids are still
+ * the agent's then, so nobody inside can use the gap. */
 static int volunteer_for_oom(struct sg_error *e)
 {
     int r;
@@ -160,8 +161,8 @@ static int volunteer_for_oom(struct sg_error *e)
                : 0;
 }
 
-/* What no program can ever have. The agent keeps what it holds: it never execs, so the bounding set
- * only binds its children. */
+/* Drops the capabilities that no program may ever have. The agent keeps those that it holds: it
+ * never execs, so the bounding set only binds its children. */
 static int limit_caps(const struct agent_config *config, struct sg_error *e)
 {
     int r;
@@ -184,7 +185,8 @@ static int become(const struct agent_user *as, const struct agent_config *config
 
     if (r < 0)
         return err_set(e, err_kind_of(-r), r, "become user '%s': %s", as->name, strerror(-r));
-    /* Until exec this is a copy of the agent: no other process of the user may look into it. */
+    /* Until exec this process is a copy of the agent, so no other process of the user may look into
+     * it. */
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
         return err_errno(e, "become undumpable");
     if (as->uid == 0 && DEFENCE_OMITTED(config->omit, DEFENCE_CAPS))
@@ -262,7 +264,7 @@ int confine_agent(const struct agent_config *config, struct sg_error *e)
     return 0;
 }
 
-/* What the agent itself may do, while it works as somebody else. */
+/* The agent's own capabilities, saved while it works as somebody else. */
 static uint64_t own_effective, own_permitted;
 
 int confine_fs_begin(const struct agent_user *as)
@@ -274,7 +276,8 @@ int confine_fs_begin(const struct agent_user *as)
         return r;
     if (syscall(SYS_setgroups, 0, NULL) < 0)
         return -errno;
-    /* These two answer the previous id, never an error: what counts is what a second call says. */
+    /* These two calls return the previous id, never an error, so a second call checks the
+     * result. */
     syscall(SYS_setfsgid, as->gid);
     syscall(SYS_setfsuid, as->uid);
     if (syscall(SYS_setfsgid, -1) != as->gid || syscall(SYS_setfsuid, -1) != as->uid)
@@ -286,8 +289,8 @@ int confine_fs_begin(const struct agent_user *as)
     return r;
 }
 
-/* Going back to one's own ids and effective capabilities needs no privilege. Not being back would
- * mean that the next operation runs as the wrong user: there is nothing sane to do but end. */
+/* Going back to one's own ids and effective capabilities needs no privilege. If it fails all the
+ * same, the next operation would run as the wrong user, so the agent must end. */
 void confine_fs_end(void)
 {
     long uid = syscall(SYS_geteuid), gid = syscall(SYS_getegid);

@@ -1,5 +1,5 @@
-/* Turning a freshly forked process into one that may run untrusted code, and the agent into what it
- * must be: rlimits, session, ids, capabilities, no_new_privs, seccomp, in that order. */
+/* Makes a freshly forked process fit to run untrusted code, and makes the agent what it must be.
+ * The order: rlimits, session, ids, capabilities, no_new_privs, seccomp. */
 #pragma once
 
 #include <stdint.h>
@@ -8,7 +8,8 @@
 #include "inside/agent/agent.h"
 #include "lib/base/err.h"
 
-/* The resource limits of programs, for those that set them another way (warden/twin). */
+/* The resource limits of programs, for the broker, which sets them in its tables
+ * (inside/broker). */
 #define CONFINE_LIMITS 10
 struct confine_limit {
     int resource;
@@ -16,16 +17,16 @@ struct confine_limit {
 };
 int confine_limits(const struct agent_config *config, struct confine_limit ret[CONFINE_LIMITS]);
 
-/* In the child, just before exec. Standard descriptors are in place; all others are close-on-exec.
- */
+/* Call it in the child, just before exec. The standard descriptors must be in place, and all others
+ * close-on-exec. */
 int confine_process(const struct agent_user *as, const struct agent_config *config,
                     struct sg_error *e);
-/* In the future pid 1, once: leaves uid 0, keeps the capabilities the agent needs, becomes
- * undumpable. */
+/* Call it once in the future pid 1: leaves uid 0, keeps the capabilities that the agent needs, and
+ * becomes undumpable. */
 int confine_agent(const struct agent_config *config, struct sg_error *e);
 
-/* For a file operation in the agent itself: the file-system ids, groups and capabilities of `as`
- * for the calling thread, and back. Everything in between is done with the permissions of that
- * user. */
+/* For a file operation in the agent itself: confine_fs_begin gives the calling thread the
+ * file-system ids, groups and capabilities of `as`, and confine_fs_end takes them back. Everything
+ * in between runs with the permissions of that user. */
 int confine_fs_begin(const struct agent_user *as);
 void confine_fs_end(void);

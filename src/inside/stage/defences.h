@@ -1,6 +1,5 @@
-/* Layers of protection that a control build (SG_CONTROL, tests only) can leave out, one bit each,
- * so that the attack suite can be shown to notice. A normal build compiles every DEFENCE_OMITTED()
- * to false. */
+/* Defences that a control build (SG_CONTROL, tests only) can leave out, one bit each, to show that
+ * the attack suite notices. A normal build compiles every DEFENCE_OMITTED() to false. */
 #pragma once
 
 #define DEFENCE_SECCOMP   (1u << 0)
@@ -10,11 +9,12 @@
 #define DEFENCE_PROC_MASK (1u << 4) /* masked and read-only /proc */
 #define DEFENCE_RLIMITS   (1u << 5)
 #define DEFENCE_CGROUP    (1u << 6) /* memory, pids, cpu */
-#define DEFENCE_DISK      (1u << 7) /* size and inodes of the scratch */
+#define DEFENCE_DISK      (1u << 7) /* size and inodes of the sandbox's disk */
 #define DEFENCE_NETNS     (1u << 8)
-#define DEFENCE_UIDS      (1u << 9)  /* own id range: all sandboxes share the first one */
+#define DEFENCE_UIDS      (1u << 9)  /* own id range; without it all sandboxes share the first
+                                      * one */
 #define DEFENCE_AGENT     (1u << 10) /* own uid and undumpable agent */
-#define DEFENCE_PIVOT     (1u << 11) /* the old root stays mounted, at /oldroot */
+#define DEFENCE_PIVOT     (1u << 11) /* without it the old root stays mounted, at /oldroot */
 
 #ifdef SG_CONTROL
 #define DEFENCE_OMITTED(omit, layer) (((omit) & (layer)) != 0)

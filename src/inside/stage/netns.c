@@ -28,9 +28,9 @@ int netns_renew(int procfd, struct sg_error *e)
     r = lo_up(e);
     if (r < 0)
         return r;
-    /* Ports below 1024 ask for a capability in the namespace's owner, which nobody inside has:
-     * users expect `root` to bind port 80. (ping_group_range is "1 0", nobody, in every new
-     * namespace.) */
+    /* To bind a port below 1024 takes a capability in the user namespace that owns this one, and
+     * nobody inside has it. But users expect `root` to bind port 80. (ping_group_range is "1 0",
+     * nobody, in every new namespace.) */
     r = file_write(procfd, "sys/net/ipv4/ip_unprivileged_port_start", "0");
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "set up the new network namespace: %s", strerror(-r));

@@ -1,9 +1,9 @@
-/* The directories of a root that mounts go on.
+/* The directories of a root that other mounts are attached to.
  *
- * Below them is what programs inside wrote, if the root has files of an earlier sandbox: nothing is
- * followed there. A link that leads out of the root would lead into the domain's, whose /proc shows
- * all its sandboxes. /dev, /proc, /usr and /usr/local are covered as long as anything runs, and
- * cannot be changed from inside; /run and /run/shm can. */
+ * If the root has the files of an earlier sandbox, programs inside wrote what is there, so nothing
+ * is followed: a link out of the root would lead into the domain's root, whose /proc shows all
+ * sandboxes of the domain. /dev, /proc, /usr and /usr/local are covered by mounts as long as
+ * anything runs, and cannot be changed from inside; /run and /run/shm can. */
 #pragma once
 
 #include "lib/base/err.h"
@@ -16,10 +16,11 @@ struct places {
         -1, -1, -1, -1, -1 \
     }
 
-/* Each is a directory, and no link leads to it; or e says which is none. */
+/* Opens all of them. Each must be a directory that is reached without a link; otherwise e names the
+ * one that is not. */
 int places_open(int root, struct places *ret, struct sg_error *e);
 void places_done(struct places *p);
 
-/* Nothing runs yet: those that can be changed from inside are made directories again. What was
- * there in their place gets another name beside them ("run.1"). */
+/* Call it while nothing runs in the root. Makes directories again of those that programs could
+ * change. Whatever stands in the place of one gets another name beside it ("run.1"). */
 int places_mend(int root, struct sg_error *e);

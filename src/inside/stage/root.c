@@ -1,13 +1,13 @@
-/* From detached mounts to the root directory of a sandbox.
+/* Builds the root directory of a sandbox from detached mounts.
  *
- * The spawner lives in a mount namespace that holds two mounts only, so that cloning it is cheap
- * and shows nothing: a tiny read-only tmpfs and a /proc (the kernel lets a user namespace mount
- * /proc only where one is fully visible already).
+ * The spawner lives in a mount namespace that has two mounts only, so that cloning it is cheap and
+ * shows nothing: a tiny read-only tmpfs and a /proc. (The kernel lets a user namespace mount /proc
+ * only where one is fully visible already.)
  *
  *   /new         where the sandbox's root is attached
- *   /aside       proc, dev and usr/local of the sandbox, until they have their place
- *   /mask/file   mode 000 and owned by the host's root, who is nobody inside: opening it
- *   /mask/dir    fails for root inside as well. They cover what /proc should not show.
+ *   /aside       proc, dev and usr/local of the sandbox, until they are attached to its root
+ *   /mask/file   cover what /proc should not show. Both have mode 000 and belong to the host's
+ *   /mask/dir    root, who is nobody inside, so even root inside cannot open them
  *   /dev         the device nodes
  *   /proc        of W */
 #include <dirent.h>
@@ -27,7 +27,7 @@
 #include "inside/stage/places.h"
 #include "inside/stage/stage.h"
 
-/* Tells about the host or its other tenants, or could be used to change it. */
+/* Files that tell about the host or its other tenants, or could be used to change the host. */
 static const char *masked_files[] = {
     "config.gz",     "cgroups",     "fb",           "interrupts",  "iomem",
     "ioports",       "kallsyms",    "kcore",        "key-users",   "keys",
@@ -36,7 +36,7 @@ static const char *masked_files[] = {
     "sysrq-trigger", "timer_list",  "timer_stats",  "vmallocinfo",
 };
 static const char *masked_dirs[] = {"acpi", "asound", "driver", "dynamic_debug", "scsi"};
-/* Needed by programs, never to be written. */
+/* Programs need to read these; nobody may write them. */
 static const char *readonly_dirs[] = {"sys", "irq", "bus", "fs"};
 
 static const char *const nested_limits[] = {
@@ -129,7 +129,7 @@ int root_prepare(struct sg_error *e)
     return 0;
 }
 
-/* Kernels differ in what /proc has: an absent entry is fine. */
+/* Kernels differ in what /proc has: a missing entry is fine. */
 static int mask(const char *names[], size_t n, const char *with, struct sg_error *e)
 {
     char path[64];
@@ -191,7 +191,7 @@ static int set_user_limit(const char *name, const char *value, struct sg_error *
     return 0;
 }
 
-/* The kernel itself then refuses namespaces inside, whatever the system-call filter says. */
+/* Makes the kernel itself refuse new namespaces inside, whatever the system-call filter says. */
 static int forbid_nested_namespaces(struct sg_error *e)
 {
     int r = 0;
@@ -201,7 +201,7 @@ static int forbid_nested_namespaces(struct sg_error *e)
     return r;
 }
 
-/* The host's limit on inotify is shared by the sandboxes of a domain: none may take all of it. */
+/* The sandboxes of a domain share the host's limit on inotify: none may take all of it. */
 static int share_inotify(struct sg_error *e)
 {
     int r = set_user_limit("inotify_instances", INOTIFY_INSTANCES, e);
@@ -237,8 +237,9 @@ static int mount_dev(struct sg_error *e)
     return 0;
 }
 
-/* A mount point for a user's mount: made in the sandbox's own layer if it is not there. Nothing
- * inside can race with us yet, but the template could hold a symbolic link: none is followed. */
+/* Opens the mount point for a user's mount, and makes it in the sandbox's own layer if it is
+ * missing. Nothing inside can race with us yet, but the template could have a symbolic link: none
+ * is followed. */
 static int make_target(const char *target, bool is_dir, int *ret_fd, struct sg_error *e)
 {
     struct open_how how = {.flags = O_PATH | O_CLOEXEC,
@@ -333,7 +334,7 @@ static bool is_shown(const char *name)
     return false;
 }
 
-/* Whatever else the host has in /usr is covered, so that what is shown is a list. */
+/* Covers everything else that the host has in /usr, so that only the listed directories show. */
 static int cover_unlisted(struct sg_error *e)
 {
     AUTO(closedir_p) DIR *d = opendir("/new/usr");
@@ -355,7 +356,8 @@ static int cover_unlisted(struct sg_error *e)
     return 0;
 }
 
-/* The host's /usr, with our own local in it: that one is a folder of the root layer. */
+/* Attaches the host's /usr, with the sandbox's own /usr/local in it: that is a directory of the
+ * root layer. */
 static int attach_usr(int usr, struct sg_error *e)
 {
     if (mount("/new/usr/local", ASIDE "/local", NULL, MS_BIND, NULL) < 0 ||
@@ -365,7 +367,8 @@ static int attach_usr(int usr, struct sg_error *e)
     return cover_unlisted(e);
 }
 
-/* Then the names of these directories lead to them: nothing inside runs that could change that. */
+/* Makes sure that the names of these directories lead to them. Nothing can change that afterwards,
+ * because nothing runs inside yet. */
 static int check_places(int root, struct sg_error *e)
 {
     AUTO(places_done) struct places p = PLACES_NONE;
@@ -394,7 +397,7 @@ int root_enter(const struct stage_setup *setup, const int *mounts, unsigned omit
     r = boot_id_renew(e);
     if (r < 0)
         return r;
-    /* Shared memory is a folder of the root layer, so that one limit holds for all. */
+    /* Shared memory is a directory of the root layer, so that one limit covers both. */
     if (mount("/new/run/shm", "/new/dev/shm", NULL, MS_BIND, NULL) < 0)
         return err_errno(e, "attach /dev/shm");
     r = attach_mounts(setup, mounts + STAGE_FIXED_FDS, e);

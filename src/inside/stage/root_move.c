@@ -1,13 +1,13 @@
-/* From one root directory to another, while programs run.
+/* Moves from one root directory to another while programs run.
  *
- * The new one is attached on top of the root itself: no name in the sandbox leads there, and none
- * decides where it goes. What it needs is put into it there, then the two change places, and
- * whoever was in the old root is in the new one.
+ * The new root is first attached on top of the root itself: no path in the sandbox leads there, and
+ * no path decides where it goes. The agent attaches to it what it needs. Then the two roots change
+ * places, and every process that was in the old root is in the new one.
  *
- * What is in the new root was written by programs inside: nothing in it is followed. Mounts are
+ * Programs inside wrote the files of the new root, so nothing in it is followed: mounts are
  * attached to directories that were opened first, without going through a link or another mount.
- * By mount(2): open_tree would want a mount namespace for each copy, and those are forbidden here
- * (root.c). */
+ * All by mount(2): open_tree would need a mount namespace for each copy, and those are forbidden
+ * here (root.c). */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,8 +39,8 @@ static int bind_place(int place, const char *to)
     return mount(name_of(place, name), to, NULL, MS_BIND, NULL);
 }
 
-/* In the new root. The order in which mounts are made is that in which they are listed: as in a new
- * sandbox. With /usr comes the old root's local. */
+/* Attaches the parts to the new root, in the same order as in a new sandbox, because that is the
+ * order in which mounts are listed. With /usr comes the local of the old root. */
 static int attach_parts(const struct places *p, struct sg_error *e)
 {
     if (bind_to("/dev", p->dev, 0) < 0 || mount("/dev/pts", "dev/pts", NULL, MS_BIND, NULL) < 0)
@@ -64,14 +64,14 @@ int root_move(int new_root, struct sg_error *e)
     if (sys_move_mount(new_root, AT_FDCWD, "/") < 0)
         return err_errno(e, "attach the new root");
     if (fchdir(new_root) < 0)
-        abort(); /* it lies on a directory, so it is one */
+        abort(); /* it lies on a directory, so it must be one */
     r = places_open(new_root, &p, e);
     if (r == 0)
         r = attach_parts(&p, e);
     if (r == 0 && sys_pivot_root(".", ".") < 0)
         r = err_errno(e, "pivot_root");
-    /* Either way what lies on "." is the one of the two that is to go. Two roots at once is nothing
-     * to go on with. */
+    /* Whether the exchange worked or not, the root that must go lies on ".". The agent cannot go on
+     * with two roots. */
     if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
         abort();
     return r;

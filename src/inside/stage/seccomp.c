@@ -1,14 +1,14 @@
-/* From rules to BPF.
+/* Compiles the rules to BPF.
  *
- * Code is generated backwards, from the last instruction to the first, because BPF jumps only
- * forwards: whatever a jump aims at then already has its place, and each generator is a function
- * from "where to go if so" and "where to go if not" to its own entry. A conditional jump reaches
- * 255 instructions; reach() puts a nearer copy of a return, or a stepping stone, in front when the
- * target is farther away.
+ * Code is generated backwards, from the last instruction to the first, because BPF only jumps
+ * forwards: the target of a jump then already has its place. Each generator is a function from
+ * "where to go if so" and "where to go if not" to its own entry. A conditional jump reaches 255
+ * instructions; if the target is farther away, reach() puts a nearer copy of a return, or a
+ * stepping stone, in front.
  *
  * Order of the result: architecture check, tree over ranges of numbers, argument checks. An answer
- * that depends on the number alone touches no argument, so the kernel remembers "always allowed"
- * ones in a bitmap and does not run the program for them at all. */
+ * that depends on the number alone touches no argument. So the kernel remembers in a bitmap which
+ * numbers are always allowed, and does not run the program for them at all. */
 #include "inside/stage/seccomp.h"
 
 #include <linux/audit.h>
@@ -30,22 +30,22 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "the low half of an argument comes first");
 
-/* Farthest target, one short of the limit: the other branch may still push this one by one. */
+/* The farthest target, one below the limit: the other branch may still move this one by one. */
 #define REACH 254
 
-/* Where to go: an index into the program under construction, or a verdict that any return will do
- * for. */
+/* Where to go: an index into the program under construction, or a verdict, for which any return of
+ * that verdict will do. */
 #define GOTO_VERDICT(v) (SECCOMP_PROG_MAX + (unsigned)(v))
 
 struct compiler {
     struct sock_filter *insns;
     unsigned start;                 /* first instruction so far; grows towards 0 */
-    unsigned returns[VERDICT_MAX_]; /* nearest return of each verdict, SECCOMP_PROG_MAX = none */
+    unsigned returns[VERDICT_MAX_]; /* the nearest return of each verdict; SECCOMP_PROG_MAX: none */
     bool full;
 };
 
 struct span {
-    uint32_t first; /* up to the first of the next span */
+    uint32_t first; /* the span ends before the first of the next span */
     unsigned target;
 };
 
@@ -66,7 +66,7 @@ static unsigned emit(struct compiler *c, unsigned code, unsigned jt, unsigned jf
     return c->start;
 }
 
-/* A place no farther than REACH from here from which the target is reached. */
+/* Returns a place within REACH from here that leads to the target. */
 static unsigned reach(struct compiler *c, unsigned target)
 {
     if (target >= SECCOMP_PROG_MAX) {
@@ -127,7 +127,7 @@ static unsigned check_arguments(struct compiler *c, const struct seccomp_rule *r
     return no;
 }
 
-/* Expects the number in the accumulator. */
+/* Expects the call's number in the accumulator. */
 static unsigned tree(struct compiler *c, const struct span *spans, size_t n)
 {
     size_t half = n / 2;
@@ -168,7 +168,7 @@ static bool is_hole(const struct seccomp_policy *policy, unsigned nr)
     return false;
 }
 
-/* Emits the argument checks and lists, for all numbers in order, where each leads. */
+/* Emits the argument checks, and lists for all numbers in order where each one leads. */
 static size_t make_spans(struct compiler *c, const struct seccomp_policy *policy,
                          const struct seccomp_rule **by_nr, struct span *spans)
 {

@@ -8,8 +8,8 @@
  *   known and not listed          EPERM
  *   newer than the list, clone3   ENOSYS, so that libc falls back to what it can do
  *
- * The rules live in seccomp_rules.c, with the reasons where they are not plain; the compiler in
- * seccomp.c knows nothing about particular calls. */
+ * seccomp_rules.c has the rules, with reasons where they are not obvious. The compiler in seccomp.c
+ * knows nothing about particular calls. */
 #pragma once
 
 #include <linux/filter.h>
@@ -25,10 +25,11 @@ struct seccomp_prog {
     struct sock_filter insns[SECCOMP_PROG_MAX];
 };
 
-/* Compiles the rules. Fails only if the tables are wrong (unit-tested) or the program is too long;
- * insns is scratch space then. Some microseconds, no allocation. */
+/* Compiles the rules. Takes some microseconds and allocates nothing. Fails only if the tables are
+ * wrong (a unit test checks them) or the program is too long; ret->insns is scratch space then. */
 int seccomp_compile(struct seccomp_prog *ret, struct sg_error *e);
-/* Loads it for the calling thread; no_new_privs must be set. 0 or -errno. No allocation. */
+/* Loads the filter for the calling thread, which must have no_new_privs. 0 or -errno. Allocates
+ * nothing. */
 int seccomp_load(const struct seccomp_prog *p);
 
 /* Appends the policy as text, one call per line: name, answer, condition. */

@@ -1,6 +1,6 @@
-/* The system-call policy, on Linux 6.18 numbers. ALLOW needs no reason; each DENY says why, or
- * stands in a group that does. A call that exists but is missing here gets EPERM like a denied one.
- */
+/* The system-call policy, for the numbers of Linux 6.18. ALLOW needs no reason; each DENY has one,
+ * or stands in a group that has. A call that exists but is missing here gets EPERM like a denied
+ * one. */
 #include "inside/stage/seccomp_rules.h"
 
 #include <linux/sched.h>
@@ -158,13 +158,13 @@ static const struct seccomp_clause madvise_clauses[] = {{{ARG(2, ALL, ONE(12 /* 
 static const struct seccomp_clause mknod_clauses[] = {{{ARG(1, S_IFMT, NODE_TYPES)}}};
 #endif
 static const struct seccomp_clause mknodat_clauses[] = {{{ARG(2, S_IFMT, NODE_TYPES)}}};
-/* Other pids could be the agent's. */
+/* A pid other than 0 could be the agent's. */
 static const struct seccomp_clause prlimit64_clauses[] = {{{ARG(0, ALL, ONE(0))}}};
-/* Plain, 32-bit uname, 2.6 uname, both, query. Not ADDR_NO_RANDOMIZE, READ_IMPLIES_EXEC,
- * MMAP_PAGE_ZERO. */
+/* Allowed: plain, 32-bit uname, 2.6 uname, both, query. Not allowed: ADDR_NO_RANDOMIZE,
+ * READ_IMPLIES_EXEC, MMAP_PAGE_ZERO. */
 static const struct seccomp_clause personality_clauses[] = {
     {{ARG(0, ALL, ONE(0), ONE(8), ONE(0x20000), ONE(0x20008), ONE(ALL))}}};
-/* Further filters are fine; a listener would be a supervisor beside ours. */
+/* Programs may add filters, but no listener: it would be a supervisor beside ours. */
 static const struct seccomp_clause seccomp_clauses[] = {
     {{ARG(1,
           ~(uint32_t)(SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_LOG |
@@ -194,8 +194,8 @@ static const struct seccomp_rule rules[] = {
     ONLY(personality, "0, 0x8, 0x20000, 0x20008, 0xffffffff"),
     ONLY(seccomp, "flags without SECCOMP_FILTER_FLAG_NEW_LISTENER"),
 
-    /* Libraries fall back to the older call, whose arguments can be seen (clone) or whose code has
-     * been read for longer, and give up nothing else. */
+    /* For these, libraries fall back to the older call and lose nothing. The arguments of the older
+     * call can be checked (clone), or its code has been reviewed for longer. */
     ABSENT(clone3), ABSENT(mseal), ABSENT(setxattrat), ABSENT(removexattrat), ABSENT(file_getattr),
     ABSENT(file_setattr),
 
@@ -279,30 +279,30 @@ static const struct seccomp_rule rules[] = {
     DENY(fspick), DENY(open_tree), DENY(open_tree_attr), DENY(move_mount), DENY(mount_setattr),
     DENY(statmount), DENY(listmount), DENY(setns), DENY(unshare),
 
-    /* Large parts of the kernel with a history of holes that ordinary programs do not need, or do
-     * without when told so. */
+    /* Large parts of the kernel with a history of holes. Ordinary programs do not need them, or do
+     * without when refused. */
     DENY(bpf), DENY(perf_event_open), DENY(io_uring_setup), DENY(io_uring_enter),
     DENY(io_uring_register), DENY(add_key), DENY(request_key), DENY(keyctl), DENY(io_setup),
     DENY(io_destroy), DENY(io_getevents), DENY(io_pgetevents), DENY(io_submit), DENY(io_cancel),
     DENY(fanotify_init), DENY(fanotify_mark), DENY(lsm_get_self_attr), DENY(lsm_set_self_attr),
     DENY(lsm_list_modules), DENY(remap_file_pages),
 
-    /* Reaching into another process, or keeping it from being copied: a fork of a running kernel
-     * relies on nobody else tracing it, serving its page faults, or hiding memory. vmsplice keeps a
-     * page after it was unmapped, and pages are shared copy-on-write between forks. */
+    /* Calls that reach into another process, or keep it from being copied: a fork of a running
+     * kernel relies on nobody else tracing it, serving its page faults, or hiding memory. vmsplice
+     * keeps a page after it was unmapped, and forks share pages copy-on-write. */
     DENY(ptrace), DENY(process_vm_readv), DENY(process_vm_writev), DENY(process_madvise),
     DENY(process_mrelease), DENY(kcmp), DENY(pidfd_getfd), DENY(userfaultfd), DENY(memfd_secret),
     DENY(vmsplice),
 
-    /* Files by handle pass over directories; cachestat tells what a neighbour has read. */
+    /* Opening files by handle bypasses directories; cachestat tells what a neighbour has read. */
     DENY(name_to_handle_at), DENY(open_by_handle_at), DENY(cachestat),
 
     /* Placement of memory on nodes is the operator's. */
     DENY(mbind), DENY(set_mempolicy), DENY(set_mempolicy_home_node), DENY(migrate_pages),
     DENY(move_pages),
 
-    /* The machine: its clock, kernel, swap, quotas, log and name. adjtimex reads as well, but which
-     * of both is asked for lies behind a pointer. */
+    /* The machine: its clock, kernel, swap, quotas, log and name. adjtimex can also just read, but
+     * whether it does is behind a pointer, which the filter cannot see. */
     DENY(settimeofday), DENY(clock_settime), DENY(clock_adjtime), DENY(adjtimex), DENY(kexec_load),
     DENY(kexec_file_load), DENY(init_module), DENY(finit_module), DENY(delete_module), DENY(reboot),
     DENY(swapon), DENY(swapoff), DENY(quotactl), DENY(quotactl_fd), DENY(acct), DENY(syslog),

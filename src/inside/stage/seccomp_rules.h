@@ -30,21 +30,21 @@ struct seccomp_test {
     const struct seccomp_range *ranges;
 };
 
-/* True if all of its tests are. */
+/* A clause is true if all of its tests are. */
 #define SECCOMP_TESTS_MAX 3
 struct seccomp_clause {
-    struct seccomp_test tests[SECCOMP_TESTS_MAX]; /* those with n_ranges == 0 are not there */
+    struct seccomp_test tests[SECCOMP_TESTS_MAX]; /* a test with n_ranges == 0 is unused */
 };
 
 struct seccomp_rule {
     const char *name;
-    const char *words; /* the clauses, for people; NULL without clauses */
+    const char *words; /* the clauses in words; NULL without clauses */
     const struct seccomp_clause *clauses;
     unsigned n_clauses;
     unsigned nr;
     enum seccomp_verdict
-        verdict; /* of a call that matches any clause, or of all if there are none */
-    enum seccomp_verdict otherwise; /* of the others */
+        verdict; /* for a call that matches any clause; for every call if there are none */
+    enum seccomp_verdict otherwise; /* for the other calls */
 };
 
 struct seccomp_policy {

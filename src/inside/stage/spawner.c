@@ -1,7 +1,7 @@
 /* Holder and spawner of a domain.
  *
- * The holder is pid 1 of W: it does nothing but to send back the byte that shows that it lives, and
- * when it goes (the warden closed its socket, or died) the kernel ends everything in W. The spawner
+ * The holder is pid 1 of W. All it does is to send back the byte that shows that it lives. When it
+ * ends, because the warden closed its socket or died, the kernel ends everything in W. The spawner
  * clones sandboxes, one request at a time. */
 #include <fcntl.h>
 #include <grp.h>
@@ -21,7 +21,7 @@
 #include "inside/stage/defences.h"
 #include "inside/stage/stage.h"
 
-/* In a child of the holder, because whoever makes a network namespace stays in it. */
+/* Runs in a child of the holder, because a process that makes a network namespace stays in it. */
 static _Noreturn void make_first_netns(void)
 {
     AUTO(close_p) int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -29,7 +29,8 @@ static _Noreturn void make_first_netns(void)
     struct sg_error e = {0};
     int ns = -1;
 
-    /* Whoever waits for this has more to do meanwhile, and there may be two processors only. */
+    /* The spawner waits for this, but has more to do meanwhile, and there may be two processors
+     * only. */
     setpriority(PRIO_PROCESS, 0, 10);
     reply.code = netns_renew(proc, &e);
     if (reply.code == 0)
@@ -47,7 +48,7 @@ int holder_main(void)
     char c;
 
     prctl(PR_SET_NAME, "sg-holder");
-    signal(SIGCHLD, SIG_IGN); /* orphans of W are reaped by the kernel */
+    signal(SIGCHLD, SIG_IGN); /* the kernel reaps the orphans of W */
     if (fork() == 0)
         make_first_netns();
     close(STAGE_NETNS_FD);
@@ -83,8 +84,8 @@ int stage_enter_domain(int userns_fd, struct sg_error *e)
     if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, 0, 0, 0) < 0 ||
         syscall(SYS_setresuid, 0, 0, 0) < 0)
         return err_errno(e, "become root of the domain");
-    /* Changing ids made us undumpable, which would give our children's /proc entries to the host's
-     * root and keep us from writing their id maps. */
+    /* The change of ids made us undumpable. That would give the /proc entries of our children to
+     * the host's root, and keep us from writing their id maps. */
     prctl(PR_SET_DUMPABLE, 1);
     return 0;
 }
@@ -103,10 +104,10 @@ static int write_map(int procfd, pid_t pid, const char *which, uint32_t first_id
     return 0;
 }
 
-/* The child must not start before its ids are mapped: it waits for a byte in a pipe. Each has one
- * of its own, since the next may be cloned before this one has read it. If the spawner is killed
- * first, the pipe closes, and so must the spawner's socket, which the child has too: the warden
- * waits for that. */
+/* The child must not start before its ids are mapped, so it waits for a byte in a pipe. Each child
+ * has a pipe of its own, since the next may be cloned before this one has read its byte. If the
+ * spawner is killed first, the pipe closes and the child exits. That also closes the child's copy
+ * of the spawner's socket, and the warden waits for that. */
 static _Noreturn void child_main(const int start_line[2], int channel_fd, const int *cgroup_fds,
                                  const struct spawn_request *q)
 {
@@ -186,7 +187,7 @@ static bool serve_one(int procfd)
         close_p(&out[i]);
     if (q.last || DEFENCE_OMITTED(q.omit, DEFENCE_NETNS))
         return true;
-    /* Ready for the next one while this one starts. */
+    /* Prepares for the next request while this sandbox starts. */
     root_learn();
     return netns_renew(procfd, &e) == 0;
 }
@@ -215,7 +216,7 @@ int spawner_main(void)
     prctl(PR_SET_NAME, "sg-spawner");
     reply.code = prepare(&procfd, &e);
     if (reply.code < 0) {
-        /* Answers the first request, so that the reason is not lost. */
+        /* The error becomes the answer to the first request, so that the reason is not lost. */
         snprintf(reply.message, sizeof reply.message, "%.255s", e.message);
         fd_send(STAGE_CONTROL_FD, &reply, sizeof reply, NULL, 0);
         return 1;

@@ -19,7 +19,7 @@
 
 #define CHANNEL_FD 3
 
-/* Compiled once by the spawner; every sandbox inherits the finished program. */
+/* The spawner compiles the filter once; every sandbox inherits it. */
 static struct seccomp_prog filter;
 
 int stage_prepare(struct sg_error *e)
@@ -33,7 +33,7 @@ static int receive_setup(struct stage_setup *ret, int *fds, struct sg_error *e)
     ssize_t got = fd_recv(CHANNEL_FD, ret, sizeof *ret, fds, &n);
 
     if (got == 0)
-        _exit(0); /* the warden changed its mind */
+        _exit(0); /* the warden no longer needs this sandbox */
     if (got != (ssize_t)sizeof *ret || ret->magic != STAGE_MAGIC ||
         ret->n_mounts > STAGE_MOUNTS_MAX || n != STAGE_FIXED_FDS + ret->n_mounts)
         return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the stage received a malformed setup");
@@ -48,20 +48,22 @@ static int become_root_inside(struct sg_error *e)
     return 0;
 }
 
-/* Writing "0" moves the writer. The descriptors were opened by the warden, whose rights count. */
+/* Writing "0" moves the writer into the group. The warden opened the descriptors, so its rights
+ * count. */
 static int join_cgroups(const int *fds, size_t n, struct sg_error *e)
 {
     for (size_t i = 0; i < n; i++)
         if (write(fds[i], "0", 1) != 1)
             return err_errno(e, "join control group %zu", i);
-    /* After joining: this makes the sandbox's own groups the root that it can see. */
+    /* Comes after joining: it makes the sandbox's own groups the root of what the sandbox can
+     * see. */
     if (unshare(CLONE_NEWCGROUP) < 0)
         return err_errno(e, "make a cgroup namespace");
     return 0;
 }
 
-/* What needs no decision yet. The channel moves to a number of its own, and nothing else of the
- * spawner's stays open. */
+/* Does everything that does not depend on stage_setup. Moves the channel to a fixed number, and
+ * closes every other descriptor of the spawner. */
 static int prepare(int channel_fd, const int *cgroup_fds, const struct spawn_request *q,
                    struct sg_error *e)
 {

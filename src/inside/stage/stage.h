@@ -43,9 +43,10 @@
 struct spawn_request {
     uint32_t magic;
     uint32_t first_id;  /* of the sandbox's 65,536 ids, counted in F */
-    uint32_t omit;      /* control builds: see defences.h */
-    uint32_t n_cgroups; /* descriptors to write "0" to, after the channel's */
-    uint32_t last;      /* no other will follow: no need to be ready for it */
+    uint32_t omit;      /* defences left out, in control builds: see defences.h */
+    uint32_t n_cgroups; /* how many descriptors follow the channel's, for the child to write "0"
+                         * to */
+    uint32_t last;      /* no other request will follow, so nothing is prepared for it */
 };
 
 struct spawn_reply {
@@ -61,34 +62,35 @@ struct stage_setup {
     uint32_t n_mounts;
     uint64_t disk_bytes;
     uint32_t pids;
-    uint32_t cpus;  /* that it may use, rounded up; no more than the host has */
-    uint32_t flags; /* STAGE_LINE */
+    uint32_t cpus;  /* processors that the sandbox may use, rounded up; no more than the host has */
+    uint32_t flags; /* STAGE_LINE, STAGE_TWINS */
     char hostname[64];
     char targets[STAGE_MOUNTS_MAX][512];
 };
 
 #define STAGE_LINE  1u /* the socket becomes a line */
-#define STAGE_TWINS 2u /* ... on which kernels can be asked for */
+#define STAGE_TWINS 2u /* the agent can ask for kernels on the line */
 
-/* What goes over a line, and the descriptors beside it. The warden sends channels, kernels that it
- * was asked for or that are copies (src/warden/twin), and new roots; the agent asks for kernels,
- * one at a time, and says how a new root went. */
+/* A message on a line; its descriptors come beside it. The warden sends channels, kernels and new
+ * roots. A kernel is one that the agent asked for, or a copy of one that ran (inside/broker). The
+ * agent asks for kernels, one at a time, and answers how a new root went. */
 struct line_message {
     uint32_t what;
-    int32_t pid; /* LINE_KERNEL to the agent: its process, as seen inside */
+    int32_t pid; /* LINE_KERNEL to the agent: the kernel's pid, as seen inside */
     int32_t
-        was; /* with it: the one that it is a copy of, as seen in that one's sandbox; 0: of none */
+        was; /* with it: the pid of the kernel that this is a copy of, in that one's sandbox; 0: of
+              * none */
     int32_t code; /* LINE_ROOT to the agent: LINE_ROOT_*. From it: 0 or -errno */
 };
 enum line_what {
     LINE_CHANNEL = 'c', /* to the agent: one descriptor */
-    LINE_KERNEL = 'k',  /* to the agent: control socket, read ends of its stdout and stderr, pidfd.
-                         * From the agent: a kernel, please */
-    LINE_NO_KERNEL = 'n', /* to the agent: there is none to be had, now */
-    /* To the agent: a detached mount that becomes the root directory of all that runs inside
-     * (root_move); with LINE_ROOT_CLEAR everything inside but the agent is killed first, and
-     * contexts have no kernels. From the agent: how that went. -EBUSY: it writes a file for the
-     * host just now. */
+    LINE_KERNEL = 'k',  /* to the agent: control socket, read ends of the kernel's stdout and
+                         * stderr, pidfd. From the agent: it asks for a kernel */
+    LINE_NO_KERNEL = 'n', /* to the agent: there is no kernel to be had now */
+    /* To the agent: a detached mount that becomes the root directory of everything that runs inside
+     * (root_move). With LINE_ROOT_CLEAR the agent first kills everything inside but itself, and
+     * contexts lose their kernels. From the agent: how that went. -EBUSY: the agent is writing a
+     * file for the host. */
     LINE_ROOT = 'r',
 };
 #define LINE_ROOT_CLEAR 1
@@ -107,33 +109,36 @@ struct stage_reply {
 int holder_main(void);
 int spawner_main(void);
 
-/* The ids of F: from here on the caller is root there and nobody outside. Takes the descriptor. */
+/* Takes on the ids of F: from here on the caller is root there and nobody outside. Takes the
+ * descriptor over. */
 int stage_enter_domain(int userns_fd, struct sg_error *e);
-/* In the spawner, once: what all sandboxes share. */
+/* In the spawner, once: prepares what all sandboxes share. */
 int stage_prepare(struct sg_error *e);
-/* In the new sandbox, mapped: prepares, waits for its stage_setup, does it and serves. Never
- * returns. */
+/* In the new sandbox, after its ids are mapped: prepares it, waits for its stage_setup, applies
+ * that and serves. Never returns. */
 _Noreturn void stage_main(int channel_fd, const int *cgroup_fds, const struct spawn_request *q);
 
-/* netns.c: leaves the calling process in a fresh network namespace with only lo, up. procfd is a
- * /proc. */
+/* netns.c: puts the calling process into a fresh network namespace with only lo, up. procfd is an
+ * open /proc. */
 int netns_renew(int procfd, struct sg_error *e);
 
-/* boot_id.c: with /new and /new/proc in place. */
+/* boot_id.c: gives the sandbox a boot_id of its own. /new and /new/proc must be in place. */
 int boot_id_renew(struct sg_error *e);
 
-/* root.c, in the order of use. In the spawner, once: a mount namespace with nothing in it but what
- * follows needs. */
+/* root.c, in the order of use. In the spawner, once: makes a mount namespace that has only what the
+ * following functions need. */
 int root_prepare(struct sg_error *e);
-/* In the spawner, when there is time: what later sandboxes need not try. */
+/* In the spawner, while it has time: learns which entries of /proc this kernel lacks, so that later
+ * sandboxes need not try them. */
 void root_learn(void);
-/* In the sandbox: /proc and /dev, aside. */
+/* In the sandbox: builds /proc and /dev aside. */
 int root_build(unsigned omit, struct sg_error *e);
-/* From detached mounts, in the order of struct stage_setup, to the sandbox's root directory. */
+/* Builds the sandbox's root directory from detached mounts, in the order of struct stage_setup, and
+ * enters it. */
 int root_enter(const struct stage_setup *setup, const int *mounts, unsigned omit,
                struct sg_error *e);
-/* In the agent: the root that it has is replaced by this one, another overlay like it; /usr, /dev,
- * /proc and their masks go along, /usr/local and /dev/shm are the new root's own. Processes whose
- * root or working directory was the old root are in the new one; what else they have open in the
- * old one they keep. On failure everything is as before. */
+/* In the agent: replaces its root by this one, another overlay like it. /usr, /dev, /proc and their
+ * masks go along; /usr/local and /dev/shm are the new root's own. A process whose root or working
+ * directory was the old root is in the new one; whatever else it has open in the old root stays
+ * open. On failure everything is as before. */
 int root_move(int new_root, struct sg_error *e);

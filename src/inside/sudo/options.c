@@ -86,7 +86,7 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* One option. True if it means that a command is not needed. */
+/* Takes one option. True if it needs no command. */
 static bool take_option(struct sudo_options *o, int option)
 {
     switch (option) {
@@ -126,7 +126,7 @@ static bool take_option(struct sudo_options *o, int option)
     case 'A':
     case 'p':
         return false;
-    default: /* getopt has said what is wrong */
+    default: /* getopt has printed the mistake */
         exit(1);
     }
 }
@@ -142,7 +142,7 @@ void options_parse(int argc, char **argv, struct sudo_options *ret)
     bool nothing_to_run = false;
     int option;
 
-    /* '+': what follows the command belongs to it */
+    /* '+': options after the command belong to the command */
     while ((option = getopt_long(argc, argv, "+u:isEHD:lvkKnSAp:Vh", long_options, NULL)) >= 0)
         nothing_to_run |= take_option(&o, option);
     o.assignments = argv + optind;

@@ -1,4 +1,4 @@
-/* What the user of sudo asks for. */
+/* The command line of sudo. */
 #pragma once
 
 #include "inside/agent/agent.h"
@@ -16,7 +16,7 @@ struct sudo_options {
     char **command; /* NULL-terminated, may be empty */
 };
 
-/* Fills *ret, or prints what was asked for, or one line about what is wrong, and exits. */
+/* Fills *ret; or prints what was asked for, or one line about a mistake, and exits. */
 void options_parse(int argc, char **argv, struct sudo_options *ret);
 
 /* Prints "sudo: ..." and exits with status 1. */

@@ -20,7 +20,7 @@ struct env {
     size_t n;
 };
 
-/* "NAME=VALUE": replaces what has the name. */
+/* Sets "NAME=VALUE", replacing an earlier variable of that name. */
 static void env_put(struct env *env, const char *variable)
 {
     size_t len = strcspn(variable, "=") + 1;
@@ -58,8 +58,8 @@ static bool in_list(const char *list, const char *variable)
     return false;
 }
 
-/* What describes the terminal and the language, and nothing that changes how programs are loaded.
- */
+/* Keeps variables that describe the terminal and the language, and none that changes how programs
+ * are loaded. */
 static bool is_kept(const char *variable)
 {
     static const char list[] = "TERM,COLORTERM,LANG,LANGUAGE,DISPLAY,XAUTHORITY,LINES,COLUMNS,TZ,"
@@ -111,7 +111,8 @@ static void put_environment(const struct sudo_options *o, const struct strbuf *c
     }
 }
 
-/* For the shell of -i and -s: quoted, but that variables are expanded by the target's shell. */
+/* Quotes an argument for the shell of -i and -s. Variables stay unquoted, so that the target's
+ * shell expands them. */
 static void quote(struct strbuf *line, const char *arg)
 {
     for (; *arg; arg++) {

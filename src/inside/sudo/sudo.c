@@ -1,5 +1,6 @@
-/* sudo, as far as a sandbox needs it: asks the agent, forwards signals, ends as the command ended.
- * Exit status: the command's own; 1 for anything that keeps it from running. */
+/* sudo, as far as a sandbox needs it: asks the agent to run the command, forwards signals, and ends
+ * as the command ended. The exit status is the command's own, or 1 if something kept it from
+ * running. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -69,7 +70,7 @@ static void forward_signal(int signals, int conn, const struct terminal *t)
     if (read(signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
         return;
     if (info.ssi_signo == SIGWINCH) {
-        terminal_resize(t); /* the kernel tells the command */
+        terminal_resize(t); /* the kernel sends the command SIGWINCH */
         return;
     }
     strbuf_init(&out, 4);
@@ -96,7 +97,7 @@ static bool receive_result(int conn, struct result *ret)
     return wire_done(&r);
 }
 
-/* Ends as the command did, by the same signal if it was one. */
+/* Ends as the command did: with its status, or by the same signal. */
 static _Noreturn void end_like(const struct result *res)
 {
     int code = (int)(res->code & 0xff);
@@ -134,7 +135,7 @@ static _Noreturn void attend(int conn, int signals, struct terminal *t)
             p[3].fd = -1;
     }
     while (p[3].fd >= 0 && poll(&p[3], 1, 0) > 0 && terminal_output(t))
-        ; /* the last words of the command */
+        ; /* the last output of the command */
     if (!receive_result(conn, &res)) {
         terminal_give_back();
         sudo_die("the sandbox's agent went away");

@@ -66,7 +66,7 @@ bool terminal_input(const struct terminal *t)
 
     if (n <= 0)
         return n < 0 && errno == EINTR;
-    /* What a stopped command does not take is lost, as on a real line. */
+    /* Bytes that a stopped command does not take are lost, as on a real line. */
     ssize_t written = write(t->master, buf, (size_t)n);
     return written >= 0 || errno == EAGAIN;
 }

@@ -6,16 +6,17 @@
 #include "lib/base/base.h"
 
 struct terminal {
-    int master; /* -1: not used, standard input and output are not a terminal */
+    int master; /* -1: not used, because standard input and output are no terminal */
     int slave;
 };
 
-/* Makes one like the terminal we are in, if we are in one. */
+/* Makes a terminal like the one we are in, if we are in one. */
 void terminal_open(struct terminal *t);
-/* Ours no longer interprets keys, the command's does; and back. */
+/* terminal_take makes our terminal stop interpreting keys, so that the command's does;
+ * terminal_give_back undoes this. */
 void terminal_take(struct terminal *t);
 void terminal_give_back(void);
 void terminal_resize(const struct terminal *t);
-/* Each moves what is there. False: at its end. */
+/* Each moves the bytes that are there. False: that side is at its end. */
 bool terminal_input(const struct terminal *t);
 bool terminal_output(const struct terminal *t);
