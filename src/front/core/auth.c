@@ -7,13 +7,15 @@
 #include "front/core/rate.h"
 #include "front/core/reply.h"
 
-/* Wrong keys of one network before it has to wait. Nobody's right key is 60 typing errors away. */
+/* How many wrong keys one network may send before it has to wait. No honest client mistypes its key
+ * 60 times. */
 #define WRONG_A_SECOND 1.0
 #define WRONG_BURST    60.0
 
 static struct rate_table wrong_keys, requests;
 
-/* The /24 or /64 that an address is in; one client often has all of it. False: this machine. */
+/* Finds the /24 or /64 of an address, since one client often has all of it. False: the address is
+ * this machine's. */
 static bool network_of(const char *peer, char ret[RATE_KEY_MAX + 1])
 {
     struct in6_addr a6;

@@ -1,10 +1,10 @@
-/* Who asks: API keys of the control plane. A key is looked at on every request, never once for a
- * connection. */
+/* Finds out who asks: checks the API keys of the control plane. Every request is checked by itself;
+ * a connection is never trusted for a key that it sent before. */
 #pragma once
 
 #include "front/core/front.h"
 #include "front/store/store.h"
 
-/* The tenant whose key came with the request. If there is none, 401 has been answered and NULL is
- * returned. The pointer is valid until the next call. */
+/* Returns the tenant whose key came with the request. Without a valid key the function answers 401
+ * itself and returns NULL. The pointer is valid until the next call. */
 const struct store_tenant *auth_tenant(struct http_req *req);

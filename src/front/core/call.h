@@ -1,47 +1,50 @@
-/* An operation of a sandbox's agent (wire/agent.h), with callbacks. Everything that comes is
- * hostile input: lengths, strings and order are the caller's to check.
+/* A call: one operation of a sandbox's agent (wire/agent.h), with callbacks. Everything that an
+ * agent sends is hostile input: the owner of the call checks lengths, strings and the order of
+ * messages.
  *
- * The caller embeds struct call. on_end comes exactly once, as the last callback, unless
- * call_cancel came first: after that there is none, and the struct may be freed at once. */
+ * The owner embeds struct call. on_end is called exactly once, as the last callback, unless
+ * call_cancel was called first: then no callback follows, and the struct may be freed at once. */
 #pragma once
 
 #include "front/core/sandbox.h"
 
-/* Status of a call whose sandbox was paused or has ended meanwhile. */
+/* The status of a call whose sandbox was paused or ended before the call was over. */
 #define CALL_GONE (-1)
 
 struct call {
     struct sandbox *sandbox;
     struct chan_stream *stream;
     void *owner;
-    bool uncounted; /* the server's own doing: it is no use of the sandbox (usage.h) */
-    bool lasting;   /* it goes on without a client: that it does is no use of the sandbox */
+    bool uncounted; /* the server calls for itself: does not count as use (usage.h) */
+    bool lasting;   /* runs on without a client: that alone does not count as use */
     void (*on_event)(struct call *c, uint8_t what, const void *p, size_t len);
-    /* The bytes are owed: call_consumed, now or later. */
+    /* The owner must return credit for these bytes with call_consumed, now or later. */
     void (*on_data)(struct call *c, uint8_t sub, const void *p, size_t len);
     void (*on_credit)(struct call *c);
-    /* status: 0, a positive errno, or CALL_GONE. result: what ops.h says, when 0. */
+    /* status: 0, a positive errno, or CALL_GONE. result is set if status is 0; wire/agent.h says
+     * what it holds for each operation. */
     void (*on_end)(struct call *c, int status, const char *message, const void *result, size_t len);
-    struct link *via; /* this and below: link.c's */
+    struct link *via; /* private to link.c, with the fields below */
     struct call *next, **link;
 };
 
-/* The callbacks that can come must be set. -EPIPE: not running; -EAGAIN: too many at once; -E2BIG.
- * The sandbox must outlive the call: take a reference. */
+/* Starts a call. Every callback that the operation can cause must be set. Returns -EPIPE if the
+ * sandbox does not run, -EAGAIN if too many calls are under way, -E2BIG if the request is too
+ * large. The sandbox must outlive the call: take a reference. */
 int call_begin(struct call *c, struct sandbox *b, enum chan_op op, const struct strbuf *request,
                struct sg_error *e);
-/* No more callbacks. Harmless after the end, or if the call never began. */
+/* Cancels a call: no callback follows. Harmless if the call has ended or never began. */
 void call_cancel(struct call *c);
 size_t call_credit(const struct call *c);
 void call_send(struct call *c, uint8_t sub, const void *p, size_t len);
 void call_eof(struct call *c);
 void call_control(struct call *c, enum chan_control what, const void *p, size_t len);
 void call_consumed(struct call *c, size_t len);
-/* Frames of several calls between these leave in one write. */
+/* Frames that calls send between sandbox_cork and sandbox_uncork leave in one write. */
 void sandbox_cork(struct sandbox *b);
 void sandbox_uncork(struct sandbox *b);
 
-/* link.c, for lifecycle.c: a channel to the agent. */
+/* link.c, for lifecycle.c: the link is the front's end of the channel to an agent. */
 struct link *link_new(struct sandbox *b, int channel_fd);
-void link_free(struct link *l);       /* every call gets CALL_GONE */
-void link_drop_calls(struct link *l); /* the same, the channel stays: for a pause */
+void link_free(struct link *l);       /* ends every call with CALL_GONE */
+void link_drop_calls(struct link *l); /* the same, but keeps the channel: for a pause */

@@ -1,4 +1,4 @@
-/* The table of checkpoints: by name, and by the sandbox that they are of. */
+/* The table of checkpoints: found by name, and by the sandbox whose state they hold. */
 #include <string.h>
 
 #include "lib/base/clock.h"
@@ -9,7 +9,8 @@
 
 #define BUCKETS 1024u /* a power of two */
 
-/* What a tenant has, so that it need not be added up for each that is taken. */
+/* The memory that a tenant's checkpoints hold, kept as a sum so that it need not be added up for
+ * each new checkpoint. */
 struct tally {
     struct tally *next;
     char tenant[ID_LEN + 1];
@@ -39,7 +40,7 @@ static size_t bucket_of(const char *id)
     return h & (BUCKETS - 1);
 }
 
-/* ---- one ------------------------------------------------------------------------------------- */
+/* ---- one checkpoint -------------------------------------------------------------------------- */
 
 struct checkpoint *checkpoint_new(struct front *f)
 {
@@ -70,7 +71,7 @@ uint64_t checkpoint_disk_bytes(const struct checkpoint *c)
     return c->disk_bytes;
 }
 
-/* ---- what a sandbox has, what a tenant has --------------------------------------------------- */
+/* ---- the checkpoints of a sandbox, and of a tenant ------------------------------------------- */
 
 struct lineage *lineage_find(struct front *f, const char *sandbox_id)
 {
@@ -96,7 +97,8 @@ static struct lineage *lineage_make(struct front *f, const char *sandbox_id)
     return l;
 }
 
-/* Of a sandbox that lives it stays: what was thinned is asked for later. */
+/* Frees an empty lineage if its sandbox has ended. While the sandbox lives the lineage stays:
+ * clients may still ask which checkpoints were thinned out. */
 static void lineage_drop_if_over(struct front *f, struct lineage *l)
 {
     struct lineage **at = &f->checkpoints->lineages[bucket_of(l->sandbox_id)];
@@ -172,7 +174,7 @@ uint64_t checkpoints_next_serial(struct front *f, uint64_t after)
     return t->serial;
 }
 
-/* ---- in and out ------------------------------------------------------------------------------ */
+/* ---- adding and removing --------------------------------------------------------------------- */
 
 void checkpoint_add(struct checkpoint *c)
 {
@@ -194,7 +196,8 @@ void checkpoint_add(struct checkpoint *c)
     checkpoint_ref(c);
 }
 
-/* What came from it has come from what it came from. */
+/* Before c is removed: whatever came from c, checkpoints and the sandbox, now comes from c's
+ * parent. */
 static void hand_down(struct lineage *l, const struct checkpoint *c)
 {
     struct sandbox *b = sandbox_find(c->front, c->sandbox_id);
@@ -265,7 +268,7 @@ void checkpoint_snapshot_forgotten(struct front *f, const char *name)
         }
 }
 
-/* ---- found ----------------------------------------------------------------------------------- */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 static struct checkpoint *find(struct front *f, const char *name)
 {
@@ -327,7 +330,7 @@ const char *sandbox_came_from(const struct sandbox *b)
     return last ? last->name : b->spec.checkpoint;
 }
 
-/* ---- what the warden tells ------------------------------------------------------------------- */
+/* ---- messages of the warden ------------------------------------------------------------------ */
 
 void checkpoint_told(struct front *f, const struct order_answer *a, int note_fd)
 {

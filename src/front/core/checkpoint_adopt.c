@@ -1,6 +1,6 @@
-/* OP_KERNEL_ADOPT: a sandbox's contexts become those of a checkpoint. Copies of kernels are with
- * the agent by then; a context without one keeps its id and its directory, and its next cell says
- * why what it knew is gone. */
+/* OP_KERNEL_ADOPT: gives a sandbox the contexts of a checkpoint. The agent has the copies of the
+ * kernels by then. A context without a copy keeps its id and its directory, and its next cell says
+ * why its variables are gone. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ struct adopting {
     struct sandbox *sandbox;
     struct checkpoint *from;
     struct call call;
-    const char *gone; /* why no kernel comes along; NULL: they do */
+    const char *gone; /* why no kernel comes along; NULL: kernels do */
     bool no_env;
     adopt_done done;
     void *arg;
@@ -51,8 +51,8 @@ static void on_end(struct call *call, int status, const char *message, const voi
     }
 }
 
-/* Of a kernel that comes along the variables are the new sandbox's; others get them when they are
- * started. */
+/* A copied kernel is told the environment variables of the new sandbox here; other kernels get them
+ * when they are started. */
 static void put_context(struct adopting *a, const json_t *entry, struct strbuf *q)
 {
     bool carried = !a->gone && json_is_true(json_object_get(entry, "carried"));
@@ -95,7 +95,7 @@ static void ask(struct adopting *a)
     int r;
 
     put_request(a, &q);
-    if (q.truncated) { /* many kernels, each with large variables: they have the old ones then */
+    if (q.truncated) { /* many kernels with large variables: they keep the old ones */
         strbuf_done(&q);
         a->no_env = true;
         put_request(a, &q);

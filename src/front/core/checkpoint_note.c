@@ -1,6 +1,6 @@
-/* A checkpoint as the note that the warden keeps for the next front. It is in memory only, as a
- * sandbox's is: directories and labels are the client's own. What the next front cannot have is
- * left out: cells for replay live and die with the front that recorded them. */
+/* A checkpoint as the note that the warden keeps for the next front. The note is kept in memory
+ * only, as a sandbox's is: directories and labels are the client's own. It leaves out what the next
+ * front cannot have: recorded cells live and die with the front that recorded them. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -39,7 +39,7 @@ int checkpoint_note_save(const struct checkpoint *c, struct sg_error *e)
     return steal_fd(&fd);
 }
 
-/* ---- back ------------------------------------------------------------------------------------ */
+/* ---- reading a note -------------------------------------------------------------------------- */
 
 static int take_text(const json_t *note, const char *key, char *ret, size_t cap)
 {

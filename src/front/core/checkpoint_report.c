@@ -1,5 +1,5 @@
-/* What became of kernels: from what agent and broker say, which is hostile text, to what people are
- * told. */
+/* Reports what became of kernels: turns the texts of agent and broker, which are hostile, into a
+ * report for people. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -25,7 +25,7 @@
 
 /* ---- contexts -------------------------------------------------------------------------------- */
 
-/* What is no text, as a directory's name may be, is the home. */
+/* A directory's name need not be valid text. If it is not, "" stands for the home directory. */
 static json_t *text_or_empty(const char *text)
 {
     json_t *v = json_string(text);
@@ -51,7 +51,7 @@ json_t *report_read_context(const void *event, size_t len)
     const char *cwd = wire_get_str(&r, OPS_PATH_MAX);
     uint32_t state = wire_get_u32(&r), cells = wire_get_u32(&r), is_default = wire_get_u32(&r);
     uint32_t pid = wire_get_u32(&r), twin = wire_get_u32(&r), n_env = wire_get_u32(&r);
-    /* Variables are a matter of the sandbox that it will be in: those of a new one are its own. */
+    /* The variables are skipped: a kernel gets those of the sandbox that it will be in. */
     for (uint32_t i = 0; i < n_env && !r.bad; i++)
         wire_get_str(&r, OPS_ARG_MAX);
     if (!wire_done(&r) || pid > PID_MAX_ || !id[0])
@@ -173,7 +173,7 @@ json_t *report_in_the_way(const json_t *broker, const char *message)
                       cut_text(json_object_get(v, "holds"), HOLDS_MAX), "remedy",
                       cut_text(json_object_get(v, "remedy"), REMEDY_MAX)));
     }
-    /* The warden itself may have come upon something when all that runs was looked at. */
+    /* The broker lists nothing: the warden itself found something when it checked all that runs. */
     if (json_array_size(cut) == 0)
         json_array_append_new(cut, one_in_the_way("restless", message, "try again"));
     return json_pack("{s:o}", "inTheWay", cut);
@@ -187,7 +187,8 @@ json_t *report_cell_in_the_way(const char *message)
 
 /* ---- for people ------------------------------------------------------------------------------ */
 
-/* A context that no kernel was ever started for has lost nothing. */
+/* The report's entry for one context. NULL: no kernel was ever started for it, so it has lost
+ * nothing. */
 static json_t *kernel_entry(const json_t *context, const char *gone)
 {
     bool carried = json_is_true(json_object_get(context, "carried")) && !gone;

@@ -1,11 +1,11 @@
-/* Taking a checkpoint: the agent holds its cells, the warden copies, the cells go on.
+/* Takes a checkpoint: the agent holds its cells, the warden copies, the cells go on.
  *
- *   asked --> settled --> held (OP_KERNEL_HOLD) --> ordered --> told
+ *   asked --> settled --> held (OP_KERNEL_HOLD) --> ordered --> answered
  *                             |                        |
  *                             +-- a cell runs          +-- something is in the way
  *
- * It goes on when whoever asked is gone: the order cannot be taken back, and what it made is then
- * theirs to forget. */
+ * This goes on even if the client that asked is gone: the order cannot be taken back. The asker
+ * must then forget the checkpoint. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,13 +21,13 @@
 
 struct taking {
     struct sandbox *sandbox;
-    struct checkpoint *made; /* what it will be */
+    struct checkpoint *made; /* the checkpoint that is being taken */
     struct call hold;
     uint64_t wait_ms;
     bool durable, files_only, one;
-    bool begun;   /* the sandbox is busy with it */
-    bool ordered; /* the warden will answer */
-    bool loose;   /* the store has its name on the list of loose layers */
+    bool begun;   /* the sandbox is busy with this */
+    bool ordered; /* the order was sent: the warden will answer */
+    bool loose;   /* the store has its name on the list of loose snapshots */
     struct operation operation;
     checkpoint_done done;
     void *arg;
@@ -42,11 +42,11 @@ static void finish(struct taking *t, int r, const struct sg_error *e, const json
         b->taking = NULL;
     if (r < 0 && t->loose)
         store_snapshot_gone(b->front->store, t->made->name);
-    /* First, so that whoever asked can do something else with the sandbox at once. */
+    /* The sandbox is free again before done is called, so that the caller can use it at once. */
     if (t->begun && b->busy == BUSY_CHECKPOINT)
         sandbox_settled(b);
     if (r == 0 && t->made->kind == CHECKPOINT_FORK)
-        operation_drop(&t->operation); /* it is a step of the fork, which tells of itself */
+        operation_drop(&t->operation); /* a step of the fork, which is reported itself */
     else
         operation_end(&t->operation, b->front, b, r, e, NULL);
     t->done(t->arg, r < 0 ? NULL : t->made, r, e, report);
@@ -88,7 +88,7 @@ static void on_saved(void *arg, const struct order_answer *a, int fd)
     finish(t, r, &e, NULL);
 }
 
-/* To disk, while the sandbox runs on. */
+/* Has the warden write the files to disk, while the sandbox runs on. */
 static void save(struct taking *t)
 {
     struct order o = {.op = ORDER_SAVE};
@@ -131,7 +131,7 @@ static void on_taken(void *arg, const struct order_answer *a, int fd)
     json_t *broker = report_read(fd), *report = NULL;
 
     close_p(&fd);
-    call_cancel(&t->hold); /* what waited goes on, whatever else there is to do */
+    call_cancel(&t->hold); /* first of all, cells that waited go on */
     if (r == 0) {
         taken(t, a, broker);
     } else {
@@ -163,7 +163,7 @@ static void order(struct taking *t)
     struct order o;
     int note;
 
-    if (t->files_only) /* nobody misses their variables, so nobody is told that they are gone */
+    if (t->files_only) /* nobody asked for kernels, so the report does not call them lost */
         json_array_clear(c->contexts);
     c->cells = replay_of(b, c->contexts);
     c->serial = checkpoints_next_serial(b->front, b->spec.checkpoint_serial);
@@ -212,7 +212,8 @@ static void on_hold_event(struct call *call, uint8_t what, const void *p, size_t
     finish(t, nonsense(&e), &e, NULL);
 }
 
-/* It ended without being held; or by itself, while the warden is at it. */
+/* The call ended before the agent held its cells or, if the order was sent, by itself while the
+ * warden works: then the warden's answer decides. */
 static void on_hold_end(struct call *call, int status, const char *message, const void *result,
                         size_t len)
 {

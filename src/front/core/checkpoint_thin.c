@@ -1,8 +1,11 @@
-/* Which checkpoints stay. Of those before messages the last checkpoint_keep of a sandbox all do; of
- * older ones the fewer the older they are, and the first of all, as long as there are not more than
- * checkpoint_max. None stays longer than checkpoint_age. A tenant's take no more than
- * checkpoint_memory, counted as if they shared nothing; to keep within it, the oldest of the same
- * sandbox go. Those of forks and snapshots are never thinned: their owners forget them. */
+/* Decides which checkpoints stay. Of the checkpoints before messages, each sandbox keeps its last
+ * checkpoint_keep, all of them; before these, ever fewer with growing age; and always its first. In
+ * all it keeps at most checkpoint_max. None stays longer than checkpoint_age.
+ *
+ * A tenant's checkpoints may hold at most checkpoint_memory, counted as if they shared nothing. To
+ * stay within it, the oldest of the same sandbox go.
+ *
+ * Checkpoints of forks and snapshots are never thinned out: their owners forget them. */
 #include <string.h>
 
 #include "lib/base/clock.h"
@@ -19,8 +22,8 @@ static void thin_out(struct lineage *l, struct checkpoint *c)
     checkpoint_forget(c);
 }
 
-/* A sandbox is being made from it, or goes back to it: the table's reference is not the only one.
- */
+/* A checkpoint must stay while a sandbox is being made from it or rewound to it: then the table's
+ * reference is not the only one. */
 static bool may_go(const struct checkpoint *c)
 {
     return c->kind == CHECKPOINT_LABEL && c->refs == 1;
@@ -39,7 +42,7 @@ static void drop_old(struct front *f, struct lineage *l)
     for (struct checkpoint *c = l->oldest, *next; c; c = next) {
         next = c->next;
         if (may_go(c) && is_old(c, now))
-            thin_out(l, c); /* the last may take the lineage along */
+            thin_out(l, c); /* with the last one, the lineage may be freed */
     }
 }
 
@@ -59,9 +62,10 @@ static struct checkpoint *next_labelled(struct checkpoint *c)
     return c;
 }
 
-/* The one between whose neighbours the gap would be smallest for its age, so that gaps grow with
- * age. `old`: how many are not among the last ones. Ages and gaps are counted in serials, which
- * grow with the use of the whole server; within a sandbox only their proportions matter. */
+/* Picks the checkpoint to forget: the one whose removal leaves the smallest gap for its age, so
+ * that gaps grow with age. `old`: how many are not among the last ones. Ages and gaps are counted
+ * in serials. These grow with the use of the whole server, but within a sandbox only proportions
+ * matter. */
 static struct checkpoint *find_victim(struct lineage *l, size_t old, uint64_t newest)
 {
     struct checkpoint *before = next_labelled(l->oldest), *victim = NULL;

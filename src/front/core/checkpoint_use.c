@@ -1,7 +1,7 @@
-/* What is made of a checkpoint: sandboxes, and the one it is of as it was then.
+/* Uses a checkpoint: makes new sandboxes from it, or rewinds a sandbox to it.
  *
- *   ORDER_CREATE, STATE --> the sandbox has a channel --> adopt --> (replay, its policy) --> told
- *   ORDER_REWIND --> adopt --> told
+ *   new sandbox:  ORDER_CREATE with ORDER_STATE --> channel --> adopt --> (replay, policy) --> done
+ *   rewind:       ORDER_REWIND --> adopt --> done
  */
 #include <stdio.h>
 #include <string.h>
@@ -31,20 +31,20 @@ int checkpoint_say_lost(const struct checkpoint *c, struct sg_error *e)
                    c->name);
 }
 
-/* Kernels did not come along, and somebody counts on them. */
+/* Whether kernels did not come along that the caller counts on. */
 static bool misses_kernels(const struct checkpoint *c, const char *gone, bool files_do)
 {
     return gone && !files_do && checkpoint_had_kernels(c);
 }
 
-/* ---- a sandbox from one ---------------------------------------------------------------------- */
+/* ---- a sandbox from a checkpoint ------------------------------------------------------------- */
 
 struct making {
     struct checkpoint *from;
     struct sandbox *sandbox;
     struct fork_ask ask;
     json_t *report;
-    bool *failed_at_once; /* while it is being ordered: nothing was, if this is set */
+    bool *failed_at_once; /* set to true if ordering fails; NULL once ordered */
     fork_done done;
     void *arg;
 };
@@ -58,7 +58,8 @@ static void made(struct making *m, int r, const struct sg_error *e)
         checkpoint_say_lost(m->from, &lost);
         e = &lost;
     }
-    /* Not found is what the sandbox would be that whoever asks has named. */
+    /* "Not found" would tell the client that the sandbox it named is gone, but this is about the
+     * new sandbox or the checkpoint. So the error becomes -EBUSY. */
     if (r < 0 && r != -EOWNERDEAD && r != -EBUSY &&
         (e->kind == SG_ERR_NOT_FOUND || e->kind == SG_ERR_GONE)) {
         r = err_set(&lost, SG_ERR_GONE, -EBUSY, "%s: %s",
@@ -89,7 +90,7 @@ static void on_time(void *arg, struct sandbox *b, int r, const struct sg_error *
     made(arg, r, e);
 }
 
-/* Its time begins now. */
+/* The replay is over and the policy in force: the sandbox's time begins now. */
 static void on_policy(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct making *m = arg;
@@ -122,8 +123,8 @@ static void on_adopted(void *arg, int r, const struct sg_error *e, const char *g
         made(m, r, e);
         return;
     }
-    /* Nobody waits for it; whoever comes later finds it done. Until now the copies had more
-     * urgent things to do. */
+    /* Nobody waits for these files; later requests find them written. They come only now because
+     * the copies had more urgent work before. */
     identity_write(m->sandbox);
     m->report = report_kernels(m->from->contexts, gone);
     if (m->sandbox->spec.interpreter && (gone || !m->sandbox->has_copies))
@@ -169,9 +170,9 @@ void sandbox_create_from(struct front *f, struct sandbox_spec *spec, struct chec
     if (!failed)
         m->failed_at_once = NULL;
     if (last && !failed)
-        checkpoint_drop(c); /* the order says so */
+        checkpoint_drop(c); /* the order itself makes the warden forget it */
     else if (ask->last)
-        checkpoint_forget(c); /* the warden has the others' orders, and keeps what they need */
+        checkpoint_forget(c); /* others' orders are sent: the warden keeps what they need */
     checkpoint_unref(c);
 }
 
@@ -204,7 +205,7 @@ bool sandbox_create_warm(struct front *f, struct sandbox_spec *spec, const char 
     return true;
 }
 
-/* ---- going back ------------------------------------------------------------------------------ */
+/* ---- rewinding ------------------------------------------------------------------------------- */
 
 struct rewinding {
     struct sandbox *sandbox;
@@ -216,8 +217,8 @@ struct rewinding {
     void *arg;
 };
 
-/* A front that is killed on the way leaves a sandbox without the kernels that have come for it: the
- * next one goes the way once more. */
+/* Notes which checkpoint the sandbox is being rewound to. A front that is killed midway leaves the
+ * sandbox without its new kernels; the note makes the next front repeat the rewind. */
 static void note_goes_back(struct sandbox *b, const char *name)
 {
     if (b->state == SANDBOX_ENDED || strcmp(b->spec.goes_back, name) == 0)
@@ -242,7 +243,8 @@ static void back(struct rewinding *w, int r, const struct sg_error *e)
     free(w);
 }
 
-/* Files that are the server's own are as they were too. */
+/* The rewind also reset the server's own files in the sandbox. The certificate is installed again
+ * by now. */
 static void on_installed(void *arg)
 {
     back(arg, 0, NULL);
@@ -343,7 +345,8 @@ void sandbox_rewind(struct sandbox *b, struct checkpoint *c, bool files_do, chec
     begin(w, b, 0, NULL);
 }
 
-/* One that another front began. The warden may be at it still, and takes no second order then. */
+/* A rewind that an earlier front began. The warden may still be working on it; it refuses a second
+ * order until then, so this is tried again. */
 struct finishing {
     uv_timer_t timer;
     struct sandbox *sandbox;
@@ -385,7 +388,7 @@ static void on_again(uv_timer_t *t)
     struct checkpoint *c = checkpoint_find(x->sandbox->front, x->sandbox->spec.tenant, x->name);
     struct sg_error e = {0};
 
-    if (c) /* what ran has ended by then, and nobody waits who could be told */
+    if (c) /* files alone will do: nobody waits for an error, and all that ran has ended */
         sandbox_rewind(x->sandbox, c, true, on_finished, x);
     else
         on_finished(x, NULL, err_set(&e, SG_ERR_GONE, -ESTALE, "the checkpoint is gone"), &e, NULL);

@@ -17,7 +17,7 @@
 
 /* ---- the document ---------------------------------------------------------------------------- */
 
-/* A list may come from a database. */
+/* Returns "" for an entry that is no text: the list may come from a database. */
 static const char *text_at(const json_t *list, size_t i)
 {
     const char *text = json_string_value(json_array_get(list, i));
@@ -47,7 +47,8 @@ static bool is_blocked(const struct front *f, const struct sandbox_spec *s)
     return denies_by_default(f, s) && json_array_size(json_object_get(s->network, "allowOut")) == 0;
 }
 
-/* Names have a letter behind their last dot; addresses and networks have not, or have a colon. */
+/* Tells names from addresses: a name has a letter after its last dot; addresses and networks have
+ * none there, or have a colon. */
 static bool is_name(const char *entry)
 {
     const char *last = strrchr(entry, '.');
@@ -80,7 +81,8 @@ static json_t *copy_list(const json_t *list)
     return copy;
 }
 
-/* {domain: [{transform: {headers: {name: value}}}]} to the document's form. */
+/* Converts the client's rules, {domain: [{transform: {headers: {name: value}}}]}, to the document's
+ * form. */
 static json_t *copy_rules(json_t *rules)
 {
     json_t *copy = json_array(), *list, *value;
@@ -166,7 +168,8 @@ static json_t *secret_of(json_t *list, const char *name)
     return NULL;
 }
 
-/* The variables as they were given: those that have a placeholder name their secret again. */
+/* Returns the variables as the client gave them: placeholders become mentions of their secrets
+ * again. */
 static json_t *named_again(const struct sandbox_spec *s)
 {
     json_t *envs = json_deep_copy(s->envs), *entry, *value;
@@ -181,7 +184,8 @@ static json_t *named_again(const struct sandbox_spec *s)
     return envs;
 }
 
-/* What the variables and `network` name. Placeholders that the sandbox has already stay. */
+/* Gathers the secrets that the variables and `network` mention. A secret for which the sandbox
+ * already has a placeholder keeps it. */
 static int gather(struct front *f, const struct sandbox_spec *s, const json_t *network,
                   json_t **ret_envs, json_t **ret_secrets, struct sg_error *e)
 {
@@ -230,7 +234,7 @@ void egress_forget_placeholders(struct sandbox_spec *s)
 
 /* ---- a change -------------------------------------------------------------------------------- */
 
-/* What the client has said, and what secrets follow from it. */
+/* A network as the client asked for it, with the secrets that it needs. */
 struct network {
     json_t *fields, *secrets;
     int allow_internet;
@@ -238,8 +242,8 @@ struct network {
 
 struct change {
     struct sandbox *sandbox;
-    struct network before; /* nothing in it: this is no change of these */
-    const json_t *now;     /* never looked into: it tells whether another has come meanwhile */
+    struct network before; /* empty if the network itself does not change */
+    const json_t *now;     /* only compared: tells whether another change came meanwhile */
     sandbox_done done;
     void *arg;
     int r;
@@ -256,7 +260,8 @@ static void swap_network(struct sandbox_spec *s, struct network *n)
     *n = old;
 }
 
-/* What could not be put in force is not what the sandbox has, nor what it gets when it resumes. */
+/* A network that could not be put in force is taken out of the spec again: the sandbox does not
+ * have it, and must not get it when it resumes. */
 static void change_end(void *arg)
 {
     struct change *c = arg;
@@ -280,7 +285,7 @@ static void on_policy(void *arg, const struct order_answer *a, int fd)
 
     close_p(&fd);
     c->r = warden_error(a, &c->e);
-    if (c->r == -EAGAIN) /* no guard: nothing goes out, and the next one has this policy */
+    if (c->r == -EAGAIN) /* no guard: nothing goes out; the next guard gets this policy */
         c->r = 0;
     if (c->r < 0)
         change_end(c);
@@ -288,7 +293,8 @@ static void on_policy(void *arg, const struct order_answer *a, int fd)
         egress_install(c->sandbox, change_end, c);
 }
 
-/* The sandbox's spec as it is now becomes what counts. before: taken over; NULL: it stays. */
+/* Puts the network of the sandbox's spec in force. before: the network to return to on failure,
+ * taken over; NULL: the spec stays as it is. */
 static void apply(struct sandbox *b, const struct network *before, sandbox_done done, void *arg)
 {
     struct change *c = xcalloc(1, sizeof *c);
@@ -325,7 +331,7 @@ void sandbox_set_network(struct sandbox *b, json_t *network, int allow_internet,
         done(arg, b, r, &e);
         return;
     }
-    json_decref(envs); /* those of a sandbox that runs stay as they are */
+    json_decref(envs); /* a running sandbox keeps its variables */
     swap_network(&b->spec, &next);
     apply(b, &next, done, arg);
 }
@@ -359,7 +365,7 @@ static bool renew_secret(struct sandbox *b, void *arg)
 
     if (strcmp(b->spec.tenant, s->tenant) != 0 || !secret_of(b->spec.secrets, s->name))
         return true;
-    /* One that is gone, or may not go there any more, has no value any more. */
+    /* A secret that was deleted, or may not go to these hosts any more, loses its value. */
     if (gather(b->front, &b->spec, b->spec.network, &envs, &secrets, &e) < 0)
         secrets = without(b->spec.secrets, s->name);
     json_decref(envs);

@@ -1,4 +1,4 @@
-/* The certificate of a sandbox's own CA, put where programs inside look for it. */
+/* Puts the certificate of a sandbox's own CA where programs inside look for it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ struct install {
     char hash[16];
     struct strbuf bundle;
     struct call read;
-    size_t writing; /* files that are */
+    size_t writing; /* how many files are being written */
 };
 
 json_t *egress_envs(const struct sandbox_spec *s)
@@ -115,7 +115,8 @@ static void write_file(struct install *i, const char *path, char *text)
     pour(&p->call);
 }
 
-/* The one that an earlier policy, or the sandbox that this one was copied from, had goes. */
+/* Cuts out the certificate of an earlier policy, or of the sandbox that this one was copied
+ * from. */
 static void cut_old(struct strbuf *bundle)
 {
     char *begin = strstr(bundle->buf, BEGIN_MARK), *end;
@@ -135,7 +136,7 @@ static void write_all(struct install *i)
     cut_old(&i->bundle);
     strbuf_addf(&i->bundle, "%s%s%s", BEGIN_MARK, i->pem, END_MARK);
     snprintf(hashed, sizeof hashed, CERTIFICATES "%s.0", i->hash);
-    i->writing = 1; /* ours, until all are begun */
+    i->writing = 1; /* one more, until all writes are begun */
     sandbox_cork(i->sandbox);
     if (!i->bundle.truncated)
         write_file(i, BUNDLE, strbuf_detach(&i->bundle, NULL));
@@ -172,7 +173,7 @@ static void on_bundle(struct call *c, int status, const char *message, const voi
         install_end(i);
         return;
     }
-    if (status != 0) /* there is none: it begins with ours */
+    if (status != 0) /* there is no bundle: ours begins one */
         strbuf_reset(&i->bundle);
     write_all(i);
 }

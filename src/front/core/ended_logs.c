@@ -8,7 +8,7 @@
 
 struct ended_logs {
     struct share *share;
-    struct ended_logs *next; /* of the same tenant, the one that ended after it */
+    struct ended_logs *next; /* the tenant's next, which ended after it */
     struct ended_logs *next_in_bucket;
     char id[ID_LEN + 1];
     int64_t ended_ms;

@@ -1,6 +1,6 @@
-/* How sandboxes have ended, and their logs, for those who come to look why. Bounded in bytes and
- * time: each tenant has a share, of which its oldest go first. All together have a bound as well;
- * above it the tenant that holds most gives. */
+/* The ends and logs of sandboxes that are gone, for users who want to know why. Kept for a limited
+ * time and in limited space: each tenant has a share, and its oldest logs go first. All tenants
+ * together have a limit too; above it, the tenant that holds most loses its oldest. */
 #pragma once
 
 #include "front/core/sandbox.h"
@@ -9,10 +9,10 @@
 #define ENDED_LOGS_BYTES_ALL (256u * 1024 * 1024) /* of all */
 #define ENDED_LOGS_MS        (10 * 60 * 1000)
 
-/* Of one that has ended. Takes the log over. */
+/* Keeps the end and the log of a sandbox. Takes the log over. */
 void ended_logs_keep(const char *tenant, const char *id, const struct sandbox_end *end,
                      struct sandbox_log *log);
-/* NULL: there is none of that tenant, or not any more. */
+/* The log of a sandbox; NULL if the tenant never had it or it is no longer kept. */
 const struct sandbox_log *ended_logs_log(const char *tenant, const char *id);
-/* The same: how it ended. tenant NULL: whoever's it was. */
+/* How a sandbox ended; NULL as above. tenant NULL: of any tenant. */
 const struct sandbox_end *ended_logs_end(const char *tenant, const char *id);

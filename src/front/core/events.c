@@ -8,11 +8,11 @@
 #include "front/store/events.h"
 #include "front/telemetry/figures.h"
 
-#define NUMBERS    4096 /* that are reserved at a time */
-#define JSON_MAX   8192 /* of an event; its texts are bounded */
+#define NUMBERS    4096 /* event numbers reserved at a time */
+#define JSON_MAX   8192 /* of one event; its texts are bounded */
 #define DETAIL_MAX 512
 #define RETRY_MS   1000 /* after a write that failed */
-#define TRIM_PART  16   /* the store is trimmed after so many parts of event_keep */
+#define TRIM_PART  16   /* the store is trimmed each event_keep / TRIM_PART writes */
 
 struct kept {
     uint64_t id;
@@ -22,12 +22,13 @@ struct kept {
     char *json;
 };
 
-/* Of a tenant that had events since the start: event_keep of them are kept, whatever others do. */
+/* A tenant that had events since the start. Each tenant keeps event_keep events, whatever others
+ * do. */
 struct share {
     struct share *next;
     char tenant[ID_LEN + 1];
-    uint64_t gone;      /* up to this they are not kept any more */
-    uint32_t untrimmed; /* written since the last time that old ones were removed */
+    uint64_t gone;      /* events up to this number are not kept any more */
+    uint32_t untrimmed; /* written since old ones were last removed */
 };
 
 static struct {
@@ -37,10 +38,10 @@ static struct {
     struct kept ring[EVENTS_KEPT];
     size_t first, n;
     uint64_t last, written, reserved;
-    uint64_t gone; /* up to this nobody's are kept any more */
+    uint64_t gone; /* up to this number no tenant's are kept any more */
     struct share *shares;
     uint64_t flushed_ms;
-    bool failing; /* the last write */
+    bool failing; /* the last write failed */
     struct event_watch *watches;
 } events;
 
@@ -68,7 +69,7 @@ static bool kind_parse(const char *text, enum event_kind *ret)
 
 _Static_assert(EVENT_KIND_MAX_ < 32, "a bit for each kind");
 
-/* "sandbox.*", "*" or a whole name. */
+/* The kinds that a pattern names: "sandbox.*", "*" or a whole name. */
 static uint32_t kinds_like(const char *text, size_t len)
 {
     bool many = len > 0 && text[len - 1] == '*';
@@ -114,7 +115,8 @@ static struct kept *at(size_t i)
     return &events.ring[(events.first + i) % EVENTS_KEPT];
 }
 
-/* The first of the ring with a number above `after`; events.n if there is none. */
+/* The index of the first event in the ring with a number above `after`; events.n if there is
+ * none. */
 static size_t first_after(uint64_t after)
 {
     size_t low = 0, high = events.n;
@@ -139,7 +141,7 @@ static struct share *share_of(const char *tenant)
         return s;
     s = xcalloc(1, sizeof *s);
     snprintf(s->tenant, sizeof s->tenant, "%s", tenant);
-    s->untrimmed = UINT32_MAX / 2; /* the setting may be smaller than it was */
+    s->untrimmed = UINT32_MAX / 2; /* trim soon: the setting may have become smaller */
     store_events_gone(events.store, tenant, &s->gone, NULL);
     s->next = events.shares;
     events.shares = s;
@@ -150,7 +152,7 @@ static void drop_oldest(void)
 {
     struct kept *k = at(0);
 
-    /* One that could not be written is gone for good. */
+    /* An event that could not be written until now is lost. */
     if (k->id > events.written)
         share_of(k->tenant)->gone = events.written = k->id;
     free(k->json);
@@ -188,7 +190,8 @@ static void trim(uint32_t keep)
             continue;
         s->untrimmed = 0;
         s->gone = t.gone > s->gone ? t.gone : s->gone;
-        if (t.unposted > 0 && (events.n == 0 || t.gone < at(0)->id)) /* else it still has them */
+        /* If the ring still has them, the webhook can still post them. */
+        if (t.unposted > 0 && (events.n == 0 || t.gone < at(0)->id))
             figure_add(FIG_WEBHOOKS, "given up", (double)t.unposted);
     }
 }
@@ -220,8 +223,8 @@ static void flush(struct front *f)
     trim(f->settings.event_keep);
 }
 
-/* If this cannot be noted, numbers go on all the same: what runs is worth more than what a front
- * that is killed now would repeat. */
+/* Reserves numbers in the store. If the store fails, numbering goes on all the same: the running
+ * server matters more than numbers that might repeat if the front is killed now. */
 static void reserve(void)
 {
     struct sg_error e = {0};
@@ -238,10 +241,11 @@ static void on_timer(uv_timer_t *timer)
     if (events.failing)
         uv_timer_start(timer, on_timer, RETRY_MS, 0);
     else if (events.reserved - events.last < NUMBERS / 2)
-        reserve(); /* now, rather than in the middle of somebody's request */
+        reserve(); /* now, rather than during somebody's request */
 }
 
-/* At once if it is the first for a while: then next to nothing is lost with a front that dies. */
+/* Plans a write of new events. The first event after a pause is written at once, so that a front
+ * that dies loses next to nothing. */
 static void plan_flush(struct front *f)
 {
     uint64_t since = uv_now(f->loop) - events.flushed_ms;
@@ -342,7 +346,7 @@ static bool on_stored(const struct store_event *s, void *arg)
     struct reading *r = arg;
 
     if (!kind_parse(s->kind, &e.kind))
-        return true; /* a later version's */
+        return true; /* a kind of a later version */
     snprintf(e.tenant, sizeof e.tenant, "%s", s->tenant);
     r->stopped = !r->fn(&e, r->arg);
     return !r->stopped;
@@ -409,7 +413,8 @@ void events_unwatch(struct event_watch *w)
 
 /* ---- from start to end ----------------------------------------------------------------------- */
 
-/* An earlier front that did not end as it should has left more numbers than events. */
+/* Emits a "gap" for all tenants. An earlier front that did not end properly has left more numbers
+ * reserved than events written. */
 static void tell_of_death(struct front *f)
 {
     add(f, EVENT_KIND_MAX_, STORE_EVERYBODY,
@@ -442,7 +447,8 @@ int events_start(struct front *f, struct sg_error *e)
         events.shares = s->next;
         free(s);
     }
-    /* Versions before kept the last ones of all. */
+    /* Earlier versions kept the last events of all tenants together, so none before the first
+     * stored one is kept for anybody. */
     events.gone = state.first > 0 ? state.first - 1 : events.last;
     if (store_events_gone(events.store, NULL, &events.gone, NULL) == 0)
         store_events_set_gone(events.store, NULL, events.gone, NULL);

@@ -1,19 +1,19 @@
-/* Events: what became of sandboxes, contexts and agents, for who wants to follow it.
+/* Events: what happens to sandboxes, contexts and agents, for clients that follow along.
  *
- * An event has a number that grows by one with each, over restarts too; `GET /v1/events`
- * (front/v1/events.c) sends those of a tenant as server-sent events, from where a client left off
- * (Last-Event-ID), and a webhook (webhooks.c) gets those that webhook_events names, signed, again
- * and again until it has taken them.
+ * Each event has a number, one above the number before, across restarts too. `GET /v1/events`
+ * (front/v1/events.c) sends a tenant's events as server-sent events, from where the client left off
+ * (Last-Event-ID). A webhook (webhooks.c) gets the events that webhook_events names, signed, and
+ * repeated until it accepts them.
  *
  *   event_emit --> ring in memory (EVENTS_KEPT) --> readers that wait, the webhook
  *                       |  every EVENTS_FLUSH_MS, in one transaction
  *                       v
- *                  front/store/events.c: the last event_keep of them; where the webhook has come to
+ *                  front/store/events.c: the last event_keep events; how far the webhook is
  *
- * A front that is killed loses what was not written yet: EVENTS_FLUSH_MS at most; the numbers of
- * the next begin behind what could have been used, so none is ever used twice, and the first of
- * them is a "gap" for everybody. A reader that asks for events that are no longer kept is told so
- * first, by a "gap" too. */
+ * A front that is killed loses the events that were not written yet: those of the last
+ * EVENTS_FLUSH_MS at most. The next front begins with a number above all that could have been used,
+ * so no number is used twice, and its first event is a "gap" for every tenant. A reader that asks
+ * for events that are no longer kept gets a "gap" first as well. */
 #pragma once
 
 #include "lib/text/json.h"
@@ -40,12 +40,12 @@
 
 #define EVENT_KIND_ENUM(id, name) HAPPENED_##id,
 enum event_kind { EVENT_KINDS(EVENT_KIND_ENUM) EVENT_KIND_MAX_ };
-const char *event_kind_text(enum event_kind kind); /* of EVENT_KIND_MAX_: "gap" */
+const char *event_kind_text(enum event_kind kind); /* EVENT_KIND_MAX_: "gap" */
 
-/* "sandbox.*,context.ended": a bit for each kind. */
+/* Parses a list such as "sandbox.*,context.ended" into a set with one bit for each kind. */
 int event_types_parse(const char *what, const char *text, uint32_t *ret, struct sg_error *e);
 
-/* What it is about; NULL: that does not apply. */
+/* What an event is about. A field that does not apply is NULL. */
 struct event_about {
     const char *tenant;
     const char *sandbox_id, *context, *conversation, *path, *agent;
@@ -53,12 +53,12 @@ struct event_about {
     const char *detail; /* a sentence, or the target of what was blocked */
     const char *request;
 };
-/* Never fails, never waits. */
+/* Records an event. Never fails, never waits. */
 void event_emit(struct front *f, enum event_kind kind, const struct event_about *about);
 
-/* Reads what is kept, starts the writer. After the store is open. */
+/* Reads the stored events and starts the writer. The store must be open. */
 int events_start(struct front *f, struct sg_error *e);
-/* What is not written yet is, now: for a server that ends. */
+/* Writes all events that are not written yet: for a server that is about to end. */
 void events_flush(struct front *f);
 
 struct event {
@@ -66,19 +66,19 @@ struct event {
     int64_t ms; /* wall clock */
     enum event_kind kind;
     char tenant[ID_LEN + 1];
-    const char *json; /* one object: id, time, type, and what it is about */
+    const char *json; /* one object: id, time, type, and the fields of event_about */
 };
-/* Those of a tenant (NULL: of all) after `after`, in order, until fn says false. ret_gap: some that
- * are asked for are not kept any more. */
+/* Calls fn for each event of a tenant (NULL: of all) with a number above `after`, in order, until
+ * fn returns false. *ret_gap: some of these events are no longer kept. */
 void events_since(struct front *f, const char *tenant, uint64_t after,
                   bool (*fn)(const struct event *e, void *arg), void *arg, bool *ret_gap);
 uint64_t events_last(const struct front *f);
-/* Up to this number those of a tenant (NULL: of anybody) are not kept any more. */
+/* Events of a tenant (NULL: of any tenant) up to this number are no longer kept. */
 uint64_t events_gone(const struct front *f, const char *tenant);
-/* Called for each new one until events_unwatch. */
+/* on_event is called for each new event until events_unwatch. */
 struct event_watch {
     void (*on_event)(struct event_watch *w, const struct event *e);
-    char tenant[ID_LEN + 1]; /* "": of all */
+    char tenant[ID_LEN + 1]; /* "": of all tenants */
     struct event_watch *next, **link;
 };
 void events_watch(struct front *f, struct event_watch *w);

@@ -16,7 +16,7 @@
 #define TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define BEARER    "Bearer "
 
-/* A request that waits. */
+/* A request that waits for the figures. */
 struct scrape {
     struct http_req *req;
     struct scrape *next, **link;
@@ -29,7 +29,7 @@ static struct {
     struct scrape *waiting;
     void (*hooks[HOOKS_MAX])(struct front *f);
     size_t n_hooks;
-    struct http_server *server; /* of metrics_listen; NULL: none */
+    struct http_server *server; /* for metrics_listen; NULL: none */
 } all;
 
 /* ---- what is known here ---------------------------------------------------------------------- */

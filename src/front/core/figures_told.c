@@ -11,7 +11,7 @@
 
 #define KINDS_MAX 160
 
-/* What the guard had found of a kind when it was last asked. */
+/* How many findings of one kind the guard had when it was last asked. */
 struct found {
     char kind[64];
     double n;
@@ -22,7 +22,7 @@ static struct {
     bool warden_owes, guard_owes;
     struct found found[KINDS_MAX];
     size_t n_found;
-    double guard_started; /* the one that was last heard; 0: none */
+    double guard_started; /* start of the guard that answered last; 0: none */
 } state;
 
 /* ---- processes ------------------------------------------------------------------------------- */
@@ -119,8 +119,9 @@ static struct found *found_of(const char *kind)
     return f;
 }
 
-/* The front counts the same kinds, so what is new is added. What a guard had found before this
- * front heard of it was the front's before it; a new guard begins at nothing. */
+/* Adds the guard's new findings to the figures; only the difference is added, since the front
+ * counts findings of the same kinds. Findings from before this front first asked were counted by
+ * the front before it. A new guard begins at 0. */
 static void add_sanitised(json_t *kinds, bool first)
 {
     const char *kind;
@@ -182,7 +183,8 @@ static void on_guard(void *arg, int r, const void *payload, size_t len, int fd)
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-/* Both are marked before the first is asked: an answer may come at once. */
+/* Both are marked as owing an answer before the first is asked, since an answer may come at
+ * once. */
 void figures_told_ask(struct front *f, void (*told)(void))
 {
     struct order o = {.op = ORDER_FIGURES};

@@ -1,11 +1,22 @@
-/* The front: everything that speaks HTTP, in one unprivileged process. This is what its parts
+/* The front: the one process, without privilege, that speaks HTTP. This header has what its parts
  * share.
  *
- *   server/   main, and which part a request belongs to
- *   e2b/      the control plane          envd/     port 49983 of a sandbox
- *   forward/  every other port           interpreter/  port 49999
- *   front/    what those stand on: sandboxes (sandbox.h), calls to agents (call.h), orders
- * (warden.h), keys (auth.h) */
+ *   main/         its start and end, and which part a request belongs to
+ *   e2b/          the control plane of E2B's API
+ *   envd/         port 49983 of a sandbox
+ *   interpreter/  port 49999 of a sandbox
+ *   forward/      every other port of a sandbox
+ *   v1/           execution contexts over HTTP
+ *   tools/        tools for language models
+ *   mcp/          the same tools for clients of MCP
+ *   acp/          hosted agents
+ *   contexts/     which sandbox a path of a conversation has
+ *   store/        what outlives the server
+ *   telemetry/    traces and figures
+ *   backup/       backups of a server
+ *   core/         the ground of all these: sandboxes (sandbox.h), calls to agents (call.h), orders
+ *                 (warden.h), keys (auth.h)
+ */
 #pragma once
 
 #include <jansson.h>
@@ -28,19 +39,20 @@ struct output_filter_patterns;
 struct front {
     uv_loop_t *loop;
     struct settings settings;
-    char url[256]; /* where it is reached from this machine; "" if that is not known */
+    char url[256]; /* its address for programs on this machine; "" if not known */
     struct http_server *http;
     struct store *store;
     struct warden *warden;
     struct guard_link *guard; /* front/core/guard.h; NULL until there was one */
     struct output_filter_patterns
-        *patterns; /* front/core/output filter.h: what is taken out of what is said */
+        *patterns; /* front/core/output_filter.h */
     struct sandboxes *sandboxes;
     struct contexts *contexts;
     struct checkpoints *checkpoints; /* front/core/checkpoint.h; NULL until there was one */
     struct agents *agents;           /* front/acp/agents.h; NULL until there was one */
-    void (*on_sandbox_ended)(struct sandbox *b); /* it is out of the table; NULL if nobody asks */
-    /* A secret of the tenant has another value or other hosts, or is gone; NULL if nobody asks. */
+    void (*on_sandbox_ended)(struct sandbox *b); /* it is out of the table; NULL: no handler */
+    /* Called when a secret of the tenant gets another value or other hosts, or is deleted. NULL: no
+     * handler. */
     void (*on_secret_changed)(struct front *f, const char *tenant, const char *name);
     bool draining;
 };
@@ -51,7 +63,7 @@ static inline struct front *front_of(const struct http_req *req)
     return http_server_arg(req->server);
 }
 
-#define FRONT_ENVD_VERSION "0.6.13" /* unlocks every feature that the SDKs ask a version for */
+#define FRONT_ENVD_VERSION "0.6.13" /* high enough for every feature that the SDKs check it for */
 #define FRONT_ENVD_PORT    49983
 
 #define FRONT_INTERPRETER_PORT 49999

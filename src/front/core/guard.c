@@ -11,7 +11,7 @@
 
 _Static_assert(sizeof(struct ask) % _Alignof(struct egress_news) == 0, "news follow it");
 
-/* A question that waits to be sent, then for its answer. */
+/* A question: it waits to be sent, then for its answer. */
 struct question {
     struct question *next;
     guard_done done; /* NULL: nobody waits */
@@ -21,7 +21,7 @@ struct question {
     struct ask ask; /* the payload follows */
 };
 
-/* In the order of their deadlines, since all wait for the same time. */
+/* A list in order of deadlines: all questions wait equally long, so new ones go to the end. */
 struct questions {
     struct question *first, **last;
 };
@@ -29,12 +29,12 @@ struct questions {
 struct guard_link {
     struct front *front;
     uv_timer_t timer;
-    uv_poll_t *poll; /* NULL: there is no guard. Its own, since it outlives its socket a little */
+    uv_poll_t *poll; /* NULL: no guard. Allocated: it outlives its socket a little */
     int sock, events;
     uint64_t seq;
     unsigned n;
     struct questions unsent, sent;
-    uint64_t buf[MESSAGE_MAX / sizeof(uint64_t) + 1]; /* a message, with room for a NUL */
+    uint64_t buf[MESSAGE_MAX / sizeof(uint64_t) + 1]; /* one message, with room for a NUL */
 };
 
 static void questions_add(struct questions *qs, struct question *q)
@@ -54,7 +54,7 @@ static struct question *questions_take(struct questions *qs, struct question **a
     return q;
 }
 
-/* The last word on a question that is in no list any more. */
+/* Answers a question and frees it. It is in no list any more. */
 static void answer(struct guard_link *l, struct question *q, int r, const void *payload, size_t len,
                    int fd)
 {
@@ -81,7 +81,8 @@ static void on_poll_closed(uv_handle_t *h)
     free(h);
 }
 
-/* Those that ask again from their callback find no guard, or the next one. */
+/* Closes the socket and ends all questions. The lists are emptied first: a callback may ask again,
+ * and finds no guard or the next one. */
 static void drop_socket(struct guard_link *l)
 {
     struct questions *both[] = {&l->sent, &l->unsent};
@@ -114,7 +115,7 @@ static void send_waiting(struct guard_link *l)
         if (r == -EAGAIN)
             break;
         questions_take(&l->unsent, &l->unsent.first);
-        /* That the guard is gone, reading tells. */
+        /* If sending fails because the guard is gone, reading will notice. */
         if (r < 0 || !q->done)
             answer(l, q, r < 0 ? -EAGAIN : 0, "", 0, -1);
         else
@@ -168,14 +169,15 @@ static void take_answer(struct guard_link *l, const struct ask *a, int fd)
 
     while (*at && (*at)->ask.seq != a->seq)
         at = &(*at)->next;
-    /* Too late, if it is none of them. */
+    /* An answer to no known question came too late. */
     if (*at)
         answer(l, questions_take(&l->sent, at), a->code > 0 ? -EPROTO : a->code, a + 1, a->len, fd);
     else
         close_p(&fd);
 }
 
-/* What was not asked for. A guard that was taken over can tell lies here, and nothing else. */
+/* Takes messages that were not asked for. A guard that was taken over can tell lies here, and do
+ * nothing else. */
 static void take_news(struct guard_link *l, struct ask *a)
 {
     struct egress_news *news = (struct egress_news *)(a + 1);
@@ -231,7 +233,7 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     (void)status;
     if (events & UV_WRITABLE)
         send_waiting(l);
-    /* Not for ever: connections have their turn as well. */
+    /* Limited, so that connections get their turn as well. */
     for (int i = 0; i < 64 && l->poll == poll && take_message(l); i++)
         ;
 }

@@ -1,14 +1,14 @@
-/* Names of hosts as policies and secrets have them: a name, or "*." and a name, which stands for
- * every name below that one and not for it itself. */
+/* Host names as policies and secrets write them: a name, or a pattern "*.NAME", which stands for
+ * every name below NAME but not for NAME itself. */
 #pragma once
 
 #include <stdbool.h>
 
 #define HOSTNAME_MAX 253
 
-/* Labels of letters, digits and inner dashes; an underscore is seen in the wild. Addresses pass
- * too. */
+/* A name is made of labels of letters, digits and inner dashes. Underscores are allowed, since some
+ * real names have them. Addresses pass this check too. */
 bool hostname_valid(const char *s);
 bool hostname_pattern_valid(const char *s);
-/* Whether all that `name` stands for, which may be a pattern as well, is meant by the pattern. */
+/* Whether the pattern covers every host that `name` stands for. `name` may be a pattern itself. */
 bool hostname_covers(const char *pattern, const char *name);

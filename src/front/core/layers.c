@@ -1,6 +1,6 @@
-/* Snapshots of a sandbox's files. The store has a layer on its list of loose ones from before it is
- * made until something names it or it is gone, so that one whose front was killed meanwhile is
- * found. */
+/* Snapshots of a sandbox's files. The store lists a snapshot as loose from before it is made until
+ * something names it or it is gone. So a snapshot whose front was killed meanwhile is found
+ * again. */
 #include <stdio.h>
 #include <string.h>
 
@@ -46,7 +46,8 @@ static void save_again(void *arg, struct sandbox *b, int r, const struct sg_erro
     sandbox_unref(b);
 }
 
-/* A checkpoint is over in a moment, unless it waits for a cell, as its client wanted. */
+/* A checkpoint that is being taken is waited for: it is quick, unless its client wanted it to wait
+ * for a cell. Other transitions are answered with -EBUSY. */
 void sandbox_snapshot(struct sandbox *b, const char *snapshot, bool durable, sandbox_saved done,
                       void *arg)
 {

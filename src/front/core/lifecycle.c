@@ -19,22 +19,22 @@
 
 #define NS_PER_MS 1000000ull
 
-/* Who waits for a transition to be over, to begin another or to use the sandbox. */
+/* Somebody who waits for a transition to be over, to begin the next one or to use the sandbox. */
 struct settle {
     struct settle *next;
     sandbox_done again;
     void *arg;
 };
 
-/* One transition under way: who asked for it. */
+/* One transition under way, and who asked for it. */
 struct transition {
     struct sandbox *sandbox;
     sandbox_done done;
     void *arg;
     uint64_t deadline_ns, timeout_ms;
-    bool memory; /* kernels come along, or stay */
+    bool memory; /* with memory: kernels come along, or are kept */
     struct operation operation;
-    uint64_t ordered_ns, answered_ns; /* CREATE: when the warden was asked, and answered */
+    uint64_t ordered_ns, answered_ns; /* ORDER_CREATE: sent, and answered */
 };
 
 static struct transition *transition_new(struct sandbox *b, enum sandbox_busy busy,
@@ -48,8 +48,7 @@ static struct transition *transition_new(struct sandbox *b, enum sandbox_busy bu
     return t;
 }
 
-/* Lets those who waited look again. They may begin the next transition, so the list is taken first.
- */
+/* Calls everybody who waited. They may begin the next transition, so the list is detached first. */
 void sandbox_settled(struct sandbox *b)
 {
     struct settle *list = b->waiting;
@@ -121,7 +120,7 @@ static void ended(struct sandbox *b)
     sandbox_unref(b);
 }
 
-/* The first that a new agent hears, in one write. */
+/* Sends the first requests to a new agent, in one write. */
 static void greet(struct sandbox *b)
 {
     sandbox_cork(b);
@@ -131,7 +130,8 @@ static void greet(struct sandbox *b)
     sandbox_uncork(b);
 }
 
-/* What the warden did, one thing after the other, is a part of the time that the order took. */
+/* Adds the warden's steps to the span. They ran one after the other, within the time that the order
+ * took. */
 static void tell_steps(struct transition *t, const struct order_steps *s)
 {
     struct span *span = t->operation.span;
@@ -162,7 +162,8 @@ static void tell_steps(struct transition *t, const struct order_steps *s)
     span_flag(span, KEY_POOLED, s->pooled != 0);
 }
 
-/* It may have ended meanwhile: whoever uses it finds out. */
+/* The certificate is installed. The sandbox may have ended meanwhile: whoever uses it will find
+ * out. */
 static void on_installed(void *arg)
 {
     struct transition *t = arg;
@@ -189,7 +190,7 @@ static void on_created(void *arg, const struct order_answer *a, int fd)
         b->has_copies = (a->flags & TELL_KERNELS) != 0;
         tell_steps(t, &a->steps);
         usage_made(b);
-        if (!t->memory) /* checkpoint_use.c has more to say first */
+        if (!t->memory) /* otherwise checkpoint_use.c has more urgent requests */
             greet(b);
         sandbox_log_add(&b->log, LOG_INFO, FAULT_SANDBOX, 0, "Sandbox created from template %s",
                         b->spec.template_id);
@@ -200,7 +201,7 @@ static void on_created(void *arg, const struct order_answer *a, int fd)
         egress_install(b, on_installed, t);
 }
 
-/* One more sandbox of the tenant runs. */
+/* Whether one more sandbox of the tenant may run. */
 static int check_room(struct front *f, const char *tenant, struct sg_error *e)
 {
     uint32_t limit = f->settings.tenant_sandboxes;
@@ -293,7 +294,7 @@ static void on_killed(void *arg, const struct order_answer *a, int fd)
     int r = warden_error(a, &e);
 
     close_p(&fd);
-    if (r == -ENOENT) /* its deadline was faster: gone is gone */
+    if (r == -ENOENT) /* its deadline ended it first, which is just as well */
         r = 0;
     usage_kill_answered(t->sandbox);
     operation_end(&t->operation, t->sandbox->front, t->sandbox, r, &e, "killed");
@@ -306,14 +307,14 @@ void sandbox_kill(struct sandbox *b, sandbox_done done, void *arg)
 
     struct transition *t = transition_new(b, BUSY_NO, done, arg);
 
-    if (b->state != SANDBOX_ENDED) { /* else its end was told */
+    if (b->state != SANDBOX_ENDED) { /* else its end was reported already */
         operation_begin(&t->operation, OPERATION_DESTROY);
         operation_sandbox(&t->operation, b);
     }
     sandbox_order(b, ORDER_KILL, &o);
     usage_kill_ordered(b);
     warden_order(b->front, &o, -1, on_killed, t);
-    /* Nobody finds it from now on; that it will be gone is certain. */
+    /* The sandbox leaves the table now: that it will be gone is certain. */
     sandbox_log_add(&b->log, LOG_INFO, FAULT_SANDBOX, 0, "Sandbox killed");
     ended(b);
 }
@@ -324,7 +325,7 @@ static void now_paused(struct sandbox *b, const struct order_answer *a)
 {
     bool stored = a->state == STATE_STORED;
 
-    sandbox_ref(b); /* one that is only being made may end with its calls */
+    sandbox_ref(b); /* dropping its calls may end a sandbox that is being made */
     usage_paused(b, &a->stats);
     b->deadline_ns = 0;
     b->state = SANDBOX_PAUSED;
@@ -563,12 +564,12 @@ void sandbox_note_changed(struct sandbox *b)
     struct order o;
 
     if (note < 0)
-        return; /* it was saved before, and has not grown past the limit since: out of memory */
+        return; /* out of memory: its size cannot be the reason, since it was saved before */
     sandbox_order(b, ORDER_NOTE, &o);
     warden_order(b->front, &o, note, on_noted, NULL);
 }
 
-/* ---- what the warden tells ------------------------------------------------------------------- */
+/* ---- messages of the warden ------------------------------------------------------------------ */
 
 void sandbox_told_sandbox(struct front *f, const struct order_answer *a, int note_fd,
                           int channel_fd)
@@ -601,12 +602,12 @@ void sandbox_told_sandbox(struct front *f, const struct order_answer *a, int not
         b->link = link_new(b, channel_fd);
     usage_taken_over(b, &a->stats);
     sandboxes_add(b);
-    if (b->spec.unfinished) /* a copy that its front did not live to finish */
+    if (b->spec.unfinished) /* an earlier front was killed while it made this copy */
         sandbox_kill(b, NULL, NULL);
     sandbox_unref(b);
 }
 
-/* Whose doing it was is in the line. */
+/* Logs the end of a sandbox; the entry's fault says who caused it. */
 static void log_end(struct sandbox_log *log, const struct sandbox_end *end)
 {
     const struct end_kind *kind = end_kind(end->why);
@@ -616,7 +617,8 @@ static void log_end(struct sandbox_log *log, const struct sandbox_end *end)
                         "Sandbox ended: %s", sandbox_end_text(end));
 }
 
-/* One that an earlier front had: who asks for it later is told as others are. */
+/* The end of a sandbox that only an earlier front knew. It is kept, so that users who ask later are
+ * told the reason as usual. */
 static void told_of_earlier(const struct order_answer *a)
 {
     struct sandbox_end end;
@@ -635,7 +637,7 @@ void sandbox_told_ended(struct front *f, const struct order_answer *a)
     struct sandbox *b = sandbox_find(f, a->id);
 
     usage_ended(b, a);
-    if (!b && !f->store) /* an earlier front's: there is nobody yet to tell of it */
+    if (!b && !f->store) /* an earlier front's: no event can be emitted yet */
         told_of_earlier(a);
     if (!b)
         return;
@@ -664,7 +666,8 @@ static void on_let_go(void *arg, const struct order_answer *a, int fd)
     transition_end(t, true, r, &e);
 }
 
-/* Its time was over while the tenant's paused sandboxes held all the memory that they may. */
+/* The sandbox was paused at its deadline, but the tenant's paused sandboxes already hold all the
+ * memory that they may. So its memory is released, and its files are kept. */
 static void let_memory_go(struct sandbox *b)
 {
     struct transition *t = transition_new(b, BUSY_PAUSING, NULL, NULL);

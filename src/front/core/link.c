@@ -1,4 +1,4 @@
-/* The channel to one sandbox's agent on the loop, and the calls on it. */
+/* A link: the channel to one sandbox's agent, polled on the loop, with the calls on it. */
 #include <string.h>
 
 #include "lib/base/clock.h"
@@ -8,11 +8,11 @@
 struct link {
     struct sandbox *sandbox;
     struct chan *chan;
-    uv_poll_t *poll; /* outlives the link until libuv has let go of it */
+    uv_poll_t *poll; /* lives on after the link until libuv has closed it */
     int events;
     bool broken;
     bool pumping; /* callbacks run: the channel must not be freed */
-    bool closing; /* to be freed when they are done */
+    bool closing; /* free the link when they are done */
     struct call *calls;
 };
 
@@ -43,9 +43,10 @@ static void watch(struct link *l)
         uv_poll_stop(l->poll);
 }
 
-/* That it closed means that the sandbox has ended or was stored. The warden tells which, and only
- * then are the calls let go: a client that is cut off looks whether the sandbox is still there. A
- * breach of the protocol can only come from inside, and is the end of the sandbox. */
+/* The channel broke. If it was closed, the sandbox has ended or was paused without memory. The
+ * warden will tell which, and only then do the calls end: a client that is cut off looks at once
+ * whether the sandbox still exists. A breach of the protocol can only come from inside, and is the
+ * end of the sandbox. */
 static void broke(struct link *l, int r)
 {
     struct sandbox *b = l->sandbox;
@@ -65,7 +66,7 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     int r;
 
     struct sandbox *b =
-        sandbox_ref(l->sandbox); /* a callback may let go of the last other reference */
+        sandbox_ref(l->sandbox); /* a callback may drop the last other reference */
 
     (void)status, (void)events;
     l->pumping = true;
@@ -134,7 +135,7 @@ struct link *link_new(struct sandbox *b, int channel_fd)
     l->poll = xcalloc(1, sizeof *l->poll);
     l->poll->data = l;
     if (uv_poll_init(b->front->loop, l->poll, channel_fd) < 0)
-        abort(); /* a descriptor that is no socket: our own bug */
+        abort(); /* the descriptor is not a socket: our own bug */
     watch(l);
     return l;
 }
@@ -144,8 +145,8 @@ static void on_poll_closed(uv_handle_t *h)
     free(h);
 }
 
-/* Whoever hears of it may end the sandbox, and the link with it: that waits until all have heard.
- */
+/* A callback may end the sandbox, and the link with it. The link is freed only when all calls have
+ * been told. */
 void link_drop_calls(struct link *l)
 {
     bool nested = l->pumping;

@@ -8,7 +8,7 @@
 #include "lib/log/log.h"
 #include "front/store/living.h"
 
-/* That the warden tells of before it is ready: there are no more sandboxes. */
+/* How many ends are kept until living_match. A server never has more sandboxes. */
 #define ENDS_MAX 8192
 
 struct end {
@@ -33,7 +33,7 @@ struct reason {
     enum fault fault;
 };
 
-/* All of the server's sandboxes, by how it left. */
+/* The reason for all sandboxes of the server, by how the server ended. */
 static const struct reason left[] = {
     [STORE_CRASHED] = {"crashed", "the server was killed or crashed, and its sandboxes with it",
                        FAULT_INFRASTRUCTURE},
@@ -43,7 +43,7 @@ static const struct reason left[] = {
                         FAULT_INFRASTRUCTURE},
 };
 
-/* One that ended while only the front was away. */
+/* The reason for a sandbox that ended while only the front was away. */
 static struct reason reason_of(const char *id)
 {
     for (size_t i = 0; i < n_ends; i++)
@@ -78,7 +78,7 @@ struct matching {
     size_t n;
 };
 
-/* Its front was killed before it could write that it is there. */
+/* Adds a sandbox to the store's list. An earlier front was killed before it could. */
 static bool add_unknown(struct sandbox *b, void *arg)
 {
     const struct matching *m = arg;

@@ -1,15 +1,16 @@
-/* Sandboxes that ended while there was no front to tell of it: the server was stopped, crashed or
- * restored, or its front was started anew. What was told to be there and is not there any more is
- * told now, each with its reason, once. */
+/* Reports sandboxes that ended while there was no front to report it: the server was stopped,
+ * crashed or was restored, or its front was restarted. Each sandbox that was reported as created
+ * and no longer exists gets its sandbox.ended event now, once, with its reason. */
 #pragma once
 
 #include "front/core/front.h"
 #include "wire/warden.h"
 
-/* Before living_match: the warden remembers how a sandbox ended that this front never knew. */
+/* Called before living_match: the warden reports the end of a sandbox that this front never
+ * knew. */
 void living_told_end(const struct order_answer *a);
-/* At the start, when the warden has told of all sandboxes and events can be told. again: this
- * server has had a front before, so sandboxes outlived that. */
+/* Called at the start, when the warden has named all sandboxes and events can be emitted. again:
+ * the warden has had a front before, so sandboxes have outlived that front. */
 void living_match(struct front *f, bool again);
-/* The server is about to end as it was asked to, and its sandboxes with it. */
+/* The server was asked to stop and is about to end, with all its sandboxes. */
 void living_stopping(struct front *f);

@@ -87,13 +87,13 @@ void sandbox_log_output(struct sandbox_log *l, uint32_t pid, const char *stream,
         .level = err ? LOG_WARN : LOG_INFO, .fault = FAULT_CODE, .pid = pid, .stream = stream};
     const char *p = data, *end = p + len;
 
-    /* Of a flood only the end would stay: the rest is not even split. */
+    /* Of a flood only the end would be kept, so the rest is not even split. */
     if (len > SANDBOX_LOG_BYTES)
         p = end - SANDBOX_LOG_BYTES;
     while (p < end) {
         const char *nl = memchr(p, '\n', (size_t)(end - p));
         const char *stop = nl ? nl : end, *next = stop + 1;
-        if (stop > p && stop[-1] == '\r') /* as a terminal ends its lines */
+        if (stop > p && stop[-1] == '\r') /* terminals end lines with "\r\n" */
             stop--;
         if (stop > p)
             add(l, &head, p, (size_t)(stop - p));

@@ -1,14 +1,14 @@
-/* The log of one sandbox: what happened to it, and what its programs wrote, a line an entry.
+/* The log of one sandbox: what happened to it and what its programs wrote, one entry a line.
  *
- * It is kept in memory, bounded, oldest first out; nothing of it goes to disk. `fault` tells whose
- * doing an entry is (lib/log/log.h). */
+ * The log is kept in memory and never written to disk. Its size is limited; the oldest entries go
+ * first. `fault` says who caused an entry (lib/log/log.h). */
 #pragma once
 
 #include "lib/base/base.h"
 #include "lib/log/log.h"
 
-#define SANDBOX_LOG_BYTES (256u * 1024) /* of text, for a sandbox */
-#define SANDBOX_LOG_LINE  4096          /* of one entry; longer ones are cut */
+#define SANDBOX_LOG_BYTES (256u * 1024) /* of text, for one sandbox */
+#define SANDBOX_LOG_LINE  4096          /* longer entries are cut */
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_LEVEL_MAX_ };
 
@@ -30,12 +30,12 @@ struct sandbox_log {
 void sandbox_log_done(struct sandbox_log *l);
 void sandbox_log_add(struct sandbox_log *l, enum log_level level, enum fault fault, uint32_t pid,
                      const char *fmt, ...) PRINTF(5, 6);
-/* A piece of a program's output: split into lines, each an entry of its own. */
+/* Adds a piece of a program's output: it is split into lines, and each line becomes an entry. */
 void sandbox_log_output(struct sandbox_log *l, uint32_t pid, const char *stream, const void *data,
                         size_t len);
 size_t sandbox_log_count(const struct sandbox_log *l);
 const struct log_entry *sandbox_log_get(const struct sandbox_log *l,
                                         size_t i); /* 0 is the oldest */
 const char *log_level_name(enum log_level level);
-/* LOG_LEVEL_MAX_ if there is none of that name. */
+/* Returns LOG_LEVEL_MAX_ if no level has that name. */
 enum log_level log_level_parse(const char *name);

@@ -7,8 +7,8 @@
 #include "front/telemetry/figures.h"
 
 #define TICK_MS    250
-#define A_TICK_MAX 32                      /* the warden has other things to do */
-#define FIRST_NS   (1000 * 1000 * 1000ull) /* many sandboxes do not live longer than that */
+#define A_TICK_MAX 32                      /* samples a tick: the warden has other work */
+#define FIRST_NS   (1000 * 1000 * 1000ull) /* not before: many sandboxes live no longer than that */
 
 /* One sample under way: first the warden's figures, then the agent's. */
 struct sample {
@@ -53,7 +53,8 @@ static void on_disk(struct call *c, int status, const char *message, const void 
     finish(s, status == 0 && wire_done(&r));
 }
 
-/* How often more than *told, which counts from its last boot on, is that? */
+/* Returns how much a counter grew since the last sample, and remembers its value. The counter
+ * restarts at 0 when the sandbox boots again. */
 static uint64_t more_than(uint64_t *told, uint64_t now)
 {
     uint64_t more = now > *told ? now - *told : 0;
@@ -74,7 +75,8 @@ static void tell_limit(struct sandbox *b, enum fault fault, const char *cause, c
     log_with(LEVEL_INFO, &about, "%s: %llu", what, (unsigned long long)n);
 }
 
-/* What its limits did to it since the last sample: nobody else would tell why a program died. */
+/* Reports how often the sandbox hit its limits since the last sample. Nobody else would tell why a
+ * program died. */
 static void tell_limits(struct sandbox *b, const struct order_stats *now)
 {
     struct sandbox_metrics *m = &b->metrics;

@@ -1,4 +1,5 @@
-/* Samples of what a sandbox uses, taken every few seconds while it runs. */
+/* Samples of the processor time, memory and disk that a sandbox uses, taken every few seconds while
+ * it runs. */
 #pragma once
 
 #include "lib/base/base.h"
@@ -16,7 +17,7 @@ struct sandbox_metrics {
     struct metric *ring; /* NULL until the first sample */
     uint32_t first, n;
     uint64_t last_cpu_usec, last_ns;
-    uint64_t oom_kills, tenant_kills, machine_kills, pids_hits; /* that were told of */
+    uint64_t oom_kills, tenant_kills, machine_kills, pids_hits; /* as reported last */
     bool sampling;
 };
 
@@ -29,6 +30,6 @@ void sandbox_metrics_done(struct sandbox_metrics *m);
 uint32_t sandbox_metrics_count(const struct sandbox_metrics *m);
 const struct metric *sandbox_metrics_get(const struct sandbox_metrics *m,
                                          uint32_t i); /* 0: oldest */
-/* A sample of now; `done` gets NULL if that was not possible. */
+/* Takes a sample now. `done` gets NULL if that was not possible. */
 void sandbox_metrics_sample(struct sandbox *b, void (*done)(void *arg, const struct metric *m),
                             void *arg);

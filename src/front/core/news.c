@@ -23,7 +23,8 @@ void egress_news_start(void)
     figure_add(FIG_EGRESS_BYTES, "in", 0);
 }
 
-/* A name that may not be asked for is a target that was refused, and no connection yet. */
+/* Counts one piece of news. A DNS name that was refused counts as a blocked target but not as a
+ * connection, since there was none yet. */
 static void count(const struct egress_news *n)
 {
     bool connection = strcmp(n->protocol, "tcp") == 0 || strcmp(n->protocol, "udp") == 0;

@@ -1,15 +1,16 @@
-/* What the guard tells of connections that ended or were refused (ASK_NEWS, wire/guard.h), handed
- * to all who want to know: figures, what the sandbox has used, events, the trace of what runs in
- * it. */
+/* The guard's news of connections that ended or were refused (ASK_NEWS, wire/guard.h). They are
+ * passed on to figures, to the usage of the sandbox, to events, and to the trace of the operation
+ * that runs in the sandbox. */
 #pragma once
 
 #include "wire/guard.h"
 #include "front/core/front.h"
 
-/* Refused connections of a sandbox become events, but not a flood of them. */
+/* Refused connections become events, at most so many a second for each sandbox. */
 #define NEWS_EVENTS_A_SECOND 5
 
-/* They were checked: ids are ids, texts end. */
+/* Passes news on. The caller has checked them: ids are valid, texts are terminated. */
 void egress_news_take(struct front *f, const struct egress_news *news, size_t n);
-/* Known verdicts are 0 before the first of them. */
+/* Called at the start: sets the counters of all known verdicts to 0, so that they show before the
+ * first of each. */
 void egress_news_start(void);

@@ -10,16 +10,17 @@
 
 #define NO_EVENT  EVENT_KIND_MAX_
 #define NO_FIGURE FIGURE_MAX_
-/* Where in a traceparent the trace's id is. */
+/* The position of the trace's id in a traceparent. */
 #define TRACE_ID_AT  3
 #define TRACE_ID_END 35
 
 static const struct kind {
     enum span_name span;
     enum figure figure; /* a histogram */
-    const char *label;  /* of that, unless who does it says another; NULL: only if he does */
+    /* the histogram's default label; NULL: only counted if the caller sets one */
+    const char *label;
     enum event_kind event;
-    bool inside; /* it is a program in the sandbox: what it does is its own doing */
+    bool inside; /* runs code in the sandbox: its connections are reported in its span */
     const char *what;
 } kinds[OPERATION_MAX_] = {
     [OPERATION_CREATE] = {SPAN_SANDBOX_CREATE, FIG_CREATE, "template", HAPPENED_SANDBOX_CREATED,
@@ -54,7 +55,7 @@ static const struct kind {
     [OPERATION_AGENT] = {SPAN_AGENT, NO_FIGURE, NULL, NO_EVENT, true, "an agent"},
 };
 
-/* Of the request, or the operation, for which things are being done now. One thread. */
+/* The trace and the request that work is being done for now. The front has one thread. */
 static struct trace_ref current;
 static char request[ID_LEN + 1];
 static const char *place_conversation, *place_path;
@@ -100,7 +101,7 @@ enum fault fault_of(const struct sg_error *e)
     case SG_ERR_DENIED:
         return FAULT_CLIENT;
     case SG_ERR_LIMIT:
-        /* A tenant's own limit, or what this server does not have. */
+        /* Either the tenant's own limit, or this server lacks something. */
         return e->code == -EDQUOT ? FAULT_CLIENT : FAULT_INFRASTRUCTURE;
     case SG_ERR_GONE:
         return FAULT_SANDBOX;
@@ -113,7 +114,7 @@ enum fault fault_of(const struct sg_error *e)
     return FAULT_INFRASTRUCTURE;
 }
 
-/* One word, of few. */
+/* The cause as one word, from a small fixed set. */
 static const char *cause_of(const struct sg_error *e)
 {
     static const char *const by_kind[SG_ERR_MAX_] = {
@@ -188,7 +189,7 @@ void operation_context(struct operation *d, const char *tenant, const char *conv
     span_text(d->span, KEY_CONTEXT, context);
 }
 
-/* Whom the caller works for, if he says so; else the tenant. */
+/* The user that the client works for, if the metadata name one; otherwise the tenant. */
 static const char *user_of(const struct sandbox *b)
 {
     static const char *const names[] = {"userId", "user_id", "user"};
@@ -218,8 +219,8 @@ void operation_sandbox(struct operation *d, struct sandbox *b)
 
 /* ---- end ------------------------------------------------------------------------------------- */
 
-/* Refusals are the client's to hear of, and the log's when the request is over (request_log.h);
- * what we could not do is ours to note. */
+/* Counts a failure and marks the span. Only failures of the infrastructure are logged here: other
+ * errors go to the client, and to the log when the request is over (request_log.h). */
 static void tell_failure(const struct operation *d, const struct sandbox *b,
                          const struct sg_error *e)
 {
@@ -234,7 +235,7 @@ static void tell_failure(const struct operation *d, const struct sandbox *b,
         return;
     trace_format(&d->trace, trace);
     if (trace[0])
-        trace[TRACE_ID_END] = '\0'; /* its id alone, as in the lines of requests */
+        trace[TRACE_ID_END] = '\0'; /* only the trace's id, as in the log lines of requests */
     log_with(LEVEL_ERROR,
              &(struct log_about){.fault = fault,
                                  .sandbox_id = b ? b->id : NULL,
@@ -349,7 +350,7 @@ void operation_egress(struct front *f, const struct egress_news *n)
         span_event(d->span, "egress", detail, ARRAY_SIZE(detail));
         return;
     }
-    /* Its cell has ended before the guard told of it. */
+    /* The cell ended before the guard reported its connection. */
     struct span *s = span_begin(SPAN_EGRESS, &b->last_trace);
     span_text(s, KEY_TENANT, b->spec.tenant);
     span_text(s, KEY_SANDBOX, b->id);

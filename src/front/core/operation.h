@@ -1,14 +1,14 @@
-/* An operation: one thing that this server does with a sandbox or a context, from its begin to its
- * end, and everything that is to be told of it.
+/* An operation: one thing that this server does with a sandbox or a context, from begin to end, and
+ * everything that is told of it.
  *
- * Who does it calls operation_begin and operation_end; the span (front/telemetry/trace.h), the
- * histogram (front/telemetry/figures.h), the counter of failures, the event (front/core/events.h)
- * and the line of the log follow from the table in operation.c. So none of these is forgotten at a
- * place, and no place knows about all of them.
+ * The code that does the work only calls operation_begin and operation_end. The span
+ * (front/telemetry/trace.h), the histogram (front/telemetry/figures.h), the counter of failures,
+ * the event (front/core/events.h) and the log line follow from the table in operation.c. So no
+ * place can forget one of these, and no place has to know them all.
  *
- * A failure has a fault: `client` asked for what cannot be, `code` is what runs inside, `agent` the
- * program that serves it there, `sandbox` its limits, `infrastructure` all that is ours. fault_of
- * tells it from an error. */
+ * A failure has a fault: `client` asked for something impossible, `code` is the user's code inside,
+ * `agent` the program that serves it there, `sandbox` its limits, `infrastructure` everything that
+ * is ours. fault_of derives the fault from an error. */
 #pragma once
 
 #include "front/core/sandbox.h"
@@ -39,56 +39,57 @@ enum operation_kind {
 
 struct operation {
     enum operation_kind kind;
-    uint64_t began_ns;               /* 0: it is none */
+    uint64_t began_ns;               /* 0: not begun, or over */
     struct span *span;               /* NULL: not traced */
-    struct trace_ref trace;          /* for what is done in its course: its own, or its parent's */
-    const char *conversation, *path; /* operation_place; or NULL */
-    char request[ID_LEN + 1];        /* that it was begun for; "" */
-    const char *detail;              /* of its event; or NULL */
-    const char *label;              /* of its histogram; a literal; NULL: it is not counted there */
-    struct operation *next, **link; /* of those under way in a sandbox; link NULL: in none */
+    struct trace_ref trace;          /* the parent for its steps: its own span's, or its parent's */
+    const char *conversation, *path; /* from operation_place; or NULL */
+    char request[ID_LEN + 1];        /* the request that it was begun for; "" */
+    const char *detail;              /* for its event; or NULL */
+    const char *label;              /* for its histogram; a literal; NULL: not counted there */
+    struct operation *next, **link; /* the sandbox's list; link NULL: in no list */
 };
 
-/* What is begun meanwhile, without a parent of its own, hangs there: for who does several things
- * for one request. Returns what was before, for operation_leave. */
+/* Sets the parent for operations that begin from now on, for code that does several things for one
+ * request. Returns the parent before it, for operation_leave. */
 struct trace_ref operation_enter(const struct trace_ref *r);
 void operation_leave(const struct trace_ref *before);
 struct trace_ref operation_current(void);
-/* The id of the request that is being heard now; NULL: none. ret_before: the one before, or NULL.
- */
+/* Sets the id of the request that is being handled now; NULL: none. ret_before, if not NULL, gets
+ * the id before it. */
 void operation_request(const char *id, char *ret_before);
-/* The path whose sandbox is made next, by the very next call, and does not know it yet; both texts
- * live until it is made. */
+/* Names the path whose sandbox the very next call makes, since that sandbox does not know its path
+ * yet. Both texts must live until the sandbox is made. */
 void operation_place(const char *conversation, const char *path);
 
-/* Begins now, for whom operation_enter has said. */
+/* Begins an operation, under the parent that operation_enter has set. */
 void operation_begin(struct operation *d, enum operation_kind kind);
-/* Whose it is: attributes of the span. What goes out of the sandbox while a cell, a program, a tool
- * or an agent is under way in it is told there. */
+/* Names the sandbox: its attributes go into the span. While a cell, a program, a tool or an agent
+ * is under way in a sandbox, connections that leave the sandbox are reported in its span. */
 void operation_sandbox(struct operation *d, struct sandbox *b);
-/* It is not under way in its sandbox any more: before who does it lets go of that one. */
+/* Takes the operation off its sandbox's list. Called before the owner gives up its reference to the
+ * sandbox. */
 void operation_leave_sandbox(struct operation *d);
-/* Which context; those that are NULL stay as they were. */
+/* Names the context. Arguments that are NULL leave the attribute as it is. */
 void operation_context(struct operation *d, const char *tenant, const char *conversation,
                        const char *path, const char *context);
-/* How it came out; r < 0 with e. b NULL: there is no sandbox. reason: one word for the event, or
- * NULL. Harmless on one that was not begun, or has ended. */
+/* Ends an operation. r < 0: it failed, with e. b NULL: there is no sandbox. reason: one word for
+ * the event, or NULL. Harmless if the operation was not begun or is over. */
 void operation_end(struct operation *d, struct front *f, const struct sandbox *b, int r,
                    const struct sg_error *e, const char *reason);
-/* It is over without a figure, an event or a failure: its span alone tells of it. */
+/* Ends an operation without a figure, an event or a failure: only its span remains. */
 void operation_drop(struct operation *d);
-/* One that was over as soon as it was heard of: the warden's doing. detail: a sentence for the
- * event, or NULL. */
+/* Reports an operation that was already over when the front heard of it: the warden did it. detail:
+ * a sentence for the event, or NULL. */
 void operation_told(struct front *f, struct sandbox *b, enum operation_kind kind,
                     const char *reason, const char *detail);
 
-/* A connection of a sandbox that has ended or was refused: an event of what is under way in it, or
- * a span of its own behind what was last. */
+/* Reports a connection of a sandbox that has ended or was refused: in the span of the operation
+ * under way there or, if there is none, in a span of its own after the last one. */
 struct egress_news;
 void operation_egress(struct front *f, const struct egress_news *n);
 
-/* What went in, or came out, if content is wanted in traces (setting trace_content): sanitised
- * here, whatever it was before. */
+/* Adds input or output to the span if traces are to have content (setting trace_content). The text
+ * is sanitised here, even if it was before. */
 void operation_content(struct operation *d, struct front *f, enum span_key key, const char *text,
                        size_t len);
 

@@ -11,7 +11,7 @@
 #define DETAIL_MAX  1024
 #define REMEMBER_NS 1000000000ull
 
-/* Of the patterns that counted when a call began; the last who uses them frees them. */
+/* Compiled patterns. A call keeps those that were set when it began; the last user frees them. */
 struct output_filter_patterns {
     struct sanitiser *sanitiser;
     unsigned refs;
@@ -46,7 +46,7 @@ int output_filter_set_patterns(struct front *f, const char *patterns, struct sg_
 
 /* ---- which mode ------------------------------------------------------------------------------ */
 
-/* As the store has it: 0, or one more than the mode. */
+/* Converts a level from the store's form: 0 for not set, or the mode plus one. */
 static struct sanitise_level level(uint8_t stored, bool no_off)
 {
     bool set = stored > 0 && stored <= SANITISE_MODE_MAX_;
@@ -73,7 +73,7 @@ enum sanitise_mode output_filter_mode(const struct front *f, const struct store_
     return sanitise_resolve(SANITISE_ENFORCE, levels, ARRAY_SIZE(levels), refused);
 }
 
-/* Cells come by the thousand: a tenant is looked up once a second. */
+/* A tenant is looked up at most once a second, since cells come by the thousand. */
 enum sanitise_mode output_filter_mode_of(struct front *f, const char *tenant, bool own)
 {
     static struct store_tenant known;
@@ -98,7 +98,7 @@ struct output_filter {
     enum sanitise_mode mode;
     char tenant[ID_LEN + 1], sandbox_id[ID_LEN + 1];
     struct sanitise_stream *streams[OUTPUT_FILTER_STREAMS_]; /* NULL until used */
-    struct sanitise_counts texts;                            /* found in what was no stream */
+    struct sanitise_counts texts;                            /* found in complete texts */
     struct strbuf out;
     uv_timer_t *timer; /* NULL: nobody waits */
     void (*on_quiet)(void *arg);
@@ -207,7 +207,7 @@ static void on_timer(uv_timer_t *t)
     o->on_quiet(o->arg);
 }
 
-/* The end of a line waits to be seen; not for long. */
+/* Starts the timer if a stream holds back the end of a line, so that it is not held for long. */
 static void watch(struct output_filter *o, bool holds)
 {
     if (!o->on_quiet || (!holds && !o->timer))

@@ -1,11 +1,12 @@
-/* What a call says, on its way out: sanitised (lib/sanitise/sanitise.h), counted, and on record.
+/* The output filter: everything that a call outputs passes it on the way out. It sanitises the text
+ * (lib/sanitise/sanitise.h), counts what it finds, and has that put on record.
  *
- * One for each cell, process or program, made when it begins and freed when it is over; then what
- * was found is put on record, by kinds and numbers. With the mode off there is none at all, and
- * nothing costs anything.
+ * Each cell, process or program has a filter of its own, made when it begins and freed when it is
+ * over. Then the findings are put on record, by kind and number. With the mode off there is no
+ * filter, and no cost.
  *
- * The end of a line may be held back to see how it goes on, for OUTPUT_FILTER_QUIET_MS at most:
- * then on_quiet is called, and who owns the output filter flushes it. */
+ * A filter may hold back the end of a line to see how it goes on, for OUTPUT_FILTER_QUIET_MS at
+ * most. Then it calls on_quiet, and its owner flushes it. */
 #pragma once
 
 #include "lib/text/json.h"
@@ -24,30 +25,31 @@ enum output_filter_stream {
 
 /* ---- the patterns ---------------------------------------------------------------------------- */
 
-/* Compiles the operator's patterns, and ours, for everything that begins from now on. */
+/* Compiles the operator's patterns and ours. They apply to calls that begin from now on. */
 int output_filter_set_patterns(struct front *f, const char *patterns, struct sg_error *e);
 
 /* ---- which mode ------------------------------------------------------------------------------ */
 
-/* For contexts and tools (own), or for sandboxes of E2B's API. call: its own word, or NULL.
- * *refused (may be NULL): that was off, and a level above forbids it. */
+/* The mode that applies. own: for contexts and tools; otherwise for sandboxes of E2B's API. call:
+ * the mode that the call asks for, or NULL. *refused (may be NULL): the call asked for off, and a
+ * level above forbids that. */
 enum sanitise_mode output_filter_mode(const struct front *f, const struct store_tenant *tenant,
                                       bool own, const struct sanitise_level *call, bool *refused);
-/* For who knows nothing but the sandbox. */
+/* The same for callers that know only the sandbox's tenant. */
 enum sanitise_mode output_filter_mode_of(struct front *f, const char *tenant, bool own);
 
 /* ---- one call -------------------------------------------------------------------------------- */
 
 struct output_filter;
-/* NULL if the mode is off; all functions take that, and hand text on as it is. on_quiet may be NULL
- * if nobody waits for lines. */
+/* Returns NULL if the mode is off; all functions accept NULL and pass text through as it is.
+ * on_quiet may be NULL if nobody waits for lines. */
 struct output_filter *output_filter_new(struct front *f, enum sanitise_mode mode,
                                         const char *tenant, const char *sandbox_id,
                                         void (*on_quiet)(void *arg), void *arg);
-/* Puts what was found on record. */
+/* Puts the findings on record and frees the filter. */
 void output_filter_free(struct output_filter *o);
 
-/* What can go out now of a stream; valid until the next call. */
+/* The text of a stream that can go out now; valid until the next call. */
 struct output_filter_text {
     const char *p;
     size_t len;
@@ -57,13 +59,13 @@ struct output_filter_text output_filter_feed(struct output_filter *o,
                                              size_t len);
 struct output_filter_text output_filter_flush(struct output_filter *o,
                                               enum output_filter_stream stream);
-/* A text that is there as a whole, in place. */
+/* Sanitises a complete text, in place. */
 void output_filter_clean(struct output_filter *o, struct strbuf *text);
 
-/* Whether anything was found; and as a JSON object by kinds. */
+/* Whether the filter found anything; the second writes the counts as a JSON object by kinds. */
 bool output_filter_found(const struct output_filter *o);
 void output_filter_put_counts(const struct output_filter *o, struct json *j);
 
-/* A message that is stored, whatever the modes are. ret is as large as text with its NUL, or
- * larger. */
+/* Sanitises a message that will be stored, whatever the modes are. ret must be at least as large as
+ * text with its NUL. */
 void output_filter_stored_message(struct front *f, const char *text, char *ret, size_t cap);

@@ -1,7 +1,8 @@
-/* How often something may happen: a bucket of tokens for each key, filled at a steady rate.
+/* Rate limits: each key has a bucket of tokens that is filled at a steady rate.
  *
- * A key has one place in a table of fixed size. One that meets another in its place starts with a
- * full bucket: the table forgets, it never grows, and a limit is never stricter than it says. */
+ * A key has one place in a table of fixed size. If two keys share a place, the one that comes next
+ * starts with a full bucket. So the table may forget, but it never grows, and a limit is never
+ * stricter than it says. */
 #pragma once
 
 #include "lib/base/base.h"
@@ -21,5 +22,5 @@ struct rate_table {
 
 /* Takes a token: true if there was one. `burst` is what a full bucket holds. */
 bool rate_take(struct rate_table *t, const char *key, double per_second, double burst);
-/* True if there is one, and leaves it. */
+/* Returns true if there is a token, and leaves it there. */
 bool rate_peek(struct rate_table *t, const char *key, double per_second, double burst);

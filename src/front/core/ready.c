@@ -16,7 +16,7 @@ struct asking {
 
 static struct {
     LIST_HEAD(, asking) waiting;
-    bool asked; /* the warden */
+    bool asked; /* the warden was asked */
     uint64_t told_ns;
     int r;
     struct sg_error e;

@@ -1,6 +1,6 @@
-/* GET /health?ready: whether a sandbox can be handed out. The warden knows; it is asked once for
- * all who ask at the same time, and what it said is good for a second. A server that drains is not
- * ready. GET /health alone says that this process lives. */
+/* GET /health?ready: whether the server can hand out a sandbox. The warden knows. It is asked once
+ * for all who ask at the same time, and its answer is good for a second. A server that drains is
+ * not ready. GET /health alone says only that this process lives. */
 #pragma once
 
 #include "front/core/front.h"

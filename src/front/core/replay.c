@@ -7,21 +7,21 @@
 #include "wire/agent.h"
 #include "front/core/replay_impl.h"
 
-#define LANGUAGES_MAX 64 /* contexts whose language is known */
+#define LANGUAGES_MAX 64 /* contexts whose language is remembered */
 
 #define WHY_PYTHON "cells of Python are not recorded"
 #define WHY_GAP    "not all of its cells are on record"
 #define WHY_MANY   "it ran more cells than are recorded"
 #define WHY_CUT    "one of its cells was interrupted"
 
-/* A cell of the record is JSON, since it is shared by reference: {"context": its id, or "",
- * "language", "number" in its kernel, "code", "envs"?, and when it is over "digest", "shown",
- * "tookMs"}. */
+/* The record of a sandbox. A cell is a JSON object, so that checkpoints can share it by reference:
+ * {"context": its id, or "", "language", "number" in its kernel, "code", "envs"?, and when it is
+ * over "digest", "shown", "tookMs"}. */
 struct replay {
     json_t *cells; /* in the order in which they began */
     size_t bytes;
-    json_t *languages; /* of contexts, by id */
-    json_t *broken;    /* keys of contexts that have no record, and why */
+    json_t *languages; /* languages of contexts, by id */
+    json_t *broken;    /* contexts without a record: why, by key_of */
 };
 
 static struct replay *replay_make(struct sandbox *b)
@@ -45,7 +45,7 @@ void replay_free(struct replay *r)
     free(r);
 }
 
-/* As the agent calls it. */
+/* The agent's name for a language. */
 static const char *full_name(const char *language)
 {
     static const char *const names[][2] = {{"", "python"},
@@ -67,7 +67,7 @@ static const char *text_of(const json_t *cell, const char *key)
     return text ? text : "";
 }
 
-/* What a cell was asked of: a context by its id, or a language, whose default one it is. */
+/* Whether a cell was sent to this context. context "": to the default context of the language. */
 static bool is_of(const json_t *cell, const char *context, const char *language)
 {
     const char *own = text_of(cell, "context");
@@ -140,7 +140,7 @@ struct cell_history *cell_history_new(struct sandbox *b, const char *context, co
         return NULL;
     t = xcalloc(1, sizeof *t);
     t->sandbox = sandbox_ref(b);
-    /* Code that is longer than all that is recorded is not looked at again. */
+    /* Code beyond the limit of the whole record is not kept: the cell cannot be recorded. */
     t->cell = json_pack("{s:s, s:s, s:o*, s:O*}", "context", context, "language", name, "code",
                         len <= REPLAY_BYTES ? json_stringn(code, len) : NULL, "envs", envs);
     cell_history_sum_init(&t->sum);
@@ -155,7 +155,7 @@ void cell_history_running(struct cell_history *t, uint32_t number)
     const char *context = text_of(t->cell, "context"), *language = text_of(t->cell, "language");
     size_t bytes = size_of(t->cell);
 
-    if (number == 1) { /* of a new kernel */
+    if (number == 1) { /* the first cell of a new kernel */
         forget_cells(r, context, language);
         json_object_del(r->broken, key_of(context, language));
     }
@@ -203,7 +203,8 @@ void cell_history_end(struct cell_history *t, struct output_filter *o)
     cell_history_done(t);
 }
 
-/* Run again it would not be cut off at the same place, if at all. */
+/* A cell that was cut off cannot be replayed: it would not be cut off at the same place, if at
+ * all. */
 void cell_history_free(struct cell_history *t)
 {
     if (!t)
@@ -229,7 +230,7 @@ void replay_forget_all(struct sandbox *b)
 
 /* ---- using it -------------------------------------------------------------------------------- */
 
-/* Whether a cell was one of that context's; a default one is meant by its language too. */
+/* Whether a cell belongs to a context. A default context's cells may name only the language. */
 static bool is_of_context(const json_t *cell, const json_t *context)
 {
     return is_of(cell, text_of(context, "id"), "") ||
@@ -248,8 +249,8 @@ static const char *why_broken(const struct replay *r, const json_t *context)
     return why ? why : WHY_GAP;
 }
 
-/* The cells of a context, from the first of its kernel to the last, of which there were `ran`.
- * NULL: they are not all there. Cells of an earlier kernel may be before them. */
+/* Returns the cells of a context's kernel, from its first to its last, number `ran`; NULL if some
+ * are missing. Cells of an earlier kernel may come before them in the record. */
 static json_t *whole_record(const struct replay *r, const json_t *context, json_int_t ran)
 {
     json_t *found = json_array();
@@ -283,7 +284,8 @@ json_t *replay_of(struct sandbox *b, json_t *contexts)
         bool runs = json_integer_value(json_object_get(entry, "pid")) > 0;
         json_t *cells;
 
-        /* What a kernel knew that has ended is not there either. */
+        /* The variables of a kernel that has ended are gone in the original as well: nothing to
+         * replay. */
         if (json_is_true(json_object_get(entry, "carried")) || ran == 0 || !runs)
             continue;
         cells = whole_record(r, entry, ran);

@@ -1,4 +1,4 @@
-/* What recording cells and running them again have in common: what a cell said, as a digest. */
+/* The digest of a cell's output, which recording and replaying share. */
 #pragma once
 
 #include <openssl/evp.h>
@@ -16,7 +16,7 @@ enum cell_history_part {
     CELL_HISTORY_PARTS_
 };
 
-/* Each stream by itself: how they are mixed is chance. */
+/* Each stream has a digest of its own, since the order between streams is chance. */
 struct cell_history_sum {
     EVP_MD_CTX *parts[CELL_HISTORY_PARTS_]; /* NULL until something comes */
     struct strbuf shown;
@@ -29,5 +29,5 @@ void cell_history_sum_end(struct cell_history_sum *s, struct output_filter *o,
                           char digest[CELL_HISTORY_DIGEST_LEN + 1],
                           char shown[REPLAY_SHOWN_MAX + 1]);
 
-/* The sandbox has run these cells, as those of that context. */
+/* Notes that the sandbox has run these cells, as cells of that context. */
 void replay_inherit(struct sandbox *b, const char *context, json_t *cells);

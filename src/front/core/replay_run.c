@@ -1,5 +1,6 @@
-/* Cells run again, one after the other, in a sandbox that was made from a checkpoint. Nothing goes
- * out of it meanwhile: what a cell sent to the world it has sent already. */
+/* Runs recorded cells again, one after the other, in a sandbox that was made from a checkpoint.
+ * Nothing goes out of the sandbox meanwhile: a cell must not send a second time what it has sent
+ * before. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,8 +11,8 @@
 #include "front/core/checkpoint_impl.h"
 #include "front/core/replay_impl.h"
 
-#define CELL_MS_MIN 10000 /* for one that was done at once the last time */
-#define MS_FACTOR   10    /* and for others, of what they took */
+#define CELL_MS_MIN 10000 /* time limit of a cell that was quick the last time */
+#define MS_FACTOR   10    /* and of others: this many times what they took */
 #define NOTE_ENDED  "(its kernel ended)"
 #define NOTE_LATE   "(it did not end in time)"
 
@@ -19,7 +20,7 @@ struct running {
     struct sandbox *sandbox;
     struct checkpoint *from;
     json_t *report;
-    size_t context, cell; /* where it is */
+    size_t context, cell; /* the cell that runs now: indices */
     struct call call;
     struct cell_history_sum sum;
     size_t sent;
@@ -69,7 +70,7 @@ static void diverged(struct running *r, const char *got)
 
     if (!entry)
         return;
-    said = json_string(got); /* NULL: it is no text */
+    said = json_string(got); /* NULL: not valid text */
     if (!list) {
         list = json_array();
         json_object_set_new(entry, "diverged", list);
@@ -80,7 +81,7 @@ static void diverged(struct running *r, const char *got)
                                     said ? said : json_string("?")));
 }
 
-/* whole: all its cells ran. */
+/* A context is done, and the next one follows. whole: all its cells ran. */
 static void context_over(struct running *r, bool whole)
 {
     const json_t *id = json_object_get(context_now(r), "context");
@@ -96,7 +97,8 @@ static void context_over(struct running *r, bool whole)
     r->cell = 0;
 }
 
-/* One cell of a context did not end as it had: those after it would build on sand. */
+/* Skips the rest of a context: one of its cells did not end as it had before, and the later ones
+ * build on it. */
 static void skip_context(struct running *r, const char *why)
 {
     diverged(r, why);
@@ -160,7 +162,7 @@ static void on_end(struct call *call, int status, const char *message, const voi
 
     wire_reader_init(&w, result, len);
     uint32_t how = wire_get_u32(&w);
-    wire_get_u32(&w); /* code */
+    wire_get_u32(&w); /* skips the exit code */
     uint32_t timed_out = wire_get_u32(&w);
     if (status == CALL_GONE) {
         cell_history_sum_done(&r->sum);
@@ -234,7 +236,8 @@ static void next(struct running *r)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-/* Why a context could not be run again is more than why it was not copied. */
+/* Adds to the report why contexts could not be replayed. That says more than why they were not
+ * copied. */
 static void say_unrecorded(const json_t *contexts, json_t *report)
 {
     for (size_t i = 0; i < json_array_size(contexts); i++) {

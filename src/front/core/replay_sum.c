@@ -5,7 +5,7 @@
 
 #include "wire/agent.h"
 
-/* More than is shown: what the sanitiser replaces must be there as a whole. */
+/* Larger than what is shown, because the sanitiser must see a secret as a whole to replace it. */
 #define SHOWN_ROOM 1024
 
 void cell_history_sum_init(struct cell_history_sum *s)
@@ -28,7 +28,7 @@ static EVP_MD_CTX *part(struct cell_history_sum *s, enum cell_history_part which
     if (!*at) {
         *at = EVP_MD_CTX_new();
         if (!*at || EVP_DigestInit_ex(*at, EVP_sha256(), NULL) != 1)
-            abort(); /* out of memory: as with all small things of our own */
+            abort(); /* out of memory: fatal, as for all small allocations */
     }
     return *at;
 }
@@ -40,7 +40,8 @@ static void show(struct cell_history_sum *s, const char *p, size_t len)
     strbuf_add(&s->shown, p, len < room ? len : room);
 }
 
-/* Of a result people see its text, of an error its name and value (kernels/README.md). */
+/* Adds what people see of a packet: the text of a result, the name and value of an error
+ * (kernels/README.md). */
 static void show_packet(struct cell_history_sum *s, const char *p, size_t len)
 {
     static const char *const fields[] = {"text", "name", "value"};
@@ -67,7 +68,8 @@ void cell_history_sum_add(struct cell_history_sum *s, uint8_t sub, const void *p
         show(s, p, len);
 }
 
-/* Text of any bytes as text: what is no character becomes '?', and the cut is between two. */
+/* Copies any bytes as valid text: bytes that are no character become '?', and the text is cut
+ * between two characters. */
 static void copy_text(const struct strbuf *from, char ret[REPLAY_SHOWN_MAX + 1])
 {
     size_t n = from->len < REPLAY_SHOWN_MAX ? from->len : REPLAY_SHOWN_MAX;

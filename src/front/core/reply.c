@@ -100,7 +100,7 @@ int status_of_call(int status)
         return 404;
     case E2BIG:
         return 413;
-    case EAGAIN: /* processes, memory, descriptors: what the sandbox may have, it has */
+    case EAGAIN: /* the sandbox has used up its processes, memory or descriptors */
     case ENOMEM:
     case EMFILE:
     case ENFILE:
@@ -119,13 +119,13 @@ void reply_sg_error(struct http_req *req, const struct sg_error *e)
 {
     int status = status_of_error(e);
 
-    /* Of a sandbox that was lost the reason is for its user too. */
+    /* The reason why a sandbox was lost is for its user too, so it is not hidden. */
     if (status == 500 && e->code != -ESHUTDOWN) {
         http_failed(req, status, e->message);
         reply_error(req, status, "Internal error: the server's log has the reason");
         return;
     }
-    /* What is missing now may be there in a moment: a place, memory, the database. */
+    /* A place, memory or the database is missing now, and may be there in a moment. */
     if (status == 503)
         http_add_header(req, "Retry-After", "1");
     reply_error(req, status, "%s", e->message);
@@ -154,7 +154,7 @@ void reply_add_location(struct http_req *req, const char *url)
         len--;
     strbuf_init(&location, LOCATION_MAX);
     strbuf_add(&location, url, len);
-    /* Not the target itself, which may be a whole URL. */
+    /* Path and query, not the request's target: that may be a whole URL. */
     strbuf_addstr(&location, req->path);
     if (req->query[0])
         strbuf_addf(&location, "?%s", req->query);
@@ -167,7 +167,7 @@ void reply_elsewhere(struct http_req *req, const char *url)
     reply_error(req, 307, "another server has this: %s", url);
 }
 
-/* E2B's clients go by the status; people by the message. */
+/* Answers "not found": E2B's clients go by the status, people by the message. */
 static void put_not_found(struct http_req *req, const char *id, const struct sandbox_end *end)
 {
     AUTO(strbuf_done) struct strbuf out = {0};
@@ -211,8 +211,8 @@ void reply_unknown(struct http_req *req, const char *id)
     put_not_found(req, id, ended_logs_end(NULL, id));
 }
 
-/* Pages of any origin may ask: what gives access is a token in a header that no browser adds by
- * itself. "*" does not stand for Authorization. */
+/* Pages of any origin may ask: access needs a token in a header that no browser adds by itself.
+ * Authorization is listed because "*" does not cover it. */
 void reply_add_cors(struct http_req *req)
 {
     http_add_header(req, "Access-Control-Allow-Origin", "*");
@@ -229,7 +229,7 @@ void reply_preflight(struct http_req *req)
     reply_empty(req, 204);
 }
 
-/* jansson would take 2,048 levels; what we are asked never has more than a few. */
+/* jansson would accept 2,048 levels; honest requests have only a few. */
 int body_weight_check(const char *body, size_t len, struct sg_error *e)
 {
     struct json_weight w = json_weigh(body, len);
@@ -244,7 +244,7 @@ int body_weight_check(const char *body, size_t len, struct sg_error *e)
     return 0;
 }
 
-/* On a thread, if it is long. */
+/* Parses a body; a long one on a thread. */
 static void *make_json(const void *schema, const char *body, size_t len)
 {
     struct json_made *m = xcalloc(1, sizeof(*m));
@@ -276,7 +276,7 @@ json_t *request_json(struct http_req *req, void *made)
         return NULL;
     }
     if (!m->value) {
-        /* jansson's words have a piece of the body in them: nothing for a log. */
+        /* jansson's message contains a piece of the body, so it is not logged. */
         http_failed(req, 400, "the body is not valid JSON");
         reply_error(req, 400, "Error when parsing request: not valid JSON at byte %d%s%s",
                     m->wrong.position, req->body_secret ? "" : ": ",

@@ -43,7 +43,7 @@ void request_log_blame(struct http_req *req, enum fault fault)
         a->fault = fault;
 }
 
-/* The requests of a tenant that are not over. */
+/* Counts the requests of a tenant that are not over. */
 struct asking {
     struct asking *next;
     char tenant[ID_LEN + 1];
@@ -116,7 +116,7 @@ static void count(const struct http_req *req, const struct request_log *a)
                        req->answered_ns - a->began_ns);
 }
 
-/* The trace's id alone: the span's is of the client's own. */
+/* Only the id of the trace: the id of the span is the client's own. */
 static const char *trace_text(const struct request_log *a, char *buf, size_t cap)
 {
     if (!a || !a->trace.set)
@@ -126,8 +126,8 @@ static const char *trace_text(const struct request_log *a, char *buf, size_t cap
     return buf;
 }
 
-/* Nothing that went well is told, nor a client that left before it had an answer, unless one wants
- * to know everything. */
+/* Logs a request that failed. A client that left before it had an answer is logged only at level
+ * debug. */
 static void tell(const struct http_req *req, const struct request_log *a)
 {
     char trace[2 * sizeof(a->trace.trace) + 1];

@@ -1,4 +1,4 @@
-/* How a sandbox has ended, for those who had calls under way in it and those who come later. */
+/* How a sandbox ended: for callers whose calls it cut off, and for those who ask later. */
 #pragma once
 
 #include "wire/ends.h"
@@ -6,18 +6,19 @@
 #define SANDBOX_END_DETAIL 128
 
 struct sandbox_end {
-    uint32_t why; /* enum order_end; 0: it has not ended, or nobody told */
+    uint32_t why; /* enum order_end; 0: not ended, or not known */
     char detail[SANDBOX_END_DETAIL];
 };
 
 struct sandbox;
 struct order_answer;
 
-/* As the warden tells it. */
+/* Fills end from the warden's message. */
 void sandbox_end_told(struct sandbox_end *end, const struct order_answer *a);
-/* Its user neither asked for it nor had to expect it: he is told why. */
+/* Whether the end is news for the user, who neither asked for it nor had to expect it. Then the
+ * user is told why. */
 bool sandbox_end_is_news(const struct sandbox_end *end);
 const char *sandbox_end_text(const struct sandbox_end *end);
-/* For a call whose sandbox was there and is not any more (CALL_GONE): what became of it, and by its
- * kind whose doing that was. */
+/* Sets the error for a call that ended with CALL_GONE: it says what became of the sandbox, and its
+ * kind says who caused that. */
 int sandbox_gone_error(const struct sandbox *b, struct sg_error *e);

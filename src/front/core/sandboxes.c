@@ -19,7 +19,7 @@ struct sandboxes *sandboxes_new(void)
     return xcalloc(1, sizeof(struct sandboxes));
 }
 
-/* Ids are random: any of their characters will do. */
+/* Hashes the id, which is random. */
 static struct sandbox **bucket_of(struct sandboxes *t, const char *id)
 {
     uint32_t h = 2166136261u;
@@ -99,7 +99,7 @@ size_t sandboxes_count(struct front *f, const char *tenant)
     return c.n;
 }
 
-/* ---- those that are paused ------------------------------------------------------------------- */
+/* ---- paused sandboxes ------------------------------------------------------------------------ */
 
 struct held {
     const char *tenant;
@@ -160,7 +160,7 @@ int sandboxes_check_held(struct front *f, const char *tenant, struct sg_error *e
         (unsigned long long)(h.memory >> 20), (unsigned long long)(limit >> 20));
 }
 
-/* ---- one ------------------------------------------------------------------------------------- */
+/* ---- one sandbox ----------------------------------------------------------------------------- */
 
 struct sandbox *sandbox_new(struct front *f, const char *id, struct sandbox_spec *spec)
 {
@@ -170,7 +170,7 @@ struct sandbox *sandbox_new(struct front *f, const char *id, struct sandbox_spec
     b->refs = 1;
     memcpy(b->id, id, ID_LEN);
     b->spec = *spec;
-    sandbox_spec_init(spec); /* its contents are the sandbox's now */
+    sandbox_spec_init(spec); /* the sandbox owns its contents now */
     return b;
 }
 

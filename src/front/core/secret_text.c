@@ -10,10 +10,10 @@
 #define KEY_MAX          128
 #define VALUE_MAX        1024
 #define HEADER_MAX       64
-#define LIST_MAX         32 /* hosts, and headers */
+#define LIST_MAX         32 /* entries, of hosts and of headers */
 #define NAME_CHARS       "abcdefghijklmnopqrstuvwxyz0123456789_-"
 #define TOKEN_CHARS      "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~"
-#define PROXY_NAME       "egress-proxy" /* a proxy's password is sealed under it: document.h */
+#define PROXY_NAME       "egress-proxy" /* of a proxy's password: policy_document.h */
 
 static void lower(char *s)
 {
@@ -57,8 +57,8 @@ bool secret_mention_whole(const char *text, struct secret_mention *ret)
 
 /* ---- lists with commas between --------------------------------------------------------------- */
 
-/* The next entry, lower case and without blanks around it; false: there is none. An entry that does
- * not fit comes back empty, which is never right. */
+/* Takes the next entry of a list, in lower case and without blanks around it; false at the end. An
+ * entry that does not fit comes back empty, which is never valid. */
 static bool next_entry(const char **at, char *ret, size_t cap)
 {
     const char *p = *at;
@@ -76,7 +76,7 @@ static bool next_entry(const char **at, char *ret, size_t cap)
     return true;
 }
 
-/* Certificates and Host name a host, so that is what is meant: no address. */
+/* Whether s is a host name and not an address: certificates and the Host header have names. */
 static bool is_host(const char *s)
 {
     const char *last = strrchr(s, '.');
@@ -134,7 +134,7 @@ json_t *secret_headers(const json_t *metadata)
 
 int secret_metadata_check(const json_t *metadata, struct sg_error *e)
 {
-    /* The iterator does not change the object; its type only does not say so. */
+    /* The iterator does not change the object, though its type does not promise that. */
     json_t *walk = (json_t *)(uintptr_t)metadata;
     size_t bytes = 0;
 

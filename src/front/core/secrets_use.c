@@ -14,7 +14,7 @@
 struct gathering {
     struct front *front;
     const char *tenant;
-    json_t *entries; /* by name; each with its document's fields, and `metadata` until the end */
+    json_t *entries; /* by name; with the document's fields and, until finish, `metadata` */
     size_t sealed;
     struct sg_error *e;
 };
@@ -41,7 +41,7 @@ static void take_entry(const struct store_vault *v, void *arg)
                      metadata ? metadata : json_object());
 }
 
-/* The entry of the secret that is mentioned. */
+/* Finds or makes the entry of the secret that is mentioned. */
 static int find(struct gathering *g, const char *text, size_t len, json_t **ret)
 {
     char name[SECRET_NAME_MAX + 1];
@@ -73,7 +73,8 @@ static int find(struct gathering *g, const char *text, size_t len, json_t **ret)
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-/* A secret that names hosts goes nowhere else, whoever says so. */
+/* Whether a secret may go to a domain. One that names hosts goes nowhere else, whatever a rule
+ * says. */
 static bool may_go(const json_t *entry, const char *domain)
 {
     json_t *hosts = secret_hosts(json_object_get(entry, "metadata"));
@@ -154,7 +155,8 @@ static void make_placeholder(char ret[sizeof(PLACEHOLDER_PREFIX) + PLACEHOLDER_D
 }
 _Static_assert(PLACEHOLDER_DIGITS <= SPEC_TOKEN_LEN, "enough digits");
 
-/* Without hosts the sandbox could send it to itself. */
+/* Refuses a placeholder for a secret without hosts: the sandbox could send the secret to a host of
+ * its own, and read it there. */
 static int check_hosts(struct gathering *g, const char *variable, const json_t *entry)
 {
     json_t *hosts = secret_hosts(json_object_get(entry, "metadata"));
@@ -195,7 +197,8 @@ static int use_in_envs(struct gathering *g, json_t *envs)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* The hosts of a placeholder are those of the secret, which the rules' are among. */
+/* Makes the document's array. A placeholder is replaced towards all hosts of its secret; the
+ * domains of rules are among these. */
 static json_t *finish(struct gathering *g)
 {
     json_t *list = json_array(), *all = g->entries;

@@ -1,10 +1,10 @@
-/* How sandboxes come to the secrets of their tenant: never. What a policy document gets is each
- * secret as a sealed text that the guard alone can read, in two ways:
+/* How sandboxes use the secrets of their tenant without ever having them. The policy document has
+ * each secret as a sealed text that only the guard can read. There are two ways:
  *
- *   rules       a header's value mentions it (secret_text.h): the guard puts it in
- *   envs        a variable is a mention and nothing else: the sandbox gets a placeholder in its
- *               place, which the guard replaces in the headers and toward the hosts that the
- *               secret's own metadata names
+ *   rules       a header's value mentions the secret (secret_text.h): the guard inserts it
+ *   envs        a variable is one mention and nothing else: the sandbox gets a placeholder
+ *               instead. The guard replaces the placeholder, only in the headers and only
+ *               towards the hosts that the secret's own metadata name
  *
  * A placeholder is random, one for each sandbox and secret. */
 #pragma once
@@ -12,10 +12,11 @@
 #include "front/core/front.h"
 
 #define SECRETS_MAX        32            /* of one sandbox */
-#define SECRETS_SEALED_MAX (384u * 1024) /* together: a document has an end */
+#define SECRETS_SEALED_MAX (384u * 1024) /* together: documents have a size limit */
 
-/* network and envs may be NULL; mentions in envs become placeholders, in place. *ret_secrets: the
- * array of the document (wire/policy_document.h), perhaps empty. SG_ERR_INVALID names the secret
- * that is not there or cannot be used so; envs then is to be thrown away. */
+/* Gathers the secrets that network and envs mention; both may be NULL. Mentions in envs become
+ * placeholders, in place. *ret_secrets is the array for the document (wire/policy_document.h),
+ * perhaps empty. SG_ERR_INVALID names the secret that does not exist or cannot be used this way;
+ * then the caller must throw envs away. */
 int secrets_gather(struct front *f, const char *tenant, const json_t *network, json_t *envs,
                    json_t **ret_secrets, struct sg_error *e);

@@ -27,7 +27,7 @@ void sandbox_spec_done(struct sandbox_spec *s)
     sandbox_spec_init(s);
 }
 
-/* One name for a field on both ways. Numbers are below 2^63. */
+/* The fields of a note: one table serves for writing and for reading. Numbers are below 2^63. */
 enum field_type { TEXT, FLAG, NUMBER32, NUMBER64, OBJECT };
 
 struct field {
@@ -195,7 +195,7 @@ void token_random(char ret[SPEC_TOKEN_LEN + 1])
 {
     unsigned char bytes[SPEC_TOKEN_LEN / 2];
 
-    /* Whole for this size; a guessable token is worse than none. */
+    /* getrandom never returns less for this size. A guessable token would be worse than none. */
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
         abort();
     for (size_t i = 0; i < sizeof bytes; i++)

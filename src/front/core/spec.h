@@ -1,6 +1,6 @@
-/* What a sandbox was asked to be. It is the note that the warden keeps for the next front, as JSON
- * in memory, and is never written to disk: it holds the caller's variables and the access tokens.
- */
+/* The spec of a sandbox: what its client asked for. The warden keeps it for the next front, as a
+ * note (JSON, in memory). It is never written to disk, since it holds the client's variables and
+ * the access tokens. */
 #pragma once
 
 #include <jansson.h>
@@ -13,33 +13,33 @@
 
 struct sandbox_spec {
     char tenant[ID_LEN + 1];
-    char context[ID_LEN + 1];    /* whose sandbox it is; "" if of none */
-    char checkpoint[ID_LEN + 1]; /* that it was made from, or went back to last; "" */
-    uint64_t checkpoint_serial;  /* of the last one that there was then: later ones follow it */
-    bool unfinished;             /* its kernels are not with their contexts yet: nobody has it */
-    char goes_back[ID_LEN + 1];  /* the checkpoint that it is going back to just now; "" */
+    char context[ID_LEN + 1];    /* whose sandbox it is; "": no context's */
+    char checkpoint[ID_LEN + 1]; /* it was made from, or last rewound to; "" */
+    uint64_t checkpoint_serial;  /* the newest at that time; later ones follow it */
+    bool unfinished;             /* kernels are not with their contexts yet: nobody uses it */
+    char goes_back[ID_LEN + 1];  /* the checkpoint of a rewind under way; "" */
     char template_id[SPEC_NAME_MAX], alias[SPEC_NAME_MAX]; /* alias may be "" */
-    json_t *metadata;                       /* object of strings, or NULL if none was given */
+    json_t *metadata;                       /* object of strings; NULL: none was given */
     json_t *envs;                           /* object of strings; never NULL */
-    json_t *network;                        /* as given, validated; or NULL */
-    int allow_internet;                     /* -1 not said, 0, 1 */
-    bool network_said;                      /* either was given; not in the note */
-    json_t *secrets;                        /* array, as the guard reads it, sealed; or NULL */
-    json_t *agents;                         /* array: hosted agents that run in it; or NULL */
+    json_t *network;                        /* as the client gave it, validated; or NULL */
+    int allow_internet;                     /* 0, 1; -1: not given */
+    bool network_said;                      /* one of the two was given; not in the note */
+    json_t *secrets;                        /* array for the guard, sealed; or NULL */
+    json_t *agents;                         /* array of hosted agents in it; or NULL */
     char envd_token[SPEC_TOKEN_LEN + 1];    /* "" if not secured */
     char traffic_token[SPEC_TOKEN_LEN + 1]; /* "" if ports are public */
     bool auto_pause, auto_pause_memory, auto_resume;
-    bool interpreter;               /* its template is for code: a kernel is started with it */
-    uint64_t timeout_ms;            /* the last one given: what auto-resume uses */
-    int64_t created_ms, started_ms; /* wall clock; started changes on resume */
+    bool interpreter;               /* its template is for code: a kernel starts with it */
+    uint64_t timeout_ms;            /* the last one given; auto-resume uses it */
+    int64_t created_ms, started_ms; /* wall clock; a resume changes started_ms */
     struct sg_limits limits;
 };
 
 void sandbox_spec_init(struct sandbox_spec *s);
 void sandbox_spec_done(struct sandbox_spec *s);
-/* A sealed memfd with the note. */
+/* Returns a sealed memfd with the note. */
 int sandbox_spec_save(const struct sandbox_spec *s, struct sg_error *e);
 int sandbox_spec_load(int memfd, struct sandbox_spec *ret, struct sg_error *e);
-/* SPEC_TOKEN_LEN hexadecimal digits from the kernel's generator. */
+/* Fills ret with SPEC_TOKEN_LEN random hexadecimal digits from the kernel's generator. */
 void token_random(char ret[SPEC_TOKEN_LEN + 1]);
 bool token_equal(const char *a, const char *b); /* in constant time for equal lengths */

@@ -23,7 +23,7 @@ static struct {
     struct sandbox *first, **last;
 } killed;
 
-/* Whose connections may still be told of. */
+/* The last sandboxes that ended: the guard may still report their connections. */
 static struct ended {
     char id[ID_LEN + 1], tenant[ID_LEN + 1], context[ID_LEN + 1];
 } ended[ENDED_KEPT];
@@ -31,7 +31,7 @@ static size_t next_ended;
 
 /* ---- the ledger ------------------------------------------------------------------------------ */
 
-/* Ids are random, and as long as each other. */
+/* Hashes both ids, which are random and of equal length. */
 static struct entry **bucket_of(const char *tenant, const char *context)
 {
     uint32_t h = 2166136261u;
@@ -90,7 +90,7 @@ void usage_put_back(const struct ctx_usage_add *adds, size_t n)
         ledger_add(adds[i].tenant, adds[i].context, &adds[i].usage);
 }
 
-/* What of a sandbox was not told yet. */
+/* Adds to the ledger what a sandbox has used since it was last added. */
 static void enter(struct sandbox *b)
 {
     const struct ctx_usage *all = &b->usage.total, *told = &b->usage.told;
@@ -135,7 +135,7 @@ static void count_memory(struct sandbox_usage *u, uint64_t bytes)
 {
     uint64_t now = clock_ns(), mean = u->known ? (u->memory + bytes) / 2 : bytes;
 
-    /* In KiB: as bytes the product might be too large. */
+    /* Computed in KiB: in bytes the product might overflow. */
     u->total.memory_mib_ms += mean / 1024 * ((now - u->since_ns) / NS_PER_MS) / 1024;
     u->since_ns = now;
     u->memory = bytes;
@@ -166,7 +166,7 @@ void usage_resumed(struct sandbox *b)
     b->usage.since_ns = clock_ns();
 }
 
-/* ---- its end --------------------------------------------------------------------------------- */
+/* ---- the end of a sandbox -------------------------------------------------------------------- */
 
 static void forget(struct sandbox_usage *u)
 {
@@ -213,7 +213,8 @@ void usage_kill_answered(struct sandbox *b)
 
 void usage_ended(struct sandbox *b, const struct order_answer *a)
 {
-    /* They end in about the order in which they were killed. */
+    /* Not in the table: searched among the killed ones, which end in about the order of the
+     * kills. */
     if (!b)
         for (b = killed.first; b && strcmp(b->id, a->id) != 0; b = b->usage.next)
             ;
@@ -225,7 +226,7 @@ void usage_ended(struct sandbox *b, const struct order_answer *a)
     enter(b);
 }
 
-/* ---- what went out --------------------------------------------------------------------------- */
+/* ---- connections ----------------------------------------------------------------------------- */
 
 static struct sandbox *find_sandbox(struct front *f, const char *id)
 {
@@ -254,7 +255,7 @@ void usage_egress(struct front *f, const char *tenant, const char *id, uint64_t 
             ledger_add(ended[i].tenant, ended[i].context, &more);
             return;
         }
-    /* An earlier front's: whose it was is all that is known. */
+    /* A sandbox of an earlier front: only its tenant is known. */
     if (id_valid(tenant))
         ledger_add(tenant, "", &more);
 }

@@ -1,33 +1,32 @@
-/* What sandboxes use: counted here, told to the store by front/contexts/usage.c.
+/* Counts what sandboxes use; front/contexts/usage.c reports it to the store.
  *
- *   cpu_us         the control group's counter, which the warden reads: with each sample
- *                  (metrics.c), when the sandbox pauses and when it ends
- *   memory_mib_ms  memory without files at those moments, the mean of two of them for the time
- *                  between. While it runs: a paused one is not counted
- *   bytes, executions   DATA to and from the agent, cells and programs begun, of all calls but the
- *                  server's own (call.h); counted in link.c
- *   egress_up, egress_down   what its connections carried, as the guard tells when they end
- *   sandboxes      1 when it was made
+ *   cpu_us             the control group's counter. The warden reads it with each sample
+ *                      (metrics.c), when the sandbox pauses and when it ends
+ *   memory_mib_ms      memory without files, read at the same times: the mean of two readings,
+ *                      times the time between. A paused sandbox does not count
+ *   bytes, executions  DATA to and from the agent; cells and programs begun. Of all calls but the
+ *                      server's own (call.h); counted in link.c
+ *   egress_up, egress_down  what its connections carried; the guard reports it when they end
+ *   sandboxes          1 when the sandbox is made
  *
- * A sandbox has what it has used in all, and what of it was told. The difference goes to the
- * ledger: of living sandboxes when usage_gather says so, of one that ends at once. The ledger has
- * one entry for a (tenant, context), so it grows with contexts and not with time, however long the
- * store is away; beyond LEDGER_MAX entries, what is of contexts that have none yet counts for the
- * tenant alone.
+ * Each sandbox has two sums: all that it has used, and the part that was reported. The difference
+ * goes to the ledger: for living sandboxes at usage_gather, for one that ends at once. The ledger
+ * has one entry for each (tenant, context). So it grows with contexts and not with time, however
+ * long the store is away. When it has LEDGER_MAX entries, the usage of further contexts counts for
+ * the tenant alone.
  *
- *   sandbox --usage_gather, its end--> ledger --usage_take--> on its way --> told: forgotten
- *                                    ^                        |
- *                                    +----- usage_put_back ---+ the store said no
+ *   sandbox --usage_gather, its end--> ledger --usage_take--> under way --> stored: forgotten
+ *                                        ^                        |
+ *                                        +---- usage_put_back ----+ the store refused it
  *
- * A sandbox that is killed is out of the table before the warden has ended it. Its last figures
- * come with TELL_ENDED, before the answer to the order: until then it waits in a list.
+ * A sandbox that is killed leaves the table before the warden has ended it. Its last figures come
+ * with TELL_ENDED, before the answer to the order; until then the sandbox waits in a list.
  *
- * The guard may tell of a connection after its sandbox has ended: of the last ones it is remembered
- * whose they were.
+ * The guard may report a connection after its sandbox has ended. So the owners of the last
+ * sandboxes that ended are remembered.
  *
- * A front that is killed takes along what was not told: the ledger, and what was used since the
- * last gathering. The next one counts on from what the warden says that a sandbox has used so far,
- * so nothing is counted twice. */
+ * A front that is killed loses what it had not reported: the ledger, and all usage since the last
+ * gathering. The next front counts on from the warden's counters, so nothing is counted twice. */
 #pragma once
 
 #include "wire/warden.h"
@@ -40,33 +39,35 @@ struct sandbox;
 
 struct sandbox_usage {
     struct ctx_usage total, told;
-    uint64_t since_ns;            /* until when memory is counted; 0: it does not run */
-    uint64_t cpu_us, memory;      /* as they were read last; memory in bytes */
-    bool known;                   /* memory was read since it runs */
-    struct sandbox *next, **link; /* of those that are to end; NULL: it is none */
+    uint64_t since_ns;            /* memory is counted up to then; 0: not running */
+    uint64_t cpu_us, memory;      /* as last read; memory in bytes */
+    bool known;                   /* memory was read since the start or resume */
+    struct sandbox *next, **link; /* the list of killed ones; link NULL: not in it */
 };
 
-/* It was made just now. */
+/* The sandbox was just made. */
 void usage_made(struct sandbox *b);
-/* It is an earlier front's: what it has used until now is not ours to count. */
+/* An earlier front made the sandbox: its usage so far is not ours to count. */
 void usage_taken_over(struct sandbox *b, const struct order_stats *now);
-/* What the warden has read. */
+/* The warden has read the sandbox's counters. */
 void usage_sampled(struct sandbox *b, const struct order_stats *now);
-/* The same, before it rests. */
+/* The same, at a pause. */
 void usage_paused(struct sandbox *b, const struct order_stats *now);
 void usage_resumed(struct sandbox *b);
 
-/* It was ordered to end; the order was answered. Between the two the sandbox must live. */
+/* The warden was ordered to kill the sandbox; the order was answered. The sandbox object must live
+ * between the two calls. */
 void usage_kill_ordered(struct sandbox *b);
 void usage_kill_answered(struct sandbox *b);
-/* It has ended. b NULL: one of those. */
+/* The sandbox has ended. b NULL: one whose kill was ordered; it is found by its id. */
 void usage_ended(struct sandbox *b, const struct order_answer *a);
 
-/* What a connection of sandbox `id` carried out and in, as the guard tells when it has ended. */
+/* Counts the bytes that a connection of sandbox `id` carried out and in. The guard reports them
+ * when the connection has ended. */
 void usage_egress(struct front *f, const char *tenant, const char *id, uint64_t up, uint64_t down);
 
-/* Moves what living sandboxes have used to the ledger. */
+/* Moves the usage of living sandboxes to the ledger. */
 void usage_gather(struct front *f);
-/* Takes up to max entries out of the ledger; how many there were. */
+/* Takes up to max entries out of the ledger, and returns how many. */
 size_t usage_take(struct ctx_usage_add *ret, size_t max);
 void usage_put_back(const struct ctx_usage_add *adds, size_t n);

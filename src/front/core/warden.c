@@ -8,10 +8,10 @@
 #define TELL_FDS_MAX  2
 #define ORDER_FDS_MAX 2
 
-/* An order that waits to be sent, then for its answer. */
+/* An order: it waits to be sent, then for its answer. */
 struct pending {
     struct order order;
-    int fds[2]; /* -1: none; the second only after the first */
+    int fds[2]; /* -1: none; there is no second without a first */
     warden_done done;
     void *arg;
     struct pending *next;
@@ -71,14 +71,14 @@ static void send_queued(struct warden *w)
         size_t n = (p->fds[0] >= 0 ? 1 : 0) + (p->fds[1] >= 0 ? 1 : 0);
         int r = fd_send(w->sock, &p->order, sizeof p->order, p->fds, n);
 
-        /* Any other failure means that the warden is gone, which reading will tell. */
+        /* Any other failure means that the warden is gone; reading will notice. */
         if (r == -EAGAIN)
             break;
         close_p(&p->fds[0]);
         close_p(&p->fds[1]);
         p->fds[0] = p->fds[1] = -1;
         p = queue_take(&w->unsent, &w->unsent.first);
-        if (p->order.op == ORDER_READY || p->order.op == ORDER_BEAT) /* nobody answers these */
+        if (p->order.op == ORDER_READY || p->order.op == ORDER_BEAT) /* these have no answer */
             pending_free(p);
         else
             queue_add(&w->sent, p);
@@ -91,7 +91,7 @@ void warden_order(struct front *f, struct order *o, int fd, warden_done done, vo
     warden_order_two(f, o, fd, -1, done, arg);
 }
 
-/* The second is not there without the first. */
+/* There is no second descriptor without a first. */
 void warden_order_two(struct front *f, struct order *o, int fd, int second, warden_done done,
                       void *arg)
 {
@@ -154,7 +154,7 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     (void)status;
     if (events & UV_WRITABLE)
         send_queued(w);
-    /* Not for ever: connections have their turn as well. */
+    /* Limited, so that connections get their turn as well. */
     for (int i = 0; i < 64 && take_message(w); i++)
         ;
 }

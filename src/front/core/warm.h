@@ -1,8 +1,8 @@
-/* A kernel for the code that is likely to come. */
+/* Starts a kernel before the first cell asks for it. */
 #pragma once
 
 #include "front/core/sandbox.h"
 
-/* Has the agent start the default kernel of Python, and does not wait for it. Without it the first
- * cell starts one. */
+/* Has the agent start Python's default kernel, and does not wait for it. Otherwise the first cell
+ * would start it. */
 void sandbox_warm_kernel(struct sandbox *b);

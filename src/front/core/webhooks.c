@@ -14,18 +14,18 @@
 #include "front/telemetry/exporter.h"
 
 #define SLOTS       STORE_WEBHOOK_OPEN
-#define MANY        16   /* that wait: then one at a time is too slow */
-#define SCAN_MAX    1000 /* events that are looked at in one go */
+#define MANY        16   /* waiting events from which on one at a time is too slow */
+#define SCAN_MAX    1000 /* events looked at in one turn of the loop */
 #define DELAY_MAX_S 300
 #define SAVE_MS     100
 
 uint64_t webhook_second_ms = 1000;
 
 struct slot {
-    uint64_t event; /* 0: it is free */
-    uint32_t tries; /* that failed */
+    uint64_t event; /* 0: the slot is free */
+    uint32_t tries; /* failed tries */
     uint64_t due_ms;
-    bool flying, stale; /* stale: what it was sent for is not wanted any more */
+    bool flying, stale; /* stale: forget the event once the post is answered */
 };
 
 enum mood { MOOD_GOOD, MOOD_FAILING, MOOD_GIVING_UP };
@@ -59,7 +59,7 @@ static void save(uv_timer_t *timer)
             w.open[w.n].event = hooks.slots[i].event;
             w.open[w.n++].tries = hooks.slots[i].tries;
         }
-    /* If it fails, some are sent twice after a restart. The next change tries again. */
+    /* If this fails, some events are sent twice after a restart. The next change saves again. */
     store_webhook_set(hooks.front->store, &w, NULL);
 }
 
@@ -71,9 +71,9 @@ static void changed(void)
         uv_timer_start(&hooks.saver, save, since < SAVE_MS ? SAVE_MS - since : 0, 0);
 }
 
-/* ---- how it goes ----------------------------------------------------------------------------- */
+/* ---- success and failure --------------------------------------------------------------------- */
 
-/* One line when it changes, not one for each. */
+/* Logs a line when the state changes, not one for each event. */
 static void feel(enum mood mood, uint64_t event, const char *why)
 {
     if (mood == hooks.mood || (mood == MOOD_FAILING && hooks.mood == MOOD_GIVING_UP))
@@ -127,7 +127,7 @@ uint64_t webhook_delay_ms(uint32_t tries, uint32_t random, uint64_t asked_ms)
         ms = webhook_second_ms << (tries - 1);
     if (ms > most)
         ms = most;
-    ms = ms - ms / 4 + random % (ms / 2 + 1); /* many do not come back at the same moment */
+    ms = ms - ms / 4 + random % (ms / 2 + 1); /* spread, so that many do not come at once */
     if (asked_ms > most)
         asked_ms = most;
     return ms > asked_ms ? ms : asked_ms;
@@ -167,7 +167,7 @@ static void on_posted(void *arg, int status, uint64_t retry_after_ms)
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/* Text that is no secret, in the form that headers have. */
+/* Sets a header to a text that is no secret; headers hold struct hidden. */
 static void set_header(struct exporter_header *h, const char *name, struct hidden *value,
                        const char *text)
 {
@@ -241,11 +241,11 @@ static void send_slot(struct slot *slot)
         slot->flying = true;
     else if (s.r == -ENOENT || s.r == -EINVAL || s.r == -E2BIG)
         end_slot(slot, false, s.r);
-    else /* not the event's fault: the exporter has enough to do, no descriptors, no memory */
+    else /* not the event's fault: the exporter is busy, or descriptors or memory are short */
         slot->due_ms = uv_now(hooks.front->loop) + webhook_second_ms;
 }
 
-/* ---- which is next --------------------------------------------------------------------------- */
+/* ---- choosing the next event ----------------------------------------------------------------- */
 
 struct search {
     uint64_t found;
@@ -264,7 +264,7 @@ static bool look_at(const struct event *e, void *arg)
     return !s->found;
 }
 
-/* The next that is wanted; 0: none, or not yet. */
+/* Returns the next event that the webhook wants; 0: none, or not yet. */
 static uint64_t next_event(void)
 {
     uint64_t gone = events_gone(hooks.front, NULL), last = events_last(hooks.front);
@@ -278,14 +278,14 @@ static uint64_t next_event(void)
         hooks.begun = gone;
     }
     if (hooks.begun > last)
-        hooks.begun = last; /* the file was removed: numbers began anew */
+        hooks.begun = last; /* the store's file was removed: numbers start over */
     events_since(hooks.front, NULL, hooks.begun, look_at, &s, &gap);
     if (s.scanned > SCAN_MAX)
         uv_timer_start(&hooks.timer, on_timer, 0, 0);
     return s.found;
 }
 
-/* A place for another one; NULL: not now. */
+/* Returns a slot for another event; NULL: not now. */
 static struct slot *free_slot(void)
 {
     uint64_t waiting = events_last(hooks.front) - hooks.begun;
@@ -345,7 +345,7 @@ static void on_timer(uv_timer_t *timer)
 static void on_event(struct event_watch *w, const struct event *e)
 {
     (void)w, (void)e;
-    /* Not in the middle of what it is about. */
+    /* Sent from the loop, not in the middle of the operation that the event is about. */
     if (hooks.on)
         wake_at(0);
 }
@@ -368,7 +368,7 @@ static void take_up(const struct store_webhook *w)
         hooks.slots[i] = (struct slot){.event = w->open[i].event, .tries = w->open[i].tries};
 }
 
-/* Everything that is open is due now: it may be another target that will take it. */
+/* Makes all open events due now: the new target may accept them. */
 static void try_anew(void)
 {
     for (size_t i = 0; i < SLOTS; i++) {
