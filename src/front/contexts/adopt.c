@@ -1,10 +1,10 @@
-/* A candidate (explore.c) becomes the sandbox of its context, by the same way on which a path gets
- * any sandbox: whoever asks for the path meanwhile waits, and gets the new one. */
+/* Makes a candidate (explore.c) the sandbox of its context. This goes the same way as any request
+ * for the path's sandbox: others who ask for the path meanwhile wait, and get the new sandbox. */
 #include <string.h>
 
 #include "front/contexts/impl.h"
 
-#define ATTEMPTS_MAX 5 /* somebody else may have asked for the path first, and been answered */
+#define ATTEMPTS_MAX 5 /* others may have asked for the path and been answered first */
 
 struct adopting {
     struct front *front;
@@ -34,7 +34,7 @@ static void fail(struct adopting *a, int r, enum sg_error_kind kind, const char 
     finish(a, &(struct context_answer){.r = r, .e = &e});
 }
 
-/* It is a sandbox like any other from now on, and the others of the exploration end. */
+/* Takes the adopted candidate out of its exploration, and ends the other candidates. */
 static void settle_in(struct adopting *a)
 {
     struct exploration *x = exploration_of(a->sandbox);
@@ -93,7 +93,7 @@ static void on_touched(void *arg, const struct context_answer *answer)
         return;
     }
     a->sandbox = sandbox_ref(b);
-    b->spec.auto_pause = x->auto_pause; /* noted with its next deadline */
+    b->spec.auto_pause = x->auto_pause; /* the note is sent with its next deadline */
     try_it(a);
 }
 

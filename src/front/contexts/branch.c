@@ -1,12 +1,16 @@
-/* A new path of a conversation, with nothing of its parent, or with what its sandbox is.
+/* Makes a new path of a conversation, with nothing of its parent or with the state of the parent's
+ * sandbox.
  *
- *   the parent's row --> its sandbox --> a checkpoint of it --> a context made from that -->
- * answered |   \                                  ^ |    a moment was named: its own ------+
- *                           +-- none: only the tree is noted ----> answered
+ *   the parent's row --> its sandbox --> a checkpoint of it --> a context from that --> answered
+ *          |                 |                                  ^
+ *          |                 +-- a checkpoint was named --------+
+ *          |
+ *          +-- no sandbox: only the tree of paths is noted --> answered
  *
- * The checkpoint is for this request alone: the sandbox that is made from it uses it up. With files
- * it has no kernels; where something is in its way, or the host cannot, what the parent has written
- * becomes a layer instead, which is slower and always works. */
+ * A checkpoint that is taken here is for this request alone: the new sandbox uses it up. If only
+ * files are inherited, it has no kernels. If something is in the way of that checkpoint, or the
+ * host cannot take it, the parent's files are saved as a snapshot instead, which is slower and
+ * always works. */
 #include <string.h>
 
 #include "front/contexts/impl.h"
@@ -15,15 +19,15 @@ struct branching {
     struct front *front;
     struct store_tenant tenant;
     char conversation[CTX_NAME_MAX + 1], from[CTX_NAME_MAX + 1], to[CTX_NAME_MAX + 1];
-    char template_id[CTX_TEMPLATE_MAX + 1]; /* of the parent */
-    char message[CTX_NAME_MAX + 1];         /* "": none was named; one of these two at most */
+    char template_id[CTX_TEMPLATE_MAX + 1]; /* the parent's */
+    char message[CTX_NAME_MAX + 1];         /* "": none was named; at most one of these two is */
     char named[ID_LEN + 1];
     uint64_t ttl_ms, wait_ms;
     enum context_inherit inherit;
     bool files_do;
     char snapshot[ID_LEN + 1],
-        checkpoint[ID_LEN + 1]; /* what it is made from: one of them, or "" */
-    bool used_up;               /* the checkpoint, with this */
+        checkpoint[ID_LEN + 1]; /* the new sandbox is made from one of these; or "" */
+    bool used_up;               /* the checkpoint is for this branch alone */
     struct sandbox *parent;     /* held */
     struct operation operation;
     context_spec spec;
@@ -37,12 +41,13 @@ static void finish(struct branching *b, const struct context_answer *a)
 
     if (b->snapshot[0])
         sandbox_forget_snapshot(b->front, b->snapshot);
-    /* Nothing was made of it after all: the path, or a limit, was in the way. */
+    /* No sandbox was made from the checkpoint after all: the path was taken, or a limit was
+     * reached. */
     struct checkpoint *left =
         b->used_up ? checkpoint_find(b->front, b->tenant.id, b->checkpoint) : NULL;
     if (left)
         checkpoint_forget(left);
-    /* With files, that kernels do not come along is no news. */
+    /* A client that asked for files alone expects no kernels. */
     if (b->inherit == INHERIT_FILES)
         answer.report = NULL;
     if (!a->sandbox)
@@ -75,7 +80,7 @@ static void on_made(void *arg, const struct context_answer *a)
     finish(b, a);
 }
 
-/* As the caller wants it, on top of the parent's files. */
+/* The caller's spec, with the snapshot of the parent's files. */
 static int spec_with_files(void *arg, const char *template_id, struct sandbox_spec *ret,
                            char snapshot[ID_LEN + 1], struct sg_error *e)
 {
@@ -105,7 +110,7 @@ static void make(struct branching *b)
     operation_leave(&before);
 }
 
-/* ---- what the parent's is now ---------------------------------------------------------------- */
+/* ---- the parent's state now ------------------------------------------------------------------ */
 
 static void on_saved(void *arg, int r, const struct sg_error *e, uint64_t bytes)
 {
@@ -153,8 +158,8 @@ static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct s
 static void take(void *arg, struct sandbox *parent, int r, const struct sg_error *e)
 {
     struct branching *b = arg;
-    /* Not `one`: what is ordered may have other limits than the parent, and the copy that was begun
-     * ahead is of no use then, and must not have used the mould up. */
+    /* Not `one`: the new sandbox may get other limits than the parent. Then the fork start that was
+     * begun ahead is of no use, and it must not have used up the frozen kernels. */
     struct checkpoint_ask ask = {
         .kind = CHECKPOINT_FORK, .wait_ms = b->wait_ms, .files_only = b->inherit == INHERIT_FILES};
 
@@ -197,7 +202,7 @@ static void note(struct branching *b)
     s->ops->branch(s, b->tenant.id, b->conversation, b->from, b->to, on_noted, b);
 }
 
-/* Notes the name of the checkpoint that is meant. */
+/* Finds the checkpoint that the client named, and notes its id. */
 static int find_checkpoint(struct branching *b, struct sg_error *e)
 {
     struct checkpoint *c;
@@ -229,7 +234,8 @@ static void on_parent(void *arg, const struct ctx_reply *reply)
         return;
     }
     struct sandbox *parent = row ? sandbox_get(b->front, b->tenant.id, row->sandbox_id) : NULL;
-    /* Nothing to have; or that of another path, if the database says so. */
+    /* Otherwise there is nothing to inherit: no sandbox, or the database names one of another
+     * path. */
     if (parent && strcmp(parent->spec.context, row->id) == 0) {
         context_hold(parent);
         b->parent = parent;

@@ -1,15 +1,14 @@
-/* Which checkpoint somebody means. A message is looked for on the line of checkpoints that the
- * sandbox has come from, from its end: on other lines, those that were left by going back, there
- * may be one of the same name, and it counts only if this line has none.
- */
+/* Finds the checkpoint that a client means. A message is searched for along the line of checkpoints
+ * that the sandbox has come from, newest first. Other lines, which were left by a rewind, may have
+ * a checkpoint of the same message; it counts only if this line has none. */
 #include <string.h>
 
 #include "front/contexts/impl.h"
 
-#define DEPTH_MAX 4096 /* of a line: it comes from notes, which a front reads again */
+#define DEPTH_MAX 4096 /* of a line: bounded, since lines are read from notes */
 
-/* A sandbox that was branched has come from one of another's, which is not its own to go back to.
- */
+/* Returns c if it is the sandbox's own. A sandbox that was branched has come from a checkpoint of
+ * another sandbox, and cannot be rewound to that. */
 static struct checkpoint *own(const struct sandbox *b, struct checkpoint *c)
 {
     return c && strcmp(c->sandbox_id, b->id) == 0 ? c : NULL;

@@ -1,17 +1,17 @@
-/* How contexts end by request: one of them, a path that goes into another, all of a conversation.
- * And what else is asked of a row by its id. */
+/* Ends contexts on request: one context, a path that is merged into another, or all of a
+ * conversation. It also has the other operations on a row by its id. */
 #include <string.h>
 
 #include "lib/base/clock.h"
 #include "front/contexts/impl.h"
 
-/* One request about a row. */
+/* A request about one row. */
 struct about {
     struct front *front;
     char tenant[ID_LEN + 1], id[ID_LEN + 1];
     uint64_t ttl_ms;
     struct ctx_row row;
-    struct operation operation; /* of one that ends */
+    struct operation operation; /* of a terminate or merge */
     context_done done;
     void *arg;
 };
@@ -58,7 +58,8 @@ void context_get(struct front *f, const char *tenant, const char *id, context_do
     s->ops->get(s, tenant, id, on_row, about_new(f, tenant, id, done, arg));
 }
 
-/* The row as it is, if it is for this server to go on with; otherwise answered. */
+/* Returns the row if this server is to handle it. Otherwise the request is answered here, and NULL
+ * is returned. */
 static const struct ctx_row *ours(struct about *a, const struct ctx_reply *reply)
 {
     struct context_answer answer = {0};
@@ -118,7 +119,7 @@ void context_touch(struct front *f, const char *tenant, const char *id, uint64_t
 
 /* ---- terminate ------------------------------------------------------------------------------- */
 
-/* Answered when the sandbox is gone: whoever ends one may count on its memory being free. */
+/* The answer waits for the sandbox's end, so that the client can count on its memory being free. */
 static void on_sandbox_gone(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
     struct about *a = arg;
@@ -210,10 +211,10 @@ void context_merge(struct front *f, const char *tenant, const char *conversation
 struct cleanup {
     struct front *front;
     char tenant[ID_LEN + 1];
-    char conversation[CTX_NAME_MAX + 1]; /* "": what has expired */
+    char conversation[CTX_NAME_MAX + 1]; /* "": all expired contexts */
     size_t ended, pending;
     bool more;
-    int r; /* of the first that could not be ended */
+    int r; /* the first error */
     struct sg_error e;
     context_counted done;
     void *arg;
@@ -268,7 +269,7 @@ static void on_one_ended(void *arg, const struct ctx_reply *reply)
     if (reply->r == 0 && reply->n > 0) {
         c->ended++;
         context_tell_end(c->front, &reply->rows[0], "cleaned up");
-        /* What another server has, that one ends when it next looks at the row. */
+        /* A sandbox on another server is ended by that server when it next reads the row. */
         context_end_sandbox(c->front, &reply->rows[0], on_one_gone, c);
         return;
     }

@@ -1,14 +1,14 @@
-/* Best of N: the sandbox of a context as it is now, several times, for different code to run in
- * each (front/v1/explore.c runs it), and for one of them to be adopted (adopt.c).
+/* Best of N: copies the sandbox of a context several times, so that different code can run in each
+ * copy (front/v1/explore.c runs it) and one copy can be adopted (adopt.c).
  *
- *   the row is touched --> its sandbox stands still: a checkpoint --> N sandboxes from it -->
- * answered
+ *   the row is touched --> a checkpoint of its sandbox --> N sandboxes from it --> answered
  *
- * A candidate names the context like the sandbox of the context does, so that it has the same rules
- * and what it uses is counted there. What it is not is the sandbox that the row names: the reaper
- * would end it for that, and does in a front that has not heard of the exploration. Otherwise it
- * ends at its own deadline, which is the warden's. All or none: if one cannot be made the others
- * are ended. */
+ * A candidate names the context as the context's own sandbox does, so that it has the same rules
+ * and its usage is counted there. But the row names another sandbox. For that reason the reaper
+ * would end a candidate, and it does in a front that does not know the exploration. Otherwise a
+ * candidate ends at its own deadline, which the warden keeps.
+ *
+ * If one candidate cannot be made, the others are ended: all or none. */
 #include <string.h>
 
 #include "front/contexts/impl.h"
@@ -23,7 +23,7 @@ struct exploring {
     struct sandbox *sandbox; /* held */
     struct exploration *x;
     size_t pending;
-    int r; /* of the first that could not be made */
+    int r; /* the first error */
     struct sg_error e;
     json_t *report;
     struct operation operation;
@@ -66,14 +66,14 @@ static void drop(struct exploration *x, size_t i)
 {
     struct sandbox *b = steal_ptr(&x->sandboxes[i]);
 
-    /* Taken out first: its end is told to explorations_sandbox_ended. */
+    /* Taken out of the list first, because sandbox_kill calls explorations_sandbox_ended. */
     if (b && b->state != SANDBOX_ENDED)
         sandbox_kill(b, NULL, NULL);
     sandbox_unref(b);
 }
 
-/* Whoever runs something in the last of them hears of its end, and keeps x, of which nothing is
- * left. */
+/* Ends all candidates. Callers that run something in a candidate are told of its end and may come
+ * back here: `dropping` keeps x alive, though empty, until the loop is over. */
 static void drop_all(struct exploration *x)
 {
     bool nested = x->dropping;
@@ -140,7 +140,7 @@ void exploration_keep(struct exploration *x, uint64_t ms)
     free_if_over(x);
 }
 
-/* ---- making them ----------------------------------------------------------------------------- */
+/* ---- making candidates ----------------------------------------------------------------------- */
 
 static void finish(struct exploring *g, const struct context_answer *a, struct exploration *x)
 {
@@ -184,7 +184,8 @@ static void on_forked(void *arg, struct sandbox *b, int r, const struct sg_error
         g->r = r;
         g->e = *e;
     }
-    /* They are all told the same; of an error, that of the first is told. */
+    /* All candidates have the same report, so the first one is kept; of errors, the first one
+     * too. */
     if (!g->report && report)
         g->report = json_deep_copy(report);
     if (--g->pending == 0)
@@ -200,7 +201,7 @@ static void make(struct exploring *g, struct checkpoint *c, size_t i)
     *m = (struct making){.g = g, .index = i};
     g->copy(&g->sandbox->spec, &spec);
     snprintf(spec.context, sizeof(spec.context), "%s", g->context);
-    spec.auto_pause = false; /* it is to end */
+    spec.auto_pause = false; /* a candidate ends at its deadline */
     sandbox_create_from(g->front, &spec, c, &ask, on_forked, m);
 }
 
@@ -214,17 +215,18 @@ static void on_checkpoint(void *arg, struct checkpoint *c, int r, const struct s
         fail(g, r, e, report);
         return;
     }
-    /* One more than there are: the last of them may fail at once. */
+    /* One more than there are, until all are ordered: one may fail at once, and must not finish the
+     * exploration within this loop. */
     g->pending = g->x->n + 1;
     struct trace_ref before = operation_enter(&g->operation.trace);
     for (size_t i = 0; i < g->x->n; i++)
-        make(g, c, i); /* the last uses it up */
+        make(g, c, i); /* the last one uses the checkpoint up */
     operation_leave(&before);
     if (--g->pending == 0)
         all_answered(g);
 }
 
-/* Nothing is begun for what cannot be had as a whole. */
+/* Checks that all candidates fit the tenant's limit, before the first is begun. */
 static int check_room(const struct exploring *g, struct sg_error *e)
 {
     uint32_t limit =

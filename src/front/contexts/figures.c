@@ -1,4 +1,4 @@
-/* How many contexts this server has the sandboxes of, for /metrics. */
+/* For /metrics: the number of contexts whose sandboxes this server has. */
 #include "front/contexts/impl.h"
 #include "front/core/figures.h"
 #include "front/telemetry/figures.h"

@@ -9,8 +9,8 @@
 #include "front/store/contexts.h"
 #include "lib/vault/vault.h"
 
-/* What is opened is in locked memory, of which there may be little: so it is sealed in pieces. Each
- * is sealed as the nth of so many, so that none can be left out or moved. */
+/* The text is sealed in pieces, because an opened piece is in locked memory, which may be scarce.
+ * Each piece is sealed as number i of n, so that none can be left out or moved. */
 #define PIECE   (16u * 1024)
 #define PURPOSE 128
 
@@ -86,7 +86,7 @@ int kept_seal_running(const struct vault_key *k, const char *context, const stru
 
     json_incref(asked.envs);
     json_incref(asked.secrets);
-    egress_forget_placeholders(&asked); /* the next sandbox gets its own */
+    egress_forget_placeholders(&asked); /* the next sandbox gets its own placeholders */
     asked.network_said = true;
     int r = kept_seal(k, s->tenant, context, &asked, ret, e);
     json_decref(asked.envs);
@@ -147,7 +147,7 @@ int kept_apply(const struct vault_key *k, const char *tenant, const char *contex
         take(all, "network", &s->network);
         s->allow_internet = (int)json_integer_value(json_object_get(all, "allowInternet"));
         if (json_is_true(
-                json_object_get(all, "private"))) /* a token of its own, as all sandboxes */
+                json_object_get(all, "private"))) /* a new token, as for every sandbox */
             token_random(s->traffic_token);
     }
     json_decref(all);

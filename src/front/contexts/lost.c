@@ -1,12 +1,12 @@
-/* Sandboxes that ended under a row that lives: the store is told, so that the row has none and
- * takes no place of the limits. While it cannot be reached they are kept, and told at the next turn
- * of the reaper. */
+/* Reports sandboxes that ended although their row is active. The store then clears the row, so that
+ * it no longer counts towards the limits. While the store cannot be reached, the reports are kept
+ * and repeated at the reaper's next turn. */
 #include <string.h>
 
 #include "front/contexts/impl.h"
 #include "lib/log/log.h"
 
-#define KEPT_MAX 4096 /* beyond, the row takes its place until it expires */
+#define KEPT_MAX 4096 /* further rows count towards the limits until they expire */
 
 struct lost {
     struct lost *next;

@@ -8,13 +8,13 @@
 
 #define BUCKETS    4096u /* a power of two */
 #define GRACE_MS   60000
-#define TTL_MAX_MS (3650ull * 86400 * 1000) /* as the settings: a database may say anything */
+#define TTL_MAX_MS (3650ull * 86400 * 1000) /* the settings' maximum; a database may say anything */
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static uint32_t mix(uint32_t h, const char *text)
 {
-    /* With its end, so that where one part stops and the next begins counts. */
+    /* The NUL is hashed too, so that the border between two texts counts. */
     for (const char *p = text;; p++) {
         h = (h ^ (unsigned char)*p) * 16777619u;
         if (!*p)
@@ -80,7 +80,7 @@ void contexts_each(struct front *f, void (*fn)(struct context *c, void *arg), vo
         }
 }
 
-/* ---- its sandbox ----------------------------------------------------------------------------- */
+/* ---- the sandbox of a context ---------------------------------------------------------------- */
 
 static void on_nothing(void *arg, struct sandbox *b, int r, const struct sg_error *e)
 {
@@ -128,7 +128,7 @@ bool context_used(const struct context *c)
     return b && (sandbox_in_use(b) || b->used_ns > c->told_ns || b->state == SANDBOX_PAUSED);
 }
 
-/* A sandbox that ended under a row that lives: the next who asks gets another. */
+/* A sandbox ended although its row is active: the next caller gets another one. */
 static void on_sandbox_ended(struct sandbox *b)
 {
     struct context *c = b->context;
@@ -158,7 +158,7 @@ void context_end_sandbox(struct front *f, const struct ctx_row *row, sandbox_don
     struct sandbox *b = row->sandbox_id[0] ? sandbox_find(f, row->sandbox_id) : NULL;
 
     explorations_end(f, row->id);
-    /* The row names it, and it must name the row: what a database says is not enough to end it. */
+    /* The sandbox must also name the row: the word of a database is not enough to end a sandbox. */
     if (!b || strcmp(b->spec.context, row->id) != 0) {
         if (done)
             done(arg, NULL, 0, NULL);
@@ -187,7 +187,8 @@ void context_move_deadline(struct context *c)
     uint64_t ms = context_life_ms(c);
     uint64_t deadline = clock_ns() + ms * 1000000ull;
 
-    /* An order for each use would be one too many; the grace has room for this. */
+    /* The deadline is moved only by more than 5 seconds, to spare an order for each use; the grace
+     * period has room for that. */
     if (c->sandbox && c->sandbox->state == SANDBOX_RUNNING &&
         (deadline > c->sandbox->deadline_ns + slack_ns ||
          c->sandbox->deadline_ns > deadline + slack_ns))
@@ -202,14 +203,14 @@ void context_keep_deadline(struct context *c)
         context_move_deadline(c);
 }
 
-/* A store that nobody could reach has not heard of the others either: until they had the time to
- * tell it, they are not dead. */
+/* If the store was unreachable, the other servers could not reach it either. They are not taken for
+ * dead until they had time to report to it again. */
 bool contexts_know_the_dead(const struct contexts *t)
 {
     return !t->back_ns || clock_ns() - t->back_ns > CTX_NODE_DEAD_MS * 1000000ull;
 }
 
-/* The database may say anything, and clients are sent there. */
+/* Checks a URL from the database, which may say anything: clients are sent there. */
 static bool is_address(const char *url)
 {
     if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
@@ -255,7 +256,7 @@ void context_release(struct sandbox *b)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* The length of the UTF-8 character at p, or 0: none, or a control character. */
+/* The length of the UTF-8 character at p; 0 if it is invalid or a control character. */
 static size_t character(const unsigned char *p)
 {
     static const struct {
@@ -305,7 +306,8 @@ struct ctx_store *contexts_store(struct front *f)
     return f->contexts->store;
 }
 
-/* Beside the server's own file, and not in it: who gets hold of the database has no key. */
+/* The key is in a file beside the server's database, not in it: whoever gets hold of the database
+ * does not have the key. */
 static int open_key(struct front *f, struct vault_key **ret, struct sg_error *e)
 {
     AUTO(close_p) int dir = store_dir(f->store, e);

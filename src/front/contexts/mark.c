@@ -1,8 +1,8 @@
-/* A checkpoint before a message. Several calls may come for one message, one after the other or all
- * at once, and what is meant is the state before the first of them: so those of a sandbox are
- * looked at one at a time, and none is left when the last message that the sandbox has come from is
- * the same, or when there was none to be had before the first: what came later would be another
- * state under that name. */
+/* Takes a checkpoint before a message. Several calls may come for one message, one after the other
+ * or all at once, and the checkpoint must have the state before the first of them. So the calls of
+ * a sandbox are handled one at a time, and no checkpoint is taken in two cases: the last message
+ * that the sandbox has come from is the same; or the first call could not get one. A later
+ * checkpoint would store another state under that message. */
 #include <string.h>
 
 #include "front/contexts/impl.h"
@@ -17,7 +17,8 @@ struct marking {
     void *arg;
 };
 
-/* Of all sandboxes, oldest first. The first of a sandbox is at work, the others wait for it. */
+/* The markings of all sandboxes, oldest first. The first of each sandbox is at work, the others
+ * wait for it. */
 static struct marking *all;
 
 static void begin(struct marking *m);
@@ -49,8 +50,9 @@ static void end(struct marking *m, const char *checkpoint, const char *skipped)
     free(m);
 }
 
-/* With what helps against the first thing that is in the way: the answer has no room for the list.
- * Nothing in it was chosen by anybody inside. */
+/* Ends without a checkpoint. The reason includes the remedy for the first thing in the way, since
+ * the answer has no room for the whole list. Nothing in this text was chosen by code inside the
+ * sandbox. */
 static void end_without(struct marking *m, const struct sg_error *e, const json_t *report)
 {
     const json_t *first = json_array_get(json_object_get(report, "inTheWay"), 0);

@@ -1,15 +1,15 @@
-/* Another network for a context's sandbox, and for the one that replaces it.
+/* Changes the network of a context's sandbox, also for a sandbox that replaces it later.
  *
  *   put in force --> kept in the store --> answered
  *                        |
- *                        +-- cannot be --> the one before put in force, and kept --> refused
+ *                        +-- failed --> old network put in force, and kept --> refused
  *
- * In this order, since a text that was stored first would outlive a change that then came to
- * nothing, and a crash: it may be the more open of the two. What is in force and not kept is what
- * nobody was told of yet. A store whose answer was lost may have taken the text: so the one before
- * is stored again.
+ * The store comes second for a reason. If the new text were stored first and then the change
+ * failed, or the front crashed, the text would survive, and it may be the more open of the two. A
+ * network that is in force but not kept has not been confirmed to anybody yet. If the store's
+ * answer is lost, the store may have the new text, so the old one is stored again.
  *
- * One at a time for each sandbox, so that what is kept last is what is in force. */
+ * Each sandbox has one change at a time, so that what was kept last is also in force. */
 #include <string.h>
 
 #include "front/contexts/impl.h"
@@ -18,11 +18,11 @@
 struct network_change {
     struct network_change *next;
     struct sandbox *sandbox;
-    json_t *network, *before; /* each until it is handed over */
+    json_t *network, *before; /* owned until handed over */
     int allow_internet, allow_before;
     sandbox_done done;
     void *arg;
-    struct sg_error e; /* why it is taken back */
+    struct sg_error e; /* why the change is taken back */
 };
 
 static void begin(struct network_change *c);
@@ -70,7 +70,7 @@ static void on_kept_before(void *arg, const struct ctx_reply *reply)
 {
     struct network_change *c = arg;
 
-    (void)reply; /* it is refused either way */
+    (void)reply; /* the change is refused either way */
     finish(c, c->e.code, &c->e);
 }
 
@@ -95,7 +95,7 @@ static void take_back(struct network_change *c, int r, const struct sg_error *e)
         finish(c, c->e.code, &c->e);
         return;
     }
-    /* Stale: it is being replaced, or its context ends. */
+    /* -ESTALE: the sandbox is being replaced, or its context ends. */
     err_set(&c->e, r == -ESTALE ? SG_ERR_LIMIT : e->kind, r == -ESTALE ? -EAGAIN : r,
             "the network is as it was, since the change could not be kept: %.400s", e->message);
     sandbox_set_network(c->sandbox, steal_ptr(&c->before), c->allow_before, on_taken_back, c);

@@ -1,5 +1,5 @@
-/* Get-or-create: the sandbox of a path, for all who ask for it at the same time. The steps are
- * drawn in context.h. */
+/* Get-or-create: obtains the sandbox of a path, for all who ask for it at the same time. context.h
+ * has a diagram of the steps. */
 #include <string.h>
 
 #include "lib/base/clock.h"
@@ -8,7 +8,7 @@
 #include "front/core/output_filter.h"
 #include "lib/log/log.h"
 
-#define ATTEMPTS_MAX 5 /* of one obtaining: others may end or replace the row meanwhile */
+#define ATTEMPTS_MAX 5 /* for the same waiters: others may change the row meanwhile */
 #define WAIT_MS      20
 #define WAITS_MAX    (CONTEXT_LEASE_MS / WAIT_MS)
 
@@ -41,10 +41,11 @@ static void tell_created(const struct context *c, const struct context_answer *a
                                      .reason = a->replaced ? "replaced" : "new"});
 }
 
-/* Tells one of them, who is out of the list, and forgets him. front: c may be gone. */
+/* Answers one waiter, who is out of the list already, and frees it. Takes f because the context may
+ * be gone. */
 static void tell_waiter(struct front *f, struct waiter *w, const struct context_answer *a)
 {
-    if (a->sandbox) /* with its context, whose sandbox it is now */
+    if (a->sandbox) /* now that it is attached to its context */
         operation_sandbox(&w->operation, a->sandbox);
     if (a->r == 0)
         span_flag(w->operation.span, KEY_CREATED, a->created);
@@ -64,8 +65,8 @@ static void over(struct context *c)
     c->replacing = c->kept_lost = false;
 }
 
-/* To all. They may ask for the same path again at once, which begins anew: so it is over before the
- * first of them hears of it. */
+/* Answers all waiters. They may ask for the same path again at once, which begins anew. So this
+ * round is closed before the first of them is called. */
 static void answer_all(struct context *c, const struct context_answer *answer)
 {
     struct waiter *list = c->waiters;
@@ -92,7 +93,7 @@ static void answer_all(struct context *c, const struct context_answer *answer)
         struct waiter *w = list;
         list = w->next;
         tell_waiter(f, w, &a);
-        a.created = a.replaced = a.kept_lost = false; /* for the others it was there */
+        a.created = a.replaced = a.kept_lost = false; /* to the others it was there already */
         a.report = NULL;
     }
     json_decref(report);
@@ -115,7 +116,7 @@ static void succeed(struct context *c, bool created)
                                            .kept_lost = created && c->kept_lost});
 }
 
-/* The row is not any more what it was. */
+/* The row has changed meanwhile: begins again with a claim. */
 static void again(struct context *c)
 {
     struct sg_error e;
@@ -130,7 +131,7 @@ static void again(struct context *c)
     fail_all(c, r, &e);
 }
 
-/* ---- a moment later -------------------------------------------------------------------------- */
+/* ---- trying again soon ----------------------------------------------------------------------- */
 
 struct pause {
     uv_timer_t timer;
@@ -151,8 +152,9 @@ static void on_pause_over(uv_timer_t *t)
     claim(c);
 }
 
-/* What is there is about to be another: a server that does not say where it is makes the sandbox,
- * or ours has ended and the warden has not told yet. */
+/* Claims again after a short wait, because the row is about to change: a server without a known
+ * address is making the sandbox, or our sandbox has ended and the warden has not reported it
+ * yet. */
 static void look_again_soon(struct context *c)
 {
     struct sg_error e;
@@ -170,7 +172,7 @@ static void look_again_soon(struct context *c)
     uv_timer_start(&p->timer, on_pause_over, WAIT_MS, 0);
 }
 
-/* ---- a sandbox is made ----------------------------------------------------------------------- */
+/* ---- making a sandbox ------------------------------------------------------------------------ */
 
 static void on_failure_settled(void *arg, const struct ctx_reply *reply)
 {
@@ -187,8 +189,9 @@ static void on_failure_settled(void *arg, const struct ctx_reply *reply)
         context_drop_if_idle(c);
 }
 
-/* The one whose sandbox cannot be made. The others may want another kind, or have more luck; but if
- * the server has no room, that holds for all. */
+/* The sandbox for the first waiter cannot be made: that waiter gets the error. The others may want
+ * another kind of sandbox, or have more luck. for_all: the server has no room, so all get the
+ * error. */
 static void not_made(struct context *c, int r, const struct sg_error *e, const json_t *report,
                      bool for_all)
 {
@@ -221,13 +224,14 @@ static void on_settled(void *arg, const struct ctx_reply *reply)
         c->row = reply->rows[0];
         if (c->sandbox) {
             succeed(c, true);
-        } else { /* it has ended since */
+        } else { /* the sandbox has ended since */
             again(c);
         }
         return;
     }
-    /* The row is another's, or nobody can say whose: no sandbox without a row. If it was settled
-     * and only the answer was lost, then it must not count as having this one. */
+    /* The row is another's, or its owner is unknown: the sandbox is ended, since none may exist
+     * without a row. If the store did settle it and only the answer was lost, the store must hear
+     * that the row does not have this sandbox. */
     if (c->sandbox && reply->r != -ESTALE)
         lost_tell(c, c->sandbox);
     context_kill_sandbox(c);
@@ -256,7 +260,7 @@ static void on_forked(void *arg, struct sandbox *b, int r, const struct sg_error
 {
     struct context *c = arg;
 
-    /* What is in the way of a copy is not in the way of the others who wait. */
+    /* What is in the way of this copy does not concern the other waiters. */
     if (r < 0) {
         not_made(c, r, e, report, false);
         return;
@@ -287,7 +291,8 @@ static void create_from(struct context *c, struct sandbox_spec *spec)
     not_made(c, -ESTALE, &e, NULL, false);
 }
 
-/* It takes its place if it still runs; if not, all stays as it was. */
+/* Puts the sandbox that the waiter brings in its place if it still runs; if not, the old sandbox
+ * stays. */
 static void bring(struct context *c)
 {
     struct sandbox *b = c->waiters->bring;
@@ -303,8 +308,8 @@ static void bring(struct context *c)
     not_made(c, -ENOENT, &e, NULL, false);
 }
 
-/* What the context was asked to be before counts, but for what this call says itself; and what
- * comes of both is kept. */
+/* Applies the kept settings of the context, except where this call sets its own. The result of both
+ * is kept. */
 static int apply_kept(struct context *c, struct sandbox_spec *spec, struct sg_error *e)
 {
     const struct vault_key *key = c->front->contexts->key;
@@ -321,7 +326,7 @@ static int apply_kept(struct context *c, struct sandbox_spec *spec, struct sg_er
     return said ? kept_seal(key, c->tenant, c->row.id, spec, &c->keep, e) : 0;
 }
 
-/* What is done for a path is done for the first who waits. */
+/* Makes the sandbox that the first waiter asks for. */
 static void create_for(struct context *c, struct waiter *w)
 {
     char snapshot[ID_LEN + 1] = "";
@@ -363,7 +368,7 @@ static void create(struct context *c)
     operation_leave(&before);
 }
 
-/* ---- one that is there ----------------------------------------------------------------------- */
+/* ---- using a sandbox that exists ------------------------------------------------------------- */
 
 static void limits_of(const struct context *c, struct ctx_limits *ret)
 {
@@ -415,7 +420,7 @@ static void on_awake(void *arg, struct sandbox *b, int r, const struct sg_error 
     }
 }
 
-/* Only the one who brings something that the row cannot have. */
+/* Turns away the first waiter, who brings a sandbox that the row cannot have. The others go on. */
 static void turn_away(struct context *c)
 {
     struct waiter *w = take_first(c);
@@ -451,12 +456,12 @@ static void found(struct context *c)
     if (!b || strcmp(b->spec.context, c->row.id) != 0) {
         replace(c);
     } else if (brought) {
-        context_attach(c, b); /* to end it when the other has its place */
+        context_attach(c, b); /* so that it is ended when the other takes its place */
         replace(c);
     } else if (b->state != SANDBOX_RUNNING || b->busy == BUSY_PAUSING) {
         struct trace_ref before = operation_enter(&c->waiters->operation.trace);
         c->step = OBTAIN_WAKE;
-        c->waiters->woken = true; /* resuming it is told of by itself */
+        c->waiters->woken = true; /* the resume is reported as an operation of its own */
         sandbox_resume(b, true, context_life_ms(c), on_awake, c);
         operation_leave(&before);
     } else if (sandbox_is_breaking(b)) {
@@ -494,7 +499,7 @@ static void on_claimed(void *arg, const struct ctx_reply *reply)
         found(c);
         break;
     case CLAIM_NEW:
-        /* One that this server had for the path belongs to a row that is over. */
+        /* A sandbox that this server still has for the path belongs to an old row. */
         context_kill_sandbox(c);
         c->replacing = false;
         free(steal_ptr(&c->kept));
@@ -506,7 +511,8 @@ static void on_claimed(void *arg, const struct ctx_reply *reply)
     }
 }
 
-/* The server is about to end: nothing is begun here, but what another one has is there. */
+/* The server is about to end and begins nothing new, but it still points to sandboxes on other
+ * servers. */
 static void on_looked_up(void *arg, const struct ctx_reply *reply)
 {
     struct context *c = arg;

@@ -1,5 +1,5 @@
-/* A sandbox, when something can be done to it that takes it as a whole: it runs, and no transition
- * is under way. */
+/* Waits until something can be done to a sandbox as a whole: it runs, and no transition is under
+ * way. */
 #include <string.h>
 
 #include "front/contexts/impl.h"

@@ -1,10 +1,13 @@
-/* What nobody asks for: contexts whose time is over, uses that the store has not heard of, what a
- * crash left.
+/* The reaper: work that no client asks for. It ends expired contexts, reports uses to the store,
+ * and cleans up after a crash.
  *
- *   at the start     rows that this node was making are ended; rows lose sandboxes that are gone,
- * and the others find their rows again twice a second   contexts that were used past us (E2B's
- * SDKs, a program that runs) are touched each reap_every  expired rows, a batch at a time; rows
- * that others ended; sandboxes without one each 5 seconds   this node lives
+ *   at the start     ends rows that this node was making when it stopped; clears rows whose
+ *                    sandboxes are gone; finds the rows of the other sandboxes again
+ *   twice a second   touches contexts that were used without going through contexts: by E2B's SDKs,
+ *                    or by a program that runs
+ *   each reap_every  ends expired rows, a batch at a time; sandboxes whose rows others have ended;
+ *                    and sandboxes without a row
+ *   each 5 seconds   reports that this node lives
  */
 #include <string.h>
 
@@ -15,15 +18,15 @@
 
 #define TICK_MS      500
 #define CLOCK_SET_MS 500
-#define AWAY_LONG_MS (CTX_NODE_DEAD_MS / 2) /* of the store: beyond, all nodes seem to be dead */
+#define AWAY_LONG_MS (CTX_NODE_DEAD_MS / 2) /* without the store for so long, all nodes seem dead */
 
 struct reaper {
     struct front *front;
     uv_timer_t tick, reap, alive;
-    int64_t clock_ms; /* how far the wall's clock is ahead of the monotonic one */
+    int64_t clock_ms; /* wall clock minus monotonic clock */
     bool recovering;
     bool due, reaping;
-    size_t ended; /* of this turn */
+    size_t ended; /* in this turn */
     bool more;
 };
 
@@ -32,9 +35,10 @@ static uint64_t ms_since(uint64_t ns)
     return (clock_ns() - ns) / 1000000;
 }
 
-/* ---- uses that were not told ----------------------------------------------------------------- */
+/* ---- reporting uses -------------------------------------------------------------------------- */
 
-/* A touch that is under way. Until it is answered the path may have got another context. */
+/* A touch under way. The path may get another context before the answer comes, so the id is
+ * kept. */
 struct telling {
     struct context *context;
     char id[ID_LEN + 1];
@@ -51,7 +55,7 @@ static void on_touched(void *arg, const struct ctx_reply *reply)
         c->row = reply->rows[0];
         context_move_deadline(c);
     } else if (same && reply->r == -ENOENT && c->sandbox) {
-        /* Somebody else has ended it. */
+        /* Somebody else has ended the context. */
         struct ctx_row row = c->row;
         snprintf(row.sandbox_id, sizeof(row.sandbox_id), "%s", c->sandbox->id);
         context_end_sandbox(c->front, &row, NULL, NULL);
@@ -74,7 +78,7 @@ static void tell(struct context *c)
     c->heard_ns = c->told_ns;
     c->told_ns = clock_ns();
     s->ops->touch(s, c->tenant, c->row.id, 0, on_touched, x);
-    /* Whether the store hears of it or not: the warden must not end what is used. */
+    /* Even if the store cannot be reached, the warden must not end a sandbox in use. */
     context_move_deadline(c);
 }
 
@@ -88,8 +92,8 @@ static void tell_use(struct context *c, void *arg)
         tell(c);
 }
 
-/* Whether the clock was set since the last time, or the machine slept. What is in use may then have
- * expired although the store was told in time. */
+/* Whether the clock was set forward since the last call, or the machine slept. Then contexts in use
+ * may seem expired although their uses were reported in time. */
 static bool clock_was_set(struct reaper *r)
 {
     int64_t ahead_ms = clock_wall_ms() - (int64_t)(clock_ns() / 1000000);
@@ -99,7 +103,7 @@ static bool clock_was_set(struct reaper *r)
     return set;
 }
 
-/* Those in which somebody works now, however shortly ago the store was told. */
+/* Reports contexts in which somebody works now, however recent the last report is. */
 static void tell_work(struct context *c, void *arg)
 {
     (void)arg;
@@ -126,8 +130,8 @@ bool reaper_uses_told(struct front *f)
 
 static void reap(struct reaper *r);
 
-/* What is used must not expire because the store was away when it should have heard of it: so first
- * it hears, then the reaper may look. */
+/* Reports uses first, and reaps only when the store has them all: a context in use must not expire
+ * because the store was away when a use should have been reported. */
 static void on_tick(uv_timer_t *t)
 {
     struct reaper *r = t->data;
@@ -144,7 +148,7 @@ static void on_tick(uv_timer_t *t)
     reap(r);
 }
 
-/* ---- what has expired ------------------------------------------------------------------------ */
+/* ---- ending expired contexts ----------------------------------------------------------------- */
 
 static void on_swept(void *arg)
 {
@@ -181,7 +185,7 @@ static void reap(struct reaper *r)
 
 /* ---- sandboxes and rows that do not agree ---------------------------------------------------- */
 
-/* A row that another server or the operator has changed. */
+/* Compares a row with what this front knows: another server or the operator may have changed it. */
 static void on_looked(void *arg, const struct ctx_reply *reply)
 {
     struct context *c = arg;
@@ -208,7 +212,7 @@ static void look(struct context *c, void *arg)
     s->ops->get(s, c->tenant, c->row.id, on_looked, c);
 }
 
-/* A sandbox that names a context which this front has not heard of. */
+/* A sandbox that names a context which this front does not know. */
 struct stray {
     struct front *front;
     char id[ID_LEN + 1];
@@ -222,7 +226,7 @@ static void on_stray(void *arg, const struct ctx_reply *reply)
 
     struct context *path =
         row ? contexts_find(x->front, row->tenant, row->conversation, row->path) : NULL;
-    bool made_now = path && path->step != OBTAIN_NONE; /* and soon to be attached, if it is its */
+    bool made_now = path && path->step != OBTAIN_NONE; /* then it may be attached soon */
 
     if (b && !b->context && !made_now && (reply->r == 0 || reply->r == -ENOENT)) {
         if (row && row->status == CTX_READY && strcmp(row->sandbox_id, b->id) == 0 &&
@@ -339,7 +343,7 @@ static void recover(struct reaper *r)
     struct contexts *t = r->front->contexts;
     struct alive alive = {0};
 
-    /* Twice would end what is being made after the first time. */
+    /* Only once: a second recovery would end what was begun after the first. */
     if (t->recovered || r->recovering)
         return;
     r->recovering = true;
@@ -405,7 +409,7 @@ void contexts_leave(struct front *f, void (*done)(void *arg), void *arg)
     t->store->ops->leave(t->store, t->node, on_left, l);
 }
 
-/* ---- the start of it all --------------------------------------------------------------------- */
+/* ---- starting the timers --------------------------------------------------------------------- */
 
 static void every(struct reaper *r, uv_timer_t *t, uv_timer_cb fn, uint64_t ms)
 {

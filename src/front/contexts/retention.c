@@ -1,6 +1,6 @@
-/* What is over is forgotten in time: contexts and their paths after context_keep, usage after
- * usage_keep. A few rows a turn, so that nobody who runs code waits for it: a turn each reap_every,
- * and the next soon after as long as there is more. */
+/* Forgets what is over: contexts and their paths after context_keep, usage after usage_keep. Each
+ * turn deletes only a few rows, so that nobody who runs code has to wait. There is a turn each
+ * reap_every, and the next one soon after as long as there is more to delete. */
 #include "lib/base/clock.h"
 #include "front/contexts/impl.h"
 #include "lib/log/log.h"
@@ -11,7 +11,7 @@
 static struct {
     uv_timer_t timer;
     uint64_t cursor;
-    size_t gone; /* since the last turn that found no more */
+    size_t gone; /* rows deleted since the last turn that found none left */
     bool failing;
 } retention;
 

@@ -1,8 +1,8 @@
-/* Back to a checkpoint, and which there are.
+/* Rewinds a context to a checkpoint, and finds the sandbox whose checkpoints are listed.
  *
- *   the row is touched --> its sandbox, woken if it must be --> sandbox_rewind --> answered
+ *   the row is touched --> its sandbox, woken if needed --> sandbox_rewind --> answered
  *
- * The sandbox stays the same one, so nothing of this is the store's: only that it was used. */
+ * The sandbox stays the same one, so the store only hears that it was used. */
 #include <string.h>
 
 #include "front/contexts/impl.h"
@@ -35,7 +35,7 @@ static void on_rewound(void *arg, struct checkpoint *c, int r, const struct sg_e
     struct rewinding *x = arg;
 
     if (r == 0 && x->sandbox->context)
-        x->sandbox->context->unmarked[0] = '\0'; /* it can begin again */
+        x->sandbox->context->unmarked[0] = '\0'; /* the message can begin again */
     finish(x, &(struct context_answer){.r = r,
                                        .e = e,
                                        .row = &x->row,
@@ -98,7 +98,7 @@ void context_rewind(struct front *f, const char *tenant, const char *id,
     context_touch(f, tenant, id, 0, on_touched, x);
 }
 
-/* ---- which there are ------------------------------------------------------------------------- */
+/* ---- looking at checkpoints ------------------------------------------------------------------ */
 
 struct looking {
     struct front *front;

@@ -1,5 +1,5 @@
-/* The sandboxes of many rows that are final, ended a few at a time: the kernel's work of taking
- * fifty apart at once is felt by everybody who runs code meanwhile. */
+/* Ends the sandboxes of many final rows, a few at a time: if the kernel had to tear down fifty at
+ * once, everybody who runs code would feel it. */
 #include <string.h>
 
 #include "front/contexts/impl.h"
@@ -23,7 +23,7 @@ static void on_gone(void *arg, struct sandbox *b, int r, const struct sg_error *
 
     (void)b, (void)r, (void)e;
     s->pending--;
-    if (!s->pumping) /* it may come while it is being ordered */
+    if (!s->pumping) /* the answer may come during the order */
         pump(s);
 }
 

@@ -11,9 +11,9 @@
 static struct {
     uv_timer_t timer;
     unsigned ticks;
-    struct ctx_usage_add adds[BATCH_MAX]; /* on their way to the store */
+    struct ctx_usage_add adds[BATCH_MAX]; /* being written to the store */
     size_t n;
-    bool refused; /* the last time: not before the next gathering again */
+    bool refused; /* by the store: wait for the next gathering */
     void (*done)(void *arg);
     void *arg;
 } teller;
@@ -47,7 +47,7 @@ static void on_told(void *arg, const struct ctx_reply *reply)
     finish();
 }
 
-/* One batch after the other, until the ledger is empty. */
+/* Reports one batch after the other, until the ledger is empty. */
 static void tell(struct front *f)
 {
     struct ctx_store *s = contexts_store(f);

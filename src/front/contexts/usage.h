@@ -1,12 +1,12 @@
-/* Tells the store what sandboxes have used (front/core/usage.h): of living ones every 10 seconds,
- * of one that has ended within a second. While the store cannot take it, it is kept and tried
- * again. */
+/* Reports to the store what sandboxes have used (front/core/usage.h): for living ones every 10
+ * seconds, for one that has ended within a second. While the store does not accept it, the usage is
+ * kept and reported again. */
 #pragma once
 
 struct front;
 
-/* There must be a store (contexts_store). */
+/* The store must be open (contexts_store). */
 void usage_start(struct front *f);
-/* The front is about to end: tells what there is to tell, then calls done, also if the store does
- * not take it. */
+/* The front is about to end: reports all usage, then calls done, even if the store does not accept
+ * it. */
 void usage_finish(struct front *f, void (*done)(void *arg), void *arg);
