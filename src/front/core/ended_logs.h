@@ -5,8 +5,8 @@
 
 #include "front/core/sandbox.h"
 
-#define ENDED_LOGS_BYTES     (8u * 1024 * 1024)   /* of a tenant */
-#define ENDED_LOGS_BYTES_ALL (256u * 1024 * 1024) /* of all */
+#define ENDED_LOGS_BYTES     (8u * 1024 * 1024)   /* of one tenant */
+#define ENDED_LOGS_BYTES_ALL (256u * 1024 * 1024) /* of all tenants */
 #define ENDED_LOGS_MS        (10 * 60 * 1000)
 
 /* Keeps the end and the log of a sandbox. Takes the log over. */

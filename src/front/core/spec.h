@@ -14,7 +14,7 @@
 struct sandbox_spec {
     char tenant[ID_LEN + 1];
     char context[ID_LEN + 1];    /* whose sandbox it is; "": no context's */
-    char checkpoint[ID_LEN + 1]; /* it was made from, or last rewound to; "" */
+    char checkpoint[ID_LEN + 1]; /* made from this, or last rewound to; "" */
     uint64_t checkpoint_serial;  /* the newest at that time; later ones follow it */
     bool unfinished;             /* kernels are not with their contexts yet: nobody uses it */
     char goes_back[ID_LEN + 1];  /* the checkpoint of a rewind under way; "" */
@@ -23,7 +23,7 @@ struct sandbox_spec {
     json_t *envs;                           /* object of strings; never NULL */
     json_t *network;                        /* as the client gave it, validated; or NULL */
     int allow_internet;                     /* 0, 1; -1: not given */
-    bool network_said;                      /* one of the two was given; not in the note */
+    bool network_said;                      /* one of these two was given; not in the note */
     json_t *secrets;                        /* array for the guard, sealed; or NULL */
     json_t *agents;                         /* array of hosted agents in it; or NULL */
     char envd_token[SPEC_TOKEN_LEN + 1];    /* "" if not secured */
