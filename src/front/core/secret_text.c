@@ -13,7 +13,7 @@
 #define LIST_MAX         32 /* entries, of hosts and of headers */
 #define NAME_CHARS       "abcdefghijklmnopqrstuvwxyz0123456789_-"
 #define TOKEN_CHARS      "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~"
-#define PROXY_NAME       "egress-proxy" /* a proxy's password is sealed for it */
+#define PROXY_NAME       "egress-proxy" /* seals a proxy's password: policy_document.h */
 
 static void lower(char *s)
 {
