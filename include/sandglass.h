@@ -129,8 +129,7 @@ struct sg_options {
      * program. */
     const char *guard_program;
     const char
-        *guard_settings;     /* lines of sandglass.conf(5) for the guard, those of egress_...; or
-                              * NULL */
+        *guard_settings;     /* egress_... lines of sandglass.conf(5) for the guard, or NULL */
     const char *guard_roots; /* PEM: roots that the guard trusts beside the host's, or NULL */
     const struct sg_secret *secrets; /* a sandbox with secrets needs a network */
     size_t n_secrets;

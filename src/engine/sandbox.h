@@ -61,8 +61,7 @@ void strings_free(char **list); /* NULL is allowed */
 struct language {
     const char *name;
     const char *short_name;
-    const char *suffixes;   /* space-separated; the first one gives the file its name,
-                             * main.<suffix> */
+    const char *suffixes;   /* space-separated; the first one names main.<suffix> */
     const char *program[6]; /* runs the code as a program of its own */
     const char *cell[6];    /* runs the code as a cell, by a kernel; empty: same as `program` */
 };

@@ -21,8 +21,7 @@
 struct holder {
     struct op op;
     struct loop_task task;
-    struct countdown limit; /* until cells have ended, then until threads rest, then until all go
-                             * on */
+    struct countdown limit; /* until cells have ended, then until threads rest, then of the hold */
     bool asked;             /* no cell runs, and kernels were asked to rest */
     bool late;              /* the time to rest is over: no longer waits for it */
     bool telling;

@@ -130,8 +130,7 @@ struct context {
     unsigned refusals; /* starts in a row for which there was no room */
     struct countdown start, again;
     uint32_t cells;   /* how many cells its kernel ran */
-    const char *note; /* why the kernel's state was lost, for the next cell; NULL: nothing to
-                       * tell */
+    const char *note; /* why the kernel's state was lost, to tell the next cell; or NULL */
     char *own_note;   /* memory of `note` if the host gave it */
 
     struct execution *first, **tail; /* executions that wait */

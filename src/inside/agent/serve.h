@@ -39,8 +39,7 @@ struct kernels {
     struct kernel *spare;   /* a kernel that came ahead of any need */
     struct kernel *arrived; /* copies of kernels that ran, until a context adopts them */
     size_t n_arrived;
-    struct op *hold;                             /* OP_KERNEL_HOLD under way: no cell begins; or
-                                                  * NULL */
+    struct op *hold;                             /* OP_KERNEL_HOLD: no cell begins; or NULL */
     uint64_t launches;                           /* launch_count() when the host was told that cells
                                                   * are held */
     struct loop_task release;                    /* begins cells again after the hold has ended */
@@ -88,15 +87,13 @@ extern char agent_scratch[FRAME_PAYLOAD_MAX];
 /* The callbacks of an operation. Where one is NULL: bytes are dropped, EOF and CONTROL are ignored,
  * CANCEL ends the operation. */
 struct op_ops {
-    void (*data)(struct op *op, uint8_t sub, const void *p, size_t len); /* must call
-                                                                          * chan_consumed */
+    void (*data)(struct op *op, uint8_t sub, const void *p, size_t len); /* owes chan_consumed */
     void (*eof)(struct op *op);
     void (*control)(struct op *op, uint8_t what, struct wire_reader *r);
     void (*cancel)(struct op *op);
     void (*resume)(struct op *op);  /* op_may_send() was false and may be true again */
     void (*destroy)(struct op *op); /* releases all but the object itself */
-    bool writes;                    /* it writes files for the host: the root must not be replaced
-                                     * meanwhile */
+    bool writes;                    /* it writes files for the host: the root must stay */
 };
 
 /* The first member of every operation that goes on after its OPEN. */

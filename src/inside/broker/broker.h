@@ -11,8 +11,7 @@ struct broker {
     struct chute chute;
     uint64_t zygote_seq; /* sequence number of the TWIN_ZYGOTE that is not answered yet; 0: none */
     struct pair *pairs;
-    struct hold *holds;                    /* sandboxes that stand still, at most one hold for
-                                            * each */
+    struct hold *holds;                    /* at most one for each sandbox */
     struct frozen_kernels *frozen_kernels; /* all sets; the sandboxes of some still stand still */
     struct seccomp_prog filter;
     int children; /* signalfd */

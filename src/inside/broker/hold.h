@@ -37,8 +37,7 @@ struct held {
     pid_t *threads; /* the first n_stopped have stopped; the others were asked to stop */
     size_t n_threads, n_stopped;
     struct remote_calls remote_calls; /* the calls it must make in the new root */
-    struct held_kernel *kernel;       /* set for a kernel that the request named, until it is
-                                       * copied */
+    struct held_kernel *kernel;       /* if the request names it, until it is copied */
 };
 
 struct hold {

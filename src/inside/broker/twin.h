@@ -151,8 +151,7 @@ struct twin_request {
     uint64_t seq;
     uint32_t n_doors;
     uint32_t plain;      /* ZYGOTE: make kernels the plain way */
-    uint32_t first_id;   /* ZYGOTE: first id of the sandbox whose files the zygote sees, counted in
-                          * F */
+    uint32_t first_id;   /* ZYGOTE: first id, in F, of the sandbox whose files the zygote sees */
     uint32_t cpus;       /* ZYGOTE: how many threads its libraries may start */
     uint32_t pids;       /* KERNEL: limit of processes, as for every process inside
                           * (stage/confine.h) */
@@ -165,8 +164,7 @@ struct twin_request {
     uint32_t flags;
     uint32_t n_kernels; /* HOLD: how many `kernels` of the sandbox to copy, by their pids inside */
     int32_t kernels[TWIN_KERNELS_MAX];
-    char imports[TWIN_IMPORTS_MAX]; /* ZYGOTE: modules for the interpreter to load; "": its
-                                     * default */
+    char imports[TWIN_IMPORTS_MAX]; /* ZYGOTE: modules to load; "": the default */
 };
 
 struct twin_reply {

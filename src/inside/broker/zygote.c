@@ -29,8 +29,7 @@
 #define MAPS_MAX   (1u << 20)
 #define UMASK      022
 #define CONTROL_FD 3
-#define COPIES_FD  4 /* the bottom of the chute, out of the interpreter's way until the zygote is
-                      * held */
+#define COPIES_FD  4 /* the bottom of the chute, until the zygote is held: then it becomes 3 */
 
 static const char python[] = "/usr/bin/python3",
                   program[] = "/usr/local/lib/sandglass/kernels/python";

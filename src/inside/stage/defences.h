@@ -11,8 +11,7 @@
 #define DEFENCE_CGROUP    (1u << 6) /* memory, pids, cpu */
 #define DEFENCE_DISK      (1u << 7) /* size and inodes of the sandbox's disk */
 #define DEFENCE_NETNS     (1u << 8)
-#define DEFENCE_UIDS      (1u << 9)  /* own id range; without it all sandboxes share the first
-                                      * one */
+#define DEFENCE_UIDS      (1u << 9)  /* without it all sandboxes share the first id range */
 #define DEFENCE_AGENT     (1u << 10) /* own uid and undumpable agent */
 #define DEFENCE_PIVOT     (1u << 11) /* without it the old root stays mounted, at /oldroot */
 

@@ -44,8 +44,7 @@ struct spawn_request {
     uint32_t magic;
     uint32_t first_id;  /* of the sandbox's 65,536 ids, counted in F */
     uint32_t omit;      /* defences left out, in control builds: see defences.h */
-    uint32_t n_cgroups; /* how many descriptors follow the channel's, for the child to write "0"
-                         * to */
+    uint32_t n_cgroups; /* descriptors after the channel's; the child writes "0" to each */
     uint32_t last;      /* no other request will follow, so nothing is prepared for it */
 };
 
@@ -78,8 +77,7 @@ struct line_message {
     uint32_t what;
     int32_t pid; /* LINE_KERNEL to the agent: the kernel's pid, as seen inside */
     int32_t
-        was; /* with it: the pid of the kernel that this is a copy of, in that one's sandbox; 0: of
-              * none */
+        was; /* with it: pid of the kernel that it is a copy of, in that one's sandbox; 0: none */
     int32_t code; /* LINE_ROOT to the agent: LINE_ROOT_*. From it: 0 or -errno */
 };
 enum line_what {
