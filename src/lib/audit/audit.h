@@ -108,8 +108,7 @@ int audit_query(int dirfd, const struct audit_filter *f,
 struct audit_report {
     uint64_t records, first_seq, last_seq, heads; /* of all chains */
     uint64_t chains;                              /* chains of tenants */
-    uint64_t removed;                             /* older records that were removed by the
-                                                   * limits */
+    uint64_t removed;                             /* older records, removed by the limits */
     uint64_t unsigned_records;                    /* records after the last heads */
     uint64_t bad_seq;                             /* number of the first bad line; 0: none */
     char head[96];     /* last head of the top chain, "SEQ:HASH": note it elsewhere; "": none */

@@ -59,7 +59,7 @@ struct audit_line {
     size_t signed_len;      /* how many bytes of the line it covers */
     uint64_t records, file; /* of a head */
 };
-/* -EINVAL: we did not write this line. line has no newline. */
+/* -EINVAL: the text does not have the form of our lines. line has no newline. */
 int audit_line_read(const char *line, size_t len, struct audit_line *ret);
 /* The value of a text field as it stands in the line, with escapes. NULL: there is none. The
  * content of another field cannot fake a key, because quotes in content have a backslash before

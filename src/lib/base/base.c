@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-/* Nothing sensible is left to do: the sizes that come here are small and our own. */
+/* Aborts without memory, since nothing sensible is left to do: the sizes here are small and our
+ * own. */
 static void *or_abort(void *p)
 {
     static const char line[] = "sandglass: out of memory\n";

@@ -1,4 +1,4 @@
-/* What every file may use: attributes, scope-bound cleanup, small helpers. */
+/* Helpers for every file: attributes, cleanup at the end of a scope, small functions. */
 #pragma once
 
 #include <errno.h>

@@ -162,8 +162,8 @@ enum sg_error_kind err_kind_of(int err)
     }
 }
 
-/* What an errno about somebody else's files and processes is: theirs, unless it would be the same
- * with any others. */
+/* Whose fault an errno is that came from somebody else's files and processes: theirs, unless it
+ * would be the same with any other files. */
 static enum sg_error_kind whose_fault(int err)
 {
     switch (err) {

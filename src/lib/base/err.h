@@ -14,11 +14,11 @@ int err_errno(struct sg_error *e, const char *fmt, ...) PRINTF(2, 3);
 /* Prefixes context: "<context>: <message so far>". Returns r. */
 int err_wrap(struct sg_error *e, int r, const char *fmt, ...) PRINTF(3, 4);
 
-/* An error about what programs inside a sandbox made, their files or processes: neither the
- * server's fault nor that of whoever asked. Where room is short it stays one of room, and a disk
- * that fails stays the server's; any other becomes SG_ERR_GONE, -EBUSY: something is in the way.
- * r is the code that it has; returns the one that it has now. e may be NULL. */
+/* For an error about the files or processes that programs inside a sandbox made: it is neither the
+ * server's fault nor the caller's. An error about lack of room stays one, and a failing disk stays
+ * the server's fault; any other error becomes SG_ERR_GONE, -EBUSY: something is in the way. r is
+ * the error's code so far; returns its new code. e may be NULL. */
 int err_in_the_way(struct sg_error *e, int r);
 
-/* The kind that an errno (positive) usually means to a caller. */
+/* What kind of error an errno (positive) usually is to a caller. */
 enum sg_error_kind err_kind_of(int err);

@@ -39,7 +39,7 @@ static int grow(char **buf, size_t *cap, size_t most)
 
 int fd_read_all(int fd, size_t max, char **ret, size_t *ret_len)
 {
-    /* Room for one byte over the limit, which tells too much from just enough, and for the NUL. */
+    /* Room for one byte over the limit, to tell too much from just enough, and for the NUL. */
     size_t most = max < PTRDIFF_MAX - 2 ? max + 2 : PTRDIFF_MAX;
     size_t cap = most < READ_FIRST ? most : READ_FIRST, len = 0;
     AUTO(free_p) char *buf = malloc(cap);
@@ -115,7 +115,7 @@ int fd_send(int sock, const void *data, size_t len, const int *fds, size_t n_fds
     union control control = {0};
     ssize_t n;
 
-    /* On a byte stream descriptors travel with a byte or not at all. */
+    /* On a byte stream, descriptors need at least one byte to travel with. */
     if (n_fds > FD_PASS_MAX || len == 0)
         return -EINVAL;
     if (n_fds > 0) {
@@ -176,13 +176,13 @@ ssize_t fd_recv(int sock, void *data, size_t cap, int *fds, size_t *n_fds)
     if (n < 0)
         return -errno;
 
-    /* The kernel itself drops what does not fit into the control buffer. */
+    /* The kernel itself drops descriptors that do not fit into the control buffer. */
     for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c))
         if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
             take_fds(c, fds, fds_cap, &count);
 
-    /* The rest of a message that was longer than our buffer is gone: half a message is no message.
-     */
+    /* The rest of a message that was longer than our buffer is lost, so the whole message is
+     * refused. */
     if (msg.msg_flags & MSG_TRUNC) {
         while (count > 0)
             close(fds[--count]);

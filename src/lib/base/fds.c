@@ -11,7 +11,7 @@
 #define RESERVE_MIN 16
 #define RESERVE_MAX 512
 #define NR_OPEN     1048576u
-#define OLD_NS      50000000ull /* of a count that took long */
+#define OLD_NS      50000000ull /* how long a slow count stays valid */
 
 uint64_t fds_max(void)
 {
@@ -21,7 +21,7 @@ uint64_t fds_max(void)
     return l.rlim_cur;
 }
 
-/* Since Linux 6.2 the directory's size is their number. 0: it is not. */
+/* Since Linux 6.2 the size of the directory is the number of descriptors. 0: an older kernel. */
 static uint64_t told_by_size(void)
 {
     struct stat st;
@@ -39,7 +39,7 @@ static uint64_t count(void)
     for (const struct dirent *d; (d = readdir(dir));)
         n += d->d_name[0] != '.';
     closedir(dir);
-    return n - 1; /* the one that was just closed */
+    return n - 1; /* less the one that read the directory, which is closed now */
 }
 
 uint64_t fds_open(void)
@@ -74,7 +74,7 @@ enum fds_level fds_level(void)
                                     : FDS_PLENTY;
 }
 
-/* The kernel's own bound: more than that is refused even to who may raise the limit. */
+/* The kernel's own bound: it refuses a higher limit even to root. */
 static rlim_t most(void)
 {
     AUTO(free_p) char *text = NULL;

@@ -1,24 +1,25 @@
-/* How many descriptors this process has, and may have.
+/* How many descriptors this process has, and how many it may have.
  *
- * Some are kept back for what must go on when all others are in use: to say so, to tell figures, to
- * end what is there. Whoever can be told to come again later takes none of these. */
+ * Some descriptors are kept back for work that must go on when all others are in use: to report the
+ * shortage, to answer with figures, to end sandboxes. Requests that can be told to come again later
+ * get none of these. */
 #pragma once
 
 #include "lib/base/base.h"
 
-/* The limit, and how many are open. Both can be asked when none is left. */
+/* The limit, and how many are open. Both work even when no descriptor is left. */
 uint64_t fds_max(void);
 uint64_t fds_open(void);
 
 enum fds_level {
     FDS_PLENTY,
-    FDS_LOW,    /* less than twice of what is kept back: let go of what is not needed */
-    FDS_SCARCE, /* only what is kept back is left */
-    FDS_LAST,   /* half of that */
+    FDS_LOW,    /* less than twice the reserve is left: let go of what is not needed */
+    FDS_SCARCE, /* only the reserve is left */
+    FDS_LAST,   /* half of the reserve is left */
 };
-/* Cheap enough to be asked for each connection; on kernels before 6.2, which have to be asked for
- * each descriptor, it is not always of this very moment. */
+/* Cheap enough to call for each connection. Kernels before 6.2 make counting slow, so there the
+ * answer may be a little old. */
 enum fds_level fds_level(void);
 
-/* As high as this process may. */
+/* Raises the limit as high as this process may. */
 void fds_raise_limit(void);

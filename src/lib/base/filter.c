@@ -22,7 +22,7 @@
 #endif
 
 static const int always[] = {
-#ifdef SYS_fork /* the old ways of calls that are listed below too */
+#ifdef SYS_fork /* older forms of calls that are listed below too */
     SYS_fork,
     SYS_vfork,
     SYS_symlink,
@@ -93,13 +93,13 @@ static const int always[] = {
     SYS_mq_open,
 };
 
-/* What makes more of a socket than a connection has in it. */
+/* Socket options that put more than a plain connection into a socket. */
 static const struct {
     int level, name;
 } options[] = {
     {IPPROTO_TCP, TCP_ULP},         /* TLS, ESP and more in the kernel */
     {IPPROTO_UDP, UDP_ENCAP},       /* IPsec */
-    {SOL_SOCKET, SO_ATTACH_FILTER}, /* code of ours in the kernel */
+    {SOL_SOCKET, SO_ATTACH_FILTER}, /* the process's own code in the kernel */
 };
 
 static const int protocols[] = {0, IPPROTO_TCP, IPPROTO_UDP};
@@ -150,13 +150,13 @@ static void add_arch(struct program *p)
     add_return(p, SECCOMP_RET_KILL_PROCESS);
     add_load(p, offsetof(struct seccomp_data, nr));
 #ifdef __X32_SYSCALL_BIT
-    /* The same calls under other numbers. */
+    /* x32 has the same calls under other numbers. */
     add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, __X32_SYSCALL_BIT, 0, 1));
     add_return(p, SECCOMP_RET_KILL_PROCESS);
 #endif
 }
 
-/* An argument that is none of these is refused with that error. */
+/* Refuses a call with `error` if its argument is none of these. */
 static void add_one_of(struct program *p, unsigned argument, const int *these, size_t n, int error)
 {
     add_load(p, (uint32_t)offsetof(struct seccomp_data, args) + argument * 8);
@@ -165,7 +165,7 @@ static void add_one_of(struct program *p, unsigned argument, const int *these, s
     add_return(p, SECCOMP_RET_ERRNO | (uint32_t)error);
 }
 
-/* Jumps over itself for any other call. */
+/* Checks socket(); the code jumps over itself for any other call. */
 static void add_sockets(struct program *p, const int *families, size_t n)
 {
     size_t others = n + ARRAY_SIZE(protocols) + 5;
@@ -189,7 +189,8 @@ static void add_options(struct program *p)
     add_return(p, SECCOMP_RET_ALLOW);
 }
 
-/* clone3 hides its flags in memory: libc falls back to clone, which may only make threads. */
+/* Refuses clone3, which hides its flags in memory. libc then falls back to clone, which may only
+ * make threads. */
 static void add_threads(struct program *p)
 {
     add_jump(p, SYS_clone3, 0, 1);

@@ -8,7 +8,8 @@
 static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz0123456789";
 
 #define SYMBOLS (sizeof(alphabet) - 1)
-/* Bytes from here on are thrown away: with them some characters would be likelier than others. */
+/* Bytes from here on are thrown away, since they would make some characters likelier than
+ * others. */
 #define FAIR (256 - 256 % SYMBOLS)
 
 static void random_bytes(unsigned char *buf, size_t len)
@@ -17,7 +18,7 @@ static void random_bytes(unsigned char *buf, size_t len)
         ssize_t n = getrandom(buf, len, 0);
         if (n < 0 && errno == EINTR)
             continue;
-        /* A guessable name is worse than none. */
+        /* A name that can be guessed is worse than none. */
         if (n <= 0)
             abort();
         buf += n;

@@ -7,6 +7,6 @@
 #define ID_LEN 20
 
 void id_random(char ret[ID_LEN + 1]);
-/* The same name for the same bytes; ID_LEN of them. */
+/* Makes a name from ID_LEN bytes: the same name for the same bytes. */
 void id_from_bytes(const unsigned char bytes[ID_LEN], char ret[ID_LEN + 1]);
 bool id_valid(const char *s);

@@ -41,7 +41,7 @@
 #define AT_RECURSIVE 0x8000
 #endif
 
-/* fork() with namespaces: no shared memory, so the child returns here as well. */
+/* fork() with namespaces: parent and child share no memory, so the child returns here as well. */
 static inline pid_t sys_clone3(struct clone_args *args)
 {
     return (pid_t)syscall(SYS_clone3, args, sizeof *args);

@@ -63,7 +63,8 @@ static int become_owner(const char *dir, const char *things, struct sg_error *e)
     if (fd < 0 ? errno == EACCES : geteuid() != st.st_uid && geteuid() != 0)
         return err_set(e, SG_ERR_DENIED, -EACCES, "%s in '%s' are root's to manage: use sudo",
                        things, dir);
-    /* That user may not be able to go there, if what is above belongs to root alone. */
+    /* Enters the directory before it becomes that user, who may not be able to if the directories
+     * above belong to root alone. */
     if (fd < 0 || fchdir(fd) < 0)
         return err_errno(e, "open '%s'", dir);
     if (geteuid() == st.st_uid)

@@ -8,7 +8,7 @@
 
 #define ACTION_DIR_MAX (SETTINGS_PATH_MAX + 32)
 
-/* What the structure that an action's options fill begins with. */
+/* The structure that an action's options fill must begin with this. */
 struct action_options {
     const char *state, *which;
     bool json, help;
@@ -16,8 +16,8 @@ struct action_options {
 
 struct action {
     const char *name, *arguments, *summary;
-    const struct cli_syntax *syntax; /* with action_apply_which, if it needs one to work on */
-    const char *missing;             /* what to say if there is none */
+    const struct cli_syntax *syntax; /* with action_apply_which, if the action works on a thing */
+    const char *missing;             /* error message if that thing is not named */
 };
 
 struct action_verb {
@@ -25,7 +25,7 @@ struct action_verb {
     const struct action *actions;
     size_t n_actions;
     size_t options_size;
-    /* i: which action. An error is shown, and the exit status is 1. */
+    /* Runs action number i. An error is shown, and the exit status is 1. */
     int (*run)(const void *arg, size_t i, const void *options, struct sg_error *e);
     const void *arg;
 };
@@ -34,9 +34,9 @@ struct action_verb {
 int actions_main(const struct action_verb *verb, int argc, char **argv);
 
 /* Makes a directory of the state directory (`what` below it) the working directory, and becomes the
- * user whom it belongs to: files there are that user's, and becoming it, not giving new files away
- * afterwards, leaves nothing for that user to redirect. `things` are root's to manage, says the
- * error to others. ret_dir: its path. */
+ * user that owns it. Files there are that user's: a process that writes them as that user, rather
+ * than as root with a chown afterwards, leaves that user nothing to redirect. Other users get the
+ * error that only root can manage `things`. ret_dir: the directory's path. */
 int action_enter(const struct action_options *o, const char *what, const char *things,
                  char ret_dir[ACTION_DIR_MAX], struct sg_error *e);
 

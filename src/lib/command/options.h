@@ -18,7 +18,7 @@ struct cli_option {
 struct cli_syntax {
     const struct cli_option *options;
     size_t n_options;
-    /* Takes an argument that is no option; NULL: there may be none. */
+    /* Takes an argument that is no option; NULL: the verb has no such arguments. */
     int (*positional)(void *self, const char *arg, struct sg_error *e);
 };
 
@@ -27,12 +27,12 @@ struct cli_syntax {
  * ends with argv's NULL. */
 int cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *self, char ***ret_rest,
               struct sg_error *e);
-/* The same for a verb that ends in a command: after the first positional argument, what is neither
- * an option nor "--" begins *ret_rest. */
+/* The same for a verb that ends in a command: after the first positional argument, the next one
+ * that is neither an option nor "--" begins *ret_rest. */
 int cli_parse_command(const struct cli_syntax *syntax, int argc, char **argv, void *self,
                       char ***ret_rest, struct sg_error *e);
 
-/* Verbs that know --json and --help and no arguments. */
+/* The options of verbs that know --json and --help, and take no arguments. */
 struct cli_plain {
     bool json, help;
 };

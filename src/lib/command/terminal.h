@@ -11,11 +11,11 @@ struct terminal {
     struct termios saved;
 };
 
-/* Every key goes to the program, ^C included. Does nothing if fd is no terminal. */
+/* Sends every key to the program, ^C included. Does nothing if fd is no terminal. */
 void terminal_raw(struct terminal *t, int fd);
-/* What is typed is not shown, but for the end of the line. */
+/* Hides what is typed, except the end of the line. */
 void terminal_hide(struct terminal *t, int fd);
-/* Undoes either; harmless when called twice. */
+/* Undoes terminal_raw or terminal_hide; harmless when called twice. */
 void terminal_restore(struct terminal *t);
-/* Of the terminal at one of the standard descriptors; 24 x 80 if there is none. */
+/* The size of the terminal at one of the standard descriptors; 24 x 80 if there is none. */
 void terminal_size(uint16_t *ret_rows, uint16_t *ret_cols);

@@ -6,9 +6,9 @@
 #define MIN_S     60
 #define HOUR_S    3600
 #define DAY_S     86400
-#define UNITS_MIN 2 /* 90 min say more than 1 h */
+#define UNITS_MIN 2 /* the smaller unit up to here: "90 min" says more than "1 h" */
 
-/* n digits at *s as a number, or -1. */
+/* Takes n digits at *s as a number, or returns -1. */
 static int take_digits(const char **s, unsigned n)
 {
     int v = 0;
@@ -44,7 +44,7 @@ static int take_fraction_ms(const char **s, int *ret)
     return 0;
 }
 
-/* Seconds east of Greenwich. */
+/* Takes a time zone, as seconds east of Greenwich. */
 static int take_zone(const char **s, int *ret)
 {
     *ret = 0;

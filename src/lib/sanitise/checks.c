@@ -1,5 +1,4 @@
-/* The arithmetic and the tables: whether a number of the right shape is one that somebody was
- * given. */
+/* Check digits and tables: whether a number of the right form can have been given to somebody. */
 #include <string.h>
 
 #include "lib/sanitise/impl.h"
@@ -17,9 +16,9 @@ bool check_luhn(const char *digits, size_t n)
     return sum % 10 == 0;
 }
 
-/* First digits, as a range, and lengths of the networks' card numbers. */
+/* The card networks: the first digits of their numbers, as a range, and the lengths. */
 static const struct {
-    uint32_t low, high; /* of as many digits as they have */
+    uint32_t low, high; /* compared with as many first digits as these have */
     uint8_t min, max;
 } issuers[] = {
     {4, 4, 13, 13},       {4, 4, 16, 16},       {4, 4, 19, 19},   /* Visa */
@@ -78,7 +77,7 @@ bool check_iban(const char *text, size_t n)
     if (n < 5 || check_iban_length(text) != n)
         return false;
     for (size_t i = 0; i < n; i++) {
-        char c = text[(i + 4) % n]; /* the first four come last */
+        char c = text[(i + 4) % n]; /* the first four characters are moved to the end */
         if (c >= '0' && c <= '9')
             rest = (rest * 10 + (unsigned)(c - '0')) % 97;
         else
@@ -87,8 +86,8 @@ bool check_iban(const char *text, size_t n)
     return rest == 1;
 }
 
-/* Weights 8 to 2, and 9 for the second letter of numbers given out since 2013, A to I; the older W,
- * T, X and Z do not count. */
+/* Weights are 8 to 2 for the digits, and 9 for the second letter of numbers given out since 2013, A
+ * to I. The older second letters W, T, X and Z do not count. */
 bool check_ppsn(const char *digits, char letter, char second)
 {
     unsigned sum = 0;
@@ -102,7 +101,7 @@ bool check_ppsn(const char *digits, char letter, char second)
     return letter == (sum % 23 ? (char)('A' + sum % 23 - 1) : 'W');
 }
 
-/* What the administration never gives out. */
+/* False for numbers that the administration never gives out. */
 bool check_ssn(const char *digits)
 {
     if (digits[0] == '9' || memcmp(digits, "000", 3) == 0 || memcmp(digits, "666", 3) == 0)
@@ -117,8 +116,8 @@ bool check_nanp(const char *digits)
     return area && digits[3] >= '2' && !(digits[4] == '1' && digits[5] == '1');
 }
 
-/* Calling codes and how long national numbers are. Codes of three digits that are not here have 7
- * to 10. */
+/* Calling codes and the lengths of national numbers. Codes of three digits that are not in the
+ * table have 7 to 10 digits. */
 static const struct {
     uint16_t code;
     uint8_t min, max;

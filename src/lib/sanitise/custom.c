@@ -1,10 +1,10 @@
-/* The operator's patterns. They see one line at a time, of at most SANITISE_HOLD bytes, as the
- * built-in kinds have left it, with marks in it. A match may take a mark as a whole; one that would
- * cut it gives way.
+/* Applies the operator's patterns. They see one line at a time, of at most SANITISE_HOLD bytes,
+ * after the built-in kinds have put their marks into it. A match may cover a whole mark; a match
+ * that would cut a mark is shortened to leave it whole.
  *
- * They are PCRE2's, matched without backtracking. Vectorscan is not used for them: its older
- * versions (5.4.9) lose matches of some expressions, such as q[a-z]{0,3}q. A line that takes too
- * long or too much memory to match counts as one match, since a sandbox may have made it so. */
+ * PCRE2 matches them, without backtracking. Vectorscan is not used, because its older versions
+ * (5.4.9) lose matches of some expressions, such as q[a-z]{0,3}q. A line that takes too much time
+ * or memory to match counts as one match, since a sandbox may have made it so on purpose. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <ctype.h>
 #include <pcre2.h>
@@ -18,7 +18,7 @@
 #define TEXT_MAX    (64u * 1024)
 #define MATCHES_MAX 8192
 #define WORKSPACE   4096
-#define STARTS      128         /* that are tried before it looks at the clock */
+#define STARTS      128         /* starts that are tried between two looks at the clock */
 #define LINE_NS     20000000ull /* of processor time, for one pattern and line */
 
 struct match {
@@ -185,7 +185,8 @@ static uint64_t cpu_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Where one pattern matches, from left to right, the longest each. False: it cannot be told. */
+/* Finds all matches of one pattern, from left to right, each the longest. False: they cannot be
+ * found within the limits. */
 static bool find_all(struct custom *c, uint32_t id, const char *text, size_t len)
 {
     const PCRE2_SIZE *found = pcre2_get_ovector_pointer(c->data);
@@ -230,7 +231,7 @@ static size_t backslashes(const char *text, size_t at)
     return n;
 }
 
-/* Takes all of an escape or nothing of it: half of one would not be JSON. */
+/* Widens a match to whole escapes: half of an escape would not be JSON. */
 static void whole_escapes(const char *text, size_t len, struct match *m)
 {
     for (uint32_t i = 1; i <= 4 && i < m->from; i++) {

@@ -1,19 +1,19 @@
 /* The parts of the sanitiser, from the bytes up:
  *
  *   view.c      the text as it is read: escapes of JSON count as what they stand for
- *   patterns.c  the vectorscan database: what begins like something that must not leave
- *   numbers.c   what begins with a digit: a pass of its own, see there
+ *   patterns.c  the vectorscan database: finds words that something to remove may begin with
+ *   numbers.c   finds what begins with a digit, in a pass of its own
  *   mail.c, url.c, ip.c, phone.c, number_kinds.c, tokens.c, jwt.c, pem.c
- *               where it begins and ends, if it is one
+ *               one kind each: whether it is one, and where it begins and ends
  *   checks.c    the arithmetic of cards, IBANs and national numbers
- *   stream.c    what goes out, what is replaced, what is held back
- *   custom.c    the operator's patterns, on what is left
+ *   stream.c    lets text out, replaces finds, holds back what is not decided
+ *   custom.c    the operator's patterns, on the text that is left
  *
- * What makes a stream come out the same however it was cut: a decision about a place depends on at
+ * A stream comes out the same however it was cut. For that, a decision about a place depends on at
  * most BACK characters before it and AHEAD after it, and never looks past the end of the line. So a
- * line that is complete is decided, and in one that is not, all but the last AHEAD characters. Two
- * things are longer: the rest of something long (the tail of a token, the body of a private key) is
- * swallowed as it comes, without being held. */
+ * complete line is decided, and in an incomplete one all but the last AHEAD characters are. Finds
+ * may be longer than that: the tail of a token and the body of a private key are swallowed as they
+ * come, without being held. */
 #pragma once
 
 #include <hs/hs.h>
@@ -33,8 +33,8 @@
 #define CC_DASH  16u  /* - _ */
 #define CC_DOT   32u  /* . */
 #define CC_B64   64u  /* + / = */
-#define CC_MAIL  128u /* more of what the local part of an address may have: % + ' high bytes */
-#define CC_URL   256u /* more of what a URL may have */
+#define CC_MAIL  128u /* what else the local part of an address may have: % + ' high bytes */
+#define CC_URL   256u /* what else a URL may have */
 #define CC_COMMA 512u
 #define CC_SLASH 1024u
 #define CC_TILDE 2048u
@@ -54,8 +54,8 @@ static inline bool cc_is(int c, unsigned classes)
 /* ---- the text as it is read ------------------------------------------------------------------ */
 
 struct view_step {
-    uint32_t at;    /* from this place on... */
-    uint32_t shift; /* ...the raw text is so much further */
+    uint32_t at;    /* from this place of the view on... */
+    uint32_t shift; /* ...the raw text is so many bytes further */
 };
 
 struct view {
@@ -71,25 +71,25 @@ struct view_space { /* memory that views use again and again */
     struct view_step *steps;
 };
 
-/* len is at most WINDOW_MAX. Unless it is final, an escape at its end that may go on is left out.
- */
+/* Makes a view of the raw text. len is at most WINDOW_MAX. Unless the text is final, an escape at
+ * its end that may go on is left out. */
 void view_make(struct view *v, struct view_space *space, const char *raw, size_t len, bool final);
 void view_space_done(struct view_space *space);
-/* Where in the raw text the character is, or the end for n. */
+/* The place of a character in the raw text; for n, the end. */
 size_t view_raw(const struct view *v, size_t at);
 /* The first character that begins at a place of the raw text or after it. */
 size_t view_index(const struct view *v, size_t raw);
 
-/* What a quote and the end of a line are read as if they were escaped. */
+/* An escaped quote and an escaped end of a line are read as these. */
 #define ESCAPED_QUOTE 2
 #define ESCAPED_LINE  '\v'
 
-/* -1 outside, also for what is before the beginning. */
+/* The character at a place; -1 outside the view, also before its beginning. */
 static inline int view_at(const struct view *v, size_t at)
 {
     return at < v->n ? v->p[at] : -1;
 }
-/* How many characters of the classes there are from a place on, at most max. */
+/* How many characters from a place on are of the classes, at most max. */
 static inline size_t view_span(const struct view *v, size_t at, unsigned classes, size_t max)
 {
     size_t n = 0;
@@ -98,7 +98,7 @@ static inline size_t view_span(const struct view *v, size_t at, unsigned classes
         n++;
     return n;
 }
-/* Whether a lower-case word is there, in any case. */
+/* Whether a word, given in lower case, stands at a place, in any case. */
 bool view_has(const struct view *v, size_t at, const char *word);
 /* Whether one of the names (in lower case) stands before `at`, in any case, with not more than a
  * few blanks, quotes, colons and the like between. */
@@ -111,7 +111,8 @@ struct name {
         text, sizeof(text) - 1 \
     }
 bool view_named(const struct view *v, size_t at, const struct name *names);
-/* Neither side continues a word. */
+/* Whether a word can begin, or end, at a place: the character on the other side is no part of a
+ * word. */
 static inline bool view_word_begins(const struct view *v, size_t at)
 {
     int c = view_at(v, at - 1);
@@ -127,7 +128,7 @@ static inline bool view_word_ends(const struct view *v, size_t at)
 
 /* ---- finds ----------------------------------------------------------------------------------- */
 
-/* How the rest of a find goes on. */
+/* How the rest of a long find is swallowed. */
 enum tail {
     TAIL_NONE,
     TAIL_TOKEN,
@@ -142,9 +143,9 @@ enum tail {
 struct find {
     uint32_t start, end;
     uint8_t kind, tail;
-    bool more;      /* cannot be told yet */
-    uint32_t quote; /* stands where JSON has a number, so the mark needs quotes: after a key, whose
-                     * own closing quote is here; or QUOTE_LIST. 0: no */
+    bool more;      /* whether it is a find depends on text to come */
+    uint32_t quote; /* JSON has a number here, so the mark needs quotes: the place of the closing
+                     * quote of the key before it, or QUOTE_LIST. 0: none needed */
 };
 #define QUOTE_LIST UINT32_MAX
 
@@ -168,11 +169,11 @@ void spot_basic(const struct view *v, size_t to, struct finds *out);
 void spot_named_key(const struct view *v, size_t to, struct finds *out);
 void spot_pem(const struct view *v, size_t to, struct finds *out);
 
-/* Keys with a beginning of their own. */
+/* Keys that are known by their prefix. */
 struct token_form {
     const char *prefix;
-    uint16_t classes; /* of what follows */
-    uint16_t min;     /* how much of it */
+    uint16_t classes; /* of the characters after the prefix */
+    uint16_t min;     /* how many of them there must be */
     uint8_t needs;    /* NEEDS_... */
 };
 #define NEEDS_DIGIT 1u
@@ -182,10 +183,10 @@ extern const struct token_form token_forms[];
 extern const size_t token_forms_n;
 void spot_token(const struct view *v, size_t to, const struct token_form *form, struct finds *out);
 
-/* Everything that begins with a digit. */
+/* Finds everything that begins with a digit. */
 void numbers_scan(const struct view *v, struct finds *out);
 
-/* One run of digits [from, to); true if it was one of these. */
+/* Judge one run of digits [from, to). True: it is a find of this kind. */
 bool number_ipv4(const struct view *v, size_t from, size_t to, struct finds *out);
 bool number_ipv6(const struct view *v, size_t from, size_t to, struct finds *out);
 bool number_card(const struct view *v, size_t from, size_t to, struct finds *out);
@@ -197,8 +198,9 @@ bool number_bot_key(const struct view *v, size_t from, size_t to, struct finds *
 void number_add(const struct view *v, size_t start, size_t end, enum sanitise_kind kind,
                 struct finds *out);
 
-/* Goes on over the body of a private key from `at` and returns how far it is sure to go. *in_run is
- * its state between calls. *ret_over: the key has ended there; else it waits for more text. */
+/* Goes on over the body of a private key from `at`, and returns how far the body surely goes.
+ * *in_run is the state between calls. *ret_over: the key has ended there; otherwise it waits for
+ * more text. */
 size_t pem_swallow(const struct view *v, size_t at, bool *in_run, bool *ret_over);
 
 /* ---- arithmetic ------------------------------------------------------------------------------ */
@@ -220,27 +222,28 @@ void custom_free(struct custom *c); /* NULL is allowed */
 size_t custom_count(const struct custom *c);
 const char *custom_name(const struct custom *c, size_t i);
 
-struct mark { /* where one is in a text */
+struct mark { /* the place of a mark in a text */
     uint32_t start, end;
 };
-/* Replaces in one line, or a part of one; marks are left whole. */
+/* Replaces matches in one line, or a part of one; marks are left whole. */
 void custom_line(struct custom *c, const char *text, size_t len, const struct mark *marks,
                  size_t n_marks, struct strbuf *out, struct sanitise_counts *counts);
 
 struct sanitiser {
-    unsigned refs; /* its owner's, and one of each stream but its own */
+    unsigned refs; /* one for the owner, and one for each stream except `own` */
     hs_database_t *db;
     hs_scratch_t *scratch;
     struct custom *custom; /* or NULL */
     struct view_space space;
     struct finds finds;
-    struct sanitise_stream *own; /* for texts that are there as a whole */
+    struct sanitise_stream *own; /* for texts that come as a whole */
 };
 
-/* The built-in patterns, compiled; scanning calls the spots of what is found. */
+/* Compiles the built-in patterns. patterns_scan calls the `spot` function of each word that is
+ * found. */
 int patterns_compile(hs_database_t **ret, struct sg_error *e);
 void patterns_scan(struct sanitiser *s, const struct view *v, struct finds *out);
-/* "email", and NULL for those that are not built in. */
+/* "email" and so on; NULL for a kind that is not built in. */
 const char *builtin_name(unsigned kind);
 /* Appends the mark of a name: [EMAIL]. */
 void mark_add(struct strbuf *out, const char *name);

@@ -1,7 +1,7 @@
-/* IPv6 addresses, in full or with ::, of the ranges in which there are any: global, unique local,
- * link-local, multicast, and IPv4 ones in their form. Others that look like one are names of C++
- * or Rust (abc::def), slices of Python (x[100::2]), times and hardware addresses. ::1 and :: are
- * nobody's and stay, as 127.0.0.1 and 0.0.0.0 do. */
+/* Finds IPv6 addresses, in full or with ::, in the ranges that are in use: global, unique local,
+ * link-local, multicast, and IPv4 ones in IPv6 form. Other texts that look like one are names of
+ * C++ or Rust (abc::def), slices of Python (x[100::2]), times and hardware addresses. ::1 and ::
+ * belong to nobody and stay, as 127.0.0.1 and 0.0.0.0 do. */
 #include <arpa/inet.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ bool number_ipv6(const struct view *v, size_t from, size_t to, struct finds *out
     }
     if (colons < 7 && !doubled) /* a time */
         return false;
-    /* A colon or dot of the sentence. */
+    /* A colon or dot at the end belongs to the sentence. */
     while (end > start + 2 && (v->p[end - 1] == '.' || v->p[end - 1] == ':') &&
            !(v->p[end - 1] == ':' && v->p[end - 2] == ':'))
         end--;

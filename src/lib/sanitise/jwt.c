@@ -1,5 +1,5 @@
-/* JSON Web Tokens: parts in base64url with dots between, of which the first is a JSON object that
- * says by which algorithm it was signed. Other base64 that begins with {" is none. */
+/* Finds JSON Web Tokens: parts in base64url with dots between, of which the first is a JSON object
+ * that names the algorithm of the signature. Other base64 that begins with {" is no token. */
 #include <string.h>
 
 #include "lib/text/base64.h"
@@ -26,8 +26,8 @@ void spot_jwt(const struct view *v, size_t to, struct finds *out)
     size_t header = view_span(v, start, CC_TOKEN, HEADER_MAX);
     if (header < 16)
         return;
-    /* One with a chain of certificates goes on; what has been seen must do. Four characters are
-     * three bytes. */
+    /* A header with a chain of certificates is longer than this; its beginning must do. Four
+     * characters are three bytes. */
     bool long_one = header == HEADER_MAX;
     size_t end = start + header;
     if (!long_one && (view_at(v, end) != '.' || view_span(v, end + 1, CC_TOKEN | CC_DOT, 4) < 4))

@@ -1,4 +1,5 @@
-/* Which mode counts: the word of the most special level, unless one above forbids to switch off. */
+/* Decides which mode counts: that of the most special level, unless a level above forbids to switch
+ * off. */
 #include <string.h>
 
 #include "lib/sanitise/sanitise.h"

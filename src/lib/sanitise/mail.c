@@ -7,8 +7,8 @@
 #define DOMAIN_MAX 255
 #define CC_LOCAL   (CC_TOKEN | CC_DOT | CC_MAIL)
 
-/* Not top-level domains, but often after an @ and a dot: files such as icon@2x.png, and what can
- * follow Python's operator @. */
+/* Words that often follow an @ and a dot but are no top-level domains: the ends of file names such
+ * as icon@2x.png, and attributes after Python's operator @. */
 static const char *const not_domains[] = {
     "png",  "jpg",  "jpeg", "gif",    "svg",     "webp",  "css",       "js",      "jsx",   "ts",
     "tsx",  "json", "html", "xml",    "yml",     "yaml",  "txt",       "map",     "mjs",   "cjs",
@@ -22,7 +22,7 @@ static size_t local_begins(const struct view *v, size_t at)
 
     while (at - i < LOCAL_MAX && cc_is(view_at(v, i - 1), CC_LOCAL))
         i--;
-    /* Quotation marks and dashes of Unicode are no part of it. */
+    /* Quotation marks and dashes of Unicode do not belong to the address. */
     for (size_t k = i; k < at; k++) {
         if (v->p[k] == 0xe2)
             i = k + 3;
@@ -32,7 +32,7 @@ static size_t local_begins(const struct view *v, size_t at)
     return i;
 }
 
-/* Where the domain ends; 0 if it is none that mail could go to. */
+/* Where the domain ends; 0 if no mail could go to it. */
 static size_t domain_ends(const struct view *v, size_t at)
 {
     size_t end = at, last = at;
@@ -64,7 +64,7 @@ static size_t domain_ends(const struct view *v, size_t at)
     return end;
 }
 
-/* The user, or the password, of a URL. */
+/* Whether this is the user, or the password, of a URL. */
 static bool in_url(const struct view *v, size_t at)
 {
     size_t i = at;
@@ -76,14 +76,14 @@ static bool in_url(const struct view *v, size_t at)
     return i >= 2 && v->p[i - 1] == '/' && v->p[i - 2] == '/';
 }
 
-/* at: where the sign is, which is `width` characters wide. */
+/* Looks for an address around an @. at: the place of the sign, which is `width` characters wide. */
 static void mail_around(const struct view *v, size_t at, size_t width, struct finds *out)
 {
     size_t start = local_begins(v, at), end = start < at ? domain_ends(v, at + width) : 0;
 
     if (!end)
         return;
-    /* git@host:path is no person's. */
+    /* Neither the user of a URL nor git@host:path is a person's address. */
     if (in_url(v, start))
         return;
     int after = view_at(v, end + 1);
@@ -99,7 +99,7 @@ void spot_mail(const struct view *v, size_t to, struct finds *out)
     mail_around(v, to - 1, 1, out);
 }
 
-/* As it is in the query of a URL. */
+/* The @ as %40, as in the query of a URL. */
 void spot_mail_percent(const struct view *v, size_t to, struct finds *out)
 {
     mail_around(v, to - 3, 3, out);

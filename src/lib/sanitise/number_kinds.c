@@ -1,9 +1,9 @@
-/* Cards, national numbers, accounts and addresses that begin with a digit. */
+/* Judges numbers: cards, national numbers, accounts and addresses that begin with a digit. */
 #include <string.h>
 
 #include "lib/sanitise/impl.h"
 
-/* A number is not a part of a longer one, as 1.2.3 and 1-2-3 are. */
+/* Whether a number begins here and is not the rest of a longer one, as in 1.2.3 and 1-2-3. */
 static bool number_begins(const struct view *v, size_t at)
 {
     int c = view_at(v, at - 1);
@@ -27,8 +27,8 @@ static size_t run(const struct view *v, size_t at)
     return view_span(v, at, CC_DIGIT, 32);
 }
 
-/* Copies the digits of groups with `separator` between, as long as they are as `shape` says:
- * "4444". Returns where they end; 0 if they are not. */
+/* Copies the digits of groups with `separator` between, if the groups have the lengths that `shape`
+ * says, such as "4444". Returns where they end; 0 if they do not. */
 static size_t groups(const struct view *v, size_t at, const char *shape, int separator, char *ret)
 {
     for (const char *s = shape; *s; s++) {
@@ -60,7 +60,7 @@ bool number_card(const struct view *v, size_t from, size_t to, struct finds *out
         number_add(v, from, to, KIND_CARD, out);
         return true;
     }
-    /* Dates end here: the next group has at least four digits. */
+    /* Rules out dates: the next group must have at least four digits. */
     if ((separator != ' ' && separator != '-') || !cc_is(view_at(v, to + 3), CC_DIGIT) ||
         !cc_is(view_at(v, to + 4), CC_DIGIT))
         return false;
@@ -77,7 +77,8 @@ bool number_card(const struct view *v, size_t from, size_t to, struct finds *out
 
 /* ---- national numbers ------------------------------------------------------------------------ */
 
-/* With dashes by itself; with blanks or nothing between the digits only where it is called one. */
+/* With dashes, the form is enough. With blanks or nothing between the digits, the text must call
+ * the number one. */
 bool number_ssn(const struct view *v, size_t from, size_t to, struct finds *out)
 {
     static const struct name names[] = {NAME("ssn"),
@@ -161,15 +162,14 @@ bool number_iban(const struct view *v, size_t from, size_t to, struct finds *out
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
-/* Addresses that are nobody's: this host, no host, all hosts, and masks. */
+/* Addresses that belong to nobody: this host, no host, all hosts, and masks. */
 static bool nobodys(const unsigned octets[4])
 {
     return octets[0] == 127 || octets[0] == 0 || octets[0] == 255;
 }
 
-/* Versions have the form of addresses. What stands before one tells: v1.2.3.4, nginx-1.2.3.4,
- * Chrome/1.2.3.4, ==1.2.3.4, version 1.2.3.4; or after:
- * 1.2.3.4-beta, 1.2.3.4 release. */
+/* Version numbers look like addresses. The text before them tells: v1.2.3.4, nginx-1.2.3.4,
+ * Chrome/1.2.3.4, ==1.2.3.4, version 1.2.3.4; or the text after: 1.2.3.4-beta, 1.2.3.4 release. */
 static bool is_version(const struct view *v, size_t from, size_t end)
 {
     static const struct name names[] = {NAME("version"),
@@ -233,7 +233,7 @@ bool number_ipv4(const struct view *v, size_t from, size_t to, struct finds *out
 
 /* ---- keys of bots ---------------------------------------------------------------------------- */
 
-/* Telegram's: the bot's number, a colon and 35 characters. */
+/* Telegram's keys: the bot's number, a colon and 35 characters. */
 bool number_bot_key(const struct view *v, size_t from, size_t to, struct finds *out)
 {
     if (!view_word_begins(v, from) || !view_has(v, to + 1, "aa") ||

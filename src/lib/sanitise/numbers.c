@@ -1,9 +1,9 @@
-/* Numbers: every run of digits is looked at once, by its length and what stands around it.
+/* Finds numbers: looks at every run of digits once, at its length and the characters around it.
  *
  * As patterns of vectorscan, cards, phone numbers and addresses made of digits cost five times as
  * much as all the rest on tables of numbers (190 MB/s of CSV; 700 this way), because nothing in
- * them is rare. By hand a run is told apart by its length and the character after it, and nearly
- * all are done with there. */
+ * them is rare. Code by hand looks at the length of a run and the character after it, and that
+ * rules out nearly all runs. */
 #include <string.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -15,7 +15,7 @@
 
 #define BLOCK 64
 
-/* A bit for each of the bytes that is a digit. */
+/* A mask with a bit for each byte that is a digit. */
 static uint64_t digits_of(const unsigned char p[BLOCK])
 {
     uint64_t bits = 0;
@@ -34,8 +34,8 @@ static uint64_t digits_of(const unsigned char p[BLOCK])
     return bits;
 }
 
-/* Where JSON, or a program's list, would have a number: after `"key":`, or between the brackets and
- * commas of a list, perhaps one to a line and indented. */
+/* Whether the find stands where JSON, or a program's list, would have a number: after `"key":`, or
+ * between the brackets and commas of a list, perhaps one to a line and indented. */
 static uint32_t quote_for(const struct view *v, size_t start, size_t end)
 {
     size_t before = start, after = end;
@@ -71,8 +71,8 @@ void number_add(const struct view *v, size_t start, size_t end, enum sanitise_ki
                                  .quote = plain ? quote_for(v, start, end) : 0});
 }
 
-/* Whether the digits can be in the first group of an IPv6 address that has any. Those that are in
- * use begin with a group of four, or with 64, or with ::ffff:. So times do not, nor hexadecimal. */
+/* Whether the digits can be in the first group of an IPv6 address. Addresses in use begin with a
+ * group of four, or with 64, or with ::ffff:. So times are none, nor other hexadecimal. */
 static bool may_be_ipv6(const struct view *v, size_t from, size_t to)
 {
     size_t start = from;
@@ -87,7 +87,7 @@ static bool may_be_ipv6(const struct view *v, size_t from, size_t to)
            (to - start == 4 || (to - start == 2 && view_has(v, start, "64")));
 }
 
-/* Most numbers: short, and followed by what stands in nothing that is looked for, or by the
+/* True for most numbers: short, and followed by a character that no kind can have there, or by the
  * decimals of a fraction. */
 static bool is_dull(const struct view *v, size_t to, size_t len, int before, int after)
 {
@@ -153,7 +153,7 @@ void numbers_scan(const struct view *v, struct finds *out)
             else if (base + at - start <= RUN_MAX)
                 look_at_run(v, start, base + at, out);
             open = !open;
-            /* What lies before is done with: as if there were no more edges in it. */
+            /* Clears the edges before `at`, which are done with. */
             bits = open ? bits | ((1ull << at) - 1) : bits & ~((1ull << at) - 1);
         }
     }

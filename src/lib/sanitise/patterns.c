@@ -1,9 +1,10 @@
-/* The table of patterns: words at which there is something to look at. Vectorscan says where they
- * are, and the spot finds where it begins and ends and whether it is one.
+/* The table of patterns: words that are a sign of something to remove. Vectorscan finds the words;
+ * the `spot` function of each then decides whether there is something, and where it begins and
+ * ends.
  *
- * They are words and not expressions because the expressions are where vectorscan's older versions
- * (5.4.9) lose matches: of [a-z]@[a-z], one in sixty, depending on how the text lies in memory.
- * Words are found exactly, four times as fast, and are compiled in a moment. */
+ * Patterns are words and not expressions, because vectorscan's older versions (5.4.9) lose matches
+ * of expressions: of [a-z]@[a-z], one in sixty, depending on how the text lies in memory. Words are
+ * found exactly and four times as fast, and compile at once. */
 #include <string.h>
 
 #include "lib/sanitise/impl.h"

@@ -1,10 +1,10 @@
-/* Private keys in PEM and in OpenPGP's armour: from BEGIN to END, over lines, as text with \n in
- * it, or as the strings of a program. The mark goes out when the body has begun; the body itself is
+/* Finds private keys in PEM and in OpenPGP's armour: from BEGIN to END, over lines, as text with \n
+ * in it, or as the strings of a program. The mark goes out when the body has begun; the body is
  * swallowed as it comes, so that its length does not matter.
  *
- * A body is headers (`DEK-Info: ...`), then runs of base64, each at least RUN_MIN long but for the
- * last ones before END. What is anything else ends the key: one that was cut off does not take the
- * text after it along. */
+ * A body is headers (`DEK-Info: ...`), then runs of base64, each at least RUN_MIN long except the
+ * last ones before END. Anything else ends the key, so that a key that was cut off does not take
+ * the text after it along. */
 #include <string.h>
 
 #include "lib/sanitise/impl.h"
@@ -27,7 +27,7 @@ static size_t skip_gap(const struct view *v, size_t at)
         if (c <= 0 || !strchr(" \t\r\n\v\"',>|#*\2", c))
             break;
     }
-    /* The plus between two strings, not that of base64. */
+    /* A plus between two strings, not one of base64. */
     if (n && view_at(v, at + n) == '+' && !cc_is(view_at(v, at + n + 1), CC_BODY))
         return skip_gap(v, at + n + 1);
     return at + n;
@@ -35,7 +35,7 @@ static size_t skip_gap(const struct view *v, size_t at)
 
 enum piece { PIECE_END, PIECE_HEADER, PIECE_RUN, PIECE_NONE, PIECE_WAIT };
 
-/* "-----END X-----" at `at`; *ret: behind it. */
+/* Whether "-----END X-----" is at `at`; *ret: the place behind it. */
 static enum piece at_end_line(const struct view *v, size_t at, size_t *ret)
 {
     size_t n = 0;
@@ -56,7 +56,7 @@ static enum piece at_end_line(const struct view *v, size_t at, size_t *ret)
     return PIECE_NONE;
 }
 
-/* `Name: value` up to the end of its line. */
+/* Whether `Name: value` is at `at`; *ret: the end of its line. */
 static enum piece at_header(const struct view *v, size_t at, size_t *ret)
 {
     size_t name = view_span(v, at, CC_TOKEN, NAME_MAX_), i;
@@ -76,7 +76,7 @@ static enum piece at_header(const struct view *v, size_t at, size_t *ret)
     return PIECE_NONE;
 }
 
-/* What comes next; *ret: where it ends. */
+/* The next piece of the body; *ret: where it ends. */
 static enum piece next_piece(const struct view *v, size_t from, size_t *ret)
 {
     size_t at = skip_gap(v, from);
@@ -92,7 +92,7 @@ static enum piece next_piece(const struct view *v, size_t from, size_t *ret)
         return PIECE_RUN;
     if (at + run >= v->n)
         return PIECE_WAIT;
-    /* Short ones are the last line, and the checksum of OpenPGP after it. */
+    /* Short runs are the last line, and the checksum of OpenPGP after it. */
     size_t next = at + run;
     for (int i = 0; run && i < 3; i++) {
         size_t begin = skip_gap(v, next);
@@ -147,7 +147,7 @@ void spot_pem(const struct view *v, size_t to, struct finds *out)
         return;
     start -= 5;
     enum piece p = next_piece(v, to, &end);
-    /* At the end of the text, its first line alone is one, because the rest may come yet. */
+    /* At the end of the text the first line alone is enough, because the rest may come yet. */
     if (p == PIECE_NONE || (p == PIECE_WAIT && v->final && skip_gap(v, to) < v->n))
         return;
     finds_add(out, (struct find){.start = (uint32_t)start,

@@ -1,5 +1,5 @@
-/* Phone numbers: international ones, and those of North America and Ireland as they are written
- * there. Digits alone are not one, unless the text calls them so: `phone: 4155550132`. */
+/* Finds phone numbers: international ones, and those of North America and Ireland as people write
+ * them there. Digits alone are no phone number, unless the text says so: `phone: 4155550132`. */
 #include <string.h>
 
 #include "lib/sanitise/impl.h"
@@ -13,7 +13,7 @@ struct groups {
     size_t ends[GROUPS_MAX];    /* where each ends in the text */
     uint8_t counts[GROUPS_MAX]; /* digits up to there */
     uint8_t sizes[GROUPS_MAX];
-    char gaps[GROUPS_MAX]; /* what comes after it */
+    char gaps[GROUPS_MAX]; /* the character after each group */
 };
 
 static bool is_gap(int c)
@@ -21,7 +21,7 @@ static bool is_gap(int c)
     return c == ' ' || c == '-' || c == '.';
 }
 
-/* Groups of digits with one separator between, or a bracket and a blank. */
+/* Reads groups of digits with one separator between, or a bracket and a blank. */
 static void read_groups(const struct view *v, size_t at, struct groups *g)
 {
     size_t total = 0;
@@ -46,7 +46,7 @@ static void read_groups(const struct view *v, size_t at, struct groups *g)
             at++;
         else if (!bracket)
             return;
-        /* The trunk's nought, as in +44 (0)20 7946 0958. */
+        /* Skips the trunk zero, as in +44 (0)20 7946 0958. */
         if (view_at(v, at - 1) == '(' && view_has(v, at, "0)"))
             at += view_at(v, at + 2) == ' ' ? 3 : 2;
     }
@@ -73,14 +73,14 @@ static bool ends(const struct view *v, size_t at)
 static bool found(const struct view *v, size_t start, size_t end, const struct groups *g,
                   struct finds *out)
 {
-    /* The bracket that is closed after the first group. */
+    /* Includes the bracket that is closed after the first group. */
     if (g && end > g->ends[0] && g->gaps[0] == ')' && view_at(v, start - 1) == '(')
         start--;
     number_add(v, start, end, KIND_PHONE, out);
     return true;
 }
 
-/* The longest that is one, because a number may come after it. */
+/* Takes the longest run of groups that is a phone number, because another number may follow it. */
 static bool international(const struct view *v, size_t start, const struct groups *g, size_t skip,
                           struct finds *out)
 {
@@ -152,8 +152,8 @@ static bool is_named(const struct view *v, size_t from)
     return view_named(v, from, names);
 }
 
-/* Most numbers end here: with a separator after them, the first two groups have not the lengths
- * that they have in phone numbers. */
+/* Rules out most numbers: if a separator follows, the first two groups must have lengths that occur
+ * in phone numbers. */
 static bool may_be_one(const struct view *v, size_t from, size_t to)
 {
     size_t len = to - from, at = to + 1;

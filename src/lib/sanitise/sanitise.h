@@ -1,21 +1,21 @@
-/* The sanitiser: takes out of what leaves a sandbox what should not leave it. One engine for
+/* The sanitiser: removes secrets and personal data from what leaves a sandbox. One engine serves
  * output, errors, results, stored messages and inspected request bodies.
  *
- * Words that something may begin with are one vectorscan database that every byte goes through
- * once; numbers have a pass of their own. What is found there is looked at again by the kind's own
- * check (Luhn, IBAN mod 97, PPSN check letter, the shape of a JWT...), so that look-alikes stay.
- * What is found is replaced by a mark, such as [EMAIL]: letters, underscores and brackets only,
- * which keeps JSON, CSV and shell text valid.
+ * Every byte goes once through one vectorscan database of words that a secret may begin with;
+ * numbers have a pass of their own. Each candidate then has to pass the check of its kind (Luhn,
+ * IBAN mod 97, PPSN check letter, the shape of a JWT...), so that look-alikes stay. A find is
+ * replaced by a mark, such as [EMAIL]: letters, underscores and brackets only, which keeps JSON,
+ * CSV and shell text valid.
  *
- * The built-in kinds cannot be switched off one by one. Patterns of the operator's come after them,
- * see the text that the built-in kinds have left, and so cannot bring anything back.
+ * The built-in kinds cannot be switched off one by one. The operator's patterns come after them.
+ * They see only the text that the built-in kinds have left, and so cannot bring anything back.
  *
- * A stream is sanitised piece by piece: what could be the beginning of a match is held back, at
- * most SANITISE_HOLD bytes, until it is clear; sanitise_flush lets it go for who has waited long
- * enough.
+ * A stream is sanitised piece by piece. Text that could be the beginning of a match is held back,
+ * at most SANITISE_HOLD bytes, until that is clear; sanitise_flush lets it go when the reader has
+ * waited long enough.
  *
- * Modes: enforce replaces; report-only counts and changes nothing; off does nothing. Found things
- * are counted by kind; the content is not kept, not logged, not counted. */
+ * Modes: enforce replaces; report-only counts and changes nothing; off does nothing. Finds are
+ * counted by kind; their content is neither kept nor logged. */
 #pragma once
 
 #include "lib/base/err.h"
@@ -41,7 +41,7 @@ enum sanitise_kind {
     KIND_PRIVATE_KEY,
     KIND_DATABASE_URL,
     KIND_IP_ADDRESS,
-    KIND_CUSTOM, /* the first of the operator's; SANITISE_CUSTOM_MAX of them */
+    KIND_CUSTOM, /* the first of the operator's kinds; there are up to SANITISE_CUSTOM_MAX */
 };
 #define SANITISE_KINDS (KIND_CUSTOM + SANITISE_CUSTOM_MAX)
 
@@ -51,39 +51,39 @@ struct sanitise_counts {
 
 struct sanitiser; /* compiled; may be used by several streams of one thread */
 
-/* custom: lines `name = regular expression` (PCRE2's), or NULL; names are [a-z][a-z0-9_]*, their
+/* custom: lines `name = regular expression` (PCRE2's), or NULL. Names are [a-z][a-z0-9_]*, and the
  * mark is the name in capitals. An error names the line. */
 int sanitiser_new(const char *custom, struct sanitiser **ret, struct sg_error *e);
-/* Streams of it that are left go on. */
+/* Streams that still use the sanitiser go on working. */
 void sanitiser_free(struct sanitiser *s);
 const char *sanitiser_kind_name(const struct sanitiser *s, unsigned kind); /* "email"; NULL */
 
-/* A text that is there as a whole. Appends the result to out; counts may be NULL. JSON text (a
- * results bundle, a request body) goes through as it is: marks keep it valid, and what is written
- * with escapes (\u0040) is found too. */
+/* Sanitises a whole text. Appends the result to out; counts may be NULL. JSON text (a results
+ * bundle, a request body) needs no special care: marks keep it valid, and finds that are written
+ * with escapes (\u0040) are found too. */
 void sanitise_text(struct sanitiser *s, enum sanitise_mode mode, const char *text, size_t len,
                    struct strbuf *out, struct sanitise_counts *counts);
 
 struct sanitise_stream;
 struct sanitise_stream *sanitise_stream_new(struct sanitiser *s, enum sanitise_mode mode);
 void sanitise_stream_free(struct sanitise_stream *st); /* NULL is allowed */
-/* Appends what can go out to `out`. */
+/* Sanitises a piece, and appends the text that can go out to `out`. */
 void sanitise_feed(struct sanitise_stream *st, const char *data, size_t len, struct strbuf *out);
-/* What is held back goes out now, sanitised as far as it can be told. */
+/* Lets the held text go out now, sanitised as far as it can be judged. */
 void sanitise_flush(struct sanitise_stream *st, struct strbuf *out);
 bool sanitise_holds(const struct sanitise_stream *st); /* whether anything is held back */
 const struct sanitise_counts *sanitise_stream_counts(const struct sanitise_stream *st);
 
 /* ---- G2: which mode counts ------------------------------------------------------------------- */
 
-/* One level's word: the server, the tenant, the key (the user), the call; from general to special.
- */
+/* The choice of one level. Levels, from general to special: the server, the tenant, the key (the
+ * user), the call. */
 struct sanitise_level {
     bool set;
     enum sanitise_mode mode; /* if set */
-    bool no_off;             /* nobody below may say off */
+    bool no_off;             /* no level below may say off */
 };
-/* The most special word counts, but an `off` that a level above forbids does not: *ret_refused then
- * says so (may be NULL), and the word above stands. */
+/* The choice of the most special level counts. But an `off` that a level above forbids does not
+ * count: then *ret_refused (may be NULL) says so, and the choice above stands. */
 enum sanitise_mode sanitise_resolve(enum sanitise_mode normal, const struct sanitise_level *levels,
                                     size_t n, bool *ret_refused);

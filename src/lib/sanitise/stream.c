@@ -1,11 +1,12 @@
-/* A stream: a window over the text, of which what is decided goes out.
+/* A stream: a window over the text. Text that is decided goes out.
  *
  *   | context | held: not decided |
  *             ^ done
  *
- * Context has gone out already and is kept for what is before a find. It is at most the beginning
- * of the line. If what is held was let go early (sanitise_flush) a find may begin in it: then the
- * rest of the find is replaced, which is as much as can still be done. */
+ * Context is text that has gone out already; it is kept because a find may depend on the text
+ * before it. It reaches back to the beginning of the line at most. If held text was let go early
+ * (sanitise_flush), a find may begin in the context: then the rest of the find is replaced, which
+ * is as much as can still be done. */
 #include <string.h>
 
 #include "lib/sanitise/impl.h"
@@ -15,17 +16,17 @@
 
 struct sanitise_stream {
     struct sanitiser *s;
-    bool counts_on_it; /* holds a reference */
+    bool counts_on_it; /* it holds a reference to the sanitiser */
     enum sanitise_mode mode;
     struct sanitise_counts counts;
     struct strbuf window;
     size_t done;     /* of the window, as raw text */
     bool after_mark; /* the last thing that went out was a mark */
-    enum tail tail;  /* of a find that goes on */
+    enum tail tail;  /* the tail of a find that goes on */
     bool in_run;     /* state of TAIL_PEM */
-    /* Whether a place is in a string, if this is JSON, whose strings end with the line. */
+    /* Whether the place quoted_to is in a string, if this is JSON. Strings end with the line. */
     bool in_string;
-    size_t quoted_to; /* that place, in the view */
+    size_t quoted_to; /* a place in the view */
     /* For custom patterns: the line so far, with the marks in it. */
     struct strbuf line;
     struct mark *marks;
@@ -67,7 +68,7 @@ static void remember_mark(struct sanitise_stream *st, size_t start, size_t end)
     st->marks[st->n_marks++] = (struct mark){(uint32_t)start, (uint32_t)end};
 }
 
-/* The first n bytes of the line are complete. */
+/* Lets the first n bytes of the line go out: they are complete. */
 static void line_out(struct sanitise_stream *st, size_t n, struct strbuf *out)
 {
     size_t k = 0, left = 0;
@@ -130,7 +131,7 @@ static void text_out(struct sanitise_stream *st, const char *text, size_t len, s
         strbuf_add(out, text, len);
         return;
     }
-    /* By pieces, so that the line's bound is never passed. */
+    /* In pieces, so that the line never grows beyond its bound. */
     while (len) {
         size_t n = len < LINE_MAX_ ? len : LINE_MAX_;
         strbuf_add(&st->line, text, n);
@@ -140,7 +141,7 @@ static void text_out(struct sanitise_stream *st, const char *text, size_t len, s
     }
 }
 
-/* Goes on from where it was asked last. */
+/* Whether a place is in a JSON string. Goes on from the place of the last call. */
 static bool in_string(struct sanitise_stream *st, const struct view *v, size_t at)
 {
     const unsigned char *from = v->p + st->quoted_to;
@@ -170,7 +171,7 @@ static void mark_out(struct sanitise_stream *st, const struct view *v, const str
     if (f->quote == QUOTE_LIST) {
         len = !in_string(st, v, f->start);
     } else if (f->quote) {
-        /* As the key's is written, escaped or not. */
+        /* A quote as the key has it, escaped or not. */
         quote = st->window.buf + view_raw(v, f->quote);
         len = view_raw(v, f->quote + 1) - view_raw(v, f->quote);
     }
@@ -206,10 +207,10 @@ static int by_place(const void *a, const void *b)
         return x->start < y->start ? -1 : 1;
     if (x->end != y->end)
         return x->end > y->end ? -1 : 1;
-    return x->kind > y->kind ? -1 : x->kind < y->kind; /* rather a JWT than some key */
+    return x->kind > y->kind ? -1 : x->kind < y->kind; /* a JWT rather than a nameless key */
 }
 
-/* Up to where every decision has been made. */
+/* The place up to which everything is decided. */
 static size_t decided(const struct view *v, const struct finds *f)
 {
     size_t line = v->n, limit = v->n > AHEAD ? v->n - AHEAD : 0;
@@ -226,7 +227,7 @@ static size_t decided(const struct view *v, const struct finds *f)
     return limit;
 }
 
-/* Lets the window go up to where it is decided, with marks for what was found. */
+/* Lets the window go out up to the decided place, with marks in place of finds. */
 static void commit(struct sanitise_stream *st, const struct view *v, struct finds *f,
                    struct strbuf *out)
 {
@@ -271,7 +272,7 @@ static void slide(struct sanitise_stream *st, const struct view *v)
     in_string(st, v, done);
     st->quoted_to -= keep;
     size_t raw = view_raw(v, keep);
-    if (raw > st->done) /* an escape that was cut by a flush */
+    if (raw > st->done) /* a flush has cut an escape */
         raw = st->done;
     strbuf_consume(&st->window, raw);
     st->done -= raw;
@@ -290,7 +291,7 @@ static void look(struct sanitise_stream *st, bool final, struct strbuf *out)
         patterns_scan(s, &v, &s->finds);
         commit(st, &v, &s->finds, out);
     }
-    /* A key that goes on after what is held is let go. */
+    /* A key that goes on beyond the held text is let go. */
     if (final && st->done < st->window.len) {
         text_out(st, st->window.buf + st->done, st->window.len - st->done, out);
         st->done = st->window.len;
@@ -318,7 +319,7 @@ struct sanitise_stream *sanitise_stream_new(struct sanitiser *s, enum sanitise_m
     struct sanitise_stream *st = xcalloc(1, sizeof(*st));
 
     st->s = s;
-    st->counts_on_it = s->own != NULL; /* which itself is the first */
+    st->counts_on_it = s->own != NULL; /* false for `own`, which is the first stream made */
     s->refs += st->counts_on_it;
     st->mode = mode;
     strbuf_init(&st->window, WINDOW_MAX);

@@ -1,4 +1,4 @@
-/* Keys: those with a beginning of their own, and those that the text calls keys. */
+/* Finds keys: those that are known by their prefix, and those that the text calls keys. */
 #include <string.h>
 
 #include "lib/text/base64.h"
@@ -130,7 +130,7 @@ void spot_token(const struct view *v, size_t to, const struct token_form *form, 
 {
     size_t start = to - strlen(form->prefix);
 
-    /* Nor in the middle of words with hyphens, of which there may be very many. */
+    /* Not in the middle of words with hyphens either, of which there may be very many. */
     if (!view_word_begins(v, start) ||
         (view_at(v, start - 1) == '-' && cc_is(view_at(v, start - 2), CC_TOKEN)))
         return;
@@ -142,7 +142,7 @@ void spot_token(const struct view *v, size_t to, const struct token_form *form, 
 
 /* ---- what the text calls so ------------------------------------------------------------------ */
 
-/* Past the signs between a name and its value. */
+/* Skips the signs between a name and its value. */
 static size_t value_begins(const struct view *v, size_t at, size_t max)
 {
     while (max-- && cc_is(view_at(v, at), CC_SIGN | CC_COMMA))
@@ -168,7 +168,7 @@ void spot_bearer(const struct view *v, size_t to, struct finds *out)
         add_key(from, from + len, KIND_API_KEY, CC_BEARER, out);
 }
 
-/* user:password in base64. Words are not: they decode to bytes that are no text. */
+/* user:password in base64. Plain words are none, because they decode to bytes that are no text. */
 void spot_basic(const struct view *v, size_t to, struct finds *out)
 {
     size_t from = to + blanks(v, to);
@@ -186,7 +186,8 @@ void spot_basic(const struct view *v, size_t to, struct finds *out)
         add_key(from, from + len, KIND_API_KEY, CC_B64, out);
 }
 
-/* api_key = "...": at least 20 characters that no program or person would name a thing. */
+/* api_key = "...": at least 20 characters that do not look like a name that a program or person
+ * would give. */
 void spot_named_key(const struct view *v, size_t to, struct finds *out)
 {
     size_t from = value_begins(v, to, 8), digits = 0;
@@ -226,11 +227,11 @@ void spot_aws_id(const struct view *v, size_t to, struct finds *out)
         return;
     finds_add(out,
               (struct find){.start = (uint32_t)start, .end = (uint32_t)end, .kind = KIND_AWS_KEY});
-    /* Often its secret comes next. */
+    /* The secret often follows its id. */
     aws_secret_at(v, value_begins(v, end, 4), out);
 }
 
-/* Also after access_key_id: what it names is not 40 characters long. */
+/* Called after access_key_id too, which does no harm: an id is not 40 characters long. */
 void spot_aws_secret(const struct view *v, size_t to, struct finds *out)
 {
     aws_secret_at(v, value_begins(v, to, 8), out);

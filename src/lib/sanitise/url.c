@@ -1,5 +1,5 @@
-/* URLs with credentials in them. That of a database goes as a whole, with its host and its name; of
- * any other the password goes. */
+/* Finds URLs with credentials. The URL of a database is replaced as a whole, with its host and
+ * name; of any other URL only the password is. */
 #include <string.h>
 
 #include "lib/sanitise/impl.h"
@@ -18,7 +18,8 @@ static const char *const databases[] = {
     "hive",       "ldap",       "ldaps",      "smtp",      "smtps",
 };
 
-/* The scheme before `colon`: mysql+pymysql and jdbc:mysql are mysql. */
+/* Whether the scheme before `colon` is a database's: mysql+pymysql and jdbc:mysql count as
+ * mysql. */
 static bool is_database(const struct view *v, size_t start, size_t colon)
 {
     size_t len = 0;
@@ -32,7 +33,7 @@ static bool is_database(const struct view *v, size_t start, size_t colon)
     return false;
 }
 
-/* A password that stands for one: ${PASS}, <password>, ****, %s. */
+/* Whether the password is only a placeholder: ${PASS}, <password>, ****, %s. */
 static bool is_placeholder(const struct view *v, size_t from, size_t to)
 {
     int c = view_at(v, from);
@@ -59,7 +60,7 @@ struct credentials {
     size_t colon, at; /* 0: none */
 };
 
-/* user:password@ from `from` on. Passwords have been seen with an @ in them. */
+/* Finds user:password@ from `from` on. Passwords with an @ in them occur. */
 static struct credentials credentials_in(const struct view *v, size_t from, bool database)
 {
     struct credentials c = {0};
@@ -78,7 +79,7 @@ static struct credentials credentials_in(const struct view *v, size_t from, bool
     return c;
 }
 
-/* In what a driver takes as parameters: ?user=a&password=b, ;password=b */
+/* Whether a driver's parameters hold a password: ?user=a&password=b, ;password=b */
 static bool has_password_parameter(const struct view *v, size_t from)
 {
     for (size_t i = from; i < from + AHEAD - SCHEME_MAX - 16; i++) {

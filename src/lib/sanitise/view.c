@@ -1,11 +1,11 @@
-/* Escapes are read as what they stand for: \n, \t, \", \/, \u0040. One, two or three backslashes
- * mean the same, because JSON is put into JSON. So what is written with escapes is found, and a
- * find never begins or ends inside an escape, which would leave a text that is not JSON any more.
- * What sets colours on a terminal is one character, so that it does not touch the word after it.
+/* Reads escapes as the characters they stand for: \n, \t, \", \/, \u0040. One, two or three
+ * backslashes mean the same, because JSON is put into JSON. So texts that are written with escapes
+ * are found, and a find never begins or ends inside an escape, which would break JSON. A sequence
+ * that sets colours on a terminal is one character, so that it does not touch the word after it.
  *
  * A pair of backslashes that escapes nothing is one character. Reading goes from left to right and
- * never looks further than one escape, so it may be cut before any character and begin there again.
- */
+ * never looks further than one escape, so a text may be cut before any character and reading begin
+ * there again. */
 #include <string.h>
 
 #include "lib/sanitise/impl.h"
@@ -60,7 +60,8 @@ static int hex_value(int c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* What the escape after the backslashes at p stands for, and its length; 0 if it is none. */
+/* The character that the escape after the backslashes at p stands for. Returns the escape's length;
+ * 0 if it is none. */
 static size_t escaped(const unsigned char *p, size_t n, unsigned char *ret)
 {
     static const char names[] = "nrtbf\"/'", values[] = "\v\v\t\b\f\2/'";
@@ -79,7 +80,7 @@ static size_t escaped(const unsigned char *p, size_t n, unsigned char *ret)
             return 0;
         code = code << 4 | (unsigned)h;
     }
-    *ret = code < 0x80 ? (unsigned char)code : 0xc3; /* some letter */
+    *ret = code < 0x80 ? (unsigned char)code : 0xc3; /* stands for any letter beyond ASCII */
     return 5;
 }
 
@@ -87,7 +88,7 @@ static size_t escaped(const unsigned char *p, size_t n, unsigned char *ret)
 #define COLOUR_MAX    24
 #define CHARACTER_MAX (COLOUR_MAX + 16)
 
-/* The rest of a control sequence of the terminal after ESC: [1;31m */
+/* The length of the rest of a terminal's control sequence after ESC: [1;31m */
 static size_t control_sequence(const unsigned char *p, size_t n)
 {
     size_t i = 1;
@@ -151,7 +152,7 @@ static bool is_cut(const unsigned char *p, size_t n)
     return escaped(p + slashes, n - slashes, &c) && c == ESC && sequence_is_cut(p + i, n - i);
 }
 
-/* The next backslash and the next ESC, each looked for once. */
+/* The next backslash and the next ESC; each is searched for only once. */
 struct escapes {
     const unsigned char *slash, *esc, *end;
 };
@@ -165,7 +166,7 @@ static const unsigned char *next_escape(struct escapes *e, const unsigned char *
     return !e->slash || (e->esc && e->esc < e->slash) ? e->esc : e->slash;
 }
 
-/* Once: every view fits. */
+/* Allocates once, since every view fits. */
 static void make_room(struct view_space *s)
 {
     if (!s->text) {
@@ -188,7 +189,7 @@ void view_make(struct view *v, struct view_space *space, const char *raw, size_t
     size_t shift = 0;
     for (; at; at = next_escape(&escapes, p)) {
         if (!final && end - at < CHARACTER_MAX && is_cut(at, (size_t)(end - at))) {
-            end = at; /* it will be seen when it is whole */
+            end = at; /* left for the next view, when the escape is whole */
             break;
         }
         memcpy(out, p, (size_t)(at - p));

@@ -48,8 +48,7 @@ struct settings {
     char front_user[64], front_program[SETTINGS_PATH_MAX]; /* "": the usual one */
     uint64_t sandbox_memory, sandbox_disk;                 /* bytes */
     uint32_t sandbox_cpus_milli, sandbox_pids;
-    uint64_t machine_memory; /* of all sandboxes; 0: the machine's memory less 10 % and less 1
-                              * GiB */
+    uint64_t machine_memory; /* of all sandboxes; 0: the machine's, less 10 % and less 1 GiB */
     uint64_t tenant_memory;  /* of all sandboxes of a tenant; 0: no limit */
     uint32_t pool_min, pool_max;
     enum settings_fork kernel_fork;
@@ -68,16 +67,14 @@ struct settings {
     char public_url[256]; /* "": other servers cannot send clients here */
     char context_template[128];
     uint64_t context_ttl_ms;
-    uint64_t context_keep_ms, usage_keep_ms; /* how long rows of ended things are kept; 0: for
-                                              * ever */
+    uint64_t context_keep_ms, usage_keep_ms; /* keep rows of ended things so long; 0: for ever */
     uint32_t tenant_contexts, conversation_contexts;
     uint64_t execution_timeout_ms, execution_timeout_max_ms;
     uint64_t code_max; /* bytes */
     uint64_t reap_every_ms;
     uint32_t reap_batch;
     bool checkpoints;                         /* whether a checkpoint is made before each message */
-    uint32_t checkpoint_keep, checkpoint_max; /* of a sandbox: recent ones to keep, and most in
-                                               * all */
+    uint32_t checkpoint_keep, checkpoint_max; /* of a sandbox: the newest to keep; most in all */
     uint64_t checkpoint_age_ms;
     uint64_t checkpoint_memory; /* of a tenant: memory of the kernels of its checkpoints */
     char analysis[SETTINGS_PATH_MAX]; /* "": those that come with the program */
