@@ -29,7 +29,7 @@
  *                       stored (files only, no process) -------+
  *
  * A checkpoint is the files and kernels of a running sandbox at one time, under a name like a
- * layer's. It goes with its sandbox unless it was made with ORDER_KEEP.
+ * snapshot's. It goes with its sandbox unless it was made with ORDER_KEEP.
  *
  * A front that dies loses nothing: the warden keeps the deadlines, and the agents keep the
  * processes, until the next front is there. */
@@ -45,13 +45,13 @@
 #define ORDER_TENANT_LEN 20 /* as ID_LEN: tenant ids look like sandbox ids */
 
 enum order_op {
-    /* id, tenant, limits, deadline_ns, on_expiry, layer ("": the plain template).
-     * Descriptors: a memfd with the note, the front's own description of the sandbox, at most
-     * ORDER_NOTE_MAX bytes; the warden keeps the note for the next front and never reads it. With
-     * ORDER_NETWORK a second memfd: the policy document for the guard (wire/policy_document.h),
-     * which the warden does not read either.
+    /* id, tenant, limits, deadline_ns, on_expiry, snapshot ("": the plain template). Descriptors: a
+     * memfd with the note, the front's own description of the sandbox, at most ORDER_NOTE_MAX
+     * bytes; the warden keeps the note for the next front and never reads it. With ORDER_NETWORK a
+     * second memfd: the policy document for the guard (wire/policy_document.h), which the warden
+     * does not read either.
      * A limit of 0 means the server's default. Reply: the channel. -EEXIST: the id is taken;
-     * -EAGAIN: no more room; -ENOENT: no such layer. */
+     * -EAGAIN: no more room; -ENOENT: no such snapshot. */
     ORDER_CREATE = 1,
     /* id, and a new note as descriptor. */
     ORDER_NOTE,
@@ -71,8 +71,8 @@ enum order_op {
     ORDER_RESUME,
     /* id. Reply: stats. */
     ORDER_STATS,
-    /* id, layer: keeps the sandbox's files as they are now under that name (20 of [a-z0-9]); flags:
-     * with ORDER_DURABLE they survive the server. The sandbox stands still meanwhile. Reply:
+    /* id, snapshot: keeps the sandbox's files as they are now under that name (20 of [a-z0-9]);
+     * flags: with ORDER_DURABLE they survive the server. The sandbox stands still meanwhile. Reply:
      * stats.disk_bytes. -EEXIST: the name is taken; -ENOSPC; -EOPNOTSUPP: the state directory
      * cannot hold any. */
     ORDER_SNAPSHOT,
@@ -81,7 +81,7 @@ enum order_op {
      * forbids. -EAGAIN: there is no guard at the moment; the policy is kept, and nothing goes out
      * until there is one. A paused sandbox gets the policy too. */
     ORDER_POLICY,
-    /* Live fork (docs/internals/fork.md). id, layer, kernels: keeps the files and the kernels as
+    /* Live fork (docs/internals/fork.md). id, snapshot, kernels: keeps the files and the kernels as
      * they are now under that name. Descriptor: a note, as with CREATE. Before this order the front
      * makes the agent hold its cells (OP_KERNEL_HOLD). `kernels` are the pids, inside the sandbox,
      * of the kernels to copy. flags: with ORDER_KEEP the checkpoint may outlive the sandbox. Reply:
@@ -90,16 +90,16 @@ enum order_op {
      * something is in the way, and the report lists what; -EOPNOTSUPP: this host, or this sandbox,
      * cannot; -EEXIST; -ENOMEM. */
     ORDER_CHECKPOINT,
-    /* layer: a checkpoint. Its files are written to disk under the same name, as by SNAPSHOT with
-     * DURABLE, while its sandbox runs on. Reply: stats.disk_bytes. If saving fails, the checkpoint
-     * is forgotten. */
+    /* snapshot: a checkpoint. Its files are written to disk under the same name, as by SNAPSHOT
+     * with DURABLE, while its sandbox runs on. Reply: stats.disk_bytes. If saving fails, the
+     * checkpoint is forgotten. */
     ORDER_SAVE,
-    /* id, layer: a checkpoint. Every process in the sandbox ends, and the sandbox goes on with the
-     * checkpoint's files and kernels. The channel stays. The front then tells the agent to ADOPT
-     * the kernels. flags: ORDER_WHOLE. -ENOENT: no such checkpoint, or not this tenant's. */
+    /* id, snapshot: a checkpoint. Every process in the sandbox ends, and the sandbox goes on with
+     * the checkpoint's files and kernels. The channel stays. The front then tells the agent to
+     * ADOPT the kernels. flags: ORDER_WHOLE. -ENOENT: no such checkpoint, or not this tenant's. */
     ORDER_REWIND,
-    /* layer: forgets the name of a layer or a checkpoint; the files go when no sandbox uses them.
-     * -ENOENT. */
+    /* snapshot: forgets the name of a snapshot or a checkpoint; the files go when no sandbox uses
+     * them. -ENOENT. */
     ORDER_FORGET,
     /* The warden's counters. Reply: a memfd with a struct order_figures. */
     ORDER_FIGURES,
@@ -120,10 +120,10 @@ enum order_op {
                              * way */
 #define ORDER_NETWORK    8u /* CREATE, POLICY: the sandbox has a way out, to the guard */
 #define ORDER_KEEP       16u /* CHECKPOINT */
-/* CREATE: the layer is a checkpoint, and this sandbox is the last that is made from it. The order
- * forgets the checkpoint's name, even if it fails. */
+/* CREATE: the snapshot is a checkpoint, and this sandbox is the last that is made from it. The
+ * order forgets the checkpoint's name, even if it fails. */
 #define ORDER_LAST 32u
-/* CREATE: the layer may be a checkpoint whose kernels are to come along. The copies are with the
+/* CREATE: the snapshot may be a checkpoint whose kernels are to come along. The copies are with the
  * agent when the reply comes, and the front tells the agent to ADOPT them. The reply has
  * TELL_KERNELS if kernels came along. Without this flag, or if the kernels are gone, the new
  * sandbox gets the files only. */
@@ -160,13 +160,13 @@ enum order_tell {
     TELL_TLS,        /* descriptors: certificate chain, key. Again after SIGHUP */
     TELL_SANDBOX,    /* id, tenant, state, deadline, started, usage; descriptors: note, channel
                       * (unless stored) */
-    TELL_CHECKPOINT, /* layer, tenant, id ("": its sandbox is gone); flags: TELL_KERNELS;
+    TELL_CHECKPOINT, /* snapshot, tenant, id ("": its sandbox is gone); flags: TELL_KERNELS;
                       * descriptor: note. After all TELL_SANDBOX */
     TELL_READY,      /* flags: TELL_AGAIN. Before it: TELL_ENDED of the last sandboxes */
     TELL_ENDED,  /* id, tenant, end: why, message: details; usage when the sandbox was let go */
     TELL_PAUSED, /* id, state: its deadline paused it; usage, as in the reply to PAUSE */
-    TELL_KERNELS_LOST,    /* layer: a checkpoint whose kernels have ended; its files are there */
-    TELL_CHECKPOINT_GONE, /* layer: a checkpoint that went with its sandbox */
+    TELL_KERNELS_LOST,    /* snapshot: a checkpoint whose kernels have ended; its files are there */
+    TELL_CHECKPOINT_GONE, /* snapshot: a checkpoint that went with its sandbox */
     TELL_DRAIN,
     TELL_BEAT,
     /* descriptor: socket to the worker (wire/worker.h); again for each new one */
@@ -208,7 +208,7 @@ struct order_stats {
  * needed. */
 struct order_steps {
     uint32_t take;    /* until a sandbox was there: out of the pool, or made */
-    uint32_t files;   /* its root over a layer or a checkpoint */
+    uint32_t files;   /* its root over a snapshot or a checkpoint */
     uint32_t network; /* its way out: routes and sockets, and the guard was told */
     uint32_t kernels; /* copies of a checkpoint's kernels */
     uint32_t pooled;  /* 1: the sandbox waited in the pool */

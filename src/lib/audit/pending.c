@@ -182,7 +182,7 @@ static bool add_within(struct audit_pending *p, const struct audit_record *r, in
     return true;
 }
 
-/* One of four: none, allow, report, deny. */
+/* Maps a verdict to one of four: none, allow, report, deny. */
 static const char *plain_verdict(const char *verdict)
 {
     if (!verdict || !verdict[0])

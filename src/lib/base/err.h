@@ -20,5 +20,5 @@ int err_wrap(struct sg_error *e, int r, const char *fmt, ...) PRINTF(3, 4);
  * the error's code so far; returns its new code. e may be NULL. */
 int err_in_the_way(struct sg_error *e, int r);
 
-/* What kind of error an errno (positive) usually is to a caller. */
+/* The kind of error that an errno (positive) usually is to a caller. */
 enum sg_error_kind err_kind_of(int err);

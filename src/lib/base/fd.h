@@ -15,7 +15,7 @@ int file_read(int dirfd, const char *path, size_t max, char **ret, size_t *ret_l
 int file_write(int dirfd, const char *path, const char *text);
 int fd_set_nonblock(int fd, bool on);
 
-/* One message with up to FD_PASS_MAX descriptors over a unix socket. */
+/* Sends one message with up to FD_PASS_MAX descriptors over a unix socket. */
 #define FD_PASS_MAX 72
 int fd_send(int sock, const void *data, size_t len, const int *fds, size_t n_fds);
 /* Returns bytes received (0 = EOF) or -errno. Received descriptors are close-on-exec; *n_fds is

@@ -208,8 +208,8 @@ static void dispatch_input(struct chan *c)
         memmove(c->in, c->in + off, c->in_len);
 }
 
-/* One read. No control buffer: descriptors that a hostile peer attaches are dropped by the kernel.
- * Returns whether there may be more. */
+/* Reads once. There is no control buffer, so the kernel drops descriptors that a hostile peer
+ * attaches. Returns whether there may be more. */
 static bool read_input(struct chan *c)
 {
     size_t room = c->in_cap - c->in_len;

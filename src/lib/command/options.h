@@ -39,5 +39,5 @@ struct cli_plain {
 extern const struct cli_syntax cli_plain_syntax;
 int cli_parse_plain(int argc, char **argv, struct cli_plain *ret, struct sg_error *e);
 
-/* One line per option, aligned. */
+/* Prints one line per option, aligned. */
 void cli_print_options(FILE *to, const struct cli_syntax *syntax);

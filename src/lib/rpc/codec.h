@@ -1,4 +1,5 @@
-/* What the four files of the codec share: json_in.c, json_out.c, proto_in.c, proto_out.c. */
+/* What the files of the codec share: message.c and timestamp.c, and json_in.c, json_out.c,
+ * proto_in.c and proto_out.c, which read and write the two forms. */
 #pragma once
 
 #include "lib/rpc/message.h"

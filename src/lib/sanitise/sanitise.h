@@ -74,7 +74,7 @@ void sanitise_flush(struct sanitise_stream *st, struct strbuf *out);
 bool sanitise_holds(const struct sanitise_stream *st); /* whether anything is held back */
 const struct sanitise_counts *sanitise_stream_counts(const struct sanitise_stream *st);
 
-/* ---- G2: which mode counts ------------------------------------------------------------------- */
+/* ---- which mode counts ----------------------------------------------------------------------- */
 
 /* The choice of one level. Levels, from general to special: the server, the tenant, the key (the
  * user), the call. */

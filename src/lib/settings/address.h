@@ -14,7 +14,7 @@ struct address {
     bool loopback; /* no other machine can reach it */
 };
 
-/* One address. `what` names the setting in the error. */
+/* Parses one address. `what` names the setting in the error. */
 int address_parse(const char *what, const char *text, struct address *ret, struct sg_error *e);
 /* Takes the next one of a comma-separated list and moves the cursor: 1, or 0 at the end, or an
  * error. */
