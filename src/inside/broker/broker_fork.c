@@ -54,7 +54,7 @@ static int describe(const struct frozen_kernels *m, struct twin_reply *reply, st
     for (const struct frozen_kernel *k = m->kernels; k; k = k->next) {
         int pidfd = (int)syscall(SYS_pidfd_open, k->source.pid, 0);
         if (pidfd < 0)
-            return err_errno(e, "open a mould's pidfd");
+            return err_errno(e, "open the pidfd of a frozen kernel");
         fds->all[fds->n++] = pidfd;
         reply->kernels[reply->n_kernels++] = k->was;
     }

@@ -46,7 +46,7 @@ static int join_group(pid_t pid, int door, struct sg_error *e)
     int n = snprintf(text, sizeof text, "%d", pid);
 
     if (write(door, text, (size_t)n) != n)
-        return err_errno(e, "put a mould into its memory group");
+        return err_errno(e, "put a frozen kernel into its memory group");
     return 0;
 }
 
@@ -178,7 +178,7 @@ int frozen_kernels_copy(struct frozen_kernel *k, bool last, pid_t *ret, struct s
         return r;
     if (!last && k->shared) {
         r = procfs_open(s->pid, &own);
-        r = r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "open a mould: %s", strerror(-r))
+        r = r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "open a frozen kernel: %s", strerror(-r))
                   : own_shared(pid, s, k->shared, own, e);
     }
     if (r == 0)
