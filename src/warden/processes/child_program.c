@@ -16,7 +16,7 @@
 
 #define PAUSE_FIRST_NS 50000000ull
 #define PAUSE_MAX_NS   30000000000ull
-#define SAID_PAUSE_NS  1000000000ull /* from when on a pause is worth a word */
+#define SAID_PAUSE_NS  1000000000ull /* log a pause that is at least this long */
 #define END_MS         5000
 #define LAST_WORDS_MAX 64
 
@@ -43,7 +43,7 @@ void child_program_init(struct child_program *v, struct server *s,
     v->queue_end = &v->queue;
 }
 
-/* ---- its beginning --------------------------------------------------------------------------- */
+/* ---- starting -------------------------------------------------------------------------------- */
 
 static int start(struct child_program *v, struct sg_error *e)
 {
@@ -80,7 +80,7 @@ static int start(struct child_program *v, struct sg_error *e)
     return 0;
 }
 
-/* The pause grows while it keeps ending before it is ready. */
+/* The pause grows while the process keeps ending before it is ready. */
 static void plan_restart(struct child_program *v)
 {
     uint64_t pause = v->ready ? 0 : v->pause_ns;
@@ -129,7 +129,7 @@ bool child_program_ready(struct child_program *v)
     return first;
 }
 
-/* It is no more than a text of somebody without rights. */
+/* `why` comes from a process without rights: it is used as text only. */
 void child_program_failing(struct child_program *v, const char *why)
 {
     snprintf(v->why, sizeof v->why, "%s", why);
@@ -149,7 +149,7 @@ void child_program_kill(struct heartbeat *b, enum process_fault why)
     child_kill(v->pidfd); /* on_process does the rest */
 }
 
-/* ---- its end --------------------------------------------------------------------------------- */
+/* ---- ending ---------------------------------------------------------------------------------- */
 
 static void letter_free(struct letter *l)
 {
@@ -171,7 +171,7 @@ static void hang_up(struct child_program *v)
     v->queue_end = &v->queue;
 }
 
-/* Of one that never was ready, and did not say more, how it ended is all there is to say. */
+/* For a process that never was ready and gave no reason, the way it ended is the reason. */
 static void tell_end(struct child_program *v, const struct child_exit *how)
 {
     char text[FAULT_TEXT];
@@ -192,7 +192,7 @@ static void on_process(struct event_source *src, uint32_t events)
 
     (void)events;
     reactor_unwatch(&s->reactor, &v->process);
-    /* Why it cannot start may be the last that it said. */
+    /* Its last messages may say why it cannot start. */
     for (int i = 0; i < LAST_WORDS_MAX && !v->ready && v->sock >= 0; i++)
         if (v->kind->take(s, v) < 0)
             break;
@@ -254,7 +254,7 @@ static void enqueue(struct child_program *v, const void *data, size_t len, const
     v->queue_end = &l->next;
 }
 
-/* A socket that is broken is noticed where it is read. */
+/* A broken socket is noticed when it is read. */
 void child_program_tell(struct child_program *v, const void *data, size_t len, const int *fds,
                         size_t n_fds)
 {
@@ -263,7 +263,8 @@ void child_program_tell(struct child_program *v, const void *data, size_t len, c
     if (!v->queue && fd_send(v->sock, data, len, fds, n_fds) != -EAGAIN)
         return;
     enqueue(v, data, len, fds, n_fds);
-    /* While it does not read, it is not read either: what it can make wait here has a bound. */
+    /* While the process does not read, the warden does not read from it either. So the queue of
+     * messages that it can make the warden keep is bounded. */
     reactor_watch(&v->server->reactor, &v->messages, v->sock, EPOLLOUT);
 }
 
@@ -280,7 +281,7 @@ static void flush(struct child_program *v)
     reactor_watch(&v->server->reactor, &v->messages, v->sock, EPOLLIN);
 }
 
-/* One message a turn of the loop: others may have something to say too. */
+/* Takes one message per turn of the loop, so that others get their turn too. */
 static void on_messages(struct event_source *src, uint32_t events)
 {
     struct child_program *v = CONTAINER_OF(src, struct child_program, messages);

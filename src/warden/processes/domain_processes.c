@@ -19,8 +19,8 @@ bool helper_holder_gone(const struct tenant_pool *w)
     return domain_holder_gone(provider_domain(w->provider));
 }
 
-/* It takes all processes of the domain along, and can be reaped only when they have been. Those
- * that are frozen do not end by themselves. */
+/* A holder takes all processes of the domain along when it ends, and can be reaped only when they
+ * have been. Frozen processes do not end by themselves. */
 static void look_at_holder(struct tenant_pool *w)
 {
     if (!w->hearts[HELPER_HOLDER].link || !helper_holder_gone(w))
@@ -32,7 +32,7 @@ static void look_at_holder(struct tenant_pool *w)
     sandboxes_holder_gone(w->server, w);
 }
 
-/* What waits to be read is a sign of life, though it may be idle work to read it. */
+/* A message that waits in the socket is a sign of life too: reading it may be left to idle work. */
 static void beat(struct heartbeat *b)
 {
     enum domain_helper h;

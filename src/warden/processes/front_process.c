@@ -11,7 +11,7 @@
 #include "warden/host/program.h"
 
 #define FRONT_USER "sandglass"
-#define FRONT_ID   0x0fff0000u /* without such a user: below all ids of sandboxes */
+#define FRONT_ID   0x0fff0000u /* if there is no such user: below all ids of sandboxes */
 
 static int take_order(struct server *s, struct child_program *v)
 {
@@ -36,7 +36,7 @@ static void beat(struct heartbeat *b)
     struct child_program *v = CONTAINER_OF(b, struct child_program, heart);
     struct order_answer a = {.tell = TELL_BEAT};
 
-    /* One that leaves what it is told in the socket gets no more of it. */
+    /* A front that does not read its messages gets no more beats. */
     if (!v->queue)
         front_tell(v->server, &a, NULL, 0);
 }

@@ -25,7 +25,7 @@ void guard_tell_settings(struct server *s)
     struct sg_error e;
 
     strbuf_init(&text, SETTINGS_TEXT_MAX);
-    /* Passwords and tokens are nothing for who reads the internet's bytes. */
+    /* The guard reads bytes of the internet, so it gets no passwords and tokens. */
     settings_forget_secrets(&told);
     settings_print(&told, &text);
     settings = text_memfd(text.buf, text.len, &e);
@@ -109,7 +109,7 @@ static void beat(struct heartbeat *b)
     struct child_program *v = CONTAINER_OF(b, struct child_program, heart);
     struct guard_message m = {.what = GUARD_BEAT};
 
-    /* One that leaves what it is told in the socket gets no more of it. */
+    /* A guard that does not read its messages gets no more beats. */
     if (!v->queue)
         guard_tell(v->server, &m, NULL, 0);
 }

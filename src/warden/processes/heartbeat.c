@@ -16,7 +16,7 @@
 #define SILENT_LOOKS  15
 #define START_LOOKS   120
 
-/* Stopped by a signal or by a tracer. */
+/* Whether the process is stopped, by a signal or by a tracer. */
 static bool is_stopped(int pid)
 {
     AUTO(free_p) char *text = NULL;

@@ -13,13 +13,13 @@
 #define USEC_MAX (7ull * 86400 * 1000000)
 
 static struct {
-    int sock; /* -1: nobody wants to know */
+    int sock; /* -1: there is no service manager */
     struct sockaddr_un to;
     socklen_t to_len;
-    uint64_t each_ns, last_ns; /* watchdog; 0: none */
+    uint64_t each_ns, last_ns; /* of the watchdog; each_ns 0: none */
 } notify = {.sock = -1};
 
-/* A path, or with '@' a name that is in no file system. */
+/* The address is a path, or with '@' an abstract name, which is in no file system. */
 static bool read_address(const char *text)
 {
     size_t len = strlen(text);
@@ -34,7 +34,7 @@ static bool read_address(const char *text)
     return true;
 }
 
-/* WATCHDOG_PID says whom it is meant for, if it is there. */
+/* WATCHDOG_PID, if it is set, says which process the watchdog is meant for. */
 static uint64_t watchdog_ns(void)
 {
     const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
@@ -61,7 +61,7 @@ void notify_open(void)
     unsetenv("WATCHDOG_PID");
 }
 
-/* One that cannot be told is not waited for. */
+/* Never waits: a message that cannot be sent at once is dropped. */
 void notify_tell(const char *lines)
 {
     if (notify.sock >= 0)

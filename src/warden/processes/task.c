@@ -14,9 +14,9 @@
 #include "warden/server.h"
 #include "warden/layers/layer_stack_merge.h"
 
-#define DISCARDS_MAX 32 /* that one child removes */
-/* What is left by a sandbox that moved, or has ended, is removed when that has been seen to; and
- * where there is never time, nevertheless. */
+#define DISCARDS_MAX 32 /* directories that one child removes */
+/* Files that a sandbox leaves, because it moved or ended, are removed after that work, in idle
+ * time; and if there never is idle time, at DISCARD_LATE_NS all the same. */
 #define DISCARD_NS      30000000ull
 #define DISCARD_LATE_NS 250000000ull
 
@@ -35,8 +35,8 @@ struct discard {
     char dir[32];
 };
 
-/* Of all descriptors these stay, from 3 on, in their order; the same may be there twice. Others are
- * closed first: the parent may have no number left. */
+/* Keeps only these descriptors open, as 3 and up, in their order; the same one may be there twice.
+ * The others are closed first, because the parent may have no number left. */
 static void keep_only(int *fds, size_t n)
 {
     unsigned above = (unsigned)(3 + n), next = 3;
@@ -131,7 +131,7 @@ void task_discard(struct server *s, int mount, const char *dir)
 {
     struct discard *d;
 
-    if (s->closing) /* what is in memory goes anyway */
+    if (s->closing) /* files in memory go anyway */
         return;
     d = xcalloc(1, sizeof *d);
     d->mount = fcntl(mount, F_DUPFD_CLOEXEC, 0);
@@ -155,7 +155,7 @@ static int remove_all(const int *fds, void *arg)
     return 0;
 }
 
-/* As many as one child takes. */
+/* Starts a child for as many directories as one child removes. */
 static void start_discards(struct server *s)
 {
     int fds[DISCARDS_MAX] = {-1};

@@ -11,7 +11,7 @@
 
 #define TROUBLE_NEW TROUBLE_NAME ".new"
 
-/* Whole, or not at all. */
+/* Replaces the file completely, or not at all. */
 static int replace(int dir, const struct strbuf *text)
 {
     AUTO(close_p)

@@ -10,7 +10,7 @@
 #include "warden/host/program.h"
 
 #define EXPORTER_USER "sandglass-herald"
-#define EXPORTER_ID   0x0fff0002u /* without such a user: below all ids of sandboxes */
+#define EXPORTER_ID   0x0fff0002u /* if there is no such user: below all ids of sandboxes */
 
 static void tell(struct child_program *v, enum worker_what what, const int *fds, size_t n_fds)
 {
@@ -82,7 +82,7 @@ static void beat(struct heartbeat *b)
         tell(v, WORKER_BEAT, NULL, 0);
 }
 
-/* The front notices by itself. */
+/* Nothing to do: the front notices by itself. */
 static void ended(struct server *s)
 {
     (void)s;
@@ -118,7 +118,7 @@ static const struct child_program_kind exporter_kind = {
     .ended = ended,
 };
 
-/* The front's ids and program are known. */
+/* Call it when the front's ids and program are known. */
 int workers_init(struct server *s, struct sg_error *e)
 {
     struct child_program *dbworker = &s->dbworker, *exporter = &s->exporter;
