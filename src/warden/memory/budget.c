@@ -7,7 +7,7 @@
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)
 
-/* What is known of a tenant's sandboxes from one template. */
+/* What is known of the sandboxes that one tenant made from one template. */
 struct budget_class {
     struct budget_class *next;
     char tenant[ID_LEN + 1], template[ID_LEN + 1];
@@ -17,7 +17,7 @@ struct budget_class {
     uint64_t expected, last_use;
 };
 
-/* One that has shares. */
+/* A tenant that has shares. */
 struct budget_tenant {
     struct budget_tenant *next;
     char name[ID_LEN + 1];
@@ -32,7 +32,7 @@ uint64_t budget_of_machine(uint64_t there)
     return most > GIB && most - GIB > least ? most - GIB : least;
 }
 
-/* ---- what is known --------------------------------------------------------------------------- */
+/* ---- what is known of templates -------------------------------------------------------------- */
 
 static uint32_t hash(const char *a, const char *b)
 {
@@ -54,7 +54,7 @@ static struct budget_class *class_find(const struct budget *b, const char *tenan
     return NULL;
 }
 
-/* The one that was not used for the longest time; NULL: all are in use. */
+/* Forgets the template that was not used for the longest time, unless all are in use. */
 static void forget_oldest(struct budget *b)
 {
     struct budget_class **oldest = NULL;

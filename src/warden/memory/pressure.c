@@ -17,7 +17,8 @@
 #define MARGIN    3 /* per cent */
 #define KEPT_PART 40
 
-/* Free below this many per cent of the budget: the state, or a worse one. */
+/* Thresholds: with less free than this, in per cent of the budget, the state is at least this
+ * one. */
 static const unsigned below[PRESSURE_MAX_] = {
     [PRESSURE_POOLS] = 15, [PRESSURE_KERNELS] = 10, [PRESSURE_CREATES] = 5};
 
@@ -84,7 +85,7 @@ uint64_t pressure_machine(void)
     return group && group < r.total ? group : r.total;
 }
 
-/* ---- what is done ---------------------------------------------------------------------------- */
+/* ---- acting ---------------------------------------------------------------------------------- */
 
 static void act(struct server *s)
 {
@@ -103,7 +104,7 @@ static void on_timer(struct timer *timer)
     pressure_look(CONTAINER_OF(timer, struct server, pressure.timer));
 }
 
-/* What cannot be read is taken for none: limits hold all the same. */
+/* If the figures cannot be read, assumes no pressure: the limits hold all the same. */
 void pressure_look(struct server *s)
 {
     struct pressure_reading r = {.limit = s->budget.limit};
