@@ -13,7 +13,7 @@
 
 #define FREEZE_MS 2000
 
-/* Does the comma-separated list hold the word? */
+/* Whether the comma-separated list contains the word. */
 static bool has_word(const char *list, const char *word)
 {
     size_t n = strlen(word);
@@ -24,8 +24,8 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* The lines of control groups in the list of mounts. Read once: the hierarchies do not move while
- * we run. */
+/* The lines of control groups in the list of mounts. They are read once: the hierarchies do not
+ * move while the program runs. */
 static const char *mounts_text(void)
 {
     static char *text;
@@ -74,7 +74,8 @@ int cgroup_kill_listed(int dirfd, const char *procs_file)
         long pid = strtol(p, &end, 10);
         if (end == p)
             break;
-        /* 0 would be our own process group: a process of another pid namespace shows as that. */
+        /* A process of another pid namespace shows as 0; kill(0) would kill the caller's own
+         * process group. */
         if (pid > 1) {
             kill((pid_t)pid, SIGKILL);
             n++;

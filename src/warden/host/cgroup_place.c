@@ -15,7 +15,7 @@ struct cgroup_place {
     const struct cgroup_ops *ops;
     char path[CGROUP_PATH_MAX];
     int dir;
-    bool lasting;  /* stays when its last user goes */
+    bool lasting;  /* it stays when its last user goes */
     int oom_watch; /* see ooms of cgroup.h; -1: none */
     uint64_t ooms;
 };
@@ -29,7 +29,7 @@ static bool name_valid(const char *name)
     return n > 0 && n < CGROUP_NAME_MAX && name[n] == '\0';
 }
 
-/* A server's with a digit in front could be a slot of the old layout. */
+/* A server's name must not begin with a digit: it could be a slot of the old layout. */
 static int make_path(const char *server, const char *tenant, char ret[CGROUP_PATH_MAX],
                      struct sg_error *e)
 {
@@ -42,8 +42,8 @@ static int make_path(const char *server, const char *tenant, char ret[CGROUP_PAT
     return 0;
 }
 
-/* Opens a directory below `top` and holds it; it is made if it is not there, and handed what groups
- * below it need. */
+/* Opens a directory below `top` and locks it. A missing directory is made, and gets the controllers
+ * that groups below it need. */
 static int hold_dir(const struct cgroup_ops *ops, int top, const char *path, struct sg_error *e)
 {
     for (int tries = 0;; tries++) {
@@ -140,9 +140,10 @@ uint64_t cgroup_place_ooms(struct cgroup_place *p)
     return p->ooms;
 }
 
-/* ---- our own group --------------------------------------------------------------------------- */
+/* ---- this process's own group ---------------------------------------------------------------- */
 
-/* The path of our group in the hierarchy of memory: after the second colon of its line. */
+/* The path of this process's group in the hierarchy of memory: the text after the second colon of
+ * its line. */
 static bool own_path(const char *text, bool v1, char *ret, size_t cap)
 {
     for (const char *line = text; line && *line;
@@ -161,7 +162,7 @@ static bool own_path(const char *text, bool v1, char *ret, size_t cap)
     return false;
 }
 
-/* Limits that are none are huge numbers in v1 and the word `max` in v2, which is 0 here. */
+/* "No limit" is a huge number in v1, and the word `max` in v2, which reads as 0 here. */
 uint64_t cgroup_own_memory(void)
 {
     const struct cgroup_ops *ops = cgroup_host(NULL);

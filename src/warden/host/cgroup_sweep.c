@@ -1,4 +1,5 @@
-/* What is left of control groups: in both layouts, in every hierarchy (cgroup_place.h). */
+/* Sweeping control groups that were left behind: in both layouts, in every hierarchy
+ * (cgroup_place.h). */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 
 #define NAMES_MAX (4u << 20) /* bytes of a list of names */
 
-/* ---- what is there --------------------------------------------------------------------------- */
+/* ---- listing places -------------------------------------------------------------------------- */
 
 struct tops {
     const struct cgroup_ops *ops;
@@ -26,7 +27,7 @@ static void tops_close(struct tops *t)
         close_p(&t->fds[k]);
 }
 
-/* Nothing is made: what is not there has nothing left. */
+/* Makes nothing: in a hierarchy without `sandglass` nothing is left behind. */
 static struct tops tops_open(void)
 {
     struct tops t = {.ops = cgroup_host(NULL)};
@@ -41,10 +42,10 @@ static bool is_number(const char *name)
     return name[0] != '\0' && name[strspn(name, "0123456789")] == '\0';
 }
 
-/* Lists are strings one after the other, with an empty one at the end. */
+/* A list is strings one after the other, with an empty one at the end. */
 #define FOR_EACH_NAME(name, list) for (const char *name = (list); *name; name += strlen(name) + 1)
 
-/* Names of the directories in one, which may go while the list is used. */
+/* Lists the directories in a directory. They may go away while the list is used. */
 static char *list_dirs(int top, const char *path)
 {
     int fd = openat(top, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -78,7 +79,7 @@ static void add_name(struct strbuf *list, const char *name)
         strbuf_add(list, name, strlen(name) + 1);
 }
 
-/* Every place of any hierarchy, tenants before their server. */
+/* Lists every place of any hierarchy, tenants before their server. */
 static char *list_places(const struct tops *t)
 {
     struct strbuf out;
@@ -105,7 +106,7 @@ static char *list_places(const struct tops *t)
 
 /* ---- slots ----------------------------------------------------------------------------------- */
 
-/* What is done with each group of a slot, of which there is one at most in a hierarchy. */
+/* A function that is called for each group of a slot; a slot has at most one in each hierarchy. */
 typedef int (*remote_calls)(const struct cgroup_ops *ops, int top, const char *path);
 
 static int remote_calls_path(const struct tops *t, const char *place, uint32_t slot,
@@ -122,7 +123,7 @@ static int remote_calls_path(const struct tops *t, const char *place, uint32_t s
     return sum;
 }
 
-/* The sum of what fn says, or the first error. */
+/* The sum of the results of fn, or its first error. */
 static int remote_calls_slot(const struct tops *t, const char *places, uint32_t slot,
                              remote_calls fn)
 {
@@ -204,7 +205,8 @@ void cgroup_find_slots(bool *ret, uint32_t max)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* Locked if it is nobody's: a descriptor of it in the hierarchy of memory, or -1. */
+/* Locks a place that belongs to nobody: returns a descriptor of it in the hierarchy of memory, or
+ * -1. */
 static int lock_place(const struct tops *t, const char *path)
 {
     AUTO(close_p)
@@ -242,7 +244,7 @@ uint32_t cgroup_count_places(void)
     return n;
 }
 
-/* One that a crash left in other hierarchies only is made in that of memory, to lock it. */
+/* If a crash left a place in other hierarchies only, it is made in that of memory, to lock it. */
 void cgroup_sweep_places(void)
 {
     AUTO(tops_close) struct tops t = tops_open();

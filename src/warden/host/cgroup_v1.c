@@ -1,5 +1,5 @@
-/* v1 hierarchies: a directory of its own in each but `devices`, where one is shared. Processor time
- * is counted by a hierarchy that is used only when asked for; often it is the same as `cpu`. */
+/* v1 hierarchies. A sandbox has a directory of its own in each but `devices`, where all share one.
+ * A hierarchy for processor time is used only when asked for; often it is the same as `cpu`. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,23 +17,23 @@ static const char *const controllers[N_CONTROLLERS] = {"memory",  "pids",    "cp
 static const char *const devices_allowed[] = {"c 1:3 rw", "c 1:5 rw", "c 1:7 rw", "c 1:8 rw",
                                               "c 1:9 rw", "c 5:0 rw", "c 5:2 rw", "c 136:* rw"};
 
-#define NEAR_BYTES (1u << 20) /* of a limit: pages are charged by the batch */
+#define NEAR_BYTES (1u << 20) /* this near is at the limit: pages are charged in batches */
 
-#define SHARES 1024 /* the kernel's own default; what is beyond its largest is that */
+#define SHARES 1024 /* the kernel's default; it caps values that are too large */
 
 struct v1 {
     struct cgroup base;
     char path[CGROUP_PATH_MAX]; /* below `sandglass` */
-    int dir[N_OWN];             /* the groups; -1 if there is none of its own */
+    int dir[N_OWN];             /* the groups; -1: has none of its own there */
     bool hurried;
 };
 
-/* <mount>/sandglass of each controller; opened once per process, never closed. That of CPUACCT is
- * -1 if there is none, or it is CPU's. */
+/* <mount>/sandglass of each controller; opened once per process, never closed. CPUACCT's is -1 if
+ * there is none, or if it is the same as CPU's. */
 static int parents[N_CONTROLLERS];
 static bool parents_open;
 
-/* Whether there is a hierarchy of its own for processor time. */
+/* Whether processor time has a hierarchy of its own. */
 static bool has_cpuacct(void)
 {
     struct cgroup_mount m, cpu;
@@ -42,7 +42,8 @@ static bool has_cpuacct(void)
            !(cgroup_find_mount(controllers[CPU], &cpu) == 0 && strcmp(m.path, cpu.path) == 0);
 }
 
-/* Kernels before 5.11 add up only where they are told to, before there is a group below. */
+/* Kernels before 5.11 add up the memory of subgroups only in groups that were told to before they
+ * had any. */
 static int open_parent(int k, struct sg_error *e)
 {
     if (k == CPUACCT && !has_cpuacct()) {
@@ -57,7 +58,7 @@ static int open_parent(int k, struct sg_error *e)
 }
 
 /* The device rules are the same for all sandboxes, so they share one group. A new group, or one
- * that a crash left half made, lists everything. */
+ * that a crash left half made, still allows everything. */
 static int set_devices(int dir, struct sg_error *e)
 {
     AUTO(free_p) char *list = NULL;
@@ -154,7 +155,7 @@ static int v1_account(struct cgroup *base, struct sg_error *e)
     return parents[CPUACCT] < 0 ? 0 : open_group(c, CPUACCT, e);
 }
 
-/* Where processor time is counted, if it is. */
+/* The directory where processor time is counted; -1: it is not. */
 static int cpuacct_dir(const struct v1 *c)
 {
     return parents[CPUACCT] < 0 ? c->dir[CPU] : c->dir[CPUACCT];
@@ -168,9 +169,9 @@ static int put_u64(int dirfd, const char *file, uint64_t v)
     return file_write(dirfd, file, text);
 }
 
-/* memsw >= memory must hold at every moment, so the order depends on the direction; a new group and
- * a lower limit want the memory first. With swap accounting off the second file is absent and there
- * is no limit to set. */
+/* memsw >= memory must hold at every moment, so the order of the two writes depends on the
+ * direction: a new group and a lower limit want the memory first. With swap accounting off the
+ * second file is absent, and there is no limit to set. */
 static int set_memory(int dirfd, uint64_t bytes)
 {
     int r;
@@ -264,7 +265,7 @@ static void v1_memory(int dir, struct cgroup_usage *ret)
                                  .memory_reclaimable = values[1] + values[2]};
 }
 
-/* An event is all that there is to it. One of a group above is one of this group as well. */
+/* v1 tells of a kill by an event only. An event of a group above counts for this group as well. */
 static uint64_t v1_ooms(int dir, int *watch, uint64_t so_far)
 {
     AUTO(close_p) int control = -1;
@@ -337,8 +338,8 @@ static int v1_tops(bool make, int ret[CGROUP_TOPS_MAX], struct sg_error *e)
     return 0;
 }
 
-/* A crash may have come between two attaches: each hierarchy has its own list of processes. A
- * frozen task does not die. */
+/* Each hierarchy has its own list of processes, and a crash may have come between two attaches, so
+ * each list is killed. A frozen task does not die, so it is thawed. */
 static bool v1_strike(int dir)
 {
     bool busy = cgroup_kill_listed(dir, "cgroup.procs") > 0;
@@ -350,7 +351,7 @@ static bool v1_strike(int dir)
 
 static int v1_hand_down(int dir, const char *where, struct sg_error *e)
 {
-    (void)dir, (void)where, (void)e; /* every group has what its hierarchy has */
+    (void)dir, (void)where, (void)e; /* in v1 every group has its hierarchy's controllers */
     return 0;
 }
 

@@ -12,12 +12,13 @@ struct v2 {
     struct cgroup base;
     char path[CGROUP_PATH_MAX]; /* below `sandglass` */
     int dir;
-    uint64_t ooms; /* that was_full knows of */
+    uint64_t ooms; /* kills that was_full knows of */
 };
 
 static int parent = -1; /* <mount>/sandglass; opened once per process, never closed */
 
-/* All at once; one by one if that is refused, to say which. */
+/* Enables all controllers at once; if that is refused, one by one, to find out which is the
+ * cause. */
 static int v2_hand_down(int dir, const char *where, struct sg_error *e)
 {
     static const char *const wanted[] = {"+memory", "+pids", "+cpu"};
@@ -137,13 +138,14 @@ static void v2_hurry(struct cgroup *base, uint32_t siblings)
 
     if (siblings < CGROUP_CROWD)
         return;
-    /* 100 is the default and 10,000 the largest. The group goes with the sandbox. */
+    /* 100 is the default weight, 10,000 the largest. It need not be reset: the group goes with the
+     * sandbox. */
     put_u64(c->dir, "cpu.weight", siblings > 100 ? 10000 : siblings * 100, "");
 }
 
 static int v2_account(struct cgroup *base, struct sg_error *e)
 {
-    (void)base, (void)e; /* always counted */
+    (void)base, (void)e; /* v2 always counts it */
     return 0;
 }
 
@@ -199,7 +201,7 @@ static uint64_t v2_ooms(int dir, int *watch, uint64_t so_far)
     return cgroup_read_key(dir, "memory.events.local", "oom");
 }
 
-/* A group of v2 serves one sandbox only: its counters began with it. */
+/* A v2 group has only one sandbox, so its counters began with that sandbox. */
 static void v2_usage(struct cgroup *base, struct cgroup_usage *ret)
 {
     struct v2 *c = CONTAINER_OF(base, struct v2, base);
@@ -208,7 +210,8 @@ static void v2_usage(struct cgroup *base, struct cgroup_usage *ret)
     ret->cpu_usec = cgroup_read_key(c->dir, "cpu.stat", "usage_usec");
 }
 
-/* cgroup.kill needs 5.14; the list does for older kernels. v2 kills frozen tasks as well. */
+/* cgroup.kill needs Linux 5.14; older kernels get signals by the list. v2 kills frozen tasks
+ * too. */
 static void kill_dir(int dir)
 {
     if (file_write(dir, "cgroup.kill", "1") < 0)
@@ -274,7 +277,7 @@ static void v2_remove_tops(void)
 
 const struct cgroup_ops cgroup_v2 = {
     .name = "v2",
-    .reusable = false, /* the peak of its memory cannot be reset */
+    .reusable = false, /* its memory peak cannot be reset */
     .create = v2_create,
     .open_doors = v2_open_doors,
     .open_members = v2_open_members,

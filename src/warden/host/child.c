@@ -45,7 +45,8 @@ int child_reap(int *pidfd, struct child_exit *ret)
         return 0;
     if (wait_dead(*pidfd, 0) < 0)
         return -EAGAIN;
-    /* A program that uses the library may have reaped it already with a wait of its own: fine. */
+    /* A program that uses the library may have reaped the child already, with a wait of its own:
+     * that is fine. */
     if (syscall(SYS_waitid, P_PIDFD, *pidfd, &info, WEXITED | __WALL, NULL) == 0)
         how = (struct child_exit){
             .known = true, .signalled = info.si_code != CLD_EXITED, .code = info.si_status};
@@ -82,7 +83,7 @@ int child_pid(int pidfd)
 #define STRAYS_MAX 4096
 #define LIST_MAX   (64u << 10)
 
-/* Those of which we have pidfds. */
+/* Lists the children of which this process has pidfds. */
 static size_t list_known(int *pids, size_t max)
 {
     DIR *dir = opendir("/proc/self/fdinfo");

@@ -54,7 +54,7 @@ static int bpf(enum bpf_cmd cmd, union bpf_attr *attr)
     return (int)syscall(SYS_bpf, cmd, attr, sizeof *attr);
 }
 
-/* One program for all groups; it stays loaded as long as we run. */
+/* One program serves all groups; it stays loaded as long as this process runs. */
 static int load_once(void)
 {
     static int prog = -1;

@@ -29,7 +29,7 @@
 #define MFD_EXEC 0x0010U
 #endif
 
-/* The agent program in memory, sealed: nobody can change it, and no path leads to it. */
+/* The agent program in a sealed memfd: nobody can change it, and no path leads to it. */
 static int agent_memfd(struct sg_error *e)
 {
     unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
@@ -48,8 +48,8 @@ static int agent_memfd(struct sg_error *e)
     return steal_fd(&fd);
 }
 
-/* Exec takes a process's capabilities when its id is not mapped yet, as the holder's may not be. It
- * keeps the two that making a network namespace in F takes. */
+/* A process whose id is not mapped yet, as the holder's may not be, loses its capabilities at exec.
+ * So the holder keeps the two that it needs to make a network namespace in F. */
 static void keep_network_caps(void)
 {
     static const int caps[] = {CAP_SYS_ADMIN, CAP_NET_ADMIN};
@@ -65,10 +65,11 @@ static void keep_network_caps(void)
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, caps[i], 0, 0);
 }
 
-/* Who dies first when there is no memory: programs in sandboxes (1000, confine.c), kernels (500,
- * twin/), agents, who have their spawner's, the broker, and last those that all depend on: the
- * holder has the caller's own, as front and guard of a server have. Written while we may still
- * lower it: a process can go down to what was written so, and no further. */
+/* Who dies first when memory is short (oom_score_adj): programs in sandboxes (1000,
+ * inside/stage/confine.c), kernels (500, inside/broker), agents, which have their spawner's score,
+ * the broker, and last those that all others depend on: the holder has the caller's own score, as
+ * front and guard of a server have. It is written while this process may still lower it: a process
+ * can go down to a value that was written so, and no further. */
 #define SPAWNER     "sandglass-spawner"
 #define SPAWNER_OOM "100"
 #define BROKER      "sandglass-broker"
@@ -81,7 +82,7 @@ static void set_oom(const char *role)
                                                     : NULL;
 
     if (score)
-        file_write(AT_FDCWD, "/proc/self/oom_score_adj", score); /* ours may be more already */
+        file_write(AT_FDCWD, "/proc/self/oom_score_adj", score); /* the caller's may be higher */
 }
 
 struct helper {
@@ -92,9 +93,9 @@ struct helper {
     int n;
 };
 
-/* In the child: only the given descriptors, from STAGE_CONTROL_FD on; standard ones are /dev/null,
- * so that no terminal of the caller is ever held inside. It shares our memory until exec: no
- * allocation. */
+/* Runs in the child. It keeps only the given descriptors, from STAGE_CONTROL_FD on; the standard
+ * ones become /dev/null, so that no terminal of the caller stays open inside. The child shares the
+ * parent's memory until exec: no allocation. */
 static int exec_helper(void *arg)
 {
     const struct helper *h = arg;
@@ -105,7 +106,7 @@ static int exec_helper(void *arg)
     if (h->flags & CLONE_NEWUSER)
         keep_network_caps();
     set_oom(h->role);
-    /* Out of the way first: a source may sit on a target's number. */
+    /* First moves all descriptors to high numbers: a source may have a target's number. */
     int high[4] = {fcntl(h->image, F_DUPFD_CLOEXEC, 64)};
     for (int i = 0; i < h->n; i++)
         high[i + 1] = fcntl(h->fds[i], F_DUPFD_CLOEXEC, 64);
@@ -120,7 +121,8 @@ static int exec_helper(void *arg)
     _exit(127);
 }
 
-/* fds: the helper's own, closed here; the first is its end of a socket pair. Returns its pid. */
+/* Starts a helper and returns its pid. fds: the helper's descriptors, which are closed here; the
+ * first is its end of a socket pair. */
 static int start_helper(int image, const char *role, int flags, int *fds, int n, int *ret_pidfd,
                         struct sg_error *e)
 {
@@ -128,9 +130,9 @@ static int start_helper(int image, const char *role, int flags, int *fds, int n,
     AUTO(free_p) char *stack = xcalloc(1, HELPER_STACK);
     sigset_t all, old;
 
-    /* As vfork does it: our memory is lent to the child until it execs, so nothing is copied
-     * however large the program is that uses us. No handler of that program may run in the child
-     * meanwhile. */
+    /* Like vfork: the child uses the parent's memory until it execs, so nothing is copied, however
+     * large the program is that uses the library. Signals are blocked, because no handler of that
+     * program may run in the child meanwhile. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     pid_t pid = clone(exec_helper, stack + HELPER_STACK,
@@ -153,9 +155,10 @@ static int open_ns(pid_t pid, const char *which, struct sg_error *e)
     return fd < 0 ? err_errno(e, "open '%s'", path) : fd;
 }
 
-/* What the kernel counts per user (inotify instances, message queues, pending signals...) it also
- * counts for whoever made each user namespace above. If that were the host's root, one sandbox
- * could use up root's share; so F is made under its own first id. The capabilities stay. */
+/* The kernel counts some things per user (inotify instances, message queues, pending signals...),
+ * and counts them also for the maker of each user namespace above. If that were the host's root,
+ * one sandbox could use up root's share. So F is made under its own first id; the capabilities
+ * stay. */
 struct identity {
     uid_t real;
     int securebits, dumpable;
@@ -168,7 +171,7 @@ static int identity_take(uint32_t id, struct identity *ret)
     ret->securebits = prctl(PR_GET_SECUREBITS);
     if (ret->securebits < 0 ||
         prctl(PR_SET_SECUREBITS, ret->securebits | SECBIT_NO_SETUID_FIXUP) < 0 ||
-        syscall(SYS_setresuid, id, id, -1) < 0) /* both, or exec takes it for a set-uid program */
+        syscall(SYS_setresuid, id, id, -1) < 0) /* both ids, or exec treats it as set-uid */
         return -errno;
     return 0;
 }
@@ -177,10 +180,10 @@ static void identity_give_back(const struct identity *old)
 {
     syscall(SYS_setresuid, old->real, 0, -1);
     prctl(PR_SET_SECUREBITS, old->securebits);
-    prctl(PR_SET_DUMPABLE, old->dumpable == 1); /* changing ids had cleared it */
+    prctl(PR_SET_DUMPABLE, old->dumpable == 1); /* the change of ids had cleared it */
 }
 
-/* F and W, kept by the holder. Returns the holder's pid. */
+/* Starts the holder, which makes and keeps F and W. Returns the holder's pid. */
 static int start_holder(struct domain *d, int image, int netns_sock, struct sg_error *e)
 {
     struct identity self;
@@ -206,8 +209,8 @@ static int start_holder(struct domain *d, int image, int netns_sock, struct sg_e
     return r < 0 ? r : pid;
 }
 
-/* A helper in W. `fds` as of start_helper, with room for one more, the domain's user namespace. The
- * calling thread's children are born in W for a moment. */
+/* Starts a helper in W. `fds`: as for start_helper, with room for one more, the domain's user
+ * namespace. For a short time all children of the calling thread would start in W. */
 static int start_in_domain(struct domain *d, int image, const char *role, int *fds, int n,
                            int *ret_pidfd, struct sg_error *e)
 {
@@ -224,7 +227,7 @@ static int start_in_domain(struct domain *d, int image, const char *role, int *f
         return r;
     }
     r = start_helper(image, role, 0, fds, n + 1, ret_pidfd, e);
-    sched_yield(); /* it has more to do than we, and there may be two processors only */
+    sched_yield(); /* let the helper run first: there may be only two processors */
     if (setns(own, CLONE_NEWPID) < 0 && r >= 0)
         return err_errno(e, "leave the domain's pid namespace");
     return r;
@@ -320,7 +323,7 @@ void domain_close(struct domain *d)
     slots_release(&d->slots);
 }
 
-/* ---- whether they work ----------------------------------------------------------------------- */
+/* ---- watching the helpers -------------------------------------------------------------------- */
 
 static int *helper_pidfd(struct domain *d, enum domain_helper h)
 {
@@ -336,7 +339,8 @@ int domain_helper_pid(const struct domain *d, enum domain_helper h)
     return child_pid(*helper_pidfd(&copy, h));
 }
 
-/* Never waits: one that does not read has a full socket some day, and is dead long before. */
+/* Never waits: the socket of a helper that does not read fills up, but the helper is killed long
+ * before. */
 void domain_beat(struct domain *d, enum domain_helper h)
 {
     static const struct spawn_request to_spawner = {.magic = STAGE_BEAT};
@@ -379,10 +383,11 @@ void domain_helper_continue(struct domain *d, enum domain_helper h)
     syscall(SYS_pidfd_send_signal, *helper_pidfd(d, h), SIGCONT, NULL, 0);
 }
 
-/* Its descriptors go first, then all in W, then itself. */
+/* When a holder ends, its descriptors close first, then everything in W ends, then the holder
+ * itself. So its socket tells first. */
 bool domain_holder_gone(const struct domain *d)
 {
-    /* Answers to heartbeats that nobody has read yet do not hide it. */
+    /* POLLRDHUP, because unread answers to heartbeats may still be in the socket. */
     struct pollfd p = {.fd = d->holder_sock, .events = POLLRDHUP};
 
     return poll(&p, 1, 0) == 1;
@@ -408,7 +413,7 @@ int domain_spawn_begin(struct domain *d, const struct domain_order *order, struc
 
     memcpy(fds + 1, order->cgroup_fds, order->n_cgroups * sizeof fds[0]);
     r = fd_send(d->spawner_sock, &q, sizeof q, fds, 1 + order->n_cgroups);
-    /* A spawner that has failed left its reason in the socket: the second half reads it. */
+    /* A spawner that has failed left its reason in the socket: domain_spawn_finish reads it. */
     if (r < 0 && r != -EPIPE)
         return err_set(e, SG_ERR_INTERNAL, r, "ask the spawner: %s", strerror(-r));
     return 0;

@@ -66,7 +66,7 @@ static int check_source(const struct hostmount_spec *spec, int fd, struct stat *
     return 0;
 }
 
-/* Whose ids are seen on the mount: see hostmount.h. Root's files are nobody's inside. */
+/* Sets which ids are seen on the mount: see hostmount.h. Root's files belong to nobody inside. */
 static int map_owner(const struct hostmount_spec *spec, const struct stat *st,
                      struct mount_attr *attr, int *ret_userns, struct sg_error *e)
 {

@@ -20,7 +20,7 @@ const char *netpath_name(enum egress_path path)
     return path > 0 && path < PATH_MAX_ ? names[path] : "none";
 }
 
-/* ---- there and back -------------------------------------------------------------------------- */
+/* ---- entering the namespace and coming back -------------------------------------------------- */
 
 int netpath_open_home(struct sg_error *e)
 {
@@ -36,7 +36,7 @@ void netpath_go_home(int *home)
     close_p(home);
 }
 
-/* Returns where to come back to. */
+/* Enters the namespace; returns the one to come back to. */
 static int enter(int pidfd, struct sg_error *e)
 {
     AUTO(close_p) int home = netpath_open_home(e);
@@ -76,8 +76,8 @@ static int open_socket(int type)
     return sock;
 }
 
-/* redirect delivers to 127.0.0.1 and ::1, the others to the address that a rule or nothing names.
- */
+/* redirect delivers to 127.0.0.1 and ::1, so its sockets are bound to any address. The other paths
+ * deliver to the socket itself, so they have an address of their own. */
 static int bind_socket(int sock, enum egress_path path, uint16_t port)
 {
     union address a = {.ip6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)}};
@@ -97,7 +97,7 @@ static int bind_socket(int sock, enum egress_path path, uint16_t port)
 static int make_socket(int type, enum egress_path path, struct sg_error *e)
 {
     AUTO(close_p) int sock = open_socket(type);
-    /* Answers to DNS come from this very port. */
+    /* The DNS socket has port 53, because answers must come from that port. */
     uint16_t port = type == SOCK_DGRAM ? NETPATH_DNS_PORT : NETPATH_PORT;
     int on = 1;
 
@@ -118,7 +118,7 @@ static int make_listener(enum egress_path path, struct sg_error *e)
     return steal_fd(&sock);
 }
 
-/* Each datagram tells where it was sent to. */
+/* With each datagram the socket tells which address it was sent to. */
 static int make_datagram_socket(enum egress_path path, struct sg_error *e)
 {
     AUTO(close_p) int sock = make_socket(SOCK_DGRAM, path, e);
@@ -135,7 +135,7 @@ static int make_datagram_socket(enum egress_path path, struct sg_error *e)
     return steal_fd(&sock);
 }
 
-/* ---- a path ---------------------------------------------------------------------------------- */
+/* ---- preparing, opening and closing a path --------------------------------------------------- */
 
 static int attach(struct netpath *np, struct sg_error *e)
 {
@@ -199,7 +199,7 @@ int netpath_open(int pidfd, struct netpath *np, struct sg_error *e)
     return np->open ? 0 : home < 0 ? home : netpath_open_here(np, e);
 }
 
-/* What has been connected and taken by nobody is reset, and not left to wait. */
+/* Resets connections that nobody has accepted, so that they do not hang. */
 static void refuse_waiting(int listener)
 {
     struct linger now = {.l_onoff = 1};
@@ -235,9 +235,10 @@ void netpath_done(struct netpath *np)
     *np = (struct netpath)NETPATH_NONE;
 }
 
-/* ---- datagrams to and fro -------------------------------------------------------------------- */
+/* ---- datagram sockets ------------------------------------------------------------------------ */
 
-/* One that is IPv4, in whatever form, becomes a sockaddr_in. Returns its length; 0: neither. */
+/* Makes a sockaddr_in of an IPv4 address in either form. Returns its length; 0: neither IPv4 nor
+ * IPv6. */
 static socklen_t normalise(const struct sockaddr_storage *from, union address *ret)
 {
     memcpy(ret, from, sizeof *ret);
@@ -253,7 +254,7 @@ static socklen_t normalise(const struct sockaddr_storage *from, union address *r
     return sizeof ret->ip4;
 }
 
-/* Not the sandbox's own, and one machine's. */
+/* Whether the address is not the sandbox's own, and is that of a single machine. */
 static bool is_foreign(const union address *a)
 {
     const struct in6_addr *ip6 = &a->ip6.sin6_addr;
@@ -280,7 +281,8 @@ int netpath_udp(int pidfd, const struct sockaddr_storage *local,
     home = enter(pidfd, e);
     if (home < 0)
         return home;
-    /* Several may stand for one machine, each to another port inside. */
+    /* SO_REUSEADDR: several sockets may stand for one remote address, each towards another port
+     * inside. */
     sock = socket(from.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (sock < 0 || setsockopt(sock, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
         setsockopt(sock, IPPROTO_IP, IP_TRANSPARENT, &on, sizeof on) < 0 ||

@@ -1,5 +1,5 @@
-/* The program that brings what a sandbox sends to the guard's sockets. The kernel asks it for each
- * new connection and for each datagram that no connected socket takes. */
+/* The BPF program that brings all that a sandbox sends to the guard's sockets. The kernel runs it
+ * for each new connection, and for each datagram that no connected socket takes. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -26,8 +26,8 @@
 
 #define PROGRAM_MAX 64
 
-/* Where to go to. An instruction with a label has code 0 and names a place; jumps have the label
- * where their offset belongs. link_program puts the offsets in. */
+/* Jump targets. An instruction with a label has code 0 and marks a place in the program; a jump has
+ * the label in place of its offset. link_program puts the offsets in. */
 enum label { L_NONE, L_IPV4, L_NOT_ONE, L_NOT_OWN, L_ASSIGN, L_LOOK, L_DROP, L_PASS, L_MAX_ };
 
 enum key { KEY_TCP, KEY_UDP, KEY_MAX_ };
@@ -44,8 +44,8 @@ static bool is_jump(const struct bpf_insn *i)
     return (class == BPF_JMP || class == BPF_JMP32) && op != BPF_CALL && op != BPF_EXIT;
 }
 
-/* Returns how many instructions are left. Two-slot loads have a second slot whose code is 0 too;
- * its offset is L_NONE. */
+/* Returns the number of instructions without labels. A two-slot load has a second slot whose code
+ * is 0 too; its offset is L_NONE. */
 static uint32_t link_program(const struct bpf_insn *from, size_t n, struct bpf_insn *to)
 {
     int place[L_MAX_] = {0};
@@ -129,8 +129,8 @@ static uint32_t make_program(int map, struct bpf_insn program[PROGRAM_MAX])
     return link_program(source, ARRAY_SIZE(source), program);
 }
 
-/* The program finds the sockets in a map. Each namespace has its own: nothing in what a program can
- * ask tells namespaces apart. */
+/* The program finds the sockets in a map. Each namespace has its own map, because a program cannot
+ * ask in which namespace it runs. */
 static int make_map(int tcp, int udp, struct sg_error *e)
 {
     union bpf_attr create = {.map_type = BPF_MAP_TYPE_SOCKMAP,

@@ -19,7 +19,7 @@ void netlink_done(struct netlink *n)
     close_p(&n->sock);
 }
 
-/* All sizes are ours. */
+/* No check for overflow: all sizes are constants of this program. */
 static void *take(struct netlink *n, size_t len)
 {
     void *p = n->buf + n->len;
@@ -83,7 +83,7 @@ void netlink_unnest(struct netlink *n, size_t begin)
     ((struct nlattr *)(void *)(n->buf + begin))->nla_len = (uint16_t)(n->len - begin);
 }
 
-/* The kernel has done it all when send() returns: the answers are there. */
+/* When send() returns, the kernel has done everything, and its answers are in the socket. */
 int netlink_commit(struct netlink *n)
 {
     if (send(n->sock, n->buf, n->len, 0) < 0)

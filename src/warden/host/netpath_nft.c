@@ -1,5 +1,5 @@
-/* Rules of nftables that bring what a sandbox sends to the guard's sockets, where BPF cannot. They
- * are sent as one batch, which the kernel takes whole or not at all. */
+/* Rules of nftables that bring all that a sandbox sends to the guard's sockets, for hosts where BPF
+ * cannot. They are sent as one batch, which the kernel accepts whole or not at all. */
 #include <arpa/inet.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
@@ -11,8 +11,8 @@
 #define TABLE "sandglass"
 #define CHAIN "egress"
 
-/* <linux/netfilter.h> has these, and cannot be included beside <netinet/in.h> with every C library.
- */
+/* These are from <linux/netfilter.h>, which not every C library can include beside
+ * <netinet/in.h>. */
 #define FAMILY_INET      1u
 #define FAMILY_IPV4      2u
 #define FAMILY_IPV6      10u
@@ -151,9 +151,10 @@ static void accept_it(struct rule *r)
     expression_end(r);
 }
 
-/* ---- what they say --------------------------------------------------------------------------- */
+/* ---- the rules ------------------------------------------------------------------------------- */
 
-/* What goes to this destination, or to one that begins like it, is the sandbox's own affair. */
+/* Leaves alone what goes to this destination, or to one with this prefix: it is the sandbox's
+ * own. */
 static void leave_alone(struct netlink *n, uint8_t family, const void *address, size_t len)
 {
     struct rule r = rule_begin(n);

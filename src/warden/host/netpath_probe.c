@@ -1,4 +1,5 @@
-/* Which way out of sandboxes this host offers: each is tried in a namespace that is thrown away. */
+/* Finds the way out of sandboxes that this host offers: tries each in a namespace that is thrown
+ * away. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <sched.h>
@@ -16,7 +17,7 @@
 #define SO_ORIGINAL_DST 80
 #endif
 
-/* Sends something from within to nobody. Returns the socket. */
+/* Sends something from the namespace to an address that nobody has. Returns the socket. */
 static int knock(int type, struct sg_error *e)
 {
     AUTO(close_p) int sock = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -38,7 +39,7 @@ static bool arrives(int sock)
     return poll(&p, 1, ARRIVAL_MS) == 1;
 }
 
-/* Whether it is still known where the connection was meant to go to. */
+/* Whether the socket still tells where the connection was meant to go. */
 static bool tells_target(int sock, enum egress_path path)
 {
     struct sockaddr_in6 a = {0};
@@ -79,8 +80,8 @@ static int try_datagram(const struct netpath *np, struct sg_error *e)
     return 0;
 }
 
-/* Into a new namespace. Returns where to come back to, which is tried before: whoever has no rights
- * over it could leave and not return. */
+/* Enters a new namespace; returns the one to come back to. Coming back is tried first: a process
+ * without rights over its namespace could leave it and not return. */
 static int leave(struct sg_error *e)
 {
     AUTO(close_p) int home = netpath_open_home(e);

@@ -10,7 +10,7 @@
 #include "lib/base/fd.h"
 #include "warden/host/netpath_impl.h"
 
-#define LO_INDEX 1 /* in every namespace: it is made with it */
+#define LO_INDEX 1 /* in every namespace: lo is its first interface */
 
 int netpath_lo_up(struct sg_error *e)
 {
@@ -55,7 +55,8 @@ int netpath_add_addresses(bool ipv6, struct sg_error *e)
 {
     int r = send_addresses(ipv6, e);
 
-    /* Some hosts have IPv6 off in each new namespace. /proc/sys/net is the caller's own. */
+    /* Some hosts turn IPv6 off in each new namespace. /proc/sys/net is that of the calling
+     * thread's. */
     if (ipv6 && r == -EACCES &&
         file_write(AT_FDCWD, "/proc/sys/net/ipv6/conf/lo/disable_ipv6", "0") == 0)
         r = send_addresses(ipv6, e);

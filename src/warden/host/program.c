@@ -23,12 +23,12 @@
 #define DIED    126
 #define END_MS  1000
 
-/* The child shares our memory until it execs, so what went wrong is told here. */
+/* The child shares the parent's memory until it execs, so it leaves the error here. */
 struct start {
     const struct program *program;
     int file, sock;
     pid_t parent;
-    const char *trouble; /* NULL: it runs */
+    const char *trouble; /* NULL: the program runs */
     int trouble_errno;
 };
 
@@ -49,8 +49,9 @@ static void raise_limit(int which, rlim_t wanted)
     setrlimit(which, &l);
 }
 
-/* A program of mode 700, as a clone under umask 077 builds it, is not its user's to start. So this
- * one capability outlives the change of ids; exec takes it away, since nothing is inheritable. */
+/* The program's user may not execute a file of mode 700, which a clone under umask 077 builds. So
+ * this one capability outlives the change of ids; exec takes it away, since nothing is
+ * inheritable. */
 static int keep_until_exec(void)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -64,8 +65,8 @@ static int keep_until_exec(void)
     return (int)syscall(SYS_capset, &head, caps);
 }
 
-/* The C library's own functions for ids tell other threads of theirs, which there are none of here.
- */
+/* Uses system calls: the C library's functions for ids also signal its other threads, and the child
+ * has none. */
 static void drop_rights(struct start *s)
 {
     const struct program *p = s->program;
@@ -85,7 +86,7 @@ static void drop_rights(struct start *s)
         die(s, "take its user's ids");
 }
 
-/* None of them may be where another belongs, hence copies above all. */
+/* First copies all descriptors to high numbers, since one may have another's target number. */
 static int take_descriptors(const struct start *s)
 {
     int more = s->program->more > 0 ? fcntl(s->program->more, F_DUPFD, FILE_FD + 1) : -1;
@@ -102,8 +103,8 @@ static int take_descriptors(const struct start *s)
     return 0;
 }
 
-/* By descriptor, since the folders above it may be root's alone. A script is opened by its
- * interpreter, which needs a name. */
+/* Executes by descriptor, since only root may reach the folders above the file. A script needs a
+ * name, by which its interpreter opens it. */
 static void execute(const struct program *p)
 {
     char *argv[] = {(char *)(uintptr_t)p->path, (char *)(uintptr_t)p->argument, NULL};
@@ -114,7 +115,7 @@ static void execute(const struct program *p)
         execve(p->path, argv, envp);
 }
 
-/* In the child, which shares our memory until it execs: no allocation. */
+/* Runs in the child, which shares the parent's memory until it execs: no allocation. */
 static int become(void *arg)
 {
     struct start *s = arg;
@@ -129,7 +130,7 @@ static int become(void *arg)
     if (dup2(null, STDIN_FILENO) < 0 || take_descriptors(s) < 0)
         die(s, "get its descriptors");
     drop_rights(s);
-    /* After the ids, whose change takes it back. */
+    /* After the change of ids, which would clear it. */
     if (p->ends_with_thread) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != s->parent)
@@ -141,7 +142,7 @@ static int become(void *arg)
     die(s, "be started");
 }
 
-/* As vfork does it: see start_helper in domain.c. When clone returns it has exec'ed or ended. */
+/* Like vfork: see start_helper in domain.c. When clone returns, the child has exec'ed or ended. */
 static int spawn(struct start *s, int *ret_pidfd, struct sg_error *e)
 {
     AUTO(free_p) char *stack = xcalloc(1, STACK);

@@ -27,13 +27,13 @@ static int lock(int fd, short type, uint32_t first, uint32_t count)
     return fcntl(fd, F_OFD_SETLK, &l) < 0 ? -errno : 0;
 }
 
-/* Where the next attempt may start: behind the lock that is in our way. */
+/* The slot where the next attempt may start: behind the lock that is in the way. */
 static uint32_t behind_conflict(int fd, uint32_t first, uint32_t count)
 {
     struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = first, .l_len = count};
 
     if (fcntl(fd, F_OFD_GETLK, &l) < 0 || l.l_type == F_UNLCK)
-        return first; /* it went away meanwhile: try again */
+        return first; /* the lock has gone meanwhile: try again */
     if (l.l_len == 0)
         return SLOTS_MAX;
     return (uint32_t)(l.l_start + l.l_len);
@@ -52,7 +52,7 @@ static int put_byte(int fd, uint32_t slot, uint8_t b)
     return pwrite(fd, &b, 1, slot) == 1 ? 0 : errno ? -errno : -EIO;
 }
 
-/* With the lock held. */
+/* Call it with the slot's lock held. */
 static int sweep_stale(uint32_t slot, struct sg_error *e)
 {
     int r = cgroup_sweep(slot, e);
@@ -62,7 +62,7 @@ static int sweep_stale(uint32_t slot, struct sg_error *e)
     return 0;
 }
 
-/* All at once: a server takes thousands. */
+/* Marks all slots with one write: a server takes thousands. */
 static int mark_used(int fd, uint32_t first, uint32_t count, struct sg_error *e)
 {
     AUTO(free_p) uint8_t *bytes = xcalloc(count, 1);
@@ -75,7 +75,7 @@ static int mark_used(int fd, uint32_t first, uint32_t count, struct sg_error *e)
     if (r < 0)
         return r;
     memset(bytes, USED, count);
-    errno = ENOSPC; /* what a short write means */
+    errno = ENOSPC; /* what a short write means here */
     if (pwrite(fd, bytes, count, first) != (ssize_t)count) {
         r = -errno;
         return err_set(e, r == -ENOSPC ? SG_ERR_LIMIT : SG_ERR_INTERNAL, r,
@@ -131,7 +131,8 @@ static uint32_t table_size(int fd)
     return st.st_size > SLOTS_MAX ? SLOTS_MAX : (uint32_t)st.st_size;
 }
 
-/* Those that are nobody's and either marked or have groups: with their locks, which go with fd. */
+/* Locks all slots that belong to nobody, and are marked or have groups. The locks go when fd is
+ * closed. */
 static void lock_left(int fd, bool *ret)
 {
     AUTO(free_p) bool *groups = xcalloc(SLOTS_MAX, sizeof *groups);
@@ -143,8 +144,8 @@ static void lock_left(int fd, bool *ret)
                     lock(fd, F_WRLCK, slot, 1) == 0;
 }
 
-/* All of them are struck before the first is waited for. One that does not die is waited for; of
- * several, only the first. Most have no groups: a server takes more slots than it has sandboxes. */
+/* Kills in all slots before it waits for the first. If several do not die, it waits for the first
+ * of them only. Most slots have no groups: a server takes more slots than it has sandboxes. */
 int slots_sweep_all(struct sg_error *e)
 {
     AUTO(close_p) int fd = open_table(e);
@@ -155,7 +156,7 @@ int slots_sweep_all(struct sg_error *e)
     if (fd < 0)
         return fd;
     lock_left(fd, ours);
-    cgroup_find_slots(groups, SLOTS_MAX); /* again: none of ours comes any more */
+    cgroup_find_slots(groups, SLOTS_MAX); /* again: locked slots get no new groups */
     for (uint32_t slot = 0; slot < SLOTS_MAX; slot++)
         if (ours[slot] && groups[slot])
             cgroup_strike(slot);
