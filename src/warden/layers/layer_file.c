@@ -71,13 +71,13 @@ int layer_copy_xattrs(struct layer_xattrs *x, int from, int to, bool acls)
             return -errno;
         if (fsetxattr(to, p, x->value, (size_t)len, 0) == 0)
             continue;
-        /* No room for it: of this file, and not of the disk. */
+        /* These mean that this file has no room for the attribute, not that the disk is full. */
         return errno == ENOSPC || errno == E2BIG || errno == ERANGE ? -EOVERFLOW : -errno;
     }
     return 0;
 }
 
-/* As much as there is between at and end, or to the end of the file. */
+/* Copies the bytes between at and end, or up to the end of the file. */
 static int send_range(int in, int out, off_t at, off_t end)
 {
     if (lseek(out, at, SEEK_SET) < 0)
@@ -114,13 +114,13 @@ int layer_copy_looks(struct layer_xattrs *x, const struct stat *st, int from, in
     struct timespec times[2] = {st->st_atim, st->st_mtim};
     int r;
 
-    /* What it got from the directory it was made in. */
+    /* Removes access lists that the file inherited from the directory it was made in. */
     fremovexattr(to, "system.posix_acl_access");
     fremovexattr(to, "system.posix_acl_default");
     r = layer_copy_xattrs(x, from, to, true);
     if (r < 0)
         return r;
-    /* The owner first: a change of it takes bits of the mode away. */
+    /* The owner comes first: changing it clears bits of the mode. */
     if (fchown(to, st->st_uid, st->st_gid) < 0 || fchmod(to, st->st_mode & 07777) < 0 ||
         futimens(to, times) < 0)
         return -errno;

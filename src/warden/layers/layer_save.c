@@ -12,26 +12,26 @@
 #include "warden/layers/layer_file.h"
 #include "warden/layers/tree.h"
 
-#define DEPTH_MAX    2048 /* directories in each other: as deep as a path can name */
+#define DEPTH_MAX    2048 /* nested directories: as deep as a path can name */
 #define IDS          65536u
 #define NOBODY       65534u
 #define RENAME_FRESH 1u /* RENAME_NOREPLACE */
 
 struct work {
     const struct layer_save *save;
-    int links; /* a folder with one link to each copied file that has several names, by inode */
+    int links; /* a directory: one link, by inode, to each copied file with several names */
     uint64_t bytes;
     struct layer_xattrs *xattrs;
     struct sg_error *e;
 };
 
-/* Names, depths and attributes are those of programs inside. */
+/* An error here may be the sandbox's doing: its programs chose names, depths and attributes. */
 static int fail(struct work *w, const char *what, const char *name)
 {
     return err_in_the_way(w->e, err_errno(w->e, "%s '%.64s' of the snapshot", what, name));
 }
 
-/* Of a call that says what is wrong by what it returns. */
+/* For a call that returns its error. */
 static int fail_with(struct work *w, int r, const char *what, const char *name)
 {
     errno = -r;
@@ -40,7 +40,7 @@ static int fail_with(struct work *w, int r, const char *what, const char *name)
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
-/* Ids as they are in a layer. `from_upper`: as the host sees those of a running sandbox. */
+/* The id that a file has in a layer. `from_upper`: id is a host id of a running sandbox. */
 static uint32_t layer_id(const struct work *w, uint32_t id, bool from_upper)
 {
     if (from_upper)
@@ -48,7 +48,7 @@ static uint32_t layer_id(const struct work *w, uint32_t id, bool from_upper)
     return id < IDS ? id : NOBODY;
 }
 
-/* The owner first: a change of it takes bits of the mode away. */
+/* The owner comes first: changing it clears bits of the mode. */
 static int copy_attributes(struct work *w, const struct stat *st, bool from_upper, int from, int to,
                            const char *name)
 {
@@ -69,7 +69,7 @@ static int copy_attributes(struct work *w, const struct stat *st, bool from_uppe
     return 0;
 }
 
-/* ---- what is no directory -------------------------------------------------------------------- */
+/* ---- files and links ------------------------------------------------------------------------- */
 
 static int copy_file(struct work *w, int from, const char *name, bool from_upper, int to)
 {
@@ -91,7 +91,7 @@ static int copy_file(struct work *w, int from, const char *name, bool from_upper
                  : copy_attributes(w, &st, from_upper, in, out, name);
 }
 
-/* A file with several names is copied once. */
+/* Copies a file with several names once, and links the other names to the copy. */
 static int copy_linked_file(struct work *w, int from, const char *name, const struct stat *st,
                             int to)
 {
@@ -147,7 +147,7 @@ static int make_whiteout(struct work *w, const char *name, int to)
     return mknodat(to, name, S_IFCHR, makedev(0, 0)) < 0 ? fail(w, "make a whiteout for", name) : 0;
 }
 
-/* Sockets and devices are left out. */
+/* Copies anything but a directory. Sockets and devices are left out. */
 static int copy_other(struct work *w, int from, const char *name, const struct stat *st,
                       bool from_upper, int to)
 {
@@ -214,7 +214,7 @@ static int link_entries(struct work *w, int from, int to, unsigned depth)
     return errno ? fail(w, "list", "a directory") : 0;
 }
 
-/* All of a directory of the layer below. */
+/* Links a whole directory of the layer below. */
 static int link_dir(struct work *w, int from, const char *name, int to, unsigned depth)
 {
     AUTO(close_p) int in = -1, out = -1;
@@ -228,7 +228,7 @@ static int link_dir(struct work *w, int from, const char *name, int to, unsigned
     return r < 0 ? r : copy_attributes(w, &st, false, in, out, name);
 }
 
-/* Something of the layer below that upper does not touch. */
+/* Links an entry of the layer below that upper does not have. */
 static int link_below(struct work *w, int from, const char *name, int to, unsigned depth)
 {
     struct stat st;
@@ -263,7 +263,7 @@ static int take_upper(struct work *w, int upper, const char *name, int below, in
     return copy_other(w, upper, name, &st, true, to);
 }
 
-/* What is below and not in upper. */
+/* Links all entries of below that upper does not have. */
 static int link_rest(struct work *w, int upper, int below, int to, unsigned depth)
 {
     AUTO(layer_closedir_p) DIR *d = layer_list(below);
@@ -283,7 +283,7 @@ static int link_rest(struct work *w, int upper, int below, int to, unsigned dept
     return errno ? fail(w, "list", "a directory") : 0;
 }
 
-/* What is in two open directories, the second of which may be -1, into a third. */
+/* Merges the entries of two open directories into a third. below may be -1. */
 static int merge_entries(struct work *w, int upper, int below, int to, unsigned depth)
 {
     AUTO(layer_closedir_p) DIR *d = layer_list(upper);
@@ -301,7 +301,7 @@ static int merge_entries(struct work *w, int upper, int below, int to, unsigned 
     return below < 0 ? 0 : link_rest(w, upper, below, to, depth);
 }
 
-/* What stands below a directory of upper: a directory to merge with, or a reason to be opaque. */
+/* Looks below a directory of upper: finds a directory to merge with, or a reason to be opaque. */
 static int open_below(struct work *w, int below, const char *name, int *ret, bool *opaque)
 {
     struct stat st;
@@ -337,9 +337,9 @@ static int merge_dir(struct work *w, int upper, const char *name, int below, int
     return r < 0 ? r : copy_attributes(w, &st, true, up, out, name);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole layer ------------------------------------------------------------------------- */
 
-/* aside/tree becomes the layer; aside/links helps. */
+/* aside/tree becomes the layer; aside/links has the files with several names. */
 static int write_tree(struct work *w, int aside)
 {
     const struct layer_save *l = w->save;

@@ -11,8 +11,8 @@
 #include "warden/layers/mounts.h"
 
 #define SCRATCH_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
-/* What is on a tmpfs that goes is freed by whoever lets go of it last: a second for a gigabyte, or
- * for 100,000 files. So much is done at once: */
+/* The last user of a tmpfs frees its files, which takes a second for a gigabyte or for 100,000
+ * files. So only a tmpfs with at most this much on it is freed at once: */
 #define FREE_BYTES  (1u << 20)
 #define FREE_INODES 256
 
@@ -72,8 +72,8 @@ void scratch_work_name(const char upper[LAYER_NAME], char ret[LAYER_NAME])
     snprintf(ret, LAYER_NAME, "w%.*s", LAYER_NAME - 2, upper + 1);
 }
 
-/* What is frozen takes room that the sandbox has not any more: the limit is on what it can write
- * from now on. The first needs none of this. */
+/* Frozen layers take up room, but the limit is on what the sandbox can write from now on. So the
+ * tmpfs grows by what is on it. The first upper layer needs none of this. */
 static int grow(const struct scratch *s, struct sg_error *e)
 {
     AUTO(close_p) int fs = -1;

@@ -8,11 +8,11 @@
 #include "warden/layers/layer_file.h"
 #include "warden/layers/layer_stack_origin.h"
 
-#define IMPURE     "trusted.overlay.impure" /* a directory in which copies are */
-#define FILE_STEPS 64 /* what a file costs that is copied; most of it to keep its origin */
+#define IMPURE     "trusted.overlay.impure" /* marks a directory with copies */
+#define FILE_STEPS 64 /* cost of copying a file, mostly for keeping its origin */
 
-/* A directory, as all layers have it that an overlay would look into: newest first, -1: not there.
- */
+/* A directory in all layers that an overlay would look into: newest first, -1: not in that
+ * layer. */
 struct place {
     size_t n;
     int fd[STACK_MAX];
@@ -44,7 +44,7 @@ static bool take(uint32_t *steps, uint32_t n)
     return true;
 }
 
-/* How many layers have it. */
+/* How many layers have the directory. */
 static uint32_t place_width(const struct place *p)
 {
     uint32_t n = 0;
@@ -54,7 +54,7 @@ static uint32_t place_width(const struct place *p)
     return n;
 }
 
-/* Which layer's entry the overlay shows; -1: none, or a whiteout. */
+/* The index of the layer whose entry the overlay shows; -1: none, or a whiteout. */
 static int place_find(const struct place *p, const char *name, struct stat *ret)
 {
     for (size_t i = 0; i < p->n; i++)
@@ -63,8 +63,8 @@ static int place_find(const struct place *p, const char *name, struct stat *ret)
     return -1;
 }
 
-/* Goes into a directory, whose looks are those of the uppermost. false: there is none. Whatever
- * else has its name, a whiteout too, hides what is below. */
+/* Enters a directory; the uppermost layer that has it decides its looks. False: there is none. An
+ * entry of that name that is no directory, even a whiteout, hides the layers below it. */
 static bool place_enter(struct place *p, const char *name)
 {
     bool over = false, found = false;
@@ -83,8 +83,8 @@ static bool place_enter(struct place *p, const char *name)
     return found;
 }
 
-/* A directory of each layer is opened, looked at and closed; the uppermost is kept, with its looks.
- */
+/* The cost of place_enter: a directory of each layer is opened, looked at and closed; the uppermost
+ * is kept, with its looks. */
 static uint32_t enter_steps(const struct place *p)
 {
     return 3 * place_width(p) + 4;
@@ -98,7 +98,7 @@ static int place_uppermost(const struct place *p)
     return -1;
 }
 
-/* The next part of a path, cut off it; NULL: that was the last. */
+/* Cuts the next part off a path; NULL: that was the last. */
 static char *next_part(char **path)
 {
     char *part;
@@ -116,12 +116,12 @@ struct carry {
     const struct stack *from;
     struct layer_xattrs *xattrs;
     char *parts[CARRY_PARTS_MAX];              /* of the path; the last is the file */
-    struct timespec times[CARRY_PARTS_MAX][2]; /* of the directories that they are in */
+    struct timespec times[CARRY_PARTS_MAX][2]; /* of their parent directories */
     size_t n;
-    int dirs[CARRY_PARTS_MAX]; /* as the overlay shows them: whose looks the copies get */
+    int dirs[CARRY_PARTS_MAX]; /* as the overlay shows them: the copies get their looks */
     size_t n_dirs;
-    struct place last; /* the directory of the file */
-    size_t layer;      /* which of them has it */
+    struct place last; /* the file's directory */
+    size_t layer;      /* the one of `last` that has the file */
 };
 
 static void carry_done(struct carry **c)
@@ -142,8 +142,8 @@ static int fail(struct carry *c, int r, size_t part, struct sg_error *e)
 
 /* ---- the origin ------------------------------------------------------------------------------ */
 
-/* The origin that a frozen copy names is what is shown if it is there and has one link. What is on
- * none of the layers's file systems is on one that nobody writes to. */
+/* Whether the overlay shows the origin that a frozen copy names: it must exist and have one link.
+ * An origin that is on no file system of the layers is on one that nobody writes to. */
 static bool is_shown(const struct carry *c, const struct origin *o)
 {
     for (size_t i = 0; i < c->from->n; i++) {
@@ -161,7 +161,7 @@ static bool is_shown(const struct carry *c, const struct origin *o)
     return true;
 }
 
-/* Without one the file is right too, but for its number. */
+/* Without an origin the file is right too, except for its number. */
 static int give_origin(const struct carry *c, size_t layer, int in, const struct stat *st, int out)
 {
     struct origin o;
@@ -213,7 +213,8 @@ static int copy_file(struct carry *c, int to)
     return r;
 }
 
-/* Makes a directory in `to` that it then is. One that is there came with another file. */
+/* Makes the copy of a directory in `to`, and enters it. If it exists, it was made for another
+ * file. */
 static int enter_copy(struct carry *c, size_t part, int *to)
 {
     int from = c->dirs[part], fd;
@@ -231,7 +232,8 @@ static int enter_copy(struct carry *c, size_t part, int *to)
     return fresh ? layer_copy_looks(c->xattrs, &st, from, fd) : 0;
 }
 
-/* Nobody sees the new layer yet, so the way up is the way down. */
+/* Sets the directories' times again, from the deepest up. ".." is safe: nobody else sees the new
+ * layer yet, so no directory has been moved. */
 static int put_times_back(struct carry *c, int *to, size_t depth)
 {
     for (size_t i = depth + 1; i-- > 0;) {
@@ -266,7 +268,7 @@ static int copy_path(struct carry *c, int *to, struct sg_error *e)
     return r < 0 || (r = back) < 0 ? fail(c, r, i, e) : 0;
 }
 
-/* ---- whether, and at what cost --------------------------------------------------------------- */
+/* ---- the cost -------------------------------------------------------------------------------- */
 
 static bool pay_looks(struct carry *c, int fd, struct carry_budget *left)
 {
@@ -307,7 +309,7 @@ static bool keep_dir(struct carry *c, struct carry_budget *left)
     return pay_looks(c, fd, left);
 }
 
-/* Goes the way to the file. False: it is not there, or there is not enough left for it. */
+/* Walks to the file. False: the file does not exist, or the budget is too small. */
 static bool find_file(struct carry *c, struct carry_budget *left)
 {
     struct stat st;

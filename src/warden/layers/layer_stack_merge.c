@@ -13,20 +13,20 @@
 
 #define RENAME_FRESH 1u /* RENAME_NOREPLACE */
 
-/* A directory on the way from the top to where the work is. */
+/* One directory on the way from the top to the present one. */
 struct level {
     struct level *up;
     size_t n, *who; /* the layers that are merged here, uppermost first */
-    char *dirs;     /* names of directories in it that are still to be done, each ended by \0 */
+    char *dirs;     /* names of directories in it still to be merged, each ended by \0 */
     size_t len, room;
-    bool sealed; /* nothing below the layers is seen here */
+    bool sealed; /* here, nothing below the layers shows */
 };
 
 struct work {
     const struct layer_stack_merge *m;
-    int *src; /* of each layer, uppermost first: as deep as it takes part */
+    int *src; /* of each layer, uppermost first: its directory, as deep as it goes */
     int out;
-    int kept; /* origins; -1: none */
+    int kept; /* the kept origins; -1: none */
     struct level *level;
     struct inode_set used, linked;
     struct layer_xattrs *xattrs;
@@ -39,7 +39,7 @@ static int fail(struct work *w, int r, const char *what, const char *name)
                    strerror(-r));
 }
 
-/* ---- names that wait ------------------------------------------------------------------------- */
+/* ---- directories that wait ------------------------------------------------------------------- */
 
 static int put_off(struct level *l, const char *name)
 {
@@ -58,7 +58,7 @@ static int put_off(struct level *l, const char *name)
     return 0;
 }
 
-/* The last of them, which it forgets. */
+/* Takes the last of the names off the list. */
 static const char *take_up(struct level *l)
 {
     if (l->len == 0)
@@ -68,7 +68,7 @@ static const char *take_up(struct level *l)
     return l->dirs + l->len;
 }
 
-/* ---- what is no directory -------------------------------------------------------------------- */
+/* ---- files and links ------------------------------------------------------------------------- */
 
 static int copy_file(struct work *w, int from, const char *name)
 {
@@ -109,7 +109,7 @@ static int take_file(struct work *w, int from, const char *name, const struct st
 
 /* ---- directories ----------------------------------------------------------------------------- */
 
-/* Whether one of the first n layers here has the name, too. */
+/* Whether one of the first n layers here also has the name. */
 static bool is_hidden(const struct work *w, size_t n, const char *name)
 {
     struct stat st;
@@ -173,7 +173,7 @@ static void level_drop(struct work *w)
     free(l);
 }
 
-/* Those of the layers here whose directory of that name is seen: down into it with them. */
+/* Enters the directory of that name, in all layers here in which it shows. */
 static int go_down(struct work *w, const char *name, bool *ret_opaque)
 {
     struct level *up = w->level, *l = level_new(w);
@@ -228,7 +228,8 @@ static int one_up(struct work *w, int *fd)
     return 0;
 }
 
-/* Nothing writes to a layer, nor to what is made here, so the way up is the way down. */
+/* Goes up by "..", which is safe: nobody writes to a layer, nor to the new one, so no directory
+ * moves. */
 static int leave_dir(struct work *w)
 {
     int from = w->src[w->level->who[0]], r;
@@ -245,7 +246,7 @@ static int leave_dir(struct work *w)
     return r;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole merge ------------------------------------------------------------------------- */
 
 static int begin(struct work *w)
 {
@@ -275,7 +276,8 @@ static int find_used(struct work *w, struct inode_set *ret)
     return r;
 }
 
-/* What was copied up while it was only looked at once would have another number now. */
+/* Checks again which files are copied up: a file that was linked here, and that a sandbox has
+ * copied up since the first look, would have another number now. */
 static int look_again(struct work *w)
 {
     AUTO(inodes_done) struct inode_set now = INODES_NONE;

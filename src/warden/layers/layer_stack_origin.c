@@ -9,7 +9,7 @@
 #include "warden/layers/layer_file.h"
 
 #define KEPT_DIR "origins"
-#define KEPT_MAX 1024 /* an inode of the warden's for each */
+#define KEPT_MAX 1024 /* each costs the warden an inode */
 
 enum { AT_VERSION, AT_MAGIC, AT_LENGTH, AT_ORDER, AT_TYPE, AT_UUID, AT_HANDLE = 21 };
 #define MAGIC      0xfb
@@ -94,7 +94,7 @@ int origin_open(const struct origin *o, int dir, int *ret)
     return 0;
 }
 
-/* ---- the ones that are kept ------------------------------------------------------------------ */
+/* ---- kept origins ---------------------------------------------------------------------------- */
 
 void origin_name(ino_t number, char ret[ORIGIN_NAME])
 {

@@ -1,5 +1,5 @@
-/* Removing a layer, however deep: a directory that is not empty is moved up to the top, so all
- * are one deep in the end. */
+/* Removes a layer of any depth: a directory that is not empty is moved up to the top, so that in
+ * the end all directories are one level deep. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 struct removal {
     int top;
-    int kept; /* origins; -1: none */
+    int kept; /* the kept origins; -1: none */
     unsigned long moved;
     const char *dir;
     struct sg_error *e;
@@ -24,7 +24,7 @@ static int fail(struct removal *w, const char *what, const char *name)
     return err_errno(w->e, "%s '%.64s' of '%s'", what, name, w->dir);
 }
 
-/* It is of use by its number alone. */
+/* Moves a kept origin to its entry and empties it: only its number is of use. */
 static int put_by(struct removal *w, int dir, const char *name, const struct stat *st)
 {
     char number[ORIGIN_NAME];
@@ -76,7 +76,7 @@ static int remove_dir(struct removal *w, int dir, const char *name, bool from_to
     return r == 0 && unlinkat(dir, name, AT_REMOVEDIR) < 0 ? fail(w, "remove", name) : r;
 }
 
-/* Of the top, what is moved there meanwhile may be seen or not. */
+/* While the top is listed, directories are moved there; the list may or may not show them. */
 static int empty_dir(struct removal *w, int dir, bool is_top)
 {
     AUTO(layer_closedir_p) DIR *d = layer_list(dir);

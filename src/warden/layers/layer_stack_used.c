@@ -6,7 +6,7 @@
 #include "warden/layers/layer_file.h"
 #include "warden/layers/layer_stack_origin.h"
 
-#define DEPTH_MAX 100 /* a descriptor each */
+#define DEPTH_MAX 100 /* each level takes a descriptor */
 
 void inodes_done(struct inode_set *s)
 {
@@ -46,7 +46,7 @@ bool inodes_has(const struct inode_set *s, ino_t number)
     return s->n > 0 && bsearch(&number, s->v, s->n, sizeof *s->v, compare) != NULL;
 }
 
-/* ---- what an upper layer has ----------------------------------------------------------------- */
+/* ---- walking an upper layer ------------------------------------------------------------------ */
 
 struct look {
     int scratch; /* a descriptor that is not O_PATH */
@@ -98,7 +98,7 @@ int layer_stack_used(int scratch, int upper, struct inode_set *s, struct sg_erro
         return err_errno(e, "open an upper layer");
     r = origin_file_system(here, l.uuid);
     if (r == -ENOTTY)
-        return 0; /* the kernel is too old for any origin of ours */
+        return 0; /* the kernel is too old for origins */
     if (r == 0)
         r = look_into(&l, top, 0);
     return r < 0 ? err_set(e, err_kind_of(-r), r, "look at an upper layer: %s", strerror(-r)) : 0;

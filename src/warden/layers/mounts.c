@@ -18,7 +18,7 @@
 #define UPPER_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 #define LOWER_FLAGS (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY)
 
-/* What the kernel says beyond errno when a mount is refused. */
+/* Adds what the kernel says beyond errno when it refuses a mount. */
 int mounts_mount_error(int fs, struct sg_error *e, const char *what)
 {
     char why[160];
@@ -30,7 +30,7 @@ int mounts_mount_error(int fs, struct sg_error *e, const char *what)
         return err_errno(e, "%s", what);
     why[n] = '\0';
     why[strcspn(why, "\n")] = '\0';
-    return err_errno(e, "%s (%s)", what, n > 2 ? why + 2 : why); /* "e overlay: ..." */
+    return err_errno(e, "%s (%s)", what, n > 2 ? why + 2 : why); /* skips "e " in "e overlay: " */
 }
 
 static int idmap(int mount_fd, int userns, unsigned set)
@@ -40,7 +40,7 @@ static int idmap(int mount_fd, int userns, unsigned set)
     return sys_mount_setattr(mount_fd, 0, &a) < 0 ? -errno : 0;
 }
 
-/* A detached clone counts as a mount namespace. */
+/* The error may be the limit of mount namespaces: a detached clone counts as one. */
 static int clone_error(const char *what, struct sg_error *e)
 {
     return errno != ENOSPC ? err_errno(e, "clone '%s'", what)
@@ -49,8 +49,8 @@ static int clone_error(const char *what, struct sg_error *e)
                                      "user.max_mnt_namespaces");
 }
 
-/* Where a scratch cannot be mapped, the ids on it are the host's, and nobody else can have what is
- * there. */
+/* On a scratch that cannot be mapped, files have host ids, and no other sandbox can use its
+ * layers. */
 static int give_upper(const struct mounts_spec *spec, struct sg_error *e)
 {
     char work[LAYER_NAME];
@@ -62,8 +62,9 @@ static int give_upper(const struct mounts_spec *spec, struct sg_error *e)
     return 0;
 }
 
-/* The scratch as the overlay is to see it. The mount itself is mapped if nobody needs it as it is;
- * else a clone, which before Linux 6.15 cannot be made of a mount that is nowhere attached. */
+/* Opens the scratch for the overlay. The mount itself is mapped if nobody needs it unmapped;
+ * otherwise a clone of it, which before Linux 6.15 cannot be made of a mount that is not
+ * attached. */
 static int open_scratch(const struct mounts_spec *spec, bool *ret_own)
 {
     int fd = -1;
@@ -78,7 +79,7 @@ static int open_scratch(const struct mounts_spec *spec, bool *ret_own)
     return fd >= 0 ? fd : fcntl(spec->scratch->mount, F_DUPFD_CLOEXEC, 0);
 }
 
-/* tmpfs has id maps since Linux 6.3. */
+/* Maps the scratch's ids. tmpfs has id maps since Linux 6.3. */
 static int map_scratch(const struct mounts_spec *spec, int *ret, struct sg_error *e)
 {
     bool own = false;
@@ -121,8 +122,9 @@ int mounts_open_lower(const struct template *t, int userns, int *ret, struct sg_
     return mounts_map_dir(t->dir, TEMPLATE_DIR, userns, ret, e);
 }
 
-/* The overlay acts with the file-system ids and capabilities of whoever mounts it. Host root has no
- * id on the mapped layers, so it is the sandbox's root id, with the capabilities kept. */
+/* An overlay acts with the file-system ids and capabilities of the process that mounts it. Host
+ * root has no id on the mapped layers, so this process takes the sandbox's root id, and keeps its
+ * capabilities. */
 static int become_mounter(uint32_t id, int *ret_bits)
 {
     int bits = prctl(PR_GET_SECUREBITS);
@@ -160,7 +162,7 @@ static int create_as(int fs, uint32_t id)
 /* The layers of a root overlay, as descriptors; -1: none. */
 struct parts {
     int lower, layer, scratch;
-    int maps[STACK_MAX];        /* clones of the scratches of layers, one each */
+    int maps[STACK_MAX];        /* clones of the layers' scratches, one each */
     int layer_stack[STACK_MAX]; /* oldest first */
     size_t n_maps, n_layer_stack;
     struct late *late;
@@ -204,7 +206,7 @@ static int add_lower(int fs, int fd)
     return sys_fsconfig_string(fs, "lowerdir+", path);
 }
 
-/* Kernels that cannot add them one by one (before 6.5) have no layers. */
+/* Kernels before 6.5 cannot add lower layers one by one; there are no stacks on these. */
 static int configure_lower(int fs, const struct parts *p)
 {
     char lower[80];
@@ -240,9 +242,10 @@ static int configure_root(int fs, const struct parts *p, const char *upper_name)
     return sys_fsconfig_flag(fs, "volatile");
 }
 
-/* Before Linux 6.15 the layers of an overlay must be attached in the mount namespace of whoever
- * makes it. A child that shares our memory and descriptors, but no mounts, does it there; the
- * overlay keeps its own references, so nothing of the child's namespace has to stay. */
+/* Before Linux 6.15 the layers of an overlay must be attached in the mount namespace of the process
+ * that makes it. So a child does it, in a mount namespace of its own; it shares the parent's memory
+ * and descriptors. The overlay keeps its own references, so nothing of the child's namespace has to
+ * stay. */
 struct attached {
     int fs, lower, layer, scratch;
     uint32_t id;
@@ -253,7 +256,7 @@ static int create_attached_main(void *arg)
 {
     struct attached *a = arg;
 
-    /* The place does not matter: the layers are named by descriptors. */
+    /* Any place will do: the overlay gets its layers by descriptor. */
     if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
         sys_move_mount(a->lower, AT_FDCWD, "/usr") < 0 ||
         (a->layer >= 0 && sys_move_mount(a->layer, AT_FDCWD, "/usr") < 0) ||
@@ -280,7 +283,7 @@ static int create_attached(struct attached *a)
     return a->r < 0 ? -1 : 0;
 }
 
-/* The lower layer of the slot cannot be attached twice, so this takes one of its own. */
+/* The slot's lower layer cannot be attached twice, so this makes one of its own. */
 static int create_root_attached(const struct mounts_spec *spec, const struct parts *p, int *ret_fs,
                                 struct sg_error *e)
 {
@@ -299,7 +302,7 @@ static int create_root_attached(const struct mounts_spec *spec, const struct par
     return 0;
 }
 
-/* The layers of one scratch are reached through one clone of it. */
+/* All layers of one scratch are reached through one clone of it. */
 static int map_layer_stack(const struct mounts_spec *spec, struct parts *p, struct sg_error *e)
 {
     const struct scratch *from[STACK_MAX];
@@ -328,7 +331,7 @@ static int map_layer_stack(const struct mounts_spec *spec, struct parts *p, stru
 
 static int make_root(const struct mounts_spec *spec, int *ret, struct sg_error *e)
 {
-    static bool must_attach; /* found out by the first */
+    static bool must_attach; /* set when the first root was refused */
     AUTO(close_p) int fs = must_attach ? -1 : sys_fsopen("overlay");
     AUTO(parts_close) struct parts p = PARTS_NONE;
     int r = map_scratch(spec, &p.scratch, e);
@@ -356,9 +359,10 @@ static int make_root(const struct mounts_spec *spec, int *ret, struct sg_error *
     return *ret < 0 ? err_errno(e, "mount the root overlay") : 0;
 }
 
-/* The host's /usr below an empty layer (an overlay wants two). It has no upper layer, so nothing in
- * it can ever be written, and its ids are not mapped, so it all belongs to nobody. That it is an
- * overlay gives the sandbox inodes of its own: watches and locks on them meet nobody else's. */
+/* Makes /usr: an overlay of the host's /usr below an empty layer (an overlay wants two). It has no
+ * upper layer, so nobody can ever write to it; its ids are not mapped, so all of it belongs to
+ * nobody. Because it is an overlay, the sandbox gets inodes of its own: its watches and locks never
+ * meet those of others. */
 static int make_usr(const struct mounts_spec *spec, int *ret, struct sg_error *e)
 {
     AUTO(close_p) int fs = sys_fsopen("overlay");

@@ -48,7 +48,7 @@ static int make_file(int at, const char *path, const void *data, size_t len, mod
     return 0;
 }
 
-/* "/etc/python3*" and the like: a pattern that matches nothing is fine. */
+/* Copies all files that match "/etc/python3*" and the like. A pattern may match nothing. */
 static int copy_matches(int at, const char *pattern, struct sg_error *e)
 {
     glob_t found = {0};
@@ -120,7 +120,7 @@ static int unpack_kernels(int at, struct sg_error *e)
     return r;
 }
 
-/* In both homes. */
+/* Puts the list into both homes. */
 static int add_fonts(int at, struct sg_error *e)
 {
     static const struct {
@@ -164,7 +164,8 @@ static int build(int at, struct sg_error *e)
     return r < 0 ? r : add_fonts(at, e);
 }
 
-/* Templates of earlier versions: an engine holds a shared lock on the one it uses. */
+/* Removes templates of earlier versions, unless an engine uses one: that holds a shared lock on
+ * it. */
 static void remove_unused(int top, const char *keep)
 {
     AUTO(closedir_p) DIR *d = NULL;
@@ -182,7 +183,8 @@ static void remove_unused(int top, const char *keep)
     }
 }
 
-/* Built aside and renamed into place, so that it is whole or absent; of two that race, one wins. */
+/* Builds the template under another name and renames it, so that it is complete or absent. If two
+ * processes race, one of them wins. */
 static int build_aside(int top, const char *name, struct sg_error *e)
 {
     AUTO(close_p) int at = -1;
@@ -218,7 +220,7 @@ static uint64_t hash_str(uint64_t h, const char *s)
     return hash(h, s, strlen(s) + 1);
 }
 
-/* When files of the host were changed, as far as they are there. */
+/* Hashes the times at which these files of the host were changed; missing files are skipped. */
 static uint64_t hash_times(uint64_t h, const char *const *paths, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -230,8 +232,9 @@ static uint64_t hash_times(uint64_t h, const char *const *paths, size_t n)
     return h;
 }
 
-/* Of all that the template is made of: our tables, when the host's files among it were changed, the
- * first page of the sudo program, which holds its build id, and the hash in the pack of kernels. */
+/* The hash of all that the template is made of: the tables of template_etc.c, the times of the
+ * host's files in it, the first page of the sudo program, which contains its build id, and the hash
+ * in the pack of kernels. */
 static uint64_t content_hash(void)
 {
     size_t sudo_len = (size_t)(sg_sudo_image_end - sg_sudo_image);
@@ -256,7 +259,7 @@ static int open_template(int top, const char *name, struct template *ret)
     if (at < 0)
         return -errno;
     if (flock(at, LOCK_SH | LOCK_NB) < 0)
-        return -EAGAIN; /* somebody is removing it */
+        return -EAGAIN; /* another process is removing it */
     ret->dir = steal_fd(&at);
     return 0;
 }

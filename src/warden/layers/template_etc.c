@@ -76,8 +76,8 @@ static const char hosts[] = "127.0.0.1\tlocalhost sandbox\n"
 static const char nsswitch[] = "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
                                "networks: files\nprotocols: files\nservices: files\n";
 
-/* Any address would do: the guard answers whatever is asked there (netpath.h). Without a way out
- * there is no route to it, and looking up a name fails at once. */
+/* Any address would do as name server: the guard answers queries to all of them (netpath.h).
+ * Without a way out there is no route to it, and looking up a name fails at once. */
 static const char resolv[] = "nameserver " NETPATH_NAMESERVER "\noptions timeout:5 attempts:2\n";
 
 static const char profile[] =
@@ -88,7 +88,8 @@ static const char profile[] =
 static const char bashrc[] = "[ -z \"$PS1\" ] && return\nPS1='\\u@\\h:\\w\\$ '\n"
                              "alias ls='ls --color=auto'\n";
 
-/* set-uid is off, so nothing here can raise rights: only root may switch users, as everywhere. */
+/* set-uid has no effect in a sandbox, so nothing here can raise rights: only root may switch users,
+ * as everywhere. */
 static const char pam[] = "auth sufficient pam_rootok.so\nauth required pam_deny.so\n"
                           "account required pam_permit.so\nsession required pam_permit.so\n";
 

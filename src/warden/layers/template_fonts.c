@@ -14,7 +14,7 @@
 #define MODULES    "/usr/lib/python3/dist-packages/"
 #define PYTHON     "/usr/bin/python3"
 #define SCRIPT     "/proc/self/fd/4" /* PROGRAM_FD + 1 */
-#define FONTS_ID   0x0fff0002u       /* nobody's: below all ids of sandboxes */
+#define FONTS_ID   0x0fff0002u       /* belongs to nobody: below all ids of sandboxes */
 #define PACKET_MAX (64u * 1024)
 #define ANSWER_NS  30000000000ull
 #define END_MS     1000
@@ -33,7 +33,7 @@ static bool is_name(const char *name, size_t len)
            strspn(name, allowed) == len;
 }
 
-/* The next packet. 0: there are no more, because it has ended. */
+/* Receives the next packet. 0: there are no more, because the program has ended. */
 static ssize_t receive(int sock, uint64_t deadline, char *buf, size_t size)
 {
     for (;;) {

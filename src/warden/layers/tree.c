@@ -44,7 +44,7 @@ static int copy_file(const char *from, const struct stat *st, int to_dir, const 
     r = fd_write_all(out, data, len);
     if (r < 0)
         return err_set(e, err_kind_of(-r), r, "write '%s': %s", to, strerror(-r));
-    /* Python compares the time of a source with the one in its compiled form. */
+    /* Keeps the time: Python compares a source's time with the one in its compiled form. */
     struct timespec times[2] = {st->st_mtim, st->st_mtim};
     return futimens(out, times) < 0 ? err_errno(e, "set the time of '%s'", to) : 0;
 }
