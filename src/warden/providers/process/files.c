@@ -1,5 +1,5 @@
-/* A running sandbox's files: freezing them, and giving it others. See "live fork" in process.h and
- * warden/layers/layers.h. */
+/* The files of a running sandbox: freezes them, and gives the sandbox others. See "live fork" in
+ * process.h, and warden/layers/layer_stack.h. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "warden/layers/mounts.h"
 #include "warden/layers/layer_stack_carry.h"
 
-#define WRITTEN_MAX (256u << 10) /* of paths: more than a carry_budget is for */
+#define WRITTEN_MAX (256u << 10) /* bytes of paths: more than a carry_budget allows */
 
 _Static_assert(LAYER_STACK_MAX > STACK_MAX, "room for the upper layer too");
 
@@ -86,7 +86,7 @@ static int open_of_agent(const struct instance *i, const char *what, int flags, 
     return *ret < 0 ? err_errno(e, "open '%s'", path) : 0;
 }
 
-/* What a kernel has open for writing is in the new upper layer from the start
+/* Carries the files that a kernel has open for writing over to the new upper layer
  * (layer_stack_carry.h), as far as the budget goes. */
 static int carry(const struct instance *i, int written, struct sg_error *e)
 {
@@ -100,14 +100,14 @@ static int carry(const struct instance *i, int written, struct sg_error *e)
         return err_errno(e, "read what kernels write to");
     for (const char *p = paths; r == 0 && left.files > 0; p = end + 1) {
         end = memchr(p, '\0', (size_t)(paths + len - p));
-        if (!end) /* the end, or a path that is cut */
+        if (!end) /* the last, or a path that was cut off */
             break;
         r = layer_stack_carry(i->move.stack, i->scratch, i->move.upper, p, &left, e);
     }
     return r;
 }
 
-/* A root over the stack that is to be, with an upper layer on the sandbox's own scratch. */
+/* Makes a root over the new stack, with an upper layer on the sandbox's own scratch. */
 static int make_root(struct instance *i, const int *layer, int written, int *ret,
                      struct sg_error *e)
 {
@@ -157,7 +157,7 @@ int instance_files_freeze(struct instance *i, const int *layer, int written, str
     struct layer *top;
     int r = check_can(i, e), root = -1;
 
-    /* What could not be sealed is in the stack, and may still be written to. */
+    /* An old root that could not be sealed before is in the stack, and may still be written to. */
     if (r == 0)
         r = instance_files_seal(i, e);
     if (r == 0)
@@ -171,7 +171,7 @@ int instance_files_freeze(struct instance *i, const int *layer, int written, str
         return 0;
     }
     top = layer_new(i->scratch, i->upper);
-    top->written = true; /* until it has moved */
+    top->written = true; /* until the sandbox has moved */
     i->move.upper[0] = '\0';
     i->move.frozen = true;
     r = stack_push(instance_stack(i), top, &i->move.stack, e);
@@ -198,7 +198,7 @@ int instance_files_take(struct instance *i, const struct stack *s, const int *la
     return make_root(i, layer, written, ret_root, e);
 }
 
-/* The old root is kept hold of, to be sealed. */
+/* Keeps the old root open, to seal it later. */
 int instance_root_send(struct instance *i, int root, bool clear, struct sg_error *e)
 {
     struct line_message m = {.what = LINE_ROOT, .code = clear ? LINE_ROOT_CLEAR : 0};
@@ -241,7 +241,7 @@ void instance_files_moved(struct instance *i, bool moved)
     } else {
         stack_free(steal_ptr(&i->move.stack));
     }
-    /* Gone back, or still there. */
+    /* The old root needs no seal: the sandbox went back, or it did not move. */
     if (moved != i->move.frozen)
         forget_old_root(i);
     if (!moved || !i->move.frozen)

@@ -1,7 +1,8 @@
-/* Kernels that stand still: the provider's side of live fork (inside/broker/twin.h).
+/* Frozen kernels: the provider's side of live fork (inside/broker/twin.h).
  *
- * A set of frozen kernels is in somebody's memory group: that of the sandbox it was made from, or,
- * if it is to be kept, of the zygote's home. It must be gone before that group is used again. */
+ * The memory of a set of frozen kernels is charged to the group of the sandbox that it was made
+ * from, or, if it is to be kept, to that of the zygote's home. The set must be gone before that
+ * group is used again. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,8 +15,8 @@
 struct frozen_kernels_copies {
     struct frozen_kernels_copies *next;
     uint64_t number;
-    struct instance *of; /* in whose group they are */
-    bool ended;          /* or about to */
+    struct instance *of; /* the instance whose group they are in */
+    bool ended;          /* or was told to end */
     size_t n;
     struct {
         int32_t was;
@@ -73,7 +74,7 @@ static struct cgroup *group_of(const struct instance *i)
     return i->provider->slots[i->index].cgroup;
 }
 
-/* The first is that of the memory. */
+/* Adds the home's first door: that of memory. */
 static int add_door(const struct instance *home, struct ends *s, struct sg_error *e)
 {
     AUTO(cgroup_doors_close) struct cgroup_doors doors = {.n = 0};
@@ -113,7 +114,7 @@ int instance_hold(struct instance *i, const struct hold_spec *spec, uint64_t *re
         memcpy(q.kernels, spec->kernels, spec->n_kernels * sizeof q.kernels[0]);
     instance_drop_dead_twins(i);
     if (spec->keep && p->home)
-        instance_drop_dead_twins(p->home); /* of those that were kept in it before */
+        instance_drop_dead_twins(p->home); /* forgets earlier ones in it that have ended */
     s.fds[s.n] = -1;
     r = group_of(i)->ops->open_members(group_of(i), &s.fds[s.n], e);
     s.n++;
@@ -146,7 +147,7 @@ int instance_go(struct instance *i, bool moved, struct sg_error *e)
     return r;
 }
 
-/* Those that are told to end twice end once. */
+/* Ends a set; does nothing the second time. */
 static void end_copies(struct provider *p, struct frozen_kernels_copies *m)
 {
     struct twin_request q = {.magic = TWIN_MAGIC, .op = TWIN_DROP, .frozen_kernels = m->number};
@@ -168,7 +169,7 @@ void provider_frozen_kernels_drop(struct provider *p, uint64_t frozen_kernels)
         end_copies(p, m);
 }
 
-/* ---- what the broker says -------------------------------------------------------------------- */
+/* ---- news of the broker ---------------------------------------------------------------------- */
 
 static struct instance *asked_hold(struct provider *p, uint64_t seq)
 {
@@ -178,8 +179,8 @@ static struct instance *asked_hold(struct provider *p, uint64_t seq)
     return NULL;
 }
 
-/* fds: of each kernel of the reply. kept: for whom is not known any more, but by the door that it
- * was given it is the home's. */
+/* Notes a new set. fds: one for each kernel of the reply. of: the instance whose group they are in.
+ * If they are to be kept, that is the home, whose door they were given. */
 static void keep_copies(struct provider *p, const struct twin_reply *reply, int *fds,
                         struct instance *of)
 {
@@ -254,7 +255,7 @@ int frozen_kernels_take_went(struct provider *p, const struct twin_reply *reply,
     return broker_judge(reply, e);
 }
 
-/* Of one that was told to end it is no news. */
+/* If the set was told to end, its end is no news. */
 void frozen_kernels_take_lost(struct provider *p, uint64_t number, struct kernel_news *ret)
 {
     struct frozen_kernels_copies *m = find(p, number);
@@ -289,7 +290,7 @@ void frozen_kernels_gone(struct provider *p)
             p->slots[n].used_by->hold_asked = 0;
 }
 
-/* ---- when a sandbox ends --------------------------------------------------------------------- */
+/* ---- a sandbox ends -------------------------------------------------------------------------- */
 
 void frozen_kernels_kill_of(struct instance *i)
 {

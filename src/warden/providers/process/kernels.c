@@ -1,5 +1,5 @@
-/* Kernels that the domain's broker makes (inside/broker/twin.h): asking for them, and handing them
- * to agents. */
+/* Kernels that the domain's broker makes (inside/broker/twin.h): asks for them, and hands them to
+ * agents. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ int provider_kernels_fd(const struct provider *p)
     return p->domain.broker_sock;
 }
 
-/* The agent is our child and not reaped: its number is its own. */
+/* The agent's pid is safe to use: it is a child that has not been reaped. */
 static int add_namespaces(const struct instance *i, const char *const *names, size_t n,
                           struct ends *s, struct sg_error *e)
 {
@@ -99,7 +99,8 @@ int provider_zygote_ask(struct provider *p, struct instance *home, const char *i
     return r;
 }
 
-/* The kernel's control socket and output; theirs into `s`, ours into the instance. */
+/* Makes the kernel's control socket and output pipes: the kernel's ends go into `s`, the host's
+ * into the instance. */
 static int make_ends(struct instance *i, struct ends *s, struct sg_error *e)
 {
     int p[2];
@@ -208,7 +209,7 @@ bool instance_kernel_pending(const struct instance *i)
     return i->kernel_asked != 0;
 }
 
-/* ---- what the broker says -------------------------------------------------------------------- */
+/* ---- news of the broker ---------------------------------------------------------------------- */
 
 static struct instance *asked_by(struct provider *p, uint64_t seq)
 {
@@ -263,7 +264,7 @@ void instance_forget_twins(struct instance *i)
     frozen_kernels_forget(i);
 }
 
-/* The line is never waited for: an agent that does not read it has no use for kernels either. */
+/* Never waits for the line: an agent that does not read it has no use for kernels either. */
 static int tell_agent(struct instance *i, const struct line_message *m, const int *fds, size_t n,
                       struct sg_error *e)
 {
@@ -296,7 +297,8 @@ static int give(struct instance *i, int32_t pid, int pidfd, struct sg_error *e)
     return tell_agent(i, &m, all, ARRAY_SIZE(all), e);
 }
 
-/* fds: K, H. What is taken of them is -1 afterwards. */
+/* Hands a kernel to the agent. fds: pidfds of K and H (inside/broker/twin.h); those taken become
+ * -1. */
 static int hand_over(struct instance *i, const struct twin_reply *reply, int *fds,
                      struct sg_error *e)
 {
@@ -339,14 +341,14 @@ int broker_judge(const struct twin_reply *reply, struct sg_error *e)
                    reply->code < 0 ? reply->code : -EIO, "%.255s", reply->message);
 }
 
-/* Nobody has the kernel that was made: the sandbox has ended meanwhile, or cannot take it. */
+/* Kills a new kernel that nobody has: its sandbox has ended meanwhile, or cannot take it. */
 static void kill_both(const int *fds, size_t n)
 {
     for (size_t k = 0; k < n; k++)
         child_kill(fds[k]);
 }
 
-/* The zygote is a process of its home, too. */
+/* The zygote counts as one of the home's processes, too. */
 static void take_begun(struct provider *p, const struct twin_reply *reply, int *fds, size_t n)
 {
     struct instance *home = asked_by(p, reply->seq);
@@ -381,7 +383,7 @@ static int take_kernel(struct provider *p, const struct twin_reply *reply, int *
     return r;
 }
 
-/* Nobody will answer any more. */
+/* Forgets all requests, since the broker will not answer any more. */
 static void forget_asked(struct provider *p)
 {
     struct sg_error e;

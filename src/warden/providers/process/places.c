@@ -1,19 +1,19 @@
-/* The slots of a provider: which one is next, and what those keep that nobody uses.
+/* The slots of a provider: which slot is used next, and what unused slots keep.
  *
  *   cold --take--> used --give--> resting --take--> used
  *    ^                               |
  *    +-------------- trim -----------+
  *
- * A slot that has held a sandbox keeps its groups and its mapped template, six descriptors, for the
- * next one. Those that rest are used in turn, and a cold one only while fewer than REST_MIN rest:
- * an id range rests before it is used again, and what is kept is bounded by what lives and those
- * few, however many slots there are. */
+ * A slot that has had a sandbox keeps its groups and its mapped template, six descriptors, for the
+ * next one. Resting slots are used in turn; a cold one is used only while fewer than REST_MIN rest.
+ * So an id range rests before it is used again. And the number of slots that keep something is
+ * bounded by the living sandboxes and those few, however many slots there are. */
 #include "lib/base/clock.h"
 #include "lib/base/fd.h"
 #include "warden/providers/process/process_impl.h"
 
 #define REST_MIN      8
-#define HAUNTED_LOOKS 8 /* that finding a place may take */
+#define HAUNTED_LOOKS 8 /* at haunted slots, for each slot that is taken */
 #define HAUNTED_BYTES (8u << 20)
 
 static void add(struct provider *p, struct slot_queue *q, uint32_t index)
@@ -51,7 +51,8 @@ static uint64_t memory_of(struct slot *s)
     return usage.memory_bytes;
 }
 
-/* What was charged to its group stays so: the next sandbox gets another. */
+/* Removes the slot's group, because memory that was charged to it stays charged to it: the next
+ * sandbox gets a new group. */
 static int renew(struct slot *s, struct sg_error *e)
 {
     int r = s->cgroup ? s->cgroup->ops->destroy(steal_ptr(&s->cgroup), e) : 0;
@@ -69,7 +70,7 @@ static void put_away(struct provider *p, uint32_t index)
     add(p, s->cgroup || s->lower >= 0 ? &p->resting : &p->cold, index);
 }
 
-/* Looks at one that waits until others let go of the memory that is charged to it. */
+/* Checks one haunted slot: whether others have let go of the memory that is charged to it. */
 static void look_at_haunted(struct provider *p)
 {
     uint32_t index = take_first(p, &p->haunted);

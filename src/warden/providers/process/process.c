@@ -16,7 +16,7 @@
 #define DEFAULT_HOSTNAME "sandbox"
 #define MOUNTINFO_MAX    (4u << 20)
 
-/* As in a chroot, mostly: no line of the table has it as its mount point. */
+/* Whether / is no mount point, as it mostly is in a chroot: no line of the mount table has it. */
 static bool root_is_no_mount(void)
 {
     AUTO(free_p) char *table = NULL;
@@ -32,7 +32,7 @@ static bool root_is_no_mount(void)
     return true;
 }
 
-/* Being root is not always enough. Asked only when something was refused. */
+/* Explains why something was refused: being root is not always enough. Called only then. */
 static int explain_rights(int r, struct sg_error *e)
 {
     AUTO(free_p) char *map = NULL;
@@ -96,14 +96,14 @@ int provider_open(uint32_t max_instances, const struct provider_place *place, un
     return 0;
 }
 
-/* Differs from others in its limits only. */
+/* Whether the spec differs from others in its limits only. */
 static bool is_plain(const struct instance_spec *spec)
 {
     return spec->n_mounts == 0 && !spec->layer && !spec->line &&
            strcmp(spec->hostname, DEFAULT_HOSTNAME) == 0;
 }
 
-/* Whether the next one, made like the last, would do. */
+/* Whether the next instance, prepared like the last, suits this spec. */
 static bool same_as_last(const struct provider *p, const struct instance_spec *spec)
 {
     return p->have_last && is_plain(spec) &&
@@ -116,7 +116,7 @@ static void remember(struct provider *p, const struct instance_spec *spec)
     p->last = (struct instance_spec){.limits = spec->limits, .hostname = DEFAULT_HOSTNAME};
 }
 
-/* One that is asked for or has its setup already; or a new one. */
+/* Takes the instance that was prepared, or begins a new one. */
 static int take_next(struct provider *p, const struct instance_spec *spec, struct instance **ret,
                      struct sg_error *e)
 {
@@ -163,7 +163,8 @@ int instance_await(struct instance *i, int channel_fd, struct sg_error *e)
     struct provider *p = i->provider;
     int r = instance_await_reply(i, channel_fd, e);
 
-    /* One ahead, unless this is a one-shot. If it fails, the next creation will say so. */
+    /* Prepares one ahead, unless this is a one-shot. If that fails, the next creation will say
+     * so. */
     if (r == 0 && p->n_slots > 1 && !p->next)
         instance_begin(p, &p->next, NULL);
     return r;
@@ -201,8 +202,8 @@ void instance_kill(struct instance *i)
     child_kill(i->pidfd);
 }
 
-/* While one ends, which takes the kernel a while, the next is prepared as far as can be: like the
- * last, because most are. A request for something else then starts anew. */
+/* Prepares the next instance while another ends, which takes the kernel a while. It is prepared
+ * like the last one, because most are alike; a request for something else then starts anew. */
 static void prepare_next(struct provider *p)
 {
     if (!p->next || !p->next->spawning || !p->have_last || !domain_spawn_ready(&p->domain))
@@ -247,7 +248,7 @@ int provider_close(struct provider *p, struct sg_error *e)
     for (uint32_t i = 0; i < p->n_slots; i++)
         if (p->slots[i].used_by && p->slots[i].used_by->spawning)
             instance_await_spawned(p->slots[i].used_by, NULL);
-    /* All of them get the signal before the first is waited for. */
+    /* Kills all instances before it waits for the first. */
     for (uint32_t i = 0; i < p->n_slots; i++)
         if (p->slots[i].used_by)
             child_kill(p->slots[i].used_by->pidfd);

@@ -1,4 +1,4 @@
-/* Starting an instance: from a free slot to a running agent. See inside/stage/stage.h for the other
+/* Starts an instance: from a free slot to a running agent. See inside/stage/stage.h for the other
  * side. */
 #include <poll.h>
 #include <stdio.h>
@@ -112,7 +112,8 @@ static int apply_limits(struct instance *i, const struct sg_limits *limits, stru
     return r;
 }
 
-/* Everything the stage needs, in the order of struct stage_setup; the first are the layers'. */
+/* All descriptors that the stage needs, in the order of struct stage_setup; the mounts come
+ * first. */
 struct fd_list {
     int fds[STAGE_FDS_MAX];
     size_t n;
@@ -168,7 +169,7 @@ static int send_setup(struct instance *i, const struct instance_spec *spec, cons
     for (size_t m = 0; m < spec->n_mounts; m++)
         snprintf(setup.targets[m], sizeof setup.targets[m], "%s", spec->mounts[m].target);
     r = fd_send(i->channel, &setup, sizeof setup, list.fds, list.n);
-    if (r < 0 && r != -EPIPE) /* a sandbox that failed before has said why: read that instead */
+    if (r < 0 && r != -EPIPE) /* -EPIPE: it failed and has said why: read that */
         return err_set(e, SG_ERR_INTERNAL, r, "send the setup: %s", strerror(-r));
     return 0;
 }
@@ -228,7 +229,8 @@ uint32_t instance_first_id(const struct instance *i)
     return slot_first_id(shared ? i->provider->domain.slots.first + 1 : slot_number(i));
 }
 
-/* Second half. What does not need the spawner's answer is done before waiting for it. */
+/* The second half of a start. Work that does not need the spawner's answer is done before waiting
+ * for it. */
 int instance_finish(struct instance *i, const struct instance_spec *spec, struct sg_error *e)
 {
     struct provider *p = i->provider;
@@ -263,7 +265,8 @@ int instance_finish(struct instance *i, const struct instance_spec *spec, struct
     if (r == 0)
         r = send_setup(i, spec, &l, ls.first_id, e);
     close(steal_fd(&i->userns));
-    /* A one-shot has no use for it any more, and the sandbox is busy now. */
+    /* A one-shot does not need it any more, and closing it now costs no time: the sandbox is
+     * busy. */
     if (p->n_slots == 1)
         close(steal_fd(&p->slots[i->index].lower));
     return r;

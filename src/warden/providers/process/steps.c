@@ -1,4 +1,4 @@
-/* What an owner with an event loop uses: see "in steps" in process.h. */
+/* Starting and ending in steps, for owners with an event loop: see "in steps" in process.h. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -64,7 +64,7 @@ bool instance_was_killed(const struct instance *i)
            info.si_code == CLD_KILLED && info.si_status == SIGKILL;
 }
 
-/* The line is a byte stream that the sandbox need not read: it is never waited for. */
+/* Never waits for the line: it is a byte stream that the sandbox may leave unread. */
 int instance_connect(struct instance *i, int channel_fd, struct sg_error *e)
 {
     struct line_message m = {.what = LINE_CHANNEL};
@@ -118,8 +118,8 @@ bool instance_frozen(struct instance *i)
     return cg->ops->frozen(cg);
 }
 
-/* Its upper layer is let go while the sandbox still has it: whoever is last takes the files away,
- * which can be many. */
+/* Releases the upper layer while the sandbox still has it: the last user removes the files, which
+ * can be many, and that must not be the warden. */
 void instance_end(struct instance *i, uint32_t siblings)
 {
     struct cgroup *cg = slot_of(i)->cgroup;
@@ -143,8 +143,8 @@ uint64_t instance_end_deadline(const struct instance *i)
     return i->end_deadline_ns;
 }
 
-/* pid 1 of the sandbox dies last: the kernel ends everything else in its pid namespace first. If it
- * does not die in time, the whole group is killed and waited for once more. */
+/* pid 1 of the sandbox dies last: the kernel ends everything else in its pid namespace first. If
+ * pid 1 does not die in time, the whole group is killed and waited for once more. */
 static int check_ended(struct instance *i, struct cgroup *cg, struct sg_error *e)
 {
     int r = child_reap(&i->pidfd, NULL);
