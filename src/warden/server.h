@@ -1,31 +1,36 @@
 /* The warden process of a server: the state that its parts share.
  *
- *   here         server.c         start, signals, reload, end
- *                config.c         settings, certificates, listening sockets
- *                state.c          the state directory
- *                reactor.c        the event loop
- *                orders.c         orders of the front
- *                readiness.c      whether a sandbox can be handed out
- *                descriptors.c    saving file descriptors
- *                logfile.c        the log as a file
- *   sandboxes/   sandbox*.c       sandboxes by id, and their orders and jobs
- *                tenant_pool.c    a tenant's domain, and the sandboxes that wait ready in it
- *                kernels.c        the zygote of a tenant pool, and kernels for its sandboxes
- *                snapshot.c       saved files
- *                checkpoint.c     saved files and kernels
- *                fork_start.c     starts that are begun before they are ordered
- *                squash.c         merging layers
- *                teardown.c       sandboxes that end
- *   processes/   child_program.c  starting, watching and replacing child programs
- *                front_process.c, guard_process.c, workers.c    the child programs
- *                domain_processes.c    holder, spawner and broker of a tenant pool
- *                heartbeat.c      which process hangs
- *                faults.c, trouble.c   which process failed, and why
- *                notify.c         messages to systemd
- *                task.c           short children for long work
- *   memory/      budget.c         shares of the machine's memory
- *                pressure.c       when memory is short
- *   providers/, layers/, host/    how a sandbox is made: processes, files, namespaces and limits
+ *   here        server.c            start, signals, reload, end
+ *               config.c            settings, certificates, listening sockets
+ *               state.c             the state directory
+ *               reactor.c           the event loop
+ *               orders.c            orders of the front
+ *               readiness.c         whether a sandbox can be handed out
+ *               descriptors.c       saving file descriptors
+ *               logfile.c           the log as a file
+ *   sandboxes/  sandbox*.c          sandboxes by id, and their orders and jobs
+ *               tenant_pool.c       a tenant's domain, and the sandboxes that wait ready in it
+ *               kernels.c           the zygote of a tenant pool, and kernels for its sandboxes
+ *               snapshot.c          saved files
+ *               checkpoint.c        saved files and kernels
+ *               fork_start.c        starts that are begun before they are ordered
+ *               squash.c            merging layers
+ *               teardown.c          sandboxes that end
+ *   processes/  child_program.c     starting, watching and replacing child programs
+ *               front_process.c     the front
+ *               guard_process.c     the guard
+ *               workers.c           database worker and exporter
+ *               domain_processes.c  holder, spawner and broker of a tenant pool
+ *               heartbeat.c         which process hangs
+ *               faults.c            which process failed, and how often
+ *               trouble.c           why child programs cannot start
+ *               notify.c            messages to systemd
+ *               task.c              short children for long work
+ *   memory/     budget.c            shares of the machine's memory
+ *               pressure.c          when memory is short
+ *   providers/  process/            sandboxes made of processes: starting, freezing, ending
+ *   layers/                         their files: template, layers, mounts
+ *   host/                           their namespaces, ids, control groups and network
  *
  * The warden has one thread, and that thread never waits. Long work is done by the kernel (ending a
  * sandbox), by a child (writing a snapshot) or in steps (making a sandbox). */

@@ -33,7 +33,7 @@
 #include "wire/guard.h"
 
 #define NETPATH_OWN4       0xc0000008u /* 192.0.0.8, the sandbox's: a "dummy address" (RFC 7600) */
-#define NETPATH_GUARD4     0xc0000201u /* 192.0.2.1, of the sockets: a documentation address */
+#define NETPATH_GUARD4     0xc0000201u /* 192.0.2.1, of the sockets: no real host has it */
 #define NETPATH_NAMESERVER "192.0.2.53"
 #define NETPATH_BACKLOG    1024
 
@@ -51,7 +51,7 @@ struct netpath {
 
 /* pidfd: of a process in the namespace. */
 int netpath_prepare(int pidfd, enum egress_path path, struct netpath *ret, struct sg_error *e);
-/* They do nothing if it is open, or closed, already. */
+/* Open and close the way out. They do nothing if it is open, or closed, already. */
 int netpath_open(int pidfd, struct netpath *np, struct sg_error *e);
 int netpath_close(int pidfd, struct netpath *np, struct sg_error *e);
 /* Returns a connected datagram socket: see GUARD_ASK_UDP. */

@@ -9,8 +9,8 @@
  * A child program that ends is started again: at once if it was ready, else after a pause that
  * doubles from 50 ms to 30 s. If it hangs, it is killed first (warden/processes/heartbeat.h). If it
  * cannot start, it says why (child_program_failing), and the log says so each time. `sandglass
- * doctor` reads the reason from a file of the state directory, CHILD_PROGRAM_TROUBLE, which has a
- * line for each child program that is in trouble now.
+ * doctor` reads the reason from STATE/trouble (warden/processes/trouble.h), which has a line for
+ * each child program that is in trouble now.
  *
  * Each new process is told everything anew (`greet`). `turn` numbers the processes: a message for
  * one that is gone is dropped. */

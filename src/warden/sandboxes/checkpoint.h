@@ -2,10 +2,12 @@
  * files are a layer stack over the snapshot that the sandbox was made from; the kernels are a set
  * of frozen kernels of the tenant's broker.
  *
- *             sandbox_checkpoint                checkpoint_forget, or its sandbox ends (not `keep`)
- *   (nothing) ----------------> named and used ------------------------------------------> used
- *                                 |  its frozen kernels end                                  |
- *                                 +--> files only             the last user releases it: gone <+
+ *             sandbox_checkpoint           checkpoint_forget, or its sandbox ends (not `keep`)
+ *   (nothing) ------------------> named -------------------------------------------> nameless
+ *                                   |                                                   |
+ *                                   | its frozen kernels end                            | the last
+ *                                   v                                                   v user goes
+ *                              files only                                             gone
  *
  * The users of a checkpoint are its name, and every sandbox that is being made from it. A sandbox
  * that has been made holds the layers itself, and is a user no more. */
@@ -24,7 +26,7 @@ struct fork_start;
 struct checkpoint {
     struct checkpoint *next;
     struct server *server;
-    char name[ID_LEN + 1]; /* "": forgotten */
+    char name[ID_LEN + 1]; /* "": not named yet, or forgotten */
     char tenant[ORDER_TENANT_LEN + 1];
     char sandbox[ID_LEN + 1]; /* the sandbox it was made of; "": that has ended */
     unsigned users;
@@ -33,12 +35,12 @@ struct checkpoint {
     struct stack *stack;
     struct tenant_pool *tenant_pool; /* whose broker has the frozen kernels; NULL: no kernels */
     uint64_t frozen_kernels;
-    int32_t kernels[ORDER_KERNELS_MAX]; /* their numbers inside the sandbox */
+    int32_t kernels[ORDER_KERNELS_MAX]; /* their pids inside the sandbox */
     size_t n_kernels;
     uint64_t memory_bytes; /* that the kernels used */
     struct fork_start
         *fork_start; /* for the first sandbox that is made from it; NULL: none is ready */
-    int written;     /* memfd with the paths written: see instance_files_freeze; -1: none */
+    int written;     /* memfd: paths open for writing, see instance_files_freeze; -1: none */
     int note;        /* memfd that the front keeps with it */
 };
 

@@ -1,7 +1,7 @@
 /* Branches: a sandbox that is made from a checkpoint, or that goes back to one.
  *
- *   files_take --root--> agent, which ends all that runs
- *              --LINE_ROOT_DONE--> a copy of each kernel --> answered
+ *   instance_files_take --root--> agent, which ends all that runs
+ *                       --LINE_ROOT_DONE--> a copy of each kernel --> answered
  *
  * If any step fails for a sandbox that is being made, nothing of it is left. A sandbox that goes
  * back has lost its processes by then: if its kernels end on the way, it has the files, and the

@@ -1,16 +1,20 @@
-/* Making a moment of a sandbox (ORDER_CHECKPOINT), while its kernels stand still for about a
+/* Makes a checkpoint of a sandbox (ORDER_CHECKPOINT), while its kernels stand still for about a
  * millisecond. docs/internals/fork.md tells why in this order.
  *
- *   instance_hold --NEWS_STILL--> files_freeze --root--> agent --LINE_ROOT--+
- *                      |   |                |  nothing written                +--> instance_go
- *                      |   +--NEWS_HELD-----+---------------------------------+        |
- *                      v in the way                                                    | NEWS_WENT
- *                   refused                                 files_seal --> named --> answered
+ *   instance_hold
+ *     |
+ *     +--NEWS_STILL--> files are frozen --root--> agent --LINE_ROOT_DONE--+
+ *     |                      |  nothing written                           +--> instance_go
+ *     |                      +--------------------------------------------+        |
+ *     +--NEWS_HELD--> kernels are copied ---------------------------------+        |  NEWS_WENT
+ *     |                                                                            v
+ *     +--something is in the way--> refused    answered <-- named <-- files are sealed
  *
- * While the broker copies the kernels, the sandbox moves to its new root, and another is made ready
- * for the order that follows (fork_start.h).
+ * While the broker copies the kernels, the sandbox moves to its new root, and another sandbox is
+ * made ready for the order that follows (fork_start.h).
  *
- * Whatever fails drops the moment; the sandbox goes on, in its new root if it had come there. */
+ * If any step fails, the checkpoint is dropped. The sandbox goes on, in its new root if it had
+ * arrived there. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +27,7 @@
 #include "warden/sandboxes/fork_start.h"
 #include "warden/layers/layer_stack.h"
 
-#define KEEP_NS 8000000000ull /* more than TWIN_HELD_MS: by then it runs again in any case */
+#define KEEP_NS 8000000000ull /* more than TWIN_HELD_MS: the sandbox runs again by then */
 
 static void forget_fork(struct sandbox *g)
 {
@@ -32,7 +36,7 @@ static void forget_fork(struct sandbox *g)
     g->fork = (struct sandbox_fork){.report = -1};
 }
 
-/* With the broker's report if there is one: it says what is in the way. */
+/* Answers with the broker's report, if there is one: it says what is in the way. */
 static void fail(struct sandbox *g, int r, const struct sg_error *e)
 {
     struct order_answer a = {.code = r, .error_kind = (int32_t)e->kind};
@@ -46,8 +50,8 @@ static void fail(struct sandbox *g, int r, const struct sg_error *e)
     sandbox_settle(g, RUNNING);
 }
 
-/* Lets the sandbox go on where it is. The order is answered when the broker has let go of it
- * (sandbox_went): whoever tries again at once must not find it held. */
+/* Lets the sandbox go on where it is. The order is answered when the broker no longer holds the
+ * sandbox (sandbox_went): whoever tries again at once must not find it held. */
 static void fail_still(struct sandbox *g, const struct sg_error *e)
 {
     struct sg_error why = *e;
@@ -68,8 +72,8 @@ void sandbox_fork_abandon(struct sandbox *g)
     forget_fork(g);
 }
 
-/* An agent that does not answer is nothing to go on with. A broker that does not has others to see
- * to, which is not this sandbox's fault. */
+/* A sandbox whose agent does not answer is useless, and is ended. A broker that does not answer is
+ * busy with others, which is not this sandbox's fault. */
 static void on_late(struct timer *timer)
 {
     struct sandbox *g = CONTAINER_OF(timer, struct sandbox, timer);
@@ -85,7 +89,7 @@ static void on_late(struct timer *timer)
     fail(g, -ETIMEDOUT, &e);
 }
 
-/* ---- the end of it --------------------------------------------------------------------------- */
+/* ---- the checkpoint is made ------------------------------------------------------------------ */
 
 static void keep(struct sandbox *g)
 {
@@ -96,7 +100,7 @@ static void keep(struct sandbox *g)
 
     checkpoint_name(m, g->job.order.snapshot);
     front_answer(g->server, &g->job.ticket, &a, g->fork.report);
-    if (!ticket_valid(g->server, &g->job.ticket)) /* nobody knows its name */
+    if (!ticket_valid(g->server, &g->job.ticket)) /* no front knows its name */
         checkpoint_forget(m);
     g->job.answered = true;
     forget_fork(g);
@@ -104,7 +108,7 @@ static void keep(struct sandbox *g)
     sandbox_settle(g, RUNNING);
 }
 
-/* ---- its steps ------------------------------------------------------------------------------- */
+/* ---- the steps ------------------------------------------------------------------------------- */
 
 void sandbox_went(struct sandbox *g, const struct kernel_news *news, int r,
                   const struct sg_error *e)
@@ -129,8 +133,8 @@ void sandbox_went(struct sandbox *g, const struct kernel_news *news, int r,
         keep(g);
 }
 
-/* Both the broker and the agent are done. The broker copies kernels when it has seen to those that
- * stand still. */
+/* Goes on when both the broker and the agent are done. The fork start's kernels come after this:
+ * the broker copies them once it has dealt with the kernels that stand still. */
 static void go(struct sandbox *g)
 {
     struct checkpoint *m = g->fork.checkpoint;
@@ -183,7 +187,7 @@ void sandbox_rooted(struct sandbox *g, int code)
     go(g);
 }
 
-/* A new root, if anything was written; the stack is what is kept. */
+/* Makes a new root, if anything was written; the checkpoint keeps the stack. */
 static int freeze_files(struct sandbox *g, struct sg_error *e)
 {
     const int *snapshot = g->snapshot ? snapshot_dir(g->snapshot) : NULL;
@@ -214,7 +218,7 @@ void sandbox_still(struct sandbox *g, const struct kernel_news *news)
     m->written = written;
     r = freeze_files(g, &e);
     if (r < 0)
-        g->fork.why = e; /* and the broker, which copies meanwhile, tells when it is done */
+        g->fork.why = e; /* used when the broker has made its copies */
     else if (g->job.order.flags & ORDER_SOON)
         m->fork_start = fork_start_begin(m, g->tenant_pool, &g->limits);
 }
@@ -225,7 +229,7 @@ void sandbox_held(struct sandbox *g, const struct kernel_news *news, int r,
     struct checkpoint *m = g->fork.checkpoint;
     int report = news->report, written = news->written;
 
-    close_p(&written); /* it is known by now */
+    close_p(&written); /* NEWS_STILL has brought it already */
     if (g->phase != KEEPING) {
         close_p(&report);
         if (r == 0)
@@ -235,7 +239,7 @@ void sandbox_held(struct sandbox *g, const struct kernel_news *news, int r,
     g->fork.report = report;
     g->fork.held = true;
     m->memory_bytes = news->memory_bytes;
-    if (r < 0 && m->written < 0) { /* it has not been told to stand still */
+    if (r < 0 && m->written < 0) { /* the sandbox does not stand still */
         fail(g, r, e);
         return;
     }

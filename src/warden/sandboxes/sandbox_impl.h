@@ -1,4 +1,4 @@
-/* What sandbox.c, sandbox_job.c, sandbox_fork.c, sandbox_branch.c and sandbox_network.c share. */
+/* Shared by sandbox.c, sandbox_job.c, sandbox_fork.c, sandbox_branch.c and sandbox_network.c. */
 #pragma once
 
 #include "warden/memory/budget.h"
@@ -66,7 +66,7 @@ struct sandbox_network {
 struct sandbox_fork {
     struct checkpoint *checkpoint;
     size_t n_copied;     /* kernels copied so far */
-    bool moving;         /* the agent was sent a new root */
+    bool moving;         /* the agent was sent a new root, and has not answered */
     bool moved;          /* the agent has that root */
     bool held;           /* the broker is done */
     struct sg_error why; /* .code not 0: it fails for this when both are done */

@@ -40,7 +40,7 @@ typedef void (*tenant_pool_done)(void *arg, struct instance *i, const struct sg_
 struct tenant_pool_request {
     struct sg_limits limits;
     struct snapshot *snapshot; /* NULL: the plain template. Must stay until done */
-    bool bare;                 /* drop the kernel that the sandbox may have */
+    bool bare;                 /* a sandbox without a kernel is preferred */
     bool moved;                /* has moved to another tenant pool, once */
     bool pooled;               /* result: the sandbox came from the pool */
     uint32_t files_usec;       /* result: how long its root over the snapshot took */
