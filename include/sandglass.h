@@ -128,9 +128,8 @@ struct sg_options {
      * starts one guard for all its sandboxes, when the first of them needs it. NULL: the installed
      * program. */
     const char *guard_program;
-    const char
-        *guard_settings;     /* egress_... lines of sandglass.conf(5) for the guard, or NULL */
-    const char *guard_roots; /* PEM: roots that the guard trusts beside the host's, or NULL */
+    const char *guard_settings; /* egress_... lines of sandglass.conf(5) for the guard, or NULL */
+    const char *guard_roots;    /* PEM: roots that the guard trusts beside the host's, or NULL */
     const struct sg_secret *secrets; /* a sandbox with secrets needs a network */
     size_t n_secrets;
 };

@@ -116,10 +116,11 @@ enum order_op {
 /* flags */
 #define ORDER_FILES_ONLY 1u
 #define ORDER_DURABLE    2u
-#define ORDER_KERNEL     4u /* CREATE: a kernel will be wanted: make it while the reply is under
+#define ORDER_KERNEL \
+    4u                    /* CREATE: a kernel will be wanted: make it while the reply is under
                              * way */
-#define ORDER_NETWORK    8u /* CREATE, POLICY: the sandbox has a way out, to the guard */
-#define ORDER_KEEP       16u /* CHECKPOINT */
+#define ORDER_NETWORK 8u  /* CREATE, POLICY: the sandbox has a way out, to the guard */
+#define ORDER_KEEP    16u /* CHECKPOINT */
 /* CREATE: the snapshot is a checkpoint, and this sandbox is the last that is made from it. The
  * order forgets the checkpoint's name, even if it fails. */
 #define ORDER_LAST 32u
@@ -163,8 +164,8 @@ enum order_tell {
     TELL_CHECKPOINT, /* snapshot, tenant, id ("": its sandbox is gone); flags: TELL_KERNELS;
                       * descriptor: note. After all TELL_SANDBOX */
     TELL_READY,      /* flags: TELL_AGAIN. Before it: TELL_ENDED of the last sandboxes */
-    TELL_ENDED,  /* id, tenant, end: why, message: details; usage when the sandbox was let go */
-    TELL_PAUSED, /* id, state: its deadline paused it; usage, as in the reply to PAUSE */
+    TELL_ENDED,      /* id, tenant, end: why, message: details; usage when the sandbox was let go */
+    TELL_PAUSED,     /* id, state: its deadline paused it; usage, as in the reply to PAUSE */
     TELL_KERNELS_LOST,    /* snapshot: a checkpoint whose kernels have ended; its files are there */
     TELL_CHECKPOINT_GONE, /* snapshot: a checkpoint that went with its sandbox */
     TELL_DRAIN,

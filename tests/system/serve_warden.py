@@ -474,7 +474,7 @@ while os.path.isdir("n"): os.chdir("n")
 for i in range(600):
     os.mkdir("n"); os.chdir("n")
 P""")
-        assert o.refused(SNAPSHOT, id_, layer=new_id()) == errno.ELOOP
+        assert o.refused(SNAPSHOT, id_, layer=new_id()) == errno.EBUSY  # a tree that is too deep is in the way
         assert c.out("echo alive") == "alive"
 
 

@@ -370,8 +370,7 @@ TEST(cleanup_of_a_conversation)
     struct asked end = {0};
 
     begin();
-    struct asked a = *obtain("whole", "a"), b = *obtain("whole", "b"),
-                       c = *obtain("rest", "a");
+    struct asked a = *obtain("whole", "a"), b = *obtain("whole", "b"), c = *obtain("rest", "a");
     context_cleanup(&server.front, server.acme_tenant.id, "whole", on_counted, &end);
     turn_until(&end.came);
     EXPECT(end.r == 0 && end.row.usage.executions == 2);

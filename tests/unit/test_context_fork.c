@@ -50,8 +50,7 @@ static void branch_with(struct asked *a, const struct context_from *from, const 
     turn_until(&a->came);
 }
 
-static void branch(struct asked *a, const char *from, const char *to,
-                   enum context_inherit inherit)
+static void branch(struct asked *a, const char *from, const char *to, enum context_inherit inherit)
 {
     branch_with(a, &(struct context_from){.path = from, .inherit = inherit}, to);
 }

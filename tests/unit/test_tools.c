@@ -544,8 +544,7 @@ TEST(a_client_that_leaves_before_there_is_a_sandbox)
     begin_tools();
     manager.later = true;
     run_code("\"code\":\"1\"");
-    for (uint64_t deadline = clock_ns() + WAIT_NS;
-         manager.asked == 0 && clock_ns() < deadline;)
+    for (uint64_t deadline = clock_ns() + WAIT_NS; manager.asked == 0 && clock_ns() < deadline;)
         host_turn(&host);
     close(steal_fd(&client.fd));
     for (int i = 0; i < 20; i++)

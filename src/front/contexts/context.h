@@ -78,9 +78,9 @@ struct context_ask {
     uint64_t ttl_ms;                 /* 0: unchanged, or the setting's */
     const char *template_id;         /* for a new row; NULL: the setting's */
     context_spec spec;
-    const char *checkpoint; /* a new sandbox is made from it; NULL: from its template */
+    const char *checkpoint;      /* a new sandbox is made from it; NULL: from its template */
     bool last, replay, files_do; /* for that: as in struct fork_ask */
-    struct sandbox *bring; /* replaces the path's sandbox; NULL: nothing does */
+    struct sandbox *bring;       /* replaces the path's sandbox; NULL: nothing does */
 };
 
 struct context_answer {

@@ -121,7 +121,7 @@ struct checkpoint *checkpoint_last(struct sandbox *b);
 
 /* explore.c */
 struct exploration *exploration_of(const struct sandbox *b);
-bool explorations_want(const struct sandbox *b); /* a candidate, or being made as one */
+bool explorations_want(const struct sandbox *b);             /* a candidate, or being made as one */
 void explorations_end(struct front *f, const char *context); /* those of one context */
 void explorations_sandbox_ended(struct sandbox *b);
 

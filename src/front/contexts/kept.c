@@ -146,8 +146,7 @@ int kept_apply(const struct vault_key *k, const char *tenant, const char *contex
     if (!s->network_said) {
         take(all, "network", &s->network);
         s->allow_internet = (int)json_integer_value(json_object_get(all, "allowInternet"));
-        if (json_is_true(
-                json_object_get(all, "private"))) /* a new token, as for every sandbox */
+        if (json_is_true(json_object_get(all, "private"))) /* a new token, as for every sandbox */
             token_random(s->traffic_token);
     }
     json_decref(all);

@@ -43,9 +43,8 @@ struct front {
     struct http_server *http;
     struct store *store;
     struct warden *warden;
-    struct guard_link *guard; /* front/core/guard.h; NULL until there was one */
-    struct output_filter_patterns
-        *patterns; /* front/core/output_filter.h */
+    struct guard_link *guard;                /* front/core/guard.h; NULL until there was one */
+    struct output_filter_patterns *patterns; /* front/core/output_filter.h */
     struct sandboxes *sandboxes;
     struct contexts *contexts;
     struct checkpoints *checkpoints; /* front/core/checkpoint.h; NULL until there was one */

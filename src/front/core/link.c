@@ -65,8 +65,7 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     struct link *l = poll->data;
     int r;
 
-    struct sandbox *b =
-        sandbox_ref(l->sandbox); /* a callback may drop the last other reference */
+    struct sandbox *b = sandbox_ref(l->sandbox); /* a callback may drop the last other reference */
 
     (void)status, (void)events;
     l->pumping = true;

@@ -55,10 +55,10 @@ struct sandbox {
     struct watchers *watchers; /* envd's: watches that clients poll; NULL until used */
     void (*watchers_free)(struct watchers *w); /* set together with watchers */
     struct settle *waiting;                    /* those who wait for a transition to be over */
-    struct replay *replay; /* front/core/replay.h: recorded cells; NULL until used */
-    struct taking *taking; /* checkpoint_take.c's: a checkpoint that waits for a cell, or NULL */
-    bool has_copies;       /* it was made with copied kernels, which its agent has */
-    bool closed;           /* cells are replayed in it: nothing goes out, whatever its policy */
+    struct replay *replay;   /* front/core/replay.h: recorded cells; NULL until used */
+    struct taking *taking;   /* checkpoint_take.c's: a checkpoint that waits for a cell, or NULL */
+    bool has_copies;         /* it was made with copied kernels, which its agent has */
+    bool closed;             /* cells are replayed in it: nothing goes out, whatever its policy */
     struct context *context; /* front/contexts/: whose sandbox it is, if known */
     const char *conversation, *path; /* of that context; NULL: none */
     struct operation

@@ -47,9 +47,8 @@ struct cell {
     struct call call; /* this and the rest belong to cell.c */
     size_t sent;
     struct operation operation;
-    struct strbuf said; /* the cell's output, if traces want it */
-    struct cell_history
-        *cell_history; /* records the cell, to run it again one day; or NULL */
+    struct strbuf said;                /* the cell's output, if traces want it */
+    struct cell_history *cell_history; /* records the cell, to run it again one day; or NULL */
     uv_timer_t *timer;
     uint64_t wrote_ms;
     struct lines lines;

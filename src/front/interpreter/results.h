@@ -15,10 +15,9 @@
 #include "front/interpreter/json_text.h"
 #include "front/interpreter/lines.h"
 
-#define RESULT_MAX (64u * 1024 * 1024) /* bytes of one result; the rest is ignored */
-#define RESULT_JSON \
-    (8u * 1024 * 1024)             /* bytes of a JSON field; a longer one counts as invalid */
-#define RESULT_ERROR (256u * 1024) /* bytes of each part of an error; the rest is ignored */
+#define RESULT_MAX   (64u * 1024 * 1024) /* bytes of one result; the rest is ignored */
+#define RESULT_JSON  (8u * 1024 * 1024)  /* bytes of a JSON field; a longer one counts as invalid */
+#define RESULT_ERROR (256u * 1024)       /* bytes of each part of an error; the rest is ignored */
 
 enum error_part { ERROR_NAME, ERROR_VALUE, ERROR_TRACEBACK, ERROR_PARTS_ };
 

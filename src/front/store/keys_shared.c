@@ -15,7 +15,7 @@ struct keys_shared {
     struct store *store;
     struct dbworker *dbworker;
     uv_timer_t timer;
-    bool asked;        /* a call is under way */
+    bool asked;              /* a call is under way */
     bool stopped, closed;    /* freed once the timer is closed and no call is under way */
     int64_t seen;            /* the last change that was taken from the database */
     char told[KEY_MARK_MAX]; /* the mark of our keys when all were told last */

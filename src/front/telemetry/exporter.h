@@ -24,9 +24,8 @@
 #include "lib/base/err.h"
 #include "lib/base/hidden.h"
 
-#define EXPORTER_AT_ONCE 8 /* posts under way; further ones wait in the socket */
-#define EXPORTER_POSTS_MAX \
-    256 /* posts without an answer; beyond, exporter_post returns -EAGAIN */
+#define EXPORTER_AT_ONCE    8   /* posts under way; further ones wait in the socket */
+#define EXPORTER_POSTS_MAX  256 /* posts without an answer; beyond, exporter_post returns -EAGAIN */
 #define EXPORTER_BODY_MAX   (4u * 1024 * 1024)
 #define EXPORTER_TIMEOUT_MS 10000
 #define EXPORTER_HEADERS    8

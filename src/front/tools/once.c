@@ -62,8 +62,7 @@ struct once {
     struct strbuf out, err;
     size_t taken; /* the part of the budget that out and err hold */
     enum sanitise_mode sanitise;
-    struct output_filter
-        *output_filter; /* NULL without a sandbox, or if nothing is looked for */
+    struct output_filter *output_filter; /* NULL without a sandbox, or if nothing is looked for */
     struct strbuf sanitised;
     struct strbuf message;
     struct operation operation;

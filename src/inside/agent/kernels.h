@@ -50,7 +50,8 @@
 #define KERNEL_NAME_MAX     256 /* of the name of a language in a request */
 #define KERNEL_STARTS_MAX   5   /* after so many failed starts in a row the executions fail */
 #define KERNEL_START_MS     60000
-#define KERNEL_AGAIN_MS     250  /* until the next try, doubled each time: other processes have to
+#define KERNEL_AGAIN_MS \
+    250                          /* until the next try, doubled each time: other processes have to
                                   * end first */
 #define KERNEL_REFUSALS_MAX 20   /* after so many starts without room the executions fail */
 #define KERNEL_TWIN_MS      8000 /* for the warden's answer: the zygote may be loading libraries */

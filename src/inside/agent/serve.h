@@ -39,11 +39,15 @@ struct kernels {
     struct kernel *spare;   /* a kernel that came ahead of any need */
     struct kernel *arrived; /* copies of kernels that ran, until a context adopts them */
     size_t n_arrived;
-    struct op *hold;                             /* OP_KERNEL_HOLD: no cell begins; or NULL */
-    uint64_t launches;                           /* launch_count() when the host was told that cells
+    struct op *hold;          /* OP_KERNEL_HOLD: no cell begins; or NULL */
+    uint64_t launches;        /* launch_count() when the host was told that cells
                                                   * are held */
-    struct loop_task release;                    /* begins cells again after the hold has ended */
-    enum { ASKED_NOT, ASKED, ASKED_LATE } asked; /* whether the warden was asked for a kernel;
+    struct loop_task release; /* begins cells again after the hold has ended */
+    enum {
+        ASKED_NOT,
+        ASKED,
+        ASKED_LATE
+    } asked; /* whether the warden was asked for a kernel;
                                                   * ASKED_LATE: it has not answered in time */
     struct countdown answer;
 };

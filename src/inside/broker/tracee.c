@@ -12,8 +12,9 @@
 #define STEP_NS   2000000000ull /* the longest that any single step may take */
 #define KILL_NS   5000000000ull
 #define SECOND_NS 1000000000ull
-#define ENTRY_NS  200000000ull     /* from setting the registers to the entry of the call */
-#define AT_CALL   (SIGTRAP | 0x80) /* stopped at the entry or exit of a call, with
+#define ENTRY_NS  200000000ull /* from setting the registers to the entry of the call */
+#define AT_CALL \
+    (SIGTRAP | 0x80) /* stopped at the entry or exit of a call, with
                                     * PTRACE_O_TRACESYSGOOD */
 
 #define OPTIONS \

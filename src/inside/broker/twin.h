@@ -159,8 +159,7 @@ struct twin_request {
     uint64_t owner;      /* KERNEL, HOLD, GO: the sandbox's number, given by the provider */
     uint64_t frozen_kernels; /* the set's number. HOLD, DROP: of the set to make or end; KERNEL: of
                               * the set to copy from, or 0 */
-    int32_t
-        was; /* KERNEL from a set of frozen kernels: which one, by the pid that K had inside */
+    int32_t was; /* KERNEL from a set of frozen kernels: which one, by the pid that K had inside */
     uint32_t flags;
     uint32_t n_kernels; /* HOLD: how many `kernels` of the sandbox to copy, by their pids inside */
     int32_t kernels[TWIN_KERNELS_MAX];

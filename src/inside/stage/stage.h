@@ -81,8 +81,8 @@ struct line_message {
     int32_t code; /* LINE_ROOT to the agent: LINE_ROOT_*. From it: 0 or -errno */
 };
 enum line_what {
-    LINE_CHANNEL = 'c', /* to the agent: one descriptor */
-    LINE_KERNEL = 'k',  /* to the agent: control socket, read ends of the kernel's stdout and
+    LINE_CHANNEL = 'c',   /* to the agent: one descriptor */
+    LINE_KERNEL = 'k',    /* to the agent: control socket, read ends of the kernel's stdout and
                          * stderr, pidfd. From the agent: it asks for a kernel */
     LINE_NO_KERNEL = 'n', /* to the agent: there is no kernel to be had now */
     /* To the agent: a detached mount that becomes the root directory of everything that runs inside

@@ -88,8 +88,8 @@ struct http_req {
     int64_t content_length; /* -1: chunked */
     bool upgrade;           /* asks for another protocol (Connection: upgrade) */
     bool tls;
-    bool scarce;   /* it uses one of the last descriptors (lib/base/fds.h): answer soon */
-    char peer[46]; /* address of the client, as text */
+    bool scarce;          /* it uses one of the last descriptors (lib/base/fds.h): answer soon */
+    char peer[46];        /* address of the client, as text */
     char id[ID_LEN + 1];  /* of this request: X-Request-Id of its answer */
     int status;           /* of the answer; 0 before it was begun */
     uint64_t answered_ns; /* clock_ns() when it was begun */

@@ -76,7 +76,7 @@ struct settings {
     bool checkpoints;                         /* whether a checkpoint is made before each message */
     uint32_t checkpoint_keep, checkpoint_max; /* of a sandbox: the newest to keep; most in all */
     uint64_t checkpoint_age_ms;
-    uint64_t checkpoint_memory; /* of a tenant: memory of the kernels of its checkpoints */
+    uint64_t checkpoint_memory;       /* of a tenant: memory of the kernels of its checkpoints */
     char analysis[SETTINGS_PATH_MAX]; /* "": those that come with the program */
     char guard_user[64], guard_program[SETTINGS_PATH_MAX]; /* "": the usual one */
     enum settings_egress egress_e2b_default;               /* for a create that does not say */
