@@ -12,7 +12,6 @@ int confine_front(struct sg_error *e);
  * dial out, to the database. Clients reach it only through the statement parameters that the front
  * hands it. */
 int confine_dbworker(struct sg_error *e);
-int confine_exporter(struct sg_error *e);
 /* The same for the exporter (front/telemetry/exporter.h). It may dial out, to the addresses in the
  * settings, and do nothing else. */
 int confine_exporter(struct sg_error *e);
