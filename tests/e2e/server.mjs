@@ -37,14 +37,17 @@ export function launch(args) {
   return server
 }
 
+// The server chooses its port and says it, and a new state's key, when it serves.
 export async function start(state = path.join(scratch, `state-${unique()}`), key, options = []) {
-  const port = await freePort()
-  const server = launch(['--listen', `127.0.0.1:${port}`, '--state', state, '--drain-timeout', '5s', ...options])
-  const url = `http://127.0.0.1:${port}`
-  await eventually('the server answers', async () => (await fetch(`${url}/health`)).status === 204).catch((err) => assert.fail(`${err.message}\n${server.err}`))
-  const told = server.out.match(/^ *export E2B_API_KEY=(e2b_[0-9a-f]{40})$/m)?.[1]
-  Object.assign(server, { state, url, as: { apiKey: key ?? told, apiUrl: url, sandboxUrl: url, timeoutMs: 120_000 } })
-  return server
+  const server = launch(['--listen', '127.0.0.1:0', '--state', state, '--drain-timeout', '5s', ...options])
+  const says = (what) => server.out.match(what)?.[1]
+  const ready = async () => {
+    server.url = says(/^Serving on (http:\S+)$/m)
+    key ??= says(/^ *export E2B_API_KEY=(e2b_[0-9a-f]{40})$/m)
+    return server.url && key && (await fetch(`${server.url}/health`)).status === 204
+  }
+  await eventually('the server answers', ready).catch((err) => assert.fail(`${err.message}\n${server.err}`))
+  return Object.assign(server, { state, as: { apiKey: key, apiUrl: server.url, sandboxUrl: server.url, timeoutMs: 120_000 } })
 }
 
 export async function stop(server, signal = 'SIGTERM') {

@@ -8,7 +8,7 @@
 #include "front/core/output_filter.h"
 #include "lib/log/log.h"
 
-#define ATTEMPTS_MAX 5 /* for the same waiters: others may change the row meanwhile */
+#define ATTEMPTS_MAX 50 /* for the same waiters: others may end what was made before it is told */
 #define WAIT_MS      20
 #define WAITS_MAX    (CONTEXT_LEASE_MS / WAIT_MS)
 
