@@ -36,18 +36,17 @@ static int complete_limits(const struct server *s, struct sg_limits *l, struct s
     return limits_complete(l, l, e);
 }
 
-/* Only memfds have seals. Of any other file even asking for the size might block. */
 static int check_memfd(int fd, size_t max, const char *what, struct sg_error *e)
 {
-    struct stat st;
+    int r = fd_check_memfd(fd, max);
 
     if (fd < 0) /* the front always sends one: here the kernel had no number left for it */
         return err_set(e, SG_ERR_LIMIT, -EMFILE,
                        "the %s was lost on its way: the server has no descriptor left", what);
-    if (fcntl(fd, F_GET_SEALS) < 0 || fstat(fd, &st) < 0)
-        return err_set(e, SG_ERR_INVALID, -EBADF, "the order came without a %s", what);
-    if (st.st_size > (off_t)max)
-        return err_set(e, SG_ERR_INVALID, -EFBIG, "the sandbox's %s is over %zu bytes", what, max);
+    if (r == -EBADF)
+        return err_set(e, SG_ERR_INVALID, r, "the order came without a %s", what);
+    if (r < 0)
+        return err_set(e, SG_ERR_INVALID, r, "the sandbox's %s is over %zu bytes", what, max);
     return 0;
 }
 

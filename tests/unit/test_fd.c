@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 
@@ -393,6 +394,19 @@ TEST(end_of_file_and_errors)
     EXPECT(fd_send(p.s[0], "x", 1, NULL, 0) == -EPIPE); /* and no SIGPIPE */
     EXPECT(fd_send(p.s[0], "x", 1, (int[]){-1}, 1) == -EBADF);
     EXPECT(fd_send(-1, "x", 1, NULL, 0) == -EBADF);
+}
+
+TEST(only_a_memfd_that_is_small_enough_passes)
+{
+    AUTO(close_p) int memfd = memfd_create("m", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    AUTO(close_p) int event = eventfd(0, EFD_CLOEXEC), null = open("/dev/null", O_RDONLY);
+    AUTO(pair_close) struct pair p = pair_open(SOCK_STREAM);
+
+    EXPECT(fd_check_memfd(memfd, 0) == 0);
+    EXPECT(ftruncate(memfd, 10) == 0);
+    EXPECT(fd_check_memfd(memfd, 10) == 0 && fd_check_memfd(memfd, 9) == -EFBIG);
+    EXPECT(fd_check_memfd(event, 10) == -EBADF && fd_check_memfd(null, 10) == -EBADF);
+    EXPECT(fd_check_memfd(p.s[0], 10) == -EBADF && fd_check_memfd(-1, 10) == -EBADF);
 }
 
 TAP_MAIN

@@ -9,11 +9,10 @@
 #include "inside/broker/twin.h"
 
 /* Room for a path of 4096 bytes, each of them escaped. */
-#define ONE_MAX     (32u << 10)
-#define WRITTEN_MAX (4u << 20)
-#define KERNEL_MAX  (64u << 10)
-#define KERNELS     (TWIN_REPORT_MAX / 2)
-#define IN_THE_WAY  (TWIN_REPORT_MAX / 2 - 256)
+#define ONE_MAX    (32u << 10)
+#define KERNEL_MAX (64u << 10)
+#define KERNELS    (TWIN_REPORT_MAX / 2)
+#define IN_THE_WAY (TWIN_REPORT_MAX / 2 - 256)
 
 void findings_init(struct findings *f)
 {
@@ -22,7 +21,7 @@ void findings_init(struct findings *f)
     strbuf_init(&f->in_the_way, IN_THE_WAY);
     strbuf_init(&f->files, KERNEL_MAX / 2);
     strbuf_init(&f->dropped, KERNEL_MAX / 2 - 256);
-    strbuf_init(&f->written, WRITTEN_MAX);
+    strbuf_init(&f->written, TWIN_WRITTEN_MAX);
 }
 
 void findings_done(struct findings *f)

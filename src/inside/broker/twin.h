@@ -144,6 +144,7 @@ enum twin_op {
 
 #define TWIN_KERNELS_MAX 64
 #define TWIN_HELD_MS     5000
+#define TWIN_WRITTEN_MAX (4u << 20) /* bytes of paths */
 #define TWIN_REPORT_MAX  (256u * 1024)
 
 struct twin_request {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #define READ_FIRST 4096
 
@@ -91,6 +92,16 @@ int file_write(int dirfd, const char *path, const char *text)
     if (n < 0)
         return -errno;
     return (size_t)n == len ? 0 : -EIO;
+}
+
+/* Only memfds have seals. Of any other file even asking for the size might wait. */
+int fd_check_memfd(int fd, size_t max)
+{
+    struct stat st;
+
+    if (fcntl(fd, F_GET_SEALS) < 0 || fstat(fd, &st) < 0)
+        return -EBADF;
+    return (uint64_t)st.st_size > max ? -EFBIG : 0;
 }
 
 int fd_set_nonblock(int fd, bool on)

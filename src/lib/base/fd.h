@@ -14,6 +14,10 @@ int file_read(int dirfd, const char *path, size_t max, char **ret, size_t *ret_l
 /* Opens, writes text in one write(2), closes: what control files want. 0 or -errno. */
 int file_write(int dirfd, const char *path, const char *text);
 int fd_set_nonblock(int fd, bool on);
+/* Checks a descriptor that came from elsewhere before anything is read from it. 0: a memfd of at
+ * most `max` bytes. -EBADF: something else, such as a pipe or an eventfd, of which a read might
+ * wait for ever. -EFBIG. */
+int fd_check_memfd(int fd, size_t max);
 
 /* Sends one message with up to FD_PASS_MAX descriptors over a unix socket. */
 #define FD_PASS_MAX 72

@@ -425,6 +425,22 @@ static int take_reply(struct provider *p, const struct twin_reply *reply, int *f
     }
 }
 
+/* A broker that was taken over may send anything. Reading from a pipe or an eventfd would make the
+ * warden wait for it. A descriptor may be missing: the warden has no number left for it. */
+static bool is_proper(const struct twin_reply *reply, ssize_t len, const int *fds, size_t n)
+{
+    static const size_t held[] = {TWIN_REPORT_MAX, TWIN_WRITTEN_MAX};
+
+    if (len != (ssize_t)sizeof *reply || reply->magic != TWIN_MAGIC)
+        return false;
+    if (reply->op == TWIN_STILL && n > 0)
+        return fd_check_memfd(fds[0], TWIN_WRITTEN_MAX) == 0;
+    for (size_t k = 0; reply->op == TWIN_HOLD && k < ARRAY_SIZE(held) && k < n; k++)
+        if (fd_check_memfd(fds[k], held[k]) < 0)
+            return false;
+    return true;
+}
+
 int provider_kernels_take(struct provider *p, struct kernel_news *ret, struct sg_error *e)
 {
     struct twin_reply reply;
@@ -435,7 +451,9 @@ int provider_kernels_take(struct provider *p, struct kernel_news *ret, struct sg
     *ret = (struct kernel_news){.kind = NEWS_NONE, .report = -1, .written = -1};
     if (got == -EAGAIN)
         return -EAGAIN;
-    if (got != (ssize_t)sizeof reply || reply.magic != TWIN_MAGIC) {
+    if (!is_proper(&reply, got, fds, n)) {
+        for (size_t k = 0; k < n; k++)
+            close_p(&fds[k]);
         ret->kind = NEWS_GONE;
         forget_asked(p);
         return err_set(e, SG_ERR_INTERNAL, -EPIPE, "the broker of a domain has ended");
