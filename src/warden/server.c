@@ -23,6 +23,7 @@
 #include "warden/sandboxes/tenant_pool.h"
 #include "warden/processes/workers.h"
 #include "warden/host/cgroup_place.h"
+#include "warden/privileges.h"
 #include "warden/host/slots.h"
 
 #define DRAIN_GRACE_NS 10000000000ull /* for the front's work after the last answer */
@@ -330,6 +331,8 @@ static int start(struct run *run, struct sg_error *e)
     r = snapshots_load(s, e);
     if (r == 0)
         r = serve_listen(s, e);
+    if (r == 0)
+        r = privileges_drop(e);
     if (r == 0)
         heartbeats_start(s);
     if (r == 0)

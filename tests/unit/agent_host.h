@@ -102,9 +102,10 @@ static inline bool host_cover(void)
 
 static inline void agent_main(int fd, bool line, int kernels)
 {
-    static struct seccomp_prog filter;
+    static struct seccomp_prog filter, agent_filter;
     struct sg_error e = {0};
     struct agent_config config = {.filter = &filter,
+                                  .agent_filter = &agent_filter,
                                   .disk_bytes = 64u << 20,
                                   .pids = 4096,
                                   .line = line,
@@ -115,7 +116,8 @@ static inline void agent_main(int fd, bool line, int kernels)
         _exit(101);
     if (!lo_up() || !copy_kernels(kernels))
         _exit(103);
-    if (seccomp_compile(&filter, &e) < 0 || confine_agent(&config, &e) < 0) {
+    if (seccomp_compile(SECCOMP_PROGRAM, &filter, &e) < 0 ||
+        seccomp_compile(SECCOMP_AGENT, &agent_filter, &e) < 0 || confine_agent(&config, &e) < 0) {
         printf("# %s\n", e.message);
         fflush(stdout);
         _exit(104);

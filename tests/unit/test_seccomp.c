@@ -79,13 +79,18 @@ static uint32_t run(const struct seccomp_prog *p, const struct seccomp_data *d)
     return BROKEN;
 }
 
+static const struct seccomp_prog *program_of(enum seccomp_role role)
+{
+    static struct seccomp_prog all[SECCOMP_WARDEN + 1];
+
+    if (all[role].len == 0 && seccomp_compile(role, &all[role], NULL) < 0)
+        abort();
+    return &all[role];
+}
+
 static const struct seccomp_prog *program(void)
 {
-    static struct seccomp_prog p;
-
-    if (p.len == 0 && seccomp_compile(&p, NULL) < 0)
-        abort();
-    return &p;
+    return program_of(SECCOMP_PROGRAM);
 }
 
 TEST(compiles_short_and_well_formed)
@@ -519,7 +524,7 @@ TEST(random_policies_compile_to_what_they_say)
     for (unsigned i = 0; i < 300; i++) {
         struct seccomp_policy policy = make_policy(&made, i % 24);
         struct sg_error e = {0};
-        int r = seccomp_compile_policy(&policy, &prog, &e);
+        int r = seccomp_compile_policy(&policy, SECCOMP_PROGRAM, &prog, &e);
 
         if (r == -E2BIG) {
             EXPECT(strstr(e.message, "longer than") != NULL);
@@ -539,7 +544,7 @@ static int compile_error(struct seccomp_policy policy, struct sg_error *ret)
 {
     static struct seccomp_prog prog;
 
-    return seccomp_compile_policy(&policy, &prog, ret);
+    return seccomp_compile_policy(&policy, SECCOMP_PROGRAM, &prog, ret);
 }
 
 TEST(wrong_tables_are_refused)
@@ -575,11 +580,11 @@ TEST(explain_names_calls_answers_and_conditions)
 
 /* ---- loaded ---------------------------------------------------------------------------------- */
 
-/* Runs fn under the filter in a child and returns its wait status. */
-static int confined(int (*fn)(void))
+/* Runs fn under the filter of a role in a child and returns its wait status. */
+static int confined_as(enum seccomp_role role, int (*fn)(void))
 {
     int status = -1;
-    const struct seccomp_prog *p = program();
+    const struct seccomp_prog *p = program_of(role);
     pid_t pid;
 
     fflush(stdout);
@@ -591,6 +596,11 @@ static int confined(int (*fn)(void))
     }
     waitpid(pid, &status, 0);
     return status;
+}
+
+static int confined(int (*fn)(void))
+{
+    return confined_as(SECCOMP_PROGRAM, fn);
 }
 
 struct attempt {
@@ -664,6 +674,80 @@ TEST(kernel_enforces_it)
         EXPECT(got == attempts[i].want);
     }
     close(fds[0]);
+}
+
+/* ---- the other roles ------------------------------------------------------------------------- */
+
+#define S (1u << SECCOMP_SPAWNER)
+#define A (1u << SECCOMP_AGENT)
+#define Z (1u << SECCOMP_ZYGOTE)
+#define B (1u << SECCOMP_BROKER)
+#define W (1u << SECCOMP_WARDEN)
+
+static const struct {
+    long nr;
+    unsigned allowed;
+    uint64_t args[3]; /* with these, none that is allowed says EPERM */
+} own_calls[] = {
+    {SYS_getpid, S | A | Z | B | W, {0}},
+    {SYS_socket, S | A | Z | B | W, {AF_NETLINK, SOCK_RAW, 12}},
+    {SYS_mount, S | A | W, {0}},
+    {SYS_move_mount, S | A | W, {~0u, 0, ~0u}},
+    {SYS_fsopen, S | W, {0}},
+    {SYS_setns, S | Z | B | W, {~0u}},
+    {SYS_unshare, S | B | W, {0}},
+    {SYS_ptrace, B | W, {16 /* attach */, 0x7fffffff}},
+    {SYS_process_vm_writev, B | W, {0x7fffffff}},
+    {SYS_kcmp, B | W, {0x7fffffff, 0x7fffffff}},
+    {SYS_bpf, W, {~0u}},
+    {SYS_open_by_handle_at, W, {~0u, 0}},
+    {SYS_io_uring_setup, 0, {0}},
+    {SYS_userfaultfd, 0, {~0u}},
+    {SYS_perf_event_open, 0, {0}},
+    {SYS_keyctl, 0, {~0u}},
+    {SYS_init_module, 0, {0}},
+    {SYS_kexec_load, 0, {0}},
+    {SYS_clock_settime, 0, {0}},
+    {SYS_pidfd_getfd, 0, {~0u}},
+};
+
+static enum seccomp_role tried_role;
+
+static int try_own_calls(void)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(own_calls); i++) {
+        const uint64_t *a = own_calls[i].args;
+        bool refused = syscall(own_calls[i].nr, a[0], a[1], a[2], 0, 0) < 0 && errno == EPERM;
+
+        if (refused == !!(own_calls[i].allowed & 1u << tried_role)) {
+            printf("# role %d, call %ld: refused %d\n", tried_role, own_calls[i].nr, refused);
+            fflush(stdout);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+TEST(each_role_may_make_its_own_calls_and_no_others)
+{
+    for (tried_role = SECCOMP_SPAWNER; tried_role <= SECCOMP_WARDEN; tried_role++)
+        EXPECT(confined_as(tried_role, try_own_calls) == 0);
+}
+
+/* A program's call must pass the filters of all its ancestors, whatever its arguments. */
+TEST(ancestors_allow_what_programs_may_do)
+{
+    static const uint64_t odd[] = {0, 1, 2, 3, 0x10, 0xffffffff};
+
+    for (enum seccomp_role role = SECCOMP_SPAWNER; role <= SECCOMP_WARDEN; role++)
+        for (int nr = 0; nr < 512; nr++)
+            for (size_t i = 0; i < ARRAY_SIZE(odd) * ARRAY_SIZE(odd); i++) {
+                uint64_t a = odd[i % ARRAY_SIZE(odd)], b = odd[i / ARRAY_SIZE(odd)];
+                struct seccomp_data d = {.nr = nr, .arch = NATIVE, .args = {a, b, a}};
+
+                if (run(program(), &d) == SECCOMP_RET_ALLOW)
+                    EXPECT(run(program_of(role), &d) == SECCOMP_RET_ALLOW);
+            }
 }
 
 static void *thread_main(void *arg)

@@ -23,11 +23,12 @@ const struct agent_user *agent_user_by_uid(uint32_t uid);
 
 struct agent_config {
     const struct seccomp_prog *filter; /* for every process but the agent */
-    uint64_t disk_bytes;               /* RLIMIT_FSIZE */
-    uint32_t pids;                     /* RLIMIT_NPROC */
-    uint32_t cpus;                     /* how many processors; 0: unknown */
-    bool line;                         /* fd of agent_serve is a line, not a channel: see there */
-    bool twins;                        /* the agent can ask for kernels on the line */
+    const struct seccomp_prog *agent_filter;
+    uint64_t disk_bytes; /* RLIMIT_FSIZE */
+    uint32_t pids;       /* RLIMIT_NPROC */
+    uint32_t cpus;       /* how many processors; 0: unknown */
+    bool line;           /* fd of agent_serve is a line, not a channel: see there */
+    bool twins;          /* the agent can ask for kernels on the line */
     const char *kernels; /* where the kernels' programs are; NULL: where a template has them */
     unsigned omit;       /* defences left out, in control builds only: see stage/defences.h */
 };

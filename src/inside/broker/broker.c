@@ -360,7 +360,7 @@ static int prepare(struct broker *b, struct sg_error *e)
 {
     AUTO(close_p) int proc = -1;
     sigset_t child;
-    int r = seccomp_compile(&b->filter, e);
+    int r = seccomp_compile(SECCOMP_PROGRAM, &b->filter, e);
 
     if (r == 0)
         r = root_prepare(e);
@@ -379,7 +379,10 @@ static int prepare(struct broker *b, struct sg_error *e)
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, NULL);
     b->children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-    return b->children < 0 ? err_errno(e, "watch for children") : chute_open(&b->chute, e);
+    if (b->children < 0)
+        return err_errno(e, "watch for children");
+    r = chute_open(&b->chute, e);
+    return r < 0 ? r : seccomp_confine(SECCOMP_BROKER, e);
 }
 
 int broker_main(void)

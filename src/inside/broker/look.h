@@ -19,6 +19,7 @@ struct view {
     int root;
     struct procfs_process at;
     uint64_t mounts[3];   /* the ids of the mounts that show these files */
+    unsigned filters;     /* system-call filters of a program that has none of its own */
     uint64_t deadline_ns; /* for looking at everybody: a process that has too much open by then is
                            * in the way */
 };

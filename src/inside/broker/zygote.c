@@ -109,7 +109,7 @@ static int become_zygote(const struct chute *c, const struct twin_request *q, co
      * together with the broker. */
     if (r == 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || chdir(as->home) < 0))
         r = -errno;
-    return r;
+    return r < 0 ? r : seccomp_confine(SECCOMP_ZYGOTE, &e);
 }
 
 /* Runs in the child. An error is sent in place of the interpreter's Q. */

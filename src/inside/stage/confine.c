@@ -196,6 +196,15 @@ static int become(const struct agent_user *as, const struct agent_config *config
     return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "set capabilities: %s", strerror(-r)) : 0;
 }
 
+static int load_filter(const struct seccomp_prog *filter, const struct agent_config *config,
+                       struct sg_error *e)
+{
+    int r = DEFENCE_OMITTED(config->omit, DEFENCE_SECCOMP) ? 0 : seccomp_load(filter);
+
+    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "load the system-call filter: %s", strerror(-r))
+                 : 0;
+}
+
 int confine_process(const struct agent_user *as, const struct agent_config *config,
                     struct sg_error *e)
 {
@@ -209,11 +218,7 @@ int confine_process(const struct agent_user *as, const struct agent_config *conf
         return r;
     if (!DEFENCE_OMITTED(config->omit, DEFENCE_NNP) && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return err_errno(e, "set no_new_privs");
-    if (DEFENCE_OMITTED(config->omit, DEFENCE_SECCOMP))
-        return 0;
-    r = seccomp_load(config->filter);
-    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "load the system-call filter: %s", strerror(-r))
-                 : 0;
+    return load_filter(config->filter, config, e);
 }
 
 static int leave_root(struct sg_error *e)
@@ -261,7 +266,7 @@ int confine_agent(const struct agent_config *config, struct sg_error *e)
         return r;
     if (prctl(PR_SET_DUMPABLE, (unsigned long)as_root, 0, 0, 0) < 0)
         return err_errno(e, "make the agent undumpable");
-    return 0;
+    return load_filter(config->agent_filter, config, e);
 }
 
 /* The agent's own capabilities, saved while it works as somebody else. */

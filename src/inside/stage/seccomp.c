@@ -14,6 +14,7 @@
 #include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #include "lib/base/base.h"
@@ -168,9 +169,19 @@ static bool is_hole(const struct seccomp_policy *policy, unsigned nr)
     return false;
 }
 
+/* Every role may do what programs may do with some argument. */
+static unsigned target_of_role(const struct seccomp_rule *rule, enum seccomp_role role)
+{
+    bool allowed = rule->verdict == VERDICT_ALLOW || rule->also & 1u << role ||
+                   (rule->n_clauses && rule->otherwise == VERDICT_ALLOW);
+
+    return GOTO_VERDICT(allowed ? VERDICT_ALLOW : rule->verdict);
+}
+
 /* Emits the argument checks, and lists for all numbers in order where each one leads. */
 static size_t make_spans(struct compiler *c, const struct seccomp_policy *policy,
-                         const struct seccomp_rule **by_nr, struct span *spans)
+                         enum seccomp_role role, const struct seccomp_rule **by_nr,
+                         struct span *spans)
 {
     size_t n = 0;
 
@@ -178,7 +189,9 @@ static size_t make_spans(struct compiler *c, const struct seccomp_policy *policy
         const struct seccomp_rule *rule = nr <= policy->last_nr ? by_nr[nr] : NULL;
         unsigned target = GOTO_VERDICT(VERDICT_EPERM);
 
-        if (rule && rule->n_clauses)
+        if (rule && role != SECCOMP_PROGRAM)
+            target = target_of_role(rule, role);
+        else if (rule && rule->n_clauses)
             target = check_arguments(c, rule);
         else if (rule)
             target = GOTO_VERDICT(rule->verdict);
@@ -203,8 +216,8 @@ static void prologue(struct compiler *c, unsigned root)
     load(c, offsetof(struct seccomp_data, arch));
 }
 
-int seccomp_compile_policy(const struct seccomp_policy *policy, struct seccomp_prog *ret,
-                           struct sg_error *e)
+int seccomp_compile_policy(const struct seccomp_policy *policy, enum seccomp_role role,
+                           struct seccomp_prog *ret, struct sg_error *e)
 {
     const struct seccomp_rule *by_nr[SECCOMP_NR_MAX + 1] = {0};
     struct span spans[SECCOMP_NR_MAX + 2];
@@ -215,7 +228,7 @@ int seccomp_compile_policy(const struct seccomp_policy *policy, struct seccomp_p
         return r;
     for (unsigned v = 0; v < VERDICT_MAX_; v++)
         c.returns[v] = SECCOMP_PROG_MAX;
-    prologue(&c, tree(&c, spans, make_spans(&c, policy, by_nr, spans)));
+    prologue(&c, tree(&c, spans, make_spans(&c, policy, role, by_nr, spans)));
     if (c.full)
         return err_set(e, SG_ERR_INTERNAL, -E2BIG,
                        "seccomp rules: the program is longer than %d instructions",
@@ -225,9 +238,9 @@ int seccomp_compile_policy(const struct seccomp_policy *policy, struct seccomp_p
     return 0;
 }
 
-int seccomp_compile(struct seccomp_prog *ret, struct sg_error *e)
+int seccomp_compile(enum seccomp_role role, struct seccomp_prog *ret, struct sg_error *e)
 {
-    return seccomp_compile_policy(&seccomp_policy, ret, e);
+    return seccomp_compile_policy(&seccomp_policy, role, ret, e);
 }
 
 int seccomp_load(const struct seccomp_prog *p)
@@ -239,4 +252,14 @@ int seccomp_load(const struct seccomp_prog *p)
     };
 
     return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0 ? -errno : 0;
+}
+
+int seccomp_confine(enum seccomp_role role, struct sg_error *e)
+{
+    struct seccomp_prog prog;
+    int r = seccomp_compile(role, &prog, e);
+
+    if (r == 0 && (r = seccomp_load(&prog)) < 0)
+        err_set(e, SG_ERR_INTERNAL, r, "load the system-call filter: %s", strerror(-r));
+    return r;
 }

@@ -174,12 +174,19 @@ static const struct seccomp_clause seccomp_clauses[] = {
 /* clang-format off */
 #define ALLOW(n)  {.name = #n, .nr = SYS_##n, .verdict = VERDICT_ALLOW}
 #define DENY(n)   {.name = #n, .nr = SYS_##n, .verdict = VERDICT_EPERM}
+#define ALSO(n, roles) {.name = #n, .nr = SYS_##n, .verdict = VERDICT_EPERM, .also = (roles)}
 #define ABSENT(n) {.name = #n, .nr = SYS_##n, .verdict = VERDICT_ENOSYS}
 #define CHECK(n, v, o, w)                                                                          \
     {.name = #n, .nr = SYS_##n, .verdict = VERDICT_##v, .otherwise = VERDICT_##o, .words = (w),    \
      .clauses = n##_clauses, .n_clauses = ARRAY_SIZE(n##_clauses)}
 #define ONLY(n, w)   CHECK(n, ALLOW, EPERM, w)
 #define EXCEPT(n, w) CHECK(n, EPERM, ALLOW, w)
+
+#define W (1u << SECCOMP_WARDEN)
+#define S (1u << SECCOMP_SPAWNER)
+#define A (1u << SECCOMP_AGENT)
+#define B (1u << SECCOMP_BROKER)
+#define Z (1u << SECCOMP_ZYGOTE)
 
 static const struct seccomp_rule rules[] = {
     ONLY(socket, "AF_UNIX; AF_INET and AF_INET6 for TCP and UDP; NETLINK_ROUTE"),
@@ -196,7 +203,8 @@ static const struct seccomp_rule rules[] = {
 
     /* For these, libraries fall back to the older call and lose nothing. The arguments of the older
      * call can be checked (clone), or its code has been reviewed for longer. */
-    ABSENT(clone3), ABSENT(mseal), ABSENT(setxattrat), ABSENT(removexattrat), ABSENT(file_getattr),
+    {.name = "clone3", .nr = SYS_clone3, .verdict = VERDICT_ENOSYS, .also = W | S | B | Z},
+    ABSENT(mseal), ABSENT(setxattrat), ABSENT(removexattrat), ABSENT(file_getattr),
     ABSENT(file_setattr),
 
     /* Processes, identity, resources. */
@@ -274,14 +282,17 @@ static const struct seccomp_rule rules[] = {
     /* Programs that confine themselves further. */
     ALLOW(landlock_create_ruleset), ALLOW(landlock_add_rule), ALLOW(landlock_restrict_self),
 
-    /* Mounts and namespaces belong to the warden. */
-    DENY(mount), DENY(umount2), DENY(pivot_root), DENY(fsopen), DENY(fsconfig), DENY(fsmount),
-    DENY(fspick), DENY(open_tree), DENY(open_tree_attr), DENY(move_mount), DENY(mount_setattr),
-    DENY(statmount), DENY(listmount), DENY(setns), DENY(unshare),
+    /* Mounts and namespaces belong to the warden. The agent moves into another root
+     * (root_move.c); the broker and its zygotes enter sandboxes. */
+    ALSO(mount, W | S | A), ALSO(umount2, W | S | A), ALSO(pivot_root, W | S | A),
+    ALSO(move_mount, W | S | A), ALSO(open_tree, W | S), ALSO(mount_setattr, W | S),
+    ALSO(fsopen, W | S), ALSO(fsconfig, W | S), ALSO(fsmount, W | S), ALSO(fspick, W | S),
+    ALSO(setns, W | S | B | Z), ALSO(unshare, W | S | B),
+    DENY(open_tree_attr), DENY(statmount), DENY(listmount),
 
     /* Large parts of the kernel with a history of holes. Ordinary programs do not need them, or do
      * without when refused. */
-    DENY(bpf), DENY(perf_event_open), DENY(io_uring_setup), DENY(io_uring_enter),
+    ALSO(bpf, W), DENY(perf_event_open), DENY(io_uring_setup), DENY(io_uring_enter),
     DENY(io_uring_register), DENY(add_key), DENY(request_key), DENY(keyctl), DENY(io_setup),
     DENY(io_destroy), DENY(io_getevents), DENY(io_pgetevents), DENY(io_submit), DENY(io_cancel),
     DENY(fanotify_init), DENY(fanotify_mark), DENY(lsm_get_self_attr), DENY(lsm_set_self_attr),
@@ -290,12 +301,12 @@ static const struct seccomp_rule rules[] = {
     /* Calls that reach into another process, or keep it from being copied: a fork of a running
      * kernel relies on nobody else tracing it, serving its page faults, or hiding memory. vmsplice
      * keeps a page after it was unmapped, and forks share pages copy-on-write. */
-    DENY(ptrace), DENY(process_vm_readv), DENY(process_vm_writev), DENY(process_madvise),
-    DENY(process_mrelease), DENY(kcmp), DENY(pidfd_getfd), DENY(userfaultfd), DENY(memfd_secret),
+    ALSO(ptrace, W | B), ALSO(process_vm_readv, W | B), ALSO(process_vm_writev, W | B),
+    ALSO(kcmp, W | B), DENY(process_madvise), DENY(process_mrelease), DENY(pidfd_getfd), DENY(userfaultfd), DENY(memfd_secret),
     DENY(vmsplice),
 
     /* Opening files by handle bypasses directories; cachestat tells what a neighbour has read. */
-    DENY(name_to_handle_at), DENY(open_by_handle_at), DENY(cachestat),
+    ALSO(name_to_handle_at, W), ALSO(open_by_handle_at, W), DENY(cachestat),
 
     /* Placement of memory on nodes is the operator's. */
     DENY(mbind), DENY(set_mempolicy), DENY(set_mempolicy_home_node), DENY(migrate_pages),
@@ -306,7 +317,7 @@ static const struct seccomp_rule rules[] = {
     DENY(settimeofday), DENY(clock_settime), DENY(clock_adjtime), DENY(adjtimex), DENY(kexec_load),
     DENY(kexec_file_load), DENY(init_module), DENY(finit_module), DENY(delete_module), DENY(reboot),
     DENY(swapon), DENY(swapoff), DENY(quotactl), DENY(quotactl_fd), DENY(acct), DENY(syslog),
-    DENY(sethostname), DENY(setdomainname), DENY(vhangup),
+    ALSO(sethostname, W | S), DENY(setdomainname), DENY(vhangup),
 
 #ifdef __x86_64__
     /* Calls that only this architecture has, most of them older forms of those above. */
@@ -320,6 +331,11 @@ static const struct seccomp_rule rules[] = {
     DENY(iopl), DENY(ioperm), DENY(modify_ldt), DENY(uselib), DENY(ustat), DENY(sysfs),
 #endif
 };
+#undef W
+#undef S
+#undef A
+#undef B
+#undef Z
 /* clang-format on */
 
 static const struct seccomp_range holes[] = {

@@ -45,6 +45,7 @@ struct seccomp_rule {
     enum seccomp_verdict
         verdict; /* for a call that matches any clause; for every call if there are none */
     enum seccomp_verdict otherwise; /* for the other calls */
+    unsigned also; /* roles that may make the call although programs may not: 1 << role */
 };
 
 struct seccomp_policy {
@@ -57,5 +58,5 @@ struct seccomp_policy {
 
 extern const struct seccomp_policy seccomp_policy;
 
-int seccomp_compile_policy(const struct seccomp_policy *policy, struct seccomp_prog *ret,
-                           struct sg_error *e);
+int seccomp_compile_policy(const struct seccomp_policy *policy, enum seccomp_role role,
+                           struct seccomp_prog *ret, struct sg_error *e);

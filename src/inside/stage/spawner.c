@@ -19,6 +19,7 @@
 #include "lib/base/fd.h"
 #include "lib/base/sys.h"
 #include "inside/stage/defences.h"
+#include "inside/stage/seccomp.h"
 #include "inside/stage/stage.h"
 
 /* Runs in a child of the holder, because a process that makes a network namespace stays in it. */
@@ -119,6 +120,18 @@ static _Noreturn void child_main(const int start_line[2], int channel_fd, const 
     stage_main(channel_fd, cgroup_fds, q);
 }
 
+/* The spawner's own filter, from the first sandbox on: only a request says whether this defence is
+ * left out. */
+static int confine(unsigned omit, struct sg_error *e)
+{
+    static bool confined;
+
+    if (confined || DEFENCE_OMITTED(omit, DEFENCE_SECCOMP))
+        return 0;
+    confined = true;
+    return seccomp_confine(SECCOMP_SPAWNER, e);
+}
+
 static int spawn(int procfd, const struct spawn_request *q, const int *fds, int ret_fds[2],
                  struct sg_error *e)
 {
@@ -178,7 +191,9 @@ static bool serve_one(int procfd)
     }
     if (got != sizeof q || q.magic != STAGE_MAGIC || n != 1 + (size_t)q.n_cgroups)
         return false;
-    reply.code = spawn(procfd, &q, in, out, &e);
+    reply.code = confine(q.omit, &e);
+    if (reply.code == 0)
+        reply.code = spawn(procfd, &q, in, out, &e);
     snprintf(reply.message, sizeof reply.message, "%.255s", e.message);
     fd_send(STAGE_CONTROL_FD, &reply, sizeof reply, out, reply.code < 0 ? 0 : 2);
     for (size_t i = 0; i < n; i++)

@@ -19,12 +19,14 @@
 
 #define CHANNEL_FD 3
 
-/* The spawner compiles the filter once; every sandbox inherits it. */
-static struct seccomp_prog filter;
+/* The spawner compiles the filters once; every sandbox inherits them. */
+static struct seccomp_prog filter, agent_filter;
 
 int stage_prepare(struct sg_error *e)
 {
-    return seccomp_compile(&filter, e);
+    int r = seccomp_compile(SECCOMP_PROGRAM, &filter, e);
+
+    return r < 0 ? r : seccomp_compile(SECCOMP_AGENT, &agent_filter, e);
 }
 
 static int receive_setup(struct stage_setup *ret, int *fds, struct sg_error *e)
@@ -94,6 +96,7 @@ static int finish(unsigned omit, struct agent_config *config, struct sg_error *e
         return err_errno(e, "set the host name");
     sys_close_range(CHANNEL_FD + 1, ~0U, 0);
     *config = (struct agent_config){.filter = &filter,
+                                    .agent_filter = &agent_filter,
                                     .disk_bytes = setup.disk_bytes,
                                     .pids = setup.pids,
                                     .cpus = setup.cpus,
