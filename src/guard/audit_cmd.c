@@ -31,148 +31,85 @@ struct audit_options {
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-static struct audit_filter *filter_of(void *self)
-{
-    return &((struct audit_options *)self)->filter;
-}
-
-static int apply_id(const char *flag, const char *value, const char **ret, struct sg_error *e)
+static int take_id(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
 {
     if (!id_valid(value))
         return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "%s '%.64s' is no id: it has %d letters and digits", flag, value, ID_LEN);
-    *ret = value;
-    return 0;
+                       "--%s '%.64s' is no id: it has %d letters and digits", o->name, value,
+                       ID_LEN);
+    return cli_text(to, o, value, e);
 }
 
-static int apply_sandbox(void *self, const char *value, struct sg_error *e)
+static int take_time(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
 {
-    return apply_id("--sandbox", value, &filter_of(self)->sandbox, e);
-}
-
-static int apply_tenant(void *self, const char *value, struct sg_error *e)
-{
-    return apply_id("--tenant", value, &filter_of(self)->tenant, e);
-}
-
-static int apply_kind(void *self, const char *value, struct sg_error *e)
-{
-    (void)e;
-    filter_of(self)->kind = value;
-    return 0;
-}
-
-static int apply_verdict(void *self, const char *value, struct sg_error *e)
-{
-    if (strcmp(value, "allow") != 0 && strcmp(value, "deny") != 0 && strcmp(value, "report") != 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "--verdict '%.64s' is not allow, deny or report",
-                       value);
-    filter_of(self)->verdict = value;
-    return 0;
-}
-
-static int apply_name(void *self, const char *value, struct sg_error *e)
-{
-    (void)e;
-    filter_of(self)->name = value;
-    return 0;
-}
-
-static int apply_time(const char *flag, const char *value, int64_t *ret, struct sg_error *e)
-{
+    int64_t *ret = to;
     uint64_t ms;
 
     if (when_parse_ms(value, ret) == 0 && *ret > 0)
         return 0;
-    if (parse_duration_ms(flag, value, &ms, NULL) < 0 || ms > (uint64_t)clock_wall_ms())
+    if (parse_duration_ms(o->name, value, &ms, NULL) < 0 || ms > (uint64_t)clock_wall_ms())
         return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "%s '%.64s' is no time: use 30s, 5m, 1h or 2026-03-01T12:00:00Z", flag,
+                       "--%s '%.64s' is no time: use 30s, 5m, 1h or 2026-03-01T12:00:00Z", o->name,
                        value);
     *ret = clock_wall_ms() - (int64_t)ms;
     return 0;
 }
 
-static int apply_since(void *self, const char *value, struct sg_error *e)
-{
-    return apply_time("--since", value, &filter_of(self)->from_ms, e);
-}
-
-static int apply_until(void *self, const char *value, struct sg_error *e)
-{
-    return apply_time("--until", value, &filter_of(self)->to_ms, e);
-}
-
-static int apply_limit(void *self, const char *value, struct sg_error *e)
+static int take_limit(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
 {
     uint64_t n;
     int r = parse_u64("--limit", value, 1, LINES_MAX, &n, e);
 
+    (void)o;
     if (r == 0)
-        filter_of(self)->limit = (uint32_t)n;
+        *(uint32_t *)to = (uint32_t)n;
     return r;
 }
 
-static int apply_follow(void *self, const char *value, struct sg_error *e)
-{
-    (void)value, (void)e;
-    ((struct audit_options *)self)->follow = true;
-    return 0;
-}
-
-static int apply_key(void *self, const char *value, struct sg_error *e)
-{
-    (void)e;
-    ((struct audit_options *)self)->key_file = value;
-    return 0;
-}
-
-static int apply_head(void *self, const char *value, struct sg_error *e)
-{
-    (void)e;
-    ((struct audit_options *)self)->head = value;
-    return 0;
-}
-
-#define FILTER_OPTIONS                                                                \
-    {"sandbox", 0, "ID", "of this sandbox", apply_sandbox},                           \
-        {"tenant", 0, "ID", "of this tenant", apply_tenant},                          \
-        {"kind", 0, "KIND",                                                           \
-         "flow, dns, request, policy, secret, sanitise, quota, start, stop"           \
-         " or head",                                                                  \
-         apply_kind},                                                                 \
-        {"verdict", 0, "VERDICT", "allow, deny or report", apply_verdict},            \
-    {                                                                                 \
-        "name", 0, "NAME", "about this name, or names below it: *.a.test", apply_name \
+#define FILTER_OPTIONS                                                                        \
+    {"sandbox", 0, "ID", "of this sandbox", CLI_AT(take_id, audit_options, filter.sandbox)},  \
+        {"tenant", 0, "ID", "of this tenant", CLI_AT(take_id, audit_options, filter.tenant)}, \
+        {"kind", 0, "KIND",                                                                   \
+         "flow, dns, request, policy, secret, sanitise, quota, start, stop or head",          \
+         CLI_TEXT(audit_options, filter.kind)},                                               \
+        {"verdict", 0, "VERDICT", "allow, deny or report",                                    \
+         CLI_WORD(audit_options, filter.verdict, "allow|deny|report")},                       \
+    {                                                                                         \
+        "name", 0, "NAME", "about this name, or names below it: *.a.test",                    \
+            CLI_TEXT(audit_options, filter.name)                                              \
     }
+#define LIMIT CLI_AT(take_limit, audit_options, filter.limit)
 
 static const struct cli_option tail_options[] = {
-    {"follow", 'f', NULL, "go on, with what comes", apply_follow},
+    {"follow", 'f', NULL, "go on, with what comes", CLI_FLAG(audit_options, follow)},
     FILTER_OPTIONS,
-    {"limit", 'n', "NUMBER", "how many (20)", apply_limit},
+    {"limit", 'n', "NUMBER", "how many (20)", LIMIT},
     ACTION_STATE,
     ACTION_JSON,
     ACTION_HELP,
 };
 static const struct cli_option query_options[] = {
     FILTER_OPTIONS,
-    {"since", 0, "TIME", "not before: 1h (ago) or 2026-03-01T12:00:00Z", apply_since},
-    {"until", 0, "TIME", "not after", apply_until},
-    {"limit", 'n', "NUMBER", "how many, the newest ones (100)", apply_limit},
+    {"since", 0, "TIME", "not before: 1h (ago) or 2026-03-01T12:00:00Z",
+     CLI_AT(take_time, audit_options, filter.from_ms)},
+    {"until", 0, "TIME", "not after", CLI_AT(take_time, audit_options, filter.to_ms)},
+    {"limit", 'n', "NUMBER", "how many, the newest ones (100)", LIMIT},
     ACTION_STATE,
     ACTION_JSON,
     ACTION_HELP,
 };
 static const struct cli_option verify_options[] = {
     {"key", 0, "FILE", "public key that you trust, in place of the one beside the record",
-     apply_key},
-    {"head", 0, "SEQ:HASH", "a head that was noted before and must be there still", apply_head},
+     CLI_TEXT(audit_options, key_file)},
+    {"head", 0, "SEQ:HASH", "a head that was noted before and must be there still",
+     CLI_TEXT(audit_options, head)},
     ACTION_STATE,
     ACTION_JSON,
     ACTION_HELP,
 };
-const struct cli_syntax audit_tail_syntax = {tail_options, ARRAY_SIZE(tail_options), NULL};
-const struct cli_syntax audit_query_syntax = {query_options, ARRAY_SIZE(query_options), NULL};
-const struct cli_syntax audit_verify_syntax = {verify_options, ARRAY_SIZE(verify_options), NULL};
+const struct cli_syntax audit_tail_syntax = {tail_options, ARRAY_SIZE(tail_options), NULL, 0};
+const struct cli_syntax audit_query_syntax = {query_options, ARRAY_SIZE(query_options), NULL, 0};
+const struct cli_syntax audit_verify_syntax = {verify_options, ARRAY_SIZE(verify_options), NULL, 0};
 
 /* ---- tail and query -------------------------------------------------------------------------- */
 

@@ -204,8 +204,8 @@ TEST(environment)
     EXPECT_STR(o.cage.env.v[0], "A=2");
     EXPECT_STR(o.cage.env.v[1], "SG_TEST_COPIED=from outside");
     EXPECT(o.cage.env.v[2] == NULL);
-    EXPECT(o.cage.n_env_files == 1);
-    EXPECT_STR(o.cage.env_files[0], "f");
+    EXPECT(o.cage.env_files.n == 1);
+    EXPECT_STR(o.cage.env_files.at[0], "f");
     REFUSED("'SG_TEST_ABSENT' is not set", "--env", "SG_TEST_ABSENT", "x");
     REFUSED("NAME=value", "--env", "1A=x", "x");
     REFUSED("NAME=value", "--env", "=x", "x");

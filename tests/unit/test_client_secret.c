@@ -33,7 +33,7 @@ static void expect_taken(const char *line, size_t n_args)
 
     EXPECT(parse(line, &e) == 0);
     EXPECT_STR(e.message, "");
-    EXPECT(options.n_args == n_args);
+    EXPECT(options.base.n_args == n_args);
 }
 
 static void expect_refused(const char *line, const char *words)

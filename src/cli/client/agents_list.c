@@ -71,17 +71,18 @@ static void print_table(const json_t *list)
     table_print(&t, stdout);
 }
 
-int agents_ls_fn(struct client *c, struct agents_options *o)
+int agents_ls_fn(struct client *c, void *options)
 {
+    const struct agents_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL;
     struct sg_error e;
 
     if (api_call(c, "GET", "/v1/agents", NULL, &answer, &e) < 0)
         return client_fail(&e);
     const json_t *list = json_object_get(answer, "agents");
-    if (o->given & AGENTS_JSON)
+    if (o->base.json)
         return jr_print(list, &e) < 0 ? client_fail(&e) : 0;
-    if (!(o->given & AGENTS_QUIET)) {
+    if (!o->base.quiet) {
         print_table(list);
         return 0;
     }
@@ -149,16 +150,17 @@ static void print_agent(const json_t *row)
     fputs(out.buf, stdout);
 }
 
-int agents_show_fn(struct client *c, struct agents_options *o)
+int agents_show_fn(struct client *c, void *options)
 {
+    const struct agents_options *o = options;
     AUTO(jr_free_p) json_t *row = NULL;
     AUTO(strbuf_done) struct strbuf path = {0};
     struct sg_error e;
 
-    agents_path(&path, o->args[0], "");
+    agents_path(&path, o->base.args[0], "");
     if (api_call(c, "GET", path.buf, NULL, &row, &e) < 0)
         return client_fail(&e);
-    if (o->given & AGENTS_JSON)
+    if (o->base.json)
         return jr_print(row, &e) < 0 ? client_fail(&e) : 0;
     print_agent(row);
     return 0;
@@ -187,17 +189,18 @@ static void print_entry(const json_t *entry)
     puts(line.buf);
 }
 
-int agents_logs_fn(struct client *c, struct agents_options *o)
+int agents_logs_fn(struct client *c, void *options)
 {
+    const struct agents_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL;
     AUTO(strbuf_done) struct strbuf path = {0};
     struct sg_error e;
 
-    agents_path(&path, o->args[0], "/logs");
+    agents_path(&path, o->base.args[0], "/logs");
     if (api_call(c, "GET", path.buf, NULL, &answer, &e) < 0)
         return client_fail(&e);
     const json_t *entries = json_object_get(answer, "entries");
-    if (o->given & AGENTS_JSON)
+    if (o->base.json)
         return jr_print(entries, &e) < 0 ? client_fail(&e) : 0;
     for (size_t i = 0; i < json_array_size(entries); i++)
         print_entry(json_array_get(entries, i));

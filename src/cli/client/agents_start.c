@@ -6,7 +6,6 @@
 #include "lib/base/fd.h"
 #include "lib/text/json.h"
 #include "cli/shared/acp_source.h"
-#include "cli/shared/text_file.h"
 #include "lib/command/ui.h"
 #include "cli/client/agents.h"
 #include "cli/client/api.h"
@@ -19,24 +18,6 @@
 #define START_MS   180000 /* time to make a sandbox and unpack the source in it */
 
 /* ---- what is sent ---------------------------------------------------------------------------- */
-
-static int load_env(const struct agents_options *o, struct env_list *env, struct sg_error *e)
-{
-    int r = 0;
-
-    for (size_t i = 0; r == 0 && i < o->n_env_files; i++) {
-        AUTO(free_p) char *text = NULL;
-        size_t len;
-
-        r = text_file_load("environment file", o->env_files[i], ENV_FILE_MAX, ENV_HINT, &text, &len,
-                           e);
-        if (r == 0)
-            r = env_list_parse(env, o->env_files[i], text, e);
-    }
-    for (size_t i = 0; r == 0 && i < o->env.n; i++)
-        r = env_list_set(env, "--env", o->env.v[i], e);
-    return r;
-}
 
 static void put_env(struct json *j, const struct env_list *env)
 {
@@ -141,7 +122,7 @@ static int make_body(const struct agents_options *o, struct strbuf *body, struct
 {
     AUTO(env_list_done) struct env_list env = {0};
     struct json j;
-    int r = load_env(o, &env, e);
+    int r = env_load(&o->env_files, &o->env, ENV_HINT, &env, e);
 
     if (r < 0)
         return r;
@@ -149,8 +130,8 @@ static int make_body(const struct agents_options *o, struct strbuf *body, struct
     jw_object_begin(&j);
     jw_key(&j, "command");
     jw_array_begin(&j);
-    for (size_t i = 0; i < o->n_args; i++)
-        jw_string(&j, o->args[i]);
+    for (size_t i = 0; i < o->base.n_args; i++)
+        jw_string(&j, o->base.args[i]);
     jw_array_end(&j);
     if (env.n > 0)
         put_env(&j, &env);
@@ -162,7 +143,7 @@ static int make_body(const struct agents_options *o, struct strbuf *body, struct
     put_text(&j, "cwd", o->cwd);
     if (o->network)
         put_network(&j, o->network);
-    if (o->given & AGENTS_TIMEOUT) {
+    if (o->timeout_s) {
         jw_key(&j, "timeout");
         jw_u64(&j, o->timeout_s);
     }
@@ -186,15 +167,16 @@ static int print_id(const json_t *answer, const struct agents_options *o)
     const char *id = jr_text(answer, "agentId");
     struct sg_error e;
 
-    if (o->given & AGENTS_JSON)
+    if (o->base.json)
         return jr_print(answer, &e) < 0 ? client_fail(&e) : 0;
     if (url_is_plain_name(id))
         puts(id);
     return 0;
 }
 
-int agents_start_fn(struct client *c, struct agents_options *o)
+int agents_start_fn(struct client *c, void *options)
 {
+    const struct agents_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL;
     AUTO(jr_free_p) json_t *refusal = NULL;
     AUTO(strbuf_done) struct strbuf body = {0};
@@ -210,13 +192,14 @@ int agents_start_fn(struct client *c, struct agents_options *o)
     return print_id(answer, o);
 }
 
-int agents_extend_fn(struct client *c, struct agents_options *o)
+int agents_extend_fn(struct client *c, void *options)
 {
+    const struct agents_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL;
     AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
     struct sg_error e;
 
-    agents_path(&path, o->args[0], "/timeout");
+    agents_path(&path, o->base.args[0], "/timeout");
     strbuf_init(&body, 64);
     strbuf_addf(&body, "{\"timeout\":%llu}", (unsigned long long)o->timeout_s);
     if (api_call(c, "POST", path.buf, &body, &answer, &e) < 0)
@@ -224,27 +207,14 @@ int agents_extend_fn(struct client *c, struct agents_options *o)
     return print_id(answer, o);
 }
 
-/* Ends each agent; prints what fails and goes on. */
-int agents_stop_fn(struct client *c, struct agents_options *o)
+static int path_of(struct strbuf *path, const char *id, struct sg_error *e)
 {
-    AUTO(jr_free_p) json_t *all = json_array();
-    struct sg_error e;
-    int status = 0;
+    (void)e;
+    agents_path(path, id, "");
+    return 0;
+}
 
-    for (size_t i = 0; i < o->n_args; i++) {
-        AUTO(strbuf_done) struct strbuf path = {0};
-
-        agents_path(&path, o->args[i], "");
-        if (api_call(c, "DELETE", path.buf, NULL, NULL, &e) < 0) {
-            int failed = client_fail(&e);
-            status = status ? status : failed;
-            continue;
-        }
-        json_array_append_new(all, json_string(o->args[i]));
-        if (!(o->given & (AGENTS_QUIET | AGENTS_JSON)))
-            puts(o->args[i]);
-    }
-    if (o->given & AGENTS_JSON && jr_print(all, &e) < 0)
-        return client_fail(&e);
-    return status;
+int agents_stop_fn(struct client *c, void *options)
+{
+    return client_delete_each(c, options, NULL, path_of);
 }

@@ -18,35 +18,7 @@ const struct client_verb *const client_verbs[] = {
 };
 const size_t client_n_verbs = ARRAY_SIZE(client_verbs);
 
-/* ---- options of all verbs -------------------------------------------------------------------- */
-
-int client_apply_url(void *self, const char *value, struct sg_error *e)
-{
-    struct client_common *o = self;
-
-    (void)e;
-    o->url = value;
-    return 0;
-}
-
-int client_apply_key_file(void *self, const char *value, struct sg_error *e)
-{
-    struct client_common *o = self;
-
-    if (!*value)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "--api-key-file: the name of the file is empty");
-    o->key_file = value;
-    return 0;
-}
-
-int client_apply_help(void *self, const char *value, struct sg_error *e)
-{
-    struct client_common *o = self;
-
-    (void)value, (void)e;
-    o->help = true;
-    return 0;
-}
+/* ---- options of several verbs -------------------------------------------------------------------- */
 
 int client_check_id(const char *id, struct sg_error *e)
 {
@@ -63,42 +35,50 @@ int client_check_pair(const char *what, const char *pair, struct sg_error *e)
     return err_set(e, SG_ERR_INVALID, -EINVAL, "%s '%.64s' is not KEY=VALUE", what, pair);
 }
 
-int client_take_user(const char *value, const char **ret, struct sg_error *e)
+int client_user(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
 {
     size_t len = strlen(value);
 
     if (len == 0 || len > USER_MAX || strpbrk(value, ":/ \t\r\n"))
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "--user '%.64s' is not the name of a user, such as 'user' or 'root'", value);
-    *ret = value;
-    return 0;
+    return cli_text(to, o, value, e);
 }
 
-int client_parse_seconds(const char *what, const char *value, uint64_t *ret, struct sg_error *e)
+int client_id(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
+{
+    cli_text(to, o, value, e);
+    return client_check_id(value, e);
+}
+
+int client_seconds(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
 {
     uint64_t ms;
-    int r = parse_duration_ms(what, value, &ms, e);
+    char name[32];
 
+    snprintf(name, sizeof(name), "--%s", o->name);
+    int r = parse_duration_ms(name, value, &ms, e);
     if (r < 0)
         return r;
     uint64_t seconds = ms / 1000 + (ms % 1000 != 0);
     if (seconds < 1 || seconds > SECONDS_MAX)
-        return err_set(e, SG_ERR_INVALID, -ERANGE, "%s '%.64s' is not between 1s and 366d", what,
+        return err_set(e, SG_ERR_INVALID, -ERANGE, "%s '%.64s' is not between 1s and 366d", name,
                        value);
-    *ret = seconds;
+    *(uint64_t *)to = seconds;
     return 0;
 }
 
-int client_parse_wait(const char *value, uint64_t *ret_ms, struct sg_error *e)
+int client_wait(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
 {
     uint64_t ms;
     int r = parse_duration_ms("--wait", value, &ms, e);
 
+    (void)o;
     if (r < 0)
         return r;
     if (ms > CLIENT_WAIT_MAX_MS)
         return err_set(e, SG_ERR_INVALID, -ERANGE, "--wait '%.64s' is more than 10m", value);
-    *ret_ms = ms;
+    *(uint64_t *)to = ms;
     return 0;
 }
 
@@ -123,12 +103,17 @@ int client_parse(const struct client_verb *verb, int argc, char **argv, void *op
 {
     const struct client_common *common = options;
     char **rest = NULL;
+
+    if (verb->actions)
+        ((struct client_actions *)options)->verb = verb;
     int r = verb->command ? cli_parse_command(verb->syntax, argc, argv, options, &rest, e)
                           : cli_parse(verb->syntax, argc, argv, options, &rest, e);
 
     /* After "--" everything is an argument, even if it looks like an option. */
     for (; r == 0 && !verb->command && rest && *rest; rest++)
         r = verb->syntax->positional(options, *rest, e);
+    if (r == 0 && !common->help && verb->actions)
+        r = client_actions_check(options, e);
     if (r == 0 && !common->help && verb->check)
         r = verb->check(options, rest, e);
     return r;

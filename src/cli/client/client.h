@@ -8,6 +8,7 @@
 #include <curl/curl.h>
 
 #include "lib/command/options.h"
+#include "lib/text/strbuf.h"
 #include "cli/client/settings.h"
 
 /* Exit statuses of sandglass itself. exec passes on any other status from its program. */
@@ -23,6 +24,28 @@ struct client_common {
     bool help;
 };
 
+/* One action of a verb that has several, such as `sandglass ctx ls`. */
+struct client_action {
+    const char *name;
+    const char *arguments; /* names of the arguments, for messages */
+    size_t min, max;       /* how many arguments it takes */
+    int (*fn)(struct client *c, void *options);
+    const char *too_many; /* NULL, or the message for an argument too many */
+};
+
+#define CLIENT_ARGS_MAX 1024
+
+/* The options of a verb with actions begin with this. */
+struct client_actions {
+    struct client_common common;
+    const struct client_verb *verb;
+    const struct client_action *action;
+    const char *args[CLIENT_ARGS_MAX + 1]; /* the arguments after the action */
+    size_t n_args;
+    uint64_t given; /* a bit for each row of the verb's options that was given */
+    bool json, quiet;
+};
+
 struct client_verb {
     const char *name;
     const char *usage; /* the text after the verb's name, one form a line */
@@ -34,6 +57,12 @@ struct client_verb {
     int (*check)(void *options, char **rest, struct sg_error *e);
     /* Does the work and returns the exit status. */
     int (*fn)(struct client *c, void *options);
+    /* Of a verb with actions: these, and NULL or what checks an argument. Its `fn` is
+     * client_actions_fn, its syntax ends with CLIENT_ACTIONS_SYNTAX, and the first argument is the
+     * name of an action. A row of options says which actions have it. */
+    const struct client_action *actions;
+    size_t n_actions;
+    int (*check_argument)(const struct client_actions *o, const char *arg, struct sg_error *e);
     /* NULL, or tells whether these options need no server. `fn` then gets no client. */
     bool (*is_local)(const void *options);
     /* NULL, or called in place of `fn` if there is no key or no address. e says why, and has been
@@ -41,28 +70,13 @@ struct client_verb {
     int (*unready)(const struct sg_error *e);
 };
 
-int client_apply_url(void *self, const char *value, struct sg_error *e);
-int client_apply_key_file(void *self, const char *value, struct sg_error *e);
-int client_apply_help(void *self, const char *value, struct sg_error *e);
-
 #define CLIENT_OPTIONS                                                                   \
     {"url", 0, "URL", "address of the server (default: E2B_API_URL, E2B_SANDBOX_URL)",   \
-     client_apply_url},                                                                  \
+     CLI_TEXT(client_common, url)},                                                      \
         {"api-key-file", 0, "FILE", "read the API key from FILE (default: E2B_API_KEY)", \
-         client_apply_key_file},                                                         \
+         CLI_FILLED(client_common, key_file, "the name of the file")},                   \
     {                                                                                    \
-        "help", 'h', NULL, "show this text", client_apply_help                           \
-    }
-
-/* Defines apply_NAME for an option without a value, which sets the member NAME. */
-#define CLIENT_FLAG(type, name)                                                \
-    static int apply_##name(void *self, const char *value, struct sg_error *e) \
-    {                                                                          \
-        struct type *o = self;                                                 \
-                                                                               \
-        (void)value, (void)e;                                                  \
-        o->name = true;                                                        \
-        return 0;                                                              \
+        "help", 'h', NULL, "show this text", CLI_FLAG(client_common, help)               \
     }
 
 extern const struct client_verb ps_verb, create_verb, exec_verb, cp_verb, logs_verb, kill_verb,
@@ -77,6 +91,17 @@ int client_parse(const struct client_verb *verb, int argc, char **argv, void *op
 /* Runs a verb: parses, shows the help, opens the client and calls the verb's function. */
 int client_main(const struct client_verb *verb, int argc, char **argv);
 
+/* client_actions.c: what verbs with actions share. */
+#define CLIENT_ACTIONS_SYNTAX client_actions_positional, offsetof(struct client_actions, given)
+int client_actions_positional(void *self, const char *arg, struct sg_error *e);
+int client_actions_check(const struct client_actions *o, struct sg_error *e);
+int client_actions_fn(struct client *c, void *options);
+bool client_given(const struct client_actions *o, const char *option);
+/* Deletes what each argument names; prints what fails and goes on. `path` makes the path of one.
+ * `noun`: the server answers with the thing, and an error says of which; NULL: it does not. */
+int client_delete_each(struct client *c, const struct client_actions *o, const char *noun,
+                       int (*path)(struct strbuf *path, const char *arg, struct sg_error *e));
+
 /* Prints the error and returns the exit status for it. */
 int client_fail(const struct sg_error *e);
 
@@ -84,10 +109,15 @@ int client_fail(const struct sg_error *e);
 int client_check_id(const char *id, struct sg_error *e);
 /* Checks for "K=V" with a key that is not empty. `what` opens the error message. */
 int client_check_pair(const char *what, const char *pair, struct sg_error *e);
-/* Takes the name of a user, which may not have a colon. */
-int client_take_user(const char *value, const char **ret, struct sg_error *e);
-/* --wait: how long to wait for a running cell to end. The call may take that much longer. */
+/* Values of options that several verbs have, for CLI_AT (lib/command/options.h).
+ *
+ *   client_user     a `const char *`: the name of a user, which may not have a colon
+ *   client_id       a `const char *`: the id of a sandbox
+ *   client_seconds  a uint64_t: a time of at least a second, rounded up to whole seconds
+ *   client_wait     a uint64_t: how many ms to wait for a running cell to end. The call may take that
+ *                   much longer. */
 #define CLIENT_WAIT_MAX_MS 600000
-int client_parse_wait(const char *value, uint64_t *ret_ms, struct sg_error *e);
-/* Parses a time of at least a second, rounded up to whole seconds. */
-int client_parse_seconds(const char *what, const char *value, uint64_t *ret, struct sg_error *e);
+int client_user(void *to, const struct cli_option *o, const char *value, struct sg_error *e);
+int client_id(void *to, const struct cli_option *o, const char *value, struct sg_error *e);
+int client_seconds(void *to, const struct cli_option *o, const char *value, struct sg_error *e);
+int client_wait(void *to, const struct cli_option *o, const char *value, struct sg_error *e);

@@ -15,15 +15,6 @@ struct cp_options {
     bool quiet;
 };
 
-CLIENT_FLAG(cp_options, quiet)
-
-static int apply_user(void *self, const char *value, struct sg_error *e)
-{
-    struct cp_options *o = self;
-
-    return client_take_user(value, &o->user, e);
-}
-
 static int positional(void *self, const char *arg, struct sg_error *e)
 {
     struct cp_options *o = self;
@@ -58,11 +49,12 @@ static int check(void *self, char **rest, struct sg_error *e)
 }
 
 static const struct cli_option options[] = {
-    {"user", 'u', "NAME", "who reads or writes in the sandbox", apply_user},
-    {"quiet", 'q', NULL, "no progress and no remarks", apply_quiet},
+    {"user", 'u', "NAME", "who reads or writes in the sandbox",
+     CLI_AT(client_user, cp_options, user)},
+    {"quiet", 'q', NULL, "no progress and no remarks", CLI_FLAG(cp_options, quiet)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional};
+static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional, 0};
 
 /* ---- to the sandbox -------------------------------------------------------------------------- */
 

@@ -1,6 +1,4 @@
 /* sandglass create: makes a sandbox and prints its id. */
-#include "cli/shared/env_list.h"
-#include "cli/shared/text_file.h"
 #include "cli/client/api.h"
 #include "cli/client/payload.h"
 #include "cli/client/create_options.h"
@@ -10,25 +8,6 @@
 #define DEFAULT_TEMPLATE  "base"
 #define DEFAULT_TIMEOUT_S 300
 #define ENV_HINT          "split it, or copy the values in with 'sandglass cp'"
-
-/* Loads the files first, so that variables on the command line replace theirs. */
-static int load_env(const struct create_options *o, struct env_list *env, struct sg_error *e)
-{
-    int r = 0;
-
-    for (size_t i = 0; r == 0 && i < o->n_env_files; i++) {
-        AUTO(free_p) char *text = NULL;
-        size_t len;
-
-        r = text_file_load("environment file", o->env_files[i], ENV_FILE_MAX, ENV_HINT, &text, &len,
-                           e);
-        if (r == 0)
-            r = env_list_parse(env, o->env_files[i], text, e);
-    }
-    for (size_t i = 0; r == 0 && i < o->env.n; i++)
-        r = env_list_set(env, "--env", o->env.v[i], e);
-    return r;
-}
 
 static int create(struct client *c, const struct create_options *o, json_t **ret,
                   struct sg_error *e)
@@ -41,7 +20,7 @@ static int create(struct client *c, const struct create_options *o, json_t **ret
                                .metadata = (const char *const *)o->metadata,
                                .n_metadata = o->n_metadata,
                                .auto_pause = o->auto_pause};
-    int r = load_env(o, &env, e);
+    int r = env_load(&o->env_files, &o->env, ENV_HINT, &env, e);
 
     if (r < 0)
         return r;

@@ -1,19 +1,17 @@
 /* The command line of `sandglass create`. */
 #pragma once
 
-#include "cli/shared/env_list.h"
+#include "cli/shared/env_options.h"
 #include "cli/client/client.h"
 
-#define CREATE_ENV_FILES_MAX 16
-#define CREATE_METADATA_MAX  64
+#define CREATE_METADATA_MAX 64
 
 struct create_options {
     struct client_common common;
     const char *template; /* NULL: the default */
     uint64_t timeout_s;   /* 0: the default */
     struct env_list env;
-    const char *env_files[CREATE_ENV_FILES_MAX];
-    size_t n_env_files;
+    struct env_files env_files;
     char *metadata[CREATE_METADATA_MAX]; /* "K=V"; we own the strings */
     size_t n_metadata;
     bool auto_pause, json;

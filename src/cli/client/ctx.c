@@ -2,161 +2,65 @@
 
 #include "cli/client/url.h"
 
-struct ctx_action {
-    const char *name;
-    const char *arguments; /* names of the arguments, for messages */
-    size_t min, max;       /* how many arguments it takes */
-    unsigned options;      /* the options it takes, CTX_* */
-    int (*fn)(struct client *c, const struct ctx_options *o);
-};
+enum action { LS, GET, TOUCH, BRANCH, LOG, REWIND, MERGE, RM };
+#define OF(action) (1u << (action))
 
-#define ACTIONS "ls, get, touch, branch, log, rewind, merge or rm"
-
-static const struct ctx_action actions[] = {
-    {"ls", "[CONVERSATION]", 0, 1, CTX_JSON | CTX_QUIET | CTX_STATUS, ctx_ls},
-    {"get", "ID, or CONVERSATION PATH", 1, 2, CTX_JSON, ctx_get},
-    {"touch", "ID, or CONVERSATION PATH", 1, 2, CTX_JSON | CTX_TTL, ctx_touch},
-    {"branch", "CONVERSATION FROM TO", 3, 3,
-     CTX_JSON | CTX_INHERIT | CTX_STATE | CTX_REPLAY | CTX_AT | CTX_WAIT | CTX_TTL |
-         CTX_ACCEPT_FILES,
-     ctx_branch},
-    {"log", "ID, or CONVERSATION PATH", 1, 2, CTX_JSON, ctx_log},
-    {"rewind", "ID MESSAGE, or CONVERSATION PATH MESSAGE", 1, 3,
-     CTX_JSON | CTX_CHECKPOINT | CTX_ACCEPT_FILES, ctx_rewind},
-    {"merge", "CONVERSATION SOURCE TARGET", 3, 3, CTX_JSON, ctx_merge},
-    {"rm", "ID...", 0, CTX_ARGS_MAX,
-     CTX_JSON | CTX_QUIET | CTX_CONVERSATION | CTX_EXPIRED | CTX_YES, ctx_rm},
+static const struct client_action actions[] = {
+    [LS] = {"ls", "[CONVERSATION]", 0, 1, ctx_ls, NULL},
+    [GET] = {"get", "ID, or CONVERSATION PATH", 1, 2, ctx_get, NULL},
+    [TOUCH] = {"touch", "ID, or CONVERSATION PATH", 1, 2, ctx_touch, NULL},
+    [BRANCH] = {"branch", "CONVERSATION FROM TO", 3, 3, ctx_branch, NULL},
+    [LOG] = {"log", "ID, or CONVERSATION PATH", 1, 2, ctx_log, NULL},
+    [REWIND] = {"rewind", "ID MESSAGE, or CONVERSATION PATH MESSAGE", 1, 3, ctx_rewind, NULL},
+    [MERGE] = {"merge", "CONVERSATION SOURCE TARGET", 3, 3, ctx_merge, NULL},
+    [RM] = {"rm", "ID...", 0, CLIENT_ARGS_MAX, ctx_rm, NULL},
 };
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
-static const struct ctx_action *find_action(const char *name)
+static int check_argument(const struct client_actions *o, const char *arg, struct sg_error *e)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(actions); i++)
-        if (strcmp(actions[i].name, name) == 0)
-            return &actions[i];
-    return NULL;
+    if (*arg)
+        return 0;
+    return err_set(e, SG_ERR_INVALID, -EINVAL, "an argument of %s is empty: it takes %s",
+                   o->action->name, o->action->arguments);
 }
 
-static int positional(void *self, const char *arg, struct sg_error *e)
-{
-    struct ctx_options *o = self;
-
-    if (!o->action) {
-        o->action = find_action(arg);
-        return o->action ? 0 : err_set(e, SG_ERR_INVALID, -EINVAL, "'%.64s' is not " ACTIONS, arg);
-    }
-    if (o->n_args == o->action->max)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "unexpected argument '%.64s': %s takes %s", arg,
-                       o->action->name, o->action->arguments);
-    if (!*arg)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "an argument of %s is empty: it takes %s",
-                       o->action->name, o->action->arguments);
-    o->args[o->n_args++] = arg;
-    return 0;
-}
-
-#define FLAG(name, bit)                                                        \
-    static int apply_##name(void *self, const char *value, struct sg_error *e) \
-    {                                                                          \
-        struct ctx_options *o = self;                                          \
-                                                                               \
-        (void)value, (void)e;                                                  \
-        o->given |= (bit);                                                     \
-        return 0;                                                              \
-    }
-FLAG(json, CTX_JSON)
-FLAG(quiet, CTX_QUIET)
-FLAG(expired, CTX_EXPIRED)
-FLAG(yes, CTX_YES)
-FLAG(state, CTX_STATE)
-FLAG(replay, CTX_REPLAY)
-FLAG(accept_files, CTX_ACCEPT_FILES)
-
-#define TEXT(name, bit)                                                                    \
-    static int apply_##name(void *self, const char *value, struct sg_error *e)             \
-    {                                                                                      \
-        struct ctx_options *o = self;                                                      \
-                                                                                           \
-        if (!*value)                                                                       \
-            return err_set(e, SG_ERR_INVALID, -EINVAL, "--" #name ": the value is empty"); \
-        o->given |= (bit);                                                                 \
-        o->name = value;                                                                   \
-        return 0;                                                                          \
-    }
-TEXT(status, CTX_STATUS)
-TEXT(inherit, CTX_INHERIT)
-TEXT(conversation, CTX_CONVERSATION)
-TEXT(at, CTX_AT)
-TEXT(checkpoint, CTX_CHECKPOINT)
-
-static int apply_ttl(void *self, const char *value, struct sg_error *e)
-{
-    struct ctx_options *o = self;
-
-    o->given |= CTX_TTL;
-    return client_parse_seconds("--ttl", value, &o->ttl_s, e);
-}
-
-static int apply_wait(void *self, const char *value, struct sg_error *e)
-{
-    struct ctx_options *o = self;
-
-    o->given |= CTX_WAIT;
-    return client_parse_wait(value, &o->wait_ms, e);
-}
-
+#define FLAG(member) CLI_FLAG(ctx_options, member)
+#define TEXT(member) CLI_FILLED(ctx_options, member, "the value")
 static const struct cli_option options[] = {
     {"status", 's', "STATUS", "ls: creating, ready, terminated, error (several: a,b), or all",
-     apply_status},
+     TEXT(status), .actions = OF(LS)},
     {"inherit", 0, "none|files|state|replay",
-     "branch: what the new path gets of the other (default: none)", apply_inherit},
-    {"state", 0, NULL, "branch: variables and files, as --inherit state", apply_state},
-    {"replay", 0, NULL, "branch: the same, and cells run again if need be", apply_replay},
-    {"at", 0, "MESSAGE", "branch: as it was before this message", apply_at},
-    {"wait", 0, "TIME", "branch: wait so long for a cell to end: 500ms, 30s", apply_wait},
-    {"checkpoint", 0, "ID", "rewind: to this one, in place of a message", apply_checkpoint},
+     "branch: what the new path gets of the other (default: none)", TEXT(inherit),
+     .actions = OF(BRANCH)},
+    {"state", 0, NULL, "branch: variables and files, as --inherit state", FLAG(state),
+     .actions = OF(BRANCH)},
+    {"replay", 0, NULL, "branch: the same, and cells run again if need be", FLAG(replay),
+     .actions = OF(BRANCH)},
+    {"at", 0, "MESSAGE", "branch: as it was before this message", TEXT(at), .actions = OF(BRANCH)},
+    {"wait", 0, "TIME", "branch: wait so long for a cell to end: 500ms, 30s",
+     CLI_AT(client_wait, ctx_options, wait_ms), .actions = OF(BRANCH)},
+    {"checkpoint", 0, "ID", "rewind: to this one, in place of a message", TEXT(checkpoint),
+     .actions = OF(REWIND)},
     {"accept-files", 0, NULL, "rewind, branch --at: the files alone will do if variables are lost",
-     apply_accept_files},
-    {"ttl", 0, "TIME", "touch, branch: how long it lives unused: 10m, 2h", apply_ttl},
-    {"conversation", 0, "ID", "rm: all contexts of this conversation", apply_conversation},
-    {"expired", 0, NULL, "rm: those whose time is over", apply_expired},
-    {"yes", 'y', NULL, "rm: do not ask", apply_yes},
-    {"quiet", 'q', NULL, "ls: print the ids only; rm: print nothing", apply_quiet},
-    {"json", 0, NULL, "print the server's answer", apply_json},
+     FLAG(accept_files), .actions = OF(BRANCH) | OF(REWIND)},
+    {"ttl", 0, "TIME", "touch, branch: how long it lives unused: 10m, 2h",
+     CLI_AT(client_seconds, ctx_options, ttl_s), .actions = OF(TOUCH) | OF(BRANCH)},
+    {"conversation", 0, "ID", "rm: all contexts of this conversation", TEXT(conversation),
+     .actions = OF(RM)},
+    {"expired", 0, NULL, "rm: those whose time is over", FLAG(expired), .actions = OF(RM)},
+    {"yes", 'y', NULL, "rm: do not ask", FLAG(yes), .actions = OF(RM)},
+    {"quiet", 'q', NULL, "ls: print the ids only; rm: print nothing", FLAG(base.quiet),
+     .actions = OF(LS) | OF(RM)},
+    {"json", 0, NULL, "print the server's answer", FLAG(base.json)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional};
-
-/* The first option that was given and does not belong to the action. */
-static const char *foreign_option(const struct ctx_options *o)
-{
-    static const struct {
-        enum ctx_option bit;
-        const char *name;
-    } names[] = {{CTX_STATUS, "--status"},
-                 {CTX_INHERIT, "--inherit"},
-                 {CTX_TTL, "--ttl"},
-                 {CTX_CONVERSATION, "--conversation"},
-                 {CTX_EXPIRED, "--expired"},
-                 {CTX_YES, "--yes"},
-                 {CTX_QUIET, "--quiet"},
-                 {CTX_STATE, "--state"},
-                 {CTX_REPLAY, "--replay"},
-                 {CTX_AT, "--at"},
-                 {CTX_WAIT, "--wait"},
-                 {CTX_CHECKPOINT, "--checkpoint"},
-                 {CTX_ACCEPT_FILES, "--accept-files"}};
-
-    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-        if (o->given & names[i].bit & ~o->action->options)
-            return names[i].name;
-    return NULL;
-}
+static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), CLIENT_ACTIONS_SYNTAX};
 
 static int check_rm(const struct ctx_options *o, struct sg_error *e)
 {
-    unsigned ways = (o->n_args > 0) + !!(o->given & CTX_CONVERSATION) + !!(o->given & CTX_EXPIRED);
+    int ways = (o->base.n_args > 0) + (o->conversation != NULL) + o->expired;
 
     if (ways == 0)
         return err_set(e, SG_ERR_INVALID, -EINVAL,
@@ -169,10 +73,10 @@ static int check_rm(const struct ctx_options *o, struct sg_error *e)
 
 const char *ctx_inherit(const struct ctx_options *o)
 {
-    if (o->given & CTX_REPLAY)
+    if (o->replay)
         return "replay";
     /* --at means the path as it was before a message, with its variables and not only its files. */
-    if (o->given & CTX_STATE || (o->given & CTX_AT && !o->inherit))
+    if (o->state || (o->at && !o->inherit))
         return "state";
     return o->inherit;
 }
@@ -182,22 +86,22 @@ static int check_branch(const struct ctx_options *o, struct sg_error *e)
     const char *inherit = ctx_inherit(o);
     bool live = inherit && (strcmp(inherit, "state") == 0 || strcmp(inherit, "replay") == 0);
 
-    if (!!(o->given & CTX_INHERIT) + !!(o->given & CTX_STATE) + !!(o->given & CTX_REPLAY) > 1)
+    if ((o->inherit != NULL) + o->state + o->replay > 1)
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "give --inherit, --state or --replay: one of them");
-    if (o->given & (CTX_AT | CTX_WAIT) && !live)
+    if ((o->at || client_given(&o->base, "wait")) && !live)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "%s needs --state or --replay",
-                       o->given & CTX_AT ? "--at" : "--wait");
-    if (o->given & CTX_ACCEPT_FILES && !(o->given & CTX_AT))
+                       o->at ? "--at" : "--wait");
+    if (o->accept_files && !o->at)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "--accept-files needs --at");
     return 0;
 }
 
 static int check_rewind(const struct ctx_options *o, struct sg_error *e)
 {
-    if (o->given & CTX_CHECKPOINT && o->n_args == 3)
+    if (o->checkpoint && o->base.n_args == 3)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "give a message or --checkpoint: one of them");
-    if (!(o->given & CTX_CHECKPOINT) && o->n_args == 1)
+    if (!o->checkpoint && o->base.n_args == 1)
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "how far back is missing: a message or --checkpoint; 'sandglass ctx log' "
                        "lists them");
@@ -207,27 +111,13 @@ static int check_rewind(const struct ctx_options *o, struct sg_error *e)
 static int check(void *self, char **rest, struct sg_error *e)
 {
     const struct ctx_options *o = self;
+    const struct client_action *a = o->base.action;
 
     (void)rest;
-    if (!o->action)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "what to do is missing: " ACTIONS);
-    if (o->n_args < o->action->min)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s takes %s", o->action->name,
-                       o->action->arguments);
-    if (foreign_option(o))
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s is no option of %s", foreign_option(o),
-                       o->action->name);
-    return o->action->fn == ctx_rm       ? check_rm(o, e)
-           : o->action->fn == ctx_branch ? check_branch(o, e)
-           : o->action->fn == ctx_rewind ? check_rewind(o, e)
-                                         : 0;
-}
-
-static int ctx_fn(struct client *c, void *self)
-{
-    const struct ctx_options *o = self;
-
-    return o->action->fn(c, o);
+    return a == &actions[RM]       ? check_rm(o, e)
+           : a == &actions[BRANCH] ? check_branch(o, e)
+           : a == &actions[REWIND] ? check_rewind(o, e)
+                                   : 0;
 }
 
 const struct client_verb ctx_verb = {
@@ -252,7 +142,10 @@ const struct client_verb ctx_verb = {
     .syntax = &syntax,
     .options_size = sizeof(struct ctx_options),
     .check = check,
-    .fn = ctx_fn,
+    .fn = client_actions_fn,
+    .actions = actions,
+    .n_actions = ARRAY_SIZE(actions),
+    .check_argument = check_argument,
 };
 
 int ctx_path(struct strbuf *path, const char *id, const char *rest, struct sg_error *e)

@@ -8,46 +8,24 @@
 #include "lib/text/strbuf.h"
 #include "cli/client/client.h"
 
-#define CTX_ARGS_MAX 1024
-
 struct json_t;
 
-enum ctx_option {
-    CTX_JSON = 1u << 0,
-    CTX_QUIET = 1u << 1,
-    CTX_STATUS = 1u << 2,
-    CTX_INHERIT = 1u << 3,
-    CTX_TTL = 1u << 4,
-    CTX_CONVERSATION = 1u << 5,
-    CTX_EXPIRED = 1u << 6,
-    CTX_YES = 1u << 7,
-    CTX_STATE = 1u << 8,
-    CTX_REPLAY = 1u << 9,
-    CTX_AT = 1u << 10,
-    CTX_WAIT = 1u << 11,
-    CTX_CHECKPOINT = 1u << 12,
-    CTX_ACCEPT_FILES = 1u << 13,
-};
-
 struct ctx_options {
-    struct client_common common;
-    const struct ctx_action *action;
-    const char *args[CTX_ARGS_MAX]; /* the arguments after the action */
-    size_t n_args;
-    unsigned given; /* which options were given, CTX_* */
+    struct client_actions base;
     const char *status, *inherit, *conversation, *at, *checkpoint;
     uint64_t ttl_s, wait_ms;
+    bool expired, yes, state, replay, accept_files;
 };
 
 /* Each returns the exit status. */
-int ctx_ls(struct client *c, const struct ctx_options *o);
-int ctx_get(struct client *c, const struct ctx_options *o);
-int ctx_touch(struct client *c, const struct ctx_options *o);
-int ctx_branch(struct client *c, const struct ctx_options *o);
-int ctx_merge(struct client *c, const struct ctx_options *o);
-int ctx_rm(struct client *c, const struct ctx_options *o);
-int ctx_log(struct client *c, const struct ctx_options *o);
-int ctx_rewind(struct client *c, const struct ctx_options *o);
+int ctx_ls(struct client *c, void *options);
+int ctx_get(struct client *c, void *options);
+int ctx_touch(struct client *c, void *options);
+int ctx_branch(struct client *c, void *options);
+int ctx_merge(struct client *c, void *options);
+int ctx_rm(struct client *c, void *options);
+int ctx_log(struct client *c, void *options);
+int ctx_rewind(struct client *c, void *options);
 
 /* What a new path inherits from the other one, as the options say it; NULL if they do not. */
 const char *ctx_inherit(const struct ctx_options *o);

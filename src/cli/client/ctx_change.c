@@ -42,8 +42,9 @@ static void say(const struct strbuf *line)
 
 /* ---- branch, merge --------------------------------------------------------------------------- */
 
-int ctx_branch(struct client *c, const struct ctx_options *o)
+int ctx_branch(struct client *c, void *options)
 {
+    const struct ctx_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL, *refusal = NULL;
     AUTO(strbuf_done) struct strbuf body = {0}, line = {0};
     const char *inherit = ctx_inherit(o);
@@ -51,15 +52,15 @@ int ctx_branch(struct client *c, const struct ctx_options *o)
     struct json j;
 
     begin(&j, &body);
-    add_text(&j, "conversationId", o->args[0]);
-    add_text(&j, "fromPathId", o->args[1]);
-    add_text(&j, "toPathId", o->args[2]);
+    add_text(&j, "conversationId", o->base.args[0]);
+    add_text(&j, "fromPathId", o->base.args[1]);
+    add_text(&j, "toPathId", o->base.args[2]);
     add_text(&j, "inherit", inherit);
     add_text(&j, "atMessageId", o->at);
-    add_text(&j, "accept", o->given & CTX_ACCEPT_FILES ? "files" : NULL);
-    if (o->given & CTX_WAIT)
+    add_text(&j, "accept", o->accept_files ? "files" : NULL);
+    if (client_given(&o->base, "wait"))
         add_number(&j, "waitMs", o->wait_ms);
-    if (o->given & CTX_TTL)
+    if (o->ttl_s)
         add_number(&j, "ttlSeconds", o->ttl_s);
     jw_object_end(&j);
     struct api_request q = {.method = "POST",
@@ -68,39 +69,40 @@ int ctx_branch(struct client *c, const struct ctx_options *o)
                             .more_ms = carry_more_ms(inherit, o->wait_ms)};
     if (api_ask(c, &q, &answer, &refusal, &e) < 0)
         return ctx_fail(&e, refusal);
-    if (o->given & CTX_JSON)
+    if (o->base.json)
         return jr_print(answer, &e) < 0 ? client_fail(&e) : 0;
     const json_t *row = json_object_get(answer, "context");
     strbuf_init(&line, BODY_MAX);
     if (json_is_object(row))
-        strbuf_addf(&line, "%s: context %s, sandbox %s", o->args[2], jr_text(row, "id"),
+        strbuf_addf(&line, "%s: context %s, sandbox %s", o->base.args[2], jr_text(row, "id"),
                     jr_text(row, "sandboxId"));
     else
-        strbuf_addf(&line, "%s: its sandbox is made when it is first used", o->args[2]);
+        strbuf_addf(&line, "%s: its sandbox is made when it is first used", o->base.args[2]);
     say(&line);
     carry_print_kernels(json_object_get(answer, "kernels"));
     return 0;
 }
 
-int ctx_merge(struct client *c, const struct ctx_options *o)
+int ctx_merge(struct client *c, void *options)
 {
+    const struct ctx_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL;
     AUTO(strbuf_done) struct strbuf body = {0}, line = {0};
     struct sg_error e;
     struct json j;
 
     begin(&j, &body);
-    add_text(&j, "conversationId", o->args[0]);
-    add_text(&j, "sourcePathId", o->args[1]);
-    add_text(&j, "targetPathId", o->args[2]);
+    add_text(&j, "conversationId", o->base.args[0]);
+    add_text(&j, "sourcePathId", o->base.args[1]);
+    add_text(&j, "targetPathId", o->base.args[2]);
     jw_object_end(&j);
     if (api_call(c, "POST", "/v1/contexts/merge", &body, &answer, &e) < 0)
         return client_fail(&e);
-    if (o->given & CTX_JSON)
+    if (o->base.json)
         return jr_print(answer, &e) < 0 ? client_fail(&e) : 0;
     const json_t *row = json_object_get(answer, "terminated");
     strbuf_init(&line, BODY_MAX);
-    strbuf_addf(&line, "%s: merged into %s", o->args[1], o->args[2]);
+    strbuf_addf(&line, "%s: merged into %s", o->base.args[1], o->base.args[2]);
     if (json_is_object(row))
         strbuf_addf(&line, ", context %s has ended", jr_text(row, "id"));
     say(&line);
@@ -109,34 +111,9 @@ int ctx_merge(struct client *c, const struct ctx_options *o)
 
 /* ---- rm -------------------------------------------------------------------------------------- */
 
-/* Ends each context; prints what fails and goes on. */
-static int rm_ids(struct client *c, const struct ctx_options *o)
+static int path_of(struct strbuf *path, const char *id, struct sg_error *e)
 {
-    AUTO(jr_free_p) json_t *all = json_array();
-    struct sg_error e;
-    int status = 0;
-
-    for (size_t i = 0; i < o->n_args; i++) {
-        AUTO(strbuf_done) struct strbuf path = {0};
-        json_t *row = NULL;
-        int r = ctx_path(&path, o->args[i], "", &e);
-
-        if (r == 0)
-            r = api_call(c, "DELETE", path.buf, NULL, &row, &e);
-        if (r < 0) {
-            if (!strstr(e.message, o->args[i]))
-                err_wrap(&e, r, "context %s", o->args[i]);
-            int failed = client_fail(&e);
-            status = status ? status : failed;
-            continue;
-        }
-        json_array_append_new(all, row);
-        if (!(o->given & (CTX_QUIET | CTX_JSON)))
-            puts(o->args[i]);
-    }
-    if (o->given & CTX_JSON && jr_print(all, &e) < 0)
-        return client_fail(&e);
-    return status;
+    return ctx_path(path, id, "", e);
 }
 
 /* Asks for consent at a terminal. Without a terminal nobody can answer, which counts as yes. */
@@ -159,22 +136,23 @@ static int rm_many(struct client *c, const struct ctx_options *o)
     struct sg_error e;
     struct json j;
 
-    if (o->conversation && !(o->given & CTX_YES) && !agreed(o->conversation))
+    if (o->conversation && !o->yes && !agreed(o->conversation))
         return CLIENT_EXIT_REFUSED;
     begin(&j, &body);
     add_text(&j, "conversationId", o->conversation);
     jw_object_end(&j);
     if (api_call(c, "POST", "/v1/contexts/cleanup", &body, &answer, &e) < 0)
         return client_fail(&e);
-    if (o->given & CTX_JSON)
+    if (o->base.json)
         return jr_print(answer, &e) < 0 ? client_fail(&e) : 0;
     uint64_t n = jr_count(answer, "terminated");
-    if (!(o->given & CTX_QUIET))
+    if (!o->base.quiet)
         printf("%llu context%s ended\n", (unsigned long long)n, n == 1 ? "" : "s");
     return 0;
 }
 
-int ctx_rm(struct client *c, const struct ctx_options *o)
+int ctx_rm(struct client *c, void *options)
 {
-    return o->n_args > 0 ? rm_ids(c, o) : rm_many(c, o);
+    const struct ctx_options *o = options;
+    return o->base.n_args > 0 ? client_delete_each(c, &o->base, "context", path_of) : rm_many(c, o);
 }

@@ -103,20 +103,21 @@ static void print_table(const json_t *list)
     table_print(&t, stdout);
 }
 
-int ctx_ls(struct client *c, const struct ctx_options *o)
+int ctx_ls(struct client *c, void *options)
 {
+    const struct ctx_options *o = options;
     AUTO(jr_free_p) json_t *list = NULL;
     struct sg_error e;
 
     /* --status and --quiet are about contexts and not about paths, so they get the list, not the
      * tree. */
-    if (o->n_args > 0 && !(o->given & (CTX_STATUS | CTX_QUIET)))
+    if (o->base.n_args > 0 && !o->status && !o->base.quiet)
         return ctx_tree(c, o);
-    if (ctx_list(c, o->n_args > 0 ? o->args[0] : NULL, NULL, o->status, &list, &e) < 0)
+    if (ctx_list(c, o->base.n_args > 0 ? o->base.args[0] : NULL, NULL, o->status, &list, &e) < 0)
         return client_fail(&e);
-    if (o->given & CTX_JSON)
+    if (o->base.json)
         return jr_print(list, &e) < 0 ? client_fail(&e) : 0;
-    if (!(o->given & CTX_QUIET)) {
+    if (!o->base.quiet) {
         print_table(list);
         return 0;
     }

@@ -53,23 +53,24 @@ static int find(struct client *c, const struct ctx_options *o, size_t n_args, co
                 struct strbuf *path, struct sg_error *e)
 {
     AUTO(jr_free_p) json_t *row = NULL;
-    int r = n_args == 2 ? ctx_find(c, o->args[0], o->args[1], &row, e) : 0;
+    int r = n_args == 2 ? ctx_find(c, o->base.args[0], o->base.args[1], &row, e) : 0;
 
-    return r < 0 ? r : ctx_path(path, row ? jr_text(row, "id") : o->args[0], rest, e);
+    return r < 0 ? r : ctx_path(path, row ? jr_text(row, "id") : o->base.args[0], rest, e);
 }
 
-int ctx_log(struct client *c, const struct ctx_options *o)
+int ctx_log(struct client *c, void *options)
 {
+    const struct ctx_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL;
     AUTO(strbuf_done) struct strbuf path = {0};
     AUTO(table_done) struct table t = {0};
     struct sg_error e;
-    int r = find(c, o, o->n_args, "/checkpoints", &path, &e);
+    int r = find(c, o, o->base.n_args, "/checkpoints", &path, &e);
 
     if (r == 0)
         r = api_call(c, "GET", path.buf, NULL, &answer, &e);
     const json_t *checkpoints = json_object_get(answer, "checkpoints");
-    if (r == 0 && o->given & CTX_JSON)
+    if (r == 0 && o->base.json)
         r = jr_print(checkpoints, &e);
     else if (r == 0) {
         r = ctx_log_rows(checkpoints, tree_flags_of_terminal(), &t, &e);
@@ -103,7 +104,7 @@ static void say_rewound(const struct ctx_options *o, const char *message, const 
     strbuf_init(&line, BODY_MAX);
     strbuf_init(&clean, BODY_MAX);
     strbuf_addf(&line, "%s: as it was before ",
-                context ? jr_text(context, "pathId") : o->args[o->n_args > 1]);
+                context ? jr_text(context, "pathId") : o->base.args[o->base.n_args > 1]);
     if (*message)
         strbuf_addf(&line, "message %s (checkpoint %s)", message,
                     jr_text(checkpoint, "checkpointId"));
@@ -114,12 +115,14 @@ static void say_rewound(const struct ctx_options *o, const char *message, const 
     carry_print_kernels(json_object_get(answer, "kernels"));
 }
 
-int ctx_rewind(struct client *c, const struct ctx_options *o)
+int ctx_rewind(struct client *c, void *options)
 {
+    const struct ctx_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL, *refusal = NULL;
     AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
-    size_t n = o->checkpoint ? o->n_args : o->n_args - 1; /* arguments that name the context */
-    const char *message = o->checkpoint ? NULL : o->args[n];
+    size_t n =
+        o->checkpoint ? o->base.n_args : o->base.n_args - 1; /* arguments that name the context */
+    const char *message = o->checkpoint ? NULL : o->base.args[n];
     struct sg_error e;
     struct json j;
 
@@ -128,7 +131,7 @@ int ctx_rewind(struct client *c, const struct ctx_options *o)
     jw_object_begin(&j);
     jw_key(&j, message ? "messageId" : "checkpointId");
     jw_string(&j, message ? message : o->checkpoint);
-    if (o->given & CTX_ACCEPT_FILES) {
+    if (o->accept_files) {
         jw_key(&j, "accept");
         jw_string(&j, "files");
     }
@@ -137,7 +140,7 @@ int ctx_rewind(struct client *c, const struct ctx_options *o)
     struct api_request q = {.method = "POST", .path = path.buf, .body = &body};
     if (r == 0)
         r = api_ask(c, &q, &answer, &refusal, &e);
-    if (r == 0 && o->given & CTX_JSON)
+    if (r == 0 && o->base.json)
         r = jr_print(answer, &e);
     else if (r == 0)
         say_rewound(o, message, answer);

@@ -75,7 +75,7 @@ static int show(const struct ctx_options *o, const json_t *row)
 {
     struct sg_error e;
 
-    if (o->given & CTX_JSON)
+    if (o->base.json)
         return jr_print(row, &e) < 0 ? client_fail(&e) : 0;
     print_context(row);
     return 0;
@@ -96,35 +96,37 @@ int ctx_find(struct client *c, const char *conversation, const char *path, json_
     return 0;
 }
 
-int ctx_get(struct client *c, const struct ctx_options *o)
+int ctx_get(struct client *c, void *options)
 {
+    const struct ctx_options *o = options;
     AUTO(jr_free_p) json_t *row = NULL;
     AUTO(strbuf_done) struct strbuf path = {0};
     struct sg_error e;
-    int r = o->n_args == 2 ? ctx_find(c, o->args[0], o->args[1], &row, &e)
-                           : ctx_path(&path, o->args[0], "", &e);
+    int r = o->base.n_args == 2 ? ctx_find(c, o->base.args[0], o->base.args[1], &row, &e)
+                                : ctx_path(&path, o->base.args[0], "", &e);
 
     if (r == 0 && !row)
         r = api_call(c, "GET", path.buf, NULL, &row, &e);
     return r < 0 ? client_fail(&e) : show(o, row);
 }
 
-int ctx_touch(struct client *c, const struct ctx_options *o)
+int ctx_touch(struct client *c, void *options)
 {
+    const struct ctx_options *o = options;
     AUTO(jr_free_p) json_t *found = NULL, *row = NULL;
     AUTO(strbuf_done) struct strbuf path = {0}, body = {0};
     struct sg_error e;
     struct json j;
-    int r = o->n_args == 2 ? ctx_find(c, o->args[0], o->args[1], &found, &e) : 0;
+    int r = o->base.n_args == 2 ? ctx_find(c, o->base.args[0], o->base.args[1], &found, &e) : 0;
 
     if (r == 0)
-        r = ctx_path(&path, found ? jr_text(found, "id") : o->args[0], "/touch", &e);
+        r = ctx_path(&path, found ? jr_text(found, "id") : o->base.args[0], "/touch", &e);
     if (r < 0)
         return client_fail(&e);
     strbuf_init(&body, 128);
     jw_init(&j, &body);
     jw_object_begin(&j);
-    if (o->given & CTX_TTL) {
+    if (o->ttl_s) {
         jw_key(&j, "ttlSeconds");
         jw_u64(&j, o->ttl_s);
     }

@@ -75,10 +75,10 @@ int ctx_tree(struct client *c, const struct ctx_options *o)
 
     strbuf_init(&path, API_PATH_MAX);
     strbuf_addstr(&path, "/v1/paths");
-    url_add_query(&path, "conversationId", o->args[0]);
+    url_add_query(&path, "conversationId", o->base.args[0]);
     int r = api_call(c, "GET", path.buf, NULL, &answer, &e);
     const json_t *paths = json_object_get(answer, "paths");
     if (r == 0)
-        r = o->given & CTX_JSON ? jr_print(paths, &e) : print_tree(c, o->args[0], paths, &e);
+        r = o->base.json ? jr_print(paths, &e) : print_tree(c, o->base.args[0], paths, &e);
     return r < 0 ? client_fail(&e) : 0;
 }

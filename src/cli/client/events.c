@@ -32,53 +32,28 @@ struct events_options {
     bool given_after, follow, json;
 };
 
-CLIENT_FLAG(events_options, follow)
-CLIENT_FLAG(events_options, json)
-
-static int apply_types(void *self, const char *value, struct sg_error *e)
+static int apply_after(void *self, const struct cli_option *option, const char *value,
+                       struct sg_error *e)
 {
     struct events_options *o = self;
 
-    (void)e;
-    o->types = value;
-    return 0;
-}
-
-static int apply_sandbox(void *self, const char *value, struct sg_error *e)
-{
-    struct events_options *o = self;
-
-    o->sandbox = value;
-    return client_check_id(value, e);
-}
-
-static int apply_conversation(void *self, const char *value, struct sg_error *e)
-{
-    struct events_options *o = self;
-
-    (void)e;
-    o->conversation = value;
-    return 0;
-}
-
-static int apply_after(void *self, const char *value, struct sg_error *e)
-{
-    struct events_options *o = self;
-
+    (void)option;
     o->given_after = true;
     return parse_u64("--after", value, 0, INT64_MAX, &o->after, e);
 }
 
 static const struct cli_option options[] = {
-    {"follow", 'f', NULL, "go on with what happens", apply_follow},
-    {"types", 0, "LIST", "only these: sandbox.*,context.ended", apply_types},
-    {"sandbox", 0, "ID", "only what is about this sandbox", apply_sandbox},
-    {"conversation", 0, "ID", "only what is about this conversation", apply_conversation},
-    {"after", 0, "NUMBER", "only those after the event with this number", apply_after},
-    {"json", 0, NULL, "print the server's objects, one a line", apply_json},
+    {"follow", 'f', NULL, "go on with what happens", CLI_FLAG(events_options, follow)},
+    {"types", 0, "LIST", "only these: sandbox.*,context.ended", CLI_TEXT(events_options, types)},
+    {"sandbox", 0, "ID", "only what is about this sandbox",
+     CLI_AT(client_id, events_options, sandbox)},
+    {"conversation", 0, "ID", "only what is about this conversation",
+     CLI_TEXT(events_options, conversation)},
+    {"after", 0, "NUMBER", "only those after the event with this number", .apply = apply_after},
+    {"json", 0, NULL, "print the server's objects, one a line", CLI_FLAG(events_options, json)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), NULL};
+static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), NULL, 0};
 
 /* ---- a line ---------------------------------------------------------------------------------- */
 

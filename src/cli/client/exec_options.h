@@ -1,7 +1,7 @@
 /* The command line of `sandglass exec`. */
 #pragma once
 
-#include "cli/shared/env_list.h"
+#include "cli/shared/env_options.h"
 #include "cli/client/client.h"
 
 struct exec_options {

@@ -20,44 +20,6 @@ struct fork_options {
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
-CLIENT_FLAG(fork_options, verbose)
-CLIENT_FLAG(fork_options, json)
-
-static int apply_count(void *self, const char *value, struct sg_error *e)
-{
-    struct fork_options *o = self;
-
-    return parse_u64("--count", value, 1, COUNT_MAX, &o->count, e);
-}
-
-static int apply_inherit(void *self, const char *value, struct sg_error *e)
-{
-    static const char *const known[] = {"state", "files", "replay"};
-    struct fork_options *o = self;
-
-    for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-        if (strcmp(value, known[i]) == 0) {
-            o->inherit = known[i];
-            return 0;
-        }
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "--inherit '%.64s' is not state, files or replay",
-                   value);
-}
-
-static int apply_timeout(void *self, const char *value, struct sg_error *e)
-{
-    struct fork_options *o = self;
-
-    return client_parse_seconds("--timeout", value, &o->timeout_s, e);
-}
-
-static int apply_wait(void *self, const char *value, struct sg_error *e)
-{
-    struct fork_options *o = self;
-
-    return client_parse_wait(value, &o->wait_ms, e);
-}
-
 static int positional(void *self, const char *arg, struct sg_error *e)
 {
     struct fork_options *o = self;
@@ -82,17 +44,21 @@ static int check(void *self, char **rest, struct sg_error *e)
 }
 
 static const struct cli_option options[] = {
-    {"count", 'n', "N", "how many copies, up to 100 (default: 1)", apply_count},
+    {"count", 'n', "N", "how many copies, up to 100 (default: 1)",
+     CLI_COUNT(fork_options, count, 1, COUNT_MAX)},
     {"inherit", 0, "state|files|replay",
-     "variables and files (default), files, or cells run again if need be", apply_inherit},
+     "variables and files (default), files, or cells run again if need be",
+     CLI_WORD(fork_options, inherit, "state|files|replay")},
     {"wait", 0, "TIME", "wait so long for a cell to end: 500ms, 30s (default: not at all)",
-     apply_wait},
-    {"timeout", 0, "TIME", "how long they live: 30s, 5m (default), 1h", apply_timeout},
-    {"verbose", 'v', NULL, "show what became of each kernel, as on a terminal", apply_verbose},
-    {"json", 0, NULL, "print the server's answer", apply_json},
+     CLI_AT(client_wait, fork_options, wait_ms)},
+    {"timeout", 0, "TIME", "how long they live: 30s, 5m (default), 1h",
+     CLI_AT(client_seconds, fork_options, timeout_s)},
+    {"verbose", 'v', NULL, "show what became of each kernel, as on a terminal",
+     CLI_FLAG(fork_options, verbose)},
+    {"json", 0, NULL, "print the server's answer", CLI_FLAG(fork_options, json)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional};
+static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional, 0};
 
 /* ---- the call -------------------------------------------------------------------------------- */
 

@@ -16,17 +16,6 @@ struct lifecycle_options {
     bool all, yes, quiet;
 };
 
-CLIENT_FLAG(lifecycle_options, all)
-CLIENT_FLAG(lifecycle_options, yes)
-CLIENT_FLAG(lifecycle_options, quiet)
-
-static int apply_timeout(void *self, const char *value, struct sg_error *e)
-{
-    struct lifecycle_options *o = self;
-
-    return client_parse_seconds("--timeout", value, &o->timeout_s, e);
-}
-
 static int positional(void *self, const char *arg, struct sg_error *e)
 {
     struct lifecycle_options *o = self;
@@ -111,12 +100,14 @@ static int kill_fn(struct client *c, void *self)
 }
 
 static const struct cli_option kill_options[] = {
-    {"all", 0, NULL, "all sandboxes of the server; asks on a terminal", apply_all},
-    {"yes", 'y', NULL, "do not ask", apply_yes},
-    {"quiet", 'q', NULL, "do not print the ids", apply_quiet},
+    {"all", 0, NULL, "all sandboxes of the server; asks on a terminal",
+     CLI_FLAG(lifecycle_options, all)},
+    {"yes", 'y', NULL, "do not ask", CLI_FLAG(lifecycle_options, yes)},
+    {"quiet", 'q', NULL, "do not print the ids", CLI_FLAG(lifecycle_options, quiet)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax kill_syntax = {kill_options, ARRAY_SIZE(kill_options), positional};
+static const struct cli_syntax kill_syntax = {kill_options, ARRAY_SIZE(kill_options), positional,
+                                              0};
 const struct client_verb kill_verb = {
     .name = "kill",
     .usage = "[OPTION]... ID...\n[OPTION]... --all",
@@ -147,11 +138,11 @@ static int pause_fn(struct client *c, void *self)
 }
 
 static const struct cli_option pause_options[] = {
-    {"quiet", 'q', NULL, "do not print the ids", apply_quiet},
+    {"quiet", 'q', NULL, "do not print the ids", CLI_FLAG(lifecycle_options, quiet)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax pause_syntax = {pause_options, ARRAY_SIZE(pause_options),
-                                               positional};
+static const struct cli_syntax pause_syntax = {pause_options, ARRAY_SIZE(pause_options), positional,
+                                               0};
 const struct client_verb pause_verb = {
     .name = "pause",
     .usage = "[OPTION]... ID...",
@@ -184,12 +175,13 @@ static int resume_fn(struct client *c, void *self)
 }
 
 static const struct cli_option resume_options[] = {
-    {"timeout", 0, "TIME", "how long they live from now on: 30s, 5m (default), 1h", apply_timeout},
-    {"quiet", 'q', NULL, "do not print the ids", apply_quiet},
+    {"timeout", 0, "TIME", "how long they live from now on: 30s, 5m (default), 1h",
+     CLI_AT(client_seconds, lifecycle_options, timeout_s)},
+    {"quiet", 'q', NULL, "do not print the ids", CLI_FLAG(lifecycle_options, quiet)},
     CLIENT_OPTIONS,
 };
 static const struct cli_syntax resume_syntax = {resume_options, ARRAY_SIZE(resume_options),
-                                                positional};
+                                                positional, 0};
 const struct client_verb resume_verb = {
     .name = "resume",
     .usage = "[OPTION]... ID...",

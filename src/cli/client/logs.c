@@ -32,65 +32,25 @@ struct position {
     size_t n_seen, cap;
 };
 
-CLIENT_FLAG(logs_options, follow)
-CLIENT_FLAG(logs_options, json)
-CLIENT_FLAG(logs_options, server)
-
-static int apply_state(void *self, const char *value, struct sg_error *e)
-{
-    (void)e;
-    ((struct logs_options *)self)->state = value;
-    return 0;
-}
-
-static int apply_layer(void *self, const char *value, struct sg_error *e)
-{
-    static const char *const layers[] = {"code", "agent", "sandbox", "infrastructure", "client"};
-    struct logs_options *o = self;
-
-    for (size_t i = 0; i < ARRAY_SIZE(layers); i++)
-        if (strcmp(layers[i], value) == 0)
-            o->layer = layers[i];
-    if (o->layer && strcmp(o->layer, value) == 0)
-        return 0;
-    return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   "--layer '%.64s' is not code, agent, sandbox, infrastructure or client", value);
-}
-
-static int apply_request(void *self, const char *value, struct sg_error *e)
-{
-    (void)e;
-    ((struct logs_options *)self)->request = value;
-    return 0;
-}
-
-static int apply_sandbox(void *self, const char *value, struct sg_error *e)
-{
-    ((struct logs_options *)self)->sandbox = value;
-    return client_check_id(value, e);
-}
-
-static int apply_lines(void *self, const char *value, struct sg_error *e)
-{
-    return parse_u64("--lines", value, 1, SERVER_LOG_LINES_MAX,
-                     &((struct logs_options *)self)->lines, e);
-}
-
-static int apply_level(void *self, const char *value, struct sg_error *e)
+static int apply_level(void *self, const struct cli_option *option, const char *value,
+                       struct sg_error *e)
 {
     struct logs_options *o = self;
 
+    (void)option;
     if (journal_level_parse(value, &o->level) < 0)
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "--level '%.64s' is not debug, info, warn or error", value);
     return 0;
 }
 
-static int apply_since(void *self, const char *value, struct sg_error *e)
+static int apply_since(void *self, const struct cli_option *option, const char *value,
+                       struct sg_error *e)
 {
     struct logs_options *o = self;
     uint64_t ms;
 
+    (void)option;
     if (when_parse_ms(value, &o->since_ms) == 0)
         return 0;
     if (parse_duration_ms("--since", value, &ms, NULL) < 0 || ms > INT64_MAX / 2)
@@ -130,19 +90,24 @@ static int check(void *self, char **rest, struct sg_error *e)
 }
 
 static const struct cli_option options[] = {
-    {"server", 0, NULL, "the server's own log, from its state directory", apply_server},
-    {"follow", 'f', NULL, "go on until the sandbox has ended", apply_follow},
-    {"lines", 'n', "NUMBER", "only the last ones, of the server's", apply_lines},
-    {"level", 0, "LEVEL", "from this on: debug (default), info, warn, error", apply_level},
-    {"since", 0, "TIME", "only what is newer: 30s, 5m, 2026-03-01T12:00:00Z", apply_since},
-    {"layer", 0, "LAYER", "code, agent, sandbox, infrastructure or client only", apply_layer},
-    {"request", 0, "ID", "of the server's: what became of this request", apply_request},
-    {"sandbox", 0, "ID", "of the server's: what is about this sandbox", apply_sandbox},
-    {"json", 0, NULL, "print the server's entries, one a line", apply_json},
-    {"state", 0, "DIR", "the server's state directory", apply_state},
+    {"server", 0, NULL, "the server's own log, from its state directory",
+     CLI_FLAG(logs_options, server)},
+    {"follow", 'f', NULL, "go on until the sandbox has ended", CLI_FLAG(logs_options, follow)},
+    {"lines", 'n', "NUMBER", "only the last ones, of the server's",
+     CLI_COUNT(logs_options, lines, 1, SERVER_LOG_LINES_MAX)},
+    {"level", 0, "LEVEL", "from this on: debug (default), info, warn, error", .apply = apply_level},
+    {"since", 0, "TIME", "only what is newer: 30s, 5m, 2026-03-01T12:00:00Z", .apply = apply_since},
+    {"layer", 0, "LAYER", "code, agent, sandbox, infrastructure or client only",
+     CLI_WORD(logs_options, layer, "code|agent|sandbox|infrastructure|client")},
+    {"request", 0, "ID", "of the server's: what became of this request",
+     CLI_TEXT(logs_options, request)},
+    {"sandbox", 0, "ID", "of the server's: what is about this sandbox",
+     CLI_AT(client_id, logs_options, sandbox)},
+    {"json", 0, NULL, "print the server's entries, one a line", CLI_FLAG(logs_options, json)},
+    {"state", 0, "DIR", "the server's state directory", CLI_TEXT(logs_options, state)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional};
+static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional, 0};
 
 /* ---- entries, each once ---------------------------------------------------------------------- */
 

@@ -10,33 +10,23 @@ struct mcp_options {
     const char *conversation, *path;
 };
 
-static int take_name(const char *option, const char *value, const char **ret, struct sg_error *e)
+static int take_name(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
 {
     size_t len = strlen(value);
 
     if (len == 0 || len > NAME_MAX_)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "%s: give 1 to %d bytes", option, NAME_MAX_);
-    *ret = value;
-    return 0;
-}
-
-static int apply_conversation(void *self, const char *value, struct sg_error *e)
-{
-    return take_name("--conversation", value, &((struct mcp_options *)self)->conversation, e);
-}
-
-static int apply_path(void *self, const char *value, struct sg_error *e)
-{
-    return take_name("--path", value, &((struct mcp_options *)self)->path, e);
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "--%s: give 1 to %d bytes", o->name, NAME_MAX_);
+    return cli_text(to, o, value, e);
 }
 
 static const struct cli_option options[] = {
     {"conversation", 'c', "ID", "the conversation (default: a new one, which ends with this)",
-     apply_conversation},
-    {"path", 'p', "ID", "the path of the conversation (default: main)", apply_path},
+     CLI_AT(take_name, mcp_options, conversation)},
+    {"path", 'p', "ID", "the path of the conversation (default: main)",
+     CLI_AT(take_name, mcp_options, path)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), NULL};
+static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), NULL, 0};
 
 static int mcp_fn(struct client *c, void *self)
 {

@@ -13,24 +13,12 @@ struct ps_options {
     bool quiet, json;
 };
 
-CLIENT_FLAG(ps_options, quiet)
-CLIENT_FLAG(ps_options, json)
-
-static int apply_state(void *self, const char *value, struct sg_error *e)
+static int apply_metadata(void *self, const struct cli_option *option, const char *value,
+                          struct sg_error *e)
 {
     struct ps_options *o = self;
 
-    if (strcmp(value, "running") != 0 && strcmp(value, "paused") != 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "--state '%.64s' is not running or paused",
-                       value);
-    o->filter.state = value;
-    return 0;
-}
-
-static int apply_metadata(void *self, const char *value, struct sg_error *e)
-{
-    struct ps_options *o = self;
-
+    (void)option;
     if (o->filter.n_pairs == SANDBOXES_PAIRS_MAX)
         return err_set(e, SG_ERR_INVALID, -E2BIG, "--metadata: more than %d of them",
                        SANDBOXES_PAIRS_MAX);
@@ -39,14 +27,15 @@ static int apply_metadata(void *self, const char *value, struct sg_error *e)
 }
 
 static const struct cli_option options[] = {
-    {"state", 0, "running|paused", "only those in this state", apply_state},
+    {"state", 0, "running|paused", "only those in this state",
+     CLI_WORD(ps_options, filter.state, "running|paused")},
     {"metadata", 'm', "KEY=VALUE", "only those with this metadata; may be repeated",
-     apply_metadata},
-    {"quiet", 'q', NULL, "print the ids only", apply_quiet},
-    {"json", 0, NULL, "print the server's objects as one array", apply_json},
+     .apply = apply_metadata},
+    {"quiet", 'q', NULL, "print the ids only", CLI_FLAG(ps_options, quiet)},
+    {"json", 0, NULL, "print the server's objects as one array", CLI_FLAG(ps_options, json)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), NULL};
+static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), NULL, 0};
 
 static void add_time(struct table *t, const json_t *sandbox, const char *key, bool known)
 {

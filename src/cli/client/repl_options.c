@@ -2,45 +2,21 @@
 
 #include "cli/client/url.h"
 
-CLIENT_FLAG(repl_options, keep)
-CLIENT_FLAG(repl_options, json)
-CLIENT_FLAG(repl_options, no_colour)
-CLIENT_FLAG(repl_options, no_checkpoints)
-
-static int apply_language(void *self, const char *value, struct sg_error *e)
+static int take_language(void *to, const struct cli_option *o, const char *value,
+                         struct sg_error *e)
 {
-    struct repl_options *o = self;
-
     if (!url_is_plain_name(value))
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "--language '%.64s' is not the name of a language, such as 'python'", value);
-    o->language = value;
-    return 0;
+    return cli_text(to, o, value, e);
 }
 
-static int apply_context(void *self, const char *value, struct sg_error *e)
+static int take_context(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
 {
-    struct repl_options *o = self;
-
     if (!url_is_plain_name(value))
         return err_set(e, SG_ERR_INVALID, -EINVAL, "--context '%.64s' is not the id of a context",
                        value);
-    o->context = value;
-    return 0;
-}
-
-static int apply_timeout(void *self, const char *value, struct sg_error *e)
-{
-    struct repl_options *o = self;
-
-    return client_parse_seconds("--timeout", value, &o->timeout_s, e);
-}
-
-static int apply_env(void *self, const char *value, struct sg_error *e)
-{
-    struct repl_options *o = self;
-
-    return env_list_set_or_copy(&o->env, "--env", value, e);
+    return cli_text(to, o, value, e);
 }
 
 static int positional(void *self, const char *arg, struct sg_error *e)
@@ -55,20 +31,22 @@ static int positional(void *self, const char *arg, struct sg_error *e)
 
 static const struct cli_option options[] = {
     {"language", 'l', "NAME", "python (default), javascript, typescript, bash, ...",
-     apply_language},
+     CLI_AT(take_language, repl_options, language)},
     {"context", 'c', "ID", "go on in this context of the sandbox, and leave it there",
-     apply_context},
+     CLI_AT(take_context, repl_options, context)},
     {"timeout", 0, "TIME", "how long the sandbox lives when nobody types (default: 15m)",
-     apply_timeout},
-    {"env", 'e', "NAME[=VALUE]", "set a variable, or copy it from the environment", apply_env},
-    {"keep", 0, NULL, "do not end the sandbox with the session", apply_keep},
+     CLI_AT(client_seconds, repl_options, timeout_s)},
+    {"env", 'e', "NAME[=VALUE]", "set a variable, or copy it from the environment",
+     CLI_AT(env_option, repl_options, env)},
+    {"keep", 0, NULL, "do not end the sandbox with the session", CLI_FLAG(repl_options, keep)},
     {"no-checkpoints", 0, NULL, "no checkpoint before each cell, and no :back",
-     apply_no_checkpoints},
-    {"json", 0, NULL, "run standard input, print the server's events", apply_json},
-    {"no-color", 0, NULL, "no colours", apply_no_colour},
+     CLI_FLAG(repl_options, no_checkpoints)},
+    {"json", 0, NULL, "run standard input, print the server's events",
+     CLI_FLAG(repl_options, json)},
+    {"no-color", 0, NULL, "no colours", CLI_FLAG(repl_options, no_colour)},
     CLIENT_OPTIONS,
 };
-const struct cli_syntax repl_syntax = {options, ARRAY_SIZE(options), positional};
+const struct cli_syntax repl_syntax = {options, ARRAY_SIZE(options), positional, 0};
 
 int repl_options_check(void *self, char **rest, struct sg_error *e)
 {

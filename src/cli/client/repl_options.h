@@ -1,7 +1,7 @@
 /* The command line of `sandglass repl`. */
 #pragma once
 
-#include "cli/shared/env_list.h"
+#include "cli/shared/env_options.h"
 #include "cli/client/client.h"
 
 #define REPL_TEMPLATE  "code-interpreter-v1"

@@ -7,19 +7,10 @@
 #include "lib/text/strbuf.h"
 #include "cli/client/client.h"
 
-#define SECRET_ARGS_MAX   1024
 #define SECRET_LIST_MAX   64           /* hosts, and as many headers */
 #define SECRET_VALUE_MAX  (64u * 1024) /* bytes */
 #define SECRET_KEY_HOSTS  "sandglass.hosts"
 #define SECRET_KEY_HEADER "sandglass.headers"
-
-enum secret_option {
-    SECRET_JSON = 1u << 0,
-    SECRET_QUIET = 1u << 1,
-    SECRET_HOST = 1u << 2,
-    SECRET_HEADER = 1u << 3,
-    SECRET_FILE = 1u << 4,
-};
 
 struct secret_list {
     const char *entries[SECRET_LIST_MAX];
@@ -27,20 +18,16 @@ struct secret_list {
 };
 
 struct secret_options {
-    struct client_common common;
-    const struct secret_action *action;
-    const char *args[SECRET_ARGS_MAX]; /* the arguments after the action */
-    size_t n_args;
-    unsigned given; /* which options were given, SECRET_* */
+    struct client_actions base;
     struct secret_list hosts, headers;
     const char *from_file;
 };
 
 /* Each returns the exit status. */
-int secret_set_fn(struct client *c, const struct secret_options *o);
-int secret_ls_fn(struct client *c, const struct secret_options *o);
-int secret_show_fn(struct client *c, const struct secret_options *o);
-int secret_rm_fn(struct client *c, const struct secret_options *o);
+int secret_set_fn(struct client *c, void *options);
+int secret_ls_fn(struct client *c, void *options);
+int secret_show_fn(struct client *c, void *options);
+int secret_rm_fn(struct client *c, void *options);
 
 /* Reads the value from the file, from standard input, or from a terminal, which does not show it.
  * One line end after the value does not belong to it. The caller must wipe *ret. */

@@ -56,16 +56,17 @@ static void say(const char *text)
     puts(clean.buf);
 }
 
-int secret_ls_fn(struct client *c, const struct secret_options *o)
+int secret_ls_fn(struct client *c, void *options)
 {
+    const struct secret_options *o = options;
     AUTO(jr_free_p) json_t *list = NULL;
     struct sg_error e;
 
     if (api_list(c, "/secrets?limit=100", &list, &e) < 0)
         return client_fail(&e);
-    if (o->given & SECRET_JSON)
+    if (o->base.json)
         return jr_print(list, &e) < 0 ? client_fail(&e) : 0;
-    if (!(o->given & SECRET_QUIET)) {
+    if (!o->base.quiet) {
         print_table(list);
         return 0;
     }
@@ -122,16 +123,17 @@ static void print_secret(const json_t *row)
     fputs(out.buf, stdout);
 }
 
-int secret_show_fn(struct client *c, const struct secret_options *o)
+int secret_show_fn(struct client *c, void *options)
 {
+    const struct secret_options *o = options;
     AUTO(jr_free_p) json_t *row = NULL;
     AUTO(strbuf_done) struct strbuf path = {0};
     struct sg_error e;
 
-    secret_path(&path, o->args[0]);
+    secret_path(&path, o->base.args[0]);
     if (api_call(c, "GET", path.buf, NULL, &row, &e) < 0)
         return client_fail(&e);
-    if (o->given & SECRET_JSON)
+    if (o->base.json)
         return jr_print(row, &e) < 0 ? client_fail(&e) : 0;
     print_secret(row);
     return 0;
@@ -139,27 +141,14 @@ int secret_show_fn(struct client *c, const struct secret_options *o)
 
 /* ---- rm -------------------------------------------------------------------------------------- */
 
-/* Removes each secret; prints what fails and goes on. */
-int secret_rm_fn(struct client *c, const struct secret_options *o)
+static int path_of(struct strbuf *path, const char *name, struct sg_error *e)
 {
-    AUTO(jr_free_p) json_t *all = json_array();
-    struct sg_error e;
-    int status = 0;
+    (void)e;
+    secret_path(path, name);
+    return 0;
+}
 
-    for (size_t i = 0; i < o->n_args; i++) {
-        AUTO(strbuf_done) struct strbuf path = {0};
-
-        secret_path(&path, o->args[i]);
-        if (api_call(c, "DELETE", path.buf, NULL, NULL, &e) < 0) {
-            int failed = client_fail(&e);
-            status = status ? status : failed;
-            continue;
-        }
-        json_array_append_new(all, json_string(o->args[i]));
-        if (!(o->given & (SECRET_QUIET | SECRET_JSON)))
-            puts(o->args[i]);
-    }
-    if (o->given & SECRET_JSON && jr_print(all, &e) < 0)
-        return client_fail(&e);
-    return status;
+int secret_rm_fn(struct client *c, void *options)
+{
+    return client_delete_each(c, options, NULL, path_of);
 }

@@ -72,7 +72,7 @@ static int create(struct client *c, const struct secret_options *o, const struct
     AUTO(jr_free_p) json_t *metadata = json_object();
     AUTO(strbuf_wipe) struct strbuf body = {0};
 
-    make_body(&body, o, o->args[0], value, metadata);
+    make_body(&body, o, o->base.args[0], value, metadata);
     return api_call(c, "POST", "/secrets", &body, ret, e);
 }
 
@@ -86,8 +86,8 @@ static int update(struct client *c, const struct secret_options *o, const struct
     AUTO(jr_free_p) json_t *old = NULL;
     json_t *metadata = NULL;
 
-    secret_path(&path, o->args[0]);
-    if (o->given & (SECRET_HOST | SECRET_HEADER)) {
+    secret_path(&path, o->base.args[0]);
+    if (o->hosts.n > 0 || o->headers.n > 0) {
         int r = api_call(c, "GET", path.buf, NULL, &old, e);
 
         if (r < 0)
@@ -101,7 +101,7 @@ static int update(struct client *c, const struct secret_options *o, const struct
 static int set(struct client *c, const struct secret_options *o, json_t **ret, struct sg_error *e)
 {
     AUTO(strbuf_wipe) struct strbuf value = {0};
-    int r = secret_value_read(o->from_file, o->args[0], &value, e);
+    int r = secret_value_read(o->from_file, o->base.args[0], &value, e);
 
     if (r == 0)
         r = check_text(&value, e);
@@ -110,8 +110,9 @@ static int set(struct client *c, const struct secret_options *o, json_t **ret, s
     return r == -EEXIST ? update(c, o, &value, ret, e) : r;
 }
 
-int secret_set_fn(struct client *c, const struct secret_options *o)
+int secret_set_fn(struct client *c, void *options)
 {
+    const struct secret_options *o = options;
     AUTO(jr_free_p) json_t *answer = NULL;
     AUTO(strbuf_done) struct strbuf line = {0};
     struct sg_error e;
@@ -119,7 +120,7 @@ int secret_set_fn(struct client *c, const struct secret_options *o)
     prctl(PR_SET_DUMPABLE, 0); /* no core dump while the value is in our memory */
     if (set(c, o, &answer, &e) < 0)
         return client_fail(&e);
-    if (o->given & SECRET_JSON)
+    if (o->base.json)
         return jr_print(answer, &e) < 0 ? client_fail(&e) : 0;
     strbuf_init(&line, 1024);
     table_clean(&line, jr_text(answer, "name"), strlen(jr_text(answer, "name")));

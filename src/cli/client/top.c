@@ -26,9 +26,6 @@ struct top_options {
     bool once, json;
 };
 
-CLIENT_FLAG(top_options, once)
-CLIENT_FLAG(top_options, json)
-
 static int positional(void *self, const char *arg, struct sg_error *e)
 {
     struct top_options *o = self;
@@ -37,11 +34,11 @@ static int positional(void *self, const char *arg, struct sg_error *e)
 }
 
 static const struct cli_option options[] = {
-    {"once", 0, NULL, "show it once", apply_once},
-    {"json", 0, NULL, "print the server's figures as one array, once", apply_json},
+    {"once", 0, NULL, "show it once", CLI_FLAG(top_options, once)},
+    {"json", 0, NULL, "print the server's figures as one array, once", CLI_FLAG(top_options, json)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional};
+static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional, 0};
 
 /* ---- figures --------------------------------------------------------------------------------- */
 

@@ -8,74 +8,42 @@
 
 struct usage_options {
     struct client_common common;
-    const char *from, *to, *conversation;
-    bool by_conversation, cost, json;
+    const char *from, *to, *conversation, *by;
+    bool cost, json;
 };
+
+static bool by_conversation(const struct usage_options *o)
+{
+    return o->by && strcmp(o->by, "conversation") == 0;
+}
 
 #define PAGES_MAX 10000
 
-CLIENT_FLAG(usage_options, cost)
-CLIENT_FLAG(usage_options, json)
-
-/* Checks only the form of a day. The server says whether such a day exists. */
-static int check_day(const char *option, const char *value, struct sg_error *e)
+static int take_day(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
 {
     static const char form[] = "0000-00-00";
     bool ok = strlen(value) == sizeof(form) - 1;
 
     for (size_t i = 0; ok && form[i]; i++)
         ok = form[i] == '-' ? value[i] == '-' : value[i] >= '0' && value[i] <= '9';
-    return ok ? 0
-              : err_set(e, SG_ERR_INVALID, -EINVAL, "%s '%.64s' is not a day such as 2026-03-31",
-                        option, value);
-}
-
-static int apply_from(void *self, const char *value, struct sg_error *e)
-{
-    struct usage_options *o = self;
-
-    o->from = value;
-    return check_day("--from", value, e);
-}
-
-static int apply_to(void *self, const char *value, struct sg_error *e)
-{
-    struct usage_options *o = self;
-
-    o->to = value;
-    return check_day("--to", value, e);
-}
-
-static int apply_by(void *self, const char *value, struct sg_error *e)
-{
-    struct usage_options *o = self;
-
-    o->by_conversation = strcmp(value, "conversation") == 0;
-    if (!o->by_conversation && strcmp(value, "day") != 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "--by '%.64s' is not day or conversation",
-                       value);
-    return 0;
-}
-
-static int apply_conversation(void *self, const char *value, struct sg_error *e)
-{
-    struct usage_options *o = self;
-
-    (void)e;
-    o->conversation = value;
-    return 0;
+    return ok ? cli_text(to, o, value, e)
+              : err_set(e, SG_ERR_INVALID, -EINVAL, "--%s '%.64s' is not a day such as 2026-03-31",
+                        o->name, value);
 }
 
 static const struct cli_option options[] = {
-    {"cost", 0, NULL, "show what it costs, by the server's prices", apply_cost},
-    {"by", 0, "WHAT", "a line for each day (default) or conversation", apply_by},
-    {"conversation", 0, "ID", "only what this conversation has used", apply_conversation},
-    {"from", 0, "DAY", "the first day, such as 2026-03-01 (default: 30 days)", apply_from},
-    {"to", 0, "DAY", "the last day (default: today)", apply_to},
-    {"json", 0, NULL, "print the server's object", apply_json},
+    {"cost", 0, NULL, "show what it costs, by the server's prices", CLI_FLAG(usage_options, cost)},
+    {"by", 0, "WHAT", "a line for each day (default) or conversation",
+     CLI_WORD(usage_options, by, "day|conversation")},
+    {"conversation", 0, "ID", "only what this conversation has used",
+     CLI_TEXT(usage_options, conversation)},
+    {"from", 0, "DAY", "the first day, such as 2026-03-01 (default: 30 days)",
+     CLI_AT(take_day, usage_options, from)},
+    {"to", 0, "DAY", "the last day (default: today)", CLI_AT(take_day, usage_options, to)},
+    {"json", 0, NULL, "print the server's object", CLI_FLAG(usage_options, json)},
     CLIENT_OPTIONS,
 };
-static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), NULL};
+static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), NULL, 0};
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -146,8 +114,8 @@ static void print_active(const json_t *answer)
 
 static void print_usage(const struct usage_options *o, const json_t *answer)
 {
-    const char *first = o->by_conversation ? "CONVERSATION" : "DAY";
-    enum table_kind kind = o->by_conversation ? TABLE_NAME : TABLE_TEXT;
+    const char *first = by_conversation(o) ? "CONVERSATION" : "DAY";
+    enum table_kind kind = by_conversation(o) ? TABLE_NAME : TABLE_TEXT;
     char cost[32];
     const struct table_column used[] = {
         {first, kind},
@@ -168,7 +136,7 @@ static void print_usage(const struct usage_options *o, const json_t *answer)
         {"SANDBOXES", TABLE_NUMBER},
         {cost, TABLE_NUMBER},
     };
-    const json_t *rows = json_object_get(answer, o->by_conversation ? "conversations" : "days");
+    const json_t *rows = json_object_get(answer, by_conversation(o) ? "conversations" : "days");
     AUTO(table_done) struct table t = {0};
 
     snprintf(cost, sizeof(cost), "COST %.15s",
@@ -179,7 +147,7 @@ static void print_usage(const struct usage_options *o, const json_t *answer)
         table_init(&t, used, ARRAY_SIZE(used));
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
-        const char *name = jr_text(row, o->by_conversation ? "conversationId" : "day");
+        const char *name = jr_text(row, by_conversation(o) ? "conversationId" : "day");
 
         add_row(&t, o->cost, *name ? name : "-", row);
     }
@@ -204,7 +172,7 @@ static int ask_page(struct client *c, const struct usage_options *o, const char 
         url_add_query(&path, "from", o->from);
     if (o->to)
         url_add_query(&path, "to", o->to);
-    if (o->by_conversation)
+    if (by_conversation(o))
         url_add_query(&path, "by", "conversation");
     if (o->conversation)
         url_add_query(&path, "conversationId", o->conversation);

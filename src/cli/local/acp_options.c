@@ -6,9 +6,10 @@
 #include "engine/sandbox.h"
 
 /* The engine has one template, and knows it by both names, as a server does. */
-static int apply_template(void *self, const char *value, struct sg_error *e)
+static int apply_template(void *self, const struct cli_option *option, const char *value,
+                          struct sg_error *e)
 {
-    (void)self;
+    (void)self, (void)option;
     if (strcmp(value, "base") == 0 || strcmp(value, "code-interpreter-v1") == 0)
         return 0;
     return err_set(e, SG_ERR_INVALID, -EINVAL,
@@ -17,10 +18,12 @@ static int apply_template(void *self, const char *value, struct sg_error *e)
                    value);
 }
 
-static int apply_source(void *self, const char *value, struct sg_error *e)
+static int apply_source(void *self, const struct cli_option *option, const char *value,
+                        struct sg_error *e)
 {
     struct acp_options *o = self;
 
+    (void)option;
     if (!*value)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "--source: the path is empty");
     if (o->source)
@@ -29,33 +32,16 @@ static int apply_source(void *self, const char *value, struct sg_error *e)
     return 0;
 }
 
-static int apply_into(void *self, const char *value, struct sg_error *e)
+static int apply_into(void *self, const struct cli_option *option, const char *value,
+                      struct sg_error *e)
 {
     struct acp_options *o = self;
 
+    (void)option;
     if (!*value || strlen(value) >= PATH_MAX / 2)
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "--into '%.64s' is not a path inside the sandbox", value);
     o->into = value;
-    return 0;
-}
-
-static int apply_log(void *self, const char *value, struct sg_error *e)
-{
-    struct acp_options *o = self;
-
-    if (!*value)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "--log: the name of the file is empty");
-    o->log = value;
-    return 0;
-}
-
-static int apply_serve_fs(void *self, const char *value, struct sg_error *e)
-{
-    struct acp_options *o = self;
-
-    (void)value, (void)e;
-    o->serve_fs = true;
     return 0;
 }
 
@@ -93,12 +79,14 @@ static int split_hosts(struct acp_secret *s, char *rest, struct sg_error *e)
     return 0;
 }
 
-static int apply_secret(void *self, const char *value, struct sg_error *e)
+static int apply_secret(void *self, const struct cli_option *option, const char *value,
+                        struct sg_error *e)
 {
     struct acp_options *o = self;
     struct acp_secret *s = &o->secrets[o->n_secrets];
     char *at, *equals;
 
+    (void)option;
     if (o->n_secrets == ACP_SECRETS_MAX)
         return err_set(e, SG_ERR_INVALID, -E2BIG, "--secret: more than %d secrets",
                        ACP_SECRETS_MAX);
@@ -124,17 +112,20 @@ static int apply_secret(void *self, const char *value, struct sg_error *e)
 /* ---- all together ---------------------------------------------------------------------------- */
 
 static const struct cli_option options[] = {
-    {"template", 0, "NAME", "base or code-interpreter-v1", apply_template},
-    {"source", 's', "PATH", "put in a directory (copied), a tar or a git bundle", apply_source},
-    {"into", 0, "DIR", "where to, and where to start (default ~/project)", apply_into},
-    {"serve-fs", 0, NULL, "answer the agent's file and terminal requests inside", apply_serve_fs},
+    {"template", 0, "NAME", "base or code-interpreter-v1", .apply = apply_template},
+    {"source", 's', "PATH", "put in a directory (copied), a tar or a git bundle",
+     .apply = apply_source},
+    {"into", 0, "DIR", "where to, and where to start (default ~/project)", .apply = apply_into},
+    {"serve-fs", 0, NULL, "answer the agent's file and terminal requests inside",
+     CLI_FLAG(acp_options, serve_fs)},
     {"secret", 0, "NAME[=VARIABLE]@HOST[,HOST...]",
-     "a variable's value that only requests to HOST have", apply_secret},
-    {"timeout", 0, "TIME", "the agent's time: 90s, 30m, 1h (default), 24h", cage_apply_timeout},
-    {"log", 0, "FILE|-", "say what happened, as lines of JSON", apply_log},
+     "a variable's value that only requests to HOST have", .apply = apply_secret},
+    {"timeout", 0, "TIME", "the agent's time: 90s, 30m, 1h (default), 24h", CAGE_TIMEOUT},
+    {"log", 0, "FILE|-", "say what happened, as lines of JSON",
+     CLI_FILLED(acp_options, log, "the name of the file")},
     CAGE_ROWS};
 
-const struct cli_syntax acp_syntax = {options, ARRAY_SIZE(options), NULL};
+const struct cli_syntax acp_syntax = {options, ARRAY_SIZE(options), NULL, 0};
 
 /* Without --network, the agent reaches the hosts of its secrets and nothing else. */
 static int network_of_secrets(struct acp_options *o, struct sg_error *e)

@@ -5,32 +5,6 @@
 
 #define ENV_HINT "split it, or pass the values in a file with --mount"
 
-static int load_env_file(struct env_list *env, const char *path, struct sg_error *e)
-{
-    AUTO(free_p) char *text = NULL;
-    size_t len;
-    int r = text_file_load("environment file", path, ENV_FILE_MAX, ENV_HINT, &text, &len, e);
-
-    return r < 0 ? r : env_list_parse(env, path, text, e);
-}
-
-static int load_env(const struct cage_options *o, struct env_list *env, struct sg_error *e)
-{
-    int r;
-
-    for (size_t i = 0; i < o->n_env_files; i++) {
-        r = load_env_file(env, o->env_files[i], e);
-        if (r < 0)
-            return r;
-    }
-    for (size_t i = 0; i < o->env.n; i++) {
-        r = env_list_set(env, "--env", o->env.v[i], e);
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
 /* The operator's rules for all traffic (where names are looked up, what nobody may reach) hold for
  * these sandboxes too. They are in the server's settings, so those are read here. */
 static int load_guard(const struct cage_options *o, struct cage_inputs *in, struct sg_error *e)
@@ -68,7 +42,7 @@ static int load_all(const struct cage_options *o, struct cage_inputs *in, struct
     int r = policy_file_load(&in->policy, o->policy, e);
 
     if (r == 0)
-        r = load_env(o, &in->env, e);
+        r = env_load(&o->env_files, &o->env, ENV_HINT, &in->env, e);
     if (r == 0)
         r = load_guard(o, in, e);
     return r;

@@ -4,97 +4,59 @@
 
 #include "lib/text/parse.h"
 
-#define KIB            1024ull
-#define MIB            (1024 * KIB)
-#define GIB            (1024 * MIB)
-#define TIB            (1024 * GIB)
-#define TIMEOUT_MAX_MS (24ull * 3600 * 1000)
-#define PIDS_MAX       32768
-#define CPUS_MIN       10u /* thousandths */
-#define CPUS_MAX       (1024u * 1000)
-#define USER_MAX       32
-#define HOSTNAME_MAX   63
-
-static int invalid(struct sg_error *e, const char *option, const char *value, const char *expected)
-{
-    return err_set(e, SG_ERR_INVALID, -EINVAL, "%s '%.64s' is not %s", option, value, expected);
-}
+#define PIDS_MAX      32768
+#define CPUS_MIN      10u /* thousandths */
+#define CPUS_MAX      (1024u * 1000)
+#define USER_MAX      32
+#define HOSTNAME_MAX  63
+#define NAME_TEXT_MAX 32 /* "--output-limit" */
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-int cage_size_between(const char *option, const char *value, uint64_t min, uint64_t max,
-                      uint64_t *ret, struct sg_error *e)
+int cage_size(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
 {
-    char low[32], high[32];
+    char name[NAME_TEXT_MAX], low[32], high[32];
     uint64_t bytes;
-    int r = parse_size(option, value, &bytes, e);
 
+    snprintf(name, sizeof(name), "--%s", o->name);
+    int r = parse_size(name, value, &bytes, e);
     if (r < 0)
         return r;
-    if (bytes < min || bytes > max)
-        return err_set(e, SG_ERR_INVALID, -ERANGE, "%s '%.64s' is not between %s and %s", option,
-                       value, format_size(min, low, sizeof(low)),
-                       format_size(max, high, sizeof(high)));
-    *ret = bytes;
+    if (bytes < o->least || bytes > o->most)
+        return err_set(e, SG_ERR_INVALID, -ERANGE, "%s '%.64s' is not between %s and %s", name,
+                       value, format_size(o->least, low, sizeof(low)),
+                       format_size(o->most, high, sizeof(high)));
+    *(uint64_t *)to = bytes;
     return 0;
 }
 
-int cage_apply_memory(void *self, const char *value, struct sg_error *e)
+int cage_cpus(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
 {
-    struct cage_options *o = self;
-
-    return cage_size_between("--memory", value, 16 * MIB, TIB, &o->limits.memory_bytes, e);
-}
-
-int cage_apply_disk(void *self, const char *value, struct sg_error *e)
-{
-    struct cage_options *o = self;
-
-    return cage_size_between("--disk", value, MIB, TIB, &o->limits.disk_bytes, e);
-}
-
-int cage_apply_timeout(void *self, const char *value, struct sg_error *e)
-{
-    struct cage_options *o = self;
-    uint64_t ms;
-    int r = parse_duration_ms("--timeout", value, &ms, e);
-
-    if (r < 0)
-        return r;
-    if (ms < 1 || ms > TIMEOUT_MAX_MS)
-        return err_set(e, SG_ERR_INVALID, -ERANGE, "--timeout '%.64s' is not between 1ms and 24h",
-                       value);
-    o->timeout_ms = ms;
-    return 0;
-}
-
-int cage_apply_cpus(void *self, const char *value, struct sg_error *e)
-{
-    struct cage_options *o = self;
     uint32_t milli;
     int r = parse_milli("--cpus", value, &milli, e);
 
+    (void)o;
     if (r < 0)
         return r;
     if (milli < CPUS_MIN || milli > CPUS_MAX)
         return err_set(e, SG_ERR_INVALID, -ERANGE, "--cpus '%.64s' is not between 0.01 and 1024",
                        value);
-    o->limits.cpus_milli = milli;
+    *(uint32_t *)to = milli;
     return 0;
 }
 
-int cage_apply_pids(void *self, const char *value, struct sg_error *e)
+int cage_pids(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
 {
-    struct cage_options *o = self;
     uint64_t pids;
     int r = parse_u64("--pids", value, 1, PIDS_MAX, &pids, e);
 
+    (void)o;
     if (r == 0)
-        o->limits.pids = (uint32_t)pids;
+        *(uint32_t *)to = (uint32_t)pids;
     return r;
 }
 
-/* ---- mounts and environment ------------------------------------------------------------------ */
+/* ---- mounts ------------------------------------------------------------------------------ */
 
 static char *absolute_path(const char *path, size_t len)
 {
@@ -116,12 +78,13 @@ static int bad_mount(const char *value, const char *why, struct sg_error *e)
 
 /* Only parses the paths. The library checks links and mount roots: it looks at the real file, not
  * at its name. */
-int cage_apply_mount(void *self, const char *value, struct sg_error *e)
+int cage_mount(void *self, const struct cli_option *option, const char *value, struct sg_error *e)
 {
     struct cage_options *o = self;
     const char *target = strchr(value, ':');
     bool writable = false;
 
+    (void)option;
     if (o->n_mounts == CAGE_MOUNTS_MAX)
         return err_set(e, SG_ERR_INVALID, -E2BIG, "--mount: more than %d mounts", CAGE_MOUNTS_MAX);
     if (!target || target == value)
@@ -145,24 +108,6 @@ int cage_apply_mount(void *self, const char *value, struct sg_error *e)
     return m->target ? 0 : err_set(e, SG_ERR_INTERNAL, -ENOMEM, "out of memory");
 }
 
-int cage_apply_env(void *self, const char *value, struct sg_error *e)
-{
-    struct cage_options *o = self;
-
-    return env_list_set_or_copy(&o->env, "--env", value, e);
-}
-
-int cage_apply_env_file(void *self, const char *value, struct sg_error *e)
-{
-    struct cage_options *o = self;
-
-    if (o->n_env_files == CAGE_ENV_FILES_MAX)
-        return err_set(e, SG_ERR_INVALID, -E2BIG, "--env-file: more than %d files",
-                       CAGE_ENV_FILES_MAX);
-    o->env_files[o->n_env_files++] = value;
-    return 0;
-}
-
 /* ---- the rest -------------------------------------------------------------------------------- */
 
 /* Not empty, at most max long, and only characters that an id or a host name may have. */
@@ -173,80 +118,39 @@ static bool plain_name(const char *s, size_t max)
     return len > 0 && len <= max && s[len] == '\0' && s[0] != '-' && s[0] != '.';
 }
 
-int cage_apply_user(void *self, const char *value, struct sg_error *e)
+static int invalid(const struct cli_option *o, const char *value, const char *expected,
+                   struct sg_error *e)
 {
-    struct cage_options *o = self;
-
-    if (!plain_name(value, USER_MAX))
-        return invalid(e, "--user", value, "the name of a user, such as 'user' or 'root'");
-    o->user = value;
-    return 0;
+    return err_set(e, SG_ERR_INVALID, -EINVAL, "--%s '%.64s' is not %s", o->name, value, expected);
 }
 
-int cage_apply_cwd(void *self, const char *value, struct sg_error *e)
+int cage_user(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
 {
-    struct cage_options *o = self;
-
-    if (value[0] != '/' || strlen(value) >= PATH_MAX)
-        return invalid(e, "--cwd", value, "an absolute path");
-    o->cwd = value;
-    return 0;
+    return plain_name(value, USER_MAX)
+               ? cli_text(to, o, value, e)
+               : invalid(o, value, "the name of a user, such as 'user' or 'root'", e);
 }
 
-int cage_apply_network(void *self, const char *value, struct sg_error *e)
+int cage_cwd(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
+{
+    return value[0] == '/' && strlen(value) < PATH_MAX ? cli_text(to, o, value, e)
+                                                       : invalid(o, value, "an absolute path", e);
+}
+
+int cage_hostname(void *to, const struct cli_option *o, const char *value, struct sg_error *e)
+{
+    return plain_name(value, HOSTNAME_MAX)
+               ? cli_text(to, o, value, e)
+               : invalid(o, value, "a host name: at most 64 letters, digits, '-' and '.'", e);
+}
+
+int cage_network(void *self, const struct cli_option *option, const char *value, struct sg_error *e)
 {
     struct cage_options *o = self;
 
+    (void)option;
     o->network_given = true;
     return network_list_parse(&o->network, value, e);
-}
-
-int cage_apply_hostname(void *self, const char *value, struct sg_error *e)
-{
-    struct cage_options *o = self;
-
-    if (!plain_name(value, HOSTNAME_MAX))
-        return invalid(e, "--hostname", value,
-                       "a host name: at most 64 letters, digits, '-' and '.'");
-    o->hostname = value;
-    return 0;
-}
-
-int cage_apply_policy(void *self, const char *value, struct sg_error *e)
-{
-    struct cage_options *o = self;
-
-    if (!*value)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "--policy: the name of the file is empty");
-    o->policy = value;
-    return 0;
-}
-
-int cage_apply_approve(void *self, const char *value, struct sg_error *e)
-{
-    struct cage_options *o = self;
-
-    (void)value, (void)e;
-    o->approve = true;
-    return 0;
-}
-
-int cage_apply_quiet(void *self, const char *value, struct sg_error *e)
-{
-    struct cage_options *o = self;
-
-    (void)value, (void)e;
-    o->quiet = true;
-    return 0;
-}
-
-int cage_apply_help(void *self, const char *value, struct sg_error *e)
-{
-    struct cage_options *o = self;
-
-    (void)value, (void)e;
-    o->help = true;
-    return 0;
 }
 
 void cage_options_done(struct cage_options *o)

@@ -126,41 +126,15 @@ struct doctor_options {
     bool json, help, sweep, syscalls;
 };
 
-static int apply_json(void *self, const char *value, struct sg_error *e)
-{
-    (void)value, (void)e;
-    ((struct doctor_options *)self)->json = true;
-    return 0;
-}
-
-static int apply_help(void *self, const char *value, struct sg_error *e)
-{
-    (void)value, (void)e;
-    ((struct doctor_options *)self)->help = true;
-    return 0;
-}
-
-static int apply_sweep(void *self, const char *value, struct sg_error *e)
-{
-    (void)value, (void)e;
-    ((struct doctor_options *)self)->sweep = true;
-    return 0;
-}
-
-static int apply_syscalls(void *self, const char *value, struct sg_error *e)
-{
-    (void)value, (void)e;
-    ((struct doctor_options *)self)->syscalls = true;
-    return 0;
-}
-
 static const struct cli_option options[] = {
-    {"json", 0, NULL, "print one JSON object", apply_json},
-    {"sweep", 0, NULL, "remove what crashed runs left, then examine", apply_sweep},
-    {"syscalls", 0, NULL, "print the system-call policy of sandboxes instead", apply_syscalls},
-    {"help", 'h', NULL, "show this text", apply_help},
+    {"json", 0, NULL, "print one JSON object", CLI_FLAG(doctor_options, json)},
+    {"sweep", 0, NULL, "remove what crashed runs left, then examine",
+     CLI_FLAG(doctor_options, sweep)},
+    {"syscalls", 0, NULL, "print the system-call policy of sandboxes instead",
+     CLI_FLAG(doctor_options, syscalls)},
+    {"help", 'h', NULL, "show this text", CLI_FLAG(doctor_options, help)},
 };
-const struct cli_syntax doctor_syntax = {options, ARRAY_SIZE(options), NULL};
+const struct cli_syntax doctor_syntax = {options, ARRAY_SIZE(options), NULL, 0};
 
 static int print_syscalls(void)
 {

@@ -29,41 +29,13 @@ struct drain_options {
     bool json, help, now;
 };
 
-static int apply_state(void *self, const char *value, struct sg_error *e)
-{
-    (void)e;
-    ((struct drain_options *)self)->state = value;
-    return 0;
-}
-
-static int apply_now(void *self, const char *value, struct sg_error *e)
-{
-    (void)value, (void)e;
-    ((struct drain_options *)self)->now = true;
-    return 0;
-}
-
-static int apply_json(void *self, const char *value, struct sg_error *e)
-{
-    (void)value, (void)e;
-    ((struct drain_options *)self)->json = true;
-    return 0;
-}
-
-static int apply_help(void *self, const char *value, struct sg_error *e)
-{
-    (void)value, (void)e;
-    ((struct drain_options *)self)->help = true;
-    return 0;
-}
-
 static const struct cli_option options[] = {
-    {"state", 0, "DIR", "the server's state directory", apply_state},
-    {"now", 0, NULL, "do not wait for what is under way", apply_now},
-    {"json", 0, NULL, "print one JSON object", apply_json},
-    {"help", 'h', NULL, "show this text", apply_help},
+    {"state", 0, "DIR", "the server's state directory", CLI_TEXT(drain_options, state)},
+    {"now", 0, NULL, "do not wait for what is under way", CLI_FLAG(drain_options, now)},
+    {"json", 0, NULL, "print one JSON object", CLI_FLAG(drain_options, json)},
+    {"help", 'h', NULL, "show this text", CLI_FLAG(drain_options, help)},
 };
-const struct cli_syntax drain_syntax = {options, ARRAY_SIZE(options), NULL};
+const struct cli_syntax drain_syntax = {options, ARRAY_SIZE(options), NULL, 0};
 
 /* Reads from the lock file which process holds the lock. An error if nobody holds it. */
 static int holder(int lock, const char *state, uint64_t *ret, struct sg_error *e)

@@ -44,53 +44,41 @@ static int positional(void *self, const char *arg, struct sg_error *e)
     return set_source(self, source, arg, e);
 }
 
-static int apply_file(void *self, const char *value, struct sg_error *e)
+static int apply_file(void *self, const struct cli_option *option, const char *value,
+                      struct sg_error *e)
 {
     enum run_source source = strcmp(value, "-") == 0 ? RUN_SOURCE_STDIN : RUN_SOURCE_FILE;
 
+    (void)option;
     if (!*value)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "--file: the name of the file is empty");
     return set_source(self, source, value, e);
 }
 
-static int apply_language(void *self, const char *value, struct sg_error *e)
+static int apply_language(void *self, const struct cli_option *option, const char *value,
+                          struct sg_error *e)
 {
     struct run_options *o = self;
     int r = sg_language_parse(value, &o->language, e);
 
+    (void)option;
     o->language_given = true;
     return r < 0 ? err_wrap(e, r, "--language") : 0;
 }
 
-static int apply_output_limit(void *self, const char *value, struct sg_error *e)
-{
-    struct run_options *o = self;
-
-    return cage_size_between("--output-limit", value, 1, OUTPUT_LIMIT_MAX, &o->output_limit, e);
-}
-
-#define FLAG(name, field)                                                      \
-    static int apply_##name(void *self, const char *value, struct sg_error *e) \
-    {                                                                          \
-        struct run_options *o = self;                                          \
-                                                                               \
-        (void)value, (void)e;                                                  \
-        o->field = true;                                                       \
-        return 0;                                                              \
-    }
-FLAG(tty, tty)
-FLAG(json, json)
-
 static const struct cli_option options[] = {
-    {"file", 'f', "FILE", "run the code in FILE; its suffix gives the language", apply_file},
-    {"language", 'l', "LANG", "python (default), javascript, typescript, bash", apply_language},
-    {"timeout", 0, "TIME", "wall-clock limit: 500ms, 30s (default), 5m, 1h", cage_apply_timeout},
-    {"output-limit", 0, "SIZE", "bytes kept of each stream (default 8M)", apply_output_limit},
-    {"tty", 't', NULL, "run on a pseudo-terminal", apply_tty},
-    {"json", 0, NULL, "print one JSON object with the result", apply_json},
+    {"file", 'f', "FILE", "run the code in FILE; its suffix gives the language",
+     .apply = apply_file},
+    {"language", 'l', "LANG", "python (default), javascript, typescript, bash",
+     .apply = apply_language},
+    {"timeout", 0, "TIME", "wall-clock limit: 500ms, 30s (default), 5m, 1h", CAGE_TIMEOUT},
+    {"output-limit", 0, "SIZE", "bytes kept of each stream (default 8M)",
+     CAGE_SIZE(run_options, output_limit, 1, OUTPUT_LIMIT_MAX)},
+    {"tty", 't', NULL, "run on a pseudo-terminal", CLI_FLAG(run_options, tty)},
+    {"json", 0, NULL, "print one JSON object with the result", CLI_FLAG(run_options, json)},
     CAGE_ROWS};
 
-const struct cli_syntax run_syntax = {options, ARRAY_SIZE(options), positional};
+const struct cli_syntax run_syntax = {options, ARRAY_SIZE(options), positional, 0};
 
 /* ---- all together ---------------------------------------------------------------------------- */
 

@@ -42,53 +42,24 @@ static int set_flag(struct serve_flags *f, enum setting k, const char *value, st
     return 0;
 }
 
-#define APPLY(key)                                                            \
-    static int apply_##key(void *self, const char *value, struct sg_error *e) \
-    {                                                                         \
-        return set_flag(self, SETTING_##key, value, e);                       \
-    }
-SETTINGS_KEYS(APPLY)
+static struct cli_option options[OTHER_OPTIONS + SETTING_MAX_] = {
+    {"config", 'c', "FILE", "settings of the server (default: " SERVE_CONFIG ")",
+     CLI_TEXT(serve_flags, call.config)},
+    {"new", 0, NULL, "begin anew if the database is gone; what is left is moved aside",
+     CLI_FLAG(serve_flags, call.anew)},
+    {"help", 'h', NULL, "show this text", CLI_FLAG(serve_flags, help)},
+};
 
-static int apply_config(void *self, const char *value, struct sg_error *e)
+static int apply_setting(void *self, const struct cli_option *o, const char *value,
+                         struct sg_error *e)
 {
-    struct serve_flags *f = self;
-
-    (void)e;
-    f->call.config = value;
-    return 0;
-}
-
-static int apply_new(void *self, const char *value, struct sg_error *e)
-{
-    struct serve_flags *f = self;
-
-    (void)value, (void)e;
-    f->call.anew = true;
-    return 0;
-}
-
-static int apply_help(void *self, const char *value, struct sg_error *e)
-{
-    struct serve_flags *f = self;
-
-    (void)value, (void)e;
-    f->help = true;
-    return 0;
+    return set_flag(self, (enum setting)(o - options - OTHER_OPTIONS), value, e);
 }
 
 const struct cli_syntax *serve_syntax(void)
 {
-    static struct cli_option options[SETTING_MAX_ + OTHER_OPTIONS] = {
-        {"config", 'c', "FILE", "settings of the server (default: " SERVE_CONFIG ")", apply_config},
-        {"new", 0, NULL, "begin anew if the database is gone; what is left is moved aside",
-         apply_new},
-        {"help", 'h', NULL, "show this text", apply_help},
-    };
     static char names[SETTING_MAX_][SETTINGS_ENV_MAX], helps[SETTING_MAX_][HELP_TEXT_MAX];
-    static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), NULL};
-#define FUNCTION(key) apply_##key,
-    static int (*const apply[])(void *, const char *,
-                                struct sg_error *) = {SETTINGS_KEYS(FUNCTION)};
+    static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), NULL, 0};
 
     for (enum setting k = 0; k < SETTING_MAX_ && !names[k][0]; k++) {
         const struct setting_info *info = setting_info(k);
@@ -97,7 +68,7 @@ const struct cli_syntax *serve_syntax(void)
         snprintf(helps[k], HELP_TEXT_MAX, "%s%s%s%s", info->help, show ? " (" : "",
                  show ? info->normal : "", show ? ")" : "");
         options[OTHER_OPTIONS + k] =
-            (struct cli_option){names[k], 0, info->argument, helps[k], apply[k]};
+            (struct cli_option){names[k], 0, info->argument, helps[k], .apply = apply_setting};
     }
     return &syntax;
 }

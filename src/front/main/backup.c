@@ -19,41 +19,6 @@ struct options {
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-static int apply_state(void *self, const char *value, struct sg_error *e)
-{
-    (void)e;
-    ((struct options *)self)->state = value;
-    return 0;
-}
-
-static int apply_json(void *self, const char *value, struct sg_error *e)
-{
-    (void)value, (void)e;
-    ((struct options *)self)->json = true;
-    return 0;
-}
-
-static int apply_help(void *self, const char *value, struct sg_error *e)
-{
-    (void)value, (void)e;
-    ((struct options *)self)->help = true;
-    return 0;
-}
-
-static int apply_replace(void *self, const char *value, struct sg_error *e)
-{
-    (void)value, (void)e;
-    ((struct options *)self)->replace = true;
-    return 0;
-}
-
-static int apply_check(void *self, const char *value, struct sg_error *e)
-{
-    (void)value, (void)e;
-    ((struct options *)self)->check = true;
-    return 0;
-}
-
 static int apply_path(void *self, const char *arg, struct sg_error *e)
 {
     struct options *o = self;
@@ -66,19 +31,20 @@ static int apply_path(void *self, const char *arg, struct sg_error *e)
 }
 
 static const struct cli_option backup_options[] = {
-    {"state", 0, "DIR", "the server's state directory", apply_state},
-    {"json", 0, NULL, "print JSON", apply_json},
-    {"help", 'h', NULL, "show this text", apply_help},
+    {"state", 0, "DIR", "the server's state directory", CLI_TEXT(options, state)},
+    {"json", 0, NULL, "print JSON", CLI_FLAG(options, json)},
+    {"help", 'h', NULL, "show this text", CLI_FLAG(options, help)},
 };
 static const struct cli_option restore_options[] = {
-    {"state", 0, "DIR", "the server's state directory", apply_state},
-    {"replace", 0, NULL, "move a database that is there aside", apply_replace},
-    {"check", 0, NULL, "only look whether the backup is whole", apply_check},
-    {"json", 0, NULL, "print JSON", apply_json},
-    {"help", 'h', NULL, "show this text", apply_help},
+    {"state", 0, "DIR", "the server's state directory", CLI_TEXT(options, state)},
+    {"replace", 0, NULL, "move a database that is there aside", CLI_FLAG(options, replace)},
+    {"check", 0, NULL, "only look whether the backup is whole", CLI_FLAG(options, check)},
+    {"json", 0, NULL, "print JSON", CLI_FLAG(options, json)},
+    {"help", 'h', NULL, "show this text", CLI_FLAG(options, help)},
 };
-const struct cli_syntax backup_syntax = {backup_options, ARRAY_SIZE(backup_options), apply_path};
-const struct cli_syntax restore_syntax = {restore_options, ARRAY_SIZE(restore_options), apply_path};
+const struct cli_syntax backup_syntax = {backup_options, ARRAY_SIZE(backup_options), apply_path, 0};
+const struct cli_syntax restore_syntax = {restore_options, ARRAY_SIZE(restore_options), apply_path,
+                                          0};
 
 /* ---- what is printed ------------------------------------------------------------------------- */
 

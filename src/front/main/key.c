@@ -19,45 +19,34 @@ struct key_options {
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-static int apply_tenant(void *self, const char *value, struct sg_error *e)
+static int apply_sanitise(void *self, const struct cli_option *option, const char *value,
+                          struct sg_error *e)
 {
-    (void)e;
-    ((struct key_options *)self)->tenant = value;
-    return 0;
-}
-
-static int apply_name(void *self, const char *value, struct sg_error *e)
-{
-    (void)e;
-    ((struct key_options *)self)->name = value;
-    return 0;
-}
-
-static int apply_sanitise(void *self, const char *value, struct sg_error *e)
-{
+    (void)option;
     return manage_sanitise(value, &((struct key_options *)self)->sanitise, e);
 }
 
 static const struct cli_option create_options[] = {
-    {"tenant", 0, "NAME", "whose key it is; made if it is new", apply_tenant},
-    {"name", 0, "NAME", "what the key is for, shown in the list", apply_name},
-    {"sanitise", 0, "MODE", "enforce, report-only or off, for who uses it", apply_sanitise},
+    {"tenant", 0, "NAME", "whose key it is; made if it is new", CLI_TEXT(key_options, tenant)},
+    {"name", 0, "NAME", "what the key is for, shown in the list", CLI_TEXT(key_options, name)},
+    {"sanitise", 0, "MODE", "enforce, report-only or off, for who uses it",
+     .apply = apply_sanitise},
     ACTION_STATE,
     ACTION_JSON,
     ACTION_HELP,
 };
 static const struct cli_option list_options[] = {
-    {"tenant", 0, "NAME", "the keys of this tenant only", apply_tenant},
+    {"tenant", 0, "NAME", "the keys of this tenant only", CLI_TEXT(key_options, tenant)},
     ACTION_STATE,
     ACTION_JSON,
     ACTION_HELP,
 };
 static const struct cli_option revoke_options[] = {ACTION_STATE, ACTION_HELP};
 
-const struct cli_syntax key_create_syntax = {create_options, ARRAY_SIZE(create_options), NULL};
-const struct cli_syntax key_list_syntax = {list_options, ARRAY_SIZE(list_options), NULL};
+const struct cli_syntax key_create_syntax = {create_options, ARRAY_SIZE(create_options), NULL, 0};
+const struct cli_syntax key_list_syntax = {list_options, ARRAY_SIZE(list_options), NULL, 0};
 const struct cli_syntax key_revoke_syntax = {revoke_options, ARRAY_SIZE(revoke_options),
-                                             action_apply_which};
+                                             action_apply_which, 0};
 
 /* ---- what is printed ------------------------------------------------------------------------- */
 

@@ -10,18 +10,33 @@
 
 #define LIST_MAX (16u * 1024 * 1024)
 
-enum limit {
-    MAX_SANDBOXES,
-    MAX_PAUSED,
-    MAX_PAUSED_MEMORY,
-    MAX_CONTEXTS,
-    MAX_CONVERSATION_CONTEXTS,
-    EXECUTION_TIMEOUT,
-    EXECUTION_TIMEOUT_MAX,
-    CODE_MAX,
-    MEMORY,
-    LIMIT_MAX_
-};
+/* The limits of a tenant, in the order of the help and of the list:
+ * X(name in the store and in JSON, setting, its field, option, argument, help, printer, title,
+ * width) */
+#define LIMITS(X)                                                                                  \
+    X(max_sandboxes, tenant_sandboxes, tenant_sandboxes, "max-sandboxes", "N",                     \
+      "sandboxes that it may run at a time", print_number, "SANDBOXES", 9)                         \
+    X(max_paused, tenant_paused, tenant_paused, "max-paused", "N",                                 \
+      "sandboxes that it may have paused", print_number, "PAUSED", 6)                              \
+    X(max_paused_memory, tenant_paused_memory, tenant_paused_memory, "max-paused-memory", "SIZE",  \
+      "and the memory that these may hold", print_size, "THEIR MEM", 9)                            \
+    X(max_contexts, tenant_contexts, tenant_contexts, "max-contexts", "N",                         \
+      "of these, sandboxes of contexts", print_number, "CONTEXTS", 8)                              \
+    X(max_conversation_contexts, conversation_contexts, conversation_contexts,                     \
+      "max-conversation-contexts", "N", "and of one conversation", print_number, "CONVERSATION",   \
+      12)                                                                                          \
+    X(execution_timeout_ms, execution_timeout, execution_timeout_ms, "execution-timeout", "TIME",  \
+      "time of a tool's code that names none", print_time, "EXECUTION", 9)                         \
+    X(execution_timeout_max_ms, execution_timeout_max, execution_timeout_max_ms,                   \
+      "execution-timeout-max", "TIME", "and the longest that it can name", print_time, "LONGEST",  \
+      9)                                                                                           \
+    X(code_max, code_max, code_max, "code-max", "SIZE", "code that a tool takes", print_size,      \
+      "CODE", 9)                                                                                   \
+    X(memory, sandbox_memory, sandbox_memory, "memory", "SIZE", "memory of a sandbox", print_size, \
+      "MEMORY", 9)
+
+#define LIMIT_ENUM(name, ...) LIMIT_##name,
+enum limit { LIMITS(LIMIT_ENUM) LIMIT_MAX_ };
 
 struct tenant_options {
     struct action_options base;
@@ -33,70 +48,51 @@ struct tenant_options {
 
 /* ---- options --------------------------------------------------------------------------------- */
 
+static const struct cli_option set_options[LIMIT_MAX_ + 4];
+
 /* Reads a limit in the same way, and with the same bounds, as the setting that it replaces. */
-static int apply_limit(void *self, enum limit which, enum setting key, const char *option,
-                       const char *value, struct sg_error *e)
+static int apply_limit(void *self, const struct cli_option *option, const char *value,
+                       struct sg_error *e)
 {
+#define LIMIT_SETTING(name, setting, ...) SETTING_##setting,
+    static const enum setting settings[] = {LIMITS(LIMIT_SETTING)};
     struct tenant_options *o = self;
     bool normal = strcmp(value, "default") == 0 || strcmp(value, "0") == 0;
+    size_t which = (size_t)(option - set_options);
+    char what[40];
 
     o->change[which] = normal ? NORMAL : OWN;
-    return normal ? 0 : settings_set(&o->own, key, option, value, e);
+    snprintf(what, sizeof(what), "--%s", option->name);
+    return normal ? 0 : settings_set(&o->own, settings[which], what, value, e);
 }
 
-#define APPLY(name, which, key, option)                                        \
-    static int apply_##name(void *self, const char *value, struct sg_error *e) \
-    {                                                                          \
-        return apply_limit(self, which, SETTING_##key, option, value, e);      \
-    }
-APPLY(sandboxes, MAX_SANDBOXES, tenant_sandboxes, "--max-sandboxes")
-APPLY(paused, MAX_PAUSED, tenant_paused, "--max-paused")
-APPLY(paused_memory, MAX_PAUSED_MEMORY, tenant_paused_memory, "--max-paused-memory")
-APPLY(contexts, MAX_CONTEXTS, tenant_contexts, "--max-contexts")
-APPLY(conversation, MAX_CONVERSATION_CONTEXTS, conversation_contexts, "--max-conversation-contexts")
-APPLY(timeout, EXECUTION_TIMEOUT, execution_timeout, "--execution-timeout")
-APPLY(timeout_max, EXECUTION_TIMEOUT_MAX, execution_timeout_max, "--execution-timeout-max")
-APPLY(code, CODE_MAX, code_max, "--code-max")
-APPLY(memory, MEMORY, sandbox_memory, "--memory")
-
-static int apply_sanitise(void *self, const char *value, struct sg_error *e)
+static int apply_sanitise(void *self, const struct cli_option *option, const char *value,
+                          struct sg_error *e)
 {
     struct tenant_options *o = self;
 
+    (void)option;
     o->sanitises = true;
     o->sanitise = 0;
     return strcmp(value, "default") == 0 ? 0 : manage_sanitise(value, &o->sanitise, e);
 }
 
-static int apply_always(void *self, const char *value, struct sg_error *e)
-{
-    (void)value, (void)e;
-    ((struct tenant_options *)self)->always = true;
-    return 0;
-}
-
 static const struct cli_option list_options[] = {ACTION_STATE, ACTION_JSON, ACTION_HELP};
-static const struct cli_option set_options[] = {
-    {"max-sandboxes", 0, "N", "sandboxes that it may run at a time", apply_sandboxes},
-    {"max-paused", 0, "N", "sandboxes that it may have paused", apply_paused},
-    {"max-paused-memory", 0, "SIZE", "and the memory that these may hold", apply_paused_memory},
-    {"max-contexts", 0, "N", "of these, sandboxes of contexts", apply_contexts},
-    {"max-conversation-contexts", 0, "N", "and of one conversation", apply_conversation},
-    {"execution-timeout", 0, "TIME", "time of a tool's code that names none", apply_timeout},
-    {"execution-timeout-max", 0, "TIME", "and the longest that it can name", apply_timeout_max},
-    {"code-max", 0, "SIZE", "code that a tool takes", apply_code},
-    {"memory", 0, "SIZE", "memory of a sandbox", apply_memory},
+#define LIMIT_OPTION(name, setting, field, option, argument, help, ...) \
+    {option, 0, argument, help, .apply = apply_limit},
+static const struct cli_option set_options[LIMIT_MAX_ + 4] = {
+    LIMITS(LIMIT_OPTION) /* the first rows: their numbers are enum limit */
     {"sanitise", 0, "MODE", "what is said is sanitised: enforce, report-only or off",
-     apply_sanitise},
+     .apply = apply_sanitise},
     {"sanitise-always", 0, NULL, "with --sanitise: its keys and calls may not say off",
-     apply_always},
+     CLI_FLAG(tenant_options, always)},
     ACTION_STATE,
     ACTION_HELP,
 };
 
-const struct cli_syntax tenant_list_syntax = {list_options, ARRAY_SIZE(list_options), NULL};
+const struct cli_syntax tenant_list_syntax = {list_options, ARRAY_SIZE(list_options), NULL, 0};
 const struct cli_syntax tenant_set_syntax = {set_options, ARRAY_SIZE(set_options),
-                                             action_apply_which};
+                                             action_apply_which, 0};
 
 /* ---- list ------------------------------------------------------------------------------------ */
 
@@ -116,15 +112,8 @@ static void json_tenant(struct json *j, const struct store_tenant *t)
     jw_string(j, t->id);
     jw_key(j, "name");
     jw_string(j, t->name);
-    json_limit(j, "max_sandboxes", t->max_sandboxes);
-    json_limit(j, "max_paused", t->max_paused);
-    json_limit(j, "max_paused_memory", t->max_paused_memory);
-    json_limit(j, "max_contexts", t->max_contexts);
-    json_limit(j, "max_conversation_contexts", t->max_conversation_contexts);
-    json_limit(j, "execution_timeout_ms", t->execution_timeout_ms);
-    json_limit(j, "execution_timeout_max_ms", t->execution_timeout_max_ms);
-    json_limit(j, "code_max", t->code_max);
-    json_limit(j, "memory", t->memory);
+#define LIMIT_JSON(name, ...) json_limit(j, #name, t->name);
+    LIMITS(LIMIT_JSON)
     jw_key(j, "sanitise");
     jw_string(j, manage_sanitise_name(t->sanitise));
     jw_key(j, "sanitise_always");
@@ -168,22 +157,19 @@ static bool list_one(const struct store_tenant *t, void *arg)
         json_tenant(l->j, t);
         return true;
     }
-    if (!l->any)
-        printf("%-16s  %-20s  %-9s  %-6s  %-9s  %-8s  %-12s  %-9s  %-9s  %-9s  %-9s  %s\n", "NAME",
-               "ID", "SANDBOXES", "PAUSED", "THEIR MEM", "CONTEXTS", "CONVERSATION", "EXECUTION",
-               "LONGEST", "CODE", "MEMORY", "SANITISE");
+#define LIMIT_TITLE(name, setting, field, option, argument, help, print, title, width) \
+    printf("%-*s  ", width, title);
+#define LIMIT_PRINT(name, setting, field, option, argument, help, print, title, width) \
+    print(t->name, width);
+    if (!l->any) {
+        printf("%-16s  %-20s  ", "NAME", "ID");
+        LIMITS(LIMIT_TITLE)
+        puts("SANITISE");
+    }
     l->any = true;
     manage_print_cell(t->name, 16);
     manage_print_cell(t->id, ID_LEN);
-    print_number(t->max_sandboxes, 9);
-    print_number(t->max_paused, 6);
-    print_size(t->max_paused_memory, 9);
-    print_number(t->max_contexts, 8);
-    print_number(t->max_conversation_contexts, 12);
-    print_time(t->execution_timeout_ms, 9);
-    print_time(t->execution_timeout_max_ms, 9);
-    print_size(t->code_max, 9);
-    print_size(t->memory, 9);
+    LIMITS(LIMIT_PRINT)
     const char *mode = manage_sanitise_name(t->sanitise);
     manage_print_cell(mode ? mode : "", t->sanitise_always ? 11 : 0);
     puts(t->sanitise_always ? "always" : "");
@@ -220,17 +206,8 @@ static int tenant_set(struct store *s, const void *options, struct sg_error *e)
     static const uint64_t normal = 0;
     const struct tenant_options *o = options;
     const struct settings *own = &o->own;
-    const uint64_t values[LIMIT_MAX_] = {
-        [MAX_SANDBOXES] = own->tenant_sandboxes,
-        [MAX_PAUSED] = own->tenant_paused,
-        [MAX_PAUSED_MEMORY] = own->tenant_paused_memory,
-        [MAX_CONTEXTS] = own->tenant_contexts,
-        [MAX_CONVERSATION_CONTEXTS] = own->conversation_contexts,
-        [EXECUTION_TIMEOUT] = own->execution_timeout_ms,
-        [EXECUTION_TIMEOUT_MAX] = own->execution_timeout_max_ms,
-        [CODE_MAX] = own->code_max,
-        [MEMORY] = own->sandbox_memory,
-    };
+#define LIMIT_VALUE(name, setting, field, ...) own->field,
+    const uint64_t values[] = {LIMITS(LIMIT_VALUE)};
     const uint64_t *change[LIMIT_MAX_] = {NULL};
     bool any = false;
 
@@ -250,17 +227,8 @@ static int tenant_set(struct store *s, const void *options, struct sg_error *e)
         if (r < 0 || !any)
             return r;
     }
-    const struct store_limits limits = {
-        .max_sandboxes = change[MAX_SANDBOXES],
-        .max_paused = change[MAX_PAUSED],
-        .max_paused_memory = change[MAX_PAUSED_MEMORY],
-        .max_contexts = change[MAX_CONTEXTS],
-        .max_conversation_contexts = change[MAX_CONVERSATION_CONTEXTS],
-        .execution_timeout_ms = change[EXECUTION_TIMEOUT],
-        .execution_timeout_max_ms = change[EXECUTION_TIMEOUT_MAX],
-        .code_max = change[CODE_MAX],
-        .memory = change[MEMORY],
-    };
+#define LIMIT_CHANGE(name, ...) .name = change[LIMIT_##name],
+    const struct store_limits limits = {LIMITS(LIMIT_CHANGE)};
     return store_tenant_limit(s, o->base.which, &limits, e);
 }
 

@@ -15,27 +15,6 @@
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-int action_apply_state(void *self, const char *value, struct sg_error *e)
-{
-    (void)e;
-    ((struct action_options *)self)->state = value;
-    return 0;
-}
-
-int action_apply_json(void *self, const char *value, struct sg_error *e)
-{
-    (void)value, (void)e;
-    ((struct action_options *)self)->json = true;
-    return 0;
-}
-
-int action_apply_help(void *self, const char *value, struct sg_error *e)
-{
-    (void)value, (void)e;
-    ((struct action_options *)self)->help = true;
-    return 0;
-}
-
 int action_apply_which(void *self, const char *arg, struct sg_error *e)
 {
     struct action_options *o = self;

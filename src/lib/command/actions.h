@@ -40,20 +40,17 @@ int actions_main(const struct action_verb *verb, int argc, char **argv);
 int action_enter(const struct action_options *o, const char *what, const char *things,
                  char ret_dir[ACTION_DIR_MAX], struct sg_error *e);
 
-int action_apply_state(void *self, const char *value, struct sg_error *e);
-int action_apply_json(void *self, const char *value, struct sg_error *e);
-int action_apply_help(void *self, const char *value, struct sg_error *e);
 int action_apply_which(void *self, const char *arg, struct sg_error *e);
 
-#define ACTION_STATE                                                          \
-    {                                                                         \
-        "state", 0, "DIR", "the server's state directory", action_apply_state \
+#define ACTION_STATE                                                                       \
+    {                                                                                      \
+        "state", 0, "DIR", "the server's state directory", CLI_TEXT(action_options, state) \
     }
-#define ACTION_JSON                                      \
-    {                                                    \
-        "json", 0, NULL, "print JSON", action_apply_json \
+#define ACTION_JSON                                                   \
+    {                                                                 \
+        "json", 0, NULL, "print JSON", CLI_FLAG(action_options, json) \
     }
-#define ACTION_HELP                                            \
-    {                                                          \
-        "help", 'h', NULL, "show this text", action_apply_help \
+#define ACTION_HELP                                                         \
+    {                                                                       \
+        "help", 'h', NULL, "show this text", CLI_FLAG(action_options, help) \
     }

@@ -39,6 +39,14 @@ static int unknown_name(const struct cli_syntax *s, const char *name, size_t len
     return err_set(e, SG_ERR_INVALID, -EINVAL, "unknown option '--%s'", word);
 }
 
+static int apply(const struct cli_syntax *s, const struct cli_option *o, void *self,
+                 const char *value, struct sg_error *e)
+{
+    if (s->given)
+        *(uint64_t *)(void *)((char *)self + s->given) |= 1ull << (o - s->options);
+    return o->apply((char *)self + o->at, o, value, e);
+}
+
 /* arg is "--name" or "--name=value"; *i stands on it. */
 static int parse_long(const struct cli_syntax *s, int argc, char **argv, int *i, void *self,
                       struct sg_error *e)
@@ -52,14 +60,14 @@ static int parse_long(const struct cli_syntax *s, int argc, char **argv, int *i,
     if (!o->argument) {
         if (value)
             return err_set(e, SG_ERR_INVALID, -EINVAL, "--%s takes no value", o->name);
-        return o->apply(self, NULL, e);
+        return apply(s, o, self, NULL, e);
     }
     if (value)
-        return o->apply(self, value + 1, e);
+        return apply(s, o, self, value + 1, e);
     if (*i + 1 >= argc)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "--%s needs a value: --%s %s", o->name, o->name,
                        o->argument);
-    return o->apply(self, argv[++*i], e);
+    return apply(s, o, self, argv[++*i], e);
 }
 
 /* arg is "-x", "-xVALUE" or several flags in one. */
@@ -74,17 +82,17 @@ static int parse_short(const struct cli_syntax *s, int argc, char **argv, int *i
             return err_set(e, SG_ERR_INVALID, -EINVAL, "unknown option '-%c' in '%.32s'", *p,
                            argv[*i]);
         if (!o->argument) {
-            r = o->apply(self, NULL, e);
+            r = apply(s, o, self, NULL, e);
             if (r < 0)
                 return r;
             continue;
         }
         if (p[1])
-            return o->apply(self, p + 1, e);
+            return apply(s, o, self, p + 1, e);
         if (*i + 1 >= argc)
             return err_set(e, SG_ERR_INVALID, -EINVAL, "-%c needs a value: -%c %s", o->letter,
                            o->letter, o->argument);
-        return o->apply(self, argv[++*i], e);
+        return apply(s, o, self, argv[++*i], e);
     }
     return 0;
 }
@@ -141,29 +149,11 @@ int cli_parse_command(const struct cli_syntax *syntax, int argc, char **argv, vo
     return parse_all(syntax, true, argc, argv, self, ret_rest, e);
 }
 
-static int apply_json(void *self, const char *value, struct sg_error *e)
-{
-    struct cli_plain *plain = self;
-
-    (void)value, (void)e;
-    plain->json = true;
-    return 0;
-}
-
-static int apply_help(void *self, const char *value, struct sg_error *e)
-{
-    struct cli_plain *plain = self;
-
-    (void)value, (void)e;
-    plain->help = true;
-    return 0;
-}
-
 static const struct cli_option plain_options[] = {
-    {"json", 0, NULL, "print one JSON object", apply_json},
-    {"help", 'h', NULL, "show this text", apply_help},
+    {"json", 0, NULL, "print one JSON object", CLI_FLAG(cli_plain, json)},
+    {"help", 'h', NULL, "show this text", CLI_FLAG(cli_plain, help)},
 };
-const struct cli_syntax cli_plain_syntax = {plain_options, ARRAY_SIZE(plain_options), NULL};
+const struct cli_syntax cli_plain_syntax = {plain_options, ARRAY_SIZE(plain_options), NULL, 0};
 
 int cli_parse_plain(int argc, char **argv, struct cli_plain *ret, struct sg_error *e)
 {
