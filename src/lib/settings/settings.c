@@ -7,7 +7,6 @@
 
 #include "lib/text/parse.h"
 #include "lib/settings/address.h"
-#include "lib/settings/prices.h"
 
 #define ENGINE_MAX      16384u
 #define CHECKPOINTS_MAX 1024u /* of a sandbox */
@@ -18,453 +17,35 @@ struct row {
     struct setting_info info;
     enum kind kind;
     size_t offset, size;
-    uint64_t min, max;          /* SIZE, MILLI, COUNT, TIME */
-    const char *const *choices; /* CHOICE; NULL-terminated */
+    uint64_t min, max;   /* SIZE, MILLI, COUNT, TIME */
+    const char *choices; /* CHOICE: words with | between */
 };
 
-static const char *const fork_choices[] = {"auto", "plain", NULL};
-static const char *const egress_choices[] = {"open", "block", NULL};
-static const char *const path_choices[] = {"auto", "sk_lookup", "tproxy", "redirect", NULL};
-static const char *const fake_choices[] = {"auto", "yes", "no", NULL};
-static const char *const sanitise_choices[] = {"enforce", "report-only", "off", NULL};
-static const char *const log_choices[] = {"auto", "text", "json", NULL};
-static const char *const otlp_choices[] = {"protobuf", "json", NULL};
-static const char *const level_choices[] = {"debug", "info", "warn", "error", NULL};
-
-#define AT(field) \
-    .offset = offsetof(struct settings, field), .size = sizeof(((struct settings *)0)->field)
 #define MIB    (1024ull * 1024)
 #define TIB    (1024ull * 1024 * MIB)
 #define DAY_MS 86400000ull
+#define FIXED  true
+#define LIVE   false
 
-static const struct row rows[SETTING_MAX_] = {
-    [SETTING_listen] = {{"listen", "ADDR[,ADDR...]", SETTINGS_LISTEN, "addresses to serve on",
-                         true},
-                        LISTEN,
-                        AT(listen)},
-    [SETTING_state] = {{"state", "DIR", SETTINGS_STATE_DIR, "where keys and snapshots are kept",
-                        true},
-                       PATH,
-                       AT(state)},
-    [SETTING_tls_cert] = {{"tls_cert", "FILE", "", "certificate chain (PEM): serve HTTPS", false},
-                          PATH,
-                          AT(tls_cert)},
-    [SETTING_tls_key] = {{"tls_key", "FILE", "", "its private key (PEM)", false},
-                         PATH,
-                         AT(tls_key)},
-    [SETTING_domain] = {{"domain", "NAME[:PORT]", "", "ports of sandboxes are PORT-ID.NAME", false},
-                        TEXT,
-                        AT(domain)},
-    [SETTING_insecure] = {{"insecure", NULL, "no", "allow other machines in without TLS", true},
-                          YES_NO,
-                          AT(insecure)},
-    [SETTING_front_user] =
-        {{"front_user", "USER", "",
-          "user of the process that speaks HTTP (default: sandglass if it exists)", true},
-         TEXT,
-         AT(front_user)},
-    [SETTING_front_program] = {{"front_program", "FILE", "",
-                                "that process's program, for tests and packagers", true},
-                               PATH,
-                               AT(front_program)},
-    [SETTING_sandbox_memory] = {{"sandbox_memory", "SIZE", "2G", "memory of a sandbox", false},
-                                SIZE,
-                                AT(sandbox_memory),
-                                16 * MIB,
-                                8 * TIB},
-    [SETTING_sandbox_disk] = {{"sandbox_disk", "SIZE", "1G",
-                               "disk of a sandbox, kept in memory too", false},
-                              SIZE,
-                              AT(sandbox_disk),
-                              MIB,
-                              8 * TIB},
-    [SETTING_sandbox_cpus] = {{"sandbox_cpus", "NUMBER", "2", "processors of a sandbox", false},
-                              MILLI,
-                              AT(sandbox_cpus_milli),
-                              10,
-                              1024000},
-    [SETTING_sandbox_pids] = {{"sandbox_pids", "NUMBER", "512",
-                               "processes and threads of a sandbox", false},
-                              COUNT,
-                              AT(sandbox_pids),
-                              1,
-                              32768},
-    [SETTING_machine_memory] = {{"machine_memory", "SIZE", "0",
-                                 "memory of all sandboxes; 0: most of the machine's", false},
-                                SIZE,
-                                AT(machine_memory),
-                                0,
-                                64 * TIB},
-    [SETTING_pool_min] = {{"pool_min", "NUMBER", "2", "sandboxes that wait ready, at least", false},
-                          COUNT,
-                          AT(pool_min),
-                          0,
-                          1024},
-    [SETTING_pool_max] =
-        {{"pool_max", "NUMBER", "32", "and at most", false}, COUNT, AT(pool_max), 0, 1024},
-    [SETTING_warm_kernels] = {{"warm_kernels", "SET", "auto",
-                               "what waiting kernels have loaded, or none", false},
-                              MODULES,
-                              AT(warm_kernels)},
-    [SETTING_kernel_fork] = {{"kernel_fork", "auto|plain", "auto",
-                              "how they are copied: as twins if possible", false},
-                             CHOICE,
-                             AT(kernel_fork),
-                             .choices = fork_choices},
-    [SETTING_tenant_sandboxes] = {{"tenant_sandboxes", "NUMBER", "100",
-                                   "sandboxes of one tenant at a time", false},
-                                  COUNT,
-                                  AT(tenant_sandboxes),
-                                  1,
-                                  ENGINE_MAX / 2},
-    [SETTING_tenant_paused] = {{"tenant_paused", "NUMBER", "1000", "paused sandboxes of one tenant",
-                                false},
-                               COUNT,
-                               AT(tenant_paused),
-                               1,
-                               1000000},
-    [SETTING_tenant_paused_memory] = {{"tenant_paused_memory", "SIZE", "4G",
-                                       "memory that its paused sandboxes may hold", false},
-                                      SIZE,
-                                      AT(tenant_paused_memory),
-                                      PAUSED_LEAST,
-                                      TIB},
-    [SETTING_tenant_memory] = {{"tenant_memory", "SIZE", "0",
-                                "memory of all sandboxes of one tenant; 0: no limit", false},
-                               SIZE,
-                               AT(tenant_memory),
-                               0,
-                               64 * TIB},
-    [SETTING_tenant_snapshots] = {{"tenant_snapshots", "NUMBER", "100",
-                                   "snapshots that a tenant may keep", false},
-                                  COUNT,
-                                  AT(tenant_snapshots),
-                                  0,
-                                  1000000},
-    [SETTING_tenant_rate] = {{"tenant_rate", "NUMBER", "2000",
-                              "control requests a second of a tenant; 0: no limit", false},
-                             COUNT,
-                             AT(tenant_rate),
-                             0,
-                             1000000},
-    [SETTING_tenant_idle] = {{"tenant_idle", "TIME", "10m",
-                              "how long a tenant without sandboxes keeps a pool", false},
-                             TIME,
-                             AT(tenant_idle_ms),
-                             1000,
-                             DAY_MS},
-    [SETTING_drain_timeout] = {{"drain_timeout", "TIME", "30s",
-                                "how long a server that ends waits for what is under way", false},
-                               TIME,
-                               AT(drain_timeout_ms),
-                               0,
-                               DAY_MS},
-    [SETTING_max_timeout] = {{"max_timeout", "TIME", "24h", "longest life that can be asked for",
-                              false},
-                             TIME,
-                             AT(max_timeout_ms),
-                             1000,
-                             3650 * DAY_MS},
-    [SETTING_default_template] = {{"default_template", "NAME", "base",
-                                   "template of a sandbox that names none", false},
-                                  TEXT,
-                                  AT(default_template)},
-    [SETTING_store] = {{"store", "WHERE", "sqlite",
-                        "contexts: sqlite, memory or postgresql://USER@HOST/DB", true},
-                       SECRET,
-                       AT(store)},
-    [SETTING_public_url] = {{"public_url", "URL", "",
-                             "this server, for clients of others on the same database", false},
-                            TEXT,
-                            AT(public_url)},
-    [SETTING_context_template] = {{"context_template", "NAME", "code-interpreter-v1",
-                                   "template of a context that names none", false},
-                                  TEXT,
-                                  AT(context_template)},
-    [SETTING_context_ttl] = {{"context_ttl", "TIME", "30m", "how long an unused context lives",
-                              false},
-                             TIME,
-                             AT(context_ttl_ms),
-                             1000,
-                             365 * DAY_MS},
-    [SETTING_context_keep] = {{"context_keep", "TIME", "30d",
-                               "how long contexts that have ended are listed; 0: for ever", false},
-                              TIME,
-                              AT(context_keep_ms),
-                              0,
-                              36500 * DAY_MS},
-    [SETTING_usage_keep] = {{"usage_keep", "TIME", "400d",
-                             "how long usage is kept, by the day; 0: for ever", false},
-                            TIME,
-                            AT(usage_keep_ms),
-                            0,
-                            36500 * DAY_MS},
-    [SETTING_tenant_contexts] = {{"tenant_contexts", "NUMBER", "10",
-                                  "sandboxes of a tenant's contexts at a time", false},
-                                 COUNT,
-                                 AT(tenant_contexts),
-                                 1,
-                                 ENGINE_MAX},
-    [SETTING_conversation_contexts] = {{"conversation_contexts", "NUMBER", "5",
-                                        "and of one conversation's", false},
-                                       COUNT,
-                                       AT(conversation_contexts),
-                                       1,
-                                       ENGINE_MAX},
-    [SETTING_execution_timeout] = {{"execution_timeout", "TIME", "1m",
-                                    "time of a tool's code that names none", false},
-                                   TIME,
-                                   AT(execution_timeout_ms),
-                                   1000,
-                                   DAY_MS},
-    [SETTING_execution_timeout_max] = {{"execution_timeout_max", "TIME", "10m",
-                                        "and the longest that it can name", false},
-                                       TIME,
-                                       AT(execution_timeout_max_ms),
-                                       1000,
-                                       DAY_MS},
-    [SETTING_code_max] = {{"code_max", "SIZE", "100K", "code that a tool takes", false},
-                          SIZE,
-                          AT(code_max),
-                          1024,
-                          16 * MIB},
-    [SETTING_reap_every] = {{"reap_every", "TIME", "1m", "how often expired contexts are ended",
-                             false},
-                            TIME,
-                            AT(reap_every_ms),
-                            100,
-                            DAY_MS},
-    [SETTING_reap_batch] = {{"reap_batch", "NUMBER", "50", "and how many in one go", false},
-                            COUNT,
-                            AT(reap_batch),
-                            1,
-                            200},
-    [SETTING_checkpoints] = {{"checkpoints", "yes|no", "yes",
-                              "leave checkpoints before messages, to go back to", false},
-                             YES_NO,
-                             AT(checkpoints)},
-    [SETTING_checkpoint_keep] = {{"checkpoint_keep", "NUMBER", "20",
-                                  "the last of a sandbox that all stay", false},
-                                 COUNT,
-                                 AT(checkpoint_keep),
-                                 1,
-                                 CHECKPOINTS_MAX},
-    [SETTING_checkpoint_max] = {{"checkpoint_max", "NUMBER", "32",
-                                 "and with older ones, of which few stay", false},
-                                COUNT,
-                                AT(checkpoint_max),
-                                1,
-                                CHECKPOINTS_MAX},
-    [SETTING_checkpoint_age] = {{"checkpoint_age", "TIME", "24h", "how long one is kept", false},
-                                TIME,
-                                AT(checkpoint_age_ms),
-                                1000,
-                                365 * DAY_MS},
-    [SETTING_checkpoint_memory] = {{"checkpoint_memory", "SIZE", "16G",
-                                    "kernels of a tenant's checkpoints, in memory", false},
-                                   SIZE,
-                                   AT(checkpoint_memory),
-                                   0,
-                                   8 * TIB},
-    [SETTING_analysis] = {{"analysis", "DIR", "", "programs of run_analysis, if not our own",
-                           false},
-                          PATH,
-                          AT(analysis)},
-    [SETTING_guard_user] = {{"guard_user", "USER", "",
-                             "user of the guard, through which traffic goes out (sandglass-guard)",
-                             true},
-                            TEXT,
-                            AT(guard_user)},
-    [SETTING_guard_program] = {{"guard_program", "FILE", "",
-                                "that process's program, for tests and packagers", true},
-                               PATH,
-                               AT(guard_program)},
-    [SETTING_egress_e2b_default] = {{"egress_e2b_default", "open|block", "open",
-                                     "network of a create that says nothing about it", false},
-                                    CHOICE,
-                                    AT(egress_e2b_default),
-                                    .choices = egress_choices},
-    [SETTING_egress_path] = {{"egress_path", "HOW", "auto",
-                              "how traffic comes to the guard: sk_lookup, tproxy, redirect", true},
-                             CHOICE,
-                             AT(egress_path),
-                             .choices = path_choices},
-    [SETTING_egress_dns] = {{"egress_dns", "ADDR[,ADDR...]", "auto",
-                             "name servers of the guard; auto: those of this machine", false},
-                            TEXT,
-                            AT(egress_dns)},
-    [SETTING_egress_internal] = {{"egress_internal", "LIST", "",
-                                  "internal addresses and networks that may be dialled", false},
-                                 TEXT,
-                                 AT(egress_internal)},
-    [SETTING_egress_deny] = {{"egress_deny", "LIST", "",
-                              "names, addresses and networks that no sandbox may reach", false},
-                             TEXT,
-                             AT(egress_deny)},
-    [SETTING_egress_roots] = {{"egress_roots", "FILE", "",
-                               "more certificates (PEM) to trust where traffic is inspected",
-                               false},
-                              PATH,
-                              AT(egress_roots)},
-    [SETTING_egress_fake_ip] = {{"egress_fake_ip", "auto|yes|no", "auto",
-                                 "answer names with addresses that stand for them", false},
-                                CHOICE,
-                                AT(egress_fake_ip),
-                                .choices = fake_choices},
-    [SETTING_egress_quic] = {{"egress_quic", NULL, "no", "let QUIC (UDP port 443) out", false},
-                             YES_NO,
-                             AT(egress_quic)},
-    [SETTING_egress_dot] = {{"egress_dot", NULL, "no", "let DNS over TLS (port 853) out", false},
-                            YES_NO,
-                            AT(egress_dot)},
-    [SETTING_egress_ech] = {{"egress_ech", NULL, "no",
-                             "believe the outer name of an encrypted ClientHello", false},
-                            YES_NO,
-                            AT(egress_ech)},
-    [SETTING_egress_flows] = {{"egress_flows", "NUMBER", "128",
-                               "connections of a sandbox at a time", false},
-                              COUNT,
-                              AT(egress_flows),
-                              1,
-                              8192},
-    [SETTING_egress_flow_rate] = {{"egress_flow_rate", "NUMBER", "200",
-                                   "new connections of a sandbox in a second; 0: no limit", false},
-                                  COUNT,
-                                  AT(egress_flow_rate),
-                                  0,
-                                  1000000},
-    [SETTING_egress_bytes] = {{"egress_bytes", "SIZE", "0",
-                               "bytes that a sandbox may send and receive; 0: no limit", false},
-                              SIZE,
-                              AT(egress_bytes),
-                              0,
-                              1024 * TIB},
-    [SETTING_sanitise] = {{"sanitise", "MODE", "enforce",
-                           "contexts and tools: enforce, report-only or off", false},
-                          CHOICE,
-                          AT(sanitise),
-                          .choices = sanitise_choices},
-    [SETTING_sanitise_streams] = {{"sanitise_streams", "MODE", "off",
-                                   "output of sandboxes made through E2B's API: the same", false},
-                                  CHOICE,
-                                  AT(sanitise_streams),
-                                  .choices = sanitise_choices},
-    [SETTING_sanitise_always] = {{"sanitise_always", NULL, "no",
-                                  "no tenant, key or call may say off", false},
-                                 YES_NO,
-                                 AT(sanitise_always)},
-    [SETTING_sanitise_patterns] = {{"sanitise_patterns", "FILE", "",
-                                    "more patterns: lines name = expression", false},
-                                   PATH,
-                                   AT(sanitise_patterns)},
-    [SETTING_audit_size] = {{"audit_size", "SIZE", "16M", "size of one file of the record", false},
-                            SIZE,
-                            AT(audit_size),
-                            64 * 1024,
-                            TIB},
-    [SETTING_audit_files] = {{"audit_files", "NUMBER", "16",
-                              "files of the record that are kept for each tenant", false},
-                             COUNT,
-                             AT(audit_files),
-                             2,
-                             100000},
-    [SETTING_agent_timeout] = {{"agent_timeout", "TIME", "1h",
-                                "life of a hosted agent that names none", false},
-                               TIME,
-                               AT(agent_timeout_ms),
-                               1000,
-                               365 * DAY_MS},
-    [SETTING_agent_replay] = {{"agent_replay", "SIZE", "16M",
-                               "messages of an agent that are kept for who comes back", false},
-                              SIZE,
-                              AT(agent_replay),
-                              64 * 1024,
-                              1024 * MIB},
-    [SETTING_tenant_agents] = {{"tenant_agents", "NUMBER", "32", "hosted agents of a tenant",
-                                false},
-                               COUNT,
-                               AT(tenant_agents),
-                               1,
-                               ENGINE_MAX},
-    [SETTING_otlp_endpoint] = {{"otlp_endpoint", "URL", "",
-                                "collector of traces (OTLP over HTTP): http://HOST:4318", false},
-                               URL,
-                               AT(otlp_endpoint)},
-    [SETTING_otlp_protocol] = {{"otlp_protocol", "protobuf|json", "protobuf", "how they are sent",
-                                false},
-                               CHOICE,
-                               AT(otlp_protocol),
-                               .choices = otlp_choices},
-    [SETTING_otlp_headers] = {{"otlp_headers", "LIST", "", "headers for it: name=value,...", false},
-                              SECRET,
-                              AT(otlp_headers)},
-    [SETTING_trace_sample] = {{"trace_sample", "PERCENT", "100",
-                               "how many of the traces that begin here are kept", false},
-                              COUNT,
-                              AT(trace_sample),
-                              0,
-                              100},
-    [SETTING_trace_content] = {{"trace_content", NULL, "no", "code and output in traces, sanitised",
-                                false},
-                               YES_NO,
-                               AT(trace_content)},
-    [SETTING_langfuse_host] = {{"langfuse_host", "URL", "", "Langfuse, for the same traces", false},
-                               URL,
-                               AT(langfuse_host)},
-    [SETTING_langfuse_public_key] = {{"langfuse_public_key", "KEY", "", "its public key", false},
-                                     TEXT,
-                                     AT(langfuse_public_key)},
-    [SETTING_langfuse_secret_key] = {{"langfuse_secret_key", "KEY", "", "its secret key", false},
-                                     SECRET,
-                                     AT(langfuse_secret_key)},
-    [SETTING_metrics_listen] = {{"metrics_listen", "ADDR", "",
-                                 "serve /metrics here, to whoever comes", true},
-                                LISTEN,
-                                AT(metrics_listen)},
-    [SETTING_metrics_token] = {{"metrics_token", "TOKEN", "",
-                                "or on the other addresses, to who has this bearer token", false},
-                               SECRET,
-                               AT(metrics_token)},
-    [SETTING_prices] = {{"prices", "LIST", "",
-                         "cpu=0.05/h,memory=0.006/h,egress=0.09/G,execution=0,currency=USD", false},
-                        TEXT,
-                        AT(prices)},
-    [SETTING_event_keep] = {{"event_keep", "NUMBER", "10000", "events that can be asked for",
-                             false},
-                            COUNT,
-                            AT(event_keep),
-                            100,
-                            1000000},
-    [SETTING_webhook_url] = {{"webhook_url", "URL", "", "where events are posted to", false},
-                             URL,
-                             AT(webhook_url)},
-    [SETTING_webhook_secret] = {{"webhook_secret", "SECRET", "", "what signs them", false},
-                                SECRET,
-                                AT(webhook_secret)},
-    [SETTING_webhook_events] = {{"webhook_events", "LIST", "",
-                                 "which, if not all: sandbox.*,context.ended", false},
-                                TEXT,
-                                AT(webhook_events)},
-    [SETTING_log] = {{"log", "auto|text|json", "auto",
-                      "form of the log on standard error; auto: text on a terminal", false},
-                     CHOICE,
-                     AT(log),
-                     .choices = log_choices},
-    [SETTING_log_level] = {{"log_level", "LEVEL", "info", "debug, info, warn or error", false},
-                           CHOICE,
-                           AT(log_level),
-                           .choices = level_choices},
-    [SETTING_log_rate] = {{"log_rate", "NUMBER", "200", "lines in a second; 0: no limit", false},
-                          COUNT,
-                          AT(log_rate),
-                          0,
-                          1000000},
-    [SETTING_log_size] = {{"log_size", "SIZE", "16M",
-                           "of the file that sandglass logs --server reads; 0: none", true},
-                          SIZE,
-                          AT(log_size),
-                          0,
-                          TIB},
+#define AT(field)                      offsetof(struct settings, field), sizeof(((struct settings *)0)->field)
+#define BOUNDS_TEXT(key, low, high)    AT(key), low, high, NULL
+#define BOUNDS_PATH(key, low, high)    AT(key), low, high, NULL
+#define BOUNDS_URL(key, low, high)     AT(key), low, high, NULL
+#define BOUNDS_LISTEN(key, low, high)  AT(key), low, high, NULL
+#define BOUNDS_MODULES(key, low, high) AT(key), low, high, NULL
+#define BOUNDS_SECRET(key, low, high)  AT(key), low, high, NULL
+#define BOUNDS_YES_NO(key, low, high)  AT(key), low, high, NULL
+#define BOUNDS_SIZE(key, low, high)    AT(key), low, high, NULL
+#define BOUNDS_TIME(key, low, high)    AT(key##_ms), low, high, NULL
+#define BOUNDS_COUNT(key, low, high)   AT(key), low, high, NULL
+#define BOUNDS_MILLI(key, low, high)   AT(key##_milli), low, high, NULL
+#define BOUNDS_CHOICE(key, low, high)  AT(key), 0, 0, high
+
+static const struct row rows[] = {
+#define SETTING(kind, key, when, low, high, argument, normal, help) \
+    {{#key, argument, normal, help, when}, kind, BOUNDS_##kind(key, low, high)},
+#include "lib/settings/settings_table.h"
+#undef SETTING
 };
 
 const struct setting_info *setting_info(enum setting k)
@@ -601,20 +182,42 @@ static int set_yes_no(bool *at, const char *what, const char *value, struct sg_e
     return err_set(e, SG_ERR_INVALID, -EINVAL, "%s '%.64s' is neither yes nor no", what, value);
 }
 
+/* The length of the word of `choices` at p; *p moves behind it and the | that follows. */
+static size_t next_choice(const char **p)
+{
+    size_t n = strcspn(*p, "|");
+
+    *p += n + ((*p)[n] == '|');
+    return n;
+}
+
 static int set_choice(const struct row *row, void *at, const char *what, const char *value,
                       struct sg_error *e)
 {
+    const char *word = row->choices, *next = word;
     char list[64] = "";
 
-    for (uint32_t i = 0; row->choices[i]; i++) {
-        size_t n = strlen(list);
-        if (strcmp(value, row->choices[i]) == 0) {
+    for (uint32_t i = 0; *word; i++, word = next) {
+        size_t n = strlen(list), len = next_choice(&next);
+        if (strncmp(value, word, len) == 0 && value[len] == '\0') {
             put_number(at, row->size, i);
             return 0;
         }
-        snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", row->choices[i]);
+        snprintf(list + n, sizeof list - n, "%s%.*s", i ? ", " : "", (int)len, word);
     }
     return err_set(e, SG_ERR_INVALID, -EINVAL, "%s '%.64s' is none of %s", what, value, list);
+}
+
+static void print_choice(const struct row *row, uint64_t which, struct strbuf *out)
+{
+    const char *word = row->choices, *next = word;
+    size_t len = next_choice(&next);
+
+    for (; which > 0; which--) {
+        word = next;
+        len = next_choice(&next);
+    }
+    strbuf_add(out, word, len);
 }
 
 /* Formats a number for people or, if exact, so that settings_parse_text reads it back. */
@@ -774,122 +377,12 @@ int settings_parse_env(struct settings *s, struct sg_error *e)
     return 0;
 }
 
-/* The domain becomes a part of host names, so it must be valid in one. */
-static int check_domain(const char *domain, struct sg_error *e)
-{
-    static const char host[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.";
-    size_t n = strspn(domain, host);
-    uint64_t port;
-
-    if (domain[0] == '\0')
-        return 0;
-    if (n == 0 || domain[0] == '.' || domain[0] == '-' ||
-        (domain[n] &&
-         (domain[n] != ':' || parse_u64("", domain + n + 1, 1, 65535, &port, NULL) < 0)))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "domain '%.64s' is no host name: use for example box.example.com or "
-                       "box.test:8443",
-                       domain);
-    return 0;
-}
-
-static int check_listen(const struct settings *s, struct sg_error *e)
-{
-    const char *cursor = s->listen;
-    struct address a;
-    int r;
-
-    while ((r = address_next("listen", &cursor, &a, e)) > 0) {
-        char text[ADDRESS_TEXT_MAX];
-        if (a.loopback || s->tls_cert[0] || s->insecure)
-            continue;
-        address_format(&a, text);
-        return err_set(e, SG_ERR_DENIED, -EPERM,
-                       "%s can be reached from other machines: give --tls-cert and --tls-key, or "
-                       "--insecure if something in front of it does TLS",
-                       text);
-    }
-    return r;
-}
-
-enum settings_store settings_store(const struct settings *s)
-{
-    return hidden_equals(&s->store, "sqlite", 6)   ? STORE_SQLITE
-           : hidden_equals(&s->store, "memory", 6) ? STORE_MEMORY
-                                                   : STORE_POSTGRES;
-}
-
 void settings_forget_secrets(struct settings *s)
 {
     for (enum setting k = 0; k < SETTING_MAX_; k++)
         if (rows[k].kind == SECRET)
             hidden_wipe((struct hidden *)(void *)((char *)s + rows[k].offset));
     hidden_set(&s->store, "memory", 6);
-}
-
-/* The error must not repeat the address, which may have a password in it. */
-static int check_store(const struct settings *s, struct sg_error *e)
-{
-    static const char *const known[] = {"postgresql://", "postgres://"};
-
-    if (settings_store(s) != STORE_POSTGRES)
-        return 0;
-    for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-        if (strncmp(hidden_reveal(&s->store), known[i], strlen(known[i])) == 0)
-            return 0;
-    return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   "store is neither sqlite nor memory nor begins with postgresql://");
-}
-
-static int check_url(const char *url, struct sg_error *e)
-{
-    bool known = strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
-    size_t len = strlen(url);
-
-    for (size_t i = 0; i < len; i++)
-        known &= url[i] > 0x20 && url[i] < 0x7f;
-    if (len > 0 && (!known || url[len - 1] == '/'))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "public_url must be like https://box.example.com, without a slash at its "
-                       "end: '%s'",
-                       url);
-    return 0;
-}
-
-int settings_check(const struct settings *s, struct sg_error *e)
-{
-    struct prices prices;
-    int r = check_store(s, e);
-
-    if (r == 0)
-        r = check_url(s->public_url, e);
-    if (r == 0)
-        r = prices_parse(s->prices, &prices, e);
-    if (r < 0)
-        return r;
-    if (s->execution_timeout_ms > s->execution_timeout_max_ms)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "execution_timeout is longer than execution_timeout_max");
-    if (s->checkpoint_keep > s->checkpoint_max)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "checkpoint_keep %u is more than checkpoint_max %u", s->checkpoint_keep,
-                       s->checkpoint_max);
-
-    if (!s->tls_cert[0] != !s->tls_key[0])
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "tls_cert and tls_key go together: %s is missing",
-                       s->tls_cert[0] ? "tls_key" : "tls_cert");
-    if (s->pool_min > s->pool_max)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "pool_min %u is more than pool_max %u",
-                       s->pool_min, s->pool_max);
-    if (!s->state[0])
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "state names no directory");
-    if ((s->machine_memory && s->machine_memory < 64 * MIB) ||
-        (s->tenant_memory && s->tenant_memory < 64 * MIB))
-        return err_set(e, SG_ERR_INVALID, -ERANGE,
-                       "machine_memory and tenant_memory are 0, or 64M at least");
-    r = check_domain(s->domain, e);
-    return r < 0 ? r : check_listen(s, e);
 }
 
 static bool is_text(const struct row *row)
@@ -926,7 +419,7 @@ void settings_print(const struct settings *s, struct strbuf *out)
         } else if (row->kind == YES_NO) {
             strbuf_addstr(out, *(const bool *)at ? "yes" : "no");
         } else if (row->kind == CHOICE) {
-            strbuf_addstr(out, row->choices[get_number(at, row->size)]);
+            print_choice(row, get_number(at, row->size), out);
         } else {
             format_number(row, get_number(at, row->size), true, number, sizeof number);
             strbuf_addstr(out, number);

@@ -1,0 +1,190 @@
+/* The table of all settings, in the order of the help: a setting is a row here, and a field of
+ * `struct settings`, a key, an environment variable and a flag follow from it. This file is included
+ * wherever something is made of the rows, with SETTING defined as what a row becomes:
+ *
+ *   SETTING(kind, key, when, low, high, argument, default, help)
+ *
+ *   kind      what the value is           low, high            field
+ *   TEXT      a text                      0, bytes with NUL    char key[]
+ *   PATH      an absolute path            the same
+ *   URL       http:// or https://         the same
+ *   LISTEN    addresses (address.h)       the same
+ *   MODULES   names of Python modules     the same
+ *   SECRET    a text that is not shown    0, HIDDEN_MAX        struct hidden key
+ *   YES_NO    yes or no                   0, 1                 bool key
+ *   SIZE      bytes: 2G                   least, most          uint64_t key
+ *   TIME      90s, 2h                     least, most in ms    uint64_t key_ms
+ *   COUNT     a number                    least, most          uint32_t key
+ *   MILLI     0.5, in thousandths         least, most          uint32_t key_milli
+ *   CHOICE    one of some words           enum, "a|b|c"        enum low key
+ *
+ *   when      FIXED: cannot change while the server runs; LIVE: can
+ *   argument  its name in the help; NULL: yes or no, and a flag without a value */
+/* clang-format off */
+SETTING(LISTEN, listen, FIXED, 0, SETTINGS_PATH_MAX, "ADDR[,ADDR...]", SETTINGS_LISTEN,
+        "addresses to serve on")
+SETTING(PATH, state, FIXED, 0, SETTINGS_PATH_MAX, "DIR", SETTINGS_STATE_DIR,
+        "where keys and snapshots are kept")
+SETTING(PATH, tls_cert, LIVE, 0, SETTINGS_PATH_MAX, "FILE", "",
+        "certificate chain (PEM): serve HTTPS")
+SETTING(PATH, tls_key, LIVE, 0, SETTINGS_PATH_MAX, "FILE", "", "its private key (PEM)")
+/* May have a port; "": none. */
+SETTING(TEXT, domain, LIVE, 0, 256, "NAME[:PORT]", "", "ports of sandboxes are PORT-ID.NAME")
+SETTING(YES_NO, insecure, FIXED, 0, 1, NULL, "no", "allow other machines in without TLS")
+/* "": the usual one. */
+SETTING(TEXT, front_user, FIXED, 0, 64, "USER", "",
+        "user of the process that speaks HTTP (default: sandglass if it exists)")
+SETTING(PATH, front_program, FIXED, 0, SETTINGS_PATH_MAX, "FILE", "",
+        "that process's program, for tests and packagers")
+SETTING(SIZE, sandbox_memory, LIVE, 16 * MIB, 8 * TIB, "SIZE", "2G", "memory of a sandbox")
+SETTING(SIZE, sandbox_disk, LIVE, MIB, 8 * TIB, "SIZE", "1G",
+        "disk of a sandbox, kept in memory too")
+SETTING(MILLI, sandbox_cpus, LIVE, 10, 1024000, "NUMBER", "2", "processors of a sandbox")
+SETTING(COUNT, sandbox_pids, LIVE, 1, 32768, "NUMBER", "512", "processes and threads of a sandbox")
+/* 0: the machine's, less 10 % and less 1 GiB. */
+SETTING(SIZE, machine_memory, LIVE, 0, 64 * TIB, "SIZE", "0",
+        "memory of all sandboxes; 0: most of the machine's")
+SETTING(COUNT, pool_min, LIVE, 0, 1024, "NUMBER", "2", "sandboxes that wait ready, at least")
+SETTING(COUNT, pool_max, LIVE, 0, 1024, "NUMBER", "32", "and at most")
+/* auto, standard, science, none, or names of modules with commas between. */
+SETTING(MODULES, warm_kernels, LIVE, 0, 512, "SET", "auto",
+        "what waiting kernels have loaded, or none")
+SETTING(CHOICE, kernel_fork, LIVE, settings_fork, "auto|plain", "auto|plain", "auto",
+        "how they are copied: as twins if possible")
+SETTING(COUNT, tenant_sandboxes, LIVE, 1, ENGINE_MAX / 2, "NUMBER", "100",
+        "sandboxes of one tenant at a time")
+SETTING(COUNT, tenant_paused, LIVE, 1, 1000000, "NUMBER", "1000", "paused sandboxes of one tenant")
+SETTING(SIZE, tenant_paused_memory, LIVE, PAUSED_LEAST, TIB, "SIZE", "4G",
+        "memory that its paused sandboxes may hold")
+SETTING(SIZE, tenant_memory, LIVE, 0, 64 * TIB, "SIZE", "0",
+        "memory of all sandboxes of one tenant; 0: no limit")
+SETTING(COUNT, tenant_rate, LIVE, 0, 1000000, "NUMBER", "2000",
+        "control requests a second of a tenant; 0: no limit")
+SETTING(COUNT, tenant_snapshots, LIVE, 0, 1000000, "NUMBER", "100",
+        "snapshots that a tenant may keep")
+SETTING(TIME, tenant_idle, LIVE, 1000, DAY_MS, "TIME", "10m",
+        "how long a tenant without sandboxes keeps a pool")
+SETTING(TIME, drain_timeout, LIVE, 0, DAY_MS, "TIME", "30s",
+        "how long a server that ends waits for what is under way")
+SETTING(TIME, max_timeout, LIVE, 1000, 3650 * DAY_MS, "TIME", "24h",
+        "longest life that can be asked for")
+SETTING(TEXT, default_template, LIVE, 0, 128, "NAME", "base",
+        "template of a sandbox that names none")
+/* settings_store() reads it. The address of PostgreSQL may have a password. */
+SETTING(SECRET, store, FIXED, 0, HIDDEN_MAX, "WHERE", "sqlite",
+        "contexts: sqlite, memory or postgresql://USER@HOST/DB")
+/* "": other servers cannot send clients here. */
+SETTING(TEXT, public_url, LIVE, 0, 256, "URL", "",
+        "this server, for clients of others on the same database")
+SETTING(TEXT, context_template, LIVE, 0, 128, "NAME", "code-interpreter-v1",
+        "template of a context that names none")
+SETTING(TIME, context_ttl, LIVE, 1000, 365 * DAY_MS, "TIME", "30m",
+        "how long an unused context lives")
+/* How long rows of ended things are kept. */
+SETTING(TIME, context_keep, LIVE, 0, 36500 * DAY_MS, "TIME", "30d",
+        "how long contexts that have ended are listed; 0: for ever")
+SETTING(TIME, usage_keep, LIVE, 0, 36500 * DAY_MS, "TIME", "400d",
+        "how long usage is kept, by the day; 0: for ever")
+SETTING(COUNT, tenant_contexts, LIVE, 1, ENGINE_MAX, "NUMBER", "10",
+        "sandboxes of a tenant's contexts at a time")
+SETTING(COUNT, conversation_contexts, LIVE, 1, ENGINE_MAX, "NUMBER", "5",
+        "and of one conversation's")
+SETTING(TIME, execution_timeout, LIVE, 1000, DAY_MS, "TIME", "1m",
+        "time of a tool's code that names none")
+SETTING(TIME, execution_timeout_max, LIVE, 1000, DAY_MS, "TIME", "10m",
+        "and the longest that it can name")
+SETTING(SIZE, code_max, LIVE, 1024, 16 * MIB, "SIZE", "100K", "code that a tool takes")
+SETTING(TIME, reap_every, LIVE, 100, DAY_MS, "TIME", "1m", "how often expired contexts are ended")
+SETTING(COUNT, reap_batch, LIVE, 1, 200, "NUMBER", "50", "and how many in one go")
+/* Whether a checkpoint is made before each message. */
+SETTING(YES_NO, checkpoints, LIVE, 0, 1, "yes|no", "yes",
+        "leave checkpoints before messages, to go back to")
+SETTING(COUNT, checkpoint_keep, LIVE, 1, CHECKPOINTS_MAX, "NUMBER", "20",
+        "the last of a sandbox that all stay")
+SETTING(COUNT, checkpoint_max, LIVE, 1, CHECKPOINTS_MAX, "NUMBER", "32",
+        "and with older ones, of which few stay")
+SETTING(TIME, checkpoint_age, LIVE, 1000, 365 * DAY_MS, "TIME", "24h", "how long one is kept")
+/* Memory of the kernels of all checkpoints of a tenant. */
+SETTING(SIZE, checkpoint_memory, LIVE, 0, 8 * TIB, "SIZE", "16G",
+        "kernels of a tenant's checkpoints, in memory")
+/* "": those that come with the program. */
+SETTING(PATH, analysis, LIVE, 0, SETTINGS_PATH_MAX, "DIR", "",
+        "programs of run_analysis, if not our own")
+SETTING(TEXT, guard_user, FIXED, 0, 64, "USER", "",
+        "user of the guard, through which traffic goes out (sandglass-guard)")
+SETTING(PATH, guard_program, FIXED, 0, SETTINGS_PATH_MAX, "FILE", "",
+        "that process's program, for tests and packagers")
+SETTING(CHOICE, egress_e2b_default, LIVE, settings_egress, "open|block", "open|block", "open",
+        "network of a create that says nothing about it")
+SETTING(CHOICE, egress_path, FIXED, settings_path, "auto|sk_lookup|tproxy|redirect", "HOW", "auto",
+        "how traffic comes to the guard: sk_lookup, tproxy, redirect")
+SETTING(TEXT, egress_dns, LIVE, 0, 256, "ADDR[,ADDR...]", "auto",
+        "name servers of the guard; auto: those of this machine")
+SETTING(TEXT, egress_internal, LIVE, 0, 1024, "LIST", "",
+        "internal addresses and networks that may be dialled")
+SETTING(TEXT, egress_deny, LIVE, 0, 1024, "LIST", "",
+        "names, addresses and networks that no sandbox may reach")
+/* "": the system's alone. */
+SETTING(PATH, egress_roots, LIVE, 0, SETTINGS_PATH_MAX, "FILE", "",
+        "more certificates (PEM) to trust where traffic is inspected")
+SETTING(CHOICE, egress_fake_ip, LIVE, settings_fake, "auto|yes|no", "auto|yes|no", "auto",
+        "answer names with addresses that stand for them")
+SETTING(YES_NO, egress_quic, LIVE, 0, 1, NULL, "no", "let QUIC (UDP port 443) out")
+SETTING(YES_NO, egress_dot, LIVE, 0, 1, NULL, "no", "let DNS over TLS (port 853) out")
+SETTING(YES_NO, egress_ech, LIVE, 0, 1, NULL, "no",
+        "believe the outer name of an encrypted ClientHello")
+SETTING(COUNT, egress_flows, LIVE, 1, 8192, "NUMBER", "128", "connections of a sandbox at a time")
+SETTING(COUNT, egress_flow_rate, LIVE, 0, 1000000, "NUMBER", "200",
+        "new connections of a sandbox in a second; 0: no limit")
+SETTING(SIZE, egress_bytes, LIVE, 0, 1024 * TIB, "SIZE", "0",
+        "bytes that a sandbox may send and receive; 0: no limit")
+SETTING(CHOICE, sanitise, LIVE, settings_sanitise, "enforce|report-only|off", "MODE", "enforce",
+        "contexts and tools: enforce, report-only or off")
+SETTING(CHOICE, sanitise_streams, LIVE, settings_sanitise, "enforce|report-only|off", "MODE", "off",
+        "output of sandboxes made through E2B's API: the same")
+SETTING(YES_NO, sanitise_always, LIVE, 0, 1, NULL, "no", "no tenant, key or call may say off")
+SETTING(PATH, sanitise_patterns, LIVE, 0, SETTINGS_PATH_MAX, "FILE", "",
+        "more patterns: lines name = expression")
+SETTING(SIZE, audit_size, LIVE, 64 * 1024, TIB, "SIZE", "16M", "size of one file of the record")
+SETTING(COUNT, audit_files, LIVE, 2, 100000, "NUMBER", "16",
+        "files of the record that are kept for each tenant")
+/* Of a hosted agent that sets none. */
+SETTING(TIME, agent_timeout, LIVE, 1000, 365 * DAY_MS, "TIME", "1h",
+        "life of a hosted agent that names none")
+SETTING(SIZE, agent_replay, LIVE, 64 * 1024, 1024 * MIB, "SIZE", "16M",
+        "messages of an agent that are kept for who comes back")
+SETTING(COUNT, tenant_agents, LIVE, 1, ENGINE_MAX, "NUMBER", "32", "hosted agents of a tenant")
+/* "": no traces. */
+SETTING(URL, otlp_endpoint, LIVE, 0, 256, "URL", "",
+        "collector of traces (OTLP over HTTP): http://HOST:4318")
+SETTING(CHOICE, otlp_protocol, LIVE, settings_otlp, "protobuf|json", "protobuf|json", "protobuf",
+        "how they are sent")
+SETTING(SECRET, otlp_headers, LIVE, 0, HIDDEN_MAX, "LIST", "", "headers for it: name=value,...")
+SETTING(COUNT, trace_sample, LIVE, 0, 100, "PERCENT", "100",
+        "how many of the traces that begin here are kept")
+SETTING(YES_NO, trace_content, LIVE, 0, 1, NULL, "no", "code and output in traces, sanitised")
+SETTING(URL, langfuse_host, LIVE, 0, 256, "URL", "", "Langfuse, for the same traces")
+SETTING(TEXT, langfuse_public_key, LIVE, 0, 128, "KEY", "", "its public key")
+SETTING(SECRET, langfuse_secret_key, LIVE, 0, HIDDEN_MAX, "KEY", "", "its secret key")
+/* "": no listener of its own. */
+SETTING(LISTEN, metrics_listen, FIXED, 0, SETTINGS_PATH_MAX, "ADDR", "",
+        "serve /metrics here, to whoever comes")
+/* "": the other listeners have no /metrics. */
+SETTING(SECRET, metrics_token, LIVE, 0, HIDDEN_MAX, "TOKEN", "",
+        "or on the other addresses, to who has this bearer token")
+/* "": usage has no price. */
+SETTING(TEXT, prices, LIVE, 0, 256, "LIST", "",
+        "cpu=0.05/h,memory=0.006/h,egress=0.09/G,execution=0,currency=USD")
+SETTING(COUNT, event_keep, LIVE, 100, 1000000, "NUMBER", "10000", "events that can be asked for")
+SETTING(URL, webhook_url, LIVE, 0, 256, "URL", "", "where events are posted to")
+SETTING(SECRET, webhook_secret, LIVE, 0, HIDDEN_MAX, "SECRET", "", "what signs them")
+/* Kinds, with commas, and * at an end; "": all. */
+SETTING(TEXT, webhook_events, LIVE, 0, 256, "LIST", "",
+        "which, if not all: sandbox.*,context.ended")
+SETTING(CHOICE, log, LIVE, settings_log, "auto|text|json", "auto|text|json", "auto",
+        "form of the log on standard error; auto: text on a terminal")
+SETTING(CHOICE, log_level, LIVE, settings_level, "debug|info|warn|error", "LEVEL", "info",
+        "debug, info, warn or error")
+SETTING(COUNT, log_rate, LIVE, 0, 1000000, "NUMBER", "200", "lines in a second; 0: no limit")
+SETTING(SIZE, log_size, FIXED, 0, TIB, "SIZE", "16M",
+        "of the file that sandglass logs --server reads; 0: none")
