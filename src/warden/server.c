@@ -23,7 +23,7 @@
 #include "warden/sandboxes/tenant_pool.h"
 #include "warden/processes/workers.h"
 #include "warden/host/cgroup_place.h"
-#include "warden/privileges.h"
+#include "warden/host/privileges.h"
 #include "warden/host/slots.h"
 
 #define DRAIN_GRACE_NS 10000000000ull /* for the front's work after the last answer */

@@ -1,12 +1,12 @@
 # case: D08
 # title: processor time
 # users: user root
-# options: --cpus 0.2 --pids 64 --timeout 60s
+# options: --cpus 0.1 --pids 64 --timeout 60s
 # control: cgroup
 # heavy: yes
 import time
 
-SHARE, GROSS, PROCESSES, SECONDS = 0.2, 0.5, 16, 3.0
+SHARE, GROSS, PROCESSES, SECONDS = 0.1, 0.3, 16, 3.0
 
 for what, fn in {
     "SCHED_FIFO": lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)),

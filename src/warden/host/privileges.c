@@ -1,4 +1,4 @@
-#include "warden/privileges.h"
+#include "warden/host/privileges.h"
 
 #include <linux/capability.h>
 #include <sys/prctl.h>
