@@ -126,7 +126,7 @@ static int tell_sandbox(struct egress *g, const struct sandbox_out *b)
     AUTO(close_p) int document = text_memfd(b->document, b->len, NULL);
     struct network_sockets sockets;
 
-    instance_network_sockets(b->instance, &sockets);
+    OPS(b->instance)->network->sockets(b->instance, &sockets);
     m.path = sockets.path;
     memcpy(m.id, b->id, sizeof m.id);
     memcpy(m.tenant, b->id, sizeof m.tenant);
@@ -172,7 +172,8 @@ static int answer_udp(struct egress *g, struct guard_message *m)
 
     m->id[ID_LEN] = '\0';
     b = find_sandbox(g, m->id, m->life);
-    answer.code = sock = b ? instance_network_udp(b->instance, &m->local, &m->peer, NULL) : -ENOENT;
+    answer.code = sock =
+        b ? OPS(b->instance)->network->udp(b->instance, &m->local, &m->peer, NULL) : -ENOENT;
     if (sock >= 0)
         answer.code = 0;
     memcpy(answer.id, m->id, sizeof answer.id);
@@ -323,9 +324,9 @@ static int open_way(struct egress *g, struct instance *i, struct sg_error *e)
     int r = -ENOTSUP;
 
     if (g->path)
-        return instance_network_open(i, g->path, e);
+        return OPS(i)->network->open(i, g->path, e);
     for (enum egress_path p = PATH_SK_LOOKUP; r < 0 && p < PATH_MAX_; p++) {
-        r = instance_network_open(i, p, e);
+        r = OPS(i)->network->open(i, p, e);
         if (r == 0)
             g->path = p;
         else if (r == -ESRCH)

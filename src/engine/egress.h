@@ -9,7 +9,7 @@
 
 #include <sandglass.h>
 
-#include "warden/providers/process/process.h"
+#include "warden/providers/provider.h"
 
 struct egress;
 

@@ -23,8 +23,9 @@ int sg_engine_open(uint32_t max_sandboxes, struct sg_engine **ret, struct sg_err
         return err_set(e, SG_ERR_INVALID, -EINVAL, "an engine holds at most %u sandboxes",
                        ENGINE_MAX);
     engine = xcalloc(1, sizeof *engine);
-    r = provider_open(max_sandboxes ? max_sandboxes : ENGINE_DEFAULT, NULL, control_omit(),
-                      &engine->provider, e);
+    struct provider_setup setup = {.max_instances = max_sandboxes ? max_sandboxes : ENGINE_DEFAULT,
+                                   .omit = control_omit()};
+    r = providers[0]->open(&setup, &engine->provider, e);
     if (r < 0) {
         free(engine);
         return r;
@@ -38,7 +39,7 @@ int engine_close(struct sg_engine *engine, struct sg_error *e)
     int r;
 
     egress_kill(engine->egress); /* the guard ends while the sandboxes do */
-    r = provider_close(engine->provider, e);
+    r = OPS(engine->provider)->close(engine->provider, e);
     egress_close(engine->egress);
     free(engine);
     return r;
@@ -68,12 +69,12 @@ static int open_guarded(struct sg_engine *engine, const struct instance_spec *sp
     int r = engine->egress ? 0 : egress_open(o, &engine->egress, e);
 
     if (r == 0)
-        r = instance_create(engine->provider, spec, &s->instance, e);
+        r = OPS(engine->provider)->create(engine->provider, spec, &s->instance, e);
     if (r < 0)
         return r;
     r = egress_admit(engine->egress, s->instance, s->id, o, placeholders, e);
     if (r < 0)
-        instance_destroy(s->instance, NULL);
+        OPS(s->instance)->destroy(s->instance, NULL);
     return r;
 }
 
@@ -98,7 +99,7 @@ static int open_instance(struct sg_engine *engine, const struct sg_options *o,
     if (r == 0 && o->network != SG_NETWORK_BLOCK)
         r = open_guarded(engine, &spec, o, placeholders, s, e);
     else if (r == 0)
-        r = instance_create(engine->provider, &spec, &s->instance, e);
+        r = OPS(engine->provider)->create(engine->provider, &spec, &s->instance, e);
     s->limits = spec.limits;
     return r;
 }
@@ -139,7 +140,7 @@ int sandbox_begin(struct sg_engine *engine, const struct sg_options *options,
     if (r < 0) {
         free(s);
     } else {
-        s->session = session_new(instance_take_channel(s->instance));
+        s->session = session_new(OPS(s->instance)->take_channel(s->instance));
         s->starting = true;
         r = secrets_install(s, &o, placeholders, e);
         if (r < 0)
@@ -156,7 +157,7 @@ int sandbox_await(struct sg_sandbox *s, struct sg_error *e)
     if (!s->starting)
         return 0;
     s->starting = false;
-    return instance_await(s->instance, chan_fd(session_chan(s->session)), e);
+    return OPS(s->instance)->await(s->instance, chan_fd(session_chan(s->session)), e);
 }
 
 int sg_sandbox_open(struct sg_engine *engine, const struct sg_options *options,
@@ -207,12 +208,12 @@ int sg_sandbox_exec(struct sg_sandbox *sandbox, const struct sg_exec *exec, stru
 
 int sg_sandbox_pause(struct sg_sandbox *sandbox, struct sg_error *e)
 {
-    return instance_freeze(sandbox->instance, true, e);
+    return OPS(sandbox->instance)->pause_wait(sandbox->instance, true, e);
 }
 
 int sg_sandbox_resume(struct sg_sandbox *sandbox, struct sg_error *e)
 {
-    return instance_freeze(sandbox->instance, false, e);
+    return OPS(sandbox->instance)->pause_wait(sandbox->instance, false, e);
 }
 
 /* A command line that runs code, with the strings that it points to. */
@@ -328,7 +329,7 @@ struct instance *sandbox_leave(struct sg_sandbox *s)
 
 int sg_sandbox_close(struct sg_sandbox *sandbox, struct sg_error *e)
 {
-    return sandbox ? instance_destroy(sandbox_leave(sandbox), e) : 0;
+    return sandbox ? OPS(sandbox_leave)->destroy(sandbox_leave(sandbox), e) : 0;
 }
 
 void sg_result_free(struct sg_result *r)

@@ -4,7 +4,7 @@
 #include <sandglass.h>
 
 #include "lib/base/ids.h"
-#include "warden/providers/process/process.h"
+#include "warden/providers/provider.h"
 #include "engine/session.h"
 
 struct egress;

@@ -4,7 +4,7 @@
 #include <poll.h>
 
 #include "lib/channel/chan.h"
-#include "warden/providers/process/process.h"
+#include "warden/providers/provider.h"
 
 struct session;
 

@@ -12,7 +12,7 @@
 #include "lib/base/fd.h"
 #include "lib/base/fds.h"
 #include "lib/log/log.h"
-#include "warden/providers/process/process.h"
+#include "warden/providers/provider.h"
 #include "warden/processes/task.h"
 #include "warden/processes/guard_process.h"
 #include "warden/sandboxes/sandbox.h"
@@ -237,7 +237,9 @@ static void choose_path(struct server *s)
     struct sg_error e = {0};
     char why[NETWORK_WHY];
 
-    if (network_choose(wishes[s->settings.egress_path], &s->path, why, &e) < 0)
+    if (!s->provider->network)
+        return;
+    if (s->provider->network->choose(wishes[s->settings.egress_path], &s->path, why, &e) < 0)
         log_line(LEVEL_ERROR, "nothing will leave any sandbox: %s", e.message);
     else if (why[0])
         log_line(LEVEL_WARN, "sandboxes' connections go a slower way: %s", why);
@@ -281,14 +283,14 @@ static int start_child_programs(struct server *s, struct sg_error *e)
  * its namespaces. If they cannot be had, no later start succeeds either. */
 static int try_host(struct server *s, struct sg_error *e)
 {
-    struct provider_place place = {.server = s->state.name, .tenant = "start"};
+    struct provider_setup setup = {.max_instances = 1, .server = s->state.name, .tenant = "start"};
     struct provider *p = NULL;
     int r = cgroup_place_open(s->state.name, NULL, &s->place, e);
 
     if (r == 0)
-        r = provider_open(1, &place, 0, &p, e);
+        r = s->provider->open(&setup, &p, e);
     if (r == 0)
-        return provider_close(p, e);
+        return OPS(p)->close(p, e);
     if (e->kind != SG_ERR_LIMIT)
         e->kind = SG_ERR_UNSUPPORTED;
     return err_wrap(e, r, "no sandbox can be made on this host");
@@ -302,6 +304,7 @@ static int start(struct run *run, struct sg_error *e)
     int r = reactor_init(&s->reactor, e);
 
     s->reactor.idle = on_idle;
+    s->provider = providers[0];
     if (r == 0)
         r = watch_signals(run, e);
     if (r == 0)

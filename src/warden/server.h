@@ -28,7 +28,8 @@
  *               task.c              short children for long work
  *   memory/     budget.c            shares of the machine's memory
  *               pressure.c          when memory is short
- *   providers/  process/            sandboxes made of processes: starting, freezing, ending
+ *   providers/  provider.h          what makes sandboxes: a core, and capabilities
+ *               process/            sandboxes made of processes: starting, freezing, ending
  *   layers/                         their files: template, layers, mounts
  *   host/                           their namespaces, ids, control groups and network
  *
@@ -59,6 +60,7 @@ struct snapshot;
 struct checkpoint;
 struct discard;
 struct cgroup_place;
+struct provider_ops;
 
 /* Certificate chain and key, as read from their files; NULL without TLS. */
 struct tls_text {
@@ -78,6 +80,7 @@ void extra_text_done(struct extra_text *t);
 
 struct server {
     struct reactor reactor;
+    const struct provider_ops *provider; /* of its sandboxes */
     struct settings settings;
     struct state state;
     struct cgroup_place *place; /* control groups of all sandboxes of this server */

@@ -50,7 +50,7 @@ static enum kernel_news_kind told(struct bed *b, uint32_t op, int first, int sec
     EXPECT(fd_send(b->broker, &reply, sizeof reply, fds, second < 0 ? 1 : 2) == 0);
     close_p(&first);
     close_p(&second);
-    provider_kernels_take(&b->p, &news, &e);
+    process_kernels.take(&b->p, &news, &e);
     close_p(&news.report);
     close_p(&news.written);
     return news.kind;
@@ -76,7 +76,7 @@ TEST(a_reply_that_is_none_is_the_brokers_end)
     struct sg_error e = {0};
 
     EXPECT(fd_send(b.broker, "nonsense", 8, NULL, 0) == 0);
-    provider_kernels_take(&b.p, &news, &e);
+    process_kernels.take(&b.p, &news, &e);
     EXPECT(news.kind == NEWS_GONE);
 }
 

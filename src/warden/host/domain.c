@@ -325,14 +325,14 @@ void domain_close(struct domain *d)
 
 /* ---- watching the helpers -------------------------------------------------------------------- */
 
-static int *helper_pidfd(struct domain *d, enum domain_helper h)
+static int *helper_pidfd(struct domain *d, enum process h)
 {
-    return h == HELPER_HOLDER    ? &d->holder_pidfd
-           : h == HELPER_SPAWNER ? &d->spawner_pidfd
-                                 : &d->broker_pidfd;
+    return h == PROCESS_HOLDER    ? &d->holder_pidfd
+           : h == PROCESS_SPAWNER ? &d->spawner_pidfd
+                                  : &d->broker_pidfd;
 }
 
-int domain_helper_pid(const struct domain *d, enum domain_helper h)
+int domain_helper_pid(const struct domain *d, enum process h)
 {
     struct domain copy = *d;
 
@@ -341,26 +341,26 @@ int domain_helper_pid(const struct domain *d, enum domain_helper h)
 
 /* Never waits: the socket of a helper that does not read fills up, but the helper is killed long
  * before. */
-void domain_beat(struct domain *d, enum domain_helper h)
+void domain_beat(struct domain *d, enum process h)
 {
     static const struct spawn_request to_spawner = {.magic = STAGE_BEAT};
     static const struct twin_request to_broker = {.magic = TWIN_MAGIC, .op = TWIN_BEAT};
 
-    if (h == HELPER_HOLDER)
+    if (h == PROCESS_HOLDER)
         send(d->holder_sock, "b", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-    else if (h == HELPER_SPAWNER)
+    else if (h == PROCESS_SPAWNER)
         send(d->spawner_sock, &to_spawner, sizeof to_spawner, MSG_NOSIGNAL | MSG_DONTWAIT);
     else
         send(d->broker_sock, &to_broker, sizeof to_broker, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-bool domain_beat_answered(struct domain *d, enum domain_helper h)
+bool domain_beat_answered(struct domain *d, enum process h)
 {
     struct spawn_reply reply;
     bool any = false;
     char c;
 
-    if (h == HELPER_HOLDER) {
+    if (h == PROCESS_HOLDER) {
         while (recv(d->holder_sock, &c, 1, MSG_DONTWAIT) > 0)
             any = true;
         return any;
@@ -373,12 +373,12 @@ bool domain_beat_answered(struct domain *d, enum domain_helper h)
     return any;
 }
 
-void domain_helper_kill(struct domain *d, enum domain_helper h)
+void domain_helper_kill(struct domain *d, enum process h)
 {
     child_kill(*helper_pidfd(d, h));
 }
 
-void domain_helper_continue(struct domain *d, enum domain_helper h)
+void domain_helper_continue(struct domain *d, enum process h)
 {
     syscall(SYS_pidfd_send_signal, *helper_pidfd(d, h), SIGCONT, NULL, 0);
 }
@@ -393,7 +393,7 @@ bool domain_holder_gone(const struct domain *d)
     return poll(&p, 1, 0) == 1;
 }
 
-void domain_helper_ended(struct domain *d, enum domain_helper h, struct child_exit *ret)
+void domain_helper_ended(struct domain *d, enum process h, struct child_exit *ret)
 {
     *ret = (struct child_exit){0};
     child_end(helper_pidfd(d, h), HELPER_END_MS, ret);
@@ -423,7 +423,7 @@ bool domain_spawn_ready(struct domain *d)
 {
     struct pollfd p = {.fd = d->spawner_sock, .events = POLLIN};
 
-    domain_beat_answered(d, HELPER_SPAWNER);
+    domain_beat_answered(d, PROCESS_SPAWNER);
     return poll(&p, 1, 0) == 1;
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/log/log.h"
-#include "warden/providers/process/process.h"
+#include "warden/providers/provider.h"
 #include "warden/processes/front_process.h"
 #include "warden/sandboxes/snapshot.h"
 #include "warden/server.h"
@@ -62,7 +62,7 @@ void checkpoint_release(struct checkpoint *m)
         return;
     fork_start_drop(steal_ptr(&m->fork_start));
     if (m->tenant_pool) {
-        provider_frozen_kernels_drop(m->tenant_pool->provider, m->frozen_kernels);
+        OPS(m->tenant_pool->provider)->fork->drop(m->tenant_pool->provider, m->frozen_kernels);
         checkpoint_without_frozen_kernels(m);
     }
     stack_free(m->stack);
@@ -180,7 +180,8 @@ bool checkpoints_let_go(struct server *s)
     if (!oldest)
         return false;
     fork_start_drop(steal_ptr(&oldest->fork_start));
-    provider_frozen_kernels_drop(oldest->tenant_pool->provider, oldest->frozen_kernels);
+    OPS(oldest->tenant_pool->provider)
+        ->fork->drop(oldest->tenant_pool->provider, oldest->frozen_kernels);
     log_line(LEVEL_WARN, "memory is short: the kernels of a checkpoint were let go");
     lose(oldest);
     return true;

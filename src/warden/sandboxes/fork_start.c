@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/log/log.h"
-#include "warden/providers/process/process.h"
+#include "warden/providers/provider.h"
 #include "warden/sandboxes/teardown.h"
 #include "warden/sandboxes/snapshot.h"
 #include "warden/sandboxes/checkpoint.h"
@@ -50,8 +50,9 @@ static void copy(struct fork_start *u)
     if (!u->instance || !u->rooted || !u->may_copy || m->n_kernels == 0 ||
         m->tenant_pool != u->tenant_pool)
         return;
-    instance_kernel_keep(u->instance);
-    if (instance_kernel_copy(u->instance, m->frozen_kernels, m->kernels[0], u->only, &e) < 0)
+    OPS(u->instance)->kernels->keep(u->instance);
+    if (OPS(u->instance)
+            ->kernels->copy(u->instance, m->frozen_kernels, m->kernels[0], u->only, &e) < 0)
         fail(u, &e);
 }
 
@@ -60,17 +61,17 @@ static void on_line(struct event_source *src, uint32_t events)
     struct fork_start *u = CONTAINER_OF(src, struct fork_start, line);
     struct sg_error e = {0};
     enum line_news news;
-    int code = 0, r = instance_line_take(u->instance, &news, &code);
+    int code = 0, r = OPS(u->instance)->line_take(u->instance, &news, &code);
 
     (void)events;
     if (r == -EAGAIN)
         return;
     if (r == 0 && news == LINE_ROOT_DONE && code == 0 && !u->rooted) {
         u->rooted = true;
-        instance_files_moved(u->instance, true);
+        OPS(u->instance)->files->moved(u->instance, true);
         if (u->may_copy)
             copy(u);
-        else if (instance_kernel_gather(u->instance, &e) < 0)
+        else if (OPS(u->instance)->kernels->gather(u->instance, &e) < 0)
             fail(u, &e);
         return;
     }
@@ -82,9 +83,10 @@ static int send_root(struct fork_start *u, struct sg_error *e)
 {
     const struct checkpoint *m = u->checkpoint;
     const int *snapshot = m->snapshot ? snapshot_dir(m->snapshot) : NULL;
-    int root = -1, r = instance_files_take(u->instance, m->stack, snapshot, m->written, &root, e);
+    int root = -1,
+        r = OPS(u->instance)->files->take(u->instance, m->stack, snapshot, m->written, &root, e);
 
-    return r < 0 ? r : instance_root_send(u->instance, root, true, e);
+    return r < 0 ? r : OPS(u->instance)->files->root_send(u->instance, root, true, e);
 }
 
 struct fork_start *fork_start_begin(struct checkpoint *m, struct tenant_pool *w,
@@ -105,7 +107,7 @@ struct fork_start *fork_start_begin(struct checkpoint *m, struct tenant_pool *w,
     if (send_root(u, &e) < 0)
         fail(u, &e);
     else
-        reactor_watch(&w->server->reactor, &u->line, instance_fd(i), EPOLLIN);
+        reactor_watch(&w->server->reactor, &u->line, OPS(i)->line(i), EPOLLIN);
     return u;
 }
 

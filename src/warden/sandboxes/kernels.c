@@ -35,7 +35,7 @@ static const char *imports_of(const struct tenant_pool *w)
 
 static bool wanted(const struct tenant_pool *w)
 {
-    return strcmp(w->tenant, TENANT_POOL_NOBODY) != 0 &&
+    return OPS(w->provider)->kernels && strcmp(w->tenant, TENANT_POOL_NOBODY) != 0 &&
            strcmp(w->server->settings.warm_kernels, "none") != 0;
 }
 
@@ -62,11 +62,12 @@ static void leave_home(struct tenant_pool *w)
 int kernels_broker(struct tenant_pool *w, struct sg_error *e)
 {
     struct event_source *broker = &w->kernels.broker;
-    int r = broker->fd >= 0 ? 0 : provider_kernels_open(w->provider, e);
+    int r = broker->fd >= 0 ? 0 : OPS(w->provider)->kernels->open(w->provider, e);
 
     if (r == 0 && broker->fd < 0) {
-        reactor_watch(&w->server->reactor, broker, provider_kernels_fd(w->provider), EPOLLIN);
-        helper_watch(w, HELPER_BROKER);
+        reactor_watch(&w->server->reactor, broker, OPS(w->provider)->kernels->fd(w->provider),
+                      EPOLLIN);
+        helper_watch(w, PROCESS_BROKER);
     }
     return r;
 }
@@ -78,7 +79,7 @@ static void load(struct tenant_pool *w)
     int r = kernels_broker(w, &e);
 
     if (r == 0)
-        r = provider_zygote_ask(w->provider, k->home, imports_of(w), k->plain, &e);
+        r = OPS(w->provider)->kernels->zygote(w->provider, k->home, imports_of(w), k->plain, &e);
     k->state = KERNELS_LOADING;
     if (r < 0) {
         log_line(LEVEL_WARN, "kernels will start cold: %s", e.message);
@@ -108,7 +109,7 @@ static void on_home(void *arg, struct instance *i, const struct sg_error *e)
     }
     w->n_out--;
     k->home = i;
-    reactor_watch(&w->server->reactor, &k->home_end, instance_pidfd(i), EPOLLIN);
+    reactor_watch(&w->server->reactor, &k->home_end, OPS(i)->process(i), EPOLLIN);
     load(w);
 }
 
@@ -171,7 +172,7 @@ bool kernels_feed(struct tenant_pool *w, struct instance *i)
 
     if (w->kernels.state != KERNELS_READY || fds_level() >= FDS_LOW)
         return false;
-    int r = instance_kernel_ask(i, &e);
+    int r = OPS(i)->kernels->ask(i, &e);
     /* A busy broker is no trouble: this sandbox's agent starts its kernel itself, if it is
      * asked. */
     if (r < 0)
@@ -183,7 +184,7 @@ static void refuse(struct instance *i)
 {
     struct sg_error e;
 
-    if (instance_kernel_refuse(i, &e) < 0)
+    if (OPS(i)->kernels->refuse(i, &e) < 0)
         log_line(LEVEL_DEBUG, "%s", e.message);
 }
 
@@ -205,7 +206,7 @@ bool kernels_want(struct tenant_pool *w, struct instance *i)
     if (is_coming(w))
         return false;
     bool can = w->kernels.state == KERNELS_READY && fds_level() < FDS_SCARCE;
-    int r = can ? instance_kernel_ask(i, &e) : -ENODEV;
+    int r = can ? OPS(i)->kernels->ask(i, &e) : -ENODEV;
 
     if (r < 0 && r != -EALREADY) /* -EALREADY: a kernel is on its way */
         refuse(i);
@@ -237,7 +238,7 @@ static void on_zygote(struct tenant_pool *w, int r, const struct sg_error *e)
 static void tell_sandbox(struct tenant_pool *w, const struct kernel_news *news, int r,
                          const struct sg_error *e)
 {
-    struct sandbox *g = news->instance ? instance_user(news->instance) : NULL;
+    struct sandbox *g = news->instance ? USER(news->instance) : NULL;
     int report = news->report, written = news->written;
 
     if (g && news->kind == NEWS_STILL) {
@@ -255,7 +256,7 @@ static void tell_sandbox(struct tenant_pool *w, const struct kernel_news *news, 
     close_p(&report);
     close_p(&written);
     if (news->kind == NEWS_HELD && r == 0)
-        provider_frozen_kernels_drop(w->provider, news->frozen_kernels);
+        OPS(w->provider)->fork->drop(w->provider, news->frozen_kernels);
 }
 
 static void on_broker(struct event_source *src, uint32_t events)
@@ -263,10 +264,10 @@ static void on_broker(struct event_source *src, uint32_t events)
     struct tenant_pool *w = CONTAINER_OF(src, struct tenant_pool, kernels.broker);
     struct sg_error e = {0};
     struct kernel_news news;
-    int r = provider_kernels_take(w->provider, &news, &e);
+    int r = OPS(w->provider)->kernels->take(w->provider, &news, &e);
 
     (void)events;
-    helper_heard(w, HELPER_BROKER);
+    helper_heard(w, PROCESS_BROKER);
     w->kernels.proved |= news.kind == NEWS_KERNEL && r == 0;
     if (news.kind == NEWS_ZYGOTE) {
         on_zygote(w, r, &e);
@@ -274,8 +275,8 @@ static void on_broker(struct event_source *src, uint32_t events)
         tell_sandbox(w, &news, r, &e);
     } else if (news.kind == NEWS_LOST) {
         checkpoints_lost(w->server, w, news.frozen_kernels);
-    } else if (news.kind == NEWS_KERNEL && news.instance && instance_user(news.instance) &&
-               sandbox_copied(instance_user(news.instance), r, &e)) {
+    } else if (news.kind == NEWS_KERNEL && news.instance && USER(news.instance) &&
+               sandbox_copied(USER(news.instance), r, &e)) {
         return;
     } else if (news.kind == NEWS_KERNEL && news.instance) {
         tenant_pool_fed(w, news.instance, r == 0);
@@ -285,7 +286,7 @@ static void on_broker(struct event_source *src, uint32_t events)
         }
     } else if (news.kind == NEWS_GONE) {
         reactor_unwatch(&w->server->reactor, &w->kernels.broker);
-        helper_ended(w, HELPER_BROKER);
+        helper_ended(w, PROCESS_BROKER);
         checkpoints_lost(w->server, w, 0);
         sandboxes_broker_gone(w->server, w);
         log_line(LEVEL_WARN, "kernels start cold for now: %s", e.message);

@@ -103,9 +103,9 @@ static enum order_end why_died(struct sandbox *g)
     struct instance_stats now;
     uint64_t machine = g->oom.machine, tenant = g->oom.tenant, own = g->oom.own;
 
-    if (!instance_was_killed(g->instance))
+    if (!OPS(g->instance)->was_killed(g->instance))
         return END_DIED;
-    instance_stats(g->instance, &now);
+    OPS(g->instance)->stats(g->instance, &now);
     judge_kills(g, &now);
     return g->oom.machine > machine ? END_MACHINE
            : g->oom.tenant > tenant ? END_TENANT
@@ -162,7 +162,7 @@ static void on_line(struct event_source *src, uint32_t events)
     struct sandbox *g = CONTAINER_OF(src, struct sandbox, line);
     struct sg_error e;
     enum line_news news;
-    int code = 0, r = instance_line_take(g->instance, &news, &code);
+    int code = 0, r = OPS(g->instance)->line_take(g->instance, &news, &code);
 
     (void)events;
     if (r == 0 && news == LINE_ROOT_DONE)
@@ -171,7 +171,7 @@ static void on_line(struct event_source *src, uint32_t events)
         g->asks = true;
         sandbox_ask_again(g);
     } else if (r == 0)
-        instance_kernel_refuse(g->instance, &e);
+        OPS(g->instance)->kernels->refuse(g->instance, &e);
     else if (r != -EAGAIN)
         reactor_unwatch(&g->server->reactor, &g->line); /* its process tells of its end */
 }
@@ -195,17 +195,17 @@ uint32_t sandbox_step(struct sandbox *g)
 void sandbox_adopt(struct sandbox *g, struct instance *i)
 {
     g->instance = i;
-    instance_set_user(i, g);
+    USER(i) = g;
     g->started_ns = g->oom.looked_ns = clock_ns();
     g->oom.seen = g->oom.own = g->oom.tenant = g->oom.machine = 0;
     g->process.fn = on_process;
     g->line.fn = on_line;
-    reactor_watch(&g->server->reactor, &g->process, instance_pidfd(i), EPOLLIN);
-    reactor_watch(&g->server->reactor, &g->line, instance_fd(i), EPOLLIN);
+    reactor_watch(&g->server->reactor, &g->process, OPS(i)->process(i), EPOLLIN);
+    reactor_watch(&g->server->reactor, &g->line, OPS(i)->line(i), EPOLLIN);
     g->step_ns = g->started_ns;
     sandbox_network_begin(g);
     g->steps.network = sandbox_step(g);
-    if (g->kernel && !instance_has_kernel(i))
+    if (g->kernel && !kernel_has(i))
         kernels_feed(g->tenant_pool, i);
 }
 
@@ -215,7 +215,7 @@ int sandbox_connect(struct sandbox *g, struct sg_error *e)
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, socks) < 0)
         return err_errno(e, "make a channel");
-    r = instance_connect(g->instance, socks[1], e);
+    r = OPS(g->instance)->connect(g->instance, socks[1], e);
     close(socks[1]);
     if (r == 0)
         return socks[0];
@@ -249,7 +249,7 @@ void sandbox_usage(struct sandbox *g, struct order_stats *ret)
     *ret = g->spent;
     if (!g->instance)
         return;
-    instance_usage(g->instance, &now);
+    OPS(g->instance)->usage(g->instance, &now);
     add_usage(g, &now, ret);
 }
 
@@ -263,7 +263,7 @@ void sandbox_drop_instance(struct sandbox *g, teardown_done done)
     budget_give_back(&g->server->budget, &g->share, g->memory_peak);
     g->memory_peak = 0;
     sandbox_network_end(g);
-    instance_set_user(i, NULL);
+    USER(i) = NULL;
     reactor_unwatch(&g->server->reactor, &g->process);
     reactor_unwatch(&g->server->reactor, &g->line);
     timer_cancel(&g->server->reactor, &g->timer);
@@ -513,7 +513,7 @@ void sandbox_stats(struct sandbox *g, const struct ticket *t)
     struct instance_stats now = {0};
 
     if (g->instance) {
-        instance_stats(g->instance, &now);
+        OPS(g->instance)->stats(g->instance, &now);
         judge_kills(g, &now);
     }
     sandbox_describe(g, &a);

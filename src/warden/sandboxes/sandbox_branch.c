@@ -109,8 +109,9 @@ static void copy_next(struct sandbox *g)
             done(g);
         return;
     }
-    r = instance_kernel_copy(g->instance, m->frozen_kernels, m->kernels[g->fork.n_copied],
-                             is_last(g), &e);
+    r = OPS(g->instance)
+            ->kernels->copy(g->instance, m->frozen_kernels, m->kernels[g->fork.n_copied],
+                            is_last(g), &e);
     if (r < 0)
         fail(g, r, &e);
 }
@@ -171,13 +172,13 @@ static void take_files(struct sandbox *g)
     const int *snapshot = m->snapshot ? snapshot_dir(m->snapshot) : NULL;
     struct sg_error e = {0};
     int root = -1;
-    int r = instance_files_take(g->instance, m->stack, snapshot, m->written, &root, &e);
+    int r = OPS(g->instance)->files->take(g->instance, m->stack, snapshot, m->written, &root, &e);
 
     if (r == 0) {
-        r = instance_root_send(g->instance, root, true, &e);
+        r = OPS(g->instance)->files->root_send(g->instance, root, true, &e);
         g->fork.moving = r == 0;
         if (r < 0)
-            instance_files_moved(g->instance, false);
+            OPS(g->instance)->files->moved(g->instance, false);
     }
     if (r < 0)
         fail(g, r, &e);
@@ -200,7 +201,7 @@ static void on_look(struct timer *timer)
 /* If a kernel is on its way into the sandbox, waits for it, so that it is ended with the rest. */
 static void begin(struct sandbox *g)
 {
-    if (instance_kernel_pending(g->instance)) {
+    if (kernel_pending(g->instance)) {
         g->timer.fn = on_look;
         timer_set(&g->server->reactor, &g->timer, clock_ns() + LOOK_NS);
         return;
@@ -222,13 +223,13 @@ void sandbox_branch(struct sandbox *g)
 static void go_on_ready(struct sandbox *g)
 {
     struct sg_error e = {0};
-    int r = instance_kernel_hand_over(g->instance, &e);
+    int r = OPS(g->instance)->kernels->hand_over(g->instance, &e);
 
     if (r < 0)
         fail(g, r, &e);
     else if (r == 1)
         sandbox_copied(g, 0, NULL);
-    else if (!instance_kernel_pending(g->instance))
+    else if (!kernel_pending(g->instance))
         copy_next(g);
 }
 

@@ -57,16 +57,16 @@ static void fail_still(struct sandbox *g, const struct sg_error *e)
     struct sg_error why = *e;
 
     g->fork.why = why;
-    if (instance_go(g->instance, g->fork.moved, NULL) < 0)
+    if (OPS(g->instance)->fork->go(g->instance, g->fork.moved, NULL) < 0)
         fail(g, why.code, &why);
 }
 
 void sandbox_fork_abandon(struct sandbox *g)
 {
     if (g->phase == KEEPING)
-        instance_go(g->instance, false, NULL);
+        OPS(g->instance)->fork->go(g->instance, false, NULL);
     if (g->fork.moving)
-        instance_files_moved(g->instance, false);
+        OPS(g->instance)->files->moved(g->instance, false);
     if (g->job.kind == JOB_BRANCH && (g->job.order.flags & ORDER_LAST) && g->fork.checkpoint)
         checkpoint_forget(g->fork.checkpoint);
     forget_fork(g);
@@ -85,7 +85,7 @@ static void on_late(struct timer *timer)
         return;
     }
     err_set(&e, SG_ERR_LIMIT, -ETIMEDOUT, "too many forks at once: try again in a moment");
-    instance_go(g->instance, g->fork.moved, NULL);
+    OPS(g->instance)->fork->go(g->instance, g->fork.moved, NULL);
     fail(g, -ETIMEDOUT, &e);
 }
 
@@ -124,7 +124,7 @@ void sandbox_went(struct sandbox *g, const struct kernel_news *news, int r,
     }
     g->fork.paused_usec = news->held_usec;
     if (r == 0 && g->fork.moved) {
-        r = instance_files_seal(g->instance, &own);
+        r = OPS(g->instance)->files->seal(g->instance, &own);
         e = &own;
     }
     if (r < 0)
@@ -147,7 +147,7 @@ static void go(struct sandbox *g)
         fail_still(g, &g->fork.why);
         return;
     }
-    r = instance_go(g->instance, g->fork.moved, &e);
+    r = OPS(g->instance)->fork->go(g->instance, g->fork.moved, &e);
     if (r < 0)
         fail(g, r, &e);
     else if (m->fork_start)
@@ -177,7 +177,7 @@ void sandbox_rooted(struct sandbox *g, int code)
         return;
     g->fork.moving = false;
     g->fork.moved = code == 0;
-    instance_files_moved(g->instance, code == 0);
+    OPS(g->instance)->files->moved(g->instance, code == 0);
     if (g->phase == BRANCHING) {
         sandbox_branch_rooted(g, code);
         return;
@@ -194,12 +194,12 @@ static int freeze_files(struct sandbox *g, struct sg_error *e)
     struct checkpoint *m = g->fork.checkpoint;
     int root = -1, r;
 
-    r = instance_files_freeze(g->instance, snapshot, m->written, &m->stack, &root, e);
+    r = OPS(g->instance)->files->freeze(g->instance, snapshot, m->written, &m->stack, &root, e);
     if (r < 0 || root < 0)
         return r;
-    r = instance_root_send(g->instance, root, false, e);
+    r = OPS(g->instance)->files->root_send(g->instance, root, false, e);
     if (r < 0)
-        instance_files_moved(g->instance, false);
+        OPS(g->instance)->files->moved(g->instance, false);
     else
         g->fork.moving = true;
     return r;
@@ -233,7 +233,8 @@ void sandbox_held(struct sandbox *g, const struct kernel_news *news, int r,
     if (g->phase != KEEPING) {
         close_p(&report);
         if (r == 0)
-            provider_frozen_kernels_drop(g->tenant_pool->provider, news->frozen_kernels);
+            OPS(g->tenant_pool->provider)
+                ->fork->drop(g->tenant_pool->provider, news->frozen_kernels);
         return;
     }
     g->fork.report = report;
@@ -259,7 +260,7 @@ void sandbox_checkpoint(struct sandbox *g, const struct ticket *t, const struct 
 
     if (g->phase != RUNNING)
         r = err_set(&e, SG_ERR_GONE, -EALREADY, "the sandbox does not run, or changes just now");
-    else if (!instance_can_freeze(g->instance))
+    else if (!OPS(g->instance)->fork || !OPS(g->instance)->files->can_freeze(g->instance))
         r = err_set(&e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
                     "this host's kernel cannot share a sandbox's files: it takes Linux 6.15");
     if (r < 0) {
@@ -282,7 +283,7 @@ void sandbox_checkpoint(struct sandbox *g, const struct ticket *t, const struct 
     timer_set(&g->server->reactor, &g->timer, clock_ns() + KEEP_NS);
     r = kernels_broker(g->tenant_pool, &e);
     if (r == 0)
-        r = instance_hold(g->instance, &spec, &frozen_kernels, &e);
+        r = OPS(g->instance)->fork->hold(g->instance, &spec, &frozen_kernels, &e);
     if (r < 0)
         fail(g, r, &e);
 }

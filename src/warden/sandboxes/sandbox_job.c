@@ -67,7 +67,7 @@ static void tell_paused(struct sandbox *g, enum phase phase)
 
 static int thaw(struct sandbox *g, struct sg_error *e)
 {
-    return instance_freeze_ask(g->instance, false, e);
+    return OPS(g->instance)->pause(g->instance, false, e);
 }
 
 static void go_on_running(struct sandbox *g)
@@ -301,7 +301,7 @@ static void on_freeze_look(struct timer *timer)
     uint64_t now = clock_ns();
     struct sg_error e = {0};
 
-    if (instance_frozen(g->instance)) {
+    if (OPS(g->instance)->paused(g->instance)) {
         frozen(g);
         return;
     }
@@ -343,12 +343,12 @@ static void freeze(struct sandbox *g)
     struct sg_error e = {0};
 
     g->phase = FREEZING;
-    if (instance_kernel_pending(g->instance)) {
+    if (kernel_pending(g->instance)) {
         g->timer.fn = on_freeze_again;
         timer_set(&g->server->reactor, &g->timer, clock_ns() + FREEZE_STEP_NS);
         return;
     }
-    if (instance_freeze_ask(g->instance, true, &e) < 0) {
+    if (OPS(g->instance)->pause(g->instance, true, &e) < 0) {
         not_asked(g, &e);
         return;
     }

@@ -54,8 +54,10 @@ static void tell_sandbox(struct sandbox *g)
     struct sg_error e = {0};
     AUTO(close_p) int document = -1;
 
-    instance_network_sockets(g->instance, &sockets);
-    if (g->server->guard.sock < 0 || sockets.tcp < 0)
+    if (g->server->guard.sock < 0 || g->server->path == 0)
+        return;
+    OPS(g->instance)->network->sockets(g->instance, &sockets);
+    if (sockets.tcp < 0)
         return;
     document = text_memfd(n->policy.text, n->policy.len, &e);
     if (document < 0) {
@@ -100,7 +102,7 @@ static void open_out(struct sandbox *g)
     g->network.life = ++s->lives;
     if (s->path == 0) /* the server logged that at its start */
         return;
-    if (instance_network_open(g->instance, s->path, &e) < 0)
+    if (OPS(g->instance)->network->open(g->instance, s->path, &e) < 0)
         log_sandbox(LEVEL_ERROR, FAULT_INFRASTRUCTURE, g->id, "it has no way out: %s", e.message);
     else
         tell_sandbox(g);
@@ -168,7 +170,7 @@ static int close_out(struct sandbox *g, struct sg_error *e)
 
     replace(&g->network.policy, &none);
     tell_gone(g);
-    return g->instance ? instance_network_close(g->instance, e) : 0;
+    return g->instance && g->server->path ? OPS(g->instance)->network->close(g->instance, e) : 0;
 }
 
 /* Sets a policy. It is in force at once, or as soon as there is a guard. */
@@ -260,7 +262,7 @@ void sandboxes_ask_udp(struct server *s, const struct guard_message *m)
     if (!g || !g->instance || !g->network.told || m->life != g->network.life)
         answer.code = -ENOENT;
     else
-        answer.code = sock = instance_network_udp(g->instance, &m->local, &m->peer, &e);
+        answer.code = sock = OPS(g->instance)->network->udp(g->instance, &m->local, &m->peer, &e);
     if (sock >= 0)
         answer.code = 0;
     memcpy(answer.id, m->id, sizeof answer.id);

@@ -11,7 +11,7 @@
 #include "lib/base/fd.h"
 #include "lib/base/sys.h"
 #include "lib/log/log.h"
-#include "warden/providers/process/process.h"
+#include "warden/providers/provider.h"
 #include "warden/processes/task.h"
 #include "warden/server.h"
 #include "warden/host/child.h"
@@ -331,9 +331,9 @@ static int save_start(struct server *s, struct save *v, const struct save_order 
     int pipes[2], fds[SAVE_FIXED + LAYER_STACK_MAX];
 
     if (o->from)
-        instance_layers(o->from, &layer_stack);
+        OPS(o->from)->files->layers(o->from, &layer_stack);
     else
-        stack_layers(o->stack, &layer_stack);
+        s->provider->files->layers_of(o->stack, &layer_stack);
     if (pipe2(pipes, O_CLOEXEC) < 0)
         return err_errno(e, "make a pipe");
     fds[SAVE_BELOW] = o->below ? o->below->dir : -1;
@@ -370,7 +370,7 @@ struct save *snapshot_save(struct server *s, const struct save_order *o, save_do
     char file[ID_LEN + 1];
     struct save *v;
 
-    if (!s->state.maps_ids) {
+    if (!s->state.maps_ids || !s->provider->files) {
         err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
                 "the file system of the server's state directory cannot hold snapshots");
         return NULL;

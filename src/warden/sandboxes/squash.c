@@ -103,8 +103,9 @@ static void replace_everywhere(struct squash *q, struct layer *by)
         }
     for (size_t b = 0; b < SANDBOX_BUCKETS; b++)
         for (struct sandbox *g = s->sandboxes[b]; g; g = g->next)
-            if (g->instance && (copy = replaced(instance_stack(g->instance), q, by)))
-                instance_files_swap(g->instance, copy);
+            if (g->instance &&
+                (copy = replaced(OPS(g->instance)->files->stack(g->instance), q, by)))
+                OPS(g->instance)->files->swap(g->instance, copy);
 }
 
 static void on_merged(void *arg, int status)
@@ -140,11 +141,11 @@ static int open_uppers(struct squash *q, int *fds, size_t max)
 
     for (size_t b = 0; b < SANDBOX_BUCKETS; b++)
         for (struct sandbox *g = s->sandboxes[b]; g; g = g->next) {
-            if (!g->instance || !has_any(instance_stack(g->instance), q))
+            if (!g->instance || !has_any(OPS(g->instance)->files->stack(g->instance), q))
                 continue;
             if (q->n_uppers == max)
                 return -E2BIG;
-            fds[q->n_uppers] = instance_open_upper(g->instance);
+            fds[q->n_uppers] = OPS(g->instance)->files->open_upper(g->instance);
             if (fds[q->n_uppers] < 0)
                 return fds[q->n_uppers];
             q->n_uppers++;
@@ -173,7 +174,7 @@ static void start(struct squash *q)
 /* One squash at a time: it is not urgent. */
 void squash_consider(struct server *s, struct sandbox *g)
 {
-    const struct stack *stack = g->instance ? instance_stack(g->instance) : NULL;
+    const struct stack *stack = g->instance ? OPS(g->instance)->files->stack(g->instance) : NULL;
     size_t at = 0, n;
     struct squash *q;
 

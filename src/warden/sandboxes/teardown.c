@@ -23,16 +23,16 @@ static void look(struct teardown *g)
     int r;
 
     reactor_unwatch(&s->reactor, &g->process); /* its descriptor is closed with it */
-    r = instance_ended(g->instance, &e);
+    r = OPS(g->instance)->ended(g->instance, &e);
     if (r == -EAGAIN) {
-        int fd = instance_pidfd(g->instance);
+        int fd = OPS(g->instance)->process(g->instance);
 
         /* No descriptor: the process to wait for belongs to the broker, which was copying the
          * sandbox, and nobody will tell of its end. So look again by the timer. */
         if (fd >= 0)
             reactor_watch(&s->reactor, &g->process, fd, EPOLLIN);
         timer_set(&s->reactor, &g->timer,
-                  fd >= 0 ? instance_end_deadline(g->instance) : clock_ns() + LOOK_NS);
+                  fd >= 0 ? OPS(g->instance)->end_deadline(g->instance) : clock_ns() + LOOK_NS);
         return;
     }
     timer_cancel(&s->reactor, &g->timer);
@@ -67,6 +67,6 @@ void teardown_begin(struct tenant_pool *w, struct instance *i, teardown_done don
                            .done = done,
                            .arg = arg};
     s->n_teardowns++;
-    instance_end(i, w->n_out);
+    OPS(i)->end(i, w->n_out);
     look(g);
 }

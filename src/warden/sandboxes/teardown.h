@@ -2,7 +2,7 @@
  * its pid 1 has ended, and at its deadline. */
 #pragma once
 
-#include "warden/providers/process/process.h"
+#include "warden/providers/provider.h"
 
 struct tenant_pool;
 

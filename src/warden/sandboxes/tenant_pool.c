@@ -1,6 +1,5 @@
 #include "warden/sandboxes/tenant_pool.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +12,6 @@
 #include "warden/sandboxes/kernels.h"
 #include "warden/sandboxes/snapshot.h"
 #include "warden/server.h"
-#include "warden/host/child.h"
 
 #define SECOND_NS   1000000000ull
 #define QUIET_NS    (30 * SECOND_NS) /* how often to check a tenant pool that nobody uses */
@@ -24,7 +22,6 @@
 #define SLOTS_MAX_  16384u
 #define SPARE_SLOTS 16u
 #define PROBE_SLOTS 2u
-#define STRAY_LOOKS 20 /* each a millisecond later than the one before */
 #define HOSTNAME    "sandbox"
 
 struct start {
@@ -232,7 +229,7 @@ static void on_word(struct event_source *src, uint32_t events)
     struct tenant_pool *w = b->tenant_pool;
     struct sg_limits usual;
     struct sg_error e = {0};
-    int r = instance_started(b->instance, &e);
+    int r = OPS(b->instance)->started(b->instance, &e);
 
     (void)events;
     if (r == -EAGAIN)
@@ -251,7 +248,7 @@ static void on_word(struct event_source *src, uint32_t events)
     timer_cancel(&w->server->reactor, &b->timer);
     reactor_unwatch(&w->server->reactor, &b->line);
     b->line.fn = on_ready_gone;
-    reactor_watch(&w->server->reactor, &b->line, instance_pidfd(b->instance), EPOLLIN);
+    reactor_watch(&w->server->reactor, &b->line, OPS(b->instance)->process(b->instance), EPOLLIN);
     b->ready = true;
     w->n_starting--;
     w->n_ready++;
@@ -291,7 +288,7 @@ static void break_tenant_pool(struct tenant_pool *w)
     if (w->spawner_gone)
         return;
     w->broken = w->spawner_gone = true;
-    helper_ended(w, HELPER_SPAWNER);
+    helper_ended(w, PROCESS_SPAWNER);
 }
 
 static void enqueue_first(struct tenant_pool *w, struct tenant_pool_request *q)
@@ -325,7 +322,7 @@ static void start_go_on(struct start *b)
     w->n_starting++;
     struct instance_spec spec = spec_of(&b->limits, q ? q->snapshot : NULL);
     uint64_t began_ns = clock_ns();
-    int r = instance_finish(b->instance, &spec, &e);
+    int r = OPS(b->instance)->finish(b->instance, &spec, &e);
     if (q && q->snapshot)
         q->files_usec = (uint32_t)((clock_ns() - began_ns) / 1000);
     if (r == -EPIPE) {
@@ -341,7 +338,7 @@ static void start_go_on(struct start *b)
     }
     b->line.fn = on_word;
     b->timer.fn = on_late;
-    reactor_watch(&w->server->reactor, &b->line, instance_fd(b->instance), EPOLLIN);
+    reactor_watch(&w->server->reactor, &b->line, OPS(b->instance)->line(b->instance), EPOLLIN);
     timer_set(&w->server->reactor, &b->timer, clock_ns() + START_NS);
 }
 
@@ -375,8 +372,8 @@ static void on_spawner(struct event_source *src, uint32_t events)
     struct tenant_pool *w = CONTAINER_OF(src, struct tenant_pool, spawner);
 
     (void)events;
-    helper_heard(w, HELPER_SPAWNER);
-    if (!domain_spawn_ready(provider_domain(w->provider)))
+    helper_heard(w, PROCESS_SPAWNER);
+    if (!OPS(w->provider)->begun(w->provider))
         return; /* it only answered a heartbeat */
     reactor_unwatch(&w->server->reactor, &w->spawner);
     if (w->asked && !w->requests) {
@@ -400,7 +397,7 @@ static int ask(struct tenant_pool *w, struct sg_error *e)
     int r;
 
     *b = (struct start){.tenant_pool = w, .line.fd = -1};
-    r = instance_begin(w->provider, &b->instance, e);
+    r = OPS(w->provider)->begin(w->provider, &b->instance, e);
     if (r < 0) {
         free(b);
         return r;
@@ -423,7 +420,7 @@ static void push(struct tenant_pool *w)
         q->done(q->arg, NULL, &e);
     }
     if (w->spawner.fd < 0 && !w->broken)
-        reactor_watch(re, &w->spawner, provider_fd(w->provider), EPOLLIN);
+        reactor_watch(re, &w->spawner, OPS(w->provider)->fd(w->provider), EPOLLIN);
     if (wants_refill(w))
         reactor_want_idle(re);
 }
@@ -460,7 +457,7 @@ struct instance *tenant_pool_take(struct tenant_pool *w, const struct sg_limits 
     struct start *b = best_for(w, &like);
     struct instance *i;
 
-    if (!b || !b->ready || instance_kernel_pending(b->instance))
+    if (!b || !b->ready || kernel_pending(b->instance))
         return NULL;
     i = b->instance;
     count_taken(w);
@@ -497,7 +494,7 @@ void tenant_pool_usual_limits(const struct tenant_pool *w, struct sg_limits *ret
 
 static bool is_bare(const struct start *b)
 {
-    return b->ready && !instance_has_kernel(b->instance);
+    return b->ready && !kernel_has(b->instance);
 }
 
 /* The last sandbox without a kernel, which is to stay so; NULL: there are more, or none is
@@ -537,10 +534,10 @@ static bool prepare_one(struct tenant_pool *w)
     if (s->path == 0 || s->settings.egress_e2b_default == EGRESS_BLOCK)
         return false;
     for (struct start *b = w->starts; b; b = b->next) {
-        if (!b->ready || b->tried || instance_network_prepared(b->instance))
+        if (!b->ready || b->tried || OPS(b->instance)->network->prepared(b->instance))
             continue;
         b->tried = true;
-        if (instance_network_prepare(b->instance, s->path, &e) < 0)
+        if (OPS(b->instance)->network->prepare(b->instance, s->path, &e) < 0)
             log_line(LEVEL_WARN, "a sandbox of the pool: %s", e.message);
         return true;
     }
@@ -577,17 +574,6 @@ static bool is_used(const struct tenant_pool *w)
     return w->n_out > 0 || w->requests || w->asked || w->n_starting > 0;
 }
 
-/* Reaps the child that the spawner was cloning when it died: nobody has its pidfd, and the holder
- * cannot end before it. */
-static void end_strays(struct domain *d)
-{
-    struct pollfd holder = {.fd = d->holder_pidfd, .events = POLLIN};
-
-    domain_kill(d);
-    for (int i = 0; i < STRAY_LOOKS && poll(&holder, 1, i) == 0; i++)
-        child_reap_strays();
-}
-
 static void tenant_pool_close(struct tenant_pool *w)
 {
     struct sg_error e;
@@ -605,9 +591,7 @@ static void tenant_pool_close(struct tenant_pool *w)
     reactor_unwatch(&w->server->reactor, &w->spawner);
     timer_cancel(&w->server->reactor, &w->tick);
     timer_cancel(&w->server->reactor, &w->calm);
-    if (w->spawner_gone)
-        end_strays(provider_domain(w->provider));
-    if (provider_close(w->provider, &e) < 0)
+    if (OPS(w->provider)->close(w->provider, &e) < 0)
         log_line(LEVEL_ERROR, "%s", e.message);
     free(w);
 }
@@ -656,7 +640,7 @@ static void limit_tenant(struct tenant_pool *w)
 {
     struct sg_error e = {0};
 
-    if (provider_limit_memory(w->provider, w->server->settings.tenant_memory, &e) < 0)
+    if (OPS(w->provider)->limit_memory(w->provider, w->server->settings.tenant_memory, &e) < 0)
         log_line(LEVEL_WARN, "%s", e.message);
     tenant_pool_full_ns(w); /* the kernel counts kills from now on */
 }
@@ -674,21 +658,25 @@ static int tenant_pool_open(struct server *s, const char *tenant, struct tenant_
                               .idle_since_ns = clock_ns()};
     w->requests_end = &w->requests;
     snprintf(w->tenant, sizeof w->tenant, "%s", tenant);
-    struct provider_place place = {.server = s->state.name, .tenant = w->tenant};
-    r = provider_open(is_nobodys(w) ? PROBE_SLOTS : room(&s->settings), &place, 0, &w->provider, e);
+    struct provider_setup setup = {.max_instances =
+                                       is_nobodys(w) ? PROBE_SLOTS : room(&s->settings),
+                                   .server = s->state.name,
+                                   .tenant = w->tenant,
+                                   .account = true,
+                                   .discard = discard,
+                                   .discard_arg = s};
+    r = s->provider->open(&setup, &w->provider, e);
     if (r < 0) {
         readiness_failed(s, e);
         free(w);
         return r;
     }
     limit_tenant(w);
-    provider_account(w->provider);
-    provider_discard(w->provider, discard, s); /* layers may outlive the tenant pool */
     w->next = s->tenant_pools;
     s->tenant_pools = w;
     timer_set(&s->reactor, &w->tick, clock_ns() + SECOND_NS);
-    helper_watch(w, HELPER_HOLDER);
-    helper_watch(w, HELPER_SPAWNER);
+    helper_watch(w, PROCESS_HOLDER);
+    helper_watch(w, PROCESS_SPAWNER);
     push(w);
     kernels_start(w);
     *ret = w;
@@ -734,14 +722,14 @@ uint32_t tenant_pools_let_go(struct server *s)
 void tenant_pools_measure(struct server *s)
 {
     for (struct tenant_pool *w = s->tenant_pools; w && s->settings.tenant_memory; w = w->next) {
-        budget_tenant_uses(&s->budget, w->tenant, provider_memory(w->provider));
+        budget_tenant_uses(&s->budget, w->tenant, OPS(w->provider)->memory(w->provider));
         tenant_pool_full_ns(w);
     }
 }
 
 uint64_t tenant_pool_full_ns(struct tenant_pool *w)
 {
-    uint64_t n = w->server->settings.tenant_memory ? provider_ooms(w->provider) : w->ooms;
+    uint64_t n = w->server->settings.tenant_memory ? OPS(w->provider)->ooms(w->provider) : w->ooms;
 
     if (n > w->ooms) {
         w->ooms = n;
@@ -761,7 +749,7 @@ static bool close_idle(struct tenant_pool *w)
 {
     if (is_used(w))
         return false;
-    if (!provider_trim(w->provider, UINT64_MAX))
+    if (!OPS(w->provider)->trim(w->provider, UINT64_MAX))
         tenant_pool_close(w);
     return true;
 }
@@ -772,8 +760,8 @@ static bool trim(struct tenant_pool *w)
 {
     uint64_t now = clock_ns();
 
-    return provider_trim(w->provider, now > KEEP_NS ? now - KEEP_NS : 0) ||
-           (fds_level() >= FDS_LOW && provider_trim(w->provider, UINT64_MAX));
+    return OPS(w->provider)->trim(w->provider, now > KEEP_NS ? now - KEEP_NS : 0) ||
+           (fds_level() >= FDS_LOW && OPS(w->provider)->trim(w->provider, UINT64_MAX));
 }
 
 static bool tenant_pool_idle(struct tenant_pool *w)
@@ -789,7 +777,7 @@ static bool tenant_pool_idle(struct tenant_pool *w)
     }
     if (w->broken)
         return close_idle(w);
-    if (clock_ns() >= w->calm_ns && provider_idle(w->provider))
+    if (clock_ns() >= w->calm_ns && OPS(w->provider)->idle(w->provider))
         return true;
     if (trim(w))
         return true;
@@ -818,7 +806,7 @@ bool tenant_pools_relieve(struct server *s)
     struct tenant_pool *oldest = NULL;
 
     for (struct tenant_pool *w = s->tenant_pools; w; w = w->next) {
-        if (provider_trim(w->provider, UINT64_MAX))
+        if (OPS(w->provider)->trim(w->provider, UINT64_MAX))
             return true;
         if (!is_used(w) && (!oldest || w->idle_since_ns < oldest->idle_since_ns))
             oldest = w;

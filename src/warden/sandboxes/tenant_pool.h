@@ -25,7 +25,7 @@
 #pragma once
 
 #include "wire/warden.h"
-#include "warden/providers/process/process.h"
+#include "warden/providers/provider.h"
 #include "warden/processes/heartbeat.h"
 #include "warden/processes/domain_processes.h"
 
@@ -86,8 +86,8 @@ struct tenant_pool {
     struct timer tick, calm;
     uint64_t ooms, full_ns; /* see tenant_pool_full_ns */
     struct tenant_pool_kernels kernels;
-    struct heartbeat hearts[HELPER_MAX_]; /* see domain_processes.h */
-    bool hung[HELPER_MAX_];               /* killed because it hung */
+    struct heartbeat hearts[PROCESS_MAX_]; /* see domain_processes.h */
+    bool hung[PROCESS_MAX_];               /* killed because it hung */
 };
 
 /* The name for no tenant. Its tenant pool is for probes: it keeps no sandboxes ready, has no

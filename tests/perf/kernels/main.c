@@ -51,10 +51,10 @@ static struct instance *make_sandbox(struct provider *p)
     int r;
 
     must(limits_complete(&none, &spec.limits, &e), "limits", &e);
-    must(instance_begin(p, &i, &e), "begin a sandbox", &e);
-    must(instance_finish(i, &spec, &e), "finish a sandbox", &e);
-    while ((r = instance_started(i, &e)) == -EAGAIN) {
-        struct pollfd f = {.fd = instance_fd(i), .events = POLLIN};
+    must(OPS(p)->begin(p, &i, &e), "begin a sandbox", &e);
+    must(OPS(i)->finish(i, &spec, &e), "finish a sandbox", &e);
+    while ((r = OPS(i)->started(i, &e)) == -EAGAIN) {
+        struct pollfd f = {.fd = OPS(i)->line(i), .events = POLLIN};
         poll(&f, 1, 1000);
     }
     must(r, "start a sandbox", &e);
@@ -68,10 +68,10 @@ static void await_news(struct provider *p, enum kernel_news_kind kind)
     struct sg_error e = {0};
 
     while (news.kind != kind) {
-        struct pollfd f = {.fd = provider_kernels_fd(p), .events = POLLIN};
+        struct pollfd f = {.fd = OPS(p)->kernels->fd(p), .events = POLLIN};
         if (poll(&f, 1, ZYGOTE_MS) <= 0)
             fail("wait for kernels", "nothing comes");
-        int r = provider_kernels_take(p, &news, &e);
+        int r = OPS(p)->kernels->take(p, &news, &e);
         if (r != -EAGAIN)
             must(r, "make kernels", &e);
     }
@@ -84,10 +84,12 @@ static void pool_open(struct pool *pool, long n, const char *imports)
     *pool = (struct pool){.n = n, .sandboxes = calloc((size_t)n, sizeof pool->sandboxes[0])};
     if (!pool->sandboxes)
         fail("pool", "out of memory");
-    must(provider_open((uint32_t)n + 2, NULL, 0, &pool->provider, &e), "open a provider", &e);
+    struct provider_setup setup = {.max_instances = (uint32_t)n + 2};
+    must(providers[0]->open(&setup, &pool->provider, &e), "open a provider", &e);
     pool->home = make_sandbox(pool->provider);
-    must(provider_kernels_open(pool->provider, &e), "start the broker", &e);
-    must(provider_zygote_ask(pool->provider, pool->home, imports, false, &e), "zygote", &e);
+    must(OPS(pool->provider)->kernels->open(pool->provider, &e), "start the broker", &e);
+    must(OPS(pool->provider)->kernels->zygote(pool->provider, pool->home, imports, false, &e),
+         "zygote", &e);
     await_news(pool->provider, NEWS_ZYGOTE);
 }
 
@@ -96,7 +98,7 @@ static void sandbox_fill(struct pool *pool, struct sandbox *b)
     struct sg_error e = {0};
 
     b->instance = make_sandbox(pool->provider);
-    must(instance_kernel_ask(b->instance, &e), "ask for a kernel", &e);
+    must(OPS(b->instance)->kernels->ask(b->instance, &e), "ask for a kernel", &e);
     await_news(pool->provider, NEWS_KERNEL);
 }
 
@@ -107,7 +109,7 @@ static void sandbox_connect(struct sandbox *b)
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, socks) < 0)
         fail("connect", "no descriptor");
-    must(instance_connect(b->instance, socks[1], &e), "connect", &e);
+    must(OPS(b->instance)->connect(b->instance, socks[1], &e), "connect", &e);
     close(socks[1]);
     b->session = session_new(socks[0]);
 }
@@ -158,7 +160,7 @@ static void pool_close(struct pool *pool)
 
     for (long k = 0; k < pool->n; k++)
         session_free(pool->sandboxes[k].session);
-    must(provider_close(pool->provider, &e), "close the provider", &e);
+    must(OPS(pool->provider)->close(pool->provider, &e), "close the provider", &e);
     free(pool->sandboxes);
 }
 

@@ -15,29 +15,7 @@
 
 _Static_assert(LAYER_STACK_MAX > STACK_MAX, "room for the upper layer too");
 
-void provider_discard(struct provider *p, void (*fn)(void *arg, int mount, const char *dir),
-                      void *arg)
-{
-    p->discard = fn;
-    p->discard_arg = arg;
-}
-
-bool provider_idle(struct provider *p)
-{
-    return late_close(&p->late);
-}
-
-void instance_set_user(struct instance *i, void *user)
-{
-    i->user = user;
-}
-
-void *instance_user(const struct instance *i)
-{
-    return i->user;
-}
-
-void stack_layers(const struct stack *s, struct layer_stack_view *ret)
+static void layers_of(const struct stack *s, struct layer_stack_view *ret)
 {
     *ret = (struct layer_stack_view){.n = stack_depth(s)};
     for (size_t k = 0; k < ret->n; k++) {
@@ -46,27 +24,27 @@ void stack_layers(const struct stack *s, struct layer_stack_view *ret)
     }
 }
 
-void instance_layers(const struct instance *i, struct layer_stack_view *ret)
+static void layers(const struct instance *i, struct layer_stack_view *ret)
 {
-    stack_layers(i->stack, ret);
+    layers_of(i->stack, ret);
     ret->first_id = i->scratch->mapped ? 0 : instance_first_id(i);
     ret->v[ret->n].mount = i->scratch->mount;
     ret->v[ret->n++].dir = i->upper;
 }
 
-const struct stack *instance_stack(const struct instance *i)
+static const struct stack *stack_of(const struct instance *i)
 {
     return i->same ? i->same : i->stack;
 }
 
-int instance_open_upper(const struct instance *i)
+static int open_upper(const struct instance *i)
 {
     int fd = openat(i->scratch->mount, i->upper, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
     return fd < 0 ? -errno : fd;
 }
 
-bool instance_can_freeze(const struct instance *i)
+static bool can_freeze(const struct instance *i)
 {
     return i->scratch && i->scratch->mapped;
 }
@@ -141,9 +119,34 @@ static int make_root(struct instance *i, const int *layer, int written, int *ret
     return 0;
 }
 
+static void forget_old_root(struct instance *i)
+{
+    close_p(&i->old_root);
+    i->old_root = -1;
+}
+
+static int seal(struct instance *i, struct sg_error *e)
+{
+    AUTO(close_p) int fs = -1;
+
+    if (i->old_root < 0)
+        return 0;
+    fs = sys_fspick(i->old_root);
+    if (fs < 0 || sys_fsconfig_flag(fs, "ro") < 0)
+        return err_errno(e, "seal a sandbox's files");
+    if (sys_fsconfig_reconfigure(fs) == 0) {
+        forget_old_root(i);
+        return 0;
+    }
+    return errno == EBUSY ? err_set(e, SG_ERR_GONE, -EBUSY,
+                                    "a file of the sandbox is open for writing, or deleted and in "
+                                    "use: end what uses it, and try again")
+                          : err_errno(e, "seal a sandbox's files");
+}
+
 static int check_can(const struct instance *i, struct sg_error *e)
 {
-    if (!instance_can_freeze(i))
+    if (!can_freeze(i))
         return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
                        "this host's kernel cannot share a sandbox's files: it takes Linux 6.15");
     if (i->move.under_way)
@@ -151,22 +154,22 @@ static int check_can(const struct instance *i, struct sg_error *e)
     return 0;
 }
 
-int instance_files_freeze(struct instance *i, const int *layer, int written, struct stack **ret,
-                          int *ret_root, struct sg_error *e)
+static int freeze(struct instance *i, const int *layer, int written, struct stack **ret,
+                  int *ret_root, struct sg_error *e)
 {
     struct layer *top;
     int r = check_can(i, e), root = -1;
 
     /* An old root that could not be sealed before is in the stack, and may still be written to. */
     if (r == 0)
-        r = instance_files_seal(i, e);
+        r = seal(i, e);
     if (r == 0)
         r = scratch_is_empty(i->scratch, i->upper, e);
     if (r < 0)
         return r;
     i->shares = true;
     if (r == 1) {
-        *ret = stack_copy(instance_stack(i));
+        *ret = stack_copy(stack_of(i));
         *ret_root = -1;
         return 0;
     }
@@ -174,7 +177,7 @@ int instance_files_freeze(struct instance *i, const int *layer, int written, str
     top->written = true; /* until the sandbox has moved */
     i->move.upper[0] = '\0';
     i->move.frozen = true;
-    r = stack_push(instance_stack(i), top, &i->move.stack, e);
+    r = stack_push(stack_of(i), top, &i->move.stack, e);
     if (r == 0)
         r = make_root(i, layer, written, &root, e);
     layer_release(top);
@@ -185,8 +188,8 @@ int instance_files_freeze(struct instance *i, const int *layer, int written, str
     return 0;
 }
 
-int instance_files_take(struct instance *i, const struct stack *s, const int *layer, int written,
-                        int *ret_root, struct sg_error *e)
+static int take(struct instance *i, const struct stack *s, const int *layer, int written,
+                int *ret_root, struct sg_error *e)
 {
     int r = check_can(i, e);
 
@@ -199,7 +202,7 @@ int instance_files_take(struct instance *i, const struct stack *s, const int *la
 }
 
 /* Keeps the old root open, to seal it later. */
-int instance_root_send(struct instance *i, int root, bool clear, struct sg_error *e)
+static int root_send(struct instance *i, int root, bool clear, struct sg_error *e)
 {
     struct line_message m = {.what = LINE_ROOT, .code = clear ? LINE_ROOT_CLEAR : 0};
     AUTO(close_p) int fd = root;
@@ -217,13 +220,7 @@ int instance_root_send(struct instance *i, int root, bool clear, struct sg_error
     return r;
 }
 
-static void forget_old_root(struct instance *i)
-{
-    close_p(&i->old_root);
-    i->old_root = -1;
-}
-
-void instance_files_moved(struct instance *i, bool moved)
+static void moved_to(struct instance *i, bool moved)
 {
     char left[LAYER_NAME];
 
@@ -248,26 +245,7 @@ void instance_files_moved(struct instance *i, bool moved)
         scratch_discard(i->scratch, left);
 }
 
-int instance_files_seal(struct instance *i, struct sg_error *e)
-{
-    AUTO(close_p) int fs = -1;
-
-    if (i->old_root < 0)
-        return 0;
-    fs = sys_fspick(i->old_root);
-    if (fs < 0 || sys_fsconfig_flag(fs, "ro") < 0)
-        return err_errno(e, "seal a sandbox's files");
-    if (sys_fsconfig_reconfigure(fs) == 0) {
-        forget_old_root(i);
-        return 0;
-    }
-    return errno == EBUSY ? err_set(e, SG_ERR_GONE, -EBUSY,
-                                    "a file of the sandbox is open for writing, or deleted and in "
-                                    "use: end what uses it, and try again")
-                          : err_errno(e, "seal a sandbox's files");
-}
-
-void instance_files_swap(struct instance *i, struct stack *s)
+static void swap(struct instance *i, struct stack *s)
 {
     stack_free(i->same);
     i->same = s;
@@ -282,3 +260,17 @@ void instance_files_done(struct instance *i)
     scratch_release(steal_ptr(&i->scratch));
     i->move.under_way = false;
 }
+
+const struct provider_files process_files = {
+    .layers = layers,
+    .layers_of = layers_of,
+    .can_freeze = can_freeze,
+    .freeze = freeze,
+    .take = take,
+    .root_send = root_send,
+    .moved = moved_to,
+    .seal = seal,
+    .open_upper = open_upper,
+    .swap = swap,
+    .stack = stack_of,
+};

@@ -88,8 +88,8 @@ static int add_door(const struct instance *home, struct ends *s, struct sg_error
     return r;
 }
 
-int instance_hold(struct instance *i, const struct hold_spec *spec, uint64_t *ret_frozen_kernels,
-                  struct sg_error *e)
+static int hold(struct instance *i, const struct hold_spec *spec, uint64_t *ret_frozen_kernels,
+                struct sg_error *e)
 {
     struct provider *p = i->provider;
     AUTO(ends_close) struct ends s = {.n = 0};
@@ -132,7 +132,7 @@ int instance_hold(struct instance *i, const struct hold_spec *spec, uint64_t *re
     return 0;
 }
 
-int instance_go(struct instance *i, bool moved, struct sg_error *e)
+static int go(struct instance *i, bool moved, struct sg_error *e)
 {
     struct provider *p = i->provider;
     struct twin_request q = {.magic = TWIN_MAGIC,
@@ -161,7 +161,7 @@ static void end_copies(struct provider *p, struct frozen_kernels_copies *m)
         child_kill(m->all[k].pidfd);
 }
 
-void provider_frozen_kernels_drop(struct provider *p, uint64_t frozen_kernels)
+static void drop(struct provider *p, uint64_t frozen_kernels)
 {
     struct frozen_kernels_copies *m = find(p, frozen_kernels);
 
@@ -328,3 +328,5 @@ void frozen_kernels_forget(struct instance *i)
             remove_copies(p, m);
     }
 }
+
+const struct provider_fork process_fork = {.hold = hold, .go = go, .drop = drop};

@@ -19,14 +19,14 @@ void ends_close(struct ends *s)
         close_p(&s->fds[i]);
 }
 
-int provider_kernels_open(struct provider *p, struct sg_error *e)
+static int broker_open(struct provider *p, struct sg_error *e)
 {
     int r = domain_start_broker(&p->domain, e);
 
     return r < 0 ? r : fd_set_nonblock(p->domain.broker_sock, true);
 }
 
-int provider_kernels_fd(const struct provider *p)
+static int broker_fd(const struct provider *p)
 {
     return p->domain.broker_sock;
 }
@@ -72,8 +72,8 @@ int broker_send(struct provider *p, const struct twin_request *q, const struct e
     return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "ask the broker: %s", strerror(-r)) : 0;
 }
 
-int provider_zygote_ask(struct provider *p, struct instance *home, const char *imports, bool plain,
-                        struct sg_error *e)
+static int zygote_ask(struct provider *p, struct instance *home, const char *imports, bool plain,
+                      struct sg_error *e)
 {
     static const char *const names[TWIN_ZYGOTE_FDS] = {
         [TWIN_Z_MNT] = "mnt", [TWIN_Z_NET] = "net", [TWIN_Z_IPC] = "ipc", [TWIN_Z_UTS] = "uts"};
@@ -131,7 +131,7 @@ static void drop_ends(struct instance *i)
     i->kernel_asked = 0;
 }
 
-int instance_kernel_gather(struct instance *i, struct sg_error *e)
+static int gather(struct instance *i, struct sg_error *e)
 {
     static const char *const names[] = {
         [TWIN_K_USER] = "user",    [TWIN_K_MNT] = "mnt", [TWIN_K_PID] = "pid",
@@ -165,7 +165,7 @@ static int ask_kernel(struct instance *i, struct twin_request *q, struct sg_erro
     q->disk_bytes = i->disk_bytes;
     if (i->kernel_asked)
         return err_set(e, SG_ERR_INVALID, -EALREADY, "a kernel was asked for already");
-    r = instance_kernel_gather(i, e);
+    r = gather(i, e);
     if (r < 0)
         return r;
     q->n_doors = i->kernel_doors;
@@ -183,15 +183,15 @@ static int ask_kernel(struct instance *i, struct twin_request *q, struct sg_erro
     return 0;
 }
 
-int instance_kernel_ask(struct instance *i, struct sg_error *e)
+static int kernel_ask(struct instance *i, struct sg_error *e)
 {
     struct twin_request q = {.was = 0};
 
     return ask_kernel(i, &q, e);
 }
 
-int instance_kernel_copy(struct instance *i, uint64_t frozen_kernels, int32_t was, bool last,
-                         struct sg_error *e)
+static int kernel_copy(struct instance *i, uint64_t frozen_kernels, int32_t was, bool last,
+                       struct sg_error *e)
 {
     struct twin_request q = {
         .frozen_kernels = frozen_kernels, .was = was, .flags = last ? TWIN_LAST : 0};
@@ -199,12 +199,12 @@ int instance_kernel_copy(struct instance *i, uint64_t frozen_kernels, int32_t wa
     return ask_kernel(i, &q, e);
 }
 
-bool instance_has_kernel(const struct instance *i)
+static bool has_kernel(const struct instance *i)
 {
     return i->kernel_asked != 0 || i->n_twins > 0;
 }
 
-bool instance_kernel_pending(const struct instance *i)
+static bool is_pending(const struct instance *i)
 {
     return i->kernel_asked != 0;
 }
@@ -275,7 +275,7 @@ static int tell_agent(struct instance *i, const struct line_message *m, const in
     return r < 0 ? err_set(e, SG_ERR_GONE, r, "the sandbox takes no kernel: %s", strerror(-r)) : 0;
 }
 
-int instance_kernel_refuse(struct instance *i, struct sg_error *e)
+static int refuse(struct instance *i, struct sg_error *e)
 {
     return tell_agent(i, &(struct line_message){.what = LINE_NO_KERNEL}, NULL, 0, e);
 }
@@ -312,12 +312,12 @@ static int hand_over(struct instance *i, const struct twin_reply *reply, int *fd
     return 0;
 }
 
-void instance_kernel_keep(struct instance *i)
+static void keep(struct instance *i)
 {
     i->keeps_kernel = true;
 }
 
-int instance_kernel_hand_over(struct instance *i, struct sg_error *e)
+static int hand_over_kept(struct instance *i, struct sg_error *e)
 {
     int r;
 
@@ -394,7 +394,7 @@ static void forget_asked(struct provider *p)
         if (!i || !i->kernel_asked)
             continue;
         drop_ends(i);
-        instance_kernel_refuse(i, &e);
+        refuse(i, &e);
     }
 }
 
@@ -441,7 +441,7 @@ static bool is_proper(const struct twin_reply *reply, ssize_t len, const int *fd
     return true;
 }
 
-int provider_kernels_take(struct provider *p, struct kernel_news *ret, struct sg_error *e)
+static int take_news(struct provider *p, struct kernel_news *ret, struct sg_error *e)
 {
     struct twin_reply reply;
     int fds[TWIN_HELD_FDS + TWIN_KERNELS_MAX], r;
@@ -478,3 +478,18 @@ int instance_line_take(struct instance *i, enum line_news *ret, int *ret_code)
     *ret_code = m.code;
     return 0;
 }
+
+const struct provider_kernels process_kernels = {
+    .open = broker_open,
+    .fd = broker_fd,
+    .take = take_news,
+    .zygote = zygote_ask,
+    .ask = kernel_ask,
+    .refuse = refuse,
+    .has = has_kernel,
+    .pending = is_pending,
+    .gather = gather,
+    .keep = keep,
+    .hand_over = hand_over_kept,
+    .copy = kernel_copy,
+};

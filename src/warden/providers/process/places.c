@@ -112,7 +112,7 @@ int places_give(struct provider *p, uint32_t index, bool shares, struct sg_error
     return r;
 }
 
-bool provider_trim(struct provider *p, uint64_t before_ns)
+bool places_trim(struct provider *p, uint64_t before_ns)
 {
     struct slot *s = p->resting.n > 0 ? &p->slots[p->resting.first] : NULL;
 

@@ -15,6 +15,7 @@
 
 #define DEFAULT_HOSTNAME "sandbox"
 #define MOUNTINFO_MAX    (4u << 20)
+#define STRAY_LOOKS      20 /* each a millisecond later than the one before */
 
 /* Whether / is no mount point, as it mostly is in a chroot: no line of the mount table has it. */
 static bool root_is_no_mount(void)
@@ -57,31 +58,36 @@ static int explain_rights(int r, struct sg_error *e)
     return r;
 }
 
-static int open_place(const struct provider_place *place, struct cgroup_place **ret,
+static int open_place(const struct provider_setup *setup, struct cgroup_place **ret,
                       struct sg_error *e)
 {
-    return place ? cgroup_place_open(place->server, place->tenant, ret, e)
-                 : cgroup_place_local(ret, e);
+    return setup->server ? cgroup_place_open(setup->server, setup->tenant, ret, e)
+                         : cgroup_place_local(ret, e);
 }
 
-int provider_open(uint32_t max_instances, const struct provider_place *place, unsigned omit,
-                  struct provider **ret, struct sg_error *e)
+static int provider_open(const struct provider_setup *setup, struct provider **ret,
+                         struct sg_error *e)
 {
+    uint32_t n = setup->max_instances;
     struct provider *p;
     int r;
 
     if (geteuid() != 0)
         return err_set(e, SG_ERR_DENIED, -EPERM,
                        "making sandboxes needs root: run it with sudo, or as a root service");
-    p = xcalloc(1, sizeof *p + max_instances * sizeof p->slots[0]);
-    p->n_slots = max_instances;
-    p->omit = omit;
+    p = xcalloc(1, sizeof *p + n * sizeof p->slots[0]);
+    *p = (struct provider){.head.ops = &process_provider,
+                           .n_slots = n,
+                           .omit = setup->omit,
+                           .account = setup->account,
+                           .discard = setup->discard,
+                           .discard_arg = setup->discard_arg};
     places_init(p);
-    r = domain_open(max_instances, &p->domain, e);
+    r = domain_open(n, &p->domain, e);
     if (r == 0) {
         r = template_open(&p->template, e);
         if (r == 0) {
-            r = open_place(place, &p->place, e);
+            r = open_place(setup, &p->place, e);
             if (r < 0)
                 template_close(&p->template);
         }
@@ -144,8 +150,8 @@ static int take_next(struct provider *p, const struct instance_spec *spec, struc
     return 0;
 }
 
-int instance_create(struct provider *p, const struct instance_spec *spec, struct instance **ret,
-                    struct sg_error *e)
+static int instance_create(struct provider *p, const struct instance_spec *spec,
+                           struct instance **ret, struct sg_error *e)
 {
     int r;
 
@@ -158,7 +164,7 @@ int instance_create(struct provider *p, const struct instance_spec *spec, struct
     return r;
 }
 
-int instance_await(struct instance *i, int channel_fd, struct sg_error *e)
+static int instance_await(struct instance *i, int channel_fd, struct sg_error *e)
 {
     struct provider *p = i->provider;
     int r = instance_await_reply(i, channel_fd, e);
@@ -170,12 +176,12 @@ int instance_await(struct instance *i, int channel_fd, struct sg_error *e)
     return r;
 }
 
-int instance_take_channel(struct instance *i)
+static int instance_take_channel(struct instance *i)
 {
     return steal_fd(&i->channel);
 }
 
-void instance_events(struct instance *i, struct instance_events *ret)
+static void instance_events(struct instance *i, struct instance_events *ret)
 {
     struct slot *s = &i->provider->slots[i->index];
     struct cgroup_stats now;
@@ -187,7 +193,7 @@ void instance_events(struct instance *i, struct instance_events *ret)
     s->seen = now;
 }
 
-int instance_freeze(struct instance *i, bool on, struct sg_error *e)
+static int instance_freeze(struct instance *i, bool on, struct sg_error *e)
 {
     struct cgroup *cg = i->provider->slots[i->index].cgroup;
     int r = cgroup_freeze(cg, on, e);
@@ -197,7 +203,7 @@ int instance_freeze(struct instance *i, bool on, struct sg_error *e)
     return r;
 }
 
-void instance_kill(struct instance *i)
+static void instance_kill(struct instance *i)
 {
     child_kill(i->pidfd);
 }
@@ -238,12 +244,25 @@ static int slot_close(struct slot *s, struct sg_error *e)
     return r < 0 ? r : r2;
 }
 
-int provider_close(struct provider *p, struct sg_error *e)
+/* Reaps the child that the spawner was cloning when it died: nobody has its pidfd, and the holder
+ * cannot end before it. */
+static void end_strays(struct domain *d)
+{
+    struct pollfd holder = {.fd = d->holder_pidfd, .events = POLLIN};
+
+    domain_kill(d);
+    for (int i = 0; i < STRAY_LOOKS && poll(&holder, 1, i) == 0; i++)
+        child_reap_strays();
+}
+
+static int provider_close(struct provider *p, struct sg_error *e)
 {
     int r = 0;
 
     if (!p)
         return 0;
+    if (p->domain.spawner_pidfd < 0)
+        end_strays(&p->domain);
     p->next = NULL;
     for (uint32_t i = 0; i < p->n_slots; i++)
         if (p->slots[i].used_by && p->slots[i].used_by->spawning)
@@ -265,3 +284,101 @@ int provider_close(struct provider *p, struct sg_error *e)
     free(p);
     return r;
 }
+
+static int limit_memory(struct provider *p, uint64_t bytes, struct sg_error *e)
+{
+    return cgroup_place_limit(p->place, bytes, e);
+}
+
+static uint64_t memory(const struct provider *p)
+{
+    return cgroup_place_uses(p->place);
+}
+
+static uint64_t ooms(struct provider *p)
+{
+    return cgroup_place_ooms(p->place);
+}
+
+/* Of the mounts of old roots one is closed at a time: each takes the kernel a while. */
+static bool idle(struct provider *p)
+{
+    return late_close(&p->late);
+}
+
+static int spawner_fd(const struct provider *p)
+{
+    return p->domain.spawner_sock;
+}
+
+static bool begun(struct provider *p)
+{
+    return domain_spawn_ready(&p->domain);
+}
+
+static int line(const struct instance *i)
+{
+    return i->channel;
+}
+
+static int pause_ask(struct instance *i, bool on, struct sg_error *e)
+{
+    struct cgroup *cg = i->provider->slots[i->index].cgroup;
+    int r = cg->ops->freeze(cg, on, e);
+
+    if (r == 0)
+        i->frozen = on;
+    return r;
+}
+
+static bool paused(struct instance *i)
+{
+    struct cgroup *cg = i->provider->slots[i->index].cgroup;
+
+    return cg->ops->frozen(cg);
+}
+
+static uint64_t end_deadline(const struct instance *i)
+{
+    return i->end_deadline_ns;
+}
+
+const struct provider_ops process_provider = {
+    .name = "process",
+    .open = provider_open,
+    .close = provider_close,
+    .limit_memory = limit_memory,
+    .memory = memory,
+    .ooms = ooms,
+    .idle = idle,
+    .trim = places_trim,
+    .begin = instance_begin,
+    .fd = spawner_fd,
+    .begun = begun,
+    .finish = instance_finish,
+    .line = line,
+    .started = instance_started,
+    .connect = instance_connect,
+    .line_take = instance_line_take,
+    .stats = instance_stats,
+    .usage = instance_usage,
+    .pause = pause_ask,
+    .paused = paused,
+    .process = instance_pidfd,
+    .was_killed = instance_was_killed,
+    .end = instance_end,
+    .end_deadline = end_deadline,
+    .ended = instance_ended,
+    .create = instance_create,
+    .take_channel = instance_take_channel,
+    .await = instance_await,
+    .events = instance_events,
+    .pause_wait = instance_freeze,
+    .kill = instance_kill,
+    .destroy = instance_destroy,
+    .helpers = &process_helpers,
+    .network = &process_network,
+    .kernels = &process_kernels,
+    .files = &process_files,
+    .fork = &process_fork,
+};

@@ -30,6 +30,7 @@ struct slot_queue {
 };
 
 struct provider {
+    struct provided head;
     struct template template;
     struct domain domain;
     struct cgroup_place *place;
@@ -57,6 +58,7 @@ struct provider {
 #define ENDS_MAX  24
 
 struct instance {
+    struct provided head;
     struct provider *provider;
     uint32_t index; /* into slots */
     int channel, pidfd, userns;
@@ -70,9 +72,8 @@ struct instance {
         char upper[LAYER_NAME];
         struct stack *stack;
     } move;
-    int old_root; /* the root it moved from, not sealed yet; -1: none */
-    bool shares;  /* memory that is charged to its group may outlive it */
-    void *user;
+    int old_root;  /* the root it moved from, not sealed yet; -1: none */
+    bool shares;   /* memory that is charged to its group may outlive it */
     bool spawning; /* the spawner has not answered yet */
     bool frozen;   /* or asked to be */
     bool hunted;   /* pid 1 did not die: its whole group has been killed */
@@ -114,6 +115,29 @@ void places_init(struct provider *p);
 int places_take(struct provider *p, uint32_t *ret, struct sg_error *e);
 /* The slot's sandbox is gone. shares: memory that is charged to its group may have outlived it. */
 int places_give(struct provider *p, uint32_t index, bool shares, struct sg_error *e);
+bool places_trim(struct provider *p, uint64_t before_ns);
+/* The capabilities, each in the file of its name; fork is in frozen_kernels.c. */
+extern const struct provider_helpers process_helpers;
+extern const struct provider_network process_network;
+extern const struct provider_kernels process_kernels;
+extern const struct provider_files process_files;
+extern const struct provider_fork process_fork;
+/* Operations of the core that are not in process.c: in start.c, */
+int instance_begin(struct provider *p, struct instance **ret, struct sg_error *e);
+int instance_finish(struct instance *i, const struct instance_spec *spec, struct sg_error *e);
+int instance_started(struct instance *i, struct sg_error *e);
+/* in steps.c, */
+int instance_connect(struct instance *i, int channel_fd, struct sg_error *e);
+void instance_usage(struct instance *i, struct instance_stats *ret);
+void instance_stats(struct instance *i, struct instance_stats *ret);
+int instance_pidfd(const struct instance *i);
+bool instance_was_killed(const struct instance *i);
+void instance_end(struct instance *i, uint32_t siblings);
+int instance_ended(struct instance *i, struct sg_error *e);
+/* in process.c, */
+int instance_destroy(struct instance *i, struct sg_error *e);
+/* in kernels.c. */
+int instance_line_take(struct instance *i, enum line_news *ret, int *ret_code);
 /* In start.c. The sandbox's root as a host id. */
 uint32_t instance_first_id(const struct instance *i);
 /* Takes the spawner's answer to instance_begin; call it before the next sandbox is asked for. */

@@ -61,7 +61,8 @@ int instance_begin(struct provider *p, struct instance **ret, struct sg_error *e
     if (r < 0)
         return r;
     i = xcalloc(1, sizeof *i);
-    *i = (struct instance){.provider = p,
+    *i = (struct instance){.head.ops = p->head.ops,
+                           .provider = p,
                            .index = index,
                            .channel = -1,
                            .pidfd = -1,

@@ -16,41 +16,6 @@ static struct slot *slot_of(const struct instance *i)
     return &i->provider->slots[i->index];
 }
 
-void provider_account(struct provider *p)
-{
-    p->account = true;
-}
-
-int provider_limit_memory(struct provider *p, uint64_t bytes, struct sg_error *e)
-{
-    return cgroup_place_limit(p->place, bytes, e);
-}
-
-uint64_t provider_memory(const struct provider *p)
-{
-    return cgroup_place_uses(p->place);
-}
-
-uint64_t provider_ooms(struct provider *p)
-{
-    return cgroup_place_ooms(p->place);
-}
-
-int provider_fd(const struct provider *p)
-{
-    return p->domain.spawner_sock;
-}
-
-struct domain *provider_domain(struct provider *p)
-{
-    return &p->domain;
-}
-
-int instance_fd(const struct instance *i)
-{
-    return i->channel;
-}
-
 int instance_pidfd(const struct instance *i)
 {
     return i->pidfd >= 0 || i->n_twins == 0 ? i->pidfd : i->twins[0];
@@ -101,23 +66,6 @@ void instance_stats(struct instance *i, struct instance_stats *ret)
     ret->was_full = s->cgroup->ops->was_full(s->cgroup);
 }
 
-int instance_freeze_ask(struct instance *i, bool on, struct sg_error *e)
-{
-    struct cgroup *cg = slot_of(i)->cgroup;
-    int r = cg->ops->freeze(cg, on, e);
-
-    if (r == 0)
-        i->frozen = on;
-    return r;
-}
-
-bool instance_frozen(struct instance *i)
-{
-    struct cgroup *cg = slot_of(i)->cgroup;
-
-    return cg->ops->frozen(cg);
-}
-
 /* Releases the upper layer while the sandbox still has it: the last user removes the files, which
  * can be many, and that must not be the warden. */
 void instance_end(struct instance *i, uint32_t siblings)
@@ -136,11 +84,6 @@ void instance_end(struct instance *i, uint32_t siblings)
         cg->ops->kill(cg);
     child_kill(i->pidfd);
     i->end_deadline_ns = clock_ns() + END_NS;
-}
-
-uint64_t instance_end_deadline(const struct instance *i)
-{
-    return i->end_deadline_ns;
 }
 
 /* pid 1 of the sandbox dies last: the kernel ends everything else in its pid namespace first. If
