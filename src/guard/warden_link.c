@@ -82,7 +82,9 @@ static void take_settings(struct warden_link *l, int *fds)
     struct sg_error e = {0};
 
     if (settings_take(l->guard, fds[0], fds[1], fds[2], &e) < 0)
-        log_line(LEVEL_ERROR, "guard: the settings stay as they were: %s", e.message);
+        log_line(LEVEL_ERROR,
+                 "guard: the settings were not reloaded, the old ones stay in force: %s",
+                 e.message);
 }
 
 /* Handles a message. Takes over the descriptors that it keeps. */
@@ -101,7 +103,7 @@ static void take(struct warden_link *l, const struct guard_message *m, int *fds,
         if (n == 3)
             sandbox_add(l->guard, m, steal_fd(&fds[0]), steal_fd(&fds[1]), fds[2]);
         else
-            log_line(LEVEL_ERROR, "guard: sandbox %s has no way out: descriptors were lost", m->id);
+            log_line(LEVEL_ERROR, "guard: sandbox %s has no network: descriptors were lost", m->id);
         break;
     case GUARD_POLICY:
         take_policy(l, m, fds[0]); /* fds[0] may have been lost on the way: -1 */

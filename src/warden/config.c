@@ -23,7 +23,8 @@ static int check_config_file(int fd, const char *path, struct sg_error *e)
     if (fstat(fd, &st) < 0)
         return err_errno(e, "configuration '%.128s'", path);
     if (!S_ISREG(st.st_mode))
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "configuration '%.128s' is no file", path);
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "configuration '%.128s' is not a regular file",
+                       path);
     if ((st.st_uid != 0 && st.st_uid != geteuid()) || (st.st_mode & (S_IWGRP | S_IWOTH)))
         return err_set(e, SG_ERR_DENIED, -EPERM,
                        "configuration '%.128s' can be written by others than root: chown root and "
@@ -117,7 +118,7 @@ static int check_private(const char *path, struct sg_error *e)
     struct stat st;
 
     if (stat(path, &st) < 0)
-        return err_errno(e, "look at tls_key '%s'", path);
+        return err_errno(e, "stat tls_key '%s'", path);
     if (st.st_mode & S_IRWXO)
         return err_set(e, SG_ERR_DENIED, -EACCES,
                        "tls_key '%s' can be used by every user of this machine: chmod o= it", path);
@@ -223,8 +224,8 @@ static void warn_of_metrics(const char *list)
         address_format(&a, text);
         if (!a.loopback)
             log_line(LEVEL_WARN,
-                     "metrics_listen: everybody who reaches %s can read this server's metrics: let "
-                     "a firewall decide who does, or use metrics_token",
+                     "metrics_listen: everybody who reaches %s can read this server's metrics: "
+                     "restrict it with a firewall, or use metrics_token",
                      text);
     }
 }

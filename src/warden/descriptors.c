@@ -8,9 +8,10 @@ int descriptors_admit(struct server *s, struct sg_error *e)
 {
     while (fds_level() >= FDS_SCARCE)
         if (!tenant_pools_relieve(s))
-            return err_set(e, SG_ERR_LIMIT, -EMFILE,
-                           "the server has %llu of %llu descriptors open and keeps the rest back: "
-                           "end some sandboxes, or raise its limit (LimitNOFILE= of the service)",
-                           (unsigned long long)fds_open(), (unsigned long long)fds_max());
+            return err_set(
+                e, SG_ERR_LIMIT, -EMFILE,
+                "the server has %llu of %llu descriptors open and keeps the rest in reserve: end "
+                "some sandboxes, or raise its limit (LimitNOFILE= of the service)",
+                (unsigned long long)fds_open(), (unsigned long long)fds_max());
     return 0;
 }

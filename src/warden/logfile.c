@@ -54,7 +54,7 @@ void logfile_check(struct logfile *l)
         return;
     r = put_aside(l);
     if (ftruncate(l->fd, 0) == 0 && r < 0)
-        log_line(LEVEL_WARN, "the log's file was emptied, and could not be copied aside: %s",
+        log_line(LEVEL_WARN, "the log file was full and could not be rotated: it was emptied (%s)",
                  strerror(-r));
 }
 
@@ -72,7 +72,7 @@ void logfile_open(struct logfile *l, struct server *s)
     if (s->settings.log_size == 0)
         return;
     if (mkdirat(s->state.dir, "log", 0700) < 0 && errno != EEXIST) {
-        log_line(LEVEL_WARN, "there is no file of this log: make '%s/log': %s", s->state.path,
+        log_line(LEVEL_WARN, "this log has no file: cannot make '%s/log': %s", s->state.path,
                  strerror(errno));
         return;
     }
@@ -81,7 +81,7 @@ void logfile_open(struct logfile *l, struct server *s)
         l->fd = openat(l->dir, LOGFILE_NAME,
                        O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (l->fd < 0) {
-        log_line(LEVEL_WARN, "there is no file of this log: open '%s/log/" LOGFILE_NAME "': %s",
+        log_line(LEVEL_WARN, "this log has no file: cannot open '%s/log/" LOGFILE_NAME "': %s",
                  s->state.path, strerror(errno));
         close_p(&l->dir);
         return;

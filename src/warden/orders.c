@@ -42,7 +42,7 @@ static int check_memfd(int fd, size_t max, const char *what, struct sg_error *e)
 
     if (fd < 0) /* the front always sends one: here the kernel had no number left for it */
         return err_set(e, SG_ERR_LIMIT, -EMFILE,
-                       "the %s was lost on its way: the server has no descriptor left", what);
+                       "the %s did not arrive: the server has no descriptor left", what);
     if (r == -EBADF)
         return err_set(e, SG_ERR_INVALID, r, "the order came without a %s", what);
     if (r < 0)
@@ -224,7 +224,7 @@ static int order_forget(struct server *s, const struct ticket *t, struct order *
     struct checkpoint *m = o->snapshot[0] ? checkpoint_find(s, o->snapshot) : NULL;
     struct snapshot *l = NULL;
     int r = o->snapshot[0] ? check_snapshot(s, o->snapshot, &l, e)
-                           : err_set(e, SG_ERR_INVALID, -EINVAL, "no snapshot was named");
+                           : err_set(e, SG_ERR_INVALID, -EINVAL, "the order names no snapshot");
 
     if (r < 0 && !m)
         return r;

@@ -61,7 +61,7 @@ static void report_fixed(const struct settings *now, const struct settings *new)
 {
     for (enum setting k = 0; k < SETTING_MAX_; k++)
         if (setting_info(k)->fixed && !settings_same(now, new, k))
-            log_line(LEVEL_WARN, "%s has changed: that takes effect when the server is restarted",
+            log_line(LEVEL_WARN, "the setting %s has changed: restart the server to apply it",
                      setting_info(k)->key);
 }
 
@@ -106,7 +106,8 @@ static void reload(struct run *run)
     if (r == 0)
         r = serve_extra(&new, &extra, &e);
     if (r < 0) {
-        log_line(LEVEL_ERROR, "the settings stay as they were: %s", e.message);
+        log_line(LEVEL_ERROR, "the settings were not reloaded, the old ones stay in force: %s",
+                 e.message);
         return;
     }
     swap_texts(s, &tls, &extra);
@@ -116,14 +117,14 @@ static void reload(struct run *run)
     tenant_pools_renew(s);
     guard_tell_settings(s);
     orders_tell_settings(s);
-    log_line(LEVEL_INFO, "the settings have been read again");
+    log_line(LEVEL_INFO, "the settings were reloaded");
 }
 
 static void on_patience(struct timer *timer)
 {
     struct run *run = CONTAINER_OF(timer, struct run, patience);
 
-    log_line(LEVEL_WARN, "the front does not finish: it is ended");
+    log_line(LEVEL_WARN, "the front has not finished in time and is killed");
     run->over = true;
 }
 
@@ -139,12 +140,12 @@ static void drain(struct run *run)
     uint64_t drain_ns = run->server.settings.drain_timeout_ms * 1000000ull;
 
     if (run->draining) {
-        log_line(LEVEL_INFO, "told to end a second time: ending now");
+        log_line(LEVEL_INFO, "second signal to end: ending now");
         run->over = true;
         return;
     }
     run->draining = true;
-    log_line(LEVEL_INFO, "draining: nothing new is begun, what is under way has %llu s",
+    log_line(LEVEL_INFO, "draining: new work is refused, requests under way have %llu s",
              (unsigned long long)(drain_ns / 1000000000));
     notify_tell("STOPPING=1");
     front_process_drain(&run->server);
@@ -225,7 +226,7 @@ static void sweep(void)
     if (n < 0)
         log_line(LEVEL_WARN, "%s", e.message);
     else if (n > 0)
-        log_line(LEVEL_INFO, "removed what a server that was killed had left: %d id ranges", n);
+        log_line(LEVEL_INFO, "cleaned up after a server that was killed: %d id ranges", n);
 }
 
 static void choose_path(struct server *s)
@@ -240,9 +241,9 @@ static void choose_path(struct server *s)
     if (!s->provider->network)
         return;
     if (s->provider->network->choose(wishes[s->settings.egress_path], &s->path, why, &e) < 0)
-        log_line(LEVEL_ERROR, "nothing will leave any sandbox: %s", e.message);
+        log_line(LEVEL_ERROR, "sandboxes will have no network: %s", e.message);
     else if (why[0])
-        log_line(LEVEL_WARN, "sandboxes' connections go a slower way: %s", why);
+        log_line(LEVEL_WARN, "sandboxes' connections take a slower path: %s", why);
 }
 
 static int start_state(struct server *s, bool anew, struct sg_error *e)
@@ -271,7 +272,7 @@ static int start_child_programs(struct server *s, struct sg_error *e)
     struct sg_error own = {0};
 
     if (child_program_start(&s->guard, &own) < 0)
-        log_line(LEVEL_ERROR, "nothing leaves any sandbox for now: %s", own.message);
+        log_line(LEVEL_ERROR, "sandboxes have no network for now: %s", own.message);
     workers_start(s);
     int r = child_program_start(&s->front, e);
     if (r == 0)
@@ -328,7 +329,7 @@ static int start(struct run *run, struct sg_error *e)
     if (r < 0)
         return r;
     set_budget(s);
-    log_line(LEVEL_INFO, "sandboxes may have %llu MiB of memory together",
+    log_line(LEVEL_INFO, "memory for all sandboxes together: %llu MiB",
              (unsigned long long)(s->budget.limit >> 20));
     pressure_look(s);
     r = snapshots_load(s, e);

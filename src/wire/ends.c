@@ -4,13 +4,13 @@
 
 static const struct end_kind kinds[] = {
     [END_KILLED] = {"killed", "killed", FAULT_SANDBOX, true},
-    [END_EXPIRED] = {"expired", "its time was over", FAULT_SANDBOX, true},
+    [END_EXPIRED] = {"expired", "its timeout expired", FAULT_SANDBOX, true},
     [END_DIED] = {"died", "its first process died", FAULT_AGENT, false},
     [END_FAILED] = {"failed", "the server failed", FAULT_INFRASTRUCTURE, false},
-    [END_MEMORY] = {"memory", "its memory was full", FAULT_SANDBOX, false},
-    [END_TENANT] = {"tenant", "the memory of all sandboxes of its tenant was full", FAULT_SANDBOX,
+    [END_MEMORY] = {"memory", "it ran out of memory", FAULT_SANDBOX, false},
+    [END_TENANT] = {"tenant", "the sandboxes of its tenant ran out of memory", FAULT_SANDBOX,
                     false},
-    [END_MACHINE] = {"machine", "the machine was full", FAULT_INFRASTRUCTURE, false},
+    [END_MACHINE] = {"machine", "the machine ran out of memory", FAULT_INFRASTRUCTURE, false},
 };
 _Static_assert(ARRAY_SIZE(kinds) == END_MAX_, "a line for each end");
 

@@ -296,9 +296,9 @@ def full(server, reason, layer, words):
 def memory(binary, place):
     small = ("--sandbox-memory", "128M", "--sandbox-disk", "64M")
     large = ("--sandbox-memory", "1G", "--sandbox-disk", "64M")
-    cases = {"memory": (small, "sandbox", "its memory was full"),
-             "tenant": ((*large, "--tenant-memory", "256M"), "sandbox", "the memory of all sandboxes of its tenant was full"),
-             "machine": ((*large, "--machine-memory", str(256 << 20)), "infrastructure", "the machine was full")}
+    cases = {"memory": (small, "sandbox", "it ran out of memory"),
+             "tenant": ((*large, "--tenant-memory", "256M"), "sandbox", "the sandboxes of its tenant ran out of memory"),
+             "machine": ((*large, "--machine-memory", str(256 << 20)), "infrastructure", "the machine ran out of memory")}
     for reason, (options, layer, words) in cases.items():
         server = serve(binary, f"{place}/{reason}", "--warm-kernels", "none", "--pool-min", "0", *options)
         try:
@@ -330,7 +330,7 @@ def elsewhere(binary, place):
         def layers(words):
             return [layer for layer, text in own_log(client, box) if words in text]
         client.run(box, eat.format(512))
-        check("a sandbox whose own memory is full is told so", until(lambda: layers("its memory was full") == ["sandbox"], PATIENCE_S),
+        check("a sandbox whose own memory is full is told so", until(lambda: layers("it ran out of memory") == ["sandbox"], PATIENCE_S),
               own_log(client, box))
         above = os.path.dirname(group_of(children(server, "sg-agent")[0]))
         name = next(name for name in ("memory.limit_in_bytes", "memory.max") if os.path.exists(f"{above}/{name}"))
@@ -338,8 +338,8 @@ def elsewhere(binary, place):
             file.write(str(96 << 20))
         client.run(box, eat.format(150))
         check("a program that is killed for want of memory elsewhere is the infrastructure's",
-              until(lambda: layers("the machine was full") == ["infrastructure"], PATIENCE_S), own_log(client, box))
-        check("... and not the sandbox's once more", layers("its memory was full") == ["sandbox"], own_log(client, box))
+              until(lambda: layers("the machine ran out of memory") == ["infrastructure"], PATIENCE_S), own_log(client, box))
+        check("... and not the sandbox's once more", layers("it ran out of memory") == ["sandbox"], own_log(client, box))
     finally:
         server.stop()
 

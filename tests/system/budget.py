@@ -219,7 +219,7 @@ def shares(server, a, b):
         elif tenant == b:
             break
     check("a machine that is full lets no sandbox in: 503, and when to try again",
-          status == 503 and headers.get("Retry-After") and "machine is full" in answer["message"],
+          status == 503 and headers.get("Retry-After") and "machine has no memory left" in answer["message"],
           (status, answer, headers))
     check("... and many fit before that", 5 <= len(boxes) <= BUDGET // (16 * MIB), len(boxes))
     check("creates that are refused are counted", relief(server, "create") >= 2)
@@ -251,7 +251,7 @@ def killed(server, a, b):
     bystander = neighbour.create()
     box = client.create()
     eat(client, box, 1000)
-    check("a program that fills its own sandbox is told so", told(client, box, "its memory was full") == ["sandbox"],
+    check("a program that fills its own sandbox is told so", told(client, box, "it ran out of memory") == ["sandbox"],
           log_of(client, box)[-5:])
     kill(client, box)
 
@@ -260,12 +260,12 @@ def killed(server, a, b):
     boxes = [client.create() for _ in range(5)]
     for box in boxes:
         eat(client, box, 200)
-    full = "the machine was full, processes were killed"
+    full = "the machine ran out of memory, processes were killed"
     found = until(lambda: [told_now for told_now in (layers(client, box, full) for box in boxes) if told_now], PATIENCE_S, 0.5)
     check("programs that die because the machine is full are told so, and it is the infrastructure's",
           found and found[0][0] == "infrastructure", [log_of(client, box)[-3:] for box in boxes])
     check("... and not that their own memory was full",
-          not any(layers(client, box, "its memory was full") for box in boxes))
+          not any(layers(client, box, "it ran out of memory") for box in boxes))
     check("front, guard and warden live on", servants(server) == before, (before, servants(server)))
     check("a neighbour's sandbox does too", alive(neighbour, bystander))
     check("it is counted as the infrastructure's",
@@ -347,7 +347,7 @@ def of_a_tenant(program, state):
         boxes = [client.create(), client.create()]
         for box in boxes:
             eat(client, box, 180)
-        words = "the memory of all sandboxes of its tenant was full"
+        words = "the sandboxes of its tenant ran out of memory"
         found = until(lambda: [one for one in (layers(client, box, words) for box in boxes) if one], PATIENCE_S, 0.5)
         check("a tenant that fills what a tenant may have is told so", found and found[0][0] == "sandbox",
               [log_of(client, box)[-3:] for box in boxes])

@@ -438,7 +438,7 @@ def settings():
         assert os.read(o.tell(SETTINGS).fds[1], 100).endswith(b"more = M\n")
         os.unlink(patterns)
         s.process.send_signal(signal.SIGHUP)
-        wait_for(lambda: "stay as they were: cannot read sanitise_patterns" in s.said(), "the remark")
+        wait_for(lambda: "stay in force: cannot read sanitise_patterns" in s.said(), "the remark")
         guard.close()
 
 

@@ -164,9 +164,9 @@ def layers(server, client, box):
           and "created from" not in shown, shown)
 
     found = until(lambda: lines(server, "--sandbox", box["sandboxID"], "--layer", "sandbox", "--level", "info"))
-    check("memory that is full is sandbox", found and "memory was full" in found[0]["message"]
+    check("memory that is full is sandbox", found and "ran out of memory" in found[0]["message"]
           and found[0]["tenant"], found)
-    check("and in the sandbox's own log", any(e["fields"]["layer"] == "sandbox" and "memory was full" in e["message"]
+    check("and in the sandbox's own log", any(e["fields"]["layer"] == "sandbox" and "ran out of memory" in e["message"]
                                               for e in entries(client, box)), entries(client, box)[-5:])
 
     os.kill(pid_of(server, "sg-guard"), signal.SIGKILL)
@@ -195,7 +195,7 @@ def secrets(server, client, box):
     ask(server, "GET", "/metrics", headers={"Authorization": "Bearer " + kept["metrics_token"] + "-wrong"})
     ask(server, "GET", "/metrics", headers={"Authorization": "Bearer " + kept["metrics_token"]})
     server.process.send_signal(signal.SIGHUP)
-    until(lambda: "have been read again" in logs(server))
+    until(lambda: "the settings were reloaded" in logs(server))
     return kept
 
 

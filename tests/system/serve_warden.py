@@ -583,7 +583,7 @@ def stop_and_wait(s, o, pid, process, patience=PATIENCE_S):
     """Stops a process, and waits until that was noticed: the seconds it took."""
     os.kill(pid, signal.SIGSTOP)
     begin = time.monotonic()
-    wait_for(lambda: f"{process} (pid {pid}) has said nothing for" in s.said(), "a word about it", patience)
+    wait_for(lambda: f"{process} (pid {pid}) has not answered for" in s.said(), "a word about it", patience)
     return time.monotonic() - begin
 
 
@@ -608,7 +608,7 @@ def front_silent():
         o = s.ready()
         o.mute = True
         begin = time.monotonic()
-        wait_for(lambda: "front (pid" in s.said() and "said nothing for 15 s" in s.said(), "a word about it", 60)
+        wait_for(lambda: "front (pid" in s.said() and "not answered for 15 s" in s.said(), "a word about it", 60)
         assert time.monotonic() - begin > 12
         assert s.ready().figures().faults["front", "silent"] == 1
 
@@ -637,7 +637,7 @@ def warden_stopped():
         s.process.send_signal(signal.SIGCONT)
         assert o.create()[1].out("echo on") == "on"
         time.sleep(1.5)
-        assert s.front_pid == front and "said nothing" not in s.said(), s.said()
+        assert s.front_pid == front and "not answered" not in s.said(), s.said()
 
 
 @case("the service manager is told when it is ready, that it lives, and that it ends")
@@ -690,7 +690,7 @@ def front_fails_later():
             wait_for(lambda: s.said().count("has ended unexpectedly") >= n + 2, "its end")
         trouble = os.path.join(s.state, "trouble")
         assert open(trouble).read() == "front: the database is gone\n"
-        wait_for(lambda: "front is started again in" in s.said(), "a word about the pause")
+        wait_for(lambda: "front will be restarted in" in s.said(), "a word about the pause")
         o = s.ready()
         told, = [t for t in o.tells if t.tell == SANDBOX]
         assert told.id == id_ and Channel(told.fds[1]).out("echo alive") == "alive"
@@ -944,7 +944,7 @@ def helpers_stopped():
             os.kill(pid, signal.SIGSTOP)
         seq = o.ask_create(new_id(), memory=300 << 20)
         for process, pid in (("holder", holder), ("spawner", spawner), ("broker", broker)):
-            wait_for(lambda: f"{process} (pid {pid}) has said nothing for 5 s, and is stopped" in s.said(),
+            wait_for(lambda: f"{process} (pid {pid}) has not answered for 5 s and is stopped" in s.said(),
                      f"a word about the {process}")
         assert time.monotonic() - begin >= 4
         assert Channel(o.created(seq)).out("echo new") == "new", "what waited is served by the next spawner"
@@ -1055,7 +1055,7 @@ def reload():
         with open(s.config(), "w") as f:
             f.write("# fine\n\nsandbox_disk = much\n")
         s.process.send_signal(signal.SIGHUP)
-        wait_for(lambda: "stay as they were" in s.said(), "a word about the bad file")
+        wait_for(lambda: "stay in force" in s.said(), "a word about the bad file")
         assert "conf:3: sandbox_disk" in s.said(), s.said()
         assert o.create()[1].out("df -m --output=size / | tail -1") == "48"
 

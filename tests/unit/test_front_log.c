@@ -86,7 +86,7 @@ TEST(logs_of_ended_ones_have_shares)
     EXPECT(ended_logs_end(NULL, "box00000000000000002") == NULL);
     const struct sandbox_end *end = ended_logs_end(NULL, "box00000000000000001");
     EXPECT(end && sandbox_end_is_news(end) &&
-           strcmp(sandbox_end_text(end), "the machine was full") == 0);
+           strcmp(sandbox_end_text(end), "the machine ran out of memory") == 0);
     /* All of them together have a bound too: who holds most gives. */
     for (unsigned i = 100; i < 100 + 40 * 40; i++) {
         char tenant[ID_LEN + 1];

@@ -37,7 +37,7 @@ TEST(a_new_one_has_16_mib_and_it_is_given_back)
         EXPECT(budget_take(&b, A, "", &s[i], &e) == 0 && s[i].bytes == 16 * MIB);
     EXPECT(b.reserved == 48 * MIB);
     EXPECT(budget_take(&b, B, "", &more, &e) == -EAGAIN && e.kind == SG_ERR_LIMIT);
-    EXPECT(strstr(e.message, "machine is full") && !more.class && b.refused == 1);
+    EXPECT(strstr(e.message, "machine has no memory left") && !more.class && b.refused == 1);
     budget_give_back(&b, &s[0], 0);
     EXPECT(budget_take(&b, B, "", &more, &e) == 0);
     budget_give_back(&b, &more, 0);

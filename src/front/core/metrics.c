@@ -81,16 +81,16 @@ static void tell_limits(struct sandbox *b, const struct order_stats *now)
 {
     struct sandbox_metrics *m = &b->metrics;
 
-    tell_limit(b, FAULT_SANDBOX, "sandbox:memory", "its memory was full, processes were killed",
+    tell_limit(b, FAULT_SANDBOX, "sandbox:memory", "it ran out of memory, processes were killed",
                more_than(&m->oom_kills, now->oom_kills));
     tell_limit(b, FAULT_SANDBOX, "sandbox:tenant_memory",
-               "the memory of all sandboxes of its tenant was full, processes were killed",
+               "the sandboxes of its tenant ran out of memory, processes were killed",
                more_than(&m->tenant_kills, now->tenant_kills));
     tell_limit(b, FAULT_INFRASTRUCTURE, "infrastructure:machine_memory",
-               "the machine was full, processes were killed",
+               "the machine ran out of memory, processes were killed",
                more_than(&m->machine_kills, now->machine_kills));
     tell_limit(b, FAULT_SANDBOX, "sandbox:processes",
-               "it had as many processes as it may have, starts were refused",
+               "it reached its limit of processes, starts were refused",
                more_than(&m->pids_hits, now->pids_hits));
 }
 

@@ -213,13 +213,13 @@ static void ended(struct stream *s, const struct ending *ending)
     if (s->start)
         sandbox_log_add(&s->sandbox->log, LOG_INFO, FAULT_CODE, s->pid,
                         "Process with pid %u ended: %s%s", s->pid, rpc_str(end, "status"),
-                        ending->timed_out ? " (its time was over)" : "");
+                        ending->timed_out ? " (its timeout expired)" : "");
     if (!s->rpc) {
         json_decref(end);
         stream_free(s);
     } else if (ending->timed_out) {
         json_decref(end);
-        rpc_fail(s->rpc, RPC_DEADLINE_EXCEEDED, "the process was killed: its time was over");
+        rpc_fail(s->rpc, RPC_DEADLINE_EXCEEDED, "the process was killed: its timeout expired");
     } else {
         struct rpc_call *rpc = s->rpc;
         rpc_send(rpc, event("end", end));

@@ -249,7 +249,8 @@ int cgroup_freeze(struct cgroup *c, bool on, struct sg_error *e)
 
     for (int tries = 0; r == 0 && on && !c->ops->frozen(c); tries++) {
         if (tries == FREEZE_MS * 5)
-            return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT, "a control group does not freeze");
+            return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT,
+                           "the control group did not freeze in time");
         nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
     }
     return r;

@@ -47,7 +47,7 @@ static int check_source(const struct hostmount_spec *spec, int fd, struct stat *
     char real[PATH_MAX];
 
     if (fstat(fd, ret_st) < 0 || real_path(fd, real) < 0)
-        return err_errno(e, "look at the mount source '%s'", spec->source);
+        return err_errno(e, "stat the mount source '%s'", spec->source);
     if (!S_ISDIR(ret_st->st_mode) && !S_ISREG(ret_st->st_mode))
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "mount source '%s' is neither a directory nor a regular file", spec->source);

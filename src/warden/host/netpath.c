@@ -152,7 +152,7 @@ static int attach(struct netpath *np, struct sg_error *e)
         return netpath_add_redirect(e);
     case PATH_MAX_:
     default:
-        return err_set(e, SG_ERR_INTERNAL, -EINVAL, "there is no such way out");
+        return err_set(e, SG_ERR_INTERNAL, -EINVAL, "unknown kind of network path");
     }
 }
 
@@ -277,7 +277,7 @@ int netpath_udp(int pidfd, const struct sockaddr_storage *local,
     int on = 1;
 
     if (len == 0 || normalise(peer, &to) != len || !is_foreign(&from))
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "no socket can have such an address");
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "not an address that a socket can have");
     home = enter(pidfd, e);
     if (home < 0)
         return home;

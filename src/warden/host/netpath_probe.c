@@ -28,7 +28,7 @@ static int knock(int type, struct sg_error *e)
     if (sock < 0 ||
         (connect(sock, (struct sockaddr *)&to, sizeof to) < 0 && errno != EINPROGRESS) ||
         (type == SOCK_DGRAM && send(sock, "", 1, 0) < 0))
-        return err_errno(e, "send something out");
+        return err_errno(e, "send a packet out");
     return steal_fd(&sock);
 }
 
@@ -126,6 +126,5 @@ int netpath_probe(enum egress_path wish, enum egress_path *ret, char why[NETPATH
         strbuf_addf(&said, "%s%s: %s", said.len ? "; " : "", netpath_name(p), own.message);
     }
     return err_set(e, SG_ERR_UNSUPPORTED, -ENOTSUP,
-                   "this host offers no way to lead sandboxes' connections to the guard (%s)",
-                   said.buf);
+                   "this host cannot route sandboxes' connections to the guard (%s)", said.buf);
 }

@@ -83,7 +83,7 @@ static void drop_rights(struct start *s)
         syscall(SYS_setresgid, p->gid, p->gid, p->gid) < 0 ||
         syscall(SYS_setresuid, p->uid, p->uid, p->uid) < 0 || keep_until_exec() < 0 ||
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        die(s, "take its user's ids");
+        die(s, "switch to its user");
 }
 
 /* First copies all descriptors to high numbers, since one may have another's target number. */
@@ -204,8 +204,8 @@ int program_user(const char *what, const char *name, const char *usual, uint32_t
     if (!user && name[0])
         return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "%s '%s': there is no such user", what, name);
     if (user && user->pw_uid == 0)
-        return err_set(e, SG_ERR_DENIED, -EPERM, "%s '%s' is root: name a user that has no rights",
-                       what, user->pw_name);
+        return err_set(e, SG_ERR_DENIED, -EPERM, "%s '%s' is root: name an unprivileged user", what,
+                       user->pw_name);
     *ret_uid = user ? user->pw_uid : id;
     *ret_gid = user ? user->pw_gid : id;
     return 0;

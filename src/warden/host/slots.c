@@ -103,7 +103,7 @@ int slots_take(struct slots *s, uint32_t count, struct sg_error *e)
         return 0;
     }
     return err_set(e, SG_ERR_LIMIT, -EAGAIN,
-                   "no %u free id ranges in a row on this host: end some sandboxes", count);
+                   "this host has no %u free id ranges in a row: end some sandboxes", count);
 }
 
 void slots_lose(struct slots *s, uint32_t slot)

@@ -234,7 +234,7 @@ static int link_below(struct work *w, int from, const char *name, int to, unsign
     struct stat st;
 
     if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return fail(w, "look at", name);
+        return fail(w, "stat", name);
     if (S_ISDIR(st.st_mode))
         return link_dir(w, from, name, to, depth);
     if (layer_is_whiteout(&st))
@@ -257,7 +257,7 @@ static int take_upper(struct work *w, int upper, const char *name, int below, in
     struct stat st;
 
     if (fstatat(upper, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return fail(w, "look at", name);
+        return fail(w, "stat", name);
     if (S_ISDIR(st.st_mode))
         return merge_dir(w, upper, name, below, to, depth);
     return copy_other(w, upper, name, &st, true, to);
@@ -275,8 +275,7 @@ static int link_rest(struct work *w, int upper, int below, int to, unsigned dept
     while ((name = layer_next(d)) != NULL) {
         if (fstatat(upper, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
             continue;
-        int r =
-            errno == ENOENT ? link_below(w, below, name, to, depth + 1) : fail(w, "look at", name);
+        int r = errno == ENOENT ? link_below(w, below, name, to, depth + 1) : fail(w, "stat", name);
         if (r < 0)
             return r;
     }

@@ -82,7 +82,7 @@ static int grow(const struct scratch *s, struct sg_error *e)
     if (s->n_uppers == 0 || s->bytes == 0)
         return 0;
     if (fstatfs(s->mount, &now) < 0)
-        return err_errno(e, "look at the scratch file system");
+        return err_errno(e, "stat the scratch file system");
     fs = sys_fspick(s->mount);
     if (fs < 0 ||
         set_size(fs, "size",
@@ -112,7 +112,7 @@ int scratch_upper(struct scratch *s, const struct layer *like, char ret[LAYER_NA
     if (r < 0)
         return r;
     if (like && fstatat(like->scratch->mount, like->dir, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return err_errno(e, "look at a frozen layer");
+        return err_errno(e, "stat a frozen layer");
     snprintf(upper, sizeof upper, "u%u", ++s->n_uppers);
     scratch_work_name(upper, work);
     r = make_dir(s->mount, upper, like ? &st : NULL, e);
@@ -202,8 +202,8 @@ int stack_push(const struct stack *s, struct layer *top, struct stack **ret, str
     if (stack_depth(s) == STACK_MAX)
         return err_set(
             e, SG_ERR_LIMIT, -E2BIG,
-            "its files are frozen %d times over: try again while they are merged; one that "
-            "comes from that many forks in a row can be branched with its files alone",
+            "the sandbox's files have %d layers, the most there can be: try again when the server "
+            "has merged them; after that many forks in a row, branch with the files alone",
             STACK_MAX);
     copy = stack_copy(s);
     copy->v[copy->n++] = layer_use(top);

@@ -135,8 +135,8 @@ static void carry_done(struct carry **c)
 
 static int fail(struct carry *c, int r, size_t part, struct sg_error *e)
 {
-    err_set(e, err_kind_of(-r), r, "take the open file '%.64s' along, at '%.64s': %s",
-            c->parts[c->n - 1], c->parts[part], strerror(-r));
+    err_set(e, err_kind_of(-r), r, "copy the open file '%.64s', at '%.64s': %s", c->parts[c->n - 1],
+            c->parts[part], strerror(-r));
     return err_in_the_way(e, r);
 }
 

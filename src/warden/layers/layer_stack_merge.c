@@ -134,7 +134,7 @@ static int take_entries_of(struct work *w, size_t i)
         if (is_hidden(w, i, name))
             continue;
         if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-            return fail(w, -errno, "look at", name);
+            return fail(w, -errno, "stat", name);
         if (!S_ISDIR(st.st_mode))
             r = take_file(w, from, name, &st);
         else if (put_off(w->level, name) < 0)
@@ -237,7 +237,7 @@ static int leave_dir(struct work *w)
 
     r = fstat(from, &st) < 0 ? -errno : layer_copy_looks(w->xattrs, &st, from, w->out);
     if (r < 0)
-        return fail(w, r, "copy the looks of", "a directory");
+        return fail(w, r, "copy owner, mode and time of", "a directory");
     for (size_t i = 0; r == 0 && w->level->up && i < w->level->n; i++)
         r = one_up(w, &w->src[w->level->who[i]]);
     if (r == 0 && w->level->up)

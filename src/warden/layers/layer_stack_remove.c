@@ -88,7 +88,7 @@ static int empty_dir(struct removal *w, int dir, bool is_top)
         return fail(w, "list", "a directory");
     while (r == 0 && (name = layer_next(d)) != NULL) {
         if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-            return fail(w, "look at", name);
+            return fail(w, "stat", name);
         r = S_ISDIR(st.st_mode) ? remove_dir(w, dir, name, is_top) : remove_file(w, dir, name, &st);
     }
     return r == 0 && errno ? fail(w, "list", "a directory") : r;

@@ -101,5 +101,5 @@ int layer_stack_used(int scratch, int upper, struct inode_set *s, struct sg_erro
         return 0; /* the kernel is too old for origins */
     if (r == 0)
         r = look_into(&l, top, 0);
-    return r < 0 ? err_set(e, err_kind_of(-r), r, "look at an upper layer: %s", strerror(-r)) : 0;
+    return r < 0 ? err_set(e, err_kind_of(-r), r, "read an upper layer: %s", strerror(-r)) : 0;
 }

@@ -73,7 +73,7 @@ static int fill_root(int at, struct sg_error *e)
         const struct template_file *f = &template_files[i];
         r = make_file(at, f->path, f->text, strlen(f->text), f->mode, e);
         if (r == 0 && fchownat(at, f->path, f->uid, f->gid, 0) < 0)
-            r = err_errno(e, "own '%s' of the template", f->path);
+            r = err_errno(e, "set the owner of '%s' in the template", f->path);
     }
     for (size_t i = 0; i < template_n_links && r == 0; i++)
         if (symlinkat(template_links[i].to, at, template_links[i].path) < 0)
@@ -146,7 +146,7 @@ static int add_fonts(int at, struct sg_error *e)
         snprintf(path, sizeof path, "%s/.cache/matplotlib/%s", homes[i].home, name);
         r = r < 0 ? r : make_file(at, path, list.buf, list.len, 0644, e);
         if (r == 0 && fchownat(at, path, homes[i].uid, homes[i].uid, 0) < 0)
-            r = err_errno(e, "own '%s' of the template", path);
+            r = err_errno(e, "set the owner of '%s' in the template", path);
     }
     strbuf_done(&list);
     return r;

@@ -91,7 +91,7 @@ int tree_copy(const char *from, int to_dir, const char *to, struct sg_error *e)
     struct stat st;
 
     if (lstat(from, &st) < 0)
-        return err_errno(e, "look at '%s'", from);
+        return err_errno(e, "stat '%s'", from);
     if (S_ISREG(st.st_mode))
         return copy_file(from, &st, to_dir, to, e);
     if (S_ISLNK(st.st_mode))

@@ -150,12 +150,12 @@ static int check(struct budget *b, const char *tenant, uint64_t bytes, struct sg
 
     if (b->tenant_limit && t && larger(t->reserved, t->used) + bytes > b->tenant_limit)
         return err_set(e, SG_ERR_LIMIT, -EDQUOT,
-                       "the tenant's sandboxes have all the memory that a tenant may have "
-                       "(%llu MiB): end one first",
+                       "the tenant's sandboxes use all the memory that a tenant may have (%llu "
+                       "MiB): end one first",
                        (unsigned long long)(b->tenant_limit / MIB));
     if (!budget_has_room(b, bytes))
         return err_set(e, SG_ERR_LIMIT, -EAGAIN,
-                       "the machine is full: no memory for another sandbox now, try again");
+                       "the machine has no memory left for another sandbox: try again");
     return 0;
 }
 

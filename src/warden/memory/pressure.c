@@ -23,10 +23,10 @@ static const unsigned below[PRESSURE_MAX_] = {
     [PRESSURE_POOLS] = 15, [PRESSURE_KERNELS] = 10, [PRESSURE_CREATES] = 5};
 
 static const char *const words[PRESSURE_MAX_] = {
-    [PRESSURE_NONE] = "memory is not short any more",
+    [PRESSURE_NONE] = "memory is no longer short",
     [PRESSURE_POOLS] = "memory is short: no sandboxes are kept ready",
-    [PRESSURE_KERNELS] = "memory is short: kernels of checkpoints are let go",
-    [PRESSURE_CREATES] = "memory is short: no sandboxes are made"};
+    [PRESSURE_KERNELS] = "memory is short: kernels of checkpoints are dropped",
+    [PRESSURE_CREATES] = "memory is short: new sandboxes are refused"};
 
 /* ---- readings -------------------------------------------------------------------------------- */
 

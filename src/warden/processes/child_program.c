@@ -90,7 +90,7 @@ static void plan_restart(struct child_program *v)
     if (v->pause_ns > PAUSE_MAX_NS)
         v->pause_ns = PAUSE_MAX_NS;
     if (pause >= SAID_PAUSE_NS)
-        log_line(LEVEL_WARN, "%s is started again in %u s", v->kind->name,
+        log_line(LEVEL_WARN, "%s will be restarted in %u s", v->kind->name,
                  (unsigned)(pause / 1000000000));
     timer_set(&v->server->reactor, &v->timer, clock_ns() + pause);
 }

@@ -27,7 +27,7 @@ static void look_at_holder(struct tenant_pool *w)
         return;
     heartbeat_stop(&w->hearts[PROCESS_HOLDER]);
     fault_count(w->server, PROCESS_HOLDER, PROCESS_KILLED);
-    log_line(LEVEL_ERROR, "the holder of a tenant was killed: all its sandboxes end");
+    log_line(LEVEL_ERROR, "the holder of a tenant was killed: all sandboxes of the tenant end");
     tenant_pool_give_up(w);
     sandboxes_holder_gone(w->server, w);
 }
@@ -60,7 +60,8 @@ static void continue_helper(struct heartbeat *b, enum process_fault why)
     struct tenant_pool *w = tenant_pool_of(b, &h);
 
     (void)why;
-    log_line(LEVEL_WARN, "holder %d is continued: its tenant's sandboxes hang on it", b->pid);
+    log_line(LEVEL_WARN,
+             "holder %d was stopped and is continued: its tenant's sandboxes depend on it", b->pid);
     OPS(w->provider)->helpers->go_on(w->provider, h);
 }
 

@@ -13,7 +13,7 @@ void fault_count(struct server *s, enum process p, enum process_fault why)
 void fault_describe(const struct child_exit *how, char ret[FAULT_TEXT])
 {
     if (!how->known)
-        snprintf(ret, FAULT_TEXT, "ended, nobody knows how");
+        snprintf(ret, FAULT_TEXT, "ended for an unknown reason");
     else if (how->signalled)
         snprintf(ret, FAULT_TEXT, "was killed by SIG%s", signal_name(how->code));
     else

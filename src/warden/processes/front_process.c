@@ -27,7 +27,7 @@ static int take_order(struct server *s, struct child_program *v)
     for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
         close_p(&fds[i]);
     if (r < 0 && (got > 0 || got == -EMSGSIZE))
-        log_line(LEVEL_ERROR, "front %u sent what is no order: it is ended", v->turn);
+        log_line(LEVEL_ERROR, "front %u sent a malformed order and is killed", v->turn);
     return r;
 }
 

@@ -46,7 +46,7 @@ void guard_meet_front(struct server *s)
     if (s->front.sock < 0 || s->guard.sock < 0)
         return;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, socks) < 0) {
-        log_line(LEVEL_ERROR, "front and guard get no socket: %s", strerror(errno));
+        log_line(LEVEL_ERROR, "cannot connect front and guard: %s", strerror(errno));
         return;
     }
     guard_tell(s, &m, &socks[0], 1);
@@ -100,7 +100,7 @@ static int take_message(struct server *s, struct child_program *v)
         r = dispatch(s, v, &m);
     }
     if (r < 0 && got > 0)
-        log_line(LEVEL_ERROR, "guard %u sent what it must not: it is ended", v->turn);
+        log_line(LEVEL_ERROR, "guard %u sent a malformed message and is killed", v->turn);
     return r;
 }
 

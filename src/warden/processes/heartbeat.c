@@ -41,8 +41,8 @@ static void look_at(struct server *s, struct heartbeat *b)
         b->kind->beat(b);
         return;
     }
-    log_line(LEVEL_ERROR, "%s (pid %d) has said nothing for %u s%s", process_name(b->kind->process),
-             b->pid, b->silent, stopped ? ", and is stopped" : "");
+    log_line(LEVEL_ERROR, "%s (pid %d) has not answered for %u s%s", process_name(b->kind->process),
+             b->pid, b->silent, stopped ? " and is stopped" : "");
     fault_count(s, b->kind->process, stopped ? PROCESS_STOPPED : PROCESS_SILENT);
     b->silent = 0;
     b->kind->hung(b, stopped ? PROCESS_STOPPED : PROCESS_SILENT);

@@ -39,6 +39,6 @@ void trouble_write(const struct server *s)
     else if (unlinkat(s->state.dir, TROUBLE_NAME, 0) < 0 && errno != ENOENT)
         r = -errno;
     if (r < 0)
-        log_line(LEVEL_WARN, "the file '" TROUBLE_NAME "' of the state directory: %s",
+        log_line(LEVEL_WARN, "cannot update '" TROUBLE_NAME "' in the state directory: %s",
                  strerror(-r));
 }

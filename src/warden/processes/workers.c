@@ -27,7 +27,7 @@ static void meet(struct server *s, struct child_program *v, enum order_tell kind
     if (s->front.sock < 0 || v->sock < 0)
         return;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, socks) < 0) {
-        log_line(LEVEL_ERROR, "front and %s get no socket: %s", v->kind->name, strerror(errno));
+        log_line(LEVEL_ERROR, "cannot connect front and %s: %s", v->kind->name, strerror(errno));
         return;
     }
     tell(v, WORKER_FRONT, &socks[0], 1);

@@ -182,7 +182,7 @@ bool checkpoints_let_go(struct server *s)
     fork_start_drop(steal_ptr(&oldest->fork_start));
     OPS(oldest->tenant_pool->provider)
         ->fork->drop(oldest->tenant_pool->provider, oldest->frozen_kernels);
-    log_line(LEVEL_WARN, "memory is short: the kernels of a checkpoint were let go");
+    log_line(LEVEL_WARN, "memory is short: the kernels of a checkpoint were dropped");
     lose(oldest);
     return true;
 }

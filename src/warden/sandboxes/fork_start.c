@@ -37,7 +37,7 @@ static void drop_instance(struct fork_start *u)
 
 static void fail(struct fork_start *u, const struct sg_error *e)
 {
-    log_line(LEVEL_WARN, "a sandbox that is made ready: %s", e->message);
+    log_line(LEVEL_WARN, "cannot prepare a sandbox for a fork: %s", e->message);
     drop_instance(u);
 }
 
@@ -75,7 +75,8 @@ static void on_line(struct event_source *src, uint32_t events)
             fail(u, &e);
         return;
     }
-    err_set(&e, SG_ERR_INTERNAL, -EIO, "its agent did not take over the files of another");
+    err_set(&e, SG_ERR_INTERNAL, -EIO,
+            "the agent did not take over the files of the forked sandbox");
     fail(u, &e);
 }
 

@@ -176,7 +176,8 @@ bool kernels_feed(struct tenant_pool *w, struct instance *i)
     /* A busy broker is no trouble: this sandbox's agent starts its kernel itself, if it is
      * asked. */
     if (r < 0)
-        log_line(r == -EAGAIN ? LEVEL_DEBUG : LEVEL_WARN, "a kernel for the pool: %s", e.message);
+        log_line(r == -EAGAIN ? LEVEL_DEBUG : LEVEL_WARN, "cannot make a kernel for the pool: %s",
+                 e.message);
     return r == 0;
 }
 

@@ -123,10 +123,9 @@ static void not_copied(struct sandbox *g, int r, const struct sg_error *e)
     struct sg_error why = *e;
 
     if (e->kind != SG_ERR_LIMIT)
-        r = err_in_the_way(
-            &why,
-            err_wrap(&why, r,
-                     "a kernel cannot be copied, see that its files and directory can be opened"));
+        r = err_in_the_way(&why, err_wrap(&why, r,
+                                          "a kernel cannot be copied: make sure that its directory "
+                                          "and its open files still exist"));
     fail(g, r, &why);
 }
 
@@ -189,7 +188,8 @@ static void on_late(struct timer *timer)
     struct sandbox *g = CONTAINER_OF(timer, struct sandbox, timer);
 
     log_sandbox(LEVEL_ERROR, FAULT_INFRASTRUCTURE, g->id,
-                "it did not become what it was to be in %llu s", BRANCH_NS / 1000000000ull);
+                "the sandbox failed to start: its copies were not ready in %llu s",
+                BRANCH_NS / 1000000000ull);
     sandbox_end(g, END_FAILED);
 }
 
@@ -254,7 +254,8 @@ void sandbox_back_to(struct sandbox *g, const struct ticket *t, const struct ord
     int r = 0;
 
     if (g->phase != RUNNING)
-        r = err_set(&e, SG_ERR_GONE, -EALREADY, "the sandbox does not run, or changes just now");
+        r = err_set(&e, SG_ERR_GONE, -EALREADY,
+                    "the sandbox is not running, or another operation changes it");
     else if ((o->flags & ORDER_WHOLE) && is_lost(g, m))
         r = say_lost(m, &e);
     if (r < 0) {

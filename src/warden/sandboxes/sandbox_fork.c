@@ -42,7 +42,7 @@ static void fail(struct sandbox *g, int r, const struct sg_error *e)
     struct order_answer a = {.code = r, .error_kind = (int32_t)e->kind};
 
     log_sandbox(r == -EBUSY ? LEVEL_DEBUG : LEVEL_WARN, FAULT_INFRASTRUCTURE, g->id,
-                "no checkpoint: %s", e->message);
+                "cannot make a checkpoint: %s", e->message);
     snprintf(a.message, sizeof a.message, "%.255s", e->message);
     front_answer(g->server, &g->job.ticket, &a, g->fork.report);
     g->job.answered = true;
@@ -80,7 +80,7 @@ static void on_late(struct timer *timer)
     struct sg_error e = {0};
 
     if (g->fork.moving) {
-        log_sandbox(LEVEL_ERROR, FAULT_AGENT, g->id, "its agent does not answer");
+        log_sandbox(LEVEL_ERROR, FAULT_AGENT, g->id, "the agent does not answer");
         sandbox_end(g, END_FAILED);
         return;
     }
@@ -160,15 +160,15 @@ void sandbox_not_rooted(int code, struct sg_error *e)
 
     if (code == -EBUSY)
         err_set(e, SG_ERR_GONE, -EBUSY,
-                "something was written or started in the sandbox at this moment: try again");
+                "a program wrote a file or started while the sandbox was copied: try again");
     else if (kind == SG_ERR_LIMIT)
         err_set(e, kind, code, "the sandbox has no room to change to its new root: %s",
                 strerror(-code));
     else
         err_set(e, SG_ERR_GONE, -EBUSY,
-                "the sandbox could not change to its new root (%s): see to it that its /run/shm is "
+                "the sandbox could not change to its new root (%s): make sure that its /run/shm is "
                 "a directory",
-                code < 0 ? strerror(-code) : "it does not say why");
+                code < 0 ? strerror(-code) : "no reason given");
 }
 
 void sandbox_rooted(struct sandbox *g, int code)
@@ -259,7 +259,8 @@ void sandbox_checkpoint(struct sandbox *g, const struct ticket *t, const struct 
     int r = 0;
 
     if (g->phase != RUNNING)
-        r = err_set(&e, SG_ERR_GONE, -EALREADY, "the sandbox does not run, or changes just now");
+        r = err_set(&e, SG_ERR_GONE, -EALREADY,
+                    "the sandbox is not running, or another operation changes it");
     else if (!OPS(g->instance)->fork || !OPS(g->instance)->files->can_freeze(g->instance))
         r = err_set(&e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
                     "this host's kernel cannot share a sandbox's files: it takes Linux 6.15");

@@ -311,7 +311,7 @@ static void on_freeze_look(struct timer *timer)
         timer_set(&g->server->reactor, &g->timer, now + g->freeze_step_ns);
         return;
     }
-    err_set(&e, SG_ERR_LIMIT, -ETIMEDOUT, "the sandbox does not stand still: try again");
+    err_set(&e, SG_ERR_LIMIT, -ETIMEDOUT, "the sandbox could not be frozen: try again");
     not_frozen(g, &e);
 }
 
@@ -380,7 +380,7 @@ static void on_deadline(struct timer *timer)
     struct sandbox *g = CONTAINER_OF(timer, struct sandbox, timer);
     struct ticket nobody = {0};
 
-    log_sandbox(LEVEL_DEBUG, FAULT_SANDBOX, g->id, "its time is over");
+    log_sandbox(LEVEL_DEBUG, FAULT_SANDBOX, g->id, "the timeout has expired");
     if (g->on_expiry == EXPIRY_KILL)
         sandbox_end(g, END_EXPIRED);
     else
@@ -468,12 +468,12 @@ void sandbox_order(struct sandbox *g, const struct ticket *t, const struct order
         return;
     }
     if (g->phase == ENDING || g->ending || g->n_waiting == WAITING_MAX) {
-        front_answer_error(
-            g->server, t,
-            g->n_waiting == WAITING_MAX
-                ? err_set(&e, SG_ERR_LIMIT, -EBUSY, "too much is asked of it at once")
-                : err_set(&e, SG_ERR_GONE, -ENOENT, "the sandbox is ending"),
-            &e);
+        front_answer_error(g->server, t,
+                           g->n_waiting == WAITING_MAX
+                               ? err_set(&e, SG_ERR_LIMIT, -EBUSY,
+                                         "too many operations wait for this sandbox: try again")
+                               : err_set(&e, SG_ERR_GONE, -ENOENT, "the sandbox is ending"),
+                           &e);
         return;
     }
     w = xcalloc(1, sizeof *w);

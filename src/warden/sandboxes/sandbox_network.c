@@ -103,7 +103,8 @@ static void open_out(struct sandbox *g)
     if (s->path == 0) /* the server logged that at its start */
         return;
     if (OPS(g->instance)->network->open(g->instance, s->path, &e) < 0)
-        log_sandbox(LEVEL_ERROR, FAULT_INFRASTRUCTURE, g->id, "it has no way out: %s", e.message);
+        log_sandbox(LEVEL_ERROR, FAULT_INFRASTRUCTURE, g->id, "the sandbox has no network: %s",
+                    e.message);
     else
         tell_sandbox(g);
 }
@@ -160,7 +161,8 @@ static void on_late(struct timer *timer)
     struct sandbox *g = CONTAINER_OF(timer, struct sandbox, network.timer);
     struct sg_error e = {0};
 
-    log_sandbox(LEVEL_ERROR, FAULT_INFRASTRUCTURE, g->id, "the guard does not confirm its policy");
+    log_sandbox(LEVEL_ERROR, FAULT_INFRASTRUCTURE, g->id,
+                "the guard does not confirm the sandbox's policy");
     adopt(g, no_guard(&e), &e);
 }
 
@@ -216,7 +218,7 @@ void sandbox_policy(struct sandbox *g, const struct ticket *t, const struct poli
         front_answer_error(g->server, t, r, &e);
         return;
     }
-    adopt(g, err_set(&e, SG_ERR_INVALID, -ECANCELED, "another policy came meanwhile"), &e);
+    adopt(g, err_set(&e, SG_ERR_INVALID, -ECANCELED, "a later policy has replaced this one"), &e);
     n->epoch++;
     if (taken.text && n->policy.text && n->told)
         r = ask_policy(g, t, &taken, &e);
@@ -237,8 +239,8 @@ void sandboxes_policy_applied(struct server *s, const struct guard_message *m)
     if (!g || m->life != n->life || m->epoch != n->epoch)
         return;
     if (m->code < 0)
-        log_sandbox(LEVEL_ERROR, FAULT_INFRASTRUCTURE, g->id, "the guard refuses its policy: %s",
-                    m->message);
+        log_sandbox(LEVEL_ERROR, FAULT_INFRASTRUCTURE, g->id,
+                    "the guard refuses the sandbox's policy: %s", m->message);
     if (m->code >= 0 || !n->asked.text) {
         adopt(g, 0, NULL);
         return;

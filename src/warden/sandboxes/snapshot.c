@@ -280,7 +280,7 @@ static int save_outcome(struct save *v, uint64_t *ret_bytes, struct sg_error *e)
 
     if (read(v->pipe, &result, sizeof result) != sizeof result)
         return err_set(e, SG_ERR_LIMIT, -ECHILD,
-                       "what was writing the snapshot was ended: try again");
+                       "the process that wrote the snapshot was killed: try again");
     result.message[sizeof result.message - 1] = '\0';
     if (result.code < 0)
         return err_set(e, (enum sg_error_kind)result.kind, result.code, "%s", result.message);

@@ -120,7 +120,7 @@ static void on_merged(void *arg, int status)
         replace_everywhere(q, by);
         layer_release(by);
     } else {
-        log_line(LEVEL_DEBUG, "layers of a sandbox were not merged: later again");
+        log_line(LEVEL_DEBUG, "merging the layers of a sandbox failed and is tried again later");
     }
     squash_free(q);
 }

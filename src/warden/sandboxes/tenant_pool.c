@@ -174,7 +174,7 @@ static void start_fail(struct start *b, const struct sg_error *e)
     struct tenant_pool_request *owner = b->owner;
 
     if (!owner) {
-        log_line(LEVEL_WARN, "a sandbox for the pool: %s", e->message);
+        log_line(LEVEL_WARN, "cannot make a sandbox for the pool: %s", e->message);
         b->tenant_pool->refused_ns = clock_ns() + SECOND_NS;
         readiness_failed(b->tenant_pool->server, e);
     }
@@ -217,7 +217,7 @@ static struct tenant_pool_request *take_fitting_request(struct tenant_pool *w,
 static void on_ready_gone(struct event_source *src, uint32_t events)
 {
     struct start *b = CONTAINER_OF(src, struct start, line);
-    struct sg_error e = {.message = "it has ended while it waited"};
+    struct sg_error e = {.message = "a sandbox ended while it waited"};
 
     (void)events;
     start_fail(b, &e);
@@ -538,7 +538,7 @@ static bool prepare_one(struct tenant_pool *w)
             continue;
         b->tried = true;
         if (OPS(b->instance)->network->prepare(b->instance, s->path, &e) < 0)
-            log_line(LEVEL_WARN, "a sandbox of the pool: %s", e.message);
+            log_line(LEVEL_WARN, "cannot prepare the network of a pooled sandbox: %s", e.message);
         return true;
     }
     return false;
@@ -785,7 +785,7 @@ static bool tenant_pool_idle(struct tenant_pool *w)
         return prepare_one(w) || feed_one(w);
     if (ask(w, &e) < 0) {
         w->refused_ns = clock_ns() + SECOND_NS;
-        log_line(LEVEL_WARN, "a sandbox for the pool: %s", e.message);
+        log_line(LEVEL_WARN, "cannot make a sandbox for the pool: %s", e.message);
         readiness_failed(w->server, &e);
         return false;
     }

@@ -75,7 +75,7 @@ static int carry(const struct instance *i, int written, struct sg_error *e)
     int r = 0;
 
     if (len < 0)
-        return err_errno(e, "read what kernels write to");
+        return err_errno(e, "read the list of files that kernels write to");
     for (const char *p = paths; r == 0 && left.files > 0; p = end + 1) {
         end = memchr(p, '\0', (size_t)(paths + len - p));
         if (!end) /* the last, or a path that was cut off */
@@ -150,7 +150,8 @@ static int check_can(const struct instance *i, struct sg_error *e)
         return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
                        "this host's kernel cannot share a sandbox's files: it takes Linux 6.15");
     if (i->move.under_way)
-        return err_set(e, SG_ERR_INTERNAL, -EALREADY, "the sandbox is moving already");
+        return err_set(e, SG_ERR_INTERNAL, -EALREADY,
+                       "the sandbox is already changing to a new root");
     return 0;
 }
 
@@ -215,7 +216,7 @@ static int root_send(struct instance *i, int root, bool clear, struct sg_error *
     if (r == 0) {
         r = fd_send(i->channel, &m, sizeof m, &fd, 1);
         if (r < 0)
-            err_set(e, SG_ERR_GONE, r, "the sandbox takes no new root: %s", strerror(-r));
+            err_set(e, SG_ERR_GONE, r, "the sandbox cannot take a new root: %s", strerror(-r));
     }
     return r;
 }

@@ -81,7 +81,7 @@ static int add_door(const struct instance *home, struct ends *s, struct sg_error
     int r;
 
     if (!home)
-        return err_set(e, SG_ERR_UNSUPPORTED, -ENODEV, "there is no zygote for kernels now");
+        return err_set(e, SG_ERR_UNSUPPORTED, -ENODEV, "the zygote is not loaded: try again");
     r = group_of(home)->ops->open_doors(group_of(home), &doors, e);
     if (r == 0)
         s->fds[s->n++] = steal_fd(&doors.fds[0]);
@@ -104,9 +104,9 @@ static int hold(struct instance *i, const struct hold_spec *spec, uint64_t *ret_
 
     if (p->domain.broker_sock < 0)
         return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
-                       "kernels are not copied here: there are no warm ones, or not yet");
+                       "kernels cannot be copied: warm kernels are off, or not loaded yet");
     if (i->hold_asked)
-        return err_set(e, SG_ERR_GONE, -EALREADY, "the sandbox is being held already");
+        return err_set(e, SG_ERR_GONE, -EALREADY, "the sandbox is already being copied");
     if (spec->n_kernels > TWIN_KERNELS_MAX)
         return err_set(e, SG_ERR_INVALID, -E2BIG, "%zu kernels: at most %d can be copied",
                        spec->n_kernels, TWIN_KERNELS_MAX);

@@ -164,7 +164,7 @@ static int ask_kernel(struct instance *i, struct twin_request *q, struct sg_erro
     q->pids = i->pids;
     q->disk_bytes = i->disk_bytes;
     if (i->kernel_asked)
-        return err_set(e, SG_ERR_INVALID, -EALREADY, "a kernel was asked for already");
+        return err_set(e, SG_ERR_INVALID, -EALREADY, "the sandbox already waits for a kernel");
     r = gather(i, e);
     if (r < 0)
         return r;
@@ -272,7 +272,8 @@ static int tell_agent(struct instance *i, const struct line_message *m, const in
 
     if (r == 0)
         r = fd_send(i->channel, m, sizeof *m, fds, n);
-    return r < 0 ? err_set(e, SG_ERR_GONE, r, "the sandbox takes no kernel: %s", strerror(-r)) : 0;
+    return r < 0 ? err_set(e, SG_ERR_GONE, r, "the sandbox cannot take a kernel: %s", strerror(-r))
+                 : 0;
 }
 
 static int refuse(struct instance *i, struct sg_error *e)
@@ -303,7 +304,7 @@ static int hand_over(struct instance *i, const struct twin_reply *reply, int *fd
                      struct sg_error *e)
 {
     if (!keep_twin(i, &fds[1]))
-        return err_set(e, SG_ERR_LIMIT, -EAGAIN, "the sandbox has %zu kernels already",
+        return err_set(e, SG_ERR_LIMIT, -EAGAIN, "the sandbox already has %zu kernels",
                        ARRAY_SIZE(i->twins));
     if (!i->keeps_kernel)
         return give(i, reply->pid, fds[0], e);

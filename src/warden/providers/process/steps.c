@@ -38,7 +38,7 @@ int instance_connect(struct instance *i, int channel_fd, struct sg_error *e)
     if (r == 0)
         r = fd_send(i->channel, &m, sizeof m, &channel_fd, 1);
     if (r < 0)
-        return err_set(e, SG_ERR_GONE, r, "the sandbox takes no channel: %s", strerror(-r));
+        return err_set(e, SG_ERR_GONE, r, "the sandbox cannot take a channel: %s", strerror(-r));
     return 0;
 }
 
@@ -104,7 +104,7 @@ static int check_ended(struct instance *i, struct cgroup *cg, struct sg_error *e
     }
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT,
-                       "a sandbox does not end: its id range %u stays taken", slot_number(i));
+                       "a sandbox does not end: its id range %u stays in use", slot_number(i));
     if (cg && !cg->ops->empty(cg)) {
         cg->ops->kill(cg);
         return err_set(e, SG_ERR_INTERNAL, -EBUSY,
