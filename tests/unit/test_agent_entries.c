@@ -35,7 +35,7 @@ TEST(stat_says_what_ls_says)
     EXPECT(v.type == ENTRY_DIR);
     call_done(&c);
     EXPECT(simple(&h, OP_FILE_STAT, "ss", "user", "none", 0, 0) == ENOENT);
-    EXPECT_STR(message, "cannot look at '/home/user/none': No such file or directory");
+    EXPECT_STR(message, "cannot stat '/home/user/none': No such file or directory");
     EXPECT(simple(&h, OP_FILE_STAT, "ss", "user", "f/x", 0, 0) == ENOTDIR);
     host_stop(&h);
 }

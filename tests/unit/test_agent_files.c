@@ -347,7 +347,7 @@ TEST(move)
     EXPECT(rename_to(&h, "user", "/tmp/e", "none/e") == ENOENT);
     shell_says(&h, "user", "mkdir -p full/x; ln -s nowhere /tmp/link");
     EXPECT(rename_to(&h, "user", "/tmp/e", "full") == EXDEV); /* not into what is there */
-    EXPECT(strstr(message, "it has to be copied, and that failed"));
+    EXPECT(strstr(message, "moving it takes a copy, which failed"));
     EXPECT(rename_to(&h, "user", "/tmp/link", "link") == 0);
     EXPECT_STR(shell_says(&h, "user", "readlink link; ls full"), "nowhere\nx\n");
     host_stop(&h);

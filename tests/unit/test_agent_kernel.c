@@ -230,7 +230,7 @@ TEST(a_kernel_that_dies_between_cells)
     EXPECT(wait_state(&h, id, KERNEL_ABSENT));
     cell_open(&h, &c, "", "", 0, "print('x' in globals())");
     EXPECT(cell_wait(&h, &c).how == KERNEL_DONE);
-    EXPECT_STR(c.events.buf, "1:the kernel ended between the cells: its variables are gone\n");
+    EXPECT_STR(c.events.buf, "1:the kernel ended between two cells: its variables are gone\n");
     EXPECT_STR(c.out.buf, "False\n");
     call_done(&c);
     cell_open(&h, &c, "", "", 0, "");

@@ -240,8 +240,7 @@ TEST(all_that_runs_ends)
     peer_give(&h, &p);
     peer_say(&p, "Q", 1);
     EXPECT(host_wait(&h, &cell.executing, AGENT_WAIT_MS));
-    EXPECT_STR(cell.events.buf,
-               "1:the sandbox was taken to another state: the kernel's variables are gone\n");
+    EXPECT_STR(cell.events.buf, "1:the sandbox was rewound: the kernel's variables are gone\n");
     call_done(&cell);
     peer_done(&p);
     host_stop(&h);

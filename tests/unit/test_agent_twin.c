@@ -322,7 +322,7 @@ TEST(packets_outside_of_a_cell_are_dropped)
     peer_give(&h, &p);
     peer_say(&p, "Q", 1);
     EXPECT(host_wait(&h, &c.executing, AGENT_WAIT_MS));
-    EXPECT_STR(c.events.buf, "1:the kernel broke its protocol after a cell and was ended: its "
+    EXPECT_STR(c.events.buf, "1:the kernel broke its protocol after a cell and was killed: its "
                              "variables are gone\n");
     call_done(&c);
     peer_done(&p);

@@ -208,10 +208,11 @@ static const struct {
     {KERNEL_REMOVED, 0, false, false, ERROR("ContextRemoved", "the context was removed", "")},
     {KERNEL_STUCK, 0, false, false,
      ERROR("ExecutionInterrupted",
-           "the cell did not heed the interrupt, and its kernel was killed" GONE, "")},
+           "the cell did not stop when it was interrupted, and its kernel was killed" GONE, "")},
     {KERNEL_STUCK, 0, true, false,
      ERROR("TimeoutError",
-           "the cell was interrupted after 2.5 s; the cell did not heed the interrupt, and its "
+           "the cell was interrupted after 2.5 s; the cell did not stop when it was interrupted, "
+           "and its "
            "kernel "
            "was killed" GONE,
            "")},
@@ -310,7 +311,7 @@ TEST(the_client_goes_away)
     WAIT_UNTIL(&host, agent.cancels == 2);
     client_open(&client, &host);
     EXPECT_STR(sandbox_log_get(&sandbox->log, 1)->text,
-               "Cell 1: its client has gone, it is interrupted");
+               "Cell 1 was interrupted: its client has disconnected");
     end();
 }
 
@@ -351,8 +352,7 @@ TEST(nonsense)
     AGENT_PACKET("r");
     chan_end(agent.chan, agent.stream, 0, NULL, "short", 5);
     agent_watch();
-    expect_lines(NUMBER ERROR("ExecutionFailed",
-                              "the sandbox answered something that cannot be read", "") END);
+    expect_lines(NUMBER ERROR("ExecutionFailed", "the sandbox sent a malformed answer", "") END);
 
     execute("{\"code\":\"x\"}");
     EXPECT(agent_request_log(OP_KERNEL_EXECUTE));
@@ -403,9 +403,8 @@ TEST(output_during_a_result)
     EXPECT(client_wait(&client, "\r\n0\r\n\r\n"));
     const char *body = unchunked();
     EXPECT(strstr(body, "\"text\":\"a\"}\n{\"type\":\"stdout\",\"text\":\"kept\\n.....") != NULL);
-    EXPECT(strstr(body,
-                  "\"sandglass: 131072 bytes of output left out: they came during a result\\n\"") !=
-           NULL);
+    EXPECT(strstr(body, "\"sandglass: 131072 bytes of output were left out: they were written in "
+                        "the middle of a result\\n\"") != NULL);
     end();
 }
 
@@ -564,12 +563,12 @@ TEST(contexts_of_an_agent_that_does_not_behave)
     chan_event(agent.chan, agent.stream, EVENT_CONTEXT, "rubbish", 7);
     chan_event(agent.chan, agent.stream, EVENT_CONTEXT, "rubbish", 7);
     agent_watch();
-    expect_answer(409, "the sandbox answered something that cannot be read");
+    expect_answer(409, "the sandbox sent a malformed answer");
     WAIT_UNTIL(&host, agent.cancels == 1);
     ask("POST", "/contexts", "");
     EXPECT(agent_request_log(OP_KERNEL_CREATE));
     chan_end(agent.chan, agent.stream, 0, NULL, "rubbish", 7);
-    expect_answer(409, "the sandbox answered something that cannot be read");
+    expect_answer(409, "the sandbox sent a malformed answer");
     end();
 }
 

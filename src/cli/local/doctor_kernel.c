@@ -88,11 +88,11 @@ static void check_egress(struct check_result *r)
     struct sg_error e;
 
     if (netpath_probe(0, &path, why, &e) < 0) {
-        check_warn(r, "no way out of sandboxes");
+        check_warn(r, "sandboxes have no network");
         check_fix(r, "%.300s", e.message);
     } else if (why[0]) {
-        check_warn(r, "by %s, which is slower than others", netpath_name(path));
-        check_fix(r, "see why better ones do not work: %.250s", why);
+        check_warn(r, "%s, which is slower than other paths", netpath_name(path));
+        check_fix(r, "faster paths do not work: %.250s", why);
     } else {
         check_ok(r, "by %s", netpath_name(path));
     }
@@ -182,11 +182,12 @@ static void check_ptrace(struct check_result *r)
     int err = CPU_KNOWN ? probe_in_child(try_trace, NULL) : -ENOSYS;
 
     if (err == 0) {
-        check_ok(r, "warm interpreters are copied as twins");
+        check_ok(r, "kernels are live copies of warm interpreters");
         return;
     }
-    check_warn(r, "%s: warm interpreters are copied by plain fork, and cannot be forked live",
-               CPU_KNOWN ? strerror(-err) : "no twins on this processor");
+    check_warn(
+        r, "%s: warm interpreters are copied by plain fork, and sandboxes cannot be forked live",
+        CPU_KNOWN ? strerror(-err) : "this processor is not supported");
     if (scope >= 3)
         check_fix(r, "set kernel.yama.ptrace_scope to 2 or less; 3 lasts until the next boot");
     else if (CPU_KNOWN)

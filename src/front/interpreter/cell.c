@@ -106,7 +106,9 @@ static void write_held(struct cell *c)
         return;
     flush_output(c);
     snprintf(text, sizeof(text),
-             "sandglass: %zu bytes of output left out: they came during a result\n", c->lost);
+             "sandglass: %zu bytes of output were left out: they were written in the middle of a "
+             "result\n",
+             c->lost);
     lines_output(&c->lines, LINES_STDERR, text, strlen(text));
     c->lost = 0;
 }
@@ -233,7 +235,7 @@ static void on_end(struct call *call, int status, const char *message, const voi
         c->message = xstrdup(message);
     } else if (!ending_read(result, len, &c->ending)) {
         c->ending.status = EPROTO;
-        c->message = xstrdup("the sandbox answered something that cannot be read");
+        c->message = xstrdup("the sandbox sent a malformed answer");
     }
     c->ended = true;
     advance(c);
@@ -280,7 +282,7 @@ static void on_data(struct call *call, uint8_t sub, const void *p, size_t len)
     if (!c->choked && frames_empty(&c->queue))
         write_frame(c, sub, p, len);
     else if (!frames_add(&c->queue, sub, is_output(sub), p, len))
-        give_up(c, ENOMEM, "the sandbox's output cannot be kept");
+        give_up(c, ENOMEM, "the server has no memory for the cell's output");
 }
 
 static void send_code(struct cell *c)
@@ -369,9 +371,9 @@ void cell_cancel(struct cell *c)
 {
     if (c->running && !c->over)
         sandbox_log_add(&c->sandbox->log, LOG_INFO, FAULT_CLIENT, 0,
-                        "Cell %u: its client has gone, it is interrupted", c->number);
+                        "Cell %u was interrupted: its client has disconnected", c->number);
     if (!c->over)
-        span_fail(c->operation.span, "cancelled", "its client has gone");
+        span_fail(c->operation.span, "cancelled", "its client has disconnected");
     operation_drop(&c->operation);
     c->over = true;
     stop_timer(c);

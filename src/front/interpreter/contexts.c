@@ -34,7 +34,7 @@ static void on_close(struct http_req *req)
 static void nonsense(struct ask *a)
 {
     call_cancel(&a->call);
-    refuse(a->req, status_of_call(EPROTO), "the sandbox answered something that cannot be read");
+    refuse(a->req, status_of_call(EPROTO), "the sandbox sent a malformed answer");
 }
 
 static void on_end(struct call *call, int status, const char *message, const void *result,

@@ -42,8 +42,9 @@ static const char *say(const struct ending *end, const char *message, struct str
         [KERNEL_RESTARTED] = {"ContextRestarting",
                               "the context was restarted: its variables are gone"},
         [KERNEL_REMOVED] = {"ContextRemoved", "the context was removed"},
-        [KERNEL_STUCK] = {"ExecutionInterrupted",
-                          "the cell did not heed the interrupt, and its kernel was killed" GONE},
+        [KERNEL_STUCK] =
+            {"ExecutionInterrupted",
+             "the cell did not stop when it was interrupted, and its kernel was killed" GONE},
         [KERNEL_BROKE] = {"KernelProtocolError",
                           "the kernel broke its protocol and was killed" GONE},
     };

@@ -178,7 +178,7 @@ int file_stat(struct agent *a, struct chan_stream *s, struct wire_reader *r, str
     if (res == 0)
         chan_end(a->chan, s, 0, NULL, out.buf, out.len);
     else
-        path_error(e, res, "look at", path);
+        path_error(e, res, "stat", path);
     strbuf_done(&out);
     return res;
 }

@@ -36,8 +36,7 @@ static void move_failed(struct mover *m, int r)
     struct sg_error e = {0};
 
     if (r == -EXDEV)
-        why =
-            "it has to be copied, and that failed: is there room, and may the user read all of it?";
+        why = "moving it takes a copy, which failed: make room, and let the user read all of it";
     else if (r == -EINVAL)
         why = "a directory cannot be moved into itself, and '/' cannot be moved";
     else if (r == -ENOSPC)

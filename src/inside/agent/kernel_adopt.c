@@ -76,10 +76,12 @@ static int check_one(const struct agent *a, const struct adopt_list *l, struct a
     for (const struct adopt *o = l->v; o < w; o++)
         if (strcmp(o->id, w->id) == 0 || (w->was > 0 && o->was == w->was) ||
             (w->is_default && o->is_default && strcmp(o->found.name, w->found.name) == 0))
-            return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "two contexts have the same id, kernel, or language to be default of");
+            return err_set(
+                e, SG_ERR_INVALID, -EINVAL,
+                "two contexts have the same id or kernel, or are the default of the same language");
     if (w->was > 0 && !kernel_arrived(a, w->was))
-        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "the copy of kernel %u is not here", w->was);
+        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "the copy of kernel %u has not arrived",
+                       w->was);
     return 0;
 }
 

@@ -38,7 +38,8 @@ struct context *context_new(struct agent *a, const struct kernel_language *langu
     struct kernels *t = &a->kernels;
 
     if (t->n == KERNELS_MAX) {
-        err_set(e, SG_ERR_LIMIT, -EAGAIN, "there are %d contexts already: remove one", KERNELS_MAX);
+        err_set(e, SG_ERR_LIMIT, -EAGAIN,
+                "the sandbox has %d contexts, the most there can be: remove one", KERNELS_MAX);
         return NULL;
     }
     struct context *c = xcalloc(1, sizeof(*c));

@@ -205,7 +205,7 @@ static void execution_data(struct op *op, uint8_t sub, const void *data, size_t 
                 KERNEL_CODE_MAX >> 20);
     else if (len > KERNEL_HELD_MAX - t->held)
         err_set(&e, SG_ERR_LIMIT, -EAGAIN,
-                "the code that waits is longer than %u MiB: wait for cells to end",
+                "the cells that wait hold more than %u MiB of code: wait for some to end",
                 KERNEL_HELD_MAX >> 20);
     else
         strbuf_add(&x->code, data, len);
@@ -227,8 +227,8 @@ static void execution_eof(struct op *op)
     struct context *c = context_find(op->agent, x->context_id, &e);
 
     if (c && c->n_waiting == KERNEL_QUEUE_MAX)
-        err_set(&e, SG_ERR_LIMIT, -EAGAIN, "%d cells wait in this context already: wait for one",
-                KERNEL_QUEUE_MAX);
+        err_set(&e, SG_ERR_LIMIT, -EAGAIN,
+                "%d cells already wait in this context: wait for one to end", KERNEL_QUEUE_MAX);
     if (e.code < 0) {
         op_fail(op, &e);
         return;
@@ -316,7 +316,8 @@ int kernel_execute(struct agent *a, struct chan_stream *s, struct wire_reader *r
     if (res == 0)
         res = request_done(r, e);
     if (res == 0 && env.len + cell_env.len > KERNEL_HELD_MAX - a->kernels.held)
-        res = err_set(e, SG_ERR_LIMIT, -EAGAIN, "too much code waits: wait for cells to end");
+        res = err_set(e, SG_ERR_LIMIT, -EAGAIN,
+                      "the cells that wait hold too much code: wait for some to end");
     if (res < 0)
         return res;
     struct execution *x = op_new(a, s, &execution_ops, sizeof(*x));

@@ -83,7 +83,7 @@ static bool some_rest_yet(const struct agent *a)
 static int say_busy(const struct context *c, struct sg_error *e)
 {
     return err_set(e, SG_ERR_LIMIT, -EBUSY, "%s in context %s (%s): wait for it",
-                   c->busy ? "a cell runs" : "a copy wakes up", c->id, c->language.name);
+                   c->busy ? "a cell runs" : "a copied kernel starts", c->id, c->language.name);
 }
 
 /* A kernel that is not ready yet, and no copy, has no state to be copied. */
@@ -160,7 +160,8 @@ static void on_limit(struct countdown *timer)
     if (!h->telling && busy)
         say_busy(busy, &e);
     else
-        err_set(&e, SG_ERR_GONE, -ETIMEDOUT, "cells were held for %d s, and go on",
+        err_set(&e, SG_ERR_GONE, -ETIMEDOUT,
+                "the cells were held for %d s, the longest time, and run again",
                 KERNEL_HOLD_MS / 1000);
     op_fail(&h->op, &e);
 }
@@ -205,7 +206,8 @@ int kernel_hold(struct agent *a, struct chan_stream *s, struct wire_reader *r, s
     if (res < 0)
         return res;
     if (a->kernels.hold)
-        return err_set(e, SG_ERR_LIMIT, -EALREADY, "cells are held already: wait for that to end");
+        return err_set(e, SG_ERR_LIMIT, -EALREADY,
+                       "the sandbox is already being copied: try again");
     if (wait_ms == 0 && first_busy(a))
         return say_busy(first_busy(a), e);
     struct holder *h = op_new(a, s, &hold_ops, sizeof(*h));

@@ -5,11 +5,11 @@
 #include "inside/agent/kernels.h"
 #include "inside/agent/launch.h"
 
-#define NOTE_ENDED   "the kernel ended between the cells: its variables are gone"
-#define NOTE_CLEARED "the sandbox was taken to another state: the kernel's variables are gone"
+#define NOTE_ENDED   "the kernel ended between two cells: its variables are gone"
+#define NOTE_CLEARED "the sandbox was rewound: the kernel's variables are gone"
 #define NOTE_NO_COPY "the copy of the kernel did not start: its variables are gone"
 #define NOTE_BROKE \
-    "the kernel broke its protocol after a cell and was ended: its variables are gone"
+    "the kernel broke its protocol after a cell and was killed: its variables are gone"
 
 static void give_up(struct context *c, int r, const char *why)
 {

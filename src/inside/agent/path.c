@@ -244,10 +244,10 @@ int path_error(struct sg_error *e, int r, const char *verb, const char *path)
     else if (r == -ENOSPC)
         why = "the sandbox's disk is full";
     else if (r == -ELOOP)
-        why = "too many symbolic links, or one that the kernel makes up";
+        why = "too many symbolic links, or a link of /proc";
     else if (r == -ESTALE)
-        why = "it became shorter meanwhile";
+        why = "the file became shorter while it was read";
     else if (r == -EOPNOTSUPP)
-        why = "metadata cannot be kept with it: user attributes on tmpfs need Linux 6.6";
+        why = "metadata cannot be stored: user attributes on tmpfs need Linux 6.6";
     return err_set(e, err_kind_of(-r), r, "cannot %s '%.300s': %s", verb, path, why);
 }

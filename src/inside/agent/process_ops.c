@@ -109,7 +109,7 @@ static int check_input(const struct proc *p, uint32_t flags, struct sg_error *e)
 
     if (!(flags & INPUT_PTY) && p->tty)
         return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "process %d has a terminal: its input must be meant for one", pid);
+                       "process %d has a terminal: send its input as terminal input", pid);
     if ((flags & INPUT_PTY) && !p->tty)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "process %d has no terminal", pid);
     if (!p->in.wired)

@@ -86,8 +86,8 @@ void procs_done(struct procs *t)
 int procs_admit(struct agent *a, const char *note, struct sg_error *e)
 {
     if (a->procs.living.n >= PROCS_MAX)
-        return err_set(e, SG_ERR_LIMIT, -EAGAIN,
-                       "%d processes run here already: wait for one to end", PROCS_MAX);
+        return err_set(e, SG_ERR_LIMIT, -EAGAIN, "%d processes already run: wait for one to end",
+                       PROCS_MAX);
     if (strlen(note) > NOTES_MAX - a->procs.notes)
         return err_set(e, SG_ERR_LIMIT, -EAGAIN,
                        "the notes of all processes would be over %u MiB: wait for one to end",

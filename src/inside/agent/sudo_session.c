@@ -68,7 +68,7 @@ static int check_peer(int conn, struct sg_error *e)
     socklen_t len = sizeof(peer);
 
     if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
-        return err_errno(e, "look who is asking");
+        return err_errno(e, "read the caller's user id");
     if (!agent_user_by_uid(peer.uid))
         return err_set(e, SG_ERR_DENIED, -EPERM, "user id %u may not use sudo", (unsigned)peer.uid);
     return 0;
@@ -266,7 +266,7 @@ void sudo_session(int listen_fd, int ready_fd, const struct agent_config *config
      * the answer. */
     ssize_t len = receive(c.conn, buf, fds);
     if (len < 0)
-        err_set(&e, SG_ERR_INVALID, (int)len, "no valid request came: %s", strerror((int)-len));
+        err_set(&e, SG_ERR_INVALID, (int)len, "received no valid request: %s", strerror((int)-len));
     if (len < 0 || check_peer(c.conn, &e) < 0 || parse(&q, buf, (size_t)len, &e) < 0 ||
         start(&q, fds, config, &c.pid, &c.report, &e) < 0)
         refuse(c.conn, &e);

@@ -71,7 +71,7 @@ static int begin(struct broker *b, const struct twin_request *q, const int *fds,
     int r, r2, report = -1, written = -1;
 
     if (hold_of(b, q->owner) || frozen_kernels_find(b->frozen_kernels, q->frozen_kernels))
-        return err_set(e, SG_ERR_INVALID, -EALREADY, "the sandbox stands still already");
+        return err_set(e, SG_ERR_INVALID, -EALREADY, "the sandbox is already being copied");
     findings_init(&f);
     r = hold_begin(q, fds, b->pairs, &f, &h, e);
     if (r == 0 || r == -EBUSY) {
@@ -160,7 +160,8 @@ static int go(struct broker *b, const struct twin_request *q, struct twin_reply 
     int r;
 
     if (!h)
-        return err_set(e, SG_ERR_GONE, -ETIMEDOUT, "the sandbox had gone on by itself");
+        return err_set(e, SG_ERR_GONE, -ETIMEDOUT,
+                       "the sandbox resumed by itself: the copy took too long");
     since = h->since_ns;
     unlink_hold(b, h);
     r = hold_end(h, (q->flags & TWIN_MOVED) != 0, e);
@@ -221,7 +222,7 @@ int broker_make_copy(struct broker *b, const struct twin_request *q, const int *
     int r;
 
     if (!k)
-        return err_set(e, SG_ERR_GONE, -ENOENT, "the kernel's copy is gone");
+        return err_set(e, SG_ERR_GONE, -ENOENT, "the copy of the kernel has ended");
     *ret_tid = k->source.thread.tid;
     r = frozen_kernels_prepare(k, q->n_doors, &b->filter, e);
     if (r < 0 && last)

@@ -146,8 +146,9 @@ int frozen_kernels_add(struct frozen_kernels *m, const struct frozen_kernels_spe
     }
     k->next = m->kernels;
     m->kernels = k;
-    r = k->remote_calls.overflow ? err_set(e, SG_ERR_LIMIT, -E2BIG, "a kernel has too much open")
-                                 : settle(&k->source, spec, e);
+    r = k->remote_calls.overflow
+            ? err_set(e, SG_ERR_LIMIT, -E2BIG, "a kernel has too many files and mappings open")
+            : settle(&k->source, spec, e);
     return r == -ESRCH ? -EIO : r; /* -ESRCH means that H ended; here it was the copy */
 }
 

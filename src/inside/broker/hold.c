@@ -149,7 +149,7 @@ static void blame(const struct held *p, struct findings *f, const char *what, co
 
 static void blame_restless(const struct held *p, struct findings *f)
 {
-    blame(p, f, "restless", "it does not stand still", "end the process, or try again");
+    blame(p, f, "restless", "the process does not stop", "end the process, or try again");
 }
 
 /* ---- stopping -------------------------------------------------------------------------------- */
@@ -212,7 +212,7 @@ static size_t ask_new(struct hold *h, pid_t pid, struct findings *f)
         if (!is_gone(r))
             findings_in_the_way(f, &(struct findings_who){.dir = who.dir},
                                 &(struct finding){.what = "restless",
-                                                  .holds = "too many processes to look at",
+                                                  .holds = "too many processes",
                                                   .remedy = "end some of them"});
         close_p(&who.dir);
         return 0;
@@ -275,10 +275,11 @@ static int stop_all(struct hold *h, struct findings *f, struct sg_error *e)
         for (struct held *p = h->all; p; p = p->next)
             await_stop(p, deadline, f);
         if (round == ROUNDS || clock_ns() > deadline) {
-            findings_in_the_way(f, &(struct findings_who){.dir = -1},
-                                &(struct finding){.what = "restless",
-                                                  .holds = "it starts new processes all the time",
-                                                  .remedy = "end what does, or try again"});
+            findings_in_the_way(
+                f, &(struct findings_who){.dir = -1},
+                &(struct finding){.what = "restless",
+                                  .holds = "new processes are started all the time",
+                                  .remedy = "end the program that starts them, or try again"});
             return 0;
         }
     }
@@ -326,8 +327,8 @@ static int stop_kernels(struct hold *h, const struct twin_request *q, struct pai
             findings_in_the_way(
                 f, &(struct findings_who){.dir = -1, .inside = q->kernels[i]},
                 &(struct finding){.what = "exec",
-                                  .holds = "it was made by a broker that has ended since",
-                                  .remedy = "restart the kernel: what it knew is lost"});
+                                  .holds = "the kernel was made by a broker that has ended",
+                                  .remedy = "restart the kernel: its variables are lost"});
             continue;
         }
         who.pid = pair->k;
@@ -359,10 +360,10 @@ static void judge_kernel(const struct held *p, struct findings *f)
               "end its threads (thread.join, pool.shutdown): only those of OpenBLAS, OpenMP, "
               "numexpr and joblib rest by themselves");
     } else if (pair->h == 0 || syscall(SYS_kcmp, pair->h, pair->k, KCMP_VM, 0UL, 0UL) != 0) {
-        blame(p, f, "exec", "it is no longer what was started as the kernel",
-              "restart the kernel: what it knew is lost");
+        blame(p, f, "exec", "the process no longer runs the kernel's program",
+              "restart the kernel: its variables are lost");
     } else if (!p->kernel->call_at) {
-        blame(p, f, "cell", "a cell that runs", "wait until it is over, or interrupt it");
+        blame(p, f, "cell", "a cell is running", "wait until it has ended, or interrupt it");
     }
 }
 
@@ -399,13 +400,15 @@ static int look_at_all(struct hold *h, struct findings *f, struct sg_error *e)
         if (p->n_threads == 0)
             continue;
         if ((p->kernel ? look_at_named(h, p, f) : look_at_unnamed(h, p, f)) < 0)
-            blame(p, f, "process", "it cannot be looked at", "end the process, or try again");
+            blame(p, f, "process", "the process cannot be examined",
+                  "end the process, or try again");
     }
     if (clock_ns() >= h->view.deadline_ns && f->n_in_the_way == 0)
-        findings_in_the_way(f, &(struct findings_who){.dir = -1},
-                            &(struct finding){.what = "restless",
-                                              .holds = "more than can be looked at in a second",
-                                              .remedy = "close files, or end processes"});
+        findings_in_the_way(
+            f, &(struct findings_who){.dir = -1},
+            &(struct finding){.what = "restless",
+                              .holds = "more processes and files than can be examined in a second",
+                              .remedy = "close files, or end processes"});
     if (f->n_in_the_way > 0)
         return err_set(e, SG_ERR_LIMIT, -EBUSY, "%zu thing%s in the way of a copy", f->n_in_the_way,
                        f->n_in_the_way == 1 ? " is" : "s are");
@@ -456,7 +459,7 @@ static int hold_new(const struct twin_request *q, const int *fds, struct hold **
     h->view.root = root;
     if (r < 0) {
         hold_free(h);
-        return err_set(e, SG_ERR_INTERNAL, r, "look at a sandbox: %s", strerror(-r));
+        return err_set(e, SG_ERR_INTERNAL, r, "examine a sandbox: %s", strerror(-r));
     }
     *ret = h;
     return 0;
@@ -493,7 +496,8 @@ int hold_end(struct hold *h, bool moved, struct sg_error *e)
             r1 = remote_calls_make(p->threads[0], &p->remote_calls, &one);
         let_go(p);
         if (r1 < 0 && r == 0)
-            r = err_set(e, SG_ERR_LIMIT, -EBUSY, "process %d keeps old files: %.150s",
+            r = err_set(e, SG_ERR_LIMIT, -EBUSY,
+                        "process %d could not be moved to the new files: %.150s",
                         p->inspected.inside, one.message);
     }
     hold_free(h);

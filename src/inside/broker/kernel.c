@@ -108,7 +108,7 @@ int kernel_make(struct zygote *z, const struct chute *c, const struct twin_reque
     int r;
 
     if (!z->held || q->n_doors != z->source.n_doors)
-        return err_set(e, SG_ERR_UNSUPPORTED, -ENODEV, "there is no zygote for kernels now");
+        return err_set(e, SG_ERR_UNSUPPORTED, -ENODEV, "the zygote is not loaded: try again");
     if (z->plain) {
         r = kernel_make_plain(z, q, fds, &k, e);
     } else {
@@ -128,9 +128,9 @@ int kernel_make_from(const struct source *s, pid_t h, const struct chute *c,
                      struct sg_error *e)
 {
     struct kernel k = {.h = h};
-    int r = q->n_doors == s->n_doors
-                ? make(s, c, q, fds, &k, e)
-                : err_set(e, SG_ERR_INTERNAL, -EINVAL, "a kernel's groups have changed");
+    int r = q->n_doors == s->n_doors ? make(s, c, q, fds, &k, e)
+                                     : err_set(e, SG_ERR_INTERNAL, -EINVAL,
+                                               "a kernel has other control groups than its source");
 
     if (r == 0)
         *ret = k;

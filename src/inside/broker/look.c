@@ -244,7 +244,7 @@ static int kernel_maps(const struct mapping *m, void *arg)
         return -ETIMEDOUT;
     if (m->memory) {
         in_the_way(l->who, l->f, "mapping", m->name,
-                   "unmap it: whoever has it open could write to it in a copy");
+                   "unmap it: a process that has it open could write to it in a copy");
     } else if (m->writable && !m->anonymous) {
         in_the_way(l->who, l->f, "mapping", m->name,
                    "flush and close it, or map it private (copy on write) or for reading");
@@ -351,10 +351,10 @@ static void pack(const struct view *s, const struct inspected *who, struct findi
         }
         free(item.path);
         if (!l->full)
-            in_the_way(who, f, "file", o->path, "close files: more than 512 cannot be taken along");
+            in_the_way(who, f, "file", o->path, "close files: at most 512 can be copied");
         l->full = true;
     } else if (own && (is_writable(o) || is_deleted(&o->at, o->path))) {
-        in_the_way(who, f, "file", o->path, "close it: it cannot be opened again by its name");
+        in_the_way(who, f, "file", o->path, "close it: the copy cannot open it again by its name");
     } else {
         drop(f, o);
     }
@@ -371,7 +371,7 @@ static int look_at_first(const struct view *s, const struct inspected *who, stru
         return 0;
     r = open_look(who, o);
     if (r == 0 && is_writable(o))
-        in_the_way(who, f, "file", o->path, "have standard input and output as they were again");
+        in_the_way(who, f, "file", o->path, "restore standard input and output");
     return r;
 }
 

@@ -222,7 +222,9 @@ static int aim(const struct source *s, pid_t pid, int64_t table, size_t stack, s
     uint64_t end = s->page + tables_bytes(s->remote_calls);
     int r = cpu_aim_table(pid, &s->state, (uint64_t)AT(s, code), (uint64_t)table, end - stack);
 
-    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "aim process %d: %s", pid, strerror(-r)) : 0;
+    return r < 0 ? err_set(e, SG_ERR_INTERNAL, r, "set the registers of process %d: %s", pid,
+                           strerror(-r))
+                 : 0;
 }
 
 int tables_aim_h(const struct source *s, pid_t h, struct sg_error *e)
@@ -274,7 +276,8 @@ int tables_check(const struct source *s, pid_t h, pid_t *ret_pid, struct sg_erro
     int r = tracee_read(h, (uint64_t)AT(s, h), seen, n * sizeof *seen);
 
     if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "read what a kernel's set-up said: %s", strerror(-r));
+        return err_set(e, SG_ERR_INTERNAL, r, "read the results of making a kernel: %s",
+                       strerror(-r));
     r = check("its twin", seen, SIZE_MAX, e);
     if (r == 0)
         r = check_k(s, seen + H_CALLS, e);

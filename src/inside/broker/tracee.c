@@ -54,7 +54,7 @@ int tracee_wait(pid_t pid, int *ret_status, struct sg_error *e)
     int r = wait_until(pid, clock_ns() + STEP_NS, ret_status);
 
     if (r == -ESRCH)
-        return err_set(e, SG_ERR_GONE, r, "process %d ended while it was worked on", pid);
+        return err_set(e, SG_ERR_GONE, r, "process %d ended while it was traced", pid);
     if (r < 0)
         return err_set(e, SG_ERR_INTERNAL, r, "process %d did not stop in time", pid);
     return 0;
@@ -120,10 +120,11 @@ int tracee_enter_call(pid_t pid, const struct cpu_state *s, uint64_t at, const s
     if (r == 0 && status >> 8 == AT_CALL && cpu_enters(pid, at, c))
         return 0;
     if (r == -ESRCH)
-        return err_set(e, SG_ERR_GONE, r, "process %d ended while it was worked on", pid);
+        return err_set(e, SG_ERR_GONE, r, "process %d ended while it was traced", pid);
     tracee_kill(pid);
-    return err_set(e, SG_ERR_INTERNAL, -ESRCH,
-                   "process %d was to make one call, and did something else: it was ended", pid);
+    return err_set(
+        e, SG_ERR_INTERNAL, -ESRCH,
+        "process %d made another system call than the one it was told to, and was killed", pid);
 }
 
 int tracee_finish_fork(pid_t pid, pid_t *ret, struct sg_error *e)
@@ -171,7 +172,7 @@ int tracee_await_birth(pid_t pid, struct sg_error *e)
     int status, r = tracee_wait(pid, &status, e);
 
     if (r == 0 && status >> 16 != PTRACE_EVENT_STOP)
-        r = err_set(e, SG_ERR_INTERNAL, -EPROTO, "process %d was born with %#x", pid,
+        r = err_set(e, SG_ERR_INTERNAL, -EPROTO, "process %d began with event %#x", pid,
                     (unsigned)status);
     return r;
 }

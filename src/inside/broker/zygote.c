@@ -198,7 +198,7 @@ static int stop_in_read(struct zygote *z, struct sg_error *e)
         if (z->source.call_at)
             return 0;
         if (clock_ns() > deadline)
-            return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT, "the zygote does not come to rest");
+            return err_set(e, SG_ERR_INTERNAL, -ETIMEDOUT, "the zygote does not become idle");
         r = tracee_continue(z->source.pid, e);
         poll(NULL, 0, 1);
     }
@@ -303,7 +303,8 @@ int zygote_hold(struct zygote *z, const struct seccomp_prog *filter, struct sg_e
     if (z->plain)
         return 1;
     r = CPU_KNOWN ? stop_in_read(z, e)
-                  : err_set(e, SG_ERR_UNSUPPORTED, -ENOSYS, "no twins on this processor");
+                  : err_set(e, SG_ERR_UNSUPPORTED, -ENOSYS,
+                            "this processor is not supported for copying kernels");
     if (r == 0)
         r = settle_fds(z, e);
     if (r == 0)

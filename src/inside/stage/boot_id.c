@@ -44,9 +44,8 @@ static int make_source(struct sg_error *e)
     if (r == 0)
         r = fd_write_all(fd, text, strlen(text));
     if (r == -EEXIST)
-        return err_set(
-            e, SG_ERR_GONE, -EBUSY,
-            "/run/.boot_id is a directory: no sandbox begins with that, it can only be ended");
+        return err_set(e, SG_ERR_GONE, -EBUSY,
+                       "/run/.boot_id is a directory: a sandbox cannot start with that, end it");
     return r < 0 ? err_set(e, err_kind_of(-r), r, "write the boot id: %s", strerror(-r)) : 0;
 }
 

@@ -22,7 +22,7 @@ static int open_place(int root, const char *path, int *ret, struct sg_error *e)
     struct open_how how = in_root;
 
     *ret = sys_openat2(root, path, &how);
-    return *ret < 0 ? err_errno(e, "/%s is no directory any more: make it one", path) : 0;
+    return *ret < 0 ? err_errno(e, "/%s is no longer a directory: make it one", path) : 0;
 }
 
 int places_open(int root, struct places *ret, struct sg_error *e)
@@ -73,7 +73,7 @@ static int mend(int dir, const char *name, mode_t mode, struct sg_error *e)
     else if (errno == ENOENT)
         r = 0;
     if (r < 0 || mkdirat(dir, name, 0700) < 0 || fchmodat(dir, name, mode, 0) < 0)
-        return err_errno(e, "make a directory of '%s' again", name);
+        return err_errno(e, "make '%s' a directory again", name);
     return 0;
 }
 

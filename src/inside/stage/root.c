@@ -290,7 +290,7 @@ static int attach_mounts(const struct stage_setup *setup, const int *mounts, str
         int r;
 
         if (fstat(mounts[i], &st) < 0)
-            return err_errno(e, "look at the source of '%s'", setup->targets[i]);
+            return err_errno(e, "stat the source of '%s'", setup->targets[i]);
         r = make_target(setup->targets[i], S_ISDIR(st.st_mode), &at, e);
         if (r < 0)
             return r;

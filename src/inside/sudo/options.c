@@ -16,7 +16,7 @@ static const char usage[] =
     "  -E, --preserve-env       keep the environment; --preserve-env=A,B keeps these variables\n"
     "  -H, --set-home           set HOME also with -E\n"
     "  -D, --chdir=DIR          run in this directory\n"
-    "  -l, --list               say what is allowed\n"
+    "  -l, --list               show what is allowed\n"
     "  -n, -S, -A, -p PROMPT    accepted: there is no password\n"
     "  -k, -K, -v               accepted: there is nothing to forget or to renew\n"
     "  -V, --version, -h, --help\n";

@@ -138,7 +138,7 @@ static _Noreturn void attend(int conn, int signals, struct terminal *t)
         ; /* the last output of the command */
     if (!receive_result(conn, &res)) {
         terminal_give_back();
-        sudo_die("the sandbox's agent went away");
+        sudo_die("the sandbox's agent has closed the connection");
     }
     end_like(&res);
 }
