@@ -95,7 +95,7 @@ TEST(mistakes)
     o = RUN("set", "acme");
     EXPECT(o.status == 1 && strstr(o.err, "nothing to set"));
     o = RUN("set");
-    EXPECT(o.status == 2 && strstr(o.err, "which tenant"));
+    EXPECT(o.status == 2 && strstr(o.err, "no tenant given"));
     o = RUN("set", "acme", "--max-contexts", "-1");
     EXPECT(o.status == 2 && strstr(o.err, "--max-contexts"));
     EXPECT(RUN("set", "acme", "--max-contexts", "1000000").status == 2);

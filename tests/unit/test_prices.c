@@ -76,7 +76,7 @@ TEST(what_is_wrong_is_named)
     refused("cpu=99999999999999999999/h", "up to 1000000");
     refused("egress=1/h", "like egress=0.09/G (or /K, /M, /T)");
     refused("execution=1/h", "like execution=0.0001,");
-    refused("cpu=1/h,cpu=2/h", "cpu is there twice");
+    refused("cpu=1/h,cpu=2/h", "cpu is given twice");
     refused("currency=", "'currency=' is no currency");
     refused("currency=US$", "'currency=US$' is no currency");
     refused("currency=ABCDEFGHIJKLMNOP", "up to 15 letters");

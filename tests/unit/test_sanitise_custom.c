@@ -155,7 +155,7 @@ TEST(errors_name_the_line)
         {"9a = a", "line 1: a name is"},
         {" = a", "line 1: a name is"},
         {"email = a", "line 1: 'email' is the name of a built-in kind"},
-        {"a = b\n# x\na = c", "line 3: 'a' is there already"},
+        {"a = b\n# x\na = c", "line 3: there are two patterns 'a'"},
         {"a =", "line 1: an expression has"},
         {"a = b*", "line 1: "},    /* matches nothing at all */
         {"a = (?=b)", "line 1: "}, /* not in the language */

@@ -15,22 +15,21 @@
  * width) */
 #define LIMITS(X)                                                                                  \
     X(max_sandboxes, tenant_sandboxes, tenant_sandboxes, "max-sandboxes", "N",                     \
-      "sandboxes that it may run at a time", print_number, "SANDBOXES", 9)                         \
+      "sandboxes that the tenant may run at a time", print_number, "SANDBOXES", 9)                 \
     X(max_paused, tenant_paused, tenant_paused, "max-paused", "N",                                 \
-      "sandboxes that it may have paused", print_number, "PAUSED", 6)                              \
+      "sandboxes that the tenant may have paused", print_number, "PAUSED", 6)                      \
     X(max_paused_memory, tenant_paused_memory, tenant_paused_memory, "max-paused-memory", "SIZE",  \
-      "and the memory that these may hold", print_size, "THEIR MEM", 9)                            \
+      "memory that paused sandboxes may hold", print_size, "THEIR MEM", 9)                         \
     X(max_contexts, tenant_contexts, tenant_contexts, "max-contexts", "N",                         \
-      "of these, sandboxes of contexts", print_number, "CONTEXTS", 8)                              \
+      "sandboxes of contexts at a time", print_number, "CONTEXTS", 8)                              \
     X(max_conversation_contexts, conversation_contexts, conversation_contexts,                     \
-      "max-conversation-contexts", "N", "and of one conversation", print_number, "CONVERSATION",   \
-      12)                                                                                          \
+      "max-conversation-contexts", "N", "sandboxes of one conversation at a time", print_number,   \
+      "CONVERSATION", 12)                                                                          \
     X(execution_timeout_ms, execution_timeout, execution_timeout_ms, "execution-timeout", "TIME",  \
-      "time of a tool's code that names none", print_time, "EXECUTION", 9)                         \
+      "timeout of a tool call that names none", print_time, "EXECUTION", 9)                        \
     X(execution_timeout_max_ms, execution_timeout_max, execution_timeout_max_ms,                   \
-      "execution-timeout-max", "TIME", "and the longest that it can name", print_time, "LONGEST",  \
-      9)                                                                                           \
-    X(code_max, code_max, code_max, "code-max", "SIZE", "code that a tool takes", print_size,      \
+      "execution-timeout-max", "TIME", "longest timeout of a tool call", print_time, "LONGEST", 9) \
+    X(code_max, code_max, code_max, "code-max", "SIZE", "longest code of a tool call", print_size, \
       "CODE", 9)                                                                                   \
     X(memory, sandbox_memory, sandbox_memory, "memory", "SIZE", "memory of a sandbox", print_size, \
       "MEMORY", 9)
@@ -82,9 +81,9 @@ static const struct cli_option list_options[] = {ACTION_STATE, ACTION_JSON, ACTI
     {option, 0, argument, help, .apply = apply_limit},
 static const struct cli_option set_options[LIMIT_MAX_ + 4] = {
     LIMITS(LIMIT_OPTION) /* the first rows: their numbers are enum limit */
-    {"sanitise", 0, "MODE", "what is said is sanitised: enforce, report-only or off",
+    {"sanitise", 0, "MODE", "sanitise output: enforce, report-only or off",
      .apply = apply_sanitise},
-    {"sanitise-always", 0, NULL, "with --sanitise: its keys and calls may not say off",
+    {"sanitise-always", 0, NULL, "with --sanitise: keys and calls may not switch it off",
      CLI_FLAG(tenant_options, always)},
     ACTION_STATE,
     ACTION_HELP,
@@ -237,7 +236,7 @@ static const struct manage_action actions[] = {
       &tenant_list_syntax, NULL},
      tenant_list},
     {{"set", " NAME", "Changes limits of a tenant. 'default' is the server's setting.",
-      &tenant_set_syntax, "which tenant? give its name"},
+      &tenant_set_syntax, "no tenant given: name one"},
      tenant_set},
 };
 

@@ -80,8 +80,9 @@ static int cut_last_line(struct audit_chain *c, ssize_t *ret, struct sg_error *e
         return err_set(e, SG_ERR_LIMIT, -ENOMEM, "out of memory");
     n = pread(c->fd, tail, want, (off_t)(c->size - want));
     if (n != (ssize_t)want)
-        return n < 0 ? err_errno(e, "read the record")
-                     : err_set(e, SG_ERR_INTERNAL, -EIO, "read the record: it is shorter now");
+        return n < 0
+                   ? err_errno(e, "read the record")
+                   : err_set(e, SG_ERR_INTERNAL, -EIO, "read the record: its file became shorter");
     newline = memrchr(tail, '\n', want);
     if (!newline && want < c->size) {
         *ret = -1;

@@ -72,7 +72,7 @@ static int check_first(struct verify *v, const struct audit_line *l)
     if (!l->signature)
         return broken(v, l->seq, "the record begins in the middle: %" PRIu64 " is no head", l->seq);
     if (zeros != (l->records == 0))
-        return broken(v, l->seq, "the record begins with %" PRIu64 ", which is no beginning",
+        return broken(v, l->seq, "the record begins with %" PRIu64 ", which does not begin a chain",
                       l->seq);
     v->first_seq = l->seq;
     v->last_seq = l->seq - 1;
@@ -219,8 +219,7 @@ static int check_line(struct verify *v, const char *line, size_t len)
     int r = 0;
 
     if (audit_line_read(line, len, &l) < 0)
-        return broken(v, expected(v), "what stands for record %" PRIu64 " is no record",
-                      expected(v));
+        return broken(v, expected(v), "record %" PRIu64 " cannot be read", expected(v));
     if (v->first_seq == 0)
         r = check_first(v, &l);
     if (r == 0)
@@ -282,8 +281,7 @@ static int check_file(struct verify *v, int fd, bool last, struct sg_error *e)
         len += (size_t)n;
         r = check_buffer(v, buf, &len);
         if (r == 0 && len > AUDIT_LINE_MAX)
-            r = broken(v, expected(v), "what stands for record %" PRIu64 " is no record",
-                       expected(v));
+            r = broken(v, expected(v), "record %" PRIu64 " cannot be read", expected(v));
     }
     if (r == 0 && len > 0 && !last)
         r = broken(v, expected(v), "record %" PRIu64 " is cut short", expected(v));
@@ -328,11 +326,11 @@ static int check_noted_is_there(struct verify *v, struct sg_error *e)
         return 0;
     if (v->noted_seq < first)
         return err_set(e, SG_ERR_NOT_FOUND, -ENOENT,
-                       "head %" PRIu64 " is older than what is kept, which begins with %" PRIu64,
+                       "head %" PRIu64 " is older than the oldest record kept, %" PRIu64,
                        v->noted_seq, first);
     v->tenant = "";
     return broken(v, v->report->last_seq + 1,
-                  "the record ends with %" PRIu64 ", but %" PRIu64 " was there: it was cut off",
+                  "the record ends with %" PRIu64 ", but %" PRIu64 " existed: the end was cut off",
                   v->report->last_seq, v->noted_seq);
 }
 
@@ -366,7 +364,7 @@ static int check_one(struct verify *v, int dirfd, const char *tenant, struct sg_
     add_up(v);
     if (r == 0 && v->note && !v->note_found && v->note->seq >= v->first_seq)
         r = broken(v, v->last_seq + 1,
-                   "the record ends with %" PRIu64 ", but %" PRIu64 " was there: it was cut off",
+                   "the record ends with %" PRIu64 ", but %" PRIu64 " existed: the end was cut off",
                    v->last_seq, v->note->seq);
     return r;
 }
@@ -386,7 +384,7 @@ static int check_chains(struct verify *v, int dirfd, struct sg_error *e)
     v->tenant = "";
     for (size_t i = 0; r == 0 && i < v->n_notes; i++)
         if (!v->notes[i].seen)
-            r = broken(v, v->notes[i].at, "the record of tenant %s is gone", v->notes[i].tenant);
+            r = broken(v, v->notes[i].at, "the record of tenant %s is missing", v->notes[i].tenant);
     return r;
 }
 

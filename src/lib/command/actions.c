@@ -20,7 +20,8 @@ int action_apply_which(void *self, const char *arg, struct sg_error *e)
     struct action_options *o = self;
 
     if (o->which)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "'%.64s' is one too many: one at a time", arg);
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "unexpected argument '%.64s': name one at a time", arg);
     o->which = arg;
     return 0;
 }
@@ -139,7 +140,7 @@ static int dispatch(const struct action_verb *v, int argc, char **argv)
         char message[NAMES_MAX + 32];
 
         join_names(v, ", ", &names);
-        snprintf(message, sizeof(message), "what to do? one of %s", names.buf);
+        snprintf(message, sizeof(message), "no action given: name one of %s", names.buf);
         return ui_usage(v->name, message);
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {

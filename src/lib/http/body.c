@@ -68,7 +68,7 @@ size_t body_feed(struct req *r, const char *p, size_t n)
         return 0;
     ssize_t used = next_piece(r, p, n, &piece, &len);
     if (used < 0) {
-        conn_refuse(r->conn, 400, "the request's body is not chunked as it says");
+        conn_refuse(r->conn, 400, "the request's body is not valid chunked encoding");
         return n;
     }
     r->expect = false;

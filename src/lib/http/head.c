@@ -383,7 +383,7 @@ int head_parse(struct req *r, char *head, size_t len, struct http_header *header
         return status;
     for (size_t i = 0; i < p.n; i++)
         if (!split_header(&headers[i], head))
-            return refuse(400, "a header's name has a character that no name has", ret_why);
+            return refuse(400, "a header's name has a character that is not allowed", ret_why);
     /* head_scan found two spaces in the first line: llhttp must have seen them at the same
      * places. */
     size_t url = (size_t)(p.url - head), method_len = strlen(r->pub.method_name);

@@ -79,10 +79,10 @@ static const char *check_start(const struct ws_codec *c)
         (opcode < WS_OP_CLOSE || opcode > WS_OP_PONG))
         return "no such opcode";
     if (is_control(opcode) && (n > WS_CONTROL_MAX || !(c->head[0] & 0x80)))
-        return "a control frame is short, and in one piece";
+        return "a control frame is longer than 125 bytes, or in several pieces";
     if (!is_control(opcode) && (opcode == WS_OP_CONTINUE) != c->in_message)
         return c->in_message ? "a message began before the last was whole"
-                             : "nothing is there to be continued";
+                             : "a continuation frame without a message";
     return NULL;
 }
 
@@ -221,9 +221,9 @@ static void end_close(const struct ws_codec *c, struct ws_seen *ret)
     }
     unsigned code = c->control_len >= 2 ? (unsigned)p[0] << 8 | p[1] : 0;
     if (!ws_code_valid(code))
-        broken(ret, CODE_PROTOCOL, "no such code of a close");
+        broken(ret, CODE_PROTOCOL, "the code of the close frame is not valid");
     else if (!utf8_valid(c->control + 2, c->control_len - 2))
-        broken(ret, CODE_NOT_UTF8, "the reason of a close is not UTF-8");
+        broken(ret, CODE_NOT_UTF8, "the reason of the close frame is not UTF-8");
     else
         *ret = (struct ws_seen){
             .what = WS_CLOSE, .data = c->control + 2, .len = c->control_len - 2, .code = code};

@@ -224,7 +224,7 @@ static int find(struct rpc_decoder *d, const struct rpc_field *f, json_t *in, js
     snake_case(f->name, snake);
     other = strcmp(snake, f->name) != 0 ? json_object_get(in, snake) : NULL;
     if (value && other)
-        return decoder_error(d, "is there twice, as '%s' too", snake);
+        return decoder_error(d, "is given twice, also as '%s'", snake);
     value = value ? value : other;
     *ret = json_is_null(value) ? NULL : value;
     return 0;

@@ -50,7 +50,7 @@ int decoder_count(struct rpc_decoder *d)
 {
     if (++d->values <= RPC_VALUES_MAX)
         return 0;
-    return decoder_error(d, "makes more than %d values of one message", RPC_VALUES_MAX);
+    return decoder_error(d, "gives the message more than %d values", RPC_VALUES_MAX);
 }
 
 int rpc_decode(const struct rpc_message *m, enum rpc_codec codec, const void *data, size_t len,

@@ -77,7 +77,7 @@ static int check_name(const struct custom *c, const char *name, unsigned line, s
     }
     for (size_t i = 0; i < c->n; i++) {
         if (strcmp(c->names[i], name) == 0)
-            return err_set(e, SG_ERR_INVALID, -EINVAL, "line %u: '%s' is there already", line,
+            return err_set(e, SG_ERR_INVALID, -EINVAL, "line %u: there are two patterns '%s'", line,
                            name);
     }
     return 0;
@@ -103,8 +103,8 @@ static int compile(const char *regex, unsigned line, pcre2_code **ret, struct sg
     if (empty || references) {
         pcre2_code_free(code);
         return err_set(e, SG_ERR_INVALID, -EINVAL, "line %u: %s", line,
-                       empty ? "it would match where there is nothing"
-                             : "references to what was matched before cannot be used");
+                       empty ? "the expression matches the empty string"
+                             : "the expression has a back reference, which is not supported");
     }
     *ret = code;
     return 0;
@@ -136,7 +136,7 @@ static int read_line(struct custom *c, char *text, unsigned line, struct sg_erro
     if (r < 0)
         return r;
     if (c->n == SANITISE_CUSTOM_MAX)
-        return err_set(e, SG_ERR_LIMIT, -E2BIG, "line %u: there are %d patterns already", line,
+        return err_set(e, SG_ERR_LIMIT, -E2BIG, "line %u: more than %d patterns", line,
                        SANITISE_CUSTOM_MAX);
     if (!*regex || strlen(regex) > REGEX_MAX)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "line %u: an expression has 1 to %d characters",

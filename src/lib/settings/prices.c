@@ -144,7 +144,7 @@ static int parse_entry(char *entry, struct prices *ret, unsigned *seen, struct s
                        "sandbox or currency, like cpu=0.05/h",
                        copy);
     if (*seen & (1u << which))
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "prices: %s is there twice", entry);
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "prices: %s is given twice", entry);
     *seen |= 1u << which;
     return which == CURRENCY ? parse_currency(copy, value, ret, e)
                              : parse_price(copy, (enum price)which, value, ret, e);

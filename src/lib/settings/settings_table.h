@@ -27,15 +27,15 @@ SETTING(PATH, state, FIXED, 0, SETTINGS_PATH_MAX, "DIR", SETTINGS_STATE_DIR,
         "where keys and snapshots are kept")
 SETTING(PATH, tls_cert, LIVE, 0, SETTINGS_PATH_MAX, "FILE", "",
         "certificate chain (PEM): serve HTTPS")
-SETTING(PATH, tls_key, LIVE, 0, SETTINGS_PATH_MAX, "FILE", "", "its private key (PEM)")
+SETTING(PATH, tls_key, LIVE, 0, SETTINGS_PATH_MAX, "FILE", "", "private key of the certificate (PEM)")
 /* May have a port; "": none. */
-SETTING(TEXT, domain, LIVE, 0, 256, "NAME[:PORT]", "", "ports of sandboxes are PORT-ID.NAME")
+SETTING(TEXT, domain, LIVE, 0, 256, "NAME[:PORT]", "", "serve ports of sandboxes at PORT-ID.NAME")
 SETTING(YES_NO, insecure, FIXED, 0, 1, NULL, "no", "allow other machines in without TLS")
 /* "": the usual one. */
 SETTING(TEXT, front_user, FIXED, 0, 64, "USER", "",
         "user of the process that speaks HTTP (default: sandglass if it exists)")
 SETTING(PATH, front_program, FIXED, 0, SETTINGS_PATH_MAX, "FILE", "",
-        "that process's program, for tests and packagers")
+        "program of that process, for tests and packagers")
 SETTING(SIZE, sandbox_memory, LIVE, 16 * MIB, 8 * TIB, "SIZE", "2G", "memory of a sandbox")
 SETTING(SIZE, sandbox_disk, LIVE, MIB, 8 * TIB, "SIZE", "1G",
         "disk of a sandbox, kept in memory too")
@@ -44,18 +44,18 @@ SETTING(COUNT, sandbox_pids, LIVE, 1, 32768, "NUMBER", "512", "processes and thr
 /* 0: the machine's, less 10 % and less 1 GiB. */
 SETTING(SIZE, machine_memory, LIVE, 0, 64 * TIB, "SIZE", "0",
         "memory of all sandboxes; 0: most of the machine's")
-SETTING(COUNT, pool_min, LIVE, 0, 1024, "NUMBER", "2", "sandboxes that wait ready, at least")
-SETTING(COUNT, pool_max, LIVE, 0, 1024, "NUMBER", "32", "and at most")
+SETTING(COUNT, pool_min, LIVE, 0, 1024, "NUMBER", "2", "fewest sandboxes that wait ready for a tenant")
+SETTING(COUNT, pool_max, LIVE, 0, 1024, "NUMBER", "32", "most sandboxes that wait ready for a tenant")
 /* auto, standard, science, none, or names of modules with commas between. */
 SETTING(MODULES, warm_kernels, LIVE, 0, 512, "SET", "auto",
-        "what waiting kernels have loaded, or none")
+        "modules that waiting kernels have loaded, or none")
 SETTING(CHOICE, kernel_fork, LIVE, settings_fork, "auto|plain", "auto|plain", "auto",
-        "how they are copied: as twins if possible")
+        "how kernels are made; auto: as live copies if possible")
 SETTING(COUNT, tenant_sandboxes, LIVE, 1, ENGINE_MAX / 2, "NUMBER", "100",
         "sandboxes of one tenant at a time")
 SETTING(COUNT, tenant_paused, LIVE, 1, 1000000, "NUMBER", "1000", "paused sandboxes of one tenant")
 SETTING(SIZE, tenant_paused_memory, LIVE, PAUSED_LEAST, TIB, "SIZE", "4G",
-        "memory that its paused sandboxes may hold")
+        "memory that paused sandboxes of one tenant may hold")
 SETTING(SIZE, tenant_memory, LIVE, 0, 64 * TIB, "SIZE", "0",
         "memory of all sandboxes of one tenant; 0: no limit")
 SETTING(COUNT, tenant_rate, LIVE, 0, 1000000, "NUMBER", "2000",
@@ -65,9 +65,9 @@ SETTING(COUNT, tenant_snapshots, LIVE, 0, 1000000, "NUMBER", "100",
 SETTING(TIME, tenant_idle, LIVE, 1000, DAY_MS, "TIME", "10m",
         "how long a tenant without sandboxes keeps a pool")
 SETTING(TIME, drain_timeout, LIVE, 0, DAY_MS, "TIME", "30s",
-        "how long a server that ends waits for what is under way")
+        "how long a server that ends waits for requests under way")
 SETTING(TIME, max_timeout, LIVE, 1000, 3650 * DAY_MS, "TIME", "24h",
-        "longest life that can be asked for")
+        "longest timeout that a sandbox can have")
 SETTING(TEXT, default_template, LIVE, 0, 128, "NAME", "base",
         "template of a sandbox that names none")
 /* settings_store() reads it. The address of PostgreSQL may have a password. */
@@ -75,7 +75,7 @@ SETTING(SECRET, store, FIXED, 0, HIDDEN_MAX, "WHERE", "sqlite",
         "contexts: sqlite, memory or postgresql://USER@HOST/DB")
 /* "": other servers cannot send clients here. */
 SETTING(TEXT, public_url, LIVE, 0, 256, "URL", "",
-        "this server, for clients of others on the same database")
+        "address of this server for clients of others on the same database")
 SETTING(TEXT, context_template, LIVE, 0, 128, "NAME", "code-interpreter-v1",
         "template of a context that names none")
 SETTING(TIME, context_ttl, LIVE, 1000, 365 * DAY_MS, "TIME", "30m",
@@ -88,36 +88,36 @@ SETTING(TIME, usage_keep, LIVE, 0, 36500 * DAY_MS, "TIME", "400d",
 SETTING(COUNT, tenant_contexts, LIVE, 1, ENGINE_MAX, "NUMBER", "10",
         "sandboxes of a tenant's contexts at a time")
 SETTING(COUNT, conversation_contexts, LIVE, 1, ENGINE_MAX, "NUMBER", "5",
-        "and of one conversation's")
+        "sandboxes of a conversation's contexts at a time")
 SETTING(TIME, execution_timeout, LIVE, 1000, DAY_MS, "TIME", "1m",
-        "time of a tool's code that names none")
+        "timeout of a tool call that names none")
 SETTING(TIME, execution_timeout_max, LIVE, 1000, DAY_MS, "TIME", "10m",
-        "and the longest that it can name")
-SETTING(SIZE, code_max, LIVE, 1024, 16 * MIB, "SIZE", "100K", "code that a tool takes")
+        "longest timeout of a tool call")
+SETTING(SIZE, code_max, LIVE, 1024, 16 * MIB, "SIZE", "100K", "longest code of a tool call")
 SETTING(TIME, reap_every, LIVE, 100, DAY_MS, "TIME", "1m", "how often expired contexts are ended")
-SETTING(COUNT, reap_batch, LIVE, 1, 200, "NUMBER", "50", "and how many in one go")
+SETTING(COUNT, reap_batch, LIVE, 1, 200, "NUMBER", "50", "how many expired contexts are ended at once")
 /* Whether a checkpoint is made before each message. */
 SETTING(YES_NO, checkpoints, LIVE, 0, 1, "yes|no", "yes",
-        "leave checkpoints before messages, to go back to")
+        "make a checkpoint before each message")
 SETTING(COUNT, checkpoint_keep, LIVE, 1, CHECKPOINTS_MAX, "NUMBER", "20",
-        "the last of a sandbox that all stay")
+        "newest checkpoints of a sandbox that are all kept")
 SETTING(COUNT, checkpoint_max, LIVE, 1, CHECKPOINTS_MAX, "NUMBER", "32",
-        "and with older ones, of which few stay")
-SETTING(TIME, checkpoint_age, LIVE, 1000, 365 * DAY_MS, "TIME", "24h", "how long one is kept")
+        "checkpoints of a sandbox in all; older ones are thinned")
+SETTING(TIME, checkpoint_age, LIVE, 1000, 365 * DAY_MS, "TIME", "24h", "how long a checkpoint is kept")
 /* Memory of the kernels of all checkpoints of a tenant. */
 SETTING(SIZE, checkpoint_memory, LIVE, 0, 8 * TIB, "SIZE", "16G",
-        "kernels of a tenant's checkpoints, in memory")
+        "memory for the kernels of a tenant's checkpoints")
 /* "": those that come with the program. */
 SETTING(PATH, analysis, LIVE, 0, SETTINGS_PATH_MAX, "DIR", "",
-        "programs of run_analysis, if not our own")
+        "programs of run_analysis, in place of the built-in ones")
 SETTING(TEXT, guard_user, FIXED, 0, 64, "USER", "",
         "user of the guard, through which traffic goes out (sandglass-guard)")
 SETTING(PATH, guard_program, FIXED, 0, SETTINGS_PATH_MAX, "FILE", "",
-        "that process's program, for tests and packagers")
+        "program of that process, for tests and packagers")
 SETTING(CHOICE, egress_e2b_default, LIVE, settings_egress, "open|block", "open|block", "open",
-        "network of a create that says nothing about it")
+        "network of a sandbox whose create names none")
 SETTING(CHOICE, egress_path, FIXED, settings_path, "auto|sk_lookup|tproxy|redirect", "HOW", "auto",
-        "how traffic comes to the guard: sk_lookup, tproxy, redirect")
+        "how traffic reaches the guard: sk_lookup, tproxy, redirect")
 SETTING(TEXT, egress_dns, LIVE, 0, 256, "ADDR[,ADDR...]", "auto",
         "name servers of the guard; auto: those of this machine")
 SETTING(TEXT, egress_internal, LIVE, 0, 1024, "LIST", "",
@@ -128,63 +128,63 @@ SETTING(TEXT, egress_deny, LIVE, 0, 1024, "LIST", "",
 SETTING(PATH, egress_roots, LIVE, 0, SETTINGS_PATH_MAX, "FILE", "",
         "more certificates (PEM) to trust where traffic is inspected")
 SETTING(CHOICE, egress_fake_ip, LIVE, settings_fake, "auto|yes|no", "auto|yes|no", "auto",
-        "answer names with addresses that stand for them")
+        "answer DNS questions with fake addresses")
 SETTING(YES_NO, egress_quic, LIVE, 0, 1, NULL, "no", "let QUIC (UDP port 443) out")
 SETTING(YES_NO, egress_dot, LIVE, 0, 1, NULL, "no", "let DNS over TLS (port 853) out")
 SETTING(YES_NO, egress_ech, LIVE, 0, 1, NULL, "no",
-        "believe the outer name of an encrypted ClientHello")
+        "trust the outer name of an encrypted ClientHello")
 SETTING(COUNT, egress_flows, LIVE, 1, 8192, "NUMBER", "128", "connections of a sandbox at a time")
 SETTING(COUNT, egress_flow_rate, LIVE, 0, 1000000, "NUMBER", "200",
         "new connections of a sandbox in a second; 0: no limit")
 SETTING(SIZE, egress_bytes, LIVE, 0, 1024 * TIB, "SIZE", "0",
-        "bytes that a sandbox may send and receive; 0: no limit")
+        "bytes that a sandbox may send and receive in all; 0: no limit")
 SETTING(CHOICE, sanitise, LIVE, settings_sanitise, "enforce|report-only|off", "MODE", "enforce",
-        "contexts and tools: enforce, report-only or off")
+        "output of contexts and tools: enforce, report-only or off")
 SETTING(CHOICE, sanitise_streams, LIVE, settings_sanitise, "enforce|report-only|off", "MODE", "off",
-        "output of sandboxes made through E2B's API: the same")
-SETTING(YES_NO, sanitise_always, LIVE, 0, 1, NULL, "no", "no tenant, key or call may say off")
+        "output of sandboxes of E2B's API: enforce, report-only or off")
+SETTING(YES_NO, sanitise_always, LIVE, 0, 1, NULL, "no", "no tenant, key or call may switch sanitising off")
 SETTING(PATH, sanitise_patterns, LIVE, 0, SETTINGS_PATH_MAX, "FILE", "",
-        "more patterns: lines name = expression")
+        "file of more patterns, one per line: name = expression")
 SETTING(SIZE, audit_size, LIVE, 64 * 1024, TIB, "SIZE", "16M", "size of one file of the record")
 SETTING(COUNT, audit_files, LIVE, 2, 100000, "NUMBER", "16",
         "files of the record that are kept for each tenant")
 /* Of a hosted agent that sets none. */
 SETTING(TIME, agent_timeout, LIVE, 1000, 365 * DAY_MS, "TIME", "1h",
-        "life of a hosted agent that names none")
+        "timeout of a hosted agent that names none")
 SETTING(SIZE, agent_replay, LIVE, 64 * 1024, 1024 * MIB, "SIZE", "16M",
-        "messages of an agent that are kept for who comes back")
+        "messages of an agent that are kept for clients that reconnect")
 SETTING(COUNT, tenant_agents, LIVE, 1, ENGINE_MAX, "NUMBER", "32", "hosted agents of a tenant")
 /* "": no traces. */
 SETTING(URL, otlp_endpoint, LIVE, 0, 256, "URL", "",
         "collector of traces (OTLP over HTTP): http://HOST:4318")
 SETTING(CHOICE, otlp_protocol, LIVE, settings_otlp, "protobuf|json", "protobuf|json", "protobuf",
-        "how they are sent")
-SETTING(SECRET, otlp_headers, LIVE, 0, HIDDEN_MAX, "LIST", "", "headers for it: name=value,...")
+        "encoding of traces")
+SETTING(SECRET, otlp_headers, LIVE, 0, HIDDEN_MAX, "LIST", "", "headers for the collector: name=value,...")
 SETTING(COUNT, trace_sample, LIVE, 0, 100, "PERCENT", "100",
-        "how many of the traces that begin here are kept")
-SETTING(YES_NO, trace_content, LIVE, 0, 1, NULL, "no", "code and output in traces, sanitised")
-SETTING(URL, langfuse_host, LIVE, 0, 256, "URL", "", "Langfuse, for the same traces")
-SETTING(TEXT, langfuse_public_key, LIVE, 0, 128, "KEY", "", "its public key")
-SETTING(SECRET, langfuse_secret_key, LIVE, 0, HIDDEN_MAX, "KEY", "", "its secret key")
+        "share of the traces begun here that are kept")
+SETTING(YES_NO, trace_content, LIVE, 0, 1, NULL, "no", "put code and output into traces, sanitised")
+SETTING(URL, langfuse_host, LIVE, 0, 256, "URL", "", "Langfuse server that gets the same traces")
+SETTING(TEXT, langfuse_public_key, LIVE, 0, 128, "KEY", "", "public key for Langfuse")
+SETTING(SECRET, langfuse_secret_key, LIVE, 0, HIDDEN_MAX, "KEY", "", "secret key for Langfuse")
 /* "": no listener of its own. */
 SETTING(LISTEN, metrics_listen, FIXED, 0, SETTINGS_PATH_MAX, "ADDR", "",
-        "serve /metrics here, to whoever comes")
+        "serve /metrics on this address, without a token")
 /* "": the other listeners have no /metrics. */
 SETTING(SECRET, metrics_token, LIVE, 0, HIDDEN_MAX, "TOKEN", "",
-        "or on the other addresses, to who has this bearer token")
+        "serve /metrics on the other addresses, with this bearer token")
 /* "": usage has no price. */
 SETTING(TEXT, prices, LIVE, 0, 256, "LIST", "",
         "cpu=0.05/h,memory=0.006/h,egress=0.09/G,execution=0,currency=USD")
-SETTING(COUNT, event_keep, LIVE, 100, 1000000, "NUMBER", "10000", "events that can be asked for")
+SETTING(COUNT, event_keep, LIVE, 100, 1000000, "NUMBER", "10000", "events that are kept for GET /v1/events")
 SETTING(URL, webhook_url, LIVE, 0, 256, "URL", "", "where events are posted to")
-SETTING(SECRET, webhook_secret, LIVE, 0, HIDDEN_MAX, "SECRET", "", "what signs them")
+SETTING(SECRET, webhook_secret, LIVE, 0, HIDDEN_MAX, "SECRET", "", "key that signs posted events")
 /* Kinds, with commas, and * at an end; "": all. */
 SETTING(TEXT, webhook_events, LIVE, 0, 256, "LIST", "",
-        "which, if not all: sandbox.*,context.ended")
+        "events to post, if not all: sandbox.*,context.ended")
 SETTING(CHOICE, log, LIVE, settings_log, "auto|text|json", "auto|text|json", "auto",
         "form of the log on standard error; auto: text on a terminal")
 SETTING(CHOICE, log_level, LIVE, settings_level, "debug|info|warn|error", "LEVEL", "info",
         "debug, info, warn or error")
-SETTING(COUNT, log_rate, LIVE, 0, 1000000, "NUMBER", "200", "lines in a second; 0: no limit")
+SETTING(COUNT, log_rate, LIVE, 0, 1000000, "NUMBER", "200", "log lines per second; 0: no limit")
 SETTING(SIZE, log_size, FIXED, 0, TIB, "SIZE", "16M",
-        "of the file that sandglass logs --server reads; 0: none")
+        "size of the log file that sandglass logs --server reads; 0: none")

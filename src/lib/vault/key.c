@@ -165,7 +165,8 @@ int vault_key_open(int dirfd, const char *name, struct vault_key **ret, struct s
         if (r == 0)
             r = read_key(dirfd, name, private_key, e);
         if (r == -ENOENT)
-            return err_set(e, SG_ERR_INTERNAL, r, "the key '%s' was removed as it was made", name);
+            return err_set(e, SG_ERR_INTERNAL, r, "the key '%s' was removed while it was made",
+                           name);
     }
     if (r < 0)
         return r;

@@ -79,7 +79,7 @@ int vault_seal(const uint8_t public_key[VAULT_PUBLIC_LEN], const char *purpose, 
     AUTO(free_p) uint8_t *binary = xcalloc(1, HEAD_LEN + len + TAG_LEN);
     int r = seal_binary(public_key, purpose, bytes, len, binary);
     if (r < 0)
-        return err_set(e, SG_ERR_INVALID, r, "the public key of the guard is none");
+        return err_set(e, SG_ERR_INVALID, r, "the guard's public key is not valid");
     base64_encode(out, binary, HEAD_LEN + len + TAG_LEN);
     return out->truncated
                ? err_set(e, SG_ERR_INTERNAL, -ENOSPC, "no room for a secret of %zu bytes", len)
