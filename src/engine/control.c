@@ -22,7 +22,7 @@ static unsigned defence_of(const char *name)
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
         if (strcmp(names[i].name, name) == 0)
             return names[i].layer;
-    fprintf(stderr, "SANDGLASS_CONTROL_OMIT: unknown layer '%s'\n", name);
+    fprintf(stderr, "SANDGLASS_CONTROL_OMIT: unknown defence '%s'\n", name);
     exit(2);
 }
 

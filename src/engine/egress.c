@@ -460,8 +460,8 @@ int egress_certificate(struct egress *g, const char *id, const char *const *host
         r = pem && hash && strlen(hash) < 16 ? 0 : -EPROTO;
     }
     if (r < 0)
-        return err_set(e, SG_ERR_INTERNAL, r, "the guard made no certificate for the secrets: %s",
-                       strerror(-r));
+        return err_set(e, SG_ERR_INTERNAL, r,
+                       "the guard could not make a certificate for the secrets: %s", strerror(-r));
     snprintf(ret_hash, 16, "%s", hash);
     *ret_pem = steal_ptr(&pem);
     return 0;

@@ -389,7 +389,7 @@ static int finish(struct exec *x, uint64_t started, struct sg_result *ret, struc
 
     if (r == 0 && (unread == EPIPE || unread == ECONNRESET))
         r = err_set(e, SG_ERR_GONE, -ESHUTDOWN,
-                    "nobody reads the program's standard output any more");
+                    "the reader of the program's standard output has closed it");
     else if (r == 0 && unread)
         r = err_set(e, err_kind_of(unread), -unread, "cannot write the program's output: %s",
                     strerror(unread));

@@ -35,7 +35,7 @@ static int take_id(void *to, const struct cli_option *o, const char *value, stru
 {
     if (!id_valid(value))
         return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--%s '%.64s' is no id: it has %d letters and digits", o->name, value,
+                       "--%s '%.64s' is not an id: an id has %d letters and digits", o->name, value,
                        ID_LEN);
     return cli_text(to, o, value, e);
 }
@@ -49,8 +49,8 @@ static int take_time(void *to, const struct cli_option *o, const char *value, st
         return 0;
     if (parse_duration_ms(o->name, value, &ms, NULL) < 0 || ms > (uint64_t)clock_wall_ms())
         return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--%s '%.64s' is no time: use 30s, 5m, 1h or 2026-03-01T12:00:00Z", o->name,
-                       value);
+                       "--%s '%.64s' is not a time: use 30s, 5m, 1h or 2026-03-01T12:00:00Z",
+                       o->name, value);
     *ret = clock_wall_ms() - (int64_t)ms;
     return 0;
 }
@@ -66,42 +66,44 @@ static int take_limit(void *to, const struct cli_option *o, const char *value, s
     return r;
 }
 
-#define FILTER_OPTIONS                                                                        \
-    {"sandbox", 0, "ID", "of this sandbox", CLI_AT(take_id, audit_options, filter.sandbox)},  \
-        {"tenant", 0, "ID", "of this tenant", CLI_AT(take_id, audit_options, filter.tenant)}, \
-        {"kind", 0, "KIND",                                                                   \
-         "flow, dns, request, policy, secret, sanitise, quota, start, stop or head",          \
-         CLI_TEXT(audit_options, filter.kind)},                                               \
-        {"verdict", 0, "VERDICT", "allow, deny or report",                                    \
-         CLI_WORD(audit_options, filter.verdict, "allow|deny|report")},                       \
-    {                                                                                         \
-        "name", 0, "NAME", "about this name, or names below it: *.a.test",                    \
-            CLI_TEXT(audit_options, filter.name)                                              \
+#define FILTER_OPTIONS                                                               \
+    {"sandbox", 0, "ID", "records of this sandbox",                                  \
+     CLI_AT(take_id, audit_options, filter.sandbox)},                                \
+        {"tenant", 0, "ID", "records of this tenant",                                \
+         CLI_AT(take_id, audit_options, filter.tenant)},                             \
+        {"kind", 0, "KIND",                                                          \
+         "flow, dns, request, policy, secret, sanitise, quota, start, stop or head", \
+         CLI_TEXT(audit_options, filter.kind)},                                      \
+        {"verdict", 0, "VERDICT", "allow, deny or report",                           \
+         CLI_WORD(audit_options, filter.verdict, "allow|deny|report")},              \
+    {                                                                                \
+        "name", 0, "NAME", "about this name, or names below it: *.a.test",           \
+            CLI_TEXT(audit_options, filter.name)                                     \
     }
 #define LIMIT CLI_AT(take_limit, audit_options, filter.limit)
 
 static const struct cli_option tail_options[] = {
-    {"follow", 'f', NULL, "go on, with what comes", CLI_FLAG(audit_options, follow)},
+    {"follow", 'f', NULL, "keep running and show new records", CLI_FLAG(audit_options, follow)},
     FILTER_OPTIONS,
-    {"limit", 'n', "NUMBER", "how many (20)", LIMIT},
+    {"limit", 'n', "NUMBER", "number of records (20)", LIMIT},
     ACTION_STATE,
     ACTION_JSON,
     ACTION_HELP,
 };
 static const struct cli_option query_options[] = {
     FILTER_OPTIONS,
-    {"since", 0, "TIME", "not before: 1h (ago) or 2026-03-01T12:00:00Z",
+    {"since", 0, "TIME", "records since: 1h (ago) or 2026-03-01T12:00:00Z",
      CLI_AT(take_time, audit_options, filter.from_ms)},
     {"until", 0, "TIME", "not after", CLI_AT(take_time, audit_options, filter.to_ms)},
-    {"limit", 'n', "NUMBER", "how many, the newest ones (100)", LIMIT},
+    {"limit", 'n', "NUMBER", "number of records, the newest ones (100)", LIMIT},
     ACTION_STATE,
     ACTION_JSON,
     ACTION_HELP,
 };
 static const struct cli_option verify_options[] = {
-    {"key", 0, "FILE", "public key that you trust, in place of the one beside the record",
+    {"key", 0, "FILE", "public key to trust, instead of the one beside the record",
      CLI_TEXT(audit_options, key_file)},
-    {"head", 0, "SEQ:HASH", "a head that was noted before and must be there still",
+    {"head", 0, "SEQ:HASH", "a head that you noted before and that must still be there",
      CLI_TEXT(audit_options, head)},
     ACTION_STATE,
     ACTION_JSON,
@@ -263,7 +265,7 @@ static void print_report(const struct audit_report *r)
            r->last_seq);
     printf("  tenants     %" PRIu64 "\n", r->chains);
     if (r->removed)
-        printf("  removed     %" PRIu64 ", older than what is kept\n", r->removed);
+        printf("  removed     %" PRIu64 ", older than the oldest kept\n", r->removed);
     printf("  heads       %" PRIu64 "\n", r->heads);
     printf("  not signed  %" PRIu64 "%s\n", r->unsigned_records,
            r->unsigned_records ? ", after the last heads" : "");
@@ -322,7 +324,8 @@ int audit_main(int argc, char **argv)
 {
     static const struct action_verb verb = {
         .name = "audit",
-        .summary = "Shows what sandboxes have sent and asked for, and what was refused.",
+        .summary = "Shows the record: connections, DNS questions and requests of sandboxes, "
+                   "allowed and refused.",
         .actions = actions,
         .n_actions = ARRAY_SIZE(actions),
         .options_size = sizeof(struct audit_options),

@@ -121,7 +121,7 @@ static void on_event(uv_poll_t *w, int status, int events)
         }
         d->in_len += n > 0 ? (size_t)n : 0;
         if (d->in_len >= 2 && ((size_t)d->in[0] << 8 | d->in[1]) > QUESTION_MAX) {
-            finish(d, "a DNS message over TCP that is too long");
+            finish(d, "DNS message over TCP is too long");
             return;
         }
     }

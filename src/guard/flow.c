@@ -145,7 +145,7 @@ static void begin_fake(struct flow *f)
     const char *name = fake_name(f->sandbox, &f->dst);
 
     if (!name) {
-        flow_refuse(f, "an address that stands for no name");
+        flow_refuse(f, "fake address without a name");
         return;
     }
     snprintf(f->name, sizeof f->name, "%s", name);

@@ -128,7 +128,7 @@ static void on_proxy(uv_poll_t *w, int status, int events)
     watch_drop(&f->server_watch);
     alarm_drop(&f->timer);
     if (r < 0 || f->proxy_broken)
-        flow_fail(f, "the egress proxy has refused it");
+        flow_fail(f, "the egress proxy refused the connection");
     else
         flow_connected(f, bytes + used, (size_t)n - used);
 }
@@ -162,7 +162,7 @@ static const char *network_error(int r)
         return "no answer";
     case ENETUNREACH:
     case EHOSTUNREACH:
-        return "no way there";
+        return "no route to the host";
     default:
         return "cannot connect";
     }

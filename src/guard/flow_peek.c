@@ -57,7 +57,7 @@ static const char *disbelieved(const struct flow *f)
     if (f->peek.what == PEEK_BAD)
         return "malformed TLS or HTTP";
     if (f->fake && f->peek.name[0] && strcmp(f->peek.name, f->name) != 0)
-        return "another name than the one that its address stands for";
+        return "the name is not the one that the fake address belongs to";
     return NULL;
 }
 
@@ -137,7 +137,7 @@ static void on_first_bytes(uv_poll_t *w, int status, int events)
     if (n < 0 && errno == EAGAIN)
         return;
     if (n < 0) {
-        f->error = "closed before it said anything";
+        f->error = "closed by the sandbox before it sent anything";
         flow_end(f);
         return;
     }

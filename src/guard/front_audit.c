@@ -262,9 +262,9 @@ void front_ask_audit(const struct front_asker *from, const char *tenant, const c
         return;
     }
     if (good)
-        asker_refuse(from, -EAGAIN, "too many ask about the record at once");
+        asker_refuse(from, -EAGAIN, "too many queries of the record at once");
     else
-        asker_refuse(from, -EINVAL, "this is no filter of records");
+        asker_refuse(from, -EINVAL, "the filter of the query is not valid");
     job_free(job);
 }
 

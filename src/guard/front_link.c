@@ -134,7 +134,8 @@ static int read_names(const char *text, size_t len, struct names *ret, struct sg
         r = err_set(e, SG_ERR_INVALID, -EINVAL, "a certificate needs 1 to %d names", NAMES_MAX);
     for (i = 0; r == 0 && (v = json_array_get(names, i)); i++) {
         if (!take_name(v, ret->text[i]))
-            r = err_set(e, SG_ERR_INVALID, -EINVAL, "name %zu of the certificate is no name", i);
+            r = err_set(e, SG_ERR_INVALID, -EINVAL,
+                        "name %zu of the certificate is not a host name", i);
         ret->at[i] = ret->text[i];
     }
     ret->n = i;
@@ -176,7 +177,7 @@ static void ask_ca(const struct front_asker *from, const char *id, const char *t
 
     strbuf_init(&out, GUARD_PAYLOAD_MAX);
     if (!id_valid(id))
-        r = err_set(&e, SG_ERR_INVALID, -EINVAL, "a certificate of no sandbox");
+        r = err_set(&e, SG_ERR_INVALID, -EINVAL, "the request for a certificate names no sandbox");
     else
         r = read_names(text, len, names, &e);
     if (r == 0)
@@ -245,7 +246,7 @@ static bool take_message(struct front_link *l)
     if (got < (ssize_t)sizeof(*q) || q->magic != GUARD_MAGIC ||
         q->len != (size_t)got - sizeof(*q)) {
         if (got != 0)
-            log_line(LEVEL_WARN, "guard: the front has sent what is no message");
+            log_line(LEVEL_WARN, "guard: the front sent a malformed message");
         drop_front(l);
         return false;
     }

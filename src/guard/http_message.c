@@ -238,10 +238,10 @@ static int read_request_line(struct http_text line, struct http_message *m, cons
 {
     m->method = cut(&line, ' ');
     m->target = cut(&line, ' ');
-    *ret_why = "the first line is no request";
+    *ret_why = "the first line is not an HTTP request";
     if (!http_is_token(m->method.p, m->method.len) || !is_target(m->target) || line.len == 0)
         return 400;
-    *ret_why = "only HTTP/1.1 is spoken here";
+    *ret_why = "only HTTP/1.1 is supported";
     return read_version(line, m) ? 0 : 505;
 }
 
@@ -261,7 +261,7 @@ int http_read_request(const char *p, size_t len, struct http_message *ret, const
     if (*ret_why)
         return 400;
     if (http_text_is(ret->method, "CONNECT") || http_text_is(ret->method, "TRACE")) {
-        *ret_why = "CONNECT and TRACE do not pass";
+        *ret_why = "CONNECT and TRACE are not allowed";
         return 405;
     }
     expect = http_find(ret, "expect");
@@ -339,7 +339,7 @@ int http_read_response(const char *p, size_t len, bool to_head, struct http_mess
     struct http_text rest = {p, len};
 
     *ret = (struct http_message){0};
-    *ret_why = "the first line is no answer";
+    *ret_why = "the first line is not an HTTP response";
     if (!read_status_line(next_line(&rest), ret))
         return -EPROTO;
     *ret_why = read_fields(ret, rest);

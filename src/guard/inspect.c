@@ -77,7 +77,7 @@ void inspect_refuse(struct inspect *i, int status, const char *text)
     bool ours = status < 500; /* the guard has decided; else the server is at fault */
 
     if (i->down.begun) {
-        inspect_abort(i, "refused within an answer");
+        inspect_abort(i, "refused in the middle of an answer");
         return;
     }
     inspect_record(i, !ours, ours ? text : i->rules.label, ours ? NULL : text);
@@ -177,7 +177,7 @@ static void on_deadline(struct inspect *i)
         if (i->state != INSPECT_LINGER)
             i->error = "idle";
     } else if (!i->client.ready) {
-        i->error = "the sandbox makes no TLS handshake";
+        i->error = "no TLS handshake from the sandbox in time";
         i->over = true;
     } else if (shakes_hands(i)) {
         i->server.broken = true;

@@ -111,7 +111,7 @@ static void begin(struct inspect *i, const char *p, size_t len)
     i->upgrade = m.websocket;
     if (i->server.broken || i->server.eof) {
         snprintf(text, sizeof text, "%s: %s", i->name,
-                 i->server.why[0] ? i->server.why : "it has ended the connection");
+                 i->server.why[0] ? i->server.why : "the server closed the connection");
         inspect_refuse(i, 502, text);
         return;
     }
@@ -176,7 +176,7 @@ void inspect_upload_done(struct inspect *i)
 static void refuse_body(struct inspect *i, int r)
 {
     if (r == -EFBIG)
-        inspect_refuse(i, 415, "the body unpacks to too much");
+        inspect_refuse(i, 415, "the body is too large when unpacked");
     else
         inspect_refuse(i, 400, "the body is not what its Content-Encoding says");
 }
@@ -242,7 +242,7 @@ static bool pass_some(struct inspect *i)
     }
     if (len == 0) {
         if (i->client.eof)
-            inspect_abort(i, "the sandbox ended within a request");
+            inspect_abort(i, "the sandbox closed the connection in the middle of a request");
         return i->client.eof;
     }
     n = body_reader_next(body, p, len);

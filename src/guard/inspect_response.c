@@ -84,11 +84,13 @@ static void begin(struct inspect *i, const struct http_message *m)
     enum body_coding coding = body_coding(m);
 
     if (i->rules.scrub && is_part(m)) {
-        inspect_refuse(i, 502, "the server's answer is a part, in which no secret can be found");
+        inspect_refuse(i, 502,
+                       "the server's answer is partial content, in which secrets cannot be found");
         return;
     }
     if (scrubbed && coding == CODING_UNKNOWN) {
-        inspect_refuse(i, 502, "the server's answer is packed in a way that cannot be scrubbed");
+        inspect_refuse(i, 502,
+                       "the server's answer has an encoding in which secrets cannot be found");
         return;
     }
     if (scrubbed && coding == CODING_INFLATE)
@@ -110,7 +112,7 @@ static void begin(struct inspect *i, const struct http_message *m)
 static void start_tunnel(struct inspect *i, const struct http_message *m)
 {
     if (!i->upgrade || !m->websocket || i->up.state != UPLOAD_SENT) {
-        inspect_refuse(i, 502, "the server changes to a protocol that was not asked for");
+        inspect_refuse(i, 502, "the server switched to a protocol that was not asked for");
         return;
     }
     write_status(i, m);
@@ -127,7 +129,7 @@ static void start_tunnel(struct inspect *i, const struct http_message *m)
 static void pass_interim(struct inspect *i, const struct http_message *m)
 {
     if (++i->down.interim > INSPECT_INTERIM_MAX) {
-        inspect_refuse(i, 502, "the server sends interim answers without end");
+        inspect_refuse(i, 502, "the server sent too many interim answers");
         return;
     }
     if (i->http10) /* HTTP/1.0 knows no interim responses */
@@ -142,14 +144,15 @@ static void no_answer(struct inspect *i)
     char text[INSPECT_WHY];
 
     snprintf(text, sizeof text, "%s: %s", i->name,
-             i->server.why[0] ? i->server.why : "it has ended the connection without an answer");
+             i->server.why[0] ? i->server.why
+                              : "the server closed the connection without an answer");
     inspect_refuse(i, 502, text);
 }
 
 static bool read_head(struct inspect *i)
 {
     struct http_message m;
-    const char *why = "it is no HTTP/1.1, or too long";
+    const char *why = "not HTTP/1.1, or too long";
     size_t len;
     const char *p = side_bytes(&i->server, &len);
     char text[INSPECT_WHY];
@@ -255,7 +258,7 @@ static bool end_body(struct inspect *i)
     if (i->down.inflater && unpack(i, NULL, 0, &used))
         return true;
     if (i->down.inflater && !i->down.inflater->ended) {
-        inspect_abort(i, "the server's packed answer is not whole");
+        inspect_abort(i, "the server's packed answer is incomplete");
         return true;
     }
     scrub_and_emit(i, NULL, 0, true);
@@ -284,7 +287,7 @@ static void pass_piece(struct inspect *i, const char *p)
 static void end_of_server(struct inspect *i)
 {
     if (!body_reader_ends_with_connection(&i->down.body) || i->server.broken) {
-        inspect_abort(i, "the server ended within an answer");
+        inspect_abort(i, "the server closed the connection in the middle of an answer");
         return;
     }
     i->abrupt = i->server.ssl && !i->server.clean; /* somebody in between may have cut it */

@@ -74,7 +74,7 @@ static int put_named(struct rules *r, const char *name, size_t len, struct strbu
     const struct policy_secret *s = policy_secret(r->policy, name, len);
 
     if (!s) {
-        snprintf(why, RULES_WHY, "the rule for %s names the secret %.*s, which is not there",
+        snprintf(why, RULES_WHY, "the rule for %s names the secret %.*s, which does not exist",
                  r->name, (int)(len < 64 ? len : 64), name);
         return BAD_RULE;
     }
@@ -269,7 +269,7 @@ static void note_strays(struct rules *r, const struct http_message *m)
         for (size_t k = 0; k < m->n_fields && !seen; k++)
             seen = find(m->fields[k].value, all[i].placeholder);
         if (seen || find(m->target, all[i].placeholder))
-            on_record(r, &all[i], false, "a placeholder toward another host");
+            on_record(r, &all[i], false, "a placeholder in a request to another host");
     }
 }
 

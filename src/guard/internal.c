@@ -55,9 +55,10 @@ static int add_entry(struct internal_set *s, const char *text, size_t len, struc
                        (int)(len < 80 ? len : 80), text);
     memcpy(only.ip, x->network.ip, sizeof only.ip);
     if (x->network.len == 128 && net_addr_undialable(&only))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "egress_internal: '%.*s' can never be dialled: leave it out", (int)len,
-                       text);
+        return err_set(
+            e, SG_ERR_INVALID, -EINVAL,
+            "egress_internal: '%.*s' is an address that nobody can connect to: leave it out",
+            (int)len, text);
     s->n++;
     return 0;
 }

@@ -161,8 +161,8 @@ static int serve(void)
     uv_poll_t *hosts;
 
     if (fcntl(WARDEN_FD, F_SETFD, FD_CLOEXEC) < 0) {
-        fprintf(stderr, "sandglass-guard: 'sandglass serve' starts this program; it is of no use "
-                        "alone\n");
+        fprintf(stderr,
+                "sandglass-guard: this program is started by 'sandglass serve', not by hand\n");
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);

@@ -139,7 +139,7 @@ void sandbox_add(struct guard *g, const struct guard_message *m, int tcp, int ud
     if (old)
         take_out(old);
     if (read_policy(g, document, &policy, &e) < 0) {
-        log_line(LEVEL_ERROR, "guard: sandbox %s has no way out: %s", m->id, e.message);
+        log_line(LEVEL_ERROR, "guard: sandbox %s has no network: %s", m->id, e.message);
         close_p(&tcp);
         close_p(&udp);
         return;
@@ -178,7 +178,7 @@ int sandbox_set_policy(struct guard *g, const struct guard_message *m, int docum
     int r;
 
     if (!s || s->life != m->life)
-        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "the guard does not know the sandbox");
+        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "the sandbox is unknown to the guard");
     r = read_policy(g, document, &policy, e);
     if (r < 0)
         return r;

@@ -75,15 +75,16 @@ static int take_method(struct socks5 *s, struct strbuf *out, struct sg_error *e)
 {
     if (s->buf[1] == METHOD_REFUSED)
         return err_set(e, SG_ERR_DENIED, -EACCES, "the egress proxy %s",
-                       s->proxy->username[0] ? "takes no user name and password"
-                                             : "wants a user name and password, or another proof");
+                       s->proxy->username[0]
+                           ? "does not accept a user name and password"
+                           : "requires a user name and password, or another authentication");
     if (s->buf[1] == METHOD_NONE) {
         send_request(s, out);
         s->state = AWAIT_REPLY;
         return 0;
     }
     if (s->buf[1] != METHOD_PASSWORD || !s->proxy->username[0])
-        return broken(e, "it chose what was not offered");
+        return broken(e, "it chose an authentication that was not offered");
     s->state = AWAIT_AUTH;
     return send_password(s->proxy, out, e);
 }
@@ -104,14 +105,14 @@ static int refused(uint8_t code, struct sg_error *e)
         int err;
         const char *why;
     } codes[] = {
-        {EIO, "it has failed"},
-        {EACCES, "its rules forbid it"},
+        {EIO, "the proxy failed"},
+        {EACCES, "the proxy's rules forbid the connection"},
         {ENETUNREACH, "the network cannot be reached"},
         {EHOSTUNREACH, "the host cannot be reached"},
         {ECONNREFUSED, "the connection was refused"},
         {ETIMEDOUT, "no answer in time"},
-        {EOPNOTSUPP, "it does not connect for others"},
-        {EAFNOSUPPORT, "it does not know this kind of address"},
+        {EOPNOTSUPP, "the proxy does not support CONNECT"},
+        {EAFNOSUPPORT, "the proxy does not support this kind of address"},
     };
 
     if (code > ARRAY_SIZE(codes))

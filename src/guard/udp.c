@@ -292,7 +292,7 @@ static void open_ends(struct udp_flow *u, const struct net_addr *to)
             refuse(u, why);
             return;
         }
-        u->error = "no way there";
+        u->error = "no route to the host";
         u->outside = -1;
         udp_end(u);
         return;
@@ -358,7 +358,7 @@ static void judge(const struct udp_flow *u, const struct policy *p, struct judge
     if (!why && to)
         why = guard_refuses(g, to);
     if (!why && policy_proxy(p))
-        why = "UDP beside the egress proxy";
+        why = "UDP cannot go through the egress proxy";
     if (why)
         *ret = (struct judgement){VERDICT_DENY, why};
 }

@@ -321,7 +321,7 @@ TEST(such_an_address_opens_no_other_name)
     EXPECT(hears(&t, t.client, "403 Forbidden"));
     EXPECT(hears(&t, t.server, NULL) && t.end == 0 && t.len == 0);
     bed_stop(&t);
-    EXPECT_STR(seen.records, "deny another name than the one that its address stands for []\n");
+    EXPECT_STR(seen.records, "deny the name is not the one that the fake address belongs to []\n");
 }
 
 TEST(not_even_bit_by_bit)

@@ -239,7 +239,7 @@ TEST(a_placeholder_toward_another_host_stays_and_is_on_record)
     rig_play(&r);
     HAS(r.s.log, "Authorization: Bearer " HOLDER "\r\n");
     HAS_NOT(r.s.log, VALUE);
-    HAS(rig_records, "secret deny api.test [key] (a placeholder toward another host)");
+    HAS(rig_records, "secret deny api.test [key] (a placeholder in a request to another host)");
     rig_done(&r);
 }
 
@@ -567,7 +567,7 @@ TEST(a_server_that_fails_is_told_of)
     answer = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n";
     failing_server(serve_text, "HTTP/1.1 502 ", "more than one Content-Length");
     answer = "220 smtp.test ESMTP\r\n\r\n";
-    failing_server(serve_text, "HTTP/1.1 502 ", "no answer");
+    failing_server(serve_text, "HTTP/1.1 502 ", "not an HTTP response");
     answer = "HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n";
     failing_server(serve_text, "HTTP/1.1 502 ", "not asked for");
 }
@@ -597,7 +597,7 @@ TEST(an_answer_that_is_not_whole_is_not_ended_as_if_it_were)
     rig_play(&r);
     HAS(r.c.log, "plain\r\n");
     HAS_NOT(r.c.log, "0\r\n\r\n");
-    EXPECT_STR(r.error, "the server ended within an answer");
+    EXPECT_STR(r.error, "the server closed the connection in the middle of an answer");
     rig_done(&r);
 }
 
@@ -896,7 +896,7 @@ TEST(a_bomb_is_refused)
     r.document = BARE_RULE ENFORCE;
     rig_play(&r);
     HAS(r.c.log, "HTTP/1.1 415 ");
-    HAS(rig_records, "request deny api.test [] (the body unpacks to too much)");
+    HAS(rig_records, "request deny api.test [] (the body is too large when unpacked)");
     rig_done(&r);
 }
 

@@ -93,14 +93,16 @@ static void take_patterns(struct front *f, int fd)
     size_t len;
 
     if (fd >= 0 && (lseek(fd, 0, SEEK_SET) < 0 || fd_read_all(fd, PATTERNS_MAX, &text, &len) < 0))
-        err_set(&e, SG_ERR_INTERNAL, -EIO, "sanitise_patterns: the file cannot be read");
+        err_set(&e, SG_ERR_INTERNAL, -EIO, "cannot read the file of sanitise_patterns");
     else
         output_filter_set_patterns(f, text ? text : "", &e);
     if (e.kind == SG_ERR_NONE)
         return;
     if (!told.ready)
         give_up(&e);
-    log_line(LEVEL_ERROR, "the patterns of the sanitiser stay as they were: %s", e.message);
+    log_line(LEVEL_ERROR,
+             "the patterns of the sanitiser were not reloaded, the old ones stay in force: %s",
+             e.message);
 }
 
 static void take_settings(struct front *f, int fd)
@@ -112,7 +114,7 @@ static void take_settings(struct front *f, int fd)
 
     settings_init(&s);
     if (lseek(fd, 0, SEEK_SET) < 0 || fd_read_all(fd, SETTINGS_TEXT_MAX, &text, &len) < 0)
-        err_set(&e, SG_ERR_INTERNAL, -EIO, "the warden's settings cannot be read");
+        err_set(&e, SG_ERR_INTERNAL, -EIO, "cannot read the warden's settings");
     else if (settings_parse_text(&s, "settings", text, &e) == 0)
         f->settings = s;
     log_set(&f->settings);
@@ -131,7 +133,7 @@ static void take_tls(struct front *f, int cert_fd, int key_fd)
     if (lseek(cert_fd, 0, SEEK_SET) < 0 || lseek(key_fd, 0, SEEK_SET) < 0 ||
         fd_read_all(cert_fd, PEM_MAX, &cert, &cert_len) < 0 ||
         fd_read_all(key_fd, PEM_MAX, &key, &key_len) < 0) {
-        err_set(&e, SG_ERR_INTERNAL, -EIO, "certificate and key cannot be read");
+        err_set(&e, SG_ERR_INTERNAL, -EIO, "cannot read certificate and key");
         give_up(&e);
     }
     int r = http_server_set_tls(f->http, cert, cert_len, key, key_len, &e);
@@ -140,7 +142,8 @@ static void take_tls(struct front *f, int cert_fd, int key_fd)
         return;
     if (!told.ready)
         give_up(&e);
-    log_line(LEVEL_ERROR, "the certificate stays as it was: %s", e.message);
+    log_line(LEVEL_ERROR, "the certificate was not reloaded, the old one stays in force: %s",
+             e.message);
 }
 
 static int open_contexts(struct front *f, struct ctx_store **ret, struct sg_error *e)
@@ -290,7 +293,7 @@ static void on_warden_gone(struct front *f, bool unreadable)
     (void)f;
     if (unreadable) {
         err_set(&e, SG_ERR_INTERNAL, -EPROTO,
-                "the server that runs is of another version than this program: restart it");
+                "the running server has another version than this program: restart it");
         give_up(&e);
     }
     exit(0);
@@ -304,8 +307,8 @@ static int serve(void)
     struct sg_error e = {0};
 
     if (fcntl(ORDER_FD, F_SETFD, FD_CLOEXEC) < 0) {
-        fprintf(stderr, "sandglass-front: 'sandglass serve' starts this program; it is of no use "
-                        "alone\n");
+        fprintf(stderr,
+                "sandglass-front: this program is started by 'sandglass serve', not by hand\n");
         return 2;
     }
     prctl(PR_SET_NAME, "sandglass-front"); /* executed by descriptor, it has no name */
