@@ -32,11 +32,11 @@ static int check_owner(int fd, const char *path, struct sg_error *e)
     struct stat st;
 
     if (fstat(fd, &st) < 0)
-        return err_errno(e, "look at '%s'", path);
+        return err_errno(e, "stat '%s'", path);
     if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)))
         return err_set(e, SG_ERR_DENIED, -EPERM,
-                       "the state directory '%s' must belong to root, and to be written by nobody "
-                       "else: chown root and chmod go-w it",
+                       "the state directory '%s' must belong to root and be writable by root "
+                       "alone: chown root and chmod go-w it",
                        path);
     return 0;
 }
@@ -91,7 +91,7 @@ static int open_sub(int dir, const char *name, uint32_t uid, uint32_t gid, struc
         return err_errno(e, "make '%s' of the state directory", name);
     fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fchown(fd, uid, gid) < 0 || fchmod(fd, 0700) < 0)
-        return err_errno(e, "own '%s' of the state directory", name);
+        return err_errno(e, "set the owner of '%s' in the state directory", name);
     return steal_fd(&fd);
 }
 
@@ -181,11 +181,11 @@ int state_check_database(struct state *s, bool anew, struct sg_error *e)
         return 0;
     if (anew)
         return move_aside(s, e);
-    return err_set(
-        e, SG_ERR_UNSUPPORTED, -ENODATA,
-        "the database '%s/" DATABASE "' is gone, with all keys and tenants%s: bring a "
-        "backup back with 'sandglass restore', or begin anew with 'sandglass serve --new'",
-        s->path, snapshots ? ", and snapshots are left" : "");
+    return err_set(e, SG_ERR_UNSUPPORTED, -ENODATA,
+                   "the database '%s/" DATABASE
+                   "' is missing, with all keys and tenants%s: restore a backup with 'sandglass "
+                   "restore', or start afresh with 'sandglass serve --new'",
+                   s->path, snapshots ? ", but there are snapshots" : "");
 }
 
 void state_note_used(struct state *s)

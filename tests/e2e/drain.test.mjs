@@ -62,7 +62,7 @@ test('drain_timeout: what does not end is ended', async () => {
   const box = await Sandbox.create(server.as)
   const under = await waiting(box)
   assert.equal(await stop(server), 0)
-  assert.match(server.err, /drain_timeout is over/)
+  assert.match(server.err, /drain_timeout has expired/)
   await assert.rejects(under.wait())
 })
 

@@ -159,14 +159,14 @@ test('a receiver that is away for a while gets everything, also from the next fr
   await hook.close()
   const boxes = [await make(), await make()]
   await boxes[0].kill()
-  await eventually('the log says so', () => /webhook: event \d+ was not taken and is tried again/.test(server.err))
+  await eventually('the log says so', () => /webhook: event \d+ was not accepted and will be posted again/.test(server.err))
   await sleep(200) // what was not written by then dies with the front
   await killFront(server)
   await Sandbox.kill(boxes[1].sandboxId, server.as)
   await hook.open(hook.port)
   for (const box of boxes) await hook.wait(box.sandboxId, 'sandbox.ended')
   for (const box of boxes) assert.deepEqual(hook.about(box.sandboxId).sort(), ['sandbox.created', 'sandbox.ended'])
-  await eventually('the log says so', () => /webhook: events are taken again/.test(server.err))
+  await eventually('the log says so', () => /webhook: the receiver accepts events again/.test(server.err))
   assert.ok(server.err.match(/webhook: /g).length < 10, server.err)
 })
 

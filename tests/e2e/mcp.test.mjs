@@ -146,12 +146,12 @@ everyWay('run_code: an error of the code', async (client) => {
   assert.equal(await works(client, '1 + 1'), '2', 'and it goes on')
 })
 
-everyWay('run_analysis: the result, and output that is not what was declared', async (client) => {
+everyWay('run_analysis: the result, and output that is not have the declared format', async (client) => {
   const good = await call(client, 'run_analysis', { analysisType: 'custom', parameters: { n: 20 }, code: 'import json\nprint(json.dumps({"double": parameters["n"] * 2}))' })
   assert.ok(!good.isError, JSON.stringify(good))
   assert.deepEqual(good.structuredContent.parsedOutput, { double: 40 })
   const bad = await call(client, 'run_analysis', { analysisType: 'custom', parameters: null, code: 'print("no json")' })
-  assert.match(texts(bad).join('\n'), /not what was declared/)
+  assert.match(texts(bad).join('\n'), /not have the declared format/)
 })
 
 everyWay('execute_code: once, without a memory', async (client) => {

@@ -83,7 +83,7 @@ def backup_runs(server, folder):
     left = [n for n in os.listdir(f"{server.state}/front") if n.startswith("backup")] + \
         [n for n in os.listdir(folder) if n.startswith(".backup")]
     check("nothing else is left behind", left == [], left)
-    refused("a backup overwrites nothing", sandglass(server, "backup", f"{folder}/one"), 1, "is there already")
+    refused("a backup overwrites nothing", sandglass(server, "backup", f"{folder}/one"), 1, "already exists")
     refused("nothing is restored under a server that runs", sandglass(server, "restore", "--replace", f"{folder}/one"),
             1, "a server runs in")
     ran = sandglass(server, "restore", "--check", f"{folder}/one")
@@ -147,7 +147,7 @@ def damaged(server, folder):
     state = f"{folder}/untouched"
     ran = subprocess.run([server.program, "restore", "--state", state, broken], text=True, capture_output=True, check=False,
                          timeout=60)
-    refused("a changed file is found", ran, 1, "is not as it was written")
+    refused("a changed file is found", ran, 1, "does not match its checksum")
     check("and nothing of it is left in the state directory", sorted(os.listdir(state)) == ["lock"], os.listdir(state))
     later = copy("later")
     with open(f"{later}/backup.json", encoding="utf-8") as file:
@@ -155,25 +155,25 @@ def damaged(server, folder):
     manifest["schema"] = 1000
     with open(f"{later}/backup.json", "w", encoding="utf-8") as file:
         json.dump(manifest, file)
-    refused("a backup of a later version is refused", sandglass(server, "restore", "--check", later), 1, "is later than this one")
+    refused("a backup of a later version is refused", sandglass(server, "restore", "--check", later), 1, "is newer than this one")
     missing = copy("missing")
     os.unlink(f"{missing}/guard/seal.key")
-    refused("a missing key is found", sandglass(server, "restore", "--check", missing), 1, "is not as it was written")
+    refused("a missing key is found", sandglass(server, "restore", "--check", missing), 1, "does not match its checksum")
 
 
 def database_gone(server, folder, before, context):
     shutil.rmtree(f"{server.state}/front")
-    refused("a server whose database is gone does not make another", serve(server), CANNOT, "is gone")
+    refused("a server whose database is gone does not make another", serve(server), CANNOT, "is missing")
     refused("nor does who makes a key", subprocess.run(
         [server.program, "key", "list", "--state", server.state], text=True, capture_output=True, check=False, timeout=60),
         1, "there is no server in")
     os.mkdir(f"{server.state}/front", 0o700)
     refused("nor in an empty directory", subprocess.run(
         [server.program, "key", "list", "--state", server.state], text=True, capture_output=True, check=False, timeout=60),
-        1, "is gone")
+        1, "is missing")
     with open(f"{server.state}/front/server.db", "w", encoding="utf-8"):
         pass
-    refused("an empty one is none", serve(server), CANNOT, "and snapshots are left")
+    refused("an empty one is none", serve(server), CANNOT, "but there are snapshots")
     os.unlink(f"{server.state}/used")
     refused("snapshots alone tell as much", serve(server), CANNOT, "sandglass restore")
     ran = sandglass(server, "restore", f"{folder}/one")

@@ -11,10 +11,10 @@ check "every step was taken" test "$RESULT" -eq 0
 [ "$RESULT" -eq 0 ] || sed 's/^/# /' "$T/trouble"
 
 sg backup
-check "a backup needs a name" refuses 2 "name the directory of the backup"
+check "a backup needs a name" refuses 2 "name that of the backup"
 sg backup --state "$T/nowhere" "$T/b"
 check "a server that is not there" refuses 1 "open the state directory '$T/nowhere'"
 sg restore --state "$T/x" "$T"
-check "a directory that is no backup" refuses 1 "is no backup"
+check "a directory that is no backup" refuses 1 "is not a backup"
 
 finish

@@ -264,7 +264,7 @@ TEST(what_is_no_database_is_refused)
     for (size_t i = 0; i < sizeof(noise); i++)
         noise[i] = (char)(i * 7 + 3);
     write_file(p.file, noise, sizeof(noise));
-    EXPECT(store_open(p.dir, &s, &e) == -EUCLEAN && strstr(e.message, "is no database"));
+    EXPECT(store_open(p.dir, &s, &e) == -EUCLEAN && strstr(e.message, "is not a database"));
     EXPECT(strstr(e.message, p.file) != NULL);
     unlink(p.file);
     EXPECT(symlink("/dev/null", p.file) == 0);

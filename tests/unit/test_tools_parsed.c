@@ -107,7 +107,8 @@ TEST(results_without_room_are_left_out_and_that_is_said)
     gather_large(&g, TOOL_RESULTS_MAX / 2);     /* together they are too many */
     gather_large(&g, TOOL_RESULTS_MAX + 10000); /* by itself it is */
     EXPECT(g.results.len < TOOL_RESULTS_MAX && g.results.len > TOOL_RESULTS_MAX / 2);
-    EXPECT(strstr(g.err.buf, "all of them are more") && strstr(g.err.buf, "larger than an answer"));
+    EXPECT(strstr(g.err.buf, "all results together are larger") &&
+           strstr(g.err.buf, "it is larger"));
     EXPECT(strstr(told.buf, "{\"type\":\"stderr\",\"text\":\"sandglass: a result was left out"));
     gather_bytes(&g, OUT("on"), strlen(OUT("on")));
     EXPECT_STR(g.out.buf, "on");
@@ -240,7 +241,7 @@ TEST(what_runs_have_gathered_is_bounded_for_all)
     memcpy(line + 2 * BUDGET_FREE - 5, "\"}\n", 4);
     struct gather g;
     gather(&g, line, 65536);
-    EXPECT(g.results.len == 0 && strstr(g.err.buf, "no room"));
+    EXPECT(g.results.len == 0 && strstr(g.err.buf, "no memory"));
     forget(&g);
     EXPECT(budget_hold(&one, 0) && budget_hold(&other, 0));
     gather(&g, line, 65536);

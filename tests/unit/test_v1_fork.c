@@ -127,7 +127,7 @@ TEST(bad_rewinds)
         expect_refusal("POST", target, bad[i].body, bad[i].status, bad[i].says);
     expect_refusal("POST", "/v1/contexts/x/rewind", "{\"messageId\":\"m\"}", 404, "\"x\"");
     expect_refusal("POST", "/v1/contexts/abcdefghij0123456789/rewind", "{\"messageId\":\"m\"}", 404,
-                   "has ended, or there never was one");
+                   "has ended, or never existed");
     expect_refusal("GET", "/v1/contexts/abcdefghij0123456789/checkpoints", NULL, 404,
                    "doesn't exist");
     EXPECT(orders_of(ORDER_REWIND) == 0);
@@ -203,7 +203,7 @@ TEST(bad_explorations)
         {"{\"codes\":[\"1\"],\"waitMs\":\"1\"}", 400, "'waitMs'"},
         {"{\"codes\":[\"1\"],\"count\":1}", 400, "unknown field 'count'"},
         {"{\"codes\":[\"1\"],\"tenantId\":\"x\"}", 403, "tenantId"},
-        {"{\"codes\":[\"1\"]}", 404, "has ended, or there never was one"},
+        {"{\"codes\":[\"1\"]}", 404, "has ended, or never existed"},
     };
     AUTO(strbuf_done) struct strbuf body = {0};
 

@@ -455,7 +455,7 @@ TEST(a_branch_is_lazy)
     a = call_acme("GET", NULL, "/v1/contexts/%s", id);
     EXPECT_STR(field_of(a->json, "parentPathId"), "a");
     a = call_acme("POST", BRANCH "}", "/v1/contexts/branch");
-    EXPECT(a->status == 409 && strstr(message_of(a), "'b' has a context already"));
+    EXPECT(a->status == 409 && strstr(message_of(a), "'b' already has a context"));
     end_all();
 }
 

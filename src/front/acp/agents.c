@@ -372,12 +372,12 @@ static void tick_running(struct hosted *h, uint64_t now)
     uint64_t since = now - h->stop_ns;
 
     if (h->timed_out && since > 2 * AGENT_STOP_MS * NS_PER_MS) {
-        hosted_end(h, AGENT_TIMED_OUT, AGENT_FAULT_AGENT, "agent's time was over");
+        hosted_end(h, AGENT_TIMED_OUT, AGENT_FAULT_AGENT, "the agent's timeout expired");
     } else if (h->timed_out || h->stopping) {
         if (!h->killed && since > AGENT_STOP_MS * NS_PER_MS)
             hosted_signal(h, SIGKILL);
         else if (h->killed && since > 2 * AGENT_STOP_MS * NS_PER_MS)
-            hosted_end(h, AGENT_KILLED, AGENT_FAULT_CLIENT, "agent was stopped on request");
+            hosted_end(h, AGENT_KILLED, AGENT_FAULT_CLIENT, "the agent was stopped on request");
     } else if (now >= h->deadline_ns) {
         h->timed_out = true;
         h->stop_ns = now;

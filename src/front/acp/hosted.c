@@ -184,15 +184,15 @@ static void end_by_itself(struct hosted *h, bool killed, uint32_t code)
     if (!killed) {
         h->exit_code = (int)(code & 0xff);
         hosted_end(h, AGENT_EXITED, h->exit_code == 0 ? AGENT_FAULT_NONE : AGENT_FAULT_AGENT,
-                   "agent exited with status %d", h->exit_code);
+                   "the agent exited with status %d", h->exit_code);
         return;
     }
     h->signal = (int)(code & 0x7f);
     if (h->signal == SIGKILL)
         hosted_end(h, AGENT_KILLED, AGENT_FAULT_SANDBOX,
-                   "agent was killed by SIGKILL, as when the sandbox's memory runs out");
+                   "the agent was killed by SIGKILL, as when the sandbox's memory runs out");
     else
-        hosted_end(h, AGENT_KILLED, AGENT_FAULT_AGENT, "agent was killed by SIG%s",
+        hosted_end(h, AGENT_KILLED, AGENT_FAULT_AGENT, "the agent was killed by SIG%s",
                    signal_name(h->signal));
 }
 
@@ -204,8 +204,7 @@ void hosted_process_ended(struct hosted *h, const void *result, size_t len)
     bool killed = wire_get_u32(&r) == PROC_KILLED;
     uint32_t code = wire_get_u32(&r);
     if (r.bad) {
-        hosted_end(h, AGENT_FAILED, AGENT_FAULT_SANDBOX,
-                   "the sandbox answered something that cannot be read");
+        hosted_end(h, AGENT_FAILED, AGENT_FAULT_SANDBOX, "the sandbox sent a malformed answer");
         return;
     }
     if (killed)
@@ -213,9 +212,9 @@ void hosted_process_ended(struct hosted *h, const void *result, size_t len)
     else
         h->exit_code = (int)(code & 0xff);
     if (h->timed_out)
-        hosted_end(h, AGENT_TIMED_OUT, AGENT_FAULT_AGENT, "agent's time was over");
+        hosted_end(h, AGENT_TIMED_OUT, AGENT_FAULT_AGENT, "the agent's timeout expired");
     else if (h->stopping)
-        hosted_end(h, AGENT_KILLED, AGENT_FAULT_CLIENT, "agent was stopped on request");
+        hosted_end(h, AGENT_KILLED, AGENT_FAULT_CLIENT, "the agent was stopped on request");
     else if (h->killed)
         hosted_end(h, AGENT_FAILED, AGENT_FAULT_INFRASTRUCTURE, "the server was out of memory");
     else
@@ -232,17 +231,17 @@ static enum agent_fault fault_of_end(const struct sandbox_end *end)
 void hosted_sandbox_ended(struct hosted *h)
 {
     if (h->timed_out)
-        hosted_end(h, AGENT_TIMED_OUT, AGENT_FAULT_AGENT, "agent's time was over");
+        hosted_end(h, AGENT_TIMED_OUT, AGENT_FAULT_AGENT, "the agent's timeout expired");
     else if (h->stopping)
-        hosted_end(h, AGENT_KILLED, AGENT_FAULT_CLIENT, "agent was stopped on request");
+        hosted_end(h, AGENT_KILLED, AGENT_FAULT_CLIENT, "the agent was stopped on request");
     else if (h->front->draining)
         hosted_end(h, AGENT_LOST, AGENT_FAULT_INFRASTRUCTURE, "the server is stopping");
     else if (sandbox_end_is_news(&h->sandbox->end))
         hosted_end(h, AGENT_KILLED, fault_of_end(&h->sandbox->end),
-                   "agent ended: its sandbox has: %s", sandbox_end_text(&h->sandbox->end));
+                   "the agent ended with its sandbox: %s", sandbox_end_text(&h->sandbox->end));
     else if (h->sandbox->state == SANDBOX_ENDED)
-        hosted_end(h, AGENT_KILLED, AGENT_FAULT_SANDBOX, "agent ended: its sandbox is gone");
+        hosted_end(h, AGENT_KILLED, AGENT_FAULT_SANDBOX, "the agent ended with its sandbox");
     else
         hosted_end(h, AGENT_KILLED, AGENT_FAULT_SANDBOX,
-                   "agent ended: its sandbox was paused, or went back to a checkpoint");
+                   "the agent ended: its sandbox was paused or rewound");
 }

@@ -29,7 +29,7 @@ void hosted_out_of_memory(struct hosted *h)
 {
     if (h->killed)
         return;
-    snprintf(h->reason, sizeof(h->reason), "out of memory for its messages");
+    snprintf(h->reason, sizeof(h->reason), "out of memory for the agent's messages");
     hosted_signal(h, SIGKILL);
 }
 
@@ -68,7 +68,8 @@ static void take_piece(struct hosted *h, const char *p, size_t len, bool ends)
     }
     strbuf_add(&h->line, p, len);
     if (h->line.truncated) {
-        noise(h, h->line.buf, h->line.len, "a line is longer than a message may be: left out");
+        noise(h, h->line.buf, h->line.len,
+              "a line is longer than a message may be and was left out");
         h->skipping = !ends;
         drop_partial(h);
     } else if (ends) {

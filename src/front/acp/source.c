@@ -60,7 +60,7 @@ static const char *said(struct source_run *s)
 
     if (s->said.len > 0)
         p[n] = '\0';
-    return n > 0 ? p : "it cannot be unpacked";
+    return n > 0 ? p : "the archive cannot be unpacked";
 }
 
 static void judge(struct source_run *s, bool killed, bool timed_out, uint32_t status)
@@ -68,9 +68,10 @@ static void judge(struct source_run *s, bool killed, bool timed_out, uint32_t st
     struct hosted *h = s->agent;
 
     if (timed_out)
-        fail(s, SG_ERR_INVALID, -ETIMEDOUT, "to unpack it took too long");
+        fail(s, SG_ERR_INVALID, -ETIMEDOUT, "unpacking took too long");
     else if (killed)
-        fail(s, SG_ERR_LIMIT, -ENOSPC, "unpacking it was killed, as when memory runs out");
+        fail(s, SG_ERR_LIMIT, -ENOSPC,
+             "the program that unpacks was killed, as when memory runs out");
     else if (status == NO_ROOM)
         fail(s, SG_ERR_LIMIT, -ENOSPC, said(s));
     else if (status == NO_PROGRAM)
@@ -113,7 +114,7 @@ static void on_end(struct call *c, int status, const char *message, const void *
     if (wire_done(&r))
         judge(s, killed, timed_out, code);
     else
-        fail(s, SG_ERR_INTERNAL, -EPROTO, "the sandbox answered something that cannot be read");
+        fail(s, SG_ERR_INTERNAL, -EPROTO, "the sandbox sent a malformed answer");
 }
 
 static void on_data(struct call *c, uint8_t sub, const void *p, size_t len)

@@ -76,7 +76,7 @@ static void on_end(struct call *c, int status, const char *message, const void *
     struct hosted *h = c->owner;
 
     if (h->state == AGENT_STARTING)
-        start_refused(h, status ? status : EIO, status ? message : "it has ended at once");
+        start_refused(h, status ? status : EIO, status ? message : "the agent ended at once");
     else if (status == CALL_GONE)
         hosted_sandbox_ended(h);
     else if (status != 0)

@@ -39,7 +39,7 @@ void viewers_close(struct hosted *h, unsigned code, const char *reason)
 
 void viewers_drop(struct hosted *h)
 {
-    viewers_close(h, WS_GOING_AWAY, "agent is not kept any more");
+    viewers_close(h, WS_GOING_AWAY, "the agent has been removed from the list");
     /* The WebSockets end later, when the agent is gone. */
     for (struct viewer *v = h->viewers; v; v = v->next)
         v->agent = NULL;
@@ -154,11 +154,11 @@ static void on_message(struct ws *w, bool text, const char *data, size_t len)
     if (!v->agent || v->closing)
         return;
     if (!text)
-        shut(v, WS_UNSUPPORTED, "messages of the protocol are text");
+        shut(v, WS_UNSUPPORTED, "messages must be text, not binary");
     else if (!v->writer)
         shut(v, WS_POLICY, "a reader cannot write: connect as the writer");
     else if (memchr(data, '\n', len))
-        shut(v, WS_POLICY, "a message is one line: no newline may be in it");
+        shut(v, WS_POLICY, "a message must be one line, without a newline");
     else if (!hosted_take(v->agent, data, len))
         shut(v, WS_TRY_AGAIN, "the agent does not read: send this message again later");
 }
@@ -279,12 +279,12 @@ static bool has_place(struct hosted *h, struct http_req *req, const struct visit
 
     /* Writers whose place was taken over count until they are gone: they are few, and gone soon. */
     if (readers >= (visit->reader ? AGENT_READERS_MAX : 2 * AGENT_READERS_MAX)) {
-        reply_error(req, 429, "the agent has %zu connections already", viewers_count(h));
+        reply_error(req, 429, "the agent already has %zu connections", viewers_count(h));
         return false;
     }
     if (!visit->reader && h->writer && !visit->takeover) {
         reply_error(req, 409,
-                    "the agent has a writer already: connect with role=reader, or with "
+                    "the agent already has a writer: connect with role=reader, or with "
                     "takeover=true in its place");
         return false;
     }

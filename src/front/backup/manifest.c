@@ -113,7 +113,7 @@ static int read_json(const json_t *all, const char *name, struct manifest *m, st
                                            .contexts = number(all, "contexts")};
     if (number(all, "format") != BACKUP_FORMAT || m->report.facts.schema > store_schema())
         return err_set(e, SG_ERR_UNSUPPORTED, -EPROTO,
-                       "the backup '%s' was made by sandglass %s, which is later than this one: "
+                       "the backup '%s' was made by sandglass %s, which is newer than this one: "
                        "install that version first",
                        name, m->report.version);
     json_array_foreach((json_t *)(uintptr_t)parts, i, p)
@@ -122,7 +122,7 @@ static int read_json(const json_t *all, const char *name, struct manifest *m, st
             r = read_part(p, m);
     }
     m->report.n_snapshots = m->n > 2 ? m->n - 2 : 0;
-    return r < 0 ? err_set(e, SG_ERR_INVALID, r, "'%s/" BACKUP_FILE_NAME "' makes no sense", name)
+    return r < 0 ? err_set(e, SG_ERR_INVALID, r, "'%s/" BACKUP_FILE_NAME "' is malformed", name)
                  : 0;
 }
 
@@ -135,11 +135,11 @@ int manifest_read(int dir, const char *name, struct manifest *ret, struct sg_err
 
     if (r < 0)
         return err_set(e, SG_ERR_INVALID, r,
-                       "'%s' is no backup: it has no " BACKUP_FILE_NAME " (%s)", name,
+                       "'%s' is not a backup: it has no " BACKUP_FILE_NAME " (%s)", name,
                        strerror(-r));
     json_t *all = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
     r = all ? read_json(all, name, &m, e)
-            : err_set(e, SG_ERR_INVALID, -EINVAL, "'%s/" BACKUP_FILE_NAME "' is no JSON", name);
+            : err_set(e, SG_ERR_INVALID, -EINVAL, "'%s/" BACKUP_FILE_NAME "' is not JSON", name);
     json_decref(all);
     if (r < 0) {
         manifest_done(&m);

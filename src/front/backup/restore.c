@@ -41,8 +41,8 @@ static int read_part(struct reading *r, const struct part *p)
         return err_wrap(r->e, code, "'%s/%s'", r->source, p->path);
     if (strcmp(sum.sha256, p->sum.sha256) != 0)
         return err_set(r->e, SG_ERR_INVALID, -EBADMSG,
-                       "'%.200s/%s' is not as it was written (its checksum is another): it is "
-                       "damaged, or was copied without owners, attributes or links",
+                       "'%.200s/%s' does not match its checksum: it is damaged, or was copied "
+                       "without owners, attributes or links",
                        r->source, p->path);
     return 0;
 }

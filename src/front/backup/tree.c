@@ -182,7 +182,7 @@ static int finish_copy(struct work *w, int to, const struct stat *st, const char
 
     if (to >= 0 && (fchown(to, st->st_uid, st->st_gid) < 0 || fchmod(to, st->st_mode & 07777) < 0 ||
                     futimens(to, times) < 0))
-        return fail(w, "own the copy of", name);
+        return fail(w, "set the owner of the copy of", name);
     return 0;
 }
 
@@ -297,7 +297,7 @@ static int pass_entry(struct work *w, int from, int to, const char *name, unsign
     struct stat st;
 
     if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return fail(w, "look at", name);
+        return fail(w, "stat", name);
     w->sum.files++;
     add_text(w, name, strlen(name));
     add_number(w, st.st_mode);
@@ -395,7 +395,7 @@ int tree_pass(const struct tree_pass *p, struct tree_sum *ret, struct sg_error *
         .pass = p, .all = EVP_MD_CTX_new(), .block = block, .names = names, .value = value, .e = e};
     uint8_t digest[DIGEST_LEN];
     struct stat st = {0};
-    int r = fstat(p->from, &st) < 0 ? err_errno(e, "look at a directory") : 0;
+    int r = fstat(p->from, &st) < 0 ? err_errno(e, "stat a directory") : 0;
 
     EVP_DigestInit_ex(w.all, EVP_sha256(), NULL);
     add_number(&w, st.st_mode);

@@ -353,8 +353,8 @@ int backup_write(const char *state, const char *dest, const struct backup_watch 
     if (r < 0)
         return r;
     if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        return err_set(e, SG_ERR_INVALID, -EEXIST,
-                       "'%.200s' is there already: name a directory that is not", dest);
+        return err_set(e, SG_ERR_INVALID, -EEXIST, "'%.200s' already exists: name a new directory",
+                       dest);
     place_raise_limit();
     umask(0);
     place_name(".backup", aside);

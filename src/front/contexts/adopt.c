@@ -61,7 +61,7 @@ static void on_obtained(void *arg, const struct context_answer *answer)
     } else if (++a->attempts < ATTEMPTS_MAX) {
         try_it(a);
     } else {
-        fail(a, -EAGAIN, SG_ERR_LIMIT, "others use the path all the time: try again");
+        fail(a, -EAGAIN, SG_ERR_LIMIT, "other requests keep changing the path: try again");
     }
 }
 
@@ -88,8 +88,7 @@ static void on_touched(void *arg, const struct context_answer *answer)
     struct sandbox *b = sandbox_get(a->front, a->tenant.id, a->candidate);
     x = b ? exploration_of(b) : NULL;
     if (!x || !x->kept || strcmp(x->context, a->row.id) != 0) {
-        fail(a, -ENOMSG, SG_ERR_NOT_FOUND,
-             "the context has no such candidate: it has ended, or never was one");
+        fail(a, -ENOMSG, SG_ERR_NOT_FOUND, "the context has no such candidate, or it has ended");
         return;
     }
     a->sandbox = sandbox_ref(b);

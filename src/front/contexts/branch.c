@@ -72,7 +72,7 @@ static void on_made(void *arg, const struct context_answer *a)
     struct sg_error e;
 
     if (a->r == 0 && !a->created) {
-        err_set(&e, SG_ERR_GONE, -EALREADY, "path '%.64s' has got a context of its own meanwhile",
+        err_set(&e, SG_ERR_GONE, -EALREADY, "path '%.64s' was given a context by another request",
                 b->to);
         fail(b, -EEXIST, &e);
         return;
@@ -181,7 +181,7 @@ static void on_noted(void *arg, const struct ctx_reply *reply)
 
     if (reply->r == -EEXIST) {
         err_set(&e, SG_ERR_GONE, -EALREADY,
-                "path '%.64s' has a context already: end that first, or branch to another path",
+                "path '%.64s' already has a context: end that first, or branch to another path",
                 b->to);
         fail(b, -EEXIST, &e);
     } else if (reply->r < 0) {

@@ -63,10 +63,10 @@ int context_checkpoint(struct sandbox *b, const char *message, const char *check
         return 0;
     }
     if (checkpoint_was_thinned(b->front, b->id, text))
-        return err_set(e, SG_ERR_GONE, -ESTALE,
-                       "the checkpoint of %s '%.64s' was thinned away: "
-                       "`checkpoints` lists what there is",
-                       what, text);
+        return err_set(
+            e, SG_ERR_GONE, -ESTALE,
+            "the checkpoint of %s '%.64s' was thinned out: `checkpoints` lists those that are left",
+            what, text);
     return err_set(e, SG_ERR_NOT_FOUND, -ENOMSG, "there is no checkpoint of %s '%.64s'", what,
                    text);
 }

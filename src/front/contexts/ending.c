@@ -303,7 +303,7 @@ static void cleanup_turn(struct cleanup *c)
 
     if (!c->conversation[0] && !reaper_uses_told(c->front)) {
         int r = err_set(&e, SG_ERR_LIMIT, -EAGAIN,
-                        "the store has not heard yet of all that is in use: try again");
+                        "the store is not up to date about which contexts are in use: try again");
         cleanup_end(c, r, &e);
         return;
     }

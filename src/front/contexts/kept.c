@@ -136,7 +136,7 @@ int kept_apply(const struct vault_key *k, const char *tenant, const char *contex
     int r = open_pieces(k, tenant, context, copy, &text, e);
     json_t *all = r == 0 && !text.truncated ? json_loadb(text.buf, text.len, 0, NULL) : NULL;
     if (!all)
-        return err_set(e, SG_ERR_INVALID, -EBADMSG, "it was sealed by another server");
+        return err_set(e, SG_ERR_INVALID, -EBADMSG, "another server sealed them");
     if (!s->metadata)
         take(all, "metadata", &s->metadata);
     if (!says_envs(s))

@@ -24,7 +24,8 @@ static void on_told(void *arg, const struct ctx_reply *reply)
         return;
     }
     if (t->n_lost == 0)
-        log_line(LEVEL_WARN, "a context's sandbox has ended, and the store hears of it later: %s",
+        log_line(LEVEL_WARN,
+                 "the end of a context's sandbox could not be stored, and will be later: %s",
                  reply->e.message);
     l->next = t->lost;
     t->lost = l;

@@ -81,8 +81,8 @@ static void on_taken_back(void *arg, struct sandbox *b, int r, const struct sg_e
 
     if (r < 0 && b->state != SANDBOX_ENDED)
         err_set(&c->e, SG_ERR_LIMIT, -EAGAIN,
-                "the network was changed, but is not kept for a sandbox that replaces this one, "
-                "and could not be changed back: try again: %.200s",
+                "the network was changed, but the change could not be stored for a later sandbox "
+                "of the context, nor undone: try again: %.200s",
                 e->message);
     if (r < 0 || keep(c, on_kept_before, &ignored) < 0)
         finish(c, c->e.code, &c->e);
@@ -97,7 +97,8 @@ static void take_back(struct network_change *c, int r, const struct sg_error *e)
     }
     /* -ESTALE: the sandbox is being replaced, or its context ends. */
     err_set(&c->e, r == -ESTALE ? SG_ERR_LIMIT : e->kind, r == -ESTALE ? -EAGAIN : r,
-            "the network is as it was, since the change could not be kept: %.400s", e->message);
+            "the network was not changed, because the change could not be stored: %.400s",
+            e->message);
     sandbox_set_network(c->sandbox, steal_ptr(&c->before), c->allow_before, on_taken_back, c);
 }
 
@@ -141,8 +142,7 @@ void context_set_network(struct sandbox *b, json_t *network, int allow_internet,
 
     if (exploration_of(b)) {
         err_set(&e, SG_ERR_GONE, -EBUSY,
-                "the sandbox is a candidate of its context and has the network that this had: "
-                "adopt it first");
+                "the sandbox is a candidate: adopt it before you change its network");
         json_decref(network);
         done(arg, b, -EBUSY, &e);
         return;

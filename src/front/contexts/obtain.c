@@ -126,8 +126,7 @@ static void again(struct context *c)
         return;
     }
     int r = err_set(&e, SG_ERR_LIMIT, -EAGAIN,
-                    "the context of path '%.64s' is changed by others all the time: try again",
-                    c->path);
+                    "other requests keep changing the context of path '%.64s': try again", c->path);
     fail_all(c, r, &e);
 }
 
@@ -179,9 +178,10 @@ static void on_failure_settled(void *arg, const struct ctx_reply *reply)
     struct context *c = arg;
 
     if (reply->r < 0 && reply->r != -ESTALE)
-        log_line(LEVEL_WARN,
-                 "a context without a sandbox stays in the store until it is reaped: %s",
-                 reply->e.message);
+        log_line(
+            LEVEL_WARN,
+            "a context without a sandbox could not be removed, and will be when it expires: %s",
+            reply->e.message);
     over(c);
     if (c->waiters)
         claim(c);
@@ -286,8 +286,7 @@ static void create_from(struct context *c, struct sandbox_spec *spec)
         return;
     }
     sandbox_spec_done(spec);
-    err_set(&e, SG_ERR_GONE, -ESTALE, "checkpoint %s is gone: it was thinned away meanwhile",
-            w->checkpoint);
+    err_set(&e, SG_ERR_GONE, -ESTALE, "checkpoint %s is gone: it was thinned out", w->checkpoint);
     not_made(c, -ESTALE, &e, NULL, false);
 }
 
@@ -317,11 +316,10 @@ static int apply_kept(struct context *c, struct sandbox_spec *spec, struct sg_er
 
     c->kept_lost = c->kept && kept_apply(key, c->tenant, c->row.id, c->kept, spec, &said, e) < 0;
     if (c->kept_lost)
-        log_with(
-            LEVEL_WARN, &(struct log_about){.fault = FAULT_INFRASTRUCTURE, .tenant = c->tenant},
-            "context %s gets a sandbox without the metadata, variables and network that it had: "
-            "%s",
-            c->row.id, e->message);
+        log_with(LEVEL_WARN,
+                 &(struct log_about){.fault = FAULT_INFRASTRUCTURE, .tenant = c->tenant},
+                 "context %s gets a sandbox without its metadata, variables and network: %s",
+                 c->row.id, e->message);
     free(steal_ptr(&c->keep));
     return said ? kept_seal(key, c->tenant, c->row.id, spec, &c->keep, e) : 0;
 }
@@ -529,7 +527,7 @@ static void on_looked_up(void *arg, const struct ctx_reply *reply)
     }
     if (r == 0)
         r = err_set(&e, SG_ERR_LIMIT, -EAGAIN,
-                    "the server is about to end and begins nothing new: try again soon");
+                    "the server is shutting down and takes no new work: try again soon");
     fail_all(c, r, &e);
 }
 
@@ -577,7 +575,8 @@ void context_obtain(struct front *f, const struct context_ask *ask, context_done
 
     if (!f->contexts->recovered) {
         const char *why = f->contexts->why.message;
-        int r = err_set(&e, SG_ERR_LIMIT, -EAGAIN, "contexts wait for their database%s%.400s",
+        int r = err_set(&e, SG_ERR_LIMIT, -EAGAIN,
+                        "contexts are not available until the database answers%s%.400s",
                         why[0] ? ": " : "", why);
         done(arg, &(struct context_answer){.r = r, .e = &e});
         return;

@@ -169,7 +169,7 @@ static void on_expired(void *arg, const struct ctx_reply *reply)
     size_t n = reply->r == 0 ? reply->n : 0;
 
     if (reply->r < 0)
-        log_line(LEVEL_WARN, "expired contexts cannot be looked for: %s", reply->e.message);
+        log_line(LEVEL_WARN, "cannot look for expired contexts: %s", reply->e.message);
     r->more = reply->r == 0 && n >= r->front->settings.reap_batch;
     r->ended += n;
     context_end_sandboxes(r->front, reply->rows, n, on_swept, r);
@@ -239,7 +239,7 @@ static void on_stray(void *arg, const struct ctx_reply *reply)
                 context_attach(c, b);
             }
         } else {
-            log_sandbox(LEVEL_INFO, FAULT_SANDBOX, b->id, "its context is over: ended");
+            log_sandbox(LEVEL_INFO, FAULT_SANDBOX, b->id, "ended, because its context has ended");
             sandbox_kill(b, NULL, NULL);
         }
     }
@@ -287,7 +287,7 @@ static void log_recovered(const struct ctx_reply *reply)
         lost += reply->rows[i].status == CTX_READY;
     size_t half = reply->n - lost;
     if (half > 0)
-        log_line(LEVEL_INFO, "%zu context%s half-made when the last front ended: cleaned up", half,
+        log_line(LEVEL_INFO, "%zu unfinished context%s of the last front cleaned up", half,
                  half == 1 ? "" : "s");
     if (lost > 0)
         log_line(LEVEL_INFO,
@@ -309,7 +309,8 @@ static void on_recovered(void *arg, const struct ctx_reply *reply)
         sandboxes_each(r->front, find_stray, r->front);
     } else {
         t->why = reply->e;
-        log_line(LEVEL_WARN, "contexts wait for their database: %s", reply->e.message);
+        log_line(LEVEL_WARN, "contexts are not available until the database answers: %s",
+                 reply->e.message);
     }
     if (started)
         started(r->front);
@@ -391,7 +392,7 @@ static void on_left(void *arg, const struct ctx_reply *reply)
     AUTO(free_p) struct leaving *l = arg;
 
     if (reply->r < 0)
-        log_line(LEVEL_WARN, "this server cannot be signed off: %s", reply->e.message);
+        log_line(LEVEL_WARN, "the end of this server could not be stored: %s", reply->e.message);
     l->done(l->arg);
 }
 

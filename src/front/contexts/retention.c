@@ -27,7 +27,8 @@ static void on_forgotten(void *arg, const struct ctx_reply *reply)
     struct front *f = arg;
 
     if (reply->r < 0 && !retention.failing)
-        log_line(LEVEL_WARN, "what is over cannot be forgotten now: %s", reply->e.message);
+        log_line(LEVEL_WARN, "old rows of contexts, paths and usage cannot be removed: %s",
+                 reply->e.message);
     retention.failing = reply->r < 0;
     if (reply->r == 0) {
         retention.cursor = reply->cursor;
@@ -35,7 +36,7 @@ static void on_forgotten(void *arg, const struct ctx_reply *reply)
     }
     bool more = reply->r == 0 && reply->more;
     if (!more && retention.gone > 0) {
-        log_line(LEVEL_INFO, "%zu row%s of contexts, paths and usage forgotten: older than %s",
+        log_line(LEVEL_INFO, "%zu old row%s of contexts, paths and usage removed: older than %s",
                  retention.gone, retention.gone == 1 ? "" : "s", "context_keep and usage_keep");
         retention.gone = 0;
     }

@@ -40,7 +40,7 @@ static void on_told(void *arg, const struct ctx_reply *reply)
         return;
     }
     if (!teller.refused)
-        log_line(LEVEL_WARN, "what sandboxes have used could not be stored, and is kept: %s",
+        log_line(LEVEL_WARN, "the usage of sandboxes could not be stored, and will be later: %s",
                  reply->e.message);
     teller.refused = true;
     usage_put_back(teller.adds, n);

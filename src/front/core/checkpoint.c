@@ -344,7 +344,7 @@ void checkpoint_told(struct front *f, const struct order_answer *a, int note_fd)
     c->kernels = (a->flags & TELL_KERNELS) != 0;
     c->memory_bytes = a->stats.memory_used;
     if (r < 0)
-        log_line(LEVEL_WARN, "a checkpoint cannot be taken over: %s", e.message);
+        log_line(LEVEL_WARN, "a checkpoint of the last front cannot be read: %s", e.message);
     bool lost = c->kind == CHECKPOINT_LABEL && !sandbox_find(f, c->sandbox_id);
     if (r < 0 || !id_valid(c->name) || c->kind == CHECKPOINT_FORK || lost)
         order_forget(f, c->name);

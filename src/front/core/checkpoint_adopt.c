@@ -45,8 +45,8 @@ static void on_end(struct call *call, int status, const char *message, const voi
         finish(a, err_set(&e, SG_ERR_NOT_FOUND, -ENOENT, "the sandbox has ended"), &e);
     } else {
         finish(a,
-               err_set(&e, SG_ERR_GONE, -EBUSY, "the sandbox cannot take its kernels over: %s",
-                       message),
+               err_set(&e, SG_ERR_GONE, -EBUSY,
+                       "the sandbox cannot take over the copied kernels: %s", message),
                &e);
     }
 }

@@ -8,7 +8,7 @@
 #define REPORT_WAY_MAX     64 /* entries of "inTheWay" */
 #define REPORT_DROPPED_MAX 64 /* entries of "dropped" for one kernel */
 
-#define REASON_GONE "its copy has ended: its memory was needed, or what kept it has failed"
+#define REASON_GONE "its copy has ended: its memory was needed, or the broker that kept it failed"
 /* Sets the error for a checkpoint whose kernels are gone, and returns -EOWNERDEAD. */
 int checkpoint_say_lost(const struct checkpoint *c, struct sg_error *e);
 

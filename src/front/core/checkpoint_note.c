@@ -15,7 +15,7 @@ static const char *const kinds[] = {
 static int too_large(struct sg_error *e)
 {
     return err_set(e, SG_ERR_INVALID, -E2BIG,
-                   "what describes the checkpoint is larger than %u bytes", ORDER_NOTE_MAX);
+                   "the description of the checkpoint is larger than %u bytes", ORDER_NOTE_MAX);
 }
 
 int checkpoint_note_save(const struct checkpoint *c, struct sg_error *e)
@@ -121,5 +121,5 @@ int checkpoint_note_load(int memfd, struct checkpoint *c, struct sg_error *e)
     json_t *note = json_loadb(text, len, 0, NULL);
     r = take(note, c);
     json_decref(note);
-    return r == 0 ? 0 : err_set(e, SG_ERR_INTERNAL, r, "a checkpoint's note makes no sense");
+    return r == 0 ? 0 : err_set(e, SG_ERR_INTERNAL, r, "a checkpoint's note is malformed");
 }

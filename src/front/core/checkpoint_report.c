@@ -18,7 +18,7 @@
 #define REMEDY_MAX  512
 
 #define REASON_NODE  "Node.js has threads from its start and cannot be copied"
-#define REASON_OTHER "its interpreter is another process, which is not copied"
+#define REASON_OTHER "its interpreter runs in another process, which is not copied"
 #define REASON_PLAIN "it was not made as a copy of a warm interpreter: restart its context"
 #define REASON_BUSY  "it was not idle"
 #define REASON_LEFT  "it could not be copied"

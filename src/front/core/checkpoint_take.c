@@ -189,7 +189,7 @@ static void order(struct taking *t)
 
 static int nonsense(struct sg_error *e)
 {
-    return err_set(e, SG_ERR_GONE, -EBUSY, "the sandbox answered something that cannot be read");
+    return err_set(e, SG_ERR_GONE, -EBUSY, "the sandbox sent a malformed answer");
 }
 
 static void on_hold_event(struct call *call, uint8_t what, const void *p, size_t len)
@@ -295,7 +295,7 @@ void checkpoint_give_way(struct sandbox *b)
     if (b->taking && b->taking->wait_ms > 0)
         finish(b->taking,
                err_set(&e, SG_ERR_GONE, -EBUSY,
-                       "a cell ran in the sandbox until it was paused, or went back"),
+                       "a cell was running until the sandbox was paused or rewound"),
                &e, NULL);
 }
 

@@ -125,8 +125,8 @@ int checkpoints_make_room(struct sandbox *b, struct sg_error *e)
         return 0;
     format_size(limit, text, sizeof text);
     return err_set(e, SG_ERR_LIMIT, -EDQUOT,
-                   "the kernels of your checkpoints have reached what they may have in memory: the "
-                   "limit is %s (checkpoint_memory); delete some first",
+                   "the kernels of your checkpoints use all the memory that they may: the limit is "
+                   "%s (checkpoint_memory); delete some first",
                    text);
 }
 

@@ -23,12 +23,12 @@ int checkpoint_say_lost(const struct checkpoint *c, struct sg_error *e)
 {
     if (c->kind == CHECKPOINT_FORK)
         return err_set(e, SG_ERR_GONE, -EOWNERDEAD,
-                       "the copies of its variables have ended before the new sandbox was there: "
-                       "try again");
-    return err_set(e, SG_ERR_GONE, -EOWNERDEAD,
-                   "the variables of checkpoint %s are gone: their memory was needed, or what kept "
-                   "them has failed. Its files are there: \"accept\": \"files\" takes these alone",
-                   c->name);
+                       "the copied kernels ended before the new sandbox was ready: try again");
+    return err_set(
+        e, SG_ERR_GONE, -EOWNERDEAD,
+        "the variables of checkpoint %s are gone: their memory was needed, or the broker that kept "
+        "them failed. Its files are left: \"accept\": \"files\" takes the files alone",
+        c->name);
 }
 
 /* Whether kernels did not come along that the caller counts on. */
@@ -64,7 +64,7 @@ static void made(struct making *m, int r, const struct sg_error *e)
         (e->kind == SG_ERR_NOT_FOUND || e->kind == SG_ERR_GONE)) {
         r = err_set(&lost, SG_ERR_GONE, -EBUSY, "%s: %s",
                     b ? "the new sandbox was paused or has ended before it was ready"
-                      : "what the new sandbox is made from has ended meanwhile",
+                      : "the source of the new sandbox has ended",
                     e->message);
         e = &lost;
     }
@@ -263,8 +263,8 @@ static void on_rewound_adopted(void *arg, int r, const struct sg_error *e, const
     w->report = report_kernels(w->to->contexts, gone);
     if (misses_kernels(w->to, gone, w->files_do)) {
         r = err_set(&ended, SG_ERR_GONE, -EOWNERDEAD,
-                    "the variables of checkpoint %s ended on the way: the sandbox has its files, "
-                    "and kernels begin anew",
+                    "the variables of checkpoint %s were lost: the sandbox has its files, and its "
+                    "kernels start afresh",
                     w->to->name);
         back(w, r, &ended);
         return;
@@ -277,7 +277,7 @@ static void on_rewound_adopted(void *arg, int r, const struct sg_error *e, const
     replay_forget_all(b);
     if (strcmp(b->id, w->to->sandbox_id) != 0)
         identity_write(b);
-    sandbox_log_add(&b->log, LOG_INFO, FAULT_SANDBOX, 0, "Sandbox went back to checkpoint %s",
+    sandbox_log_add(&b->log, LOG_INFO, FAULT_SANDBOX, 0, "Sandbox rewound to checkpoint %s",
                     w->to->name);
     egress_install(b, on_installed, w);
 }
@@ -292,7 +292,7 @@ static void on_rewound(void *arg, const struct order_answer *a, int fd)
     if (r == -EOWNERDEAD) {
         checkpoint_say_lost(w->to, &e);
     } else if (r == -ENOENT && w->sandbox->state != SANDBOX_ENDED) {
-        r = err_set(&e, SG_ERR_GONE, -ESTALE, "checkpoint %s is not there any more", w->to->name);
+        r = err_set(&e, SG_ERR_GONE, -ESTALE, "checkpoint %s no longer exists", w->to->name);
     }
     if (r < 0)
         back(w, r, &e);
@@ -377,7 +377,7 @@ static void on_finished(void *arg, struct checkpoint *c, int r, const struct sg_
     if (r < 0) {
         note_goes_back(x->sandbox, "");
         sandbox_log_add(&x->sandbox->log, LOG_ERROR, FAULT_INFRASTRUCTURE, 0,
-                        "Sandbox did not go back: %s", e->message);
+                        "Sandbox was not rewound: %s", e->message);
     }
     uv_close((uv_handle_t *)&x->timer, on_timer_closed);
 }

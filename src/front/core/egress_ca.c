@@ -193,7 +193,7 @@ static void read_bundle(struct install *i)
                             .on_event = on_bundle_event,
                             .on_end = on_bundle};
     if (call_begin(&i->read, i->sandbox, OP_FILE_READ, &q, NULL) < 0) {
-        complain(i, "the sandbox is not there");
+        complain(i, "the sandbox has ended");
         install_end(i);
     }
 }
@@ -209,7 +209,7 @@ static void on_certificate(void *arg, int r, const void *payload, size_t len, in
 
     close_p(&fd);
     if (!pem || !hash || strlen(pem) >= sizeof i->pem || strlen(hash) >= sizeof i->hash) {
-        complain(i, r == -EAGAIN ? "there is no guard at the moment" : "the guard made none");
+        complain(i, r == -EAGAIN ? "the guard is not running" : "the guard could not make it");
         json_decref(answer);
         install_end(i);
         return;

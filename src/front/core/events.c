@@ -174,7 +174,8 @@ static struct event event_of(const struct kept *k)
 static void told_store(int r, const struct sg_error *e)
 {
     if (r < 0 && !events.failing)
-        log_line(LEVEL_WARN, "events cannot be stored, and are kept in memory: %s", e->message);
+        log_line(LEVEL_WARN, "events cannot be stored and are kept in memory for now: %s",
+                 e->message);
     else if (r == 0 && events.failing)
         log_line(LEVEL_INFO, "events are stored again");
     events.failing = r < 0;
@@ -418,9 +419,9 @@ void events_unwatch(struct event_watch *w)
 static void tell_of_death(struct front *f)
 {
     add(f, EVENT_KIND_MAX_, STORE_EVERYBODY,
-        &(struct event_about){.reason = "restart",
-                              .detail = "the server was interrupted: events of the last moments "
-                                        "before it may be missing"});
+        &(struct event_about){
+            .reason = "restart",
+            .detail = "the server was interrupted: the last events before that may be missing"});
 }
 
 int events_start(struct front *f, struct sg_error *e)

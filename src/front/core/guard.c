@@ -301,7 +301,7 @@ void guard_set_socket(struct front *f, int fd)
     poll = xcalloc(1, sizeof(*poll));
     fd_set_nonblock(fd, true);
     if (uv_poll_init(f->loop, poll, fd) < 0) {
-        log_line(LEVEL_ERROR, "front: the guard's socket cannot be watched");
+        log_line(LEVEL_ERROR, "front: cannot watch the guard's socket");
         free(poll);
         close(fd);
         return;

@@ -581,8 +581,8 @@ void sandbox_told_sandbox(struct front *f, const struct order_answer *a, int not
     close_p(&note_fd);
     if (r < 0 || !id_valid(a->id)) {
         struct order o = {.op = ORDER_KILL};
-        log_sandbox(LEVEL_ERROR, FAULT_INFRASTRUCTURE, a->id, "it cannot be taken over: %s",
-                    e.message);
+        log_sandbox(LEVEL_ERROR, FAULT_INFRASTRUCTURE, a->id,
+                    "the new front cannot take over the sandbox: %s", e.message);
         close_p(&channel_fd);
         memcpy(o.id, a->id, sizeof o.id);
         warden_order(f, &o, -1, on_noted, NULL);
@@ -661,7 +661,7 @@ static void on_let_go(void *arg, const struct order_answer *a, int fd)
         link_free(steal_ptr(&b->link));
     } else if (r < 0 && b->state == SANDBOX_PAUSED) {
         sandbox_log_add(&b->log, LOG_WARN, FAULT_INFRASTRUCTURE, 0,
-                        "Its memory could not be let go: %s", e.message);
+                        "Its memory could not be released: %s", e.message);
     }
     transition_end(t, true, r, &e);
 }
@@ -674,7 +674,7 @@ static void let_memory_go(struct sandbox *b)
     struct order o;
 
     sandbox_log_add(&b->log, LOG_WARN, FAULT_SANDBOX, 0,
-                    "Its memory is let go: paused sandboxes of the tenant hold more than "
+                    "Its memory was released: paused sandboxes of the tenant hold more than "
                     "tenant_paused_memory");
     sandbox_order(b, ORDER_PAUSE, &o);
     o.flags = ORDER_FILES_ONLY;

@@ -92,7 +92,7 @@ static bool add_unknown(struct sandbox *b, void *arg)
     memcpy(l.tenant, b->spec.tenant, sizeof(l.tenant));
     memcpy(l.context, b->spec.context, sizeof(l.context));
     if (store_living_add(m->front->store, &l, &e) < 0)
-        log_line(LEVEL_WARN, "a sandbox is not noted: %s", e.message);
+        log_line(LEVEL_WARN, "cannot store the start of a sandbox: %s", e.message);
     return true;
 }
 
@@ -104,7 +104,8 @@ void living_match(struct front *f, bool again)
     size_t n = 0;
 
     if (store_living(f->store, &list, &n, &e) < 0 || store_left_take(f->store, &how, &e) < 0) {
-        log_line(LEVEL_WARN, "sandboxes that ended before are not told of: %s", e.message);
+        log_line(LEVEL_WARN, "cannot report sandboxes that ended with the last server: %s",
+                 e.message);
         return;
     }
     for (size_t i = 0; i < n; i++) {
@@ -124,5 +125,5 @@ void living_stopping(struct front *f)
     struct sg_error e = {0};
 
     if (f->store && store_left_note(f->store, STORE_STOPPED, &e) < 0)
-        log_line(LEVEL_WARN, "that the server was stopped is not noted: %s", e.message);
+        log_line(LEVEL_WARN, "cannot store that the server was stopped: %s", e.message);
 }

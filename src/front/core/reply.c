@@ -164,7 +164,7 @@ void reply_add_location(struct http_req *req, const char *url)
 void reply_elsewhere(struct http_req *req, const char *url)
 {
     reply_add_location(req, url);
-    reply_error(req, 307, "another server has this: %s", url);
+    reply_error(req, 307, "this path is on another server: %s", url);
 }
 
 /* Answers "not found": E2B's clients go by the status, people by the message. */

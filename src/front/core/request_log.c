@@ -153,7 +153,7 @@ static void tell(const struct http_req *req, const struct request_log *a)
         about.ns = req->answered_ns - a->began_ns;
     log_with(level, &about, "%s",
              req->fault    ? req->fault_text
-             : status == 0 ? "the client went before it had an answer"
+             : status == 0 ? "the client closed the connection before the answer"
                            : http_status_text(status));
 }
 

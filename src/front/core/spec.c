@@ -185,7 +185,7 @@ int sandbox_spec_load(int memfd, struct sandbox_spec *ret, struct sg_error *e)
         s.envs = json_object();
     if (r < 0) {
         sandbox_spec_done(&s);
-        return err_set(e, SG_ERR_INTERNAL, r, "a sandbox's note makes no sense");
+        return err_set(e, SG_ERR_INTERNAL, r, "a sandbox's note is malformed");
     }
     *ret = s;
     return 0;

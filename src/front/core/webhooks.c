@@ -80,10 +80,11 @@ static void feel(enum mood mood, uint64_t event, const char *why)
         return;
     hooks.mood = mood;
     if (mood == MOOD_GOOD)
-        log_line(LEVEL_INFO, "webhook: events are taken again");
+        log_line(LEVEL_INFO, "webhook: the receiver accepts events again");
     else
         log_line(LEVEL_WARN, "webhook: event %" PRIu64 " %s: %s", event,
-                 mood == MOOD_FAILING ? "was not taken and is tried again" : "is given up", why);
+                 mood == MOOD_FAILING ? "was not accepted and will be posted again" : "is dropped",
+                 why);
 }
 
 static const char *why_not(int status, char *buf, size_t cap)
@@ -91,7 +92,7 @@ static const char *why_not(int status, char *buf, size_t cap)
     if (status > 0)
         snprintf(buf, cap, "HTTP %d", status);
     else if (status == -ENOENT)
-        snprintf(buf, cap, "it is not kept any more (event_keep)");
+        snprintf(buf, cap, "it is no longer kept (event_keep)");
     else
         snprintf(buf, cap, "%s", strerror(-status));
     return buf;
@@ -389,7 +390,7 @@ void webhooks_configure(struct front *f)
     if (hooks.on &&
         event_types_parse("webhook_events", s->webhook_events[0] ? s->webhook_events : "*",
                           &hooks.kinds, &e) < 0) {
-        log_line(LEVEL_ERROR, "%s; until then nothing is posted", e.message);
+        log_line(LEVEL_ERROR, "no events are posted: %s", e.message);
         hooks.on = false;
     }
     if (!hooks.on) {

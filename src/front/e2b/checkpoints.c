@@ -152,8 +152,8 @@ static struct checkpoint *find(struct e2b_req *q, const struct sandbox *b, const
         return c;
     if (checkpoint_was_thinned(q->front, b->id, text))
         reply_error(q->http, 410,
-                    "checkpoint '%.64s' was thinned away: GET /sandboxes/%s/checkpoints lists what "
-                    "there is",
+                    "checkpoint '%.64s' was thinned out: GET /sandboxes/%s/checkpoints lists those "
+                    "that are left",
                     text, b->id);
     else
         reply_error(q->http, 404, "Sandbox '%s' has no checkpoint '%.64s'", b->id, text);

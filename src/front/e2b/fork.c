@@ -212,7 +212,7 @@ static int parse_inherit(const json_t *body, enum inherit *ret, struct sg_error 
             return 0;
         }
     return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   FIELD_ERROR "'inherit' is none of state, files and replay");
+                   FIELD_ERROR "'inherit' must be \"state\", \"files\" or \"replay\"");
 }
 
 struct fork_request {

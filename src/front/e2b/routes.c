@@ -44,12 +44,13 @@ static void no_accounts(struct http_req *req)
 
 static void no_cluster(struct http_req *req)
 {
-    not_here(req, "Administration over HTTP", "the server is one machine; see 'sandglass serve'");
+    not_here(req, "Administration over HTTP",
+             "whoever runs the server manages it with 'sandglass'");
 }
 
 static void no_webhooks(struct http_req *req)
 {
-    not_here(req, "Webhooks and events", "poll the sandbox or its logs");
+    not_here(req, "E2B's webhooks and events", "use GET /v1/events, or the setting webhook_url");
 }
 
 /* Every route that E2B's programs may call. docs/e2b.md lists them for people. */

@@ -64,8 +64,8 @@ static void create_with_state(struct e2b_req *q, struct create_plan *p)
     }
     sandbox_spec_done(&p->spec);
     err_set(&e, SG_ERR_GONE, -EOWNERDEAD,
-            "there are no variables in what this sandbox is to be made from, or not any more: "
-            "without \"inherit\" it gets the files");
+            "the snapshot has no variables, or no longer has them: without \"inherit\" the sandbox "
+            "gets the files");
     reply_fork_error(q->http, -EOWNERDEAD, &e, NULL);
 }
 

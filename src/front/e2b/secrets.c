@@ -216,7 +216,7 @@ static void on_public(void *arg, int r, const void *payload, size_t len, int fd)
         r = store_sealed(s, payload, &e);
     else
         r = err_set(&e, SG_ERR_LIMIT, -EAGAIN,
-                    "The guard, which keeps secrets, is not there at the moment: try again");
+                    "The guard, which seals secrets, is not running now: try again");
     if (r < 0) {
         fail(q, s->secret.name, &e);
     } else {

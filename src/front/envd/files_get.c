@@ -109,8 +109,7 @@ static void on_entry(struct call *c, uint8_t what, const void *p, size_t len)
     int64_t size = size_of(p, len);
     if (size < 0) {
         call_cancel(c);
-        reply_error(d->req, status_of_call(EPROTO),
-                    "the sandbox answered something that cannot be read");
+        reply_error(d->req, status_of_call(EPROTO), "the sandbox sent a malformed answer");
         return;
     }
     wanted = (uint64_t)size;

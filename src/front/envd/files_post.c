@@ -99,7 +99,7 @@ static int on_part(void *arg, const char *name, const char *filename, struct sg_
                        "a part has no file name, and the query has no path");
     if (!files_resolve(u->req, u->target.user, given, path)) {
         u->answered = true;
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "the path is no good");
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "the path is not valid");
     }
     sink_begin(&u->sink, path);
     return u->answered ? err_set(e, SG_ERR_INVALID, -ECANCELED, "answered") : 0;

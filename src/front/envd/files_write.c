@@ -79,7 +79,7 @@ static void on_end(struct call *c, int status, const char *message, const void *
     }
     json_t *entry = s->ending ? entry_read(&r) : NULL;
     if (!entry) {
-        fail(s, EPROTO, "the sandbox answered something that cannot be read");
+        fail(s, EPROTO, "the sandbox sent a malformed answer");
         return;
     }
     add_written(s, entry);

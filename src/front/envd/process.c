@@ -14,7 +14,7 @@ bool process_selector(struct rpc_call *c, json_t *message, struct strbuf *reques
     const char *name = rpc_str(selector, "tag");
 
     if (!pid && !tag) {
-        rpc_fail(c, RPC_INVALID_ARGUMENT, "say which process is meant: process.pid or process.tag");
+        rpc_fail(c, RPC_INVALID_ARGUMENT, "name the process: process.pid or process.tag");
         return false;
     }
     /* The agent would take pid 0 and the empty tag for "not given", and could not read a tag that

@@ -142,7 +142,7 @@ static void stream_piece(struct input *in, json_t *data)
     uint32_t flags;
 
     if (in->request.len == 0) {
-        rpc_fail(c, RPC_INVALID_ARGUMENT, "the first message must say which process is meant");
+        rpc_fail(c, RPC_INVALID_ARGUMENT, "the first message must name the process");
         return;
     }
     json_t *piece = bytes_of(c, data, &flags);
@@ -177,7 +177,8 @@ void process_stream_input(struct rpc_call *c, json_t *message)
     else if (data)
         stream_piece(in, data);
     else if (start && in->request.len > 0)
-        rpc_fail(c, RPC_INVALID_ARGUMENT, "the process was said before: one stream is for one");
+        rpc_fail(c, RPC_INVALID_ARGUMENT,
+                 "the process was named before: a stream is for one process");
     else if (start)
         process_selector(c, start, &in->request);
     else if (!json_object_get(message, "keepalive"))

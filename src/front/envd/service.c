@@ -161,7 +161,7 @@ void service_gone(struct rpc_call *c)
 
 void service_nonsense(struct rpc_call *c)
 {
-    rpc_fail(c, service_code(EPROTO), "the sandbox answered something that cannot be read");
+    rpc_fail(c, service_code(EPROTO), "the sandbox sent a malformed answer");
 }
 
 void service_fail(struct rpc_call *c, const char *user, int status, const char *message)

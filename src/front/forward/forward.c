@@ -430,7 +430,7 @@ void forward_request(struct sandbox *b, unsigned port, struct http_req *req)
         return;
     }
     if (req->path[0] != '/') { /* the target of CONNECT, or "*" */
-        reply_error(req, 400, "only requests for a path can be forwarded");
+        reply_error(req, 400, "only a request with a path can be forwarded");
         return;
     }
 

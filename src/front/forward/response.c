@@ -191,13 +191,13 @@ static int take_head(struct response *r, struct sg_error *e)
         return bad(e, llhttp_errno_name(err));
     r->status = r->parser.status_code;
     if (r->status < 100 || !cut_headers(r))
-        return bad(e, "its status, or the name of a header");
+        return bad(e, "a bad status, or a bad header name");
     if (check_framing(r, e) < 0)
         return -EPROTO;
 
     if (r->status == 101) {
         if (!r->may_upgrade || !header_single(r->headers, r->n_headers, "upgrade"))
-            return bad(e, "it changes the protocol without being asked");
+            return bad(e, "it switches protocols without being asked");
         r->state = RESPONSE_UPGRADED;
     } else if (r->status < 200) {
         if (++r->interim > RESPONSE_INTERIM_MAX)

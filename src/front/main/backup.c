@@ -24,8 +24,8 @@ static int apply_path(void *self, const char *arg, struct sg_error *e)
     struct options *o = self;
 
     if (o->path)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "'%.64s' is one too many: name one directory",
-                       arg);
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "unexpected argument '%.64s': name one directory", arg);
     o->path = arg;
     return 0;
 }
@@ -37,8 +37,8 @@ static const struct cli_option backup_options[] = {
 };
 static const struct cli_option restore_options[] = {
     {"state", 0, "DIR", "the server's state directory", CLI_TEXT(options, state)},
-    {"replace", 0, NULL, "move a database that is there aside", CLI_FLAG(options, replace)},
-    {"check", 0, NULL, "only look whether the backup is whole", CLI_FLAG(options, check)},
+    {"replace", 0, NULL, "move an existing database aside", CLI_FLAG(options, replace)},
+    {"check", 0, NULL, "only check that the backup is complete", CLI_FLAG(options, check)},
     {"json", 0, NULL, "print JSON", CLI_FLAG(options, json)},
     {"help", 'h', NULL, "show this text", CLI_FLAG(options, help)},
 };
@@ -135,7 +135,7 @@ static void warn_left_out(const struct backup_report *r)
     for (size_t i = 0; i < r->n_left && i < BACKUP_LEFT_MAX; i++)
         ui_note("snapshot %s is not in the backup: %s", r->left[i].id, r->left[i].why);
     if (r->n_left > BACKUP_LEFT_MAX)
-        ui_note("and %zu more are not", r->n_left - BACKUP_LEFT_MAX);
+        ui_note("and %zu more snapshots are not in the backup", r->n_left - BACKUP_LEFT_MAX);
 }
 
 static void print_help(const char *usage, const char *text, const struct cli_syntax *syntax)
@@ -174,7 +174,7 @@ static int parse(const char *verb, const struct cli_syntax *syntax, int argc, ch
         return ui_usage(verb, e.message);
     if (!o->path && rest)
         o->path = rest[0];
-    return !o->help && !o->path ? ui_usage(verb, "name the directory of the backup") : 0;
+    return !o->help && !o->path ? ui_usage(verb, "no directory given: name that of the backup") : 0;
 }
 
 int backup_main(int argc, char **argv)
@@ -191,8 +191,8 @@ int backup_main(int argc, char **argv)
         return r;
     if (o.help) {
         print_help("backup [OPTION]... DIR",
-                   "Writes what a server has that cannot be had again to a new directory, while it "
-                   "runs:\nkeys, tenants, secrets, snapshots, contexts, the record.",
+                   "Writes all that a server cannot make again to a new directory, while the "
+                   "server runs:\nkeys, tenants, secrets, snapshots, contexts, the record.",
                    &backup_syntax);
         return finish(0, &e);
     }
@@ -221,7 +221,8 @@ static void print_restored(const struct options *o, const char *state,
     }
     print_facts(o->check ? "is whole" : "is restored", o->path, r);
     if (r->aside[0])
-        printf("What was there before is in %s: remove it when you are sure.\n", r->aside);
+        printf("The database that was there before is in %s: remove it when you are sure.\n",
+               r->aside);
     if (!o->check)
         printf("Start the server: sandglass serve --state %s\n", state);
 }
@@ -239,11 +240,10 @@ int restore_main(int argc, char **argv)
     if (r != 0)
         return r;
     if (o.help) {
-        print_help(
-            "restore [OPTION]... DIR",
-            "Brings a backup back, for a server that does not run: checked, and all of it or "
-            "nothing.",
-            &restore_syntax);
+        print_help("restore [OPTION]... DIR",
+                   "Restores a backup for a server that does not run. The backup is checked first, "
+                   "and restored as a\nwhole or not at all.",
+                   &restore_syntax);
         return finish(0, &e);
     }
     r = need_root(&e);

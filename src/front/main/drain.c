@@ -28,7 +28,8 @@ static void leave(void *arg)
 
 static void on_database_late(uv_timer_t *t)
 {
-    log_line(LEVEL_WARN, "the store of contexts does not answer: this server is not signed off");
+    log_line(LEVEL_WARN,
+             "the store of contexts does not answer: the end of this server is not stored");
     leave(t->data);
 }
 
@@ -51,7 +52,7 @@ static void on_late(uv_timer_t *t)
 {
     (void)t;
     if (!drain.waited)
-        log_line(LEVEL_WARN, "drain_timeout is over: what is still under way is ended");
+        log_line(LEVEL_WARN, "drain_timeout has expired: requests still under way are ended");
     sign_off();
 }
 
@@ -96,6 +97,6 @@ bool drain_refuses(struct http_req *req, unsigned port)
         (port ? !begins_inside(req, port) : may_be_elsewhere(req)))
         return false;
     http_add_header(req, "Retry-After", "5");
-    reply_error(req, 503, "the server is about to end and begins nothing new: try again soon");
+    reply_error(req, 503, "the server is shutting down and takes no new work: try again soon");
     return true;
 }

@@ -27,9 +27,9 @@ static int apply_sanitise(void *self, const struct cli_option *option, const cha
 }
 
 static const struct cli_option create_options[] = {
-    {"tenant", 0, "NAME", "whose key it is; made if it is new", CLI_TEXT(key_options, tenant)},
+    {"tenant", 0, "NAME", "tenant of the key; made if it is new", CLI_TEXT(key_options, tenant)},
     {"name", 0, "NAME", "what the key is for, shown in the list", CLI_TEXT(key_options, name)},
-    {"sanitise", 0, "MODE", "enforce, report-only or off, for who uses it",
+    {"sanitise", 0, "MODE", "sanitise output: enforce, report-only or off",
      .apply = apply_sanitise},
     ACTION_STATE,
     ACTION_JSON,
@@ -203,8 +203,8 @@ static const struct manage_action actions[] = {
       NULL},
      key_create},
     {{"list", "", "Lists the keys of all tenants.", &key_list_syntax, NULL}, key_list},
-    {{"revoke", " ID|KEY", "Makes a key useless, at once.", &key_revoke_syntax,
-      "which key? give its id or the key itself"},
+    {{"revoke", " ID|KEY", "Revokes a key, at once.", &key_revoke_syntax,
+      "no key given: name its id, or the key itself"},
      key_revoke},
 };
 

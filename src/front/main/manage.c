@@ -44,8 +44,8 @@ static int check_there(const char *dir, struct sg_error *e)
     if ((stat("server.db", &st) == 0 && st.st_size > 0) || access("../used", F_OK) < 0)
         return 0;
     return err_set(e, SG_ERR_NOT_FOUND, -ENODATA,
-                   "the database '%s/server.db' is gone: bring a backup back with 'sandglass "
-                   "restore', or begin anew with 'sandglass serve --new'",
+                   "the database '%s/server.db' is missing: restore a backup with 'sandglass "
+                   "restore', or start afresh with 'sandglass serve --new'",
                    dir);
 }
 

@@ -107,7 +107,7 @@ static void on_listed(void *arg, const struct ctx_reply *reply)
     jw_object_end(&j);
     result_begin(&r, c->x->version);
     if (reply->n == 0)
-        strbuf_addstr(&text, "There is none.");
+        strbuf_addstr(&text, "There are no contexts.");
     if (reply->more)
         strbuf_addf(&text, "(only the newest %zu are shown)", reply->n);
     result_text(&r, text.buf, text.len);
@@ -223,7 +223,7 @@ static void end(struct mcp_call *c)
         return;
     }
     if (id && !id_valid(id)) {
-        mcp_call_fail(c, "contextId is not the id of a context: list_contexts tells them");
+        mcp_call_fail(c, "contextId is not the id of a context: list_contexts shows them");
         return;
     }
     struct ctx_store *s = contexts_store(c->x->front);

@@ -37,7 +37,7 @@ static void on_event(struct call *c, uint8_t what, const void *p, size_t len)
     if (what != EVENT_ENTRY || g->path[0])
         return;
     if (!file_entry_read(p, len, &entry)) {
-        file_fail(&g->w, EPROTO, "the sandbox answered something that cannot be read");
+        file_fail(&g->w, EPROTO, "the sandbox sent a malformed answer");
         return;
     }
     g->size = entry.size;

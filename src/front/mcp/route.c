@@ -25,8 +25,8 @@ static bool admit_origin(struct http_req *req)
         return true;
     if (!origin_allowed(&front_of(req)->settings, origin)) {
         exchange_refuse(req, 403, MESSAGE_INVALID_REQUEST,
-                        "Pages of this origin may not ask: it is neither this machine nor a name "
-                        "of the server");
+                        "Pages of this origin are not allowed: it is neither this machine nor a "
+                        "name of the server");
         return false;
     }
     http_add_header(req, "Access-Control-Allow-Origin", origin);
@@ -194,7 +194,7 @@ static bool check_batch(struct exchange *x)
         return true;
     if (x->version != MCP_2025_03_26) {
         exchange_refuse(x->http, 400, MESSAGE_INVALID_REQUEST,
-                        "Several messages at once are a thing of version 2025-03-26 alone");
+                        "Only version 2025-03-26 allows several messages at once");
         return false;
     }
     if (json_array_size(x->body) == 0 || json_array_size(x->body) > BATCH_MAX) {

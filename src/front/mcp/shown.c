@@ -208,7 +208,7 @@ static void put_notes(struct result *r, enum tool t, const struct tool_result *r
     if (run->kept_lost)
         result_text(r, KEPT_LOST, strlen(KEPT_LOST));
     if (t == TOOL_RUN_ANALYSIS && run->parse_error)
-        result_textf(r, "The output is not what was declared: %s", run->parse_error);
+        result_textf(r, "The output does not have the declared format: %s", run->parse_error);
     if (run->exit_code == 124)
         result_textf(r, "It ran out of time.");
 }

@@ -69,8 +69,8 @@ static bool header_says(const char *header, const char *value)
 
 static int mismatch(struct sg_error *e, const char *header)
 {
-    err_set(e, SG_ERR_INVALID, -EINVAL,
-            "Header mismatch: %s is missing, or is not what the body says", header);
+    err_set(e, SG_ERR_INVALID, -EINVAL, "Header mismatch: %s is missing, or differs from the body",
+            header);
     return MESSAGE_HEADER_MISMATCH;
 }
 

@@ -118,7 +118,7 @@ static void read_row(struct cells *c, struct ctx_row *ret)
 static void refuse(struct ctx_reply *ret)
 {
     pg_reply_done(ret);
-    ret->r = ctx_error_unavailable(&ret->e, "the database's rows are not as they should be");
+    ret->r = ctx_error_unavailable(&ret->e, "the database's rows are malformed");
 }
 
 /* Turns the outcome of a call, good or the name of an error, into a code. */

@@ -205,7 +205,7 @@ int db_error(const struct store *s, const char *doing, struct sg_error *e)
     switch (code & 0xff) {
     case SQLITE_NOTADB:
         return err_set(e, SG_ERR_INVALID, -EUCLEAN,
-                       "'%s' is no database: move it away and start again, or restore a copy",
+                       "'%s' is not a database: move it away and start again, or restore a copy",
                        s->path);
     case SQLITE_CORRUPT:
         return err_set(e, SG_ERR_INVALID, -EUCLEAN,
@@ -410,7 +410,7 @@ static int make_file(const char *path, struct sg_error *e)
     if (errno != EEXIST)
         return err_errno(e, "make '%s'", path);
     if (lstat(path, &st) < 0)
-        return err_errno(e, "look at '%s'", path);
+        return err_errno(e, "stat '%s'", path);
     if (!S_ISREG(st.st_mode))
         return err_set(e, SG_ERR_INVALID, -EINVAL, "'%s' is not a regular file", path);
     if ((st.st_mode & 077) && chmod(path, 0600) < 0)

@@ -179,7 +179,7 @@ void dbworker_call(struct dbworker *c, const char *statement, const char *tenant
         return;
     }
     if (c->n_free == 0) {
-        refuse(c, done, arg, "too many wait for the database");
+        refuse(c, done, arg, "too many requests wait for the database");
         return;
     }
     struct outgoing *o = outgoing_new(WIRE_CALL, 0);
@@ -190,7 +190,7 @@ void dbworker_call(struct dbworker *c, const char *statement, const char *tenant
         wire_add_text(&o->message, params[i]);
     if (o->message.truncated) {
         outgoing_free(o);
-        refuse(c, done, arg, "this is too large for the database");
+        refuse(c, done, arg, "the request is too large for the database");
         return;
     }
     o->seq = take_slot(c, done, arg);
@@ -357,7 +357,7 @@ static void on_ready(uv_poll_t *poll, int status, int events)
             return;
         if (r == 0 || (r > 0 && take_message(c)))
             continue;
-        dbworker_gone(c, r == -EPIPE ? "has ended" : "talks nonsense");
+        dbworker_gone(c, r == -EPIPE ? "has ended" : "sent a malformed message");
     }
 }
 
@@ -450,7 +450,7 @@ void dbworker_dismiss(struct dbworker *c)
     hang_up(c);
     uv_close((uv_handle_t *)&c->wake, on_closed);
     uv_close((uv_handle_t *)&c->away, on_closed);
-    fail_calls(c, false, "the server ends");
+    fail_calls(c, false, "the server is shutting down");
     drop_unwanted(c);
     on_wake(&c->wake);
 }

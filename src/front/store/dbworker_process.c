@@ -109,15 +109,15 @@ static const struct outcome {
     const char *why;
     enum { SAY, AGAIN, RECONNECT, UNPREPARED } then;
 } outcomes[] = {
-    {"40", "others change the same rows", AGAIN},
-    {"23505", "others change the same rows", AGAIN},
+    {"40", "other requests change the same rows", AGAIN},
+    {"23505", "other requests change the same rows", AGAIN},
     {"26000", "the connection to the database changed", UNPREPARED}, /* a pooler: the prepared */
     {"42P05", "the connection to the database changed", UNPREPARED}, /* statements are not ours */
     {"25006", "the database is read-only", RECONNECT}, /* the next address may be writable */
     {"57014", "the database is too slow", SAY},
     {"55P03", "the database is too slow", SAY},
     {"53", "the database has no room", SAY},
-    {"42501", "the database does not let this server in", RECONNECT},
+    {"42501", "the database refuses this server's login", RECONNECT},
     {"42", "the database's schema is not as it should be", RECONNECT}, /* a dial checks it */
     {"3F", "the database's schema is not as it should be", RECONNECT},
     {"57", "the database is going down", RECONNECT},
@@ -275,7 +275,7 @@ static void take_address(struct process *p)
     char line[600];
 
     if (!conninfo || (p->conninfo && strcmp(p->conninfo, conninfo) != 0))
-        give_up(p, "store: the front sent the clerk what is no address");
+        give_up(p, "store: the front sent the clerk a malformed address");
     if (!p->dial && dial_start(conninfo, &p->dial, &e) < 0) {
         snprintf(line, sizeof line, "store: %s", e.message);
         give_up(p, line);
@@ -297,7 +297,7 @@ static void take_message(struct process *p)
     if (!p->dial)
         give_up(p, "store: the front sent the clerk a request before an address");
     if (p->in.head.kind != WIRE_CALL || !(q = request_read(&p->in)))
-        give_up(p, "store: the front sent the clerk what is no request");
+        give_up(p, "store: the front sent the clerk a malformed request");
     q->came_ns = clock_ns();
     q->next = NULL;
     *p->last = q;
@@ -316,7 +316,7 @@ static void take_messages(struct process *p)
     if (r == -EPIPE)
         forget_front(p);
     else if (r != -EAGAIN)
-        give_up(p, "store: the front sent the clerk what is no message");
+        give_up(p, "store: the front sent the clerk a malformed message");
 }
 
 /* ---- the loop -------------------------------------------------------------------------------- */

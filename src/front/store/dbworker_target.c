@@ -48,7 +48,7 @@ int target_new(const char *conninfo, struct target **ret, struct sg_error *e)
     if (!t->options || (host && strchr(host, '@'))) {
         target_free(t);
         return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "the setting 'store' is no connection string of PostgreSQL: write "
+                       "the setting 'store' is not a connection string of PostgreSQL: write "
                        "postgresql://USER:PASSWORD@HOST/DATABASE, with special characters of the "
                        "password as %%XX");
     }
@@ -104,5 +104,6 @@ void target_scrub(const struct target *t, const char *message, char *ret, size_t
 
     snprintf(ret, cap, "%.*s", (int)(len < cap ? len : cap - 1), message);
     if (has_secret(t, ret))
-        snprintf(ret, cap, "%s", "it says why with words that are a password of 'store'");
+        snprintf(ret, cap, "%s",
+                 "the reason is not shown, because it contains the password of 'store'");
 }

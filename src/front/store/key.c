@@ -292,7 +292,8 @@ int store_key_revoke(struct store *s, const char *which, struct sg_error *e)
         return r;
     sqlite3_reset(st);
     if (r == 0)
-        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT, "no such key: 'sandglass key list' has them");
+        return err_set(e, SG_ERR_NOT_FOUND, -ENOENT,
+                       "no such key: 'sandglass key list' shows them");
     r = bind_which(s, DB_KEY_REVOKE, which, is_key ? &hash : NULL, &st, e);
     if (r < 0)
         return r;

@@ -134,7 +134,7 @@ static int run_change(struct store *s, sqlite3_stmt *st, const char *name, struc
 
     if (r == 0 && db_changed(s) == 0)
         r = err_set(e, SG_ERR_NOT_FOUND, -ENOENT,
-                    "no tenant '%.80s': 'sandglass tenant list' has them", name);
+                    "no tenant '%.80s': 'sandglass tenant list' shows them", name);
     db_keys_changed(s);
     return r;
 }

@@ -151,14 +151,14 @@ static void tell(struct target *t, enum state state, int status)
         snprintf(why, sizeof why, "status %d", status);
     switch (state) {
     case FINE:
-        log_line(LEVEL_INFO, "traces: %s takes them again", t->name);
+        log_line(LEVEL_INFO, "traces: %s accepts them again", t->name);
         break;
     case DOWN:
         log_line(LEVEL_WARN, "traces: %s cannot be reached (%s): they wait, the oldest are dropped",
                  t->name, why);
         break;
     case REFUSING:
-        log_line(LEVEL_WARN, "traces: %s refuses them (%s): they are given up", t->name, why);
+        log_line(LEVEL_WARN, "traces: %s refuses them (%s): they are dropped", t->name, why);
         break;
     }
 }

@@ -47,11 +47,12 @@ enum figure_type { FIGURE_COUNTER, FIGURE_GAUGE, FIGURE_HISTOGRAM };
     X(POOL, GAUGE, "pool_sandboxes", NULL, "Sandboxes that wait ready")                            \
     X(MEMORY_BUDGET, GAUGE, "memory_budget_bytes", "what",                                         \
       "Memory of all sandboxes; what: limit, reserved (for those that run), used (without what "   \
-      "can be taken back), available (of the machine)")                                            \
+      "can be reclaimed), available (of the machine)")                                             \
     X(MEMORY_PRESSURE, GAUGE, "memory_pressure", NULL,                                             \
-      "0: none; 1: pools are let go; 2: kernels of checkpoints too; 3: creates are refused")       \
+      "0: none; 1: pools are dropped; 2: kernels of checkpoints too; 3: creates are refused")      \
     X(MEMORY_RELIEF, COUNTER, "memory_relief_total", "what",                                       \
-      "Let go or refused for want of memory; what: pool (sandboxes), checkpoint (their kernels), " \
+      "Dropped or refused for lack of memory; what: pool (sandboxes), checkpoint (their "          \
+      "kernels), "                                                                                 \
       "create")                                                                                    \
     X(CONTEXTS, GAUGE, "contexts", "state",                                                        \
       "Contexts with a sandbox here; state: creating, running, paused")                            \
@@ -62,7 +63,7 @@ enum figure_type { FIGURE_COUNTER, FIGURE_GAUGE, FIGURE_HISTOGRAM };
       "died, failed, memory, tenant, machine")                                                     \
     X(REAPED, COUNTER, "reaped_total", "what", "Ended by the reaper; what: context, sandbox")      \
     X(FAILURES, COUNTER, "failures_total", "layer:cause",                                          \
-      "Operations that failed; layer: whose doing it is, as in the log")                           \
+      "Operations that failed; layer: whose fault it is, as in the log")                           \
     X(EGRESS_SECONDS, HISTOGRAM, "egress_flow_seconds", NULL,                                      \
       "Connections out, from first to last "                                                       \
       "byte")                                                                                      \
@@ -74,7 +75,8 @@ enum figure_type { FIGURE_COUNTER, FIGURE_GAUGE, FIGURE_HISTOGRAM };
     X(EGRESS_BLOCKED, COUNTER, "egress_blocked_total", "target", "Refused connections by target")  \
     X(DNS, COUNTER, "dns_questions_total", "verdict",                                              \
       "Names that sandboxes asked for; verdict: allowed, blocked")                                 \
-    X(SANITISED, COUNTER, "sanitised_total", "kind", "What was taken out of texts, by kind")       \
+    X(SANITISED, COUNTER, "sanitised_total", "kind",                                               \
+      "Personal data and secrets replaced in texts, by kind")                                      \
     X(SPANS, COUNTER, "trace_spans_total", "fate", "Spans; fate: sent, dropped, refused")          \
     X(EVENTS, COUNTER, "events_total", "kind", "Lifecycle events by kind")                         \
     X(WEBHOOKS, COUNTER, "webhook_posts_total", "fate",                                            \
@@ -96,8 +98,8 @@ enum figure_type { FIGURE_COUNTER, FIGURE_GAUGE, FIGURE_HISTOGRAM };
     X(FAULTS, COUNTER, "process_faults_total", "process:reason",                                   \
       "Processes that failed and were replaced; reason: exited, killed, stopped, silent")          \
     X(UP, GAUGE, "up", "process",                                                                  \
-      "1: it has answered for this text; process: front, warden, guard")                           \
-    X(BUILD, GAUGE, "build_info", "version", "Always 1; which version this is")
+      "1: the process has answered this scrape; process: front, warden, guard")                    \
+    X(BUILD, GAUGE, "build_info", "version", "Always 1; version: that of this server")
 
 #define FIGURE_ENUM(id, type, name, label, help) FIG_##id,
 enum figure { FIGURES(FIGURE_ENUM) FIGURE_MAX_ };

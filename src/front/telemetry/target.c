@@ -128,7 +128,8 @@ bool target_otlp(const struct settings *s, char url[TARGET_URL_MAX], struct targ
         number++;
         /* The log does not quote the entry: it may be a secret at the wrong place. */
         if (!take_header(ret, at, len))
-            log_line(LEVEL_WARN, "otlp_headers: entry %u is no name=value, or one too many",
+            log_line(LEVEL_WARN,
+                     "otlp_headers: entry %u is not name=value, or there are too many entries",
                      number);
         at += len + (at[len] == ',');
     }
@@ -153,7 +154,8 @@ bool target_langfuse(const struct settings *s, char url[TARGET_URL_MAX], struct 
     strbuf_addstr(&header, "Basic ");
     base64_encode(&header, plain.buf, plain.len);
     if (!add_header(ret, "Authorization", strlen("Authorization"), header.buf, header.len))
-        log_line(LEVEL_WARN, "langfuse_secret_key is too long: traces go there without");
+        log_line(LEVEL_WARN,
+                 "langfuse_secret_key is too long: traces are sent to Langfuse without it");
     strbuf_wipe(&plain);
     strbuf_wipe(&header);
     add_header(ret, LANGFUSE_VERSION_HEADER, strlen(LANGFUSE_VERSION_HEADER), LANGFUSE_VERSION,

@@ -10,8 +10,8 @@
 #define ERROR_MAX (8u * 1024 * 1024) /* three parts of 256 KiB, escaped */
 #define NOTE_MAX  256
 /* Why a result was left out. */
-#define TOO_LARGE "it is larger than an answer can be"
-#define NO_ROOM   "the server has no room for it now"
+#define TOO_LARGE "it is larger than an answer may be"
+#define NO_ROOM   "the server has no memory for it now"
 
 void gather_init(struct gather *g)
 {
@@ -105,7 +105,7 @@ static bool add_result(struct gather *g, const char *rest, size_t len)
     bool first = to->len == 0;
 
     if (len + 2 > to->max - to->len)
-        return left_out(g, "all of them are more than an answer can have");
+        return left_out(g, "all results together are larger than an answer may be");
     if (!budget_hold(&g->taken, to->len + len))
         return left_out(g, NO_ROOM);
     if (!first)

@@ -311,7 +311,7 @@ static void on_end(struct call *c, int status, const char *message, const void *
     wire_get_u64(&r);
     bool timed_out = wire_get_u32(&r) != 0;
     if (!wire_done(&r)) {
-        conclude(o, ONCE_SETUP_ERROR, "the sandbox answered something that cannot be read");
+        conclude(o, ONCE_SETUP_ERROR, "the sandbox sent a malformed answer");
         return;
     }
     o->result.cpu_us = user_us + system_us;

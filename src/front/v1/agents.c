@@ -262,7 +262,7 @@ static void on_context(void *arg, const struct context_answer *a)
     if (a->r < 0)
         e = *a->e;
     else
-        err_set(&e, SG_ERR_GONE, -EXDEV, "the path is another server's");
+        err_set(&e, SG_ERR_GONE, -EXDEV, "the path is on another server");
     agent_refused(s->agent, &e);
     free(s);
     if (e2b_back(q))
@@ -296,8 +296,7 @@ static struct sandbox *named_sandbox(struct e2b_req *q, const char *id)
     for (size_t i = 0; i < ARRAY_SIZE(made); i++)
         if (field_get(q->body, made[i])) {
             reply_error(q->http, 400,
-                        FIELD_ERROR "'%s' and 'sandboxId' exclude each other: the sandbox is made",
-                        made[i]);
+                        FIELD_ERROR "'%s' is for a new sandbox, and excludes 'sandboxId'", made[i]);
             return NULL;
         }
     if (!b) {

@@ -39,7 +39,7 @@ static int add_word(struct e2b_req *q, struct json *j, const char *field, const 
     while (value && *words && strcmp(*words, value) != 0)
         words++;
     if (!value || !*words)
-        return invalid(field, "docs/openapi.yaml lists what there is", e);
+        return invalid(field, "docs/openapi.yaml lists the values", e);
     shape_text_key(j, field, value);
     return 0;
 }
@@ -169,7 +169,7 @@ static void reply_records(struct e2b_req *q, int fd)
 
     if (fd < 0 || lseek(fd, 0, SEEK_SET) < 0 || fd_read_all(fd, ANSWER_MAX, &text, &len) < 0 ||
         split_answer(text, len, &end, &next) < 0) {
-        err_set(&e, SG_ERR_INTERNAL, -EBADMSG, "the guard's answer about the record is none");
+        err_set(&e, SG_ERR_INTERNAL, -EBADMSG, "the guard's answer about the record is malformed");
         reply_sg_error(q->http, &e);
         return;
     }
@@ -199,7 +199,7 @@ static void on_answer(void *arg, int r, const void *payload, size_t len, int fd_
         err_set(&e, SG_ERR_LIMIT, -EAGAIN,
                 "The record cannot be read at the moment: try again in a second");
     else
-        err_set(&e, SG_ERR_INTERNAL, r, "the guard about the record: %.*s", (int)len,
+        err_set(&e, SG_ERR_INTERNAL, r, "the guard cannot read the record: %.*s", (int)len,
                 (const char *)payload);
     reply_sg_error(q->http, &e);
 }

@@ -70,7 +70,8 @@ static int parse_from(const struct e2b_req *q, struct context_from *ret, struct 
         r = checkpoint_accept_field(q->body, &ret->files_do, e);
     if (r == 0 && ret->message && ret->checkpoint)
         r = err_set(e, SG_ERR_INVALID, -EINVAL,
-                    FIELD_ERROR "'atMessageId' and 'checkpointId' both name a moment: give one");
+                    FIELD_ERROR
+                    "'atMessageId' and 'checkpointId' both name a checkpoint: give one");
     return r;
 }
 

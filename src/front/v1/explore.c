@@ -26,7 +26,7 @@
 #define GRACE_MS        60000 /* time for the cells to begin, and for their ends to reach us */
 
 static const char no_room[] =
-    "the result was left out: all together say more than an answer can have";
+    "the result was left out: all results together are larger than an answer may be";
 static const char ended[] = "the candidate's sandbox has ended";
 
 struct attempt {
@@ -356,7 +356,7 @@ static void adopt(struct e2b_req *q)
         r = field_string(q->body, "candidateId", CTX_NAME_MAX, &candidate, &e);
     if (r == 0 && (!candidate || !id_valid(candidate)))
         r = err_set(&e, SG_ERR_INVALID, -EINVAL,
-                    FIELD_ERROR "'candidateId' is required: one that explore answered");
+                    FIELD_ERROR "'candidateId' is required: one from the answer of explore");
     if (r < 0) {
         reply_sg_error(q->http, &e);
         return;

@@ -103,5 +103,5 @@ void reply_no_context(struct e2b_req *q, const char *id)
 
 void reply_ended(struct e2b_req *q)
 {
-    reply_error(q->http, 404, "Context \"%.64s\" has ended, or there never was one", q->id);
+    reply_error(q->http, 404, "Context \"%.64s\" has ended, or never existed", q->id);
 }
