@@ -249,7 +249,7 @@ test('what another server has is asked for there, with the key', () =>
 test('settings: a wrong key, nobody there, a wrong command line, help', async () => {
   await fails(1, /./, ['ctx', 'ls'], { E2B_API_KEY: `e2b_${'0'.repeat(40)}` })
   await fails(125, /./, ['usage', '--url', 'http://127.0.0.1:1'])
-  await fails(2, /what to do is missing/, ['ctx'])
+  await fails(2, /no action given/, ['ctx'])
   await fails(2, /'show' is not/, ['ctx', 'show'])
   assert.match(await works(['ctx', '--help']), /^Usage: sandglass ctx ls .*\n( +sandglass ctx .*\n)+/)
   assert.match(await works(['help', 'usage']), /--from DAY/)

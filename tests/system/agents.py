@@ -99,9 +99,9 @@ def shared(agents):
 
 def mistakes(agents):
     for words, status, text in (
-            ((), 2, "what to do is missing"), (("frob",), 2, "'frob' is not ls, start"), (("start",), 2, "start takes"),
+            ((), 2, "no action given"), (("frob",), 2, "'frob' is not ls, start"), (("start",), 2, "start takes"),
             (("show",), 2, "show takes ID"), (("show", "a/b"), 2, "not the id of an agent"), (("ls", "x"), 2, "unexpected"),
-            (("ls", "--source", "x"), 2, "--source is no option of ls"), (("extend", "x"), 2, "needs --timeout"),
+            (("ls", "--source", "x"), 2, "--source is not an option of ls"), (("extend", "x"), 2, "needs --timeout"),
             (("start", "--path", "p", "--", "x"), 2, "--path needs --conversation"),
             (("start", "--sandbox", "a", "--conversation", "b", "--", "x"), 2, "one of them"),
             (("start", "--into", "a", "--", "x"), 2, "--into is for"),

@@ -23,10 +23,10 @@ mkdir -p "$T/state"
 echo 'front: the database is gone' >"$T/state/trouble"
 run env SANDGLASS_STATE="$T/state" "$SG" doctor
 check "a server that cannot start says why" \
-    all status_is 0 -- out_has '^  warn +server +it cannot start its front: the database is gone$'
+    all status_is 0 -- out_has '^  warn +server +the server cannot start its front: the database is gone$'
 rm "$T/state/trouble"
 run env SANDGLASS_STATE="$T/state" "$SG" doctor
-check "until it can" out_has "^  ok +server +nothing is wrong with that of $T/state$"
+check "until it can" out_has "^  ok +server +no trouble reported in $T/state$"
 
 sg doctor --json
 check "--json: status 0, nothing on standard error" all status_is 0 -- err_is ''
@@ -67,7 +67,7 @@ check "no control groups: missing, and how to mount them" \
     all status_is 1 -- out_has '^  missing +mode +not mounted' -- out_has '-> mount -t cgroup2'
 run unshare -m sh -c 'mount -t tmpfs -o size=1m t /run && exec "$@"' sh "$SG" doctor
 check "little space: a warning, and it can still run" \
-    all status_is 0 -- out_has '^  warn +state directory .*/run' -- out_has '-> remove what is not needed'
+    all status_is 0 -- out_has '^  warn +state directory .*/run' -- out_has '-> remove unneeded files'
 run unshare -m sh -c 'mount -t tmpfs -o ro t /var/lib && exec "$@"' sh "$SG" doctor
 check "a read-only template directory: missing" all status_is 1 -- out_has '^  missing +template directory .*read-only'
 run unshare -m sh -c 'mount --bind /dev/null /usr/bin/esbuild && exec "$@"' sh "$SG" doctor

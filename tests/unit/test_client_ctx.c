@@ -88,7 +88,7 @@ TEST(each_action_takes_its_arguments)
 
 TEST(what_is_wrong_is_named)
 {
-    expect_refused("", "what to do is missing");
+    expect_refused("", "no action given");
     expect_refused("list", "'list' is not ls, get");
     expect_refused("ls a b", "unexpected argument 'b': ls takes [CONVERSATION]");
     expect_refused("get", "get takes ID, or CONVERSATION PATH");
@@ -98,9 +98,9 @@ TEST(what_is_wrong_is_named)
     expect_refused("rm", "no context given");
     expect_refused("rm a --expired", "one of them");
     expect_refused("rm --conversation c --expired", "one of them");
-    expect_refused("get a --ttl 1h", "--ttl is no option of get");
-    expect_refused("ls --yes", "--yes is no option of ls");
-    expect_refused("merge c a b --inherit files", "--inherit is no option of merge");
+    expect_refused("get a --ttl 1h", "--ttl is not an option of get");
+    expect_refused("ls --yes", "--yes is not an option of ls");
+    expect_refused("merge c a b --inherit files", "--inherit is not an option of merge");
     expect_refused("touch a --ttl 0", "--ttl '0'");
     expect_refused("ls --status=", "--status: the value is empty");
     expect_refused("ls --nonsense", "unknown option");
@@ -110,11 +110,11 @@ TEST(what_is_wrong_is_named)
     expect_refused("branch c a b --wait 1s", "--wait needs --state or --replay");
     expect_refused("branch c a b --state --wait 11m", "--wait '11m' is more than 10m");
     expect_refused("branch c a b --at=", "--at: the value is empty");
-    expect_refused("ls --state", "--state is no option of ls");
+    expect_refused("ls --state", "--state is not an option of ls");
     expect_refused("log", "log takes ID, or CONVERSATION PATH");
-    expect_refused("log a --at m1", "--at is no option of log");
-    expect_refused("rewind abc", "how far back is missing");
-    expect_refused("rewind c p m1 --checkpoint k", "one of them");
+    expect_refused("log a --at m1", "--at is not an option of log");
+    expect_refused("rewind abc", "no target given");
+    expect_refused("rewind c p m1 --checkpoint k", "not both");
     expect_refused("rewind", "rewind takes ID MESSAGE");
     expect_refused("branch c p q --state --accept-files", "--accept-files needs --at");
     expect_refused("log c p --accept-files", "--accept-files");

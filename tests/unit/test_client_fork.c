@@ -95,7 +95,7 @@ TEST(answers_that_are_not_what_they_should_be)
     expect_run(odd, &fork_verb, "i1", 1, "", "sandglass: sandbox i1: no\n", NULL);
     expect_run(part, &fork_verb, "i1", 1, "i2\n",
                "sandglass: a copy was not made: no room\n"
-               "sandglass: a copy was not made: the server does not say why\n",
+               "sandglass: a copy was not made: the server gave no reason\n",
                NULL);
 }
 
@@ -233,7 +233,7 @@ TEST(each_cell_has_a_checkpoint_and_back_finds_it)
     expect_no_way(&b, 1, "no cell has run yet");
     EXPECT(add(&b, 6) == NULL && add(&b, 7) == NULL);
     EXPECT(repl_trail_find(&b.trail, 2, &step, &e) == 0 && step->counts[0] == 6);
-    expect_no_way(&b, 3, "there are 2 cells to go back");
+    expect_no_way(&b, 3, "there are 2 cells to undo");
     EXPECT(repl_trail_rewind(&b.trail, "i1", step, &kernels, &e) == 0);
     EXPECT(json_array_size(kernels) == 1);
     EXPECT_STR(b.fake.log, "POST /sandboxes/i1/checkpoints {\"label\":\"cell 7\"}\n"

@@ -93,8 +93,8 @@ TEST(options_of_exec)
 TEST(bad_exec)
 {
     expect_refused(&exec_verb, "", "no sandbox given");
-    expect_refused(&exec_verb, "iabc", "nothing to run");
-    expect_refused(&exec_verb, "iabc --", "nothing to run");
+    expect_refused(&exec_verb, "iabc", "no command given");
+    expect_refused(&exec_verb, "iabc --", "no command given");
     expect_refused(&exec_verb, "-- iabc ls", "no sandbox given");
     expect_refused(&exec_verb, "../x ls", "is not the id of a sandbox");
     expect_refused(&exec_verb, "-d -t iabc ls", "--detach");
@@ -214,7 +214,7 @@ TEST(options_of_logs)
     expect_taken(&logs_verb, "--since 2026-03-01T12:00:00Z iabc");
     expect_refused(&logs_verb, "", "no sandbox given");
     expect_refused(&logs_verb, "--level loud iabc", "--level 'loud'");
-    expect_refused(&logs_verb, "--since today iabc", "--since 'today' is no time");
+    expect_refused(&logs_verb, "--since today iabc", "--since 'today' is not a time");
     expect_refused(&logs_verb, "iabc idef", "unexpected argument 'idef'");
     expect_taken(&logs_verb, "--layer code iabc");
     expect_taken(&logs_verb,

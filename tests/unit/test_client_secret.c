@@ -68,9 +68,9 @@ TEST(what_is_wrong_is_named)
     expect_refused("rm", "rm takes NAME");
     expect_refused("ls key", "ls takes no arguments");
     expect_refused("set a/b", "'a/b'");
-    expect_refused("show key --host a.test", "--host is no option of show");
-    expect_refused("ls --from-file f", "--from-file is no option of ls");
-    expect_refused("set key --quiet", "--quiet is no option of set");
+    expect_refused("show key --host a.test", "--host is not an option of show");
+    expect_refused("ls --from-file f", "--from-file is not an option of ls");
+    expect_refused("set key --quiet", "--quiet is not an option of set");
     expect_refused("set key --host a,b", "--host");
     expect_refused("set key --from-file=", "--from-file");
 }

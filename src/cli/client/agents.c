@@ -40,16 +40,16 @@ static const struct cli_option options[] = {
      CLI_AT(env_option, agents_options, env), .actions = OF(START)},
     {"env-file", 0, "FILE", "start: set variables from lines NAME=VALUE",
      CLI_AT(env_file_option, agents_options, env_files), .actions = OF(START)},
-    {"source", 's', "PATH", "start: put in a directory, a tar or a git bundle", TEXT(source)},
-    {"into", 0, "DIR", "start: where to (default ~/project)", TEXT(into)},
-    {"serve-fs", 0, NULL, "start: answer its file and terminal requests inside",
+    {"source", 's', "PATH", "start: put a directory, a tar or a git bundle into the sandbox",
+     TEXT(source)},
+    {"into", 0, "DIR", "start: where --source goes (default ~/project)", TEXT(into)},
+    {"serve-fs", 0, NULL, "start: answer the agent's file and terminal requests inside",
      CLI_FLAG(agents_options, serve_fs), .actions = OF(START)},
-    {"sandbox", 0, "ID", "start: in this sandbox, not one of its own", TEXT(sandbox)},
-    {"conversation", 0, "ID", "start: in the sandbox of this conversation's path",
-     TEXT(conversation)},
-    {"path", 0, "ID", "start: ... of this path (default main)", TEXT(path)},
-    {"network", 0, "block|open|LIST", "start: what its sandbox may reach", TEXT(network)},
-    {"user", 'u', "NAME", "start: user (default) or root, inside",
+    {"sandbox", 0, "ID", "start: use this sandbox, not a new one", TEXT(sandbox)},
+    {"conversation", 0, "ID", "start: use the sandbox of this conversation", TEXT(conversation)},
+    {"path", 0, "ID", "start: use this path of the conversation (default main)", TEXT(path)},
+    {"network", 0, "block|open|LIST", "start: what the sandbox may reach", TEXT(network)},
+    {"user", 'u', "NAME", "start: user inside: user (default) or root",
      CLI_AT(take_user, agents_options, user), .words = "the value", .actions = OF(START)},
     {"cwd", 'w', "DIR", "start: directory to start in", TEXT(cwd)},
     {"quiet", 'q', NULL, "ls: print the ids only; stop: print nothing",
@@ -67,7 +67,7 @@ static int check(void *self, char **rest, struct sg_error *e)
     if (o->base.action == &actions[EXTEND] && !o->timeout_s)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "extend needs --timeout: how long from now on");
     if (o->sandbox && o->conversation)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "give --sandbox or --conversation: one of them");
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "give --sandbox or --conversation, not both");
     if (o->path && !o->conversation)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "--path needs --conversation");
     if (o->into && !o->source)
@@ -100,8 +100,9 @@ const struct client_verb agents_verb = {
              "logs [OPTION]... ID\n"
              "extend [OPTION]... --timeout TIME ID\n"
              "stop [OPTION]... ID...",
-    .about = "Starts, lists and ends agents of the Agent Client Protocol that a server hosts in "
-             "sandboxes.\nMessages to and from them go over a WebSocket, /v1/agents/ID/acp.",
+    .about = "Starts, lists and ends hosted agents: programs that speak the Agent Client Protocol "
+             "and run in\nsandboxes of a server. Clients talk to an agent over a WebSocket, "
+             "/v1/agents/ID/acp.",
     .syntax = &syntax,
     .options_size = sizeof(struct agents_options),
     .check = check,

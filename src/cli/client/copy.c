@@ -38,7 +38,7 @@ static int entry_up(struct copy *c, int dirfd, const char *name, const char *to,
     struct stat st;
 
     if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return err_errno(e, "cannot look at '%.128s'", name);
+        return err_errno(e, "cannot stat '%.128s'", name);
     if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
         c->left_out++;
         return 0;
@@ -124,8 +124,7 @@ static int entry_down(void *arg, const struct remote_entry *entry, struct sg_err
 
     if (!place_is_name(entry->name))
         return err_set(e, SG_ERR_DENIED, -EPERM,
-                       "'%.128s' has an entry whose name is not one: nothing more is copied",
-                       d->from);
+                       "'%.128s' has an entry with an invalid name: copying stops", d->from);
     if (entry->is_link || entry->type == REMOTE_OTHER) {
         d->copy->left_out++;
         return 0;

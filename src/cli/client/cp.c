@@ -49,9 +49,9 @@ static int check(void *self, char **rest, struct sg_error *e)
 }
 
 static const struct cli_option options[] = {
-    {"user", 'u', "NAME", "who reads or writes in the sandbox",
+    {"user", 'u', "NAME", "user that reads or writes in the sandbox",
      CLI_AT(client_user, cp_options, user)},
-    {"quiet", 'q', NULL, "no progress and no remarks", CLI_FLAG(cp_options, quiet)},
+    {"quiet", 'q', NULL, "no progress and no notes", CLI_FLAG(cp_options, quiet)},
     CLIENT_OPTIONS,
 };
 static const struct cli_syntax syntax = {options, ARRAY_SIZE(options), positional, 0};

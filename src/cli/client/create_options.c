@@ -52,16 +52,16 @@ static int positional(void *self, const char *arg, struct sg_error *e)
 }
 
 static const struct cli_option options[] = {
-    {"timeout", 0, "TIME", "how long it lives: 30s, 5m (default), 1h",
+    {"timeout", 0, "TIME", "how long the sandbox lives: 30s, 5m (default), 1h",
      CLI_AT(client_seconds, create_options, timeout_s)},
     {"env", 'e', "NAME[=VALUE]", "set a variable, or copy it from the environment",
      CLI_AT(env_option, create_options, env)},
     {"env-file", 0, "FILE", "set variables from lines NAME=VALUE",
      CLI_AT(env_file_option, create_options, env_files)},
-    {"metadata", 'm', "KEY=VALUE", "remember this with it; may be repeated",
+    {"metadata", 'm', "KEY=VALUE", "metadata of the sandbox; may be repeated",
      .apply = apply_metadata},
     {"name", 0, "NAME", "the same as --metadata name=NAME", .apply = apply_name},
-    {"auto-pause", 0, NULL, "pause it at its end instead of ending it",
+    {"auto-pause", 0, NULL, "pause the sandbox at its timeout, instead of ending it",
      CLI_FLAG(create_options, auto_pause)},
     {"json", 0, NULL, "print the server's object", CLI_FLAG(create_options, json)},
     CLIENT_OPTIONS,

@@ -32,24 +32,26 @@ static const struct cli_option options[] = {
     {"status", 's', "STATUS", "ls: creating, ready, terminated, error (several: a,b), or all",
      TEXT(status), .actions = OF(LS)},
     {"inherit", 0, "none|files|state|replay",
-     "branch: what the new path gets of the other (default: none)", TEXT(inherit),
+     "branch: what the new path gets from the old one (default: none)", TEXT(inherit),
      .actions = OF(BRANCH)},
     {"state", 0, NULL, "branch: variables and files, as --inherit state", FLAG(state),
      .actions = OF(BRANCH)},
-    {"replay", 0, NULL, "branch: the same, and cells run again if need be", FLAG(replay),
+    {"replay", 0, NULL, "branch: as --inherit replay: cells run again where variables are lost",
+     FLAG(replay), .actions = OF(BRANCH)},
+    {"at", 0, "MESSAGE", "branch: from the state before this message", TEXT(at),
      .actions = OF(BRANCH)},
-    {"at", 0, "MESSAGE", "branch: as it was before this message", TEXT(at), .actions = OF(BRANCH)},
-    {"wait", 0, "TIME", "branch: wait so long for a cell to end: 500ms, 30s",
+    {"wait", 0, "TIME", "branch: how long to wait for a cell to end: 500ms, 30s",
      CLI_AT(client_wait, ctx_options, wait_ms), .actions = OF(BRANCH)},
-    {"checkpoint", 0, "ID", "rewind: to this one, in place of a message", TEXT(checkpoint),
+    {"checkpoint", 0, "ID", "rewind: to this checkpoint, instead of a message", TEXT(checkpoint),
      .actions = OF(REWIND)},
-    {"accept-files", 0, NULL, "rewind, branch --at: the files alone will do if variables are lost",
-     FLAG(accept_files), .actions = OF(BRANCH) | OF(REWIND)},
-    {"ttl", 0, "TIME", "touch, branch: how long it lives unused: 10m, 2h",
+    {"accept-files", 0, NULL,
+     "rewind, branch --at: accept the files alone if the variables are lost", FLAG(accept_files),
+     .actions = OF(BRANCH) | OF(REWIND)},
+    {"ttl", 0, "TIME", "touch, branch: how long an unused context lives: 10m, 2h",
      CLI_AT(client_seconds, ctx_options, ttl_s), .actions = OF(TOUCH) | OF(BRANCH)},
     {"conversation", 0, "ID", "rm: all contexts of this conversation", TEXT(conversation),
      .actions = OF(RM)},
-    {"expired", 0, NULL, "rm: those whose time is over", FLAG(expired), .actions = OF(RM)},
+    {"expired", 0, NULL, "rm: all expired contexts", FLAG(expired), .actions = OF(RM)},
     {"yes", 'y', NULL, "rm: do not ask", FLAG(yes), .actions = OF(RM)},
     {"quiet", 'q', NULL, "ls: print the ids only; rm: print nothing", FLAG(base.quiet),
      .actions = OF(LS) | OF(RM)},
@@ -67,7 +69,7 @@ static int check_rm(const struct ctx_options *o, struct sg_error *e)
                        "no context given: 'sandglass ctx ls' lists them");
     if (ways > 1)
         return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "give ids, --conversation or --expired: one of them");
+                       "give ids, --conversation or --expired: only one of them");
     return 0;
 }
 
@@ -88,7 +90,7 @@ static int check_branch(const struct ctx_options *o, struct sg_error *e)
 
     if ((o->inherit != NULL) + o->state + o->replay > 1)
         return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "give --inherit, --state or --replay: one of them");
+                       "give --inherit, --state or --replay: only one of them");
     if ((o->at || client_given(&o->base, "wait")) && !live)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "%s needs --state or --replay",
                        o->at ? "--at" : "--wait");
@@ -100,11 +102,11 @@ static int check_branch(const struct ctx_options *o, struct sg_error *e)
 static int check_rewind(const struct ctx_options *o, struct sg_error *e)
 {
     if (o->checkpoint && o->base.n_args == 3)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "give a message or --checkpoint: one of them");
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "give a message or --checkpoint, not both");
     if (!o->checkpoint && o->base.n_args == 1)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "how far back is missing: a message or --checkpoint; 'sandglass ctx log' "
-                       "lists them");
+        return err_set(
+            e, SG_ERR_INVALID, -EINVAL,
+            "no target given: name a message or --checkpoint; 'sandglass ctx log' lists them");
     return 0;
 }
 

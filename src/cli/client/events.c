@@ -43,13 +43,13 @@ static int apply_after(void *self, const struct cli_option *option, const char *
 }
 
 static const struct cli_option options[] = {
-    {"follow", 'f', NULL, "go on with what happens", CLI_FLAG(events_options, follow)},
-    {"types", 0, "LIST", "only these: sandbox.*,context.ended", CLI_TEXT(events_options, types)},
-    {"sandbox", 0, "ID", "only what is about this sandbox",
-     CLI_AT(client_id, events_options, sandbox)},
-    {"conversation", 0, "ID", "only what is about this conversation",
+    {"follow", 'f', NULL, "keep running and show new events", CLI_FLAG(events_options, follow)},
+    {"types", 0, "LIST", "only these kinds: sandbox.*,context.ended",
+     CLI_TEXT(events_options, types)},
+    {"sandbox", 0, "ID", "only events of this sandbox", CLI_AT(client_id, events_options, sandbox)},
+    {"conversation", 0, "ID", "only events of this conversation",
      CLI_TEXT(events_options, conversation)},
-    {"after", 0, "NUMBER", "only those after the event with this number", .apply = apply_after},
+    {"after", 0, "NUMBER", "only events after the one with this number", .apply = apply_after},
     {"json", 0, NULL, "print the server's objects, one a line", CLI_FLAG(events_options, json)},
     CLIENT_OPTIONS,
 };
@@ -166,7 +166,7 @@ static int show_pages(struct client *c, const struct events_options *o, uint64_t
             return r;
         const json_t *events = json_object_get(tree, "events");
         if (given && jr_flag(tree, "gap"))
-            ui_note("some events after %llu are not kept any more", (unsigned long long)next);
+            ui_note("some events after %llu are no longer kept", (unsigned long long)next);
         for (size_t i = 0; i < json_array_size(events); i++)
             show(o, json_array_get(events, i));
         more = jr_flag(tree, "more") && jr_count(tree, "next") > next;

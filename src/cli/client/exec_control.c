@@ -102,6 +102,6 @@ void exec_control_finished(struct exec_control *c, CURLcode code)
         strbuf_reset(&c->input);
     }
     if (r == -ENOSYS && c->call == CALL_CLOSE)
-        ui_note("this server cannot tell the program that its input has ended");
+        ui_note("this server cannot close the program's standard input");
     forget_call(c);
 }

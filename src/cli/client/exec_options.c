@@ -15,15 +15,15 @@ static int positional(void *self, const char *arg, struct sg_error *e)
 static const struct cli_option options[] = {
     {"interactive", 'i', NULL, "pass standard input on", CLI_FLAG(exec_options, interactive)},
     {"tty", 't', NULL, "run on a pseudo-terminal", CLI_FLAG(exec_options, tty)},
-    {"user", 'u', "NAME", "who runs it (default: the sandbox's user)",
+    {"user", 'u', "NAME", "user that runs the command (default: the sandbox's user)",
      CLI_AT(client_user, exec_options, user)},
     {"cwd", 'w', "DIR", "directory to start in (default: the user's home)",
      CLI_FILLED(exec_options, cwd, "the name of the directory")},
     {"env", 'e', "NAME[=VALUE]", "set a variable, or copy it from the environment",
      CLI_AT(env_option, exec_options, env)},
-    {"timeout", 0, "TIME", "end it after this time: 500ms, 30s, 5m (default: never)",
+    {"timeout", 0, "TIME", "end the command after this time: 500ms, 30s, 5m (default: never)",
      CLI_TIME(exec_options, timeout_ms, 1, TIMEOUT_MAX_MS, "1ms and 30d")},
-    {"detach", 'd', NULL, "leave it running and print its process id",
+    {"detach", 'd', NULL, "leave the command running and print its process id",
      CLI_FLAG(exec_options, detach)},
     CLIENT_OPTIONS,
 };
@@ -37,11 +37,11 @@ int exec_options_check(void *self, char **rest, struct sg_error *e)
         return err_set(e, SG_ERR_INVALID, -EINVAL,
                        "no sandbox given: exec ID COMMAND; 'sandglass ps' lists them");
     if (!rest || !*rest || !**rest)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "nothing to run: give a command, such as bash");
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "no command given: name one, such as bash");
     if (o->detach && (o->interactive || o->tty || o->timeout_ms))
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--detach leaves the program: --interactive, --tty and --timeout need us "
-                       "to stay");
+        return err_set(
+            e, SG_ERR_INVALID, -EINVAL,
+            "--detach leaves the program alone: it excludes --interactive, --tty and --timeout");
     o->command = rest;
     return 0;
 }

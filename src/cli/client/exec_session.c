@@ -239,10 +239,10 @@ static void check_clock(struct session *s)
     uint64_t now = clock_ns();
 
     if (s->o->timeout_ms && now > s->deadline_ns)
-        s->failure = err_set(&s->error, SG_ERR_LIMIT, -ETIMEDOUT, "the time is over");
+        s->failure = err_set(&s->error, SG_ERR_LIMIT, -ETIMEDOUT, "the timeout expired");
     else if (!s->held && now > s->heard_ns + SILENCE_MAX_MS * NS_PER_MS)
-        s->failure = err_set(&s->error, SG_ERR_GONE, -EHOSTUNREACH,
-                             "nothing comes from the server any more");
+        s->failure =
+            err_set(&s->error, SG_ERR_GONE, -EHOSTUNREACH, "the server has stopped sending");
 }
 
 static void loop(struct session *s)
@@ -317,7 +317,7 @@ static int outcome(struct session *s, struct sg_error *e)
         return sandbox_refusal(s->sandbox, &s->refusal, e);
     if (s->stream_code != CURLE_OK)
         return explain_loss(s, e);
-    return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the server did not say how the program has ended");
+    return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the server did not report how the program ended");
 }
 
 int exec_session_run(struct sandbox *sandbox, const struct exec_session_options *o,

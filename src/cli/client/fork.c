@@ -47,13 +47,13 @@ static const struct cli_option options[] = {
     {"count", 'n', "N", "how many copies, up to 100 (default: 1)",
      CLI_COUNT(fork_options, count, 1, COUNT_MAX)},
     {"inherit", 0, "state|files|replay",
-     "variables and files (default), files, or cells run again if need be",
+     "what copies get: state: variables and files (default); files; replay",
      CLI_WORD(fork_options, inherit, "state|files|replay")},
-    {"wait", 0, "TIME", "wait so long for a cell to end: 500ms, 30s (default: not at all)",
+    {"wait", 0, "TIME", "how long to wait for a cell to end: 500ms, 30s (default: 0)",
      CLI_AT(client_wait, fork_options, wait_ms)},
-    {"timeout", 0, "TIME", "how long they live: 30s, 5m (default), 1h",
+    {"timeout", 0, "TIME", "how long the copies live: 30s, 5m (default), 1h",
      CLI_AT(client_seconds, fork_options, timeout_s)},
-    {"verbose", 'v', NULL, "show what became of each kernel, as on a terminal",
+    {"verbose", 'v', NULL, "show what happened to each kernel, as on a terminal",
      CLI_FLAG(fork_options, verbose)},
     {"json", 0, NULL, "print the server's answer", CLI_FLAG(fork_options, json)},
     CLIENT_OPTIONS,
@@ -110,7 +110,7 @@ static int report(const json_t *forks, bool ids)
         if (!url_is_plain_name(id)) {
             const char *why = jr_text(json_object_get(one, "error"), "message");
 
-            ui_error("a copy was not made: %s", *why ? why : "the server does not say why");
+            ui_error("a copy was not made: %s", *why ? why : "the server gave no reason");
             status = CLIENT_EXIT_REFUSED;
         } else if (ids)
             puts(id);
@@ -138,7 +138,7 @@ const struct client_verb fork_verb = {
     .name = "fork",
     .usage = "[OPTION]... ID",
     .about = "Makes copies of a running sandbox as it is now, with its files and the variables of "
-             "its kernels,\nand prints their ids. The sandbox itself goes on.",
+             "its kernels,\nand prints their ids. The sandbox itself keeps running.",
     .syntax = &syntax,
     .options_size = sizeof(struct fork_options),
     .check = check,

@@ -61,7 +61,7 @@ static bool agreed(size_t n)
 
     if (!isatty(STDIN_FILENO))
         return true;
-    fprintf(stderr, "End %zu sandbox%s and all that is in %s? [y/N] ", n, n == 1 ? "" : "es",
+    fprintf(stderr, "End %zu sandbox%s with all that is in %s? [y/N] ", n, n == 1 ? "" : "es",
             n == 1 ? "it" : "them");
     if (!fgets(answer, sizeof(answer), stdin))
         return false;
@@ -146,7 +146,8 @@ static const struct cli_syntax pause_syntax = {pause_options, ARRAY_SIZE(pause_o
 const struct client_verb pause_verb = {
     .name = "pause",
     .usage = "[OPTION]... ID...",
-    .about = "Stops sandboxes with all that runs in them, keeps them, and prints their ids.",
+    .about = "Pauses sandboxes: their programs stop, and are kept until 'sandglass resume'. Prints "
+             "their ids.",
     .syntax = &pause_syntax,
     .options_size = sizeof(struct lifecycle_options),
     .check = check,
@@ -175,7 +176,7 @@ static int resume_fn(struct client *c, void *self)
 }
 
 static const struct cli_option resume_options[] = {
-    {"timeout", 0, "TIME", "how long they live from now on: 30s, 5m (default), 1h",
+    {"timeout", 0, "TIME", "how long the sandboxes live from now on: 30s, 5m (default), 1h",
      CLI_AT(client_seconds, lifecycle_options, timeout_s)},
     {"quiet", 'q', NULL, "do not print the ids", CLI_FLAG(lifecycle_options, quiet)},
     CLIENT_OPTIONS,
@@ -185,9 +186,8 @@ static const struct cli_syntax resume_syntax = {resume_options, ARRAY_SIZE(resum
 const struct client_verb resume_verb = {
     .name = "resume",
     .usage = "[OPTION]... ID...",
-    .about =
-        "Lets paused sandboxes go on, and prints their ids. One that runs already lives on for "
-        "at least\nthe given time.",
+    .about = "Resumes paused sandboxes, and prints their ids. A sandbox that runs already gets at "
+             "least the\ngiven time.",
     .syntax = &resume_syntax,
     .options_size = sizeof(struct lifecycle_options),
     .check = check,

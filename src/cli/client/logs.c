@@ -55,7 +55,7 @@ static int apply_since(void *self, const struct cli_option *option, const char *
         return 0;
     if (parse_duration_ms("--since", value, &ms, NULL) < 0 || ms > INT64_MAX / 2)
         return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "--since '%.64s' is no time: use 30s, 5m, 1h or 2026-03-01T12:00:00Z",
+                       "--since '%.64s' is not a time: use 30s, 5m, 1h or 2026-03-01T12:00:00Z",
                        value);
     o->since_ms = clock_wall_ms() - (int64_t)ms;
     if (o->since_ms < 0)
@@ -92,18 +92,20 @@ static int check(void *self, char **rest, struct sg_error *e)
 static const struct cli_option options[] = {
     {"server", 0, NULL, "the server's own log, from its state directory",
      CLI_FLAG(logs_options, server)},
-    {"follow", 'f', NULL, "go on until the sandbox has ended", CLI_FLAG(logs_options, follow)},
-    {"lines", 'n', "NUMBER", "only the last ones, of the server's",
+    {"follow", 'f', NULL, "keep running until the sandbox has ended",
+     CLI_FLAG(logs_options, follow)},
+    {"lines", 'n', "NUMBER", "with --server: only the last lines",
      CLI_COUNT(logs_options, lines, 1, SERVER_LOG_LINES_MAX)},
-    {"level", 0, "LEVEL", "from this on: debug (default), info, warn, error", .apply = apply_level},
-    {"since", 0, "TIME", "only what is newer: 30s, 5m, 2026-03-01T12:00:00Z", .apply = apply_since},
-    {"layer", 0, "LAYER", "code, agent, sandbox, infrastructure or client only",
+    {"level", 0, "LEVEL", "least level: debug (default), info, warn, error", .apply = apply_level},
+    {"since", 0, "TIME", "only newer lines: 30s, 5m, 2026-03-01T12:00:00Z", .apply = apply_since},
+    {"layer", 0, "LAYER", "only this fault: code, agent, sandbox, infrastructure, client",
      CLI_WORD(logs_options, layer, "code|agent|sandbox|infrastructure|client")},
-    {"request", 0, "ID", "of the server's: what became of this request",
+    {"request", 0, "ID", "with --server: only lines of this request",
      CLI_TEXT(logs_options, request)},
-    {"sandbox", 0, "ID", "of the server's: what is about this sandbox",
+    {"sandbox", 0, "ID", "with --server: only lines of this sandbox",
      CLI_AT(client_id, logs_options, sandbox)},
-    {"json", 0, NULL, "print the server's entries, one a line", CLI_FLAG(logs_options, json)},
+    {"json", 0, NULL, "print the server's entries as JSON, one per line",
+     CLI_FLAG(logs_options, json)},
     {"state", 0, "DIR", "the server's state directory", CLI_TEXT(logs_options, state)},
     CLIENT_OPTIONS,
 };

@@ -20,7 +20,7 @@ int main(int argc, char **argv)
     const struct client_verb *verb = argc > 1 ? find_verb(argv[1]) : NULL;
 
     if (!verb) {
-        ui_error("this program is called by sandglass: see 'sandglass --help'");
+        ui_error("this program is started by 'sandglass', not by hand: see 'sandglass --help'");
         return CLI_EXIT_USAGE;
     }
     setlocale(LC_CTYPE, "C.UTF-8"); /* tables count columns of UTF-8 text */

@@ -20,7 +20,8 @@ static int take_name(void *to, const struct cli_option *o, const char *value, st
 }
 
 static const struct cli_option options[] = {
-    {"conversation", 'c', "ID", "the conversation (default: a new one, which ends with this)",
+    {"conversation", 'c', "ID",
+     "the conversation (default: a new one, which ends with the program)",
      CLI_AT(take_name, mcp_options, conversation)},
     {"path", 'p', "ID", "the path of the conversation (default: main)",
      CLI_AT(take_name, mcp_options, path)},

@@ -106,7 +106,7 @@ static size_t read_piece(char *buf, size_t size, size_t n, void *arg)
         got = read(t->fd, buf, room);
     while (got < 0 && errno == EINTR && !interrupt_signal());
     if (got < 0)
-        t->failure = err_errno(&t->error, "cannot read what is to be copied to '%.128s'", t->path);
+        t->failure = err_errno(&t->error, "cannot read the source of '%.128s'", t->path);
     else if (got == 0 && t->sized)
         t->failure = err_set(&t->error, SG_ERR_INVALID, -EIO,
                              "the file for '%.128s' became shorter while it was copied", t->path);
@@ -144,8 +144,8 @@ static size_t write_piece(char *data, size_t size, size_t n, void *arg)
     }
     int r = fd_write_all(t->fd, data, len);
     if (r < 0) {
-        t->failure = err_set(&t->error, err_kind_of(-r), r,
-                             "cannot write what came from '%.128s': %s", t->path, strerror(-r));
+        t->failure = err_set(&t->error, err_kind_of(-r), r, "cannot write the copy of '%.128s': %s",
+                             t->path, strerror(-r));
         return 0;
     }
     progress_add(t->remote->progress, len);

@@ -8,7 +8,7 @@
 #include "cli/client/repl_whole.h"
 
 #define CODE_HINT "copy it in with 'sandglass cp' and import it"
-#define ENDED     "the sandbox has ended (its time was over): :new makes another"
+#define ENDED     "the sandbox has ended (its timeout expired): :new makes another"
 
 /* ---- the prompt ------------------------------------------------------------------------------ */
 
@@ -34,9 +34,9 @@ static void explain(int r, const struct sg_error *e)
     if (r == -ENXIO)
         ui_error(ENDED);
     else if (r == -ECANCELED)
-        ui_note("left the cell, which is being stopped; :restart gives a fresh kernel");
+        ui_note("left the cell, which is being stopped; :restart starts a new kernel");
     else if (r == -ENOENT)
-        ui_error("%s; :restart, :language or :new go on", e->message);
+        ui_error("%s; continue with :restart, :language or :new", e->message);
     else if (r != -EINTR)
         ui_error("%s", e->message);
 }
@@ -78,12 +78,12 @@ static int talk(struct repl_session *s, const struct repl_options *o)
     }
     repl_input_language(&s->input, s->contexts[0].language);
     printf("%s in sandbox %s%s; :help, ^D to leave\n", s->contexts[0].language, s->life.id,
-           s->life.own && !o->keep ? ", which ends with the prompt" : "");
+           s->life.own && !o->keep ? ", which ends with this session" : "");
     fflush(stdout);
     converse(s);
     repl_input_close(&s->input);
     if (o->keep && s->life.id && !s->life.gone)
-        printf("Sandbox %s goes on, with its contexts: sandglass repl %s\n", s->life.id,
+        printf("Sandbox %s keeps running, with its contexts: sandglass repl %s\n", s->life.id,
                s->life.id);
     return s->watch.ending ? CLI_EXIT_SIGNAL + s->watch.ending : 0;
 }
@@ -132,9 +132,9 @@ static int repl_fn(struct client *c, void *options)
 const struct client_verb repl_verb = {
     .name = "repl",
     .usage = "[OPTION]... [ID]\n[OPTION]... [ID] < FILE",
-    .about = "A prompt that runs cells of code in a sandbox: in ID, or in one that is made for it "
-             "and ends\nwith it. If standard input is no terminal it is run as one cell; the exit "
-             "status is 1 if that\nends with an error.",
+    .about = "A prompt that runs cells of code in a sandbox: in ID, or in a new one that ends with "
+             "the prompt.\nIf standard input is not a terminal, it is run as one cell; the exit "
+             "status is 1 if the cell\nends with an error.",
     .syntax = &repl_syntax,
     .options_size = sizeof(struct repl_options),
     .check = repl_options_check,

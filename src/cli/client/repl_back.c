@@ -48,8 +48,8 @@ static void restore(struct repl_session *s, const struct repl_step *step, const 
 
         context->count = carried ? step->counts[i] : 0;
         if (!carried)
-            printf("The kernel of %s begins anew: %s cannot be brought back.\n", context->language,
-                   step->counts[i] > 0 ? "what it knew" : "it");
+            printf("The kernel of %s starts afresh: %s cannot be brought back.\n",
+                   context->language, step->counts[i] > 0 ? "its variables" : "it");
     }
     if (step->cells_len < s->cells.len) {
         s->cells.len = step->cells_len;

@@ -153,8 +153,8 @@ static void loop(struct run *run)
         else if (turn.interrupt)
             take_interrupt(run);
         else if (now - run->heard_ns > SILENCE_MAX_MS * NS_PER_MS)
-            run->failure = err_set(&run->error, SG_ERR_GONE, -EHOSTUNREACH,
-                                   "nothing comes from the server any more");
+            run->failure =
+                err_set(&run->error, SG_ERR_GONE, -EHOSTUNREACH, "the server has stopped sending");
         if (now - ticked_ns > TURN_MS * NS_PER_MS) {
             ticked_ns = now;
             run->cell->tick(run->cell->arg);
@@ -175,7 +175,7 @@ static int outcome(struct run *run, struct sg_error *e)
         return repl_refusal(run->sandbox, &run->refusal, e);
     if (run->code != CURLE_OK)
         return web_result(run->easy, run->code, run->url.buf, e);
-    return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the server did not say how the cell has ended");
+    return err_set(e, SG_ERR_INTERNAL, -EPROTO, "the server did not report how the cell ended");
 }
 
 int repl_cell_run(struct repl_watch *watch, struct sandbox *sandbox, const struct repl_cell *cell,

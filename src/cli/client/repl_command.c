@@ -36,7 +36,7 @@ static int restart(struct repl_session *s, const char *argument, struct sg_error
     s->contexts[s->current].count = 0;
     free(s->contexts[s->current].fresh);
     s->contexts[s->current].fresh = NULL;
-    printf("A fresh kernel: what it knew is gone.\n");
+    printf("A new kernel: the variables are gone.\n");
     return 0;
 }
 
@@ -105,7 +105,7 @@ static int save(struct repl_session *s, const char *argument, struct sg_error *e
     AUTO(close_p) int fd = open(argument, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 
     if (fd < 0 && errno == EEXIST)
-        return err_set(e, SG_ERR_INVALID, -EEXIST, "'%.200s' is there already", argument);
+        return err_set(e, SG_ERR_INVALID, -EEXIST, "'%.200s' already exists", argument);
     if (fd < 0)
         return err_errno(e, "cannot create '%.200s'", argument);
     int r = fd_write_all(fd, s->cells.buf, s->cells.len);
@@ -126,15 +126,15 @@ static int help(struct repl_session *s, const char *argument, struct sg_error *e
 
 static const struct command commands[] = {
     {"help", NULL, "show this list", false, help},
-    {"restart", NULL, "a fresh kernel, which knows nothing of the cells before", true, restart},
+    {"restart", NULL, "start a new kernel, without the variables", true, restart},
     {"back", "[N]", "undo the last cell, or the last N: variables and files", true, repl_back},
     {"log", NULL, "list the cells that can be undone", true, repl_back_log},
     {"fork", NULL, "copy the sandbox as it is now, and stay in this one", true, repl_back_fork},
-    {"language", "NAME", "go on in another language; the one before keeps its state", true,
+    {"language", "NAME", "switch to another language; the current one keeps its state", true,
      language},
     {"contexts", NULL, "list the contexts of the sandbox: its kernels", true, contexts},
-    {"use", "ID", "go on in one of them", true, use},
-    {"new", NULL, "go on in a new sandbox", false, renew},
+    {"use", "ID", "switch to one of them", true, use},
+    {"new", NULL, "switch to a new sandbox", false, renew},
     {"save", "FILE", "write the cells of this session to a file", false, save},
     {"quit", NULL, "leave, as ^D does", false, quit},
 };
@@ -165,7 +165,7 @@ void repl_command(struct repl_session *s, const char *line)
         if (strlen(c->name) != len || strncmp(line + 1, c->name, len) != 0)
             continue;
         if (c->argument && c->argument[0] != '[' && !*argument)
-            return ui_error(":%s wants an argument: %s", c->name, c->argument);
+            return ui_error(":%s needs an argument: %s", c->name, c->argument);
         if (!c->argument && *argument)
             return ui_error(":%s takes no argument", c->name);
         if ((c->alive && check_alive(s, &e) < 0) || c->fn(s, argument, &e) < 0)

@@ -147,7 +147,7 @@ void repl_trail_add(struct repl_trail *t, const char *sandbox, const char *conte
         take(t, sandbox, context, number, &step->checkpoint, &step->why, ret_fresh);
         if (step->why && !*ret_fresh && !t->told) {
             t->told = true;
-            ui_note("no way back from this cell: %s", step->why);
+            ui_note("this cell cannot be undone: %s", step->why);
         }
     }
     if (t->n == REPL_STEPS_MAX) {
@@ -164,11 +164,11 @@ int repl_trail_find(const struct repl_trail *t, uint64_t n, const struct repl_st
 {
     if (t->n == 0)
         return err_set(e, SG_ERR_INVALID, -ENOENT, "%s",
-                       t->never ? t->never : "no cell has run yet: there is nothing to go back to");
+                       t->never ? t->never : "no cell has run yet: there is nothing to undo");
     if (n > t->n)
-        return err_set(e, SG_ERR_INVALID, -ERANGE,
-                       "there %s %zu cell%s to go back: ':log' lists %s", t->n == 1 ? "is" : "are",
-                       t->n, t->n == 1 ? "" : "s", t->n == 1 ? "it" : "them");
+        return err_set(e, SG_ERR_INVALID, -ERANGE, "there %s %zu cell%s to undo: ':log' lists %s",
+                       t->n == 1 ? "is" : "are", t->n, t->n == 1 ? "" : "s",
+                       t->n == 1 ? "it" : "them");
     const struct repl_step *step = &t->steps[t->n - n];
     if (!step->checkpoint)
         return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,

@@ -45,7 +45,7 @@ static int take_details(struct sandbox *v, const json_t *details, struct sg_erro
 
     if (strcmp(jr_text(details, "state"), "paused") == 0 && !jr_flag(lifecycle, "autoResume"))
         return err_set(e, SG_ERR_INVALID, -EAGAIN,
-                       "sandbox %s is paused: wake it with 'sandglass resume %s'", v->id, v->id);
+                       "sandbox %s is paused: resume it with 'sandglass resume %s'", v->id, v->id);
     if (!is_clean(token) || !is_clean(domain) || strpbrk(domain, "/?#@\\"))
         return err_set(e, SG_ERR_INTERNAL, -EPROTO,
                        "the server's token or domain for sandbox %s has characters that it cannot "

@@ -8,7 +8,8 @@ enum action { SET, LS, SHOW, RM };
 /* If the user gave the secret's value as an argument, the message does not repeat it. */
 static const struct client_action actions[] = {
     [SET] = {"set", "NAME", 1, 1, secret_set_fn,
-             "the value is no argument, which others could see: it is read from standard input, or "
+             "the value cannot be an argument, which others could see: it is read from standard "
+             "input, or "
              "with --from-file"},
     [LS] = {"ls", "no arguments", 0, 0, secret_ls_fn, NULL},
     [SHOW] = {"show", "NAME", 1, 1, secret_show_fn, NULL},
@@ -39,9 +40,9 @@ static int add_entry(void *to, const struct cli_option *o, const char *value, st
 }
 
 static const struct cli_option options[] = {
-    {"host", 0, "HOST", "set: where it may go: a name, or *.NAME (several times)",
+    {"host", 0, "HOST", "set: host that the secret may go to: NAME or *.NAME (repeatable)",
      CLI_AT(add_entry, secret_options, hosts), .actions = OF(SET)},
-    {"header", 0, "NAME", "set: the header its placeholder is replaced in (several times)",
+    {"header", 0, "NAME", "set: header in which the placeholder is replaced (repeatable)",
      CLI_AT(add_entry, secret_options, headers), .actions = OF(SET)},
     {"from-file", 0, "FILE", "set: read the value from FILE, not from standard input",
      CLI_FILLED(secret_options, from_file, "the name of the file"), .actions = OF(SET)},
@@ -64,7 +65,8 @@ const struct client_verb secret_verb = {
     .usage = "set [OPTION]... NAME\nls [OPTION]...\nshow [OPTION]... NAME\nrm [OPTION]... NAME...",
     .about =
         "Keeps secrets for sandboxes, which never see them: a program inside has a placeholder, "
-        "and the\nguard puts the value into the headers and toward the hosts that you name. "
+        "and the\nguard puts the value into requests: only into the headers and to the hosts that "
+        "you name. "
         "No verb shows a value.",
     .syntax = &syntax,
     .options_size = sizeof(struct secret_options),

@@ -103,11 +103,10 @@ static int show(struct log_tail *t, struct view *v, struct sg_error *e)
 static int cannot_open(const char *dir, int r, struct sg_error *e)
 {
     if (r == -ENOENT)
-        return err_set(
-            e, SG_ERR_NOT_FOUND, r,
-            "there is no log in '%s': name the server's directory with --state; one with "
-            "log_size = 0 keeps none",
-            dir);
+        return err_set(e, SG_ERR_NOT_FOUND, r,
+                       "there is no log in '%s': name the server's directory with --state; a "
+                       "server with log_size = 0 keeps no log",
+                       dir);
     if (r == -EACCES)
         return err_set(e, SG_ERR_DENIED, r, "the log in '%s' is root's to read: use sudo", dir);
     return err_set(e, err_kind_of(-r), r, "open the log in '%s': %s", dir, strerror(-r));

@@ -115,7 +115,8 @@ static int load_key_file(struct settings *s, const char *path, struct sg_error *
     char what[192];
     unsigned number = 0;
     size_t len;
-    int r = text_file_load("key file", path, KEY_MAX, "it holds one line, the key", &text, &len, e);
+    int r =
+        text_file_load("key file", path, KEY_MAX, "it must be one line, the key", &text, &len, e);
 
     if (r < 0)
         return r;

@@ -34,7 +34,7 @@ static int positional(void *self, const char *arg, struct sg_error *e)
 }
 
 static const struct cli_option options[] = {
-    {"once", 0, NULL, "show it once", CLI_FLAG(top_options, once)},
+    {"once", 0, NULL, "show the table once", CLI_FLAG(top_options, once)},
     {"json", 0, NULL, "print the server's figures as one array, once", CLI_FLAG(top_options, json)},
     CLIENT_OPTIONS,
 };
@@ -246,8 +246,8 @@ static int top_fn(struct client *c, void *self)
 const struct client_verb top_verb = {
     .name = "top",
     .usage = "[OPTION]... [ID]...",
-    .about = "Shows what sandboxes use: processors, memory, disk. On a terminal it goes on, every "
-             "2 seconds,\nuntil q is pressed.",
+    .about = "Shows what sandboxes use: processors, memory, disk. On a terminal the table is "
+             "updated\nevery 2 seconds, until q is pressed.",
     .syntax = &syntax,
     .options_size = sizeof(struct top_options),
     .fn = top_fn,

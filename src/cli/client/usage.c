@@ -32,10 +32,10 @@ static int take_day(void *to, const struct cli_option *o, const char *value, str
 }
 
 static const struct cli_option options[] = {
-    {"cost", 0, NULL, "show what it costs, by the server's prices", CLI_FLAG(usage_options, cost)},
+    {"cost", 0, NULL, "show the cost, by the server's prices", CLI_FLAG(usage_options, cost)},
     {"by", 0, "WHAT", "a line for each day (default) or conversation",
      CLI_WORD(usage_options, by, "day|conversation")},
-    {"conversation", 0, "ID", "only what this conversation has used",
+    {"conversation", 0, "ID", "only the usage of this conversation",
      CLI_TEXT(usage_options, conversation)},
     {"from", 0, "DAY", "the first day, such as 2026-03-01 (default: 30 days)",
      CLI_AT(take_day, usage_options, from)},

@@ -33,7 +33,8 @@ static void print_help(void)
     cli_print_options(stdout, &acp_syntax);
     printf(
         "\nExit status: the agent's own; 124 after a timeout; 125 if the sandbox could not be set "
-        "up\nor broke; 126 if the agent cannot be run, 127 if it is not there; 2 for bad usage or "
+        "up\nor broke; 126 if the agent cannot be run, 127 if it does not exist; 2 for bad usage "
+        "or "
         "a bad\nsource; 128 + N if signal N ended the agent or sandglass.\n");
 }
 
@@ -222,7 +223,8 @@ static void tell_source(struct hosting *h, const struct acp_tar_count *count, ui
     if (count->left_out == 0)
         return;
     acp_log_say(&h->log, LEVEL_WARN, FAULT_CLIENT, 0, 0,
-                "%llu of the source were left out, being no files, directories or links: %s",
+                "%llu entries of the source were left out, because they are not files, directories "
+                "or links: %s",
                 (unsigned long long)count->left_out, count->first_left_out);
     if (!h->o->cage.quiet)
         ui_note("left out of the source: '%s'%s, no file, directory or link", count->first_left_out,
@@ -291,9 +293,9 @@ static int end_by_result(struct hosting *h, const struct sg_result *r)
                         strsignal(r->signal));
     if (status == STATUS_CANNOT || status == STATUS_NONE)
         return end_with(h, status, "agent", FAULT_AGENT, "'%.128s' %s", h->o->command[0],
-                        status == STATUS_NONE ? "is not there" : "cannot be run");
+                        status == STATUS_NONE ? "does not exist" : "cannot be run");
     return end_with(h, status, "agent", FAULT_AGENT, "exited with status %d%s", r->exit_code,
-                    status != r->exit_code ? ", which is told as 123" : "");
+                    status != r->exit_code ? ", which is reported as 123" : "");
 }
 
 static int end_by_failure(struct hosting *h, const struct sg_error *e)
@@ -303,7 +305,7 @@ static int end_by_failure(struct hosting *h, const struct sg_error *e)
                         "%s", e->message);
     if (e->code == -ESHUTDOWN)
         return end_with(h, CLI_EXIT_SIGNAL + SIGPIPE, "client", FAULT_CLIENT,
-                        "nobody reads standard output any more");
+                        "the client has closed standard output");
     return end_by_error(h, e);
 }
 

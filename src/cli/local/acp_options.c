@@ -113,15 +113,16 @@ static int apply_secret(void *self, const struct cli_option *option, const char 
 
 static const struct cli_option options[] = {
     {"template", 0, "NAME", "base or code-interpreter-v1", .apply = apply_template},
-    {"source", 's', "PATH", "put in a directory (copied), a tar or a git bundle",
+    {"source", 's', "PATH", "put a directory (copied), a tar or a git bundle into the sandbox",
      .apply = apply_source},
-    {"into", 0, "DIR", "where to, and where to start (default ~/project)", .apply = apply_into},
+    {"into", 0, "DIR", "where --source goes, and the directory to start in (default ~/project)",
+     .apply = apply_into},
     {"serve-fs", 0, NULL, "answer the agent's file and terminal requests inside",
      CLI_FLAG(acp_options, serve_fs)},
     {"secret", 0, "NAME[=VARIABLE]@HOST[,HOST...]",
-     "a variable's value that only requests to HOST have", .apply = apply_secret},
+     "a variable whose value only requests to HOST get", .apply = apply_secret},
     {"timeout", 0, "TIME", "the agent's time: 90s, 30m, 1h (default), 24h", CAGE_TIMEOUT},
-    {"log", 0, "FILE|-", "say what happened, as lines of JSON",
+    {"log", 0, "FILE|-", "log what happened, as lines of JSON",
      CLI_FILLED(acp_options, log, "the name of the file")},
     CAGE_ROWS};
 

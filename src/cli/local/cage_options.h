@@ -57,15 +57,15 @@ struct cage_options {
       CLI_AT(cage_cwd, cage_options, cwd))                                                  \
     X("hostname", 0, "NAME", "host name inside (default sandbox)",                          \
       CLI_AT(cage_hostname, cage_options, hostname))                                        \
-    X("network", 0, "block|allow|LIST", "what may be reached (default block)",              \
+    X("network", 0, "block|allow|LIST", "what the sandbox may reach (default block)",       \
       .apply = cage_network)                                                                \
-    X("approve", 0, NULL, "agree to what the policy does not allow by itself",              \
+    X("approve", 0, NULL, "approve what the policy does not allow by itself",               \
       CLI_FLAG(cage_options, approve))                                                      \
     X("policy", 0, "FILE", "policy to use (default /etc/sandglass/policy)",                 \
       CLI_FILLED(cage_options, policy, "the name of the file"))
-#define CAGE_LAST(X)                                                   \
-    X("quiet", 'q', NULL, "no remarks of sandglass on standard error", \
-      CLI_FLAG(cage_options, quiet))                                   \
+#define CAGE_LAST(X)                                                 \
+    X("quiet", 'q', NULL, "no notes of sandglass on standard error", \
+      CLI_FLAG(cage_options, quiet))                                 \
     X("help", 'h', NULL, "show this text", CLI_FLAG(cage_options, help))
 
 /* Values of the rows above: cage_size checks the row's bounds, and is for options of the verbs' own

@@ -135,7 +135,7 @@ static void check_freezer(struct check_result *r)
 static void check_devices(struct check_result *r)
 {
     if (only_v2())
-        check_ok(r, "version 2 has programs in its place");
+        check_ok(r, "version 2 uses BPF programs instead");
     else
         check_controller(r, "devices");
 }

@@ -69,7 +69,7 @@ static void check_root(struct check_result *r)
         check_fix(r, "run sandglass as the host's root, outside unprivileged containers");
     } else if (cap) {
         check_missing(r, "uid 0 without %s", cap);
-        check_fix(r, "give it back, e.g. run the container with --privileged");
+        check_fix(r, "grant it, e.g. run the container with --privileged");
     } else {
         check_ok(r, "uid 0 with the capabilities needed");
     }
@@ -138,7 +138,7 @@ static void check_space(struct check_result *r, const char *dir, const char *pur
         check_fix(r, "make it writable: sandglass keeps %s below it", purpose);
     } else if (bytes < SPACE_ENOUGH || (s.f_files > 0 && s.f_favail < INODES_ENOUGH)) {
         check_warn(r, "%s and %llu files free in %s", v, (unsigned long long)s.f_favail, dir);
-        check_fix(r, "remove what is not needed below %s, or give it more space", dir);
+        check_fix(r, "remove unneeded files below %s, or give it more space", dir);
     } else {
         check_ok(r, "%s free in %s", v, dir);
     }

@@ -21,14 +21,14 @@ static void probe_server(struct check_result *r)
     int got;
 
     if (serve_settings(&call, s, &e) < 0) {
-        check_warn(r, "no server can start: %.120s", e.message);
-        check_fix(r, "mend " SERVE_CONFIG " or the environment: see sandglass.conf(5)");
+        check_warn(r, "a server cannot start: %.120s", e.message);
+        check_fix(r, "correct " SERVE_CONFIG " or the environment: see sandglass.conf(5)");
         return;
     }
     snprintf(path, sizeof path, "%s/" TROUBLE_NAME, s->state);
     got = file_read(AT_FDCWD, path, TROUBLE_MAX, &text, NULL);
     if (got == -ENOENT) {
-        check_ok(r, "nothing is wrong with that of %.100s", s->state);
+        check_ok(r, "no trouble reported in %.100s", s->state);
         return;
     }
     if (got < 0) {
@@ -36,8 +36,8 @@ static void probe_server(struct check_result *r)
         check_fix(r, "run sandglass as root: sudo sandglass doctor");
         return;
     }
-    check_warn(r, "it cannot start its %.*s", (int)strcspn(text, "\n"), text);
-    check_fix(r, "mend that; a server that runs tries again by itself, and its log (sandglass logs "
+    check_warn(r, "the server cannot start its %.*s", (int)strcspn(text, "\n"), text);
+    check_fix(r, "correct that; the server tries again by itself, and its log (sandglass logs "
                  "--server) says more");
 }
 

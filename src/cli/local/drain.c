@@ -31,7 +31,7 @@ struct drain_options {
 
 static const struct cli_option options[] = {
     {"state", 0, "DIR", "the server's state directory", CLI_TEXT(drain_options, state)},
-    {"now", 0, NULL, "do not wait for what is under way", CLI_FLAG(drain_options, now)},
+    {"now", 0, NULL, "do not wait for requests under way", CLI_FLAG(drain_options, now)},
     {"json", 0, NULL, "print one JSON object", CLI_FLAG(drain_options, json)},
     {"help", 'h', NULL, "show this text", CLI_FLAG(drain_options, help)},
 };
@@ -70,7 +70,7 @@ static int find_server(const char *state, int *ret_pidfd, uint64_t *ret_pid, str
         return err_set(e, SG_ERR_NOT_FOUND, -ESRCH, "no server runs with the state directory '%s'",
                        state);
     if (lock < 0)
-        return err_errno(e, "open '%s' (a server is drained by root)", path);
+        return err_errno(e, "open '%s' (only root can drain a server)", path);
     r = holder(lock, state, ret_pid, e);
     if (r < 0)
         return r;
@@ -135,9 +135,9 @@ static int drain(const struct drain_options *o)
     if (r == 0)
         r = find_server(state, &pidfd, &pid, &e);
     if (r == 0 && !o->json)
-        printf(
-            "The server, process %llu, %s. What it does is in its log.\n", (unsigned long long)pid,
-            o->now ? "ends now" : "drains: it begins nothing new, and ends when all is answered");
+        printf("The server, process %llu, %s. Its log says more.\n", (unsigned long long)pid,
+               o->now ? "ends now"
+                      : "drains: it takes no new work, and ends when all requests are answered");
     fflush(stdout);
     if (r == 0)
         r = end_server(pidfd, o->now, &e);
@@ -160,8 +160,8 @@ int cmd_drain(int argc, char **argv)
     if (!o.help)
         return drain(&o);
     printf("Usage: sandglass drain [OPTION]...\n\n"
-           "Ends the server of this machine in order: nothing new is begun, what is under way\n"
-           "has drain_timeout to end. Waits until the server has ended.\n\n");
+           "Ends the server of this machine in order: it takes no new work, and requests under way "
+           "have\ndrain_timeout to finish. Waits until the server has ended.\n\n");
     cli_print_options(stdout, &drain_syntax);
     return 0;
 }

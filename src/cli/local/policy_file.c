@@ -111,7 +111,8 @@ int policy_file_load(struct policy_file *p, const char *path, struct sg_error *e
     r = check_owner(fd, path, e);
     if (r < 0)
         return r;
-    r = text_fd_load("policy", path, fd, POLICY_FILE_MAX, "it holds a few lines", &text, &len, e);
+    r = text_fd_load("policy", path, fd, POLICY_FILE_MAX, "a policy has a few lines", &text, &len,
+                     e);
     if (r < 0)
         return r;
     return policy_file_parse(p, path, text, e);

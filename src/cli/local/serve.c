@@ -32,7 +32,7 @@ static int set_flag(struct serve_flags *f, enum setting k, const char *value, st
 
     if (value && value[0] && value[0] != '/' && is_path(k)) {
         if (!getcwd(path, SETTINGS_PATH_MAX))
-            return err_errno(e, "cannot tell where '%.64s' is", value);
+            return err_errno(e, "cannot find '%.64s'", value);
         size_t n = strlen(path);
         if (snprintf(path + n, SETTINGS_PATH_MAX - n, "/%s", value) >= (int)(SETTINGS_PATH_MAX - n))
             return err_set(e, SG_ERR_INVALID, -ENAMETOOLONG, "the path '%.64s' is too long", value);
@@ -45,7 +45,7 @@ static int set_flag(struct serve_flags *f, enum setting k, const char *value, st
 static struct cli_option options[OTHER_OPTIONS + SETTING_MAX_] = {
     {"config", 'c', "FILE", "settings of the server (default: " SERVE_CONFIG ")",
      CLI_TEXT(serve_flags, call.config)},
-    {"new", 0, NULL, "begin anew if the database is gone; what is left is moved aside",
+    {"new", 0, NULL, "start afresh if the database is missing; other files are moved aside",
      CLI_FLAG(serve_flags, call.anew)},
     {"help", 'h', NULL, "show this text", CLI_FLAG(serve_flags, help)},
 };
