@@ -66,8 +66,7 @@ const struct client_verb secret_verb = {
     .about =
         "Keeps secrets for sandboxes, which never see them: a program inside has a placeholder, "
         "and the\nguard puts the value into requests: only into the headers and to the hosts that "
-        "you name. "
-        "No verb shows a value.",
+        "you name.\nNo verb shows a value.",
     .syntax = &syntax,
     .options_size = sizeof(struct secret_options),
     .fn = client_actions_fn,

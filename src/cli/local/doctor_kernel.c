@@ -91,7 +91,7 @@ static void check_egress(struct check_result *r)
         check_warn(r, "sandboxes have no network");
         check_fix(r, "%.300s", e.message);
     } else if (why[0]) {
-        check_warn(r, "%s, which is slower than other paths", netpath_name(path));
+        check_warn(r, "by %s, which is slower than other paths", netpath_name(path));
         check_fix(r, "faster paths do not work: %.250s", why);
     } else {
         check_ok(r, "by %s", netpath_name(path));
