@@ -55,7 +55,7 @@ int client_actions_check(const struct client_actions *o, struct sg_error *e)
     char names[NAMES_MAX];
 
     if (!o->action)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "what to do is missing: %s",
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "no action given: name %s",
                        join_names(o->verb, names));
     if (o->n_args < o->action->min)
         return err_set(e, SG_ERR_INVALID, -EINVAL, "%s takes %s", o->action->name,
@@ -63,7 +63,7 @@ int client_actions_check(const struct client_actions *o, struct sg_error *e)
     unsigned bit = 1u << (o->action - o->verb->actions);
     for (size_t i = 0; i < s->n_options; i++)
         if (o->given >> i & 1 && s->options[i].actions && !(s->options[i].actions & bit))
-            return err_set(e, SG_ERR_INVALID, -EINVAL, "--%s is no option of %s",
+            return err_set(e, SG_ERR_INVALID, -EINVAL, "--%s is not an option of %s",
                            s->options[i].name, o->action->name);
     return 0;
 }

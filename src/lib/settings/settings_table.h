@@ -27,7 +27,8 @@ SETTING(PATH, state, FIXED, 0, SETTINGS_PATH_MAX, "DIR", SETTINGS_STATE_DIR,
         "where keys and snapshots are kept")
 SETTING(PATH, tls_cert, LIVE, 0, SETTINGS_PATH_MAX, "FILE", "",
         "certificate chain (PEM): serve HTTPS")
-SETTING(PATH, tls_key, LIVE, 0, SETTINGS_PATH_MAX, "FILE", "", "private key of the certificate (PEM)")
+SETTING(PATH, tls_key, LIVE, 0, SETTINGS_PATH_MAX, "FILE", "",
+        "private key of the certificate (PEM)")
 /* May have a port; "": none. */
 SETTING(TEXT, domain, LIVE, 0, 256, "NAME[:PORT]", "", "serve ports of sandboxes at PORT-ID.NAME")
 SETTING(YES_NO, insecure, FIXED, 0, 1, NULL, "no", "allow other machines in without TLS")
@@ -44,8 +45,10 @@ SETTING(COUNT, sandbox_pids, LIVE, 1, 32768, "NUMBER", "512", "processes and thr
 /* 0: the machine's, less 10 % and less 1 GiB. */
 SETTING(SIZE, machine_memory, LIVE, 0, 64 * TIB, "SIZE", "0",
         "memory of all sandboxes; 0: most of the machine's")
-SETTING(COUNT, pool_min, LIVE, 0, 1024, "NUMBER", "2", "fewest sandboxes that wait ready for a tenant")
-SETTING(COUNT, pool_max, LIVE, 0, 1024, "NUMBER", "32", "most sandboxes that wait ready for a tenant")
+SETTING(COUNT, pool_min, LIVE, 0, 1024, "NUMBER", "2",
+        "fewest sandboxes that wait ready for a tenant")
+SETTING(COUNT, pool_max, LIVE, 0, 1024, "NUMBER", "32",
+        "most sandboxes that wait ready for a tenant")
 /* auto, standard, science, none, or names of modules with commas between. */
 SETTING(MODULES, warm_kernels, LIVE, 0, 512, "SET", "auto",
         "modules that waiting kernels have loaded, or none")
@@ -95,7 +98,8 @@ SETTING(TIME, execution_timeout_max, LIVE, 1000, DAY_MS, "TIME", "10m",
         "longest timeout of a tool call")
 SETTING(SIZE, code_max, LIVE, 1024, 16 * MIB, "SIZE", "100K", "longest code of a tool call")
 SETTING(TIME, reap_every, LIVE, 100, DAY_MS, "TIME", "1m", "how often expired contexts are ended")
-SETTING(COUNT, reap_batch, LIVE, 1, 200, "NUMBER", "50", "how many expired contexts are ended at once")
+SETTING(COUNT, reap_batch, LIVE, 1, 200, "NUMBER", "50",
+        "how many expired contexts are ended at once")
 /* Whether a checkpoint is made before each message. */
 SETTING(YES_NO, checkpoints, LIVE, 0, 1, "yes|no", "yes",
         "make a checkpoint before each message")
@@ -103,7 +107,8 @@ SETTING(COUNT, checkpoint_keep, LIVE, 1, CHECKPOINTS_MAX, "NUMBER", "20",
         "newest checkpoints of a sandbox that are all kept")
 SETTING(COUNT, checkpoint_max, LIVE, 1, CHECKPOINTS_MAX, "NUMBER", "32",
         "checkpoints of a sandbox in all; older ones are thinned")
-SETTING(TIME, checkpoint_age, LIVE, 1000, 365 * DAY_MS, "TIME", "24h", "how long a checkpoint is kept")
+SETTING(TIME, checkpoint_age, LIVE, 1000, 365 * DAY_MS, "TIME", "24h",
+        "how long a checkpoint is kept")
 /* Memory of the kernels of all checkpoints of a tenant. */
 SETTING(SIZE, checkpoint_memory, LIVE, 0, 8 * TIB, "SIZE", "16G",
         "memory for the kernels of a tenant's checkpoints")
@@ -142,7 +147,8 @@ SETTING(CHOICE, sanitise, LIVE, settings_sanitise, "enforce|report-only|off", "M
         "output of contexts and tools: enforce, report-only or off")
 SETTING(CHOICE, sanitise_streams, LIVE, settings_sanitise, "enforce|report-only|off", "MODE", "off",
         "output of sandboxes of E2B's API: enforce, report-only or off")
-SETTING(YES_NO, sanitise_always, LIVE, 0, 1, NULL, "no", "no tenant, key or call may switch sanitising off")
+SETTING(YES_NO, sanitise_always, LIVE, 0, 1, NULL, "no",
+        "no tenant, key or call may switch sanitising off")
 SETTING(PATH, sanitise_patterns, LIVE, 0, SETTINGS_PATH_MAX, "FILE", "",
         "file of more patterns, one per line: name = expression")
 SETTING(SIZE, audit_size, LIVE, 64 * 1024, TIB, "SIZE", "16M", "size of one file of the record")
@@ -159,7 +165,8 @@ SETTING(URL, otlp_endpoint, LIVE, 0, 256, "URL", "",
         "collector of traces (OTLP over HTTP): http://HOST:4318")
 SETTING(CHOICE, otlp_protocol, LIVE, settings_otlp, "protobuf|json", "protobuf|json", "protobuf",
         "encoding of traces")
-SETTING(SECRET, otlp_headers, LIVE, 0, HIDDEN_MAX, "LIST", "", "headers for the collector: name=value,...")
+SETTING(SECRET, otlp_headers, LIVE, 0, HIDDEN_MAX, "LIST", "",
+        "headers for the collector: name=value,...")
 SETTING(COUNT, trace_sample, LIVE, 0, 100, "PERCENT", "100",
         "share of the traces begun here that are kept")
 SETTING(YES_NO, trace_content, LIVE, 0, 1, NULL, "no", "put code and output into traces, sanitised")
@@ -175,7 +182,8 @@ SETTING(SECRET, metrics_token, LIVE, 0, HIDDEN_MAX, "TOKEN", "",
 /* "": usage has no price. */
 SETTING(TEXT, prices, LIVE, 0, 256, "LIST", "",
         "cpu=0.05/h,memory=0.006/h,egress=0.09/G,execution=0,currency=USD")
-SETTING(COUNT, event_keep, LIVE, 100, 1000000, "NUMBER", "10000", "events that are kept for GET /v1/events")
+SETTING(COUNT, event_keep, LIVE, 100, 1000000, "NUMBER", "10000",
+        "events that are kept for GET /v1/events")
 SETTING(URL, webhook_url, LIVE, 0, 256, "URL", "", "where events are posted to")
 SETTING(SECRET, webhook_secret, LIVE, 0, HIDDEN_MAX, "SECRET", "", "key that signs posted events")
 /* Kinds, with commas, and * at an end; "": all. */
