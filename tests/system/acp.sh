@@ -28,7 +28,7 @@ check "a limit of the sandbox" remarks 137 '' 'sandbox: memory limit of 32 MiB r
 sg acp -- no-such-agent
 check "an agent that is not there" refuses 127 "agent: cannot run 'no-such-agent': not found"
 sg acp --serve-fs -- no-such-agent
-check "... with --serve-fs" remarks 127 '' "agent: 'no-such-agent' is not there"
+check "... with --serve-fs" remarks 127 '' "agent: 'no-such-agent' does not exist"
 sg acp -- /etc/passwd
 check "an agent that is no program" refuses 126 "agent: cannot run '/etc/passwd': permission denied"
 sg acp --cwd /nowhere -- true

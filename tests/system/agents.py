@@ -103,7 +103,7 @@ def mistakes(agents):
             (("show",), 2, "show takes ID"), (("show", "a/b"), 2, "not the id of an agent"), (("ls", "x"), 2, "unexpected"),
             (("ls", "--source", "x"), 2, "--source is not an option of ls"), (("extend", "x"), 2, "needs --timeout"),
             (("start", "--path", "p", "--", "x"), 2, "--path needs --conversation"),
-            (("start", "--sandbox", "a", "--conversation", "b", "--", "x"), 2, "one of them"),
+            (("start", "--sandbox", "a", "--conversation", "b", "--", "x"), 2, "not both"),
             (("start", "--into", "a", "--", "x"), 2, "--into is for"),
             (("show", "a" * 20), 1, "doesn't exist"), (("stop", "a" * 20), 1, "doesn't exist"),
             (("start", "--", "no-such-agent"), 1, "no-such-agent"),
