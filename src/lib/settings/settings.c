@@ -133,7 +133,8 @@ static int set_url(const struct row *row, char *at, const char *what, const char
         clean &= *p > 0x20 && *p < 0x7f && *p != '@' && *p != '#';
     if (value[0] && !clean)
         return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "%s must be a URL like https://host.example.com/path, without user, password and fragment",
+                       "%s must be a URL like https://host.example.com/path, without user, "
+                       "password and fragment",
                        what);
     return set_text(row, at, what, value, e);
 }
