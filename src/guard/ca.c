@@ -397,7 +397,7 @@ static int load_key(struct ca *ca, int dirfd, struct sg_error *e)
     if (ca->key)
         return EVP_PKEY_is_a(ca->key, "EC")
                    ? 0
-                   : err_set(e, SG_ERR_INVALID, -EINVAL, "%s is no key of the guard's", KEY_FILE);
+                   : err_set(e, SG_ERR_INVALID, -EINVAL, "%s is not a key of the guard", KEY_FILE);
     if (bio || faccessat(dirfd, KEY_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         return ca_error(e, "read " KEY_FILE);
     ca->key = EVP_EC_gen("P-256");

@@ -180,7 +180,7 @@ TEST(a_cell_that_does_not_stop)
     cell_open(&h, &c, id, "", 0, "");
     EXPECT(cell_wait(&h, &c).how == KERNEL_DONE);
     EXPECT_STR(c.events.buf,
-               "1:the kernel did not stop when it was interrupted, and was ended: its "
+               "1:the kernel did not stop when it was interrupted, and was killed: its "
                "variables are gone\n");
     call_done(&c);
     host_stop(&h);

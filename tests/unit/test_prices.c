@@ -62,7 +62,7 @@ TEST(what_is_wrong_is_named)
     refused("gpu=1/h", "'gpu=1/h' is not understood");
     refused("cpu=1/h,,memory=1/h", "'' is not understood");
     refused("cpu=1/h,", "'' is not understood");
-    refused("cpu=1", "'cpu=1' is no price: write it like cpu=0.05/h (or /s, /m, /d)");
+    refused("cpu=1", "'cpu=1' is not a price: write it like cpu=0.05/h (or /s, /m, /d)");
     refused("cpu=1/G", "'cpu=1/G'");
     refused("cpu=1/", "'cpu=1/'");
     refused("cpu=1/hh", "'cpu=1/hh'");
@@ -77,8 +77,8 @@ TEST(what_is_wrong_is_named)
     refused("egress=1/h", "like egress=0.09/G (or /K, /M, /T)");
     refused("execution=1/h", "like execution=0.0001,");
     refused("cpu=1/h,cpu=2/h", "cpu is given twice");
-    refused("currency=", "'currency=' is no currency");
-    refused("currency=US$", "'currency=US$' is no currency");
+    refused("currency=", "'currency=' is not a currency");
+    refused("currency=US$", "'currency=US$' is not a currency");
     refused("currency=ABCDEFGHIJKLMNOP", "up to 15 letters");
 }
 

@@ -109,10 +109,10 @@ TEST(what_settings_mean_together)
     EXPECT(refused("pool_min = 4\npool_max = 3", "pool_min 4 is more than pool_max 3"));
     EXPECT(refused("checkpoint_keep = 33", "checkpoint_keep 33 is more than checkpoint_max 32"));
     EXPECT(refused("checkpoints = perhaps", "neither yes nor no"));
-    EXPECT(refused("domain = .x", "no host name"));
-    EXPECT(refused("domain = a b", "no host name"));
-    EXPECT(refused("domain = a:b", "no host name"));
-    EXPECT(refused("domain = a:70000", "no host name"));
+    EXPECT(refused("domain = .x", "not a host name"));
+    EXPECT(refused("domain = a b", "not a host name"));
+    EXPECT(refused("domain = a:b", "not a host name"));
+    EXPECT(refused("domain = a:70000", "not a host name"));
 }
 
 TEST(addresses)

@@ -390,7 +390,7 @@ TEST(what_is_wrong_with_a_request_is_said)
          "\"content\":\"\"}]}",
          FIELD "'files' has 'a' twice", 400},
         {"{\"code\":\"1\",\"files\":[{\"path\":\"a/\",\"content\":\"\"}]}",
-         FIELD "'a/' is no path of a file", 400},
+         FIELD "'a/' is not the path of a file", 400},
         {"{\"code\":\"1\",\"files\":[{\"path\":\"a\",\"content\":1}]}",
          FIELD "the 'content' of 'a' must be a string", 400},
         {"{\"code\":\"1\",\"timeoutSeconds\":301}",

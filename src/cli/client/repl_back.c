@@ -72,12 +72,11 @@ int repl_back(struct repl_session *s, const char *argument, struct sg_error *e)
     uint64_t number = step->counts[step->context] + 1;
     r = repl_trail_rewind(&s->trail, s->life.id, step, &kernels, e);
     if (r == -ENOENT || r == -ESTALE)
-        return err_wrap(e, r, "before cell %llu (':log' lists what is kept)",
+        return err_wrap(e, r, "before cell %llu (':log' lists the cells that can be undone)",
                         (unsigned long long)number);
     if (r < 0)
         return r;
-    printf("Before cell %llu: variables and files are what they were.\n",
-           (unsigned long long)number);
+    printf("Before cell %llu: variables and files are as they were.\n", (unsigned long long)number);
     restore(s, step, kernels);
     repl_trail_cut(&s->trail, n);
     return 0;

@@ -109,7 +109,7 @@ void repl_keys_bind(EditLine *el)
         {"\\e[4~", "ed-move-to-end"},
     };
 
-    el_set(el, EL_ADDFN, "sg-paste", "insert what is pasted", paste);
+    el_set(el, EL_ADDFN, "sg-paste", "insert pasted text", paste);
     el_set(el, EL_ADDFN, "sg-tab", "indent", tab);
     el_set(el, EL_ADDFN, "sg-up", "line above, or older cell", up);
     el_set(el, EL_ADDFN, "sg-down", "line below, or newer cell", down);

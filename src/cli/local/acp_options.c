@@ -94,7 +94,7 @@ static int apply_secret(void *self, const struct cli_option *option, const char 
     o->n_secrets++;
     at = strchr(s->text, '@');
     if (!at)
-        return bad_secret(e, "there is no host");
+        return bad_secret(e, "no host given");
     *at = '\0';
     equals = strchr(s->text, '=');
     if (equals)
@@ -102,7 +102,7 @@ static int apply_secret(void *self, const struct cli_option *option, const char 
     s->name = s->text;
     s->variable = equals ? equals + 1 : s->text;
     if (!is_variable(s->name) || !is_variable(s->variable))
-        return bad_secret(e, "what is before '@' must be the name of a variable, never a value");
+        return bad_secret(e, "the part before '@' must be the name of a variable, never a value");
     for (size_t i = 0; i + 1 < o->n_secrets; i++)
         if (strcmp(o->secrets[i].name, s->name) == 0)
             return err_set(e, SG_ERR_INVALID, -EINVAL, "--secret: '%s' is given twice", s->name);

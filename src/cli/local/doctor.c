@@ -128,7 +128,7 @@ struct doctor_options {
 
 static const struct cli_option options[] = {
     {"json", 0, NULL, "print one JSON object", CLI_FLAG(doctor_options, json)},
-    {"sweep", 0, NULL, "remove what crashed runs left, then examine",
+    {"sweep", 0, NULL, "remove the remains of crashed runs, then examine",
      CLI_FLAG(doctor_options, sweep)},
     {"syscalls", 0, NULL, "print the system-call policy of sandboxes instead",
      CLI_FLAG(doctor_options, syscalls)},

@@ -292,7 +292,7 @@ int context_name_check(const char *field, const char *value, struct sg_error *e)
         size_t n = character(p);
         if (n == 0)
             return err_set(e, SG_ERR_INVALID, -EINVAL,
-                           "%s has a control character, or is no UTF-8, at byte %zu", field,
+                           "%s has a control character, or is not UTF-8, at byte %zu", field,
                            (size_t)(p - (const unsigned char *)value));
         p += n;
     }

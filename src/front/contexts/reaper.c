@@ -291,7 +291,7 @@ static void log_recovered(const struct ctx_reply *reply)
                  half == 1 ? "" : "s");
     if (lost > 0)
         log_line(LEVEL_INFO,
-                 "%zu context%s lost %s sandbox while nobody looked: the next call makes another",
+                 "%zu context%s lost %s sandbox while no front ran: the next call makes another",
                  lost, lost == 1 ? " has" : "s have", lost == 1 ? "its" : "their");
 }
 

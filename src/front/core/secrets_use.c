@@ -111,7 +111,7 @@ static int use_in_header(struct gathering *g, const char *domain, const char *va
         if (r < 0)
             return r;
         if (!may_go(entry, domain))
-            return refuse(g, "The secret '%.*s' may not go to '%s': its hosts are others",
+            return refuse(g, "The secret '%.*s' may not go to '%s': it is for other hosts",
                           (int)m.len, m.name, domain);
         add_domain(entry, domain);
     }
@@ -164,12 +164,13 @@ static int check_hosts(struct gathering *g, const char *variable, const json_t *
     const char *name = json_string_value(json_object_get(entry, "name"));
 
     json_decref(hosts);
-    return n > 0 ? 0
-                 : refuse(g,
-                          "The secret '%s' cannot be used in the variable '%.64s': it does not say "
-                          "where it may go. Name its hosts in its metadata, '" SECRET_HOSTS_KEY
-                          "' (sandglass secret set %s --host api.example.com)",
-                          name, variable, name);
+    return n > 0
+               ? 0
+               : refuse(g,
+                        "The secret '%s' cannot be used in the variable '%.64s': it names no host "
+                        "that it may go to. Name its hosts in its metadata, '" SECRET_HOSTS_KEY
+                        "' (sandglass secret set %s --host api.example.com)",
+                        name, variable, name);
 }
 
 static int use_in_envs(struct gathering *g, json_t *envs)

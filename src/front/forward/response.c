@@ -175,7 +175,7 @@ static int check_framing(struct response *r, struct sg_error *e)
         return 0;
     size_t digits = length ? strspn(length, "0123456789") : 0;
     if (digits == 0 || digits > 18 || length[digits] != '\0')
-        return bad(e, "a Content-Length that is no number");
+        return bad(e, "a Content-Length that is not a number");
     r->length = strtoll(length, NULL, 10);
     return 0;
 }

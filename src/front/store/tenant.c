@@ -74,8 +74,8 @@ int store_tenant_ensure(struct store *s, const char *name, struct store_tenant *
 
     if (!name_valid(name))
         return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "'%.80s' is no name for a tenant: 1 to %d of a-z, 0-9, '_' and '-'", name,
-                       STORE_NAME_MAX);
+                       "'%.80s' is not a name for a tenant: use 1 to %d of a-z, 0-9, '_' and '-'",
+                       name, STORE_NAME_MAX);
     int r = db_statement(s, DB_TENANT_ADD, &st, e);
     if (r < 0)
         return r;

@@ -67,7 +67,7 @@ static int find_language(const char *name, const char *path, const struct langua
 static int check_path(const char *path, struct sg_error *e)
 {
     if (!path[0] || path[strlen(path) - 1] == '/')
-        return err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'%.64s' is no path of a file",
+        return err_set(e, SG_ERR_INVALID, -EINVAL, FIELD_ERROR "'%.64s' is not the path of a file",
                        path);
     return 0;
 }

@@ -196,8 +196,7 @@ static void on_answer(void *arg, int r, const void *payload, size_t len, int fd_
         return;
     }
     if (r == -EAGAIN || r == -ETIMEDOUT)
-        err_set(&e, SG_ERR_LIMIT, -EAGAIN,
-                "The record cannot be read at the moment: try again in a second");
+        err_set(&e, SG_ERR_LIMIT, -EAGAIN, "The record cannot be read now: try again in a second");
     else
         err_set(&e, SG_ERR_INTERNAL, r, "the guard cannot read the record: %.*s", (int)len,
                 (const char *)payload);

@@ -6,7 +6,7 @@
 #include "inside/agent/kernels.h"
 
 #define NOTE_STUCK \
-    "the kernel did not stop when it was interrupted, and was ended: its variables are gone"
+    "the kernel did not stop when it was interrupted, and was killed: its variables are gone"
 
 int request_variables(struct wire_reader *r, struct strbuf *ret, struct sg_error *e)
 {

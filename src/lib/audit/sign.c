@@ -119,7 +119,7 @@ int audit_signer_open(int dirfd, struct audit_signer **ret, struct sg_error *e)
     if (pem)
         explicit_bzero(pem, strlen(pem));
     if (!key)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "'%s' of the record is no Ed25519 key",
+        return err_set(e, SG_ERR_INVALID, -EINVAL, "'%s' of the record is not an Ed25519 key",
                        AUDIT_KEY_FILE);
     r = pem ? 0 : write_key(dirfd, key, true, e);
     if (r == 0)
@@ -145,7 +145,8 @@ int audit_checker_open(int dirfd, const char *pem, struct audit_signer **ret, st
         return r;
     key = parse_key(pem ? pem : own, false);
     if (!key)
-        return err_set(e, SG_ERR_INVALID, -EINVAL, "the public key is no Ed25519 key in PEM form");
+        return err_set(e, SG_ERR_INVALID, -EINVAL,
+                       "the public key is not an Ed25519 key in PEM form");
     *ret = signer_of(key);
     return 0;
 }

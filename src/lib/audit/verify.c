@@ -314,7 +314,7 @@ static int parse_noted(struct verify *v, const char *head, struct sg_error *e)
     if (parse_head(head, strlen(head), &v->noted_seq, &v->noted_hash))
         return 0;
     return err_set(e, SG_ERR_INVALID, -EINVAL,
-                   "'%.100s' is no head: write SEQ:HASH, as 'sandglass audit verify' shows it",
+                   "'%.100s' is not a head: write SEQ:HASH, as 'sandglass audit verify' shows it",
                    head);
 }
 

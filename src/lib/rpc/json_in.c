@@ -280,7 +280,7 @@ int json_decode(struct rpc_decoder *d, const struct rpc_message *m, const char *
         return r;
     in = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
     if (!in)
-        return decoder_error(d, "is no valid JSON: %.100s, line %d", error.text, error.line);
+        return decoder_error(d, "is not valid JSON: %.100s, line %d", error.text, error.line);
     r = read_object(d, m, in, ret);
     json_decref(in);
     return r;

@@ -149,7 +149,7 @@ static bool read_times(struct rpc_call *c)
 
     if (timeout && *timeout && !read_number(timeout, &c->timeout_ms)) {
         rpc_fail(c, RPC_INVALID_ARGUMENT,
-                 "Connect-Timeout-Ms '%.40s' is no number of milliseconds of at most %d digits",
+                 "Connect-Timeout-Ms '%.40s' is not a number of milliseconds of at most %d digits",
                  timeout, TIMEOUT_DIGITS);
         return false;
     }

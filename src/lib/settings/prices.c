@@ -102,10 +102,11 @@ static int parse_price(const char *entry, enum price which, const char *value, s
         good = unit != '\0';
     }
     if (!good || *p || steps_of(which, unit) == 0)
-        return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "prices: '%.64s' is no price: write it like %s%s, up to %u and with at most "
-                       "%d decimals",
-                       entry, whats[which].example, whats[which].more, PRICE_MOST, DECIMALS);
+        return err_set(
+            e, SG_ERR_INVALID, -EINVAL,
+            "prices: '%.64s' is not a price: write it like %s%s, up to %u and with at most "
+            "%d decimals",
+            entry, whats[which].example, whats[which].more, PRICE_MOST, DECIMALS);
     ret->of[which].amount = amount;
     ret->of[which].unit = unit;
     return 0;
@@ -118,7 +119,7 @@ static int parse_currency(const char *entry, const char *value, struct prices *r
 
     if (len == 0 || value[len] || len >= sizeof ret->currency)
         return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "prices: '%.64s' is no currency: write up to %zu letters, like "
+                       "prices: '%.64s' is not a currency: write up to %zu letters, like "
                        "currency=USD",
                        entry, sizeof ret->currency - 1);
     memcpy(ret->currency, value, len + 1);

@@ -22,7 +22,7 @@ static int check_domain(const char *domain, struct sg_error *e)
         (domain[n] &&
          (domain[n] != ':' || parse_u64("", domain + n + 1, 1, 65535, &port, NULL) < 0)))
         return err_set(e, SG_ERR_INVALID, -EINVAL,
-                       "domain '%.64s' is no host name: use for example box.example.com or "
+                       "domain '%.64s' is not a host name: use for example box.example.com or "
                        "box.test:8443",
                        domain);
     return 0;

@@ -263,7 +263,7 @@ void sandbox_checkpoint(struct sandbox *g, const struct ticket *t, const struct 
                     "the sandbox is not running, or another operation changes it");
     else if (!OPS(g->instance)->fork || !OPS(g->instance)->files->can_freeze(g->instance))
         r = err_set(&e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
-                    "this host's kernel cannot share a sandbox's files: it takes Linux 6.15");
+                    "sharing a sandbox's files needs Linux 6.15 or later");
     if (r < 0) {
         close_p(&note);
         front_answer_error(g->server, t, r, &e);

@@ -94,7 +94,7 @@ void sandbox_abandon_job(struct sandbox *g)
     bool ours = g->ending && end_kind(g->ending)->fault == FAULT_INFRASTRUCTURE;
     int r = ours ? err_set(&e, SG_ERR_INTERNAL, -ESHUTDOWN, "the sandbox has ended: %s",
                            end_text(g->ending, g->ending_text))
-                 : err_set(&e, SG_ERR_GONE, -ECANCELED, "the sandbox has ended meanwhile");
+                 : err_set(&e, SG_ERR_GONE, -ECANCELED, "the sandbox has ended");
 
     if (g->save)
         snapshot_save_cancel(steal_ptr(&g->save));

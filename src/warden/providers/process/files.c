@@ -140,7 +140,7 @@ static int seal(struct instance *i, struct sg_error *e)
     }
     return errno == EBUSY ? err_set(e, SG_ERR_GONE, -EBUSY,
                                     "a file of the sandbox is open for writing, or deleted and in "
-                                    "use: end what uses it, and try again")
+                                    "use: end the program that uses it, and try again")
                           : err_errno(e, "seal a sandbox's files");
 }
 
@@ -148,7 +148,7 @@ static int check_can(const struct instance *i, struct sg_error *e)
 {
     if (!can_freeze(i))
         return err_set(e, SG_ERR_UNSUPPORTED, -EOPNOTSUPP,
-                       "this host's kernel cannot share a sandbox's files: it takes Linux 6.15");
+                       "sharing a sandbox's files needs Linux 6.15 or later");
     if (i->move.under_way)
         return err_set(e, SG_ERR_INTERNAL, -EALREADY,
                        "the sandbox is already changing to a new root");
