@@ -15,6 +15,6 @@
 
 struct server;
 
-/* Makes sure that there are descriptors for something new that stays open. 0, or -EMFILE with an
- * error text that says what to do. */
+/* Makes sure that there are descriptors for something new that stays open, and room to watch them.
+ * 0, or a negative error number with a text that says what to do. */
 int descriptors_admit(struct server *s, struct sg_error *e);

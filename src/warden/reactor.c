@@ -1,12 +1,14 @@
 #include "warden/reactor.h"
 
-#include <assert.h>
+#include <poll.h>
 #include <sys/syscall.h>
 #include <time.h>
 
 #include "lib/base/clock.h"
+#include "lib/log/log.h"
 
 #define NS_PER_S 1000000000u
+#define POLL_NS  10000000 /* how late an event may be that epoll has no room for */
 
 int reactor_init(struct reactor *re, struct sg_error *e)
 {
@@ -18,23 +20,76 @@ void reactor_done(struct reactor *re)
 {
     close_p(&re->epoll_fd);
     free(re->heap);
+    free(re->polled);
     *re = (struct reactor){.epoll_fd = -1};
+}
+
+static int tell_epoll(struct reactor *re, struct event_source *src, int op, int fd, uint32_t events)
+{
+    struct epoll_event ev = {.events = events, .data.ptr = src};
+
+    return epoll_ctl(re->epoll_fd, op, fd, &ev) < 0 ? -errno : 0;
+}
+
+static void poll_instead(struct reactor *re, struct event_source *src, uint32_t events)
+{
+    if (re->n_polled == re->polled_cap) {
+        re->polled_cap = re->polled_cap ? 2 * re->polled_cap : 16;
+        re->polled = xrealloc(re->polled, re->polled_cap, sizeof(re->polled[0]));
+    }
+    if (re->n_polled == 0)
+        log_line(LEVEL_WARN,
+                 "no room to watch another descriptor: until there is some, nothing new "
+                 "is begun (see fs.epoll.max_user_watches)");
+    src->polled = events;
+    src->place = re->n_polled;
+    re->polled[re->n_polled++] = src;
+}
+
+static void poll_no_more(struct reactor *re, struct event_source *src)
+{
+    struct event_source *last = re->polled[--re->n_polled];
+
+    re->polled[src->place] = last;
+    last->place = src->place;
+    src->polled = 0;
 }
 
 void reactor_watch(struct reactor *re, struct event_source *src, int fd, uint32_t events)
 {
-    struct epoll_event ev = {.events = events, .data.ptr = src};
-    int r = epoll_ctl(re->epoll_fd, src->fd < 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &ev);
-
-    assert(r == 0);
+    if (src->polled)
+        src->polled = events;
+    else if (tell_epoll(re, src, src->fd < 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, events) < 0)
+        poll_instead(re, src, events);
     src->fd = fd;
 }
 
 void reactor_unwatch(struct reactor *re, struct event_source *src)
 {
-    if (src->fd >= 0)
+    if (src->polled)
+        poll_no_more(re, src);
+    else if (src->fd >= 0)
         epoll_ctl(re->epoll_fd, EPOLL_CTL_DEL, src->fd, NULL);
     src->fd = -1;
+}
+
+/* Runs the next polled source that has an event. Offers one to epoll each time. */
+static bool run_polled(struct reactor *re)
+{
+    struct event_source *first = re->polled[0];
+
+    if (tell_epoll(re, first, EPOLL_CTL_ADD, first->fd, first->polled) == 0)
+        poll_no_more(re, first);
+    for (size_t i = 0; i < re->n_polled; i++) {
+        struct event_source *src = re->polled[re->next_polled++ % re->n_polled];
+        struct pollfd p = {.fd = src->fd, .events = (short)src->polled};
+
+        if (poll(&p, 1, 0) > 0) {
+            src->fn(src, (uint32_t)p.revents);
+            return true;
+        }
+    }
+    return false;
 }
 
 /* ---- timers: a binary heap, the first one on top --------------------------------------------- */
@@ -76,8 +131,7 @@ void timer_set(struct reactor *re, struct timer *timer, uint64_t at_ns)
     if (timer->place == 0) {
         if (re->n_timers + 2 > re->cap) {
             re->cap = re->cap ? 2 * re->cap : 64;
-            re->heap = realloc(re->heap, re->cap * sizeof re->heap[0]);
-            assert(re->heap);
+            re->heap = xrealloc(re->heap, re->cap, sizeof(re->heap[0]));
         }
         put(re, ++re->n_timers, timer);
     }
@@ -120,6 +174,10 @@ static int wait_event(struct reactor *re, struct epoll_event *ret)
         uint64_t left = re->heap[1]->at_ns - now;
         t = (struct timespec){.tv_sec = (time_t)(left / NS_PER_S), .tv_nsec = left % NS_PER_S};
     }
+    if (re->n_polled > 0 && (!timeout || t.tv_sec > 0 || t.tv_nsec > POLL_NS)) {
+        t = (struct timespec){.tv_nsec = POLL_NS};
+        timeout = &t;
+    }
     return (int)syscall(SYS_epoll_pwait2, re->epoll_fd, ret, 1, timeout, NULL, 0);
 }
 
@@ -144,6 +202,8 @@ int reactor_turn(struct reactor *re)
     if (n == 1) {
         struct event_source *src = ev.data.ptr;
         src->fn(src, ev.events);
+    } else if (re->n_polled > 0 && run_polled(re)) {
+        ;
     } else if (n == 0 && re->want_idle) {
         re->want_idle = false;
         re->idle(re);

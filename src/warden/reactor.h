@@ -6,6 +6,10 @@
  * own source is in, once it has taken that source out of the reactor. Timers are exact to the
  * microsecond, because a sandbox freezes in less than a millisecond.
  *
+ * Linux may have no room to watch a descriptor (fs.epoll.max_user_watches, memory). The reactor then
+ * asks for its events with poll, some times a hundredth of a second late, until there is room again:
+ * no sandbox ends for it. Meanwhile nothing new is begun (descriptors.h).
+ *
  * Idle work must not delay anything else: its callback runs when no event is waiting, and does one
  * small piece. */
 #pragma once
@@ -17,7 +21,9 @@
 struct reactor;
 
 struct event_source {
-    int fd; /* -1: not watched */
+    int fd;          /* -1: not watched */
+    uint32_t polled; /* the events, while epoll has no room for the source; else 0 */
+    size_t place;    /* its index among the polled ones */
     void (*fn)(struct event_source *src, uint32_t events);
 };
 
@@ -31,6 +37,8 @@ struct reactor {
     int epoll_fd;
     struct timer **heap; /* heap[1] is the first */
     size_t n_timers, cap;
+    struct event_source **polled;
+    size_t n_polled, polled_cap, next_polled;
     bool want_idle;
     void (*idle)(struct reactor *re);
 };

@@ -2,6 +2,11 @@
 #include "tap.h"
 
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "lib/base/clock.h"
 #include "warden/reactor.h"
@@ -87,8 +92,8 @@ TEST(a_callback_may_free_another_object_whose_event_is_pending)
 
     EXPECT(pipe2(p, O_CLOEXEC) == 0 && pipe2(q, O_CLOEXEC) == 0);
     EXPECT(reactor_init(&re, &e) == 0);
-    *a = (struct probe){.source = {-1, on_event}, .re = &re, .victim = b};
-    *b = (struct probe){.source = {-1, on_event}, .re = &re, .victim = a};
+    *a = (struct probe){.source = {.fd = -1, .fn = on_event}, .re = &re, .victim = b};
+    *b = (struct probe){.source = {.fd = -1, .fn = on_event}, .re = &re, .victim = a};
     reactor_watch(&re, &a->source, p[0], EPOLLIN);
     reactor_watch(&re, &b->source, q[0], EPOLLIN);
     EXPECT(write(p[1], "x", 1) == 1 && write(q[1], "x", 1) == 1);
@@ -119,7 +124,7 @@ static void on_idle(struct reactor *re)
 
 TEST(idle_work_waits_until_nothing_else_is_there)
 {
-    struct probe a = {.source = {-1, on_event}};
+    struct probe a = {.source = {.fd = -1, .fn = on_event}};
     struct reactor re;
     struct sg_error e;
     int p[2];
@@ -138,4 +143,71 @@ TEST(idle_work_waits_until_nothing_else_is_there)
     reactor_done(&re);
     close(p[0]);
     close(p[1]);
+}
+
+/* ---- epoll has no room ----------------------------------------------------------------------- */
+
+/* Makes epoll_ctl fail with ENOSPC from here on. */
+static void refuse_watches(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_epoll_ctl, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSPC),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog prog = {.len = ARRAY_SIZE(code), .filter = code};
+
+    EXPECT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    EXPECT(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) == 0);
+}
+
+static void watch_without_room(void)
+{
+    struct probe watched = {.source = {.fd = -1, .fn = on_event}}, polled[3];
+    struct reactor re;
+    struct sg_error e;
+    int pipes[4][2];
+
+    for (int i = 0; i < 4; i++)
+        EXPECT(pipe2(pipes[i], O_CLOEXEC) == 0);
+    EXPECT(reactor_init(&re, &e) == 0);
+    reactor_watch(&re, &watched.source, pipes[3][0], EPOLLIN);
+    refuse_watches();
+    for (int i = 0; i < 3; i++) {
+        polled[i] = (struct probe){.source = {.fd = -1, .fn = on_event}};
+        reactor_watch(&re, &polled[i].source, pipes[i][0], EPOLLIN);
+    }
+    EXPECT(re.n_polled == 3);
+    for (int i = 0; i < 4; i++)
+        EXPECT(write(pipes[i][1], "xx", 2) == 2);
+    for (int i = 0; i < 8; i++)
+        EXPECT(reactor_turn(&re) == 0);
+    EXPECT(watched.fired == 2 && polled[0].fired == 2 && polled[1].fired == 2 &&
+           polled[2].fired == 2);
+    reactor_unwatch(&re, &polled[0].source);
+    EXPECT(re.n_polled == 2);
+    EXPECT(write(pipes[0][1], "x", 1) == 1 && write(pipes[2][1], "x", 1) == 1);
+    EXPECT(reactor_turn(&re) == 0);
+    EXPECT(polled[0].fired == 2 && polled[2].fired == 3);
+    reactor_unwatch(&re, &polled[1].source);
+    reactor_unwatch(&re, &polled[2].source);
+    EXPECT(re.n_polled == 0);
+    reactor_done(&re);
+}
+
+TEST(sources_that_epoll_has_no_room_for_are_polled)
+{
+    int status = -1;
+    pid_t pid;
+
+    fflush(stdout);
+    pid = fork();
+    if (pid == 0) {
+        watch_without_room();
+        fflush(stdout);
+        _exit(tap_failures != 0);
+    }
+    waitpid(pid, &status, 0);
+    EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }

@@ -21,6 +21,11 @@ void *xcalloc(size_t n, size_t size)
     return or_abort(calloc(n, size));
 }
 
+void *xrealloc(void *p, size_t n, size_t size)
+{
+    return or_abort(reallocarray(p, n, size));
+}
+
 char *xstrdup(const char *s)
 {
     return or_abort(strdup(s));

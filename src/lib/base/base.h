@@ -46,4 +46,5 @@ static inline void *steal_ptr_(void *pp)
 /* Small allocations of a size we chose: they abort on failure. A size that came from outside goes
  * through a limit and plain malloc. */
 void *xcalloc(size_t n, size_t size) __attribute__((returns_nonnull, malloc));
+void *xrealloc(void *p, size_t n, size_t size) __attribute__((returns_nonnull));
 char *xstrdup(const char *s) __attribute__((returns_nonnull, malloc));

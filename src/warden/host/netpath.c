@@ -9,6 +9,9 @@
 
 #include "warden/host/netpath_impl.h"
 
+#define HOME_TRIES    200
+#define HOME_PAUSE_US 10000
+
 const struct in6_addr netpath_own6 = {.s6_addr = {0xfd, 0x53, 0x61, 0x6e, 0x64, 0x67, [15] = 0x02}};
 const struct in6_addr netpath_guard6 = {.s6_addr = {[10] = 0xff, 0xff, 0xc0, 0x00, 0x02, 0x01}};
 
@@ -29,10 +32,15 @@ int netpath_open_home(struct sg_error *e)
     return home < 0 ? err_errno(e, "open our own network namespace") : home;
 }
 
+/* Everything after it would go to a sandbox's network, so the process must not go on in there. It
+ * fails only for want of memory, which may be there a moment later. */
 void netpath_go_home(int *home)
 {
-    if (*home >= 0 && setns(*home, CLONE_NEWNET) < 0)
-        abort();
+    for (int tries = 0; *home >= 0 && setns(*home, CLONE_NEWNET) < 0; tries++) {
+        if (tries == HOME_TRIES)
+            abort();
+        usleep(HOME_PAUSE_US);
+    }
     close_p(home);
 }
 
