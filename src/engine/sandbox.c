@@ -329,7 +329,9 @@ struct instance *sandbox_leave(struct sg_sandbox *s)
 
 int sg_sandbox_close(struct sg_sandbox *sandbox, struct sg_error *e)
 {
-    return sandbox ? OPS(sandbox_leave)->destroy(sandbox_leave(sandbox), e) : 0;
+    struct instance *i = sandbox ? sandbox_leave(sandbox) : NULL;
+
+    return i ? OPS(i)->destroy(i, e) : 0;
 }
 
 void sg_result_free(struct sg_result *r)
