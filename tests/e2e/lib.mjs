@@ -28,9 +28,11 @@ export const OTHER_KEY = process.env.E2E_OTHER_KEY
 // ---- stating ------------------------------------------------------------------------------------
 
 const tests = []
+let ran = false
 let alive = []
 
 export function test(name, body, { seconds = 40 } = {}) {
+  if (ran) throw new Error(`'${name}' comes after run(): it would never run`)
   tests.push({ name, body, seconds })
 }
 
@@ -52,6 +54,7 @@ async function within(seconds, promise) {
 
 // Ends the process: a test that hung must not keep the file from ending.
 export async function run() {
+  ran = true
   const only = process.argv[2] && new RegExp(process.argv[2])
   const chosen = tests.filter((t) => !only || only.test(t.name))
   let failed = 0

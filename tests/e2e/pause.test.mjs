@@ -255,16 +255,20 @@ test('the routes of old clients: resume, and refreshes', async () => {
   near((await box.getInfo()).endAt, Date.now() + 500_000, 4000, 'refreshes extends')
 })
 
-await run()
-
 // ---- limits -------------------------------------------------------------------------------------
+
+async function request(server, box) {
+  const headers = { 'E2b-Sandbox-Id': box.sandboxId, 'E2b-Sandbox-Port': '49983', 'X-Access-Token': box.envdAccessToken }
+  const answer = await fetch(`${server.url}/files?path=/etc/hostname`, { headers })
+  return { status: answer.status, text: await answer.text() }
+}
 
 test('paused ones have limits of their own', async () => {
   const server = await start(undefined, undefined, ['--tenant-sandboxes', '2', '--tenant-paused', '3', '--tenant-paused-memory', '16M'])
   try {
     const make = (options) => Sandbox.create({ ...server.as, ...options })
     const full = (what) => rejects(what, e2b.RateLimitError, /limit is/)
-    const held = await make()
+    const held = await make({ lifecycle: { onTimeout: 'pause', autoResume: true } })
     assert.equal(await held.pause(), true)
     const second = await make()
     // What is paused holds all the memory that it may: only files can be kept of the next.
@@ -280,6 +284,9 @@ test('paused ones have limits of their own', async () => {
     await make()
     await full(a.pause({ keepMemory: false }))
     await full(held.connect())
+    // A request that would wake it is told the same, not that it is gone.
+    const { status, text } = await request(server, held)
+    assert.deepEqual([status, /limit is/.test(text)], [429, true], text)
     await a.kill()
     await held.connect()
     await held.kill()
@@ -289,3 +296,5 @@ test('paused ones have limits of their own', async () => {
     await stop(server)
   }
 })
+
+await run()

@@ -85,11 +85,12 @@ static void on_awake(void *arg, struct sandbox *b, int r, const struct sg_error 
     struct http_req *req = a->req;
     unsigned port = a->port;
 
-    (void)e;
     if (req) {
         req->owner = NULL;
         req->on_close = NULL;
-        if (r < 0)
+        if (r < 0 && e->kind == SG_ERR_LIMIT) /* still paused: there is no room now */
+            reply_sg_error(req, e);
+        else if (r < 0)
             reply_gone(req, b);
         else
             answer(req, b, port);

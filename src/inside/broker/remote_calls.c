@@ -93,8 +93,8 @@ int remote_calls_check(const struct remote_calls *v, const struct cpu_call *call
         if (any || said == s->want || (s->want == REMOTE_CALLS_DONE && said >= 0))
             continue;
         return err_set(e, SG_ERR_INTERNAL, said < 0 ? (int)said : -EPROTO,
-                       "step %zu, system call %d%s%.100s: %s", i, (int)s->call.nr,
-                       about[0] == '/' ? " of " : "", about[0] == '/' ? about : "",
+                       "%s%s%.100s (step %zu): %s", seccomp_call_name(s->call.nr),
+                       about[0] == '/' ? " of " : "", about[0] == '/' ? about : "", i,
                        said < 0 ? strerror((int)-said) : "unexpected result");
     }
     return 0;

@@ -254,19 +254,19 @@ static int check(const char *whose, const struct cpu_call *calls, size_t n, stru
     for (size_t i = 0; i < n && calls[i].nr != CPU_TABLE_END; i++)
         if (calls[i].ret < 0)
             return err_set(e, SG_ERR_INTERNAL, (int)calls[i].ret,
-                           "making a kernel: step %zu of %s, system call %d: %s", i, whose,
-                           (int)calls[i].nr, strerror((int)-calls[i].ret));
+                           "making a kernel: %s in %s (step %zu): %s",
+                           seccomp_call_name(calls[i].nr), whose, i, strerror((int)-calls[i].ret));
     return 0;
 }
 
 static int check_k(const struct source *s, const struct cpu_call *k, struct sg_error *e)
 {
     size_t from = s->remote_calls_at, n = s->remote_calls ? s->remote_calls->n : 0;
-    int r = check("itself", k, from, e);
+    int r = check("the kernel", k, from, e);
 
     if (r == 0 && n > 0)
         r = err_wrap(e, remote_calls_check(s->remote_calls, k + from, e), "making a kernel");
-    return r < 0 ? r : check("itself, at its end,", k + from + n, SIZE_MAX, e);
+    return r < 0 ? r : check("the kernel, at its end", k + from + n, SIZE_MAX, e);
 }
 
 int tables_check(const struct source *s, pid_t h, pid_t *ret_pid, struct sg_error *e)

@@ -58,5 +58,8 @@ int seccomp_load(const struct seccomp_prog *p);
 /* Compiles and loads in one. */
 int seccomp_confine(enum seccomp_role role, struct sg_error *e);
 
+/* The name of a call, for messages; "a system call" if the rules do not know it. */
+const char *seccomp_call_name(int64_t nr);
+
 /* Appends the policy of programs as text, one call per line: name, answer, condition. */
 void seccomp_explain(struct strbuf *out);

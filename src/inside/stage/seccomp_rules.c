@@ -355,6 +355,14 @@ const struct seccomp_policy seccomp_policy = {
     .last_nr = LAST_NR,
 };
 
+const char *seccomp_call_name(int64_t nr)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
+        if (rules[i].nr == nr)
+            return rules[i].name;
+    return "a system call";
+}
+
 void seccomp_explain(struct strbuf *out)
 {
     static const char *const words[] = {
